@@ -1,0 +1,78 @@
+// Package hardware holds accelerators, hosts and links: numbers with sources, and nothing that computes a step.
+//
+// Figures come from data sheets and are in catalog/*.yaml, one file a kind; constants fitted to measurements are in
+// fitted/*.yaml. Every figure carries its source, and a test fails without one. Users add entries of the same form in their
+// own YAML file.
+package hardware
+
+// DType is a number format of weights, activations or KV cache.
+type DType string
+
+// The number formats that the catalogue knows.
+const (
+	FP32 DType = "fp32"
+	TF32 DType = "tf32"
+	FP16 DType = "fp16"
+	BF16 DType = "bf16"
+	FP8  DType = "fp8"
+	INT8 DType = "int8"
+	INT4 DType = "int4"
+	FP4  DType = "fp4"
+)
+
+// Accelerator is one device that computes: a GPU, a TPU chip, or a CPU socket taken as one.
+type Accelerator struct {
+	// Name is the catalogue name, such as "a100-80gb-sxm"; Aliases are other names that find it.
+	Name    string
+	Aliases []string
+	// Title is the name for people, such as "NVIDIA A100 SXM4 80 GB".
+	Title string
+	// Kind is "gpu", "tpu" or "cpu".
+	Kind string
+	// Generation groups devices with the same cores ("ampere", "hopper", …): the nearest measured relative is looked for there.
+	Generation string
+	// Memory is the device memory in bytes.
+	Memory float64
+	// Bandwidth is the peak memory bandwidth in B/s.
+	Bandwidth float64
+	// Peak is the dense peak rate in FLOP/s (or OP/s) by number format of the operands.
+	Peak map[DType]float64
+	// SMs is the number of multiprocessors (compute units); 0 where unknown.
+	SMs int
+	// L2 is the last-level cache in bytes; 0 where unknown.
+	L2 float64
+	// ScaleUp names the link between accelerators of one node, HostLink the one to the host, Network the one to other nodes.
+	ScaleUp, HostLink, Network string
+	// PerNode is the number of accelerators that ScaleUp joins, at least 1.
+	PerNode int
+	// IdlePower and PeakPower are in watts.
+	IdlePower, PeakPower float64
+	// Price is in US dollars an hour.
+	Price float64
+	// Sources tells where each figure is from, by its YAML key ("memory", "peak.bf16", …).
+	Sources map[string]string
+}
+
+// Link joins two devices.
+type Link struct {
+	Name, Title string
+	// Bandwidth is in B/s in one direction.
+	Bandwidth float64
+	// Latency is in seconds for a small message.
+	Latency float64
+	Sources map[string]string
+}
+
+// Host is the machine that accelerators sit in.
+type Host struct {
+	Name, Title string
+	// Cores is the number of physical cores.
+	Cores int
+	// Memory is in bytes, Bandwidth (the CPU memory IO) in B/s.
+	Memory, Bandwidth float64
+	// Disk is the sequential read rate in B/s from which weights are loaded.
+	Disk float64
+	// IdlePower and PeakPower are in watts.
+	IdlePower, PeakPower float64
+	Sources              map[string]string
+}
