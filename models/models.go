@@ -30,13 +30,16 @@ type Architecture struct {
 	EmbeddingDim int
 	// ParallelBlock tells that attention and MLP read the same normalised input (Falcon, GPT-J).
 	ParallelBlock bool
-	// QKVBias, OutBias and MLPBias tell which projections have biases; QKNorm adds a norm a head to queries and keys.
-	QKVBias, OutBias, MLPBias, QKNorm bool
+	// RelativePositions tells that every layer projects relative positions to keys (Transformer-XL, arXiv:1901.02860, section
+	// 3.3: W_kR), as Gopher and Chinchilla do.
+	RelativePositions bool
+	// QKVBias, OutBias, MLPBias and HeadBias tell which projections have biases; QKNorm adds a norm a head to queries and keys.
+	QKVBias, OutBias, MLPBias, HeadBias, QKNorm bool
 	// NormBias tells LayerNorm (weight and bias) from RMSNorm (weight). NormsPerLayer is the number of norms in a block; 0 means 2.
 	NormBias      bool
 	NormsPerLayer int
-	// NoFinalNorm tells that there is no norm before the output head.
-	NoFinalNorm bool
+	// NoFinalNorm tells that there is no norm before the output head, EmbeddingNorm that there is one after the embedding (BLOOM).
+	NoFinalNorm, EmbeddingNorm bool
 	// DType is the number format in which the weights are published.
 	DType hardware.DType
 
@@ -63,6 +66,7 @@ type MoE struct {
 	Intermediate, SharedIntermediate int
 	// DenseLayers is the number of layers that have an ordinary MLP of width Architecture.Intermediate.
 	DenseLayers int
-	// RouterBias tells that the router has a correction bias an expert.
-	RouterBias bool
+	// RouterBias tells that the router has a correction bias an expert, SharedGate that a gate of one output weighs the shared
+	// experts (Qwen2-MoE).
+	RouterBias, SharedGate bool
 }
