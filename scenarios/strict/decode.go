@@ -1,0 +1,164 @@
+package strict
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Decode fills the struct that into points to. It reports all problems of the document together, as Problems. Fields that
+// the document does not set are left as they are.
+func (d *Document) Decode(into any) error {
+	dec := decoder{doc: d}
+	dec.structure(d.root, reflect.ValueOf(into).Elem(), "")
+	return dec.problems.orNil()
+}
+
+type decoder struct {
+	doc      *Document
+	problems Problems
+}
+
+func (d *decoder) fail(n *yaml.Node, path, format string, args ...any) {
+	d.problems = append(d.problems, Problem{Where: d.doc.where(n), Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// value decodes one node into v, whatever v is.
+func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, r rule) {
+	d.doc.places[path] = n
+	n = resolve(n)
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		d.fail(n, path, "has no value; want %s", want(v.Type()))
+		return
+	}
+	_, isUnit := v.Addr().Interface().(encoding.TextUnmarshaler)
+	switch {
+	case isUnit:
+		d.scalar(n, v, path, r)
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(n, v.Elem(), path, r)
+	case v.Kind() == reflect.Struct:
+		d.structure(n, v, path)
+	case v.Kind() == reflect.Slice:
+		d.list(n, v, path, r)
+	default:
+		d.scalar(n, v, path, r)
+	}
+}
+
+// structure decodes a mapping, or the scalar that is short for one.
+func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
+	list := fields(v.Type())
+	if n.Kind == yaml.ScalarNode {
+		if short, ok := shortField(list); ok {
+			d.value(n, v.Field(short.index), join(path, short.name), short.rule)
+			d.doc.places[path] = n
+			return
+		}
+	}
+	if n.Kind != yaml.MappingNode {
+		d.fail(n, path, "found %s; want %s", describe(n), want(v.Type()))
+		return
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if first, twice := seen[key.Value]; twice {
+			d.fail(key, path, "key %s is given twice, first on line %d", quote(key.Value), first)
+			continue
+		}
+		seen[key.Value] = key.Line
+		f, known := find(list, key.Value)
+		switch {
+		case !known:
+			d.fail(d.placeOf(key, value), path, "%s", Unknown("key", key.Value, names(list)))
+		case f.rest:
+			d.rest(key.Value, value, v.Field(f.index), join(path, key.Value))
+		default:
+			d.value(value, v.Field(f.index), join(path, f.name), f.rule)
+		}
+	}
+}
+
+// placeOf prefers the key's own line, except for values that came from the command line.
+func (d *decoder) placeOf(key, value *yaml.Node) *yaml.Node {
+	if _, ok := d.doc.overrides[value]; ok {
+		return value
+	}
+	return key
+}
+
+// rest stores the text of a scalar in the map that takes unknown keys.
+func (d *decoder) rest(key string, n *yaml.Node, m reflect.Value, path string) {
+	d.doc.places[path] = n
+	if n = resolve(n); n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		d.fail(n, path, "found %s; want a single value", describe(n))
+		return
+	}
+	if m.IsNil() {
+		m.Set(reflect.MakeMap(m.Type()))
+	}
+	m.SetMapIndex(reflect.ValueOf(key), reflect.ValueOf(n.Value))
+}
+
+func (d *decoder) list(n *yaml.Node, v reflect.Value, path string, r rule) {
+	if n.Kind != yaml.SequenceNode {
+		d.fail(n, path, "found %s; want a list", describe(n))
+		return
+	}
+	if len(n.Content) == 0 {
+		d.fail(n, path, "the list is empty")
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+	for i, item := range n.Content {
+		d.value(item, v.Index(i), join(path, strconv.Itoa(i)), r)
+	}
+}
+
+// resolve follows an alias to its anchor.
+func resolve(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// want says in words what a type takes.
+func want(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "a value with its unit"
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		keys := "a mapping with the keys " + strings.Join(names(fields(t)), ", ")
+		if short, ok := shortField(fields(t)); ok {
+			return want(t.Field(short.index).Type) + " or " + keys
+		}
+		return keys
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return "a word"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
+}

@@ -1,0 +1,12 @@
+// Package strict reads YAML into Go structs and forgives nothing: unknown and duplicate keys, wrong types, missing units and
+// values out of range are all reported, with file, line, field path and what is allowed. It is the only package besides the
+// hardware catalogue's reader that knows the YAML library.
+//
+// Structs describe their keys by tags:
+//
+//	json:"token-budget"   the key
+//	short:"true"          the field that a scalar stands for where the struct is expected: `prompt: 512`
+//	rest:"true"           a map[string]string that takes the keys that no other field has
+//	min:"0" above:"0" max:"1" below:"1"   the range of a number
+//	enum:"a,b,c"          the allowed words
+package strict

@@ -1,0 +1,108 @@
+package strict
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// field is one key of a struct, as its tags describe it.
+type field struct {
+	name  string
+	index int
+	short bool
+	rest  bool
+	rule  rule
+}
+
+// rule is what values of a field may be.
+type rule struct {
+	tag reflect.StructTag
+}
+
+// fields lists the keys of a struct in their order.
+func fields(t reflect.Type) []field {
+	var list []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		rest := f.Tag.Get("rest") == "true"
+		if !f.IsExported() || (name == "" || name == "-") && !rest {
+			continue
+		}
+		list = append(list, field{name: name, index: i, short: f.Tag.Get("short") == "true", rest: rest, rule: rule{f.Tag}})
+	}
+	return list
+}
+
+// find returns the field with the key, or the one that takes the rest.
+func find(list []field, name string) (field, bool) {
+	for _, f := range list {
+		if f.name == name && !f.rest {
+			return f, true
+		}
+	}
+	i := slices.IndexFunc(list, func(f field) bool { return f.rest })
+	if i < 0 {
+		return field{}, false
+	}
+	return list[i], true
+}
+
+// shortField returns the field that a scalar stands for.
+func shortField(list []field) (field, bool) {
+	i := slices.IndexFunc(list, func(f field) bool { return f.short })
+	if i < 0 {
+		return field{}, false
+	}
+	return list[i], true
+}
+
+func names(list []field) []string {
+	var keys []string
+	for _, f := range list {
+		if !f.rest {
+			keys = append(keys, f.name)
+		}
+	}
+	return keys
+}
+
+// checkWord tells what is wrong with a word, or "".
+func (r rule) checkWord(word string) string {
+	enum := r.tag.Get("enum")
+	if enum == "" {
+		return ""
+	}
+	if allowed := strings.Split(enum, ","); !slices.Contains(allowed, word) {
+		if near := Nearest(word, allowed); near != "" {
+			return fmt.Sprintf("found %s; did you mean %q?", quote(word), near)
+		}
+		return fmt.Sprintf("found %s; want one of %s", quote(word), strings.Join(allowed, ", "))
+	}
+	return ""
+}
+
+// checkNumber tells what is wrong with a number, or "". Text is the number as it was written.
+func (r rule) checkNumber(x float64, text string) string {
+	for _, limit := range []struct {
+		tag, words string
+		holds      func(limit float64) bool
+	}{
+		{"min", "at least", func(l float64) bool { return x >= l }},
+		{"above", "more than", func(l float64) bool { return x > l }},
+		{"max", "at most", func(l float64) bool { return x <= l }},
+		{"below", "less than", func(l float64) bool { return x < l }},
+	} {
+		bound := r.tag.Get(limit.tag)
+		if bound == "" {
+			continue
+		}
+		if l, err := strconv.ParseFloat(bound, 64); err != nil || !limit.holds(l) {
+			return fmt.Sprintf("found %s; must be %s %s", text, limit.words, bound)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+package strict
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Document is a parsed YAML file that remembers where each value stands.
+type Document struct {
+	name string
+	root *yaml.Node
+	// overrides tells which values came from the command line, and under which key.
+	overrides map[*yaml.Node]string
+	// places holds, after Decode, the node of every field path that the document sets.
+	places map[string]*yaml.Node
+}
+
+// Parse reads the one document of a YAML file; name is used in messages.
+func Parse(name string, data []byte) (*Document, error) {
+	doc := &Document{name: name, overrides: map[*yaml.Node]string{}, places: map[string]*yaml.Node{}}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var node yaml.Node
+	if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
+		return nil, Problems{{Where: name, Message: "the file is empty"}}
+	} else if err != nil {
+		return nil, syntaxProblem(name, err)
+	}
+	var second yaml.Node
+	if err := decoder.Decode(&second); err == nil {
+		return nil, Problems{{Where: fmt.Sprintf("%s:%d", name, second.Line), Message: "a second YAML document starts here; a file holds one"}}
+	} else if !errors.Is(err, io.EOF) {
+		return nil, syntaxProblem(name, err)
+	}
+	doc.root = node.Content[0]
+	if doc.root.Kind == yaml.ScalarNode && doc.root.Tag == "!!null" {
+		return nil, Problems{{Where: name, Message: "the file is empty"}}
+	}
+	if doc.root.Kind != yaml.MappingNode {
+		return nil, Problems{{Where: doc.where(doc.root), Message: "found " + describe(doc.root) + "; want a mapping of keys to values"}}
+	}
+	return doc, nil
+}
+
+// Has tells whether the document, or an override, sets the field. It knows after Decode.
+func (d *Document) Has(path string) bool { return d.places[path] != nil }
+
+// Problem returns a problem with the field, placed where the field, or the nearest one around it, is set.
+func (d *Document) Problem(path, format string, args ...any) Problem {
+	p := Problem{Where: d.name, Path: path, Message: fmt.Sprintf(format, args...)}
+	for at := path; at != ""; at = at[:max(0, strings.LastIndexByte(at, '.'))] {
+		if n := d.places[at]; n != nil {
+			p.Where = d.where(n)
+			break
+		}
+	}
+	return p
+}
+
+// where names the place of a node.
+func (d *Document) where(n *yaml.Node) string {
+	if key, ok := d.overrides[n]; ok {
+		return overrideName(key)
+	}
+	return fmt.Sprintf("%s:%d", d.name, n.Line)
+}
+
+// syntaxProblem turns the YAML library's "yaml: line 3: …" into a problem with a line.
+func syntaxProblem(name string, err error) Problems {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text); m != nil {
+		line, _ := strconv.Atoi(m[1])
+		return Problems{{Where: fmt.Sprintf("%s:%d", name, line), Message: "not YAML: " + strings.TrimPrefix(text, m[0])}}
+	}
+	return Problems{{Where: name, Message: "not YAML: " + text}}
+}
+
+// describe names a node for a message.
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Tag == "!!null":
+		return "nothing"
+	}
+	return quote(n.Value)
+}

@@ -1,0 +1,55 @@
+package strict
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one thing that is wrong with the input.
+type Problem struct {
+	// Where is "FILE:LINE", "FILE" where no line applies, or "--set KEY" for a value from the command line.
+	Where string
+	// Path is the field, such as "workload.rate"; empty for the file as a whole.
+	Path string
+	// Message tells what was found and what is allowed.
+	Message string
+}
+
+// Error returns "WHERE: PATH: MESSAGE".
+func (p Problem) Error() string {
+	if p.Path == "" || p.Where == overrideName(p.Path) {
+		return p.Where + ": " + p.Message
+	}
+	return p.Where + ": " + p.Path + ": " + p.Message
+}
+
+// Problems is everything that is wrong with the input, in the order of the file.
+type Problems []Problem
+
+// Error returns one problem a line.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// orNil returns the problems as an error, nil if there are none.
+func (ps Problems) orNil() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps
+}
+
+func overrideName(path string) string { return "--set " + path }
+
+// quote shows a value as the user wrote it, cut short where it is long.
+func quote(text string) string {
+	const longest = 60
+	if r := []rune(text); len(r) > longest {
+		text = string(r[:longest]) + "…"
+	}
+	return fmt.Sprintf("%q", text)
+}
