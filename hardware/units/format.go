@@ -1,0 +1,64 @@
+package units
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// digits is how many significant digits people get.
+const digits = 4
+
+// format prints v in the largest display unit of k that leaves at least 1 of it, with a space before the unit.
+func (k kind) format(v float64) string {
+	number, symbol := k.pick(v)
+	return number + " " + symbol
+}
+
+// pick chooses the display unit for v, and prints v in it. The unit is chosen after rounding: 999.96 GB is "1 TB".
+func (k kind) pick(v float64) (number, symbol string) {
+	exact := new(big.Rat).SetFloat64(math.Abs(v))
+	if v == 0 || exact == nil {
+		return strconv.FormatFloat(v+0, 'g', -1, 64), k.base()
+	}
+	sign := ""
+	if v < 0 {
+		sign = "-"
+	}
+	for i := len(k.display) - 1; i >= 0; i-- {
+		u := k.display[i]
+		rounded := round(new(big.Rat).Quo(exact, u.scale()))
+		if i == 0 || rounded[0] != '0' {
+			return sign + rounded, u.symbol
+		}
+	}
+	panic("unreachable: the smallest unit always answers")
+}
+
+// base is the symbol for 0, NaN and infinity, which have no natural size.
+func (k kind) base() string {
+	for _, u := range k.display {
+		if u.mul == u.div {
+			return u.symbol
+		}
+	}
+	return k.display[0].symbol
+}
+
+// round prints q > 0 to four significant digits, or to the unit above 9999; ties go away from zero. Trailing zeros are dropped.
+func round(q *big.Rat) string {
+	decimals := digits - 1
+	bound := big.NewRat(10, 1)
+	for ; decimals > 0 && q.Cmp(bound) >= 0; decimals-- {
+		bound.Mul(bound, big.NewRat(10, 1))
+	}
+	for bound.SetInt64(1); q.Cmp(bound) < 0; decimals++ {
+		bound.Quo(bound, big.NewRat(10, 1))
+	}
+	text := q.FloatString(decimals)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}

@@ -1,0 +1,58 @@
+package units
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// kind is one physical quantity and the ways to write it.
+type kind struct {
+	// name and example are for error messages: "a byte rate", "2039GB/s".
+	name, example string
+	// units may be parsed.
+	units []unit
+	// display are the units that formatting picks from, smallest first.
+	display []unit
+}
+
+// unit is worth mul/div of the kind's base unit. Both are integers below 2^64 or powers of two, so they are exact.
+type unit struct {
+	symbol   string
+	mul, div float64
+}
+
+// scale is the exact worth of one unit.
+func (u unit) scale() *big.Rat {
+	mul := new(big.Rat).SetFloat64(u.mul)
+	return mul.Quo(mul, new(big.Rat).SetFloat64(u.div))
+}
+
+// find returns the unit of k with the given symbol.
+func (k kind) find(symbol string) (unit, bool) {
+	for _, u := range k.units {
+		if u.symbol == symbol {
+			return u, true
+		}
+	}
+	return unit{}, false
+}
+
+// symbols lists the units of k for an error message.
+func (k kind) symbols() string {
+	list := make([]string, len(k.units))
+	for i, u := range k.units {
+		list[i] = u.symbol
+	}
+	return strings.Join(list, ", ")
+}
+
+// wants ends every error message: what is allowed here.
+func (k kind) wants() string {
+	return fmt.Sprintf("want %s such as %q (units: %s)", k.name, k.example, k.symbols())
+}
+
+// kinds lists every kind, to recognise a unit of the wrong one.
+func kinds() []kind {
+	return []kind{byteAmount, byteRate, flopRate, duration, requestRate, power, hourlyPrice}
+}

@@ -1,0 +1,30 @@
+package units
+
+import "strings"
+
+var hourlyPrice = kind{
+	name:    "a price an hour",
+	example: "$1.79/h",
+	units:   []unit{{"$/h", 1, 1}},
+	display: []unit{{"$/h", 1, 1}},
+}
+
+// ParsePrice reads a price an hour as "$1.79/h" or "1.79$/h", and returns US dollars an hour.
+func ParsePrice(s string) (float64, error) {
+	text := strings.TrimSpace(s)
+	if amount, ok := strings.CutPrefix(text, "$"); ok {
+		if number, isHourly := strings.CutSuffix(amount, "/h"); isHourly {
+			text = number + "$/h"
+		}
+	}
+	return hourlyPrice.parse(text)
+}
+
+// FormatPrice prints US dollars an hour as "$1.79/h".
+func FormatPrice(v float64) string {
+	number, _ := hourlyPrice.pick(v)
+	if amount, negative := strings.CutPrefix(number, "-"); negative {
+		return "-$" + amount + "/h"
+	}
+	return "$" + number + "/h"
+}

@@ -1,0 +1,201 @@
+package units
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// codecs is every kind with its exported pair of functions.
+var codecs = []struct {
+	name   string
+	parse  func(string) (float64, error)
+	format func(float64) string
+}{
+	{"bytes", ParseBytes, FormatBytes},
+	{"byte rate", ParseByteRate, FormatByteRate},
+	{"FLOP rate", ParseFLOPRate, FormatFLOPRate},
+	{"duration", ParseDuration, FormatDuration},
+	{"request rate", ParseRequestRate, FormatRequestRate},
+	{"power", ParsePower, FormatPower},
+	{"price", ParsePrice, FormatPrice},
+	{"fraction", ParseFraction, FormatFraction},
+}
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct {
+		parse func(string) (float64, error)
+		in    string
+		want  float64
+	}{
+		{ParseBytes, "80GiB", 85899345920},
+		{ParseBytes, "80GB", 80e9},
+		{ParseBytes, " 1.5 kB ", 1500},
+		{ParseByteRate, "2039GB/s", 2.039e12},
+		{ParseByteRate, "3.35TB/s", 3.35e12},
+		{ParseByteRate, "25Gbps", 3.125e9},
+		{ParseByteRate, "200Gb/s", 25e9},
+		{ParseFLOPRate, "312TFLOPS", 312e12},
+		{ParseFLOPRate, "312 TFLOP/s", 312e12},
+		{ParseFLOPRate, "4.5PFLOPS", 4.5e15},
+		{ParseFLOPRate, "624TOPS", 624e12},
+		{ParseDuration, "50ms", 0.05},
+		{ParseDuration, "33us", 33e-6},
+		{ParseDuration, "33\u00b5s", 33e-6},
+		{ParseDuration, "33\u03bcs", 33e-6},
+		{ParseDuration, ".5s", 0.5},
+		{ParseDuration, "1.1m", 66},
+		{ParseDuration, "10min", 600},
+		{ParseDuration, "1.15h", 4140},
+		{ParseDuration, "2d", 172800},
+		{ParseRequestRate, "4/s", 4},
+		{ParseRequestRate, "120/min", 2},
+		{ParseRequestRate, "10/h", 10. / 3600},
+		{ParsePower, "1.2kW", 1200},
+		{ParsePrice, "1.79$/h", 1.79},
+		{ParsePrice, "$1.79/h", 1.79},
+		{ParseFraction, "90%", 0.9},
+		{ParseFraction, "0.9", 0.9},
+		{ParseFraction, "1", 1},
+	} {
+		got, err := test.parse(test.in)
+		if err != nil || got != test.want {
+			t.Errorf("%q = %v, %v; want %v", test.in, got, err, test.want)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, test := range []struct {
+		parse func(string) (float64, error)
+		in    string
+		says  string
+	}{
+		{ParseBytes, "80", `"80" has no unit; want an amount of bytes such as "80GiB"`},
+		{ParseBytes, "", "does not start with a number"},
+		{ParseBytes, "80gb", `"gb" is not a unit (did you mean GB?)`},
+		{ParseBytes, "80KB", `"KB" is not a unit (did you mean kB?)`},
+		{ParseBytes, "80GB/s", "GB/s is a unit of a byte rate"},
+		{ParseByteRate, "80GB", `GB is a unit of an amount of bytes; want a byte rate such as "2039GB/s"`},
+		{ParseByteRate, "5parsec", `"parsec" is not a unit`},
+		{ParseFLOPRate, "-3TFLOPS", `"-3" is not a plain number of at least 0`},
+		{ParseDuration, "NaN s", "does not start with a number"},
+		{ParseDuration, "Inf", "does not start with a number"},
+		{ParseDuration, "1e999s", `"e999s" is not a unit`},
+		{ParseDuration, "1.2.3s", `"1.2.3" is not a plain number`},
+		{ParseDuration, "5.s", `"5." is not a plain number`},
+		{ParseDuration, "1  s", `" s" is not a unit`},
+		{ParseDuration, strings.Repeat("9", 41) + "s", "at most 40 characters"},
+		{ParseRequestRate, "4", `such as "4/s"`},
+		{ParsePower, "400", `such as "400W"`},
+		{ParsePrice, "$1.79", `such as "$1.79/h"`},
+		{ParseFraction, "90", `more than the whole (write percentages with %)`},
+		{ParseFraction, "-1%", "is not a share"},
+		{ParseFraction, "nan", "is not a share"},
+	} {
+		got, err := test.parse(test.in)
+		if err == nil {
+			t.Errorf("%q = %v; want an error saying %q", test.in, got, test.says)
+		} else if !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%q: error %q; want it to say %q", test.in, err, test.says)
+		}
+	}
+}
+
+func TestFormat(t *testing.T) {
+	for _, test := range []struct{ got, want string }{
+		{FormatBytes(137953296384), "138 GB (128.5 GiB)"},
+		{FormatBytes(327680), "327.7 kB (320 KiB)"},
+		{FormatBytes(512), "512 B"},
+		{FormatBytes(0), "0 B"},
+		{FormatBytes(999.96e9), "1 TB (931.3 GiB)"},
+		{FormatBytes(-80e9), "-80 GB (-74.51 GiB)"},
+		{FormatByteRate(2.039e12), "2.039 TB/s"},
+		{FormatFLOPRate(312e12), "312 TFLOP/s"},
+		{FormatFLOPRate(12345e18), "12345 EFLOP/s"},
+		{FormatDuration(0.0674), "67.4 ms"},
+		{FormatDuration(33e-6), "33 \u00b5s"},
+		{FormatDuration(90), "1.5 min"},
+		{FormatDuration(0), "0 s"},
+		{FormatDuration(math.Inf(1)), "+Inf s"},
+		{FormatRequestRate(0.5), "0.5/s"},
+		{FormatRequestRate(math.NaN()), "NaN/s"},
+		{FormatPower(1250), "1.25 kW"},
+		{FormatPrice(1.79), "$1.79/h"},
+		{FormatPrice(-1.79), "-$1.79/h"},
+		{FormatFraction(0.9), "90%"},
+		{FormatFraction(1. / 3), "33.33%"},
+	} {
+		if test.got != test.want {
+			t.Errorf("got %q, want %q", test.got, test.want)
+		}
+	}
+}
+
+// What is printed parses to the same value, up to half a unit of the fourth significant digit.
+func TestRoundTrip(t *testing.T) {
+	for _, codec := range codecs {
+		t.Run(codec.name, rapid.MakeCheck(func(t *rapid.T) {
+			exponent := rapid.Float64Range(-15, 20).Draw(t, "exponent")
+			v := math.Pow(10, exponent)
+			if codec.name == "fraction" {
+				v = math.Pow(10, -math.Abs(exponent))
+			}
+			for _, text := range strings.Split(strings.TrimSuffix(codec.format(v), ")"), " (") {
+				back, err := codec.parse(text)
+				if err != nil {
+					t.Fatalf("%v printed as %q: %v", v, text, err)
+				}
+				if relative := math.Abs(back/v - 1); relative > 0.0005*(1+1e-12) {
+					t.Fatalf("%v printed as %q, which is %v: off by %g of itself", v, text, back, relative)
+				}
+			}
+		}))
+	}
+}
+
+// A larger quantity never prints as a smaller one.
+func TestFormatKeepsOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.Float64Range(1e-12, 1e7).Draw(t, "a")
+		b := rapid.Float64Range(a, 1e8).Draw(t, "b")
+		low, err := ParseDuration(FormatDuration(a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		high, err := ParseDuration(FormatDuration(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if low > high {
+			t.Fatalf("%v prints as %q, but %v as %q", a, FormatDuration(a), b, FormatDuration(b))
+		}
+	})
+}
+
+// Any text either parses to a finite quantity of at least 0 or is refused; and what parses can be printed and read again.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"80GiB", "3.35TB/s", "312TFLOPS", "33µs", "4/s", "400W", "$1.79/h", "90%", "-1", "1e9", "", "NaN"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, codec := range codecs {
+			v, err := codec.parse(s)
+			if err != nil {
+				continue
+			}
+			if !(v >= 0) || math.IsInf(v, 0) {
+				t.Errorf("%s: %q parsed as %v", codec.name, s, v)
+			}
+			first, _, _ := strings.Cut(codec.format(v), " (")
+			if len(first) > maxNumber {
+				continue // beyond any unit's range: printed in full, too long to be read
+			}
+			if _, err := codec.parse(first); err != nil {
+				t.Errorf("%s: %q printed as %q: %v", codec.name, s, first, err)
+			}
+		}
+	})
+}
