@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,14 +66,13 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 		d.fail(n, path, "found %s; want %s", describe(n), want(v.Type()))
 		return
 	}
-	seen := map[string]int{}
+	keys := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		if first, twice := seen[key.Value]; twice {
-			d.fail(key, path, "key %s is given twice, first on line %d", quote(key.Value), first)
+		if first, twice := keys[key.Value]; twice {
+			d.fail(key, path, "key %s is given twice, first on line %d", quote(key.Value), first.Line)
 			continue
 		}
-		seen[key.Value] = key.Line
 		f, known := find(list, key.Value)
 		switch {
 		case !known:
@@ -81,6 +81,25 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 			d.rest(key.Value, value, v.Field(f.index), join(path, key.Value))
 		default:
 			d.value(value, v.Field(f.index), join(path, f.name), f.rule)
+		}
+		keys[key.Value] = d.placeOf(key, value)
+	}
+	d.applicable(n, v, path, list, keys)
+}
+
+// applicable checks that the keys that must be given are, and that none is given that does not apply to the kind.
+func (d *decoder) applicable(n *yaml.Node, v reflect.Value, path string, list []field, keys map[string]*yaml.Node) {
+	kind, word := kindOf(list, v)
+	for _, f := range list {
+		place := keys[f.name]
+		only, need := f.rule.words("only"), f.rule.words("need")
+		switch {
+		case place == nil && f.rule.tag.Get("required") == "true":
+			d.fail(n, join(path, f.name), "must be given")
+		case place == nil && slices.Contains(need, word):
+			d.fail(n, join(path, f.name), "must be given where %s is %s", kind, word)
+		case place != nil && len(only)+len(need) > 0 && !slices.Contains(slices.Concat(only, need), word):
+			d.fail(place, join(path, f.name), "applies only where %s is %s; here it is %s", kind, strings.Join(slices.Concat(only, need), " or "), word)
 		}
 	}
 }

@@ -70,19 +70,37 @@ func names(list []field) []string {
 	return keys
 }
 
+// kindOf returns the key that decides which others apply, and its word; both are empty where there is no such key.
+func kindOf(list []field, v reflect.Value) (key, word string) {
+	for _, f := range list {
+		if f.rule.tag.Get("kind") == "true" {
+			if word = v.Field(f.index).String(); word == "" {
+				word = f.rule.words("enum")[0]
+			}
+			return f.name, word
+		}
+	}
+	return "", ""
+}
+
+// words returns the comma-separated words of a tag.
+func (r rule) words(tag string) []string {
+	if r.tag.Get(tag) == "" {
+		return nil
+	}
+	return strings.Split(r.tag.Get(tag), ",")
+}
+
 // checkWord tells what is wrong with a word, or "".
 func (r rule) checkWord(word string) string {
-	enum := r.tag.Get("enum")
-	if enum == "" {
+	allowed := r.words("enum")
+	if len(allowed) == 0 || slices.Contains(allowed, word) {
 		return ""
 	}
-	if allowed := strings.Split(enum, ","); !slices.Contains(allowed, word) {
-		if near := Nearest(word, allowed); near != "" {
-			return fmt.Sprintf("found %s; did you mean %q?", quote(word), near)
-		}
-		return fmt.Sprintf("found %s; want one of %s", quote(word), strings.Join(allowed, ", "))
+	if near := Nearest(word, allowed); near != "" {
+		return fmt.Sprintf("found %s; did you mean %q?", quote(word), near)
 	}
-	return ""
+	return fmt.Sprintf("found %s; want one of %s", quote(word), strings.Join(allowed, ", "))
 }
 
 // checkNumber tells what is wrong with a number, or "". Text is the number as it was written.

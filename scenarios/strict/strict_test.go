@@ -33,6 +33,14 @@ type extra struct {
 	More map[string]string `json:"-" rest:"true"`
 }
 
+type engine struct {
+	Fuel    string  `json:"fuel,omitempty" enum:"petrol,battery,pedals" kind:"true"`
+	Tank    int     `json:"tank,omitempty" need:"petrol"`
+	Battery int     `json:"battery,omitempty" need:"battery" min:"1"`
+	Charger string  `json:"charger,omitempty" only:"battery"`
+	Power   float64 `json:"power,omitempty" required:"true"`
+}
+
 type vehicle struct {
 	Name   string  `json:"name,omitempty"`
 	Colour string  `json:"colour,omitempty" enum:"red,green,blue"`
@@ -44,6 +52,7 @@ type vehicle struct {
 	Spare  *wheel  `json:"spare,omitempty"`
 	Wheels []wheel `json:"wheels,omitempty"`
 	Radio  extra   `json:"radio,omitempty"`
+	Engine engine  `json:"engine,omitempty"`
 }
 
 // read parses, overrides and decodes.
@@ -69,7 +78,7 @@ func TestBadInputIsNamedWithItsPlace(t *testing.T) {
 		{"two documents", "name: a\n---\nname: b\n", "car.yaml:2: a second YAML document starts here; a file holds one"},
 		{"no YAML", "name: [a\nseats: 2\n", "car.yaml:1: not YAML: did not find expected ',' or ']'"},
 		{"near key", "name: a\ncolor: red\n", `car.yaml:2: unknown key "color"; did you mean "colour"?`},
-		{"far key", "wings: 2\n", `car.yaml:1: unknown key "wings"; known: name, colour, top-speed, load, seats, serial, used, spare, wheels, radio`},
+		{"far key", "wings: 2\n", `car.yaml:1: unknown key "wings"; known: name, colour, top-speed, load, seats, serial, used, spare, wheels, radio, engine`},
 		{"nested key", "spare:\n  sise: 2\n", `car.yaml:2: spare: unknown key "sise"; did you mean "size"?`},
 		{"twice", "seats: 1\nname: a\nseats: 2\n", `car.yaml:3: key "seats" is given twice, first on line 1`},
 		{"no value", "seats:\n", "car.yaml:1: seats: has no value; want a whole number"},
@@ -94,6 +103,11 @@ func TestBadInputIsNamedWithItsPlace(t *testing.T) {
 		{"empty list", "wheels: []\n", "car.yaml:1: wheels: the list is empty"},
 		{"in a list", "wheels:\n  - 16\n  - {size: 0}\n", "car.yaml:3: wheels.1.size: found 0; must be at least 1"},
 		{"list among the rest", "radio: {kind: fm, gain: [1]}\n", "car.yaml:1: radio.gain: found a list; want a single value"},
+		{"required", "engine: {tank: 3}\n", "car.yaml:1: engine.power: must be given"},
+		{"needed by the kind", "engine: {power: 1, fuel: battery}\n", "car.yaml:1: engine.battery: must be given where fuel is battery"},
+		{"needed by the default kind", "engine: {power: 1}\n", "car.yaml:1: engine.tank: must be given where fuel is petrol"},
+		{"not for the kind", "engine:\n  power: 1\n  fuel: pedals\n  tank: 1\n  charger: x\n", "car.yaml:4: engine.tank: applies only where fuel is petrol; here it is pedals\n" +
+			"car.yaml:5: engine.charger: applies only where fuel is battery; here it is pedals"},
 		{"several", "nmae: a\nseats: x\n", "car.yaml:1: unknown key \"nmae\"; did you mean \"name\"?\ncar.yaml:2: seats: found \"x\"; want a whole number"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
