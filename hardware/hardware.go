@@ -1,6 +1,6 @@
 // Package hardware holds accelerators, hosts and links: numbers with sources, and nothing that computes a step.
 //
-// Figures come from data sheets and are in catalog/*.yaml, one file a kind; constants fitted to measurements are in
+// Figures come from data sheets and are in catalog/*.yaml, one file a family; constants fitted to measurements are in
 // fitted/*.yaml. Every figure carries its source, and a test fails without one. Users add entries of the same form in their
 // own YAML file.
 package hardware
@@ -25,13 +25,14 @@ type Accelerator struct {
 	// Name is the catalogue name, such as "a100-80gb-sxm"; Aliases are other names that find it.
 	Name    string
 	Aliases []string
-	// Title is the name for people, such as "NVIDIA A100 SXM4 80 GB".
+	// Title is the name for people, such as "NVIDIA A100 SXM4 80 GB"; Name where none is given.
 	Title string
 	// Kind is "gpu", "tpu" or "cpu".
 	Kind string
 	// Generation groups devices with the same cores ("ampere", "hopper", …): the nearest measured relative is looked for there.
 	Generation string
-	// Memory is the device memory in bytes.
+	// Memory is the device memory in bytes that a program sees, on which the KV cache's size hangs. It is not the number in the
+	// product's name: an "80 GB" A100 has 80 GiB on board, of which the driver leaves 79.15 GiB.
 	Memory float64
 	// Bandwidth is the peak memory bandwidth in B/s.
 	Bandwidth float64
@@ -47,25 +48,30 @@ type Accelerator struct {
 	PerNode int
 	// IdlePower and PeakPower are in watts.
 	IdlePower, PeakPower float64
-	// Price is in US dollars an hour.
+	// Price is in US dollars an hour for one of them, with its share of the host; 0 where unknown.
 	Price float64
 	// Sources tells where each figure is from, by its YAML key ("memory", "peak.bf16", …).
 	Sources map[string]string
 }
 
-// Link joins two devices.
+// Link joins devices.
 type Link struct {
-	Name, Title string
-	// Bandwidth is in B/s in one direction.
+	Name    string
+	Aliases []string
+	Title   string
+	// Bandwidth is what one device can send, in B/s in one direction, over all of its lanes or links of this kind together.
 	Bandwidth float64
-	// Latency is in seconds for a small message.
+	// Latency is in seconds for a small message, software included.
 	Latency float64
+	// Sources tells where each figure is from, by its YAML key.
 	Sources map[string]string
 }
 
 // Host is the machine that accelerators sit in.
 type Host struct {
-	Name, Title string
+	Name    string
+	Aliases []string
+	Title   string
 	// Cores is the number of physical cores.
 	Cores int
 	// Memory is in bytes, Bandwidth (the CPU memory IO) in B/s.
@@ -74,5 +80,6 @@ type Host struct {
 	Disk float64
 	// IdlePower and PeakPower are in watts.
 	IdlePower, PeakPower float64
-	Sources              map[string]string
+	// Sources tells where each figure is from, by its YAML key.
+	Sources map[string]string
 }
