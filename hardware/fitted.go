@@ -1,0 +1,145 @@
+package hardware
+
+import (
+	"math"
+
+	"github.com/llmsim/llmsim/hardware/units"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Seconds is a span of time in seconds, written with its unit in YAML ("4.6us").
+type Seconds float64
+
+// UnmarshalYAML reads a duration with its unit.
+func (s *Seconds) UnmarshalYAML(node *yaml.Node) error {
+	v, err := units.ParseDuration(node.Value)
+	*s = Seconds(v)
+	return err
+}
+
+// MarshalYAML writes a duration with its unit.
+func (s Seconds) MarshalYAML() (any, error) { return units.FormatDuration(float64(s)), nil }
+
+// Constants are what measurements say about an accelerator and its links beyond their data sheets.
+type Constants struct {
+	// Accelerator is the catalogue name of the device that was measured. Generation and Bandwidth (B/s) are its own too: by these
+	// unmeasured relatives find it.
+	Accelerator, Generation string
+	Bandwidth               float64
+
+	Fit         Fit
+	Linear      Linear
+	Elementwise Elementwise
+	Attention   Attention
+	Head        Head
+	Experts     Experts
+
+	// ScaleUp and Network are those of the links that join the accelerators within a node and across nodes.
+	ScaleUp, Network Collective `yaml:"-"`
+}
+
+// Fit tells where constants are from.
+type Fit struct {
+	// Source names the measurements, Date is when the constants were fitted to them (2006-01-02).
+	Source, Date string
+	// Rows is the number of measured rows, Error the median absolute relative error on them.
+	Rows  int
+	Error float64
+}
+
+// Linear describes matrix products: time = Kernel + (compute^Overlap + memory^Overlap)^(1/Overlap).
+type Linear struct {
+	// Compute is the fraction of the peak rate that large products reach, by number format of the operands.
+	Compute map[DType]float64
+	// Memory is the fraction of the peak bandwidth at which weights stream in.
+	Memory float64
+	// Kernel is the fixed time of one kernel.
+	Kernel Seconds
+	// Overlap is the exponent that joins compute and memory time: 1 where they do not overlap, infinite where they do perfectly.
+	Overlap float64
+}
+
+// Elementwise describes norms, rotary embeddings, activations and cache writes.
+type Elementwise struct {
+	// Kernel is the fixed time of one kernel.
+	Kernel Seconds
+	// Memory is the fraction of the peak bandwidth at which activations are read and written.
+	Memory float64
+}
+
+// Attention describes the kernels that read the KV cache.
+type Attention struct {
+	// DecodeKernel is the fixed time a layer, DecodeMemory the fraction of the peak bandwidth at which the cache streams in, and
+	// DecodeCompute the fraction of the peak rate that single queries reach.
+	DecodeKernel                Seconds
+	DecodeMemory, DecodeCompute float64
+	// PrefillKernel is the fixed time a layer, PrefillCompute the fraction of the peak rate that long prompts reach, and
+	// PrefillTile the number of query tokens that a chunk costs besides its own, by which short ones reach less.
+	PrefillKernel               Seconds
+	PrefillCompute, PrefillTile float64
+}
+
+// Head describes what follows the last layer.
+type Head struct {
+	// Kernel is the fixed time of sampling a step, Passes the number of times that 4-byte logits are read or written.
+	Kernel Seconds
+	Passes float64
+}
+
+// Experts describes the fused kernels of routed experts.
+type Experts struct {
+	// Compute and Memory are fractions of the peaks, Kernel is the fixed time a layer, routing and sorting included.
+	Compute, Memory float64
+	Kernel          Seconds
+	// Tile is the granularity in rows to which the tokens of an expert are rounded up.
+	Tile float64
+}
+
+// Collective describes all-reduces over a link. Each takes the faster of the engine's own kernel, where it serves the group, and the
+// library's; either takes latency + (ranks-2)·rank latency + bytes sent/(bandwidth·efficiency).
+type Collective struct {
+	// Link is the catalogue name of the link that was measured, Bandwidth its rate in B/s in one direction, and Across tells that it
+	// joins nodes: by these unmeasured relatives find it.
+	Link      string
+	Bandwidth float64
+	Across    bool
+	Fit       Fit
+	// Custom is the engine's own kernel, Library that of the collective library.
+	Custom, Library AllReduce
+	// Contention is the exponent with which the bandwidth falls as the group grows beyond two, on links that share a root; 0 on
+	// switched ones.
+	Contention float64
+}
+
+// AllReduce describes one way to sum a vector over the GPUs of a group.
+type AllReduce struct {
+	// Latency is for two ranks, Rank for each further one.
+	Latency, Rank Seconds
+	// Efficiency is the fraction of the link's bandwidth that is reached.
+	Efficiency float64
+	// Ranks is the largest group; 0 means any.
+	Ranks int
+}
+
+// Serves tells whether the kernel exists and takes a group of that many ranks.
+func (r *AllReduce) Serves(ranks int) bool {
+	return r.Efficiency > 0 && (r.Ranks == 0 || ranks <= r.Ranks)
+}
+
+// Time returns the seconds for a group of that many ranks, where wire is the seconds that the bytes would take at full bandwidth.
+func (r *AllReduce) Time(ranks int, wire float64) float64 {
+	return float64(r.Latency) + float64(ranks-2)*float64(r.Rank) + wire/r.Efficiency
+}
+
+// Roofline returns the constants of a machine as its data sheet has it: efficiencies of 1, perfect overlap and no fixed times.
+func Roofline() Constants {
+	return Constants{
+		Accelerator: "roofline",
+		Fit:         Fit{Source: "Williams, Waterman and Patterson, \"Roofline\", CACM 52(4), 2009"},
+		Linear:      Linear{Compute: map[DType]float64{BF16: 1}, Memory: 1, Overlap: math.Inf(1)},
+		Elementwise: Elementwise{Memory: 1},
+		Attention:   Attention{DecodeMemory: 1, DecodeCompute: 1, PrefillCompute: 1},
+		Experts:     Experts{Compute: 1, Memory: 1},
+	}
+}

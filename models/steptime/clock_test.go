@@ -1,0 +1,139 @@
+package steptime
+
+import (
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/sim"
+
+	"pgregory.net/rapid"
+)
+
+// Shapes and machines of the tests' own, so that the catalogues may change.
+func llama8B() *models.Architecture {
+	return &models.Architecture{Name: "llama-3.1-8b", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128, Intermediate: 14336,
+		Vocab: 128256, MaxContext: 131072, GatedMLP: true, DType: hardware.BF16}
+}
+
+func mixtral() *models.Architecture {
+	return &models.Architecture{Name: "mixtral-8x7b", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128, Intermediate: 14336,
+		Vocab: 32000, MaxContext: 32768, GatedMLP: true, DType: hardware.BF16, MoE: &models.MoE{Experts: 8, Active: 2, Intermediate: 14336}}
+}
+
+func windowed() *models.Architecture {
+	a := llama8B()
+	a.Name, a.Window, a.WindowLayers = "windowed", 1024, 16
+	return a
+}
+
+func deepseekLite() *models.Architecture {
+	return &models.Architecture{Name: "deepseek-v2-lite", Layers: 27, Hidden: 2048, Heads: 16, KVHeads: 16, HeadDim: 192, Intermediate: 10944,
+		Vocab: 102400, MaxContext: 32768, GatedMLP: true, DType: hardware.BF16,
+		MLA: &models.MLA{KVRank: 512, RopeDim: 64, NopeDim: 128, ValueDim: 128},
+		MoE: &models.MoE{Experts: 64, Active: 6, Shared: 2, Intermediate: 1408, SharedIntermediate: 2816, DenseLayers: 1}}
+}
+
+func h100() *hardware.Accelerator {
+	return &hardware.Accelerator{Name: "h100-sxm", Kind: "gpu", Generation: "hopper", Memory: 80 * (1 << 30), Bandwidth: 3.35e12,
+		Peak: map[hardware.DType]float64{hardware.BF16: 989.4e12, hardware.FP16: 989.4e12, hardware.FP8: 1979e12, hardware.INT8: 1979e12}, PerNode: 8}
+}
+
+var (
+	nvlink4 = &hardware.Link{Name: "nvlink4", Bandwidth: 450e9}
+	network = &hardware.Link{Name: "infiniband-ndr", Bandwidth: 50e9}
+)
+
+// anyConfig draws a model, a way to spread it and an engine.
+func anyConfig(t *rapid.T) Config {
+	cfg := Config{
+		Model:       rapid.SampledFrom([]*models.Architecture{llama8B(), mixtral(), windowed(), deepseekLite()}).Draw(t, "model"),
+		Accelerator: h100(), ScaleUp: nvlink4, Network: network,
+		Engine:  rapid.SampledFrom(Engines()).Draw(t, "engine"),
+		Weights: rapid.SampledFrom([]hardware.DType{"", hardware.FP8, hardware.INT4}).Draw(t, "weights"),
+	}
+	cfg.Parallel.Tensor = rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tp")
+	cfg.Parallel.Pipeline = rapid.IntRange(1, 3).Draw(t, "pp")
+	return cfg
+}
+
+func mustClock(t interface{ Fatal(...any) }, cfg Config) *Clock {
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func anyStep(t *rapid.T) *sim.Step {
+	s := &sim.Step{Decodes: rapid.IntRange(0, 300).Draw(t, "decodes")}
+	s.DecodeTokens = s.Decodes * rapid.IntRange(1, 4).Draw(t, "drafted")
+	s.Context = int64(s.Decodes) * int64(rapid.IntRange(1, 9000).Draw(t, "context"))
+	for range rapid.IntRange(0, 3).Draw(t, "chunks") {
+		s.Prefill = append(s.Prefill, sim.Chunk{New: rapid.IntRange(1, 5000).Draw(t, "new"), Cached: rapid.IntRange(0, 5000).Draw(t, "cached"), Last: rapid.Bool().Draw(t, "last")})
+	}
+	return s
+}
+
+func TestDecodeFormEqualsDuration(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := anyConfig(t)
+		c, other := mustClock(t, cfg), mustClock(t, cfg)
+		n := rapid.IntRange(1, 600).Draw(t, "n")
+		context := int64(n) * int64(rapid.IntRange(1, 5000).Draw(t, "context"))
+		form := c.Decode(n, context)
+		if form.Through < context {
+			t.Fatalf("Decode(%d, %d) holds through %d only", n, context, form.Through)
+		}
+		for range 20 {
+			s := &sim.Step{Decodes: n, DecodeTokens: n, Context: context}
+			// The breakdown knows nothing of forms.
+			if got, want := form.At(context), total(other.Breakdown(s)); got != want || other.Duration(s) != want {
+				t.Fatalf("n=%d context=%d: form %d, breakdown %d, duration %d", n, context, got, want, other.Duration(s))
+			}
+			context = min(context+1+int64(rapid.IntRange(0, 100000).Draw(t, "more")), form.Through)
+		}
+	})
+}
+
+func TestBreakdownSumsToDuration(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, s := mustClock(t, anyConfig(t)), anyStep(t)
+		if s.Decodes+len(s.Prefill) == 0 {
+			return
+		}
+		if got, want := total(c.Breakdown(s)), c.Duration(s); got != want {
+			t.Fatalf("breakdown sums to %d ps, duration is %d ps", got, want)
+		}
+	})
+}
+
+func TestPredictingAllocatesNothing(t *testing.T) {
+	c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0]})
+	decode := &sim.Step{Decodes: 40, DecodeTokens: 40, Context: 40 * 700}
+	mixed := &sim.Step{Decodes: 40, DecodeTokens: 40, Context: 40 * 700, Prefill: []sim.Chunk{{New: 500, Last: true}}}
+	if n := testing.AllocsPerRun(100, func() { c.Duration(decode); c.Duration(mixed); c.Decode(40, 28000); c.Work(mixed) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkDuration(b *testing.B) {
+	c := mustClock(b, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0]})
+	decode := &sim.Step{Decodes: 40, DecodeTokens: 40, Context: 40 * 700}
+	mixed := &sim.Step{Decodes: 40, DecodeTokens: 40, Context: 40 * 700, Prefill: []sim.Chunk{{New: 500, Last: true}}}
+	b.Run("decode", func(b *testing.B) {
+		for b.Loop() {
+			c.Duration(decode)
+		}
+	})
+	b.Run("mixed", func(b *testing.B) {
+		for b.Loop() {
+			c.Duration(mixed)
+		}
+	})
+	b.Run("form", func(b *testing.B) {
+		for b.Loop() {
+			c.Decode(40, 28000)
+		}
+	})
+}

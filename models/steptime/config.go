@@ -1,0 +1,111 @@
+package steptime
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+)
+
+// Config says what runs where.
+type Config struct {
+	Model       *models.Architecture
+	Accelerator *hardware.Accelerator
+	// ScaleUp joins the accelerators of a node, Network those of different nodes. Either may be nil where it is not needed.
+	ScaleUp, Network *hardware.Link
+	Parallel         Parallelism
+	// Weights is the number format of the layers' matrices, KV that of the cache, Activations that of everything else. Empty ones
+	// follow the model: its published format for weights, 16 bits for the others (32 where the model is published so).
+	Weights, KV, Activations hardware.DType
+	Engine                   Engine
+	// Constants are the fitted efficiencies of the accelerator; nil takes those of the nearest measured relative.
+	Constants *hardware.Constants
+}
+
+// Parallelism says over how many accelerators one replica is spread. Zero counts as 1.
+type Parallelism struct {
+	// Tensor splits each layer, Pipeline splits the layers into stages. Expert, a divisor of Tensor, spreads the routed experts over
+	// so many groups instead of splitting each over all.
+	Tensor, Pipeline, Expert int
+}
+
+// GPUs returns the number of accelerators of one replica.
+func (p Parallelism) GPUs() int { return max(1, p.Tensor) * max(1, p.Pipeline) }
+
+// resolve fills in defaults, checks that the configuration can run, and returns it with warnings.
+func (c Config) resolve() (Config, []string, error) {
+	if c.Model == nil || c.Accelerator == nil {
+		return c, nil, fmt.Errorf("a step clock needs a model and an accelerator")
+	}
+	p := &c.Parallel
+	p.Tensor, p.Pipeline, p.Expert = max(1, p.Tensor), max(1, p.Pipeline), max(1, p.Expert)
+	if err := checkParallelism(c.Model, *p); err != nil {
+		return c, nil, err
+	}
+	if p.Tensor > 1 && c.ScaleUp == nil && !c.Engine.Roofline {
+		return c, nil, fmt.Errorf("tensor parallelism %d needs a link between accelerators, and %s has none", p.Tensor, c.Accelerator.Name)
+	}
+	if c.crossesNodes() && c.Network == nil && !c.Engine.Roofline {
+		return c, nil, fmt.Errorf("%d accelerators need a network: a node of %s holds %d", p.GPUs(), c.Accelerator.Name, c.Accelerator.PerNode)
+	}
+	wide := hardware.BF16
+	if c.Model.DType == hardware.FP16 || c.Model.DType == hardware.FP32 {
+		wide = c.Model.DType
+	}
+	c.Weights = defaultDType(c.Weights, c.Model.DType)
+	c.Weights = defaultDType(c.Weights, wide)
+	c.Activations = defaultDType(c.Activations, wide)
+	c.KV = defaultDType(c.KV, c.Activations)
+	if c.Constants != nil {
+		return c, nil, nil
+	}
+	if c.Engine.Roofline {
+		roofline := hardware.Roofline()
+		c.Constants = &roofline
+		return c, nil, nil
+	}
+	constants, warnings := hardware.FittedConstants(c.Accelerator, c.ScaleUp, c.Network)
+	c.Constants = &constants
+	return c, warnings, nil
+}
+
+func defaultDType(d, otherwise hardware.DType) hardware.DType {
+	if d == "" {
+		return otherwise
+	}
+	return d
+}
+
+// crossesNodes tells whether one replica needs more accelerators than a node has.
+func (c *Config) crossesNodes() bool { return c.Parallel.GPUs() > max(1, c.Accelerator.PerNode) }
+
+// checkParallelism tells why a model cannot be spread as asked.
+func checkParallelism(a *models.Architecture, p Parallelism) error {
+	tp := p.Tensor
+	switch {
+	case a.Heads%tp != 0:
+		return fmt.Errorf("tensor parallelism %d does not divide the %d attention heads of %s; use one of %v", tp, a.Heads, a.Name, divisors(a))
+	case a.MLA == nil && a.KVHeads%tp != 0 && tp%a.KVHeads != 0:
+		return fmt.Errorf("tensor parallelism %d neither divides the %d KV heads of %s nor is a multiple of them; use one of %v", tp, a.KVHeads, a.Name, divisors(a))
+	case p.Pipeline > a.Layers:
+		return fmt.Errorf("%d pipeline stages are more than the %d layers of %s", p.Pipeline, a.Layers, a.Name)
+	case p.Expert > 1 && a.MoE == nil:
+		return fmt.Errorf("expert parallelism %d needs a mixture of experts, and %s is none", p.Expert, a.Name)
+	case tp%p.Expert != 0:
+		return fmt.Errorf("expert parallelism %d must divide tensor parallelism %d", p.Expert, tp)
+	case p.Expert > 1 && a.MoE.Experts%p.Expert != 0:
+		return fmt.Errorf("expert parallelism %d does not divide the %d experts of %s", p.Expert, a.MoE.Experts, a.Name)
+	}
+	return nil
+}
+
+// divisors lists the degrees of tensor parallelism up to 64 that the heads of a allow.
+func divisors(a *models.Architecture) []int {
+	var ds []int
+	for tp := 1; tp <= min(a.Heads, 64); tp++ {
+		if a.Heads%tp == 0 && (a.MLA != nil || a.KVHeads%tp == 0 || tp%a.KVHeads == 0) {
+			ds = append(ds, tp)
+		}
+	}
+	return ds
+}

@@ -1,0 +1,80 @@
+package steptime
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/llmsim/llmsim/hardware"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Engine is what a serving engine adds to the work of the accelerators, in a few physical numbers.
+type Engine struct {
+	// Name is how a scenario names the preset, Title is for people, and Source tells where the numbers are from.
+	Name, Title, Source string
+	// Roofline takes the data sheet at its word: efficiencies of 1, perfect overlap, no fixed times, no communication, no host.
+	Roofline bool
+
+	// Lookahead is the number of steps that are scheduled before the running one ends: 1 with asynchronous scheduling. A new
+	// request waits for them.
+	Lookahead int
+	// Request is what a request costs before its first step and after its first token: HTTP, tokenising, detokenising.
+	Request hardware.Seconds
+
+	// Step and Sequence are the time a step, and a step and sequence, for which the accelerator waits for the host.
+	Step, Sequence hardware.Seconds
+	// Layer is the time a layer that kernels take in a running model beyond the sum of their times measured apart.
+	Layer hardware.Seconds
+
+	// Graph is the largest number of tokens of a step that is launched as one captured graph; 0 means that every kernel is launched by
+	// the host. Launch is the time a layer that the host needs to launch kernels one by one: the floor under steps without a graph.
+	Graph  int
+	Launch hardware.Seconds
+	// CustomAllReduce tells that the engine has its own all-reduce for small messages.
+	CustomAllReduce bool `yaml:"custom_all_reduce"`
+
+	Memory EngineMemory
+}
+
+// EngineMemory is what an engine keeps of the accelerator's memory.
+type EngineMemory struct {
+	// Usable is the fraction of the memory of the data sheet that a program sees.
+	Usable float64
+	// Context is the bytes of the driver's context, libraries and captured graphs on each accelerator.
+	Context float64
+	// LogitBytes is the peak bytes of sampling an element of the logits.
+	LogitBytes float64 `yaml:"logit_bytes"`
+}
+
+//go:embed engines.yaml
+var enginesYAML []byte
+
+// Engines returns the presets in the order of the data file.
+func Engines() []Engine { return slices.Clone(engines()) }
+
+var engines = sync.OnceValue(func() []Engine {
+	var list []Engine
+	decoder := yaml.NewDecoder(bytes.NewReader(enginesYAML))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&list); err != nil {
+		panic(fmt.Sprintf("steptime: engines.yaml: %v", err))
+	}
+	return list
+})
+
+// FindEngine returns the preset of that name.
+func FindEngine(name string) (Engine, error) {
+	var names []string
+	for _, e := range engines() {
+		if e.Name == name {
+			return e, nil
+		}
+		names = append(names, e.Name)
+	}
+	return Engine{}, fmt.Errorf("no engine %q; there are %s", name, strings.Join(names, ", "))
+}

@@ -1,0 +1,108 @@
+package steptime
+
+import (
+	"math"
+
+	"github.com/llmsim/llmsim/models"
+)
+
+// tokenOperators appends the operators whose cost depends on the number of tokens in the step alone: the matrix products of the
+// layers, element-wise kernels, collectives and the send to the next pipeline stage.
+func (c *Clock) tokenOperators(ops []Operator, tokens int) []Operator {
+	if tokens == 0 {
+		return ops
+	}
+	for i := range c.linear {
+		l := &c.linear[i]
+		switch l.Rows {
+		case models.SampledRows:
+		case models.RoutedRows:
+			ops = append(ops, c.experts(l, tokens))
+		default:
+			ops = append(ops, c.product(l, tokens))
+		}
+	}
+	ops = c.elementwise(ops, tokens)
+	ops = c.collectives(ops, tokens)
+	if gap := float64(c.engine.Layer); gap > 0 {
+		ops = append(ops, kernel("gaps", c.layers, 0, 0, 0, 0, 0, gap))
+	}
+	return ops
+}
+
+// product returns a matrix product of m rows.
+func (c *Clock) product(l *models.Linear, m int) Operator {
+	k := &c.constants.Linear
+	flops := 2 * float64(m) * float64(l.N) * float64(l.K)
+	bytes := float64(l.MatrixBytes(c.cfg.Weights))
+	peak, efficiency := c.wide.peak, c.wide.efficiency
+	if l.Quantised {
+		peak, efficiency = c.operand.peak, c.operand.efficiency
+	}
+	compute, memory := flops/(peak*efficiency), bytes/(c.bandwidth*k.Memory)
+	return kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, overlap(compute, memory, k.Overlap), float64(k.Kernel))
+}
+
+// experts returns the products of the routed experts of tokens tokens. The busiest of the groups over which the experts are
+// spread sets the pace.
+func (c *Clock) experts(l *models.Linear, tokens int) Operator {
+	k := &c.constants.Experts
+	rows := float64(l.Active) * float64(tokens)
+	touched := l.Matrices(l.Active * tokens)
+	skew := busiest(touched, float64(l.Experts), float64(c.cfg.Parallel.Expert))
+	flops := 2 * rows * float64(l.N) * float64(l.K)
+	padded := 2 * (rows + touched*k.Tile/2) * float64(l.N) * float64(l.K)
+	bytes := touched * float64(l.MatrixBytes(c.cfg.Weights))
+	compute, memory := skew*padded/(c.operand.peak*k.Compute), skew*bytes/(c.bandwidth*k.Memory)
+	return kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, overlap(compute, memory, c.constants.Linear.Overlap), float64(k.Kernel))
+}
+
+// busiest returns how much more than the average the busiest of groups has to do when touched of n experts, drawn at random, have
+// tokens: the expected maximum of normal variables, mean + deviation·√(2·ln groups) (Cramér 1946, section 28.6), where the
+// deviation is that of the experts touched in one group, and never more than all experts of the group.
+func busiest(touched, n, groups float64) float64 {
+	if groups <= 1 {
+		return 1
+	}
+	mean := touched / groups
+	deviation := math.Sqrt(mean * (1 - touched/n) * (1 - 1/groups))
+	return min(mean+deviation*math.Sqrt(2*math.Log(groups)), n/groups) / mean
+}
+
+// elementwise appends norms, rotations and activations.
+func (c *Clock) elementwise(ops []Operator, tokens int) []Operator {
+	if c.engine.Roofline {
+		return ops
+	}
+	k := &c.constants.Elementwise
+	var bytes, kernels float64
+	for _, e := range c.pointwise {
+		kernels += c.share(e.Count)
+		bytes += c.share(e.Count) * float64(tokens) * float64(e.Elements) * c.activationBytes
+	}
+	memory := bytes / (c.bandwidth * k.Memory)
+	return append(ops, kernel("elementwise", 1, 0, bytes, 0, memory, memory, kernels*float64(k.Kernel)))
+}
+
+// headOperators appends the output head and sampling for so many rows.
+func (c *Clock) headOperators(ops []Operator, rows int) []Operator {
+	if rows == 0 || !c.last {
+		return ops
+	}
+	for i := range c.linear {
+		if l := &c.linear[i]; l.Rows == models.SampledRows {
+			ops = append(ops, c.product(l, rows))
+		}
+	}
+	k := &c.constants.Head
+	if c.engine.Roofline {
+		return ops
+	}
+	logits := float64(rows) * float64(c.cfg.Model.Vocab)
+	if c.cfg.Parallel.Tensor > 1 {
+		ops = append(ops, c.gatherLogits(logits*c.activationBytes))
+	}
+	bytes := logits * 4 * k.Passes
+	memory := bytes / c.bandwidth
+	return append(ops, kernel("sampling", 1, 0, bytes, 0, memory, memory, float64(k.Kernel)))
+}

@@ -1,0 +1,111 @@
+package steptime
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/models"
+)
+
+// MemoryConfig says what has to fit into the memory of each accelerator of a replica.
+type MemoryConfig struct {
+	Model       *models.Architecture
+	Accelerator *hardware.Accelerator
+	Parallel    Parallelism
+	// Weights and KV are number formats; empty ones are as in Config.
+	Weights, KV hardware.DType
+	Engine      Engine
+	// Utilisation is the share of the visible memory that the engine may use; 0 means 0.9.
+	Utilisation float64
+	// TokenBudget is the largest number of tokens of a step, Sequences the largest number that run together.
+	TokenBudget, Sequences int
+	// BlockTokens is the number of tokens of a KV block; 0 means 16.
+	BlockTokens int
+	// Context is the length in tokens for which MemoryPlan.Contexts is counted; 0 means the model's longest.
+	Context int
+}
+
+// MemoryPlan is where the memory of one accelerator goes, in bytes: Usable = Weights + Activations + Context + KV, unless Missing.
+type MemoryPlan struct {
+	// Total is the memory of the data sheet; Usable is what the engine may use of it.
+	Total, Usable float64
+	// Weights, Activations (their peak in the largest step, or that of sampling, whichever is larger) and Context (driver,
+	// libraries, captured graphs) are taken first.
+	Weights, Activations, Context float64
+	// KV is what is left for the cache, 0 where nothing is. Missing is by how much the rest does not fit.
+	KV, Missing float64
+	// KVBytesPerToken is what a token takes on each accelerator of the stage with the most layers.
+	KVBytesPerToken float64
+	// BlockTokens is the number of tokens of a block; Blocks is the number of blocks, and Tokens what they hold.
+	BlockTokens, Blocks, Tokens int
+	// ContextTokens is the length asked for, Contexts the number of sequences of that length that fit at once.
+	ContextTokens, Contexts int
+}
+
+// Err returns nil where the model fits with room for one block, else what is missing.
+func (p *MemoryPlan) Err() error {
+	if p.Blocks > 0 {
+		return nil
+	}
+	return fmt.Errorf("does not fit: weights %s, activations %s and engine %s are %s more than the usable %s of each accelerator",
+		units.FormatBytes(p.Weights), units.FormatBytes(p.Activations), units.FormatBytes(p.Context), units.FormatBytes(p.Missing), units.FormatBytes(p.Usable))
+}
+
+// Plan divides the memory of an accelerator as the engine does: the weights, the activation peak of a step of TokenBudget tokens,
+// what the engine keeps, and the rest for the KV cache. It returns an error where the model cannot be split as asked; see
+// MemoryPlan.Err for whether it fits.
+func Plan(cfg MemoryConfig) (MemoryPlan, error) {
+	full, _, err := Config{Model: cfg.Model, Accelerator: cfg.Accelerator, Parallel: cfg.Parallel, Weights: cfg.Weights, KV: cfg.KV, Engine: Engine{Roofline: true}}.resolve()
+	if err != nil {
+		return MemoryPlan{}, err
+	}
+	if cfg.Utilisation == 0 {
+		cfg.Utilisation = 0.9
+	}
+	tp, pp := full.Parallel.Tensor, full.Parallel.Pipeline
+	layers := cfg.Model.Layers
+	stage := float64((layers+pp-1)/pp) / float64(layers)
+	p := MemoryPlan{
+		Total:           cfg.Accelerator.Memory,
+		Usable:          cfg.Accelerator.Memory * cfg.Engine.Memory.Usable * cfg.Utilisation,
+		Weights:         float64(cfg.Model.WeightBytesPerGPU(full.Weights, tp, pp)),
+		Activations:     activationPeak(&full, &cfg),
+		Context:         cfg.Engine.Memory.Context,
+		KVBytesPerToken: stage * float64(cfg.Model.KVBytesPerTokenPerGPU(full.KV, tp)),
+		BlockTokens:     cfg.BlockTokens,
+		ContextTokens:   cfg.Context,
+	}
+	if p.BlockTokens == 0 {
+		p.BlockTokens = 16
+	}
+	if p.ContextTokens == 0 {
+		p.ContextTokens = cfg.Model.MaxContext
+	}
+	block := p.KVBytesPerToken * float64(p.BlockTokens)
+	p.KV = p.Usable - p.Weights - p.Activations - p.Context
+	if p.KV < block {
+		p.Missing, p.KV = block-p.KV, 0
+	}
+	p.Blocks = int(p.KV / block)
+	p.Tokens = p.Blocks * p.BlockTokens
+	if p.ContextTokens > 0 {
+		p.Contexts = p.Tokens / p.ContextTokens
+	}
+	return p, nil
+}
+
+// activationPeak returns the bytes of the widest moment of a step: residual, normalised input and the two sides of the MLP's
+// activation for all tokens, or the logits and their copies for all sequences.
+func activationPeak(full *Config, cfg *MemoryConfig) float64 {
+	wide := bytesOf(full.Activations)
+	width := 0
+	for _, l := range cfg.Model.LinearLayers(full.Parallel.Tensor) {
+		if l.Rows != models.SampledRows {
+			width = max(width, max(1, l.Active)*l.N)
+		}
+	}
+	layer := float64(cfg.TokenBudget) * wide * float64(2*cfg.Model.Hidden+width+width/2)
+	logits := float64(min(cfg.Sequences, cfg.TokenBudget)) * float64(cfg.Model.Vocab) * cfg.Engine.Memory.LogitBytes
+	return max(layer, logits)
+}

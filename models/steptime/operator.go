@@ -1,0 +1,41 @@
+package steptime
+
+import "github.com/llmsim/llmsim/sim"
+
+// Bound tells what limits an operator.
+type Bound string
+
+// What an operator can be bound by.
+const (
+	Compute Bound = "compute"
+	Memory  Bound = "memory"
+	Latency Bound = "latency"
+	Network Bound = "network"
+	Host    Bound = "host"
+)
+
+// Operator is a part of a step: all runs of one kind of kernel on one accelerator of the slowest pipeline stage, or what the
+// engine adds.
+type Operator struct {
+	Name string
+	// FLOPs and Bytes are computed and moved by all runs together.
+	FLOPs, Bytes float64
+	Time         sim.Time
+	// Bound is the largest part of Time: compute, memory traffic, or fixed times.
+	Bound Bound
+}
+
+// kernel returns the operator of count kernels that compute and move so much each, with the given seconds of compute, memory
+// traffic, both overlapped, and fixed time.
+func kernel(name string, count, flops, bytes, compute, memory, both, fixed float64) Operator {
+	o := Operator{Name: name, FLOPs: count * flops, Bytes: count * bytes, Time: times(count, both+fixed)}
+	switch {
+	case fixed >= compute && fixed >= memory:
+		o.Bound = Latency
+	case compute > memory:
+		o.Bound = Compute
+	default:
+		o.Bound = Memory
+	}
+	return o
+}

@@ -1,0 +1,84 @@
+package steptime
+
+import (
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Work is what a step computes and moves on all accelerators of a replica together, as the model's arithmetic needs it: what is
+// computed or stored twice to spread the model counts once.
+type Work struct {
+	// FLOPs are of matrix products and attention. Bytes are of weights read once and of cache read and written.
+	FLOPs, Bytes float64
+}
+
+// workForm is the closed form of Work.
+type workForm struct {
+	weightBytes                       float64 // read by every step
+	headBytes                         float64 // read by steps that sample
+	tokenFLOPs, rowFLOPs, expandFLOPs float64
+	experts                           []models.Linear
+	expertBytes                       []float64 // of one matrix in all layers
+	attention                         []models.Attention
+}
+
+func newWorkForm(cfg *Config) workForm {
+	w := workForm{attention: cfg.Model.AttentionLayers(1, cfg.KV)}
+	for _, l := range cfg.Model.LinearLayers(1) {
+		flops := 2 * float64(l.Count) * float64(l.N) * float64(l.K)
+		bytes := float64(l.Count) * float64(l.MatrixBytes(cfg.Weights))
+		switch l.Rows {
+		case models.SampledRows:
+			w.rowFLOPs += flops
+			w.headBytes += bytes
+			continue
+		case models.RoutedRows:
+			w.tokenFLOPs += flops * float64(l.Active)
+			w.experts, w.expertBytes = append(w.experts, l), append(w.expertBytes, bytes)
+			continue
+		case models.ExpandedRows:
+			w.expandFLOPs += flops
+		}
+		w.tokenFLOPs += flops
+		w.weightBytes += bytes
+	}
+	return w
+}
+
+// Work returns what step s computes and moves. Between the bends of sliding windows it is affine in the context: the work of a
+// stretch of decode steps is their number times the work of one at their mean context.
+func (c *Clock) Work(s *sim.Step) Work {
+	f := &c.work
+	tokens, rows, cached := s.DecodeTokens, s.DecodeTokens, 0
+	var w Work
+	for i := range s.Prefill {
+		chunk := &s.Prefill[i]
+		tokens += chunk.New
+		cached += chunk.Cached
+		if chunk.Last {
+			rows++
+		}
+		for j := range f.attention {
+			a := f.attention[j].Prefill(chunk.New, chunk.Cached)
+			w.add(float64(f.attention[j].Count), a.FLOPs, a.KVRead+a.KVWritten)
+		}
+	}
+	for j := range f.attention {
+		a := f.attention[j].Decode(s.Decodes, s.DecodeTokens, s.Context)
+		w.add(float64(f.attention[j].Count), a.FLOPs, a.KVRead+a.KVWritten)
+	}
+	w.FLOPs += float64(tokens)*f.tokenFLOPs + float64(rows)*f.rowFLOPs + float64(cached)*f.expandFLOPs
+	w.Bytes += f.weightBytes
+	if rows > 0 {
+		w.Bytes += f.headBytes
+	}
+	for i := range f.experts {
+		w.Bytes += f.expertBytes[i] * f.experts[i].Matrices(f.experts[i].Active*tokens)
+	}
+	return w
+}
+
+func (w *Work) add(count, flops, bytes float64) {
+	w.FLOPs += count * flops
+	w.Bytes += count * bytes
+}
