@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/hardware/nearest"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -76,7 +78,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 		f, known := find(list, key.Value)
 		switch {
 		case !known:
-			d.fail(d.placeOf(key, value), path, "%s", Unknown("key", key.Value, names(list)))
+			d.fail(d.placeOf(key, value), path, "%s", nearest.Unknown("key", key.Value, names(list)))
 		case f.rest:
 			d.rest(key.Value, value, v.Field(f.index), join(path, key.Value))
 		default:

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/llmsim/llmsim/hardware/nearest"
 )
 
 // field is one key of a struct, as its tags describe it.
@@ -97,8 +99,8 @@ func (r rule) checkWord(word string) string {
 	if len(allowed) == 0 || slices.Contains(allowed, word) {
 		return ""
 	}
-	if near := Nearest(word, allowed); near != "" {
-		return fmt.Sprintf("found %s; did you mean %q?", quote(word), near)
+	if near := nearest.Names(word, allowed); len(near) > 0 {
+		return fmt.Sprintf("found %s; did you mean %s?", quote(word), strings.Join(near, " or "))
 	}
 	return fmt.Sprintf("found %s; want one of %s", quote(word), strings.Join(allowed, ", "))
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/hardware/nearest"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -76,7 +78,7 @@ func (d *Document) slot(parent *yaml.Node, t reflect.Type, key, path string) (**
 		list := fields(t)
 		f, known := find(list, key)
 		if !known {
-			return nil, nil, Unknown("key", key, names(list))
+			return nil, nil, nearest.Unknown("key", key, names(list))
 		}
 		for i := 0; i+1 < len(parent.Content); i += 2 {
 			if parent.Content[i].Value == key {
