@@ -35,6 +35,8 @@ type Architecture struct {
 	RelativePositions bool
 	// QKVBias, OutBias, MLPBias and HeadBias tell which projections have biases; QKNorm adds a norm a head to queries and keys.
 	QKVBias, OutBias, MLPBias, HeadBias, QKNorm bool
+	// AttentionSinks tells that each head has a learned logit that takes part in its softmax (gpt-oss).
+	AttentionSinks bool
 	// NormBias tells LayerNorm (weight and bias) from RMSNorm (weight). NormsPerLayer is the number of norms in a block; 0 means 2.
 	NormBias      bool
 	NormsPerLayer int

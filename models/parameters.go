@@ -13,7 +13,7 @@ type Parameters struct {
 	MLP int64
 	// Router, Experts and SharedExperts are the parts of a mixture of experts.
 	Router, Experts, SharedExperts int64
-	// Norms is the weights and biases of all norms, Biases those of the projections.
+	// Norms is the weights and biases of all norms; Biases is those of the projections, and the attention sinks.
 	Norms, Biases int64
 	// Head is the output head; 0 when it is tied to the embedding.
 	Head int64
@@ -107,7 +107,7 @@ func (a *Architecture) normParameters() int64 {
 	return n
 }
 
-// biases returns the biases of all projections, with the given number of routed experts a layer.
+// biases returns the biases of all projections and the attention sinks, with the given number of routed experts a layer.
 func (a *Architecture) biases(experts int) int64 {
 	var n int64
 	if a.QKVBias {
@@ -128,6 +128,9 @@ func (a *Architecture) biases(experts int) int64 {
 		if m.RouterBias {
 			n += product(layers, m.Experts)
 		}
+	}
+	if a.AttentionSinks {
+		n += product(a.Layers, a.Heads)
 	}
 	if a.HeadBias {
 		n += int64(a.Vocab)

@@ -1,0 +1,122 @@
+package models
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// catalogFiles has one file a family, its models from small to large.
+//
+//go:embed catalog/*.json
+var catalogFiles embed.FS
+
+// entry is one model of a catalogue file.
+type entry struct {
+	Name    string   `json:"name"`
+	Aliases []string `json:"aliases"`
+	// Source tells where the shape is from.
+	Source string `json:"source"`
+	// Published is the parameter count that the publisher states, against which the shape is tested.
+	Published published `json:"published"`
+	// Config has the fields of the model's config.json that matter here.
+	Config json.RawMessage `json:"config"`
+}
+
+// published is a parameter count with its source. Beyond is how many elements the published files have beyond the parameters
+// counted here, and Because tells what they are. Digits is the number of leading digits that are stated; 0 means all.
+type published struct {
+	Parameters int64  `json:"parameters"`
+	Source     string `json:"source"`
+	Beyond     int64  `json:"beyond"`
+	Because    string `json:"because"`
+	Digits     int    `json:"digits"`
+}
+
+// Catalog is the models that are known by name.
+type Catalog struct {
+	models []*Architecture
+	// byName maps names and aliases, in lower case.
+	byName map[string]*Architecture
+}
+
+// Load reads the built-in catalogue.
+func Load() (*Catalog, error) {
+	files, err := catalogFiles.ReadDir("catalog")
+	if err != nil {
+		return nil, err
+	}
+	c := &Catalog{byName: map[string]*Architecture{}}
+	for _, f := range files {
+		name := path.Join("catalog", f.Name())
+		data, err := catalogFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		entries, err := parseEntries(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for _, e := range entries {
+			if err := c.add(e); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return c, nil
+}
+
+// parseEntries reads a catalogue file, in which unknown fields are mistakes.
+func parseEntries(data []byte) ([]entry, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	var entries []entry
+	if err := d.Decode(&entries); err != nil {
+		return nil, fmt.Errorf("line %d: %w", lineAt(data, d.InputOffset()), err)
+	}
+	return entries, nil
+}
+
+// add adds a model under its name and aliases, which no other model may have.
+func (c *Catalog) add(e entry) error {
+	a, _, err := FromHuggingFace(bytes.NewReader(e.Config), e.Name)
+	if err != nil {
+		return err
+	}
+	a.Aliases, a.Source = e.Aliases, e.Source
+	for _, name := range append([]string{e.Name}, e.Aliases...) {
+		key := strings.ToLower(name)
+		if other, taken := c.byName[key]; taken {
+			return fmt.Errorf("%s: the name %q belongs to %s", e.Name, name, other.Name)
+		}
+		c.byName[key] = a
+	}
+	c.models = append(c.models, a)
+	return nil
+}
+
+// All returns the models by family, from small to large in each. They are shared: do not change them.
+func (c *Catalog) All() []*Architecture { return c.models }
+
+// Lookup returns the model of that name or alias, in any case. The error for an unknown name has the nearest known ones. The
+// model is shared: do not change it.
+func (c *Catalog) Lookup(name string) (*Architecture, error) {
+	if a, ok := c.byName[strings.ToLower(strings.TrimSpace(name))]; ok {
+		return a, nil
+	}
+	known := make([]string, 0, len(c.byName))
+	for key := range c.byName {
+		known = append(known, key)
+	}
+	if near := nearest(name, known, 3); len(near) > 0 {
+		return nil, fmt.Errorf("unknown model %q; did you mean %s?", name, strings.Join(near, " or "))
+	}
+	var names []string
+	for _, a := range c.models {
+		names = append(names, a.Name)
+	}
+	return nil, fmt.Errorf("unknown model %q; known: %s (or the path of a Hugging Face config.json)", name, strings.Join(names, ", "))
+}

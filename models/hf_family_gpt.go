@@ -1,0 +1,101 @@
+package models
+
+// gptFamilies returns the families whose MLP has two matrices.
+func gptFamilies() map[string]family {
+	biased := Architecture{NormBias: true, QKVBias: true, OutBias: true, MLPBias: true}
+	tied := map[string]any{"tie_word_embeddings": true}
+	neox := biased
+	neox.ParallelBlock = true
+	phi := biased
+	phi.ParallelBlock, phi.NormsPerLayer, phi.HeadBias = true, 1, true
+	bloom := biased
+	bloom.EmbeddingNorm = true
+	falconDefaults := func(newDecoder bool) map[string]any {
+		return map[string]any{"tie_word_embeddings": true, "max_position_embeddings": 2048, "multi_query": true, "parallel_attn": true,
+			"new_decoder_architecture": newDecoder}
+	}
+	return map[string]family{
+		"gpt2":        {base: biased, fourfoldMLP: true, defaults: tied, read: readLearnedPositions},
+		"gpt_bigcode": {base: biased, fourfoldMLP: true, defaults: map[string]any{"tie_word_embeddings": true, "multi_query": true}, read: readLearnedPositions},
+		"gptj":        {base: Architecture{NormBias: true, MLPBias: true, HeadBias: true, ParallelBlock: true, NormsPerLayer: 1}, fourfoldMLP: true},
+		"gpt_neox":    {base: neox, read: readNeoX},
+		"phi":         {base: phi, fourfoldMLP: true, read: readPhi},
+		"bloom":       {base: bloom, fourfoldMLP: true, defaults: map[string]any{"tie_word_embeddings": true, "seq_length": 2048}},
+		"starcoder2":  {base: biased, defaults: tied, read: readStarCoder2},
+		"opt":         {base: biased, defaults: tied, read: readOPT},
+		"mpt":         {fourfoldMLP: true, defaults: tied, read: readMPT},
+		"falcon":      {base: Architecture{NormBias: true}, fourfoldMLP: true, defaults: falconDefaults(false), read: readFalcon},
+		// Falcon's first names: RefinedWebModel is the 7B, RefinedWeb the 40B.
+		"RefinedWebModel": {base: Architecture{NormBias: true}, fourfoldMLP: true, defaults: falconDefaults(false), read: readFalcon},
+		"RefinedWeb":      {base: Architecture{NormBias: true}, fourfoldMLP: true, defaults: falconDefaults(true), read: readFalcon},
+		// Gopher and Chinchilla (arXiv:2112.11446, section 2.1: RMSNorm and relative positions; arXiv:2203.15556, table 4) were
+		// never published in this form.
+		"gopher": {base: Architecture{RelativePositions: true}, fourfoldMLP: true, defaults: tied},
+	}
+}
+
+// readLearnedPositions reads the table of positions, one row for each position of the context.
+func readLearnedPositions(_ *config, a *Architecture) {
+	a.LearnedPositions = a.MaxContext
+}
+
+// readNeoX reads whether attention and MLP run in parallel.
+func readNeoX(c *config, a *Architecture) {
+	a.ParallelBlock = c.flag(true, "use_parallel_residual")
+}
+
+// readPhi reads the norms of queries and keys.
+func readPhi(c *config, a *Architecture) {
+	a.QKNorm = c.flag(false, "qk_layernorm")
+}
+
+// readStarCoder2 reads whether projections have biases.
+func readStarCoder2(c *config, a *Architecture) {
+	a.QKVBias = c.flag(true, "use_bias")
+	a.OutBias, a.MLPBias = a.QKVBias, a.QKVBias
+}
+
+// readOPT reads the table of positions, whose first two rows are unused, and the traits of OPT-350M: norms after each part
+// and so none at the end, and an embedding narrower than the layers.
+func readOPT(c *config, a *Architecture) {
+	a.LearnedPositions = a.MaxContext + 2
+	a.NoFinalNorm = !c.flag(true, "do_layer_norm_before") || c.flag(false, "_remove_final_layer_norm")
+	a.QKVBias = c.flag(true, "enable_bias")
+	a.OutBias, a.MLPBias = a.QKVBias, a.QKVBias
+	if width := c.count(a.Hidden, "word_embed_proj_dim"); width != a.Hidden {
+		a.EmbeddingDim = width
+	}
+}
+
+// readMPT reads the KV heads from their section, the expansion of the MLP, and the biases. Norms have none, whatever it says.
+func readMPT(c *config, a *Architecture) {
+	attention := c.section("attn_config")
+	if attention.text("attn_type") == "multiquery_attention" {
+		a.KVHeads = 1
+	}
+	a.KVHeads = attention.count(a.KVHeads, "kv_n_heads")
+	a.Intermediate = a.Hidden * c.count(4, "expansion_ratio")
+	a.QKVBias = !c.flag(true, "no_bias")
+	a.OutBias, a.MLPBias = a.QKVBias, a.QKVBias
+}
+
+// readFalcon reads the KV heads, whose number counts in the new decoder architecture only, and the norms: one where attention
+// and MLP read the same input, else two.
+func readFalcon(c *config, a *Architecture) {
+	newDecoder := c.flag(false, "new_decoder_architecture")
+	a.ParallelBlock = newDecoder || c.flag(true, "parallel_attn")
+	switch {
+	case newDecoder:
+		a.KVHeads = c.count(a.Heads, "num_kv_heads", "n_head_kv")
+		a.NormsPerLayer = c.count(2, "num_ln_in_parallel_attn")
+	case c.flag(true, "multi_query"):
+		a.KVHeads = 1
+	default:
+		a.KVHeads = a.Heads
+	}
+	if a.ParallelBlock && !newDecoder {
+		a.NormsPerLayer = 1
+	}
+	a.QKVBias = c.flag(false, "bias")
+	a.OutBias, a.MLPBias = a.QKVBias, a.QKVBias
+}

@@ -1,0 +1,60 @@
+package models
+
+import "encoding/json"
+
+// readMoE reads a mixture of experts, of which a number of experts is the mark.
+func (c *config) readMoE(a *Architecture) {
+	experts := c.count(0, "num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts")
+	if experts == 0 {
+		return
+	}
+	m := &MoE{
+		Experts:      experts,
+		Active:       c.need("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_top_k"),
+		Intermediate: c.count(a.Intermediate, "moe_intermediate_size"),
+		DenseLayers:  a.Layers - c.expertLayers(a.Layers),
+	}
+	m.Shared = c.count(0, "n_shared_experts", "num_shared_experts")
+	m.SharedIntermediate = m.Shared * m.Intermediate
+	if width := c.count(0, "shared_expert_intermediate_size"); width > 0 {
+		m.Shared, m.SharedIntermediate = max(m.Shared, 1), width
+	}
+	m.RouterBias = c.text("topk_method") == "noaux_tc" || c.flag(false, "router_bias")
+	m.SharedGate = c.flag(false, "shared_expert_gate")
+	if dense := c.count(0, "intermediate_size_mlp"); dense > 0 {
+		a.Intermediate = dense
+	}
+	a.MoE = m
+}
+
+// expertLayers returns how many of the layers have experts: all but the first few, or one in so many, or those not listed as
+// dense, or those listed.
+func (c *config) expertLayers(layers int) int {
+	if list := c.list("moe_layers"); list != nil {
+		return len(distinctBelow(list, layers))
+	}
+	first := c.count(0, "first_k_dense_replace")
+	frequency := max(1, c.count(1, "moe_layer_freq"))
+	step := max(1, c.count(1, "decoder_sparse_step", "interleave_moe_layer_step"))
+	dense := distinctBelow(c.list("mlp_only_layers"), layers)
+	n := 0
+	for i := range min(layers, 1<<10) {
+		if i >= first && i%frequency == 0 && (i+1)%step == 0 && !dense[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// distinctBelow returns the set of the whole numbers of a list that are at least 0 and below n.
+func distinctBelow(list []any, n int) map[int]bool {
+	set := map[int]bool{}
+	for _, v := range list {
+		if number, ok := v.(json.Number); ok {
+			if i, err := number.Int64(); err == nil && i >= 0 && i < int64(n) {
+				set[int(i)] = true
+			}
+		}
+	}
+	return set
+}
