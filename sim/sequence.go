@@ -1,6 +1,78 @@
 package sim
 
-// Sequence is the life of one request on the way through a replica.
+// Sequence is the life of one request inside a replica. Schedulers and memories read it; the simulator writes it.
 type Sequence struct {
 	Request
+
+	// Generated is the number of output tokens so far, and Stored the number of tokens whose KV is kept. Both stand still
+	// while the sequence decodes: then call Progress and Context.
+	Generated, Stored int
+	// Cached is the number of prompt tokens that the prefix cache supplied when the sequence was last admitted.
+	Cached int
+	// Scheduled is when the first step of the sequence began, FirstToken and LastToken when those tokens came out; 0 before.
+	Scheduled, FirstToken, LastToken Time
+	// Preemptions counts how often the sequence lost its place and its KV cache.
+	Preemptions int
+	// Replica is the index of the replica that serves the sequence, and Latency what its front end adds between a token and the
+	// user.
+	Replica int
+	Latency Time
+
+	// Held and Handle belong to the Memory that holds the sequence: a count and an index of its own.
+	Held, Handle int
+
+	batch          *Batch    // where it runs; nil while it waits
+	older, newer   *Sequence // neighbours in the batch
+	before, behind *Sequence // neighbours in a Queue
+	decoding       bool
+	joined         int64  // batch.steps when decoding began
+	epoch          uint32 // tells stale heap entries, see finishHeap
+	visible        int64  // first step that may be planned with it, see replica.incoming
+}
+
+// Running tells whether s has a place in a batch.
+func (s *Sequence) Running() bool { return s.batch != nil }
+
+// Decoding tells whether the prompt of s is computed, so that each step gives it a token.
+func (s *Sequence) Decoding() bool { return s.decoding }
+
+// Context returns the number of tokens of s whose KV is stored.
+func (s *Sequence) Context() int { return s.Stored + s.advance() }
+
+// Progress returns the number of output tokens of s so far.
+func (s *Sequence) Progress() int { return s.Generated + s.advance() }
+
+// Remaining returns the number of tokens to compute before s gives its next token: those of the prompt, and after a
+// preemption those generated before it, less the ones stored. It is 0 for a sequence that decodes.
+func (s *Sequence) Remaining() int {
+	if s.decoding {
+		return 0
+	}
+	return s.Prompt + s.Generated - s.Stored
+}
+
+func (s *Sequence) advance() int {
+	if !s.decoding {
+		return 0
+	}
+	return int(s.batch.steps - s.joined)
+}
+
+// reset readies s for the next request, keeping the space of its content.
+func (s *Sequence) reset() {
+	*s = Sequence{Request: Request{Content: s.Content[:0]}, epoch: s.epoch + 1}
+}
+
+// TTFT returns the time to first token as the user sees it: queueing, prefill and the front end.
+func (s *Sequence) TTFT() Time { return s.FirstToken + s.Latency - s.Arrival }
+
+// E2E returns the latency from sending the request to the last token, as the user sees it.
+func (s *Sequence) E2E() Time { return s.LastToken + s.Latency - s.Arrival }
+
+// TPOT returns the mean time per output token after the first; 0 for an answer of one token, which has none.
+func (s *Sequence) TPOT() Time {
+	if s.Output < 2 {
+		return 0
+	}
+	return (s.LastToken - s.FirstToken) / Time(s.Output-1)
 }

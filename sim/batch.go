@@ -1,0 +1,199 @@
+package sim
+
+// Batch is the set of sequences that a replica runs together, and the next step of it that a Scheduler forms. A replica has
+// one batch, or one for each stage of its pipeline.
+type Batch struct {
+	r    *replica
+	lane int
+
+	// Those that run, oldest first; of them, those whose prompt is not complete.
+	head, tail *Sequence
+	running    int
+	prefilling []*Sequence
+
+	// Those that decode: all advance together, one token for each of the steps counted here.
+	steps   int64
+	decodes int
+	context int64 // tokens stored for them in total
+	finish  finishHeap
+
+	// Token times: those that decode had their last token at lastToken, but for the newcomers since then.
+	lastToken Time
+	newcomers []*Sequence
+
+	// The step under construction, then under way.
+	step   Step
+	decode bool
+	flight flight
+	gaps   []Gap
+}
+
+// Now returns the time at which the step under construction begins.
+func (b *Batch) Now() Time { return b.r.now }
+
+// Lane returns the number of this batch within its replica: 0 unless there is a pipeline.
+func (b *Batch) Lane() int { return b.lane }
+
+// Memory returns the memory of the replica, which its batches share.
+func (b *Batch) Memory() Memory { return b.r.memory }
+
+// Running returns the number of sequences in the batch.
+func (b *Batch) Running() int { return b.running }
+
+// Decodes returns the number of sequences in the batch that decode.
+func (b *Batch) Decodes() int { return b.decodes }
+
+// Oldest and Newest return the sequence that entered the batch first and last, or nil.
+func (b *Batch) Oldest() *Sequence { return b.head }
+
+// Newest returns the sequence that entered the batch last, or nil.
+func (b *Batch) Newest() *Sequence { return b.tail }
+
+// All yields the sequences in the batch, oldest first. The batch must not change meanwhile.
+func (b *Batch) All(yield func(*Sequence) bool) {
+	for s := b.head; s != nil; s = s.newer {
+		if !yield(s) {
+			return
+		}
+	}
+}
+
+// Prefilling returns the sequences in the batch whose prompt is not complete, oldest first. The slice is valid until the next
+// Prefill or Preempt.
+func (b *Batch) Prefilling() []*Sequence { return b.prefilling }
+
+// Decode puts all decoding sequences into the step. It returns false, and does nothing, where memory lacks room for one more
+// token each: then preempt one and try again.
+func (b *Batch) Decode() bool {
+	if b.decodes == 0 {
+		return true
+	}
+	if b.r.memory.Headroom(b.lane, 1) < 1 {
+		return false
+	}
+	b.decode = true
+	return true
+}
+
+// Prefill puts the next tokens of s's prompt into the step, limit at most, and returns how many; s enters the batch if it
+// waited. 0 means that memory is short, and nothing was done. The cached prefix of a newcomer costs nothing.
+//
+// Call Decode before Prefill: memory for the tokens of the decoding sequences comes first.
+func (b *Batch) Prefill(s *Sequence, limit int) int {
+	m := b.r.memory
+	if s.batch == nil && s.Stored == 0 {
+		s.Stored = m.Match(s)
+		s.Cached = s.Stored
+	}
+	n := min(s.Remaining(), limit)
+	var reserve int64
+	if b.decode {
+		reserve = m.Growth(b.lane, 1)
+	}
+	if n <= 0 || !m.Extend(s, n, reserve) {
+		if s.batch == nil {
+			s.Stored, s.Cached = 0, 0
+		}
+		return 0
+	}
+	if s.batch == nil {
+		b.admit(s)
+	}
+	b.step.Prefill = append(b.step.Prefill, Chunk{Sequence: s, New: n, Cached: s.Stored, Last: n == s.Remaining()})
+	return n
+}
+
+// Preempt takes s out of the batch; its KV cache is dropped, and it is handed back to the scheduler to be computed again.
+func (b *Batch) Preempt(s *Sequence) {
+	for i := range b.step.Prefill {
+		if b.step.Prefill[i].Sequence == s {
+			b.step.Prefill = append(b.step.Prefill[:i], b.step.Prefill[i+1:]...)
+			break
+		}
+	}
+	b.leave(s, false)
+	s.Stored, s.Cached = 0, 0
+	s.Preemptions++
+	b.r.result.Preemptions++
+	b.r.scheduler.Enqueue(s)
+}
+
+// admit gives s, which waited, a place in the batch.
+func (b *Batch) admit(s *Sequence) {
+	s.batch = b
+	b.r.result.CachedTokens += int64(s.Cached)
+	if s.Scheduled == 0 {
+		s.Scheduled = b.r.now
+	}
+	s.older, s.newer = b.tail, nil
+	if b.tail == nil {
+		b.head = s
+	} else {
+		b.tail.newer = s
+	}
+	b.tail = s
+	b.running++
+	b.prefilling = append(b.prefilling, s)
+}
+
+// leave takes s out of the batch and gives its memory back.
+func (b *Batch) leave(s *Sequence, done bool) {
+	if s.decoding {
+		if s.advance() > 0 {
+			s.LastToken = b.lastToken
+		} else {
+			b.newcomers = without(b.newcomers, s)
+		}
+		s.Generated, s.Stored = s.Progress(), s.Context()
+		b.context -= int64(s.Stored)
+		b.decodes--
+		s.decoding = false
+		s.epoch++
+		b.r.memory.Leave(b.lane, s)
+	} else {
+		b.prefilling = without(b.prefilling, s)
+	}
+	b.r.memory.Release(s, done)
+	if s.older == nil {
+		b.head = s.newer
+	} else {
+		s.older.newer = s.newer
+	}
+	if s.newer == nil {
+		b.tail = s.older
+	} else {
+		s.newer.older = s.older
+	}
+	s.older, s.newer, s.batch = nil, nil, nil
+	b.running--
+}
+
+// joinDecodes makes s, whose prompt is complete, one of those that decode.
+func (b *Batch) joinDecodes(s *Sequence) {
+	b.prefilling = without(b.prefilling, s)
+	s.joined = b.steps
+	s.decoding = true
+	b.decodes++
+	b.context += int64(s.Stored)
+	b.finish.push(b.steps+int64(s.Output-s.Generated), s)
+	b.newcomers = append(b.newcomers, s)
+	b.r.memory.Join(b.lane, s)
+}
+
+// decodingSequences yields those that decode, oldest first.
+func (b *Batch) decodingSequences(yield func(*Sequence) bool) {
+	for s := b.head; s != nil; s = s.newer {
+		if s.decoding && !yield(s) {
+			return
+		}
+	}
+}
+
+func without(list []*Sequence, s *Sequence) []*Sequence {
+	for i, other := range list {
+		if other == s {
+			return append(list[:i], list[i+1:]...)
+		}
+	}
+	return list
+}

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Config is a simulation: who asks, who serves, and who watches.
+type Config struct {
+	// Source yields the requests.
+	Source Source
+	// Router picks a replica for each.
+	Router Router
+	// Replicas lists the servers, at least one.
+	Replicas []ReplicaConfig
+	// Observer watches; nil where only the Result matters.
+	Observer Observer
+	// SampleEvery is the time between state samples; 0 means none.
+	SampleEvery Time
+	// MaxLeap bounds the steps taken at once; 0 means no bound, 1 steps through every token. The result is the same.
+	MaxLeap int64
+}
+
+// ReplicaConfig is one server: a model on one or more accelerators, with its own queue.
+type ReplicaConfig struct {
+	Scheduler Scheduler
+	Memory    Memory
+	Clock     StepClock
+	// Stages is the number of pipeline stages, each with a batch under way; 0 means 1.
+	Stages int
+	// Lookahead is the number of steps that are planned before the running one ends: 0, or 1 for asynchronous scheduling, where
+	// a request also waits for the step after the running one. It applies without a pipeline only.
+	Lookahead int
+	// Latency is added between every token and the user (network, tokenisation, HTTP).
+	Latency Time
+	// MaxContext is the longest prompt and answer together that is served, in tokens; 0 means no bound.
+	MaxContext int
+}
+
+// Router picks the replica that serves a request.
+type Router interface {
+	// Route returns an index in [0, fleet.Len()).
+	Route(r *Request, fleet *Fleet) int
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Source == nil:
+		return errors.New("sim: no source of requests")
+	case c.Router == nil:
+		return errors.New("sim: no router")
+	case len(c.Replicas) == 0:
+		return errors.New("sim: no replicas")
+	case c.SampleEvery < 0:
+		return fmt.Errorf("sim: SampleEvery is %v, want 0 or more", c.SampleEvery)
+	case c.MaxLeap < 0:
+		return fmt.Errorf("sim: MaxLeap is %d, want 0 or more", c.MaxLeap)
+	}
+	for i := range c.Replicas {
+		r := &c.Replicas[i]
+		switch {
+		case r.Scheduler == nil || r.Memory == nil || r.Clock == nil:
+			return fmt.Errorf("sim: replica %d lacks a scheduler, a memory or a clock", i)
+		case r.Stages < 0:
+			return fmt.Errorf("sim: replica %d has %d pipeline stages, want 1 or more", i, r.Stages)
+		case r.Lookahead < 0 || r.Lookahead > 1:
+			return fmt.Errorf("sim: replica %d looks %d steps ahead, want 0 or 1", i, r.Lookahead)
+		case r.Latency < 0:
+			return fmt.Errorf("sim: replica %d has latency %v, want 0 or more", i, r.Latency)
+		}
+	}
+	return nil
+}
+
+// Result is what can be counted without an Observer.
+type Result struct {
+	// Arrived = Completed + Rejected.
+	Arrived, Completed, Rejected int64
+	// End is the time of the last event.
+	End Time
+	// Replicas has one entry a replica.
+	Replicas []ReplicaResult
+}
+
+// ReplicaResult is the work that one replica did.
+type ReplicaResult struct {
+	Completed, Rejected, Preemptions int64
+	// Busy is the time during which steps ran, a step in several pipeline stages counted once.
+	Busy Time
+	// Steps is the number of steps.
+	Steps int64
+	// PrefillTokens and DecodeTokens are the tokens that went through the linear layers; work repeated after a preemption counts
+	// again.
+	PrefillTokens, DecodeTokens int64
+	// Sampled is the number of tokens that came out.
+	Sampled int64
+	// CachedTokens is the number of prompt tokens that the prefix cache supplied.
+	CachedTokens int64
+	// PrefillPairs is the number of (query, key) pairs of prefill attention, DecodeContext that of decode attention.
+	PrefillPairs, DecodeContext int64
+}

@@ -1,0 +1,72 @@
+package sim
+
+// finishHeap orders the decoding sequences of a batch by the step at which they will be complete. Entries of sequences that
+// left early are stale: their epoch differs, and they are dropped when they surface.
+type finishHeap []finishEntry
+
+type finishEntry struct {
+	step  int64
+	seq   *Sequence
+	epoch uint32
+}
+
+const heapArity = 4
+
+// next returns the earliest completion step, or Forever.
+func (h *finishHeap) next() int64 {
+	for len(*h) > 0 {
+		if e := &(*h)[0]; e.epoch == e.seq.epoch {
+			return e.step
+		}
+		h.pop()
+	}
+	return Forever
+}
+
+func (h *finishHeap) push(step int64, s *Sequence) {
+	e := finishEntry{step: step, seq: s, epoch: s.epoch}
+	*h = append(*h, e)
+	q := *h
+	i := len(q) - 1
+	for i > 0 {
+		up := (i - 1) / heapArity
+		if q[up].step <= step {
+			break
+		}
+		q[i] = q[up]
+		i = up
+	}
+	q[i] = e
+}
+
+// pop removes and returns the sequence at the top, which next has found to be current.
+func (h *finishHeap) pop() *Sequence {
+	q := *h
+	top, last := q[0].seq, len(q)-1
+	e := q[last]
+	q[last] = finishEntry{}
+	q = q[:last]
+	*h = q
+	i := 0
+	for {
+		child := heapArity*i + 1
+		if child >= last {
+			break
+		}
+		least := child
+		for c := child + 1; c < min(child+heapArity, last); c++ {
+			if q[c].step < q[least].step {
+				least = c
+			}
+		}
+		if q[least].step >= e.step {
+			break
+		}
+		q[i] = q[least]
+		i = least
+	}
+	if last > 0 {
+		q[i] = e
+	}
+	return top
+}

@@ -1,0 +1,172 @@
+package sim
+
+// launch forms the next step of b and starts it. It returns false where the scheduler leaves the step empty.
+func (b *Batch) launch() bool {
+	r := b.r
+	d := b.plan()
+	if b.empty() && r.incoming.Len() > 0 {
+		// Nothing is under way that an arrival would have to wait for.
+		r.reveal(Forever)
+		d = b.plan()
+	}
+	if b.empty() {
+		if d.Wake > r.now {
+			r.retry = min(r.retry, d.Wake)
+		}
+		return false
+	}
+	b.flight = flight{active: true, start: r.now}
+	if b.decode && len(b.step.Prefill) == 0 && r.leaper != nil {
+		b.leap(d)
+	} else {
+		b.pipeline(b.r.clock.Duration(&b.step))
+	}
+	r.planned += b.flight.steps
+	return true
+}
+
+// plan asks the scheduler for the next step.
+func (b *Batch) plan() Decision {
+	b.step.Prefill = b.step.Prefill[:0]
+	b.decode = false
+	d := b.r.scheduler.Schedule(b)
+	b.step.Decodes, b.step.Context = 0, 0
+	if b.decode && b.decodes > 0 {
+		b.step.Decodes = b.decodes
+		b.step.Context = b.context + int64(b.decodes)
+	}
+	b.step.DecodeTokens = b.step.Decodes
+	return d
+}
+
+func (b *Batch) empty() bool { return b.step.Decodes == 0 && len(b.step.Prefill) == 0 }
+
+// leap starts as many decode steps as the decision, the batch, memory and the form of the step time allow.
+func (b *Batch) leap(d Decision) {
+	r, f := b.r, &b.flight
+	form := r.leaper.Decode(b.step.Decodes, b.step.Context)
+	if !r.alone(b) {
+		b.pipeline(form.At(b.step.Context))
+		return
+	}
+	// With no other batch in the pipeline, a step goes through its stages one after another.
+	stages := Time(len(r.free))
+	form.Base *= stages
+	form.PerToken *= stages
+	f.run = stretch{form: form, context: b.step.Context, n: int64(b.step.Decodes)}
+	f.leaping = true
+	f.ignoreArrivals = d.IgnoreArrivals && len(r.batches) == 1
+	steps := min(max(d.Steps, 1), r.maxLeap, b.finish.next()-b.steps, f.run.through())
+	if s := r.incoming.Front(); s != nil {
+		steps = min(steps, max(s.visible-r.planned, 1))
+	}
+	r.fly(b, r.memory.Headroom(b.lane, steps))
+}
+
+// pipeline sends one step through the stages, each of which takes the given time and may still be busy with an earlier one.
+func (b *Batch) pipeline(stage Time) {
+	stage = max(stage, 1)
+	at := b.flight.start
+	for i := range b.r.free {
+		at = max(at, b.r.free[i]) + stage
+		b.r.free[i] = at
+	}
+	b.flight.steps, b.flight.end = 1, at
+}
+
+// land books the leap that ends now: tokens come out, requests finish, prompts complete.
+func (b *Batch) land() {
+	r, f := b.r, &b.flight
+	f.active = false
+	b.gaps = b.gaps[:0]
+	decodes := b.step.Decodes
+	if decodes > 0 {
+		b.recordGaps()
+		r.memory.Advance(b.lane, f.steps)
+		b.steps += f.steps
+		b.context += int64(decodes) * f.steps
+		b.lastToken = f.end
+		b.newcomers = b.newcomers[:0]
+	}
+	b.book()
+	used := r.memory.Used()
+	for decodes > 0 && b.finish.next() == b.steps {
+		b.complete(b.finish.pop())
+	}
+	for i := range b.step.Prefill {
+		b.prefilled(&b.step.Prefill[i])
+	}
+	if o := r.fleet.observer; o != nil {
+		r.leap = Leap{
+			Replica: r.index, Lane: b.lane, Start: f.start, End: f.end, Steps: f.steps,
+			Decodes: decodes, Context: b.step.Context, Form: f.run.form,
+			Prefill: b.step.Prefill, Gaps: b.gaps, Running: b.running, Used: used,
+		}
+		o.Steps(&r.leap)
+	}
+}
+
+// recordGaps notes the times between tokens that end with the first step of the leap.
+func (b *Batch) recordGaps() {
+	first := b.flight.end
+	if b.flight.leaping {
+		first = b.flight.start + b.flight.run.step(0)
+	}
+	if old := b.decodes - len(b.newcomers); old > 0 {
+		b.gaps = append(b.gaps, Gap{Span: first - b.lastToken, Count: int64(old)})
+	}
+	for _, s := range b.newcomers {
+		b.gaps = append(b.gaps, Gap{Span: first - s.LastToken, Count: 1})
+	}
+}
+
+// book adds the leap to the work done.
+func (b *Batch) book() {
+	f, w := &b.flight, &b.r.result
+	w.Busy += f.end - max(f.start, b.r.busyUntil)
+	b.r.busyUntil = f.end
+	w.Steps += f.steps
+	tokens := int64(b.step.Decodes) * f.steps
+	w.DecodeTokens += tokens
+	w.Sampled += tokens
+	if f.leaping {
+		w.DecodeContext += f.run.contexts(f.steps)
+	} else {
+		w.DecodeContext += b.step.Context
+	}
+	for i := range b.step.Prefill {
+		c := &b.step.Prefill[i]
+		n := int64(c.New)
+		w.PrefillTokens += n
+		w.PrefillPairs += n*int64(c.Cached) + n*(n+1)/2
+	}
+}
+
+// prefilled books a chunk; if it completes the prompt, a token comes out.
+func (b *Batch) prefilled(c *Chunk) {
+	s := c.Sequence
+	s.Stored += c.New
+	if !c.Last {
+		return
+	}
+	b.r.result.Sampled++
+	if s.Generated == 0 {
+		s.FirstToken = b.flight.end
+	} else {
+		b.gaps = append(b.gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
+	}
+	s.Generated++
+	s.LastToken = b.flight.end
+	if s.Generated == s.Output {
+		b.complete(s)
+		return
+	}
+	b.joinDecodes(s)
+}
+
+// complete sees s, whose last token came out, off.
+func (b *Batch) complete(s *Sequence) {
+	b.leave(s, true)
+	b.r.result.Completed++
+	b.r.fleet.finish(s)
+}

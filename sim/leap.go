@@ -1,0 +1,61 @@
+package sim
+
+import "math"
+
+// stretch is a run of decode steps of the same n sequences, whose durations are affine in the total context: step i
+// (from 0) takes form.At(context + n·i).
+type stretch struct {
+	form    Affine
+	context int64 // tokens attended to in the first step
+	n       int64
+}
+
+// duration returns the exact length of the first k steps: k·A + B·(k·C + n·k(k−1)/2).
+func (d stretch) duration(k int64) Time {
+	return d.form.Base*Time(k) + d.form.PerToken*Time(d.contexts(k))
+}
+
+// contexts returns the sum of the contexts of the first k steps.
+func (d stretch) contexts(k int64) int64 { return k*d.context + d.n*(k*(k-1)/2) }
+
+// step returns the length of step i.
+func (d stretch) step(i int64) Time { return d.form.At(d.context + d.n*i) }
+
+// through returns how many steps stay inside the validity of the affine form; at least 1.
+func (d stretch) through() int64 {
+	if d.form.Through == math.MaxInt64 {
+		return Forever
+	}
+	return 1 + max(0, (d.form.Through-d.context)/d.n)
+}
+
+// ending returns the least k ≥ 1 whose first k steps last at least span.
+func (d stretch) ending(span Time) int64 {
+	if span <= d.step(0) {
+		return 1
+	}
+	// Solve a·k² + b·k = span in floating point, then put the integer right.
+	a := float64(d.form.PerToken) * float64(d.n) / 2
+	b := float64(d.form.Base) + float64(d.form.PerToken)*(float64(d.context)-float64(d.n)/2)
+	k := int64(2 * float64(span) / (b + math.Sqrt(b*b+4*a*float64(span))))
+	k = max(k, 1)
+	for d.duration(k) < span {
+		k++
+	}
+	for k > 1 && d.duration(k-1) >= span {
+		k--
+	}
+	return k
+}
+
+// completed returns the number of steps that end within span: the greatest k ≥ 0 with duration(k) ≤ span.
+func (d stretch) completed(span Time) int64 {
+	if span < d.step(0) {
+		return 0
+	}
+	k := d.ending(span)
+	if d.duration(k) > span {
+		k--
+	}
+	return k
+}

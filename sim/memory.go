@@ -1,0 +1,31 @@
+package sim
+
+// Memory keeps the KV cache of one replica, in units of its own (blocks, say). Sequences that decode grow by one token a step,
+// all of a lane together, so that many steps are accounted for at once.
+//
+// A lane is one of the replica's batches: 0 unless a pipeline has several under way.
+type Memory interface {
+	// Fits tells whether a sequence of that many tokens could be held if it were alone.
+	Fits(tokens int) bool
+	// Match returns how many leading tokens of s, which waits, are stored already; less than s.Remaining().
+	Match(s *Sequence) int
+	// Extend stores n more tokens of s, which does not decode, beyond the s.Stored that it has; for a newcomer these are the ones
+	// that Match found. It returns false, and changes nothing, where fewer than reserve units would stay free.
+	Extend(s *Sequence, n int, reserve int64) bool
+	// Release gives back all that s holds: it finished (done), or was preempted.
+	Release(s *Sequence, done bool)
+
+	// Join tells that s decodes in the lane from now on, Leave that it does not any more; Release follows.
+	Join(lane int, s *Sequence)
+	Leave(lane int, s *Sequence)
+	// Headroom returns for how many steps, up to limit, every decoding sequence of the lane can store one more token a step.
+	Headroom(lane int, limit int64) int64
+	// Growth returns the units that the lane will take in its next steps; steps is at most the headroom.
+	Growth(lane int, steps int64) int64
+	// Advance takes them.
+	Advance(lane int, steps int64)
+
+	// Used and Capacity are in units. Used counts what cannot be given to others.
+	Used() int64
+	Capacity() int64
+}

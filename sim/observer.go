@@ -1,0 +1,73 @@
+package sim
+
+// Observer is told what happens, in the order in which it happens. What it is handed is valid during the call only.
+type Observer interface {
+	// Steps reports a leap (or a single step) that has ended.
+	Steps(l *Leap)
+	// Finished reports a request whose last token came out.
+	Finished(s *Sequence)
+	// Rejected reports a request that was turned away on arrival.
+	Rejected(r *Request, why Rejection)
+	// Sampled reports the state of a replica at each multiple of Config.SampleEvery.
+	Sampled(at Time, replica int, state State)
+}
+
+// Leap is a run of steps of one batch in which neither the batch nor the decision changed.
+type Leap struct {
+	// Replica and Lane tell which batch.
+	Replica, Lane int
+	// Start is when the first step began, End when the last ended.
+	Start, End Time
+	// Steps is their number, 1 where Prefill is not empty.
+	Steps int64
+	// Decodes is the number of sequences that decode; each gets a token a step.
+	Decodes int
+	// Context is the number of tokens attended to by those that decode in the first step; it grows by Decodes a step.
+	Context int64
+	// Form gives the length of a step from its context; set where Steps is more than 1.
+	Form Affine
+	// Prefill lists the prompt chunks computed.
+	Prefill []Chunk
+	// Gaps are the times between tokens that ended with the first step (with all steps, where Steps is 1). In each later step
+	// the gap of all Decodes sequences is the length of the step.
+	Gaps []Gap
+	// Running is the number of sequences in the batch, Used the units of KV memory in use at the end.
+	Running int
+	Used    int64
+}
+
+// Gap is a time between two tokens of a sequence, seen Count times.
+type Gap struct {
+	Span  Time
+	Count int64
+}
+
+// State is what a replica looks like at one moment.
+type State struct {
+	// Waiting, Running and Decoding are numbers of sequences; those that decode run too.
+	Waiting, Running, Decoding int
+	// Used and Capacity are in the memory's units.
+	Used, Capacity int64
+}
+
+// Rejection says why a request was turned away.
+type Rejection int
+
+// Reasons for a rejection.
+const (
+	// TooLong means that prompt and answer together exceed the longest context served.
+	TooLong Rejection = iota
+	// TooLarge means that the KV cache of the request does not fit into the memory of the replica, even alone.
+	TooLarge
+)
+
+// String says the reason in words.
+func (r Rejection) String() string {
+	switch r {
+	case TooLong:
+		return "longer than the context served"
+	case TooLarge:
+		return "larger than the KV memory"
+	}
+	return "unknown reason"
+}

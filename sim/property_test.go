@@ -1,0 +1,207 @@
+package sim_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/policies/batching"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies/routing"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// setting is a random simulation that can be built again and again.
+type setting struct {
+	requests          []sim.Request
+	clock             affineClock
+	stages, lookahead int
+	replicas          int
+	maxSequences      int
+	budget, chunk     int
+	blocks            int64
+	blockSize         int
+	maxContext        int
+	sampleEvery       sim.Time
+}
+
+func drawSetting(t *rapid.T) setting {
+	c := setting{
+		clock: affineClock{
+			base:       sim.Time(rapid.Int64Range(1, 1e10).Draw(t, "base")),
+			perToken:   sim.Time(rapid.Int64Range(0, 1e8).Draw(t, "perToken")),
+			perContext: sim.Time(rapid.SampledFrom([]int64{0, 1, 50_000, 3_000_000}).Draw(t, "perContext")),
+			floor:      sim.Time(rapid.SampledFrom([]int64{0, 2e9, 1e10}).Draw(t, "floor")),
+		},
+		stages:       rapid.IntRange(1, 3).Draw(t, "stages"),
+		lookahead:    rapid.IntRange(0, 1).Draw(t, "lookahead"),
+		replicas:     rapid.IntRange(1, 3).Draw(t, "replicas"),
+		maxSequences: rapid.IntRange(1, 12).Draw(t, "maxSequences"),
+		chunk:        rapid.SampledFrom([]int{0, 0, 5, 40}).Draw(t, "chunk"),
+		blockSize:    rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "blockSize"),
+		maxContext:   rapid.SampledFrom([]int{0, 0, 150}).Draw(t, "maxContext"),
+		sampleEvery:  sim.Time(rapid.SampledFrom([]int64{0, 7e9, 1e12}).Draw(t, "sampleEvery")),
+	}
+	c.budget = c.maxSequences + rapid.IntRange(0, 200).Draw(t, "budget")
+	c.blocks = int64(rapid.IntRange(20, 400).Draw(t, "tokens"))/int64(c.blockSize) + 1
+	gap := rapid.SampledFrom([]int64{1e8, 1e10, 1e12}).Draw(t, "gap")
+	at := sim.Time(0)
+	for range rapid.IntRange(1, 40).Draw(t, "n") {
+		at += sim.Time(rapid.Int64Range(0, gap).Draw(t, "wait"))
+		c.requests = append(c.requests, sim.Request{
+			Arrival: at,
+			Prompt:  rapid.IntRange(1, 120).Draw(t, "prompt"),
+			Output:  rapid.IntRange(1, 90).Draw(t, "output"),
+		})
+	}
+	return c
+}
+
+func (c *setting) run(t interface{ Fatal(...any) }, maxLeap int64) (sim.Result, *journal) {
+	j := &journal{gaps: map[sim.Time]int64{}}
+	config := sim.Config{
+		Source: &listSource{requests: c.requests}, Router: &routing.RoundRobin{}, Observer: j,
+		SampleEvery: c.sampleEvery, MaxLeap: maxLeap,
+	}
+	for range c.replicas {
+		s, err := batching.NewVLLMV1(c.maxSequences, c.budget, c.chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := memory.NewPaged(c.blocks, c.blockSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.memories = append(j.memories, m)
+		config.Replicas = append(config.Replicas, sim.ReplicaConfig{
+			Scheduler: s, Memory: m, Clock: c.clock, Stages: c.stages, Lookahead: c.lookahead, MaxContext: c.maxContext,
+		})
+	}
+	r, err := sim.Run(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, j
+}
+
+// journal writes down all that an observer is told, token gaps by their length.
+type journal struct {
+	memories []*memory.Paged
+	finished []finished
+	rejected []int64
+	gaps     map[sim.Time]int64
+	samples  []sample
+	busyEnd  sim.Time
+}
+
+type finished struct {
+	ID                                      int64
+	Replica, Prompt, Output, Generated      int
+	Preemptions                             int
+	Arrival, Scheduled, FirstToken, LastTok sim.Time
+}
+
+type sample struct {
+	At      sim.Time
+	Replica int
+	State   sim.State
+}
+
+func (j *journal) Steps(l *sim.Leap) {
+	for _, g := range l.Gaps {
+		j.gaps[g.Span] += g.Count
+	}
+	for i := int64(1); i < l.Steps; i++ {
+		j.gaps[l.Form.At(l.Context+i*int64(l.Decodes))] += int64(l.Decodes)
+	}
+	j.busyEnd = max(j.busyEnd, l.End)
+}
+
+func (j *journal) Finished(s *sim.Sequence) {
+	j.finished = append(j.finished, finished{
+		s.ID, s.Replica, s.Prompt, s.Output, s.Generated, s.Preemptions, s.Arrival, s.Scheduled, s.FirstToken, s.LastToken,
+	})
+}
+
+func (j *journal) Rejected(r *sim.Request, _ sim.Rejection) { j.rejected = append(j.rejected, r.ID) }
+
+func (j *journal) Sampled(at sim.Time, replica int, state sim.State) {
+	j.samples = append(j.samples, sample{at, replica, state})
+}
+
+// Leaping gives what stepping gives, to the last bit: results, every request's times, every gap, every sample.
+func TestLeapEqualsStep(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawSetting(t)
+		stepped, steps := c.run(t, 1)
+		for _, maxLeap := range []int64{0, 7} {
+			leaped, leaps := c.run(t, maxLeap)
+			if d := cmp.Diff(stepped, leaped); d != "" {
+				t.Fatalf("result, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
+			}
+			if d := cmp.Diff(steps, leaps, cmp.AllowUnexported(journal{}), cmp.Comparer(func(a, b []*memory.Paged) bool { return true })); d != "" {
+				t.Fatalf("journal, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
+			}
+		}
+	})
+}
+
+// Every request arrives, and finishes or is rejected, once; every token comes out; every block is given back; nothing happens
+// before its cause.
+func TestConservationAndCausality(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawSetting(t)
+		r, j := c.run(t, 0)
+		if r.Arrived != int64(len(c.requests)) || r.Arrived != r.Completed+r.Rejected {
+			t.Fatalf("%d requests: %+v", len(c.requests), r)
+		}
+		var seen []int64
+		var tokens, gaps int64
+		for _, f := range j.finished {
+			seen = append(seen, f.ID)
+			tokens += int64(f.Output)
+			if f.Generated != f.Output {
+				t.Fatalf("request %d finished with %d of %d tokens", f.ID, f.Generated, f.Output)
+			}
+			if f.Arrival > f.Scheduled || f.Scheduled >= f.FirstToken || f.FirstToken > f.LastTok || (f.Output > 1) != (f.FirstToken < f.LastTok) {
+				t.Fatalf("times out of order: %+v", f)
+			}
+			if least := c.clock.base * sim.Time(f.Output*c.stages); f.LastTok-f.Arrival < least {
+				t.Fatalf("request %d took %v, less than %v", f.ID, f.LastTok-f.Arrival, least)
+			}
+		}
+		seen = append(seen, j.rejected...)
+		slices.Sort(seen)
+		for i, id := range seen {
+			if int64(i) != id {
+				t.Fatalf("requests finished or rejected: %v", seen)
+			}
+		}
+		for _, n := range j.gaps {
+			gaps += n
+		}
+		if want := tokens - r.Completed; gaps != want {
+			t.Fatalf("%d gaps between tokens, want %d", gaps, want)
+		}
+		var sampled int64
+		for i := range r.Replicas {
+			sampled += r.Replicas[i].Sampled
+		}
+		if sampled != tokens {
+			t.Fatalf("%d tokens sampled, want %d", sampled, tokens)
+		}
+		for i, m := range j.memories {
+			if m.Used() != 0 {
+				t.Fatalf("replica %d still holds %d blocks", i, m.Used())
+			}
+		}
+		for _, s := range j.samples {
+			if s.State.Used > s.State.Capacity || s.State.Used < 0 || s.State.Running > c.maxSequences*c.stages {
+				t.Fatalf("impossible state: %+v", s)
+			}
+		}
+	})
+}

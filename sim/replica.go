@@ -1,0 +1,205 @@
+package sim
+
+// replica is a server: a scheduler over a memory, with one batch a pipeline stage.
+type replica struct {
+	index     int
+	scheduler Scheduler
+	memory    Memory
+	clock     StepClock
+	leaper    LeapClock // clock, where it can leap
+	lookahead int64
+	maxLeap   int64
+	latency   Time
+	limit     int // longest context, 0 without bound
+
+	now     Time
+	batches []Batch
+	free    []Time // when each pipeline stage is free
+	first   int    // the batch that is served first when the first stage is free
+	retry   Time   // when to try to start a batch that rests, or Never
+	next    Time   // when something happens by itself, or Never
+
+	planned  int64 // steps planned so far: the number of the next one
+	incoming Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
+
+	fleet     *Fleet
+	busyUntil Time
+	result    ReplicaResult
+	leap      Leap // what the observer is shown
+}
+
+// flight is the leap that a batch has under way.
+type flight struct {
+	active bool
+	start  Time
+	end    Time
+	steps  int64
+	run    stretch // of steps that all stages take one after another; valid where leaping
+	// leaping tells that run gives the lengths of the steps; else there is one step.
+	leaping        bool
+	ignoreArrivals bool
+}
+
+func newReplica(f *Fleet, index int, c *ReplicaConfig, maxLeap int64) replica {
+	stages := max(c.Stages, 1)
+	r := replica{
+		index: index, scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock,
+		maxLeap: maxLeap, latency: c.Latency, limit: c.MaxContext,
+		batches: make([]Batch, stages), free: make([]Time, stages),
+		retry: Never, next: Never, fleet: f,
+	}
+	if stages == 1 {
+		r.lookahead = int64(c.Lookahead)
+	}
+	r.leaper, _ = c.Clock.(LeapClock)
+	return r
+}
+
+// init ties the batches to r, which has reached its place in memory.
+func (r *replica) init() {
+	for i := range r.batches {
+		b := &r.batches[i]
+		b.r, b.lane = r, i
+		b.step.Sequences = b.decodingSequences
+	}
+}
+
+// accept takes in a request that arrives now.
+func (r *replica) accept(s *Sequence, now Time) {
+	r.now = now
+	s.Replica, s.Latency = r.index, r.latency
+	s.visible = r.planned
+	for i := range r.batches {
+		if b := &r.batches[i]; b.flight.active {
+			r.interrupt(b, s)
+		}
+	}
+	if s.visible > r.planned || r.incoming.Len() > 0 {
+		r.incoming.Push(s)
+	} else {
+		r.scheduler.Enqueue(s)
+	}
+	r.retryFrom(now)
+	r.schedule()
+}
+
+// interrupt cuts b's leap short at the first boundary at which s can be planned for, and sets s.visible to it.
+func (r *replica) interrupt(b *Batch, s *Sequence) {
+	f := &b.flight
+	if !f.leaping {
+		s.visible = r.planned + r.lookahead
+		return
+	}
+	if f.ignoreArrivals && r.lookahead == 0 {
+		return // the scheduler may as well see it now
+	}
+	current := f.run.ending(r.now - f.start) // steps from the start to the end of the one that runs
+	s.visible = r.planned - f.steps + current + r.lookahead
+	if steps := current + r.lookahead; steps < f.steps && !f.ignoreArrivals {
+		r.planned -= f.steps - steps
+		r.fly(b, steps)
+	}
+}
+
+// fly sets the number of steps of b's leap, and with it its end and when the pipeline stages are free.
+func (r *replica) fly(b *Batch, steps int64) {
+	f := &b.flight
+	f.steps = steps
+	f.end = f.start + f.run.duration(steps)
+	stage := f.run.step(steps-1) / Time(len(r.free))
+	at := f.start + f.run.duration(steps-1)
+	for i := range r.free {
+		at += stage
+		r.free[i] = at
+	}
+}
+
+// retryFrom asks for a new attempt to start a resting batch, as soon as the first stage is free.
+func (r *replica) retryFrom(at Time) {
+	for i := range r.batches {
+		if !r.batches[i].flight.active {
+			r.retry = min(r.retry, max(at, r.free[0]))
+			return
+		}
+	}
+}
+
+// schedule finds out when something happens next.
+func (r *replica) schedule() {
+	r.next = r.retry
+	for i := range r.batches {
+		if f := &r.batches[i].flight; f.active {
+			r.next = min(r.next, f.end)
+		}
+	}
+}
+
+// advance does what happens now: leaps end, and the next ones begin.
+func (r *replica) advance(now Time) {
+	r.now = now
+	for i := range r.batches {
+		if b := &r.batches[i]; b.flight.active && b.flight.end == now {
+			b.land()
+			r.retryFrom(now)
+		}
+	}
+	if r.retry <= now {
+		r.retry = Never
+		r.launch()
+	}
+	r.schedule()
+}
+
+// launch starts a batch that rests, if the scheduler has a step for one.
+func (r *replica) launch() {
+	r.reveal(r.planned)
+	for range r.batches {
+		b := &r.batches[r.first]
+		r.first = (r.first + 1) % len(r.batches)
+		if b.flight.active {
+			continue
+		}
+		if b.launch() {
+			r.retryFrom(r.free[0])
+			return
+		}
+	}
+}
+
+// reveal hands the scheduler the arrivals that the given step can see.
+func (r *replica) reveal(step int64) {
+	for s := r.incoming.Front(); s != nil && s.visible <= step; s = r.incoming.Front() {
+		r.incoming.Remove(s)
+		r.scheduler.Enqueue(s)
+	}
+}
+
+// alone tells whether no other batch than b has or may soon have work.
+func (r *replica) alone(b *Batch) bool {
+	if len(r.batches) == 1 {
+		return true
+	}
+	for i := range r.batches {
+		if other := &r.batches[i]; other != b && other.running > 0 {
+			return false
+		}
+	}
+	return r.scheduler.Waiting() == 0
+}
+
+// state returns what the replica looks like at the time at, before which nothing else happens.
+func (r *replica) state(at Time) State {
+	st := State{
+		Waiting: r.scheduler.Waiting() + r.incoming.Len(),
+		Used:    r.memory.Used(), Capacity: r.memory.Capacity(),
+	}
+	for i := range r.batches {
+		b := &r.batches[i]
+		st.Running += b.running
+		st.Decoding += b.decodes
+		if b.flight.active && b.flight.leaping {
+			st.Used += r.memory.Growth(b.lane, b.flight.run.completed(at-b.flight.start))
+		}
+	}
+	return st
+}

@@ -1,0 +1,81 @@
+package sim
+
+import "math"
+
+// Scheduler decides what each step of one replica does. It owns the order of those that wait.
+type Scheduler interface {
+	// Enqueue hands over a sequence that waits to run: one that arrived, or one that was preempted (s.Preemptions > 0).
+	Enqueue(s *Sequence)
+	// Waiting returns the number of sequences handed over that are not in a batch.
+	Waiting() int
+	// Schedule forms the next step of b with the methods of Batch. A step left empty lets the batch rest.
+	Schedule(b *Batch) Decision
+}
+
+// Forever is a number of steps that never runs out.
+const Forever int64 = math.MaxInt64
+
+// Decision says for how long a schedule stands, which is how far the simulator may leap. It matters for steps without
+// prefill only: one with prefill stands for itself.
+type Decision struct {
+	// Steps is the number of steps for which the decision stands if nothing arrives, finishes or runs out of memory; at least 1.
+	Steps int64
+	// IgnoreArrivals tells that an arrival would not change the decision: the batch is full, say, or the head of the queue does
+	// not fit.
+	IgnoreArrivals bool
+	// Wake is when to ask again after an empty step, if nothing arrives or finishes before; 0 means only then.
+	Wake Time
+}
+
+// Queue is a first-in-first-out queue of sequences that also takes one at the front. A sequence is in one
+// queue at most. The zero value is empty and ready.
+type Queue struct {
+	head, tail *Sequence
+	n          int
+}
+
+// Len returns the number of sequences in q.
+func (q *Queue) Len() int { return q.n }
+
+// Front returns the first sequence of q without removing it, or nil.
+func (q *Queue) Front() *Sequence { return q.head }
+
+// Push adds s at the back.
+func (q *Queue) Push(s *Sequence) {
+	s.before, s.behind = q.tail, nil
+	if q.tail == nil {
+		q.head = s
+	} else {
+		q.tail.behind = s
+	}
+	q.tail = s
+	q.n++
+}
+
+// PushFront adds s at the front.
+func (q *Queue) PushFront(s *Sequence) {
+	s.before, s.behind = nil, q.head
+	if q.head == nil {
+		q.tail = s
+	} else {
+		q.head.before = s
+	}
+	q.head = s
+	q.n++
+}
+
+// Remove takes s, which is in q, out of it.
+func (q *Queue) Remove(s *Sequence) {
+	if s.before == nil {
+		q.head = s.behind
+	} else {
+		s.before.behind = s.behind
+	}
+	if s.behind == nil {
+		q.tail = s.before
+	} else {
+		s.behind.before = s.before
+	}
+	s.before, s.behind = nil, nil
+	q.n--
+}
