@@ -103,7 +103,24 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 	return n
 }
 
-// Preempt takes s out of the batch; its KV cache is dropped, and it is handed back to the scheduler to be computed again.
+// Victim returns the sequence that was admitted last over all batches of the replica, the usual one to preempt. It is nil while
+// another batch of the pipeline is under way, whose memory cannot be taken: leave those out that lack memory, and they are
+// tried again when it ends.
+func (b *Batch) Victim() *Sequence {
+	var last *Sequence
+	for i := range b.r.batches {
+		other := &b.r.batches[i]
+		if other.flight.active {
+			return nil
+		}
+		if s := other.tail; s != nil && (last == nil || s.admitted > last.admitted) {
+			last = s
+		}
+	}
+	return last
+}
+
+// Preempt takes s out of its batch; its KV cache is dropped, and it is handed back to the scheduler to be computed again.
 func (b *Batch) Preempt(s *Sequence) {
 	for i := range b.step.Prefill {
 		if b.step.Prefill[i].Sequence == s {
@@ -111,7 +128,7 @@ func (b *Batch) Preempt(s *Sequence) {
 			break
 		}
 	}
-	b.leave(s, false)
+	s.batch.leave(s, false)
 	s.Stored, s.Cached = 0, 0
 	s.Preemptions++
 	b.r.result.Preemptions++
@@ -121,6 +138,8 @@ func (b *Batch) Preempt(s *Sequence) {
 // admit gives s, which waited, a place in the batch.
 func (b *Batch) admit(s *Sequence) {
 	s.batch = b
+	s.admitted = b.r.admissions
+	b.r.admissions++
 	b.r.result.CachedTokens += int64(s.Cached)
 	if s.Scheduled == 0 {
 		s.Scheduled = b.r.now

@@ -21,6 +21,9 @@ func (b *Batch) launch() bool {
 	} else {
 		b.pipeline(b.r.clock.Duration(&b.step))
 	}
+	if b.step.Decodes > 0 {
+		b.store(1)
+	}
 	r.planned += b.flight.steps
 	return true
 }
@@ -82,7 +85,7 @@ func (b *Batch) land() {
 	decodes := b.step.Decodes
 	if decodes > 0 {
 		b.recordGaps()
-		r.memory.Advance(b.lane, f.steps)
+		b.store(f.steps)
 		b.steps += f.steps
 		b.context += int64(decodes) * f.steps
 		b.lastToken = f.end
@@ -104,6 +107,14 @@ func (b *Batch) land() {
 		}
 		o.Steps(&r.leap)
 	}
+}
+
+// store takes memory for the decodes of the leap's first steps. The step that runs always has its own: another batch of the
+// pipeline may be short of it.
+func (b *Batch) store(steps int64) {
+	f := &b.flight
+	b.r.memory.Advance(b.lane, steps-f.stored)
+	f.stored = steps
 }
 
 // recordGaps notes the times between tokens that end with the first step of the leap.

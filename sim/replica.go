@@ -19,8 +19,9 @@ type replica struct {
 	retry   Time   // when to try to start a batch that rests, or Never
 	next    Time   // when something happens by itself, or Never
 
-	planned  int64 // steps planned so far: the number of the next one
-	incoming Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
+	admissions int64
+	planned    int64 // steps planned so far: the number of the next one
+	incoming   Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
 
 	fleet     *Fleet
 	busyUntil Time
@@ -34,6 +35,7 @@ type flight struct {
 	start  Time
 	end    Time
 	steps  int64
+	stored int64   // steps whose decodes have their memory
 	run    stretch // of steps that all stages take one after another; valid where leaping
 	// leaping tells that run gives the lengths of the steps; else there is one step.
 	leaping        bool
@@ -98,6 +100,9 @@ func (r *replica) interrupt(b *Batch, s *Sequence) {
 	if steps := current + r.lookahead; steps < f.steps && !f.ignoreArrivals {
 		r.planned -= f.steps - steps
 		r.fly(b, steps)
+		if len(r.batches) > 1 {
+			b.store(steps)
+		}
 	}
 }
 
@@ -198,7 +203,9 @@ func (r *replica) state(at Time) State {
 		st.Running += b.running
 		st.Decoding += b.decodes
 		if b.flight.active && b.flight.leaping {
-			st.Used += r.memory.Growth(b.lane, b.flight.run.completed(at-b.flight.start))
+			// The step that runs has its memory, see store.
+			running := min(b.flight.run.completed(at-b.flight.start)+1, b.flight.steps)
+			st.Used += r.memory.Growth(b.lane, running-b.flight.stored)
 		}
 	}
 	return st

@@ -24,6 +24,7 @@ type Sequence struct {
 	batch          *Batch    // where it runs; nil while it waits
 	older, newer   *Sequence // neighbours in the batch
 	before, behind *Sequence // neighbours in a Queue
+	admitted       int64     // orders admissions to the replica
 	decoding       bool
 	joined         int64  // batch.steps when decoding began
 	epoch          uint32 // tells stale heap entries, see finishHeap

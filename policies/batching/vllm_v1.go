@@ -52,7 +52,11 @@ func (v *VLLMV1) Waiting() int { return v.waiting.Len() }
 func (v *VLLMV1) Schedule(b *sim.Batch) sim.Decision {
 	before := v.waiting.Len()
 	for !b.Decode() {
-		b.Preempt(b.Newest())
+		victim := b.Victim()
+		if victim == nil {
+			return sim.Decision{Steps: 1}
+		}
+		b.Preempt(victim)
 	}
 	budget := v.continuePrefills(b, v.tokenBudget-b.Decodes())
 	if v.waiting.Len() > before {
@@ -73,16 +77,17 @@ func (v *VLLMV1) Schedule(b *sim.Batch) sim.Decision {
 
 // continuePrefills spends the budget on prompts that are not complete, and returns what is left of it.
 func (v *VLLMV1) continuePrefills(b *sim.Batch, budget int) int {
-	for i := 0; i < len(b.Prefilling()) && budget > 0; i++ {
+	for i := 0; i < len(b.Prefilling()) && budget > 0; {
 		s := b.Prefilling()[i]
 		n := b.Prefill(s, min(budget, v.chunkLimit))
-		for n == 0 && s.Running() {
-			b.Preempt(b.Newest())
-			if s.Running() {
-				n = b.Prefill(s, min(budget, v.chunkLimit))
+		if n == 0 {
+			if victim := b.Victim(); victim != nil {
+				b.Preempt(victim) // perhaps s itself, which then is not there any more
+				continue
 			}
 		}
 		budget -= n
+		i++
 	}
 	return budget
 }
