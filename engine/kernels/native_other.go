@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package kernels
+
+// native returns nothing: the plain Go kernels serve other architectures.
+func native() []*Set { return nil }
