@@ -100,9 +100,9 @@ func (r *replica) interrupt(b *Batch, s *Sequence) {
 	if steps := current + r.lookahead; steps < f.steps && !f.ignoreArrivals {
 		r.planned -= f.steps - steps
 		r.fly(b, steps)
-		if len(r.batches) > 1 {
-			b.store(steps)
-		}
+	}
+	if len(r.batches) > 1 {
+		b.store(f.steps) // now that another batch may need memory
 	}
 }
 
