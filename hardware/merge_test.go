@@ -1,0 +1,160 @@
+package hardware
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const ownCard = `
+links:
+  my-link: {title: Mine, bandwidth: 10GB/s, latency: 2us}
+accelerators:
+  my-card:
+    aliases: [mine]
+    kind: gpu
+    memory: {value: 40GiB, source: "its driver"}
+    bandwidth: 1.5TB/s
+    peak: {bf16: 200TFLOPS}
+    scale_up: my-link
+    host_link: PCIE4
+    network: ethernet-25g
+`
+
+func TestOwnEntry(t *testing.T) {
+	c, err := load(t).With("own.yaml", []byte(ownCard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Accelerator("MINE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Accelerator{
+		Name: "my-card", Aliases: []string{"mine"}, Title: "my-card", Kind: "gpu", Memory: 40 << 30, Bandwidth: 1.5e12,
+		Peak: map[DType]float64{BF16: 200e12}, ScaleUp: "my-link", HostLink: "pcie4-x16", Network: "ethernet-25g", PerNode: 1,
+		Sources: map[string]string{"memory": "its driver", "bandwidth": "user", "peak.bf16": "user"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Naming a known entry, by an alias too, changes the figures that are given and no other.
+func TestOverride(t *testing.T) {
+	before := load(t)
+	after, err := before.With("own.yaml", []byte("accelerators: {h100: {peak: {fp8: 1.5PFLOPS}, price: {value: 1$/h, source: ours}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := before.Accelerator("h100-sxm")
+	want.Peak[FP8], want.Price = 1.5e15, 1
+	want.Sources["peak.fp8"], want.Sources["price"] = "user", "ours"
+	got, _ := after.Accelerator("h100-sxm")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(after.Accelerators) != len(before.Accelerators) {
+		t.Errorf("%d accelerators became %d", len(before.Accelerators), len(after.Accelerators))
+	}
+}
+
+func TestLike(t *testing.T) {
+	before := load(t)
+	after, err := before.With("own.yaml", []byte("accelerators: {h100-fast: {like: h100, bandwidth: 6.7TB/s, source: what if}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := before.Accelerator("h100-sxm")
+	want.Name, want.Title, want.Aliases, want.Bandwidth = "h100-fast", "h100-fast", nil, 6.7e12
+	want.Sources["bandwidth"] = "what if"
+	got, _ := after.Accelerator("h100-fast")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(load(t), before); diff != "" {
+		t.Errorf("With changed the catalogue that it was called on: %s", diff)
+	}
+}
+
+// What a lookup returns is the caller's own.
+func TestLookUpSharesNothing(t *testing.T) {
+	c := load(t)
+	a, _ := c.Accelerator("a100")
+	a.Peak[BF16], a.Sources["memory"], a.Aliases[0] = 1, "changed", "changed"
+	if diff := cmp.Diff(load(t), c); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	for _, test := range []struct{ in, says string }{
+		{"", "own.yaml: the file is empty"},
+		{"links: {}\n---\nlinks: {}", "own.yaml:2: a second YAML document starts here"},
+		{"links: {\n", "own.yaml:"},
+		{"3", `own.yaml:1: found "3", want the keys links, hosts, accelerators`},
+		{"acelerators: {}", `own.yaml:1: unknown key "acelerators"; did you mean accelerators?`},
+		{"links: [a]", "own.yaml:1: links: found a list, want a table of names"},
+		{"links:\n  a: 3", `own.yaml:2: links.a: found "3", want a table of keys`},
+		{"links:\n  a: {bandwidth: 1GB/s}", "own.yaml:2: links.a: latency is missing; a new link needs bandwidth, latency, or like:"},
+		{"accelerators: {a100: {bandwith: 1TB/s}}", `own.yaml:1: accelerators.a100: unknown key "bandwith"; did you mean bandwidth?`},
+		{"accelerators:\n  a100:\n    memory: 80", `own.yaml:3: accelerators.a100.memory: "80" has no unit; want an amount of bytes such as "80GiB"`},
+		{"accelerators: {a100: {bandwidth: 80GB}}", "GB is a unit of an amount of bytes; want a byte rate"},
+		{"accelerators: {a100: {memory: 0GB}}", `accelerators.a100.memory: found "0GB", want more than 0`},
+		{"accelerators: {a100: {memory: -1GB}}", "at least 0"},
+		{"accelerators: {a100: {memory: [1GB]}}", "found a list, want a figure"},
+		{"accelerators: {a100: {memory: {value: 1GB, sorce: x}}}", `accelerators.a100.memory: unknown key "sorce"; did you mean source?`},
+		{"accelerators: {a100: {sms: 10.5}}", `found "10.5", want a whole number from 1`},
+		{"accelerators: {a100: {peak: {bf17: 1TFLOPS}}}", `accelerators.a100.peak: unknown key "bf17"; did you mean bf16`},
+		{"accelerators: {a100: {kind: fpga}}", `found "fpga", want one of gpu, tpu, cpu`},
+		{"accelerators: {a100: {network: nvlink9}}", `accelerators.a100.network: unknown link "nvlink9"; did you mean nvlink`},
+		{"accelerators: {a100: {like: h100}}", `there is accelerator "a100" already`},
+		{"accelerators: {new: {like: h10}}", `accelerators.new.like: unknown accelerator "h10"; did you mean h100`},
+		{"accelerators: {new: {like: h100, aliases: [a100]}}", `"a100" is already a name of accelerator "a100-80gb-sxm"`},
+		{"accelerators: {new: {like: h100, title: \"\"}}", `accelerators.new.title: found "", want a text`},
+		{"links: {a: {bandwidth: 1GB/s, latency: 1us}, a: {}}", `own.yaml:1: key "a" is already on line 1`},
+		{"links: &x {a: {bandwidth: 1GB/s, latency: 1us}}\nhosts: *x", "own.yaml:2: YAML anchors and aliases are not supported"},
+	} {
+		_, err := load(t).With("own.yaml", []byte(test.in))
+		if err == nil {
+			t.Errorf("%q: no error, want one saying %q", test.in, test.says)
+		} else if !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%q: error %q, want it to say %q", test.in, err, test.says)
+		}
+	}
+}
+
+// The program's own files have to say where each figure is from.
+func TestOwnFilesNeedSources(t *testing.T) {
+	f, err := parseFile("ours.yaml", "", []byte("links: {a: {bandwidth: 1GB/s, latency: {value: 1us, source: x}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Catalog{}.with([]file{f})
+	if err == nil || !strings.Contains(err.Error(), "ours.yaml:1: links.a.bandwidth: the figure has no source") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever a file holds, it is refused or gives a catalogue whose figures are positive numbers with sources.
+func FuzzWith(f *testing.F) {
+	f.Add(ownCard)
+	f.Add("accelerators: {h100: {peak: {fp8: 1.5PFLOPS}}}")
+	f.Add("hosts: {a: {like: xeon, cores: 3}}")
+	f.Add("? [a]\n: b")
+	f.Add("links: &a\n  b: *a")
+	base := load(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := base.With("own.yaml", []byte(text))
+		if err != nil {
+			return
+		}
+		for _, a := range c.Accelerators {
+			checkFigures(t, a.Name, a.figures(), a.Sources)
+		}
+		for _, h := range c.Hosts {
+			checkFigures(t, h.Name, h.figures(), h.Sources)
+		}
+	})
+}
