@@ -1,0 +1,170 @@
+package trace
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// maxTokens bounds what a trace may claim, so that sums stay in range.
+const maxTokens = 1 << 30
+
+// layout says where a CSV format keeps what.
+type layout struct {
+	name                    string
+	arrival, prompt, output string
+	// parse reads the arrival column, and times says in words what it takes.
+	parse func([]byte) (instant, error)
+	times string
+	// fromFirst counts time from the first row instead of from 0.
+	fromFirst bool
+	// failures tells that rows with no output are failed requests.
+	failures bool
+	// optional are the columns that may be there.
+	optional []optional
+}
+
+func layouts() []layout {
+	const seconds = "seconds from 0"
+	return []layout{
+		{name: "azure", arrival: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens",
+			parse: parseDate, times: "times like 2023-11-16 18:15:46.680", fromFirst: true},
+		{name: "burstgpt", arrival: "Timestamp", prompt: "Request tokens", output: "Response tokens",
+			parse: parseSeconds, times: seconds, fromFirst: true, failures: true},
+		{name: "llmsim", arrival: "arrival_s", prompt: "prompt_tokens", output: "output_tokens",
+			parse: parseSeconds, times: seconds, optional: optionalColumns()},
+	}
+}
+
+// required lists the columns that must be there.
+func (l layout) required() []string { return []string{l.arrival, l.prompt, l.output} }
+
+func (l layout) fits(head []byte) bool {
+	columns := split(head, nil)
+	return !slices.ContainsFunc(l.required(), func(name string) bool { return find(columns, name) < 0 })
+}
+
+// open reads the header.
+func (l layout) open(f *file, o Options, c *Counts) (decoder, error) {
+	head, err := f.next()
+	if err != nil {
+		return nil, err
+	}
+	columns := split(head, nil)
+	d := &csvDecoder{layout: l, file: f, counts: c, classes: o.Classes, columns: len(columns)}
+	for _, name := range l.required() {
+		at := find(columns, name)
+		if at < 0 {
+			return nil, f.errorf("%s: found the columns %q, allowed: those with %s", l.name, columns, strings.Join(l.required(), ", "))
+		}
+		d.at = append(d.at, at)
+	}
+	for _, o := range l.optional {
+		if at := find(columns, o.column); at >= 0 {
+			d.optional = append(d.optional, placed{o, at})
+		}
+	}
+	return d, nil
+}
+
+// find returns the position of a column, or -1.
+func find(columns [][]byte, name string) int {
+	return slices.IndexFunc(columns, func(c []byte) bool { return strings.EqualFold(string(c), name) })
+}
+
+// csvDecoder reads rows of a layout.
+type csvDecoder struct {
+	layout  layout
+	file    *file
+	counts  *Counts
+	classes []string
+	// columns is the number of columns, and at the positions of the required ones.
+	columns  int
+	at       []int
+	optional []placed
+	fields   [][]byte
+	// origin is where time counts from, known once the first row was read.
+	origin instant
+	begun  bool
+}
+
+func (d *csvDecoder) timed() bool { return true }
+
+func (d *csvDecoder) decode(r *sim.Request) error {
+	for {
+		line, err := d.file.next()
+		if err != nil {
+			return err
+		}
+		d.fields = split(line, d.fields[:0])
+		if len(d.fields) != d.columns {
+			return d.file.errorf("found %d fields, allowed: %d, as in the header", len(d.fields), d.columns)
+		}
+		if r.Arrival, err = d.arrival(d.fields[d.at[0]]); err != nil {
+			return err
+		}
+		if r.Prompt, err = d.number(d.layout.prompt, d.fields[d.at[1]], maxTokens); err != nil {
+			return err
+		}
+		if r.Output, err = d.number(d.layout.output, d.fields[d.at[2]], maxTokens); err != nil {
+			return err
+		}
+		if r.Output == 0 && d.layout.failures {
+			d.counts.Rows++
+			d.counts.Failed++
+			continue
+		}
+		return d.readOptional(r)
+	}
+}
+
+func (d *csvDecoder) arrival(field []byte) (sim.Time, error) {
+	at, err := d.layout.parse(field)
+	if err != nil {
+		return 0, d.file.errorf("%s: found %q, allowed: %s", d.layout.arrival, field, d.layout.times)
+	}
+	if !d.begun && d.layout.fromFirst {
+		d.origin = at
+	}
+	d.begun = true
+	span, err := at.since(d.origin)
+	if err != nil {
+		return 0, d.file.errorf("%s: %w", d.layout.arrival, err)
+	}
+	return span, nil
+}
+
+// number reads a whole number from 0 to most. Spreadsheets may have written it as 12.0.
+func (d *csvDecoder) number(name string, field []byte, most int64) (int, error) {
+	n, ok := digits(bytes.TrimSuffix(field, []byte(".0")))
+	if !ok || n > most {
+		return 0, d.file.errorf("%s: found %q, allowed: whole numbers from 0 to %d", name, field, most)
+	}
+	return int(n), nil
+}
+
+// split cuts a CSV line at the commas outside quotes, appends the fields to fields, and takes off blanks and quotes around
+// them.
+func split(line []byte, fields [][]byte) [][]byte {
+	start, quoted := 0, false
+	for i, c := range line {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case c == ',' && !quoted:
+			fields = append(fields, trim(line[start:i]))
+			start = i + 1
+		}
+	}
+	return append(fields, trim(line[start:]))
+}
+
+func trim(field []byte) []byte {
+	field = bytes.TrimSpace(field)
+	if n := len(field); n >= 2 && field[0] == '"' && field[n-1] == '"' {
+		field = field[1 : n-1]
+	}
+	return field
+}

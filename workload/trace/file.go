@@ -1,0 +1,94 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// maxLine is the longest line in bytes; a Mooncake row of a million tokens has about 20 kB.
+const maxLine = 16 << 20
+
+// file reads a text file, plain or gzip, and knows where it is.
+type file struct {
+	path   string
+	closer io.Closer
+	in     *bufio.Reader
+	lines  *bufio.Scanner
+	// line is the number of the line read last, from 1.
+	line int
+}
+
+// openFile opens path and sees by its first bytes whether it is a gzip.
+func openFile(path string) (*file, error) {
+	raw, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{path: path, closer: raw, in: bufio.NewReaderSize(raw, 1<<16)}
+	if magic, _ := f.in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		unzipped, err := gzip.NewReader(f.in)
+		if err != nil {
+			raw.Close()
+			return nil, fmt.Errorf("%s: not a valid gzip file: %w", path, err)
+		}
+		f.in = bufio.NewReaderSize(unzipped, 1<<16)
+	}
+	if mark, _ := f.in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		f.in.Discard(len(mark)) // the byte order mark that some spreadsheets write
+	}
+	f.lines = bufio.NewScanner(f.in)
+	f.lines.Buffer(make([]byte, 1<<16), maxLine)
+	return f, nil
+}
+
+// head returns the first line that is not blank, or what of it fits into the buffer, without consuming it.
+func (f *file) head() ([]byte, error) {
+	start, err := f.in.Peek(f.in.Size())
+	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
+		return nil, f.broken(err)
+	}
+	start = bytes.TrimLeft(start, " \t\r\n")
+	if len(start) == 0 {
+		return nil, fmt.Errorf("%s: the file is empty", f.path)
+	}
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	return bytes.TrimRight(line, " \t\r"), nil
+}
+
+// next returns the next line that is not blank, valid until the call after, or io.EOF.
+func (f *file) next() ([]byte, error) {
+	for f.lines.Scan() {
+		f.line++
+		if line := bytes.TrimSpace(f.lines.Bytes()); len(line) > 0 {
+			return line, nil
+		}
+	}
+	switch err := f.lines.Err(); {
+	case err == nil:
+		return nil, io.EOF
+	case errors.Is(err, bufio.ErrTooLong):
+		f.line++
+		return nil, f.errorf("found a line of more than %d bytes", maxLine)
+	default:
+		return nil, f.broken(err)
+	}
+}
+
+// errorf returns an error at the line read last.
+func (f *file) errorf(format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %w", f.path, f.line, fmt.Errorf(format, args...))
+}
+
+// broken returns an error for a file that cannot be read on.
+func (f *file) broken(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the gzip file is cut short")
+	}
+	return fmt.Errorf("%s: after line %d: %w", f.path, f.line, err)
+}

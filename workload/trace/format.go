@@ -1,0 +1,68 @@
+package trace
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// decoder reads the rows of one format.
+type decoder interface {
+	// decode fills r, whose other fields are zero, from the next row; Arrival counts from the origin of the trace. It returns
+	// io.EOF at the end.
+	decode(r *sim.Request) error
+	// timed tells whether rows have arrival times.
+	timed() bool
+}
+
+// format is a kind of trace file.
+type format struct {
+	name string
+	// fits tells by the first line whether a file has this format.
+	fits func(head []byte) bool
+	// open returns a decoder for a file at its start.
+	open func(f *file, o Options, c *Counts) (decoder, error)
+}
+
+// formats lists what can be read; the first that fits is taken.
+func formats() []format {
+	list := []format{
+		{"mooncake", fitsMooncake, newMooncake},
+		{"sharegpt", fitsShareGPT, newShareGPT},
+	}
+	for _, layout := range layouts() {
+		list = append(list, format{layout.name, layout.fits, layout.open})
+	}
+	return list
+}
+
+// Formats returns the names of the formats.
+func Formats() []string {
+	var names []string
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// findFormat returns the format with the given name, or the one that fits the file where name is empty.
+func findFormat(f *file, name string) (format, error) {
+	head, err := f.head()
+	if err != nil {
+		return format{}, err
+	}
+	for _, candidate := range formats() {
+		if candidate.name == name || (name == "" && candidate.fits(head)) {
+			return candidate, nil
+		}
+	}
+	if name != "" {
+		return format{}, fmt.Errorf("trace format: found %q, allowed: %s", name, strings.Join(Formats(), ", "))
+	}
+	if len(head) > 60 {
+		head = append(bytes.Clone(head[:60]), "…"...)
+	}
+	return format{}, fmt.Errorf("%s: found no known trace format in its first line %q, allowed: %s (columns and keys: see workload/trace)", f.path, head, strings.Join(Formats(), ", "))
+}

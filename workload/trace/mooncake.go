@@ -1,0 +1,107 @@
+package trace
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/internal/content"
+)
+
+// blockTokens is the number of prompt tokens that one of Mooncake's hash_ids stands for (Qin et al., "Mooncake: Trading More
+// Storage for Less Computation", FAST 2025, section on the released traces).
+const blockTokens = 512
+
+// mooncakeRow is a line of the file.
+type mooncakeRow struct {
+	// Timestamp is the arrival in milliseconds.
+	Timestamp float64  `json:"timestamp"`
+	Input     int64    `json:"input_length"`
+	Output    int64    `json:"output_length"`
+	HashIDs   []uint64 `json:"hash_ids"`
+}
+
+type mooncake struct {
+	file *file
+	row  mooncakeRow
+}
+
+func newMooncake(f *file, _ Options, _ *Counts) (decoder, error) { return &mooncake{file: f}, nil }
+
+func fitsMooncake(head []byte) bool {
+	return head[0] == '{' && bytes.Contains(head, []byte(`"timestamp"`)) && bytes.Contains(head, []byte(`"input_length"`))
+}
+
+func (m *mooncake) timed() bool { return true }
+
+func (m *mooncake) decode(r *sim.Request) error {
+	line, err := m.file.next()
+	if err != nil {
+		return err
+	}
+	// Negative numbers are what a key that is absent leaves behind.
+	m.row = mooncakeRow{Timestamp: -1, Input: -1, Output: -1, HashIDs: m.row.HashIDs[:0]}
+	if err := json.Unmarshal(line, &m.row); err != nil {
+		return m.file.errorf("%w", jsonError(err))
+	}
+	at, err := fromNumber(m.row.Timestamp, 1000)
+	if err != nil {
+		return m.file.errorf("timestamp: found none or a negative one, allowed: milliseconds from 0")
+	}
+	if r.Arrival, err = at.since(instant{}); err != nil {
+		return m.file.errorf("timestamp: %w", err)
+	}
+	if r.Prompt, err = m.tokens("input_length", m.row.Input); err != nil {
+		return err
+	}
+	if r.Output, err = m.tokens("output_length", m.row.Output); err != nil {
+		return err
+	}
+	return m.blocks(r)
+}
+
+func (m *mooncake) tokens(key string, n int64) (int, error) {
+	if n < 0 || n > maxTokens {
+		return 0, m.file.errorf("%s: found none or %d, allowed: 0 to %d tokens", key, n, maxTokens)
+	}
+	return int(n), nil
+}
+
+// blocks turns the hashes into segments; the last block ends with the prompt.
+func (m *mooncake) blocks(r *sim.Request) error {
+	left := r.Prompt
+	for _, hash := range m.row.HashIDs {
+		if left <= 0 {
+			return m.file.errorf("hash_ids: found %d, allowed: at most one for each %d of the %d prompt tokens", len(m.row.HashIDs), blockTokens, r.Prompt)
+		}
+		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.TraceBlock, hash), Tokens: min(left, blockTokens)})
+		left -= blockTokens
+	}
+	return nil
+}
+
+// jsonError words what encoding/json found.
+func jsonError(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		field := cmp.Or(wrong.Field, "row")
+		return fmt.Errorf("%s: found a JSON %s, allowed: %s", field, wrong.Value, jsonKind(wrong.Type))
+	}
+	return fmt.Errorf("not valid JSON: %w", err)
+}
+
+// jsonKind says in JSON's words what would fit.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int64, reflect.Uint64:
+		return "whole numbers"
+	case reflect.Float64:
+		return "numbers"
+	case reflect.Slice:
+		return "lists"
+	}
+	return "objects"
+}
