@@ -1,0 +1,54 @@
+package policies
+
+import (
+	"github.com/llmsim/llmsim/policies/batching"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies/routing"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Default returns a registry of the policies that llmsim ships.
+func Default() *Registry {
+	return &Registry{
+		Batching: Family[sim.Scheduler]{Kind: "batching policy", Policies: []Policy[sim.Scheduler]{vllmV1()}},
+		Memory:   Family[sim.Memory]{Kind: "memory policy", Policies: []Policy[sim.Memory]{paged()}},
+		Routing:  Family[sim.Router]{Kind: "routing policy", Policies: []Policy[sim.Router]{roundRobin()}},
+	}
+}
+
+func vllmV1() Policy[sim.Scheduler] {
+	return Policy[sim.Scheduler]{
+		Name:   "vllm-v1",
+		Doc:    "one token budget for decodes and chunked prefills; the newest is preempted and recomputed",
+		Source: "vllm/v1/core/sched/scheduler.py, v0.15",
+		Params: []Param{
+			{Name: "max-sequences", Doc: "sequences in a batch (max_num_seqs)", Default: "256"},
+			{Name: "token-budget", Doc: "tokens in a step (max_num_batched_tokens)", Default: "8192"},
+			{Name: "chunk-limit", Doc: "prompt tokens of one request in a step (long_prefill_token_threshold); 0 for no limit", Default: "0"},
+		},
+		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
+			return batching.NewVLLMV1(v.Count("max-sequences"), v.Count("token-budget"), v.Count("chunk-limit"))
+		},
+	}
+}
+
+func paged() Policy[sim.Memory] {
+	return Policy[sim.Memory]{
+		Name:   "paged",
+		Doc:    "blocks of a fixed number of tokens, taken as sequences grow",
+		Source: "Kwon et al., PagedAttention, SOSP 2023",
+		Params: []Param{{Name: "block-size", Doc: "tokens in a KV block", Default: "16"}},
+		New: func(d Deployment, v Values) (sim.Memory, error) {
+			size := v.Count("block-size")
+			return memory.NewPaged(d.KVTokens/int64(max(size, 1)), size)
+		},
+	}
+}
+
+func roundRobin() Policy[sim.Router] {
+	return Policy[sim.Router]{
+		Name: "round-robin",
+		Doc:  "replicas in turn",
+		New:  func(Deployment, Values) (sim.Router, error) { return &routing.RoundRobin{}, nil },
+	}
+}

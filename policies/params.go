@@ -1,0 +1,116 @@
+package policies
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/llmsim/llmsim/hardware/nearest"
+)
+
+// Kind says what values a parameter takes.
+type Kind int
+
+// Kinds of parameters.
+const (
+	// Count is a whole number, not negative.
+	Count Kind = iota
+	// Number is a finite number, not negative.
+	Number
+	// Word is one of Param.Words, or any text where there are none.
+	Word
+	// Flag is true or false.
+	Flag
+)
+
+// Param describes a parameter of a policy.
+type Param struct {
+	// Name is the key in a scenario, Doc its meaning with the unit, Default the value that it has when left out.
+	Name, Doc, Default string
+	Kind               Kind
+	Words              []string
+}
+
+// ParamError says what is wrong with one parameter.
+type ParamError struct {
+	Name    string
+	Problem string
+}
+
+func (e *ParamError) Error() string { return e.Name + ": " + e.Problem }
+
+// Values holds a value for every parameter of a policy. Asking for one that the policy does not list is a programming error, and
+// gives the zero value.
+type Values struct {
+	numbers map[string]float64
+	words   map[string]string
+}
+
+// Count returns a parameter of kind Count.
+func (v Values) Count(name string) int { return int(v.numbers[name]) }
+
+// Number returns a parameter of kind Number.
+func (v Values) Number(name string) float64 { return v.numbers[name] }
+
+// Flag returns a parameter of kind Flag.
+func (v Values) Flag(name string) bool { return v.numbers[name] != 0 }
+
+// Word returns a parameter of kind Word.
+func (v Values) Word(name string) string { return v.words[name] }
+
+// parse reads the parameters as written, and the defaults of the others.
+func parse(params []Param, written map[string]string) (Values, error) {
+	v := Values{numbers: map[string]float64{}, words: map[string]string{}}
+	names := make([]string, len(params))
+	for i := range params {
+		p := &params[i]
+		names[i] = p.Name
+		text, ok := written[p.Name]
+		if !ok {
+			text = p.Default
+		}
+		if problem := v.set(p, text); problem != "" {
+			return v, &ParamError{p.Name, problem}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		if !slices.Contains(names, name) {
+			return v, &ParamError{name, nearest.Unknown("parameter", name, names)}
+		}
+	}
+	return v, nil
+}
+
+// set stores a value and returns what is wrong with it.
+func (v Values) set(p *Param, text string) string {
+	switch p.Kind {
+	case Count:
+		n, err := strconv.ParseUint(text, 10, 40)
+		if err != nil {
+			return fmt.Sprintf("found %q, want a whole number such as %s", text, p.Default)
+		}
+		v.numbers[p.Name] = float64(n)
+	case Number:
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || x < 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+			return fmt.Sprintf("found %q, want a number of 0 or more such as %s", text, p.Default)
+		}
+		v.numbers[p.Name] = x
+	case Flag:
+		on, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Sprintf("found %q, want true or false", text)
+		}
+		if on {
+			v.numbers[p.Name] = 1
+		}
+	case Word:
+		if p.Words != nil && !slices.Contains(p.Words, text) {
+			return nearest.Unknown("value", text, p.Words)
+		}
+		v.words[p.Name] = text
+	}
+	return ""
+}

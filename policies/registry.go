@@ -1,0 +1,78 @@
+// Package policies lists the policies that a scenario can name: who runs next (batching), where the KV cache goes (memory),
+// which replica serves a request (routing). Each family has a folder; the list itself is an explicit value, to which programs
+// add policies of their own.
+package policies
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Registry finds policies by name.
+type Registry struct {
+	Batching Family[sim.Scheduler]
+	Memory   Family[sim.Memory]
+	Routing  Family[sim.Router]
+}
+
+// Family is the policies of one kind, the default one first.
+type Family[T any] struct {
+	// Kind names the family in messages, such as "batching policy".
+	Kind     string
+	Policies []Policy[T]
+}
+
+// Policy is a way to make a T, with its parameters.
+type Policy[T any] struct {
+	// Name is what scenarios call it, Doc what it does in a line, Source where it is from.
+	Name, Doc, Source string
+	Params            []Param
+	// New makes one for a replica (or, for routing, for the fleet). Every parameter has its value or its default.
+	New func(d Deployment, v Values) (T, error)
+}
+
+// Deployment is what a policy may have to know of the place where it works.
+type Deployment struct {
+	// Seed determines the random choices of the policy.
+	Seed uint64
+	// KVTokens is the KV memory of the replica, in tokens of context.
+	KVTokens int64
+	// MaxContext is the longest prompt and answer together that is served, in tokens.
+	MaxContext int
+}
+
+// Add appends a policy; a name that is taken is an error.
+func (f *Family[T]) Add(p Policy[T]) error {
+	for i := range f.Policies {
+		if f.Policies[i].Name == p.Name {
+			return fmt.Errorf("there is a %s %q already", f.Kind, p.Name)
+		}
+	}
+	f.Policies = append(f.Policies, p)
+	return nil
+}
+
+// Lookup returns the policy of that name, or an error with the nearest names.
+func (f *Family[T]) Lookup(name string) (*Policy[T], error) {
+	names := make([]string, len(f.Policies))
+	for i := range f.Policies {
+		if f.Policies[i].Name == name {
+			return &f.Policies[i], nil
+		}
+		names[i] = f.Policies[i].Name
+	}
+	return nil, fmt.Errorf("%s", nearest.Unknown(f.Kind, name, names))
+}
+
+// Build makes the policy with the given parameters, as written in a scenario; those left out take their defaults. What is wrong
+// with a parameter is a *ParamError.
+func (p *Policy[T]) Build(d Deployment, written map[string]string) (T, error) {
+	v, err := parse(p.Params, written)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return p.New(d, v)
+}
