@@ -58,6 +58,10 @@ type Linear struct {
 	Kernel Seconds
 	// Overlap is the exponent that joins compute and memory time: 1 where they do not overlap, infinite where they do perfectly.
 	Overlap float64
+	// Tile is the number of rows that a multiprocessor computes at a time: more rows are rounded up to it, fewer to a power of
+	// two from 16. Tail is the time for which the last tiles leave multiprocessors idle, in waves of tiles of Tile × 128.
+	Tile int
+	Tail float64
 }
 
 // Elementwise describes norms, rotary embeddings, activations and cache writes.
@@ -74,10 +78,11 @@ type Attention struct {
 	// DecodeCompute the fraction of the peak rate that single queries reach.
 	DecodeKernel                Seconds
 	DecodeMemory, DecodeCompute float64
-	// PrefillKernel is the fixed time a layer, PrefillCompute the fraction of the peak rate that long prompts reach, and
-	// PrefillTile the number of query tokens that a chunk costs besides its own, by which short ones reach less.
-	PrefillKernel               Seconds
-	PrefillCompute, PrefillTile float64
+	// PrefillKernel is the fixed time a layer. PrefillCompute is the fraction of the peak rate that long prompts reach,
+	// PrefillMemory the fraction of the peak bandwidth at which queries, keys, values and outputs move. PrefillTail is the time for
+	// which the last tiles leave multiprocessors idle, in waves of 128 queries of the longest prompt.
+	PrefillKernel                              Seconds
+	PrefillCompute, PrefillMemory, PrefillTail float64
 }
 
 // Head describes what follows the last layer.
@@ -139,7 +144,7 @@ func Roofline() Constants {
 		Fit:         Fit{Source: "Williams, Waterman and Patterson, \"Roofline\", CACM 52(4), 2009"},
 		Linear:      Linear{Compute: map[DType]float64{BF16: 1}, Memory: 1, Overlap: math.Inf(1)},
 		Elementwise: Elementwise{Memory: 1},
-		Attention:   Attention{DecodeMemory: 1, DecodeCompute: 1, PrefillCompute: 1},
+		Attention:   Attention{DecodeMemory: 1, DecodeCompute: 1, PrefillCompute: 1, PrefillMemory: 1},
 		Experts:     Experts{Compute: 1, Memory: 1},
 	}
 }

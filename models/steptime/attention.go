@@ -44,13 +44,16 @@ func (c *Clock) decodeOperator(a *attention, s *sim.Step) Operator {
 	return o
 }
 
-// prefill returns the time that a chunk of n tokens after cached ones needs in all of the layers.
+// prefill returns the time that a chunk of n tokens after cached ones needs in all of the layers: arithmetic, then moving queries,
+// keys, values and outputs.
 func (c *Clock) prefill(a *attention, n, cached int) sim.Time {
 	k := &c.constants.Attention
 	w := a.Prefill(n, cached)
-	compute := w.FLOPs * (1 + k.PrefillTile/float64(n)) / (c.wide.peak * k.PrefillCompute)
-	memory := w.KVRead / (c.bandwidth * k.DecodeMemory)
-	return times(a.count, max(compute, memory))
+	compute := w.FLOPs / (c.wide.peak * k.PrefillCompute)
+	if c.engine.Roofline {
+		return times(a.count, max(compute, w.KVRead/c.bandwidth))
+	}
+	return times(a.count, compute+(w.KVRead+w.IO)/(c.bandwidth*k.PrefillMemory))
 }
 
 // prefillOperator describes the attention of the prompt chunks of a step.
@@ -64,7 +67,7 @@ func (c *Clock) prefillOperator(a *attention, s *sim.Step) Operator {
 		read += w.KVRead
 		t += c.prefill(a, s.Prefill[i].New, s.Prefill[i].Cached)
 	}
-	o := kernel("attention_prefill", a.count, flops, read, flops/(c.wide.peak*k.PrefillCompute), read/(c.bandwidth*k.DecodeMemory), 0, float64(k.PrefillKernel))
+	o := kernel("attention_prefill", a.count, flops, read, flops/(c.wide.peak*k.PrefillCompute), read/(c.bandwidth*k.PrefillMemory), 0, float64(k.PrefillKernel))
 	o.Time = t
 	return o
 }

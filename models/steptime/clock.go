@@ -24,6 +24,8 @@ type Clock struct {
 	operand, wide   peakRate
 	activationBytes float64
 	crossesNodes    bool
+	// wave is the number of output elements that all multiprocessors compute at a time.
+	wave float64
 
 	linear    []models.Linear
 	pointwise []models.ElementwiseKernel
@@ -34,6 +36,8 @@ type Clock struct {
 	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand that of computing the keys and values of a
 	// cached token anew (MLA).
 	decodeKernels, prefillKernels, expand sim.Time
+	// tailPerToken is the idle time of the last tiles for each token of the longest prompt.
+	tailPerToken sim.Time
 
 	work workForm
 }
@@ -55,6 +59,7 @@ func New(cfg Config) (*Clock, error) {
 		bandwidth:       cfg.Accelerator.Bandwidth,
 		activationBytes: bytesOf(cfg.Activations),
 		crossesNodes:    cfg.crossesNodes(),
+		wave:            float64(cfg.Accelerator.SMs) * float64(cfg.Constants.Linear.Tile) * 128,
 		linear:          cfg.Model.LinearLayers(cfg.Parallel.Tensor),
 		pointwise:       cfg.Model.ElementwiseKernels(cfg.Parallel.Tensor),
 	}
@@ -70,6 +75,9 @@ func New(cfg Config) (*Clock, error) {
 		c.attention = append(c.attention, a)
 		c.decodeKernels += times(a.count, float64(c.constants.Attention.DecodeKernel))
 		c.prefillKernels += times(a.count, float64(c.constants.Attention.PrefillKernel))
+		perHead := l.PrefillFLOPs * float64(cfg.Parallel.Tensor) / float64(cfg.Model.Heads)
+		wave := 128 * float64(cfg.Accelerator.SMs) * c.constants.Attention.PrefillTail
+		c.tailPerToken += times(a.count, wave*perHead/(c.wide.peak*c.constants.Attention.PrefillCompute))
 	}
 	for i := range c.linear {
 		if l := &c.linear[i]; l.Rows == models.ExpandedRows {
@@ -134,7 +142,7 @@ func (c *Clock) Duration(s *sim.Step) sim.Time {
 	if len(s.Prefill) == 0 && s.DecodeTokens == s.Decodes {
 		return c.Decode(s.Decodes, s.Context).At(s.Context)
 	}
-	tokens, rows, t := s.DecodeTokens, s.DecodeTokens, sim.Time(0)
+	tokens, rows, longest, t := s.DecodeTokens, s.DecodeTokens, 0, sim.Time(0)
 	if len(s.Prefill) > 0 {
 		t = c.prefillKernels
 	}
@@ -144,6 +152,7 @@ func (c *Clock) Duration(s *sim.Step) sim.Time {
 		if chunk.Last {
 			rows++
 		}
+		longest = max(longest, chunk.New+chunk.Cached)
 		t += c.expand * sim.Time(chunk.Cached)
 		for j := range c.attention {
 			t += c.prefill(&c.attention[j], chunk.New, chunk.Cached)
@@ -155,21 +164,31 @@ func (c *Clock) Duration(s *sim.Step) sim.Time {
 			t += c.attention[j].decode(s.Decodes, s.DecodeTokens, s.Context)
 		}
 	}
-	t += c.byTokens.at(tokens) + c.byRows.at(rows)
-	return max(1, max(t, c.hostFloor(tokens))+c.serial(s.Decodes+len(s.Prefill)))
+	sequences := s.Decodes + len(s.Prefill)
+	t += c.tailPerToken*sim.Time(longest) + c.byTokens.at(tokens) + c.byRows.at(rows)
+	return max(1, max(t, c.hostFloor(tokens, sequences))+c.serial(sequences))
 }
 
-// hostFloor returns the time that the host needs to launch a step of so many tokens, less than which it cannot take.
-func (c *Clock) hostFloor(tokens int) sim.Time {
-	if tokens <= c.engine.Graph {
-		return 0
+// hostFloor returns the time that the host needs for a step of so many tokens and sequences, less than which it cannot take: to
+// launch it, and to schedule the next one meanwhile.
+func (c *Clock) hostFloor(tokens, sequences int) sim.Time {
+	var floor float64
+	if tokens > c.engine.Graph {
+		floor = c.layers * float64(c.engine.Launch)
 	}
-	return times(c.layers, float64(c.engine.Launch))
+	if c.engine.Lookahead > 0 {
+		floor = max(floor, c.engine.host(sequences))
+	}
+	return sim.Seconds(floor)
 }
 
 // serial returns the time for which the accelerators wait for the host in a step of so many sequences.
 func (c *Clock) serial(sequences int) sim.Time {
-	return sim.Seconds(float64(c.engine.Step) + float64(sequences)*float64(c.engine.Sequence))
+	wait := float64(c.engine.Step) + float64(sequences)*float64(c.engine.Sequence)
+	if c.engine.Lookahead == 0 {
+		wait += c.engine.host(sequences)
+	}
+	return sim.Seconds(wait)
 }
 
 // Decode returns the form of a step in which n sequences decode one token each.
@@ -213,7 +232,7 @@ func (c *Clock) newForm(n int) form {
 			bend = b
 		}
 	}
-	floor, serial := c.hostFloor(n), c.serial(n)
+	floor, serial := c.hostFloor(n, n), c.serial(n)
 	f.appendAbove(floor, serial, sim.Affine{Base: base, PerToken: slope, Through: bend})
 	if bend < math.MaxInt64 {
 		for i := range c.attention {

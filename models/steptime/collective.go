@@ -14,7 +14,11 @@ func (c *Clock) collectives(ops []Operator, tokens int) []Operator {
 	vector := float64(tokens) * float64(c.cfg.Model.Hidden) * c.activationBytes
 	if tp := c.cfg.Parallel.Tensor; tp > 1 {
 		count := c.share(c.cfg.Model.AllReduces())
-		ops = append(ops, c.communication("all_reduce", count, vector, c.allReduce(vector, tp)))
+		seconds := c.allReduce(vector, tp)
+		if tokens > c.engine.Graph {
+			seconds = max(seconds, float64(c.engine.AllReduce))
+		}
+		ops = append(ops, c.communication("all_reduce", count, vector, seconds))
 	}
 	if c.cfg.Parallel.Pipeline > 1 {
 		link, k := c.cfg.ScaleUp, &c.constants.ScaleUp

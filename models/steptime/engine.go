@@ -28,6 +28,10 @@ type Engine struct {
 
 	// Step and Sequence are the time a step, and a step and sequence, for which the accelerator waits for the host.
 	Step, Sequence hardware.Seconds
+	// HostStep and HostSequence are the time a step, and a step and sequence, in which the host schedules, prepares inputs and handles
+	// outputs. With a lookahead this runs beside the accelerator, and is a floor under the step; without, it adds to the step.
+	HostStep     hardware.Seconds `yaml:"host_step"`
+	HostSequence hardware.Seconds `yaml:"host_sequence"`
 	// Layer is the time a layer that kernels take in a running model beyond the sum of their times measured apart.
 	Layer hardware.Seconds
 
@@ -37,14 +41,14 @@ type Engine struct {
 	Launch hardware.Seconds
 	// CustomAllReduce tells that the engine has its own all-reduce for small messages.
 	CustomAllReduce bool `yaml:"custom_all_reduce"`
+	// AllReduce is the time that the host needs to launch an all-reduce outside a graph: the floor under each.
+	AllReduce hardware.Seconds `yaml:"all_reduce"`
 
 	Memory EngineMemory
 }
 
 // EngineMemory is what an engine keeps of the accelerator's memory.
 type EngineMemory struct {
-	// Usable is the fraction of the memory of the data sheet that a program sees.
-	Usable float64
 	// Context is the bytes of the driver's context, libraries and captured graphs on each accelerator.
 	Context float64
 	// LogitBytes is the peak bytes of sampling an element of the logits.
@@ -77,4 +81,9 @@ func FindEngine(name string) (Engine, error) {
 		names = append(names, e.Name)
 	}
 	return Engine{}, fmt.Errorf("no engine %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// host returns the seconds that the host needs for a step of so many sequences.
+func (e *Engine) host(sequences int) float64 {
+	return float64(e.HostStep) + float64(sequences)*float64(e.HostSequence)
 }

@@ -34,13 +34,27 @@ func (c *Clock) tokenOperators(ops []Operator, tokens int) []Operator {
 func (c *Clock) product(l *models.Linear, m int) Operator {
 	k := &c.constants.Linear
 	flops := 2 * float64(m) * float64(l.N) * float64(l.K)
+	padded := 2 * (roundUp(m, k.Tile)*float64(l.N) + k.Tail*c.wave) * float64(l.K)
 	bytes := float64(l.MatrixBytes(c.cfg.Weights))
 	peak, efficiency := c.wide.peak, c.wide.efficiency
 	if l.Quantised {
 		peak, efficiency = c.operand.peak, c.operand.efficiency
 	}
-	compute, memory := flops/(peak*efficiency), bytes/(c.bandwidth*k.Memory)
+	compute, memory := padded/(peak*efficiency), bytes/(c.bandwidth*k.Memory)
 	return kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, overlap(compute, memory, k.Overlap), float64(k.Kernel))
+}
+
+// roundUp rounds m rows up to a multiple of tile, or to a power of two from 16 below it. A tile of 0 rounds nothing.
+func roundUp(m, tile int) float64 {
+	for small := 16; small < tile; small *= 2 {
+		if m <= small {
+			return float64(small)
+		}
+	}
+	if tile > 0 {
+		m = (m + tile - 1) / tile * tile
+	}
+	return float64(m)
 }
 
 // experts returns the products of the routed experts of tokens tokens. The busiest of the groups over which the experts are

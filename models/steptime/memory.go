@@ -16,7 +16,7 @@ type MemoryConfig struct {
 	// Weights and KV are number formats; empty ones are as in Config.
 	Weights, KV hardware.DType
 	Engine      Engine
-	// Utilisation is the share of the visible memory that the engine may use; 0 means 0.9.
+	// Utilisation is the share of the memory that the engine may use; 0 means 0.9.
 	Utilisation float64
 	// TokenBudget is the largest number of tokens of a step, Sequences the largest number that run together.
 	TokenBudget, Sequences int
@@ -28,7 +28,7 @@ type MemoryConfig struct {
 
 // MemoryPlan is where the memory of one accelerator goes, in bytes: Usable = Weights + Activations + Context + KV, unless Missing.
 type MemoryPlan struct {
-	// Total is the memory of the data sheet; Usable is what the engine may use of it.
+	// Total is the memory of the accelerator; Usable is what the engine may use of it.
 	Total, Usable float64
 	// Weights, Activations (their peak in the largest step, or that of sampling, whichever is larger) and Context (driver,
 	// libraries, captured graphs) are taken first.
@@ -68,7 +68,7 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	stage := float64((layers+pp-1)/pp) / float64(layers)
 	p := MemoryPlan{
 		Total:           cfg.Accelerator.Memory,
-		Usable:          cfg.Accelerator.Memory * cfg.Engine.Memory.Usable * cfg.Utilisation,
+		Usable:          cfg.Accelerator.Memory * cfg.Utilisation,
 		Weights:         float64(cfg.Model.WeightBytesPerGPU(full.Weights, tp, pp)),
 		Activations:     activationPeak(&full, &cfg),
 		Context:         cfg.Engine.Memory.Context,
