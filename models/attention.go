@@ -25,9 +25,6 @@ type AttentionWork struct {
 	KVRead, KVWritten, IO float64
 }
 
-// Bytes returns all bytes moved.
-func (w AttentionWork) Bytes() float64 { return w.KVRead + w.KVWritten + w.IO }
-
 // AttentionLayers returns the kinds of attention layer on one of tp GPUs, with the cache stored as kv: those with full
 // attention and those with a sliding window, as far as the model has them.
 func (a *Architecture) AttentionLayers(tp int, kv hardware.DType) []Attention {

@@ -39,7 +39,7 @@ type published struct {
 // Catalog is the models that are known by name.
 type Catalog struct {
 	models []*Architecture
-	// byName maps names and aliases, in lower case.
+	// byName has the models by the lookupKey of their names and aliases.
 	byName map[string]*Architecture
 }
 
@@ -88,8 +88,8 @@ func (c *Catalog) add(e entry) error {
 	}
 	a.Aliases, a.Source = e.Aliases, e.Source
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
-		key := strings.ToLower(name)
-		if other, taken := c.byName[key]; taken {
+		key := lookupKey(name)
+		if other, taken := c.byName[key]; taken && other != a {
 			return fmt.Errorf("%s: the name %q belongs to %s", e.Name, name, other.Name)
 		}
 		c.byName[key] = a
@@ -98,25 +98,42 @@ func (c *Catalog) add(e entry) error {
 	return nil
 }
 
+// lookupKey returns what names of the same model have in common: lower case, no organisation before a slash, and no separator
+// between a letter and a digit, so that Llama2-7b is llama-2-7b.
+func lookupKey(name string) string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	var key strings.Builder
+	for i := range len(name) {
+		separates := strings.IndexByte("-_ ", name[i]) >= 0
+		switch {
+		case separates && i > 0 && i+1 < len(name) && isDigit(name[i-1]) != isDigit(name[i+1]):
+		case separates:
+			key.WriteByte('-')
+		default:
+			key.WriteByte(name[i])
+		}
+	}
+	return key.String()
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
 // All returns the models by family, from small to large in each. They are shared: do not change them.
 func (c *Catalog) All() []*Architecture { return c.models }
 
-// Lookup returns the model of that name or alias, in any case. The error for an unknown name has the nearest known ones. The
-// model is shared: do not change it.
+// Lookup returns the model of that name or alias, such as "llama-2-70b", "Llama2-70b" or "meta-llama/Llama-2-70b-hf". The error
+// for an unknown name has the nearest known ones. The model is shared: do not change it.
 func (c *Catalog) Lookup(name string) (*Architecture, error) {
-	if a, ok := c.byName[strings.ToLower(strings.TrimSpace(name))]; ok {
+	if a, ok := c.byName[lookupKey(name)]; ok {
 		return a, nil
-	}
-	known := make([]string, 0, len(c.byName))
-	for key := range c.byName {
-		known = append(known, key)
-	}
-	if near := nearest(name, known, 3); len(near) > 0 {
-		return nil, fmt.Errorf("unknown model %q; did you mean %s?", name, strings.Join(near, " or "))
 	}
 	var names []string
 	for _, a := range c.models {
 		names = append(names, a.Name)
+	}
+	if near := nearest(name, names, 3); len(near) > 0 {
+		return nil, fmt.Errorf("unknown model %q; did you mean %s?", name, strings.Join(near, " or "))
 	}
 	return nil, fmt.Errorf("unknown model %q; known: %s (or the path of a Hugging Face config.json)", name, strings.Join(names, ", "))
 }

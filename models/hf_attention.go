@@ -37,32 +37,33 @@ func (c *config) readMLA(a *Architecture) {
 	a.KVHeads, a.HeadDim = a.Heads, a.MLA.NopeDim+a.MLA.RopeDim
 }
 
-// readWindow reads the sliding window and which layers have it: those that layer_types names, or one pattern or another, or all.
+// readWindow reads the sliding window and which layers have it.
 func (c *config) readWindow(a *Architecture) {
 	window := c.count(0, "sliding_window", "attention_chunk_size", "sliding_window_size")
-	if !c.flag(true, "use_sliding_window") {
-		window = 0
-	}
-	windowed := a.Layers
-	if every := c.count(0, "sliding_window_pattern", "no_rope_layer_interval"); every > 0 {
-		windowed = a.Layers - a.Layers/every
-	}
-	if full := c.count(0, "max_window_layers"); full > 0 {
-		windowed = max(0, a.Layers-full)
-	}
-	if list := c.list("layer_types"); list != nil {
-		windowed = countOf(list, "sliding_attention") + countOf(list, "chunked_attention")
-		if len(list) != a.Layers || windowed+countOf(list, "full_attention") != len(list) {
-			c.fail("layer_types: want full_attention, sliding_attention or chunked_attention for each of %d layers", a.Layers)
-		}
-	}
-	if window == 0 || windowed == 0 {
+	windowed := c.windowedLayers(a.Layers)
+	if window == 0 || windowed == 0 || !c.flag(true, "use_sliding_window") {
 		return
 	}
 	a.Window = window
 	if windowed < a.Layers {
 		a.WindowLayers = windowed
 	}
+}
+
+// windowedLayers returns how many of the layers have the sliding window: those that layer_types names, or all but one in so
+// many, or all after the first few, or all.
+func (c *config) windowedLayers(layers int) int {
+	if kinds := c.list("layer_types"); kinds != nil {
+		windowed := countOf(kinds, "sliding_attention") + countOf(kinds, "chunked_attention")
+		if len(kinds) != layers || windowed+countOf(kinds, "full_attention") != len(kinds) {
+			c.fail("layer_types: want full_attention, sliding_attention or chunked_attention for each of %d layers", layers)
+		}
+		return windowed
+	}
+	if every := c.count(0, "sliding_window_pattern", "no_rope_layer_interval"); every > 0 {
+		return layers - layers/every
+	}
+	return max(0, layers-c.count(0, "max_window_layers"))
 }
 
 // countOf returns how many elements of a list are the given word.

@@ -29,6 +29,7 @@ func llamaFamilies() map[string]family {
 	gated := Architecture{GatedMLP: true}
 	qkvBias := Architecture{GatedMLP: true, QKVBias: true}
 	qkNorm := Architecture{GatedMLP: true, QKNorm: true}
+	qwen2 := family{base: qkvBias, defaults: map[string]any{"use_sliding_window": false}}
 	deepseekV3 := family{base: gated, defaults: map[string]any{"topk_method": "noaux_tc"}}
 	gemma3 := family{
 		base: Architecture{GatedMLP: true, QKNorm: true, NormsPerLayer: 4},
@@ -39,13 +40,16 @@ func llamaFamilies() map[string]family {
 	return map[string]family{
 		"llama":       {base: gated},
 		"mistral":     {base: gated, defaults: map[string]any{"sliding_window": 4096}},
+		"ministral3":  {base: gated},
 		"mixtral":     {base: gated},
 		"baichuan":    {base: gated},
 		"internlm":    {base: gated, read: readInternLM},
 		"internlm2":   {base: gated},
 		"phi3":        {base: gated},
 		"qwen":        {base: qkvBias, read: readQwen1},
-		"qwen2":       {base: qkvBias, defaults: map[string]any{"use_sliding_window": false}},
+		"qwen2":       qwen2,
+		"qwen2_vl":    qwen2,
+		"qwen2_5_vl":  qwen2,
 		"qwen2_moe":   {base: qkvBias, defaults: map[string]any{"use_sliding_window": false, "shared_expert_gate": true}},
 		"qwen3":       {base: qkNorm, defaults: map[string]any{"use_sliding_window": false, "head_dim": 128}},
 		"qwen3_moe":   {base: qkNorm, defaults: map[string]any{"use_sliding_window": false, "head_dim": 128}},

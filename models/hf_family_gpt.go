@@ -44,9 +44,10 @@ func readNeoX(c *config, a *Architecture) {
 	a.ParallelBlock = c.flag(true, "use_parallel_residual")
 }
 
-// readPhi reads the norms of queries and keys.
+// readPhi reads the norms of queries and keys. All projections have biases, although Phi-1 says attention_bias: false.
 func readPhi(c *config, a *Architecture) {
 	a.QKNorm = c.flag(false, "qk_layernorm")
+	a.QKVBias, a.OutBias = true, true
 }
 
 // readStarCoder2 reads whether projections have biases.

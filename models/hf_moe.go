@@ -5,14 +5,15 @@ import "encoding/json"
 // readMoE reads a mixture of experts, of which a number of experts is the mark.
 func (c *config) readMoE(a *Architecture) {
 	experts := c.count(0, "num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts")
-	if experts == 0 {
+	layers := c.expertLayers(a.Layers)
+	if experts == 0 || layers == 0 {
 		return
 	}
 	m := &MoE{
 		Experts:      experts,
 		Active:       c.need("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_top_k"),
 		Intermediate: c.count(a.Intermediate, "moe_intermediate_size"),
-		DenseLayers:  a.Layers - c.expertLayers(a.Layers),
+		DenseLayers:  a.Layers - layers,
 	}
 	m.Shared = c.count(0, "n_shared_experts", "num_shared_experts")
 	m.SharedIntermediate = m.Shared * m.Intermediate

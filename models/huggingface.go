@@ -31,14 +31,18 @@ func FromHuggingFace(r io.Reader, name string) (a *Architecture, warnings []stri
 	return a, c.warnings, nil
 }
 
-// enterTextModel replaces the fields of a model of several modes by those of its language model.
+// enterTextModel replaces the fields of a model of several modes by those of its language model, where they are apart.
 func (c *config) enterTextModel() {
+	for _, name := range []string{"vision_config", "audio_config"} {
+		if len(c.section(name).values) > 0 {
+			c.warn("only the language model is counted, not what %s describes", name)
+		}
+	}
 	for _, name := range []string{"text_config", "llm_config", "language_config"} {
 		inner := c.section(name)
 		if len(inner.values) == 0 {
 			continue
 		}
-		c.warn("only the language model (%s) is counted, not the other parts of this %v model", name, c.values["model_type"])
 		for _, shared := range []string{"tie_word_embeddings", "torch_dtype", "dtype", "quantization_config"} {
 			if v, ok := c.values[shared]; ok {
 				inner.assume(map[string]any{shared: v})

@@ -83,7 +83,7 @@ func (l *Linear) MatrixBytes(d hardware.DType) int64 {
 // DistinctExperts returns the expected number of distinct experts, of n, that m tokens visit when each visits k different ones
 // at random: n·(1−(1−k/n)^m).
 func DistinctExperts(n, k, m int) float64 {
-	return float64(n) * -math.Expm1(float64(m)*math.Log1p(-float64(k)/float64(n)))
+	return float64(n) * (1 - math.Pow(1-float64(k)/float64(n), float64(m)))
 }
 
 // LinearLayers lists the matrix multiplications of a step on one of tp GPUs, in the order of execution. Column-parallel

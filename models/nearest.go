@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// nearest returns at most n of the known names that look like name, the likest first: those that contain it or are contained
-// in it, and those that a few edits make of it (a third of its length at most). Case does not count.
+// nearest returns at most n of the known names that look like name, the likest first: those that begin with it, and those that
+// a few edits make of it (a third of its length at most). Case does not count.
 func nearest(name string, known []string, n int) []string {
 	type candidate struct {
 		name  string
@@ -16,8 +16,9 @@ func nearest(name string, known []string, n int) []string {
 	name = strings.ToLower(name)
 	for _, k := range known {
 		low := strings.ToLower(k)
-		edits := editDistance(name, low)
-		if edits <= max(1, len(name)/3) || (len(name) > 2 && strings.Contains(low, name)) {
+		if len(name) > 2 && strings.HasPrefix(low, name) {
+			near = append(near, candidate{k, 0})
+		} else if edits := editDistance(name, low); edits <= max(1, len(name)/3) {
 			near = append(near, candidate{k, edits})
 		}
 	}

@@ -74,24 +74,3 @@ func (a *Architecture) sizes() []size {
 	}
 	return ss
 }
-
-// CheckTensorParallel reports why the model cannot be split over tp GPUs: attention heads and the width of MLPs must divide
-// evenly, and KV heads must divide, or be copied evenly once tp exceeds their number.
-func (a *Architecture) CheckTensorParallel(tp int) error {
-	if tp < 1 {
-		return fmt.Errorf("tensor parallelism: found %d, want at least 1", tp)
-	}
-	if a.Heads%tp != 0 {
-		return fmt.Errorf("tensor parallelism: %d does not divide the %d attention heads of %s", tp, a.Heads, a.Name)
-	}
-	if a.MLA == nil && a.KVHeads%tp != 0 && tp%a.KVHeads != 0 {
-		return fmt.Errorf("tensor parallelism: %d neither divides the %d KV heads of %s nor is a multiple of them", tp, a.KVHeads, a.Name)
-	}
-	if a.denseLayers() > 0 && a.Intermediate%tp != 0 {
-		return fmt.Errorf("tensor parallelism: %d does not divide the MLP width %d of %s", tp, a.Intermediate, a.Name)
-	}
-	if m := a.MoE; m != nil && (m.Intermediate%tp != 0 || m.SharedIntermediate%tp != 0) {
-		return fmt.Errorf("tensor parallelism: %d does not divide the expert width %d of %s", tp, m.Intermediate, a.Name)
-	}
-	return nil
-}

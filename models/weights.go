@@ -26,7 +26,7 @@ func (a *Architecture) StreamedBytes(d hardware.DType) int64 {
 // are copied once tp exceeds their number. The fullest stage is taken to hold the larger of embedding and head besides its
 // layers (both when pp is 1).
 func (a *Architecture) WeightBytesPerGPU(d hardware.DType, tp, pp int) int64 {
-	stage := a.Stage(pp)
+	stage := a.stage(pp)
 	p := stage.Parameters()
 	wide := p.Norms + p.Biases
 	var matrices, head int64
@@ -53,15 +53,19 @@ func (a *Architecture) WeightBytesPerGPU(d hardware.DType, tp, pp int) int64 {
 	return quantisedBytes(matrices, d) + wide*wideBytes(d)
 }
 
-// Stage returns the fullest of pp pipeline stages as a model of its own: ⌈layers/pp⌉ layers, as many of them as possible with
-// experts, and both embedding and head.
-func (a *Architecture) Stage(pp int) Architecture {
+// stage returns the fullest of pp pipeline stages as a model of its own: ⌈layers/pp⌉ layers, as many of them as possible with
+// experts (or without, where an expert layer is the smaller), and both embedding and head.
+func (a *Architecture) stage(pp int) Architecture {
 	s := *a
 	s.Layers = split(a.Layers, pp)
 	s.WindowLayers = split(a.WindowLayers, pp)
 	if a.MoE != nil {
 		m := *a.MoE
-		m.DenseLayers = max(0, s.Layers-(a.Layers-m.DenseLayers))
+		if m.Experts*m.Intermediate+m.SharedIntermediate >= a.Intermediate {
+			m.DenseLayers = max(0, s.Layers-(a.Layers-m.DenseLayers))
+		} else {
+			m.DenseLayers = min(s.Layers, m.DenseLayers)
+		}
 		s.MoE = &m
 	}
 	return s
