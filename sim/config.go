@@ -96,6 +96,8 @@ type ReplicaResult struct {
 	Sampled int64
 	// CachedTokens is the number of prompt tokens that the prefix cache supplied.
 	CachedTokens int64
+	// KVCapacity is the size of the KV memory, in the memory's units.
+	KVCapacity int64
 	// PrefillPairs is the number of (query, key) pairs of prefill attention, DecodeContext that of decode attention.
 	PrefillPairs, DecodeContext int64
 }

@@ -174,6 +174,7 @@ func (f *Fleet) summary() Result {
 	f.result.Replicas = make([]ReplicaResult, len(f.replicas))
 	for i := range f.replicas {
 		f.result.Replicas[i] = f.replicas[i].result
+		f.result.Replicas[i].KVCapacity = f.replicas[i].memory.Capacity()
 	}
 	return f.result
 }

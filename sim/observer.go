@@ -12,6 +12,37 @@ type Observer interface {
 	Sampled(at Time, replica int, state State)
 }
 
+// Observers tells several observers the same, in their order.
+type Observers []Observer
+
+// Steps implements Observer.
+func (all Observers) Steps(l *Leap) {
+	for _, o := range all {
+		o.Steps(l)
+	}
+}
+
+// Finished implements Observer.
+func (all Observers) Finished(s *Sequence) {
+	for _, o := range all {
+		o.Finished(s)
+	}
+}
+
+// Rejected implements Observer.
+func (all Observers) Rejected(r *Request, why Rejection) {
+	for _, o := range all {
+		o.Rejected(r, why)
+	}
+}
+
+// Sampled implements Observer.
+func (all Observers) Sampled(at Time, replica int, state State) {
+	for _, o := range all {
+		o.Sampled(at, replica, state)
+	}
+}
+
 // Leap is a run of steps of one batch in which neither the batch nor the decision changed.
 type Leap struct {
 	// Replica and Lane tell which batch.

@@ -1,0 +1,122 @@
+// Package metrics turns what the simulator observes into what people ask for: TTFT, TPOT, ITL, E2E latency, throughput, SLO
+// attainment and goodput, and a time series of queue, batch and KV use. Its size does not depend on the number of requests.
+package metrics
+
+import (
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Accuracies of the quantiles, relative. Inter-token latency is seen for every token, and takes a coarser one for speed.
+const (
+	requestAccuracy = 0.001
+	tokenAccuracy   = 0.005
+)
+
+// Config says what to collect.
+type Config struct {
+	// Classes names the request classes, by Request.Class; nil or one where they are not told apart.
+	Classes []Class
+	// SLO is the promise to requests of no class or of a class without its own.
+	SLO SLO
+	// SeriesPoints bounds the points of the time series; 0 means 2,048. When it is full, every other point is dropped.
+	SeriesPoints int
+}
+
+// Class is a kind of request.
+type Class struct {
+	Name string
+	SLO  SLO
+}
+
+// Collector is a sim.Observer that sums up a run.
+type Collector struct {
+	all     *group
+	classes []*group
+	itl     *Distribution
+	series  series
+
+	rejected [rejections]int64
+	started  bool
+	first    sim.Time // arrival of the first request
+	last     sim.Time // when the last token reached its user
+	peakUsed []int64  // by replica
+	peak     int      // largest batch
+}
+
+const rejections = int(sim.TooLarge) + 1
+
+// New returns an empty collector.
+func New(c Config) (*Collector, error) {
+	itl, err := NewDistribution(tokenAccuracy)
+	if err != nil {
+		return nil, err
+	}
+	all, err := newGroup("", c.SLO)
+	if err != nil {
+		return nil, err
+	}
+	m := &Collector{all: all, itl: itl, series: newSeries(c.SeriesPoints)}
+	for _, class := range c.Classes {
+		slo := class.SLO
+		if slo.None() {
+			slo = c.SLO
+		}
+		g, err := newGroup(class.Name, slo)
+		if err != nil {
+			return nil, err
+		}
+		m.classes = append(m.classes, g)
+	}
+	return m, nil
+}
+
+// Steps implements sim.Observer.
+func (c *Collector) Steps(l *sim.Leap) {
+	for _, g := range l.Gaps {
+		c.itl.AddRepeated(g.Span, g.Count)
+	}
+	if l.Steps > 1 {
+		c.itl.AddSteps(l)
+	}
+	for len(c.peakUsed) <= l.Replica {
+		c.peakUsed = append(c.peakUsed, 0)
+	}
+	c.peakUsed[l.Replica] = max(c.peakUsed[l.Replica], l.Used)
+	c.peak = max(c.peak, l.Decodes+len(l.Prefill))
+}
+
+// Finished implements sim.Observer.
+func (c *Collector) Finished(s *sim.Sequence) {
+	c.seen(s.Arrival)
+	c.last = max(c.last, s.LastToken+s.Latency)
+	if s.Class >= len(c.classes) {
+		c.all.add(s, c.all.slo.judge(s))
+		return
+	}
+	g := c.classes[s.Class]
+	v := g.slo.judge(s)
+	g.add(s, v)
+	c.all.add(s, v)
+}
+
+// Rejected implements sim.Observer.
+func (c *Collector) Rejected(r *sim.Request, why sim.Rejection) {
+	c.seen(r.Arrival)
+	c.rejected[why]++
+	c.all.rejected++
+	if r.Class < len(c.classes) {
+		c.classes[r.Class].rejected++
+	}
+}
+
+// Sampled implements sim.Observer.
+func (c *Collector) Sampled(at sim.Time, replica int, state sim.State) {
+	c.series.add(at, replica, state)
+}
+
+// seen notes the arrival of a request; requests do not finish in order of arrival.
+func (c *Collector) seen(arrival sim.Time) {
+	if !c.started || arrival < c.first {
+		c.started, c.first = true, arrival
+	}
+}

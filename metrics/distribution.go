@@ -1,0 +1,122 @@
+package metrics
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+	"github.com/DataDog/sketches-go/ddsketch/store"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Distribution summarises spans of time: the mean is exact, quantiles have a relative error of at most its accuracy (DDSketch:
+// Masson, Rim and Lee, VLDB 2019). Its size does not depend on the number of spans, and their order does not matter.
+type Distribution struct {
+	mapping *mapping.CubicallyInterpolatedMapping
+	store   *store.DenseStore
+	n       uint64
+	// The sum of all spans in picoseconds, 128 bits wide.
+	sumHigh, sumLow uint64
+}
+
+// NewDistribution returns an empty distribution of the given relative accuracy, in (0, 1).
+func NewDistribution(accuracy float64) (*Distribution, error) {
+	m, err := mapping.NewCubicallyInterpolatedMapping(accuracy)
+	if err != nil {
+		return nil, err
+	}
+	return &Distribution{mapping: m, store: store.NewDenseStore()}, nil
+}
+
+// Add takes in a span, which is positive.
+func (d *Distribution) Add(span sim.Time) { d.AddRepeated(span, 1) }
+
+// AddRepeated takes in count equal spans.
+func (d *Distribution) AddRepeated(span sim.Time, count int64) {
+	d.store.AddWithCount(d.mapping.Index(float64(span)), float64(count))
+	d.n += uint64(count)
+	d.addSum(span, count)
+}
+
+// AddSteps takes in the later steps of a leap, each once for every sequence that decodes: the gaps between their tokens. Steps of
+// one bucket are booked together, so that the cost depends on how far they are apart and not on how many there are.
+func (d *Distribution) AddSteps(l *sim.Leap) {
+	count := int64(l.Decodes)
+	bucketOf := func(step int64) int {
+		return d.mapping.Index(float64(l.Form.At(l.Context + step*count)))
+	}
+	final := bucketOf(l.Steps - 1)
+	for step := int64(1); step < l.Steps; {
+		bucket, end := bucketOf(step), l.Steps // the first step beyond the bucket
+		if bucket != final {
+			inside := step
+			for end-inside > 1 {
+				if middle := inside + (end-inside)/2; bucketOf(middle) == bucket {
+					inside = middle
+				} else {
+					end = middle
+				}
+			}
+		}
+		d.store.AddWithCount(bucket, float64((end-step)*count))
+		step = end
+	}
+	d.n += uint64((l.Steps - 1) * count)
+	d.addSum(l.End-l.Start-l.Form.At(l.Context), count)
+}
+
+func (d *Distribution) addSum(span sim.Time, count int64) {
+	high, low := bits.Mul64(uint64(span), uint64(count))
+	var carry uint64
+	d.sumLow, carry = bits.Add64(d.sumLow, low, 0)
+	d.sumHigh, _ = bits.Add64(d.sumHigh, high, carry)
+}
+
+// Count returns the number of spans.
+func (d *Distribution) Count() int64 { return int64(d.n) }
+
+// Mean returns the exact mean in picoseconds; 0 without spans.
+func (d *Distribution) Mean() float64 {
+	if d.n == 0 {
+		return 0
+	}
+	return (float64(d.sumHigh)*(1<<64) + float64(d.sumLow)) / float64(d.n)
+}
+
+// Std returns the standard deviation of the population in picoseconds, from the buckets.
+func (d *Distribution) Std() float64 {
+	if d.n == 0 {
+		return 0
+	}
+	mean, squares := d.bucketMean(), 0.0
+	d.store.ForEach(func(bucket int, count float64) bool {
+		delta := d.mapping.Value(bucket) - mean
+		squares += count * delta * delta
+		return false
+	})
+	return math.Sqrt(squares / float64(d.n))
+}
+
+func (d *Distribution) bucketMean() float64 {
+	sum := 0.0
+	d.store.ForEach(func(bucket int, count float64) bool {
+		sum += count * d.mapping.Value(bucket)
+		return false
+	})
+	return sum / float64(d.n)
+}
+
+// Quantile returns the q-quantile in picoseconds, q in [0, 1], interpolated between the two nearest ranks; 0 without spans.
+func (d *Distribution) Quantile(q float64) float64 {
+	if d.n == 0 {
+		return 0
+	}
+	rank := q * float64(d.n-1)
+	below := math.Floor(rank)
+	value := d.mapping.Value(d.store.KeyAtRank(below))
+	if rank > below {
+		value += (rank - below) * (d.mapping.Value(d.store.KeyAtRank(below+1)) - value)
+	}
+	return value
+}

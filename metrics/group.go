@@ -1,0 +1,54 @@
+package metrics
+
+import "github.com/llmsim/llmsim/sim"
+
+// group sums up the requests of a class, or all.
+type group struct {
+	name string
+	slo  SLO
+
+	ttft, tpot, e2e *Distribution
+	// Seconds that requests spent waiting for their first step, in prefill and in decode.
+	queued, prefill, decode float64
+
+	completed, rejected       int64
+	inputTokens, outputTokens int64
+	keptTTFT, keptTPOT        int64
+	keptE2E, keptAll          int64
+}
+
+func newGroup(name string, slo SLO) (*group, error) {
+	g := &group{name: name, slo: slo}
+	for _, d := range []**Distribution{&g.ttft, &g.tpot, &g.e2e} {
+		var err error
+		if *d, err = NewDistribution(requestAccuracy); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// add takes in a request that finished, and what became of its limits.
+func (g *group) add(s *sim.Sequence, v verdict) {
+	g.completed++
+	g.inputTokens += int64(s.Prompt)
+	g.outputTokens += int64(s.Output)
+	g.ttft.Add(s.TTFT())
+	g.e2e.Add(s.E2E())
+	if s.Output > 1 {
+		g.tpot.Add(s.TPOT())
+	}
+	g.queued += (s.Scheduled - s.Arrival).Seconds()
+	g.prefill += (s.FirstToken - s.Scheduled).Seconds()
+	g.decode += (s.LastToken - s.FirstToken).Seconds()
+	count(&g.keptTTFT, v.ttft)
+	count(&g.keptTPOT, v.tpot)
+	count(&g.keptE2E, v.e2e)
+	count(&g.keptAll, v.all())
+}
+
+func count(n *int64, kept bool) {
+	if kept {
+		*n++
+	}
+}

@@ -1,0 +1,224 @@
+package metrics
+
+import "github.com/llmsim/llmsim/sim"
+
+// Summary is the outcome of a run. The JSON keys are those of vLLM's serving benchmark where it has them; times ending in _ms
+// are in milliseconds, others in seconds. Percentiles of a latency that no request has are 0.
+type Summary struct {
+	Completed         int64 `json:"completed"`
+	Rejected          int64 `json:"rejected"`
+	TotalInputTokens  int64 `json:"total_input_tokens"`
+	TotalOutputTokens int64 `json:"total_output_tokens"`
+	// Duration is from the first arrival to the last token.
+	Duration             float64 `json:"duration"`
+	RequestThroughput    float64 `json:"request_throughput"`
+	OutputThroughput     float64 `json:"output_throughput"`
+	TotalTokenThroughput float64 `json:"total_token_throughput"`
+
+	Latencies
+
+	// Goodput is the rate in 1/s of requests that kept every limit of their SLO, Attainment their share of all requests, the
+	// rejected ones among them.
+	Goodput    float64    `json:"goodput"`
+	Attainment Attainment `json:"slo_attainment"`
+	// SLOMet tells whether every class (and all together) kept its limits in the share promised.
+	SLOMet bool `json:"slo_met"`
+
+	Classes map[string]ClassSummary `json:"classes,omitempty"`
+
+	// MeanQueue, MeanPrefill and MeanDecode say where the time of a request went: waiting for its first step, from there to the
+	// first token, and from there to the last.
+	MeanQueue   float64 `json:"mean_queue_ms"`
+	MeanPrefill float64 `json:"mean_prefill_ms"`
+	MeanDecode  float64 `json:"mean_decode_ms"`
+
+	Preemptions     int64   `json:"preemptions"`
+	Steps           int64   `json:"steps"`
+	MeanDecodeBatch float64 `json:"mean_decode_batch"`
+	PeakBatch       int     `json:"peak_batch"`
+	// KVUsage is the mean share of the KV memory in use, PeakKVUsage the largest of any replica.
+	KVUsage      float64 `json:"kv_usage"`
+	PeakKVUsage  float64 `json:"peak_kv_usage"`
+	MeanRunning  float64 `json:"mean_running"`
+	MeanWaiting  float64 `json:"mean_waiting"`
+	PeakWaiting  int     `json:"peak_waiting"`
+	CachedTokens int64   `json:"cached_tokens"`
+	// Busy is the share of the time in which a replica ran a step, on average.
+	Busy float64 `json:"busy"`
+}
+
+// Latencies are means and percentiles in milliseconds: TTFT (time to first token), TPOT (time per output token after the first),
+// ITL (each gap between tokens) and E2EL (the whole request).
+type Latencies struct {
+	MeanTTFT   float64 `json:"mean_ttft_ms"`
+	MedianTTFT float64 `json:"median_ttft_ms"`
+	StdTTFT    float64 `json:"std_ttft_ms"`
+	P90TTFT    float64 `json:"p90_ttft_ms"`
+	P95TTFT    float64 `json:"p95_ttft_ms"`
+	P99TTFT    float64 `json:"p99_ttft_ms"`
+	MeanTPOT   float64 `json:"mean_tpot_ms"`
+	MedianTPOT float64 `json:"median_tpot_ms"`
+	StdTPOT    float64 `json:"std_tpot_ms"`
+	P90TPOT    float64 `json:"p90_tpot_ms"`
+	P95TPOT    float64 `json:"p95_tpot_ms"`
+	P99TPOT    float64 `json:"p99_tpot_ms"`
+	MeanITL    float64 `json:"mean_itl_ms"`
+	MedianITL  float64 `json:"median_itl_ms"`
+	StdITL     float64 `json:"std_itl_ms"`
+	P90ITL     float64 `json:"p90_itl_ms"`
+	P95ITL     float64 `json:"p95_itl_ms"`
+	P99ITL     float64 `json:"p99_itl_ms"`
+	MeanE2EL   float64 `json:"mean_e2el_ms"`
+	MedianE2EL float64 `json:"median_e2el_ms"`
+	StdE2EL    float64 `json:"std_e2el_ms"`
+	P90E2EL    float64 `json:"p90_e2el_ms"`
+	P95E2EL    float64 `json:"p95_e2el_ms"`
+	P99E2EL    float64 `json:"p99_e2el_ms"`
+}
+
+// Attainment is the share of requests that kept a limit, in [0, 1]; 1 where there is no limit.
+type Attainment struct {
+	TTFT float64 `json:"ttft"`
+	TPOT float64 `json:"tpot"`
+	E2E  float64 `json:"e2e"`
+	// All is the share that kept every limit at once, Target the share promised.
+	All    float64 `json:"all"`
+	Target float64 `json:"target"`
+}
+
+// ClassSummary is the outcome for the requests of one class. Inter-token latency is not kept by class: those keys are 0.
+type ClassSummary struct {
+	Completed         int64 `json:"completed"`
+	Rejected          int64 `json:"rejected"`
+	TotalInputTokens  int64 `json:"total_input_tokens"`
+	TotalOutputTokens int64 `json:"total_output_tokens"`
+	Latencies
+	Goodput    float64    `json:"goodput"`
+	Attainment Attainment `json:"slo_attainment"`
+	SLOMet     bool       `json:"slo_met"`
+}
+
+// Summary sums up what was observed of a run with the given result.
+func (c *Collector) Summary(r *sim.Result) Summary {
+	c.series.close()
+	duration := (c.last - c.first).Seconds()
+	g := c.all
+	s := Summary{
+		Completed: g.completed, Rejected: g.rejected,
+		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
+		Duration:             max(duration, 0),
+		RequestThroughput:    ratio(float64(g.completed), duration),
+		OutputThroughput:     ratio(float64(g.outputTokens), duration),
+		TotalTokenThroughput: ratio(float64(g.inputTokens+g.outputTokens), duration),
+		Latencies:            g.latencies(),
+		Goodput:              ratio(float64(g.keptAll), duration),
+		Attainment:           g.attainment(),
+		MeanQueue:            1000 * ratio(g.queued, float64(g.completed)),
+		MeanPrefill:          1000 * ratio(g.prefill, float64(g.completed)),
+		MeanDecode:           1000 * ratio(g.decode, float64(g.completed)),
+		PeakBatch:            c.peak,
+	}
+	s.MeanITL, s.MedianITL, s.StdITL, s.P90ITL, s.P95ITL, s.P99ITL = c.itl.statistics()
+	s.SLOMet = s.Attainment.met()
+	if len(c.classes) > 0 {
+		s.Classes = make(map[string]ClassSummary, len(c.classes))
+		s.SLOMet = true // each class has its own promise
+	}
+	for _, class := range c.classes {
+		cs := class.summary(duration)
+		s.Classes[class.name] = cs
+		s.SLOMet = s.SLOMet && cs.SLOMet
+	}
+	s.addWork(r, duration)
+	s.addSeries(&c.series)
+	for i, used := range c.peakUsed {
+		s.PeakKVUsage = max(s.PeakKVUsage, ratio(float64(used), float64(r.Replicas[i].KVCapacity)))
+	}
+	return s
+}
+
+// Series returns the state of the fleet over time, evenly spaced.
+func (c *Collector) Series() []Point {
+	c.series.close()
+	return c.series.points
+}
+
+// Rejections returns the number of requests turned away for each reason that occurred.
+func (c *Collector) Rejections() map[sim.Rejection]int64 {
+	why := map[sim.Rejection]int64{}
+	for i, n := range c.rejected {
+		if n > 0 {
+			why[sim.Rejection(i)] = n
+		}
+	}
+	return why
+}
+
+func (s *Summary) addWork(r *sim.Result, duration float64) {
+	var decodes int64
+	var busy float64
+	for i := range r.Replicas {
+		w := &r.Replicas[i]
+		s.Preemptions += w.Preemptions
+		s.Steps += w.Steps
+		s.CachedTokens += w.CachedTokens
+		decodes += w.DecodeTokens
+		busy += w.Busy.Seconds()
+	}
+	s.MeanDecodeBatch = ratio(float64(decodes), float64(s.Steps))
+	s.Busy = ratio(busy, duration*float64(len(r.Replicas)))
+}
+
+func (s *Summary) addSeries(t *series) {
+	n := float64(t.moments)
+	s.KVUsage = ratio(t.usage, n)
+	s.MeanRunning = ratio(t.running, n)
+	s.MeanWaiting = ratio(t.waiting, n)
+	s.PeakWaiting = t.peakWaiting
+}
+
+func (g *group) summary(duration float64) ClassSummary {
+	s := ClassSummary{
+		Completed: g.completed, Rejected: g.rejected,
+		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
+		Latencies:  g.latencies(),
+		Goodput:    ratio(float64(g.keptAll), duration),
+		Attainment: g.attainment(),
+	}
+	s.SLOMet = s.Attainment.met()
+	return s
+}
+
+func (g *group) latencies() Latencies {
+	var l Latencies
+	l.MeanTTFT, l.MedianTTFT, l.StdTTFT, l.P90TTFT, l.P95TTFT, l.P99TTFT = g.ttft.statistics()
+	l.MeanTPOT, l.MedianTPOT, l.StdTPOT, l.P90TPOT, l.P95TPOT, l.P99TPOT = g.tpot.statistics()
+	l.MeanE2EL, l.MedianE2EL, l.StdE2EL, l.P90E2EL, l.P95E2EL, l.P99E2EL = g.e2e.statistics()
+	return l
+}
+
+func (g *group) attainment() Attainment {
+	n := float64(g.completed + g.rejected)
+	if n == 0 {
+		return Attainment{TTFT: 1, TPOT: 1, E2E: 1, All: 1, Target: g.slo.Share}
+	}
+	return Attainment{
+		TTFT: float64(g.keptTTFT) / n, TPOT: float64(g.keptTPOT) / n, E2E: float64(g.keptE2E) / n,
+		All: float64(g.keptAll) / n, Target: g.slo.Share,
+	}
+}
+
+func (a *Attainment) met() bool { return a.All >= a.Target }
+
+// statistics returns mean, median, standard deviation and 90th, 95th and 99th percentile in milliseconds.
+func (d *Distribution) statistics() (mean, median, std, p90, p95, p99 float64) {
+	ms := float64(sim.Millisecond)
+	return d.Mean() / ms, d.Quantile(0.5) / ms, d.Std() / ms, d.Quantile(0.9) / ms, d.Quantile(0.95) / ms, d.Quantile(0.99) / ms
+}
+
+func ratio(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}
