@@ -26,8 +26,13 @@ func loadModel(t testing.TB, dir string, o Options) *Model {
 	return m
 }
 
-func newRunner(t testing.TB, m *Model, blocks, threads int, set *kernels.Set) *Runner {
-	t.Helper()
+// cleaner is a *testing.T, *testing.B or *rapid.T.
+type cleaner interface {
+	Fatal(args ...any)
+	Cleanup(f func())
+}
+
+func newRunner(t cleaner, m *Model, blocks, threads int, set *kernels.Set) *Runner {
 	kv, err := NewKV(m, blocks)
 	if err != nil {
 		t.Fatal(err)

@@ -81,16 +81,18 @@ func (s *Set) MulPanel(dst []float32, ldd int, a []float32, lda int, b []float32
 
 // mulPanel calls the micro-kernel for groups of rows of nearly equal size.
 func (s *Set) mulPanel(f Format, dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32) {
-	for groups := (rows + s.maxRows - 1) / s.maxRows; groups > 0; groups-- {
-		n := (rows + groups - 1) / groups
+	groups := (rows + s.maxRows - 1) / s.maxRows
+	for done := 0; groups > 0; groups-- {
+		n := (rows - done + groups - 1) / groups
+		to, from := offset(dst, done*ldd), offset(a, done*lda)
 		for column := 0; column < PanelWidth; column += s.width {
 			half := scales
 			if scales != nil {
 				half = offset(scales, column)
 			}
-			s.gemm[f](offset(dst, column), ldd, a, lda, unsafe.Add(b, column*f.Bytes()), k, n, half)
+			s.gemm[f](offset(to, column), ldd, from, lda, unsafe.Add(b, column*f.Bytes()), k, n, half)
 		}
-		dst, a, rows = offset(dst, n*ldd), offset(a, n*lda), rows-n
+		done += n
 	}
 }
 
