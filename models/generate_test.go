@@ -13,12 +13,15 @@ func anArchitecture(t *rapid.T) *Architecture {
 	number := func(least, most int, name string) int { return rapid.IntRange(least, most).Draw(t, name) }
 	maybe := func(name string) bool { return rapid.Bool().Draw(t, name) }
 	a := &Architecture{
-		Name: "drawn", Layers: number(1, 20, "layers"), Hidden: 8 * number(1, 64, "hidden"), KVHeads: 1 << number(0, 4, "kv heads"),
-		HeadDim: 8 * number(1, 8, "head dimension"), Intermediate: 16 * number(1, 64, "intermediate"), Vocab: number(1, 5000, "vocab"),
-		MaxContext: 4096, GatedMLP: maybe("gated"), TiedEmbeddings: maybe("tied"), ParallelBlock: maybe("parallel"),
+		Name: "drawn", MaxContext: 4096, DType: hardware.FP16,
+		Layers: number(1, 20, "layers"), Hidden: 8 * number(1, 64, "hidden"), Vocab: number(1, 5000, "vocab"),
+		KVHeads: 1 << number(0, 4, "kv heads"), HeadDim: 8 * number(1, 8, "head dimension"),
+		Intermediate: 16 * number(1, 64, "intermediate"), GatedMLP: maybe("gated"),
+		TiedEmbeddings: maybe("tied"), ParallelBlock: maybe("parallel"), QKNorm: maybe("qk norm"),
 		QKVBias: maybe("qkv bias"), OutBias: maybe("out bias"), MLPBias: maybe("mlp bias"), HeadBias: maybe("head bias"),
-		QKNorm: maybe("qk norm"), NormBias: maybe("norm bias"), NormsPerLayer: number(0, 4, "norms"), NoFinalNorm: maybe("no final norm"),
-		DType: hardware.FP16,
+		NormBias: maybe("norm bias"), NormsPerLayer: number(0, 4, "norms"), NoFinalNorm: maybe("no final norm"),
+		EmbeddingNorm: maybe("embedding norm"), AttentionSinks: maybe("sinks"), RelativePositions: maybe("relative positions"),
+		LearnedPositions: number(0, 64, "positions"), EmbeddingDim: 8 * number(0, 8, "embedding"),
 	}
 	a.Heads = a.KVHeads << number(0, 3, "group")
 	if maybe("window") {
@@ -30,8 +33,9 @@ func anArchitecture(t *rapid.T) *Architecture {
 		a.KVHeads, a.HeadDim = a.Heads, a.MLA.NopeDim+a.MLA.RopeDim
 	}
 	if maybe("moe") {
-		a.MoE = &MoE{Experts: number(1, 32, "experts"), Intermediate: 16 * number(1, 16, "expert"), DenseLayers: number(0, a.Layers-1, "dense"),
-			SharedIntermediate: 16 * number(0, 4, "shared"), SharedGate: maybe("gate"), RouterBias: maybe("router bias")}
+		a.MoE = &MoE{Experts: number(1, 32, "experts"), Intermediate: 16 * number(1, 16, "expert"),
+			DenseLayers: number(0, a.Layers-1, "dense"), SharedIntermediate: 16 * number(0, 4, "shared"),
+			SharedGate: maybe("gate"), RouterBias: maybe("router bias")}
 		a.MoE.Active = number(1, a.MoE.Experts, "active")
 	}
 	return a

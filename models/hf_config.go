@@ -82,8 +82,11 @@ func (c *config) find(spellings ...string) (name string, value any, found bool) 
 
 // section returns the fields of a nested object, or of an empty one.
 func (c *config) section(spellings ...string) *config {
-	name, value, _ := c.find(spellings...)
-	values, _ := value.(map[string]any)
+	name, value, found := c.find(spellings...)
+	values, ok := value.(map[string]any)
+	if found && !ok {
+		c.fail("%s: found %s, want an object", name, describe(value))
+	}
 	return &config{values: values, outer: c, path: name}
 }
 
@@ -132,7 +135,7 @@ func (c *config) failMissing(spellings []string) {
 		names = append(names, name)
 	}
 	if near := nearest(spellings[0], names, 1); len(near) > 0 {
-		message += "; did you mean it by " + near[0] + "?"
+		message += "; is " + near[0] + " a misspelling of it?"
 	}
 	c.fail("%s", message)
 }

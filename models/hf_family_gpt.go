@@ -4,6 +4,8 @@ package models
 func gptFamilies() map[string]family {
 	biased := Architecture{NormBias: true, QKVBias: true, OutBias: true, MLPBias: true}
 	tied := map[string]any{"tie_word_embeddings": true}
+	tiedMultiQuery := map[string]any{"tie_word_embeddings": true, "multi_query": true}
+	gptj := Architecture{NormBias: true, MLPBias: true, HeadBias: true, ParallelBlock: true, NormsPerLayer: 1}
 	neox := biased
 	neox.ParallelBlock = true
 	phi := biased
@@ -16,8 +18,8 @@ func gptFamilies() map[string]family {
 	}
 	return map[string]family{
 		"gpt2":        {base: biased, fourfoldMLP: true, defaults: tied, read: readLearnedPositions},
-		"gpt_bigcode": {base: biased, fourfoldMLP: true, defaults: map[string]any{"tie_word_embeddings": true, "multi_query": true}, read: readLearnedPositions},
-		"gptj":        {base: Architecture{NormBias: true, MLPBias: true, HeadBias: true, ParallelBlock: true, NormsPerLayer: 1}, fourfoldMLP: true},
+		"gpt_bigcode": {base: biased, fourfoldMLP: true, defaults: tiedMultiQuery, read: readLearnedPositions},
+		"gptj":        {base: gptj, fourfoldMLP: true},
 		"gpt_neox":    {base: neox, read: readNeoX},
 		"phi":         {base: phi, fourfoldMLP: true, read: readPhi},
 		"bloom":       {base: bloom, fourfoldMLP: true, defaults: map[string]any{"tie_word_embeddings": true, "seq_length": 2048}},

@@ -41,10 +41,12 @@ func TestKVCapacity(t *testing.T) {
 		{"opt-66b", "vLLM, table 1", 21, 9_700},
 		{"opt-175b", "vLLM, table 1", 264, 60_100},
 	} {
-		near(t, c.model+" ("+c.source+")", c.gib*(1<<30)/float64(model(t, c.model).KVBytesPerToken(hardware.FP16)), c.tokens, 0.02)
+		perToken := float64(model(t, c.model).KVBytesPerToken(hardware.FP16))
+		near(t, c.model+" ("+c.source+")", c.gib*(1<<30)/perToken, c.tokens, 0.02)
 	}
 	near(t, "kipply: 56 GB", 56e9/float64(kipply52B().KVBytesPerToken(hardware.FP16)), 26_703, 0.0001)
-	near(t, "scaling book: GB of 8,192 tokens of Llama-2-13B", float64(model(t, "llama-2-13b").KVBytesOfSequence(8192, hardware.BF16, 1))/1e9, 6.7, 0.01)
+	long := model(t, "llama-2-13b").KVBytesOfSequence(8192, hardware.BF16, 1)
+	near(t, "scaling book: GB of 8,192 tokens of Llama-2-13B", float64(long)/1e9, 6.7, 0.01)
 	if got := model(t, "llama-2-7b").KVBytesOfSequence(4096, hardware.FP16, 1); got != 2_147_483_648 {
 		t.Errorf("NVIDIA: 4,096 tokens of Llama-2-7B: %d bytes", got)
 	}

@@ -1,5 +1,11 @@
 // Package models describes language models: their shape, exact parameter count, bytes of weights and of KV cache, and the
-// FLOPs and bytes of each operator of a step. What a step costs on a given machine is in models/steptime.
+// shapes and closed forms from which the FLOPs and bytes of a step follow. What a step costs on a given machine is in
+// models/steptime.
+//
+// An Architecture comes from the catalogue by name (Load, Catalog.Lookup), or from a Hugging Face config.json
+// (FromHuggingFace; the families that it knows are in hf_family.go and hf_family_gpt.go). Of an Architecture,
+// parameters.go, weights.go and kvcache.go count what is stored; linear.go, attention.go and elementwise.go list what a step
+// computes on one GPU.
 package models
 
 import "github.com/llmsim/llmsim/hardware"
