@@ -65,9 +65,9 @@ func (a *Architecture) attentionKinds() (full, windowed int) {
 	}
 }
 
-// CausalPairs returns the number of pairs of a query and a key when n tokens follow c cached ones and each attends to itself
+// causalPairs returns the number of pairs of a query and a key when n tokens follow c cached ones and each attends to itself
 // and all before it, n·c + n(n+1)/2, or to the last window of them where window is not 0.
-func CausalPairs(n, c, window int) int64 {
+func causalPairs(n, c, window int) int64 {
 	growing := n
 	if window > 0 {
 		growing = min(max(window-c, 0), n)
@@ -83,7 +83,7 @@ func (l *Attention) Prefill(n, c int) AttentionWork {
 		read = n + min(c, l.Window-1)
 	}
 	return AttentionWork{
-		FLOPs:     l.PrefillFLOPs * float64(CausalPairs(n, c, l.Window)),
+		FLOPs:     l.PrefillFLOPs * float64(causalPairs(n, c, l.Window)),
 		KVRead:    l.KVBytes * float64(read),
 		KVWritten: l.KVBytes * float64(n),
 		IO:        l.IOBytes * float64(n),

@@ -21,7 +21,7 @@ func TestCausalPairs(t *testing.T) {
 			}
 			want += int64(seen)
 		}
-		if got := CausalPairs(n, c, window); got != want {
+		if got := causalPairs(n, c, window); got != want {
 			t.Fatalf("%d pairs, want %d", got, want)
 		}
 	})

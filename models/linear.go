@@ -66,7 +66,7 @@ func (l *Linear) Matrices(m int) float64 {
 	if l.Rows != RoutedRows {
 		return 1
 	}
-	return DistinctExperts(l.Experts, l.Active, m/l.Active)
+	return distinctExperts(l.Experts, l.Active, m/l.Active)
 }
 
 // Weights returns the number of weights of one layer, of all its experts together.
@@ -80,9 +80,9 @@ func (l *Linear) MatrixBytes(d hardware.DType) int64 {
 	return product(l.N, l.K) * wideBytes(d)
 }
 
-// DistinctExperts returns the expected number of distinct experts, of n, that m tokens visit when each visits k different ones
+// distinctExperts returns the expected number of distinct experts, of n, that m tokens visit when each visits k different ones
 // at random: n·(1−(1−k/n)^m).
-func DistinctExperts(n, k, m int) float64 {
+func distinctExperts(n, k, m int) float64 {
 	return float64(n) * (1 - math.Pow(1-float64(k)/float64(n), float64(m)))
 }
 

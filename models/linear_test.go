@@ -92,7 +92,7 @@ func TestDistinctExperts(t *testing.T) {
 		n := rapid.IntRange(1, 512).Draw(t, "experts")
 		k := rapid.IntRange(1, n).Draw(t, "active")
 		m := rapid.IntRange(0, 2000).Draw(t, "tokens")
-		got, next := DistinctExperts(n, k, m), DistinctExperts(n, k, m+1)
+		got, next := distinctExperts(n, k, m), distinctExperts(n, k, m+1)
 		want := got + float64(k)*(1-got/float64(n))
 		if math.Abs(next-want) > 1e-9*float64(n) || next > float64(n) || (m == 0 && got != 0) {
 			t.Fatalf("%d tokens visit %g experts, one more %g, want %g", m, got, next, want)
