@@ -11,7 +11,7 @@ import (
 func Default() *Registry {
 	return &Registry{
 		Batching: Family[sim.Scheduler]{Kind: "batching policy", Policies: []Policy[sim.Scheduler]{vllmV1()}},
-		Memory:   Family[sim.Memory]{Kind: "memory policy", Policies: []Policy[sim.Memory]{paged()}},
+		Memory:   Family[sim.Memory]{Kind: "memory policy", Policies: []Policy[sim.Memory]{paged(), prefixCache()}},
 		Routing:  Family[sim.Router]{Kind: "routing policy", Policies: []Policy[sim.Router]{roundRobin()}},
 	}
 }
@@ -41,6 +41,19 @@ func paged() Policy[sim.Memory] {
 		New: func(d Deployment, v Values) (sim.Memory, error) {
 			size := v.Count("block-size")
 			return memory.NewPaged(d.KVTokens/int64(max(size, 1)), size)
+		},
+	}
+}
+
+func prefixCache() Policy[sim.Memory] {
+	return Policy[sim.Memory]{
+		Name:   "prefix-cache",
+		Doc:    "paged, and full blocks are shared between requests with the same beginning, kept until their place is needed",
+		Source: "vLLM automatic prefix caching: vllm/v1/core/kv_cache_manager.py, v0.15",
+		Params: []Param{{Name: "block-size", Doc: "tokens in a KV block", Default: "16"}},
+		New: func(d Deployment, v Values) (sim.Memory, error) {
+			size := v.Count("block-size")
+			return memory.NewPrefixCache(d.KVTokens/int64(max(size, 1)), size)
 		},
 	}
 }

@@ -141,7 +141,7 @@ func (b *Batch) admit(s *Sequence) {
 	s.admitted = b.r.admissions
 	b.r.admissions++
 	b.r.result.CachedTokens += int64(s.Cached)
-	if s.Scheduled == 0 {
+	if s.Preemptions == 0 {
 		s.Scheduled = b.r.now
 	}
 	s.older, s.newer = b.tail, nil

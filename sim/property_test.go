@@ -22,6 +22,7 @@ type setting struct {
 	replicas          int
 	maxSequences      int
 	budget, chunk     int
+	prefixCache       bool
 	blocks            int64
 	blockSize         int
 	maxContext        int
@@ -41,6 +42,7 @@ func drawSetting(t *rapid.T) setting {
 		replicas:     rapid.IntRange(1, 3).Draw(t, "replicas"),
 		maxSequences: rapid.IntRange(1, 12).Draw(t, "maxSequences"),
 		chunk:        rapid.SampledFrom([]int{0, 0, 5, 40}).Draw(t, "chunk"),
+		prefixCache:  rapid.Bool().Draw(t, "prefixCache"),
 		blockSize:    rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "blockSize"),
 		maxContext:   rapid.SampledFrom([]int{0, 0, 150}).Draw(t, "maxContext"),
 		sampleEvery:  sim.Time(rapid.SampledFrom([]int64{0, 7e9, 1e12}).Draw(t, "sampleEvery")),
@@ -51,13 +53,35 @@ func drawSetting(t *rapid.T) setting {
 	at := sim.Time(0)
 	for range rapid.IntRange(1, 40).Draw(t, "n") {
 		at += sim.Time(rapid.Int64Range(0, gap).Draw(t, "wait"))
-		c.requests = append(c.requests, sim.Request{
+		r := sim.Request{
 			Arrival: at,
 			Prompt:  rapid.IntRange(1, 120).Draw(t, "prompt"),
 			Output:  rapid.IntRange(1, 90).Draw(t, "output"),
-		})
+		}
+		if c.prefixCache {
+			drawContent(t, &r)
+		}
+		c.requests = append(c.requests, r)
 	}
 	return c
+}
+
+func (c *setting) memory() (sim.Memory, error) {
+	if c.prefixCache {
+		return memory.NewPrefixCache(c.blocks, c.blockSize)
+	}
+	return memory.NewPaged(c.blocks, c.blockSize)
+}
+
+// drawContent makes up a prompt of a few texts, so that beginnings are often shared, and sometimes an answer that others repeat.
+func drawContent(t *rapid.T, r *sim.Request) {
+	for left := r.Prompt; left > 0 && rapid.Bool().Draw(t, "more"); {
+		n := rapid.SampledFrom([]int{8, 16, 40}).Draw(t, "run")
+		id := rapid.Uint64Range(1, 3).Draw(t, "text")
+		r.Content = append(r.Content, sim.Segment{ID: id, Tokens: min(n, left)})
+		left -= min(n, left)
+	}
+	r.Answer = rapid.Uint64Range(0, 3).Draw(t, "answer")
 }
 
 func (c *setting) run(t interface{ Fatal(...any) }, maxLeap int64) (sim.Result, *journal) {
@@ -71,7 +95,7 @@ func (c *setting) run(t interface{ Fatal(...any) }, maxLeap int64) (sim.Result, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := memory.NewPaged(c.blocks, c.blockSize)
+		m, err := c.memory()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +113,7 @@ func (c *setting) run(t interface{ Fatal(...any) }, maxLeap int64) (sim.Result, 
 
 // journal writes down all that an observer is told, token gaps by their length.
 type journal struct {
-	memories []*memory.Paged
+	memories []sim.Memory
 	finished []finished
 	rejected []int64
 	gaps     map[sim.Time]int64
@@ -142,7 +166,7 @@ func TestLeapEqualsStep(t *testing.T) {
 			if d := cmp.Diff(stepped, leaped); d != "" {
 				t.Fatalf("result, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
 			}
-			if d := cmp.Diff(steps, leaps, cmp.AllowUnexported(journal{}), cmp.Comparer(func(a, b []*memory.Paged) bool { return true })); d != "" {
+			if d := cmp.Diff(steps, leaps, cmp.AllowUnexported(journal{}), cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
 				t.Fatalf("journal, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
 			}
 		}

@@ -8,37 +8,29 @@ import (
 )
 
 // Paged keeps the KV cache in blocks of a fixed number of tokens, taken as sequences grow (PagedAttention: Kwon et al., SOSP
-// 2023, section 4.1). A sequence wastes less than one block.
-//
-// Blocks are counted, not named. Sequences that decode in the same lane grow in step, so that the blocks they will need follow
-// from how many stand at each position within a block.
+// 2023, section 4.1). A sequence wastes less than one block. Blocks are counted, not named.
 type Paged struct {
-	block    int64
-	capacity int64
-	free     int64
-	lanes    []pagedLane
-}
-
-// pagedLane counts the decoding sequences of a lane by phase: the position within a block, less the lane's clock, at which
-// their next token goes. It does not change while they decode.
-type pagedLane struct {
-	clock     int64
-	sequences int64
-	phases    []int64
+	lanes
+	capacity, free int64
 }
 
 // NewPaged returns a memory of the given number of blocks, each of blockSize tokens.
 func NewPaged(blocks int64, blockSize int) (*Paged, error) {
-	if blocks < 1 {
-		return nil, fmt.Errorf("KV memory of %d blocks: want at least 1", blocks)
+	if err := checkBlocks(blocks, blockSize); err != nil {
+		return nil, err
 	}
-	if blockSize < 1 {
-		return nil, fmt.Errorf("block size of %d tokens: want at least 1", blockSize)
-	}
-	return &Paged{block: int64(blockSize), capacity: blocks, free: blocks}, nil
+	return &Paged{lanes: lanes{block: int64(blockSize)}, capacity: blocks, free: blocks}, nil
 }
 
-func (p *Paged) blocks(tokens int) int64 { return (int64(tokens) + p.block - 1) / p.block }
+func checkBlocks(blocks int64, blockSize int) error {
+	if blockSize < 1 {
+		return fmt.Errorf("block-size of %d tokens, want at least 1", blockSize)
+	}
+	if blocks < 1 {
+		return fmt.Errorf("KV memory of %d blocks, want at least 1", blocks)
+	}
+	return nil
+}
 
 // Fits implements sim.Memory.
 func (p *Paged) Fits(tokens int) bool { return p.blocks(tokens) <= p.capacity }
@@ -64,67 +56,24 @@ func (p *Paged) Release(s *sim.Sequence, _ bool) {
 }
 
 // Join implements sim.Memory.
-func (p *Paged) Join(lane int, s *sim.Sequence) {
-	for len(p.lanes) <= lane {
-		p.lanes = append(p.lanes, pagedLane{phases: make([]int64, p.block)})
-	}
-	l := &p.lanes[lane]
-	l.sequences++
-	l.phases[p.phase(l, s)]++
-}
+func (p *Paged) Join(lane int, s *sim.Sequence) { p.join(lane, s) }
 
 // Leave implements sim.Memory.
 func (p *Paged) Leave(lane int, s *sim.Sequence) {
-	l := &p.lanes[lane]
-	l.sequences--
-	l.phases[p.phase(l, s)]--
+	p.leave(lane, s)
 	s.Held = int(p.blocks(s.Context()))
 }
 
-func (p *Paged) phase(l *pagedLane, s *sim.Sequence) int64 {
-	return (int64(s.Context())%p.block - l.clock + p.block) % p.block
-}
-
-// Growth implements sim.Memory: in as many steps as a block has tokens, each sequence takes one block; in the steps left over,
-// those whose turn it is.
-func (p *Paged) Growth(lane int, steps int64) int64 {
-	if lane >= len(p.lanes) {
-		return 0
-	}
-	l := &p.lanes[lane]
-	return steps/p.block*l.sequences + l.partial(steps%p.block)
-}
-
 // Headroom implements sim.Memory.
-func (p *Paged) Headroom(lane int, limit int64) int64 {
-	if lane >= len(p.lanes) || p.lanes[lane].sequences == 0 {
-		return limit
-	}
-	l := &p.lanes[lane]
-	rounds := p.free / l.sequences // of a block for every sequence
-	if limit/p.block < rounds {
-		return limit
-	}
-	steps, left := rounds*p.block, p.free%l.sequences
-	at := l.turn()
-	for steps < limit {
-		if left -= l.phases[at]; left < 0 {
-			break
-		}
-		steps++
-		at = l.after(at)
-	}
-	return min(steps, limit)
-}
+func (p *Paged) Headroom(lane int, limit int64) int64 { return p.headroom(lane, limit, p.free) }
+
+// Growth implements sim.Memory.
+func (p *Paged) Growth(lane int, steps int64) int64 { return p.growth(lane, steps) }
 
 // Advance implements sim.Memory.
 func (p *Paged) Advance(lane int, steps int64) {
-	if lane >= len(p.lanes) {
-		return
-	}
-	p.free -= p.Growth(lane, steps)
-	l := &p.lanes[lane]
-	l.clock = (l.clock + steps) % p.block
+	p.free -= p.growth(lane, steps)
+	p.advance(lane, steps)
 }
 
 // Used implements sim.Memory.
@@ -132,28 +81,3 @@ func (p *Paged) Used() int64 { return p.capacity - p.free }
 
 // Capacity implements sim.Memory.
 func (p *Paged) Capacity() int64 { return p.capacity }
-
-// partial returns the blocks taken in the next steps, fewer than a block has tokens.
-func (l *pagedLane) partial(steps int64) int64 {
-	n, at := int64(0), l.turn()
-	for range steps {
-		n += l.phases[at]
-		at = l.after(at)
-	}
-	return n
-}
-
-// turn returns the phase whose sequences need a block in the next step, after the one that follows a phase.
-func (l *pagedLane) turn() int {
-	if l.clock == 0 {
-		return 0
-	}
-	return len(l.phases) - int(l.clock)
-}
-
-func (l *pagedLane) after(phase int) int {
-	if phase == 0 {
-		return len(l.phases) - 1
-	}
-	return phase - 1
-}
