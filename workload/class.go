@@ -1,0 +1,123 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/arrivals"
+	"github.com/llmsim/llmsim/workload/lengths"
+)
+
+// Class is a kind of request.
+type Class struct {
+	// Name appears in messages and reports.
+	Name string
+	// Weight is the share of the class among requests (among conversations, where it has turns), in any unit, above 0.
+	Weight float64
+	// Prompt is the length of what the user writes; a shared prefix and, in a conversation, all that was said before come in
+	// front of it.
+	Prompt *lengths.Distribution
+	// Output is the length of the answer.
+	Output *lengths.Distribution
+	// Priority and Tenant are handed on to the policies.
+	Priority, Tenant int
+	// Deadline is when the answer should be complete, counted from the arrival; 0 means none.
+	Deadline sim.Time
+	// Prefix, if any, is the text that groups of prompts begin with.
+	Prefix *Prefix
+	// Distinct, if not 0, is the number of different prompts that are sent in turn, again and again, as benchmarks do. The
+	// j-th always has the same length and, with a prefix, that of group j modulo the number of groups.
+	Distinct int
+	// Turns, if any, makes each request a conversation.
+	Turns *Turns
+}
+
+// Prefix is text that prompts share: system prompts, documents, examples.
+type Prefix struct {
+	// Groups is the number of different prefixes, at least 1.
+	Groups int
+	// Tokens is the length of a prefix; each group draws its own once.
+	Tokens *lengths.Distribution
+	// Zipf says how popular groups are: the k-th is chosen in proportion to k^−Zipf. 0 means that all are as popular.
+	Zipf float64
+}
+
+// Turns makes conversations: every turn's prompt is all that was said before and a new message, sent after the answer to the
+// turn before. If a turn is turned away, the conversation goes on as if it had been answered.
+type Turns struct {
+	// Count is the number of turns.
+	Count *lengths.Distribution
+	// Think is the time between an answer and the next message.
+	Think arrivals.Delay
+	// MaxContext ends a conversation before the turn whose prompt and output together would be longer; 0 means never.
+	MaxContext int
+}
+
+// Bounds that let text numbers be packed without collisions.
+const (
+	maxClasses = 1 << 16
+	maxTexts   = 1 << 22
+	maxTurns   = 1 << 16
+)
+
+// check refuses parameters out of range; at is the class's number from 1.
+func (c Class) check(at int) error {
+	name := fmt.Sprintf("class %d", at)
+	if c.Name != "" {
+		name = fmt.Sprintf("class %q", c.Name)
+	}
+	var err error
+	switch {
+	case !(c.Weight > 0) || math.IsInf(c.Weight, 1):
+		err = fmt.Errorf("weight: found %v, allowed: finite numbers above 0", c.Weight)
+	case c.Prompt == nil:
+		err = errors.New("found no prompt lengths")
+	case c.Output == nil:
+		err = errors.New("found no output lengths")
+	case c.Deadline < 0:
+		err = fmt.Errorf("deadline: found %v, allowed: spans above 0, or 0 for none", c.Deadline)
+	case c.Tenant < 0:
+		err = fmt.Errorf("tenant: found %d, allowed: numbers from 0", c.Tenant)
+	case c.Distinct < 0 || c.Distinct > maxTexts:
+		err = fmt.Errorf("distinct prompts: found %d, allowed: 1 to %d, or 0 for no repetition", c.Distinct, maxTexts)
+	case c.Distinct > 0 && c.Turns != nil:
+		err = errors.New("found distinct prompts and turns, allowed: one of the two; messages of a conversation are not repeated")
+	case c.Prefix != nil:
+		err = c.Prefix.check(c.Distinct > 0)
+	}
+	if err == nil && c.Turns != nil {
+		err = c.Turns.check()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func (p Prefix) check(distinct bool) error {
+	switch {
+	case p.Groups < 1 || p.Groups > maxTexts:
+		return fmt.Errorf("prefix: groups: found %d, allowed: 1 to %d", p.Groups, maxTexts)
+	case p.Tokens == nil:
+		return errors.New("prefix: found no lengths")
+	case !(p.Zipf >= 0) || math.IsInf(p.Zipf, 1):
+		return fmt.Errorf("prefix: zipf: found %v, allowed: finite numbers from 0", p.Zipf)
+	case distinct && p.Zipf != 0:
+		return fmt.Errorf("prefix: zipf: found %v with distinct prompts, allowed: 0; they are sent in turn", p.Zipf)
+	}
+	return nil
+}
+
+func (t Turns) check() error {
+	switch {
+	case t.Count == nil:
+		return errors.New("turns: found no number of turns")
+	case t.Count.Max() >= maxTurns:
+		return fmt.Errorf("turns: found up to %d, allowed: 1 to %d", t.Count.Max(), maxTurns-1)
+	case t.MaxContext < 0:
+		return fmt.Errorf("turns: longest context: found %d, allowed: 1 or more tokens, or 0 for any", t.MaxContext)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/arrivals"
+	"github.com/llmsim/llmsim/workload/trace"
+)
+
+// Config describes a workload. Requests come from Classes or from Trace; their times from Arrivals, from Users, or, where
+// neither is given, from the trace.
+type Config struct {
+	// Classes are the kinds of requests that are drawn.
+	Classes []Class
+	// Trace is a recorded workload.
+	Trace *Trace
+	// Arrivals is the process by which requests (conversations, where a class has turns) begin.
+	Arrivals *arrivals.Process
+	// Users send requests in a closed loop.
+	Users *Users
+	// Requests is the most that are sent; 0 means any number.
+	Requests int64
+	// Duration is when sending ends: what would arrive then or later is not sent. 0 means never.
+	Duration sim.Time
+	// Seed determines everything that is random.
+	Seed uint64
+}
+
+// Trace is a recorded workload. Under Arrivals or Users only what its requests ask for counts, not when.
+type Trace struct {
+	// Path is the file.
+	Path string
+	// Options say how it is read.
+	trace.Options
+	// Repeat begins again at its end; only under Arrivals or Users.
+	Repeat bool
+}
+
+// Users is a closed loop: each user sends a request, waits for the answer, thinks, and sends the next.
+type Users struct {
+	// Count is the number of users, 1 to 2^24; each takes a few bytes.
+	Count int
+	// Think is the time between an answer and the user's next request; in a conversation its class's own applies, and this
+	// one after its end.
+	Think arrivals.Delay
+	// RampUp is the time over which the users' first requests are spread evenly; 0 means that all start at once.
+	RampUp sim.Time
+}
+
+const maxUsers = 1 << 24
+
+// retryAfter is how long a user waits at least after a request that ended the moment it was sent because it was turned
+// away. Without it a user who does not think would try for ever without time passing.
+const retryAfter = sim.Second
+
+// Source is a stream of requests that knows what it is.
+type Source interface {
+	sim.Source
+	// Closer closes the trace, if there is one.
+	io.Closer
+	// Summary tells what the workload looks like before it runs.
+	Summary() Summary
+	// Counts tells what happened to the rows of the trace in one pass, so far; zero without a trace.
+	Counts() trace.Counts
+}
+
+// Open checks c and starts the workload. It fails if the parts do not go together, a parameter is out of range, or the trace
+// cannot be read; what is wrong further down in a trace shows in Err.
+func Open(c Config) (Source, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("workload: %w", err)
+	}
+	limit := limit{left: c.Requests, until: c.Duration}
+	if c.Requests == 0 {
+		limit.left = math.MaxInt64
+	}
+	if c.Duration == 0 {
+		limit.until = sim.Never
+	}
+	if c.replays() {
+		tape, err := openTape(c.Trace)
+		if err != nil {
+			return nil, err
+		}
+		if !tape.reader.Timed() {
+			tape.close()
+			return nil, fmt.Errorf("workload: %s has no times, allowed: arrivals or users beside it", c.Trace.Path)
+		}
+		return &replay{limit: limit, tape: tape, summary: c.summary()}, nil
+	}
+	return newGenerator(c, limit)
+}
+
+// replays tells whether the trace's own times apply.
+func (c Config) replays() bool { return c.Arrivals == nil && c.Users == nil }
+
+// check refuses what does not go together.
+func (c Config) check() error {
+	switch {
+	case len(c.Classes) > 0 && c.Trace != nil:
+		return errors.New("found classes and a trace, allowed: one of the two")
+	case len(c.Classes) == 0 && c.Trace == nil:
+		return errors.New("found neither classes nor a trace, allowed: one of the two")
+	case c.Arrivals != nil && c.Users != nil:
+		return errors.New("found arrivals and users, allowed: one of the two")
+	case c.replays() && c.Trace == nil:
+		return errors.New("found neither arrivals nor users, allowed: one of the two, or a trace with its own times")
+	case c.replays() && c.Trace.Repeat:
+		return errors.New("found a repeated trace with its own times, allowed: repeating under arrivals or users")
+	case c.Requests < 0:
+		return fmt.Errorf("requests: found %d, allowed: 1 or more, or 0 for any number", c.Requests)
+	case c.Duration < 0:
+		return fmt.Errorf("duration: found %v, allowed: spans above 0, or 0 for no end", c.Duration)
+	case c.endless():
+		return errors.New("found a workload without end, allowed: a number of requests, a duration, or both (all at once: a number of requests)")
+	}
+	return nil
+}
+
+// endless tells whether nothing would stop the stream.
+func (c Config) endless() bool {
+	if c.Requests > 0 || (c.Trace != nil && !c.Trace.Repeat) {
+		return false
+	}
+	if c.Arrivals == nil {
+		return c.Duration == 0
+	}
+	if _, ok := c.Arrivals.Rate.(arrivals.AtOnce); ok {
+		return true
+	}
+	return c.Duration == 0 && c.Arrivals.Rate != nil && !c.Arrivals.Rate.Ends()
+}
+
+// limit ends a stream.
+type limit struct {
+	// left is the number of requests that may still be sent, and until the time from which none is.
+	left  int64
+	until sim.Time
+}
+
+// apply returns at, or sim.Never where no request may be sent then.
+func (l *limit) apply(at sim.Time) sim.Time {
+	if l.left <= 0 || at >= l.until {
+		return sim.Never
+	}
+	return at
+}

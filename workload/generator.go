@@ -1,0 +1,193 @@
+package workload
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/arrivals"
+	"github.com/llmsim/llmsim/workload/trace"
+)
+
+// generator sends the requests of a script, at the times of a process or in a closed loop.
+type generator struct {
+	limit
+	script  script
+	tape    *tape // the script, if it is a trace
+	classes []Class
+	summary Summary
+
+	// times are the arrivals of an open loop, and fresh is the next of them; nil and sim.Never in a closed loop.
+	times *arrivals.Times
+	fresh sim.Time
+	// think is the thinking time of the users of a closed loop; nil in an open one.
+	think func() sim.Time
+
+	// waiting are users and conversations that will send a request, talks the conversations that wait for an answer, by
+	// session, and spare those that ended, to be used again.
+	waiting waiting
+	talks   map[int64]*conversation
+	spare   []*conversation
+}
+
+func newGenerator(c Config, l limit) (*generator, error) {
+	g := &generator{limit: l, fresh: sim.Never, classes: c.Classes, talks: map[int64]*conversation{}}
+	if err := g.schedule(c); err != nil {
+		return nil, fmt.Errorf("workload: %w", err)
+	}
+	if c.Trace != nil {
+		tape, err := openTape(c.Trace)
+		if err != nil {
+			return nil, err
+		}
+		g.script, g.tape, g.summary = tape, tape, c.summary()
+		return g, nil
+	}
+	mix, err := newMix(c.Classes, c.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("workload: %w", err)
+	}
+	g.script, g.summary = mix, c.summary()
+	return g, nil
+}
+
+// schedule prepares when requests are sent.
+func (g *generator) schedule(c Config) error {
+	if c.Arrivals != nil {
+		var err error
+		if g.times, err = c.Arrivals.Times(gapStream.source(c.Seed), burstStream.source(c.Seed)); err != nil {
+			return err
+		}
+		g.fresh = g.times.Next()
+		return nil
+	}
+	u := c.Users
+	if u.Count < 1 || u.Count > maxUsers {
+		return fmt.Errorf("users: found %d, allowed: 1 to %d", u.Count, maxUsers)
+	}
+	if u.RampUp < 0 || u.RampUp == sim.Never {
+		return fmt.Errorf("users: ramp up: found %v, allowed: finite spans from 0", u.RampUp)
+	}
+	var err error
+	if g.think, err = u.Think.Sampler(userThinkStream.source(c.Seed)); err != nil {
+		return fmt.Errorf("users: %w", err)
+	}
+	for i := range u.Count {
+		g.waiting.push(sim.Seconds(u.RampUp.Seconds()*float64(i)/float64(u.Count)), nil)
+	}
+	return nil
+}
+
+// NextArrival implements sim.Source.
+func (g *generator) NextArrival() sim.Time {
+	if !g.script.more() {
+		return sim.Never
+	}
+	return g.apply(min(g.fresh, g.waiting.first()))
+}
+
+// Next implements sim.Source.
+func (g *generator) Next(r *sim.Request) {
+	g.left--
+	if g.waiting.first() > g.fresh {
+		g.send(r, g.fresh)
+		g.fresh = g.times.Next()
+		return
+	}
+	w := g.waiting.pop()
+	if w.talk == nil {
+		g.send(r, w.at)
+		return
+	}
+	w.talk.next(r)
+	g.talks[r.Session] = w.talk
+	stamp(r, w.at)
+}
+
+// send fills r with the script's next request.
+func (g *generator) send(r *sim.Request, at sim.Time) {
+	if turns := g.script.fill(r); len(turns) > 0 {
+		talk := g.talk()
+		talk.begin(r, turns, g.classes[r.Class].Turns.MaxContext)
+		g.talks[r.Session] = talk
+	}
+	stamp(r, at)
+}
+
+// stamp sets the times of a request that arrives at the given time.
+func stamp(r *sim.Request, at sim.Time) {
+	r.Arrival = at
+	if r.Deadline > 0 {
+		r.Deadline = later(at, r.Deadline)
+	}
+}
+
+// talk returns an unused conversation.
+func (g *generator) talk() *conversation {
+	n := len(g.spare)
+	if n == 0 {
+		return &conversation{}
+	}
+	talk := g.spare[n-1]
+	g.spare = g.spare[:n-1]
+	return talk
+}
+
+// Done implements sim.Source.
+func (g *generator) Done(r *sim.Request, at sim.Time) {
+	if r.Session != 0 && g.goOn(r.Session, at) {
+		return
+	}
+	if g.think == nil {
+		return
+	}
+	think := g.think()
+	if at == r.Arrival {
+		think = max(think, retryAfter)
+	}
+	g.waiting.push(later(at, think), nil)
+}
+
+// goOn lets a session that got its answer at the given time think about its next turn, and tells whether there is one.
+func (g *generator) goOn(session int64, at sim.Time) bool {
+	talk := g.talks[session]
+	if talk == nil {
+		return false
+	}
+	delete(g.talks, session)
+	if !talk.goesOn() {
+		g.spare = append(g.spare, talk)
+		return false
+	}
+	g.waiting.push(later(at, talk.coming().think), talk)
+	return true
+}
+
+// Err implements sim.Source.
+func (g *generator) Err() error { return g.script.err() }
+
+// Close implements Source.
+func (g *generator) Close() error {
+	if g.tape == nil {
+		return nil
+	}
+	return g.tape.close()
+}
+
+// Counts implements Source.
+func (g *generator) Counts() trace.Counts {
+	if g.tape == nil {
+		return trace.Counts{}
+	}
+	return g.tape.counts()
+}
+
+// Summary implements Source.
+func (g *generator) Summary() Summary { return g.summary }
+
+// later returns t + span, or sim.Never where that is out of range. Both must be at least 0.
+func later(t, span sim.Time) sim.Time {
+	if span >= sim.Never-t {
+		return sim.Never
+	}
+	return t + span
+}

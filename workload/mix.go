@@ -1,0 +1,178 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/internal/content"
+	"github.com/llmsim/llmsim/workload/internal/discrete"
+)
+
+// script says what requests ask for, one after another.
+type script interface {
+	// more tells whether there is another request.
+	more() bool
+	// fill writes what the next request asks for: every field of r but ID and Arrival; Deadline counts from the arrival. If it
+	// opens a conversation, the turns to come are returned, valid until the next call.
+	fill(r *sim.Request) []turn
+	// err returns what broke the script, or nil.
+	err() error
+}
+
+// turn is a later turn of a conversation.
+type turn struct {
+	// message and output are the tokens that the user writes and gets.
+	message, output int
+	// think is the time between the answer before and this turn.
+	think sim.Time
+}
+
+// mix is the script that draws requests from classes.
+type mix struct {
+	classes []drawnClass
+	// pick chooses among several classes; nil if there is one.
+	pick *discrete.Table
+
+	picks, prompts, outputs, groups, counts rand.PCG
+	// texts is the key of the lengths that belong to a text rather than to a request.
+	texts uint64
+	// session is the number of conversations so far.
+	session int64
+	turns   []turn
+}
+
+// drawnClass is a class and what drawing from it needs.
+type drawnClass struct {
+	Class
+	number uint64
+	// sent counts the requests of a class with distinct prompts.
+	sent uint64
+	// popularity chooses among groups; nil if there is one.
+	popularity *discrete.Table
+	think      func() sim.Time
+}
+
+func newMix(classes []Class, seed uint64) (*mix, error) {
+	if len(classes) > maxClasses {
+		return nil, fmt.Errorf("found %d classes, allowed: at most %d", len(classes), maxClasses)
+	}
+	m := &mix{
+		picks: *classStream.source(seed), prompts: *promptStream.source(seed), outputs: *outputStream.source(seed),
+		groups: *groupStream.source(seed), counts: *turnStream.source(seed), texts: textStream.key(seed),
+	}
+	weights := make([]float64, len(classes))
+	for i, c := range classes {
+		if err := c.check(i + 1); err != nil {
+			return nil, err
+		}
+		drawn, err := newDrawnClass(c, i, seed)
+		if err != nil {
+			return nil, fmt.Errorf("class %d: %w", i+1, err)
+		}
+		m.classes = append(m.classes, drawn)
+		weights[i] = c.Weight
+	}
+	if len(classes) == 1 {
+		return m, nil
+	}
+	var err error
+	if m.pick, err = discrete.New(weights); err != nil {
+		return nil, fmt.Errorf("class weights: %w", err)
+	}
+	return m, nil
+}
+
+func newDrawnClass(c Class, i int, seed uint64) (drawnClass, error) {
+	d := drawnClass{Class: c, number: uint64(i)}
+	var err error
+	if c.Prefix != nil && c.Prefix.Groups > 1 {
+		d.popularity, err = discrete.New(zipf(c.Prefix.Groups, c.Prefix.Zipf))
+	}
+	if err == nil && c.Turns != nil {
+		// Each class thinks by itself, so that a second class does not change how the first one thinks.
+		d.think, err = c.Turns.Think.Sampler(turnThinkStream.nth(seed, i))
+	}
+	return d, err
+}
+
+func (m *mix) more() bool { return true }
+func (m *mix) err() error { return nil }
+
+func (m *mix) fill(r *sim.Request) []turn {
+	c := &m.classes[0]
+	if m.pick != nil {
+		c = &m.classes[m.pick.Draw(&m.picks)]
+	}
+	r.Prompt = c.Prompt.Draw(&m.prompts)
+	r.Output = c.Output.Draw(&m.outputs)
+	r.Class, r.Tenant, r.Priority, r.Deadline = int(c.number), c.Tenant, c.Priority, c.Deadline
+	r.Session, r.Content, r.Answer = 0, r.Content[:0], 0
+	if c.Prefix == nil && c.Distinct == 0 && c.Turns == nil {
+		return nil
+	}
+	return m.share(c, r)
+}
+
+// share adds what the prompt of r has in common with others.
+func (m *mix) share(c *drawnClass, r *sim.Request) []turn {
+	var text uint64
+	if c.Distinct > 0 {
+		text = c.sent % uint64(c.Distinct)
+		c.sent++
+		r.Prompt = c.Prompt.At(m.fixed(content.Question, c.text(text)))
+	}
+	message := r.Prompt
+	if c.Prefix != nil {
+		group := text % uint64(c.Prefix.Groups)
+		if c.Distinct == 0 && c.popularity != nil {
+			group = uint64(c.popularity.Draw(&m.groups))
+		}
+		tokens := c.Prefix.Tokens.At(m.fixed(content.SharedPrefix, c.text(group)))
+		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.SharedPrefix, c.text(group)), Tokens: tokens})
+		r.Prompt += tokens
+	}
+	if c.Distinct > 0 {
+		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.Question, c.text(text)), Tokens: message})
+	}
+	if c.Turns == nil {
+		return nil
+	}
+	m.session++
+	r.Session = m.session
+	r.Content = append(r.Content, sim.Segment{ID: turnText(content.UserMessage, r.Session, 0), Tokens: message})
+	r.Answer = turnText(content.Answer, r.Session, 0)
+	return m.converse(c)
+}
+
+// converse draws the turns after the first, so that they do not depend on when and in which order answers come.
+func (m *mix) converse(c *drawnClass) []turn {
+	m.turns = m.turns[:0]
+	for range c.Turns.Count.Draw(&m.counts) - 1 {
+		m.turns = append(m.turns, turn{message: c.Prompt.Draw(&m.prompts), output: c.Output.Draw(&m.outputs), think: c.think()})
+	}
+	return m.turns
+}
+
+// text numbers the n-th text of a class.
+func (c *drawnClass) text(n uint64) uint64 { return c.number<<40 | n }
+
+// fixed returns the random number that belongs to a text.
+func (m *mix) fixed(kind content.Kind, text uint64) uint64 {
+	return content.Mix(m.texts ^ content.ID(kind, text))
+}
+
+// turnText returns the segment ID of a message or an answer: the n-th of a session.
+func turnText(kind content.Kind, session int64, n int) uint64 {
+	return content.ID(kind, uint64(session)*maxTurns+uint64(n))
+}
+
+// zipf returns weights proportional to 1/k^exponent for k from 1 to n.
+func zipf(n int, exponent float64) []float64 {
+	weights := make([]float64, n)
+	for i := range weights {
+		weights[i] = math.Pow(float64(i+1), -exponent)
+	}
+	return weights
+}

@@ -1,0 +1,35 @@
+package workload
+
+import (
+	"math/rand/v2"
+
+	"github.com/llmsim/llmsim/workload/internal/content"
+)
+
+// stream names a purpose that draws random numbers of its own.
+type stream uint64
+
+const (
+	gapStream stream = iota
+	burstStream
+	classStream
+	promptStream
+	outputStream
+	groupStream
+	turnStream
+	turnThinkStream
+	userThinkStream
+	textStream
+)
+
+// source returns the random numbers of a purpose.
+func (s stream) source(seed uint64) *rand.PCG { return s.nth(seed, 0) }
+
+// nth returns the random numbers of a purpose in the n-th of several places.
+func (s stream) nth(seed uint64, n int) *rand.PCG {
+	state := content.Mix(s.key(seed) + uint64(n))
+	return rand.NewPCG(state, content.Mix(state))
+}
+
+// key returns a number that depends on seed and purpose only.
+func (s stream) key(seed uint64) uint64 { return content.Mix(content.Mix(seed) + uint64(s)) }

@@ -1,0 +1,148 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Summary tells what a workload looks like before it runs. Figures are 0 where they are not known beforehand: rates in a
+// closed loop or all at once, everything in a trace.
+type Summary struct {
+	// Text describes the workload in words.
+	Text string
+	// Rate is the mean number of requests a second in the long run, later turns of conversations included.
+	Rate float64
+	// Prompt and Output are the mean lengths in tokens, over all requests, prefixes and histories included. Conversations that
+	// end early for want of context are not accounted for.
+	Prompt, Output float64
+	// Requests is the most requests that are sent, and Duration when sending ends; 0 where there is no such limit.
+	Requests int64
+	Duration sim.Time
+}
+
+// summary describes a config that was checked.
+func (c Config) summary() Summary {
+	s := Summary{Text: c.String(), Requests: c.Requests, Duration: c.Duration}
+	if len(c.Classes) == 0 {
+		return s
+	}
+	begun, sent := 0.0, 0.0
+	for _, class := range c.Classes {
+		turns, prompt := class.expect()
+		begun += class.Weight
+		sent += class.Weight * turns
+		s.Prompt += class.Weight * prompt
+		s.Output += class.Weight * turns * class.Output.Mean()
+	}
+	s.Prompt /= sent
+	s.Output /= sent
+	if c.Arrivals != nil {
+		if rate := c.Arrivals.Rate.Mean(); !math.IsInf(rate, 1) {
+			s.Rate = rate * sent / begun
+		}
+	}
+	return s
+}
+
+// expect returns the mean number of requests that one of the class leads to, and the mean of the sum of their prompts. The
+// k-th prompt of a conversation is the prefix, k messages and k − 1 answers.
+func (c Class) expect() (turns, prompts float64) {
+	prefix := 0.0
+	if c.Prefix != nil {
+		prefix = c.Prefix.Tokens.Mean()
+	}
+	if c.Turns == nil {
+		return 1, prefix + c.Prompt.Mean()
+	}
+	turns = c.Turns.Count.Mean()
+	square := c.Turns.Count.Variance() + turns*turns
+	return turns, turns*prefix + (square+turns)/2*c.Prompt.Mean() + (square-turns)/2*c.Output.Mean()
+}
+
+// String describes the workload in words: "Poisson, 4/s; prompts normal(500, 200) in [2, 2000], outputs fixed(100)".
+func (c Config) String() string {
+	parts := []string{c.when()}
+	total := 0.0
+	for _, class := range c.Classes {
+		total += class.Weight
+	}
+	for i, class := range c.Classes {
+		text := class.String()
+		if len(c.Classes) > 1 {
+			name := class.Name
+			if name == "" {
+				name = fmt.Sprintf("class %d", i+1)
+			}
+			text = fmt.Sprintf("%s (%.3g %%): %s", name, 100*class.Weight/total, text)
+		}
+		parts = append(parts, text)
+	}
+	if c.Trace != nil {
+		parts = append(parts, c.Trace.String())
+	}
+	if c.Requests > 0 {
+		parts = append(parts, fmt.Sprintf("%d requests", c.Requests))
+	}
+	if c.Duration > 0 {
+		parts = append(parts, fmt.Sprintf("for %v", c.Duration))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// when describes when requests are sent.
+func (c Config) when() string {
+	switch {
+	case c.Arrivals != nil:
+		return c.Arrivals.String()
+	case c.Users == nil:
+		return "recorded times"
+	}
+	text := fmt.Sprintf("%d users", c.Users.Count)
+	if c.Users.Think.Mean > 0 {
+		text += ", thinking " + c.Users.Think.String()
+	}
+	if c.Users.RampUp > 0 {
+		text += fmt.Sprintf(", starting within %v", c.Users.RampUp)
+	}
+	return text
+}
+
+// String describes what requests of the class look like.
+func (c Class) String() string {
+	text := fmt.Sprintf("prompts %v, outputs %v", c.Prompt, c.Output)
+	if c.Prefix != nil {
+		text += fmt.Sprintf(", after one of %d prefixes %v", c.Prefix.Groups, c.Prefix.Tokens)
+		if c.Prefix.Zipf > 0 {
+			text += fmt.Sprintf(" with zipf(%g) popularity", c.Prefix.Zipf)
+		}
+	}
+	if c.Distinct > 0 {
+		text += fmt.Sprintf(", %d distinct prompts in turn", c.Distinct)
+	}
+	if c.Turns != nil {
+		text += fmt.Sprintf(", in conversations of %v turns with %v between", c.Turns.Count, c.Turns.Think)
+	}
+	return text
+}
+
+// String describes which requests of the trace are used.
+func (t Trace) String() string {
+	text := "trace " + filepath.Base(t.Path)
+	if t.From > 0 {
+		text += fmt.Sprintf(" from %v", t.From)
+	}
+	if t.For > 0 {
+		text += fmt.Sprintf(" for %v", t.For)
+	}
+	if t.Speed != 0 && t.Speed != 1 {
+		text += fmt.Sprintf(" at %g times the rate", t.Speed)
+	}
+	if t.Repeat {
+		text += ", repeating"
+	}
+	return text
+}

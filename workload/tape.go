@@ -1,0 +1,129 @@
+package workload
+
+import (
+	"io"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/trace"
+)
+
+// tape plays a trace, one request ahead. It is the script of a workload whose requests were recorded.
+type tape struct {
+	trace  *Trace
+	reader *trace.Reader
+	// ahead is the next request; there is none if dry.
+	ahead sim.Request
+	dry   bool
+	// pass counts the rows of the first whole pass of a trace that repeats.
+	pass   *trace.Counts
+	broken error
+}
+
+// openTape opens a trace and reads its first request, so that a trace without any is an error at once.
+func openTape(t *Trace) (*tape, error) {
+	reader, err := trace.Open(t.Path, t.Options)
+	if err != nil {
+		return nil, err
+	}
+	p := &tape{trace: t, reader: reader}
+	p.wind()
+	return p, p.broken
+}
+
+// wind reads the next request ahead. At the end of the trace the file is closed, or read again.
+func (p *tape) wind() {
+	err := p.reader.Read(&p.ahead)
+	if err == nil {
+		return
+	}
+	p.reader.Close()
+	if err == io.EOF && p.trace.Repeat {
+		p.rewind()
+		return
+	}
+	p.dry = true
+	if err != io.EOF {
+		p.broken = err
+	}
+}
+
+// rewind starts the next pass.
+func (p *tape) rewind() {
+	if p.pass == nil {
+		counts := p.reader.Counts()
+		p.pass = &counts
+	}
+	reader, err := trace.Open(p.trace.Path, p.trace.Options)
+	if err != nil {
+		p.dry, p.broken = true, err
+		return
+	}
+	p.reader = reader
+	// A pass that ended without an error had a request, so this does not go round for ever.
+	p.wind()
+}
+
+func (p *tape) more() bool { return !p.dry }
+func (p *tape) err() error { return p.broken }
+
+// fill hands out the request that was read ahead; its Arrival is the recorded one.
+func (p *tape) fill(r *sim.Request) []turn {
+	id, space := r.ID, r.Content
+	*r = p.ahead
+	r.ID = id
+	p.ahead.Content = space
+	p.wind()
+	return nil
+}
+
+func (p *tape) counts() trace.Counts {
+	if p.pass != nil {
+		return *p.pass
+	}
+	return p.reader.Counts()
+}
+
+func (p *tape) close() error {
+	if p.dry {
+		return nil
+	}
+	p.dry = true
+	return p.reader.Close()
+}
+
+// replay sends the requests of a trace at the times at which they were recorded.
+type replay struct {
+	limit
+	tape    *tape
+	summary Summary
+}
+
+// NextArrival implements sim.Source.
+func (p *replay) NextArrival() sim.Time {
+	if p.tape.dry {
+		return sim.Never
+	}
+	return p.apply(p.tape.ahead.Arrival)
+}
+
+// Next implements sim.Source.
+func (p *replay) Next(r *sim.Request) {
+	p.left--
+	p.tape.fill(r)
+	stamp(r, r.Arrival)
+}
+
+// Done implements sim.Source; recorded arrivals do not wait for answers.
+func (p *replay) Done(*sim.Request, sim.Time) {}
+
+// Err implements sim.Source.
+func (p *replay) Err() error { return p.tape.err() }
+
+// Close implements Source.
+func (p *replay) Close() error { return p.tape.close() }
+
+// Counts implements Source.
+func (p *replay) Counts() trace.Counts { return p.tape.counts() }
+
+// Summary implements Source.
+func (p *replay) Summary() Summary { return p.summary }
