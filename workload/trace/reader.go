@@ -38,17 +38,6 @@ type Options struct {
 	Classes []string
 }
 
-// Counts tell what happened to the rows of a trace so far, for reports and warnings.
-type Counts struct {
-	// Rows is the number of rows read, Requests of those delivered.
-	Rows, Requests int64
-	// Failed rows were failed requests in the recording, Dropped ones longer than the context, Outside ones before or after
-	// the slice. None of them is delivered.
-	Failed, Dropped, Outside int64
-	// Clamped requests were cut to the context; Raised ones had no prompt or no output token and got one.
-	Clamped, Raised int64
-}
-
 // Reader is an open trace.
 type Reader struct {
 	file    *file

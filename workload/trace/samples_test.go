@@ -108,6 +108,21 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+func TestWarnings(t *testing.T) {
+	_, counts := mustRead(t, filepath.Join("testdata", "burstgpt.csv"), Options{MaxContext: 200})
+	want := []string{
+		"2 of 5 rows of the trace are failed requests and were left out",
+		"1 of 5 rows of the trace do not fit into the context and were left out",
+		"1 of 5 rows of the trace had no prompt or no output token and got one",
+	}
+	if diff := cmp.Diff(want, counts.Warnings()); diff != "" {
+		t.Errorf("warnings differ (-want +got):\n%s", diff)
+	}
+	if got := (Counts{Rows: 3, Requests: 2, Outside: 1}).Warnings(); got != nil {
+		t.Errorf("a slice warns: %q", got)
+	}
+}
+
 // A trace reads the same when it is compressed, starts with a byte order mark, has Unix or Windows line ends, or names its
 // format.
 func TestSamplesInOtherWrappings(t *testing.T) {

@@ -1,0 +1,43 @@
+package workload
+
+import (
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/trace"
+)
+
+// replay sends the requests of a trace at the times at which they were recorded.
+type replay struct {
+	limit
+	tape    *tape
+	summary Summary
+}
+
+// NextArrival implements sim.Source.
+func (p *replay) NextArrival() sim.Time {
+	if p.tape.dry {
+		return sim.Never
+	}
+	return p.apply(p.tape.ahead.Arrival)
+}
+
+// Next implements sim.Source.
+func (p *replay) Next(r *sim.Request) {
+	p.left--
+	p.tape.fill(r)
+	stamp(r, r.Arrival)
+}
+
+// Done implements sim.Source; recorded arrivals do not wait for answers.
+func (p *replay) Done(*sim.Request, sim.Time) {}
+
+// Err implements sim.Source.
+func (p *replay) Err() error { return p.tape.err() }
+
+// Close implements Source.
+func (p *replay) Close() error { return p.tape.close() }
+
+// Counts implements Source.
+func (p *replay) Counts() trace.Counts { return p.tape.counts() }
+
+// Summary implements Source.
+func (p *replay) Summary() Summary { return p.summary }

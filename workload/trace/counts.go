@@ -1,0 +1,33 @@
+package trace
+
+import "fmt"
+
+// Counts tell what happened to the rows of a trace so far, for reports and warnings.
+type Counts struct {
+	// Rows is the number of rows read, Requests of those delivered.
+	Rows, Requests int64
+	// Failed rows were failed requests in the recording, Dropped ones longer than the context, Outside ones before or after
+	// the slice. None of them is delivered.
+	Failed, Dropped, Outside int64
+	// Clamped requests were cut to the context; Raised ones had no prompt or no output token and got one.
+	Clamped, Raised int64
+}
+
+// Warnings says in words what a reader of the results should know; rows outside the slice were asked for and are none.
+func (c Counts) Warnings() []string {
+	var list []string
+	for _, w := range []struct {
+		n    int64
+		text string
+	}{
+		{c.Failed, "%d of %d rows of the trace are failed requests and were left out"},
+		{c.Dropped, "%d of %d rows of the trace do not fit into the context and were left out"},
+		{c.Clamped, "%d of %d rows of the trace did not fit into the context and were cut"},
+		{c.Raised, "%d of %d rows of the trace had no prompt or no output token and got one"},
+	} {
+		if w.n > 0 {
+			list = append(list, fmt.Sprintf(w.text, w.n, c.Rows))
+		}
+	}
+	return list
+}
