@@ -82,3 +82,10 @@ func (w *Work) add(count, flops, bytes float64) {
 	w.FLOPs += count * flops
 	w.Bytes += count * bytes
 }
+
+// Peaks returns what the accelerators of the replica together can compute, in FLOP/s in the number format of the matrix products,
+// and move to and from memory, in B/s.
+func (c *Clock) Peaks() (flops, bandwidth float64) {
+	n := float64(c.cfg.Parallel.GPUs())
+	return n * c.operand.peak, n * c.bandwidth
+}

@@ -12,8 +12,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Encode writes a struct as YAML that decodes to the same struct. Empty fields are left out. Values for which given says no
-// are marked as defaults.
+// Encode writes a struct as YAML that decodes to the same struct. Empty fields are left out where their tag says omitempty or
+// omitzero. Values for which given says no are marked as defaults.
 func Encode(v any, given func(path string) bool) ([]byte, error) {
 	root, err := node(reflect.ValueOf(v), "", given)
 	if err != nil {
@@ -86,7 +86,7 @@ func mappingNode(v reflect.Value, path string, given func(string) bool) (*yaml.N
 			}
 			continue
 		}
-		if inner.IsZero() {
+		if inner.IsZero() && f.omit {
 			continue
 		}
 		value, err := node(inner, join(path, f.name), given)

@@ -16,6 +16,7 @@ type field struct {
 	index int
 	short bool
 	rest  bool
+	omit  bool // leave out where it is zero
 	rule  rule
 }
 
@@ -29,12 +30,15 @@ func fields(t reflect.Type) []field {
 	var list []field
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		rest := f.Tag.Get("rest") == "true"
 		if !f.IsExported() || (name == "" || name == "-") && !rest {
 			continue
 		}
-		list = append(list, field{name: name, index: i, short: f.Tag.Get("short") == "true", rest: rest, rule: rule{f.Tag}})
+		list = append(list, field{
+			name: name, index: i, rest: rest, rule: rule{f.Tag},
+			short: f.Tag.Get("short") == "true", omit: strings.Contains(options, "omit"),
+		})
 	}
 	return list
 }

@@ -22,7 +22,8 @@ type Document struct {
 	places map[string]*yaml.Node
 }
 
-// Parse reads the one document of a YAML file; name is used in messages.
+// Parse reads the one document of a YAML file; name is used in messages. Without a name, which is for YAML that a program wrote,
+// messages name neither file nor line.
 func Parse(name string, data []byte) (*Document, error) {
 	doc := &Document{name: name, overrides: map[*yaml.Node]string{}, places: map[string]*yaml.Node{}}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -51,6 +52,16 @@ func Parse(name string, data []byte) (*Document, error) {
 // Has tells whether the document, or an override, sets the field. It knows after Decode.
 func (d *Document) Has(path string) bool { return d.places[path] != nil }
 
+// Overridden tells whether an override sets the field or a part of it. It knows after Decode.
+func (d *Document) Overridden(path string) bool {
+	for at, n := range d.places {
+		if _, yes := d.overrides[n]; yes && (at == path || strings.HasPrefix(at, path+".")) {
+			return true
+		}
+	}
+	return false
+}
+
 // Problem returns a problem with the field, placed where the field, or the nearest one around it, is set.
 func (d *Document) Problem(path, format string, args ...any) Problem {
 	p := Problem{Where: d.name, Path: path, Message: fmt.Sprintf(format, args...)}
@@ -67,6 +78,9 @@ func (d *Document) Problem(path, format string, args ...any) Problem {
 func (d *Document) where(n *yaml.Node) string {
 	if key, ok := d.overrides[n]; ok {
 		return overrideName(key)
+	}
+	if d.name == "" {
+		return ""
 	}
 	return fmt.Sprintf("%s:%d", d.name, n.Line)
 }

@@ -7,7 +7,7 @@ import (
 
 // Problem is one thing that is wrong with the input.
 type Problem struct {
-	// Where is "FILE:LINE", "FILE" where no line applies, or "--set KEY" for a value from the command line.
+	// Where is "FILE:LINE", "FILE" where no line applies, "--set KEY" for a value from the command line, or empty.
 	Where string
 	// Path is the field, such as "workload.rate"; empty for the file as a whole.
 	Path string
@@ -17,10 +17,14 @@ type Problem struct {
 
 // Error returns "WHERE: PATH: MESSAGE".
 func (p Problem) Error() string {
-	if p.Path == "" || p.Where == overrideName(p.Path) {
-		return p.Where + ": " + p.Message
+	text := p.Message
+	if p.Path != "" && p.Where != overrideName(p.Path) {
+		text = p.Path + ": " + text
 	}
-	return p.Where + ": " + p.Path + ": " + p.Message
+	if p.Where != "" {
+		text = p.Where + ": " + text
+	}
+	return text
 }
 
 // Problems is everything that is wrong with the input, in the order of the file.

@@ -1,0 +1,92 @@
+package llmsim_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// floors says on which floor each room stands; a room may import rooms of its own floor or below. It is section 2 of the design.
+var floors = map[string]int{
+	"sim": 0, "hardware": 0,
+	"models": 1, "policies": 1, "workload": 1, "metrics": 1, "engine": 1,
+	"scenarios": 2, "report": 2,
+	"planner": 3, "validation": 3,
+	"cmd": 4,
+}
+
+const module = "github.com/llmsim/llmsim/"
+
+// eachImport calls f with every Go file of the module and each thing that it imports. Names are relative to the module.
+func eachImport(t *testing.T, f func(file, imported string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			f(filepath.ToSlash(name), imported)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func room(name string) string {
+	first, _, _ := strings.Cut(name, "/")
+	return first
+}
+
+func TestImportsPointDown(t *testing.T) {
+	seen := 0
+	eachImport(t, func(file, imported string) {
+		inner, ours := strings.CutPrefix(imported, module)
+		if !ours || room(file) == room(inner) {
+			return
+		}
+		seen++
+		from, known := floors[room(file)]
+		to, knownToo := floors[room(inner)]
+		if !known || !knownToo {
+			t.Errorf("%s imports %s: one of the rooms has no floor in this test", file, inner)
+		} else if to > from {
+			t.Errorf("%s imports %s, which is above it", file, inner)
+		}
+	})
+	if seen == 0 {
+		t.Error("found no imports between rooms: is this the module's root?")
+	}
+}
+
+func TestTheGroundFloorImportsNoOtherRoom(t *testing.T) {
+	eachImport(t, func(file, imported string) {
+		inner, ours := strings.CutPrefix(imported, module)
+		if r := room(file); ours && floors[r] == 0 && room(inner) != r && !strings.HasSuffix(file, "_test.go") {
+			t.Errorf("%s imports %s; %s stands on its own", file, inner, r)
+		}
+	})
+}
+
+// One reader of YAML for scenarios and one for the hardware catalogue, so that the library can be changed.
+func TestYAMLStaysAtTheEdge(t *testing.T) {
+	eachImport(t, func(file, imported string) {
+		if strings.HasPrefix(imported, "gopkg.in/yaml") && room(file) != "hardware" && path.Dir(file) != "scenarios/strict" {
+			t.Errorf("%s imports %s; only scenarios/strict and hardware do", file, imported)
+		}
+	})
+}

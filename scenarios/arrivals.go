@@ -1,0 +1,49 @@
+package scenarios
+
+import (
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/arrivals"
+)
+
+// process returns the arrival process of a workload that is neither a trace nor a closed loop.
+func (w *Workload) process() arrivals.Process {
+	a := w.Arrivals
+	switch a.Process {
+	case "at-once":
+		return arrivals.Process{Rate: arrivals.AtOnce{}}
+	case "constant":
+		return arrivals.Process{Rate: w.Rate.overTime(), Gaps: arrivals.Constant{}}
+	case "gamma":
+		return arrivals.Process{Rate: w.Rate.overTime(), Gaps: arrivals.Gamma{CV: a.CV}}
+	case "weibull":
+		return arrivals.Process{Rate: w.Rate.overTime(), Gaps: arrivals.Weibull{K: a.Shape, CV: a.CV}}
+	case "lognormal":
+		return arrivals.Process{Rate: w.Rate.overTime(), Gaps: arrivals.LogNormal{CV: a.CV}}
+	}
+	return arrivals.Process{Rate: w.Rate.overTime()}
+}
+
+// overTime returns the rate as a function of time.
+func (r *Rate) overTime() arrivals.Rate {
+	switch r.Pattern {
+	case "phases":
+		phases := arrivals.Phases{Repeat: r.Repeat}
+		for _, p := range r.Phases {
+			phases.List = append(phases.List, p.between())
+		}
+		return phases
+	case "bursts":
+		return arrivals.Bursts{High: float64(r.High), Low: float64(r.Low), For: sim.Time(r.For), Pause: sim.Time(r.Pause), Random: r.Random}
+	case "wave":
+		return arrivals.Diurnal{Average: float64(r.Average), Swing: r.Swing, Period: sim.Time(r.Period), Peak: sim.Time(r.Peak)}
+	}
+	return arrivals.Steady(r.Value)
+}
+
+func (p Phase) between() arrivals.Phase {
+	end := p.Rate
+	if p.To != nil {
+		end = *p.To
+	}
+	return arrivals.Phase{From: float64(p.Rate), To: float64(end), For: sim.Time(p.For)}
+}

@@ -1,0 +1,114 @@
+package scenarios
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios/strict"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// builder turns a scenario into something that runs. It fills the defaults into s as it goes, and collects what is wrong.
+type builder struct {
+	file     *File
+	registry *policies.Registry
+	s        Scenario
+	problems strict.Problems
+	warnings []string
+
+	model            *models.Architecture
+	catalog          hardware.Catalog
+	accelerator      hardware.Accelerator
+	scaleUp, network *hardware.Link
+	engine           steptime.Engine
+	policies         chosen
+	plan             steptime.MemoryPlan
+	clock            *steptime.Clock
+}
+
+// Build readies the scenario to run: names are looked up, defaults filled in, and all is checked that can be before the first
+// request. What is wrong is an InputError.
+func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
+	b := &builder{file: f, registry: registry, s: f.Scenario}
+	for _, step := range []func(){b.lookUp, b.choosePolicies, b.fit, b.startClock} {
+		step()
+		if err := b.err(); err != nil {
+			return nil, err
+		}
+	}
+	s := &Simulation{Source: b.openSource()}
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	s.config = sim.Config{Source: s.Source, Router: b.router(), Replicas: b.replicas()}
+	s.config.SampleEvery = sampleEvery(b.s.Replicas)
+	s.metrics = b.metrics()
+	if err := b.err(); err != nil {
+		s.Source.Close()
+		return nil, err
+	}
+	s.Scenario, s.Warnings, s.file = b.s, b.warnings, f
+	s.Model, s.Accelerator, s.Engine, s.Memory, s.clock = b.model, b.accelerator, b.engine, b.plan, b.clock
+	return s, nil
+}
+
+// problem notes what is wrong with a field.
+func (b *builder) problem(field, format string, args ...any) {
+	b.problems = append(b.problems, b.file.doc.Problem(field, format, args...))
+}
+
+func (b *builder) warn(format string, args ...any) {
+	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+}
+
+// err returns the problems so far as an error.
+func (b *builder) err() error {
+	if len(b.problems) == 0 {
+		return nil
+	}
+	return InputError{b.problems}
+}
+
+// startClock makes the clock that predicts steps.
+func (b *builder) startClock() {
+	var err error
+	b.clock, err = steptime.New(steptime.Config{
+		Model: b.model, Accelerator: &b.accelerator, ScaleUp: b.scaleUp, Network: b.network,
+		Parallel: b.s.Parallelism.degrees(),
+		Weights:  hardware.DType(b.s.Engine.Weights), KV: hardware.DType(b.s.Engine.KVCache),
+		Engine: b.engine,
+	})
+	if err != nil {
+		b.problem("parallelism", "%v", err)
+		return
+	}
+	b.warnings = append(b.warnings, b.clock.Warnings()...)
+}
+
+// sampleEvery is the time between two samples of the state, more for large fleets so that sampling stays cheap.
+func sampleEvery(replicas int) sim.Time {
+	return 100 * sim.Millisecond * sim.Time((replicas+9)/10)
+}
+
+// metrics returns what to collect, and fills in the SLOs.
+func (b *builder) metrics() metrics.Config {
+	b.s.SLO.complete()
+	c := metrics.Config{SLO: b.s.SLO.limits()}
+	for i := range b.s.Workload.Classes {
+		class := &b.s.Workload.Classes[i]
+		if class.SLO == (SLO{}) {
+			class.SLO = b.s.SLO
+		}
+		class.SLO.complete()
+		c.Classes = append(c.Classes, metrics.Class{Name: class.Name, SLO: class.SLO.limits()})
+	}
+	return c
+}
+
+func (s *SLO) limits() metrics.SLO {
+	return metrics.SLO{TTFT: sim.Time(s.TTFT), TPOT: sim.Time(s.TPOT), E2E: sim.Time(s.E2E), Share: s.Percentile / 100}
+}

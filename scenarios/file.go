@@ -1,0 +1,102 @@
+package scenarios
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+//go:embed library/*.yaml
+var library embed.FS
+
+// File is a scenario as somebody wrote it, with what the command line changed.
+type File struct {
+	Scenario Scenario
+	doc      *strict.Document
+	dir      string
+}
+
+// InputError is an error in what the user gave: scenario, overrides, or a file that they name.
+type InputError struct{ err error }
+
+// Error returns the message.
+func (e InputError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error within.
+func (e InputError) Unwrap() error { return e.err }
+
+// IsInputError tells errors in the input from failures of the run.
+func IsInputError(err error) bool {
+	var input InputError
+	return errors.As(err, &input)
+}
+
+// Load reads a scenario: the file of that name, or if there is none, the shipped scenario (with or without ".yaml"). Overrides
+// are of the form "key.path=value".
+func Load(name string, overrides ...string) (*File, error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = shipped(name)
+	}
+	if err != nil {
+		return nil, InputError{plainPathError(err)}
+	}
+	return Parse(name, data, overrides...)
+}
+
+// Parse reads a scenario from the contents of the file of that name.
+func Parse(name string, data []byte, overrides ...string) (*File, error) {
+	doc, err := strict.Parse(name, data)
+	if err != nil {
+		return nil, InputError{err}
+	}
+	f := &File{doc: doc, dir: filepath.Dir(name)}
+	for _, o := range overrides {
+		if err := doc.Set(o, &f.Scenario); err != nil {
+			return nil, InputError{err}
+		}
+	}
+	if err := doc.Decode(&f.Scenario); err != nil {
+		return nil, InputError{err}
+	}
+	return f, nil
+}
+
+// given tells whether the file or the command line sets the field.
+func (f *File) given(field string) bool { return f.doc.Has(field) }
+
+// overridden tells whether the command line sets the field.
+func (f *File) overridden(field string) bool { return f.doc.Overridden(field) }
+
+// shipped returns the contents of a scenario that comes with the program.
+func shipped(name string) ([]byte, error) {
+	if strings.ContainsRune(name, filepath.Separator) {
+		return nil, fmt.Errorf("%s: no such file", name)
+	}
+	data, err := library.ReadFile(path.Join("library", strings.TrimSuffix(name, ".yaml")+".yaml"))
+	if err == nil {
+		return data, nil
+	}
+	return nil, fmt.Errorf("%s: no such file, and %s", name, nearest.Unknown("shipped scenario", strings.TrimSuffix(name, ".yaml"), Shipped()))
+}
+
+// Shipped returns the names of the scenarios that come with the program.
+func Shipped() []string {
+	entries, err := library.ReadDir("library")
+	if err != nil {
+		panic(err) // the library is part of the program
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return names
+}

@@ -1,0 +1,106 @@
+package scenarios
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Phenomenon is what a typical step of a phase is like.
+type Phenomenon struct {
+	// Batch is the number of sequences, Tokens that of the tokens computed, Context the sum of the contexts they attend to.
+	Batch   int   `json:"batch"`
+	Tokens  int   `json:"tokens"`
+	Context int64 `json:"context"`
+	// Step is the time of the step in milliseconds.
+	Step float64 `json:"step_ms"`
+	// Bound is what takes the largest part of that time ("compute", "memory", "latency", "network" or "host"), Share its part.
+	Bound steptime.Bound `json:"bound"`
+	Share float64        `json:"share"`
+}
+
+// explainTime adds what bounds prefill and decode, and says it in sentences.
+func (s *Simulation) explainTime(r *Result, meter *workMeter) {
+	r.Insights = []string{}
+	if r.Completed == 0 {
+		return
+	}
+	prompt := max(1, int(math.Round(float64(r.TotalInputTokens)/float64(r.Completed))))
+	r.Prefill = s.phenomenon(&sim.Step{Prefill: []sim.Chunk{{New: prompt, Last: true}}})
+	r.Prefill.Batch = 1
+	r.Insights = append(r.Insights, fmt.Sprintf("Prefill is bound by %s: a prompt of %s alone takes %s, %.0f%% of it %s.",
+		boundWords(r.Prefill.Bound), plural(prompt, "token"), units.FormatDuration(r.Prefill.Step/1000), 100*r.Prefill.Share, shareWords(r.Prefill.Bound)))
+	if meter.decodeSteps > 0 {
+		batch := max(1, int(math.Round(float64(meter.decodes)/float64(meter.decodeSteps))))
+		context := max(int64(batch), int64(math.Round(float64(meter.context)/float64(meter.decodes)*float64(batch))))
+		r.Decode = s.phenomenon(&sim.Step{Decodes: batch, DecodeTokens: batch, Context: context})
+		r.Decode.Batch = batch
+		r.Insights = append(r.Insights, fmt.Sprintf("Decode is bound by %s: a step for %s takes %s, %.0f%% of it %s.",
+			boundWords(r.Decode.Bound), plural(batch, "sequence"), units.FormatDuration(r.Decode.Step/1000), 100*r.Decode.Share, shareWords(r.Decode.Bound)))
+	}
+	if total := r.MeanQueue + r.MeanPrefill + r.MeanDecode; total > 0 {
+		r.Insights = append(r.Insights, fmt.Sprintf("Of its time on the server, a request spends %.0f%% waiting, %.0f%% in prefill and %.0f%% decoding.",
+			100*r.MeanQueue/total, 100*r.MeanPrefill/total, 100*r.MeanDecode/total))
+	}
+}
+
+// phenomenon describes a step by what takes most of its time.
+func (s *Simulation) phenomenon(step *sim.Step) *Phenomenon {
+	times := map[steptime.Bound]sim.Time{}
+	var total sim.Time
+	for _, op := range s.clock.Breakdown(step) {
+		times[op.Bound] += op.Time
+		total += op.Time
+	}
+	p := &Phenomenon{Tokens: step.Tokens(), Context: step.Context, Step: total.Milliseconds()}
+	var most sim.Time
+	for _, bound := range []steptime.Bound{steptime.Compute, steptime.Memory, steptime.Network, steptime.Latency, steptime.Host} {
+		if times[bound] > most {
+			most, p.Bound = times[bound], bound
+		}
+	}
+	if total > 0 {
+		p.Share = float64(most) / float64(total)
+	}
+	return p
+}
+
+// boundWords names what bounds a step.
+func boundWords(b steptime.Bound) string {
+	switch b {
+	case steptime.Compute:
+		return "compute"
+	case steptime.Memory:
+		return "memory bandwidth"
+	case steptime.Network:
+		return "communication"
+	case steptime.Latency:
+		return "the fixed time of kernels"
+	}
+	return "the host"
+}
+
+// shareWords says what the bound part of a step is spent on.
+func shareWords(b steptime.Bound) string {
+	switch b {
+	case steptime.Compute:
+		return "in arithmetic"
+	case steptime.Memory:
+		return "reading weights and KV cache"
+	case steptime.Network:
+		return "between accelerators"
+	case steptime.Latency:
+		return "starting kernels"
+	}
+	return "waiting for the host"
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

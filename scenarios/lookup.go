@@ -1,0 +1,123 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// lookUp finds what the scenario names: model, accelerator, links and engine.
+func (b *builder) lookUp() {
+	var err error
+	if b.model, b.warnings, err = findModel(b.s.Model, b.locate("model", b.s.Model)); err != nil {
+		b.problem("model", "%v", err)
+	}
+	b.findHardware()
+	b.s.Engine.Preset = orDefault(b.s.Engine.Preset, "vllm-v1")
+	if b.engine, err = steptime.FindEngine(b.s.Engine.Preset); err != nil {
+		b.problem("engine.preset", "%v", err)
+	}
+}
+
+// findModel looks in the catalogue, or reads a config.json, at path.
+func findModel(name, path string) (*models.Architecture, []string, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "config.json")
+	}
+	if filepath.Ext(path) == ".json" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, nil, plainPathError(err)
+		}
+		defer file.Close()
+		return models.FromHuggingFace(file, name)
+	}
+	catalog, err := models.Load()
+	if err != nil {
+		return nil, nil, err
+	}
+	model, err := catalog.Lookup(name)
+	return model, nil, err
+}
+
+// findHardware looks in the catalogue and in the user's own file.
+func (b *builder) findHardware() {
+	h := &b.s.Hardware
+	catalog, err := hardwareCatalog(b.locate("hardware.file", h.File))
+	if err != nil {
+		b.problem("hardware.file", "%v", err)
+		return
+	}
+	b.catalog = catalog
+	if b.accelerator, err = catalog.Accelerator(h.Accelerator); err != nil {
+		b.problem("hardware.accelerator", "%v", err)
+		return
+	}
+	h.Link = orDefault(h.Link, b.accelerator.ScaleUp)
+	h.Network = orDefault(h.Network, b.accelerator.Network)
+	b.scaleUp = b.findLink(catalog, "hardware.link", h.Link)
+	b.network = b.findLink(catalog, "hardware.network", h.Network)
+	if h.Price == 0 {
+		h.Price = Price(b.accelerator.Price)
+	}
+}
+
+// hardwareCatalog returns the catalogue with the entries of the file at path, if one is given.
+func hardwareCatalog(path string) (hardware.Catalog, error) {
+	catalog, err := hardware.Load()
+	if err != nil || path == "" {
+		return catalog, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return catalog, plainPathError(err)
+	}
+	return catalog.With(path, data)
+}
+
+func (b *builder) findLink(catalog hardware.Catalog, field, name string) *hardware.Link {
+	if name == "" {
+		return nil
+	}
+	link, err := catalog.Link(name)
+	if err != nil {
+		b.problem(field, "%v", err)
+	}
+	return &link
+}
+
+// locate returns the path of a file that the scenario names: beside the scenario file if it is there, else as it stands.
+func (b *builder) locate(field, path string) string {
+	if path == "" || filepath.IsAbs(path) || b.file.overridden(field) {
+		return path
+	}
+	beside := filepath.Join(b.file.dir, path)
+	if _, err := os.Stat(beside); err == nil {
+		return beside
+	}
+	return path
+}
+
+// plainPathError says what is wrong with a path in words, without the name of the system call.
+func plainPathError(err error) error {
+	var failed *fs.PathError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	return fmt.Errorf("%s: %s", failed.Path, strings.TrimPrefix(failed.Err.Error(), failed.Op+" "))
+}
+
+func orDefault[T comparable](value, otherwise T) T {
+	var none T
+	if value == none {
+		return otherwise
+	}
+	return value
+}

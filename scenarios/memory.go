@@ -1,0 +1,41 @@
+package scenarios
+
+import (
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// Describe returns the scenario of a model on an accelerator, with overrides as in Load.
+func Describe(model, accelerator string, overrides ...string) (*File, error) {
+	text, err := strict.Encode(Scenario{Model: model, Hardware: Hardware{Accelerator: accelerator}}, func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	return Parse("", text, overrides...)
+}
+
+// Memory is where the memory of each accelerator goes, and what would fit if the model does not.
+type Memory struct {
+	// Scenario has the defaults filled in on which the plan rests.
+	Scenario Scenario
+	Plan     steptime.MemoryPlan
+	// Advice names the least changes with which the model fits; empty where it does.
+	Advice string
+}
+
+// Memory divides the memory of the scenario's accelerators. A model that does not fit is no error here.
+func (f *File) Memory(registry *policies.Registry) (*Memory, error) {
+	b := &builder{file: f, registry: registry, s: f.Scenario}
+	for _, step := range []func(){b.lookUp, b.choosePolicies, b.planMemory} {
+		step()
+		if err := b.err(); err != nil {
+			return nil, err
+		}
+	}
+	m := &Memory{Scenario: b.s, Plan: b.plan}
+	if b.plan.Err() != nil {
+		m.Advice = b.whatWouldFit()
+	}
+	return m, nil
+}

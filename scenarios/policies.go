@@ -1,0 +1,110 @@
+package scenarios
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// chosen is the policies of a replica and of the fleet.
+type chosen struct {
+	batching *policies.Policy[sim.Scheduler]
+	memory   *policies.Policy[sim.Memory]
+	routing  *policies.Policy[sim.Router]
+}
+
+// choosePolicies finds the policies and writes down their parameters.
+func (b *builder) choosePolicies() {
+	b.policies.batching = choose(b, "batching", &b.registry.Batching, &b.s.Batching.Policy, &b.s.Batching.Params)
+	b.policies.memory = choose(b, "memory", &b.registry.Memory, &b.s.Memory.Policy, &b.s.Memory.Params)
+	b.policies.routing = choose(b, "routing", &b.registry.Routing, &b.s.Routing.Policy, &b.s.Routing.Params)
+}
+
+// choose finds the policy of that name, or the family's first, and adds the parameters that are not given. It returns nil, and
+// notes the problem, where there is none.
+func choose[T any](b *builder, field string, family *policies.Family[T], name *string, params *map[string]string) *policies.Policy[T] {
+	*name = orDefault(*name, family.Policies[0].Name)
+	policy, err := family.Lookup(*name)
+	if err != nil {
+		b.problem(field+".policy", "%v", err)
+		return nil
+	}
+	all := map[string]string{}
+	for _, p := range policy.Params {
+		all[p.Name] = p.Default
+	}
+	for key, value := range *params {
+		all[key] = value
+	}
+	*params = all
+	anywhere := policies.Deployment{KVTokens: 1 << 40, MaxContext: 1 << 20}
+	if _, err := policy.Build(anywhere, all); err != nil {
+		b.policyProblem(field, err)
+		return nil
+	}
+	return policy
+}
+
+// policyProblem places an error of a policy at the parameter that it is about.
+func (b *builder) policyProblem(field string, err error) {
+	var parameter *policies.ParamError
+	if errors.As(err, &parameter) {
+		b.problem(field+"."+parameter.Name, "%s", parameter.Problem)
+		return
+	}
+	b.problem(field, "%v", err)
+}
+
+// count returns a whole-number parameter, 0 where the policy has none of that name.
+func (p *Policy) count(name string) int { return atoi(p.Params[name]) }
+
+func (m *KVMemory) count(name string) int { return atoi(m.Params[name]) }
+
+func atoi(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// deployment describes the place where a policy works. Replica numbers the replicas; routing, which serves all, is number 0.
+func (b *builder) deployment(replica int) policies.Deployment {
+	return policies.Deployment{Seed: b.s.Seed + uint64(replica), KVTokens: int64(b.plan.Tokens), MaxContext: b.s.Engine.MaxModelLen}
+}
+
+// replicas makes the servers, each with policies of its own. All predict steps by the same clock.
+func (b *builder) replicas() []sim.ReplicaConfig {
+	b.s.Replicas = orDefault(b.s.Replicas, 1)
+	list := make([]sim.ReplicaConfig, b.s.Replicas)
+	for i := range list {
+		place := b.deployment(i)
+		scheduler, err := b.policies.batching.Build(place, b.s.Batching.Params)
+		if err != nil {
+			b.policyProblem("batching", err)
+			return nil
+		}
+		memory, err := b.policies.memory.Build(place, b.s.Memory.Params)
+		if err != nil {
+			b.policyProblem("memory", err)
+			return nil
+		}
+		list[i] = sim.ReplicaConfig{
+			Scheduler: scheduler, Memory: memory, Clock: b.clock,
+			Stages: b.s.Parallelism.Pipeline, Lookahead: b.engine.Lookahead, Latency: sim.Seconds(float64(b.engine.Request)),
+			MaxContext: b.s.Engine.MaxModelLen,
+		}
+	}
+	return list
+}
+
+// router makes the policy that serves the whole fleet.
+func (b *builder) router() sim.Router {
+	router, err := b.policies.routing.Build(b.deployment(0), b.s.Routing.Params)
+	if err != nil {
+		b.policyProblem("routing", err)
+	}
+	return router
+}

@@ -1,0 +1,101 @@
+package scenarios
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Span is a length of time, written as "50ms" or "10m".
+type Span sim.Time
+
+// UnmarshalText reads a duration with its unit.
+func (s *Span) UnmarshalText(text []byte) error {
+	seconds, err := units.ParseDuration(string(text))
+	if err != nil {
+		return err
+	}
+	if seconds >= sim.Never.Seconds() {
+		return fmt.Errorf("%q is too long; the simulated clock ends after %.0f days", text, sim.Never.Seconds()/86400)
+	}
+	*s = Span(sim.Seconds(seconds))
+	return nil
+}
+
+// MarshalText writes the span exactly, in the largest unit that is not above it.
+func (s Span) MarshalText() ([]byte, error) {
+	for _, unit := range []struct {
+		symbol string
+		size   sim.Time
+	}{{"d", 86400 * sim.Second}, {"h", 3600 * sim.Second}, {"m", 60 * sim.Second}} {
+		if sim.Time(s) >= unit.size && sim.Time(s)%unit.size == 0 {
+			return []byte(strconv.FormatInt(int64(sim.Time(s)/unit.size), 10) + unit.symbol), nil
+		}
+	}
+	for _, unit := range []struct {
+		symbol   string
+		decimals int
+	}{{"s", 12}, {"ms", 9}, {"us", 6}, {"ns", 3}, {"ps", 0}} {
+		size := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(unit.decimals)), nil)
+		if int64(s) >= size.Int64() {
+			exact := new(big.Rat).SetFrac(big.NewInt(int64(s)), size).FloatString(unit.decimals)
+			return []byte(trimZeros(exact) + unit.symbol), nil
+		}
+	}
+	return []byte("0s"), nil
+}
+
+// String returns the span as it is written in a scenario.
+func (s Span) String() string {
+	text, _ := s.MarshalText()
+	return string(text)
+}
+
+// PerSecond is a number of requests a second, written as "4/s" or "90/min".
+type PerSecond float64
+
+// UnmarshalText reads a rate with its unit.
+func (r *PerSecond) UnmarshalText(text []byte) error {
+	perSecond, err := units.ParseRequestRate(string(text))
+	*r = PerSecond(perSecond)
+	return err
+}
+
+// MarshalText writes the rate exactly, in requests a second.
+func (r PerSecond) MarshalText() ([]byte, error) {
+	if math.IsNaN(float64(r)) || math.IsInf(float64(r), 0) {
+		return nil, fmt.Errorf("a rate of %v cannot be written", float64(r))
+	}
+	return []byte(strconv.FormatFloat(float64(r), 'f', -1, 64) + "/s"), nil
+}
+
+// String returns the rate as it is written in a scenario.
+func (r PerSecond) String() string { return strconv.FormatFloat(float64(r), 'f', -1, 64) + "/s" }
+
+// Price is in US dollars an hour, written as "$1.79/h".
+type Price float64
+
+// UnmarshalText reads a price with its unit.
+func (p *Price) UnmarshalText(text []byte) error {
+	hourly, err := units.ParsePrice(string(text))
+	*p = Price(hourly)
+	return err
+}
+
+// MarshalText writes the price exactly.
+func (p Price) MarshalText() ([]byte, error) {
+	return []byte("$" + strconv.FormatFloat(float64(p), 'f', -1, 64) + "/h"), nil
+}
+
+// trimZeros drops the zeros at the end of a decimal fraction, and the point if nothing follows it.
+func trimZeros(number string) string {
+	if !strings.Contains(number, ".") {
+		return number
+	}
+	return strings.TrimRight(strings.TrimRight(number, "0"), ".")
+}

@@ -1,0 +1,116 @@
+package scenarios
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const (
+	referenceStart = "<!-- The reference below is made from the structs: go test ./scenarios -run Current -update -->\n"
+	referencePath  = "../docs/scenarios.md"
+)
+
+func TestReferenceIsCurrent(t *testing.T) {
+	page, err := os.ReadFile(referencePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	introduction, _, found := strings.Cut(string(page), referenceStart)
+	if !found {
+		t.Fatalf("%s has lost the line %q", referencePath, referenceStart)
+	}
+	var tables strings.Builder
+	reference(&tables, "the file", reflect.TypeFor[Scenario](), map[reflect.Type]string{})
+	current(t, filepath.FromSlash(referencePath), []byte(introduction+referenceStart+tables.String()))
+}
+
+// reference writes a table of the keys of a struct, then those of the structs within. Shown has the structs that are written
+// already, and where.
+func reference(out *strings.Builder, path string, t reflect.Type, shown map[reflect.Type]string) {
+	fmt.Fprintf(out, "\n### %s\n\n| key | value | meaning |\n|---|---|---|\n", path)
+	type section struct {
+		path string
+		t    reflect.Type
+	}
+	var inner []section
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Tag.Get("rest") == "true" {
+			fmt.Fprintf(out, "| … | | The parameters of the policy: `llmsim list policies`. |\n")
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		word := valueWords(f)
+		if it := itemType(f.Type); it.Kind() == reflect.Struct {
+			within := strings.TrimPrefix(path+"."+name, "the file.")
+			if shown[it] == "" {
+				shown[it] = within
+				inner = append(inner, section{within, it})
+			}
+			word += "see " + shown[it]
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", name, word, meaning(f))
+	}
+	for _, s := range inner {
+		reference(out, s.path, s.t, shown)
+	}
+}
+
+// itemType looks through pointers and lists.
+func itemType(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return t
+}
+
+// valueWords says in a few words what a key takes.
+func valueWords(f reflect.StructField) string {
+	if enum := f.Tag.Get("enum"); enum != "" {
+		return "`" + strings.ReplaceAll(enum, ",", "`, `") + "`"
+	}
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	word := map[reflect.Kind]string{
+		reflect.Slice: "list, ", reflect.String: "text", reflect.Bool: "`true`, `false`",
+		reflect.Int: "whole number", reflect.Int64: "whole number", reflect.Uint64: "whole number", reflect.Float64: "number",
+	}[t.Kind()]
+	switch t {
+	case reflect.TypeFor[Span]():
+		word = "duration"
+	case reflect.TypeFor[PerSecond]():
+		word = "rate"
+	case reflect.TypeFor[Price]():
+		word = "price"
+	}
+	for _, limit := range []struct{ tag, words string }{{"min", "from"}, {"above", "above"}, {"max", "to"}, {"below", "below"}} {
+		if bound := f.Tag.Get(limit.tag); bound != "" {
+			word += " " + limit.words + " " + bound
+		}
+	}
+	return word
+}
+
+// meaning is the description of a key and the kinds to which it applies.
+func meaning(f reflect.StructField) string {
+	text := f.Tag.Get("jsonschema")
+	words := func(tag string) string { return strings.ReplaceAll(f.Tag.Get(tag), ",", ", ") }
+	switch need, only := words("need"), words("only"); {
+	case need != "" && only != "":
+		text += " Needed for " + need + "; allowed for " + only + "."
+	case need != "":
+		text += " Needed for " + need + ", and only there."
+	case only != "":
+		text += " For " + only + " only."
+	}
+	if f.Tag.Get("required") == "true" {
+		text += " Required."
+	}
+	return text
+}

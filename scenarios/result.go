@@ -1,0 +1,107 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios/strict"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Result is the outcome of a scenario. Its JSON is what `--format json` prints: beside the metrics it has what they rest on.
+type Result struct {
+	Name string `json:"name,omitempty"`
+	// Version is that of the program, Scenario has every default filled in. Together with the files that the scenario names they
+	// determine everything else.
+	Version  string `json:"version"`
+	Seed     uint64 `json:"seed"`
+	Scenario any    `json:"scenario"`
+
+	metrics.Summary
+
+	// Accelerators is the number in use, over all replicas.
+	Accelerators int `json:"accelerators"`
+	// MFU and MBU are the shares of the accelerators' peak arithmetic and peak memory bandwidth that the steps used, of the time
+	// in which steps ran. They count the work that the model's arithmetic needs, each byte moved once.
+	MFU float64 `json:"mfu"`
+	MBU float64 `json:"mbu"`
+	// Cost is that of the accelerators for the duration, in US dollars; CostPerMillion is for a million output tokens. 0 where
+	// the price is not known.
+	Cost           float64 `json:"cost"`
+	CostPerMillion float64 `json:"cost_per_million_output_tokens"`
+	// Energy is that of the accelerators in Wh, at their peak power while steps run and idle otherwise: an upper bound.
+	Energy float64 `json:"energy"`
+
+	// Prefill and Decode tell what bounds a typical step of each phase; absent where there was none.
+	Prefill *Phenomenon `json:"prefill,omitempty"`
+	Decode  *Phenomenon `json:"decode,omitempty"`
+	// Insights says in sentences what the numbers mean, Warnings what to keep in mind when reading them.
+	Insights []string `json:"insights"`
+	Warnings []string `json:"warnings"`
+
+	// Series is the state of the fleet over time.
+	Series []metrics.Point `json:"-"`
+}
+
+func (s *Simulation) result(outcome *sim.Result, collector *metrics.Collector, meter *workMeter) (*Result, error) {
+	echo, err := strict.Plain(s.Scenario)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{
+		Name: s.Scenario.Name, Version: Version(), Seed: s.Scenario.Seed, Scenario: echo,
+		Summary:      collector.Summary(outcome),
+		Accelerators: s.Accelerators(),
+		Series:       collector.Series(),
+		Warnings:     slices.Concat(s.Warnings, s.runWarnings(collector)),
+	}
+	s.account(r, meter)
+	s.explainTime(r, meter)
+	if r.Warnings == nil {
+		r.Warnings = []string{}
+	}
+	return r, nil
+}
+
+// account adds utilisation, cost and energy.
+func (s *Simulation) account(r *Result, meter *workMeter) {
+	n := float64(r.Accelerators)
+	busy := r.Busy * r.Duration
+	flops, bandwidth := s.clock.Peaks()
+	if replicaSeconds := busy * float64(s.Scenario.Replicas); replicaSeconds > 0 {
+		r.MFU = meter.total.FLOPs / (flops * replicaSeconds)
+		r.MBU = meter.total.Bytes / (bandwidth * replicaSeconds)
+	}
+	r.Cost = float64(s.Scenario.Hardware.Price) * n * r.Duration / 3600
+	if r.TotalOutputTokens > 0 {
+		r.CostPerMillion = r.Cost / float64(r.TotalOutputTokens) * 1e6
+	}
+	a := &s.Accelerator
+	r.Energy = n * (float64(a.PeakPower*busy) + float64(a.IdlePower*(r.Duration-busy))) / 3600
+}
+
+// runWarnings tells what happened in the run that a reader should know.
+func (s *Simulation) runWarnings(collector *metrics.Collector) []string {
+	var list []string
+	rejections := collector.Rejections()
+	for why := sim.TooLong; why <= sim.TooLarge; why++ {
+		if n := rejections[why]; n > 0 {
+			list = append(list, fmt.Sprintf("%d requests were turned away: %v (%d tokens)", n, why, s.Scenario.Engine.MaxModelLen))
+		}
+	}
+	counts := s.Source.Counts()
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{
+		{counts.Failed, "rows of the trace are failed requests and were left out"},
+		{counts.Clamped, "requests of the trace were cut to the longest context served"},
+		{counts.Raised, "requests of the trace had no prompt or no output token and got one"},
+	} {
+		if c.n > 0 {
+			list = append(list, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	return list
+}

@@ -1,0 +1,63 @@
+package scenarios
+
+// Scenario is what a scenario file says: which model is served on which hardware, under which policies, to whom. The tags of
+// its fields describe the keys; the scenario reference and schema.json are made from them.
+type Scenario struct {
+	Name        string      `json:"name,omitempty" jsonschema:"What people call the scenario."`
+	Model       string      `json:"model" required:"true" jsonschema:"The model: a name of the catalogue (llmsim list models), or the path of a Hugging Face config.json."`
+	Hardware    Hardware    `json:"hardware" required:"true" jsonschema:"The accelerators: a name of the catalogue (llmsim list hardware), or a mapping."`
+	Parallelism Parallelism `json:"parallelism,omitzero" jsonschema:"Over how many accelerators one replica is spread. Default: the smallest tensor parallelism that holds the model and one full context."`
+	Replicas    int         `json:"replicas,omitempty" min:"1" max:"100000" jsonschema:"How many copies of the model serve, each with its own queue. Default: 1."`
+	Engine      Engine      `json:"engine,omitzero" jsonschema:"The serving engine: the name of a preset, or a mapping. Default: vllm-v1."`
+	Batching    Policy      `json:"batching,omitzero" jsonschema:"Who runs next: a policy (llmsim list policies) and its parameters. Default: vllm-v1."`
+	Memory      KVMemory    `json:"memory,omitzero" jsonschema:"Where the KV cache goes: a policy and its parameters. Default: paged."`
+	Routing     Policy      `json:"routing,omitzero" jsonschema:"Which replica serves a request: a policy and its parameters. Default: round-robin."`
+	Workload    Workload    `json:"workload,omitzero" jsonschema:"Who asks for what, and when."`
+	SLO         SLO         `json:"slo,omitzero" jsonschema:"What is promised to users. Default: time to first token 2s and 200ms a token, each in 99% of requests (MLPerf Inference 4.0, Llama-2-70B server)."`
+	Seed        uint64      `json:"seed" jsonschema:"Selects the random numbers; the same scenario and seed give the same result everywhere. Default: 0."`
+}
+
+// Hardware is what one replica runs on.
+type Hardware struct {
+	Accelerator string `json:"accelerator,omitempty" short:"true" required:"true" jsonschema:"The accelerator's name."`
+	File        string `json:"file,omitempty" jsonschema:"A YAML file with entries of your own, in the form of the catalogue's."`
+	Link        string `json:"link,omitempty" jsonschema:"What joins the accelerators of a node. Default: the accelerator's own link."`
+	Network     string `json:"network,omitempty" jsonschema:"What joins nodes. Default: the accelerator's usual network."`
+	Price       Price  `json:"price,omitempty" min:"0" jsonschema:"The price of one accelerator, such as $1.79/h. Default: the catalogue's."`
+}
+
+// Parallelism spreads one replica over accelerators.
+type Parallelism struct {
+	Tensor   int `json:"tensor,omitempty" min:"1" max:"4096" short:"true" jsonschema:"Splits each layer."`
+	Pipeline int `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Splits the layers into stages. Default: 1."`
+	Expert   int `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Groups over which routed experts are spread; a divisor of tensor. Default: 1."`
+}
+
+// Engine is the serving engine: a preset, and what the scenario changes of it.
+type Engine struct {
+	Preset      string `json:"preset,omitempty" short:"true" jsonschema:"The name of a preset."`
+	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,int8,int4,fp4" jsonschema:"The number format of the weights. Default: as published."`
+	KVCache     string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"The number format of the KV cache. Default: that of activations."`
+	MaxModelLen int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens. Default: what the model was made for."`
+}
+
+// Policy names a policy and sets its parameters.
+type Policy struct {
+	Policy string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the policy."`
+	Params map[string]string `json:"-" rest:"true"`
+}
+
+// KVMemory is the KV memory of a replica: how much there is, and the policy that hands it out.
+type KVMemory struct {
+	Policy      string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the policy."`
+	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine takes for weights, activations and KV cache. Default: 0.9."`
+	Params      map[string]string `json:"-" rest:"true"`
+}
+
+// SLO is a service level objective: limits that a share of the requests must keep. Limits of zero are not set.
+type SLO struct {
+	TTFT       Span    `json:"ttft,omitempty" above:"0" jsonschema:"The longest time to first token."`
+	TPOT       Span    `json:"tpot,omitempty" above:"0" jsonschema:"The longest mean time per output token after the first."`
+	E2E        Span    `json:"e2e,omitempty" above:"0" jsonschema:"The longest time from request to last token."`
+	Percentile float64 `json:"percentile,omitempty" above:"0" max:"100" jsonschema:"The share of requests, in percent, that must keep all limits. Default: 99."`
+}

@@ -1,0 +1,124 @@
+package scenarios
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+var update = flag.Bool("update", false, "write schema.json and the scenario reference from the structs")
+
+// current compares a generated file with the committed one, or writes it.
+func current(t *testing.T, name string, want []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, want, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(name)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s does not match the structs (%v); run: go test ./scenarios -run Current -update", name, err)
+	}
+}
+
+func TestSchemaIsCurrent(t *testing.T) {
+	schema := scenarioSchema(t)
+	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
+	schema.Title = "llmsim scenario"
+	text, err := json.MarshalIndent(schema, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	current(t, "schema.json", append(text, '\n'))
+}
+
+// scenarioSchema makes the schema of a scenario file from the structs and their tags.
+func scenarioSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	quantity := func(pattern string, examples ...any) *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "string", Pattern: pattern, Examples: examples}
+	}
+	schema, err := jsonschema.For[Scenario](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[Span]():      quantity(`^[0-9.]+ ?(ps|ns|us|µs|ms|s|m|min|h|d)$`, "50ms", "10m"),
+		reflect.TypeFor[PerSecond](): quantity(`^[0-9.]+ ?/(s|min|h|d)$`, "2/s", "90/min"),
+		reflect.TypeFor[Price]():     quantity(`^(\$[0-9.]+|[0-9.]+ ?\$)/h$`, "$1.79/h"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decorate(schema, reflect.TypeFor[Scenario]())
+}
+
+// decorate adds to a struct's schema what only the tags of this project say.
+func decorate(s *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
+	s.Required = nil
+	var short *jsonschema.Schema
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Tag.Get("rest") == "true" {
+			s.AdditionalProperties = &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		p := s.Properties[name]
+		description := p.Description
+		p = decorateField(p, f)
+		p.Description = description
+		s.Properties[name] = p
+		if f.Tag.Get("required") == "true" {
+			s.Required = append(s.Required, name)
+		}
+		if f.Tag.Get("short") == "true" {
+			short = p.CloneSchemas()
+			short.Description = ""
+		}
+	}
+	if short == nil {
+		return s
+	}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{short, s}}
+}
+
+func decorateField(p *jsonschema.Schema, f reflect.StructField) *jsonschema.Schema {
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if len(p.Types) == 2 && p.Types[0] == "null" { // a pointer or a slice: an empty value is an error
+		p.Type, p.Types = p.Types[1], nil
+	}
+	for _, word := range strings.Split(f.Tag.Get("enum"), ",") {
+		if word != "" {
+			p.Enum = append(p.Enum, word)
+		}
+	}
+	switch {
+	case t.Kind() == reflect.Struct:
+		return decorate(p, t)
+	case t.Kind() == reflect.Slice:
+		p.Items = decorate(p.Items, t.Elem())
+		one := 1
+		p.MinItems = &one
+	case p.Type == "integer" || p.Type == "number":
+		p.Minimum, p.ExclusiveMinimum = number(f, "min"), number(f, "above")
+		p.Maximum, p.ExclusiveMaximum = number(f, "max"), number(f, "below")
+	}
+	return p
+}
+
+func number(f reflect.StructField, tag string) *float64 {
+	x, err := strconv.ParseFloat(f.Tag.Get(tag), 64)
+	if err != nil {
+		return nil
+	}
+	return &x
+}

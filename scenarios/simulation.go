@@ -1,0 +1,90 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
+)
+
+// Simulation is a scenario that is ready to run, once.
+type Simulation struct {
+	// Scenario has every default filled in.
+	Scenario Scenario
+	// Warnings tells what a reader of the result should know.
+	Warnings []string
+
+	Model       *models.Architecture
+	Accelerator hardware.Accelerator
+	Engine      steptime.Engine
+	// Memory is where the memory of one accelerator goes.
+	Memory steptime.MemoryPlan
+	// Source is the workload. Run closes it.
+	Source workload.Source
+
+	file    *File
+	clock   *steptime.Clock
+	config  sim.Config
+	metrics metrics.Config
+}
+
+// Run simulates. Observers are told what happens besides. It stops early when ctx is done, with its error. A trace that turns
+// out to be corrupt is an InputError.
+func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Result, error) {
+	defer s.Source.Close()
+	collector, err := metrics.New(s.metrics)
+	if err != nil {
+		return nil, err
+	}
+	meter := &workMeter{clock: s.clock}
+	s.config.Observer = append(fanOut{collector, meter}, observers...)
+	outcome, err := sim.Run(ctx, s.config)
+	if err != nil {
+		if s.Source.Err() != nil {
+			return nil, InputError{fmt.Errorf("workload.trace: %w", s.Source.Err())}
+		}
+		return nil, err
+	}
+	return s.result(&outcome, collector, meter)
+}
+
+// Accelerators returns how many are used, over all replicas.
+func (s *Simulation) Accelerators() int {
+	return s.Scenario.Replicas * s.Scenario.Parallelism.degrees().GPUs()
+}
+
+// fanOut hands every event to several observers.
+type fanOut []sim.Observer
+
+// Steps implements sim.Observer.
+func (f fanOut) Steps(l *sim.Leap) {
+	for _, o := range f {
+		o.Steps(l)
+	}
+}
+
+// Finished implements sim.Observer.
+func (f fanOut) Finished(s *sim.Sequence) {
+	for _, o := range f {
+		o.Finished(s)
+	}
+}
+
+// Rejected implements sim.Observer.
+func (f fanOut) Rejected(r *sim.Request, why sim.Rejection) {
+	for _, o := range f {
+		o.Rejected(r, why)
+	}
+}
+
+// Sampled implements sim.Observer.
+func (f fanOut) Sampled(at sim.Time, replica int, state sim.State) {
+	for _, o := range f {
+		o.Sampled(at, replica, state)
+	}
+}

@@ -1,0 +1,37 @@
+package scenarios
+
+import (
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// workMeter is a sim.Observer that adds up what the steps computed and moved.
+type workMeter struct {
+	clock *steptime.Clock
+	total steptime.Work
+	// Sums over the steps in which someone decodes, for the mean of them.
+	decodeSteps, decodes, context int64
+}
+
+// Steps implements sim.Observer. The work of a leap is that of its middle step times their number: it is affine in the context.
+func (m *workMeter) Steps(l *sim.Leap) {
+	context := l.Context + int64(l.Decodes)*(l.Steps-1)/2
+	step := sim.Step{Decodes: l.Decodes, DecodeTokens: l.Decodes, Context: context, Prefill: l.Prefill}
+	w := m.clock.Work(&step)
+	m.total.FLOPs += float64(float64(l.Steps) * w.FLOPs)
+	m.total.Bytes += float64(float64(l.Steps) * w.Bytes)
+	if l.Decodes > 0 {
+		m.decodeSteps += l.Steps
+		m.decodes += l.Steps * int64(l.Decodes)
+		m.context += l.Steps * context
+	}
+}
+
+// Finished implements sim.Observer.
+func (m *workMeter) Finished(*sim.Sequence) {}
+
+// Rejected implements sim.Observer.
+func (m *workMeter) Rejected(*sim.Request, sim.Rejection) {}
+
+// Sampled implements sim.Observer.
+func (m *workMeter) Sampled(sim.Time, int, sim.State) {}

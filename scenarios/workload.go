@@ -1,0 +1,109 @@
+package scenarios
+
+// Workload says who asks for what, and when: requests drawn from distributions, or a trace.
+type Workload struct {
+	Rate     Rate      `json:"rate,omitzero" jsonschema:"How many requests (or conversations) begin a second, over all replicas: a rate such as 2/s, or one that changes. Default: 1/s, or the trace's own times."`
+	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly they arrive: a word, or a mapping. Default: poisson."`
+	Requests int64     `json:"requests,omitempty" min:"1" jsonschema:"Stop after so many requests. Default: 1000, or the whole trace."`
+	Duration Span      `json:"duration,omitempty" above:"0" jsonschema:"Let no request arrive after so long."`
+	Prompt   Length    `json:"prompt,omitzero" jsonschema:"The length of prompts in tokens: a number, or a distribution. Default: normal, mean 500, std 200, from 2 to 2000."`
+	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers in tokens: a number, or a distribution. Default: normal, mean 250, std 100, from 2 to 1000."`
+	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"Text that groups of prompts begin with, before the length given by prompt."`
+	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts, sent in turn again and again. Default: all differ."`
+	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns; each prompt repeats what was said before."`
+	Classes  []Class   `json:"classes,omitempty" jsonschema:"Kinds of requests, mixed by share and reported apart."`
+	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests instead of drawn ones: the path of a file, or a mapping."`
+}
+
+// Class is a kind of request. What it leaves open is as in the workload around it.
+type Class struct {
+	Name     string    `json:"name" required:"true" jsonschema:"The name in reports; in a trace, the one in its class column."`
+	Share    float64   `json:"share,omitempty" above:"0" jsonschema:"Its part of all requests, in any unit. Default: 1."`
+	Prompt   Length    `json:"prompt,omitzero" jsonschema:"The length of prompts."`
+	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers."`
+	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"Text that groups of prompts begin with."`
+	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts."`
+	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns."`
+	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent, for policies that look at it; more is more urgent."`
+	Tenant   int       `json:"tenant,omitempty" min:"0" jsonschema:"Who pays, for policies that share fairly."`
+	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"When the answer should be complete, after the arrival, for policies that look at it."`
+	SLO      SLO       `json:"slo,omitzero" jsonschema:"What is promised to this class. Default: that of the scenario."`
+}
+
+// Prefix is text that prompts share: system prompts, documents, examples.
+type Prefix struct {
+	Groups int     `json:"groups,omitempty" required:"true" min:"1" jsonschema:"How many different prefixes there are."`
+	Tokens Length  `json:"tokens,omitzero" required:"true" jsonschema:"The length of a prefix."`
+	Zipf   float64 `json:"zipf,omitempty" min:"0" jsonschema:"How unequally popular they are: the k-th is chosen in proportion to k to the power of minus this. Default: 0, equally."`
+}
+
+// Sessions makes conversations of requests.
+type Sessions struct {
+	Turns Length `json:"turns,omitzero" short:"true" required:"true" jsonschema:"How many turns a conversation has: a number, or a distribution."`
+	Think Delay  `json:"think,omitzero" jsonschema:"The time between an answer and the next message. Default: none."`
+}
+
+// Delay is a time that people take.
+type Delay struct {
+	Mean         Span    `json:"mean,omitempty" short:"true" required:"true" min:"0" jsonschema:"The mean."`
+	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"constant,exponential,gamma,lognormal" jsonschema:"The distribution."`
+	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" above:"0" jsonschema:"The standard deviation divided by the mean."`
+}
+
+// Trace is a recorded workload. Where the scenario gives a rate or arrivals, only what its requests ask for counts, not when.
+type Trace struct {
+	File     string  `json:"file,omitempty" short:"true" required:"true" jsonschema:"The path of the file, plain or gzip. Beside the scenario file, else from the current folder."`
+	Format   string  `json:"format,omitempty" enum:"azure,burstgpt,mooncake,llmsim,sharegpt" jsonschema:"The format. Default: the first line tells."`
+	Scale    float64 `json:"scale,omitempty" min:"0.000001" max:"1000000" jsonschema:"Multiplies the rate. Default: 1."`
+	From     Span    `json:"from,omitempty" min:"0" jsonschema:"Where to begin, in the trace's own time. Default: at its start."`
+	For      Span    `json:"for,omitempty" above:"0" jsonschema:"How much of it to take, in the trace's own time. Default: all."`
+	Overlong string  `json:"overlong,omitempty" enum:"reject,clamp" jsonschema:"What becomes of requests longer than the engine serves: they are turned away and counted, or cut to what fits. Default: reject."`
+	Repeat   bool    `json:"repeat,omitempty" jsonschema:"Begin again at the end; only with a rate or arrivals of the scenario's own."`
+}
+
+// Rate is the number of requests a second over time.
+type Rate struct {
+	Pattern string    `json:"pattern,omitempty" kind:"true" enum:"steady,phases,bursts,wave" jsonschema:"How the rate changes."`
+	Value   PerSecond `json:"value,omitempty" short:"true" need:"steady" above:"0" jsonschema:"The rate."`
+	Phases  []Phase   `json:"phases,omitempty" need:"phases" jsonschema:"One after another."`
+	Repeat  bool      `json:"repeat,omitempty" only:"phases" jsonschema:"Begin again after the last phase; otherwise arrivals end."`
+	High    PerSecond `json:"high,omitempty" need:"bursts" above:"0" jsonschema:"The rate in a burst."`
+	Low     PerSecond `json:"low,omitempty" only:"bursts" min:"0" jsonschema:"The rate between bursts. Default: none."`
+	For     Span      `json:"for,omitempty" need:"bursts" above:"0" jsonschema:"How long a burst lasts."`
+	Pause   Span      `json:"pause,omitempty" need:"bursts" above:"0" jsonschema:"How long it is from the end of a burst to the next."`
+	Random  bool      `json:"random,omitempty" only:"bursts" jsonschema:"Draw the lengths of bursts and pauses, with these as means."`
+	Average PerSecond `json:"average,omitempty" need:"wave" above:"0" jsonschema:"The mean of a rate that follows a daily wave."`
+	Swing   float64   `json:"swing,omitempty" need:"wave" min:"0" max:"1" jsonschema:"How far the wave goes up and down, as a share of the average."`
+	Period  Span      `json:"period,omitempty" only:"wave" above:"0" jsonschema:"The length of the wave. Default: 1d."`
+	Peak    Span      `json:"peak,omitempty" only:"wave" min:"0" jsonschema:"When the wave is highest. Default: at the start."`
+}
+
+// Phase is a stretch of time in which the rate holds or changes evenly.
+type Phase struct {
+	Rate PerSecond  `json:"rate" required:"true" min:"0" jsonschema:"The rate at its start."`
+	To   *PerSecond `json:"to,omitempty" min:"0" jsonschema:"The rate at its end. Default: the same."`
+	For  Span       `json:"for" required:"true" above:"0" jsonschema:"How long it lasts."`
+}
+
+// Arrivals says how evenly requests arrive around the rate.
+type Arrivals struct {
+	Process string  `json:"process,omitempty" kind:"true" short:"true" enum:"poisson,constant,gamma,weibull,lognormal,closed-loop,at-once" jsonschema:"The kind of process: random gaps of a distribution, users who wait for their answers (closed-loop), or everything at the start (at-once)."`
+	CV      float64 `json:"cv,omitempty" need:"gamma,lognormal" only:"weibull" above:"0" jsonschema:"The coefficient of variation of the gaps: 1 is like Poisson, more is burstier."`
+	Shape   float64 `json:"shape,omitempty" only:"weibull" above:"0" jsonschema:"The shape parameter of the gaps, instead of cv: 1 is Poisson, less is burstier."`
+	Users   int     `json:"users,omitempty" need:"closed-loop" min:"1" jsonschema:"How many users there are; each waits for an answer before asking again."`
+	Think   Delay   `json:"think,omitzero" only:"closed-loop" jsonschema:"The time between an answer and the same user's next request. Default: none."`
+	RampUp  Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"The time over which the users' first requests are spread. Default: none, all start at once."`
+}
+
+// Length is a distribution of token counts. Continuous ones are rounded, and truncated to [min, max].
+type Length struct {
+	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"fixed,uniform,normal,lognormal,gamma,exponential,zipf,empirical" jsonschema:"The distribution."`
+	Value        int     `json:"value,omitempty" short:"true" need:"fixed" min:"1" jsonschema:"The length, where it is always the same."`
+	Mean         float64 `json:"mean,omitempty" need:"normal,lognormal,gamma,exponential" above:"0" jsonschema:"The mean, before truncation."`
+	Std          float64 `json:"std,omitempty" need:"normal" min:"0" jsonschema:"The standard deviation, before truncation."`
+	CV           float64 `json:"cv,omitempty" need:"lognormal,gamma" min:"0" jsonschema:"The standard deviation divided by the mean, before truncation."`
+	Exponent     float64 `json:"exponent,omitempty" need:"zipf" min:"0" jsonschema:"The probability of a length k is proportional to k to the power of minus this."`
+	Min          int     `json:"min,omitempty" need:"uniform" only:"normal,lognormal,gamma,exponential,zipf" min:"1" jsonschema:"The shortest. Default: 1."`
+	Max          int     `json:"max,omitempty" need:"uniform,zipf" only:"normal,lognormal,gamma,exponential" min:"1" jsonschema:"The longest. Default: what the engine serves."`
+	File         string  `json:"file,omitempty" need:"empirical" jsonschema:"A file with a length a line, and its weight in a second column."`
+}
