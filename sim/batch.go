@@ -68,6 +68,9 @@ func (b *Batch) Decode() bool {
 	if b.decodes == 0 {
 		return true
 	}
+	if b.r.speculator != nil {
+		return b.draft()
+	}
 	if b.r.memory.Headroom(b.lane, 1) < 1 {
 		return false
 	}
@@ -168,7 +171,9 @@ func (b *Batch) leave(s *Sequence, done bool) {
 		b.decodes--
 		s.decoding = false
 		s.epoch++
-		b.r.memory.Leave(b.lane, s)
+		if b.r.speculator == nil {
+			b.r.memory.Leave(b.lane, s)
+		}
 	} else {
 		b.prefilling = without(b.prefilling, s)
 	}
@@ -194,6 +199,9 @@ func (b *Batch) joinDecodes(s *Sequence) {
 	s.decoding = true
 	b.decodes++
 	b.context += int64(s.Stored)
+	if b.r.speculator != nil {
+		return // such sequences grow one by one
+	}
 	b.finish.push(b.steps+int64(s.Output-s.Generated), s)
 	b.newcomers = append(b.newcomers, s)
 	b.r.memory.Join(b.lane, s)

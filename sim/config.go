@@ -26,6 +26,8 @@ type ReplicaConfig struct {
 	Scheduler Scheduler
 	Memory    Memory
 	Clock     StepClock
+	// Speculator drafts tokens; nil where sequences decode one token a step. It needs a replica of one stage.
+	Speculator Speculator
 	// Stages is the number of pipeline stages, each with a batch under way; 0 means 1.
 	Stages int
 	// Lookahead is the number of steps that are planned before the running one ends: 0, or 1 for asynchronous scheduling, where
@@ -65,6 +67,8 @@ func (c *Config) check() error {
 			return fmt.Errorf("sim: replica %d has %d pipeline stages, want 1 or more", i, r.Stages)
 		case r.Lookahead < 0 || r.Lookahead > 1:
 			return fmt.Errorf("sim: replica %d looks %d steps ahead, want 0 or 1", i, r.Lookahead)
+		case r.Speculator != nil && r.Stages > 1:
+			return fmt.Errorf("sim: replica %d drafts tokens and has %d pipeline stages, want 1", i, r.Stages)
 		case r.Latency < 0:
 			return fmt.Errorf("sim: replica %d has latency %v, want 0 or more", i, r.Latency)
 		}
@@ -94,6 +98,9 @@ type ReplicaResult struct {
 	PrefillTokens, DecodeTokens int64
 	// Sampled is the number of tokens that came out.
 	Sampled int64
+	// Drafted and Accepted are the tokens drafted and of them accepted; Drafting is the part of Busy spent on drafts.
+	Drafted, Accepted int64
+	Drafting          Time
 	// CachedTokens is the number of prompt tokens that the prefix cache supplied.
 	CachedTokens int64
 	// KVCapacity is the size of the KV memory, in the memory's units.

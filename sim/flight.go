@@ -16,12 +16,17 @@ func (b *Batch) launch() bool {
 		return false
 	}
 	b.flight = flight{active: true, start: r.now}
-	if b.decode && len(b.step.Prefill) == 0 && r.leaper != nil {
+	if r.speculator != nil {
+		verify := max(r.clock.Duration(&b.step), 1)
+		stage := max(r.speculator.Duration(&b.step, verify), verify)
+		r.result.Drafting += stage - verify
+		b.pipeline(stage)
+	} else if b.decode && len(b.step.Prefill) == 0 && r.leaper != nil {
 		b.leap(d)
 	} else {
 		b.pipeline(b.r.clock.Duration(&b.step))
 	}
-	if b.step.Decodes > 0 {
+	if b.step.Decodes > 0 && r.speculator == nil {
 		b.store(1)
 	}
 	r.planned += b.flight.steps
@@ -33,12 +38,12 @@ func (b *Batch) plan() Decision {
 	b.step.Prefill = b.step.Prefill[:0]
 	b.decode = false
 	d := b.r.scheduler.Schedule(b)
-	b.step.Decodes, b.step.Context = 0, 0
+	b.step.Decodes, b.step.DecodeTokens, b.step.Context = 0, 0, 0
 	if b.decode && b.decodes > 0 {
 		b.step.Decodes = b.decodes
-		b.step.Context = b.context + int64(b.decodes)
+		b.step.DecodeTokens = b.DecodeTokens()
+		b.step.Context = b.context + int64(b.step.DecodeTokens)
 	}
-	b.step.DecodeTokens = b.step.Decodes
 	return d
 }
 
@@ -83,18 +88,21 @@ func (b *Batch) land() {
 	f.active = false
 	b.gaps = b.gaps[:0]
 	decodes := b.step.Decodes
-	if decodes > 0 {
-		b.recordGaps()
-		b.store(f.steps)
-		b.steps += f.steps
-		b.context += int64(decodes) * f.steps
-		b.lastToken = f.end
-		b.newcomers = b.newcomers[:0]
-	}
 	b.book()
-	used := r.memory.Used()
-	for decodes > 0 && b.finish.next() == b.steps {
-		b.complete(b.finish.pop())
+	var used int64
+	if r.speculator != nil {
+		used = r.memory.Used()
+		if decodes > 0 {
+			b.verify()
+		}
+	} else {
+		if decodes > 0 {
+			b.decoded()
+		}
+		used = r.memory.Used()
+		for decodes > 0 && b.finish.next() == b.steps {
+			b.complete(b.finish.pop())
+		}
 	}
 	for i := range b.step.Prefill {
 		b.prefilled(&b.step.Prefill[i])
@@ -107,6 +115,17 @@ func (b *Batch) land() {
 		}
 		o.Steps(&r.leap)
 	}
+}
+
+// decoded advances all that decode by the steps of the leap.
+func (b *Batch) decoded() {
+	f := &b.flight
+	b.recordGaps()
+	b.store(f.steps)
+	b.steps += f.steps
+	b.context += int64(b.decodes) * f.steps
+	b.lastToken = f.end
+	b.newcomers = b.newcomers[:0]
 }
 
 // store takes memory for the decodes of the leap's first steps. The step that runs always has its own: another batch of the
@@ -137,13 +156,19 @@ func (b *Batch) book() {
 	w.Busy += f.end - max(f.start, b.r.busyUntil)
 	b.r.busyUntil = f.end
 	w.Steps += f.steps
-	tokens := int64(b.step.Decodes) * f.steps
-	w.DecodeTokens += tokens
-	w.Sampled += tokens
-	if f.leaping {
+	w.DecodeTokens += int64(b.step.DecodeTokens) * f.steps
+	switch {
+	case b.r.speculator != nil:
+		if n := b.step.Decodes; n > 0 { // each token of a sequence attends to its context
+			w.DecodeContext += b.step.Context * int64(b.step.DecodeTokens) / int64(n)
+		}
+	case f.leaping:
 		w.DecodeContext += f.run.contexts(f.steps)
-	} else {
+	default:
 		w.DecodeContext += b.step.Context
+	}
+	if b.r.speculator == nil {
+		w.Sampled += int64(b.step.Decodes) * f.steps
 	}
 	for i := range b.step.Prefill {
 		c := &b.step.Prefill[i]

@@ -2,15 +2,16 @@ package sim
 
 // replica is a server: a scheduler over a memory, with one batch a pipeline stage.
 type replica struct {
-	index     int
-	scheduler Scheduler
-	memory    Memory
-	clock     StepClock
-	leaper    LeapClock // clock, where it can leap
-	lookahead int64
-	maxLeap   int64
-	latency   Time
-	limit     int // longest context, 0 without bound
+	index      int
+	scheduler  Scheduler
+	memory     Memory
+	clock      StepClock
+	leaper     LeapClock // clock, where it can leap
+	speculator Speculator
+	lookahead  int64
+	maxLeap    int64
+	latency    Time
+	limit      int // longest context, 0 without bound
 
 	now     Time
 	batches []Batch
@@ -45,7 +46,7 @@ type flight struct {
 func newReplica(f *Fleet, index int, c *ReplicaConfig, maxLeap int64) replica {
 	stages := max(c.Stages, 1)
 	r := replica{
-		index: index, scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock,
+		index: index, scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
 		maxLeap: maxLeap, latency: c.Latency, limit: c.MaxContext,
 		batches: make([]Batch, stages), free: make([]Time, stages),
 		retry: Never, next: Never, fleet: f,

@@ -18,6 +18,11 @@ type Sequence struct {
 	Replica int
 	Latency Time
 
+	// Drafted and Accepted count the tokens drafted for the sequence and those accepted; Skill belongs to the Speculator, a number
+	// of its own such as how easily the text is drafted.
+	Drafted, Accepted int
+	Skill             float64
+
 	// Held and Handle belong to the Memory that holds the sequence: a count and an index of its own.
 	Held, Handle int
 
@@ -28,6 +33,7 @@ type Sequence struct {
 	decoding       bool
 	joined         int64  // batch.steps when decoding began
 	epoch          uint32 // tells stale heap entries, see finishHeap
+	drafted        int    // tokens drafted in the step that runs
 	visible        int64  // first step that may be planned with it, see replica.incoming
 }
 

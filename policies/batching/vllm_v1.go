@@ -58,7 +58,7 @@ func (v *VLLMV1) Schedule(b *sim.Batch) sim.Decision {
 		}
 		b.Preempt(victim)
 	}
-	budget := v.continuePrefills(b, v.tokenBudget-b.Decodes())
+	budget := v.continuePrefills(b, v.tokenBudget-b.DecodeTokens())
 	if v.waiting.Len() > before {
 		return sim.Decision{Steps: 1} // someone was preempted: nobody is admitted in the same step
 	}

@@ -1,0 +1,91 @@
+package sim
+
+// Speculator drafts tokens that the model then verifies, several in one step (speculative decoding: Leviathan, Kalman and Matias,
+// ICML 2023; Chen et al., arXiv:2302.01318). How many are accepted differs from sequence to sequence, so that such a replica takes
+// every step by itself.
+type Speculator interface {
+	// Plan is told that a step of b is being formed, before Draft is asked for each sequence that decodes.
+	Plan(b *Batch)
+	// Draft returns how many tokens are drafted for s in this step; 0 means that it decodes plainly. All of them are verified and
+	// need KV memory, also those of a tree of which one path is kept at most.
+	Draft(s *Sequence) int
+	// Duration returns the time of a step, drafting included, when the model alone takes verify for it.
+	Duration(step *Step, verify Time) Time
+	// Accept returns how many of the drafted tokens of s are accepted, in [0, drafted]. It is asked in order of admission, once a
+	// step, and only where drafted is not 0. One more token always comes from the model itself.
+	Accept(s *Sequence, drafted int) int
+}
+
+// DecodeTokens returns the number of tokens that the decoding sequences put into the step under construction: one each, and
+// their drafts once Decode has been called.
+func (b *Batch) DecodeTokens() int {
+	if b.r.speculator == nil {
+		return b.decodes
+	}
+	n := 0
+	for s := range b.decodingSequences {
+		n += 1 + s.drafted
+	}
+	return n
+}
+
+// draft asks for the drafts of all decoding sequences, and stores them with the token from the model. A sequence for whose draft
+// memory is short goes without.
+func (b *Batch) draft() bool {
+	m, spec := b.r.memory, b.r.speculator
+	spec.Plan(b)
+	for s := b.head; s != nil; s = s.newer {
+		if !s.decoding {
+			continue
+		}
+		s.drafted = spec.Draft(s)
+		if s.drafted > 0 && m.Extend(s, 1+s.drafted, 0) {
+			continue
+		}
+		s.drafted = 0
+		if !m.Extend(s, 1, 0) {
+			return false
+		}
+	}
+	b.decode = true
+	return true
+}
+
+// verify books a step of drafts: each sequence gets its accepted tokens and one more, up to the end of its answer. The memory of
+// rejected tokens stays with the sequence for the next step.
+func (b *Batch) verify() {
+	w, end := &b.r.result, b.flight.end
+	for s := b.head; s != nil; {
+		next := s.newer
+		if s.decoding {
+			accepted := 0
+			if s.drafted > 0 {
+				accepted = b.r.speculator.Accept(s, s.drafted)
+				s.Drafted += s.drafted
+				s.Accepted += accepted
+				w.Drafted += int64(s.drafted)
+				w.Accepted += int64(accepted)
+			}
+			emitted := min(1+accepted, s.Output-s.Generated)
+			s.Generated += emitted
+			s.Stored += emitted
+			b.context += int64(emitted)
+			w.Sampled += int64(emitted)
+			b.addGap(end - s.LastToken)
+			s.LastToken = end
+			if s.Generated == s.Output {
+				b.complete(s)
+			}
+		}
+		s = next
+	}
+}
+
+// addGap notes a time between the arrivals of tokens; tokens that arrive together have one.
+func (b *Batch) addGap(span Time) {
+	if k := len(b.gaps); k > 0 && b.gaps[k-1].Span == span {
+		b.gaps[k-1].Count++
+		return
+	}
+	b.gaps = append(b.gaps, Gap{Span: span, Count: 1})
+}
