@@ -73,16 +73,22 @@ func (b *builder) err() error {
 	return InputError{b.problems}
 }
 
-// startClock makes the clock that predicts steps.
+// startClock makes the clock that predicts steps. Links that a replica does not use are left out, and with them the warnings about
+// them.
 func (b *builder) startClock() {
-	var err error
-	b.clock, err = steptime.New(steptime.Config{
-		Model: b.model, Accelerator: &b.accelerator, ScaleUp: b.scaleUp, Network: b.network,
-		Parallel: b.s.Parallelism.degrees(),
-		Weights:  hardware.DType(b.s.Engine.Weights), KV: hardware.DType(b.s.Engine.KVCache),
+	c := steptime.Config{
+		Model: b.model, Accelerator: &b.accelerator, Parallel: b.s.Parallelism.degrees(),
+		Weights: hardware.DType(b.s.Engine.Weights), KV: hardware.DType(b.s.Engine.KVCache),
 		Engine: b.engine,
-	})
-	if err != nil {
+	}
+	if n := c.Parallel.GPUs(); n > 1 {
+		c.ScaleUp = b.scaleUp
+		if n > b.accelerator.PerNode {
+			c.Network = b.network
+		}
+	}
+	var err error
+	if b.clock, err = steptime.New(c); err != nil {
 		b.problem("parallelism", "%v", err)
 		return
 	}

@@ -100,3 +100,22 @@ func Shipped() []string {
 	}
 	return names
 }
+
+// Listing is a shipped scenario and what it is about.
+type Listing struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+}
+
+// List returns the shipped scenarios with their titles.
+func List() ([]Listing, error) {
+	var list []Listing
+	for _, name := range Shipped() {
+		f, err := Load(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Listing{name, f.Scenario.Name})
+	}
+	return list, nil
+}

@@ -12,6 +12,9 @@ import (
 // Result is the outcome of a scenario. Its JSON is what `--format json` prints: beside the metrics it has what they rest on.
 type Result struct {
 	Name string `json:"name,omitempty"`
+	// Setup says in words what serves, Load who asks.
+	Setup string `json:"setup"`
+	Load  string `json:"load"`
 	// Version is that of the program, Scenario has every default filled in. Together with the files that the scenario names they
 	// determine everything else.
 	Version  string `json:"version"`
@@ -19,6 +22,8 @@ type Result struct {
 	Scenario any    `json:"scenario"`
 
 	metrics.Summary
+	// Promise is the SLO of requests of no class or of a class without its own.
+	Promise SLO `json:"slo"`
 
 	// Accelerators is the number in use, over all replicas.
 	Accelerators int `json:"accelerators"`
@@ -50,8 +55,10 @@ func (s *Simulation) result(outcome *sim.Result, collector *metrics.Collector, m
 		return nil, err
 	}
 	r := &Result{
-		Name: s.Scenario.Name, Version: Version(), Seed: s.Scenario.Seed, Scenario: echo,
+		Name: s.Scenario.Name, Setup: s.setup(), Load: s.Source.Summary().Text,
+		Version: Version(), Seed: s.Scenario.Seed, Scenario: echo,
 		Summary:      collector.Summary(outcome),
+		Promise:      s.Scenario.SLO,
 		Accelerators: s.Accelerators(),
 		Series:       collector.Series(),
 		Warnings:     slices.Concat(s.Warnings, s.runWarnings(collector)),
@@ -62,6 +69,24 @@ func (s *Simulation) result(outcome *sim.Result, collector *metrics.Collector, m
 		r.Warnings = []string{}
 	}
 	return r, nil
+}
+
+// setup says in words what serves.
+func (s *Simulation) setup() string {
+	p := &s.Scenario.Parallelism
+	text := fmt.Sprintf("%s (%s) on %d × %s", s.Model.Name, s.Scenario.Engine.Weights, s.Accelerators(), s.Accelerator.Title)
+	if s.Scenario.Replicas > 1 {
+		text += fmt.Sprintf(", %d replicas", s.Scenario.Replicas)
+	}
+	for _, degree := range []struct {
+		name string
+		n    int
+	}{{"tensor", p.Tensor}, {"pipeline", p.Pipeline}, {"expert", p.Expert}} {
+		if degree.n > 1 {
+			text += fmt.Sprintf(", %s parallelism %d", degree.name, degree.n)
+		}
+	}
+	return text + fmt.Sprintf("; engine %s, batching %s, memory %s", s.Scenario.Engine.Preset, s.Scenario.Batching.Policy, s.Scenario.Memory.Policy)
 }
 
 // account adds utilisation, cost and energy.

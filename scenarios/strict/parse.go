@@ -85,14 +85,19 @@ func (d *Document) where(n *yaml.Node) string {
 	return fmt.Sprintf("%s:%d", d.name, n.Line)
 }
 
-// syntaxProblem turns the YAML library's "yaml: line 3: …" into a problem with a line.
+// syntaxProblem turns the YAML library's "yaml: line 3: …" into a problem with a line. The library leaves the first line out, and
+// counts from 0 where its parser, not its scanner, complains.
 func syntaxProblem(name string, err error) Problems {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 1
 	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text); m != nil {
-		line, _ := strconv.Atoi(m[1])
-		return Problems{{Where: fmt.Sprintf("%s:%d", name, line), Message: "not YAML: " + strings.TrimPrefix(text, m[0])}}
+		text = strings.TrimPrefix(text, m[0])
+		line, _ = strconv.Atoi(m[1])
+		if strings.HasPrefix(text, "did not find expected") {
+			line++
+		}
 	}
-	return Problems{{Where: name, Message: "not YAML: " + text}}
+	return Problems{{Where: fmt.Sprintf("%s:%d", name, line), Message: "not YAML: " + text}}
 }
 
 // describe names a node for a message.

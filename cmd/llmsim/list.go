@@ -1,0 +1,55 @@
+package main
+
+import (
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/report"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+)
+
+func listCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:       "list hardware|models|policies|scenarios",
+		Short:     "List what scenarios can name",
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), oneOf("hardware", "models", "policies", "scenarios")),
+		ValidArgs: []string{"hardware", "models", "policies", "scenarios"},
+		RunE:      func(cmd *cobra.Command, args []string) error { return list(cmd, args[0], format) },
+	}
+	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
+	return cmd
+}
+
+func list(cmd *cobra.Command, what, format string) error {
+	switch what {
+	case "hardware":
+		catalog, err := hardware.Load()
+		return show(cmd, format, report.HardwareList(catalog), err, (*report.Printer).Hardware)
+	case "models":
+		catalog, err := models.Load()
+		if err != nil {
+			return err
+		}
+		return show(cmd, format, report.ModelList(catalog), nil, (*report.Printer).Models)
+	case "policies":
+		return show(cmd, format, report.PolicyList(policies.Default()), nil, (*report.Printer).Policies)
+	}
+	shipped, err := scenarios.List()
+	return show(cmd, format, shipped, err, (*report.Printer).Scenarios)
+}
+
+// show prints a value as JSON, or with a method of the printer.
+func show[T any](cmd *cobra.Command, format string, value T, err error, print func(*report.Printer, T)) error {
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return report.JSON(cmd.OutOrStdout(), value)
+	}
+	p := report.NewPrinter(cmd.OutOrStdout())
+	print(p, value)
+	return p.Err()
+}

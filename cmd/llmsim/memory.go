@@ -1,0 +1,65 @@
+package main
+
+import (
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/report"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+)
+
+// memoryFlags maps the flags of the memory command to the scenario keys that they set.
+var memoryFlags = []struct{ flag, key, usage string }{
+	{"tensor-parallel", "parallelism.tensor", "accelerators that each layer is split over (default: the fewest that hold the model)"},
+	{"pipeline-parallel", "parallelism.pipeline", "stages that the layers are split into"},
+	{"engine", "engine.preset", "engine preset"},
+	{"weights", "engine.weights", "number format of the weights (default: as published)"},
+	{"kv-cache", "engine.kv-cache", "number format of the KV cache"},
+	{"max-model-len", "engine.max-model-len", "longest prompt and answer together, in tokens"},
+	{"utilization", "memory.utilization", "share of the memory that the engine takes"},
+	{"token-budget", "batching.token-budget", "tokens in a step"},
+	{"max-sequences", "batching.max-sequences", "sequences in a batch"},
+}
+
+func memoryCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "memory MODEL HARDWARE",
+		Short:   "Show what fits: weights, activation peak, KV blocks, most concurrent contexts",
+		Example: "  llmsim memory llama-2-70b a100-80gb --tensor-parallel 2",
+		Args:    cobra.ExactArgs(2),
+	}
+	f := cmd.Flags()
+	for _, m := range memoryFlags {
+		f.String(m.flag, "", m.usage)
+	}
+	f.Var(choice(&format, "table", "json"), "format", "what to print: table or json")
+	set := f.StringArray("set", nil, "override any scenario field: key.path=value (repeatable)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		overrides := *set
+		for _, m := range memoryFlags {
+			if value := cmd.Flag(m.flag); value.Changed {
+				overrides = append(overrides, m.key+"="+value.Value.String())
+			}
+		}
+		return memory(cmd, args[0], args[1], overrides, format)
+	}
+	return cmd
+}
+
+func memory(cmd *cobra.Command, model, accelerator string, overrides []string, format string) error {
+	file, err := scenarios.Describe(model, accelerator, overrides...)
+	if err != nil {
+		return err
+	}
+	plan, err := file.Memory(policies.Default())
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return report.JSON(cmd.OutOrStdout(), report.NewMemoryEntry(plan))
+	}
+	p := report.NewPrinter(cmd.OutOrStdout())
+	p.Memory(plan)
+	return p.Err()
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/report"
+	"github.com/llmsim/llmsim/report/plots"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+)
+
+// rooflineFlags are the flags of the roofline command.
+type rooflineFlags struct {
+	set              []string
+	prompts, batches []int
+	context          int
+	format           string
+	out              string
+}
+
+func rooflineCommand() *cobra.Command {
+	var flags rooflineFlags
+	cmd := &cobra.Command{
+		Use:   "roofline MODEL HARDWARE",
+		Short: "Show why decode is memory-bound: each operator under the accelerator's roof",
+		Example: `  llmsim roofline llama-2-7b a100-80gb
+  llmsim roofline llama-2-70b h100 --set parallelism.tensor=4 --out pictures`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0], args[1]) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&flags.set, "set", nil, "override a field of the scenario: key.path=value (repeatable)")
+	f.IntSliceVar(&flags.prompts, "prompt", []int{512, 2048}, "lengths of prompts, in tokens")
+	f.IntSliceVar(&flags.batches, "batch", []int{1, 8, 64, 256}, "sizes of decode batches")
+	f.IntVar(&flags.context, "context", 1024, "context of each sequence that decodes, in tokens")
+	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	f.StringVar(&flags.out, "out", "", "folder for roofline.svg and roofline.png")
+	return cmd
+}
+
+func (flags *rooflineFlags) run(cmd *cobra.Command, model, accelerator string) error {
+	file, err := scenarios.Describe(model, accelerator, flags.set...)
+	if err != nil {
+		return err
+	}
+	steps, err := file.Steps(policies.Default())
+	if err != nil {
+		return err
+	}
+	r := report.NewRoofline(steps, flags.prompts, flags.batches, flags.context)
+	if flags.out != "" {
+		picture, err := plots.Roofline(r)
+		if err != nil {
+			return err
+		}
+		if err := plots.Save(flags.out, "roofline", picture); err != nil {
+			return err
+		}
+	}
+	if flags.format == "json" {
+		return report.JSON(cmd.OutOrStdout(), r)
+	}
+	p := report.NewPrinter(cmd.OutOrStdout())
+	p.Roofline(r)
+	return p.Err()
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Exit codes.
+const (
+	exitDone      = 0
+	exitFailed    = 1 // the run failed, or was interrupted
+	exitBadInput  = 2 // scenario, flags or arguments are wrong
+	exitSLOMissed = 3 // with --check-slo
+)
+
+var errSLOMissed = errors.New("the SLO is missed")
+
+// newRoot lists the commands. To add one, write its file and name it here.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "llmsim",
+		Short:         "Simulate serving large language models",
+		Long:          "llmsim answers what happens if you serve this model, on this hardware, under this policy, to these users.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(
+		scenarioCommand(),
+		memoryCommand(),
+		listCommand(),
+		rooflineCommand(),
+		versionCommand(),
+	)
+	for _, command := range root.Commands() {
+		command.RunE = markFailures(command.RunE)
+	}
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	return root
+}
+
+// execute runs one command line and returns its exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "llmsim: interrupted; nothing was written")
+	case err != nil:
+		fmt.Fprintln(stderr, "llmsim:", strings.TrimSpace(err.Error()))
+	}
+	return exitCode(err)
+}
+
+// runError marks an error that is not the fault of the input.
+type runError struct{ error }
+
+func (e runError) Unwrap() error { return e.error }
+
+// markFailures tells failures of a command from complaints about its input. Those of cobra, about arguments, never get here.
+func markFailures(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		if err == nil || errors.Is(err, errSLOMissed) || scenarios.IsInputError(err) {
+			return err
+		}
+		return runError{err}
+	}
+}
+
+// exitCode tells what an error means to the caller.
+func exitCode(err error) int {
+	var failed runError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errSLOMissed):
+		return exitSLOMissed
+	case errors.As(err, &failed):
+		return exitFailed
+	}
+	return exitBadInput
+}
+
+// flagError adds the nearest flag to the message about an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+	return errors.New(nearest.Unknown("flag", "--"+unknown.GetSpecifiedName(), known))
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/report"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+
+	"github.com/spf13/cobra"
+)
+
+// scenarioFlags are the flags of the scenario command.
+type scenarioFlags struct {
+	set            []string
+	format         string
+	out            string
+	requestsFormat string
+	checkSLO       bool
+	explain        bool
+}
+
+func scenarioCommand() *cobra.Command {
+	var flags scenarioFlags
+	cmd := &cobra.Command{
+		Use:   "scenario FILE|NAME",
+		Short: "Simulate a scenario: from a file, or one that ships (llmsim list scenarios)",
+		Example: `  llmsim scenario llama2-70b.yaml
+  llmsim scenario my.yaml --set workload.rate=4/s --format json
+  llmsim scenario my.yaml --out results`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
+	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	f.StringVar(&flags.out, "out", "", "folder for summary.json, requests.csv and timeseries.csv")
+	f.Var(choice(&flags.requestsFormat, report.RequestFormats()...), "requests-format", "format of the requests file in --out: csv or parquet")
+	f.BoolVar(&flags.checkSLO, "check-slo", false, "exit with code 3 if the SLO is missed")
+	f.BoolVar(&flags.explain, "explain", false, "print the scenario with every default filled in, and do not run it")
+	return cmd
+}
+
+func (flags *scenarioFlags) run(cmd *cobra.Command, name string) error {
+	file, err := scenarios.Load(name, flags.set...)
+	if err != nil {
+		return err
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return err
+	}
+	if flags.explain {
+		text, err := simulation.Explain()
+		if err != nil {
+			return err
+		}
+		_, err = cmd.OutOrStdout().Write(text)
+		return err
+	}
+	result, err := flags.simulate(cmd, simulation)
+	if err != nil {
+		return err
+	}
+	if err := flags.print(cmd, result); err != nil {
+		return err
+	}
+	if flags.checkSLO && !result.SLOMet {
+		return errSLOMissed
+	}
+	return nil
+}
+
+// simulate runs with the observers that the flags ask for.
+func (flags *scenarioFlags) simulate(cmd *cobra.Command, simulation *scenarios.Simulation) (*scenarios.Result, error) {
+	var observers []sim.Observer
+	progress := report.NewProgress(cmd.ErrOrStderr(), simulation.Source.Summary().Requests)
+	if progress != nil {
+		observers = append(observers, progress)
+	}
+	if flags.out == "" {
+		defer progress.End()
+		return simulation.Run(cmd.Context(), observers...)
+	}
+	recorder, err := report.NewRecorder(flags.out, flags.requestsFormat)
+	if err != nil {
+		return nil, err
+	}
+	result, err := simulation.Run(cmd.Context(), append(observers, recorder)...)
+	progress.End()
+	if err != nil {
+		return nil, errors.Join(err, recorder.Discard())
+	}
+	return result, recorder.Finish(result)
+}
+
+func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {
+	if flags.format == "json" {
+		for _, warning := range result.Warnings {
+			fmt.Fprintln(cmd.ErrOrStderr(), "llmsim: note:", warning)
+		}
+		return report.JSON(cmd.OutOrStdout(), result)
+	}
+	p := report.NewPrinter(cmd.OutOrStdout())
+	p.Result(result)
+	return p.Err()
+}

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"bufio"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// files are the results of one run in a folder: all of them appear when the run is done, or none does.
+type files struct {
+	dir     string
+	staging string
+	open    []*stagedFile
+}
+
+type stagedFile struct {
+	name   string
+	file   *os.File
+	buffer *bufio.Writer
+}
+
+// Write implements io.Writer.
+func (s *stagedFile) Write(p []byte) (int, error) { return s.buffer.Write(p) }
+
+// newFiles prepares to write into dir, which it makes if needed. Call commit or discard in the end.
+func newFiles(dir string) (*files, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	staging, err := os.MkdirTemp(dir, ".unfinished-")
+	if err != nil {
+		return nil, err
+	}
+	return &files{dir: dir, staging: staging}, nil
+}
+
+// create starts a file of that name. commit closes it.
+func (f *files) create(name string) (*stagedFile, error) {
+	file, err := os.Create(filepath.Join(f.staging, name))
+	if err != nil {
+		return nil, err
+	}
+	s := &stagedFile{name: name, file: file, buffer: bufio.NewWriterSize(file, 1<<16)}
+	f.open = append(f.open, s)
+	return s, nil
+}
+
+// commit closes all files, and if that succeeded puts them in place.
+func (f *files) commit() error {
+	var errs []error
+	for _, s := range f.open {
+		errs = append(errs, s.buffer.Flush(), s.file.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errors.Join(err, os.RemoveAll(f.staging))
+	}
+	for _, s := range f.open {
+		errs = append(errs, os.Rename(filepath.Join(f.staging, s.name), filepath.Join(f.dir, s.name)))
+	}
+	return errors.Join(errors.Join(errs...), os.RemoveAll(f.staging))
+}
+
+// discard throws the files away, and the folder too if nothing else is in it.
+func (f *files) discard() error {
+	var errs []error
+	for _, s := range f.open {
+		errs = append(errs, s.file.Close())
+	}
+	errs = append(errs, os.RemoveAll(f.staging))
+	if entries, err := os.ReadDir(f.dir); err == nil && len(entries) == 0 {
+		errs = append(errs, ignoreAbsent(os.Remove(f.dir)))
+	}
+	return errors.Join(errs...)
+}
+
+func ignoreAbsent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

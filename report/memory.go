@@ -1,0 +1,69 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// MemoryEntry is where the memory of each accelerator goes, in bytes and tokens.
+type MemoryEntry struct {
+	Model         string  `json:"model"`
+	Accelerator   string  `json:"accelerator"`
+	Tensor        int     `json:"tensor_parallel"`
+	Pipeline      int     `json:"pipeline_parallel"`
+	Fits          bool    `json:"fits"`
+	Total         float64 `json:"total"`
+	Usable        float64 `json:"usable"`
+	Weights       float64 `json:"weights"`
+	Activations   float64 `json:"activation_peak"`
+	Engine        float64 `json:"engine"`
+	KV            float64 `json:"kv_cache"`
+	Missing       float64 `json:"missing"`
+	KVPerToken    float64 `json:"kv_bytes_per_token"`
+	BlockTokens   int     `json:"block_tokens"`
+	Blocks        int     `json:"kv_blocks"`
+	Tokens        int     `json:"kv_tokens"`
+	ContextTokens int     `json:"context_tokens"`
+	Contexts      int     `json:"concurrent_contexts"`
+	WhatWouldFit  string  `json:"what_would_fit,omitempty"`
+}
+
+// NewMemoryEntry describes a memory plan.
+func NewMemoryEntry(m *scenarios.Memory) MemoryEntry {
+	plan, s := &m.Plan, &m.Scenario
+	return MemoryEntry{
+		Model: s.Model, Accelerator: s.Hardware.Accelerator, Tensor: s.Parallelism.Tensor, Pipeline: s.Parallelism.Pipeline,
+		Fits: plan.Err() == nil, Total: plan.Total, Usable: plan.Usable, Weights: plan.Weights, Activations: plan.Activations,
+		Engine: plan.Context, KV: plan.KV, Missing: plan.Missing, KVPerToken: plan.KVBytesPerToken,
+		BlockTokens: plan.BlockTokens, Blocks: plan.Blocks, Tokens: plan.Tokens,
+		ContextTokens: plan.ContextTokens, Contexts: plan.Contexts, WhatWouldFit: m.Advice,
+	}
+}
+
+// Memory prints where the memory of each accelerator goes, line by line.
+func (p *Printer) Memory(m *scenarios.Memory) {
+	plan, s := &m.Plan, &m.Scenario
+	n := s.Parallelism.Tensor * s.Parallelism.Pipeline
+	p.printf("%s\n", p.paint(bold, fmt.Sprintf("%s on %d × %s", s.Model, n, s.Hardware.Accelerator)))
+	p.printf("%s\n", "Bytes on each accelerator:\n")
+	minus := func(bytes float64) string { return "− " + units.FormatBytes(bytes) }
+	p.grid(table.Row{"", "bytes", ""}, []table.Row{
+		{"memory", units.FormatBytes(plan.Total), "that a program sees"},
+		{"usable", units.FormatBytes(plan.Usable), fmt.Sprintf("engine %s, utilization %s", s.Engine.Preset, percent(s.Memory.Utilization))},
+		{"weights", minus(plan.Weights), fmt.Sprintf("%s, tensor %d, pipeline %d", s.Engine.Weights, s.Parallelism.Tensor, s.Parallelism.Pipeline)},
+		{"activation peak", minus(plan.Activations), fmt.Sprintf("steps of %s tokens", s.Batching.Params["token-budget"])},
+		{"engine", minus(plan.Context), "driver, libraries, captured graphs"},
+		{"KV cache", "= " + units.FormatBytes(plan.KV), fmt.Sprintf("%s, %s a token", s.Engine.KVCache, units.FormatBytes(plan.KVBytesPerToken))},
+	}, 0, 2)
+	p.printf("\n")
+	if plan.Err() != nil {
+		p.paragraph(p.paint(red, "Does not fit")+": "+units.FormatBytes(plan.Missing)+" are missing on each accelerator. "+m.Advice, 0)
+		return
+	}
+	p.paragraph(fmt.Sprintf("%s KV blocks of %d tokens hold %s tokens: %s requests of %s tokens at once.",
+		count(plan.Blocks), plan.BlockTokens, count(plan.Tokens), count(plan.Contexts), count(plan.ContextTokens)), 0)
+}

@@ -1,0 +1,72 @@
+package report
+
+import (
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Progress is a sim.Observer that shows how far a long run is.
+type Progress struct {
+	out     io.Writer
+	total   int64
+	done    int64
+	started time.Time
+	bar     *progressbar.ProgressBar
+}
+
+// A bar appears in runs of more than patience; whether it is time is looked at every stride requests.
+const (
+	patience = 2 * time.Second
+	stride   = 4096
+)
+
+// NewProgress shows progress on out if that is a terminal, and otherwise returns nil. Total is the number of requests to come, 0
+// where it is not known.
+func NewProgress(out io.Writer, total int64) *Progress {
+	if !isTerminal(out) {
+		return nil
+	}
+	if total == 0 {
+		total = -1 // the bar's word for unknown
+	}
+	return &Progress{out: out, total: total, started: time.Now()}
+}
+
+// Finished implements sim.Observer.
+func (p *Progress) Finished(*sim.Sequence) { p.step() }
+
+// Rejected implements sim.Observer.
+func (p *Progress) Rejected(*sim.Request, sim.Rejection) { p.step() }
+
+// Steps implements sim.Observer.
+func (p *Progress) Steps(*sim.Leap) {}
+
+// Sampled implements sim.Observer.
+func (p *Progress) Sampled(sim.Time, int, sim.State) {}
+
+func (p *Progress) step() {
+	p.done++
+	if p.done%stride != 0 {
+		return
+	}
+	if p.bar == nil {
+		if time.Since(p.started) < patience {
+			return
+		}
+		p.bar = progressbar.NewOptions64(p.total, progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription("requests"),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish())
+	}
+	_ = p.bar.Set64(p.done) // a bar that cannot be drawn must not end the run
+}
+
+// End clears the bar.
+func (p *Progress) End() {
+	if p != nil && p.bar != nil {
+		_ = p.bar.Clear()
+	}
+}

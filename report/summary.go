@@ -1,0 +1,139 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Result prints the outcome of a scenario, to be read in ten seconds.
+func (p *Printer) Result(r *scenarios.Result) {
+	if r.Name != "" {
+		p.printf("%s\n", p.paint(bold, r.Name))
+	}
+	p.paragraph(r.Setup, 0)
+	p.paragraph(fmt.Sprintf("%s; seed %d", r.Load, r.Seed), 0)
+	p.printf("\n")
+	p.latencies(&r.Latencies)
+	p.printf("\n")
+	p.headline(r)
+	if len(r.Classes) > 0 {
+		p.printf("\n")
+		p.classes(r.Classes)
+	}
+	p.printf("\n")
+	for _, words := range r.Insights {
+		p.paragraph(words, 0)
+	}
+	for _, words := range r.Warnings {
+		p.paragraph(p.paint(dim, "Note: "+words), 0)
+	}
+}
+
+func (p *Printer) latencies(l *metrics.Latencies) {
+	ms := func(name string, values ...float64) table.Row {
+		row := table.Row{name}
+		for _, v := range values {
+			row = append(row, units.FormatDuration(v/1000))
+		}
+		return row
+	}
+	p.grid(table.Row{"", "mean", "p50", "p90", "p99"}, []table.Row{
+		ms("time to first token", l.MeanTTFT, l.MedianTTFT, l.P90TTFT, l.P99TTFT),
+		ms("time per output token", l.MeanTPOT, l.MedianTPOT, l.P90TPOT, l.P99TPOT),
+		ms("gap between tokens", l.MeanITL, l.MedianITL, l.P90ITL, l.P99ITL),
+		ms("whole request", l.MeanE2EL, l.MedianE2EL, l.P90E2EL, l.P99E2EL),
+	}, 0)
+}
+
+// headline prints throughput, promise and cost.
+func (p *Printer) headline(r *scenarios.Result) {
+	p.entry("requests", requests(r))
+	p.entry("promise", p.verdict(r))
+	p.entry("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s tokens/s in all",
+		figure(r.RequestThroughput), figure(r.OutputThroughput), figure(r.TotalTokenThroughput)))
+	p.entry("batch", fmt.Sprintf("%s sequences decode in a step, %s at most; steps run %s of the time",
+		figure(r.MeanDecodeBatch), count(r.PeakBatch), percent(min(1, r.Busy))))
+	kv := fmt.Sprintf("%s of the KV cache in use, %s at most", percent(r.KVUsage), percent(r.PeakKVUsage))
+	if r.Preemptions > 0 {
+		kv += fmt.Sprintf("; %s preemptions", count(r.Preemptions))
+	}
+	p.entry("memory", kv)
+	p.entry("utilisation", fmt.Sprintf("%s of peak arithmetic, %s of peak memory bandwidth while steps run", percent(r.MFU), percent(r.MBU)))
+	if r.Cost > 0 {
+		p.entry("cost", fmt.Sprintf("$%s for a million output tokens; $%s an hour for %s", figure(r.CostPerMillion),
+			figure(r.Cost/r.Duration*3600), accelerators(r.Accelerators)))
+	}
+	p.entry("energy", fmt.Sprintf("%s Wh at most for a million output tokens", figure(energyPerMillion(r))))
+}
+
+func requests(r *scenarios.Result) string {
+	words := fmt.Sprintf("%s completed in %s", count(r.Completed), units.FormatDuration(r.Duration))
+	if r.Rejected > 0 {
+		words += fmt.Sprintf(", %s turned away", count(r.Rejected))
+	}
+	return words
+}
+
+func accelerators(n int) string {
+	if n == 1 {
+		return "one accelerator"
+	}
+	return count(n) + " accelerators"
+}
+
+func energyPerMillion(r *scenarios.Result) float64 {
+	if r.TotalOutputTokens == 0 {
+		return 0
+	}
+	return r.Energy / float64(r.TotalOutputTokens) * 1e6
+}
+
+// verdict says whether the SLO is kept, and by how many requests.
+func (p *Printer) verdict(r *scenarios.Result) string {
+	word := p.paint(green, "kept")
+	if !r.SLOMet {
+		word = p.paint(red, "missed")
+	}
+	a := &r.Attainment
+	words := fmt.Sprintf("%s: %s of the requests kept %s (%s promised)", word, percent(a.All), limits(r.Promise), percent(a.Target))
+	if a.All < a.Target {
+		words += fmt.Sprintf("; first token %s, pace %s, whole %s", percent(a.TTFT), percent(a.TPOT), percent(a.E2E))
+	}
+	return words + fmt.Sprintf("; goodput %s requests/s", figure(r.Goodput))
+}
+
+// limits lists the limits of an SLO.
+func limits(s scenarios.SLO) string {
+	var list []string
+	for _, l := range []struct {
+		name  string
+		limit scenarios.Span
+	}{{"TTFT", s.TTFT}, {"TPOT", s.TPOT}, {"E2E", s.E2E}} {
+		if l.limit > 0 {
+			list = append(list, fmt.Sprintf("%s ≤ %v", l.name, l.limit))
+		}
+	}
+	return strings.Join(list, " and ")
+}
+
+func (p *Printer) classes(classes map[string]metrics.ClassSummary) {
+	var rows []table.Row
+	for _, name := range slices.Sorted(maps.Keys(classes)) {
+		c := classes[name]
+		kept := percent(c.Attainment.All)
+		if !c.SLOMet {
+			kept += " (missed)"
+		}
+		rows = append(rows, table.Row{name, count(c.Completed), units.FormatDuration(c.MedianTTFT / 1000), units.FormatDuration(c.P99TTFT / 1000),
+			units.FormatDuration(c.MedianTPOT / 1000), units.FormatDuration(c.P99TPOT / 1000), kept})
+	}
+	p.grid(table.Row{"class", "requests", "TTFT p50", "p99", "TPOT p50", "p99", "promise kept"}, rows, 0)
+}
