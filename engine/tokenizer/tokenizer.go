@@ -1,0 +1,58 @@
+// Package tokenizer turns text into GPT-2's tokens and back: byte-level byte-pair encoding (Radford et al. 2019, section 2.2),
+// with the vocabulary of a model's folder or the published one, which is built in.
+package tokenizer
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/tiktoken-go/tokenizer"
+)
+
+// publishedVocab is the size of GPT-2's own vocabulary, the end-of-text token included.
+const publishedVocab = 50257
+
+// endOfText is the text of the one special token.
+const endOfText = "<|endoftext|>"
+
+// ForModel returns the tokenizer for a model's folder: its vocab.json and merges.txt where they are there, or the published
+// vocabulary if the model has that many tokens.
+func ForModel(dir string, vocab int) (*Tokenizer, error) {
+	names := []string{filepath.Join(dir, "vocab.json"), filepath.Join(dir, "merges.txt")}
+	if _, err := os.Stat(names[0]); err == nil {
+		b, err := readBPE(names[0], names[1])
+		if err != nil {
+			return nil, err
+		}
+		if b.largest >= int32(vocab) {
+			return nil, fmt.Errorf("%s has token %d; the model has a vocabulary of %d", names[0], b.largest, vocab)
+		}
+		return b, nil
+	}
+	if vocab != publishedVocab {
+		return nil, fmt.Errorf("%s has no vocab.json, and a vocabulary of %d is not GPT-2's of %d", dir, vocab, publishedVocab)
+	}
+	return newPublished()
+}
+
+// newPublished returns GPT-2's own tokenizer. The vocabulary is the one that the tiktoken library embeds (there called
+// r50k_base); its encoder is not used, because it drops some control characters.
+func newPublished() (*Tokenizer, error) {
+	codec, err := tokenizer.Get(tokenizer.R50kBase)
+	if err != nil {
+		return nil, err
+	}
+	b := newBPE()
+	for id := range uint(publishedVocab - 1) {
+		text, err := codec.Decode([]uint{id})
+		if err != nil {
+			return nil, err
+		}
+		b.tokens[b.spellOut(text)] = int32(id)
+		b.texts[int32(id)] = []byte(text)
+	}
+	b.texts[publishedVocab-1] = []byte(endOfText)
+	b.largest = publishedVocab - 1
+	return b, nil
+}
