@@ -20,6 +20,9 @@ type lane struct {
 // blocks returns the number of blocks that hold so many tokens.
 func (l *lanes) blocks(tokens int) int64 { return (int64(tokens) + l.block - 1) / l.block }
 
+// Units implements sim.Memory.
+func (l *lanes) Units(tokens int) int64 { return l.blocks(tokens) }
+
 func (l *lanes) join(number int, s *sim.Sequence) {
 	for len(l.lanes) <= number {
 		l.lanes = append(l.lanes, lane{phases: make([]int64, l.block)})

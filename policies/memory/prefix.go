@@ -2,26 +2,27 @@ package memory
 
 import "github.com/llmsim/llmsim/sim"
 
-// PrefixCache is paged memory whose full blocks can be shared: a block is named by the hash of its tokens and of all before it,
-// and stays in memory after its last user, until its place is needed; the least recently used one goes first (vLLM's automatic
-// prefix caching: vllm/v1/core/kv_cache_manager.py and block_pool.py, v0.15).
+// PrefixCache is paged memory whose full blocks can be shared: a block is named by its tokens and all before it, and stays in
+// memory after its last user, until its place is needed; the least recently used one goes first (vLLM's automatic prefix
+// caching: vllm/v1/core/kv_cache_manager.py and block_pool.py, v0.15). With blocks of one token it is SGLang's RadixAttention
+// (Zheng et al., NeurIPS 2024, section 3).
 //
-// Only blocks whose content a request describes have names; the others are counted as in Paged.
+// Blocks that no other prompt can share have no names, but wait for their turn to be overwritten like the others. A copy of a
+// block that exists already is given back at once, where vLLM keeps it.
 type PrefixCache struct {
 	lanes
 	capacity int64
 	free     int64 // blocks that hold nothing
-	cache    blockCache
+	tree     runTree
 	holders  []holder // by Sequence.Handle − 1
 	spare    []int    // handles for reuse
-	content  []sim.Segment
+	words    []sim.Segment
 }
 
 // holder is what a sequence holds: its named blocks, which come first, and a number of others.
 type holder struct {
-	named  []int32
+	path
 	others int64
-	reader contentReader // names the block after those named
 }
 
 // NewPrefixCache returns a memory of the given number of blocks, each of blockSize tokens.
@@ -29,7 +30,7 @@ func NewPrefixCache(blocks int64, blockSize int) (*PrefixCache, error) {
 	if err := checkBlocks(blocks, blockSize); err != nil {
 		return nil, err
 	}
-	return &PrefixCache{lanes: lanes{block: int64(blockSize)}, capacity: blocks, free: blocks, cache: newBlockCache()}, nil
+	return &PrefixCache{lanes: lanes{block: int64(blockSize)}, capacity: blocks, free: blocks, tree: newRunTree(blockSize)}, nil
 }
 
 // Fits implements sim.Memory.
@@ -37,120 +38,99 @@ func (p *PrefixCache) Fits(tokens int) bool { return p.blocks(tokens) <= p.capac
 
 // Match implements sim.Memory. At least one token is left to compute, since its result is needed.
 func (p *PrefixCache) Match(s *sim.Sequence) int {
-	found, limit := 0, (s.Remaining()-1)/int(p.block)
-	var reader contentReader
-	for found < limit {
-		name, ok := reader.next(s.Content, int(p.block))
-		if !ok || !p.cache.has(name) {
-			break
-		}
-		found++
+	limit := (int64(s.Remaining()) - 1) / p.block
+	return int(p.tree.probe(p.text(s), limit).blocks * p.block)
+}
+
+// text describes the tokens of s as far as they may be found again: those of a sequence that was preempted all are, by itself.
+func (p *PrefixCache) text(s *sim.Sequence) []sim.Segment {
+	if s.Preemptions > 0 {
+		return p.wholeText(s)
 	}
-	return found * int(p.block)
+	return s.Content
+}
+
+// wholeText describes all tokens of s: what it may share, and what is its own. It is valid until the next call.
+func (p *PrefixCache) wholeText(s *sim.Sequence) []sim.Segment {
+	own := sim.Segment{ID: hash(uint64(s.ID)), Tokens: s.Prompt + s.Output}
+	for _, segment := range s.Content {
+		own.Tokens -= segment.Tokens
+	}
+	if own.Tokens == s.Output && s.Answer != 0 {
+		own.ID = s.Answer
+	}
+	p.words = append(append(p.words[:0], s.Content...), own)
+	return p.words
 }
 
 // Extend implements sim.Memory.
 func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
-	need, lost := p.blocks(s.Stored+n), int64(0)
+	need, lost, text := p.blocks(s.Stored+n), int64(0), p.text(s)
 	if s.Handle == 0 {
-		need -= int64(s.Stored) / p.block
-		lost = p.unusedMatches(s)
+		stored := p.tree.probe(text, int64(s.Stored)/p.block)
+		need -= stored.blocks - stored.lower
+		lost = stored.unused
 	} else {
 		h := &p.holders[s.Handle-1]
-		need -= int64(len(h.named)) + h.others
+		need -= h.blocks + h.others
 	}
 	if p.available()-lost-need < reserve {
 		return false
 	}
 	if s.Handle == 0 {
-		p.hold(s)
+		p.admit(s)
+		p.tree.share(&p.holders[s.Handle-1].path, text, int64(s.Stored)/p.block)
 	}
 	p.take(need)
 	h := &p.holders[s.Handle-1]
-	h.others += need
-	p.nameFull(h, s.Content, s.Stored+n)
+	h.others = p.blocks(s.Stored+n) - h.blocks
+	p.name(h, text, s.Stored+n)
 	return true
 }
 
-// unusedMatches counts those of the cached blocks that Match found for s which count as free until s holds them.
-func (p *PrefixCache) unusedMatches(s *sim.Sequence) int64 {
-	var reader contentReader
-	unused := int64(0)
-	for range s.Stored / int(p.block) {
-		name, _ := reader.next(s.Content, int(p.block))
-		if p.cache.users(name) == 0 {
-			unused++
-		}
-	}
-	return unused
-}
-
-// hold gives s a handle, and the cached blocks that Match found.
-func (p *PrefixCache) hold(s *sim.Sequence) {
+// admit gives s a handle.
+func (p *PrefixCache) admit(s *sim.Sequence) {
 	if k := len(p.spare); k > 0 {
 		s.Handle = p.spare[k-1]
 		p.spare = p.spare[:k-1]
-	} else {
-		p.holders = append(p.holders, holder{})
-		s.Handle = len(p.holders)
+		return
 	}
-	h := &p.holders[s.Handle-1]
-	h.reader = contentReader{}
-	for range s.Stored / int(p.block) {
-		name, _ := h.reader.next(s.Content, int(p.block))
-		h.named = append(h.named, p.cache.use(name))
-	}
+	p.holders = append(p.holders, holder{})
+	s.Handle = len(p.holders)
 }
 
-// nameFull names the blocks of h that are full when it stores so many tokens, as far as their content is known. A block that
-// exists already is shared, and the copy dropped.
-func (p *PrefixCache) nameFull(h *holder, content []sim.Segment, stored int) {
-	for (len(h.named)+1)*int(p.block) <= stored {
-		name, ok := h.reader.next(content, int(p.block))
-		if !ok {
-			return
-		}
-		if p.cache.has(name) {
-			p.free++
-		}
-		h.others--
-		h.named = append(h.named, p.cache.use(name))
-	}
+// name names the blocks of h that are full when it stores so many tokens, as far as the text goes. A block that exists already
+// is shared, and the copy dropped.
+func (p *PrefixCache) name(h *holder, text []sim.Segment, stored int) {
+	full := int64(stored)/p.block - h.blocks
+	shared := p.tree.share(&h.path, text, full)
+	p.free += shared.blocks - shared.lower
+	added := p.tree.add(&h.path, text, full-shared.blocks)
+	h.others -= shared.blocks + added
 }
 
-// Release implements sim.Memory. The answer of a finished request stays too, if a later prompt may repeat it.
+// Release implements sim.Memory. What s alone has is of use again if it was preempted; the answer of a finished request is, if
+// a later prompt may repeat it.
 func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
 	h := &p.holders[s.Handle-1]
-	if done && s.Answer != 0 && length(s.Content) == s.Prompt {
-		p.content = append(append(p.content[:0], s.Content...), sim.Segment{ID: s.Answer, Tokens: s.Output})
-		p.nameFull(h, p.content, s.Stored)
+	if !done || s.Answer != 0 {
+		p.name(h, p.wholeText(s), s.Stored)
 	}
-	// The end of a prompt is of use to fewer than its beginning, and goes first.
-	for i := len(h.named) - 1; i >= 0; i-- {
-		p.cache.drop(h.named[i])
-	}
-	p.free += h.others
-	h.named, h.others = h.named[:0], 0
+	p.tree.leaveUnnamed(h.others)
+	p.tree.leave(&h.path)
+	h.others = 0
 	p.spare = append(p.spare, s.Handle)
 	s.Handle = 0
 }
 
-func length(content []sim.Segment) int {
-	n := 0
-	for _, segment := range content {
-		n += segment.Tokens
-	}
-	return n
-}
-
 // available returns the blocks that can be had: those that hold nothing, and those that nobody uses.
-func (p *PrefixCache) available() int64 { return p.free + p.cache.unused }
+func (p *PrefixCache) available() int64 { return p.free + p.tree.tiers[0].unused }
 
 // take uses up blocks, empty ones first.
 func (p *PrefixCache) take(n int64) {
-	for p.free < n {
-		p.cache.evict()
-		p.free++
+	if p.free < n {
+		p.tree.evict(0, n-p.free)
+		p.free = n
 	}
 	p.free -= n
 }
@@ -162,7 +142,7 @@ func (p *PrefixCache) Join(lane int, s *sim.Sequence) { p.join(lane, s) }
 func (p *PrefixCache) Leave(lane int, s *sim.Sequence) {
 	p.leave(lane, s)
 	h := &p.holders[s.Handle-1]
-	h.others = p.blocks(s.Context()) - int64(len(h.named))
+	h.others = p.blocks(s.Context()) - h.blocks
 }
 
 // Headroom implements sim.Memory.

@@ -1,0 +1,181 @@
+package memory
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// prefixTwin has every block, by number, and a queue of those that nobody uses, the next to be overwritten first.
+type prefixTwin struct {
+	blockSize int
+	names     []string // what each block and all before it hold
+	users     []int
+	queue     []int
+	held      map[int64][]int
+}
+
+func newPrefixTwin(capacity, blockSize int) *prefixTwin {
+	p := &prefixTwin{blockSize, make([]string, capacity), make([]int, capacity), nil, map[int64][]int{}}
+	for i := range capacity {
+		p.queue = append(p.queue, i)
+	}
+	return p
+}
+
+func (p *prefixTwin) clone() twin {
+	return &prefixTwin{p.blockSize, slices.Clone(p.names), slices.Clone(p.users), slices.Clone(p.queue), maps.Clone(p.held)}
+}
+
+func (p *prefixTwin) used() int64          { return int64(len(p.names) - len(p.queue)) }
+func (p *prefixTwin) fits(tokens int) bool { return p.count(tokens) <= len(p.names) }
+func (p *prefixTwin) join(*sim.Sequence)   {}
+
+func (p *prefixTwin) count(tokens int) int { return (tokens + p.blockSize - 1) / p.blockSize }
+
+// name says what the first tokens of s are, one by one.
+func name(s *sim.Sequence, tokens int) string {
+	var text []byte
+	described := 0
+	for _, segment := range s.Content {
+		for i := range segment.Tokens {
+			text = binary.AppendUvarint(append(text, 'c'), segment.ID)
+			text = binary.AppendUvarint(text, uint64(i))
+		}
+		described += segment.Tokens
+	}
+	for i := range s.Prompt + s.Output - described {
+		if described == s.Prompt && s.Answer != 0 {
+			text = binary.AppendUvarint(append(text, 'c'), s.Answer)
+		} else {
+			text = binary.AppendUvarint(append(text, 'o'), uint64(s.ID))
+		}
+		text = binary.AppendUvarint(text, uint64(i))
+	}
+	at := 0
+	for range tokens {
+		for range 2 {
+			at++
+			for text[at]&0x80 != 0 {
+				at++
+			}
+		}
+		at++
+	}
+	return string(text[:at])
+}
+
+func (p *prefixTwin) find(name string) int {
+	return slices.IndexFunc(p.names, func(other string) bool { return other == name })
+}
+
+func (p *prefixTwin) match(s *sim.Sequence) int {
+	n := 0
+	for n+p.blockSize <= s.Prompt+s.Generated-1 && p.find(name(s, n+p.blockSize)) >= 0 {
+		n += p.blockSize
+	}
+	return n
+}
+
+func (p *prefixTwin) use(block int) {
+	if p.users[block]++; p.users[block] == 1 {
+		p.queue = slices.DeleteFunc(p.queue, func(other int) bool { return other == block })
+	}
+}
+
+func (p *prefixTwin) take() int {
+	block := p.queue[0]
+	p.names[block] = ""
+	p.use(block)
+	return block
+}
+
+// label names the blocks that are full with so many tokens. A copy is dropped for the block that was there before.
+func (p *prefixTwin) label(s *sim.Sequence, tokens int) {
+	for i, block := range p.held[s.ID] {
+		if (i+1)*p.blockSize > tokens {
+			return
+		}
+		n := name(s, (i+1)*p.blockSize)
+		if other := p.find(n); other >= 0 && other != block {
+			p.use(other)
+			p.held[s.ID][i] = other
+			p.users[block]--
+			p.queue = slices.Insert(p.queue, 0, block)
+		}
+		p.names[p.held[s.ID][i]] = n
+	}
+}
+
+func (p *prefixTwin) extend(s *sim.Sequence, n int, reserve int64) bool {
+	var hits []int
+	free := len(p.queue)
+	if p.held[s.ID] == nil {
+		for tokens := p.blockSize; tokens <= s.Stored; tokens += p.blockSize {
+			block := p.find(name(s, tokens))
+			hits = append(hits, block)
+			if p.users[block] == 0 {
+				free--
+			}
+		}
+	}
+	need := p.count(s.Stored+n) - len(p.held[s.ID]) - len(hits)
+	if int64(free-need) < reserve {
+		return false
+	}
+	for _, block := range hits {
+		p.use(block)
+	}
+	held := slices.Concat(p.held[s.ID], hits)
+	for range need {
+		held = append(held, p.take())
+	}
+	p.held[s.ID] = held
+	p.label(s, s.Stored+n)
+	return true
+}
+
+func (p *prefixTwin) step(decoding []*sim.Sequence) bool {
+	for _, s := range decoding {
+		if p.count(s.Stored+1) > len(p.held[s.ID]) {
+			if len(p.queue) == 0 {
+				return false
+			}
+			p.held[s.ID] = append(slices.Clone(p.held[s.ID]), p.take())
+		}
+	}
+	return true
+}
+
+func (p *prefixTwin) release(s *sim.Sequence, done bool) {
+	if !done || s.Answer != 0 {
+		p.label(s, s.Stored)
+	}
+	for _, block := range slices.Backward(p.held[s.ID]) {
+		if p.users[block]--; p.users[block] == 0 {
+			p.queue = append(p.queue, block)
+		}
+	}
+	delete(p.held, s.ID)
+}
+
+// The prefix cache finds, shares and forgets what blocks with names of their own in a queue would.
+func prefixCacheEqualsTwin(t *rapid.T) {
+	block := rapid.SampledFrom([]int{1, 4, 16}).Draw(t, "block")
+	capacity := rapid.IntRange(1, 400/block).Draw(t, "capacity")
+	p, err := NewPrefixCache(int64(capacity), block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := machine{memory: p, twin: newPrefixTwin(capacity, block), request: drawRequest}
+	m.run(t)
+}
+
+func TestPrefixCacheEqualsTwin(t *testing.T) { rapid.Check(t, prefixCacheEqualsTwin) }
+
+func FuzzPrefixCacheEqualsTwin(f *testing.F) { f.Fuzz(rapid.MakeFuzz(prefixCacheEqualsTwin)) }

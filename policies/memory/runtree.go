@@ -1,0 +1,224 @@
+package memory
+
+import "github.com/llmsim/llmsim/sim"
+
+// runTree is a radix tree of full KV blocks: a node is a run of blocks, and follows its parent in every text that has it. Nodes
+// that nobody uses stay, in a ring for each tier of memory that tells in which order they were left, until their place is needed.
+//
+// A sequence that holds a node holds all before it, and leaves its end first. Hence a node is never left after its parent, and
+// what goes first is always an end: taking the end of the oldest node is the same as taking the least recently used block.
+type runTree struct {
+	block  int // tokens in one
+	byName map[uint64]int32
+	nodes  []runNode // by number; the first are the rings of the tiers, of which number 0 is also the root
+	spare  []int32   // numbers for reuse
+	tiers  []tier
+}
+
+// tier is a memory, the device's own first.
+type tier struct {
+	capacity int64 // blocks; of no meaning for the device, whose owner counts
+	unused   int64 // blocks that no sequence uses
+}
+
+// runNode is a run of blocks within one segment of a text, or a single one that reaches over the end of a segment.
+type runNode struct {
+	name            uint64 // of the first block; 0 where nobody can ask for it
+	before, segment uint64 // the hash of the segments before the run, the segment that it is in,
+	offset          int    // and the tokens of that segment before it
+	blocks          int64
+	tier            int32
+	users           int32
+	parent          int32
+	older, newer    int32 // neighbours in the ring of the tier, while there is no user
+}
+
+// path is the nodes that a sequence holds, from the root to the leaf, with so many blocks. Its text goes on at the cursor.
+type path struct {
+	leaf   int32
+	blocks int64
+	at     cursor
+}
+
+// found counts blocks of a text that are stored already.
+type found struct {
+	blocks int64 // all of them
+	unused int64 // those on the device that nobody uses
+	lower  int64 // those in lower tiers
+}
+
+// newRunTree returns a tree over the device and lower tiers of the given capacities in blocks.
+func newRunTree(block int, lower ...int64) runTree {
+	t := runTree{block: block, byName: map[uint64]int32{}, nodes: make([]runNode, 1+len(lower)), tiers: make([]tier, 1, 1+len(lower))}
+	for i, capacity := range lower {
+		t.tiers = append(t.tiers, tier{capacity: capacity})
+		ring := int32(i + 1)
+		t.nodes[ring] = runNode{older: ring, newer: ring}
+	}
+	return t
+}
+
+// find returns the node with which the text goes on at the cursor, and how many of its blocks do, up to limit.
+func (t *runTree) find(at cursor, text []sim.Segment, limit int64) (number int32, blocks int64) {
+	name, n := at.run(text, t.block)
+	if n == 0 {
+		return 0, 0
+	}
+	number, ok := t.byName[name]
+	if !ok {
+		return 0, 0
+	}
+	return number, min(int64(n), t.nodes[number].blocks, limit)
+}
+
+// probe counts the leading blocks of the text that are stored, up to limit.
+func (t *runTree) probe(text []sim.Segment, limit int64) found {
+	var f found
+	var at cursor
+	for f.blocks < limit {
+		number, n := t.find(at, text, limit-f.blocks)
+		if n == 0 {
+			break
+		}
+		f.add(&t.nodes[number], n)
+		at.skip(text, int(n)*t.block)
+	}
+	return f
+}
+
+func (f *found) add(node *runNode, blocks int64) {
+	f.blocks += blocks
+	if node.tier > 0 {
+		f.lower += blocks
+	} else if node.users == 0 {
+		f.unused += blocks
+	}
+}
+
+// share adds the next blocks of the text to the path as far as they are stored, up to limit. Those of lower tiers come back to
+// the device.
+func (t *runTree) share(p *path, text []sim.Segment, limit int64) found {
+	var f found
+	for f.blocks < limit {
+		number, n := t.find(p.at, text, limit-f.blocks)
+		if n == 0 {
+			break
+		}
+		f.add(&t.nodes[number], n)
+		if n < t.nodes[number].blocks {
+			number = t.split(number, n)
+		}
+		t.use(number)
+		p.extend(number, n, text, t.block)
+	}
+	return f
+}
+
+// add stores the next blocks of the text, up to limit, which are not there yet, and adds them to the path. It returns how many
+// there are: the text may end.
+func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
+	added := int64(0)
+	for added < limit {
+		name, run := p.at.run(text, t.block)
+		if run == 0 {
+			break
+		}
+		n := min(int64(run), limit-added)
+		number := t.number()
+		t.nodes[number] = runNode{
+			name: name, before: p.at.before, segment: text[p.at.segment].ID, offset: p.at.offset,
+			blocks: n, users: 1, parent: p.leaf,
+		}
+		t.byName[name] = number
+		p.extend(number, n, text, t.block)
+		added += n
+	}
+	return added
+}
+
+func (p *path) extend(leaf int32, blocks int64, text []sim.Segment, block int) {
+	p.leaf = leaf
+	p.blocks += blocks
+	p.at.skip(text, int(blocks)*block)
+}
+
+// split cuts a node after so many blocks and returns the number of the upper part. The lower one keeps the number, which
+// holders and children know.
+func (t *runTree) split(number int32, blocks int64) (upper int32) {
+	upper = t.number()
+	n := &t.nodes[number]
+	t.nodes[upper] = *n
+	u := &t.nodes[upper]
+	u.blocks = blocks
+	n.parent = upper
+	n.blocks -= blocks
+	if n.name != 0 {
+		n.offset += int(blocks) * t.block
+		n.name = blockName(n.before, n.segment, n.offset)
+		t.byName[u.name], t.byName[n.name] = upper, number
+	}
+	if n.users == 0 {
+		u.older, u.newer = number, n.newer
+		t.nodes[n.newer].older = upper
+		t.nodes[number].newer = upper
+	}
+	return upper
+}
+
+// use adds a user to a node, which comes to the device if it is not there.
+func (t *runTree) use(number int32) {
+	n := &t.nodes[number]
+	if n.users == 0 {
+		t.unlink(number)
+		n.tier = 0
+	}
+	n.users++
+}
+
+// leave takes a user from all nodes of the path, the last first: the end of a text is of use to fewer than its beginning.
+func (t *runTree) leave(p *path) {
+	for number := p.leaf; number != 0; number = t.nodes[number].parent {
+		n := &t.nodes[number]
+		if n.users--; n.users == 0 {
+			t.link(number)
+		}
+	}
+	*p = path{}
+}
+
+// leaveUnnamed keeps blocks that nobody can ask for in their turn.
+func (t *runTree) leaveUnnamed(blocks int64) {
+	if blocks == 0 {
+		return
+	}
+	number := t.number()
+	t.nodes[number] = runNode{blocks: blocks}
+	t.link(number)
+}
+
+// link puts a node, which has no user, at the newest end of its tier's ring.
+func (t *runTree) link(number int32) {
+	n := &t.nodes[number]
+	ring := n.tier
+	n.older, n.newer = t.nodes[ring].older, ring
+	t.nodes[n.older].newer = number
+	t.nodes[ring].older = number
+	t.tiers[ring].unused += n.blocks
+}
+
+func (t *runTree) unlink(number int32) {
+	n := &t.nodes[number]
+	t.nodes[n.older].newer = n.newer
+	t.nodes[n.newer].older = n.older
+	t.tiers[n.tier].unused -= n.blocks
+}
+
+func (t *runTree) number() int32 {
+	if k := len(t.spare); k > 0 {
+		number := t.spare[k-1]
+		t.spare = t.spare[:k-1]
+		return number
+	}
+	t.nodes = append(t.nodes, runNode{})
+	return int32(len(t.nodes) - 1)
+}

@@ -1,0 +1,59 @@
+package memory
+
+import "github.com/llmsim/llmsim/sim"
+
+// cursor is a place in a text that is made of segments: offset tokens of a segment have passed, after others whose hash is
+// before. The zero value is at the start of every text.
+type cursor struct {
+	segment, offset int
+	before          uint64
+}
+
+// run describes the full blocks that begin at the cursor: all those that lie in the same segment, or the one that reaches over
+// its end. The name of the first says what all of its tokens are, and all before it: equal names mean equal texts. There are no
+// blocks where the text ends first.
+func (c cursor) run(text []sim.Segment, block int) (first uint64, blocks int) {
+	if c.segment == len(text) {
+		return 0, 0
+	}
+	s := &text[c.segment]
+	if n := (s.Tokens - c.offset) / block; n > 0 {
+		return blockName(c.before, s.ID, c.offset), n
+	}
+	name, offset, left := c.before, c.offset, block
+	for i := c.segment; i < len(text); i++ {
+		n := min(left, text[i].Tokens-offset)
+		name = hash(name ^ hash(text[i].ID^hash(uint64(offset)<<32|uint64(n))))
+		if left -= n; left == 0 {
+			return name, 1
+		}
+		offset = 0
+	}
+	return 0, 0
+}
+
+// skip moves the cursor over tokens that the text has.
+func (c *cursor) skip(text []sim.Segment, tokens int) {
+	for tokens > 0 {
+		s := &text[c.segment]
+		n := min(tokens, s.Tokens-c.offset)
+		tokens -= n
+		if c.offset += n; c.offset == s.Tokens {
+			c.before = hash(c.before ^ hash(s.ID^hash(uint64(s.Tokens))))
+			c.segment, c.offset = c.segment+1, 0
+		}
+	}
+}
+
+// blockName names a block that lies in one segment, from the hash of the segments before it.
+func blockName(before, segment uint64, offset int) uint64 {
+	return hash(before ^ hash(segment^hash(uint64(offset)<<32)))
+}
+
+// hash is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that spreads every bit.
+func hash(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
