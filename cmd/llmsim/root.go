@@ -38,6 +38,7 @@ func newRoot() *cobra.Command {
 		memoryCommand(),
 		listCommand(),
 		rooflineCommand(),
+		rooflineCommand(),
 		versionCommand(),
 	)
 	for _, command := range root.Commands() {
