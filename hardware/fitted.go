@@ -58,10 +58,8 @@ type Linear struct {
 	Kernel Seconds
 	// Overlap is the exponent that joins compute and memory time: 1 where they do not overlap, infinite where they do perfectly.
 	Overlap float64
-	// Tile is the number of rows that a multiprocessor computes at a time: more rows are rounded up to it, fewer to a power of
-	// two from 16. Tail is the time for which the last tiles leave multiprocessors idle, in waves of tiles of Tile × 128.
+	// Tile is the number of rows to which more rows are rounded up; fewer are rounded to a power of two from 16.
 	Tile int
-	Tail float64
 }
 
 // Elementwise describes norms, rotary embeddings, activations and cache writes.
@@ -92,17 +90,19 @@ type Head struct {
 	Passes float64
 }
 
-// Experts describes the fused kernels of routed experts.
+// Experts describes the fused kernels of routed experts, whose compute and memory time overlap as those of Linear.
 type Experts struct {
-	// Compute and Memory are fractions of the peaks, Kernel is the fixed time a layer, routing and sorting included.
-	Compute, Memory float64
-	Kernel          Seconds
+	// Compute is the fraction of the peak rate that large batches reach, by number format of the operands; Memory the fraction of
+	// the peak bandwidth at which weights stream in.
+	Compute map[DType]float64
+	Memory  float64
+	// Kernel is the fixed time of one of the two products of a layer, with half of routing and sorting.
+	Kernel Seconds
 	// Tile is the granularity in rows to which the tokens of an expert are rounded up.
 	Tile float64
 }
 
-// Collective describes all-reduces over a link. Each takes the faster of the engine's own kernel, where it serves the group, and the
-// library's; either takes latency + (ranks-2)·rank latency + bytes sent/(bandwidth·efficiency).
+// Collective describes all-reduces over a link. Each takes the fastest way that serves the group.
 type Collective struct {
 	// Link is the catalogue name of the link that was measured, Bandwidth its rate in B/s in one direction, and Across tells that it
 	// joins nodes: by these unmeasured relatives find it.
@@ -110,31 +110,32 @@ type Collective struct {
 	Bandwidth float64
 	Across    bool
 	Fit       Fit
-	// Custom is the engine's own kernel, Library that of the collective library.
-	Custom, Library AllReduce
+	// OneShot and TwoShot are the engine's own kernels: each rank reads the vectors of all others, or sums its part of them and
+	// then reads the other parts. Library is that of the collective library, a ring.
+	OneShot, TwoShot, Library AllReduce
+}
+
+// AllReduce describes one way to sum a vector over the GPUs of a group: latency + (ranks-2)·rank + bytes moved/(bandwidth·efficiency).
+type AllReduce struct {
+	// Latency is for two ranks, Rank for each further one.
+	Latency, Rank Seconds
+	// Efficiency is the fraction of the link's bandwidth that is reached; 0 means that there is no such way.
+	Efficiency float64
+	// Ranks is the largest group; 0 means any.
+	Ranks int
 	// Contention is the exponent with which the bandwidth falls as the group grows beyond two, on links that share a root; 0 on
 	// switched ones.
 	Contention float64
 }
 
-// AllReduce describes one way to sum a vector over the GPUs of a group.
-type AllReduce struct {
-	// Latency is for two ranks, Rank for each further one.
-	Latency, Rank Seconds
-	// Efficiency is the fraction of the link's bandwidth that is reached.
-	Efficiency float64
-	// Ranks is the largest group; 0 means any.
-	Ranks int
-}
-
-// Serves tells whether the kernel exists and takes a group of that many ranks.
-func (r *AllReduce) Serves(ranks int) bool {
-	return r.Efficiency > 0 && (r.Ranks == 0 || ranks <= r.Ranks)
-}
-
-// Time returns the seconds for a group of that many ranks, where wire is the seconds that the bytes would take at full bandwidth.
-func (r *AllReduce) Time(ranks int, wire float64) float64 {
-	return float64(r.Latency) + float64(ranks-2)*float64(r.Rank) + wire/r.Efficiency
+// Seconds returns the seconds for a group of that many ranks, where wire is the seconds that the bytes would take at full
+// bandwidth; infinity where the group is not served.
+func (r *AllReduce) Seconds(ranks int, wire float64) float64 {
+	if r.Efficiency == 0 || r.Ranks > 0 && ranks > r.Ranks {
+		return math.Inf(1)
+	}
+	shared := math.Pow(float64(ranks)/2, r.Contention)
+	return float64(r.Latency) + float64(ranks-2)*float64(r.Rank) + wire*shared/r.Efficiency
 }
 
 // Roofline returns the constants of a machine as its data sheet has it: efficiencies of 1, perfect overlap and no fixed times.
@@ -145,6 +146,6 @@ func Roofline() Constants {
 		Linear:      Linear{Compute: map[DType]float64{BF16: 1}, Memory: 1, Overlap: math.Inf(1)},
 		Elementwise: Elementwise{Memory: 1},
 		Attention:   Attention{DecodeMemory: 1, DecodeCompute: 1, PrefillCompute: 1, PrefillMemory: 1},
-		Experts:     Experts{Compute: 1, Memory: 1},
+		Experts:     Experts{Compute: map[DType]float64{BF16: 1}, Memory: 1},
 	}
 }

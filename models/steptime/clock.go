@@ -23,9 +23,9 @@ type Clock struct {
 	bandwidth       float64
 	operand, wide   peakRate
 	activationBytes float64
-	crossesNodes    bool
-	// wave is the number of output elements that all multiprocessors compute at a time.
-	wave float64
+	// expertEfficiency is the fraction of the operands' peak that routed experts reach.
+	expertEfficiency float64
+	crossesNodes     bool
 
 	linear    []models.Linear
 	pointwise []models.ElementwiseKernel
@@ -59,7 +59,6 @@ func New(cfg Config) (*Clock, error) {
 		bandwidth:       cfg.Accelerator.Bandwidth,
 		activationBytes: bytesOf(cfg.Activations),
 		crossesNodes:    cfg.crossesNodes(),
-		wave:            float64(cfg.Accelerator.SMs) * float64(cfg.Constants.Linear.Tile) * 128,
 		linear:          cfg.Model.LinearLayers(cfg.Parallel.Tensor),
 		pointwise:       cfg.Model.ElementwiseKernels(cfg.Parallel.Tensor),
 	}
@@ -69,6 +68,7 @@ func New(cfg Config) (*Clock, error) {
 	if c.wide, err = c.peakRate(cfg.Activations); err != nil {
 		return nil, err
 	}
+	c.expertEfficiency = efficiency(c.constants.Experts.Compute, operand(&cfg))
 	c.chooseStage()
 	for _, l := range cfg.Model.AttentionLayers(cfg.Parallel.Tensor, cfg.KV) {
 		a := c.newAttention(l)
@@ -102,11 +102,15 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 	if used != d && !(used == hardware.BF16 && d == hardware.FP16) {
 		c.warnings = append(c.warnings, fmt.Sprintf("%s has no peak rate for %s: computed in %s", c.cfg.Accelerator.Name, d, used))
 	}
-	efficiency := c.constants.Linear.Compute[used]
-	if efficiency == 0 {
-		efficiency = c.constants.Linear.Compute[hardware.BF16]
+	return peakRate{peak, efficiency(c.constants.Linear.Compute, used)}, nil
+}
+
+// efficiency returns the efficiency fitted for a number format, or that for 16 bits where it was not measured.
+func efficiency(fitted map[hardware.DType]float64, d hardware.DType) float64 {
+	if e := fitted[d]; e > 0 {
+		return e
 	}
-	return peakRate{peak, efficiency}, nil
+	return fitted[hardware.BF16]
 }
 
 // chooseStage finds the pipeline stage that takes longest: the last, which has the output head, or one of those with the most

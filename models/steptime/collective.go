@@ -1,10 +1,6 @@
 package steptime
 
-import (
-	"math"
-
-	"github.com/llmsim/llmsim/hardware"
-)
+import "github.com/llmsim/llmsim/hardware"
 
 // collectives appends the all-reduces of tensor parallelism and the send to the next pipeline stage.
 func (c *Clock) collectives(ops []Operator, tokens int) []Operator {
@@ -50,16 +46,17 @@ func (c *Clock) allReduce(bytes float64, ranks int) float64 {
 	return t
 }
 
-// sum returns the seconds of an all-reduce over one link: each rank sends 2(n−1)/n of the vector (Patarasuk and Yuan 2009,
-// "Bandwidth optimal all-reduce algorithms for clusters of workstations", section 3).
+// sum returns the seconds of an all-reduce over one link. A ring, and the two-shot kernel, send 2(n−1)/n of the vector (Patarasuk
+// and Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of workstations", section 3); the one-shot kernel reads
+// n−1 vectors and waits once less.
 func sum(link *hardware.Link, k *hardware.Collective, bytes float64, ranks int, custom bool) float64 {
-	n := float64(ranks)
-	wire := 2 * (n - 1) / n * bytes / link.Bandwidth * math.Pow(n/2, k.Contention)
-	t := math.Inf(1)
-	if custom && k.Custom.Serves(ranks) {
-		t = k.Custom.Time(ranks, wire)
+	n, wire := float64(ranks), bytes/link.Bandwidth
+	ring := 2 * (n - 1) / n * wire
+	t := k.Library.Seconds(ranks, ring)
+	if custom {
+		t = min(t, k.OneShot.Seconds(ranks, (n-1)*wire), k.TwoShot.Seconds(ranks, ring))
 	}
-	return min(t, k.Library.Time(ranks, wire))
+	return t
 }
 
 // gatherLogits returns the gathering of the logits of all ranks.

@@ -34,14 +34,25 @@ func (c *Clock) tokenOperators(ops []Operator, tokens int) []Operator {
 func (c *Clock) product(l *models.Linear, m int) Operator {
 	k := &c.constants.Linear
 	flops := 2 * float64(m) * float64(l.N) * float64(l.K)
-	padded := 2 * (roundUp(m, k.Tile)*float64(l.N) + k.Tail*c.wave) * float64(l.K)
+	padded := 2 * roundUp(m, k.Tile) * float64(l.N) * float64(l.K)
 	bytes := float64(l.MatrixBytes(c.cfg.Weights))
 	peak, efficiency := c.wide.peak, c.wide.efficiency
 	if l.Quantised {
 		peak, efficiency = c.operand.peak, c.operand.efficiency
 	}
 	compute, memory := padded/(peak*efficiency), bytes/(c.bandwidth*k.Memory)
-	return kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, overlap(compute, memory, k.Overlap), float64(k.Kernel))
+	return kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, overlap(compute, memory, k.Overlap), float64(k.Kernel)+c.quantise(l, m))
+}
+
+// quantise returns the seconds to bring the activations of m rows to the number format of the weights, where that is what the
+// product computes in: they are read and written once.
+func (c *Clock) quantise(l *models.Linear, m int) float64 {
+	if !l.Quantised || c.operand == c.wide || c.engine.Roofline {
+		return 0
+	}
+	k := &c.constants.Elementwise
+	bytes := float64(m) * float64(l.K) * (c.activationBytes + bytesOf(c.cfg.Weights))
+	return float64(k.Kernel) + bytes/(c.bandwidth*k.Memory)
 }
 
 // roundUp rounds m rows up to a multiple of tile, or to a power of two from 16 below it. A tile of 0 rounds nothing.
@@ -67,8 +78,9 @@ func (c *Clock) experts(l *models.Linear, tokens int) Operator {
 	flops := 2 * rows * float64(l.N) * float64(l.K)
 	padded := 2 * (rows + touched*k.Tile/2) * float64(l.N) * float64(l.K)
 	bytes := touched * float64(l.MatrixBytes(c.cfg.Weights))
-	compute, memory := skew*padded/(c.operand.peak*k.Compute), skew*bytes/(c.bandwidth*k.Memory)
-	return kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, overlap(compute, memory, c.constants.Linear.Overlap), float64(k.Kernel))
+	compute, memory := skew*padded/(c.operand.peak*c.expertEfficiency), skew*bytes/(c.bandwidth*k.Memory)
+	both := overlap(compute, memory, c.constants.Linear.Overlap)
+	return kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, float64(k.Kernel)+c.quantise(l, tokens))
 }
 
 // busiest returns how much more than the average the busiest of groups has to do when touched of n experts, drawn at random, have
