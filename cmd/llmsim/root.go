@@ -38,7 +38,6 @@ func newRoot() *cobra.Command {
 		memoryCommand(),
 		listCommand(),
 		rooflineCommand(),
-		rooflineCommand(),
 		versionCommand(),
 	)
 	for _, command := range root.Commands() {
