@@ -6,10 +6,11 @@ type Batch struct {
 	r    *replica
 	lane int
 
-	// Those that run, oldest first; of them, those whose prompt is not complete.
+	// Those that run, oldest first; of them, those whose prompt is not complete, and how many a static batch holds back.
 	head, tail *Sequence
 	running    int
 	prefilling []*Sequence
+	held       int
 
 	// Those that decode: all advance together, one token for each of the steps counted here.
 	steps   int64
@@ -22,10 +23,13 @@ type Batch struct {
 	newcomers []*Sequence
 
 	// The step under construction, then under way.
-	step   Step
-	decode bool
-	flight flight
-	gaps   []Gap
+	step     Step
+	decode   bool
+	together bool
+	reserve  int64 // units of memory that Prefill leaves free
+	ready    Time  // when its transfers from and to host memory are done
+	flight   flight
+	gaps     []Gap
 }
 
 // Now returns the time at which the step under construction begins.
@@ -42,6 +46,12 @@ func (b *Batch) Running() int { return b.running }
 
 // Decodes returns the number of sequences in the batch that decode.
 func (b *Batch) Decodes() int { return b.decodes }
+
+// Steps returns the number of steps in which the batch has decoded so far. With a Speculator they are not counted.
+func (b *Batch) Steps() int64 { return b.steps }
+
+// Context returns the number of tokens stored for the decoding sequences together.
+func (b *Batch) Context() int64 { return b.context }
 
 // Oldest and Newest return the sequence that entered the batch first and last, or nil.
 func (b *Batch) Oldest() *Sequence { return b.head }
@@ -72,32 +82,47 @@ func (b *Batch) Decode() bool {
 		return b.draft()
 	}
 	if b.r.memory.Headroom(b.lane, 1) < 1 {
-		return false
+		if b.held == 0 {
+			return false
+		}
+		b.deliver(b.r.now) // what a static batch holds back gives way first
+		return b.Decode()
 	}
 	b.decode = true
 	return true
 }
 
+// Reserve makes the Prefills that follow in this step leave so many units of memory free.
+func (b *Batch) Reserve(units int64) { b.reserve = units }
+
 // Prefill puts the next tokens of s's prompt into the step, limit at most, and returns how many; s enters the batch if it
-// waited. 0 means that memory is short, and nothing was done. The cached prefix of a newcomer costs nothing.
+// waited. 0 means that memory is short, and nothing was done. The cached prefix of a newcomer costs nothing; a sequence that was
+// paused or swapped out goes on with what it stored, which leaves one token to compute where it had begun to decode.
 //
 // Call Decode before Prefill: memory for the tokens of the decoding sequences comes first.
 func (b *Batch) Prefill(s *Sequence, limit int) int {
 	m := b.r.memory
-	if s.batch == nil && s.Stored == 0 {
+	newcomer := s.batch == nil && s.Stored == 0 && s.Swapped == 0
+	if newcomer {
 		s.Stored = m.Match(s)
-		s.Cached = s.Stored
 	}
 	n := min(s.Remaining(), limit)
-	var reserve int64
+	reserve := b.reserve
 	if b.decode {
-		reserve = m.Growth(b.lane, 1)
+		reserve += m.Growth(b.lane, 1)
 	}
-	if n <= 0 || !m.Extend(s, n, reserve) {
-		if s.batch == nil {
-			s.Stored, s.Cached = 0, 0
+	if n <= 0 || !m.Extend(s, s.Swapped+n, reserve) {
+		if newcomer {
+			s.Stored = 0
 		}
 		return 0
+	}
+	if newcomer {
+		s.Cached = s.Stored
+		b.r.result.CachedTokens += int64(s.Cached)
+	}
+	if s.Swapped > 0 {
+		b.swapIn(s)
 	}
 	if s.batch == nil {
 		b.admit(s)
@@ -106,36 +131,12 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 	return n
 }
 
-// Victim returns the sequence that was admitted last over all batches of the replica, the usual one to preempt. It is nil while
-// another batch of the pipeline is under way, whose memory cannot be taken: leave those out that lack memory, and they are
-// tried again when it ends.
-func (b *Batch) Victim() *Sequence {
-	var last *Sequence
-	for i := range b.r.batches {
-		other := &b.r.batches[i]
-		if other.flight.active {
-			return nil
-		}
-		if s := other.tail; s != nil && (last == nil || s.admitted > last.admitted) {
-			last = s
-		}
-	}
-	return last
-}
-
-// Preempt takes s out of its batch; its KV cache is dropped, and it is handed back to the scheduler to be computed again.
-func (b *Batch) Preempt(s *Sequence) {
+// Pad lengthens the chunks of the step to so many tokens each, computed for nothing, as static batches do.
+func (b *Batch) Pad(tokens int) {
 	for i := range b.step.Prefill {
-		if b.step.Prefill[i].Sequence == s {
-			b.step.Prefill = append(b.step.Prefill[:i], b.step.Prefill[i+1:]...)
-			break
-		}
+		c := &b.step.Prefill[i]
+		c.Padding = max(0, tokens-c.New)
 	}
-	s.batch.leave(s, false)
-	s.Stored, s.Cached = 0, 0
-	s.Preemptions++
-	b.r.result.Preemptions++
-	b.r.scheduler.Enqueue(s)
 }
 
 // admit gives s, which waited, a place in the batch.
@@ -143,7 +144,6 @@ func (b *Batch) admit(s *Sequence) {
 	s.batch = b
 	s.admitted = b.r.admissions
 	b.r.admissions++
-	b.r.result.CachedTokens += int64(s.Cached)
 	if s.Preemptions == 0 {
 		s.Scheduled = b.r.now
 	}
@@ -158,26 +158,12 @@ func (b *Batch) admit(s *Sequence) {
 	b.prefilling = append(b.prefilling, s)
 }
 
-// leave takes s out of the batch and gives its memory back.
+// leave takes s out of the batch. Its memory is another matter.
 func (b *Batch) leave(s *Sequence, done bool) {
-	if s.decoding {
-		if s.advance() > 0 {
-			s.LastToken = b.lastToken
-		} else {
-			b.newcomers = without(b.newcomers, s)
-		}
-		s.Generated, s.Stored = s.Progress(), s.Context()
-		b.context -= int64(s.Stored)
-		b.decodes--
-		s.decoding = false
-		s.epoch++
-		if b.r.speculator == nil {
-			b.r.memory.Leave(b.lane, s)
-		}
-	} else {
-		b.prefilling = without(b.prefilling, s)
+	if b.r.listener != nil {
+		b.r.listener.Left(b, s, done)
 	}
-	b.r.memory.Release(s, done)
+	b.stand(s)
 	if s.older == nil {
 		b.head = s.newer
 	} else {
@@ -190,6 +176,27 @@ func (b *Batch) leave(s *Sequence, done bool) {
 	}
 	s.older, s.newer, s.batch = nil, nil, nil
 	b.running--
+}
+
+// stand ends the progress of s: it neither decodes nor prefills any more.
+func (b *Batch) stand(s *Sequence) {
+	if !s.decoding {
+		b.prefilling = without(b.prefilling, s)
+		return
+	}
+	if s.advance() > 0 {
+		s.LastToken = b.lastToken
+	} else {
+		b.newcomers = without(b.newcomers, s)
+	}
+	s.Generated, s.Stored = s.Progress(), s.Context()
+	b.context -= int64(s.Stored)
+	b.decodes--
+	s.decoding = false
+	s.epoch++
+	if b.r.speculator == nil {
+		b.r.memory.Leave(b.lane, s)
+	}
 }
 
 // joinDecodes makes s, whose prompt is complete, one of those that decode.

@@ -28,6 +28,8 @@ type ReplicaConfig struct {
 	Clock     StepClock
 	// Speculator drafts tokens; nil where sequences decode one token a step. It needs a replica of one stage.
 	Speculator Speculator
+	// Host is where KV caches can be swapped out to.
+	Host HostMemory
 	// Stages is the number of pipeline stages, each with a batch under way; 0 means 1.
 	Stages int
 	// Lookahead is the number of steps that are planned before the running one ends: 0, or 1 for asynchronous scheduling, where
@@ -69,6 +71,8 @@ func (c *Config) check() error {
 			return fmt.Errorf("sim: replica %d looks %d steps ahead, want 0 or 1", i, r.Lookahead)
 		case r.Speculator != nil && r.Stages > 1:
 			return fmt.Errorf("sim: replica %d drafts tokens and has %d pipeline stages, want 1", i, r.Stages)
+		case r.Host.Tokens < 0 || r.Host.TokenTime < 0:
+			return fmt.Errorf("sim: replica %d has host memory for %d tokens, %v each, want 0 or more", i, r.Host.Tokens, r.Host.TokenTime)
 		case r.Latency < 0:
 			return fmt.Errorf("sim: replica %d has latency %v, want 0 or more", i, r.Latency)
 		}
@@ -101,6 +105,10 @@ type ReplicaResult struct {
 	// Drafted and Accepted are the tokens drafted and of them accepted; Drafting is the part of Busy spent on drafts.
 	Drafted, Accepted int64
 	Drafting          Time
+	// PaddingTokens are the tokens that a static batch computed for nothing, beside those above.
+	PaddingTokens int64
+	// SwappedTokens is the number of tokens whose KV went over the link to host memory, both ways together.
+	SwappedTokens int64
 	// CachedTokens is the number of prompt tokens that the prefix cache supplied.
 	CachedTokens int64
 	// KVCapacity is the size of the KV memory, in the memory's units.

@@ -16,12 +16,15 @@ func (b *Batch) launch() bool {
 		return false
 	}
 	b.flight = flight{active: true, start: r.now}
+	if b.step.Decodes > 0 {
+		b.flight.padding = b.held
+	}
 	if r.speculator != nil {
 		verify := max(r.clock.Duration(&b.step), 1)
 		stage := max(r.speculator.Duration(&b.step, verify), verify)
 		r.result.Drafting += stage - verify
 		b.pipeline(stage)
-	} else if b.decode && len(b.step.Prefill) == 0 && r.leaper != nil {
+	} else if b.decode && len(b.step.Prefill) == 0 && b.ready <= r.now && r.leaper != nil {
 		b.leap(d)
 	} else {
 		b.pipeline(b.r.clock.Duration(&b.step))
@@ -36,13 +39,15 @@ func (b *Batch) launch() bool {
 // plan asks the scheduler for the next step.
 func (b *Batch) plan() Decision {
 	b.step.Prefill = b.step.Prefill[:0]
-	b.decode = false
+	b.decode, b.reserve = false, 0
 	d := b.r.scheduler.Schedule(b)
+	b.together = d.Together
 	b.step.Decodes, b.step.DecodeTokens, b.step.Context = 0, 0, 0
 	if b.decode && b.decodes > 0 {
-		b.step.Decodes = b.decodes
-		b.step.DecodeTokens = b.DecodeTokens()
-		b.step.Context = b.context + int64(b.step.DecodeTokens)
+		tokens := b.DecodeTokens()
+		b.step.Decodes = b.decodes + b.held
+		b.step.DecodeTokens = tokens + b.held
+		b.step.Context = b.context + int64(tokens)
 	}
 	return d
 }
@@ -61,12 +66,15 @@ func (b *Batch) leap(d Decision) {
 	stages := Time(len(r.free))
 	form.Base *= stages
 	form.PerToken *= stages
-	f.run = stretch{form: form, context: b.step.Context, n: int64(b.step.Decodes)}
+	f.run = stretch{form: form, context: b.step.Context, n: int64(b.decodes)}
 	f.leaping = true
 	f.ignoreArrivals = d.IgnoreArrivals && len(r.batches) == 1
 	steps := min(max(d.Steps, 1), r.maxLeap, b.finish.next()-b.steps, f.run.through())
 	if s := r.incoming.Front(); s != nil {
 		steps = min(steps, max(s.visible-r.planned, 1))
+	}
+	if d.Wake > r.now {
+		steps = min(steps, f.run.ending(d.Wake-r.now))
 	}
 	r.fly(b, r.memory.Headroom(b.lane, steps))
 }
@@ -74,7 +82,7 @@ func (b *Batch) leap(d Decision) {
 // pipeline sends one step through the stages, each of which takes the given time and may still be busy with an earlier one.
 func (b *Batch) pipeline(stage Time) {
 	stage = max(stage, 1)
-	at := b.flight.start
+	at := max(b.flight.start, b.ready)
 	for i := range b.r.free {
 		at = max(at, b.r.free[i]) + stage
 		b.r.free[i] = at
@@ -87,7 +95,7 @@ func (b *Batch) land() {
 	r, f := b.r, &b.flight
 	f.active = false
 	b.gaps = b.gaps[:0]
-	decodes := b.step.Decodes
+	decodes := b.step.Decodes - f.padding
 	b.book()
 	var used int64
 	if r.speculator != nil {
@@ -107,10 +115,13 @@ func (b *Batch) land() {
 	for i := range b.step.Prefill {
 		b.prefilled(&b.step.Prefill[i])
 	}
+	if b.held > 0 && b.held == b.running {
+		b.deliver(f.end)
+	}
 	if o := r.fleet.observer; o != nil {
 		r.leap = Leap{
 			Replica: r.index, Lane: b.lane, Start: f.start, End: f.end, Steps: f.steps,
-			Decodes: decodes, Context: b.step.Context, Form: f.run.form,
+			Decodes: decodes, Padding: f.padding, Context: b.step.Context, Form: f.run.form,
 			Prefill: b.step.Prefill, Gaps: b.gaps, Running: b.running, Used: used,
 		}
 		o.Steps(&r.leap)
@@ -156,7 +167,8 @@ func (b *Batch) book() {
 	w.Busy += f.end - max(f.start, b.r.busyUntil)
 	b.r.busyUntil = f.end
 	w.Steps += f.steps
-	w.DecodeTokens += int64(b.step.DecodeTokens) * f.steps
+	w.DecodeTokens += int64(b.step.DecodeTokens-f.padding) * f.steps
+	w.PaddingTokens += int64(f.padding) * f.steps
 	switch {
 	case b.r.speculator != nil:
 		if n := b.step.Decodes; n > 0 { // each token of a sequence attends to its context
@@ -168,12 +180,13 @@ func (b *Batch) book() {
 		w.DecodeContext += b.step.Context
 	}
 	if b.r.speculator == nil {
-		w.Sampled += int64(b.step.Decodes) * f.steps
+		w.Sampled += int64(b.step.Decodes-f.padding) * f.steps
 	}
 	for i := range b.step.Prefill {
 		c := &b.step.Prefill[i]
 		n := int64(c.New)
 		w.PrefillTokens += n
+		w.PaddingTokens += int64(c.Padding)
 		w.PrefillPairs += n*int64(c.Cached) + n*(n+1)/2
 	}
 }
@@ -193,16 +206,13 @@ func (b *Batch) prefilled(c *Chunk) {
 	}
 	s.Generated++
 	s.LastToken = b.flight.end
+	if s.Generated < s.Output {
+		b.joinDecodes(s)
+	}
+	if b.r.listener != nil {
+		b.r.listener.Joined(b, s)
+	}
 	if s.Generated == s.Output {
 		b.complete(s)
-		return
 	}
-	b.joinDecodes(s)
-}
-
-// complete sees s, whose last token came out, off.
-func (b *Batch) complete(s *Sequence) {
-	b.leave(s, true)
-	b.r.result.Completed++
-	b.r.fleet.finish(s)
 }

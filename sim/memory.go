@@ -7,6 +7,8 @@ package sim
 type Memory interface {
 	// Fits tells whether a sequence of that many tokens could be held if it were alone.
 	Fits(tokens int) bool
+	// Units returns the units that a sequence of that many tokens takes if it shares nothing with others.
+	Units(tokens int) int64
 	// Match returns how many leading tokens of s, which waits, are stored already; less than s.Remaining().
 	Match(s *Sequence) int
 	// Extend stores n more tokens of s, which does not decode, beyond the s.Stored that it has; for a newcomer these are the ones
@@ -15,7 +17,8 @@ type Memory interface {
 	// Release gives back all that s holds: it finished (done), or was preempted.
 	Release(s *Sequence, done bool)
 
-	// Join tells that s decodes in the lane from now on, Leave that it does not any more; Release follows.
+	// Join tells that s decodes in the lane from now on, Leave that it does not any more: Release follows, or Extend where s goes on
+	// later with what it holds.
 	Join(lane int, s *Sequence)
 	Leave(lane int, s *Sequence)
 	// Headroom returns for how many steps, up to limit, every decoding sequence of the lane can store one more token a step.

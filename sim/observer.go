@@ -53,6 +53,8 @@ type Leap struct {
 	Steps int64
 	// Decodes is the number of sequences that decode; each gets a token a step.
 	Decodes int
+	// Padding is the number of sequences that are complete and keep their place in a static batch.
+	Padding int
 	// Context is the number of tokens attended to by those that decode in the first step; it grows by Decodes a step.
 	Context int64
 	// Form gives the length of a step from its context; set where Steps is more than 1.

@@ -8,6 +8,8 @@ type replica struct {
 	clock      StepClock
 	leaper     LeapClock // clock, where it can leap
 	speculator Speculator
+	listener   Listener // scheduler, where it wants to be told
+	host       HostMemory
 	lookahead  int64
 	maxLeap    int64
 	latency    Time
@@ -22,6 +24,8 @@ type replica struct {
 
 	admissions int64
 	planned    int64 // steps planned so far: the number of the next one
+	hostFree   int64 // room in host memory, in tokens
+	linkFree   Time  // when the link to it is free
 	incoming   Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
 
 	fleet     *Fleet
@@ -35,9 +39,11 @@ type flight struct {
 	active bool
 	start  Time
 	end    Time
-	steps  int64
-	stored int64   // steps whose decodes have their memory
-	run    stretch // of steps that all stages take one after another; valid where leaping
+	// padding is the number of complete sequences among those that decode.
+	padding int
+	steps   int64
+	stored  int64   // steps whose decodes have their memory
+	run     stretch // of steps that all stages take one after another; valid where leaping
 	// leaping tells that run gives the lengths of the steps; else there is one step.
 	leaping        bool
 	ignoreArrivals bool
@@ -49,12 +55,14 @@ func newReplica(f *Fleet, index int, c *ReplicaConfig, maxLeap int64) replica {
 		index: index, scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
 		maxLeap: maxLeap, latency: c.Latency, limit: c.MaxContext,
 		batches: make([]Batch, stages), free: make([]Time, stages),
+		host: c.Host, hostFree: c.Host.Tokens,
 		retry: Never, next: Never, fleet: f,
 	}
 	if stages == 1 {
 		r.lookahead = int64(c.Lookahead)
 	}
 	r.leaper, _ = c.Clock.(LeapClock)
+	r.listener, _ = c.Scheduler.(Listener)
 	return r
 }
 

@@ -15,6 +15,15 @@ type Scheduler interface {
 // Forever is a number of steps that never runs out.
 const Forever int64 = math.MaxInt64
 
+// Listener is a Scheduler that is told what becomes of the sequences that it put into batches.
+type Listener interface {
+	Scheduler
+	// Joined tells that the prompt of s is computed and a token came out: s decodes in b from now on, unless that was its last.
+	Joined(b *Batch, s *Sequence)
+	// Left tells that s leaves b, since its last token came out (done) or it lost its place. Its progress can still be read.
+	Left(b *Batch, s *Sequence, done bool)
+}
+
 // Decision says for how long a schedule stands, which is how far the simulator may leap. It matters for steps without
 // prefill only: one with prefill stands for itself.
 type Decision struct {
@@ -23,8 +32,12 @@ type Decision struct {
 	// IgnoreArrivals tells that an arrival would not change the decision: the batch is full, say, or the head of the queue does
 	// not fit.
 	IgnoreArrivals bool
-	// Wake is when to ask again after an empty step, if nothing arrives or finishes before; 0 means only then.
+	// Wake is when to ask again, if nothing arrives or finishes before; 0 means only then. While steps run, the first one that
+	// ends at Wake or later is the last for which the decision stands.
 	Wake Time
+	// Together tells that this is a static batch: sequences that are complete keep their place and their memory, as padding, until
+	// all in the batch are. Then their answers are returned at once.
+	Together bool
 }
 
 // Queue is a first-in-first-out queue of sequences that also takes one at the front. A sequence is in one

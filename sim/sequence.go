@@ -11,8 +11,10 @@ type Sequence struct {
 	Cached int
 	// Scheduled is when the first step of the sequence began, FirstToken and LastToken when those tokens came out; 0 before.
 	Scheduled, FirstToken, LastToken Time
-	// Preemptions counts how often the sequence lost its place and its KV cache.
+	// Preemptions counts how often the sequence lost its place in a batch.
 	Preemptions int
+	// Swapped is the number of tokens whose KV waits in host memory.
+	Swapped int
 	// Replica is the index of the replica that serves the sequence, and Latency what its front end adds between a token and the
 	// user.
 	Replica int
@@ -25,12 +27,16 @@ type Sequence struct {
 
 	// Held and Handle belong to the Memory that holds the sequence: a count and an index of its own.
 	Held, Handle int
+	// Rank and Tag belong to the Scheduler: a place in an order, and a number or index of its own.
+	Rank float64
+	Tag  int
 
 	batch          *Batch    // where it runs; nil while it waits
 	older, newer   *Sequence // neighbours in the batch
 	before, behind *Sequence // neighbours in a Queue
 	admitted       int64     // orders admissions to the replica
 	decoding       bool
+	held           bool   // complete, and waits for the rest of a static batch
 	joined         int64  // batch.steps when decoding began
 	epoch          uint32 // tells stale heap entries, see finishHeap
 	drafted        int    // tokens drafted in the step that runs
@@ -50,12 +56,13 @@ func (s *Sequence) Context() int { return s.Stored + s.advance() }
 func (s *Sequence) Progress() int { return s.Generated + s.advance() }
 
 // Remaining returns the number of tokens to compute before s gives its next token: those of the prompt, and after a
-// preemption those generated before it, less the ones stored. It is 0 for a sequence that decodes.
+// preemption those generated before it, less the ones stored here or in host memory. It is 0 for a sequence that decodes or is
+// complete.
 func (s *Sequence) Remaining() int {
-	if s.decoding {
+	if s.decoding || s.held {
 		return 0
 	}
-	return s.Prompt + s.Generated - s.Stored
+	return s.Prompt + s.Generated - s.Stored - s.Swapped
 }
 
 func (s *Sequence) advance() int {

@@ -2,7 +2,8 @@ package sim
 
 // Step is the summary of one forward pass, all that its cost depends on.
 type Step struct {
-	// Decodes is the number of sequences that decode.
+	// Decodes is the number of sequences that decode, and of those that keep their place in a static batch although they are
+	// complete: their rows are computed, but attend to nothing.
 	Decodes int
 	// DecodeTokens is the number of query tokens of those sequences together: Decodes, or more when a speculative step verifies
 	// drafted tokens.
@@ -23,6 +24,8 @@ type Chunk struct {
 	New int
 	// Cached is the number of tokens of the same sequence whose KV is already stored.
 	Cached int
+	// Padding is the number of tokens by which a static batch lengthens the chunk; they are computed for nothing.
+	Padding int
 	// Last tells that the chunk completes the prompt, so that a token is sampled from it.
 	Last bool
 }
@@ -31,7 +34,7 @@ type Chunk struct {
 func (s *Step) Tokens() int {
 	n := s.DecodeTokens
 	for i := range s.Prefill {
-		n += s.Prefill[i].New
+		n += s.Prefill[i].New + s.Prefill[i].Padding
 	}
 	return n
 }

@@ -1,0 +1,119 @@
+package sim
+
+// HostMemory is where the KV caches of preempted sequences can wait, and the link to it (PCIe, say).
+type HostMemory struct {
+	// Tokens is its room, in tokens of context; 0 means that nothing can be swapped out.
+	Tokens int64
+	// TokenTime is the time that the KV of one token takes on the link, in either direction. Transfers wait for each other.
+	TokenTime Time
+}
+
+// Victim returns the sequence that was admitted last over all batches of the replica, the usual one to preempt. It is nil while
+// another batch of the pipeline is under way, whose memory cannot be taken: leave those out that lack memory, and they are
+// tried again when it ends.
+func (b *Batch) Victim() *Sequence {
+	var last *Sequence
+	for i := range b.r.batches {
+		other := &b.r.batches[i]
+		if other.flight.active {
+			return nil
+		}
+		s := other.tail
+		for s != nil && s.held {
+			s = s.older
+		}
+		if s != nil && (last == nil || s.admitted > last.admitted) {
+			last = s
+		}
+	}
+	return last
+}
+
+// Preemptible yields the sequences in all batches of the replica, for policies that choose another victim; none while another
+// batch is under way.
+func (b *Batch) Preemptible(yield func(*Sequence) bool) {
+	if b.Victim() == nil {
+		return
+	}
+	for i := range b.r.batches {
+		for s := b.r.batches[i].head; s != nil; s = s.newer {
+			if !s.held && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// Preempt drops the KV cache of s, which is computed again later. If s runs, it loses its place and is handed back to the
+// scheduler.
+func (b *Batch) Preempt(s *Sequence) {
+	running := b.displace(s)
+	b.r.memory.Release(s, false)
+	s.Stored = 0
+	if running {
+		b.r.scheduler.Enqueue(s)
+	}
+}
+
+// Pause takes s out of its batch and hands it back to the scheduler. Its KV cache stays, and it goes on with Prefill.
+func (b *Batch) Pause(s *Sequence) {
+	b.displace(s)
+	b.r.scheduler.Enqueue(s)
+}
+
+// SwapOut moves the KV cache of s to host memory; Prefill brings it back. If s runs, it loses its place and is handed back to the
+// scheduler. SwapOut returns false, and does nothing, where s has no KV or host memory no room for it.
+//
+// The step under construction begins when its transfers are done, as in vLLM V0, whose copies are in the stream of the forward
+// pass.
+func (b *Batch) SwapOut(s *Sequence) bool {
+	r, n := b.r, s.Context()
+	if n == 0 || int64(n) > r.hostFree {
+		return false
+	}
+	running := b.displace(s)
+	r.memory.Release(s, false)
+	s.Swapped, s.Stored = n, 0
+	r.hostFree -= int64(n)
+	b.transfer(n)
+	if running {
+		r.scheduler.Enqueue(s)
+	}
+	return true
+}
+
+// swapIn brings the KV cache of s, for which memory is taken, back from host memory.
+func (b *Batch) swapIn(s *Sequence) {
+	b.r.hostFree += int64(s.Swapped)
+	b.transfer(s.Swapped)
+	s.Stored, s.Swapped = s.Swapped, 0
+}
+
+// transfer puts the KV of n tokens on the link to host memory. The step under construction waits for it.
+func (b *Batch) transfer(n int) {
+	r := b.r
+	r.linkFree = max(r.linkFree, r.now) + Time(n)*r.host.TokenTime
+	r.result.SwappedTokens += int64(n)
+	b.ready = r.linkFree
+}
+
+// displace takes s out of its batch and of the step under construction. It returns false where s did not run.
+func (b *Batch) displace(s *Sequence) bool {
+	home := s.batch
+	if home == nil {
+		return false
+	}
+	for i := range b.step.Prefill {
+		if b.step.Prefill[i].Sequence == s {
+			b.step.Prefill = append(b.step.Prefill[:i], b.step.Prefill[i+1:]...)
+			break
+		}
+	}
+	home.leave(s, false)
+	if home.held == home.running {
+		home.deliver(b.r.now)
+	}
+	s.Preemptions++
+	b.r.result.Preemptions++
+	return true
+}
