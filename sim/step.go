@@ -30,11 +30,14 @@ type Chunk struct {
 	Last bool
 }
 
+// Rows returns the number of tokens that are computed for the chunk, padding included.
+func (c *Chunk) Rows() int { return c.New + c.Padding }
+
 // Tokens returns the number of tokens that go through the linear layers.
 func (s *Step) Tokens() int {
 	n := s.DecodeTokens
 	for i := range s.Prefill {
-		n += s.Prefill[i].New + s.Prefill[i].Padding
+		n += s.Prefill[i].Rows()
 	}
 	return n
 }

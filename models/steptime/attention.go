@@ -62,10 +62,10 @@ func (c *Clock) prefillOperator(a *attention, s *sim.Step) Operator {
 	var flops, read float64
 	t := times(a.count, float64(k.PrefillKernel))
 	for i := range s.Prefill {
-		w := a.Prefill(s.Prefill[i].New, s.Prefill[i].Cached)
+		w := a.Prefill(s.Prefill[i].Rows(), s.Prefill[i].Cached)
 		flops += w.FLOPs
 		read += w.KVRead
-		t += c.prefill(a, s.Prefill[i].New, s.Prefill[i].Cached)
+		t += c.prefill(a, s.Prefill[i].Rows(), s.Prefill[i].Cached)
 	}
 	o := kernel("attention_prefill", a.count, flops, read, flops/(c.wide.peak*k.PrefillCompute), read/(c.bandwidth*k.PrefillMemory), 0, float64(k.PrefillKernel))
 	o.Time = t

@@ -8,7 +8,7 @@ func (c *Clock) Breakdown(s *sim.Step) []Operator {
 	rows, sequences, cached, longest := s.DecodeTokens, s.Decodes+len(s.Prefill), 0, 0
 	for i := range s.Prefill {
 		cached += s.Prefill[i].Cached
-		longest = max(longest, s.Prefill[i].New+s.Prefill[i].Cached)
+		longest = max(longest, s.Prefill[i].Rows()+s.Prefill[i].Cached)
 		if s.Prefill[i].Last {
 			rows++
 		}
