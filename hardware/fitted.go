@@ -28,7 +28,10 @@ type Constants struct {
 	Accelerator, Generation string
 	Bandwidth               float64
 
-	Fit         Fit
+	Fit Fit
+	// Host is how much longer the hosts in which the accelerator was measured take for the same work than those of the H100: it
+	// multiplies the host times of an engine.
+	Host        float64
 	Linear      Linear
 	Elementwise Elementwise
 	Attention   Attention
@@ -143,6 +146,7 @@ func Roofline() Constants {
 	return Constants{
 		Accelerator: "roofline",
 		Fit:         Fit{Source: "Williams, Waterman and Patterson, \"Roofline\", CACM 52(4), 2009"},
+		Host:        1,
 		Linear:      Linear{Compute: map[DType]float64{BF16: 1}, Memory: 1, Overlap: math.Inf(1)},
 		Elementwise: Elementwise{Memory: 1},
 		Attention:   Attention{DecodeMemory: 1, DecodeCompute: 1, PrefillCompute: 1, PrefillMemory: 1},

@@ -32,6 +32,8 @@ type Engine struct {
 	// outputs. With a lookahead this runs beside the accelerator, and is a floor under the step; without, it adds to the step.
 	HostStep     hardware.Seconds `yaml:"host_step"`
 	HostSequence hardware.Seconds `yaml:"host_sequence"`
+	// Compute is the fraction of the compute efficiency of the accelerator's fitted kernels that those of the engine reach; 0 means 1.
+	Compute float64
 	// Layer is the time a layer that kernels take in a running model beyond the sum of their times measured apart.
 	Layer hardware.Seconds
 
@@ -81,9 +83,4 @@ func FindEngine(name string) (Engine, error) {
 		names = append(names, e.Name)
 	}
 	return Engine{}, fmt.Errorf("no engine %q; there are %s", name, strings.Join(names, ", "))
-}
-
-// host returns the seconds that the host needs for a step of so many sequences.
-func (e *Engine) host(sequences int) float64 {
-	return float64(e.HostStep) + float64(sequences)*float64(e.HostSequence)
 }
