@@ -102,7 +102,11 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 	if used != d && !(used == hardware.BF16 && d == hardware.FP16) {
 		c.warnings = append(c.warnings, fmt.Sprintf("%s has no peak rate for %s: computed in %s", c.cfg.Accelerator.Name, d, used))
 	}
-	return peakRate{peak, efficiency(c.constants.Linear.Compute, used)}, nil
+	reached := efficiency(c.constants.Linear.Compute, used)
+	if c.engine.Compute > 0 {
+		reached *= c.engine.Compute
+	}
+	return peakRate{peak, reached}, nil
 }
 
 // efficiency returns the efficiency fitted for a number format, or that for 16 bits where it was not measured.
@@ -181,18 +185,28 @@ func (c *Clock) hostFloor(tokens, sequences int) sim.Time {
 		floor = c.layers * float64(c.engine.Launch)
 	}
 	if c.engine.Lookahead > 0 {
-		floor = max(floor, c.engine.host(sequences))
+		floor = max(floor, c.hostWork(sequences))
 	}
-	return sim.Seconds(floor)
+	return sim.Seconds(floor * c.constants.Host)
 }
 
 // serial returns the time for which the accelerators wait for the host in a step of so many sequences.
 func (c *Clock) serial(sequences int) sim.Time {
 	wait := float64(c.engine.Step) + float64(sequences)*float64(c.engine.Sequence)
 	if c.engine.Lookahead == 0 {
-		wait += c.engine.host(sequences)
+		wait += c.hostWork(sequences)
 	}
-	return sim.Seconds(wait)
+	return sim.Seconds(wait * c.constants.Host)
+}
+
+// hostWork returns the seconds in which the reference host schedules a step of so many sequences and handles what comes out.
+func (c *Clock) hostWork(sequences int) float64 {
+	return float64(c.engine.HostStep) + float64(sequences)*float64(c.engine.HostSequence)
+}
+
+// RequestLatency returns what the host adds to the time to the first token of a request besides steps.
+func (c *Clock) RequestLatency() sim.Time {
+	return sim.Seconds(float64(c.engine.Request) * c.constants.Host)
 }
 
 // Decode returns the form of a step in which n sequences decode one token each.
