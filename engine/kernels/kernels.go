@@ -54,6 +54,7 @@ type Set struct {
 	sum            func(x *float32, n int) float32
 	squares        func(x *float32, n int, mean float32) float32
 	standardise    func(dst, x, weight, bias *float32, n int, mean, inverse float32)
+	read           func(x *float32, n int) float32
 	softmax        func(scores *float32, rows, visible, step int, scale float32, max, sum, correction *float32)
 }
 
@@ -69,6 +70,17 @@ func Best() *Set {
 
 // Available returns the sets that run on this machine, the pure Go one first and the fastest last.
 func Available() []*Set { return append([]*Set{portable()}, native()...) }
+
+// Read sums x as fast as memory delivers it, to measure that. The length must be a multiple of 32.
+func (s *Set) Read(x []float32) float32 {
+	if len(x) == 0 {
+		return 0
+	}
+	return s.read(&x[0], len(x))
+}
+
+// MaxRows returns the number of rows of MulPanel at which the kernel is fastest.
+func (s *Set) MaxRows() int { return s.maxRows }
 
 // MulPanel adds a·b to dst: rows rows of a, lda elements apart and k long; b one panel of k rows of PanelWidth float32; dst rows
 // of PanelWidth, ldd apart.

@@ -218,6 +218,24 @@ func checkSoftmax(t *rapid.T, got []float64, scores []float32, visible int, fact
 	}
 }
 
+func TestRead(t *testing.T) {
+	eachSet(t, func(t *testing.T, s *Set) {
+		for _, n := range []int{0, 32, 320} {
+			x := make([]float32, n+1)
+			want := float32(0)
+			for i := range x {
+				x[i] = float32(i)
+			}
+			for _, v := range x[:n] {
+				want += v
+			}
+			if got := s.Read(x[:n]); got != want {
+				t.Errorf("sum of %d elements is %v, want %v", n, got, want)
+			}
+		}
+	})
+}
+
 // TestBoundsArePanics checks that slices too short for the assembly never reach it.
 func TestBoundsArePanics(t *testing.T) {
 	m := newMatrix(t, 10, 40, F32, make([]float32, 400))

@@ -14,7 +14,7 @@ func native() []*Set {
 	avx2 := &Set{
 		Name: "avx2", maxRows: 6, width: PanelWidth / 2,
 		gemm: [3]gemmFunc{gemmF32AVX2, gemmBF16AVX2, gemmInt8AVX2},
-		gelu: geluAVX2, scale: scaleAVX2, sum: sumAVX2, squares: squaresAVX2, standardise: standardiseAVX2, softmax: softmaxAVX2,
+		gelu: geluAVX2, scale: scaleAVX2, sum: sumAVX2, squares: squaresAVX2, standardise: standardiseAVX2, softmax: softmaxAVX2, read: readAVX2,
 	}
 	if !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL {
 		return []*Set{avx2}
@@ -60,3 +60,6 @@ func standardiseAVX2(dst, x, weight, bias *float32, n int, mean, inverse float32
 
 //go:noescape
 func softmaxAVX2(scores *float32, rows, visible, step int, scale float32, max, sum, correction *float32)
+
+//go:noescape
+func readAVX2(x *float32, n int) float32

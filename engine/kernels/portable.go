@@ -10,7 +10,7 @@ func portable() *Set {
 	return &Set{
 		Name: "go", maxRows: 12, width: PanelWidth,
 		gemm: [3]gemmFunc{gemmF32, gemmBF16, gemmInt8},
-		gelu: gelu, scale: scale, sum: sum, squares: squares, standardise: standardise, softmax: softmax,
+		gelu: gelu, scale: scale, sum: sum, squares: squares, standardise: standardise, softmax: softmax, read: sum,
 	}
 }
 

@@ -288,3 +288,31 @@ softmaxNext:
 	JNZ  softmaxRow
 	VZEROUPPER
 	RET
+
+// func readAVX2(x *float32, n int) float32
+TEXT ·readAVX2(SB), NOSPLIT, $0-20
+	MOVQ x+0(FP), DI
+	MOVQ n+8(FP), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+readLoop:
+	SUBQ  $32, CX
+	JLT   readDone
+	PREFETCHT0 2048(DI)
+	PREFETCHT0 2112(DI)
+	VADDPS (DI), Y0, Y0
+	VADDPS 32(DI), Y1, Y1
+	VADDPS 64(DI), Y2, Y2
+	VADDPS 96(DI), Y3, Y3
+	ADDQ  $128, DI
+	JMP   readLoop
+readDone:
+	VADDPS Y0, Y1, Y0
+	VADDPS Y2, Y3, Y2
+	VADDPS Y0, Y2, Y0
+	HSUM(Y0, X0, X1)
+	VZEROUPPER
+	MOVSS X0, ret+16(FP)
+	RET
