@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -122,8 +123,9 @@ func (p *Printer) Roofline(r *Roofline) {
 }
 
 func rooflineRow(name string, o *RooflinePoint) table.Row {
+	ofRoof := math.Round(1e6*o.Rate/o.Roof) / 1e6 // step times are whole picoseconds
 	return table.Row{
-		name, figure(o.Intensity), units.FormatFLOPRate(o.Rate), percent(o.Rate / o.Roof), units.FormatDuration(o.Time), string(o.Bound),
+		name, figure(o.Intensity), units.FormatFLOPRate(o.Rate), percent(ofRoof), units.FormatDuration(o.Time), string(o.Bound),
 	}
 }
 

@@ -30,9 +30,9 @@ func rooflineCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field of the scenario: key.path=value (repeatable)")
-	f.IntSliceVar(&flags.prompts, "prompt", []int{512, 2048}, "lengths of prompts, in tokens")
-	f.IntSliceVar(&flags.batches, "batch", []int{1, 8, 64, 256}, "sizes of decode batches")
-	f.IntVar(&flags.context, "context", 1024, "context of each sequence that decodes, in tokens")
+	f.Var(counts(&flags.prompts, 512, 2048), "prompt", "lengths of prompts, in tokens")
+	f.Var(counts(&flags.batches, 1, 8, 64, 256), "batch", "sizes of decode batches")
+	f.Var(countOf(&flags.context, 1024), "context", "context of each sequence that decodes, in tokens")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "", "folder for roofline.svg and roofline.png")
 	return cmd

@@ -37,6 +37,7 @@ func newRoot() *cobra.Command {
 		scenarioCommand(),
 		memoryCommand(),
 		listCommand(),
+		explainCommand(),
 		rooflineCommand(),
 		versionCommand(),
 	)
