@@ -13,6 +13,8 @@ type files struct {
 	dir     string
 	staging string
 	open    []*stagedFile
+	// obsolete names files of earlier runs that these replace.
+	obsolete []string
 }
 
 type stagedFile struct {
@@ -59,6 +61,9 @@ func (f *files) commit() error {
 	for _, s := range f.open {
 		errs = append(errs, os.Rename(filepath.Join(f.staging, s.name), filepath.Join(f.dir, s.name)))
 	}
+	for _, name := range f.obsolete {
+		errs = append(errs, ignoreAbsent(os.Remove(filepath.Join(f.dir, name))))
+	}
 	return errors.Join(errors.Join(errs...), os.RemoveAll(f.staging))
 }
 
@@ -70,7 +75,7 @@ func (f *files) discard() error {
 	}
 	errs = append(errs, os.RemoveAll(f.staging))
 	if entries, err := os.ReadDir(f.dir); err == nil && len(entries) == 0 {
-		errs = append(errs, ignoreAbsent(os.Remove(f.dir)))
+		errs = append(errs, os.Remove(f.dir))
 	}
 	return errors.Join(errs...)
 }

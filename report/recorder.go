@@ -36,6 +36,11 @@ func NewRecorder(dir, requestFormat string) (*Recorder, error) {
 		return nil, err
 	}
 	r := &Recorder{files: staged}
+	for _, other := range RequestFormats() {
+		if other != requestFormat {
+			staged.obsolete = append(staged.obsolete, "requests."+other)
+		}
+	}
 	out, err := staged.create("requests." + requestFormat)
 	if err == nil {
 		r.requests, err = newRequestWriter(requestFormat, out)

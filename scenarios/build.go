@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/metrics"
@@ -92,7 +93,11 @@ func (b *builder) startClock() {
 		b.problem("parallelism", "%v", err)
 		return
 	}
-	b.warnings = append(b.warnings, b.clock.Warnings()...)
+	for _, warning := range b.clock.Warnings() {
+		if !slices.Contains(b.warnings, warning) {
+			b.warnings = append(b.warnings, warning)
+		}
+	}
 }
 
 // sampleEvery is the time between two samples of the state, more for large fleets so that sampling stays cheap.

@@ -1,0 +1,274 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// testScenario has two classes, and requests that are too long for the model.
+const testScenario = `
+model: llama-2-7b
+hardware: a100-80gb-sxm
+workload:
+  rate: 5/s
+  requests: 3000
+  classes:
+    - {name: short, share: 9, prompt: {distribution: uniform, min: 1, max: 900}, output: 30}
+    - {name: long, prompt: {distribution: uniform, min: 3000, max: 4090}, output: {distribution: uniform, min: 1, max: 100}}
+`
+
+// record runs the test scenario into dir.
+func record(t *testing.T, dir, format string) *scenarios.Result {
+	t.Helper()
+	file, err := scenarios.Parse("test.yaml", []byte(testScenario))
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorder, err := NewRecorder(dir, format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := simulation.Run(context.Background(), recorder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := recorder.Finish(result); err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func readCSV(t *testing.T, path string) (header []string, rows [][]string) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err = csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows[0], rows[1:]
+}
+
+// The rows of requests.csv add up to the summary: requests, tokens, rejections and the mean latencies.
+func TestRequestsAddUpToTheSummary(t *testing.T) {
+	dir := t.TempDir()
+	result := record(t, dir, "csv")
+	header, rows := readCSV(t, filepath.Join(dir, "requests.csv"))
+	column := map[string]int{}
+	for i, name := range header {
+		column[name] = i
+	}
+	sum := map[string]float64{}
+	var rejected int64
+	for _, row := range rows {
+		if row[column["status"]] != "completed" {
+			rejected++
+			continue
+		}
+		for name, i := range column {
+			if x, err := strconv.ParseFloat(row[i], 64); err == nil {
+				sum[name] += x
+			}
+		}
+	}
+	completed := int64(len(rows)) - rejected
+	if completed != result.Completed || rejected != result.Rejected || rejected == 0 {
+		t.Errorf("%d completed and %d rejected rows, the summary says %d and %d", completed, rejected, result.Completed, result.Rejected)
+	}
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"prompt tokens", sum["prompt_tokens"], float64(result.TotalInputTokens)},
+		{"output tokens", sum["output_tokens"], float64(result.TotalOutputTokens)},
+		{"TTFT", sum["ttft_ms"] / float64(completed), result.MeanTTFT},
+		{"E2E", sum["e2el_ms"] / float64(completed), result.MeanE2EL},
+		{"queueing", sum["queue_ms"] / float64(completed), result.MeanQueue},
+	} {
+		if diff := c.got/c.want - 1; diff > 1e-9 || diff < -1e-9 {
+			t.Errorf("%s: the rows give %v, the summary %v", c.name, c.got, c.want)
+		}
+	}
+}
+
+// Parquet and CSV hold the same rows, and one replaces the other.
+func TestParquetEqualsCSV(t *testing.T) {
+	dir := t.TempDir()
+	record(t, dir, "csv")
+	_, want := readCSV(t, filepath.Join(dir, "requests.csv"))
+	record(t, dir, "parquet")
+	if _, err := os.Stat(filepath.Join(dir, "requests.csv")); !os.IsNotExist(err) {
+		t.Errorf("the rows of the earlier run are still there: %v", err)
+	}
+	rows, err := parquet.ReadFile[requestRow](filepath.Join(dir, "requests.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w, err := newCSVRequests(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rows {
+		if err := w.write(&rows[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got[1:]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The summary file is the JSON of the result, under the names that vLLM's serving benchmark uses.
+func TestSummaryKeys(t *testing.T) {
+	dir := t.TempDir()
+	result := record(t, dir, "csv")
+	data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed bytes.Buffer
+	if err := JSON(&printed, result); err != nil || !bytes.Equal(printed.Bytes(), data) {
+		t.Errorf("summary.json is not what is printed (%v)", err)
+	}
+	var keys map[string]any
+	if err := json.Unmarshal(data, &keys); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"completed", "total_input_tokens", "total_output_tokens", "duration", "request_throughput", "output_throughput",
+		"total_token_throughput", "goodput", "preemptions", "kv_usage", "mfu", "mbu", "cost", "energy", "warnings", "scenario", "seed", "version"}
+	for _, latency := range []string{"ttft", "tpot", "itl", "e2el"} {
+		for _, statistic := range []string{"mean", "median", "std", "p90", "p95", "p99"} {
+			want = append(want, statistic+"_"+latency+"_ms")
+		}
+	}
+	for _, key := range want {
+		if _, ok := keys[key]; !ok {
+			t.Errorf("no key %q", key)
+		}
+	}
+}
+
+// A recorder that is thrown away leaves nothing, and what was there before stays.
+func TestDiscardLeavesNothing(t *testing.T) {
+	root := t.TempDir()
+	for _, c := range []struct {
+		name   string
+		before []string
+	}{{"new", nil}, {"used", []string{"summary.json"}}} {
+		dir := filepath.Join(root, c.name)
+		for _, name := range c.before {
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("earlier"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		recorder, err := NewRecorder(dir, "csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := recorder.Discard(); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(dir)
+		if len(c.before) == 0 && !os.IsNotExist(err) {
+			t.Errorf("%s: the folder is still there, with %v", c.name, entries)
+		}
+		if len(entries) != len(c.before) {
+			t.Errorf("%s: found %v, want %v", c.name, entries, c.before)
+		}
+	}
+}
+
+// The table fits 80 columns and has colour only where it was asked for.
+func TestTable(t *testing.T) {
+	result := record(t, t.TempDir(), "csv")
+	for _, colour := range []bool{false, true} {
+		var out bytes.Buffer
+		p := &Printer{out: &out, colour: colour}
+		p.Result(result)
+		if p.Err() != nil {
+			t.Fatal(p.Err())
+		}
+		if got := strings.Contains(out.String(), "\x1b["); got != colour {
+			t.Errorf("colour: %v, want %v", got, colour)
+		}
+		for _, line := range strings.Split(stripColour(out.String()), "\n") {
+			if utf8.RuneCountInString(line) > columns {
+				t.Errorf("more than %d columns: %s", columns, line)
+			}
+		}
+		for _, words := range []string{"short", "long", "turned away", "Note: "} {
+			if !strings.Contains(out.String(), words) {
+				t.Errorf("the table lacks %q:\n%s", words, out.String())
+			}
+		}
+	}
+}
+
+func stripColour(text string) string {
+	return strings.NewReplacer(bold, "", green, "", red, "", dim, "", plain, "").Replace(text)
+}
+
+// A writer that fails is reported, once and at the end.
+func TestPrinterKeepsTheError(t *testing.T) {
+	reader, writer := io.Pipe()
+	reader.Close()
+	p := NewPrinter(writer)
+	p.Scenarios([]scenarios.Listing{{Name: "a", Title: "b"}})
+	if p.Err() == nil {
+		t.Error("no error from a closed pipe")
+	}
+}
+
+func TestNumbersForPeople(t *testing.T) {
+	for share, want := range map[float64]string{0: "0%", 0.004321: "0.43%", 0.0567: "5.7%", 0.1234: "12%", 0.99: "99%", 0.99999: "99.99%", 1: "100%"} {
+		if got := percent(share); got != want {
+			t.Errorf("percent(%v) = %s, want %s", share, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Int64().Draw(t, "n")
+		words := count(n)
+		if got := strings.ReplaceAll(words, ",", ""); got != strconv.FormatInt(n, 10) {
+			t.Fatalf("count(%d) = %s", n, words)
+		}
+		for i, group := range strings.Split(strings.TrimPrefix(words, "-"), ",") {
+			if len(group) != 3 && (i > 0 || len(group) > 3) {
+				t.Fatalf("count(%d) = %s: groups are not of three digits", n, words)
+			}
+		}
+	})
+}
