@@ -91,19 +91,32 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 	return c, warnings
 }
 
+// dataSheets is the built-in catalogue, in which the relatives of a device are looked for.
+var dataSheets = sync.OnceValue(func() Catalog {
+	c, err := Load()
+	if err != nil {
+		panic(err)
+	}
+	return c
+})
+
 // nearestConstants returns the constants measured on a, or those of its nearest relative, and how far that is: 0 for itself, 1
 // for the same generation, 2 for another. Of equally near relatives the one with the most similar bandwidth is taken.
 func nearestConstants(a *Accelerator) (Constants, int) {
 	best, distance, gap := Constants{}, 3, 0.0
 	for _, c := range fittedConstants() {
+		measured, err := dataSheets().Accelerator(c.Accelerator)
+		if err != nil {
+			panic(err)
+		}
 		d := 2
 		switch {
-		case c.Accelerator == a.Name:
+		case measured.Name == a.Name:
 			d = 0
-		case c.Generation == a.Generation:
+		case measured.Generation == a.Generation:
 			d = 1
 		}
-		if g := ratio(c.Bandwidth, a.Bandwidth); d < distance || d == distance && g < gap {
+		if g := ratio(measured.Bandwidth, a.Bandwidth); d < distance || d == distance && g < gap {
 			best, distance, gap = c, d, g
 		}
 	}
@@ -116,8 +129,12 @@ func nearestCollective(l *Link, across bool) Collective {
 	var best Collective
 	gap := math.Inf(1)
 	for _, c := range fittedCollectives() {
-		g := ratio(c.Bandwidth, l.Bandwidth)
-		if c.Link == l.Name {
+		measured, err := dataSheets().Link(c.Link)
+		if err != nil {
+			panic(err)
+		}
+		g := ratio(measured.Bandwidth, l.Bandwidth)
+		if measured.Name == l.Name {
 			g = 0
 		}
 		if c.Across == across && g < gap {

@@ -23,12 +23,9 @@ func (s Seconds) MarshalYAML() (any, error) { return units.FormatDuration(float6
 
 // Constants are what measurements say about an accelerator and its links beyond their data sheets.
 type Constants struct {
-	// Accelerator is the catalogue name of the device that was measured. Generation and Bandwidth (B/s) are its own too: by these
-	// unmeasured relatives find it.
-	Accelerator, Generation string
-	Bandwidth               float64
-
-	Fit Fit
+	// Accelerator is the catalogue name of the device that was measured.
+	Accelerator string
+	Fit         Fit
 	// Host is how much longer the hosts in which the accelerator was measured take for the same work than those of the H100: it
 	// multiplies the host times of an engine.
 	Host        float64
@@ -77,13 +74,16 @@ type Elementwise struct {
 type Attention struct {
 	// DecodeKernel is the fixed time a layer, DecodeMemory the fraction of the peak bandwidth at which the cache streams in, and
 	// DecodeCompute the fraction of the peak rate that single queries reach.
-	DecodeKernel                Seconds
-	DecodeMemory, DecodeCompute float64
-	// PrefillKernel is the fixed time a layer. PrefillCompute is the fraction of the peak rate that long prompts reach,
-	// PrefillMemory the fraction of the peak bandwidth at which queries, keys, values and outputs move. PrefillTail is the time for
-	// which the last tiles leave multiprocessors idle, in waves of 128 queries of the longest prompt.
-	PrefillKernel                              Seconds
-	PrefillCompute, PrefillMemory, PrefillTail float64
+	DecodeKernel  Seconds `yaml:"decode_kernel"`
+	DecodeMemory  float64 `yaml:"decode_memory"`
+	DecodeCompute float64 `yaml:"decode_compute"`
+	// PrefillKernel is the fixed time a layer, PrefillCompute the fraction of the peak rate that long prompts reach, and
+	// PrefillMemory the fraction of the peak bandwidth at which queries, keys, values and outputs move.
+	PrefillKernel  Seconds `yaml:"prefill_kernel"`
+	PrefillCompute float64 `yaml:"prefill_compute"`
+	PrefillMemory  float64 `yaml:"prefill_memory"`
+	// PrefillTail is the time for which the last tiles leave multiprocessors idle, in waves of 128 queries of the longest prompt.
+	PrefillTail float64 `yaml:"prefill_tail"`
 }
 
 // Head describes what follows the last layer.
@@ -107,15 +107,15 @@ type Experts struct {
 
 // Collective describes all-reduces over a link. Each takes the fastest way that serves the group.
 type Collective struct {
-	// Link is the catalogue name of the link that was measured, Bandwidth its rate in B/s in one direction, and Across tells that it
-	// joins nodes: by these unmeasured relatives find it.
-	Link      string
-	Bandwidth float64
-	Across    bool
-	Fit       Fit
+	// Link is the catalogue name of the link that was measured, Across tells that it joins nodes.
+	Link   string
+	Across bool
+	Fit    Fit
 	// OneShot and TwoShot are the engine's own kernels: each rank reads the vectors of all others, or sums its part of them and
 	// then reads the other parts. Library is that of the collective library, a ring.
-	OneShot, TwoShot, Library AllReduce
+	OneShot AllReduce `yaml:"one_shot"`
+	TwoShot AllReduce `yaml:"two_shot"`
+	Library AllReduce
 }
 
 // AllReduce describes one way to sum a vector over the GPUs of a group: latency + (ranks-2)·rank + bytes moved/(bandwidth·efficiency).
