@@ -43,7 +43,7 @@ type Collector struct {
 	peak     int      // largest batch
 }
 
-const rejections = int(sim.TooLarge) + 1
+const rejections = sim.Rejections
 
 // New returns an empty collector.
 func New(c Config) (*Collector, error) {

@@ -21,6 +21,8 @@ type Batch struct {
 	// Token times: those that decode had their last token at lastToken, but for the newcomers since then.
 	lastToken Time
 	newcomers []*Sequence
+	// Those that end without an answer when the step that runs does.
+	leaving []*Sequence
 
 	// The step under construction, then under way.
 	step     Step
@@ -144,7 +146,7 @@ func (b *Batch) admit(s *Sequence) {
 	s.batch = b
 	s.admitted = b.r.admissions
 	b.r.admissions++
-	if s.Preemptions == 0 {
+	if s.Preemptions == 0 && s.Generated == 0 {
 		s.Scheduled = b.r.now
 	}
 	s.older, s.newer = b.tail, nil

@@ -11,8 +11,21 @@ type Config struct {
 	Source Source
 	// Router picks a replica for each.
 	Router Router
+	// Handover picks the replica that decodes what a prefill replica has computed; needed where there are any.
+	Handover Router
 	// Replicas lists the servers, at least one.
 	Replicas []ReplicaConfig
+	// Links carry KV caches from prefill replicas to decode replicas, see ReplicaConfig.Link.
+	Links []Link
+	// Admission may turn requests away on arrival; nil takes all.
+	Admission Admission
+	// QueueTimeout ends requests that have not begun to run so long after their arrival; 0 means none.
+	QueueTimeout Time
+	// Outages are failures of replicas, Retry says what becomes of their requests.
+	Outages []Outage
+	Retry   Retry
+	// Scalings start and stop replicas, at most one for a pool.
+	Scalings []Scaling
 	// Observer watches; nil where only the Result matters.
 	Observer Observer
 	// SampleEvery is the time between state samples; 0 means none.
@@ -39,12 +52,31 @@ type ReplicaConfig struct {
 	Latency Time
 	// MaxContext is the longest prompt and answer together that is served, in tokens; 0 means no bound.
 	MaxContext int
+
+	// Model is the model served, in the numbers of Request.Model, and Role the phases of a request. Replicas that agree in both make
+	// a Pool.
+	Model int
+	Role  Role
+	// Link is the index in Config.Links over which a prefill replica sends KV caches, of KVBytes byte a token, in Layers parts that
+	// become ready one after another; 0 parts count as 1.
+	Link    int
+	KVBytes int64
+	Layers  int
+	// Off replicas do not run at first; a Scaler may start them. ColdStart is the time from then until they take requests.
+	Off       bool
+	ColdStart Time
 }
 
 // Router picks the replica that serves a request.
 type Router interface {
-	// Route returns an index in [0, fleet.Len()).
-	Route(r *Request, fleet *Fleet) int
+	// Route returns the index of a replica that takes requests, of the pool or one of its siblings. The pool has one at least.
+	Route(r *Request, pool *Pool) int
+}
+
+// Admission decides who is served.
+type Admission interface {
+	// Admit tells whether r, which arrives for the pool, is let in.
+	Admit(r *Request, pool *Pool) bool
 }
 
 func (c *Config) check() error {
@@ -77,22 +109,30 @@ func (c *Config) check() error {
 			return fmt.Errorf("sim: replica %d has latency %v, want 0 or more", i, r.Latency)
 		}
 	}
-	return nil
+	return c.checkFleet()
 }
 
 // Result is what can be counted without an Observer.
 type Result struct {
-	// Arrived = Completed + Rejected.
-	Arrived, Completed, Rejected int64
+	// Arrived = Completed + Rejected + TimedOut + Cancelled + Lost: each request ends in one way.
+	Arrived, Completed, Rejected, TimedOut, Cancelled, Lost int64
+	// Retries is how often a request began anew after a failure.
+	Retries int64
 	// End is the time of the last event.
 	End Time
 	// Replicas has one entry a replica.
 	Replicas []ReplicaResult
+	// Links has one entry a link.
+	Links []LinkResult
 }
 
 // ReplicaResult is the work that one replica did.
 type ReplicaResult struct {
 	Completed, Rejected, Preemptions int64
+	// HandedOver is the number of requests that went on at another replica.
+	HandedOver int64
+	// Up is the time from being started until being switched off, or failing, or the end.
+	Up Time
 	// Busy is the time during which steps ran, a step in several pipeline stages counted once.
 	Busy Time
 	// Steps is the number of steps.

@@ -6,31 +6,30 @@ import (
 	"fmt"
 )
 
-// Fleet is the set of replicas that a Router chooses from.
+// Fleet runs the replicas, and what happens between them.
 type Fleet struct {
-	source   Source
-	router   Router
-	observer Observer
-	replicas []replica
-	next     tournament // when something happens at each replica
+	source    Source
+	router    Router
+	handover  Router
+	admission Admission
+	observer  Observer
+	replicas  []replica
+	next      tournament // when something happens at each replica
+	pools     []*Pool
+	entries   []*Pool // where requests go first, by model
+	links     []link
+	agenda    agenda
+
+	queueTimeout Time
+	outages      []Outage
+	retry        Retry
+	scalings     []Scaling
 
 	now    Time
+	live   int // requests that have not ended
 	err    error
 	spare  []*Sequence // finished sequences, for reuse
 	result Result
-}
-
-// Len returns the number of replicas.
-func (f *Fleet) Len() int { return len(f.replicas) }
-
-// Outstanding returns the number of requests that replica i has accepted and not finished.
-func (f *Fleet) Outstanding(i int) int {
-	r := &f.replicas[i]
-	n := r.scheduler.Waiting() + r.incoming.Len()
-	for b := range r.batches {
-		n += r.batches[b].running
-	}
-	return n
 }
 
 // eventsPerCheck is how many events pass between two looks at the context.
@@ -52,25 +51,33 @@ func Run(ctx context.Context, c Config) (Result, error) {
 			return f.summary(), context.Cause(ctx)
 		}
 		arrival := f.source.NextArrival()
-		i, at := f.next.min()
-		if sample < min(arrival, at) {
-			if min(arrival, at) == Never {
-				break
-			}
+		if arrival == Never && f.live == 0 {
+			break
+		}
+		// At the same time, arrivals come before what is on the agenda, and that before what happens at replicas; of these, the
+		// one with the lowest index comes first.
+		i, key := f.next.min()
+		at, noted := Time(key), f.agenda.next()
+		first := min(arrival, noted, at)
+		if first == Never {
+			break
+		}
+		switch {
+		case sample < first:
 			f.sample(sample)
 			sample += c.SampleEvery
-			continue
-		}
-		// At the same time, arrivals come before what happens at replicas, and those are in order of their index.
-		if arrival <= at {
-			if arrival == Never {
-				break
-			}
+		case arrival == first:
 			f.arrive(arrival)
-		} else {
+		case noted == first:
+			stuck := arrival == Never && at == Never && f.agenda.pending == 0
+			f.happen(f.agenda.pop())
+			if stuck && f.agenda.pending == 0 { // even a scaler cannot help
+				return f.summary(), f.abandoned()
+			}
+		default:
 			f.now = at
 			f.replicas[i].advance(at)
-			f.next.set(i, f.replicas[i].next)
+			f.next.set(i, int64(f.replicas[i].next))
 		}
 		if f.err != nil {
 			return f.summary(), f.err
@@ -83,7 +90,10 @@ func Run(ctx context.Context, c Config) (Result, error) {
 }
 
 func newFleet(c *Config) *Fleet {
-	f := &Fleet{source: c.Source, router: c.Router, observer: c.Observer, next: newTournament(len(c.Replicas))}
+	f := &Fleet{
+		source: c.Source, router: c.Router, handover: c.Handover, admission: c.Admission, observer: c.Observer,
+		next: newTournament(len(c.Replicas)), queueTimeout: c.QueueTimeout, outages: c.Outages, retry: c.Retry, scalings: c.Scalings,
+	}
 	maxLeap := c.MaxLeap
 	if maxLeap == 0 {
 		maxLeap = Forever
@@ -92,53 +102,157 @@ func newFleet(c *Config) *Fleet {
 	for i := range c.Replicas {
 		f.replicas[i] = newReplica(f, i, &c.Replicas[i], maxLeap)
 		f.replicas[i].init()
+		f.join(&f.replicas[i], &c.Replicas[i])
+	}
+	for _, l := range c.Links {
+		f.links = append(f.links, link{Link: l})
+	}
+	for n, o := range c.Outages {
+		f.agenda.push(event{at: o.At, kind: failing, n: n})
+	}
+	for n, s := range c.Scalings {
+		f.pool(s.Model, s.Role).scaled = true
+		f.agenda.push(event{at: s.Every, kind: scaling, n: n})
 	}
 	return f
 }
 
-// arrive takes the next request from the source to a replica.
+// join makes r a member of its pool.
+func (f *Fleet) join(r *replica, c *ReplicaConfig) {
+	p := f.pool(c.Model, c.Role)
+	if p == nil {
+		p = &Pool{fleet: f, model: c.Model, role: c.Role}
+		f.pools = append(f.pools, p)
+		for len(f.entries) <= c.Model {
+			f.entries = append(f.entries, nil)
+		}
+		if c.Role == Prefill || c.Role == Mixed && f.entries[c.Model] == nil {
+			f.entries[c.Model] = p
+		}
+	}
+	r.pool, r.position = p, len(p.members)
+	p.members = append(p.members, r.index)
+	if c.Off {
+		r.phase = off
+	} else {
+		p.accepting = append(p.accepting, r.index)
+	}
+}
+
+// pool returns the replicas of a model and a role, or nil.
+func (f *Fleet) pool(model int, role Role) *Pool {
+	for _, p := range f.pools {
+		if p.model == model && p.role == role {
+			return p
+		}
+	}
+	return nil
+}
+
+// arrive takes in the next request of the source.
 func (f *Fleet) arrive(at Time) {
 	s := f.sequence()
 	f.source.Next(&s.Request)
 	s.ID = f.result.Arrived
 	switch {
 	case at < f.now || s.Arrival != at:
-		f.err = fmt.Errorf("sim: request %d arrives at %v, announced for %v, when it is %v already", s.ID, s.Arrival, at, f.now)
+		f.fault("request %d arrives at %v, announced for %v, when it is %v already", s.ID, s.Arrival, at, f.now)
 		return
 	case s.Prompt < 1 || s.Output < 1:
-		f.err = fmt.Errorf("sim: request %d has %d prompt and %d output tokens, want 1 or more of each", s.ID, s.Prompt, s.Output)
+		f.fault("request %d has %d prompt and %d output tokens, want 1 or more of each", s.ID, s.Prompt, s.Output)
+		return
+	case s.Model < 0 || s.Model >= len(f.entries) || f.entries[s.Model] == nil:
+		f.fault("request %d is for model %d, which no replica serves", s.ID, s.Model)
 		return
 	}
 	f.now = at
+	f.live++
 	f.result.Arrived++
-	i := f.router.Route(&s.Request, f)
-	if i < 0 || i >= len(f.replicas) {
-		f.err = fmt.Errorf("sim: the router sent request %d to replica %d of %d", s.ID, i, len(f.replicas))
+	p := f.entries[s.Model]
+	p.arrived++
+	if f.admission != nil && !f.admission.Admit(&s.Request, p) {
+		f.drop(s, Refused)
+		return
+	}
+	if f.queueTimeout > 0 {
+		f.agenda.push(event{at: later(at, f.queueTimeout), kind: timingOut, s: s})
+	}
+	if s.Patience > 0 {
+		f.agenda.push(event{at: later(at, s.Patience), kind: cancelling, s: s})
+	}
+	f.place(s)
+}
+
+// place takes s to a replica.
+func (f *Fleet) place(s *Sequence) {
+	i, ok := f.choose(s, f.router, f.entries[s.Model])
+	if !ok {
 		return
 	}
 	r := &f.replicas[i]
-	switch {
-	case r.limit > 0 && s.Prompt+s.Output > r.limit:
-		f.reject(r, s, TooLong)
-	case !r.memory.Fits(s.Prompt + s.Output - 1): // the last token's KV is never stored
-		f.reject(r, s, TooLarge)
-	default:
-		r.accept(s, at)
-		f.next.set(i, r.next)
+	if why, ok := r.serves(&s.Request); !ok {
+		f.reject(r, s, why)
+		return
 	}
+	f.assign(r, s)
+	f.accept(r, s)
 }
 
+// choose asks a router for a replica for s. Where none takes requests, s waits at the gate of the pool, or ends.
+func (f *Fleet) choose(s *Sequence, router Router, p *Pool) (replica int, ok bool) {
+	if len(p.accepting) == 0 {
+		if p.hopeless() {
+			f.drop(s, Unavailable)
+			return 0, false
+		}
+		s.place = atGate
+		p.gate.Push(s)
+		return 0, false
+	}
+	i := router.Route(&s.Request, p)
+	if i < 0 || i >= len(f.replicas) {
+		f.fault("the router sent request %d to replica %d of %d", s.ID, i, len(f.replicas))
+		return 0, false
+	}
+	r := &f.replicas[i]
+	if r.phase != serving || r.pool.model != s.Model || s.move != nil && r.role == Prefill {
+		f.fault("the router sent request %d to replica %d, which does not take it", s.ID, i)
+		return 0, false
+	}
+	return i, true
+}
+
+// serves tells whether r can serve q, and if not, why.
+func (r *replica) serves(q *Request) (why Rejection, ok bool) {
+	tokens := q.Prompt + q.Output - 1 // the last token's KV is never stored
+	if r.role == Prefill {
+		tokens = q.Prompt
+	}
+	switch {
+	case r.limit > 0 && q.Prompt+q.Output > r.limit:
+		return TooLong, false
+	case !r.memory.Fits(tokens):
+		return TooLarge, false
+	}
+	return 0, true
+}
+
+// accept lets s wait and run at r.
+func (f *Fleet) accept(r *replica, s *Sequence) {
+	s.place = atReplica
+	r.accept(s, f.now)
+	f.next.set(r.index, int64(r.next))
+}
+
+// reject drops s, which r cannot serve.
 func (f *Fleet) reject(r *replica, s *Sequence, why Rejection) {
 	r.result.Rejected++
-	f.result.Rejected++
-	if f.observer != nil {
-		f.observer.Rejected(&s.Request, why)
-	}
-	f.retire(s, f.now)
+	f.drop(s, why)
 }
 
 // finish counts s, whose last token came out now.
 func (f *Fleet) finish(s *Sequence) {
+	f.unassign(s)
 	f.result.Completed++
 	f.result.End = max(f.result.End, s.LastToken)
 	if f.observer != nil {
@@ -149,6 +263,7 @@ func (f *Fleet) finish(s *Sequence) {
 
 // retire tells the source that s is done with, and keeps its space for reuse.
 func (f *Fleet) retire(s *Sequence, at Time) {
+	f.live--
 	f.source.Done(&s.Request, at)
 	s.reset()
 	f.spare = append(f.spare, s)
@@ -166,26 +281,54 @@ func (f *Fleet) sequence() *Sequence {
 
 func (f *Fleet) sample(at Time) {
 	for i := range f.replicas {
-		f.observer.Sampled(at, i, f.replicas[i].state(at))
+		f.observer.Sampled(at, i, f.replicas[i].state(at, false))
 	}
+}
+
+// fault stops the simulation with an error.
+func (f *Fleet) fault(format string, args ...any) {
+	f.err = fmt.Errorf("sim: "+format, args...)
 }
 
 func (f *Fleet) summary() Result {
 	f.result.Replicas = make([]ReplicaResult, len(f.replicas))
 	for i := range f.replicas {
-		f.result.Replicas[i] = f.replicas[i].result
-		f.result.Replicas[i].KVCapacity = f.replicas[i].memory.Capacity()
+		r := &f.replicas[i]
+		w := r.result
+		if r.phase != off && r.phase != failed {
+			w.Up += max(0, f.result.End-r.since)
+		}
+		w.KVCapacity = r.memory.Capacity()
+		f.result.Replicas[i] = w
+	}
+	f.result.Links = make([]LinkResult, len(f.links))
+	for i := range f.links {
+		f.result.Links[i] = f.links[i].result
 	}
 	return f.result
 }
 
-// abandoned returns an error where a scheduler rests although requests wait.
+// abandoned returns an error where a scheduler rests although requests wait, or no replica takes them.
 func (f *Fleet) abandoned() error {
 	var errs []error
 	for i := range f.replicas {
-		if n := f.Outstanding(i); n > 0 {
-			errs = append(errs, fmt.Errorf("sim: the scheduler %T of replica %d rests although %d requests wait", f.replicas[i].scheduler, i, n))
+		r := &f.replicas[i]
+		if r.outstanding > 0 {
+			errs = append(errs, fmt.Errorf("sim: the scheduler %T of replica %d rests although %d requests wait", r.scheduler, i, r.outstanding))
+		}
+	}
+	for _, p := range f.pools {
+		if n := p.gate.Len(); n > 0 {
+			errs = append(errs, fmt.Errorf("sim: %d requests for model %d wait for a replica, and none is started", n, p.model))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// later returns at + span, or Never where that is out of range.
+func later(at, span Time) Time {
+	if span >= Never-at {
+		return Never
+	}
+	return at + span
 }

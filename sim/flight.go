@@ -115,6 +115,9 @@ func (b *Batch) land() {
 	for i := range b.step.Prefill {
 		b.prefilled(&b.step.Prefill[i])
 	}
+	if len(b.leaving) > 0 {
+		b.expelLeaving()
+	}
 	if b.held > 0 && b.held == b.running {
 		b.deliver(f.end)
 	}
@@ -201,18 +204,22 @@ func (b *Batch) prefilled(c *Chunk) {
 	b.r.result.Sampled++
 	if s.Generated == 0 {
 		s.FirstToken = b.flight.end
+		b.r.promptDone(s)
 	} else {
 		b.gaps = append(b.gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
 	}
 	s.Generated++
 	s.LastToken = b.flight.end
-	if s.Generated < s.Output {
+	passed := s.Generated < s.Output && b.r.role == Prefill
+	if s.Generated < s.Output && !passed {
 		b.joinDecodes(s)
 	}
 	if b.r.listener != nil {
 		b.r.listener.Joined(b, s)
 	}
-	if s.Generated == s.Output {
+	if passed {
+		b.pass(s)
+	} else if s.Generated == s.Output {
 		b.complete(s)
 	}
 }

@@ -6,7 +6,7 @@ type Observer interface {
 	Steps(l *Leap)
 	// Finished reports a request whose last token came out.
 	Finished(s *Sequence)
-	// Rejected reports a request that was turned away on arrival.
+	// Rejected reports a request that ends without an answer.
 	Rejected(r *Request, why Rejection)
 	// Sampled reports the state of a replica at each multiple of Config.SampleEvery.
 	Sampled(at Time, replica int, state State)
@@ -83,7 +83,7 @@ type State struct {
 	Used, Capacity int64
 }
 
-// Rejection says why a request was turned away.
+// Rejection says why a request ends without an answer.
 type Rejection int
 
 // Reasons for a rejection.
@@ -92,7 +92,20 @@ const (
 	TooLong Rejection = iota
 	// TooLarge means that the KV cache of the request does not fit into the memory of the replica, even alone.
 	TooLarge
+	// Refused means that admission control turned the request away.
+	Refused
+	// Unavailable means that no replica serves the model, and none will.
+	Unavailable
+	// TimedOut means that the request had not begun to run after Config.QueueTimeout.
+	TimedOut
+	// Cancelled means that the user went away, see Request.Patience.
+	Cancelled
+	// Lost means that replicas failed under the request, more often than Config.Retry allows.
+	Lost
 )
+
+// Rejections is the number of reasons for a rejection.
+const Rejections = int(Lost) + 1
 
 // String says the reason in words.
 func (r Rejection) String() string {
@@ -101,6 +114,16 @@ func (r Rejection) String() string {
 		return "longer than the context served"
 	case TooLarge:
 		return "larger than the KV memory"
+	case Refused:
+		return "refused by admission control"
+	case Unavailable:
+		return "no replica available"
+	case TimedOut:
+		return "timed out in the queue"
+	case Cancelled:
+		return "cancelled by the user"
+	case Lost:
+		return "lost in a failure"
 	}
 	return "unknown reason"
 }

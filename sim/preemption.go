@@ -82,10 +82,14 @@ func (b *Batch) SwapOut(s *Sequence) bool {
 	return true
 }
 
-// swapIn brings the KV cache of s, for which memory is taken, back from host memory.
+// swapIn brings the KV cache of s, for which memory is taken, back from host memory, or from another replica.
 func (b *Batch) swapIn(s *Sequence) {
-	b.r.hostFree += int64(s.Swapped)
-	b.transfer(s.Swapped)
+	if s.move != nil {
+		b.takeOver(s)
+	} else {
+		b.r.hostFree += int64(s.Swapped)
+		b.transfer(s.Swapped)
+	}
 	s.Stored, s.Swapped = s.Swapped, 0
 }
 

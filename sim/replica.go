@@ -14,6 +14,10 @@ type replica struct {
 	maxLeap    int64
 	latency    Time
 	limit      int // longest context, 0 without bound
+	kvBytes    int64
+	layers     int
+	link       int
+	coldStart  Time
 
 	now     Time
 	batches []Batch
@@ -27,6 +31,22 @@ type replica struct {
 	hostFree   int64 // room in host memory, in tokens
 	linkFree   Time  // when the link to it is free
 	incoming   Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
+
+	// Its place in the fleet. The generation tells failures and stops apart from what was noted before them.
+	pool       *Pool
+	role       Role
+	position   int // in pool.members
+	phase      phase
+	generation uint32
+	since      Time // when it was switched on
+	recovers   bool // an outage will end
+
+	// What it was given and has not finished: requests, their prompt tokens, and of these the tokens of prompts not complete.
+	outstanding         int
+	prompts, uncomputed int64
+	leases              int       // requests that go on elsewhere and hold memory here
+	residents           residents // kept where replicas fail
+	promptToken         Time      // see timePerPromptToken
 
 	fleet     *Fleet
 	busyUntil Time
@@ -54,6 +74,7 @@ func newReplica(f *Fleet, index int, c *ReplicaConfig, maxLeap int64) replica {
 	r := replica{
 		index: index, scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
 		maxLeap: maxLeap, latency: c.Latency, limit: c.MaxContext,
+		kvBytes: c.KVBytes, layers: c.Layers, link: c.Link, role: c.Role, coldStart: c.ColdStart, phase: serving,
 		batches: make([]Batch, stages), free: make([]Time, stages),
 		host: c.Host, hostFree: c.Host.Tokens,
 		retry: Never, next: Never, fleet: f,
@@ -88,7 +109,7 @@ func (r *replica) accept(s *Sequence, now Time) {
 	if s.visible > r.planned || r.incoming.Len() > 0 {
 		r.incoming.Push(s)
 	} else {
-		r.scheduler.Enqueue(s)
+		r.enqueue(s)
 	}
 	r.retryFrom(now)
 	r.schedule()
@@ -106,13 +127,34 @@ func (r *replica) interrupt(b *Batch, s *Sequence) {
 	}
 	current := f.run.ending(r.now - f.start) // steps from the start to the end of the one that runs
 	s.visible = r.planned - f.steps + current + r.lookahead
-	if steps := current + r.lookahead; steps < f.steps && !f.ignoreArrivals {
+	if !f.ignoreArrivals {
+		r.shorten(b, current+r.lookahead)
+	}
+}
+
+// cut ends b's leap with the step that runs.
+func (r *replica) cut(b *Batch) {
+	if f := &b.flight; f.leaping {
+		r.shorten(b, f.run.ending(r.now-f.start))
+	}
+}
+
+// shorten bounds the steps of b's leap.
+func (r *replica) shorten(b *Batch, steps int64) {
+	f := &b.flight
+	if steps < f.steps {
 		r.planned -= f.steps - steps
 		r.fly(b, steps)
 	}
 	if len(r.batches) > 1 {
 		b.store(f.steps) // now that another batch may need memory
 	}
+}
+
+// enqueue hands s to the scheduler.
+func (r *replica) enqueue(s *Sequence) {
+	s.enqueued = true
+	r.scheduler.Enqueue(s)
 }
 
 // fly sets the number of steps of b's leap, and with it its end and when the pipeline stages are free.
@@ -184,7 +226,7 @@ func (r *replica) launch() {
 func (r *replica) reveal(step int64) {
 	for s := r.incoming.Front(); s != nil && s.visible <= step; s = r.incoming.Front() {
 		r.incoming.Remove(s)
-		r.scheduler.Enqueue(s)
+		r.enqueue(s)
 	}
 }
 
@@ -201,8 +243,9 @@ func (r *replica) alone(b *Batch) bool {
 	return r.scheduler.Waiting() == 0
 }
 
-// state returns what the replica looks like at the time at, before which nothing else happens.
-func (r *replica) state(at Time) State {
+// state returns what the replica looks like at the time at, before which nothing else happens. A step that ends then counts as
+// running still where events of that time are to come.
+func (r *replica) state(at Time, early bool) State {
 	st := State{
 		Waiting: r.scheduler.Waiting() + r.incoming.Len(),
 		Used:    r.memory.Used(), Capacity: r.memory.Capacity(),
@@ -213,7 +256,11 @@ func (r *replica) state(at Time) State {
 		st.Decoding += b.decodes
 		if b.flight.active && b.flight.leaping {
 			// The step that runs has its memory, see store.
-			running := min(b.flight.run.completed(at-b.flight.start)+1, b.flight.steps)
+			running := b.flight.run.completed(at-b.flight.start) + 1
+			if early {
+				running = b.flight.run.ending(at - b.flight.start)
+			}
+			running = min(running, b.flight.steps)
 			st.Used += r.memory.Growth(b.lane, running-b.flight.stored)
 		}
 	}

@@ -20,6 +20,10 @@ type Request struct {
 	Deadline Time
 	// Session names a conversation, for routers with affinity; 0 means none.
 	Session int64
+	// Model indexes the models that the fleet serves; 0 where there is one.
+	Model int
+	// Patience is how long the user waits for the whole answer before going away; 0 means for ever.
+	Patience Time
 	// Content describes the prompt for prefix caches as runs of tokens from the start; empty means that no other prompt
 	// shares anything with it. Lengths sum to at most Prompt; the rest is unique to this request.
 	Content []Segment
@@ -44,7 +48,7 @@ type Source interface {
 	// Next fills r with the request that NextArrival announced, reusing the space of r.Content. It is called only when
 	// NextArrival is not Never. Every field of r but ID, which the simulator sets, is written.
 	Next(r *Request)
-	// Done tells that r finished or was turned away at the time at; arrivals that follow from it must not be earlier than at.
+	// Done tells that r finished or ended without an answer at the time at; arrivals that follow from it must not be earlier than at.
 	Done(r *Request, at Time)
 	// Err returns what broke the stream (a corrupt trace line, say), or nil. The simulator asks when NextArrival is Never.
 	Err() error

@@ -13,7 +13,9 @@ type Sequence struct {
 	Scheduled, FirstToken, LastToken Time
 	// Preemptions counts how often the sequence lost its place in a batch.
 	Preemptions int
-	// Swapped is the number of tokens whose KV waits in host memory.
+	// Retries counts how often a replica failed under the sequence, and it began anew.
+	Retries int
+	// Swapped is the number of tokens whose KV waits in host memory, or has come from a prefill replica.
 	Swapped int
 	// Replica is the index of the replica that serves the sequence, and Latency what its front end adds between a token and the
 	// user.
@@ -41,6 +43,15 @@ type Sequence struct {
 	epoch          uint32 // tells stale heap entries, see finishHeap
 	drafted        int    // tokens drafted in the step that runs
 	visible        int64  // first step that may be planned with it, see replica.incoming
+	enqueued       bool   // the scheduler has been told of it
+
+	place    place
+	assigned bool      // it counts as a request of Replica
+	resident residency // in the list of these
+	move     *move     // while memory of another replica holds its KV cache
+	doomed   bool      // it ends with the step that it runs in, for the reason verdict
+	verdict  Rejection
+	life     uint32 // tells stale events, see agenda
 }
 
 // Running tells whether s has a place in a batch.
@@ -74,7 +85,12 @@ func (s *Sequence) advance() int {
 
 // reset readies s for the next request, keeping the space of its content.
 func (s *Sequence) reset() {
-	*s = Sequence{Request: Request{Content: s.Content[:0]}, epoch: s.epoch + 1}
+	*s = Sequence{Request: Request{Content: s.Content[:0]}, epoch: s.epoch + 1, life: s.life + 1}
+}
+
+// again readies s, which a failure took out of its replica, to begin anew.
+func (s *Sequence) again() {
+	*s = Sequence{Request: s.Request, Retries: s.Retries + 1, place: comingBack, epoch: s.epoch + 1, life: s.life}
 }
 
 // TTFT returns the time to first token as the user sees it: queueing, prefill and the front end.

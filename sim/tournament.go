@@ -1,9 +1,11 @@
 package sim
 
-// tournament finds the least of a fixed number of times; of equal times the one with the lowest index.
+import "math"
+
+// tournament finds the least of a fixed number of keys; of equal keys the one with the lowest index.
 type tournament struct {
 	leaves int
-	times  []Time
+	keys   []int64
 	winner []int32 // a binary tree over the leaves; node 1 is the root, node n has the children 2n and 2n+1
 }
 
@@ -12,9 +14,9 @@ func newTournament(n int) tournament {
 	for leaves < n {
 		leaves *= 2
 	}
-	t := tournament{leaves: leaves, times: make([]Time, leaves), winner: make([]int32, 2*leaves)}
-	for i := range t.times {
-		t.times[i] = Never
+	t := tournament{leaves: leaves, keys: make([]int64, leaves), winner: make([]int32, 2*leaves)}
+	for i := range t.keys {
+		t.keys[i] = math.MaxInt64
 		t.winner[leaves+i] = int32(i)
 	}
 	for n := leaves - 1; n >= 1; n-- {
@@ -23,19 +25,22 @@ func newTournament(n int) tournament {
 	return t
 }
 
-// min returns the winner and its time.
-func (t *tournament) min() (int, Time) {
+// min returns the winner and its key.
+func (t *tournament) min() (int, int64) {
 	i := t.winner[1]
-	return int(i), t.times[i]
+	return int(i), t.keys[i]
 }
 
-// set changes the time of i.
-func (t *tournament) set(i int, at Time) {
-	t.times[i] = at
+// set changes the key of i.
+func (t *tournament) set(i int, key int64) {
+	t.keys[i] = key
 	for n := (t.leaves + i) / 2; n >= 1; n /= 2 {
 		left, right := t.winner[2*n], t.winner[2*n+1]
-		if t.times[right] < t.times[left] {
+		if t.keys[right] < t.keys[left] {
 			left = right
+		}
+		if left != int32(i) && left == t.winner[n] {
+			return // i has not won here before, nor does it now
 		}
 		t.winner[n] = left
 	}

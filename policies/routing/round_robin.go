@@ -1,4 +1,4 @@
-// Package routing holds the policies that pick a replica for each request.
+// Package routing holds the policies that pick a replica for each request, and those that turn requests away.
 package routing
 
 import "github.com/llmsim/llmsim/sim"
@@ -7,10 +7,11 @@ import "github.com/llmsim/llmsim/sim"
 type RoundRobin struct{ next int }
 
 // Route implements sim.Router.
-func (rr *RoundRobin) Route(_ *sim.Request, fleet *sim.Fleet) int {
-	i := rr.next
-	if rr.next++; rr.next == fleet.Len() {
+func (rr *RoundRobin) Route(_ *sim.Request, pool *sim.Pool) int {
+	if rr.next >= pool.Len() {
 		rr.next = 0
 	}
+	i := pool.At(rr.next)
+	rr.next++
 	return i
 }

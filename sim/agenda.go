@@ -1,0 +1,134 @@
+package sim
+
+// eventKind says what happens at a time that is known beforehand.
+type eventKind uint8
+
+const (
+	placing     eventKind = iota // a request comes back after a failure
+	timingOut                    // a request that did not begin to run gives up
+	cancelling                   // a user goes away
+	handingOver                  // a prompt is computed, and a decode replica is needed
+	delivering                   // a KV cache has come over a link
+	yielding                     // a KV cache has been taken over, and its first holder gives up the place
+	failing                      // an outage begins
+	recovering                   // an outage ends
+	readying                     // a replica has started
+	scaling                      // a scaler is asked
+)
+
+// event is an entry of the agenda. It concerns a sequence, for as long as its life is the same, or what n numbers.
+type event struct {
+	at    Time
+	order int64 // events of the same time happen in the order in which they were noted
+	kind  eventKind
+	life  uint32
+	n     int
+	s     *Sequence
+}
+
+func (e *event) before(other *event) bool {
+	return e.at < other.at || e.at == other.at && e.order < other.order
+}
+
+// agenda is a binary heap of events, the next one first. Whatever replicas do to each other goes through it and happens later
+// than its cause, so that the order in which replicas are visited does not matter.
+type agenda struct {
+	heap  []event
+	noted int64
+	// pending counts the events other than scaling, which goes on for ever.
+	pending int
+}
+
+// next returns when the first event happens, or Never.
+func (a *agenda) next() Time {
+	if len(a.heap) == 0 {
+		return Never
+	}
+	return a.heap[0].at
+}
+
+func (a *agenda) push(e event) {
+	if e.kind != scaling {
+		a.pending++
+	}
+	if e.s != nil {
+		e.life = e.s.life
+	}
+	e.order = a.noted
+	a.noted++
+	a.heap = append(a.heap, e)
+	h := a.heap
+	i := len(h) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if !e.before(&h[up]) {
+			break
+		}
+		h[i] = h[up]
+		i = up
+	}
+	h[i] = e
+}
+
+func (a *agenda) pop() event {
+	h := a.heap
+	first, last := h[0], len(h)-1
+	e := h[last]
+	h[last] = event{}
+	h = h[:last]
+	a.heap = h
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= last {
+			break
+		}
+		if child+1 < last && h[child+1].before(&h[child]) {
+			child++
+		}
+		if !h[child].before(&e) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	if last > 0 {
+		h[i] = e
+	}
+	if first.kind != scaling {
+		a.pending--
+	}
+	return first
+}
+
+// happen carries out an event.
+func (f *Fleet) happen(e event) {
+	f.now = e.at
+	if e.s != nil && e.s.life != e.life {
+		return // the request has ended
+	}
+	switch e.kind {
+	case placing:
+		f.place(e.s)
+	case timingOut:
+		if s := e.s; s.batch == nil && s.Generated == 0 && s.Preemptions == 0 {
+			f.end(s, TimedOut)
+		}
+	case cancelling:
+		f.end(e.s, Cancelled)
+	case handingOver:
+		f.handOver(e.s)
+	case delivering:
+		f.deliver(e.s)
+	case yielding:
+		f.yield(e.s)
+	case failing:
+		f.fail(&f.outages[e.n])
+	case recovering:
+		f.recover(&f.replicas[e.n])
+	case readying:
+		f.ready(&f.replicas[e.n], e.life)
+	case scaling:
+		f.scale(e.n)
+	}
+}

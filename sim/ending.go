@@ -1,0 +1,139 @@
+package sim
+
+// place is where a request is.
+type place uint8
+
+const (
+	nowhere    place = iota // about to be placed
+	atGate                  // it waits until a replica of its pool takes requests
+	atReplica               // it waits or runs there
+	underWay                // its KV cache is being moved
+	comingBack              // it will be tried again after a failure
+)
+
+// Withdrawer is a Scheduler from which a sequence that waits can be taken. Timeouts, cancellations and failures need it.
+type Withdrawer interface {
+	// Withdraw forgets s, which was handed over and is in no batch.
+	Withdraw(s *Sequence)
+}
+
+// end ends s without an answer: now, or with the step that it runs in.
+func (f *Fleet) end(s *Sequence, why Rejection) {
+	switch s.place {
+	case atGate:
+		f.gate(s).Remove(s)
+	case atReplica:
+		r := &f.replicas[s.Replica]
+		r.now = f.now
+		left := r.withdraw(s)
+		f.next.set(r.index, int64(r.next))
+		if !left {
+			s.doomed, s.verdict = true, why
+			return
+		}
+	}
+	f.drop(s, why)
+}
+
+// gate returns the queue in which s waits for a replica.
+func (f *Fleet) gate(s *Sequence) *Queue {
+	if s.move != nil {
+		return &f.replicas[s.move.source].pool.Sibling(Decode).gate
+	}
+	return &f.entries[s.Model].gate
+}
+
+// drop ends s, which no batch or queue holds any more, without an answer.
+func (f *Fleet) drop(s *Sequence, why Rejection) {
+	f.unassign(s)
+	f.yield(s)
+	switch why {
+	case TimedOut:
+		f.result.TimedOut++
+	case Cancelled:
+		f.result.Cancelled++
+	case Lost:
+		f.result.Lost++
+	default:
+		f.result.Rejected++
+	}
+	if f.observer != nil {
+		f.observer.Rejected(&s.Request, why)
+	}
+	f.retire(s, f.now)
+}
+
+// withdraw takes s out of r. It returns false where s is in a batch that runs a step: it leaves when that ends.
+func (r *replica) withdraw(s *Sequence) bool {
+	if b := s.batch; b != nil && b.flight.active {
+		r.cut(b)
+		b.leaving = append(b.leaving, s)
+		r.schedule()
+		return false
+	}
+	b := s.batch
+	r.detach(s)
+	if b != nil && b.held > 0 && b.held == b.running {
+		b.deliver(r.now)
+	}
+	r.disturb(r.now)
+	return true
+}
+
+// detach takes s, which is in no step that runs, out of r, with all that it holds there.
+func (r *replica) detach(s *Sequence) {
+	switch {
+	case s.batch != nil:
+		s.batch.expel(s)
+		return
+	case !s.enqueued:
+		r.incoming.Remove(s)
+	default:
+		w, ok := r.scheduler.(Withdrawer)
+		if !ok {
+			r.fleet.fault("the scheduler %T of replica %d cannot give back a request that waits, which timeouts, cancellations and failures need", r.scheduler, r.index)
+			return
+		}
+		w.Withdraw(s)
+	}
+	if s.Stored > 0 { // it was paused
+		r.memory.Release(s, false)
+	}
+	if s.move == nil {
+		r.hostFree += int64(s.Swapped)
+	}
+}
+
+// disturb lets r plan anew after something changed that its schedulers may have counted on: a request left, or memory is free.
+func (r *replica) disturb(now Time) {
+	r.now = now
+	for i := range r.batches {
+		if b := &r.batches[i]; b.flight.active {
+			r.cut(b)
+		}
+	}
+	r.retryFrom(now)
+	r.schedule()
+}
+
+// expel takes s out of b before its answer is complete, and drops its KV cache.
+func (b *Batch) expel(s *Sequence) {
+	if s.held {
+		s.held = false
+		b.held--
+	}
+	b.leave(s, false)
+	b.r.memory.Release(s, false)
+}
+
+// expelLeaving sees off those that were to leave when the step ended. Some of them may have finished with it.
+func (b *Batch) expelLeaving() {
+	for i, s := range b.leaving {
+		b.leaving[i] = nil
+		if s.batch == b {
+			b.expel(s)
+			b.r.fleet.drop(s, s.verdict)
+		}
+	}
+	b.leaving = b.leaving[:0]
+}

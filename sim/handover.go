@@ -1,0 +1,135 @@
+package sim
+
+// Link carries KV caches from prefill replicas to decode replicas, one after another.
+type Link struct {
+	// Bandwidth is in byte/s, above 0.
+	Bandwidth float64
+	// Latency is added to each transfer; it does not occupy the link.
+	Latency Time
+}
+
+// LinkResult is what a link carried.
+type LinkResult struct {
+	// Transfers and Bytes were carried.
+	Transfers, Bytes int64
+	// Busy is the time during which the link was taken.
+	Busy Time
+	// Visible is the sum over the transfers of the time from the end of the prefill to the arrival of the KV cache: the part that
+	// did not overlap with the prefill, and waiting for the link.
+	Visible Time
+}
+
+type link struct {
+	Link
+	free   Time // when the last transfer is through
+	result LinkResult
+}
+
+// send puts a transfer of so many bytes in the queue of the link, and returns when it has arrived. The bytes become ready
+// evenly, layer by layer, during the step that ends at computed, and the last layer with it (Splitwise, ISCA 2024, section
+// 4.3; Mooncake, FAST 2025, section 5.2).
+func (l *link) send(bytes int64, layers int, computed, step Time) Time {
+	whole := max(Seconds(float64(bytes)/l.Bandwidth), 1)
+	n := Time(max(layers, 1))
+	begin := max(computed-step+step/n, l.free)
+	end := max(begin+whole, computed+whole/n)
+	l.free = end
+	l.result.Transfers++
+	l.result.Bytes += bytes
+	l.result.Busy += end - begin
+	l.result.Visible += end + l.Latency - computed
+	return end + l.Latency
+}
+
+// move is a request on its way from a prefill replica to a decode replica. The KV cache keeps its place in the memory of the
+// source until the target has taken the request into a batch: a decode pool that is full holds up the prefill pool.
+type move struct {
+	source       int
+	held, handle int  // what the memory of the source wrote into the sequence
+	computed     Time // when the prompt was complete, or when a transfer had to begin again
+	step         Time // the length of the step that completed it
+	// Replicas that failed meanwhile are of a later generation.
+	sourceGeneration, targetGeneration uint32
+}
+
+// pass takes s, whose prompt is complete, out of b, to go on elsewhere.
+func (b *Batch) pass(s *Sequence) {
+	r, f := b.r, &b.flight
+	b.leave(s, true)
+	s.move = &move{
+		source: r.index, held: s.Held, handle: s.Handle,
+		computed: f.end, step: f.end - f.start, sourceGeneration: r.generation,
+	}
+	s.Held, s.Handle = 0, 0
+	s.Swapped, s.Stored = s.Stored, 0
+	s.place = underWay
+	r.leases++
+	r.result.HandedOver++
+	r.pool.Sibling(Decode).arrived++
+	r.fleet.agenda.push(event{at: f.end + 1, kind: handingOver, s: s})
+}
+
+// handOver chooses the replica that decodes s, and sends the KV cache there.
+func (f *Fleet) handOver(s *Sequence) {
+	source := &f.replicas[s.move.source]
+	switch {
+	case s.doomed:
+		f.drop(s, s.verdict)
+		return
+	case source.generation != s.move.sourceGeneration:
+		f.struck(s)
+		return
+	}
+	f.unassign(s)
+	i, ok := f.choose(s, f.handover, source.pool.Sibling(Decode))
+	if !ok {
+		return
+	}
+	target := &f.replicas[i]
+	if why, fits := target.serves(&s.Request); !fits {
+		f.reject(target, s, why)
+		return
+	}
+	s.place, s.move.targetGeneration = underWay, target.generation
+	f.assign(target, s)
+	at := f.links[source.link].send(source.kvBytes*int64(s.Swapped), source.layers, s.move.computed, s.move.step)
+	f.agenda.push(event{at: max(at, f.now+1), kind: delivering, s: s})
+}
+
+// deliver lets s wait for a place at the replica that has its KV cache now. Its scheduler sees a sequence as after SwapOut: with
+// its memory taken, one token is left to compute, the one that came out of the prefill.
+func (f *Fleet) deliver(s *Sequence) {
+	r, m := &f.replicas[s.Replica], s.move
+	switch {
+	case f.replicas[m.source].generation != m.sourceGeneration:
+		f.struck(s)
+	case r.generation != m.targetGeneration:
+		m.computed, m.step = f.now, 0
+		f.handOver(s)
+	default:
+		f.accept(r, s)
+	}
+}
+
+// takeOver tells the replica that computed the prompt of s that its KV cache has a place in b now.
+func (b *Batch) takeOver(s *Sequence) {
+	b.r.fleet.agenda.push(event{at: b.r.now + 1, kind: yielding, s: s})
+}
+
+// yield gives back what the KV cache of s takes at the replica that computed its prompt, if it still does.
+func (f *Fleet) yield(s *Sequence) {
+	m := s.move
+	if m == nil {
+		return
+	}
+	r := &f.replicas[m.source]
+	held, handle, stored := s.Held, s.Handle, s.Stored
+	s.Held, s.Handle, s.Stored = m.held, m.handle, s.Prompt
+	r.memory.Release(s, true)
+	s.Held, s.Handle, s.Stored = held, handle, stored
+	s.move = nil
+	r.leases--
+	r.disturb(f.now)
+	f.next.set(r.index, int64(r.next))
+	f.restIfDrained(r)
+}

@@ -1,0 +1,96 @@
+package sim
+
+// residents is the list of the requests that a replica was given, in that order.
+type residents struct{ first, last *Sequence }
+
+type residency struct{ previous, next *Sequence }
+
+// assign counts s as a request of r.
+func (f *Fleet) assign(r *replica, s *Sequence) {
+	s.Replica, s.assigned = r.index, true
+	r.outstanding++
+	r.pool.outstanding++
+	r.prompts += int64(s.Prompt)
+	if s.Generated == 0 {
+		r.uncomputed += int64(s.Prompt)
+	}
+	if len(f.outages) > 0 {
+		r.residents.add(s)
+	}
+	r.pool.changed(r)
+}
+
+// unassign ends that.
+func (f *Fleet) unassign(s *Sequence) {
+	if !s.assigned {
+		return
+	}
+	s.assigned = false
+	r := &f.replicas[s.Replica]
+	r.outstanding--
+	r.pool.outstanding--
+	r.prompts -= int64(s.Prompt)
+	if s.Generated == 0 {
+		r.uncomputed -= int64(s.Prompt)
+	}
+	if len(f.outages) > 0 {
+		r.residents.remove(s)
+	}
+	r.pool.changed(r)
+	f.restIfDrained(r)
+}
+
+// promptDone notes that the prompt of s is computed.
+func (r *replica) promptDone(s *Sequence) {
+	r.uncomputed -= int64(s.Prompt)
+	r.pool.changed(r)
+}
+
+// probe is the length of the prompt by which the speed of replicas is measured, in tokens: about where GPUs reach their full
+// prefill throughput (Splitwise, ISCA 2024, figure 6).
+const probe = 2048
+
+// timePerPromptToken returns how long r takes for a prompt, by token.
+func (r *replica) timePerPromptToken() Time {
+	if r.promptToken == 0 {
+		step := Step{Prefill: []Chunk{{New: probe, Last: true}}}
+		r.promptToken = max(r.clock.Duration(&step)*Time(len(r.batches))/probe, 1)
+	}
+	return r.promptToken
+}
+
+// busy returns the time during which steps ran until now.
+func (r *replica) busy(now Time) Time {
+	begin := Never
+	for i := range r.batches {
+		if fl := &r.batches[i].flight; fl.active {
+			begin = min(begin, fl.start)
+		}
+	}
+	return r.result.Busy + max(0, now-max(begin, r.busyUntil))
+}
+
+func (l *residents) add(s *Sequence) {
+	s.resident = residency{previous: l.last}
+	if l.last == nil {
+		l.first = s
+	} else {
+		l.last.resident.next = s
+	}
+	l.last = s
+}
+
+func (l *residents) remove(s *Sequence) {
+	at := s.resident
+	if at.previous == nil {
+		l.first = at.next
+	} else {
+		at.previous.resident.next = at.next
+	}
+	if at.next == nil {
+		l.last = at.previous
+	} else {
+		at.next.resident.previous = at.previous
+	}
+	s.resident = residency{}
+}

@@ -1,0 +1,157 @@
+package sim
+
+import "slices"
+
+// Role says which phases of a request a replica serves.
+type Role int
+
+// Roles of replicas.
+const (
+	// Mixed replicas serve a request from prompt to answer.
+	Mixed Role = iota
+	// Prefill replicas compute prompts, give the first token, and hand the request and its KV cache to a decode replica.
+	Prefill
+	// Decode replicas go on where prefill replicas stopped. They can serve whole requests too, if a router sends them some.
+	Decode
+)
+
+// Pool is the set of replicas of one model and one role. Routers, scalers and admission see it. It names replicas by their index
+// in Config.Replicas.
+type Pool struct {
+	fleet *Fleet
+	model int
+	role  Role
+
+	members     []int // all of its replicas, in order
+	accepting   []int // those that take requests, in order
+	outstanding int
+	arrived     int64
+	gate        Queue // requests that wait for a replica that takes them
+	scaled      bool  // replicas can be started
+
+	trees [measures]*tournament // over members, made when a router asks for one
+}
+
+// measure is a kind of load by which replicas are compared.
+type measure int
+
+const (
+	byRequests measure = iota
+	byTokens
+	byWait
+	measures
+)
+
+// Len returns the number of replicas that take requests.
+func (p *Pool) Len() int { return len(p.accepting) }
+
+// At returns the index of the k-th of them, k in [0, Len()).
+func (p *Pool) At(k int) int { return p.accepting[k] }
+
+// Accepts tells whether the replica of that index is in the pool and takes requests.
+func (p *Pool) Accepts(i int) bool {
+	return i >= 0 && i < len(p.fleet.replicas) && p.fleet.replicas[i].pool == p && p.fleet.replicas[i].phase == serving
+}
+
+// Now returns the time.
+func (p *Pool) Now() Time { return p.fleet.now }
+
+// Arrived returns the number of requests that came to the pool so far.
+func (p *Pool) Arrived() int64 { return p.arrived }
+
+// Outstanding returns the number of requests that the pool was given and has not finished.
+func (p *Pool) Outstanding() int { return p.outstanding + p.gate.Len() }
+
+// Requests returns the number of requests that replica i was given and has not finished.
+func (p *Pool) Requests(i int) int { return p.fleet.replicas[i].outstanding }
+
+// Tokens returns the number of prompt tokens of these requests.
+func (p *Pool) Tokens(i int) int64 { return p.fleet.replicas[i].prompts }
+
+// Wait predicts the time to first token of a request with a prompt of so many tokens on replica i: the prompts that are not
+// computed yet, and its own, at the replica's speed. Decodes in the same batch and cached prefixes are left out.
+func (p *Pool) Wait(i, prompt int) Time {
+	r := &p.fleet.replicas[i]
+	return Time(r.uncomputed+int64(prompt)) * r.timePerPromptToken()
+}
+
+// State returns what replica i looks like. It takes time in proportion to the stages of the replica's pipeline.
+func (p *Pool) State(i int) State { return p.fleet.replicas[i].state(p.fleet.now, true) }
+
+// LeastRequests returns the replica that takes requests and has the fewest, of several the one with the lowest index. Like
+// LeastTokens and LeastWait it takes time in proportion to the logarithm of the size of the pool, which must not be empty.
+func (p *Pool) LeastRequests() int { return p.least(byRequests) }
+
+// LeastTokens returns the replica with the fewest prompt tokens of unfinished requests.
+func (p *Pool) LeastTokens() int { return p.least(byTokens) }
+
+// LeastWait returns the replica that will have computed the prompts given to it first.
+func (p *Pool) LeastWait() int { return p.least(byWait) }
+
+// Sibling returns the pool of another role that serves the same model, or nil.
+func (p *Pool) Sibling(role Role) *Pool { return p.fleet.pool(p.model, role) }
+
+func (p *Pool) least(by measure) int {
+	if p.trees[by] == nil {
+		t := newTournament(len(p.members))
+		p.trees[by] = &t
+		for _, i := range p.members {
+			p.rank(&p.fleet.replicas[i], by)
+		}
+	}
+	k, _ := p.trees[by].min()
+	return p.members[k]
+}
+
+// changed updates the order of the replicas after a change of r.
+func (p *Pool) changed(r *replica) {
+	for by := range measures {
+		if p.trees[by] != nil {
+			p.rank(r, by)
+		}
+	}
+}
+
+func (p *Pool) rank(r *replica, by measure) {
+	key := int64(Never)
+	if r.phase == serving {
+		switch by {
+		case byRequests:
+			key = int64(r.outstanding)
+		case byTokens:
+			key = r.prompts
+		case byWait:
+			key = r.uncomputed * int64(r.timePerPromptToken())
+		}
+	}
+	p.trees[by].set(r.position, key)
+}
+
+// open lets r take requests, close stops it.
+func (p *Pool) open(r *replica) {
+	r.phase = serving
+	k, _ := slices.BinarySearch(p.accepting, r.index)
+	p.accepting = slices.Insert(p.accepting, k, r.index)
+	p.changed(r)
+}
+
+func (p *Pool) close(r *replica, phase phase) {
+	r.phase = phase
+	if k, ok := slices.BinarySearch(p.accepting, r.index); ok {
+		p.accepting = slices.Delete(p.accepting, k, k+1)
+	}
+	p.changed(r)
+}
+
+// hopeless tells that no replica takes requests, and none will.
+func (p *Pool) hopeless() bool {
+	if p.scaled || len(p.accepting) > 0 {
+		return false
+	}
+	for _, i := range p.members {
+		if r := &p.fleet.replicas[i]; r.phase == starting || r.phase == failed && r.recovers {
+			return false
+		}
+	}
+	return true
+}
