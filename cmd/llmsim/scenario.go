@@ -18,6 +18,7 @@ type scenarioFlags struct {
 	format         string
 	out            string
 	requestsFormat string
+	trace          string
 	checkSLO       bool
 	explain        bool
 }
@@ -38,6 +39,7 @@ func scenarioCommand() *cobra.Command {
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "", "folder for summary.json, requests.csv and timeseries.csv")
 	f.Var(choice(&flags.requestsFormat, report.RequestFormats()...), "requests-format", "format of the requests file in --out: csv or parquet")
+	f.StringVar(&flags.trace, "trace", "", "file for a timeline, to be opened at ui.perfetto.dev")
 	f.BoolVar(&flags.checkSLO, "check-slo", false, "exit with code 3 if the SLO is missed")
 	f.BoolVar(&flags.explain, "explain", false, "print the scenario with every default filled in, and do not run it")
 	return cmd
@@ -80,6 +82,19 @@ func (flags *scenarioFlags) simulate(cmd *cobra.Command, simulation *scenarios.S
 	if progress != nil {
 		observers = append(observers, progress)
 	}
+	if flags.trace == "" {
+		return flags.record(cmd, simulation, progress, observers)
+	}
+	timeline, err := report.NewTimeline(flags.trace, report.TimelineEvents)
+	if err != nil {
+		return nil, err
+	}
+	result, err := flags.record(cmd, simulation, progress, append(observers, timeline))
+	return result, errors.Join(err, timeline.Close())
+}
+
+// record runs, and writes the files of --out.
+func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Simulation, progress *report.Progress, observers []sim.Observer) (*scenarios.Result, error) {
 	if flags.out == "" {
 		defer progress.End()
 		return simulation.Run(cmd.Context(), observers...)

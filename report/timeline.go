@@ -1,0 +1,153 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// TimelineEvents is how many events a timeline holds unless told otherwise: some 25 MB, which the Perfetto UI opens in seconds.
+const TimelineEvents = 200_000
+
+// Timeline is a sim.Observer that writes a run in the Trace Event Format (JSON), to be opened at ui.perfetto.dev: a track for each
+// batch of each replica with its steps (or leaps of steps), tracks for requests (queued, prefill, decode), and counters of batch,
+// queue and KV use. When it is full it goes on with no more, and says so in the file.
+type Timeline struct {
+	file  *os.File
+	out   *bufio.Writer
+	left  int
+	until sim.Time // of the last event written, once it is full
+	known map[track]bool
+	err   error
+}
+
+// track is a batch of a replica.
+type track struct{ replica, lane int }
+
+// requestsProcess is the process under which requests are shown; replicas come after it.
+const requestsProcess = 1
+
+// NewTimeline starts a timeline of at most so many events in a new file.
+func NewTimeline(name string, events int) (*Timeline, error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	t := &Timeline{file: file, out: bufio.NewWriterSize(file, 1<<16), left: events, known: map[track]bool{}}
+	t.write(`{"displayTimeUnit":"ms","traceEvents":[`)
+	t.write(`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"requests"}}`, requestsProcess)
+	return t, nil
+}
+
+func (t *Timeline) write(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.out, format, args...)
+	}
+}
+
+// event writes one event, if there is room.
+func (t *Timeline) event(at sim.Time, format string, args ...any) {
+	if t.left == 0 {
+		return
+	}
+	t.left--
+	t.until = at
+	t.write(",\n"+format, args...)
+}
+
+// micros prints a time in microseconds, exactly.
+type micros sim.Time
+
+// Format implements fmt.Formatter.
+func (m micros) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "%d.%06d", int64(m)/int64(sim.Microsecond), int64(m)%int64(sim.Microsecond))
+}
+
+func process(replica int) int { return requestsProcess + 1 + replica }
+
+// Steps implements sim.Observer.
+func (t *Timeline) Steps(l *sim.Leap) {
+	t.name(track{l.Replica, l.Lane})
+	tokens := 0
+	for i := range l.Prefill {
+		tokens += l.Prefill[i].New
+	}
+	name := "decode"
+	switch {
+	case tokens > 0 && l.Decodes > 0:
+		name = "prefill and decode"
+	case tokens > 0:
+		name = "prefill"
+	}
+	t.event(l.End, `{"ph":"X","name":%q,"pid":%d,"tid":%d,"ts":%v,"dur":%v,"args":{"steps":%d,"decoding":%d,"context":%d,"prompts":%d,"prompt_tokens":%d}}`,
+		name, process(l.Replica), l.Lane, micros(l.Start), micros(l.End-l.Start), l.Steps, l.Decodes, l.Context, len(l.Prefill), tokens)
+	t.event(l.End, `{"ph":"C","name":"batch","pid":%d,"ts":%v,"args":{"sequences":%d}}`, process(l.Replica), micros(l.End), l.Running)
+	t.event(l.End, `{"ph":"C","name":"KV blocks","pid":%d,"ts":%v,"args":{"used":%d}}`, process(l.Replica), micros(l.End), l.Used)
+}
+
+// name names a track when it is first seen.
+func (t *Timeline) name(k track) {
+	if t.known[k] || t.left == 0 {
+		return
+	}
+	t.known[k] = true
+	if k.lane == 0 {
+		t.write(",\n"+`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"replica %d"}}`, process(k.replica), k.replica)
+	}
+	t.write(",\n"+`{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":"batch %d"}}`, process(k.replica), k.lane, k.lane)
+}
+
+// Finished implements sim.Observer. A request is a slice with its phases inside, on a track of its own.
+func (t *Timeline) Finished(s *sim.Sequence) {
+	const edges = 8
+	if t.left < edges {
+		t.left = 0
+		return
+	}
+	t.edge(s, 'b', "request", s.Arrival, fmt.Sprintf(`{"replica":%d,"prompt":%d,"output":%d,"cached":%d,"preemptions":%d}`,
+		s.Replica, s.Prompt, s.Output, s.Cached, s.Preemptions))
+	for _, phase := range []struct {
+		name     string
+		from, to sim.Time
+	}{{"queued", s.Arrival, s.Scheduled}, {"prefill", s.Scheduled, s.FirstToken}, {"decode", s.FirstToken, s.LastToken}} {
+		t.edge(s, 'b', phase.name, phase.from, "{}")
+		t.edge(s, 'e', phase.name, phase.to, "{}")
+	}
+	t.edge(s, 'e', "request", s.LastToken, "{}")
+}
+
+// edge writes the beginning or the end of a slice on the track of request s.
+func (t *Timeline) edge(s *sim.Sequence, phase rune, name string, at sim.Time, args string) {
+	t.event(s.LastToken, `{"ph":"%c","cat":"request","id":%d,"name":%q,"pid":%d,"tid":0,"ts":%v,"args":%s}`,
+		phase, s.ID, name, requestsProcess, micros(at), args)
+}
+
+// Rejected implements sim.Observer.
+func (t *Timeline) Rejected(r *sim.Request, why sim.Rejection) {
+	t.event(r.Arrival, `{"ph":"i","s":"p","name":"rejected: %v","pid":%d,"tid":0,"ts":%v,"args":{"request":%d,"prompt":%d,"output":%d}}`,
+		why, requestsProcess, micros(r.Arrival), r.ID, r.Prompt, r.Output)
+}
+
+// Sampled implements sim.Observer.
+func (t *Timeline) Sampled(at sim.Time, replica int, state sim.State) {
+	t.name(track{replica: replica})
+	t.event(at, `{"ph":"C","name":"queue","pid":%d,"ts":%v,"args":{"waiting":%d}}`, process(replica), micros(at), state.Waiting)
+}
+
+// Close completes the file. A run that failed leaves a file that is complete up to then.
+func (t *Timeline) Close() error {
+	note := "the whole run"
+	if t.left == 0 {
+		note = fmt.Sprintf("the run up to %v; what came later is left out", t.until)
+	}
+	t.write("\n"+`],"otherData":{"recorded":%q}}`+"\n", note)
+	if t.err == nil {
+		t.err = t.out.Flush()
+	}
+	if err := t.file.Close(); t.err == nil {
+		t.err = err
+	}
+	return t.err
+}
