@@ -2,7 +2,6 @@ package policies
 
 import (
 	"github.com/llmsim/llmsim/policies/batching"
-	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -11,7 +10,7 @@ import (
 func Default() *Registry {
 	return &Registry{
 		Batching: Family[sim.Scheduler]{Kind: "batching policy", Policies: []Policy[sim.Scheduler]{vllmV1()}},
-		Memory:   Family[sim.Memory]{Kind: "memory policy", Policies: []Policy[sim.Memory]{paged(), prefixCache()}},
+		Memory:   Family[sim.Memory]{Kind: "memory policy", Policies: memoryPolicies()},
 		Routing:  Family[sim.Router]{Kind: "routing policy", Policies: []Policy[sim.Router]{roundRobin()}},
 	}
 }
@@ -28,32 +27,6 @@ func vllmV1() Policy[sim.Scheduler] {
 		},
 		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
 			return batching.NewVLLMV1(v.Count("max-sequences"), v.Count("token-budget"), v.Count("chunk-limit"))
-		},
-	}
-}
-
-func paged() Policy[sim.Memory] {
-	return Policy[sim.Memory]{
-		Name:   "paged",
-		Doc:    "blocks of a fixed number of tokens, taken as sequences grow",
-		Source: "Kwon et al., PagedAttention, SOSP 2023",
-		Params: []Param{{Name: "block-size", Doc: "tokens in a KV block", Default: "16"}},
-		New: func(d Deployment, v Values) (sim.Memory, error) {
-			size := v.Count("block-size")
-			return memory.NewPaged(d.KVTokens/int64(max(size, 1)), size)
-		},
-	}
-}
-
-func prefixCache() Policy[sim.Memory] {
-	return Policy[sim.Memory]{
-		Name:   "prefix-cache",
-		Doc:    "paged, and full blocks are shared between requests with the same beginning, kept until their place is needed",
-		Source: "vLLM automatic prefix caching: vllm/v1/core/kv_cache_manager.py, v0.15",
-		Params: []Param{{Name: "block-size", Doc: "tokens in a KV block", Default: "16"}},
-		New: func(d Deployment, v Values) (sim.Memory, error) {
-			size := v.Count("block-size")
-			return memory.NewPrefixCache(d.KVTokens/int64(max(size, 1)), size)
 		},
 	}
 }

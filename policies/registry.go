@@ -5,6 +5,8 @@ package policies
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/llmsim/llmsim/hardware/nearest"
 	"github.com/llmsim/llmsim/sim"
@@ -29,6 +31,8 @@ type Policy[T any] struct {
 	// Name is what scenarios call it, Doc what it does in a line, Source where it is from.
 	Name, Doc, Source string
 	Params            []Param
+	// Refuses says of parameters that other policies have why this one does not, and what would work.
+	Refuses map[string]string
 	// New makes one for a replica (or, for routing, for the fleet). Every parameter has its value or its default.
 	New func(d Deployment, v Values) (T, error)
 }
@@ -69,9 +73,14 @@ func (f *Family[T]) Lookup(name string) (*Policy[T], error) {
 // Build makes the policy with the given parameters, as written in a scenario; those left out take their defaults. What is wrong
 // with a parameter is a *ParamError.
 func (p *Policy[T]) Build(d Deployment, written map[string]string) (T, error) {
+	var none T
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		if why, ok := p.Refuses[name]; ok {
+			return none, &ParamError{name, why}
+		}
+	}
 	v, err := parse(p.Params, written)
 	if err != nil {
-		var none T
 		return none, err
 	}
 	return p.New(d, v)

@@ -12,6 +12,7 @@ import (
 
 // twin is a memory in the plainest form, which walks every token and every block. It is told the same as the memory under test.
 type twin interface {
+	units(tokens int) int64
 	fits(tokens int) bool
 	match(s *sim.Sequence) int
 	extend(s *sim.Sequence, n int, reserve int64) bool
@@ -31,6 +32,7 @@ type machine struct {
 	waiting []*sim.Sequence
 	prompts []*sim.Sequence    // that are being computed
 	lanes   [2][]*sim.Sequence // that decode
+	drafted []*sim.Sequence    // that decode with a draft, each by itself
 	next    int64
 	request func(t *rapid.T) sim.Request
 }
@@ -41,11 +43,13 @@ func (m *machine) run(t *rapid.T) {
 		"prefill": m.prefill,
 		"join":    m.join,
 		"advance": m.advance,
+		"draft":   m.draft,
+		"pause":   m.pause,
 		"finish":  func(t *rapid.T) { m.end(t, true) },
 		"preempt": func(t *rapid.T) { m.end(t, false) },
 		"":        m.check,
 	})
-	for _, list := range [][]*sim.Sequence{m.prompts, m.lanes[0], m.lanes[1]} {
+	for _, list := range [][]*sim.Sequence{m.prompts, m.drafted, m.lanes[0], m.lanes[1]} {
 		for len(list) > 0 {
 			list = list[1:]
 			m.end(t, rapid.Bool().Draw(t, "done"))
@@ -61,6 +65,9 @@ func (m *machine) arrive(t *rapid.T) {
 	s.ID = m.next
 	m.next++
 	tokens := s.Prompt + s.Output - 1
+	if got, want := m.memory.Units(tokens), m.twin.units(tokens); got != want {
+		t.Fatalf("Units(%d) is %d, want %d", tokens, got, want)
+	}
 	fits := m.memory.Fits(tokens)
 	if want := m.twin.fits(tokens); fits != want {
 		t.Fatalf("Fits(%d) is %t, want %t", tokens, fits, want)
@@ -82,7 +89,8 @@ func (m *machine) prefill(t *rapid.T) {
 		t.Skip("none")
 	}
 	s := rapid.SampledFrom(incomplete).Draw(t, "sequence")
-	newcomer := slices.Contains(m.waiting, s)
+	waits := slices.Contains(m.waiting, s)
+	newcomer := waits && s.Swapped == 0
 	if newcomer {
 		s.Stored = m.memory.Match(s)
 		if want := m.twin.match(s); s.Stored != want {
@@ -92,7 +100,7 @@ func (m *machine) prefill(t *rapid.T) {
 			t.Fatalf("Match(%+v) is %d", s.Request, s.Stored)
 		}
 	}
-	n := rapid.IntRange(1, s.Remaining()).Draw(t, "chunk")
+	n := s.Swapped + rapid.IntRange(1, s.Remaining()).Draw(t, "chunk")
 	reserve := rapid.Int64Range(0, 2).Draw(t, "reserve")
 	before, used := *s, m.memory.Used()
 	ok := m.memory.Extend(s, n, reserve)
@@ -108,8 +116,8 @@ func (m *machine) prefill(t *rapid.T) {
 		}
 		return
 	}
-	s.Stored += n
-	if newcomer {
+	s.Stored, s.Swapped = s.Stored+n, 0
+	if waits {
 		m.waiting = without(m.waiting, s)
 		m.prompts = append(m.prompts, s)
 	}
@@ -179,26 +187,73 @@ func (m *machine) advance(t *rapid.T) {
 	}
 }
 
-// end lets a sequence finish, or preempts it.
+// draft decodes a step of one sequence, whose prompt is stored, with drafted tokens, of which some are rejected.
+func (m *machine) draft(t *rapid.T) {
+	for _, s := range m.prompts {
+		if s.Remaining() == 0 && s.Generated == 0 {
+			m.prompts = without(m.prompts, s)
+			m.drafted = append(m.drafted, s)
+			s.Generated++
+			break
+		}
+	}
+	open := slices.DeleteFunc(slices.Clone(m.drafted), func(s *sim.Sequence) bool { return s.Generated == s.Output })
+	if len(open) == 0 {
+		t.Skip("none")
+	}
+	s := rapid.SampledFrom(open).Draw(t, "sequence")
+	n := 1 + rapid.IntRange(0, 7).Draw(t, "drafts")
+	ok := m.memory.Extend(s, n, 0)
+	if want := m.twin.extend(s, n, 0); ok != want {
+		t.Fatalf("Extend by %d drafted tokens is %t, want %t", n, ok, want)
+	}
+	if ok {
+		accepted := min(rapid.IntRange(1, n).Draw(t, "accepted"), s.Output-s.Generated)
+		s.Stored += accepted
+		s.Generated += accepted
+	}
+}
+
+// pause takes a sequence out of its lane, which goes on later with what it has.
+func (m *machine) pause(t *rapid.T) {
+	decoding := slices.Concat(m.lanes[0], m.lanes[1])
+	if len(decoding) == 0 {
+		t.Skip("none")
+	}
+	s := rapid.SampledFrom(decoding).Draw(t, "sequence")
+	m.leave(s)
+	s.Preemptions++
+	m.prompts = append(m.prompts, s)
+}
+
+// end lets a sequence finish, or preempts it: its KV is dropped, or swapped out.
 func (m *machine) end(t *rapid.T, done bool) {
-	running := slices.Concat(m.prompts, m.lanes[0], m.lanes[1])
+	running := slices.Concat(m.prompts, m.drafted, m.lanes[0], m.lanes[1])
 	if len(running) == 0 {
 		t.Skip("none")
 	}
 	s := rapid.SampledFrom(running).Draw(t, "sequence")
+	m.leave(s)
+	m.prompts, m.drafted = without(m.prompts, s), without(m.drafted, s)
+	m.memory.Release(s, done)
+	m.twin.release(s, done)
+	if done {
+		return
+	}
+	if rapid.Bool().Draw(t, "swap") {
+		s.Swapped = s.Stored
+	}
+	s.Stored = 0
+	s.Preemptions++
+	m.waiting = append(m.waiting, s)
+}
+
+func (m *machine) leave(s *sim.Sequence) {
 	for lane := range m.lanes {
 		if slices.Contains(m.lanes[lane], s) {
 			m.lanes[lane] = without(m.lanes[lane], s)
 			m.memory.Leave(lane, s)
 		}
-	}
-	m.prompts = without(m.prompts, s)
-	m.memory.Release(s, done)
-	m.twin.release(s, done)
-	if !done {
-		s.Stored = 0
-		s.Preemptions++
-		m.waiting = append(m.waiting, s)
 	}
 }
 
@@ -249,6 +304,7 @@ func (p *pagedTwin) used() int64 {
 	return int64(n)
 }
 
+func (p *pagedTwin) units(tokens int) int64    { return int64(p.blocks(tokens)) }
 func (p *pagedTwin) fits(tokens int) bool      { return p.blocks(tokens) <= p.capacity }
 func (p *pagedTwin) match(*sim.Sequence) int   { return 0 }
 func (p *pagedTwin) join(*sim.Sequence)        {}
@@ -257,7 +313,7 @@ func (p *pagedTwin) within(reserve int64) bool { return p.used()+reserve <= int6
 
 func (p *pagedTwin) extend(s *sim.Sequence, n int, reserve int64) bool {
 	old, there := p.tokens[s.ID]
-	p.tokens[s.ID] = s.Stored + n
+	p.tokens[s.ID] = max(old, s.Stored+n)
 	if p.within(reserve) {
 		return true
 	}

@@ -40,7 +40,7 @@ func (p *Paged) Match(*sim.Sequence) int { return 0 }
 
 // Extend implements sim.Memory.
 func (p *Paged) Extend(s *sim.Sequence, n int, reserve int64) bool {
-	need := p.blocks(s.Stored+n) - int64(s.Held)
+	need := max(0, p.blocks(s.Stored+n)-int64(s.Held))
 	if p.free-need < reserve {
 		return false
 	}

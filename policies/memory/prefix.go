@@ -63,28 +63,28 @@ func (p *PrefixCache) wholeText(s *sim.Sequence) []sim.Segment {
 	return p.words
 }
 
-// Extend implements sim.Memory.
+// Extend implements sim.Memory. Drafted tokens, beyond those that s has for sure, may be rejected: they get room, but no name.
 func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
-	need, lost, text := p.blocks(s.Stored+n), int64(0), p.text(s)
+	need, text := p.blocks(s.Stored+n), p.text(s)
+	var stored found
 	if s.Handle == 0 {
-		stored := p.tree.probe(text, int64(s.Stored)/p.block)
+		stored = p.tree.probe(text, int64(s.Stored)/p.block)
 		need -= stored.blocks - stored.lower
-		lost = stored.unused
 	} else {
 		h := &p.holders[s.Handle-1]
-		need -= h.blocks + h.others
+		need = max(0, need-h.blocks-h.others) // rejected tokens have left room
 	}
-	if p.available()-lost-need < reserve {
+	if p.available()-stored.unused-need < reserve {
 		return false
 	}
 	if s.Handle == 0 {
 		p.admit(s)
-		p.tree.share(&p.holders[s.Handle-1].path, text, int64(s.Stored)/p.block)
+		p.tree.share(&p.holders[s.Handle-1].path, text, stored.blocks)
 	}
 	p.take(need)
 	h := &p.holders[s.Handle-1]
-	h.others = p.blocks(s.Stored+n) - h.blocks
-	p.name(h, text, s.Stored+n)
+	h.others += need - stored.lower
+	p.name(h, text, min(s.Stored+n, s.Prompt+s.Generated))
 	return true
 }
 

@@ -32,9 +32,10 @@ func (p *prefixTwin) clone() twin {
 	return &prefixTwin{p.blockSize, slices.Clone(p.names), slices.Clone(p.users), slices.Clone(p.queue), maps.Clone(p.held)}
 }
 
-func (p *prefixTwin) used() int64          { return int64(len(p.names) - len(p.queue)) }
-func (p *prefixTwin) fits(tokens int) bool { return p.count(tokens) <= len(p.names) }
-func (p *prefixTwin) join(*sim.Sequence)   {}
+func (p *prefixTwin) used() int64            { return int64(len(p.names) - len(p.queue)) }
+func (p *prefixTwin) fits(tokens int) bool   { return p.count(tokens) <= len(p.names) }
+func (p *prefixTwin) units(tokens int) int64 { return int64(p.count(tokens)) }
+func (p *prefixTwin) join(*sim.Sequence)     {}
 
 func (p *prefixTwin) count(tokens int) int { return (tokens + p.blockSize - 1) / p.blockSize }
 
@@ -124,7 +125,7 @@ func (p *prefixTwin) extend(s *sim.Sequence, n int, reserve int64) bool {
 			}
 		}
 	}
-	need := p.count(s.Stored+n) - len(p.held[s.ID]) - len(hits)
+	need := max(0, p.count(s.Stored+n)-len(p.held[s.ID])-len(hits))
 	if int64(free-need) < reserve {
 		return false
 	}
@@ -136,7 +137,11 @@ func (p *prefixTwin) extend(s *sim.Sequence, n int, reserve int64) bool {
 		held = append(held, p.take())
 	}
 	p.held[s.ID] = held
-	p.label(s, s.Stored+n)
+	sure := s.Prompt
+	if s.Preemptions > 0 {
+		sure += s.Generated
+	}
+	p.label(s, min(s.Stored+n, sure))
 	return true
 }
 

@@ -1,0 +1,142 @@
+package memory
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Reservation says how much room a sequence gets when it starts, for all that it will ever store.
+type Reservation int
+
+// The reservations that the vLLM paper compares with (Kwon et al., SOSP 2023, section 6.1).
+const (
+	// ReserveLongest takes the longest context that is served (Orca, Max).
+	ReserveLongest Reservation = iota
+	// ReservePowerOfTwo takes the prompt, and the next power of two of the output's true length (Orca, Pow2).
+	ReservePowerOfTwo
+	// ReserveExact takes what the sequence will need, which only an oracle knows (Orca, Oracle).
+	ReserveExact
+)
+
+// Contiguous keeps the KV cache of each sequence in one piece, reserved when the sequence starts, as engines did before paging.
+// Its unit is a token. Reservations leave holes between them, into which a long one does not fit.
+type Contiguous struct {
+	reservation Reservation
+	space       space
+	capacity    int64
+	used        int64
+	longest     int // of all reservations, in tokens
+}
+
+// space is a range of addresses from 0, one a token, that is handed out in pieces.
+type space interface {
+	// allocate returns the address of a piece of at least that many tokens, and the tokens it takes; or false if no piece is left.
+	allocate(tokens int) (address, taken int, ok bool)
+	// free gives back a piece as allocate returned it.
+	free(address, taken int)
+	// piece returns the tokens that a piece of at least that many takes.
+	piece(tokens int) int
+	// largest returns the tokens of the largest piece that there is when all are free.
+	largest() int
+}
+
+// NewContiguous returns a memory for that many tokens, of which a context has at most longest (0 for no bound but the memory).
+// With buddy, pieces have a power of two of tokens (the allocator that the vLLM paper gives to Orca); else the first hole that
+// is large enough is used.
+func NewContiguous(tokens int64, longest int, reservation Reservation, buddy bool) (*Contiguous, error) {
+	if tokens < 1 {
+		return nil, fmt.Errorf("KV memory of %d tokens, want at least 1", tokens)
+	}
+	c := &Contiguous{reservation: reservation, capacity: tokens, space: newFirstFit(int(tokens))}
+	if buddy {
+		c.space = newBuddy(int(tokens))
+	}
+	largest := c.space.largest()
+	if largest < 1 {
+		return nil, fmt.Errorf("KV memory of %d tokens, want at least %d, the smallest piece", tokens, buddyUnit)
+	}
+	if longest < 1 || longest > largest {
+		if reservation == ReserveLongest {
+			return nil, fmt.Errorf("each sequence reserves the longest context served, %d tokens, and the largest piece of memory has %d; serve contexts of at most that", longest, largest)
+		}
+		longest = largest
+	}
+	c.longest = longest
+	return c, nil
+}
+
+// Fits implements sim.Memory.
+func (c *Contiguous) Fits(tokens int) bool { return tokens <= c.longest }
+
+// Units implements sim.Memory.
+func (c *Contiguous) Units(tokens int) int64 {
+	if c.reservation == ReserveLongest {
+		tokens = c.longest
+	}
+	return int64(c.space.piece(tokens))
+}
+
+// Match implements sim.Memory: nothing is shared.
+func (c *Contiguous) Match(*sim.Sequence) int { return 0 }
+
+// Extend implements sim.Memory: a newcomer gets its reservation, the others have theirs.
+func (c *Contiguous) Extend(s *sim.Sequence, _ int, reserve int64) bool {
+	if s.Held > 0 {
+		return c.capacity-c.used >= reserve
+	}
+	address, taken, ok := c.space.allocate(c.size(s))
+	if !ok {
+		return false
+	}
+	if c.capacity-c.used-int64(taken) < reserve {
+		c.space.free(address, taken)
+		return false
+	}
+	c.used += int64(taken)
+	s.Handle, s.Held = address, taken
+	return true
+}
+
+// size returns the tokens that s reserves. The last token's KV is never stored.
+func (c *Contiguous) size(s *sim.Sequence) int {
+	switch c.reservation {
+	case ReservePowerOfTwo:
+		return min(s.Prompt+powerOfTwo(s.Output), c.longest)
+	case ReserveExact:
+		return s.Prompt + s.Output - 1
+	}
+	return c.longest
+}
+
+// powerOfTwo returns the least power of two that is n or more.
+func powerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
+
+// Release implements sim.Memory.
+func (c *Contiguous) Release(s *sim.Sequence, _ bool) {
+	c.space.free(s.Handle, s.Held)
+	c.used -= int64(s.Held)
+	s.Handle, s.Held = 0, 0
+}
+
+// Join implements sim.Memory.
+func (c *Contiguous) Join(int, *sim.Sequence) {}
+
+// Leave implements sim.Memory.
+func (c *Contiguous) Leave(int, *sim.Sequence) {}
+
+// Headroom implements sim.Memory: what a sequence will need it has.
+func (c *Contiguous) Headroom(_ int, limit int64) int64 { return limit }
+
+// Growth implements sim.Memory.
+func (c *Contiguous) Growth(int, int64) int64 { return 0 }
+
+// Advance implements sim.Memory.
+func (c *Contiguous) Advance(int, int64) {}
+
+// Used implements sim.Memory: all that is reserved.
+func (c *Contiguous) Used() int64 { return c.used }
+
+// Capacity implements sim.Memory.
+func (c *Contiguous) Capacity() int64 { return c.capacity }
