@@ -70,12 +70,23 @@ func Cases(m *gpt2.Model, threads, batches, contexts, prompts []int) ([]Case, er
 	return cases, nil
 }
 
-// Run times steps of one case for at least the given time, after one to warm up.
-func Run(m *gpt2.Model, c Case, least time.Duration) (Result, error) {
+// Options says how long and against what is measured.
+type Options struct {
+	// Least is the time spent in timed steps, of which there are at least three.
+	Least time.Duration
+	// ProbeBytes is how much memory is read between steps to measure the bandwidth; 0 means probe.DefaultBytes.
+	ProbeBytes int
+}
+
+// Run times steps of one case, after one to warm up.
+func Run(m *gpt2.Model, c Case, o Options) (Result, error) {
+	if o.ProbeBytes == 0 {
+		o.ProbeBytes = probe.DefaultBytes
+	}
 	pool := parallel.New(c.Threads)
 	defer pool.Close()
 	set := kernels.Best()
-	machine, err := probe.New(pool, set, probe.DefaultBytes)
+	machine, err := probe.New(pool, set, o.ProbeBytes)
 	if err != nil {
 		return Result{}, err
 	}
@@ -91,7 +102,7 @@ func Run(m *gpt2.Model, c Case, least time.Duration) (Result, error) {
 		return Result{}, err
 	}
 	var times, bandwidths, rates []float64
-	for spent := time.Duration(0); spent < least || len(times) < 3; {
+	for spent := time.Duration(0); spent < o.Least || len(times) < 3; {
 		bandwidths, rates = append(bandwidths, machine.ReadBandwidth()), append(rates, machine.MatrixRate())
 		begin := time.Now()
 		if err := runner.Forward(batch); err != nil {

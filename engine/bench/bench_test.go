@@ -2,6 +2,7 @@ package bench
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/engine/gpt2"
@@ -28,7 +29,7 @@ func TestRun(t *testing.T) {
 		20*layers + head + 4*(20*21/2)*64*2,
 	}
 	for i, c := range cases {
-		r, err := Run(m, c, 0)
+		r, err := Run(m, c, Options{ProbeBytes: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,5 +42,14 @@ func TestRun(t *testing.T) {
 	}
 	if _, err := Cases(m, []int{0}, nil, nil, nil); err == nil {
 		t.Error("no error for 0 threads")
+	}
+}
+
+func TestWriteTable(t *testing.T) {
+	var b strings.Builder
+	err := WriteTable(&b, []Result{{Case: Case{"decode", 2, 8, 32}, StepTime: 0.0125, Rate: 640, Bandwidth: 4e10, BandwidthShare: 0.9, FLOPRate: 1.6e11, FLOPShare: 0.5}})
+	want := "decode        2      8      32    12.50       640  40.0   90 %      160   50 %"
+	if err != nil || !strings.Contains(b.String(), want) {
+		t.Errorf("%v, table\n%s\nwant the line\n%s", err, b.String(), want)
 	}
 }

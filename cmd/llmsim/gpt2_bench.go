@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/llmsim/llmsim/engine/bench"
+	"github.com/llmsim/llmsim/engine/gpt2"
+	"github.com/llmsim/llmsim/engine/kernels"
+	"github.com/llmsim/llmsim/report"
+	"github.com/spf13/cobra"
+)
+
+// gpt2BenchFlags are the flags of gpt2 bench.
+type gpt2BenchFlags struct {
+	weights, dtype, format              string
+	threads, batches, contexts, prompts []int
+	least                               time.Duration
+}
+
+func newGPT2BenchCommand() *cobra.Command {
+	var flags gpt2BenchFlags
+	cmd := &cobra.Command{
+		Use:   "bench --weights DIR",
+		Short: "Time prefill and decode beside this machine's measured bandwidth and FLOP rate",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.weights, "weights", "", "folder with config.json and model.safetensors")
+	f.StringVar(&flags.dtype, "dtype", "fp32", "how weights are held: fp32, bf16 or int8")
+	f.IntSliceVar(&flags.threads, "threads", []int{1, runtime.GOMAXPROCS(0)}, "numbers of threads")
+	f.IntSliceVar(&flags.batches, "batch", []int{1, 8, 16}, "sizes of decode batches")
+	f.IntSliceVar(&flags.contexts, "context", []int{32, 1024}, "contexts of each sequence that decodes, in tokens")
+	f.IntSliceVar(&flags.prompts, "prompt", []int{512}, "lengths of prompts, in tokens")
+	f.DurationVar(&flags.least, "time", time.Second, "time spent in steps of each kind")
+	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	return cmd
+}
+
+func (flags *gpt2BenchFlags) run(cmd *cobra.Command) (err error) {
+	if flags.weights == "" {
+		return errors.New("--weights is missing: the folder of a model (llmsim gpt2 init writes one)")
+	}
+	dtype, err := kernels.ParseFormat(flags.dtype)
+	if err != nil {
+		return err
+	}
+	m, err := gpt2.Load(flags.weights, gpt2.Options{Format: dtype})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	cases, err := bench.Cases(m, flags.threads, flags.batches, flags.contexts, flags.prompts)
+	if err != nil {
+		return err
+	}
+	results := make([]bench.Result, len(cases))
+	for i, c := range cases {
+		if results[i], err = bench.Run(m, c, bench.Options{Least: flags.least}); err != nil {
+			return runError{err}
+		}
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+	}
+	if flags.format == "json" {
+		return report.JSON(cmd.OutOrStdout(), results)
+	}
+	return bench.WriteTable(cmd.OutOrStdout(), results)
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/llmsim/llmsim/engine/generate"
+	"github.com/llmsim/llmsim/engine/kernels"
+	"github.com/llmsim/llmsim/engine/speculation"
+	"github.com/spf13/cobra"
+)
+
+// gpt2GenerateFlags are the flags of gpt2 generate.
+type gpt2GenerateFlags struct {
+	settings                    generate.Settings
+	format, algorithm           string
+	prompt, tokens, acceptances string
+	most                        int
+	stop                        []string
+}
+
+func newGPT2GenerateCommand() *cobra.Command {
+	var flags gpt2GenerateFlags
+	cmd := &cobra.Command{
+		Use:   "generate --weights DIR --prompt TEXT",
+		Short: "Continue a text, with or without speculative decoding",
+		Example: `  llmsim gpt2 generate --weights weights --prompt "Once upon a time" --temperature 0.8 --top-k 40
+  llmsim gpt2 generate --weights weights --prompt "Once upon a time" --draft-layers 0,1,2 --acceptance table.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
+	}
+	f, s := cmd.Flags(), &flags.settings
+	f.StringVar(&s.Weights, "weights", "", "folder with config.json and model.safetensors")
+	f.StringVar(&flags.prompt, "prompt", "", "text to continue")
+	f.StringVar(&flags.tokens, "tokens", "", "token numbers to continue, instead of a text")
+	f.IntVar(&flags.most, "max-tokens", 50, "most tokens to generate")
+	f.StringArrayVar(&flags.stop, "stop", nil, "text at which to stop (repeatable)")
+	f.Float64Var(&s.Sampling.Temperature, "temperature", 1, "divides the logits; 0 takes the most likely token")
+	f.IntVar(&s.Sampling.TopK, "top-k", 0, "keep the k most likely tokens; 0 keeps all")
+	f.Float64Var(&s.Sampling.TopP, "top-p", 1, "keep the most likely tokens with this probability together")
+	f.Uint64Var(&s.Seed, "seed", 42, "seed of the choices")
+	f.IntVar(&s.Threads, "threads", 0, "threads; 0 means one a processor")
+	f.StringVar(&flags.format, "dtype", "fp32", "how weights are held: fp32, bf16 or int8")
+	f.IntVar(&s.KVHeads, "kv-heads", 0, "merge key and value heads into this many; 1 gives multi-query attention")
+	f.BoolVar(&s.NoCache, "no-kv-cache", false, "compute the whole text again for every token")
+	f.BoolVar(&s.NaiveAttention, "naive-attention", false, "compute attention without tiling")
+	f.StringVar(&s.Draft.Weights, "draft", "", "folder of a smaller model that drafts tokens")
+	f.IntSliceVar(&s.Draft.Layers, "draft-layers", nil, "layers of the model itself that draft tokens")
+	f.IntVar(&s.Draft.NGram, "draft-ngram", 0, "draft by looking up the last tokens, at most this many, in the text so far")
+	f.IntVar(&s.Draft.Gamma, "gamma", 4, "drafted tokens a step")
+	f.StringVar(&flags.algorithm, "algorithm", "leviathan", "how drafts are verified: leviathan or chen")
+	f.StringVar(&flags.acceptances, "acceptance", "", "file for the measured acceptance table (JSON)")
+	return cmd
+}
+
+func (flags *gpt2GenerateFlags) run(cmd *cobra.Command) (err error) {
+	if err := flags.parse(); err != nil {
+		return err
+	}
+	session, err := generate.Open(flags.settings)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	prompt, err := generate.ParseTokens(flags.tokens)
+	if flags.tokens == "" {
+		prompt, err = session.Encode(flags.prompt)
+	}
+	if err != nil {
+		return err
+	}
+	stats, err := session.Generate(cmd.Context(), prompt, flags.most, flags.stop, cmd.OutOrStdout())
+	if err != nil {
+		return runError{err}
+	}
+	fmt.Fprintln(cmd.OutOrStdout())
+	fmt.Fprintf(cmd.ErrOrStderr(), "%d prompt tokens, first token after %.1f ms; %d tokens, %.1f tokens/s\n",
+		stats.Prompt, 1e3*stats.FirstToken.Seconds(), stats.Output, stats.TokensPerSecond())
+	return flags.report(cmd, session)
+}
+
+// parse reads the flags that are names.
+func (flags *gpt2GenerateFlags) parse() (err error) {
+	switch {
+	case flags.settings.Weights == "":
+		return errors.New("--weights is missing: the folder of a model (llmsim gpt2 init writes one)")
+	case (flags.prompt == "") == (flags.tokens == ""):
+		return errors.New("give either --prompt or --tokens")
+	case flags.most < 1:
+		return fmt.Errorf("--max-tokens is %d, want at least 1", flags.most)
+	}
+	if flags.settings.Format, err = kernels.ParseFormat(flags.format); err != nil {
+		return err
+	}
+	flags.settings.Draft.Algorithm, err = speculation.ParseAlgorithm(flags.algorithm)
+	return err
+}
+
+// report tells how many drafted tokens were accepted.
+func (flags *gpt2GenerateFlags) report(cmd *cobra.Command, session *generate.Session) error {
+	table, ok := session.Table()
+	switch {
+	case !ok && flags.acceptances != "":
+		return errors.New("--acceptance needs drafts: --draft, --draft-layers or --draft-ngram")
+	case !ok:
+		return nil
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%.2f tokens a step with %s\n", table.TokensPerStep, table.Drafter)
+	if flags.acceptances == "" {
+		return nil
+	}
+	file, err := os.Create(flags.acceptances)
+	if err != nil {
+		return err
+	}
+	return errors.Join(table.Write(file), file.Close())
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/engine/gpt2"
+	"github.com/spf13/cobra"
+)
+
+func newGPT2InitCommand() *cobra.Command {
+	var shape string
+	var seed uint64
+	cmd := &cobra.Command{
+		Use:     "init DIR",
+		Short:   "Write a GPT-2 with random weights: as fast as a trained one, but it says nothing",
+		Example: "  llmsim gpt2 init --shape 124M --seed 42 weights",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := gpt2.ShapeConfig(shape)
+			if err != nil {
+				return err
+			}
+			if err := gpt2.WriteRandom(args[0], config, seed); err != nil {
+				return runError{err}
+			}
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d parameters\n", args[0], config.Parameters())
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&shape, "shape", gpt2.Shapes()[0], "published size: "+strings.Join(gpt2.Shapes(), ", "))
+	f.Uint64Var(&seed, "seed", 42, "seed of the weights")
+	return cmd
+}
