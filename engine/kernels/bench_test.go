@@ -9,11 +9,11 @@ import (
 // BenchmarkStream reads 256 MiB of weights from memory, as decode does; MB/s is the bandwidth reached.
 func BenchmarkStream(b *testing.B) {
 	const in, out = 768, 1 << 26 / 768
-	x, y := normals(rand.New(rand.NewPCG(1, 1)), 12*in), make([]float32, 12*(out+PanelWidth))
+	x, y := normals(rand.New(rand.NewPCG(1, 1)), 32*in), make([]float32, 32*(out+PanelWidth))
 	for _, format := range []Format{F32, BF16, Int8} {
 		m := newMatrix(b, in, out, format, make([]float32, in*out))
 		for _, s := range Available()[1:] {
-			for _, rows := range []int{1, 4, 8, 12} {
+			for _, rows := range []int{1, 4, 8, 12, 16, 32} {
 				b.Run(fmt.Sprintf("%v/%s/rows=%d", format, s.Name, rows), func(b *testing.B) {
 					b.SetBytes(int64(m.Bytes()))
 					for b.Loop() {

@@ -1,8 +1,9 @@
 // The body of the AVX2 micro-kernels: 1 to 6 rows × 16 columns of accumulators in Y0…Y11; one half of a 32-column panel. A
-// file that includes this defines LOADB, which loads the next 16 weights into Y12 and Y13 as float32, prefetches and advances
-// BX to the next row of the panel, and SCALE, which multiplies a row's sums by the column scales.
+// file that includes this defines LOADB, which loads the next 16 weights into Y12 and Y13 as float32, prefetches
+// and advances BX and R14 to the next row of the panel, and SCALE, which multiplies a row's sums by the column scales.
 //
 // DI dst, SI bytes between rows of dst, BX weights, CX rows of weights left, DX bytes between rows of a,
+// R14 what to prefetch, R15 by how much that advances with each row of weights,
 // R8, R9 rows 0 and 3 of a.
 
 #define FMA2(x, c0, c1) \
@@ -55,6 +56,8 @@ tail:                  \
 	MOVQ b+32(FP), BX
 	MOVQ k+40(FP), CX
 	MOVQ rows+48(FP), R12
+	MOVQ ahead+64(FP), R14
+	MOVQ stride+72(FP), R15
 	SHLQ $2, SI
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), R13

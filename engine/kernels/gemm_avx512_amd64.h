@@ -1,8 +1,10 @@
 // The body of the AVX-512 micro-kernels: 1 to 12 rows × 32 columns of accumulators in Z0…Z23. A file that includes this
-// defines LOADB, which loads the next 32 weights into Z24 and Z25 as float32, prefetches and advances BX, and SCALE, which
+// defines LOADB, which loads the next 32 weights into Z24 and Z25 as float32, prefetches and advances BX and
+// R14, and SCALE, which
 // multiplies a row's sums by the column scales.
 //
 // DI dst, SI bytes between rows of dst, BX weights, CX rows of weights left, DX bytes between rows of a,
+// R14 what to prefetch, R15 by how much that advances with each row of weights,
 // R8, R9, R10, R11 rows 0, 3, 6 and 9 of a.
 
 #define FMA2(x, c0, c1) \
@@ -63,6 +65,8 @@ tail:                  \
 	MOVQ b+32(FP), BX
 	MOVQ k+40(FP), CX
 	MOVQ rows+48(FP), R12
+	MOVQ ahead+64(FP), R14
+	MOVQ stride+72(FP), R15
 	SHLQ $2, SI
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), R13

@@ -3,12 +3,13 @@
 #define LOADB \
 	VMOVUPS     (BX), Z24     \
 	VMOVUPS     64(BX), Z25   \
-	PREFETCHT0  2048(BX)      \
-	PREFETCHT0  2112(BX)      \
+	PREFETCHT0  (R14)         \
+	PREFETCHT0  64(R14)       \
+	ADDQ        R15, R14      \
 	ADDQ        $128, BX
 
 #define SCALE(c0, c1)
 
-// func gemmF32AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32)
-TEXT ·gemmF32AVX512(SB), NOSPLIT, $0-64
+// func gemmF32AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
+TEXT ·gemmF32AVX512(SB), NOSPLIT, $0-80
 #include "gemm_avx512_amd64.h"

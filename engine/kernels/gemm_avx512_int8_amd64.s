@@ -5,7 +5,8 @@
 	VPMOVSXBD   16(BX), Z25   \
 	VCVTDQ2PS   Z24, Z24      \
 	VCVTDQ2PS   Z25, Z25      \
-	PREFETCHT0  2048(BX)      \
+	PREFETCHT0  (R14)         \
+	ADDQ        R15, R14      \
 	ADDQ        $32, BX
 
 #define SCALE(c0, c1) \
@@ -13,6 +14,6 @@
 	VMULPS (R13), c0, c0      \
 	VMULPS 64(R13), c1, c1
 
-// func gemmInt8AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32)
-TEXT ·gemmInt8AVX512(SB), NOSPLIT, $0-64
+// func gemmInt8AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
+TEXT ·gemmInt8AVX512(SB), NOSPLIT, $0-80
 #include "gemm_avx512_amd64.h"

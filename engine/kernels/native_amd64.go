@@ -26,22 +26,22 @@ func native() []*Set {
 }
 
 //go:noescape
-func gemmF32AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32)
+func gemmF32AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
 
 //go:noescape
-func gemmBF16AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32)
+func gemmBF16AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
 
 //go:noescape
-func gemmInt8AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32)
+func gemmInt8AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
 
 //go:noescape
-func gemmF32AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32)
+func gemmF32AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
 
 //go:noescape
-func gemmBF16AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32)
+func gemmBF16AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
 
 //go:noescape
-func gemmInt8AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32)
+func gemmInt8AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
 
 //go:noescape
 func geluAVX2(x *float32, n int)

@@ -14,7 +14,7 @@ func portable() *Set {
 	}
 }
 
-func gemmF32(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, _ *float32) {
+func gemmF32(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, _ *float32, _ uintptr, _ int) {
 	weights := unsafe.Slice((*[PanelWidth]float32)(b), k)
 	for r := range rows {
 		var acc [PanelWidth]float32
@@ -28,7 +28,7 @@ func gemmF32(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, ro
 	}
 }
 
-func gemmBF16(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, _ *float32) {
+func gemmBF16(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, _ *float32, _ uintptr, _ int) {
 	weights := unsafe.Slice((*[PanelWidth]uint16)(b), k)
 	for r := range rows {
 		var acc [PanelWidth]float32
@@ -42,7 +42,7 @@ func gemmBF16(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, r
 	}
 }
 
-func gemmInt8(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32) {
+func gemmInt8(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, _ uintptr, _ int) {
 	weights := unsafe.Slice((*[PanelWidth]int8)(b), k)
 	columnScales := (*[PanelWidth]float32)(unsafe.Pointer(scales))
 	for r := range rows {
