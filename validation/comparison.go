@@ -1,0 +1,59 @@
+package validation
+
+// Group is what rows have in common whose errors are summed up together.
+type Group struct {
+	// Engine is the name of the engine preset; empty for kernels and iterations measured without one.
+	Engine string `json:"engine,omitempty"`
+	// GPU and Model are catalogue names. For single kernels Model is their variant: the number format, say.
+	GPU   string `json:"gpu"`
+	Model string `json:"model"`
+	// TP is the tensor parallelism.
+	TP int `json:"tp"`
+}
+
+// Comparison is one predicted figure beside the measured one.
+type Comparison struct {
+	Group
+	// Table is the kind of table, File and Line where the row is.
+	Table string
+	File  string
+	Line  int
+	// Case tells the row from others of its group: load, lengths, batch.
+	Case string
+	// Quantity is what was measured, in Unit.
+	Quantity, Unit      string
+	Predicted, Measured float64
+}
+
+// Error is the relative error, predicted/measured − 1.
+func (c *Comparison) Error() float64 { return c.Predicted/c.Measured - 1 }
+
+// measurement is one measured figure.
+type measurement struct {
+	quantity, unit string
+	value          float64
+}
+
+// place is where a row stands and what it is about.
+type place struct {
+	Group
+	file string
+	line int
+	name string // the case
+}
+
+// compare puts the predicted figures beside the measured ones. What was not measured, or not predicted, is left out.
+func (p *place) compare(measured []measurement, predicted map[string]float64) []Comparison {
+	var list []Comparison
+	for _, m := range measured {
+		value, ok := predicted[m.quantity]
+		if !ok {
+			continue
+		}
+		list = append(list, Comparison{
+			Group: p.Group, File: p.file, Line: p.line, Case: p.name,
+			Quantity: m.quantity, Unit: m.unit, Predicted: value, Measured: m.value,
+		})
+	}
+	return list
+}

@@ -1,0 +1,217 @@
+package validation
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// table is a file of measurements as it is read.
+type table struct {
+	file    string // relative to the folder of measurements
+	columns map[string]int
+	header  []string
+	rows    []row
+	// problems are malformed rows, each named with its line; skipped counts rows that are left out, by reason.
+	problems []string
+	skipped  map[string]int
+}
+
+// row is one line of a table. The first thing that is wrong with it sticks.
+type row struct {
+	table  *table
+	line   int
+	fields []string
+	err    error
+}
+
+// readTable reads a CSV file with a header. Rows with too few or too many fields are noted as malformed and left out; the error
+// is for a file that is no table at all.
+func readTable(file string, r io.Reader) (*table, error) {
+	t := &table{file: file, columns: map[string]int{}, skipped: map[string]int{}}
+	c := csv.NewReader(r)
+	c.FieldsPerRecord = -1
+	c.TrimLeadingSpace = true
+	for {
+		fields, err := c.Read()
+		if err == io.EOF {
+			break
+		}
+		var bad *csv.ParseError
+		if errors.As(err, &bad) {
+			t.problem(bad.Line, "%v", bad.Err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		line, _ := c.FieldPos(0)
+		switch {
+		case t.header == nil:
+			t.setHeader(fields)
+		case len(fields) != len(t.header):
+			t.problem(line, "found %d fields, want %d as in the header", len(fields), len(t.header))
+		default:
+			t.rows = append(t.rows, row{table: t, line: line, fields: fields})
+		}
+	}
+	if t.header == nil {
+		return nil, errors.New("is empty")
+	}
+	return t, nil
+}
+
+func (t *table) setHeader(fields []string) {
+	for i, name := range fields {
+		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")))
+		t.columns[name] = i
+		t.header = append(t.header, name)
+	}
+}
+
+// missing returns the columns that the table lacks.
+func (t *table) missing(columns []string) []string {
+	var list []string
+	for _, c := range columns {
+		if _, ok := t.columns[c]; !ok {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// problem notes a malformed row.
+func (t *table) problem(line int, format string, args ...any) {
+	t.problems = append(t.problems, fmt.Sprintf("%s:%d: %s", t.file, line, fmt.Sprintf(format, args...)))
+}
+
+// skip counts a row that is left out.
+func (t *table) skip(format string, args ...any) { t.skipped[fmt.Sprintf(format, args...)]++ }
+
+// each calls f with every row, and notes what f found wrong with it. f returns false, or leaves an error, for rows that it did
+// not take.
+func (t *table) each(f func(r *row)) {
+	for i := range t.rows {
+		r := &t.rows[i]
+		f(r)
+		var unknown *unknownName
+		switch {
+		case errors.As(r.err, &unknown):
+			t.skip("%v", unknown)
+		case r.err != nil:
+			t.problem(r.line, "%v", r.err)
+		}
+	}
+}
+
+// fail notes what is wrong with the row, unless something is already.
+func (r *row) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// text returns the value of a column; empty where it is absent.
+func (r *row) text(column string) string {
+	i, ok := r.table.columns[column]
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(r.fields[i])
+}
+
+// required returns the value of a column that may not be empty.
+func (r *row) required(column string) string {
+	s := r.text(column)
+	if s == "" {
+		r.fail(fmt.Errorf("%s is empty", column))
+	}
+	return s
+}
+
+// number returns the value of a column that holds a finite number of at least 0.
+func (r *row) number(column string) float64 {
+	s := r.required(column)
+	if s == "" {
+		return 0
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
+		r.fail(fmt.Errorf("%s: found %q, want a number of 0 or more", column, s))
+		return 0
+	}
+	return x
+}
+
+// optional returns the number in a column, or otherwise where it is absent or empty.
+func (r *row) optional(column string, otherwise float64) float64 {
+	if r.text(column) == "" {
+		return otherwise
+	}
+	return r.number(column)
+}
+
+// Bounds of whole numbers in tables, far above what anybody measures: of sizes and lengths, and of things that are simulated one
+// by one.
+const (
+	maxCount = 1 << 36
+	maxBatch = 1 << 16
+)
+
+// whole returns the whole number, at least least, in a column. Tables that were averaged write it with a fraction, which is
+// rounded.
+func (r *row) whole(column string, least int) int {
+	x := math.Round(r.number(column))
+	if r.err == nil && (x < float64(least) || x > maxCount) {
+		r.fail(fmt.Errorf("%s: found %s, want a whole number from %d", column, r.text(column), least))
+	}
+	return int(x)
+}
+
+// count returns a whole number of at least 1.
+func (r *row) count(column string) int { return r.whole(column, 1) }
+
+// batch returns a number of things that are simulated one by one.
+func (r *row) batch(column string) int {
+	n := r.count(column)
+	if n > maxBatch {
+		r.fail(fmt.Errorf("%s: found %d, want at most %d", column, n, maxBatch))
+		return 1
+	}
+	return n
+}
+
+// optionalCount returns a whole number of at least 1, or otherwise where the column is absent or empty.
+func (r *row) optionalCount(column string, otherwise int) int {
+	if r.text(column) == "" {
+		return otherwise
+	}
+	return r.count(column)
+}
+
+// figure names a column with a measured figure and what it is called in reports. Scale turns it into the unit.
+type figure struct {
+	column, quantity, unit string
+	scale                  float64
+}
+
+// measured returns the figures that the row has. A figure of zero is one that was not measured.
+func (r *row) measured(figures []figure) []measurement {
+	var list []measurement
+	for _, f := range figures {
+		if value := r.optional(f.column, 0); value > 0 {
+			list = append(list, measurement{f.quantity, f.unit, value * max(f.scale, 0)})
+		}
+	}
+	return list
+}
+
+// sortedColumns names the columns of a table in messages.
+func (t *table) sortedColumns() string {
+	return strings.Join(slices.Sorted(slices.Values(t.header)), ", ")
+}

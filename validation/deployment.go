@@ -1,0 +1,163 @@
+package validation
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies/batching"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies/routing"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Physics is what predictions rest on. The zero value is what the program ships; a fit tries others.
+type Physics struct {
+	// Engine returns the preset of that name.
+	Engine func(name string) (steptime.Engine, error)
+	// Constants returns the fitted constants of an accelerator and its links; nil ones are those that come with the program.
+	Constants func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants
+}
+
+func (p *Physics) engine(name string) (steptime.Engine, error) {
+	if p.Engine != nil {
+		return p.Engine(name)
+	}
+	return steptime.FindEngine(name)
+}
+
+func (p *Physics) constants(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants {
+	if p.Constants != nil {
+		return p.Constants(a, scaleUp, network)
+	}
+	return nil
+}
+
+// deployment is a model served by one engine on some GPUs, with the limits that the measurement had.
+type deployment struct {
+	model            *models.Architecture
+	accelerator      hardware.Accelerator
+	scaleUp, network *hardware.Link
+	// expert is 0 for experts that are split like the other layers.
+	tensor, expert int
+	weights, kv    hardware.DType
+	// engine names the preset.
+	engine string
+	// utilisation is the share of memory that the engine takes; 0 means 0.9.
+	utilisation float64
+	// maxSequences and tokenBudget limit a step, maxContext the context; 0 means no limit on it.
+	maxSequences, tokenBudget, maxContext int
+	// prefixCaching keeps the KV cache of prompts for those that begin alike.
+	prefixCaching bool
+	// engineTimes tells that times were taken inside the engine, so that the cost of a request outside it does not count.
+	engineTimes bool
+}
+
+// deploy finds what a row names in its columns model, gpu and dtype; where a column is empty or absent, the defaults stand.
+func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployment {
+	d := deployment{tensor: tensor}
+	if r.err != nil {
+		return d
+	}
+	var err error
+	if d.model, err = c.model(model); err != nil {
+		r.fail(err)
+		return d
+	}
+	if d.accelerator, err = c.accelerator(gpu); err != nil {
+		r.fail(err)
+		return d
+	}
+	if d.weights, err = parseDType(dtype); err != nil {
+		r.fail(err)
+		return d
+	}
+	if d.scaleUp, d.network, err = c.links(&d.accelerator); err != nil {
+		r.fail(err)
+	}
+	if kv := r.text("kv_cache_dtype"); kv != "" && kv != "auto" {
+		if d.kv, err = parseDType(kv); err != nil {
+			r.fail(err)
+		}
+	}
+	return d
+}
+
+func (d *deployment) group() Group {
+	return Group{Engine: d.engine, GPU: d.accelerator.Name, Model: d.model.Name, TP: d.tensor}
+}
+
+func (d *deployment) config(p *Physics, engine steptime.Engine) steptime.Config {
+	return steptime.Config{
+		Model: d.model, Accelerator: &d.accelerator, ScaleUp: d.scaleUp, Network: d.network,
+		Parallel: steptime.Parallelism{Tensor: d.tensor, Expert: d.expert}, Weights: d.weights, KV: d.kv, Engine: engine,
+		Constants: p.constants(&d.accelerator, d.scaleUp, d.network),
+	}
+}
+
+// clock returns the step clock and the preset.
+func (d *deployment) clock(p *Physics) (*steptime.Clock, steptime.Engine, error) {
+	engine, err := p.engine(d.engine)
+	if err != nil {
+		return nil, engine, err
+	}
+	clock, err := steptime.New(d.config(p, engine))
+	return clock, engine, err
+}
+
+// plan divides the memory of one GPU.
+func (d *deployment) plan(p *Physics, blockTokens int) (steptime.MemoryPlan, error) {
+	engine, err := p.engine(d.engine)
+	if err != nil {
+		return steptime.MemoryPlan{}, err
+	}
+	return steptime.Plan(steptime.MemoryConfig{
+		Model: d.model, Accelerator: &d.accelerator, Parallel: steptime.Parallelism{Tensor: d.tensor},
+		Weights: d.weights, KV: d.kv, Engine: engine, Utilisation: d.utilisation,
+		TokenBudget: d.tokenBudget, Sequences: d.maxSequences, BlockTokens: blockTokens,
+	})
+}
+
+// blockTokens is the number of tokens of a KV block in all measured servers.
+const blockTokens = 16
+
+// serve simulates the deployment under the given load.
+func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*outcome, error) {
+	clock, engine, err := d.clock(p)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := d.plan(p, blockTokens)
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.Err(); err != nil {
+		return nil, fmt.Errorf("%s on %d × %s %w", d.model.Name, d.tensor, d.accelerator.Name, err)
+	}
+	replica := sim.ReplicaConfig{Clock: clock, Lookahead: engine.Lookahead, MaxContext: d.maxContext}
+	if !d.engineTimes {
+		replica.Latency = sim.Seconds(float64(engine.Request))
+	}
+	if replica.Scheduler, err = batching.NewVLLMV1(d.maxSequences, d.tokenBudget, 0); err != nil {
+		return nil, err
+	}
+	if d.prefixCaching {
+		replica.Memory, err = memory.NewPrefixCache(int64(plan.Blocks), blockTokens)
+	} else {
+		replica.Memory, err = memory.NewPaged(int64(plan.Blocks), blockTokens)
+	}
+	if err != nil {
+		return nil, err
+	}
+	seen, err := newOutcome()
+	if err != nil {
+		return nil, err
+	}
+	_, err = sim.Run(ctx, sim.Config{Source: load, Router: &routing.RoundRobin{}, Replicas: []sim.ReplicaConfig{replica}, Observer: seen})
+	if err == nil && len(seen.requests) == 0 {
+		err = fmt.Errorf("%s on %d × %s: no request fits into the KV cache", d.model.Name, d.tensor, d.accelerator.Name)
+	}
+	return seen, err
+}

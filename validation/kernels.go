@@ -1,0 +1,69 @@
+package validation
+
+import (
+	"math"
+	"strings"
+
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// allReduceKind tells whose all-reduce was measured.
+type allReduceKind bool
+
+const (
+	libraryAllReduce allReduceKind = false
+	engineAllReduce  allReduceKind = true
+)
+
+// kernels prices single kernels: the step clock of an engine that adds nothing of its own.
+type kernels struct{ clock *steptime.Clock }
+
+func (d *deployment) kernels(p *Physics, allReduce allReduceKind) (kernels, error) {
+	bare := steptime.Engine{Name: "kernels", Graph: math.MaxInt, CustomAllReduce: bool(allReduce)}
+	clock, err := steptime.New(d.config(p, bare))
+	return kernels{clock}, err
+}
+
+// kernelTimes are the times in ms of the operators of a step, by name.
+type kernelTimes map[string]float64
+
+func (k kernels) times(s *sim.Step) kernelTimes {
+	t := kernelTimes{}
+	for _, o := range k.clock.Breakdown(s) {
+		t[o.Name] += o.Time.Milliseconds()
+	}
+	return t
+}
+
+// layerProducts are the operators that are matrix products of layers.
+var layerProducts = []string{"qkv", "q", "q_a", "q_b", "kv_a", "kv_b", "out", "gate_up", "up", "down", "router", "expert_gate_up", "expert_up", "expert_down", "shared_gate_up", "shared_up", "shared_down"}
+
+// layerLinear returns the time of the matrix products of all layers.
+func (t kernelTimes) layerLinear() float64 {
+	sum := 0.0
+	for _, name := range layerProducts {
+		sum += t[name]
+	}
+	return sum
+}
+
+func (t kernelTimes) elementwise() float64 { return t["elementwise"] }
+
+// attention returns the time of all operators of attention.
+func (t kernelTimes) attention() float64 {
+	sum := 0.0
+	for name, ms := range t {
+		if strings.HasPrefix(name, "attention_") {
+			sum += ms
+		}
+	}
+	return sum
+}
+
+// allReduces returns the time of the all-reduces within layers, without that of the embedding.
+func (t kernelTimes) allReduces(m *models.Architecture) float64 {
+	all := m.AllReduces()
+	return t["all_reduce"] * float64(all-1) / float64(all)
+}

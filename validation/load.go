@@ -1,0 +1,76 @@
+package validation
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
+	"github.com/llmsim/llmsim/workload/lengths"
+)
+
+// script is a sim.Source of requests whose times are known.
+type script struct {
+	requests []sim.Request
+	next     int
+}
+
+// NextArrival implements sim.Source.
+func (s *script) NextArrival() sim.Time {
+	if s.next == len(s.requests) {
+		return sim.Never
+	}
+	return s.requests[s.next].Arrival
+}
+
+// Next implements sim.Source.
+func (s *script) Next(r *sim.Request) {
+	id, space := r.ID, r.Content[:0]
+	*r = s.requests[s.next]
+	r.ID, r.Content = id, append(space, r.Content...)
+	s.next++
+}
+
+// Done implements sim.Source.
+func (s *script) Done(*sim.Request, sim.Time) {}
+
+// Err implements sim.Source.
+func (s *script) Err() error { return nil }
+
+// atOnce returns n requests of one length that arrive together.
+func atOnce(n, prompt, output int) *script {
+	requests := make([]sim.Request, n)
+	for i := range requests {
+		requests[i] = sim.Request{Prompt: prompt, Output: output}
+	}
+	return &script{requests: requests}
+}
+
+// spread returns n times in [0, span): independent and uniform, as a Poisson process has them given their number. Load
+// generators that promise a constant rate draw exponential gaps and scale them to the span, which is the same.
+func spread(n int, span float64, rng *rand.Rand) []float64 {
+	times := make([]float64, n)
+	for i := range times {
+		times[i] = rng.Float64() * span
+	}
+	slices.Sort(times)
+	return times
+}
+
+// closedLoop returns clients that each send their next request when the last is answered, with lengths uniform in
+// [least·length, length].
+func closedLoop(clients int, requests int64, prompt, output int, least float64) (sim.Source, error) {
+	prompts, err := lengths.Uniform(max(1, int(least*float64(prompt))), prompt)
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := lengths.Uniform(max(1, int(least*float64(output))), output)
+	if err != nil {
+		return nil, err
+	}
+	return workload.Open(workload.Config{
+		Classes:  []workload.Class{{Weight: 1, Prompt: prompts, Output: outputs}},
+		Users:    &workload.Users{Count: clients},
+		Requests: requests,
+	})
+}

@@ -1,0 +1,118 @@
+package validation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Tables of single kernels are in files GPU__OPERATOR.csv. A kernel is predicted as the operator of a model of one layer that is
+// made of it, so that the prediction is the one that servers get.
+
+// operator is a kernel of one shape, measured with several loads. One step clock predicts them all.
+type operator struct {
+	deployment
+	allReduce allReduceKind
+	// names begin the names of the step's operators that make up the kernel; runs is how many of it a step has, 0 counts as 1.
+	names []string
+	runs  int
+	// shape and variant tell it from others of its GPU; the variant is named in its group.
+	shape, variant string
+	loads          []load
+}
+
+// load is one row: the step that makes the kernel do what was measured.
+type load struct {
+	place
+	step     *sim.Step
+	measured []measurement
+}
+
+func (o *operator) at() place { return o.loads[0].place }
+
+// compare implements experiment.
+func (o *operator) compare(_ context.Context, p *Physics) ([]Comparison, error) {
+	k, err := o.kernels(p, o.allReduce)
+	if err != nil {
+		return nil, err
+	}
+	var list []Comparison
+	for i := range o.loads {
+		l := &o.loads[i]
+		sum := 0.0
+		for name, ms := range k.times(l.step) {
+			if slices.ContainsFunc(o.names, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+				sum += ms
+			}
+		}
+		list = append(list, l.place.compare(l.measured, map[string]float64{"time": sum / float64(max(1, o.runs))})...)
+	}
+	return list, nil
+}
+
+// readOperators reads the rows of a table of kernels: describe says which kernel a row is about, and with which step it runs. It
+// returns nil for rows that it leaves out.
+func readOperators(c *catalogs, t *table, describe func(r *row) (*operator, *sim.Step)) []experiment {
+	accelerator, err := c.accelerator(nameParts(t.file)[0])
+	if err != nil {
+		t.skip("%v", err)
+		return nil
+	}
+	scaleUp, network, err := c.links(&accelerator)
+	if err != nil {
+		t.skip("%v", err)
+		return nil
+	}
+	known := map[string]*operator{}
+	var list []experiment
+	t.each(func(r *row) {
+		o, step := describe(r)
+		measured := r.measured([]figure{{"latency", "time", "ms", 1}})
+		if r.err == nil && len(measured) == 0 {
+			r.fail(fmt.Errorf("latency: found %q, want a time above 0", r.text("latency")))
+		}
+		if r.err != nil || o == nil {
+			return
+		}
+		o.accelerator, o.scaleUp, o.network = accelerator, scaleUp, network
+		o.tensor = max(1, o.tensor)
+		key := o.shape + "|" + o.variant
+		if known[key] == nil {
+			known[key] = o
+			list = append(list, o)
+		}
+		at := place{Group: Group{GPU: accelerator.Name, Model: o.variant, TP: o.tensor}, file: t.file, line: r.line, name: o.shape + ", " + loadOf(step)}
+		known[key].loads = append(known[key].loads, load{at, step, measured})
+	})
+	return list
+}
+
+// loadOf describes a step.
+func loadOf(s *sim.Step) string {
+	if s.Decodes > 0 {
+		return fmt.Sprintf("batch %d at %d tokens", s.Decodes, s.Context/int64(s.Decodes))
+	}
+	if n := len(s.Prefill); n > 1 || s.Prefill[0].Cached > 0 {
+		return fmt.Sprintf("batch %d of %d tokens after %d", n, s.Prefill[0].New, s.Prefill[0].Cached)
+	}
+	return fmt.Sprintf("%d tokens", s.Prefill[0].New)
+}
+
+// oneLayer returns a model of one layer with the given width and heads.
+func oneLayer(name string, hidden, heads, kvHeads, headDim int) *models.Architecture {
+	return &models.Architecture{Name: name, Layers: 1, Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: headDim, Intermediate: heads, Vocab: heads, DType: hardware.BF16}
+}
+
+// format reads the column of a number format.
+func (r *row) format(column string) hardware.DType {
+	d, err := parseDType(r.required(column))
+	if err != nil {
+		r.fail(err)
+	}
+	return d
+}

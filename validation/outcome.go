@@ -1,0 +1,118 @@
+package validation
+
+import (
+	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// outcome is a sim.Observer that keeps every request, for exact percentiles of any part of them.
+type outcome struct {
+	requests []answered
+	last     sim.Time
+	// gaps are the times between tokens.
+	gaps *metrics.Distribution
+}
+
+// gapAccuracy is the relative accuracy of quantiles of the time between tokens.
+const gapAccuracy = 0.001
+
+func newOutcome() (*outcome, error) {
+	gaps, err := metrics.NewDistribution(gapAccuracy)
+	return &outcome{gaps: gaps}, err
+}
+
+// answered is a request that got its answer.
+type answered struct {
+	arrival, ttft, tpot, e2e sim.Time
+	output                   int
+}
+
+// Steps implements sim.Observer.
+func (o *outcome) Steps(l *sim.Leap) {
+	for _, g := range l.Gaps {
+		o.gaps.AddRepeated(g.Span, g.Count)
+	}
+	if l.Steps > 1 {
+		o.gaps.AddSteps(l)
+	}
+}
+
+// Finished implements sim.Observer.
+func (o *outcome) Finished(s *sim.Sequence) {
+	o.requests = append(o.requests, answered{s.Arrival, s.TTFT(), s.TPOT(), s.E2E(), s.Output})
+	o.last = max(o.last, s.Arrival+s.E2E())
+}
+
+// Rejected implements sim.Observer.
+func (o *outcome) Rejected(*sim.Request, sim.Rejection) {}
+
+// Sampled implements sim.Observer.
+func (o *outcome) Sampled(sim.Time, int, sim.State) {}
+
+// between returns the outcome of the requests that arrived in [from, to).
+func (o *outcome) between(from, to sim.Time) *outcome {
+	part := &outcome{}
+	for _, r := range o.requests {
+		if r.arrival >= from && r.arrival < to {
+			part.requests = append(part.requests, r)
+			part.last = max(part.last, r.arrival+r.e2e)
+		}
+	}
+	return part
+}
+
+// figures returns mean, median and 90th and 99th percentile of TTFT, TPOT and E2E latency in ms, by the names of quantities.
+func (o *outcome) figures() map[string]float64 {
+	all := map[string]float64{}
+	for name, of := range map[string]func(*answered) sim.Time{
+		"TTFT": func(r *answered) sim.Time { return r.ttft },
+		"TPOT": func(r *answered) sim.Time { return r.tpot },
+		"E2E":  func(r *answered) sim.Time { return r.e2e },
+	} {
+		var values []float64
+		for i := range o.requests {
+			if v := of(&o.requests[i]); v > 0 {
+				values = append(values, v.Milliseconds())
+			}
+		}
+		addStatistics(all, name, values)
+	}
+	return all
+}
+
+// outputRate returns the output tokens a second from the first arrival to the last token.
+func (o *outcome) outputRate() float64 {
+	tokens, first := 0, sim.Never
+	for _, r := range o.requests {
+		tokens += r.output
+		first = min(first, r.arrival)
+	}
+	return float64(tokens) / (o.last - first).Seconds()
+}
+
+// addStatistics adds mean, p50, p90 and p99 of values under name.
+func addStatistics(all map[string]float64, name string, values []float64) {
+	if len(values) == 0 {
+		return
+	}
+	slices.Sort(values)
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	all[name+" mean"] = sum / float64(len(values))
+	all[name+" p50"] = quantile(values, 0.5)
+	all[name+" p90"] = quantile(values, 0.9)
+	all[name+" p99"] = quantile(values, 0.99)
+}
+
+// quantile returns the q-quantile of sorted values, interpolated between the nearest ranks as NumPy does.
+func quantile(sorted []float64, q float64) float64 {
+	rank := q * float64(len(sorted)-1)
+	below := int(math.Floor(rank))
+	above := min(below+1, len(sorted)-1)
+	return sorted[below] + (rank-float64(below))*(sorted[above]-sorted[below])
+}

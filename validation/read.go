@@ -1,0 +1,141 @@
+package validation
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Data is the measurements of a folder, read and ready to be predicted.
+type Data struct {
+	tables []readKind
+	// Ignored says of each file that was not read why.
+	Ignored []string
+}
+
+// readKind is all files of one kind.
+type readKind struct {
+	name        string
+	files       []string
+	experiments []experiment
+	skipped     map[string]int
+	problems    []string
+}
+
+// Read reads every table that it knows in the folder and below. Files that it does not know are named in Ignored, malformed rows
+// in the report; only a folder that cannot be read is an error.
+func Read(folder fs.FS) (*Data, error) {
+	c, err := loadCatalogs()
+	if err != nil {
+		return nil, err
+	}
+	data := &Data{}
+	for _, k := range kinds() {
+		data.tables = append(data.tables, readKind{name: k.name, skipped: map[string]int{}})
+	}
+	err = fs.WalkDir(folder, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(entry.Name(), ".") && file != "." {
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !entry.IsDir() {
+			if why := data.readFile(c, folder, file); why != "" {
+				data.Ignored = append(data.Ignored, file+": "+why)
+			}
+		}
+		return nil
+	})
+	return data, err
+}
+
+// readFile adds the measurements of a file, or says why it has none.
+func (d *Data) readFile(c *catalogs, folder fs.FS, file string) (why string) {
+	if strings.ToLower(filepath.Ext(file)) != ".csv" {
+		return "not a table (.csv)"
+	}
+	k := kindOf(file)
+	if k == nil {
+		return "no table of that name is known"
+	}
+	f, err := folder.Open(file)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	t, err := readTable(file, f)
+	if err != nil {
+		return err.Error()
+	}
+	if missing := t.missing(k.columns); len(missing) > 0 {
+		return fmt.Sprintf("looks like %s, but lacks %s; it has %s", k.name, strings.Join(missing, ", "), strings.Join(t.header, ", "))
+	}
+	i := slices.IndexFunc(d.tables, func(r readKind) bool { return r.name == k.name })
+	into := &d.tables[i]
+	into.files = append(into.files, file)
+	into.experiments = append(into.experiments, k.read(c, t)...)
+	into.problems = append(into.problems, t.problems...)
+	for reason, n := range t.skipped {
+		into.skipped[reason] += n
+	}
+	return ""
+}
+
+// Compare predicts everything under p. It uses all processors; the order of the result does not depend on them. What cannot be
+// predicted (a model that does not fit, say) is counted as skipped.
+func (d *Data) Compare(ctx context.Context, p Physics) (*Report, error) {
+	report := &Report{Ignored: d.Ignored}
+	for i := range d.tables {
+		if k := &d.tables[i]; len(k.files) > 0 {
+			table, err := k.compare(ctx, &p)
+			if err != nil {
+				return nil, err
+			}
+			report.Tables = append(report.Tables, table)
+		}
+	}
+	return report, nil
+}
+
+func (k *readKind) compare(ctx context.Context, p *Physics) (Table, error) {
+	results := make([][]Comparison, len(k.experiments))
+	failures := make([]error, len(k.experiments))
+	var wait sync.WaitGroup
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for i := range next {
+				results[i], failures[i] = k.experiments[i].compare(ctx, p)
+			}
+		})
+	}
+	for i := range k.experiments {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return Table{}, err
+	}
+	t := Table{Name: k.name, Files: k.files, Problems: k.problems, Skipped: maps.Clone(k.skipped)}
+	for i, list := range results {
+		if failures[i] != nil {
+			t.Skipped[failures[i].Error()]++
+		}
+		for j := range list {
+			list[j].Table = k.name
+		}
+		t.Rows = append(t.Rows, list...)
+	}
+	return t, nil
+}

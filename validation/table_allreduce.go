@@ -1,0 +1,42 @@
+package validation
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// message_size is in elements of 2 bytes.
+var allReduceColumns = []string{"num_gpus", "message_size", "latency"}
+
+// readCustomAllReduce reads vLLM's own all-reduce. Rows without a captured graph measure how fast the host launches it, and are
+// left out.
+func readCustomAllReduce(c *catalogs, t *table) []experiment {
+	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
+		if strings.Contains(r.text("kernel_source")+r.text("backend"), "eager") {
+			t.skip("launched by the host, not from a graph")
+			return nil, nil
+		}
+		return allReduceOf(r, engineAllReduce), decode(1, 1)
+	})
+}
+
+// readNCCL reads the all-reduce of NCCL.
+func readNCCL(c *catalogs, t *table) []experiment {
+	return readOperators(c, t, func(r *row) (*operator, *sim.Step) { return allReduceOf(r, libraryAllReduce), decode(1, 1) })
+}
+
+// allReduceOf describes an all-reduce as one of those of a step of one token, whose hidden vector is the message.
+func allReduceOf(r *row, kind allReduceKind) *operator {
+	gpus, elements := r.batch("num_gpus"), r.count("message_size")
+	if r.err == nil && gpus < 2 {
+		r.fail(fmt.Errorf("num_gpus: found %d, want 2 or more", gpus))
+	}
+	o := &operator{names: []string{"all_reduce"}, allReduce: kind, shape: fmt.Sprintf("%d GPUs, %d elements", gpus, elements), variant: "all-reduce"}
+	o.tensor = gpus
+	o.model = oneLayer("all-reduce", elements, gpus, gpus, 1)
+	o.model.ParallelBlock = true
+	o.runs = o.model.AllReduces()
+	return o
+}

@@ -1,0 +1,85 @@
+package validation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// The file's name tells GPU and model; its rows are the requests of one run on one GPU, with the times at which the engine (not
+// the client) saw them.
+var requestColumns = []string{"arrival_s", "prompt_tokens", "output_tokens", "first_token_s", "last_token_s"}
+
+// replay is a run that is sent again request by request.
+type replay struct {
+	deployment
+	place
+	requests []sim.Request
+	measured []measurement
+}
+
+func readRequests(c *catalogs, t *table) []experiment {
+	parts := nameParts(t.file)
+	named := &row{table: t, line: 1, fields: make([]string, len(t.header))}
+	d := c.deploy(named, parts[2], parts[1], "bf16", 1)
+	if named.err != nil {
+		t.skip("%v", named.err)
+		return nil
+	}
+	d.engine, d.engineTimes = "vllm-v1", true
+	d.maxSequences, d.tokenBudget = 128, 2048
+	v := &replay{deployment: d, place: place{Group: d.group(), file: t.file, line: 2}}
+	times := map[string][]float64{}
+	t.each(func(r *row) {
+		arrival, first, last := r.number("arrival_s"), r.number("first_token_s"), r.number("last_token_s")
+		request := sim.Request{Arrival: sim.Seconds(arrival), Prompt: r.count("prompt_tokens"), Output: r.count("output_tokens")}
+		if r.err == nil && (first < arrival || last < first) {
+			r.fail(fmt.Errorf("times go backwards: arrival %g s, first token %g s, last token %g s", arrival, first, last))
+		}
+		if r.err != nil {
+			return
+		}
+		v.requests = append(v.requests, request)
+		times["TTFT"] = append(times["TTFT"], 1000*(first-arrival))
+		times["E2E"] = append(times["E2E"], 1000*(last-arrival))
+		if request.Output > 1 {
+			times["TPOT"] = append(times["TPOT"], 1000*(last-first)/float64(request.Output-1))
+		}
+	})
+	if len(v.requests) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(v.requests, func(a, b sim.Request) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	v.name = fmt.Sprintf("%d requests", len(v.requests))
+	for _, name := range []string{"TTFT", "TPOT", "E2E"} {
+		v.measured = append(v.measured, statisticsOf(name, times[name])...)
+	}
+	return []experiment{v}
+}
+
+// statisticsOf returns mean and percentiles as measured figures.
+func statisticsOf(name string, values []float64) []measurement {
+	all := map[string]float64{}
+	addStatistics(all, name, values)
+	var list []measurement
+	for _, statistic := range []string{" mean", " p50", " p90", " p99"} {
+		if v := all[name+statistic]; v > 0 {
+			list = append(list, measurement{name + statistic, "ms", v})
+		}
+	}
+	return list
+}
+
+func (v *replay) at() place { return v.place }
+
+// compare implements experiment.
+func (v *replay) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
+	all, err := v.serve(ctx, p, &script{requests: v.requests})
+	if err != nil {
+		return nil, err
+	}
+	return v.place.compare(v.measured, all.figures()), nil
+}

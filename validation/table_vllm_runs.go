@@ -1,0 +1,163 @@
+package validation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// A vLLM run is a server under load stages back to back (inference-perf). Each stage sends rate·length requests at uniform random
+// times, and cycles through 100 prompts in 10 groups, each group with a system prompt in common, with prefix caching on.
+const (
+	distinctPrompts = 100
+	promptGroups    = 10
+)
+
+var vllmRunColumns = []string{"run", "model", "gpu", "tensor_parallel", "dtype", "profile", "stage", "rate_rps", "stage_s", "prompt_tokens_mean", "output_tokens"}
+
+var vllmRunFigures = []figure{
+	{"ttft_mean_ms", "TTFT mean", "ms", 1}, {"ttft_p50_ms", "TTFT p50", "ms", 1}, {"ttft_p90_ms", "TTFT p90", "ms", 1}, {"ttft_p99_ms", "TTFT p99", "ms", 1},
+	{"tpot_mean_ms", "TPOT mean", "ms", 1},
+	{"e2e_mean_ms", "E2E mean", "ms", 1}, {"e2e_p50_ms", "E2E p50", "ms", 1}, {"e2e_p90_ms", "E2E p90", "ms", 1}, {"e2e_p99_ms", "E2E p99", "ms", 1},
+}
+
+// cutOff is the latency in ms at which the client of these runs gave up; a run whose p99 comes near it lost requests.
+const cutOff = 300e3
+
+// systemPrompts and questions are the untokenised lengths of the profiles, by the part of the name before "-lite".
+var profiles = map[string]struct{ system, question float64 }{
+	"general": {100, 447}, "codegen": {100, 466}, "roleplay": {150, 600}, "reasoning": {100, 934},
+}
+
+// vllmRun is the stages of one server.
+type vllmRun struct {
+	deployment
+	stages []vllmStage
+}
+
+// vllmStage is one row.
+type vllmStage struct {
+	place
+	number         int
+	rate, length   float64 // 1/s, s
+	prompt, system int     // tokens; system of them are common to the group
+	output         int
+	measured       []measurement
+	// overloaded stages are part of the load, but not compared.
+	overloaded bool
+}
+
+func readVLLMRuns(c *catalogs, t *table) []experiment {
+	runs := map[string]*vllmRun{}
+	var order []experiment
+	t.each(func(r *row) {
+		model, gpu, profile := r.required("model"), r.required("gpu"), r.required("profile")
+		d := c.deploy(r, model, gpu, r.required("dtype"), r.count("tensor_parallel"))
+		d.engine, d.prefixCaching = "vllm-v1", true
+		d.utilisation = r.optional("gpu_memory_utilization", 0.9)
+		d.maxSequences, d.tokenBudget, d.maxContext = r.optionalCount("max_num_seqs", 128), r.optionalCount("max_num_batched_tokens", 2048), r.optionalCount("max_model_len", 4096)
+		s := readVLLMStage(r, profile)
+		if r.err != nil {
+			return
+		}
+		s.place = place{Group: d.group(), file: t.file, line: r.line, name: fmt.Sprintf("%s stage %d, %g/s", profile, s.number, s.rate)}
+		if s.overloaded {
+			t.skip("overloaded: requests were cut off at %g s", cutOff/1000)
+		}
+		key := strings.Join([]string{r.text("run"), model, gpu, profile, r.text("tensor_parallel"), r.text("max_num_batched_tokens")}, "|")
+		if runs[key] == nil {
+			runs[key] = &vllmRun{deployment: d}
+			order = append(order, runs[key])
+		}
+		runs[key].stages = append(runs[key].stages, s)
+	})
+	for _, run := range runs {
+		slices.SortStableFunc(run.stages, func(a, b vllmStage) int { return cmp.Compare(a.number, b.number) })
+	}
+	return slices.DeleteFunc(order, func(e experiment) bool { return e.(*vllmRun).lost() })
+}
+
+func readVLLMStage(r *row, profile string) vllmStage {
+	s := vllmStage{
+		number: r.whole("stage", 0), rate: r.number("rate_rps"), length: r.number("stage_s"),
+		prompt: r.count("prompt_tokens_mean"), output: r.count("output_tokens"), measured: r.measured(vllmRunFigures),
+	}
+	if r.err == nil && s.rate*s.length < 1 {
+		r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want at least one request", s.rate, s.length))
+	}
+	shape, ok := profiles[strings.TrimSuffix(profile, "-lite")]
+	if !ok {
+		shape = profiles["general"]
+	}
+	s.system = int(math.Round(float64(s.prompt) * shape.system / (shape.system + shape.question)))
+	s.overloaded = r.optional("failed", 0) > 0 || r.optional("e2e_p99_ms", 0) > 0.95*cutOff
+	return s
+}
+
+// lost tells whether nothing of the run is compared.
+func (v *vllmRun) lost() bool {
+	return !slices.ContainsFunc(v.stages, func(s vllmStage) bool { return !s.overloaded })
+}
+
+func (v *vllmRun) at() place { return v.stages[0].place }
+
+// compare implements experiment.
+func (v *vllmRun) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
+	load, starts := v.load()
+	all, err := v.serve(ctx, p, load)
+	if err != nil {
+		return nil, err
+	}
+	var list []Comparison
+	for i := range v.stages {
+		if s := &v.stages[i]; !s.overloaded {
+			list = append(list, s.place.compare(s.measured, all.between(starts[i], starts[i+1]).figures())...)
+		}
+	}
+	return list, nil
+}
+
+// load returns the requests of all stages and when each stage starts, and the end. A run whose first stages are not in the table
+// starts with one as long as it takes to send every prompt once, so that the cache is warm.
+func (v *vllmRun) load() (*script, []sim.Time) {
+	rng := rand.New(rand.NewPCG(0, 0))
+	var requests []sim.Request
+	at := 0.0
+	send := func(s *vllmStage, n int) {
+		for _, t := range spread(n, s.length, rng) {
+			requests = append(requests, s.request(len(requests), sim.Seconds(at+t)))
+		}
+	}
+	if first := v.stages[0]; first.number > 0 {
+		first.length = distinctPrompts / first.rate
+		send(&first, distinctPrompts)
+		at += first.length
+	}
+	var starts []sim.Time
+	for i := range v.stages {
+		s := &v.stages[i]
+		starts = append(starts, sim.Seconds(at))
+		send(s, int(math.Round(s.rate*s.length)))
+		at += s.length
+	}
+	return &script{requests: requests}, append(starts, sim.Never)
+}
+
+// request returns the n-th request of the run.
+func (s *vllmStage) request(n int, at sim.Time) sim.Request {
+	question := n % distinctPrompts
+	r := sim.Request{Arrival: at, Prompt: s.prompt, Output: s.output}
+	if s.system > 0 {
+		r.Content = append(r.Content, sim.Segment{ID: uint64(1 + question%promptGroups), Tokens: s.system})
+	}
+	if rest := s.prompt - s.system; rest > 0 {
+		r.Content = append(r.Content, sim.Segment{ID: uint64(1 + promptGroups + question), Tokens: rest})
+	}
+	return r
+}
