@@ -11,7 +11,8 @@ const (
 	comingBack              // it will be tried again after a failure
 )
 
-// Withdrawer is a Scheduler from which a sequence that waits can be taken. Timeouts, cancellations and failures need it.
+// Withdrawer is a Scheduler that takes part when a sequence that waits times out, is cancelled or is lost in a failure. One that
+// does not is expected to keep those that wait in Queues, from which the simulator takes them.
 type Withdrawer interface {
 	// Withdraw forgets s, which was handed over and is in no batch.
 	Withdraw(s *Sequence)
@@ -21,7 +22,7 @@ type Withdrawer interface {
 func (f *Fleet) end(s *Sequence, why Rejection) {
 	switch s.place {
 	case atGate:
-		f.gate(s).Remove(s)
+		s.queue.Remove(s)
 	case atReplica:
 		r := &f.replicas[s.Replica]
 		r.now = f.now
@@ -33,14 +34,6 @@ func (f *Fleet) end(s *Sequence, why Rejection) {
 		}
 	}
 	f.drop(s, why)
-}
-
-// gate returns the queue in which s waits for a replica.
-func (f *Fleet) gate(s *Sequence) *Queue {
-	if s.move != nil {
-		return &f.replicas[s.move.source].pool.Sibling(Decode).gate
-	}
-	return &f.entries[s.Model].gate
 }
 
 // drop ends s, which no batch or queue holds any more, without an answer.
@@ -82,19 +75,20 @@ func (r *replica) withdraw(s *Sequence) bool {
 
 // detach takes s, which is in no step that runs, out of r, with all that it holds there.
 func (r *replica) detach(s *Sequence) {
+	withdrawer, takesPart := r.scheduler.(Withdrawer)
 	switch {
 	case s.batch != nil:
 		s.batch.expel(s)
 		return
-	case !s.enqueued:
+	case s.queue == &r.incoming:
 		r.incoming.Remove(s)
+	case takesPart:
+		withdrawer.Withdraw(s)
+	case s.queue != nil:
+		s.queue.Remove(s)
 	default:
-		w, ok := r.scheduler.(Withdrawer)
-		if !ok {
-			r.fleet.fault("the scheduler %T of replica %d cannot give back a request that waits, which timeouts, cancellations and failures need", r.scheduler, r.index)
-			return
-		}
-		w.Withdraw(s)
+		r.fleet.fault("the scheduler %T of replica %d cannot give back a request that waits, which timeouts, cancellations and failures need", r.scheduler, r.index)
+		return
 	}
 	if s.Stored > 0 { // it was paused
 		r.memory.Release(s, false)

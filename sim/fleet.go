@@ -26,7 +26,8 @@ type Fleet struct {
 	scalings     []Scaling
 
 	now    Time
-	live   int // requests that have not ended
+	live   int  // requests that have not ended
+	stuck  bool // nothing can happen any more although there are some
 	err    error
 	spare  []*Sequence // finished sequences, for reuse
 	result Result
@@ -51,7 +52,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 			return f.summary(), context.Cause(ctx)
 		}
 		arrival := f.source.NextArrival()
-		if arrival == Never && f.live == 0 {
+		if arrival == Never && (f.live == 0 || f.stuck) {
 			break
 		}
 		// At the same time, arrivals come before what is on the agenda, and that before what happens at replicas; of these, the
@@ -71,8 +72,8 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		case noted == first:
 			stuck := arrival == Never && at == Never && f.agenda.pending == 0
 			f.happen(f.agenda.pop())
-			if stuck && f.agenda.pending == 0 { // even a scaler cannot help
-				return f.summary(), f.abandoned()
+			if stuck && f.agenda.pending == 0 {
+				f.giveUp() // no scaler starts a replica for those who wait for one
 			}
 		default:
 			f.now = at
@@ -308,18 +309,22 @@ func (f *Fleet) summary() Result {
 	return f.result
 }
 
-// abandoned returns an error where a scheduler rests although requests wait, or no replica takes them.
+// giveUp ends the requests that wait for a replica; if there are none, all is stuck.
+func (f *Fleet) giveUp() {
+	before := f.live
+	for _, p := range f.pools {
+		p.giveUp()
+	}
+	f.stuck = f.live == before
+}
+
+// abandoned returns an error where a scheduler rests although requests wait.
 func (f *Fleet) abandoned() error {
 	var errs []error
 	for i := range f.replicas {
 		r := &f.replicas[i]
 		if r.outstanding > 0 {
 			errs = append(errs, fmt.Errorf("sim: the scheduler %T of replica %d rests although %d requests wait", r.scheduler, i, r.outstanding))
-		}
-	}
-	for _, p := range f.pools {
-		if n := p.gate.Len(); n > 0 {
-			errs = append(errs, fmt.Errorf("sim: %d requests for model %d wait for a replica, and none is started", n, p.model))
 		}
 	}
 	return errors.Join(errs...)

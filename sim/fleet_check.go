@@ -22,9 +22,6 @@ func (c *Config) checkFleet() error {
 		case r.Role == Prefill && (r.KVBytes < 1 || r.Layers < 0):
 			return fmt.Errorf("sim: prefill replica %d sends %d byte a token in %d layers, want 1 or more, and 0 or more", i, r.KVBytes, r.Layers)
 		}
-		if _, ok := r.Scheduler.(Withdrawer); !ok && (c.QueueTimeout > 0 || len(c.Outages) > 0) {
-			return fmt.Errorf("sim: the scheduler %T of replica %d cannot give back a request that waits, which timeouts and failures need", r.Scheduler, i)
-		}
 		sizes[pool{r.Model, r.Role}]++
 		if !r.Off {
 			running[pool{r.Model, r.Role}]++

@@ -48,9 +48,7 @@ func (f *Fleet) fail(o *Outage) {
 	r.forget()
 	f.next.set(r.index, int64(r.next))
 	if r.pool.hopeless() {
-		for s := r.pool.gate.Front(); s != nil; s = r.pool.gate.Front() {
-			f.end(s, Unavailable)
-		}
+		r.pool.giveUp()
 	}
 }
 

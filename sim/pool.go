@@ -145,13 +145,26 @@ func (p *Pool) close(r *replica, phase phase) {
 
 // hopeless tells that no replica takes requests, and none will.
 func (p *Pool) hopeless() bool {
-	if p.scaled || len(p.accepting) > 0 {
-		return false
-	}
 	for _, i := range p.members {
-		if r := &p.fleet.replicas[i]; r.phase == starting || r.phase == failed && r.recovers {
+		switch r := &p.fleet.replicas[i]; r.phase {
+		case serving, starting:
 			return false
+		case failed:
+			if r.recovers {
+				return false
+			}
+		case off, draining:
+			if p.scaled {
+				return false
+			}
 		}
 	}
 	return true
+}
+
+// giveUp ends the requests that wait for a replica.
+func (p *Pool) giveUp() {
+	for s := p.gate.Front(); s != nil; s = p.gate.Front() {
+		p.fleet.end(s, Unavailable)
+	}
 }

@@ -85,6 +85,16 @@ func drawContent(t *rapid.T, r *sim.Request) {
 }
 
 func (c *setting) run(t interface{ Fatal(...any) }, maxLeap int64) (sim.Result, *journal) {
+	config, j := c.config(t, maxLeap)
+	r, err := sim.Run(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, j
+}
+
+// config returns the simulation, and the journal that observes it.
+func (c *setting) config(t interface{ Fatal(...any) }, maxLeap int64) (sim.Config, *journal) {
 	j := &journal{gaps: map[sim.Time]int64{}}
 	config := sim.Config{
 		Source: &listSource{requests: c.requests}, Router: &routing.RoundRobin{}, Observer: j,
@@ -104,11 +114,7 @@ func (c *setting) run(t interface{ Fatal(...any) }, maxLeap int64) (sim.Result, 
 			Scheduler: s, Memory: m, Clock: c.clock, Stages: c.stages, Lookahead: c.lookahead, MaxContext: c.maxContext,
 		})
 	}
-	r, err := sim.Run(context.Background(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, j
+	return config, j
 }
 
 // journal writes down all that an observer is told, token gaps by their length.

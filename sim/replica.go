@@ -109,7 +109,7 @@ func (r *replica) accept(s *Sequence, now Time) {
 	if s.visible > r.planned || r.incoming.Len() > 0 {
 		r.incoming.Push(s)
 	} else {
-		r.enqueue(s)
+		r.scheduler.Enqueue(s)
 	}
 	r.retryFrom(now)
 	r.schedule()
@@ -149,12 +149,6 @@ func (r *replica) shorten(b *Batch, steps int64) {
 	if len(r.batches) > 1 {
 		b.store(f.steps) // now that another batch may need memory
 	}
-}
-
-// enqueue hands s to the scheduler.
-func (r *replica) enqueue(s *Sequence) {
-	s.enqueued = true
-	r.scheduler.Enqueue(s)
 }
 
 // fly sets the number of steps of b's leap, and with it its end and when the pipeline stages are free.
@@ -226,7 +220,7 @@ func (r *replica) launch() {
 func (r *replica) reveal(step int64) {
 	for s := r.incoming.Front(); s != nil && s.visible <= step; s = r.incoming.Front() {
 		r.incoming.Remove(s)
-		r.enqueue(s)
+		r.scheduler.Enqueue(s)
 	}
 }
 

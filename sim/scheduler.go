@@ -55,7 +55,7 @@ func (q *Queue) Front() *Sequence { return q.head }
 
 // Push adds s at the back.
 func (q *Queue) Push(s *Sequence) {
-	s.before, s.behind = q.tail, nil
+	s.queue, s.before, s.behind = q, q.tail, nil
 	if q.tail == nil {
 		q.head = s
 	} else {
@@ -67,7 +67,7 @@ func (q *Queue) Push(s *Sequence) {
 
 // PushFront adds s at the front.
 func (q *Queue) PushFront(s *Sequence) {
-	s.before, s.behind = nil, q.head
+	s.queue, s.before, s.behind = q, nil, q.head
 	if q.head == nil {
 		q.tail = s
 	} else {
@@ -89,6 +89,6 @@ func (q *Queue) Remove(s *Sequence) {
 	} else {
 		s.behind.before = s.before
 	}
-	s.before, s.behind = nil, nil
+	s.queue, s.before, s.behind = nil, nil, nil
 	q.n--
 }

@@ -35,7 +35,8 @@ type Sequence struct {
 
 	batch          *Batch    // where it runs; nil while it waits
 	older, newer   *Sequence // neighbours in the batch
-	before, behind *Sequence // neighbours in a Queue
+	queue          *Queue    // where it waits; nil where it runs or a Scheduler keeps it otherwise
+	before, behind *Sequence // neighbours there
 	admitted       int64     // orders admissions to the replica
 	decoding       bool
 	held           bool   // complete, and waits for the rest of a static batch
@@ -43,7 +44,6 @@ type Sequence struct {
 	epoch          uint32 // tells stale heap entries, see finishHeap
 	drafted        int    // tokens drafted in the step that runs
 	visible        int64  // first step that may be planned with it, see replica.incoming
-	enqueued       bool   // the scheduler has been told of it
 
 	place    place
 	assigned bool      // it counts as a request of Replica

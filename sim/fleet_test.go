@@ -1,0 +1,210 @@
+package sim_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// fleetSetting is a random fleet: pools, links, failures, impatient users, and scalers.
+type fleetSetting struct {
+	setting
+	roles        []sim.Role
+	off          []bool
+	links        []sim.Link
+	layers       int
+	coldStart    sim.Time
+	queueTimeout sim.Time
+	outages      []sim.Outage
+	retry        sim.Retry
+	scaled       bool
+	sizes        []int // what the scaler asks for, in turn
+	router       string
+}
+
+func drawFleet(t *rapid.T) fleetSetting {
+	c := fleetSetting{
+		setting:      drawSetting(t),
+		layers:       rapid.IntRange(0, 4).Draw(t, "layers"),
+		coldStart:    span(t, "coldStart", 0, 1e9, 1e11),
+		queueTimeout: span(t, "queueTimeout", 0, 1e10, 1e12),
+		retry:        sim.Retry{Attempts: rapid.IntRange(0, 2).Draw(t, "attempts"), Delay: span(t, "delay", 0, 1e9)},
+		router:       rapid.SampledFrom([]string{"turn", "requests", "tokens", "wait", "state"}).Draw(t, "router"),
+	}
+	c.replicas = rapid.IntRange(1, 5).Draw(t, "replicas")
+	if rapid.Bool().Draw(t, "disaggregated") {
+		c.replicas = max(c.replicas, 2)
+		c.links = []sim.Link{{Bandwidth: rapid.SampledFrom([]float64{1e3, 1e6, 1e9}).Draw(t, "bandwidth"), Latency: span(t, "latency", 0, 1e9)}}
+	}
+	c.scaled = rapid.Bool().Draw(t, "scaled")
+	for i := range c.replicas {
+		role := sim.Mixed
+		if c.links != nil {
+			role = []sim.Role{sim.Prefill, sim.Decode, sim.Prefill, sim.Decode, sim.Mixed}[i]
+		}
+		c.roles = append(c.roles, role)
+		c.off = append(c.off, c.scaled && i > 1 && role != sim.Mixed || c.scaled && c.links == nil && i > 0)
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "sizes") {
+		c.sizes = append(c.sizes, rapid.IntRange(1, 5).Draw(t, "size"))
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "outages") {
+		c.outages = append(c.outages, sim.Outage{
+			Replica: rapid.IntRange(0, c.replicas-1).Draw(t, "replica"),
+			At:      sim.Time(rapid.Int64Range(0, 1e13).Draw(t, "at")) / 1000 * 1000, For: span(t, "for", 0, 1e10, 1e12, sim.Never),
+		})
+	}
+	for i := range c.requests {
+		c.requests[i].Patience = span(t, "patience", 0, 0, 1e10, 1e12)
+	}
+	return c
+}
+
+func span(t *rapid.T, name string, among ...sim.Time) sim.Time {
+	return rapid.SampledFrom(among).Draw(t, name)
+}
+
+// route picks replicas by what a pool shows.
+type route struct {
+	by   string
+	next int
+}
+
+func (r *route) Route(q *sim.Request, p *sim.Pool) int {
+	switch r.by {
+	case "requests":
+		return p.LeastRequests()
+	case "tokens":
+		return p.LeastTokens()
+	case "wait":
+		return p.LeastWait()
+	case "state": // all that a router can see
+		best, least := 0, int64(0)
+		for k := range p.Len() {
+			i := p.At(k)
+			st := p.State(i)
+			load := st.Used + 3*int64(st.Waiting) + 5*int64(st.Running) + 7*int64(st.Decoding) + p.Tokens(i) + int64(p.Wait(i, q.Prompt)/1e9)
+			if k == 0 || load < least {
+				best, least = i, load
+			}
+		}
+		return best
+	}
+	r.next++
+	return p.At(r.next % p.Len())
+}
+
+// sizes is a scaler that asks for given sizes in turn, and more while the pool is busy.
+type sizes struct {
+	list []int
+	n    int
+	busy sim.Time
+}
+
+func (s *sizes) Replicas(p *sim.Pool) int {
+	busy := p.Busy()
+	more := 0
+	if busy-s.busy > 5e9 || p.Waiting() > 3 {
+		more = 1
+	}
+	s.busy = busy
+	s.n++
+	return s.list[s.n%len(s.list)] + more
+}
+
+func (c *fleetSetting) run(t *rapid.T, maxLeap int64) (sim.Result, *ends) {
+	config, j := c.config(t, maxLeap)
+	all := &ends{journal: j}
+	config.Observer = all
+	config.Router, config.Handover = &route{by: c.router}, &route{by: c.router}
+	config.Links, config.QueueTimeout, config.Outages, config.Retry = c.links, c.queueTimeout, c.outages, c.retry
+	for i := range config.Replicas {
+		r := &config.Replicas[i]
+		r.Role, r.Off, r.Layers, r.KVBytes, r.ColdStart = c.roles[i], c.off[i], c.layers, 1000, c.coldStart
+	}
+	if c.scaled {
+		roles := slices.Clone(c.roles)
+		slices.Sort(roles)
+		for _, role := range slices.Compact(roles) {
+			config.Scalings = append(config.Scalings, sim.Scaling{Role: role, Scaler: &sizes{list: append(c.sizes, 1)}, Every: 3e10, Min: 1})
+		}
+	}
+	r, err := sim.Run(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, all
+}
+
+// ends is a journal that also notes why requests end without an answer.
+type ends struct {
+	*journal
+	why []sim.Rejection
+}
+
+func (e *ends) Rejected(r *sim.Request, why sim.Rejection) {
+	e.journal.Rejected(r, why)
+	e.why = append(e.why, why)
+}
+
+// Leaping gives what stepping gives in fleets too, whatever fails, goes away, moves, starts or stops meanwhile.
+func TestFleetLeapEqualsStep(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawFleet(t)
+		stepped, steps := c.run(t, 1)
+		for _, maxLeap := range []int64{0, 7} {
+			leaped, leaps := c.run(t, maxLeap)
+			if d := cmp.Diff(stepped, leaped); d != "" {
+				t.Fatalf("result, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
+			}
+			if d := cmp.Diff(steps, leaps, cmp.AllowUnexported(journal{}, ends{}), cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
+				t.Fatalf("journal, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
+			}
+		}
+	})
+}
+
+// Every request ends once, in one of the ways; every block is given back, also by those that a failure hit; every transfer
+// belongs to a hand-over.
+func TestFleetConserves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawFleet(t)
+		r, j := c.run(t, 0)
+		if sum := r.Completed + r.Rejected + r.TimedOut + r.Cancelled + r.Lost; r.Arrived != int64(len(c.requests)) || r.Arrived != sum {
+			t.Fatalf("%d requests: %+v", len(c.requests), r)
+		}
+		var seen []int64
+		for _, f := range j.finished {
+			seen = append(seen, f.ID)
+			if f.Generated != f.Output || f.Arrival > f.Scheduled || f.Scheduled >= f.FirstToken || (f.Output > 1) != (f.FirstToken < f.LastTok) {
+				t.Fatalf("finished: %+v", f)
+			}
+		}
+		seen = append(seen, j.rejected...)
+		slices.Sort(seen)
+		for i, id := range seen {
+			if int64(i) != id {
+				t.Fatalf("requests that ended: %v", seen)
+			}
+		}
+		for i, m := range j.memories {
+			if m.Used() != 0 {
+				t.Fatalf("replica %d still holds %d blocks", i, m.Used())
+			}
+		}
+		var handedOver int64
+		for i := range r.Replicas {
+			handedOver += r.Replicas[i].HandedOver
+		}
+		for _, l := range r.Links {
+			if l.Transfers > handedOver && len(c.outages) == 0 || l.Visible < 0 || l.Busy < 0 {
+				t.Fatalf("%d hand-overs, link %+v", handedOver, l)
+			}
+		}
+	})
+}
