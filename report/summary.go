@@ -62,6 +62,9 @@ func (p *Printer) headline(r *scenarios.Result) {
 	p.entry("batch", fmt.Sprintf("%s sequences decode in a step, %s at most; steps run %s of the time",
 		figure(r.MeanDecodeBatch), count(r.PeakBatch), percent(min(1, r.Busy))))
 	kv := fmt.Sprintf("%s of the KV cache in use, %s at most", percent(r.KVUsage), percent(r.PeakKVUsage))
+	if r.CachedTokens > 0 {
+		kv += fmt.Sprintf("; %s of the prompt tokens came from the prefix cache", percent(min(1, float64(r.CachedTokens)/float64(r.TotalInputTokens))))
+	}
 	if r.Preemptions > 0 {
 		kv += fmt.Sprintf("; %s preemptions", count(r.Preemptions))
 	}
