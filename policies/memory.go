@@ -8,7 +8,7 @@ import (
 )
 
 func memoryPolicies() []Policy[sim.Memory] {
-	return []Policy[sim.Memory]{paged(), prefixCache(), radix(), contiguous()}
+	return []Policy[sim.Memory]{paged(), prefixCache(), radix(), slidingWindow(), contiguous()}
 }
 
 func blockSize() Param {
@@ -51,6 +51,28 @@ func radix() Policy[sim.Memory] {
 func newPrefixCache(d Deployment, v Values) (sim.Memory, error) {
 	size := v.Count("block-size")
 	return memory.NewPrefixCache(d.KVTokens/int64(max(size, 1)), size)
+}
+
+func slidingWindow() Policy[sim.Memory] {
+	return Policy[sim.Memory]{
+		Name:   "sliding-window",
+		Doc:    "paged; in layers with a sliding window a sequence that has filled it overwrites its oldest block",
+		Source: "Jiang et al., Mistral 7B, arXiv:2310.06825, section 2 (rolling buffer cache)",
+		Params: []Param{
+			blockSize(),
+			{Name: "window", Doc: "tokens that a layer sees, in all layers; 0 for the window and the layers of the model", Default: "0"},
+		},
+		New: func(d Deployment, v Values) (sim.Memory, error) {
+			size, layers := v.Count("block-size"), d.Layers
+			if window := v.Count("window"); window > 0 {
+				layers = memory.Layers{Windowed: 1, Window: window}
+			}
+			if layers.Windowed == 0 {
+				return nil, &ParamError{"window", "the model has no sliding window; give one in tokens, or use the memory policy paged"}
+			}
+			return memory.NewWindowed(d.KVTokens/int64(max(size, 1)), size, layers)
+		},
+	}
 }
 
 func contiguous() Policy[sim.Memory] {

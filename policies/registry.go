@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -45,6 +46,8 @@ type Deployment struct {
 	KVTokens int64
 	// MaxContext is the longest prompt and answer together that is served, in tokens.
 	MaxContext int
+	// Layers tells the model's layers with full attention from those with a sliding window.
+	Layers memory.Layers
 }
 
 // Add appends a policy; a name that is taken is an error.

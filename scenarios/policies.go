@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -39,7 +40,7 @@ func choose[T any](b *builder, field string, family *policies.Family[T], name *s
 		all[key] = value
 	}
 	*params = all
-	anywhere := policies.Deployment{KVTokens: 1 << 40, MaxContext: 1 << 20}
+	anywhere := policies.Deployment{KVTokens: 1 << 40, MaxContext: 1 << 20, Layers: b.layers()}
 	if _, err := policy.Build(anywhere, all); err != nil {
 		b.policyProblem(field, err)
 		return nil
@@ -72,7 +73,19 @@ func atoi(text string) int {
 
 // deployment describes the place where a policy works. Replica numbers the replicas; routing, which serves all, is number 0.
 func (b *builder) deployment(replica int) policies.Deployment {
-	return policies.Deployment{Seed: b.s.Seed + uint64(replica), KVTokens: int64(b.plan.Tokens), MaxContext: b.s.Engine.MaxModelLen}
+	return policies.Deployment{
+		Seed: b.s.Seed + uint64(replica), KVTokens: int64(b.plan.Tokens), MaxContext: b.s.Engine.MaxModelLen, Layers: b.layers(),
+	}
+}
+
+// layers counts the model's layers by what they see.
+func (b *builder) layers() memory.Layers {
+	l := memory.Layers{Full: b.model.Layers}
+	if b.model.Window > 0 {
+		l.Window, l.Windowed = b.model.Window, orDefault(b.model.WindowLayers, b.model.Layers)
+		l.Full -= l.Windowed
+	}
+	return l
 }
 
 // replicas makes the servers, each with policies of its own. All predict steps by the same clock.

@@ -33,6 +33,9 @@ func BenchmarkRequest(b *testing.B) {
 		{"paged", func() (sim.Memory, error) { return NewPaged(28000, 16) }},
 		{"prefix-cache", func() (sim.Memory, error) { return NewPrefixCache(28000, 16) }},
 		{"radix", func() (sim.Memory, error) { return NewPrefixCache(28000*16, 1) }},
+		{"contiguous-buddy", func() (sim.Memory, error) { return NewContiguous(28000*16, 0, ReserveExact, true) }},
+		{"contiguous-first-fit", func() (sim.Memory, error) { return NewContiguous(28000*16, 0, ReserveExact, false) }},
+		{"sliding-window", func() (sim.Memory, error) { return NewWindowed(28000, 16, Layers{Windowed: 32, Window: 4096}) }},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			m, err := bc.new()
@@ -52,7 +55,11 @@ func BenchmarkRequest(b *testing.B) {
 					s.Stored += n
 				}
 				m.Join(0, &s)
-				m.Advance(0, m.Headroom(0, int64(s.Output-1)))
+				for left := int64(s.Output - 1); left > 0; {
+					n := m.Headroom(0, left)
+					m.Advance(0, n)
+					left -= n
+				}
 				s.Stored += s.Output - 1
 				s.Generated = s.Output
 				m.Leave(0, &s)

@@ -2,50 +2,35 @@ package memory
 
 import "math/bits"
 
-// buddyUnit is the size of the smallest pieces, in tokens.
-const buddyUnit = 16
-
-// buddy hands out pieces of a power of two units, each at a multiple of its size. A piece that is too large is cut in halves; two
-// free halves become one again (Knuth, The Art of Computer Programming, volume 1, section 2.5, algorithms R and S).
+// buddy hands out pieces of a power of two of tokens, each at a multiple of its size. A piece that is too large is cut in halves;
+// two free halves become one again (Knuth, The Art of Computer Programming, volume 1, section 2.5, algorithms R and S).
 type buddy struct {
-	pieces []piece // by address in units; what a free piece begins at tells of it
-	first  []int32 // by order, the free piece returned last, or none
+	pieces map[int]piece // that are free, by address
+	first  []int         // by order, the free piece returned last, or none
 }
 
-// piece is a free piece of 2^order units and its neighbours in the list of its order; its order is none where no free piece begins.
-type piece struct {
-	before, behind int32
-	order          int8
-}
+// piece is a free piece of 2^order tokens, and its neighbours in the list of its order.
+type piece struct{ order, before, behind int }
 
 const none = -1
 
 func newBuddy(tokens int) *buddy {
-	units := tokens / buddyUnit
-	b := &buddy{pieces: make([]piece, units), first: make([]int32, bits.Len(uint(units)))}
-	for i := range b.pieces {
-		b.pieces[i].order = none
-	}
+	b := &buddy{pieces: map[int]piece{}, first: make([]int, bits.Len(uint(tokens)))}
 	for i := range b.first {
 		b.first[i] = none
 	}
 	// The largest powers of two that make up the whole, from the start.
-	for at := 0; at < units; {
-		order := bits.Len(uint(units-at)) - 1
-		b.push(int32(at), order)
+	for at := 0; at < tokens; {
+		order := bits.Len(uint(tokens-at)) - 1
+		b.push(at, order)
 		at += 1 << order
 	}
 	return b
 }
 
-func (b *buddy) largest() int {
-	if len(b.first) == 0 {
-		return 0
-	}
-	return buddyUnit << (len(b.first) - 1)
-}
+func (b *buddy) largest() int { return 1 << (len(b.first) - 1) }
 
-func (b *buddy) piece(tokens int) int { return buddyUnit << order(tokens) }
+func (b *buddy) piece(tokens int) int { return 1 << order(tokens) }
 
 func (b *buddy) allocate(tokens int) (address, taken int, ok bool) {
 	want := order(tokens)
@@ -62,14 +47,14 @@ func (b *buddy) allocate(tokens int) (address, taken int, ok bool) {
 		from--
 		b.push(at+1<<from, from)
 	}
-	return int(at) * buddyUnit, buddyUnit << want, true
+	return at, 1 << want, true
 }
 
 func (b *buddy) free(address, taken int) {
-	at, order := int32(address/buddyUnit), order(taken)
+	at, order := address, order(taken)
 	for {
 		other := at ^ 1<<order
-		if int(other) >= len(b.pieces) || int(b.pieces[other].order) != order {
+		if p, free := b.pieces[other]; !free || p.order != order {
 			break
 		}
 		b.remove(other)
@@ -80,26 +65,33 @@ func (b *buddy) free(address, taken int) {
 }
 
 // order returns the order of the smallest piece for so many tokens.
-func order(tokens int) int { return bits.Len(uint((tokens - 1) / buddyUnit)) }
+func order(tokens int) int { return bits.Len(uint(tokens - 1)) }
 
-func (b *buddy) push(at int32, order int) {
+func (b *buddy) push(at, order int) {
 	old := b.first[order]
-	b.pieces[at] = piece{before: none, behind: old, order: int8(order)}
-	if old != none {
-		b.pieces[old].before = at
-	}
+	b.pieces[at] = piece{order: order, before: none, behind: old}
+	b.setBefore(old, at)
 	b.first[order] = at
 }
 
-func (b *buddy) remove(at int32) {
-	p := &b.pieces[at]
+func (b *buddy) remove(at int) {
+	p := b.pieces[at]
+	delete(b.pieces, at)
+	b.setBefore(p.behind, p.before)
 	if p.before == none {
 		b.first[p.order] = p.behind
-	} else {
-		b.pieces[p.before].behind = p.behind
+		return
 	}
-	if p.behind != none {
-		b.pieces[p.behind].before = p.before
+	q := b.pieces[p.before]
+	q.behind = p.behind
+	b.pieces[p.before] = q
+}
+
+func (b *buddy) setBefore(at, before int) {
+	if at == none {
+		return
 	}
-	p.order = none
+	p := b.pieces[at]
+	p.before = before
+	b.pieces[at] = p
 }

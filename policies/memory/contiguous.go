@@ -54,9 +54,6 @@ func NewContiguous(tokens int64, longest int, reservation Reservation, buddy boo
 		c.space = newBuddy(int(tokens))
 	}
 	largest := c.space.largest()
-	if largest < 1 {
-		return nil, fmt.Errorf("KV memory of %d tokens, want at least %d, the smallest piece", tokens, buddyUnit)
-	}
 	if longest < 1 || longest > largest {
 		if reservation == ReserveLongest {
 			return nil, fmt.Errorf("each sequence reserves the longest context served, %d tokens, and the largest piece of memory has %d; serve contexts of at most that", longest, largest)

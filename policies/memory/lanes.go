@@ -9,12 +9,12 @@ type lanes struct {
 	lanes []lane
 }
 
-// lane counts the decoding sequences of a lane by phase: the position within a block, less the lane's clock, at which the next
-// token goes. It does not change while they decode.
+// lane counts by phase what the decoding sequences of a lane take with each block, a weight that is 1 for a plain block. The phase
+// is the position within a block, less the lane's clock, at which the next token goes. It does not change while they decode.
 type lane struct {
-	clock     int64 // steps taken, modulo the block
-	sequences int64
-	phases    []int64
+	clock  int64 // steps taken, modulo the block
+	round  int64 // what they take in as many steps as a block has tokens
+	phases []int64
 }
 
 // blocks returns the number of blocks that hold so many tokens.
@@ -23,33 +23,34 @@ func (l *lanes) blocks(tokens int) int64 { return (int64(tokens) + l.block - 1) 
 // Units implements sim.Memory.
 func (l *lanes) Units(tokens int) int64 { return l.blocks(tokens) }
 
-func (l *lanes) join(number int, s *sim.Sequence) {
+// join adds a sequence that takes the given weight with each block.
+func (l *lanes) join(number int, s *sim.Sequence, weight int64) {
 	for len(l.lanes) <= number {
 		l.lanes = append(l.lanes, lane{phases: make([]int64, l.block)})
 	}
-	to := &l.lanes[number]
-	to.sequences++
-	to.phases[l.phase(to, s)]++
+	l.lanes[number].add(s.Context(), weight)
 }
 
-func (l *lanes) leave(number int, s *sim.Sequence) {
-	from := &l.lanes[number]
-	from.sequences--
-	from.phases[l.phase(from, s)]--
+// leave takes out a sequence, which then has that weight.
+func (l *lanes) leave(number int, s *sim.Sequence, weight int64) {
+	l.lanes[number].add(s.Context(), -weight)
 }
 
-func (l *lanes) phase(of *lane, s *sim.Sequence) int64 {
-	return (int64(s.Context())%l.block - of.clock + l.block) % l.block
+// add changes what sequences of the given context take.
+func (l *lane) add(context int, weight int64) {
+	block := int64(len(l.phases))
+	l.phases[(int64(context)%block-l.clock+block)%block] += weight
+	l.round += weight
 }
 
-// growth returns the blocks that the lane takes in its next steps: in as many steps as a block has tokens, each sequence takes
-// one; in the steps left over, those whose turn it is.
+// growth returns what the lane takes in its next steps: in as many steps as a block has tokens, a block for each sequence; in the
+// steps left over, one for those whose turn it is.
 func (l *lanes) growth(number int, steps int64) int64 {
 	if number >= len(l.lanes) {
 		return 0
 	}
 	of := &l.lanes[number]
-	n := steps / l.block * of.sequences
+	n := steps / l.block * of.round
 	at := of.turn()
 	for range steps % l.block {
 		n += of.phases[at]
@@ -58,17 +59,17 @@ func (l *lanes) growth(number int, steps int64) int64 {
 	return n
 }
 
-// headroom returns for how many steps, up to limit, the available blocks last.
+// headroom returns for how many steps, up to limit, what is available lasts.
 func (l *lanes) headroom(number int, limit, available int64) int64 {
-	if number >= len(l.lanes) || l.lanes[number].sequences == 0 {
+	if number >= len(l.lanes) || l.lanes[number].round == 0 {
 		return limit
 	}
 	of := &l.lanes[number]
-	rounds := available / of.sequences // of a block for every sequence
+	rounds := available / of.round
 	if limit/l.block < rounds {
 		return limit
 	}
-	steps, left := rounds*l.block, available%of.sequences
+	steps, left := rounds*l.block, available%of.round
 	at := of.turn()
 	for steps < limit {
 		if left -= of.phases[at]; left < 0 {

@@ -56,11 +56,11 @@ func (p *Paged) Release(s *sim.Sequence, _ bool) {
 }
 
 // Join implements sim.Memory.
-func (p *Paged) Join(lane int, s *sim.Sequence) { p.join(lane, s) }
+func (p *Paged) Join(lane int, s *sim.Sequence) { p.join(lane, s, 1) }
 
 // Leave implements sim.Memory.
 func (p *Paged) Leave(lane int, s *sim.Sequence) {
-	p.leave(lane, s)
+	p.leave(lane, s, 1)
 	s.Held = int(p.blocks(s.Context()))
 }
 

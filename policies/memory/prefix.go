@@ -136,11 +136,11 @@ func (p *PrefixCache) take(n int64) {
 }
 
 // Join implements sim.Memory.
-func (p *PrefixCache) Join(lane int, s *sim.Sequence) { p.join(lane, s) }
+func (p *PrefixCache) Join(lane int, s *sim.Sequence) { p.join(lane, s, 1) }
 
 // Leave implements sim.Memory.
 func (p *PrefixCache) Leave(lane int, s *sim.Sequence) {
-	p.leave(lane, s)
+	p.leave(lane, s, 1)
 	h := &p.holders[s.Handle-1]
 	h.others = p.blocks(s.Context()) - h.blocks
 }

@@ -1,0 +1,177 @@
+package memory
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Windowed is paged memory for models of whose layers some (or all) see a sliding window only. There a sequence that has filled
+// the window overwrites its oldest block (the rolling buffer of Jiang et al., Mistral 7B, arXiv:2310.06825, section 2); in the
+// other layers it grows. The unit is a block of one layer of each kind's ratio: full and windowed of them make a block of all.
+type Windowed struct {
+	lanes
+	full, windowed int64
+	limit          int64 // blocks that a sequence takes in a windowed layer
+	capacity, free int64
+	filling        []filling // by lane
+}
+
+// filling tells how many of the decoding sequences of a lane take the last block of their window in which step.
+type filling struct {
+	step  int
+	ends  []int64 // by step, modulo their number
+	total int64
+}
+
+// Layers tells how many of a model's layers have full attention, and how many a sliding window.
+type Layers struct {
+	Full, Windowed int
+	// Window is in tokens, the one that attends included.
+	Window int
+}
+
+// NewWindowed returns a memory that holds the given number of blocks, each of blockSize tokens in all layers.
+func NewWindowed(blocks int64, blockSize int, l Layers) (*Windowed, error) {
+	if err := checkBlocks(blocks, blockSize); err != nil {
+		return nil, err
+	}
+	if l.Window < 1 || l.Windowed < 1 || l.Full < 0 {
+		return nil, fmt.Errorf("a sliding window of %d tokens in %d layers, want at least 1 of each; without a window, use paged", l.Window, l.Windowed)
+	}
+	common := gcd(l.Full, l.Windowed)
+	w := &Windowed{lanes: lanes{block: int64(blockSize)}, full: int64(l.Full / common), windowed: int64(l.Windowed / common)}
+	w.limit = w.blocks(l.Window-1) + 1
+	w.capacity = blocks * (w.full + w.windowed)
+	w.free = w.capacity
+	return w, nil
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// Units implements sim.Memory.
+func (w *Windowed) Units(tokens int) int64 {
+	n := w.blocks(tokens)
+	return w.full*n + w.windowed*min(n, w.limit)
+}
+
+// Fits implements sim.Memory.
+func (w *Windowed) Fits(tokens int) bool { return w.Units(tokens) <= w.capacity }
+
+// Match implements sim.Memory: nothing is shared.
+func (w *Windowed) Match(*sim.Sequence) int { return 0 }
+
+// Extend implements sim.Memory.
+func (w *Windowed) Extend(s *sim.Sequence, n int, reserve int64) bool {
+	need := max(0, w.Units(s.Stored+n)-int64(s.Held))
+	if w.free-need < reserve {
+		return false
+	}
+	w.free -= need
+	s.Held += int(need)
+	return true
+}
+
+// Release implements sim.Memory.
+func (w *Windowed) Release(s *sim.Sequence, _ bool) {
+	w.free += int64(s.Held)
+	s.Held = 0
+}
+
+// Join implements sim.Memory.
+func (w *Windowed) Join(lane int, s *sim.Sequence) {
+	for len(w.filling) <= lane {
+		w.filling = append(w.filling, filling{ends: make([]int64, w.limit*w.block)})
+	}
+	left := w.untilFull(s)
+	w.filling[lane].add(left, 1)
+	w.join(lane, s, w.weight(left))
+}
+
+// Leave implements sim.Memory.
+func (w *Windowed) Leave(lane int, s *sim.Sequence) {
+	left := w.untilFull(s)
+	w.filling[lane].add(left, -1)
+	w.leave(lane, s, w.weight(left))
+	s.Held = int(w.Units(s.Context()))
+}
+
+// untilFull returns the number of steps until s has taken its last block in windowed layers, at most 0 if it has.
+func (w *Windowed) untilFull(s *sim.Sequence) int64 {
+	return (w.limit-1)*w.block + 1 - int64(s.Context())
+}
+
+// weight is what a sequence takes with each block as long as it fills its window, or then.
+func (w *Windowed) weight(untilFull int64) int64 {
+	if untilFull > 0 {
+		return w.full + w.windowed
+	}
+	return w.full
+}
+
+// add counts sequences that are full in so many steps, if they are not already.
+func (f *filling) add(untilFull, n int64) {
+	if untilFull > 0 {
+		f.ends[(f.step+int(untilFull))%len(f.ends)] += n
+		f.total += n
+	}
+}
+
+// next returns in how many steps, up to limit, the next sequence is full.
+func (f *filling) next(limit int64) int64 {
+	if f.total == 0 {
+		return limit
+	}
+	at := f.step
+	for steps := int64(1); steps < limit; steps++ {
+		if at++; at == len(f.ends) {
+			at = 0
+		}
+		if f.ends[at] > 0 {
+			return steps
+		}
+	}
+	return limit
+}
+
+// advance takes steps, up to the next in which sequences are full, and returns how many are.
+func (f *filling) advance(steps int64) int64 {
+	f.step = (f.step + int(steps)) % len(f.ends)
+	full := f.ends[f.step]
+	f.ends[f.step] = 0
+	f.total -= full
+	return full
+}
+
+// Headroom implements sim.Memory. It ends where a window is full, since sequences grow by less from then on.
+func (w *Windowed) Headroom(lane int, limit int64) int64 {
+	if lane < len(w.filling) {
+		limit = w.filling[lane].next(limit)
+	}
+	return w.headroom(lane, limit, w.free)
+}
+
+// Growth implements sim.Memory.
+func (w *Windowed) Growth(lane int, steps int64) int64 { return w.growth(lane, steps) }
+
+// Advance implements sim.Memory.
+func (w *Windowed) Advance(lane int, steps int64) {
+	if lane >= len(w.filling) {
+		return
+	}
+	w.free -= w.growth(lane, steps)
+	w.advance(lane, steps)
+	full := w.filling[lane].advance(steps)
+	w.lanes.lanes[lane].add(int((w.limit-1)*w.block)+1, -full*w.windowed)
+}
+
+// Used implements sim.Memory.
+func (w *Windowed) Used() int64 { return w.capacity - w.free }
+
+// Capacity implements sim.Memory.
+func (w *Windowed) Capacity() int64 { return w.capacity }
