@@ -7,10 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// The catalogues do not change, and take longer to read than many a scenario to run: they are read once.
+var (
+	shippedModels   = sync.OnceValues(models.Load)
+	shippedHardware = sync.OnceValues(hardware.Load)
 )
 
 // lookUp finds what the scenario names: model, accelerator, links and engine.
@@ -39,7 +46,7 @@ func findModel(name, path string) (*models.Architecture, []string, error) {
 		defer file.Close()
 		return models.FromHuggingFace(file, name)
 	}
-	catalog, err := models.Load()
+	catalog, err := shippedModels()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,7 +78,7 @@ func (b *builder) findHardware() {
 
 // hardwareCatalog returns the catalogue with the entries of the file at path, if one is given.
 func hardwareCatalog(path string) (hardware.Catalog, error) {
-	catalog, err := hardware.Load()
+	catalog, err := shippedHardware()
 	if err != nil || path == "" {
 		return catalog, err
 	}

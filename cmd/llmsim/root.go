@@ -39,11 +39,11 @@ func newRoot() *cobra.Command {
 		listCommand(),
 		explainCommand(),
 		rooflineCommand(),
+		newGPT2Command(),
+		validateCommand(),
 		versionCommand(),
 	)
-	for _, command := range root.Commands() {
-		command.RunE = markFailures(command.RunE)
-	}
+	markFailures(root)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
@@ -70,14 +70,19 @@ type runError struct{ error }
 
 func (e runError) Unwrap() error { return e.error }
 
-// markFailures tells failures of a command from complaints about its input. Those of cobra, about arguments, never get here.
-func markFailures(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		err := run(cmd, args)
-		if err == nil || errors.Is(err, errSLOMissed) || scenarios.IsInputError(err) {
-			return err
+// markFailures makes all commands below tell failures from complaints about the input. Complaints of cobra, about arguments, come
+// before a command runs.
+func markFailures(parent *cobra.Command) {
+	for _, command := range parent.Commands() {
+		markFailures(command)
+		run := command.RunE
+		command.RunE = func(cmd *cobra.Command, args []string) error {
+			err := run(cmd, args)
+			if err == nil || errors.Is(err, errSLOMissed) || scenarios.IsInputError(err) {
+				return err
+			}
+			return runError{err}
 		}
-		return runError{err}
 	}
 }
 
