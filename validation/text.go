@@ -1,70 +1,95 @@
 package validation
 
 import (
+	"bytes"
 	"fmt"
 	"io"
-	"maps"
-	"math"
-	"slices"
+	"path"
 	"strings"
-	"text/tabwriter"
 )
 
-// WriteText prints the report for people.
-func (r *Report) WriteText(w io.Writer) error {
-	b := &strings.Builder{}
-	for i := range r.Tables {
-		r.Tables[i].writeText(b)
+// WriteText prints the summary for people, 100 columns wide.
+func (s *Summary) WriteText(w io.Writer) error {
+	b := &bytes.Buffer{}
+	for i := range s.Tables {
+		s.Tables[i].writeText(b)
 	}
-	writeList(b, "Not read:", r.Ignored)
-	_, err := io.WriteString(w, b.String())
+	writeTargets(b, s.Targets)
+	writeList(b, "Files that were not read:", s.Ignored)
+	_, err := w.Write(b.Bytes())
 	return err
 }
 
-func (t *Table) writeText(b *strings.Builder) {
-	fmt.Fprintf(b, "%s (%s)\n", t.Name, files(t.Files))
-	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "quantity\tn\tmedian\tmean\tbias\tworst\t")
-	for _, s := range t.Quantities() {
-		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\t%s\t\n", s.Quantity, s.N, percent(s.Median), percent(s.Mean), signed(s.Bias), signed(s.Worst.Error()))
+func (t *TableSummary) writeText(b *bytes.Buffer) {
+	fmt.Fprintf(b, "%s: %s\n", t.Name, files(t.Files))
+	if len(t.Quantities) > 0 {
+		fmt.Fprintf(b, "  %-22s %6s %8s %8s %8s %9s  %s\n", "error of", "rows", "median", "mean", "bias", "worst", "in row")
+		writeStatistics(b, t.Quantities, len(t.Files) > 1)
 	}
-	for _, g := range t.Groups() {
-		fmt.Fprintf(tw, "%s\t\t\t\t\t\t\n", strings.TrimSpace(fmt.Sprintf("%s %s %s TP%d", g.Engine, g.GPU, g.Model, g.TP)))
-		for _, s := range g.Quantities {
-			fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\t%s\t\n", s.Quantity, s.N, percent(s.Median), percent(s.Mean), signed(s.Bias), signed(s.Worst.Error()))
-		}
+	for i := range t.Groups {
+		fmt.Fprintf(b, "  %s\n", &t.Groups[i].Group)
+		writeStatistics(b, t.Groups[i].Quantities, len(t.Files) > 1)
 	}
-	tw.Flush()
-	var notes []string
-	for _, reason := range slices.Sorted(maps.Keys(t.Skipped)) {
-		notes = append(notes, fmt.Sprintf("%d rows: %s", t.Skipped[reason], reason))
+	var skipped []string
+	for _, k := range t.Skipped {
+		skipped = append(skipped, fmt.Sprintf("%d × %s", k.Rows, k.Reason))
 	}
-	writeList(b, "Left out:", notes)
-	writeList(b, "Malformed:", t.Problems)
+	writeList(b, "  Rows left out:", skipped)
+	writeList(b, "  Malformed rows:", t.Problems)
 	b.WriteByte('\n')
 }
 
-func writeList(b *strings.Builder, title string, list []string) {
+func writeStatistics(b *bytes.Buffer, list []Statistics, nameFile bool) {
+	for i := range list {
+		s := &list[i]
+		row := fmt.Sprintf("line %d", s.Worst.Line)
+		if nameFile {
+			row = fmt.Sprintf("%s:%d", path.Base(s.Worst.File), s.Worst.Line)
+		}
+		fmt.Fprintf(b, "    %-20s %6d %6.1f %% %6.1f %% %+6.1f %% %+7.1f %%  %s\n", s.Quantity, s.N, s.Median, s.Mean, s.Bias, s.Worst.Error, row)
+	}
+}
+
+// String names the group in a line.
+func (g *Group) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s, %s, TP %d", g.Engine, g.GPU, g.Model, g.TP))
+}
+
+func writeTargets(b *bytes.Buffer, list []TargetResult) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintln(b, "Targets: median absolute error of all rows above")
+	fmt.Fprintf(b, "  %-19s %-20s %5s %8s %9s     %s\n", "table", "quantity", "rows", "ours", "at most", "best other simulator")
+	for i := range list {
+		r := &list[i]
+		verdict := "✓"
+		if !r.Met {
+			verdict = "✗"
+		}
+		fmt.Fprintf(b, "  %-19s %-20s %5d %6.1f %% %7g %% %s  %s\n", r.Table, r.subject(), r.N, r.Median, r.AtMost, verdict, r.Peer)
+	}
+	b.WriteByte('\n')
+}
+
+// subject names the quantity and the rows of a target.
+func (t *Target) subject() string {
+	return strings.TrimSpace(t.Quantity + " " + t.Engine + t.Model)
+}
+
+func writeList(b *bytes.Buffer, title string, list []string) {
 	if len(list) > 0 {
 		fmt.Fprintln(b, title)
 	}
 	for _, s := range list {
-		fmt.Fprintln(b, "  "+s)
+		fmt.Fprintln(b, "    "+s)
 	}
 }
 
+// files names the files of a table, as far as a line holds them.
 func files(list []string) string {
-	if len(list) > 3 {
-		return fmt.Sprintf("%d files", len(list))
+	if len(list) > 2 {
+		return fmt.Sprintf("%d files, %s to %s", len(list), path.Base(list[0]), path.Base(list[len(list)-1]))
 	}
 	return strings.Join(list, ", ")
 }
-
-func percent(x float64) string {
-	if math.IsInf(x, 0) || math.IsNaN(x) {
-		return "–"
-	}
-	return fmt.Sprintf("%.1f %%", 100*x)
-}
-
-func signed(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }

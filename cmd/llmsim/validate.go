@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/llmsim/llmsim/report"
+	"github.com/llmsim/llmsim/validation"
+
+	"github.com/spf13/cobra"
+)
+
+// validateFlags are the flags of the validate command.
+type validateFlags struct {
+	format string
+	out    string
+}
+
+func validateCommand() *cobra.Command {
+	var flags validateFlags
+	cmd := &cobra.Command{
+		Use:   "validate DIR",
+		Short: "Predict what was measured on real GPUs, and show how wrong the predictions are",
+		Example: `  llmsim validate measurements
+  llmsim validate measurements --out errors`,
+		Args: folder,
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	f.StringVar(&flags.out, "out", "", "folder for rows.csv, with every prediction beside its measurement")
+	return cmd
+}
+
+func (flags *validateFlags) run(cmd *cobra.Command, dir string) error {
+	data, err := validation.Read(os.DirFS(dir))
+	if err != nil {
+		return err
+	}
+	compared, err := data.Compare(cmd.Context(), validation.Physics{})
+	if err != nil {
+		return err
+	}
+	if flags.out != "" {
+		if err := writeFile(filepath.Join(flags.out, "rows.csv"), compared.WriteCSV); err != nil {
+			return err
+		}
+	}
+	summary := compared.Summary()
+	if flags.format == "json" {
+		return report.JSON(cmd.OutOrStdout(), &summary)
+	}
+	return summary.WriteText(cmd.OutOrStdout())
+}
+
+// folder accepts one argument that is a folder.
+func folder(cmd *cobra.Command, args []string) error {
+	if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+		return err
+	}
+	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s: no such folder", args[0])
+	}
+	return nil
+}
+
+// writeFile writes a file, and makes its folder if needed.
+func writeFile(path string, write func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := write(file); err != nil {
+		file.Close()
+		return err
+	}
+	return file.Close()
+}
