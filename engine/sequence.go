@@ -37,16 +37,16 @@ func (e *Engine) Start(tokens []int32) (*Sequence, error) {
 		tokens: append(make([]int32, 0, context), tokens...),
 		blocks: make([]int32, 0, blocksFor(context)), prefixes: make([]kvcache.Prefix, 0, blocksFor(context)),
 	}
-	if e.prefixes {
-		s.reuse()
-	}
+	s.reuse(len(tokens) - 1)
 	return s, nil
 }
 
-// reuse takes over what the cache knows of the sequence's prefix.
-func (s *Sequence) reuse() {
-	known := s.tokens[:len(s.tokens)-1]
-	s.blocks, _ = s.engine.cache.Match(known, s.blocks)
+// reuse takes over, for a sequence that has nothing stored, what the cache knows of its first n tokens.
+func (s *Sequence) reuse(n int) {
+	if !s.engine.prefixes {
+		return
+	}
+	s.blocks, _ = s.engine.cache.Match(s.tokens[:n], s.blocks)
 	s.cached = len(s.blocks) * gpt2.BlockTokens
 	s.index()
 }

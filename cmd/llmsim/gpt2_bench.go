@@ -17,6 +17,8 @@ type gpt2BenchFlags struct {
 	weights, dtype, format              string
 	threads, batches, contexts, prompts []int
 	least                               time.Duration
+	kvHeads                             int
+	naive                               bool
 }
 
 func newGPT2BenchCommand() *cobra.Command {
@@ -35,6 +37,8 @@ func newGPT2BenchCommand() *cobra.Command {
 	f.IntSliceVar(&flags.contexts, "context", []int{32, 1024}, "contexts of each sequence that decodes, in tokens")
 	f.IntSliceVar(&flags.prompts, "prompt", []int{512}, "lengths of prompts, in tokens")
 	f.DurationVar(&flags.least, "time", time.Second, "time spent in steps of each kind")
+	f.IntVar(&flags.kvHeads, "kv-heads", 0, "merge key and value heads into this many; 1 gives multi-query attention")
+	f.BoolVar(&flags.naive, "naive-attention", false, "compute attention without tiling")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	return cmd
 }
@@ -47,7 +51,7 @@ func (flags *gpt2BenchFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	m, err := gpt2.Load(flags.weights, gpt2.Options{Format: dtype})
+	m, err := gpt2.Load(flags.weights, gpt2.Options{Format: dtype, KVHeads: flags.kvHeads})
 	if err != nil {
 		return err
 	}
@@ -58,7 +62,7 @@ func (flags *gpt2BenchFlags) run(cmd *cobra.Command) (err error) {
 	}
 	results := make([]bench.Result, len(cases))
 	for i, c := range cases {
-		if results[i], err = bench.Run(m, c, bench.Options{Least: flags.least}); err != nil {
+		if results[i], err = bench.Run(m, c, bench.Options{Least: flags.least, NaiveAttention: flags.naive}); err != nil {
 			return runError{err}
 		}
 		if err := cmd.Context().Err(); err != nil {

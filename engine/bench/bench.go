@@ -76,6 +76,8 @@ type Options struct {
 	Least time.Duration
 	// ProbeBytes is how much memory is read between steps to measure the bandwidth; 0 means probe.DefaultBytes.
 	ProbeBytes int
+	// NaiveAttention computes attention without tiling.
+	NaiveAttention bool
 }
 
 // Run times steps of one case, after one to warm up.
@@ -98,6 +100,7 @@ func Run(m *gpt2.Model, c Case, o Options) (Result, error) {
 	}
 	defer kv.Close()
 	runner := gpt2.NewRunner(m, kv, set, pool)
+	runner.Naive = o.NaiveAttention
 	if err := runner.Forward(batch); err != nil {
 		return Result{}, err
 	}

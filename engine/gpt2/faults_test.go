@@ -143,8 +143,7 @@ func TestBadSegmentsAreErrors(t *testing.T) {
 	}
 }
 
-// TestStoredFormats loads the weights rounded to half precision in each of the 16-bit formats and as int8: the results stay
-// close to those of float32.
+// TestHeldFormats holds the weights in each format: the results stay close to those of float32.
 func TestHeldFormats(t *testing.T) {
 	tokens := []int32{5, 100, 200, 7}
 	exact := newRunner(t, loadModel(t, fixture("tiny"), Options{}), 1, 1, kernels.Best())

@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/llmsim/llmsim/engine/gpt2"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Clock is a sim.StepClock that executes every step on an engine and returns how long it took.
+//
+// Texts are made up: each token follows from its request and place alone, so that prompts which share segments share tokens.
+// What a step finds in the KV cache is what the simulator says is stored. Where the engine has more, it forgets; where it has
+// less (after its own memory ran short, say), it computes the rest before the stopwatch starts.
+type Clock struct {
+	engine    *Engine
+	sequences map[int64]*served // by request
+	steps     int64
+	chunks    []Chunk
+	padding   []*Sequence
+	sampled   int32 // keeps the argmax of the last step from being optimised away
+	err       error
+}
+
+// served is a request's sequence in the engine.
+type served struct {
+	*Sequence
+	request sim.Request
+	used    int64 // the last step that it was in
+}
+
+// NewClock returns a clock that runs on e, which is not used for anything else meanwhile. Prefix caching should be on.
+func NewClock(e *Engine) *Clock {
+	return &Clock{engine: e, sequences: map[int64]*served{}}
+}
+
+// Err returns the first error, after which the clock executes nothing: a context longer than the model's, or a step that does
+// not fit into the KV cache.
+func (c *Clock) Err() error { return c.err }
+
+// Duration implements sim.StepClock: the time of a forward pass and of choosing the next tokens, greedily. After an error it
+// returns sim.Picosecond.
+func (c *Clock) Duration(s *sim.Step) sim.Time {
+	if c.err == nil {
+		c.err = c.prepare(s)
+	}
+	if c.err != nil {
+		return sim.Picosecond
+	}
+	begin := time.Now()
+	c.err = c.execute()
+	elapsed := time.Since(begin)
+	c.freePadding()
+	return max(sim.Time(elapsed)*sim.Nanosecond, sim.Picosecond)
+}
+
+// Release frees what a request holds, when it has finished. Requests that are not released lose their memory to others, the
+// longest unused first.
+func (c *Clock) Release(id int64) {
+	if s := c.sequences[id]; s != nil {
+		s.Free()
+		delete(c.sequences, id)
+	}
+}
+
+// execute runs the prepared chunks.
+func (c *Clock) execute() error {
+	if err := c.engine.Step(c.chunks); err != nil {
+		return err
+	}
+	row := 0
+	for _, chunk := range c.chunks {
+		for range chunk.Logits {
+			c.sampled = largest(c.engine.Logits(row))
+			row++
+		}
+	}
+	return nil
+}
+
+// prepare brings every sequence of the step to the state that the simulator says it is in. If memory is short because
+// sequences hold blocks of their own where the simulator lets them share a prefix, all are brought anew, sharing.
+func (c *Clock) prepare(s *sim.Step) error {
+	c.steps++
+	err := c.bringAll(s)
+	if errors.Is(err, ErrKVExhausted) {
+		for id := range c.sequences {
+			c.Release(id)
+		}
+		c.freePadding()
+		err = c.bringAll(s)
+	}
+	if err != nil {
+		c.freePadding()
+	}
+	return err
+}
+
+func (c *Clock) freePadding() {
+	for _, p := range c.padding {
+		p.Free()
+	}
+	c.padding = c.padding[:0]
+}
+
+// bringAll lists the chunks of a step.
+func (c *Clock) bringAll(s *sim.Step) error {
+	c.chunks = c.chunks[:0]
+	decodes := 0
+	if s.Sequences != nil {
+		for range s.Sequences {
+			decodes++
+		}
+	}
+	// Drafted tokens are spread evenly: the summary has their sum.
+	drafted, nth := s.DecodeTokens-s.Decodes, 0
+	if s.Sequences != nil {
+		for q := range s.Sequences {
+			n := 1 + drafted*(nth+1)/decodes - drafted*nth/decodes
+			nth++
+			if err := c.bring(&q.Request, q.Context(), n, n); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range s.Prefill {
+		p := &s.Prefill[i]
+		if p.Sequence == nil {
+			return fmt.Errorf("a chunk of %d tokens belongs to no sequence, so that it cannot be executed", p.New)
+		}
+		logits := 0
+		if p.Last {
+			logits = 1
+		}
+		if err := c.bring(&p.Sequence.Request, p.Cached, p.New, logits); err != nil {
+			return err
+		}
+		if p.Padding > 0 {
+			if err := c.pad(p.Padding); err != nil {
+				return err
+			}
+		}
+	}
+	for range s.Decodes - decodes {
+		if err := c.pad(1); err != nil {
+			return err
+		}
+	}
+	return c.makeRoom(c.chunks)
+}
+
+// bring adds a chunk of n tokens of a request after the first cached ones, which it makes sure are stored.
+func (c *Clock) bring(r *sim.Request, cached, n, logits int) error {
+	s := c.sequences[r.ID]
+	if s == nil {
+		sequence, err := c.engine.Start(text(r, min(cached+n, r.Prompt), c.engine.model.Config.Vocab))
+		if err != nil {
+			return fmt.Errorf("request %d: %w", r.ID, err)
+		}
+		s = &served{Sequence: sequence, request: *r}
+		c.sequences[r.ID] = s
+	}
+	s.used = c.steps
+	for s.Len() < cached+n {
+		if err := s.Append(token(r, s.Len(), c.engine.model.Config.Vocab)); err != nil {
+			return fmt.Errorf("request %d: %w", r.ID, err)
+		}
+	}
+	if s.Cached() > cached {
+		s.Evict(cached)
+	} else if s.Cached() == 0 {
+		s.reuse(cached)
+	}
+	const most = 512 // tokens at a time
+	for s.Cached() < cached {
+		fill := []Chunk{{Sequence: s.Sequence, New: min(cached-s.Cached(), most)}}
+		if err := c.makeRoom(fill); err != nil {
+			return fmt.Errorf("request %d: %w", r.ID, err)
+		}
+		if err := c.engine.Step(fill); err != nil {
+			return fmt.Errorf("request %d: %w", r.ID, err)
+		}
+	}
+	c.chunks = append(c.chunks, Chunk{Sequence: s.Sequence, New: n, Logits: logits})
+	return nil
+}
+
+// pad adds n tokens of a text that nobody asked for.
+func (c *Clock) pad(n int) error {
+	s, err := c.engine.Start(make([]int32, n))
+	if err != nil {
+		return fmt.Errorf("padding: %w", err)
+	}
+	s.Evict(0)
+	c.padding = append(c.padding, s)
+	c.chunks = append(c.chunks, Chunk{Sequence: s, New: n})
+	return nil
+}
+
+// makeRoom takes memory from the requests that were unused for longest until the chunks fit.
+func (c *Clock) makeRoom(chunks []Chunk) error {
+	for {
+		need := 0
+		for _, chunk := range chunks {
+			need += chunk.Sequence.missing(chunk.New)
+		}
+		if need <= c.engine.Available() {
+			return nil
+		}
+		var oldest *served
+		for _, s := range c.sequences {
+			if s.used < c.steps && (oldest == nil || s.used < oldest.used || s.used == oldest.used && s.request.ID < oldest.request.ID) {
+				oldest = s
+			}
+		}
+		if oldest == nil {
+			return fmt.Errorf("%w: the step needs %d blocks of %d tokens more, %d of %d are available",
+				ErrKVExhausted, need, gpt2.BlockTokens, c.engine.Available(), c.engine.cache.Blocks())
+		}
+		c.Release(oldest.request.ID)
+	}
+}
+
+// largest returns the token with the largest logit.
+func largest(logits []float32) int32 {
+	best := 0
+	for i, v := range logits {
+		if v > logits[best] {
+			best = i
+		}
+	}
+	return int32(best)
+}
