@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/llmsim/llmsim/report/page"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Recorder is a sim.Observer that writes the files of a run: summary.json, timeseries.csv, and requests.csv or requests.parquet,
-// with a row for each request in the order in which they ended.
+// Recorder is a sim.Observer that writes the files of a run: summary.json, timeseries.csv, report.html, and requests.csv or
+// requests.parquet with a row for each request in the order in which they ended.
 type Recorder struct {
 	files    *files
 	requests requestWriter
+	sample   *page.Sample
 	err      error
 }
 
@@ -35,7 +37,7 @@ func NewRecorder(dir, requestFormat string) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{files: staged}
+	r := &Recorder{files: staged, sample: page.NewSample(page.SampleSize)}
 	for _, other := range RequestFormats() {
 		if other != requestFormat {
 			staged.obsolete = append(staged.obsolete, "requests."+other)
@@ -63,6 +65,7 @@ func newRequestWriter(format string, out io.Writer) (requestWriter, error) {
 
 // Finished implements sim.Observer.
 func (r *Recorder) Finished(s *sim.Sequence) {
+	r.sample.Finished(s)
 	if r.err == nil {
 		row := finishedRow(s)
 		r.err = r.requests.write(&row)
@@ -83,9 +86,9 @@ func (r *Recorder) Steps(*sim.Leap) {}
 // Sampled implements sim.Observer.
 func (r *Recorder) Sampled(sim.Time, int, sim.State) {}
 
-// Finish writes the summary and the time series, and puts all files in place.
-func (r *Recorder) Finish(result *scenarios.Result) error {
-	err := errors.Join(r.err, r.requests.close(), r.summary(result), r.series(result))
+// Finish writes the summary, the time series and the page, and puts all files in place. The page shows steps of the scenario too.
+func (r *Recorder) Finish(result *scenarios.Result, steps *scenarios.Steps) error {
+	err := errors.Join(r.err, r.requests.close(), r.summary(result), r.series(result), r.page(result, steps))
 	if err != nil {
 		return errors.Join(err, r.files.discard())
 	}
@@ -109,6 +112,14 @@ func (r *Recorder) series(result *scenarios.Result) error {
 		return err
 	}
 	return writeSeries(out, result.Series)
+}
+
+func (r *Recorder) page(result *scenarios.Result, steps *scenarios.Steps) error {
+	out, err := r.files.create("report.html")
+	if err != nil {
+		return err
+	}
+	return page.Write(out, page.Run{Result: result, Sample: r.sample, Steps: steps})
 }
 
 // JSON writes one indented JSON document.

@@ -52,7 +52,7 @@ func record(t *testing.T, dir, format string) *scenarios.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := recorder.Finish(result); err != nil {
+	if err := recorder.Finish(result, simulation.Steps()); err != nil {
 		t.Fatal(err)
 	}
 	return result

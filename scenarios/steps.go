@@ -31,3 +31,10 @@ func (f *File) Steps(registry *policies.Registry) (*Steps, error) {
 		Scenario: b.s, Model: b.model, Accelerator: b.accelerator, Memory: b.plan, Clock: b.clock, Warnings: b.warnings,
 	}, nil
 }
+
+// Steps returns the step times that the simulation uses.
+func (s *Simulation) Steps() *Steps {
+	return &Steps{
+		Scenario: s.Scenario, Model: s.Model, Accelerator: s.Accelerator, Memory: s.Memory, Clock: s.clock, Warnings: s.Warnings,
+	}
+}

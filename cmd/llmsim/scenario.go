@@ -37,7 +37,7 @@ func scenarioCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "", "folder for summary.json, requests.csv and timeseries.csv")
+	f.StringVar(&flags.out, "out", "", "folder for report.html, summary.json, requests.csv and timeseries.csv")
 	f.Var(choice(&flags.requestsFormat, report.RequestFormats()...), "requests-format", "format of the requests file in --out: csv or parquet")
 	f.StringVar(&flags.trace, "trace", "", "file for a timeline, to be opened at ui.perfetto.dev")
 	f.BoolVar(&flags.checkSLO, "check-slo", false, "exit with code 3 if the SLO is missed")
@@ -108,7 +108,7 @@ func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Sim
 	if err != nil {
 		return nil, errors.Join(err, recorder.Discard())
 	}
-	return result, recorder.Finish(result)
+	return result, recorder.Finish(result, simulation.Steps())
 }
 
 func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {
