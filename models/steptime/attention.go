@@ -1,8 +1,6 @@
 package steptime
 
 import (
-	"math"
-
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -13,40 +11,75 @@ type attention struct {
 	count float64
 	// perContext is the time for each token of context in all of the layers, perQuery for each query token.
 	perContext, perQuery sim.Time
+	// perLength is the idle time of the last tiles for each token of the longest prompt.
+	perLength sim.Time
 }
 
 // newAttention prices one kind of layer.
 func (c *Clock) newAttention(l models.Attention) attention {
 	a := attention{Attention: l, count: c.share(l.Count)}
 	k := &c.constants.Attention
-	perContext := overlap(l.DecodeFLOPs/(c.wide.peak*k.DecodeCompute), l.KVBytes/(c.bandwidth*k.DecodeMemory), math.Inf(1))
-	a.perContext = times(a.count, perContext)
+	a.perContext = times(a.count, max(l.DecodeFLOPs/(c.wide.peak*k.DecodeCompute), l.KVBytes/(c.bandwidth*k.DecodeMemory)))
 	if !c.engine.Roofline {
 		a.perQuery = times(a.count, (l.KVBytes+l.IOBytes)/(c.bandwidth*k.DecodeMemory))
 	}
+	perHead := l.PrefillFLOPs * float64(c.cfg.Parallel.Tensor) / float64(c.cfg.Model.Heads)
+	wave := 128 * float64(c.cfg.Accelerator.SMs)
+	a.perLength = times(a.count, k.PrefillTail*wave*perHead/(c.wide.peak*k.PrefillCompute))
 	return a
 }
 
-// decode returns the time that n sequences need to attend to a total context with tokens queries.
-func (a *attention) decode(n, tokens int, context int64) sim.Time {
-	if bend := a.BendsAt(n); bend > 0 {
-		context = min(context, bend)
+// decodeAttention returns the time of the attention of the sequences of s that decode.
+func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
+	if s.DecodeTokens == s.Decodes {
+		return segment(c.form(s.Decodes).attention, s.Context).At(s.Context)
 	}
-	return a.perQuery*sim.Time(tokens) + a.perContext*sim.Time(context)
+	t := c.decodeKernels
+	for i := range c.attention {
+		t += c.verify(&c.attention[i], s.Decodes, s.DecodeTokens, s.Context)
+	}
+	return t
 }
 
-// decodeOperator describes the attention of the sequences that decode.
-func (c *Clock) decodeOperator(a *attention, s *sim.Step) Operator {
-	w := a.Decode(s.Decodes, s.DecodeTokens, s.Context)
+// verify returns the time in which n sequences attend to a total context with more queries than one each: the cache is read once,
+// the arithmetic is done for each.
+func (c *Clock) verify(a *attention, n, queries int, context int64) sim.Time {
 	k := &c.constants.Attention
-	o := kernel("attention_decode", a.count, w.FLOPs, w.KVRead+w.KVWritten, w.FLOPs/(c.wide.peak*k.DecodeCompute), w.KVRead/(c.bandwidth*k.DecodeMemory), 0, float64(k.DecodeKernel))
-	o.Time = times(a.count, float64(k.DecodeKernel)) + a.decode(s.Decodes, s.DecodeTokens, s.Context)
-	return o
+	w := a.Decode(n, queries, context)
+	return a.perQuery*sim.Time(queries) + times(a.count, max(w.FLOPs/(c.wide.peak*k.DecodeCompute), w.KVRead/(c.bandwidth*k.DecodeMemory)))
 }
 
-// prefill returns the time that a chunk of n tokens after cached ones needs in all of the layers: arithmetic, then moving queries,
+// prefillAttention returns the time of the attention of the prompt chunks of s: fixed times and the idle tail once, and the work
+// of each chunk. With MLA, the keys and values of cached tokens are computed anew.
+func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
+	var t sim.Time
+	longest := 0
+	for i := range s.Prefill {
+		n, cached := s.Prefill[i].Rows(), s.Prefill[i].Cached
+		if cached == 0 && c.tables != nil {
+			if seconds, ok := c.tables.chunk(c.attentionKey(), n); ok && c.attention[0].Window == 0 {
+				t += times(c.attention[0].count, seconds)
+				continue
+			}
+		}
+		longest = max(longest, n+cached)
+		t += c.expand * sim.Time(cached)
+		for j := range c.attention {
+			t += c.chunk(&c.attention[j], n, cached)
+		}
+	}
+	if longest > 0 {
+		t += c.prefillKernels
+		for j := range c.attention {
+			t += c.attention[j].perLength * sim.Time(longest)
+		}
+	}
+	return t
+}
+
+// chunk returns the time that a chunk of n tokens after cached ones needs in all of the layers: arithmetic, then moving queries,
 // keys, values and outputs.
-func (c *Clock) prefill(a *attention, n, cached int) sim.Time {
+func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
 	k := &c.constants.Attention
 	w := a.Prefill(n, cached)
 	compute := w.FLOPs / (c.wide.peak * k.PrefillCompute)
@@ -56,18 +89,30 @@ func (c *Clock) prefill(a *attention, n, cached int) sim.Time {
 	return times(a.count, compute+(w.KVRead+w.IO)/(c.bandwidth*k.PrefillMemory))
 }
 
-// prefillOperator describes the attention of the prompt chunks of a step.
-func (c *Clock) prefillOperator(a *attention, s *sim.Step) Operator {
+// attentionOperators appends the attention of the prompt chunks and that of the sequences that decode.
+func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 	k := &c.constants.Attention
-	var flops, read float64
-	t := times(a.count, float64(k.PrefillKernel))
-	for i := range s.Prefill {
-		w := a.Prefill(s.Prefill[i].Rows(), s.Prefill[i].Cached)
-		flops += w.FLOPs
-		read += w.KVRead
-		t += c.prefill(a, s.Prefill[i].Rows(), s.Prefill[i].Cached)
+	if len(s.Prefill) > 0 {
+		o := Operator{Name: "attention_prefill", Time: c.prefillAttention(s)}
+		for i := range c.attention {
+			for j := range s.Prefill {
+				w := c.attention[i].Prefill(s.Prefill[j].Rows(), s.Prefill[j].Cached)
+				o.FLOPs += c.attention[i].count * w.FLOPs
+				o.Bytes += c.attention[i].count * w.KVRead
+			}
+		}
+		o.Bound = largest(o.FLOPs/(c.wide.peak*k.PrefillCompute), o.Bytes/(c.bandwidth*k.PrefillMemory), c.prefillKernels.Seconds())
+		ops = append(ops, o)
 	}
-	o := kernel("attention_prefill", a.count, flops, read, flops/(c.wide.peak*k.PrefillCompute), read/(c.bandwidth*k.PrefillMemory), 0, float64(k.PrefillKernel))
-	o.Time = t
-	return o
+	if s.Decodes > 0 {
+		o := Operator{Name: "attention_decode", Time: c.decodeAttention(s)}
+		for i := range c.attention {
+			w := c.attention[i].Decode(s.Decodes, s.DecodeTokens, s.Context)
+			o.FLOPs += c.attention[i].count * w.FLOPs
+			o.Bytes += c.attention[i].count * w.KVRead
+		}
+		o.Bound = largest(o.FLOPs/(c.wide.peak*k.DecodeCompute), o.Bytes/(c.bandwidth*k.DecodeMemory), c.decodeKernels.Seconds())
+		ops = append(ops, o)
+	}
+	return ops
 }

@@ -2,7 +2,6 @@ package steptime
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
@@ -14,6 +13,7 @@ type Clock struct {
 	cfg       Config
 	engine    *Engine
 	constants *hardware.Constants
+	tables    *Tables
 	warnings  []string
 
 	// layers is the number of layers of the slowest pipeline stage, last tells that it has the output head.
@@ -36,10 +36,7 @@ type Clock struct {
 	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand that of computing the keys and values of a
 	// cached token anew (MLA).
 	decodeKernels, prefillKernels, expand sim.Time
-	// tailPerToken is the idle time of the last tiles for each token of the longest prompt.
-	tailPerToken sim.Time
-
-	work workForm
+	work                                  workForm
 }
 
 // peakRate is a peak in FLOP/s and the fraction of it that large matrix products reach.
@@ -55,7 +52,7 @@ func New(cfg Config) (*Clock, error) {
 		return nil, err
 	}
 	c := &Clock{
-		cfg: cfg, engine: &cfg.Engine, constants: cfg.Constants, warnings: warnings,
+		cfg: cfg, engine: &cfg.Engine, constants: cfg.Constants, tables: cfg.Operators, warnings: warnings,
 		bandwidth:       cfg.Accelerator.Bandwidth,
 		activationBytes: bytesOf(cfg.Activations),
 		crossesNodes:    cfg.crossesNodes(),
@@ -75,9 +72,6 @@ func New(cfg Config) (*Clock, error) {
 		c.attention = append(c.attention, a)
 		c.decodeKernels += times(a.count, float64(c.constants.Attention.DecodeKernel))
 		c.prefillKernels += times(a.count, float64(c.constants.Attention.PrefillKernel))
-		perHead := l.PrefillFLOPs * float64(cfg.Parallel.Tensor) / float64(cfg.Model.Heads)
-		wave := 128 * float64(cfg.Accelerator.SMs) * c.constants.Attention.PrefillTail
-		c.tailPerToken += times(a.count, wave*perHead/(c.wide.peak*c.constants.Attention.PrefillCompute))
 	}
 	for i := range c.linear {
 		if l := &c.linear[i]; l.Rows == models.ExpandedRows {
@@ -87,6 +81,9 @@ func New(cfg Config) (*Clock, error) {
 	c.byTokens.fill = func(n int) sim.Time { return total(c.tokenOperators(nil, n)) }
 	c.byRows.fill = func(n int) sim.Time { return total(c.headOperators(nil, n)) }
 	c.work = newWorkForm(&cfg)
+	if c.tables != nil {
+		c.warnings = append(c.warnings, c.coverage()...)
+	}
 	return c, nil
 }
 
@@ -150,165 +147,18 @@ func (c *Clock) Duration(s *sim.Step) sim.Time {
 	if len(s.Prefill) == 0 && s.DecodeTokens == s.Decodes {
 		return c.Decode(s.Decodes, s.Context).At(s.Context)
 	}
-	tokens, rows, longest, t := s.DecodeTokens, s.DecodeTokens, 0, sim.Time(0)
-	if len(s.Prefill) > 0 {
-		t = c.prefillKernels
-	}
+	tokens, rows, sequences := s.DecodeTokens, s.DecodeTokens, s.Decodes+len(s.Prefill)
 	for i := range s.Prefill {
-		chunk := &s.Prefill[i]
-		tokens += chunk.Rows()
-		if chunk.Last {
+		tokens += s.Prefill[i].Rows()
+		if s.Prefill[i].Last {
 			rows++
 		}
-		longest = max(longest, chunk.Rows()+chunk.Cached)
-		t += c.expand * sim.Time(chunk.Cached)
-		for j := range c.attention {
-			t += c.prefill(&c.attention[j], chunk.Rows(), chunk.Cached)
-		}
 	}
+	t := c.byTokens.at(tokens) + c.byRows.at(rows) + c.prefillAttention(s)
 	if s.Decodes > 0 {
-		t += c.decodeKernels
-		for j := range c.attention {
-			t += c.attention[j].decode(s.Decodes, s.DecodeTokens, s.Context)
-		}
+		t += c.decodeAttention(s)
 	}
-	sequences := s.Decodes + len(s.Prefill)
-	t += c.tailPerToken*sim.Time(longest) + c.byTokens.at(tokens) + c.byRows.at(rows)
 	return max(1, max(t, c.hostFloor(tokens, sequences))+c.serial(sequences))
-}
-
-// hostFloor returns the time that the host needs for a step of so many tokens and sequences, less than which it cannot take: to
-// launch it, and to schedule the next one meanwhile.
-func (c *Clock) hostFloor(tokens, sequences int) sim.Time {
-	var floor float64
-	if tokens > c.engine.Graph {
-		floor = c.layers * float64(c.engine.Launch)
-	}
-	if c.engine.Lookahead > 0 {
-		floor = max(floor, c.hostWork(sequences))
-	}
-	return sim.Seconds(floor * c.constants.Host)
-}
-
-// serial returns the time for which the accelerators wait for the host in a step of so many sequences.
-func (c *Clock) serial(sequences int) sim.Time {
-	wait := float64(c.engine.Step) + float64(sequences)*float64(c.engine.Sequence)
-	if c.engine.Lookahead == 0 {
-		wait += c.hostWork(sequences)
-	}
-	return sim.Seconds(wait * c.constants.Host)
-}
-
-// hostWork returns the seconds in which the reference host schedules a step of so many sequences and handles what comes out.
-func (c *Clock) hostWork(sequences int) float64 {
-	return float64(c.engine.HostStep) + float64(sequences)*float64(c.engine.HostSequence)
-}
-
-// RequestLatency returns what the host adds to the time to the first token of a request besides steps.
-func (c *Clock) RequestLatency() sim.Time {
-	return sim.Seconds(float64(c.engine.Request) * c.constants.Host)
-}
-
-// Decode returns the form of a step in which n sequences decode one token each.
-func (c *Clock) Decode(n int, context int64) sim.Affine {
-	for n >= len(c.forms) {
-		c.forms = append(c.forms, form{})
-	}
-	f := &c.forms[n]
-	if f.last == 0 {
-		*f = c.newForm(n)
-	}
-	i := 0
-	for context > f.segments[i].Through {
-		i++
-	}
-	return f.segments[i]
-}
-
-// form is the duration of a pure decode step of some number of sequences: affine segments in order of context, the last of
-// which has no end.
-type form struct {
-	segments [6]sim.Affine
-	last     int
-}
-
-// newForm builds the form for n sequences: the affine time of the accelerators, which bends where sliding windows are full, and
-// the floor of the host under it.
-func (c *Clock) newForm(n int) form {
-	var f form
-	if n == 0 {
-		f.append(sim.Affine{Base: 1, Through: math.MaxInt64})
-		return f
-	}
-	base, slope := c.byTokens.at(n)+c.byRows.at(n)+c.decodeKernels, sim.Time(0)
-	bend := int64(math.MaxInt64)
-	for i := range c.attention {
-		a := &c.attention[i]
-		base += a.perQuery * sim.Time(n)
-		slope += a.perContext
-		if b := a.BendsAt(n); b > 0 {
-			bend = b
-		}
-	}
-	floor, serial := c.hostFloor(n, n), c.serial(n)
-	f.appendAbove(floor, serial, sim.Affine{Base: base, PerToken: slope, Through: bend})
-	if bend < math.MaxInt64 {
-		for i := range c.attention {
-			if a := &c.attention[i]; a.BendsAt(n) > 0 {
-				base += a.perContext * sim.Time(bend)
-				slope -= a.perContext
-			}
-		}
-		f.appendAbove(floor, serial, sim.Affine{Base: base, PerToken: slope, Through: math.MaxInt64})
-	}
-	return f
-}
-
-// appendAbove appends the larger of a floor and a segment, plus serial.
-func (f *form) appendAbove(floor, serial sim.Time, s sim.Affine) {
-	crossing := int64(-1)
-	switch {
-	case s.Base >= floor:
-	case s.PerToken == 0:
-		crossing = s.Through
-	default:
-		crossing = min(int64((floor-s.Base)/s.PerToken), s.Through)
-	}
-	if crossing >= 0 {
-		f.append(sim.Affine{Base: max(1, floor+serial), Through: crossing})
-	}
-	if crossing < s.Through {
-		s.Base = max(1, s.Base+serial)
-		f.append(s)
-	}
-}
-
-func (f *form) append(s sim.Affine) {
-	f.segments[f.last] = s
-	f.last++
-}
-
-// memo keeps the times of a cost that depends on a count. Counts beyond its limit are computed each time.
-type memo struct {
-	times []sim.Time
-	fill  func(n int) sim.Time
-}
-
-// memoLimit bounds the memory of a memo: 8 MiB.
-const memoLimit = 1 << 20
-
-func (m *memo) at(n int) sim.Time {
-	if n < len(m.times) && m.times[n] > 0 {
-		return m.times[n]
-	}
-	if n == 0 || n >= memoLimit {
-		return m.fill(n)
-	}
-	for n >= len(m.times) {
-		m.times = append(m.times, 0)
-	}
-	m.times[n] = m.fill(n)
-	return m.times[n]
 }
 
 func total(ops []Operator) sim.Time {

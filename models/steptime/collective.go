@@ -35,6 +35,9 @@ func (c *Clock) communication(name string, count, bytes, seconds float64) Operat
 // within nodes and across them: each accelerator of a node sums its part over the network (hierarchical all-reduce, NCCL's tree of
 // rings).
 func (c *Clock) allReduce(bytes float64, ranks int) float64 {
+	if seconds, ok := c.tables.reduce(ranks, bytes); ok && c.engine.CustomAllReduce {
+		return seconds
+	}
 	perNode := min(ranks, max(1, c.cfg.Accelerator.PerNode))
 	t := 0.0
 	if perNode > 1 {

@@ -20,6 +20,8 @@ type Config struct {
 	Engine                   Engine
 	// Constants are the fitted efficiencies of the accelerator; nil takes those of the nearest measured relative.
 	Constants *hardware.Constants
+	// Operators are kernels measured on the accelerator, which take the place of formulas within their range; nil for none.
+	Operators *Tables
 }
 
 // Parallelism says over how many accelerators one replica is spread. Zero counts as 1.

@@ -3,6 +3,7 @@ package steptime
 import (
 	"math"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -41,7 +42,19 @@ func (c *Clock) product(l *models.Linear, m int) Operator {
 		peak, efficiency = c.operand.peak, c.operand.efficiency
 	}
 	compute, memory := padded/(peak*efficiency), bytes/(c.bandwidth*k.Memory)
-	return kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, overlap(compute, memory, k.Overlap), float64(k.Kernel)+c.quantise(l, m))
+	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, overlap(compute, memory, k.Overlap), float64(k.Kernel)+c.quantise(l, m))
+	if seconds, ok := c.tables.product(c.format(l), m, l.N, l.K); ok {
+		o.Time = times(c.share(l.Count), seconds)
+	}
+	return o
+}
+
+// format returns the number format in which the product is computed.
+func (c *Clock) format(l *models.Linear) hardware.DType {
+	if l.Quantised {
+		return operand(&c.cfg)
+	}
+	return c.cfg.Activations
 }
 
 // quantise returns the seconds to bring the activations of m rows to the number format of the weights, where that is what the
@@ -80,7 +93,17 @@ func (c *Clock) experts(l *models.Linear, tokens int) Operator {
 	bytes := touched * float64(l.MatrixBytes(c.cfg.Weights))
 	compute, memory := skew*padded/(c.operand.peak*c.expertEfficiency), skew*bytes/(c.bandwidth*k.Memory)
 	both := overlap(compute, memory, c.constants.Linear.Overlap)
-	return kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, float64(k.Kernel)+c.quantise(l, tokens))
+	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, float64(k.Kernel)+c.quantise(l, tokens))
+	if seconds, ok := c.tables.layer(c.expertsKey(), tokens); ok {
+		o.Time = times(c.share(l.Count), seconds/2) // measured for both products together
+	}
+	return o
+}
+
+// expertsKey names the routed experts of the model as tables do.
+func (c *Clock) expertsKey() expertsKey {
+	m, p := c.cfg.Model.MoE, c.cfg.Parallel
+	return expertsKey{sixteen(operand(&c.cfg)), c.cfg.Model.Hidden, m.Intermediate, m.Active, m.Experts, p.Tensor / p.Expert, p.Expert}
 }
 
 // busiest returns how much more than the average the busiest of groups has to do when touched of n experts, drawn at random, have

@@ -28,14 +28,17 @@ type Operator struct {
 // kernel returns the operator of count kernels that compute and move so much each, with the given seconds of compute, memory
 // traffic, both overlapped, and fixed time.
 func kernel(name string, count, flops, bytes, compute, memory, both, fixed float64) Operator {
-	o := Operator{Name: name, FLOPs: count * flops, Bytes: count * bytes, Time: times(count, both+fixed)}
+	return Operator{Name: name, FLOPs: count * flops, Bytes: count * bytes, Time: times(count, both+fixed), Bound: largest(compute, memory, fixed)}
+}
+
+// largest returns what the largest of the seconds of arithmetic, of memory traffic and of fixed times binds to.
+func largest(compute, memory, fixed float64) Bound {
 	switch {
 	case fixed >= compute && fixed >= memory:
-		o.Bound = Latency
+		return Latency
 	case compute > memory:
-		o.Bound = Compute
+		return Compute
 	default:
-		o.Bound = Memory
+		return Memory
 	}
-	return o
 }

@@ -8,7 +8,7 @@ import (
 // Work is what a step computes and moves on all accelerators of a replica together, as the model's arithmetic needs it: what is
 // computed or stored twice to spread the model counts once.
 type Work struct {
-	// FLOPs are of matrix products and attention. Bytes are of weights read once and of cache read and written.
+	// FLOPs are of matrix products and attention. Bytes are of weights and of cache, each read once.
 	FLOPs, Bytes float64
 }
 
@@ -60,12 +60,12 @@ func (c *Clock) Work(s *sim.Step) Work {
 		}
 		for j := range f.attention {
 			a := f.attention[j].Prefill(chunk.New, chunk.Cached)
-			w.add(float64(f.attention[j].Count), a.FLOPs, a.KVRead+a.KVWritten)
+			w.add(float64(f.attention[j].Count), a.FLOPs, a.KVRead)
 		}
 	}
 	for j := range f.attention {
 		a := f.attention[j].Decode(s.Decodes, s.DecodeTokens, s.Context)
-		w.add(float64(f.attention[j].Count), a.FLOPs, a.KVRead+a.KVWritten)
+		w.add(float64(f.attention[j].Count), a.FLOPs, a.KVRead)
 	}
 	w.FLOPs += float64(tokens)*f.tokenFLOPs + float64(rows)*f.rowFLOPs + float64(cached)*f.expandFLOPs
 	w.Bytes += f.weightBytes

@@ -1,0 +1,124 @@
+package hardware
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+func checkFit(t *testing.T, name string, f Fit) {
+	t.Helper()
+	if len(f.Source) < 20 {
+		t.Errorf("%s has no source", name)
+	}
+	if _, err := time.Parse(time.DateOnly, f.Date); err != nil {
+		t.Errorf("%s: date %q", name, f.Date)
+	}
+	if f.Rows < 0 || f.Error < 0 || f.Error > 1 {
+		t.Errorf("%s: fitted to %d rows with error %g", name, f.Rows, f.Error)
+	}
+}
+
+// A fraction is of what a data sheet promises: more would beat the hardware.
+func checkFraction(t *testing.T, name string, v float64) {
+	t.Helper()
+	if !(v > 0 && v <= 1) {
+		t.Errorf("%s is %g, want a fraction above 0 and up to 1", name, v)
+	}
+}
+
+func checkTime(t *testing.T, name string, v Seconds) {
+	t.Helper()
+	if !(v >= 0 && v < 1e-3) {
+		t.Errorf("%s is %g s, want less than a millisecond", name, v)
+	}
+}
+
+func TestConstantsAreSourcedAndPossible(t *testing.T) {
+	catalog := load(t)
+	for _, c := range AllConstants() {
+		n := c.Accelerator
+		if a, err := catalog.Accelerator(n); err != nil || a.Name != n {
+			t.Errorf("constants of %q, which the catalogue calls %q: %v", n, a.Name, err)
+		}
+		checkFit(t, n, c.Fit)
+		for d, v := range c.Linear.Compute {
+			checkFraction(t, n+" linear compute "+string(d), v)
+		}
+		for d, v := range c.Experts.Compute {
+			checkFraction(t, n+" experts compute "+string(d), v)
+		}
+		if c.Linear.Compute[BF16] == 0 || c.Experts.Compute[BF16] == 0 {
+			t.Errorf("%s has no compute efficiency for 16 bits, which stands in for others", n)
+		}
+		for name, v := range map[string]float64{
+			"linear memory": c.Linear.Memory, "elementwise memory": c.Elementwise.Memory, "experts memory": c.Experts.Memory,
+			"decode memory": c.Attention.DecodeMemory, "decode compute": c.Attention.DecodeCompute,
+			"prefill compute": c.Attention.PrefillCompute, "prefill memory": c.Attention.PrefillMemory,
+		} {
+			checkFraction(t, n+" "+name, v)
+		}
+		for name, v := range map[string]Seconds{
+			"linear kernel": c.Linear.Kernel, "elementwise kernel": c.Elementwise.Kernel, "experts kernel": c.Experts.Kernel,
+			"decode kernel": c.Attention.DecodeKernel, "prefill kernel": c.Attention.PrefillKernel, "head kernel": c.Head.Kernel,
+		} {
+			checkTime(t, n+" "+name, v)
+		}
+		if c.Linear.Overlap < 1 || c.Linear.Tile < 1 || c.Host < 0.5 || c.Host > 3 || c.Head.Passes < 1 || c.Attention.PrefillTail < 0 {
+			t.Errorf("%s: out of range: %+v", n, c)
+		}
+	}
+	for _, c := range AllCollectives() {
+		if l, err := catalog.Link(c.Link); err != nil || l.Name != c.Link {
+			t.Errorf("constants of the link %q, which the catalogue calls %q: %v", c.Link, l.Name, err)
+		}
+		checkFit(t, c.Link, c.Fit)
+		for name, r := range map[string]AllReduce{"one-shot": c.OneShot, "two-shot": c.TwoShot, "library": c.Library} {
+			if name == "library" || r != (AllReduce{}) {
+				checkFraction(t, c.Link+" "+name, r.Efficiency)
+			}
+			checkTime(t, c.Link+" "+name, r.Latency)
+			checkTime(t, c.Link+" "+name, r.Rank)
+		}
+	}
+}
+
+func TestEveryAcceleratorHasConstants(t *testing.T) {
+	catalog := load(t)
+	network := mustLink(t, catalog, "infiniband-ndr")
+	for _, a := range catalog.Accelerators {
+		link := mustLink(t, catalog, "nvlink4")
+		c, warnings := FittedConstants(&a, &link, &network)
+		all := strings.Join(warnings, "\n")
+		if measured := c.Accelerator == a.Name; measured == strings.Contains(all, "was not measured") {
+			t.Errorf("%s has the constants of %s, and warns %q", a.Name, c.Accelerator, all)
+		}
+		if c.ScaleUp.Link != "nvlink4" || !c.Network.Across {
+			t.Errorf("%s: links of %s and %s", a.Name, c.ScaleUp.Link, c.Network.Link)
+		}
+	}
+}
+
+func TestRelativesAreOfTheSameGeneration(t *testing.T) {
+	catalog := load(t)
+	for name, want := range map[string]string{"h100-pcie": "h100-sxm", "a100-40gb-sxm": "a100-80gb-sxm", "l4": "l40s", "a10g": "a40", "h200-sxm": "h200-sxm"} {
+		a, err := catalog.Accelerator(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, _ := FittedConstants(&a, nil, nil); c.Accelerator != want {
+			t.Errorf("%s takes the constants of %s, want %s", name, c.Accelerator, want)
+		}
+	}
+}
+
+func TestAllReduceServesItsGroups(t *testing.T) {
+	r := AllReduce{Latency: 2e-6, Rank: 1e-6, Efficiency: 0.5, Ranks: 4, Contention: 1}
+	if got := r.Seconds(4, 1e-3); math.Abs(got-(4e-6+4e-3)) > 1e-12 {
+		t.Errorf("%g s", got)
+	}
+	if !math.IsInf(r.Seconds(8, 1e-3), 1) || !math.IsInf((&AllReduce{}).Seconds(2, 0), 1) {
+		t.Error("serves a group that it cannot")
+	}
+}

@@ -1,0 +1,113 @@
+package steptime
+
+import (
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/sim"
+
+	"pgregory.net/rapid"
+)
+
+// catalogues returns all that is known by name.
+func catalogues(t *testing.T) (hardware.Catalog, []*models.Architecture) {
+	t.Helper()
+	known, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return machines, known.All()
+}
+
+// deployed draws a model of the catalogue on accelerators of the catalogue, spread as its heads allow.
+func deployed(t *rapid.T, machines hardware.Catalog, known []*models.Architecture) Config {
+	a := rapid.SampledFrom(machines.Accelerators).Draw(t, "accelerator")
+	cfg := Config{
+		Model:       rapid.SampledFrom(known).Draw(t, "model"),
+		Accelerator: &a,
+		Engine:      rapid.SampledFrom(Engines()).Draw(t, "engine"),
+		Weights:     rapid.SampledFrom([]hardware.DType{"", hardware.FP8, hardware.INT8, hardware.INT4}).Draw(t, "weights"),
+		KV:          rapid.SampledFrom([]hardware.DType{"", hardware.FP8}).Draw(t, "kv"),
+		ScaleUp:     &hardware.Link{Name: "some", Bandwidth: 100e9}, Network: &hardware.Link{Name: "other", Bandwidth: 50e9},
+	}
+	cfg.Parallel.Tensor = rapid.SampledFrom(divisors(cfg.Model)).Draw(t, "tp")
+	cfg.Parallel.Pipeline = rapid.IntRange(1, min(4, cfg.Model.Layers)).Draw(t, "pp")
+	return cfg
+}
+
+func TestNothingBeatsTheHardware(t *testing.T) {
+	machines, known := catalogues(t)
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := deployed(t, machines, known)
+		c, s := mustClock(t, cfg), anyStep(t)
+		if s.Decodes+len(s.Prefill) == 0 {
+			return
+		}
+		a := cfg.Accelerator
+		peak := max(c.operand.peak, c.wide.peak)
+		for _, o := range c.Breakdown(s) {
+			if o.Bound == Network {
+				continue
+			}
+			// A thousandth, and two picoseconds for each of the terms that are rounded.
+			limit := o.Time.Seconds()*1.001 + 1e-9
+			if o.FLOPs/peak > limit || o.Bytes/a.Bandwidth > limit {
+				t.Fatalf("%s on %s: %s takes %v for %g FLOP and %g B", cfg.Model.Name, a.Name, o.Name, o.Time, o.FLOPs, o.Bytes)
+			}
+		}
+		if cfg.Parallel.Pipeline > 1 {
+			return // the slowest stage has an unknown share of the work
+		}
+		w, gpus := c.Work(s), float64(cfg.Parallel.Tensor)
+		if took := c.Duration(s).Seconds()*1.001 + 1e-9; w.FLOPs/(gpus*peak) > took || w.Bytes/(gpus*a.Bandwidth) > took {
+			t.Fatalf("%s on %g %s: a step takes %g s for %g FLOP and %g B", cfg.Model.Name, gpus, a.Name, took, w.FLOPs, w.Bytes)
+		}
+	})
+}
+
+func TestMoreWorkTakesNoLess(t *testing.T) {
+	machines, known := catalogues(t)
+	rapid.Check(t, func(t *rapid.T) {
+		c, s := mustClock(t, deployed(t, machines, known)), anyStep(t)
+		if s.Decodes+len(s.Prefill) == 0 {
+			return
+		}
+		more := *s
+		more.Prefill = append([]sim.Chunk{}, s.Prefill...)
+		switch {
+		case len(s.Prefill) > 0 && rapid.Bool().Draw(t, "longer prompt"):
+			more.Prefill[0].New += rapid.IntRange(1, 3000).Draw(t, "new")
+		case len(s.Prefill) > 0 && rapid.Bool().Draw(t, "more cached"):
+			more.Prefill[0].Cached += rapid.IntRange(1, 3000).Draw(t, "cached")
+		case s.Decodes > 0:
+			more.Context += int64(rapid.IntRange(1, 100000).Draw(t, "context"))
+		}
+		if less, now := c.Duration(s), c.Duration(&more); now < less {
+			t.Fatalf("%v, and with more work %v", less, now)
+		}
+	})
+}
+
+func TestIdealIsTheRoofline(t *testing.T) {
+	ideal, err := FindEngine("ideal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		tp := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tp")
+		c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: ideal, Parallel: Parallelism{Tensor: tp}})
+		n, context := rapid.IntRange(1, 2000).Draw(t, "n"), rapid.IntRange(1, 10000).Draw(t, "context")
+		// Every matrix has the same intensity: two FLOP a row for two bytes.
+		matrices := float64(32*(4096*(4096+2*1024)+4096*4096+3*4096*14336) + 128256*4096)
+		want := max(2*matrices/3.35e12, 2*matrices*float64(n)/989.4e12) + max(131072/3.35e12, 4*32*32*128/989.4e12)*float64(n*context)
+		got := c.Decode(n, int64(n*context)).At(int64(n * context)).Seconds()
+		if want /= float64(tp); got < want*0.999 || got > want*1.001 {
+			t.Fatalf("%g s, the roofline is %g s", got, want)
+		}
+	})
+}

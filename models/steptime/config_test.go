@@ -1,0 +1,71 @@
+package steptime
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+)
+
+func TestMistakesAreExplained(t *testing.T) {
+	engine := Engines()[0]
+	for want, cfg := range map[string]Config{
+		"does not divide the 32 attention heads":         {Parallel: Parallelism{Tensor: 3}},
+		"one of [1 2 4 8 16 32]":                         {Parallel: Parallelism{Tensor: 5}},
+		"40 pipeline stages are more than the 32":        {Parallel: Parallelism{Pipeline: 40}},
+		"needs a mixture of experts":                     {Parallel: Parallelism{Tensor: 2, Expert: 2}},
+		"needs a link between accelerators":              {Parallel: Parallelism{Tensor: 2}},
+		"need a network: a node of h100-sxm holds 8":     {Parallel: Parallelism{Pipeline: 16}},
+		"expert parallelism 3 must divide tensor":        {Model: mixtral(), Parallel: Parallelism{Tensor: 2, Expert: 3}, ScaleUp: nvlink4},
+		"neither divides the 8 KV heads of mixtral-8x7b": {Model: mixtral24(), Parallel: Parallelism{Tensor: 3}, ScaleUp: nvlink4},
+	} {
+		cfg.Accelerator, cfg.Engine = h100(), engine
+		if cfg.Model == nil {
+			cfg.Model = llama8B()
+		}
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := New(Config{}); err == nil {
+		t.Error("nothing runs on nothing")
+	}
+	if _, err := FindEngine("vllm"); err == nil || !strings.Contains(err.Error(), "vllm-v1") {
+		t.Errorf("%v", err)
+	}
+}
+
+// mixtral24 has 24 heads, which 3 divides, and 8 KV heads, which it does not.
+func mixtral24() *models.Architecture {
+	m := mixtral()
+	m.Heads = 24
+	return m
+}
+
+func TestStandInsAreWarnedOf(t *testing.T) {
+	a := h100()
+	delete(a.Peak, hardware.BF16)
+	a.Name, a.Generation = "h100-experimental", "hopper"
+	c := mustClock(t, Config{Model: llama8B(), Accelerator: a, Engine: Engines()[0]})
+	all := strings.Join(c.Warnings(), "\n")
+	for _, want := range []string{"h100-experimental was not measured", "no peak rate for bf16: computed in fp16"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("warnings lack %q:\n%s", want, all)
+		}
+	}
+	if ws := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0]}).Warnings(); len(ws) > 0 {
+		t.Errorf("a measured accelerator warns: %v", ws)
+	}
+}
+
+func TestEnginesHaveSources(t *testing.T) {
+	for _, e := range Engines() {
+		if e.Name == "" || e.Title == "" || len(e.Source) < 20 {
+			t.Errorf("%q has no title or source", e.Name)
+		}
+		if e.Lookahead < 0 || e.Lookahead > 1 || e.Compute < 0 || e.Compute > 1 {
+			t.Errorf("%s is out of range: %+v", e.Name, e)
+		}
+	}
+}

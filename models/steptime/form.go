@@ -1,0 +1,94 @@
+package steptime
+
+import (
+	"math"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// form is what a pure decode step of some number of sequences costs, by total context: segments in order of context, the last
+// of which has no end.
+type form struct {
+	// attention is the time to attend to the context, step is the whole step.
+	attention, step []sim.Affine
+}
+
+// segment returns the segment that holds at a context.
+func segment(segments []sim.Affine, context int64) sim.Affine {
+	i := 0
+	for context > segments[i].Through {
+		i++
+	}
+	return segments[i]
+}
+
+// Decode returns the form of a step in which n sequences decode one token each.
+func (c *Clock) Decode(n int, context int64) sim.Affine { return segment(c.form(n).step, context) }
+
+// form returns the form for n sequences.
+func (c *Clock) form(n int) *form {
+	for n >= len(c.forms) {
+		c.forms = append(c.forms, form{})
+	}
+	f := &c.forms[n]
+	if f.step == nil {
+		*f = c.newForm(n)
+	}
+	return f
+}
+
+// newForm builds the form for n sequences: attention and the rest of the accelerators' time, and the floor of the host under it.
+func (c *Clock) newForm(n int) form {
+	if n == 0 {
+		return form{step: []sim.Affine{{Base: 1, Through: math.MaxInt64}}}
+	}
+	f := form{attention: c.attentionForm(n)}
+	rest := c.byTokens.at(n) + c.byRows.at(n)
+	floor, serial := c.hostFloor(n, n), c.serial(n)
+	for _, s := range f.attention {
+		s.Base += rest
+		f.step = appendAbove(f.step, s, floor, serial)
+	}
+	return f
+}
+
+// attentionForm returns the time that n sequences need to attend to a total context. It bends where sliding windows are full,
+// and at the points of measured tables.
+func (c *Clock) attentionForm(n int) []sim.Affine {
+	base, slope, bend := c.decodeKernels, sim.Time(0), int64(0)
+	var windowed sim.Time
+	for i := range c.attention {
+		a := &c.attention[i]
+		base += a.perQuery * sim.Time(n)
+		slope += a.perContext
+		if b := a.BendsAt(n); b > 0 {
+			bend, windowed = b, a.perContext
+		}
+	}
+	formula := sim.Affine{Base: base, PerToken: slope, Through: math.MaxInt64}
+	if bend > 0 {
+		full := sim.Affine{Base: base + windowed*sim.Time(bend), PerToken: slope - windowed, Through: math.MaxInt64}
+		formula.Through = bend
+		return []sim.Affine{formula, full}
+	}
+	return c.tables.decode(c, n, formula)
+}
+
+// appendAbove appends the larger of a floor and a segment, plus serial.
+func appendAbove(segments []sim.Affine, s sim.Affine, floor, serial sim.Time) []sim.Affine {
+	crossing := int64(-1) // the largest context at which the floor holds
+	switch {
+	case s.PerToken == 0 && s.Base < floor:
+		crossing = s.Through
+	case s.PerToken > 0:
+		crossing = min(int64((floor-s.Base)/s.PerToken), s.Through)
+	}
+	if crossing >= 0 && floor > s.Base {
+		segments = append(segments, sim.Affine{Base: max(1, floor+serial), Through: crossing})
+	}
+	if crossing < s.Through || floor <= s.Base {
+		s.Base += serial
+		segments = append(segments, s)
+	}
+	return segments
+}

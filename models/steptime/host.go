@@ -1,0 +1,35 @@
+package steptime
+
+import "github.com/llmsim/llmsim/sim"
+
+// hostFloor returns the time that the host needs for a step of so many tokens and sequences, less than which it cannot take: to
+// launch it, and to schedule the next one meanwhile.
+func (c *Clock) hostFloor(tokens, sequences int) sim.Time {
+	var floor float64
+	if tokens > c.engine.Graph {
+		floor = c.layers * float64(c.engine.Launch)
+	}
+	if c.engine.Lookahead > 0 {
+		floor = max(floor, c.hostWork(sequences))
+	}
+	return sim.Seconds(floor * c.constants.Host)
+}
+
+// serial returns the time for which the accelerators wait for the host in a step of so many sequences.
+func (c *Clock) serial(sequences int) sim.Time {
+	wait := float64(c.engine.Step) + float64(sequences)*float64(c.engine.Sequence)
+	if c.engine.Lookahead == 0 {
+		wait += c.hostWork(sequences)
+	}
+	return sim.Seconds(wait * c.constants.Host)
+}
+
+// hostWork returns the seconds in which the reference host schedules a step of so many sequences and handles what comes out.
+func (c *Clock) hostWork(sequences int) float64 {
+	return float64(c.engine.HostStep) + float64(sequences)*float64(c.engine.HostSequence)
+}
+
+// RequestLatency returns what the host adds to the time to the first token of a request besides steps.
+func (c *Clock) RequestLatency() sim.Time {
+	return sim.Seconds(float64(c.engine.Request) * c.constants.Host)
+}

@@ -1,0 +1,26 @@
+package steptime
+
+import "github.com/llmsim/llmsim/sim"
+
+// memo keeps the times of a cost that depends on a count. Counts beyond its limit are computed each time.
+type memo struct {
+	times []sim.Time
+	fill  func(n int) sim.Time
+}
+
+// memoLimit bounds the memory of a memo: 8 MiB.
+const memoLimit = 1 << 20
+
+func (m *memo) at(n int) sim.Time {
+	if n < len(m.times) && m.times[n] > 0 {
+		return m.times[n]
+	}
+	if n == 0 || n >= memoLimit {
+		return m.fill(n)
+	}
+	for n >= len(m.times) {
+		m.times = append(m.times, 0)
+	}
+	m.times[n] = m.fill(n)
+	return m.times[n]
+}

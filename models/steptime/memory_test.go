@@ -1,0 +1,121 @@
+package steptime
+
+import (
+	"encoding/csv"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+
+	"pgregory.net/rapid"
+)
+
+func TestPlanAddsUp(t *testing.T) {
+	machines, known := catalogues(t)
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := deployed(t, machines, known)
+		p, err := Plan(MemoryConfig{
+			Model: cfg.Model, Accelerator: cfg.Accelerator, Parallel: cfg.Parallel, Weights: cfg.Weights, KV: cfg.KV, Engine: cfg.Engine,
+			TokenBudget: rapid.IntRange(1, 16384).Draw(t, "budget"), Sequences: rapid.IntRange(1, 512).Draw(t, "sequences"),
+			BlockTokens: rapid.SampledFrom([]int{0, 1, 16, 128}).Draw(t, "block"), Context: 4096,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		block := p.KVBytesPerToken * float64(p.BlockTokens)
+		if p.Missing > 0 {
+			if p.Blocks != 0 || p.Err() == nil || !strings.Contains(p.Err().Error(), "does not fit") {
+				t.Fatalf("%+v: %v", p, p.Err())
+			}
+			// What is missing would make room for one block.
+			if got := p.Weights + p.Activations + p.Context + block - p.Missing; math.Abs(got/p.Usable-1) > 1e-9 {
+				t.Fatalf("%+v adds up to %g", p, got)
+			}
+			return
+		}
+		if got := p.Weights + p.Activations + p.Context + p.KV; p.Err() != nil || math.Abs(got/p.Usable-1) > 1e-9 {
+			t.Fatalf("%+v adds up to %g: %v", p, got, p.Err())
+		}
+		if left := p.KV - float64(p.Blocks)*block; left < 0 || left >= block || p.Contexts*4096 > p.Tokens {
+			t.Fatalf("%+v wastes %g", p, left)
+		}
+	})
+}
+
+func TestLlama70BNeedsTwo(t *testing.T) {
+	known, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := known.Lookup("llama-2-70b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a100, err := machines.Accelerator("a100-80gb-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tp, fits := range map[int]bool{1: false, 2: true} {
+		p, err := Plan(MemoryConfig{Model: model, Accelerator: &a100, Engine: Engines()[0], Parallel: Parallelism{Tensor: tp}, TokenBudget: 2048, Sequences: 128})
+		if err != nil || (p.Err() == nil) != fits {
+			t.Errorf("tensor parallelism %d: %v, %v", tp, err, p.Err())
+		}
+	}
+}
+
+// Measured blocks: vLLM 0.15.1 with max_num_seqs 128 and max_num_batched_tokens 2048 (inference-sim/training).
+func TestPlanMatchesVLLM(t *testing.T) {
+	path := filepath.Join("..", "..", "..", "shared", "measured", "kv_blocks.csv")
+	file, err := os.Open(path)
+	if err != nil {
+		t.Skipf("no measurements at %s", path)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := FindEngine("vllm-v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows[1:] {
+		model, err := known.Lookup(r[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		gpu, err := machines.Accelerator(r[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		tp, _ := strconv.Atoi(r[2])
+		utilisation, _ := strconv.ParseFloat(r[4], 64)
+		block, _ := strconv.Atoi(r[5])
+		want, err := strconv.ParseFloat(r[6], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Plan(MemoryConfig{Model: model, Accelerator: &gpu, Engine: engine, Parallel: Parallelism{Tensor: tp}, Utilisation: utilisation,
+			BlockTokens: block, TokenBudget: 2048, Sequences: 128})
+		if err != nil || math.Abs(float64(p.Blocks)/want-1) > 0.03 {
+			t.Errorf("%s on %d %s: %d blocks, measured %.0f (%v)", r[0], tp, r[1], p.Blocks, want, err)
+		}
+	}
+}

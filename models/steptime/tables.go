@@ -1,0 +1,178 @@
+package steptime
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Tables are times of single kernels measured on a user's own accelerator, which take the place of formulas within the range that
+// was measured. A nil *Tables has no measurements.
+type Tables struct {
+	products  map[productKey]curve
+	prefill   map[attentionKey]curve
+	decoding  map[attentionKey][]batchCurve
+	experts   map[expertsKey]curve
+	allReduce map[int]curve
+	// skipped names the files and the kinds of rows that were not understood.
+	skipped []string
+}
+
+// productKey names a matrix product [m, K] times [K, N].
+type productKey struct {
+	dtype hardware.DType
+	n, k  int
+}
+
+// attentionKey names attention by what one accelerator holds of a layer.
+type attentionKey struct {
+	heads, kvHeads, headDim int
+	kv                      hardware.DType
+}
+
+// expertsKey names the routed experts of a layer, both products together.
+type expertsKey struct {
+	dtype                                 hardware.DType
+	hidden, intermediate, active, experts int
+	tensor, expert                        int
+}
+
+// batchCurve is the time of decode attention by context, at one number of sequences.
+type batchCurve struct {
+	sequences int
+	byContext curve
+}
+
+// curve is a time in seconds by a count, measured at some counts in ascending order.
+type curve []point
+
+type point struct{ x, seconds float64 }
+
+// add puts in a measurement. Repeated measurements of the same count are averaged by finish.
+func (c curve) add(x, seconds float64) curve { return append(c, point{x, seconds}) }
+
+// finish sorts the points and averages those of the same count.
+func (c curve) finish() curve {
+	slices.SortFunc(c, func(a, b point) int { return cmp.Compare(a.x, b.x) })
+	var out curve
+	for i := 0; i < len(c); {
+		j, sum := i, 0.0
+		for ; j < len(c) && c[j].x == c[i].x; j++ {
+			sum += c[j].seconds
+		}
+		out = append(out, point{c[i].x, sum / float64(j-i)})
+		i = j
+	}
+	return out
+}
+
+// at interpolates between the measured counts, straight in logarithms of both; false outside of them.
+func (c curve) at(x float64) (float64, bool) {
+	if len(c) == 0 || x < c[0].x || x > c[len(c)-1].x {
+		return 0, false
+	}
+	i, exact := slices.BinarySearchFunc(c, x, func(p point, x float64) int { return cmp.Compare(p.x, x) })
+	if exact {
+		return c[i].seconds, true
+	}
+	return logInterpolate(c[i-1], c[i], x), true
+}
+
+// logInterpolate returns the power law through two points at x.
+func logInterpolate(a, b point, x float64) float64 {
+	return a.seconds * math.Pow(b.seconds/a.seconds, math.Log(x/a.x)/math.Log(b.x/a.x))
+}
+
+// product returns the measured seconds of a matrix product.
+func (t *Tables) product(d hardware.DType, m, n, k int) (float64, bool) {
+	if t == nil {
+		return 0, false
+	}
+	return t.products[productKey{sixteen(d), n, k}].at(float64(m))
+}
+
+// chunk returns the measured seconds of the attention of one layer to a prompt of n tokens.
+func (t *Tables) chunk(k attentionKey, n int) (float64, bool) {
+	if t == nil {
+		return 0, false
+	}
+	return t.prefill[k].at(float64(n))
+}
+
+// layer returns the measured seconds of the routed experts of one layer.
+func (t *Tables) layer(k expertsKey, tokens int) (float64, bool) {
+	if t == nil {
+		return 0, false
+	}
+	return t.experts[k].at(float64(tokens))
+}
+
+// reduce returns the measured seconds of an all-reduce of so many bytes.
+func (t *Tables) reduce(ranks int, bytes float64) (float64, bool) {
+	if t == nil {
+		return 0, false
+	}
+	return t.allReduce[ranks].at(bytes)
+}
+
+// contexts returns the measured seconds of decode attention of one layer for n sequences, by the context of each, where batches
+// around n were measured: between them the time is a power law of n.
+func (t *Tables) contexts(k attentionKey, n int) curve {
+	if t == nil {
+		return nil
+	}
+	batches := t.decoding[k]
+	i, exact := slices.BinarySearchFunc(batches, n, func(b batchCurve, n int) int { return cmp.Compare(b.sequences, n) })
+	if exact {
+		return batches[i].byContext
+	}
+	if i == 0 || i == len(batches) {
+		return nil
+	}
+	low, high := batches[i-1], batches[i]
+	var c curve
+	for _, p := range low.byContext {
+		if s, ok := high.byContext.at(p.x); ok {
+			between := logInterpolate(point{float64(low.sequences), p.seconds}, point{float64(high.sequences), s}, float64(n))
+			c = append(c, point{p.x, between})
+		}
+	}
+	return c
+}
+
+// decode returns the form of decode attention for n sequences: measured points joined by straight lines, and the formula before
+// the first and after the last.
+func (t *Tables) decode(c *Clock, n int, formula sim.Affine) []sim.Affine {
+	points := t.contexts(c.attentionKey(), n)
+	if len(points) < 2 {
+		return []sim.Affine{formula}
+	}
+	count := c.attention[0].count
+	var segments []sim.Affine
+	for i := range points[1:] {
+		from, to := int64(points[i].x)*int64(n), int64(points[i+1].x)*int64(n)
+		start, end := times(count, points[i].seconds), times(count, points[i+1].seconds)
+		slope := max(0, (end-start)/sim.Time(to-from))
+		segments = append(segments, sim.Affine{Base: start - slope*sim.Time(from), PerToken: slope, Through: to})
+	}
+	before, after := formula, formula
+	before.Through = int64(points[0].x)*int64(n) - 1
+	return append(append([]sim.Affine{before}, segments...), after)
+}
+
+// attentionKey names the attention of the model's layers on one accelerator.
+func (c *Clock) attentionKey() attentionKey {
+	tp, m := c.cfg.Parallel.Tensor, c.cfg.Model
+	return attentionKey{m.Heads / tp, max(1, m.KVHeads/tp), m.HeadDim, sixteen(c.cfg.KV)}
+}
+
+// sixteen takes the two 16-bit formats for one, as kernels take the same time for both.
+func sixteen(d hardware.DType) hardware.DType {
+	if d == hardware.FP16 {
+		return hardware.BF16
+	}
+	return d
+}

@@ -1,0 +1,134 @@
+package steptime
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+func tableFiles(files map[string]string) fstest.MapFS {
+	dir := fstest.MapFS{}
+	for name, text := range files {
+		dir[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return dir
+}
+
+const gemms = `gemm_dtype,m,n,k,latency
+bfloat16,1,28672,4096,0.1
+bfloat16,16,28672,4096,0.4
+bfloat16,16,28672,4096,0.4
+`
+
+const decodes = `batch_size,isl,num_heads,num_key_value_heads,head_dim,attn_dtype,kv_cache_dtype,step,latency
+4,1000,32,8,128,bfloat16,bfloat16,0,0.010
+4,2000,32,8,128,bfloat16,bfloat16,0,0.020
+4,4000,32,8,128,bfloat16,bfloat16,0,0.030
+`
+
+func operatorTime(c *Clock, s *sim.Step, name string) float64 {
+	for _, o := range c.Breakdown(s) {
+		if o.Name == name {
+			return o.Time.Seconds() * 1000
+		}
+	}
+	return math.NaN()
+}
+
+func TestTablesReplaceFormulas(t *testing.T) {
+	tables, err := ReadTables(tableFiles(map[string]string{
+		"my_gpu__gemm.csv": gemms, "my_gpu__generation_attention.csv": decodes, "my_gpu__nccl.csv": "x\n", "readme.txt": "",
+	}), "my-gpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0]}
+	plain := mustClock(t, cfg)
+	cfg.Operators = tables
+	c := mustClock(t, cfg)
+	step := func(n int, context int64) *sim.Step { return &sim.Step{Decodes: n, DecodeTokens: n, Context: context} }
+	for _, w := range []struct {
+		operator string
+		step     *sim.Step
+		want     float64
+	}{
+		{"gate_up", step(1, 100), 32 * 0.1},
+		{"gate_up", step(4, 100), 32 * 0.2}, // halfway between 1 and 16 in logarithms
+		{"gate_up", step(17, 100), operatorTime(plain, step(17, 100), "gate_up")},
+		{"down", step(4, 100), operatorTime(plain, step(4, 100), "down")},
+		{"attention_decode", step(4, 4*1500), 32 * 0.015},
+		{"attention_decode", step(4, 4*3000), 32 * 0.025},
+		{"attention_decode", step(4, 4*5000), operatorTime(plain, step(4, 4*5000), "attention_decode")},
+		{"attention_decode", step(5, 5*1500), operatorTime(plain, step(5, 5*1500), "attention_decode")},
+	} {
+		if got := operatorTime(c, w.step, w.operator); math.Abs(got/w.want-1) > 1e-6 {
+			t.Errorf("%s with %d sequences: %g ms, want %g ms", w.operator, w.step.Decodes, got, w.want)
+		}
+	}
+	all := strings.Join(c.Warnings(), "\n")
+	for _, want := range []string{"down (n=4096 k=14336)", "prefill attention", "nccl.csv", "outside of it formulas"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("warnings lack %q:\n%s", want, all)
+		}
+	}
+	if strings.Contains(all, "gate_up") || strings.Contains(all, "decode attention") {
+		t.Errorf("what the tables have is said to be missing:\n%s", all)
+	}
+}
+
+func TestTableFormsAreExact(t *testing.T) {
+	tables, err := ReadTables(tableFiles(map[string]string{"x__gemm.csv": gemms, "x__generation_attention.csv": decodes}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0], Operators: tables})
+	for context := int64(4); context < 20000; context += 7 {
+		s := &sim.Step{Decodes: 4, DecodeTokens: 4, Context: context}
+		form := c.Decode(4, context)
+		if got := total(c.Breakdown(s)); form.Through < context || form.At(context) != got || c.Duration(s) != got {
+			t.Fatalf("context %d: form %v, duration %v, breakdown %v", context, form.At(context), c.Duration(s), got)
+		}
+	}
+}
+
+func TestTablesSayWhatIsWrong(t *testing.T) {
+	for want, files := range map[string]map[string]string{
+		"no operator tables here":                    {"a.csv": ""},
+		"several accelerators (a, b)":                {"a__gemm.csv": gemms, "b__gemm.csv": gemms},
+		"x__gemm.csv:3: column latency is \"-1\"":    {"x__gemm.csv": "gemm_dtype,m,n,k,latency\nbfloat16,1,2,3,1\nbfloat16,1,2,3,-1\n"},
+		"x__gemm.csv:2: column k is \"\"":            {"x__gemm.csv": "gemm_dtype,m,n,latency\nbfloat16,1,2,1\n"},
+		"x__gemm.csv:2: column m is \"1.5\", want a": {"x__gemm.csv": "gemm_dtype,m,n,k,latency\nbfloat16,1.5,2,3,1\n"},
+		"x__moe.csv:2: column hidden_size is":        {"x__moe.csv": "moe_dtype,latency\nfp8,1\n"},
+		"wrong number of fields":                     {"x__gemm.csv": "gemm_dtype,m\nbfloat16,1,2\n"},
+		"x__gemm.csv: EOF":                           {"x__gemm.csv": ""},
+	} {
+		if _, err := ReadTables(tableFiles(files), "h100"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func FuzzReadTables(f *testing.F) {
+	f.Add("gemm", gemms)
+	f.Add("generation_attention", decodes)
+	f.Fuzz(func(t *testing.T, operator, text string) {
+		tables, err := ReadTables(tableFiles(map[string]string{"x__" + strings.Map(letters, operator) + ".csv": text}), "x")
+		if err != nil {
+			return
+		}
+		c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0], Operators: tables})
+		if d := c.Duration(&sim.Step{Decodes: 4, DecodeTokens: 4, Context: 6000}); d <= 0 {
+			t.Errorf("a step takes %v", d)
+		}
+	})
+}
+
+func letters(r rune) rune {
+	if r == '_' || 'a' <= r && r <= 'z' {
+		return r
+	}
+	return -1
+}
