@@ -256,6 +256,7 @@ func (f *Fleet) finish(s *Sequence) {
 	f.unassign(s)
 	f.result.Completed++
 	f.result.End = max(f.result.End, s.LastToken)
+	s.Preemptions += s.preempted
 	if f.observer != nil {
 		f.observer.Finished(s)
 	}

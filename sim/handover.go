@@ -62,6 +62,7 @@ func (b *Batch) pass(s *Sequence) {
 	}
 	s.Held, s.Handle = 0, 0
 	s.Swapped, s.Stored = s.Stored, 0
+	s.preempted, s.Preemptions = s.Preemptions, 0 // to the next scheduler it is a newcomer
 	s.place = underWay
 	r.leases++
 	r.result.HandedOver++

@@ -101,12 +101,14 @@ func (r *replica) accept(s *Sequence, now Time) {
 	r.now = now
 	s.Replica, s.Latency = r.index, r.latency
 	s.visible = r.planned
+	hidden := false // until a step is planned that can see s
 	for i := range r.batches {
 		if b := &r.batches[i]; b.flight.active {
 			r.interrupt(b, s)
+			hidden = r.lookahead > 0
 		}
 	}
-	if s.visible > r.planned || r.incoming.Len() > 0 {
+	if hidden || r.incoming.Len() > 0 {
 		r.incoming.Push(s)
 	} else {
 		r.scheduler.Enqueue(s)
