@@ -31,7 +31,7 @@ func list(cmd *cobra.Command, what, format string) error {
 	case "models":
 		catalog, err := models.Load()
 		if err != nil {
-			return err
+			return failed(err)
 		}
 		return show(cmd, format, report.ModelList(catalog), nil, (*report.Printer).Models)
 	case "policies":
@@ -44,12 +44,12 @@ func list(cmd *cobra.Command, what, format string) error {
 // show prints a value as JSON, or with a method of the printer.
 func show[T any](cmd *cobra.Command, format string, value T, err error, print func(*report.Printer, T)) error {
 	if err != nil {
-		return err
+		return failed(err)
 	}
 	if format == "json" {
-		return report.JSON(cmd.OutOrStdout(), value)
+		return failed(report.JSON(cmd.OutOrStdout(), value))
 	}
 	p := report.NewPrinter(cmd.OutOrStdout())
 	print(p, value)
-	return p.Err()
+	return failed(p.Err())
 }

@@ -57,9 +57,9 @@ func memory(cmd *cobra.Command, model, accelerator string, overrides []string, f
 		return err
 	}
 	if format == "json" {
-		return report.JSON(cmd.OutOrStdout(), report.NewMemoryEntry(plan))
+		return failed(report.JSON(cmd.OutOrStdout(), report.NewMemoryEntry(plan)))
 	}
 	p := report.NewPrinter(cmd.OutOrStdout())
 	p.Memory(plan)
-	return p.Err()
+	return failed(p.Err())
 }

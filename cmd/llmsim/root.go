@@ -43,7 +43,6 @@ func newRoot() *cobra.Command {
 		validateCommand(),
 		versionCommand(),
 	)
-	markFailures(root)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
@@ -65,36 +64,29 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitCode(err)
 }
 
-// runError marks an error that is not the fault of the input.
+// runError is an error that is not the fault of the input. Commands return it for what goes wrong once the input is read and
+// checked; all other errors are about the input.
 type runError struct{ error }
 
 func (e runError) Unwrap() error { return e.error }
 
-// markFailures makes all commands below tell failures from complaints about the input. Complaints of cobra, about arguments, come
-// before a command runs.
-func markFailures(parent *cobra.Command) {
-	for _, command := range parent.Commands() {
-		markFailures(command)
-		run := command.RunE
-		command.RunE = func(cmd *cobra.Command, args []string) error {
-			err := run(cmd, args)
-			if err == nil || errors.Is(err, errSLOMissed) || scenarios.IsInputError(err) {
-				return err
-			}
-			return runError{err}
-		}
+// failed marks an error as a failure of the run, unless it is nil or about the input after all.
+func failed(err error) error {
+	if err == nil || scenarios.IsInputError(err) {
+		return err
 	}
+	return runError{err}
 }
 
 // exitCode tells what an error means to the caller.
 func exitCode(err error) int {
-	var failed runError
+	var failure runError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errSLOMissed):
 		return exitSLOMissed
-	case errors.As(err, &failed):
+	case errors.As(err, &failure), errors.Is(err, context.Canceled):
 		return exitFailed
 	}
 	return exitBadInput

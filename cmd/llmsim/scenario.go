@@ -56,18 +56,17 @@ func (flags *scenarioFlags) run(cmd *cobra.Command, name string) error {
 	}
 	if flags.explain {
 		text, err := simulation.Explain()
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = cmd.OutOrStdout().Write(text)
 		}
-		_, err = cmd.OutOrStdout().Write(text)
-		return err
+		return failed(err)
 	}
 	result, err := flags.simulate(cmd, simulation)
-	if err != nil {
-		return err
+	if err == nil {
+		err = flags.print(cmd, result)
 	}
-	if err := flags.print(cmd, result); err != nil {
-		return err
+	if err != nil {
+		return failed(err)
 	}
 	if flags.checkSLO && !result.SLOMet {
 		return errSLOMissed
