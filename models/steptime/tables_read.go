@@ -102,13 +102,12 @@ func (t *Tables) readFile(dir fs.FS, name, operator string, batches map[attentio
 		if err == io.EOF {
 			return nil
 		}
-		line, _ := lines.FieldPos(0)
-		if err == nil {
-			read(&r)
-			err = r.err
-		}
 		if err != nil {
-			return fmt.Errorf("%s:%d: %w", name, line, err)
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if read(&r); r.err != nil {
+			line, _ := lines.FieldPos(0)
+			return fmt.Errorf("%s:%d: %w", name, line, r.err)
 		}
 	}
 }
