@@ -23,7 +23,6 @@ type series struct {
 	skip   int // samples to pass over before the next point
 
 	// The moment that is being sampled, replica by replica.
-	at             sim.Time
 	now            Point
 	used, capacity int64
 	open           bool
