@@ -3,6 +3,9 @@ package validation
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/hardware"
 )
 
 var closedLoopColumns = []string{"backend", "model", "gpu", "dtype", "tensor_parallel", "isl", "osl", "concurrency"}
@@ -12,7 +15,9 @@ var closedLoopFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", 
 // requestsPerClient is how many requests each client sends. The tables do not say; ten is what AIPerf's guides use.
 const requestsPerClient = 10
 
-// variedLength is the least share of the nominal lengths where they varied: rows without a backend version.
+// variedLength is the least share of the nominal lengths, which vary evenly up to them (the random data sets of the usual
+// benchmarks do so). With equal lengths all clients would march in step: first tokens would take two to four times as long as
+// measured, on every model.
 const variedLength = 0.8
 
 // clients is a server under a fixed number of clients that wait for their answers; no prompt is like another.
@@ -32,33 +37,16 @@ func readClosedLoop(c *catalogs, t *table) []experiment {
 			r.fail(err)
 		}
 		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"), r.count("tensor_parallel"))
-		l := &clients{deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"), least: 1, measured: r.measured(closedLoopFigures)}
+		l := &clients{deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"), least: variedLength, measured: r.measured(closedLoopFigures)}
 		if r.err != nil {
 			return
 		}
 		l.engine = backend
 		l.setDefaults()
-		if r.text("backend_version") == "" {
-			l.least = variedLength
-		}
 		l.place = place{Group: l.group(), file: t.file, line: r.line, name: fmt.Sprintf("%d clients, %d in, %d out", l.count, l.prompt, l.output)}
 		list = append(list, l)
 	})
 	return list
-}
-
-// setDefaults sets the limits that engines have where nobody sets them: vLLM takes larger ones on GPUs with at least 70 GiB, the
-// A100 excepted (vllm/engine/arg_utils.py, v0.12).
-func (d *deployment) setDefaults() {
-	const large = 70 << 30
-	d.maxSequences, d.tokenBudget = 256, 8192
-	if d.engine == "vllm-v1" {
-		if d.accelerator.Memory >= large && d.accelerator.Generation != "ampere" {
-			d.maxSequences = 1024
-		} else {
-			d.tokenBudget = 2048
-		}
-	}
 }
 
 func (l *clients) at() place { return l.place }
