@@ -54,7 +54,7 @@ func TestConstantsAreSourcedAndPossible(t *testing.T) {
 		}
 		for name, v := range map[string]float64{
 			"linear memory": c.Linear.Memory, "elementwise memory": c.Elementwise.Memory, "experts memory": c.Experts.Memory,
-			"decode memory": c.Attention.DecodeMemory, "decode compute": c.Attention.DecodeCompute,
+			"decode memory": c.Attention.DecodeMemory, "decode compute": c.Attention.DecodeCompute, "latent compute": c.Attention.LatentCompute,
 			"prefill compute": c.Attention.PrefillCompute, "prefill memory": c.Attention.PrefillMemory,
 		} {
 			checkFraction(t, n+" "+name, v)

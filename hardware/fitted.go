@@ -77,6 +77,8 @@ type Attention struct {
 	DecodeKernel  Seconds `yaml:"decode_kernel"`
 	DecodeMemory  float64 `yaml:"decode_memory"`
 	DecodeCompute float64 `yaml:"decode_compute"`
+	// LatentCompute is DecodeCompute of multi-head latent attention, whose heads share what is read.
+	LatentCompute float64 `yaml:"latent_compute"`
 	// PrefillKernel is the fixed time a layer, PrefillCompute the fraction of the peak rate that long prompts reach, and
 	// PrefillMemory the fraction of the peak bandwidth at which queries, keys, values and outputs move.
 	PrefillKernel  Seconds `yaml:"prefill_kernel"`
@@ -149,7 +151,7 @@ func Roofline() Constants {
 		Host:        1,
 		Linear:      Linear{Compute: map[DType]float64{BF16: 1}, Memory: 1, Overlap: math.Inf(1)},
 		Elementwise: Elementwise{Memory: 1},
-		Attention:   Attention{DecodeMemory: 1, DecodeCompute: 1, PrefillCompute: 1, PrefillMemory: 1},
+		Attention:   Attention{DecodeMemory: 1, DecodeCompute: 1, LatentCompute: 1, PrefillCompute: 1, PrefillMemory: 1},
 		Experts:     Experts{Compute: map[DType]float64{BF16: 1}, Memory: 1},
 	}
 }

@@ -19,7 +19,7 @@ type attention struct {
 func (c *Clock) newAttention(l models.Attention) attention {
 	a := attention{Attention: l, count: c.share(l.Count)}
 	k := &c.constants.Attention
-	a.perContext = times(a.count, max(l.DecodeFLOPs/(c.wide.peak*k.DecodeCompute), l.KVBytes/(c.bandwidth*k.DecodeMemory)))
+	a.perContext = times(a.count, max(l.DecodeFLOPs/(c.wide.peak*c.decodeCompute), l.KVBytes/(c.bandwidth*k.DecodeMemory)))
 	if !c.engine.Roofline {
 		a.perQuery = times(a.count, (l.KVBytes+l.IOBytes)/(c.bandwidth*k.DecodeMemory))
 	}
@@ -46,7 +46,7 @@ func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
 func (c *Clock) verify(a *attention, n, queries int, context int64) sim.Time {
 	k := &c.constants.Attention
 	w := a.Decode(n, queries, context)
-	return a.perQuery*sim.Time(queries) + times(a.count, max(w.FLOPs/(c.wide.peak*k.DecodeCompute), w.KVRead/(c.bandwidth*k.DecodeMemory)))
+	return a.perQuery*sim.Time(queries) + times(a.count, max(w.FLOPs/(c.wide.peak*c.decodeCompute), w.KVRead/(c.bandwidth*k.DecodeMemory)))
 }
 
 // prefillAttention returns the time of the attention of the prompt chunks of s: fixed times and the idle tail once, and the work
@@ -111,7 +111,7 @@ func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 			o.FLOPs += c.attention[i].count * w.FLOPs
 			o.Bytes += c.attention[i].count * w.KVRead
 		}
-		o.Bound = largest(o.FLOPs/(c.wide.peak*k.DecodeCompute), o.Bytes/(c.bandwidth*k.DecodeMemory), c.decodeKernels.Seconds())
+		o.Bound = largest(o.FLOPs/(c.wide.peak*c.decodeCompute), o.Bytes/(c.bandwidth*k.DecodeMemory), c.decodeKernels.Seconds())
 		ops = append(ops, o)
 	}
 	return ops

@@ -25,7 +25,9 @@ type Clock struct {
 	activationBytes float64
 	// expertEfficiency is the fraction of the operands' peak that routed experts reach.
 	expertEfficiency float64
-	crossesNodes     bool
+	// decodeCompute is the fraction of the peak that decode attention reaches.
+	decodeCompute float64
+	crossesNodes  bool
 
 	linear    []models.Linear
 	pointwise []models.ElementwiseKernel
@@ -66,6 +68,10 @@ func New(cfg Config) (*Clock, error) {
 		return nil, err
 	}
 	c.expertEfficiency = efficiency(c.constants.Experts.Compute, operand(&cfg))
+	c.decodeCompute = c.constants.Attention.DecodeCompute
+	if cfg.Model.MLA != nil {
+		c.decodeCompute = c.constants.Attention.LatentCompute
+	}
 	c.chooseStage()
 	for _, l := range cfg.Model.AttentionLayers(cfg.Parallel.Tensor, cfg.KV) {
 		a := c.newAttention(l)
