@@ -19,15 +19,19 @@ type gpt2BenchFlags struct {
 	least                               time.Duration
 	kvHeads                             int
 	naive                               bool
+
+	model *gpt2.Model
+	cases []bench.Case
 }
 
 func newGPT2BenchCommand() *cobra.Command {
 	var flags gpt2BenchFlags
 	cmd := &cobra.Command{
-		Use:   "bench --weights DIR",
-		Short: "Time prefill and decode beside this machine's measured bandwidth and FLOP rate",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
+		Use:     "bench --weights DIR",
+		Short:   "Time prefill and decode beside this machine's measured bandwidth and FLOP rate",
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return flags.open() },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.weights, "weights", "", "folder with config.json and model.safetensors")
@@ -43,7 +47,8 @@ func newGPT2BenchCommand() *cobra.Command {
 	return cmd
 }
 
-func (flags *gpt2BenchFlags) run(cmd *cobra.Command) (err error) {
+// open checks the flags and loads the model, so that what is wrong with them counts as bad input.
+func (flags *gpt2BenchFlags) open() error {
 	if flags.weights == "" {
 		return errors.New("--weights is missing: the folder of a model (llmsim gpt2 init writes one)")
 	}
@@ -51,21 +56,19 @@ func (flags *gpt2BenchFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	m, err := gpt2.Load(flags.weights, gpt2.Options{Format: dtype, KVHeads: flags.kvHeads})
-	if err != nil {
+	if flags.model, err = gpt2.Load(flags.weights, gpt2.Options{Format: dtype, KVHeads: flags.kvHeads}); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.Close()) }()
-	cases, err := bench.Cases(m, flags.threads, flags.batches, flags.contexts, flags.prompts)
-	if err != nil {
-		return err
-	}
-	results := make([]bench.Result, len(cases))
-	for i, c := range cases {
-		if results[i], err = bench.Run(m, c, bench.Options{Least: flags.least, NaiveAttention: flags.naive}); err != nil {
-			return runError{err}
-		}
-		if err := cmd.Context().Err(); err != nil {
+	flags.cases, err = bench.Cases(flags.model, flags.threads, flags.batches, flags.contexts, flags.prompts)
+	return err
+}
+
+func (flags *gpt2BenchFlags) run(cmd *cobra.Command) (err error) {
+	defer func() { err = errors.Join(err, flags.model.Close()) }()
+	results := make([]bench.Result, len(flags.cases))
+	for i, c := range flags.cases {
+		results[i], err = bench.Run(flags.model, c, bench.Options{Least: flags.least, NaiveAttention: flags.naive})
+		if err := errors.Join(err, cmd.Context().Err()); err != nil {
 			return err
 		}
 	}

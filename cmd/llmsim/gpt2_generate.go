@@ -18,6 +18,9 @@ type gpt2GenerateFlags struct {
 	prompt, tokens, acceptances string
 	most                        int
 	stop                        []string
+
+	session *generate.Session
+	begin   []int32 // the tokens of the prompt
 }
 
 func newGPT2GenerateCommand() *cobra.Command {
@@ -27,8 +30,9 @@ func newGPT2GenerateCommand() *cobra.Command {
 		Short: "Continue a text, with or without speculative decoding",
 		Example: `  llmsim gpt2 generate --weights weights --prompt "Once upon a time" --temperature 0.8 --top-k 40
   llmsim gpt2 generate --weights weights --prompt "Once upon a time" --draft-layers 0,1,2 --acceptance table.json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return flags.open() },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
 	f, s := cmd.Flags(), &flags.settings
 	f.StringVar(&s.Weights, "weights", "", "folder with config.json and model.safetensors")
@@ -54,30 +58,32 @@ func newGPT2GenerateCommand() *cobra.Command {
 	return cmd
 }
 
-func (flags *gpt2GenerateFlags) run(cmd *cobra.Command) (err error) {
+// open checks the flags and loads what they name, so that what is wrong with them counts as bad input.
+func (flags *gpt2GenerateFlags) open() (err error) {
 	if err := flags.parse(); err != nil {
 		return err
 	}
-	session, err := generate.Open(flags.settings)
-	if err != nil {
+	if flags.session, err = generate.Open(flags.settings); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, session.Close()) }()
-	prompt, err := generate.ParseTokens(flags.tokens)
-	if flags.tokens == "" {
-		prompt, err = session.Encode(flags.prompt)
+	if flags.tokens != "" {
+		flags.begin, err = generate.ParseTokens(flags.tokens)
+	} else {
+		flags.begin, err = flags.session.Encode(flags.prompt)
 	}
+	return err
+}
+
+func (flags *gpt2GenerateFlags) run(cmd *cobra.Command) (err error) {
+	defer func() { err = errors.Join(err, flags.session.Close()) }()
+	stats, err := flags.session.Generate(cmd.Context(), flags.begin, flags.most, flags.stop, cmd.OutOrStdout())
 	if err != nil {
 		return err
-	}
-	stats, err := session.Generate(cmd.Context(), prompt, flags.most, flags.stop, cmd.OutOrStdout())
-	if err != nil {
-		return runError{err}
 	}
 	fmt.Fprintln(cmd.OutOrStdout())
 	fmt.Fprintf(cmd.ErrOrStderr(), "%d prompt tokens, first token after %.1f ms; %d tokens, %.1f tokens/s\n",
 		stats.Prompt, 1e3*stats.FirstToken.Seconds(), stats.Output, stats.TokensPerSecond())
-	return flags.report(cmd, session)
+	return flags.report(cmd)
 }
 
 // parse reads the flags that are names.
@@ -89,6 +95,8 @@ func (flags *gpt2GenerateFlags) parse() (err error) {
 		return errors.New("give either --prompt or --tokens")
 	case flags.most < 1:
 		return fmt.Errorf("--max-tokens is %d, want at least 1", flags.most)
+	case flags.acceptances != "" && !flags.settings.Draft.Active():
+		return errors.New("--acceptance needs drafts: --draft, --draft-layers or --draft-ngram")
 	}
 	if flags.settings.Format, err = kernels.ParseFormat(flags.format); err != nil {
 		return err
@@ -98,12 +106,9 @@ func (flags *gpt2GenerateFlags) parse() (err error) {
 }
 
 // report tells how many drafted tokens were accepted.
-func (flags *gpt2GenerateFlags) report(cmd *cobra.Command, session *generate.Session) error {
-	table, ok := session.Table()
-	switch {
-	case !ok && flags.acceptances != "":
-		return errors.New("--acceptance needs drafts: --draft, --draft-layers or --draft-ngram")
-	case !ok:
+func (flags *gpt2GenerateFlags) report(cmd *cobra.Command) error {
+	table, ok := flags.session.Table()
+	if !ok {
 		return nil
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%.2f tokens a step with %s\n", table.TokensPerStep, table.Drafter)

@@ -11,20 +11,21 @@ import (
 func newGPT2InitCommand() *cobra.Command {
 	var shape string
 	var seed uint64
+	var config gpt2.Config
 	cmd := &cobra.Command{
 		Use:     "init DIR",
 		Short:   "Write a GPT-2 with random weights: as fast as a trained one, but it says nothing",
 		Example: "  llmsim gpt2 init --shape 124M --seed 42 weights",
 		Args:    cobra.ExactArgs(1),
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			config, err = gpt2.ShapeConfig(shape)
+			return err
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := gpt2.ShapeConfig(shape)
-			if err != nil {
+			if err := gpt2.WriteRandom(args[0], config, seed); err != nil {
 				return err
 			}
-			if err := gpt2.WriteRandom(args[0], config, seed); err != nil {
-				return runError{err}
-			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d parameters\n", args[0], config.Parameters())
+			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d parameters\n", args[0], config.Parameters())
 			return err
 		},
 	}

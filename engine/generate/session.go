@@ -47,8 +47,8 @@ type Draft struct {
 	Algorithm speculation.Algorithm
 }
 
-// active tells whether tokens are drafted at all.
-func (d Draft) active() bool { return d.Weights != "" || len(d.Layers) > 0 || d.NGram > 0 }
+// Active tells whether tokens are drafted at all.
+func (d Draft) Active() bool { return d.Weights != "" || len(d.Layers) > 0 || d.NGram > 0 }
 
 func (d Draft) check() error {
 	kinds := 0
@@ -81,7 +81,7 @@ func Open(s Settings) (*Session, error) {
 	if err := errors.Join(s.Draft.check(), s.Sampling.Check()); err != nil {
 		return nil, err
 	}
-	if s.NoCache && s.Draft.active() {
+	if s.NoCache && s.Draft.Active() {
 		return nil, errors.New("drafted tokens are verified with the KV cache: leave one of the two out")
 	}
 	session := &Session{settings: s}
@@ -100,7 +100,7 @@ func (s *Session) open() error {
 	}
 	s.words, s.noWords = tokenizer.ForModel(o.Weights, model.Config.Vocab)
 	s.engine, err = s.start(model, engine.Options{Threads: o.Threads, NaiveAttention: o.NaiveAttention})
-	if err != nil || !o.Draft.active() {
+	if err != nil || !o.Draft.Active() {
 		return err
 	}
 	drafter, err := s.drafter(model)
