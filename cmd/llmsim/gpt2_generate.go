@@ -55,6 +55,7 @@ func newGPT2GenerateCommand() *cobra.Command {
 	f.IntVar(&s.Draft.Gamma, "gamma", 4, "drafted tokens a step")
 	f.StringVar(&flags.algorithm, "algorithm", "leviathan", "how drafts are verified: leviathan or chen")
 	f.StringVar(&flags.acceptances, "acceptance", "", "file for the measured acceptance table (JSON)")
+	f.IntVar(&s.Streams, "streams", 1, "continue the prompt this many times at once for the acceptance table; one text is printed")
 	return cmd
 }
 
@@ -95,6 +96,8 @@ func (flags *gpt2GenerateFlags) parse() (err error) {
 		return errors.New("give either --prompt or --tokens")
 	case flags.most < 1:
 		return fmt.Errorf("--max-tokens is %d, want at least 1", flags.most)
+	case flags.settings.Streams < 1:
+		return fmt.Errorf("--streams is %d, want at least 1", flags.settings.Streams)
 	case flags.acceptances != "" && !flags.settings.Draft.Active():
 		return errors.New("--acceptance needs drafts: --draft, --draft-layers or --draft-ngram")
 	}
@@ -107,10 +110,15 @@ func (flags *gpt2GenerateFlags) parse() (err error) {
 
 // report tells how many drafted tokens were accepted.
 func (flags *gpt2GenerateFlags) report(cmd *cobra.Command) error {
-	table, ok := flags.session.Table()
-	if !ok {
+	if !flags.settings.Draft.Active() {
 		return nil
 	}
+	if flags.settings.Streams > 1 {
+		if err := flags.session.Measure(cmd.Context(), flags.begin, flags.most); err != nil {
+			return err
+		}
+	}
+	table, _ := flags.session.Table()
 	fmt.Fprintf(cmd.ErrOrStderr(), "%.2f tokens a step with %s\n", table.TokensPerStep, table.Drafter)
 	if flags.acceptances == "" {
 		return nil

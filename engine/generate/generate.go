@@ -2,9 +2,11 @@ package generate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,6 +136,34 @@ func (d *drafted) next() ([]int32, error) {
 
 func (d *drafted) len() int { return d.stream[0].Len() }
 func (d *drafted) end()     { d.decoder.Stop(d.stream[0]) }
+
+// Measure continues prompt as many times at once as Settings.Streams says, by at least n tokens each where the context has
+// room, only to fill the acceptance table. It needs drafts.
+func (s *Session) Measure(ctx context.Context, prompt []int32, n int) error {
+	end := min(len(prompt)+n, s.engine.Model().Config.Context)
+	var streams []*speculation.Stream
+	defer func() {
+		for _, stream := range streams {
+			s.decoder.Stop(stream)
+		}
+	}()
+	for range s.settings.Streams {
+		stream, err := s.decoder.Start(prompt)
+		if err != nil {
+			return err
+		}
+		streams = append(streams, stream)
+	}
+	for running := streams; ; {
+		running = slices.DeleteFunc(slices.Clone(running), func(stream *speculation.Stream) bool { return stream.Len() >= end })
+		if len(running) == 0 {
+			return nil
+		}
+		if err := errors.Join(ctx.Err(), s.decoder.Step(running)); err != nil {
+			return err
+		}
+	}
+}
 
 // ParseTokens reads token numbers separated by commas or spaces.
 func ParseTokens(text string) ([]int32, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,6 +83,33 @@ func TestSeedDeterminesText(t *testing.T) {
 	}
 	if len(texts) != 3 {
 		t.Errorf("%d texts from seeds 1, 1, 2, 3", len(texts))
+	}
+}
+
+// TestMeasure checks that the acceptance of many texts at once comes near the oracle's for the first token.
+func TestMeasure(t *testing.T) {
+	p := oracle.Load(t, fixture("tiny")).Prompts[0]
+	const streams, rounds = 50, 40
+	session, err := Open(Settings{
+		Weights: fixture("tiny"), Streams: streams, Sampling: sampling.Params{Temperature: 1},
+		Draft: Draft{Weights: fixture("tiny-draft"), Gamma: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	for range rounds {
+		if err := session.Measure(context.Background(), p.IDs, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table, ok := session.Table()
+	if !ok || table.Steps != streams*rounds {
+		t.Fatalf("table %+v", table)
+	}
+	sigma := math.Sqrt(p.AcceptT1 * (1 - p.AcceptT1) / (streams * rounds))
+	if rate := table.Positions[0].Rate; math.Abs(rate-p.AcceptT1) > 5*sigma {
+		t.Errorf("acceptance %v, want %v ± %v", rate, p.AcceptT1, sigma)
 	}
 }
 

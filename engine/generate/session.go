@@ -32,6 +32,8 @@ type Settings struct {
 	Seed     uint64
 	// Draft says what drafts tokens; nothing by default.
 	Draft Draft
+	// Streams is the number of texts that Measure continues at once; 0 where it is not called.
+	Streams int
 }
 
 // Draft says what drafts tokens: at most one of Weights, Layers and NGram is set.
@@ -99,7 +101,7 @@ func (s *Session) open() error {
 		return err
 	}
 	s.words, s.noWords = tokenizer.ForModel(o.Weights, model.Config.Vocab)
-	s.engine, err = s.start(model, engine.Options{Threads: o.Threads, NaiveAttention: o.NaiveAttention})
+	s.engine, err = s.start(model, engine.Options{Threads: o.Threads, NaiveAttention: o.NaiveAttention, Blocks: s.blocks(model), PrefixCaching: true})
 	if err != nil || !o.Draft.Active() {
 		return err
 	}
@@ -111,6 +113,11 @@ func (s *Session) open() error {
 		Gamma: o.Draft.Gamma, Algorithm: o.Draft.Algorithm, Sampling: o.Sampling, Seed: o.Seed,
 	})
 	return err
+}
+
+// blocks returns the KV blocks that as many texts as are continued at once take at most.
+func (s *Session) blocks(m *gpt2.Model) int {
+	return max(s.settings.Streams, 1) * ((m.Config.Context + gpt2.BlockTokens - 1) / gpt2.BlockTokens)
 }
 
 // load reads a model that is closed with the session.
@@ -154,7 +161,7 @@ func (s *Session) drafter(target *gpt2.Model) (speculation.Drafter, error) {
 		return nil, fmt.Errorf("the draft has a vocabulary of %d and a context of %d; the model's are %d and %d, and the draft's must not be smaller",
 			model.Config.Vocab, model.Config.Context, target.Config.Vocab, target.Config.Context)
 	}
-	e, err := s.start(model, engine.Options{Pool: s.engine.Pool()})
+	e, err := s.start(model, engine.Options{Pool: s.engine.Pool(), Blocks: s.blocks(model), PrefixCaching: true})
 	if err != nil {
 		return nil, err
 	}
