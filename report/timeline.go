@@ -20,6 +20,7 @@ type Timeline struct {
 	left  int
 	until sim.Time // of the last event written, once it is full
 	known map[track]bool
+	queue map[int]int // last seen, by replica
 	err   error
 }
 
@@ -35,7 +36,7 @@ func NewTimeline(name string, events int) (*Timeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Timeline{file: file, out: bufio.NewWriterSize(file, 1<<16), left: events, known: map[track]bool{}}
+	t := &Timeline{file: file, out: bufio.NewWriterSize(file, 1<<16), left: events, known: map[track]bool{}, queue: map[int]int{}}
 	t.write(`{"displayTimeUnit":"ms","traceEvents":[`)
 	t.write(`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"requests"}}`, requestsProcess)
 	return t, nil
@@ -133,6 +134,10 @@ func (t *Timeline) Rejected(r *sim.Request, why sim.Rejection) {
 // Sampled implements sim.Observer.
 func (t *Timeline) Sampled(at sim.Time, replica int, state sim.State) {
 	t.name(track{replica: replica})
+	if last, seen := t.queue[replica]; seen && last == state.Waiting {
+		return
+	}
+	t.queue[replica] = state.Waiting
 	t.event(at, `{"ph":"C","name":"queue","pid":%d,"ts":%v,"args":{"waiting":%d}}`, process(replica), micros(at), state.Waiting)
 }
 

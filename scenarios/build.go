@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
 )
 
 // builder turns a scenario into something that runs. It fills the defaults into s as it goes, and collects what is wrong.
@@ -46,7 +47,7 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 		return nil, err
 	}
 	s.config = sim.Config{Source: s.Source, Router: b.router(), Replicas: b.replicas()}
-	s.config.SampleEvery = sampleEvery(b.s.Replicas)
+	s.config.SampleEvery = sampleEvery(s.Source.Summary())
 	s.metrics = b.metrics()
 	if err := b.err(); err != nil {
 		s.Source.Close()
@@ -100,9 +101,18 @@ func (b *builder) startClock() {
 	}
 }
 
-// sampleEvery is the time between two samples of the state, more for large fleets so that sampling stays cheap.
-func sampleEvery(replicas int) sim.Time {
-	return 100 * sim.Millisecond * sim.Time((replicas+9)/10)
+// sampleEvery is the time between two samples of the state: some thousands over the run where its length is known, so that their
+// cost does not show.
+func sampleEvery(load workload.Summary) sim.Time {
+	const samples = 2000
+	every := 200 * sim.Millisecond
+	switch {
+	case load.Duration > 0:
+		every = load.Duration / samples
+	case load.Requests > 0 && load.Rate > 0:
+		every = sim.Seconds(float64(load.Requests) / load.Rate / samples)
+	}
+	return min(max(every, 10*sim.Millisecond), sim.Seconds(60))
 }
 
 // metrics returns what to collect, and fills in the SLOs.
