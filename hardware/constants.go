@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/llmsim/llmsim/hardware/units"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -34,8 +36,7 @@ var fittedCollectives = sync.OnceValue(func() []Collective {
 	return list
 })
 
-// readFitted reads the YAML files of an embedded folder, one value each. They are part of the program, so that a mistake in them
-// is a bug.
+// readFitted reads the files of an embedded folder, one value each.
 func readFitted[T any](dir string) []T {
 	entries, err := fittedFiles.ReadDir(dir)
 	if err != nil {
@@ -43,27 +44,34 @@ func readFitted[T any](dir string) []T {
 	}
 	var list []T
 	for _, e := range entries {
-		data, err := fittedFiles.ReadFile(path.Join(dir, e.Name()))
-		if err != nil {
-			panic(err)
-		}
-		decoder := yaml.NewDecoder(bytes.NewReader(data))
-		decoder.KnownFields(true)
-		var v T
-		if err := decoder.Decode(&v); err != nil {
-			panic(fmt.Sprintf("hardware: %s/%s: %v", dir, e.Name(), err))
-		}
-		list = append(list, v)
+		list = append(list, readFile[T](path.Join(dir, e.Name())))
 	}
 	return list
 }
 
-// The error to expect, of a decode step, from constants of a relative. Measured by predicting each accelerator from the constants
-// of the others: see docs/physics.md.
-const (
-	sameGenerationError  = "10 %"
-	otherGenerationError = "25 %"
-)
+// readFile reads an embedded YAML file. It is part of the program, so that a mistake in it is a bug.
+func readFile[T any](name string) T {
+	data, err := fittedFiles.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	decoder.KnownFields(true)
+	var v T
+	if err := decoder.Decode(&v); err != nil {
+		panic(fmt.Sprintf("hardware: %s: %v", name, err))
+	}
+	return v
+}
+
+// relatives tells how far constants carry from one accelerator to another, as errors of step times.
+type relatives struct {
+	Source, Date    string
+	SameGeneration  float64 `yaml:"same_generation"`
+	OtherGeneration float64 `yaml:"other_generation"`
+}
+
+var carries = sync.OnceValue(func() relatives { return readFile[relatives]("fitted/relatives.yaml") })
 
 // FittedConstants returns the constants of an accelerator and of the links that join it, and warnings where those of a relative
 // stand in because it was not measured. Links may be nil.
@@ -71,11 +79,11 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 	var warnings []string
 	c, far := nearestConstants(a)
 	if far > 0 {
-		band := sameGenerationError
+		band := carries().SameGeneration
 		if far > 1 {
-			band = otherGenerationError
+			band = carries().OtherGeneration
 		}
-		warnings = append(warnings, fmt.Sprintf("%s was not measured: efficiencies are those of %s; expect step times to be off by %s or more", a.Name, c.Accelerator, band))
+		warnings = append(warnings, fmt.Sprintf("%s was not measured: efficiencies are those of %s; expect step times to be off by up to %s", a.Name, c.Accelerator, units.FormatFraction(band)))
 	}
 	use := func(l *Link, into *Collective, across bool) {
 		if l == nil {

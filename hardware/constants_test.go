@@ -84,6 +84,14 @@ func TestConstantsAreSourcedAndPossible(t *testing.T) {
 	}
 }
 
+func TestErrorBandsAreSourced(t *testing.T) {
+	r := carries()
+	checkFit(t, "relatives", Fit{Source: r.Source, Date: r.Date})
+	if !(0 < r.SameGeneration && r.SameGeneration <= r.OtherGeneration && r.OtherGeneration < 1) {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestEveryAcceleratorHasConstants(t *testing.T) {
 	catalog := load(t)
 	network := mustLink(t, catalog, "infiniband-ndr")

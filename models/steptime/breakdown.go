@@ -14,7 +14,7 @@ func (c *Clock) Breakdown(s *sim.Step) []Operator {
 	ops := c.tokenOperators(nil, s.Tokens())
 	ops = c.attentionOperators(ops, s)
 	ops = c.headOperators(ops, rows)
-	if wait := c.hostFloor(s.Tokens(), sequences) - total(ops); wait > 0 && sequences > 0 {
+	if wait := c.hostFloor(s.Tokens(), sequences, len(s.Prefill) > 0) - total(ops); wait > 0 && sequences > 0 {
 		ops = append(ops, Operator{Name: "launch", Time: wait, Bound: Host})
 	}
 	if rest := c.Duration(s) - total(ops); rest > 0 {

@@ -164,7 +164,7 @@ func (c *Clock) Duration(s *sim.Step) sim.Time {
 	if s.Decodes > 0 {
 		t += c.decodeAttention(s)
 	}
-	return max(1, max(t, c.hostFloor(tokens, sequences))+c.serial(sequences))
+	return max(1, max(t, c.hostFloor(tokens, sequences, len(s.Prefill) > 0))+c.serial(sequences))
 }
 
 func total(ops []Operator) sim.Time {

@@ -38,9 +38,11 @@ type Engine struct {
 	Layer hardware.Seconds
 
 	// Graph is the largest number of tokens of a step that is launched as one captured graph; 0 means that every kernel is launched by
-	// the host. Launch is the time a layer that the host needs to launch kernels one by one: the floor under steps without a graph.
-	Graph  int
-	Launch hardware.Seconds
+	// the host. Launch and LaunchPrompt are the times a layer that the host needs to launch kernels one by one, where sequences decode
+	// only and where prompts are computed: the floor under steps without a graph.
+	Graph        int
+	Launch       hardware.Seconds
+	LaunchPrompt hardware.Seconds `yaml:"launch_prompt"`
 	// CustomAllReduce tells that the engine has its own all-reduce for small messages.
 	CustomAllReduce bool `yaml:"custom_all_reduce"`
 	// AllReduce is the time that the host needs to launch an all-reduce outside a graph: the floor under each.

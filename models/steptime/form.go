@@ -44,7 +44,7 @@ func (c *Clock) newForm(n int) form {
 	}
 	f := form{attention: c.attentionForm(n)}
 	rest := c.byTokens.at(n) + c.byRows.at(n)
-	floor, serial := c.hostFloor(n, n), c.serial(n)
+	floor, serial := c.hostFloor(n, n, false), c.serial(n)
 	for _, s := range f.attention {
 		s.Base += rest
 		f.step = appendAbove(f.step, s, floor, serial)

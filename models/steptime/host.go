@@ -4,9 +4,13 @@ import "github.com/llmsim/llmsim/sim"
 
 // hostFloor returns the time that the host needs for a step of so many tokens and sequences, less than which it cannot take: to
 // launch it, and to schedule the next one meanwhile.
-func (c *Clock) hostFloor(tokens, sequences int) sim.Time {
+func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 	var floor float64
-	if tokens > c.engine.Graph {
+	switch {
+	case tokens <= c.engine.Graph:
+	case prompts:
+		floor = c.layers * float64(c.engine.LaunchPrompt)
+	default:
 		floor = c.layers * float64(c.engine.Launch)
 	}
 	if c.engine.Lookahead > 0 {
