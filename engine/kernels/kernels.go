@@ -1,5 +1,5 @@
 // Package kernels holds the inner loops of the engine: matrix products with packed weights, and the element-wise functions
-// between them. Each exists in plain Go, in Go assembly for AVX2 and, for the products, for AVX-512.
+// between them. Each exists in plain Go and in Go assembly for AVX2; products also for AVX-512 and NEON.
 package kernels
 
 import (
@@ -44,7 +44,7 @@ func (f Format) Bytes() int { return [...]int{4, 2, 1}[f] }
 // Set is one implementation of all kernels. Different sets differ in rounding; within a set a row's result does not depend on
 // the rows that are computed beside it.
 type Set struct {
-	// Name is "avx512", "avx2" or "go".
+	// Name is "avx512", "avx2", "neon" or "go".
 	Name string
 	// maxRows is the most rows that a micro-kernel takes, width the number of columns (PanelWidth or half of it) that it computes.
 	maxRows, width int
