@@ -104,7 +104,7 @@ func (e *Engine) Step(chunks []Chunk) error {
 	for i, c := range chunks {
 		s := c.Sequence
 		switch {
-		case s.engine != e:
+		case s == nil || s.engine != e:
 			return fmt.Errorf("chunk %d: the sequence belongs to another engine or was freed", i)
 		case s.step == e.steps:
 			return fmt.Errorf("chunk %d: the sequence is in the step twice", i)

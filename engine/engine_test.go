@@ -213,6 +213,7 @@ func TestBadStepsAreErrors(t *testing.T) {
 		"negative logits": {{Sequence: s, New: 2, Logits: -1}},
 		"twice":           {{Sequence: s, New: 1}, {Sequence: s, New: 1}},
 		"other engine":    {{Sequence: start(t, other, []int32{1}), New: 1}},
+		"nobody":          {{New: 1}},
 		"freed":           {{Sequence: freed, New: 1}},
 	} {
 		if err := e.Step(chunks); err == nil {
@@ -273,5 +274,15 @@ func TestDecodeStepDoesNotAllocate(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, decode); n != 0 {
 		t.Errorf("a decode step allocates %v times", n)
+	}
+}
+
+func BenchmarkLargest(b *testing.B) {
+	logits := make([]float32, 50257)
+	for i := range logits {
+		logits[i] = float32(i * 7919 % 50021)
+	}
+	for b.Loop() {
+		largest(logits)
 	}
 }

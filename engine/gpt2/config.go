@@ -69,15 +69,20 @@ func ReadConfig(path string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	c := DefaultConfig()
-	if err := json.Unmarshal(data, &c); err != nil {
-		return Config{}, fmt.Errorf("%s: %w", path, err)
-	}
-	c = c.completed()
-	if err := c.Check(); err != nil {
+	c, err := parseConfig(data)
+	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
+}
+
+func parseConfig(data []byte) (Config, error) {
+	c := DefaultConfig()
+	if err := json.Unmarshal(data, &c); err != nil {
+		return Config{}, err
+	}
+	c = c.completed()
+	return c, c.Check()
 }
 
 // completed fills in what follows from the rest.

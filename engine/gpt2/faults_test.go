@@ -79,6 +79,7 @@ func TestDamagedModelsAreErrors(t *testing.T) {
 		"epsilon":        {config("1e-05", "-1"), "layer_norm_epsilon"},
 		"too few layers": {config(`"n_layer": 2`, `"n_layer": 1`), `"h.1.`},
 		"missing layer":  {config(`"n_layer": 2`, `"n_layer": 3`), `"h.2.ln_1.weight" is missing`},
+		"countless":      {config(`"n_layer": 2`, `"n_layer": 2000000000`), `"h.2.ln_1.weight" is missing`},
 		"vocabulary":     {config(`"vocab_size": 257`, `"vocab_size": 256`), "shape [257 64]"},
 		"untied":         {config(`"tie_word_embeddings": true`, `"tie_word_embeddings": false`), `"lm_head.weight" is missing`},
 		"no weights":     {func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, "model.safetensors")) }, "model.safetensors"},
@@ -102,6 +103,21 @@ func TestDamagedModelsAreErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzConfig checks that what is accepted as a configuration can be computed with.
+func FuzzConfig(f *testing.F) {
+	f.Add([]byte(`{"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_inner": null}`))
+	f.Add([]byte(`{"n_layer": 1e9, "vocab_size": -1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := parseConfig(data)
+		if err != nil {
+			return
+		}
+		if c.HeadSize()*c.Heads != c.Width || min(c.HeadSize(), c.Heads, c.Layers, c.Inner, c.Vocab, c.Context) < 1 {
+			t.Fatalf("accepted %+v", c)
+		}
+	})
 }
 
 func TestKVHeadsMustDivide(t *testing.T) {

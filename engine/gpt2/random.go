@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/engine/safetensors"
@@ -30,7 +31,7 @@ func WriteRandom(dir string, c Config, seed uint64) error {
 		return err
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
-	specs := tensorSpecs(c)
+	specs := slices.Collect(tensorSpecs(c))
 	return safetensors.Create(filepath.Join(dir, "model.safetensors"), specs, func(i int, row []float32) {
 		mean, deviation := initial(specs[i].Name, c.Layers)
 		for j := range row {

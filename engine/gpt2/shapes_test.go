@@ -41,7 +41,7 @@ func writeModel(t rapid.TB, dir string, c Config, rng *rand.Rand, prefix string)
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	specs := tensorSpecs(c)
+	specs := slices.Collect(tensorSpecs(c))
 	names := make([]string, len(specs))
 	for i := range specs {
 		names[i] = specs[i].Name

@@ -2,6 +2,7 @@ package gpt2
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"path/filepath"
 	"strings"
@@ -9,31 +10,31 @@ import (
 	"github.com/llmsim/llmsim/engine/safetensors"
 )
 
-// tensorSpecs lists the tensors of a model under the names and in the shapes of Hugging Face's files (Conv1D weights are
+// tensorSpecs yields the tensors of a model under the names and in the shapes of Hugging Face's files (Conv1D weights are
 // [in, out]), without the prefix "transformer.".
-func tensorSpecs(c Config) []safetensors.Spec {
+func tensorSpecs(c Config) iter.Seq[safetensors.Spec] {
 	d, inner := int64(c.Width), int64(c.Inner)
-	specs := []safetensors.Spec{
-		{Name: "wte.weight", Shape: []int64{int64(c.Vocab), d}},
-		{Name: "wpe.weight", Shape: []int64{int64(c.Context), d}},
+	block := []safetensors.Spec{
+		{Name: "ln_1.weight", Shape: []int64{d}}, {Name: "ln_1.bias", Shape: []int64{d}},
+		{Name: "attn.c_attn.weight", Shape: []int64{d, 3 * d}}, {Name: "attn.c_attn.bias", Shape: []int64{3 * d}},
+		{Name: "attn.c_proj.weight", Shape: []int64{d, d}}, {Name: "attn.c_proj.bias", Shape: []int64{d}},
+		{Name: "ln_2.weight", Shape: []int64{d}}, {Name: "ln_2.bias", Shape: []int64{d}},
+		{Name: "mlp.c_fc.weight", Shape: []int64{d, inner}}, {Name: "mlp.c_fc.bias", Shape: []int64{inner}},
+		{Name: "mlp.c_proj.weight", Shape: []int64{inner, d}}, {Name: "mlp.c_proj.bias", Shape: []int64{d}},
 	}
-	for i := range c.Layers {
-		for _, t := range []safetensors.Spec{
-			{Name: "ln_1.weight", Shape: []int64{d}}, {Name: "ln_1.bias", Shape: []int64{d}},
-			{Name: "attn.c_attn.weight", Shape: []int64{d, 3 * d}}, {Name: "attn.c_attn.bias", Shape: []int64{3 * d}},
-			{Name: "attn.c_proj.weight", Shape: []int64{d, d}}, {Name: "attn.c_proj.bias", Shape: []int64{d}},
-			{Name: "ln_2.weight", Shape: []int64{d}}, {Name: "ln_2.bias", Shape: []int64{d}},
-			{Name: "mlp.c_fc.weight", Shape: []int64{d, inner}}, {Name: "mlp.c_fc.bias", Shape: []int64{inner}},
-			{Name: "mlp.c_proj.weight", Shape: []int64{inner, d}}, {Name: "mlp.c_proj.bias", Shape: []int64{d}},
-		} {
-			specs = append(specs, safetensors.Spec{Name: fmt.Sprintf("h.%d.%s", i, t.Name), Shape: t.Shape})
+	return func(yield func(safetensors.Spec) bool) {
+		ok := yield(safetensors.Spec{Name: "wte.weight", Shape: []int64{int64(c.Vocab), d}}) &&
+			yield(safetensors.Spec{Name: "wpe.weight", Shape: []int64{int64(c.Context), d}})
+		for i := 0; ok && i < c.Layers; i++ {
+			for _, t := range block {
+				ok = ok && yield(safetensors.Spec{Name: fmt.Sprintf("h.%d.%s", i, t.Name), Shape: t.Shape})
+			}
+		}
+		ok = ok && yield(safetensors.Spec{Name: "ln_f.weight", Shape: []int64{d}}) && yield(safetensors.Spec{Name: "ln_f.bias", Shape: []int64{d}})
+		if ok && !c.Tied {
+			yield(safetensors.Spec{Name: "lm_head.weight", Shape: []int64{int64(c.Vocab), d}})
 		}
 	}
-	specs = append(specs, safetensors.Spec{Name: "ln_f.weight", Shape: []int64{d}}, safetensors.Spec{Name: "ln_f.bias", Shape: []int64{d}})
-	if !c.Tied {
-		specs = append(specs, safetensors.Spec{Name: "lm_head.weight", Shape: []int64{int64(c.Vocab), d}})
-	}
-	return specs
 }
 
 // source reads the tensors of a weight file by their names without prefix.
@@ -72,7 +73,7 @@ func (s *source) lookup(name string) *safetensors.Info {
 
 func (s *source) check(c Config) error {
 	expected := map[string]bool{"lm_head.weight": true}
-	for _, spec := range tensorSpecs(c) {
+	for spec := range tensorSpecs(c) {
 		t := s.lookup(spec.Name)
 		if t == nil {
 			return fmt.Errorf("tensor %q is missing", s.prefix+spec.Name)
