@@ -12,6 +12,7 @@ import (
 type partTime struct {
 	Batch int     `json:"batch"`
 	Name  string  `json:"name"`
+	Rank  int     `json:"rank"` // among the parts
 	Time  float64 `json:"ms"`
 }
 
@@ -62,9 +63,9 @@ func stepParts(s *scenarios.Steps, r *scenarios.Result) []partTime {
 		for _, op := range s.Clock.Breakdown(&step) {
 			times[part(op.Name)] += op.Time.Milliseconds()
 		}
-		for _, name := range parts() {
+		for rank, name := range parts() {
 			if times[name] > 0 {
-				list = append(list, partTime{Batch: batch, Name: name, Time: times[name]})
+				list = append(list, partTime{Batch: batch, Name: name, Rank: rank, Time: times[name]})
 			}
 		}
 	}

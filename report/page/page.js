@@ -58,8 +58,8 @@
       encoding: {
         x: { field: "batch", type: "ordinal", title: "sequences in the batch", axis: { labelAngle: 0 } },
         y: { field: "ms", type: "quantitative", title: "time of a step (ms)" },
-        color: { field: "name", type: "nominal", title: null, sort: null, legend: { columns: narrow ? 1 : 4, labelLimit: 240 } },
-        order: { field: "name", type: "nominal" },
+        color: { field: "name", type: "nominal", title: null, sort: { field: "rank" }, legend: { columns: narrow ? 1 : 4, labelLimit: 240 } },
+        order: { field: "rank", type: "quantitative" },
         tooltip: [{ field: "name", type: "nominal" }, { field: "ms", type: "quantitative", title: "ms" }],
         ...(several ? { xOffset: { field: "run", type: "nominal" } } : {}),
       },
