@@ -2,7 +2,6 @@ package gpt2
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -134,6 +133,3 @@ func (c Config) Parameters() int64 {
 	}
 	return n
 }
-
-// errNoLayers is returned for a model that would be left without any layer.
-var errNoLayers = errors.New("a model needs at least one layer")

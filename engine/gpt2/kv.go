@@ -42,9 +42,6 @@ func NewKV(m *Model, blocks int) (*KV, error) {
 // Close frees the memory.
 func (kv *KV) Close() error { return kv.region.Close() }
 
-// Blocks returns the number of blocks.
-func (kv *KV) Blocks() int { return kv.blocks }
-
 // Copy copies all keys and values of block from to block to.
 func (kv *KV) Copy(to, from int32) {
 	for l := range kv.layers {

@@ -3,6 +3,7 @@
 package gpt2
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -87,7 +88,7 @@ func (m *Model) Close() error { return m.region.Close() }
 // decoding (Zhang et al. 2023, arXiv:2309.08168).
 func (m *Model) Keep(layers []int) (*Model, error) {
 	if len(layers) == 0 {
-		return nil, errNoLayers
+		return nil, errors.New("a model needs at least one layer")
 	}
 	kept := *m
 	kept.layers = nil

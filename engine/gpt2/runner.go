@@ -64,9 +64,6 @@ func NewRunner(m *Model, kv *KV, set *kernels.Set, pool *parallel.Pool) *Runner 
 	return r
 }
 
-// Model returns the model that the runner runs.
-func (r *Runner) Model() *Model { return r.model }
-
 // KV returns the runner's KV memory.
 func (r *Runner) KV() *KV { return r.kv }
 

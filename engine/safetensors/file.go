@@ -41,7 +41,7 @@ func read(f *os.File) (*File, error) {
 		return nil, fmt.Errorf("the file has %d bytes, too few for a safetensors file", stat.Size())
 	}
 	length := binary.LittleEndian.Uint64(prefix[:])
-	if length > MaxHeader || int64(length) > stat.Size()-8 {
+	if length > maxHeader || int64(length) > stat.Size()-8 {
 		return nil, fmt.Errorf("the header claims %d bytes in a file of %d: truncated or not a safetensors file", length, stat.Size())
 	}
 	header := make([]byte, length)

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// MaxHeader is the longest header accepted, in bytes: the limit of the reference implementation.
-const MaxHeader = 100_000_000
+// maxHeader is the longest header accepted, in bytes: the limit of the reference implementation.
+const maxHeader = 100_000_000
 
 // Info describes one tensor: its number format, its shape (row-major) and the bytes [Begin, End) of the data section.
 type Info struct {

@@ -105,13 +105,3 @@ func common(p, q []float64, x int32, i int) float64 {
 	}
 	return 0
 }
-
-// Acceptance returns the probability that a token drawn from q is accepted for p, Σ min(p, q) (Leviathan et al., theorem
-// 3.5).
-func Acceptance(p, q []float64) float64 {
-	sum := 0.0
-	for i := range p {
-		sum += min(p[i], q[i])
-	}
-	return sum
-}

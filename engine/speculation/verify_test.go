@@ -31,13 +31,23 @@ func distribution(t testing.TB, p sampling.Params, logits []float32) []float64 {
 	return d
 }
 
+// acceptance returns the probability that a token drawn from q is accepted for p, Σ min(p, q) (Leviathan et al., theorem
+// 3.5).
+func acceptance(p, q []float64) float64 {
+	sum := 0.0
+	for i := range p {
+		sum += min(p[i], q[i])
+	}
+	return sum
+}
+
 // TestAcceptanceAndResidual compares with the oracle's figures for its first prompt.
 func TestAcceptanceAndResidual(t *testing.T) {
 	target, draft := oracles(t)
 	logitsP, logitsQ := target.Prompts[0].LastLogits, draft.Prompts[0].LastLogits
 	one, sharp := sampling.Params{Temperature: 1}, sampling.Params{Temperature: 0.7}
 	for params, want := range map[sampling.Params]float64{one: target.Prompts[0].AcceptT1, sharp: target.Prompts[0].AcceptT07} {
-		if got := Acceptance(distribution(t, params, logitsP), distribution(t, params, logitsQ)); math.Abs(got-want) > 1e-6 {
+		if got := acceptance(distribution(t, params, logitsP), distribution(t, params, logitsQ)); math.Abs(got-want) > 1e-6 {
 			t.Errorf("%+v: acceptance %v, want %v", params, got, want)
 		}
 	}
@@ -105,7 +115,7 @@ func TestLawOfTheNextToken(t *testing.T) {
 			}
 			what := fmt.Sprintf("%v %+v", algorithm, params)
 			chiSquare(t, what, counts, p)
-			alpha := Acceptance(p, q)
+			alpha := acceptance(p, q)
 			if sigma := math.Sqrt(samples * alpha * (1 - alpha)); math.Abs(float64(accepted)-samples*alpha) > 5*sigma {
 				t.Errorf("%s: %d of %d accepted, want %.0f ± %.0f", what, accepted, samples, samples*alpha, sigma)
 			}
