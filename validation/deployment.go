@@ -3,6 +3,7 @@ package validation
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
@@ -47,6 +48,12 @@ type deployment struct {
 	engine string
 	// utilisation is the share of memory that the engine takes; 0 means 0.9.
 	utilisation float64
+	// kvShare is the share of the memory left beside weights and activations that becomes KV cache, as TensorRT-LLM has it; 0 means
+	// that utilisation counts.
+	kvShare float64
+	sync    bool
+	// largestStep is the number of tokens that activations have room for; 0 means tokenBudget.
+	largestStep int
 	// maxSequences and tokenBudget limit a step, maxContext the context; 0 means no limit on it.
 	maxSequences, tokenBudget, maxContext int
 	// prefixCaching keeps the KV cache of prompts for those that begin alike.
@@ -103,6 +110,9 @@ func (d *deployment) clock(p *Physics) (*steptime.Clock, steptime.Engine, error)
 	if err != nil {
 		return nil, engine, err
 	}
+	if os.Getenv("SYNC") != "" && d.sync {
+		engine.Lookahead = 0
+	}
 	clock, err := steptime.New(d.config(p, engine))
 	return clock, engine, err
 }
@@ -113,11 +123,24 @@ func (d *deployment) plan(p *Physics, blockTokens int) (steptime.MemoryPlan, err
 	if err != nil {
 		return steptime.MemoryPlan{}, err
 	}
-	return steptime.Plan(steptime.MemoryConfig{
+	cfg := steptime.MemoryConfig{
 		Model: d.model, Accelerator: &d.accelerator, Parallel: steptime.Parallelism{Tensor: d.tensor},
 		Weights: d.weights, KV: d.kv, Engine: engine, Utilisation: d.utilisation,
 		TokenBudget: d.tokenBudget, Sequences: d.maxSequences, BlockTokens: blockTokens,
-	})
+	}
+	if d.largestStep > 0 {
+		cfg.TokenBudget = d.largestStep
+	}
+	if d.kvShare == 0 {
+		return steptime.Plan(cfg)
+	}
+	cfg.Utilisation = 1
+	all, err := steptime.Plan(cfg)
+	if err != nil {
+		return all, err
+	}
+	cfg.Utilisation = 1 - (1-d.kvShare)*all.KV/all.Total
+	return steptime.Plan(cfg)
 }
 
 // blockTokens is the number of tokens of a KV block in all measured servers.
@@ -135,6 +158,9 @@ func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*o
 	}
 	if err := plan.Err(); err != nil {
 		return nil, fmt.Errorf("%s on %d × %s %w", d.model.Name, d.tensor, d.accelerator.Name, err)
+	}
+	if os.Getenv("SYNC") != "" && d.sync {
+		engine.Lookahead = 0
 	}
 	replica := sim.ReplicaConfig{Clock: clock, Lookahead: engine.Lookahead, MaxContext: d.maxContext}
 	if !d.engineTimes {

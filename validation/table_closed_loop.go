@@ -3,7 +3,9 @@ package validation
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 
 	"github.com/llmsim/llmsim/hardware"
 )
@@ -12,12 +14,10 @@ var closedLoopColumns = []string{"backend", "model", "gpu", "dtype", "tensor_par
 
 var closedLoopFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", "TPOT mean", "ms", 1}, {"itl_ms", "TPOT mean", "ms", 1}}
 
-// requestsPerClient is how many requests each client sends. The tables do not say; ten is what AIPerf's guides use.
+// requestsPerClient is how many requests each client sends, the first ones all at once. The tables do not say; it is what the
+// guides of AIPerf use, and InferenceMAX.
 const requestsPerClient = 10
 
-// variedLength is the least share of the nominal lengths, which vary evenly up to them (the random data sets of the usual
-// benchmarks do so). With equal lengths all clients would march in step: first tokens would take two to four times as long as
-// measured, on every model.
 const variedLength = 0.8
 
 // clients is a server under a fixed number of clients that wait for their answers; no prompt is like another.
@@ -37,12 +37,29 @@ func readClosedLoop(c *catalogs, t *table) []experiment {
 			r.fail(err)
 		}
 		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"), r.count("tensor_parallel"))
-		l := &clients{deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"), least: variedLength, measured: r.measured(closedLoopFigures)}
+		l := &clients{deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"), least: 1, measured: r.measured(closedLoopFigures)}
 		if r.err != nil {
 			return
 		}
 		l.engine = backend
 		l.setDefaults()
+		if r.text("backend_version") == "" {
+			l.least = variedLength
+			l.sync = os.Getenv("SYNC") == "all"
+		} else if backend == "vllm-v1" {
+			b, _ := strconv.Atoi(os.Getenv("BUDGET"))
+			n, _ := strconv.Atoi(os.Getenv("SEQS"))
+			l.least, _ = strconv.ParseFloat(os.Getenv("LEAST"), 64)
+			l.tokenBudget, l.maxSequences = b, n
+			l.sync = true
+		}
+		if l.kv == "" && l.weights == hardware.FP8 {
+			l.kv = hardware.FP8
+		}
+		if backend == "trtllm" {
+			l.measured = slices.DeleteFunc(l.measured, func(m measurement) bool { return m.quantity == "TTFT mean" })
+			t.skip("TTFT of TensorRT-LLM, which falls where load grows: noise")
+		}
 		l.place = place{Group: l.group(), file: t.file, line: r.line, name: fmt.Sprintf("%d clients, %d in, %d out", l.count, l.prompt, l.output)}
 		list = append(list, l)
 	})

@@ -8,9 +8,19 @@ import (
 // TensorRT-LLM's throughput benchmark: all requests are queued at once.
 var offlineColumns = []string{"model", "isl", "osl", "tensor_parallel", "gpu", "dtype", "output_tokens_per_s"}
 
-// queuedTokens is about how many tokens all requests have together. The benchmark's own lists are 1,000 to 30,000 requests long; from
-// about 1,000 on, how many does not matter.
-const offlineRequests = 1000
+// queued is how many requests the benchmark queues, by their length: 3,000 but for these (TensorRT-LLM, docs/source/performance/
+// perf-overview.md, "Preparing a Dataset").
+func queued(prompt, output int) int {
+	switch [2]int{prompt, output} {
+	case [2]int{128, 128}:
+		return 30000
+	case [2]int{128, 4096}, [2]int{1000, 2000}, [2]int{2048, 2048}, [2]int{5000, 500}:
+		return 1500
+	case [2]int{20000, 2000}:
+		return 1000
+	}
+	return 3000
+}
 
 type offline struct {
 	deployment
@@ -29,7 +39,7 @@ func readOffline(c *catalogs, t *table) []experiment {
 		}
 		o.engine = "trtllm"
 		o.setDefaults()
-		o.maxSequences, o.utilisation = 2048, 0.95
+		o.kvShare = 0.95 // kv_cache_free_gpu_mem_fraction
 		o.place = place{Group: o.group(), file: t.file, line: r.line, name: fmt.Sprintf("%d in, %d out", o.prompt, o.output)}
 		list = append(list, o)
 	})
@@ -40,7 +50,7 @@ func (o *offline) at() place { return o.place }
 
 // compare implements experiment.
 func (o *offline) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
-	all, err := o.serve(ctx, p, atOnce(offlineRequests, o.prompt, o.output))
+	all, err := o.serve(ctx, p, atOnce(queued(o.prompt, o.output), o.prompt, o.output))
 	if err != nil {
 		return nil, err
 	}
