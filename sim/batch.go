@@ -29,6 +29,7 @@ type Batch struct {
 	decode   bool
 	together bool
 	reserve  int64 // units of memory that Prefill leaves free
+	fickle   bool  // what Prefill refuses, it may grant in the next step
 	ready    Time  // when its transfers from and to host memory are done
 	flight   flight
 	gaps     []Gap
@@ -115,6 +116,8 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 	}
 	if n <= 0 || !m.Extend(s, s.Swapped+n, reserve) {
 		if newcomer {
+			// Its cached prefix may be overwritten, and the first chunk with a shorter one takes less memory.
+			b.fickle = b.fickle || s.Stored > 0 && limit < s.Stored+s.Remaining()
 			s.Stored = 0
 		}
 		return 0

@@ -283,7 +283,10 @@ func (f *Fleet) sequence() *Sequence {
 
 func (f *Fleet) sample(at Time) {
 	for i := range f.replicas {
-		f.observer.Sampled(at, i, f.replicas[i].state(at, false))
+		r := &f.replicas[i]
+		state := r.state(at, false)
+		state.Slots, r.sampled = r.slots, at
+		f.observer.Sampled(at, i, state)
 	}
 }
 

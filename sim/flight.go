@@ -39,7 +39,7 @@ func (b *Batch) launch() bool {
 // plan asks the scheduler for the next step.
 func (b *Batch) plan() Decision {
 	b.step.Prefill = b.step.Prefill[:0]
-	b.decode, b.reserve = false, 0
+	b.decode, b.reserve, b.fickle = false, 0, false
 	d := b.r.scheduler.Schedule(b)
 	b.together = d.Together
 	b.step.Decodes, b.step.DecodeTokens, b.step.Context = 0, 0, 0
@@ -72,6 +72,9 @@ func (b *Batch) leap(d Decision) {
 	steps := min(max(d.Steps, 1), r.maxLeap, b.finish.next()-b.steps, f.run.through())
 	if s := r.incoming.Front(); s != nil {
 		steps = min(steps, max(s.visible-r.planned, 1))
+	}
+	if b.fickle {
+		steps = 1
 	}
 	if d.Wake > r.now {
 		steps = min(steps, f.run.ending(d.Wake-r.now))

@@ -81,6 +81,9 @@ type State struct {
 	Waiting, Running, Decoding int
 	// Used and Capacity are in the memory's units.
 	Used, Capacity int64
+	// Slots tells how the memory is divided; nil where it is no SlotMemory. It walks all sequences that run, and is valid during
+	// the call of Sampled.
+	Slots func() Slots
 }
 
 // Rejection says why a request ends without an answer.

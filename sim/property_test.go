@@ -138,6 +138,7 @@ type sample struct {
 	At      sim.Time
 	Replica int
 	State   sim.State
+	Slots   sim.Slots
 }
 
 func (j *journal) Steps(l *sim.Leap) {
@@ -159,7 +160,12 @@ func (j *journal) Finished(s *sim.Sequence) {
 func (j *journal) Rejected(r *sim.Request, _ sim.Rejection) { j.rejected = append(j.rejected, r.ID) }
 
 func (j *journal) Sampled(at sim.Time, replica int, state sim.State) {
-	j.samples = append(j.samples, sample{at, replica, state})
+	slots := sim.Slots{}
+	if state.Slots != nil {
+		slots = state.Slots()
+		state.Slots = nil
+	}
+	j.samples = append(j.samples, sample{at, replica, state, slots})
 }
 
 // Leaping gives what stepping gives, to the last bit: results, every request's times, every gap, every sample.
@@ -231,6 +237,10 @@ func TestConservationAndCausality(t *testing.T) {
 		for _, s := range j.samples {
 			if s.State.Used > s.State.Capacity || s.State.Used < 0 || s.State.Running > c.maxSequences*c.stages {
 				t.Fatalf("impossible state: %+v", s)
+			}
+			d := s.Slots
+			if all := d.Tokens + d.Reserved + d.Internal + d.External; all != s.State.Capacity*int64(c.blockSize) || min(d.Tokens, d.Reserved, d.Internal, d.External) < 0 {
+				t.Fatalf("slots divided wrongly: %+v", s)
 			}
 		}
 	})

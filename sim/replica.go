@@ -52,6 +52,8 @@ type replica struct {
 	busyUntil Time
 	result    ReplicaResult
 	leap      Leap // what the observer is shown
+	slots     func() Slots
+	sampled   Time // when the observer was last shown the state
 }
 
 // flight is the leap that a batch has under way.
@@ -93,6 +95,9 @@ func (r *replica) init() {
 		b := &r.batches[i]
 		b.r, b.lane = r, i
 		b.step.Sequences = b.decodingSequences
+	}
+	if m, ok := r.memory.(SlotMemory); ok {
+		r.slots = func() Slots { return r.slotsOf(m, r.sampled) }
 	}
 }
 
