@@ -137,3 +137,9 @@ func (c *Contiguous) Used() int64 { return c.used }
 
 // Capacity implements sim.Memory.
 func (c *Contiguous) Capacity() int64 { return c.capacity }
+
+// Slots implements sim.SlotMemory.
+func (c *Contiguous) Slots() (all, shared int64) { return c.capacity, 0 }
+
+// Room implements sim.SlotMemory: what was asked for. That the allocator rounds it up counts as a hole.
+func (c *Contiguous) Room(s *sim.Sequence, _ int) int64 { return int64(c.size(s)) }

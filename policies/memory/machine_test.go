@@ -221,6 +221,9 @@ func (m *machine) pause(t *rapid.T) {
 		t.Skip("none")
 	}
 	s := rapid.SampledFrom(decoding).Draw(t, "sequence")
+	if s.Generated == s.Output {
+		t.Skip("complete")
+	}
 	m.leave(s)
 	s.Preemptions++
 	m.prompts = append(m.prompts, s)
@@ -233,6 +236,7 @@ func (m *machine) end(t *rapid.T, done bool) {
 		t.Skip("none")
 	}
 	s := rapid.SampledFrom(running).Draw(t, "sequence")
+	done = done || s.Generated == s.Output
 	m.leave(s)
 	m.prompts, m.drafted = without(m.prompts, s), without(m.drafted, s)
 	m.memory.Release(s, done)
@@ -263,6 +267,26 @@ func (m *machine) check(t *rapid.T) {
 	}
 	if m.memory.Used() < 0 || m.memory.Used() > m.memory.Capacity() {
 		t.Fatalf("%d of %d units used", m.memory.Used(), m.memory.Capacity())
+	}
+	if memory, ok := m.memory.(sim.SlotMemory); ok {
+		m.checkSlots(t, memory)
+	}
+}
+
+// checkSlots holds the rooms of the running sequences, less what they share, against the units used.
+func (m *machine) checkSlots(t *rapid.T, memory sim.SlotMemory) {
+	all, shared := memory.Slots()
+	rooms := -shared
+	for _, s := range slices.Concat(m.prompts, m.drafted, m.lanes[0], m.lanes[1]) {
+		room := memory.Room(s, s.Stored)
+		if room < int64(s.Stored) {
+			t.Fatalf("room for %d tokens, but %d are stored", room, s.Stored)
+		}
+		rooms += room
+	}
+	used := m.memory.Used() * (all / m.memory.Capacity())
+	if _, rounded := m.twin.(*contiguousTwin); rooms > used || rooms < used && !rounded {
+		t.Fatalf("running sequences have room for %d tokens, but %d are used", rooms, used)
 	}
 }
 

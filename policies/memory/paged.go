@@ -81,3 +81,11 @@ func (p *Paged) Used() int64 { return p.capacity - p.free }
 
 // Capacity implements sim.Memory.
 func (p *Paged) Capacity() int64 { return p.capacity }
+
+// Slots implements sim.SlotMemory.
+func (p *Paged) Slots() (all, shared int64) { return p.capacity * p.block, 0 }
+
+// Room implements sim.SlotMemory.
+func (p *Paged) Room(s *sim.Sequence, stored int) int64 {
+	return max(p.blocks(stored), int64(s.Held)) * p.block
+}

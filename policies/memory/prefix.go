@@ -164,3 +164,12 @@ func (p *PrefixCache) Used() int64 { return p.capacity - p.available() }
 
 // Capacity implements sim.Memory.
 func (p *PrefixCache) Capacity() int64 { return p.capacity }
+
+// Slots implements sim.SlotMemory.
+func (p *PrefixCache) Slots() (all, shared int64) { return p.capacity * p.block, p.tree.shared * p.block }
+
+// Room implements sim.SlotMemory.
+func (p *PrefixCache) Room(s *sim.Sequence, stored int) int64 {
+	h := &p.holders[s.Handle-1]
+	return max(p.blocks(stored), h.blocks+h.others) * p.block
+}

@@ -13,6 +13,7 @@ type runTree struct {
 	nodes  []runNode // by number; the first are the rings of the tiers, of which number 0 is also the root
 	spare  []int32   // numbers for reuse
 	tiers  []tier
+	shared int64 // blocks, counted once for each user but the first
 }
 
 // tier is a memory, the device's own first.
@@ -171,6 +172,8 @@ func (t *runTree) use(number int32) {
 	if n.users == 0 {
 		t.unlink(number)
 		n.tier = 0
+	} else {
+		t.shared += n.blocks
 	}
 	n.users++
 }
@@ -181,6 +184,8 @@ func (t *runTree) leave(p *path) {
 		n := &t.nodes[number]
 		if n.users--; n.users == 0 {
 			t.link(number)
+		} else {
+			t.shared -= n.blocks
 		}
 	}
 	*p = path{}
