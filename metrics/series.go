@@ -10,6 +10,8 @@ type Point struct {
 	Waiting, Running, Decoding int
 	// KVUsage is the share of the KV memory in use over all replicas, in [0, 1].
 	KVUsage float64
+	// Slots divides the KV memory of the replicas that can tell; zero where none can.
+	Slots sim.Slots
 }
 
 // seriesPoints is how many points are kept unless a Config says otherwise: more than a screen has columns.
@@ -50,6 +52,9 @@ func (s *series) add(at sim.Time, replica int, state sim.State) {
 	s.now.Decoding += state.Decoding
 	s.used += state.Used
 	s.capacity += state.Capacity
+	if s.skip == 0 && state.Slots != nil {
+		s.now.Slots.Add(state.Slots())
+	}
 }
 
 // close ends the moment under way.

@@ -37,8 +37,9 @@ type Summary struct {
 	MeanDecodeBatch float64 `json:"mean_decode_batch"`
 	PeakBatch       int     `json:"peak_batch"`
 	// KVUsage is the mean share of the KV memory in use, PeakKVUsage the largest of any replica.
-	KVUsage      float64 `json:"kv_usage"`
-	PeakKVUsage  float64 `json:"peak_kv_usage"`
+	KVUsage     float64 `json:"kv_usage"`
+	PeakKVUsage float64 `json:"peak_kv_usage"`
+	KVShares
 	MeanRunning  float64 `json:"mean_running"`
 	MeanWaiting  float64 `json:"mean_waiting"`
 	PeakWaiting  int     `json:"peak_waiting"`
@@ -131,6 +132,7 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	}
 	s.addWork(r, duration)
 	s.addSeries(&c.series)
+	s.KVShares = sharesOf(c.series.points)
 	for i, used := range c.peakUsed {
 		s.PeakKVUsage = max(s.PeakKVUsage, ratio(float64(used), float64(r.Replicas[i].KVCapacity)))
 	}

@@ -8,6 +8,14 @@ type Slots struct {
 	Tokens, Reserved, Internal, External int64
 }
 
+// Add adds those of another memory.
+func (s *Slots) Add(o Slots) {
+	s.Tokens += o.Tokens
+	s.Reserved += o.Reserved
+	s.Internal += o.Internal
+	s.External += o.External
+}
+
 // SlotMemory is a Memory that can tell how its slots are divided.
 type SlotMemory interface {
 	Memory
