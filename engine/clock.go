@@ -20,7 +20,7 @@ type Clock struct {
 	steps     int64
 	chunks    []Chunk
 	padding   []*Sequence
-	sampled   int32 // keeps the argmax of the last step from being optimised away
+	sampled   []int32 // the most likely token of each row of logits of the last step
 	err       error
 }
 
@@ -70,15 +70,20 @@ func (c *Clock) execute() error {
 	if err := c.engine.Step(c.chunks); err != nil {
 		return err
 	}
-	row := 0
+	rows := 0
 	for _, chunk := range c.chunks {
-		for range chunk.Logits {
-			c.sampled = largest(c.engine.Logits(row))
-			row++
-		}
+		rows += chunk.Logits
 	}
+	c.sampled = append(c.sampled[:0], make([]int32, rows)...)
+	c.engine.pool.Run(rows, (*greedy)(c))
 	return nil
 }
+
+// greedy chooses tokens, one a row of logits.
+type greedy Clock
+
+// Do implements parallel.Task.
+func (c *greedy) Do(_, row int) { c.sampled[row] = largest(c.engine.Logits(row)) }
 
 // prepare brings every sequence of the step to the state that the simulator says it is in. If memory is short because
 // sequences hold blocks of their own where the simulator lets them share a prefix, all are brought anew, sharing.
@@ -225,10 +230,10 @@ func (c *Clock) makeRoom(chunks []Chunk) error {
 
 // largest returns the token with the largest logit.
 func largest(logits []float32) int32 {
-	best := 0
+	best, value := 0, logits[0]
 	for i, v := range logits {
-		if v > logits[best] {
-			best = i
+		if v > value {
+			best, value = i, v
 		}
 	}
 	return int32(best)

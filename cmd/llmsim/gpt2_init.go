@@ -30,7 +30,7 @@ func newGPT2InitCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&shape, "shape", gpt2.Shapes()[0], "published size: "+strings.Join(gpt2.Shapes(), ", "))
+	f.StringVar(&shape, "shape", gpt2.Shapes()[0], "published size ("+strings.Join(gpt2.Shapes(), ", ")+") or the path of a config.json")
 	f.Uint64Var(&seed, "seed", 42, "seed of the weights")
 	return cmd
 }

@@ -181,7 +181,7 @@ func (s *Session) Close() error {
 // Encode returns the tokens of a prompt.
 func (s *Session) Encode(prompt string) ([]int32, error) {
 	if s.words == nil {
-		return nil, s.noWords
+		return nil, fmt.Errorf("%w; prompts can be given as token numbers", s.noWords)
 	}
 	return s.words.Encode(prompt)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 )
 
 // Config is the shape of a GPT-2, as Hugging Face's config.json gives it. Fields that the file leaves out are those of GPT-2
@@ -45,19 +46,24 @@ func DefaultConfig() Config {
 // Shapes lists the published sizes by the number of parameters (Radford et al. 2019, table 2).
 func Shapes() []string { return []string{"124M", "355M", "774M", "1558M"} }
 
-// ShapeConfig returns the configuration of a published size.
+// ShapeConfig returns the configuration of a published size, which also goes by "small", "medium", "large" or "xl", or that of
+// a config.json, whose path ends with ".json".
 func ShapeConfig(shape string) (Config, error) {
 	c := DefaultConfig()
 	switch shape {
-	case "124M":
-	case "355M":
+	case "124M", "small":
+	case "355M", "medium":
 		c.Layers, c.Heads, c.Width = 24, 16, 1024
-	case "774M":
+	case "774M", "large":
 		c.Layers, c.Heads, c.Width = 36, 20, 1280
-	case "1558M":
+	case "1558M", "xl":
 		c.Layers, c.Heads, c.Width = 48, 25, 1600
 	default:
-		return Config{}, fmt.Errorf("unknown shape %q: %v are published", shape, Shapes())
+		if strings.HasSuffix(shape, ".json") {
+			return ReadConfig(shape)
+		}
+		return Config{}, fmt.Errorf("unknown shape %q: want %s (small, medium, large, xl) or the path of a config.json",
+			shape, strings.Join(Shapes(), ", "))
 	}
 	return c.completed(), nil
 }

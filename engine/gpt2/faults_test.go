@@ -236,6 +236,9 @@ func TestParameters(t *testing.T) {
 			t.Errorf("%s has %d parameters, want %d", shape, got, want)
 		}
 	}
+	if c, err := ShapeConfig(filepath.Join(fixture("tiny"), "config.json")); err != nil || c.Width != 64 {
+		t.Errorf("shape of a config.json: %+v, %v", c, err)
+	}
 	if _, err := ShapeConfig("125M"); err == nil {
 		t.Error("no error for an unknown shape")
 	}
