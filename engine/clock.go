@@ -65,6 +65,13 @@ func (c *Clock) Release(id int64) {
 	}
 }
 
+// Reset frees what all requests hold, as before another simulation, whose requests have the same numbers.
+func (c *Clock) Reset() {
+	for id := range c.sequences {
+		c.Release(id)
+	}
+}
+
 // execute runs the prepared chunks.
 func (c *Clock) execute() error {
 	if err := c.engine.Step(c.chunks); err != nil {
@@ -91,9 +98,7 @@ func (c *Clock) prepare(s *sim.Step) error {
 	c.steps++
 	err := c.bringAll(s)
 	if errors.Is(err, ErrKVExhausted) {
-		for id := range c.sequences {
-			c.Release(id)
-		}
+		c.Reset()
 		c.freePadding()
 		err = c.bringAll(s)
 	}
