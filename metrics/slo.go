@@ -25,3 +25,6 @@ func (s SLO) judge(q *sim.Sequence) verdict {
 		e2e:  s.E2E == 0 || q.E2E() <= s.E2E,
 	}
 }
+
+// Kept tells whether a finished request kept every limit.
+func (s SLO) Kept(q *sim.Sequence) bool { return s.judge(q).all() }

@@ -33,6 +33,9 @@ func (e InputError) Error() string { return e.err.Error() }
 // Unwrap returns the error within.
 func (e InputError) Unwrap() error { return e.err }
 
+// BadInput marks an error as one in what the user gave.
+func BadInput(err error) error { return InputError{err} }
+
 // IsInputError tells errors in the input from failures of the run.
 func IsInputError(err error) bool {
 	var input InputError

@@ -88,3 +88,11 @@ func (f fanOut) Sampled(at sim.Time, replica int, state sim.State) {
 		o.Sampled(at, replica, state)
 	}
 }
+
+// Promise returns the SLO of the requests of a class, by sim.Request.Class.
+func (s *Simulation) Promise(class int) metrics.SLO {
+	if class < len(s.metrics.Classes) {
+		return s.metrics.Classes[class].SLO
+	}
+	return s.metrics.SLO
+}

@@ -35,6 +35,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		scenarioCommand(),
+		compareCommand(),
 		memoryCommand(),
 		listCommand(),
 		explainCommand(),

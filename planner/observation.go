@@ -1,0 +1,84 @@
+package planner
+
+import (
+	"context"
+	"slices"
+	"sort"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Request is what one request of a run experienced.
+type Request struct {
+	// Arrival is when it was sent, Done when its last token came.
+	Arrival, Done sim.Time
+	// TTFT, TPOT and E2E are its latencies; 0 if it was turned away.
+	TTFT, TPOT, E2E sim.Time
+	// Prompt and Output are its lengths in tokens.
+	Prompt, Output int
+	// Kept tells that it kept every limit of its SLO, Rejected that it was turned away.
+	Kept, Rejected bool
+}
+
+// Observation is a run with each of its requests, in the order of their arrival.
+type Observation struct {
+	Simulation *scenarios.Simulation
+	Result     *scenarios.Result
+	Requests   []Request
+}
+
+// Observe runs a scenario and keeps what every request experienced. Other observers are told what happens besides.
+func Observe(ctx context.Context, file *scenarios.File, others ...sim.Observer) (*Observation, error) {
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	o := &Observation{Simulation: simulation}
+	o.Result, err = simulation.Run(ctx, append(slices.Clip(others), (*requestLog)(o))...)
+	return o, err
+}
+
+// Steady returns how many requests come before the end of the load shows: later ones, that arrive within a mean latency of the
+// last, are answered while the queue empties.
+func (o *Observation) Steady() int {
+	if len(o.Requests) == 0 {
+		return 0
+	}
+	end := o.Requests[len(o.Requests)-1].Arrival - sim.Seconds(o.Result.MeanE2EL/1000)
+	n := sort.Search(len(o.Requests), func(i int) bool { return o.Requests[i].Arrival > end })
+	if n == 0 {
+		return len(o.Requests) // all come at once
+	}
+	return n
+}
+
+// requestLog is an Observation while it is being made, a sim.Observer.
+type requestLog Observation
+
+func (l *requestLog) at(id int64) *Request {
+	for int64(len(l.Requests)) <= id {
+		l.Requests = append(l.Requests, Request{})
+	}
+	return &l.Requests[id]
+}
+
+// Finished implements sim.Observer.
+func (l *requestLog) Finished(s *sim.Sequence) {
+	*l.at(s.ID) = Request{
+		Arrival: s.Arrival, Done: s.Arrival + s.E2E(), TTFT: s.TTFT(), TPOT: s.TPOT(), E2E: s.E2E(),
+		Prompt: s.Prompt, Output: s.Output, Kept: l.Simulation.Promise(s.Class).Kept(s),
+	}
+}
+
+// Rejected implements sim.Observer.
+func (l *requestLog) Rejected(r *sim.Request, _ sim.Rejection) {
+	*l.at(r.ID) = Request{Arrival: r.Arrival, Prompt: r.Prompt, Output: r.Output, Rejected: true}
+}
+
+// Steps implements sim.Observer.
+func (l *requestLog) Steps(*sim.Leap) {}
+
+// Sampled implements sim.Observer.
+func (l *requestLog) Sampled(sim.Time, int, sim.State) {}
