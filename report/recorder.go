@@ -95,6 +95,9 @@ func (r *Recorder) Finish(result *scenarios.Result, steps *scenarios.Steps) erro
 	return r.files.commit()
 }
 
+// Sample returns the requests that the page shows.
+func (r *Recorder) Sample() *page.Sample { return r.sample }
+
 // Discard throws away what was written.
 func (r *Recorder) Discard() error { return r.files.discard() }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/report"
+	"github.com/llmsim/llmsim/report/plots"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 
@@ -37,7 +38,7 @@ func scenarioCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "", "folder for report.html, summary.json, requests.csv and timeseries.csv")
+	f.StringVar(&flags.out, "out", "", "folder for report.html, summary.json, requests.csv, timeseries.csv and pictures")
 	f.Var(choice(&flags.requestsFormat, report.RequestFormats()...), "requests-format", "format of the requests file in --out: csv or parquet")
 	f.StringVar(&flags.trace, "trace", "", "file for a timeline, to be opened at ui.perfetto.dev")
 	f.BoolVar(&flags.checkSLO, "check-slo", false, "exit with code 3 if the SLO is missed")
@@ -107,7 +108,10 @@ func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Sim
 	if err != nil {
 		return nil, errors.Join(err, recorder.Discard())
 	}
-	return result, recorder.Finish(result, simulation.Steps())
+	if err := recorder.Finish(result, simulation.Steps()); err != nil {
+		return nil, err
+	}
+	return result, plots.SaveRun(flags.out, result, recorder.Sample(), simulation.Steps())
 }
 
 func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {

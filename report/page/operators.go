@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// partTime is the time of a part of a decode step of a batch, in milliseconds.
-type partTime struct {
+// PartTime is the time of a part of a decode step of a batch, in milliseconds.
+type PartTime struct {
 	Batch int     `json:"batch"`
 	Name  string  `json:"name"`
 	Rank  int     `json:"rank"` // among the parts
@@ -31,6 +31,12 @@ func parts() []string {
 	return []string{projections, mlp, attention, head, elementwise, communication, host}
 }
 
+// StepBatches is the number of batch sizes of which steps are shown.
+const StepBatches = 5
+
+// Rank returns the place of a part among all parts, which is also that of its colour.
+func Rank(part string) int { return slices.Index(parts(), part) }
+
 // part tells to which part of a step an operator belongs.
 func part(operator string) string {
 	switch {
@@ -50,14 +56,14 @@ func part(operator string) string {
 	return communication
 }
 
-// stepParts breaks decode steps of several sizes down, each sequence with the mean context of the run's.
-func stepParts(s *scenarios.Steps, r *scenarios.Result) []partTime {
+// StepParts breaks decode steps of several sizes down, each sequence with the mean context of the run's.
+func StepParts(s *scenarios.Steps, r *scenarios.Result) []PartTime {
 	context := int64(1024)
 	if d := r.Decode; d != nil && d.Batch > 0 {
 		context = d.Context / int64(d.Batch)
 	}
-	var list []partTime
-	for _, batch := range []int{1, 4, 16, 64, 256} {
+	var list []PartTime
+	for _, batch := range [StepBatches]int{1, 4, 16, 64, 256} {
 		step := sim.Step{Decodes: batch, DecodeTokens: batch, Context: int64(batch) * context}
 		times := map[string]float64{}
 		for _, op := range s.Clock.Breakdown(&step) {
@@ -65,7 +71,7 @@ func stepParts(s *scenarios.Steps, r *scenarios.Result) []partTime {
 		}
 		for rank, name := range parts() {
 			if times[name] > 0 {
-				list = append(list, partTime{Batch: batch, Name: name, Rank: rank, Time: times[name]})
+				list = append(list, PartTime{Batch: batch, Name: name, Rank: rank, Time: times[name]})
 			}
 		}
 	}

@@ -105,12 +105,13 @@ type pageData struct {
 type runData struct {
 	Name      string     `json:"name"`
 	Completed int64      `json:"completed"`
-	Series    []point    `json:"series"`
+	Series    []Point    `json:"series"`
 	Requests  []Request  `json:"requests"`
-	Parts     []partTime `json:"parts"`
+	Parts     []PartTime `json:"parts"`
 }
 
-type point struct {
+// Point is the state of the fleet at a moment: At in seconds, KV the share of its memory in use.
+type Point struct {
 	At      float64 `json:"at"`
 	Running int     `json:"running"`
 	Waiting int     `json:"waiting"`
@@ -124,11 +125,18 @@ func newData(runs []Run) pageData {
 		if len(runs) > 1 {
 			name = fmt.Sprintf("%d: %s", i+1, name)
 		}
-		rd := runData{Name: name, Completed: r.Result.Completed, Requests: r.Sample.requests, Parts: stepParts(r.Steps, r.Result)}
-		for _, p := range r.Result.Series {
-			rd.Series = append(rd.Series, point{At: short(p.At), Running: p.Running, Waiting: p.Waiting, KV: float64(int(1e4*p.KVUsage)) / 1e4})
-		}
+		rd := runData{Name: name, Completed: r.Result.Completed, Requests: r.Sample.requests, Parts: StepParts(r.Steps, r.Result)}
+		rd.Series = Points(r.Result)
 		d.Runs = append(d.Runs, rd)
 	}
 	return d
+}
+
+// Points returns the state of the fleet over time, with no more digits than a chart shows.
+func Points(r *scenarios.Result) []Point {
+	points := make([]Point, len(r.Series))
+	for i, p := range r.Series {
+		points[i] = Point{At: short(p.At), Running: p.Running, Waiting: p.Waiting, KV: float64(int(1e4*p.KVUsage)) / 1e4}
+	}
+	return points
 }

@@ -59,3 +59,6 @@ func (s *Sample) Rejected(*sim.Request, sim.Rejection) {}
 
 // Sampled implements sim.Observer.
 func (s *Sample) Sampled(sim.Time, int, sim.State) {}
+
+// Requests returns the sample.
+func (s *Sample) Requests() []Request { return s.requests }

@@ -36,6 +36,12 @@ func colour(i int) color.Color {
 	return all[i%len(all)]
 }
 
+// dashes tell lines apart without colour.
+func dashes(i int) []vg.Length {
+	all := [][]vg.Length{nil, {vg.Points(5), vg.Points(2)}, {vg.Points(1.5), vg.Points(1.5)}, {vg.Points(6), vg.Points(2), vg.Points(1.5), vg.Points(2)}}
+	return all[i%len(all)]
+}
+
 // shapes are told apart without colour.
 func shapes() []draw.GlyphDrawer {
 	return []draw.GlyphDrawer{
