@@ -27,8 +27,8 @@ type Clock struct {
 // served is a request's sequence in the engine.
 type served struct {
 	*Sequence
-	request sim.Request
-	used    int64 // the last step that it was in
+	id   int64
+	used int64 // the last step that it was in
 }
 
 // NewClock returns a clock that runs on e, which is not used for anything else meanwhile. Prefix caching should be on.
@@ -169,7 +169,7 @@ func (c *Clock) bring(r *sim.Request, cached, n, logits int) error {
 		if err != nil {
 			return fmt.Errorf("request %d: %w", r.ID, err)
 		}
-		s = &served{Sequence: sequence, request: *r}
+		s = &served{Sequence: sequence, id: r.ID}
 		c.sequences[r.ID] = s
 	}
 	s.used = c.steps
@@ -221,7 +221,7 @@ func (c *Clock) makeRoom(chunks []Chunk) error {
 		}
 		var oldest *served
 		for _, s := range c.sequences {
-			if s.used < c.steps && (oldest == nil || s.used < oldest.used || s.used == oldest.used && s.request.ID < oldest.request.ID) {
+			if s.used < c.steps && (oldest == nil || s.used < oldest.used || s.used == oldest.used && s.id < oldest.id) {
 				oldest = s
 			}
 		}
@@ -229,7 +229,7 @@ func (c *Clock) makeRoom(chunks []Chunk) error {
 			return fmt.Errorf("%w: the step needs %d blocks of %d tokens more, %d of %d are available",
 				ErrKVExhausted, need, gpt2.BlockTokens, c.engine.Available(), c.engine.cache.Blocks())
 		}
-		c.Release(oldest.request.ID)
+		c.Release(oldest.id)
 	}
 }
 
