@@ -44,8 +44,9 @@ func (c Config) resolve() (Config, []string, error) {
 	if err := checkParallelism(c.Model, *p); err != nil {
 		return c, nil, err
 	}
-	if p.Tensor > 1 && c.ScaleUp == nil && !c.Engine.Roofline {
-		return c, nil, fmt.Errorf("tensor parallelism %d needs a link between accelerators, and %s has none", p.Tensor, c.Accelerator.Name)
+	within := p.Tensor > 1 && c.Accelerator.PerNode > 1 || p.GPUs() > 1 && !c.crossesNodes()
+	if within && c.ScaleUp == nil && !c.Engine.Roofline {
+		return c, nil, fmt.Errorf("%d accelerators need a link between them, and %s has none", p.GPUs(), c.Accelerator.Name)
 	}
 	if c.crossesNodes() && c.Network == nil && !c.Engine.Roofline {
 		return c, nil, fmt.Errorf("%d accelerators need a network: a node of %s holds %d", p.GPUs(), c.Accelerator.Name, c.Accelerator.PerNode)
