@@ -13,6 +13,9 @@ func (f *Fleet) assign(r *replica, s *Sequence) {
 	r.prompts += int64(s.Prompt)
 	if s.Generated == 0 {
 		r.uncomputed += int64(s.Prompt)
+		if r.pool.predicting {
+			r.computed = max(r.computed, f.now) + Time(s.Prompt)*r.timePerPromptToken()
+		}
 	}
 	if len(f.outages) > 0 {
 		r.residents.add(s)
@@ -32,6 +35,9 @@ func (f *Fleet) unassign(s *Sequence) {
 	r.prompts -= int64(s.Prompt)
 	if s.Generated == 0 {
 		r.uncomputed -= int64(s.Prompt)
+		if r.pool.predicting {
+			r.computed -= Time(s.Prompt) * r.timePerPromptToken()
+		}
 	}
 	if len(f.outages) > 0 {
 		r.residents.remove(s)
@@ -43,7 +49,15 @@ func (f *Fleet) unassign(s *Sequence) {
 // promptDone notes that the prompt of s is computed.
 func (r *replica) promptDone(s *Sequence) {
 	r.uncomputed -= int64(s.Prompt)
-	r.pool.changed(r)
+	if r.pool.predicting {
+		r.predict()
+		r.pool.changed(r)
+	}
+}
+
+// predict guesses when the prompts given to r will be computed from those that are not.
+func (r *replica) predict() {
+	r.computed = r.fleet.now + Time(r.uncomputed)*r.timePerPromptToken()
 }
 
 // probe is the length of the prompt by which the speed of replicas is measured, in tokens: about where GPUs reach their full

@@ -28,6 +28,7 @@ type Pool struct {
 	arrived     int64
 	gate        Queue // requests that wait for a replica that takes them
 	scaled      bool  // replicas can be started
+	predicting  bool  // somebody asks how long prompts wait
 
 	trees [measures]*tournament // over members, made when a router asks for one
 }
@@ -72,7 +73,19 @@ func (p *Pool) Tokens(i int) int64 { return p.fleet.replicas[i].prompts }
 // computed yet, and its own, at the replica's speed. Decodes in the same batch and cached prefixes are left out.
 func (p *Pool) Wait(i, prompt int) Time {
 	r := &p.fleet.replicas[i]
-	return Time(r.uncomputed+int64(prompt)) * r.timePerPromptToken()
+	r.pool.predict()
+	return max(0, r.computed-p.fleet.now) + Time(prompt)*r.timePerPromptToken()
+}
+
+// predict begins to keep track of when prompts will be computed.
+func (p *Pool) predict() {
+	if p.predicting {
+		return
+	}
+	p.predicting = true
+	for _, i := range p.members {
+		p.fleet.replicas[i].predict()
+	}
 }
 
 // State returns what replica i looks like. It takes time in proportion to the stages of the replica's pipeline.
@@ -85,7 +98,8 @@ func (p *Pool) LeastRequests() int { return p.least(byRequests) }
 // LeastTokens returns the replica with the fewest prompt tokens of unfinished requests.
 func (p *Pool) LeastTokens() int { return p.least(byTokens) }
 
-// LeastWait returns the replica that will have computed the prompts given to it first.
+// LeastWait returns the replica that will have computed the prompts given to it first. Sending each request there serves them as
+// from one queue, where a replica computes one prompt at a time and all are equally fast.
 func (p *Pool) LeastWait() int { return p.least(byWait) }
 
 // Sibling returns the pool of another role that serves the same model, or nil.
@@ -93,6 +107,9 @@ func (p *Pool) Sibling(role Role) *Pool { return p.fleet.pool(p.model, role) }
 
 func (p *Pool) least(by measure) int {
 	if p.trees[by] == nil {
+		if by == byWait {
+			p.predict()
+		}
 		t := newTournament(len(p.members))
 		p.trees[by] = &t
 		for _, i := range p.members {
@@ -121,7 +138,7 @@ func (p *Pool) rank(r *replica, by measure) {
 		case byTokens:
 			key = r.prompts
 		case byWait:
-			key = r.uncomputed * int64(r.timePerPromptToken())
+			key = int64(r.computed)
 		}
 	}
 	p.trees[by].set(r.position, key)

@@ -46,6 +46,7 @@ type replica struct {
 	prompts, uncomputed int64
 	leases              int       // requests that go on elsewhere and hold memory here
 	residents           residents // kept where replicas fail
+	computed            Time      // when these prompts will be complete, as far as can be told; kept where pool.predicting
 	promptToken         Time      // see timePerPromptToken
 
 	fleet     *Fleet

@@ -1,0 +1,72 @@
+package routing
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// KVAware sends requests where the share of KV memory in use is lowest, as the replicas last reported it; requests that wait
+// count as full replicas do. Reports are as old as their period, which makes everybody run to the same replica (Mitzenmacher, How
+// Useful Is Old Information?, IEEE TPDS 11(1), 2000); choosing between a few at random avoids that.
+type KVAware struct {
+	period  sim.Time
+	choices int
+	rng     *rand.Rand
+
+	due    sim.Time
+	loads  []float64 // by replica, as reported
+	lowest int
+}
+
+// NewKVAware returns the router for reports once a period; 0 means always fresh. It chooses between so many replicas drawn at
+// random, or among all where choices is 0.
+func NewKVAware(period sim.Time, choices int, seed uint64) (*KVAware, error) {
+	if period < 0 || choices < 0 {
+		return nil, fmt.Errorf("period is %v and choices %d, want 0 or more", period, choices)
+	}
+	return &KVAware{period: period, choices: choices, rng: stream(seed), lowest: -1}, nil
+}
+
+// Route implements sim.Router.
+func (k *KVAware) Route(_ *sim.Request, pool *sim.Pool) int {
+	if now := pool.Now(); now >= k.due || !pool.Accepts(k.lowest) {
+		k.report(pool)
+		k.due = now + k.period
+	}
+	if k.choices == 0 {
+		return k.lowest
+	}
+	best := pool.At(k.rng.IntN(pool.Len()))
+	for range k.choices - 1 {
+		if i := pool.At(k.rng.IntN(pool.Len())); k.load(i) < k.load(best) {
+			best = i
+		}
+	}
+	return best
+}
+
+// report asks every replica, once a period.
+func (k *KVAware) report(pool *sim.Pool) {
+	k.lowest = pool.At(0)
+	for n := range pool.Len() {
+		i := pool.At(n)
+		for len(k.loads) <= i {
+			k.loads = append(k.loads, 0)
+		}
+		s := pool.State(i)
+		k.loads[i] = float64(s.Used)/float64(s.Capacity) + float64(s.Waiting)
+		if k.loads[i] < k.loads[k.lowest] {
+			k.lowest = i
+		}
+	}
+}
+
+// load returns what replica i reported; nothing if it did not run then.
+func (k *KVAware) load(i int) float64 {
+	if i >= len(k.loads) {
+		return 0
+	}
+	return k.loads[i]
+}

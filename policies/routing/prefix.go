@@ -1,0 +1,90 @@
+package routing
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// PrefixAware sends a request to the replica that last served the longest beginning of its prompt, unless that has too much to
+// do: then where the fewest requests are unfinished (as SGLang's cache-aware router does, with a list of beginnings for its tree:
+// sgl-router/src/policies/cache_aware.rs, v0.4). It knows what it sent where, not what the replicas keep.
+type PrefixAware struct {
+	slack    int
+	places   map[uint64]place
+	names    []uint64 // of the beginnings in places, in the order in which they were noted
+	oldest   int
+	capacity int
+}
+
+// place is where a beginning was last served.
+type place struct {
+	replica int
+	slot    int // in names
+}
+
+// NewPrefixAware returns the router that remembers so many beginnings (of as many texts as a prompt consists of, each ends one),
+// at least 1, and that prefers a replica as long as it has at most slack unfinished requests more than the one with the fewest.
+func NewPrefixAware(capacity, slack int) (*PrefixAware, error) {
+	if capacity < 1 {
+		return nil, fmt.Errorf("beginnings is %d, want at least 1", capacity)
+	}
+	if slack < 0 {
+		return nil, fmt.Errorf("slack is %d, want 0 or more", slack)
+	}
+	return &PrefixAware{slack: slack, capacity: capacity, places: map[uint64]place{}}, nil
+}
+
+// Route implements sim.Router.
+func (p *PrefixAware) Route(r *sim.Request, pool *sim.Pool) int {
+	least := pool.LeastRequests()
+	best := p.longest(r, pool)
+	if best < 0 || pool.Requests(best) > pool.Requests(least)+p.slack {
+		best = least
+	}
+	name := uint64(0)
+	for _, segment := range r.Content {
+		name = after(name, segment)
+		p.note(name, best)
+	}
+	if r.Answer != 0 {
+		p.note(after(name, sim.Segment{ID: r.Answer, Tokens: r.Output}), best)
+	}
+	return best
+}
+
+// longest returns the replica that last served the longest known beginning, or -1.
+func (p *PrefixAware) longest(r *sim.Request, pool *sim.Pool) int {
+	best, name := -1, uint64(0)
+	for _, segment := range r.Content {
+		name = after(name, segment)
+		at, known := p.places[name]
+		if !known {
+			break
+		}
+		if pool.Accepts(at.replica) {
+			best = at.replica
+		}
+	}
+	return best
+}
+
+// after names the beginning that ends with a segment, from the name of the one before it.
+func after(name uint64, s sim.Segment) uint64 { return mix(name ^ mix(s.ID^mix(uint64(s.Tokens)))) }
+
+// note remembers where a beginning is served, and forgets the one that was noted first when there are too many.
+func (p *PrefixAware) note(name uint64, replica int) {
+	if at, known := p.places[name]; known {
+		p.places[name] = place{replica, at.slot}
+		return
+	}
+	if len(p.names) < p.capacity {
+		p.places[name] = place{replica, len(p.names)}
+		p.names = append(p.names, name)
+		return
+	}
+	delete(p.places, p.names[p.oldest])
+	p.names[p.oldest] = name
+	p.places[name] = place{replica, p.oldest}
+	p.oldest = (p.oldest + 1) % p.capacity
+}

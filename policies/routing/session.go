@@ -1,0 +1,35 @@
+package routing
+
+import "github.com/llmsim/llmsim/sim"
+
+// SessionAffinity sends all requests of a conversation to the same replica, where its KV cache may still be. Requests without a
+// conversation go where the fewest are unfinished. When a replica is added at the end, as few conversations as possible move
+// (jump consistent hash: Lamping and Veach, arXiv:1406.2294).
+type SessionAffinity struct{}
+
+// Route implements sim.Router.
+func (SessionAffinity) Route(r *sim.Request, pool *sim.Pool) int {
+	if r.Session == 0 {
+		return pool.LeastRequests()
+	}
+	return pool.At(jump(mix(uint64(r.Session)), pool.Len()))
+}
+
+// jump maps a key to one of n buckets (the function of figure 1 of the paper).
+func jump(key uint64, n int) int {
+	bucket, next := int64(-1), int64(0)
+	for next < int64(n) {
+		bucket = next
+		key = key*2862933555777941757 + 1
+		next = int64(float64(bucket+1) * (float64(1<<31) / float64(key>>33+1)))
+	}
+	return int(bucket)
+}
+
+// mix is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that spreads every bit.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

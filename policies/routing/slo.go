@@ -1,0 +1,34 @@
+package routing
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// SLOAware keeps the promise of a time to first token: of the replica with the fewest unfinished requests and the one that will
+// have computed its prompts first, it takes the former as long as that is predicted to keep the promise. In a fleet of unequal
+// replicas the slow ones so serve what can wait (compare Mooncake, FAST 2025, algorithm 1).
+type SLOAware struct{ ttft sim.Time }
+
+// NewSLOAware returns the router for a promise above 0.
+func NewSLOAware(ttft sim.Time) (SLOAware, error) {
+	if ttft <= 0 {
+		return SLOAware{}, fmt.Errorf("ttft is %v, want more than 0", ttft)
+	}
+	return SLOAware{ttft}, nil
+}
+
+// Route implements sim.Router.
+func (s SLOAware) Route(r *sim.Request, pool *sim.Pool) int {
+	if i := pool.LeastRequests(); pool.Wait(i, r.Prompt) <= s.ttft {
+		return i
+	}
+	return pool.LeastWait()
+}
+
+// Admit implements sim.Admission: requests that are predicted to break the promise wherever they go are refused at once, before
+// they take anything from those that can be served in time (Mooncake's early rejection).
+func (s SLOAware) Admit(r *sim.Request, pool *sim.Pool) bool {
+	return pool.Len() == 0 || pool.Wait(pool.LeastWait(), r.Prompt) <= s.ttft
+}
