@@ -64,3 +64,27 @@ func BenchmarkRun(b *testing.B) {
 		})
 	}
 }
+
+// Fleets cost by the request, not by the replica: nothing scans them.
+func BenchmarkFleet(b *testing.B) {
+	for _, bc := range []struct {
+		name     string
+		replicas int
+		router   sim.Router
+	}{
+		{"replicas=64/round-robin", 64, &routing.RoundRobin{}},
+		{"replicas=64/least-requests", 64, routing.LeastRequests{}},
+		{"replicas=1000/round-robin", 1000, &routing.RoundRobin{}},
+		{"replicas=1000/least-requests", 1000, routing.LeastRequests{}},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			b.ReportAllocs()
+			c := benchmarkConfig(b, int64(b.N), 20*float64(bc.replicas), bc.replicas, 28000, 250)
+			c.Router = bc.router
+			r, err := sim.Run(context.Background(), c)
+			if err != nil || r.Completed != int64(b.N) {
+				b.Fatal(r, err)
+			}
+		})
+	}
+}
