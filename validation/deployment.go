@@ -3,7 +3,6 @@ package validation
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
@@ -44,14 +43,14 @@ type deployment struct {
 	// expert is 0 for experts that are split like the other layers.
 	tensor, expert int
 	weights, kv    hardware.DType
-	// engine names the preset.
-	engine string
+	// engine names the preset; synchronous takes from it that steps are scheduled ahead.
+	engine      string
+	synchronous bool
 	// utilisation is the share of memory that the engine takes; 0 means 0.9.
 	utilisation float64
 	// kvShare is the share of the memory left beside weights and activations that becomes KV cache, as TensorRT-LLM has it; 0 means
 	// that utilisation counts.
 	kvShare float64
-	sync    bool
 	// largestStep is the number of tokens that activations have room for; 0 means tokenBudget.
 	largestStep int
 	// maxSequences and tokenBudget limit a step, maxContext the context; 0 means no limit on it.
@@ -110,7 +109,7 @@ func (d *deployment) clock(p *Physics) (*steptime.Clock, steptime.Engine, error)
 	if err != nil {
 		return nil, engine, err
 	}
-	if os.Getenv("SYNC") != "" && d.sync {
+	if d.synchronous {
 		engine.Lookahead = 0
 	}
 	clock, err := steptime.New(d.config(p, engine))
@@ -158,9 +157,6 @@ func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*o
 	}
 	if err := plan.Err(); err != nil {
 		return nil, fmt.Errorf("%s on %d × %s %w", d.model.Name, d.tensor, d.accelerator.Name, err)
-	}
-	if os.Getenv("SYNC") != "" && d.sync {
-		engine.Lookahead = 0
 	}
 	replica := sim.ReplicaConfig{Clock: clock, Lookahead: engine.Lookahead, MaxContext: d.maxContext}
 	if !d.engineTimes {

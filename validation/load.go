@@ -2,13 +2,10 @@ package validation
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
-	"github.com/llmsim/llmsim/workload/arrivals"
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
@@ -73,15 +70,7 @@ func closedLoop(clients int, requests int64, prompt, output int, least float64) 
 	}
 	return workload.Open(workload.Config{
 		Classes:  []workload.Class{{Weight: 1, Prompt: prompts, Output: outputs}},
-		Users:    &workload.Users{Count: clients, Think: thinkTmp()},
+		Users:    &workload.Users{Count: clients},
 		Requests: requests,
 	})
-}
-
-func thinkTmp() arrivals.Delay {
-	ms, _ := strconv.ParseFloat(os.Getenv("THINK"), 64)
-	if ms == 0 {
-		return arrivals.Delay{}
-	}
-	return arrivals.Delay{Mean: sim.Seconds(ms / 1000), Shape: arrivals.Exponential{}}
 }
