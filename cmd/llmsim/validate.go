@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/llmsim/llmsim/report"
+	"github.com/llmsim/llmsim/report/plots"
 	"github.com/llmsim/llmsim/validation"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ func validateCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "", "folder for rows.csv, with every prediction beside its measurement")
+	f.StringVar(&flags.out, "out", "", "folder for rows.csv, with every prediction beside its measurement, and a picture of each table")
 	return cmd
 }
 
@@ -44,7 +45,7 @@ func (flags *validateFlags) run(cmd *cobra.Command, dir string) error {
 		return err
 	}
 	if flags.out != "" {
-		if err := writeFile(filepath.Join(flags.out, "rows.csv"), compared.WriteCSV); err != nil {
+		if err := writeErrors(flags.out, compared); err != nil {
 			return err
 		}
 	}
@@ -62,6 +63,27 @@ func folder(cmd *cobra.Command, args []string) error {
 	}
 	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s: no such folder", args[0])
+	}
+	return nil
+}
+
+// writeErrors writes every comparison, and draws those of each table.
+func writeErrors(dir string, compared *validation.Report) error {
+	if err := writeFile(filepath.Join(dir, "rows.csv"), compared.WriteCSV); err != nil {
+		return err
+	}
+	for i := range compared.Tables {
+		t := &compared.Tables[i]
+		if len(t.Rows) == 0 {
+			continue
+		}
+		picture, err := t.Accuracy().Draw()
+		if err != nil {
+			return err
+		}
+		if err := plots.Save(dir, t.Name, picture); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,0 +1,102 @@
+package plots
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Accuracy is predictions beside measurements.
+type Accuracy struct {
+	// Title heads the picture, Unit is that of all figures.
+	Title, Unit string
+	Series      []AccuracySeries
+}
+
+// AccuracySeries is the points of one colour. All figures are above 0.
+type AccuracySeries struct {
+	Name                string
+	Measured, Predicted []float64
+}
+
+// band is the relative error within which a prediction is called close.
+const band = 0.1
+
+// Draw puts predicted over measured on equal logarithmic axes, with the diagonal on which they are equal and a band of ±10 %
+// around it.
+func (a *Accuracy) Draw() (*plot.Plot, error) {
+	p := newPlot(a.Title, "measured ("+a.Unit+")", "predicted ("+a.Unit+")")
+	logarithmic(p)
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.XOffs = 4
+	addGrid(p)
+	low, high := a.span()
+	if err := addDiagonal(p, low, high); err != nil {
+		return nil, err
+	}
+	for i := range a.Series {
+		s := &a.Series[i]
+		points := make(plotter.XYs, len(s.Measured))
+		for j := range points {
+			points[j] = logXY(s.Measured[j], s.Predicted[j])
+		}
+		scatter, err := plotter.NewScatter(points)
+		if err != nil {
+			return nil, err
+		}
+		scatter.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: radius(len(points)), Shape: shape(i)}
+		p.Add(scatter)
+		key := *scatter
+		key.GlyphStyle.Radius = vg.Points(3)
+		p.Legend.Add(s.Name, &key)
+	}
+	p.X.Min, p.X.Max = math.Log10(low), math.Log10(high)
+	p.Y.Min, p.Y.Max = p.X.Min, p.X.Max
+	return p, nil
+}
+
+// span returns the range of all figures, with a margin.
+func (a *Accuracy) span() (low, high float64) {
+	low, high = math.Inf(1), 0
+	for _, s := range a.Series {
+		for i := range s.Measured {
+			low = min(low, s.Measured[i], s.Predicted[i])
+			high = max(high, s.Measured[i], s.Predicted[i])
+		}
+	}
+	return low / 1.5, high * 1.5
+}
+
+// addDiagonal draws the line of equality over the band.
+func addDiagonal(p *plot.Plot, low, high float64) error {
+	around, err := plotter.NewPolygon(plotter.XYs{
+		logXY(low, low*(1-band)), logXY(low, low*(1+band)), logXY(high, high*(1+band)), logXY(high, high*(1-band)),
+	})
+	if err != nil {
+		return err
+	}
+	around.Color, around.LineStyle.Width = color.Gray{0xdc}, 0
+	diagonal, err := plotter.NewLine(plotter.XYs{logXY(low, low), logXY(high, high)})
+	if err != nil {
+		return err
+	}
+	diagonal.Color = color.Gray{0x60}
+	p.Add(around, diagonal)
+	p.Legend.Add("equal; ±10 % shaded", diagonal)
+	return nil
+}
+
+// radius makes points smaller where there are many.
+func radius(points int) vg.Length {
+	switch {
+	case points > 1000:
+		return vg.Points(0.9)
+	case points > 100:
+		return vg.Points(1.6)
+	}
+	return vg.Points(2.5)
+}
