@@ -90,7 +90,7 @@ func (b *builder) startClock() {
 		}
 	}
 	var err error
-	if b.clock, err = steptime.New(c); err != nil {
+	if b.clock, err = b.file.Clocks.clock(&b.s, func() (*steptime.Clock, error) { return steptime.New(c) }); err != nil {
 		b.problem("parallelism", "%v", err)
 		return
 	}

@@ -20,8 +20,10 @@ var library embed.FS
 // File is a scenario as somebody wrote it, with what the command line changed.
 type File struct {
 	Scenario Scenario
-	doc      *strict.Document
-	dir      string
+	// Clocks, if any, supplies the step clock, so that scenarios built one after another share it.
+	Clocks *Clocks
+	doc    *strict.Document
+	dir    string
 }
 
 // InputError is an error in what the user gave: scenario, overrides, or a file that they name.

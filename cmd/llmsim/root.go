@@ -36,6 +36,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		scenarioCommand(),
 		compareCommand(),
+		sweepCommand(),
 		memoryCommand(),
 		listCommand(),
 		explainCommand(),

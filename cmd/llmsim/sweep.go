@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+
+	"github.com/llmsim/llmsim/planner"
+	"github.com/llmsim/llmsim/planner/journal"
+	"github.com/llmsim/llmsim/planner/sweep"
+	"github.com/llmsim/llmsim/report"
+
+	"github.com/spf13/cobra"
+)
+
+// sweepFlags are the flags of the sweep command.
+type sweepFlags struct {
+	set, vary []string
+	workers   int
+	format    string
+	out       string
+	noPlots   bool
+}
+
+func sweepCommand() *cobra.Command {
+	var flags sweepFlags
+	cmd := &cobra.Command{
+		Use:   "sweep FILE|NAME",
+		Short: "Run a scenario over a grid of settings, on all cores; with --out it goes on where it was stopped",
+		Example: `  llmsim sweep chat --vary hardware=a100-80gb,h100 --vary workload.rate=1/s..40/s:8
+  llmsim sweep llama2-70b --vary parallelism.tensor=1,2,4,8 --out results`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&flags.vary, "vary", nil, "a key and its values, key.path=value,value or key.path=1/s..40/s:8 (repeatable)")
+	f.StringArrayVar(&flags.set, "set", nil, "override a field at all points: key.path=value (repeatable)")
+	f.Var(countOf(&flags.workers, runtime.GOMAXPROCS(0)), "workers", "runs at the same time")
+	f.Var(choice(&flags.format, "table", "csv", "json"), "format", "what to print: table, csv or json")
+	f.StringVar(&flags.out, "out", "", "folder for results.csv, .json and .parquet, plots, and the journal from which a stopped sweep goes on")
+	f.BoolVar(&flags.noPlots, "no-plots", false, "write no plots into --out")
+	return cmd
+}
+
+func (flags *sweepFlags) run(cmd *cobra.Command, name string) error {
+	if len(flags.vary) == 0 {
+		return errors.New("nothing to vary: give --vary key.path=value,value, such as --vary workload.rate=1/s..40/s:8")
+	}
+	s := sweep.Sweep{Name: name, Set: flags.set}
+	for _, text := range flags.vary {
+		a, err := planner.ParseAxis(text)
+		if err != nil {
+			return err
+		}
+		s.Axes = append(s.Axes, a)
+	}
+	results, err := flags.sweep(cmd, &s)
+	if err == nil {
+		err = flags.write(cmd, results)
+	}
+	return failed(err)
+}
+
+// sweep runs, with a journal if there is a folder for it.
+func (flags *sweepFlags) sweep(cmd *cobra.Command, s *sweep.Sweep) (*sweep.Results, error) {
+	counter := report.NewCounter(cmd.ErrOrStderr(), "runs")
+	defer counter.End()
+	o := sweep.Options{Workers: flags.workers, Started: counter.Start, Done: counter.Step}
+	if flags.out == "" {
+		return s.Run(cmd.Context(), o)
+	}
+	var err error
+	if o.Journal, err = journal.Open(filepath.Join(flags.out, "journal.jsonl")); err != nil {
+		return nil, runError{err}
+	}
+	results, err := s.Run(cmd.Context(), o)
+	if errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted; %d runs are kept in %s, and the same command goes on from there", o.Journal.Len(), flags.out)
+	}
+	return results, errors.Join(err, o.Journal.Close())
+}
+
+func (flags *sweepFlags) write(cmd *cobra.Command, r *sweep.Results) error {
+	asJSON := func(w io.Writer) error { return report.JSON(w, r) }
+	if flags.out != "" {
+		for name, write := range map[string]func(io.Writer) error{
+			"results.csv": r.WriteCSV, "results.parquet": r.WriteParquet, "results.json": asJSON,
+		} {
+			if err := writeFile(filepath.Join(flags.out, name), write); err != nil {
+				return err
+			}
+		}
+		if !flags.noPlots {
+			if err := r.WritePlots(filepath.Join(flags.out, "plots")); err != nil {
+				return err
+			}
+		}
+	}
+	switch flags.format {
+	case "csv":
+		return r.WriteCSV(cmd.OutOrStdout())
+	case "json":
+		return asJSON(cmd.OutOrStdout())
+	}
+	return r.WriteText(cmd.OutOrStdout())
+}

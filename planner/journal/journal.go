@@ -1,0 +1,104 @@
+// Package journal keeps what is done on disk, so that work that is stopped, by whatever means, goes on where it was: a file to
+// which each result is appended as a line of JSON. A line that was cut off by a crash is dropped when the file is opened again.
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Journal is a set of results by key. Its methods may be called by several goroutines.
+type Journal struct {
+	mu   sync.Mutex
+	file *os.File
+	done map[string]json.RawMessage
+}
+
+// entry is a line of the file.
+type entry struct {
+	Key    string          `json:"key"`
+	Result json.RawMessage `json:"result"`
+}
+
+// Open reads the journal at path, or begins one. Only one process has it open at a time.
+func Open(path string) (*Journal, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{file: file, done: map[string]json.RawMessage{}}
+	if err := j.recover(path); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// recover reads what is there, and cuts off a last line that is not complete.
+func (j *Journal) recover(path string) error {
+	if err := lock(j.file); err != nil {
+		return fmt.Errorf("%s is in use by another process", path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	whole := bytes.LastIndexByte(data, '\n') + 1
+	for i, line := range bytes.Split(data[:whole], []byte("\n")) {
+		if len(line) == 0 {
+			continue
+		}
+		var e entry
+		if err := json.Unmarshal(line, &e); err != nil || e.Key == "" {
+			return fmt.Errorf("%s:%d: not a line of a journal; remove the file to begin anew", path, i+1)
+		}
+		j.done[e.Key] = e.Result
+	}
+	if err := j.file.Truncate(int64(whole)); err != nil {
+		return err
+	}
+	_, err = j.file.Seek(int64(whole), 0)
+	return err
+}
+
+// Get returns the result with the key into result, and whether there is one.
+func (j *Journal) Get(key string, result any) bool {
+	j.mu.Lock()
+	raw, ok := j.done[key]
+	j.mu.Unlock()
+	return ok && json.Unmarshal(raw, result) == nil
+}
+
+// Len returns the number of results.
+func (j *Journal) Len() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.done)
+}
+
+// Put stores a result. When it returns, the result survives the end of the process, however it ends.
+func (j *Journal) Put(key string, result any) error {
+	raw, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(entry{key, raw})
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.done[key] = raw
+	_, err = j.file.Write(append(line, '\n'))
+	return err
+}
+
+// Close closes the file.
+func (j *Journal) Close() error { return j.file.Close() }

@@ -1,0 +1,106 @@
+package journal
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Wherever a crash cuts the file, all results whose lines are whole are there when it is opened again, none is wrong, and the
+// journal goes on.
+func TestACutFileLosesTheLastLineOnly(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "journal.jsonl")
+	j, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 20
+	for i := range n {
+		if err := j.Put(fmt.Sprint("key", i), map[string]any{"value": i, "text": "a\nb"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		cut := rapid.IntRange(0, len(data)).Draw(t, "cut")
+		if err := os.WriteFile(path, data[:cut], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		j, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close()
+		whole := bytes.Count(data[:cut], []byte("\n"))
+		if j.Len() != whole {
+			t.Fatalf("cut at %d: %d results, want %d", cut, j.Len(), whole)
+		}
+		for i := range n {
+			var got struct{ Value int }
+			if ok := j.Get(fmt.Sprint("key", i), &got); ok != (i < whole) || ok && got.Value != i {
+				t.Fatalf("cut at %d: key %d gives %v, %v", cut, i, got, ok)
+			}
+		}
+		if err := j.Put("more", 1); err != nil {
+			t.Fatal(err)
+		}
+		after, err := os.ReadFile(path)
+		if err != nil || bytes.Count(after, []byte("\n")) != whole+1 {
+			t.Fatalf("cut at %d: the next line does not follow the last whole one: %v", cut, err)
+		}
+	})
+}
+
+func TestOneProcessAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil && lockable() {
+		t.Error("a journal can be opened twice at a time")
+	}
+	j.Close()
+	again, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+}
+
+// lockable tells whether this system has locks at all.
+func lockable() bool {
+	f, err := os.CreateTemp("", "lock")
+	if err != nil {
+		return false
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	second, err := os.Open(f.Name())
+	if err != nil {
+		return false
+	}
+	defer second.Close()
+	return lock(f) == nil && lock(second) != nil
+}
+
+func TestAForeignFileIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	if err := os.WriteFile(path, []byte("hello\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil {
+		t.Error("a file that is no journal is taken for one")
+	}
+}

@@ -1,0 +1,134 @@
+package sweep
+
+import (
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/planner"
+	"github.com/llmsim/llmsim/report/plots"
+)
+
+// WritePlots draws every metric over the axis with the most values that are numbers (of several, the last), a line for each combination
+// of the others, and the Pareto front, as SVG and PNG into dir.
+func (r *Results) WritePlots(dir string) error {
+	horizontal := r.horizontal()
+	for m, metric := range planner.Metrics() {
+		series, names := r.series(m, horizontal)
+		p, err := plots.Lines(metric.Title, r.Axes[horizontal].Key, label(metric), series, names...)
+		if err == nil {
+			err = plots.Save(dir, metric.Name, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.plotFront(dir)
+}
+
+// horizontal chooses the axis to plot over.
+func (r *Results) horizontal() int {
+	best, most := len(r.Axes)-1, 0
+	for i, a := range r.Axes {
+		if _, numeric := numbers(a.Values); numeric && len(a.Values) >= most {
+			best, most = i, len(a.Values)
+		}
+	}
+	return best
+}
+
+// leading is the number at the start of a value, after a currency sign.
+var leading = regexp.MustCompile(`^\$?([0-9]+(?:\.[0-9]+)?)([^0-9.]*)$`)
+
+// numbers reads values as numbers of one unit; ok tells whether they are.
+func numbers(values []string) (list []float64, ok bool) {
+	unit := ""
+	for i, v := range values {
+		parts := leading.FindStringSubmatch(v)
+		if parts == nil || i > 0 && parts[2] != unit {
+			return nil, false
+		}
+		unit = parts[2]
+		x, err := strconv.ParseFloat(parts[1], 64)
+		if err != nil {
+			return nil, false
+		}
+		list = append(list, x)
+	}
+	return list, true
+}
+
+// series returns the values of a metric as lines over an axis, and the names of its values where they are no numbers.
+func (r *Results) series(metric, axis int) (list []plots.Series, names []string) {
+	positions, numeric := numbers(r.Axes[axis].Values)
+	if !numeric {
+		names = r.Axes[axis].Values
+	}
+	at := map[string]float64{}
+	for i, v := range r.Axes[axis].Values {
+		at[v] = float64(i)
+		if numeric {
+			at[v] = positions[i]
+		}
+	}
+	index := map[string]int{}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Values == nil {
+			continue
+		}
+		var others []string
+		for k, s := range row.Point {
+			if k != axis {
+				others = append(others, s.Value)
+			}
+		}
+		name := strings.Join(others, ", ")
+		n, known := index[name]
+		if !known {
+			n = len(list)
+			index[name] = n
+			list = append(list, plots.Series{Name: name})
+		}
+		list[n].X = append(list[n].X, at[row.Point[axis].Value])
+		list[n].Y = append(list[n].Y, row.Values[metric])
+	}
+	return list, names
+}
+
+// plotFront draws price against latency. Where prices are not known there is nothing to draw.
+func (r *Results) plotFront(dir string) error {
+	cost, latency := column(frontCost), column(frontLatency)
+	all, front := plots.Series{Name: "points of the sweep"}, plots.Series{Name: "Pareto front"}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Values == nil || row.Values[cost] == 0 {
+			continue
+		}
+		all.X, all.Y = append(all.X, row.Values[cost]), append(all.Y, row.Values[latency])
+		if row.Pareto {
+			front.X, front.Y = append(front.X, row.Values[cost]), append(front.Y, row.Values[latency])
+		}
+	}
+	if len(all.X) == 0 {
+		return nil
+	}
+	sort.Sort(byX(front))
+	metrics := planner.Metrics()
+	p, err := plots.Front("Price against latency", label(metrics[cost]), label(metrics[latency]), all, front)
+	if err != nil {
+		return err
+	}
+	return plots.Save(dir, "pareto", p)
+}
+
+// byX sorts the points of a series from left to right.
+type byX plots.Series
+
+func (s byX) Len() int           { return len(s.X) }
+func (s byX) Less(i, j int) bool { return s.X[i] < s.X[j] }
+func (s byX) Swap(i, j int) {
+	s.X[i], s.X[j] = s.X[j], s.X[i]
+	s.Y[i], s.Y[j] = s.Y[j], s.Y[i]
+}

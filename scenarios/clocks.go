@@ -1,0 +1,43 @@
+package scenarios
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// Clocks keeps step clocks, with what they have computed, for many scenarios that serve the same model on the same accelerators.
+// It makes building and short runs cheaper, and changes no result. It is used by one goroutine at a time, and so are the
+// simulations that share it.
+type Clocks struct {
+	known map[string]*steptime.Clock
+}
+
+// mostClocks bounds the memory of Clocks: a clock takes some hundred kilobytes.
+const mostClocks = 64
+
+// NewClocks returns an empty set.
+func NewClocks() *Clocks { return &Clocks{known: map[string]*steptime.Clock{}} }
+
+// clock returns the clock of a scenario whose defaults are filled in, or makes it. Scenarios with a model or hardware of their own
+// files get a clock of their own: files may change.
+func (c *Clocks) clock(s *Scenario, make func() (*steptime.Clock, error)) (*steptime.Clock, error) {
+	if c == nil || s.Hardware.File != "" || filepath.Ext(s.Model) == ".json" || filepath.Base(s.Model) != s.Model {
+		return make()
+	}
+	e := &s.Engine
+	key := fmt.Sprint(s.Model, " ", s.Hardware.Accelerator, " ", s.Hardware.Link, " ", s.Hardware.Network, s.Parallelism, e.Preset, " ", e.Weights, " ", e.KVCache)
+	if clock := c.known[key]; clock != nil {
+		return clock, nil
+	}
+	clock, err := make()
+	if err != nil {
+		return nil, err
+	}
+	if len(c.known) == mostClocks {
+		clear(c.known)
+	}
+	c.known[key] = clock
+	return clock, nil
+}
