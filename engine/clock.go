@@ -15,6 +15,10 @@ import (
 // What a step finds in the KV cache is what the simulator says is stored. Where the engine has more, it forgets; where it has
 // less (after its own memory ran short, say), it computes the rest before the stopwatch starts.
 type Clock struct {
+	// Now reads the stopwatch; nil means wall time. With one thread, that thread's processor time (see package cputime) leaves out
+	// what other programs take.
+	Now func() time.Duration
+
 	engine    *Engine
 	sequences map[int64]*served // by request
 	steps     int64
@@ -49,11 +53,21 @@ func (c *Clock) Duration(s *sim.Step) sim.Time {
 	if c.err != nil {
 		return sim.Picosecond
 	}
-	begin := time.Now()
-	c.err = c.execute()
-	elapsed := time.Since(begin)
+	elapsed := c.timed(c.execute)
 	c.freePadding()
 	return max(sim.Time(elapsed)*sim.Nanosecond, sim.Picosecond)
+}
+
+// timed runs do and returns how long it took by the stopwatch.
+func (c *Clock) timed(do func() error) time.Duration {
+	if c.Now == nil {
+		begin := time.Now()
+		c.err = do()
+		return time.Since(begin)
+	}
+	begin := c.Now()
+	c.err = do()
+	return c.Now() - begin
 }
 
 // Release frees what a request holds, when it has finished. Requests that are not released lose their memory to others, the

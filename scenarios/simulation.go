@@ -53,6 +53,15 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 	return s.result(&outcome, collector, meter)
 }
 
+// ReplaceClocks gives each replica another clock than the one that predicts its steps: one that executes them, say. It is called
+// before Run. The result's account of work, cost and energy stays the predicted one.
+func (s *Simulation) ReplaceClocks(replace func(predicted sim.StepClock) sim.StepClock) {
+	for i := range s.config.Replicas {
+		r := &s.config.Replicas[i]
+		r.Clock = replace(r.Clock)
+	}
+}
+
 // Accelerators returns how many are used, over all replicas.
 func (s *Simulation) Accelerators() int {
 	return s.Scenario.Replicas * s.Scenario.Parallelism.degrees().GPUs()
