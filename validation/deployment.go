@@ -43,9 +43,8 @@ type deployment struct {
 	// expert is 0 for experts that are split like the other layers.
 	tensor, expert int
 	weights, kv    hardware.DType
-	// engine names the preset; synchronous takes from it that steps are scheduled ahead.
-	engine      string
-	synchronous bool
+	// engine names the preset.
+	engine string
 	// utilisation is the share of memory that the engine takes; 0 means 0.9.
 	utilisation float64
 	// kvShare is the share of the memory left beside weights and activations that becomes KV cache, as TensorRT-LLM has it; 0 means
@@ -109,9 +108,6 @@ func (d *deployment) clock(p *Physics) (*steptime.Clock, steptime.Engine, error)
 	if err != nil {
 		return nil, engine, err
 	}
-	if d.synchronous {
-		engine.Lookahead = 0
-	}
 	clock, err := steptime.New(d.config(p, engine))
 	return clock, engine, err
 }
@@ -160,7 +156,7 @@ func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*o
 	}
 	replica := sim.ReplicaConfig{Clock: clock, Lookahead: engine.Lookahead, MaxContext: d.maxContext}
 	if !d.engineTimes {
-		replica.Latency = sim.Seconds(float64(engine.Request))
+		replica.Latency = clock.RequestLatency()
 	}
 	if replica.Scheduler, err = batching.NewVLLMV1(d.maxSequences, d.tokenBudget, 0); err != nil {
 		return nil, err

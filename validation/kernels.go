@@ -9,19 +9,29 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// allReduceKind tells whose all-reduce was measured.
-type allReduceKind bool
+// allReduceKind tells which all-reduce was measured.
+type allReduceKind int
 
 const (
-	libraryAllReduce allReduceKind = false
-	engineAllReduce  allReduceKind = true
+	// engineAllReduce is that of a serving engine, libraryAllReduce that of the collective library, launchedAllReduce the latter where
+	// the host launches each by itself.
+	engineAllReduce allReduceKind = iota
+	libraryAllReduce
+	launchedAllReduce
 )
 
 // kernels prices single kernels: the step clock of an engine that adds nothing of its own.
 type kernels struct{ clock *steptime.Clock }
 
 func (d *deployment) kernels(p *Physics, allReduce allReduceKind) (kernels, error) {
-	bare := steptime.Engine{Name: "kernels", Graph: math.MaxInt, CustomAllReduce: bool(allReduce)}
+	bare := steptime.Engine{Name: "kernels", Graph: math.MaxInt, CustomAllReduce: allReduce == engineAllReduce}
+	if allReduce == launchedAllReduce {
+		eager, err := p.engine("eager-2023")
+		if err != nil {
+			return kernels{}, err
+		}
+		bare.Graph, bare.AllReduce = 0, eager.AllReduce
+	}
 	clock, err := steptime.New(d.config(p, bare))
 	return kernels{clock}, err
 }

@@ -45,8 +45,7 @@ func readClosedLoop(c *catalogs, t *table) []experiment {
 		if r.err != nil {
 			return
 		}
-		l.engine = engine
-		l.configure(r.text("backend_version"))
+		l.configure(engine, r.text("backend_version"))
 		if engine == "trtllm" {
 			l.measured = slices.DeleteFunc(l.measured, func(m measurement) bool { return m.quantity == "TTFT mean" })
 			t.skip("TTFT of TensorRT-LLM, which falls where load grows: noise")
@@ -57,13 +56,16 @@ func readClosedLoop(c *catalogs, t *table) []experiment {
 	return list
 }
 
-// configure sets what follows from the engine's version.
-func (l *clients) configure(version string) {
+// configure sets what follows from the engine and its version.
+func (l *clients) configure(engine, version string) {
+	l.engine = engine
+	if engine == "vllm-v1" && beforeAsynchronous(version) {
+		l.engine = "vllm-v1-sync"
+	}
 	l.setDefaults()
 	if version == "" {
 		l.least = drawnLength
 	}
-	l.synchronous = l.engine == "vllm-v1" && beforeAsynchronous(version)
 	if l.kv == "" && l.weights == hardware.FP8 {
 		l.kv = hardware.FP8
 	}

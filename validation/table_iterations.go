@@ -58,7 +58,7 @@ func (i *iteration) at() place { return i.place }
 
 // compare implements experiment.
 func (i *iteration) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	k, err := i.kernels(p, libraryAllReduce)
+	k, err := i.kernels(p, launchedAllReduce)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (d *deployment) joinPairs(c *catalogs) error {
 
 // compare implements experiment.
 func (l *linearAllReduce) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	k, err := l.kernels(p, libraryAllReduce)
+	k, err := l.kernels(p, launchedAllReduce)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ var targetsCSV string
 // Target is the error that predictions of a quantity should not exceed, over the rows of one table.
 type Target struct {
 	Table string `json:"table"`
-	// Engine and Model choose rows; empty ones choose all.
+	// Engine, the beginning of a preset's name, and Model choose rows; empty ones choose all.
 	Engine   string `json:"engine,omitempty"`
 	Model    string `json:"model,omitempty"`
 	Quantity string `json:"quantity"`
@@ -64,5 +64,5 @@ func (r *Report) targets() []TargetResult {
 }
 
 func (t *Target) chooses(c *Comparison) bool {
-	return c.Table == t.Table && c.Quantity == t.Quantity && (t.Engine == "" || c.Engine == t.Engine) && (t.Model == "" || c.Model == t.Model)
+	return c.Table == t.Table && c.Quantity == t.Quantity && strings.HasPrefix(c.Engine, t.Engine) && (t.Model == "" || c.Model == t.Model)
 }
