@@ -2,16 +2,17 @@ package policies
 
 import (
 	"github.com/llmsim/llmsim/policies/batching"
-	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
 )
 
 // Default returns a registry of the policies that llmsim ships.
 func Default() *Registry {
 	return &Registry{
-		Batching: Family[sim.Scheduler]{Kind: "batching policy", Policies: []Policy[sim.Scheduler]{vllmV1()}},
-		Memory:   Family[sim.Memory]{Kind: "memory policy", Policies: memoryPolicies()},
-		Routing:  Family[sim.Router]{Kind: "routing policy", Policies: []Policy[sim.Router]{roundRobin()}},
+		Batching:  Family[sim.Scheduler]{Kind: "batching policy", Policies: []Policy[sim.Scheduler]{vllmV1()}},
+		Memory:    Family[sim.Memory]{Kind: "memory policy", Policies: memoryPolicies()},
+		Routing:   Family[sim.Router]{Kind: "routing policy", Policies: routingPolicies()},
+		Admission: Family[sim.Admission]{Kind: "admission policy", Policies: admissionPolicies()},
+		Scaling:   Family[sim.Scaler]{Kind: "scaling policy", Policies: scalingPolicies()},
 	}
 }
 
@@ -28,13 +29,5 @@ func vllmV1() Policy[sim.Scheduler] {
 		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
 			return batching.NewVLLMV1(v.Count("max-sequences"), v.Count("token-budget"), v.Count("chunk-limit"))
 		},
-	}
-}
-
-func roundRobin() Policy[sim.Router] {
-	return Policy[sim.Router]{
-		Name: "round-robin",
-		Doc:  "replicas in turn",
-		New:  func(Deployment, Values) (sim.Router, error) { return &routing.RoundRobin{}, nil },
 	}
 }

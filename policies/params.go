@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Kind says what values a parameter takes.
@@ -23,6 +25,8 @@ const (
 	Word
 	// Flag is true or false.
 	Flag
+	// Duration is a span of time of 0 or more, such as 50ms.
+	Duration
 )
 
 // Param describes a parameter of a policy.
@@ -53,6 +57,9 @@ func (v Values) Count(name string) int { return int(v.numbers[name]) }
 
 // Number returns a parameter of kind Number.
 func (v Values) Number(name string) float64 { return v.numbers[name] }
+
+// Duration returns a parameter of kind Duration.
+func (v Values) Duration(name string) sim.Time { return sim.Seconds(v.numbers[name]) }
 
 // Flag returns a parameter of kind Flag.
 func (v Values) Flag(name string) bool { return v.numbers[name] != 0 }
@@ -98,6 +105,12 @@ func (v Values) set(p *Param, text string) string {
 			return fmt.Sprintf("found %q, want a number of 0 or more such as %s", text, p.Default)
 		}
 		v.numbers[p.Name] = x
+	case Duration:
+		seconds, err := units.ParseDuration(text)
+		if err != nil {
+			return err.Error()
+		}
+		v.numbers[p.Name] = seconds
 	case Flag:
 		on, err := strconv.ParseBool(text)
 		if err != nil {

@@ -1,5 +1,5 @@
 // Package policies lists the policies that a scenario can name: who runs next (batching), where the KV cache goes (memory),
-// which replica serves a request (routing). Each family has a folder; the list itself is an explicit value, to which programs
+// which replica serves a request (routing), who is let in (admission), how many replicas run (scaling). Each family has a folder; the list itself is an explicit value, to which programs
 // add policies of their own.
 package policies
 
@@ -18,6 +18,9 @@ type Registry struct {
 	Batching Family[sim.Scheduler]
 	Memory   Family[sim.Memory]
 	Routing  Family[sim.Router]
+	// Admission turns requests away, Scaling starts and stops replicas.
+	Admission Family[sim.Admission]
+	Scaling   Family[sim.Scaler]
 }
 
 // Family is the policies of one kind, the default one first.
@@ -44,6 +47,8 @@ type Deployment struct {
 	Seed uint64
 	// KVTokens is the KV memory of the replica, in tokens of context.
 	KVTokens int64
+	// HostTokens is the room for KV caches in host memory, in tokens of context; 0 means that nothing can be swapped out.
+	HostTokens int64
 	// MaxContext is the longest prompt and answer together that is served, in tokens.
 	MaxContext int
 	// Layers tells the model's layers with full attention from those with a sliding window.
