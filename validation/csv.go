@@ -22,6 +22,17 @@ type table struct {
 	skipped  map[string]int
 }
 
+// sources returns what the column source names, each once. A row that says "as above" has that of the row before.
+func (t *table) sources() []string {
+	var list []string
+	for i := range t.rows {
+		if s := t.rows[i].text("source"); s != "" && s != "as above" && !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 // row is one line of a table. The first thing that is wrong with it sticks.
 type row struct {
 	table  *table
@@ -209,9 +220,4 @@ func (r *row) measured(figures []figure) []measurement {
 		}
 	}
 	return list
-}
-
-// sortedColumns names the columns of a table in messages.
-func (t *table) sortedColumns() string {
-	return strings.Join(slices.Sorted(slices.Values(t.header)), ", ")
 }

@@ -42,7 +42,8 @@ type deployment struct {
 	scaleUp, network *hardware.Link
 	// expert is 0 for experts that are split like the other layers.
 	tensor, expert int
-	weights, kv    hardware.DType
+	// weights, kv and activations are number formats; all are set.
+	weights, kv, activations hardware.DType
 	// engine names the preset.
 	engine string
 	// utilisation is the share of memory that the engine takes; 0 means 0.9.
@@ -82,12 +83,23 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 	if d.scaleUp, d.network, err = c.links(&d.accelerator); err != nil {
 		r.fail(err)
 	}
+	d.activations = activationsOf(d.weights)
+	d.kv = d.activations
 	if kv := r.text("kv_cache_dtype"); kv != "" && kv != "auto" {
 		if d.kv, err = parseDType(kv); err != nil {
 			r.fail(err)
 		}
 	}
 	return d
+}
+
+// activationsOf returns the number format in which engines compute with weights of another: 16 bits where they are narrower.
+func activationsOf(weights hardware.DType) hardware.DType {
+	switch weights {
+	case hardware.FP32, hardware.TF32, hardware.FP16:
+		return weights
+	}
+	return hardware.BF16
 }
 
 func (d *deployment) group() Group {
@@ -97,7 +109,7 @@ func (d *deployment) group() Group {
 func (d *deployment) config(p *Physics, engine steptime.Engine) steptime.Config {
 	return steptime.Config{
 		Model: d.model, Accelerator: &d.accelerator, ScaleUp: d.scaleUp, Network: d.network,
-		Parallel: steptime.Parallelism{Tensor: d.tensor, Expert: d.expert}, Weights: d.weights, KV: d.kv, Engine: engine,
+		Parallel: steptime.Parallelism{Tensor: d.tensor, Expert: d.expert}, Weights: d.weights, KV: d.kv, Activations: d.activations, Engine: engine,
 		Constants: p.constants(&d.accelerator, d.scaleUp, d.network),
 	}
 }

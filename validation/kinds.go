@@ -33,6 +33,8 @@ func kinds() []kind {
 		{"vllm_requests", "vllm_*requests__*__*.csv", requestColumns, readRequests},
 		{"static_batch", "static_batch_*.csv", staticBatchColumns, readStaticBatch},
 		{"offline_throughput", "offline_throughput*.csv", offlineColumns, readOffline},
+		{"first_token_latency", "first_token_latency*.csv", firstTokenColumns, readFirstTokens},
+		{"token_time", "token_time*.csv", tokenTimeColumns, readTokenTimes},
 		{"eager_engine", "eager_engine*.csv", eagerColumns, readEager},
 		{"iteration", "iteration_*.csv", iterationColumns, readIterations},
 		{"linear_layers", "linear_layers*.csv", linearLayerColumns, readLinearLayers},

@@ -26,6 +26,7 @@ type readKind struct {
 	experiments []experiment
 	skipped     map[string]int
 	problems    []string
+	sources     []string
 }
 
 // Read reads every table that it knows in the folder and below. Files that it does not know are named in Ignored, malformed rows
@@ -85,6 +86,7 @@ func (d *Data) readFile(c *catalogs, folder fs.FS, file string) (why string) {
 	into.files = append(into.files, file)
 	into.experiments = append(into.experiments, k.read(c, t)...)
 	into.problems = append(into.problems, t.problems...)
+	into.sources = append(into.sources, t.sources()...)
 	for reason, n := range t.skipped {
 		into.skipped[reason] += n
 	}
@@ -127,7 +129,7 @@ func (k *readKind) compare(ctx context.Context, p *Physics) (Table, error) {
 	if err := context.Cause(ctx); err != nil {
 		return Table{}, err
 	}
-	t := Table{Name: k.name, Files: k.files, Problems: k.problems, Skipped: maps.Clone(k.skipped)}
+	t := Table{Name: k.name, Files: k.files, Problems: k.problems, Sources: k.sources, Skipped: maps.Clone(k.skipped)}
 	for i, list := range results {
 		if failures[i] != nil {
 			t.Skipped[failures[i].Error()]++

@@ -10,12 +10,12 @@ import (
 func (r *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"table", "file", "line", "engine", "gpu", "model", "tensor_parallel", "case", "quantity", "unit", "predicted", "measured", "error_pct"})
-	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	for i := range r.Tables {
 		for _, c := range r.Tables[i].Rows {
 			out.Write([]string{
 				c.Table, c.File, strconv.Itoa(c.Line), c.Engine, c.GPU, c.Model, strconv.Itoa(c.TP), c.Case, c.Quantity, c.Unit,
-				number(c.Predicted), number(c.Measured), number(100 * c.Error()),
+				exact(c.Predicted), exact(c.Measured), exact(100 * c.Error()),
 			})
 		}
 	}

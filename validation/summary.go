@@ -23,6 +23,9 @@ type TableSummary struct {
 	Groups     []GroupSummary `json:"groups"`
 	Skipped    []SkippedRows  `json:"left_out,omitempty"`
 	Problems   []string       `json:"malformed,omitempty"`
+	Sources    []string       `json:"sources,omitempty"`
+
+	rows []Comparison
 }
 
 // GroupSummary is the rows of one group.
@@ -70,7 +73,7 @@ func (r *Report) Summary() Summary {
 }
 
 func (t *Table) summary() TableSummary {
-	s := TableSummary{Name: t.Name, Files: t.Files, Quantities: quantities(t.Rows), Problems: t.Problems}
+	s := TableSummary{Name: t.Name, Files: t.Files, Quantities: quantities(t.Rows), Problems: t.Problems, Sources: t.Sources, rows: t.Rows}
 	byGroup := map[Group][]Comparison{}
 	for _, c := range t.Rows {
 		byGroup[c.Group] = append(byGroup[c.Group], c)

@@ -10,7 +10,7 @@ import (
 
 var closedLoopColumns = []string{"backend", "model", "gpu", "dtype", "tensor_parallel", "isl", "osl", "concurrency"}
 
-var closedLoopFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", "TPOT mean", "ms", 1}, {"itl_ms", "TPOT mean", "ms", 1}}
+var closedLoopFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", "TPOT mean", "ms", 1}, {"itl_ms", "TPOT mean", "ms", 1}, {"out_tok_s", "output rate", "tokens/s", 1}}
 
 // requestsPerClient is how many requests each client sends, the first ones all at once. The tables do not say; how TTFT grows with
 // the number of clients does.
@@ -46,11 +46,11 @@ func readClosedLoop(c *catalogs, t *table) []experiment {
 			return
 		}
 		l.configure(engine, r.text("backend_version"))
-		if engine == "trtllm" {
+		if r.text("backend") == "trtllm" {
 			l.measured = slices.DeleteFunc(l.measured, func(m measurement) bool { return m.quantity == "TTFT mean" })
 			t.skip("TTFT of TensorRT-LLM, which falls where load grows: noise")
 		}
-		l.place = place{Group: l.group(), file: t.file, line: r.line, name: fmt.Sprintf("%d clients, %d in, %d out", l.count, l.prompt, l.output)}
+		l.place = place{Group: l.group(), file: t.file, line: r.line, name: fmt.Sprintf("concurrency %d, %d in, %d out", l.count, l.prompt, l.output)}
 		list = append(list, l)
 	})
 	return list
@@ -66,7 +66,7 @@ func (l *clients) configure(engine, version string) {
 	if version == "" {
 		l.least = drawnLength
 	}
-	if l.kv == "" && l.weights == hardware.FP8 {
+	if l.weights == hardware.FP8 {
 		l.kv = hardware.FP8
 	}
 }
@@ -91,5 +91,7 @@ func (l *clients) compare(ctx context.Context, p *Physics) ([]Comparison, error)
 	if err != nil {
 		return nil, err
 	}
-	return l.place.compare(l.measured, all.figures()), nil
+	predicted := all.figures()
+	predicted["output rate"] = all.outputRate()
+	return l.place.compare(l.measured, predicted), nil
 }

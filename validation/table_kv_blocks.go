@@ -19,7 +19,11 @@ func readKVBlocks(c *catalogs, t *table) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
 		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"), r.count("tensor_parallel"))
-		d.engine, d.utilisation = "vllm-v1", r.number("gpu_memory_utilization")
+		engine, err := parseEngine(orElse(r.text("engine"), "vllm"))
+		if err != nil {
+			r.fail(err)
+		}
+		d.engine, d.utilisation = engine, r.number("gpu_memory_utilization")
 		d.maxSequences, d.tokenBudget = r.optionalCount("max_num_seqs", 128), r.optionalCount("max_num_batched_tokens", 2048)
 		b := &kvBlocks{deployment: d, blockTokens: r.optionalCount("block_tokens", blockTokens), measured: r.measured([]figure{{"kv_blocks", "KV blocks", "blocks", 1}})}
 		if r.err == nil && (d.utilisation <= 0 || d.utilisation > 1) {

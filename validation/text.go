@@ -20,15 +20,22 @@ func (s *Summary) WriteText(w io.Writer) error {
 	return err
 }
 
+// fewRows is the number of comparisons up to which a table is printed row by row.
+const fewRows = 40
+
 func (t *TableSummary) writeText(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s: %s\n", t.Name, files(t.Files))
 	if len(t.Quantities) > 0 {
 		fmt.Fprintf(b, "  %-22s %6s %8s %8s %8s %9s  %s\n", "error of", "rows", "median", "mean", "bias", "worst", "in row")
 		writeStatistics(b, t.Quantities, len(t.Files) > 1)
 	}
-	for i := range t.Groups {
-		fmt.Fprintf(b, "  %s\n", &t.Groups[i].Group)
-		writeStatistics(b, t.Groups[i].Quantities, len(t.Files) > 1)
+	if len(t.rows) <= fewRows {
+		writeRows(b, t.rows)
+	} else {
+		for i := range t.Groups {
+			fmt.Fprintf(b, "  %s\n", &t.Groups[i].Group)
+			writeStatistics(b, t.Groups[i].Quantities, len(t.Files) > 1)
+		}
 	}
 	var skipped []string
 	for _, k := range t.Skipped {
@@ -36,7 +43,32 @@ func (t *TableSummary) writeText(b *bytes.Buffer) {
 	}
 	writeList(b, "  Rows left out:", skipped)
 	writeList(b, "  Malformed rows:", t.Problems)
+	writeList(b, "  Sources:", t.Sources)
 	b.WriteByte('\n')
+}
+
+// writeRows prints every comparison under the name of its group.
+func writeRows(b *bytes.Buffer, rows []Comparison) {
+	if len(rows) > 0 {
+		fmt.Fprintf(b, "  %-40s %-12s %10s %10s\n", "", "", "measured", "predicted")
+	}
+	var group Group
+	for i := range rows {
+		c := &rows[i]
+		if c.Group != group {
+			group = c.Group
+			fmt.Fprintf(b, "  %s\n", &group)
+		}
+		fmt.Fprintf(b, "    %-38s %-12s %10s %10s %-8s %+6.1f %%\n", c.Case, c.Quantity, number(c.Measured), number(c.Predicted), c.Unit, 100*c.Error())
+	}
+}
+
+// number prints four digits, and whole numbers above them.
+func number(x float64) string {
+	if x >= 1000 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.4g", x)
 }
 
 func writeStatistics(b *bytes.Buffer, list []Statistics, nameFile bool) {

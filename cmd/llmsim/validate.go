@@ -22,12 +22,14 @@ type validateFlags struct {
 func validateCommand() *cobra.Command {
 	var flags validateFlags
 	cmd := &cobra.Command{
-		Use:   "validate DIR",
+		Use:   "validate [DIR]",
 		Short: "Predict what was measured on real GPUs, and show how wrong the predictions are",
-		Example: `  llmsim validate measurements
+		Long: `validate reads the tables of measurements in DIR and below that it knows (docs/validation.md), simulates each row as it was
+measured, and compares. Without DIR it takes figures that others published, which come with the program.`,
+		Example: `  llmsim validate
   llmsim validate measurements --out errors`,
-		Args: folder,
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+		Args: atMostOneFolder,
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
@@ -35,8 +37,12 @@ func validateCommand() *cobra.Command {
 	return cmd
 }
 
-func (flags *validateFlags) run(cmd *cobra.Command, dir string) error {
-	data, err := validation.Read(os.DirFS(dir))
+func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
+	tables := validation.Cited()
+	if len(args) > 0 {
+		tables = os.DirFS(args[0])
+	}
+	data, err := validation.Read(tables)
 	if err != nil {
 		return err
 	}
@@ -56,9 +62,9 @@ func (flags *validateFlags) run(cmd *cobra.Command, dir string) error {
 	return summary.WriteText(cmd.OutOrStdout())
 }
 
-// folder accepts one argument that is a folder.
-func folder(cmd *cobra.Command, args []string) error {
-	if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+// atMostOneFolder accepts an argument that is a folder, or none.
+func atMostOneFolder(cmd *cobra.Command, args []string) error {
+	if err := cobra.MaximumNArgs(1)(cmd, args); err != nil || len(args) == 0 {
 		return err
 	}
 	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
