@@ -108,9 +108,12 @@ var dataSheets = sync.OnceValue(func() Catalog {
 	return c
 })
 
-// nearestConstants returns the constants measured on a, or those of its nearest relative, and how far that is: 0 for itself, 1
+// nearestConstants returns the constants that came with a or were measured on it, or those of its nearest relative, and how far that is: 0 for itself, 1
 // for the same generation, 2 for another. Of equally near relatives the one with the most similar bandwidth is taken.
 func nearestConstants(a *Accelerator) (Constants, int) {
+	if own, ok := a.own(); ok {
+		return own, 0
+	}
 	best, distance, gap := Constants{}, 3, 0.0
 	for _, c := range fittedConstants() {
 		measured, err := dataSheets().Accelerator(c.Accelerator)

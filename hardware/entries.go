@@ -34,6 +34,7 @@ func (a *Accelerator) header() header { return header{&a.Name, &a.Aliases, &a.Ti
 
 func (a *Accelerator) detach() {
 	a.Aliases, a.Peak, a.Sources = slices.Clone(a.Aliases), copied(a.Peak), copied(a.Sources)
+	a.Constants = a.Constants.clone()
 }
 
 func (a *Accelerator) required() []string {
@@ -56,6 +57,7 @@ func (a *Accelerator) keys(f *form, links []Link) {
 	f.figure("idle_power", &a.IdlePower, positive(units.ParsePower))
 	f.figure("peak_power", &a.PeakPower, positive(units.ParsePower))
 	f.figure("price", &a.Price, positive(units.ParsePrice))
+	f.constants("constants", &a.Constants)
 }
 
 func (h *Host) header() header { return header{&h.Name, &h.Aliases, &h.Title, h.Sources} }

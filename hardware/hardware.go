@@ -50,6 +50,9 @@ type Accelerator struct {
 	IdlePower, PeakPower float64
 	// Price is in US dollars an hour for one of them, with its share of the host; 0 where unknown.
 	Price float64
+	// Constants are what was measured on it beyond the data sheet; nil for those that come with the program, which FittedConstants
+	// finds, and for what was not measured.
+	Constants *Constants
 	// Sources tells where each figure is from, by its YAML key ("memory", "peak.bf16", …).
 	Sources map[string]string
 }

@@ -78,6 +78,28 @@ func TestLike(t *testing.T) {
 	}
 }
 
+// Constants of an entry take the place of those that come with the program, and stay those of that entry.
+func TestOwnConstants(t *testing.T) {
+	c, err := load(t).With("own.yaml", []byte("accelerators: {mine: {like: h100, constants: {fit: {date: 2026-01-02}, "+
+		"linear: {compute: {bf16: 0.5}, memory: 0.25, kernel: 2us, overlap: 3}, head: {passes: 7}}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, _ := c.Accelerator("mine")
+	want := Roofline()
+	want.Accelerator, want.Fit = "mine", Fit{Source: "user", Date: "2026-01-02"}
+	want.Linear = Linear{Compute: map[DType]float64{BF16: 0.5}, Memory: 0.25, Kernel: 2e-6, Overlap: 3}
+	want.Head.Passes = 7
+	got, warnings := FittedConstants(&mine, nil, nil)
+	if diff := cmp.Diff(want, got); diff != "" || len(warnings) > 0 {
+		t.Errorf("warnings %q, constants (-want +got):\n%s", warnings, diff)
+	}
+	mine.Constants.Linear.Compute[BF16] = 1
+	if again, _ := c.Accelerator("mine"); again.Constants.Linear.Compute[BF16] != 0.5 {
+		t.Error("what a lookup returns is shared with the catalogue")
+	}
+}
+
 // What a lookup returns is the caller's own.
 func TestLookUpSharesNothing(t *testing.T) {
 	c := load(t)
@@ -113,6 +135,10 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"accelerators: {new: {like: h10}}", `accelerators.new.like: unknown accelerator "h10"; did you mean h100`},
 		{"accelerators: {new: {like: h100, aliases: [a100]}}", `"a100" is already a name of accelerator "a100-80gb-sxm"`},
 		{"accelerators: {new: {like: h100, title: \"\"}}", `accelerators.new.title: found "", want a text`},
+		{"accelerators: {a100: {constants: {linear: {memry: 0.5}}}}", `accelerators.a100.constants.linear: unknown key "memry"; did you mean memory?`},
+		{"accelerators: {a100: {constants: {linear: {memory: 1.5}}}}", "accelerators.a100.constants.linear.memory: "},
+		{"accelerators: {a100: {constants: {linear: {compute: {fp33: 0.5}}}}}", `unknown key "fp33"; did you mean fp32`},
+		{"accelerators: {a100: {constants: {head: {passes: -1}}}}", `found "-1", want a number of 0 or more`},
 		{"links: {a: {bandwidth: 1GB/s, latency: 1us}, a: {}}", `own.yaml:1: key "a" is already on line 1`},
 		{"links: &x {a: {bandwidth: 1GB/s, latency: 1us}}\nhosts: *x", "own.yaml:2: YAML anchors and aliases are not supported"},
 	} {
