@@ -22,10 +22,9 @@ type Sequence struct {
 	Replica int
 	Latency Time
 
-	// Drafted and Accepted count the tokens drafted for the sequence and those accepted; Skill belongs to the Speculator, a number
-	// of its own such as how easily the text is drafted.
+	// Drafted and Accepted count the tokens drafted for the sequence and those accepted; Draft belongs to the Speculator.
 	Drafted, Accepted int
-	Skill             float64
+	Draft             DraftState
 
 	// Held and Handle belong to the Memory that holds the sequence: a count and an index of its own.
 	Held, Handle int
