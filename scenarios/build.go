@@ -36,7 +36,7 @@ type builder struct {
 // request. What is wrong is an InputError.
 func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	b := &builder{file: f, registry: registry, s: f.Scenario}
-	for _, step := range []func(){b.lookUp, b.choosePolicies, b.fit, b.startClock} {
+	for _, step := range []func(){b.lookUp, b.countReplicas, b.choosePolicies, b.fit, b.startClock} {
 		step()
 		if err := b.err(); err != nil {
 			return nil, err
@@ -47,6 +47,7 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 		return nil, err
 	}
 	s.config = sim.Config{Source: s.Source, Router: b.router(), Replicas: b.replicas()}
+	b.fleet(&s.config)
 	s.config.SampleEvery = sampleEvery(s.Source.Summary())
 	s.metrics = b.metrics()
 	if err := b.err(); err != nil {

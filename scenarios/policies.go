@@ -90,7 +90,6 @@ func (b *builder) layers() memory.Layers {
 
 // replicas makes the servers, each with policies of its own. All predict steps by the same clock.
 func (b *builder) replicas() []sim.ReplicaConfig {
-	b.s.Replicas = orDefault(b.s.Replicas, 1)
 	list := make([]sim.ReplicaConfig, b.s.Replicas)
 	for i := range list {
 		place := b.deployment(i)
@@ -106,7 +105,7 @@ func (b *builder) replicas() []sim.ReplicaConfig {
 		}
 		list[i] = sim.ReplicaConfig{
 			Scheduler: scheduler, Memory: memory, Clock: b.clock,
-			Stages: b.s.Parallelism.Pipeline, Lookahead: b.engine.Lookahead, Latency: sim.Seconds(float64(b.engine.Request)),
+			Stages: b.s.Parallelism.Pipeline, Lookahead: b.engine.Lookahead, Latency: b.clock.RequestLatency(),
 			MaxContext: b.s.Engine.MaxModelLen,
 		}
 	}

@@ -38,6 +38,9 @@ type Result struct {
 	// Energy is that of the accelerators in Wh, at their peak power while steps run and idle otherwise: an upper bound.
 	Energy float64 `json:"energy"`
 
+	// Fleet tells what went on between replicas; absent where each served alone, always.
+	Fleet *FleetResult `json:"fleet,omitempty"`
+
 	// Prefill and Decode tell what bounds a typical step of each phase; absent where there was none.
 	Prefill *Phenomenon `json:"prefill,omitempty"`
 	Decode  *Phenomenon `json:"decode,omitempty"`
@@ -63,6 +66,7 @@ func (s *Simulation) result(outcome *sim.Result, collector *metrics.Collector, m
 		Series:       collector.Series(),
 		Warnings:     slices.Concat(s.Warnings, s.runWarnings(collector)),
 	}
+	s.Scenario.Fleet.sumUp(r, outcome)
 	s.account(r, meter)
 	s.explainTime(r, meter)
 	if r.Warnings == nil {
@@ -99,6 +103,9 @@ func (s *Simulation) account(r *Result, meter *workMeter) {
 		r.MBU = meter.total.Bytes / (bandwidth * replicaSeconds)
 	}
 	r.Cost = float64(s.Scenario.Hardware.Price) * n * r.Duration / 3600
+	if r.Fleet != nil {
+		r.Cost *= r.Fleet.MeanReplicas / float64(s.Scenario.Replicas)
+	}
 	if r.TotalOutputTokens > 0 {
 		r.CostPerMillion = r.Cost / float64(r.TotalOutputTokens) * 1e6
 	}
@@ -110,9 +117,14 @@ func (s *Simulation) account(r *Result, meter *workMeter) {
 func (s *Simulation) runWarnings(collector *metrics.Collector) []string {
 	var list []string
 	rejections := collector.Rejections()
-	for why := sim.TooLong; why <= sim.TooLarge; why++ {
-		if n := rejections[why]; n > 0 {
+	for why := range sim.Rejection(sim.Rejections) {
+		n := rejections[why]
+		switch {
+		case n == 0:
+		case why <= sim.TooLarge:
 			list = append(list, fmt.Sprintf("%d requests were turned away: %v (%d tokens)", n, why, s.Scenario.Engine.MaxModelLen))
+		default:
+			list = append(list, fmt.Sprintf("%d requests got no answer: %v", n, why))
 		}
 	}
 	counts := s.Source.Counts()

@@ -12,6 +12,7 @@ type Scenario struct {
 	Batching    Policy      `json:"batching,omitzero" jsonschema:"Who runs next: a policy (llmsim list policies) and its parameters. Default: vllm-v1."`
 	Memory      KVMemory    `json:"memory,omitzero" jsonschema:"Where the KV cache goes: a policy and its parameters. Default: paged."`
 	Routing     Policy      `json:"routing,omitzero" jsonschema:"Which replica serves a request: a policy and its parameters. Default: round-robin."`
+	Fleet       Fleet       `json:"fleet,omitzero" jsonschema:"How replicas work together, fail, start and stop."`
 	Workload    Workload    `json:"workload,omitzero" jsonschema:"Who asks for what, and when."`
 	SLO         SLO         `json:"slo,omitzero" jsonschema:"What is promised to users. Default: time to first token 2s and 200ms a token, each in 99% of requests (MLPerf Inference 4.0, Llama-2-70B server)."`
 	Seed        uint64      `json:"seed" jsonschema:"Selects the random numbers; the same scenario and seed give the same result everywhere. Default: 0."`

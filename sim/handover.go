@@ -27,16 +27,16 @@ type link struct {
 
 // send puts a transfer of so many bytes in the queue of the link, and returns when it has arrived. The bytes become ready
 // evenly, layer by layer, during the step that ends at computed, and the last layer with it (Splitwise, ISCA 2024, section
-// 4.3; Mooncake, FAST 2025, section 5.2).
+// 4.3; Mooncake, FAST 2025, section 5.2). While a transfer waits for layers, the link is free for others.
 func (l *link) send(bytes int64, layers int, computed, step Time) Time {
 	whole := max(Seconds(float64(bytes)/l.Bandwidth), 1)
 	n := Time(max(layers, 1))
 	begin := max(computed-step+step/n, l.free)
-	end := max(begin+whole, computed+whole/n)
-	l.free = end
+	l.free = begin + whole
+	end := max(l.free, computed+whole/n)
 	l.result.Transfers++
 	l.result.Bytes += bytes
-	l.result.Busy += end - begin
+	l.result.Busy += whole
 	l.result.Visible += end + l.Latency - computed
 	return end + l.Latency
 }

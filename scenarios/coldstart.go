@@ -1,0 +1,42 @@
+package scenarios
+
+import (
+	"github.com/llmsim/llmsim/policies/scaling"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// ColdStart is what it takes to start a replica.
+type ColdStart struct {
+	Boot    Span   `json:"boot,omitempty" above:"0" jsonschema:"The time for machine, container and engine, without the loading of weights. Default: none."`
+	Disk    string `json:"disk,omitempty" jsonschema:"The host, of the catalogue, from whose disk weights are read."`
+	Network string `json:"network,omitempty" jsonschema:"The link, of the catalogue, over which each accelerator fetches its part of the weights."`
+}
+
+// coldStart returns how long a replica takes to start. Weights come over disk or network and then over the accelerators' links to
+// the host.
+func (b *builder) coldStart(field string, c *ColdStart) sim.Time {
+	if *c == (ColdStart{}) {
+		return 0
+	}
+	gpus := float64(b.s.Parallelism.degrees().GPUs())
+	start := scaling.ColdStart{Boot: sim.Time(c.Boot), Weights: b.plan.Weights * gpus}
+	if c.Disk != "" {
+		host, err := b.catalog.Host(c.Disk)
+		if err != nil {
+			b.problem(field+".disk", "%v", err)
+			return 0
+		}
+		start.Disk = host.Disk
+	}
+	if link := b.findLink(b.catalog, field+".network", c.Network); link != nil {
+		start.Network = link.Bandwidth * gpus
+	}
+	if link := b.findLink(b.catalog, "hardware", b.accelerator.HostLink); link != nil {
+		start.PCIe = link.Bandwidth * gpus
+	}
+	t, err := start.Time()
+	if err != nil {
+		b.problem(field, "%v", err)
+	}
+	return t
+}

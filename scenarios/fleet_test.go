@@ -1,0 +1,84 @@
+package scenarios
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/policies"
+)
+
+const smallFleet = `model: llama-3.1-8b
+hardware: h100-sxm
+seed: 3
+workload: {rate: 20/s, prompt: 900, output: 60, requests: 400}
+`
+
+// runFleet runs a small scenario with a fleet section.
+func runFleet(t *testing.T, fleet string) *Result {
+	t.Helper()
+	f, err := Parse("fleet.yaml", []byte(smallFleet+fleet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := f.Build(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Apart, a prefill delays no answer: every KV cache is moved once, and sending it layer by layer hides nearly all of that.
+func TestDisaggregation(t *testing.T) {
+	const pools = "fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], transfer: {link: ethernet-100g, whole: %}}\n"
+	layers := runFleet(t, strings.Replace(pools, "%", "false", 1)).Fleet
+	whole := runFleet(t, strings.Replace(pools, "%", "true", 1)).Fleet
+	if layers.Transfers != 400 || whole.Transfers != 400 {
+		t.Errorf("%d and %d KV caches moved, want 400 each", layers.Transfers, whole.Transfers)
+	}
+	if layers.VisibleTransfer > whole.VisibleTransfer/4 {
+		t.Errorf("%.3f ms visible layer by layer, %.3f ms whole; want a quarter at most", layers.VisibleTransfer, whole.VisibleTransfer)
+	}
+}
+
+// What a replica did that fails is lost, or begins anew.
+func TestOutage(t *testing.T) {
+	const outage = "replicas: 2\nfleet: {outages: [{replica: 0, at: 5s, for: 5s}], retries: %}\n"
+	lost := runFleet(t, strings.Replace(outage, "%", "0", 1))
+	again := runFleet(t, strings.Replace(outage, "%", "1", 1))
+	if lost.Fleet.Lost == 0 || lost.Fleet.Lost+int64(lost.Completed) != 400 || again.Fleet.Lost != 0 || again.Fleet.Retries != lost.Fleet.Lost {
+		t.Errorf("without retries %+v, with one %+v", lost.Fleet, again.Fleet)
+	}
+	if m := lost.Fleet.MeanReplicas; m < 1.5 || m > 1.9 {
+		t.Errorf("%.2f replicas on average, want 2 less a quarter of one", m)
+	}
+}
+
+// What cannot work is refused with the field and what would work.
+func TestFleetRefuses(t *testing.T) {
+	for fleet, want := range map[string]string{
+		"fleet: {pools: [{role: prefill, replicas: 1}]}":                                                                       "the other",
+		"fleet: {pools: [{replicas: 0}]}":                                                                                      "fleet.pools.0.replicas",
+		"fleet: {pools: [{replicas: 1}, {replicas: 2}]}":                                                                       "one of each role",
+		"replicas: 5\nfleet: {pools: [{replicas: 2}]}":                                                                         "have 2 together",
+		"fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], transfer: no-such-link}":                  "fleet.transfer.link",
+		"fleet: {pools: [{replicas: 2, scaling: {policy: outstanding, cold-start: {boot: 10s}}}]}":                             "a source of weights",
+		"fleet: {pools: [{replicas: 2, scaling: {policy: outstanding, min: 3}}]}":                                              "the pool has 2",
+		"fleet: {pools: [{replicas: 2, scaling: {policy: outstanding, target: 0}}]}":                                           "target",
+		"fleet: {outages: [{replica: 1, at: 5s}]}":                                                                             "allowed: 0 to 0",
+		"fleet: {admission: nobody}":                                                                                           "admission policy",
+		"fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], handover: {policy: choices, choices: 0}}": "choices is 0",
+	} {
+		f, err := Parse("fleet.yaml", []byte(smallFleet+fleet))
+		if err == nil {
+			_, err = f.Build(policies.Default())
+		}
+		if err == nil || !IsInputError(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an input error about %q", fleet, err, want)
+		}
+	}
+}
