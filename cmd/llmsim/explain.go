@@ -2,9 +2,7 @@ package main
 
 import (
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/report"
-	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"
 )
@@ -32,11 +30,7 @@ func explainCommand() *cobra.Command {
 }
 
 func (flags *explainFlags) run(cmd *cobra.Command, model, accelerator string) error {
-	file, err := scenarios.Describe(model, accelerator, flags.set...)
-	if err != nil {
-		return err
-	}
-	steps, err := file.Steps(policies.Default())
+	steps, err := describeSteps(model, accelerator, flags.set)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/report"
 	"github.com/llmsim/llmsim/report/plots"
-	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"
 )
@@ -39,11 +37,7 @@ func rooflineCommand() *cobra.Command {
 }
 
 func (flags *rooflineFlags) run(cmd *cobra.Command, model, accelerator string) error {
-	file, err := scenarios.Describe(model, accelerator, flags.set...)
-	if err != nil {
-		return err
-	}
-	steps, err := file.Steps(policies.Default())
+	steps, err := describeSteps(model, accelerator, flags.set)
 	if err != nil {
 		return err
 	}
