@@ -51,7 +51,12 @@ func (b *Batch) Running() int { return b.running }
 func (b *Batch) Decodes() int { return b.decodes }
 
 // Steps returns the number of steps in which the batch has decoded so far. With a Speculator they are not counted.
-func (b *Batch) Steps() int64 { return b.steps }
+func (b *Batch) Steps() int64 {
+	if f := &b.flight; f.active && f.leaping { // asked while another batch of the pipeline plans
+		return b.steps + f.run.completed(b.r.now-f.start)
+	}
+	return b.steps
+}
 
 // Context returns the number of tokens stored for the decoding sequences together.
 func (b *Batch) Context() int64 { return b.context }
@@ -105,7 +110,8 @@ func (b *Batch) Reserve(units int64) { b.reserve = units }
 // Call Decode before Prefill: memory for the tokens of the decoding sequences comes first.
 func (b *Batch) Prefill(s *Sequence, limit int) int {
 	m := b.r.memory
-	newcomer := s.batch == nil && s.Stored == 0 && s.Swapped == 0
+	paused := s.batch == nil && s.Stored > 0
+	newcomer := s.batch == nil && !paused && s.Swapped == 0
 	if newcomer {
 		s.Stored = m.Match(s)
 	}
@@ -128,6 +134,9 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 	}
 	if s.Swapped > 0 {
 		b.swapIn(s)
+	}
+	if paused {
+		b.r.unpause(s)
 	}
 	if s.batch == nil {
 		b.admit(s)
@@ -161,12 +170,15 @@ func (b *Batch) admit(s *Sequence) {
 	b.tail = s
 	b.running++
 	b.prefilling = append(b.prefilling, s)
+	if b.r.listener != nil {
+		b.r.listener.Entered(b, s)
+	}
 }
 
 // leave takes s out of the batch. Its memory is another matter.
-func (b *Batch) leave(s *Sequence, done bool) {
+func (b *Batch) leave(s *Sequence, gone bool) {
 	if b.r.listener != nil {
-		b.r.listener.Left(b, s, done)
+		b.r.listener.Left(b, s, gone)
 	}
 	b.stand(s)
 	if s.older == nil {

@@ -91,6 +91,7 @@ func (r *replica) detach(s *Sequence) {
 		return
 	}
 	if s.Stored > 0 { // it was paused
+		r.unpause(s)
 		r.memory.Release(s, false)
 	}
 	if s.move == nil {
@@ -116,7 +117,7 @@ func (b *Batch) expel(s *Sequence) {
 		s.held = false
 		b.held--
 	}
-	b.leave(s, false)
+	b.leave(s, true)
 	b.r.memory.Release(s, false)
 }
 

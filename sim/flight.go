@@ -76,10 +76,11 @@ func (b *Batch) leap(d Decision) {
 	if b.fickle {
 		steps = 1
 	}
-	if d.Wake > r.now {
-		steps = min(steps, f.run.ending(d.Wake-r.now))
+	steps = r.memory.Headroom(b.lane, steps)
+	if span := d.Wake - r.now; span > 0 && f.run.duration(steps) > span {
+		steps = f.run.ending(span)
 	}
-	r.fly(b, r.memory.Headroom(b.lane, steps))
+	r.fly(b, steps)
 }
 
 // pipeline sends one step through the stages, each of which takes the given time and may still be busy with an earlier one.

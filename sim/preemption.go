@@ -58,7 +58,34 @@ func (b *Batch) Preempt(s *Sequence) {
 // Pause takes s out of its batch and hands it back to the scheduler. Its KV cache stays, and it goes on with Prefill.
 func (b *Batch) Pause(s *Sequence) {
 	b.displace(s)
+	s.newer = b.r.paused
+	if s.newer != nil {
+		s.newer.older = s
+	}
+	b.r.paused = s
 	b.r.scheduler.Enqueue(s)
+}
+
+// Paused yields the sequences that wait and keep their KV cache.
+func (b *Batch) Paused(yield func(*Sequence) bool) {
+	for s := b.r.paused; s != nil; s = s.newer {
+		if !yield(s) {
+			return
+		}
+	}
+}
+
+// unpause takes s out of those that wait and keep their KV cache.
+func (r *replica) unpause(s *Sequence) {
+	if s.older == nil {
+		r.paused = s.newer
+	} else {
+		s.older.newer = s.newer
+	}
+	if s.newer != nil {
+		s.newer.older = s.older
+	}
+	s.older, s.newer = nil, nil
 }
 
 // SwapOut moves the KV cache of s to host memory; Prefill brings it back. If s runs, it loses its place and is handed back to the
@@ -105,6 +132,7 @@ func (b *Batch) transfer(n int) {
 func (b *Batch) displace(s *Sequence) bool {
 	home := s.batch
 	if home == nil {
+		b.r.unpause(s)
 		return false
 	}
 	for i := range b.step.Prefill {

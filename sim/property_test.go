@@ -27,6 +27,7 @@ type setting struct {
 	blockSize         int
 	maxContext        int
 	sampleEvery       sim.Time
+	drawn             *drawn // policies in place of vllm-v1 and the memories above
 }
 
 func drawSetting(t *rapid.T) setting {
@@ -47,7 +48,7 @@ func drawSetting(t *rapid.T) setting {
 		maxContext:   rapid.SampledFrom([]int{0, 0, 150}).Draw(t, "maxContext"),
 		sampleEvery:  sim.Time(rapid.SampledFrom([]int64{0, 7e9, 1e12}).Draw(t, "sampleEvery")),
 	}
-	c.budget = c.maxSequences + rapid.IntRange(0, 200).Draw(t, "budget")
+	c.budget = max(c.maxSequences, c.chunk) + rapid.IntRange(0, 200).Draw(t, "budget")
 	c.blocks = int64(rapid.IntRange(20, 400).Draw(t, "tokens"))/int64(c.blockSize) + 1
 	gap := rapid.SampledFrom([]int64{1e8, 1e10, 1e12}).Draw(t, "gap")
 	at := sim.Time(0)
@@ -66,7 +67,17 @@ func drawSetting(t *rapid.T) setting {
 	return c
 }
 
+func (c *setting) scheduler() (sim.Scheduler, error) {
+	if c.drawn != nil {
+		return c.drawn.batching.Build(c.drawn.place, c.drawn.params)
+	}
+	return batching.NewVLLMV1(c.maxSequences, c.budget, c.chunk)
+}
+
 func (c *setting) memory() (sim.Memory, error) {
+	if c.drawn != nil {
+		return c.drawn.memory.Build(c.drawn.place, c.drawn.blocks)
+	}
 	if c.prefixCache {
 		return memory.NewPrefixCache(c.blocks, c.blockSize)
 	}
@@ -101,7 +112,7 @@ func (c *setting) config(t interface{ Fatal(...any) }, maxLeap int64) (sim.Confi
 		SampleEvery: c.sampleEvery, MaxLeap: maxLeap,
 	}
 	for range c.replicas {
-		s, err := batching.NewVLLMV1(c.maxSequences, c.budget, c.chunk)
+		s, err := c.scheduler()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,6 +124,9 @@ func (c *setting) config(t interface{ Fatal(...any) }, maxLeap int64) (sim.Confi
 		config.Replicas = append(config.Replicas, sim.ReplicaConfig{
 			Scheduler: s, Memory: m, Clock: c.clock, Stages: c.stages, Lookahead: c.lookahead, MaxContext: c.maxContext,
 		})
+		if c.drawn != nil {
+			config.Replicas[len(config.Replicas)-1].Host = c.drawn.host
+		}
 	}
 	return config, j
 }
@@ -172,6 +186,7 @@ func (j *journal) Sampled(at sim.Time, replica int, state sim.State) {
 func TestLeapEqualsStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawSetting(t)
+		drawPolicies(t, &c)
 		stepped, steps := c.run(t, 1)
 		for _, maxLeap := range []int64{0, 7} {
 			leaped, leaps := c.run(t, maxLeap)
@@ -190,6 +205,7 @@ func TestLeapEqualsStep(t *testing.T) {
 func TestConservationAndCausality(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawSetting(t)
+		drawPolicies(t, &c)
 		r, j := c.run(t, 0)
 		if r.Arrived != int64(len(c.requests)) || r.Arrived != r.Completed+r.Rejected {
 			t.Fatalf("%d requests: %+v", len(c.requests), r)
@@ -202,7 +218,8 @@ func TestConservationAndCausality(t *testing.T) {
 			if f.Generated != f.Output {
 				t.Fatalf("request %d finished with %d of %d tokens", f.ID, f.Generated, f.Output)
 			}
-			if f.Arrival > f.Scheduled || f.Scheduled >= f.FirstToken || f.FirstToken > f.LastTok || (f.Output > 1) != (f.FirstToken < f.LastTok) {
+			together := c.drawn != nil && c.drawn.batching.Params[0].Name == "batch-size" // static batches return whole answers
+			if f.Arrival > f.Scheduled || f.Scheduled >= f.FirstToken || f.FirstToken > f.LastTok || (f.Output > 1 && !together) != (f.FirstToken < f.LastTok) {
 				t.Fatalf("times out of order: %+v", f)
 			}
 			if least := c.clock.base * sim.Time(f.Output*c.stages); f.LastTok-f.Arrival < least {
@@ -238,8 +255,12 @@ func TestConservationAndCausality(t *testing.T) {
 			if s.State.Used > s.State.Capacity || s.State.Used < 0 || s.State.Running > c.maxSequences*c.stages {
 				t.Fatalf("impossible state: %+v", s)
 			}
+			m, ok := j.memories[s.Replica].(sim.SlotMemory)
+			if !ok {
+				continue
+			}
 			d := s.Slots
-			if all := d.Tokens + d.Reserved + d.Internal + d.External; all != s.State.Capacity*int64(c.blockSize) || min(d.Tokens, d.Reserved, d.Internal, d.External) < 0 {
+			if all, _ := m.Slots(); d.Tokens+d.Reserved+d.Internal+d.External != all || min(d.Tokens, d.Reserved, d.Internal, d.External) < 0 {
 				t.Fatalf("slots divided wrongly: %+v", s)
 			}
 		}

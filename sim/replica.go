@@ -27,10 +27,11 @@ type replica struct {
 	next    Time   // when something happens by itself, or Never
 
 	admissions int64
-	planned    int64 // steps planned so far: the number of the next one
-	hostFree   int64 // room in host memory, in tokens
-	linkFree   Time  // when the link to it is free
-	incoming   Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
+	planned    int64     // steps planned so far: the number of the next one
+	hostFree   int64     // room in host memory, in tokens
+	linkFree   Time      // when the link to it is free
+	paused     *Sequence // the first of those that wait and keep their KV cache, see Batch.Pause
+	incoming   Queue     // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
 
 	// Its place in the fleet. The generation tells failures and stops apart from what was noted before them.
 	pool       *Pool

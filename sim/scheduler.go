@@ -18,10 +18,13 @@ const Forever int64 = math.MaxInt64
 // Listener is a Scheduler that is told what becomes of the sequences that it put into batches.
 type Listener interface {
 	Scheduler
+	// Entered tells that s got a place in b.
+	Entered(b *Batch, s *Sequence)
 	// Joined tells that the prompt of s is computed and a token came out: s decodes in b from now on, unless that was its last.
 	Joined(b *Batch, s *Sequence)
-	// Left tells that s leaves b, since its last token came out (done) or it lost its place. Its progress can still be read.
-	Left(b *Batch, s *Sequence, done bool)
+	// Left tells that s leaves b, either for good (gone: its last token came out, or the request goes elsewhere) or to be handed over
+	// again. Its progress can still be read.
+	Left(b *Batch, s *Sequence, gone bool)
 }
 
 // Decision says for how long a schedule stands, which is how far the simulator may leap. It matters for steps without
@@ -53,6 +56,18 @@ func (q *Queue) Len() int { return q.n }
 // Front returns the first sequence of q without removing it, or nil.
 func (q *Queue) Front() *Sequence { return q.head }
 
+// Back returns the last sequence of q without removing it, or nil.
+func (q *Queue) Back() *Sequence { return q.tail }
+
+// All yields the sequences of q from the front. The queue must not change meanwhile.
+func (q *Queue) All(yield func(*Sequence) bool) {
+	for s := q.head; s != nil; s = s.behind {
+		if !yield(s) {
+			return
+		}
+	}
+}
+
 // Push adds s at the back.
 func (q *Queue) Push(s *Sequence) {
 	s.queue, s.before, s.behind = q, q.tail, nil
@@ -66,14 +81,21 @@ func (q *Queue) Push(s *Sequence) {
 }
 
 // PushFront adds s at the front.
-func (q *Queue) PushFront(s *Sequence) {
-	s.queue, s.before, s.behind = q, nil, q.head
-	if q.head == nil {
-		q.tail = s
-	} else {
-		q.head.before = s
+func (q *Queue) PushFront(s *Sequence) { q.Insert(s, q.head) }
+
+// Insert adds s before next, which is in q, or at the back where next is nil.
+func (q *Queue) Insert(s, next *Sequence) {
+	if next == nil {
+		q.Push(s)
+		return
 	}
-	q.head = s
+	s.queue, s.before, s.behind = q, next.before, next
+	if next.before == nil {
+		q.head = s
+	} else {
+		next.before.behind = s
+	}
+	next.before = s
 	q.n++
 }
 

@@ -38,12 +38,7 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 			if s.decoding {
 				stored += begun
 			}
-			room := m.Room(s, stored)
-			used := min(room, int64(s.Prompt+s.Output-1)) // the last token's KV is never stored
-			d.Tokens += int64(stored)
-			d.Reserved += used - int64(stored)
-			d.Internal += room - used
-			d.External -= room
+			d.give(m, s, stored)
 		}
 		if !b.flight.active {
 			continue
@@ -53,7 +48,20 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 			d.Reserved -= int64(b.step.Prefill[i].New)
 		}
 	}
+	for s := r.paused; s != nil; s = s.newer {
+		d.give(m, s, s.Stored)
+	}
 	return d
+}
+
+// give sets the slots of s aside, which stores so many tokens.
+func (d *Slots) give(m SlotMemory, s *Sequence, stored int) {
+	room := m.Room(s, stored)
+	used := min(room, int64(s.Prompt+s.Output-1)) // the last token's KV is never stored
+	d.Tokens += int64(stored)
+	d.Reserved += used - int64(stored)
+	d.Internal += room - used
+	d.External -= room
 }
 
 // begun returns how many decode steps of the leap under way have begun by the time at: their tokens have their memory.

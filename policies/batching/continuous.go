@@ -1,0 +1,160 @@
+package batching
+
+import (
+	"math"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Continuous decides anew for every step who is in the batch (iteration-level scheduling: Yu et al., OSDI 2022, section 3). Those
+// that decode come first, then prompts that were begun, then those that wait, in some order, as far as places, token budget and KV
+// memory go. When memory runs out, those last in order give way. The constructors say whose scheduler it is.
+type Continuous struct {
+	limits  Limits
+	waiting order
+	// whole tells that prompts are not cut into chunks.
+	whole bool
+	// swap tells that those that give way move to host memory where there is room; else they are computed again.
+	swap bool
+	// accept tells whether a newcomer may start, beyond there being memory for its prompt; nil means that it may.
+	accept func(b *sim.Batch, s *sim.Sequence) bool
+}
+
+// order is the order of those that wait.
+type order interface {
+	// add takes in a sequence that arrived or gave way.
+	add(s *sim.Sequence)
+	len() int
+	// first returns the sequence that starts next. It stays the same until one is added, is removed, or leaves a batch. It is asked
+	// only when there is one, and a place for it.
+	first() *sim.Sequence
+	// remove takes a sequence out, most often the first.
+	remove(s *sim.Sequence)
+	// victim returns the running sequence that gives way first, or nil while none can.
+	victim(b *sim.Batch) *sim.Sequence
+	// displaced returns a running sequence of b that gives way to the first that waits, or nil.
+	displaced(b *sim.Batch) *sim.Sequence
+	// ignoresArrivals tells that an arrival cannot start before somebody finishes; full that there is no place in the batch.
+	ignoresArrivals(full bool) bool
+}
+
+// Enqueue implements sim.Scheduler.
+func (c *Continuous) Enqueue(s *sim.Sequence) { c.waiting.add(s) }
+
+// Waiting implements sim.Scheduler.
+func (c *Continuous) Waiting() int { return c.waiting.len() }
+
+// Withdraw implements sim.Withdrawer.
+func (c *Continuous) Withdraw(s *sim.Sequence) { c.waiting.remove(s) }
+
+// Schedule implements sim.Scheduler.
+func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
+	before := c.waiting.len()
+	if !c.decode(b) {
+		return sim.Decision{Steps: 1}
+	}
+	budget := c.resume(b, c.limits.TokenBudget-b.DecodeTokens())
+	if c.waiting.len() > before {
+		return sim.Decision{Steps: 1} // someone was preempted: nobody is admitted in the same step
+	}
+	c.admit(b, budget)
+	return c.stands(b)
+}
+
+// decode puts those that decode into the step; those last in order give way where memory is short. It returns false where
+// memory is short and nobody can give way.
+func (c *Continuous) decode(b *sim.Batch) bool {
+	for !b.Decode() {
+		victim := c.waiting.victim(b)
+		if victim == nil {
+			return false
+		}
+		c.giveWay(b, victim)
+	}
+	return true
+}
+
+// giveWay takes the place and the memory of s.
+func (c *Continuous) giveWay(b *sim.Batch, s *sim.Sequence) {
+	if !c.swap || !b.SwapOut(s) {
+		b.Preempt(s)
+	}
+}
+
+// resume spends the budget on prompts that were begun, and returns what is left of it.
+func (c *Continuous) resume(b *sim.Batch, budget int) int {
+	for i := 0; i < len(b.Prefilling()) && budget > 0; {
+		s := b.Prefilling()[i]
+		n := b.Prefill(s, min(budget, c.limits.ChunkLimit))
+		if n == 0 {
+			if victim := c.waiting.victim(b); victim != nil {
+				c.giveWay(b, victim) // perhaps s itself, which then is not there any more
+				if i > 0 && b.Prefilling()[i-1] == s {
+					i-- // it came before s
+				}
+				continue
+			}
+		}
+		budget -= n
+		i++
+	}
+	return budget
+}
+
+// admit starts sequences in order while there are places, budget and memory, and returns what is left of the budget.
+func (c *Continuous) admit(b *sim.Batch, budget int) int {
+	for first := true; budget > 0 && c.waiting.len() > 0; first = false {
+		limit := min(budget, c.limits.ChunkLimit)
+		if c.whole {
+			if b.Running() < c.limits.MaxSequences && !c.fitsWhole(b, budget, first) {
+				break
+			}
+			limit = math.MaxInt
+		}
+		n := c.start(b, limit)
+		if n == 0 {
+			break
+		}
+		budget -= n
+	}
+	return budget
+}
+
+// fitsWhole tells whether the prompt of the first that waits is within the budget. The first one to start in a step may exceed
+// it, if there might never be enough.
+func (c *Continuous) fitsWhole(b *sim.Batch, budget int, first bool) bool {
+	s := c.waiting.first()
+	tokens := s.Remaining()
+	if tokens > budget && s.Stored == 0 && s.Swapped == 0 {
+		tokens -= b.Memory().Match(s)
+	}
+	return tokens <= budget || first && tokens > c.limits.TokenBudget-c.limits.MaxSequences
+}
+
+// start puts the first that waits into the batch, with so many tokens of its prompt at most; others may have to give way to it.
+// It returns the number of tokens, 0 where there is no place or no memory.
+func (c *Continuous) start(b *sim.Batch, limit int) int {
+	for {
+		if b.Running() < c.limits.MaxSequences {
+			s := c.waiting.first()
+			if c.accept != nil && !c.accept(b, s) {
+				return 0
+			}
+			if n := b.Prefill(s, limit); n > 0 {
+				c.waiting.remove(s)
+				return n
+			}
+		}
+		victim := c.waiting.displaced(b)
+		if victim == nil {
+			return 0
+		}
+		c.giveWay(b, victim)
+	}
+}
+
+// stands returns the decision when all that can run does: it stands until somebody finishes, or arrives that may go first.
+func (c *Continuous) stands(b *sim.Batch) sim.Decision {
+	full := b.Running() >= c.limits.MaxSequences
+	return sim.Decision{Steps: sim.Forever, IgnoreArrivals: c.waiting.ignoresArrivals(full)}
+}

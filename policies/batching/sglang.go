@@ -1,0 +1,176 @@
+package batching
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Constants of SGLang (python/sglang/srt/managers, v0.4): how the new-token ratio falls, and how requests are compared.
+const (
+	sglangLeastRatio   = 0.14 // of the initial ratio (default_min_new_token_ratio_factor)
+	sglangDecaySteps   = 600  // from the initial to the least ratio (default_new_token_ratio_decay_steps)
+	sglangAhead        = 20   // steps for which a retraction makes room (retract_decode_steps)
+	sglangLongestQueue = 128  // beyond which prefixes are not compared (schedule_policy.py)
+	sglangClip         = 4096 // most output tokens counted for a request (CLIP_MAX_NEW_TOKENS)
+)
+
+// SGLang is the scheduler of SGLang: a step computes prompts or decodes, prompts first. Of those that wait the one with the longest
+// cached prefix starts (Zheng et al., NeurIPS 2024, section 3). It starts only if memory is likely to last: a share of the output
+// that others may still generate is taken as used. The share, the new-token ratio, falls with every step, and rises when memory
+// runs out after all; then those with the least output are retracted and computed again.
+type SGLang struct {
+	Continuous
+	waiting   longestPrefix
+	initial   float64
+	maxOutput int
+	lanes     []sglangLane
+	// full tells that memory did not suffice for another request: only somebody's leaving changes that.
+	full bool
+}
+
+// sglangLane is the new-token ratio of a batch: it was anchor when the batch had decoded so many steps.
+type sglangLane struct {
+	anchor float64
+	since  int64
+}
+
+// NewSGLang returns the scheduler for at most maxSequences at once (max_running_requests) and chunk prompt tokens a step
+// (chunked_prefill_size). ratio is the initial new-token ratio in (0, 1], 0.7 by default. maxOutput is the number of output tokens
+// that every request asks room for (max_new_tokens); 0 means that it asks for just what it will generate.
+func NewSGLang(maxSequences, chunk int, ratio float64, maxOutput int) (*SGLang, error) {
+	switch {
+	case maxSequences < 1:
+		return nil, fmt.Errorf("max-sequences is %d, want at least 1", maxSequences)
+	case chunk < 1:
+		return nil, fmt.Errorf("chunk is %d, want at least 1", chunk)
+	case !(ratio > 0 && ratio <= 1):
+		return nil, fmt.Errorf("new-token-ratio is %g, want more than 0 and at most 1", ratio)
+	case maxOutput < 0:
+		return nil, fmt.Errorf("max-output is %d, want 0 (what is generated) or more", maxOutput)
+	}
+	g := &SGLang{initial: ratio, maxOutput: maxOutput}
+	g.Continuous = Continuous{limits: Limits{MaxSequences: maxSequences, TokenBudget: chunk, ChunkLimit: chunk}, waiting: &g.waiting}
+	return g, nil
+}
+
+// Schedule implements sim.Scheduler.
+func (g *SGLang) Schedule(b *sim.Batch) sim.Decision {
+	for len(g.lanes) <= b.Lane() {
+		g.lanes = append(g.lanes, sglangLane{anchor: g.initial})
+	}
+	if b.Running() == 0 {
+		g.lanes[b.Lane()], g.full = sglangLane{anchor: g.initial, since: b.Steps()}, false
+	}
+	budget := g.admitLikely(b, g.resume(b, g.limits.TokenBudget))
+	if budget < g.limits.TokenBudget {
+		return sim.Decision{Steps: 1}
+	}
+	if !b.Decode() {
+		g.retract(b)
+		return sim.Decision{Steps: 1}
+	}
+	return sim.Decision{Steps: sim.Forever, IgnoreArrivals: g.full || b.Running() >= g.limits.MaxSequences}
+}
+
+// admitLikely starts those that will likely find memory to the end, and returns what is left of the budget.
+func (g *SGLang) admitLikely(b *sim.Batch, budget int) int {
+	m := b.Memory()
+	g.waiting.memory = m
+	taken := -1.0 // by the output to come, in tokens
+	for budget > 0 && !g.full && g.waiting.len() > 0 && b.Running() < g.limits.MaxSequences {
+		s := g.waiting.first()
+		if taken < 0 {
+			taken = g.ratio(b) * float64(g.toCome(b))
+		}
+		need := float64(s.Remaining()-m.Match(s)+g.output(s)) + taken
+		if b.Running() > 0 && m.Used()+m.Units(int(need)) >= m.Capacity() {
+			g.full = true
+			break
+		}
+		n := b.Prefill(s, budget)
+		if n == 0 {
+			g.full = true
+			break
+		}
+		g.waiting.remove(s)
+		taken += float64(g.output(s))
+		budget -= n
+	}
+	return budget
+}
+
+// ratio returns the new-token ratio of b.
+func (g *SGLang) ratio(b *sim.Batch) float64 {
+	l := g.lanes[b.Lane()]
+	fall := g.initial * (1 - sglangLeastRatio) / sglangDecaySteps
+	return max(l.anchor-fall*float64(b.Steps()-l.since), g.initial*sglangLeastRatio)
+}
+
+// output returns the number of tokens that s may still generate, as far as they count.
+func (g *SGLang) output(s *sim.Sequence) int {
+	return min(max(s.Output, g.maxOutput)-s.Progress(), sglangClip)
+}
+
+// toCome returns the number of tokens that those in b may still generate.
+func (g *SGLang) toCome(b *sim.Batch) int {
+	n := 0
+	for s := range b.All {
+		n += g.output(s)
+	}
+	return n
+}
+
+// retract preempts those with the least output, of equals the longest prompt, until there is memory for some steps, and sets the
+// ratio to what would have sufficed.
+func (g *SGLang) retract(b *sim.Batch) {
+	m := b.Memory()
+	for b.Decodes() > 1 && m.Headroom(b.Lane(), sglangAhead) < sglangAhead || !b.Decode() {
+		var victim *sim.Sequence
+		for s := range b.Preemptible {
+			if victim == nil || s.Progress() < victim.Progress() || s.Progress() == victim.Progress() && s.Prompt > victim.Prompt {
+				victim = s
+			}
+		}
+		if victim == nil {
+			return
+		}
+		b.Preempt(victim)
+	}
+	progress, output := 0, 0
+	for s := range b.All {
+		progress += s.Progress() + sglangAhead
+		output += max(s.Output, g.maxOutput)
+	}
+	g.lanes[b.Lane()] = sglangLane{anchor: min(1, float64(progress)/float64(max(output, 1))), since: b.Steps()}
+}
+
+// Entered implements sim.Listener.
+func (g *SGLang) Entered(*sim.Batch, *sim.Sequence) {}
+
+// Joined implements sim.Listener.
+func (g *SGLang) Joined(*sim.Batch, *sim.Sequence) {}
+
+// Left implements sim.Listener.
+func (g *SGLang) Left(*sim.Batch, *sim.Sequence, bool) { g.full = false }
+
+// longestPrefix is the order of cached prefixes, the longest first, of equals that which arrived first. Where many wait, it is
+// the order of arrival.
+type longestPrefix struct {
+	fifo
+	memory sim.Memory
+}
+
+func (l *longestPrefix) first() *sim.Sequence {
+	best := l.queue.Front()
+	if l.queue.Len() == 1 || l.queue.Len() > sglangLongestQueue {
+		return best
+	}
+	longest := l.memory.Match(best)
+	for s := range l.queue.All {
+		if n := l.memory.Match(s); n > longest {
+			best, longest = s, n
+		}
+	}
+	return best
+}

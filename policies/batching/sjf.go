@@ -1,0 +1,64 @@
+package batching
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Prediction is how well a scheduler knows the length of an answer beforehand: as if by a model whose errors are lognormal.
+type Prediction struct {
+	// Sigma is the standard deviation of the logarithm of predicted over true length; 0 means that the length is known.
+	Sigma float64
+	// Seed selects the errors. Every request has its own, whatever else happens.
+	Seed uint64
+}
+
+// lengths returns a function that predicts the output tokens of a request.
+func (p Prediction) lengths() (func(r *sim.Request) float64, error) {
+	if !(p.Sigma >= 0) || math.IsInf(p.Sigma, 0) {
+		return nil, fmt.Errorf("prediction-error is %g, want 0 (lengths are known) or more", p.Sigma)
+	}
+	if p.Sigma == 0 {
+		return func(r *sim.Request) float64 { return float64(r.Output) }, nil
+	}
+	source := rand.NewPCG(0, 0)
+	rng := rand.New(source)
+	return func(r *sim.Request) float64 {
+		source.Seed(p.Seed, uint64(r.ID))
+		return float64(r.Output) * math.Exp(p.Sigma*rng.NormFloat64())
+	}, nil
+}
+
+// NewSJF returns the scheduler of vLLM V1 with the shortest job first: the request with the fewest output tokens to come, known
+// or predicted (Fu et al., Efficient LLM Scheduling by Learning to Rank, NeurIPS 2024). Who runs is not disturbed.
+func NewSJF(limits Limits, prediction Prediction) (*Continuous, error) {
+	lengths, err := prediction.lengths()
+	if err != nil {
+		return nil, err
+	}
+	return newContinuous(limits, &ranked{rank: lengths})
+}
+
+// NewSRTF returns the scheduler of vLLM V1 with the shortest remaining time first: a request that waits takes the place of the
+// one that runs with the most output tokens to come, if it has fewer itself (Schrage, Operations Research 1968). swap tells that
+// those displaced move to host memory; else they are computed again.
+func NewSRTF(limits Limits, prediction Prediction, swap bool) (*Continuous, error) {
+	lengths, err := prediction.lengths()
+	if err != nil {
+		return nil, err
+	}
+	return newPreemptive(limits, &ranked{rank: lengths, consumed: true, displaces: true}, swap)
+}
+
+// newPreemptive returns the scheduler for an order in which those that give way may move to host memory.
+func newPreemptive(limits Limits, waiting order, swap bool) (*Continuous, error) {
+	c, err := newContinuous(limits, waiting)
+	if err != nil {
+		return nil, err
+	}
+	c.swap = swap
+	return c, nil
+}

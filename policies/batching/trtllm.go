@@ -1,0 +1,60 @@
+package batching
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// NewTRTLLMMaxUtilization returns the in-flight batching of TensorRT-LLM with the capacity policy MAX_UTILIZATION: requests start
+// as long as there is memory for their prompts; when it runs out, the newest is paused and computed again
+// (tensorrt_llm/batch_manager/capacityScheduler.cpp, v0.15). Prompts are whole unless chunked says otherwise
+// (enable_chunked_context). maxSequences is max_batch_size, tokenBudget max_num_tokens.
+func NewTRTLLMMaxUtilization(maxSequences, tokenBudget int, chunked bool) (*Continuous, error) {
+	c, err := newContinuous(Limits{MaxSequences: maxSequences, TokenBudget: tokenBudget}, &fifo{})
+	if err != nil {
+		return nil, err
+	}
+	c.whole = !chunked
+	return c, nil
+}
+
+// TRTLLMNoEvict is the in-flight batching of TensorRT-LLM with the capacity policy GUARANTEED_NO_EVICT, its default: a request
+// starts when there is memory for it and for all that run to grow to their full length, so that nobody is ever paused.
+type TRTLLMNoEvict struct {
+	Continuous
+	maxOutput int
+	// promised is the units of memory that those that run may come to take.
+	promised int64
+}
+
+// NewTRTLLMNoEvict returns the scheduler with the parameters of NewTRTLLMMaxUtilization. maxOutput is the number of output tokens
+// that every request asks room for (max_tokens); 0 means that it asks for just what it will generate, as benchmarks do.
+func NewTRTLLMNoEvict(maxSequences, tokenBudget int, chunked bool, maxOutput int) (*TRTLLMNoEvict, error) {
+	c, err := NewTRTLLMMaxUtilization(maxSequences, tokenBudget, chunked)
+	if err != nil {
+		return nil, err
+	}
+	if maxOutput < 0 {
+		return nil, fmt.Errorf("max-output is %d, want 0 (what is generated) or more", maxOutput)
+	}
+	t := &TRTLLMNoEvict{Continuous: *c, maxOutput: maxOutput}
+	t.accept = func(b *sim.Batch, s *sim.Sequence) bool {
+		return t.promised == 0 || t.promised+t.units(b, s) <= b.Memory().Capacity()
+	}
+	return t, nil
+}
+
+// units returns the memory that s may come to take. The last token is never stored.
+func (t *TRTLLMNoEvict) units(b *sim.Batch, s *sim.Sequence) int64 {
+	return b.Memory().Units(s.Prompt + max(s.Output, t.maxOutput) - 1)
+}
+
+// Entered implements sim.Listener.
+func (t *TRTLLMNoEvict) Entered(b *sim.Batch, s *sim.Sequence) { t.promised += t.units(b, s) }
+
+// Joined implements sim.Listener.
+func (t *TRTLLMNoEvict) Joined(*sim.Batch, *sim.Sequence) {}
+
+// Left implements sim.Listener.
+func (t *TRTLLMNoEvict) Left(b *sim.Batch, s *sim.Sequence, _ bool) { t.promised -= t.units(b, s) }
