@@ -42,7 +42,7 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 		return nil, err
 	}
 	meter := &workMeter{clock: s.clock}
-	s.config.Observer = append(fanOut{collector, meter}, observers...)
+	s.config.Observer = append(sim.Observers{collector, meter}, observers...)
 	outcome, err := sim.Run(ctx, s.config)
 	if err != nil {
 		if s.Source.Err() != nil {
@@ -65,37 +65,6 @@ func (s *Simulation) ReplaceClocks(replace func(predicted sim.StepClock) sim.Ste
 // Accelerators returns how many are used, over all replicas.
 func (s *Simulation) Accelerators() int {
 	return s.Scenario.Replicas * s.Scenario.Parallelism.degrees().GPUs()
-}
-
-// fanOut hands every event to several observers.
-type fanOut []sim.Observer
-
-// Steps implements sim.Observer.
-func (f fanOut) Steps(l *sim.Leap) {
-	for _, o := range f {
-		o.Steps(l)
-	}
-}
-
-// Finished implements sim.Observer.
-func (f fanOut) Finished(s *sim.Sequence) {
-	for _, o := range f {
-		o.Finished(s)
-	}
-}
-
-// Rejected implements sim.Observer.
-func (f fanOut) Rejected(r *sim.Request, why sim.Rejection) {
-	for _, o := range f {
-		o.Rejected(r, why)
-	}
-}
-
-// Sampled implements sim.Observer.
-func (f fanOut) Sampled(at sim.Time, replica int, state sim.State) {
-	for _, o := range f {
-		o.Sampled(at, replica, state)
-	}
 }
 
 // Promise returns the SLO of the requests of a class, by sim.Request.Class.
