@@ -131,6 +131,7 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 	if newcomer {
 		s.Cached = s.Stored
 		b.r.result.CachedTokens += int64(s.Cached)
+		b.fetch()
 	}
 	if s.Swapped > 0 {
 		b.swapIn(s)

@@ -149,8 +149,9 @@ type ReplicaResult struct {
 	PaddingTokens int64
 	// SwappedTokens is the number of tokens whose KV went over the link to host memory, both ways together.
 	SwappedTokens int64
-	// CachedTokens is the number of prompt tokens that the prefix cache supplied.
-	CachedTokens int64
+	// CachedTokens is the number of prompt tokens that the prefix cache supplied; FetchedTokens are those of them that came from
+	// slower memory.
+	CachedTokens, FetchedTokens int64
 	// KVCapacity is the size of the KV memory, in the memory's units.
 	KVCapacity int64
 	// PrefillPairs is the number of (query, key) pairs of prefill attention, DecodeContext that of decode attention.

@@ -32,3 +32,11 @@ type Memory interface {
 	Used() int64
 	Capacity() int64
 }
+
+// TieredMemory is a Memory that keeps KV in slower memory too.
+type TieredMemory interface {
+	Memory
+	// Fetched returns how many tokens the last Extend of a newcomer brought from there to the device, and for how long they keep
+	// the link to host memory busy.
+	Fetched() (tokens int64, busy Time)
+}

@@ -122,10 +122,25 @@ func (b *Batch) swapIn(s *Sequence) {
 
 // transfer puts the KV of n tokens on the link to host memory. The step under construction waits for it.
 func (b *Batch) transfer(n int) {
-	r := b.r
-	r.linkFree = max(r.linkFree, r.now) + Time(n)*r.host.TokenTime
-	r.result.SwappedTokens += int64(n)
-	b.ready = r.linkFree
+	b.r.result.SwappedTokens += int64(n)
+	b.occupyLink(Time(n) * b.r.host.TokenTime)
+}
+
+// fetch waits for what Memory brings from slower places for a newcomer.
+func (b *Batch) fetch() {
+	if b.r.tiered == nil {
+		return
+	}
+	if tokens, busy := b.r.tiered.Fetched(); tokens > 0 {
+		b.r.result.FetchedTokens += tokens
+		b.occupyLink(busy)
+	}
+}
+
+// occupyLink keeps the link to host memory busy for a time, once it is free. The step under construction waits for it.
+func (b *Batch) occupyLink(busy Time) {
+	b.r.linkFree = max(b.r.linkFree, b.r.now) + busy
+	b.ready = b.r.linkFree
 }
 
 // displace takes s out of its batch and of the step under construction. It returns false where s did not run.

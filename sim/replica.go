@@ -8,7 +8,8 @@ type replica struct {
 	clock      StepClock
 	leaper     LeapClock // clock, where it can leap
 	speculator Speculator
-	listener   Listener // scheduler, where it wants to be told
+	listener   Listener     // scheduler, where it wants to be told
+	tiered     TieredMemory // memory, where it has tiers
 	host       HostMemory
 	lookahead  int64
 	maxLeap    int64
@@ -88,6 +89,7 @@ func newReplica(f *Fleet, index int, c *ReplicaConfig, maxLeap int64) replica {
 	}
 	r.leaper, _ = c.Clock.(LeapClock)
 	r.listener, _ = c.Scheduler.(Listener)
+	r.tiered, _ = c.Memory.(TieredMemory)
 	return r
 }
 

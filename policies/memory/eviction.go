@@ -5,8 +5,8 @@ func (t *runTree) evict(from int32, blocks int64) {
 	for blocks > 0 {
 		number := t.nodes[from].newer
 		k := min(blocks, t.nodes[number].blocks)
-		if to := from + 1; int(to) < len(t.tiers) && t.tiers[to].capacity > 0 {
-			k = min(k, t.tiers[to].capacity)
+		if to := from + 1; int(to) < len(t.tiers) {
+			k = min(k, t.tiers[to].Blocks)
 			t.demote(number, k, to)
 		} else {
 			t.forget(number, k)
@@ -30,12 +30,13 @@ func (t *runTree) forget(number int32, blocks int64) {
 // remove gives up the number of a node that is in no ring.
 func (t *runTree) remove(number int32) {
 	delete(t.byName, t.nodes[number].name)
+	t.nodes[t.nodes[number].parent].children--
 	t.spare = append(t.spare, number)
 }
 
 // demote moves the last blocks of an unused node to the newest end of a lower tier.
 func (t *runTree) demote(number int32, blocks int64, to int32) {
-	if room := t.tiers[to].capacity - t.tiers[to].unused; room < blocks {
+	if room := t.tiers[to].Blocks - t.tiers[to].unused; room < blocks {
 		t.evict(to, blocks-room)
 	}
 	if rest := t.nodes[number].blocks - blocks; rest > 0 {
@@ -43,32 +44,33 @@ func (t *runTree) demote(number int32, blocks int64, to int32) {
 	}
 	t.unlink(number)
 	t.nodes[number].tier = to
-	if newest := t.nodes[to].older; newest != to && t.follows(newest, number) {
-		t.merge(number, newest)
-		return
+	if newest := t.nodes[to].older; newest != to && t.continues(number, newest) {
+		number = t.merge(number, newest)
 	}
 	t.link(number)
 }
 
-// follows tells whether the blocks of a node go on where those of another end, so that they could be one.
-func (t *runTree) follows(number, other int32) bool {
-	n, o := &t.nodes[number], &t.nodes[other]
-	if n.name == 0 || o.name == 0 {
-		return n.name == o.name
+// continues tells whether the text of a node goes on with another and with no other, in the same segment, so that they could be
+// one. So do those that nobody can ask for.
+func (t *runTree) continues(number, next int32) bool {
+	n, m := &t.nodes[number], &t.nodes[next]
+	if n.name == 0 || m.name == 0 {
+		return n.name == m.name
 	}
-	return n.parent == other && n.segment == o.segment && n.before == o.before && n.offset == o.offset+int(o.blocks)*t.block
+	return m.parent == number && n.children == 1 && m.before == n.before && m.offset >= 0
 }
 
-// merge joins an unused node, which is in no ring, with the one that follows it and is the newest of the same tier.
-func (t *runTree) merge(number, next int32) {
+// merge makes a node, which is in no ring, and the next one, which is unused, into one in no ring. It has the number of the
+// next one, which children know.
+func (t *runTree) merge(number, next int32) int32 {
+	t.unlink(next)
 	n, m := &t.nodes[number], &t.nodes[next]
-	t.tiers[m.tier].unused += n.blocks
 	m.blocks += n.blocks
-	if m.name != 0 {
+	if n.name != 0 {
 		delete(t.byName, m.name)
 		m.name, m.offset, m.parent = n.name, n.offset, n.parent
 		t.byName[m.name] = next
-		n.name = 0
 	}
-	t.remove(number)
+	t.spare = append(t.spare, number)
+	return next
 }

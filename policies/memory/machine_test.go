@@ -38,17 +38,15 @@ type machine struct {
 }
 
 func (m *machine) run(t *rapid.T) {
-	t.Repeat(map[string]func(*rapid.T){
-		"arrive":  m.arrive,
-		"prefill": m.prefill,
-		"join":    m.join,
-		"advance": m.advance,
-		"draft":   m.draft,
-		"pause":   m.pause,
-		"finish":  func(t *rapid.T) { m.end(t, true) },
-		"preempt": func(t *rapid.T) { m.end(t, false) },
-		"":        m.check,
-	})
+	moves := []func(*rapid.T){
+		m.arrive, m.arrive, m.prefill, m.prefill, m.prefill, m.join, m.join, m.advance, m.advance, m.draft, m.pause,
+		func(t *rapid.T) { m.end(t, true) },
+		func(t *rapid.T) { m.end(t, false) },
+	}
+	for range rapid.IntRange(0, 300).Draw(t, "moves") {
+		moves[rapid.IntRange(0, len(moves)-1).Draw(t, "move")](t)
+		m.check(t)
+	}
 	for _, list := range [][]*sim.Sequence{m.prompts, m.drafted, m.lanes[0], m.lanes[1]} {
 		for len(list) > 0 {
 			list = list[1:]
@@ -86,7 +84,7 @@ func (m *machine) prefill(t *rapid.T) {
 		}
 	}
 	if len(incomplete) == 0 {
-		t.Skip("none")
+		return
 	}
 	s := rapid.SampledFrom(incomplete).Draw(t, "sequence")
 	waits := slices.Contains(m.waiting, s)
@@ -106,6 +104,15 @@ func (m *machine) prefill(t *rapid.T) {
 	ok := m.memory.Extend(s, n, reserve)
 	if want := m.twin.extend(s, n, reserve); ok != want {
 		t.Fatalf("Extend by %d with %d in reserve is %t, want %t: %d of %d used", n, reserve, ok, want, used, m.memory.Capacity())
+	}
+	if p, tiered := m.memory.(*PrefixCache); ok && tiered {
+		var want sim.Time
+		for i, blocks := range m.twin.(*prefixTwin).fetched {
+			want += sim.Time(blocks) * fetchTimes[i]
+		}
+		if _, got := p.Fetched(); got != want {
+			t.Fatalf("fetched in %d, want %d", got, want)
+		}
 	}
 	if !ok {
 		if s.Held != before.Held || s.Handle != before.Handle || m.memory.Used() != used {
@@ -127,7 +134,7 @@ func (m *machine) prefill(t *rapid.T) {
 func (m *machine) join(t *rapid.T) {
 	i := slices.IndexFunc(m.prompts, func(s *sim.Sequence) bool { return s.Remaining() == 0 && s.Generated < s.Output-1 })
 	if i < 0 {
-		t.Skip("none")
+		return
 	}
 	s := m.prompts[i]
 	m.prompts = slices.Delete(m.prompts, i, i+1)
@@ -146,7 +153,7 @@ func (m *machine) advance(t *rapid.T) {
 		limit = min(limit, int64(s.Output-s.Generated))
 	}
 	if limit < 1 {
-		t.Skip("all are complete")
+		return
 	}
 	room := m.memory.Headroom(lane, limit)
 	if room < 0 || room > limit {
@@ -199,7 +206,7 @@ func (m *machine) draft(t *rapid.T) {
 	}
 	open := slices.DeleteFunc(slices.Clone(m.drafted), func(s *sim.Sequence) bool { return s.Generated == s.Output })
 	if len(open) == 0 {
-		t.Skip("none")
+		return
 	}
 	s := rapid.SampledFrom(open).Draw(t, "sequence")
 	n := 1 + rapid.IntRange(0, 7).Draw(t, "drafts")
@@ -218,11 +225,11 @@ func (m *machine) draft(t *rapid.T) {
 func (m *machine) pause(t *rapid.T) {
 	decoding := slices.Concat(m.lanes[0], m.lanes[1])
 	if len(decoding) == 0 {
-		t.Skip("none")
+		return
 	}
 	s := rapid.SampledFrom(decoding).Draw(t, "sequence")
 	if s.Generated == s.Output {
-		t.Skip("complete")
+		return
 	}
 	m.leave(s)
 	s.Preemptions++
@@ -233,7 +240,7 @@ func (m *machine) pause(t *rapid.T) {
 func (m *machine) end(t *rapid.T, done bool) {
 	running := slices.Concat(m.prompts, m.drafted, m.lanes[0], m.lanes[1])
 	if len(running) == 0 {
-		t.Skip("none")
+		return
 	}
 	s := rapid.SampledFrom(running).Draw(t, "sequence")
 	done = done || s.Generated == s.Output

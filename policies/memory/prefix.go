@@ -1,6 +1,10 @@
 package memory
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+)
 
 // PrefixCache is paged memory whose full blocks can be shared: a block is named by its tokens and all before it, and stays in
 // memory after its last user, until its place is needed; the least recently used one goes first (vLLM's automatic prefix
@@ -9,6 +13,9 @@ import "github.com/llmsim/llmsim/sim"
 //
 // Blocks that no other prompt can share have no names, but wait for their turn to be overwritten like the others. A copy of a
 // block that exists already is given back at once, where vLLM keeps it.
+//
+// With lower tiers, blocks whose place is needed move to slower memory, and come back for a prompt that has them (Gao et al.,
+// CachedAttention, USENIX ATC 2024; Qin et al., Mooncake, FAST 2025). Moving away happens beside the steps and takes no time.
 type PrefixCache struct {
 	lanes
 	capacity int64
@@ -17,6 +24,15 @@ type PrefixCache struct {
 	holders  []holder // by Sequence.Handle − 1
 	spare    []int    // handles for reuse
 	words    []sim.Segment
+	fetched  found // by the last Extend
+}
+
+// Tier is memory to which blocks of the device move.
+type Tier struct {
+	// Blocks is its room.
+	Blocks int64
+	// Fetch is the time that the KV of a block takes from there to the device.
+	Fetch sim.Time
 }
 
 // holder is what a sequence holds: its named blocks, which come first, and a number of others.
@@ -25,12 +41,17 @@ type holder struct {
 	others int64
 }
 
-// NewPrefixCache returns a memory of the given number of blocks, each of blockSize tokens.
-func NewPrefixCache(blocks int64, blockSize int) (*PrefixCache, error) {
+// NewPrefixCache returns a memory of the given number of blocks, each of blockSize tokens, over lower tiers, the fastest first.
+func NewPrefixCache(blocks int64, blockSize int, lower ...Tier) (*PrefixCache, error) {
 	if err := checkBlocks(blocks, blockSize); err != nil {
 		return nil, err
 	}
-	return &PrefixCache{lanes: lanes{block: int64(blockSize)}, capacity: blocks, free: blocks, tree: newRunTree(blockSize)}, nil
+	for _, t := range lower {
+		if t.Blocks < 1 || t.Fetch < 0 {
+			return nil, fmt.Errorf("a lower tier of %d blocks, each fetched in %v, want at least 1 in 0s or more", t.Blocks, t.Fetch)
+		}
+	}
+	return &PrefixCache{lanes: lanes{block: int64(blockSize)}, capacity: blocks, free: blocks, tree: newRunTree(blockSize, lower)}, nil
 }
 
 // Fits implements sim.Memory.
@@ -81,6 +102,7 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 		p.admit(s)
 		p.tree.share(&p.holders[s.Handle-1].path, text, stored.blocks)
 	}
+	p.fetched = stored
 	p.take(need)
 	h := &p.holders[s.Handle-1]
 	h.others += need - stored.lower
@@ -166,10 +188,17 @@ func (p *PrefixCache) Used() int64 { return p.capacity - p.available() }
 func (p *PrefixCache) Capacity() int64 { return p.capacity }
 
 // Slots implements sim.SlotMemory.
-func (p *PrefixCache) Slots() (all, shared int64) { return p.capacity * p.block, p.tree.shared * p.block }
+func (p *PrefixCache) Slots() (all, shared int64) {
+	return p.capacity * p.block, p.tree.shared * p.block
+}
 
 // Room implements sim.SlotMemory.
 func (p *PrefixCache) Room(s *sim.Sequence, stored int) int64 {
 	h := &p.holders[s.Handle-1]
 	return max(p.blocks(stored), h.blocks+h.others) * p.block
+}
+
+// Fetched implements sim.TieredMemory.
+func (p *PrefixCache) Fetched() (tokens int64, busy sim.Time) {
+	return p.fetched.lower * p.block, p.fetched.fetch
 }

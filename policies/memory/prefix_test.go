@@ -11,17 +11,26 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// prefixTwin has every block, by number, and a queue of those that nobody uses, the next to be overwritten first.
+// prefixTwin has every block, by number, and a queue of those that nobody uses, the next to be overwritten first. Lower tiers are
+// queues of names.
 type prefixTwin struct {
 	blockSize int
-	names     []string // what each block and all before it hold
+	names     []string // what each block and all before it hold; nothing at first, unnamed where nobody can ask for it
 	users     []int
 	queue     []int
 	held      map[int64][]int
+	lower     [][]string
+	room      []int // in the lower tiers
+	fetched   []int // blocks that the last extend brought back from them
 }
 
-func newPrefixTwin(capacity, blockSize int) *prefixTwin {
-	p := &prefixTwin{blockSize, make([]string, capacity), make([]int, capacity), nil, map[int64][]int{}}
+const nothing, unnamed = "", "unnamed"
+
+func newPrefixTwin(capacity, blockSize int, room ...int) *prefixTwin {
+	p := &prefixTwin{
+		blockSize: blockSize, names: make([]string, capacity), users: make([]int, capacity), held: map[int64][]int{},
+		lower: make([][]string, len(room)), room: room, fetched: make([]int, len(room)),
+	}
 	for i := range capacity {
 		p.queue = append(p.queue, i)
 	}
@@ -29,7 +38,13 @@ func newPrefixTwin(capacity, blockSize int) *prefixTwin {
 }
 
 func (p *prefixTwin) clone() twin {
-	return &prefixTwin{p.blockSize, slices.Clone(p.names), slices.Clone(p.users), slices.Clone(p.queue), maps.Clone(p.held)}
+	d := *p
+	d.names, d.users, d.queue, d.held = slices.Clone(p.names), slices.Clone(p.users), slices.Clone(p.queue), maps.Clone(p.held)
+	d.lower = slices.Clone(p.lower)
+	for i := range d.lower {
+		d.lower[i] = slices.Clone(d.lower[i])
+	}
+	return &d
 }
 
 func (p *prefixTwin) used() int64            { return int64(len(p.names) - len(p.queue)) }
@@ -77,10 +92,36 @@ func (p *prefixTwin) find(name string) int {
 
 func (p *prefixTwin) match(s *sim.Sequence) int {
 	n := 0
-	for n+p.blockSize <= s.Prompt+s.Generated-1 && p.find(name(s, n+p.blockSize)) >= 0 {
+	for n+p.blockSize <= s.Prompt+s.Generated-1 {
+		next := name(s, n+p.blockSize)
+		if p.find(next) < 0 && p.tier(next) < 0 {
+			break
+		}
 		n += p.blockSize
 	}
 	return n
+}
+
+// tier returns the lower tier that has a name, or -1.
+func (p *prefixTwin) tier(name string) int {
+	return slices.IndexFunc(p.lower, func(names []string) bool { return slices.Contains(names, name) })
+}
+
+func (p *prefixTwin) forget(tier int, name string) {
+	p.lower[tier] = slices.DeleteFunc(p.lower[tier], func(other string) bool { return other == name })
+}
+
+// demote moves a name to a lower tier, and what has no room there further down.
+func (p *prefixTwin) demote(name string, to int) {
+	if to == len(p.lower) || name == nothing {
+		return
+	}
+	p.lower[to] = append(p.lower[to], name)
+	if len(p.lower[to]) > p.room[to] {
+		first := p.lower[to][0]
+		p.lower[to] = p.lower[to][1:]
+		p.demote(first, to+1)
+	}
 }
 
 func (p *prefixTwin) use(block int) {
@@ -91,7 +132,8 @@ func (p *prefixTwin) use(block int) {
 
 func (p *prefixTwin) take() int {
 	block := p.queue[0]
-	p.names[block] = ""
+	p.demote(p.names[block], 0)
+	p.names[block] = nothing
 	p.use(block)
 	return block
 }
@@ -109,16 +151,24 @@ func (p *prefixTwin) label(s *sim.Sequence, tokens int) {
 			p.users[block]--
 			p.queue = slices.Insert(p.queue, 0, block)
 		}
+		if tier := p.tier(n); tier >= 0 {
+			p.forget(tier, n)
+		}
 		p.names[p.held[s.ID][i]] = n
 	}
 }
 
 func (p *prefixTwin) extend(s *sim.Sequence, n int, reserve int64) bool {
 	var hits []int
+	var fetch []string
 	free := len(p.queue)
 	if p.held[s.ID] == nil {
 		for tokens := p.blockSize; tokens <= s.Stored; tokens += p.blockSize {
 			block := p.find(name(s, tokens))
+			if block < 0 {
+				fetch = append(fetch, name(s, tokens))
+				continue
+			}
 			hits = append(hits, block)
 			if p.users[block] == 0 {
 				free--
@@ -129,12 +179,21 @@ func (p *prefixTwin) extend(s *sim.Sequence, n int, reserve int64) bool {
 	if int64(free-need) < reserve {
 		return false
 	}
+	clear(p.fetched)
+	for _, name := range fetch {
+		tier := p.tier(name)
+		p.fetched[tier]++
+		p.forget(tier, name)
+	}
 	for _, block := range hits {
 		p.use(block)
 	}
 	held := slices.Concat(p.held[s.ID], hits)
-	for range need {
+	for i := range need {
 		held = append(held, p.take())
+		if i < len(fetch) {
+			p.names[held[len(held)-1]] = fetch[i]
+		}
 	}
 	p.held[s.ID] = held
 	sure := s.Prompt
@@ -162,6 +221,9 @@ func (p *prefixTwin) release(s *sim.Sequence, done bool) {
 		p.label(s, s.Stored)
 	}
 	for _, block := range slices.Backward(p.held[s.ID]) {
+		if p.names[block] == nothing {
+			p.names[block] = unnamed
+		}
 		if p.users[block]--; p.users[block] == 0 {
 			p.queue = append(p.queue, block)
 		}
@@ -169,17 +231,25 @@ func (p *prefixTwin) release(s *sim.Sequence, done bool) {
 	delete(p.held, s.ID)
 }
 
-// The prefix cache finds, shares and forgets what blocks with names of their own in a queue would.
+// The prefix cache finds, shares and forgets what blocks with names of their own in queues would, and fetches as much from each
+// lower tier.
 func prefixCacheEqualsTwin(t *rapid.T) {
 	block := rapid.SampledFrom([]int{1, 4, 16}).Draw(t, "block")
 	capacity := rapid.IntRange(1, 400/block).Draw(t, "capacity")
-	p, err := NewPrefixCache(int64(capacity), block)
+	room := rapid.SliceOfN(rapid.IntRange(1, 300/block), 0, 2).Draw(t, "lower")
+	var tiers []Tier
+	for i, blocks := range room {
+		tiers = append(tiers, Tier{int64(blocks), fetchTimes[i]})
+	}
+	p, err := NewPrefixCache(int64(capacity), block, tiers...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := machine{memory: p, twin: newPrefixTwin(capacity, block), request: drawRequest}
+	m := machine{memory: p, twin: newPrefixTwin(capacity, block, room...), request: drawRequest}
 	m.run(t)
 }
+
+var fetchTimes = []sim.Time{1, 1000}
 
 func TestPrefixCacheEqualsTwin(t *testing.T) { rapid.Check(t, prefixCacheEqualsTwin) }
 

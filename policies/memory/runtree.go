@@ -16,21 +16,22 @@ type runTree struct {
 	shared int64 // blocks, counted once for each user but the first
 }
 
-// tier is a memory, the device's own first.
+// tier is a memory, the device's own first, of which only the unused blocks matter.
 type tier struct {
-	capacity int64 // blocks; of no meaning for the device, whose owner counts
-	unused   int64 // blocks that no sequence uses
+	Tier
+	unused int64 // blocks that no sequence uses
 }
 
 // runNode is a run of blocks within one segment of a text, or a single one that reaches over the end of a segment.
 type runNode struct {
 	name            uint64 // of the first block; 0 where nobody can ask for it
 	before, segment uint64 // the hash of the segments before the run, the segment that it is in,
-	offset          int    // and the tokens of that segment before it
+	offset          int    // and the tokens of that segment before it; -1 for a block that reaches over its end
 	blocks          int64
 	tier            int32
 	users           int32
 	parent          int32
+	children        int32
 	older, newer    int32 // neighbours in the ring of the tier, while there is no user
 }
 
@@ -46,15 +47,17 @@ type found struct {
 	blocks int64 // all of them
 	unused int64 // those on the device that nobody uses
 	lower  int64 // those in lower tiers
+	fetch  sim.Time
 }
 
-// newRunTree returns a tree over the device and lower tiers of the given capacities in blocks.
-func newRunTree(block int, lower ...int64) runTree {
-	t := runTree{block: block, byName: map[uint64]int32{}, nodes: make([]runNode, 1+len(lower)), tiers: make([]tier, 1, 1+len(lower))}
-	for i, capacity := range lower {
-		t.tiers = append(t.tiers, tier{capacity: capacity})
-		ring := int32(i + 1)
-		t.nodes[ring] = runNode{older: ring, newer: ring}
+// newRunTree returns a tree over the device and lower tiers.
+func newRunTree(block int, lower []Tier) runTree {
+	t := runTree{block: block, byName: map[uint64]int32{}, tiers: make([]tier, 1)}
+	for _, l := range lower {
+		t.tiers = append(t.tiers, tier{Tier: l})
+	}
+	for ring := range t.tiers {
+		t.nodes = append(t.nodes, runNode{older: int32(ring), newer: int32(ring)})
 	}
 	return t
 }
@@ -81,16 +84,19 @@ func (t *runTree) probe(text []sim.Segment, limit int64) found {
 		if n == 0 {
 			break
 		}
-		f.add(&t.nodes[number], n)
+		t.count(&f, number, n)
 		at.skip(text, int(n)*t.block)
 	}
 	return f
 }
 
-func (f *found) add(node *runNode, blocks int64) {
+// count adds blocks of a node to those found.
+func (t *runTree) count(f *found, number int32, blocks int64) {
+	node := &t.nodes[number]
 	f.blocks += blocks
 	if node.tier > 0 {
 		f.lower += blocks
+		f.fetch += sim.Time(blocks) * t.tiers[node.tier].Fetch
 	} else if node.users == 0 {
 		f.unused += blocks
 	}
@@ -105,7 +111,7 @@ func (t *runTree) share(p *path, text []sim.Segment, limit int64) found {
 		if n == 0 {
 			break
 		}
-		f.add(&t.nodes[number], n)
+		t.count(&f, number, n)
 		if n < t.nodes[number].blocks {
 			number = t.split(number, n)
 		}
@@ -125,11 +131,16 @@ func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 			break
 		}
 		n := min(int64(run), limit-added)
+		segment, offset := &text[p.at.segment], p.at.offset
+		if segment.Tokens-offset < t.block {
+			offset = -1
+		}
 		number := t.number()
 		t.nodes[number] = runNode{
-			name: name, before: p.at.before, segment: text[p.at.segment].ID, offset: p.at.offset,
+			name: name, before: p.at.before, segment: segment.ID, offset: offset,
 			blocks: n, users: 1, parent: p.leaf,
 		}
+		t.nodes[p.leaf].children++
 		t.byName[name] = number
 		p.extend(number, n, text, t.block)
 		added += n
@@ -150,7 +161,7 @@ func (t *runTree) split(number int32, blocks int64) (upper int32) {
 	n := &t.nodes[number]
 	t.nodes[upper] = *n
 	u := &t.nodes[upper]
-	u.blocks = blocks
+	u.blocks, u.children = blocks, 1
 	n.parent = upper
 	n.blocks -= blocks
 	if n.name != 0 {
