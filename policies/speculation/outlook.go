@@ -1,0 +1,81 @@
+package speculation
+
+import "github.com/llmsim/llmsim/sim"
+
+// Outlook is what a policy of draft lengths knows of the step that is formed: how many sequences decode, how many tokens their
+// drafts would give, and how long the step would take.
+type Outlook struct {
+	speculator *Speculator
+	sequences  int
+	context    int64
+	most       int
+	forecasts  []forecast // by number of sequences
+	now        *forecast
+	passes     []int
+}
+
+// forecast is the times of steps by length; 0 where not asked for yet.
+type forecast struct {
+	context int64
+	times   []sim.Time
+}
+
+// tolerance is the part of the context by which it may differ from that of a forecast which is used again: the time of a step
+// changes by less.
+const tolerance = 32
+
+// look turns to a step of so many sequences with so much context in total.
+func (o *Outlook) look(sequences int, context int64) {
+	o.sequences, o.context = sequences, context
+	o.most = len(o.speculator.drafts) - 1
+	if budget := o.speculator.c.TokenBudget; budget > 0 {
+		for o.most > 0 && sequences*(1+o.speculator.drafts[o.most].Tokens) > budget {
+			o.most--
+		}
+	}
+	for len(o.forecasts) <= sequences {
+		o.forecasts = append(o.forecasts, forecast{})
+	}
+	o.now = &o.forecasts[sequences]
+	if d := context - o.now.context; o.now.times == nil || d*tolerance > o.now.context || -d*tolerance > o.now.context {
+		o.now.context = context
+		o.now.times = append(o.now.times[:0], make([]sim.Time, len(o.speculator.drafts))...)
+	}
+}
+
+// Sequences returns the number of sequences that decode.
+func (o *Outlook) Sequences() int { return o.sequences }
+
+// Most returns the largest length of a draft: what the speculator is made for, or what the token budget allows.
+func (o *Outlook) Most() int { return o.most }
+
+// Mean returns the mean number of tokens that a sequence gets from a step with drafts of so many tokens in a row, its own included.
+func (o *Outlook) Mean(length int) float64 { return o.speculator.drafts[length].mean }
+
+// Time returns the time that the step is predicted to take with drafts of so many tokens in a row for all sequences.
+func (o *Outlook) Time(length int) sim.Time {
+	if o.now.times[length] == 0 {
+		o.now.times[length] = o.predict(length)
+	}
+	return o.now.times[length]
+}
+
+func (o *Outlook) predict(length int) sim.Time {
+	p, n := o.speculator, o.sequences
+	draft := &p.drafts[length]
+	tokens := n * (1 + draft.Tokens)
+	verify := p.c.Verify.Duration(&sim.Step{Decodes: n, DecodeTokens: tokens, Context: o.now.context + int64(tokens)})
+	if length == 0 {
+		return verify
+	}
+	o.passes = o.passes[:0]
+	for range length {
+		o.passes = append(o.passes, n)
+	}
+	drafting := p.c.Drafter.Duration(&Load{Sequences: o.passes, Expanded: draft.Expanded, Context: o.now.context})
+	if p.c.Ahead {
+		late := 1 - draft.Reach[0][length-1] // of the drafts made ahead, those of no use
+		return max(verify, drafting) + sim.Time(late*float64(drafting)) + p.host(n)
+	}
+	return verify + drafting + p.host(n)
+}

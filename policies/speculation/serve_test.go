@@ -1,0 +1,114 @@
+package speculation_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/llmsim/llmsim/policies/batching"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies/routing"
+	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// list is a source of given requests.
+type list struct{ requests []sim.Request }
+
+func (l *list) NextArrival() sim.Time {
+	if len(l.requests) == 0 {
+		return sim.Never
+	}
+	return l.requests[0].Arrival
+}
+
+func (l *list) Next(r *sim.Request) {
+	*r = l.requests[0]
+	l.requests = l.requests[1:]
+}
+
+func (l *list) Done(*sim.Request, sim.Time) {}
+func (l *list) Err() error                  { return nil }
+
+// answers are n requests at the start with answers of so many tokens.
+func answers(n, tokens int) []sim.Request {
+	requests := make([]sim.Request, n)
+	for i := range requests {
+		requests[i] = sim.Request{Prompt: 1, Output: tokens}
+	}
+	return requests
+}
+
+// linear takes base for a step, and perToken for each of its tokens.
+type linear struct{ base, perToken sim.Time }
+
+func (c linear) Duration(s *sim.Step) sim.Time {
+	return c.base + c.perToken*sim.Time(s.Tokens())
+}
+
+// drafter takes the same time and arithmetic for each token in a row and for each sequence.
+type drafter struct {
+	pass  sim.Time
+	flops float64
+}
+
+func (d drafter) Duration(l *speculation.Load) sim.Time {
+	var t sim.Time
+	for _, n := range l.Sequences {
+		if n > 0 {
+			t += d.pass
+		}
+	}
+	return t
+}
+
+func (d drafter) FLOPs(l *speculation.Load) float64 {
+	total := 0.0
+	for i, n := range l.Sequences {
+		total += float64(n*l.Expanded[i]) * d.flops
+	}
+	return total
+}
+
+func speculator(t interface{ Fatal(...any) }, c speculation.Config) *speculation.Speculator {
+	p, err := speculation.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func constant(t interface{ Fatal(...any) }, alpha float64) speculation.Acceptance {
+	a, err := speculation.Constant(alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// serve runs the requests on one replica with memory for all of them, at most so many at a time; p may be nil.
+func serve(t *testing.T, requests []sim.Request, together int, clock sim.StepClock, p sim.Speculator, observer sim.Observer) sim.ReplicaResult {
+	t.Helper()
+	s, err := batching.NewVLLMV1(together, math.MaxInt32, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := memory.NewPaged(1<<40, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := sim.Run(context.Background(), sim.Config{
+		Source: &list{requests}, Router: &routing.RoundRobin{}, Observer: observer,
+		Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m, Clock: clock, Speculator: p}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Replicas[0]
+}
+
+// tokensPerStep returns the mean number of tokens that a step gave to a sequence, and the number of such steps.
+func tokensPerStep(r sim.ReplicaResult) (mean, steps float64) {
+	steps = float64(r.DecodeTokens - r.Drafted)
+	return float64(r.Sampled-r.Completed) / steps, steps
+}

@@ -1,0 +1,169 @@
+package speculation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Shape is the form of a draft: a chain, or a tree whose branches are alternatives, of which one path is accepted at most (SpecInfer:
+// Miao et al., ASPLOS 2024, arXiv:2305.09781, section 3; EAGLE-2: Li et al., EMNLP 2024, arXiv:2406.16858, section 4).
+type Shape struct {
+	// Depth is the largest number of tokens drafted one after another: γ of a chain.
+	Depth int
+	// Width is how many candidates follow a token, and how many tokens of a depth are followed further; 1 makes a chain.
+	Width int
+	// Nodes bounds the tokens that are verified; 0 means no bound. The likeliest are kept.
+	Nodes int
+	// Siblings is the chance in [0, 1] that a further candidate is the right one where those before it are not.
+	Siblings float64
+}
+
+// Draft is a draft of some depth.
+type Draft struct {
+	// Tokens is the number of tokens verified, besides the model's own.
+	Tokens int
+	// Expanded is the number of tokens of a sequence that the drafter computes in each of its passes. The first follows the last
+	// token of the text.
+	Expanded []int
+	// Reach is, for each kind of request, the chance that at least 1, 2, … tokens are accepted.
+	Reach [][]float64
+
+	mean float64
+}
+
+// node is a token of a tree.
+type node struct {
+	parent int // index, or −1 for the text before the draft
+	depth  int // from 0
+	rank   int // among the candidates that follow the same token, from 0
+	reach  float64
+}
+
+// Drafts returns the drafts of each depth from 0 to s.Depth.
+//
+// A token's chance is the product of the chances on its path, those of the r-th candidate being α for the first and
+// (1 − α)·s·(1 − s)^(r−2) for further ones with s = Siblings. It depends on rank and depth alone: the positional acceptance
+// of Sequoia (Chen et al. 2024, arXiv:2402.12374, section 3.1). Paths exclude each other, so that the chance to accept i
+// tokens is the sum over the nodes of that depth, and the mean number of tokens the sum over all nodes.
+func (s Shape) Drafts(a Acceptance) ([]Draft, error) {
+	switch {
+	case s.Depth < 1 || s.Depth > 64:
+		return nil, fmt.Errorf("drafts of %d tokens in a row, want 1 to 64", s.Depth)
+	case s.Width < 1 || s.Width > 64:
+		return nil, fmt.Errorf("%d candidates a token, want 1 to 64", s.Width)
+	case s.Nodes < 0 || s.Nodes > 0 && s.Nodes < s.Depth:
+		return nil, fmt.Errorf("%d tokens to verify are fewer than the %d tokens in a row", s.Nodes, s.Depth)
+	case !(s.Siblings >= 0 && s.Siblings <= 1):
+		return nil, fmt.Errorf("siblings: found %v, want 0 to 1", s.Siblings)
+	}
+	drafts := make([]Draft, s.Depth+1)
+	for depth := range drafts {
+		drafts[depth] = s.draft(a, depth)
+	}
+	return drafts, nil
+}
+
+// draft returns the draft of one depth: of the tokens proposed, the likeliest.
+func (s Shape) draft(a Acceptance, depth int) Draft {
+	nodes, expanded := s.propose(a, depth)
+	d := Draft{Tokens: len(nodes), Expanded: expanded}
+	verified := make([]bool, len(nodes))
+	for i, n := range likeliest(nodes, 0) {
+		verified[n] = s.Nodes == 0 || i < s.Nodes
+	}
+	if s.Nodes > 0 {
+		d.Tokens = min(d.Tokens, s.Nodes)
+	}
+	for _, rates := range a {
+		reach, paths := make([]float64, depth), make([]float64, len(nodes))
+		for i, n := range nodes {
+			if !verified[i] {
+				continue
+			}
+			paths[i] = s.chance(at(rates, n.depth), n.rank)
+			if n.parent >= 0 {
+				paths[i] *= paths[n.parent]
+			}
+			reach[n.depth] += paths[i]
+		}
+		d.Reach = append(d.Reach, reach)
+	}
+	d.mean = d.Mean()
+	return d
+}
+
+// propose returns the tokens that the drafter proposes, each after the one that it follows, and how many it computes in each pass. It
+// follows the likeliest further, by the mean acceptance of all requests.
+func (s Shape) propose(a Acceptance, depth int) (nodes []node, expanded []int) {
+	frontier := []int{-1}
+	for d := range depth {
+		expanded = append(expanded, len(frontier))
+		level := len(nodes)
+		for _, parent := range frontier {
+			for rank := range s.Width {
+				reach := s.chance(a.mean(d), rank)
+				if parent >= 0 {
+					reach *= nodes[parent].reach
+				}
+				nodes = append(nodes, node{parent: parent, depth: d, rank: rank, reach: reach})
+			}
+		}
+		frontier = likeliest(nodes, level)
+		frontier = frontier[:min(s.Width, len(frontier))]
+	}
+	return nodes, expanded
+}
+
+// chance returns that of the candidate of a rank, from 0, where the first one's is rate.
+func (s Shape) chance(rate float64, rank int) float64 {
+	if rank == 0 {
+		return rate
+	}
+	chance := (1 - rate) * s.Siblings
+	for range rank - 1 {
+		chance *= 1 - s.Siblings
+	}
+	return chance
+}
+
+// likeliest returns the indices of the nodes from the given one on, the likeliest first. No token comes before the one that it follows.
+func likeliest(nodes []node, from int) []int {
+	order := make([]int, 0, len(nodes)-from)
+	for i := from; i < len(nodes); i++ {
+		order = append(order, i)
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(nodes[j].reach, nodes[i].reach) })
+	return order
+}
+
+// Mean returns the mean number of tokens that a step with the draft gives to a sequence, the model's own included. Kinds of requests
+// that get fewer take more steps for the same answer, and so make up more of a batch: it is the harmonic mean over them.
+func (d *Draft) Mean() float64 {
+	steps := 0.0
+	for kind := range d.Reach {
+		steps += 1 / d.MeanOf(kind)
+	}
+	return float64(len(d.Reach)) / steps
+}
+
+// MeanOf returns the mean for requests of one kind: 1 + Σ P(at least i accepted).
+func (d *Draft) MeanOf(kind int) float64 {
+	mean := 1.0
+	for _, reach := range d.Reach[kind] {
+		mean += reach
+	}
+	return mean
+}
+
+// accepted returns how many tokens are accepted, for u uniform in [0, 1): the largest i whose chance to be reached is above u.
+func (d *Draft) accepted(kind int, u float64) int {
+	n := 0
+	for _, reach := range d.Reach[kind] {
+		if u >= reach {
+			break
+		}
+		n++
+	}
+	return n
+}

@@ -1,0 +1,167 @@
+package speculation
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Config puts a Speculator together.
+type Config struct {
+	Acceptance Acceptance
+	Shape      Shape
+	Drafter    Drafter
+	Lengths    Lengths
+	// Verify predicts the steps of the model.
+	Verify sim.StepClock
+	// Match is the share of steps in (0, 1] in which the drafter has something to propose to a sequence; 0 means always.
+	Match float64
+	// Recompute tells that the drafter computes accepted tokens anew, since it works on features that only the model knows.
+	Recompute bool
+	// Ahead tells that drafter and model work at the same time: while a draft is verified, the next one is made on the guess that all
+	// of it is accepted, and thrown away otherwise (PEARL: Liu et al., ICLR 2025, arXiv:2408.11850, section 4). The drafter
+	// needs accelerators of its own.
+	Ahead bool
+	// Step and Sequence are the host's time for a step with drafts, and for each sequence that has one, during which the accelerators
+	// wait.
+	Step, Sequence sim.Time
+	// TokenBudget bounds the tokens of the decoding sequences in a step, drafts included; 0 means no bound. Drafts are shortened
+	// to keep it.
+	TokenBudget int
+	// Seed determines what is accepted.
+	Seed uint64
+}
+
+// Speculator drafts tokens for one replica, and draws how many of them are accepted.
+type Speculator struct {
+	c         Config
+	drafts    []Draft // by length
+	byRequest ByRequest
+	learner   Learner
+	outlook   Outlook
+	random    *rand.Rand
+
+	length     int  // that all sequences of the step have, or at most have
+	load, late Load // of the step: all drafts, and those that were not made ahead
+	flops      float64
+}
+
+var _ sim.Speculator = (*Speculator)(nil)
+
+// New returns the speculator, or an error that says what is wrong with its parts.
+func New(c Config) (*Speculator, error) {
+	drafts, err := c.Shape.Drafts(c.Acceptance)
+	switch {
+	case err != nil:
+		return nil, err
+	case !(c.Match >= 0 && c.Match <= 1):
+		return nil, fmt.Errorf("match is %v, want more than 0 and at most 1", c.Match)
+	case c.Step < 0 || c.Sequence < 0:
+		return nil, fmt.Errorf("the host's time is %v a step and %v a sequence, want 0 or more", c.Step, c.Sequence)
+	}
+	p := &Speculator{c: c, drafts: drafts, random: rand.New(rand.NewPCG(c.Seed, 0x5bec))}
+	p.byRequest, _ = c.Lengths.(ByRequest)
+	p.learner, _ = c.Lengths.(Learner)
+	p.load.Sequences = make([]int, len(drafts))
+	p.late.Sequences = make([]int, len(drafts))
+	p.outlook = Outlook{speculator: p}
+	return p, nil
+}
+
+// Plan implements sim.Speculator.
+func (p *Speculator) Plan(b *sim.Batch) {
+	p.outlook.look(b.Decodes(), b.Context())
+	p.length = min(p.c.Lengths.Length(&p.outlook), p.outlook.most)
+	p.load.clear(&p.drafts[p.length])
+	p.late.clear(&p.drafts[p.length])
+}
+
+// Draft implements sim.Speculator.
+func (p *Speculator) Draft(s *sim.Sequence) int {
+	d := &s.Draft
+	if !d.Met {
+		d.Met, d.Kind = true, p.random.IntN(len(p.c.Acceptance))
+	}
+	d.Length = p.length
+	if p.byRequest != nil {
+		d.Length = p.byRequest.LengthOf(s, p.length)
+	}
+	if m := p.c.Match; d.Length > 0 && m > 0 && m < 1 && p.random.Float64() >= m {
+		d.Length = 0
+	}
+	if d.Length == 0 {
+		d.Behind, d.Ready = d.Behind+1, false
+		return 0
+	}
+	p.load.add(s)
+	if !d.Ready {
+		p.late.add(s)
+	}
+	d.Behind = 0
+	return p.drafts[d.Length].Tokens
+}
+
+// Duration implements sim.Speculator.
+func (p *Speculator) Duration(step *sim.Step, verify sim.Time) sim.Time {
+	if step.Decodes == 0 {
+		p.load.clear(&p.drafts[0])
+		p.late.clear(&p.drafts[0])
+	}
+	p.load.Prefill = step.Prefill
+	draft := p.c.Drafter.Duration(&p.load)
+	p.flops += p.c.Drafter.FLOPs(&p.load)
+	total := verify + draft
+	if p.c.Ahead {
+		total = max(verify, draft) + p.c.Drafter.Duration(&p.late)
+		p.flops += p.c.Drafter.FLOPs(&p.late)
+	}
+	return total + p.host(p.load.rows())
+}
+
+// host returns the time of the host for a step in which so many sequences have drafts.
+func (p *Speculator) host(sequences int) sim.Time {
+	if sequences == 0 {
+		return 0
+	}
+	return p.c.Step + p.c.Sequence*sim.Time(sequences)
+}
+
+// Accept implements sim.Speculator. The memory may have been too short for the draft; then it is not asked.
+func (p *Speculator) Accept(s *sim.Sequence, _ int) int {
+	d := &s.Draft
+	n := p.drafts[d.Length].accepted(d.Kind, p.random.Float64())
+	d.Tried += min(n+1, d.Length)
+	switch {
+	case p.c.Recompute:
+		d.Behind = n
+	case n == d.Length:
+		d.Behind = 1 // the last token was drafted, but not computed by the drafter
+	}
+	if p.c.Ahead {
+		d.Ready = n == d.Length && p.random.Float64() < at(p.c.Acceptance[d.Kind], d.Length)
+	}
+	if p.learner != nil {
+		p.learner.Learn(s, d.Length, n)
+	}
+	return n
+}
+
+// FLOPs returns the arithmetic spent on drafts so far.
+func (p *Speculator) FLOPs() float64 { return p.flops }
+
+// clear empties the load, for drafts no longer than d.
+func (l *Load) clear(d *Draft) {
+	l.Sequences = l.Sequences[:len(d.Expanded)]
+	clear(l.Sequences)
+	l.Expanded, l.Behind, l.Context, l.Prefill = d.Expanded, 0, 0, nil
+}
+
+// add takes the draft of s into the load.
+func (l *Load) add(s *sim.Sequence) {
+	for pass := range s.Draft.Length {
+		l.Sequences[pass]++
+	}
+	l.Behind += s.Draft.Behind
+	l.Context += int64(s.Stored)
+}

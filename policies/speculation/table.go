@@ -1,0 +1,52 @@
+package speculation
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Table is what was measured of a drafter: the JSON that `llmsim gpt2` writes, as far as the simulator needs it.
+type Table struct {
+	// Steps is the number of steps measured, one a sequence.
+	Steps int64 `json:"steps"`
+	// Positions tells for each place in the draft, the first one first, how its tokens fared, given that all before were accepted.
+	Positions []struct {
+		// Drafted tokens were looked at there, Accepted of them accepted.
+		Drafted  int64 `json:"drafted"`
+		Accepted int64 `json:"accepted"`
+	} `json:"positions"`
+}
+
+// ReadTable reads a table of at least one position.
+func ReadTable(r io.Reader) (*Table, error) {
+	var t Table
+	if err := json.NewDecoder(r).Decode(&t); err != nil {
+		return nil, fmt.Errorf("not an acceptance table: %w", err)
+	}
+	before := t.Steps
+	for i, p := range t.Positions {
+		if p.Accepted < 0 || p.Accepted > p.Drafted || p.Drafted > before {
+			return nil, fmt.Errorf("position %d: %d of %d drafted tokens accepted, after %d steps or acceptances before it; want each at most the one before", i+1, p.Accepted, p.Drafted, before)
+		}
+		before = p.Accepted
+	}
+	if len(t.Positions) == 0 || t.Positions[0].Drafted == 0 {
+		return nil, fmt.Errorf("the table has no drafted tokens; want positions with drafted and accepted")
+	}
+	return &t, nil
+}
+
+// Acceptance returns the measured rates. Positions that were never reached count as rejected.
+func (t *Table) Acceptance() Acceptance {
+	rates := make([]float64, len(t.Positions))
+	for i, p := range t.Positions {
+		if p.Drafted > 0 {
+			rates[i] = float64(p.Accepted) / float64(p.Drafted)
+		}
+	}
+	return Acceptance{rates}
+}
+
+// Match returns the share of steps in which the drafter had something to propose, in (0, 1].
+func (t *Table) Match() float64 { return float64(t.Positions[0].Drafted) / float64(t.Steps) }
