@@ -1,14 +1,16 @@
 package policies
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/hardware/units"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
 
 func memoryPolicies() []Policy[sim.Memory] {
-	return []Policy[sim.Memory]{paged(), prefixCache(), radix(), slidingWindow(), contiguous()}
+	return []Policy[sim.Memory]{paged(), prefixCache(), radix(), offload(), slidingWindow(), contiguous()}
 }
 
 func blockSize() Param {
@@ -51,6 +53,40 @@ func radix() Policy[sim.Memory] {
 func newPrefixCache(d Deployment, v Values) (sim.Memory, error) {
 	size := v.Count("block-size")
 	return memory.NewPrefixCache(d.KVTokens/int64(max(size, 1)), size)
+}
+
+func offload() Policy[sim.Memory] {
+	return Policy[sim.Memory]{
+		Name:   "offload",
+		Doc:    "a prefix cache whose blocks move to CPU memory, then to disk, when their place is needed, and come back for a prompt that has them",
+		Source: "Gao et al., CachedAttention, USENIX ATC 2024; Qin et al., Mooncake, FAST 2025",
+		Params: []Param{
+			blockSize(),
+			{Name: "cpu", Doc: "CPU memory for KV caches, of all accelerators of a replica together", Default: "64GiB", Kind: Bytes},
+			{Name: "disk", Doc: "disk for KV caches", Default: "0B", Kind: Bytes},
+			{Name: "disk-rate", Doc: "rate at which the disk is read", Default: "3GB/s", Kind: ByteRate},
+		},
+		New: newOffload,
+	}
+}
+
+func newOffload(d Deployment, v Values) (sim.Memory, error) {
+	size := v.Count("block-size")
+	block := d.TokenBytes * float64(size)
+	cpu, disk, rate := v.Number("cpu"), v.Number("disk"), v.Number("disk-rate")
+	switch {
+	case d.HostRate == 0:
+		return nil, fmt.Errorf("the accelerator has no link to CPU memory; use the memory policy prefix-cache")
+	case size > 0 && cpu < block:
+		return nil, &ParamError{"cpu", fmt.Sprintf("found %s, want room for a block of %s at least, or the memory policy prefix-cache", units.FormatBytes(cpu), units.FormatBytes(block))}
+	case disk > 0 && rate == 0:
+		return nil, &ParamError{"disk-rate", "found 0B/s, want more, such as 3GB/s"}
+	}
+	tiers := []memory.Tier{{Blocks: int64(cpu / block), Fetch: sim.Seconds(block / d.HostRate)}}
+	if disk >= block {
+		tiers = append(tiers, memory.Tier{Blocks: int64(disk / block), Fetch: sim.Seconds(block/rate + block/d.HostRate)})
+	}
+	return memory.NewPrefixCache(d.KVTokens/int64(max(size, 1)), size, tiers...)
 }
 
 func slidingWindow() Policy[sim.Memory] {

@@ -27,6 +27,9 @@ const (
 	Flag
 	// Duration is a span of time of 0 or more, such as 50ms.
 	Duration
+	// Bytes is an amount of memory of 0 or more, such as 64GiB, and ByteRate a rate such as 3GB/s.
+	Bytes
+	ByteRate
 )
 
 // Param describes a parameter of a policy.
@@ -55,7 +58,7 @@ type Values struct {
 // Count returns a parameter of kind Count.
 func (v Values) Count(name string) int { return int(v.numbers[name]) }
 
-// Number returns a parameter of kind Number.
+// Number returns a parameter of kind Number, of kind Bytes in bytes, or of kind ByteRate in B/s.
 func (v Values) Number(name string) float64 { return v.numbers[name] }
 
 // Duration returns a parameter of kind Duration.
@@ -105,12 +108,12 @@ func (v Values) set(p *Param, text string) string {
 			return fmt.Sprintf("found %q, want a number of 0 or more such as %s", text, p.Default)
 		}
 		v.numbers[p.Name] = x
-	case Duration:
-		seconds, err := units.ParseDuration(text)
+	case Duration, Bytes, ByteRate:
+		amount, err := quantity(p.Kind)(text)
 		if err != nil {
 			return err.Error()
 		}
-		v.numbers[p.Name] = seconds
+		v.numbers[p.Name] = amount
 	case Flag:
 		on, err := strconv.ParseBool(text)
 		if err != nil {
@@ -126,4 +129,15 @@ func (v Values) set(p *Param, text string) string {
 		v.words[p.Name] = text
 	}
 	return ""
+}
+
+// quantity returns what reads a value with a unit.
+func quantity(k Kind) func(text string) (float64, error) {
+	switch k {
+	case Bytes:
+		return units.ParseBytes
+	case ByteRate:
+		return units.ParseByteRate
+	}
+	return units.ParseDuration
 }

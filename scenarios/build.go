@@ -26,6 +26,7 @@ type builder struct {
 	catalog          hardware.Catalog
 	accelerator      hardware.Accelerator
 	scaleUp, network *hardware.Link
+	hostLink         *hardware.Link // between each accelerator and the host; nil where there is none
 	engine           steptime.Engine
 	policies         chosen
 	plan             steptime.MemoryPlan

@@ -40,6 +40,26 @@ func (b *builder) planMemory() {
 	var err error
 	if b.plan, err = steptime.Plan(b.memoryConfig(p.degrees())); err != nil {
 		b.problem("parallelism", "%v", err)
+		return
+	}
+	b.sizeCache()
+}
+
+// sizeCache gives the KV cache the size that the scenario sets.
+func (b *builder) sizeCache() {
+	tokens := b.s.Memory.Tokens
+	if tokens == 0 || b.plan.Err() != nil {
+		return
+	}
+	if tokens > b.plan.Tokens {
+		b.problem("memory.tokens", "found %d; there is room for %d. Lower it, or raise memory.utilization or parallelism.tensor", tokens, b.plan.Tokens)
+		return
+	}
+	b.plan.Tokens = tokens
+	b.plan.Blocks = tokens / b.plan.BlockTokens
+	b.plan.KV = float64(tokens) * b.plan.KVBytesPerToken
+	if b.plan.ContextTokens > 0 {
+		b.plan.Contexts = tokens / b.plan.ContextTokens
 	}
 }
 

@@ -71,6 +71,10 @@ func (b *builder) findHardware() {
 	h.Network = orDefault(h.Network, b.accelerator.Network)
 	b.scaleUp = b.findLink(catalog, "hardware.link", h.Link)
 	b.network = b.findLink(catalog, "hardware.network", h.Network)
+	b.hostLink = b.findLink(catalog, "hardware.accelerator", b.accelerator.HostLink)
+	if b.s.Memory.Swap > 0 && b.hostLink == nil {
+		b.problem("memory.swap", "%s has no link to CPU memory; leave swap out", b.accelerator.Name)
+	}
 	if h.Price == 0 {
 		h.Price = Price(b.accelerator.Price)
 	}

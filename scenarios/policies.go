@@ -40,12 +40,23 @@ func choose[T any](b *builder, field string, family *policies.Family[T], name *s
 		all[key] = value
 	}
 	*params = all
-	anywhere := policies.Deployment{KVTokens: 1 << 40, MaxContext: 1 << 20, Layers: b.layers()}
-	if _, err := policy.Build(anywhere, all); err != nil {
+	if _, err := policy.Build(b.anywhere(), all); err != nil {
 		b.policyProblem(field, err)
 		return nil
 	}
 	return policy
+}
+
+// anywhere describes a place with memory enough, for checks of parameters before the real one is known.
+func (b *builder) anywhere() policies.Deployment {
+	place := policies.Deployment{KVTokens: 1 << 40, MaxContext: 1 << 20, TokenBytes: 1, Layers: b.layers()}
+	if b.hostLink != nil {
+		place.HostRate = b.hostLink.Bandwidth
+	}
+	if b.s.Memory.Swap > 0 {
+		place.HostTokens = 1 << 40
+	}
+	return place
 }
 
 // policyProblem places an error of a policy at the parameter that it is about.
@@ -73,9 +84,11 @@ func atoi(text string) int {
 
 // deployment describes the place where a policy works. Replica numbers the replicas; routing, which serves all, is number 0.
 func (b *builder) deployment(replica int) policies.Deployment {
-	return policies.Deployment{
+	place := policies.Deployment{
 		Seed: b.s.Seed + uint64(replica), KVTokens: int64(b.plan.Tokens), MaxContext: b.s.Engine.MaxModelLen, Layers: b.layers(),
 	}
+	b.attachHost(&place)
+	return place
 }
 
 // layers counts the model's layers by what they see.
@@ -104,7 +117,7 @@ func (b *builder) replicas() []sim.ReplicaConfig {
 			return nil
 		}
 		list[i] = sim.ReplicaConfig{
-			Scheduler: scheduler, Memory: memory, Clock: b.clock,
+			Scheduler: scheduler, Memory: memory, Clock: b.clock, Host: swapSpace(&place),
 			Stages: b.s.Parallelism.Pipeline, Lookahead: b.engine.Lookahead, Latency: b.clock.RequestLatency(),
 			MaxContext: b.s.Engine.MaxModelLen,
 		}

@@ -77,6 +77,21 @@ func (r PerSecond) MarshalText() ([]byte, error) {
 // String returns the rate as it is written in a scenario.
 func (r PerSecond) String() string { return strconv.FormatFloat(float64(r), 'f', -1, 64) + "/s" }
 
+// Bytes is an amount of memory, written as "16GiB".
+type Bytes float64
+
+// UnmarshalText reads an amount with its unit.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	amount, err := units.ParseBytes(string(text))
+	*b = Bytes(amount)
+	return err
+}
+
+// MarshalText writes the amount exactly, in bytes.
+func (b Bytes) MarshalText() ([]byte, error) {
+	return []byte(strconv.FormatFloat(float64(b), 'f', -1, 64) + "B"), nil
+}
+
 // Price is in US dollars an hour, written as "$1.79/h".
 type Price float64
 
