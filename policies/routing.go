@@ -72,10 +72,11 @@ func prefixAware() Policy[sim.Router] {
 		Source: "SGLang's cache-aware router: sgl-router/src/policies/cache_aware.rs, v0.4",
 		Params: []Param{
 			{Name: "beginnings", Doc: "beginnings that are remembered", Default: "1000000"},
+			{Name: "share", Doc: "share of the prompt that must be known for a replica to be preferred", Default: "0.5", Kind: Number},
 			{Name: "slack", Doc: "unfinished requests that a replica may have more than the one with the fewest", Default: "32"},
 		},
 		New: func(_ Deployment, v Values) (sim.Router, error) {
-			return routing.NewPrefixAware(v.Count("beginnings"), v.Count("slack"))
+			return routing.NewPrefixAware(v.Count("beginnings"), v.Number("share"), v.Count("slack"))
 		},
 	}
 }

@@ -6,10 +6,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// PrefixAware sends a request to the replica that last served the longest beginning of its prompt, unless that has too much to
-// do: then where the fewest requests are unfinished (as SGLang's cache-aware router does, with a list of beginnings for its tree:
+// PrefixAware sends a request to the replica that last served the longest beginning of its prompt, unless that is a small part of
+// it, or the replica has too much to do: then where the fewest requests are unfinished (as SGLang's cache-aware router does, with a list of beginnings for its tree:
 // sgl-router/src/policies/cache_aware.rs, v0.4). It knows what it sent where, not what the replicas keep.
 type PrefixAware struct {
+	share    float64
 	slack    int
 	places   map[uint64]place
 	names    []uint64 // of the beginnings in places, in the order in which they were noted
@@ -24,15 +25,19 @@ type place struct {
 }
 
 // NewPrefixAware returns the router that remembers so many beginnings (of as many texts as a prompt consists of, each ends one),
-// at least 1, and that prefers a replica as long as it has at most slack unfinished requests more than the one with the fewest.
-func NewPrefixAware(capacity, slack int) (*PrefixAware, error) {
+// at least 1, and that prefers a replica for a beginning of at least that share of the prompt, in [0, 1], as long as it has at most
+// slack unfinished requests more than the one with the fewest.
+func NewPrefixAware(capacity int, share float64, slack int) (*PrefixAware, error) {
 	if capacity < 1 {
 		return nil, fmt.Errorf("beginnings is %d, want at least 1", capacity)
+	}
+	if !(share >= 0 && share <= 1) {
+		return nil, fmt.Errorf("share is %g of the prompt, want 0 to 1", share)
 	}
 	if slack < 0 {
 		return nil, fmt.Errorf("slack is %d, want 0 or more", slack)
 	}
-	return &PrefixAware{slack: slack, capacity: capacity, places: map[uint64]place{}}, nil
+	return &PrefixAware{share: share, slack: slack, capacity: capacity, places: map[uint64]place{}}, nil
 }
 
 // Route implements sim.Router.
@@ -53,16 +58,17 @@ func (p *PrefixAware) Route(r *sim.Request, pool *sim.Pool) int {
 	return best
 }
 
-// longest returns the replica that last served the longest known beginning, or -1.
+// longest returns the replica that last served the longest known beginning, or -1 where none is long enough.
 func (p *PrefixAware) longest(r *sim.Request, pool *sim.Pool) int {
-	best, name := -1, uint64(0)
+	best, name, tokens := -1, uint64(0), 0
 	for _, segment := range r.Content {
 		name = after(name, segment)
+		tokens += segment.Tokens
 		at, known := p.places[name]
 		if !known {
 			break
 		}
-		if pool.Accepts(at.replica) {
+		if pool.Accepts(at.replica) && float64(tokens) >= p.share*float64(r.Prompt) {
 			best = at.replica
 		}
 	}
