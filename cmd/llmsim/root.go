@@ -43,6 +43,7 @@ func newRoot() *cobra.Command {
 		rooflineCommand(),
 		newGPT2Command(),
 		validateCommand(),
+		calibrateCommand(),
 		versionCommand(),
 	)
 	root.SetFlagErrorFunc(flagError)

@@ -12,6 +12,9 @@ import (
 
 // Probe holds the memory that is read. It is used by one goroutine at a time.
 type Probe struct {
+	// Now reads the stopwatch; nil means wall time. With one thread it can be that thread's processor time, see package cputime.
+	Now func() time.Duration
+
 	pool   *parallel.Pool
 	set    *kernels.Set
 	region *hugepage.Region
@@ -43,9 +46,19 @@ func (p *Probe) Close() error { return p.region.Close() }
 
 // ReadBandwidth reads the memory once and returns the rate in B/s.
 func (p *Probe) ReadBandwidth() float64 {
-	begin := time.Now()
-	p.pool.Run(len(p.read.data)/readFloats, &p.read)
-	return float64(4*len(p.read.data)) / time.Since(begin).Seconds()
+	return float64(4*len(p.read.data)) / p.timed(len(p.read.data)/readFloats, &p.read)
+}
+
+// timed runs a loop and returns the seconds that it took by the stopwatch.
+func (p *Probe) timed(n int, t parallel.Task) float64 {
+	if p.Now == nil {
+		begin := time.Now()
+		p.pool.Run(n, t)
+		return time.Since(begin).Seconds()
+	}
+	begin := p.Now()
+	p.pool.Run(n, t)
+	return (p.Now() - begin).Seconds()
 }
 
 // readFloats is how much memory a worker reads at a time: 128 KiB.
@@ -65,10 +78,9 @@ func (t *readTask) Do(worker, i int) {
 // MatrixRate multiplies small matrices in the caches for some milliseconds and returns the rate in FLOP/s.
 func (p *Probe) MatrixRate() float64 {
 	items := 32 * p.pool.Threads()
-	begin := time.Now()
-	p.pool.Run(items, &p.mul)
+	seconds := p.timed(items, &p.mul)
 	work := float64(items) * repeats * 2 * depth * kernels.PanelWidth * float64(p.set.MaxRows())
-	return work / time.Since(begin).Seconds()
+	return work / seconds
 }
 
 const (

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/llmsim/llmsim/engine/gpt2"
+	"github.com/llmsim/llmsim/engine/kernels"
+	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/validation/calibration"
+	"github.com/llmsim/llmsim/validation/machine"
+
+	"github.com/spf13/cobra"
+)
+
+// calibrateFlags are the flags of the calibrate command.
+type calibrateFlags struct {
+	out, name, shape string
+	threads, rounds  int
+
+	config gpt2.Config
+}
+
+func calibrateCommand() *cobra.Command {
+	var flags calibrateFlags
+	cmd := &cobra.Command{
+		Use:   "calibrate",
+		Short: "Measure this computer, and write it as hardware that scenarios can name",
+		Example: `  llmsim calibrate --out host.yaml
+  llmsim crosscheck light-chat --hardware host.yaml`,
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return flags.check() },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return failed(flags.run(cmd)) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.out, "out", "host.yaml", "the file to write; what was measured goes beside it, as CSV")
+	f.StringVar(&flags.name, "name", "host", "the name of the accelerator in scenarios")
+	f.StringVar(&flags.shape, "shape", "124M", "the GPT-2 that is measured: "+strings.Join(gpt2.Shapes(), ", ")+", or a config.json")
+	f.Var(countOf(&flags.threads, 1), "threads", "threads that compute; more than one needs an idle machine")
+	f.Var(countOf(&flags.rounds, 5), "rounds", "how often each step is measured")
+	return cmd
+}
+
+func (flags *calibrateFlags) check() (err error) {
+	if flags.rounds < 3 {
+		return errors.New("--rounds: 3 at least, or outliers cannot be told")
+	}
+	flags.config, err = gpt2.ShapeConfig(flags.shape)
+	return err
+}
+
+// hostMemory is what a calibrated host offers to weights and KV cache. It is the same on every computer, so that scenarios have the
+// same KV memory everywhere.
+const hostMemory = 4 << 30
+
+func (flags *calibrateFlags) run(cmd *cobra.Command) (err error) {
+	host, err := machine.New(flags.threads)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, host.Close()) }()
+	tell := cmd.ErrOrStderr()
+	fmt.Fprintf(tell, "writing and loading random weights of %d parameters\n", flags.config.Parameters())
+	model, err := host.Model(flags.config, kernels.F32)
+	if err != nil {
+		return err
+	}
+	measured, err := calibration.Measure(cmd.Context(), host, model, flags.rounds, func(round int) {
+		fmt.Fprintf(tell, "round %d of %d\n", round, flags.rounds)
+	})
+	if err != nil {
+		return err
+	}
+	if err := measured.Quiet(flags.threads); err != nil {
+		return err
+	}
+	architecture := machine.Architecture("GPT-2 "+flags.shape, flags.config)
+	fit, err := calibration.Calibrate(flags.name, measured, architecture, flags.threads, hostMemory, time.Now())
+	if err != nil {
+		return err
+	}
+	return flags.write(cmd.OutOrStdout(), measured, fit)
+}
+
+func (flags *calibrateFlags) write(out io.Writer, measured *calibration.Measurement, fit *calibration.Fit) error {
+	points := strings.TrimSuffix(flags.out, filepath.Ext(flags.out)) + ".csv"
+	err := errors.Join(
+		writeFile(flags.out, func(w io.Writer) error { return fit.Write(w, machine.Processor()) }),
+		writeFile(points, func(w io.Writer) error { return fit.WritePoints(w, measured.Points) }),
+	)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, `%s, threads: %d
+reads memory at       %s
+multiplies at         %s
+steps of the grid     %d, each measured %d times
+noise                 ±%.1f %% a step, %.1f %% drift
+error of the fit      %.1f %% (median), %.1f %% for steps left out
+written               %s, %s
+`, machine.Processor(), flags.threads, units.FormatByteRate(measured.Rates.Bandwidth), units.FormatFLOPRate(measured.Rates.FLOPRate),
+		len(measured.Points), flags.rounds, 100*measured.Spread(), 100*measured.Noise.Drift(), 100*fit.Error, 100*fit.LeftOutError, flags.out, points)
+	return err
+}

@@ -1,0 +1,143 @@
+package calibration
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/validation/machine"
+
+	"gonum.org/v1/gonum/optimize"
+)
+
+// EngineName is the preset that runs on a calibrated host.
+const EngineName = "llmsim-gpt2"
+
+// Fit is a calibrated host.
+type Fit struct {
+	// Accelerator is the hardware entry, with its constants.
+	Accelerator hardware.Accelerator
+	// Predicted are the seconds of each point, LeftOut those predicted by constants fitted without it and others.
+	Predicted, LeftOut []float64
+	// Error and LeftOutError are medians of the absolute relative errors of these.
+	Error, LeftOutError float64
+}
+
+// folds is into how many parts the points are split; each is predicted from the others.
+const folds = 5
+
+// Calibrate fits the constants of the host to what was measured. The entry gets that name; memory is in bytes.
+func Calibrate(name string, m *Measurement, model *models.Architecture, threads int, memory float64, date time.Time) (*Fit, error) {
+	a := entry(name, m, threads, memory)
+	all := make([]bool, len(m.Points))
+	for i := range all {
+		all[i] = true
+	}
+	constants, err := fit(&a, model, m.Points, all)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fit{Accelerator: a, LeftOut: make([]float64, len(m.Points))}
+	if f.Predicted, err = predict(&a, constants, model, m.Points); err != nil {
+		return nil, err
+	}
+	for fold := range folds {
+		kept := make([]bool, len(m.Points))
+		for i := range kept {
+			kept[i] = i%folds != fold
+		}
+		others, err := fit(&a, model, m.Points, kept)
+		if err != nil {
+			return nil, err
+		}
+		predicted, err := predict(&a, others, model, m.Points)
+		if err != nil {
+			return nil, err
+		}
+		for i := range kept {
+			if !kept[i] {
+				f.LeftOut[i] = predicted[i]
+			}
+		}
+	}
+	f.Error, f.LeftOutError = medianError(m.Points, f.Predicted), medianError(m.Points, f.LeftOut)
+	constants.Fit = hardware.Fit{
+		Source: "llmsim calibrate, " + model.Name + " in the engine", Date: date.Format(time.DateOnly), Rows: len(m.Points), Error: f.Error,
+	}
+	f.Accelerator.Constants = constants
+	return f, nil
+}
+
+// entry returns the host as a data sheet would have it: what the probes reached.
+func entry(name string, m *Measurement, threads int, memory float64) hardware.Accelerator {
+	return hardware.Accelerator{
+		Name: name, Kind: "cpu", Generation: "host", Memory: memory, Bandwidth: m.Rates.Bandwidth,
+		Peak: map[hardware.DType]float64{hardware.FP32: m.Rates.FLOPRate}, SMs: threads, PerNode: 1,
+	}
+}
+
+// predict returns the seconds of each point.
+func predict(a *hardware.Accelerator, c *hardware.Constants, model *models.Architecture, points []Point) ([]float64, error) {
+	engine, err := steptime.FindEngine(EngineName)
+	if err != nil {
+		return nil, err
+	}
+	clock, err := steptime.New(steptime.Config{Model: model, Accelerator: a, Engine: engine, Constants: c})
+	if err != nil {
+		return nil, err
+	}
+	seconds := make([]float64, len(points))
+	for i := range points {
+		seconds[i] = clock.Duration(points[i].Step()).Seconds()
+	}
+	return seconds, nil
+}
+
+func medianError(points []Point, predicted []float64) float64 {
+	errors := make([]float64, len(points))
+	for i := range points {
+		errors[i] = math.Abs(predicted[i]/points[i].Seconds - 1)
+	}
+	return machine.Median(errors)
+}
+
+// fit returns the constants with which the points that are kept are predicted best. The search is that of Nelder and Mead (The
+// Computer Journal 7(4), 1965), begun again from where it ended until that changes nothing.
+func fit(a *hardware.Accelerator, model *models.Architecture, points []Point, kept []bool) (*hardware.Constants, error) {
+	problem := optimize.Problem{Func: func(x []float64) float64 {
+		predicted, err := predict(a, constantsAt(x), model, points)
+		if err != nil {
+			return math.Inf(1)
+		}
+		return loss(points, predicted, kept)
+	}}
+	x, best := start(), math.Inf(1)
+	for range 8 {
+		result, err := optimize.Minimize(problem, x, &optimize.Settings{FuncEvaluations: 3000}, &optimize.NelderMead{})
+		if result == nil {
+			return nil, errors.Join(errors.New("the constants could not be fitted"), err)
+		}
+		x = result.X
+		if result.F > best*0.999 {
+			break
+		}
+		best = result.F
+	}
+	return constantsAt(x), nil
+}
+
+// loss is the mean of a smooth absolute error of the logarithms, which outliers hardly move.
+func loss(points []Point, predicted []float64, kept []bool) float64 {
+	const corner = 0.01
+	sum, n := 0.0, 0.0
+	for i := range points {
+		if kept[i] {
+			sum += math.Hypot(math.Log(predicted[i]/points[i].Seconds), corner)
+			n++
+		}
+	}
+	return sum / n
+}
