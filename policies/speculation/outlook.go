@@ -11,7 +11,9 @@ type Outlook struct {
 	most       int
 	forecasts  []forecast // by number of sequences
 	now        *forecast
-	passes     []int
+	// Of the step that is predicted; here, since what an interface is given lives on.
+	step sim.Step
+	load Load
 }
 
 // forecast is the times of steps by length; 0 where not asked for yet.
@@ -39,7 +41,10 @@ func (o *Outlook) look(sequences int, context int64) {
 	o.now = &o.forecasts[sequences]
 	if d := context - o.now.context; o.now.times == nil || d*tolerance > o.now.context || -d*tolerance > o.now.context {
 		o.now.context = context
-		o.now.times = append(o.now.times[:0], make([]sim.Time, len(o.speculator.drafts))...)
+		if o.now.times == nil {
+			o.now.times = make([]sim.Time, len(o.speculator.drafts))
+		}
+		clear(o.now.times)
 	}
 }
 
@@ -64,15 +69,16 @@ func (o *Outlook) predict(length int) sim.Time {
 	p, n := o.speculator, o.sequences
 	draft := &p.drafts[length]
 	tokens := n * (1 + draft.Tokens)
-	verify := p.c.Verify.Duration(&sim.Step{Decodes: n, DecodeTokens: tokens, Context: o.now.context + int64(tokens)})
+	o.step = sim.Step{Decodes: n, DecodeTokens: tokens, Context: o.now.context + int64(tokens)}
+	verify := p.c.Verify.Duration(&o.step)
 	if length == 0 {
 		return verify
 	}
-	o.passes = o.passes[:0]
+	o.load = Load{Sequences: o.load.Sequences[:0], Expanded: draft.Expanded, Context: o.now.context}
 	for range length {
-		o.passes = append(o.passes, n)
+		o.load.Sequences = append(o.load.Sequences, n)
 	}
-	drafting := p.c.Drafter.Duration(&Load{Sequences: o.passes, Expanded: draft.Expanded, Context: o.now.context})
+	drafting := p.c.Drafter.Duration(&o.load)
 	if p.c.Ahead {
 		late := 1 - draft.Reach[0][length-1] // of the drafts made ahead, those of no use
 		return max(verify, drafting) + sim.Time(late*float64(drafting)) + p.host(n)

@@ -40,7 +40,7 @@ type Speculator struct {
 	byRequest ByRequest
 	learner   Learner
 	outlook   Outlook
-	random    *rand.Rand
+	random    *rand.PCG
 
 	length     int  // that all sequences of the step have, or at most have
 	load, late Load // of the step: all drafts, and those that were not made ahead
@@ -60,7 +60,7 @@ func New(c Config) (*Speculator, error) {
 	case c.Step < 0 || c.Sequence < 0:
 		return nil, fmt.Errorf("the host's time is %v a step and %v a sequence, want 0 or more", c.Step, c.Sequence)
 	}
-	p := &Speculator{c: c, drafts: drafts, random: rand.New(rand.NewPCG(c.Seed, 0x5bec))}
+	p := &Speculator{c: c, drafts: drafts, random: rand.NewPCG(c.Seed, 0x5bec)}
 	p.byRequest, _ = c.Lengths.(ByRequest)
 	p.learner, _ = c.Lengths.(Learner)
 	p.load.Sequences = make([]int, len(drafts))
@@ -81,13 +81,13 @@ func (p *Speculator) Plan(b *sim.Batch) {
 func (p *Speculator) Draft(s *sim.Sequence) int {
 	d := &s.Draft
 	if !d.Met {
-		d.Met, d.Kind = true, p.random.IntN(len(p.c.Acceptance))
+		d.Met, d.Kind = true, int(p.uniform()*float64(len(p.c.Acceptance)))
 	}
 	d.Length = p.length
 	if p.byRequest != nil {
 		d.Length = p.byRequest.LengthOf(s, p.length)
 	}
-	if m := p.c.Match; d.Length > 0 && m > 0 && m < 1 && p.random.Float64() >= m {
+	if m := p.c.Match; d.Length > 0 && m > 0 && m < 1 && p.uniform() >= m {
 		d.Length = 0
 	}
 	if d.Length == 0 {
@@ -130,7 +130,7 @@ func (p *Speculator) host(sequences int) sim.Time {
 // Accept implements sim.Speculator. The memory may have been too short for the draft; then it is not asked.
 func (p *Speculator) Accept(s *sim.Sequence, _ int) int {
 	d := &s.Draft
-	n := p.drafts[d.Length].accepted(d.Kind, p.random.Float64())
+	n := p.drafts[d.Length].accepted(d.Kind, p.uniform())
 	d.Tried += min(n+1, d.Length)
 	switch {
 	case p.c.Recompute:
@@ -139,13 +139,16 @@ func (p *Speculator) Accept(s *sim.Sequence, _ int) int {
 		d.Behind = 1 // the last token was drafted, but not computed by the drafter
 	}
 	if p.c.Ahead {
-		d.Ready = n == d.Length && p.random.Float64() < at(p.c.Acceptance[d.Kind], d.Length)
+		d.Ready = n == d.Length && p.uniform() < at(p.c.Acceptance[d.Kind], d.Length)
 	}
 	if p.learner != nil {
 		p.learner.Learn(s, d.Length, n)
 	}
 	return n
 }
+
+// uniform returns a number in [0, 1).
+func (p *Speculator) uniform() float64 { return float64(p.random.Uint64()>>11) / (1 << 53) }
 
 // FLOPs returns the arithmetic spent on drafts so far.
 func (p *Speculator) FLOPs() float64 { return p.flops }
