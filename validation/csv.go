@@ -167,11 +167,12 @@ func (r *row) optional(column string, otherwise float64) float64 {
 	return r.number(column)
 }
 
-// Bounds of whole numbers in tables, far above what anybody measures: of sizes and lengths, and of things that are simulated one
-// by one.
+// Bounds of whole numbers in tables, far above what anybody measures: of sizes and lengths, of sequences that run at a time, and of
+// requests of a run.
 const (
-	maxCount = 1 << 36
-	maxBatch = 1 << 16
+	maxCount    = 1 << 36
+	maxBatch    = 1 << 14
+	maxRequests = 1 << 20
 )
 
 // whole returns the whole number, at least least, in a column. Tables that were averaged write it with a fraction, which is
@@ -211,12 +212,19 @@ type figure struct {
 	scale                  float64
 }
 
+// leastFigure is below everything that is measured.
+const leastFigure = 1e-9
+
 // measured returns the figures that the row has. A figure of zero is one that was not measured.
 func (r *row) measured(figures []figure) []measurement {
 	var list []measurement
 	for _, f := range figures {
-		if value := r.optional(f.column, 0); value > 0 {
-			list = append(list, measurement{f.quantity, f.unit, value * max(f.scale, 0)})
+		value := r.optional(f.column, 0)
+		if value > 0 && value < leastFigure {
+			r.fail(fmt.Errorf("%s: found %s, want %g or more, or 0 where it was not measured", f.column, r.text(f.column), leastFigure))
+		}
+		if value > 0 {
+			list = append(list, measurement{f.quantity, f.unit, value * f.scale})
 		}
 	}
 	return list

@@ -150,6 +150,18 @@ func (d *deployment) plan(p *Physics, blockTokens int) (steptime.MemoryPlan, err
 	return steptime.Plan(cfg)
 }
 
+// fit returns the plan, or an error where the model does not fit.
+func (d *deployment) fit(p *Physics, blockTokens int) (steptime.MemoryPlan, error) {
+	plan, err := d.plan(p, blockTokens)
+	if err == nil {
+		err = plan.Err()
+	}
+	if err != nil {
+		return plan, fmt.Errorf("%s on %d × %s: %w", d.model.Name, d.tensor, d.accelerator.Name, err)
+	}
+	return plan, nil
+}
+
 // blockTokens is the number of tokens of a KV block in all measured servers.
 const blockTokens = 16
 
@@ -159,12 +171,9 @@ func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*o
 	if err != nil {
 		return nil, err
 	}
-	plan, err := d.plan(p, blockTokens)
+	plan, err := d.fit(p, blockTokens)
 	if err != nil {
 		return nil, err
-	}
-	if err := plan.Err(); err != nil {
-		return nil, fmt.Errorf("%s on %d × %s %w", d.model.Name, d.tensor, d.accelerator.Name, err)
 	}
 	replica := sim.ReplicaConfig{Clock: clock, Lookahead: engine.Lookahead, MaxContext: d.maxContext}
 	if !d.engineTimes {

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
@@ -36,6 +37,9 @@ func (s *script) Done(*sim.Request, sim.Time) {}
 
 // Err implements sim.Source.
 func (s *script) Err() error { return nil }
+
+// byArrival orders requests.
+func byArrival(a, b sim.Request) int { return cmp.Compare(a.Arrival, b.Arrival) }
 
 // atOnce returns n requests of one length that arrive together.
 func atOnce(n, prompt, output int) *script {

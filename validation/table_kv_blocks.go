@@ -42,7 +42,7 @@ func (b *kvBlocks) at() place { return b.place }
 
 // compare implements experiment.
 func (b *kvBlocks) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	plan, err := b.plan(p, b.blockTokens)
+	plan, err := b.fit(p, b.blockTokens)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -52,7 +51,7 @@ func readRequests(c *catalogs, t *table) []experiment {
 	if len(v.requests) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(v.requests, func(a, b sim.Request) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	slices.SortStableFunc(v.requests, byArrival)
 	v.name = fmt.Sprintf("%d requests", len(v.requests))
 	for _, name := range []string{"TTFT", "TPOT", "E2E"} {
 		v.measured = append(v.measured, statisticsOf(name, times[name])...)

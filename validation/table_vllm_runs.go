@@ -88,8 +88,8 @@ func readVLLMStage(r *row, profile string) vllmStage {
 		number: r.whole("stage", 0), rate: r.number("rate_rps"), length: r.number("stage_s"),
 		prompt: r.count("prompt_tokens_mean"), output: r.count("output_tokens"), measured: r.measured(vllmRunFigures),
 	}
-	if r.err == nil && s.rate*s.length < 1 {
-		r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want at least one request", s.rate, s.length))
+	if n := s.rate * s.length; r.err == nil && (n < 1 || n > maxRequests) {
+		r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want 1 to %d requests", s.rate, s.length, maxRequests))
 	}
 	shape, ok := profiles[strings.TrimSuffix(profile, "-lite")]
 	if !ok {

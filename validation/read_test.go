@@ -1,0 +1,111 @@
+package validation
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// compareFolder reads the tables of a folder and predicts them.
+func compareFolder(t *testing.T, folder string) *Report {
+	t.Helper()
+	data, err := Read(os.DirFS(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := data.Compare(context.Background(), Physics{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// The sample has a table of every kind, with the spellings of names that tables have.
+func TestEveryKindIsRead(t *testing.T) {
+	report := compareFolder(t, "testdata/sample")
+	if len(report.Ignored) > 0 {
+		t.Errorf("not read: %q", report.Ignored)
+	}
+	read := map[string]*Table{}
+	for i := range report.Tables {
+		read[report.Tables[i].Name] = &report.Tables[i]
+	}
+	for _, k := range kinds() {
+		table := read[k.name]
+		if table == nil {
+			t.Errorf("%s: the sample has no such table, or it was not read", k.name)
+			continue
+		}
+		if len(table.Rows) == 0 || len(table.Problems) > 0 {
+			t.Errorf("%s: %d comparisons, malformed: %q", k.name, len(table.Rows), table.Problems)
+		}
+		for i := range table.Rows {
+			if c := &table.Rows[i]; !(c.Predicted > 0 && c.Measured > 0) || c.File == "" || c.Line < 2 || c.GPU == "" || c.TP < 1 || c.Case == "" {
+				t.Errorf("%s: an incomplete comparison: %+v", k.name, *c)
+			}
+		}
+	}
+	left := map[string]int{"overloaded: requests were cut off at 300 s": 1, "TTFT of TensorRT-LLM, which falls where load grows: noise": 1, "launched by the host, not from a graph": 1}
+	for _, table := range report.Tables {
+		for reason, rows := range table.Skipped {
+			if left[reason] != rows {
+				t.Errorf("%s: %d rows left out: %s", table.Name, rows, reason)
+			}
+			delete(left, reason)
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("not left out: %v", left)
+	}
+}
+
+// What is wrong is named with file and line; rows about things that the catalogues do not know are counted by reason.
+func TestBrokenTablesAreNamed(t *testing.T) {
+	report := compareFolder(t, "testdata/broken")
+	var problems []string
+	skipped := map[string]int{}
+	rows := 0
+	for _, table := range report.Tables {
+		problems = append(problems, table.Problems...)
+		rows += len(table.Rows)
+		for reason, n := range table.Skipped {
+			reason, _, _ = strings.Cut(reason, " does not fit")
+			skipped[reason] += n
+		}
+	}
+	want := []string{
+		`kv_blocks.csv:2: tensor_parallel: found "one", want a number of 0 or more`,
+		`kv_blocks.csv:3: found 6 fields, want 7 as in the header`,
+		`kv_blocks.csv:4: gpu_memory_utilization: found 1.9, want a share above 0, at most 1`,
+		`static_batch_a100_fp16.csv:2: batch: found 0, want a whole number from 1`,
+		`static_batch_a100_fp16.csv:3: extraneous or missing " in quoted-field`,
+		`vllm_0.19_requests__rtx-pro-6000__llama-3.1-8b.csv:2: times go backwards: arrival 1 s, first token 0.5 s, last token 2 s`,
+	}
+	slices.Sort(problems)
+	if diff := cmp.Diff(want, problems); diff != "" {
+		t.Errorf("malformed rows (-want +got):\n%s", diff)
+	}
+	wantSkipped := map[string]int{
+		`model "No-Such-Model-9b" is not known`: 1, `GPU "Z9000" is not known`: 2, `number format "fp7" is not known`: 1,
+		"llama-3.1-70b on 1 × h100-sxm:": 1,
+	}
+	if diff := cmp.Diff(wantSkipped, skipped); diff != "" {
+		t.Errorf("rows left out (-want +got):\n%s", diff)
+	}
+	wantIgnored := []string{
+		"closed_loop_concurrency.csv: looks like closed_loop, but lacks dtype, tensor_parallel, isl, osl, concurrency; it has backend, model, gpu",
+		"iteration_empty.csv: is empty",
+		"notes.txt: not a table (.csv)",
+		"weather.csv: no table of that name is known",
+	}
+	if diff := cmp.Diff(wantIgnored, report.Ignored); diff != "" {
+		t.Errorf("files not read (-want +got):\n%s", diff)
+	}
+	if rows != 1 {
+		t.Errorf("%d comparisons, want that of the one good row", rows)
+	}
+}
