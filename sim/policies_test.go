@@ -27,6 +27,7 @@ func drawPolicies(t *rapid.T, c *setting) {
 		place: policies.Deployment{
 			Seed: rapid.Uint64().Draw(t, "seed"), KVTokens: max(c.blocks*int64(c.blockSize), 64),
 			MaxContext: c.maxContext, HostTokens: rapid.SampledFrom([]int64{0, 50, 500}).Draw(t, "host"),
+			TokenBytes: 1, HostRate: 1e5,
 		},
 	}
 	if c.maxContext == 0 {
@@ -70,6 +71,7 @@ func (c *setting) values(hostTokens int64) map[string][]string {
 		"key":          {"-priority", "prompt", "-output", "arrival + 0.01 * prompt", "deadline > 0 ? deadline : 1e9"},
 		"input-weight": {"0", "1"}, "output-weight": {"1", "2"},
 		"block-size": {strconv.Itoa(c.blockSize)}, "window": {"20", "60"},
+		"cpu": {"20B", "150B", "2kB"}, "disk": {"0B", "50B", "1kB"}, "disk-rate": {"500B/s"},
 	}
 }
 
