@@ -16,6 +16,7 @@ type Distribution struct {
 	mapping *mapping.CubicallyInterpolatedMapping
 	store   *store.DenseStore
 	n       uint64
+	zeros   uint64 // spans of 0, which have no bucket
 	// The sum of all spans in picoseconds, 128 bits wide.
 	sumHigh, sumLow uint64
 }
@@ -29,11 +30,16 @@ func NewDistribution(accuracy float64) (*Distribution, error) {
 	return &Distribution{mapping: m, store: store.NewDenseStore()}, nil
 }
 
-// Add takes in a span, which is positive.
+// Add takes in a span, which is not negative.
 func (d *Distribution) Add(span sim.Time) { d.AddRepeated(span, 1) }
 
 // AddRepeated takes in count equal spans.
 func (d *Distribution) AddRepeated(span sim.Time, count int64) {
+	if span == 0 {
+		d.zeros += uint64(count)
+		d.n += uint64(count)
+		return
+	}
 	d.store.AddWithCount(d.mapping.Index(float64(span)), float64(count))
 	d.n += uint64(count)
 	d.addSum(span, count)
@@ -89,7 +95,8 @@ func (d *Distribution) Std() float64 {
 	if d.n == 0 {
 		return 0
 	}
-	mean, squares := d.bucketMean(), 0.0
+	mean := d.bucketMean()
+	squares := float64(d.zeros) * mean * mean
 	d.store.ForEach(func(bucket int, count float64) bool {
 		delta := d.mapping.Value(bucket) - mean
 		squares += count * delta * delta
@@ -114,9 +121,17 @@ func (d *Distribution) Quantile(q float64) float64 {
 	}
 	rank := q * float64(d.n-1)
 	below := math.Floor(rank)
-	value := d.mapping.Value(d.store.KeyAtRank(below))
+	value := d.ranked(below)
 	if rank > below {
-		value += (rank - below) * (d.mapping.Value(d.store.KeyAtRank(below+1)) - value)
+		value += (rank - below) * (d.ranked(below+1) - value)
 	}
 	return value
+}
+
+// ranked returns the span of a rank, from 0 to n−1.
+func (d *Distribution) ranked(rank float64) float64 {
+	if rank < float64(d.zeros) {
+		return 0
+	}
+	return d.mapping.Value(d.store.KeyAtRank(rank - float64(d.zeros)))
 }

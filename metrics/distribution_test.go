@@ -25,7 +25,7 @@ func TestDistributionAccuracy(t *testing.T) {
 		accuracy := rapid.SampledFrom([]float64{requestAccuracy, tokenAccuracy}).Draw(t, "accuracy")
 		d := newTestDistribution(t, accuracy)
 		var exact []float64
-		for _, span := range rapid.SliceOfN(rapid.Int64Range(1, 1e15), 1, 300).Draw(t, "spans") {
+		for _, span := range rapid.SliceOfN(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 1e15)), 1, 300).Draw(t, "spans") {
 			count := rapid.Int64Range(1, 3).Draw(t, "count")
 			d.AddRepeated(sim.Time(span), count)
 			for range count {
