@@ -128,7 +128,7 @@ func (b *Batch) land() {
 	if o := r.fleet.observer; o != nil {
 		r.leap = Leap{
 			Replica: r.index, Lane: b.lane, Start: f.start, End: f.end, Steps: f.steps,
-			Decodes: decodes, Padding: f.padding, Context: b.step.Context, Form: f.run.form,
+			Decodes: decodes, DecodeTokens: b.step.DecodeTokens - f.padding, Padding: f.padding, Context: b.step.Context, Form: f.run.form,
 			Prefill: b.step.Prefill, Gaps: b.gaps, Running: b.running, Used: used,
 		}
 		o.Steps(&r.leap)

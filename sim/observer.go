@@ -51,8 +51,9 @@ type Leap struct {
 	Start, End Time
 	// Steps is their number, 1 where Prefill is not empty.
 	Steps int64
-	// Decodes is the number of sequences that decode; each gets a token a step.
-	Decodes int
+	// Decodes is the number of sequences that decode; each gets a token a step. DecodeTokens is the number of tokens that they put into
+	// each step: Decodes, or more where drafts are verified, which then give any number of them.
+	Decodes, DecodeTokens int
 	// Padding is the number of sequences that are complete and keep their place in a static batch.
 	Padding int
 	// Context is the number of tokens attended to by those that decode in the first step; it grows by Decodes a step.

@@ -58,12 +58,21 @@ func (b *Batch) draft() bool {
 			continue
 		}
 		s.drafted = 0
-		if !m.Extend(s, 1, 0) {
+		if !m.Extend(s, 1, 0) && !b.makeRoom(s) {
 			return false
 		}
 	}
 	b.decode = true
 	return true
+}
+
+// makeRoom stores one more token of s where a static batch holds back complete sequences, which give way first.
+func (b *Batch) makeRoom(s *Sequence) bool {
+	if b.held == 0 {
+		return false
+	}
+	b.deliver(b.r.now)
+	return b.r.memory.Extend(s, 1, 0)
 }
 
 // verify books a step of drafts: each sequence gets its accepted tokens and one more, up to the end of its answer. The memory of

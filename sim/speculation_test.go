@@ -3,12 +3,11 @@ package sim_test
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/policies/batching"
-	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -34,39 +33,28 @@ func (c *coin) Accept(_ *sim.Sequence, drafted int) int {
 	return n
 }
 
-// With drafts too, every request arrives and ends once, every token comes out once, every block is given back, and the same seed
+// With drafts too, and under every policy, every request arrives and ends once, every token comes out once, every block is given back, and the same seed
 // gives the same run; a draft that is never accepted costs its time and nothing else.
 func TestSpeculationConserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawSetting(t)
 		c.stages = 1
+		drawPolicies(t, &c)
 		seed := rapid.Uint64().Draw(t, "seed")
 		alpha := rapid.SampledFrom([]float64{0, 0.5, 0.9, 1}).Draw(t, "alpha")
 		run := func() (sim.Result, *journal) {
-			j := &journal{gaps: map[sim.Time]int64{}}
-			s, err := batching.NewVLLMV1(c.maxSequences, c.budget, c.chunk)
-			if err != nil {
-				t.Fatal(err)
+			config, j := c.config(t, 0)
+			for i := range config.Replicas {
+				config.Replicas[i].Speculator = &coin{rng: rand.New(rand.NewPCG(seed, uint64(i))), most: 5, alpha: alpha, draft: sim.Microsecond}
 			}
-			m, err := c.memory()
-			if err != nil {
-				t.Fatal(err)
-			}
-			j.memories = append(j.memories, m)
-			r, err := sim.Run(context.Background(), sim.Config{
-				Source: &listSource{requests: c.requests}, Router: &routing.RoundRobin{}, Observer: j,
-				Replicas: []sim.ReplicaConfig{{
-					Scheduler: s, Memory: m, Clock: c.clock, Lookahead: c.lookahead, MaxContext: c.maxContext,
-					Speculator: &coin{rng: rand.New(rand.NewPCG(seed, 0)), most: 5, alpha: alpha, draft: sim.Microsecond},
-				}},
-			})
+			r, err := sim.Run(context.Background(), config)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return r, j
 		}
 		r, j := run()
-		if again, _ := run(); again.End != r.End || again.Replicas[0] != r.Replicas[0] {
+		if again, _ := run(); !slices.Equal(again.Replicas, r.Replicas) || again.End != r.End {
 			t.Fatalf("the same seed gave\n%+v\n%+v", r, again)
 		}
 		var tokens int64
@@ -76,9 +64,16 @@ func TestSpeculationConserves(t *testing.T) {
 				t.Fatalf("finished: %+v", f)
 			}
 		}
-		w := r.Replicas[0]
-		if r.Arrived != int64(len(c.requests)) || r.Arrived != r.Completed+r.Rejected || w.Sampled != tokens || j.memories[0].Used() != 0 {
-			t.Fatalf("%d requests, %d tokens, %d blocks held: %+v", len(c.requests), tokens, j.memories[0].Used(), r)
+		var w sim.ReplicaResult
+		var held int64
+		for i := range r.Replicas {
+			w.Sampled += r.Replicas[i].Sampled
+			w.Drafted += r.Replicas[i].Drafted
+			w.Accepted += r.Replicas[i].Accepted
+			held += j.memories[i].Used()
+		}
+		if r.Arrived != int64(len(c.requests)) || r.Arrived != r.Completed+r.Rejected || w.Sampled != tokens || held != 0 {
+			t.Fatalf("%d requests, %d tokens, %d units held: %+v", len(c.requests), tokens, held, r)
 		}
 		if alpha == 0 && w.Accepted != 0 || alpha == 1 && w.Accepted != w.Drafted {
 			t.Fatalf("acceptance rate %g, but %d of %d accepted", alpha, w.Accepted, w.Drafted)
