@@ -12,13 +12,13 @@ var closedLoopColumns = []string{"backend", "model", "gpu", "dtype", "tensor_par
 
 var closedLoopFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", "TPOT mean", "ms", 1}, {"itl_ms", "TPOT mean", "ms", 1}, {"out_tok_s", "output rate", "tokens/s", 1}}
 
-// requestsPerClient is how many requests each client sends, the first ones all at once. The tables do not say; how TTFT grows with
-// the number of clients does.
+// requestsPerClient is how many requests each client sends, the first ones all at once: so does InferenceMAX, and how TTFT grows with
+// the number of clients says the same of the other rows.
 const requestsPerClient = 10
 
-// The shortest lengths as shares of the nominal ones. Rows without a backend version are drawn between 80 and 100 % of them. The
-// others are nominally all equal, but with lengths exactly equal clients would march in step for ever, and TTFT would be two to four
-// times what was measured; some percent, as random text has once it is tokenised, lets them drift apart.
+// The shortest lengths as shares of the nominal ones. InferenceMAX draws lengths between 80 and 100 %. Elsewhere they are nominally
+// all equal, but with lengths exactly equal clients would march in step for ever, and TTFT would be two to four times what was
+// measured; some percent, as random text has once it is tokenised, lets them drift apart.
 const (
 	drawnLength = 0.8
 	equalLength = 0.95
@@ -56,7 +56,8 @@ func readClosedLoop(c *catalogs, t *table) []experiment {
 	return list
 }
 
-// configure sets what follows from the engine and its version.
+// configure sets what follows from the engine and its version. Rows without a version are those of InferenceMAX (2025), whose scripts
+// start vLLM with --max-num-seqs of the concurrency, --max-num-batched-tokens 8192 and --async-scheduling.
 func (l *clients) configure(engine, version string) {
 	l.engine = engine
 	if engine == "vllm-v1" && beforeAsynchronous(version) {
@@ -65,18 +66,20 @@ func (l *clients) configure(engine, version string) {
 	l.setDefaults()
 	if version == "" {
 		l.least = drawnLength
+		l.maxSequences, l.tokenBudget = min(l.count, 8192), 8192
 	}
+	// FP8 checkpoints bring scales for an FP8 cache, which engines then use.
 	if l.weights == hardware.FP8 {
 		l.kv = hardware.FP8
 	}
 }
 
 // beforeAsynchronous tells whether a vLLM of that version schedules a step when the one before is done. Scheduling ahead became the
-// default in 0.14 (January 2026); rows without a version are older.
+// default in 0.14 (January 2026).
 func beforeAsynchronous(version string) bool {
 	var major, minor int
 	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
-	return n < 2 || major == 0 && minor < 14
+	return n == 2 && major == 0 && minor < 14
 }
 
 func (l *clients) at() place { return l.place }
