@@ -1,0 +1,9 @@
+package memory
+
+// Forget implements sim.Forgetter: what no sequence uses is gone from every tier, since the replica failed or was switched off.
+func (p *PrefixCache) Forget() {
+	p.free += p.tree.tiers[0].unused
+	for i := range p.tree.tiers { // each moves to the next, and is forgotten in the last
+		p.tree.evict(int32(i), p.tree.tiers[i].unused)
+	}
+}
