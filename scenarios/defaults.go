@@ -54,3 +54,9 @@ func (r *Rate) complete() {
 		r.Period = orDefault(r.Period, Span(24*60*60*sim.Second))
 	}
 }
+
+// Complete returns the SLO with its defaults filled in.
+func (s SLO) Complete() SLO {
+	s.complete()
+	return s
+}

@@ -37,6 +37,7 @@ func newRoot() *cobra.Command {
 		scenarioCommand(),
 		compareCommand(),
 		sweepCommand(),
+		planCommand(),
 		memoryCommand(),
 		listCommand(),
 		explainCommand(),

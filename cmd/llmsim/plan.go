@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/llmsim/llmsim/planner/capacity"
+	"github.com/llmsim/llmsim/planner/journal"
+	"github.com/llmsim/llmsim/report"
+
+	"github.com/spf13/cobra"
+)
+
+// planFlags are the flags of the plan command.
+type planFlags struct {
+	set    []string
+	format string
+	out    string
+}
+
+func planCommand() *cobra.Command {
+	var flags planFlags
+	cmd := &cobra.Command{
+		Use:   "plan FILE|NAME",
+		Short: "Find the cheapest fleet that keeps a promise, and say why other options lose",
+		Long:  "Find the cheapest fleet that keeps a promise, and say why other options lose. The exit code is 3 if none keeps it.",
+		Example: `  llmsim plan llama2-70b-chat
+  llmsim plan my-plan.yaml --set workload.rate=40/s --out answer`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&flags.set, "set", nil, "override a field of the plan: key.path=value (repeatable)")
+	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	f.StringVar(&flags.out, "out", "", "folder for plan.json, options.csv, scenario.yaml (the answer), and the journal from which a stopped plan goes on")
+	return cmd
+}
+
+func (flags *planFlags) run(cmd *cobra.Command, name string) error {
+	file, err := capacity.Load(name, flags.set...)
+	if err != nil {
+		return err
+	}
+	answer, err := flags.solve(cmd, file)
+	if err == nil {
+		err = flags.write(cmd, answer)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	if answer.Chosen == nil {
+		return errSLOMissed
+	}
+	return nil
+}
+
+// solve answers the plan, with a journal if there is a folder for it.
+func (flags *planFlags) solve(cmd *cobra.Command, file *capacity.File) (*capacity.Answer, error) {
+	counter := report.NewCounter(cmd.ErrOrStderr(), "simulations")
+	counter.Start(-1)
+	defer counter.End()
+	o := capacity.Options{Ran: counter.Step}
+	if flags.out == "" {
+		return file.Solve(cmd.Context(), o)
+	}
+	var err error
+	if o.Journal, err = journal.Open(filepath.Join(flags.out, "journal.jsonl")); err != nil {
+		return nil, runError{err}
+	}
+	answer, err := file.Solve(cmd.Context(), o)
+	if errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted; %d simulations are kept in %s, and the same command goes on from there", o.Journal.Len(), flags.out)
+	}
+	return answer, errors.Join(err, o.Journal.Close())
+}
+
+func (flags *planFlags) write(cmd *cobra.Command, a *capacity.Answer) error {
+	asJSON := func(w io.Writer) error { return report.JSON(w, a) }
+	if flags.out != "" {
+		files := map[string]func(io.Writer) error{"plan.json": asJSON, "options.csv": a.WriteCSV}
+		if a.Chosen != nil {
+			files["scenario.yaml"] = func(w io.Writer) error {
+				_, err := io.WriteString(w, a.Chosen.Scenario)
+				return err
+			}
+		}
+		for name, write := range files {
+			if err := writeFile(filepath.Join(flags.out, name), write); err != nil {
+				return err
+			}
+		}
+	}
+	if flags.format == "json" {
+		return asJSON(cmd.OutOrStdout())
+	}
+	return a.WriteText(cmd.OutOrStdout())
+}

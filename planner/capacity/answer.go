@@ -1,0 +1,134 @@
+package capacity
+
+import "github.com/llmsim/llmsim/scenarios"
+
+// Answer is the outcome of a plan.
+type Answer struct {
+	Name  string        `json:"name,omitempty"`
+	Model string        `json:"model"`
+	Load  string        `json:"load"`
+	SLO   scenarios.SLO `json:"slo"`
+	// Rate is what the fleet must sustain, in requests/s; Spare replicas may fail meanwhile.
+	Rate       float64 `json:"rate"`
+	Spare      int     `json:"spare"`
+	Confidence float64 `json:"confidence"`
+
+	// Chosen is the cheapest fleet; nil where no option keeps the promise: then Nearest says which comes closest, if any fits.
+	Chosen  *Deployment `json:"chosen,omitempty"`
+	Nearest *Nearest    `json:"nearest,omitempty"`
+	// Shapes are the kinds of replicas by accelerator and parallelism, each at its best settings, cheapest fleet first.
+	Shapes []Shape `json:"shapes"`
+	// Mixed is a cheaper fleet of two kinds of replicas, if there is one.
+	Mixed *Mixed `json:"mixed,omitempty"`
+	// Growth is the fleet for the rate that is to come, Autoscaling what scaling with the load saves; nil where not asked for.
+	Growth      *Growth     `json:"growth,omitempty"`
+	Autoscaling *Autoscaled `json:"autoscaling,omitempty"`
+	// Sensitivity tells which inputs change the answer if they are wrong by 10 %.
+	Sensitivity []Sensitivity `json:"sensitivity,omitempty"`
+
+	// Options is the size of the menu, Simulations how many the search needed, Further how many the rest of the answer did.
+	Options     int `json:"options"`
+	Simulations int `json:"simulations"`
+	Further     int `json:"further_simulations"`
+	// Pruned counts options that were not simulated, by reason.
+	Pruned []Pruned `json:"pruned"`
+	// Fates says of every option, in the order of the menu, what became of it.
+	Fates []Fate `json:"options_in_order"`
+}
+
+// Deployment is a fleet of equal replicas.
+type Deployment struct {
+	Label string `json:"label"`
+	// Replicas includes the spares.
+	Replicas     int     `json:"replicas"`
+	Accelerators int     `json:"accelerators"`
+	Hourly       float64 `json:"dollars_per_hour"`
+	// PerMillion, EnergyPerMillion and GPUHours are for a million output tokens: in US dollars, Wh (an upper bound) and hours of an
+	// accelerator.
+	PerMillion       float64 `json:"dollars_per_million_output_tokens"`
+	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
+	GPUHours         float64 `json:"gpu_hours_per_million_output_tokens"`
+	// Kept is the share of requests that keep the promise when the whole fleet is simulated, KeptWithoutSpares when the spares are down.
+	Kept              float64 `json:"kept"`
+	KeptWithoutSpares float64 `json:"kept_without_spares"`
+	// Limit says what stands in the way of one replica less.
+	Limit string `json:"limit,omitempty"`
+	// Scenario is the fleet as a scenario file, Launch the commands that start a replica.
+	Scenario string   `json:"scenario"`
+	Launch   []string `json:"launch"`
+}
+
+// Nearest is the option that comes closest to the promise.
+type Nearest struct {
+	Label string  `json:"label"`
+	Kept  float64 `json:"kept"`
+	Limit string  `json:"limit"`
+}
+
+// Shape is a kind of replica by accelerator and parallelism.
+type Shape struct {
+	Shape string `json:"shape"`
+	// Label is the option of this shape that is shown: the one that costs least as far as is known.
+	Label string `json:"label"`
+	// Rate is the highest that a replica sustains, in requests/s, to about 3 %; 0 where none.
+	Rate float64 `json:"rate"`
+	// KVTokens is what the KV memory of a replica holds; 0 where the model does not fit.
+	KVTokens int `json:"kv_tokens"`
+	// Replicas and Accelerators are those of the fleet, spares included; 0 where none keeps the promise.
+	Replicas     int     `json:"replicas"`
+	Accelerators int     `json:"accelerators"`
+	Hourly       float64 `json:"dollars_per_hour"`
+	PerMillion   float64 `json:"dollars_per_million_output_tokens"`
+	// Limit is what keeps the shape from more: what does not fit, or is missed at a higher rate.
+	Limit string `json:"limit"`
+}
+
+// Mixed is a fleet of two kinds of replicas, among which requests are shared in proportion to what they sustain.
+type Mixed struct {
+	Labels   [2]string `json:"labels"`
+	Replicas [2]int    `json:"replicas"`
+	Hourly   float64   `json:"dollars_per_hour"`
+	// Share is the part of the requests that the first kind serves.
+	Share float64 `json:"share_of_first"`
+}
+
+// Growth is the cheapest fleet for a higher rate.
+type Growth struct {
+	Factor   float64 `json:"factor"`
+	Label    string  `json:"label,omitempty"`
+	Replicas int     `json:"replicas"`
+	Hourly   float64 `json:"dollars_per_hour"`
+}
+
+// Autoscaled is a day of the chosen fleet under a load that follows a wave, with as many replicas as each quarter of an hour and the
+// next need.
+type Autoscaled struct {
+	// Fixed and Scaled are GPU-hours a day without and with scaling.
+	Fixed  float64 `json:"gpu_hours_fixed"`
+	Scaled float64 `json:"gpu_hours_scaled"`
+	Least  int     `json:"fewest_replicas"`
+	Most   int     `json:"most_replicas"`
+}
+
+// Sensitivity is what the answer would be if an input were 10 % other than it is.
+type Sensitivity struct {
+	Input   string `json:"input"`
+	Changes bool   `json:"changes"`
+	Answer  string `json:"answer"`
+}
+
+// Pruned is options that were not simulated.
+type Pruned struct {
+	Why     string `json:"why"`
+	Options int    `json:"options"`
+	Example string `json:"example"`
+}
+
+// Fate is what became of an option.
+type Fate struct {
+	Label    string  `json:"label"`
+	Kind     string  `json:"kind"`
+	Words    string  `json:"words,omitempty"`
+	Replicas int     `json:"replicas,omitempty"`
+	Ceiling  float64 `json:"bound_requests_per_second,omitempty"`
+}
