@@ -165,6 +165,17 @@ func (d *deployment) fit(p *Physics, blockTokens int) (steptime.MemoryPlan, erro
 // blockTokens is the number of tokens of a KV block in all measured servers.
 const blockTokens = 16
 
+// scheduler returns the engine's own, or where it is not known vLLM's.
+func (d *deployment) scheduler() (sim.Scheduler, error) {
+	switch d.engine {
+	case "trtllm":
+		return batching.NewTRTLLMNoEvict(d.maxSequences, d.tokenBudget, false, 0)
+	case "sglang":
+		return batching.NewSGLang(d.maxSequences, d.tokenBudget, 0.7, 0)
+	}
+	return batching.NewVLLMV1(d.maxSequences, d.tokenBudget, 0)
+}
+
 // serve simulates the deployment under the given load.
 func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*outcome, error) {
 	clock, engine, err := d.clock(p)
@@ -179,7 +190,7 @@ func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*o
 	if !d.engineTimes {
 		replica.Latency = clock.RequestLatency()
 	}
-	if replica.Scheduler, err = batching.NewVLLMV1(d.maxSequences, d.tokenBudget, 0); err != nil {
+	if replica.Scheduler, err = d.scheduler(); err != nil {
 		return nil, err
 	}
 	if d.prefixCaching {
