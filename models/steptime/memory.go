@@ -24,18 +24,24 @@ type MemoryConfig struct {
 	BlockTokens int
 	// Context is the length in tokens for which MemoryPlan.Contexts is counted; 0 means the model's longest.
 	Context int
+	// DraftWeights is the bytes of weights of a drafter that shares the accelerator, and DraftKV what it stores for a token there; 0
+	// without speculative decoding.
+	DraftWeights, DraftKV float64
 }
 
-// MemoryPlan is where the memory of one accelerator goes, in bytes: Usable = Weights + Activations + Context + KV, unless Missing.
+// MemoryPlan is where the memory of one accelerator goes, in bytes: Usable = Weights + Draft + Activations + Context + KV, unless
+// Missing.
 type MemoryPlan struct {
 	// Total is the memory of the accelerator; Usable is what the engine may use of it.
 	Total, Usable float64
 	// Weights, Activations (their peak in the largest step, or that of sampling, whichever is larger) and Context (driver,
 	// libraries, captured graphs) are taken first.
 	Weights, Activations, Context float64
+	// Draft is the weights of a drafter for speculative decoding.
+	Draft float64
 	// KV is what is left for the cache, 0 where nothing is. Missing is by how much the rest does not fit.
 	KV, Missing float64
-	// KVBytesPerToken is what a token takes on each accelerator of the stage with the most layers.
+	// KVBytesPerToken is what a token takes on each accelerator of the stage with the most layers, and in a drafter's cache.
 	KVBytesPerToken float64
 	// BlockTokens is the number of tokens of a block; Blocks is the number of blocks, and Tokens what they hold.
 	BlockTokens, Blocks, Tokens int
@@ -48,8 +54,12 @@ func (p *MemoryPlan) Err() error {
 	if p.Blocks > 0 {
 		return nil
 	}
+	weights := units.FormatBytes(p.Weights)
+	if p.Draft > 0 {
+		weights += ", drafter " + units.FormatBytes(p.Draft)
+	}
 	return fmt.Errorf("does not fit: weights %s, activations %s and engine %s are %s more than the usable %s of each accelerator",
-		units.FormatBytes(p.Weights), units.FormatBytes(p.Activations), units.FormatBytes(p.Context), units.FormatBytes(p.Missing), units.FormatBytes(p.Usable))
+		weights, units.FormatBytes(p.Activations), units.FormatBytes(p.Context), units.FormatBytes(p.Missing), units.FormatBytes(p.Usable))
 }
 
 // Plan divides the memory of an accelerator as the engine does: the weights, the activation peak of a step of TokenBudget tokens,
@@ -72,7 +82,8 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 		Weights:         float64(cfg.Model.WeightBytesPerGPU(full.Weights, tp, pp)),
 		Activations:     activationPeak(&full, &cfg),
 		Context:         cfg.Engine.Memory.Context,
-		KVBytesPerToken: stage * float64(cfg.Model.KVBytesPerTokenPerGPU(full.KV, tp)),
+		Draft:           cfg.DraftWeights,
+		KVBytesPerToken: float64(stage*float64(cfg.Model.KVBytesPerTokenPerGPU(full.KV, tp))) + cfg.DraftKV,
 		BlockTokens:     cfg.BlockTokens,
 		ContextTokens:   cfg.Context,
 	}
@@ -83,7 +94,7 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 		p.ContextTokens = cfg.Model.MaxContext
 	}
 	block := p.KVBytesPerToken * float64(p.BlockTokens)
-	p.KV = p.Usable - p.Weights - p.Activations - p.Context
+	p.KV = p.Usable - p.Weights - p.Draft - p.Activations - p.Context
 	if p.KV < block {
 		p.Missing, p.KV = block-p.KV, 0
 	}
