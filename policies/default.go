@@ -1,6 +1,9 @@
 package policies
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/sim"
+)
 
 // Default returns a registry of the policies that llmsim ships.
 func Default() *Registry {
@@ -9,6 +12,7 @@ func Default() *Registry {
 		Memory:    Family[sim.Memory]{Kind: "memory policy", Policies: memoryPolicies()},
 		Routing:   Family[sim.Router]{Kind: "routing policy", Policies: routingPolicies()},
 		Admission: Family[sim.Admission]{Kind: "admission policy", Policies: admissionPolicies()},
+		Drafting:  Family[speculation.Lengths]{Kind: "draft-length policy", Policies: draftLengths()},
 		Scaling:   Family[sim.Scaler]{Kind: "scaling policy", Policies: scalingPolicies()},
 	}
 }

@@ -1,6 +1,6 @@
 // Package policies lists the policies that a scenario can name: who runs next (batching), where the KV cache goes (memory),
-// which replica serves a request (routing), who is let in (admission), how many replicas run (scaling). Each family has a folder; the list itself is an explicit value, to which programs
-// add policies of their own.
+// which replica serves a request (routing), who is let in (admission), how many replicas run (scaling), how many tokens are drafted
+// (speculation). Each family has a folder; the list itself is an explicit value, to which programs add policies of their own.
 package policies
 
 import (
@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware/nearest"
 	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -21,6 +22,8 @@ type Registry struct {
 	// Admission turns requests away, Scaling starts and stops replicas.
 	Admission Family[sim.Admission]
 	Scaling   Family[sim.Scaler]
+	// Drafting says how many tokens are drafted in speculative decoding.
+	Drafting Family[speculation.Lengths]
 }
 
 // Family is the policies of one kind, the default one first.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -113,7 +114,8 @@ type ParamEntry struct {
 
 // PolicyList lists the policies of a registry, family by family.
 func PolicyList(r *policies.Registry) []PolicyEntry {
-	return append(append(policyEntries(&r.Batching), policyEntries(&r.Memory)...), policyEntries(&r.Routing)...)
+	return slices.Concat(policyEntries(&r.Batching), policyEntries(&r.Memory), policyEntries(&r.Routing),
+		policyEntries(&r.Admission), policyEntries(&r.Scaling), policyEntries(&r.Drafting))
 }
 
 func policyEntries[T any](f *policies.Family[T]) []PolicyEntry {

@@ -47,10 +47,10 @@ func NewByBatch(schedule string) (*ByBatch, error) {
 		sequences, err := strconv.Atoi(from)
 		tokens, err2 := strconv.Atoi(strings.TrimSpace(length))
 		if !ok || err != nil || err2 != nil || sequences < 1 || tokens < 0 {
-			return nil, fmt.Errorf("schedule: found %q, want sequences and tokens such as 16:3", entry)
+			return nil, fmt.Errorf("found %q, want sequences and tokens such as 16:3", entry)
 		}
 		if n := len(b.steps); n > 0 && sequences <= b.steps[n-1].sequences {
-			return nil, fmt.Errorf("schedule: %d sequences come after %d; want them to rise", sequences, b.steps[n-1].sequences)
+			return nil, fmt.Errorf("%d sequences come after %d; want them to rise", sequences, b.steps[n-1].sequences)
 		}
 		b.steps = append(b.steps, batchStep{sequences, tokens})
 	}
