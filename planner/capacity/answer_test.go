@@ -1,11 +1,16 @@
 package capacity
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/planner/journal"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -60,29 +65,76 @@ func TestACPUForOneGPUsForMany(t *testing.T) {
 	}
 }
 
-// Answers to a shipped plan are scenarios that run, and the same bytes each time.
-func TestShippedPlans(t *testing.T) {
-	for _, name := range Shipped() {
-		if strings.Contains(name, "heavy") && testing.Short() {
+// A plan has one answer.
+func TestTheAnswerIsDetermined(t *testing.T) {
+	var answers [2][]byte
+	for i := range answers {
+		var err error
+		if answers[i], err = json.Marshal(solve(t, "llama2-70b-chat")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(answers[0], answers[1]) {
+		t.Error("two answers differ")
+	}
+}
+
+// A plan that is stopped at any simulation, again and again, comes to the answer of an undisturbed one, and repeats nothing.
+func TestAStoppedPlanGoesOn(t *testing.T) {
+	undisturbed, err := json.Marshal(solve(t, "many-users"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	for stop := 3; ; stop += 7 {
+		f, err := Load("many-users")
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := journal.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := j.Len()
+		ctx, cancel := context.WithCancel(context.Background())
+		a, err := f.Solve(ctx, Options{Journal: j, Ran: func() {
+			if j.Len() >= stop {
+				cancel()
+			}
+		}})
+		cancel()
+		if j.Len() > before+8 {
+			t.Errorf("%d results kept before, %d after: stopped too late", before, j.Len())
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if errors.Is(err, context.Canceled) {
 			continue
 		}
-		first, second := solve(t, name), solve(t, name)
-		x, err := json.Marshal(first)
 		if err != nil {
 			t.Fatal(err)
 		}
-		y, err := json.Marshal(second)
+		got, err := json.Marshal(a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(x) != string(y) {
-			t.Errorf("%s: two answers differ", name)
+		if !bytes.Equal(got, undisturbed) {
+			t.Error("the answer differs from that of an undisturbed plan")
 		}
-		if first.Chosen == nil {
+		return
+	}
+}
+
+// Answers to shipped plans are scenarios that run.
+func TestShippedPlans(t *testing.T) {
+	for _, name := range Shipped() {
+		a := solve(t, name)
+		if a.Chosen == nil {
 			t.Errorf("%s: no answer", name)
 			continue
 		}
-		f, err := scenarios.Parse("answer.yaml", []byte(first.Chosen.Scenario))
+		f, err := scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,10 +142,56 @@ func TestShippedPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Accelerators() != first.Chosen.Accelerators {
-			t.Errorf("%s: the scenario has %d accelerators, the answer %d", name, s.Accelerators(), first.Chosen.Accelerators)
+		if s.Accelerators() != a.Chosen.Accelerators {
+			t.Errorf("%s: the scenario has %d accelerators, the answer %d", name, s.Accelerators(), a.Chosen.Accelerators)
 		}
 		s.Source.Close()
+	}
+}
+
+// Prompts on GPUs of their own are an option, and its bound holds.
+func TestDisaggregatedIsOnTheMenu(t *testing.T) {
+	a := solve(t, "disaggregated")
+	together, apart := 0, 0
+	for i := range a.Shapes {
+		s := &a.Shapes[i]
+		if strings.Contains(s.Shape, "P+") {
+			apart++
+		} else {
+			together++
+		}
+		for _, f := range a.Fates {
+			if f.Label == s.Label && s.Rate > f.Ceiling {
+				t.Errorf("%s sustains %g/s, more than its bound of %g/s", s.Label, s.Rate, f.Ceiling)
+			}
+		}
+	}
+	if together != 2 || apart != 6 {
+		t.Errorf("%d shapes together and %d apart, want 2 and 6", together, apart)
+	}
+}
+
+// A trace tells what requests ask for, and is repeated where it is shorter than a simulation.
+func TestAPlanForATrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "short.csv")
+	if err := os.WriteFile(path, []byte("arrival_s,prompt_tokens,output_tokens\n0,100,20\n1,300,10\n2,50,40\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	a := solve(t, "many-users", "workload={rate: 20/s, trace: "+path+"}")
+	if a.Chosen == nil || a.Chosen.Kept < 0.99 {
+		t.Errorf("answer %+v", a.Chosen)
+	}
+}
+
+// The same accelerator may be had at two prices: the cheaper ones while there are any.
+func TestTwoPricesOfOneAccelerator(t *testing.T) {
+	offers := "menu.hardware=[{accelerator: h100-sxm, price: $2/h, count: 2}, {accelerator: h100-sxm, price: $3/h}]"
+	few, many := solve(t, "many-users", offers), solve(t, "many-users", offers, "workload.rate=300/s")
+	if few.Chosen == nil || few.Chosen.Label != "1 × h100-sxm at $2/h" {
+		t.Errorf("for few: %+v", few.Chosen)
+	}
+	if many.Chosen == nil || many.Chosen.Label != "1 × h100-sxm at $3/h" || many.Mixed == nil || many.Mixed.Hourly >= many.Chosen.Hourly {
+		t.Errorf("for many: %+v, mixed %+v", many.Chosen, many.Mixed)
 	}
 }
 

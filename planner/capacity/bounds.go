@@ -46,7 +46,8 @@ func (o *option) bound(s *scenarios.Simulation) {
 // highestRate bounds the requests that a replica can complete a second. A request needs P prompt and O output tokens, and a step
 // gives each of at most B sequences one token: so a request takes k = O/B steps for itself, of N/k tokens each on average, N = P + O.
 // With steps of n tokens taking f(n), f convex, its time is at least k·f(N/k) (Jensen); attention to the context comes on top. B is
-// bounded by the batching policy and by the KV memory. Prompts that a cache may supply are left out.
+// bounded by the batching policy and by the KV memory. Prompts that a cache may supply are left out. Steps of prefill and decode replicas
+// are covered too: they are more steps for the same tokens, and k·f(N/k) grows with k.
 func (o *option) highestRate(requests []sim.Request) float64 {
 	var prompt, output, stored, attended float64
 	n := float64(len(requests))
@@ -71,7 +72,7 @@ func (o *option) highestRate(requests []sim.Request) float64 {
 	if seconds <= 0 {
 		return math.Inf(1)
 	}
-	return slack / seconds
+	return slack * float64(o.split.replicas()) / seconds
 }
 
 // mayReuse tells whether prompt tokens may come from a cache.

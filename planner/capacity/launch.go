@@ -8,10 +8,18 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// LaunchCommands returns the command lines that start one replica of a scenario, defaults filled in, under vLLM and under SGLang.
+// LaunchCommands returns the command lines that start one replica of a scenario, defaults filled in, under vLLM and under SGLang;
+// where prefill and decode are apart, one of each.
 // Flags are those of `vllm serve` (v0.15) and `sglang.launch_server` (v0.5).
 func LaunchCommands(s *scenarios.Scenario, model *models.Architecture) []string {
-	return []string{vllm(s, published(s, model)), sglang(s, published(s, model))}
+	forVLLM, forSGLang := vllm(s, published(s, model)), sglang(s, published(s, model))
+	if len(s.Fleet.Pools) == 0 {
+		return []string{forVLLM, forSGLang}
+	}
+	return []string{
+		forVLLM + ` --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_both"}'`,
+		forSGLang + " --disaggregation-mode prefill", forSGLang + " --disaggregation-mode decode",
+	}
 }
 
 // published returns the name of the model on Hugging Face, or what the scenario calls it.

@@ -9,16 +9,17 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// option is one combination of the menu: a kind of replica.
+// option is one combination of the menu: a kind of replica, or of a group of prefill and decode replicas.
 type option struct {
 	index    int
 	label    string
 	shape    string // accelerator and parallelism, by which options are grouped
 	offer    *Offer
-	scenario scenarios.Scenario
+	split    Split
+	scenario scenarios.Scenario // of one replica, or one group
 
-	gpus  int     // accelerators of a replica
-	price float64 // of a replica, in $/h
+	gpus  int     // accelerators of a replica, or a group
+	price float64 // of these, in $/h
 	steps *scenarios.Steps
 	// load describes the workload in words, output is its mean answer in tokens.
 	load   string
@@ -42,7 +43,8 @@ func (f *File) options() ([]*option, error) {
 	p, m := &f.Plan, &f.Plan.Menu
 	engines, weights, kv := orNone(m.Engines), orNone(m.Weights), orNone(m.KVCache)
 	batching, memory, pipeline := orNone(m.Batching), orNone(m.Memory), orNone(m.Pipeline)
-	n := len(m.Hardware) * len(m.Tensor) * len(pipeline) * len(engines) * len(weights) * len(kv) * len(batching) * len(memory)
+	splits := append([]Split{{}}, m.Disaggregated...)
+	n := len(splits) * len(m.Hardware) * len(m.Tensor) * len(pipeline) * len(engines) * len(weights) * len(kv) * len(batching) * len(memory)
 	if n > mostOptions {
 		return nil, scenarios.BadInput(fmt.Errorf("the menu has %d combinations, more than %d; shorten its lists", n, mostOptions))
 	}
@@ -58,11 +60,13 @@ func (f *File) options() ([]*option, error) {
 			b, mem := batching[pick(len(batching))], memory[pick(len(memory))]
 			e := scenarios.Engine{KVCache: kv[pick(len(kv))], Weights: weights[pick(len(weights))], Preset: engines[pick(len(engines))], MaxModelLen: p.MaxModelLen}
 			par := scenarios.Parallelism{Pipeline: pipeline[pick(len(pipeline))], Tensor: m.Tensor[pick(len(m.Tensor))]}
+			o.split = splits[pick(len(splits))]
 			o.scenario = scenarios.Scenario{
-				Name: p.Name, Model: p.Model, Parallelism: par, Engine: e, Batching: b, Memory: mem, Workload: p.Workload, SLO: p.SLO, Seed: p.Seed,
+				Fleet: scenarios.Fleet{Pools: o.split.pools(1)},
+				Name:  p.Name, Model: p.Model, Parallelism: par, Engine: e, Batching: b, Memory: mem, Workload: p.Workload, SLO: p.SLO, Seed: p.Seed,
 				Hardware: scenarios.Hardware{Accelerator: o.offer.Accelerator, File: o.offer.File, Link: o.offer.Link, Network: o.offer.Network, Price: o.offer.Price},
 			}
-			o.gpus = par.Tensor * max(1, par.Pipeline)
+			o.gpus = par.Tensor * max(1, par.Pipeline) * o.split.replicas()
 			o.name(m)
 			list = append(list, o)
 		}
@@ -81,9 +85,18 @@ func orNone[T any](list []T) []T {
 // name gives the option a label of what distinguishes it in the menu.
 func (o *option) name(m *Menu) {
 	s := &o.scenario
-	o.shape = fmt.Sprintf("%d × %s", o.gpus, s.Hardware.Accelerator)
+	o.shape = fmt.Sprintf("%d × %s", o.gpus/o.split.replicas(), s.Hardware.Accelerator)
 	if s.Parallelism.Pipeline > 1 {
 		o.shape += fmt.Sprintf(" (tensor %d, pipeline %d)", s.Parallelism.Tensor, s.Parallelism.Pipeline)
+	}
+	for h := range m.Hardware {
+		if other := &m.Hardware[h]; other != o.offer && other.Accelerator == o.offer.Accelerator {
+			o.shape += fmt.Sprintf(" at $%g/h", float64(o.offer.Price))
+			break
+		}
+	}
+	if o.split != (Split{}) {
+		o.shape = fmt.Sprintf("%dP+%dD of %s", o.split.Prefill, o.split.Decode, o.shape)
 	}
 	words := []string{o.shape}
 	add := func(choices int, word string) {
@@ -112,6 +125,11 @@ func settings(policy any) string {
 func (f *File) file(s scenarios.Scenario, rate float64, requests int64) (*scenarios.File, error) {
 	s.Workload.Rate = scenarios.Rate{Value: scenarios.PerSecond(rate)}
 	s.Workload.Requests = requests
+	if t := s.Workload.Trace; t != nil { // a trace may be shorter than a simulation
+		again := *t
+		again.Repeat = true
+		s.Workload.Trace = &again
+	}
 	text, err := strict.Encode(s, func(string) bool { return true })
 	if err != nil {
 		return nil, err

@@ -44,6 +44,26 @@ type Menu struct {
 	KVCache  []string             `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"Number formats of the KV cache. Default: that of activations."`
 	Batching []scenarios.Policy   `json:"batching,omitempty" jsonschema:"Batching policies with their parameters. Default: that of a scenario."`
 	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters. Default: that of a scenario."`
+	// Disaggregated adds options; those where each replica does both are there always.
+	Disaggregated []Split `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas, to choose from beside replicas that do both."`
+}
+
+// Split is a group of replicas of which some compute prompts and the others go on from there. A fleet of n groups has n times as many
+// of each.
+type Split struct {
+	Prefill int `json:"prefill" required:"true" min:"1" max:"1000" jsonschema:"How many compute prompts."`
+	Decode  int `json:"decode" required:"true" min:"1" max:"1000" jsonschema:"How many go on from there."`
+}
+
+// replicas is how many a group has; 1 where a replica does both.
+func (s Split) replicas() int { return max(1, s.Prefill+s.Decode) }
+
+// pools returns the pools of n groups, none where replicas do both.
+func (s Split) pools(n int) []scenarios.Pool {
+	if s == (Split{}) {
+		return nil
+	}
+	return []scenarios.Pool{{Role: "prefill", Replicas: n * s.Prefill}, {Role: "decode", Replicas: n * s.Decode}}
 }
 
 // Offer is accelerators that can be had.

@@ -246,7 +246,9 @@ const mostTogether = 50_000
 func (s *search) whole(ctx context.Context, replicas int) (*planner.Observation, error) {
 	o := s.chosen()
 	scenario := o.scenario
-	scenario.Replicas = replicas
+	if scenario.Fleet.Pools = o.split.pools(replicas); scenario.Fleet.Pools == nil {
+		scenario.Replicas = replicas
+	}
 	first, _ := s.trials.file.Plan.lengths(s.rate)
 	requests := max(first, min(s.trials.file.Plan.Effort.Requests*int64(replicas), mostTogether))
 	file, err := s.trials.file.file(scenario, s.rate, requests)

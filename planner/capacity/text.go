@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/llmsim/llmsim/report"
 )
@@ -75,8 +76,10 @@ func (d *Deployment) print(p *report.Printer, spare int) {
 // printShapes prints the ranking, and the limit of each shape below it.
 func (a *Answer) printShapes(p *report.Printer) {
 	var rows [][]string
+	apart := false
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
+		apart = apart || strings.Contains(s.Shape, "P+")
 		row := []string{s.Shape, "–", "–", "–", "–", "–", "–"}
 		if s.KVTokens > 0 {
 			row[1] = report.Figure(float64(s.KVTokens) / 1000)
@@ -91,6 +94,9 @@ func (a *Answer) printShapes(p *report.Printer) {
 		rows = append(rows, row)
 	}
 	p.Table([]string{"replica", "KV ktokens", "sustains 1/s", "replicas", "GPUs", "$/h", "$/1M tok"}, rows, 0)
+	if apart {
+		p.Text("xP+yD: a group of x replicas that compute prompts and y that go on from there; the other replicas do both.")
+	}
 	p.Gap()
 	p.Text("What limits each:")
 	for i := range a.Shapes {

@@ -187,11 +187,11 @@ func limit(seen *planner.Observation, t *trial) string {
 	if t.Growing {
 		words += ", and the queue grows"
 	}
-	return words + ": " + cause(r, name == "the first token")
+	return words + ": " + cause(r, name == "the first token", len(seen.Simulation.Scenario.Fleet.Pools) > 0)
 }
 
-// cause names what the time goes into.
-func cause(r *scenarios.Result, first bool) string {
+// cause names what the time goes into: that to the first token, or that of the others; apart are prefill and decode.
+func cause(r *scenarios.Result, first, apart bool) string {
 	switch {
 	case first && r.PeakKVUsage > 0.97 && r.MeanQueue > r.MeanPrefill:
 		return fmt.Sprintf("requests wait for KV memory, which is full (%s at most)", several(r.PeakBatch, "sequence"))
@@ -199,7 +199,7 @@ func cause(r *scenarios.Result, first bool) string {
 		return fmt.Sprintf("KV memory runs out: %d preemptions in %d requests", r.Preemptions, r.Completed)
 	case first && r.Prefill != nil && r.Busy < 0.9:
 		return fmt.Sprintf("a prompt of %d tokens alone takes %s, bound by %s", r.Prefill.Tokens, units.FormatDuration(r.Prefill.Step/1000), r.Prefill.Bound)
-	case !first && r.Decode != nil && r.MeanTPOT > 1.5*r.Decode.Step:
+	case !first && !apart && r.Decode != nil && r.MeanTPOT > 1.5*r.Decode.Step:
 		return fmt.Sprintf("prompts of others are computed in between: a token takes %s on average, a step without prompts %s", units.FormatDuration(r.MeanTPOT/1000), units.FormatDuration(r.Decode.Step/1000))
 	case r.Decode != nil:
 		return fmt.Sprintf("steps run %s of the time, a decode step for %s takes %s, bound by %s",
