@@ -13,6 +13,9 @@ var staticBatchColumns = []string{"model", "batch", "tp", "isl", "osl", "out_tok
 
 var staticBatchFigures = []figure{{"ttft_avg_s", "TTFT mean", "ms", 1000}, {"p50_token_s", "token p50", "ms", 1000}, {"out_tok_s", "output rate", "tokens/s", 1}}
 
+// emptyPromptFigures are those of rows with prompts of one token, whose first token says nothing about the computing of prompts.
+var emptyPromptFigures = []figure{{"ttft_avg_s", "TTFT empty", "ms", 1000}, staticBatchFigures[1], staticBatchFigures[2]}
+
 // batch is requests sent together.
 type batch struct {
 	deployment
@@ -27,7 +30,11 @@ func readStaticBatch(c *catalogs, t *table) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
 		d := c.deploy(r, r.required("model"), orElse(r.text("gpu"), gpu), orElse(r.text("dtype"), dtype), r.count("tp"))
-		b := &batch{deployment: d, requests: r.batch("batch"), prompt: r.count("isl"), output: r.count("osl"), measured: r.measured(staticBatchFigures)}
+		b := &batch{deployment: d, requests: r.batch("batch"), prompt: r.count("isl"), output: r.count("osl")}
+		b.measured = r.measured(staticBatchFigures)
+		if b.prompt == 1 {
+			b.measured = r.measured(emptyPromptFigures)
+		}
 		if r.err != nil {
 			return
 		}
@@ -49,6 +56,7 @@ func (b *batch) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
 	}
 	predicted := all.figures()
 	predicted["token p50"] = all.gaps.Quantile(0.5) / 1e9
+	predicted["TTFT empty"] = predicted["TTFT mean"]
 	predicted["output rate"] = all.outputRate()
 	return b.place.compare(b.measured, predicted), nil
 }

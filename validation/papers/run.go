@@ -1,0 +1,102 @@
+package papers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// figures is what expressions can use of a run: the keys of its JSON, and those of latencies below.
+type figures map[string]any
+
+// do runs the scenario, or searches its capacity.
+func (r *Run) do(ctx context.Context) (figures, error) {
+	if r.Capacity != nil {
+		return r.Capacity.search(func(rate scenarios.PerSecond) (figures, error) {
+			return simulate(ctx, r.Scenario, append(slices.Clip(r.Set), "workload.rate="+rate.String()))
+		})
+	}
+	return simulate(ctx, r.Scenario, r.Set)
+}
+
+func simulate(ctx context.Context, scenario string, set []string) (figures, error) {
+	file, err := scenarios.Load(scenario, set...)
+	if err != nil {
+		return nil, err
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	var l latencies
+	result, err := simulation.Run(ctx, &l)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		return nil, err
+	}
+	var f figures
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, err
+	}
+	l.addTo(f)
+	return f, nil
+}
+
+// latencies observes what papers report of each request beside the usual.
+type latencies struct {
+	normalized []float64 // E2E latency by output token, in ms (Yu et al., Orca, OSDI 2022, section 6.2)
+	queued     []float64 // from the arrival to the first step, in ms
+}
+
+// Finished implements sim.Observer.
+func (l *latencies) Finished(s *sim.Sequence) {
+	l.normalized = append(l.normalized, s.E2E().Milliseconds()/float64(s.Output))
+	l.queued = append(l.queued, (s.Scheduled - s.Arrival).Milliseconds())
+}
+
+// Steps, Rejected and Sampled implement sim.Observer.
+func (l *latencies) Steps(*sim.Leap) {}
+
+// Rejected implements sim.Observer.
+func (l *latencies) Rejected(*sim.Request, sim.Rejection) {}
+
+// Sampled implements sim.Observer.
+func (l *latencies) Sampled(sim.Time, int, sim.State) {}
+
+func (l *latencies) addTo(f figures) {
+	f["mean_normalized_ms"], f["median_normalized_ms"] = mean(l.normalized), median(l.normalized)
+	f["median_queue_ms"] = median(l.queued)
+}
+
+func mean(list []float64) float64 {
+	sum := 0.0
+	for _, x := range list {
+		sum += x
+	}
+	return sum / float64(max(1, len(list)))
+}
+
+func median(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	slices.Sort(list)
+	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+}
+
+// command is the line that repeats the run; a capacity is where its condition ends to hold.
+func (r *Run) command() string {
+	line := "llmsim scenario " + r.Scenario
+	for _, set := range r.Set {
+		line += fmt.Sprintf(" --set %q", set)
+	}
+	return line
+}

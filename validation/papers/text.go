@@ -1,0 +1,65 @@
+package papers
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// WriteText prints the report for people, 100 columns wide.
+func (r *Report) WriteText(w io.Writer) error {
+	b := &bytes.Buffer{}
+	for i := range r.Papers {
+		p := &r.Papers[i]
+		fmt.Fprintf(b, "%s\n", p.Title)
+		fmt.Fprintf(b, "  %-46s %14s %10s  %s\n", "claim", "published", "ours", "verdict")
+		for j := range p.Verdicts {
+			v := &p.Verdicts[j]
+			fmt.Fprintf(b, "  %-46s %14s %10s  %s\n", v.Says+" ("+v.Where+")", v.published(), v.ours(), v.verdict())
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(b, "%d of %d claims are met; validation/deviations.md says why the others are not.\n", r.Met, r.Claims)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// published is the figure of the paper.
+func (v *Verdict) published() string {
+	switch {
+	case v.Between != nil:
+		return fmt.Sprintf("%.3g to %.3g %s", v.Between[0], v.Between[1], v.Unit)
+	case v.Published != 0:
+		return fmt.Sprintf("%.3g %s", v.Published, v.Unit)
+	}
+	return "holds"
+}
+
+func (v *Verdict) ours() string {
+	switch ours := v.Ours.(type) {
+	case float64:
+		return fmt.Sprintf("%.3g %s", ours, v.Unit)
+	case bool:
+		if ours {
+			return "holds"
+		}
+	}
+	return "does not"
+}
+
+// verdict says whether ours is close enough, and how close that is.
+func (v *Verdict) verdict() string {
+	word := "NOT met"
+	if v.Met {
+		word = "met"
+	}
+	switch {
+	case v.Percent > 0:
+		return fmt.Sprintf("%s (within %.3g %%)", word, v.Percent)
+	case v.Points > 0:
+		return fmt.Sprintf("%s (within %.3g points)", word, v.Points)
+	case v.AtLeast > 0:
+		return fmt.Sprintf("%s (at least %.3g)", word, v.AtLeast)
+	}
+	return word
+}
