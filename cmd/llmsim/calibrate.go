@@ -102,7 +102,7 @@ steps of the grid     %d, each measured %d times
 noise                 ±%.1f %% a step, %.1f %% drift
 error of the fit      %.1f %% (median), %.1f %% for steps left out
 written               %s, %s
-`, machine.Processor(), flags.threads, units.FormatByteRate(measured.Rates.Bandwidth), units.FormatFLOPRate(measured.Rates.FLOPRate),
+`, machine.Processor(), flags.threads, units.FormatByteRate(measured.Noise.Rates.Bandwidth), units.FormatFLOPRate(measured.Noise.Rates.FLOPRate),
 		len(measured.Points), flags.rounds, 100*measured.Spread(), 100*measured.Noise.Drift(), 100*fit.Error, 100*fit.LeftOutError, flags.out, points)
 	return err
 }

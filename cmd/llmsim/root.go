@@ -45,6 +45,7 @@ func newRoot() *cobra.Command {
 		newGPT2Command(),
 		validateCommand(),
 		calibrateCommand(),
+		crosscheckCommand(),
 		versionCommand(),
 	)
 	root.SetFlagErrorFunc(flagError)

@@ -18,7 +18,7 @@ import (
 // invented returns times of a machine whose constants are known, each off by up to noise.
 func invented(t *testing.T, noise float64) (*Measurement, *hardware.Constants) {
 	t.Helper()
-	m := &Measurement{Rates: machine.Rates{Bandwidth: 40e9, FLOPRate: 250e9}}
+	m := &Measurement{Noise: machine.Noise{Rates: machine.Rates{Bandwidth: 40e9, FLOPRate: 250e9}}}
 	for _, s := range Grid(1024) {
 		m.Points = append(m.Points, Point{Shape: s, Seconds: 1, Samples: 1})
 	}
@@ -138,8 +138,8 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%v: %g s from %d samples", p.Shape, p.Seconds, p.Samples)
 		}
 	}
-	if !(got.Rates.Bandwidth > 0 && got.Rates.FLOPRate > 0) {
-		t.Errorf("rates %+v", got.Rates)
+	if !(got.Noise.Rates.Bandwidth > 0 && got.Noise.Rates.FLOPRate > 0) {
+		t.Errorf("noise %+v", got.Noise)
 	}
 }
 

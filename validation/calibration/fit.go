@@ -74,8 +74,8 @@ func Calibrate(name string, m *Measurement, model *models.Architecture, threads 
 // entry returns the host as a data sheet would have it: what the probes reached.
 func entry(name string, m *Measurement, threads int, memory float64) hardware.Accelerator {
 	return hardware.Accelerator{
-		Name: name, Kind: "cpu", Generation: "host", Memory: memory, Bandwidth: m.Rates.Bandwidth,
-		Peak: map[hardware.DType]float64{hardware.FP32: m.Rates.FLOPRate}, SMs: threads, PerNode: 1,
+		Name: name, Kind: "cpu", Generation: "host", Memory: memory, Bandwidth: m.Noise.Rates.Bandwidth,
+		Peak: map[hardware.DType]float64{hardware.FP32: m.Noise.Rates.FLOPRate}, SMs: threads, PerNode: 1,
 	}
 }
 

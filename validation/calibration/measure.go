@@ -22,8 +22,7 @@ type Point struct {
 // Measurement is what was measured of a machine with one model.
 type Measurement struct {
 	Points []Point
-	// Rates are the best of all rounds, the peaks of the machine.
-	Rates machine.Rates
+	// Noise has the rates of the machine meanwhile.
 	Noise machine.Noise
 }
 
@@ -53,6 +52,9 @@ func (m *Measurement) Quiet(threads int) error {
 	return nil
 }
 
+// samples is how often the rates of the machine are measured in a round.
+const samples = 3
+
 // Measure times every step of the grid once a round, in an order drawn for each round, so that a machine that slows down
 // meanwhile slows all of them. Progress is told after each round.
 func Measure(ctx context.Context, m *machine.Machine, model *gpt2.Model, rounds int, progress func(round int)) (*Measurement, error) {
@@ -68,12 +70,12 @@ func Measure(ctx context.Context, m *machine.Machine, model *gpt2.Model, rounds 
 		}
 	}
 	times := make([][]float64, len(shapes))
-	var peaks machine.Rates
 	random := rand.New(rand.NewPCG(1, 0))
 	watch := m.Watch()
 	for round := range rounds {
-		now := m.Rates()
-		peaks = machine.Rates{Bandwidth: max(peaks.Bandwidth, now.Bandwidth), FLOPRate: max(peaks.FLOPRate, now.FLOPRate)}
+		for range samples {
+			watch.Sample()
+		}
 		for _, i := range random.Perm(len(shapes)) {
 			seconds, err := bench.time(shapes[i])
 			if err != nil {
@@ -86,7 +88,7 @@ func Measure(ctx context.Context, m *machine.Machine, model *gpt2.Model, rounds 
 		}
 		progress(round + 1)
 	}
-	result := &Measurement{Noise: watch.Stop(), Rates: peaks}
+	result := &Measurement{Noise: watch.Stop()}
 	for i, s := range shapes {
 		median := machine.Median(times[i])
 		result.Points = append(result.Points, Point{Shape: s, Seconds: median, Spread: spread(times[i], median), Samples: rounds})

@@ -118,15 +118,15 @@ func TestSchedulesDependOnTimesAlone(t *testing.T) {
 				clock := engine.NewClock(e)
 				defer clock.Reset()
 				var executed, fedBack *stepLog
-				first := simulate(t, f, func(predicted sim.StepClock) sim.StepClock {
-					executed = &stepLog{clock: clock, predicted: predicted}
+				first := simulate(t, f, func(sim.StepClock) sim.StepClock {
+					executed = &stepLog{clock: clock}
 					return executed
 				})
 				if clock.Err() != nil {
 					t.Fatal(clock.Err())
 				}
-				second := simulate(t, f, func(predicted sim.StepClock) sim.StepClock {
-					fedBack = &stepLog{clock: &replayed{steps: executed.steps}, predicted: predicted}
+				second := simulate(t, f, func(sim.StepClock) sim.StepClock {
+					fedBack = &stepLog{clock: &replayed{steps: executed.steps}}
 					return fedBack
 				})
 				if diff := cmp.Diff(executed.steps, fedBack.steps); diff != "" {

@@ -1,6 +1,10 @@
 package crosscheck
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
 
 // Step is a step of a run, with what it took.
 type Step struct {
@@ -33,18 +37,39 @@ func describe(s *sim.Step) Step {
 	return d
 }
 
-// stepLog is a sim.StepClock that takes the times of one clock and notes them beside those of another. It has no Decode, so that
-// the simulator asks for every step.
+// stepLog is a sim.StepClock that takes the times of another clock and notes them. It has no Decode, so that the simulator asks for
+// every step.
 type stepLog struct {
-	clock, predicted sim.StepClock
-	steps            []Step
+	clock sim.StepClock
+	// every, if set, is called between steps, once in so many.
+	every func()
+	steps []Step
+	// shapes are the steps without their sequences, from which they can be predicted.
+	shapes []sim.Step
 }
+
+// stepsBetween is the number of steps between two calls of every.
+const stepsBetween = 20
 
 // Duration implements sim.StepClock.
 func (l *stepLog) Duration(s *sim.Step) sim.Time {
+	if l.every != nil && len(l.steps)%stepsBetween == 0 {
+		l.every()
+	}
 	d := describe(s)
-	d.Predicted = l.predicted.Duration(s)
 	d.Took = l.clock.Duration(s)
 	l.steps = append(l.steps, d)
+	shape := sim.Step{Decodes: s.Decodes, DecodeTokens: s.DecodeTokens, Context: s.Context, Prefill: slices.Clone(s.Prefill)}
+	for i := range shape.Prefill {
+		shape.Prefill[i].Sequence = nil
+	}
+	l.shapes = append(l.shapes, shape)
 	return d.Took
+}
+
+// predict notes what a clock predicts for each step.
+func (l *stepLog) predict(clock sim.StepClock) {
+	for i := range l.steps {
+		l.steps[i].Predicted = clock.Duration(&l.shapes[i])
+	}
 }

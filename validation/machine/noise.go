@@ -14,27 +14,22 @@ type Rates struct {
 	FLOPRate  float64 `json:"flop_rate"`
 }
 
-// Rates measures for about a third of a second. Each is the median of three.
-func (m *Machine) Rates() Rates {
-	var bandwidths, rates []float64
-	for range 3 {
-		bandwidths, rates = append(bandwidths, m.probe.ReadBandwidth()), append(rates, m.probe.MatrixRate())
-	}
-	return Rates{Median(bandwidths), Median(rates)}
-}
+// rates measures both, for a tenth of a second or less.
+func (m *Machine) rates() Rates { return Rates{m.probe.ReadBandwidth(), m.probe.MatrixRate()} }
 
 // Noise is how much the machine changed while something was measured.
 type Noise struct {
-	// Before and After are the rates around the measurement.
-	Before Rates `json:"before"`
-	After  Rates `json:"after"`
+	// Rates are medians over the whole time, Before and After over its first and second half.
+	Rates  Rates `json:"rates"`
+	Before Rates `json:"first_half"`
+	After  Rates `json:"second_half"`
 	// Share is the processor time of the program divided by wall time and threads: less than 1 where others took the processors.
 	Share float64 `json:"processor_share"`
 }
 
 // The levels above which a measurement does not count.
 const (
-	// MostDrift is by how much the rates may change from before to after.
+	// MostDrift is by how much the rates may change from the first half to the second.
 	MostDrift = 0.05
 	// LeastShare is the least share of the processors, where the stopwatch reads wall time.
 	LeastShare = 0.97
@@ -46,25 +41,48 @@ func (n Noise) Drift() float64 {
 	return max(change(n.Before.Bandwidth, n.After.Bandwidth), change(n.Before.FLOPRate, n.After.FLOPRate))
 }
 
-// Watch notes the state of the machine until Stop.
+// Watch follows the rates of the machine until Stop.
 type Watch struct {
 	machine *Machine
-	before  Rates
+	samples []Rates
 	wall    time.Time
 	used    time.Duration
 }
 
+// ends is how often the rates are measured when a watch begins and when it stops.
+const ends = 3
+
 // Watch begins to look for noise.
 func (m *Machine) Watch() *Watch {
-	w := &Watch{machine: m, before: m.Rates()}
-	w.wall, w.used = time.Now(), cputime.Process()
+	w := &Watch{machine: m, wall: time.Now(), used: cputime.Process()}
+	for range ends {
+		w.Sample()
+	}
 	return w
 }
 
-// Stop returns what changed since the watch began.
+// Sample measures the rates.
+func (w *Watch) Sample() { w.samples = append(w.samples, w.machine.rates()) }
+
+// Stop returns what happened since the watch began.
 func (w *Watch) Stop() Noise {
+	for range ends {
+		w.Sample()
+	}
 	used, wall := (cputime.Process() - w.used).Seconds(), time.Since(w.wall).Seconds()
-	return Noise{Before: w.before, After: w.machine.Rates(), Share: used / wall / float64(w.machine.Threads())}
+	half := len(w.samples) / 2
+	return Noise{
+		Rates: medians(w.samples), Before: medians(w.samples[:half]), After: medians(w.samples[half:]),
+		Share: used / wall / float64(w.machine.Threads()),
+	}
+}
+
+func medians(samples []Rates) Rates {
+	bandwidths, rates := make([]float64, len(samples)), make([]float64, len(samples))
+	for i, s := range samples {
+		bandwidths[i], rates[i] = s.Bandwidth, s.FLOPRate
+	}
+	return Rates{Median(bandwidths), Median(rates)}
 }
 
 // Median returns the median of at least one number.

@@ -1,0 +1,192 @@
+package crosscheck
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/validation/machine"
+)
+
+// hostFile is a host that nobody measured, for tests of everything but speed.
+const hostFile = `accelerators:
+  host:
+    like: desktop-50gbs
+    memory: 4GiB
+    bandwidth: 40GB/s
+    peak: {fp32: 200GFLOPS}
+    sms: 1
+    constants: {fit: {source: made up for a test}}
+`
+
+func writeHost(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "host.yaml")
+	if err := os.WriteFile(path, []byte(hostFile), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestShippedCrossChecks simulates every scenario of the grid: each is small enough to be executed in seconds, completes all requests,
+// and together they have what the grid promises.
+func TestShippedCrossChecks(t *testing.T) {
+	host := writeHost(t)
+	names := scenarios.CrossChecks()
+	if len(names) < 16 {
+		t.Errorf("%d scenarios, want 16 at least", len(names))
+	}
+	var preemptions, cached int64
+	batches := map[string]bool{}
+	least, most := 1000, 0
+	for _, name := range names {
+		f, err := scenarios.LoadCrossCheck(name, "hardware.file="+host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := f.Build(policies.Default())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		r, err := s.Run(context.Background())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if r.Rejected > 0 || r.Completed < 10 || r.Steps > 1500 || r.TotalInputTokens > 20_000 {
+			t.Errorf("%s: %d requests completed, %d rejected, %d steps, %d prompt tokens", name, r.Completed, r.Rejected, r.Steps, r.TotalInputTokens)
+		}
+		preemptions, cached = preemptions+r.Preemptions, cached+r.CachedTokens
+		batches[s.Scenario.Batching.Policy] = true
+		least, most = min(least, r.PeakBatch), max(most, r.PeakBatch)
+	}
+	if preemptions == 0 || cached == 0 || least > 1 || most < 32 {
+		t.Errorf("%d preemptions, %d cached tokens, batches of %d to %d", preemptions, cached, least, most)
+	}
+	for _, policy := range []string{"static", "orca", "sarathi", "vllm-v0", "vllm-v1"} {
+		if !batches[policy] {
+			t.Errorf("no scenario uses %s", policy)
+		}
+	}
+}
+
+// TestCompare executes a small scenario and checks that the comparison adds up.
+func TestCompare(t *testing.T) {
+	host, err := machine.New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	f, err := scenarios.LoadCrossCheck("v1-overload", "model="+tinyModel, "hardware.file="+writeHost(t),
+		"workload.requests=6", "workload.prompt.max=40", "workload.prompt.min=10", "workload.output.max=9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Compare(context.Background(), "tiny", f, host, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range c.Executed {
+		sum := 0.0
+		for _, s := range run.Steps {
+			sum += s.Took.Seconds()
+		}
+		if busy := run.Result.Busy * run.Result.Duration; sum < 0.999*busy || sum > 1.001*busy {
+			t.Errorf("steps took %g s, and the replica was busy for %g s", sum, busy)
+		}
+		if len(run.Requests) != 6 || run.Result.Completed != 6 || int64(len(run.Steps)) != run.Result.Steps {
+			t.Errorf("%d requests noted, %d completed; %d steps noted of %d", len(run.Requests), run.Result.Completed, len(run.Steps), run.Result.Steps)
+		}
+	}
+	throughput := c.Measure("output throughput")
+	if throughput.Low > throughput.Executed || throughput.Executed > throughput.High || throughput.Executed == 0 {
+		t.Errorf("throughput %+v", throughput)
+	}
+	var text bytes.Buffer
+	if err := c.WriteText(&text); err != nil || !strings.Contains(text.String(), "TTFT p99 (ms)") {
+		t.Errorf("%v\n%s", err, &text)
+	}
+	dir := t.TempDir()
+	if err := Save(dir, Summarise([]*Comparison{c})); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "crosscheck.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Grid
+	if err := json.Unmarshal(data, &read); err != nil || len(read.Comparisons) != 1 {
+		t.Errorf("%v in %s", err, data)
+	}
+	steps, err := os.ReadFile(filepath.Join(dir, "tiny", "steps.csv"))
+	if want := 1 + len(c.Executed[0].Steps) + len(c.Executed[1].Steps); err != nil || bytes.Count(steps, []byte("\n")) != want {
+		t.Errorf("%v: %d lines of steps, want %d", err, bytes.Count(steps, []byte("\n")), want)
+	}
+}
+
+// TestOnlyGPT2IsExecuted refuses what the engine does not run, before anything runs.
+func TestOnlyGPT2IsExecuted(t *testing.T) {
+	host, err := machine.New(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	for want, set := range map[string]string{
+		"llama-3.2-1b is no GPT-2":    "model=llama-3.2-1b",
+		"engine.weights":              "engine.weights=fp16",
+		"the scenario uses 2 accel":   "replicas=2",
+		"was measured with 1 threads": "seed=2",
+	} {
+		f, err := scenarios.LoadCrossCheck("v1-light", "hardware.file="+writeHost(t), set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Compare(context.Background(), "v1-light", f, host, 1)
+		if err == nil || !scenarios.IsInputError(err) {
+			t.Errorf("%s: %v, want an input error", set, err)
+		} else if !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "was measured with") {
+			t.Errorf("%s: %v, want %q", set, err, want)
+		}
+	}
+}
+
+// TestNoisyRunsDoNotCount checks the verdict.
+func TestNoisyRunsDoNotCount(t *testing.T) {
+	fast, slow := machine.Rates{Bandwidth: 2, FLOPRate: 2}, machine.Rates{Bandwidth: 1, FLOPRate: 2}
+	quiet := machine.Noise{Before: fast, After: fast, Share: 1}
+	for _, test := range []struct {
+		noise   []machine.Noise
+		threads int
+		says    string
+	}{
+		{[]machine.Noise{quiet, quiet, quiet}, 2, ""},
+		{[]machine.Noise{quiet, {Before: fast, After: slow, Share: 1}, quiet}, 1, ""},
+		{[]machine.Noise{{Before: fast, After: slow}, {Before: fast, After: slow}, quiet}, 1, "changed by 69 %"},
+		{[]machine.Noise{{Before: fast, After: fast, Share: 0.5}}, 1, ""},
+		{[]machine.Noise{{Before: fast, After: fast, Share: 0.5}}, 2, "took 50 %"},
+	} {
+		c := Comparison{Noise: test.noise}
+		c.judge(test.threads)
+		if (test.says == "") != (c.Invalid == "") || !strings.Contains(c.Invalid, test.says) {
+			t.Errorf("%+v: %q, want %q", test.noise, c.Invalid, test.says)
+		}
+	}
+}
+
+// TestSummarise counts what keeps the limits, and leaves out what does not count.
+func TestSummarise(t *testing.T) {
+	with := func(name string, err float64) *Comparison {
+		return &Comparison{Measures: []Measure{{Name: name, Error: err}}}
+	}
+	void := with("TTFT mean", 0)
+	void.Invalid = "noise"
+	g := Summarise([]*Comparison{with("TTFT mean", -0.051), with("TTFT mean", 0.049), with("E2E p99", 0.11), with("output throughput", -0.2), void})
+	if g.Valid != 4 || g.MeansKept != 2 || g.TailsKept != 3 {
+		t.Errorf("%d valid, %d means, %d tails; want 4, 2, 3", g.Valid, g.MeansKept, g.TailsKept)
+	}
+}
