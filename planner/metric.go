@@ -49,13 +49,3 @@ func energyPerMillion(r *scenarios.Result) float64 {
 	}
 	return r.Energy / float64(r.TotalOutputTokens) * 1e6
 }
-
-// Values returns the figures of a result, in the order of Metrics.
-func Values(r *scenarios.Result) []float64 {
-	all := Metrics()
-	values := make([]float64, len(all))
-	for i := range all {
-		values[i] = all[i].Of(r)
-	}
-	return values
-}

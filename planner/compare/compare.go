@@ -87,19 +87,19 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 		return nil, scenarios.BadInput(errors.New("there is nothing to compare with: give two scenarios at least, or --vary"))
 	}
 	trials := make([]*trial, len(variants))
+	var seed uint64 // of the first variant, from which all seeds count
 	for i, v := range variants {
 		f, err := v.Load()
 		if err != nil {
 			return nil, err
 		}
+		if i == 0 {
+			seed = f.Scenario.Seed
+		}
 		trials[i] = &trial{variant: v}
 		if trials[i].tree, err = treeOf(f); err != nil {
 			return nil, err
 		}
-	}
-	seed, err := firstSeed(variants)
-	if err != nil {
-		return nil, err
 	}
 	if err := replicate(ctx, trials, seed, o); err != nil {
 		return nil, err
@@ -119,15 +119,6 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 	return c, c.attribute(ctx, trials, seed, o)
 }
 
-// firstSeed returns the seed of the first variant, from which all seeds count.
-func firstSeed(variants []Variant) (uint64, error) {
-	f, err := variants[0].Load()
-	if err != nil {
-		return 0, err
-	}
-	return f.Scenario.Seed, nil
-}
-
 // replicate runs all variants, each with the same seeds.
 func replicate(ctx context.Context, trials []*trial, seed uint64, o Options) error {
 	group, ctx := errgroup.WithContext(ctx)
@@ -137,22 +128,13 @@ func replicate(ctx context.Context, trials []*trial, seed uint64, o Options) err
 		for r := range t.runs {
 			group.Go(func() error {
 				if err := t.replication(ctx, r, seed); err != nil {
-					return inVariant(t.variant.Label, err)
+					return fmt.Errorf("%s: %w", t.variant.Label, err)
 				}
 				return nil
 			})
 		}
 	}
 	return group.Wait()
-}
-
-// inVariant names the variant in an error, which stays one of the input if it was.
-func inVariant(label string, err error) error {
-	named := fmt.Errorf("%s: %w", label, err)
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
-	return named
 }
 
 func (t *trial) replication(ctx context.Context, r int, seed uint64) error {
