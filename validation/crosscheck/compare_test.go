@@ -123,6 +123,11 @@ func TestCompare(t *testing.T) {
 	if err := json.Unmarshal(data, &read); err != nil || len(read.Comparisons) != 1 {
 		t.Errorf("%v in %s", err, data)
 	}
+	for _, name := range []string{"ttft", "tpot", "e2e", "errors-by-tokens", "errors-by-context"} {
+		if picture, err := os.ReadFile(filepath.Join(dir, "tiny", name+".svg")); err != nil || !bytes.Contains(picture, []byte("<svg")) {
+			t.Errorf("%s.svg: %v", name, err)
+		}
+	}
 	steps, err := os.ReadFile(filepath.Join(dir, "tiny", "steps.csv"))
 	if want := 1 + len(c.Executed[0].Steps) + len(c.Executed[1].Steps); err != nil || bytes.Count(steps, []byte("\n")) != want {
 		t.Errorf("%v: %d lines of steps, want %d", err, bytes.Count(steps, []byte("\n")), want)

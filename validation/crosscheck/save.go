@@ -10,7 +10,8 @@ import (
 	"strconv"
 )
 
-// Save writes crosscheck.json into dir, and into a folder for each scenario steps.csv and requests.csv of all runs.
+// Save writes crosscheck.json into dir, and into a folder for each scenario steps.csv and requests.csv of all runs
+// and pictures of them.
 func Save(dir string, g *Grid) error {
 	err := save(filepath.Join(dir, "crosscheck.json"), func(w io.Writer) error {
 		e := json.NewEncoder(w)
@@ -22,6 +23,7 @@ func Save(dir string, g *Grid) error {
 		err = errors.Join(err,
 			save(filepath.Join(folder, "steps.csv"), c.writeSteps),
 			save(filepath.Join(folder, "requests.csv"), c.writeRequests),
+			c.draw(folder),
 		)
 	}
 	return err

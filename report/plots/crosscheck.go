@@ -1,0 +1,73 @@
+package plots
+
+import (
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+)
+
+// Sample is a number of values under one name.
+type Sample struct {
+	Name   string
+	Values []float64
+}
+
+// Overlay draws cumulative distributions over each other. The label of values has their unit; values that are not positive are
+// left out.
+func Overlay(title, label string, samples []Sample) (*plot.Plot, error) {
+	p := newPlot(title, label, "share that is at most so large")
+	p.X.Tick.Marker = logTicks{}
+	p.Y.Min, p.Y.Max = 0, 1
+	addGrid(p)
+	for i, s := range samples {
+		var points plotter.XYs
+		values := slices.Sorted(slices.Values(s.Values))
+		for j, v := range values {
+			if v > 0 {
+				point := logXY(v, 1)
+				point.Y = float64(j+1) / float64(len(values))
+				points = append(points, point)
+			}
+		}
+		if points == nil {
+			continue
+		}
+		line, err := plotter.NewLine(points)
+		if err != nil {
+			return nil, err
+		}
+		line.Color, line.Width, line.Dashes, line.StepStyle = colour(i), vg.Points(1.5), dashes(i), plotter.PostStep
+		p.Add(line)
+		p.Legend.Add(s.Name, line)
+	}
+	p.Legend.YOffs, p.Legend.XOffs = 4, -4
+	return p, nil
+}
+
+// Points are points under one name.
+type Points struct {
+	Name string
+	XY   plotter.XYs
+}
+
+// Errors draws relative errors, in percent, against what may explain them.
+func Errors(title, label string, groups []Points) (*plot.Plot, error) {
+	p := newPlot(title, label, "predicted over executed, less 1 (%)")
+	addGrid(p)
+	for i, g := range groups {
+		if len(g.XY) == 0 {
+			continue
+		}
+		scatter, err := plotter.NewScatter(g.XY)
+		if err != nil {
+			return nil, err
+		}
+		scatter.Color, scatter.Shape, scatter.Radius = colour(i), shape(i), vg.Points(1.5)
+		p.Add(scatter)
+		p.Legend.Add(g.Name, scatter)
+	}
+	p.Legend.Top, p.Legend.XOffs = true, -4
+	return p, nil
+}

@@ -1,0 +1,75 @@
+package crosscheck
+
+import (
+	"errors"
+
+	"github.com/llmsim/llmsim/report/plots"
+
+	"gonum.org/v1/plot/plotter"
+)
+
+// draw writes pictures of the comparison into dir: the distributions of latencies over each other, and the errors of steps against
+// their tokens and contexts.
+func (c *Comparison) draw(dir string) error {
+	var all error
+	for _, l := range []struct {
+		file, title string
+		of          func(r *Request) float64
+	}{
+		{"ttft", "Time to first token", func(r *Request) float64 { return r.TTFT }},
+		{"tpot", "Time per output token", func(r *Request) float64 { return r.TPOT }},
+		{"e2e", "Whole request", func(r *Request) float64 { return r.E2E }},
+	} {
+		p, err := plots.Overlay(l.title+": "+c.Title, "seconds", []plots.Sample{
+			{Name: "predicted", Values: pooled(c.Predicted, l.of)}, {Name: "executed", Values: pooled(c.Executed, l.of)},
+		})
+		if err == nil {
+			err = plots.Save(dir, l.file, p)
+		}
+		all = errors.Join(all, err)
+	}
+	for _, x := range []struct {
+		file, label string
+		of          func(s *Step) float64
+	}{
+		{"errors-by-tokens", "tokens in the step", func(s *Step) float64 { return float64(s.DecodeTokens + s.New) }},
+		{"errors-by-context", "tokens of context attended to, cached prompts included", func(s *Step) float64 { return float64(int(s.Context) + s.Cached) }},
+	} {
+		p, err := plots.Errors("Errors of single steps: "+c.Title, x.label, c.stepErrors(x.of))
+		if err == nil {
+			err = plots.Save(dir, x.file, p)
+		}
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// pooled returns a number of every request of some runs.
+func pooled(runs []*Run, of func(r *Request) float64) []float64 {
+	var values []float64
+	for _, run := range runs {
+		for i := range run.Requests {
+			values = append(values, of(&run.Requests[i]))
+		}
+	}
+	return values
+}
+
+// stepErrors returns the errors of all executed steps, in percent, by what was in them.
+func (c *Comparison) stepErrors(x func(s *Step) float64) []plots.Points {
+	kinds := []plots.Points{{Name: "decode alone"}, {Name: "prompts alone"}, {Name: "both"}}
+	for _, run := range c.Executed {
+		for i := range run.Steps {
+			s := &run.Steps[i]
+			kind := &kinds[0]
+			switch {
+			case s.Chunks > 0 && s.Decodes > 0:
+				kind = &kinds[2]
+			case s.Chunks > 0:
+				kind = &kinds[1]
+			}
+			kind.XY = append(kind.XY, plotter.XY{X: x(s), Y: 100 * s.Error()})
+		}
+	}
+	return kinds
+}
