@@ -43,7 +43,9 @@ func (f *Fleet) unassign(s *Sequence) {
 		r.residents.remove(s)
 	}
 	r.pool.changed(r)
-	f.restIfDrained(r)
+	if r.phase == draining {
+		f.restIfDrained(r)
+	}
 }
 
 // promptDone notes that the prompt of s is computed.

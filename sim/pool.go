@@ -30,7 +30,8 @@ type Pool struct {
 	scaled      bool  // replicas can be started
 	predicting  bool  // somebody asks how long prompts wait
 
-	trees [measures]*tournament // over members, made when a router asks for one
+	trees  [measures]*tournament // over members, made when a router asks for one
+	ranked bool                  // there is one
 }
 
 // measure is a kind of load by which replicas are compared.
@@ -111,7 +112,7 @@ func (p *Pool) least(by measure) int {
 			p.predict()
 		}
 		t := newTournament(len(p.members))
-		p.trees[by] = &t
+		p.trees[by], p.ranked = &t, true
 		for _, i := range p.members {
 			p.rank(&p.fleet.replicas[i], by)
 		}
@@ -122,6 +123,12 @@ func (p *Pool) least(by measure) int {
 
 // changed updates the order of the replicas after a change of r.
 func (p *Pool) changed(r *replica) {
+	if p.ranked {
+		p.rankAll(r)
+	}
+}
+
+func (p *Pool) rankAll(r *replica) {
 	for by := range measures {
 		if p.trees[by] != nil {
 			p.rank(r, by)

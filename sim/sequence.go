@@ -45,13 +45,13 @@ type Sequence struct {
 	visible        int64  // first step that may be planned with it, see replica.incoming
 
 	place     place
-	assigned  bool      // it counts as a request of Replica
-	resident  residency // in the list of these
+	assigned  bool   // it counts as a request of Replica
+	doomed    bool   // it ends with the step that it runs in, for the reason verdict
+	life      uint32 // tells stale events, see agenda
+	verdict   Rejection
+	resident  residency // in the list of the requests of Replica
 	preempted int       // before it was handed over
 	move      *move     // while memory of another replica holds its KV cache
-	doomed    bool      // it ends with the step that it runs in, for the reason verdict
-	verdict   Rejection
-	life      uint32 // tells stale events, see agenda
 }
 
 // Running tells whether s has a place in a batch.
