@@ -2,6 +2,9 @@ package validation
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -31,25 +34,71 @@ func loadCatalogs() (*catalogs, error) {
 	return &catalogs{m, h}, nil
 }
 
+// model finds a model. What hubs put behind its name, such as -Instruct or -FP8, may be there or not.
 func (c *catalogs) model(name string) (*models.Architecture, error) {
-	m, err := c.models.Lookup(name)
-	if err != nil {
-		return nil, &unknownName{"model", name}
+	for short := name; ; {
+		if m, err := c.models.Lookup(short); err == nil {
+			return m, nil
+		}
+		cut := strings.LastIndexAny(short, "-_")
+		if cut < 0 || !isVariant(short[cut+1:]) {
+			return nil, &unknownName{"model", name}
+		}
+		short = short[:cut]
 	}
-	return m, nil
 }
 
-// accelerator finds a GPU. Besides the catalogue's names, the vendor may stand before them.
+// isVariant tells words that follow a model's name and change neither its shape nor, since tables have a column for it, its number
+// format.
+func isVariant(word string) bool {
+	word = strings.ToLower(word)
+	if _, ok := dtypes[word]; ok {
+		return true
+	}
+	switch word {
+	case "instruct", "chat", "hf", "it", "base", "kv", "dynamic", "v0.1", "v0.2", "v0.3":
+		return true
+	}
+	return false
+}
+
+// accelerator finds a GPU by the names of the catalogue, and by those that drivers and clouds make of them: NVIDIA H100 80GB HBM3,
+// H100-SXM5-80GB.
 func (c *catalogs) accelerator(name string) (hardware.Accelerator, error) {
-	short := strings.ToLower(strings.TrimSpace(name))
-	for _, vendor := range []string{"nvidia", "amd"} {
-		short = strings.TrimLeft(strings.TrimPrefix(short, vendor), " -_")
+	if a, err := c.hardware.Accelerator(name); err == nil {
+		return a, nil
 	}
-	a, err := c.hardware.Accelerator(short)
-	if err != nil {
-		return a, &unknownName{"GPU", name}
+	words, memory := gpuWords(name)
+	for n := len(words); n > 0; n-- {
+		a, err := c.hardware.Accelerator(strings.Join(words[:n], "-"))
+		if err == nil && (memory == 0 || math.Abs(a.Memory/memory-1) < 0.1) {
+			return a, nil
+		}
 	}
-	return a, nil
+	return hardware.Accelerator{}, &unknownName{"GPU", name}
+}
+
+// gpuWords splits a GPU's name into words, without vendor, kind of memory and number of the socket. A size of memory is returned in
+// bytes.
+func gpuWords(name string) (words []string, memory float64) {
+	for _, word := range strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune(" -_", r) }) {
+		if size, err := strconv.Atoi(strings.TrimSuffix(word, "gb")); err == nil && strings.HasSuffix(word, "gb") {
+			memory = float64(size) * (1 << 30)
+			continue
+		}
+		switch {
+		case word == "nvidia" || word == "amd" || strings.HasPrefix(word, "hbm") || strings.HasPrefix(word, "gddr"):
+		case strings.HasPrefix(word, "sxm"):
+			words = append(words, "sxm")
+		default:
+			words = append(words, word)
+		}
+	}
+	if memory > 0 && len(words) > 0 {
+		// Where there are several sizes, the catalogue's aliases have it after the name: a100-40gb.
+		words = slices.Insert(words, 1, fmt.Sprintf("%.0fgb", memory/(1<<30)))
+	}
+	return words, memory
 }
 
 // links returns the usual links of an accelerator; nil where it has none.
@@ -72,7 +121,7 @@ var dtypes = map[string]hardware.DType{
 	"fp32": hardware.FP32, "float32": hardware.FP32, "float": hardware.FP32,
 	"fp8": hardware.FP8, "fp8_block": hardware.FP8, "fp8_e4m3": hardware.FP8, "float8": hardware.FP8,
 	"int8": hardware.INT8, "w8a8": hardware.INT8,
-	"int4": hardware.INT4, "int4_wo": hardware.INT4, "awq": hardware.INT4, "gptq": hardware.INT4, "w4a16": hardware.INT4,
+	"int4": hardware.INT4, "int4_wo": hardware.INT4, "awq": hardware.INT4, "gptq": hardware.INT4, "w4a16": hardware.INT4, "w4": hardware.INT4,
 	"fp4": hardware.FP4, "nvfp4": hardware.FP4, "mxfp4": hardware.FP4,
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/llmsim/llmsim/sim"
 )
 
-// The file's name tells GPU and model; its rows are the requests of one run on one GPU, with the times at which the engine (not
-// the client) saw them.
+// The file's name tells GPU and model, and perhaps the tensor parallelism and the number format: GPU__MODEL__tp2__fp8. Its rows are
+// the requests of one run, with the times at which the engine (not the client) saw them.
 var requestColumns = []string{"arrival_s", "prompt_tokens", "output_tokens", "first_token_s", "last_token_s"}
 
 // replay is a run that is sent again request by request.
@@ -23,7 +25,15 @@ type replay struct {
 func readRequests(c *catalogs, t *table) []experiment {
 	parts := nameParts(t.file)
 	named := &row{table: t, line: 1, fields: make([]string, len(t.header))}
-	d := c.deploy(named, parts[2], parts[1], "bf16", 1)
+	tensor, dtype := 1, "bf16"
+	for _, part := range parts[3:] {
+		if n, err := strconv.Atoi(strings.TrimPrefix(part, "tp")); err == nil && n > 0 {
+			tensor = n
+		} else {
+			dtype = part
+		}
+	}
+	d := c.deploy(named, parts[2], parts[1], dtype, tensor)
 	if named.err != nil {
 		t.skip("%v", named.err)
 		return nil

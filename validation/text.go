@@ -76,7 +76,7 @@ func writeStatistics(b *bytes.Buffer, list []Statistics, nameFile bool) {
 		s := &list[i]
 		row := fmt.Sprintf("line %d", s.Worst.Line)
 		if nameFile {
-			row = fmt.Sprintf("%s:%d", path.Base(s.Worst.File), s.Worst.Line)
+			row = fmt.Sprintf("%s:%d", strings.TrimSuffix(path.Base(s.Worst.File), ".csv"), s.Worst.Line)
 		}
 		fmt.Fprintf(b, "    %-20s %6d %6.1f %% %6.1f %% %+6.1f %% %+7.1f %%  %s\n", s.Quantity, s.N, s.Median, s.Mean, s.Bias, s.Worst.Error, row)
 	}
