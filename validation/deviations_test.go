@@ -188,3 +188,20 @@ func TestTargetsNameWhatThereIs(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Throughput bends where the KV cache binds: from 100 to 250 clients of NIM's page it does not grow, and stays near what was measured.
+func TestThroughputSaturates(t *testing.T) {
+	rate := map[string]Comparison{}
+	for _, c := range citedReport(t).rows(func(c *Comparison) bool { return c.Table == "closed_loop" && c.Quantity == "output rate" }) {
+		rate[c.Case] = c
+	}
+	few, many := rate["concurrency 100, 5000 in, 500 out"], rate["concurrency 250, 5000 in, 500 out"]
+	if many.Predicted > 1.05*few.Predicted || many.Predicted < 0.95*few.Predicted {
+		t.Errorf("%.0f tokens/s at 250 clients, %.0f at 100: want about the same", many.Predicted, few.Predicted)
+	}
+	for _, c := range []Comparison{few, many} {
+		if e := c.Error(); e < -0.1 || e > 0.1 {
+			t.Errorf("%s: %.0f tokens/s, measured %.0f", c.Case, c.Predicted, c.Measured)
+		}
+	}
+}
