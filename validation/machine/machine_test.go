@@ -1,0 +1,98 @@
+package machine
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/engine/gpt2"
+	"github.com/llmsim/llmsim/engine/kernels"
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+)
+
+// TestShapesRoundTrip takes every published size to the cost model and back, and counts its weights both ways. The catalogue's entry
+// describes the same model.
+func TestShapesRoundTrip(t *testing.T) {
+	catalog, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shape := range gpt2.Shapes() {
+		c, err := gpt2.ShapeConfig(shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := GPT2(Architecture(shape, c))
+		if err != nil || back != c {
+			t.Errorf("%s: %v, %+v", shape, err, back)
+		}
+		if shape == "1558M" {
+			shape = "1.5b"
+		}
+		known, err := catalog.Lookup("gpt-2-" + strings.ToLower(shape))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := GPT2(known); err != nil || back != c {
+			t.Errorf("%s of the catalogue: %v, %+v", shape, err, back)
+		}
+	}
+	llama, err := catalog.Lookup("llama-2-7b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := GPT2(llama); err == nil || !strings.Contains(err.Error(), "is no GPT-2") {
+		t.Errorf("llama: %v", err)
+	}
+	if _, err := Format(hardware.FP8); err == nil {
+		t.Error("the engine has no fp8")
+	}
+}
+
+// TestWatch measures rates with both stopwatches, and loads a model once.
+func TestWatch(t *testing.T) {
+	for threads := 1; threads <= 2; threads++ {
+		m, err := New(threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := m.Now()
+		n := m.Watch().Stop()
+		if m.Now() <= before {
+			t.Error("the stopwatch stands still")
+		}
+		for _, r := range []Rates{n.Rates, n.Before, n.After} {
+			if !(r.Bandwidth > 0 && r.FLOPRate > 0) {
+				t.Errorf("rates %+v", n)
+			}
+		}
+		if !(n.Share > 0 && n.Share < 1.1) {
+			t.Errorf("%d threads: share of the processors %g", threads, n.Share)
+		}
+		c := gpt2.DefaultConfig()
+		c.Layers, c.Width, c.Heads, c.Inner, c.Vocab, c.Context = 1, 32, 2, 64, 97, 64
+		first, err := m.Model(c, kernels.F32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := m.Model(c, kernels.F32); err != nil || again != first {
+			t.Errorf("loaded twice: %v", err)
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDrift is the larger of the two changes, the same up and down.
+func TestDrift(t *testing.T) {
+	up := Noise{Before: Rates{1, 1}, After: Rates{1.1, 1.02}}
+	down := Noise{Before: Rates{1.1, 1.02}, After: Rates{1, 1}}
+	if math.Abs(up.Drift()-math.Log(1.1)) > 1e-12 || math.Abs(up.Drift()-down.Drift()) > 1e-12 {
+		t.Errorf("%g up, %g down", up.Drift(), down.Drift())
+	}
+	if got := Median([]float64{5, 1, 3, 2}); got != 2.5 {
+		t.Errorf("median %g, want 2.5", got)
+	}
+}
