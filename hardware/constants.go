@@ -77,7 +77,11 @@ var carries = sync.OnceValue(func() relatives { return readFile[relatives]("fitt
 // stand in because it was not measured. Links may be nil.
 func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []string) {
 	var warnings []string
-	c, far := nearestConstants(a)
+	c, own := a.own()
+	far := 0
+	if !own {
+		c, far = NearestConstants(a, fittedConstants())
+	}
 	if far > 0 {
 		band := carries().SameGeneration
 		if far > 1 {
@@ -89,7 +93,7 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 		if l == nil {
 			return
 		}
-		*into = nearestCollective(l, across)
+		*into = NearestCollective(l, across, fittedCollectives())
 		if into.Link != l.Name {
 			warnings = append(warnings, fmt.Sprintf("the link %s was not measured: its latency and efficiency are those of %s", l.Name, into.Link))
 		}
@@ -108,44 +112,41 @@ var dataSheets = sync.OnceValue(func() Catalog {
 	return c
 })
 
-// nearestConstants returns the constants that came with a or were measured on it, or those of its nearest relative, and how far that is: 0 for itself, 1
+// NearestConstants returns of some measured constants those of a, or of its nearest relative, and how far that is: 0 for itself, 1
 // for the same generation, 2 for another. Of equally near relatives the one with the most similar bandwidth is taken.
-func nearestConstants(a *Accelerator) (Constants, int) {
-	if own, ok := a.own(); ok {
-		return own, 0
-	}
+func NearestConstants(a *Accelerator, measured []Constants) (Constants, int) {
 	best, distance, gap := Constants{}, 3, 0.0
-	for _, c := range fittedConstants() {
-		measured, err := dataSheets().Accelerator(c.Accelerator)
+	for _, c := range measured {
+		relative, err := dataSheets().Accelerator(c.Accelerator)
 		if err != nil {
 			panic(err)
 		}
 		d := 2
 		switch {
-		case measured.Name == a.Name:
+		case relative.Name == a.Name:
 			d = 0
-		case measured.Generation == a.Generation:
+		case relative.Generation == a.Generation:
 			d = 1
 		}
-		if g := ratio(measured.Bandwidth, a.Bandwidth); d < distance || d == distance && g < gap {
+		if g := ratio(relative.Bandwidth, a.Bandwidth); d < distance || d == distance && g < gap {
 			best, distance, gap = c, d, g
 		}
 	}
 	return best, distance
 }
 
-// nearestCollective returns the constants of the link of that name, or of the link of the same scope with the most similar
-// bandwidth.
-func nearestCollective(l *Link, across bool) Collective {
+// NearestCollective returns of some measured constants those of the link of that name, or of the link of the same scope with the
+// most similar bandwidth.
+func NearestCollective(l *Link, across bool, measured []Collective) Collective {
 	var best Collective
 	gap := math.Inf(1)
-	for _, c := range fittedCollectives() {
-		measured, err := dataSheets().Link(c.Link)
+	for _, c := range measured {
+		relative, err := dataSheets().Link(c.Link)
 		if err != nil {
 			panic(err)
 		}
-		g := ratio(measured.Bandwidth, l.Bandwidth)
-		if measured.Name == l.Name {
+		g := ratio(relative.Bandwidth, l.Bandwidth)
+		if relative.Name == l.Name {
 			g = 0
 		}
 		if c.Across == across && g < gap {

@@ -5,10 +5,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/llmsim/llmsim/report"
 	"github.com/llmsim/llmsim/report/plots"
 	"github.com/llmsim/llmsim/validation"
+	"github.com/llmsim/llmsim/validation/fit"
 
 	"github.com/spf13/cobra"
 )
@@ -17,6 +19,7 @@ import (
 type validateFlags struct {
 	format string
 	out    string
+	fit    bool
 }
 
 func validateCommand() *cobra.Command {
@@ -27,13 +30,15 @@ func validateCommand() *cobra.Command {
 		Long: `validate reads the tables of measurements in DIR and below that it knows (docs/validation.md), simulates each row as it was
 measured, and compares. Without DIR it takes figures that others published, which come with the program.`,
 		Example: `  llmsim validate
-  llmsim validate measurements --out errors`,
+  llmsim validate measurements --out errors
+  llmsim validate measurements --fit --out constants`,
 		Args: atMostOneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "", "folder for rows.csv, with every prediction beside its measurement, and a picture of each table")
+	f.BoolVar(&flags.fit, "fit", false, "refit the constants, leave out each model and GPU in turn, and write the constants to --out")
 	return cmd
 }
 
@@ -45,6 +50,9 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	data, err := validation.Read(tables)
 	if err != nil {
 		return err
+	}
+	if flags.fit {
+		return flags.refit(cmd, data)
 	}
 	compared, err := data.Compare(cmd.Context(), validation.Physics{})
 	if err != nil {
@@ -60,6 +68,23 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 		return report.JSON(cmd.OutOrStdout(), &summary)
 	}
 	return summary.WriteText(cmd.OutOrStdout())
+}
+
+// refit fits the constants to the data, and writes them.
+func (flags *validateFlags) refit(cmd *cobra.Command, data *validation.Data) error {
+	result, err := fit.Run(cmd.Context(), data, func(progress string) { fmt.Fprintln(cmd.ErrOrStderr(), progress) })
+	if err != nil {
+		return err
+	}
+	if flags.out != "" {
+		if err := result.Write(flags.out, time.Now()); err != nil {
+			return err
+		}
+	}
+	if flags.format == "json" {
+		return report.JSON(cmd.OutOrStdout(), result)
+	}
+	return result.WriteText(cmd.OutOrStdout())
 }
 
 // atMostOneFolder accepts an argument that is a folder, or none.

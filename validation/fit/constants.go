@@ -1,0 +1,115 @@
+package fit
+
+import (
+	"maps"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// constant is a number of a T that may be fitted, and the range in which it is looked for. The middle of the range, in logarithms,
+// is what is believed without measurements, and the ends are two standard deviations away.
+type constant[T any] struct {
+	name      string
+	low, high float64
+	get       func(*T) float64
+	set       func(*T, float64)
+}
+
+// number is a constant that is a field.
+func number[T any, F ~float64](name string, low, high float64, field func(*T) *F) constant[T] {
+	return constant[T]{
+		name, low, high,
+		func(t *T) float64 { return float64(*field(t)) },
+		func(t *T, v float64) { *field(t) = F(v) },
+	}
+}
+
+// rate is an efficiency of arithmetic in one number format.
+func rate(name string, d hardware.DType, low, high float64, field func(*hardware.Constants) *map[hardware.DType]float64) constant[hardware.Constants] {
+	return constant[hardware.Constants]{
+		name + "." + string(d), low, high,
+		func(c *hardware.Constants) float64 { return (*field(c))[d] },
+		func(c *hardware.Constants, v float64) {
+			m := maps.Clone(*field(c))
+			m[d] = v
+			*field(c) = m
+		},
+	}
+}
+
+const us = 1e-6 // seconds
+
+// acceleratorConstants are the fitted constants of an accelerator. Tiles are whole numbers that kernels are written for, and are
+// not fitted.
+func acceleratorConstants() []constant[hardware.Constants] {
+	type c = hardware.Constants
+	linear := func(c *c) *map[hardware.DType]float64 { return &c.Linear.Compute }
+	experts := func(c *c) *map[hardware.DType]float64 { return &c.Experts.Compute }
+	return []constant[c]{
+		number("host", 0.6, 2, func(c *c) *float64 { return &c.Host }),
+		rate("linear.compute", hardware.BF16, 0.45, 0.92, linear),
+		rate("linear.compute", hardware.FP8, 0.4, 0.92, linear),
+		number("linear.memory", 0.6, 0.97, func(c *c) *float64 { return &c.Linear.Memory }),
+		number("linear.kernel", 2*us, 12*us, func(c *c) *hardware.Seconds { return &c.Linear.Kernel }),
+		number("linear.overlap", 1.5, 8, func(c *c) *float64 { return &c.Linear.Overlap }),
+		number("elementwise.kernel", 1*us, 5*us, func(c *c) *hardware.Seconds { return &c.Elementwise.Kernel }),
+		number("elementwise.memory", 0.4, 0.97, func(c *c) *float64 { return &c.Elementwise.Memory }),
+		number("attention.decode_kernel", 4*us, 25*us, func(c *c) *hardware.Seconds { return &c.Attention.DecodeKernel }),
+		number("attention.decode_memory", 0.6, 0.97, func(c *c) *float64 { return &c.Attention.DecodeMemory }),
+		number("attention.decode_compute", 0.04, 0.4, func(c *c) *float64 { return &c.Attention.DecodeCompute }),
+		number("attention.latent_compute", 0.03, 0.8, func(c *c) *float64 { return &c.Attention.LatentCompute }),
+		number("attention.prefill_kernel", 4*us, 30*us, func(c *c) *hardware.Seconds { return &c.Attention.PrefillKernel }),
+		number("attention.prefill_compute", 0.35, 0.85, func(c *c) *float64 { return &c.Attention.PrefillCompute }),
+		number("attention.prefill_memory", 0.15, 0.97, func(c *c) *float64 { return &c.Attention.PrefillMemory }),
+		number("attention.prefill_tail", 0.15, 1.5, func(c *c) *float64 { return &c.Attention.PrefillTail }),
+		number("head.kernel", 10*us, 200*us, func(c *c) *hardware.Seconds { return &c.Head.Kernel }),
+		number("head.passes", 8, 120, func(c *c) *float64 { return &c.Head.Passes }),
+		rate("experts.compute", hardware.BF16, 0.15, 0.85, experts),
+		rate("experts.compute", hardware.FP8, 0.1, 0.85, experts),
+		number("experts.memory", 0.5, 0.97, func(c *c) *float64 { return &c.Experts.Memory }),
+		number("experts.kernel", 4*us, 40*us, func(c *c) *hardware.Seconds { return &c.Experts.Kernel }),
+	}
+}
+
+// linkConstants are the fitted constants of a link within a node.
+func linkConstants() []constant[hardware.Collective] {
+	type c = hardware.Collective
+	ways := []struct {
+		name string
+		of   func(*c) *hardware.AllReduce
+	}{
+		{"one_shot", func(c *c) *hardware.AllReduce { return &c.OneShot }},
+		{"two_shot", func(c *c) *hardware.AllReduce { return &c.TwoShot }},
+		{"library", func(c *c) *hardware.AllReduce { return &c.Library }},
+	}
+	var list []constant[c]
+	for _, way := range ways {
+		list = append(list,
+			number(way.name+".latency", 0.4*us, 30*us, func(c *c) *hardware.Seconds { return &way.of(c).Latency }),
+			number(way.name+".rank", 0.1*us, 5*us, func(c *c) *hardware.Seconds { return &way.of(c).Rank }),
+			number(way.name+".efficiency", 0.2, 0.95, func(c *c) *float64 { return &way.of(c).Efficiency }),
+			number(way.name+".contention", 0.5, 3, func(c *c) *float64 { return &way.of(c).Contention }),
+		)
+	}
+	return list
+}
+
+// engineConstants are the fitted constants of an engine preset.
+func engineConstants() []constant[steptime.Engine] {
+	type e = steptime.Engine
+	return []constant[e]{
+		number("request", 1000*us, 20000*us, func(e *e) *hardware.Seconds { return &e.Request }),
+		number("step", 20*us, 500*us, func(e *e) *hardware.Seconds { return &e.Step }),
+		number("sequence", 0.2*us, 400*us, func(e *e) *hardware.Seconds { return &e.Sequence }),
+		number("layer", 0.3*us, 8*us, func(e *e) *hardware.Seconds { return &e.Layer }),
+		number("host_step", 100*us, 5000*us, func(e *e) *hardware.Seconds { return &e.HostStep }),
+		number("host_sequence", 2*us, 100*us, func(e *e) *hardware.Seconds { return &e.HostSequence }),
+		number("compute", 0.4, 0.97, func(e *e) *float64 { return &e.Compute }),
+		number("launch", 20*us, 800*us, func(e *e) *hardware.Seconds { return &e.Launch }),
+		number("launch_prompt", 20*us, 1200*us, func(e *e) *hardware.Seconds { return &e.LaunchPrompt }),
+		number("all_reduce", 5*us, 200*us, func(e *e) *hardware.Seconds { return &e.AllReduce }),
+		number("memory.context", 1e8, 4e9, func(e *e) *float64 { return &e.Memory.Context }),
+		number("memory.logit_bytes", 8, 150, func(e *e) *float64 { return &e.Memory.LogitBytes }),
+	}
+}

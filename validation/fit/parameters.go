@@ -1,0 +1,102 @@
+package fit
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// scope says what a constant belongs to.
+type scope string
+
+const (
+	accelerator scope = "accelerator"
+	link        scope = "link"
+	engine      scope = "engine"
+)
+
+// kind is what parameters of different owners have in common. A row depends on at most one parameter of a kind, so that all of
+// them can be moved at once to see how the rows answer.
+type kind struct {
+	scope scope
+	name  string
+}
+
+// parameter is a constant of one accelerator, link or engine. It is fitted in logarithms.
+type parameter struct {
+	kind
+	owner string
+	// centre and deviation are those of the logarithm, as it is believed without measurements.
+	centre, deviation float64
+	get               func(*values) float64
+	set               func(*values, float64)
+}
+
+// reference is the accelerator whose hosts are the measure of others.
+const reference = "h100-sxm"
+
+// parameters lists what can be fitted of the shipped constants: those that are not zero.
+func parameters(shipped *values) []parameter {
+	list := parametersOf(accelerator, acceleratorConstants(), shipped, func(v *values) map[string]hardware.Constants { return v.accelerators })
+	list = append(list, parametersOf(link, linkConstants(), shipped, func(v *values) map[string]hardware.Collective { return v.links })...)
+	list = append(list, parametersOf(engine, engineConstants(), shipped, func(v *values) map[string]steptime.Engine { return v.engines })...)
+	return slices.DeleteFunc(list, func(p parameter) bool { return p.owner == reference && p.name == "host" })
+}
+
+func parametersOf[T any](s scope, constants []constant[T], shipped *values, in func(*values) map[string]T) []parameter {
+	var list []parameter
+	for _, owner := range slices.Sorted(maps.Keys(in(shipped))) {
+		start := in(shipped)[owner]
+		for _, c := range constants {
+			if c.get(&start) == 0 {
+				continue
+			}
+			list = append(list, parameter{
+				kind: kind{s, c.name}, owner: owner,
+				centre: math.Log(c.low*c.high) / 2, deviation: math.Log(c.high/c.low) / 4,
+				get: func(v *values) float64 { t := in(v)[owner]; return c.get(&t) },
+				set: func(v *values, x float64) { t := in(v)[owner]; c.set(&t, x); in(v)[owner] = t },
+			})
+		}
+	}
+	return list
+}
+
+// isTime tells whether the constant is a time in seconds.
+func (p *parameter) isTime() bool {
+	last := p.name[strings.LastIndex(p.name, ".")+1:]
+	if p.scope == engine {
+		return p.name != "compute" && !strings.HasPrefix(p.name, "memory.")
+	}
+	return strings.HasSuffix(last, "kernel") || last == "latency" || last == "rank"
+}
+
+// point is a value of every parameter, in logarithms.
+type point []float64
+
+func (p *problem) pointOf(v *values) point {
+	x := make(point, len(p.parameters))
+	for i := range p.parameters {
+		x[i] = p.within(i, math.Log(p.parameters[i].get(v)))
+	}
+	return x
+}
+
+// within keeps a parameter near its range: at most three deviations off the centre, and fractions of what hardware can do below 1.
+func (p *problem) within(i int, x float64) float64 {
+	k := &p.parameters[i]
+	return min(max(x, k.centre-3*k.deviation), k.centre+2*k.deviation)
+}
+
+// valuesAt returns the constants at x.
+func (p *problem) valuesAt(x point) *values {
+	v := p.shipped.clone()
+	for i := range p.parameters {
+		p.parameters[i].set(v, math.Exp(x[i]))
+	}
+	return v
+}
