@@ -206,8 +206,9 @@ func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*o
 		return nil, err
 	}
 	_, err = sim.Run(ctx, sim.Config{Source: load, Router: &routing.RoundRobin{}, Replicas: []sim.ReplicaConfig{replica}, Observer: seen})
-	if err == nil && len(seen.requests) == 0 {
-		err = fmt.Errorf("%s on %d × %s: no request fits into the KV cache", d.model.Name, d.tensor, d.accelerator.Name)
+	if err == nil && seen.rejected > 0 {
+		err = fmt.Errorf("%s on %d × %s: %d of %d requests are longer than the context served or larger than the KV cache",
+			d.model.Name, d.tensor, d.accelerator.Name, seen.rejected, seen.rejected+len(seen.requests))
 	}
 	return seen, err
 }

@@ -11,6 +11,7 @@ import (
 // outcome is a sim.Observer that keeps every request, for exact percentiles of any part of them.
 type outcome struct {
 	requests []answered
+	rejected int
 	last     sim.Time
 	// gaps are the times between tokens.
 	gaps *metrics.Distribution
@@ -47,7 +48,7 @@ func (o *outcome) Finished(s *sim.Sequence) {
 }
 
 // Rejected implements sim.Observer.
-func (o *outcome) Rejected(*sim.Request, sim.Rejection) {}
+func (o *outcome) Rejected(*sim.Request, sim.Rejection) { o.rejected++ }
 
 // Sampled implements sim.Observer.
 func (o *outcome) Sampled(sim.Time, int, sim.State) {}

@@ -91,7 +91,7 @@ func writeTargets(b *bytes.Buffer, list []TargetResult) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintln(b, "Targets: median absolute error of all rows above")
+	fmt.Fprintln(b, "Targets: median absolute error of the rows above, those that constants were fitted to among them")
 	fmt.Fprintf(b, "  %-19s %-20s %5s %8s %9s     %s\n", "table", "quantity", "rows", "ours", "at most", "best other simulator")
 	for i := range list {
 		r := &list[i]
