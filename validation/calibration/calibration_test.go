@@ -32,7 +32,16 @@ func invented(t *testing.T, noise float64) (*Measurement, *hardware.Constants) {
 	for i := range m.Points {
 		m.Points[i].Seconds = seconds[i] * (1 + noise*(2*random.Float64()-1))
 	}
+	m.once()
 	return m, truth
+}
+
+// once makes the points a single round.
+func (m *Measurement) once() {
+	m.Rounds = []Round{{Rates: m.Noise.Rates}}
+	for i := range m.Points {
+		m.Rounds[0].Seconds = append(m.Rounds[0].Seconds, m.Points[i].Seconds)
+	}
 }
 
 // TestFitFindsConstants recovers the times of a machine made up from constants: exactly where nothing is noisy, and to less than the
@@ -45,6 +54,7 @@ func TestFitFindsConstants(t *testing.T) {
 			for i := 0; i < len(m.Points); i += 10 {
 				m.Points[i].Seconds *= 2
 			}
+			m.once()
 		}
 		f, err := Calibrate("host", m, model, 1, 4<<30, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
 		if err != nil {
@@ -61,6 +71,33 @@ func TestFitFindsConstants(t *testing.T) {
 		}
 		if f.Error > 0.005+noise || f.LeftOutError > 0.01+noise {
 			t.Errorf("noise %g: error %g, left out %g", noise, f.Error, f.LeftOutError)
+		}
+	}
+}
+
+// TestSlowRoundsCount doubles the speed of the machine in a second round: constants are shares of what it reached at that time, and stay
+// the same.
+func TestSlowRoundsCount(t *testing.T) {
+	model := machine.Architecture("gpt2", gpt2.DefaultConfig())
+	m, _ := invented(t, 0)
+	steady, err := Calibrate("host", m, model, 1, 4<<30, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := Round{Rates: machine.Rates{Bandwidth: 2 * m.Noise.Rates.Bandwidth, FLOPRate: 2 * m.Noise.Rates.FLOPRate}}
+	fast := steady.Accelerator
+	fast.Bandwidth, fast.Peak = twice.Rates.Bandwidth, map[hardware.DType]float64{hardware.FP32: twice.Rates.FLOPRate}
+	if twice.Seconds, err = predict(&fast, steady.Accelerator.Constants, model, m.Points); err != nil {
+		t.Fatal(err)
+	}
+	m.Rounds = append(m.Rounds, twice)
+	changing, err := Calibrate("host", m, model, 1, 4<<30, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.Points {
+		if off := math.Abs(changing.Predicted[i]/steady.Predicted[i] - 1); off > 0.01 {
+			t.Errorf("%v: %.1f %% off after a faster round", m.Points[i].Shape, 100*off)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func Calibrate(name string, m *Measurement, model *models.Architecture, threads 
 	for i := range all {
 		all[i] = true
 	}
-	constants, err := fit(&a, model, m.Points, all)
+	constants, err := fit(&a, model, m, all)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func Calibrate(name string, m *Measurement, model *models.Architecture, threads 
 		for i := range kept {
 			kept[i] = i%folds != fold
 		}
-		others, err := fit(&a, model, m.Points, kept)
+		others, err := fit(&a, model, m, kept)
 		if err != nil {
 			return nil, err
 		}
@@ -104,15 +104,22 @@ func medianError(points []Point, predicted []float64) float64 {
 	return machine.Median(errors)
 }
 
-// fit returns the constants with which the points that are kept are predicted best. The search is that of Nelder and Mead (The
-// Computer Journal 7(4), 1965), begun again from where it ended until that changes nothing.
-func fit(a *hardware.Accelerator, model *models.Architecture, points []Point, kept []bool) (*hardware.Constants, error) {
+// fit returns the constants with which the points that are kept are predicted best, in each round for a machine of the rates of that
+// round. The search is that of Nelder and Mead (The Computer Journal 7(4), 1965), begun again from where it ended until that
+// changes nothing.
+func fit(a *hardware.Accelerator, model *models.Architecture, m *Measurement, kept []bool) (*hardware.Constants, error) {
 	problem := optimize.Problem{Func: func(x []float64) float64 {
-		predicted, err := predict(a, constantsAt(x), model, points)
-		if err != nil {
-			return math.Inf(1)
+		sum := 0.0
+		for i := range m.Rounds {
+			then := *a
+			then.Bandwidth, then.Peak = m.Rounds[i].Rates.Bandwidth, map[hardware.DType]float64{hardware.FP32: m.Rounds[i].Rates.FLOPRate}
+			predicted, err := predict(&then, constantsAt(x), model, m.Points)
+			if err != nil {
+				return math.Inf(1)
+			}
+			sum += loss(m.Rounds[i].Seconds, predicted, kept)
 		}
-		return loss(points, predicted, kept)
+		return sum
 	}}
 	x, best := start(), math.Inf(1)
 	for range 8 {
@@ -130,12 +137,12 @@ func fit(a *hardware.Accelerator, model *models.Architecture, points []Point, ke
 }
 
 // loss is the mean of a smooth absolute error of the logarithms, which outliers hardly move.
-func loss(points []Point, predicted []float64, kept []bool) float64 {
+func loss(measured, predicted []float64, kept []bool) float64 {
 	const corner = 0.01
 	sum, n := 0.0, 0.0
-	for i := range points {
+	for i := range measured {
 		if kept[i] {
-			sum += math.Hypot(math.Log(predicted[i]/points[i].Seconds), corner)
+			sum += math.Hypot(math.Log(predicted[i]/measured[i]), corner)
 			n++
 		}
 	}

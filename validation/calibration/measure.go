@@ -19,9 +19,18 @@ type Point struct {
 	Samples int
 }
 
+// Round is one pass over all steps.
+type Round struct {
+	// Rates are those of the machine meanwhile, Seconds the time of each step.
+	Rates   machine.Rates
+	Seconds []float64
+}
+
 // Measurement is what was measured of a machine with one model.
 type Measurement struct {
+	// Points sum up the rounds, a point a step.
 	Points []Point
+	Rounds []Round
 	// Noise has the rates of the machine meanwhile.
 	Noise machine.Noise
 }
@@ -35,16 +44,20 @@ func (m *Measurement) Spread() float64 {
 	return machine.Median(spreads)
 }
 
-// mostSpread is the largest spread at which constants are claimed.
-const mostSpread = 0.05
+// The noise up to which constants are claimed: spread of a step, and change of the machine's rates. Rates may change more than in a
+// cross-check, since every round is fitted with its own.
+const (
+	mostSpread = 0.05
+	mostDrift  = 0.20
+)
 
 // Quiet returns an error that says how noisy the machine was, if it was too noisy for a fit to mean anything.
 func (m *Measurement) Quiet(threads int) error {
 	switch {
 	case m.Spread() > mostSpread:
 		return fmt.Errorf("the machine is too noisy: the same step varied by ±%.1f %%, and ±%.0f %% is the limit; close other programs, or raise --rounds", 100*m.Spread(), 100*mostSpread)
-	case m.Noise.Drift() > machine.MostDrift:
-		return fmt.Errorf("the machine is too noisy: its speed changed by %.1f %% meanwhile, and %.0f %% is the limit", 100*m.Noise.Drift(), 100*machine.MostDrift)
+	case m.Noise.Drift() > mostDrift:
+		return fmt.Errorf("the machine is too noisy: its speed changed by %.1f %% meanwhile, and %.0f %% is the limit", 100*m.Noise.Drift(), 100*mostDrift)
 	case threads > 1 && m.Noise.Share < machine.LeastShare:
 		return fmt.Errorf("other programs took %.0f %% of the processors: with more than one thread, times count on an idle machine only (at most %.0f %%)",
 			100*(1-m.Noise.Share), 100*(1-machine.LeastShare))
@@ -52,8 +65,8 @@ func (m *Measurement) Quiet(threads int) error {
 	return nil
 }
 
-// samples is how often the rates of the machine are measured in a round.
-const samples = 3
+// stepsBetween is how many steps are timed between two probes of the machine.
+const stepsBetween = 10
 
 // Measure times every step of the grid once a round, in an order drawn for each round, so that a machine that slows down
 // meanwhile slows all of them. Progress is told after each round.
@@ -69,29 +82,35 @@ func Measure(ctx context.Context, m *machine.Machine, model *gpt2.Model, rounds 
 			return nil, err
 		}
 	}
-	times := make([][]float64, len(shapes))
 	random := rand.New(rand.NewPCG(1, 0))
 	watch := m.Watch()
-	for round := range rounds {
-		for range samples {
-			watch.Sample()
-		}
-		for _, i := range random.Perm(len(shapes)) {
-			seconds, err := bench.time(shapes[i])
-			if err != nil {
+	result := &Measurement{}
+	for number := range rounds {
+		round := Round{Seconds: make([]float64, len(shapes))}
+		watch.Begin()
+		for done, i := range random.Perm(len(shapes)) {
+			if done%stepsBetween == 0 {
+				watch.Sample()
+			}
+			if round.Seconds[i], err = bench.time(shapes[i]); err != nil {
 				return nil, err
 			}
-			times[i] = append(times[i], seconds)
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
 		}
-		progress(round + 1)
+		round.Rates = watch.Rates()
+		result.Rounds = append(result.Rounds, round)
+		progress(number + 1)
 	}
-	result := &Measurement{Noise: watch.Stop()}
+	result.Noise = watch.Stop()
 	for i, s := range shapes {
-		median := machine.Median(times[i])
-		result.Points = append(result.Points, Point{Shape: s, Seconds: median, Spread: spread(times[i], median), Samples: rounds})
+		times := make([]float64, rounds)
+		for j := range result.Rounds {
+			times[j] = result.Rounds[j].Seconds[i]
+		}
+		median := machine.Median(times)
+		result.Points = append(result.Points, Point{Shape: s, Seconds: median, Spread: spread(times, median), Samples: rounds})
 	}
 	return result, nil
 }

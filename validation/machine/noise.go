@@ -45,6 +45,7 @@ func (n Noise) Drift() float64 {
 type Watch struct {
 	machine *Machine
 	samples []Rates
+	begun   int // how many samples are older than the last call of Begin
 	wall    time.Time
 	used    time.Duration
 }
@@ -63,6 +64,12 @@ func (m *Machine) Watch() *Watch {
 
 // Sample measures the rates.
 func (w *Watch) Sample() { w.samples = append(w.samples, w.machine.rates()) }
+
+// Begin starts a part of the watch.
+func (w *Watch) Begin() { w.begun = len(w.samples) }
+
+// Rates returns the medians since Begin, of one sample at least.
+func (w *Watch) Rates() Rates { return medians(w.samples[w.begun:]) }
 
 // Stop returns what happened since the watch began.
 func (w *Watch) Stop() Noise {
