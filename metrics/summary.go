@@ -164,7 +164,7 @@ func (s *Summary) addWork(r *sim.Result, duration float64) {
 		s.Preemptions += w.Preemptions
 		s.Steps += w.Steps
 		s.CachedTokens += w.CachedTokens
-		decodes += w.DecodeTokens
+		decodes += w.DecodeTokens - w.Drafted
 		busy += w.Busy.Seconds()
 	}
 	s.MeanDecodeBatch = ratio(float64(decodes), float64(s.Steps))

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -19,6 +20,7 @@ type MemoryEntry struct {
 	Total         float64 `json:"total"`
 	Usable        float64 `json:"usable"`
 	Weights       float64 `json:"weights"`
+	Draft         float64 `json:"draft_weights,omitempty"`
 	Activations   float64 `json:"activation_peak"`
 	Engine        float64 `json:"engine"`
 	KV            float64 `json:"kv_cache"`
@@ -37,7 +39,7 @@ func NewMemoryEntry(m *scenarios.Memory) MemoryEntry {
 	plan, s := &m.Plan, &m.Scenario
 	return MemoryEntry{
 		Model: s.Model, Accelerator: s.Hardware.Accelerator, Tensor: s.Parallelism.Tensor, Pipeline: s.Parallelism.Pipeline,
-		Fits: plan.Err() == nil, Total: plan.Total, Usable: plan.Usable, Weights: plan.Weights, Activations: plan.Activations,
+		Fits: plan.Err() == nil, Total: plan.Total, Usable: plan.Usable, Weights: plan.Weights, Draft: plan.Draft, Activations: plan.Activations,
 		Engine: plan.Context, KV: plan.KV, Missing: plan.Missing, KVPerToken: plan.KVBytesPerToken,
 		BlockTokens: plan.BlockTokens, Blocks: plan.Blocks, Tokens: plan.Tokens,
 		ContextTokens: plan.ContextTokens, Contexts: plan.Contexts, WhatWouldFit: m.Advice,
@@ -51,14 +53,18 @@ func (p *Printer) Memory(m *scenarios.Memory) {
 	p.printf("%s\n", p.paint(bold, fmt.Sprintf("%s on %d × %s", s.Model, n, s.Hardware.Accelerator)))
 	p.printf("%s\n", "Bytes on each accelerator:\n")
 	minus := func(bytes float64) string { return "− " + units.FormatBytes(bytes) }
-	p.grid(table.Row{"", "bytes", ""}, []table.Row{
+	rows := []table.Row{
 		{"memory", units.FormatBytes(plan.Total), "that a program sees"},
 		{"usable", units.FormatBytes(plan.Usable), fmt.Sprintf("engine %s, utilization %s", s.Engine.Preset, percent(s.Memory.Utilization))},
 		{"weights", minus(plan.Weights), fmt.Sprintf("%s, tensor %d, pipeline %d", s.Engine.Weights, s.Parallelism.Tensor, s.Parallelism.Pipeline)},
 		{"activation peak", minus(plan.Activations), fmt.Sprintf("steps of %s tokens", s.Batching.Params["token-budget"])},
 		{"engine", minus(plan.Context), "driver, libraries, captured graphs"},
 		{"KV cache", "= " + units.FormatBytes(plan.KV), fmt.Sprintf("%s, %s a token", s.Engine.KVCache, units.FormatBytes(plan.KVBytesPerToken))},
-	}, 0, 2)
+	}
+	if plan.Draft > 0 {
+		rows = slices.Insert(rows, 3, table.Row{"drafter", minus(plan.Draft), "for speculative decoding, " + s.Speculation.Method})
+	}
+	p.grid(table.Row{"", "bytes", ""}, rows, 0, 2)
 	p.printf("\n")
 	if plan.Err() != nil {
 		p.paragraph(p.paint(red, "Does not fit")+": "+units.FormatBytes(plan.Missing)+" are missing on each accelerator. "+m.Advice, 0)

@@ -31,13 +31,14 @@ type builder struct {
 	policies         chosen
 	plan             steptime.MemoryPlan
 	clock            *steptime.Clock
+	drafting         drafting
 }
 
 // Build readies the scenario to run: names are looked up, defaults filled in, and all is checked that can be before the first
 // request. What is wrong is an InputError.
 func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	b := &builder{file: f, registry: registry, s: f.Scenario}
-	for _, step := range []func(){b.lookUp, b.countReplicas, b.choosePolicies, b.fit, b.startClock} {
+	for _, step := range []func(){b.lookUp, b.countReplicas, b.choosePolicies, b.fit, b.startClock, b.startDrafter} {
 		step()
 		if err := b.err(); err != nil {
 			return nil, err
@@ -49,6 +50,7 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	}
 	s.config = sim.Config{Source: s.Source, Router: b.router(), Replicas: b.replicas()}
 	b.fleet(&s.config)
+	b.speculate(&s.config)
 	s.config.SampleEvery = sampleEvery(s.Source.Summary())
 	s.metrics = b.metrics()
 	if err := b.err(); err != nil {
@@ -57,6 +59,7 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	}
 	s.Scenario, s.Warnings, s.file = b.s, b.warnings, f
 	s.Model, s.Accelerator, s.Engine, s.Memory, s.clock = b.model, b.accelerator, b.engine, b.plan, b.clock
+	s.registry, s.drafting = registry, b.drafting
 	return s, nil
 }
 
@@ -77,26 +80,35 @@ func (b *builder) err() error {
 	return InputError{b.problems}
 }
 
-// startClock makes the clock that predicts steps. Links that a replica does not use are left out, and with them the warnings about
-// them.
+// startClock makes the clock that predicts steps.
 func (b *builder) startClock() {
-	c := steptime.Config{
+	c := b.linked(steptime.Config{
 		Model: b.model, Accelerator: &b.accelerator, Parallel: b.s.Parallelism.degrees(),
 		Weights: hardware.DType(b.s.Engine.Weights), KV: hardware.DType(b.s.Engine.KVCache),
 		Engine: b.engine,
+	})
+	var err error
+	if b.clock, err = b.file.Clocks.clock(&b.s, func() (*steptime.Clock, error) { return steptime.New(c) }); err != nil {
+		b.problem("parallelism", "%v", err)
+		return
 	}
+	b.addWarnings(b.clock.Warnings())
+}
+
+// linked returns c with the links that it uses. Others are left out, and with them the warnings about them.
+func (b *builder) linked(c steptime.Config) steptime.Config {
 	if n := c.Parallel.GPUs(); n > 1 {
 		c.ScaleUp = b.scaleUp
 		if n > b.accelerator.PerNode {
 			c.Network = b.network
 		}
 	}
-	var err error
-	if b.clock, err = b.file.Clocks.clock(&b.s, func() (*steptime.Clock, error) { return steptime.New(c) }); err != nil {
-		b.problem("parallelism", "%v", err)
-		return
-	}
-	for _, warning := range b.clock.Warnings() {
+	return c
+}
+
+// addWarnings adds those that are new.
+func (b *builder) addWarnings(warnings []string) {
+	for _, warning := range warnings {
 		if !slices.Contains(b.warnings, warning) {
 			b.warnings = append(b.warnings, warning)
 		}

@@ -38,6 +38,9 @@ func (f *File) named() []string {
 	if w.Trace != nil {
 		names = append(names, w.Trace.File)
 	}
+	if sp := f.Scenario.Speculation; sp != nil {
+		names = append(names, sp.Draft, sp.Acceptance.File)
+	}
 	for i := range w.Classes {
 		c := &w.Classes[i]
 		names = append(names, lengthFiles(&c.Prompt, &c.Output, c.Prefix, c.Sessions)...)

@@ -80,13 +80,15 @@ func (b *builder) numberFormats() {
 
 // memoryConfig describes the memory of one accelerator if the model is spread as p says.
 func (b *builder) memoryConfig(p steptime.Parallelism) steptime.MemoryConfig {
+	draft, draftKV := b.draftBytes(p)
 	return steptime.MemoryConfig{
 		Model: b.model, Accelerator: &b.accelerator, Parallel: p,
 		Weights: hardware.DType(b.s.Engine.Weights), KV: hardware.DType(b.s.Engine.KVCache), Engine: b.engine,
 		Utilisation: b.s.Memory.Utilization,
 		TokenBudget: b.s.Batching.count("token-budget"), Sequences: b.s.Batching.count("max-sequences"),
-		BlockTokens: b.s.Memory.count("block-size"),
-		Context:     b.s.Engine.MaxModelLen,
+		BlockTokens:  b.s.Memory.count("block-size"),
+		Context:      b.s.Engine.MaxModelLen,
+		DraftWeights: draft, DraftKV: draftKV,
 	}
 }
 

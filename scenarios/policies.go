@@ -21,6 +21,7 @@ func (b *builder) choosePolicies() {
 	b.policies.batching = choose(b, "batching", &b.registry.Batching, &b.s.Batching.Policy, &b.s.Batching.Params)
 	b.policies.memory = choose(b, "memory", &b.registry.Memory, &b.s.Memory.Policy, &b.s.Memory.Params)
 	b.policies.routing = choose(b, "routing", &b.registry.Routing, &b.s.Routing.Policy, &b.s.Routing.Params)
+	b.chooseSpeculation()
 }
 
 // choose finds the policy of that name, or the family's first, and adds the parameters that are not given. It returns nil, and

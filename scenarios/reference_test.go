@@ -81,6 +81,9 @@ func valueWords(f reflect.StructField) string {
 		reflect.Slice: "list, ", reflect.String: "text", reflect.Bool: "`true`, `false`",
 		reflect.Int: "whole number", reflect.Int64: "whole number", reflect.Uint64: "whole number", reflect.Float64: "number",
 	}[t.Kind()]
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Float64 {
+		word = "list of numbers"
+	}
 	switch t {
 	case reflect.TypeFor[Span]():
 		word = "duration"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
@@ -25,7 +26,7 @@ type Result struct {
 	// Promise is the SLO of requests of no class or of a class without its own.
 	Promise SLO `json:"slo"`
 
-	// Accelerators is the number in use, over all replicas.
+	// Accelerators is the number in use over all replicas, those that draft models have of their own included.
 	Accelerators int `json:"accelerators"`
 	// MFU and MBU are the shares of the accelerators' peak arithmetic and peak memory bandwidth that the steps used, of the time
 	// in which steps ran. They count the work that the model's arithmetic needs, each byte moved once.
@@ -37,6 +38,9 @@ type Result struct {
 	CostPerMillion float64 `json:"cost_per_million_output_tokens"`
 	// Energy is that of the accelerators in Wh, at their peak power while steps run and idle otherwise: an upper bound.
 	Energy float64 `json:"energy"`
+
+	// What became of drafts; absent without speculative decoding.
+	*SpeculationResult
 
 	// Fleet tells what went on between replicas; absent where each served alone, always.
 	Fleet *FleetResult `json:"fleet,omitempty"`
@@ -69,6 +73,7 @@ func (s *Simulation) result(outcome *sim.Result, collector *metrics.Collector, m
 	s.Scenario.Fleet.sumUp(r, outcome)
 	s.account(r, meter)
 	s.explainTime(r, meter)
+	s.sumUpDrafts(r, outcome, meter)
 	if r.Warnings == nil {
 		r.Warnings = []string{}
 	}
@@ -90,12 +95,16 @@ func (s *Simulation) setup() string {
 			text += fmt.Sprintf(", %s parallelism %d", degree.name, degree.n)
 		}
 	}
-	return text + fmt.Sprintf("; engine %s, batching %s, memory %s", s.Scenario.Engine.Preset, s.Scenario.Batching.Policy, s.Scenario.Memory.Policy)
+	text += fmt.Sprintf("; engine %s, batching %s, memory %s", s.Scenario.Engine.Preset, s.Scenario.Batching.Policy, s.Scenario.Memory.Policy)
+	if sp := s.Scenario.Speculation; sp != nil {
+		text += fmt.Sprintf(", speculative decoding by %s, up to %s in a row", sp.Method, plural(sp.Tokens, "token"))
+	}
+	return text
 }
 
 // account adds utilisation, cost and energy.
 func (s *Simulation) account(r *Result, meter *workMeter) {
-	n := float64(r.Accelerators)
+	n := float64(s.Accelerators())
 	busy := r.Busy * r.Duration
 	flops, bandwidth := s.clock.Peaks()
 	if replicaSeconds := busy * float64(s.Scenario.Replicas); replicaSeconds > 0 {
@@ -103,14 +112,21 @@ func (s *Simulation) account(r *Result, meter *workMeter) {
 		r.MBU = meter.total.Bytes / (bandwidth * replicaSeconds)
 	}
 	r.Cost = float64(s.Scenario.Hardware.Price) * n * r.Duration / 3600
+	drafters, drafter := s.draftAccelerators()
+	r.Cost += float64(drafters) * drafter.Price * r.Duration / 3600
+	r.Accelerators += drafters
 	if r.Fleet != nil {
 		r.Cost *= r.Fleet.MeanReplicas / float64(s.Scenario.Replicas)
 	}
 	if r.TotalOutputTokens > 0 {
 		r.CostPerMillion = r.Cost / float64(r.TotalOutputTokens) * 1e6
 	}
-	a := &s.Accelerator
-	r.Energy = n * (float64(a.PeakPower*busy) + float64(a.IdlePower*(r.Duration-busy))) / 3600
+	r.Energy = energy(s.Accelerators(), &s.Accelerator, busy, r.Duration) + energy(drafters, drafter, busy, r.Duration)
+}
+
+// energy returns that of n accelerators in Wh which are busy for so many seconds of the duration.
+func energy(n int, a *hardware.Accelerator, busy, duration float64) float64 {
+	return float64(n) * (float64(a.PeakPower*busy) + float64(a.IdlePower*(duration-busy))) / 3600
 }
 
 // runWarnings tells what happened in the run that a reader should know.

@@ -106,7 +106,11 @@ func decorateField(p *jsonschema.Schema, f reflect.StructField) *jsonschema.Sche
 	case t.Kind() == reflect.Struct:
 		return decorate(p, t)
 	case t.Kind() == reflect.Slice:
-		p.Items = decorate(p.Items, t.Elem())
+		if t.Elem().Kind() == reflect.Struct {
+			p.Items = decorate(p.Items, t.Elem())
+		} else {
+			p.Items.Minimum, p.Items.Maximum = number(f, "min"), number(f, "max")
+		}
 		one := 1
 		p.MinItems = &one
 	case p.Type == "integer" || p.Type == "number":

@@ -8,6 +8,7 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 )
@@ -27,10 +28,12 @@ type Simulation struct {
 	// Source is the workload. Run closes it.
 	Source workload.Source
 
-	file    *File
-	clock   *steptime.Clock
-	config  sim.Config
-	metrics metrics.Config
+	file     *File
+	registry *policies.Registry
+	clock    *steptime.Clock
+	drafting drafting
+	config   sim.Config
+	metrics  metrics.Config
 }
 
 // Run simulates. Observers are told what happens besides. It stops early when ctx is done, with its error. A trace that turns
@@ -50,7 +53,15 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 		}
 		return nil, err
 	}
-	return s.result(&outcome, collector, meter)
+	r, err := s.result(&outcome, collector, meter)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.compareWithBaseline(ctx, r); err != nil {
+		return nil, err
+	}
+	s.explainDrafts(r)
+	return r, nil
 }
 
 // ReplaceClocks gives each replica another clock than the one that predicts its steps: one that executes them, say. It is called

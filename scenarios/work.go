@@ -9,6 +9,9 @@ import (
 type workMeter struct {
 	clock *steptime.Clock
 	total steptime.Work
+	// Of the steps that verify drafts: the arithmetic of the sequences that decode, and their tokens.
+	verifyFLOPs  float64
+	verifyTokens int64
 	// Sums over the steps in which someone decodes, for the mean of them.
 	decodeSteps, decodes, context int64
 }
@@ -16,10 +19,15 @@ type workMeter struct {
 // Steps implements sim.Observer. The work of a leap is that of its middle step times their number: it is affine in the context.
 func (m *workMeter) Steps(l *sim.Leap) {
 	context := l.Context + int64(l.Decodes)*(l.Steps-1)/2
-	step := sim.Step{Decodes: l.Decodes, DecodeTokens: l.Decodes, Context: context, Prefill: l.Prefill}
+	step := sim.Step{Decodes: l.Decodes, DecodeTokens: l.DecodeTokens, Context: context, Prefill: l.Prefill}
 	w := m.clock.Work(&step)
 	m.total.FLOPs += float64(float64(l.Steps) * w.FLOPs)
 	m.total.Bytes += float64(float64(l.Steps) * w.Bytes)
+	if l.DecodeTokens > l.Decodes {
+		step.Prefill = nil
+		m.verifyFLOPs += m.clock.Work(&step).FLOPs
+		m.verifyTokens += int64(l.DecodeTokens)
+	}
 	if l.Decodes > 0 {
 		m.decodeSteps += l.Steps
 		m.decodes += l.Steps * int64(l.Decodes)

@@ -23,6 +23,8 @@ type Config struct {
 	// of it is accepted, and thrown away otherwise (PEARL: Liu et al., ICLR 2025, arXiv:2408.11850, section 4). The drafter
 	// needs accelerators of its own.
 	Ahead bool
+	// Cold tells that prompts are computed elsewhere, so that the drafter has yet to compute them.
+	Cold bool
 	// Step and Sequence are the host's time for a step with drafts, and for each sequence that has one, during which the accelerators
 	// wait.
 	Step, Sequence sim.Time
@@ -45,6 +47,7 @@ type Speculator struct {
 	length     int  // that all sequences of the step have, or at most have
 	load, late Load // of the step: all drafts, and those that were not made ahead
 	flops      float64
+	accepted   []int64 // by number of tokens accepted: drafts
 }
 
 var _ sim.Speculator = (*Speculator)(nil)
@@ -66,6 +69,7 @@ func New(c Config) (*Speculator, error) {
 	p.load.Sequences = make([]int, len(drafts))
 	p.late.Sequences = make([]int, len(drafts))
 	p.outlook = Outlook{speculator: p}
+	p.accepted = make([]int64, len(drafts))
 	return p, nil
 }
 
@@ -82,6 +86,9 @@ func (p *Speculator) Draft(s *sim.Sequence) int {
 	d := &s.Draft
 	if !d.Met {
 		d.Met, d.Kind = true, int(p.uniform()*float64(len(p.c.Acceptance)))
+		if p.c.Cold {
+			d.Behind = s.Stored
+		}
 	}
 	d.Length = p.length
 	if p.byRequest != nil {
@@ -131,6 +138,7 @@ func (p *Speculator) host(sequences int) sim.Time {
 func (p *Speculator) Accept(s *sim.Sequence, _ int) int {
 	d := &s.Draft
 	n := p.drafts[d.Length].accepted(d.Kind, p.uniform())
+	p.accepted[n]++
 	d.Tried += min(n+1, d.Length)
 	switch {
 	case p.c.Recompute:
@@ -149,6 +157,9 @@ func (p *Speculator) Accept(s *sim.Sequence, _ int) int {
 
 // uniform returns a number in [0, 1).
 func (p *Speculator) uniform() float64 { return float64(p.random.Uint64()>>11) / (1 << 53) }
+
+// Accepted returns the number of drafts by how many of their tokens were accepted. It is valid until the next step.
+func (p *Speculator) Accepted() []int64 { return p.accepted }
 
 // FLOPs returns the arithmetic spent on drafts so far.
 func (p *Speculator) FLOPs() float64 { return p.flops }
