@@ -33,6 +33,8 @@ func Metrics() []Metric {
 		{"mean_queue_ms", "mean time in the queue", "ms", func(r *result) float64 { return r.MeanQueue }},
 		{"preemptions", "preemptions", "", func(r *result) float64 { return float64(r.Preemptions) }},
 		{"mean_decode_batch", "mean decode batch", "", func(r *result) float64 { return r.MeanDecodeBatch }},
+		{"tokens_per_step", "tokens that a step gives to a sequence", "", tokensPerStep},
+		{"speculation_speedup", "tokens of a user with drafts, over those without", "×", speculationSpeedup},
 		{"kv_usage", "mean share of the KV memory in use", "", func(r *result) float64 { return r.KVUsage }},
 		{"busy", "share of the time in which steps run", "", func(r *result) float64 { return r.Busy }},
 		{"mfu", "share of peak arithmetic used", "", func(r *result) float64 { return r.MFU }},
@@ -41,6 +43,22 @@ func Metrics() []Metric {
 		{"cost_per_million_output_tokens", "price of a million output tokens", "$", func(r *result) float64 { return r.CostPerMillion }},
 		{"energy_per_million_output_tokens", "energy for a million output tokens", "Wh", energyPerMillion},
 	}
+}
+
+// tokensPerStep is 1 without speculative decoding.
+func tokensPerStep(r *scenarios.Result) float64 {
+	if r.SpeculationResult == nil {
+		return 1
+	}
+	return r.TokensPerStep
+}
+
+// speculationSpeedup is 1 without speculative decoding, and where the scenario did not run without it for comparison.
+func speculationSpeedup(r *scenarios.Result) float64 {
+	if r.SpeculationResult == nil || r.Speedup == nil {
+		return 1
+	}
+	return r.Speedup.TPOT
 }
 
 func energyPerMillion(r *scenarios.Result) float64 {

@@ -138,7 +138,7 @@ func (s *Simulation) explainDrafts(r *Result) {
 	text := fmt.Sprintf("A step gives a sequence %.2f tokens: %.0f%% of the drafted ones are accepted; drafting takes %.0f%% of the time, and %.0f%% of the arithmetic is wasted.",
 		d.TokensPerStep, d.AcceptanceRate, 100*d.DraftTime, 100*d.WastedFLOPs)
 	if d.Speedup != nil {
-		text += fmt.Sprintf(" Against the same without drafts, time per output token is %.2f times as short, output throughput %.2f times as high.", d.Speedup.TPOT, d.Speedup.OutputThroughput)
+		text += fmt.Sprintf(" Tokens reach a user %.2f times as fast as without drafts, and output throughput is %.2f times as high.", d.Speedup.TPOT, d.Speedup.OutputThroughput)
 	}
 	r.Insights = append(r.Insights, text)
 }
