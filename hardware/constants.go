@@ -1,7 +1,6 @@
 package hardware
 
 import (
-	"bytes"
 	"cmp"
 	"embed"
 	"fmt"
@@ -11,8 +10,6 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware/units"
-
-	"gopkg.in/yaml.v3"
 )
 
 //go:embed fitted
@@ -55,10 +52,8 @@ func readFile[T any](name string) T {
 	if err != nil {
 		panic(err)
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	decoder.KnownFields(true)
 	var v T
-	if err := decoder.Decode(&v); err != nil {
+	if err := datafile.Decode(data, &v); err != nil {
 		panic(fmt.Sprintf("hardware: %s: %v", name, err))
 	}
 	return v

@@ -1,7 +1,6 @@
 package steptime
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -9,8 +8,7 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
-
-	"gopkg.in/yaml.v3"
+	"github.com/llmsim/llmsim/hardware/datafile"
 )
 
 // Engine is what a serving engine adds to the work of the accelerators, in a few physical numbers.
@@ -67,9 +65,7 @@ func Engines() []Engine { return slices.Clone(engines()) }
 
 var engines = sync.OnceValue(func() []Engine {
 	var list []Engine
-	decoder := yaml.NewDecoder(bytes.NewReader(enginesYAML))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&list); err != nil {
+	if err := datafile.Decode(enginesYAML, &list); err != nil {
 		panic(fmt.Sprintf("steptime: engines.yaml: %v", err))
 	}
 	return list

@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,9 +10,8 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/hardware/datafile"
 	"github.com/llmsim/llmsim/models/steptime"
-
-	"gopkg.in/yaml.v3"
 )
 
 // Write writes the fitted constants into a folder, in the form of hardware/fitted (accelerators/NAME.yaml, links/NAME.yaml) and of
@@ -47,7 +45,7 @@ func (r *Result) Write(dir string, date time.Time) error {
 		}
 	}
 	for name, content := range files {
-		if err := writeYAML(filepath.Join(dir, name), content); err != nil {
+		if err := writeFile(filepath.Join(dir, name), content); err != nil {
 			return err
 		}
 	}
@@ -87,56 +85,14 @@ func (e evidence) fit(date time.Time) hardware.Fit {
 
 func (e evidence) source() string { return "llmsim validate --fit: " + strings.Join(e.files, ", ") }
 
-// writeYAML writes a value with its inner tables in a line each, as hardware/fitted has them. What is not set is left out.
-func writeYAML(path string, content any) error {
-	var document yaml.Node
-	if err := document.Encode(content); err != nil {
-		return err
-	}
-	prune(&document)
-	inline(&document)
-	b := &bytes.Buffer{}
-	encoder := yaml.NewEncoder(b)
-	encoder.SetIndent(2)
-	if err := encoder.Encode(&document); err != nil {
+// writeFile writes a value as a data file.
+func writeFile(path string, content any) error {
+	text, err := datafile.Encode(content)
+	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	return os.WriteFile(path, b.Bytes(), 0o666)
-}
-
-// prune drops entries whose value is the zero of its type, which is what reading gives where nothing is written.
-func prune(n *yaml.Node) {
-	var kept []*yaml.Node
-	for i, child := range n.Content {
-		prune(child)
-		if n.Kind != yaml.MappingNode {
-			kept = append(kept, child)
-		} else if i%2 == 1 && !isZero(child) {
-			kept = append(kept, n.Content[i-1], child)
-		}
-	}
-	n.Content = kept
-}
-
-func isZero(n *yaml.Node) bool {
-	switch n.Kind {
-	case yaml.ScalarNode:
-		return n.Value == "" || n.Value == "0" || n.Value == "0 s" || n.Value == "false" || n.Value == "null"
-	case yaml.MappingNode:
-		return len(n.Content) == 0
-	}
-	return false
-}
-
-// inline puts tables of numbers into a line.
-func inline(n *yaml.Node) {
-	for i, child := range n.Content {
-		inline(child)
-		if n.Kind == yaml.MappingNode && i%2 == 1 && child.Kind == yaml.MappingNode && n.Content[i-1].Value != "fit" {
-			child.Style = yaml.FlowStyle
-		}
-	}
+	return os.WriteFile(path, text, 0o666)
 }
