@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/llmsim/llmsim/hardware/datafile"
 	"github.com/llmsim/llmsim/hardware/units"
 )
 
