@@ -169,7 +169,13 @@ func batchSize() []Param {
 	return []Param{
 		{Name: "batch-size", Doc: "most sequences in a batch", Default: "8"},
 		{Name: "pad-prompts", Doc: "whether all prompts of a batch are made as long as the longest", Default: "true", Kind: Flag},
+		{Name: "alone", Doc: "whether a batch has the whole pipeline to itself; otherwise each stage may have one", Default: "false", Kind: Flag},
 	}
+}
+
+// newStatic makes a static scheduler from the parameters that its two policies share.
+func newStatic(v Values, delay sim.Time) (sim.Scheduler, error) {
+	return batching.NewStatic(v.Count("batch-size"), delay, v.Flag("pad-prompts"), v.Flag("alone"))
 }
 
 func static() Policy[sim.Scheduler] {
@@ -179,7 +185,7 @@ func static() Policy[sim.Scheduler] {
 		Source: "FasterTransformer, as described by Yu et al., Orca, OSDI 2022, section 2",
 		Params: batchSize(),
 		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
-			return batching.NewStatic(v.Count("batch-size"), v.Flag("pad-prompts"))
+			return newStatic(v, 0)
 		},
 	}
 }
@@ -191,7 +197,7 @@ func dynamic() Policy[sim.Scheduler] {
 		Source: "NVIDIA Triton Inference Server, dynamic batcher: max_batch_size, max_queue_delay_microseconds",
 		Params: with(batchSize(), Param{Name: "max-delay", Doc: "how long the first request waits for others", Default: "100ms", Kind: Duration}),
 		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
-			return batching.NewDynamic(v.Count("batch-size"), v.Duration("max-delay"), v.Flag("pad-prompts"))
+			return newStatic(v, v.Duration("max-delay"))
 		},
 	}
 }

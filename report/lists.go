@@ -157,9 +157,13 @@ func (p *Printer) indented(words string, indent int) {
 
 // Scenarios prints the list of shipped scenarios.
 func (p *Printer) Scenarios(list []scenarios.Listing) {
+	longest := 0
+	for _, s := range list {
+		longest = max(longest, len(s.Name))
+	}
 	var rows []table.Row
 	for _, s := range list {
-		rows = append(rows, table.Row{s.Name, s.Title})
+		rows = append(rows, table.Row{s.Name, text.WrapSoft(s.Title, columns-longest-4)})
 	}
 	p.grid(table.Row{"scenario", "what it is"}, rows, 0, 1)
 }

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware/nearest"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-//go:embed library/*.yaml
+//go:embed library/*.yaml library/papers/*.yaml
 var library embed.FS
 
 // File is a scenario as somebody wrote it, with what the command line changed.
@@ -83,25 +83,27 @@ func (f *File) overridden(field string) bool { return f.doc.Overridden(field) }
 
 // shipped returns the contents of a scenario that comes with the program.
 func shipped(name string) ([]byte, error) {
-	if strings.ContainsRune(name, filepath.Separator) {
-		return nil, fmt.Errorf("%s: no such file", name)
+	bare := strings.TrimSuffix(filepath.ToSlash(name), ".yaml")
+	if !slices.Contains(Shipped(), bare) {
+		if folder, _, deep := strings.Cut(bare, "/"); deep && folder != "papers" {
+			return nil, fmt.Errorf("%s: no such file", name)
+		}
+		return nil, fmt.Errorf("%s: no such file, and %s", name, nearest.Unknown("shipped scenario", bare, Shipped()))
 	}
-	data, err := library.ReadFile(path.Join("library", strings.TrimSuffix(name, ".yaml")+".yaml"))
-	if err == nil {
-		return data, nil
-	}
-	return nil, fmt.Errorf("%s: no such file, and %s", name, nearest.Unknown("shipped scenario", strings.TrimSuffix(name, ".yaml"), Shipped()))
+	return library.ReadFile("library/" + bare + ".yaml")
 }
 
-// Shipped returns the names of the scenarios that come with the program.
+// Shipped returns the names of the scenarios that come with the program; those in papers/ repeat published experiments.
 func Shipped() []string {
-	entries, err := library.ReadDir("library")
+	var names []string
+	err := fs.WalkDir(library, "library", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, strings.TrimSuffix(strings.TrimPrefix(path, "library/"), ".yaml"))
+		}
+		return err
+	})
 	if err != nil {
 		panic(err) // the library is part of the program
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
 	}
 	return names
 }

@@ -20,6 +20,7 @@ type validateFlags struct {
 	format string
 	out    string
 	fit    bool
+	papers bool
 }
 
 func validateCommand() *cobra.Command {
@@ -28,8 +29,11 @@ func validateCommand() *cobra.Command {
 		Use:   "validate [DIR]",
 		Short: "Predict what was measured on real GPUs, and show how wrong the predictions are",
 		Long: `validate reads the tables of measurements in DIR and below that it knows (docs/validation.md), simulates each row as it was
-measured, and compares. Without DIR it takes figures that others published, which come with the program.`,
+measured, and compares. Without DIR it takes figures that others published, which come with the program.
+
+With --papers it repeats experiments of papers on schedulers and KV memory, and says which of their claims hold here.`,
 		Example: `  llmsim validate
+  llmsim validate --papers
   llmsim validate measurements --out errors
   llmsim validate measurements --fit --out constants`,
 		Args: atMostOneFolder,
@@ -39,10 +43,16 @@ measured, and compares. Without DIR it takes figures that others published, whic
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "", "folder for rows.csv, with every prediction beside its measurement, and a picture of each table")
 	f.BoolVar(&flags.fit, "fit", false, "refit the constants, leave out each model and GPU in turn, and write the constants to --out")
+	f.BoolVar(&flags.papers, "papers", false, "hold claims of papers, which come with the program, against their scenarios")
+	cmd.MarkFlagsMutuallyExclusive("papers", "fit")
+	cmd.MarkFlagsMutuallyExclusive("papers", "out")
 	return cmd
 }
 
 func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
+	if flags.papers {
+		return flags.checkPapers(cmd, args)
+	}
 	tables := validation.Cited()
 	if len(args) > 0 {
 		tables = os.DirFS(args[0])

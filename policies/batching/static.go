@@ -14,23 +14,24 @@ type Static struct {
 	size       int
 	delay      sim.Time
 	padPrompts bool
+	alone      bool
 	waiting    fifo
+	active     bool // a batch is under way, in the lane
+	lane       int
 }
 
-// NewStatic returns the scheduler for batches of at most size sequences: those that wait when the batch before ends. padPrompts
-// tells that all prompts of a batch are made as long as the longest.
-func NewStatic(size int, padPrompts bool) (*Static, error) { return NewDynamic(size, 0, padPrompts) }
-
-// NewDynamic returns a static scheduler that waits for a batch to be full, but not longer than delay after the arrival of its
-// first request (dynamic batching of NVIDIA Triton: max_batch_size, max_queue_delay_microseconds).
-func NewDynamic(size int, delay sim.Time, padPrompts bool) (*Static, error) {
+// NewStatic returns the scheduler for batches of at most size sequences: those that wait when the batch before ends. It waits for
+// a batch to be full, but not longer than delay after the arrival of its first request (dynamic batching of NVIDIA Triton:
+// max_batch_size, max_queue_delay_microseconds). padPrompts tells that all prompts of a batch are made as long as the longest;
+// alone that a batch has the whole pipeline to itself, where otherwise each stage may have one.
+func NewStatic(size int, delay sim.Time, padPrompts, alone bool) (*Static, error) {
 	switch {
 	case size < 1:
 		return nil, fmt.Errorf("batch-size is %d, want at least 1", size)
 	case delay < 0:
 		return nil, fmt.Errorf("max-delay is %v, want 0 or more", delay)
 	}
-	return &Static{size: size, delay: delay, padPrompts: padPrompts}, nil
+	return &Static{size: size, delay: delay, padPrompts: padPrompts, alone: alone}, nil
 }
 
 // Enqueue implements sim.Scheduler: a sequence for which memory ran out is in the next batch.
@@ -51,6 +52,10 @@ func (s *Static) Schedule(b *sim.Batch) sim.Decision {
 		}
 		return sim.Decision{Steps: sim.Forever, IgnoreArrivals: true, Together: true}
 	}
+	if s.active && s.alone && s.lane != b.Lane() {
+		return sim.Decision{}
+	}
+	s.active = false
 	if n := s.waiting.len(); n > 0 && n < s.size {
 		if full := s.waiting.first().Arrival + s.delay; full > b.Now() {
 			return sim.Decision{Wake: full}
@@ -65,6 +70,7 @@ func (s *Static) Schedule(b *sim.Batch) sim.Decision {
 		}
 		s.waiting.remove(first)
 		longest = max(longest, n)
+		s.active, s.lane = true, b.Lane()
 	}
 	if s.padPrompts {
 		b.Pad(longest)

@@ -6,20 +6,19 @@ import (
 	"io"
 )
 
-// WriteText prints the report for people, 100 columns wide.
+// WriteText prints the report for people, 110 columns wide.
 func (r *Report) WriteText(w io.Writer) error {
 	b := &bytes.Buffer{}
 	for i := range r.Papers {
 		p := &r.Papers[i]
-		fmt.Fprintf(b, "%s\n", p.Title)
-		fmt.Fprintf(b, "  %-46s %14s %10s  %s\n", "claim", "published", "ours", "verdict")
+		fmt.Fprintf(b, "%s\n  %-9s %-58s %12s %9s\n", p.Title, "where", "claim", "published", "ours")
 		for j := range p.Verdicts {
 			v := &p.Verdicts[j]
-			fmt.Fprintf(b, "  %-46s %14s %10s  %s\n", v.Says+" ("+v.Where+")", v.published(), v.ours(), v.verdict())
+			fmt.Fprintf(b, "  %-9s %-58s %12s %9s  %s\n", v.Where, v.Says, v.published(), v.ours(), v.verdict())
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(b, "%d of %d claims are met; validation/deviations.md says why the others are not.\n", r.Met, r.Claims)
+	fmt.Fprintf(b, "%d of %d claims are met; validation/papers/deviations.md says why the others are not.\n", r.Met, r.Claims)
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -28,9 +27,9 @@ func (r *Report) WriteText(w io.Writer) error {
 func (v *Verdict) published() string {
 	switch {
 	case v.Between != nil:
-		return fmt.Sprintf("%.3g to %.3g %s", v.Between[0], v.Between[1], v.Unit)
+		return fmt.Sprintf("%.3g–%.3g %s", v.Between[0], v.Between[1], v.Unit)
 	case v.Published != 0:
-		return fmt.Sprintf("%.3g %s", v.Published, v.Unit)
+		return fmt.Sprintf("%.4g %s", v.Published, v.Unit)
 	}
 	return "holds"
 }
@@ -55,11 +54,11 @@ func (v *Verdict) verdict() string {
 	}
 	switch {
 	case v.Percent > 0:
-		return fmt.Sprintf("%s (within %.3g %%)", word, v.Percent)
+		return fmt.Sprintf("%s (±%.3g %%)", word, v.Percent)
 	case v.Points > 0:
-		return fmt.Sprintf("%s (within %.3g points)", word, v.Points)
+		return fmt.Sprintf("%s (±%.3g)", word, v.Points)
 	case v.AtLeast > 0:
-		return fmt.Sprintf("%s (at least %.3g)", word, v.AtLeast)
+		return fmt.Sprintf("%s (≥ %.3g)", word, v.AtLeast)
 	}
 	return word
 }
