@@ -2,6 +2,7 @@ package policies
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware/units"
@@ -13,6 +14,22 @@ func memoryPolicies() []Policy[sim.Memory] {
 	return []Policy[sim.Memory]{paged(), prefixCache(), radix(), offload(), slidingWindow(), contiguous()}
 }
 
+// Parameters of other memory policies, and why a policy does not have them.
+const (
+	noTiers        = "only the memory policy offload has CPU memory and disk below the accelerator's"
+	noReservations = "reservations are the memory policy contiguous; here blocks are taken as sequences grow"
+)
+
+func refuseTiers(others map[string]string) map[string]string {
+	all := map[string]string{"cpu": noTiers, "disk": noTiers, "disk-rate": noTiers}
+	maps.Copy(all, others)
+	return all
+}
+
+func refuseReservations() map[string]string {
+	return refuseTiers(map[string]string{"reserve": noReservations, "allocator": noReservations})
+}
+
 func blockSize() Param {
 	return Param{Name: "block-size", Doc: "tokens in a KV block", Default: "16"}
 }
@@ -22,7 +39,7 @@ func paged() Policy[sim.Memory] {
 		Name:   "paged",
 		Doc:    "blocks of a fixed number of tokens, taken as sequences grow",
 		Source: "Kwon et al., PagedAttention, SOSP 2023",
-		Params: []Param{blockSize()},
+		Params: []Param{blockSize()}, Refuses: refuseReservations(),
 		New: func(d Deployment, v Values) (sim.Memory, error) {
 			size := v.Count("block-size")
 			return memory.NewPaged(d.KVTokens/int64(max(size, 1)), size)
@@ -35,18 +52,19 @@ func prefixCache() Policy[sim.Memory] {
 		Name:   "prefix-cache",
 		Doc:    "paged, and full blocks are shared between requests with the same beginning, kept until their place is needed",
 		Source: "vLLM automatic prefix caching: vllm/v1/core/kv_cache_manager.py, v0.15",
-		Params: []Param{blockSize()},
-		New:    newPrefixCache,
+		Params: []Param{blockSize()}, Refuses: refuseReservations(),
+		New: newPrefixCache,
 	}
 }
 
 func radix() Policy[sim.Memory] {
 	return Policy[sim.Memory]{
-		Name:   "radix",
-		Doc:    "a radix tree of token runs, shared between requests with the same beginning to the token",
-		Source: "Zheng et al., SGLang, NeurIPS 2024, section 3 (RadixAttention)",
-		Params: []Param{{Name: "block-size", Doc: "tokens that are shared or not together (page_size)", Default: "1"}},
-		New:    newPrefixCache,
+		Name:    "radix",
+		Doc:     "a radix tree of token runs, shared between requests with the same beginning to the token",
+		Source:  "Zheng et al., SGLang, NeurIPS 2024, section 3 (RadixAttention)",
+		Params:  []Param{{Name: "block-size", Doc: "tokens that are shared or not together (page_size)", Default: "1"}},
+		Refuses: refuseReservations(),
+		New:     newPrefixCache,
 	}
 }
 
@@ -121,9 +139,11 @@ func contiguous() Policy[sim.Memory] {
 			{Name: "reserve", Doc: "room for a request: the longest context served, its prompt and the next power of two of its output, or exactly what it will need", Default: "max", Kind: Word, Words: reservations},
 			{Name: "allocator", Doc: "how pieces are found", Default: "buddy", Kind: Word, Words: []string{"buddy", "first-fit"}},
 		},
-		Refuses: map[string]string{
-			"block-size": "a reservation is one piece without blocks; memory policies with blocks are paged, prefix-cache and radix",
-		},
+		Refuses: refuseTiers(map[string]string{
+			"block-size":   "a reservation is one piece without blocks; memory policies with blocks are paged, prefix-cache and radix",
+			"prefix-cache": "a reservation belongs to one request and cannot be shared; the memory policies prefix-cache, radix and offload share",
+			"window":       "a reservation is made once, for all that a request will store; sliding windows are the memory policy sliding-window",
+		}),
 		New: func(d Deployment, v Values) (sim.Memory, error) {
 			reservation := memory.Reservation(slices.Index(reservations, v.Word("reserve")))
 			return memory.NewContiguous(d.KVTokens, d.MaxContext, reservation, v.Word("allocator") == "buddy")

@@ -56,7 +56,7 @@ func NewContiguous(tokens int64, longest int, reservation Reservation, buddy boo
 	largest := c.space.largest()
 	if longest < 1 || longest > largest {
 		if reservation == ReserveLongest {
-			return nil, fmt.Errorf("each sequence reserves the longest context served, %d tokens, and the largest piece of memory has %d; serve contexts of at most that", longest, largest)
+			return nil, fmt.Errorf("each sequence reserves the longest context served, %d tokens, and the largest piece of memory has %d; lower max-model-len to that, or reserve by pow2 or oracle", longest, largest)
 		}
 		longest = largest
 	}

@@ -1,0 +1,67 @@
+package policies
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/policies/memory"
+)
+
+func place() Deployment {
+	return Deployment{
+		KVTokens: 100_000, MaxContext: 4096, TokenBytes: 131072, HostRate: 25e9,
+		Layers: memory.Layers{Full: 16, Windowed: 16, Window: 1024},
+	}
+}
+
+// Every memory policy can be made with its defaults, holds a whole context, and has a source.
+func TestMemoryPoliciesHaveDefaults(t *testing.T) {
+	for _, p := range memoryPolicies() {
+		m, err := p.Build(place(), nil)
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+			continue
+		}
+		if !m.Fits(4096) || m.Capacity() < 1 || p.Source == "" {
+			t.Errorf("%s: a capacity of %d, and 4096 tokens fit: %t; source %q", p.Name, m.Capacity(), m.Fits(4096), p.Source)
+		}
+	}
+}
+
+// What cannot be is refused at its parameter, with the reason and what would work.
+func TestMemoryPoliciesRefuse(t *testing.T) {
+	noLink, noWindow, small := place(), place(), place()
+	noLink.HostRate, noWindow.Layers, small.KVTokens = 0, memory.Layers{Full: 32}, 3000
+	for _, c := range []struct {
+		policy    string
+		place     Deployment
+		params    map[string]string
+		parameter string
+		want      string
+	}{
+		{"contiguous", place(), map[string]string{"prefix-cache": "true"}, "prefix-cache", "the memory policies prefix-cache, radix and offload share"},
+		{"contiguous", place(), map[string]string{"block-size": "16"}, "block-size", "paged"},
+		{"contiguous", place(), map[string]string{"cpu": "64GiB"}, "cpu", "offload"},
+		{"contiguous", place(), map[string]string{"reserve": "orcale"}, "reserve", "oracle"},
+		{"contiguous", small, nil, "", "lower max-model-len to that, or reserve by pow2 or oracle"},
+		{"paged", place(), map[string]string{"reserve": "max"}, "reserve", "contiguous"},
+		{"paged", place(), map[string]string{"block-size": "0"}, "", "at least 1"},
+		{"prefix-cache", place(), map[string]string{"cpu": "64GiB"}, "cpu", "offload"},
+		{"offload", noLink, nil, "", "prefix-cache"},
+		{"offload", place(), map[string]string{"cpu": "1MiB"}, "cpu", "room for a block of"},
+		{"offload", place(), map[string]string{"cpu": "lots"}, "cpu", "lots"},
+		{"offload", place(), map[string]string{"disk": "1TiB", "disk-rate": "0B/s"}, "disk-rate", "3GB/s"},
+		{"sliding-window", noWindow, nil, "window", "paged"},
+	} {
+		p, err := Default().Memory.Lookup(c.policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Build(c.place, c.params)
+		var at *ParamError
+		if errors.As(err, &at); err == nil || !strings.Contains(err.Error(), c.want) || c.parameter != "" && (at == nil || at.Name != c.parameter) {
+			t.Errorf("%s with %v: %v, want %q at %q", c.policy, c.params, err, c.want, c.parameter)
+		}
+	}
+}
