@@ -16,11 +16,11 @@ func (c *Comparison) draw(dir string) error {
 		file, title string
 		of          func(r *Request) float64
 	}{
-		{"ttft", "Time to first token", func(r *Request) float64 { return r.TTFT }},
-		{"tpot", "Time per output token", func(r *Request) float64 { return r.TPOT }},
-		{"e2e", "Whole request", func(r *Request) float64 { return r.E2E }},
+		{"ttft", "Time to first token", func(r *Request) float64 { return 1000 * r.TTFT }},
+		{"tpot", "Time per output token", func(r *Request) float64 { return 1000 * r.TPOT }},
+		{"e2e", "Whole request", func(r *Request) float64 { return 1000 * r.E2E }},
 	} {
-		p, err := plots.Overlay(l.title+": "+c.Title, "seconds", []plots.Sample{
+		p, err := plots.Overlay(l.title+": "+c.Title, "milliseconds", []plots.Sample{
 			{Name: "predicted", Values: pooled(c.Predicted, l.of)}, {Name: "executed", Values: pooled(c.Executed, l.of)},
 		})
 		if err == nil {
