@@ -44,6 +44,9 @@ type Summary struct {
 	MeanWaiting  float64 `json:"mean_waiting"`
 	PeakWaiting  int     `json:"peak_waiting"`
 	CachedTokens int64   `json:"cached_tokens"`
+	// FetchedTokens are those of the cached ones that came from slower memory, SwappedTokens those that went to CPU memory or back.
+	FetchedTokens int64 `json:"fetched_tokens"`
+	SwappedTokens int64 `json:"swapped_tokens"`
 	// Busy is the share of the time in which a replica ran a step, on average.
 	Busy float64 `json:"busy"`
 }
@@ -164,6 +167,8 @@ func (s *Summary) addWork(r *sim.Result, duration float64) {
 		s.Preemptions += w.Preemptions
 		s.Steps += w.Steps
 		s.CachedTokens += w.CachedTokens
+		s.FetchedTokens += w.FetchedTokens
+		s.SwappedTokens += w.SwappedTokens
 		decodes += w.DecodeTokens - w.Drafted
 		busy += w.Busy.Seconds()
 	}
