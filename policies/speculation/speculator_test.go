@@ -127,6 +127,12 @@ func TestChen(t *testing.T) {
 			t.Errorf("α=%.3f: %.3f ms a token, published %g", low, got, c.ms)
 		}
 	}
+	// The best K for XSum with nucleus sampling is 3 (figure 1); the optimum is flat.
+	cost := 1.8 / 14.1
+	best := speculation.Speedup(0.71, speculation.OptimalLength(0.71, cost, 10), cost)
+	if three := speculation.Speedup(0.71, 3, cost); three < 0.99*best {
+		t.Errorf("K=3 is %.3f times as fast, the best K %.3f times", three, best)
+	}
 }
 
 // With its own accelerators, a drafter that is always right is hidden behind the model, and one that never is costs its time besides.
