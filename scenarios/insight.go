@@ -35,11 +35,16 @@ func (s *Simulation) explainTime(r *Result, meter *workMeter) {
 		boundWords(r.Prefill.Bound), plural(prompt, "token"), units.FormatDuration(r.Prefill.Step/1000), 100*r.Prefill.Share, shareWords(r.Prefill.Bound)))
 	if meter.decodeSteps > 0 {
 		batch := max(1, int(math.Round(float64(meter.decodes)/float64(meter.decodeSteps))))
+		tokens := max(batch, int(math.Round(float64(meter.decodeTokens)/float64(meter.decodeSteps))))
 		context := max(int64(batch), int64(math.Round(float64(meter.context)/float64(meter.decodes)*float64(batch))))
-		r.Decode = s.phenomenon(&sim.Step{Decodes: batch, DecodeTokens: batch, Context: context})
+		r.Decode = s.phenomenon(&sim.Step{Decodes: batch, DecodeTokens: tokens, Context: context})
 		r.Decode.Batch = batch
+		sequences := plural(batch, "sequence")
+		if tokens > batch {
+			sequences += fmt.Sprintf(", drafts included %s,", plural(tokens, "token"))
+		}
 		r.Insights = append(r.Insights, fmt.Sprintf("Decode is bound by %s: a step for %s takes %s, %.0f%% of it %s.",
-			boundWords(r.Decode.Bound), plural(batch, "sequence"), units.FormatDuration(r.Decode.Step/1000), 100*r.Decode.Share, shareWords(r.Decode.Bound)))
+			boundWords(r.Decode.Bound), sequences, units.FormatDuration(r.Decode.Step/1000), 100*r.Decode.Share, shareWords(r.Decode.Bound)))
 	}
 	if total := r.MeanQueue + r.MeanPrefill + r.MeanDecode; total > 0 {
 		r.Insights = append(r.Insights, fmt.Sprintf("Of its time on the server, a request spends %.0f%% waiting, %.0f%% in prefill and %.0f%% decoding.",

@@ -13,7 +13,7 @@ type workMeter struct {
 	verifyFLOPs  float64
 	verifyTokens int64
 	// Sums over the steps in which someone decodes, for the mean of them.
-	decodeSteps, decodes, context int64
+	decodeSteps, decodes, decodeTokens, context int64
 }
 
 // Steps implements sim.Observer. The work of a leap is that of its middle step times their number: it is affine in the context.
@@ -31,6 +31,7 @@ func (m *workMeter) Steps(l *sim.Leap) {
 	if l.Decodes > 0 {
 		m.decodeSteps += l.Steps
 		m.decodes += l.Steps * int64(l.Decodes)
+		m.decodeTokens += l.Steps * int64(l.DecodeTokens)
 		m.context += l.Steps * context
 	}
 }
