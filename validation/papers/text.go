@@ -4,23 +4,45 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// WriteText prints the report for people, 110 columns wide.
+// claimColumns is the width of the column with the claims.
+const claimColumns = 49
+
+// WriteText prints the report for people, 100 columns wide.
 func (r *Report) WriteText(w io.Writer) error {
 	b := &bytes.Buffer{}
 	for i := range r.Papers {
 		p := &r.Papers[i]
-		fmt.Fprintf(b, "%s\n  %-9s %-58s %12s %9s\n", p.Title, "where", "claim", "published", "ours")
+		fmt.Fprintf(b, "%s\n  %-9s %-*s %11s %9s\n", strings.Join(wrap(p.Title, 100), "\n"), "where", claimColumns, "claim", "published", "ours")
 		for j := range p.Verdicts {
-			v := &p.Verdicts[j]
-			fmt.Fprintf(b, "  %-9s %-58s %12s %9s  %s\n", v.Where, v.Says, v.published(), v.ours(), v.verdict())
+			p.Verdicts[j].writeText(b)
 		}
 		b.WriteByte('\n')
 	}
 	fmt.Fprintf(b, "%d of %d claims are met; validation/papers/deviations.md says why the others are not.\n", r.Met, r.Claims)
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+func (v *Verdict) writeText(b *bytes.Buffer) {
+	says := wrap(v.Says, claimColumns)
+	fmt.Fprintf(b, "  %-9s %-*s %11s %9s  %s\n", v.Where, claimColumns, says[0], v.published(), v.ours(), v.verdict())
+	for _, more := range says[1:] {
+		fmt.Fprintf(b, "  %-9s %s\n", "", more)
+	}
+}
+
+// wrap breaks words into lines of at most so many columns.
+func wrap(words string, columns int) []string {
+	lines := strings.Split(text.WrapSoft(words, columns), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return lines
 }
 
 // published is the figure of the paper.
