@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/llmsim/llmsim/hardware/datafile"
-	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 //go:embed fitted

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // part is a pointer to an entry of the catalogue.

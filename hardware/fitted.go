@@ -3,7 +3,7 @@ package hardware
 import (
 	"math"
 
-	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/internal/units"
 
 	"gopkg.in/yaml.v3"
 )

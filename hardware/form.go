@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmsim/llmsim/hardware/nearest"
-	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // form is the set of keys that a table of a catalogue file may have, and where their values go. A figure is written either as

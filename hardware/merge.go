@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/internal/nearest"
 )
 
 // file is one parsed catalogue file.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"strconv"
 
-	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // constants adds the key whose table holds constants that somebody fitted to an accelerator of their own, in the form of the

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/llmsim/llmsim/hardware/nearest"
-	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
 

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/sim"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"

@@ -9,7 +9,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/internal/nearest"
 )
 
 //go:embed crosscheck/*.yaml

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 

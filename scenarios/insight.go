@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/accuracy"
 	"github.com/llmsim/llmsim/sim"

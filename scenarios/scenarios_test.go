@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
@@ -227,10 +228,7 @@ func TestTraceFromTheCommandLine(t *testing.T) {
 
 // The totals of the public Azure trace come out: 19,366 requests (AzureLLMInferenceTrace_conv.csv).
 func TestAzureTotals(t *testing.T) {
-	path := filepath.Join("..", "..", "shared", "traces", "AzureLLMInferenceTrace_conv.csv")
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the Azure trace is not beside the repository")
-	}
+	path := sharedfiles.Path(t, "traces", "AzureLLMInferenceTrace_conv.csv")
 	f, err := Load("azure-replay", "workload.trace.file="+path)
 	r := run(t, build(t, f, err))
 	if r.Completed != 19366 || r.Rejected != 0 {

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/llmsim/llmsim/engine/gpt2"
-	"github.com/llmsim/llmsim/engine/kernels"
-	"github.com/llmsim/llmsim/hardware/units"
-	"github.com/llmsim/llmsim/validation/calibration"
-	"github.com/llmsim/llmsim/validation/machine"
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/engine/kernels"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/internal/validation/calibration"
+	"github.com/llmsim/llmsim/internal/validation/machine"
 
 	"github.com/spf13/cobra"
 )

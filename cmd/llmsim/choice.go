@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/internal/nearest"
 
 	"github.com/spf13/cobra"
 )

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/llmsim/llmsim/planner"
-	"github.com/llmsim/llmsim/planner/compare"
-	"github.com/llmsim/llmsim/report"
-	"github.com/llmsim/llmsim/report/page"
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/compare"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/page"
 
 	"github.com/spf13/cobra"
 )

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/llmsim/llmsim/report"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/validation/crosscheck"
+	"github.com/llmsim/llmsim/internal/validation/machine"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/validation/crosscheck"
-	"github.com/llmsim/llmsim/validation/machine"
 
 	"github.com/spf13/cobra"
 )

@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/report"
+	"github.com/llmsim/llmsim/internal/report"
 
 	"github.com/spf13/cobra"
 )

@@ -5,10 +5,10 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/llmsim/llmsim/engine/bench"
-	"github.com/llmsim/llmsim/engine/gpt2"
-	"github.com/llmsim/llmsim/engine/kernels"
-	"github.com/llmsim/llmsim/report"
+	"github.com/llmsim/llmsim/internal/engine/bench"
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/engine/kernels"
+	"github.com/llmsim/llmsim/internal/report"
 	"github.com/spf13/cobra"
 )
 

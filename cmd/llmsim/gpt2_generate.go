@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/llmsim/llmsim/engine/generate"
-	"github.com/llmsim/llmsim/engine/kernels"
-	"github.com/llmsim/llmsim/engine/speculation"
+	"github.com/llmsim/llmsim/internal/engine/generate"
+	"github.com/llmsim/llmsim/internal/engine/kernels"
+	"github.com/llmsim/llmsim/internal/engine/speculation"
 	"github.com/spf13/cobra"
 )
 

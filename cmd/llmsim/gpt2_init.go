@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/llmsim/llmsim/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/spf13/cobra"
 )
 

@@ -2,10 +2,10 @@ package main
 
 import (
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/planner/capacity"
+	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/models"
-	"github.com/llmsim/llmsim/planner/capacity"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/report"
 	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/report"
 	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"

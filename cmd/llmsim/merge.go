@@ -4,10 +4,10 @@ import (
 	"errors"
 	"path/filepath"
 
-	"github.com/llmsim/llmsim/planner/capacity"
-	"github.com/llmsim/llmsim/planner/journal"
-	"github.com/llmsim/llmsim/planner/shard"
-	"github.com/llmsim/llmsim/planner/sweep"
+	"github.com/llmsim/llmsim/internal/planner/capacity"
+	"github.com/llmsim/llmsim/internal/planner/journal"
+	"github.com/llmsim/llmsim/internal/planner/shard"
+	"github.com/llmsim/llmsim/internal/planner/sweep"
 
 	"github.com/spf13/cobra"
 )

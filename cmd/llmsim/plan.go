@@ -7,10 +7,10 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/llmsim/llmsim/planner/capacity"
-	"github.com/llmsim/llmsim/planner/journal"
-	"github.com/llmsim/llmsim/planner/shard"
-	"github.com/llmsim/llmsim/report"
+	"github.com/llmsim/llmsim/internal/planner/capacity"
+	"github.com/llmsim/llmsim/internal/planner/journal"
+	"github.com/llmsim/llmsim/internal/planner/shard"
+	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"

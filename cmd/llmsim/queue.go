@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/llmsim/llmsim/planner/queue"
+	"github.com/llmsim/llmsim/internal/planner/queue"
 
 	"github.com/spf13/cobra"
 )

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/planner/queue/queuetest"
+	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
 )
 
 // program returns the path of a llmsim to be started, and killed, by tests.

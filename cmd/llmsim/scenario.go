@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/report"
-	"github.com/llmsim/llmsim/report/plots"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 

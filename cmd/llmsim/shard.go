@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/llmsim/llmsim/planner/shard"
+	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/llmsim/llmsim/report"
-	"github.com/llmsim/llmsim/report/plots"
-	"github.com/llmsim/llmsim/validation"
-	"github.com/llmsim/llmsim/validation/fit"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/internal/validation/fit"
 
 	"github.com/spf13/cobra"
 )

@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"github.com/llmsim/llmsim/report"
-	"github.com/llmsim/llmsim/validation/papers"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/validation/papers"
 
 	"github.com/spf13/cobra"
 )

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"runtime"
 
-	"github.com/llmsim/llmsim/planner/capacity"
-	"github.com/llmsim/llmsim/planner/queue"
-	"github.com/llmsim/llmsim/planner/sweep"
+	"github.com/llmsim/llmsim/internal/planner/capacity"
+	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/internal/planner/sweep"
 
 	"github.com/spf13/cobra"
 )

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/hardware/datafile"
+	"github.com/llmsim/llmsim/internal/datafile"
 )
 
 // Engine is what a serving engine adds to the work of the accelerators, in a few physical numbers.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/hardware/units"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models"
 )
 

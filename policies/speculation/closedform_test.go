@@ -2,26 +2,21 @@ package speculation_test
 
 import (
 	"encoding/csv"
-	"errors"
-	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/policies/speculation"
 )
 
 // anchors reads a table of published figures, and skips the test where there is none.
 func anchors(t *testing.T, name string) []map[string]string {
 	t.Helper()
-	file, err := os.Open(filepath.Join("..", "..", "..", "shared", "anchors", name))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("%s is not here: published figures are not compared", name)
-	}
+	file, err := os.Open(sharedfiles.Path(t, "anchors", name))
 	if err != nil {
 		t.Fatal(err)
 	}

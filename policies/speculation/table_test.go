@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	engine "github.com/llmsim/llmsim/engine/speculation"
+	engine "github.com/llmsim/llmsim/internal/engine/speculation"
 	"github.com/llmsim/llmsim/policies/speculation"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmsim/llmsim/hardware/nearest"
+	"github.com/llmsim/llmsim/internal/nearest"
 
 	"gopkg.in/yaml.v3"
 )

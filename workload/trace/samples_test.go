@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/internal/content"
 )
@@ -177,10 +178,7 @@ func save(t testing.TB, data []byte) string {
 
 // The published files, where they are at hand: totals counted with other tools.
 func TestPublishedTraces(t *testing.T) {
-	folder := filepath.Join("..", "..", "..", "shared", "traces")
-	if _, err := os.Stat(folder); err != nil {
-		t.Skipf("no published traces: %v", err)
-	}
+	folder := sharedfiles.Path(t, "traces")
 	for name, want := range map[string]struct {
 		requests, failed int
 		prompt, output   int
@@ -211,10 +209,7 @@ func TestPublishedTraces(t *testing.T) {
 // An infinite prefix cache over the conversation trace hits 36.6 % of the 512-token blocks (Qin et al., FAST 2025): a prompt
 // hits as far as its blocks were all seen before.
 func TestMooncakeSharing(t *testing.T) {
-	path := filepath.Join("..", "..", "..", "shared", "traces", "mooncake", "conversation_trace.jsonl")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no published trace: %v", err)
-	}
+	path := sharedfiles.Path(t, "traces", "mooncake", "conversation_trace.jsonl")
 	list, _ := mustRead(t, path, Options{})
 	seen := map[uint64]bool{}
 	blocks, hits := 0, 0

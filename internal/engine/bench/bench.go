@@ -1,0 +1,166 @@
+// Package bench times the engine's steps beside what the machine can do at the same moment.
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/engine/kernels"
+	"github.com/llmsim/llmsim/internal/engine/parallel"
+	"github.com/llmsim/llmsim/internal/engine/probe"
+)
+
+// Case is one kind of step.
+type Case struct {
+	// Phase is "decode", one token of each of Batch sequences, or "prefill", Tokens tokens of each.
+	Phase string `json:"phase"`
+	// Threads is the number of threads.
+	Threads int `json:"threads"`
+	// Batch is the number of sequences.
+	Batch int `json:"batch"`
+	// Tokens is the number of tokens that each sequence attends to at the end of the step.
+	Tokens int `json:"tokens"`
+}
+
+// Result is what a case took. Times are medians; the machine's rates were measured between the steps.
+type Result struct {
+	Case
+	// Steps is the number of steps timed.
+	Steps int `json:"steps"`
+	// StepTime is in seconds, Rate in tokens a second.
+	StepTime float64 `json:"step_time"`
+	Rate     float64 `json:"tokens_per_second"`
+	// Bytes is what a step reads of weights, keys and values, FLOPs what its matrix products and attention compute.
+	Bytes int64 `json:"bytes"`
+	FLOPs int64 `json:"flops"`
+	// Bandwidth (B/s) and FLOPRate (FLOP/s) are those reached, and the shares are of what the probe reached.
+	Bandwidth      float64 `json:"bandwidth"`
+	FLOPRate       float64 `json:"flop_rate"`
+	BandwidthShare float64 `json:"bandwidth_share"`
+	FLOPShare      float64 `json:"flop_share"`
+}
+
+// Cases returns the grid of decode steps over batches × contexts and prefills of the given lengths, for each number of
+// threads. Contexts and prompts longer than the model's context are left out.
+func Cases(m *gpt2.Model, threads, batches, contexts, prompts []int) ([]Case, error) {
+	for _, list := range [][]int{threads, batches, contexts, prompts} {
+		for _, n := range list {
+			if n < 1 {
+				return nil, fmt.Errorf("%d threads, sequences or tokens: at least 1 is needed", n)
+			}
+		}
+	}
+	var cases []Case
+	for _, t := range threads {
+		for _, n := range contexts {
+			for _, b := range batches {
+				if n <= m.Config.Context {
+					cases = append(cases, Case{"decode", t, b, n})
+				}
+			}
+		}
+		for _, n := range prompts {
+			if n <= m.Config.Context {
+				cases = append(cases, Case{"prefill", t, 1, n})
+			}
+		}
+	}
+	return cases, nil
+}
+
+// Options says how long and against what is measured.
+type Options struct {
+	// Least is the time spent in timed steps, of which there are at least three.
+	Least time.Duration
+	// ProbeBytes is how much memory is read between steps to measure the bandwidth; 0 means probe.DefaultBytes.
+	ProbeBytes int
+	// NaiveAttention computes attention without tiling.
+	NaiveAttention bool
+}
+
+// Run times steps of one case, after one to warm up.
+func Run(m *gpt2.Model, c Case, o Options) (Result, error) {
+	if o.ProbeBytes == 0 {
+		o.ProbeBytes = probe.DefaultBytes
+	}
+	pool := parallel.New(c.Threads)
+	defer pool.Close()
+	set := kernels.Best()
+	machine, err := probe.New(pool, set, o.ProbeBytes)
+	if err != nil {
+		return Result{}, err
+	}
+	defer machine.Close()
+	batch, blocks := c.segments()
+	kv, err := gpt2.NewKV(m, blocks)
+	if err != nil {
+		return Result{}, err
+	}
+	defer kv.Close()
+	runner := gpt2.NewRunner(m, kv, set, pool)
+	runner.Naive = o.NaiveAttention
+	if err := runner.Forward(batch); err != nil {
+		return Result{}, err
+	}
+	var times, bandwidths, rates []float64
+	for spent := time.Duration(0); spent < o.Least || len(times) < 3; {
+		bandwidths, rates = append(bandwidths, machine.ReadBandwidth()), append(rates, machine.MatrixRate())
+		begin := time.Now()
+		if err := runner.Forward(batch); err != nil {
+			return Result{}, err
+		}
+		elapsed := time.Since(begin)
+		spent += elapsed
+		times = append(times, elapsed.Seconds())
+	}
+	r := Result{Case: c, Steps: len(times), StepTime: median(times)}
+	r.Bytes, r.FLOPs = work(m, batch)
+	tokens := 0
+	for _, s := range batch {
+		tokens += len(s.Tokens)
+	}
+	r.Rate = float64(tokens) / r.StepTime
+	r.Bandwidth, r.FLOPRate = float64(r.Bytes)/r.StepTime, float64(r.FLOPs)/r.StepTime
+	r.BandwidthShare, r.FLOPShare = r.Bandwidth/median(bandwidths), r.FLOPRate/median(rates)
+	return r, nil
+}
+
+// segments returns the batch of a case, with KV blocks of its own for each sequence, and the number of blocks. What decode
+// steps attend to was never computed: zeros take as long.
+func (c Case) segments() (batch []gpt2.Segment, blocks int) {
+	each := (c.Tokens + gpt2.BlockTokens - 1) / gpt2.BlockTokens
+	for i := range c.Batch {
+		s := gpt2.Segment{Logits: 1}
+		for b := range each {
+			s.Blocks = append(s.Blocks, int32(i*each+b))
+		}
+		if c.Phase == "prefill" {
+			s.Tokens = make([]int32, c.Tokens)
+		} else {
+			s.Tokens, s.Start = make([]int32, 1), c.Tokens-1
+		}
+		batch = append(batch, s)
+	}
+	return batch, each * c.Batch
+}
+
+// work returns the bytes and floating-point operations of a step. Attention takes 4·width operations for each query and key
+// that it sees.
+func work(m *gpt2.Model, batch []gpt2.Segment) (bytes, flops int64) {
+	layers, head := m.MatrixFLOPs()
+	bytes = m.WeightBytes()
+	for _, s := range batch {
+		n, start := int64(len(s.Tokens)), int64(s.Start)
+		bytes += (start + n) * m.KVBytes()
+		pairs := n*start + n*(n+1)/2
+		flops += n*layers + int64(s.Logits)*head + 4*pairs*int64(m.Config.Width*m.Config.Layers)
+	}
+	return bytes, flops
+}
+
+func median(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}

@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Clock is a sim.StepClock that executes every step on an engine and returns how long it took.
+//
+// Texts are made up: each token follows from its request and place alone, so that prompts which share segments share tokens.
+// What a step finds in the KV cache is what the simulator says is stored. Where the engine has more, it forgets; where it has
+// less (after its own memory ran short, say), it computes the rest before the stopwatch starts.
+type Clock struct {
+	// Now reads the stopwatch; nil means wall time. With one thread, that thread's processor time (see package cputime) leaves out
+	// what other programs take.
+	Now func() time.Duration
+	// Drafting, if set, makes and verifies the drafts of sequences that decode, and chooses all tokens. Texts then go on with these.
+	Drafting Drafting
+
+	engine    *Engine
+	sequences map[int64]*served // by request
+	steps     int64
+	chunks    []Chunk
+	decodes   int // of the chunks, which come first
+	drafted   time.Duration
+	padding   []*Sequence
+	sampled   []int32 // the most likely token of each row of logits of the last step
+	err       error
+}
+
+// Drafting is speculative decoding with models that run.
+type Drafting interface {
+	// Draft is called before a step. It adds drafted tokens, New−1 at most, to the sequences of decodes, of which only the token before
+	// them is there, and sets New and Logits to what it made; and has the drafter compute what prompts are about to.
+	Draft(decodes, prompts []Chunk) error
+	// Verify is called after the step. It takes rejected tokens away and adds one to each sequence of decodes, and to those of prompts that
+	// are complete.
+	Verify(decodes, prompts []Chunk) error
+	// Forget is told that a sequence ends.
+	Forget(s *Sequence)
+}
+
+// served is a request's sequence in the engine.
+type served struct {
+	*Sequence
+	id   int64
+	used int64 // the last step that it was in
+}
+
+// NewClock returns a clock that runs on e, which is not used for anything else meanwhile. Prefix caching should be on.
+func NewClock(e *Engine) *Clock {
+	return &Clock{engine: e, sequences: map[int64]*served{}}
+}
+
+// Err returns the first error, after which the clock executes nothing: a context longer than the model's, or a step that does
+// not fit into the KV cache.
+func (c *Clock) Err() error { return c.err }
+
+// Duration implements sim.StepClock: the time of a forward pass and of choosing the next tokens, greedily where nothing is drafted. Drafts
+// are made before, see DraftTime. After an error it returns sim.Picosecond.
+func (c *Clock) Duration(s *sim.Step) sim.Time {
+	c.drafted = 0
+	if c.err == nil {
+		c.err = c.prepare(s)
+	}
+	if c.Drafting != nil && c.err == nil {
+		c.drafted = c.timed(c.draft)
+	}
+	if c.err != nil {
+		return sim.Picosecond
+	}
+	elapsed := c.timed(c.execute)
+	c.freePadding()
+	return max(sim.Time(elapsed)*sim.Nanosecond, sim.Picosecond)
+}
+
+// DraftTime returns what drafting took before the last step. It is not part of Duration.
+func (c *Clock) DraftTime() sim.Time { return sim.Time(c.drafted) * sim.Nanosecond }
+
+func (c *Clock) draft() error { return c.Drafting.Draft(c.chunks[:c.decodes], c.chunks[c.decodes:]) }
+
+// timed runs do and returns how long it took by the stopwatch.
+func (c *Clock) timed(do func() error) time.Duration {
+	if c.Now == nil {
+		begin := time.Now()
+		c.err = do()
+		return time.Since(begin)
+	}
+	begin := c.Now()
+	c.err = do()
+	return c.Now() - begin
+}
+
+// Sequence returns the sequence of a request; nil where the engine holds none.
+func (c *Clock) Sequence(id int64) *Sequence {
+	if s := c.sequences[id]; s != nil {
+		return s.Sequence
+	}
+	return nil
+}
+
+// Release frees what a request holds, when it has finished. Requests that are not released lose their memory to others, the
+// longest unused first.
+func (c *Clock) Release(id int64) {
+	if s := c.sequences[id]; s != nil {
+		if c.Drafting != nil {
+			c.Drafting.Forget(s.Sequence)
+		}
+		s.Free()
+		delete(c.sequences, id)
+	}
+}
+
+// Reset frees what all requests hold, as before another simulation, whose requests have the same numbers.
+func (c *Clock) Reset() {
+	for id := range c.sequences {
+		c.Release(id)
+	}
+}
+
+// execute runs the prepared chunks.
+func (c *Clock) execute() error {
+	if err := c.engine.Step(c.chunks); err != nil {
+		return err
+	}
+	if c.Drafting != nil {
+		return c.Drafting.Verify(c.chunks[:c.decodes], c.chunks[c.decodes:])
+	}
+	rows := 0
+	for _, chunk := range c.chunks {
+		rows += chunk.Logits
+	}
+	c.sampled = append(c.sampled[:0], make([]int32, rows)...)
+	c.engine.pool.Run(rows, (*greedy)(c))
+	return nil
+}
+
+// greedy chooses tokens, one a row of logits.
+type greedy Clock
+
+// Do implements parallel.Task.
+func (c *greedy) Do(_, row int) { c.sampled[row] = largest(c.engine.Logits(row)) }
+
+// prepare brings every sequence of the step to the state that the simulator says it is in. If memory is short because
+// sequences hold blocks of their own where the simulator lets them share a prefix, all are brought anew, sharing.
+func (c *Clock) prepare(s *sim.Step) error {
+	c.steps++
+	err := c.bringAll(s)
+	if errors.Is(err, ErrKVExhausted) {
+		c.Reset()
+		c.freePadding()
+		err = c.bringAll(s)
+	}
+	if err != nil {
+		c.freePadding()
+	}
+	return err
+}
+
+func (c *Clock) freePadding() {
+	for _, p := range c.padding {
+		if c.Drafting != nil {
+			c.Drafting.Forget(p)
+		}
+		p.Free()
+	}
+	c.padding = c.padding[:0]
+}
+
+// bringAll lists the chunks of a step, those that decode first.
+func (c *Clock) bringAll(s *sim.Step) error {
+	c.chunks = c.chunks[:0]
+	if s.Sequences != nil {
+		for q := range s.Sequences {
+			n := 1 + q.Verifying()
+			if err := c.bring(&q.Request, q.Context(), n, n); err != nil {
+				return err
+			}
+		}
+	}
+	c.decodes = len(c.chunks)
+	for i := range s.Prefill {
+		p := &s.Prefill[i]
+		if p.Sequence == nil {
+			return fmt.Errorf("a chunk of %d tokens belongs to no sequence, so that it cannot be executed", p.New)
+		}
+		logits := 0
+		if p.Last {
+			logits = 1
+		}
+		if err := c.bring(&p.Sequence.Request, p.Cached, p.New, logits); err != nil {
+			return err
+		}
+		if p.Padding > 0 {
+			if err := c.pad(p.Padding); err != nil {
+				return err
+			}
+		}
+	}
+	for range s.Decodes - c.decodes {
+		if err := c.pad(1); err != nil {
+			return err
+		}
+	}
+	return c.makeRoom(c.chunks)
+}
+
+// bring adds a chunk of n tokens of a request after the first cached ones, which it makes sure are stored. Tokens of which logits are
+// wanted, but for the first, are drafts.
+func (c *Clock) bring(r *sim.Request, cached, n, logits int) error {
+	s := c.sequences[r.ID]
+	if s == nil {
+		sequence, err := c.engine.Start(text(r, min(cached+n, r.Prompt), c.engine.model.Config.Vocab))
+		if err != nil {
+			return fmt.Errorf("request %d: %w", r.ID, err)
+		}
+		s = &served{Sequence: sequence, id: r.ID}
+		c.sequences[r.ID] = s
+	}
+	s.used = c.steps
+	known := cached + n
+	if c.Drafting != nil && logits > 1 {
+		known = cached + 1
+	}
+	for s.Len() < known {
+		if err := s.Append(token(r, s.Len(), c.engine.model.Config.Vocab)); err != nil {
+			return fmt.Errorf("request %d: %w", r.ID, err)
+		}
+	}
+	if s.Cached() > cached {
+		s.Evict(cached)
+	} else if s.Cached() == 0 {
+		s.reuse(cached)
+	}
+	const most = 512 // tokens at a time
+	for s.Cached() < cached {
+		fill := []Chunk{{Sequence: s.Sequence, New: min(cached-s.Cached(), most)}}
+		if err := c.makeRoom(fill); err != nil {
+			return fmt.Errorf("request %d: %w", r.ID, err)
+		}
+		if err := c.engine.Step(fill); err != nil {
+			return fmt.Errorf("request %d: %w", r.ID, err)
+		}
+	}
+	c.chunks = append(c.chunks, Chunk{Sequence: s.Sequence, New: n, Logits: logits})
+	return nil
+}
+
+// pad adds n tokens of a text that nobody asked for.
+func (c *Clock) pad(n int) error {
+	s, err := c.engine.Start(make([]int32, n))
+	if err != nil {
+		return fmt.Errorf("padding: %w", err)
+	}
+	s.Evict(0)
+	c.padding = append(c.padding, s)
+	c.chunks = append(c.chunks, Chunk{Sequence: s, New: n})
+	return nil
+}
+
+// makeRoom takes memory from the requests that were unused for longest until the chunks fit.
+func (c *Clock) makeRoom(chunks []Chunk) error {
+	for {
+		need := 0
+		for _, chunk := range chunks {
+			need += chunk.Sequence.missing(chunk.New)
+		}
+		if need <= c.engine.Available() {
+			return nil
+		}
+		var oldest *served
+		for _, s := range c.sequences {
+			if s.used < c.steps && (oldest == nil || s.used < oldest.used || s.used == oldest.used && s.id < oldest.id) {
+				oldest = s
+			}
+		}
+		if oldest == nil {
+			return fmt.Errorf("%w: the step needs %d blocks of %d tokens more, %d of %d are available",
+				ErrKVExhausted, need, gpt2.BlockTokens, c.engine.Available(), c.engine.cache.Blocks())
+		}
+		c.Release(oldest.id)
+	}
+}
+
+// largest returns the token with the largest logit.
+func largest(logits []float32) int32 {
+	best, value := 0, logits[0]
+	for i, v := range logits {
+		if v > value {
+			best, value = i, v
+		}
+	}
+	return int32(best)
+}

@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/policies/batching"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies/routing"
+	"github.com/llmsim/llmsim/sim"
+	"pgregory.net/rapid"
+)
+
+// requests is a source that yields a list.
+type requests []sim.Request
+
+func (r *requests) NextArrival() sim.Time {
+	if len(*r) == 0 {
+		return sim.Never
+	}
+	return (*r)[0].Arrival
+}
+
+func (r *requests) Next(q *sim.Request) {
+	*q = (*r)[0]
+	*r = (*r)[1:]
+}
+
+func (r *requests) Done(*sim.Request, sim.Time) {}
+func (r *requests) Err() error                  { return nil }
+
+// checkedClock checks after each executed step that the engine holds what the simulator says.
+type checkedClock struct {
+	*Clock
+	t    *rapid.T
+	rows int
+}
+
+func (c *checkedClock) Duration(s *sim.Step) sim.Time {
+	d := c.Clock.Duration(s)
+	if c.Err() != nil {
+		c.t.Fatal(c.Err())
+	}
+	computed := 0
+	for _, chunk := range c.chunks {
+		computed += chunk.New
+	}
+	if computed != s.Tokens() {
+		c.t.Fatalf("the engine computed %d tokens, the step has %d", computed, s.Tokens())
+	}
+	context, extra := int64(0), s.DecodeTokens-s.Decodes
+	for q := range s.Sequences {
+		context += int64(c.sequences[q.ID].Cached())
+	}
+	if context != s.Context+int64(extra) {
+		c.t.Fatalf("the engine attended to %d tokens, the step to %d", context, s.Context)
+	}
+	for _, p := range s.Prefill {
+		if got := c.sequences[p.Sequence.ID].Cached(); got != p.Cached+p.New {
+			c.t.Fatalf("request %d has %d tokens stored, want %d", p.Sequence.ID, got, p.Cached+p.New)
+		}
+	}
+	if d < sim.Picosecond {
+		c.t.Fatalf("a step took %v", d)
+	}
+	c.rows += computed
+	return sim.Millisecond // so that the schedule does not depend on the machine
+}
+
+// TestClockExecutesSchedules lets the simulator run random requests under vLLM's scheduler with little memory, so that
+// sequences are preempted, share prefixes and come back, and executes every step.
+func TestClockExecutesSchedules(t *testing.T) {
+	const blocks = 12
+	e := newEngine(t, "tiny", Options{Blocks: blocks, PrefixCaching: true, Threads: 1})
+	rapid.Check(t, func(t *rapid.T) {
+		var source requests
+		arrival := sim.Time(0)
+		for i := range rapid.IntRange(1, 12).Draw(t, "requests") {
+			arrival += rapid.SampledFrom([]sim.Time{0, sim.Millisecond}).Draw(t, "gap")
+			r := sim.Request{
+				ID: int64(i), Arrival: arrival,
+				Prompt: rapid.IntRange(1, 90).Draw(t, "prompt"), Output: rapid.IntRange(1, 30).Draw(t, "output"),
+			}
+			if rapid.Bool().Draw(t, "shares") {
+				r.Content = []sim.Segment{{ID: 7, Tokens: min(r.Prompt, 40)}}
+			}
+			source = append(source, r)
+		}
+		scheduler, err := batching.NewVLLMV1(6, 64, rapid.IntRange(0, 50).Draw(t, "chunk"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cache sim.Memory
+		if rapid.Bool().Draw(t, "prefix cache") {
+			cache, err = memory.NewPrefixCache(blocks, gpt2.BlockTokens)
+		} else {
+			cache, err = memory.NewPaged(blocks, gpt2.BlockTokens)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock := &checkedClock{Clock: NewClock(e), t: t}
+		n := int64(len(source))
+		defer func() {
+			clock.Reset()
+			if e.Available() != blocks {
+				t.Fatalf("%d of %d blocks available at the end", e.Available(), blocks)
+			}
+		}()
+		result, err := sim.Run(context.Background(), sim.Config{
+			Source: &source, Router: &routing.RoundRobin{},
+			Replicas: []sim.ReplicaConfig{{Scheduler: scheduler, Memory: cache, Clock: clock}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Completed != n {
+			t.Fatalf("%d of %d requests completed", result.Completed, n)
+		}
+	})
+}
+
+// TestClockPads executes the rows that a static batch computes for nothing.
+func TestClockPads(t *testing.T) {
+	c := NewClock(newEngine(t, "tiny", Options{}))
+	q := &sim.Sequence{Request: sim.Request{ID: 1, Prompt: 10}}
+	d := c.Duration(&sim.Step{Decodes: 2, DecodeTokens: 2, Prefill: []sim.Chunk{{Sequence: q, New: 10, Padding: 5, Last: true}}})
+	if c.Err() != nil {
+		t.Fatal(c.Err())
+	}
+	total := 0
+	for _, chunk := range c.chunks {
+		total += chunk.New
+	}
+	if total != 17 || d < sim.Nanosecond {
+		t.Errorf("%d tokens in %v, want 17", total, d)
+	}
+	c.Release(1)
+	if c.engine.Available() != c.engine.cache.Blocks() {
+		t.Error("padding was not freed")
+	}
+}
+
+func TestClockErrors(t *testing.T) {
+	e := newEngine(t, "tiny", Options{Blocks: 1})
+	for name, c := range map[string]struct {
+		step sim.Step
+		is   error
+	}{
+		"made-up chunk":  {step: sim.Step{Prefill: []sim.Chunk{{New: 3}}}},
+		"long prompt":    {step: sim.Step{Prefill: []sim.Chunk{{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 500}}, New: 500}}}},
+		"long answer":    {step: sim.Step{Prefill: []sim.Chunk{{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 5}}, New: 5, Cached: 128}}}},
+		"not in memory":  {step: sim.Step{Prefill: []sim.Chunk{{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 40}}, New: 40}}}, is: ErrKVExhausted},
+		"cached no room": {step: sim.Step{Prefill: []sim.Chunk{{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 50}}, New: 1, Cached: 49}}}, is: ErrKVExhausted},
+	} {
+		clock := NewClock(e)
+		if d := clock.Duration(&c.step); d != sim.Picosecond || clock.Err() == nil || c.is != nil && !errors.Is(clock.Err(), c.is) {
+			t.Errorf("%s: duration %v, error %v", name, d, clock.Err())
+		}
+		first := clock.Err()
+		if clock.Duration(&sim.Step{}); clock.Err() != first {
+			t.Errorf("%s: the error changed to %v", name, clock.Err())
+		}
+		clock.Release(0)
+	}
+}
+
+// TestTextFollowsSegments checks which tokens two requests share.
+func TestTextFollowsSegments(t *testing.T) {
+	a := sim.Request{ID: 1, Prompt: 60, Answer: 9, Content: []sim.Segment{{ID: 5, Tokens: 20}, {ID: 6, Tokens: 10}}}
+	b := sim.Request{ID: 2, Prompt: 60, Content: []sim.Segment{{ID: 5, Tokens: 20}, {ID: 9, Tokens: 10}}}
+	x, y := text(&a, 70, 50257), text(&b, 70, 50257)
+	same := func(x, y []int32) int {
+		n := 0
+		for i := range x {
+			if x[i] == y[i] {
+				n++
+			}
+		}
+		return n
+	}
+	if same(x[:20], y[:20]) != 20 {
+		t.Error("the shared segment differs")
+	}
+	if same(x[20:], y[20:]) > 2 {
+		t.Error("texts outside of the shared segment are equal")
+	}
+	if same(x[60:], y[20:30]) != 10 {
+		t.Error("the answer is not the segment of that name")
+	}
+}

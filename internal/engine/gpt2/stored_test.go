@@ -1,0 +1,78 @@
+package gpt2
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
+	"github.com/llmsim/llmsim/internal/engine/kernels"
+)
+
+// store rewrites the tiny model's weights in a 16-bit format, rounded towards zero, and returns the folder.
+func store(t *testing.T, format string, convert func(float32) uint16) string {
+	t.Helper()
+	dir := copyFixture(t)
+	path := filepath.Join(dir, "model.safetensors")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	length := binary.LittleEndian.Uint64(data)
+	var header map[string]map[string]any
+	if err := json.Unmarshal(data[8:8+length], &header); err != nil {
+		t.Fatal(err)
+	}
+	delete(header, "__metadata__")
+	for _, tensor := range header {
+		tensor["dtype"] = format
+		offsets := tensor["data_offsets"].([]any)
+		tensor["data_offsets"] = []float64{offsets[0].(float64) / 2, offsets[1].(float64) / 2}
+	}
+	text, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	out.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
+	out.Write(text)
+	for values := data[8+length:]; len(values) > 0; values = values[4:] {
+		f := math.Float32frombits(binary.LittleEndian.Uint32(values))
+		out.Write(binary.LittleEndian.AppendUint16(nil, convert(f)))
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestStoredFormats loads weights stored in half the bytes. What is left of the logits is bounded by the precision that is.
+func TestStoredFormats(t *testing.T) {
+	p := oracle.Load(t, fixture("tiny")).Prompts[4]
+	for format, c := range map[string]struct {
+		convert func(float32) uint16
+		bound   float64
+	}{
+		"BF16": {func(f float32) uint16 { return uint16(math.Float32bits(f) >> 16) }, 1},
+		"F16": {func(f float32) uint16 {
+			bits := math.Float32bits(f)
+			exponent := int(bits>>23&255) - 127 + 15
+			if exponent <= 0 {
+				return uint16(bits >> 31 << 15) // subnormal: take zero
+			}
+			return uint16(bits>>31<<15 | uint32(exponent)<<10 | bits>>13&1023)
+		}, 0.2},
+	} {
+		r := newRunner(t, loadModel(t, store(t, format, c.convert), Options{}), 1, 1, kernels.Best())
+		if err := r.Forward([]Segment{{Tokens: p.IDs, Blocks: []int32{0}, Logits: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if d := farthest(r.Logits(0), p.LastLogits); d > c.bound || d == 0 {
+			t.Errorf("%s: logits are off by %v, expected something up to %v", format, d, c.bound)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/llmsim/llmsim/internal/engine/hugepage"
+)
+
+// Matrix is a weight matrix of In rows and Out columns (y = x·W) in panels of PanelWidth columns: all rows of the first 32
+// columns, then all rows of the next. A kernel that computes 32 columns then reads memory in one straight line. The last
+// panel is filled up with zeros.
+type Matrix struct {
+	// In is the length of x and Out that of y.
+	In, Out int
+	format  Format
+	data    []byte
+	scales  []float32 // one a column, for Int8
+}
+
+// MatrixSize returns the bytes of a region that NewMatrix takes.
+func MatrixSize(in, out int, format Format) int {
+	size := hugepage.Size[byte](in * panels(out) * PanelWidth * format.Bytes())
+	if format == Int8 {
+		size += hugepage.Size[float32](panels(out) * PanelWidth)
+	}
+	return size
+}
+
+func panels(columns int) int { return (columns + PanelWidth - 1) / PanelWidth }
+
+// NewMatrix packs a matrix into memory of r. at returns the weight from input i to output j, 0 ≤ i < in, 0 ≤ j < out.
+func NewMatrix(r *hugepage.Region, in, out int, format Format, at func(i, j int) float32) Matrix {
+	m := Matrix{In: in, Out: out, format: format}
+	m.data = hugepage.Take[byte](r, in*panels(out)*PanelWidth*format.Bytes())
+	if format == Int8 {
+		m.scales = hugepage.Take[float32](r, panels(out)*PanelWidth)
+	}
+	for p := range panels(out) {
+		m.packPanel(p, at)
+	}
+	return m
+}
+
+// packPanel stores the weights of the outputs of panel p.
+func (m *Matrix) packPanel(p int, at func(i, j int) float32) {
+	base := p * PanelWidth
+	width := min(PanelWidth, m.Out-base)
+	start := unsafe.Pointer(&m.data[base*m.In*m.format.Bytes()])
+	switch m.format {
+	case F32:
+		rows := unsafe.Slice((*[PanelWidth]float32)(start), m.In)
+		for i := range rows {
+			for j := range width {
+				rows[i][j] = at(i, base+j)
+			}
+		}
+	case BF16:
+		rows := unsafe.Slice((*[PanelWidth]uint16)(start), m.In)
+		for i := range rows {
+			for j := range width {
+				rows[i][j] = bfloat16(at(i, base+j))
+			}
+		}
+	case Int8:
+		for j := range width {
+			m.scales[base+j] = largest(m.In, func(i int) float32 { return at(i, base+j) }) / 127
+		}
+		rows := unsafe.Slice((*[PanelWidth]int8)(start), m.In)
+		for i := range rows {
+			for j, scale := range m.scales[base : base+width] {
+				if scale > 0 {
+					quotient := float64(at(i, base+j) / scale)
+					rows[i][j] = int8(max(-127, min(127, math.RoundToEven(quotient))))
+				}
+			}
+		}
+	}
+}
+
+// largest returns the largest magnitude of n values.
+func largest(n int, at func(i int) float32) float32 {
+	m := float32(0)
+	for i := range n {
+		m = max(m, at(i), -at(i))
+	}
+	return m
+}
+
+// bfloat16 rounds to the nearest bfloat16, ties to even. f is finite.
+func bfloat16(f float32) uint16 {
+	bits := math.Float32bits(f)
+	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+}
+
+// Panels returns the number of panels.
+func (m *Matrix) Panels() int { return panels(m.Out) }
+
+// Bytes returns the bytes that a product reads: panels and scales.
+func (m *Matrix) Bytes() int { return len(m.data) + 4*len(m.scales) }
+
+// depth is how many rows of weights are used for all rows of x before the next: 32 KiB of float32 panel stay in the L1 cache.
+const depth = 256
+
+// MulAdd adds x·W to y for the columns of panels first ≤ p < last: rows rows of x, ldx elements apart, and of y, ldy apart. y
+// has Panels·PanelWidth columns. Each element is summed in the same order whatever rows is.
+func (s *Set) MulAdd(y []float32, ldy int, x []float32, ldx int, rows int, m *Matrix, first, last int) {
+	checkRows(len(y), ldy, last*PanelWidth, rows)
+	checkRows(len(x), ldx, m.In, rows)
+	if first < 0 || first > last || last > m.Panels() {
+		panic(fmt.Sprintf("kernels: panels %d to %d of %d", first, last, m.Panels()))
+	}
+	size := m.format.Bytes()
+	for k := 0; k < m.In; k += depth {
+		n := min(depth, m.In-k)
+		for p := first; p < last; p++ {
+			var scales *float32
+			if m.format == Int8 {
+				scales = &m.scales[p*PanelWidth]
+			}
+			panel := unsafe.Pointer(&m.data[(p*m.In+k)*PanelWidth*size])
+			s.mulPanel(m.format, &y[p*PanelWidth], ldy, &x[k], ldx, panel, n, rows, scales)
+		}
+	}
+}

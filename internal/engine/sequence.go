@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/engine/kvcache"
+)
+
+// Sequence is a text under way in an engine: its tokens, and how many of them have keys and values stored.
+type Sequence struct {
+	engine *Engine
+	tokens []int32
+	cached int
+	blocks []int32
+	// prefixes are those that end with each of the first whole blocks, as far as they are indexed.
+	prefixes []kvcache.Prefix
+	step     uint64 // the last step that the sequence was in
+}
+
+// Start returns a sequence of the given tokens, which are copied. With prefix caching, the whole blocks that an earlier
+// sequence left behind are taken over, except for the last token, whose logits are wanted.
+func (e *Engine) Start(tokens []int32) (*Sequence, error) {
+	if len(tokens) == 0 {
+		return nil, fmt.Errorf("a sequence needs at least one token")
+	}
+	if len(tokens) > e.model.Config.Context {
+		return nil, fmt.Errorf("%d tokens exceed the context of %d", len(tokens), e.model.Config.Context)
+	}
+	if err := e.checkTokens(tokens); err != nil {
+		return nil, err
+	}
+	context := e.model.Config.Context
+	s := &Sequence{
+		engine: e,
+		tokens: append(make([]int32, 0, context), tokens...),
+		blocks: make([]int32, 0, blocksFor(context)), prefixes: make([]kvcache.Prefix, 0, blocksFor(context)),
+	}
+	s.reuse(len(tokens) - 1)
+	return s, nil
+}
+
+// reuse takes over, for a sequence that has nothing stored, what the cache knows of its first n tokens.
+func (s *Sequence) reuse(n int) {
+	if !s.engine.prefixes {
+		return
+	}
+	s.blocks, _ = s.engine.cache.Match(s.tokens[:n], s.blocks)
+	s.cached = len(s.blocks) * gpt2.BlockTokens
+	s.index()
+}
+
+// Len returns the number of tokens.
+func (s *Sequence) Len() int { return len(s.tokens) }
+
+// Cached returns the number of tokens whose keys and values are stored.
+func (s *Sequence) Cached() int { return s.cached }
+
+// Tokens returns the tokens. The slice must not be changed and is valid until the next Append or Truncate.
+func (s *Sequence) Tokens() []int32 { return s.tokens }
+
+// Append adds a token at the end, which a later step will compute.
+func (s *Sequence) Append(token int32) error {
+	if len(s.tokens) == s.engine.model.Config.Context {
+		return fmt.Errorf("the context of %d tokens is full", len(s.tokens))
+	}
+	if token < 0 || int(token) >= s.engine.model.Config.Vocab {
+		return fmt.Errorf("token %d is outside the vocabulary of %d", token, s.engine.model.Config.Vocab)
+	}
+	s.tokens = append(s.tokens, token)
+	return nil
+}
+
+// Truncate keeps the first n tokens, 1 ≤ n ≤ Len, and gives back the blocks that only the others needed.
+func (s *Sequence) Truncate(n int) {
+	s.tokens = s.tokens[:n]
+	s.Evict(min(n, s.cached))
+}
+
+// Evict forgets the keys and values after the first n tokens, but not the tokens: they are computed again, as after
+// preemption by recomputation.
+func (s *Sequence) Evict(n int) {
+	keep := blocksFor(n)
+	for _, b := range slices.Backward(s.blocks[keep:]) {
+		s.engine.cache.Release(b)
+	}
+	s.blocks, s.cached = s.blocks[:keep], n
+	s.prefixes = s.prefixes[:min(len(s.prefixes), n/gpt2.BlockTokens)]
+}
+
+// Free gives back all blocks. The sequence cannot be used afterwards.
+func (s *Sequence) Free() {
+	if s.engine != nil {
+		s.Evict(0)
+		s.engine = nil
+	}
+}
+
+// missing returns how many blocks must be allocated before n tokens more can be stored.
+func (s *Sequence) missing(n int) int {
+	more := blocksFor(s.cached+n) - len(s.blocks)
+	if s.lastIsShared() {
+		more++
+	}
+	return more
+}
+
+// lastIsShared tells that new tokens would go into a block that another sequence reads.
+func (s *Sequence) lastIsShared() bool {
+	return s.cached%gpt2.BlockTokens != 0 && s.engine.cache.Shared(s.blocks[len(s.blocks)-1])
+}
+
+// reserve allocates blocks for n tokens more, which are available. A block that is shared, or that others may find by its
+// content, is not written to: it is copied or forgotten.
+func (s *Sequence) reserve(n int) {
+	cache := s.engine.cache
+	if s.lastIsShared() {
+		last := &s.blocks[len(s.blocks)-1]
+		fresh, _ := cache.Allocate()
+		s.engine.runner.KV().Copy(fresh, *last)
+		cache.Release(*last)
+		*last = fresh
+	} else if s.cached%gpt2.BlockTokens != 0 {
+		cache.Forget(s.blocks[len(s.blocks)-1])
+	}
+	for len(s.blocks) < blocksFor(s.cached+n) {
+		block, _ := cache.Allocate()
+		s.blocks = append(s.blocks, block)
+	}
+}
+
+// stored notes that the keys and values of n tokens more are in the cache.
+func (s *Sequence) stored(n int) {
+	s.cached += n
+	if s.engine.prefixes {
+		s.index()
+	}
+}
+
+// index makes the whole blocks known to later sequences.
+func (s *Sequence) index() {
+	for i := len(s.prefixes); i < s.cached/gpt2.BlockTokens; i++ {
+		parent := kvcache.Root
+		if i > 0 {
+			parent = s.prefixes[i-1]
+		}
+		tokens := s.tokens[i*gpt2.BlockTokens:][:gpt2.BlockTokens]
+		s.prefixes = append(s.prefixes, s.engine.cache.Index(parent, tokens, s.blocks[i]))
+	}
+}

@@ -1,0 +1,135 @@
+package speculation
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/engine"
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/engine/sampling"
+	"github.com/llmsim/llmsim/policies/batching"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies/routing"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// listed is a source that yields a list, all at once.
+type listed struct{ requests []sim.Request }
+
+func (l *listed) NextArrival() sim.Time {
+	if len(l.requests) == 0 {
+		return sim.Never
+	}
+	return 0
+}
+
+func (l *listed) Next(r *sim.Request)         { *r, l.requests = l.requests[0], l.requests[1:] }
+func (l *listed) Done(*sim.Request, sim.Time) {}
+func (l *listed) Err() error                  { return nil }
+
+// served lets the engine draft gamma tokens for all that decode. When a request ends it checks the text, and frees it.
+type served struct {
+	t       *rapid.T
+	clock   *engine.Clock
+	serving *Serving
+	plain   *engine.Engine
+	gamma   int
+	checked int
+}
+
+func (v *served) Plan(*sim.Batch)         {}
+func (v *served) Draft(*sim.Sequence) int { return v.gamma }
+func (v *served) Duration(_ *sim.Step, verify sim.Time) sim.Time {
+	return verify + v.clock.DraftTime()
+}
+
+func (v *served) Accept(s *sim.Sequence, _ int) int {
+	return v.serving.Accepted(v.clock.Sequence(s.ID))
+}
+
+func (v *served) Steps(*sim.Leap)                      {}
+func (v *served) Rejected(*sim.Request, sim.Rejection) { v.t.Fatal("rejected") }
+func (v *served) Sampled(sim.Time, int, sim.State)     {}
+func (v *served) Finished(s *sim.Sequence) {
+	tokens := v.clock.Sequence(s.ID).Tokens()
+	got := tokens[s.Prompt:][:s.Output]
+	if want := greedy(v.t, v.plain, tokens[:s.Prompt], s.Output); !slices.Equal(got, want) {
+		v.t.Fatalf("request %d continues with %v, want %v", s.ID, got, want)
+	}
+	v.checked++
+	v.clock.Release(s.ID)
+}
+
+// greedy continues a prompt one token a step.
+func greedy(t *rapid.T, e *engine.Engine, prompt []int32, n int) []int32 {
+	s, err := e.Start(prompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Free()
+	sampler, err := sampling.NewSampler(sampling.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make([]float64, e.Model().Config.Vocab)
+	for range n {
+		if err := e.Step([]engine.Chunk{{Sequence: s, New: s.Len() - s.Cached(), Logits: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := sampler.Distribution(p, e.Logits(0)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Append(sampling.Draw(p, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return slices.Clone(s.Tokens()[len(prompt):])
+}
+
+// TestServedTextIsTheTargets lets the simulator schedule random requests with drafts, chunked prompts and little memory. With greedy
+// decoding every text must be what the model gives one token a time, whoever drafts, and all memory must be free at the end.
+func TestServedTextIsTheTargets(t *testing.T) {
+	const blocks, simulated = 40, 8
+	model := loadModel(t, "tiny")
+	target := newEngine(t, model, engine.Options{Blocks: blocks, Threads: 1, PrefixCaching: true})
+	plain := newEngine(t, model, engine.Options{Threads: 1})
+	all := drafters(t, target, 2*blocks, sampling.Params{})
+	rapid.Check(t, func(t *rapid.T) {
+		drafter := rapid.SampledFrom(all).Draw(t, "drafter")
+		gamma := rapid.IntRange(1, 5).Draw(t, "gamma")
+		d, err := NewDecoder(target, drafter, Options{Gamma: gamma})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := &served{t: t, clock: engine.NewClock(target), serving: NewServing(d), plain: plain, gamma: gamma}
+		v.clock.Drafting = v.serving
+		source := &listed{}
+		for i := range rapid.IntRange(1, 10).Draw(t, "requests") {
+			source.requests = append(source.requests, sim.Request{
+				ID: int64(i), Prompt: rapid.IntRange(1, 80).Draw(t, "prompt"), Output: rapid.IntRange(1, 20).Draw(t, "output"),
+			})
+		}
+		n := len(source.requests)
+		scheduler, err := batching.NewVLLMV1(6, 64, rapid.IntRange(0, 50).Draw(t, "chunk"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache, err := memory.NewPaged(simulated, gpt2.BlockTokens)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = sim.Run(context.Background(), sim.Config{
+			Source: source, Router: &routing.RoundRobin{}, Observer: v,
+			Replicas: []sim.ReplicaConfig{{Scheduler: scheduler, Memory: cache, Clock: v.clock, Speculator: v}},
+		})
+		if err != nil || v.clock.Err() != nil {
+			t.Fatal(err, v.clock.Err())
+		}
+		if v.checked != n || target.Available() != blocks || len(v.serving.streams) != 0 {
+			t.Fatalf("%d of %d requests, %d of %d blocks available, %d streams", v.checked, n, target.Available(), blocks, len(v.serving.streams))
+		}
+	})
+}

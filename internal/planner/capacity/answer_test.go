@@ -1,0 +1,269 @@
+package capacity
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/planner/journal"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+func solve(t *testing.T, name string, overrides ...string) *Answer {
+	t.Helper()
+	return solveAll(t, name, overrides...).Models[0]
+}
+
+func solveAll(t *testing.T, name string, overrides ...string) *Answers {
+	t.Helper()
+	f, err := Load(name, overrides...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := f.Solve(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answers
+}
+
+func shapeOf(t *testing.T, a *Answer, name string) *Shape {
+	t.Helper()
+	for i := range a.Shapes {
+		if a.Shapes[i].Shape == name {
+			return &a.Shapes[i]
+		}
+	}
+	t.Fatalf("no shape %s", name)
+	return nil
+}
+
+// Two A100-80GB hold Llama-2-70B and leave little memory for requests; each of four sustains far more.
+func TestFourA100ServeWellWhatTwoHold(t *testing.T) {
+	a := solve(t, "llama2-70b-chat")
+	one, two, four := shapeOf(t, a, "1 × a100-80gb-sxm"), shapeOf(t, a, "2 × a100-80gb-sxm"), shapeOf(t, a, "4 × a100-80gb-sxm")
+	if one.Rate > 0 || !strings.Contains(one.Limit, "does not fit") {
+		t.Errorf("one: %+v", one)
+	}
+	if two.Rate <= 0 || four.KVTokens < 5*two.KVTokens || four.Rate/4 < 1.3*two.Rate/2 {
+		t.Errorf("two hold %d tokens and sustain %g/s, four %d and %g/s", two.KVTokens, two.Rate, four.KVTokens, four.Rate)
+	}
+	if a.Chosen == nil || a.Chosen.Kept < 0.99 || a.Chosen.KeptWithoutSpares < 0.99 {
+		t.Errorf("the chosen fleet: %+v", a.Chosen)
+	}
+}
+
+// One user is served cheapest by a desktop processor, many by GPUs.
+func TestACPUForOneGPUsForMany(t *testing.T) {
+	if a := solve(t, "one-user"); a.Chosen == nil || a.Chosen.Label != "1 × desktop-50gbs" {
+		t.Errorf("for one user: %+v", a.Chosen)
+	}
+	a := solve(t, "many-users")
+	if a.Chosen == nil || strings.Contains(a.Chosen.Label, "desktop") || shapeOf(t, a, "1 × desktop-50gbs").Rate > 0 {
+		t.Errorf("for many users: %+v", a.Chosen)
+	}
+}
+
+// A plan has one answer.
+func TestTheAnswerIsDetermined(t *testing.T) {
+	var answers [2][]byte
+	for i := range answers {
+		var err error
+		if answers[i], err = json.Marshal(solve(t, "llama2-70b-chat")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(answers[0], answers[1]) {
+		t.Error("two answers differ")
+	}
+}
+
+// A plan that is stopped at any simulation, again and again, comes to the answer of an undisturbed one, and repeats nothing.
+func TestAStoppedPlanGoesOn(t *testing.T) {
+	undisturbed, err := json.Marshal(solve(t, "many-users"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	for stop := 3; ; stop += 7 {
+		f, err := Load("many-users")
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := journal.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := j.Len()
+		ctx, cancel := context.WithCancel(context.Background())
+		a, err := f.Solve(ctx, Options{Journal: j, Ran: func() {
+			if j.Len() >= stop {
+				cancel()
+			}
+		}})
+		cancel()
+		if j.Len() > before+8 {
+			t.Errorf("%d results kept before, %d after: stopped too late", before, j.Len())
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if errors.Is(err, context.Canceled) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.Marshal(a.Models[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, undisturbed) {
+			t.Error("the answer differs from that of an undisturbed plan")
+		}
+		return
+	}
+}
+
+// Answers to shipped plans are scenarios that run.
+func TestShippedPlans(t *testing.T) {
+	for _, name := range Shipped() {
+		for _, a := range solveAll(t, name).Models {
+			if a.Chosen == nil {
+				t.Errorf("%s: no answer", name)
+				continue
+			}
+			f, err := scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := f.Build(policies.Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Accelerators() != a.Chosen.Accelerators {
+				t.Errorf("%s: the scenario has %d accelerators, the answer %d", name, s.Accelerators(), a.Chosen.Accelerators)
+			}
+			s.Source.Close()
+		}
+	}
+}
+
+// Prompts on GPUs of their own are an option, and its bound holds.
+func TestDisaggregatedIsOnTheMenu(t *testing.T) {
+	a := solve(t, "disaggregated")
+	together, apart := 0, 0
+	for i := range a.Shapes {
+		s := &a.Shapes[i]
+		if strings.Contains(s.Shape, "P+") {
+			apart++
+		} else {
+			together++
+		}
+		for _, f := range a.Fates {
+			if f.Label == s.Label && s.Rate > f.Ceiling {
+				t.Errorf("%s sustains %g/s, more than its bound of %g/s", s.Label, s.Rate, f.Ceiling)
+			}
+		}
+	}
+	if together != 2 || apart != 6 {
+		t.Errorf("%d shapes together and %d apart, want 2 and 6", together, apart)
+	}
+}
+
+// A trace tells what requests ask for, and is repeated where it is shorter than a simulation.
+func TestAPlanForATrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "short.csv")
+	if err := os.WriteFile(path, []byte("arrival_s,prompt_tokens,output_tokens\n0,100,20\n1,300,10\n2,50,40\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	a := solve(t, "many-users", "workload={rate: 20/s, trace: "+path+"}")
+	if a.Chosen == nil || a.Chosen.Kept < 0.99 {
+		t.Errorf("answer %+v", a.Chosen)
+	}
+}
+
+// The same accelerator may be had at two prices: the cheaper ones while there are any.
+func TestTwoPricesOfOneAccelerator(t *testing.T) {
+	offers := "menu.hardware=[{accelerator: h100-sxm, price: $2/h, count: 2}, {accelerator: h100-sxm, price: $3/h}]"
+	few, many := solve(t, "many-users", offers), solve(t, "many-users", offers, "workload.rate=300/s")
+	if few.Chosen == nil || few.Chosen.Label != "1 × h100-sxm at $2/h" {
+		t.Errorf("for few: %+v", few.Chosen)
+	}
+	if many.Chosen == nil || many.Chosen.Label != "1 × h100-sxm at $3/h" || many.Mixed == nil || many.Mixed.Hourly >= many.Chosen.Hourly {
+		t.Errorf("for many: %+v, mixed %+v", many.Chosen, many.Mixed)
+	}
+}
+
+// A promise out of reach names the option that comes nearest.
+func TestNearest(t *testing.T) {
+	a := solve(t, "llama2-70b-chat", "slo.tpot=5ms")
+	if a.Chosen != nil || a.Nearest == nil || !strings.Contains(a.Nearest.Limit, "a token") {
+		t.Errorf("nearest: %+v", a.Nearest)
+	}
+}
+
+// More requests never cost less, and spares cost what they cost.
+func TestCostGrowsWithTheRate(t *testing.T) {
+	last := 0.0
+	for _, rate := range []string{"5/s", "10/s", "20/s", "40/s"} {
+		f, err := Load("llama2-70b-chat", "workload.rate="+rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := f.newSearch(testQueue(t), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if s.best < 0 || s.cost() < last {
+			t.Errorf("%s costs less than a lower rate", rate)
+		}
+		last = s.cost()
+	}
+}
+
+// Several models have the fleets that each would have alone, as long as there are accelerators for both; the later makes do with what
+// the earlier leaves.
+func TestSeveralModels(t *testing.T) {
+	const plenty = "menu.hardware=[h100-sxm, a100-80gb-sxm]"
+	both := solveAll(t, "two-models", plenty)
+	sum := 0.0
+	for _, a := range both.Models {
+		sum += a.Chosen.Hourly
+	}
+	if len(both.Models) != 2 || sum != both.Hourly {
+		t.Errorf("%d models, $%g/h of $%g/h", len(both.Models), sum, both.Hourly)
+	}
+	f, err := Load("two-models", plenty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := (&File{Plan: f.parts()[1].Plan, name: "alone"}).Solve(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := both.Models[1].Chosen, alone.Models[0].Chosen; got.Label != want.Label || got.Replicas != want.Replicas {
+		t.Errorf("beside another model %d of %s, alone %d of %s", got.Replicas, got.Label, want.Replicas, want.Label)
+	}
+	scarce := solveAll(t, "two-models", "menu.hardware=[{accelerator: h100-sxm, count: 4, price: $1/h}, a100-80gb-sxm]")
+	first, second := scarce.Models[0].Chosen, scarce.Models[1].Chosen
+	if !strings.Contains(first.Label, "h100") || !strings.Contains(second.Label, "a100") {
+		t.Errorf("4 H100: %s, then %s", first.Label, second.Label)
+	}
+	f, err = Load("two-models", "menu.hardware=[{accelerator: h100-sxm, count: 2}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Solve(context.Background(), Options{}); !scenarios.IsInputError(err) || !strings.Contains(err.Error(), "no accelerators are left for hard") {
+		t.Errorf("2 H100 for both: %v", err)
+	}
+}

@@ -1,0 +1,284 @@
+// Package capacity finds the cheapest fleet that keeps a promise: from a model, a workload, an SLO and a menu of hardware and
+// settings to a number of replicas, with the reasons why other options lose.
+//
+// A fleet is sized by one replica: requests that arrive as a Poisson process and are dealt out at random arrive at each replica as
+// a Poisson process (Kingman, "Poisson Processes", 1993, colouring theorem), and dealing them out in turn makes them more even. So
+// n replicas sustain n times the rate of one; the chosen fleet is simulated whole in the end.
+package capacity
+
+import (
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// Plan is a question: what a plan file says. The tags of its fields describe the keys.
+type Plan struct {
+	Name        string             `json:"name,omitempty" jsonschema:"What people call the plan."`
+	Models      []Service          `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and promise. They choose from the menu in this order."`
+	Model       string             `json:"model,omitempty" jsonschema:"The model, as in a scenario."`
+	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
+	Workload    scenarios.Workload `json:"workload,omitzero" jsonschema:"Who asks for what, as in a scenario. The rate is what the whole fleet must sustain."`
+	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"What is promised, as in a scenario."`
+	Menu        Menu               `json:"menu" required:"true" jsonschema:"What there is to choose from."`
+	Fleet       Fleet              `json:"fleet,omitzero" jsonschema:"What the fleet must stand."`
+	Effort      Effort             `json:"effort,omitzero" jsonschema:"How carefully to simulate."`
+	Seed        uint64             `json:"seed,omitempty" jsonschema:"Selects the random numbers."`
+}
+
+// Service is one of several models.
+type Service struct {
+	Name        string             `json:"name,omitempty" jsonschema:"What people call it. Default: the model."`
+	Model       string             `json:"model" required:"true" jsonschema:"The model, as in a scenario."`
+	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
+	Workload    scenarios.Workload `json:"workload" required:"true" jsonschema:"Who asks for what, as in a scenario."`
+	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"What is promised, as in a scenario."`
+}
+
+// Menu is what there is to choose from: every combination of its lists is an option.
+type Menu struct {
+	Hardware []Offer              `json:"hardware" required:"true" jsonschema:"Accelerators, with prices and how many there are."`
+	Tensor   []int                `json:"tensor,omitempty" min:"1" max:"4096" jsonschema:"Degrees of tensor parallelism. Default: 1, 2, 4 and 8."`
+	Pipeline []int                `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Numbers of pipeline stages. Default: 1."`
+	Engines  []string             `json:"engines,omitempty" jsonschema:"Engine presets. Default: that of a scenario."`
+	Weights  []string             `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,int8,int4,fp4" jsonschema:"Number formats of the weights. Default: as published."`
+	KVCache  []string             `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"Number formats of the KV cache. Default: that of activations."`
+	Batching []scenarios.Policy   `json:"batching,omitempty" jsonschema:"Batching policies with their parameters. Default: that of a scenario."`
+	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters. Default: that of a scenario."`
+	// Disaggregated adds options; those where each replica does both are there always.
+	Disaggregated []Split `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas, to choose from beside replicas that do both."`
+}
+
+// Split is a group of replicas of which some compute prompts and the others go on from there. A fleet of n groups has n times as many
+// of each.
+type Split struct {
+	Prefill int `json:"prefill" required:"true" min:"1" max:"1000" jsonschema:"How many compute prompts."`
+	Decode  int `json:"decode" required:"true" min:"1" max:"1000" jsonschema:"How many go on from there."`
+}
+
+// replicas is how many a group has; 1 where a replica does both.
+func (s Split) replicas() int { return max(1, s.Prefill+s.Decode) }
+
+// pools returns the pools of n groups, none where replicas do both.
+func (s Split) pools(n int) []scenarios.Pool {
+	if s == (Split{}) {
+		return nil
+	}
+	return []scenarios.Pool{{Role: "prefill", Replicas: n * s.Prefill}, {Role: "decode", Replicas: n * s.Decode}}
+}
+
+// Offer is accelerators that can be had.
+type Offer struct {
+	Accelerator string          `json:"accelerator,omitempty" short:"true" required:"true" jsonschema:"The accelerator's name."`
+	File        string          `json:"file,omitempty" jsonschema:"A YAML file with entries of your own."`
+	Link        string          `json:"link,omitempty" jsonschema:"What joins the accelerators of a node."`
+	Network     string          `json:"network,omitempty" jsonschema:"What joins nodes."`
+	Price       scenarios.Price `json:"price,omitempty" above:"0" jsonschema:"The price of one. Default: the catalogue's."`
+	Count       int             `json:"count,omitempty" min:"1" jsonschema:"How many there are. Default: as many as needed."`
+}
+
+// Fleet says what the fleet must stand.
+type Fleet struct {
+	Spare       int     `json:"spare,omitempty" min:"0" max:"1000" jsonschema:"How many replicas may fail while the rest keeps the promise: 1 for N+1. Default: 0."`
+	Growth      float64 `json:"growth,omitempty" above:"0" max:"1000" jsonschema:"A factor by which the rate will grow, such as 2: the fleet for that is told too."`
+	Autoscaling bool    `json:"autoscaling,omitempty" jsonschema:"For a rate that follows a wave: tell what starting and stopping replicas saves."`
+}
+
+// Effort says how carefully to simulate.
+type Effort struct {
+	Requests     int64   `json:"requests,omitempty" min:"100" jsonschema:"Requests of the first simulation at a rate. Default: 1000."`
+	MostRequests int64   `json:"most-requests,omitempty" min:"100" jsonschema:"Simulations are doubled in length up to this, as long as the share that keeps the promise may be above or below what is promised. Default: 16000."`
+	Confidence   float64 `json:"confidence,omitempty" above:"0" below:"1" jsonschema:"Of the decision that a rate is sustained or not. Default: 0.95."`
+}
+
+// firstRequests is the length of the first simulation at a rate, unless a plan says otherwise.
+const firstRequests = 1000
+
+//go:embed library/*.yaml
+var library embed.FS
+
+// File is a plan as somebody wrote it.
+type File struct {
+	Plan Plan
+	name string
+}
+
+// Load reads a plan: the file of that name, or the shipped plan. Overrides are of the form "key.path=value".
+func Load(name string, overrides ...string) (*File, error) {
+	data, err := Read(name)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, data, overrides...)
+}
+
+// Read returns the text of a plan: of the file of that name, or of the shipped plan.
+func Read(name string) ([]byte, error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = shipped(name)
+	}
+	if err != nil {
+		return nil, scenarios.BadInput(err)
+	}
+	return data, nil
+}
+
+// Parse reads a plan from the contents of the file of that name.
+func Parse(name string, data []byte, overrides ...string) (*File, error) {
+	doc, err := strict.Parse(name, data)
+	if err != nil {
+		return nil, scenarios.BadInput(err)
+	}
+	f := &File{name: name}
+	for _, o := range overrides {
+		if err := doc.Set(o, &f.Plan); err != nil {
+			return nil, scenarios.BadInput(err)
+		}
+	}
+	if err := doc.Decode(&f.Plan); err != nil {
+		return nil, scenarios.BadInput(err)
+	}
+	if problems := f.Plan.check(doc); len(problems) > 0 {
+		return nil, scenarios.BadInput(problems)
+	}
+	f.Plan.complete()
+	return f, nil
+}
+
+// check finds what contradicts itself.
+func (p *Plan) check(doc *strict.Document) strict.Problems {
+	var list strict.Problems
+	problem := func(field, format string, args ...any) { list = append(list, doc.Problem(field, format, args...)) }
+	switch {
+	case len(p.Models) > 0:
+		for _, key := range []string{"model", "max-model-len", "workload", "slo"} {
+			if doc.Has(key) {
+				problem(key, "has no meaning beside models, of which each has its own; leave one of the two out")
+			}
+		}
+	case !doc.Has("model"):
+		problem("model", "must be given: a model, or several in models")
+	default:
+		checkService(doc, "", &p.Workload, &p.SLO, problem)
+	}
+	names := map[string]bool{}
+	for i := range p.Models {
+		m := &p.Models[i]
+		field := fmt.Sprintf("models.%d.", i)
+		if name := cmp.Or(m.Name, m.Model); names[name] || strings.ContainsAny(name, `/\`) && m.Name != "" {
+			problem(field+"name", "found %q; names of models must differ, and name folders", name)
+		} else {
+			names[name] = true
+		}
+		checkService(doc, field, &m.Workload, &m.SLO, problem)
+	}
+	if e := p.Effort; e.MostRequests > 0 && e.MostRequests < cmp.Or(e.Requests, firstRequests) {
+		problem("effort.most-requests", "found %d, less than the %d of the first simulation", e.MostRequests, cmp.Or(e.Requests, firstRequests))
+	}
+	return list
+}
+
+// checkService finds what contradicts itself in a workload and its promise, whose keys follow prefix.
+func checkService(doc *strict.Document, prefix string, w *scenarios.Workload, s *scenarios.SLO, problem func(field, format string, args ...any)) {
+	switch r := &w.Rate; {
+	case !doc.Has(prefix + "workload.rate"):
+		problem(prefix+"workload", "a plan needs a rate that the fleet must sustain, such as rate: 8/s")
+	case r.Pattern != "" && r.Pattern != "steady" && r.Pattern != "wave":
+		problem(prefix+"workload.rate", "a plan is made for a steady rate, or a wave, whose highest rate counts; found %s. Give the highest rate", r.Pattern)
+	}
+	if a := w.Arrivals.Process; a == "closed-loop" || a == "at-once" {
+		problem(prefix+"workload.arrivals", "found %s; a plan is made for requests that arrive at a rate, whatever the fleet does", a)
+	}
+	for _, key := range []string{"requests", "duration"} {
+		if doc.Has(prefix + "workload." + key) {
+			problem(prefix+"workload."+key, "how long to simulate follows from effort; leave it out")
+		}
+	}
+	if s.E2E > 0 && s.E2E < s.TTFT {
+		problem(prefix+"slo.e2e", "the whole request within %v contradicts a first token within %v", s.E2E, s.TTFT)
+	}
+}
+
+// complete fills in defaults.
+func (p *Plan) complete() {
+	if p.Menu.Tensor == nil {
+		p.Menu.Tensor = []int{1, 2, 4, 8}
+	}
+	p.SLO = p.SLO.Complete()
+	e := &p.Effort
+	e.Requests = cmp.Or(e.Requests, firstRequests)
+	if e.MostRequests == 0 {
+		e.MostRequests = max(16*e.Requests, 16000)
+	}
+	if e.Confidence == 0 {
+		e.Confidence = 0.95
+	}
+	if p.Fleet.Growth == 0 {
+		p.Fleet.Growth = 1
+	}
+}
+
+// peak is the rate that the fleet must sustain, in requests a second.
+func (p *Plan) peak() float64 {
+	r := &p.Workload.Rate
+	if r.Pattern == "wave" {
+		return float64(r.Average) * (1 + r.Swing)
+	}
+	return float64(r.Value)
+}
+
+// mean is the rate in the long run, in requests a second.
+func (p *Plan) mean() float64 {
+	if r := &p.Workload.Rate; r.Pattern == "wave" {
+		return float64(r.Average)
+	}
+	return p.peak()
+}
+
+// shipped returns the contents of a plan that comes with the program.
+func shipped(name string) ([]byte, error) {
+	if strings.ContainsRune(name, filepath.Separator) {
+		return nil, fmt.Errorf("%s: no such file", name)
+	}
+	data, err := library.ReadFile("library/" + strings.TrimSuffix(name, ".yaml") + ".yaml")
+	if err == nil {
+		return data, nil
+	}
+	return nil, fmt.Errorf("%s: no such file, and %s", name, nearest.Unknown("shipped plan", strings.TrimSuffix(name, ".yaml"), Shipped()))
+}
+
+// Shipped returns the names of the plans that come with the program.
+func Shipped() []string {
+	entries, err := library.ReadDir("library")
+	if err != nil {
+		panic(err) // the library is part of the program
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return names
+}
+
+// List returns the plans that come with the program, with their titles.
+func List() ([]scenarios.Listing, error) {
+	var list []scenarios.Listing
+	for _, name := range Shipped() {
+		f, err := Load(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, scenarios.Listing{Name: name, Title: f.Plan.Name})
+	}
+	return list, nil
+}

@@ -1,0 +1,190 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/report"
+)
+
+// lightLoad is the share of the highest conceivable rate at which requests hardly meet: a promise that is missed there is missed at
+// any rate.
+const lightLoad = 1.0 / 64
+
+// fate is what became of an option.
+type fate struct {
+	// kind groups the options that lost for the same kind of reason, words say it for this one.
+	kind, words string
+	// replicas is the least number that sustains the rate, without spares; 0 where that is not known.
+	replicas int
+	// closest is the highest share that was seen to keep the promise; 0 where nothing was simulated.
+	closest float64
+}
+
+// Kinds of fates.
+const (
+	chosen     = "chosen"
+	unfit      = "does not fit"
+	outOfReach = "cannot keep the promise even for a request that has the replica to itself"
+	tooFew     = "there are too few accelerators"
+	costsMore  = "costs more even at the roofline bound of its rate"
+	simulated  = "simulated"
+	broken     = "its simulations failed"
+)
+
+// search looks for the cheapest fleet of replicas of one kind.
+type search struct {
+	rate    float64
+	spare   int
+	options []*option
+	fates   []fate
+	best    int // index of the option; -1 where there is none
+	trials  *trials
+}
+
+// replicas and cost of the best fleet, spares included.
+func (s *search) size() int         { return s.fates[s.best].replicas + s.spare }
+func (s *search) cost() float64     { return float64(s.size()) * s.options[s.best].price }
+func (s *search) chosen() *option   { return s.options[s.best] }
+func (s *search) accelerators() int { return s.size() * s.chosen().gpus }
+
+// beats tells whether n replicas of o, and the spares, are the better answer: cheaper, or as cheap with fewer accelerators, or
+// earlier on the menu.
+func (s *search) beats(o *option, n int) bool {
+	if s.best < 0 {
+		return true
+	}
+	size := n + s.spare
+	return cmp.Or(cmp.Compare(float64(size)*o.price, s.cost()), cmp.Compare(size*o.gpus, s.accelerators()), cmp.Compare(o.index, s.best)) < 0
+}
+
+// fewest is the least number of replicas that could sustain the rate, by the bound; most is the largest that is worth a thought:
+// what there is, or where the load is light.
+func (s *search) fewest(o *option) int { return max(1, int(math.Ceil(s.rate/o.ceiling))) }
+
+func (s *search) most(o *option) int {
+	if o.offer.Count > 0 {
+		return o.offer.Count/o.gpus - s.spare
+	}
+	return int(math.Ceil(s.rate / (o.ceiling * lightLoad)))
+}
+
+// run finds the best fleet. Options are taken in the order of the least that they could cost, so that most of them are seen to cost
+// more than the best so far without a simulation, and most others are simulated once: with as many replicas as would be cheaper.
+func (s *search) run(ctx context.Context) error {
+	s.best = -1
+	s.fates = make([]fate, len(s.options))
+	var order []int
+	for i, o := range s.options {
+		switch {
+		case o.unfit != "":
+			s.fates[i] = fate{kind: unfit, words: o.unfit}
+		case o.floor != "":
+			s.fates[i] = fate{kind: outOfReach, words: o.floor, closest: o.alone}
+		case s.most(o) < s.fewest(o):
+			s.fates[i] = fate{kind: tooFew, words: fmt.Sprintf("%d accelerators and more are needed, there are %d", (s.fewest(o)+s.spare)*o.gpus, o.offer.Count)}
+		default:
+			order = append(order, i)
+		}
+	}
+	least := func(i int) float64 { return float64(s.fewest(s.options[i])+s.spare) * s.options[i].price }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(least(a), least(b)) })
+	for _, i := range order {
+		o := s.options[i]
+		if !s.beats(o, s.fewest(o)) {
+			s.fates[i] = fate{kind: costsMore, words: fmt.Sprintf("a replica cannot sustain more than %s/s by the roofline, so it costs $%s/h at least", report.Figure(o.ceiling), report.Figure(least(i)))}
+			continue
+		}
+		err := s.try(ctx, i)
+		if words, failed := failure(err); failed {
+			s.fates[i] = fate{kind: broken, words: words}
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// try simulates an option, and makes it the best if it is.
+func (s *search) try(ctx context.Context, i int) error {
+	o := s.options[i]
+	low, high := s.fewest(o)-1, s.most(o) // low does not sustain the rate; high is the most that may be asked of it
+	for s.best >= 0 && high > low && !s.beats(o, high) {
+		high = min(high-1, int(s.cost()/o.price)-s.spare)
+	}
+	n := high
+	if s.best < 0 { // nothing to beat yet: look for the least upwards
+		n = low + 1
+	}
+	for step := 1; ; step *= 2 {
+		v, err := s.trials.sustains(ctx, o, s.rate/float64(n))
+		if err != nil {
+			return err
+		}
+		if v.sustained {
+			break
+		}
+		low = n
+		s.fates[i].closest = max(s.fates[i].closest, v.trial.Kept.Mean)
+		s.fates[i].kind, s.fates[i].words = simulated, s.lost(o, n, v)
+		if n == high {
+			return nil
+		}
+		n = min(high, n+step)
+	}
+	high = n
+	for high-low > 1 {
+		middle := (low + high) / 2
+		v, err := s.trials.sustains(ctx, o, s.rate/float64(middle))
+		if err != nil {
+			return err
+		}
+		if v.sustained {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	s.fates[i].replicas = high
+	if s.beats(o, high) {
+		if s.best >= 0 {
+			s.fates[s.best].kind = simulated
+		}
+		s.fates[i].kind, s.fates[i].words, s.best = chosen, "", i
+	}
+	return nil
+}
+
+// lost says why so many replicas are not enough.
+func (s *search) lost(o *option, n int, v verdict) string {
+	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
+	if o.offer.Count > 0 && n == s.most(o) {
+		words += fmt.Sprintf("; there are %d accelerators", o.offer.Count)
+	}
+	return words
+}
+
+// highest bisects the highest rate that a replica sustains, to about 3 %; 0 where even a light load is too much. The verdict is that
+// of the lowest rate that is too high.
+func (t *trials) highest(ctx context.Context, o *option) (rate float64, above verdict, err error) {
+	low, high := o.ceiling*lightLoad, o.ceiling
+	first, err := t.sustains(ctx, o, low)
+	if err != nil || !first.sustained {
+		return 0, first, err
+	}
+	for high/low > 1.03 {
+		v, err := t.sustains(ctx, o, math.Sqrt(low*high))
+		if err != nil {
+			return 0, above, err
+		}
+		if v.sustained {
+			low = v.rate
+		} else {
+			high, above = v.rate, v
+		}
+	}
+	return low, above, nil
+}

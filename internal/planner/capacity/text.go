@@ -1,0 +1,184 @@
+package capacity
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/report"
+)
+
+// WriteText prints the answer for people, in 80 columns.
+func (a *Answer) WriteText(out io.Writer) error {
+	p := report.NewPrinter(out)
+	if a.Name != "" {
+		p.Heading(a.Name)
+	}
+	p.Text(fmt.Sprintf("%s; %s", a.Model, a.Load))
+	p.Text("Promise: " + a.promise())
+	p.Gap()
+	if a.Chosen != nil {
+		a.Chosen.print(p, a.Spare)
+	} else {
+		p.Heading("No option keeps the promise.")
+	}
+	if a.Nearest != nil {
+		p.Text(fmt.Sprintf("Nearest is %s, where %s of the requests keep it: %s.", a.Nearest.Label, report.Percent(a.Nearest.Kept), a.Nearest.Limit))
+	}
+	p.Gap()
+	a.printShapes(p)
+	p.Gap()
+	a.printMore(p)
+	a.printSearch(p)
+	return p.Err()
+}
+
+func (a *Answer) promise() string {
+	words := fmt.Sprintf("%s/s and in %.4g%% of the requests", report.Figure(a.Rate), a.SLO.Percentile)
+	for _, l := range []struct {
+		name, limit string
+		set         bool
+	}{
+		{"time to first token", a.SLO.TTFT.String(), a.SLO.TTFT > 0},
+		{"time per output token", a.SLO.TPOT.String(), a.SLO.TPOT > 0},
+		{"whole request", a.SLO.E2E.String(), a.SLO.E2E > 0},
+	} {
+		if l.set {
+			words += fmt.Sprintf(", %s ≤ %s", l.name, l.limit)
+		}
+	}
+	if a.Spare > 0 {
+		words += fmt.Sprintf("; also with %d down", a.Spare)
+	}
+	return words
+}
+
+func (d *Deployment) print(p *report.Printer, spare int) {
+	words := several(d.Replicas, "replica") + " of " + d.Label
+	if spare > 0 {
+		words += fmt.Sprintf(", %d of them spare", spare)
+	}
+	p.Heading("Answer: " + words)
+	p.Text(fmt.Sprintf("%s, $%.2f an hour; for a million output tokens $%s, %s GPU-hours and at most %s Wh.",
+		several(d.Accelerators, "accelerator"), d.Hourly, report.Figure(d.PerMillion), report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion)))
+	words = fmt.Sprintf("The whole fleet simulated: %s of the requests keep the promise", report.Percent(d.Kept))
+	if spare > 0 {
+		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
+	}
+	p.Text(words + ".")
+	p.Gap()
+	p.Text("To start a replica:")
+	for _, command := range d.Launch {
+		p.Line("  " + command)
+	}
+}
+
+// printShapes prints the ranking, and the limit of each shape below it.
+func (a *Answer) printShapes(p *report.Printer) {
+	var rows [][]string
+	apart := false
+	for i := range a.Shapes {
+		s := &a.Shapes[i]
+		apart = apart || strings.Contains(s.Shape, "P+")
+		row := []string{s.Shape, "–", "–", "–", "–", "–", "–"}
+		if s.KVTokens > 0 {
+			row[1] = report.Figure(float64(s.KVTokens) / 1000)
+		}
+		if s.Rate > 0 {
+			row[2] = report.Figure(s.Rate)
+		}
+		if s.Replicas > 0 {
+			row[3], row[4] = fmt.Sprint(s.Replicas), fmt.Sprint(s.Accelerators)
+			row[5], row[6] = fmt.Sprintf("%.2f", s.Hourly), report.Figure(s.PerMillion)
+		}
+		rows = append(rows, row)
+	}
+	p.Table([]string{"replica", "KV ktokens", "sustains 1/s", "replicas", "GPUs", "$/h", "$/1M tok"}, rows, 0)
+	if apart {
+		p.Text("xP+yD: a group of x replicas that compute prompts and y that go on from there; the other replicas do both.")
+	}
+	a.printTightest(p)
+	p.Gap()
+	p.Text("What limits each:")
+	for i := range a.Shapes {
+		s := &a.Shapes[i]
+		label := s.Shape
+		if s.Label != s.Shape {
+			label = s.Label
+		}
+		p.Item(label + ": " + s.Limit)
+	}
+}
+
+// printTightest says where the fewest accelerators that hold the model serve much less, each, than more of them together.
+func (a *Answer) printTightest(p *report.Printer) {
+	const much = 1.1
+	tightest, best := map[string]*Shape{}, map[string]*Shape{}
+	var names []string
+	each := func(s *Shape) float64 { return s.Rate / float64(s.GPUs) }
+	for i := range a.Shapes {
+		s := &a.Shapes[i]
+		if s.KVTokens == 0 || strings.Contains(s.Shape, "P+") {
+			continue
+		}
+		t := tightest[s.Accelerator]
+		if t == nil {
+			names = append(names, s.Accelerator)
+		}
+		if t == nil || s.GPUs < t.GPUs {
+			tightest[s.Accelerator] = s
+		}
+		if b := best[s.Accelerator]; b == nil || each(s) > each(b) {
+			best[s.Accelerator] = s
+		}
+	}
+	for _, name := range names {
+		if t, b := tightest[name], best[name]; each(b) > much*each(t) {
+			p.Text(fmt.Sprintf("%s hold the model, and leave KV memory for %s tokens: %s requests a second for each GPU. %s hold %s tokens, and serve %s.",
+				t.Shape, report.Figure(float64(t.KVTokens)), report.Figure(each(t)), b.Shape, report.Figure(float64(b.KVTokens)), report.Figure(each(b))))
+		}
+	}
+}
+
+func (a *Answer) printMore(p *report.Printer) {
+	if m := a.Mixed; m != nil {
+		p.Text(fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for %s of the requests, and %d of %s.",
+			m.Hourly, several(m.Replicas[0], "replica"), m.Labels[0], report.Percent(m.Share), m.Replicas[1], m.Labels[1]))
+	}
+	if g := a.Growth; g != nil && g.Replicas > 0 {
+		p.Text(fmt.Sprintf("For %g times the rate: %s of %s, $%.2f an hour.", g.Factor, several(g.Replicas, "replica"), g.Label, g.Hourly))
+	} else if g != nil {
+		p.Text(fmt.Sprintf("For %g times the rate no option of the menu suffices.", g.Factor))
+	}
+	if s := a.Autoscaling; s != nil {
+		p.Text(fmt.Sprintf("Scaled with the load, from %d to %d replicas, the fleet takes %s GPU-hours a day instead of %s (%s).",
+			s.Least, s.Most, report.Figure(s.Scaled), report.Figure(s.Fixed), report.Percent(s.Scaled/s.Fixed)))
+	}
+	if len(a.Sensitivity) == 0 {
+		return
+	}
+	p.Text("If an input is wrong by 10%, the answer becomes:")
+	same := ""
+	for _, s := range a.Sensitivity {
+		if s.Changes {
+			p.Item(s.Input + ": " + s.Answer)
+			continue
+		}
+		if same != "" {
+			same += ", "
+		}
+		same += s.Input
+	}
+	if same != "" {
+		p.Item("the same with " + same)
+	}
+	p.Gap()
+}
+
+func (a *Answer) printSearch(p *report.Printer) {
+	p.Text(fmt.Sprintf("%d options, %d simulations to find the answer and %d for the rest of this page; decisions at %.4g%% confidence.",
+		a.Options, a.Simulations, a.Further, 100*a.Confidence))
+	for _, pruned := range a.Pruned {
+		p.Item(fmt.Sprintf("%d not simulated: %s. %s", pruned.Options, pruned.Why, pruned.Example))
+	}
+}

@@ -1,0 +1,189 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// trial is what a simulation of a replica at a rate showed.
+type trial struct {
+	// Kept is the share of requests after the warm-up that kept the promise, Target what is promised.
+	Kept   stats.Interval `json:"kept"`
+	Target float64        `json:"target"`
+	// Growing tells that latencies grow over the whole run: more arrives than is served.
+	Growing bool `json:"growing"`
+	// Short tells that requests take longer than half of the run, so that it shows no steady state.
+	Short bool `json:"short"`
+	// Limit says in words what kept requests from keeping the promise.
+	Limit string `json:"limit"`
+	// All is the share of all requests that kept the promise, Met whether that is what is promised.
+	All float64 `json:"all"`
+	Met bool    `json:"met"`
+	// EnergyPerMillion is the energy for a million output tokens, in Wh.
+	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
+}
+
+// verdict is the decision whether a rate is sustained. Sure is false where the share that kept the promise was too close to what
+// is promised for the longest simulation to tell.
+type verdict struct {
+	rate            float64
+	sustained, sure bool
+	trial           trial
+}
+
+// batchCount is how many batch means an interval is made of (Schmeiser, "Batch size effects in the analysis of simulation output",
+// Operations Research 30, 1982: ten to thirty).
+const batchCount = 20
+
+// Kind is the kind of tasks that are simulations of a plan.
+const Kind = "trial"
+
+// Simulate runs a scenario and sums up what it shows, a queue.Handler. The parameter is the confidence of the interval.
+func Simulate(ctx context.Context, f *scenarios.File, confidence string) (any, error) {
+	level, err := strconv.ParseFloat(confidence, 64)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := planner.Observe(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return judge(seen, level), nil
+}
+
+// sustains decides whether a replica sustains a rate: the share of requests that keep the promise is at least what is promised,
+// the queue does not grow, and the run is long enough to show it. The simulation is doubled in length until the interval of that
+// share is clear of what is promised.
+func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict, error) {
+	rate = round(rate)
+	v := verdict{rate: rate}
+	first, most := t.file.Plan.lengths(rate)
+	for n := first; ; n = min(2*n, most) {
+		var err error
+		if v.trial, err = t.trial(ctx, o.scenario, rate, n); err != nil {
+			return v, err
+		}
+		kept := v.trial.Kept
+		v.sure = kept.Excludes(v.trial.Target) || kept.Half == 0
+		v.sustained = kept.Mean >= v.trial.Target && !v.trial.Growing && !v.trial.Short
+		if v.sure && (v.sustained || kept.Mean < v.trial.Target) || n >= most {
+			return v, nil
+		}
+	}
+}
+
+// overload is the least excess of arrivals over what is served that a simulation is sure to show.
+const overload = 0.05
+
+// lengths returns the requests of the first and of the longest simulation at a rate. The queue of a replica that is overloaded by a
+// share of 5 % reaches the limit of the first token after 20 times that limit: no simulation is shorter.
+func (p *Plan) lengths(rate float64) (first, most int64) {
+	limit := p.SLO.TTFT
+	if limit == 0 {
+		limit = p.SLO.E2E
+	}
+	if limit == 0 {
+		limit = p.SLO.TPOT
+	}
+	enough := int64(math.Ceil(rate * sim.Time(limit).Seconds() / overload))
+	first = max(p.Effort.Requests, enough)
+	return first, max(p.Effort.MostRequests, 4*enough)
+}
+
+// round keeps six digits of a rate, so that equal rates are written the same.
+func round(rate float64) float64 {
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 6, 64), 64)
+	return short
+}
+
+// judge sums up what was observed.
+func judge(seen *planner.Observation, confidence float64) trial {
+	r := seen.Result
+	t := trial{Target: r.Attainment.Target, All: r.Attainment.All, Met: r.SLOMet, EnergyPerMillion: r.Energy / float64(max(1, r.TotalOutputTokens)) * 1e6}
+	requests := seen.Requests[:seen.Steady()]
+	if t.Short = 2*len(requests) < len(seen.Requests); t.Short {
+		requests = seen.Requests
+	}
+	ttft, tpot := make([]float64, len(requests)), make([]float64, len(requests))
+	for i := range requests {
+		ttft[i], tpot[i] = requests[i].TTFT.Seconds(), requests[i].TPOT.Seconds()
+	}
+	drop, settled := stats.WarmUp(ttft)
+	_, even := stats.WarmUp(tpot)
+	t.Growing = !settled && growing(ttft) || !even && growing(tpot)
+	kept := make([]float64, 0, len(requests)-drop)
+	for _, r := range requests[drop:] {
+		share := 0.0
+		if r.Kept {
+			share = 1
+		}
+		kept = append(kept, share)
+	}
+	t.Kept = stats.BatchMean(kept, batchCount, confidence)
+	t.Limit = limit(seen, &t)
+	return t
+}
+
+// growing tells whether the last quarter of a series is a tenth above the second.
+func growing(series []float64) bool {
+	quarter := len(series) / 4
+	early, late := 0.0, 0.0
+	for i := range quarter {
+		early += series[quarter+i]
+		late += series[3*quarter+i]
+	}
+	return late > 1.1*early
+}
+
+// limit says what stands between the requests and their promise.
+func limit(seen *planner.Observation, t *trial) string {
+	r := seen.Result
+	a := &r.Attainment
+	worst, name := a.TTFT, "the first token"
+	if a.TPOT < worst {
+		worst, name = a.TPOT, "the pace"
+	}
+	if a.E2E < worst {
+		worst, name = a.E2E, "the whole request"
+	}
+	words := fmt.Sprintf("%s is in time for %s", name, report.Percent(worst))
+	if t.Growing {
+		words += ", and the queue grows"
+	}
+	return words + ": " + cause(r, name == "the first token", len(seen.Simulation.Scenario.Fleet.Pools) > 0)
+}
+
+// cause names what the time goes into: that to the first token, or that of the others; apart are prefill and decode.
+func cause(r *scenarios.Result, first, apart bool) string {
+	switch {
+	case first && r.PeakKVUsage > 0.97 && r.MeanQueue > r.MeanPrefill:
+		return fmt.Sprintf("requests wait for KV memory, which is full (%s at most)", several(r.PeakBatch, "sequence"))
+	case r.Preemptions > r.Completed/20:
+		return fmt.Sprintf("KV memory runs out: %d preemptions in %d requests", r.Preemptions, r.Completed)
+	case first && r.Prefill != nil && r.Busy < 0.9:
+		return fmt.Sprintf("a prompt of %d tokens alone takes %s, bound by %s", r.Prefill.Tokens, units.FormatDuration(r.Prefill.Step/1000), r.Prefill.Bound)
+	case !first && !apart && r.Decode != nil && r.MeanTPOT > 1.5*r.Decode.Step:
+		return fmt.Sprintf("prompts of others are computed in between: a token takes %s on average, a step without prompts %s", units.FormatDuration(r.MeanTPOT/1000), units.FormatDuration(r.Decode.Step/1000))
+	case r.Decode != nil:
+		return fmt.Sprintf("steps run %s of the time, a decode step for %s takes %s, bound by %s",
+			report.Percent(math.Min(1, r.Busy)), several(r.Decode.Batch, "sequence"), units.FormatDuration(r.Decode.Step/1000), r.Decode.Bound)
+	}
+	return fmt.Sprintf("steps run %s of the time", report.Percent(math.Min(1, r.Busy)))
+}
+
+// several counts things in words.
+func several(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,235 @@
+// Package compare says how scenarios differ in their results, which of their differences matters, and whether that is more than
+// noise. All variants are run with the same random numbers (common random numbers, Law, "Simulation Modeling and Analysis", 5th
+// edition, 11.2), so that their differences vary less than they do.
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Options say how carefully to compare.
+type Options struct {
+	// Replications is the number of runs of each variant, each with another seed; at least 2.
+	Replications int
+	// Confidence is that of all intervals of a table together, in (0, 1).
+	Confidence float64
+	// Workers is the number of runs at the same time, at least 1. The outcome does not depend on it.
+	Workers int
+}
+
+// Comparison is variants side by side; the first is what the others are compared with.
+type Comparison struct {
+	Replications int     `json:"replications"`
+	Confidence   float64 `json:"confidence"`
+	// WarmUp is the number of requests at the start of each run that were left out.
+	WarmUp   int       `json:"warm_up_requests"`
+	Variants []Outcome `json:"variants"`
+	// Pages are the first runs of the variants, for report/page.
+	Pages []page.Run `json:"-"`
+}
+
+// Outcome is what came out of one variant.
+type Outcome struct {
+	Label string `json:"label"`
+	Setup string `json:"setup"`
+	Load  string `json:"load"`
+	// Settled is false where latencies change over the whole run, so that no part of it shows a steady state.
+	Settled bool     `json:"settled"`
+	Changes []Change `json:"changes,omitempty"`
+	Figures []Figure `json:"figures"`
+	// Effects tell what each change alone would do to the first variant, where there are several.
+	Effects []Effect `json:"effects,omitempty"`
+}
+
+// Figure is a figure of a variant, and its difference from that of the first.
+type Figure struct {
+	Name  string         `json:"name"`
+	Title string         `json:"title"`
+	Unit  string         `json:"unit"`
+	Value stats.Interval `json:"value"`
+	// Difference is that of runs with the same random numbers. BeyondNoise tells that it is not 0, at the confidence of the
+	// comparison; Better that it is for the better.
+	Difference  stats.Interval `json:"difference"`
+	BeyondNoise bool           `json:"beyond_noise"`
+	Better      bool           `json:"better"`
+}
+
+// Effect is what a change alone does.
+type Effect struct {
+	Change  Change   `json:"change"`
+	Figures []Figure `json:"figures,omitempty"`
+	// Impossible says why the change cannot be made alone.
+	Impossible string `json:"impossible,omitempty"`
+}
+
+// trial is the runs of one variant.
+type trial struct {
+	variant Variant
+	tree    tree
+	runs    []*planner.Observation
+	page    page.Run
+}
+
+// Run compares the variants; two at least.
+func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error) {
+	if len(variants) < 2 {
+		return nil, scenarios.BadInput(errors.New("there is nothing to compare with: give two scenarios at least, or --vary"))
+	}
+	trials := make([]*trial, len(variants))
+	var seed uint64 // of the first variant, from which all seeds count
+	for i, v := range variants {
+		f, err := v.Load()
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			seed = f.Scenario.Seed
+		}
+		trials[i] = &trial{variant: v}
+		if trials[i].tree, err = treeOf(f); err != nil {
+			return nil, err
+		}
+	}
+	if err := replicate(ctx, trials, seed, o); err != nil {
+		return nil, err
+	}
+	c := &Comparison{Replications: o.Replications, Confidence: o.Confidence, Variants: make([]Outcome, len(trials))}
+	for i, t := range trials {
+		first := t.runs[0].Result
+		c.Variants[i] = Outcome{Label: t.variant.Label, Setup: first.Setup, Load: first.Load, Changes: changes(trials[0].tree, t.tree)}
+		drop, settled := t.warmUp()
+		c.Variants[i].Settled = settled
+		c.WarmUp = max(c.WarmUp, drop)
+		c.Pages = append(c.Pages, t.page)
+	}
+	for i, t := range trials {
+		c.Variants[i].Figures = c.figures(trials[0], t)
+	}
+	return c, c.attribute(ctx, trials, seed, o)
+}
+
+// replicate runs all variants, each with the same seeds.
+func replicate(ctx context.Context, trials []*trial, seed uint64, o Options) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(o.Workers)
+	for _, t := range trials {
+		t.runs = make([]*planner.Observation, o.Replications)
+		for r := range t.runs {
+			group.Go(func() error {
+				if err := t.replication(ctx, r, seed); err != nil {
+					return fmt.Errorf("%s: %w", t.variant.Label, err)
+				}
+				return nil
+			})
+		}
+	}
+	return group.Wait()
+}
+
+func (t *trial) replication(ctx context.Context, r int, seed uint64) error {
+	f, err := t.variant.Load()
+	if err != nil {
+		return err
+	}
+	f.Scenario.Seed = seed + uint64(r)
+	var others []sim.Observer
+	sample := page.NewSample(page.SampleSize)
+	if r == 0 {
+		others = append(others, sample)
+	}
+	if t.runs[r], err = planner.Observe(ctx, f, others...); err != nil {
+		return err
+	}
+	if r == 0 {
+		t.page = page.Run{Result: t.runs[0].Result, Sample: sample, Steps: t.runs[0].Simulation.Steps()}
+	}
+	return nil
+}
+
+// warmUp finds how many requests at the start are not typical, in the mean over the replications (Welch's averaging).
+func (t *trial) warmUp() (drop int, settled bool) {
+	n := math.MaxInt
+	for _, run := range t.runs {
+		n = min(n, run.Steady())
+	}
+	ttft, tpot := make([]float64, n), make([]float64, n)
+	for _, run := range t.runs {
+		for i := range n {
+			ttft[i] += run.Requests[i].TTFT.Milliseconds()
+			tpot[i] += run.Requests[i].TPOT.Milliseconds()
+		}
+	}
+	first, settledTTFT := stats.WarmUp(ttft)
+	pace, settledTPOT := stats.WarmUp(tpot)
+	return max(first, pace), settledTTFT && settledTPOT
+}
+
+// figures sums up the runs of t, and their differences from those of base with the same random numbers.
+func (c *Comparison) figures(base, t *trial) []Figure {
+	all := measures()
+	confidence := 1 - (1-c.Confidence)/float64(len(all)) // Bonferroni: that of all intervals together is as asked
+	values, differences := make([][]float64, len(all)), make([][]float64, len(all))
+	for r := range t.runs {
+		here, there := newWindow(t.runs[r], c.WarmUp), newWindow(base.runs[r], c.WarmUp)
+		for m := range all {
+			v := all[m].of(here)
+			values[m] = append(values[m], v)
+			differences[m] = append(differences[m], v-all[m].of(there))
+		}
+	}
+	list := make([]Figure, len(all))
+	for m := range all {
+		d := stats.Mean(differences[m], confidence)
+		list[m] = Figure{
+			Name: all[m].name, Title: all[m].title, Unit: all[m].unit,
+			Value: stats.Mean(values[m], confidence), Difference: d,
+			BeyondNoise: d.Excludes(0), Better: d.Excludes(0) && (d.Mean > 0) == all[m].higherIsBetter,
+		}
+	}
+	return list
+}
+
+// attribute makes each change alone where a variant has several, to tell which matters.
+func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64, o Options) error {
+	for i, t := range trials {
+		if len(c.Variants[i].Changes) < 2 {
+			continue
+		}
+		for _, change := range c.Variants[i].Changes {
+			effect, err := c.effect(ctx, trials[0], t, change, seed, o)
+			if err != nil {
+				return err
+			}
+			c.Variants[i].Effects = append(c.Variants[i].Effects, effect)
+		}
+	}
+	return nil
+}
+
+func (c *Comparison) effect(ctx context.Context, base, other *trial, change Change, seed uint64, o Options) (Effect, error) {
+	e := Effect{Change: change}
+	v, err := alone(base.variant.Name, base.tree, other.tree, change)
+	if err != nil {
+		return e, err
+	}
+	t := &trial{variant: v}
+	if err := replicate(ctx, []*trial{t}, seed, o); scenarios.IsInputError(err) {
+		e.Impossible = err.Error()
+		return e, nil
+	} else if err != nil {
+		return e, err
+	}
+	e.Figures = c.figures(base, t)
+	return e, nil
+}

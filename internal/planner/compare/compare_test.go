@@ -1,0 +1,138 @@
+package compare
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+const base = `
+model: llama-3.1-8b
+hardware: h100-sxm
+batching: {max-sequences: 256}
+workload: {rate: 12/s, prompt: 400, output: 120, requests: 600}
+slo: {ttft: 1s, tpot: 50ms}
+`
+
+func variant(label, text string) Variant {
+	return Variant{Label: label, Name: label, Load: func() (*scenarios.File, error) { return scenarios.Parse(label, []byte(text)) }}
+}
+
+func run(t *testing.T, workers int, variants ...Variant) *Comparison {
+	t.Helper()
+	c, err := Run(context.Background(), variants, Options{Replications: 4, Confidence: 0.95, Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func figure(t *testing.T, list []Figure, name string) *Figure {
+	t.Helper()
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	t.Fatalf("no figure %s", name)
+	return nil
+}
+
+// A scenario does not differ from itself, by any figure, by anything.
+func TestTheSameDoesNotDiffer(t *testing.T) {
+	c := run(t, 2, variant("a", base), variant("b", base))
+	if len(c.Variants[1].Changes) > 0 {
+		t.Errorf("changes: %v", c.Variants[1].Changes)
+	}
+	for _, f := range c.Variants[1].Figures {
+		if f.Difference.Mean != 0 || f.Difference.Half != 0 || f.BeyondNoise {
+			t.Errorf("%s differs: %+v", f.Name, f)
+		}
+	}
+}
+
+// Every figure is a number, also of a run shorter than another's warm-up and of answers that have no second token.
+func TestFiguresAreNumbers(t *testing.T) {
+	file, err := scenarios.Parse("short", []byte(strings.NewReplacer("output: 120, requests: 600", "output: 1, requests: 5").Replace(base)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := planner.Observe(context.Background(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWindow(run, 350)
+	if len(w.ttft) != 3 {
+		t.Errorf("%d of 5 requests are looked at, want the last 3", len(w.ttft))
+	}
+	for _, m := range measures() {
+		if v := m.of(w); math.IsNaN(v) || math.IsInf(v, 0) {
+			t.Errorf("%s is %g", m.name, v)
+		}
+	}
+}
+
+// Of two changes the one that matters is named: a slower accelerator is worse beyond noise, a limit that is never reached is not.
+func TestTheChangeThatMattersIsNamed(t *testing.T) {
+	other := strings.NewReplacer("h100-sxm", "a100-80gb-sxm", "256", "250").Replace(base)
+	v := run(t, 2, variant("a", base), variant("b", other)).Variants[1]
+	if len(v.Changes) != 2 || len(v.Effects) != 2 {
+		t.Fatalf("changes %v, effects %v, want two", v.Changes, v.Effects)
+	}
+	for _, e := range v.Effects {
+		f := figure(t, e.Figures, "p99_tpot_ms")
+		if matters := e.Change.Key == "hardware"; f.BeyondNoise != matters || f.Better {
+			t.Errorf("%v: %+v, want beyond noise %v, and no better", e.Change, f, matters)
+		}
+	}
+	if f := figure(t, v.Figures, "mean_tpot_ms"); !f.BeyondNoise || f.Better || f.Difference.Mean <= 0 {
+		t.Errorf("the slower accelerator is not slower: %+v", f)
+	}
+}
+
+// Common random numbers make differences surer than the values are.
+func TestPairingNarrowsTheInterval(t *testing.T) {
+	c := run(t, 2, variant("a", base), variant("b", strings.ReplaceAll(base, "rate: 12/s", "rate: 13/s")))
+	f := figure(t, c.Variants[1].Figures, "mean_e2el_ms")
+	if f.Difference.Half >= f.Value.Half {
+		t.Errorf("the difference is ± %g, the value ± %g", f.Difference.Half, f.Value.Half)
+	}
+}
+
+func TestTheOutcomeDoesNotDependOnWorkers(t *testing.T) {
+	points, err := planner.Grid([]planner.Axis{{Key: "batching.token-budget", Values: []string{"512", "2048"}}, {Key: "seed", Values: []string{"1", "2"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	variants := Points("chat", []string{"workload.duration=20s"}, points)
+	if one, four := run(t, 1, variants...), run(t, 4, variants...); !reflect.DeepEqual(one.Variants, four.Variants) {
+		t.Error("1 and 4 workers give different outcomes")
+	}
+}
+
+func TestChanges(t *testing.T) {
+	a := tree{"model": "x", "name": "one", "workload": tree{"rate": "1/s", "prompt": 5}, "hardware": "h100"}
+	b := tree{"model": "x", "name": "two", "workload": tree{"rate": "2/s", "prompt": 5, "output": 7}, "hardware": tree{"accelerator": "h100", "price": "$1/h"}}
+	var got []string
+	for _, c := range changes(a, b) {
+		got = append(got, c.String())
+	}
+	want := []string{
+		`hardware {"accelerator":"h100","price":"$1/h"} instead of h100`, "workload.output 7 instead of the default", "workload.rate 2/s instead of 1/s",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestOneVariantIsRefused(t *testing.T) {
+	_, err := Run(context.Background(), []Variant{variant("a", base)}, Options{Replications: 2, Confidence: 0.95, Workers: 1})
+	if !scenarios.IsInputError(err) {
+		t.Errorf("error %v, want one of the input", err)
+	}
+}

@@ -1,0 +1,120 @@
+package compare
+
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// measure is a figure of a run, taken after its warm-up.
+type measure struct {
+	name, title, unit string
+	// higherIsBetter tells which way is better.
+	higherIsBetter bool
+	of             func(w *window) float64
+}
+
+// measures lists what is compared. Latencies are in milliseconds.
+func measures() []measure {
+	return []measure{
+		{"mean_ttft_ms", "TTFT mean", "ms", false, func(w *window) float64 { return mean(w.ttft) }},
+		{"p99_ttft_ms", "TTFT p99", "ms", false, func(w *window) float64 { return quantile(0.99, w.ttft) }},
+		{"mean_tpot_ms", "TPOT mean", "ms", false, func(w *window) float64 { return mean(w.tpot) }},
+		{"p99_tpot_ms", "TPOT p99", "ms", false, func(w *window) float64 { return quantile(0.99, w.tpot) }},
+		{"mean_e2el_ms", "request mean", "ms", false, func(w *window) float64 { return mean(w.e2e) }},
+		{"p99_e2el_ms", "request p99", "ms", false, func(w *window) float64 { return quantile(0.99, w.e2e) }},
+		{"output_throughput", "output tokens", "1/s", true, func(w *window) float64 { return w.throughput }},
+		{"slo_attainment", "promise kept", "%", true, func(w *window) float64 { return 100 * w.kept }},
+		{"cost_per_million_output_tokens", "$/1M tokens", "$", false, (*window).price},
+		{"energy_per_million_output_tokens", "Wh/1M tokens", "Wh", false, (*window).energy},
+	}
+}
+
+// window is the part of a run after its warm-up: what the requests from the first-th experienced, or the later half of a run that is
+// shorter than twice the warm-up. Latencies are sorted.
+type window struct {
+	run             *planner.Observation
+	ttft, tpot, e2e []float64
+	// throughput is in output tokens a second, kept the share of the requests that kept their promise.
+	throughput, kept float64
+}
+
+func newWindow(o *planner.Observation, first int) *window {
+	w := &window{run: o}
+	requests := o.Requests[min(first, len(o.Requests)/2):]
+	var from, to sim.Time
+	kept := 0
+	for i := range requests {
+		r := &requests[i]
+		if r.Kept {
+			kept++
+		}
+		if i == 0 {
+			from = r.Arrival
+		}
+		to = max(to, r.Arrival)
+		if r.Rejected {
+			continue
+		}
+		w.ttft = append(w.ttft, r.TTFT.Milliseconds())
+		w.e2e = append(w.e2e, r.E2E.Milliseconds())
+		if r.Output > 1 {
+			w.tpot = append(w.tpot, r.TPOT.Milliseconds())
+		}
+	}
+	for _, list := range [][]float64{w.ttft, w.tpot, w.e2e} {
+		slices.Sort(list)
+	}
+	w.kept = float64(kept) / float64(max(1, len(requests)))
+	w.throughput = throughput(o, from, to)
+	return w
+}
+
+// throughput counts the answers that end while requests arrive. Where all arrive at once, the whole run counts.
+func throughput(o *planner.Observation, from, to sim.Time) float64 {
+	if to <= from {
+		return o.Result.OutputThroughput
+	}
+	tokens := 0
+	for i := range o.Requests {
+		if r := &o.Requests[i]; !r.Rejected && r.Done >= from && r.Done < to {
+			tokens += r.Output
+		}
+	}
+	return float64(tokens) / (to - from).Seconds()
+}
+
+// price is in US dollars for a million output tokens.
+func (w *window) price() float64 {
+	if w.throughput == 0 {
+		return 0
+	}
+	return w.run.Result.Cost / w.run.Result.Duration / w.throughput * 1e6
+}
+
+// energy is in Wh for a million output tokens, over the whole run.
+func (w *window) energy() float64 {
+	if w.run.Result.TotalOutputTokens == 0 {
+		return 0
+	}
+	return w.run.Result.Energy / float64(w.run.Result.TotalOutputTokens) * 1e6
+}
+
+// mean is 0 where there is nothing, as of TPOT where answers have one token.
+func mean(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return stat.Mean(values, nil)
+}
+
+// quantile returns a quantile of sorted values, 0 where there are none.
+func quantile(q float64, sorted []float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return stat.Quantile(q, stat.LinInterp, sorted, nil)
+}

@@ -1,0 +1,121 @@
+package sweep
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/llmsim/llmsim/internal/planner"
+)
+
+// header names the columns of the files: a column for each axis, reason, pareto, and the metrics.
+func (r *Results) header() []string {
+	var names []string
+	for _, a := range r.Axes {
+		names = append(names, a.Key)
+	}
+	names = append(names, "reason", "pareto")
+	for _, m := range planner.Metrics() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// WriteCSV writes a row for each point. The metrics of points that cannot run are empty.
+func (r *Results) WriteCSV(out io.Writer) error {
+	w := csv.NewWriter(out)
+	if err := w.Write(r.header()); err != nil {
+		return err
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		var cells []string
+		for _, s := range row.Point {
+			cells = append(cells, s.Value)
+		}
+		cells = append(cells, row.Reason, strconv.FormatBool(row.Pareto))
+		for m := range planner.Metrics() {
+			text := ""
+			if row.Values != nil {
+				text = strconv.FormatFloat(row.Values[m], 'g', -1, 64)
+			}
+			cells = append(cells, text)
+		}
+		if err := w.Write(cells); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// jsonRow is a row of the JSON file.
+type jsonRow struct {
+	Settings map[string]string  `json:"settings"`
+	Reason   string             `json:"reason,omitempty"`
+	Pareto   bool               `json:"pareto"`
+	Metrics  map[string]float64 `json:"metrics,omitempty"`
+}
+
+// MarshalJSON writes a list of points with their settings and metrics.
+func (r *Results) MarshalJSON() ([]byte, error) {
+	list := make([]jsonRow, len(r.Rows))
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		list[i] = jsonRow{Settings: map[string]string{}, Reason: row.Reason, Pareto: row.Pareto}
+		for _, s := range row.Point {
+			list[i].Settings[s.Key] = s.Value
+		}
+		if row.Values != nil {
+			list[i].Metrics = map[string]float64{}
+			for m, metric := range planner.Metrics() {
+				list[i].Metrics[metric.Name] = row.Values[m]
+			}
+		}
+	}
+	return json.Marshal(list)
+}
+
+// WriteParquet writes the columns of WriteCSV: text for the axes and the reason, numbers for the metrics, null where there are none.
+func (r *Results) WriteParquet(out io.Writer) error {
+	group := parquet.Group{"reason": parquet.String(), "pareto": parquet.Leaf(parquet.BooleanType)}
+	for _, a := range r.Axes {
+		group[a.Key] = parquet.String()
+	}
+	for _, m := range planner.Metrics() {
+		group[m.Name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
+	}
+	schema := parquet.NewSchema("sweep", group)
+	w := parquet.NewWriter(out, schema, parquet.CreatedBy("llmsim", "", ""))
+	for i := range r.Rows {
+		if _, err := w.WriteRows([]parquet.Row{r.Rows[i].parquet(schema)}); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// parquet returns the row in the order of the schema's columns.
+func (row *Row) parquet(schema *parquet.Schema) parquet.Row {
+	cells := map[string]parquet.Value{"reason": parquet.ByteArrayValue([]byte(row.Reason)), "pareto": parquet.BooleanValue(row.Pareto)}
+	for _, s := range row.Point {
+		cells[s.Key] = parquet.ByteArrayValue([]byte(s.Value))
+	}
+	for m, metric := range planner.Metrics() {
+		if row.Values != nil {
+			cells[metric.Name] = parquet.DoubleValue(row.Values[m]).Level(0, 1, 0)
+		}
+	}
+	var list parquet.Row
+	for at, path := range schema.Columns() {
+		v, set := cells[path[0]]
+		if !set {
+			v = parquet.NullValue()
+		}
+		list = append(list, v.Level(0, v.DefinitionLevel(), at))
+	}
+	return list
+}

@@ -1,0 +1,189 @@
+package sweep
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/report/plots"
+)
+
+// WritePlots draws every metric over the axis with the most values that are numbers (of several, the last), a line for each combination
+// of the others, latencies against throughput along the same lines, and the Pareto front, as SVG and PNG into dir.
+func (r *Results) WritePlots(dir string) error {
+	horizontal := r.horizontal()
+	for m, metric := range planner.Metrics() {
+		series, names := r.series(m, horizontal)
+		p, err := plots.Lines(metric.Title, axisLabel(r.Axes[horizontal]), label(metric), series, names...)
+		if err == nil {
+			err = plots.Save(dir, metric.Name, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, latency := range []string{"p99_ttft_ms", "p99_tpot_ms"} {
+		if err := r.plotTradeoff(dir, latency); err != nil {
+			return err
+		}
+	}
+	return r.plotFront(dir)
+}
+
+// plotTradeoff draws a latency against throughput as the axis to plot over grows: what becomes of users as the load rises, say.
+func (r *Results) plotTradeoff(dir, latency string) error {
+	series := r.tradeoff(latency)
+	if len(series) == 0 {
+		return nil
+	}
+	metrics := planner.Metrics()
+	throughput := metrics[column("output_throughput")]
+	title := "Latency against throughput, as " + r.Axes[r.horizontal()].Key + " grows"
+	p, err := plots.Tradeoff(title, label(throughput), label(metrics[column(latency)]), series)
+	if err != nil {
+		return err
+	}
+	return plots.Save(dir, "throughput_"+latency, p)
+}
+
+// tradeoff returns the points of each line in order of the axis to plot over; none where that has no order. Points without the latency
+// are left out.
+func (r *Results) tradeoff(latency string) []plots.Series {
+	axis := r.horizontal()
+	if _, _, numeric := numbers(r.Axes[axis].Values); !numeric {
+		return nil
+	}
+	return r.lines(axis, func(row *Row) (x, y float64, ok bool) {
+		y = row.Values[column(latency)]
+		return row.Values[column("output_throughput")], y, y > 0
+	})
+}
+
+// horizontal chooses the axis to plot over.
+func (r *Results) horizontal() int {
+	best, most := len(r.Axes)-1, 0
+	for i, a := range r.Axes {
+		if _, _, numeric := numbers(a.Values); numeric && len(a.Values) >= most {
+			best, most = i, len(a.Values)
+		}
+	}
+	return best
+}
+
+// numbers reads values as numbers of one unit; ok tells whether they are.
+func numbers(values []string) (list []float64, unit string, ok bool) {
+	for i, v := range values {
+		x, of, ok := planner.Number(v)
+		if !ok || i > 0 && of != unit {
+			return nil, "", false
+		}
+		list, unit = append(list, x), of
+	}
+	return list, unit, true
+}
+
+// axisLabel is the key of an axis, with the unit of its values.
+func axisLabel(a planner.Axis) string {
+	_, unit, _ := numbers(a.Values)
+	if unit == "" {
+		return a.Key
+	}
+	if unit[0] == '/' {
+		unit = "1" + unit
+	}
+	return a.Key + " (" + unit + ")"
+}
+
+// series returns the values of a metric as lines over an axis, and the names of its values where they are no numbers.
+func (r *Results) series(metric, axis int) (list []plots.Series, names []string) {
+	positions, _, numeric := numbers(r.Axes[axis].Values)
+	if !numeric {
+		names = r.Axes[axis].Values
+	}
+	at := map[string]float64{}
+	for i, v := range r.Axes[axis].Values {
+		at[v] = float64(i)
+		if numeric {
+			at[v] = positions[i]
+		}
+	}
+	list = r.lines(axis, func(row *Row) (x, y float64, ok bool) {
+		return at[row.Point[axis].Value], row.Values[metric], true
+	})
+	return list, names
+}
+
+// lines returns a line for each combination of the values of the other axes, with a point for each row that has one.
+func (r *Results) lines(axis int, point func(*Row) (x, y float64, ok bool)) (list []plots.Series) {
+	index := map[string]int{}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Values == nil {
+			continue
+		}
+		x, y, ok := point(row)
+		if !ok {
+			continue
+		}
+		var others []string
+		for k, s := range row.Point {
+			if k != axis {
+				others = append(others, named(s))
+			}
+		}
+		name := strings.Join(others, ", ")
+		n, known := index[name]
+		if !known {
+			n = len(list)
+			index[name] = n
+			list = append(list, plots.Series{Name: name})
+		}
+		list[n].X = append(list[n].X, x)
+		list[n].Y = append(list[n].Y, y)
+	}
+	return list
+}
+
+// named is a setting in a legend. A number needs the end of its key.
+func named(s planner.Setting) string {
+	if _, _, numeric := numbers([]string{s.Value}); numeric {
+		return s.Key[strings.LastIndexByte(s.Key, '.')+1:] + " " + s.Value
+	}
+	return s.Value
+}
+
+// plotFront draws price against latency. Where prices are not known there is nothing to draw.
+func (r *Results) plotFront(dir string) error {
+	cost, latency := column(frontCost), column(frontLatency)
+	all, front := plots.Series{Name: "points of the sweep"}, plots.Series{Name: "Pareto front"}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Values == nil || row.Values[cost] == 0 {
+			continue
+		}
+		all.X, all.Y = append(all.X, row.Values[cost]), append(all.Y, row.Values[latency])
+		if row.Pareto {
+			front.X, front.Y = append(front.X, row.Values[cost]), append(front.Y, row.Values[latency])
+		}
+	}
+	if len(all.X) == 0 {
+		return nil
+	}
+	sort.Sort(byX(front))
+	metrics := planner.Metrics()
+	p, err := plots.Front("Price against latency", label(metrics[cost]), label(metrics[latency]), all, front)
+	if err != nil {
+		return err
+	}
+	return plots.Save(dir, "pareto", p)
+}
+
+// byX sorts the points of a series from left to right.
+type byX plots.Series
+
+func (s byX) Len() int           { return len(s.X) }
+func (s byX) Less(i, j int) bool { return s.X[i] < s.X[j] }
+func (s byX) Swap(i, j int) {
+	s.X[i], s.X[j] = s.X[j], s.X[i]
+	s.Y[i], s.Y[j] = s.Y[j], s.Y[i]
+}

@@ -1,0 +1,43 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// Kind is the kind of tasks that are points of a sweep.
+const Kind = "sweep"
+
+// Simulate runs the scenario of a point, a queue.Handler. That it cannot run is an outcome, not an error.
+func Simulate(ctx context.Context, f *scenarios.File, _ string) (any, error) {
+	simulation, err := f.Build(policies.Default())
+	if scenarios.IsInputError(err) {
+		return outcome{Reason: reason(err)}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	result, err := simulation.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := outcome{Values: map[string]float64{}}
+	for _, m := range planner.Metrics() {
+		o.Values[m.Name] = m.Of(result)
+	}
+	return o, nil
+}
+
+// reason says without file and line why a scenario cannot run: in a sweep the settings tell where.
+func reason(err error) string {
+	var list strict.Problems
+	if errors.As(err, &list) && len(list) > 0 {
+		return list[0].Message
+	}
+	return err.Error()
+}

@@ -1,0 +1,147 @@
+// Package sweep runs a scenario at every point of a grid of settings, on several cores. With a journal it can be stopped at any
+// time and goes on where it was.
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/journal"
+	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/internal/planner/shard"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Sweep is a scenario and the grid of settings at which to run it.
+type Sweep struct {
+	// Name is the file or shipped scenario, Set what is overridden at all points, as in scenarios.Load.
+	Name string
+	Set  []string
+	Axes []planner.Axis
+	// Text, if any, is the contents of the scenario, which is not read then.
+	Text string
+}
+
+// Options say how to run a sweep.
+type Options struct {
+	// Queue says how many runs there are at the same time, and where. The results do not depend on it.
+	Queue queue.Config
+	// Shard is the part to do, into the journal: then there are no results.
+	Shard shard.Shard
+	// Recorded takes all from the journal: what is not there is a shard.Missing.
+	Recorded bool
+	// Journal keeps what is done; nil keeps nothing.
+	Journal *journal.Journal
+	// Started is told how many runs there are to do, Done that one is; nil where nobody watches. Done is called by several
+	// goroutines.
+	Started func(runs int)
+	Done    func()
+}
+
+// Results are the points of a sweep in the order of the grid.
+type Results struct {
+	Axes []planner.Axis
+	Rows []Row
+}
+
+// Row is one point.
+type Row struct {
+	Point planner.Point
+	// Reason says why the point cannot run, such as that the model does not fit; empty where it ran.
+	Reason string
+	// Failed tells that the point could have run, but its runs failed.
+	Failed bool
+	// Values are the figures of the result, in the order of planner.Metrics; nil where it did not run.
+	Values []float64
+	// Pareto tells that no other point is both cheaper and faster, see Front.
+	Pareto bool
+}
+
+// outcome is what a run comes to, and what the journal keeps of it.
+type outcome struct {
+	Reason string             `json:"reason,omitempty"`
+	Values map[string]float64 `json:"values,omitempty"`
+	// failed tells that Reason is a failure of the program; such outcomes are not kept.
+	failed bool
+}
+
+// Run runs the sweep. When ctx is done it returns ctx's error; what the journal has is not lost.
+func (s *Sweep) Run(ctx context.Context, o Options) (*Results, error) {
+	points, err := planner.Grid(s.Axes)
+	if err != nil {
+		return nil, scenarios.BadInput(err)
+	}
+	w := &work{Sweep: s, Options: o, text: s.Text, points: points}
+	if s.Text == "" {
+		text, err := scenarios.Read(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		w.text = string(text)
+	}
+	if err := w.check(); err != nil {
+		return nil, err
+	}
+	if w.queue, err = queue.Open(ctx, o.Queue, queue.Handlers{Kind: Simulate}); err != nil {
+		return nil, err
+	}
+	defer w.queue.Close()
+	done, err := w.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Shard.Whole() {
+		return nil, failures(done)
+	}
+	return s.results(points, w.keys, done)
+}
+
+// results puts the outcomes of runs in the order of the grid.
+func (s *Sweep) results(points []planner.Point, keys []string, done map[string]outcome) (*Results, error) {
+	r := &Results{Axes: s.Axes, Rows: make([]Row, len(points))}
+	for i, p := range points {
+		r.Rows[i] = newRow(p, done[keys[i]])
+	}
+	if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Reason == "" || row.Failed }) {
+		return nil, scenarios.BadInput(fmt.Errorf("no point of the grid can run; the first: %s", r.Rows[0].Reason))
+	}
+	r.markFront()
+	return r, nil
+}
+
+// failures returns an error where runs of a shard failed.
+func failures(done map[string]outcome) error {
+	n := 0
+	for _, o := range done {
+		if o.failed {
+			n++
+		}
+	}
+	if n > 0 {
+		return shard.Failed(n)
+	}
+	return nil
+}
+
+// Failed returns how many points could have run, but failed.
+func (r *Results) Failed() int {
+	n := 0
+	for i := range r.Rows {
+		if r.Rows[i].Failed {
+			n++
+		}
+	}
+	return n
+}
+
+func newRow(p planner.Point, o outcome) Row {
+	row := Row{Point: p, Reason: o.Reason, Failed: o.failed}
+	if o.Reason == "" {
+		for _, m := range planner.Metrics() {
+			row.Values = append(row.Values, o.Values[m.Name])
+		}
+	}
+	return row
+}

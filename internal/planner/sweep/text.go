@@ -1,0 +1,97 @@
+package sweep
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
+)
+
+// tableMetrics are the columns of the table for people, which has 80 characters.
+func tableMetrics() []string {
+	return []string{"p99_ttft_ms", "p99_tpot_ms", "output_throughput", "slo_attainment", frontCost}
+}
+
+// WriteText prints a table of the points for people, and why others cannot run.
+func (r *Results) WriteText(out io.Writer) error {
+	p := report.NewPrinter(out)
+	header := []string{}
+	left := []int{}
+	for i, a := range r.Axes {
+		header = append(header, a.Key[strings.LastIndexByte(a.Key, '.')+1:])
+		left = append(left, i)
+	}
+	header = append(header, "TTFT p99", "TPOT p99", "tokens/s", "kept", "$/1M", "")
+	var rows [][]string
+	reasons := map[string][]string{}
+	var order []string
+	front := false
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Reason != "" {
+			if reasons[row.Reason] == nil {
+				order = append(order, row.Reason)
+			}
+			reasons[row.Reason] = append(reasons[row.Reason], row.Point.String())
+			continue
+		}
+		rows = append(rows, row.cells())
+		front = front || row.Pareto
+	}
+	p.Table(header, rows, left...)
+	if front {
+		p.Text("* on the Pareto front: no other point is both cheaper for a token and faster for a request (99th percentile)")
+	}
+	if len(order) > 0 {
+		p.Gap()
+		p.Text(fmt.Sprintf("%d of %d points cannot run:", len(r.Rows)-len(rows), len(r.Rows)))
+		for _, reason := range order {
+			p.Item(whichPoints(reasons[reason]) + ": " + reason)
+		}
+	}
+	return p.Err()
+}
+
+// whichPoints names points, the first of many.
+func whichPoints(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d others", names[0], len(names)-1)
+	}
+	return strings.Join(names, "; ")
+}
+
+func (row *Row) cells() []string {
+	var cells []string
+	for _, s := range row.Point {
+		cells = append(cells, s.Value)
+	}
+	for _, name := range tableMetrics() {
+		cells = append(cells, cell(name, row.Values[column(name)]))
+	}
+	mark := ""
+	if row.Pareto {
+		mark = "*"
+	}
+	return append(cells, mark)
+}
+
+func cell(name string, x float64) string {
+	switch {
+	case strings.HasSuffix(name, "_ms"):
+		return units.FormatDuration(x / 1000)
+	case name == "slo_attainment":
+		return report.Percent(x)
+	}
+	return report.Figure(x)
+}
+
+// label is the title of a metric with its unit, for an axis.
+func label(m planner.Metric) string {
+	if m.Unit == "" {
+		return m.Title
+	}
+	return fmt.Sprintf("%s (%s)", m.Title, m.Unit)
+}

@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// AcceleratorEntry is a line of the hardware list: bytes, B/s, FLOP/s by number format, watts and US dollars an hour.
+type AcceleratorEntry struct {
+	Name      string                     `json:"name"`
+	Aliases   []string                   `json:"aliases,omitempty"`
+	Title     string                     `json:"title"`
+	Kind      string                     `json:"kind"`
+	Memory    float64                    `json:"memory"`
+	Bandwidth float64                    `json:"bandwidth"`
+	Peak      map[hardware.DType]float64 `json:"peak"`
+	Link      string                     `json:"link,omitempty"`
+	PeakPower float64                    `json:"peak_power"`
+	Price     float64                    `json:"price,omitempty"`
+}
+
+// HardwareList lists the accelerators of a catalogue.
+func HardwareList(c hardware.Catalog) []AcceleratorEntry {
+	var list []AcceleratorEntry
+	for _, a := range c.Accelerators {
+		list = append(list, AcceleratorEntry{a.Name, a.Aliases, a.Title, a.Kind, a.Memory, a.Bandwidth, a.Peak, a.ScaleUp, a.PeakPower, a.Price})
+	}
+	return list
+}
+
+// Hardware prints a list of accelerators.
+func (p *Printer) Hardware(list []AcceleratorEntry) {
+	var rows []table.Row
+	for _, a := range list {
+		peak, price := "", ""
+		if rate := a.Peak[hardware.BF16]; rate > 0 {
+			peak = units.FormatFLOPRate(rate)
+		}
+		if a.Price > 0 {
+			price = units.FormatPrice(a.Price)
+		}
+		rows = append(rows, table.Row{a.Name, decimalBytes(a.Memory), units.FormatByteRate(a.Bandwidth), peak, price})
+	}
+	p.grid(table.Row{"accelerator", "memory", "bandwidth", "bf16", "price"}, rows, 0)
+}
+
+// decimalBytes prints bytes in decimal units only.
+func decimalBytes(bytes float64) string {
+	words, _, _ := strings.Cut(units.FormatBytes(bytes), " (")
+	return words
+}
+
+// ModelEntry is a line of the model list. Weights are the bytes of the model as published, KVPerToken those of a token in a
+// 16-bit KV cache; Context is the longest in tokens, 0 where there is no limit.
+type ModelEntry struct {
+	Name       string         `json:"name"`
+	Aliases    []string       `json:"aliases,omitempty"`
+	Parameters int64          `json:"parameters"`
+	Active     int64          `json:"active_parameters"`
+	DType      hardware.DType `json:"dtype"`
+	Weights    int64          `json:"weights"`
+	KVPerToken int64          `json:"kv_bytes_per_token"`
+	Context    int            `json:"context"`
+}
+
+// ModelList lists the models of a catalogue.
+func ModelList(c *models.Catalog) []ModelEntry {
+	var list []ModelEntry
+	for _, m := range c.All() {
+		parameters, active := m.Parameters(), m.ActiveParameters()
+		list = append(list, ModelEntry{m.Name, m.Aliases, parameters.Total(), active.Total(), m.DType, m.WeightBytes(m.DType),
+			m.KVBytesPerToken(hardware.BF16), m.MaxContext})
+	}
+	return list
+}
+
+// Models prints a list of models.
+func (p *Printer) Models(list []ModelEntry) {
+	var rows []table.Row
+	for _, m := range list {
+		rows = append(rows, table.Row{m.Name, billions(m.Parameters), billions(m.Active), decimalBytes(float64(m.Weights)),
+			decimalBytes(float64(m.KVPerToken)), count(m.Context)})
+	}
+	p.grid(table.Row{"model", "parameters", "active", "weights", "KV/token", "context"}, rows, 0)
+}
+
+func billions(n int64) string { return fmt.Sprintf("%.4g B", float64(n)/1e9) }
+
+// PolicyEntry is a policy and its parameters.
+type PolicyEntry struct {
+	Family string       `json:"family"`
+	Name   string       `json:"name"`
+	Doc    string       `json:"doc"`
+	Source string       `json:"source,omitempty"`
+	Params []ParamEntry `json:"parameters,omitempty"`
+}
+
+// ParamEntry is a parameter of a policy.
+type ParamEntry struct {
+	Name    string `json:"name"`
+	Doc     string `json:"doc"`
+	Default string `json:"default"`
+}
+
+// PolicyList lists the policies of a registry, family by family.
+func PolicyList(r *policies.Registry) []PolicyEntry {
+	return slices.Concat(policyEntries(&r.Batching), policyEntries(&r.Memory), policyEntries(&r.Routing),
+		policyEntries(&r.Admission), policyEntries(&r.Scaling), policyEntries(&r.Drafting))
+}
+
+func policyEntries[T any](f *policies.Family[T]) []PolicyEntry {
+	var list []PolicyEntry
+	for _, policy := range f.Policies {
+		entry := PolicyEntry{Family: f.Kind, Name: policy.Name, Doc: policy.Doc, Source: policy.Source}
+		for _, param := range policy.Params {
+			entry.Params = append(entry.Params, ParamEntry{param.Name, param.Doc, param.Default})
+		}
+		list = append(list, entry)
+	}
+	return list
+}
+
+// Policies prints a list of policies.
+func (p *Printer) Policies(list []PolicyEntry) {
+	family := ""
+	for _, policy := range list {
+		if policy.Family != family {
+			family = policy.Family
+			p.printf("%s\n", p.paint(bold, family))
+		}
+		p.indented(policy.Name+": "+policy.Doc, 2)
+		for _, param := range policy.Params {
+			p.indented(fmt.Sprintf("%s: %s (%s)", param.Name, param.Doc, param.Default), 6)
+		}
+	}
+}
+
+// indented writes a paragraph, its first line indented and the others further.
+func (p *Printer) indented(words string, indent int) {
+	for i, line := range strings.Split(text.WrapSoft(words, columns-indent-2), "\n") {
+		if i == 1 {
+			indent += 2
+		}
+		p.printf("%*s%s\n", indent, "", strings.TrimRight(line, " "))
+	}
+}
+
+// Shipped prints what ships of a kind: scenarios or plans.
+func (p *Printer) Shipped(kind string, list []scenarios.Listing) {
+	longest := 0
+	for _, s := range list {
+		longest = max(longest, len(s.Name))
+	}
+	var rows []table.Row
+	for _, s := range list {
+		rows = append(rows, table.Row{s.Name, text.WrapSoft(s.Title, columns-longest-4)})
+	}
+	p.grid(table.Row{kind, "what it is"}, rows, 0, 1)
+}

@@ -1,0 +1,116 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/llmsim/llmsim/internal/report/terminal"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// MemoryEntry is where the memory of each accelerator goes, in bytes and tokens.
+type MemoryEntry struct {
+	Model         string  `json:"model"`
+	Accelerator   string  `json:"accelerator"`
+	Tensor        int     `json:"tensor_parallel"`
+	Pipeline      int     `json:"pipeline_parallel"`
+	Data          int     `json:"data_parallel"`
+	Expert        int     `json:"expert_parallel"`
+	Fits          bool    `json:"fits"`
+	Total         float64 `json:"total"`
+	Usable        float64 `json:"usable"`
+	Weights       float64 `json:"weights"`
+	Experts       float64 `json:"expert_weights,omitempty"`
+	Draft         float64 `json:"draft_weights,omitempty"`
+	Activations   float64 `json:"activation_peak"`
+	Engine        float64 `json:"engine"`
+	KV            float64 `json:"kv_cache"`
+	Missing       float64 `json:"missing"`
+	KVPerToken    float64 `json:"kv_bytes_per_token"`
+	BlockTokens   int     `json:"block_tokens"`
+	Blocks        int     `json:"kv_blocks"`
+	Tokens        int     `json:"kv_tokens"`
+	ContextTokens int     `json:"context_tokens"`
+	Contexts      int     `json:"concurrent_contexts"`
+	WhatWouldFit  string  `json:"what_would_fit,omitempty"`
+}
+
+// NewMemoryEntry describes a memory plan.
+func NewMemoryEntry(m *scenarios.Memory) MemoryEntry {
+	plan, s := &m.Plan, &m.Scenario
+	return MemoryEntry{
+		Model: s.Model, Accelerator: s.Hardware.Accelerator, Tensor: s.Parallelism.Tensor, Pipeline: s.Parallelism.Pipeline,
+		Data: s.Parallelism.Data, Expert: s.Parallelism.Expert,
+		Fits: plan.Err() == nil, Total: plan.Total, Usable: plan.Usable, Weights: plan.Weights, Experts: plan.Experts, Draft: plan.Draft, Activations: plan.Activations,
+		Engine: plan.Context, KV: plan.KV, Missing: plan.Missing, KVPerToken: plan.KVBytesPerToken,
+		BlockTokens: plan.BlockTokens, Blocks: plan.Blocks, Tokens: plan.Tokens,
+		ContextTokens: plan.ContextTokens, Contexts: plan.Contexts, WhatWouldFit: m.Advice,
+	}
+}
+
+// Memory prints where the memory of each accelerator goes, line by line.
+func (p *Printer) Memory(m *scenarios.Memory) {
+	plan, s := &m.Plan, &m.Scenario
+	n := s.Parallelism.Tensor * s.Parallelism.Pipeline * s.Parallelism.Data
+	p.printf("%s\n", p.paint(bold, fmt.Sprintf("%s on %d × %s", s.Model, n, s.Hardware.Accelerator)))
+	p.printf("%s\n", "Bytes on each accelerator:\n")
+	minus := func(bytes float64) string { return "− " + units.FormatBytes(bytes) }
+	rows := []table.Row{
+		{"memory", units.FormatBytes(plan.Total), "that a program sees"},
+		{"usable", units.FormatBytes(plan.Usable), fmt.Sprintf("engine %s, utilization %s", s.Engine.Preset, percent(s.Memory.Utilization))},
+		{"weights", minus(plan.Weights - plan.Experts), fmt.Sprintf("%s, tensor %d, pipeline %d", s.Engine.Weights, s.Parallelism.Tensor, s.Parallelism.Pipeline)},
+		{"activation peak", minus(plan.Activations), fmt.Sprintf("steps of %s tokens", s.Batching.Params["token-budget"])},
+		{"engine", minus(plan.Context), "driver, libraries, captured graphs"},
+		{"KV cache", "= " + units.FormatBytes(plan.KV), fmt.Sprintf("%s, %s a token", s.Engine.KVCache, units.FormatBytes(plan.KVBytesPerToken))},
+	}
+	if plan.Experts > 0 {
+		rows = slices.Insert(rows, 3, table.Row{"routed experts", minus(plan.Experts), expertWords(s.Parallelism)})
+	}
+	if plan.Draft > 0 {
+		rows = slices.Insert(rows, len(rows)-3, table.Row{"drafter", minus(plan.Draft), "for speculative decoding, " + s.Speculation.Method})
+	}
+	p.grid(table.Row{"", "bytes", ""}, rows, 0, 2)
+	p.printf("\n")
+	p.memoryBar(m)
+	if plan.Err() != nil {
+		p.paragraph(p.paint(red, "Does not fit")+": "+units.FormatBytes(plan.Missing)+" are missing on each accelerator. "+m.Advice, 0)
+		return
+	}
+	ranks := ""
+	if plan.Ranks > 1 {
+		ranks = fmt.Sprintf(" on each of %d ranks", plan.Ranks)
+	}
+	p.paragraph(fmt.Sprintf("%s KV blocks of %d tokens%s hold %s tokens: %s requests of %s tokens at once.",
+		count(plan.Blocks), plan.BlockTokens, ranks, count(plan.Tokens), count(plan.Contexts), count(plan.ContextTokens)), 0)
+}
+
+// expertWords says how routed experts are spread.
+func expertWords(p scenarios.Parallelism) string {
+	if p.Expert == 1 {
+		return "each split like the layers"
+	}
+	return fmt.Sprintf("1/%d of the experts", p.Expert)
+}
+
+// memoryBar draws the parts of the memory, and what they are. Where they are more than there is, the bar is that much.
+func (p *Printer) memoryBar(m *scenarios.Memory) {
+	plan := &m.Plan
+	names := []string{"weights", "activations", "engine", "KV"}
+	parts := []float64{plan.Weights + plan.Draft, plan.Activations, plan.Context, plan.KV}
+	sum := 0.0
+	var legend []string
+	for i, part := range parts {
+		sum += part
+		if part > 0 {
+			legend = append(legend, fmt.Sprintf("%s %s %s", terminal.Shade(i), names[i], percent(part/plan.Total)))
+		}
+	}
+	if sum < plan.Total {
+		legend = append(legend, "· free "+percent(1-sum/plan.Total))
+	}
+	p.printf(" %s\n %s\n\n", p.paint(blue, terminal.Stack(parts, max(plan.Total, sum), columns-2)), strings.Join(legend, "  "))
+}

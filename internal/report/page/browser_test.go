@@ -1,0 +1,187 @@
+package page_test
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// writePage runs a shipped scenario and writes its page.
+func writePage(t *testing.T, name string, set ...string) (string, *scenarios.Result) {
+	t.Helper()
+	file, err := scenarios.Load(name, set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := file.Build(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := page.NewSample(page.SampleSize)
+	result, err := s.Run(context.Background(), sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := page.Write(&text, page.Run{Result: result, Sample: sample, Steps: s.Steps()}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, result
+}
+
+// However many requests there are, the page stays small enough to send.
+func TestPageIsSmall(t *testing.T) {
+	path, result := writePage(t, "chat", "workload.requests=100000", "workload.duration=100h")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Completed != 100_000 || info.Size() > 2_000_000 {
+		t.Errorf("%d requests give a page of %d bytes, want less than 2 MB", result.Completed, info.Size())
+	}
+}
+
+// A browser without network opens the page from disk: its headline is the result's, and a brushed range of time chooses requests.
+func TestPageInBrowser(t *testing.T) {
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("no chromium on this machine (Debian: apt-get install chromium)")
+	}
+	path, result := writePage(t, "chat")
+	ctx := browser(t, chromium)
+	console := chromedp.Console(ctx)
+	ready := chromedp.WaitVisible(chromedp.CSS(`body[data-ready="yes"]`))
+	do := func(steps ...chromedp.Action[chromedp.Void]) {
+		t.Helper()
+		if err := chromedp.Do(ctx, steps...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+path), ready)
+	compareHeadline(t, evaluate[map[string]string](t, ctx, `Object.fromEntries([...document.querySelectorAll("[data-key]")].map((e) => [e.dataset.key, e.dataset.value]))`), result)
+
+	const chosen = `document.getElementById("chosen").textContent`
+	all := evaluate[string](t, ctx, chosen)
+	before := evaluate[string](t, ctx, `document.querySelector("#ttft svg").outerHTML`)
+	do(chromedp.ScrollIntoView(chromedp.CSS("#timeline svg")))
+	box := evaluate[[]float64](t, ctx, `(() => { const r = document.querySelector("#timeline svg").getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()`)
+	middle := box[1] + box[3]/2
+	do(chromedp.DragAndDropXY(box[0]+0.3*box[2], middle, box[0]+0.5*box[2], middle))
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](chosen+`.includes("arriving from")`, chromedp.WithPollingTimeout(10*time.Second))); err != nil {
+		t.Fatal("the brushed range chose no requests: ", err)
+	}
+	brushed := evaluate[string](t, ctx, chosen)
+	if !strings.Contains(all, "in all") || countOf(t, brushed) >= countOf(t, all) || countOf(t, brushed) == 0 {
+		t.Errorf("the page tells of %q, and once brushed of %q", all, brushed)
+	}
+	if after := evaluate[string](t, ctx, `document.querySelector("#ttft svg").outerHTML`); after == before {
+		t.Error("the linked chart is the same after the brush")
+	}
+
+	do(chromedp.EmulateViewport(400, 800), chromedp.Reload(), ready)
+	if width := evaluate[float64](t, ctx, `document.documentElement.scrollWidth`); width > 400 {
+		t.Errorf("on a phone the page is %v pixels wide, want at most 400", width)
+	}
+	do(chromedp.Steps(printMark)) // the last message: what came before has been seen
+	for message, err := range console {
+		if err != nil || message.Text == lastMark {
+			break
+		}
+		t.Errorf("console: %s: %s", message.Type, message.Text)
+	}
+}
+
+const lastMark = "the test is done"
+
+// printMark writes the last message to the console.
+func printMark(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[any](`console.log("`+lastMark+`")`))
+	return chromedp.Void{}, err
+}
+
+func evaluate[T any](t *testing.T, ctx context.Context, script string) T {
+	t.Helper()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// browser starts a browser for a minute at most.
+func browser(t *testing.T, chromium string) context.Context {
+	t.Helper()
+	ctx, stop := chromedp.NewExecAllocator(context.Background(),
+		chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless, chromedp.NoFirstRun,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	ctx, stop = context.WithTimeout(ctx, time.Minute)
+	t.Cleanup(stop)
+	return ctx
+}
+
+// compareHeadline compares the numbers of the cards with those of the result.
+func compareHeadline(t *testing.T, shown map[string]string, result *scenarios.Result) {
+	t.Helper()
+	if len(shown) < 8 {
+		t.Errorf("%d headline numbers, want 8", len(shown))
+	}
+	for key, text := range shown {
+		got, err := strconv.ParseFloat(text, 64)
+		if want, ok := field(reflect.ValueOf(*result), key); err != nil || !ok || math.Abs(got-want) > 1e-9*math.Abs(want) {
+			t.Errorf("%s is %q on the page, want %v", key, text, want)
+		}
+	}
+}
+
+// field finds a number of the result by its JSON key.
+func field(v reflect.Value, key string) (float64, bool) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			if x, ok := field(v.Field(i), key); ok {
+				return x, true
+			}
+		case name == key && v.Field(i).CanFloat():
+			return v.Field(i).Float(), true
+		case name == key && v.Field(i).CanInt():
+			return float64(v.Field(i).Int()), true
+		}
+	}
+	return 0, false
+}
+
+// countOf reads the number of requests that the page tells of: "– 1,234 in all; …".
+func countOf(t *testing.T, words string) int {
+	t.Helper()
+	fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(words), "–"))
+	if len(fields) == 0 {
+		t.Fatalf("no number in %q", words)
+	}
+	n, err := strconv.Atoi(strings.ReplaceAll(fields[0], ",", ""))
+	if err != nil {
+		t.Fatalf("no number in %q: %v", words, err)
+	}
+	return n
+}

@@ -1,0 +1,80 @@
+package plots
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
+)
+
+const tera = 1e12
+
+// Roofline draws the roof, each step as a large mark and its operators as small ones of the same colour.
+func Roofline(r *report.Roofline) (*plot.Plot, error) {
+	p := newPlot(fmt.Sprintf("%s on %s", r.Model, r.Accelerator), "arithmetic intensity (FLOP for each byte moved)", "rate reached (TFLOP/s)")
+	logarithmic(p)
+	p.Legend.XOffs = -4
+	addGrid(p)
+	low, high := r.Span()
+	if err := addRoof(p, r, low, high); err != nil {
+		return nil, err
+	}
+	for i := range r.Steps {
+		if err := addStep(p, &r.Steps[i], i); err != nil {
+			return nil, err
+		}
+	}
+	p.Y.Max = math.Log10(2 * r.Peak / tera)
+	return p, nil
+}
+
+func addRoof(p *plot.Plot, r *report.Roofline, low, high float64) error {
+	roof, err := plotter.NewLine(plotter.XYs{
+		logXY(low, low*r.Bandwidth/tera), logXY(r.Ridge, r.Peak/tera), logXY(high, r.Peak/tera),
+	})
+	if err != nil {
+		return err
+	}
+	roof.Width = vg.Points(2)
+	ridge, err := plotter.NewLine(plotter.XYs{logXY(r.Ridge, low*r.Bandwidth/tera/10), logXY(r.Ridge, r.Peak/tera)})
+	if err != nil {
+		return err
+	}
+	ridge.Dashes = []vg.Length{vg.Points(3), vg.Points(3)}
+	ridge.Color = color.Gray{0x80}
+	p.Add(ridge, roof)
+	p.Legend.Add(fmt.Sprintf("roof: %s, %s", units.FormatByteRate(r.Bandwidth), units.FormatFLOPRate(r.Peak)), roof)
+	p.Legend.Add(fmt.Sprintf("ridge: %.0f FLOP for each byte", r.Ridge), ridge)
+	return nil
+}
+
+func addStep(p *plot.Plot, s *report.RooflineStep, i int) error {
+	small := make(plotter.XYs, 0, len(s.Operators))
+	for _, o := range s.Operators {
+		small = append(small, logXY(o.Intensity, o.Rate/tera))
+	}
+	operators, err := plotter.NewScatter(small)
+	if err != nil {
+		return err
+	}
+	whole, err := plotter.NewScatter(plotter.XYs{logXY(s.Intensity, s.Rate/tera)})
+	if err != nil {
+		return err
+	}
+	operators.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: vg.Points(2), Shape: shape(i)}
+	whole.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: vg.Points(5), Shape: shape(i)}
+	p.Add(operators, whole)
+	words := fmt.Sprintf("prefill of %d tokens", s.Tokens)
+	if s.Phase == "decode" {
+		words = fmt.Sprintf("decode, batch %d", s.Tokens)
+	}
+	p.Legend.Add(words, whole)
+	return nil
+}

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Recorder is a sim.Observer that writes the files of a run: summary.json, timeseries.csv, report.html, and requests.csv or
+// requests.parquet with a row for each request in the order in which they ended.
+type Recorder struct {
+	files    *files
+	requests requestWriter
+	sample   *page.Sample
+	err      error
+}
+
+// requestWriter writes rows of requests in some format.
+type requestWriter interface {
+	write(r *requestRow) error
+	// close writes what is left; the file beneath stays open.
+	close() error
+}
+
+// RequestFormats are the formats in which a Recorder can write requests.
+func RequestFormats() []string { return []string{"csv", "parquet"} }
+
+// NewRecorder prepares to write into dir, which it makes if needed. Nothing appears there before Finish; a run that fails
+// calls Discard.
+func NewRecorder(dir, requestFormat string) (*Recorder, error) {
+	staged, err := newFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorder{files: staged, sample: page.NewSample(page.SampleSize)}
+	for _, other := range RequestFormats() {
+		if other != requestFormat {
+			staged.obsolete = append(staged.obsolete, "requests."+other)
+		}
+	}
+	out, err := staged.create("requests." + requestFormat)
+	if err == nil {
+		r.requests, err = newRequestWriter(requestFormat, out)
+	}
+	if err != nil {
+		return nil, errors.Join(err, staged.discard())
+	}
+	return r, nil
+}
+
+func newRequestWriter(format string, out io.Writer) (requestWriter, error) {
+	switch format {
+	case "csv":
+		return newCSVRequests(out)
+	case "parquet":
+		return newParquetRequests(out), nil
+	}
+	return nil, fmt.Errorf("requests cannot be written as %q", format)
+}
+
+// Finished implements sim.Observer.
+func (r *Recorder) Finished(s *sim.Sequence) {
+	r.sample.Finished(s)
+	if r.err == nil {
+		row := finishedRow(s)
+		r.err = r.requests.write(&row)
+	}
+}
+
+// Rejected implements sim.Observer.
+func (r *Recorder) Rejected(q *sim.Request, why sim.Rejection) {
+	if r.err == nil {
+		row := rejectedRow(q, why)
+		r.err = r.requests.write(&row)
+	}
+}
+
+// Steps implements sim.Observer.
+func (r *Recorder) Steps(*sim.Leap) {}
+
+// Sampled implements sim.Observer.
+func (r *Recorder) Sampled(sim.Time, int, sim.State) {}
+
+// Finish writes the summary, the time series and the page, and puts all files in place. The page shows steps of the scenario too.
+func (r *Recorder) Finish(result *scenarios.Result, steps *scenarios.Steps) error {
+	err := errors.Join(r.err, r.requests.close(), r.summary(result), r.series(result), r.page(result, steps))
+	if err != nil {
+		return errors.Join(err, r.files.discard())
+	}
+	return r.files.commit()
+}
+
+// Sample returns the requests that the page shows.
+func (r *Recorder) Sample() *page.Sample { return r.sample }
+
+// Discard throws away what was written.
+func (r *Recorder) Discard() error { return r.files.discard() }
+
+func (r *Recorder) summary(result *scenarios.Result) error {
+	out, err := r.files.create("summary.json")
+	if err != nil {
+		return err
+	}
+	return JSON(out, result)
+}
+
+func (r *Recorder) series(result *scenarios.Result) error {
+	out, err := r.files.create("timeseries.csv")
+	if err != nil {
+		return err
+	}
+	return writeSeries(out, result.Series)
+}
+
+func (r *Recorder) page(result *scenarios.Result, steps *scenarios.Steps) error {
+	out, err := r.files.create("report.html")
+	if err != nil {
+		return err
+	}
+	return page.Write(out, page.Run{Result: result, Sample: r.sample, Steps: steps})
+}
+
+// JSON writes one indented JSON document.
+func JSON(out io.Writer, v any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}

@@ -1,0 +1,203 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Result prints the outcome of a scenario, to be read in ten seconds.
+func (p *Printer) Result(r *scenarios.Result) {
+	if r.Name != "" {
+		p.printf("%s\n", p.paint(bold, r.Name))
+	}
+	p.paragraph(r.Setup, 0)
+	p.paragraph(fmt.Sprintf("%s; seed %d", r.Load, r.Seed), 0)
+	p.printf("\n")
+	p.latencies(&r.Latencies)
+	p.printf("\n")
+	p.headline(r)
+	p.printf("\n")
+	p.charts(r)
+	if len(r.Classes) > 0 {
+		p.printf("\n")
+		p.classes("class", r.Classes)
+	}
+	if len(r.Tenants) > 0 {
+		p.printf("\n")
+		p.classes("tenant", r.Tenants)
+	}
+	if len(r.Pools) > 0 {
+		p.printf("\n")
+		p.pools(r.Pools)
+	}
+	p.printf("\n")
+	for _, words := range r.Insights {
+		p.paragraph(words, 0)
+	}
+	for _, words := range r.Warnings {
+		p.paragraph(p.paint(dim, "Note: "+words), 0)
+	}
+}
+
+func (p *Printer) latencies(l *metrics.Latencies) {
+	ms := func(name string, values ...float64) table.Row {
+		row := table.Row{name}
+		for _, v := range values {
+			row = append(row, units.FormatDuration(v/1000))
+		}
+		return row
+	}
+	p.grid(table.Row{"", "mean", "p50", "p90", "p99"}, []table.Row{
+		ms("time to first token", l.MeanTTFT, l.MedianTTFT, l.P90TTFT, l.P99TTFT),
+		ms("time per output token", l.MeanTPOT, l.MedianTPOT, l.P90TPOT, l.P99TPOT),
+		ms("gap between tokens", l.MeanITL, l.MedianITL, l.P90ITL, l.P99ITL),
+		ms("whole request", l.MeanE2EL, l.MedianE2EL, l.P90E2EL, l.P99E2EL),
+	}, 0)
+}
+
+// headline prints throughput, promise and cost.
+func (p *Printer) headline(r *scenarios.Result) {
+	p.entry("requests", requests(r))
+	p.entry("promise", p.verdict(r))
+	p.entry("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s tokens/s in all",
+		figure(r.RequestThroughput), figure(r.OutputThroughput), figure(r.TotalTokenThroughput)))
+	p.entry("batch", fmt.Sprintf("%s sequences decode in a step, %s at most; steps run %s of the time",
+		figure(r.MeanDecodeBatch), count(r.PeakBatch), percent(min(1, r.Busy))))
+	kv := fmt.Sprintf("%s of the KV cache in use, %s at most", percent(r.KVUsage), percent(r.PeakKVUsage))
+	if r.CachedTokens > 0 {
+		kv += fmt.Sprintf("; %s of the prompt tokens came from the prefix cache", percent(min(1, float64(r.CachedTokens)/float64(r.TotalInputTokens))))
+	}
+	if r.Preemptions > 0 {
+		kv += fmt.Sprintf("; %s preemptions", count(r.Preemptions))
+	}
+	p.entry("memory", kv)
+	p.entry("utilisation", fmt.Sprintf("%s of peak arithmetic, %s of peak memory bandwidth while steps run", percent(r.MFU), percent(r.MBU)))
+	if words := between(r.Fleet); words != "" {
+		p.entry("fleet", words)
+	}
+	if r.Cost > 0 {
+		p.entry("cost", fmt.Sprintf("$%s for a million output tokens; $%s an hour for %s", figure(r.CostPerMillion),
+			figure(r.Cost/r.Duration*3600), accelerators(r.Accelerators)))
+	}
+	p.entry("energy", fmt.Sprintf("%s Wh at most for a million output tokens", figure(energyPerMillion(r))))
+}
+
+func requests(r *scenarios.Result) string {
+	words := fmt.Sprintf("%s completed in %s", count(r.Completed), units.FormatDuration(r.Duration))
+	for _, ending := range []struct {
+		n    int64
+		what string
+	}{{r.Rejected, "turned away"}, {r.TimedOut, "timed out"}, {r.Cancelled, "cancelled"}, {r.Lost, "lost"}} {
+		if ending.n > 0 {
+			words += fmt.Sprintf(", %s %s", count(ending.n), ending.what)
+		}
+	}
+	return words
+}
+
+// between says what went on between replicas; nothing where nothing did.
+func between(f *scenarios.FleetResult) string {
+	if f == nil {
+		return ""
+	}
+	var list []string
+	if f.MeanReplicas < float64(f.Replicas) {
+		list = append(list, fmt.Sprintf("%s of %d replicas up on average", figure(f.MeanReplicas), f.Replicas))
+	}
+	if f.Retries > 0 {
+		list = append(list, fmt.Sprintf("%s requests began anew after a failure", count(f.Retries)))
+	}
+	if f.Transfers > 0 {
+		list = append(list, fmt.Sprintf("%s KV caches moved, each seen for %s; the link is taken %s of the time",
+			count(f.Transfers), units.FormatDuration(f.VisibleTransfer/1000), percent(f.LinkBusy)))
+	}
+	return strings.Join(list, "; ")
+}
+
+func accelerators(n int) string {
+	if n == 1 {
+		return "one accelerator"
+	}
+	return count(n) + " accelerators"
+}
+
+func energyPerMillion(r *scenarios.Result) float64 {
+	if r.TotalOutputTokens == 0 {
+		return 0
+	}
+	return r.Energy / float64(r.TotalOutputTokens) * 1e6
+}
+
+// verdict says whether the SLO is kept, and by how many requests.
+func (p *Printer) verdict(r *scenarios.Result) string {
+	word := p.paint(green, "kept")
+	if !r.SLOMet {
+		word = p.paint(red, "missed")
+	}
+	a := &r.Attainment
+	promised := fmt.Sprintf("%s (%s promised)", limits(r.Promise), percent(a.Target))
+	if r.ByClass() {
+		promised = "what is promised to their class"
+	}
+	words := fmt.Sprintf("%s: %s of the requests kept %s", word, percent(a.All), promised)
+	if a.All < a.Target {
+		words += fmt.Sprintf("; first token %s, pace %s, whole %s", percent(a.TTFT), percent(a.TPOT), percent(a.E2E))
+	}
+	return words + fmt.Sprintf("; goodput %s requests/s", figure(r.Goodput))
+}
+
+// limits lists the limits of an SLO.
+func limits(s scenarios.SLO) string {
+	var list []string
+	for _, l := range []struct {
+		name  string
+		limit scenarios.Span
+	}{{"TTFT", s.TTFT}, {"TPOT", s.TPOT}, {"E2E", s.E2E}} {
+		if l.limit > 0 {
+			list = append(list, fmt.Sprintf("%s ≤ %v", l.name, l.limit))
+		}
+	}
+	return strings.Join(list, " and ")
+}
+
+// pools prints what each pool did, and its part of the work, the cost and the energy.
+func (p *Printer) pools(pools []scenarios.PoolResult) {
+	var rows []table.Row
+	for i := range pools {
+		sum := &pools[i]
+		replicas := count(sum.Replicas)
+		if sum.MeanReplicas < float64(sum.Replicas) {
+			replicas = figure(sum.MeanReplicas) + " of " + replicas
+		}
+		rows = append(rows, table.Row{sum.Name, replicas, sum.Hardware, count(sum.Completed + sum.HandedOver), percent(min(1, sum.Busy)),
+			percent(sum.MFU), percent(sum.MBU), "$" + figure(sum.Cost), figure(sum.Energy)})
+	}
+	p.grid(table.Row{"pool", "replicas", "hardware", "requests", "busy", "MFU", "MBU", "cost", "Wh"}, rows, 0, 2)
+}
+
+// classes prints the outcome by class or tenant.
+func (p *Printer) classes(title string, classes map[string]metrics.ClassSummary) {
+	var rows []table.Row
+	for _, name := range slices.Sorted(maps.Keys(classes)) {
+		c := classes[name]
+		kept := percent(c.Attainment.All)
+		if !c.SLOMet {
+			kept += " (missed)"
+		}
+		requests := count(c.Completed)
+		if all := c.Completed + c.Rejected + c.TimedOut + c.Cancelled + c.Lost; all > c.Completed {
+			requests += " of " + count(all)
+		}
+		rows = append(rows, table.Row{name, requests, units.FormatDuration(c.MedianTTFT / 1000), units.FormatDuration(c.P99TTFT / 1000),
+			units.FormatDuration(c.P99TPOT / 1000), units.FormatDuration(c.P99E2EL / 1000), kept})
+	}
+	p.grid(table.Row{title, "requests", "TTFT p50", "p99", "TPOT p99", "E2E p99", "promise kept"}, rows, 0)
+}

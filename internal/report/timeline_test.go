@@ -1,0 +1,143 @@
+package report_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// traceEvent is what the checker reads of an event of the Trace Event Format.
+type traceEvent struct {
+	Phase    string         `json:"ph"`
+	Name     string         `json:"name"`
+	Category string         `json:"cat"`
+	ID       *int64         `json:"id"`
+	Process  *int           `json:"pid"`
+	Thread   int            `json:"tid"`
+	At       *float64       `json:"ts"`
+	Duration *float64       `json:"dur"`
+	Scope    string         `json:"s"`
+	Args     map[string]any `json:"args"`
+}
+
+type traceFile struct {
+	Events []traceEvent      `json:"traceEvents"`
+	Unit   string            `json:"displayTimeUnit"`
+	Other  map[string]string `json:"otherData"`
+}
+
+func runTimeline(t *testing.T, events int, set ...string) traceFile {
+	t.Helper()
+	file, err := scenarios.Load("chat", append(set, "workload.requests=200")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := file.Build(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "trace.json")
+	timeline, err := report.NewTimeline(name, events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Run(context.Background(), timeline); err != nil {
+		t.Fatal(err)
+	}
+	if err := timeline.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trace traceFile
+	if err := json.Unmarshal(data, &trace); err != nil {
+		t.Fatal(err)
+	}
+	return trace
+}
+
+// The rules of the Trace Event Format (Google, "Trace Event Format", 2016): every event has its phase's fields, complete slices of
+// a track do not overlap, nestable slices of an ID nest and are all closed, and tracks that are used have names.
+func TestTimelineKeepsTheFormat(t *testing.T) {
+	for _, set := range [][]string{{"replicas=2"}, {"parallelism.pipeline=2"}, {"workload.rate=50/s"}} {
+		trace := runTimeline(t, report.TimelineEvents, set...)
+		if trace.Unit != "ms" || trace.Other["recorded"] != "the whole run" {
+			t.Errorf("%v: unit %q, recorded %q", set, trace.Unit, trace.Other["recorded"])
+		}
+		type key struct{ process, thread int }
+		free := map[key]float64{}
+		open := map[int64][]traceEvent{}
+		named := map[int]bool{}
+		requests := 0
+		for i, e := range trace.Events {
+			if e.Process == nil || e.Name == "" || (e.Phase != "M" && (e.At == nil || *e.At < 0)) {
+				t.Fatalf("%v: event %d lacks a field: %+v", set, i, e)
+			}
+			switch e.Phase {
+			case "M":
+				named[*e.Process] = true
+			case "X":
+				k := key{*e.Process, e.Thread}
+				if e.Duration == nil || *e.Duration <= 0 || *e.At < free[k]-1e-3 {
+					t.Fatalf("%v: slice %d starts at %v, before %v: %+v", set, i, *e.At, free[k], e)
+				}
+				free[k] = *e.At + *e.Duration
+			case "b":
+				open[*e.ID] = append(open[*e.ID], e)
+			case "e":
+				stack := open[*e.ID]
+				last := len(stack) - 1
+				if e.Name == "request" {
+					requests++
+				}
+				if last < 0 || stack[last].Name != e.Name || *stack[last].At > *e.At {
+					t.Fatalf("%v: event %d ends no slice: %+v", set, i, e)
+				}
+				open[*e.ID] = stack[:last]
+			case "C":
+				if len(e.Args) == 0 {
+					t.Fatalf("%v: counter %d has no value", set, i)
+				}
+			case "i":
+				if !strings.Contains("gpt", e.Scope) {
+					t.Fatalf("%v: instant %d has scope %q", set, i, e.Scope)
+				}
+			default:
+				t.Fatalf("%v: event %d has phase %q", set, i, e.Phase)
+			}
+			if !named[*e.Process] {
+				t.Fatalf("%v: process %d has no name", set, *e.Process)
+			}
+		}
+		for id, stack := range open {
+			if len(stack) > 0 {
+				t.Errorf("%v: request %d has open slices", set, id)
+			}
+		}
+		if requests != 200 {
+			t.Errorf("%v: %d requests in the timeline, want 200", set, requests)
+		}
+	}
+}
+
+func TestTimelineIsBounded(t *testing.T) {
+	trace := runTimeline(t, 100)
+	events := 0
+	for _, e := range trace.Events {
+		if e.Phase != "M" {
+			events++
+		}
+	}
+	if events > 100 || !strings.Contains(trace.Other["recorded"], "what came later is left out") {
+		t.Errorf("%d events of at most 100; recorded: %q", events, trace.Other["recorded"])
+	}
+}

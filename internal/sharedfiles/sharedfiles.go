@@ -1,0 +1,41 @@
+// Package sharedfiles finds, for tests, data that stands beside the repository and is not part of it: measurements, published
+// figures, traces and configurations of models.
+package sharedfiles
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Required is the environment variable that, when it is "1", turns a test that needs the shared folder from skipped to failed
+// where the folder is absent.
+const Required = "LLMSIM_REQUIRE_SHARED"
+
+// Path returns the path of a file or a folder in the folder "shared" beside the repository. It skips the test where the file is
+// absent, or fails it where Required is set.
+func Path(tb testing.TB, elements ...string) string {
+	tb.Helper()
+	root, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		parent := filepath.Dir(root)
+		if parent == root {
+			tb.Fatal("found no go.mod in any folder above the test")
+		}
+		root = parent
+	}
+	path := filepath.Join(append([]string{filepath.Dir(root), "shared"}, elements...)...)
+	if _, err := os.Stat(path); err != nil {
+		if os.Getenv(Required) == "1" {
+			tb.Fatalf("%s is required here: %v", path, err)
+		}
+		tb.Skipf("skipped: %s is absent", path)
+	}
+	return path
+}

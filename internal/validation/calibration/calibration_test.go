@@ -1,0 +1,204 @@
+package calibration
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/engine/kernels"
+	"github.com/llmsim/llmsim/internal/validation/machine"
+)
+
+// invented returns times of a machine whose constants are known, each off by up to noise.
+func invented(t *testing.T, noise float64) (*Measurement, *hardware.Constants) {
+	t.Helper()
+	m := &Measurement{Noise: machine.Noise{Rates: machine.Rates{Bandwidth: 40e9, FLOPRate: 250e9}}}
+	for _, s := range Grid(1024) {
+		m.Points = append(m.Points, Point{Shape: s, Seconds: 1, Samples: 1})
+	}
+	truth := constantsAt([]float64{1.5, 2, 1.2, math.Log(2e-5), -1, 1, 0.5, 1, 2})
+	a := entry("host", m, 1, 4<<30)
+	seconds, err := predict(&a, truth, machine.Architecture("gpt2", gpt2.DefaultConfig()), m.Points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 0))
+	for i := range m.Points {
+		m.Points[i].Seconds = seconds[i] * (1 + noise*(2*random.Float64()-1))
+	}
+	m.once()
+	return m, truth
+}
+
+// once makes the points a single round.
+func (m *Measurement) once() {
+	m.Rounds = []Round{{Rates: m.Noise.Rates}}
+	for i := range m.Points {
+		m.Rounds[0].Seconds = append(m.Rounds[0].Seconds, m.Points[i].Seconds)
+	}
+}
+
+// TestFitFindsConstants recovers the times of a machine made up from constants: exactly where nothing is noisy, and to less than the
+// noise where a tenth of the points is far off.
+func TestFitFindsConstants(t *testing.T) {
+	model := machine.Architecture("gpt2", gpt2.DefaultConfig())
+	for _, noise := range []float64{0, 0.03} {
+		m, truth := invented(t, noise)
+		if noise > 0 {
+			for i := 0; i < len(m.Points); i += 10 {
+				m.Points[i].Seconds *= 2
+			}
+			m.once()
+		}
+		f, err := Calibrate("host", m, model, 1, 4<<30, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
+		if err != nil {
+			t.Fatal(err)
+		}
+		right, err := predict(&f.Accelerator, truth, model, m.Points)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range right {
+			if off := math.Abs(f.Predicted[i]/right[i] - 1); off > 0.01+2*noise {
+				t.Errorf("noise %g: %v is predicted %.1f %% off", noise, m.Points[i].Shape, 100*off)
+			}
+		}
+		if f.Error > 0.005+noise || f.LeftOutError > 0.01+noise {
+			t.Errorf("noise %g: error %g, left out %g", noise, f.Error, f.LeftOutError)
+		}
+	}
+}
+
+// TestSlowRoundsCount doubles the speed of the machine in a second round: constants are shares of what it reached at that time, and stay
+// the same.
+func TestSlowRoundsCount(t *testing.T) {
+	model := machine.Architecture("gpt2", gpt2.DefaultConfig())
+	m, _ := invented(t, 0)
+	steady, err := Calibrate("host", m, model, 1, 4<<30, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := Round{Rates: machine.Rates{Bandwidth: 2 * m.Noise.Rates.Bandwidth, FLOPRate: 2 * m.Noise.Rates.FLOPRate}}
+	fast := steady.Accelerator
+	fast.Bandwidth, fast.Peak = twice.Rates.Bandwidth, map[hardware.DType]float64{hardware.FP32: twice.Rates.FLOPRate}
+	if twice.Seconds, err = predict(&fast, steady.Accelerator.Constants, model, m.Points); err != nil {
+		t.Fatal(err)
+	}
+	m.Rounds = append(m.Rounds, twice)
+	changing, err := Calibrate("host", m, model, 1, 4<<30, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.Points {
+		if off := math.Abs(changing.Predicted[i]/steady.Predicted[i] - 1); off > 0.01 {
+			t.Errorf("%v: %.1f %% off after a faster round", m.Points[i].Shape, 100*off)
+		}
+	}
+}
+
+// TestWrittenHostsAreRead writes a host and reads it back with the catalogue.
+func TestWrittenHostsAreRead(t *testing.T) {
+	m, _ := invented(t, 0)
+	model := machine.Architecture("gpt2", gpt2.DefaultConfig())
+	f, err := Calibrate("host", m, model, 2, 4<<30, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, points bytes.Buffer
+	other := *f
+	other.Accelerator.Name = "host-4"
+	if err := Write(&text, []*Fit{f, &other}, "some processor"); err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if catalog, err = catalog.With("host.yaml", text.Bytes()); err != nil {
+		t.Fatalf("%v\n%s", err, &text)
+	}
+	a, err := catalog.Accelerator("host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.SMs != 2 || a.Title != "some processor, threads: 2" {
+		t.Errorf("%q with %d threads", a.Title, a.SMs)
+	}
+	constants, warnings := hardware.FittedConstants(&a, nil, nil)
+	if len(warnings) > 0 || constants.Fit.Rows != len(m.Points) {
+		t.Errorf("warnings %q, %d rows", warnings, constants.Fit.Rows)
+	}
+	read, err := predict(&a, &constants, model, m.Points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range read {
+		if math.Abs(read[i]/f.Predicted[i]-1) > 1e-3 {
+			t.Errorf("%v: %g s before writing, %g s after", m.Points[i].Shape, f.Predicted[i], read[i])
+		}
+	}
+	if _, err := catalog.Accelerator("host-4"); err != nil {
+		t.Error(err)
+	}
+	if err := WritePoints(&points, []*Fit{f}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(points.String(), "\n"); n != len(m.Points)+1 {
+		t.Errorf("%d lines for %d points", n, len(m.Points))
+	}
+}
+
+// TestMeasure times the grid of a small model once: every step gets a time, and progress is told.
+func TestMeasure(t *testing.T) {
+	m, err := machine.New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	c := gpt2.DefaultConfig()
+	c.Layers, c.Width, c.Heads, c.Inner, c.Vocab, c.Context = 1, 32, 2, 64, 97, 256
+	model, err := m.Model(c, kernels.F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounds := 0
+	got, err := Measure(context.Background(), m, model, 2, func(round int) { rounds = round })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rounds != 2 || len(got.Points) != len(Grid(256)) {
+		t.Errorf("%d rounds, %d points", rounds, len(got.Points))
+	}
+	for _, p := range got.Points {
+		if !(p.Seconds > 0) || p.Samples != 2 {
+			t.Errorf("%v: %g s from %d samples", p.Shape, p.Seconds, p.Samples)
+		}
+	}
+	if !(got.Noise.Rates.Bandwidth > 0 && got.Noise.Rates.FLOPRate > 0) {
+		t.Errorf("noise %+v", got.Noise)
+	}
+}
+
+// TestNoiseIsRefused checks each limit.
+func TestNoiseIsRefused(t *testing.T) {
+	same := machine.Rates{Bandwidth: 1, FLOPRate: 1}
+	for want, m := range map[string]Measurement{
+		"varied by ±7.0 %": {Points: []Point{{Spread: 0.07}}, Noise: machine.Noise{Before: same, After: same}},
+		"changed by 69":    {Points: []Point{{}}, Noise: machine.Noise{Before: same, After: machine.Rates{Bandwidth: 2, FLOPRate: 1}}},
+		"took 50 % of":     {Points: []Point{{}}, Noise: machine.Noise{Before: same, After: same, Others: 0.5}},
+	} {
+		if err := m.Quiet(2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	alone := Measurement{Points: []Point{{}}, Noise: machine.Noise{Before: same, After: same, Others: 0.5}}
+	if err := alone.Quiet(1); err != nil {
+		t.Errorf("with one thread, other programs do not count: %v", err)
+	}
+}

@@ -1,0 +1,216 @@
+package crosscheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/engine/speculation"
+	"github.com/llmsim/llmsim/internal/validation/machine"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Comparison is a scenario, predicted and executed.
+type Comparison struct {
+	// Name is that of the scenario file, Title what the scenario calls itself.
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// Measures compare what users and operators see, Steps single steps: each executed step with what was predicted for it.
+	Measures []Measure  `json:"measures"`
+	Steps    StepErrors `json:"step_errors"`
+	// Acceptance is what was measured of drafts before, and is predicted from; nil where nothing is drafted.
+	Acceptance *speculation.Table `json:"acceptance,omitempty"`
+	// Runs is how often the scenario was executed, Noise what happened to the machine in each run.
+	Runs  int             `json:"runs"`
+	Noise []machine.Noise `json:"noise"`
+	// Invalid says why the comparison does not count; empty where it does.
+	Invalid string `json:"invalid,omitempty"`
+
+	// RealTime is a run with wall-clock arrivals; nil without.
+	RealTime *Run `json:"-"`
+	// Executed are the runs, Predicted the prediction for each: for a machine as fast as it was in that run.
+	Executed  []*Run `json:"-"`
+	Predicted []*Run `json:"-"`
+}
+
+// Measure is one number, predicted and executed.
+type Measure struct {
+	Name string `json:"name"`
+	// Unit is "ms", "1/s", or empty.
+	Unit string `json:"unit,omitempty"`
+	// Executed is the median of the runs, Low and High their range; Predicted is the median of the predictions for them.
+	Predicted float64 `json:"predicted"`
+	Executed  float64 `json:"executed"`
+	Low       float64 `json:"low"`
+	High      float64 `json:"high"`
+	// Error is the median over the runs of predicted/executed − 1, where that exists.
+	Error float64 `json:"error"`
+	// RealTime is the number with wall-clock arrivals; 0 without.
+	RealTime float64 `json:"real_time,omitempty"`
+}
+
+// StepErrors sum up the errors of the times of single steps, predicted over executed less 1.
+type StepErrors struct {
+	Count int `json:"count"`
+	// Median and P90 are of absolute values; Bias is the error of the sum of all.
+	Median float64 `json:"median"`
+	P90    float64 `json:"p90"`
+	Bias   float64 `json:"bias"`
+	// Outliers is the number of steps that took longer than OutlierLimit times what is typical for their prediction: something else ran.
+	Outliers int `json:"outliers"`
+}
+
+// OutlierLimit tells a step that was disturbed.
+const OutlierLimit = 1.25
+
+// Options says how scenarios are executed.
+type Options struct {
+	// Runs is how often, 1 at least.
+	Runs int
+	// RealTime adds a run with wall-clock arrivals.
+	RealTime bool
+}
+
+// Compare predicts the scenario, and executes it on as many threads as its host was measured with.
+func Compare(ctx context.Context, name string, f *scenarios.File, hosts *machine.Machines, o Options) (c *Comparison, err error) {
+	d, err := open(ctx, name, f, hosts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	for range o.Runs {
+		if err := d.run(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if o.RealTime {
+		if err := d.runInRealTime(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return d.compare(), nil
+}
+
+// judge tells whether the machine was quiet enough in more than half of the runs.
+func (c *Comparison) judge(threads int) {
+	var reasons []string
+	for _, n := range c.Noise {
+		switch {
+		case n.Drift() > machine.MostDrift:
+			reasons = append(reasons, fmt.Sprintf("the machine's speed changed by %.0f %% in a run; %.0f %% is the limit", 100*n.Drift(), 100*machine.MostDrift))
+		case n.Stolen > machine.MostStolen:
+			reasons = append(reasons, fmt.Sprintf("a hypervisor took %.0f %% of the processors' time; %.0f %% is the limit", 100*n.Stolen, 100*machine.MostStolen))
+		case threads > 1 && n.Others > machine.MostOthers:
+			reasons = append(reasons, fmt.Sprintf("other programs took %.0f %% of the processors", 100*n.Others))
+		}
+	}
+	if 2*len(reasons) >= len(c.Noise) && len(reasons) > 0 {
+		c.Invalid = reasons[0]
+	}
+}
+
+// measured is a number of a result, with its name.
+type measured struct {
+	name, unit string
+	of         func(r *scenarios.Result) float64
+}
+
+// allMeasures lists what is compared.
+func allMeasures() []measured {
+	var list []measured
+	for _, l := range []struct {
+		name string
+		of   func(l *metrics.Latencies) [4]float64
+	}{
+		{"TTFT", func(l *metrics.Latencies) [4]float64 {
+			return [4]float64{l.MeanTTFT, l.MedianTTFT, l.P90TTFT, l.P99TTFT}
+		}},
+		{"TPOT", func(l *metrics.Latencies) [4]float64 {
+			return [4]float64{l.MeanTPOT, l.MedianTPOT, l.P90TPOT, l.P99TPOT}
+		}},
+		{"ITL", func(l *metrics.Latencies) [4]float64 { return [4]float64{l.MeanITL, l.MedianITL, l.P90ITL, l.P99ITL} }},
+		{"E2E", func(l *metrics.Latencies) [4]float64 {
+			return [4]float64{l.MeanE2EL, l.MedianE2EL, l.P90E2EL, l.P99E2EL}
+		}},
+	} {
+		for i, which := range []string{"mean", "p50", "p90", "p99"} {
+			list = append(list, measured{l.name + " " + which, "ms", func(r *scenarios.Result) float64 { return l.of(&r.Latencies)[i] }})
+		}
+	}
+	return append(list,
+		measured{"output throughput", "1/s", func(r *scenarios.Result) float64 { return r.OutputThroughput }},
+		measured{"decode batch", "", func(r *scenarios.Result) float64 { return r.MeanDecodeBatch }},
+		measured{"step time", "ms", func(r *scenarios.Result) float64 { return 1000 * r.Busy * r.Duration / float64(r.Steps) }},
+		measured{"steps", "", func(r *scenarios.Result) float64 { return float64(r.Steps) }},
+		measured{"tokens a step", "", tokensPerStep},
+		measured{"preemptions", "", func(r *scenarios.Result) float64 { return float64(r.Preemptions) }},
+		measured{"cached tokens", "", func(r *scenarios.Result) float64 { return float64(r.CachedTokens) }},
+	)
+}
+
+// tokensPerStep is what a step gives to a sequence that decodes: 1 without drafts.
+func tokensPerStep(r *scenarios.Result) float64 {
+	if r.SpeculationResult == nil {
+		return 1
+	}
+	return r.TokensPerStep
+}
+
+func (c *Comparison) measure() {
+	for _, m := range allMeasures() {
+		var predicted, executed, errors []float64
+		for i, run := range c.Executed {
+			p, e := m.of(c.Predicted[i].Result), m.of(run.Result)
+			predicted, executed = append(predicted, p), append(executed, e)
+			if e != 0 {
+				errors = append(errors, p/e-1)
+			}
+		}
+		row := Measure{
+			Name: m.name, Unit: m.unit, Predicted: machine.Median(predicted),
+			Executed: machine.Median(executed), Low: slices.Min(executed), High: slices.Max(executed),
+		}
+		if len(errors) > 0 {
+			row.Error = machine.Median(errors)
+		}
+		if c.RealTime != nil {
+			row.RealTime = m.of(c.RealTime.Result)
+		}
+		c.Measures = append(c.Measures, row)
+	}
+}
+
+func (c *Comparison) compareSteps() {
+	var errors, ratios []float64
+	var predicted, took float64
+	for _, run := range c.Executed {
+		for _, s := range run.Steps {
+			errors, ratios = append(errors, math.Abs(s.Error())), append(ratios, float64(s.Took)/float64(s.Predicted))
+			predicted, took = predicted+s.Predicted.Seconds(), took+s.Took.Seconds()
+		}
+	}
+	slices.Sort(errors)
+	c.Steps = StepErrors{Count: len(errors), Median: machine.Median(errors), P90: errors[len(errors)*9/10], Bias: predicted/took - 1}
+	typical := machine.Median(ratios)
+	for _, r := range ratios {
+		if r > OutlierLimit*typical {
+			c.Steps.Outliers++
+		}
+	}
+}
+
+// Error returns what was predicted for the step over what it took, less 1.
+func (s *Step) Error() float64 { return float64(s.Predicted)/float64(s.Took) - 1 }
+
+// Measure returns the measure of that name; the zero value where there is none.
+func (c *Comparison) Measure(name string) Measure {
+	for _, m := range c.Measures {
+		if m.Name == name {
+			return m
+		}
+	}
+	return Measure{}
+}

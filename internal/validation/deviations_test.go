@@ -1,0 +1,206 @@
+package validation
+
+import (
+	"context"
+	"encoding/csv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/sharedfiles"
+)
+
+// deviation is a known error: rows whose median absolute error lies between from and to, in percent. deviations.md says why, under
+// its name.
+type deviation struct {
+	name string
+	// tables is "measured" for those of ../shared/measured, "cited" for the project's own.
+	tables, table, engine, gpu, model, tp, quantity string
+	from, to                                        float64
+}
+
+// chooses tells whether a comparison is one of those that deviate. What is empty chooses all.
+func (d *deviation) chooses(c *Comparison) bool {
+	is := func(want, got string) bool { return want == "" || want == got }
+	return c.Table == d.table && c.Quantity == d.quantity && is(d.engine, c.Engine) && is(d.gpu, c.GPU) && is(d.model, c.Model) && is(d.tp, strconv.Itoa(c.TP))
+}
+
+func readDeviations(t *testing.T) []deviation {
+	t.Helper()
+	f, err := os.Open("deviations.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	records, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []deviation
+	for _, r := range records[1:] {
+		from, err1 := strconv.ParseFloat(r[8], 64)
+		to, err2 := strconv.ParseFloat(r[9], 64)
+		if err1 != nil || err2 != nil || !(from < to) {
+			t.Fatalf("deviations.csv: %s is between %q and %q", r[0], r[8], r[9])
+		}
+		list = append(list, deviation{r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], from, to})
+	}
+	return list
+}
+
+// compareMeasured compares the tables of ../shared/measured once for all tests.
+var compareMeasured = sync.OnceValues(func() (*Report, error) {
+	data, err := Read(os.DirFS(filepath.Join("..", "..", "..", "shared", "measured")))
+	if err != nil {
+		return nil, err
+	}
+	return data.Compare(context.Background(), Physics{})
+})
+
+// measuredReport returns the report on ../shared/measured, which is not part of the project.
+func measuredReport(t *testing.T) *Report {
+	t.Helper()
+	sharedfiles.Path(t, "measured")
+	report, err := compareMeasured()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func citedReport(t *testing.T) *Report {
+	t.Helper()
+	data, err := Read(Cited())
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := data.Compare(t.Context(), Physics{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// checkDeviations fails where a known deviation has closed, so that the page is kept up to date, and where one has grown.
+func checkDeviations(t *testing.T, tables string, report *Report) {
+	for _, d := range readDeviations(t) {
+		if d.tables != tables {
+			continue
+		}
+		rows := report.rows(d.chooses)
+		if len(rows) == 0 {
+			t.Errorf("%s: no rows of %s are such", d.name, d.table)
+			continue
+		}
+		switch s := statistics(rows); {
+		case s.Median < d.from:
+			t.Errorf("%s has closed: the median error of %d rows is %.1f %%, known is %g to %g %%. Take it off deviations.csv and deviations.md, or narrow it", d.name, s.N, s.Median, d.from, d.to)
+		case s.Median > d.to:
+			t.Errorf("%s has grown: the median error of %d rows is %.1f %%, known is %g to %g %%", d.name, s.N, s.Median, d.from, d.to)
+		}
+	}
+}
+
+func TestKnownDeviationsOfMeasuredTables(t *testing.T) {
+	checkDeviations(t, "measured", measuredReport(t))
+}
+
+func TestKnownDeviationsOfCitedFigures(t *testing.T) { checkDeviations(t, "cited", citedReport(t)) }
+
+// Every known deviation is explained, and nothing is explained that is not one.
+func TestDeviationsAreExplained(t *testing.T) {
+	page, err := os.ReadFile("deviations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, d := range readDeviations(t) {
+		known[d.name] = true
+	}
+	for _, line := range strings.Split(string(page), "\n") {
+		if name, ok := strings.CutPrefix(line, "## "); ok {
+			if !known[name] {
+				t.Errorf("deviations.md explains %q, which deviations.csv does not have", name)
+			}
+			delete(known, name)
+		}
+	}
+	for name := range known {
+		t.Errorf("deviations.md does not explain %q", name)
+	}
+}
+
+// The medians stay within the targets: with the physics as it is, all of them are met.
+func TestTargetsAreMet(t *testing.T) {
+	report := measuredReport(t)
+	for _, r := range report.targets() {
+		if !r.Met {
+			t.Errorf("%s, %s: the median error of %d rows is %.1f %%, the target %g %%", r.Table, r.subject(), r.N, r.Median, r.AtMost)
+		}
+	}
+}
+
+// Every file of the measured tables is read whole: nothing is malformed, and what is left out is left out for a known reason.
+func TestMeasuredTablesAreReadWhole(t *testing.T) {
+	report := measuredReport(t)
+	for _, why := range report.Ignored {
+		if why != "README.md: not a table (.csv)" {
+			t.Errorf("not read: %s", why)
+		}
+	}
+	for _, table := range report.Tables {
+		if len(table.Problems) > 0 {
+			t.Errorf("%s: malformed: %q", table.Name, table.Problems)
+		}
+		for reason, rows := range table.Skipped {
+			switch reason {
+			case "overloaded: requests were cut off at 300 s", "TTFT of TensorRT-LLM, which falls where load grows: noise", "launched by the host, not from a graph",
+				"another collective of the same size, faster than the all-reduce":
+			default:
+				t.Errorf("%s: %d rows left out: %s", table.Name, rows, reason)
+			}
+		}
+	}
+}
+
+// Targets name tables and quantities that exist.
+func TestTargetsNameWhatThereIs(t *testing.T) {
+	sample := compareFolder(t, "testdata/sample")
+	names := map[string]bool{}
+	for _, k := range kinds() {
+		names[k.name] = true
+	}
+	for _, target := range targets() {
+		if !names[target.Table] {
+			t.Errorf("targets.csv: there is no table %q", target.Table)
+		}
+		found := sample.rows(func(c *Comparison) bool { return c.Table == target.Table && c.Quantity == target.Quantity })
+		if len(found) == 0 {
+			t.Errorf("targets.csv: %s has no quantity %q", target.Table, target.Quantity)
+		}
+	}
+	if _, err := fs.Stat(Cited(), "kv_blocks.csv"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Throughput bends where the KV cache binds: from 100 to 250 clients of NIM's page it does not grow, and stays near what was measured.
+func TestThroughputSaturates(t *testing.T) {
+	rate := map[string]Comparison{}
+	for _, c := range citedReport(t).rows(func(c *Comparison) bool { return c.Table == "closed_loop" && c.Quantity == "output rate" }) {
+		rate[c.Case] = c
+	}
+	few, many := rate["concurrency 100, 5000 in, 500 out"], rate["concurrency 250, 5000 in, 500 out"]
+	if many.Predicted > 1.05*few.Predicted || many.Predicted < 0.95*few.Predicted {
+		t.Errorf("%.0f tokens/s at 250 clients, %.0f at 100: want about the same", many.Predicted, few.Predicted)
+	}
+	for _, c := range []Comparison{few, many} {
+		if e := c.Error(); e < -0.1 || e > 0.1 {
+			t.Errorf("%s: %.0f tokens/s, measured %.0f", c.Case, c.Predicted, c.Measured)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/validation"
+)
+
+// Result is what a fit found.
+type Result struct {
+	// Constants are all that predictions of the rows rest on, Errors those of the predictions.
+	Constants []Constant `json:"constants"`
+	Errors    []Error    `json:"errors"`
+	// Rows is the number of measured figures that were fitted to.
+	Rows int `json:"rows"`
+
+	fitted *values
+	owners map[owner]evidence
+}
+
+// Constant is a constant before and after the fit.
+type Constant struct {
+	// Scope is "accelerator", "link" or "engine", Of the name of one.
+	Scope string `json:"scope"`
+	Of    string `json:"of"`
+	Name  string `json:"name"`
+	// Time tells that the values are in seconds; others are fractions, counts or bytes.
+	Time bool `json:"time"`
+	// Shipped is the value that comes with the program, Fitted the new one.
+	Shipped float64 `json:"shipped"`
+	Fitted  float64 `json:"fitted"`
+	// Deviation is the relative standard deviation of Fitted, given the rows and what is believed without them.
+	Deviation float64 `json:"deviation"`
+	// Kept tells that the rows do not determine the constant, so that it is left as it was.
+	Kept bool `json:"kept"`
+}
+
+// owner is what constants belong to.
+type owner struct {
+	scope scope
+	name  string
+}
+
+// evidence is the rows on which the constants of an owner rest.
+type evidence struct {
+	rows   int
+	error  float64 // median absolute relative error
+	tables []string
+}
+
+// Run fits the constants to the data and leaves out each model and each accelerator in turn. It tells progress what it does.
+func Run(ctx context.Context, data *validation.Data, progress func(string)) (*Result, error) {
+	p, shipped, err := newProblem(ctx, data, progress)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.rows) == 0 {
+		return nil, errors.New("nothing to fit to: no known table with measured times")
+	}
+	start := p.pointOf(p.shipped)
+	all, err := p.solve(ctx, start)
+	if err != nil {
+		return nil, err
+	}
+	known, deviations, err := p.known(all)
+	if err != nil {
+		return nil, err
+	}
+	final, err := p.keep(ctx, all, known)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{Rows: len(p.rows), fitted: p.valuesAt(final.at), owners: p.evidence(final.errors)}
+	result.Constants = p.constants(final.at, known, deviations)
+	fitted, err := data.Compare(ctx, result.fitted.physics())
+	if err != nil {
+		return nil, err
+	}
+	models, accelerators, err := p.leaveOut(ctx, data, all)
+	if err != nil {
+		return nil, err
+	}
+	result.Errors = errorsOf(shipped, fitted, models, accelerators)
+	return result, nil
+}
+
+// keep returns the solution in which what the rows do not determine stays as shipped, and the rest finds its place beside it.
+func (p *problem) keep(ctx context.Context, solution *linearised, known []bool) (*linearised, error) {
+	l := *solution
+	l.at, l.free = slices.Clone(l.at), known
+	for j := range l.at {
+		if !known[j] {
+			l.at[j] = math.Log(p.parameters[j].get(p.shipped))
+		}
+	}
+	var err error
+	if l.errors, err = p.predict(ctx, l.at); err != nil {
+		return nil, err
+	}
+	_, err = p.descend(ctx, &l, p.loss(l.at, l.errors, l.weights))
+	return &l, err
+}
+
+func (p *problem) constants(x point, known []bool, deviations []float64) []Constant {
+	list := make([]Constant, len(x))
+	for j := range x {
+		k := &p.parameters[j]
+		list[j] = Constant{string(k.scope), k.owner, k.name, k.isTime(), k.get(p.shipped), math.Exp(x[j]), deviations[j], !known[j]}
+	}
+	return list
+}
+
+// evidence sums up the rows by what they depend on. Single kernels count where nothing larger was measured, and for no engine.
+func (p *problem) evidence(errors []float64) map[owner]evidence {
+	served, kernels := map[owner][]int{}, map[owner][]int{}
+	for i := range p.rows {
+		r := &p.rows[i]
+		for _, o := range p.ownersOf(r) {
+			if r.kernel {
+				kernels[o] = append(kernels[o], i)
+			} else {
+				served[o] = append(served[o], i)
+			}
+		}
+	}
+	list := map[owner]evidence{}
+	for o := range p.owners() {
+		rows := served[o]
+		if len(rows) == 0 {
+			rows = kernels[o]
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		var of []float64
+		e := evidence{rows: len(rows)}
+		for _, i := range rows {
+			of = append(of, errors[i])
+			if table := p.rows[i].table; !slices.Contains(e.tables, table) {
+				e.tables = append(e.tables, table)
+			}
+		}
+		e.error = medianError(of)
+		list[o] = e
+	}
+	return list
+}
+
+// owners are all accelerators, links and engines that have parameters.
+func (p *problem) owners() map[owner]bool {
+	all := map[owner]bool{}
+	for j := range p.parameters {
+		all[owner{p.parameters[j].scope, p.parameters[j].owner}] = true
+	}
+	return all
+}
+
+// ownersOf lists what the prediction of a row rests on.
+func (p *problem) ownersOf(r *row) []owner {
+	var list []owner
+	for _, j := range r.parameters {
+		if j < 0 {
+			continue
+		}
+		o := owner{p.parameters[j].scope, p.parameters[j].owner}
+		idle := o.scope == link && r.TP == 1 || o.scope == engine && r.Engine == ""
+		if !idle && !slices.Contains(list, o) {
+			list = append(list, o)
+		}
+	}
+	return list
+}

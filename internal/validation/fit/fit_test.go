@@ -1,0 +1,206 @@
+package fit
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/validation"
+
+	"gopkg.in/yaml.v3"
+)
+
+// layers returns a table of the kernels of layers on the H100, as the clock predicts them with the given constants.
+func layers(t *testing.T, truth *values) *validation.Data {
+	t.Helper()
+	const file = "linear_layers.csv"
+	var loads []string
+	for _, model := range []string{"llama-2-7b", "llama-2-70b"} {
+		for _, tp := range []int{1, 2, 4, 8} {
+			for tokens := 1; tokens <= 4096; tokens *= 2 {
+				loads = append(loads, fmt.Sprintf("h100,%s,%d,%d", model, tp, tokens))
+			}
+		}
+	}
+	measured := map[string]string{}
+	read := func() *validation.Data {
+		table := &strings.Builder{}
+		table.WriteString("gpu,model,tp,num_tokens,gemm_ms_per_layer,elementwise_ms_per_layer,iter_linear_ms\n")
+		for i, load := range loads {
+			line := fmt.Sprint(i + 2)
+			fmt.Fprintf(table, "%s,%s,%s,\n", load, orOne(measured[line+"GEMMs a layer"]), orOne(measured[line+"element-wise a layer"]))
+		}
+		data, err := validation.Read(fstest.MapFS{file: {Data: []byte(table.String())}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	report, err := read().Compare(context.Background(), truth.physics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range report.Tables[0].Rows {
+		measured[fmt.Sprint(c.Line)+c.Quantity] = fmt.Sprint(c.Predicted)
+	}
+	return read()
+}
+
+func orOne(s string) string {
+	if s == "" {
+		return "1"
+	}
+	return s
+}
+
+// otherH100 is an H100 whose products and element-wise kernels differ from the shipped ones.
+func otherH100(t *testing.T) *values {
+	t.Helper()
+	catalog, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := catalog.Accelerator("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := hardware.FittedConstants(&a, nil, nil)
+	c.Linear.Compute = map[hardware.DType]float64{hardware.BF16: 0.58}
+	c.Linear.Memory, c.Linear.Kernel, c.Elementwise.Kernel = 0.8, 5e-6, 2.6e-6
+	v := newValues()
+	v.accelerators[a.Name] = c
+	return v
+}
+
+func run(t *testing.T, data *validation.Data) *Result {
+	t.Helper()
+	r, err := Run(context.Background(), data, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestFitRecoversTheConstantsThatMadeTheRows(t *testing.T) {
+	r := run(t, layers(t, otherH100(t)))
+	want := map[string]float64{"linear.compute.bf16": 0.58, "linear.memory": 0.8, "linear.kernel": 5e-6, "elementwise.kernel": 2.6e-6}
+	for _, c := range r.Constants {
+		truth, changed := want[c.Name]
+		switch {
+		case changed && c.Kept:
+			t.Errorf("%s is not determined: ±%g", c.Name, c.Deviation)
+		case changed && math.Abs(c.Fitted/truth-1) > 0.02:
+			t.Errorf("%s is %g, want %g", c.Name, c.Fitted, truth)
+		case strings.HasPrefix(c.Name, "attention.") || strings.HasPrefix(c.Name, "experts."):
+			if !c.Kept || math.Abs(c.Fitted/c.Shipped-1) > 1e-12 {
+				t.Errorf("%s became %g, though no row depends on it", c.Name, c.Fitted)
+			}
+		}
+	}
+	for _, e := range r.Errors {
+		if e.Fitted > 1 {
+			t.Errorf("%s %s: error %.2f %% on rows that the clock made", e.Table, e.Quantity, e.Fitted)
+		}
+		if e.WithoutModel == nil || *e.WithoutModel > 1.5 {
+			t.Errorf("%s %s: left out, rows that the clock made are not predicted: %v", e.Table, e.Quantity, e.WithoutModel)
+		}
+	}
+}
+
+func TestFitIsTheSameEachTime(t *testing.T) {
+	data := layers(t, otherH100(t))
+	a, b := run(t, data), run(t, data)
+	if !reflect.DeepEqual(a.Constants, b.Constants) || !reflect.DeepEqual(a.Errors, b.Errors) {
+		t.Error("two fits to the same rows differ")
+	}
+}
+
+func TestLossFallsAsItsGradientSays(t *testing.T) {
+	p, _, err := newProblem(context.Background(), layers(t, otherH100(t)), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := p.pointOf(p.shipped)
+	errors, err := p.predict(context.Background(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := p.linearise(context.Background(), x, errors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.weights = p.weights(func(*row) bool { return true })
+	step, gradient := make([]float64, len(x)), make([]float64, len(x))
+	l.gradient(gradient, step)
+	const h = 1e-6
+	for j := range x {
+		step[j] = h
+		up := l.loss(step)
+		step[j] = -h
+		slope := (up - l.loss(step)) / (2 * h)
+		step[j] = 0
+		if math.Abs(slope-gradient[j]) > 1e-4*(1+math.Abs(slope)) {
+			t.Errorf("%s: slope %g, gradient %g", p.parameters[j].name, slope, gradient[j])
+		}
+	}
+}
+
+func TestWriteMakesFilesThatReadBackAndReplacesNone(t *testing.T) {
+	r := run(t, layers(t, otherH100(t)))
+	dir := t.TempDir()
+	date := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	if err := r.Write(dir, date); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "accelerators", "h100-sxm.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	decoder.KnownFields(true)
+	var c hardware.Constants
+	if err := decoder.Decode(&c); err != nil {
+		t.Fatalf("%v in\n%s", err, data)
+	}
+	want := roundedAccelerator(r.fitted.accelerators["h100-sxm"])
+	want.Fit = r.owners[owner{accelerator, "h100-sxm"}].fit(date)
+	want.ScaleUp, want.Network = hardware.Collective{}, hardware.Collective{}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("read back\n%+v\nwant\n%+v", c, want)
+	}
+	if c.Fit.Date != "2026-03-01" || c.Fit.Rows != r.Rows || !strings.Contains(c.Fit.Source, "linear_layers") {
+		t.Errorf("fit is %+v", c.Fit)
+	}
+	if err := r.Write(dir, date); err == nil || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("writing over constants: %v", err)
+	}
+}
+
+func TestFitToMeasuredBatchesIsNoWorse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates a few thousand servers")
+	}
+	table, err := os.ReadFile(sharedfiles.Path(t, "measured", "static_batch_a100_fp16.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := validation.Read(fstest.MapFS{"static_batch_a100_fp16.csv": {Data: table}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range run(t, data).Errors {
+		if e.Quantity == "token p50" && e.Fitted > e.Shipped+1 {
+			t.Errorf("error %.1f %% after the fit, %.1f %% before", e.Fitted, e.Shipped)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// leaveOut predicts the rows of each model with constants fitted to those of all others, and the same for accelerators, which
+// then take the constants of their nearest relative. Rows of an engine of which nothing else was measured cannot be left out.
+// Either report is nil where there is nothing to leave out.
+func (p *problem) leaveOut(ctx context.Context, data *validation.Data, solution *linearised) (models, accelerators *validation.Report, err error) {
+	models, err = p.fold(ctx, data, solution, p.names(func(r *row) string { return r.Model }), func(g *validation.Group) string { return g.Model })
+	if err != nil {
+		return nil, nil, err
+	}
+	accelerators, err = p.fold(ctx, data, solution, p.names(func(r *row) string { return r.GPU }), func(g *validation.Group) string { return g.GPU })
+	return models, accelerators, err
+}
+
+// names lists what rows other than those of single kernels have.
+func (p *problem) names(of func(*row) string) []string {
+	seen := map[string]bool{}
+	for i := range p.rows {
+		if r := &p.rows[i]; !r.kernel {
+			seen[of(r)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// fold leaves out each of the names in turn and collects the predictions of the rows that were left out.
+func (p *problem) fold(ctx context.Context, data *validation.Data, solution *linearised, names []string, of func(*validation.Group) string) (*validation.Report, error) {
+	if len(names) < 2 {
+		return nil, nil
+	}
+	all := &validation.Report{}
+	for i, name := range names {
+		p.progress(fmt.Sprintf("without %s (%d of %d)", name, i+1, len(names)))
+		v, err := p.refit(ctx, solution, func(r *row) bool { return of(&r.Group) != name })
+		if err != nil {
+			return nil, err
+		}
+		left := data.Where(func(_ string, g validation.Group) bool {
+			_, known := v.engines[family(g.Engine)]
+			return of(&g) == name && (known || g.Engine == "")
+		})
+		r, err := left.Compare(ctx, v.physics())
+		if err != nil {
+			return nil, err
+		}
+		add(all, r)
+	}
+	return all, nil
+}
+
+// forget drops the constants of accelerators, links and engines of which no row is kept.
+func (p *problem) forget(v *values, weights []float64) {
+	accelerators, links, engines := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for i, w := range weights {
+		if r := &p.rows[i]; w > 0 {
+			accelerators[r.GPU], engines[family(r.Engine)] = true, true
+			if r.TP > 1 {
+				links[p.links[r.GPU]] = true
+			}
+		}
+	}
+	maps.DeleteFunc(v.accelerators, func(name string, _ hardware.Constants) bool { return !accelerators[name] })
+	maps.DeleteFunc(v.links, func(name string, _ hardware.Collective) bool { return !links[name] })
+	maps.DeleteFunc(v.engines, func(name string, _ steptime.Engine) bool { return !engines[name] })
+}
+
+// add appends the rows of a report to those of the same tables.
+func add(all, part *validation.Report) {
+	for _, t := range part.Tables {
+		i := slices.IndexFunc(all.Tables, func(a validation.Table) bool { return a.Name == t.Name })
+		if i < 0 {
+			all.Tables = append(all.Tables, validation.Table{Name: t.Name, Files: t.Files})
+			i = len(all.Tables) - 1
+		}
+		all.Tables[i].Rows = append(all.Tables[i].Rows, t.Rows...)
+	}
+}

@@ -1,0 +1,200 @@
+package fit
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/validation"
+)
+
+// A quantity counts in the fit by how far off a good model of it may be: the relative error of one standard deviation.
+type quantity struct {
+	table, name string
+	deviation   float64
+	// on are the beginnings of the names of the constants on which a table of single kernels depends; nil for others. The groups of
+	// such a table are number formats rather than models.
+	on []string
+}
+
+var (
+	products   = []string{"linear.", "elementwise."}
+	attention  = []string{"attention.", "linear.compute."}
+	experts    = []string{"experts.", "linear.overlap", "linear.memory", "elementwise."}
+	allReduces = []string{"one_shot.", "two_shot.", "library."}
+)
+
+// quantities are what is fitted to. Served steps set the level of the constants. Kernels measured apart lend them shape where served
+// rows say nothing, and count for little: they reach 10–20 % more than in a server, or wait for the host to launch them
+// (docs/physics.md, internal/validation/deviations.md).
+var quantities = []quantity{
+	{"vllm_runs", "TPOT mean", 0.012, nil},
+	{"vllm_runs", "TTFT mean", 0.06, nil},
+	{"kv_blocks", "KV blocks", 0.01, nil},
+	{"closed_loop", "TPOT mean", 0.05, nil},
+	{"closed_loop", "TTFT mean", 0.15, nil},
+	{"first_token_latency", "first token", 0.15, nil},
+	{"token_time", "token", 0.1, nil},
+	{"vllm_requests", "TPOT mean", 0.02, nil},
+	{"vllm_requests", "TTFT mean", 0.05, nil},
+	{"static_batch", "token p50", 0.08, nil},
+	{"static_batch", "TTFT mean", 0.15, nil},
+	{"offline_throughput", "output rate", 0.15, nil},
+	{"eager_engine", "prompt", 0.10, nil},
+	{"eager_engine", "token", 0.08, nil},
+	{"iteration", "linear", 0.06, nil},
+	{"iteration", "attention", 0.15, nil},
+	{"iteration", "all-reduce", 0.6, nil},
+	{"linear_layers", "GEMMs a layer", 0.08, nil},
+	{"linear_layers", "element-wise a layer", 0.25, nil},
+	{"linear_and_allreduce", "one all-reduce", 0.6, nil},
+	{"gemm", "time", 1, products},
+	{"context_attention", "time", 1, attention},
+	{"generation_attention", "time", 1, attention},
+	{"context_mla", "time", 1, attention},
+	{"generation_mla", "time", 1, attention},
+	{"moe", "time", 2, experts},
+	{"custom_allreduce", "time", 1.5, allReduces},
+	{"nccl", "time", 1.5, allReduces},
+}
+
+// find returns a quantity, or nil where nothing is fitted to it.
+func find(table, name string) *quantity {
+	i := slices.IndexFunc(quantities, func(q quantity) bool { return q.table == table && q.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &quantities[i]
+}
+
+// rowKey tells one measured figure from all others.
+type rowKey struct {
+	file, quantity string
+	line           int
+}
+
+// row is a measured figure that is fitted to.
+type row struct {
+	validation.Group
+	table     string
+	key       rowKey
+	kernel    bool
+	deviation float64
+	// weight is 1 for a served row. Of n kernels of the same table, group and quantity it is 1/√n: what is wrong with one of them is
+	// wrong with most, so that n rows say no more than √n.
+	weight float64
+	// parameters are the places of the parameters on which the row may depend, by kind; -1 where there is none.
+	parameters []int
+}
+
+// groupKey is what rows have in common that share their errors.
+type groupKey struct {
+	validation.Group
+	table, quantity string
+}
+
+// rowsOf returns the figures of a report that are fitted to.
+func rowsOf(r *validation.Report) []row {
+	var list []row
+	var groups []groupKey
+	size := map[groupKey]int{}
+	for i := range r.Tables {
+		for j := range r.Tables[i].Rows {
+			c := &r.Tables[i].Rows[j]
+			q := find(c.Table, c.Quantity)
+			if q == nil || c.Predicted <= 0 {
+				continue
+			}
+			g := groupKey{c.Group, c.Table, c.Quantity}
+			size[g]++
+			groups = append(groups, g)
+			list = append(list, row{Group: c.Group, table: c.Table, key: rowKey{c.File, c.Quantity, c.Line}, kernel: q.on != nil, deviation: q.deviation})
+		}
+	}
+	for i := range list {
+		list[i].weight = 1
+		if list[i].Engine == "" {
+			list[i].weight = 1 / math.Sqrt(float64(size[groups[i]]))
+		}
+	}
+	return list
+}
+
+// logErrors returns ln(predicted/measured) by row; NaN where the report lacks a row.
+func logErrors(r *validation.Report, rows []row) []float64 {
+	found := map[rowKey]float64{}
+	for i := range r.Tables {
+		for j := range r.Tables[i].Rows {
+			c := &r.Tables[i].Rows[j]
+			found[rowKey{c.File, c.Quantity, c.Line}] = math.Log(c.Predicted / c.Measured)
+		}
+	}
+	errors := make([]float64, len(rows))
+	for i := range rows {
+		e, ok := found[rows[i].key]
+		if !ok {
+			e = math.NaN()
+		}
+		errors[i] = e
+	}
+	return errors
+}
+
+// isKernelTable tells whether a table is of single kernels.
+func isKernelTable(table string) bool {
+	return slices.ContainsFunc(quantities, func(q quantity) bool { return q.table == table && q.on != nil })
+}
+
+// launched is the time to launch an all-reduce, on which kernels measured apart depend as well as an engine that launches each.
+var launched = kind{engine, "all_reduce"}
+
+// launcher is the engine of which kernels measured apart take that time.
+const launcher = "eager-2023"
+
+// touches tells whether rows of a table and group may depend on a kind of constant.
+func (k kind) touches(table string, g *validation.Group) bool {
+	i := slices.IndexFunc(quantities, func(q quantity) bool { return q.table == table })
+	switch {
+	case i < 0:
+		return false
+	case quantities[i].on != nil:
+		return k.scope != engine && slices.ContainsFunc(quantities[i].on, func(begin string) bool { return strings.HasPrefix(k.name, begin) })
+	case k == launched:
+		return g.TP > 1
+	case k.scope == engine || k.name == "host":
+		return g.Engine != ""
+	case k.scope == link:
+		return g.TP > 1
+	}
+	return true
+}
+
+// Large tables are thinned out before the fit: about how many rows of a table of kernels are kept for each accelerator, and each
+// how manyth row of whole benchmarks, which take long to simulate.
+const (
+	kernelRows    = 120
+	benchmarkStep = 3
+)
+
+// thin leaves out shapes of kernels, and benchmarks, where there are many.
+func thin(d *validation.Data, r *validation.Report) *validation.Data {
+	type source struct{ table, gpu string }
+	rows := map[source]int{}
+	for i := range r.Tables {
+		for _, c := range r.Tables[i].Rows {
+			rows[source{c.Table, c.GPU}]++
+		}
+	}
+	seen := map[source]int{}
+	return d.Where(func(table string, g validation.Group) bool {
+		s, every := source{table, g.GPU}, 1
+		switch {
+		case isKernelTable(table):
+			every = max(1, rows[s]/kernelRows)
+		case table == "offline_throughput" && rows[s] > 10:
+			every = benchmarkStep
+		}
+		seen[s]++
+		return (seen[s]-1)%every == 0
+	})
+}

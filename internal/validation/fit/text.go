@@ -1,0 +1,73 @@
+package fit
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/units"
+)
+
+// WriteText prints the result for people, 100 columns wide.
+func (r *Result) WriteText(w io.Writer) error {
+	b := &bytes.Buffer{}
+	fmt.Fprintf(b, "Fitted to %d measured figures. Constants with ± are determined by them; others are kept.\n", r.Rows)
+	subject := ""
+	for i := range r.Constants {
+		c := &r.Constants[i]
+		if s := c.Scope + " " + c.Of; s != subject {
+			subject = s
+			fmt.Fprintf(b, "\n%s\n  %-28s %12s %12s\n", s, "constant", "shipped", "fitted")
+		}
+		if c.Kept {
+			fmt.Fprintf(b, "  %-28s %12s %12s\n", c.Name, c.format(c.Shipped), "kept")
+		} else {
+			fmt.Fprintf(b, "  %-28s %12s %12s  ±%.0f %%\n", c.Name, c.format(c.Shipped), c.format(c.Fitted), 100*c.Deviation)
+		}
+	}
+	fmt.Fprintf(b, "\nMedian absolute error, in percent\n  %-20s %-21s %5s %7s %6s %14s %9s  %s\n", "", "", "", "", "", "left out:", "", "")
+	fmt.Fprintf(b, "  %-20s %-21s %5s %7s %6s %7s %6s %9s  %s\n", "table", "quantity", "rows", "shipped", "fitted", "model", "GPU", "at most", "best other simulator")
+	for i := range r.Errors {
+		r.Errors[i].write(b)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func (e *Error) write(b *bytes.Buffer) {
+	most := "–"
+	if e.AtMost > 0 {
+		most = fmt.Sprintf("%g", e.AtMost)
+	}
+	name := strings.TrimSpace(e.Quantity + " " + e.Engine + e.Model)
+	fmt.Fprintf(b, "  %-20s %-21s %5d %7.1f %6.1f %7s %6s %9s  %s\n", e.Table, name, e.N, e.Shipped, e.Fitted, percent(e.WithoutModel), percent(e.WithoutAccelerator), most, e.Peer)
+}
+
+func percent(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", *v)
+}
+
+// format writes a value with its unit.
+func (c *Constant) format(v float64) string {
+	switch {
+	case c.Time:
+		return units.FormatDuration(significant(v))
+	case v > 1e6:
+		return fmt.Sprintf("%.3g", v)
+	}
+	return fmt.Sprint(significant(v))
+}
+
+// significant rounds to three significant digits.
+func significant(v float64) float64 {
+	if v == 0 {
+		return 0
+	}
+	unit := math.Pow(10, 2-math.Floor(math.Log10(math.Abs(v))))
+	return math.Round(v*unit) / unit
+}

@@ -1,0 +1,134 @@
+package fit
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// values are the constants of everything that is fitted, by name. An accelerator or link that is not among them is predicted with
+// its nearest relative that is.
+type values struct {
+	accelerators map[string]hardware.Constants
+	links        map[string]hardware.Collective
+	// engines are by the name of their family.
+	engines map[string]steptime.Engine
+}
+
+func newValues() *values {
+	return &values{map[string]hardware.Constants{}, map[string]hardware.Collective{}, map[string]steptime.Engine{}}
+}
+
+func (v *values) clone() *values {
+	return &values{maps.Clone(v.accelerators), maps.Clone(v.links), maps.Clone(v.engines)}
+}
+
+// physics returns what predictions with these constants rest on.
+func (v *values) physics() validation.Physics {
+	return validation.Physics{
+		Engine: func(name string) (steptime.Engine, error) {
+			e, err := steptime.FindEngine(name)
+			if fitted, ok := v.engines[family(name)]; ok && err == nil {
+				fitted.Name, fitted.Title, fitted.Source, fitted.Lookahead = e.Name, e.Title, e.Source, e.Lookahead
+				e = fitted
+			}
+			return e, err
+		},
+		Constants: v.constants(),
+	}
+}
+
+// constants returns a function that looks up the constants of accelerators and their links, and remembers them.
+func (v *values) constants() func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants {
+	var known sync.Map
+	return func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants {
+		key := [3]string{a.Name, nameOf(scaleUp), nameOf(network)}
+		if c, ok := known.Load(key); ok {
+			return c.(*hardware.Constants)
+		}
+		shipped, _ := hardware.FittedConstants(a, scaleUp, network)
+		c, _ := hardware.NearestConstants(a, inOrder(v.accelerators))
+		c.ScaleUp, c.Network = shipped.ScaleUp, shipped.Network
+		if fitted, ok := v.links[shipped.ScaleUp.Link]; ok {
+			c.ScaleUp = fitted
+		} else if scaleUp != nil && len(v.links) > 0 {
+			c.ScaleUp = hardware.NearestCollective(scaleUp, false, inOrder(v.links))
+		}
+		known.Store(key, &c)
+		return &c
+	}
+}
+
+func nameOf(l *hardware.Link) string {
+	if l == nil {
+		return ""
+	}
+	return l.Name
+}
+
+// inOrder returns the values of m in the order of its keys.
+func inOrder[T any](m map[string]T) []T {
+	list := make([]T, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, m[k])
+	}
+	return list
+}
+
+// family returns the first preset with the same constants: presets that differ in their scheduling alone are fitted together.
+func family(name string) string {
+	engine, err := steptime.FindEngine(name)
+	if err != nil {
+		return name
+	}
+	for _, e := range steptime.Engines() {
+		first := e.Name
+		e.Name, e.Title, e.Source, e.Lookahead = engine.Name, engine.Title, engine.Source, engine.Lookahead
+		if e == engine {
+			return first
+		}
+	}
+	return name
+}
+
+// witness notes on which constants predictions rest, while the shipped ones are in use.
+type witness struct {
+	sync.Mutex
+	shipped *values
+	// links names the constants of the link within a node by accelerator.
+	links map[string]string
+}
+
+func newWitness() *witness { return &witness{shipped: newValues(), links: map[string]string{}} }
+
+func (w *witness) physics() validation.Physics {
+	return validation.Physics{
+		Engine: func(name string) (steptime.Engine, error) {
+			e, err := steptime.FindEngine(name)
+			if f := family(name); err == nil {
+				first, _ := steptime.FindEngine(f)
+				w.Lock()
+				defer w.Unlock()
+				w.shipped.engines[f] = first
+			}
+			return e, err
+		},
+		Constants: func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants {
+			c, _ := hardware.FittedConstants(a, scaleUp, network)
+			w.Lock()
+			defer w.Unlock()
+			own := c
+			own.Accelerator = a.Name
+			w.shipped.accelerators[a.Name] = own
+			if scaleUp != nil {
+				w.shipped.links[c.ScaleUp.Link] = c.ScaleUp
+				w.links[a.Name] = c.ScaleUp.Link
+			}
+			return &c
+		},
+	}
+}

@@ -1,0 +1,101 @@
+package fit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// Write writes the fitted constants into a folder, in the form of hardware/fitted (accelerators/NAME.yaml, links/NAME.yaml) and of
+// models/steptime/engines.yaml (engines.yaml). It replaces no file: one that is there already is an error.
+func (r *Result) Write(dir string, date time.Time) error {
+	var engines []steptime.Engine
+	for _, e := range steptime.Engines() {
+		if evidence, ok := r.owners[owner{engine, e.Name}]; ok {
+			e = r.engine(e.Name)
+			e.Source = evidence.source() + fmt.Sprintf(" (%s, %d rows, median error %.2g %%)", date.Format(time.DateOnly), evidence.rows, 100*evidence.error)
+			engines = append(engines, e)
+		}
+	}
+	files := map[string]any{}
+	if len(engines) > 0 {
+		files["engines.yaml"] = engines
+	}
+	for name, c := range r.fitted.accelerators {
+		c.Fit = r.owners[owner{accelerator, name}].fit(date)
+		files[filepath.Join("accelerators", name+".yaml")] = roundedAccelerator(c)
+	}
+	for name, c := range r.fitted.links {
+		if evidence, ok := r.owners[owner{link, name}]; ok {
+			c.Fit = evidence.fit(date)
+			files[filepath.Join("links", name+".yaml")] = roundedLink(c)
+		}
+	}
+	for name := range files {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s exists already; fitted constants replace no file, so choose another folder", filepath.Join(dir, name))
+		}
+	}
+	for name, content := range files {
+		if err := writeFile(filepath.Join(dir, name), content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// engine returns the fitted preset of a family, rounded.
+func (r *Result) engine(name string) steptime.Engine {
+	e := r.fitted.engines[name]
+	round(&e, engineConstants)
+	return e
+}
+
+func roundedAccelerator(c hardware.Constants) hardware.Constants {
+	round(&c, acceleratorConstants)
+	c.Experts.Memory = significant(c.Experts.Memory)
+	return c
+}
+
+func roundedLink(c hardware.Collective) hardware.Collective {
+	round(&c, linkConstants)
+	return c
+}
+
+// round rounds the constants of t to three significant digits, which is more than a fit is sure of.
+func round[T any](t *T, constants func(*T) []constant[T]) {
+	for _, c := range constants(t) {
+		if v := c.get(t); v != 0 {
+			c.set(t, significant(v))
+		}
+	}
+}
+
+// fit tells where constants are from.
+func (e evidence) fit(date time.Time) hardware.Fit {
+	return hardware.Fit{Source: e.source(), Date: date.Format(time.DateOnly), Rows: e.rows, Error: significant(e.error)}
+}
+
+func (e evidence) source() string {
+	return "llmsim validate --fit: tables " + strings.Join(e.tables, ", ") + "; what these do not determine is an own estimate (docs/physics.md)"
+}
+
+// writeFile writes a value as a data file.
+func writeFile(path string, content any) error {
+	text, err := datafile.Encode(content)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o666)
+}

@@ -1,0 +1,110 @@
+// Package machine is this computer as something to measure: models that run on a number of its threads, a stopwatch, and what the
+// computer can do at this moment.
+//
+// With one thread, the stopwatch reads the processor time of that thread. It leaves out what other programs took of the processor,
+// so that steps can be timed on a machine that is shared; what they took of caches and of memory bandwidth remains. Several
+// threads wait for each other while spinning, so that processor time says nothing about them: there the stopwatch reads wall time,
+// and only a machine without other load gives times that count.
+package machine
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/engine"
+	"github.com/llmsim/llmsim/internal/engine/cputime"
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/engine/kernels"
+	"github.com/llmsim/llmsim/internal/engine/parallel"
+	"github.com/llmsim/llmsim/internal/engine/probe"
+)
+
+// Machine runs and times models. It is used by the goroutine that made it, which stays on its thread until Close.
+type Machine struct {
+	pool   *parallel.Pool
+	set    *kernels.Set
+	probe  *probe.Probe
+	models map[loaded]*gpt2.Model
+	begin  time.Time
+}
+
+// loaded names a model in memory.
+type loaded struct {
+	config gpt2.Config
+	format kernels.Format
+}
+
+// New readies a machine that computes on the given number of threads, at least 1.
+func New(threads int) (*Machine, error) {
+	runtime.LockOSThread()
+	m := &Machine{pool: parallel.New(threads), set: kernels.Best(), models: map[loaded]*gpt2.Model{}, begin: time.Now()}
+	var err error
+	if m.probe, err = probe.New(m.pool, m.set, probe.DefaultBytes); err != nil {
+		return nil, err
+	}
+	m.probe.Now = m.Now
+	return m, nil
+}
+
+// Close frees all models and the threads.
+func (m *Machine) Close() error {
+	err := m.probe.Close()
+	for _, model := range m.models {
+		err = errors.Join(err, model.Close())
+	}
+	m.pool.Close()
+	runtime.UnlockOSThread()
+	return err
+}
+
+// Threads returns the number of threads that compute.
+func (m *Machine) Threads() int { return m.pool.Threads() }
+
+// Kernels returns the kernels that compute.
+func (m *Machine) Kernels() *kernels.Set { return m.set }
+
+// Pool returns the threads.
+func (m *Machine) Pool() *parallel.Pool { return m.pool }
+
+// Now reads the stopwatch.
+func (m *Machine) Now() time.Duration {
+	if m.pool.Threads() == 1 {
+		return cputime.Thread()
+	}
+	return time.Since(m.begin)
+}
+
+// Model returns a model of that shape with random weights, which take as long as trained ones. It belongs to the machine.
+func (m *Machine) Model(c gpt2.Config, format kernels.Format) (*gpt2.Model, error) {
+	if model := m.models[loaded{c, format}]; model != nil {
+		return model, nil
+	}
+	dir, err := os.MkdirTemp("", "llmsim-weights-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := gpt2.WriteRandom(dir, c, 1); err != nil {
+		return nil, err
+	}
+	model, err := gpt2.Load(dir, gpt2.Options{Format: format})
+	if err != nil {
+		return nil, err
+	}
+	m.models[loaded{c, format}] = model
+	return model, nil
+}
+
+// Engine returns an engine for the model with a KV cache of so many blocks, scattered as after long service. The caller closes it.
+func (m *Machine) Engine(model *gpt2.Model, blocks int) (*engine.Engine, error) {
+	return engine.New(model, engine.Options{Blocks: blocks, Pool: m.pool, Kernels: m.set, PrefixCaching: true, Scattered: true})
+}
+
+// Clock returns a clock that executes steps on e, timed by the machine's stopwatch.
+func (m *Machine) Clock(e *engine.Engine) *engine.Clock {
+	c := engine.NewClock(e)
+	c.Now = m.Now
+	return c
+}

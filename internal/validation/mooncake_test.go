@@ -1,0 +1,39 @@
+package validation_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
+)
+
+// A cache without limit finds 36.6 % of the blocks of 512 tokens in Mooncake's conversation trace (Mooncake, FAST 2025).
+func TestMooncakeInfiniteCache(t *testing.T) {
+	path := sharedfiles.Path(t, "traces", "mooncake", "conversation_trace.jsonl")
+	source, err := workload.Open(workload.Config{Trace: &workload.Trace{Path: path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	seen := map[uint64]bool{}
+	var blocks, found int
+	var r sim.Request
+	for source.NextArrival() != sim.Never {
+		source.Next(&r)
+		for _, s := range r.Content {
+			blocks++
+			if seen[s.ID] {
+				found++
+			}
+			seen[s.ID] = true
+		}
+	}
+	if err := source.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := math.Round(1000 * float64(found) / float64(blocks)); got != 366 {
+		t.Errorf("%.1f%% of %d blocks found, want 36.6%%", got/10, blocks)
+	}
+}
