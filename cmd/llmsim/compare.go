@@ -23,6 +23,8 @@ type compareFlags struct {
 	workers      int
 	format       string
 	out          string
+	failOn       []string
+	junit        string
 }
 
 func compareCommand() *cobra.Command {
@@ -32,7 +34,8 @@ func compareCommand() *cobra.Command {
 		Short: "Compare scenarios: what differs, which change matters, and is it more than noise?",
 		Example: `  llmsim compare before.yaml after.yaml
   llmsim compare chat --vary batching.token-budget=512,2048,8192
-  llmsim compare chat offline --out results`,
+  llmsim compare chat offline --out results
+  llmsim compare before.yaml after.yaml --fail-on 'p99_ttft_ms > +5%' --junit gate.xml`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
@@ -42,7 +45,9 @@ func compareCommand() *cobra.Command {
 	f.Var(countOf(&flags.replications, 10), "replications", "runs of each scenario, each with another seed")
 	f.Float64Var(&flags.confidence, "confidence", 0.95, "confidence of the intervals, above 0 and below 1")
 	f.Var(countOf(&flags.workers, runtime.GOMAXPROCS(0)), "workers", "runs at the same time")
-	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	f.Var(choice(&flags.format, "table", "json", "markdown"), "format", "what to print: table, json, or markdown for the summary of a pull request")
+	f.StringArrayVar(&flags.failOn, "fail-on", nil, "exit with code 3 if a metric is worse than a limit: 'p99_ttft_ms > +5%' (repeatable)")
+	f.StringVar(&flags.junit, "junit", "", "file for the outcome of --fail-on as a JUnit report")
 	f.StringVar(&flags.out, "out", "", "folder for comparison.json and report.html, with the scenarios side by side")
 	return cmd
 }
@@ -55,13 +60,38 @@ func (flags *compareFlags) run(cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
+	gates, err := flags.gates()
+	if err != nil {
+		return err
+	}
 	c, err := compare.Run(cmd.Context(), variants, compare.Options{
 		Replications: flags.replications, Confidence: flags.confidence, Workers: flags.workers,
 	})
-	if err == nil {
-		err = flags.print(cmd, c)
+	if err != nil {
+		return failed(err)
 	}
-	return failed(err)
+	checks := c.Check(gates)
+	if err := flags.print(cmd, c, checks); err != nil {
+		return failed(err)
+	}
+	if n := compare.Failed(checks); n > 0 {
+		return fmt.Errorf("%w: %d of %d", errGateFailed, n, len(checks))
+	}
+	return nil
+}
+
+func (flags *compareFlags) gates() ([]compare.Gate, error) {
+	gates := make([]compare.Gate, len(flags.failOn))
+	for i, text := range flags.failOn {
+		var err error
+		if gates[i], err = compare.ParseGate(text); err != nil {
+			return nil, fmt.Errorf("--fail-on: %w", err)
+		}
+	}
+	if flags.junit != "" && len(gates) == 0 {
+		return nil, errors.New("--junit writes the outcome of --fail-on: give one")
+	}
+	return gates, nil
 }
 
 func (flags *compareFlags) variants(names []string) ([]compare.Variant, error) {
@@ -99,7 +129,7 @@ func axes(vary []string) ([]planner.Axis, error) {
 	return list, nil
 }
 
-func (flags *compareFlags) print(cmd *cobra.Command, c *compare.Comparison) error {
+func (flags *compareFlags) print(cmd *cobra.Command, c *compare.Comparison, checks []compare.Check) error {
 	if flags.out != "" {
 		if err := writeFile(filepath.Join(flags.out, "report.html"), func(w io.Writer) error { return page.Write(w, c.Pages...) }); err != nil {
 			return err
@@ -108,8 +138,19 @@ func (flags *compareFlags) print(cmd *cobra.Command, c *compare.Comparison) erro
 			return err
 		}
 	}
-	if flags.format == "json" {
-		return report.JSON(cmd.OutOrStdout(), c)
+	if flags.junit != "" {
+		if err := writeFile(flags.junit, func(w io.Writer) error { return compare.WriteJUnit(w, checks) }); err != nil {
+			return err
+		}
 	}
-	return c.WriteText(cmd.OutOrStdout())
+	switch flags.format {
+	case "json":
+		return report.JSON(cmd.OutOrStdout(), c)
+	case "markdown":
+		return c.WriteMarkdown(cmd.OutOrStdout(), checks)
+	}
+	if err := c.WriteText(cmd.OutOrStdout()); err != nil || len(checks) == 0 {
+		return err
+	}
+	return compare.PrintChecks(cmd.OutOrStdout(), checks)
 }

@@ -19,10 +19,13 @@ const (
 	exitDone      = 0
 	exitFailed    = 1 // the run failed, or was interrupted
 	exitBadInput  = 2 // scenario, flags or arguments are wrong
-	exitSLOMissed = 3 // with --check-slo
+	exitSLOMissed = 3 // with --check-slo; with --fail-on, a limit is passed
 )
 
-var errSLOMissed = errors.New("the SLO is missed")
+var (
+	errSLOMissed  = errors.New("the SLO is missed")
+	errGateFailed = errors.New("a limit of --fail-on is passed")
+)
 
 // newRoot lists the commands. To add one, write its file and name it here.
 func newRoot() *cobra.Command {
@@ -91,7 +94,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, errSLOMissed):
+	case errors.Is(err, errSLOMissed), errors.Is(err, errGateFailed):
 		return exitSLOMissed
 	case errors.As(err, &failure), errors.Is(err, context.Canceled):
 		return exitFailed

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -30,10 +31,16 @@ type Options struct {
 
 // Comparison is variants side by side; the first is what the others are compared with.
 type Comparison struct {
+	// Replications is 1 where the results do not depend on the seed, as with a recorded trace: then there is no noise to measure
+	// the differences by.
 	Replications int     `json:"replications"`
 	Confidence   float64 `json:"confidence"`
-	// WarmUp is the number of requests at the start of each run that were left out.
-	WarmUp   int       `json:"warm_up_requests"`
+	// WarmUp is the number of requests at the start of each run that were left out, and Whole says why none was, if a scenario
+	// forbids it.
+	WarmUp int    `json:"warm_up_requests"`
+	Whole  string `json:"nothing_left_out_because,omitempty"`
+	// Recorded is set where a scenario replays a recorded trace, which is one sample of what may come.
+	Recorded bool      `json:"recorded_trace,omitempty"`
 	Variants []Outcome `json:"variants"`
 	// Pages are the first runs of the variants, for report/page.
 	Pages []page.Run `json:"-"`
@@ -58,11 +65,13 @@ type Figure struct {
 	Title string         `json:"title"`
 	Unit  string         `json:"unit"`
 	Value stats.Interval `json:"value"`
-	// Difference is that of runs with the same random numbers. BeyondNoise tells that it is not 0, at the confidence of the
-	// comparison; Better that it is for the better.
+	// Difference is that of runs with the same random numbers. BeyondNoise reports whether it is not 0, at the confidence of the
+	// comparison, and Better whether it is an improvement. Offered is set where both variants serve all that is asked of them, so
+	// that the difference is one of the load: it is neither better nor worse.
 	Difference  stats.Interval `json:"difference"`
 	BeyondNoise bool           `json:"beyond_noise"`
 	Better      bool           `json:"better"`
+	Offered     bool           `json:"as_offered,omitempty"`
 }
 
 // Effect is what a change alone does.
@@ -104,13 +113,22 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 	if err := replicate(ctx, trials, seed, o); err != nil {
 		return nil, err
 	}
-	c := &Comparison{Replications: o.Replications, Confidence: o.Confidence, Variants: make([]Outcome, len(trials))}
+	c := &Comparison{Replications: len(trials[0].runs), Confidence: o.Confidence, Variants: make([]Outcome, len(trials))}
+	for _, t := range trials {
+		scenario := &t.runs[0].Simulation.Scenario
+		c.Recorded = c.Recorded || scenario.Workload.Trace != nil
+		if reason := unsteady(scenario); reason != "" && c.Whole == "" {
+			c.Whole = t.variant.Label + " " + reason
+		}
+	}
 	for i, t := range trials {
 		first := t.runs[0].Result
 		c.Variants[i] = Outcome{Label: t.variant.Label, Setup: first.Setup, Load: first.Load, Changes: changes(trials[0].tree, t.tree)}
 		drop, settled := t.warmUp()
-		c.Variants[i].Settled = settled
-		c.WarmUp = max(c.WarmUp, drop)
+		c.Variants[i].Settled = settled || c.Whole != ""
+		if c.Whole == "" {
+			c.WarmUp = max(c.WarmUp, drop)
+		}
 		c.Pages = append(c.Pages, t.page)
 	}
 	for i, t := range trials {
@@ -119,13 +137,32 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 	return c, c.attribute(ctx, trials, seed, o)
 }
 
-// replicate runs all variants, each with the same seeds.
+// replicate runs all variants, each with the same seeds. Where two seeds give the same requests and results in every variant, one
+// run of each is kept: more of them would be no evidence.
 func replicate(ctx context.Context, trials []*trial, seed uint64, o Options) error {
+	const probe = 2
+	if err := replicateFrom(ctx, trials, seed, 0, min(probe, o.Replications), o.Workers); err != nil {
+		return err
+	}
+	drawn := func(t *trial) bool {
+		return len(t.runs) > 1 && !slices.Equal(t.runs[0].Requests, t.runs[1].Requests)
+	}
+	if !slices.ContainsFunc(trials, drawn) {
+		for _, t := range trials {
+			t.runs = t.runs[:1]
+		}
+		return nil
+	}
+	return replicateFrom(ctx, trials, seed, probe, o.Replications, o.Workers)
+}
+
+// replicateFrom runs the replications first to last-1 of all variants.
+func replicateFrom(ctx context.Context, trials []*trial, seed uint64, first, last, workers int) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(o.Workers)
+	group.SetLimit(workers)
 	for _, t := range trials {
-		t.runs = make([]*planner.Observation, o.Replications)
-		for r := range t.runs {
+		t.runs = append(t.runs, make([]*planner.Observation, last-first)...)
+		for r := first; r < last; r++ {
 			group.Go(func() error {
 				if err := t.replication(ctx, r, seed); err != nil {
 					return fmt.Errorf("%s: %w", t.variant.Label, err)
@@ -180,8 +217,10 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 	all := measures()
 	confidence := 1 - (1-c.Confidence)/float64(len(all)) // Bonferroni: that of all intervals together is as asked
 	values, differences := make([][]float64, len(all)), make([][]float64, len(all))
-	for r := range t.runs {
+	served := true // all that both were asked for, in every run
+	for r := range min(len(t.runs), len(base.runs)) {
 		here, there := newWindow(t.runs[r], c.WarmUp), newWindow(base.runs[r], c.WarmUp)
+		served = served && here.keepsUp() && there.keepsUp()
 		for m := range all {
 			v := all[m].of(here)
 			values[m] = append(values[m], v)
@@ -191,10 +230,11 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 	list := make([]Figure, len(all))
 	for m := range all {
 		d := stats.Mean(differences[m], confidence)
+		offered := served && all[m].name == "output_throughput" && d.Mean != 0
 		list[m] = Figure{
 			Name: all[m].name, Title: all[m].title, Unit: all[m].unit,
-			Value: stats.Mean(values[m], confidence), Difference: d,
-			BeyondNoise: d.Excludes(0), Better: d.Excludes(0) && (d.Mean > 0) == all[m].higherIsBetter,
+			Value: stats.Mean(values[m], confidence), Difference: d, BeyondNoise: d.Excludes(0), Offered: offered,
+			Better: d.Excludes(0) && !offered && (d.Mean > 0) == all[m].higherIsBetter,
 		}
 	}
 	return list
@@ -207,7 +247,7 @@ func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64
 			continue
 		}
 		for _, change := range c.Variants[i].Changes {
-			effect, err := c.effect(ctx, trials[0], t, change, seed, o)
+			effect, err := c.effect(ctx, trials[0], t, change, seed, o.Workers)
 			if err != nil {
 				return err
 			}
@@ -217,14 +257,14 @@ func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64
 	return nil
 }
 
-func (c *Comparison) effect(ctx context.Context, base, other *trial, change Change, seed uint64, o Options) (Effect, error) {
+func (c *Comparison) effect(ctx context.Context, base, other *trial, change Change, seed uint64, workers int) (Effect, error) {
 	e := Effect{Change: change}
 	v, err := alone(base.variant.Name, base.tree, other.tree, change)
 	if err != nil {
 		return e, err
 	}
 	t := &trial{variant: v}
-	if err := replicate(ctx, []*trial{t}, seed, o); scenarios.IsInputError(err) {
+	if err := replicateFrom(ctx, []*trial{t}, seed, 0, len(base.runs), workers); scenarios.IsInputError(err) {
 		e.Impossible = err.Error()
 		return e, nil
 	} else if err != nil {

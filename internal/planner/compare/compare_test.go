@@ -2,12 +2,14 @@ package compare
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -127,6 +129,48 @@ func TestChanges(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// An interval that is not known is written as null, and read back.
+func TestOneRunHasNoInterval(t *testing.T) {
+	one := stats.Mean([]float64{3}, 0.95)
+	text, err := json.Marshal(one)
+	if err != nil || string(text) != `{"mean":3,"half_width":null}` {
+		t.Errorf("%s, %v", text, err)
+	}
+	var back stats.Interval
+	if err := json.Unmarshal(text, &back); err != nil || back != one || back.Excludes(0) {
+		t.Errorf("read back %+v, %v", back, err)
+	}
+}
+
+// A run whose rate changes has no start that could be left out.
+func TestNothingIsLeftOutOfAnIncident(t *testing.T) {
+	outage := base + "fleet: {retries: 2, outages: [{replica: 0, at: 5s, for: 2s}]}\nreplicas: 2\n"
+	c := run(t, 2, variant("a", base), variant("b", outage))
+	if c.WarmUp != 0 || c.Whole != "b has outages" {
+		t.Errorf("%d requests are left out, because %q", c.WarmUp, c.Whole)
+	}
+}
+
+// Ratios are printed for large changes, percentages for small ones.
+func TestRelative(t *testing.T) {
+	for _, c := range []struct {
+		d    stats.Interval
+		base float64
+		want string
+	}{
+		{stats.Interval{Mean: 3, Half: 1.1}, 1, "4× [2.9, 5.1]"},
+		{stats.Interval{Mean: -98, Half: 1}, 100, "0.02× [0.01, 0.03]"},
+		{stats.Interval{Mean: 5, Half: 2}, 100, "+5% [+3, +7]"},
+		{stats.Interval{Mean: 5, Half: math.Inf(1)}, 100, "+5%"},
+		{stats.Interval{Mean: 40, Half: 2}, 1, "41× [39, 43]"},
+		{stats.Interval{Mean: 40, Half: 2}, 0, "+40 [+38, +42]"},
+	} {
+		if got := relative(c.d, c.base); got != c.want {
+			t.Errorf("relative(%v, %g) = %q, want %q", c.d, c.base, got, c.want)
+		}
 	}
 }
 

@@ -38,17 +38,19 @@ func measures() []measure {
 type window struct {
 	run             *planner.Observation
 	ttft, tpot, e2e []float64
-	// throughput is in output tokens a second, kept the share of the requests that kept their promise.
-	throughput, kept float64
+	// throughput and offered are in output tokens a second: what is served, and what the requests of the window ask for. Kept is
+	// the share of requests that kept the SLO.
+	throughput, offered, kept float64
 }
 
 func newWindow(o *planner.Observation, first int) *window {
 	w := &window{run: o}
 	requests := o.Requests[min(first, len(o.Requests)/2):]
 	var from, to sim.Time
-	kept := 0
+	kept, asked := 0, 0
 	for i := range requests {
 		r := &requests[i]
+		asked += r.Output
 		if r.Kept {
 			kept++
 		}
@@ -70,7 +72,21 @@ func newWindow(o *planner.Observation, first int) *window {
 	}
 	w.kept = float64(kept) / float64(max(1, len(requests)))
 	w.throughput = throughput(o, from, to)
+	if to > from {
+		w.offered = float64(asked) / (to - from).Seconds()
+	}
 	return w
+}
+
+// keepingUp is the least share of the offered load that a system below saturation serves: what is in flight at the end of the
+// window has no answer yet.
+const keepingUp = 0.95
+
+// keepsUp reports whether nearly all that was asked for was served while requests arrived. It is false where the load is not
+// offered at a rate.
+func (w *window) keepsUp() bool {
+	process := w.run.Simulation.Scenario.Workload.Arrivals.Process
+	return process != "closed-loop" && w.offered > 0 && w.throughput >= keepingUp*w.offered
 }
 
 // throughput counts the answers that end while requests arrive. Where all arrive at once, the whole run counts.

@@ -23,14 +23,35 @@ func (c *Comparison) WriteText(out io.Writer) error {
 		c.printVariant(p, &c.Variants[i])
 	}
 	p.Gap()
-	p.Text(fmt.Sprintf("%d runs of each with the same %d seeds; the first %d requests of every run are warm-up and left out. ± and “noise” are at %.4g%% confidence for all figures of a table together.",
-		c.Replications, c.Replications, c.WarmUp, 100*c.Confidence))
+	for _, words := range c.basis() {
+		p.Text(words)
+	}
 	for i := range c.Variants {
 		if !c.Variants[i].Settled {
 			p.Text(fmt.Sprintf("Note: %s does not settle: its latencies change over the whole run, and would be others in a longer one. More requests than it can serve, or too few to tell?", c.Variants[i].Label))
 		}
 	}
 	return p.Err()
+}
+
+// basis says what the figures rest on.
+func (c *Comparison) basis() []string {
+	var list []string
+	if c.Replications == 1 {
+		list = append(list, "The results do not depend on the seed, so that one run of each is all there is: differences are plain, and nothing says how large they would be with other requests.")
+	} else {
+		list = append(list, fmt.Sprintf("%d runs of each with the same %d seeds. Intervals [in brackets] and “noise” are at %.4g%% confidence for all figures of a table together.",
+			c.Replications, c.Replications, 100*c.Confidence))
+	}
+	if c.Recorded && c.Replications > 1 {
+		list = append(list, "A recorded trace is one sample: intervals cover what is drawn beside it, not other days.")
+	}
+	if c.Whole != "" {
+		list = append(list, "Whole runs are compared: "+c.Whole+".")
+	} else {
+		list = append(list, fmt.Sprintf("The first %d requests of every run are warm-up and left out.", c.WarmUp))
+	}
+	return list
 }
 
 // printVariant prints how a variant differs from the first.
@@ -93,7 +114,7 @@ func (c *Comparison) printEffects(p *report.Printer, v *Outcome) {
 }
 
 func (e *Effect) cell(f *Figure, base float64) string {
-	if !f.BeyondNoise {
+	if !f.BeyondNoise && !math.IsInf(f.Difference.Half, 1) {
 		return "noise"
 	}
 	return share(f.Difference.Mean, base)
@@ -103,6 +124,10 @@ func (f *Figure) verdict() string {
 	switch {
 	case f.Difference.Mean == 0 && f.Difference.Half == 0:
 		return "the same"
+	case f.Offered:
+		return "as offered"
+	case math.IsInf(f.Difference.Half, 1):
+		return "one run"
 	case !f.BeyondNoise:
 		return "within noise"
 	case f.Better:
@@ -135,28 +160,41 @@ func amount(x float64, unit string) string {
 	return report.Figure(x) + " " + unit
 }
 
-// relative prints a difference as a share of a value, as a factor where it is large, with its interval.
+// relative prints a difference as a share of a value, or as a ratio where it is large, with its interval in brackets.
 func relative(d stats.Interval, base float64) string {
+	known := d.Half != 0 && !math.IsInf(d.Half, 1)
+	low, high := d.Mean-d.Half, d.Mean+d.Half
 	if base == 0 {
-		return fmt.Sprintf("%+.3g ± %.2g", d.Mean, d.Half)
+		if known {
+			return fmt.Sprintf("%+.3g [%+.3g, %+.3g]", d.Mean, low, high)
+		}
+		return fmt.Sprintf("%+.3g", d.Mean)
 	}
-	half := 100 * d.Half / math.Abs(base)
-	if d.Mean >= 10*math.Abs(base) {
-		return fmt.Sprintf("%s ± %.2g", share(d.Mean, base), half/100)
+	base = math.Abs(base)
+	words := share(d.Mean, base)
+	switch {
+	case !known:
+		return words
+	case isRatio(d.Mean / base):
+		return fmt.Sprintf("%s [%.2g, %.2g]", words, max(0, 1+low/base), 1+high/base)
 	}
-	return fmt.Sprintf("%s ± %.2g%%", share(d.Mean, base), half)
+	return fmt.Sprintf("%s [%+.2g, %+.2g]", words, 100*low/base, 100*high/base)
 }
 
+// isRatio reports whether a relative change reads better as a ratio: at twice and more, or half and less.
+func isRatio(change float64) bool { return change >= 1 || change <= -0.5 }
+
+// share prints a difference as a percentage of a value, or the ratio of the two values where the difference is large.
 func share(x, base float64) string {
 	if base == 0 {
 		return fmt.Sprintf("%+.3g", x)
 	}
-	percent := 100 * x / math.Abs(base)
-	if percent >= 1000 {
-		return "×" + report.Figure(1+percent/100)
+	change := x / math.Abs(base)
+	switch {
+	case isRatio(change) && 1+change >= 10:
+		return report.Figure(1+change) + "×"
+	case isRatio(change):
+		return fmt.Sprintf("%.2g×", max(0, 1+change))
 	}
-	if math.Abs(percent) >= 99.5 {
-		return fmt.Sprintf("%+.0f%%", percent)
-	}
-	return fmt.Sprintf("%+.2g%%", percent)
+	return fmt.Sprintf("%+.2g%%", 100*change)
 }

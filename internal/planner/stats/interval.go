@@ -1,24 +1,55 @@
 package stats
 
 import (
+	"encoding/json"
 	"math"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Interval is a confidence interval, Mean ± Half.
+// Interval is a confidence interval, Mean ± Half. Half is +Inf where a single observation says nothing of the spread.
 type Interval struct {
 	Mean float64 `json:"mean"`
 	Half float64 `json:"half_width"`
 }
 
-// Excludes tells whether x is outside.
+// MarshalJSON writes an unknown half width as null.
+func (i Interval) MarshalJSON() ([]byte, error) {
+	var half *float64
+	if !math.IsInf(i.Half, 1) {
+		half = &i.Half
+	}
+	return json.Marshal(struct {
+		Mean float64  `json:"mean"`
+		Half *float64 `json:"half_width"`
+	}{i.Mean, half})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (i *Interval) UnmarshalJSON(data []byte) error {
+	var read struct {
+		Mean float64  `json:"mean"`
+		Half *float64 `json:"half_width"`
+	}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	*i = Interval{Mean: read.Mean, Half: math.Inf(1)}
+	if read.Half != nil {
+		i.Half = *read.Half
+	}
+	return nil
+}
+
+// Excludes reports whether x lies outside of the interval.
 func (i Interval) Excludes(x float64) bool { return math.Abs(i.Mean-x) > i.Half }
 
-// Mean returns the mean of independent observations with its interval at a confidence in (0, 1), by Student's t. At least two
-// are needed.
+// Mean returns the mean of independent observations, one at least, with its interval at a confidence in (0, 1), by Student's t.
 func Mean(observations []float64, confidence float64) Interval {
+	if len(observations) == 1 {
+		return Interval{Mean: observations[0], Half: math.Inf(1)}
+	}
 	n := float64(len(observations))
 	mean, deviation := stat.MeanStdDev(observations, nil)
 	t := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile((1 + confidence) / 2)

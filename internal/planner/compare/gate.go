@@ -1,0 +1,185 @@
+package compare
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/report"
+)
+
+// Gate is a limit that a change of configuration must keep, such as "p99_ttft_ms > +5%": it fails a variant whose figure is that far
+// from the first variant's.
+type Gate struct {
+	// Text is the gate as somebody wrote it.
+	Text string
+	// Metric is the name of a figure; Above reports whether values above Limit fail, in place of those below.
+	Metric string
+	Above  bool
+	// Limit is compared with the relative difference from the first variant where Relative is set, as a share of it, else with the
+	// value itself, in the figure's unit.
+	Limit    float64
+	Relative bool
+}
+
+// ParseGate reads a gate: a metric, < or >, and a limit, which is a difference from the first variant if it ends in a percent sign.
+func ParseGate(text string) (Gate, error) {
+	form := regexp.MustCompile(`^\s*([a-z0-9_]+)\s*([<>])\s*([+-]?[0-9.]+)\s*(%?)\s*$`)
+	parts := form.FindStringSubmatch(text)
+	if parts == nil {
+		return Gate{}, fmt.Errorf("found %q; want a metric, < or >, and a limit, such as 'p99_ttft_ms > +5%%' or 'mean_tpot_ms > 40'", text)
+	}
+	g := Gate{Text: strings.TrimSpace(text), Metric: parts[1], Above: parts[2] == ">", Relative: parts[4] == "%"}
+	var err error
+	if g.Limit, err = strconv.ParseFloat(parts[3], 64); err != nil {
+		return Gate{}, fmt.Errorf("found %q; %q is not a number", text, parts[3])
+	}
+	if g.Relative {
+		g.Limit /= 100
+	}
+	var names []string
+	for _, m := range measures() {
+		names = append(names, m.name)
+	}
+	if !slices.Contains(names, g.Metric) {
+		return Gate{}, errors.New(nearest.Unknown("metric", g.Metric, names))
+	}
+	return g, nil
+}
+
+// Check is a gate held against a variant.
+type Check struct {
+	Gate    Gate
+	Variant string
+	// Failed reports whether the limit is passed, and Words says by what.
+	Failed bool
+	Words  string
+}
+
+// Check holds gates against all variants but the first. A difference that is not 0 for certain does not fail a relative gate.
+func (c *Comparison) Check(gates []Gate) []Check {
+	var list []Check
+	for i := 1; i < len(c.Variants); i++ {
+		for _, g := range gates {
+			for j := range c.Variants[i].Figures {
+				if f := &c.Variants[i].Figures[j]; f.Name == g.Metric {
+					list = append(list, g.check(c.Variants[i].Label, f, c.Variants[0].Figures[j].Value.Mean))
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (g Gate) check(variant string, f *Figure, first float64) Check {
+	c := Check{Gate: g, Variant: variant, Words: fmt.Sprintf("%s is %s, %s against %s", f.Name, amount(f.Value.Mean, f.Unit), relative(f.Difference, first), amount(first, f.Unit))}
+	value := f.Value.Mean
+	if g.Relative {
+		if value = f.Difference.Mean; first != 0 {
+			value /= first
+		}
+	}
+	c.Failed = value > g.Limit == g.Above && value != g.Limit
+	if g.Relative && c.Failed && !f.BeyondNoise && !math.IsInf(f.Difference.Half, 1) {
+		c.Failed, c.Words = false, c.Words+", within noise"
+	}
+	return c
+}
+
+// WriteJUnit writes checks as a JUnit report, which build servers read.
+func WriteJUnit(out io.Writer, checks []Check) error {
+	type failure struct {
+		Message string `xml:"message,attr"`
+	}
+	type testcase struct {
+		Class   string   `xml:"classname,attr"`
+		Name    string   `xml:"name,attr"`
+		Failure *failure `xml:"failure,omitempty"`
+		Out     string   `xml:"system-out,omitempty"`
+	}
+	suite := struct {
+		XMLName  xml.Name   `xml:"testsuite"`
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Cases    []testcase `xml:"testcase"`
+	}{Name: "llmsim compare", Tests: len(checks)}
+	for _, c := range checks {
+		one := testcase{Class: c.Variant, Name: c.Gate.Text, Out: c.Words}
+		if c.Failed {
+			suite.Failures++
+			one.Failure = &failure{c.Words}
+		}
+		suite.Cases = append(suite.Cases, one)
+	}
+	if _, err := io.WriteString(out, xml.Header); err != nil {
+		return err
+	}
+	encoder := xml.NewEncoder(out)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(suite); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, "\n")
+	return err
+}
+
+// WriteMarkdown writes the comparison and its checks as tables in Markdown, for the summary of a pull request.
+func (c *Comparison) WriteMarkdown(out io.Writer, checks []Check) error {
+	var b strings.Builder
+	for i := 1; i < len(c.Variants); i++ {
+		v := &c.Variants[i]
+		fmt.Fprintf(&b, "### %s against %s\n\n| | first | this | difference | |\n|---|---|---|---|---|\n", cell(v.Label), cell(c.Variants[0].Label))
+		for j := range v.Figures {
+			f, first := &v.Figures[j], c.Variants[0].Figures[j].Value.Mean
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", cell(f.Title), amount(first, f.Unit), amount(f.Value.Mean, f.Unit), relative(f.Difference, first), f.verdict())
+		}
+		b.WriteString("\n")
+	}
+	for _, check := range checks {
+		mark := "kept"
+		if check.Failed {
+			mark = "**failed**"
+		}
+		fmt.Fprintf(&b, "- %s: `%s` on %s: %s\n", mark, check.Gate.Text, cell(check.Variant), cell(check.Words))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// cell escapes what would break a table.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "<", "&lt;").Replace(text)
+}
+
+// PrintChecks prints the outcome of the gates for people.
+func PrintChecks(out io.Writer, checks []Check) error {
+	p := report.NewPrinter(out)
+	p.Gap()
+	for _, c := range checks {
+		mark := "kept: "
+		if c.Failed {
+			mark = "FAILED: "
+		}
+		p.Item(mark + c.Gate.Text + " on " + c.Variant + ": " + c.Words)
+	}
+	return p.Err()
+}
+
+// Failed returns how many checks failed.
+func Failed(checks []Check) int {
+	n := 0
+	for i := range checks {
+		if checks[i].Failed {
+			n++
+		}
+	}
+	return n
+}
