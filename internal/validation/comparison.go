@@ -7,6 +7,8 @@ type Group struct {
 	// GPU and Model are catalogue names. For single kernels Model is their variant: the number format, say.
 	GPU   string `json:"gpu"`
 	Model string `json:"model"`
+	// DType is the number format of the weights; empty for single kernels.
+	DType string `json:"dtype,omitempty"`
 	// TP is the tensor parallelism.
 	TP int `json:"tp"`
 }

@@ -102,8 +102,16 @@ func activationsOf(weights hardware.DType) hardware.DType {
 	return hardware.BF16
 }
 
+// narrowCache makes the cache as narrow as checkpoints in 8 bits and fewer have it: they bring scales for an FP8 cache, which engines
+// then use.
+func (d *deployment) narrowCache() {
+	if d.weights == hardware.FP8 || d.weights == hardware.FP4 {
+		d.kv = hardware.FP8
+	}
+}
+
 func (d *deployment) group() Group {
-	return Group{Engine: d.engine, GPU: d.accelerator.Name, Model: d.model.Name, TP: d.tensor}
+	return Group{Engine: d.engine, GPU: d.accelerator.Name, Model: d.model.Name, DType: string(d.weights), TP: d.tensor}
 }
 
 func (d *deployment) config(p *Physics, engine steptime.Engine) steptime.Config {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,7 +15,7 @@ import (
 // Data is the measurements of a folder, read and ready to be predicted.
 type Data struct {
 	tables []readKind
-	// Ignored says of each file that was not read why.
+	// Ignored says of each file that was not read why; kernels in the format of hardware.operators are counted by folder.
 	Ignored []string
 }
 
@@ -36,7 +36,7 @@ func Read(folder fs.FS) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := &Data{}
+	data, kernels := &Data{}, map[string]int{}
 	for _, k := range kinds() {
 		data.tables = append(data.tables, readKind{name: k.name, skipped: map[string]int{}})
 	}
@@ -50,19 +50,27 @@ func Read(folder fs.FS) (*Data, error) {
 			}
 			return nil
 		}
-		if !entry.IsDir() {
+		switch {
+		case entry.IsDir():
+		case strings.ToLower(path.Ext(file)) == ".parquet":
+			top, _, _ := strings.Cut(file, "/")
+			kernels[top]++
+		default:
 			if why := data.readFile(c, folder, file); why != "" {
 				data.Ignored = append(data.Ignored, file+": "+why)
 			}
 		}
 		return nil
 	})
+	for _, top := range slices.Sorted(maps.Keys(kernels)) {
+		data.Ignored = append(data.Ignored, fmt.Sprintf("%s: %d tables of measured kernels (.parquet), which hardware.operators reads", top, kernels[top]))
+	}
 	return data, err
 }
 
 // readFile adds the measurements of a file, or says why it has none.
 func (d *Data) readFile(c *catalogs, folder fs.FS, file string) (why string) {
-	if strings.ToLower(filepath.Ext(file)) != ".csv" {
+	if strings.ToLower(path.Ext(file)) != ".csv" {
 		return "not a table (.csv)"
 	}
 	k := kindOf(file)

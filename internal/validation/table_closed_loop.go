@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"github.com/llmsim/llmsim/hardware"
 )
 
 var closedLoopColumns = []string{"backend", "model", "gpu", "dtype", "tensor_parallel", "isl", "osl", "concurrency"}
@@ -68,10 +66,7 @@ func (l *clients) configure(engine, version string) {
 		l.least = drawnLength
 		l.maxSequences, l.tokenBudget = min(l.count, 8192), 8192
 	}
-	// FP8 checkpoints bring scales for an FP8 cache, which engines then use.
-	if l.weights == hardware.FP8 {
-		l.kv = hardware.FP8
-	}
+	l.narrowCache()
 }
 
 // beforeAsynchronous tells whether a vLLM of that version schedules a step when the one before is done. Scheduling ahead became the

@@ -40,6 +40,7 @@ func readOffline(c *catalogs, t *table) []experiment {
 		o.engine = "trtllm"
 		o.setDefaults()
 		o.kvShare = 0.95 // kv_cache_free_gpu_mem_fraction
+		o.narrowCache()
 		o.place = place{Group: o.group(), file: t.file, line: r.line, name: fmt.Sprintf("%d in, %d out", o.prompt, o.output)}
 		list = append(list, o)
 	})

@@ -84,7 +84,8 @@ func writeStatistics(b *bytes.Buffer, list []Statistics, nameFile bool) {
 
 // String names the group in a line.
 func (g *Group) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s, %s, TP %d", g.Engine, g.GPU, g.Model, g.TP))
+	model := strings.TrimSpace(g.Model + " " + g.DType)
+	return strings.TrimSpace(fmt.Sprintf("%s %s, %s, TP %d", g.Engine, g.GPU, model, g.TP))
 }
 
 func writeTargets(b *bytes.Buffer, list []TargetResult) {
