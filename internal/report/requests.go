@@ -76,19 +76,21 @@ func (c *csvRequests) write(r *requestRow) error {
 	return err
 }
 
-// appendFixed appends x, which is not negative, with a number of digits after the point: several times as fast as strconv does.
+// appendFixed appends x, which is not negative, with six or nine digits after the point: several times as fast as strconv does.
 func appendFixed(line []byte, x float64, digits int) []byte {
-	unit := int64(1)
-	for range digits {
-		unit *= 10
+	unit := int64(1e6)
+	if digits == 9 {
+		unit = 1e9
 	}
 	n := int64(math.Round(x * float64(unit)))
 	line = append(strconv.AppendInt(line, n/unit, 10), '.')
-	for n %= unit; unit > 1; n %= unit {
-		unit /= 10
-		line = append(line, '0'+byte(n/unit))
+	var fraction [9]byte
+	n %= unit
+	for i := digits - 1; i >= 0; i-- {
+		fraction[i] = '0' + byte(n%10)
+		n /= 10
 	}
-	return line
+	return append(line, fraction[:digits]...)
 }
 
 func (c *csvRequests) close() error { return c.out.Flush() }

@@ -48,7 +48,7 @@ func Latencies(requests []page.Request) (*plot.Plot, error) {
 		for j := range points {
 			points[j] = plotter.XY{X: math.Log10(c.X[j]), Y: c.Y[j]}
 		}
-		line, err := plotter.NewLine(points)
+		line, err := plotter.NewLine(thin(points))
 		if errors.Is(err, plotter.ErrNoData) {
 			continue // no answer has a second token, say
 		}
@@ -117,14 +117,16 @@ func addLine(p *plot.Plot, i int, s Series) error {
 	if len(s.X) == 0 {
 		return nil
 	}
-	line, err := plotter.NewLine(points(&s))
-	if err != nil {
-		return err
-	}
-	line.Color, line.StepStyle = colour(i), plotter.PostStep
-	p.Add(line)
-	if s.Name != "" {
-		p.Legend.Add(s.Name, line)
+	for j, piece := range pieces(thin(points(&s))) {
+		line, err := plotter.NewLine(piece)
+		if err != nil {
+			return err
+		}
+		line.Color, line.StepStyle = colour(i), plotter.PostStep
+		p.Add(line)
+		if j == 0 && s.Name != "" {
+			p.Legend.Add(s.Name, line)
+		}
 	}
 	return nil
 }

@@ -149,8 +149,9 @@ func Save(dir, name string, p *plot.Plot) error {
 	if _, err := vector.WriteTo(drawn["svg"]); err != nil {
 		return err
 	}
+	p.BackgroundColor = nil // pixels are white already, and painting them takes time
 	p.Draw(draw.Crop(draw.New(pixels), margin, -margin, margin, -margin))
-	if _, err := (vgimg.PngCanvas{Canvas: pixels}).WriteTo(drawn["png"]); err != nil {
+	if err := writePNG(drawn["png"], pixels); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
