@@ -120,7 +120,7 @@ type Result struct {
 	Arrived, Completed, Rejected, TimedOut, Cancelled, Lost int64
 	// Retries is how often a request began anew after a failure.
 	Retries int64
-	// End is the time of the last event.
+	// End is the time at which the last request ended, with an answer or without.
 	End Time
 	// Replicas has one entry a replica.
 	Replicas []ReplicaResult

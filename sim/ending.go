@@ -40,6 +40,7 @@ func (f *Fleet) end(s *Sequence, why Rejection) {
 func (f *Fleet) drop(s *Sequence, why Rejection) {
 	f.unassign(s)
 	f.yield(s)
+	f.result.End = max(f.result.End, f.now)
 	switch why {
 	case TimedOut:
 		f.result.TimedOut++
