@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/load"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/workload"
+
+	"github.com/spf13/cobra"
+)
+
+// apiKeyVariable is the environment variable from which load and serve take their key.
+const apiKeyVariable = "LLMSIM_API_KEY"
+
+// loadFlags are the flags of the load command.
+type loadFlags struct {
+	load.Config
+	scenario, trace, endpoint, format string
+	set                               []string
+}
+
+func loadCommand() *cobra.Command {
+	var flags loadFlags
+	cmd := &cobra.Command{
+		Use:   "load URL --scenario FILE|NAME | --trace FILE",
+		Short: "Send a workload to an OpenAI endpoint and measure what its users see",
+		Long: "Send the workload of a scenario, or a recorded one, to any OpenAI endpoint, and measure TTFT, ITL and E2E latency as\n" +
+			"vLLM's serving benchmark defines them. The keys of --format json are those of llmsim scenario. Times count from when\n" +
+			"the workload sends a request, so that a slow server hides nothing. A key for the server is taken from " + apiKeyVariable + ".",
+		Example: `  llmsim load http://127.0.0.1:8000 --scenario chat
+  llmsim load http://127.0.0.1:8000 --scenario chat --set workload.rate=4/s --set workload.duration=1m --format json
+  llmsim load http://127.0.0.1:8000 --trace requests.jsonl --endpoint chat`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.scenario, "scenario", "", "scenario whose workload is sent, and whose SLO is judged")
+	f.StringArrayVar(&flags.set, "set", nil, "override a field of the scenario: key.path=value (repeatable)")
+	f.StringVar(&flags.trace, "trace", "", "recorded workload that is sent instead, at its own times")
+	f.StringVar(&flags.Model, "model", "", "model to ask for; the first that the server lists if not given")
+	f.Var(choice(&flags.endpoint, "completions", "chat"), "endpoint", "what is called: completions (prompts as tokens) or chat (as text)")
+	f.Float64Var(&flags.Speed, "speed", 1, "seconds of the workload in a second of wall time, as in llmsim serve")
+	f.IntVar(&flags.Concurrency, "concurrency", 0, "most requests under way; 0 means no limit")
+	f.DurationVar(&flags.Timeout, "timeout", 10*time.Minute, "longest a request may take")
+	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	return cmd
+}
+
+func (flags *loadFlags) run(cmd *cobra.Command, address string) error {
+	source, err := flags.open()
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	flags.URL, flags.Source, flags.Chat = address, source, flags.endpoint == "chat"
+	flags.APIKey = os.Getenv(apiKeyVariable)
+	result, err := load.Run(cmd.Context(), flags.Config)
+	if err != nil {
+		return failed(err)
+	}
+	if flags.format == "json" {
+		return failed(report.JSON(cmd.OutOrStdout(), result))
+	}
+	return failed(result.WriteText(cmd.OutOrStdout()))
+}
+
+// open starts the workload that the flags name.
+func (flags *loadFlags) open() (workload.Source, error) {
+	if (flags.scenario == "") == (flags.trace == "") {
+		return nil, errors.New("give either --scenario or --trace")
+	}
+	if flags.trace != "" {
+		if len(flags.set) > 0 {
+			return nil, errors.New("--set changes a scenario; a trace has none")
+		}
+		return workload.Open(workload.Config{Trace: &workload.Trace{Path: flags.trace}})
+	}
+	file, err := scenarios.Load(flags.scenario, flags.set...)
+	if err != nil {
+		return nil, err
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	flags.Metrics = judged(simulation)
+	return simulation.Source, nil
+}
+
+// judged returns the classes of a scenario with their SLOs.
+func judged(s *scenarios.Simulation) metrics.Config {
+	c := metrics.Config{SLO: s.Promise(0)}
+	for i, class := range s.Scenario.Workload.Classes {
+		c.Classes = append(c.Classes, metrics.Class{Name: class.Name, SLO: s.Promise(i)})
+	}
+	return c
+}

@@ -1,0 +1,138 @@
+package load
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Result is what the users of a server saw. Keys that a simulation has too have the same name and
+// meaning there.
+type Result struct {
+	// Model is what was asked, URL whom.
+	Model string `json:"model"`
+	URL   string `json:"url"`
+	metrics.Endings
+	TotalInputTokens  int64 `json:"total_input_tokens"`
+	TotalOutputTokens int64 `json:"total_output_tokens"`
+	CachedTokens      int64 `json:"cached_tokens"`
+	// Duration is from the first request to the last token, in seconds.
+	Duration             float64 `json:"duration"`
+	RequestThroughput    float64 `json:"request_throughput"`
+	OutputThroughput     float64 `json:"output_throughput"`
+	TotalTokenThroughput float64 `json:"total_token_throughput"`
+	metrics.Latencies
+	Goodput    float64                         `json:"goodput"`
+	Attainment metrics.Attainment              `json:"slo_attainment"`
+	SLOMet     bool                            `json:"slo_met"`
+	Classes    map[string]metrics.ClassSummary `json:"classes,omitempty"`
+	// MeanSendDelay and MaxSendDelay say how late requests left, in milliseconds of wall time; these
+	// delays are part of TTFT and E2E latency.
+	MeanSendDelay float64 `json:"mean_send_delay_ms"`
+	MaxSendDelay  float64 `json:"max_send_delay_ms"`
+	// Speed is how many seconds of the workload passed in one of wall time.
+	Speed float64 `json:"speed"`
+	// Errors counts requests without an answer by what went wrong.
+	Errors map[string]int64 `json:"errors,omitempty"`
+}
+
+// tally counts what the collector does not.
+type tally struct {
+	errors    map[string]int64
+	sent      int64
+	late, max time.Duration
+}
+
+// mostErrors bounds the different messages that are kept.
+const mostErrors = 20
+
+func newTally() *tally { return &tally{errors: map[string]int64{}} }
+
+func (t *tally) add(a *answer) {
+	if !a.sent.IsZero() {
+		t.sent++
+		t.late += a.late
+		t.max = max(t.max, a.late)
+	}
+	if a.err == nil {
+		return
+	}
+	words := a.err.Error()
+	if _, known := t.errors[words]; !known && len(t.errors) >= mostErrors {
+		words = "others"
+	}
+	t.errors[words]++
+}
+
+// result sums up.
+func (g *generator) result() *Result {
+	s := g.collect.Summary(&sim.Result{End: g.ended, Replicas: make([]sim.ReplicaResult, 1)})
+	r := &Result{
+		Model: g.client.model, URL: g.URL, Endings: s.Endings, Speed: g.Speed, Errors: g.tally.errors,
+		TotalInputTokens: s.TotalInputTokens, TotalOutputTokens: s.TotalOutputTokens, CachedTokens: g.cached,
+		Duration: s.Duration, RequestThroughput: s.RequestThroughput, OutputThroughput: s.OutputThroughput,
+		TotalTokenThroughput: s.TotalTokenThroughput, Latencies: s.Latencies,
+		Goodput: s.Goodput, Attainment: s.Attainment, SLOMet: s.SLOMet, Classes: s.Classes,
+		MaxSendDelay: milliseconds(g.tally.max),
+	}
+	if g.tally.sent > 0 {
+		r.MeanSendDelay = milliseconds(g.tally.late) / float64(g.tally.sent)
+	}
+	return r
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// WriteText prints the result to be read in a terminal.
+func (r *Result) WriteText(out io.Writer) error {
+	w := &writer{out: out}
+	w.printf("%s at %s\n\n", r.Model, r.URL)
+	w.printf("%-24s%12s%12s%12s%12s\n", "", "mean", "p50", "p90", "p99")
+	l := &r.Latencies
+	w.latency("time to first token", l.MeanTTFT, l.MedianTTFT, l.P90TTFT, l.P99TTFT)
+	w.latency("time per output token", l.MeanTPOT, l.MedianTPOT, l.P90TPOT, l.P99TPOT)
+	w.latency("gap between tokens", l.MeanITL, l.MedianITL, l.P90ITL, l.P99ITL)
+	w.latency("whole request", l.MeanE2EL, l.MedianE2EL, l.P90E2EL, l.P99E2EL)
+	failed := r.Rejected + r.TimedOut + r.Cancelled + r.Lost
+	w.printf("\nrequests     %d completed, %d without an answer, in %s\n",
+		r.Completed, failed, units.FormatDuration(r.Duration))
+	w.printf("throughput   %.4g requests/s, %.4g output tokens/s, %.4g tokens/s in all\n",
+		r.RequestThroughput, r.OutputThroughput, r.TotalTokenThroughput)
+	w.printf("SLO          kept by %.4g %% of the requests, %.4g %% wanted\n",
+		100*r.Attainment.All, 100*r.Attainment.Target)
+	w.printf("sent late    by %s on average, %s at most\n",
+		units.FormatDuration(r.MeanSendDelay/1000), units.FormatDuration(r.MaxSendDelay/1000))
+	for _, words := range slices.SortedFunc(maps.Keys(r.Errors), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Errors[b], r.Errors[a]), cmp.Compare(a, b))
+	}) {
+		w.printf("error        %d × %s\n", r.Errors[words], words)
+	}
+	return w.err
+}
+
+// writer remembers the first error.
+type writer struct {
+	out io.Writer
+	err error
+}
+
+func (w *writer) printf(format string, args ...any) {
+	if w.err == nil {
+		_, w.err = fmt.Fprintf(w.out, format, args...)
+	}
+}
+
+func (w *writer) latency(name string, values ...float64) {
+	w.printf("%-24s", name)
+	for _, v := range values {
+		w.printf("%12s", units.FormatDuration(v/1000))
+	}
+	w.printf("\n")
+}

@@ -1,0 +1,99 @@
+// Package text turns text into tokens and back with a vocabulary that is part of the program, and
+// makes up text of an exact number of tokens.
+//
+// The vocabulary is cl100k_base, from which Llama 3's is derived. Counts for other models differ by
+// some percent.
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tiktoken-go/tokenizer"
+)
+
+// Token numbers a piece of text in the vocabulary.
+type Token = int32
+
+// Vocabulary encodes and decodes. It is safe for use by several goroutines.
+type Vocabulary struct {
+	codec tokenizer.Codec
+	words []Token
+}
+
+// wordsBelow bounds the tokens that may serve as words: the more frequent half of the vocabulary.
+const wordsBelow = 50_000
+
+// New returns the vocabulary. It takes some tens of milliseconds.
+func New() (*Vocabulary, error) {
+	codec, err := tokenizer.Get(tokenizer.Cl100kBase)
+	if err != nil {
+		return nil, err
+	}
+	v := &Vocabulary{codec: codec}
+	for id := range uint(wordsBelow) {
+		// A few numbers below the largest stand for no text.
+		if piece, err := codec.Decode([]uint{id}); err == nil && isWord(piece) {
+			v.words = append(v.words, Token(id))
+		}
+	}
+	return v, nil
+}
+
+// isWord reports whether a piece is a space and at least three small letters. The encoder then
+// gives each such piece in a row a token of its own.
+func isWord(piece string) bool {
+	rest, spaced := strings.CutPrefix(piece, " ")
+	if !spaced || len(rest) < 3 {
+		return false
+	}
+	return strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// Encode returns the tokens of a text.
+func (v *Vocabulary) Encode(s string) ([]Token, error) {
+	ids, _, err := v.codec.Encode(s)
+	if err != nil {
+		return nil, fmt.Errorf("encoding: %w", err)
+	}
+	tokens := make([]Token, len(ids))
+	for i, id := range ids {
+		tokens[i] = Token(id)
+	}
+	return tokens, nil
+}
+
+// Decode returns the text of tokens. It fails for a number outside the vocabulary.
+func (v *Vocabulary) Decode(tokens []Token) (string, error) {
+	ids := make([]uint, len(tokens))
+	for i, t := range tokens {
+		if t < 0 {
+			return "", fmt.Errorf("token %d is outside the vocabulary", t)
+		}
+		ids[i] = uint(t)
+	}
+	return v.codec.Decode(ids)
+}
+
+// Piece returns the text of one token, and an empty text for a number outside the vocabulary.
+func (v *Vocabulary) Piece(t Token) string {
+	s, err := v.Decode([]Token{t})
+	if err != nil {
+		return ""
+	}
+	return s
+}
+
+// Word returns the i-th word of the text that a name stands for: the same for the same name.
+// Words in a row have one token each, also after they were decoded and encoded again.
+func (v *Vocabulary) Word(name uint64, i int) Token {
+	return v.words[mix(name*0x9e3779b97f4a7c15+uint64(i))%uint64(len(v.words))]
+}
+
+// mix spreads every bit of x (the finaliser of splitmix64: Steele, Lea and Flood, OOPSLA 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
