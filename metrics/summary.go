@@ -20,7 +20,8 @@ type Summary struct {
 	// without an answer among them.
 	Goodput    float64    `json:"goodput"`
 	Attainment Attainment `json:"slo_attainment"`
-	// SLOMet tells whether every class (and all together) kept its limits in the share promised.
+	// SLOMet reports whether every class with requests (or, without classes, all requests together) kept its limits in the share
+	// that its SLO asks for. It is false where there were no requests.
 	SLOMet bool `json:"slo_met"`
 
 	Classes map[string]ClassSummary `json:"classes,omitempty"`
@@ -63,6 +64,9 @@ type Endings struct {
 	Lost      int64 `json:"lost"`
 }
 
+// Sent returns the number of all requests, however they ended.
+func (e Endings) Sent() int64 { return e.Completed + e.Rejected + e.TimedOut + e.Cancelled + e.Lost }
+
 // Latencies are means and percentiles in milliseconds: TTFT (time to first token), TPOT (time per output token after the first),
 // ITL (each gap between tokens) and E2EL (the whole request).
 type Latencies struct {
@@ -92,7 +96,7 @@ type Latencies struct {
 	P99E2EL    float64 `json:"p99_e2el_ms"`
 }
 
-// Attainment is the share of requests that kept a limit, in [0, 1]; 1 where there is no limit.
+// Attainment is the share of requests that kept a limit, in [0, 1]: 1 where there is no limit, 0 where there were no requests.
 type Attainment struct {
 	TTFT float64 `json:"ttft"`
 	TPOT float64 `json:"tpot"`
@@ -134,15 +138,14 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 		PeakBatch:            c.peak,
 	}
 	s.MeanITL, s.MedianITL, s.StdITL, s.P90ITL, s.P95ITL, s.P99ITL = c.itl.statistics()
-	s.SLOMet = s.Attainment.met()
+	s.SLOMet = g.met()
 	if len(c.classes) > 0 {
 		s.Classes = make(map[string]ClassSummary, len(c.classes))
-		s.SLOMet = true // each class has its own promise
+		s.SLOMet = !g.empty() // each class has its own SLO
 	}
 	for _, class := range c.classes {
-		cs := class.summary(duration)
-		s.Classes[class.name] = cs
-		s.SLOMet = s.SLOMet && cs.SLOMet
+		s.Classes[class.name] = class.summary(duration)
+		s.SLOMet = s.SLOMet && (class.empty() || class.met())
 	}
 	s.addTenants(c, duration)
 	s.addWork(r, duration)
@@ -154,16 +157,16 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	return s
 }
 
-// addTenants sums up by tenant. The promise to a tenant is kept where that to each of its classes is.
+// addTenants sums up by tenant. The SLO of a tenant is met where that of each of its classes with requests is.
 func (s *Summary) addTenants(c *Collector, duration float64) {
 	if len(c.tenants) > 0 {
 		s.Tenants = make(map[string]ClassSummary, len(c.tenants))
 	}
 	for i, tenant := range c.tenants {
 		ts := tenant.summary(duration)
-		ts.SLOMet = true
+		ts.SLOMet = !tenant.empty()
 		for k, class := range c.classes {
-			ts.SLOMet = ts.SLOMet && (c.owners[k] != i || s.Classes[class.name].SLOMet)
+			ts.SLOMet = ts.SLOMet && (c.owners[k] != i || class.empty() || class.met())
 		}
 		s.Tenants[tenant.name] = ts
 	}
@@ -219,7 +222,7 @@ func (g *group) summary(duration float64) ClassSummary {
 		Goodput:    ratio(float64(g.keptAll), duration),
 		Attainment: g.attainment(),
 	}
-	s.SLOMet = s.Attainment.met()
+	s.SLOMet = g.met()
 	return s
 }
 
@@ -233,8 +236,8 @@ func (g *group) latencies() Latencies {
 
 func (g *group) attainment() Attainment {
 	n := float64(g.completed + g.unanswered())
-	if n == 0 {
-		return Attainment{TTFT: 1, TPOT: 1, E2E: 1, All: 1, Target: g.slo.Share}
+	if g.empty() {
+		return Attainment{Target: g.slo.Share}
 	}
 	return Attainment{
 		TTFT: float64(g.keptTTFT) / n, TPOT: float64(g.keptTPOT) / n, E2E: float64(g.keptE2E) / n,
@@ -242,7 +245,12 @@ func (g *group) attainment() Attainment {
 	}
 }
 
-func (a *Attainment) met() bool { return a.All >= a.Target }
+// met reports whether the limits were kept in the share of requests that the SLO asks for. Without requests nothing was
+// measured, and no SLO is met.
+func (g *group) met() bool { return !g.empty() && g.attainment().All >= g.slo.Share }
+
+// empty reports whether the group had no requests.
+func (g *group) empty() bool { return g.completed+g.unanswered() == 0 }
 
 // statistics returns mean, median, standard deviation and 90th, 95th and 99th percentile in milliseconds.
 func (d *Distribution) statistics() (mean, median, std, p90, p95, p99 float64) {

@@ -68,7 +68,7 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	s.config = sim.Config{Source: s.Source, Router: fleet.router(), Replicas: fleet.replicas()}
 	fleet.between(&s.config)
 	fleet.speculate(&s.config)
-	s.config.SampleEvery = sampleEvery(s.Source.Summary())
+	s.config.SampleEvery = sampleEvery(s.Source.Summary(), fleet.longestStep())
 	s.metrics = fleet.metrics()
 	if err := fleet.err(); err != nil {
 		s.Source.Close()
@@ -127,10 +127,24 @@ func (b *builder) linked(c steptime.Config) steptime.Config {
 	return c
 }
 
-// sampleEvery is the time between two samples of the state: some thousands over the run where its length is known, so that their
-// cost does not show.
-func sampleEvery(load workload.Summary) sim.Time {
-	const samples = 2000
+// longestStep returns about how long a small step takes in the slowest pool.
+func (f *fleetBuilder) longestStep() sim.Time {
+	var longest sim.Time
+	for i := range f.pools {
+		p := &f.pools[i]
+		step := sim.Seconds(p.plan.Weights / p.accelerator.Bandwidth)
+		if given := p.s.Steps; given != nil {
+			step = sim.Time(max(given.Prefill.Step, given.Decode.Step))
+		}
+		longest = max(longest, step)
+	}
+	return longest
+}
+
+// sampleEvery returns the time between two samples of the state: some thousands over the run where its length is known, and not
+// many more than there are steps.
+func sampleEvery(load workload.Summary, step sim.Time) sim.Time {
+	const samples, perStep = 2000, 10
 	every := 200 * sim.Millisecond
 	switch {
 	case load.Duration > 0:
@@ -138,5 +152,5 @@ func sampleEvery(load workload.Summary) sim.Time {
 	case load.Requests > 0 && load.Rate > 0:
 		every = sim.Seconds(float64(load.Requests) / load.Rate / samples)
 	}
-	return min(max(every, 10*sim.Millisecond), sim.Seconds(60))
+	return max(min(max(every, 10*sim.Millisecond), sim.Seconds(60)), step/perStep)
 }

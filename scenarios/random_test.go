@@ -51,8 +51,9 @@ func TestRandomScenarios(t *testing.T) {
 // randomRun is what came of a random scenario.
 type randomRun struct {
 	*audit
-	result *Result
-	json   []byte
+	scenario Scenario
+	result   *Result
+	json     []byte
 }
 
 // runRandom runs a scenario with leaps of at most maxLeap steps; it returns nil where the scenario is refused as bad input.
@@ -70,7 +71,7 @@ func runRandom(t *testing.T, registry *policies.Registry, seed uint64, overrides
 		t.Fatalf("scenario %d: %v", seed, err)
 	}
 	s.config.MaxLeap = maxLeap
-	run := &randomRun{audit: newAudit(&s.config)}
+	run := &randomRun{audit: newAudit(&s.config), scenario: s.Scenario}
 	if run.result, err = s.Run(context.Background(), run.audit); err != nil {
 		t.Fatalf("scenario %d: %v\n\t%s", seed, err, strings.Join(overrides, "\n\t"))
 	}
@@ -118,6 +119,13 @@ func (r *randomRun) checkCounts() []string {
 	var list []string
 	if n := ended(r.result.Endings); n != int64(len(r.ends)) {
 		list = append(list, fmt.Sprintf("%d requests ended, and the result has %d", len(r.ends), n))
+	}
+	if asked := r.scenario.Workload.Requests; int64(len(r.ends)) < asked && r.scenario.Workload.Duration == 0 &&
+		!strings.Contains(strings.Join(r.result.Warnings, "\n"), fmt.Sprintf("of the %d requests", asked)) {
+		list = append(list, fmt.Sprintf("%d of %d requests ended, and no warning says why", len(r.ends), asked))
+	}
+	if len(r.ends) == 0 && r.result.SLOMet {
+		list = append(list, "the SLO is met without a request")
 	}
 	if r.result.Completed != int64(len(r.record.Finished)) {
 		list = append(list, fmt.Sprintf("%d requests finished, and the result has %d", len(r.record.Finished), r.result.Completed))

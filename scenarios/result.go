@@ -81,13 +81,14 @@ func (s *Simulation) result(outcome *sim.Result, collector *metrics.Collector, w
 	if err != nil {
 		return nil, err
 	}
+	summary := collector.Summary(outcome)
 	r := &Result{
 		Name: s.Scenario.Name, Setup: s.setup(), Load: s.Source.Summary().Text,
 		Version: Version(), Seed: s.Scenario.Seed, Scenario: echo,
-		Summary:  collector.Summary(outcome),
+		Summary:  summary,
 		Promise:  s.Scenario.SLO,
 		Series:   collector.Series(),
-		Warnings: slices.Concat(s.Warnings, s.runWarnings(collector)),
+		Warnings: slices.Concat(s.Warnings, s.runWarnings(collector, summary.Sent())),
 	}
 	r.TTFTs, r.TPOTs = collector.Histograms()
 	for _, c := range s.Scenario.Workload.Classes {
@@ -111,7 +112,8 @@ func (s *Simulation) result(outcome *sim.Result, collector *metrics.Collector, w
 }
 
 // runWarnings tells what happened in the run that a reader should know.
-func (s *Simulation) runWarnings(collector *metrics.Collector) []string {
+// Ended is the number of requests.
+func (s *Simulation) runWarnings(collector *metrics.Collector, ended int64) []string {
 	var list []string
 	for i := range s.pools {
 		for _, warning := range s.pools[i].clock.Outside() {
@@ -130,6 +132,9 @@ func (s *Simulation) runWarnings(collector *metrics.Collector) []string {
 		default:
 			list = append(list, fmt.Sprintf("%d requests got no answer: %v", n, why))
 		}
+	}
+	if words := s.shortfall(ended); words != "" {
+		list = append(list, words)
 	}
 	counts := s.Source.Counts()
 	for _, c := range []struct {

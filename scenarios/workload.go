@@ -52,7 +52,7 @@ type Sessions struct {
 type Delay struct {
 	Mean         Span    `json:"mean,omitempty" short:"true" required:"true" min:"0" jsonschema:"The mean."`
 	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"constant,exponential,gamma,lognormal" jsonschema:"The distribution."`
-	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" above:"0" jsonschema:"The standard deviation divided by the mean."`
+	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" min:"0.001" max:"100" jsonschema:"The standard deviation divided by the mean."`
 }
 
 // Trace is a recorded workload. Where the scenario gives a rate or arrivals, only what its requests ask for counts, not when.
@@ -93,7 +93,7 @@ type Phase struct {
 // Arrivals says how evenly requests arrive around the rate.
 type Arrivals struct {
 	Process string  `json:"process,omitempty" kind:"true" short:"true" enum:"poisson,constant,gamma,weibull,lognormal,closed-loop,at-once" jsonschema:"The kind of process: random gaps of a distribution, users who wait for their answers (closed-loop), or everything at the start (at-once)."`
-	CV      float64 `json:"cv,omitempty" need:"gamma,lognormal" only:"weibull" above:"0" jsonschema:"The coefficient of variation of the gaps: 1 is like Poisson, more is burstier."`
+	CV      float64 `json:"cv,omitempty" need:"gamma,lognormal" only:"weibull" min:"0.001" max:"100" jsonschema:"The coefficient of variation of the gaps: 1 is like Poisson, more is burstier."`
 	Shape   float64 `json:"shape,omitempty" only:"weibull" above:"0" jsonschema:"The shape parameter of the gaps, instead of cv: 1 is Poisson, less is burstier."`
 	Users   int     `json:"users,omitempty" need:"closed-loop" min:"1" jsonschema:"How many users there are; each waits for an answer before asking again."`
 	Think   Delay   `json:"think,omitzero" only:"closed-loop" jsonschema:"The time between an answer and the same user's next request. Default: none."`

@@ -138,6 +138,9 @@ func energyPerMillion(r *scenarios.Result) float64 {
 
 // verdict says whether the SLO is kept, and by how many requests.
 func (p *Printer) verdict(r *scenarios.Result) string {
+	if r.Completed == 0 {
+		return p.paint(red, "missed") + ": no request was answered"
+	}
 	word := p.paint(green, "kept")
 	if !r.SLOMet {
 		word = p.paint(red, "missed")

@@ -121,6 +121,10 @@ func (d *decoder) rest(key string, n *yaml.Node, m reflect.Value, path string) {
 		d.fail(n, path, "found %s; want a single value", describe(n))
 		return
 	}
+	if complaint := checkPrintable(n.Value); complaint != "" {
+		d.fail(n, path, "%s", complaint)
+		return
+	}
 	if m.IsNil() {
 		m.Set(reflect.MakeMap(m.Type()))
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -23,6 +24,9 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string, r rule) {
 
 // setScalar stores the text in v and tells what is wrong with it, or "".
 func setScalar(text string, v reflect.Value, r rule) string {
+	if complaint := checkPrintable(text); complaint != "" {
+		return complaint
+	}
 	if unit, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if err := unit.UnmarshalText([]byte(text)); err != nil {
 			return err.Error()
@@ -51,6 +55,15 @@ func setScalar(text string, v reflect.Value, r rule) string {
 		}
 	}
 	return checkRange(v, text, r)
+}
+
+// checkPrintable refuses text with characters that would act on the terminal to which names are printed.
+func checkPrintable(text string) string {
+	acts := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
+	if !strings.ContainsFunc(text, acts) {
+		return ""
+	}
+	return "found " + quote(text) + " with a control character; want printable text"
 }
 
 // setInteger reads whole numbers, also those written like 1e6 or 1_000_000.

@@ -239,3 +239,18 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Text that would act on a terminal is refused wherever a scenario takes text, and shown escaped.
+func TestControlCharactersAreRefused(t *testing.T) {
+	for _, text := range []string{
+		`name: "\e[2Jcar"`, `name: "\u009b2Jcar"`, `colour: "re\0d"`, `wheels: [{size: 1, maker: "\a"}]`, `radio: {policy: fm, gain: "\e]0;x\a"}`,
+	} {
+		doc, err := Parse("car.yaml", []byte(text))
+		if err == nil {
+			err = doc.Decode(new(vehicle))
+		}
+		if err == nil || strings.ContainsAny(err.Error(), "\x1b\a\u009b") || !strings.Contains(err.Error(), "control character") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

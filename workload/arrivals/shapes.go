@@ -22,6 +22,10 @@ type Shape interface {
 // far above that, runs of any length see no typical gap.
 const MaxCV = 100
 
+// MinCV is the smallest coefficient of variation of a shape but Constant. Below it gaps are equal for all that a simulation could
+// show, and the arithmetic of a gamma distribution with shape 1/cv² loses its digits.
+const MinCV = 0.001
+
 // Constant spans are all equal.
 type Constant struct{}
 
@@ -42,7 +46,7 @@ func (Exponential) Sampler(src rand.Source) (func() float64, error) {
 
 func (Exponential) String() string { return "exponential" }
 
-// Gamma spans have a coefficient of variation CV in (0, MaxCV]: below 1 smoother than Poisson, above 1 burstier.
+// Gamma spans have a coefficient of variation CV in [MinCV, MaxCV]: below 1 smoother than Poisson, above 1 burstier.
 type Gamma struct{ CV float64 }
 
 // Sampler implements Shape.
@@ -105,7 +109,7 @@ func weibullK(cv float64) float64 {
 	return high
 }
 
-// LogNormal spans have a coefficient of variation CV in (0, MaxCV].
+// LogNormal spans have a coefficient of variation CV in [MinCV, MaxCV].
 type LogNormal struct{ CV float64 }
 
 // Sampler implements Shape.
@@ -120,8 +124,8 @@ func (l LogNormal) Sampler(src rand.Source) (func() float64, error) {
 func (l LogNormal) String() string { return fmt.Sprintf("lognormal (cv %g)", l.CV) }
 
 func checkCV(cv float64) error {
-	if !(cv > 0 && cv <= MaxCV) {
-		return fmt.Errorf("cv: found %v, allowed: above 0, up to %d", cv, MaxCV)
+	if !(cv >= MinCV && cv <= MaxCV) {
+		return fmt.Errorf("cv: found %v, allowed: %g to %d, or constant gaps", cv, MinCV, MaxCV)
 	}
 	return nil
 }
