@@ -1,13 +1,11 @@
 // Package parallel runs loops of a few microseconds on several cores.
 //
 // A decode step is some eighty short loops with a barrier after each. Waking a parked thread costs more than such a loop, so
-// the workers spin between loops and park only when nothing has come for a while.
+// workers spin while they wait for each other. A wait that is much longer means that other programs have the cores: then a
+// worker parks, which gives its core to whoever is waited for.
 package parallel
 
-import (
-	"runtime"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Task is the body of a parallel loop.
 type Task interface {
@@ -20,8 +18,11 @@ type Pool struct {
 	workers []worker
 	task    Task
 	// state is the number of the loop in the upper half, then one bit while helpers may join it, then how many are in it.
-	state  atomic.Uint64
-	closed atomic.Bool
+	state atomic.Uint64
+	// waiting is set while the caller of Run is parked until the last helper leaves the loop, which then sends to left.
+	waiting atomic.Bool
+	left    chan struct{}
+	closed  atomic.Bool
 }
 
 const (
@@ -39,12 +40,16 @@ type worker struct {
 	_      [128 - 24]byte
 }
 
-// spins is how often a helper looks for work before it parks: some hundred microseconds to a millisecond.
-const spins = 1 << 19
+// How often a worker looks before it parks: helpers for the next loop, some hundred microseconds, since sampling and scheduling
+// lie between two steps; the caller for the end of a helper's last iteration, some ten microseconds.
+const (
+	helperSpins = 1 << 18
+	callerSpins = 1 << 14
+)
 
 // New starts a pool of the given number of threads, at least 1.
 func New(threads int) *Pool {
-	p := &Pool{workers: make([]worker, max(threads, 1))}
+	p := &Pool{workers: make([]worker, max(threads, 1)), left: make(chan struct{}, 1)}
 	for i := 1; i < len(p.workers); i++ {
 		p.workers[i].wake = make(chan struct{}, 1)
 		go p.help(i)
@@ -80,10 +85,29 @@ func (p *Pool) Run(n int, t Task) {
 	p.work(0)
 	// All iterations are taken. Wait for the helpers that joined; one that the system has not scheduled is not waited for.
 	p.state.And(^uint64(open))
-	for spin := 1; p.state.Load()&inside != 0; spin++ {
-		if spin%4096 == 0 {
-			runtime.Gosched() // there may be fewer processors than workers
+	p.wait()
+}
+
+// wait returns when no helper is in the loop, which is closed.
+func (p *Pool) wait() {
+	for range callerSpins {
+		if p.state.Load()&inside == 0 {
+			return
 		}
+	}
+	for p.state.Load()&inside != 0 {
+		p.waiting.Store(true)
+		if p.state.Load()&inside == 0 && p.waiting.CompareAndSwap(true, false) {
+			return // the last helper left before it could see that the caller waits
+		}
+		<-p.left // it may come from a helper that left an earlier loop, so look again
+	}
+}
+
+// leave takes a helper out of the loop.
+func (p *Pool) leave() {
+	if p.state.Add(^uint64(0))&(open|inside) == 0 && p.waiting.CompareAndSwap(true, false) {
+		p.left <- struct{}{}
 	}
 }
 
@@ -105,14 +129,14 @@ func (p *Pool) help(w int) {
 			return
 		}
 		p.work(w)
-		p.state.Add(^uint64(0))
+		p.leave()
 	}
 }
 
 // join waits for an open loop other than seen, joins it and returns its number.
 func (p *Pool) join(me *worker, seen uint64) uint64 {
 	for {
-		for range spins {
+		for range helperSpins {
 			s := p.state.Load()
 			if s&open != 0 && s>>loopShift != seen && p.state.CompareAndSwap(s, s+1) {
 				return s >> loopShift

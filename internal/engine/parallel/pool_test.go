@@ -1,6 +1,7 @@
 package parallel
 
 import (
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -46,6 +47,36 @@ func TestEachIterationOnce(t *testing.T) {
 	}
 }
 
+// slow is a task whose iterations take long where a helper does them, as when the system gives its core to other programs.
+type slow struct{ count }
+
+func (s *slow) Do(worker, i int) {
+	if worker > 0 {
+		time.Sleep(time.Duration(i%3) * 300 * time.Microsecond)
+	}
+	s.count.Do(worker, i)
+}
+
+// The caller parks while it waits long, and goes on when the last helper has left, whichever that is.
+func TestRunWaitsForSlowHelpers(t *testing.T) {
+	for _, threads := range []int{2, 3, 5} {
+		p := New(threads)
+		for range 100 {
+			s := &slow{count{calls: make([]atomic.Int32, 9), busy: make([]atomic.Bool, threads)}}
+			p.Run(len(s.calls), s)
+			for i := range s.calls {
+				if got := s.calls[i].Load(); got != 1 {
+					t.Fatalf("%d threads: iteration %d ran %d times when Run returned", threads, i, got)
+				}
+			}
+			if p.waiting.Load() || len(p.left) > 0 {
+				t.Fatalf("%d threads: Run returned while it still waits", threads)
+			}
+		}
+		p.Close()
+	}
+}
+
 type nothing struct{}
 
 func (nothing) Do(int, int) {}
@@ -63,5 +94,37 @@ func BenchmarkBarrier(b *testing.B) {
 	defer p.Close()
 	for b.Loop() {
 		p.Run(2, nothing{})
+	}
+}
+
+// spin is a task whose iterations compute for some microseconds.
+type spin struct {
+	sums [2]struct {
+		sum float64
+		_   [120]byte
+	}
+}
+
+func (s *spin) Do(worker, i int) {
+	x := float64(i)
+	for range 4000 {
+		x = x*0.999 + 1
+	}
+	s.sums[worker].sum += x
+}
+
+// BenchmarkStep runs the loops of a decode step: some sixty, of some forty iterations each. Run it on a machine that is idle,
+// and on one whose cores are busy with other programs: there two threads must not be slower than one.
+func BenchmarkStep(b *testing.B) {
+	for _, threads := range []int{1, 2} {
+		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
+			p := New(threads)
+			defer p.Close()
+			for b.Loop() {
+				for range 60 {
+					p.Run(40, &spin{})
+				}
+			}
+		})
 	}
 }
