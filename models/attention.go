@@ -2,20 +2,30 @@ package models
 
 import "github.com/llmsim/llmsim/hardware"
 
-// Attention is the work of the attention kernels of alike layers on one GPU: FLOPs for each pair of a query and a key, and
-// bytes for each token.
+// Attention is the work of the kernels of alike layers on one GPU that touch what sequences keep: FLOPs for each pair of a query
+// and a key, and bytes for each token.
 type Attention struct {
 	// Count is the number of such layers.
 	Count int
-	// Window is their sliding window in tokens; 0 means full attention.
+	// Window is the largest number of tokens that a query attends to, itself included: a sliding window, or what an indexer
+	// chooses; 0 means all.
 	Window int
-	// PrefillFLOPs and DecodeFLOPs are for one pair in one layer: 4·heads·head dimension. MLA decodes over its latent
-	// (DeepSeek-V2, arXiv:2405.04434, section 2.1.2: the absorbed form), which costs more FLOPs and reads fewer bytes.
+	// PrefillFLOPs and DecodeFLOPs are for one pair in one layer: 4·heads·head dimension where keys and values are as wide.
 	PrefillFLOPs, DecodeFLOPs float64
+	// HeadFLOPs are the PrefillFLOPs of one head.
+	HeadFLOPs float64
 	// KVBytes is what a token stores in one layer.
 	KVBytes float64
 	// IOBytes is what a token's query and output take in one layer.
 	IOBytes float64
+	// Latent tells that decode works on MLA's latent.
+	Latent bool
+	// Gathered tells that each query of a prompt reads tokens of its own choice.
+	Gathered bool
+	// Scan tells that this is an indexer's scoring of all tokens, which computes in 8 bits.
+	Scan bool
+	// Heads, KVHeads and HeadDim are what one GPU has, for tables of measured kernels.
+	Heads, KVHeads, HeadDim int
 }
 
 // AttentionWork is what attention computes in one layer of one GPU, with each byte moved once.
@@ -25,44 +35,33 @@ type AttentionWork struct {
 	KVRead, KVWritten, IO float64
 }
 
-// AttentionLayers returns the kinds of attention layer on one of tp GPUs, with the cache stored as kv: those with full
-// attention and those with a sliding window, as far as the model has them.
+// AttentionLayers returns the kinds of attention on one of tp GPUs, with the cache stored as kv: first those that see all tokens,
+// then those that see a part.
 func (a *Architecture) AttentionLayers(tp int, kv hardware.DType) []Attention {
-	heads := float64(split(a.Heads, tp))
-	l := Attention{
-		PrefillFLOPs: 4 * heads * float64(a.HeadDim),
-		KVBytes:      float64(a.kvBits(tp, kv)) / 8,
-		IOBytes:      2 * heads * float64(a.HeadDim) * float64(wideBytes(kv)),
-	}
-	l.DecodeFLOPs = l.PrefillFLOPs
-	if m := a.MLA; m != nil {
-		l.PrefillFLOPs = 2 * heads * float64(m.NopeDim+m.RopeDim+m.ValueDim)
-		l.DecodeFLOPs = 2 * heads * float64(2*m.KVRank+m.RopeDim)
-		l.IOBytes = heads * float64(m.NopeDim+m.RopeDim+m.ValueDim) * float64(wideBytes(kv))
-	}
 	var kinds []Attention
-	full, windowed := a.attentionKinds()
-	if full > 0 {
-		l.Count = full
+	add := func(l Attention, n int) {
+		for i := range kinds {
+			if l.Count = kinds[i].Count; kinds[i] == l {
+				kinds[i].Count += n
+				return
+			}
+		}
+		l.Count = n
 		kinds = append(kinds, l)
 	}
-	if windowed > 0 {
-		l.Count, l.Window = windowed, a.Window
-		kinds = append(kinds, l)
+	for _, windowed := range []bool{false, true} {
+		for i := range a.Groups {
+			if a.Groups[i].Mixer == nil {
+				continue
+			}
+			for _, l := range a.Groups[i].Mixer.attention(tp, kv) {
+				if (l.Window > 0) == windowed {
+					add(l, a.Groups[i].Count)
+				}
+			}
+		}
 	}
 	return kinds
-}
-
-// attentionKinds returns the number of layers with full attention and of those with a sliding window.
-func (a *Architecture) attentionKinds() (full, windowed int) {
-	switch {
-	case a.Window == 0:
-		return a.Layers, 0
-	case a.WindowLayers == 0:
-		return 0, a.Layers
-	default:
-		return a.Layers - a.WindowLayers, a.WindowLayers
-	}
 }
 
 // causalPairs returns the number of pairs of a query and a key when n tokens follow c cached ones and each attends to itself
@@ -78,12 +77,14 @@ func causalPairs(n, c, window int) int64 {
 
 // Prefill returns the work of a chunk of n new tokens after c cached ones.
 func (l *Attention) Prefill(n, c int) AttentionWork {
-	read := n + c
-	if l.Window > 0 {
+	read, pairs := n+c, causalPairs(n, c, l.Window)
+	if l.Gathered {
+		read = int(pairs)
+	} else if l.Window > 0 {
 		read = n + min(c, l.Window-1)
 	}
 	return AttentionWork{
-		FLOPs:     l.PrefillFLOPs * float64(causalPairs(n, c, l.Window)),
+		FLOPs:     l.PrefillFLOPs * float64(pairs),
 		KVRead:    l.KVBytes * float64(read),
 		KVWritten: l.KVBytes * float64(n),
 		IO:        l.IOBytes * float64(n),

@@ -55,10 +55,10 @@ func TestChunksAddUp(t *testing.T) {
 func TestDecodeIsAChunk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anArchitecture(t)
-		a.MLA = nil
 		context := rapid.IntRange(1, 1000).Draw(t, "context")
 		for _, l := range a.AttentionLayers(1, hardware.FP16) {
 			q := 1
+			l.PrefillFLOPs = l.DecodeFLOPs
 			if l.Window == 0 {
 				q = rapid.IntRange(1, min(8, context)).Draw(t, "drafted")
 			}

@@ -1,69 +1,77 @@
 package models
 
+import "slices"
+
 // readHeads reads the heads: where KV heads are not given, multi_query means one, and else there are as many as query heads.
-func (c *config) readHeads(a *Architecture) {
-	a.Heads = c.need("num_attention_heads", "n_head", "n_heads", "num_heads")
-	kv := a.Heads
+func (c *config) readHeads(s *shape) {
+	s.attention.Heads = c.need("num_attention_heads", "n_head", "n_heads", "num_heads")
+	kv := s.attention.Heads
 	if c.flag(false, "multi_query", "multi_query_attention") {
 		kv = 1
 	}
-	a.KVHeads = c.count(kv, "num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_query_groups")
-	a.HeadDim = c.count(0, "head_dim", "kv_channels")
-	if a.Heads == 0 || a.KVHeads == 0 {
-		c.fail("heads: found %d query and %d KV heads, want at least 1", a.Heads, a.KVHeads)
+	s.attention.KVHeads = c.count(kv, "num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_query_groups")
+	s.attention.HeadDim = c.count(0, "head_dim", "kv_channels")
+	if s.attention.Heads == 0 || s.attention.KVHeads == 0 {
+		c.fail("heads: found %d query and %d KV heads, want at least 1", s.attention.Heads, s.attention.KVHeads)
 		return
 	}
-	if a.HeadDim == 0 {
-		if a.Hidden%a.Heads != 0 {
-			c.fail("hidden size %d is not a multiple of the %d heads, and head_dim is missing", a.Hidden, a.Heads)
+	if s.attention.HeadDim == 0 {
+		if s.Hidden%s.attention.Heads != 0 {
+			c.fail("hidden size %d is not a multiple of the %d heads, and head_dim is missing", s.Hidden, s.attention.Heads)
 		}
-		a.HeadDim = a.Hidden / a.Heads
+		s.attention.HeadDim = s.Hidden / s.attention.Heads
 	}
 }
 
 // readMLA reads multi-head latent attention, of which kv_lora_rank is the mark.
-func (c *config) readMLA(a *Architecture) {
+func (c *config) readMLA(s *shape) {
 	rank := c.count(0, "kv_lora_rank")
 	if rank == 0 {
 		return
 	}
-	a.MLA = &MLA{
+	s.mla = &MLA{
+		Heads:     s.attention.Heads,
 		QueryRank: c.count(0, "q_lora_rank"),
 		KVRank:    rank,
 		RopeDim:   c.need("qk_rope_head_dim"),
 		NopeDim:   c.need("qk_nope_head_dim"),
 		ValueDim:  c.need("v_head_dim"),
 	}
-	a.KVHeads, a.HeadDim = a.Heads, a.MLA.NopeDim+a.MLA.RopeDim
 }
 
 // readWindow reads the sliding window and which layers have it.
-func (c *config) readWindow(a *Architecture) {
+func (c *config) readWindow(s *shape) {
 	window := c.count(0, "sliding_window", "attention_chunk_size", "sliding_window_size")
-	windowed := c.windowedLayers(a.Layers)
-	if window == 0 || windowed == 0 || !c.flag(true, "use_sliding_window") {
+	windowed := c.windowedLayers(s.layers)
+	if window == 0 || !slices.Contains(windowed, true) || !c.flag(true, "use_sliding_window") {
 		return
 	}
-	a.Window = window
-	if windowed < a.Layers {
-		a.WindowLayers = windowed
-	}
+	s.window, s.windowed = window, windowed
 }
 
-// windowedLayers returns how many of the layers have the sliding window: those that layer_types names, or all but one in so
-// many, or all after the first few, or all.
-func (c *config) windowedLayers(layers int) int {
+// windowedLayers tells which of the layers have the sliding window: those that layer_types names, or all but one in so many,
+// or all after the first few, or all.
+func (c *config) windowedLayers(layers int) []bool {
+	windowed := make([]bool, min(layers, maxLayers))
 	if kinds := c.list("layer_types"); kinds != nil {
-		windowed := countOf(kinds, "sliding_attention") + countOf(kinds, "chunked_attention")
-		if len(kinds) != layers || windowed+countOf(kinds, "full_attention") != len(kinds) {
+		if n := countOf(kinds, "sliding_attention") + countOf(kinds, "chunked_attention") + countOf(kinds, "full_attention"); len(kinds) != layers || n != layers {
 			c.fail("layer_types: want full_attention, sliding_attention or chunked_attention for each of %d layers", layers)
+			return nil
+		}
+		for i := range windowed {
+			windowed[i] = kinds[i] != "full_attention"
 		}
 		return windowed
 	}
-	if every := c.count(0, "sliding_window_pattern", "no_rope_layer_interval"); every > 0 {
-		return layers - layers/every
+	every, first := c.count(0, "sliding_window_pattern", "no_rope_layer_interval"), c.count(0, "max_window_layers")
+	for i := range windowed {
+		if every > 0 {
+			windowed[i] = (i+1)%every != 0
+		} else {
+			windowed[i] = i >= first
+		}
 	}
-	return max(0, layers-c.count(0, "max_window_layers"))
+	return windowed
 }
 
 // countOf returns how many elements of a list are the given word.

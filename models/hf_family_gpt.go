@@ -2,14 +2,18 @@ package models
 
 // gptFamilies returns the families whose MLP has two matrices.
 func gptFamilies() map[string]family {
-	biased := Architecture{NormBias: true, QKVBias: true, OutBias: true, MLPBias: true}
+	normBias := shape{}
+	normBias.NormBias = true
+	biased := shape{attention: Softmax{QKVBias: true, OutBias: true}, mlpBias: true}
+	biased.NormBias = true
 	tied := map[string]any{"tie_word_embeddings": true}
 	tiedMultiQuery := map[string]any{"tie_word_embeddings": true, "multi_query": true}
-	gptj := Architecture{NormBias: true, MLPBias: true, HeadBias: true, ParallelBlock: true, NormsPerLayer: 1}
+	gptj := shape{mlpBias: true, parallel: true, norms: 1}
+	gptj.NormBias, gptj.HeadBias = true, true
 	neox := biased
-	neox.ParallelBlock = true
+	neox.parallel = true
 	phi := biased
-	phi.ParallelBlock, phi.NormsPerLayer, phi.HeadBias = true, 1, true
+	phi.parallel, phi.norms, phi.HeadBias = true, 1, true
 	bloom := biased
 	bloom.EmbeddingNorm = true
 	falconDefaults := func(newDecoder bool) map[string]any {
@@ -26,79 +30,79 @@ func gptFamilies() map[string]family {
 		"starcoder2":  {base: biased, defaults: tied, read: readStarCoder2},
 		"opt":         {base: biased, defaults: tied, read: readOPT},
 		"mpt":         {fourfoldMLP: true, defaults: tied, read: readMPT},
-		"falcon":      {base: Architecture{NormBias: true}, fourfoldMLP: true, defaults: falconDefaults(false), read: readFalcon},
+		"falcon":      {base: normBias, fourfoldMLP: true, defaults: falconDefaults(false), read: readFalcon},
 		// Falcon's first names: RefinedWebModel is the 7B, RefinedWeb the 40B.
-		"RefinedWebModel": {base: Architecture{NormBias: true}, fourfoldMLP: true, defaults: falconDefaults(false), read: readFalcon},
-		"RefinedWeb":      {base: Architecture{NormBias: true}, fourfoldMLP: true, defaults: falconDefaults(true), read: readFalcon},
+		"RefinedWebModel": {base: normBias, fourfoldMLP: true, defaults: falconDefaults(false), read: readFalcon},
+		"RefinedWeb":      {base: normBias, fourfoldMLP: true, defaults: falconDefaults(true), read: readFalcon},
 		// Gopher and Chinchilla (arXiv:2112.11446, section 2.1: RMSNorm and relative positions; arXiv:2203.15556, table 4) were
 		// never published in this form.
-		"gopher": {base: Architecture{RelativePositions: true}, fourfoldMLP: true, defaults: tied},
+		"gopher": {base: shape{attention: Softmax{RelativePositions: true}}, fourfoldMLP: true, defaults: tied},
 	}
 }
 
 // readLearnedPositions reads the table of positions, one row for each position of the context.
-func readLearnedPositions(_ *config, a *Architecture) {
-	a.LearnedPositions = a.MaxContext
+func readLearnedPositions(_ *config, s *shape) {
+	s.LearnedPositions = s.MaxContext
 }
 
 // readNeoX reads whether attention and MLP run in parallel.
-func readNeoX(c *config, a *Architecture) {
-	a.ParallelBlock = c.flag(true, "use_parallel_residual")
+func readNeoX(c *config, s *shape) {
+	s.parallel = c.flag(true, "use_parallel_residual")
 }
 
 // readPhi reads the norms of queries and keys. All projections have biases, although Phi-1 says attention_bias: false.
-func readPhi(c *config, a *Architecture) {
-	a.QKNorm = c.flag(false, "qk_layernorm")
-	a.QKVBias, a.OutBias = true, true
+func readPhi(c *config, s *shape) {
+	s.attention.QKNorm = c.flag(false, "qk_layernorm")
+	s.attention.QKVBias, s.attention.OutBias = true, true
 }
 
 // readStarCoder2 reads whether projections have biases.
-func readStarCoder2(c *config, a *Architecture) {
-	a.QKVBias = c.flag(true, "use_bias")
-	a.OutBias, a.MLPBias = a.QKVBias, a.QKVBias
+func readStarCoder2(c *config, s *shape) {
+	s.attention.QKVBias = c.flag(true, "use_bias")
+	s.attention.OutBias, s.mlpBias = s.attention.QKVBias, s.attention.QKVBias
 }
 
 // readOPT reads the table of positions, whose first two rows are unused, and the traits of OPT-350M: norms after each part
 // and so none at the end, and an embedding narrower than the layers.
-func readOPT(c *config, a *Architecture) {
-	a.LearnedPositions = a.MaxContext + 2
-	a.NoFinalNorm = !c.flag(true, "do_layer_norm_before") || c.flag(false, "_remove_final_layer_norm")
-	a.QKVBias = c.flag(true, "enable_bias")
-	a.OutBias, a.MLPBias = a.QKVBias, a.QKVBias
-	if width := c.count(a.Hidden, "word_embed_proj_dim"); width != a.Hidden {
-		a.EmbeddingDim = width
+func readOPT(c *config, s *shape) {
+	s.LearnedPositions = s.MaxContext + 2
+	s.NoFinalNorm = !c.flag(true, "do_layer_norm_before") || c.flag(false, "_remove_final_layer_norm")
+	s.attention.QKVBias = c.flag(true, "enable_bias")
+	s.attention.OutBias, s.mlpBias = s.attention.QKVBias, s.attention.QKVBias
+	if width := c.count(s.Hidden, "word_embed_proj_dim"); width != s.Hidden {
+		s.EmbeddingDim = width
 	}
 }
 
 // readMPT reads the KV heads from their section, the expansion of the MLP, and the biases. Norms have none, whatever it says.
-func readMPT(c *config, a *Architecture) {
+func readMPT(c *config, s *shape) {
 	attention := c.section("attn_config")
 	if attention.text("attn_type") == "multiquery_attention" {
-		a.KVHeads = 1
+		s.attention.KVHeads = 1
 	}
-	a.KVHeads = attention.count(a.KVHeads, "kv_n_heads")
-	a.Intermediate = a.Hidden * c.count(4, "expansion_ratio")
-	a.QKVBias = !c.flag(true, "no_bias")
-	a.OutBias, a.MLPBias = a.QKVBias, a.QKVBias
+	s.attention.KVHeads = attention.count(s.attention.KVHeads, "kv_n_heads")
+	s.intermediate = s.Hidden * c.count(4, "expansion_ratio")
+	s.attention.QKVBias = !c.flag(true, "no_bias")
+	s.attention.OutBias, s.mlpBias = s.attention.QKVBias, s.attention.QKVBias
 }
 
 // readFalcon reads the KV heads, whose number counts in the new decoder architecture only, and the norms: one where attention
 // and MLP read the same input, else two.
-func readFalcon(c *config, a *Architecture) {
+func readFalcon(c *config, s *shape) {
 	newDecoder := c.flag(false, "new_decoder_architecture")
-	a.ParallelBlock = newDecoder || c.flag(true, "parallel_attn")
+	s.parallel = newDecoder || c.flag(true, "parallel_attn")
 	switch {
 	case newDecoder:
-		a.KVHeads = c.count(a.Heads, "num_kv_heads", "n_head_kv")
-		a.NormsPerLayer = c.count(2, "num_ln_in_parallel_attn")
+		s.attention.KVHeads = c.count(s.attention.Heads, "num_kv_heads", "n_head_kv")
+		s.norms = c.count(2, "num_ln_in_parallel_attn")
 	case c.flag(true, "multi_query"):
-		a.KVHeads = 1
+		s.attention.KVHeads = 1
 	default:
-		a.KVHeads = a.Heads
+		s.attention.KVHeads = s.attention.Heads
 	}
-	if a.ParallelBlock && !newDecoder {
-		a.NormsPerLayer = 1
+	if s.parallel && !newDecoder {
+		s.norms = 1
 	}
-	a.QKVBias = c.flag(false, "bias")
-	a.OutBias, a.MLPBias = a.QKVBias, a.QKVBias
+	s.attention.QKVBias = c.flag(false, "bias")
+	s.attention.OutBias, s.mlpBias = s.attention.QKVBias, s.attention.QKVBias
 }

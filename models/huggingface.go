@@ -62,29 +62,32 @@ func (c *config) architecture() *Architecture {
 	}
 	c.refuseOtherModels()
 	c.assume(f.defaults)
-	a := f.base
-	a.Family = modelType
-	a.Source = "config.json"
-	a.Layers = c.need("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-	a.Hidden = c.need("hidden_size", "n_embd", "d_model", "n_embed")
-	a.Vocab = c.need("vocab_size", "padded_vocab_size")
-	a.Intermediate = c.intermediate(f, a.Hidden)
-	a.MaxContext = c.maxContext()
-	a.TiedEmbeddings = c.flag(false, "tie_word_embeddings")
+	s := f.base
+	s.Family = modelType
+	s.Source = "config.json"
+	s.layers = c.need("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+	if s.layers > maxLayers {
+		c.fail("layers: found %d, want 1 to %d", s.layers, maxLayers)
+	}
+	s.Hidden = c.need("hidden_size", "n_embd", "d_model", "n_embed")
+	s.Vocab = c.need("vocab_size", "padded_vocab_size")
+	s.intermediate = c.intermediate(f, s.Hidden)
+	s.MaxContext = c.maxContext()
+	s.TiedEmbeddings = c.flag(false, "tie_word_embeddings")
 	if _, _, found := c.find("attention_bias"); found {
-		a.QKVBias = c.flag(false, "attention_bias")
-		a.OutBias = a.QKVBias
+		s.attention.QKVBias = c.flag(false, "attention_bias")
+		s.attention.OutBias = s.attention.QKVBias
 	}
-	a.MLPBias = c.flag(a.MLPBias, "mlp_bias")
-	a.DType = c.dtype()
-	c.readHeads(&a)
-	c.readMLA(&a)
+	s.mlpBias = c.flag(s.mlpBias, "mlp_bias")
+	s.DType = c.dtype()
+	c.readHeads(&s)
+	c.readMLA(&s)
 	if f.read != nil {
-		f.read(c, &a)
+		f.read(c, &s)
 	}
-	c.readMoE(&a)
-	c.readWindow(&a)
-	return &a
+	c.readMoE(&s)
+	c.readWindow(&s)
+	return s.layOut()
 }
 
 // refuseOtherModels fails for models that are not decoder-only transformers.

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,17 +25,16 @@ const llama = `"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 
 
 // What fields of all families mean, told by what they change in Llama-2-7B.
 func TestFields(t *testing.T) {
-	base, _ := read(t, "{"+llama+"}")
 	for config, change := range map[string]func(a *Architecture){
 		``: func(*Architecture) {},
 		`, "num_key_value_heads": null, "head_dim": null`:              func(*Architecture) {},
-		`, "num_key_value_heads": 8`:                                   func(a *Architecture) { a.KVHeads = 8 },
-		`, "multi_query": true`:                                        func(a *Architecture) { a.KVHeads = 1 },
-		`, "head_dim": 64`:                                             func(a *Architecture) { a.HeadDim = 64 },
+		`, "num_key_value_heads": 8`:                                   func(a *Architecture) { a.Attends().KVHeads = 8 },
+		`, "multi_query": true`:                                        func(a *Architecture) { a.Attends().KVHeads = 1 },
+		`, "head_dim": 64`:                                             func(a *Architecture) { a.Attends().HeadDim = 64 },
 		`, "hidden_size": 4096.0`:                                      func(*Architecture) {},
 		`, "tie_word_embeddings": true`:                                func(a *Architecture) { a.TiedEmbeddings = true },
-		`, "attention_bias": true`:                                     func(a *Architecture) { a.QKVBias, a.OutBias = true, true },
-		`, "mlp_bias": true`:                                           func(a *Architecture) { a.MLPBias = true },
+		`, "attention_bias": true`:                                     func(a *Architecture) { a.Attends().QKVBias, a.Attends().OutBias = true, true },
+		`, "mlp_bias": true`:                                           func(a *Architecture) { a.Groups[0].MLP.(*Dense).Bias = true },
 		`, "torch_dtype": "bfloat16"`:                                  func(a *Architecture) { a.DType = hardware.BF16 },
 		`, "quantization_config": {"quant_method": "awq", "bits": 4}`:  func(a *Architecture) { a.DType = hardware.INT4 },
 		`, "quantization_config": {"quant_method": "gptq", "bits": 8}`: func(a *Architecture) { a.DType = hardware.INT8 },
@@ -42,29 +42,56 @@ func TestFields(t *testing.T) {
 		`, "rope_scaling": {"type": "linear", "factor": 4}`:            func(a *Architecture) { a.MaxContext = 16384 },
 		`, "rope_scaling": {"rope_type": "llama3", "factor": 8}`:       func(*Architecture) {},
 		`, "rope_parameters": {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 2048}`: func(a *Architecture) { a.MaxContext = 8192 },
-		`, "sliding_window": 1024`:                                                                             func(a *Architecture) { a.Window = 1024 },
+		`, "sliding_window": 1024`:                                                                             func(a *Architecture) { a.Attends().Window = 1024 },
 		`, "sliding_window": 1024, "use_sliding_window": false`:                                                func(*Architecture) {},
-		`, "sliding_window": 1024, "max_window_layers": 28`:                                                    func(a *Architecture) { a.Window, a.WindowLayers = 1024, 4 },
+		`, "sliding_window": 1024, "max_window_layers": 28`:                                                    func(a *Architecture) { window(a, 1024, 28, 4) },
 		`, "sliding_window": 1024, "max_window_layers": 40`:                                                    func(*Architecture) {},
-		`, "sliding_window": 1024, "sliding_window_pattern": 4`:                                                func(a *Architecture) { a.Window, a.WindowLayers = 1024, 24 },
-		`, "sliding_window": 9, "sliding_window_pattern": "LG", "layer_types": [` + layerTypes(16, 16) + `]`:   func(a *Architecture) { a.Window, a.WindowLayers = 9, 16 },
+		`, "sliding_window": 1024, "sliding_window_pattern": 4`:                                                func(a *Architecture) { window(a, 1024, 0, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1) },
+		`, "sliding_window": 9, "sliding_window_pattern": "LG", "layer_types": [` + layerTypes(16, 16) + `]`:   func(a *Architecture) { window(a, 9, 16, 16) },
 		`, "sliding_window": 9, "layer_types": [` + layerTypes(32, 0) + `]`:                                    func(*Architecture) {},
-		`, "num_local_experts": 8, "num_experts_per_tok": 2`:                                                   func(a *Architecture) { a.MoE = &MoE{Experts: 8, Active: 2, Intermediate: 11008} },
-		`, "num_local_experts": 8, "num_experts_per_tok": 2, "mlp_only_layers": [0, 0, 5, 99, -1, "x"]`:        func(a *Architecture) { a.MoE = &MoE{Experts: 8, Active: 2, Intermediate: 11008, DenseLayers: 2} },
-		`, "num_experts": 8, "num_experts_per_tok": 2, "decoder_sparse_step": 2, "moe_intermediate_size": 512`: func(a *Architecture) { a.MoE = &MoE{Experts: 8, Active: 2, Intermediate: 512, DenseLayers: 16} },
+		`, "num_local_experts": 8, "num_experts_per_tok": 2`:                                                   func(a *Architecture) { a.Groups[0].MLP = &MoE{Experts: 8, Active: 2, Intermediate: 11008, Gated: true} },
+		`, "num_local_experts": 8, "num_experts_per_tok": 2, "mlp_only_layers": [0, 0, 5, 99, -1, "x"]`:        func(a *Architecture) { sparse(a, 11008, 1, 4, 1, 26) },
+		`, "num_experts": 8, "num_experts_per_tok": 2, "decoder_sparse_step": 2, "moe_intermediate_size": 512`: func(a *Architecture) { sparse(a, 512, slices.Repeat([]int{1}, 32)...) },
 		`, "num_experts": 8, "first_k_dense_replace": 40, "num_experts_per_tok": 2`:                            func(*Architecture) {},
-		`, "num_experts": 8, "num_experts_per_tok": 2, "moe_layers": [1, 3, 3]`:                                func(a *Architecture) { a.MoE = &MoE{Experts: 8, Active: 2, Intermediate: 11008, DenseLayers: 30} },
+		`, "num_experts": 8, "num_experts_per_tok": 2, "moe_layers": [1, 3, 3]`:                                func(a *Architecture) { sparse(a, 11008, 1, 1, 1, 1, 28) },
 		`, "kv_lora_rank": 512, "q_lora_rank": null, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128`: func(a *Architecture) {
-			a.MLA, a.HeadDim = &MLA{KVRank: 512, RopeDim: 64, NopeDim: 128, ValueDim: 128}, 192
+			a.Groups[0].Mixer = &MLA{Heads: 32, KVRank: 512, RopeDim: 64, NopeDim: 128, ValueDim: 128}
 		},
 	} {
-		want := *base
-		change(&want)
+		want, _ := read(t, "{"+llama+"}")
+		change(want)
 		a, warnings := read(t, "{"+llama+config+"}")
-		if diff := cmp.Diff(&want, a); diff != "" || len(warnings) > 0 {
+		if diff := cmp.Diff(want, a); diff != "" || len(warnings) > 0 {
 			t.Errorf("%s: warnings %q\n%s", config, warnings, diff)
 		}
 	}
+}
+
+// window gives layers of a a sliding window: groups of so many layers have none and the window in turn.
+func window(a *Architecture, window int, counts ...int) {
+	full, windowed := a.Groups[0], a.Groups[0]
+	m := *a.Attends()
+	m.Window = window
+	windowed.Mixer = &m
+	a.Groups = alternate(full, windowed, counts)
+}
+
+// sparse gives layers of a 2 of 8 experts: groups of so many layers have none and experts in turn.
+func sparse(a *Architecture, width int, counts ...int) {
+	experts := a.Groups[0]
+	experts.MLP = &MoE{Experts: 8, Active: 2, Intermediate: width, Gated: true}
+	a.Groups = alternate(a.Groups[0], experts, counts)
+}
+
+func alternate(one, other Group, counts []int) []Group {
+	var gs []Group
+	for _, n := range counts {
+		if one.Count = n; n > 0 {
+			gs = append(gs, one)
+		}
+		one, other = other, one
+	}
+	return gs
 }
 
 // layerTypes lists so many layers with full attention, and so many with a window.

@@ -35,7 +35,22 @@ type Linear struct {
 	Experts, Active int
 	// Quantised tells that the weights follow the deployment's number format; others stay 16 bits wide.
 	Quantised bool
+	// Part is what the weights are counted as.
+	Part Part
 }
+
+// Part is a component of a model to which parameters are counted.
+type Part int
+
+const (
+	// OtherPart is what is counted with the embedding: the output head, and projections of a narrow embedding.
+	OtherPart Part = iota
+	AttentionPart
+	MLPPart
+	RouterPart
+	ExpertPart
+	SharedPart
+)
 
 // M returns the number of rows that the layer computes in s. Those of routed experts are the sum over the experts.
 func (l *Linear) M(s *sim.Step) int {
@@ -86,27 +101,19 @@ func distinctExperts(n, k, m int) float64 {
 	return float64(n) * (1 - math.Pow(1-float64(k)/float64(n), float64(m)))
 }
 
-// LinearLayers lists the matrix multiplications of a step on one of tp GPUs, in the order of execution. Column-parallel
-// matrices split N, row-parallel ones K (Megatron-LM, arXiv:1909.08053, section 3); experts are split like the MLP. The router
-// and MLA's compressions are computed on every GPU. Sizes that tp does not divide are rounded up.
+// LinearLayers lists the matrix multiplications of a step on one of tp GPUs, in the order of execution, those of all layers that
+// are alike as one. Column-parallel matrices split N, row-parallel ones K (Megatron-LM, arXiv:1909.08053, section 3). Sizes that
+// tp does not divide are rounded up.
 func (a *Architecture) LinearLayers(tp int) []Linear {
 	ls := make([]Linear, 0, 16)
 	if a.EmbeddingDim != 0 {
 		ls = append(ls, Linear{Name: "project_in", N: a.Hidden, K: a.EmbeddingDim, Count: 1})
 	}
-	ls = a.appendAttentionLinears(ls, tp)
-	if n := a.denseLayers(); n > 0 {
-		ls = a.appendMLP(ls, Linear{Count: n}, "", a.Intermediate, tp)
-	}
-	if m := a.MoE; m != nil {
-		n := a.Layers - m.DenseLayers
-		ls = append(ls, Linear{Name: "router", N: m.Experts, K: a.Hidden, Count: n})
-		ls = a.appendMLP(ls, Linear{Count: n, Rows: RoutedRows, Experts: m.Experts, Active: m.Active}, "expert_", m.Intermediate, tp)
-		if m.SharedIntermediate > 0 {
-			ls = a.appendMLP(ls, Linear{Count: n}, "shared_", m.SharedIntermediate, tp)
-		}
-		if m.SharedGate {
-			ls = append(ls, Linear{Name: "shared_weight", N: 1, K: a.Hidden, Count: n})
+	for i := range a.Groups {
+		for _, p := range a.Groups[i].parts() {
+			for _, l := range p.linears(a.Hidden, tp) {
+				ls = addLinear(ls, l, a.Groups[i].Count)
+			}
 		}
 	}
 	if a.EmbeddingDim != 0 {
@@ -115,48 +122,31 @@ func (a *Architecture) LinearLayers(tp int) []Linear {
 	return append(ls, Linear{Name: "lm_head", N: split(a.Vocab, tp), K: a.embeddingDim(), Count: 1, Rows: SampledRows})
 }
 
-// appendAttentionLinears appends the projections of attention.
-func (a *Architecture) appendAttentionLinears(ls []Linear, tp int) []Linear {
-	add := func(name string, n, k int) {
-		ls = append(ls, Linear{Name: name, N: n, K: k, Count: a.Layers, Quantised: true})
+// addLinear counts n layers that have l.
+func addLinear(ls []Linear, l Linear, n int) []Linear {
+	for i := range ls {
+		if l.Count = ls[i].Count; ls[i] == l {
+			ls[i].Count += n
+			return ls
+		}
 	}
-	heads := split(a.Heads, tp)
-	m := a.MLA
-	if m == nil {
-		add("qkv", (heads+2*split(a.KVHeads, tp))*a.HeadDim, a.Hidden)
-		add("out", a.Hidden, heads*a.HeadDim)
-		return ls
-	}
-	if query := heads * (m.NopeDim + m.RopeDim); m.QueryRank != 0 {
-		add("q_a", m.QueryRank, a.Hidden)
-		add("q_b", query, m.QueryRank)
-	} else {
-		add("q", query, a.Hidden)
-	}
-	add("kv_a", m.KVRank+m.RopeDim, a.Hidden)
-	ls = append(ls, Linear{Name: "kv_b", N: heads * (m.NopeDim + m.ValueDim), K: m.KVRank, Count: a.Layers, Rows: ExpandedRows, Quantised: true})
-	add("out", a.Hidden, heads*m.ValueDim)
-	return ls
-}
-
-// appendMLP appends the matrices of an MLP, or of experts, that are like l.
-func (a *Architecture) appendMLP(ls []Linear, l Linear, prefix string, intermediate, tp int) []Linear {
-	up, down := l, l
-	up.Name, up.N, up.K, up.Quantised = prefix+"up", split(intermediate, tp), a.Hidden, true
-	if a.GatedMLP {
-		up.Name, up.N = prefix+"gate_up", 2*up.N
-	}
-	down.Name, down.N, down.K, down.Quantised = prefix+"down", a.Hidden, split(intermediate, tp), true
-	return append(ls, up, down)
+	l.Count = n
+	return append(ls, l)
 }
 
 // AllReduces returns the number of all-reduces of a step under tensor parallelism, each of one hidden vector a token: after
-// attention and after the MLP of each layer (once where they run in parallel), and after the split embedding.
+// the mixer and after the MLP of each layer (once where they run in parallel), and after the split embedding.
 func (a *Architecture) AllReduces() int {
-	if a.ParallelBlock {
-		return a.Layers + 1
+	n := 1
+	for i := range a.Groups {
+		g := &a.Groups[i]
+		each := len(g.parts())
+		if g.Parallel {
+			each = 1
+		}
+		n += g.Count * each
 	}
-	return 2*a.Layers + 1
+	return n
 }
 
 // split returns the larger share of n when it is split over tp GPUs.

@@ -1,16 +1,16 @@
-// Package models describes language models: their shape, exact parameter count, bytes of weights and of KV cache, and the
-// shapes and closed forms from which the FLOPs and bytes of a step follow. What a step costs on a given machine is in
-// models/steptime.
+// Package models describes language models: their shape, exact parameter count, bytes of weights and of the state that sequences
+// keep, and the shapes and closed forms from which the FLOPs and bytes of a step follow. What a step costs on a given machine is
+// in models/steptime.
 //
-// An Architecture comes from the catalogue by name (Load, Catalog.Lookup), or from a Hugging Face config.json
-// (FromHuggingFace; the families that it knows are in hf_family.go and hf_family_gpt.go). Of an Architecture,
-// parameters.go, weights.go and kvcache.go count what is stored; linear.go, attention.go and elementwise.go list what a step
-// computes on one GPU.
+// An Architecture comes from the catalogue by name (Load, Catalog.Lookup), or from a Hugging Face config.json (FromHuggingFace).
+// It is groups of alike layers, each with a Mixer and an MLP: a new kind of either is one file that implements the interface.
+// Of an Architecture, parameters.go, weights.go and state.go count what is stored; linear.go, attention.go and elementwise.go
+// list what a step computes on one GPU.
 package models
 
 import "github.com/llmsim/llmsim/hardware"
 
-// Architecture is the shape of a decoder-only transformer.
+// Architecture is the shape of a decoder-only language model.
 type Architecture struct {
 	// Name is the catalogue name, such as "llama-2-70b"; Aliases are other names that find it (Hugging Face ids among them).
 	Name    string
@@ -20,61 +20,129 @@ type Architecture struct {
 	// Source tells where the shape is from.
 	Source string
 
-	Layers, Hidden, Heads, KVHeads, HeadDim, Intermediate, Vocab int
+	Hidden, Vocab int
 	// MaxContext is the longest context in tokens that the model was made for.
 	MaxContext int
-	// Window is the sliding window of attention in tokens; 0 means full attention. WindowLayers is the number of layers that
-	// have it (all of them when it is 0 and Window is not).
-	Window, WindowLayers int
-	// GatedMLP tells that the MLP has three matrices (SwiGLU), else two.
-	GatedMLP bool
+	// Groups are the layers in their order, neighbours that are alike in one group.
+	Groups []Group
 	// TiedEmbeddings tells that the output head shares the input embedding.
 	TiedEmbeddings bool
 	// LearnedPositions is the number of rows of a learned position table; 0 means rotary or ALiBi.
 	LearnedPositions int
 	// EmbeddingDim is the width of the token embedding where it differs from Hidden (OPT-350M); 0 means Hidden.
 	EmbeddingDim int
-	// ParallelBlock tells that attention and MLP read the same normalised input (Falcon, GPT-J).
-	ParallelBlock bool
-	// RelativePositions tells that every layer projects relative positions to keys (Transformer-XL, arXiv:1901.02860, section
-	// 3.3: W_kR), as Gopher and Chinchilla do.
-	RelativePositions bool
-	// QKVBias, OutBias, MLPBias and HeadBias tell which projections have biases; QKNorm adds a norm a head to queries and keys.
-	QKVBias, OutBias, MLPBias, HeadBias, QKNorm bool
-	// AttentionSinks tells that each head has a learned logit that takes part in its softmax (gpt-oss).
-	AttentionSinks bool
-	// NormBias tells LayerNorm (weight and bias) from RMSNorm (weight). NormsPerLayer is the number of norms in a block; 0 means 2.
-	NormBias      bool
-	NormsPerLayer int
+	// HeadBias tells that the output head has a bias, NormBias tells LayerNorm (weight and bias) from RMSNorm (weight).
+	HeadBias, NormBias bool
 	// NoFinalNorm tells that there is no norm before the output head, EmbeddingNorm that there is one after the embedding (BLOOM).
 	NoFinalNorm, EmbeddingNorm bool
-	// DType is the number format in which the weights are published.
+	// DType is the number format in which most of the weights are published.
 	DType hardware.DType
-
-	MLA *MLA
-	MoE *MoE
 }
 
-// MLA is multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): the cache holds one latent vector and one
-// rotary key a token and layer, shared by all heads.
-type MLA struct {
-	// QueryRank is the rank of the query compression; 0 means that queries are not compressed.
-	QueryRank int
-	// KVRank is the width of the cached latent vector, RopeDim of the cached rotary key.
-	KVRank, RopeDim int
-	// NopeDim is the width of a head's non-rotary query and key, ValueDim of its value.
-	NopeDim, ValueDim int
+// Group is neighbouring layers that are alike.
+type Group struct {
+	Count int
+	// Mixer is what lets a token see others; nil in layers that have an MLP only.
+	Mixer Mixer
+	// MLP is what computes on each token by itself; nil in layers that have a mixer only.
+	MLP MLP
+	// Norms is the number of norms over the hidden vector in one layer.
+	Norms int
+	// Parallel tells that mixer and MLP read the same normalised input (Falcon, GPT-J).
+	Parallel bool
 }
 
-// MoE is a mixture of experts in place of the MLP.
-type MoE struct {
-	// Experts is the number of routed experts, Active how many a token visits, Shared how many every token visits besides.
-	Experts, Active, Shared int
-	// Intermediate is the width of one routed expert, SharedIntermediate of all shared experts together.
-	Intermediate, SharedIntermediate int
-	// DenseLayers is the number of layers that have an ordinary MLP of width Architecture.Intermediate.
-	DenseLayers int
-	// RouterBias tells that the router has a correction bias an expert, SharedGate that a gate of one output weighs the shared
-	// experts (Qwen2-MoE).
-	RouterBias, SharedGate bool
+// Mixer is a kind of token mixing: softmax attention in its many forms, linear attention, or a state-space layer.
+type Mixer interface {
+	part
+	// attention lists the kernels of one layer on one of tp GPUs that touch what sequences keep, stored as kv; their Count is 0.
+	attention(tp int, kv hardware.DType) []Attention
+	// state lists what one layer keeps of a sequence on one of tp GPUs, stored as kv; their Layers are 0.
+	state(tp int, kv hardware.DType) []State
+	// fitsTensor returns an error where a layer of the named model cannot be split over tp GPUs.
+	fitsTensor(tp int, model string) error
+}
+
+// MLP is a kind of feed-forward network.
+type MLP interface {
+	part
+}
+
+// part is what mixers and MLPs have in common. All figures are of one layer.
+type part interface {
+	// linears lists the matrix products on one of tp GPUs, in the order of execution; their Count is 0.
+	linears(hidden, tp int) []Linear
+	// loose counts the parameters outside of matrices, with the part of the routed experts that is counted.
+	loose(hidden int, experts expertShare) looseParameters
+	// elementwise lists the element-wise kernels on one of tp GPUs; their Count is 0.
+	elementwise(hidden, tp int) []ElementwiseKernel
+	// sizes lists the figures that Validate checks, and relations between them that do not hold.
+	sizes() ([]size, error)
+}
+
+// looseParameters are the parameters of a layer outside of its matrices.
+type looseParameters struct {
+	// Norms is the widths of all norms, whose number of parameters doubles with LayerNorm.
+	Norms int64
+	// Biases is those of projections, attention sinks, short convolutions, and decays.
+	Biases int64
+	// Positions is projections of relative positions.
+	Positions int64
+}
+
+// Layers returns the number of layers.
+func (a *Architecture) Layers() int {
+	n := 0
+	for i := range a.Groups {
+		n += a.Groups[i].Count
+	}
+	return n
+}
+
+// Experts returns the first mixture of experts of the layers, or nil where there is none.
+func (a *Architecture) Experts() *MoE {
+	for i := range a.Groups {
+		if m, ok := a.Groups[i].MLP.(*MoE); ok {
+			return m
+		}
+	}
+	return nil
+}
+
+// ExpertLayers returns the number of layers that have routed experts.
+func (a *Architecture) ExpertLayers() int {
+	n := 0
+	for i := range a.Groups {
+		if _, ok := a.Groups[i].MLP.(*MoE); ok {
+			n += a.Groups[i].Count
+		}
+	}
+	return n
+}
+
+// Attends returns the first softmax attention of the layers, or nil where there is none.
+func (a *Architecture) Attends() *Softmax {
+	for i := range a.Groups {
+		if s, ok := a.Groups[i].Mixer.(*Softmax); ok {
+			return s
+		}
+	}
+	return nil
+}
+
+// Uniform returns the groups of a model of n layers that are all alike, with a norm before each mixer and MLP.
+func Uniform(n int, mixer Mixer, mlp MLP) []Group {
+	return []Group{{Count: n, Mixer: mixer, MLP: mlp, Norms: 2}}
+}
+
+// FitsTensor returns an error where a layer cannot be split over tp GPUs.
+func (a *Architecture) FitsTensor(tp int) error {
+	for i := range a.Groups {
+		if m := a.Groups[i].Mixer; m != nil {
+			if err := m.fitsTensor(tp, a.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

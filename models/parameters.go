@@ -25,140 +25,77 @@ func (p Parameters) Total() int64 {
 }
 
 // Parameters counts all parameters.
-func (a *Architecture) Parameters() Parameters {
-	experts := 0
-	if a.MoE != nil {
-		experts = a.MoE.Experts
-	}
-	return a.count(experts)
-}
+func (a *Architecture) Parameters() Parameters { return a.count(allExperts) }
 
 // ActiveParameters counts the parameters on the path of one token: with a mixture of experts, only the experts that it visits.
-func (a *Architecture) ActiveParameters() Parameters {
-	experts := 0
-	if a.MoE != nil {
-		experts = a.MoE.Active
-	}
-	return a.count(experts)
-}
+func (a *Architecture) ActiveParameters() Parameters { return a.count(activeExperts) }
 
-// count counts the parameters with the given number of routed experts in each layer that has them.
-func (a *Architecture) count(experts int) Parameters {
+// count counts the parameters with all routed experts of each layer, or those that a token visits.
+func (a *Architecture) count(share expertShare) Parameters {
 	var p Parameters
 	p.Embedding = product(a.Vocab, a.embeddingDim())
 	if a.EmbeddingDim != 0 {
 		p.Embedding += 2 * product(a.EmbeddingDim, a.Hidden)
 	}
 	p.Positions = product(a.LearnedPositions, a.Hidden)
-	if a.RelativePositions {
-		p.Positions += product(a.Layers, a.Hidden, a.Heads, a.HeadDim)
-	}
 	if !a.TiedEmbeddings {
 		p.Head = product(a.Vocab, a.embeddingDim())
 	}
-	p.Attention = int64(a.Layers) * a.attentionWeights()
-	p.MLP = product(a.denseLayers(), a.mlpMatrices(), a.Hidden, a.Intermediate)
-	if m := a.MoE; m != nil {
-		layers := a.Layers - m.DenseLayers
-		p.Router = product(layers, a.Hidden, m.Experts)
-		if m.SharedGate {
-			p.Router += product(layers, a.Hidden)
-		}
-		p.Experts = product(layers, experts, a.mlpMatrices(), a.Hidden, m.Intermediate)
-		p.SharedExperts = product(layers, a.mlpMatrices(), a.Hidden, m.SharedIntermediate)
+	for _, l := range a.LinearLayers(1) {
+		p.add(&l, share)
 	}
-	p.Norms = a.normParameters()
-	p.Biases = a.biases(experts)
+	norms := product(a.norms(), a.Hidden)
+	for i := range a.Groups {
+		for _, part := range a.Groups[i].parts() {
+			n, loose := int64(a.Groups[i].Count), part.loose(a.Hidden, share)
+			norms += n * loose.Norms
+			p.Biases += n * loose.Biases
+			p.Positions += n * loose.Positions
+		}
+	}
+	if a.NormBias {
+		norms *= 2
+	}
+	p.Norms = norms
+	if a.HeadBias {
+		p.Biases += int64(a.Vocab)
+	}
 	return p
 }
 
-// attentionWeights returns the weights of one layer's projections.
-func (a *Architecture) attentionWeights() int64 {
-	if m := a.MLA; m != nil {
-		query := product(a.Hidden, a.Heads, m.NopeDim+m.RopeDim)
-		if m.QueryRank != 0 {
-			query = product(a.Hidden, m.QueryRank) + product(m.QueryRank, a.Heads, m.NopeDim+m.RopeDim)
+// add counts the matrices of a linear layer.
+func (p *Parameters) add(l *Linear, share expertShare) {
+	n := l.Weights() * int64(l.Count)
+	switch l.Part {
+	case AttentionPart:
+		p.Attention += n
+	case MLPPart:
+		p.MLP += n
+	case RouterPart:
+		p.Router += n
+	case SharedPart:
+		p.SharedExperts += n
+	case ExpertPart:
+		if share == activeExperts {
+			n = n / int64(l.Experts) * int64(l.Active)
 		}
-		return query + product(a.Hidden, m.KVRank+m.RopeDim) + product(m.KVRank, a.Heads, m.NopeDim+m.ValueDim) +
-			product(a.Heads, m.ValueDim, a.Hidden)
+		p.Experts += n
 	}
-	return product(2, a.Hidden, a.Heads+a.KVHeads, a.HeadDim)
 }
 
-// normParameters returns the parameters of all norms.
-func (a *Architecture) normParameters() int64 {
-	wide := a.Layers * a.normsPerLayer()
+// norms returns the number of norms over the hidden vector.
+func (a *Architecture) norms() int {
+	n := 0
+	for i := range a.Groups {
+		n += a.Groups[i].Count * a.Groups[i].Norms
+	}
 	if !a.NoFinalNorm {
-		wide++
+		n++
 	}
 	if a.EmbeddingNorm {
-		wide++
-	}
-	n := product(wide, a.Hidden)
-	if a.QKNorm {
-		n += product(a.Layers, 2, a.HeadDim)
-	}
-	if m := a.MLA; m != nil {
-		n += product(a.Layers, m.QueryRank+m.KVRank)
-	}
-	if a.NormBias {
-		n *= 2
+		n++
 	}
 	return n
-}
-
-// biases returns the biases of all projections and the attention sinks, with the given number of routed experts a layer.
-func (a *Architecture) biases(experts int) int64 {
-	var n int64
-	if a.QKVBias {
-		n += product(a.Layers, a.Heads+2*a.KVHeads, a.HeadDim)
-	}
-	if a.OutBias {
-		n += product(a.Layers, a.Hidden)
-	}
-	up := a.mlpMatrices() - 1
-	if a.MLPBias {
-		n += product(a.denseLayers(), up*a.Intermediate+a.Hidden)
-	}
-	if m := a.MoE; m != nil {
-		layers := a.Layers - m.DenseLayers
-		if a.MLPBias {
-			n += product(layers, experts, up*m.Intermediate+a.Hidden)
-		}
-		if m.RouterBias {
-			n += product(layers, m.Experts)
-		}
-	}
-	if a.AttentionSinks {
-		n += product(a.Layers, a.Heads)
-	}
-	if a.HeadBias {
-		n += int64(a.Vocab)
-	}
-	return n
-}
-
-// denseLayers returns the number of layers that have an ordinary MLP.
-func (a *Architecture) denseLayers() int {
-	if a.MoE != nil {
-		return a.MoE.DenseLayers
-	}
-	return a.Layers
-}
-
-// mlpMatrices returns the number of matrices of an MLP or expert: three when gated, else two.
-func (a *Architecture) mlpMatrices() int {
-	if a.GatedMLP {
-		return 3
-	}
-	return 2
-}
-
-func (a *Architecture) normsPerLayer() int {
-	if a.NormsPerLayer == 0 {
-		return 2
-	}
-	return a.NormsPerLayer
 }
 
 func (a *Architecture) embeddingDim() int {

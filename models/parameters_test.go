@@ -30,12 +30,16 @@ func TestActiveParameters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anArchitecture(t)
 		all, active := a.Parameters(), a.ActiveParameters()
-		if m := a.MoE; m != nil {
-			if active.Experts*int64(m.Experts) != all.Experts*int64(m.Active) {
-				t.Fatalf("%d of %d experts have %d of %d parameters", m.Active, m.Experts, active.Experts, all.Experts)
+		var want int64
+		for _, l := range a.LinearLayers(1) {
+			if l.Part == ExpertPart {
+				want += product(l.Count, l.Active, l.N, l.K)
 			}
-			all.Experts, all.Biases = active.Experts, active.Biases
 		}
+		if active.Experts != want {
+			t.Fatalf("the experts that a token visits have %d parameters, want %d", active.Experts, want)
+		}
+		all.Experts = active.Experts
 		if active != all {
 			t.Fatalf("active %+v, all %+v", active, all)
 		}
@@ -72,8 +76,8 @@ func TestKipplyFLOPs(t *testing.T) {
 
 // kipply52B is the model of kipply's worked examples.
 func kipply52B() *Architecture {
-	return &Architecture{Name: "kipply-52b", Layers: 64, Hidden: 8192, Heads: 64, KVHeads: 64, HeadDim: 128, Intermediate: 32768,
-		Vocab: 50257, MaxContext: 2048}
+	return &Architecture{Name: "kipply-52b", Hidden: 8192, Vocab: 50257, MaxContext: 2048,
+		Groups: Uniform(64, &Softmax{Heads: 64, KVHeads: 64, HeadDim: 128}, &Dense{Intermediate: 32768})}
 }
 
 // DistServe (OSDI 2024) profiles 66,144 KV tokens for OPT-13B on one A100-80GB and 163,008 on two pipeline stages. A second GPU's

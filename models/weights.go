@@ -26,7 +26,7 @@ func (a *Architecture) StreamedBytes(d hardware.DType) int64 {
 // are copied once tp exceeds their number. The fullest stage is taken to hold the larger of embedding and head besides its
 // layers (both when pp is 1).
 func (a *Architecture) WeightBytesPerGPU(d hardware.DType, tp, pp int) int64 {
-	stage := a.stage(pp)
+	stage := a.stage(d, pp)
 	p := stage.Parameters()
 	wide := p.Norms + p.Biases
 	var matrices, head int64
@@ -55,7 +55,7 @@ func (a *Architecture) WeightBytesPerGPU(d hardware.DType, tp, pp int) int64 {
 
 // ExpertBytesPerGPU returns the part of WeightBytesPerGPU that routed experts take.
 func (a *Architecture) ExpertBytesPerGPU(d hardware.DType, tp, pp int) int64 {
-	stage := a.stage(pp)
+	stage := a.stage(d, pp)
 	var n int64
 	for _, l := range stage.LinearLayers(tp) {
 		if l.Rows == RoutedRows {
@@ -65,22 +65,36 @@ func (a *Architecture) ExpertBytesPerGPU(d hardware.DType, tp, pp int) int64 {
 	return quantisedBytes(n, d)
 }
 
-// stage returns the fullest of pp pipeline stages as a model of its own: ⌈layers/pp⌉ layers, as many of them as possible with
-// experts (or without, where an expert layer is the smaller), and both embedding and head.
-func (a *Architecture) stage(pp int) Architecture {
+// stage returns the fullest of pp pipeline stages as a model of its own: the ⌈layers/pp⌉ neighbouring layers whose
+// weights, stored as d, take most, and both embedding and head.
+func (a *Architecture) stage(d hardware.DType, pp int) Architecture {
 	s := *a
-	s.Layers = split(a.Layers, pp)
-	s.WindowLayers = split(a.WindowLayers, pp)
-	if a.MoE != nil {
-		m := *a.MoE
-		if m.Experts*m.Intermediate+m.SharedIntermediate >= a.Intermediate {
-			m.DenseLayers = max(0, s.Layers-(a.Layers-m.DenseLayers))
-		} else {
-			m.DenseLayers = min(s.Layers, m.DenseLayers)
+	most, heaviest := split(a.Layers(), pp), int64(-1)
+	for from := 0; from+most <= a.Layers(); from++ {
+		part := *a
+		part.Groups = a.slice(from, most)
+		if n := part.WeightBytes(d); n > heaviest {
+			s.Groups, heaviest = part.Groups, n
 		}
-		s.MoE = &m
+		if len(a.Groups) == 1 {
+			break
+		}
 	}
 	return s
+}
+
+// slice returns the groups of n layers from the given one.
+func (a *Architecture) slice(from, n int) []Group {
+	var gs []Group
+	for _, g := range a.Groups {
+		skipped := min(from, g.Count)
+		from -= skipped
+		if g.Count = min(g.Count-skipped, n); g.Count > 0 {
+			gs = append(gs, g)
+			n -= g.Count
+		}
+	}
+	return gs
 }
 
 // bytes returns the bytes of the counted parameters.

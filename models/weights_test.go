@@ -38,7 +38,7 @@ func TestWeightBytesPerGPU(t *testing.T) {
 			t.Fatalf("one GPU holds %d bytes of %d", one, all)
 		}
 		tp := 1 << rapid.IntRange(0, 4).Draw(t, "tp")
-		pp := rapid.IntRange(1, a.Layers).Draw(t, "pp")
+		pp := rapid.IntRange(1, a.Layers()).Draw(t, "pp")
 		share := a.WeightBytesPerGPU(d, tp, pp)
 		if share*int64(tp*pp) < all || share > all {
 			t.Fatalf("%d × %d GPUs hold at most %d bytes each of %d", tp, pp, share, all)
@@ -50,11 +50,19 @@ func TestWeightBytesPerGPU(t *testing.T) {
 func TestShardsAddUp(t *testing.T) {
 	for _, a := range mustLoad(t).All() {
 		for tp := 2; tp <= 64; tp *= 2 {
-			widths := []int{a.Heads, a.KVHeads, a.Vocab, a.Intermediate}
-			if m := a.MoE; m != nil {
-				widths = append(widths, m.Intermediate, m.SharedIntermediate)
+			widths := []int{a.Vocab}
+			for _, g := range a.Groups {
+				switch m := g.MLP.(type) {
+				case *Dense:
+					widths = append(widths, m.Intermediate)
+				case *MoE:
+					widths = append(widths, m.Intermediate, m.SharedIntermediate)
+				}
+				if m, ok := g.Mixer.(*Softmax); ok {
+					widths = append(widths, m.KVHeads)
+				}
 			}
-			if slices.ContainsFunc(widths, func(n int) bool { return n%tp != 0 }) {
+			if a.FitsTensor(tp) != nil || slices.ContainsFunc(widths, func(n int) bool { return n%tp != 0 }) {
 				continue
 			}
 			whole, shards := a.LinearLayers(1), a.LinearLayers(tp)

@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"slices"
+
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
@@ -41,7 +43,7 @@ func (b *builder) draftBytes(p steptime.Parallelism) (weights, kv float64) {
 		weights = float64(a.WeightBytesPerGPU(b.draftWeights(), tp, 1))
 	case "eagle", "mtp":
 		two := *a
-		two.Layers = 2
+		two.Groups = slices.Concat(a.Groups, a.Groups)
 		weights = float64(two.WeightBytesPerGPU(b.draftWeights(), tp, 1) - a.WeightBytesPerGPU(b.draftWeights(), tp, 1))
 		if sp.Vocabulary > 0 {
 			weights += head(sp.Vocabulary)

@@ -123,8 +123,8 @@ func (b *builder) whatWouldFit() string {
 			break
 		}
 	}
-	if b.model.MoE != nil {
-		for ranks := max(1, degrees.Data) * 2; degrees.Tensor*ranks <= b.model.MoE.Experts; ranks *= 2 {
+	if experts := b.model.Experts(); experts != nil {
+		for ranks := max(1, degrees.Data) * 2; degrees.Tensor*ranks <= experts.Experts; ranks *= 2 {
 			if b.fits(b.memoryConfig(steptime.Parallelism{Tensor: degrees.Tensor, Pipeline: degrees.Pipeline, Data: ranks})) {
 				ways = append(ways, fmt.Sprintf("with data parallelism %d, which spreads the experts", ranks))
 				break

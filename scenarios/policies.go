@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"errors"
+	"github.com/llmsim/llmsim/hardware"
 	"strconv"
 
 	"github.com/llmsim/llmsim/policies"
@@ -97,10 +98,13 @@ func (b *builder) deployment(replica int) policies.Deployment {
 
 // layers counts the model's layers by what they see.
 func (b *builder) layers() memory.Layers {
-	l := memory.Layers{Full: b.model.Layers}
-	if b.model.Window > 0 {
-		l.Window, l.Windowed = b.model.Window, orDefault(b.model.WindowLayers, b.model.Layers)
-		l.Full -= l.Windowed
+	var l memory.Layers
+	for _, s := range b.model.States(1, hardware.DType(b.s.Engine.KVCache)) {
+		if s.Window > 0 {
+			l.Window, l.Windowed = s.Window, l.Windowed+s.Layers
+		} else {
+			l.Full += s.Layers
+		}
 	}
 	return l
 }

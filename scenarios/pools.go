@@ -225,7 +225,7 @@ func (f *fleetBuilder) replicas() []sim.ReplicaConfig {
 			if p.role == sim.Prefill {
 				r.KVBytes = p.model.KVBytesPerToken(hardware.DType(p.s.Engine.KVCache))
 				if !f.s.Fleet.Transfer.Whole {
-					r.Layers = p.model.Layers
+					r.Layers = p.model.Layers()
 				}
 			}
 			list = append(list, r)

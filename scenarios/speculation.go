@@ -171,8 +171,8 @@ func (b *builder) findDrafter(sp *Speculation) {
 	case "mtp":
 		d.model = speculation.PredictionModule(b.model)
 	case "layer-skip":
-		if sp.Layers >= b.model.Layers {
-			b.problem("speculation.layers", "found %d; allowed: 1 to %d, fewer than the layers of %s", sp.Layers, b.model.Layers-1, b.model.Name)
+		if sp.Layers >= b.model.Layers() {
+			b.problem("speculation.layers", "found %d; allowed: 1 to %d, fewer than the layers of %s", sp.Layers, b.model.Layers()-1, b.model.Name)
 			return
 		}
 		d.model = speculation.SkippedLayers(b.model, sp.Layers)

@@ -119,25 +119,14 @@ func (p *Printer) kvCache(l *Lesson) {
 	p.heading("The KV cache")
 	p.say("So as not to compute the past again, keys and values of every token are kept: %s a token (%s), %s for a context of %s.",
 		units.FormatBytes(token), l.kv, units.FormatBytes(float64(m.KVBytesOfSequence(l.context, l.kv, 1))), count(l.context))
-	if all := l.multiHead(); all > token {
+	if heads, all := m.MultiHead(l.kv); all > token {
 		p.say("With a key and a value for each of its %d query heads it would be %s: this model keeps %s times less.",
-			m.Heads, units.FormatBytes(all), figure(all/token))
+			heads, units.FormatBytes(all), figure(all/token))
 	}
 	weights := float64(m.StreamedBytes(l.weights))
 	p.say("The cache outweighs the weights when %s tokens are kept: %s users with %s tokens each. From there on a step reads mostly "+
 		"cache, and larger batches help little. There is room for %s tokens here.",
 		figure(weights/token), figure(weights/token/float64(l.context)), count(l.context), count(l.steps.Memory.Tokens))
-}
-
-// multiHead is the cache of a token if every query head had keys and values of its own.
-func (l *Lesson) multiHead() float64 {
-	m := *l.steps.Model
-	if m.MLA != nil {
-		perLayer := m.Heads * (m.MLA.NopeDim + m.MLA.RopeDim + m.MLA.ValueDim)
-		return float64(m.Layers*perLayer) * float64(m.KVBytesPerToken(l.kv)) / float64(m.Layers*(m.MLA.KVRank+m.MLA.RopeDim))
-	}
-	m.KVHeads = m.Heads
-	return float64(m.KVBytesPerToken(l.kv))
 }
 
 // twoLatencies: who cares for which.

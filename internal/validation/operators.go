@@ -105,7 +105,8 @@ func loadOf(s *sim.Step) string {
 
 // oneLayer returns a model of one layer with the given width and heads.
 func oneLayer(name string, hidden, heads, kvHeads, headDim int) *models.Architecture {
-	return &models.Architecture{Name: name, Layers: 1, Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: headDim, Intermediate: heads, Vocab: heads, DType: hardware.BF16}
+	attention := &models.Softmax{Heads: heads, KVHeads: kvHeads, HeadDim: headDim}
+	return &models.Architecture{Name: name, Hidden: hidden, Groups: models.Uniform(1, attention, &models.Dense{Intermediate: heads}), Vocab: heads, DType: hardware.BF16}
 }
 
 // format reads the column of a number format.

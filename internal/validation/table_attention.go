@@ -37,8 +37,9 @@ func attentionKernel(r *row, name string) *operator {
 	o := &operator{names: []string{name}, shape: fmt.Sprintf("%d heads of %d, %d KV heads", heads, headDim, kvHeads), variant: "KV " + r.text("kv_cache_dtype")}
 	o.kv = r.format("kv_cache_dtype")
 	o.model = oneLayer("attention", 1, heads, kvHeads, headDim)
-	if o.model.Window = int(r.optional("window_size", 0)); o.model.Window > 0 {
-		o.shape += fmt.Sprintf(", window %d", o.model.Window)
+	if window := int(r.optional("window_size", 0)); window > 0 {
+		o.model.Attends().Window = window
+		o.shape += fmt.Sprintf(", window %d", window)
 	}
 	return o
 }
@@ -49,7 +50,7 @@ func mlaKernel(r *row, name string) *operator {
 	o := &operator{names: []string{name}, shape: fmt.Sprintf("%d heads", heads), variant: "KV " + r.text("kv_cache_dtype")}
 	o.kv = r.format("kv_cache_dtype")
 	o.model = oneLayer("mla", 7168, heads, heads, 192)
-	o.model.MLA = &models.MLA{QueryRank: 1536, KVRank: 512, RopeDim: 64, NopeDim: 128, ValueDim: 128}
+	o.model.Groups[0].Mixer = &models.MLA{Heads: heads, QueryRank: 1536, KVRank: 512, RopeDim: 64, NopeDim: 128, ValueDim: 128}
 	return o
 }
 

@@ -45,7 +45,7 @@ func (l *linearLayers) compare(_ context.Context, p *Physics) ([]Comparison, err
 		return nil, err
 	}
 	t := k.times(prefill(1, l.tokens, 0))
-	layers := float64(l.model.Layers)
+	layers := float64(l.model.Layers())
 	predicted := map[string]float64{
 		"GEMMs a layer":        t.layerLinear() / layers,
 		"element-wise a layer": t.elementwise() / layers,

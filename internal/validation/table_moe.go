@@ -22,8 +22,7 @@ func readMoE(c *catalogs, t *table) []experiment {
 		o.weights = r.format("moe_dtype")
 		o.tensor, o.expert = tp*ep, ep
 		o.model = oneLayer("experts", hidden, tp*ep, tp*ep, 1)
-		o.model.GatedMLP = true
-		o.model.MoE = &models.MoE{Experts: experts, Active: active, Intermediate: intermediate}
+		o.model.Groups[0].MLP = &models.MoE{Experts: experts, Active: active, Intermediate: intermediate, Gated: true}
 		return o, prefill(1, tokens, 0)
 	})
 }

@@ -28,7 +28,7 @@ func (c *Clock) exchange(bytes float64) (seconds, sent float64) {
 	n := c.cfg.Parallel.Expert
 	perNode := min(n, max(1, c.cfg.Accelerator.PerNode))
 	visited := func(of int) float64 { // the chance that a token goes to one of so many
-		return 1 - math.Pow(1-1/float64(of), float64(c.cfg.Model.MoE.Active))
+		return 1 - math.Pow(1-1/float64(of), float64(c.cfg.Model.Experts().Active))
 	}
 	if perNode > 1 {
 		sent = bytes * visited(n) * float64(n) * float64(perNode-1) / float64(perNode)
@@ -49,5 +49,5 @@ func scatter(k *hardware.Collective, wire float64) float64 {
 
 // expertLayers returns the number of layers of the stage that have routed experts.
 func (c *Clock) expertLayers() float64 {
-	return c.share(c.cfg.Model.Layers - c.cfg.Model.MoE.DenseLayers)
+	return c.share(c.cfg.Model.ExpertLayers())
 }

@@ -69,7 +69,8 @@ func TestPublishedStepTimes(t *testing.T) {
 	}
 	t.Run("kipply, 52B weights", func(t *testing.T) {
 		// Only the layers: 12·d² parameters each, 64 of them, d = 8192.
-		a := &models.Architecture{Name: "52b", Layers: 64, Hidden: 8192, Heads: 64, KVHeads: 64, HeadDim: 128, Intermediate: 32768, Vocab: 1, DType: hardware.FP16}
+		a := &models.Architecture{Name: "52b", Hidden: 8192, Vocab: 1, DType: hardware.FP16,
+			Groups: models.Uniform(64, &models.Softmax{Heads: 64, KVHeads: 64, HeadDim: 128}, &models.Dense{Intermediate: 32768})}
 		engine, err := FindEngine("ideal")
 		if err != nil {
 			t.Fatal(err)

@@ -13,21 +13,22 @@ type attention struct {
 	count float64
 	// perContext is the time for each token of context in all of the layers, perQuery for each query token.
 	perContext, perQuery sim.Time
+	// decodeCompute is the fraction of the peak that decode reaches.
+	decodeCompute float64
 	// perLength is the idle time of the last tiles for each token of the longest prompt.
 	perLength sim.Time
 }
 
 // newAttention prices one kind of layer.
 func (c *Clock) newAttention(l models.Attention) attention {
-	a := attention{Attention: l, count: c.share(l.Count)}
+	a := attention{Attention: l, count: c.share(l.Count), decodeCompute: c.decodeCompute(&l)}
 	k := &c.constants.Attention
-	a.perContext = atLeast(a.count, max(l.DecodeFLOPs/(c.wide.peak*c.decodeCompute), l.KVBytes/c.cacheRate))
+	a.perContext = atLeast(a.count, max(l.DecodeFLOPs/(c.wide.peak*a.decodeCompute), l.KVBytes/c.cacheRate))
 	if !c.engine.Roofline {
 		a.perQuery = times(a.count, (l.KVBytes+l.IOBytes)/c.cacheRate)
 	}
-	perHead := l.PrefillFLOPs * float64(c.cfg.Parallel.Tensor) / float64(c.cfg.Model.Heads)
 	wave := 128 * float64(c.cfg.Accelerator.SMs)
-	a.perLength = times(a.count, k.PrefillTail*wave*perHead/(c.wide.peak*k.PrefillCompute))
+	a.perLength = times(a.count, k.PrefillTail*wave*l.HeadFLOPs/(c.wide.peak*k.PrefillCompute))
 	return a
 }
 
@@ -53,7 +54,7 @@ func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
 // the arithmetic is done for each.
 func (c *Clock) verify(a *attention, n, queries int, context int64) sim.Time {
 	w := a.Decode(n, queries, context)
-	read := times(a.count, max(w.FLOPs/(c.wide.peak*c.decodeCompute), w.KVRead/c.cacheRate))
+	read := times(a.count, max(w.FLOPs/(c.wide.peak*a.decodeCompute), w.KVRead/c.cacheRate))
 	return a.perQuery*sim.Time(c.rank(queries)) + c.onRank(read, n)
 }
 
@@ -118,12 +119,14 @@ func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 	}
 	if s.Decodes > 0 {
 		o := Operator{Name: "attention_decode", Time: c.decodeAttention(s)}
+		compute := 0.0
 		for i := range c.attention {
 			w := c.attention[i].Decode(s.Decodes, s.DecodeTokens, s.Context)
 			o.FLOPs += c.attention[i].count * w.FLOPs / float64(c.ranks)
 			o.Bytes += c.attention[i].count * w.KVRead / float64(c.ranks)
+			compute += c.attention[i].count * w.FLOPs / (float64(c.ranks) * c.wide.peak * c.attention[i].decodeCompute)
 		}
-		o.Bound = largest(o.FLOPs/(c.wide.peak*c.decodeCompute), o.Bytes/c.cacheRate, c.decodeKernels.Seconds())
+		o.Bound = largest(compute, o.Bytes/c.cacheRate, c.decodeKernels.Seconds())
 		ops = append(ops, o)
 	}
 	return ops

@@ -36,7 +36,7 @@ func deployed(t *rapid.T, machines hardware.Catalog, known []*models.Architectur
 		ScaleUp:     &hardware.Link{Name: "some", Bandwidth: 100e9}, Network: &hardware.Link{Name: "other", Bandwidth: 50e9},
 	}
 	cfg.Parallel.Tensor = rapid.SampledFrom(divisors(cfg.Model)).Draw(t, "tp")
-	cfg.Parallel.Pipeline = rapid.IntRange(1, min(4, cfg.Model.Layers)).Draw(t, "pp")
+	cfg.Parallel.Pipeline = rapid.IntRange(1, min(4, cfg.Model.Layers())).Draw(t, "pp")
 	return cfg
 }
 

@@ -26,8 +26,6 @@ type Clock struct {
 	activationBytes float64
 	// expertEfficiency is the fraction of the operands' peak that routed experts reach.
 	expertEfficiency float64
-	// decodeCompute is the fraction of the peak that decode attention reaches.
-	decodeCompute float64
 	// cacheRate is the rate in B/s at which decode attention reads the cache.
 	cacheRate    float64
 	crossesNodes bool
@@ -74,13 +72,6 @@ func New(cfg Config) (*Clock, error) {
 		return nil, err
 	}
 	c.expertEfficiency = efficiency(c.constants.Experts.Compute, operand(&cfg))
-	c.decodeCompute = c.constants.Attention.DecodeCompute
-	if cfg.Model.MLA != nil {
-		c.decodeCompute = c.constants.Attention.LatentCompute
-	}
-	if c.engine.DecodeCompute > 0 {
-		c.decodeCompute = min(c.decodeCompute, c.engine.DecodeCompute)
-	}
 	c.cacheRate = c.bandwidth * c.constants.Attention.DecodeMemory
 	if narrow := c.constants.Attention.DecodeNarrow; narrow > 0 && c.narrowCache() && !c.engine.NativeFP8Attention {
 		c.cacheRate *= narrow
@@ -134,13 +125,25 @@ func efficiency(fitted map[hardware.DType]float64, d hardware.DType) float64 {
 	return fitted[hardware.BF16]
 }
 
+// decodeCompute returns the fraction of the peak that decode attention reaches.
+func (c *Clock) decodeCompute(l *models.Attention) float64 {
+	reached := c.constants.Attention.DecodeCompute
+	if l.Latent {
+		reached = c.constants.Attention.LatentCompute
+	}
+	if c.engine.DecodeCompute > 0 {
+		reached = min(reached, c.engine.DecodeCompute)
+	}
+	return reached
+}
+
 // narrowCache tells whether the elements of the KV cache have 8 bits.
 func (c *Clock) narrowCache() bool { return bytesOf(c.cfg.KV) == 1 }
 
 // chooseStage finds the pipeline stage that takes longest: the last, which has the output head, or one of those with the most
 // layers, where the stages cannot be equal. Remaining layers go to stages other than the last.
 func (c *Clock) chooseStage() {
-	layers, stages := c.cfg.Model.Layers, c.cfg.Parallel.Pipeline
+	layers, stages := c.cfg.Model.Layers(), c.cfg.Parallel.Pipeline
 	most, fewest := (layers+stages-1)/stages, layers/stages
 	var perLayer, head float64
 	for i := range c.linear {
@@ -162,7 +165,7 @@ func (c *Clock) share(count int) float64 {
 	if count <= 1 {
 		return float64(count)
 	}
-	return float64(count) * c.layers / float64(c.cfg.Model.Layers)
+	return float64(count) * c.layers / float64(c.cfg.Model.Layers())
 }
 
 // Duration returns the time of step s in the slowest pipeline stage, the send to the next stage included.

@@ -12,26 +12,30 @@ import (
 
 // Shapes and machines of the tests' own, so that the catalogues may change.
 func llama8B() *models.Architecture {
-	return &models.Architecture{Name: "llama-3.1-8b", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128, Intermediate: 14336,
-		Vocab: 128256, MaxContext: 131072, GatedMLP: true, DType: hardware.BF16}
+	return &models.Architecture{Name: "llama-3.1-8b", Hidden: 4096, Vocab: 128256, MaxContext: 131072, DType: hardware.BF16,
+		Groups: models.Uniform(32, &models.Softmax{Heads: 32, KVHeads: 8, HeadDim: 128}, &models.Dense{Intermediate: 14336, Gated: true})}
 }
 
 func mixtral() *models.Architecture {
-	return &models.Architecture{Name: "mixtral-8x7b", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128, Intermediate: 14336,
-		Vocab: 32000, MaxContext: 32768, GatedMLP: true, DType: hardware.BF16, MoE: &models.MoE{Experts: 8, Active: 2, Intermediate: 14336}}
+	return &models.Architecture{Name: "mixtral-8x7b", Hidden: 4096, Vocab: 32000, MaxContext: 32768, DType: hardware.BF16,
+		Groups: models.Uniform(32, &models.Softmax{Heads: 32, KVHeads: 8, HeadDim: 128},
+			&models.MoE{Experts: 8, Active: 2, Intermediate: 14336, Gated: true})}
 }
 
 func windowed() *models.Architecture {
 	a := llama8B()
-	a.Name, a.Window, a.WindowLayers = "windowed", 1024, 16
+	a.Name = "windowed"
+	window, mlp := *a.Attends(), a.Groups[0].MLP
+	window.Window = 1024
+	a.Groups = append(models.Uniform(16, &window, mlp), models.Uniform(16, a.Attends(), mlp)...)
 	return a
 }
 
 func deepseekLite() *models.Architecture {
-	return &models.Architecture{Name: "deepseek-v2-lite", Layers: 27, Hidden: 2048, Heads: 16, KVHeads: 16, HeadDim: 192, Intermediate: 10944,
-		Vocab: 102400, MaxContext: 32768, GatedMLP: true, DType: hardware.BF16,
-		MLA: &models.MLA{KVRank: 512, RopeDim: 64, NopeDim: 128, ValueDim: 128},
-		MoE: &models.MoE{Experts: 64, Active: 6, Shared: 2, Intermediate: 1408, SharedIntermediate: 2816, DenseLayers: 1}}
+	attention := &models.MLA{Heads: 16, KVRank: 512, RopeDim: 64, NopeDim: 128, ValueDim: 128}
+	experts := &models.MoE{Experts: 64, Active: 6, Shared: 2, Intermediate: 1408, SharedIntermediate: 2816, Gated: true}
+	return &models.Architecture{Name: "deepseek-v2-lite", Hidden: 2048, Vocab: 102400, MaxContext: 32768, DType: hardware.BF16,
+		Groups: append(models.Uniform(1, attention, &models.Dense{Intermediate: 10944, Gated: true}), models.Uniform(26, attention, experts)...)}
 }
 
 func h100() *hardware.Accelerator {
@@ -54,9 +58,9 @@ func anyConfig(t *rapid.T) Config {
 	}
 	cfg.Parallel.Tensor = rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tp")
 	cfg.Parallel.Pipeline = rapid.IntRange(1, 3).Draw(t, "pp")
-	if cfg.Model.MoE != nil {
+	if experts := cfg.Model.Experts(); experts != nil {
 		cfg.Parallel.Data = rapid.SampledFrom([]int{1, 2, 8, 16}).Draw(t, "dp")
-		if cfg.Model.MoE.Experts%(cfg.Parallel.Tensor*cfg.Parallel.Data) != 0 {
+		if experts.Experts%(cfg.Parallel.Tensor*cfg.Parallel.Data) != 0 {
 			cfg.Parallel.Data = 1
 		}
 	}

@@ -21,7 +21,7 @@ func reduction(t *testing.T, network string, nodes, perNode int, bytes float64) 
 		t.Fatal(err)
 	}
 	model, chip := llama8B(), h100()
-	model.Heads, model.KVHeads, chip.PerNode = 64, 64, perNode
+	model.Attends().Heads, model.Attends().KVHeads, chip.PerNode = 64, 64, perNode
 	c := mustClock(t, Config{Model: model, Accelerator: chip, ScaleUp: nvlink4, Network: &link, Parallel: Parallelism{Tensor: nodes * perNode}})
 	return c.allReduce(bytes, nodes*perNode)
 }

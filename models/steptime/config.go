@@ -116,44 +116,43 @@ func (c *Config) crossesNodes() bool { return c.Parallel.GPUs() > max(1, c.Accel
 
 // checkParallelism tells why a model cannot be spread as asked.
 func checkParallelism(a *models.Architecture, p Parallelism) error {
-	tp := p.Tensor
+	tp, experts := p.Tensor, a.Experts()
+	if err := a.FitsTensor(tp); err != nil {
+		return fmt.Errorf("tensor parallelism %d %w; use one of %v", tp, err, divisors(a))
+	}
 	switch {
-	case a.Heads%tp != 0:
-		return fmt.Errorf("tensor parallelism %d does not divide the %d attention heads of %s; use one of %v", tp, a.Heads, a.Name, divisors(a))
-	case a.MLA == nil && a.KVHeads%tp != 0 && tp%a.KVHeads != 0:
-		return fmt.Errorf("tensor parallelism %d neither divides the %d KV heads of %s nor is a multiple of them; use one of %v", tp, a.KVHeads, a.Name, divisors(a))
-	case p.Pipeline > a.Layers:
-		return fmt.Errorf("%d pipeline stages are more than the %d layers of %s", p.Pipeline, a.Layers, a.Name)
-	case p.Data > 1 && a.MoE == nil:
+	case p.Pipeline > a.Layers():
+		return fmt.Errorf("%d pipeline stages are more than the %d layers of %s", p.Pipeline, a.Layers(), a.Name)
+	case p.Data > 1 && experts == nil:
 		return fmt.Errorf("data parallelism %d shares routed experts between ranks, and %s has none; use replicas: %d instead", p.Data, a.Name, p.Data)
-	case p.Expert > 1 && a.MoE == nil:
+	case p.Expert > 1 && experts == nil:
 		return fmt.Errorf("expert parallelism %d needs a mixture of experts, and %s is none", p.Expert, a.Name)
 	case p.Data > 1 && p.Expert != tp*p.Data:
 		return fmt.Errorf("expert parallelism %d with data parallelism: the experts are spread over all %d accelerators of a stage; leave expert out, or make it %d", p.Expert, tp*p.Data, tp*p.Data)
 	case p.Data == 1 && tp%p.Expert != 0:
 		return fmt.Errorf("expert parallelism %d must divide tensor parallelism %d", p.Expert, tp)
-	case p.Expert > 1 && a.MoE.Experts%p.Expert != 0:
-		return fmt.Errorf("expert parallelism %d does not divide the %d experts of %s; use one of %v", p.Expert, a.MoE.Experts, a.Name, expertDivisors(a))
+	case p.Expert > 1 && experts.Experts%p.Expert != 0:
+		return fmt.Errorf("expert parallelism %d does not divide the %d experts of %s; use one of %v", p.Expert, experts.Experts, a.Name, expertDivisors(experts.Experts))
 	}
 	return nil
 }
 
-// expertDivisors lists the degrees of expert parallelism above 1 that the experts of a allow.
-func expertDivisors(a *models.Architecture) []int {
+// expertDivisors lists the degrees of expert parallelism above 1 that so many experts allow.
+func expertDivisors(experts int) []int {
 	var ds []int
-	for ep := 2; ep <= a.MoE.Experts; ep++ {
-		if a.MoE.Experts%ep == 0 {
+	for ep := 2; ep <= experts; ep++ {
+		if experts%ep == 0 {
 			ds = append(ds, ep)
 		}
 	}
 	return ds
 }
 
-// divisors lists the degrees of tensor parallelism up to 64 that the heads of a allow.
+// divisors lists the degrees of tensor parallelism up to 64 that the layers of a allow.
 func divisors(a *models.Architecture) []int {
 	var ds []int
-	for tp := 1; tp <= min(a.Heads, 64); tp++ {
-		if a.Heads%tp == 0 && (a.MLA != nil || a.KVHeads%tp == 0 || tp%a.KVHeads == 0) {
+	for tp := 1; tp <= 64; tp++ {
+		if a.FitsTensor(tp) == nil {
 			ds = append(ds, tp)
 		}
 	}

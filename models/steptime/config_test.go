@@ -43,7 +43,7 @@ func TestMistakesAreExplained(t *testing.T) {
 // mixtral24 has 24 heads, which 3 divides, and 8 KV heads, which it does not.
 func mixtral24() *models.Architecture {
 	m := mixtral()
-	m.Heads = 24
+	m.Attends().Heads = 24
 	return m
 }
 

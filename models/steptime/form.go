@@ -1,7 +1,9 @@
 package steptime
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/llmsim/llmsim/sim"
 )
@@ -11,6 +13,8 @@ import (
 type form struct {
 	// attention is the time to attend to the context, step is the whole step.
 	attention, step []sim.Affine
+	// measured tells that attention is from tables, but for its first segment and its last.
+	measured bool
 }
 
 // segment returns the segment that holds at a context.
@@ -34,7 +38,7 @@ func (c *Clock) Decode(n int, context int64) sim.Affine {
 
 // reach notes contexts to which tables of decode attention do not reach: the formula is the first segment then, and the last.
 func (f *form) reach(c *Clock, n int, context int64) {
-	if last := len(f.attention) - 1; last > 1 && (context <= f.attention[0].Through || context > f.attention[last-1].Through) {
+	if last := len(f.attention) - 1; f.measured && (context <= f.attention[0].Through || context > f.attention[last-1].Through) {
 		c.outside.note("decode attention", "tokens of context", math.Round(float64(context)/float64(n)))
 	}
 }
@@ -57,6 +61,7 @@ func (c *Clock) newForm(n int) form {
 		return form{step: []sim.Affine{{Base: 1, Through: math.MaxInt64}}}
 	}
 	f := form{attention: c.attentionForm(n)}
+	f.measured = c.tables != nil && len(f.attention) > 2
 	each := c.rank(n)
 	rest := c.byTokens.at(each) + c.byRows.at(each) + c.routed(n)
 	floor, serial := c.hostFloor(each, each, false), c.serial(each)
@@ -67,27 +72,36 @@ func (c *Clock) newForm(n int) form {
 	return f
 }
 
-// attentionForm returns the time that n sequences need to attend to a total context. It bends where sliding windows are full,
-// and at the points of measured tables.
+// attentionForm returns the time that n sequences need to attend to a total context. It bends where windows are full, and at the
+// points of measured tables.
 func (c *Clock) attentionForm(n int) []sim.Affine {
-	base, slope, bend := c.decodeKernels, sim.Time(0), int64(0)
-	var windowed sim.Time
+	base, slope := c.decodeKernels, sim.Time(0)
+	var bends []bend
 	for i := range c.attention {
 		a := &c.attention[i]
 		perContext := c.onRank(a.perContext, n)
 		base += a.perQuery * sim.Time(c.rank(n))
 		slope += perContext
-		if b := a.BendsAt(n); b > 0 {
-			bend, windowed = b, perContext
+		if at := a.BendsAt(n); at > 0 {
+			bends = append(bends, bend{at, perContext})
 		}
 	}
-	formula := sim.Affine{Base: base, PerToken: slope, Through: math.MaxInt64}
-	if bend > 0 {
-		full := sim.Affine{Base: base + windowed*sim.Time(bend), PerToken: slope - windowed, Through: math.MaxInt64}
-		formula.Through = bend
-		return []sim.Affine{formula, full}
+	if len(bends) == 0 {
+		return c.tables.decode(c, n, sim.Affine{Base: base, PerToken: slope, Through: math.MaxInt64})
 	}
-	return c.tables.decode(c, n, formula)
+	slices.SortFunc(bends, func(a, b bend) int { return cmp.Compare(a.at, b.at) })
+	var segments []sim.Affine
+	for _, b := range bends {
+		segments = append(segments, sim.Affine{Base: base, PerToken: slope, Through: b.at})
+		base, slope = base+b.perContext*sim.Time(b.at), slope-b.perContext
+	}
+	return append(segments, sim.Affine{Base: base, PerToken: slope, Through: math.MaxInt64})
+}
+
+// bend is a total context from which on a kind of attention costs no more, and what a token cost before.
+type bend struct {
+	at         int64
+	perContext sim.Time
 }
 
 // appendAbove appends the larger of a floor and a segment, plus serial.

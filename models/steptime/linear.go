@@ -104,7 +104,7 @@ func (c *Clock) experts(l *models.Linear, tokens int) Operator {
 
 // expertsKey names the routed experts of the model as tables do.
 func (c *Clock) expertsKey() expertsKey {
-	m, p := c.cfg.Model.MoE, c.cfg.Parallel
+	m, p := c.cfg.Model.Experts(), c.cfg.Parallel
 	return expertsKey{sixteen(operand(&c.cfg)), c.cfg.Model.Hidden, m.Intermediate, m.Active, m.Experts, p.Tensor / p.Expert, p.Expert}
 }
 

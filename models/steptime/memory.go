@@ -78,7 +78,7 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 		cfg.Utilisation = 0.9
 	}
 	tp, pp, ranks := full.Parallel.Tensor, full.Parallel.Pipeline, full.Parallel.Data
-	layers := cfg.Model.Layers
+	layers := cfg.Model.Layers()
 	stage := float64((layers+pp-1)/pp) / float64(layers)
 	experts := float64(cfg.Model.ExpertBytesPerGPU(full.Weights, tp, pp))
 	p := MemoryPlan{

@@ -41,7 +41,7 @@ func (c *Clock) onRank(t sim.Time, n int) sim.Time {
 
 // routed returns the time of the routed experts of so many tokens.
 func (c *Clock) routed(tokens int) sim.Time {
-	if c.cfg.Model.MoE == nil {
+	if c.cfg.Model.Experts() == nil {
 		return 0
 	}
 	return c.byRouted.at(tokens)

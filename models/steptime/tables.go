@@ -184,8 +184,11 @@ func (t *Tables) decode(c *Clock, n int, formula sim.Affine) []sim.Affine {
 
 // attentionKey names the attention of the model's layers on one accelerator.
 func (c *Clock) attentionKey() attentionKey {
-	tp, m := c.cfg.Parallel.Tensor, c.cfg.Model
-	return attentionKey{m.Heads / tp, max(1, m.KVHeads/tp), m.HeadDim, sixteen(c.cfg.KV)}
+	if len(c.attention) == 0 {
+		return attentionKey{}
+	}
+	l := &c.attention[0].Attention
+	return attentionKey{l.Heads, l.KVHeads, l.HeadDim, sixteen(c.cfg.KV)}
 }
 
 // sixteen takes the two 16-bit formats for one, as kernels take the same time for both.

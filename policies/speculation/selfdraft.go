@@ -8,28 +8,50 @@ import "github.com/llmsim/llmsim/models"
 // a wider MLP.
 func FeatureHead(target *models.Architecture, vocabulary int) *models.Architecture {
 	a := oneLayer(target, " EAGLE head")
-	if a.MoE != nil && a.Intermediate == 0 {
-		a.Intermediate = a.MoE.Active*a.MoE.Intermediate + a.MoE.SharedIntermediate
+	width := denseWidth(target) + a.Hidden
+	gated := gatedMLP(target)
+	if gated { // three matrices share what two do otherwise
+		width -= a.Hidden / 3
 	}
-	a.MoE = nil
-	a.Intermediate += a.Hidden
-	if a.GatedMLP { // three matrices share what two do otherwise
-		a.Intermediate -= a.Hidden / 3
-	}
+	a.Groups[0].MLP = &models.Dense{Intermediate: width, Gated: gated}
 	if vocabulary > 0 {
 		a.Vocab = vocabulary
 	}
 	return a
 }
 
+// denseWidth returns the width of the dense MLP of the target, or that of all experts which a token visits where it has none.
+func denseWidth(target *models.Architecture) int {
+	for i := range target.Groups {
+		if m, ok := target.Groups[i].MLP.(*models.Dense); ok {
+			return m.Intermediate
+		}
+	}
+	if m := target.Experts(); m != nil {
+		return m.Active*m.Intermediate + m.SharedIntermediate
+	}
+	return target.Hidden
+}
+
+// gatedMLP tells whether the MLPs of the target have three matrices.
+func gatedMLP(target *models.Architecture) bool {
+	for i := range target.Groups {
+		switch m := target.Groups[i].MLP.(type) {
+		case *models.Dense:
+			return m.Gated
+		case *models.MoE:
+			return m.Gated
+		}
+	}
+	return false
+}
+
 // PredictionModule returns the shape of a multi-token prediction module: one more layer of the target's own kind, with the target's
 // output head (DeepSeek-V3, arXiv:2412.19437, section 2.2).
 func PredictionModule(target *models.Architecture) *models.Architecture {
 	a := oneLayer(target, " MTP module")
-	if target.MoE != nil {
-		moe := *target.MoE
-		moe.DenseLayers = 0
-		a.MoE = &moe
+	if m := target.Experts(); m != nil {
+		a.Groups[0].MLP = m
 	}
 	return a
 }
@@ -38,34 +60,47 @@ func PredictionModule(target *models.Architecture) *models.Architecture {
 // tokens.
 func OutputHead(target *models.Architecture, vocabulary int) *models.Architecture {
 	a := oneLayer(target, " output head")
-	a.MoE = nil
+	a.Groups[0].MLP = &models.Dense{Intermediate: denseWidth(target), Gated: gatedMLP(target)}
 	if vocabulary > 0 {
 		a.Vocab = vocabulary
 	}
 	return a
 }
 
-// SkippedLayers returns the target with some of its layers only, which drafts without weights or a KV cache of its own (Draft &
-// Verify: Zhang et al., ACL 2024, arXiv:2309.08168). layers is in [1, target.Layers).
+// SkippedLayers returns the target with some of its layers only, spread evenly, which drafts without weights or a KV cache of its
+// own (Draft & Verify: Zhang et al., ACL 2024, arXiv:2309.08168). layers is in [1, the target's).
 func SkippedLayers(target *models.Architecture, layers int) *models.Architecture {
 	a := *target
 	a.Name += " with layers skipped"
-	a.Layers = layers
-	if a.WindowLayers = target.WindowLayers * layers / target.Layers; a.WindowLayers == 0 && target.WindowLayers > 0 {
-		a.Window = 0
-	}
-	if target.MoE != nil {
-		moe := *target.MoE
-		moe.DenseLayers = min(moe.DenseLayers, layers)
-		a.MoE = &moe
+	a.Groups = nil
+	all, before := target.Layers(), 0
+	for _, g := range target.Groups {
+		after := before + g.Count
+		if g.Count = after*layers/all - before*layers/all; g.Count > 0 {
+			a.Groups = append(a.Groups, g)
+		}
+		before = after
 	}
 	return &a
 }
 
-// oneLayer returns the target with one layer, whose attention is full.
+// oneLayer returns the target with one layer, whose attention is full where the target has any.
 func oneLayer(target *models.Architecture, name string) *models.Architecture {
 	a := *target
 	a.Name += name
-	a.Layers, a.Window, a.WindowLayers = 1, 0, 0
+	group := target.Groups[0]
+	for _, g := range target.Groups {
+		if g.Mixer != nil {
+			group = g
+			break
+		}
+	}
+	if m := target.Attends(); m != nil {
+		full := *m
+		full.Window = 0
+		group.Mixer = &full
+	}
+	group.Count, group.Norms = 1, max(group.Norms, 2)
+	a.Groups = []models.Group{group}
 	return &a
 }

@@ -55,12 +55,12 @@ func TestKVCapacity(t *testing.T) {
 // Groups of query heads that share a KV head shrink the cache by the size of the group.
 func TestGQARatio(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := anArchitecture(t)
-		a.MLA = nil
-		mha := *a
-		mha.KVHeads = a.Heads
-		if got, want := mha.KVBytesPerToken(hardware.FP16), a.KVBytesPerToken(hardware.FP16)*int64(a.Heads/a.KVHeads); got != want {
-			t.Fatalf("%d bytes without groups, want %d", got, want)
+		a, m := anArchitecture(t), &Softmax{KVHeads: 1 << rapid.IntRange(0, 4).Draw(t, "kv heads"), HeadDim: 64}
+		m.Heads = m.KVHeads * rapid.IntRange(1, 8).Draw(t, "group")
+		a.Groups = Uniform(rapid.IntRange(1, 20).Draw(t, "layers"), m, nil)
+		heads, all := a.MultiHead(hardware.FP16)
+		if want := a.KVBytesPerToken(hardware.FP16) * int64(m.Heads/m.KVHeads); heads != m.Heads || int64(all) != want {
+			t.Fatalf("%g bytes without groups, want %d", all, want)
 		}
 	})
 }
@@ -68,12 +68,13 @@ func TestGQARatio(t *testing.T) {
 // GPUs share the KV heads while there are enough of them, then hold one each; all hold MLA's latent.
 func TestKVBytesPerTokenPerGPU(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := anArchitecture(t)
+		a, mixer := anArchitecture(t), aMixer(t)
+		a.Groups = Uniform(rapid.IntRange(1, 20).Draw(t, "layers"), mixer, nil)
 		tp := 1 << rapid.IntRange(0, 7).Draw(t, "tp")
 		all, share := a.KVBytesPerToken(hardware.FP16), a.KVBytesPerTokenPerGPU(hardware.FP16, tp)
-		want := all / int64(min(tp, a.KVHeads))
-		if a.MLA != nil {
-			want = all
+		want := all
+		if m, heads := mixer.(*Softmax); heads {
+			want /= int64(min(tp, m.KVHeads))
 		}
 		if share != want {
 			t.Fatalf("%d of %d bytes on each of %d GPUs, want %d", share, all, tp, want)
@@ -89,9 +90,10 @@ func TestKVBytesOfSequence(t *testing.T) {
 		n := rapid.IntRange(0, 600).Draw(t, "tokens")
 		grown := a.KVBytesOfSequence(n+1, hardware.BF16, tp) - a.KVBytesOfSequence(n, hardware.BF16, tp)
 		want := a.KVBytesPerTokenPerGPU(hardware.BF16, tp)
-		if a.Window > 0 && n >= a.Window {
-			full, _ := a.attentionKinds()
-			want = want / int64(a.Layers) * int64(full)
+		for _, s := range a.States(tp, hardware.BF16) {
+			if s.Window > 0 && n >= s.Window {
+				want -= int64(s.Layers) * s.TokenBits / 8
+			}
 		}
 		if grown != want {
 			t.Fatalf("token %d adds %d bytes, want %d", n+1, grown, want)

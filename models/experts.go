@@ -1,0 +1,93 @@
+package models
+
+import "fmt"
+
+// MoE is a mixture of experts: each token visits a few of many feed-forward networks (Shazeer et al., arXiv:1701.06538), and the
+// shared ones (DeepSeekMoE, arXiv:2401.06066, section 3.2).
+type MoE struct {
+	// Experts is the number of routed experts, Active how many a token visits, Shared how many every token visits besides.
+	Experts, Active, Shared int
+	// Intermediate is the width of one routed expert, SharedIntermediate of all shared experts together.
+	Intermediate, SharedIntermediate int
+	// Latent is the width of the vectors that routed experts work on, where it differs from the hidden size (Nemotron 3 Super,
+	// Kimi-K3): two projections lead there and back. 0 means that there are none.
+	Latent int
+	// Gated tells that an expert has three matrices, else two. Bias tells that they have biases.
+	Gated, Bias bool
+	// RouterBias tells that the router has a correction bias an expert, SharedGate that a gate of one output weighs the shared
+	// experts (Qwen2-MoE).
+	RouterBias, SharedGate bool
+	// HashRouted tells that experts follow from the token itself, by a table and no router (DeepSeek-V4's first layers).
+	HashRouted bool
+}
+
+var _ MLP = (*MoE)(nil)
+
+// expertShare tells which routed experts are counted.
+type expertShare bool
+
+const (
+	allExperts    expertShare = false
+	activeExperts expertShare = true
+)
+
+func (m *MoE) counted(share expertShare) int {
+	if share == activeExperts {
+		return m.Active
+	}
+	return m.Experts
+}
+
+// linears implements part. The router and the projections to the latent width are computed on every GPU; experts are split like
+// the MLP.
+func (m *MoE) linears(hidden, tp int) []Linear {
+	ls := []Linear{{Name: "router", N: m.Experts, K: hidden, Part: RouterPart}}
+	width := hidden
+	if m.Latent > 0 {
+		width = m.Latent
+		ls = append(ls, Linear{Name: "latent_down", N: width, K: hidden, Part: SharedPart, Quantised: true})
+	}
+	routed := Linear{Rows: RoutedRows, Experts: m.Experts, Active: m.Active, Part: ExpertPart}
+	ls = append(ls, mlp(routed, "expert_", width, m.Intermediate, m.Gated, tp)...)
+	if m.Latent > 0 {
+		ls = append(ls, Linear{Name: "latent_up", N: hidden, K: width, Part: SharedPart, Quantised: true})
+	}
+	if m.SharedIntermediate > 0 {
+		ls = append(ls, mlp(Linear{Part: SharedPart}, "shared_", hidden, m.SharedIntermediate, m.Gated, tp)...)
+	}
+	if m.SharedGate {
+		ls = append(ls, Linear{Name: "shared_weight", N: 1, K: hidden, Part: RouterPart})
+	}
+	return ls
+}
+
+func (m *MoE) loose(hidden int, share expertShare) looseParameters {
+	var p looseParameters
+	if m.Bias {
+		p.Biases = product(m.counted(share)) * (product(matrices(m.Gated)-1, m.Intermediate) + int64(hidden))
+	}
+	if m.RouterBias {
+		p.Biases += int64(m.Experts)
+	}
+	return p
+}
+
+func (m *MoE) elementwise(hidden, tp int) []ElementwiseKernel {
+	width := m.Active*split(m.Intermediate, tp) + split(m.SharedIntermediate, tp)
+	return []ElementwiseKernel{
+		{Name: "expert_activation", Elements: product(matrices(m.Gated), width)},
+		{Name: "expert_combine", Elements: product(m.Active+1, hidden)},
+	}
+}
+
+func (m *MoE) sizes() ([]size, error) {
+	ss := []size{
+		{"experts", m.Experts, 1, 1 << 11}, {"active experts", m.Active, 1, 1 << 11}, {"shared experts", m.Shared, 0, 1 << 11},
+		{"expert size", m.Intermediate, 1, 1 << 20}, {"shared expert size", m.SharedIntermediate, 0, 1 << 20},
+		{"latent expert width", m.Latent, 0, 1 << 17},
+	}
+	if m.Active > m.Experts {
+		return ss, fmt.Errorf("active experts: found %d, want at most the %d experts", m.Active, m.Experts)
+	}
+	return ss, nil
+}

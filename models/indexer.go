@@ -1,0 +1,61 @@
+package models
+
+import "github.com/llmsim/llmsim/hardware"
+
+// Indexer chooses the tokens that a query attends to: a few small heads score all cached tokens, and the best are kept
+// (DeepSeek sparse attention: DeepSeek-V3.2-Exp technical report, 2025, section 2.1). MiniMax-M3 scores in the same way and keeps
+// whole blocks.
+type Indexer struct {
+	// Heads and Dim are those of the scoring queries; the single key of a token has Dim too.
+	Heads, Dim int
+	// TopK is the number of tokens that a query attends to.
+	TopK int
+	// FromInput tells that queries are projected from the input, not from the compressed queries of MLA.
+	FromInput bool
+	// Unweighted tells that the heads' scores are joined without learned weights.
+	Unweighted bool
+}
+
+func (x *Indexer) linears(hidden, queryRank int) []Linear {
+	if x.FromInput || queryRank == 0 {
+		queryRank = hidden
+	}
+	ls := []Linear{
+		{Name: "index_q", N: x.Heads * x.Dim, K: queryRank, Part: AttentionPart, Quantised: true},
+		{Name: "index_k", N: x.Dim, K: hidden, Part: AttentionPart, Quantised: true},
+	}
+	if !x.Unweighted {
+		ls = append(ls, Linear{Name: "index_weights", N: x.Heads, K: hidden, Part: AttentionPart})
+	}
+	return ls
+}
+
+// loose counts the norm of the keys: a weight and a bias.
+func (x *Indexer) loose() int64 { return product(2, x.Dim) }
+
+func (x *Indexer) elementwise() ElementwiseKernel {
+	return ElementwiseKernel{Name: "index_rotary", Elements: product(2, x.Heads+1, x.Dim)}
+}
+
+// choose returns the kernels of attention l to chosen tokens: the scan of the index, then l over at most TopK tokens, gathered for
+// each query.
+func (x *Indexer) choose(l Attention, kv hardware.DType) []Attention {
+	scan := Attention{
+		PrefillFLOPs: 2 * float64(x.Heads) * float64(x.Dim),
+		DecodeFLOPs:  2 * float64(x.Heads) * float64(x.Dim),
+		HeadFLOPs:    2 * float64(x.Dim),
+		KVBytes:      float64(x.tokenBits(kv)) / 8,
+		IOBytes:      float64(x.Heads*x.Dim) * float64(wideBytes(kv)),
+		Scan:         true,
+	}
+	l.Window, l.Gathered = x.TopK, true
+	return []Attention{scan, l}
+}
+
+func (x *Indexer) tokenBits(kv hardware.DType) int64 { return int64(x.Dim) * cacheBits(kv) }
+
+func (x *Indexer) state(kv hardware.DType) State { return State{TokenBits: x.tokenBits(kv)} }
+
+func (x *Indexer) sizes() []size {
+	return []size{{"index heads", x.Heads, 1, 1 << 11}, {"index head dimension", x.Dim, 1, 1 << 11}, {"index top-k", x.TopK, 1, 1 << 24}}
+}

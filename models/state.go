@@ -1,0 +1,137 @@
+package models
+
+import (
+	"slices"
+
+	"github.com/llmsim/llmsim/hardware"
+)
+
+// State is what alike layers keep of a sequence on one GPU: KV that grows with its context, KV of the last tokens only, or state
+// of fixed size.
+type State struct {
+	// Layers is the number of layers.
+	Layers int
+	// TokenBits is what one token adds in one layer; 0 for state of fixed size. Every is the number of tokens that share an entry
+	// of so many bits, where context is compressed (DeepSeek-V4); 0 means 1.
+	TokenBits int64
+	Every     int
+	// Window is the number of last tokens that are kept; 0 means all.
+	Window int
+	// FixedBytes is what a sequence takes in one layer, however long it is.
+	FixedBytes int64
+}
+
+// bits returns what n tokens of a sequence take in all the layers.
+func (s *State) bits(n int) int64 {
+	if s.Window > 0 {
+		n = min(n, s.Window)
+	}
+	return int64(s.Layers) * (int64(n/max(1, s.Every))*s.TokenBits + 8*s.FixedBytes)
+}
+
+// growth returns the bits that a token adds in all layers as long as no window is full, as a fraction.
+func (s *State) growth() float64 {
+	return float64(s.Layers) * float64(s.TokenBits) / float64(max(1, s.Every))
+}
+
+// States returns what a sequence keeps on one of tp GPUs with its cache stored as kv: of all kinds of layers, those that grow
+// first.
+func (a *Architecture) States(tp int, kv hardware.DType) []State {
+	var kinds []State
+	add := func(s State, n int) {
+		for i := range kinds {
+			if s.Layers = kinds[i].Layers; kinds[i] == s {
+				kinds[i].Layers += n
+				return
+			}
+		}
+		s.Layers = n
+		kinds = append(kinds, s)
+	}
+	for _, windowed := range []bool{false, true} {
+		for i := range a.Groups {
+			if a.Groups[i].Mixer == nil {
+				continue
+			}
+			for _, s := range a.Groups[i].Mixer.state(tp, kv) {
+				if (s.Window > 0 || s.TokenBits == 0) == windowed {
+					add(s, a.Groups[i].Count)
+				}
+			}
+		}
+	}
+	return kinds
+}
+
+// KVBytesPerToken returns the bytes that one token stores in the cache, over all layers and heads: 2·layers·KV heads·head
+// dimension elements, and layers·(KVRank+RopeDim) with MLA, whose one vector serves all heads. Windows count as if they were
+// not full. Scales of a quantised cache are neglected.
+func (a *Architecture) KVBytesPerToken(kv hardware.DType) int64 {
+	return a.KVBytesPerTokenPerGPU(kv, 1)
+}
+
+// KVBytesPerTokenPerGPU returns the bytes that one token stores on each of tp GPUs. KV heads are split; once tp exceeds their
+// number each GPU holds a copy of one. MLA's vector is held by every GPU.
+func (a *Architecture) KVBytesPerTokenPerGPU(kv hardware.DType, tp int) int64 {
+	bits := 0.0
+	for _, s := range a.States(tp, kv) {
+		bits += s.growth()
+	}
+	return ceilDiv(int64(bits+0.5), 8)
+}
+
+// KVBytesOfSequence returns the bytes that a sequence of n tokens stores on each of tp GPUs. Layers with a sliding window keep
+// no more than the window; those with state of fixed size have it from the first token.
+func (a *Architecture) KVBytesOfSequence(n int, kv hardware.DType, tp int) int64 {
+	if n == 0 {
+		return 0
+	}
+	var bits int64
+	for _, s := range a.States(tp, kv) {
+		bits += s.bits(n)
+	}
+	return ceilDiv(bits, 8)
+}
+
+// FixedBytesPerGPU returns the bytes of state of fixed size that a sequence has on each of tp GPUs.
+func (a *Architecture) FixedBytesPerGPU(kv hardware.DType, tp int) int64 {
+	var n int64
+	for _, s := range a.States(tp, kv) {
+		n += int64(s.Layers) * s.FixedBytes
+	}
+	return n
+}
+
+// cacheBits returns the bits of one cached element.
+func cacheBits(kv hardware.DType) int64 {
+	switch kv {
+	case hardware.INT4, hardware.FP4:
+		return 4
+	case hardware.INT8, hardware.FP8:
+		return 8
+	case hardware.FP32, hardware.TF32:
+		return 32
+	default:
+		return 16
+	}
+}
+
+// MultiHead returns the number of query heads, and the bytes that a token would store if each had a key and a value of its own;
+// 0 where no layer has heads.
+func (a *Architecture) MultiHead(kv hardware.DType) (heads int, bytes float64) {
+	all := *a
+	all.Groups = slices.Clone(a.Groups)
+	for i := range all.Groups {
+		switch m := all.Groups[i].Mixer.(type) {
+		case *Softmax:
+			each := *m
+			each.KVHeads, heads = m.Heads, m.Heads
+			all.Groups[i].Mixer = &each
+		case *MLA:
+			each := Softmax{Heads: m.Heads, KVHeads: m.Heads, HeadDim: m.NopeDim + m.RopeDim, ValueDim: m.ValueDim}
+			heads = m.Heads
+			all.Groups[i].Mixer = &each
+		}
+	}
+	return heads, float64(all.KVBytesPerToken(kv))
+}
