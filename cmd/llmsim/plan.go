@@ -21,6 +21,7 @@ type planFlags struct {
 	set    []string
 	format string
 	out    string
+	emit   string
 	queue  queueFlags
 	shard  shardFlag
 }
@@ -40,6 +41,7 @@ func planCommand() *cobra.Command {
 	f.StringArrayVar(&flags.set, "set", nil, "override a field of the plan: key.path=value (repeatable)")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "", "folder for plan.json, options.csv, scenario.yaml (the answer), and the journal from which a stopped plan goes on")
+	f.StringVar(&flags.emit, "emit", "", "folder for what starts the answer: start.sh, kubernetes.yaml and notes")
 	flags.queue.add(cmd)
 	flags.shard.add(cmd)
 	return cmd
@@ -123,10 +125,36 @@ func (flags *planFlags) write(cmd *cobra.Command, all *capacity.Answers) error {
 			}
 		}
 	}
+	if err := flags.start(all); err != nil {
+		return err
+	}
 	if flags.format == "json" {
 		return asJSON(cmd.OutOrStdout())
 	}
 	return all.WriteText(cmd.OutOrStdout())
+}
+
+// start writes what starts the chosen fleets, each in a folder of its own where there are several models.
+func (flags *planFlags) start(all *capacity.Answers) error {
+	if flags.emit == "" {
+		return nil
+	}
+	for _, a := range all.Models {
+		dir := flags.emit
+		if len(all.Models) > 1 {
+			dir = filepath.Join(dir, filepath.Base(a.Name))
+		}
+		switch {
+		case a.Chosen == nil:
+			continue
+		case a.Chosen.Bundle == nil:
+			return errors.New(a.Chosen.Unstartable)
+		}
+		if err := a.Chosen.Bundle.Write(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeAnswer writes what became of each option, and the chosen fleet.

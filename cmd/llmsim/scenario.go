@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/policies"
@@ -22,18 +23,23 @@ type scenarioFlags struct {
 	trace          string
 	checkSLO       bool
 	explain        bool
+	from           string
+	emit           string
+	engine         string
 }
 
 func scenarioCommand() *cobra.Command {
 	var flags scenarioFlags
 	cmd := &cobra.Command{
-		Use:   "scenario FILE|NAME",
+		Use:   "scenario [FILE|NAME]",
 		Short: "Simulate a scenario: from a file, or one that ships (llmsim list scenarios)",
 		Example: `  llmsim scenario llama2-70b.yaml
   llmsim scenario my.yaml --set workload.rate=4/s --format json
-  llmsim scenario my.yaml --out results`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+  llmsim scenario my.yaml --out results
+  llmsim scenario --from 'vllm serve meta-llama/Llama-3.1-8B --max-num-seqs 64' --set hardware=h100-sxm
+  llmsim scenario my.yaml --emit deploy`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
@@ -43,11 +49,14 @@ func scenarioCommand() *cobra.Command {
 	f.StringVar(&flags.trace, "trace", "", "file for a timeline, to be opened at ui.perfetto.dev")
 	f.BoolVar(&flags.checkSLO, "check-slo", false, "exit with code 3 if the SLO is missed")
 	f.BoolVar(&flags.explain, "explain", false, "print the scenario with every default filled in, and do not run it")
+	f.StringVar(&flags.from, "from", "", "a command that starts an engine, or a file with one (a shell script, a Kubernetes manifest), in place of a scenario")
+	f.StringVar(&flags.emit, "emit", "", "folder for what starts the scenario's fleet: start.sh, kubernetes.yaml and notes; does not run it")
+	f.Var(choice(&flags.engine, append([]string{""}, launch.Engines()...)...), "engine", "the engine of --emit. Default: that of the scenario's preset")
 	return cmd
 }
 
-func (flags *scenarioFlags) run(cmd *cobra.Command, name string) error {
-	file, err := scenarios.Load(name, flags.set...)
+func (flags *scenarioFlags) run(cmd *cobra.Command, args []string) error {
+	file, err := flags.load(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -62,6 +71,9 @@ func (flags *scenarioFlags) run(cmd *cobra.Command, name string) error {
 		}
 		return failed(err)
 	}
+	if flags.emit != "" {
+		return flags.start(simulation)
+	}
 	result, err := flags.simulate(cmd, simulation)
 	if err == nil {
 		err = flags.print(cmd, result)
@@ -73,6 +85,35 @@ func (flags *scenarioFlags) run(cmd *cobra.Command, name string) error {
 		return errSLOMissed
 	}
 	return nil
+}
+
+// load reads the scenario that the arguments name, or the command of --from.
+func (flags *scenarioFlags) load(cmd *cobra.Command, args []string) (*scenarios.File, error) {
+	switch {
+	case flags.from == "" && len(args) == 1:
+		return scenarios.Load(args[0], flags.set...)
+	case flags.from == "":
+		return nil, errors.New("give a scenario: a file, the name of one that ships (llmsim list scenarios), or --from")
+	case len(args) > 0:
+		return nil, errors.New("--from takes the place of a scenario: leave one of the two out")
+	}
+	reading, err := launch.ReadFileOrText(flags.from)
+	if err != nil {
+		return nil, fmt.Errorf("--from: %w", err)
+	}
+	for _, note := range reading.Notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), "llmsim: note:", note)
+	}
+	return scenarios.Parse("--from", []byte("{}"), append(reading.Settings, flags.set...)...)
+}
+
+// start writes what starts the scenario's fleet.
+func (flags *scenarioFlags) start(simulation *scenarios.Simulation) error {
+	bundle, err := launch.NewBundle(&simulation.Scenario, simulation.Model, flags.engine)
+	if err != nil {
+		return err
+	}
+	return failed(bundle.Write(flags.emit))
 }
 
 // simulate runs with the observers that the flags ask for.

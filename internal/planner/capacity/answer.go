@@ -1,6 +1,9 @@
 package capacity
 
-import "github.com/llmsim/llmsim/scenarios"
+import (
+	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/scenarios"
+)
 
 // Answer is the outcome of a plan for one model.
 type Answer struct {
@@ -56,9 +59,12 @@ type Deployment struct {
 	KeptWithoutSpares float64 `json:"kept_without_spares"`
 	// Limit says what stands in the way of one replica less.
 	Limit string `json:"limit,omitempty"`
-	// Scenario is the fleet as a scenario file, Launch the commands that start a replica.
+	// Scenario is the fleet as a scenario file, Launch the commands that start a replica, one for each pool.
 	Scenario string   `json:"scenario"`
 	Launch   []string `json:"launch"`
+	// Bundle is what starts the fleet; nil where no known engine runs on its hardware, which Unstartable explains.
+	Bundle      *launch.Bundle `json:"-"`
+	Unstartable string         `json:"unstartable,omitempty"`
 }
 
 // Nearest is the option that comes closest to the promise.

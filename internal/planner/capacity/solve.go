@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/launch"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner/journal"
@@ -296,10 +298,31 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	d := &Deployment{
 		offer: o.offer, Label: o.label, Replicas: s.size(), Accelerators: s.accelerators(), Hourly: s.cost(),
 		Kept: full.All, KeptWithoutSpares: reduced.All, EnergyPerMillion: full.EnergyPerMillion,
-		Scenario: string(text), Launch: LaunchCommands(&simulation.Scenario, simulation.Model),
+		Scenario: string(text),
+	}
+	if err := d.start(simulation); err != nil {
+		return nil, err
 	}
 	d.PerMillion, d.GPUHours = d.Hourly/s.millions(o), float64(d.Accelerators)/s.millions(o)
 	return d, nil
+}
+
+// start sets what starts the fleet.
+func (d *Deployment) start(s *scenarios.Simulation) error {
+	bundle, err := launch.NewBundle(&s.Scenario, s.Model, "")
+	if err != nil {
+		d.Unstartable = err.Error()
+		return nil
+	}
+	d.Bundle = bundle
+	for i := range bundle.Servers {
+		line, err := bundle.Servers[i].Line()
+		if err != nil {
+			return err
+		}
+		d.Launch = append(d.Launch, line)
+	}
+	return nil
 }
 
 // millions is how many million output tokens the fleet is asked for in an hour.

@@ -1,0 +1,199 @@
+package launch
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"text/template"
+
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+//go:embed templates/*.yaml
+var templates embed.FS
+
+// Bundle is all files that start a fleet.
+type Bundle struct {
+	// Engine and Version are those whose flags the commands use.
+	Engine, Version string
+	// Name is that of the Kubernetes objects.
+	Name    string
+	Image   string
+	Port    int
+	Servers []Server
+	// WaitingMetric is the metric by which replicas are started and stopped, where the scenario does so; empty otherwise.
+	WaitingMetric string
+	// Least and Most are the replicas of the autoscaler.
+	Least, Most int
+	// Notes say what of the scenario the files do not express.
+	Notes []string
+}
+
+// NewBundle describes what starts the fleet of a scenario whose defaults are filled in. An empty engine is the one that the
+// scenario's preset describes, or vLLM.
+func NewBundle(s *scenarios.Scenario, model *models.Architecture, engineName string) (*Bundle, error) {
+	if engineName == "" {
+		engineName, _ = EngineOf(s.Engine.Preset)
+	}
+	if engineName == "" {
+		engineName = engines()[0].name
+	}
+	e, err := find(engineName)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{Engine: e.name, Version: e.version, Image: e.image, Port: e.port, Name: objectName(s)}
+	if b.Servers, b.Notes, err = Fleet(s, model, engineName); err != nil {
+		return nil, err
+	}
+	for i := range s.Fleet.Pools {
+		if scaling := &s.Fleet.Pools[i].Scaling; scaling.Policy != "" {
+			b.WaitingMetric, b.Least, b.Most = e.waiting, max(1, scaling.Min), s.Fleet.Pools[i].Replicas
+		}
+	}
+	return b, nil
+}
+
+// objectName returns a name for Kubernetes objects: a DNS label (RFC 1123) that leaves room for what is appended.
+func objectName(s *scenarios.Scenario) string {
+	name := strings.ToLower(filepath.Base(s.Model))
+	name = regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(name, "-")
+	name = strings.Trim(name[:min(len(name), 40)], "-")
+	if name == "" {
+		return "llm"
+	}
+	return name
+}
+
+// Write writes the bundle into a folder: start.sh with the commands, kubernetes.yaml, the configuration file of TensorRT-LLM, and
+// NOTES.md, which says what the files leave out.
+func (b *Bundle) Write(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	script, err := b.Script()
+	if err != nil {
+		return err
+	}
+	manifests, err := b.Manifests()
+	if err != nil {
+		return err
+	}
+	files := map[string]string{"start.sh": script, "kubernetes.yaml": manifests, "NOTES.md": b.notes()}
+	for i := range b.Servers {
+		if config := b.Servers[i].Config; config != "" {
+			files[ConfigFile] = config // the same for all pools but for what prefill and decode differ in
+			if len(b.Servers) > 1 {
+				files[b.Servers[i].Name+"-"+ConfigFile] = config
+			}
+		}
+	}
+	for name, text := range files {
+		mode := os.FileMode(0o666)
+		if name == "start.sh" {
+			mode = 0o777
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Script returns a shell script that starts one replica of the group that its first argument names.
+func (b *Bundle) Script() (string, error) {
+	var s strings.Builder
+	fmt.Fprintf(&s, "#!/bin/sh\n# Starts one replica under %s %s. The argument names the group: %s.\nset -eu\ncase \"${1:-%s}\" in\n",
+		b.Engine, b.Version, strings.Join(b.groupNames(), ", "), b.Servers[0].Name)
+	for i := range b.Servers {
+		line, err := b.Servers[i].Line()
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&s, "%s) # %d of them, %d accelerators each\n\texec %s ;;\n", b.Servers[i].Name, b.Servers[i].Replicas, b.Servers[i].Accelerators, line)
+	}
+	s.WriteString("*)\n\techo \"unknown group: $1\" >&2\n\texit 2 ;;\nesac\n")
+	return s.String(), nil
+}
+
+func (b *Bundle) groupNames() []string {
+	var names []string
+	for i := range b.Servers {
+		names = append(names, b.Servers[i].Name)
+	}
+	return names
+}
+
+// Manifests returns Kubernetes manifests: for each group a Deployment, or a LeaderWorkerSet where a replica spans nodes, with a
+// Service over those that take requests, and an autoscaler where the scenario scales.
+func (b *Bundle) Manifests() (string, error) {
+	quote := func(v any) (string, error) {
+		text, err := json.Marshal(v) // JSON is YAML
+		return string(text), err
+	}
+	indent := func(n int, text string) string {
+		return strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+strings.Repeat(" ", n))
+	}
+	all, err := template.New("").Funcs(template.FuncMap{"quote": quote, "indent": indent}).ParseFS(templates, "templates/*.yaml")
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for i := range b.Servers {
+		server := &b.Servers[i]
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		kind := "deployment.yaml"
+		if server.Nodes > 1 {
+			kind = "leaderworkerset.yaml"
+		}
+		if err := b.execute(all, &out, kind, server); err != nil {
+			return "", err
+		}
+	}
+	out.WriteString("---\n")
+	if err := b.execute(all, &out, "service.yaml", &b.Servers[0]); err != nil {
+		return "", err
+	}
+	if b.WaitingMetric != "" {
+		out.WriteString("---\n")
+		if err := b.execute(all, &out, "autoscaler.yaml", &b.Servers[0]); err != nil {
+			return "", err
+		}
+	}
+	return out.String(), nil
+}
+
+func (b *Bundle) execute(all *template.Template, out io.Writer, name string, server *Server) error {
+	perNode := server.Accelerators
+	if server.Nodes > 1 {
+		perNode = (server.Accelerators + server.Nodes - 1) / server.Nodes
+	}
+	return all.ExecuteTemplate(out, name, struct {
+		*Bundle
+		Server *Server
+		// PerNode is the number of accelerators of each pod.
+		PerNode int
+		Object  string
+	}{b, server, perNode, b.Name + "-" + server.Name})
+}
+
+// notes returns the text of NOTES.md.
+func (b *Bundle) notes() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "# %s under %s %s\n\nThe flags are those of version %s; other versions may name them differently.\n", b.Name, b.Engine, b.Version, b.Version)
+	if len(b.Notes) > 0 {
+		s.WriteString("\nThe files do not express:\n\n")
+	}
+	for _, note := range b.Notes {
+		fmt.Fprintf(&s, "- %s\n", note)
+	}
+	return s.String()
+}

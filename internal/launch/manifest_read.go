@@ -1,0 +1,84 @@
+package launch
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// mostDocuments bounds the documents of a manifest: a deployment has some ten.
+const mostDocuments = 1000
+
+// manifestCommands returns the commands of all containers in Kubernetes manifests, and whether the text is such manifests.
+func manifestCommands(text string) ([][]string, bool) {
+	var list [][]string
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for range mostDocuments {
+		var document map[string]any
+		switch err := decoder.Decode(&document); {
+		case errors.Is(err, io.EOF):
+			return list, true
+		case err != nil:
+			return nil, false
+		}
+		list = containerCommands(document, list)
+	}
+	return nil, false
+}
+
+// containerCommands appends the commands that a value holds at any depth: lists of words under the keys command and args.
+func containerCommands(value any, list [][]string) [][]string {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			list = containerCommands(item, list)
+		}
+	case map[string]any:
+		command := append(stringsOf(v["command"]), stringsOf(v["args"])...)
+		if script, ok := shellScript(command); ok {
+			inner, err := shellCommands(script)
+			if err == nil {
+				list = append(list, inner...)
+			}
+		} else if len(command) > 0 {
+			list = append(list, command)
+		}
+		for _, item := range v {
+			list = containerCommands(item, list)
+		}
+	}
+	return list
+}
+
+// stringsOf returns a list of words, nil for anything else.
+func stringsOf(value any) []string {
+	items, ok := value.([]any)
+	if !ok {
+		return nil
+	}
+	words := make([]string, 0, len(items))
+	for _, item := range items {
+		word, ok := item.(string)
+		if !ok {
+			return nil
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// shellScript returns the script of a command such as sh -c "…".
+func shellScript(command []string) (string, bool) {
+	if len(command) < 3 {
+		return "", false
+	}
+	switch base(command[0]) {
+	case "sh", "bash", "ash", "dash":
+		if strings.HasPrefix(command[1], "-") && strings.HasSuffix(command[1], "c") {
+			return command[2], true
+		}
+	}
+	return "", false
+}

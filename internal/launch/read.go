@@ -1,0 +1,300 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Reading is a command as a scenario.
+type Reading struct {
+	// Engine is the engine that the command starts.
+	Engine string
+	// Settings are overrides of a scenario, "key=value", in the order of the keys.
+	Settings []string
+	// Notes say which flags were left out, and why.
+	Notes []string
+}
+
+// reading is a Reading while it is being made.
+type reading struct {
+	values map[string]string
+	notes  []string
+}
+
+func (r *reading) set(key, value string) { r.values[key] = value }
+
+func (r *reading) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// number returns a value that was read as a count.
+func (r *reading) number(key string, otherwise int) int {
+	if n, err := strconv.Atoi(r.values[key]); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// mostText bounds the text of a command or a manifest, in bytes: the longest that people write by hand is a thousandth of it.
+const mostText = 1 << 20
+
+// ReadFileOrText reads the file of that name, or if there is none, the text itself.
+func ReadFileOrText(text string) (*Reading, error) {
+	if strings.ContainsAny(text, " \n") {
+		return Read(text)
+	}
+	file, err := os.Open(text)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Read(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, mostText+1))
+	if err != nil {
+		return nil, err
+	}
+	return Read(string(data))
+}
+
+// Read reads a command that starts an engine: a line for a shell, a shell script with one such line, or a Kubernetes manifest.
+func Read(text string) (*Reading, error) {
+	if len(text) > mostText {
+		return nil, fmt.Errorf("the text has %d bytes, more than %d", len(text), mostText)
+	}
+	commands, err := shellCommands(text)
+	if err == nil {
+		if found := starting(commands); len(found) > 0 {
+			return one(found)
+		}
+	}
+	if contained, manifest := manifestCommands(text); manifest {
+		commands, err = contained, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("this is neither a command for a shell nor a Kubernetes manifest: %w", err)
+	}
+	return one(starting(commands))
+}
+
+// started is a command that starts a known engine.
+type started struct {
+	engine engine
+	words  []string // after those that name the program
+}
+
+// starting returns the commands that start a known engine.
+func starting(commands [][]string) []started {
+	var list []started
+	for _, words := range commands {
+		for len(words) > 0 && (strings.Contains(words[0], "=") || words[0] == "exec" || words[0] == "env" || words[0] == "nohup") {
+			words = words[1:]
+		}
+		for _, e := range engines() {
+			if n := e.program(words); n > 0 {
+				list = append(list, started{e, words[n:]})
+			}
+		}
+	}
+	return list
+}
+
+// one reads the only command.
+func one(found []started) (*Reading, error) {
+	switch len(found) {
+	case 0:
+		return nil, errors.New("found no command that starts an engine; known are vllm serve, python -m sglang.launch_server and trtllm-serve")
+	case 1:
+		return found[0].read()
+	}
+	return nil, fmt.Errorf("found %d commands that start an engine; give one of them", len(found))
+}
+
+// read turns the flags of a command into settings.
+func (s started) read() (*Reading, error) {
+	r := &reading{values: map[string]string{}}
+	known := map[string]*option{}
+	options := s.engine.options()
+	for i := range options {
+		for _, f := range options[i].flags {
+			known[f] = &options[i]
+		}
+	}
+	for words := s.words; len(words) > 0; {
+		word, value, joined := strings.Cut(words[0], "=")
+		words = words[1:]
+		if !strings.HasPrefix(word, "-") {
+			if _, set := r.values["model"]; set {
+				return nil, fmt.Errorf("found %q beside the model %s; a flag would begin with --", word, r.values["model"])
+			}
+			r.set("model", word)
+			continue
+		}
+		o, off := lookUp(known, word)
+		if o == nil {
+			words = r.unknown(word, words, joined)
+			continue
+		}
+		if !o.isSwitch && !joined {
+			if len(words) == 0 {
+				return nil, fmt.Errorf("%s needs a value", word)
+			}
+			value, words = words[0], words[1:]
+		}
+		if err := r.take(o, word, value, off); err != nil {
+			return nil, err
+		}
+	}
+	if r.values["model"] == "" {
+		return nil, errors.New("the command names no model")
+	}
+	s.engine.settle(r)
+	result := &Reading{Engine: s.engine.name, Notes: r.notes}
+	for _, key := range slices.Sorted(maps.Keys(r.values)) {
+		result.Settings = append(result.Settings, key+"="+r.values[key])
+	}
+	return result, nil
+}
+
+// lookUp returns the option of a flag, and whether the flag is its negation.
+func lookUp(known map[string]*option, flag string) (*option, bool) {
+	plain := flag
+	if strings.HasPrefix(flag, "--") { // engines take hyphens and underscores alike
+		plain = "--" + strings.ReplaceAll(flag[2:], "_", "-")
+	}
+	for _, form := range []string{flag, plain, "--" + strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")} {
+		if o := known[form]; o != nil {
+			return o, false
+		}
+	}
+	if rest, negated := strings.CutPrefix(plain, "--no-"); negated {
+		if o := known["--"+rest]; o != nil && o.isSwitch {
+			return o, true
+		}
+	}
+	return nil, false
+}
+
+// take applies an option.
+func (r *reading) take(o *option, flag, value string, off bool) error {
+	if o.note != "" {
+		r.note("%s: %s", flag, o.note)
+	}
+	if o.isSwitch {
+		if value = o.on; off {
+			value = o.off
+		}
+	} else if o.value != nil {
+		var err error
+		if value, err = o.value(value); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	if o.key != "" && value != "" {
+		r.set(o.key, value)
+	}
+	return nil
+}
+
+// unknown notes a flag that is not known, and returns the words after its value, if it seems to have one.
+func (r *reading) unknown(flag string, words []string, joined bool) []string {
+	r.note("%s is not known, and was left out", flag)
+	if !joined && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+		return words[1:]
+	}
+	return words
+}
+
+// shellCommands returns the simple commands of a shell script. Words that need a shell to be evaluated are refused where they
+// belong to a command that starts an engine; other commands with such words are left out.
+func shellCommands(text string) ([][]string, error) {
+	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil, err
+	}
+	var list [][]string
+	var refused error
+	syntax.Walk(file, func(node syntax.Node) bool {
+		call, ok := node.(*syntax.CallExpr)
+		if !ok {
+			return true
+		}
+		words := make([]string, 0, len(call.Args))
+		var open *syntax.Word
+		for _, arg := range call.Args {
+			word, plain := literal(arg)
+			if !plain && open == nil {
+				open = arg
+			}
+			words = append(words, word)
+		}
+		if open == nil {
+			list = append(list, words)
+		} else if len(starting([][]string{words})) > 0 {
+			refused = fmt.Errorf("line %d has a variable or a substitution; write its value", open.Pos().Line())
+		}
+		return true
+	})
+	return list, refused
+}
+
+// literal returns the text of a word, and whether it is the same in every shell.
+func literal(word *syntax.Word) (string, bool) {
+	var b strings.Builder
+	plain := true
+	for _, part := range word.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(unescape(p.Value))
+		case *syntax.SglQuoted:
+			b.WriteString(p.Value)
+			plain = plain && !p.Dollar
+		case *syntax.DblQuoted:
+			for _, inner := range p.Parts {
+				lit, ok := inner.(*syntax.Lit)
+				if !ok {
+					plain = false
+					continue
+				}
+				b.WriteString(unescape(lit.Value))
+			}
+		default:
+			plain = false
+		}
+	}
+	return b.String(), plain
+}
+
+// unescape removes the backslashes of a word.
+func unescape(text string) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			if i++; text[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// base returns the name of a program without its folder.
+func base(program string) string { return path.Base(program) }
+
+// isPython reports whether a program is Python.
+func isPython(program string) bool { return strings.HasPrefix(base(program), "python") }

@@ -1,0 +1,124 @@
+package launch
+
+import "strconv"
+
+// sglang describes SGLang: https://docs.sglang.io/advanced_features/server_arguments.html.
+func sglang() engine {
+	return engine{
+		name: "sglang", version: "0.5.7", image: "lmsysorg/sglang:v0.5.7", port: 30000, preset: "sglang", waiting: "sglang:num_queue_reqs",
+		write: writeSGLang, options: sglangOptions, settle: settleSGLang,
+		program: func(words []string) int {
+			switch {
+			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" && words[2] == "sglang.launch_server":
+				return 3
+			case len(words) > 1 && base(words[0]) == "sglang" && words[1] == "serve":
+				return 2
+			}
+			return 0
+		},
+	}
+}
+
+func writeSGLang(d *deployed) ([]string, string) {
+	f := flags{"python3", "-m", "sglang.launch_server", "--model-path", d.model}
+	p := d.parallelism
+	// SGLang's tensor parallelism counts the accelerators of all data-parallel ranks of attention.
+	f.add("--tp-size", max(1, p.Tensor)*max(1, p.Data))
+	if p.Pipeline > 1 {
+		f.add("--pp-size", p.Pipeline)
+	}
+	if p.Data > 1 {
+		f.add("--dp-size", p.Data)
+		f = append(f, "--enable-dp-attention")
+	}
+	if p.Expert > 1 {
+		f.add("--ep-size", p.Expert)
+	}
+	f.add("--context-length", d.engine.MaxModelLen)
+	f.add("--mem-fraction-static", d.memory.Utilization)
+	f.param("--max-running-requests", d.batching.Params["max-sequences"])
+	chunk := d.batching.Params["chunk"]
+	if chunk == "" {
+		chunk = d.batching.Params["token-budget"]
+	}
+	f.param("--chunked-prefill-size", chunk)
+	if size := d.memory.Params["block-size"]; d.memory.Policy == "radix" && size != "1" {
+		f.param("--page-size", size)
+	}
+	if !caches(d.memory.Policy) {
+		f = append(f, "--disable-radix-cache")
+	}
+	if d.engine.Weights == "fp8" {
+		f.add("--quantization", "fp8")
+	}
+	if d.engine.KVCache == "fp8" {
+		f.add("--kv-cache-dtype", "fp8_e4m3")
+	}
+	if d.role != "mixed" {
+		f.add("--disaggregation-mode", d.role)
+	}
+	return append(f, "--host", "0.0.0.0"), ""
+}
+
+func sglangOptions() []option {
+	list := []option{
+		key("model", "--model-path", "--model"),
+		read("parallelism.tensor", count, "--tp-size", "--tp", "--tensor-parallel-size"),
+		read("parallelism.pipeline", count, "--pp-size", "--pp", "--pipeline-parallel-size"),
+		read("parallelism.data", count, "--dp-size", "--dp", "--data-parallel-size"),
+		{flags: []string{"--enable-dp-attention"}, key: "attention", isSwitch: true, on: "data"},
+		read("parallelism.expert", count, "--ep-size", "--ep", "--expert-parallel-size"),
+		read("engine.max-model-len", count, "--context-length"),
+		key("memory.utilization", "--mem-fraction-static"),
+		read("batching.max-sequences", count, "--max-running-requests"),
+		read("batching.chunk", count, "--chunked-prefill-size"),
+		read("memory.block-size", count, "--page-size"),
+		{flags: []string{"--disable-radix-cache"}, key: "memory.policy", isSwitch: true, on: "paged"},
+		read("engine.kv-cache", format, "--kv-cache-dtype"),
+		read("engine.weights", format, "--quantization"),
+		read("engine.weights", format, "--dtype"),
+		read("engine.graph", count, "--cuda-graph-max-bs"),
+		{flags: []string{"--disable-cuda-graph"}, key: "engine.graph", isSwitch: true, on: "1"},
+		noted("a scenario has pools for prefill and decode (fleet.pools), which one command does not tell", "--disaggregation-mode"),
+		noted("the order of waiting requests is that of batching.policy", "--schedule-policy"),
+		noted("the share of new tokens is batching.new-token-ratio", "--schedule-conservativeness"),
+		noted("the limit of prompt tokens in a step is batching.chunk", "--max-prefill-tokens"),
+		noted("speculative decoding needs an acceptance rate, which is a property of your texts: set speculation, such as speculation={method: eagle, acceptance: 0.7}",
+			"--speculative-algorithm", "--speculative-num-steps", "--speculative-eagle-topk", "--speculative-num-draft-tokens", "--speculative-draft-model-path"),
+		noted("the link and the exchange of experts follow from the hardware", "--moe-a2a-backend", "--deepep-mode"),
+		noted("redundant experts are not a key of a scenario", "--ep-num-redundant-experts"),
+		noted("kernels follow from engine.preset", "--attention-backend", "--moe-runner-backend", "--fp8-gemm-backend", "--decode-attention-backend", "--prefill-attention-backend"),
+		notedSwitch("two-batch overlap is not a key of a scenario", "--enable-two-batch-overlap"),
+		notedSwitch("balancing experts over accelerators is not a key of a scenario", "--enable-eplb"),
+		notedSwitch("whether the host schedules ahead follows from engine.preset", "--disable-overlap-schedule"),
+	}
+	list = append(list, ignored("--host", "--port", "--api-key", "--served-model-name", "--tokenizer-path", "--tokenizer-mode", "--chat-template",
+		"--tool-call-parser", "--reasoning-parser", "--random-seed", "--revision", "--download-dir", "--load-format", "--log-level", "--nnodes",
+		"--node-rank", "--dist-init-addr", "--watchdog-timeout", "--disaggregation-transfer-backend", "--disaggregation-bootstrap-port")...)
+	return append(list, ignoredSwitches("--trust-remote-code", "--enable-metrics", "--log-requests", "--skip-server-warmup", "--enable-p2p-check")...)
+}
+
+// settleSGLang turns what SGLang's flags mean together into keys.
+func settleSGLang(r *reading) {
+	r.set("engine.preset", "sglang")
+	r.set("batching.policy", "sglang")
+	if _, set := r.values["memory.policy"]; !set {
+		r.set("memory.policy", "radix")
+	}
+	_, attention := r.values["attention"]
+	delete(r.values, "attention")
+	tensor, data := r.number("parallelism.tensor", 1), r.number("parallelism.data", 1)
+	switch {
+	case data == 1:
+	case attention && tensor%data == 0:
+		r.set("parallelism.tensor", strconv.Itoa(tensor/data))
+		delete(r.values, "parallelism.expert") // with data, the experts are spread over all accelerators
+	case attention:
+		r.note("--dp-size %d does not divide --tp-size %d, so that --enable-dp-attention was left out", data, tensor)
+		delete(r.values, "parallelism.data")
+	default:
+		delete(r.values, "parallelism.data")
+		r.set("replicas", strconv.Itoa(data))
+		r.note("--dp-size without --enable-dp-attention is read as %d replicas", data)
+	}
+}

@@ -1,0 +1,170 @@
+// Package manifests holds the Kubernetes manifests that llmsim writes against the Go types of Kubernetes and LeaderWorkerSet. It is a
+// module of its own, so that the simulator does not depend on these.
+package manifests
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v2"
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	lws "sigs.k8s.io/lws/api/leaderworkerset/v1"
+)
+
+// build builds llmsim once.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "llmsim")
+	out, err := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-o", program, "./cmd/llmsim").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// fleets are scenarios of every kind that manifests are written for.
+var fleets = map[string]struct {
+	args  []string
+	kinds string
+}{
+	"one replica":         {[]string{"llama2-70b"}, "Deployment Service"},
+	"TensorRT-LLM":        {[]string{"llama2-70b", "--engine", "trtllm"}, "Deployment ConfigMap Service"},
+	"two nodes":           {[]string{"two-nodes.yaml"}, "LeaderWorkerSet Service"},
+	"two nodes of SGLang": {[]string{"two-nodes.yaml", "--engine", "sglang"}, "LeaderWorkerSet Service"},
+	"wide experts":        {[]string{"wide.yaml"}, "LeaderWorkerSet Service"},
+	"pools":               {[]string{"pools.yaml"}, "Deployment Deployment Service"},
+	"scaled":              {[]string{"scaled.yaml"}, "Deployment Service HorizontalPodAutoscaler"},
+}
+
+func TestManifestsDecodeStrictly(t *testing.T) {
+	program := build(t)
+	for name, fleet := range fleets {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			args := append([]string{"scenario", "--emit", dir}, fleet.args...)
+			cmd := exec.Command(program, args...)
+			cmd.Dir = "testdata"
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			manifests, err := os.ReadFile(filepath.Join(dir, "kubernetes.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kinds string
+			reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifests)))
+			for {
+				document, err := reader.Read()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				kind, err := decode(document)
+				if err != nil {
+					t.Fatalf("%v in\n%s", err, document)
+				}
+				kinds += " " + kind
+			}
+			if kinds[1:] != fleet.kinds {
+				t.Errorf("found%s, want %s", kinds, fleet.kinds)
+			}
+			if out, err := exec.Command("sh", "-n", filepath.Join(dir, "start.sh")).CombinedOutput(); err != nil {
+				t.Errorf("start.sh: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// decode decodes a document strictly as the type that it names.
+func decode(document []byte) (string, error) {
+	data, err := yaml.ToJSON(document)
+	if err != nil {
+		return "", err
+	}
+	var head struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name string }
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return "", err
+	}
+	if problems := validation.IsDNS1123Label(head.Metadata.Name); len(problems) > 0 {
+		return "", fmt.Errorf("name %q: %v", head.Metadata.Name, problems)
+	}
+	var into any
+	switch head.APIVersion + " " + head.Kind {
+	case "apps/v1 Deployment":
+		into = new(apps.Deployment)
+	case "v1 Service":
+		into = new(core.Service)
+	case "v1 ConfigMap":
+		into = new(core.ConfigMap)
+	case "autoscaling/v2 HorizontalPodAutoscaler":
+		into = new(autoscaling.HorizontalPodAutoscaler)
+	case "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet":
+		into = new(lws.LeaderWorkerSet)
+	default:
+		return "", fmt.Errorf("unknown kind %s %s", head.APIVersion, head.Kind)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return "", err
+	}
+	return head.Kind, check(into)
+}
+
+var label = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
+
+// check finds what the types allow and a cluster refuses.
+func check(object any) error {
+	var pods []core.PodTemplateSpec
+	var selector map[string]string
+	switch o := object.(type) {
+	case *apps.Deployment:
+		pods, selector = append(pods, o.Spec.Template), o.Spec.Selector.MatchLabels
+	case *lws.LeaderWorkerSet:
+		pods = append(pods, *o.Spec.LeaderWorkerTemplate.LeaderTemplate, o.Spec.LeaderWorkerTemplate.WorkerTemplate)
+	}
+	for key, value := range selector {
+		if pods[0].Labels[key] != value || !label.MatchString(value) {
+			return fmt.Errorf("selector %s=%s does not match the pods", key, value)
+		}
+	}
+	for _, pod := range pods {
+		for _, c := range pod.Spec.Containers {
+			if len(c.Command) == 0 || c.Image == "" || len(c.Resources.Limits) != 1 {
+				return fmt.Errorf("container %s lacks a command, an image or its accelerators", c.Name)
+			}
+			for _, mount := range c.VolumeMounts {
+				if !has(pod.Spec.Volumes, mount.Name) {
+					return fmt.Errorf("container %s mounts the volume %s, which the pod does not have", c.Name, mount.Name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func has(volumes []core.Volume, name string) bool {
+	for _, v := range volumes {
+		if v.Name == name {
+			return true
+		}
+	}
+	return false
+}
