@@ -30,8 +30,7 @@ func (e *event) before(other *event) bool {
 	return e.at < other.at || e.at == other.at && e.order < other.order
 }
 
-// agenda is a binary heap of events, the next one first. Whatever replicas do to each other goes through it and happens later
-// than its cause, so that the order in which replicas are visited does not matter.
+// agenda is a binary heap of events, the next one first.
 type agenda struct {
 	heap  []event
 	noted int64
@@ -99,6 +98,16 @@ func (a *agenda) pop() event {
 		a.pending--
 	}
 	return first
+}
+
+// after returns when an effect of what happens now takes place that is due at the given time: later than its cause. So whatever
+// replicas and users do to each other happens at another instant, and the order in which replicas are visited does not matter.
+func (f *Fleet) after(due Time) Time { return max(due, f.now+1) }
+
+// note puts an effect of what happens now on the agenda.
+func (f *Fleet) note(due Time, e event) {
+	e.at = f.after(due)
+	f.agenda.push(e)
 }
 
 // happen carries out an event.

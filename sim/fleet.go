@@ -176,10 +176,10 @@ func (f *Fleet) arrive(at Time) {
 		return
 	}
 	if f.queueTimeout > 0 {
-		f.agenda.push(event{at: later(at, f.queueTimeout), kind: timingOut, s: s})
+		f.note(later(at, f.queueTimeout), event{kind: timingOut, s: s})
 	}
 	if s.Patience > 0 {
-		f.agenda.push(event{at: later(at, s.Patience), kind: cancelling, s: s})
+		f.note(later(at, s.Patience), event{kind: cancelling, s: s})
 	}
 	f.place(s)
 }
@@ -266,7 +266,7 @@ func (f *Fleet) finish(s *Sequence) {
 // retire tells the source that s is done with, and keeps its space for reuse.
 func (f *Fleet) retire(s *Sequence, at Time) {
 	f.live--
-	f.source.Done(&s.Request, at)
+	f.source.Done(&s.Request, f.after(at))
 	s.reset()
 	f.spare = append(f.spare, s)
 }

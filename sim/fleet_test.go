@@ -89,7 +89,24 @@ func drawFleet(t *rapid.T) fleetSetting {
 		drawPolicies(t, &c.setting)
 	}
 	c.drawKinds(t)
+	if rapid.Bool().Draw(t, "in time") {
+		c.coincide(t)
+	}
 	return c
+}
+
+// coincide gives the replicas step times with a large common divisor, and the requests to users who come back at once, so that
+// much happens at one instant.
+func (c *fleetSetting) coincide(t *rapid.T) {
+	c.users = rapid.IntRange(1, 10).Draw(t, "users")
+	for i := range c.requests {
+		q := &c.requests[i]
+		q.Arrival, q.Deadline = 0, 0
+		q.Patience = span(t, "patience", 0, 3e9, 1e10)
+	}
+	for _, k := range c.kinds {
+		k.clock = affineClock{base: 1e9 * span(t, "step", 1, 1, 2, 3)}
+	}
 }
 
 // drawKinds makes replicas differ in speed, memory, pipeline and policies.
@@ -165,9 +182,20 @@ func (s *sizes) Replicas(p *sim.Pool) int {
 }
 
 func (c *fleetSetting) run(t *rapid.T, maxLeap int64) (sim.Result, *ends) {
+	config, all := c.config(t, maxLeap)
+	r, err := sim.Run(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, all
+}
+
+// config returns the simulation, and the observer that writes down what it is told.
+func (c *fleetSetting) config(t *rapid.T, maxLeap int64) (sim.Config, *ends) {
 	none := c.setting
 	none.replicas = 0
 	config, j := none.config(t, maxLeap)
+	config.Source = c.source()
 	all := &ends{journal: j}
 	config.Observer = all
 	config.Router, config.Handover = &route{by: c.router}, &route{by: c.router}
@@ -180,11 +208,7 @@ func (c *fleetSetting) run(t *rapid.T, maxLeap int64) (sim.Result, *ends) {
 			config.Scalings = append(config.Scalings, sim.Scaling{Model: p.model, Role: p.role, Scaler: &sizes{list: append(c.sizes, 1)}, Every: 3e10, Min: 1})
 		}
 	}
-	r, err := sim.Run(context.Background(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, all
+	return config, all
 }
 
 // ends is a journal that also notes why requests end without an answer.

@@ -67,7 +67,7 @@ func (b *Batch) pass(s *Sequence) {
 	r.leases++
 	r.result.HandedOver++
 	r.pool.Sibling(Decode).arrived++
-	r.fleet.agenda.push(event{at: f.end + 1, kind: handingOver, s: s})
+	r.fleet.note(f.end, event{kind: handingOver, s: s})
 }
 
 // handOver chooses the replica that decodes s, and sends the KV cache there.
@@ -94,7 +94,7 @@ func (f *Fleet) handOver(s *Sequence) {
 	s.place, s.move.targetGeneration = underWay, target.generation
 	f.assign(target, s)
 	at := f.links[source.link].send(source.kvBytes*int64(s.Swapped), source.layers, s.move.computed, s.move.step)
-	f.agenda.push(event{at: max(at, f.now+1), kind: delivering, s: s})
+	f.note(at, event{kind: delivering, s: s})
 }
 
 // deliver lets s wait for a place at the replica that has its KV cache now. Its scheduler sees a sequence as after SwapOut: with
@@ -114,7 +114,7 @@ func (f *Fleet) deliver(s *Sequence) {
 
 // takeOver tells the replica that computed the prompt of s that its KV cache has a place in b now.
 func (b *Batch) takeOver(s *Sequence) {
-	b.r.fleet.agenda.push(event{at: b.r.now + 1, kind: yielding, s: s})
+	b.r.fleet.note(b.r.now, event{kind: yielding, s: s})
 }
 
 // yield gives back what the KV cache of s takes at the replica that computed its prompt, if it still does.

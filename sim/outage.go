@@ -30,7 +30,7 @@ func (f *Fleet) fail(o *Outage) {
 	}
 	r.recovers = o.For != Never && r.phase != draining
 	if r.recovers {
-		f.agenda.push(event{at: f.now + max(o.For, 1), kind: recovering, n: r.index})
+		f.note(later(f.now, o.For), event{kind: recovering, n: r.index})
 	}
 	r.result.Up += f.now - r.since
 	r.pool.close(r, failed)
@@ -84,7 +84,7 @@ func (f *Fleet) struck(s *Sequence) {
 		f.yield(s)
 		f.result.Retries++
 		s.again()
-		f.agenda.push(event{at: f.now + max(f.retry.Delay, 1), kind: placing, s: s})
+		f.note(later(f.now, f.retry.Delay), event{kind: placing, s: s})
 	}
 }
 
@@ -103,6 +103,7 @@ func (r *replica) abort() {
 	r.schedule()
 }
 
+// abort ends what b runs: steps that ended before now count, the one under way is lost, and with it all its sequences.
 func (b *Batch) abort() {
 	r, f := b.r, &b.flight
 	done := int64(0)
@@ -119,6 +120,7 @@ func (b *Batch) abort() {
 	f.active = false
 	b.steps += lost
 	b.context += lost * int64(b.decodes)
+	b.newcomers = b.newcomers[:0]
 }
 
 func (r *replica) forget() {

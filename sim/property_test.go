@@ -27,6 +27,7 @@ type setting struct {
 	blockSize         int
 	maxContext        int
 	sampleEvery       sim.Time
+	users             int    // of a closed loop; 0 where requests come by themselves
 	drawn             *drawn // policies in place of vllm-v1 and the memories above
 }
 
@@ -114,13 +115,20 @@ func (c *setting) run(t interface{ Fatal(...any) }, maxLeap int64) (sim.Result, 
 func (c *setting) config(t interface{ Fatal(...any) }, maxLeap int64) (sim.Config, *journal) {
 	j := &journal{gaps: map[sim.Time]int64{}}
 	config := sim.Config{
-		Source: &listSource{requests: c.requests}, Router: &routing.RoundRobin{}, Observer: j,
+		Source: c.source(), Router: &routing.RoundRobin{}, Observer: j,
 		SampleEvery: c.sampleEvery, MaxLeap: maxLeap,
 	}
 	for range c.replicas {
 		config.Replicas = append(config.Replicas, c.replica(t, j))
 	}
 	return config, j
+}
+
+func (c *setting) source() sim.Source {
+	if c.users > 0 {
+		return newUsers(c.users, c.requests)
+	}
+	return &listSource{requests: c.requests}
 }
 
 // replica returns one more replica, whose memory the journal remembers.

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/llmsim/llmsim/sim"
 )
@@ -26,6 +27,36 @@ func (l *listSource) Next(r *sim.Request) {
 
 func (l *listSource) Done(*sim.Request, sim.Time) { l.done++ }
 func (l *listSource) Err() error                  { return nil }
+
+// users is a closed loop: each user sends the next request of the list when the last one has ended. Times are not in the list.
+type users struct {
+	requests []sim.Request
+	waiting  []sim.Time // when users send their next request, in order
+}
+
+func newUsers(n int, requests []sim.Request) *users {
+	return &users{requests: requests, waiting: make([]sim.Time, n)}
+}
+
+func (u *users) NextArrival() sim.Time {
+	if len(u.requests) == 0 || len(u.waiting) == 0 {
+		return sim.Never
+	}
+	return u.waiting[0]
+}
+
+func (u *users) Next(r *sim.Request) {
+	*r = u.requests[0]
+	r.Arrival = u.waiting[0]
+	u.requests, u.waiting = u.requests[1:], u.waiting[1:]
+}
+
+func (u *users) Done(_ *sim.Request, at sim.Time) {
+	k, _ := slices.BinarySearch(u.waiting, at+1)
+	u.waiting = slices.Insert(u.waiting, k, at)
+}
+
+func (u *users) Err() error { return nil }
 
 // drawSource draws requests as they are needed: Poisson arrivals, normal lengths within bounds.
 type drawSource struct {

@@ -40,7 +40,7 @@ func (f *Fleet) scale(n int) {
 	for ; have > want && f.stop(p); have-- {
 	}
 	if f.live > 0 || f.source.NextArrival() != Never {
-		f.agenda.push(event{at: f.now + sc.Every, kind: scaling, n: n})
+		f.note(later(f.now, sc.Every), event{kind: scaling, n: n})
 	}
 }
 
@@ -55,7 +55,7 @@ func (f *Fleet) start(p *Pool) bool {
 	for _, i := range p.members {
 		if r := &f.replicas[i]; r.phase == off {
 			r.phase, r.since = starting, f.now
-			f.agenda.push(event{at: f.now + max(r.coldStart, 1), kind: readying, n: i, life: r.generation})
+			f.note(later(f.now, r.coldStart), event{kind: readying, n: i, life: r.generation})
 			return true
 		}
 	}
