@@ -21,6 +21,8 @@ type Memory struct {
 	// Scenario has the defaults filled in on which the plan rests.
 	Scenario Scenario
 	Plan     steptime.MemoryPlan
+	// Warnings tells what the plan rests on that a reader should know.
+	Warnings []string
 	// Advice names the least changes with which the model fits; empty where it does.
 	Advice string
 }
@@ -33,7 +35,7 @@ func (f *File) Memory(registry *policies.Registry) (*Memory, error) {
 		return nil, err
 	}
 	b := fleet.builders[0]
-	m := &Memory{Scenario: b.s, Plan: b.plan}
+	m := &Memory{Scenario: b.s, Plan: b.plan, Warnings: fleet.warnings}
 	if b.plan.Err() != nil {
 		m.Advice = b.whatWouldFit()
 	}

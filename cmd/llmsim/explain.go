@@ -30,7 +30,7 @@ func explainCommand() *cobra.Command {
 }
 
 func (flags *explainFlags) run(cmd *cobra.Command, model, accelerator string) error {
-	steps, err := describeSteps(model, accelerator, flags.set)
+	steps, err := describeSteps(cmd, model, accelerator, flags.set)
 	if err != nil {
 		return err
 	}

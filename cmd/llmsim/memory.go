@@ -56,6 +56,7 @@ func memory(cmd *cobra.Command, model, accelerator string, overrides []string, f
 	if err != nil {
 		return err
 	}
+	note(cmd, plan.Warnings)
 	if format == "json" {
 		return failed(report.JSON(cmd.OutOrStdout(), report.NewMemoryEntry(plan)))
 	}

@@ -37,7 +37,7 @@ func rooflineCommand() *cobra.Command {
 }
 
 func (flags *rooflineFlags) run(cmd *cobra.Command, model, accelerator string) error {
-	steps, err := describeSteps(model, accelerator, flags.set)
+	steps, err := describeSteps(cmd, model, accelerator, flags.set)
 	if err != nil {
 		return err
 	}

@@ -101,9 +101,7 @@ func (flags *scenarioFlags) load(cmd *cobra.Command, args []string) (*scenarios.
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}
-	for _, note := range reading.Notes {
-		fmt.Fprintln(cmd.ErrOrStderr(), "llmsim: note:", note)
-	}
+	note(cmd, reading.Notes)
 	return scenarios.Parse("--from", []byte("{}"), append(reading.Settings, flags.set...)...)
 }
 
@@ -157,9 +155,7 @@ func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Sim
 
 func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {
 	if flags.format == "json" {
-		for _, warning := range result.Warnings {
-			fmt.Fprintln(cmd.ErrOrStderr(), "llmsim: note:", warning)
-		}
+		note(cmd, result.Warnings)
 		return report.JSON(cmd.OutOrStdout(), result)
 	}
 	p := report.NewPrinter(cmd.OutOrStdout())

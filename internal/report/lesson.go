@@ -26,7 +26,7 @@ type Lesson struct {
 func NewLesson(s *scenarios.Steps, desktop hardware.Accelerator, prompt, context int) *Lesson {
 	return &Lesson{
 		steps: s, desktop: desktop, prompt: prompt, context: context,
-		gpus:    float64(s.Scenario.Parallelism.Tensor * s.Scenario.Parallelism.Pipeline),
+		gpus:    float64(s.Scenario.Parallelism.Accelerators()),
 		weights: hardware.DType(s.Scenario.Engine.Weights), kv: hardware.DType(s.Scenario.Engine.KVCache),
 	}
 }

@@ -56,7 +56,7 @@ type RooflinePoint struct {
 // sequences of a batch with the same context.
 func NewRoofline(s *scenarios.Steps, prompts, batches []int, context int) *Roofline {
 	flops, bandwidth := s.Clock.Peaks()
-	n := float64(s.Scenario.Parallelism.Tensor * s.Scenario.Parallelism.Pipeline)
+	n := float64(s.Scenario.Parallelism.Accelerators())
 	r := &Roofline{
 		Model: s.Model.Name, Accelerator: s.Accelerator.Name, Tensor: s.Scenario.Parallelism.Tensor,
 		Peak: flops / n, Bandwidth: bandwidth / n, Ridge: flops / bandwidth, Context: context,

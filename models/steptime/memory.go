@@ -18,7 +18,8 @@ type MemoryConfig struct {
 	Engine      Engine
 	// Utilisation is the share of the memory that the engine may use; 0 means 0.9.
 	Utilisation float64
-	// TokenBudget is the largest number of tokens of a step, Sequences the largest number that run together.
+	// TokenBudget is the largest number of tokens of a step, Sequences the largest number that run together, over all data-parallel
+	// ranks.
 	TokenBudget, Sequences int
 	// BlockTokens is the number of tokens of a KV block; 0 means 16.
 	BlockTokens int
@@ -129,7 +130,7 @@ func (p *MemoryPlan) Limit(tokens int) {
 func (p *MemoryPlan) Longest() int { return p.Tokens / p.Ranks }
 
 // activationPeak returns the bytes of the widest moment of a step: residual, normalised input and the two sides of the MLP's
-// activation for all tokens, or the logits and their copies for all sequences.
+// activation for all tokens, or the logits and their copies for all sequences. Each data-parallel rank has its part of both.
 func activationPeak(full *Config, cfg *MemoryConfig) float64 {
 	wide := bytesOf(full.Activations)
 	width := 0
@@ -138,7 +139,9 @@ func activationPeak(full *Config, cfg *MemoryConfig) float64 {
 			width = max(width, max(1, l.Active)*l.N)
 		}
 	}
-	layer := float64(cfg.TokenBudget) * wide * float64(2*cfg.Model.Hidden+width+width/2)
-	logits := float64(min(cfg.Sequences, cfg.TokenBudget)) * float64(cfg.Model.Vocab) * cfg.Engine.Memory.LogitBytes
+	ranks := full.Parallel.Data
+	onRank := func(n int) float64 { return float64((n + ranks - 1) / ranks) }
+	layer := onRank(cfg.TokenBudget) * wide * float64(2*cfg.Model.Hidden+width+width/2)
+	logits := onRank(min(cfg.Sequences, cfg.TokenBudget)) * float64(cfg.Model.Vocab) * cfg.Engine.Memory.LogitBytes
 	return max(layer, logits)
 }

@@ -72,6 +72,40 @@ func TestLlama70BNeedsTwo(t *testing.T) {
 	}
 }
 
+// A data-parallel rank samples its own sequences only.
+func TestRanksSampleTheirOwnSequences(t *testing.T) {
+	known, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := known.Lookup("deepseek-v3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h100, err := machines.Accelerator("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := func(ranks, sequences int) float64 {
+		p, err := Plan(MemoryConfig{
+			Model: model, Accelerator: &h100, Engine: Engines()[0], Parallel: Parallelism{Data: ranks}, TokenBudget: sequences, Sequences: sequences,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Activations
+	}
+	for _, ranks := range []int{2, 32, 64} {
+		if one, each := plan(1, 512), plan(ranks, 512*ranks); each != one {
+			t.Errorf("activations of %d ranks with 512 sequences each take %g bytes on each accelerator, those of one %g", ranks, each, one)
+		}
+	}
+}
+
 // Measured blocks: vLLM 0.15.1 with max_num_seqs 128 and max_num_batched_tokens 2048 (inference-sim/training).
 func TestPlanMatchesVLLM(t *testing.T) {
 	file, err := os.Open(sharedfiles.Path(t, "measured", "kv_blocks.csv"))
