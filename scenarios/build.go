@@ -106,7 +106,7 @@ func (b *builder) startClock() {
 	c := b.linked(steptime.Config{
 		Model: b.model, Accelerator: &b.accelerator, Parallel: b.s.Parallelism.degrees(),
 		Weights: hardware.DType(b.s.Engine.Weights), KV: hardware.DType(b.s.Engine.KVCache),
-		Engine: b.engine, Host: b.s.Hardware.Host, Operators: b.operators, Given: b.s.Steps.given(),
+		Engine: b.engine, Host: b.s.Hardware.Host, Operators: b.operators, Given: b.s.Steps.given(), Slowdown: b.s.Engine.Slowdown,
 	})
 	var err error
 	if b.clock, err = b.file.Clocks.clock(&b.s, func() (*steptime.Clock, error) { return steptime.New(c) }); err != nil {

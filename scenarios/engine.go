@@ -34,6 +34,8 @@ func (b *builder) findEngine() {
 		}
 		*pair.asked = Span(sim.Seconds(float64(*pair.preset)))
 	}
+	e.Slowdown = orDefault(e.Slowdown, 1)
+	b.adjusted = b.adjusted || e.Slowdown != 1
 	engine.Graph = orDefault(e.Graph, engine.Graph)
 	e.Graph = engine.Graph
 	b.engine = engine

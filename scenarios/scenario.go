@@ -47,15 +47,16 @@ type Engine struct {
 	KVCache     string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"The number format of the KV cache. Default: that of activations."`
 	MaxModelLen int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens. Default: what the model was made for."`
 
-	Request      Span `json:"request,omitempty" above:"0" jsonschema:"What a request costs the host before its first step and after its first token. Default of this and what follows: the preset's (llmsim list engines)."`
-	Step         Span `json:"step,omitempty" above:"0" jsonschema:"The time a step for which the accelerators wait for the host."`
-	Sequence     Span `json:"sequence,omitempty" above:"0" jsonschema:"The same, for each sequence in the step."`
-	Layer        Span `json:"layer,omitempty" above:"0" jsonschema:"What a layer takes beyond the sum of its kernels."`
-	HostStep     Span `json:"host-step,omitempty" above:"0" jsonschema:"The time a step in which the host schedules and handles outputs, beside the accelerators if it schedules ahead."`
-	HostSequence Span `json:"host-sequence,omitempty" above:"0" jsonschema:"The same, for each sequence in the step."`
-	Graph        int  `json:"graph,omitempty" min:"1" jsonschema:"The most tokens of a step that is launched as one captured graph."`
-	Launch       Span `json:"launch,omitempty" above:"0" jsonschema:"The least time a layer of a step without a graph, where sequences decode only."`
-	LaunchPrompt Span `json:"launch-prompt,omitempty" above:"0" jsonschema:"The same, where prompts are computed."`
+	Slowdown     float64 `json:"slowdown,omitempty" min:"0.01" max:"100" jsonschema:"A factor on the times of all steps, to see what follows where the prediction is wrong. Default: 1."`
+	Request      Span    `json:"request,omitempty" above:"0" jsonschema:"What a request costs the host before its first step and after its first token. Default of this and what follows: the preset's (llmsim list engines)."`
+	Step         Span    `json:"step,omitempty" above:"0" jsonschema:"The time a step for which the accelerators wait for the host."`
+	Sequence     Span    `json:"sequence,omitempty" above:"0" jsonschema:"The same, for each sequence in the step."`
+	Layer        Span    `json:"layer,omitempty" above:"0" jsonschema:"What a layer takes beyond the sum of its kernels."`
+	HostStep     Span    `json:"host-step,omitempty" above:"0" jsonschema:"The time a step in which the host schedules and handles outputs, beside the accelerators if it schedules ahead."`
+	HostSequence Span    `json:"host-sequence,omitempty" above:"0" jsonschema:"The same, for each sequence in the step."`
+	Graph        int     `json:"graph,omitempty" min:"1" jsonschema:"The most tokens of a step that is launched as one captured graph."`
+	Launch       Span    `json:"launch,omitempty" above:"0" jsonschema:"The least time a layer of a step without a graph, where sequences decode only."`
+	LaunchPrompt Span    `json:"launch-prompt,omitempty" above:"0" jsonschema:"The same, where prompts are computed."`
 }
 
 // Policy names a policy and sets its parameters.

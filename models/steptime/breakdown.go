@@ -18,8 +18,14 @@ func (c *Clock) Breakdown(s *sim.Step) []Operator {
 	if wait := c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0) - total(ops); wait > 0 && l.sequences > 0 {
 		ops = append(ops, Operator{Name: "launch", Time: wait, Bound: Host})
 	}
-	if rest := c.Duration(s) - total(ops); rest > 0 {
+	if rest := c.predicted(s) - total(ops); rest > 0 {
 		ops = append(ops, Operator{Name: "host", Time: rest, Bound: Host})
+	}
+	for i := range ops {
+		ops[i].Time = c.slowed(ops[i].Time)
+	}
+	if len(ops) > 0 { // what rounding leaves
+		ops[len(ops)-1].Time += c.Duration(s) - total(ops)
 	}
 	return ops
 }

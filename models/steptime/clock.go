@@ -170,11 +170,19 @@ func (c *Clock) share(count int) float64 {
 
 // Duration returns the time of step s in the slowest pipeline stage, the send to the next stage included.
 func (c *Clock) Duration(s *sim.Step) sim.Time {
+	if n, context, ok := decoding(s); ok && c.cfg.Given == nil {
+		return c.Decode(n, context).At(context)
+	}
+	return c.slowed(c.predicted(s))
+}
+
+// predicted returns the time of step s without the slowdown that is configured.
+func (c *Clock) predicted(s *sim.Step) sim.Time {
 	if c.cfg.Given != nil {
 		return c.cfg.Given.duration(s)
 	}
 	if n, context, ok := decoding(s); ok {
-		return c.Decode(n, context).At(context)
+		return c.decode(n, context).At(context)
 	}
 	l := c.busiest(s)
 	t := c.byTokens.at(l.tokens) + c.byRows.at(l.rows) + c.routed(l.routed) + c.prefillAttention(s)

@@ -58,6 +58,7 @@ func anyConfig(t *rapid.T) Config {
 	}
 	cfg.Parallel.Tensor = rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tp")
 	cfg.Parallel.Pipeline = rapid.IntRange(1, 3).Draw(t, "pp")
+	cfg.Slowdown = rapid.SampledFrom([]float64{0, 1, 0.93, 1.2}).Draw(t, "slowdown")
 	if experts := cfg.Model.Experts(); experts != nil {
 		cfg.Parallel.Data = rapid.SampledFrom([]int{1, 2, 8, 16}).Draw(t, "dp")
 		if experts.Experts%(cfg.Parallel.Tensor*cfg.Parallel.Data) != 0 {

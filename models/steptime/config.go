@@ -26,6 +26,9 @@ type Config struct {
 	Operators *Tables
 	// Given are step times that take the place of everything predicted; nil for none.
 	Given *Given
+	// Slowdown is the factor by which all steps take longer than predicted, to see what follows where the prediction is wrong; 0
+	// counts as 1.
+	Slowdown float64
 }
 
 // Parallelism says over how many accelerators one replica is spread. Zero counts as 1.

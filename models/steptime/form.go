@@ -27,7 +27,10 @@ func segment(segments []sim.Affine, context int64) sim.Affine {
 }
 
 // Decode returns the form of a step in which n sequences decode one token each.
-func (c *Clock) Decode(n int, context int64) sim.Affine {
+func (c *Clock) Decode(n int, context int64) sim.Affine { return c.slowedForm(c.decode(n, context)) }
+
+// decode is Decode without the slowdown that is configured.
+func (c *Clock) decode(n int, context int64) sim.Affine {
 	if c.cfg.Given != nil {
 		return c.cfg.Given.decode(n)
 	}

@@ -1,0 +1,36 @@
+package steptime
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// slowdownUnit is what factors on step times are counted in, so that they multiply whole picoseconds the same on every machine.
+const slowdownUnit = 1_000_000
+
+// slowed returns a time under the slowdown that is configured.
+func (c *Clock) slowed(t sim.Time) sim.Time {
+	switch {
+	case c.cfg.Slowdown == 0 || c.cfg.Slowdown == 1:
+		return t
+	case t < 0:
+		return -c.slowed(-t)
+	}
+	high, low := bits.Mul64(uint64(t), uint64(math.Round(c.cfg.Slowdown*slowdownUnit)))
+	if high >= slowdownUnit {
+		return math.MaxInt64
+	}
+	quotient, _ := bits.Div64(high, low, slowdownUnit)
+	return sim.Time(min(quotient, math.MaxInt64))
+}
+
+// slowedForm returns a form under the slowdown that is configured.
+func (c *Clock) slowedForm(a sim.Affine) sim.Affine {
+	if c.cfg.Slowdown == 0 || c.cfg.Slowdown == 1 {
+		return a
+	}
+	a.Base, a.PerToken = c.slowed(a.Base), c.slowed(a.PerToken)
+	return a
+}
