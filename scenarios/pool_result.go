@@ -72,6 +72,7 @@ func (s *Simulation) sumUpPools(r *Result, outcome *sim.Result, work *fleetWork)
 	r.MFU, r.MBU = times(done.FLOPs, peak.FLOPs), times(done.Bytes, peak.Bytes)
 	if r.TotalOutputTokens > 0 {
 		r.CostPerMillion = r.Cost / float64(r.TotalOutputTokens) * 1e6
+		r.EnergyPerMillion = r.Energy / float64(r.TotalOutputTokens) * 1e6
 	}
 	return list
 }

@@ -25,6 +25,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 	var tables strings.Builder
 	reference(&tables, "the file", reflect.TypeFor[Scenario](), map[reflect.Type]string{})
+	metricReference(&tables)
 	current(t, filepath.FromSlash(referencePath), []byte(introduction+referenceStart+tables.String()))
 }
 
@@ -57,6 +58,19 @@ func reference(out *strings.Builder, path string, t reflect.Type, shown map[refl
 	}
 	for _, s := range inner {
 		reference(out, s.path, s.t, shown)
+	}
+}
+
+// metricReference writes a table of the figures of a result.
+func metricReference(out *strings.Builder) {
+	fmt.Fprintf(out, "\n### figures of a result\n\n| key | unit | better | by class | meaning |\n|---|---|---|---|---|\n")
+	for _, m := range Metrics() {
+		better := map[Direction]string{Lower: "lower", Higher: "higher"}[m.Better]
+		byClass := ""
+		if m.ByClass() {
+			byClass = "yes"
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", strings.Join(m.keys(), "."), m.Unit, better, byClass, m.Title)
 	}
 }
 

@@ -39,7 +39,9 @@ type Result struct {
 	Cost           float64 `json:"cost"`
 	CostPerMillion float64 `json:"cost_per_million_output_tokens"`
 	// Energy is that of the accelerators in Wh, at their peak power while steps run and idle otherwise: an upper bound.
-	Energy float64 `json:"energy"`
+	// EnergyPerMillion is for a million output tokens.
+	Energy           float64 `json:"energy"`
+	EnergyPerMillion float64 `json:"energy_per_million_output_tokens"`
 	// AcceleratorHours is the time for which accelerators are paid, summed over them.
 	AcceleratorHours float64 `json:"accelerator_hours"`
 

@@ -21,7 +21,7 @@ func (p *Printer) Result(r *scenarios.Result) {
 	p.paragraph(r.Setup, 0)
 	p.paragraph(fmt.Sprintf("%s; seed %d", r.Load, r.Seed), 0)
 	p.printf("\n")
-	p.latencies(&r.Latencies)
+	p.latencies(r)
 	p.printf("\n")
 	p.headline(r)
 	p.printf("\n")
@@ -47,20 +47,21 @@ func (p *Printer) Result(r *scenarios.Result) {
 	}
 }
 
-func (p *Printer) latencies(l *metrics.Latencies) {
-	ms := func(name string, values ...float64) table.Row {
-		row := table.Row{name}
-		for _, v := range values {
-			row = append(row, units.FormatDuration(v/1000))
+// latencies prints a row for each kind of latency.
+func (p *Printer) latencies(r *scenarios.Result) {
+	var rows []table.Row
+	for _, kind := range []string{"ttft", "tpot", "itl", "e2el"} {
+		row := table.Row{""}
+		for _, statistic := range []string{"mean", "median", "p90", "p99"} {
+			m := scenarios.MetricNamed(statistic + "_" + kind + "_ms")
+			row = append(row, units.FormatDuration(m.Of(r)/1000))
+			if statistic == "mean" {
+				row[0] = strings.TrimPrefix(m.Title, "mean ")
+			}
 		}
-		return row
+		rows = append(rows, row)
 	}
-	p.grid(table.Row{"", "mean", "p50", "p90", "p99"}, []table.Row{
-		ms("time to first token", l.MeanTTFT, l.MedianTTFT, l.P90TTFT, l.P99TTFT),
-		ms("time per output token", l.MeanTPOT, l.MedianTPOT, l.P90TPOT, l.P99TPOT),
-		ms("gap between tokens", l.MeanITL, l.MedianITL, l.P90ITL, l.P99ITL),
-		ms("whole request", l.MeanE2EL, l.MedianE2EL, l.P90E2EL, l.P99E2EL),
-	}, 0)
+	p.grid(table.Row{"", "mean", "p50", "p90", "p99"}, rows, 0)
 }
 
 // headline prints throughput, promise and cost.
@@ -87,7 +88,7 @@ func (p *Printer) headline(r *scenarios.Result) {
 		p.entry("cost", fmt.Sprintf("$%s for a million output tokens; $%s an hour for %s", figure(r.CostPerMillion),
 			figure(r.Cost/r.Duration*3600), accelerators(r.Accelerators)))
 	}
-	p.entry("energy", fmt.Sprintf("%s Wh at most for a million output tokens", figure(energyPerMillion(r))))
+	p.entry("energy", fmt.Sprintf("%s Wh at most for a million output tokens", figure(r.EnergyPerMillion)))
 }
 
 func requests(r *scenarios.Result) string {
@@ -127,13 +128,6 @@ func accelerators(n int) string {
 		return "one accelerator"
 	}
 	return count(n) + " accelerators"
-}
-
-func energyPerMillion(r *scenarios.Result) float64 {
-	if r.TotalOutputTokens == 0 {
-		return 0
-	}
-	return r.Energy / float64(r.TotalOutputTokens) * 1e6
 }
 
 // verdict says whether the SLO is kept, and by how many requests.

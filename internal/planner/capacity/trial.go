@@ -108,7 +108,7 @@ func round(rate float64) float64 {
 // judge sums up what was observed.
 func judge(seen *planner.Observation, confidence float64) trial {
 	r := seen.Result
-	t := trial{Target: r.Attainment.Target, All: r.Attainment.All, Met: r.SLOMet, EnergyPerMillion: r.Energy / float64(max(1, r.TotalOutputTokens)) * 1e6}
+	t := trial{Target: r.Attainment.Target, All: r.Attainment.All, Met: r.SLOMet, EnergyPerMillion: r.EnergyPerMillion}
 	requests := seen.Requests[:seen.Steady()]
 	if t.Short = 2*len(requests) < len(seen.Requests); t.Short {
 		requests = seen.Requests

@@ -230,11 +230,11 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 	list := make([]Figure, len(all))
 	for m := range all {
 		d := stats.Mean(differences[m], confidence)
-		offered := served && all[m].name == "output_throughput" && d.Mean != 0
+		offered := served && all[m].Name == "output_throughput" && d.Mean != 0
 		list[m] = Figure{
-			Name: all[m].name, Title: all[m].title, Unit: all[m].unit,
+			Name: all[m].Name, Title: all[m].Short, Unit: string(all[m].Unit),
 			Value: stats.Mean(values[m], confidence), Difference: d, BeyondNoise: d.Excludes(0), Offered: offered,
-			Better: d.Excludes(0) && !offered && (d.Mean > 0) == all[m].higherIsBetter,
+			Better: d.Excludes(0) && !offered && (d.Mean > 0) == (all[m].Better == scenarios.Higher),
 		}
 	}
 	return list

@@ -74,7 +74,7 @@ func TestFiguresAreNumbers(t *testing.T) {
 	}
 	for _, m := range measures() {
 		if v := m.of(w); math.IsNaN(v) || math.IsInf(v, 0) {
-			t.Errorf("%s is %g", m.name, v)
+			t.Errorf("%s is %g", m.Name, v)
 		}
 	}
 }

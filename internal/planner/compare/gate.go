@@ -46,7 +46,7 @@ func ParseGate(text string) (Gate, error) {
 	}
 	var names []string
 	for _, m := range measures() {
-		names = append(names, m.name)
+		names = append(names, m.Name)
 	}
 	if !slices.Contains(names, g.Metric) {
 		return Gate{}, errors.New(nearest.Unknown("metric", g.Metric, names))

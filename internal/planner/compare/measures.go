@@ -6,30 +6,30 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
 
-// measure is a figure of a run, taken after its warm-up.
+// measure is a metric of a run, taken after its warm-up.
 type measure struct {
-	name, title, unit string
-	// higherIsBetter tells which way is better.
-	higherIsBetter bool
-	of             func(w *window) float64
+	scenarios.Metric
+	of func(w *window) float64
 }
 
 // measures lists what is compared. Latencies are in milliseconds.
 func measures() []measure {
+	named := scenarios.MetricNamed
 	return []measure{
-		{"mean_ttft_ms", "TTFT mean", "ms", false, func(w *window) float64 { return mean(w.ttft) }},
-		{"p99_ttft_ms", "TTFT p99", "ms", false, func(w *window) float64 { return quantile(0.99, w.ttft) }},
-		{"mean_tpot_ms", "TPOT mean", "ms", false, func(w *window) float64 { return mean(w.tpot) }},
-		{"p99_tpot_ms", "TPOT p99", "ms", false, func(w *window) float64 { return quantile(0.99, w.tpot) }},
-		{"mean_e2el_ms", "request mean", "ms", false, func(w *window) float64 { return mean(w.e2e) }},
-		{"p99_e2el_ms", "request p99", "ms", false, func(w *window) float64 { return quantile(0.99, w.e2e) }},
-		{"output_throughput", "output tokens", "1/s", true, func(w *window) float64 { return w.throughput }},
-		{"slo_attainment", "promise kept", "%", true, func(w *window) float64 { return 100 * w.kept }},
-		{"cost_per_million_output_tokens", "$/1M tokens", "$", false, (*window).price},
-		{"energy_per_million_output_tokens", "Wh/1M tokens", "Wh", false, (*window).energy},
+		{named("mean_ttft_ms"), func(w *window) float64 { return mean(w.ttft) }},
+		{named("p99_ttft_ms"), func(w *window) float64 { return quantile(0.99, w.ttft) }},
+		{named("mean_tpot_ms"), func(w *window) float64 { return mean(w.tpot) }},
+		{named("p99_tpot_ms"), func(w *window) float64 { return quantile(0.99, w.tpot) }},
+		{named("mean_e2el_ms"), func(w *window) float64 { return mean(w.e2e) }},
+		{named("p99_e2el_ms"), func(w *window) float64 { return quantile(0.99, w.e2e) }},
+		{named("output_throughput"), func(w *window) float64 { return w.throughput }},
+		{named("slo_attainment").InPercent(), func(w *window) float64 { return 100 * w.kept }},
+		{named("cost_per_million_output_tokens"), (*window).price},
+		{named("energy_per_million_output_tokens"), func(w *window) float64 { return w.run.Result.EnergyPerMillion }},
 	}
 }
 
@@ -109,14 +109,6 @@ func (w *window) price() float64 {
 		return 0
 	}
 	return w.run.Result.Cost / w.run.Result.Duration / w.throughput * 1e6
-}
-
-// energy is in Wh for a million output tokens, over the whole run.
-func (w *window) energy() float64 {
-	if w.run.Result.TotalOutputTokens == 0 {
-		return 0
-	}
-	return w.run.Result.Energy / float64(w.run.Result.TotalOutputTokens) * 1e6
 }
 
 // mean is 0 where there is nothing, as of TPOT where answers have one token.

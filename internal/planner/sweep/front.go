@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // The two sides of the Pareto front, by the names of metrics.
@@ -16,7 +17,7 @@ const (
 
 // column returns the place of a metric in Row.Values.
 func column(name string) int {
-	return slices.IndexFunc(planner.Metrics(), func(m planner.Metric) bool { return m.Name == name })
+	return slices.IndexFunc(planner.Metrics(), func(m scenarios.Metric) bool { return m.Name == name })
 }
 
 // markFront marks the rows that no other beats in price of a token and 99th percentile of the latency. Where prices are not known

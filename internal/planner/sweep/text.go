@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // tableMetrics are the columns of the table for people, which has 80 characters.
@@ -24,7 +24,10 @@ func (r *Results) WriteText(out io.Writer) error {
 		header = append(header, a.Key[strings.LastIndexByte(a.Key, '.')+1:])
 		left = append(left, i)
 	}
-	header = append(header, "TTFT p99", "TPOT p99", "tokens/s", "kept", "$/1M", "")
+	for _, name := range tableMetrics() {
+		header = append(header, scenarios.MetricNamed(name).Short)
+	}
+	header = append(header, "")
 	var rows [][]string
 	reasons := map[string][]string{}
 	var order []string
@@ -69,7 +72,7 @@ func (row *Row) cells() []string {
 		cells = append(cells, s.Value)
 	}
 	for _, name := range tableMetrics() {
-		cells = append(cells, cell(name, row.Values[column(name)]))
+		cells = append(cells, cell(scenarios.MetricNamed(name), row.Values[column(name)]))
 	}
 	mark := ""
 	if row.Pareto {
@@ -78,19 +81,19 @@ func (row *Row) cells() []string {
 	return append(cells, mark)
 }
 
-func cell(name string, x float64) string {
-	switch {
-	case strings.HasSuffix(name, "_ms"):
+func cell(m scenarios.Metric, x float64) string {
+	switch m.Unit {
+	case scenarios.Milliseconds:
 		return units.FormatDuration(x / 1000)
-	case name == "slo_attainment":
+	case scenarios.Share:
 		return report.Percent(x)
 	}
 	return report.Figure(x)
 }
 
 // label is the title of a metric with its unit, for an axis.
-func label(m planner.Metric) string {
-	if m.Unit == "" {
+func label(m scenarios.Metric) string {
+	if m.Unit == scenarios.Count || m.Unit == scenarios.Share {
 		return m.Title
 	}
 	return fmt.Sprintf("%s (%s)", m.Title, m.Unit)

@@ -1,0 +1,226 @@
+package scenarios
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/llmsim/llmsim/metrics"
+)
+
+// Metric is a figure of a result. Tables, plots, comparisons, sweeps, the page, the reference and the JSON Schema of results all
+// read it here. How it is computed is said at its field of Result.
+type Metric struct {
+	// Name is the key in the JSON of a result, Path where its value is if that is an object: keys joined by dots.
+	Name, Path string
+	// Title is for people, Short for the head of a column.
+	Title, Short string
+	Unit         Unit
+	Better       Direction
+	// Swept is set where sweeps have a column and a plot of it.
+	Swept bool
+	// Absent is the value where a result does not have the figure.
+	Absent float64
+}
+
+// Unit is what a figure is counted in.
+type Unit string
+
+// Units.
+const (
+	Count        Unit = ""
+	Share        Unit = "share" // in [0, 1]
+	Percent      Unit = "%"     // in [0, 100]
+	Milliseconds Unit = "ms"
+	Seconds      Unit = "s"
+	PerSeconds   Unit = "1/s"
+	Dollars      Unit = "$"
+	WattHours    Unit = "Wh"
+	Hours        Unit = "h"
+	Times        Unit = "×"
+)
+
+// Direction says which values of a metric are better.
+type Direction int
+
+// Directions. Neither is that of figures that describe, such as the size of a batch.
+const (
+	Neither Direction = iota
+	Lower
+	Higher
+)
+
+// latency is a kind of latency: Metrics has the statistics of each.
+type latency struct {
+	key, title, short string
+	// swept names the statistics that sweeps show.
+	swept string
+}
+
+func latencies() []latency {
+	return []latency{
+		{"ttft", "time to first token", "TTFT", "mean median p99"},
+		{"tpot", "time per output token", "TPOT", "mean median p99"},
+		{"itl", "gap between tokens", "ITL", ""},
+		{"e2el", "whole request", "request", "mean median p99"},
+	}
+}
+
+// statistics are the metrics of a latency.
+func (l latency) statistics() []Metric {
+	var list []Metric
+	for _, s := range []struct{ key, title, short string }{
+		{"mean", "mean ", "mean"}, {"median", "median ", "p50"},
+		{"std", "standard deviation of the ", "std"},
+		{"p90", "90th percentile of the ", "p90"}, {"p95", "95th percentile of the ", "p95"},
+		{"p99", "99th percentile of the ", "p99"},
+	} {
+		list = append(list, Metric{
+			Name: s.key + "_" + l.key + "_ms", Title: s.title + l.title, Short: l.short + " " + s.short,
+			Unit: Milliseconds, Better: Lower, Swept: strings.Contains(l.swept, s.key),
+		})
+	}
+	return list
+}
+
+// Metrics lists the figures of a result.
+func Metrics() []Metric {
+	list := []Metric{
+		{Name: "completed", Title: "requests completed", Swept: true},
+		{Name: "rejected", Title: "requests turned away", Better: Lower, Swept: true},
+		{Name: "timed_out", Title: "requests that waited too long", Better: Lower},
+		{Name: "cancelled", Title: "requests given up by their users", Better: Lower},
+		{Name: "lost", Title: "requests lost with a replica that failed", Better: Lower},
+		{Name: "total_input_tokens", Title: "prompt tokens"},
+		{Name: "total_output_tokens", Title: "output tokens"},
+		{Name: "duration", Title: "duration", Unit: Seconds, Swept: true},
+		{Name: "request_throughput", Title: "requests", Unit: PerSeconds, Better: Higher, Swept: true},
+		{Name: "output_throughput", Title: "output tokens", Short: "tokens/s", Unit: PerSeconds,
+			Better: Higher, Swept: true},
+		{Name: "total_token_throughput", Title: "tokens", Unit: PerSeconds, Better: Higher, Swept: true},
+	}
+	for _, l := range latencies() {
+		list = append(list, l.statistics()...)
+	}
+	return append(list, outcomeMetrics()...)
+}
+
+// outcomeMetrics lists the figures after the latencies.
+func outcomeMetrics() []Metric {
+	return []Metric{
+		{Name: "goodput", Title: "requests that meet the SLO", Unit: PerSeconds, Better: Higher, Swept: true},
+		{Name: "slo_attainment", Path: "slo_attainment.all", Title: "share of requests that meet the SLO",
+			Short: "SLO met", Unit: Share, Better: Higher, Swept: true},
+		{Name: "mean_queue_ms", Title: "mean time in the queue", Unit: Milliseconds, Better: Lower, Swept: true},
+		{Name: "mean_prefill_ms", Title: "mean time in prefill", Unit: Milliseconds, Better: Lower},
+		{Name: "mean_decode_ms", Title: "mean time in decode", Unit: Milliseconds, Better: Lower},
+		{Name: "preemptions", Title: "preemptions", Better: Lower, Swept: true},
+		{Name: "steps", Title: "steps"},
+		{Name: "mean_decode_batch", Title: "mean decode batch", Swept: true},
+		{Name: "peak_batch", Title: "largest batch"},
+		{Name: "tokens_per_step", Title: "tokens that a step gives to a sequence", Better: Higher, Swept: true, Absent: 1},
+		{Name: "speculation_speedup", Path: "speculation_speedup.tpot", Unit: Times, Better: Higher, Swept: true, Absent: 1,
+			Title: "tokens of a user with drafts, over those without"},
+		{Name: "kv_usage", Title: "mean share of the KV memory in use", Unit: Share, Swept: true},
+		{Name: "peak_kv_usage", Title: "largest share of the KV memory in use", Unit: Share},
+		{Name: "kv_tokens_share", Title: "share of the KV memory that holds tokens", Unit: Share},
+		{Name: "kv_reserved_share", Title: "share of the KV memory reserved for tokens to come", Unit: Share},
+		{Name: "kv_internal_share", Title: "share of the KV memory lost within reservations", Unit: Share, Better: Lower},
+		{Name: "kv_external_share", Title: "share of the KV memory that is free or in holes", Unit: Share},
+		{Name: "mean_running", Title: "mean number of requests in a batch"},
+		{Name: "mean_waiting", Title: "mean number of requests that wait", Better: Lower},
+		{Name: "peak_waiting", Title: "largest number of requests that wait", Better: Lower},
+		{Name: "cached_tokens", Title: "prompt tokens from the prefix cache", Better: Higher},
+		{Name: "fetched_tokens", Title: "cached tokens that came from slower memory"},
+		{Name: "swapped_tokens", Title: "tokens moved to host memory or back", Better: Lower},
+		{Name: "busy", Title: "share of the time in which steps run", Unit: Share, Swept: true},
+		{Name: "mfu", Title: "share of peak arithmetic used", Unit: Share, Better: Higher, Swept: true},
+		{Name: "mbu", Title: "share of peak memory bandwidth used", Unit: Share, Better: Higher, Swept: true},
+		{Name: "accelerators", Title: "accelerators", Better: Lower, Swept: true},
+		{Name: "cost", Title: "price of the run", Unit: Dollars, Better: Lower},
+		{Name: "cost_per_million_output_tokens", Title: "price of a million output tokens", Short: "$/1M",
+			Unit: Dollars, Better: Lower, Swept: true},
+		{Name: "energy", Title: "energy of the accelerators", Unit: WattHours, Better: Lower},
+		{Name: "energy_per_million_output_tokens", Title: "energy for a million output tokens", Short: "Wh/1M",
+			Unit: WattHours, Better: Lower, Swept: true},
+		{Name: "accelerator_hours", Title: "time for which accelerators are paid", Unit: Hours, Better: Lower},
+		{Name: "spec_decode_num_drafts", Title: "drafts"},
+		{Name: "spec_decode_draft_tokens", Title: "drafted tokens"},
+		{Name: "spec_decode_accepted_tokens", Title: "drafted tokens that were accepted"},
+		{Name: "spec_decode_acceptance_rate", Title: "share of drafted tokens that were accepted", Unit: Percent, Better: Higher},
+		{Name: "spec_decode_acceptance_length", Title: "tokens that a step with a draft gives", Better: Higher},
+		{Name: "draft_time_share", Title: "share of the time of steps that drafting adds", Unit: Share, Better: Lower},
+		{Name: "wasted_flops_share", Title: "share of the arithmetic that drafts add", Unit: Share, Better: Lower},
+	}
+}
+
+// MetricNamed returns the metric of a name, which exists.
+func MetricNamed(name string) Metric {
+	for _, m := range Metrics() {
+		if m.Name == name {
+			return m
+		}
+	}
+	panic("no metric " + name)
+}
+
+// InPercent returns the metric of a share, counted in percent.
+func (m Metric) InPercent() Metric {
+	m.Unit = Percent
+	return m
+}
+
+// Of returns the metric's value in a result.
+func (m Metric) Of(r *Result) float64 { return m.in(reflect.ValueOf(r).Elem()) }
+
+// OfClass returns the metric's value for a class or tenant, Absent if it is not kept by class.
+func (m Metric) OfClass(c *metrics.ClassSummary) float64 { return m.in(reflect.ValueOf(c).Elem()) }
+
+// ByClass reports whether the metric is kept for each class and tenant.
+func (m Metric) ByClass() bool {
+	_, found := lookUp(reflect.ValueOf(metrics.ClassSummary{}), m.keys())
+	return found && !strings.HasSuffix(m.Name, "_itl_ms")
+}
+
+func (m Metric) in(v reflect.Value) float64 {
+	x, found := lookUp(v, m.keys())
+	if !found {
+		return m.Absent
+	}
+	return x
+}
+
+func (m Metric) keys() []string {
+	if m.Path == "" {
+		return []string{m.Name}
+	}
+	return strings.Split(m.Path, ".")
+}
+
+// lookUp returns the number at the end of a path of JSON keys in a struct.
+func lookUp(v reflect.Value, path []string) (x float64, found bool) {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem() // invalid where it is nil
+	}
+	switch {
+	case len(path) == 0 && v.CanFloat():
+		return v.Float(), true
+	case len(path) == 0 && v.CanInt():
+		return float64(v.Int()), true
+	case v.Kind() != reflect.Struct || len(path) == 0:
+		return 0, false
+	}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		rest := path[1:]
+		if f.Anonymous && key == "" {
+			rest = path
+		} else if key != path[0] {
+			continue
+		}
+		if x, found := lookUp(v.Field(i), rest); found {
+			return x, true
+		}
+	}
+	return 0, false
+}
