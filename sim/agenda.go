@@ -1,10 +1,13 @@
 package sim
 
+import "math"
+
 // eventKind says what happens at a time that is known beforehand.
 type eventKind uint8
 
 const (
-	placing     eventKind = iota // a request comes back after a failure
+	arriving    eventKind = iota // a request from outside comes in
+	placing                      // a request comes back after a failure
 	timingOut                    // a request that did not begin to run gives up
 	cancelling                   // a user goes away
 	handingOver                  // a prompt is computed, and a decode replica is needed
@@ -19,7 +22,7 @@ const (
 // event is an entry of the agenda. It concerns a sequence, for as long as its life is the same, or what n numbers.
 type event struct {
 	at    Time
-	order int64 // events of the same time happen in the order in which they were noted
+	order int64 // of events of the same time; the sooner noted, the lower, and lower still for arrivals
 	kind  eventKind
 	life  uint32
 	n     int
@@ -54,6 +57,9 @@ func (a *agenda) push(e event) {
 		e.life = e.s.life
 	}
 	e.order = a.noted
+	if e.kind == arriving {
+		e.order -= math.MaxInt64
+	}
 	a.noted++
 	a.heap = append(a.heap, e)
 	h := a.heap
@@ -117,6 +123,8 @@ func (f *Fleet) happen(e event) {
 		return // the request has ended
 	}
 	switch e.kind {
+	case arriving:
+		f.arrive(e.s)
 	case placing:
 		f.place(e.s)
 	case timingOut:

@@ -7,7 +7,7 @@ import (
 
 // Config is a simulation: who asks, who serves, and who watches.
 type Config struct {
-	// Source yields the requests.
+	// Source yields the requests; nil where all are pushed from outside, see Simulation.Push.
 	Source Source
 	// Router picks a replica for each.
 	Router Router
@@ -28,6 +28,10 @@ type Config struct {
 	Scalings []Scaling
 	// Observer watches; nil where only the Result matters.
 	Observer Observer
+	// Tokens, where it is set, is called for each sequence to which tokens came out: n at the given time, or one after another up to
+	// then where steps were leapt. Answers of static batches come out as a whole. A request that began anew after a failure
+	// repeats its tokens; s.Progress returns how many it has.
+	Tokens func(s *Sequence, n int, at Time)
 	// SampleEvery is the time between state samples; 0 means none.
 	SampleEvery Time
 	// MaxLeap bounds the steps taken at once; 0 means no bound, 1 steps through every token. The result is the same.
@@ -83,8 +87,6 @@ type Admission interface {
 
 func (c *Config) check() error {
 	switch {
-	case c.Source == nil:
-		return errors.New("sim: no source of requests")
 	case c.Router == nil:
 		return errors.New("sim: no router")
 	case len(c.Replicas) == 0:

@@ -1,9 +1,9 @@
 package sim
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Fleet runs the replicas, and what happens between them.
@@ -25,75 +25,25 @@ type Fleet struct {
 	retry        Retry
 	scalings     []Scaling
 
-	now    Time
-	live   int  // requests that have not ended
-	stuck  bool // nothing can happen any more although there are some
-	err    error
-	spare  []*Sequence // finished sequences, for reuse
-	result Result
-}
-
-// eventsPerCheck is how many events pass between two looks at the context.
-const eventsPerCheck = 4096
-
-// Run simulates until every request of the source is answered or rejected, or ctx is cancelled. The result is determined by
-// the configuration alone. The error is the context's, the source's, or says which scheduler left requests behind.
-func Run(ctx context.Context, c Config) (Result, error) {
-	if err := c.check(); err != nil {
-		return Result{}, err
-	}
-	f := newFleet(&c)
-	sample := Never
-	if c.SampleEvery > 0 && c.Observer != nil {
-		sample = 0
-	}
-	for events := 0; ; events++ {
-		if events%eventsPerCheck == 0 && ctx.Err() != nil {
-			return f.summary(), context.Cause(ctx)
-		}
-		arrival := f.source.NextArrival()
-		if arrival == Never && (f.live == 0 || f.stuck) {
-			break
-		}
-		// At the same time, arrivals come before what is on the agenda, and that before what happens at replicas; of these, the
-		// one with the lowest index comes first.
-		i, key := f.next.min()
-		at, noted := Time(key), f.agenda.next()
-		first := min(arrival, noted, at)
-		if first == Never {
-			break
-		}
-		switch {
-		case sample < first:
-			f.sample(sample)
-			sample += c.SampleEvery
-		case arrival == first:
-			f.arrive(arrival)
-		case noted == first:
-			stuck := arrival == Never && at == Never && f.agenda.pending == 0
-			f.happen(f.agenda.pop())
-			if stuck && f.agenda.pending == 0 {
-				f.giveUp() // no scaler starts a replica for those who wait for one
-			}
-		default:
-			f.now = at
-			f.replicas[i].advance(at)
-			f.next.set(i, int64(f.replicas[i].next))
-		}
-		if f.err != nil {
-			return f.summary(), f.err
-		}
-	}
-	if err := f.source.Err(); err != nil {
-		return f.summary(), err
-	}
-	return f.summary(), f.abandoned()
+	now      Time // of what happens, or happened last; -1 before anything did
+	numbered int64
+	live     int  // requests that have not ended
+	stuck    bool // nothing can happen any more although there are some
+	err      error
+	spare    []*Sequence // finished sequences, for reuse
+	result   Result
+	tokens   func(s *Sequence, n int, at Time)
+	pushed   map[int64]*Sequence // requests from outside that have not ended, by ID
 }
 
 func newFleet(c *Config) *Fleet {
 	f := &Fleet{
 		source: c.Source, router: c.Router, handover: c.Handover, admission: c.Admission, observer: c.Observer,
-		next: newTournament(len(c.Replicas)), queueTimeout: c.QueueTimeout, outages: c.Outages, retry: c.Retry, scalings: c.Scalings,
+		next: newTournament(len(c.Replicas)), queueTimeout: c.QueueTimeout, outages: slices.Clone(c.Outages), retry: c.Retry, scalings: c.Scalings,
+		now: -1, tokens: c.Tokens, pushed: map[int64]*Sequence{},
+	}
+	if f.source == nil {
+		f.source = silence{}
 	}
 	maxLeap := c.MaxLeap
 	if maxLeap == 0 {
@@ -150,24 +100,41 @@ func (f *Fleet) pool(model int, role Role) *Pool {
 	return nil
 }
 
-// arrive takes in the next request of the source.
-func (f *Fleet) arrive(at Time) {
+// arriveNext takes in the next request of the source.
+func (f *Fleet) arriveNext(at Time) {
 	s := f.sequence()
 	f.source.Next(&s.Request)
-	s.ID = f.result.Arrived
-	switch {
-	case at < f.now || s.Arrival != at:
+	f.number(s)
+	if at < f.now || s.Arrival != at {
 		f.fault("request %d arrives at %v, announced for %v, when it is %v already", s.ID, s.Arrival, at, f.now)
 		return
-	case s.Prompt < 1 || s.Output < 1:
-		f.fault("request %d has %d prompt and %d output tokens, want 1 or more of each", s.ID, s.Prompt, s.Output)
-		return
-	case s.Model < 0 || s.Model >= len(f.entries) || f.entries[s.Model] == nil:
-		f.fault("request %d is for model %d, which no replica serves", s.ID, s.Model)
-		return
 	}
-	f.now = at
+	if f.err = f.admissible(&s.Request); f.err == nil {
+		f.arrive(s)
+	}
+}
+
+// number gives s, which is to arrive, its ID.
+func (f *Fleet) number(s *Sequence) {
+	s.ID = f.numbered
+	f.numbered++
 	f.live++
+}
+
+// admissible returns an error where q makes no sense here.
+func (f *Fleet) admissible(q *Request) error {
+	switch {
+	case q.Prompt < 1 || q.Output < 1:
+		return fmt.Errorf("sim: request %d has %d prompt and %d output tokens, want 1 or more of each", q.ID, q.Prompt, q.Output)
+	case q.Model < 0 || q.Model >= len(f.entries) || f.entries[q.Model] == nil:
+		return fmt.Errorf("sim: request %d is for model %d, which no replica serves", q.ID, q.Model)
+	}
+	return nil
+}
+
+// arrive takes in s, which arrives now.
+func (f *Fleet) arrive(s *Sequence) {
+	f.now = s.Arrival
 	f.result.Arrived++
 	p := f.entries[s.Model]
 	p.arrived++
@@ -176,10 +143,10 @@ func (f *Fleet) arrive(at Time) {
 		return
 	}
 	if f.queueTimeout > 0 {
-		f.note(later(at, f.queueTimeout), event{kind: timingOut, s: s})
+		f.note(later(s.Arrival, f.queueTimeout), event{kind: timingOut, s: s})
 	}
 	if s.Patience > 0 {
-		f.note(later(at, s.Patience), event{kind: cancelling, s: s})
+		f.note(later(s.Arrival, s.Patience), event{kind: cancelling, s: s})
 	}
 	f.place(s)
 }
@@ -266,6 +233,7 @@ func (f *Fleet) finish(s *Sequence) {
 // retire tells the source that s is done with, and keeps its space for reuse.
 func (f *Fleet) retire(s *Sequence, at Time) {
 	f.live--
+	delete(f.pushed, s.ID)
 	f.source.Done(&s.Request, f.after(at))
 	s.reset()
 	f.spare = append(f.spare, s)
@@ -279,15 +247,6 @@ func (f *Fleet) sequence() *Sequence {
 	s := f.spare[n-1]
 	f.spare = f.spare[:n-1]
 	return s
-}
-
-func (f *Fleet) sample(at Time) {
-	for i := range f.replicas {
-		r := &f.replicas[i]
-		state := r.state(at, false)
-		state.Slots, r.sampled = r.slots, at
-		f.observer.Sampled(at, i, state)
-	}
 }
 
 // fault stops the simulation with an error.

@@ -143,6 +143,11 @@ func (b *Batch) decoded() {
 	b.context += int64(b.decodes) * f.steps
 	b.lastToken = f.end
 	b.newcomers = b.newcomers[:0]
+	if b.r.fleet.tokens != nil && !b.together {
+		for s := range b.decodingSequences {
+			b.r.fleet.tokens(s, int(f.steps), f.end)
+		}
+	}
 }
 
 // store takes memory for the decodes of the leap's first steps. The step that runs always has its own: another batch of the
@@ -213,6 +218,9 @@ func (b *Batch) prefilled(c *Chunk) {
 	}
 	s.Generated++
 	s.LastToken = b.flight.end
+	if b.r.fleet.tokens != nil && !b.together {
+		b.r.fleet.tokens(s, 1, b.flight.end)
+	}
 	passed := s.Generated < s.Output && b.r.role == Prefill
 	if s.Generated < s.Output && !passed {
 		b.joinDecodes(s)

@@ -17,9 +17,7 @@ func (f *Fleet) assign(r *replica, s *Sequence) {
 			r.computed = max(r.computed, f.now) + Time(s.Prompt)*r.timePerPromptToken()
 		}
 	}
-	if len(f.outages) > 0 {
-		r.residents.add(s)
-	}
+	r.residents.add(s)
 	r.pool.changed(r)
 }
 
@@ -39,9 +37,7 @@ func (f *Fleet) unassign(s *Sequence) {
 			r.computed -= Time(s.Prompt) * r.timePerPromptToken()
 		}
 	}
-	if len(f.outages) > 0 {
-		r.residents.remove(s)
-	}
+	r.residents.remove(s)
 	r.pool.changed(r)
 	if r.phase == draining {
 		f.restIfDrained(r)

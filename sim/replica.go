@@ -47,10 +47,10 @@ type replica struct {
 	// What it was given and has not finished: requests, their prompt tokens, and of these the tokens of prompts not complete.
 	outstanding         int
 	prompts, uncomputed int64
-	leases              int       // requests that go on elsewhere and hold memory here
-	residents           residents // kept where replicas fail
-	computed            Time      // when these prompts will be complete, as far as can be told; kept where pool.predicting
-	promptToken         Time      // see timePerPromptToken
+	leases              int // requests that go on elsewhere and hold memory here
+	residents           residents
+	computed            Time // when these prompts will be complete, as far as can be told; kept where pool.predicting
+	promptToken         Time // see timePerPromptToken
 
 	fleet     *Fleet
 	busyUntil Time

@@ -39,9 +39,7 @@ func (f *Fleet) scale(n int) {
 	}
 	for ; have > want && f.stop(p); have-- {
 	}
-	if f.live > 0 || f.source.NextArrival() != Never {
-		f.note(later(f.now, sc.Every), event{kind: scaling, n: n})
-	}
+	f.note(later(f.now, sc.Every), event{kind: scaling, n: n})
 }
 
 // start gets one more replica to run: one that drains, else the first that is off.

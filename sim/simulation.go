@@ -1,0 +1,183 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Simulation is a run that its owner drives from one instant to the next, as a server in real time, a page or a debugger does;
+// Run drives it to the end. It is not safe for concurrent use.
+//
+// What happens at one instant happens in this order: the requests of the source arrive, then those that were pushed from outside;
+// then what was noted for that time, first noted first (timeouts, cancellations, hand-overs, outages, scaling); then replicas,
+// lowest index first, end the steps that end, and begin others. The effects of all this on other replicas, on users and on the
+// fleet come at least a picosecond later than their cause, so that nothing at an instant depends on anything else at it. At last,
+// the state is sampled.
+type Simulation struct {
+	fleet       *Fleet
+	sampleEvery Time
+	sample      Time // when the next sample is due, or Never
+	closed      bool // nothing more comes from outside
+}
+
+// Run simulates until every request of the source has ended, or ctx is cancelled. The result is determined by the configuration
+// alone. The error is the context's, the source's, or says which scheduler left requests behind.
+func Run(ctx context.Context, c Config) (Result, error) {
+	if c.Source == nil {
+		return Result{}, errors.New("sim: no source of requests")
+	}
+	s, err := New(c)
+	if err != nil {
+		return Result{}, err
+	}
+	s.closed = true
+	cancelled := ctx.Done()
+	for t := s.Next(); t != Never; t = s.Next() {
+		select {
+		case <-cancelled:
+			return s.Result(), context.Cause(ctx)
+		default:
+			s.Advance(t)
+		}
+	}
+	return s.Result(), s.Err()
+}
+
+// New returns a simulation in which nothing has happened yet, or what is wrong with c.
+func New(c Config) (*Simulation, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s := &Simulation{fleet: newFleet(&c), sampleEvery: c.SampleEvery, sample: Never}
+	if c.SampleEvery > 0 && c.Observer != nil {
+		s.sample = 0
+	}
+	return s, nil
+}
+
+// Now returns the time up to which everything has happened, 0 at first.
+func (s *Simulation) Now() Time { return max(s.fleet.now, 0) }
+
+// Next returns when something happens next. It is Never when all requests have ended, or nothing can happen to those that have
+// not, or after an error: see Err. Scalers may still be asked, and replicas fail and recover.
+func (s *Simulation) Next() Time {
+	f := s.fleet
+	arrival := f.source.NextArrival()
+	if f.err != nil || arrival == Never && (f.live == 0 || f.stuck) {
+		return Never
+	}
+	_, at := f.next.min()
+	return min(arrival, f.agenda.next(), Time(at))
+}
+
+// Advance carries out everything that happens up to and including the time until; if that is Never, up to the end. Afterwards it
+// is until.
+func (s *Simulation) Advance(until Time) error {
+	f := s.fleet
+	s.closed = s.closed || until == Never
+	for f.err == nil && (until < Never || s.Next() < Never) {
+		// At the same time, arrivals come first, then the agenda, then replicas.
+		i, key := f.next.min()
+		arrival, noted, at := f.source.NextArrival(), f.agenda.next(), Time(key)
+		first := min(arrival, noted, at)
+		if s.sample < min(first, until) {
+			s.takeSample()
+			continue
+		}
+		if first > until || first == Never {
+			break
+		}
+		switch first {
+		case arrival:
+			f.arriveNext(arrival)
+		case noted:
+			idle := arrival == Never && at == Never && f.agenda.pending == 0
+			f.happen(f.agenda.pop())
+			if idle && s.closed && f.live > 0 && f.agenda.pending == 0 {
+				f.giveUp() // no scaler starts a replica for those who wait for one
+			}
+		default:
+			f.now = at
+			f.replicas[i].advance(at)
+			f.next.set(i, int64(f.replicas[i].next))
+		}
+	}
+	if until < Never {
+		f.now = max(f.now, until)
+	}
+	return f.err
+}
+
+func (s *Simulation) takeSample() {
+	f, at := s.fleet, s.sample
+	for i := range f.replicas {
+		r := &f.replicas[i]
+		state := r.state(at, false)
+		state.Slots, r.sampled = r.slots, at
+		f.observer.Sampled(at, i, state)
+	}
+	s.sample = later(at, s.sampleEvery)
+}
+
+// Push lets a request come from outside, at r.Arrival, or right after Now where that is over. Of all other fields of r but ID, each
+// has its meaning. Push returns the ID of the request, or what is wrong with it.
+func (s *Simulation) Push(r Request) (id int64, err error) {
+	f := s.fleet
+	r.ID = f.numbered
+	if err := errors.Join(f.err, f.admissible(&r)); err != nil {
+		return 0, err
+	}
+	q := f.sequence()
+	q.Request, q.Content = r, append(q.Content[:0], r.Content...)
+	q.Arrival = f.after(r.Arrival)
+	f.number(q)
+	f.pushed[q.ID] = q
+	f.note(q.Arrival, event{kind: arriving, s: q})
+	f.stuck, s.closed = false, false
+	return q.ID, nil
+}
+
+// Cancel lets the user of a request that was pushed go away now. It returns false where the request has ended.
+func (s *Simulation) Cancel(id int64) bool {
+	q, ok := s.fleet.pushed[id]
+	if ok {
+		s.fleet.note(q.Arrival, event{kind: cancelling, s: q})
+	}
+	return ok
+}
+
+// Fail lets a replica fail now for the given time, as an Outage does.
+func (s *Simulation) Fail(replica int, lasts Time) error {
+	f := s.fleet
+	if replica < 0 || replica >= len(f.replicas) || lasts < 0 {
+		return fmt.Errorf("sim: replica %d fails for %v; there are %d replicas", replica, lasts, len(f.replicas))
+	}
+	f.outages = append(f.outages, Outage{Replica: replica, At: f.after(f.now), For: lasts})
+	f.note(f.now, event{kind: failing, n: len(f.outages) - 1})
+	return nil
+}
+
+// Result returns what can be counted so far.
+func (s *Simulation) Result() Result { return s.fleet.summary() }
+
+// Err returns what broke the simulation. Once Next is Never, it is also what broke the source, or says which scheduler rests
+// although requests wait.
+func (s *Simulation) Err() error {
+	f := s.fleet
+	if f.err != nil || s.Next() != Never {
+		return f.err
+	}
+	if err := f.source.Err(); err != nil {
+		return err
+	}
+	return f.abandoned()
+}
+
+// silence is a source without requests.
+type silence struct{}
+
+func (silence) NextArrival() Time   { return Never }
+func (silence) Next(*Request)       {}
+func (silence) Done(*Request, Time) {}
+func (silence) Err() error          { return nil }

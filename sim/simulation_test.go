@@ -1,0 +1,154 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// A simulation that is driven in slices of any length, into which requests are pushed, gives what Run gives where they come from a
+// source.
+func TestDrivenEqualsRun(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawFleet(t)
+		c.users = 0
+		want, told := c.run(t, 0)
+
+		config, seen := c.config(t, 0)
+		config.Source = nil
+		s, err := sim.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range c.requests {
+			if r.Arrival > s.Now()+1 {
+				for range rapid.IntRange(0, 2).Draw(t, "slices") {
+					s.Advance(sim.Time(rapid.Int64Range(int64(s.Now()), int64(r.Arrival-1)).Draw(t, "until")))
+				}
+			}
+			if id, err := s.Push(r); id != int64(i) || err != nil {
+				t.Fatalf("pushed request %d: %d, %v", i, id, err)
+			}
+		}
+		if err := errors.Join(s.Advance(sim.Never), s.Err()); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, s.Result()); d != "" {
+			t.Fatalf("result of Run (-), driven (+):\n%s", d)
+		}
+		if d := cmp.Diff(told, seen, cmp.AllowUnexported(journal{}, ends{}), cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
+			t.Fatalf("journal of Run (-), driven (+):\n%s", d)
+		}
+	})
+}
+
+// Whatever is pushed, cancelled and made to fail from outside, at any time: each request ends once, all its tokens are told, and
+// memory is given back.
+func TestOutsideConserves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawFleet(t)
+		c.users = 0
+		config, seen := c.config(t, rapid.Int64Range(0, 1).Draw(t, "maxLeap"))
+		config.Source = nil
+		came := map[int64]int{}
+		config.Tokens = func(s *sim.Sequence, n int, _ sim.Time) {
+			came[s.ID] += n
+			if s.Progress() == n {
+				came[s.ID] = n // it began anew
+			}
+		}
+		s, err := sim.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []int64
+		for _, r := range c.requests {
+			id, err := s.Push(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, id)
+			s.Advance(s.Now() + span(t, "wait", 0, 1, 1e9, 1e11))
+			if rapid.Bool().Draw(t, "cancel") {
+				s.Cancel(rapid.SampledFrom(ids).Draw(t, "id"))
+			}
+			if rapid.IntRange(0, 9).Draw(t, "fail") == 0 {
+				if err := s.Fail(rapid.IntRange(0, c.replicas-1).Draw(t, "replica"), span(t, "for", 0, 1e10)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := errors.Join(s.Advance(sim.Never), s.Err()); err != nil {
+			t.Fatal(err)
+		}
+		if r := s.Result(); r.Arrived != int64(len(ids)) || r.Arrived != r.Completed+r.Rejected+r.TimedOut+r.Cancelled+r.Lost {
+			t.Fatalf("%d requests pushed: %+v", len(ids), r)
+		}
+		for _, f := range seen.finished {
+			if came[f.ID] != f.Output {
+				t.Fatalf("request %d finished with %d tokens; %d were told", f.ID, f.Output, came[f.ID])
+			}
+		}
+		for i, m := range seen.memories {
+			if m.Used() != 0 {
+				t.Fatalf("replica %d still holds %d blocks", i, m.Used())
+			}
+		}
+		for _, id := range ids {
+			if s.Cancel(id) {
+				t.Fatalf("request %d can be cancelled after the end", id)
+			}
+		}
+	})
+}
+
+// A request that comes late is taken in right after what has happened, and what makes no sense is refused at once.
+func TestPushChecks(t *testing.T) {
+	s, err := sim.New(oneReplica(affineClock{base: sim.Millisecond}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []sim.Request{{Output: 1}, {Prompt: 1}, {Prompt: 1, Output: 1, Model: 1}, {Prompt: 1, Output: 1, Model: -1}} {
+		if _, err := s.Push(wrong); err == nil {
+			t.Errorf("%+v was taken", wrong)
+		}
+	}
+	s.Advance(sim.Second)
+	if _, err := s.Push(sim.Request{Prompt: 1, Output: 1}); err != nil || s.Next() != sim.Second+1 {
+		t.Errorf("a request pushed at %v arrives at %v (%v)", sim.Second, s.Next(), err)
+	}
+	if s.Fail(1, 0) == nil || s.Fail(-1, 0) == nil || s.Fail(0, -1) == nil {
+		t.Error("a replica failed that is not there, or for less than no time")
+	}
+}
+
+// sleeper executes steps, slowly.
+type sleeper struct{ affineClock }
+
+func (c sleeper) Duration(*sim.Step) sim.Time {
+	time.Sleep(5 * time.Millisecond)
+	return c.base
+}
+
+// A run ends soon after it is cancelled, however slow its steps are.
+func TestRunIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := oneReplica(struct{ sim.StepClock }{sleeper{affineClock{base: sim.Millisecond}}})
+	c.Source = &listSource{requests: []sim.Request{{Prompt: 1, Output: 1 << 20}}}
+	steps := 0
+	c.Tokens = func(*sim.Sequence, int, sim.Time) {
+		if steps++; steps == 3 {
+			cancel()
+		}
+	}
+	c.Replicas[0].MaxContext = 0
+	if _, err := sim.Run(ctx, c); !errors.Is(err, context.Canceled) || steps > 3 {
+		t.Errorf("after %d steps: %v", steps, err)
+	}
+}
