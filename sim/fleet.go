@@ -26,6 +26,7 @@ type Fleet struct {
 	scalings     []Scaling
 
 	now      Time // of what happens, or happened last; -1 before anything did
+	arrival  Time // of the next request of the source, or Never
 	numbered int64
 	live     int  // requests that have not ended
 	stuck    bool // nothing can happen any more although there are some
@@ -45,6 +46,7 @@ func newFleet(c *Config) *Fleet {
 	if f.source == nil {
 		f.source = silence{}
 	}
+	f.arrival = f.source.NextArrival()
 	maxLeap := c.MaxLeap
 	if maxLeap == 0 {
 		maxLeap = Forever
@@ -104,6 +106,7 @@ func (f *Fleet) pool(model int, role Role) *Pool {
 func (f *Fleet) arriveNext(at Time) {
 	s := f.sequence()
 	f.source.Next(&s.Request)
+	f.arrival = f.source.NextArrival()
 	f.number(s)
 	if at < f.now || s.Arrival != at {
 		f.fault("request %d arrives at %v, announced for %v, when it is %v already", s.ID, s.Arrival, at, f.now)
@@ -235,6 +238,7 @@ func (f *Fleet) retire(s *Sequence, at Time) {
 	f.live--
 	delete(f.pushed, s.ID)
 	f.source.Done(&s.Request, f.after(at))
+	f.arrival = f.source.NextArrival()
 	s.reset()
 	f.spare = append(f.spare, s)
 }

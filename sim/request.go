@@ -46,6 +46,7 @@ type Segment struct {
 // after the last.
 type Source interface {
 	// NextArrival returns when the next known request arrives, or Never if none is known (for now, if a request is under way).
+	// Only Next and Done change it.
 	NextArrival() Time
 	// Next fills r with the request that NextArrival announced, reusing the space of r.Content. It is called only when
 	// NextArrival is not Never. Every field of r but ID, which the simulator sets, is written.

@@ -63,12 +63,11 @@ func (s *Simulation) Now() Time { return max(s.fleet.now, 0) }
 // not, or after an error: see Err. Scalers may still be asked, and replicas fail and recover.
 func (s *Simulation) Next() Time {
 	f := s.fleet
-	arrival := f.source.NextArrival()
-	if f.err != nil || arrival == Never && (f.live == 0 || f.stuck) {
+	if f.err != nil || f.arrival == Never && (f.live == 0 || f.stuck) {
 		return Never
 	}
 	_, at := f.next.min()
-	return min(arrival, f.agenda.next(), Time(at))
+	return min(f.arrival, f.agenda.next(), Time(at))
 }
 
 // Advance carries out everything that happens up to and including the time until; if that is Never, up to the end. Afterwards it
@@ -79,7 +78,7 @@ func (s *Simulation) Advance(until Time) error {
 	for f.err == nil && (until < Never || s.Next() < Never) {
 		// At the same time, arrivals come first, then the agenda, then replicas.
 		i, key := f.next.min()
-		arrival, noted, at := f.source.NextArrival(), f.agenda.next(), Time(key)
+		arrival, noted, at := f.arrival, f.agenda.next(), Time(key)
 		first := min(arrival, noted, at)
 		if s.sample < min(first, until) {
 			s.takeSample()
