@@ -108,8 +108,9 @@ func (b *builder) startClock() {
 		Weights: hardware.DType(b.s.Engine.Weights), KV: hardware.DType(b.s.Engine.KVCache),
 		Engine: b.engine, Host: b.s.Hardware.Host, Operators: b.operators, Given: b.s.Steps.given(), Slowdown: b.s.Engine.Slowdown,
 	})
+	_, ownModel := modelFile(b.file.files(), b.locate("model", b.s.Model))
 	var err error
-	if b.clock, err = b.file.Clocks.clock(&b.s, func() (*steptime.Clock, error) { return steptime.New(c) }); err != nil {
+	if b.clock, err = b.file.Clocks.clock(&b.s, ownModel, func() (*steptime.Clock, error) { return steptime.New(c) }); err != nil {
 		b.problem("parallelism", "%v", err)
 		return
 	}

@@ -214,7 +214,7 @@ func (f *fleetBuilder) checkContext(field string, c workload.Class) {
 func (f *fleetBuilder) lengths(field string, l *Length) *lengths.Distribution {
 	copied := *l
 	copied.File = f.locate(field+".file", l.File)
-	d, err := copied.distribution()
+	d, err := copied.distribution(f.file.files())
 	if err != nil {
 		f.problem(field, "%v", plainPathError(err))
 		return nil

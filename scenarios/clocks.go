@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/llmsim/llmsim/models/steptime"
 )
@@ -22,8 +21,8 @@ func NewClocks() *Clocks { return &Clocks{known: map[string]*steptime.Clock{}} }
 
 // clock returns the clock of a scenario whose defaults are filled in, or makes it. Scenarios with a model or hardware of their own
 // files get a clock of their own: files may change.
-func (c *Clocks) clock(s *Scenario, make func() (*steptime.Clock, error)) (*steptime.Clock, error) {
-	if c == nil || s.Hardware.File != "" || s.Hardware.Operators != "" || filepath.Ext(s.Model) == ".json" || filepath.Base(s.Model) != s.Model {
+func (c *Clocks) clock(s *Scenario, ownModel bool, make func() (*steptime.Clock, error)) (*steptime.Clock, error) {
+	if c == nil || s.Hardware.File != "" || s.Hardware.Operators != "" || ownModel {
 		return make()
 	}
 	engine := s.Engine

@@ -25,11 +25,11 @@ type File struct {
 	Clocks *Clocks
 	// Tune, if set, changes the accelerator that the scenario names: to how fast it was at some moment, say.
 	Tune func(a *hardware.Accelerator)
-	// Moved says where the files are that the scenario names, by the paths at which it would find them, as far
-	// as they are not there.
-	Moved map[string]string
-	doc   *strict.Document
-	dir   string
+	// FS opens the files that the scenario names, by the paths at which it finds them; nil means those of the operating
+	// system.
+	FS  fs.FS
+	doc *strict.Document
+	dir string
 }
 
 // InputError is an error in what the user gave: scenario, overrides, or a file that they name.

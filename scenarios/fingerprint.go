@@ -5,13 +5,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
@@ -34,9 +34,8 @@ func (f *File) Fingerprint(hashFile func(path string) (string, error)) (string, 
 			fmt.Fprintf(hash, "\n%s %v", key, f.overridden("workload."+key))
 		}
 	}
-	files := f.Files()
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		sum, err := hashFile(files[path])
+	for _, path := range f.Files() {
+		sum, err := hashFile(path)
 		if err != nil {
 			return "", InputError{plainPathError(err)}
 		}
@@ -45,9 +44,9 @@ func (f *File) Fingerprint(hashFile func(path string) (string, error)) (string, 
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Files returns the files that the scenario names and that are there, by the paths at which they may be found: that of a folder
-// stands for the config.json in it. Of files that are missing, building tells.
-func (f *File) Files() map[string]string {
+// Files returns the paths of the files that the scenario names and that are there, in order. Of a folder that is named as a
+// model it is the config.json in it. Of files that are missing, building tells.
+func (f *File) Files() []string {
 	w := &f.Scenario.Workload
 	names := append(f.serverFiles(&f.Scenario), lengthFiles(&w.Prompt, &w.Output, w.Prefix, w.Sessions)...)
 	for i := range f.Scenario.Fleet.Pools {
@@ -61,41 +60,39 @@ func (f *File) Files() map[string]string {
 		c := &w.Classes[i]
 		names = append(names, lengthFiles(&c.Prompt, &c.Output, c.Prefix, c.Sessions)...)
 	}
-	files := map[string]string{}
+	var found []string
 	for _, name := range names {
 		for _, path := range []string{name, filepath.Join(f.dir, name)} {
-			info, err := os.Stat(path)
-			switch {
-			case name == "" || err != nil:
-			case info.IsDir():
-				files[path] = filepath.Join(path, "config.json")
-			default:
-				files[path] = path
+			for _, at := range []string{path, filepath.Join(path, "config.json")} {
+				if name != "" && files.Exists(f.files(), at) {
+					found = append(found, at)
+				}
 			}
 		}
 	}
-	return files
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // serverFiles lists the files of what serves.
 func (f *File) serverFiles(s *Scenario) []string {
-	files := append(f.operatorFiles(s.Hardware.Operators), s.Model, s.Hardware.File)
+	list := append(f.operatorFiles(s.Hardware.Operators), s.Model, s.Hardware.File)
 	if sp := s.Speculation; sp != nil {
-		files = append(files, sp.Draft, sp.Acceptance.File)
+		list = append(list, sp.Draft, sp.Acceptance.File)
 	}
-	return files
+	return list
 }
 
 // lengthFiles lists the files of a class's distributions.
 func lengthFiles(prompt, output *Length, prefix *Prefix, sessions *Sessions) []string {
-	files := []string{prompt.File, output.File}
+	list := []string{prompt.File, output.File}
 	if prefix != nil {
-		files = append(files, prefix.Tokens.File)
+		list = append(list, prefix.Tokens.File)
 	}
 	if sessions != nil {
-		files = append(files, sessions.Turns.File)
+		list = append(list, sessions.Turns.File)
 	}
-	return files
+	return list
 }
 
 // HashFile returns the SHA-256 of the contents of a file in hexadecimal.

@@ -1,13 +1,14 @@
 package scenarios
 
 import (
+	"io/fs"
 	"math"
 
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// distribution returns the distribution of token counts.
-func (l *Length) distribution() (*lengths.Distribution, error) {
+// distribution returns the distribution of token counts; one that was observed is read from a file of fsys.
+func (l *Length) distribution(fsys fs.FS) (*lengths.Distribution, error) {
 	switch l.Distribution {
 	case "uniform":
 		return lengths.Uniform(l.Min, l.Max)
@@ -22,7 +23,7 @@ func (l *Length) distribution() (*lengths.Distribution, error) {
 	case "zipf":
 		return lengths.Zipf(l.Exponent, l.Min, l.Max)
 	case "empirical":
-		return lengths.Read(l.File)
+		return lengths.Read(fsys, l.File)
 	}
 	return lengths.Fixed(l.Value)
 }

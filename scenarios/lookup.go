@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -31,7 +31,7 @@ func (b *builder) lookUp() {
 	}
 	var err error
 	var warnings []string
-	if b.model, warnings, err = findModel(b.s.Model, b.locate("model", b.s.Model)); err != nil {
+	if b.model, warnings, err = findModel(b.file.files(), b.s.Model, b.locate("model", b.s.Model)); err != nil {
 		b.problem("model", "%v", err)
 	}
 	b.addWarnings(warnings)
@@ -40,13 +40,10 @@ func (b *builder) lookUp() {
 	b.findEngine()
 }
 
-// findModel looks in the catalogue, or reads a config.json, at path.
-func findModel(name, path string) (*models.Architecture, []string, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, "config.json")
-	}
-	if filepath.Ext(path) == ".json" {
-		file, err := os.Open(path)
+// findModel looks in the catalogue, or reads a config.json: that at path, or in the folder there.
+func findModel(fsys fs.FS, name, path string) (*models.Architecture, []string, error) {
+	if path, ok := modelFile(fsys, path); ok {
+		file, err := fsys.Open(path)
 		if err != nil {
 			return nil, nil, plainPathError(err)
 		}
@@ -61,10 +58,18 @@ func findModel(name, path string) (*models.Architecture, []string, error) {
 	return model, nil, err
 }
 
+// modelFile returns the config.json that a model's path means, and whether it means one.
+func modelFile(fsys fs.FS, path string) (string, bool) {
+	if inside := filepath.Join(path, "config.json"); files.Exists(fsys, inside) {
+		return inside, true
+	}
+	return path, filepath.Ext(path) == ".json"
+}
+
 // findHardware looks in the catalogue and in the user's own file.
 func (b *builder) findHardware() {
 	h := &b.s.Hardware
-	catalog, err := hardwareCatalog(b.locate("hardware.file", h.File))
+	catalog, err := hardwareCatalog(b.file.files(), b.locate("hardware.file", h.File))
 	if err != nil {
 		b.problem("hardware.file", "%v", err)
 		return
@@ -93,12 +98,12 @@ func (b *builder) findHardware() {
 }
 
 // hardwareCatalog returns the catalogue with the entries of the file at path, if one is given.
-func hardwareCatalog(path string) (hardware.Catalog, error) {
+func hardwareCatalog(fsys fs.FS, path string) (hardware.Catalog, error) {
 	catalog, err := shippedHardware()
 	if err != nil || path == "" {
 		return catalog, err
 	}
-	data, err := os.ReadFile(path)
+	data, err := fs.ReadFile(fsys, path)
 	if err != nil {
 		return catalog, plainPathError(err)
 	}
@@ -124,19 +129,19 @@ func (n *notes) locate(field, path string) string {
 	f := n.file
 	beside := filepath.Join(f.dir, path)
 	if path == "" || filepath.IsAbs(path) || f.overridden(field) || !f.exists(beside) {
-		return f.moved(path)
+		return path
 	}
-	return f.moved(beside)
+	return beside
 }
 
-// exists tells whether there is a file at a path.
+// exists reports whether there is a file or a folder at a path.
 func (f *File) exists(path string) bool {
-	_, err := os.Stat(f.moved(path))
+	_, err := fs.Stat(f.files(), path)
 	return err == nil
 }
 
-// moved returns where the file at a path is.
-func (f *File) moved(path string) string { return orDefault(f.Moved[path], path) }
+// files returns what opens the files that the scenario names.
+func (f *File) files() fs.FS { return files.Or(f.FS) }
 
 // plainPathError says what is wrong with a path in words, without the name of the system call.
 func plainPathError(err error) error {

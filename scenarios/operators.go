@@ -2,9 +2,9 @@ package scenarios
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -14,26 +14,26 @@ func (b *builder) readOperators() {
 	if folder == "" || len(b.problems) > 0 {
 		return
 	}
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+	if info, err := fs.Stat(b.file.files(), folder); err != nil || !info.IsDir() {
 		b.problem("hardware.operators", "found %q, which is no folder; want one with tables such as GPU__gemm.csv", folder)
 		return
 	}
 	names := append([]string{b.accelerator.Name}, b.accelerator.Aliases...)
 	var err error
-	if b.operators, err = steptime.ReadTables(os.DirFS(folder), names...); err != nil {
+	if b.operators, err = steptime.ReadTables(files.Folder(b.file.files(), folder), names...); err != nil {
 		b.problem("hardware.operators", "%s: %v", folder, err)
 	}
 }
 
 // operatorFiles lists the tables of a folder that the scenario names, beside its file or as it stands.
 func (f *File) operatorFiles(folder string) []string {
-	var files []string
+	var list []string
 	for _, at := range []string{folder, filepath.Join(f.dir, folder)} {
-		if found, err := fs.Glob(os.DirFS(at), "*__*.csv"); err == nil && folder != "" {
+		if found, err := fs.Glob(files.Folder(f.files(), at), "*__*.csv"); err == nil && folder != "" {
 			for _, name := range found {
-				files = append(files, filepath.Join(folder, name))
+				list = append(list, filepath.Join(folder, name))
 			}
 		}
 	}
-	return files
+	return list
 }

@@ -90,7 +90,7 @@ func (f *fleetBuilder) trace() *workload.Trace {
 	}
 	w.Prompt, w.Output, w.Prefix, w.Distinct, w.Sessions = Length{}, Length{}, nil, 0, nil
 	t.Scale, t.Overlong = orDefault(t.Scale, 1), orDefault(t.Overlong, "reject")
-	options := trace.Options{Format: t.Format, Speed: t.Scale, From: sim.Time(t.From), For: sim.Time(t.For)}
+	options := trace.Options{FS: f.file.files(), Format: t.Format, Speed: t.Scale, From: sim.Time(t.From), For: sim.Time(t.For)}
 	if t.Overlong == "clamp" {
 		options.MaxContext, options.Overlong = f.leastContext(), trace.Clamp
 	}

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -139,7 +138,7 @@ func (b *builder) readAcceptance(sp *Speculation) {
 
 func (b *builder) acceptanceTable(name string) (*speculation.Table, error) {
 	path := b.locate("speculation.acceptance.file", name)
-	file, err := os.Open(path)
+	file, err := b.file.files().Open(path)
 	if err != nil {
 		return nil, plainPathError(err)
 	}
@@ -184,7 +183,7 @@ func (b *builder) findDrafter(sp *Speculation) {
 // findDraftModel looks the draft model up, and its accelerators.
 func (b *builder) findDraftModel(sp *Speculation) {
 	d := &b.drafting
-	model, warnings, err := findModel(sp.Draft, b.locate("speculation.draft", sp.Draft))
+	model, warnings, err := findModel(b.file.files(), sp.Draft, b.locate("speculation.draft", sp.Draft))
 	if err != nil {
 		b.problem("speculation.draft", "%v", err)
 		return

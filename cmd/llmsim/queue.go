@@ -18,7 +18,7 @@ type queueFlags struct{ queue.Config }
 func (flags *queueFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Var(countFrom(0, &flags.Workers, runtime.GOMAXPROCS(0)), "workers", "runs at the same time in this process; with --nats or --listen 0 leaves all to llmsim worker")
-	f.StringVar(&flags.Listen, "listen", "", "let llmsim worker processes join: a port of this machine, or user:password@0.0.0.0:4222 for others too")
+	f.StringVar(&flags.Listen, "listen", "", "let llmsim worker processes join: a port for those of this machine, or 0.0.0.0:4222 for all")
 	f.DurationVar(&flags.Redeliver, "redeliver", queue.DefaultRedeliver, "how long a worker may be silent before its task is given to another")
 	flags.addServer(cmd)
 }
@@ -27,6 +27,7 @@ func (flags *queueFlags) add(cmd *cobra.Command) {
 func (flags *queueFlags) addServer(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&flags.URL, "nats", "", "a NATS server with JetStream that hands out the runs, such as nats://user:password@host:4222")
+	f.StringVar(&flags.KeyFile, "queue-key", "", "file with the key that planners and workers share, made where missing (default llmsim/queue.key in your configuration folder)")
 	f.StringVar(&flags.Credentials, "nats-creds", "", "file with the JWT and key of a NATS user")
 	f.StringVar(&flags.CA, "nats-ca", "", "PEM file with the certificates to trust, for TLS")
 	f.StringVar(&flags.Cert, "nats-cert", "", "PEM file with this side's certificate, for TLS")

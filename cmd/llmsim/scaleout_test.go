@@ -41,6 +41,7 @@ func start(t *testing.T, program string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(program, args...), ended: make(chan error, 1)}
 	p.Stdout, p.Stderr = io.Discard, &p.stderr
+	p.Env = append(os.Environ(), "XDG_CONFIG_HOME="+program+".config") // where the queue's key is
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func workerCommand() *cobra.Command {
 		Use:   "worker --nats URL",
 		Short: "Run simulations for sweeps and plans on other machines",
 		Long: "Run simulations for sweeps and plans that have the same --nats, or whose --listen it names, until it is interrupted:\n" +
-			"then the runs in hand are finished first. Interrupted twice, it ends at once, and others repeat these runs.",
+			"then it gives the runs in hand back. It takes what is signed with the key of --queue-key, and nothing else.",
 		Example: `  llmsim worker --nats nats://planner.example.com:4222
   llmsim worker --nats tls://host:4222 --nats-ca ca.pem --nats-creds worker.creds`,
 		Args: cobra.NoArgs,

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,11 +48,11 @@ func checkObserved(o Weighted) error {
 	return checkSpread(strconv.Itoa(o.Tokens)+" tokens", "weight", o.Weight)
 }
 
-// Read returns the empirical distribution of a text file with one length a line and, in a second column, its weight (1 where
+// Read returns the empirical distribution of a text file of fsys with one length a line and, in a second column, its weight (1 where
 // there is none). Columns are separated by a comma or by blanks; a first line that does not start with a number is taken as
 // a header; empty lines and lines that start with # are skipped.
-func Read(path string) (*Distribution, error) {
-	file, err := os.Open(path)
+func Read(fsys fs.FS, path string) (*Distribution, error) {
+	file, err := fsys.Open(path)
 	if err != nil {
 		return nil, err
 	}

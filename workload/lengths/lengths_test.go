@@ -2,6 +2,7 @@ package lengths
 
 import (
 	"fmt"
+	"github.com/llmsim/llmsim/internal/files"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -176,7 +177,7 @@ func TestReadTwoColumns(t *testing.T) {
 		"5, 0.5\n6 ,0.25\n7,0.25\n7,0": {5, 5, 6, 7},
 	} {
 		write(t, path, text)
-		d, err := Read(path)
+		d, err := Read(files.Disk{}, path)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -204,12 +205,12 @@ func TestReadNamesTheLine(t *testing.T) {
 		"99999999999999999999,": ":1: tokens: found",
 	} {
 		write(t, path, text)
-		_, err := Read(path)
+		_, err := Read(files.Disk{}, path)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got error %v, want %q", text, err, want)
 		}
 	}
-	if _, err := Read(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := Read(files.Disk{}, filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a missing file was read")
 	}
 }
@@ -221,7 +222,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "lengths")
 		write(t, path, string(data))
-		d, err := Read(path)
+		d, err := Read(files.Disk{}, path)
 		if err != nil {
 			return
 		}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -24,9 +24,9 @@ type file struct {
 	line int
 }
 
-// openFile opens path and sees by its first bytes whether it is a gzip.
-func openFile(path string) (*file, error) {
-	raw, err := os.Open(path)
+// openFile opens a file of fsys and sees by its first bytes whether it is a gzip.
+func openFile(fsys fs.FS, path string) (*file, error) {
+	raw, err := fsys.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"math/bits"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -23,6 +25,8 @@ const (
 
 // Options say how a trace is read. The zero value reads all of it as it is.
 type Options struct {
+	// FS has the file; nil means the files of the operating system.
+	FS fs.FS
 	// Format is one of Formats; empty means that the first line tells.
 	Format string
 	// Speed multiplies the rate: times are divided by it, exactly and rounded down to the picosecond. In [1e-6, 1e6]; 0 means 1.
@@ -53,7 +57,7 @@ func Open(path string, o Options) (*Reader, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	f, err := openFile(path)
+	f, err := openFile(files.Or(o.FS), path)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ type Config struct {
 	Workers int
 	// URL is that of a NATS server with JetStream, such as nats://user:password@host:4222. Empty starts a server in this process.
 	URL string
-	// Listen is where that server listens for workers, [user:password@][host:]port; the host is this one unless given. Empty: no
-	// other process reaches it.
+	// Listen is where that server listens for workers, [host:]port; the host is this one unless given. Empty: no other process
+	// reaches it.
 	Listen string
 	// Dir is a folder for the files of that server, emptied when it starts and removed when it ends. Default: a temporary one.
 	Dir string
@@ -31,6 +31,9 @@ type Config struct {
 	Credentials string
 	// CA, Cert and Key are PEM files for TLS: who is trusted, and who this process is.
 	CA, Cert, Key string
+	// KeyFile has the key that planners and workers share: it signs tasks and results, and opens the server that a planner
+	// starts with Listen. Made where it is missing. Default: llmsim/queue.key in the user's configuration folder.
+	KeyFile string
 	// Redeliver is how long a worker may be silent before its task is given to another. Default: 10 s.
 	Redeliver time.Duration
 	// Log is told what people should know, such as that the connection is lost; nil tells nobody.
@@ -69,6 +72,8 @@ func (c *Config) Check() error {
 		return errors.New("--nats names a server and --listen starts one; give one of the two")
 	case (c.Cert == "") != (c.Key == ""):
 		return errors.New("--nats-cert and --nats-key go together; give both or none")
+	case !c.shared() && c.KeyFile != "":
+		return errors.New("--queue-key is for workers of other processes; give --nats or --listen too")
 	case !c.shared() && (c.Credentials != "" || c.CA != "" || c.Cert != ""):
 		return errors.New("credentials and TLS are for a server that others reach; give --nats or --listen too")
 	case c.Listen != "" && c.CA != "" && c.Cert == "":
@@ -80,43 +85,36 @@ func (c *Config) Check() error {
 
 // address is where a server listens.
 type address struct {
-	host, user, password string
-	port                 int
+	host string
+	port int
 }
 
-// listen reads Listen. Others than processes of this machine need a password or a certificate.
+// listen reads Listen.
 func (c *Config) listen() (address, error) {
 	if c.Listen == "" {
 		return address{}, nil
 	}
-	wrong := fmt.Errorf("--listen %q: want a port, such as 4222 for processes of this machine, or user:password@0.0.0.0:4222 for all", c.Listen)
-	who, where, named := strings.Cut(c.Listen, "@")
-	if !named {
-		who, where = "", c.Listen
-	}
+	where := c.Listen
 	if !strings.Contains(where, ":") {
 		where = "127.0.0.1:" + where
 	}
-	host, port, err := net.SplitHostPort(where)
-	if err != nil {
-		return address{}, wrong
+	host, text, err := net.SplitHostPort(where)
+	if err != nil || text == "" || strings.Contains(host, "@") {
+		return address{}, c.wrongListen()
 	}
 	a := address{host: cmp.Or(host, "127.0.0.1")}
-	if a.port, err = net.LookupPort("tcp", port); err != nil || port == "" {
-		return address{}, wrong
-	}
-	if a.user, a.password, _ = strings.Cut(who, ":"); named && (a.user == "" || a.password == "") {
-		return address{}, wrong
-	}
-	ip := net.ParseIP(a.host)
-	if local := a.host == "localhost" || ip != nil && ip.IsLoopback(); !local && !named && c.CA == "" {
-		return address{}, fmt.Errorf("--listen %s: other machines can reach this, so workers need a password, such as %s, or certificates (--nats-ca)", c.Listen, "user:password@"+where)
+	if a.port, err = net.LookupPort("tcp", text); err != nil {
+		return address{}, c.wrongListen()
 	}
 	return a, nil
 }
 
+func (c *Config) wrongListen() error {
+	return fmt.Errorf("--listen %q: want a port, such as 4222 for processes of this machine or 0.0.0.0:4222 for all; workers show that they have the key of --queue-key, and need no password", c.Listen)
+}
+
 // connect connects to the server, which is that of this process where it is not nil.
-func (c *Config) connect(local *localServer) (*nats.Conn, error) {
+func (c *Config) connect(local *localServer, k *key) (*nats.Conn, error) {
 	options := []nats.Option{
 		nats.Name("llmsim"), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
@@ -128,8 +126,7 @@ func (c *Config) connect(local *localServer) (*nats.Conn, error) {
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.Log(err.Error()) }),
 	}
 	if local != nil {
-		a := local.address
-		return nats.Connect("", append(options, nats.InProcessServer(local.server), nats.UserInfo(a.user, a.password))...)
+		return k.connect("", append(options, nats.InProcessServer(local.server)))
 	}
 	if c.Credentials != "" {
 		options = append(options, nats.UserCredentials(c.Credentials))
@@ -140,9 +137,34 @@ func (c *Config) connect(local *localServer) (*nats.Conn, error) {
 	if c.Cert != "" {
 		options = append(options, nats.ClientCert(c.Cert, c.Key))
 	}
-	conn, err := nats.Connect(c.URL, options...)
+	connect := k.connect
+	if u, err := url.Parse(c.URL); c.Credentials != "" || err == nil && u.User != nil {
+		connect = plainConnect
+	}
+	conn, err := connect(c.URL, options)
+	if errors.Is(err, nats.ErrAuthorization) {
+		err = fmt.Errorf("%w; the server of a planner wants the planner's --queue-key, others a user and password or --nats-creds", err)
+	}
 	if err != nil {
 		return nil, scenarios.BadInput(fmt.Errorf("--nats %s: %w", c.where(), err))
 	}
 	return conn, nil
+}
+
+// plainConnect connects as the user that the address or the options name.
+func plainConnect(url string, options []nats.Option) (*nats.Conn, error) {
+	return nats.Connect(url, options...)
+}
+
+// connect connects as the user that holders of the key can be, where the server asks for that.
+func (k *key) connect(url string, options []nats.Option) (*nats.Conn, error) {
+	pair, public, err := k.login()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := nats.Connect(url, append(options, nats.Nkey(public, pair.Sign))...)
+	if errors.Is(err, nats.ErrNkeysNotSupported) {
+		return plainConnect(url, options)
+	}
+	return conn, err
 }

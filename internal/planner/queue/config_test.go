@@ -22,13 +22,13 @@ import (
 
 func TestBadConfigs(t *testing.T) {
 	for want, c := range map[string]Config{
-		"one of the two":              {URL: "nats://a", Listen: "4222"},
-		"go together":                 {URL: "nats://a", Cert: "a.pem"},
-		"give --nats or --listen":     {Credentials: "a.creds"},
-		"asks workers for":            {Listen: "4222", CA: "ca.pem"},
-		"want a port":                 {Listen: "nonsense:"},
-		"workers need a password":     {Listen: "0.0.0.0:4222"},
-		"user:password@0.0.0.0:4222 ": {Listen: "user@0.0.0.0:4222"},
+		"one of the two":          {URL: "nats://a", Listen: "4222"},
+		"go together":             {URL: "nats://a", Cert: "a.pem"},
+		"give --nats or --listen": {Credentials: "a.creds"},
+		"asks workers for":        {Listen: "4222", CA: "ca.pem"},
+		"want a port":             {Listen: "nonsense:"},
+		"need no password":        {Listen: "user:password@0.0.0.0:4222"},
+		"for workers of other":    {KeyFile: "a.key"},
 	} {
 		if _, err := Open(context.Background(), c, nil); !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q in it", c, err, want)
@@ -47,9 +47,9 @@ func TestWhoCanJoin(t *testing.T) {
 		refused         bool
 	}{
 		"this machine":       {Config{Listen: "0"}, Config{}, false},
-		"password":           {Config{Listen: "user:secret@127.0.0.1:0"}, Config{URL: "user:secret@"}, false},
-		"wrong password":     {Config{Listen: "user:secret@127.0.0.1:0"}, Config{URL: "user:guess@"}, true},
-		"no password":        {Config{Listen: "user:secret@127.0.0.1:0"}, Config{}, true},
+		"all machines":       {Config{Listen: "0.0.0.0:0"}, Config{}, false},
+		"another key":        {Config{Listen: "0"}, Config{KeyFile: filepath.Join(t.TempDir(), "other.key")}, true},
+		"a password instead": {Config{Listen: "0"}, Config{URL: "user:guess@"}, true},
 		"TLS":                {Config{Listen: "0", Cert: cert, Key: key}, Config{CA: cert}, false},
 		"TLS, not trusted":   {Config{Listen: "0", Cert: cert, Key: key}, Config{}, true},
 		"certificates":       {Config{Listen: "0", CA: cert, Cert: cert, Key: key}, Config{CA: cert, Cert: cert, Key: key}, false},

@@ -2,14 +2,17 @@ package queue
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -42,91 +45,114 @@ func (q *Queue) send(ctx context.Context, t *Task) error {
 		return err
 	}
 	t.Files = map[string]SentFile{}
-	for name, path := range f.Files() {
+	for _, path := range f.Files() {
 		sum, err := q.sums.of(path)
 		if err != nil {
 			return scenarios.BadInput(err)
 		}
-		if err := insist(ctx, func() error { return q.store.upload(ctx, path, sum) }); err != nil {
+		info, err := os.Stat(path)
+		if err != nil {
+			return scenarios.BadInput(err)
+		}
+		file := SentFile{sum, info.Size()}
+		if err := file.check(); err != nil {
+			return scenarios.BadInput(fmt.Errorf("%s: %w", path, err))
+		}
+		if err := insist(ctx, func() error { return q.store.upload(ctx, path, file) }); err != nil {
 			return err
 		}
-		t.Files[name] = SentFile{path, sum}
+		t.Files[path] = file
+	}
+	if len(t.Files) > mostFiles {
+		return scenarios.BadInput(fmt.Errorf("%s names %d files; at most %d travel to workers", t.Name, len(t.Files), mostFiles))
 	}
 	return nil
 }
 
 // upload stores a file, unless it is there.
-func (s *store) upload(ctx context.Context, path, sum string) error {
+func (s *store) upload(ctx context.Context, path string, f SentFile) error {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
-	if s.cache.sent[sum] {
+	if s.cache.sent[f.Sum] {
 		return nil
 	}
-	_, err := s.files.GetInfo(ctx, sum)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		var file *os.File
-		if file, err = os.Open(path); err != nil {
-			return err
-		}
-		defer file.Close()
-		_, err = s.files.Put(ctx, jetstream.ObjectMeta{Name: sum}, file)
+	info, err := s.files.GetInfo(ctx, f.Sum)
+	if err == nil && info.Size == uint64(f.Size) || err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		s.cache.sent[f.Sum] = err == nil
+		return err
 	}
-	s.cache.sent[sum] = err == nil
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = s.files.Put(ctx, jetstream.ObjectMeta{Name: f.Sum}, file)
+	s.cache.sent[f.Sum] = err == nil
 	return err
 }
 
-// fileCache is the files that a worker has fetched, in folders named by their hashes.
-type fileCache struct {
+// cache is the files that a worker has fetched, in a folder of its own that it never leaves. They are named by their
+// hashes.
+type cache struct {
 	dir  string
+	root *os.Root
 	mu   sync.Mutex
-	sent map[string]bool
+	sent map[string]bool // what is on the server
+	have map[string]bool // what is in the folder
 }
 
-func newFileCache() (*fileCache, error) {
+func newCache() (*cache, error) {
 	dir, err := os.MkdirTemp("", "llmsim-files-")
-	return &fileCache{dir: dir, sent: map[string]bool{}}, err
-}
-
-func (c *fileCache) close() { os.RemoveAll(c.dir) }
-
-// path is where a file is, or will be. Its name stays: the ending tells the format.
-func (c *fileCache) path(f SentFile) string {
-	return filepath.Join(c.dir, f.Sum, filepath.Base(f.Path))
-}
-
-// fetch returns where files of a task are on this machine, by their names in the scenario.
-func (s *store) fetch(ctx context.Context, files map[string]SentFile) (map[string]string, error) {
-	moved := map[string]string{}
-	for name, file := range files {
-		path := s.cache.path(file)
-		if err := s.download(ctx, file.Sum, path); err != nil {
-			return nil, err
-		}
-		moved[name] = path
+	if err != nil {
+		return nil, err
 	}
-	return moved, nil
+	root, err := os.OpenRoot(dir)
+	return &cache{dir: dir, root: root, sent: map[string]bool{}, have: map[string]bool{}}, err
 }
 
-// download fetches a file, unless it is there. The client checks the hash of what it gets.
-func (s *store) download(ctx context.Context, sum, path string) error {
-	s.cache.mu.Lock()
-	defer s.cache.mu.Unlock()
-	if _, err := os.Stat(path); err == nil {
+func (c *cache) close() {
+	c.root.Close()
+	os.RemoveAll(c.dir)
+}
+
+// fetch returns the files of a task, and no others.
+func (s *store) fetch(ctx context.Context, t *Task) (*sent, error) {
+	for path, file := range t.Files {
+		if err := s.download(ctx, file); err != nil {
+			return nil, fmt.Errorf("fetching %s: %w", path, err)
+		}
+	}
+	return &sent{s.cache.root, t.Files}, nil
+}
+
+// download fetches a file, unless it is there. Contents that do not have the hash of their name are refused.
+func (s *store) download(ctx context.Context, f SentFile) error {
+	c := s.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.have[f.Sum] {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	object, err := s.files.Get(ctx, f.Sum)
+	if err != nil {
 		return err
 	}
-	if err := s.files.GetFile(ctx, sum, path+".part"); err != nil {
+	defer object.Close()
+	partial, err := c.root.Create(f.Sum + ".part")
+	if err != nil {
 		return err
 	}
-	return os.Rename(path+".part", path)
-}
-
-// unmoved says in a text where files are for the user, rather than for the worker.
-func (s *store) unmoved(text string, files map[string]SentFile) string {
-	for _, file := range files {
-		text = strings.ReplaceAll(text, s.cache.path(file), file.Path)
+	hash := sha256.New()
+	_, err = io.Copy(io.MultiWriter(partial, hash), files.Limit(object, "the file", f.Size))
+	if err = errors.Join(err, partial.Close()); err == nil && hex.EncodeToString(hash.Sum(nil)) != f.Sum {
+		err = errors.New("what the server has is another file")
 	}
-	return text
+	if err != nil {
+		return errors.Join(err, c.root.Remove(f.Sum+".part"))
+	}
+	if err := c.root.Rename(f.Sum+".part", f.Sum); err != nil {
+		return err
+	}
+	c.have[f.Sum] = true
+	return nil
 }

@@ -8,7 +8,6 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,6 +36,7 @@ type Queue struct {
 
 // promise is a result to come.
 type promise struct {
+	task    *Task         // once it is queued
 	ready   chan struct{} // closed when there is one
 	outcome outcome
 }
@@ -55,15 +55,19 @@ func Open(ctx context.Context, c Config, handlers Handlers) (*Queue, error) {
 }
 
 func (q *Queue) open(ctx context.Context, handlers Handlers) (err error) {
+	k, err := q.config.key()
+	if err != nil {
+		return scenarios.BadInput(err)
+	}
 	if q.config.URL == "" {
-		if q.server, err = startServer(&q.config); err != nil {
+		if q.server, err = startServer(&q.config, k); err != nil {
 			return err
 		}
 	}
-	if q.conn, err = q.config.connect(q.server); err != nil {
+	if q.conn, err = q.config.connect(q.server, k); err != nil {
 		return err
 	}
-	if q.store, err = openStore(ctx, q.conn, &q.config); err != nil {
+	if q.store, err = openStore(ctx, q.conn, &q.config, k); err != nil {
 		return fmt.Errorf("JetStream of %s: %w", q.config.where(), err)
 	}
 	ctx, q.stop = context.WithCancel(ctx)
@@ -76,7 +80,10 @@ func (q *Queue) open(ctx context.Context, handlers Handlers) (err error) {
 	}
 	for range q.config.Workers {
 		w := newWorker(q.store, handlers, q.config.Log, q.config.Redeliver)
-		q.workers.Go(func() { w.serve(ctx, ctx, consumer) })
+		q.workers.Go(func() { w.serve(ctx, consumer) })
+	}
+	if q.config.shared() {
+		q.workers.Go(func() { q.remind(ctx) })
 	}
 	if q.config.Workers == 0 {
 		q.workers.Go(func() { q.missWorkers(ctx, consumer) })
@@ -101,27 +108,48 @@ func (q *Queue) Close() {
 	}
 }
 
-// Do has a task done, unless its result is known, and decodes the result. The error is Parked where the task failed.
+// Do has a task done, unless its result is known, and decodes the result. The error is Parked where the task failed. A result
+// that is not signed, or that its Check refuses, is computed anew.
 func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
-	p, first := q.expect(t.Key)
-	if first {
-		if err := q.submit(ctx, t); err != nil {
+	for try := 1; ; try++ {
+		o, err := q.outcome(ctx, t)
+		switch {
+		case err != nil:
+			return err
+		case o.refused == nil && o.Input:
+			return scenarios.BadInput(errors.New(o.Error))
+		case o.refused == nil && o.Error != "":
+			return &Parked{o.Error}
+		}
+		refused := o.into(result)
+		if refused == nil {
+			return nil
+		}
+		q.config.Log(fmt.Sprintf("the result of %s is refused: %v", t.Key, refused))
+		if try == tries {
+			return &Parked{refused.Error()}
+		}
+		if err := q.store.forget(ctx, t.Key); err != nil {
 			return err
 		}
 	}
+}
+
+// outcome waits for what becomes of a task.
+func (q *Queue) outcome(ctx context.Context, t *Task) (*outcome, error) {
+	p, first := q.expect(t.Key)
+	if first {
+		if err := q.submit(ctx, t); err != nil {
+			return nil, err
+		}
+		q.queued(p, t)
+	}
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	case <-p.ready:
+		return &p.outcome, nil
 	}
-	o := &p.outcome
-	switch {
-	case o.Input:
-		return scenarios.BadInput(errors.New(o.Error))
-	case o.Error != "":
-		return &Parked{o.Error}
-	}
-	return json.Unmarshal(o.Value, result)
 }
 
 // Key returns what names the result of a task: the fingerprint of its scenario, kind and params. Files are read once.
@@ -142,6 +170,13 @@ func (q *Queue) expect(key string) (*promise, bool) {
 	return p, !known
 }
 
+// queued notes that the task of a promise is in the queue.
+func (q *Queue) queued(p *promise, t *Task) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p.task = t
+}
+
 // fulfil hands a result to those who wait for it.
 func (q *Queue) fulfil(key string, o outcome) {
 	q.mu.Lock()
@@ -159,7 +194,7 @@ func (q *Queue) submit(ctx context.Context, t *Task) error {
 	if err != nil {
 		return err
 	}
-	if ok && known.Error == "" {
+	if ok && (known.refused != nil || known.Error == "") {
 		q.fulfil(t.Key, known)
 		return nil
 	}
@@ -192,13 +227,48 @@ func (q *Queue) watch(ctx context.Context) error {
 				if entry == nil || entry.Operation() != jetstream.KeyValuePut {
 					continue
 				}
-				if o, err := readOutcome(entry.Value()); err == nil {
-					q.fulfil(entry.Key(), o)
-				}
+				key := strings.TrimPrefix(entry.Key(), q.store.version+".")
+				q.fulfil(key, q.store.readOutcome(entry.Key(), entry.Value()))
 			}
 		}
 	})
 	return nil
+}
+
+// remind looks after tasks whose results are long in coming: it takes results whose news was lost, and queues tasks again
+// that somebody removed. A task that lies in the queue stays as it is.
+func (q *Queue) remind(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(3 * q.config.Redeliver):
+		}
+		for _, t := range q.overdue() {
+			o, ok, err := q.store.result(ctx, t.Key)
+			if ok && err == nil {
+				q.fulfil(t.Key, o)
+			} else if err == nil {
+				err = q.store.publish(ctx, t)
+			}
+			if err != nil && ctx.Err() == nil {
+				q.config.Log(fmt.Sprintf("asking after %s: %v", t.Key, err))
+			}
+		}
+	}
+}
+
+// overdue returns the tasks in the queue whose results are waited for.
+func (q *Queue) overdue() []*Task {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var list []*Task
+	for _, p := range q.waiting {
+		if p.task != nil {
+			list = append(list, p.task)
+		}
+	}
+	return list
 }
 
 // missWorkers tells, as long as tasks lie in the queue and nobody takes them.

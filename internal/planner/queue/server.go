@@ -10,26 +10,29 @@ import (
 
 // localServer is a NATS server within this process. What it holds is gone when it ends.
 type localServer struct {
-	server  *server.Server
-	address address
-	dir     string
+	server *server.Server
+	dir    string
 }
 
 // mostMemory bounds the tasks and results that a server within the process holds, in bytes.
 const mostMemory = 1 << 30
 
-// startServer starts a server, which listens only where the configuration says so.
-func startServer(c *Config) (*localServer, error) {
+// startServer starts a server, which listens only where the configuration says so, and to holders of the key only.
+func startServer(c *Config, k *key) (*localServer, error) {
 	a, err := c.listen()
 	if err != nil {
 		return nil, err
 	}
-	s := &localServer{address: a}
+	_, public, err := k.login()
+	if err != nil {
+		return nil, err
+	}
+	s := &localServer{}
 	if s.dir, err = c.folder(); err != nil {
 		return nil, err
 	}
 	options := &server.Options{
-		ServerName: "llmsim", NoSigs: true, NoLog: true, DontListen: c.Listen == "", Host: a.host, Port: a.port, Username: a.user, Password: a.password,
+		ServerName: "llmsim", NoSigs: true, NoLog: true, DontListen: c.Listen == "", Host: a.host, Port: a.port, Nkeys: []*server.NkeyUser{{Nkey: public}},
 		JetStream: true, StoreDir: s.dir, JetStreamMaxMemory: mostMemory, JetStreamMaxStore: 1 << 40, DisableJetStreamBanner: true,
 	}
 	if a.port == 0 {
@@ -53,7 +56,7 @@ func startServer(c *Config) (*localServer, error) {
 		return nil, fmt.Errorf("the queue cannot listen on %s:%d; is another process there?", a.host, a.port)
 	}
 	if c.Listen != "" {
-		c.Log("workers join with llmsim worker --nats " + s.server.ClientURL())
+		c.Log("workers join with llmsim worker --nats " + s.server.ClientURL() + c.keyFlag())
 	}
 	return s, nil
 }
@@ -66,7 +69,7 @@ func (c *Config) folder() (string, error) {
 	if err := os.RemoveAll(c.Dir); err != nil { // what a killed process left
 		return "", err
 	}
-	return c.Dir, os.MkdirAll(c.Dir, 0o777)
+	return c.Dir, os.MkdirAll(c.Dir, 0o700)
 }
 
 func (s *localServer) close() {

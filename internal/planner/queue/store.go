@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // What a server holds, for all versions of the program and all who plan.
@@ -33,17 +36,18 @@ type store struct {
 	js      jetstream.JetStream
 	results jetstream.KeyValue
 	files   jetstream.ObjectStore // nil where nobody else takes part
-	cache   *fileCache
+	cache   *cache
+	key     *key
 	version string
 }
 
 // openStore finds the streams, or makes them.
-func openStore(ctx context.Context, conn *nats.Conn, c *Config) (*store, error) {
+func openStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return nil, err
 	}
-	s := &store{js: js, version: "local"}
+	s := &store{js: js, key: k, version: "local"}
 	keep, storage := keepOnServer, jetstream.FileStorage
 	if c.URL == "" {
 		keep, storage = keepInProcess, jetstream.MemoryStorage
@@ -67,17 +71,17 @@ func openStore(ctx context.Context, conn *nats.Conn, c *Config) (*store, error) 
 	if s.version, err = identity(); err != nil {
 		return nil, err
 	}
-	s.cache, err = newFileCache()
+	s.cache, err = newCache()
 	return s, err
 }
 
 // joinStore finds the streams that somebody else made, and waits until they are there.
-func joinStore(ctx context.Context, conn *nats.Conn) (*store, error) {
+func joinStore(ctx context.Context, conn *nats.Conn, k *key) (*store, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return nil, err
 	}
-	s := &store{js: js}
+	s := &store{js: js, key: k}
 	if s.version, err = identity(); err != nil {
 		return nil, err
 	}
@@ -87,7 +91,7 @@ func joinStore(ctx context.Context, conn *nats.Conn) (*store, error) {
 	if s.files, err = eventually(ctx, func() (jetstream.ObjectStore, error) { return js.ObjectStore(ctx, fileBucket) }); err != nil {
 		return nil, err
 	}
-	s.cache, err = newFileCache()
+	s.cache, err = newCache()
 	return s, err
 }
 
@@ -127,8 +131,13 @@ func (s *store) publish(ctx context.Context, t *Task) error {
 	if err != nil {
 		return err
 	}
+	name := s.name(t.Key)
+	sealed := s.key.seal(aTask, name, data)
+	if len(sealed) > mostMessage {
+		return scenarios.BadInput(fmt.Errorf("%s has %d bytes, too many for a task; workers take at most %d", t.Name, len(sealed), mostMessage))
+	}
 	return insist(ctx, func() error {
-		_, err := s.js.Publish(ctx, subject+s.version+"."+t.Key, data)
+		_, err := s.js.Publish(ctx, subject+name, sealed)
 		var refused *jetstream.APIError
 		if errors.As(err, &refused) && strings.Contains(refused.Description, "maximum messages per subject") {
 			return nil
@@ -137,16 +146,42 @@ func (s *store) publish(ctx context.Context, t *Task) error {
 	})
 }
 
+// name is what a task of this version is called on the server, and its result.
+func (s *store) name(key string) string { return s.version + "." + key }
+
+// readTask returns the task of a message, if somebody signed it who has the key.
+func (s *store) readTask(subjectOf string, sealed []byte) (*Task, error) {
+	name := strings.TrimPrefix(subjectOf, subject)
+	data, err := s.key.open(aTask, name, sealed)
+	if err != nil {
+		return nil, err
+	}
+	t, err := readTask(data)
+	if err == nil && s.name(t.Key) != name {
+		err = fmt.Errorf("it has the key %.100q, not that of its subject", t.Key)
+	}
+	return t, err
+}
+
+// readOutcome returns what is stored of a task. One that nobody signed who has the key is marked as refused.
+func (s *store) readOutcome(name string, sealed []byte) (o outcome) {
+	data, err := s.key.open(aResult, name, sealed)
+	if err == nil {
+		err = json.Unmarshal(data, &o)
+	}
+	o.refused = err
+	return o
+}
+
 // result returns the outcome that is stored under a key, and whether there is one.
 func (s *store) result(ctx context.Context, key string) (o outcome, ok bool, err error) {
 	err = insist(ctx, func() error {
-		entry, err := s.results.Get(ctx, key)
+		entry, err := s.results.Get(ctx, s.name(key))
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
 			return nil
 		}
 		if err == nil {
-			o, err = readOutcome(entry.Value())
-			ok = err == nil
+			o, ok = s.readOutcome(entry.Key(), entry.Value()), true
 		}
 		return err
 	})
@@ -159,24 +194,36 @@ func (s *store) keep(ctx context.Context, key string, o outcome) error {
 	if err != nil {
 		return err
 	}
+	if len(data) > mostMessage/2 {
+		return s.keep(ctx, key, outcome{Error: fmt.Sprintf("its result has %d bytes; at most %d can be stored", len(data), mostMessage/2)})
+	}
 	return insist(ctx, func() error {
-		_, err := s.results.Put(ctx, key, data)
+		_, err := s.results.Put(ctx, s.name(key), s.key.seal(aResult, s.name(key), data))
 		return err
 	})
 }
 
-// forget removes an outcome.
+// forget removes an outcome, and the task that led to it, so that the task can be queued again.
 func (s *store) forget(ctx context.Context, key string) error {
-	return insist(ctx, func() error { return s.results.Purge(ctx, key) })
+	return insist(ctx, func() error {
+		stream, err := s.js.Stream(ctx, streamName)
+		if err != nil {
+			return err
+		}
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject+s.name(key))); err != nil {
+			return err
+		}
+		return s.results.Purge(ctx, s.name(key))
+	})
 }
 
-// watch returns what is stored from now on.
+// watch returns the results of this version that are stored from now on.
 func (s *store) watch(ctx context.Context) (jetstream.KeyWatcher, error) {
 	stream, err := s.js.Stream(ctx, "KV_"+resultBucket)
 	if err != nil {
 		return nil, err
 	}
-	return s.results.WatchAll(ctx, jetstream.ResumeFromRevision(stream.CachedInfo().State.LastSeq+1))
+	return s.results.Watch(ctx, s.version+".>", jetstream.ResumeFromRevision(stream.CachedInfo().State.LastSeq+1))
 }
 
 // insist does something again that fails because the server is out of reach, for two minutes.

@@ -1,15 +1,17 @@
 package queue
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Task is a simulation to be done. It has all that a worker needs but the files that the scenario names, which travel apart, by the
-// hash of their contents.
+// Task is a simulation to be done. It has all that a worker needs but the files that the scenario names, which travel
+// apart, by the hash of their contents.
 type Task struct {
 	// Key names the result by all that it depends on: see Queue.Key.
 	Key string `json:"key"`
@@ -21,19 +23,66 @@ type Task struct {
 	Set  []string `json:"set,omitempty"`
 	// Params is what the handler needs to know besides, in letters, digits, points and minus signs.
 	Params string `json:"params,omitempty"`
-	// Files are those that the scenario names, by the paths at which it finds them.
+	// Files are the files that the scenario names, by the paths at which it finds them. A worker opens no others.
 	Files map[string]SentFile `json:"files,omitempty"`
 }
 
 // SentFile is a file that a worker needs.
 type SentFile struct {
-	// Path is where the file was when the task was made, Sum the SHA-256 of its contents.
-	Path string `json:"path"`
-	Sum  string `json:"sum"`
+	// Sum is the SHA-256 of its contents, in 64 hexadecimal digits.
+	Sum string `json:"sha256"`
+	// Size is its length in bytes.
+	Size int64 `json:"size"`
 }
 
-// Handler does tasks of a kind: it returns a result that can be written as JSON. An error of the input ends the work of which the
-// task is a part; after another error the task is tried again.
+// Bounds on a task. Planners stay far below.
+const (
+	// mostMessage bounds a message, in bytes: what a NATS server takes unless it is told otherwise.
+	mostMessage = 1 << 20
+	// mostFiles bounds the files of a task: a scenario names some, and a folder of operator tables has dozens.
+	mostFiles = 1000
+	// mostFileSize bounds a file, in bytes: the longest published traces have a tenth of that.
+	mostFileSize = 16 << 30
+)
+
+// readTask decodes a task and refuses what no planner sends.
+func readTask(data []byte) (*Task, error) {
+	if len(data) > mostMessage {
+		return nil, fmt.Errorf("found %d bytes; a task has at most %d", len(data), mostMessage)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	var t *Task
+	if err := decoder.Decode(&t); err != nil {
+		return nil, fmt.Errorf("not a task: %w", err)
+	}
+	if t == nil || t.Key == "" || t.Kind == "" {
+		return nil, fmt.Errorf("not a task: key and kind must be given")
+	}
+	if len(t.Files) > mostFiles {
+		return nil, fmt.Errorf("found %d files; a task has at most %d", len(t.Files), mostFiles)
+	}
+	for path, file := range t.Files {
+		if err := file.check(); err != nil {
+			return nil, fmt.Errorf("file %.100q: %w", path, err)
+		}
+	}
+	return t, nil
+}
+
+// check refuses what names no file.
+func (f SentFile) check() error {
+	if sum, err := hex.DecodeString(f.Sum); err != nil || hex.EncodeToString(sum) != f.Sum || len(f.Sum) != 64 {
+		return fmt.Errorf("found the hash %.100q; want 64 hexadecimal digits", f.Sum)
+	}
+	if f.Size < 0 || f.Size > mostFileSize {
+		return fmt.Errorf("found a size of %d bytes; files that travel have at most %d", f.Size, int64(mostFileSize))
+	}
+	return nil
+}
+
+// Handler does tasks of a kind: it returns a result that can be written as JSON. An error of the input ends the work of
+// which the task is a part; after another error the task is tried again.
 type Handler func(ctx context.Context, f *scenarios.File, params string) (any, error)
 
 // Handlers are the kinds of tasks that a worker can do.
@@ -42,17 +91,34 @@ type Handlers map[string]Handler
 // tries is how often a task is given out before it is parked.
 const tries = 3
 
+// Checked is a result that knows whether it can be one. A worker's result that cannot be is computed anew.
+type Checked interface {
+	// Check tells what is impossible: a share above 1, say, or counts that do not add up.
+	Check() error
+}
+
 // outcome is what is stored of a task.
 type outcome struct {
 	Value json.RawMessage `json:"value,omitempty"`
-	// Error says why there is no value. Input tells that what the user gave is wrong.
+	// Error says why there is no value. Input reports whether what the user gave is wrong.
 	Error string `json:"error,omitempty"`
 	Input bool   `json:"input,omitempty"`
+	// refused is why what is stored is not believed.
+	refused error
 }
 
-func readOutcome(data []byte) (o outcome, err error) {
-	err = json.Unmarshal(data, &o)
-	return o, err
+// into decodes the value of an outcome and checks it.
+func (o *outcome) into(result any) error {
+	if o.refused != nil {
+		return o.refused
+	}
+	if err := json.Unmarshal(o.Value, result); err != nil {
+		return err
+	}
+	if c, ok := result.(Checked); ok {
+		return c.Check()
+	}
+	return nil
 }
 
 // Parked is the error of a task that failed each time that it was tried.

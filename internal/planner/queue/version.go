@@ -40,7 +40,7 @@ func (s *store) strangers(ctx context.Context, log func(string)) {
 					continue
 				}
 				told[other] = true
-				log(fmt.Sprintf("refusing %d tasks of llmsim %s: this is llmsim %s, and results may differ; start workers of that version, or plan with this one", info.NumPending, other, s.version))
+				log(fmt.Sprintf("refusing %d tasks of llmsim %.100s: this is llmsim %s, and results may differ; start workers of that version, or plan with this one", info.NumPending, other, s.version))
 			}
 		}
 		select {

@@ -14,7 +14,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Work does tasks of a server until ctx is done, which is no error; then those in hand are done still.
+// Work does tasks of a server until ctx is done, which is no error; then those in hand are given back.
 func Work(ctx context.Context, c Config, handlers Handlers) error {
 	if err := work(ctx, c.complete(), handlers); !errors.Is(err, context.Canceled) {
 		return err
@@ -23,12 +23,16 @@ func Work(ctx context.Context, c Config, handlers Handlers) error {
 }
 
 func work(ctx context.Context, c Config, handlers Handlers) error {
-	conn, err := c.connect(nil)
+	k, err := c.key()
+	if err != nil {
+		return scenarios.BadInput(err)
+	}
+	conn, err := c.connect(nil, k)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	s, err := joinStore(ctx, conn)
+	s, err := joinStore(ctx, conn, k)
 	if err != nil {
 		return err
 	}
@@ -43,7 +47,7 @@ func work(ctx context.Context, c Config, handlers Handlers) error {
 	}
 	for range c.Workers {
 		w := newWorker(s, handlers, c.Log, consumer.CachedInfo().Config.AckWait)
-		workers.Go(func() { w.serve(ctx, context.WithoutCancel(ctx), consumer) })
+		workers.Go(func() { w.serve(ctx, consumer) })
 	}
 	workers.Wait()
 	if conn.IsConnected() { // else what was not heard of is given out again, and found to be done
@@ -66,24 +70,24 @@ func newWorker(s *store, handlers Handlers, log func(string), redeliver time.Dur
 	return &worker{store: s, handlers: handlers, clocks: scenarios.NewClocks(), log: log, beat: redeliver / 3}
 }
 
-// serve takes tasks until stop is done. Tasks run under ctx.
-func (w *worker) serve(stop, ctx context.Context, consumer jetstream.Consumer) {
-	for stop.Err() == nil {
+// serve takes tasks until ctx is done.
+func (w *worker) serve(ctx context.Context, consumer jetstream.Consumer) {
+	for ctx.Err() == nil {
 		// A server that was started anew does not know that somebody waits: it is missed after two heartbeats.
 		messages, err := consumer.Messages(jetstream.PullMaxMessages(1), jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(2*time.Second))
 		for err == nil {
 			var m jetstream.Msg
-			if m, err = messages.Next(jetstream.NextContext(stop)); err == nil {
+			if m, err = messages.Next(jetstream.NextContext(ctx)); err == nil {
 				w.handle(ctx, m)
 			}
 		}
 		if messages != nil {
 			messages.Stop()
 		}
-		if stop.Err() == nil {
+		if ctx.Err() == nil {
 			w.log(fmt.Sprintf("taking tasks: %v; trying again", err))
 			select {
-			case <-stop.Done():
+			case <-ctx.Done():
 			case <-time.After(time.Second):
 			}
 		}
@@ -98,49 +102,55 @@ func (w *worker) handle(ctx context.Context, m jetstream.Msg) {
 		err = m.Ack()
 	}
 	if err != nil && ctx.Err() == nil {
-		w.log(fmt.Sprintf("a task is given back: %v", err))
+		w.log(fmt.Sprintf("a task is not done: %v", err))
 	}
 }
 
 // settle stores the outcome of a task, unless one is stored; an error leaves it to the next try.
 func (w *worker) settle(ctx context.Context, m jetstream.Msg) error {
-	var t Task
-	if err := json.Unmarshal(m.Data(), &t); err != nil {
-		return errors.Join(fmt.Errorf("not a task: %w", err), m.Term())
-	}
 	about, err := m.Metadata()
 	if err != nil {
-		return err
+		return errors.Join(err, m.Term())
 	}
-	if _, known, err := w.store.result(ctx, t.Key); known || err != nil {
+	t, err := w.store.readTask(m.Subject(), m.Data())
+	if err != nil {
+		return errors.Join(fmt.Errorf("%.200q is refused: %w", m.Subject(), err), m.Term())
+	}
+	if about.NumDelivered > mostDeliveries {
+		return errors.Join(fmt.Errorf("%.200q: no outcome could be stored in %d tries", m.Subject(), mostDeliveries), m.Term())
+	}
+	if known, ok, err := w.store.result(ctx, t.Key); ok && known.refused == nil || err != nil {
 		return err
 	}
 	if about.NumDelivered > tries {
-		return w.keep(ctx, &t, outcome{Error: "each worker that took it went silent; it may need more memory than they have"})
+		return w.keep(ctx, t, outcome{Error: "each worker that took it went silent; it may need more memory than they have"})
 	}
-	value, err := w.alive(ctx, m, &t)
+	value, err := w.alive(ctx, m, t)
 	switch {
 	case err == nil:
-		return w.keep(ctx, &t, outcome{Value: value})
+		return w.keep(ctx, t, outcome{Value: value})
 	case ctx.Err() != nil:
-		return w.giveBack(m, &t)
+		return w.giveBack(m, t)
 	case scenarios.IsInputError(err):
-		return w.keep(ctx, &t, outcome{Error: err.Error(), Input: true})
+		return w.keep(ctx, t, outcome{Error: err.Error(), Input: true})
 	case about.NumDelivered == tries:
-		return w.keep(ctx, &t, outcome{Error: err.Error()})
+		return w.keep(ctx, t, outcome{Error: err.Error()})
 	}
 	return errors.Join(err, m.Nak())
 }
 
-// grace is how long a worker that is stopped tries to store what it has done, or to give back what it has not.
-const grace = 5 * time.Second
+// mostDeliveries bounds how often a task is given out where not even its failure can be stored. A planner that still waits
+// for it queues it again after a while.
+const mostDeliveries = 4 * tries
 
-// keep stores an outcome, even if ctx is done meanwhile. Paths in it are those of the user's machine.
+// grace is how long a worker that is stopped tries to store what it has done, or to give back what it has not.
+const grace = 500 * time.Millisecond
+
+// keep stores an outcome, even if ctx is done meanwhile.
 func (w *worker) keep(ctx context.Context, t *Task, o outcome) error {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
-	o.Error = w.store.unmoved(o.Error, t.Files)
 	return w.store.keep(lasting, t.Key, o)
 }
 
@@ -179,21 +189,21 @@ func (w *worker) do(ctx context.Context, t *Task) (value json.RawMessage, err er
 	if handler == nil {
 		return nil, fmt.Errorf("no worker knows tasks of the kind %q", t.Kind)
 	}
-	moved, err := w.store.fetch(ctx, t.Files)
-	if err != nil {
-		return nil, err
-	}
 	f, err := scenarios.Parse(t.Name, []byte(t.Text), t.Set...)
 	if err != nil {
 		return nil, err
 	}
-	f.Clocks, f.Moved = w.clocks, moved
+	f.Clocks = w.clocks
+	if w.store.files != nil { // else the files are those of this process
+		if f.FS, err = w.store.fetch(ctx, t); err != nil {
+			return nil, err
+		}
+	}
 	result, err := handler(ctx, f, t.Params)
 	if err != nil {
 		return nil, err
 	}
-	value, err = json.Marshal(result)
-	return json.RawMessage(w.store.unmoved(string(value), t.Files)), err
+	return json.Marshal(result)
 }
 
 // giveBack queues the task of a worker that is stopped anew, so that this is not counted as a try.

@@ -2,11 +2,27 @@
 package queuetest
 
 import (
+	"os"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
+
+// Main runs tests with a key of their own, rather than with the user's.
+func Main(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "llmsim-home-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	for _, name := range []string{"XDG_CONFIG_HOME", "HOME", "AppData"} { // see os.UserConfigDir
+		if err := os.Setenv(name, dir); err != nil {
+			panic(err)
+		}
+	}
+	return m.Run()
+}
 
 // Serve starts a NATS server that keeps its queue in files until the test ends, and returns its address.
 func Serve(t testing.TB) string {

@@ -1,0 +1,89 @@
+// Package files opens and reads what comes from outside, within bounds.
+package files
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/llmsim/llmsim/internal/units"
+)
+
+// Disk is the files of the operating system. Unlike other file systems it takes every path that the operating system
+// takes: absolute ones, and those that lead upwards.
+type Disk struct{}
+
+// Open opens the file at a path.
+func (Disk) Open(name string) (fs.File, error) { return os.Open(name) }
+
+// ReadDir lists a folder.
+func (Disk) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+
+// Stat describes the file at a path.
+func (Disk) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
+
+// Or returns fsys, or the files of the operating system where it is nil.
+func Or(fsys fs.FS) fs.FS {
+	if fsys == nil {
+		return Disk{}
+	}
+	return fsys
+}
+
+// Exists reports whether there is a file, not a folder, at a path.
+func Exists(fsys fs.FS, name string) bool {
+	info, err := fs.Stat(fsys, name)
+	return err == nil && !info.IsDir()
+}
+
+// Read returns the contents of a file of at most so many bytes. It does not trust the size that the file tells: a device
+// has none.
+func Read(fsys fs.FS, name string, most int64) ([]byte, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(Limit(file, name, most))
+}
+
+// Limit returns a reader of r that fails with TooLarge after so many bytes. Name is what the error calls the file.
+func Limit(r io.Reader, name string, most int64) io.Reader {
+	return &limited{r: r, left: most, err: TooLarge{Name: name, Most: most}}
+}
+
+// TooLarge is the error of a file with more bytes than are read.
+type TooLarge struct {
+	Name string
+	// Most is the number of bytes that are read.
+	Most int64
+}
+
+// Error names the file and the bound.
+func (e TooLarge) Error() string {
+	return fmt.Sprintf("%s: found more than %s, which is the most that is read of such a file", e.Name,
+		units.FormatBytes(float64(e.Most)))
+}
+
+// limited is a reader that fails after left bytes.
+type limited struct {
+	r    io.Reader
+	left int64
+	err  error
+}
+
+// Read reads one byte more than is left, to tell a file that ends from one that goes on.
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left < 0 {
+		return 0, l.err
+	}
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1]
+	}
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return n - 1, l.err
+	}
+	return n, err
+}

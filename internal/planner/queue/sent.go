@@ -1,0 +1,77 @@
+package queue
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// sent is the files that came with a task, by the paths at which its scenario finds them. There is nothing else in it: a
+// path leads to a file of that hash, or nowhere.
+type sent struct {
+	root  *os.Root
+	files map[string]SentFile
+}
+
+// Open opens a file that came with the task.
+func (s *sent) Open(path string) (fs.File, error) {
+	f, ok := s.files[path]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return s.root.Open(f.Sum)
+}
+
+// Stat describes a file that came with the task, or a folder that has one.
+func (s *sent) Stat(path string) (fs.FileInfo, error) {
+	if f, ok := s.files[path]; ok {
+		return s.info(path, f)
+	}
+	if len(s.within(path)) > 0 {
+		return s.root.Stat(".")
+	}
+	return nil, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
+}
+
+// ReadDir lists the files of a folder that came with the task, in the order of their names.
+func (s *sent) ReadDir(folder string) ([]fs.DirEntry, error) {
+	var list []fs.DirEntry
+	for _, path := range s.within(folder) {
+		if filepath.Dir(path) != filepath.Clean(folder) {
+			continue
+		}
+		info, err := s.info(path, s.files[path])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, fs.FileInfoToDirEntry(info))
+	}
+	return list, nil
+}
+
+// within returns the paths below a folder, in order.
+func (s *sent) within(folder string) []string {
+	var paths []string
+	for path := range s.files {
+		if inside, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(inside) {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (s *sent) info(path string, f SentFile) (fs.FileInfo, error) {
+	info, err := s.root.Stat(f.Sum)
+	return named{info, filepath.Base(path)}, err
+}
+
+// named is a file under the name that the task has for it.
+type named struct {
+	fs.FileInfo
+	name string
+}
+
+// Name returns the name.
+func (n named) Name() string { return n.name }
