@@ -18,7 +18,7 @@ type Config struct {
 	Classes []Class
 	// Tenants names who pays, by Request.Tenant; nil where they are not told apart.
 	Tenants []string
-	// SLO is the promise to requests of no class or of a class without its own.
+	// SLO is the SLO of requests of no class or of a class without its own.
 	SLO SLO
 	// SeriesPoints bounds the points of the time series; 0 means 2,048. When it is full, every other point is dropped.
 	SeriesPoints int
@@ -74,7 +74,7 @@ func New(c Config) (*Collector, error) {
 	return m, m.addTenants(c)
 }
 
-// addTenants readies the groups of tenants. What a tenant is promised is the largest share of its classes.
+// addTenants readies the groups of tenants. The share wanted of a tenant is the largest of its classes.
 func (c *Collector) addTenants(config Config) error {
 	for i, name := range config.Tenants {
 		slo := SLO{}

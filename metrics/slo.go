@@ -10,7 +10,7 @@ type SLO struct {
 	Share float64
 }
 
-// None tells whether nothing is promised.
+// None reports whether there is no limit.
 func (s SLO) None() bool { return s.TTFT == 0 && s.TPOT == 0 && s.E2E == 0 }
 
 // verdict says which limits a request kept.

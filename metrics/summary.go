@@ -25,7 +25,7 @@ type Summary struct {
 	SLOMet bool `json:"slo_met"`
 
 	Classes map[string]ClassSummary `json:"classes,omitempty"`
-	// Tenants sums up the classes of each; what they promised counts.
+	// Tenants sums up the classes of each. Their SLOs count.
 	Tenants map[string]ClassSummary `json:"tenants,omitempty"`
 
 	// MeanQueue, MeanPrefill and MeanDecode say where the time of a request went: waiting for its first step, from there to the
@@ -101,7 +101,7 @@ type Attainment struct {
 	TTFT float64 `json:"ttft"`
 	TPOT float64 `json:"tpot"`
 	E2E  float64 `json:"e2e"`
-	// All is the share that kept every limit at once, Target the share promised.
+	// All is the share that kept every limit at once, Target the share that the SLO asks for.
 	All    float64 `json:"all"`
 	Target float64 `json:"target"`
 }

@@ -97,7 +97,7 @@ func kvAware() Policy[sim.Router] {
 }
 
 func promise() []Param {
-	return []Param{{Name: "ttft", Doc: "the time to first token to keep; 0s for what is promised to each request", Default: "0s", Kind: Duration}}
+	return []Param{{Name: "ttft", Doc: "the time to first token to keep; 0s for the SLO of each request", Default: "0s", Kind: Duration}}
 }
 
 func sloAware() Policy[sim.Router] {

@@ -13,7 +13,7 @@ import (
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// promise fills in what is promised to whom, and who the tenants are.
+// promise fills in the SLO of each class, and who the tenants are.
 func (f *fleetBuilder) promise() {
 	f.s.SLO.complete()
 	classes := f.s.Workload.Classes

@@ -61,9 +61,9 @@ func TestPatienceAndTimeoutsByClass(t *testing.T) {
 	}
 }
 
-// Deadlines follow from the promise where the scenario gives none: earliest deadline first keeps more of the promises than order of
-// arrival. Admission that looks at promises turns away the class that cannot be served in time, not the one that can wait.
-func TestPoliciesSeeThePromise(t *testing.T) {
+// Deadlines follow from the SLO where the scenario gives none: earliest deadline first meets more SLOs than order of
+// arrival. Admission that looks at SLOs turns away the class that cannot be served in time, not the one that can wait.
+func TestPoliciesSeeTheSLO(t *testing.T) {
 	const classes = overload + `    - {name: urgent, rate: 5/s, slo: {ttft: 1s, e2e: 4s}}
     - {name: whenever, rate: 40/s, slo: {ttft: 1h, e2e: 1h}}
 `

@@ -9,7 +9,7 @@ func TestShippedFleetsShowWhatTheySay(t *testing.T) {
 		return run(t, build(t, f, err))
 	}
 	if least, turn := ship("mixed-gpus").Attainment.All, ship("mixed-gpus", "routing=round-robin").Attainment.All; least < 0.99 || turn > 0.7 {
-		t.Errorf("unequal GPUs keep %.3f of the promises by the fewest requests, %.3f in turn", least, turn)
+		t.Errorf("unequal GPUs meet %.3f of the SLOs by the fewest requests, %.3f in turn", least, turn)
 	}
 	fair, first := ship("tenants").Tenants["shop"], ship("tenants", "batching.policy=vllm-v1").Tenants["shop"]
 	if fair.Attainment.All < 0.97 || first.Attainment.All > 0.7 || first.Cancelled < 50*fair.Cancelled {
@@ -17,10 +17,10 @@ func TestShippedFleetsShowWhatTheySay(t *testing.T) {
 	}
 	day := ship("autoscaling")
 	if m := day.Fleet.MeanReplicas; !day.SLOMet || m > 2 || m < 1 {
-		t.Errorf("%.2f replicas through the day, promise kept: %v; want fewer than two, and true", m, day.SLOMet)
+		t.Errorf("%.2f replicas through the day, SLO met: %v; want fewer than two, and true", m, day.SLOMet)
 	}
 	if late := ship("autoscaling", "fleet.pools.0.scaling.cold-start.boot=20m"); late.SLOMet {
-		t.Error("the promise is kept with cold starts of twenty minutes")
+		t.Error("the SLO is kept with cold starts of twenty minutes")
 	}
 	two := ship("two-models")
 	if large, small := two.Pools[0], two.Pools[1]; !two.SLOMet || large.Cost/float64(large.OutputTokens) < 2*small.Cost/float64(small.OutputTokens) {

@@ -68,7 +68,7 @@ type Result struct {
 	TTFTs, TPOTs metrics.Histogram `json:"-"`
 }
 
-// ByClass tells whether classes were promised different things.
+// ByClass reports whether classes have different SLOs.
 func (r *Result) ByClass() bool {
 	for _, promise := range r.ClassPromises {
 		if promise != r.Promise {

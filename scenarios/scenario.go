@@ -16,7 +16,7 @@ type Scenario struct {
 	Speculation *Speculation `json:"speculation,omitempty" jsonschema:"Speculative decoding: tokens are drafted cheaply, and the model verifies several in a step. Default: none."`
 	Fleet       Fleet        `json:"fleet,omitzero" jsonschema:"How replicas work together, fail, start and stop."`
 	Workload    Workload     `json:"workload,omitzero" jsonschema:"Who asks for what, and when."`
-	SLO         SLO          `json:"slo,omitzero" jsonschema:"What is promised to users. Default: time to first token 2s and 200ms a token, each in 99% of requests (MLPerf Inference 4.0, Llama-2-70B server)."`
+	SLO         SLO          `json:"slo,omitzero" jsonschema:"The SLO of all requests. Default: time to first token 2s and 200ms a token, each in 99% of requests (MLPerf Inference 4.0, Llama-2-70B server)."`
 	Seed        uint64       `json:"seed" jsonschema:"Selects the random numbers; the same scenario and seed give the same result everywhere. Default: 0."`
 }
 

@@ -159,7 +159,7 @@ func TestBadScenarios(t *testing.T) {
 	}
 }
 
-// A scenario that says nothing about load, promise or seed runs, and says what it assumed.
+// A scenario that says nothing about load, SLO or seed runs, and says what it assumed.
 func TestDefaults(t *testing.T) {
 	f, err := Parse("s.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"))
 	s := build(t, f, err)

@@ -30,9 +30,9 @@ type Class struct {
 	Model    string    `json:"model,omitempty" jsonschema:"The model that is asked for, where pools serve several."`
 	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent, for policies that look at it; more is more urgent."`
 	Tenant   string    `json:"tenant,omitempty" jsonschema:"Who sends them and pays, for policies that share fairly and for reports. Policies number tenants from 0 in the order of the classes. Default: all are the same."`
-	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"When the answer should be complete, after the arrival, for policies that look at it. Default: the e2e of what is promised, if that is limited."`
+	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"When the answer should be complete, after the arrival, for policies that look at it. Default: the e2e of the SLO, if that is limited."`
 	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they go away."`
-	SLO      SLO       `json:"slo,omitzero" jsonschema:"What is promised to this class. Default: that of the scenario."`
+	SLO      SLO       `json:"slo,omitzero" jsonschema:"The SLO of this class. Default: that of the scenario."`
 }
 
 // Prefix is text that prompts share: system prompts, documents, examples.

@@ -18,7 +18,7 @@ type Request struct {
 	Priority int
 	// Deadline is when the answer should be complete, for deadline policies; 0 means none.
 	Deadline Time
-	// TTFT is the time to first token that is promised, for routers and admission; 0 means none.
+	// TTFT is the time to first token of the SLO, for routers and admission; 0 means none.
 	TTFT Time
 	// Session names a conversation, for routers with affinity; 0 means none.
 	Session int64

@@ -30,8 +30,8 @@ func planCommand() *cobra.Command {
 	var flags planFlags
 	cmd := &cobra.Command{
 		Use:   "plan FILE|NAME",
-		Short: "Find the cheapest fleet that keeps a promise, and say why other options lose",
-		Long:  "Find the cheapest fleet that keeps a promise, and say why other options lose. The exit code is 3 if none keeps it.",
+		Short: "Find the cheapest fleet that meets an SLO, and say why other options lose",
+		Long:  "Find the cheapest fleet that meets an SLO, and say why other options lose. The exit code is 3 if none meets it.",
 		Example: `  llmsim plan llama2-70b-chat
   llmsim plan my-plan.yaml --set workload.rate=40/s --out answer`,
 		Args: cobra.ExactArgs(1),

@@ -64,10 +64,10 @@ func (p *Printer) latencies(r *scenarios.Result) {
 	p.grid(table.Row{"", "mean", "p50", "p90", "p99"}, rows, 0)
 }
 
-// headline prints throughput, promise and cost.
+// headline prints throughput, SLO and cost.
 func (p *Printer) headline(r *scenarios.Result) {
 	p.entry("requests", requests(r))
-	p.entry("promise", p.verdict(r))
+	p.entry("SLO", p.verdict(r))
 	p.entry("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s tokens/s in all",
 		figure(r.RequestThroughput), figure(r.OutputThroughput), figure(r.TotalTokenThroughput)))
 	p.entry("batch", fmt.Sprintf("%s sequences decode in a step, %s at most; steps run %s of the time",
@@ -130,21 +130,20 @@ func accelerators(n int) string {
 	return count(n) + " accelerators"
 }
 
-// verdict says whether the SLO is kept, and by how many requests.
+// verdict says whether the SLO is met, and by how many requests.
 func (p *Printer) verdict(r *scenarios.Result) string {
 	if r.Completed == 0 {
 		return p.paint(red, "missed") + ": no request was answered"
 	}
-	word := p.paint(green, "kept")
+	word := p.paint(green, "met")
 	if !r.SLOMet {
 		word = p.paint(red, "missed")
 	}
 	a := &r.Attainment
-	promised := fmt.Sprintf("%s (%s promised)", limits(r.Promise), percent(a.Target))
+	words := fmt.Sprintf("%s: %s of the requests (at least %s wanted) have %s", word, percent(a.All), percent(a.Target), limits(r.Promise))
 	if r.ByClass() {
-		promised = "what is promised to their class"
+		words = fmt.Sprintf("%s: %s of the requests meet the SLO of their class", word, percent(a.All))
 	}
-	words := fmt.Sprintf("%s: %s of the requests kept %s", word, percent(a.All), promised)
 	if a.All < a.Target {
 		words += fmt.Sprintf("; first token %s, pace %s, whole %s", percent(a.TTFT), percent(a.TPOT), percent(a.E2E))
 	}
@@ -196,5 +195,5 @@ func (p *Printer) classes(title string, classes map[string]metrics.ClassSummary)
 		rows = append(rows, table.Row{name, requests, units.FormatDuration(c.MedianTTFT / 1000), units.FormatDuration(c.P99TTFT / 1000),
 			units.FormatDuration(c.P99TPOT / 1000), units.FormatDuration(c.P99E2EL / 1000), kept})
 	}
-	p.grid(table.Row{title, "requests", "TTFT p50", "p99", "TPOT p99", "E2E p99", "promise kept"}, rows, 0)
+	p.grid(table.Row{title, "requests", "TTFT p50", "p99", "TPOT p99", "E2E p99", "SLO met"}, rows, 0)
 }

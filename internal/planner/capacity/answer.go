@@ -16,7 +16,7 @@ type Answer struct {
 	Spare      int     `json:"spare"`
 	Confidence float64 `json:"confidence"`
 
-	// Chosen is the cheapest fleet; nil where no option keeps the promise: then Nearest says which comes closest, if any fits.
+	// Chosen is the cheapest fleet; nil where no option meets the SLO: then Nearest says which comes closest, if any fits.
 	Chosen  *Deployment `json:"chosen,omitempty"`
 	Nearest *Nearest    `json:"nearest,omitempty"`
 	// Shapes are the kinds of replicas by accelerator and parallelism, each at its best settings, cheapest fleet first.
@@ -54,7 +54,7 @@ type Deployment struct {
 	PerMillion       float64 `json:"dollars_per_million_output_tokens"`
 	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
 	GPUHours         float64 `json:"gpu_hours_per_million_output_tokens"`
-	// Kept is the share of requests that keep the promise when the whole fleet is simulated, KeptWithoutSpares when the spares are down.
+	// Kept is the share of requests that meet the SLO when the whole fleet is simulated, KeptWithoutSpares when the spares are down.
 	Kept              float64 `json:"kept"`
 	KeptWithoutSpares float64 `json:"kept_without_spares"`
 	// Limit says what stands in the way of one replica less.
@@ -67,7 +67,7 @@ type Deployment struct {
 	Unstartable string         `json:"unstartable,omitempty"`
 }
 
-// Nearest is the option that comes closest to the promise.
+// Nearest is the option that comes closest to the SLO.
 type Nearest struct {
 	Label string  `json:"label"`
 	Kept  float64 `json:"kept"`
@@ -86,7 +86,7 @@ type Shape struct {
 	Rate float64 `json:"rate"`
 	// KVTokens is what the KV memory of a replica holds; 0 where the model does not fit.
 	KVTokens int `json:"kv_tokens"`
-	// Replicas and Accelerators are those of the fleet, spares included; 0 where none keeps the promise.
+	// Replicas and Accelerators are those of the fleet, spares included; 0 where none meets the SLO.
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`

@@ -201,7 +201,7 @@ func TestTwoPricesOfOneAccelerator(t *testing.T) {
 	}
 }
 
-// A promise out of reach names the option that comes nearest.
+// An SLO out of reach names the option that comes nearest.
 func TestNearest(t *testing.T) {
 	a := solve(t, "llama2-70b-chat", "slo.tpot=5ms")
 	if a.Chosen != nil || a.Nearest == nil || !strings.Contains(a.Nearest.Limit, "a token") {

@@ -162,7 +162,7 @@ func (o *option) latencies(s *scenarios.Simulation, requests []sim.Request) {
 	n := float64(len(requests))
 	o.alone = float64(kept) / n
 	if o.alone+3*math.Sqrt(o.alone*(1-o.alone)/n) < target-1e-9 {
-		o.floor = fmt.Sprintf("even a request that has the replica to itself takes up to %s to the first token and %s a token: %s of them could keep the promise",
+		o.floor = fmt.Sprintf("even a request that has the replica to itself takes up to %s to the first token and %s a token: %s of them could meet the SLO",
 			units.FormatDuration(slowestTTFT.Seconds()), units.FormatDuration(slowestTPOT.Seconds()), report.Percent(o.alone))
 	}
 }

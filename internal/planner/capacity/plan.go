@@ -1,4 +1,4 @@
-// Package capacity finds the cheapest fleet that keeps a promise: from a model, a workload, an SLO and a menu of hardware and
+// Package capacity finds the cheapest fleet that meets an SLO: from a model, a workload, an SLO and a menu of hardware and
 // settings to a number of replicas, with the reasons why other options lose.
 //
 // A fleet is sized by one replica: requests that arrive as a Poisson process and are dealt out at random arrive at each replica as
@@ -24,11 +24,11 @@ import (
 // Plan is a question: what a plan file says. The tags of its fields describe the keys.
 type Plan struct {
 	Name        string             `json:"name,omitempty" jsonschema:"What people call the plan."`
-	Models      []Service          `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and promise. They choose from the menu in this order."`
+	Models      []Service          `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. They choose from the menu in this order."`
 	Model       string             `json:"model,omitempty" jsonschema:"The model, as in a scenario."`
 	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
 	Workload    scenarios.Workload `json:"workload,omitzero" jsonschema:"Who asks for what, as in a scenario. The rate is what the whole fleet must sustain."`
-	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"What is promised, as in a scenario."`
+	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
 	Menu        Menu               `json:"menu" required:"true" jsonschema:"What there is to choose from."`
 	Fleet       Fleet              `json:"fleet,omitzero" jsonschema:"What the fleet must stand."`
 	Effort      Effort             `json:"effort,omitzero" jsonschema:"How carefully to simulate."`
@@ -41,7 +41,7 @@ type Service struct {
 	Model       string             `json:"model" required:"true" jsonschema:"The model, as in a scenario."`
 	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
 	Workload    scenarios.Workload `json:"workload" required:"true" jsonschema:"Who asks for what, as in a scenario."`
-	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"What is promised, as in a scenario."`
+	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
 }
 
 // Menu is what there is to choose from: every combination of its lists is an option.
@@ -88,7 +88,7 @@ type Offer struct {
 
 // Fleet says what the fleet must stand.
 type Fleet struct {
-	Spare       int     `json:"spare,omitempty" min:"0" max:"1000" jsonschema:"How many replicas may fail while the rest keeps the promise: 1 for N+1. Default: 0."`
+	Spare       int     `json:"spare,omitempty" min:"0" max:"1000" jsonschema:"How many replicas may fail while the rest meets the SLO: 1 for N+1. Default: 0."`
 	Growth      float64 `json:"growth,omitempty" above:"0" max:"1000" jsonschema:"A factor by which the rate will grow, such as 2: the fleet for that is told too."`
 	Autoscaling bool    `json:"autoscaling,omitempty" jsonschema:"For a rate that follows a wave: tell what starting and stopping replicas saves."`
 }
@@ -96,7 +96,7 @@ type Fleet struct {
 // Effort says how carefully to simulate.
 type Effort struct {
 	Requests     int64   `json:"requests,omitempty" min:"100" jsonschema:"Requests of the first simulation at a rate. Default: 1000."`
-	MostRequests int64   `json:"most-requests,omitempty" min:"100" jsonschema:"Simulations are doubled in length up to this, as long as the share that keeps the promise may be above or below what is promised. Default: 16000."`
+	MostRequests int64   `json:"most-requests,omitempty" min:"100" jsonschema:"Simulations are doubled in length up to this, as long as the share that meets the SLO may be above or below what the SLO asks for. Default: 16000."`
 	Confidence   float64 `json:"confidence,omitempty" above:"0" below:"1" jsonschema:"Of the decision that a rate is sustained or not. Default: 0.95."`
 }
 
@@ -188,7 +188,7 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 	return list
 }
 
-// checkService finds what contradicts itself in a workload and its promise, whose keys follow prefix.
+// checkService finds what contradicts itself in a workload and its SLO, whose keys follow prefix.
 func checkService(doc *strict.Document, prefix string, w *scenarios.Workload, s *scenarios.SLO, problem func(field, format string, args ...any)) {
 	switch r := &w.Rate; {
 	case !doc.Has(prefix + "workload.rate"):

@@ -10,7 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 )
 
-// lightLoad is the share of the highest conceivable rate at which requests hardly meet: a promise that is missed there is missed at
+// lightLoad is the share of the highest conceivable rate at which requests hardly meet: an SLO that is missed there is missed at
 // any rate.
 const lightLoad = 1.0 / 64
 
@@ -20,7 +20,7 @@ type fate struct {
 	kind, words string
 	// replicas is the least number that sustains the rate, without spares; 0 where that is not known.
 	replicas int
-	// closest is the highest share that was seen to keep the promise; 0 where nothing was simulated.
+	// closest is the highest share that was seen to meet the SLO; 0 where nothing was simulated.
 	closest float64
 }
 
@@ -28,7 +28,7 @@ type fate struct {
 const (
 	chosen     = "chosen"
 	unfit      = "does not fit"
-	outOfReach = "cannot keep the promise even for a request that has the replica to itself"
+	outOfReach = "cannot meet the SLO even for a request that has the replica to itself"
 	tooFew     = "there are too few accelerators"
 	costsMore  = "costs more even at the roofline bound of its rate"
 	simulated  = "simulated"

@@ -33,7 +33,7 @@ func menus() map[string]string {
 		"decode-heavy 70B": text("model: llama-2-70b\nworkload: {rate: 40/s, prompt: 60, output: 80}\nslo: {ttft: 500ms, tpot: 60ms}", nvidia, ""),
 		"counts and prices": text("model: llama-2-70b\nworkload: {rate: 40/s, prompt: 300, output: 40}\nslo: {ttft: 800ms, tpot: 100ms}",
 			"[{accelerator: h100-sxm, count: 8, price: $1.5/h}, {accelerator: a100-80gb-sxm, count: 64, price: $0.9/h}, {accelerator: h200-sxm, price: $4/h}, l40s, a40, {accelerator: mi300x, count: 1}, {accelerator: b200-sxm, price: $9/h}]", ""),
-		"tight promise, mixture of experts": text("model: mixtral-8x7b\nworkload: {rate: 80/s, prompt: 200, output: 40}\nslo: {ttft: 300ms, tpot: 15ms}", nvidia, ""),
+		"tight SLO, mixture of experts": text("model: mixtral-8x7b\nworkload: {rate: 80/s, prompt: 200, output: 40}\nslo: {ttft: 300ms, tpot: 15ms}", nvidia, ""),
 	}
 }
 

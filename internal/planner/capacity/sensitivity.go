@@ -52,7 +52,7 @@ func (s *search) sensitivity(ctx context.Context) ([]Sensitivity, error) {
 func (s *search) compared(input string, other *search) Sensitivity {
 	switch {
 	case other.best < 0:
-		return Sensitivity{input, true, "no option keeps the promise"}
+		return Sensitivity{input, true, "no option meets the SLO"}
 	case other.chosen().label != s.chosen().label:
 		return Sensitivity{input, true, several(other.size(), "replica") + " of " + other.chosen().label}
 	case other.size() != s.size():

@@ -36,7 +36,7 @@ func (a *Answers) Met() bool {
 	return !slices.ContainsFunc(a.Models, func(answer *Answer) bool { return answer.Chosen == nil })
 }
 
-// Solve answers the plan. A promise that no option keeps is an answer too: see Answer.Nearest. Models choose in turn: one that comes
+// Solve answers the plan. An SLO that no option meets is an answer too: see Answer.Nearest. Models choose in turn: one that comes
 // later has what is left of the accelerators of which there are not more than a number.
 func (f *File) Solve(ctx context.Context, o Options) (*Answers, error) {
 	q, err := queue.Open(ctx, o.Queue, queue.Handlers{Kind: Simulate})
@@ -120,7 +120,7 @@ func (a *Answers) WriteText(out io.Writer) error {
 	p.Heading(cmp.Or(a.Name, "All models"))
 	var rows [][]string
 	for _, answer := range a.Models {
-		row := []string{answer.Name, "none keeps the promise", "–", "–", "–"}
+		row := []string{answer.Name, "none meets the SLO", "–", "–", "–"}
 		if d := answer.Chosen; d != nil {
 			row = []string{answer.Name, d.Label, fmt.Sprint(d.Replicas), fmt.Sprint(d.Accelerators), fmt.Sprintf("%.2f", d.Hourly)}
 		}

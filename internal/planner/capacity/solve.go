@@ -132,7 +132,7 @@ func (a *Answer) tell(s *search) {
 	}
 }
 
-// nearest returns the option under which the most requests keep the promise, of several with none the one that misses it by least;
+// nearest returns the option under which the most requests meet the SLO, of several with none the one that misses it by least;
 // nil where nothing fits at all.
 func (s *search) nearest() *Nearest {
 	best := -1
@@ -240,7 +240,7 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 }
 
 // deploy simulates the chosen fleet whole, with and without its spares. Where requests are shared less evenly than one replica
-// supposes, so that the promise is missed, it adds replicas.
+// supposes, so that the SLO is missed, it adds replicas.
 func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 	const mostMore = 3
 	var d *Deployment

@@ -15,12 +15,12 @@ func (a *Answer) WriteText(out io.Writer) error {
 		p.Heading(a.Name)
 	}
 	p.Text(fmt.Sprintf("%s; %s", a.Model, a.Load))
-	p.Text("Promise: " + a.promise())
+	p.Text("SLO: " + a.slo())
 	p.Gap()
 	if a.Chosen != nil {
 		a.Chosen.print(p, a.Spare)
 	} else {
-		p.Heading("No option keeps the promise.")
+		p.Heading("No option meets the SLO.")
 	}
 	if a.Nearest != nil {
 		p.Text(fmt.Sprintf("Nearest is %s, where %s of the requests keep it: %s.", a.Nearest.Label, report.Percent(a.Nearest.Kept), a.Nearest.Limit))
@@ -33,7 +33,7 @@ func (a *Answer) WriteText(out io.Writer) error {
 	return p.Err()
 }
 
-func (a *Answer) promise() string {
+func (a *Answer) slo() string {
 	words := fmt.Sprintf("%s/s and in %.4g%% of the requests", report.Figure(a.Rate), a.SLO.Percentile)
 	for _, l := range []struct {
 		name, limit string
@@ -61,7 +61,7 @@ func (d *Deployment) print(p *report.Printer, spare int) {
 	p.Heading("Answer: " + words)
 	p.Text(fmt.Sprintf("%s, $%.2f an hour; for a million output tokens $%s, %s GPU-hours and at most %s Wh.",
 		several(d.Accelerators, "accelerator"), d.Hourly, report.Figure(d.PerMillion), report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion)))
-	words = fmt.Sprintf("The whole fleet simulated: %s of the requests keep the promise", report.Percent(d.Kept))
+	words = fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO", report.Percent(d.Kept))
 	if spare > 0 {
 		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
 	}

@@ -16,24 +16,24 @@ import (
 
 // trial is what a simulation of a replica at a rate showed.
 type trial struct {
-	// Kept is the share of requests after the warm-up that kept the promise, Target what is promised.
+	// Kept is the share of requests after the warm-up that met the SLO, Target what the SLO asks for.
 	Kept   stats.Interval `json:"kept"`
 	Target float64        `json:"target"`
 	// Growing tells that latencies grow over the whole run: more arrives than is served.
 	Growing bool `json:"growing"`
 	// Short tells that requests take longer than half of the run, so that it shows no steady state.
 	Short bool `json:"short"`
-	// Limit says in words what kept requests from keeping the promise.
+	// Limit says in words what kept requests from meeting the SLO.
 	Limit string `json:"limit"`
-	// All is the share of all requests that kept the promise, Met whether that is what is promised.
+	// All is the share of all requests that met the SLO, Met whether that is what the SLO asks for.
 	All float64 `json:"all"`
 	Met bool    `json:"met"`
 	// EnergyPerMillion is the energy for a million output tokens, in Wh.
 	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
 }
 
-// verdict is the decision whether a rate is sustained. Sure is false where the share that kept the promise was too close to what
-// is promised for the longest simulation to tell.
+// verdict is the decision whether a rate is sustained. Sure is false where the share that met the SLO was too close to what
+// the SLO asks for, for the longest simulation to tell.
 type verdict struct {
 	rate            float64
 	sustained, sure bool
@@ -60,9 +60,9 @@ func Simulate(ctx context.Context, f *scenarios.File, confidence string) (any, e
 	return judge(seen, level), nil
 }
 
-// sustains decides whether a replica sustains a rate: the share of requests that keep the promise is at least what is promised,
+// sustains decides whether a replica sustains a rate: the share of requests that meet the SLO is at least what the SLO asks for,
 // the queue does not grow, and the run is long enough to show it. The simulation is doubled in length until the interval of that
-// share is clear of what is promised.
+// share is clear of what the SLO asks for.
 func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict, error) {
 	rate = round(rate)
 	v := verdict{rate: rate}
@@ -144,7 +144,7 @@ func growing(series []float64) bool {
 	return late > 1.1*early
 }
 
-// limit says what stands between the requests and their promise.
+// limit says what stands between the requests and their SLO.
 func limit(seen *planner.Observation, t *trial) string {
 	r := seen.Result
 	a := &r.Attainment

@@ -27,15 +27,15 @@ func newColumn(r *scenarios.Result) column {
 		word = "kept"
 	}
 	if r.ByClass() {
-		promised = "what is promised to their class"
+		promised = "the SLO of their class"
 	}
-	c.Verdict = fmt.Sprintf("The promise is %s: %.4g%% of the requests stay within %s.", word, 100*r.Attainment.All, promised)
+	c.Verdict = fmt.Sprintf("The SLO is %s: %.4g%% of the requests stay within %s.", word, 100*r.Attainment.All, promised)
 	c.add("requests", "completed", float64(r.Completed), strconv.FormatInt(r.Completed, 10), "completed in "+units.FormatDuration(r.Duration))
 	c.latency("time to first token", "ttft", r.MedianTTFT, r.P99TTFT)
 	c.latency("time per output token", "tpot", r.MedianTPOT, r.P99TPOT)
 	c.latency("whole request", "e2el", r.MedianE2EL, r.P99E2EL)
 	c.add("throughput", "output_throughput", r.OutputThroughput, fmt.Sprintf("%.4g/s", r.OutputThroughput), "output tokens, over all users")
-	c.add("goodput", "goodput", r.Goodput, fmt.Sprintf("%.3g/s", r.Goodput), "requests that keep the promise")
+	c.add("goodput", "goodput", r.Goodput, fmt.Sprintf("%.3g/s", r.Goodput), "requests that meet the SLO")
 	c.add("KV memory", "kv_usage", r.KVUsage, fmt.Sprintf("%.2g%%", 100*r.KVUsage), fmt.Sprintf("in use, %.2g%% at most", 100*r.PeakKVUsage))
 	c.Tables = newTables(r)
 	c.add("price", "cost_per_million_output_tokens", r.CostPerMillion, fmt.Sprintf("$%.3g", r.CostPerMillion), "for a million output tokens")

@@ -33,7 +33,7 @@ func newTables(r *scenarios.Result) []table {
 }
 
 func classTable(title string, classes map[string]metrics.ClassSummary) table {
-	t := table{Header: []string{title, "completed", "turned away", "timed out", "cancelled", "lost", "TTFT p50", "p99", "TPOT p50", "p99", "whole p99", "promise kept"}}
+	t := table{Header: []string{title, "completed", "turned away", "timed out", "cancelled", "lost", "TTFT p50", "p99", "TPOT p50", "p99", "whole p99", "SLO met"}}
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
 		c := classes[name]
