@@ -233,6 +233,17 @@ func (f *Fleet) finish(s *Sequence) {
 	f.retire(s, s.LastToken+s.Latency)
 }
 
+// tell reports the tokens of s that came out since it was last told.
+func (f *Fleet) tell(s *Sequence, at Time) {
+	if f.tokens == nil {
+		return
+	}
+	if n := s.Progress() - s.told; n > 0 {
+		s.told += n
+		f.tokens(s, n, at)
+	}
+}
+
 // retire tells the source that s is done with, and keeps its space for reuse.
 func (f *Fleet) retire(s *Sequence, at Time) {
 	f.live--

@@ -145,7 +145,7 @@ func (b *Batch) decoded() {
 	b.newcomers = b.newcomers[:0]
 	if b.r.fleet.tokens != nil && !b.together {
 		for s := range b.decodingSequences {
-			b.r.fleet.tokens(s, int(f.steps), f.end)
+			b.r.fleet.tell(s, f.end)
 		}
 	}
 }
@@ -218,10 +218,10 @@ func (b *Batch) prefilled(c *Chunk) {
 	}
 	s.Generated++
 	s.LastToken = b.flight.end
-	if b.r.fleet.tokens != nil && !b.together {
-		b.r.fleet.tokens(s, 1, b.flight.end)
-	}
 	passed := s.Generated < s.Output && b.r.role == Prefill
+	if !b.together || passed {
+		b.r.fleet.tell(s, b.flight.end)
+	}
 	if s.Generated < s.Output && !passed {
 		b.joinDecodes(s)
 	}

@@ -52,6 +52,7 @@ type Sequence struct {
 	verdict   Rejection
 	resident  residency // in the list of the requests of Replica
 	preempted int       // before it was handed over
+	told      int       // tokens reported by Config.Tokens
 	move      *move     // while memory of another replica holds its KV cache
 }
 

@@ -97,8 +97,8 @@ func (b *Batch) verify() {
 			w.Sampled += int64(emitted)
 			b.addGap(end - s.LastToken)
 			s.LastToken = end
-			if b.r.fleet.tokens != nil && !b.together {
-				b.r.fleet.tokens(s, emitted, end)
+			if !b.together {
+				b.r.fleet.tell(s, end)
 			}
 			if s.Generated == s.Output {
 				b.complete(s)

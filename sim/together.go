@@ -27,9 +27,7 @@ func (b *Batch) deliver(at Time) {
 			b.held--
 			s.held = false
 			s.FirstToken, s.LastToken = at, at
-			if b.r.fleet.tokens != nil {
-				b.r.fleet.tokens(s, s.Output, at)
-			}
+			b.r.fleet.tell(s, at)
 			b.retire(s)
 		}
 		s = next
