@@ -4,17 +4,36 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() { os.Exit(run()) }
+
+// leaving is how long a command that is interrupted may tidy up. One that waits for a file to be read, say, cannot look
+// whether it is interrupted, and is left behind.
+const leaving = 800 * time.Millisecond
 
 // run is main, with its exit code returned.
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	return execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	ended := make(chan int, 1)
+	go func() { ended <- execute(ctx, os.Args[1:], os.Stdout, os.Stderr) }()
+	select {
+	case code := <-ended:
+		return code
+	case <-ctx.Done():
+		stop() // a second signal ends the process at once
+	}
+	select {
+	case code := <-ended:
+		return code
+	case <-time.After(leaving):
+		fmt.Fprintln(os.Stderr, "llmsim: interrupted")
+		return exitFailed
+	}
 }
