@@ -108,27 +108,47 @@ var dataSheets = sync.OnceValue(func() Catalog {
 	return c
 })
 
-// NearestConstants returns of some measured constants those of a, or of its nearest relative, and how far that is: 0 for itself, 1
-// for the same generation, 2 for another. Of equally near relatives the one with the most similar bandwidth is taken.
+// NearestConstants returns of some measured constants those of a, or of its nearest relative, and how
+// far that is: 0 for itself, 1 for the same generation, 2 for another. Of equally near relatives the one
+// with the most similar bandwidth is taken.
 func NearestConstants(a *Accelerator, measured []Constants) (Constants, int) {
-	best, distance, gap := Constants{}, 3, 0.0
+	best, closest := Constants{}, farthest()
 	for _, c := range measured {
-		relative, err := dataSheets().Accelerator(c.Accelerator)
-		if err != nil {
-			panic(err)
-		}
-		d := 2
-		switch {
-		case relative.Name == a.Name:
-			d = 0
-		case relative.Generation == a.Generation:
-			d = 1
-		}
-		if g := ratio(relative.Bandwidth, a.Bandwidth); d < distance || d == distance && g < gap {
-			best, distance, gap = c, d, g
+		if d := kinship(a, c.Accelerator); d.less(closest) {
+			best, closest = c, d
 		}
 	}
-	return best, distance
+	return best, closest.steps
+}
+
+// distance tells how far an accelerator is from another: steps are 0 for itself, 1 for the same
+// generation, 2 for another, and gap is the ratio of the bandwidths.
+type distance struct {
+	steps int
+	gap   float64
+}
+
+// farthest is farther than any accelerator.
+func farthest() distance { return distance{steps: 3} }
+
+func (d distance) less(e distance) bool {
+	return d.steps < e.steps || d.steps == e.steps && d.gap < e.gap
+}
+
+// kinship returns the distance of a from the accelerator of that name in the catalogue.
+func kinship(a *Accelerator, name string) distance {
+	relative, err := dataSheets().Accelerator(name)
+	if err != nil {
+		panic(err)
+	}
+	d := distance{2, ratio(relative.Bandwidth, a.Bandwidth)}
+	switch {
+	case relative.Name == a.Name:
+		d.steps = 0
+	case relative.Generation == a.Generation:
+		d.steps = 1
+	}
+	return d
 }
 
 // NearestCollective returns of some measured constants those of the link of that name, or of the link of the same scope with the

@@ -186,5 +186,5 @@ func wholeNumber(s string) (float64, error) {
 	return float64(n), nil
 }
 
-// dtypes lists every number format.
-func dtypes() []DType { return []DType{FP32, TF32, FP16, BF16, FP8, INT8, INT4, FP4} }
+// dtypes lists the number formats in which hardware computes.
+func dtypes() []DType { return []DType{FP32, TF32, FP16, BF16, FP8, INT8, FP6, INT4, FP4} }

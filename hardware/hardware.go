@@ -16,8 +16,16 @@ const (
 	BF16 DType = "bf16"
 	FP8  DType = "fp8"
 	INT8 DType = "int8"
+	FP6  DType = "fp6"
 	INT4 DType = "int4"
-	FP4  DType = "fp4"
+	// FP4 is NVFP4: blocks of 16 elements of 4 bits share a scale of 8 bits.
+	FP4 DType = "fp4"
+	// MXFP4 has blocks of 32 elements of 4 bits with a scale of 8 bits (OCP Microscaling Formats
+	// specification 1.0, 2023). Activations are wider.
+	MXFP4 DType = "mxfp4"
+	// FP8Block is FP8 with a scale for each block of 128×128 weights and each 128 activations
+	// (DeepSeek-V3, arXiv:2412.19437, section 3.3.2). Its products have kernels of their own.
+	FP8Block DType = "fp8-block"
 )
 
 // Accelerator is one device that computes: a GPU, a TPU chip, or a CPU socket taken as one.

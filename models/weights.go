@@ -106,6 +106,7 @@ func (p Parameters) bytes(d hardware.DType) int64 {
 // weightBits returns the bits of a weight of a quantised matrix as a fraction, scales included:
 //   - INT4: groups of 128 with a 16-bit scale and a 4-bit zero point (AWQ, arXiv:2306.00978, section 5.1; GPTQ's usual setting).
 //   - FP4: NVFP4, groups of 16 with an 8-bit scale (NVIDIA, "Introducing NVFP4", 2025).
+//   - MXFP4: groups of 32 with an 8-bit scale (OCP Microscaling Formats specification 1.0, 2023).
 //   - INT8, FP8: one scale a channel, tensor or block of 128×128, which is neglected: less than 0.1 %.
 func weightBits(d hardware.DType) (bits, per int64) {
 	switch d {
@@ -113,7 +114,11 @@ func weightBits(d hardware.DType) (bits, per int64) {
 		return 4*128 + 16 + 4, 128
 	case hardware.FP4:
 		return 4*16 + 8, 16
-	case hardware.INT8, hardware.FP8:
+	case hardware.MXFP4:
+		return 4*32 + 8, 32
+	case hardware.FP6:
+		return 6*32 + 8, 32
+	case hardware.INT8, hardware.FP8, hardware.FP8Block:
 		return 8, 1
 	case hardware.FP32, hardware.TF32:
 		return 32, 1

@@ -36,8 +36,8 @@ func (b *builder) lookUp() {
 	}
 	b.addWarnings(warnings)
 	b.findHardware()
-	b.readOperators()
 	b.findEngine()
+	b.readOperators()
 }
 
 // findModel looks in the catalogue, or reads a config.json: that at path, or in the folder there.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/models/measured"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -18,9 +19,12 @@ func (b *builder) readOperators() {
 		b.problem("hardware.operators", "found %q, which is no folder; want one with tables such as GPU__gemm.csv", folder)
 		return
 	}
-	names := append([]string{b.accelerator.Name}, b.accelerator.Aliases...)
+	wanted := measured.Wanted{
+		Accelerator: append([]string{b.accelerator.Name}, b.accelerator.Aliases...),
+		Engine:      b.engine.Kernels, Version: b.s.Hardware.Kernels,
+	}
 	var err error
-	if b.operators, err = steptime.ReadTables(files.Folder(b.file.files(), folder), names...); err != nil {
+	if b.operators, err = steptime.ReadTables(files.Folder(b.file.files(), folder), wanted); err != nil {
 		b.problem("hardware.operators", "%s: %v", folder, err)
 	}
 }
@@ -29,10 +33,11 @@ func (b *builder) readOperators() {
 func (f *File) operatorFiles(folder string) []string {
 	var list []string
 	for _, at := range []string{folder, filepath.Join(f.dir, folder)} {
-		if found, err := fs.Glob(files.Folder(f.files(), at), "*__*.csv"); err == nil && folder != "" {
-			for _, name := range found {
-				list = append(list, filepath.Join(folder, name))
-			}
+		if folder == "" {
+			continue
+		}
+		for _, name := range measured.Files(files.Folder(f.files(), at)) {
+			list = append(list, filepath.Join(folder, name))
 		}
 	}
 	return list

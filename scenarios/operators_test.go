@@ -64,10 +64,10 @@ func TestOperatorTablesSetTheStepTime(t *testing.T) {
 }
 
 func TestStepsOutsideOfOperatorTablesAreNamed(t *testing.T) {
-	f, err := Load(measuredKernels(t, map[string]string{"mine__new_kernel.csv": "a\n1\n", "mine__context_mla.csv": "a\n"}), "workload.output=2000")
+	f, err := Load(measuredKernels(t, map[string]string{"mine__new_kernel.csv": "a\n1\n", "mine__mla_bmm.csv": "a\n"}), "workload.output=2000")
 	warnings := strings.Join(run(t, build(t, f, err)).Warnings, "\n")
 	for _, want := range []string{
-		"not in the operator tables, so by formula: prefill attention", "operator tables that were not read: mine__context_mla.csv, mine__new_kernel.csv",
+		"not in the operator tables, so by formula: prefill attention", "operator tables that were not read: mine__mla_bmm.csv, mine__new_kernel.csv",
 		"gate_up: 100 tokens are not in the operator table", "decode attention: 1001 tokens of context are not",
 	} {
 		if !strings.Contains(warnings, want) {

@@ -27,7 +27,8 @@ type Hardware struct {
 	Link        string  `json:"link,omitempty" jsonschema:"What joins the accelerators of a node. Default: the accelerator's own link."`
 	Network     string  `json:"network,omitempty" jsonschema:"What joins nodes. Default: the accelerator's usual network."`
 	PerNode     int     `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"How many accelerators a node holds, whose link joins them. Default: the catalogue's."`
-	Operators   string  `json:"operators,omitempty" jsonschema:"A folder of kernel times measured on this accelerator, which take the place of formulas where they reach: see physics.md, measured operators. Default: none."`
+	Operators   string  `json:"operators,omitempty" jsonschema:"A folder of kernel times measured on this accelerator, as CSV files or in the layout of ai-dynamo/aiconfigurator, which take the place of formulas where they reach: see physics.md, measured operators. Default: none."`
+	Kernels     string  `json:"operators-version,omitempty" jsonschema:"The engine's version whose kernels are taken, where the folder of operators has several. Default: the newest."`
 	Host        float64 `json:"host,omitempty" above:"0" max:"100" jsonschema:"How many times longer the host takes for the engine's work than that of an H100 machine. Default: as measured with the accelerator, or 1."`
 	Price       Price   `json:"price,omitempty" min:"0" jsonschema:"The price of one accelerator, such as $1.79/h. Default: the catalogue's."`
 }
@@ -43,7 +44,7 @@ type Parallelism struct {
 // Engine is the serving engine: a preset, and what the scenario changes of it.
 type Engine struct {
 	Preset      string `json:"preset,omitempty" short:"true" jsonschema:"The name of a preset."`
-	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,int8,int4,fp4" jsonschema:"The number format of the weights. Default: as published."`
+	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4" jsonschema:"The number format of the weights. Default: as published."`
 	KVCache     string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"The number format of the KV cache. Default: that of activations."`
 	MaxModelLen int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens. Default: what the model was made for."`
 

@@ -13,7 +13,7 @@ func (c *Clock) allToAll(ops []Operator, tokens int) []Operator {
 	for _, way := range []struct {
 		name  string
 		bytes float64
-	}{{"dispatch", vectors * bytesOf(operand(&c.cfg))}, {"combine", vectors * c.activationBytes}} {
+	}{{"dispatch", vectors * bytesOf(c.operand.format)}, {"combine", vectors * c.activationBytes}} {
 		seconds, sent := c.exchange(way.bytes)
 		ops = append(ops, c.communication(way.name, c.expertLayers(), sent, seconds))
 	}

@@ -1,8 +1,6 @@
 package steptime
 
 import (
-	"fmt"
-
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
@@ -13,9 +11,13 @@ type Clock struct {
 	cfg       Config
 	engine    *Engine
 	constants *hardware.Constants
-	tables    *Tables
-	outside   outside
-	warnings  []string
+	// kernels are those of the engine, nil where none were measured.
+	kernels *hardware.Kernels
+	tables  *Tables
+	// productTables are the measured times of the matrix products, by their rows.
+	productTables map[*models.Linear]curve
+	outside       outside
+	warnings      []string
 
 	// layers is the number of layers of the slowest pipeline stage, last tells that it has the output head.
 	layers float64
@@ -24,8 +26,10 @@ type Clock struct {
 	bandwidth       float64
 	operand, wide   peakRate
 	activationBytes float64
-	// expertEfficiency is the fraction of the operands' peak that routed experts reach.
-	expertEfficiency float64
+	// experts is what the kernels of routed experts reach.
+	experts hardware.ExpertKernel
+	// expertOverlap joins their compute and memory time.
+	expertOverlap float64
 	// cacheRate is the rate in B/s at which decode attention reads the cache.
 	cacheRate    float64
 	crossesNodes bool
@@ -44,9 +48,6 @@ type Clock struct {
 	work                                  workForm
 }
 
-// peakRate is a peak in FLOP/s and the fraction of it that large matrix products reach.
-type peakRate struct{ peak, efficiency float64 }
-
 var _ sim.LeapClock = (*Clock)(nil)
 
 // New returns the clock of one replica, or an error that says why the configuration cannot run. Whether the model fits into
@@ -57,7 +58,7 @@ func New(cfg Config) (*Clock, error) {
 		return nil, err
 	}
 	c := &Clock{
-		cfg: cfg, engine: &cfg.Engine, constants: cfg.Constants, tables: cfg.Operators, outside: outside{}, warnings: warnings,
+		cfg: cfg, engine: &cfg.Engine, constants: cfg.Constants, kernels: cfg.Kernels, tables: cfg.Operators, outside: outside{}, warnings: warnings,
 		bandwidth:       cfg.Accelerator.Bandwidth,
 		activationBytes: bytesOf(cfg.Activations),
 		crossesNodes:    cfg.crossesNodes(),
@@ -65,13 +66,13 @@ func New(cfg Config) (*Clock, error) {
 		linear:          cfg.Model.LinearLayers(cfg.Parallel.Tensor),
 		pointwise:       cfg.Model.ElementwiseKernels(cfg.Parallel.Tensor),
 	}
-	if c.operand, err = c.peakRate(operand(&cfg)); err != nil {
+	if c.operand, err = c.peakRate(cfg.Weights); err != nil {
 		return nil, err
 	}
 	if c.wide, err = c.peakRate(cfg.Activations); err != nil {
 		return nil, err
 	}
-	c.expertEfficiency = efficiency(c.constants.Experts.Compute, operand(&cfg))
+	c.chooseExperts()
 	c.cacheRate = c.bandwidth * c.constants.Attention.DecodeMemory
 	if narrow := c.constants.Attention.DecodeNarrow; narrow > 0 && c.narrowCache() && !c.engine.NativeFP8Attention {
 		c.cacheRate *= narrow
@@ -92,6 +93,7 @@ func New(cfg Config) (*Clock, error) {
 	c.byRouted.fill = func(n int) sim.Time { return total(c.tokenOperators(nil, 0, n)) }
 	c.byRows.fill = func(n int) sim.Time { return total(c.headOperators(nil, n)) }
 	c.work = newWorkForm(&cfg)
+	c.findTables()
 	if c.tables != nil {
 		c.warnings = append(c.warnings, c.coverage()...)
 	}
@@ -100,30 +102,6 @@ func New(cfg Config) (*Clock, error) {
 
 // Warnings tells what the predictions rest on that a reader should know.
 func (c *Clock) Warnings() []string { return c.warnings }
-
-// peakRate returns the rate of arithmetic in d, and notes where another format stands in for it.
-func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
-	peak, used, err := rate(c.cfg.Accelerator, d)
-	if err != nil {
-		return peakRate{}, err
-	}
-	if used != d && !(used == hardware.BF16 && d == hardware.FP16) {
-		c.warnings = append(c.warnings, fmt.Sprintf("%s has no peak rate for %s: computed in %s", c.cfg.Accelerator.Name, d, used))
-	}
-	reached := efficiency(c.constants.Linear.Compute, used)
-	if c.engine.Compute > 0 {
-		reached *= c.engine.Compute
-	}
-	return peakRate{peak, reached}, nil
-}
-
-// efficiency returns the efficiency fitted for a number format, or that for 16 bits where it was not measured.
-func efficiency(fitted map[hardware.DType]float64, d hardware.DType) float64 {
-	if e := fitted[d]; e > 0 {
-		return e
-	}
-	return fitted[hardware.BF16]
-}
 
 // decodeCompute returns the fraction of the peak that decode attention reaches.
 func (c *Clock) decodeCompute(l *models.Attention) float64 {

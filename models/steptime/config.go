@@ -20,6 +20,9 @@ type Config struct {
 	Engine                   Engine
 	// Constants are the fitted efficiencies of the accelerator; nil takes those of the nearest measured relative.
 	Constants *hardware.Constants
+	// Kernels are those of the engine on the accelerator; nil takes those of its family that were measured
+	// on the nearest relative.
+	Kernels *hardware.Kernels
 	// Host is how many times longer the host takes than that of an H100 machine, in place of what Constants say; 0 for that.
 	Host float64
 	// Operators are kernels measured on the accelerator, which take the place of formulas within their range; nil for none.
@@ -84,6 +87,9 @@ func (c Config) resolve() (Config, []string, error) {
 	c.Activations = defaultDType(c.Activations, wide)
 	c.KV = defaultDType(c.KV, c.Activations)
 	warnings := c.findConstants()
+	if c.Kernels == nil && c.Engine.Kernels != "" {
+		c.Kernels = hardware.FindKernels(c.Engine.Kernels, c.Accelerator)
+	}
 	if c.Host > 0 {
 		constants := *c.Constants
 		constants.Host = c.Host

@@ -10,6 +10,15 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
+// findTables looks up the measured times of the model's products.
+func (c *Clock) findTables() {
+	c.productTables = map[*models.Linear]curve{}
+	for i := range c.linear {
+		l := &c.linear[i]
+		c.productTables[l] = c.tables.product(c.formatOf(l), l.N, l.K)
+	}
+}
+
 // coverage tells which operators of the model the tables do not have, and are predicted by formula.
 func (c *Clock) coverage() []string {
 	var missing []string
@@ -20,7 +29,7 @@ func (c *Clock) coverage() []string {
 			if len(c.tables.experts[c.expertsKey()]) == 0 {
 				missing = append(missing, l.Name)
 			}
-		case len(c.tables.products[productKey{sixteen(c.format(l)), l.N, l.K}]) == 0:
+		case len(c.productTables[l]) == 0:
 			missing = append(missing, fmt.Sprintf("%s (n=%d k=%d)", l.Name, l.N, l.K))
 		}
 	}
@@ -37,10 +46,17 @@ func (c *Clock) coverage() []string {
 	if len(missing) > 0 {
 		warnings = append(warnings, "not in the operator tables, so by formula: "+strings.Join(missing, ", "))
 	}
+	var sources []string
+	for _, from := range slices.Sorted(maps.Keys(c.tables.read)) {
+		sources = append(sources, strings.Join(c.tables.read[from], ", ")+" of "+from)
+	}
+	if len(sources) > 0 {
+		warnings = append(warnings, "operator tables: "+strings.Join(sources, "; "))
+	}
 	if len(c.tables.skipped) > 0 {
 		warnings = append(warnings, "operator tables that were not read: "+strings.Join(c.tables.skipped, ", "))
 	}
-	return warnings
+	return append(warnings, c.tables.notes...)
 }
 
 // outside notes what was asked of tables beyond their range, by operator and the unit of its counts.

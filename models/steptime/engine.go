@@ -37,6 +37,9 @@ type Engine struct {
 	DecodeCompute float64 `yaml:"decode_compute"`
 	// NativeFP8Attention tells that decode attention computes in the 8 bits of the cache, so that no time is lost on widening them.
 	NativeFP8Attention bool `yaml:"native_fp8_attention"`
+	// Kernels names the family of engines whose measured kernels it has: "vllm", "sglang" or "trtllm".
+	// Empty means that the accelerator's constants count for all.
+	Kernels string
 	// Layer is the time a layer that kernels take in a running model beyond the sum of their times measured apart.
 	Layer hardware.Seconds
 

@@ -16,7 +16,7 @@ func (c *Clock) tokenOperators(ops []Operator, tokens, routed int) []Operator {
 		switch {
 		case l.Rows == models.SampledRows:
 		case l.Rows == models.RoutedRows && routed > 0:
-			ops = append(ops, c.experts(l, routed))
+			ops = append(ops, c.routedExperts(l, routed))
 		case l.Rows != models.RoutedRows && tokens > 0:
 			ops = append(ops, c.product(l, tokens))
 		}
@@ -34,38 +34,43 @@ func (c *Clock) tokenOperators(ops []Operator, tokens, routed int) []Operator {
 
 // product returns a matrix product of m rows.
 func (c *Clock) product(l *models.Linear, m int) Operator {
-	k := &c.constants.Linear
 	flops := 2 * float64(m) * float64(l.N) * float64(l.K)
-	padded := 2 * roundUp(m, k.Tile) * float64(l.N) * float64(l.K)
+	padded := 2 * roundUp(m, c.constants.Linear.Tile) * float64(l.N) * float64(l.K)
 	bytes := float64(l.MatrixBytes(c.cfg.Weights))
-	peak, efficiency := c.wide.peak, c.wide.efficiency
-	if l.Quantised {
-		peak, efficiency = c.operand.peak, c.operand.efficiency
-	}
-	compute, memory := padded/(peak*efficiency), bytes/(c.bandwidth*k.Memory)
-	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, overlap(compute, memory, k.Overlap), float64(k.Kernel)+c.quantise(l, m))
-	if seconds, ok := c.measured(c.tables.product(c.format(l), l.N, l.K), l.Name, "tokens", float64(m)); ok {
+	r := c.rateOf(l)
+	compute, memory := padded/(r.peak*r.efficiency), bytes/(c.bandwidth*r.memory)
+	both, fixed := overlap(compute, memory, r.overlap), r.kernel+c.quantise(l, m)
+	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, fixed)
+	if seconds, ok := c.measured(c.productTables[l], l.Name, "tokens", float64(m)); ok {
 		o.Time = times(c.share(l.Count), seconds)
 	}
 	return o
 }
 
-// format returns the number format in which the product is computed.
-func (c *Clock) format(l *models.Linear) hardware.DType {
+// rateOf returns the rates of the format in which the product is computed.
+func (c *Clock) rateOf(l *models.Linear) *peakRate {
 	if l.Quantised {
-		return operand(&c.cfg)
+		return &c.operand
+	}
+	return &c.wide
+}
+
+// formatOf returns the number format in which the matrix is stored.
+func (c *Clock) formatOf(l *models.Linear) hardware.DType {
+	if l.Quantised {
+		return c.cfg.Weights
 	}
 	return c.cfg.Activations
 }
 
-// quantise returns the seconds to bring the activations of m rows to the number format of the weights, where that is what the
-// product computes in: they are read and written once.
+// quantise returns the seconds to bring the activations of m rows to the number format of the weights,
+// where that is what the product computes in: they are read and written once.
 func (c *Clock) quantise(l *models.Linear, m int) float64 {
-	if !l.Quantised || c.operand == c.wide || c.engine.Roofline {
+	if !l.Quantised || c.operand.format == c.wide.format || c.engine.Roofline {
 		return 0
 	}
 	k := &c.constants.Elementwise
-	bytes := float64(m) * float64(l.K) * (c.activationBytes + bytesOf(c.cfg.Weights))
+	bytes := float64(m) * float64(l.K) * (c.activationBytes + bytesOf(c.operand.format))
 	return float64(k.Kernel) + bytes/(c.bandwidth*k.Memory)
 }
 
@@ -82,10 +87,10 @@ func roundUp(m, tile int) float64 {
 	return float64(m)
 }
 
-// experts returns the products of the routed experts of tokens tokens, those of all ranks. The busiest of the groups over which the
-// experts are spread sets the pace.
-func (c *Clock) experts(l *models.Linear, tokens int) Operator {
-	k := &c.constants.Experts
+// routedExperts returns one of the products of the routed experts of tokens tokens, those of all
+// ranks. The busiest of the groups over which the experts are spread sets the pace.
+func (c *Clock) routedExperts(l *models.Linear, tokens int) Operator {
+	k := &c.experts
 	rows := float64(l.Active) * float64(tokens)
 	touched := l.Matrices(l.Active * tokens)
 	skew := busiest(touched, float64(l.Experts), float64(c.cfg.Parallel.Expert))
@@ -93,19 +98,31 @@ func (c *Clock) experts(l *models.Linear, tokens int) Operator {
 	flops := part * 2 * rows * float64(l.N) * float64(l.K)
 	padded := part * 2 * (rows + touched*k.Tile/2) * float64(l.N) * float64(l.K)
 	bytes := part * touched * float64(l.MatrixBytes(c.cfg.Weights))
-	compute, memory := skew*padded/(c.operand.peak*c.expertEfficiency), skew*bytes/(c.bandwidth*k.Memory)
-	both := overlap(compute, memory, c.constants.Linear.Overlap)
-	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, float64(k.Kernel)+c.quantise(l, c.rank(tokens)))
+	width := c.expertWidth()
+	compute := skew * padded / (c.operand.peak * k.Compute) * (1 + k.Width/width)
+	memory := skew * bytes / (c.bandwidth * k.Memory)
+	vectors := part * rows * (4*float64(c.cfg.Model.Hidden) + 6*width) / 2
+	moved := k.Passes * vectors / c.bandwidth
+	fixed := float64(k.Kernel)/2 + moved + c.quantise(l, c.rank(tokens))
+	both := overlap(compute, memory, c.expertOverlap)
+	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, fixed)
 	if seconds, ok := c.measured(c.tables.layer(c.expertsKey()), "routed experts", "tokens", float64(tokens)); ok {
 		o.Time = times(c.share(l.Count), seconds/2) // measured for both products together
 	}
 	return o
 }
 
+// expertWidth returns how much of an expert's intermediate vector one accelerator has.
+func (c *Clock) expertWidth() float64 {
+	p := c.cfg.Parallel
+	return float64(c.cfg.Model.Experts().Intermediate) * float64(p.Expert) / float64(p.Tensor*p.Data)
+}
+
 // expertsKey names the routed experts of the model as tables do.
 func (c *Clock) expertsKey() expertsKey {
 	m, p := c.cfg.Model.Experts(), c.cfg.Parallel
-	return expertsKey{sixteen(operand(&c.cfg)), c.cfg.Model.Hidden, m.Intermediate, m.Active, m.Experts, p.Tensor / p.Expert, p.Expert}
+	weights, operand := sixteen(c.cfg.Weights), sixteen(c.operand.format)
+	return expertsKey{weights, operand, c.cfg.Model.Hidden, m.Intermediate, m.Active, m.Experts, p.Tensor / p.Expert, p.Expert}
 }
 
 // busiest returns how much more than the average the busiest of groups has to do when touched of n experts, drawn at random, have

@@ -23,25 +23,43 @@ func rate(a *hardware.Accelerator, d hardware.DType) (float64, hardware.DType, e
 	return 0, "", fmt.Errorf("%s has no peak rate for %s, nor for bf16 or fp16", a.Name, d)
 }
 
-// operand returns the number format that matrix products compute in: that of the weights where activations are quantised too (FP8 and
-// INT8 on hardware that has it), else that of the activations.
-func operand(c *Config) hardware.DType {
-	switch c.Weights {
-	case hardware.FP8, hardware.INT8, hardware.FP4:
-		if c.Accelerator.Peak[c.Weights] > 0 {
-			return c.Weights
+// operand returns the number format in which products of matrices stored as d compute: that of the
+// weights where activations are quantised too and the accelerator has arithmetic for it, else that of
+// the activations. Beside MXFP4 weights the activations have 8 bits on accelerators that compute in 4
+// bits, and stay wide on others.
+func operand(c *Config, d hardware.DType) hardware.DType {
+	format := d
+	switch d {
+	case hardware.FP8Block:
+		format = hardware.FP8
+	case hardware.MXFP4:
+		format = hardware.FP8
+		if c.Accelerator.Peak[hardware.FP4] == 0 {
+			return c.Activations
 		}
+	case hardware.FP8, hardware.INT8, hardware.FP4:
+	default:
+		return c.Activations
+	}
+	if c.Accelerator.Peak[format] > 0 {
+		return format
 	}
 	return c.Activations
 }
 
-// bytesOf returns the bytes of one activation.
+// bytesOf returns the bytes of one activation, its share of a block's scale included.
 func bytesOf(d hardware.DType) float64 {
 	switch d {
 	case hardware.FP32, hardware.TF32:
 		return 4
 	case hardware.FP8, hardware.INT8:
 		return 1
+	case hardware.FP8Block:
+		return 1 + 4.0/128
+	case hardware.FP4:
+		return 0.5 + 1.0/16
+	case hardware.MXFP4:
+		return 0.5 + 1.0/32
 	default:
 		return 2
 	}

@@ -18,17 +18,25 @@ type Tables struct {
 	experts  map[expertsKey]curve
 	// allReduce is the engine's own, library that of the collective library, by number of accelerators and bytes.
 	allReduce, library map[int]curve
-	// skipped names the files and the kinds of rows that were not understood.
-	skipped []string
+	// sizes are those of the products that were measured, by number format.
+	sizes map[hardware.DType]sizes
+	// read names the tables by the engine and version that they are of. Skipped are the files that were not
+	// understood, and notes say where a table of another engine or version was taken.
+	read           map[string][]string
+	skipped, notes []string
 }
 
-// productKey names a matrix product [m, K] times [K, N].
+// sizes are the numbers of columns and of inner elements of matrix products, in ascending order.
+type sizes struct{ n, k []int }
+
+// productKey names a matrix product [m, K] times [K, N] by the format of the weights.
 type productKey struct {
 	dtype hardware.DType
 	n, k  int
 }
 
-// attentionKey names attention by what one accelerator holds of a layer.
+// attentionKey names attention by what one accelerator holds of a layer. Latent attention has neither KV
+// heads nor a head dimension.
 type attentionKey struct {
 	heads, kvHeads, headDim int
 	kv                      hardware.DType
@@ -36,7 +44,7 @@ type attentionKey struct {
 
 // expertsKey names the routed experts of a layer, both products together.
 type expertsKey struct {
-	dtype                                 hardware.DType
+	dtype, operand                        hardware.DType
 	hidden, intermediate, active, experts int
 	tensor, expert                        int
 }
@@ -93,12 +101,59 @@ func logInterpolate(a, b point, x float64) float64 {
 	return a.seconds * math.Pow(b.seconds/a.seconds, math.Log(x/a.x)/math.Log(b.x/a.x))
 }
 
-// product returns the measured seconds of a matrix product by its rows.
+// product returns the measured seconds of a matrix product by its rows. Between measured sizes times are
+// interpolated straight in the logarithms of both.
 func (t *Tables) product(d hardware.DType, n, k int) curve {
 	if t == nil {
 		return nil
 	}
-	return t.products[productKey{sixteen(d), n, k}]
+	d = sixteen(d)
+	if c := t.products[productKey{d, n, k}]; c != nil {
+		return c
+	}
+	n0, n1, ok := around(t.sizes[d].n, n)
+	k0, k1, reached := around(t.sizes[d].k, k)
+	if !ok || !reached {
+		return nil
+	}
+	at := func(n int) curve {
+		return blend(t.products[productKey{d, n, k0}], t.products[productKey{d, n, k1}], part(k0, k1, k))
+	}
+	return blend(at(n0), at(n1), part(n0, n1, n))
+}
+
+// around returns the neighbours of x in an ascending list; false where x is outside of it.
+func around(list []int, x int) (below, above int, ok bool) {
+	i, exact := slices.BinarySearch(list, x)
+	switch {
+	case exact:
+		return x, x, true
+	case i == 0 || i == len(list):
+		return 0, 0, false
+	}
+	return list[i-1], list[i], true
+}
+
+// part tells how far x is between a and b, in logarithms.
+func part(a, b, x int) float64 {
+	if a == b {
+		return 0
+	}
+	return math.Log(float64(x)/float64(a)) / math.Log(float64(b)/float64(a))
+}
+
+// blend returns the power law between two curves at the counts that both have.
+func blend(a, b curve, part float64) curve {
+	if part == 0 {
+		return a
+	}
+	var c curve
+	for _, p := range a {
+		if s, ok := b.at(p.x); ok {
+			c = append(c, point{p.x, p.seconds * math.Pow(s/p.seconds, part)})
+		}
+	}
+	return c
 }
 
 // chunk returns the measured seconds of the attention of one layer to a prompt by its tokens.
@@ -149,14 +204,7 @@ func (t *Tables) contexts(k attentionKey, n int) curve {
 		return nil
 	}
 	low, high := batches[i-1], batches[i]
-	var c curve
-	for _, p := range low.byContext {
-		if s, ok := high.byContext.at(p.x); ok {
-			between := logInterpolate(point{float64(low.sequences), p.seconds}, point{float64(high.sequences), s}, float64(n))
-			c = append(c, point{p.x, between})
-		}
-	}
-	return c
+	return blend(low.byContext, high.byContext, part(low.sequences, high.sequences, n))
 }
 
 // decode returns the form of decode attention for n sequences: measured points joined by straight lines, and the formula before
@@ -188,6 +236,9 @@ func (c *Clock) attentionKey() attentionKey {
 		return attentionKey{}
 	}
 	l := &c.attention[0].Attention
+	if l.Latent {
+		return attentionKey{heads: l.Heads, kv: sixteen(c.cfg.KV)}
+	}
 	return attentionKey{l.Heads, l.KVHeads, l.HeadDim, sixteen(c.cfg.KV)}
 }
 

@@ -1,236 +1,208 @@
 package steptime
 
 import (
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/measured"
 )
 
-// ReadTables reads the kernel tables of a folder: files GPU__OPERATOR.csv with a header, where OPERATOR is gemm,
-// context_attention, generation_attention, moe, custom_allreduce or nccl, and latency is in milliseconds (the format of
-// ai-dynamo/aiconfigurator). Names are those of the accelerator; they choose among files of several. Other files are skipped.
-// An error names the file and line that is wrong.
-func ReadTables(dir fs.FS, names ...string) (*Tables, error) {
-	files, err := fs.Glob(dir, "*__*.csv")
-	if err != nil {
-		return nil, err
-	}
-	prefixes := map[string]bool{}
-	for _, f := range files {
-		gpu, _, _ := strings.Cut(f, "__")
-		prefixes[gpu] = true
-	}
-	gpu, err := choosePrefix(slices.Sorted(maps.Keys(prefixes)), names)
+// ReadTables reads the kernel tables of a folder that are wanted (see package measured for its layout).
+// Latencies are in milliseconds. Tables of other kernels than those below are skipped. An error names the
+// file and row that is wrong.
+func ReadTables(dir fs.FS, wanted measured.Wanted) (*Tables, error) {
+	selected, err := measured.Select(dir, wanted)
 	if err != nil {
 		return nil, err
 	}
 	t := &Tables{
-		products: map[productKey]curve{}, prefill: map[attentionKey]curve{}, decoding: map[attentionKey][]batchCurve{},
-		experts: map[expertsKey]curve{}, allReduce: map[int]curve{}, library: map[int]curve{},
+		products: map[productKey]curve{}, prefill: map[attentionKey]curve{},
+		decoding: map[attentionKey][]batchCurve{}, experts: map[expertsKey]curve{},
+		allReduce: map[int]curve{}, library: map[int]curve{},
 	}
-	batches := map[attentionKey]map[int]curve{}
-	for _, f := range files {
-		prefix, operator, _ := strings.Cut(strings.TrimSuffix(f, ".csv"), "__")
-		if prefix != gpu {
+	r := tableReader{t, map[attentionKey]map[int]curve{}, map[expertsKey]string{}}
+	var paths []string
+	for _, table := range selected {
+		paths = append(paths, table.Path)
+		read, known := r.readers()[table.Name]
+		if !known {
+			t.skip(table)
 			continue
 		}
-		if err := t.readFile(dir, f, operator, batches); err != nil {
+		if err := table.Each(dir, read); err != nil {
 			return nil, err
 		}
+		t.taken(table)
 	}
-	if len(t.products)+len(t.prefill)+len(batches)+len(t.experts)+len(t.allReduce)+len(t.library) == 0 {
-		return nil, fmt.Errorf("nothing that can be used in %s; want tables such as %s__gemm.csv", strings.Join(files, ", "), gpu)
+	if len(t.products)+len(t.prefill)+len(r.batches)+len(t.experts)+len(t.allReduce)+len(t.library) == 0 {
+		return nil, fmt.Errorf("nothing that can be used in %s; want tables such as gemm", strings.Join(paths, ", "))
 	}
-	t.finish(batches)
+	r.finish()
 	return t, nil
 }
 
-// choosePrefix returns the prefix that means one of the names, or the only one there is.
-func choosePrefix(prefixes, names []string) (string, error) {
-	plain := strings.NewReplacer("_", "", "-", "", " ", "")
-	for _, p := range prefixes {
-		for _, n := range names {
-			if plain.Replace(strings.ToLower(p)) == plain.Replace(strings.ToLower(n)) {
-				return p, nil
-			}
-		}
+// skip notes a table of the user's own that is not understood. Published folders have tables of kernels for
+// models of all kinds.
+func (t *Tables) skip(table measured.Table) {
+	if table.Engine == "" {
+		t.skipped = append(t.skipped, table.Path)
 	}
-	switch len(prefixes) {
-	case 0:
-		return "", errors.New("no operator tables here: want files such as GPU__gemm.csv")
-	case 1:
-		return prefixes[0], nil
-	}
-	return "", fmt.Errorf("operator tables of several accelerators (%s), and none is called %s", strings.Join(prefixes, ", "), strings.Join(names, " or "))
 }
 
-// readFile reads one table. batches gathers decode attention by number of sequences.
-func (t *Tables) readFile(dir fs.FS, name, operator string, batches map[attentionKey]map[int]curve) error {
-	read, known := map[string]func(*tableRow){
+// taken notes whose kernels a table has.
+func (t *Tables) taken(table measured.Table) {
+	if table.Engine == "" {
+		return
+	}
+	if t.read == nil {
+		t.read = map[string][]string{}
+	}
+	from := table.Engine + " " + table.Version
+	t.read[from] = append(t.read[from], table.Name)
+	if table.Instead != "" {
+		t.notes = append(t.notes, fmt.Sprintf("%s: no table of %s, so that of %s", table.Name, table.Instead, from))
+	}
+}
+
+// tableReader gathers the rows of all tables.
+type tableReader struct {
+	*Tables
+	// batches is decode attention by number of sequences.
+	batches map[attentionKey]map[int]curve
+	// routing is the distribution of tokens over experts of the rows that were taken.
+	routing map[expertsKey]string
+}
+
+// readers returns what reads the rows of a table of each name.
+func (t *tableReader) readers() map[string]func(*measured.Row) {
+	return map[string]func(*measured.Row){
 		"gemm":                 t.readProduct,
 		"context_attention":    t.readPrefill,
-		"generation_attention": func(r *tableRow) { readDecode(r, batches) },
+		"context_mla":          t.readPrefill,
+		"generation_attention": t.readDecode,
+		"generation_mla":       t.readDecode,
 		"moe":                  t.readExperts,
 		"custom_allreduce":     t.readAllReduce,
 		"nccl":                 t.readLibrary,
-	}[operator]
-	if !known {
-		t.skipped = append(t.skipped, name)
-		return nil
 	}
-	file, err := dir.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	lines := csv.NewReader(file)
-	lines.ReuseRecord = true
-	header, err := lines.Read()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	r := tableRow{columns: map[string]int{}}
-	for i, column := range header {
-		r.columns[column] = i
-	}
-	for {
-		r.fields, err = lines.Read()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if read(&r); r.err != nil {
-			line, _ := lines.FieldPos(0)
-			return fmt.Errorf("%s:%d: %w", name, line, r.err)
-		}
-	}
-}
-
-// tableRow is a line of a table. The first mistake in it is kept.
-type tableRow struct {
-	columns map[string]int
-	fields  []string
-	err     error
-}
-
-// text returns the field of a column, empty where the column is not there.
-func (r *tableRow) text(column string) string {
-	if i, ok := r.columns[column]; ok && i < len(r.fields) {
-		return r.fields[i]
-	}
-	return ""
-}
-
-// number returns a finite number of at least least.
-func (r *tableRow) number(column string, least float64) float64 {
-	v, err := strconv.ParseFloat(r.text(column), 64)
-	if r.err == nil && (err != nil || !(v >= least) || v > 1e15) {
-		r.err = fmt.Errorf("column %s is %q, want a number of at least %g", column, r.text(column), least)
-	}
-	return v
-}
-
-// count returns a whole number of at least 1.
-func (r *tableRow) count(column string) int {
-	v := r.number(column, 1)
-	if r.err == nil && v != float64(int(v)) {
-		r.err = fmt.Errorf("column %s is %q, want a whole number", column, r.text(column))
-	}
-	return int(v)
 }
 
 // seconds returns the latency.
-func (r *tableRow) seconds() float64 { return r.number("latency", 1e-9) / 1000 }
+func seconds(r *measured.Row) float64 { return r.Number("latency", 1e-9) / 1000 }
 
-// dtype returns the number format that a table calls by a name of PyTorch; false for those that llmsim does not know.
-func (r *tableRow) dtype(column string) (hardware.DType, bool) {
-	switch d := r.text(column); d {
+// formats are the number formats of weights by their names in tables. Beside 4-bit weights the second one
+// is that of the arithmetic.
+func formats(name string) (weights, operand hardware.DType, known bool) {
+	switch name {
 	case "bfloat16", "float16", "half", "fp16", "bf16":
-		return hardware.BF16, true
-	case "fp8", "int8", "int4", "fp4":
-		return hardware.DType(d), true
+		return hardware.BF16, hardware.BF16, true
+	case "fp8", "fp8_e4m3":
+		return hardware.FP8, hardware.FP8, true
+	case "fp8_block":
+		return hardware.FP8Block, hardware.FP8, true
+	case "int8":
+		return hardware.INT8, hardware.INT8, true
+	case "int4", "int4_wo":
+		return hardware.INT4, hardware.BF16, true
+	case "fp4", "nvfp4":
+		return hardware.FP4, hardware.FP4, true
+	case "w4a16_mxfp4":
+		return hardware.MXFP4, hardware.BF16, true
+	case "w4a8_mxfp4_mxfp8":
+		return hardware.MXFP4, hardware.FP8, true
 	}
-	return "", false
+	return "", "", false
 }
 
-func (t *Tables) readProduct(r *tableRow) {
-	d, known := r.dtype("gemm_dtype")
-	k := productKey{d, r.count("n"), r.count("k")}
-	m, s := r.count("m"), r.seconds()
-	if known && r.err == nil {
+func (t *tableReader) readProduct(r *measured.Row) {
+	weights, _, known := formats(r.Text("gemm_dtype"))
+	k := productKey{weights, r.Count("n"), r.Count("k")}
+	m, s := r.Count("m"), seconds(r)
+	if known && r.Err() == nil {
 		t.products[k] = t.products[k].add(float64(m), s)
 	}
 }
 
-// attention returns what one accelerator holds of the layer, and whether the row is about full attention in a known format.
-func (r *tableRow) attention() (attentionKey, bool) {
-	d, known := r.dtype("kv_cache_dtype")
-	k := attentionKey{r.count("num_heads"), r.count("num_key_value_heads"), r.count("head_dim"), d}
-	window := r.text("window_size")
-	return k, known && r.err == nil && (window == "" || window == "0")
+// attentionOf returns what one accelerator holds of the layer, and whether the row is about full attention
+// in a known format. Latent attention has neither KV heads nor a head dimension.
+func attentionOf(r *measured.Row) (attentionKey, bool) {
+	kv, _, known := formats(r.Text("kv_cache_dtype"))
+	k := attentionKey{heads: r.Count("num_heads"), kv: kv}
+	if r.Text("mla_dtype") == "" {
+		k.kvHeads, k.headDim = r.Count("num_key_value_heads"), r.Count("head_dim")
+	}
+	window := r.Text("window_size")
+	return k, known && r.Err() == nil && (window == "" || window == "0")
 }
 
-func (t *Tables) readPrefill(r *tableRow) {
-	k, ok := r.attention()
-	batch, n, cached, s := r.count("batch_size"), r.count("isl"), r.number("step", 0), r.seconds()
-	if ok && r.err == nil && batch == 1 && cached == 0 {
+func (t *tableReader) readPrefill(r *measured.Row) {
+	k, ok := attentionOf(r)
+	batch, n, cached, s := r.Count("batch_size"), r.Count("isl"), r.Number("step", 0), seconds(r)
+	if ok && r.Err() == nil && batch == 1 && cached == 0 {
 		t.prefill[k] = t.prefill[k].add(float64(n), s)
 	}
 }
 
-func readDecode(r *tableRow, batches map[attentionKey]map[int]curve) {
-	k, ok := r.attention()
-	batch, context, s := r.count("batch_size"), r.number("isl", 0)+r.number("step", 0), r.seconds()
-	if !ok || r.err != nil {
+func (t *tableReader) readDecode(r *measured.Row) {
+	k, ok := attentionOf(r)
+	batch, context, s := r.Count("batch_size"), r.Number("isl", 0)+r.Number("step", 0), seconds(r)
+	if !ok || r.Err() != nil {
 		return
 	}
-	if batches[k] == nil {
-		batches[k] = map[int]curve{}
+	if t.batches[k] == nil {
+		t.batches[k] = map[int]curve{}
 	}
-	batches[k][batch] = batches[k][batch].add(context, s)
+	t.batches[k][batch] = t.batches[k][batch].add(context, s)
 }
 
-func (t *Tables) readExperts(r *tableRow) {
-	d, known := r.dtype("moe_dtype")
+// readExperts takes the rows whose tokens are spread most evenly over the experts, as predictions have it.
+func (t *tableReader) readExperts(r *measured.Row) {
+	weights, operand, known := formats(r.Text("moe_dtype"))
 	k := expertsKey{
-		dtype: d, hidden: r.count("hidden_size"), intermediate: r.count("inter_size"), active: r.count("topk"), experts: r.count("num_experts"),
-		tensor: r.count("moe_tp_size"), expert: r.count("moe_ep_size"),
+		dtype: weights, operand: operand, hidden: r.Count("hidden_size"), intermediate: r.Count("inter_size"),
+		active: r.Count("topk"), experts: r.Count("num_experts"),
+		tensor: r.Count("moe_tp_size"), expert: r.Count("moe_ep_size"),
 	}
-	tokens, s := r.count("num_tokens"), r.seconds()
-	if known && r.err == nil {
-		t.experts[k] = t.experts[k].add(float64(tokens), s)
+	tokens, s := r.Count("num_tokens"), seconds(r)
+	if !known || r.Err() != nil {
+		return
 	}
+	routing := r.Text("distribution")
+	switch now, taken := t.routing[k]; {
+	case taken && routing > now: // "balanced" before "power_law_1.01" before "power_law_1.2"
+		return
+	case !taken || routing < now:
+		t.routing[k] = routing
+		t.experts[k] = nil
+	}
+	t.experts[k] = t.experts[k].add(float64(tokens), s)
 }
 
-// readAllReduce takes the kernels of captured graphs. message_size counts elements of 2 bytes.
-func (t *Tables) readAllReduce(r *tableRow) {
-	ranks, bytes, s := r.count("num_gpus"), 2*r.number("message_size", 1), r.seconds()
-	if r.err == nil && strings.HasSuffix(r.text("kernel_source"), "graph") {
+// readAllReduce takes the kernels of captured graphs, or those of engines that do not tell them apart.
+// message_size counts elements of 2 bytes.
+func (t *tableReader) readAllReduce(r *measured.Row) {
+	ranks, bytes, s := r.Count("num_gpus"), 2*r.Number("message_size", 1), seconds(r)
+	if r.Err() == nil && !strings.HasSuffix(r.Text("kernel_source"), "eager") {
 		t.allReduce[ranks] = t.allReduce[ranks].add(bytes, s)
 	}
 }
 
-// readLibrary takes every collective: tables do not name them, and the slowest of a size is the all-reduce, which sends twice what a
-// reduce-scatter or an all-gather does.
-func (t *Tables) readLibrary(r *tableRow) {
-	ranks, bytes, s := r.count("num_gpus"), 2*r.number("message_size", 1), r.seconds()
-	if r.err == nil {
+// readLibrary takes the all-reduces of the collective library. Where tables do not name the collective, the
+// slowest of a size is the all-reduce, which sends twice what a reduce-scatter or an all-gather does.
+func (t *tableReader) readLibrary(r *measured.Row) {
+	ranks, bytes, s := r.Count("num_gpus"), 2*r.Number("message_size", 1), seconds(r)
+	name := r.Text("op_name")
+	if r.Err() == nil && (name == "" || name == "all_reduce") && r.Text("nccl_dtype") != "int8" {
 		t.library[ranks] = t.library[ranks].add(bytes, s)
 	}
 }
 
 // finish orders what was read.
-func (t *Tables) finish(batches map[attentionKey]map[int]curve) {
+func (t *tableReader) finish() {
 	finishAll(t.products)
 	finishAll(t.prefill)
 	finishAll(t.experts)
@@ -238,10 +210,20 @@ func (t *Tables) finish(batches map[attentionKey]map[int]curve) {
 	for ranks, c := range t.library {
 		t.library[ranks] = c.slowest()
 	}
-	for k, byBatch := range batches {
+	for k, byBatch := range t.batches {
 		for _, n := range slices.Sorted(maps.Keys(byBatch)) {
 			t.decoding[k] = append(t.decoding[k], batchCurve{n, byBatch[n].finish()})
 		}
+	}
+	t.sizes = map[hardware.DType]sizes{}
+	for k := range t.products {
+		s := t.sizes[k.dtype]
+		t.sizes[k.dtype] = sizes{append(s.n, k.n), append(s.k, k.k)}
+	}
+	for d, s := range t.sizes {
+		slices.Sort(s.n)
+		slices.Sort(s.k)
+		t.sizes[d] = sizes{slices.Compact(s.n), slices.Compact(s.k)}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/llmsim/llmsim/models/measured"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -41,8 +42,8 @@ func operatorTime(c *Clock, s *sim.Step, name string) float64 {
 
 func TestTablesReplaceFormulas(t *testing.T) {
 	tables, err := ReadTables(tableFiles(map[string]string{
-		"my_gpu__gemm.csv": gemms, "my_gpu__generation_attention.csv": decodes, "my_gpu__context_mla.csv": "x\n", "readme.txt": "",
-	}), "my-gpu")
+		"my_gpu__gemm.csv": gemms, "my_gpu__generation_attention.csv": decodes, "my_gpu__mla_bmm.csv": "x\n", "readme.txt": "",
+	}), measured.Wanted{Accelerator: []string{"my-gpu"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestTablesReplaceFormulas(t *testing.T) {
 		}
 	}
 	all := strings.Join(c.Warnings(), "\n")
-	for _, want := range []string{"down (n=4096 k=14336)", "prefill attention", "context_mla.csv"} {
+	for _, want := range []string{"down (n=4096 k=14336)", "prefill attention", "mla_bmm.csv"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("warnings lack %q:\n%s", want, all)
 		}
@@ -88,7 +89,7 @@ func TestTablesReplaceFormulas(t *testing.T) {
 }
 
 func TestTableFormsAreExact(t *testing.T) {
-	tables, err := ReadTables(tableFiles(map[string]string{"x__gemm.csv": gemms, "x__generation_attention.csv": decodes}))
+	tables, err := ReadTables(tableFiles(map[string]string{"x__gemm.csv": gemms, "x__generation_attention.csv": decodes}), measured.Wanted{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,17 +105,17 @@ func TestTableFormsAreExact(t *testing.T) {
 
 func TestTablesSayWhatIsWrong(t *testing.T) {
 	for want, files := range map[string]map[string]string{
-		"no operator tables here":                           {"a.csv": ""},
-		"several accelerators (a, b)":                       {"a__gemm.csv": gemms, "b__gemm.csv": gemms},
-		"x__gemm.csv:3: column latency is \"-1\"":           {"x__gemm.csv": "gemm_dtype,m,n,k,latency\nbfloat16,1,2,3,1\nbfloat16,1,2,3,-1\n"},
-		"x__gemm.csv:2: column k is \"\"":                   {"x__gemm.csv": "gemm_dtype,m,n,latency\nbfloat16,1,2,1\n"},
-		"x__gemm.csv:2: column m is \"1.5\", want a":        {"x__gemm.csv": "gemm_dtype,m,n,k,latency\nbfloat16,1.5,2,3,1\n"},
-		"x__moe.csv:2: column hidden_size is":               {"x__moe.csv": "moe_dtype,latency\nfp8,1\n"},
-		"wrong number of fields":                            {"x__gemm.csv": "gemm_dtype,m\nbfloat16,1,2\n"},
-		"nothing that can be used in x__generation_mla.csv": {"x__generation_mla.csv": "a\n"},
-		"x__gemm.csv: EOF":                                  {"x__gemm.csv": ""},
+		"no operator tables here":                    {"a.csv": ""},
+		"several accelerators (a, b)":                {"a__gemm.csv": gemms, "b__gemm.csv": gemms},
+		"x__gemm.csv:3: column latency is \"-1\"":    {"x__gemm.csv": "gemm_dtype,m,n,k,latency\nbfloat16,1,2,3,1\nbfloat16,1,2,3,-1\n"},
+		"x__gemm.csv:2: column k is \"\"":            {"x__gemm.csv": "gemm_dtype,m,n,latency\nbfloat16,1,2,1\n"},
+		"x__gemm.csv:2: column m is \"1.5\", want a": {"x__gemm.csv": "gemm_dtype,m,n,k,latency\nbfloat16,1.5,2,3,1\n"},
+		"x__moe.csv:2: column hidden_size is":        {"x__moe.csv": "moe_dtype,latency\nfp8,1\n"},
+		"wrong number of fields":                     {"x__gemm.csv": "gemm_dtype,m\nbfloat16,1,2\n"},
+		"nothing that can be used in x__mla_bmm.csv": {"x__mla_bmm.csv": "a\n"},
+		"x__gemm.csv: EOF":                           {"x__gemm.csv": ""},
 	} {
-		if _, err := ReadTables(tableFiles(files), "h100"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadTables(tableFiles(files), measured.Wanted{Accelerator: []string{"h100"}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -122,7 +123,7 @@ func TestTablesSayWhatIsWrong(t *testing.T) {
 
 // Tables of NCCL have several rows for a size, of which the slowest is the all-reduce.
 func TestLibraryTableIsTheAllReduce(t *testing.T) {
-	tables, err := ReadTables(tableFiles(map[string]string{"x__nccl.csv": "nccl_dtype,num_gpus,message_size,latency\nhalf,2,4096,0.010\nhalf,2,4096,0.017\nhalf,2,4096,0.011\nhalf,2,65536,0.017\n"}))
+	tables, err := ReadTables(tableFiles(map[string]string{"x__nccl.csv": "nccl_dtype,num_gpus,message_size,latency\nhalf,2,4096,0.010\nhalf,2,4096,0.017\nhalf,2,4096,0.011\nhalf,2,65536,0.017\n"}), measured.Wanted{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func FuzzReadTables(f *testing.F) {
 	f.Add("gemm", gemms)
 	f.Add("generation_attention", decodes)
 	f.Fuzz(func(t *testing.T, operator, text string) {
-		tables, err := ReadTables(tableFiles(map[string]string{"x__" + strings.Map(letters, operator) + ".csv": text}), "x")
+		tables, err := ReadTables(tableFiles(map[string]string{"x__" + strings.Map(letters, operator) + ".csv": text}), measured.Wanted{Accelerator: []string{"x"}})
 		if err != nil {
 			return
 		}

@@ -1,0 +1,96 @@
+package hardware
+
+import (
+	"io/fs"
+	"slices"
+	"sync"
+)
+
+// Kernels are what one engine's kernels reach on one accelerator, by number format of the weights, distilled from
+// measurements of single kernels. Where Constants know a format from servers, those stand.
+type Kernels struct {
+	// Engine is the family of engines that has the kernels: "vllm", "sglang" or "trtllm". Accelerator is the catalogue
+	// name of the device that was measured.
+	Engine, Accelerator string
+	// Source names the measurements, Date is when the constants were distilled from them (2006-01-02).
+	Source, Date string
+	// Products are dense matrix products, Experts the routed experts of a layer.
+	Products map[DType]ProductKernel
+	Experts  map[DType]ExpertKernel
+}
+
+// KernelFit tells how well a form describes the kernels that it was fitted to.
+type KernelFit struct {
+	// Rows is the number of kernels measured. Error is the median absolute relative error on them, LeftOut that on
+	// kernels whose shape was left out of the fit.
+	Rows           int
+	Error, LeftOut float64 `yaml:",omitempty"`
+}
+
+// KernelOverlap is the exponent that joins compute and memory time in the forms of Kernels, see Linear.Overlap.
+const KernelOverlap = 4
+
+// ProductKernel describes dense matrix products as Linear does.
+type ProductKernel struct {
+	// Compute is the fraction of the peak rate that large products reach, Memory the fraction of the peak bandwidth at
+	// which weights stream in, Kernel the fixed time of one.
+	Compute, Memory float64
+	Kernel          Seconds
+	Fit             KernelFit
+}
+
+// ExpertKernel describes both products of the routed experts of a layer together, with routing, sorting and the
+// weighted sum: Kernel + (compute^p + memory^p)^(1/p) + Passes · (bytes of the activations of every token's experts)
+// / bandwidth, where p is KernelOverlap.
+type ExpertKernel struct {
+	// Compute is the fraction of the peak rate that wide experts reach with many rows each. An expert, or a shard of
+	// one, of width w reaches Compute·w/(w+Width).
+	Compute, Width float64
+	// Memory is the fraction of the peak bandwidth at which weights stream in.
+	Memory float64
+	// Kernel is the fixed time a layer.
+	Kernel Seconds
+	// Tile is the granularity in rows to which the tokens of an expert are rounded up.
+	Tile float64
+	// Passes is how often inputs, intermediate vectors and outputs are read or written. An accelerator that has some of the
+	// experts moves the vectors of all tokens that it is given, whoever computes them.
+	Passes float64
+	// Name is what the engine calls the kernel.
+	Name string
+	Fit  KernelFit
+}
+
+// AllKernels returns the kernels of all engines, by engine and accelerator.
+func AllKernels() []Kernels { return slices.Clone(fittedKernels()) }
+
+var fittedKernels = sync.OnceValue(func() []Kernels {
+	names, err := fs.Glob(fittedFiles, "fitted/kernels/*/*.yaml")
+	if err != nil {
+		panic(err)
+	}
+	var list []Kernels
+	for _, name := range names {
+		list = append(list, readFile[Kernels](name))
+	}
+	return list
+})
+
+// FindKernels returns the kernels of an engine family on a, or on the nearest relative of a that was measured with
+// that engine; nil where no accelerator was.
+func FindKernels(engine string, a *Accelerator) *Kernels {
+	return NearestKernels(engine, a, fittedKernels())
+}
+
+// NearestKernels returns of some measured kernels those of an engine family on a, or on its nearest relative; nil where
+// there are none of the engine.
+func NearestKernels(engine string, a *Accelerator, measured []Kernels) *Kernels {
+	var best *Kernels
+	closest := farthest()
+	for i := range measured {
+		k := &measured[i]
+		if d := kinship(a, k.Accelerator); k.Engine == engine && d.less(closest) {
+			best, closest = k, d
+		}
+	}
+	return best
+}

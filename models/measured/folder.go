@@ -1,0 +1,199 @@
+package measured
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Limits on what is read from outside.
+const (
+	maxFiles = 4096      // tables of a folder, of all accelerators
+	maxBytes = 256 << 20 // of a file
+	maxRows  = 4 << 20   // of a table
+)
+
+// Wanted says which of a folder's tables are of interest.
+type Wanted struct {
+	// Accelerator lists the names of the accelerator; case, "-" and "_" do not matter.
+	Accelerator []string
+	// Engine is the family of the engine: "vllm", "sglang" or "trtllm". Where it is empty or has no table,
+	// that of another engine is taken.
+	Engine string
+	// Version is the version of the engine; empty means the newest that each table has.
+	Version string
+}
+
+// Table is one table of a folder.
+type Table struct {
+	// Name is what was measured: "gemm", "context_attention", "moe", …
+	Name string
+	// Engine and Version tell whose kernels they are; empty for CSV files, which do not say it.
+	Engine, Version string
+	// Path is the file within the folder.
+	Path string
+	// Instead says what was wanted where the table is of another engine or version; else it is empty.
+	Instead string
+}
+
+// String tells what the table is and where it is from, for people.
+func (t Table) String() string {
+	if t.Engine == "" {
+		return t.Path
+	}
+	return t.Name + " of " + t.Engine + " " + t.Version
+}
+
+// Select returns the wanted tables of a folder, one of each name, in order of their names. An error lists
+// what there is.
+func Select(dir fs.FS, w Wanted) ([]Table, error) {
+	if parquet, err := list(dir, "*/*/*/*/*.parquet"); err != nil {
+		return nil, err
+	} else if len(parquet) > 0 {
+		return choose(parquet, w)
+	}
+	files, err := list(dir, "*__*.csv")
+	if err != nil {
+		return nil, err
+	}
+	gpu, err := accelerator(files, "__", w)
+	if err != nil {
+		return nil, err
+	}
+	var tables []Table
+	for _, f := range files {
+		if prefix, name, _ := strings.Cut(strings.TrimSuffix(f, ".csv"), "__"); prefix == gpu {
+			tables = append(tables, Table{Name: name, Path: f})
+		}
+	}
+	return tables, nil
+}
+
+// Files returns the paths of all tables of a folder.
+func Files(dir fs.FS) []string {
+	files, err := list(dir, "*/*/*/*/*.parquet")
+	if err == nil && len(files) == 0 {
+		files, err = list(dir, "*__*.csv")
+	}
+	if err != nil {
+		return nil
+	}
+	return files
+}
+
+// list returns the files that match a pattern.
+func list(dir fs.FS, pattern string) ([]string, error) {
+	files, err := fs.Glob(dir, pattern)
+	if len(files) > maxFiles {
+		return nil, fmt.Errorf("%d tables are more than the %d that are read", len(files), maxFiles)
+	}
+	return files, err
+}
+
+// accelerator returns the first element of the paths that means one of the wanted names, or the only one.
+func accelerator(files []string, separator string, w Wanted) (string, error) {
+	found := map[string]bool{}
+	for _, f := range files {
+		gpu, _, _ := strings.Cut(f, separator)
+		found[gpu] = true
+	}
+	names := slices.Sorted(maps.Keys(found))
+	for _, name := range names {
+		for _, wanted := range w.Accelerator {
+			if plain(name) == plain(wanted) {
+				return name, nil
+			}
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "", errors.New("no operator tables here: want files such as GPU__gemm.csv, " +
+			"or GPU/gemm/ENGINE/VERSION/gemm_perf.parquet")
+	case 1:
+		return names[0], nil
+	}
+	return "", fmt.Errorf("operator tables of several accelerators (%s), and none is called %s",
+		strings.Join(names, ", "), strings.Join(w.Accelerator, " or "))
+}
+
+// plain makes spellings of a name equal. A server edition has the kernels of the card.
+func plain(name string) string {
+	name = strings.TrimSuffix(strings.ToLower(name), "_server")
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(name)
+}
+
+// choose picks one file of each name: of the wanted engine and version where there are any.
+func choose(files []string, w Wanted) ([]Table, error) {
+	gpu, err := accelerator(files, "/", w)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string][]Table{}
+	for _, f := range files {
+		if part := strings.Split(f, "/"); part[0] == gpu {
+			name := strings.TrimSuffix(path.Base(f), "_perf.parquet")
+			t := Table{Name: strings.TrimSuffix(name, ".parquet"), Engine: part[2], Version: part[3], Path: f}
+			byName[t.Name] = append(byName[t.Name], t)
+		}
+	}
+	var tables []Table
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		t := slices.MaxFunc(byName[name], func(a, b Table) int {
+			return cmp.Or(cmp.Compare(w.rank(a), w.rank(b)), compareVersions(a.Version, b.Version),
+				cmp.Compare(b.Path, a.Path))
+		})
+		t.Instead = w.missing(t)
+		tables = append(tables, t)
+	}
+	return tables, nil
+}
+
+// rank orders tables of one name: those of the wanted engine and version first, then those of the engine.
+func (w Wanted) rank(t Table) int {
+	switch {
+	case t.Engine != w.Engine:
+		return 0
+	case w.Version != "" && t.Version == w.Version:
+		return 2
+	}
+	return 1
+}
+
+// missing names what was wanted and is not what t is. Libraries of collectives belong to no engine.
+func (w Wanted) missing(t Table) string {
+	switch {
+	case w.Engine == "" || t.Engine == "nccl":
+		return ""
+	case t.Engine != w.Engine:
+		return w.Engine
+	case w.Version != "" && t.Version != w.Version:
+		return w.Engine + " " + w.Version
+	}
+	return ""
+}
+
+// compareVersions orders versions by their numbers, so that 0.14.0 follows 0.5.14. A release candidate
+// counts by its number.
+func compareVersions(a, b string) int {
+	return slices.Compare(numbers(a), numbers(b))
+}
+
+// numbers returns the whole numbers in a version.
+func numbers(version string) []int {
+	var list []int
+	fields := strings.FieldsFunc(version, func(r rune) bool { return r < '0' || r > '9' })
+	for _, f := range fields {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			n = 0 // more digits than a number has
+		}
+		list = append(list, n)
+	}
+	return list
+}

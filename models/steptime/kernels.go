@@ -1,0 +1,106 @@
+package steptime
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/hardware"
+)
+
+// peakRate is what matrix products of one number format reach.
+type peakRate struct {
+	// format is that of the arithmetic, peak its peak in FLOP/s, efficiency the fraction of it that
+	// large products reach.
+	format           hardware.DType
+	peak, efficiency float64
+	// memory is the fraction of the bandwidth at which weights stream in, kernel the fixed time of a
+	// product in seconds, overlap joins compute and memory time.
+	memory, kernel, overlap float64
+}
+
+// peakRate returns the rates of products of matrices stored as d, and notes where another format stands
+// in for it. The constants of the accelerator come from servers: they say what 16-bit products reach
+// there, and those of other formats that were served. Of all others, and where the constants are those
+// of a relative, the kernels of the engine were measured apart: they count in proportion to its kernels
+// for 16 bits.
+func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
+	wanted := operand(&c.cfg, d)
+	peak, used, err := rate(c.cfg.Accelerator, wanted)
+	if err != nil {
+		return peakRate{}, err
+	}
+	if used != wanted && !(used == hardware.BF16 && wanted == hardware.FP16) {
+		c.warnings = append(c.warnings, fmt.Sprintf("%s has no peak rate for %s: computed in %s",
+			c.cfg.Accelerator.Name, wanted, used))
+	}
+	l := &c.constants.Linear
+	r := peakRate{used, peak, efficiency(l.Compute, d, used), l.Memory, float64(l.Kernel), l.Overlap}
+	name := c.cfg.Accelerator.Name
+	borrowed := c.constants.Accelerator != name && c.kernels != nil && c.kernels.Accelerator == name
+	if own, apart, ok := c.relative(d); ok && (borrowed || l.Compute[d] == 0) {
+		r.efficiency = min(1, l.Compute[hardware.BF16]*own.Compute/apart.Compute)
+		r.memory = min(1, l.Memory*own.Memory/apart.Memory)
+		r.kernel = max(0, r.kernel+float64(own.Kernel-apart.Kernel))
+		r.overlap = hardware.KernelOverlap
+	}
+	if c.engine.Compute > 0 {
+		r.efficiency *= c.engine.Compute
+	}
+	return r, nil
+}
+
+// relative returns the engine's kernels for dense products of matrices stored as d, and those for 16
+// bits on the accelerator whose constants are in use.
+func (c *Clock) relative(d hardware.DType) (own, apart hardware.ProductKernel, ok bool) {
+	if c.kernels == nil {
+		return own, apart, false
+	}
+	own, measured := c.kernels.Products[sixteen(d)]
+	apart, anchored := c.anchor()
+	return own, apart, measured && anchored
+}
+
+// anchor returns the engine's kernels for 16-bit products on the accelerator whose constants are in use.
+func (c *Clock) anchor() (hardware.ProductKernel, bool) {
+	k := c.kernels
+	for _, other := range hardware.AllKernels() {
+		if other.Engine == k.Engine && other.Accelerator == c.constants.Accelerator {
+			k = &other
+		}
+	}
+	p, ok := k.Products[hardware.BF16]
+	return p, ok
+}
+
+// efficiency returns the efficiency fitted for matrices stored as d, or else that for the format in
+// which they are computed, or that for 16 bits.
+func efficiency(fitted map[hardware.DType]float64, d, used hardware.DType) float64 {
+	for _, format := range []hardware.DType{d, used} {
+		if e := fitted[format]; e > 0 {
+			return e
+		}
+	}
+	return fitted[hardware.BF16]
+}
+
+// chooseExperts sets what the kernels of routed experts reach: those of the engine where they were
+// measured, slowed as 16-bit products of servers are beside kernels measured apart, or else what the
+// constants of the accelerator say.
+func (c *Clock) chooseExperts() {
+	k := &c.constants.Experts
+	c.experts = hardware.ExpertKernel{
+		Compute: efficiency(k.Compute, c.cfg.Weights, c.operand.format), Memory: k.Memory, Kernel: 2 * k.Kernel, Tile: k.Tile,
+	}
+	c.expertOverlap = c.constants.Linear.Overlap
+	if c.kernels == nil {
+		return
+	}
+	e, measured := c.kernels.Experts[sixteen(c.cfg.Weights)]
+	apart, anchored := c.anchor()
+	if !measured || !anchored {
+		return
+	}
+	c.experts, c.expertOverlap = e, hardware.KernelOverlap
+	l := &c.constants.Linear
+	c.experts.Compute = min(1, e.Compute*l.Compute[hardware.BF16]/apart.Compute)
+	c.experts.Memory = min(1, e.Memory*l.Memory/apart.Memory)
+}
