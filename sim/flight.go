@@ -69,6 +69,11 @@ func (b *Batch) leap(d Decision) {
 	f.leaping = true
 	f.ignoreArrivals = d.IgnoreArrivals && len(r.batches) == 1
 	steps := min(max(d.Steps, 1), r.maxLeap, b.finish.next()-b.steps, f.run.through())
+	steps = f.run.within(steps, Never-1-f.start)
+	if steps == 0 {
+		b.outlastTime()
+		steps = 1
+	}
 	if s := r.incoming.Front(); s != nil {
 		steps = min(steps, max(s.visible-r.planned, 1))
 	}
@@ -87,10 +92,19 @@ func (b *Batch) pipeline(stage Time) {
 	stage = max(stage, 1)
 	at := max(b.flight.start, b.ready)
 	for i := range b.r.free {
-		at = max(at, b.r.free[i]) + stage
+		at = later(max(at, b.r.free[i]), stage)
 		b.r.free[i] = at
 	}
+	if at == Never {
+		b.outlastTime()
+	}
 	b.flight.steps, b.flight.end = 1, at
+}
+
+// outlastTime stops the simulation: the step that starts would end after the last instant that Time can name.
+func (b *Batch) outlastTime() {
+	b.r.fleet.fault("request %d runs in a step of replica %d that ends after %.0f days, which is as far as simulated time goes",
+		b.head.ID, b.r.index, Never.Seconds()/86400)
 }
 
 // land books the leap that ends now: tokens come out, requests finish, prompts complete.

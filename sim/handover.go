@@ -32,13 +32,13 @@ func (l *link) send(bytes int64, layers int, computed, step Time) Time {
 	whole := max(Seconds(float64(bytes)/l.Bandwidth), 1)
 	n := Time(max(layers, 1))
 	begin := max(computed-step+step/n, l.free)
-	l.free = begin + whole
-	end := max(l.free, computed+whole/n)
+	l.free = later(begin, whole)
+	end := later(max(l.free, later(computed, whole/n)), l.Latency)
 	l.result.Transfers++
 	l.result.Bytes += bytes
 	l.result.Busy += whole
-	l.result.Visible += end + l.Latency - computed
-	return end + l.Latency
+	l.result.Visible = later(l.result.Visible, end-computed)
+	return end
 }
 
 // move is a request on its way from a prefill replica to a decode replica. The KV cache keeps its place in the memory of the
@@ -94,6 +94,9 @@ func (f *Fleet) handOver(s *Sequence) {
 	s.place, s.move.targetGeneration = underWay, target.generation
 	f.assign(target, s)
 	at := f.links[source.link].send(source.kvBytes*int64(s.Swapped), source.layers, s.move.computed, s.move.step)
+	if at == Never || f.links[source.link].result.Visible == Never {
+		f.fault("the transfers over link %d up to that of request %d take longer than simulated time can name", source.link, s.ID)
+	}
 	f.note(at, event{kind: delivering, s: s})
 }
 

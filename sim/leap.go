@@ -29,6 +29,18 @@ func (d *stretch) through() int64 {
 	return 1 + max(0, (d.form.Through-d.context)/d.n)
 }
 
+// within returns how many of the first k steps surely end within span, and 0 if not even one does. It halves k until they fit, since
+// any shorter leap is as good, and the exact sum might overflow.
+func (d *stretch) within(k int64, span Time) int64 {
+	for ; k > 0; k /= 2 {
+		last := float64(d.form.PerToken) * (float64(d.context) + float64(d.n)*float64(k))
+		if float64(k)*(float64(d.form.Base)+last) < float64(span) {
+			break
+		}
+	}
+	return k
+}
+
 // ending returns the least k ≥ 1 whose first k steps last at least span.
 func (d *stretch) ending(span Time) int64 {
 	if span <= d.step(0) {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Time is a point in simulated time, or a span of it, in picoseconds. Its range is about ±106 days.
+// Time is a point in simulated time, or a span of it, in picoseconds. Its range is about ±106 days; a simulation that would go on
+// longer ends with an error.
 type Time int64
 
 // Units of Time.
