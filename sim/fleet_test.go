@@ -47,7 +47,7 @@ func drawFleet(t *rapid.T) fleetSetting {
 	c.replicas = rapid.IntRange(1, 5).Draw(t, "replicas")
 	if rapid.Bool().Draw(t, "disaggregated") {
 		c.replicas = max(c.replicas, 2)
-		c.links = []sim.Link{{Bandwidth: rapid.SampledFrom([]float64{1e3, 1e6, 1e9}).Draw(t, "bandwidth"), Latency: span(t, "latency", 0, 1e9)}}
+		c.links = []sim.Link{{Bandwidth: rapid.SampledFrom([]float64{1e5, 1e6, 1e9}).Draw(t, "bandwidth"), Latency: span(t, "latency", 0, 1e9)}}
 	}
 	c.scaled = rapid.Bool().Draw(t, "scaled")
 	for i := range c.replicas {
