@@ -43,6 +43,7 @@ func newRoot() *cobra.Command {
 		planCommand(),
 		workerCommand(),
 		mergeCommand(),
+		serveCommand(),
 		loadCommand(),
 		memoryCommand(),
 		listCommand(),

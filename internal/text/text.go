@@ -18,7 +18,13 @@ type Token = int32
 // Vocabulary encodes and decodes. It is safe for use by several goroutines.
 type Vocabulary struct {
 	codec tokenizer.Codec
-	words []Token
+	words []word
+}
+
+// word is a token that stands for a whole word, and the text of it.
+type word struct {
+	token Token
+	text  string
 }
 
 // wordsBelow bounds the tokens that may serve as words: the more frequent half of the vocabulary.
@@ -34,7 +40,7 @@ func New() (*Vocabulary, error) {
 	for id := range uint(wordsBelow) {
 		// A few numbers below the largest stand for no text.
 		if piece, err := codec.Decode([]uint{id}); err == nil && isWord(piece) {
-			v.words = append(v.words, Token(id))
+			v.words = append(v.words, word{Token(id), piece})
 		}
 	}
 	return v, nil
@@ -86,8 +92,13 @@ func (v *Vocabulary) Piece(t Token) string {
 
 // Word returns the i-th word of the text that a name stands for: the same for the same name.
 // Words in a row have one token each, also after they were decoded and encoded again.
-func (v *Vocabulary) Word(name uint64, i int) Token {
-	return v.words[mix(name*0x9e3779b97f4a7c15+uint64(i))%uint64(len(v.words))]
+func (v *Vocabulary) Word(name uint64, i int) Token { return v.pick(name, i).token }
+
+// Spell returns the text of that word, a space before it.
+func (v *Vocabulary) Spell(name uint64, i int) string { return v.pick(name, i).text }
+
+func (v *Vocabulary) pick(name uint64, i int) *word {
+	return &v.words[mix(name*0x9e3779b97f4a7c15+uint64(i))%uint64(len(v.words))]
 }
 
 // mix spreads every bit of x (the finaliser of splitmix64: Steele, Lea and Flood, OOPSLA 2014).

@@ -9,7 +9,8 @@
 //	burstgpt  CSV with the columns Timestamp (in seconds), Request tokens, Response tokens (github.com/HPMLL/BurstGPT). Times
 //	          are counted from the first row. Rows with 0 response tokens are failed requests: they are skipped and counted.
 //	mooncake  JSON lines with timestamp (in milliseconds), input_length, output_length and hash_ids, one for each block of 512
-//	          prompt tokens, the last block being shorter (github.com/kvcache-ai/Mooncake). Equal hash_ids are equal text.
+//	          prompt tokens, the last block being shorter (github.com/kvcache-ai/Mooncake). Equal hash_ids are equal text. A
+//	          row may have block_size, the number of tokens for which one of its hash_ids stands.
 //	llmsim    CSV with the columns arrival_s, prompt_tokens, output_tokens and any of class, tenant, priority, deadline_s
 //	          (after the arrival), session, prefix (a number: rows with the same one share a text) and prefix_tokens (its
 //	          length). Empty optional fields count as 0.

@@ -23,6 +23,8 @@ type mooncakeRow struct {
 	Input     int64    `json:"input_length"`
 	Output    int64    `json:"output_length"`
 	HashIDs   []uint64 `json:"hash_ids"`
+	// BlockSize is the number of tokens that a hash stands for; 0 means blockTokens.
+	BlockSize int64 `json:"block_size"`
 }
 
 type mooncake struct {
@@ -73,13 +75,17 @@ func (m *mooncake) tokens(key string, n int64) (int, error) {
 
 // blocks turns the hashes into segments; the last block ends with the prompt.
 func (m *mooncake) blocks(r *sim.Request) error {
+	block := int(cmp.Or(m.row.BlockSize, blockTokens))
+	if m.row.BlockSize < 0 || m.row.BlockSize > maxTokens {
+		return m.file.errorf("block_size: found %d, allowed: 1 to %d tokens", m.row.BlockSize, maxTokens)
+	}
 	left := r.Prompt
 	for _, hash := range m.row.HashIDs {
 		if left <= 0 {
-			return m.file.errorf("hash_ids: found %d, allowed: at most one for each %d of the %d prompt tokens", len(m.row.HashIDs), blockTokens, r.Prompt)
+			return m.file.errorf("hash_ids: found %d, allowed: at most one for each %d of the %d prompt tokens", len(m.row.HashIDs), block, r.Prompt)
 		}
-		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.TraceBlock, hash), Tokens: min(left, blockTokens)})
-		left -= blockTokens
+		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.TraceBlock, hash), Tokens: min(left, block)})
+		left -= block
 	}
 	return nil
 }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/llmsim/llmsim/internal/serve"
+	"github.com/llmsim/llmsim/internal/telemetry"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+)
+
+// serveFlags are the flags of the serve command.
+type serveFlags struct {
+	serve.Options
+	set                  []string
+	listen, record, name string
+	perReplica, quiet    bool
+}
+
+func serveCommand() *cobra.Command {
+	var flags serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve FILE|NAME",
+		Short: "Answer OpenAI's API in the place of a scenario's fleet, as fast as it would",
+		Long: "Answer OpenAI's API in the place of a scenario's fleet. Requests that come are simulated in wall-clock time, with the\n" +
+			"policies and physics of llmsim scenario; answers are made up. Metrics have the names of vLLM or SGLang. A key that\n" +
+			"clients must send is taken from " + apiKeyVariable + ".",
+		Example: `  llmsim serve chat
+  llmsim serve my.yaml --listen 127.0.0.1:8000 --speed 10 --record requests.jsonl
+  llmsim load http://127.0.0.1:8000 --scenario chat --set workload.duration=1m`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
+	f.StringVar(&flags.listen, "listen", "127.0.0.1:8000", "address to listen at; port 0 takes a free one")
+	f.BoolVar(&flags.perReplica, "per-replica-ports", false, "also listen at the next ports, one for each replica alone")
+	f.Float64Var(&flags.Speed, "speed", 1, "simulated seconds in a second")
+	f.Uint64Var(&flags.Seed, "seed", 0, "changes made-up texts")
+	f.StringVar(&flags.record, "record", "", "file for the requests that come, which --set workload.trace.file=FILE replays")
+	f.StringVar(&flags.APIKey, "api-key", "", "key that clients must send, if not from "+apiKeyVariable)
+	f.StringVar(&flags.name, "served-model-name", "", "name of the model in the API; that of the scenario if not given")
+	f.Var(choice(&flags.Dialect, telemetry.Dialects()...), "metrics", "names of the metrics: vllm or sglang")
+	f.BoolVar(&flags.quiet, "quiet", false, "do not log requests")
+	return cmd
+}
+
+func (flags *serveFlags) run(cmd *cobra.Command, name string) error {
+	if !(flags.Speed >= 0.001 && flags.Speed <= 1000) {
+		return fmt.Errorf("--speed is %v, want 0.001 to 1000", flags.Speed)
+	}
+	file, err := scenarios.Load(name, flags.set...)
+	if err != nil {
+		return err
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return err
+	}
+	defer simulation.Source.Close()
+	if err := flags.fill(cmd, simulation); err != nil {
+		return err
+	}
+	err = flags.answer(cmd)
+	if flags.Recorder != nil {
+		err = errors.Join(err, flags.Recorder.Close())
+	}
+	return failed(err)
+}
+
+// fill completes the options.
+func (flags *serveFlags) fill(cmd *cobra.Command, simulation *scenarios.Simulation) error {
+	flags.Simulation, flags.Models = simulation.Config(), simulation.Models()
+	flags.Lengths = serve.Lengths(simulation.Source)
+	flags.Version = scenarios.Version()
+	if flags.name != "" {
+		if len(flags.Models) != 1 {
+			return fmt.Errorf("--served-model-name names one model; the scenario serves %d", len(flags.Models))
+		}
+		flags.Models = []string{flags.name}
+	}
+	if flags.APIKey == "" {
+		flags.APIKey = os.Getenv(apiKeyVariable)
+	}
+	if !flags.quiet {
+		flags.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
+	}
+	if flags.record == "" {
+		return nil
+	}
+	file, err := os.Create(flags.record)
+	if err != nil {
+		return err
+	}
+	flags.Recorder = serve.NewRecorder(file)
+	return nil
+}
+
+// answer serves until the command is interrupted.
+func (flags *serveFlags) answer(cmd *cobra.Command) error {
+	replicas := 0
+	if flags.perReplica {
+		replicas = len(flags.Simulation.Replicas)
+	}
+	listeners, err := serve.Listen(flags.listen, replicas)
+	if err != nil {
+		return err
+	}
+	service, err := serve.Open(flags.Options)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "%s at http://%s\n", flags.Models[0], listeners[0].Addr())
+	for i, l := range listeners[1:] {
+		fmt.Fprintf(out, "replica %d at http://%s\n", i, l.Addr())
+	}
+	if !serve.Loopback(listeners[0].Addr()) && flags.APIKey == "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "llmsim: WARNING: whoever reaches %s may use this server; give it --api-key\n", listeners[0].Addr())
+	}
+	return service.Run(cmd.Context(), listeners)
+}

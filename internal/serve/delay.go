@@ -1,0 +1,69 @@
+package serve
+
+import "time"
+
+// news is what a job is told when it has become known to the user.
+type news struct {
+	tokens, cached int
+	ended          bool
+}
+
+// delay keeps news until the front end of the replica has passed it on. Front ends differ little if
+// at all, so that news is nearly in order already.
+type delay struct {
+	queue []delayed
+	head  int
+}
+
+type delayed struct {
+	at   time.Time
+	job  *Job
+	news news
+}
+
+// add keeps news for a job until the given moment.
+func (d *delay) add(at time.Time, j *Job, n news) {
+	d.queue = append(d.queue, delayed{at, j, n})
+	for i := len(d.queue) - 1; i > d.head && d.queue[i].at.Before(d.queue[i-1].at); i-- {
+		d.queue[i], d.queue[i-1] = d.queue[i-1], d.queue[i]
+	}
+}
+
+// next returns when there is something to tell.
+func (d *delay) next() (at time.Time, ok bool) {
+	if d.head == len(d.queue) {
+		return time.Time{}, false
+	}
+	return d.queue[d.head].at, true
+}
+
+// deliver tells all that is due.
+func (d *delay) deliver(now time.Time) {
+	for ; d.head < len(d.queue) && !d.queue[d.head].at.After(now); d.head++ {
+		e := &d.queue[d.head]
+		e.job.advance(e.news)
+		*e = delayed{}
+	}
+	switch {
+	case d.head == len(d.queue):
+		d.queue, d.head = d.queue[:0], 0
+	case d.head > len(d.queue)/2:
+		n := copy(d.queue, d.queue[d.head:])
+		clear(d.queue[n:])
+		d.queue, d.head = d.queue[:n], 0
+	}
+}
+
+// advance tells a job how far it is. What a job that began anew after a failure repeats is no news.
+func (j *Job) advance(n news) {
+	j.listener.mu.Lock()
+	s := &j.state
+	changed := !s.Ended && (n.ended || n.tokens > s.Tokens)
+	if changed {
+		s.Tokens, s.Cached, s.Ended = max(s.Tokens, n.tokens), n.cached, n.ended
+	}
+	j.listener.mu.Unlock()
+	if changed {
+		j.listener.ring()
+	}
+}

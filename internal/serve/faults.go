@@ -1,0 +1,127 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/serve/openai"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// slowClock makes the steps of a replica longer on demand.
+type slowClock struct {
+	sim.StepClock
+	factor float64
+}
+
+// Duration implements sim.StepClock.
+func (c *slowClock) Duration(s *sim.Step) sim.Time {
+	d := c.StepClock.Duration(s)
+	if c.factor == 1 {
+		return d
+	}
+	return max(sim.Time(float64(d)*c.factor), 1)
+}
+
+// pins is a router for requests that only one replica may serve, and asks another about the rest.
+type pins struct {
+	sim.Router
+	replica map[int64]int // by sim.Request.ID
+}
+
+func (p *pins) pin(id int64, replica int) {
+	if replica >= 0 {
+		p.replica[id] = replica
+	}
+}
+
+func (p *pins) unpin(id int64) { delete(p.replica, id) }
+
+// Route implements sim.Router. A replica that is down gives its requests to others.
+func (p *pins) Route(r *sim.Request, pool *sim.Pool) int {
+	if want, ok := p.replica[r.ID]; ok && pool.Accepts(want) {
+		return want
+	}
+	return p.Router.Route(r, pool)
+}
+
+// Fault is a failure on demand.
+type Fault struct {
+	// Kind is kill (a replica fails), slow (its steps take Factor times as long) or drop (requests
+	// under way lose their connection).
+	Kind    string  `json:"kind"`
+	Replica int     `json:"replica"`
+	Factor  float64 `json:"factor"`
+	// For is how long it lasts in simulated time, such as 30s; empty means for ever.
+	For string `json:"for"`
+}
+
+// FaultHandler lets clients cause failures: POST /faults with a Fault.
+func (f *Fleet) FaultHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /faults", func(w http.ResponseWriter, r *http.Request) {
+		var fault Fault
+		decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10))
+		decoder.DisallowUnknownFields()
+		err := decoder.Decode(&fault)
+		if err == nil {
+			err = f.Break(fault)
+		}
+		if err != nil {
+			e := &openai.Error{Status: http.StatusBadRequest, Message: "fault: " + err.Error()}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(e.Status)
+			_, _ = w.Write(e.Body())
+			return
+		}
+		writeJSON(w, fault)
+	})
+	return mux
+}
+
+// Break causes a failure.
+func (f *Fleet) Break(fault Fault) error {
+	if fault.Replica < 0 || fault.Replica >= len(f.slow) {
+		return fmt.Errorf("replica: found %d, allowed: 0 to %d", fault.Replica, len(f.slow)-1)
+	}
+	lasts := sim.Never
+	if fault.For != "" {
+		seconds, err := units.ParseDuration(fault.For)
+		if err != nil || seconds <= 0 {
+			return fmt.Errorf("for: found %q, allowed: spans such as 30s", fault.For)
+		}
+		lasts = sim.Seconds(seconds)
+	}
+	switch fault.Kind {
+	case "kill":
+		f.order(func(sim.Time) { f.err = f.loop.Fail(fault.Replica, lasts) })
+	case "slow":
+		if !(fault.Factor >= 0.01 && fault.Factor <= 1000) {
+			return fmt.Errorf("factor: found %v, allowed: 0.01 to 1000", fault.Factor)
+		}
+		f.setSpeed(fault.Replica, fault.Factor, lasts)
+	case "drop":
+		f.order(func(sim.Time) {
+			for id, j := range f.jobs {
+				f.loop.Cancel(id)
+				j.fail(sim.Lost)
+			}
+		})
+	default:
+		return fmt.Errorf("kind: found %q, allowed: kill, slow, drop", fault.Kind)
+	}
+	return nil
+}
+
+// setSpeed makes the steps of a replica longer by a factor, for a while.
+func (f *Fleet) setSpeed(replica int, factor float64, lasts sim.Time) {
+	f.order(func(sim.Time) { f.slow[replica].factor = factor })
+	if lasts == sim.Never {
+		return
+	}
+	span := time.Duration(float64(lasts) / float64(sim.Nanosecond) / f.config.Speed)
+	time.AfterFunc(span, func() { f.order(func(sim.Time) { f.slow[replica].factor = 1 }) })
+}

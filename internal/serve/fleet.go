@@ -1,0 +1,277 @@
+package serve
+
+import (
+	"sync"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/alarm"
+	"github.com/llmsim/llmsim/internal/telemetry"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// FleetConfig is a fleet that is simulated in wall-clock time.
+type FleetConfig struct {
+	// Simulation is the fleet. Its source may send requests of its own, which nobody hears of.
+	Simulation sim.Config
+	// Models are those that it serves, by sim.Request.Model.
+	Models []Model
+	// Speed is how many simulated seconds pass in a second, above 0.
+	Speed float64
+	// Record, if set, is told of every request as it arrives.
+	Record func(r *sim.Request)
+}
+
+// Fleet is a Backend that simulates. One goroutine drives the simulation; others hand it orders.
+type Fleet struct {
+	config FleetConfig
+	loop   *sim.Simulation
+	alarm  *alarm.Alarm
+	start  time.Time
+	slow   []slowClock // by replica
+	pins   *pins
+	jobs   map[int64]*Job // under way, by sim.Request.ID
+	ids    map[*Job]int64
+	late   delay
+	err    error
+
+	mu     sync.Mutex
+	orders []order
+	taken  []order
+	closed bool
+	lag    time.Duration
+	done   chan struct{}
+}
+
+// order is what other goroutines want done, at a time of the simulation.
+type order struct {
+	at time.Time
+	do func(at sim.Time)
+}
+
+// housekeeping is how often a fleet without requests looks after scalers and samples, in wall time.
+const housekeeping = 100 * time.Millisecond
+
+// NewFleet returns a fleet. Run drives it.
+func NewFleet(c FleetConfig) (*Fleet, error) {
+	f := &Fleet{config: c, jobs: map[int64]*Job{}, ids: map[*Job]int64{}, done: make(chan struct{})}
+	s := c.Simulation
+	s.MaxLeap = 1 // tokens are seen one by one
+	s.Tokens = f.tokens
+	f.pins = &pins{Router: s.Router, replica: map[int64]int{}}
+	s.Router = f.pins
+	f.slow = make([]slowClock, len(s.Replicas))
+	s.Replicas = append([]sim.ReplicaConfig(nil), s.Replicas...)
+	for i := range s.Replicas {
+		f.slow[i] = slowClock{StepClock: s.Replicas[i].Clock, factor: 1}
+		s.Replicas[i].Clock = &f.slow[i]
+	}
+	if s.Observer == nil {
+		s.Observer = f
+	} else {
+		s.Observer = sim.Observers{s.Observer, f}
+	}
+	var err error
+	if f.loop, err = sim.New(s); err != nil {
+		return nil, err
+	}
+	if f.alarm, err = alarm.New(); err != nil {
+		return nil, err
+	}
+	f.start = time.Now()
+	return f, nil
+}
+
+// Models implements Backend.
+func (f *Fleet) Models() []Model { return f.config.Models }
+
+// Run drives the simulation until stop is called, and returns what broke it.
+func (f *Fleet) Run() error {
+	defer close(f.done)
+	defer f.alarm.Close()
+	for {
+		f.late.deliver(time.Now())
+		orders, closed := f.take()
+		for _, o := range orders {
+			// What is pushed comes after what has happened, so that there must be room before it.
+			at := max(f.timeOf(o.at), f.loop.Now()+1)
+			f.advance(at - 1)
+			o.do(at)
+		}
+		now := time.Now()
+		f.advance(f.timeOf(now))
+		if closed || f.err != nil {
+			f.abandon()
+			return f.err
+		}
+		f.late.deliver(now)
+		f.alarm.Wait(f.wake(now))
+	}
+}
+
+// stop ends Run, and with it all requests under way.
+func (f *Fleet) stop() {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	f.alarm.Wake()
+}
+
+// wake returns when something is to be done next.
+func (f *Fleet) wake(now time.Time) time.Time {
+	until := now.Add(housekeeping)
+	if next := f.loop.Next(); next != sim.Never {
+		if at := f.momentOf(next); at.Before(until) {
+			until = at
+		}
+	}
+	if at, ok := f.late.next(); ok && at.Before(until) {
+		until = at
+	}
+	return until
+}
+
+// advance lets everything happen that is due, and notes how far the fleet is behind.
+func (f *Fleet) advance(at sim.Time) {
+	if f.err == nil {
+		f.err = f.loop.Advance(at)
+	}
+	lag := time.Since(f.momentOf(at))
+	f.mu.Lock()
+	f.lag = lag
+	f.mu.Unlock()
+}
+
+// Lag returns how late the fleet was in wall time when it last did something.
+func (f *Fleet) Lag() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lag
+}
+
+// Now returns the time of the simulation.
+func (f *Fleet) Now() sim.Time { return f.timeOf(time.Now()) }
+
+func (f *Fleet) timeOf(t time.Time) sim.Time {
+	return sim.Time(float64(t.Sub(f.start)) * f.config.Speed * float64(sim.Nanosecond))
+}
+
+// momentOf returns the first moment at which the time of the simulation is t.
+func (f *Fleet) momentOf(t sim.Time) time.Time {
+	return f.start.Add(time.Duration(float64(t)/float64(sim.Nanosecond)/f.config.Speed) + 1)
+}
+
+// order hands something to the goroutine that drives.
+func (f *Fleet) order(do func(at sim.Time)) {
+	o := order{time.Now(), do}
+	f.mu.Lock()
+	f.orders = append(f.orders, o)
+	f.mu.Unlock()
+	f.alarm.Wake()
+}
+
+// take returns the orders since the last call, valid until the next.
+func (f *Fleet) take() (orders []order, closed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.taken)
+	f.orders, f.taken = f.taken[:0], f.orders
+	return f.taken, f.closed
+}
+
+// Start implements Backend.
+func (f *Fleet) Start(j *Job) {
+	f.order(func(at sim.Time) {
+		r := j.Request
+		r.Arrival = at
+		id, err := f.loop.Push(r)
+		if err != nil {
+			j.fail(sim.Unavailable)
+			return
+		}
+		r.ID = id
+		f.jobs[id], f.ids[j] = j, id
+		f.pins.pin(id, j.Replica)
+		if f.config.Record != nil {
+			f.config.Record(&r)
+		}
+	})
+}
+
+// Cancel implements Backend.
+func (f *Fleet) Cancel(j *Job) {
+	if j.look().Ended {
+		return
+	}
+	f.order(func(sim.Time) {
+		if id, ok := f.ids[j]; ok {
+			f.loop.Cancel(id)
+		}
+	})
+}
+
+// abandon fails what is under way when the fleet stops.
+func (f *Fleet) abandon() {
+	f.late.deliver(time.Now().Add(time.Hour))
+	for _, j := range f.jobs {
+		j.fail(sim.Lost)
+	}
+	orders, _ := f.take()
+	for _, o := range orders {
+		o.do(f.loop.Now())
+	}
+}
+
+// tokens is told by the simulation that tokens came out.
+func (f *Fleet) tokens(s *sim.Sequence, _ int, at sim.Time) {
+	if j := f.jobs[s.ID]; j != nil {
+		f.late.add(f.momentOf(at+s.Latency), j, news{tokens: s.Progress(), cached: s.Cached})
+	}
+}
+
+// Finished implements sim.Observer.
+func (f *Fleet) Finished(s *sim.Sequence) {
+	if j := f.forget(s.ID); j != nil {
+		f.late.add(f.momentOf(s.LastToken+s.Latency), j, news{tokens: s.Output, cached: s.Cached, ended: true})
+	}
+}
+
+// Rejected implements sim.Observer.
+func (f *Fleet) Rejected(r *sim.Request, why sim.Rejection) {
+	if j := f.forget(r.ID); j != nil {
+		j.fail(why)
+	}
+}
+
+// Steps implements sim.Observer.
+func (f *Fleet) Steps(*sim.Leap) {}
+
+// Sampled implements sim.Observer.
+func (f *Fleet) Sampled(sim.Time, int, sim.State) {}
+
+// forget returns the job of a request that has ended, and drops it.
+func (f *Fleet) forget(id int64) *Job {
+	j := f.jobs[id]
+	if j != nil {
+		delete(f.jobs, id)
+		delete(f.ids, j)
+		f.pins.unpin(id)
+	}
+	return j
+}
+
+// parameters returns what was asked for beside the prompt of a request that ends.
+func (f *Fleet) parameters(r *sim.Request) telemetry.Parameters {
+	if j := f.jobs[r.ID]; j != nil {
+		return j.Asked
+	}
+	return telemetry.Parameters{N: 1}
+}
+
+// fail ends a job without a complete answer.
+func (j *Job) fail(why sim.Rejection) {
+	j.tell(func(s *JobState) {
+		if !s.Ended {
+			s.Ended, s.Failed, s.Why = true, true, why
+		}
+	})
+}

@@ -1,0 +1,319 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/serve/openai"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// call is one HTTP request that generates, under way.
+type call struct {
+	server  *Server
+	request *openai.Request
+	plans   []*plan
+	head    openai.Head
+	began   time.Time
+	first   time.Time
+	sent    []progress // of each plan
+	status  int
+}
+
+// progress is what of a plan has been sent.
+type progress struct {
+	tokens, bytes, cached int
+	begun, finished       bool
+	text                  []byte // all of it, where the end repeats it
+	left                  holdBack
+}
+
+// generate answers an endpoint that generates.
+func (s *Server) generate(endpoint openai.Endpoint) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c := &call{server: s, began: time.Now(), status: http.StatusOK}
+		err := c.prepare(w, r, endpoint)
+		if err == nil {
+			err = c.run(w, r)
+		}
+		if err != nil {
+			c.status = s.refuse(w, err)
+		}
+		s.log(r, c, err)
+	}
+}
+
+// prepare reads the request and plans its answers.
+func (c *call) prepare(w http.ResponseWriter, r *http.Request, endpoint openai.Endpoint) error {
+	s := c.server
+	if s.draining.Load() {
+		return &openai.Error{Status: http.StatusServiceUnavailable, RetryAfter: 1, Message: "The server is shutting down."}
+	}
+	data, err := s.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	if c.request, err = openai.Parse(endpoint, data); err != nil {
+		return err
+	}
+	model, number, err := s.model(c.request.Model)
+	if err != nil {
+		return err
+	}
+	if c.plans, err = s.planner.plans(c.request, model, number); err != nil {
+		return err
+	}
+	for _, p := range c.plans {
+		p.job.Replica = replicaOf(r.Context())
+	}
+	c.head = openai.Head{Endpoint: endpoint, ID: s.newID(endpoint), Model: model.Name, Created: c.began.Unix()}
+	c.sent = make([]progress, len(c.plans))
+	return nil
+}
+
+// readBody reads as much as a body may have, in as much time as it may take.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	control := http.NewResponseController(w)
+	// Without a deadline a client could keep its connection for ever by sending a byte at a time.
+	_ = control.SetReadDeadline(time.Now().Add(s.Limits.BodyTime))
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.Limits.BodyBytes))
+	_ = control.SetReadDeadline(time.Time{})
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, &openai.Error{
+			Status: http.StatusRequestEntityTooLarge, Code: "request_too_large",
+			Message: fmt.Sprintf("The body is larger than the %d bytes allowed.", large.Limit),
+		}
+	case err != nil:
+		return nil, &openai.Error{Status: http.StatusBadRequest, Message: "The body could not be read."}
+	}
+	return data, nil
+}
+
+// run lets the backend compute, and sends what comes.
+func (c *call) run(w http.ResponseWriter, r *http.Request) error {
+	s := c.server
+	if !s.admit(len(c.plans)) {
+		return &openai.Error{
+			Status: http.StatusTooManyRequests, RetryAfter: 1, Code: "too_many_requests",
+			Message: fmt.Sprintf("The server has %d requests already.", s.Limits.Requests),
+		}
+	}
+	defer s.leave(len(c.plans))
+	for _, p := range c.plans {
+		s.Backend.Start(p.job)
+	}
+	defer func() {
+		for _, p := range c.plans {
+			s.Backend.Cancel(p.job)
+		}
+	}()
+	if c.request.Stream {
+		return c.stream(w, r)
+	}
+	return c.collect(w, r)
+}
+
+// errGone ends a call whose client does not listen any more.
+var errGone = errors.New("the client went away")
+
+// await waits for news of the call's jobs.
+func (c *call) await(ctx context.Context) error {
+	select {
+	case <-c.plans[0].job.listener.wake:
+		return nil
+	case <-ctx.Done():
+		return errGone
+	}
+}
+
+// collect waits for all answers and sends them in one piece.
+func (c *call) collect(w http.ResponseWriter, r *http.Request) error {
+	for open := len(c.plans); open > 0; {
+		if err := c.await(r.Context()); err != nil {
+			return err
+		}
+		open = 0
+		for i, p := range c.plans {
+			state := p.job.look()
+			if state.Failed {
+				return failure(state.Why)
+			}
+			if err := c.take(i, &state, nil); err != nil {
+				return err
+			}
+			if !c.sent[i].finished {
+				open++
+			}
+		}
+	}
+	choices := make([]openai.Choice, len(c.plans))
+	for i, p := range c.plans {
+		choices[i] = p.choice
+		choices[i].Text = string(c.sent[i].text)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, err := w.Write(c.head.Document(choices, c.usage()))
+	return gone(err)
+}
+
+// stream sends pieces as they come. The status is sent with the first, so that a request that is
+// turned away gets an error.
+func (c *call) stream(w http.ResponseWriter, r *http.Request) error {
+	out := &flusher{w: w, control: http.NewResponseController(w), patience: c.server.Limits.WriteTime}
+	events := openai.NewStream(c.head, c.request.ContinuousUsage)
+	for open := len(c.plans); open > 0; {
+		if err := c.await(r.Context()); err != nil {
+			return err
+		}
+		open = 0
+		for i, p := range c.plans {
+			state := p.job.look()
+			if state.Failed && !out.begun {
+				return failure(state.Why)
+			}
+			if state.Failed {
+				events.Fail(failure(state.Why))
+				return errors.Join(failure(state.Why), out.send(&events.Bytes))
+			}
+			if err := c.take(i, &state, events); err != nil {
+				return err
+			}
+			if !c.sent[i].finished {
+				open++
+			}
+		}
+		if open == 0 {
+			events.End(c.finalUsage())
+		}
+		if err := out.send(&events.Bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take moves the tokens of a plan that have come since last time into events, or into the text
+// where events is nil.
+func (c *call) take(i int, state *JobState, events *openai.Stream) error {
+	p, done := c.plans[i], &c.sent[i]
+	done.cached = state.Cached
+	if state.Tokens > 0 && c.first.IsZero() {
+		c.first = time.Now()
+	}
+	if state.Tokens > 0 && !done.begun {
+		done.begun = true
+		if events != nil {
+			events.Begin(i, &p.choice)
+		}
+	}
+	for ; done.tokens < state.Tokens; done.tokens++ {
+		piece := c.piece(i, done.tokens, state)
+		if events == nil || c.head.Endpoint == openai.Responses {
+			done.text = append(done.text, piece...)
+		}
+		if events != nil && piece != "" {
+			u := c.usage()
+			u.Completion++
+			events.Piece(i, &p.choice, piece, &u)
+		}
+	}
+	if !state.Ended || done.finished {
+		return nil
+	}
+	done.finished = true
+	if events != nil {
+		p.choice.Text = string(done.text)
+		u := c.usage()
+		events.Finish(i, &p.choice, &u)
+	}
+	return nil
+}
+
+// piece returns the text of a token, less what lies behind the text at which to stop.
+func (c *call) piece(i, token int, state *JobState) string {
+	p, done := c.plans[i], &c.sent[i]
+	var piece string
+	if state.Text != nil {
+		piece = done.left.next(c.server.piece(state.Text[token]))
+	} else {
+		piece = p.script.piece(token)
+	}
+	if p.bytes >= 0 {
+		piece = piece[:min(len(piece), max(p.bytes-done.bytes, 0))]
+	}
+	done.bytes += len(piece)
+	return piece
+}
+
+// usage counts the tokens so far.
+func (c *call) usage() openai.Usage {
+	var u openai.Usage
+	for i, p := range c.plans {
+		u.Completion += c.sent[i].tokens
+		u.Cached += c.sent[i].cached
+		if i%c.request.N == 0 {
+			u.Prompt += len(p.job.Prompt)
+		}
+	}
+	u.Cached = min(u.Cached, u.Prompt)
+	return u
+}
+
+// finalUsage returns the usage, or nil where the client does not want it.
+func (c *call) finalUsage() *openai.Usage {
+	if !c.request.IncludeUsage {
+		return nil
+	}
+	u := c.usage()
+	return &u
+}
+
+// failure says to a client why there is no answer.
+func failure(why sim.Rejection) *openai.Error {
+	e := &openai.Error{Message: "The request was " + why.String() + "."}
+	switch why {
+	case sim.TooLong, sim.TooLarge:
+		e.Status, e.Code = http.StatusBadRequest, "context_length_exceeded"
+		e.Message = "The request is " + why.String() + "."
+	case sim.Refused, sim.TimedOut:
+		e.Status, e.RetryAfter, e.Code = http.StatusTooManyRequests, 1, "too_many_requests"
+	case sim.Unavailable:
+		e.Status, e.RetryAfter, e.Message = http.StatusServiceUnavailable, 5, "No replica serves the model now."
+	default:
+		e.Status, e.Message = http.StatusInternalServerError, "The request was lost in a failure of the server."
+	}
+	return e
+}
+
+// log writes a line about a call.
+func (s *Server) log(r *http.Request, c *call, err error) {
+	if s.Log == nil {
+		return
+	}
+	attributes := []slog.Attr{
+		slog.String("id", c.head.ID), slog.String("path", r.URL.Path), slog.Int("status", c.status),
+		slog.String("model", c.head.Model),
+		slog.Float64("e2e_ms", time.Since(c.began).Seconds()*1000),
+	}
+	if c.request != nil && len(c.plans) > 0 {
+		u := c.usage()
+		attributes = append(attributes, slog.Bool("stream", c.request.Stream), slog.Int("prompt_tokens", u.Prompt),
+			slog.Int("cached_tokens", u.Cached), slog.Int("completion_tokens", u.Completion))
+	}
+	if !c.first.IsZero() {
+		attributes = append(attributes, slog.Float64("ttft_ms", c.first.Sub(c.began).Seconds()*1000))
+	}
+	level := slog.LevelInfo
+	if err != nil {
+		level = slog.LevelWarn
+		attributes = append(attributes, slog.String("error", err.Error()))
+	}
+	s.Log.LogAttrs(r.Context(), level, "request", attributes...)
+}

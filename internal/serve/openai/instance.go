@@ -1,0 +1,379 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Words makes up text: the i-th word.
+type Words func(i int) string
+
+// Instance makes up a JSON value that a schema allows. It understands what tool calls and
+// structured outputs use: type, properties, required, items, enum, const, anyOf, oneOf, allOf,
+// $ref within the schema, bounds of numbers, lengths, and the formats that OpenAI lists. The error
+// is an *Error.
+func Instance(schema json.RawMessage, words Words) ([]byte, error) {
+	if absent(schema) {
+		schema = json.RawMessage(`{"type":"object"}`)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(schema))
+	decoder.UseNumber()
+	var root any
+	if err := decoder.Decode(&root); err != nil {
+		return nil, invalid("schema", "schema: not JSON: %v", err)
+	}
+	m := &maker{root: root, words: words}
+	value, err := m.value(root, 0)
+	if err != nil {
+		return nil, invalid("schema", "schema: %v", err)
+	}
+	return value, nil
+}
+
+// Bounds on what a schema may make.
+const (
+	maxDepth    = 32
+	maxInstance = 1 << 16 // bytes
+	maxSteps    = 1 << 14
+	// optionalDepth is where properties that are not required are left out, so that types which
+	// contain themselves end.
+	optionalDepth = 5
+)
+
+// maker makes one instance.
+type maker struct {
+	root  any
+	words Words
+	next  int // the next word
+	size  int // of what was made, in bytes
+	steps int // schemas looked at
+}
+
+type object = map[string]any
+
+var errTooLarge = errors.New("its instances are too deep or too large")
+
+func (m *maker) value(schema any, depth int) ([]byte, error) {
+	if depth > maxDepth {
+		return nil, errTooLarge
+	}
+	s, ok := schema.(object)
+	if !ok {
+		if schema == false {
+			return nil, errors.New("it allows nothing")
+		}
+		s = object{}
+	}
+	s, err := m.resolve(s, depth)
+	if err != nil {
+		return nil, err
+	}
+	if fixed, ok := s["const"]; ok {
+		return m.literal(fixed)
+	}
+	if list, ok := s["enum"].([]any); ok && len(list) > 0 {
+		return m.literal(list[0])
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		if list, ok := s[key].([]any); ok && len(list) > 0 {
+			return m.value(merge(without(s, key), list[0]), depth+1)
+		}
+	}
+	switch kind(s) {
+	case "object":
+		return m.object(s, depth)
+	case "array":
+		return m.array(s, depth)
+	case "integer":
+		return m.literal(json.Number(strconv.FormatFloat(math.Ceil(least(s)), 'f', 0, 64)))
+	case "number":
+		return m.literal(json.Number(strconv.FormatFloat(least(s), 'g', -1, 64)))
+	case "boolean":
+		return m.literal(true)
+	case "null":
+		return m.literal(nil)
+	}
+	return m.literal(m.text(s))
+}
+
+// resolve follows references and takes the parts of allOf together.
+func (m *maker) resolve(s object, depth int) (object, error) {
+	if m.steps++; m.steps > maxSteps {
+		return nil, errTooLarge
+	}
+	for range maxDepth {
+		ref, ok := s["$ref"].(string)
+		if !ok {
+			break
+		}
+		target, err := m.find(ref)
+		if err != nil {
+			return nil, err
+		}
+		s = merge(without(s, "$ref"), target)
+	}
+	all, ok := s["allOf"].([]any)
+	if !ok || depth > maxDepth {
+		return s, nil
+	}
+	s = without(s, "allOf")
+	for _, part := range all {
+		inner, ok := part.(object)
+		if !ok {
+			continue
+		}
+		inner, err := m.resolve(inner, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		s = merge(s, inner)
+	}
+	return s, nil
+}
+
+// find returns what a reference within the schema points to (RFC 6901).
+func (m *maker) find(ref string) (any, error) {
+	path, local := strings.CutPrefix(ref, "#")
+	if !local {
+		return nil, fmt.Errorf("$ref: found %q, allowed: references within the schema", shorten(ref))
+	}
+	at := m.root
+	for _, key := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
+		if key == "" {
+			continue
+		}
+		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+		inner, ok := at.(object)
+		if !ok || inner[key] == nil {
+			return nil, fmt.Errorf("$ref: found %q, which is not there", shorten(ref))
+		}
+		at = inner[key]
+	}
+	return at, nil
+}
+
+func (m *maker) object(s object, depth int) ([]byte, error) {
+	properties, _ := s["properties"].(object)
+	required, _ := s["required"].([]any)
+	var names []string
+	for name := range properties {
+		if depth < optionalDepth || slices.Contains(required, any(name)) {
+			names = append(names, name)
+		}
+	}
+	for _, r := range required {
+		if name, ok := r.(string); ok && properties[name] == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	out := []byte{'{'}
+	for i, name := range names {
+		if i > 0 {
+			out = append(out, ", "...)
+		}
+		value, err := m.value(properties[name], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, quote(name)...), ": "...), value...)
+	}
+	return m.charge(append(out, '}'))
+}
+
+func (m *maker) array(s object, depth int) ([]byte, error) {
+	n := max(integer(s, "minItems", 1), 0)
+	if most := integer(s, "maxItems", n); most < n {
+		n = most
+	}
+	if depth >= optionalDepth {
+		n = integer(s, "minItems", 0)
+	}
+	if n > maxInstance {
+		return nil, errTooLarge
+	}
+	first, _ := s["prefixItems"].([]any)
+	out := []byte{'['}
+	for i := range max(n, len(first)) {
+		if i > 0 {
+			out = append(out, ", "...)
+		}
+		item := s["items"]
+		if i < len(first) {
+			item = first[i]
+		}
+		value, err := m.value(item, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, value...)
+	}
+	return m.charge(append(out, ']'))
+}
+
+// text makes up a string of the format and length that s says.
+func (m *maker) text(s object) string {
+	switch s["format"] {
+	case "date-time":
+		return "2026-01-02T03:04:05Z"
+	case "date":
+		return "2026-01-02"
+	case "time":
+		return "03:04:05Z"
+	case "duration":
+		return "PT1M"
+	case "email":
+		return "someone@example.com"
+	case "hostname":
+		return "example.com"
+	case "ipv4":
+		return "192.0.2.1"
+	case "ipv6":
+		return "2001:db8::1"
+	case "uuid":
+		return "00000000-0000-4000-8000-000000000000"
+	case "uri":
+		return "https://example.com/"
+	}
+	least := integer(s, "minLength", 0)
+	most := integer(s, "maxLength", maxInstance)
+	text := strings.TrimSpace(m.word() + m.word())
+	for len(text) < least && len(text) < maxInstance {
+		text += m.word()
+	}
+	return text[:min(len(text), max(most, 0))]
+}
+
+func (m *maker) word() string {
+	m.next++
+	return m.words(m.next - 1)
+}
+
+func (m *maker) literal(v any) ([]byte, error) {
+	out, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return m.charge(out)
+}
+
+// charge counts bytes, so that no schema makes values without end.
+func (m *maker) charge(out []byte) ([]byte, error) {
+	if m.size += len(out); m.size > 8*maxInstance {
+		return nil, errTooLarge
+	}
+	return out, nil
+}
+
+// kind returns the type that s allows first; a schema that says none but what belongs to one is of
+// that type.
+func kind(s object) string {
+	switch t := s["type"].(type) {
+	case string:
+		return t
+	case []any:
+		if len(t) > 0 {
+			name, _ := t[0].(string)
+			return name
+		}
+	}
+	switch {
+	case s["properties"] != nil || s["required"] != nil:
+		return "object"
+	case s["items"] != nil || s["prefixItems"] != nil:
+		return "array"
+	}
+	return "string"
+}
+
+// least returns the smallest number that s allows and that is not below 1, or the largest if that is
+// below.
+func least(s object) float64 {
+	value := 1.0
+	if low, ok := number(s, "minimum"); ok {
+		value = max(value, low)
+	}
+	if low, ok := number(s, "exclusiveMinimum"); ok {
+		value = max(value, math.Floor(low)+1)
+	}
+	if high, ok := number(s, "maximum"); ok {
+		value = min(value, high)
+	}
+	if high, ok := number(s, "exclusiveMaximum"); ok && value >= high {
+		value = math.Ceil(high) - 1
+	}
+	if unit, ok := number(s, "multipleOf"); ok && unit > 0 {
+		value = math.Ceil(value/unit) * unit
+	}
+	return value
+}
+
+func number(s object, key string) (float64, bool) {
+	n, ok := s[key].(json.Number)
+	if !ok {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil
+}
+
+func integer(s object, key string, otherwise int) int {
+	f, ok := number(s, key)
+	if !ok {
+		return otherwise
+	}
+	return int(min(max(f, 0), maxInstance+1))
+}
+
+// merge returns a with what b adds: properties and required are taken together.
+func merge(a object, b any) object {
+	inner, ok := b.(object)
+	if !ok {
+		return a
+	}
+	out := make(object, len(a)+len(inner))
+	for k, v := range inner {
+		out[k] = v
+	}
+	for k, v := range a {
+		switch old := out[k].(type) {
+		case object:
+			if k == "properties" {
+				if mine, ok := v.(object); ok {
+					v = merge(mine, old)
+				}
+			}
+		case []any:
+			if list, ok := v.([]any); ok && k == "required" {
+				v = append(slices.Clone(list), old...)
+			}
+		}
+		out[k] = v
+	}
+	return out
+}
+
+func without(s object, key string) object {
+	out := make(object, len(s))
+	for k, v := range s {
+		if k != key {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func quote(s string) []byte {
+	out, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings marshal
+	}
+	return out
+}

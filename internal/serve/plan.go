@@ -1,0 +1,216 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/serve/openai"
+	"github.com/llmsim/llmsim/internal/telemetry"
+	"github.com/llmsim/llmsim/internal/text"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// plan is an answer that is known before it is computed: made-up text is, so that a text at which to
+// stop is found beforehand. Only how fast it comes depends on the fleet.
+type plan struct {
+	job    *Job
+	choice openai.Choice
+	script script
+	// tokens is the length of the answer, and bytes that of its text.
+	tokens, bytes int
+}
+
+// script gives the pieces of an answer.
+type script interface{ piece(i int) string }
+
+// made is text made up of words.
+type made struct {
+	words *text.Vocabulary
+	name  uint64
+}
+
+func (m made) piece(i int) string { return m.words.Spell(m.name, i) }
+
+// fixed is text that was made before, in pieces.
+type fixed []string
+
+func (f fixed) piece(i int) string { return f[i] }
+
+// planner turns requests into plans.
+type planner struct {
+	words *text.Vocabulary
+	// lengths are those of answers whose length nobody says, in tokens.
+	lengths []int
+	seed    uint64
+}
+
+// completionsDefault is how long answers of Completions are at most where a request says nothing
+// (the default of OpenAI's API and of vLLM).
+const completionsDefault = 16
+
+// plans returns what to compute for a request to a model.
+func (p *planner) plans(r *openai.Request, m Model, number int) ([]*plan, error) {
+	listener := newListener()
+	var all []*plan
+	for _, prompt := range r.Prompts {
+		tokens := prompt.Tokens
+		if tokens == nil {
+			var err error
+			if tokens, err = p.words.Encode(prompt.Text); err != nil {
+				return nil, &openai.Error{Status: http.StatusBadRequest, Message: "the prompt is not valid text: " + err.Error()}
+			}
+		}
+		most := r.MaxTokens
+		if most == 0 && r.Endpoint == openai.Completions {
+			most = completionsDefault
+		}
+		if most == 0 {
+			most = max(m.Context-len(tokens), 1)
+		}
+		if len(tokens)+most > m.Context && (r.MaxTokens > 0 || len(tokens) >= m.Context) {
+			return nil, openai.TooLong(m.Context, len(tokens), most)
+		}
+		blocks := segments(tokens)
+		for range r.N {
+			one, err := p.plan(r, tokens, len(all), most)
+			if err != nil {
+				return nil, err
+			}
+			one.job = &Job{
+				Request: sim.Request{
+					Prompt: max(len(tokens), 1), Output: one.tokens, Priority: r.Priority, Content: blocks, Model: number,
+				},
+				Replica: -1, Prompt: tokens, listener: listener,
+				Asked: telemetry.Parameters{MaxTokens: r.MaxTokens, N: r.N, Finish: one.choice.Finish},
+			}
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
+// plan makes up the answer of an index.
+func (p *planner) plan(r *openai.Request, prompt []text.Token, index, most int) (*plan, error) {
+	words := made{p.words, hash(p.seed^textName(prompt)) + uint64(index)}
+	if r.Call != nil || r.Schema != nil {
+		return p.json(r, words, most)
+	}
+	natural := most + 1
+	if !r.IgnoreEOS {
+		natural = max(p.lengths[words.name%uint64(len(p.lengths))], r.MinTokens, 1)
+	}
+	one := &plan{script: words, tokens: min(natural, most)}
+	one.choice.Finish = "stop"
+	if natural > most {
+		one.choice.Finish = "length"
+	}
+	one.stopAt(r.Stop, r.MinTokens)
+	return one, nil
+}
+
+// json makes up a tool call, or text that is JSON.
+func (p *planner) json(r *openai.Request, words made, most int) (*plan, error) {
+	one := &plan{choice: openai.Choice{Finish: "stop"}}
+	schema := r.Schema
+	if r.Call != nil {
+		schema = r.Call.Parameters
+		one.choice = openai.Choice{Finish: "tool_calls", Call: r.Call.Name, CallID: fmt.Sprintf("call_%016x", words.name)}
+		if r.Endpoint == openai.Completions {
+			one.choice.Call = ""
+		}
+	}
+	value, err := openai.Instance(schema, words.piece)
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(value) {
+		return nil, &openai.Error{Status: http.StatusInternalServerError, Message: "made-up JSON is not valid"}
+	}
+	tokens, err := p.words.Encode(string(value))
+	if err != nil {
+		return nil, &openai.Error{Status: http.StatusBadRequest, Message: "the schema holds invalid text: " + err.Error()}
+	}
+	one.script, one.tokens = p.split(tokens), min(len(tokens), most)
+	if len(tokens) > most {
+		one.choice.Finish = "length"
+	}
+	one.stopAt(nil, 0)
+	return one, nil
+}
+
+// split returns the text of tokens in as many pieces, none of which ends within a character.
+func (p *planner) split(tokens []text.Token) fixed {
+	pieces := make(fixed, len(tokens))
+	var left holdBack
+	for i, t := range tokens {
+		pieces[i] = left.next(p.words.Piece(t))
+	}
+	return pieces
+}
+
+// stopAt ends the answer at the first of the texts at which to stop, after a number of tokens.
+func (p *plan) stopAt(stops []string, after int) {
+	p.bytes = -1
+	if len(stops) == 0 {
+		return
+	}
+	longest := 0
+	for _, s := range stops {
+		longest = max(longest, len(s))
+	}
+	var tail string // the end of the text so far, as long as matters
+	length := 0
+	for i := range p.tokens {
+		piece := p.script.piece(i)
+		tail += piece
+		length += len(piece)
+		if i >= after {
+			for _, s := range stops {
+				if at := strings.Index(tail, s); at >= 0 {
+					p.tokens, p.bytes, p.choice.Finish = i+1, length-len(tail)+at, "stop"
+					return
+				}
+			}
+		}
+		if keep := longest + len(piece); len(tail) > keep {
+			tail = tail[len(tail)-keep:]
+		}
+	}
+}
+
+// holdBack keeps the bytes of a character that is not complete for the next piece.
+type holdBack struct{ rest string }
+
+func (h *holdBack) next(piece string) string {
+	piece = h.rest + piece
+	h.rest = ""
+	whole := len(piece) - incomplete(piece)
+	h.rest = piece[whole:]
+	return piece[:whole]
+}
+
+// incomplete returns how many bytes at the end of s begin a character that is not complete.
+func incomplete(s string) int {
+	for n := 1; n <= 3 && n <= len(s); n++ {
+		c := s[len(s)-n]
+		switch {
+		case c < 0x80:
+			return 0
+		case c >= 0xC0: // the first byte of a character of 2 to 4 bytes
+			want := 2
+			if c >= 0xE0 {
+				want++
+			}
+			if c >= 0xF0 {
+				want++
+			}
+			if n < want {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}

@@ -1,0 +1,176 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/internal/telemetry"
+	"github.com/llmsim/llmsim/internal/text"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Options is a fleet to be served.
+type Options struct {
+	// Simulation is the fleet; its source is left out. Models are the names of what it serves.
+	Simulation sim.Config
+	Models     []string
+	// Lengths are those of answers whose length no request says, in tokens.
+	Lengths []int
+	// Speed is how many simulated seconds pass in one.
+	Speed float64
+	// Seed changes made-up texts.
+	Seed uint64
+	// Dialect is one of telemetry.Dialects, Version what is told at /version.
+	Dialect, Version string
+	APIKey           string
+	// Log gets a line for every request; nil means none. Recorder, if set, is told of each.
+	Log      *slog.Logger
+	Recorder *Recorder
+
+	observer sim.Observer // of tests; nil for none
+}
+
+// Service is a fleet and the server in front of it.
+type Service struct {
+	*Server
+	fleet     *Fleet
+	collector *telemetry.Collector
+}
+
+// sampleTime is how often gauges are brought up to date, in wall time.
+const sampleTime = 50 * time.Millisecond
+
+// Open readies a service. Run lets it answer.
+func Open(o Options) (*Service, error) {
+	words, err := text.New()
+	if err != nil {
+		return nil, err
+	}
+	engines := telemetry.Engines(&o.Simulation, o.Models)
+	s := &Service{}
+	s.collector = telemetry.New(telemetry.DialectOf(o.Dialect), engines, func(r *sim.Request) telemetry.Parameters {
+		return s.fleet.parameters(r)
+	})
+	c := FleetConfig{Simulation: o.Simulation, Models: models(o.Models, engines), Speed: o.Speed}
+	c.Simulation.Source, c.Simulation.Observer = nil, s.collector
+	if o.observer != nil {
+		c.Simulation.Observer = sim.Observers{s.collector, o.observer}
+	}
+	c.Simulation.SampleEvery = max(sim.Seconds(sampleTime.Seconds()*o.Speed), sim.Millisecond)
+	if o.Recorder != nil {
+		c.Record = o.Recorder.Record
+	}
+	if s.fleet, err = NewFleet(c); err != nil {
+		return nil, err
+	}
+	longest := 0
+	for _, m := range c.Models {
+		longest = max(longest, m.Context)
+	}
+	s.Server, err = New(Config{
+		Backend: s.fleet, Words: words, Lengths: o.Lengths, Seed: o.Seed, APIKey: o.APIKey, Limits: DefaultLimits(longest),
+		Log: o.Log, Version: o.Version, Metrics: s.metrics(), Control: s.fleet.FaultHandler(),
+	})
+	return s, err
+}
+
+// models describes what is served: a model's context is the least of those of its replicas.
+func models(names []string, engines []telemetry.Engine) []Model {
+	list := make([]Model, len(names))
+	for i, name := range names {
+		list[i].Name = name
+		for _, e := range engines {
+			if e.Model == name && (list[i].Context == 0 || e.Context < list[i].Context) {
+				list[i].Context = e.Context
+			}
+		}
+	}
+	return list
+}
+
+// Run answers on listeners until ctx is done: on the first for all replicas, on each of the others for
+// one alone.
+func (s *Service) Run(ctx context.Context, listeners []net.Listener) error {
+	var group errgroup.Group
+	driven := make(chan error, 1)
+	go func() { driven <- s.fleet.Run() }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		<-s.fleet.done
+		cancel(errors.New("serve: the fleet stopped"))
+	}()
+	for i, l := range listeners {
+		group.Go(func() error { return s.Serve(ctx, l, i-1) })
+	}
+	err := group.Wait()
+	s.fleet.stop()
+	return errors.Join(err, <-driven)
+}
+
+// metrics answers scrapes: of all replicas, or of the one behind the listener.
+func (s *Service) metrics() http.Handler {
+	own := prometheus.NewRegistry()
+	own.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "llmsim_lag_seconds", Help: "How late the simulation is behind the clock of the wall.",
+		}, func() float64 { return s.fleet.Lag().Seconds() }))
+	options := promhttp.HandlerOpts{EnableOpenMetrics: true}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown := s.collector.All()
+		if n := replicaOf(r.Context()); n >= 0 {
+			shown = s.collector.Only(n)
+		}
+		promhttp.HandlerFor(prometheus.Gatherers{shown, own}, options).ServeHTTP(w, r)
+	})
+}
+
+// Listen opens a listener at an address, and with several replicas one for each at the ports after
+// it. Port 0 takes any free ones.
+func Listen(address string, replicas int) (list []net.Listener, err error) {
+	defer func() {
+		if err != nil {
+			for _, l := range list {
+				l.Close()
+			}
+		}
+	}()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("address to listen at: %w", err)
+	}
+	first, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, first)
+	number := first.Addr().(*net.TCPAddr).Port
+	for i := range replicas {
+		next := number + 1 + i
+		if port == "0" {
+			next = 0
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(next)))
+		if err != nil {
+			return list, err
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// Loopback reports whether only this machine can reach an address.
+func Loopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}

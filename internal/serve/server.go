@@ -1,0 +1,277 @@
+// Package serve answers OpenAI's API in the place of a serving fleet: requests that really come are
+// simulated, or computed by a small model, in wall-clock time, and answered as fast as that fleet
+// would.
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/serve/openai"
+	"github.com/llmsim/llmsim/internal/text"
+)
+
+// Config says what is served and how.
+type Config struct {
+	Backend Backend
+	// Words is the vocabulary; Lengths are those of answers whose length no request says, in tokens,
+	// at least one; Seed changes made-up texts.
+	Words   *text.Vocabulary
+	Lengths []int
+	Seed    uint64
+	// APIKey must come with every request that does work; empty means that none is needed.
+	APIKey string
+	Limits Limits
+	// Log gets a line for every request that generates; nil means none.
+	Log *slog.Logger
+	// Version is told at /version.
+	Version string
+	// Metrics answers /metrics; Control answers what begins with /llmsim/. Both may be nil.
+	Metrics http.Handler
+	Control http.Handler
+}
+
+// Limits bound what clients can take.
+type Limits struct {
+	// BodyBytes is the largest body, BodyTime how long reading it may take, WriteTime how long a client
+	// may take to read what was sent.
+	BodyBytes           int64
+	BodyTime, WriteTime time.Duration
+	// HeaderTime is how long a request's head may take, HeaderBytes how large it may be, IdleTime how
+	// long a connection is kept between requests.
+	HeaderTime, IdleTime time.Duration
+	HeaderBytes          int
+	// Connections is the most at a time, Requests the most answers under way.
+	Connections, Requests int
+	// DrainTime is how long answers under way may take after the server was told to stop.
+	DrainTime time.Duration
+}
+
+// DefaultLimits returns limits for a model with the given context. A prompt of that many tokens fits
+// into a body: a token is four or five bytes of text on average, and up to seven as a number.
+func DefaultLimits(context int) Limits {
+	return Limits{
+		BodyBytes: 1<<20 + 16*int64(context), BodyTime: 30 * time.Second, WriteTime: 30 * time.Second,
+		HeaderTime: 10 * time.Second, IdleTime: 2 * time.Minute, HeaderBytes: 64 << 10,
+		Connections: 16384, Requests: 16384, DrainTime: 30 * time.Second,
+	}
+}
+
+// Server answers requests.
+type Server struct {
+	Config
+	planner  planner
+	models   []Model
+	key      [sha256.Size]byte
+	handler  http.Handler
+	draining atomic.Bool
+	underWay atomic.Int64
+	number   atomic.Uint64
+	begun    time.Time
+}
+
+// New returns a server.
+func New(c Config) (*Server, error) {
+	if c.Backend == nil || c.Words == nil || len(c.Lengths) == 0 {
+		return nil, errors.New("serve: no backend, no vocabulary or no lengths of answers")
+	}
+	s := &Server{
+		Config: c, models: c.Backend.Models(), key: sha256.Sum256([]byte(c.APIKey)), begun: time.Now(),
+		planner: planner{words: c.Words, lengths: c.Lengths, seed: c.Seed},
+	}
+	if len(s.models) == 0 {
+		return nil, errors.New("serve: the backend serves no model")
+	}
+	s.handler = s.routes()
+	return s, nil
+}
+
+// Handler returns what answers requests, to be used where the server's own listeners are not.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Serve answers on a listener until ctx is done. Then it takes no new requests, lets those under way
+// end for a while, and returns nil. Replica is the one that serves what comes here; −1 means any.
+func (s *Server) Serve(ctx context.Context, l net.Listener, replica int) error {
+	h := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: s.Limits.HeaderTime, IdleTimeout: s.Limits.IdleTime, MaxHeaderBytes: s.Limits.HeaderBytes,
+		BaseContext: func(net.Listener) context.Context { return withReplica(context.Background(), replica) },
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		s.draining.Store(true)
+		patience, cancel := context.WithTimeout(context.Background(), s.Limits.DrainTime)
+		defer cancel()
+		err := h.Shutdown(patience)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = h.Close()
+		}
+		stopped <- err
+	}()
+	err := h.Serve(limited(l, s.Limits.Connections))
+	if errors.Is(err, http.ErrServerClosed) {
+		return <-stopped
+	}
+	return err
+}
+
+type replicaKey struct{}
+
+func withReplica(ctx context.Context, replica int) context.Context {
+	return context.WithValue(ctx, replicaKey{}, replica)
+}
+
+// replicaOf returns the replica that serves what came to a listener; −1 means any.
+func replicaOf(ctx context.Context) int {
+	if n, ok := ctx.Value(replicaKey{}).(int); ok {
+		return n
+	}
+	return -1
+}
+
+// model returns the model of a name, and its number. No name means the first.
+func (s *Server) model(name string) (Model, int, error) {
+	if name == "" {
+		return s.models[0], 0, nil
+	}
+	i := slices.IndexFunc(s.models, func(m Model) bool { return m.Name == name })
+	if i < 0 {
+		return Model{}, 0, openai.NoModel(name)
+	}
+	return s.models[i], i, nil
+}
+
+// admit counts answers, unless there are as many as there may be.
+func (s *Server) admit(n int) bool {
+	if s.underWay.Add(int64(n)) > int64(s.Limits.Requests) {
+		s.underWay.Add(int64(-n))
+		return false
+	}
+	return true
+}
+
+func (s *Server) leave(n int) { s.underWay.Add(int64(-n)) }
+
+// newID names a request.
+func (s *Server) newID(e openai.Endpoint) string {
+	n := hash(s.number.Add(1) ^ uint64(s.begun.UnixNano()))
+	switch e {
+	case openai.Completions:
+		return fmt.Sprintf("cmpl-%016x", n)
+	case openai.Chat:
+		return fmt.Sprintf("chatcmpl-%016x", n)
+	}
+	return fmt.Sprintf("resp_%016x", n)
+}
+
+// refuse answers with an error, and returns the status.
+func (s *Server) refuse(w http.ResponseWriter, err error) int {
+	const clientGone = 499 // as in logs of nginx
+	if errors.Is(err, errGone) {
+		return clientGone
+	}
+	var e *openai.Error
+	if !errors.As(err, &e) {
+		e = &openai.Error{Status: http.StatusInternalServerError, Message: "The server failed."}
+	}
+	h := w.Header()
+	if h.Get("Content-Type") != "" {
+		return e.Status // a stream had begun, and tells the error itself
+	}
+	h.Set("Content-Type", "application/json")
+	if e.RetryAfter > 0 {
+		h.Set("Retry-After", fmt.Sprint(e.RetryAfter))
+	}
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(e.Body())
+	return e.Status
+}
+
+// authorized lets through what has the key.
+func (s *Server) authorized(next http.Handler) http.Handler {
+	if s.APIKey == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		sum := sha256.Sum256([]byte(key))
+		if subtle.ConstantTimeCompare(sum[:], s.key[:]) != 1 {
+			s.refuse(w, &openai.Error{Status: http.StatusUnauthorized, Code: "invalid_api_key", Message: "The API key is missing or wrong."})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// limited returns a listener with at most n connections at a time; others wait to be accepted.
+func limited(l net.Listener, n int) net.Listener {
+	if n <= 0 {
+		return l
+	}
+	return &limitedListener{Listener: l, slots: make(chan struct{}, n), closed: make(chan struct{})}
+}
+
+type limitedListener struct {
+	net.Listener
+	slots  chan struct{}
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *limitedListener) Accept() (net.Conn, error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.slots
+		return nil, err
+	}
+	return &limitedConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
+}
+
+func (l *limitedListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+type limitedConn struct {
+	net.Conn
+	release func()
+}
+
+func (c *limitedConn) Close() error {
+	err := c.Conn.Close()
+	c.release()
+	return err
+}
+
+// unknownPath answers what is not served.
+func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
+	known := []string{
+		"/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/models", "/tokenize", "/detokenize",
+		"/health", "/ping", "/version", "/metrics", "/load",
+	}
+	_, _ = io.CopyN(io.Discard, r.Body, 1<<10)
+	s.refuse(w, &openai.Error{
+		Status: http.StatusNotFound, Code: "not_found",
+		Message: nearest.Unknown("path", r.URL.Path[:min(len(r.URL.Path), 100)], known),
+	})
+}

@@ -1,0 +1,204 @@
+// Package telemetry says what a fleet does in the metrics of real engines: the families of vLLM or
+// SGLang, with their names, labels and buckets, for a scrape of a fleet that is served or for a file
+// with the history of a simulation.
+package telemetry
+
+import (
+	"sync"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Engine describes a replica to those who read its metrics.
+type Engine struct {
+	// Model is the name of the model, Context the longest prompt and answer together in tokens.
+	Model   string
+	Context int
+	// Block is the number of tokens in a unit of KV memory, Units the size of that memory.
+	Block int
+	Units int64
+	// Prefixes says that prompts find what earlier ones left in the KV memory, Drafts that tokens are
+	// drafted.
+	Prefixes, Drafts bool
+}
+
+// Parameters are what a client asked for beside the prompt.
+type Parameters struct {
+	// MaxTokens is the most tokens wanted, 0 where nothing was said, and N the number of answers.
+	MaxTokens, N int
+	// Finish is why the answer ends: stop or length.
+	Finish string
+}
+
+// Collector is a sim.Observer that keeps the metrics of each replica. Its methods may be called while
+// others read it.
+type Collector struct {
+	dialect Dialect
+	// parameters tells what was asked for; nil where requests ask for exactly what they get.
+	parameters func(r *sim.Request) Parameters
+
+	mu      sync.Mutex
+	engines []engine
+	at      sim.Time
+}
+
+// New returns a collector for replicas. Parameters may be nil.
+func New(d Dialect, replicas []Engine, parameters func(r *sim.Request) Parameters) *Collector {
+	c := &Collector{dialect: d, parameters: parameters, engines: make([]engine, len(replicas))}
+	for i, e := range replicas {
+		c.engines[i] = newEngine(e, d)
+	}
+	return c
+}
+
+// engine is what is known of a replica.
+type engine struct {
+	Engine
+	running, waiting int
+	used, capacity   int64
+
+	preemptions, prompt, cached, computed, recomputed, generated, queried int64
+	drafts, drafted, accepted                                             int64
+	ended                                                                 [endings]int64
+
+	ttft, itl, tpot, e2e, queue, inference, prefill, decode histogram
+	prompts, answers, wanted, maxTokens, n, step, fresh     histogram
+}
+
+// ending is how a request ends, by vLLM's names.
+type ending int
+
+const (
+	stop ending = iota
+	length
+	abort
+	failed
+	endings
+)
+
+func (e ending) String() string { return [...]string{"stop", "length", "abort", "error"}[e] }
+
+func newEngine(e Engine, d Dialect) engine {
+	lengths := oneTwoFive(e.Context)
+	return engine{
+		Engine: e, capacity: e.Units,
+		ttft: newHistogram(d.ttft), itl: newHistogram(d.itl), tpot: newHistogram(d.itl),
+		e2e: newHistogram(d.e2e), queue: newHistogram(d.queue), inference: newHistogram(d.e2e),
+		prefill: newHistogram(d.e2e), decode: newHistogram(d.e2e),
+		prompts: newHistogram(lengths), answers: newHistogram(lengths), wanted: newHistogram(lengths),
+		maxTokens: newHistogram(lengths), n: newHistogram([]float64{1, 2, 5, 10, 20}),
+		step: newHistogram(powersOfTwo()), fresh: newHistogram(lengths),
+	}
+}
+
+// Steps implements sim.Observer.
+func (c *Collector) Steps(l *sim.Leap) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := &c.engines[l.Replica]
+	c.at = max(c.at, l.End)
+	e.running, e.used = l.Running, l.Used
+	for _, g := range l.Gaps {
+		e.itl.add(g.Span.Seconds(), g.Count)
+	}
+	tokens := l.DecodeTokens
+	if extra := l.DecodeTokens - l.Decodes; extra > 0 {
+		e.drafts += int64(l.Decodes)
+		e.drafted += int64(extra)
+	}
+	for i := range l.Prefill {
+		chunk := &l.Prefill[i]
+		tokens += chunk.New
+		e.computed += int64(chunk.New)
+		if chunk.Last && chunk.Sequence != nil {
+			e.firstToken(chunk.Sequence)
+		}
+	}
+	e.generated += int64(l.Decodes) * l.Steps
+	e.step.add(float64(tokens), l.Steps)
+	if l.Steps > 1 {
+		e.itl.addSteps(l)
+	}
+}
+
+// firstToken notes that a prompt is complete. A sequence that has ended with this very token was
+// handed back already, and is noted by Finished.
+func (e *engine) firstToken(s *sim.Sequence) {
+	e.generated++
+	if s.Output < 2 {
+		return
+	}
+	if s.Preemptions > 0 {
+		e.recomputed += int64(s.Prompt)
+		return
+	}
+	e.begun(s)
+}
+
+// begun notes the first token of a request.
+func (e *engine) begun(s *sim.Sequence) {
+	e.ttft.add(s.TTFT().Seconds(), 1)
+	e.prompt += int64(s.Prompt)
+	e.cached += int64(s.Cached)
+	if e.Prefixes {
+		e.queried += int64(s.Prompt)
+	}
+	e.fresh.add(float64(s.Prompt-s.Cached), 1)
+}
+
+// Finished implements sim.Observer.
+func (c *Collector) Finished(s *sim.Sequence) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := &c.engines[s.Replica]
+	p := Parameters{MaxTokens: s.Output, N: 1, Finish: stop.String()}
+	if c.parameters != nil {
+		p = c.parameters(&s.Request)
+	}
+	if s.Output < 2 {
+		e.begun(s)
+	} else {
+		e.tpot.add(s.TPOT().Seconds(), 1)
+	}
+	how := stop
+	if p.Finish == length.String() {
+		how = length
+	}
+	e.ended[how]++
+	e.preemptions += int64(s.Preemptions)
+	e.accepted += int64(s.Accepted)
+	e.e2e.add(s.E2E().Seconds(), 1)
+	e.queue.add((s.Scheduled - s.Arrival).Seconds(), 1)
+	e.inference.add((s.LastToken - s.Scheduled).Seconds(), 1)
+	e.prefill.add((s.FirstToken - s.Scheduled).Seconds(), 1)
+	e.decode.add((s.LastToken - s.FirstToken).Seconds(), 1)
+	e.prompts.add(float64(s.Prompt), 1)
+	e.answers.add(float64(s.Output), 1)
+	e.wanted.add(float64(max(p.MaxTokens, s.Output)), 1)
+	if p.MaxTokens > 0 {
+		e.maxTokens.add(float64(p.MaxTokens), 1)
+	}
+	e.n.add(float64(max(p.N, 1)), 1)
+}
+
+// Rejected implements sim.Observer. A request that no replica had counts for the first.
+func (c *Collector) Rejected(_ *sim.Request, why sim.Rejection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch why {
+	case sim.Cancelled, sim.TimedOut:
+		c.engines[0].ended[abort]++
+	case sim.Lost, sim.Unavailable:
+		c.engines[0].ended[failed]++
+	}
+}
+
+// Sampled implements sim.Observer.
+func (c *Collector) Sampled(at sim.Time, replica int, state sim.State) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := &c.engines[replica]
+	c.at = max(c.at, at)
+	e.running, e.waiting = state.Running, state.Waiting
+	e.used, e.capacity = state.Used, state.Capacity
+}

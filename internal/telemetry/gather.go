@@ -1,0 +1,133 @@
+package telemetry
+
+import (
+	"strconv"
+
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/proto"
+)
+
+// Only returns the metrics of one replica, as an engine of its own would have them.
+func (c *Collector) Only(replica int) Gatherer { return Gatherer{c, replica} }
+
+// All returns the metrics of all replicas.
+func (c *Collector) All() Gatherer { return Gatherer{c, -1} }
+
+// Gatherer hands metrics to Prometheus; it implements prometheus.Gatherer.
+type Gatherer struct {
+	collector *Collector
+	replica   int // −1 for all
+}
+
+// Gather returns all families as they are now.
+func (g Gatherer) Gather() ([]*dto.MetricFamily, error) {
+	c := g.collector
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*dto.MetricFamily
+	for _, f := range c.dialect.families() {
+		var metrics []*dto.Metric
+		for i := range c.engines {
+			e := &c.engines[i]
+			if g.replica >= 0 && g.replica != i || f.unless != nil && f.unless(e) {
+				continue
+			}
+			m := f.metric(e)
+			m.Label = append(c.dialect.labels(e, g.number(i)), pairs(f.labels)...)
+			metrics = append(metrics, m)
+		}
+		if last := len(all) - 1; last >= 0 && all[last].GetName() == f.name {
+			all[last].Metric = append(all[last].Metric, metrics...)
+		} else if len(metrics) > 0 {
+			all = append(all, &dto.MetricFamily{Name: proto.String(f.name), Help: proto.String(f.help), Type: f.kind(), Metric: metrics})
+		}
+	}
+	return append(all, g.about()...), nil
+}
+
+// number is that of an engine in its labels: 0 where it is the only one shown.
+func (g Gatherer) number(i int) int {
+	if g.replica >= 0 {
+		return 0
+	}
+	return i
+}
+
+func (f *family) kind() *dto.MetricType {
+	switch {
+	case f.gauge != nil:
+		return dto.MetricType_GAUGE.Enum()
+	case f.counter != nil:
+		return dto.MetricType_COUNTER.Enum()
+	}
+	return dto.MetricType_HISTOGRAM.Enum()
+}
+
+func (f *family) metric(e *engine) *dto.Metric {
+	switch {
+	case f.gauge != nil:
+		return &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(f.gauge(e))}}
+	case f.counter != nil:
+		return &dto.Metric{Counter: &dto.Counter{Value: proto.Float64(f.counter(e))}}
+	}
+	return &dto.Metric{Histogram: f.histogram(e).metric()}
+}
+
+// labels are those that the dialect gives every metric of an engine.
+func (d *Dialect) labels(e *engine, number int) []*dto.LabelPair {
+	if d.name == "sglang" {
+		return pairs([]string{
+			"dp_rank", strconv.Itoa(number), "engine_type", "unified", "model_name", e.Model, "pp_rank", "0", "tp_rank", "0",
+		})
+	}
+	return pairs([]string{"engine", strconv.Itoa(number), "model_name", e.Model})
+}
+
+// about returns the families whose labels say something.
+func (g Gatherer) about() []*dto.MetricFamily {
+	c := g.collector
+	if c.dialect.name != "vllm" {
+		return nil
+	}
+	cache := &dto.MetricFamily{
+		Name: proto.String("vllm:cache_config_info"), Help: proto.String("Information of the LLMEngine CacheConfig"), Type: dto.MetricType_GAUGE.Enum(),
+	}
+	for i := range c.engines {
+		e := &c.engines[i]
+		if g.replica >= 0 && g.replica != i {
+			continue
+		}
+		cache.Metric = append(cache.Metric, &dto.Metric{
+			Gauge: &dto.Gauge{Value: proto.Float64(1)},
+			Label: pairs([]string{
+				"block_size", strconv.Itoa(e.Block), "enable_prefix_caching", pythonBool(e.Prefixes),
+				"engine", strconv.Itoa(g.number(i)), "num_gpu_blocks", strconv.FormatInt(e.capacity, 10),
+			}),
+		})
+	}
+	// No adapters are served, which the picker of endpoints is told this way.
+	adapters := &dto.MetricFamily{
+		Name: proto.String("vllm:lora_requests_info"), Help: proto.String("Running stats on lora requests."), Type: dto.MetricType_GAUGE.Enum(),
+		Metric: []*dto.Metric{{
+			Gauge: &dto.Gauge{Value: proto.Float64(c.at.Seconds())},
+			Label: pairs([]string{"max_lora", "0", "running_lora_adapters", "", "waiting_lora_adapters", ""}),
+		}},
+	}
+	return []*dto.MetricFamily{cache, adapters}
+}
+
+func pythonBool(b bool) string {
+	if b {
+		return "True"
+	}
+	return "False"
+}
+
+// pairs makes labels of names and values.
+func pairs(list []string) []*dto.LabelPair {
+	var out []*dto.LabelPair
+	for i := 0; i+1 < len(list); i += 2 {
+		out = append(out, &dto.LabelPair{Name: proto.String(list[i]), Value: proto.String(list[i+1])})
+	}
+	return out
+}
