@@ -107,6 +107,8 @@ func (p Parameters) bytes(d hardware.DType) int64 {
 //   - INT4: groups of 128 with a 16-bit scale and a 4-bit zero point (AWQ, arXiv:2306.00978, section 5.1; GPTQ's usual setting).
 //   - FP4: NVFP4, groups of 16 with an 8-bit scale (NVIDIA, "Introducing NVFP4", 2025).
 //   - MXFP4: groups of 32 with an 8-bit scale (OCP Microscaling Formats specification 1.0, 2023).
+//   - Q4_0: groups of 32 with a 16-bit scale; Q4KM: 4.5 bits, and 6.56 in half of the values and of the down projections
+//     (ggml-org/llama.cpp, ggml-common.h and llama-quant.cpp): 4.58 GiB of Llama-3-8B.
 //   - INT8, FP8: one scale a channel, tensor or block of 128×128, which is neglected: less than 0.1 %.
 func weightBits(d hardware.DType) (bits, per int64) {
 	switch d {
@@ -114,6 +116,10 @@ func weightBits(d hardware.DType) (bits, per int64) {
 		return 4*128 + 16 + 4, 128
 	case hardware.FP4:
 		return 4*16 + 8, 16
+	case hardware.Q4_0:
+		return 4*32 + 16, 32
+	case hardware.Q4KM:
+		return 484, 100
 	case hardware.MXFP4:
 		return 4*32 + 8, 32
 	case hardware.FP6:

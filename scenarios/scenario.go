@@ -44,7 +44,7 @@ type Parallelism struct {
 // Engine is the serving engine: a preset, and what the scenario changes of it.
 type Engine struct {
 	Preset      string `json:"preset,omitempty" short:"true" jsonschema:"The name of a preset."`
-	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4" jsonschema:"The number format of the weights. Default: as published."`
+	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"The number format of the weights. Default: as published."`
 	KVCache     string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"The number format of the KV cache. Default: that of activations."`
 	MaxModelLen int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens. Default: what the model was made for."`
 

@@ -13,7 +13,7 @@ import (
 type Speculation struct {
 	Method      string        `json:"method" kind:"true" enum:"draft-model,eagle,mtp,medusa,n-gram,layer-skip" jsonschema:"Who drafts: a smaller model, an EAGLE head, a multi-token prediction module, Medusa heads, a look-up in the text so far, or some layers of the model itself."`
 	Draft       string        `json:"draft,omitempty" need:"draft-model" jsonschema:"The draft model: a name of the catalogue, or the path of a Hugging Face config.json."`
-	Weights     string        `json:"weights,omitempty" only:"draft-model" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4" jsonschema:"The number format of the draft model's weights. Default: as published."`
+	Weights     string        `json:"weights,omitempty" only:"draft-model" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"The number format of the draft model's weights. Default: as published."`
 	Tensor      int           `json:"tensor,omitempty" only:"draft-model" min:"1" max:"4096" jsonschema:"Over how many accelerators the draft model is split. Default: as the model, or 1 on accelerators of its own."`
 	Accelerator string        `json:"accelerator,omitempty" only:"draft-model" jsonschema:"The accelerators that the draft model has of its own, beside each replica's. Default: none, it shares those of the model."`
 	Ahead       bool          `json:"ahead,omitempty" only:"draft-model" jsonschema:"Makes the next draft while one is verified, on the guess that all of it is accepted. It needs accelerators of its own."`

@@ -85,15 +85,29 @@ func (t *table) setHeader(fields []string) {
 	}
 }
 
-// missing returns the columns that the table lacks.
+// missing returns the columns that the table lacks. Of names with "or" between them it needs one.
 func (t *table) missing(columns []string) []string {
 	var list []string
 	for _, c := range columns {
-		if _, ok := t.columns[c]; !ok {
+		if !slices.ContainsFunc(strings.Split(c, " or "), t.has) {
 			list = append(list, c)
 		}
 	}
 	return list
+}
+
+// first returns the first of the columns that the table has, or the first of all.
+func (t *table) first(columns ...string) string {
+	if i := slices.IndexFunc(columns, t.has); i > 0 {
+		return columns[i]
+	}
+	return columns[0]
+}
+
+// has reports whether the table has the column.
+func (t *table) has(column string) bool {
+	_, ok := t.columns[column]
+	return ok
 }
 
 // problem notes a malformed row.
@@ -174,6 +188,15 @@ const (
 	maxBatch    = 1 << 14
 	maxRequests = 1 << 20
 )
+
+// figure returns the number in a column, or 0 where it is absent or none. It notes nothing.
+func (r *row) figure(column string) float64 {
+	x, err := strconv.ParseFloat(r.text(column), 64)
+	if err != nil {
+		return 0
+	}
+	return x
+}
 
 // whole returns the whole number, at least least, in a column. Tables that were averaged write it with a fraction, which is
 // rounded.

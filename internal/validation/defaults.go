@@ -4,7 +4,7 @@ package validation
 func (d *deployment) setDefaults() {
 	d.maxSequences, d.tokenBudget = 256, 8192
 	switch d.engine {
-	case "vllm-v1", "vllm-v1-sync":
+	case "vllm-v1", "vllm-v1-sync", "vllm-v0":
 		d.setVLLMDefaults()
 	case "trtllm":
 		d.maxSequences, d.kvShare = 2048, 0.9

@@ -3,6 +3,7 @@ package validation
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
@@ -42,6 +43,8 @@ type deployment struct {
 	scaleUp, network *hardware.Link
 	// expert is 0 for experts that are split like the other layers.
 	tensor, expert int
+	// pipeline is the number of stages, data that of data-parallel ranks, each of tensor accelerators; 0 counts as 1.
+	pipeline, data int
 	// weights, kv and activations are number formats; all are set.
 	weights, kv, activations hardware.DType
 	// engine names the preset.
@@ -55,6 +58,8 @@ type deployment struct {
 	largestStep int
 	// maxSequences and tokenBudget limit a step, maxContext the context; 0 means no limit on it.
 	maxSequences, tokenBudget, maxContext int
+	// chunked splits prompts that are longer than tokenBudget where the engine does not do so by itself (TensorRT-LLM).
+	chunked bool
 	// prefixCaching keeps the KV cache of prompts for those that begin alike.
 	prefixCaching bool
 	// engineTimes tells that times were taken inside the engine, so that the cost of a request outside it does not count.
@@ -83,6 +88,9 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 	if d.scaleUp, d.network, err = c.links(&d.accelerator); err != nil {
 		r.fail(err)
 	}
+	if d.weights == hardware.FP4 && strings.HasPrefix(d.model.Name, "gpt-oss") {
+		d.weights = hardware.MXFP4 // its published format, which tables call fp4
+	}
 	d.activations = activationsOf(d.weights)
 	d.kv = d.activations
 	if kv := r.text("kv_cache_dtype"); kv != "" && kv != "auto" {
@@ -105,7 +113,8 @@ func activationsOf(weights hardware.DType) hardware.DType {
 // narrowCache makes the cache as narrow as checkpoints in 8 bits and fewer have it: they bring scales for an FP8 cache, which engines
 // then use.
 func (d *deployment) narrowCache() {
-	if d.weights == hardware.FP8 || d.weights == hardware.FP4 {
+	switch d.weights {
+	case hardware.FP8, hardware.FP8Block, hardware.FP4, hardware.MXFP4:
 		d.kv = hardware.FP8
 	}
 }
@@ -117,9 +126,17 @@ func (d *deployment) group() Group {
 func (d *deployment) config(p *Physics, engine steptime.Engine) steptime.Config {
 	return steptime.Config{
 		Model: d.model, Accelerator: &d.accelerator, ScaleUp: d.scaleUp, Network: d.network,
-		Parallel: steptime.Parallelism{Tensor: d.tensor, Expert: d.expert}, Weights: d.weights, KV: d.kv, Activations: d.activations, Engine: engine,
+		Parallel: d.parallel(), Weights: d.weights, KV: d.kv, Activations: d.activations, Engine: engine,
 		Constants: p.constants(&d.accelerator, d.scaleUp, d.network),
 	}
+}
+
+func (d *deployment) parallel() steptime.Parallelism {
+	p := steptime.Parallelism{Tensor: d.tensor, Expert: d.expert, Pipeline: d.pipeline, Data: d.data}
+	if p.Data > 1 {
+		p.Expert = 0 // experts are spread over all ranks
+	}
+	return p
 }
 
 // clock returns the step clock and the preset.
@@ -139,7 +156,7 @@ func (d *deployment) plan(p *Physics, blockTokens int) (steptime.MemoryPlan, err
 		return steptime.MemoryPlan{}, err
 	}
 	cfg := steptime.MemoryConfig{
-		Model: d.model, Accelerator: &d.accelerator, Parallel: steptime.Parallelism{Tensor: d.tensor},
+		Model: d.model, Accelerator: &d.accelerator, Parallel: d.parallel(),
 		Weights: d.weights, KV: d.kv, Engine: engine, Utilisation: d.utilisation,
 		TokenBudget: d.tokenBudget, Sequences: d.maxSequences, BlockTokens: blockTokens,
 	}
@@ -177,35 +194,48 @@ const blockTokens = 16
 func (d *deployment) scheduler() (sim.Scheduler, error) {
 	switch d.engine {
 	case "trtllm":
-		return batching.NewTRTLLMNoEvict(d.maxSequences, d.tokenBudget, false, 0)
+		return batching.NewTRTLLMNoEvict(d.maxSequences, d.tokenBudget, d.chunked, 0)
+	case "vllm-v0":
+		return batching.NewVLLMV0(d.maxSequences, d.tokenBudget, 0.01, false)
 	case "sglang":
 		return batching.NewSGLang(d.maxSequences, d.tokenBudget, 0.7, 0)
 	}
 	return batching.NewVLLMV1(d.maxSequences, d.tokenBudget, 0)
 }
 
-// serve simulates the deployment under the given load.
-func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*outcome, error) {
-	clock, engine, err := d.clock(p)
+// replica returns a server with policies of its own, whose steps take what clock says.
+func (d *deployment) replica(p *Physics, clock *steptime.Clock) (sim.ReplicaConfig, error) {
+	engine, err := p.engine(d.engine)
 	if err != nil {
-		return nil, err
+		return sim.ReplicaConfig{}, err
 	}
 	plan, err := d.fit(p, blockTokens)
 	if err != nil {
-		return nil, err
+		return sim.ReplicaConfig{}, err
 	}
-	replica := sim.ReplicaConfig{Clock: clock, Lookahead: engine.Lookahead, MaxContext: d.maxContext}
+	r := sim.ReplicaConfig{Clock: clock, Stages: max(1, d.pipeline), Lookahead: engine.Lookahead, MaxContext: d.maxContext}
 	if !d.engineTimes {
-		replica.Latency = clock.RequestLatency()
+		r.Latency = clock.RequestLatency()
 	}
-	if replica.Scheduler, err = d.scheduler(); err != nil {
+	if r.Scheduler, err = d.scheduler(); err != nil {
+		return r, err
+	}
+	blocks := int64(plan.Tokens / blockTokens)
+	if d.prefixCaching {
+		r.Memory, err = memory.NewPrefixCache(blocks, blockTokens)
+	} else {
+		r.Memory, err = memory.NewPaged(blocks, blockTokens)
+	}
+	return r, err
+}
+
+// serve simulates the deployment under the given load.
+func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*outcome, error) {
+	clock, _, err := d.clock(p)
+	if err != nil {
 		return nil, err
 	}
-	if d.prefixCaching {
-		replica.Memory, err = memory.NewPrefixCache(int64(plan.Blocks), blockTokens)
-	} else {
-		replica.Memory, err = memory.NewPaged(int64(plan.Blocks), blockTokens)
-	}
+	replica, err := d.replica(p, clock)
 	if err != nil {
 		return nil, err
 	}

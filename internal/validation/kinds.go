@@ -16,7 +16,7 @@ type experiment interface {
 type kind struct {
 	// name is what reports call it.
 	name string
-	// pattern is what the names of its files look like (path.Match), without folders and in lower case.
+	// pattern is what the names of its files look like (path.Match), without folders and in lower case; any of several.
 	pattern string
 	// columns must be there.
 	columns []string
@@ -32,7 +32,16 @@ func kinds() []kind {
 		{"closed_loop", "closed_loop*.csv", closedLoopColumns, readClosedLoop},
 		{"vllm_requests", "vllm_*requests__*__*.csv", requestColumns, readRequests},
 		{"static_batch", "static_batch_*.csv", staticBatchColumns, readStaticBatch},
-		{"offline_throughput", "offline_throughput*.csv", offlineColumns, readOffline},
+		{"offline_throughput", "offline_throughput.csv offline_throughput_trtllm_0*.csv", offlineColumns, readOffline},
+		{"offline_recent", "offline_throughput_trtllm_[1-9]*.csv", offlineColumns, readOffline},
+		{"silicon", "silicon*.csv", siliconColumns, readSilicon},
+		{"silicon_apart", "silicon*.csv", siliconApartColumns, readSiliconApart},
+		{"ml_energy", "ml_energy*.csv", mlEnergyColumns, readMLEnergy},
+		{"mlperf", "mlperf_inference*.csv", mlperfColumns, readMLPerf},
+		{"vllm_offline", "*_vllm.csv", vllmOfflineColumns, readVLLMOffline},
+		{"whatif", "whatif_*.csv", whatifColumns, readWhatIf},
+		{"llama_cpp", "llama_cpp_devices*.csv", llamaCppColumns, readLlamaCpp},
+		{"wide_ep", "wide_ep*.csv", wideEPColumns, readWideEP},
 		{"first_token_latency", "first_token_latency*.csv", firstTokenColumns, readFirstTokens},
 		{"token_time", "token_time*.csv", tokenTimeColumns, readTokenTimes},
 		{"eager_engine", "eager_engine*.csv", eagerColumns, readEager},
@@ -50,15 +59,18 @@ func kinds() []kind {
 	}
 }
 
-// kindOf returns the kind of table that a file name tells, or nil.
-func kindOf(file string) *kind {
+// kindsOf returns the kinds of table that a file name tells: none, or one, or those of a file with measurements of several kinds.
+func kindsOf(file string) []kind {
 	base := strings.ToLower(path.Base(file))
+	var list []kind
 	for _, k := range kinds() {
-		if ok, _ := path.Match(k.pattern, base); ok {
-			return &k
+		for _, pattern := range strings.Fields(k.pattern) {
+			if ok, _ := path.Match(pattern, base); ok {
+				list = append(list, k)
+			}
 		}
 	}
-	return nil
+	return list
 }
 
 // nameParts returns the parts between double underscores of a file's name, without its extension.

@@ -50,7 +50,9 @@ func latency(quantity string) string {
 // known returns the errors of served latencies: by engine, accelerator and model, and over all models of an engine on an accelerator.
 func known(r *Report) []accuracy.Error {
 	errors := map[accuracy.Error][]float64{}
-	for _, c := range r.rows(func(c *Comparison) bool { return c.Engine != "" && latency(c.Quantity) != "" }) {
+	for _, c := range r.rows(func(c *Comparison) bool {
+		return c.Engine != "" && c.Table != "silicon_apart" && latency(c.Quantity) != ""
+	}) {
 		e := accuracy.Error{Engine: c.Engine, GPU: c.GPU, Quantity: latency(c.Quantity)}
 		errors[e] = append(errors[e], math.Abs(c.Error()))
 		e.Model = c.Model

@@ -61,6 +61,38 @@ func spread(n int, span float64, rng *rand.Rand) []float64 {
 	return times
 }
 
+// offlineLoad returns n requests that are queued at once, with lengths that vary around their means as those of real questions and
+// answers do.
+func offlineLoad(n, prompt, output int) (*script, error) {
+	rng := rand.New(rand.NewPCG(0, 0))
+	draw := func(mean int) (func() int, error) {
+		d, err := lengths.LogNormal(float64(mean), realSpread, 1, longestReal*mean)
+		if err != nil {
+			return nil, err
+		}
+		return func() int { return d.At(rng.Uint64()) }, nil
+	}
+	prompts, err := draw(prompt)
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := draw(output)
+	if err != nil {
+		return nil, err
+	}
+	requests := make([]sim.Request, n)
+	for i := range requests {
+		requests[i] = sim.Request{Prompt: prompts(), Output: outputs()}
+	}
+	return &script{requests: requests}, nil
+}
+
+// realSpread is the coefficient of variation of lengths in data sets of questions and answers.
+const realSpread = 0.7
+
+// longestReal is the longest of them in units of the mean: 1,024 tokens for MLPerf's Llama-2-70B, with a mean of 294.
+const longestReal = 4
+
 // closedLoop returns clients that each send their next request when the last is answered, with lengths uniform in
 // [least·length, length].
 func closedLoop(clients int, requests int64, prompt, output int, least float64) (sim.Source, error) {

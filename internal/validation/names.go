@@ -119,11 +119,12 @@ func (c *catalogs) links(a *hardware.Accelerator) (scaleUp, network *hardware.Li
 var dtypes = map[string]hardware.DType{
 	"fp16": hardware.FP16, "float16": hardware.FP16, "half": hardware.FP16,
 	"bf16": hardware.BF16, "bfloat16": hardware.BF16,
+	"f16": hardware.FP16, "q4_0": hardware.Q4_0, "q4_k_m": hardware.Q4KM,
 	"fp32": hardware.FP32, "float32": hardware.FP32, "float": hardware.FP32,
-	"fp8": hardware.FP8, "fp8_block": hardware.FP8, "fp8_e4m3": hardware.FP8, "float8": hardware.FP8,
+	"fp8": hardware.FP8, "fp8_block": hardware.FP8Block, "fp8_e4m3": hardware.FP8, "float8": hardware.FP8,
 	"int8": hardware.INT8, "w8a8": hardware.INT8,
 	"int4": hardware.INT4, "int4_wo": hardware.INT4, "awq": hardware.INT4, "gptq": hardware.INT4, "w4a16": hardware.INT4, "w4": hardware.INT4,
-	"fp4": hardware.FP4, "nvfp4": hardware.FP4, "mxfp4": hardware.FP4,
+	"fp4": hardware.FP4, "nvfp4": hardware.FP4, "mxfp4": hardware.MXFP4,
 }
 
 func parseDType(name string) (hardware.DType, error) {
@@ -138,7 +139,7 @@ func parseDType(name string) (hardware.DType, error) {
 var presets = map[string]string{
 	"vllm": "vllm-v1", "vllm-v1": "vllm-v1", "vllm_v1": "vllm-v1",
 	"trtllm": "trtllm", "trt-llm": "trtllm", "tensorrt-llm": "trtllm", "tensorrt_llm": "trtllm", "nim": "trtllm",
-	"sglang": "sglang", "lmdeploy": "lmdeploy", "turbomind": "lmdeploy", "eager-2023": "eager-2023",
+	"llama.cpp": "llama.cpp", "sglang": "sglang", "lmdeploy": "lmdeploy", "turbomind": "lmdeploy", "eager-2023": "eager-2023",
 }
 
 func parseEngine(name string) (string, error) {

@@ -232,27 +232,24 @@ func TestExtremeValues(t *testing.T) {
 			return err
 		}
 		for column := range records[0] {
-			for _, extreme := range []string{"", "0", "-1", "65536", "68719476736", "1e308", "NaN"} {
-				t.Run(path.Base(name)+"/"+records[0][column]+"/"+extreme, func(t *testing.T) {
-					var b bytes.Buffer
-					w := csv.NewWriter(&b)
-					for i, record := range records {
-						record = slices.Clone(record)
-						if i == 1 {
-							record[column] = extreme
-						}
-						w.Write(record)
-					}
-					w.Flush()
-					data, err := Read(fstest.MapFS{name: {Data: b.Bytes()}})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if _, err := data.Compare(t.Context(), Physics{}); err != nil {
-						t.Fatal(err)
-					}
-				})
-			}
+			t.Run(path.Base(name)+"/"+records[0][column], func(t *testing.T) {
+				var b bytes.Buffer
+				w := csv.NewWriter(&b)
+				w.Write(records[0])
+				for _, extreme := range []string{"", "0", "-1", "65536", "68719476736", "1e308", "NaN"} {
+					record := slices.Clone(records[1])
+					record[column] = extreme
+					w.Write(record)
+				}
+				w.Flush()
+				data, err := Read(fstest.MapFS{name: {Data: b.Bytes()}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := data.Compare(t.Context(), Physics{}); err != nil {
+					t.Fatal(err)
+				}
+			})
 		}
 		return nil
 	})

@@ -73,10 +73,20 @@ func (d *Data) readFile(c *catalogs, folder fs.FS, file string) (why string) {
 	if strings.ToLower(path.Ext(file)) != ".csv" {
 		return "not a table (.csv)"
 	}
-	k := kindOf(file)
-	if k == nil {
+	of := kindsOf(file)
+	if len(of) == 0 {
 		return "no table of that name is known"
 	}
+	for i := range of {
+		if why := d.readKind(c, &of[i], folder, file); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// readKind adds the measurements of one kind in a file, or says why it has none.
+func (d *Data) readKind(c *catalogs, k *kind, folder fs.FS, file string) (why string) {
 	f, err := folder.Open(file)
 	if err != nil {
 		return err.Error()

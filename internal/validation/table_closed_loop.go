@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/llmsim/llmsim/sim"
 )
 
 var closedLoopColumns = []string{"backend", "model", "gpu", "dtype", "tensor_parallel", "isl", "osl", "concurrency"}
@@ -13,6 +15,35 @@ var closedLoopFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", 
 // requestsPerClient is how many requests each client sends, the first ones all at once: so does InferenceMAX, and how TTFT grows with
 // the number of clients says the same of the other rows.
 const requestsPerClient = 10
+
+// fewWaves is how many requests a client sends in simulations of manyClients and more: what follows is like what was. They bound
+// the time that a table takes.
+const (
+	fewWaves    = 4
+	manyClients = 64
+)
+
+// waves returns the number of requests that are simulated for so many clients.
+func waves(clients int) int64 {
+	if clients >= manyClients {
+		return int64(fewWaves * clients)
+	}
+	return int64(requestsPerClient * clients)
+}
+
+// figuresOfWaves returns the figures of a run of requestsPerClient requests a client, of which waves were simulated: in means the first
+// requests, which come all at once, count for one, and the others for all that follow.
+func (o *outcome) figuresOfWaves(clients int) map[string]float64 {
+	all := o.figures()
+	if waves(clients) == int64(requestsPerClient*clients) {
+		return all
+	}
+	first, later := o.between(0, 1).figures(), o.between(1, sim.Never).figures()
+	for _, mean := range []string{"TTFT mean", "TPOT mean", "E2E mean"} {
+		all[mean] = (first[mean] + (requestsPerClient-1)*later[mean]) / requestsPerClient
+	}
+	return all
+}
 
 // The shortest lengths as shares of the nominal ones. InferenceMAX draws lengths between 80 and 100 %. Elsewhere they are nominally
 // all equal, but with lengths exactly equal clients would march in step for ever, and TTFT would be two to four times what was
@@ -69,19 +100,26 @@ func (l *clients) configure(engine, version string) {
 	l.narrowCache()
 }
 
+// before reports whether a version is earlier than major.minor.patch. What is not a version is not.
+func before(version string, major, minor, patch int) bool {
+	var v [3]int
+	if n, _ := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2]); n < 2 {
+		return false
+	}
+	return slices.Compare(v[:], []int{major, minor, patch}) < 0
+}
+
 // beforeAsynchronous tells whether a vLLM of that version schedules a step when the one before is done. Scheduling ahead became the
 // default in 0.14 (January 2026).
 func beforeAsynchronous(version string) bool {
-	var major, minor int
-	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
-	return n == 2 && major == 0 && minor < 14
+	return before(version, 0, 14, 0)
 }
 
 func (l *clients) at() place { return l.place }
 
 // compare implements experiment.
 func (l *clients) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
-	load, err := closedLoop(l.count, int64(requestsPerClient*l.count), l.prompt, l.output, l.least)
+	load, err := closedLoop(l.count, waves(l.count), l.prompt, l.output, l.least)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +127,7 @@ func (l *clients) compare(ctx context.Context, p *Physics) ([]Comparison, error)
 	if err != nil {
 		return nil, err
 	}
-	predicted := all.figures()
+	predicted := all.figuresOfWaves(l.count)
 	predicted["output rate"] = all.outputRate()
 	return l.place.compare(l.measured, predicted), nil
 }

@@ -6,7 +6,9 @@ import (
 )
 
 // TensorRT-LLM's throughput benchmark: all requests are queued at once.
-var offlineColumns = []string{"model", "isl", "osl", "tensor_parallel", "gpu", "dtype", "output_tokens_per_s"}
+var offlineColumns = []string{"model", "isl", "osl", "tensor_parallel or tp", "gpu", "dtype", "output_tokens_per_s or output_tok_s"}
+
+var offlineFigures = []figure{{"output_tokens_per_s", "output rate", "tokens/s", 1}, {"output_tok_s", "output rate", "tokens/s", 1}}
 
 // queued is how many requests the benchmark queues, by their length: 3,000 but for these (TensorRT-LLM, docs/source/performance/
 // perf-overview.md, "Preparing a Dataset").
@@ -26,14 +28,21 @@ type offline struct {
 	deployment
 	place
 	prompt, output int
-	measured       []measurement
+	// per is the number of accelerators by which the output rate is divided.
+	per      float64
+	measured []measurement
 }
 
 func readOffline(c *catalogs, t *table) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
-		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"), r.count("tensor_parallel"))
-		o := &offline{deployment: d, prompt: r.count("isl"), output: r.count("osl"), measured: r.measured([]figure{{"output_tokens_per_s", "output rate", "tokens/s", 1}})}
+		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"), r.count(t.first("tensor_parallel", "tp")))
+		o := &offline{deployment: d, prompt: r.count("isl"), output: r.count("osl"), per: 1, measured: r.measured(offlineFigures)}
+		o.spread(r, "attention_dp", "ep")
+		o.pipeline = r.optionalCount("pp", 1)
+		if o.pipeline > maxBatch {
+			r.fail(fmt.Errorf("pp: found %d, want at most %d", o.pipeline, maxBatch))
+		}
 		if r.err != nil {
 			return
 		}
@@ -41,6 +50,9 @@ func readOffline(c *catalogs, t *table) []experiment {
 		o.setDefaults()
 		o.kvShare = 0.95 // kv_cache_free_gpu_mem_fraction
 		o.narrowCache()
+		if r.text("unit") == "per GPU" {
+			o.per = float64(o.parallel().GPUs())
+		}
 		o.place = place{Group: o.group(), file: t.file, line: r.line, name: fmt.Sprintf("%d in, %d out", o.prompt, o.output)}
 		list = append(list, o)
 	})
@@ -55,5 +67,5 @@ func (o *offline) compare(ctx context.Context, p *Physics) ([]Comparison, error)
 	if err != nil {
 		return nil, err
 	}
-	return o.place.compare(o.measured, map[string]float64{"output rate": all.outputRate()}), nil
+	return o.place.compare(o.measured, map[string]float64{"output rate": all.outputRate() / o.per}), nil
 }

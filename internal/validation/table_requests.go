@@ -19,6 +19,8 @@ type replay struct {
 	deployment
 	place
 	requests []sim.Request
+	// compared is the number of requests that the table has, the first ones.
+	compared int
 	measured []measurement
 }
 
@@ -62,11 +64,28 @@ func readRequests(c *catalogs, t *table) []experiment {
 		return nil
 	}
 	slices.SortStableFunc(v.requests, byArrival)
-	v.name = fmt.Sprintf("%d requests", len(v.requests))
+	v.goOn()
+	v.name = fmt.Sprintf("%d requests", v.compared)
 	for _, name := range []string{"TTFT", "TPOT", "E2E"} {
 		v.measured = append(v.measured, statisticsOf(name, times[name])...)
 	}
 	return []experiment{v}
+}
+
+// wholeRun is the number of requests of each of these runs. Of some the table has the first ones only.
+const wholeRun = 300
+
+// goOn adds the requests that the table leaves out: they are taken to arrive like those it has, one after another. They load the server
+// and are not compared.
+func (v *replay) goOn() {
+	v.compared = len(v.requests)
+	last := v.requests[v.compared-1].Arrival
+	gap := last / sim.Time(max(1, v.compared-1))
+	for n := v.compared; n < wholeRun; n++ {
+		again := v.requests[n%v.compared]
+		again.Arrival += (last + gap) * sim.Time(n/v.compared)
+		v.requests = append(v.requests, again)
+	}
 }
 
 // statisticsOf returns mean and percentiles as measured figures.
@@ -90,5 +109,5 @@ func (v *replay) compare(ctx context.Context, p *Physics) ([]Comparison, error) 
 	if err != nil {
 		return nil, err
 	}
-	return v.place.compare(v.measured, all.figures()), nil
+	return v.place.compare(v.measured, all.between(0, v.requests[v.compared-1].Arrival+1).figures()), nil
 }

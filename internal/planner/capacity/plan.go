@@ -50,7 +50,7 @@ type Menu struct {
 	Tensor   []int                `json:"tensor,omitempty" min:"1" max:"4096" jsonschema:"Degrees of tensor parallelism. Default: 1, 2, 4 and 8."`
 	Pipeline []int                `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Numbers of pipeline stages. Default: 1."`
 	Engines  []string             `json:"engines,omitempty" jsonschema:"Engine presets. Default: that of a scenario."`
-	Weights  []string             `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,int8,int4,fp4" jsonschema:"Number formats of the weights. Default: as published."`
+	Weights  []string             `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,int8,int4,fp4,q4_0,q4_k_m" jsonschema:"Number formats of the weights. Default: as published."`
 	KVCache  []string             `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"Number formats of the KV cache. Default: that of activations."`
 	Batching []scenarios.Policy   `json:"batching,omitempty" jsonschema:"Batching policies with their parameters. Default: that of a scenario."`
 	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters. Default: that of a scenario."`

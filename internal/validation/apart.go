@@ -1,0 +1,59 @@
+package validation
+
+import (
+	"context"
+	"errors"
+
+	"github.com/llmsim/llmsim/policies/routing"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// pool is a deployment and the number of servers that are such.
+type pool struct {
+	deployment
+	workers int
+}
+
+// apart is servers that compute prompts and servers that go on from there.
+type apart struct{ prefill, decode pool }
+
+// serve simulates them under the given load. KV caches go layer by layer over the network, as they are computed.
+func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcome, error) {
+	if a.prefill.network == nil {
+		return nil, errors.New(a.prefill.accelerator.Name + " has no network over which prefill and decode servers could exchange caches")
+	}
+	var replicas []sim.ReplicaConfig
+	for _, end := range []struct {
+		*pool
+		role sim.Role
+	}{{&a.prefill, sim.Prefill}, {&a.decode, sim.Decode}} {
+		clock, _, err := end.clock(p)
+		if err != nil {
+			return nil, err
+		}
+		for range end.workers {
+			r, err := end.replica(p, clock)
+			if err != nil {
+				return nil, err
+			}
+			r.Role = end.role
+			if end.role == sim.Prefill {
+				r.KVBytes, r.Layers = end.model.KVBytesPerToken(end.kv), end.model.Layers()
+			}
+			replicas = append(replicas, r)
+		}
+	}
+	seen, err := newOutcome()
+	if err != nil {
+		return nil, err
+	}
+	ports := min(a.prefill.parallel().GPUs(), a.decode.parallel().GPUs())
+	_, err = sim.Run(ctx, sim.Config{
+		Source: load, Router: routing.LeastRequests{}, Handover: routing.LeastRequests{}, Replicas: replicas, Observer: seen,
+		Links: []sim.Link{{Bandwidth: a.prefill.network.Bandwidth * float64(ports), Latency: sim.Seconds(a.prefill.network.Latency)}},
+	})
+	if err == nil && seen.rejected > 0 {
+		err = errors.New("requests are longer than the KV cache")
+	}
+	return seen, err
+}

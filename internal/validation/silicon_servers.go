@@ -1,0 +1,130 @@
+package validation
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+)
+
+// siliconArtefact says why a row tells nothing about a server of its description; empty where it does. The reasons are those of the
+// tables' own notes, and of the columns; none looks at a prediction.
+func siliconArtefact(r *row) string {
+	model, gpu, engine := strings.ToLower(r.text("model")), strings.ToLower(r.text("gpu")), r.text("backend")
+	hopper := strings.HasPrefix(gpu, "h100") || strings.HasPrefix(gpu, "h200")
+	gpus := r.optional("tp", 1) * max(1, r.optional("attention_dp", 1))
+	experts := max(1, r.optional("moe_tp", 1)) * max(1, r.optional("moe_ep", 1))
+	switch {
+	case r.optional("tp", 1) > 16:
+		return "tp above 16 is the number of accelerators of all workers"
+	case experts > 1 && experts != gpus:
+		return "experts are spread over another number of accelerators than the replica has"
+	case strings.Contains(model, "gpt-oss") && strings.HasPrefix(gpu, "h100") && r.optional("concurrency", 0) >= 512:
+		return "gpt-oss on H100 from 512 clients on: the server capped its batch at an unknown number"
+	case engine == "trtllm" && strings.Contains(model, "deepseek") && hopper && r.optional("moe_ep", 1) > 1:
+		return "TensorRT-LLM with DeepSeek and expert parallelism on Hopper: multi-token prediction was on"
+	case engine == "trtllm" && strings.Contains(model, "deepseek") && speculativeImage(r):
+		return "TensorRT-LLM with DeepSeek in an image of the runs with multi-token prediction"
+	case strings.HasPrefix(model, "nvidia/") || strings.HasPrefix(r.text("backend_version"), "1.3.0"):
+		return "a fleet under a router, whose number of replicas is not published"
+	case strings.HasPrefix(gpu, "gb200") && strings.Contains(model, "qwen3-32b"):
+		return "Qwen3-32B on GB200: erratic"
+	case engine == "vllm" && strings.Contains(model, "qwen3-32b") && r.text("precision") == "fp8" && strings.HasPrefix(gpu, "h100"):
+		return "vLLM with Qwen3-32B in FP8 on H100: prompts were cached"
+	}
+	return ""
+}
+
+// speculativeImage reports whether the server ran in an image that InferenceX used with multi-token prediction only: all its rows are
+// faster by 40 to 60 % than those of the images before and after it.
+func speculativeImage(r *row) bool {
+	version := r.text("backend_version")
+	return version == "1.2.0rc6.post3" || version == "1.1.0rc2.post2" && r.text("month") == "2026-01"
+}
+
+// drafting is the share by which a token is faster with multi-token prediction at least.
+const drafting = 0.88
+
+// speculativeTwins returns the rows that have a twin, alike in all columns but the times, that took longer by more than runs of one
+// server differ: the table has no column for multi-token prediction, and DeepSeek's were run with it and without.
+func speculativeTwins(t *table) map[int]bool {
+	slowest := map[string]float64{}
+	key := func(r *row) string {
+		if !strings.Contains(strings.ToLower(r.text("model")), "deepseek") {
+			return ""
+		}
+		fields := slices.Clone(r.fields)
+		for _, time := range []string{"ttft_ms", "tpot_ms"} {
+			fields[t.columns[time]] = ""
+		}
+		return strings.Join(fields, ",")
+	}
+	for i := range t.rows {
+		k := key(&t.rows[i])
+		slowest[k] = max(slowest[k], t.rows[i].figure("tpot_ms"))
+	}
+	twins := map[int]bool{}
+	for i := range t.rows {
+		r := &t.rows[i]
+		k := key(r)
+		twins[r.line] = k != "" && r.figure("tpot_ms") < drafting*slowest[k]
+	}
+	return twins
+}
+
+// siliconMeasured leaves out times to first token that say nothing about a server in use.
+func siliconMeasured(r *row, all []measurement) []measurement {
+	public := r.text("source") == "inferencex"
+	why := ""
+	switch {
+	case r.text("backend") == "trtllm" && !public:
+		why = "TTFT of TensorRT-LLM, which falls where load grows: noise"
+	case r.text("backend") == "sglang" && public && r.text("backend_version") == "":
+		why = "TTFT of SGLang in 2025, where the first requests waited for kernels to be compiled"
+	default:
+		return all
+	}
+	r.table.skip("%s", why)
+	return slices.DeleteFunc(all, func(m measurement) bool { return m.quantity == "TTFT mean" })
+}
+
+// siliconFlags sets the limits with which the servers were started. Those of InferenceX are its scripts'
+// (SemiAnalysisAI/InferenceX, benchmarks/single_node, 2026); those of a vendor's own runs (aic) are the engines' defaults.
+func (l *clients) siliconFlags(r *row, engine string) {
+	public := r.text("source") == "inferencex"
+	l.engine = engine
+	if engine == "vllm-v1" && beforeAsynchronous(r.text("backend_version")) && !public {
+		l.engine = "vllm-v1-sync"
+	}
+	l.setDefaults()
+	l.least = equalLength
+	if public {
+		l.least = drawnLength
+		l.publicFlags()
+	} else if engine == "sglang" && before(r.text("backend_version"), 0, 5, 2) {
+		l.least = 1 // lengths are equal; prompts first keeps the clients in step, as measured
+	}
+	// Checkpoints of gpt-oss have narrow experts only, and a cache of 16 bits on Hopper.
+	if !strings.HasPrefix(l.model.Name, "gpt-oss") || l.accelerator.Generation != "hopper" {
+		l.narrowCache()
+	}
+}
+
+// publicFlags are those of InferenceX' scripts.
+func (l *clients) publicFlags() {
+	ranks := max(1, l.data)
+	switch l.engine {
+	case "vllm-v1", "vllm-v1-sync":
+		l.maxSequences, l.tokenBudget = max(1, l.count), 8192*ranks
+	case "trtllm":
+		// --max_num_tokens, at least 8192; prompts are whole.
+		l.tokenBudget = max(8192, (l.count+l.prompt+64+63)/64*64) * ranks
+		l.kvShare = 0.8
+	case "sglang":
+		l.maxSequences, l.tokenBudget = 256*ranks, 16384*ranks
+		if l.weights == hardware.FP8 || l.weights == hardware.BF16 {
+			l.tokenBudget = 32768 * ranks
+		}
+		l.utilisation = 0.85
+	}
+}

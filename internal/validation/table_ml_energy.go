@@ -1,0 +1,105 @@
+package validation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// ML.ENERGY's leaderboard: vLLM with a queue that is always full, so that max_num_seqs sequences run all the time.
+var mlEnergyColumns = []string{
+	"model", "task", "dtype", "gpu", "gpus", "tp", "ep", "dp", "max_num_seqs", "avg_batch", "avg_output_len", "output_tok_s",
+	"avg_power_w", "joule_per_token",
+}
+
+var mlEnergyFigures = []figure{
+	{"output_tok_s", "output rate", "tokens/s", 1}, {"median_itl_ms", "token p50", "ms", 1},
+	{"avg_power_w", "power", "W", 1}, {"joule_per_token", "energy a token", "J", 1},
+}
+
+// taskPrompts are the mean lengths of the prompts of a task, which are not published: estimates from the data sets.
+var taskPrompts = map[string]int{"lm-arena-chat": 150, "gpqa": 280, "sourcegraph-fim": 900, "image-chat": 1000, "video-chat": 3000}
+
+// fullBatch is a server whose batch is always full.
+type fullBatch struct {
+	deployment
+	place
+	gpus, batch    int
+	prompt, output float64
+	measured       []measurement
+}
+
+func readMLEnergy(c *catalogs, t *table) []experiment {
+	var list []experiment
+	t.each(func(r *row) {
+		f := &fullBatch{gpus: r.count("gpus"), prompt: 300, measured: r.measured(mlEnergyFigures)}
+		f.deployment = c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"), r.count("tp"))
+		f.spreadExperts(r)
+		f.batch, f.output = r.batch("avg_batch"), r.number("avg_output_len")
+		if prompt, ok := taskPrompts[r.text("task")]; ok {
+			f.prompt = float64(prompt)
+		}
+		switch {
+		case r.err != nil:
+			return
+		case f.output < 1 || f.output > maxRequests:
+			r.fail(fmt.Errorf("avg_output_len: found %g, want 1 to %d", f.output, maxRequests))
+			return
+		case f.gpus != f.tensor*max(1, f.data):
+			t.skip("tp and dp are not the number of GPUs")
+			return
+		}
+		f.engine = "vllm-v1-sync" // vLLM 0.11
+		f.setDefaults()
+		f.kv = f.activations
+		f.place = place{Group: f.group(), file: t.file, line: r.line}
+		f.name = strings.TrimSpace(fmt.Sprintf("%s, batch %d, %.0f out", r.text("task"), f.batch, f.output))
+		list = append(list, f)
+	})
+	return list
+}
+
+// spreadExperts sets parallelism. With experts in parallel tp is 1, and dp tells whether attention is spread by sequences or by heads.
+func (f *fullBatch) spreadExperts(r *row) {
+	f.spread(r, "dp", "ep")
+	if f.expert == f.gpus && f.tensor == 1 && f.data == 0 {
+		f.tensor = f.gpus
+	}
+	if f.expert == f.gpus && f.data > 0 {
+		f.expert = 0
+	}
+}
+
+func (f *fullBatch) at() place { return f.place }
+
+// compare implements experiment. While f.batch sequences run, one in f.output of them begins anew each step: a share of the steps has
+// a prompt to compute, the others none. Contexts are those of sequences that are met at a random time, with lengths that vary by
+// lengthSpread: long ones are met more often.
+func (f *fullBatch) compare(_ context.Context, p *Physics) ([]Comparison, error) {
+	clock, _, err := f.clock(p)
+	if err != nil {
+		return nil, err
+	}
+	middle := int(f.prompt + f.output/2*(1+lengthSpread*lengthSpread))
+	plain := decode(f.batch, middle)
+	prompts := float64(f.batch) / f.output // that begin in a step, on average
+	share := min(1, prompts)
+	mixed := decode(f.batch, middle)
+	mixed.Prefill = prefill(1, max(1, int(f.prompt*prompts/share)), 0).Prefill
+	usual, slow := clock.Duration(plain), clock.Duration(mixed)
+	step := (1-share)*usual.Seconds() + share*slow.Seconds()
+	predicted := map[string]float64{"output rate": float64(f.batch) / step, "token p50": usual.Milliseconds()}
+	if share > 0.5 {
+		predicted["token p50"] = slow.Milliseconds()
+	}
+	few, more := clock.Work(plain), clock.Work(mixed)
+	flops, bytes := (1-share)*few.FLOPs+share*more.FLOPs, (1-share)*few.Bytes+share*more.Bytes
+	peak, bandwidth := clock.Peaks()
+	power := float64(f.gpus) * f.accelerator.Power(bytes/step/bandwidth, flops/step/peak)
+	predicted["power"] = power
+	predicted["energy a token"] = power * step / float64(f.batch)
+	return f.place.compare(f.measured, predicted), nil
+}
+
+// lengthSpread is the coefficient of variation of the lengths of answers.
+const lengthSpread = 0.6

@@ -1,0 +1,74 @@
+package validation
+
+import (
+	"fmt"
+)
+
+// Servers at a fixed number of clients, aggregated or with prefill and decode apart (ai-dynamo/aiconfigurator, silicon_sample.csv).
+var siliconColumns = []string{
+	"mode", "source", "backend", "model", "gpu", "precision", "isl", "osl", "concurrency", "tp", "attention_dp", "moe_tp", "moe_ep",
+	"ttft_ms", "tpot_ms",
+}
+
+var siliconFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", "TPOT mean", "ms", 1}}
+
+// readSilicon reads aggregated servers. Rows with prefill and decode apart are those of readSiliconApart.
+func readSilicon(c *catalogs, t *table) []experiment {
+	var list []experiment
+	drafted := speculativeTwins(t)
+	t.each(func(r *row) {
+		if r.text("mode") != "agg" {
+			return
+		}
+		if drafted[r.line] {
+			t.skip("faster than its twin: multi-token prediction was on")
+			return
+		}
+		if e := c.siliconClients(r); e != nil {
+			list = append(list, e)
+		}
+	})
+	return list
+}
+
+// siliconClients returns what a row describes, or nil where the row fails or is left out.
+func (c *catalogs) siliconClients(r *row) experiment {
+	if why := siliconArtefact(r); why != "" {
+		r.table.skip("%s", why)
+		return nil
+	}
+	engine, err := parseEngine(r.required("backend"))
+	if err != nil {
+		r.fail(err)
+	}
+	d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("precision"), r.count("tp"))
+	l := &clients{
+		deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"),
+		measured: r.measured(siliconFigures),
+	}
+	l.spread(r, "attention_dp", "moe_ep")
+	if r.err != nil {
+		return nil
+	}
+	l.siliconFlags(r, engine)
+	l.measured = siliconMeasured(r, l.measured)
+	l.place = place{Group: l.group(), file: r.table.file, line: r.line}
+	l.name = fmt.Sprintf("concurrency %d, %d in, %d out", l.count, l.prompt, l.output)
+	if l.data > 1 {
+		l.name += fmt.Sprintf(", attention DP %d", l.data)
+	}
+	return l
+}
+
+// spread sets data and expert parallelism from the columns of those names. Absent, and 0, count as 1.
+func (d *deployment) spread(r *row, data, expert string) {
+	if d.data = int(r.optional(data, 1)); d.data <= 1 {
+		d.data = 0
+	}
+	if d.expert = int(r.optional(expert, 1)); d.expert <= 1 || d.model == nil || d.model.Experts() == nil {
+		d.expert = 0
+	}
+	if d.data > maxBatch || d.expert > maxBatch {
+		r.fail(fmt.Errorf("%s, %s: found %d and %d, want at most %d", data, expert, d.data, d.expert, maxBatch))
+	}
+}
