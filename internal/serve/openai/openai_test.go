@@ -1,0 +1,141 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"pgregory.net/rapid"
+)
+
+func words(i int) string { return fmt.Sprintf(" word%d", i) }
+
+// TestInstancesAreValid makes up schemas and checks that what is made of them satisfies them, by a
+// validator that is not ours.
+func TestInstancesAreValid(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		schema, err := json.Marshal(drawSchema(t, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := Instance(schema, words)
+		if err != nil {
+			t.Fatalf("%s: %v", schema, err)
+		}
+		var s jsonschema.Schema
+		if err := json.Unmarshal(schema, &s); err != nil {
+			t.Fatalf("%s: %v", schema, err)
+		}
+		resolved, err := s.Resolve(nil)
+		if err != nil {
+			t.Fatalf("%s: %v", schema, err)
+		}
+		var instance any
+		if err := json.Unmarshal(value, &instance); err != nil {
+			t.Fatalf("%s: %v", value, err)
+		}
+		if err := resolved.Validate(instance); err != nil {
+			t.Errorf("%s is no instance of %s: %v", value, schema, err)
+		}
+	})
+}
+
+// drawSchema draws a schema that some value satisfies.
+func drawSchema(t *rapid.T, depth int) any {
+	kinds := []string{"string", "integer", "number", "boolean", "null", "enum", "const"}
+	if depth < 3 {
+		kinds = append(kinds, "object", "array", "anyOf", "allOf")
+	}
+	switch kind := rapid.SampledFrom(kinds).Draw(t, "kind"); kind {
+	case "object":
+		properties, required := map[string]any{}, []string{}
+		for _, name := range []string{"a", "b", "c d"} {
+			if rapid.Bool().Draw(t, "has") {
+				properties[name] = drawSchema(t, depth+1)
+				if rapid.Bool().Draw(t, "required") {
+					required = append(required, name)
+				}
+			}
+		}
+		return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	case "array":
+		n := rapid.IntRange(0, 3).Draw(t, "items")
+		return map[string]any{"type": "array", "items": drawSchema(t, depth+1), "minItems": n, "maxItems": n + 1}
+	case "anyOf":
+		return map[string]any{"anyOf": []any{drawSchema(t, depth+1), drawSchema(t, depth+1)}}
+	case "allOf":
+		return map[string]any{"allOf": []any{drawSchema(t, depth+1)}}
+	case "integer", "number":
+		low := rapid.IntRange(-50, 50).Draw(t, "low")
+		return map[string]any{"type": kind, "minimum": low, "maximum": low + rapid.IntRange(0, 50).Draw(t, "span")}
+	case "string":
+		least := rapid.IntRange(0, 30).Draw(t, "least")
+		return map[string]any{"type": kind, "minLength": least, "maxLength": least + 10}
+	case "enum":
+		return map[string]any{"enum": []any{"x", 3, nil}}
+	case "const":
+		return map[string]any{"const": rapid.SampledFrom([]any{"y", 4.5, true}).Draw(t, "const")}
+	default:
+		return map[string]any{"type": kind}
+	}
+}
+
+// TestSchemasWithoutEnd refuses schemas whose instances never end, or would take too much.
+func TestSchemasWithoutEnd(t *testing.T) {
+	for _, schema := range []string{
+		`{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}`,
+		`{"$ref":"#"}`,
+		`{"allOf":[{"$ref":"#"},{"$ref":"#"}]}`,
+		`{"type":"array","minItems":60000,"items":{"type":"array","minItems":60000,"items":{"type":"null"}}}`,
+		`false`,
+	} {
+		if value, err := Instance(json.RawMessage(schema), words); err == nil && len(value) > 1000 {
+			t.Errorf("%s: made %d bytes", schema, len(value))
+		}
+	}
+	// One that may end, does.
+	value, err := Instance(json.RawMessage(`{"type":"object","properties":{"next":{"$ref":"#"}}}`), words)
+	if err != nil || strings.Count(string(value), "next") != optionalDepth {
+		t.Errorf("%s: %v", value, err)
+	}
+}
+
+// FuzzParse reads any body for any endpoint: it is a request within bounds, or an error that names a
+// status of the client's.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		`{"prompt":"x","max_tokens":3}`, `{"prompt":[[1,2],[3]],"n":2,"stop":["a"]}`,
+		`{"messages":[{"role":"user","content":[{"type":"text","text":"x"}]}],"stream":true,"stream_options":{"include_usage":true}}`,
+		`{"input":[{"role":"user","content":"x"}],"text":{"format":{"type":"json_schema","schema":{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"type":"null"}]}}}}}}`,
+		`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, endpoint := range []Endpoint{Completions, Chat, Responses} {
+			r, err := Parse(endpoint, []byte(body))
+			if err != nil {
+				var e *Error
+				if !errors.As(err, &e) || e.Status < 400 || e.Status > 499 || !json.Valid(e.Body()) {
+					t.Errorf("%q: %v", body, err)
+				}
+				continue
+			}
+			if len(r.Prompts) < 1 || len(r.Prompts) > maxPrompts || r.N < 1 || r.N > maxN || len(r.Stop) > maxStop {
+				t.Errorf("%q: %+v", body, r)
+			}
+			schema := r.Schema
+			if r.Call != nil {
+				schema = r.Call.Parameters
+			}
+			if schema != nil {
+				if value, err := Instance(schema, words); err == nil && (!json.Valid(value) || len(value) > 16*maxInstance) {
+					t.Errorf("%q: made %d bytes", body, len(value))
+				}
+			}
+		}
+	})
+}
