@@ -43,6 +43,7 @@ type Collector struct {
 
 	started  bool
 	first    sim.Time // arrival of the first request
+	newest   sim.Time // arrival of the last
 	last     sim.Time // when the last token reached its user
 	peakUsed []int64  // by replica
 	peak     int      // largest batch
@@ -146,4 +147,5 @@ func (c *Collector) seen(arrival sim.Time) {
 	if !c.started || arrival < c.first {
 		c.started, c.first = true, arrival
 	}
+	c.newest = max(c.newest, arrival)
 }

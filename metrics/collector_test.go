@@ -38,7 +38,7 @@ func TestSummaryByHand(t *testing.T) {
 		Busy: 100 * sim.Millisecond, Steps: 10, DecodeTokens: 14, Preemptions: 3, KVCapacity: 10,
 	}}})
 	want := Summary{
-		Endings: Endings{Completed: 2, Rejected: 1, Cancelled: 1}, TotalInputTokens: 150, TotalOutputTokens: 16, Duration: 0.2,
+		Endings: Endings{Completed: 2, Rejected: 1, Cancelled: 1}, TotalInputTokens: 150, TotalOutputTokens: 16, Duration: 0.2, OfferedRate: 3 / 0.16,
 		RequestThroughput: 10, OutputThroughput: 80, TotalTokenThroughput: 830,
 		Goodput:    5, // of chat: the other misses 5 ms a token
 		Attainment: Attainment{TTFT: 2. / 4, TPOT: 1. / 4, E2E: 2. / 4, All: 1. / 4, Target: 0.5},

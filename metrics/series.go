@@ -8,6 +8,8 @@ type Point struct {
 	At sim.Time
 	// Waiting, Running and Decoding are numbers of requests over all replicas.
 	Waiting, Running, Decoding int
+	// Up is the number of replicas that serve, start or finish what they have.
+	Up int
 	// KVUsage is the share of the KV memory in use over all replicas, in [0, 1].
 	KVUsage float64
 	// Slots divides the KV memory of the replicas that can tell; zero where none can.
@@ -46,6 +48,9 @@ func (s *series) add(at sim.Time, replica int, state sim.State) {
 	if replica == 0 {
 		s.close()
 		s.open, s.now, s.used, s.capacity = true, Point{At: at}, 0, 0
+	}
+	if state.Up {
+		s.now.Up++
 	}
 	s.now.Waiting += state.Waiting
 	s.now.Running += state.Running

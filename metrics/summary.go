@@ -9,7 +9,9 @@ type Summary struct {
 	TotalInputTokens  int64 `json:"total_input_tokens"`
 	TotalOutputTokens int64 `json:"total_output_tokens"`
 	// Duration is from the first arrival to the last token.
-	Duration             float64 `json:"duration"`
+	Duration float64 `json:"duration"`
+	// OfferedRate is the rate in 1/s at which requests arrived; 0 where all came at once.
+	OfferedRate          float64 `json:"offered_rate"`
 	RequestThroughput    float64 `json:"request_throughput"`
 	OutputThroughput     float64 `json:"output_throughput"`
 	TotalTokenThroughput float64 `json:"total_token_throughput"`
@@ -126,6 +128,7 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 		Endings:          g.endings(),
 		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
 		Duration:             max(duration, 0),
+		OfferedRate:          ratio(float64(g.completed+g.unanswered()-1), (c.newest - c.first).Seconds()),
 		RequestThroughput:    ratio(float64(g.completed), duration),
 		OutputThroughput:     ratio(float64(g.outputTokens), duration),
 		TotalTokenThroughput: ratio(float64(g.inputTokens+g.outputTokens), duration),

@@ -93,6 +93,7 @@ func Metrics() []Metric {
 		{Name: "total_input_tokens", Title: "prompt tokens"},
 		{Name: "total_output_tokens", Title: "output tokens"},
 		{Name: "duration", Title: "duration", Unit: Seconds, Swept: true},
+		{Name: "offered_rate", Title: "requests that arrive", Unit: PerSeconds},
 		{Name: "request_throughput", Title: "requests", Unit: PerSeconds, Better: Higher, Swept: true},
 		{Name: "output_throughput", Title: "output tokens", Short: "tokens/s", Unit: PerSeconds,
 			Better: Higher, Swept: true},

@@ -32,6 +32,12 @@ func (s *server) steps(warnings []string) *Steps {
 	return &Steps{Scenario: s.s, Model: s.model, Accelerator: s.accelerator, Memory: s.plan, Clock: s.clock, Warnings: warnings}
 }
 
+// Room returns how many sequences with a context of that many tokens fit into the KV memory at once.
+func (s *Steps) Room(context int) int {
+	block := max(1, s.Memory.BlockTokens)
+	return s.Memory.Tokens / (max(1, (context+block-1)/block) * block)
+}
+
 // Steps returns the step times that the simulation uses.
 func (s *Simulation) Steps() *Steps {
 	steps := s.pools[0].steps(s.Warnings)

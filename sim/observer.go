@@ -78,6 +78,8 @@ type Gap struct {
 
 // State is what a replica looks like at one moment.
 type State struct {
+	// Up reports whether the replica serves, starts or finishes what it has: neither off nor failed.
+	Up bool
 	// Waiting, Running and Decoding are numbers of sequences; those that decode run too.
 	Waiting, Running, Decoding int
 	// Used and Capacity are in the memory's units.

@@ -114,6 +114,7 @@ func (s *Simulation) takeSample() {
 		r := &f.replicas[i]
 		state := r.state(at, false)
 		state.Slots, r.sampled = r.slots, at
+		state.Up = r.phase != off && r.phase != failed
 		f.observer.Sampled(at, i, state)
 	}
 	s.sample = later(at, s.sampleEvery)

@@ -10,7 +10,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/report/page"
 
 	"github.com/spf13/cobra"
 )
@@ -131,7 +130,7 @@ func axes(vary []string) ([]planner.Axis, error) {
 
 func (flags *compareFlags) print(cmd *cobra.Command, c *compare.Comparison, checks []compare.Check) error {
 	if flags.out != "" {
-		if err := writeFile(filepath.Join(flags.out, "report.html"), func(w io.Writer) error { return page.Write(w, c.Pages...) }); err != nil {
+		if err := writeFile(filepath.Join(flags.out, "report.html"), c.WritePage); err != nil {
 			return err
 		}
 		if err := writeFile(filepath.Join(flags.out, "comparison.json"), func(w io.Writer) error { return report.JSON(w, c) }); err != nil {

@@ -42,8 +42,8 @@ type Comparison struct {
 	// Recorded is set where a scenario replays a recorded trace, which is one sample of what may come.
 	Recorded bool      `json:"recorded_trace,omitempty"`
 	Variants []Outcome `json:"variants"`
-	// Pages are the first runs of the variants, for report/page.
-	Pages []page.Run `json:"-"`
+	// runs are the first runs of the variants.
+	runs []page.Run
 }
 
 // Outcome is what came out of one variant.
@@ -129,7 +129,7 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 		if c.Whole == "" {
 			c.WarmUp = max(c.WarmUp, drop)
 		}
-		c.Pages = append(c.Pages, t.page)
+		c.runs = append(c.runs, t.page)
 	}
 	for i, t := range trials {
 		c.Variants[i].Figures = c.figures(trials[0], t)
@@ -189,7 +189,7 @@ func (t *trial) replication(ctx context.Context, r int, seed uint64) error {
 		return err
 	}
 	if r == 0 {
-		t.page = page.Run{Result: t.runs[0].Result, Sample: sample, Steps: t.runs[0].Simulation.Steps()}
+		t.page = page.Run{Name: t.variant.Label, Result: t.runs[0].Result, Sample: sample, Steps: t.runs[0].Simulation.Steps()}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -96,6 +97,15 @@ func TestPageInBrowser(t *testing.T) {
 		t.Error("the linked chart is the same after the brush")
 	}
 
+	// The keyboard chooses as the mouse does, and every chart says in words what it shows.
+	evaluate[bool](t, ctx, `(() => { document.getElementById("from").value = 100; document.getElementById("to").value = 200; document.querySelector("#range button").click(); return true; })()`)
+	if n := countOf(t, evaluate[string](t, ctx, chosen)); n == 0 || n >= countOf(t, all) {
+		t.Errorf("the form chooses %d requests", n)
+	}
+	if names := evaluate[[]string](t, ctx, `[...document.querySelectorAll(".chart")].map((e) => e.querySelector("svg")?.getAttribute("aria-label") ?? e.querySelector("[aria-label]")?.getAttribute("aria-label") ?? "")`); len(names) < 6 || slices.ContainsFunc(names, func(s string) bool { return len(s) < 20 }) {
+		t.Errorf("charts are described as %q", names)
+	}
+
 	do(chromedp.EmulateViewport(400, 800), chromedp.Reload(), ready)
 	if width := evaluate[float64](t, ctx, `document.documentElement.scrollWidth`); width > 400 {
 		t.Errorf("on a phone the page is %v pixels wide, want at most 400", width)
@@ -143,8 +153,8 @@ func browser(t *testing.T, chromium string) context.Context {
 // compareHeadline compares the numbers of the cards with those of the result.
 func compareHeadline(t *testing.T, shown map[string]string, result *scenarios.Result) {
 	t.Helper()
-	if len(shown) < 8 {
-		t.Errorf("%d headline numbers, want 8", len(shown))
+	if len(shown) != 12 {
+		t.Errorf("%d headline numbers, want 12, which fill their rows", len(shown))
 	}
 	for key, text := range shown {
 		got, err := strconv.ParseFloat(text, 64)

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
@@ -10,42 +11,135 @@ import (
 
 // column is the headline of one run.
 type column struct {
-	Name, Verdict      string
-	Met                bool
-	Cards              []card
-	Tables             []table
-	Insights, Warnings []string
+	Name, Setup, Verdict string
+	Met                  bool
+	Cards                []card
+	Waterfall            *waterfall
+	Tables               []Table
+	Insights, Warnings   []string
 }
 
-// card is a headline number: Key is its key in the result's JSON, Exact its value there.
+// card is a headline number: Key is the name of its metric, Exact its value in the result's JSON.
 type card struct{ Label, Value, Note, Key, Exact string }
 
 func newColumn(r *scenarios.Result) column {
-	c := column{Met: r.SLOMet, Insights: r.Insights, Warnings: r.Warnings}
-	word, promised := "missed", fmt.Sprintf("it, %.4g%% are promised", 100*r.Attainment.Target)
-	if r.SLOMet {
-		word = "kept"
+	c := column{
+		Met: r.SLOMet, Insights: r.Insights, Warnings: r.Warnings, Verdict: verdict(r),
+		Waterfall: newWaterfall(r), Tables: newTables(r),
 	}
-	if r.ByClass() {
-		promised = "the SLO of their class"
-	}
-	c.Verdict = fmt.Sprintf("The SLO is %s: %.4g%% of the requests stay within %s.", word, 100*r.Attainment.All, promised)
-	c.add("requests", "completed", float64(r.Completed), strconv.FormatInt(r.Completed, 10), "completed in "+units.FormatDuration(r.Duration))
-	c.latency("time to first token", "ttft", r.MedianTTFT, r.P99TTFT)
-	c.latency("time per output token", "tpot", r.MedianTPOT, r.P99TPOT)
-	c.latency("whole request", "e2el", r.MedianE2EL, r.P99E2EL)
-	c.add("throughput", "output_throughput", r.OutputThroughput, fmt.Sprintf("%.4g/s", r.OutputThroughput), "output tokens, over all users")
-	c.add("goodput", "goodput", r.Goodput, fmt.Sprintf("%.3g/s", r.Goodput), "requests that meet the SLO")
-	c.add("KV memory", "kv_usage", r.KVUsage, fmt.Sprintf("%.2g%%", 100*r.KVUsage), fmt.Sprintf("in use, %.2g%% at most", 100*r.PeakKVUsage))
-	c.Tables = newTables(r)
-	c.add("price", "cost_per_million_output_tokens", r.CostPerMillion, fmt.Sprintf("$%.3g", r.CostPerMillion), "for a million output tokens")
+	c.add("requests", "completed", thousands(r.Completed), unanswered(r)+"in "+units.FormatDuration(r.Duration), r)
+	c.latency("time to first token", "ttft", r)
+	c.latency("time per output token", "tpot", r)
+	c.latency("whole request", "e2el", r)
+	c.add("served", "request_throughput", fmt.Sprintf("%.3g/s", r.RequestThroughput), "requests; "+offered(r), r)
+	c.add("goodput", "goodput", fmt.Sprintf("%.3g/s", r.Goodput), "requests that meet the SLO", r)
+	c.add("output tokens", "output_throughput", fmt.Sprintf("%.4g/s", r.OutputThroughput), "over all users", r)
+	c.add("batch", "mean_decode_batch", fmt.Sprintf("%.3g", r.MeanDecodeBatch), fmt.Sprintf("sequences decode in a step; %d at most", r.PeakBatch), r)
+	c.add("KV memory", "kv_usage", fmt.Sprintf("%.2g%%", 100*r.KVUsage), fmt.Sprintf("in use; %.2g%% at most", 100*r.PeakKVUsage), r)
+	c.add("accelerators", "accelerators", strconv.Itoa(r.Accelerators), hourly(r), r)
+	c.add("price", "cost_per_million_output_tokens", fmt.Sprintf("$%.3g", r.CostPerMillion), "for a million output tokens", r)
+	c.add("energy", "energy_per_million_output_tokens", fmt.Sprintf("%.3g Wh", r.EnergyPerMillion), "at most, for a million output tokens", r)
 	return c
 }
 
-func (c *column) add(label, key string, exact float64, value, note string) {
-	c.Cards = append(c.Cards, card{Label: label, Key: key, Exact: strconv.FormatFloat(exact, 'g', -1, 64), Value: value, Note: note})
+func (c *column) add(label, key, value, note string, r *scenarios.Result) {
+	exact := strconv.FormatFloat(scenarios.MetricNamed(key).Of(r), 'g', -1, 64)
+	c.Cards = append(c.Cards, card{Label: label, Key: key, Exact: exact, Value: value, Note: note})
 }
 
-func (c *column) latency(label, key string, median, p99 float64) {
-	c.add(label, "median_"+key+"_ms", median, units.FormatDuration(median/1000), "median; 99% within "+units.FormatDuration(p99/1000))
+// latency adds the median of a latency. Where no request has it, as TPOT where answers come at once, there is none to show.
+func (c *column) latency(label, kind string, r *scenarios.Result) {
+	key := "median_" + kind + "_ms"
+	median, p99 := scenarios.MetricNamed(key).Of(r), scenarios.MetricNamed("p99_"+kind+"_ms").Of(r)
+	if median == 0 && p99 == 0 {
+		c.add(label, key, "–", "no request has one", r)
+		return
+	}
+	c.add(label, key, units.FormatDuration(median/1000), "median; 99% within "+units.FormatDuration(p99/1000), r)
+}
+
+// verdict says whether the SLO is met, and what it asks for.
+func verdict(r *scenarios.Result) string {
+	if r.Completed == 0 {
+		return "SLO missed: no request was answered."
+	}
+	word := "missed"
+	if r.SLOMet {
+		word = "met"
+	}
+	a := &r.Attainment
+	if r.ByClass() {
+		return fmt.Sprintf("SLO %s: %.4g%% of the requests meet the SLO of their class.", word, 100*a.All)
+	}
+	var list []string
+	for _, l := range []struct {
+		name  string
+		limit scenarios.Span
+	}{{"TTFT", r.Promise.TTFT}, {"TPOT", r.Promise.TPOT}, {"whole request", r.Promise.E2E}} {
+		if l.limit > 0 {
+			list = append(list, fmt.Sprintf("%s ≤ %v", l.name, l.limit))
+		}
+	}
+	return fmt.Sprintf("SLO %s: %.4g%% of the requests have %s; at least %.4g%% are wanted.", word, 100*a.All, strings.Join(list, " and "), 100*a.Target)
+}
+
+// unanswered counts the requests without an answer, if there are any.
+func unanswered(r *scenarios.Result) string {
+	n := r.Rejected + r.TimedOut + r.Cancelled + r.Lost
+	if n == 0 {
+		return "completed "
+	}
+	return fmt.Sprintf("completed, %d without an answer, ", n)
+}
+
+func offered(r *scenarios.Result) string {
+	if r.OfferedRate == 0 {
+		return "all arrive at once"
+	}
+	return fmt.Sprintf("%.3g/s arrive", r.OfferedRate)
+}
+
+// hourly is what the accelerators cost in an hour, where that is known.
+func hourly(r *scenarios.Result) string {
+	if r.Cost == 0 || r.Duration == 0 {
+		return "price not known"
+	}
+	return fmt.Sprintf("$%.4g an hour", r.Cost/r.Duration*3600)
+}
+
+// waterfall shows of what the latency of a mean request is made.
+type waterfall struct {
+	Words string
+	Parts []waterfallPart
+}
+
+type waterfallPart struct {
+	Name, Class, Time string
+	Share             float64
+}
+
+func newWaterfall(r *scenarios.Result) *waterfall {
+	total := r.MeanQueue + r.MeanPrefill + r.MeanDecode
+	if total <= 0 {
+		return nil
+	}
+	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
+	w := &waterfall{Words: fmt.Sprintf("Latency = TTFT + TPOT × (output tokens − 1): here %s to the first token, and %s for the %.4g that follow on average.",
+		ms(r.MeanQueue+r.MeanPrefill), ms(r.MeanDecode), float64(r.TotalOutputTokens)/float64(max(1, r.Completed))-1)}
+	for _, p := range []struct {
+		name, class string
+		time        float64
+	}{{"waiting", "queue", r.MeanQueue}, {"prefill", "prefill", r.MeanPrefill}, {"decode", "decode", r.MeanDecode}} {
+		w.Parts = append(w.Parts, waterfallPart{p.name, p.class, ms(p.time), p.time / total})
+	}
+	return w
+}
+
+// thousands writes a number with commas: 1,234,567.
+func thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }

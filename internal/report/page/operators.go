@@ -14,6 +14,8 @@ type PartTime struct {
 	Name  string  `json:"name"`
 	Rank  int     `json:"rank"` // among the parts
 	Time  float64 `json:"ms"`
+	// Fits reports whether the KV memory has room for the batch.
+	Fits bool `json:"fits"`
 }
 
 // The parts of a step, in the order of the chart. There are no more than it has colours.
@@ -71,7 +73,7 @@ func StepParts(s *scenarios.Steps, r *scenarios.Result) []PartTime {
 		}
 		for rank, name := range parts() {
 			if times[name] > 0 {
-				list = append(list, PartTime{Batch: batch, Name: name, Rank: rank, Time: times[name]})
+				list = append(list, PartTime{Batch: batch, Name: name, Rank: rank, Time: times[name], Fits: batch <= s.Room(int(context))})
 			}
 		}
 	}

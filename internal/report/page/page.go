@@ -5,13 +5,13 @@ package page
 import (
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 //go:embed page.html
@@ -37,42 +37,78 @@ const SampleSize = 4000
 
 // Run is one run on a page.
 type Run struct {
+	// Name tells it from others of a comparison; empty for that of the scenario.
+	Name   string
 	Result *scenarios.Result
 	Sample *Sample
 	// Steps predicts the steps of the scenario, for the chart of operators.
 	Steps *scenarios.Steps
 }
 
-// view is what the template shows.
-type view struct {
-	Title, Words, Version, Scenario string
-	Seed                            uint64
-	Of                              string // which of several pools the steps are of
-	Columns                         []column
-	Style                           template.CSS
-	Scripts                         []template.JS
-	Data                            template.JS
+// Comparison is runs of variants side by side. The first is what the others are compared with.
+type Comparison struct {
+	Title string
+	// Versus holds the differences of each variant from the first, Basis says what they rest on.
+	Versus []Versus
+	Basis  []string
+	Runs   []Run
 }
 
-// Write writes the page of one run, or of several side by side.
-func Write(w io.Writer, runs ...Run) error {
+// Versus is the differences of a variant from the first one.
+type Versus struct {
+	Title   string
+	Changes []string
+	Table   Table
+}
+
+// Table is rows under a header; the first cell of a row names it.
+type Table struct {
+	Header []string
+	Rows   [][]string
+}
+
+// view is what the template shows.
+type view struct {
+	Title, Version, Scenario string
+	Words                    []string
+	Seed                     uint64
+	Of                       string // which of several pools the steps are of
+	Versus                   []Versus
+	Basis                    []string
+	Columns                  []column
+	Charts                   []chart
+	Style                    template.CSS
+	Scripts                  []template.JS
+	Data                     template.JS
+}
+
+// Write writes the page of one run.
+func Write(w io.Writer, r Run) error {
+	v := view{Title: title(r.Result), Words: []string{r.Result.Setup + ".", r.Result.Load + "."}}
+	return v.write(w, []Run{r})
+}
+
+// WriteComparison writes the page of several runs, each under its name.
+func WriteComparison(w io.Writer, c *Comparison) error {
+	v := view{Title: c.Title, Versus: c.Versus, Basis: c.Basis}
+	return v.write(w, c.Runs)
+}
+
+// write adds what the pages of one run and of several have in common.
+func (v *view) write(w io.Writer, runs []Run) error {
 	first := runs[0].Result
-	v := view{
-		Title: title(first), Words: first.Setup + ". " + first.Load + ".", Version: first.Version, Seed: first.Seed,
-		Style:   template.CSS(style),
-		Scripts: []template.JS{template.JS(vega), template.JS(vegaLite), template.JS(vegaEmbed), template.JS(script)},
-	}
-	if len(runs) > 1 {
-		v.Title, v.Words = "Comparison of "+fmt.Sprint(len(runs))+" runs", "The first is "+first.Setup+". "+first.Load+"."
-	}
-	if pools := first.Pools; slices.ContainsFunc(pools, func(p scenarios.PoolResult) bool { return p.Hardware != pools[0].Hardware || p.Model != pools[0].Model }) {
+	v.Version, v.Seed, v.Style = first.Version, first.Seed, template.CSS(style)
+	v.Scripts = []template.JS{template.JS(vega), template.JS(vegaLite), template.JS(vegaEmbed), template.JS(script)}
+	if pools := first.Pools; slices.ContainsFunc(pools, func(p scenarios.PoolResult) bool {
+		return p.Hardware != pools[0].Hardware || p.Model != pools[0].Model
+	}) {
 		v.Of = ", in pool " + pools[0].Name
 	}
 	var echo strings.Builder
 	for _, r := range runs {
 		c := newColumn(r.Result)
 		if len(runs) > 1 {
-			c.Name = title(r.Result)
+			c.Name, c.Setup = name(r), r.Result.Setup+". "+r.Result.Load+"."
 		}
 		v.Columns = append(v.Columns, c)
 		text, err := json.MarshalIndent(r.Result.Scenario, "", "  ")
@@ -83,7 +119,9 @@ func Write(w io.Writer, runs ...Run) error {
 		echo.WriteByte('\n')
 	}
 	v.Scenario = echo.String()
-	data, err := json.Marshal(newData(runs))
+	d := newData(runs)
+	v.Charts = charts(runs, &d)
+	data, err := json.Marshal(d)
 	if err != nil {
 		return err
 	}
@@ -95,11 +133,21 @@ func Write(w io.Writer, runs ...Run) error {
 	return t.Execute(w, v)
 }
 
+// title is the name of a scenario, or what it runs on what.
 func title(r *scenarios.Result) string {
 	if r.Name != "" {
 		return r.Name
 	}
-	return r.Setup
+	setup, _, _ := strings.Cut(r.Setup, ";")
+	return setup
+}
+
+// name tells a run from others.
+func name(r Run) string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return title(r.Result)
 }
 
 // pageData is what the script draws.
@@ -110,27 +158,40 @@ type pageData struct {
 type runData struct {
 	Name      string     `json:"name"`
 	Completed int64      `json:"completed"`
+	SLO       limits     `json:"slo"`
 	Series    []Point    `json:"series"`
 	Requests  []Request  `json:"requests"`
 	Parts     []PartTime `json:"parts"`
 }
 
-// Point is the state of the fleet at a moment: At in seconds, KV the share of its memory in use.
+// limits are those of an SLO in seconds; 0 where there is none, or where each class has its own.
+type limits struct {
+	TTFT float64 `json:"ttft"`
+	TPOT float64 `json:"tpot"`
+	E2E  float64 `json:"e2e"`
+}
+
+func newLimits(r *scenarios.Result) limits {
+	if r.ByClass() {
+		return limits{}
+	}
+	return limits{sim.Time(r.Promise.TTFT).Seconds(), sim.Time(r.Promise.TPOT).Seconds(), sim.Time(r.Promise.E2E).Seconds()}
+}
+
+// Point is the state of the fleet at a moment: At in seconds, KV the share of its memory in use, Up the
+// number of replicas that serve, start or finish what they have.
 type Point struct {
 	At      float64 `json:"at"`
 	Running int     `json:"running"`
 	Waiting int     `json:"waiting"`
 	KV      float64 `json:"kv"`
+	Up      int     `json:"up"`
 }
 
 func newData(runs []Run) pageData {
 	var d pageData
-	for i, r := range runs {
-		name := title(r.Result)
-		if len(runs) > 1 {
-			name = fmt.Sprintf("%d: %s", i+1, name)
-		}
-		rd := runData{Name: name, Completed: r.Result.Completed, Requests: r.Sample.requests, Parts: StepParts(r.Steps, r.Result)}
+	for _, r := range runs {
+		rd := runData{Name: name(r), SLO: newLimits(r.Result), Completed: r.Result.Completed, Requests: r.Sample.requests, Parts: StepParts(r.Steps, r.Result)}
 		rd.Series = Points(r.Result)
 		d.Runs = append(d.Runs, rd)
 	}
@@ -141,7 +202,7 @@ func newData(runs []Run) pageData {
 func Points(r *scenarios.Result) []Point {
 	points := make([]Point, len(r.Series))
 	for i, p := range r.Series {
-		points[i] = Point{At: short(p.At), Running: p.Running, Waiting: p.Waiting, KV: float64(int(1e4*p.KVUsage)) / 1e4}
+		points[i] = Point{At: short(p.At), Running: p.Running, Waiting: p.Waiting, Up: p.Up, KV: float64(int(1e4*p.KVUsage)) / 1e4}
 	}
 	return points
 }

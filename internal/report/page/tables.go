@@ -5,21 +5,16 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// table tells parts of a run apart: its classes, tenants or pools, one a row.
-type table struct {
-	Header []string
-	Rows   [][]string
-}
-
-// newTables returns those of a run; none where it has no parts.
-func newTables(r *scenarios.Result) []table {
-	var list []table
+// newTables returns a table of the latencies of a run, and one of its classes, tenants or pools where it has them.
+func newTables(r *scenarios.Result) []Table {
+	list := []Table{latencyTable(r)}
 	if len(r.Classes) > 0 {
 		list = append(list, classTable("class", r.Classes))
 	}
@@ -32,8 +27,27 @@ func newTables(r *scenarios.Result) []table {
 	return list
 }
 
-func classTable(title string, classes map[string]metrics.ClassSummary) table {
-	t := table{Header: []string{title, "completed", "turned away", "timed out", "cancelled", "lost", "TTFT p50", "p99", "TPOT p50", "p99", "whole p99", "SLO met"}}
+// latencyTable has a row for each kind of latency, with the limit of the SLO.
+func latencyTable(r *scenarios.Result) Table {
+	t := Table{Header: []string{"latency", "mean", "p50", "p90", "p95", "p99", "SLO"}}
+	slo := map[string]scenarios.Span{"ttft": r.Promise.TTFT, "tpot": r.Promise.TPOT, "e2el": r.Promise.E2E}
+	for _, kind := range []string{"ttft", "tpot", "itl", "e2el"} {
+		row := []string{strings.TrimPrefix(scenarios.MetricNamed("mean_"+kind+"_ms").Title, "mean ")}
+		for _, statistic := range []string{"mean", "median", "p90", "p95", "p99"} {
+			x := scenarios.MetricNamed(statistic + "_" + kind + "_ms").Of(r)
+			row = append(row, units.FormatDuration(x/1000))
+		}
+		limit := ""
+		if slo[kind] > 0 && !r.ByClass() {
+			limit = "≤ " + slo[kind].String()
+		}
+		t.Rows = append(t.Rows, append(row, limit))
+	}
+	return t
+}
+
+func classTable(title string, classes map[string]metrics.ClassSummary) Table {
+	t := Table{Header: []string{title, "completed", "turned away", "timed out", "cancelled", "lost", "TTFT p50", "p99", "TPOT p50", "p99", "whole p99", "SLO met"}}
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
 		c := classes[name]
@@ -46,8 +60,8 @@ func classTable(title string, classes map[string]metrics.ClassSummary) table {
 	return t
 }
 
-func poolTable(pools []scenarios.PoolResult) table {
-	t := table{Header: []string{"pool", "role", "model", "hardware", "replicas", "up", "requests", "busy", "MFU", "MBU", "cost", "energy"}}
+func poolTable(pools []scenarios.PoolResult) Table {
+	t := Table{Header: []string{"pool", "role", "model", "hardware", "replicas", "up", "requests", "busy", "MFU", "MBU", "cost", "energy"}}
 	percent := func(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) }
 	for i := range pools {
 		p := &pools[i]
