@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmsim/llmsim/internal/files/filestest"
 )
 
 const ownCard = `
@@ -172,7 +174,9 @@ func FuzzWith(f *testing.F) {
 	f.Add("links: &a\n  b: *a")
 	base := load(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := base.With("own.yaml", []byte(text))
+		var c Catalog
+		var err error
+		filestest.Bounded(t, len(text), func() { c, err = base.With("own.yaml", []byte(text)) })
 		if err != nil {
 			return
 		}

@@ -54,8 +54,14 @@ func (n node) get(key string) (node, bool) {
 	return node{}, false
 }
 
+// mostText bounds a file, in bytes: the whole catalogue of the program has a twentieth of that.
+const mostText = 1 << 20
+
 // parseYAML reads the one document of a YAML file. Errors start with FILE:LINE.
 func parseYAML(file string, data []byte) (node, error) {
+	if len(data) > mostText {
+		return node{}, fmt.Errorf("%s: the file has more than %d bytes, the most that is read", file, mostText)
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
 	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {

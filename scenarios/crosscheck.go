@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 //go:embed crosscheck/*.yaml
@@ -31,7 +32,7 @@ func CrossChecks() []string {
 // LoadCrossCheck reads a scenario to execute: the file of that name, or if there is none, the one of CrossChecks. Overrides are as in
 // Load.
 func LoadCrossCheck(name string, overrides ...string) (*File, error) {
-	data, err := os.ReadFile(name)
+	data, err := files.Read(files.Disk{}, name, strict.MostText)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = crossChecks.ReadFile(path.Join("crosscheck", name+".yaml"))
 		if err != nil {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
@@ -62,7 +62,7 @@ func Load(name string, overrides ...string) (*File, error) {
 
 // Read returns the text of a scenario: of the file of that name, or if there is none, of the shipped scenario.
 func Read(name string) ([]byte, error) {
-	data, err := os.ReadFile(name)
+	data, err := files.Read(files.Disk{}, name, strict.MostText)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = shipped(name)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // The catalogues do not change, and take longer to read than many a scenario to run: they are read once.
@@ -48,7 +49,7 @@ func findModel(fsys fs.FS, name, path string) (*models.Architecture, []string, e
 			return nil, nil, plainPathError(err)
 		}
 		defer file.Close()
-		return models.FromHuggingFace(file, name)
+		return models.FromHuggingFace(files.Limit(file, path, mostConfig), name)
 	}
 	catalog, err := shippedModels()
 	if err != nil {
@@ -57,6 +58,9 @@ func findModel(fsys fs.FS, name, path string) (*models.Architecture, []string, e
 	model, err := catalog.Lookup(name)
 	return model, nil, err
 }
+
+// mostConfig bounds a config.json, in bytes: those with the names of many classes have some hundred thousand.
+const mostConfig = 4 << 20
 
 // modelFile returns the config.json that a model's path means, and whether it means one.
 func modelFile(fsys fs.FS, path string) (string, bool) {
@@ -103,7 +107,7 @@ func hardwareCatalog(fsys fs.FS, path string) (hardware.Catalog, error) {
 	if err != nil || path == "" {
 		return catalog, err
 	}
-	data, err := fs.ReadFile(fsys, path)
+	data, err := files.Read(fsys, path, strict.MostText)
 	if err != nil {
 		return catalog, plainPathError(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies/speculation"
 )
@@ -143,7 +144,7 @@ func (b *builder) acceptanceTable(name string) (*speculation.Table, error) {
 		return nil, plainPathError(err)
 	}
 	defer file.Close()
-	table, err := speculation.ReadTable(file)
+	table, err := speculation.ReadTable(files.Limit(file, path, mostConfig))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -10,6 +10,9 @@ import (
 // most is how many names are offered at once.
 const most = 3
 
+// longest bounds the names that are compared, in bytes. None that is known is as long.
+const longest = 200
+
 // Names returns up to three known names that are near the given one, the nearest first: those in which at most a third of its
 // letters (and at least one) have to change, and those that contain it.
 func Names(name string, known []string) []string {
@@ -36,6 +39,9 @@ func Names(name string, known []string) []string {
 
 // Unknown says that a name is not among those known: the kind of name, the name, and the near ones or else the whole list.
 func Unknown(kind, name string, known []string) string {
+	if len(name) > longest {
+		return fmt.Sprintf("unknown %s %q…; known: %s", kind, name[:longest], strings.Join(known, ", "))
+	}
 	near := Names(name, known)
 	if len(near) == 0 {
 		return fmt.Sprintf("unknown %s %q; known: %s", kind, name, strings.Join(known, ", "))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/models/measured"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -139,7 +140,11 @@ func FuzzReadTables(f *testing.F) {
 	f.Add("gemm", gemms)
 	f.Add("generation_attention", decodes)
 	f.Fuzz(func(t *testing.T, operator, text string) {
-		tables, err := ReadTables(tableFiles(map[string]string{"x__" + strings.Map(letters, operator) + ".csv": text}), measured.Wanted{Accelerator: []string{"x"}})
+		var tables *Tables
+		var err error
+		filestest.Bounded(t, len(text), func() {
+			tables, err = ReadTables(tableFiles(map[string]string{"x__" + strings.Map(letters, operator) + ".csv": text}), measured.Wanted{Accelerator: []string{"x"}})
+		})
 		if err != nil {
 			return
 		}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Table is what was measured of a drafter: the JSON that `llmsim gpt2` writes, as far as the simulator needs it.
@@ -18,11 +20,24 @@ type Table struct {
 	} `json:"positions"`
 }
 
+// mostPositions bounds the positions of a table. Drafts have fewer tokens.
+const mostPositions = 1000
+
 // ReadTable reads a table of at least one position.
 func ReadTable(r io.Reader) (*Table, error) {
-	var t Table
-	if err := json.NewDecoder(r).Decode(&t); err != nil {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := files.CheckKeys(data); err != nil {
 		return nil, fmt.Errorf("not an acceptance table: %w", err)
+	}
+	var t Table
+	if err := json.Unmarshal(data, &t); err != nil {
+		return nil, fmt.Errorf("not an acceptance table: %w", err)
+	}
+	if len(t.Positions) > mostPositions {
+		return nil, fmt.Errorf("found %d positions; drafts have at most %d tokens", len(t.Positions), mostPositions)
 	}
 	before := t.Steps
 	for i, p := range t.Positions {

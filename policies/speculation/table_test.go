@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	engine "github.com/llmsim/llmsim/internal/engine/speculation"
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/policies/speculation"
 )
 
@@ -53,7 +54,9 @@ func TestBadTables(t *testing.T) {
 func FuzzReadTable(f *testing.F) {
 	f.Add(`{"steps": 10, "positions": [{"drafted": 9, "accepted": 6}, {"drafted": 6, "accepted": 1}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		table, err := speculation.ReadTable(strings.NewReader(text))
+		var table *speculation.Table
+		var err error
+		filestest.Bounded(t, len(text), func() { table, err = speculation.ReadTable(strings.NewReader(text)) })
 		if err != nil {
 			return
 		}

@@ -18,20 +18,49 @@ import (
 func (d *Document) Decode(into any) error {
 	dec := decoder{doc: d}
 	dec.structure(d.root, reflect.ValueOf(into).Elem(), "")
+	d.noteChanges()
 	return dec.problems.orNil()
 }
 
+const (
+	// mostValues bounds the values of a document, each counted as often as aliases repeat it: four times what a rate for each hour
+	// of a year takes. Aliases of aliases grow exponentially.
+	mostValues = 100_000
+	// mostProblems bounds what is listed. Who has made more mistakes mends these first.
+	mostProblems = 20
+)
+
 type decoder struct {
 	doc      *Document
+	values   int
 	problems Problems
 }
 
+// done reports whether decoding stops: there are too many values, or too many problems.
+func (d *decoder) done() bool { return d.values > mostValues || len(d.problems) > mostProblems }
+
 func (d *decoder) fail(n *yaml.Node, path, format string, args ...any) {
-	d.problems = append(d.problems, Problem{Where: d.doc.where(n), Path: path, Message: fmt.Sprintf(format, args...)})
+	switch len(d.problems) {
+	case mostProblems:
+		d.problems = append(d.problems, Problem{Where: d.doc.name, Message: "there may be more; mend these first"})
+	default:
+		d.problems = append(d.problems, Problem{Where: d.doc.where(n), Path: path, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// count counts a value.
+func (d *decoder) count(n *yaml.Node, path string) {
+	if d.values++; d.values == mostValues+1 {
+		d.problems = nil
+		d.fail(n, path, "the file has more than %d values, counting those that aliases repeat", mostValues)
+	}
 }
 
 // value decodes one node into v, whatever v is.
 func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, r rule) {
+	if d.count(n, path); d.done() {
+		return
+	}
 	d.doc.places[path] = n
 	n = resolve(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -69,7 +98,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	keys := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; i+1 < len(n.Content) && !d.done(); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if first, twice := keys[key.Value]; twice {
 			d.fail(key, path, "key %s is given twice, first on line %d", quote(key.Value), first.Line)
@@ -85,6 +114,9 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 			d.value(value, v.Field(f.index), join(path, f.name), f.rule)
 		}
 		keys[key.Value] = d.placeOf(key, value)
+	}
+	if d.done() {
+		return
 	}
 	d.applicable(n, v, path, list, keys)
 }
@@ -116,6 +148,9 @@ func (d *decoder) placeOf(key, value *yaml.Node) *yaml.Node {
 
 // rest stores the text of a scalar in the map that takes unknown keys.
 func (d *decoder) rest(key string, n *yaml.Node, m reflect.Value, path string) {
+	if d.count(n, path); d.done() {
+		return
+	}
 	d.doc.places[path] = n
 	if n = resolve(n); n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		d.fail(n, path, "found %s; want a single value", describe(n))
@@ -142,6 +177,9 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, path string, r rule) {
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
+		if d.done() {
+			return
+		}
 		d.value(item, v.Index(i), join(path, strconv.Itoa(i)), r)
 	}
 }

@@ -18,14 +18,23 @@ type Document struct {
 	root *yaml.Node
 	// overrides tells which values came from the command line, and under which key.
 	overrides map[*yaml.Node]string
-	// places holds, after Decode, the node of every field path that the document sets.
-	places map[string]*yaml.Node
+	// places holds, after Decode, the node of every field path that the document sets, and changed the paths of the fields that
+	// overrides set in whole or in part.
+	places  map[string]*yaml.Node
+	changed map[string]bool
 }
+
+// MostText bounds a file, in bytes. The longest that people write have some ten thousand; the YAML library takes a hundred times
+// the memory of the text.
+const MostText = 1 << 20
 
 // Parse reads the one document of a YAML file; name is used in messages. Without a name, which is for YAML that a program wrote,
 // messages name neither file nor line.
 func Parse(name string, data []byte) (*Document, error) {
-	doc := &Document{name: name, overrides: map[*yaml.Node]string{}, places: map[string]*yaml.Node{}}
+	if len(data) > MostText {
+		return nil, Problems{{Where: name, Message: fmt.Sprintf("the file has more than %d bytes, the most that is read", MostText)}}
+	}
+	doc := &Document{name: name, overrides: map[*yaml.Node]string{}, places: map[string]*yaml.Node{}, changed: map[string]bool{}}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var node yaml.Node
 	if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
@@ -53,13 +62,18 @@ func Parse(name string, data []byte) (*Document, error) {
 func (d *Document) Has(path string) bool { return d.places[path] != nil }
 
 // Overridden tells whether an override sets the field or a part of it. It knows after Decode.
-func (d *Document) Overridden(path string) bool {
+func (d *Document) Overridden(path string) bool { return d.changed[path] }
+
+// noteChanges finds the fields that overrides set.
+func (d *Document) noteChanges() {
 	for at, n := range d.places {
-		if _, yes := d.overrides[n]; yes && (at == path || strings.HasPrefix(at, path+".")) {
-			return true
+		if _, yes := d.overrides[n]; !yes {
+			continue
+		}
+		for ; at != "" && !d.changed[at]; at = at[:max(0, strings.LastIndexByte(at, '.'))] {
+			d.changed[at] = true
 		}
 	}
-	return false
 }
 
 // Problem returns a problem with the field, placed where the field, or the nearest one around it, is set.

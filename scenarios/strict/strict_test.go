@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/files/filestest"
 )
 
 // speed is a number with a unit.
@@ -227,7 +229,9 @@ func FuzzRead(f *testing.F) {
 	f.Add("seats: 4\nspare: &w 16\nwheels: [*w, {size: 17}]\n", "wheels.0.size=3")
 	f.Add("a: &a [*a]\n<<: {b: 1}\n? {x: y}\n: z\n", "spare={size: &x [*x]}")
 	f.Fuzz(func(t *testing.T, text, set string) {
-		v, _, err := read(text, set)
+		var v vehicle
+		var err error
+		filestest.Bounded(t, len(text)+len(set), func() { v, _, err = read(text, set) })
 		if err != nil {
 			if problems, ok := err.(Problems); !ok || slices.ContainsFunc(problems, func(p Problem) bool { return p.Where == "" || p.Message == "" }) {
 				t.Fatalf("a problem without place or message: %#v", err)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Weighted is a length and how often it occurs, in any unit.
@@ -48,6 +50,12 @@ func checkObserved(o Weighted) error {
 	return checkSpread(strconv.Itoa(o.Tokens)+" tokens", "weight", o.Weight)
 }
 
+// Bounds on a file of lengths. A distribution of a million lengths, each with its weight, is as good as any.
+const (
+	mostObserved = 1 << 20
+	mostBytes    = 32 << 20
+)
+
 // Read returns the empirical distribution of a text file of fsys with one length a line and, in a second column, its weight (1 where
 // there is none). Columns are separated by a comma or by blanks; a first line that does not start with a number is taken as
 // a header; empty lines and lines that start with # are skipped.
@@ -58,7 +66,7 @@ func Read(fsys fs.FS, path string) (*Distribution, error) {
 	}
 	defer file.Close()
 	var observed []Weighted
-	lines := bufio.NewScanner(file)
+	lines := bufio.NewScanner(files.Limit(file, path, mostBytes))
 	header := true
 	for n := 1; lines.Scan(); n++ {
 		text := strings.TrimSpace(lines.Text())
@@ -71,6 +79,9 @@ func Read(fsys fs.FS, path string) (*Distribution, error) {
 		}
 		if err == nil {
 			observed = append(observed, o)
+		}
+		if len(observed) > mostObserved {
+			return nil, fmt.Errorf("%s:%d: found more than %d lengths; leave some out, or count them with weights", path, n, mostObserved)
 		}
 		header = false
 	}
@@ -96,11 +107,11 @@ func parseWeighted(text string) (Weighted, error) {
 	o := Weighted{Weight: 1}
 	var err error
 	if o.Tokens, err = strconv.Atoi(fields[0]); err != nil {
-		return o, fmt.Errorf("tokens: found %q, allowed: whole numbers from 1 to %d", fields[0], MaxTokens)
+		return o, fmt.Errorf("tokens: found %.80q, allowed: whole numbers from 1 to %d", fields[0], MaxTokens)
 	}
 	if len(fields) == 2 {
 		if o.Weight, err = strconv.ParseFloat(fields[1], 64); err != nil {
-			return o, fmt.Errorf("weight: found %q, allowed: numbers from 0", fields[1])
+			return o, fmt.Errorf("weight: found %.80q, allowed: numbers from 0", fields[1])
 		}
 	}
 	return o, checkObserved(o)

@@ -3,6 +3,7 @@ package lengths
 import (
 	"fmt"
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -222,7 +223,9 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "lengths")
 		write(t, path, string(data))
-		d, err := Read(files.Disk{}, path)
+		var d *Distribution
+		var err error
+		filestest.Bounded(t, len(data), func() { d, err = Read(files.Disk{}, path) })
 		if err != nil {
 			return
 		}

@@ -31,7 +31,7 @@ func optionalColumns() []optional {
 		}},
 		{"priority", func(d *csvDecoder, field []byte, r *sim.Request) (err error) {
 			if r.Priority, err = strconv.Atoi(string(field)); err != nil {
-				return d.file.errorf("priority: found %q, allowed: whole numbers", field)
+				return d.file.errorf("priority: found %.80q, allowed: whole numbers", field)
 			}
 			return nil
 		}},
@@ -79,13 +79,13 @@ func readClass(d *csvDecoder, field []byte, r *sim.Request) error {
 	if len(d.classes) == 0 {
 		return nil
 	}
-	return d.file.errorf("class: found %q, allowed: %s", field, strings.Join(d.classes, ", "))
+	return d.file.errorf("class: found %.80q, allowed: %s", field, strings.Join(d.classes, ", "))
 }
 
 func readDeadline(d *csvDecoder, field []byte, r *sim.Request) error {
 	at, err := parseSeconds(field)
 	if err != nil {
-		return d.file.errorf("deadline_s: found %q, allowed: seconds from 0", field)
+		return d.file.errorf("deadline_s: found %.80q, allowed: seconds from 0", field)
 	}
 	if r.Deadline, err = at.since(instant{}); err != nil {
 		return d.file.errorf("deadline_s: %w", err)

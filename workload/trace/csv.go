@@ -53,11 +53,14 @@ func (l layout) open(f *file, o Options, c *Counts) (decoder, error) {
 		return nil, err
 	}
 	columns := split(head, nil)
+	if err := checkColumns(f, columns); err != nil {
+		return nil, err
+	}
 	d := &csvDecoder{layout: l, file: f, counts: c, classes: o.Classes, columns: len(columns)}
 	for _, name := range l.required() {
 		at := find(columns, name)
 		if at < 0 {
-			return nil, f.errorf("%s: found the columns %q, allowed: those with %s", l.name, columns, strings.Join(l.required(), ", "))
+			return nil, f.errorf("%s: found the columns %.300q, allowed: those with %s", l.name, bytes.Join(columns, []byte(", ")), strings.Join(l.required(), ", "))
 		}
 		d.at = append(d.at, at)
 	}
@@ -67,6 +70,22 @@ func (l layout) open(f *file, o Options, c *Counts) (decoder, error) {
 		}
 	}
 	return d, nil
+}
+
+// checkColumns refuses columns that are too many, and those of the same name, of which either might be meant.
+func checkColumns(f *file, columns [][]byte) error {
+	if len(columns) > maxColumns {
+		return f.errorf("found %d columns, allowed: up to %d", len(columns), maxColumns)
+	}
+	seen := map[string]bool{}
+	for _, c := range columns {
+		name := strings.ToLower(string(c))
+		if seen[name] && name != "" {
+			return f.errorf("found the column %.60q twice; leave one of the two out", c)
+		}
+		seen[name] = true
+	}
+	return nil
 }
 
 // find returns the position of a column, or -1.
@@ -98,6 +117,9 @@ func (d *csvDecoder) decode(r *sim.Request) error {
 		if err != nil {
 			return err
 		}
+		if bytes.Count(line, []byte(",")) > maxColumns {
+			return d.file.errorf("found more than %d fields, allowed: %d, as in the header", maxColumns, d.columns)
+		}
 		d.fields = split(line, d.fields[:0])
 		if len(d.fields) != d.columns {
 			return d.file.errorf("found %d fields, allowed: %d, as in the header", len(d.fields), d.columns)
@@ -123,7 +145,7 @@ func (d *csvDecoder) decode(r *sim.Request) error {
 func (d *csvDecoder) arrival(field []byte) (sim.Time, error) {
 	at, err := d.layout.parse(field)
 	if err != nil {
-		return 0, d.file.errorf("%s: found %q, allowed: %s", d.layout.arrival, field, d.layout.times)
+		return 0, d.file.errorf("%s: found %.80q, allowed: %s", d.layout.arrival, field, d.layout.times)
 	}
 	if !d.begun && d.layout.fromFirst {
 		d.origin = at
@@ -140,7 +162,7 @@ func (d *csvDecoder) arrival(field []byte) (sim.Time, error) {
 func (d *csvDecoder) number(name string, field []byte, most int64) (int, error) {
 	n, ok := digits(bytes.TrimSuffix(field, []byte(".0")))
 	if !ok || n > most {
-		return 0, d.file.errorf("%s: found %q, allowed: whole numbers from 0 to %d", name, field, most)
+		return 0, d.file.errorf("%s: found %.80q, allowed: whole numbers from 0 to %d", name, field, most)
 	}
 	return int(n), nil
 }

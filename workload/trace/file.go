@@ -11,8 +11,16 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// maxLine is the longest line in bytes; a Mooncake row of a million tokens has about 20 kB.
-const maxLine = 16 << 20
+// Bounds on a file, which may be a few bytes of gzip that unpack to gigabytes.
+const (
+	// maxLine is the longest line, or entry of ShareGPT, in bytes: a Mooncake row of a million tokens has about 20 kB, and a
+	// conversation of a million tokens 4 MB.
+	maxLine = 8 << 20
+	// maxBlank bounds the lines without text in a row.
+	maxBlank = 100_000
+	// maxColumns bounds the columns of a table; the formats have eight at most, beside others that are ignored.
+	maxColumns = 1000
+)
 
 // file reads a text file, plain or gzip, and knows where it is.
 type file struct {
@@ -63,10 +71,13 @@ func (f *file) head() ([]byte, error) {
 
 // next returns the next line that is not blank, valid until the call after, or io.EOF.
 func (f *file) next() ([]byte, error) {
-	for f.lines.Scan() {
+	for blank := 0; f.lines.Scan(); blank++ {
 		f.line++
 		if line := bytes.TrimSpace(f.lines.Bytes()); len(line) > 0 {
 			return line, nil
+		}
+		if blank == maxBlank {
+			return nil, f.errorf("found more than %d empty lines in a row", maxBlank)
 		}
 	}
 	switch err := f.lines.Err(); {

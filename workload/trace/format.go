@@ -59,7 +59,7 @@ func findFormat(f *file, name string) (format, error) {
 		}
 	}
 	if name != "" {
-		return format{}, fmt.Errorf("trace format: found %q, allowed: %s", name, strings.Join(Formats(), ", "))
+		return format{}, fmt.Errorf("trace format: found %.80q, allowed: %s", name, strings.Join(Formats(), ", "))
 	}
 	if len(head) > 60 {
 		head = append(bytes.Clone(head[:60]), "…"...)

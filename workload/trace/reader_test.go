@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -250,7 +251,15 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, format string, speed float64) {
-		list, counts, err := read(save(t, data), Options{Format: format, Speed: speed, MaxContext: 5000, Overlong: Clamp})
+		path := save(t, data)
+		var (
+			list   []sim.Request
+			counts Counts
+			err    error
+		)
+		filestest.Bounded(t, 1000*len(data), func() { // a gzip file may unpack to a thousand times its size
+			list, counts, err = read(path, Options{Format: format, Speed: speed, MaxContext: 5000, Overlong: Clamp})
+		})
 		last := sim.Time(0)
 		for _, q := range list {
 			shared := 0

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -28,7 +29,7 @@ func newShareGPT(f *file, _ Options, _ *Counts) (decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &newlines{in: f.in}
+	n := &newlines{in: f.in, left: maxLine}
 	s := &shareGPT{file: f, newline: n, decoder: json.NewDecoder(n)}
 	// An array may hold pairs, which are arrays too: only the file's first bracket opens the list.
 	if head[0] == '[' {
@@ -43,12 +44,16 @@ func newShareGPT(f *file, _ Options, _ *Counts) (decoder, error) {
 func (s *shareGPT) timed() bool { return false }
 
 func (s *shareGPT) decode(r *sim.Request) error {
+	s.newline.left = maxLine
 	if !s.decoder.More() {
 		return s.end()
 	}
 	s.entries++
 	var entry json.RawMessage
 	if err := s.decoder.Decode(&entry); err != nil {
+		if errors.Is(err, errLong) {
+			return s.errorf("%w", err)
+		}
 		return s.errorf("not valid JSON: %w", err)
 	}
 	prompt, output, err := entryLengths(entry)
@@ -66,10 +71,11 @@ func (s *shareGPT) decode(r *sim.Request) error {
 
 // end sees to it that the array is closed.
 func (s *shareGPT) end() error {
-	if _, err := s.decoder.Token(); err == nil && s.array {
+	switch _, err := s.decoder.Token(); {
+	case err == nil && s.array, err == io.EOF && !s.array:
 		return io.EOF
-	} else if err == io.EOF && !s.array {
-		return io.EOF
+	case errors.Is(err, errLong):
+		return s.errorf("%w", err)
 	}
 	return s.errorf("not valid JSON: the file is cut short or goes on after its end")
 }
@@ -81,14 +87,21 @@ func (s *shareGPT) errorf(format string, args ...any) error {
 	return s.file.errorf("entry %d: %w", s.entries, fmt.Errorf(format, args...))
 }
 
-// newlines counts the lines that pass through.
+// newlines counts the lines that pass through, and bounds what passes through for one entry.
 type newlines struct {
 	in    io.Reader
 	count int
+	left  int // bytes
 }
 
+var errLong = fmt.Errorf("found an entry, or a gap between two, of more than %d bytes", maxLine)
+
 func (n *newlines) Read(p []byte) (int, error) {
-	read, err := n.in.Read(p)
+	if n.left <= 0 {
+		return 0, errLong
+	}
+	read, err := n.in.Read(p[:min(len(p), n.left)])
+	n.left -= read
 	n.count += bytes.Count(p[:read], []byte("\n"))
 	return read, err
 }
@@ -110,6 +123,9 @@ func entryLengths(entry json.RawMessage) (prompt, output json.RawMessage, err er
 			return nil, nil, fmt.Errorf("found a list of %d, allowed: pairs of prompt and output length", len(pair))
 		}
 		return pair[0], pair[1], nil
+	}
+	if err := files.CheckKeys(entry); err != nil {
+		return nil, nil, err
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(entry, &keys); err != nil {
@@ -155,7 +171,7 @@ func lookUp(keys map[string]json.RawMessage, names []string) (json.RawMessage, e
 func length(what string, value json.RawMessage) (int, error) {
 	var n int64
 	if err := json.Unmarshal(value, &n); err != nil || n < 0 || n > maxTokens || value[0] == 'n' {
-		return 0, fmt.Errorf("%s length: found %s, allowed: whole numbers from 0 to %d", what, value, maxTokens)
+		return 0, fmt.Errorf("%s length: found %.60s, allowed: whole numbers from 0 to %d", what, value, maxTokens)
 	}
 	return int(n), nil
 }

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Config is the shape of a GPT-2, as Hugging Face's config.json gives it. Fields that the file leaves out are those of GPT-2
@@ -68,9 +69,12 @@ func ShapeConfig(shape string) (Config, error) {
 	return c.completed(), nil
 }
 
+// mostConfig bounds a config.json, in bytes; published ones have about a thousand.
+const mostConfig = 1 << 20
+
 // ReadConfig reads and checks a config.json.
 func ReadConfig(path string) (Config, error) {
-	data, err := os.ReadFile(path)
+	data, err := files.Read(files.Disk{}, path, mostConfig)
 	if err != nil {
 		return Config{}, err
 	}
@@ -83,6 +87,9 @@ func ReadConfig(path string) (Config, error) {
 
 func parseConfig(data []byte) (Config, error) {
 	c := DefaultConfig()
+	if err := files.CheckKeys(data); err != nil {
+		return Config{}, err
+	}
 	if err := json.Unmarshal(data, &c); err != nil {
 		return Config{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/engine/kernels"
+	"github.com/llmsim/llmsim/internal/files/filestest"
 )
 
 // copyFixture copies the tiny model to a folder of its own, so that a test can damage it.
@@ -110,7 +111,9 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte(`{"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_inner": null}`))
 	f.Add([]byte(`{"n_layer": 1e9, "vocab_size": -1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := parseConfig(data)
+		var c Config
+		var err error
+		filestest.Bounded(t, len(data), func() { c, err = parseConfig(data) })
 		if err != nil {
 			return
 		}

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Tokenizer encodes and decodes text with one vocabulary. Inside, bytes are spelled as the printable characters that vocab.json and merges.txt use for them.
@@ -25,10 +26,16 @@ func newBPE() *Tokenizer {
 	return &Tokenizer{tokens: map[string]int32{}, texts: map[int32][]byte{}, spell: spelling()}
 }
 
+// mostVocabulary bounds the files of a vocabulary, in bytes: those of a quarter of a million tokens have a tenth of that.
+const mostVocabulary = 64 << 20
+
 func readBPE(vocabPath, mergesPath string) (*Tokenizer, error) {
-	data, err := os.ReadFile(vocabPath)
+	data, err := files.Read(files.Disk{}, vocabPath, mostVocabulary)
 	if err != nil {
 		return nil, err
+	}
+	if err := files.CheckKeys(data); err != nil {
+		return nil, fmt.Errorf("%s: %w", vocabPath, err)
 	}
 	t := newBPE()
 	if err := json.Unmarshal(data, &t.tokens); err != nil {
@@ -46,7 +53,7 @@ func readBPE(vocabPath, mergesPath string) (*Tokenizer, error) {
 	}
 	for word, token := range t.tokens {
 		if other, ok := t.texts[token]; ok || token < 0 {
-			return nil, fmt.Errorf("%s: token %d is %q, and was %q", vocabPath, token, word, other)
+			return nil, fmt.Errorf("%s: token %d is %.80q, and was %.80q", vocabPath, token, word, other)
 		}
 		t.texts[token] = unspell(word, bytes)
 		t.largest = max(t.largest, token)
@@ -56,7 +63,7 @@ func readBPE(vocabPath, mergesPath string) (*Tokenizer, error) {
 
 // readMerges reads one pair a line, the most important first.
 func (t *Tokenizer) readMerges(path string) error {
-	data, err := os.ReadFile(path)
+	data, err := files.Read(files.Disk{}, path, mostVocabulary)
 	if err != nil {
 		return err
 	}
@@ -68,10 +75,10 @@ func (t *Tokenizer) readMerges(path string) error {
 		}
 		left, right, ok := strings.Cut(line, " ")
 		if !ok || left == "" || right == "" || strings.Contains(right, " ") {
-			return fmt.Errorf("%s:%d: %q is not a pair", path, i+1, line)
+			return fmt.Errorf("%s:%d: %.80q is not a pair", path, i+1, line)
 		}
 		if _, ok := t.tokens[left+right]; !ok {
-			return fmt.Errorf("%s:%d: %q is not in the vocabulary", path, i+1, left+right)
+			return fmt.Errorf("%s:%d: %.80q is not in the vocabulary", path, i+1, left+right)
 		}
 		t.ranks[pair{left, right}] = i
 	}

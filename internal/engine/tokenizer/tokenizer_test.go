@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/tiktoken-go/tokenizer"
+
+	"github.com/llmsim/llmsim/internal/files/filestest"
 )
 
 // writePublished writes the published vocabulary as vocab.json and merges.txt, as Hugging Face has them. The pair that a
@@ -56,6 +58,43 @@ func write(t testing.TB, dir, name, text string) {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// FuzzFiles checks that a vocabulary is refused or encodes any text in tokens that decode to it.
+func FuzzFiles(f *testing.F) {
+	f.Add(`{"a": 0, "b": 1, "ab": 2}`, "#version: 0.2\na b\n", "abab")
+	f.Add(`{"a": -1}`, "a  b\n", "")
+	base := newBPE() // the vocabulary of a file is added to the single bytes, without which none is accepted
+	var bytes []string
+	for i, s := range base.spell {
+		bytes = append(bytes, fmt.Sprintf("%q: %d", s, 1000+i))
+	}
+	f.Fuzz(func(t *testing.T, vocab, merges, text string) {
+		dir := t.TempDir()
+		write(t, dir, "vocab.json", "{"+strings.Join(bytes, ",")+","+strings.TrimPrefix(vocab, "{"))
+		write(t, dir, "merges.txt", merges)
+		filestest.Bounded(t, len(vocab)+len(merges)+len(text), func() {
+			k, err := ForModel(dir, 1<<30)
+			if err != nil {
+				return
+			}
+			tokens, err := k.Encode(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var decoded []byte
+			for _, token := range tokens {
+				piece, err := k.Decode(token)
+				if err != nil {
+					t.Fatal(err)
+				}
+				decoded = append(decoded, piece...)
+			}
+			if string(decoded) != text {
+				t.Fatalf("%q comes back as %q", text, decoded)
+			}
+		})
+	})
 }
 
 // FuzzEncode checks that vocab.json and merges.txt, the built-in vocabulary and the tiktoken library encode any text alike,

@@ -12,10 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
@@ -123,7 +123,7 @@ func Load(name string, overrides ...string) (*File, error) {
 
 // Read returns the text of a plan: of the file of that name, or of the shipped plan.
 func Read(name string) ([]byte, error) {
-	data, err := os.ReadFile(name)
+	data, err := files.Read(files.Disk{}, name, strict.MostText)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = shipped(name)
 	}

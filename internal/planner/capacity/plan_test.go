@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -20,7 +21,9 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add("model: x\nworkload: {rate: {pattern: wave, average: 1/s, swing: 1}}\nmenu: {hardware: [{accelerator: a, count: 1}]}\nslo: {e2e: 1s}")
 	f.Fuzz(func(t *testing.T, text string) {
-		file, err := Parse("fuzz.yaml", []byte(text))
+		var file *File
+		var err error
+		filestest.Bounded(t, len(text), func() { file, err = Parse("fuzz.yaml", []byte(text)) })
 		if err != nil {
 			if !scenarios.IsInputError(err) {
 				t.Errorf("%q: error %v is not one of the input", text, err)

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package filestest
+
+import "time"
+
+// processorTime is the time of day, where no other is at hand.
+func processorTime() time.Duration { return time.Duration(time.Now().UnixNano()) }

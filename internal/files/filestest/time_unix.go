@@ -1,0 +1,17 @@
+//go:build unix
+
+package filestest
+
+import (
+	"syscall"
+	"time"
+)
+
+// processorTime is what this process has used so far.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
