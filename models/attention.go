@@ -18,6 +18,9 @@ type Attention struct {
 	KVBytes float64
 	// IOBytes is what a token's query and output take in one layer.
 	IOBytes float64
+	// TokenFLOPs and DecodeTokenFLOPs are for one token, whatever its context, in prefill and decode; StateBytes is the state of
+	// fixed size of a sequence in one layer, read and written by each step and each chunk.
+	TokenFLOPs, DecodeTokenFLOPs, StateBytes float64
 	// Latent tells that decode works on MLA's latent.
 	Latent bool
 	// Gathered tells that each query of a prompt reads tokens of its own choice.
@@ -84,9 +87,9 @@ func (l *Attention) Prefill(n, c int) AttentionWork {
 		read = n + min(c, l.Window-1)
 	}
 	return AttentionWork{
-		FLOPs:     l.PrefillFLOPs * float64(pairs),
-		KVRead:    l.KVBytes * float64(read),
-		KVWritten: l.KVBytes * float64(n),
+		FLOPs:     l.PrefillFLOPs*float64(pairs) + l.TokenFLOPs*float64(n),
+		KVRead:    l.KVBytes*float64(read) + l.StateBytes,
+		KVWritten: l.KVBytes*float64(n) + l.StateBytes,
 		IO:        l.IOBytes * float64(n),
 	}
 }
@@ -106,9 +109,9 @@ func (l *Attention) Decode(sequences, tokens int, context int64) AttentionWork {
 		pairs = min(pairs, t*float64(l.Window))
 	}
 	return AttentionWork{
-		FLOPs:     l.DecodeFLOPs * pairs,
-		KVRead:    l.KVBytes * read,
-		KVWritten: l.KVBytes * t,
+		FLOPs:     l.DecodeFLOPs*pairs + l.DecodeTokenFLOPs*t,
+		KVRead:    l.KVBytes*read + l.StateBytes*n,
+		KVWritten: l.KVBytes*t + l.StateBytes*n,
 		IO:        l.IOBytes * t,
 	}
 }

@@ -1,86 +1,143 @@
 package models
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // readHeads reads the heads: where KV heads are not given, multi_query means one, and else there are as many as query heads.
-func (c *config) readHeads(s *shape) {
+func (c *config) readHeads(f family, s *shape) {
 	s.attention.Heads = c.need("num_attention_heads", "n_head", "n_heads", "num_heads")
 	kv := s.attention.Heads
 	if c.flag(false, "multi_query", "multi_query_attention") {
 		kv = 1
 	}
-	s.attention.KVHeads = c.count(kv, "num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_query_groups")
-	s.attention.HeadDim = c.count(0, "head_dim", "kv_channels")
+	spellings := []string{"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_query_groups", "num_attention_groups"}
+	s.attention.KVHeads = c.count(kv, spellings...)
+	s.attention.HeadDim = c.count(0, "head_dim", "kv_channels", "attention_head_dim")
 	if s.attention.Heads == 0 || s.attention.KVHeads == 0 {
 		c.fail("heads: found %d query and %d KV heads, want at least 1", s.attention.Heads, s.attention.KVHeads)
 		return
 	}
-	if s.attention.HeadDim == 0 {
-		if s.Hidden%s.attention.Heads != 0 {
-			c.fail("hidden size %d is not a multiple of the %d heads, and head_dim is missing", s.Hidden, s.attention.Heads)
-		}
+	width := s.attention.Heads * s.attention.HeadDim
+	switch {
+	case s.attention.HeadDim == 0 && s.Hidden%s.attention.Heads != 0 && !f.latent:
+		c.fail("hidden size %d is not a multiple of the %d heads, and head_dim is missing", s.Hidden, s.attention.Heads)
+	case s.attention.HeadDim == 0:
 		s.attention.HeadDim = s.Hidden / s.attention.Heads
+	case f.headsFillHidden && width != s.Hidden:
+		c.fail("head_dim: %d heads of %d are %d wide, but hidden_size is %d", s.attention.Heads, s.attention.HeadDim, width, s.Hidden)
 	}
 }
 
-// readMLA reads multi-head latent attention, of which kv_lora_rank is the mark.
+// readMLA reads multi-head latent attention, of which kv_lora_rank is the mark, and the indexer of sparse attention.
 func (c *config) readMLA(s *shape) {
 	rank := c.count(0, "kv_lora_rank")
 	if rank == 0 {
 		return
 	}
 	s.mla = &MLA{
-		Heads:     s.attention.Heads,
-		QueryRank: c.count(0, "q_lora_rank"),
-		KVRank:    rank,
-		RopeDim:   c.need("qk_rope_head_dim"),
-		NopeDim:   c.need("qk_nope_head_dim"),
-		ValueDim:  c.need("v_head_dim"),
+		Heads:      s.attention.Heads,
+		QueryRank:  c.count(0, "q_lora_rank"),
+		KVRank:     rank,
+		RopeDim:    c.need("qk_rope_head_dim"),
+		NopeDim:    c.need("qk_nope_head_dim"),
+		ValueDim:   c.need("v_head_dim"),
+		OutputGate: c.flag(false, "mla_use_output_gate"),
+	}
+	c.use("mla_use_nope", "mla_use_output_gate")
+	if width := c.count(0, "qk_head_dim"); width > 0 && width != s.mla.NopeDim+s.mla.RopeDim {
+		c.fail("qk_head_dim is %d, but qk_nope_head_dim and qk_rope_head_dim are %d together", width, s.mla.NopeDim+s.mla.RopeDim)
+	}
+	if topK := c.count(0, "index_topk"); topK > 0 {
+		s.mla.Indexer = &Indexer{Heads: c.need("index_n_heads"), Dim: c.need("index_head_dim"), TopK: topK}
+		c.readIndexerTypes(s)
 	}
 }
 
-// readWindow reads the sliding window and which layers have it.
-func (c *config) readWindow(s *shape) {
-	window := c.count(0, "sliding_window", "attention_chunk_size", "sliding_window_size")
-	windowed := c.windowedLayers(s.layers)
-	if window == 0 || !slices.Contains(windowed, true) || !c.flag(true, "use_sliding_window") {
-		return
+// readIndexerTypes reads which layers score tokens themselves; that some take the choice of others is not modelled.
+func (c *config) readIndexerTypes(s *shape) {
+	types := c.words("indexer_types")
+	if types != nil && len(types) != s.layers {
+		c.fail("indexer_types: found %d entries for %d layers", len(types), s.layers)
 	}
-	s.window, s.windowed = window, windowed
+	kinds := make([]string, len(types))
+	for i, t := range types {
+		switch {
+		case t == "full":
+			kinds[i] = "full_attention"
+		case t == "shared" && i > 0:
+			kinds[i] = "follows"
+		default:
+			c.fail("indexer_types: layer %d is %q, want full or, after the first, shared", i, t)
+			return
+		}
+	}
+	if slices.Contains(kinds, "follows") {
+		follows, given := *s.mla, *s.mla.Indexer
+		given.Given = true
+		follows.Indexer = &given
+		s.mixers, s.kinds = map[string]Mixer{"follows": &follows}, kinds
+	}
 }
 
-// windowedLayers tells which of the layers have the sliding window: those that layer_types names, or all but one in so many,
-// or all after the first few, or all.
-func (c *config) windowedLayers(layers int) []bool {
-	windowed := make([]bool, min(layers, maxLayers))
-	if kinds := c.list("layer_types"); kinds != nil {
-		if n := countOf(kinds, "sliding_attention") + countOf(kinds, "chunked_attention") + countOf(kinds, "full_attention"); len(kinds) != layers || n != layers {
-			c.fail("layer_types: want full_attention, sliding_attention or chunked_attention for each of %d layers", layers)
-			return nil
-		}
-		for i := range windowed {
-			windowed[i] = kinds[i] != "full_attention"
-		}
-		return windowed
+// readMixers reads what each layer has where not all have the same: sliding windows, chunks, and recurrent layers.
+func (c *config) readMixers(s *shape) {
+	window := c.first(0, "sliding_window", "attention_chunk_size", "sliding_window_size")
+	c.use("sliding_window", "attention_chunk_size", "sliding_window_size", "max_window_layers", "sliding_window_pattern")
+	if !c.flag(true, "use_sliding_window") {
+		window = 0
 	}
-	every, first := c.count(0, "sliding_window_pattern", "no_rope_layer_interval"), c.count(0, "max_window_layers")
-	for i := range windowed {
-		if every > 0 {
-			windowed[i] = (i+1)%every != 0
-		} else {
-			windowed[i] = i >= first
+	if s.mixers == nil {
+		s.mixers = map[string]Mixer{}
+	}
+	if _, own := s.mixers["sliding_attention"]; !own && s.mla == nil {
+		windowed := s.attention
+		windowed.Window = window
+		for _, kind := range []string{"sliding_attention", "chunked_attention"} {
+			s.mixers[kind] = &windowed
 		}
 	}
-	return windowed
+	kinds := c.layerKinds(s, window)
+	for i, kind := range kinds {
+		if s.mixer(kind) == nil {
+			c.fail("layer_types: layer %d is %q, which is not known for model_type %q", i, kind, s.Family)
+			return
+		}
+		if strings.HasPrefix(kind, "sliding") && window == 0 {
+			c.fail("layer_types: layer %d has a sliding window, but sliding_window is missing", i)
+			return
+		}
+	}
+	s.kinds = kinds
 }
 
-// countOf returns how many elements of a list are the given word.
-func countOf(list []any, word string) int {
-	n := 0
-	for _, v := range list {
-		if s, ok := v.(string); ok && s == word {
-			n++
+// layerKinds returns the kind of each layer: what layer_types names, or all but one in so many with a window, or all after the
+// first few, or all.
+func (c *config) layerKinds(s *shape, window int) []string {
+	if s.kinds != nil {
+		return s.kinds
+	}
+	if kinds := c.words("layer_types"); kinds != nil {
+		if len(kinds) != s.layers {
+			c.fail("layer_types: found %d entries for %d layers", len(kinds), s.layers)
+		}
+		return kinds
+	}
+	every := c.first(0, "sliding_window_pattern", "no_rope_layer_interval", "full_attention_interval")
+	first := c.count(0, "max_window_layers")
+	kinds := make([]string, min(s.layers, maxLayers))
+	partial := "sliding_attention"
+	if _, recurrent := s.mixers["linear_attention"]; recurrent {
+		partial = "linear_attention"
+	} else if window == 0 {
+		return nil
+	}
+	for i := range kinds {
+		kinds[i] = "full_attention"
+		if every > 0 && (i+1)%every != 0 || every == 0 && i >= first && partial == "sliding_attention" {
+			kinds[i] = partial
 		}
 	}
-	return n
+	return kinds
 }

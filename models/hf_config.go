@@ -1,17 +1,11 @@
 package models
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 )
-
-// maxConfigBytes is the longest config.json that is read; real ones have a few thousand bytes.
-const maxConfigBytes = 1 << 20
 
 // config is the fields of a config.json. The first mistake found is kept in err, and later reads return zero values.
 type config struct {
@@ -21,73 +15,44 @@ type config struct {
 	// outer is what this is a section of, and path its name there; nil at the top. Mistakes are kept at the top.
 	outer *config
 	path  string
+	// used are the keys that were asked for, sections those that were read as objects.
+	used     map[string]bool
+	sections map[string]*config
 }
 
-// readConfig reads one JSON object.
-func readConfig(r io.Reader) (*config, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxConfigBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxConfigBytes {
-		return nil, fmt.Errorf("more than %d bytes: not a config.json", maxConfigBytes)
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var values map[string]any
-	if err := d.Decode(&values); err != nil {
-		return nil, describeJSONError(data, err)
-	}
-	if values == nil {
-		return nil, errors.New("found null, want a JSON object")
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("line %d: found more after the JSON object", lineAt(data, d.InputOffset()))
-	}
-	return &config{values: values}, nil
-}
-
-// describeJSONError says in which line the JSON is wrong.
-func describeJSONError(data []byte, err error) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: %w", lineAt(data, syntax.Offset), err)
-	case errors.As(err, &kind):
-		return fmt.Errorf("found %s, want a JSON object", kind.Value)
-	case errors.Is(err, io.EOF):
-		return errors.New("the file is empty")
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("line %d: the file ends inside the JSON object", lineAt(data, int64(len(data))))
-	default:
-		return err
-	}
-}
-
-// lineAt returns the number, from 1, of the line that has the byte at the offset.
-func lineAt(data []byte, offset int64) int {
-	return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
+// newConfig returns the fields of an object.
+func newConfig(values map[string]any) *config {
+	return &config{values: values, used: map[string]bool{}, sections: map[string]*config{}}
 }
 
 // find returns the value of the first spelling that is there and not null.
 func (c *config) find(spellings ...string) (name string, value any, found bool) {
 	for _, s := range spellings {
 		if v, ok := c.values[s]; ok && v != nil {
-			return s, v, true
+			if c.used[s] = true; !found {
+				name, value, found = s, v, true
+			}
 		}
 	}
-	return "", nil, false
+	return name, value, found
 }
 
 // section returns the fields of a nested object, or of an empty one.
 func (c *config) section(spellings ...string) *config {
 	name, value, found := c.find(spellings...)
+	if known := c.sections[name]; found && known != nil {
+		return known
+	}
 	values, ok := value.(map[string]any)
 	if found && !ok {
 		c.fail("%s: found %s, want an object", name, describe(value))
 	}
-	return &config{values: values, outer: c, path: name}
+	inner := newConfig(values)
+	inner.outer, inner.path = c, name
+	if found && ok {
+		c.sections[name] = inner
+	}
+	return inner
 }
 
 // assume sets fields that are absent; those that are null stay so.
@@ -95,8 +60,17 @@ func (c *config) assume(defaults map[string]any) {
 	for name, value := range defaults {
 		if _, ok := c.values[name]; !ok {
 			c.values[name] = value
+			c.use(name)
 		}
 	}
+}
+
+// top returns the whole file of which c is a section.
+func (c *config) top() *config {
+	for c.outer != nil {
+		c = c.outer
+	}
+	return c
 }
 
 // fail keeps the first mistake.
@@ -112,6 +86,7 @@ func (c *config) fail(format string, args ...any) {
 
 // warn keeps a warning.
 func (c *config) warn(format string, args ...any) {
+	c = c.top()
 	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
 }
 
@@ -140,12 +115,25 @@ func (c *config) failMissing(spellings []string) {
 	c.fail("%s", message)
 }
 
-// count returns a whole number, 0 to 2³¹−1, or the given value where no spelling is there.
+// count returns a whole number, 0 to 2³¹−1, or the given value where no spelling is there. Spellings that are there must agree.
 func (c *config) count(otherwise int, spellings ...string) int {
 	name, value, found := c.find(spellings...)
 	if !found {
 		return otherwise
 	}
+	n := c.whole(name, value)
+	for _, other := range spellings {
+		if v, there := c.values[other]; there && v != nil && other != name {
+			if m := c.whole(other, v); m != n {
+				c.fail("%s is %d, but %s is %d", name, n, other, m)
+			}
+		}
+	}
+	return n
+}
+
+// whole returns the value of a key as a whole number.
+func (c *config) whole(name string, value any) int {
 	switch v := value.(type) {
 	case int:
 		return v
@@ -200,6 +188,56 @@ func (c *config) text(spellings ...string) string {
 		c.fail("%s: found %s, want a string", name, describe(value))
 	}
 	return v
+}
+
+// first returns the whole number of the first spelling that is there; others may differ.
+func (c *config) first(otherwise int, spellings ...string) int {
+	if name, value, found := c.find(spellings...); found {
+		return c.whole(name, value)
+	}
+	return otherwise
+}
+
+// use notes keys that are understood and change nothing here.
+func (c *config) use(names ...string) {
+	for _, n := range names {
+		c.used[n] = true
+	}
+}
+
+// has tells whether a key is there and not null.
+func (c *config) has(name string) bool {
+	_, _, found := c.find(name)
+	return found
+}
+
+// counts returns a list of whole numbers, or nil where the key is not there.
+func (c *config) counts(name string) []int {
+	var ns []int
+	for i, v := range c.list(name) {
+		n, ok := v.(json.Number)
+		whole, err := n.Int64()
+		if !ok || err != nil || whole < -1 || whole > math.MaxInt32 {
+			c.fail("%s: element %d: found %s, want a whole number", name, i, describe(v))
+			return nil
+		}
+		ns = append(ns, int(whole))
+	}
+	return ns
+}
+
+// words returns a list of strings, or nil where the key is not there.
+func (c *config) words(name string) []string {
+	var ws []string
+	for i, v := range c.list(name) {
+		w, ok := v.(string)
+		if !ok {
+			c.fail("%s: element %d: found %s, want a string", name, i, describe(v))
+			return nil
+		}
+		ws = append(ws, w)
+	}
+	return ws
 }
 
 // list returns the elements of a list, or nil where it is not there.

@@ -1,5 +1,7 @@
 package models
 
+import "maps"
+
 // family is what a model_type implies beyond the fields of its config.json. Where it follows a default, that is of the
 // family's configuration class in Hugging Face's transformers (or of the model's own repository).
 type family struct {
@@ -9,81 +11,193 @@ type family struct {
 	base shape
 	// fourfoldMLP tells that the MLP is four times the hidden size unless a field says otherwise.
 	fourfoldMLP bool
+	// biasOfInputs tells that attention_bias means the projections of queries, keys and values, not that of the output.
+	biasOfInputs bool
+	// qkNormKeys are the keys that tell whether queries and keys have norms.
+	qkNormKeys []string
+	// noDenseMLP tells that the width of an ordinary MLP may be missing.
+	noDenseMLP bool
+	// headsFillHidden tells that the heads are as wide as the hidden vector, whatever head_dim says; latent that head_dim is not used.
+	headsFillHidden, latent bool
 	// read reads what only this family has.
 	read func(c *config, s *shape)
 }
 
-// familyOf returns the family of a model_type. One that is not known is taken to be like Llama.
+// familyOf returns the family of a model_type.
 func familyOf(modelType string) (f family, known bool) {
 	if f, known = llamaFamilies()[modelType]; known {
 		return f, true
 	}
-	if f, known = gptFamilies()[modelType]; known {
-		return f, true
-	}
-	return family{base: shape{gated: true}}, false
+	f, known = gptFamilies()[modelType]
+	return f, known
 }
 
-// llamaFamilies returns the families with RMSNorm and a gated MLP.
+// fields are values of config.json that are assumed where it is silent.
+type fields = map[string]any
+
+// llamaFamilies returns the families with RMSNorm and, but for Nemotron, a gated MLP.
 func llamaFamilies() map[string]family {
+	all := map[string]family{}
+	for _, families := range []map[string]family{plainFamilies(), qwenFamilies(), gemmaFamilies(), latentFamilies(), expertFamilies(), hybridFamilies()} {
+		maps.Copy(all, families)
+	}
+	return all
+}
+
+// plainFamilies returns the families that differ from Llama in biases, norms and windows only.
+func plainFamilies() map[string]family {
 	gated := shape{gated: true}
 	qkvBias := shape{gated: true, attention: Softmax{QKVBias: true}}
+	wideNorm := shape{gated: true, attention: Softmax{WideQKNorm: true}}
+	parallel := shape{gated: true, parallel: true, norms: 1}
+	plain := family{base: gated}
+	return map[string]family{
+		"llama": plain, "mistral": {base: gated, defaults: fields{"sliding_window": 4096}}, "ministral": plain, "ministral3": plain,
+		"baichuan": {base: gated, headsFillHidden: true}, "internlm": {base: gated, headsFillHidden: true, read: readInternLM},
+		"internlm2": {base: gated, headsFillHidden: true}, "internlm3": {base: gated, read: readInternLM3}, "phi3": {base: gated, headsFillHidden: true},
+		"chatglm": {base: gated, read: readChatGLM}, "glm": {base: qkvBias, biasOfInputs: true},
+		"glm4": {base: shape{gated: true, norms: 4, attention: Softmax{QKVBias: true}}, biasOfInputs: true},
+		"yi":   plain, "granite": plain, "seed_oss": {base: qkvBias, biasOfInputs: true, read: readSeed}, "smollm3": {base: gated, read: readSmolLM},
+		"olmo": {base: shape{gated: true}, headsFillHidden: true, read: readOLMo}, "olmo2": {base: wideNorm}, "olmo3": {base: wideNorm},
+		"exaone4":          {base: shape{gated: true, attention: Softmax{QKNorm: true}}},
+		"cohere":           {base: parallel, defaults: fields{"tie_word_embeddings": true}, qkNormKeys: []string{"use_qk_norm"}},
+		"cohere2":          {base: parallel, defaults: fields{"tie_word_embeddings": true, "sliding_window": 4096, "sliding_window_pattern": 4}},
+		"ernie4_5":         {base: gated, defaults: fields{"tie_word_embeddings": true}, read: readErnie},
+		"stablelm":         {base: gated, headsFillHidden: true, read: readStableLM},
+		"hunyuan_v1_dense": {base: shape{gated: true, attention: Softmax{QKNorm: true}}, qkNormKeys: []string{"use_qk_norm"}},
+		// PaLM (arXiv:2204.02311, section 2) was never published in this form; the fields are those of the paper's table 1.
+		"palm": {base: parallel, defaults: fields{"tie_word_embeddings": true, "multi_query": true}},
+	}
+}
+
+// qwenFamilies returns Qwen's models without recurrent layers, and those that are built like them.
+func qwenFamilies() map[string]family {
+	qkvBias := shape{gated: true, attention: Softmax{QKVBias: true}}
 	qkNorm := shape{gated: true, attention: Softmax{QKNorm: true}}
-	qwen2 := family{base: qkvBias, defaults: map[string]any{"use_sliding_window": false}}
-	deepseekV3 := family{base: gated, defaults: map[string]any{"topk_method": "noaux_tc"}}
+	qwen2 := family{base: qkvBias, defaults: fields{"use_sliding_window": false}, headsFillHidden: true}
+	qwen3 := family{base: qkNorm, defaults: fields{"use_sliding_window": false, "head_dim": 128}, qkNormKeys: []string{"use_qk_norm"}}
+	qwen3Experts := qwen3
+	qwen3Experts.noDenseMLP = true
+	return map[string]family{
+		"qwen": {base: qkvBias, read: readQwen1}, "qwen2": qwen2, "qwen2_vl": qwen2, "qwen2_vl_text": qwen2, "qwen2_5_vl": qwen2, "qwen2_5_vl_text": qwen2,
+		"qwen2_moe": {base: qkvBias, defaults: fields{"use_sliding_window": false, "shared_expert_gate": true}},
+		"qwen3":     qwen3, "qwen3_moe": qwen3Experts, "qwen3_vl_text": qwen3,
+		"qwen3_vl_moe_text": qwen3Experts,
+		"mimo":              {base: qkvBias, biasOfInputs: true},
+	}
+}
+
+// gemmaFamilies returns Google's models.
+func gemmaFamilies() map[string]family {
+	tied := fields{"tie_word_embeddings": true, "head_dim": 256}
 	gemma3 := family{
 		base: shape{gated: true, attention: Softmax{QKNorm: true}, norms: 4},
-		defaults: map[string]any{"tie_word_embeddings": true, "head_dim": 256, "num_attention_heads": 8, "num_key_value_heads": 4,
+		defaults: fields{"tie_word_embeddings": true, "head_dim": 256, "num_attention_heads": 8, "num_key_value_heads": 4,
 			"vocab_size": 262208, "max_position_embeddings": 131072, "sliding_window": 4096, "sliding_window_pattern": 6},
 		read: readGemma3,
 	}
 	return map[string]family{
-		"llama":       {base: gated},
-		"mistral":     {base: gated, defaults: map[string]any{"sliding_window": 4096}},
-		"ministral3":  {base: gated},
-		"mixtral":     {base: gated},
-		"baichuan":    {base: gated},
-		"internlm":    {base: gated, read: readInternLM},
-		"internlm2":   {base: gated},
-		"phi3":        {base: gated},
-		"qwen":        {base: qkvBias, read: readQwen1},
-		"qwen2":       qwen2,
-		"qwen2_vl":    qwen2,
-		"qwen2_5_vl":  qwen2,
-		"qwen2_moe":   {base: qkvBias, defaults: map[string]any{"use_sliding_window": false, "shared_expert_gate": true}},
-		"qwen3":       {base: qkNorm, defaults: map[string]any{"use_sliding_window": false, "head_dim": 128}},
-		"qwen3_moe":   {base: qkNorm, defaults: map[string]any{"use_sliding_window": false, "head_dim": 128}},
-		"deepseek_v2": {base: gated},
-		"deepseek_v3": deepseekV3,
-		"kimi_k2":     deepseekV3,
-		"gemma":       {base: gated, defaults: map[string]any{"tie_word_embeddings": true, "head_dim": 256}},
+		"gemma": {base: shape{gated: true}, defaults: tied},
 		"gemma2": {
 			base:     shape{gated: true, norms: 4},
-			defaults: map[string]any{"tie_word_embeddings": true, "head_dim": 256, "sliding_window": 4096, "sliding_window_pattern": 2},
+			defaults: fields{"tie_word_embeddings": true, "head_dim": 256, "sliding_window": 4096, "sliding_window_pattern": 2},
 		},
-		"gemma3":      gemma3,
-		"gemma3_text": gemma3,
+		"gemma3": gemma3, "gemma3_text": gemma3,
+		"gemma4_text": {base: shape{gated: true, attention: Softmax{QKNorm: true}, norms: 4}, defaults: tied, read: readGemma4},
+	}
+}
+
+// latentFamilies returns the models with latent attention.
+func latentFamilies() map[string]family {
+	gated := shape{gated: true}
+	v3 := family{base: gated, defaults: fields{"topk_method": "noaux_tc"}, latent: true}
+	v4 := family{base: gated, defaults: fields{"topk_method": "noaux_tc"}, noDenseMLP: true, read: readDeepSeekV4}
+	return map[string]family{
+		"deepseek_v2": {base: gated, latent: true}, "deepseek_v3": v3, "deepseek_v32": v3, "kimi_k2": v3, "glm_moe_dsa": v3,
+		"deepseek_v4": v4, "deepseek_ref": v4,
+	}
+}
+
+// expertFamilies returns the mixtures of experts with softmax attention.
+func expertFamilies() map[string]family {
+	gated := shape{gated: true}
+	qkNorm := shape{gated: true, attention: Softmax{QKNorm: true}}
+	return map[string]family{
+		"mixtral": {base: gated},
 		"llama4_text": {
 			base: gated,
-			defaults: map[string]any{"attention_chunk_size": 8192, "no_rope_layer_interval": 4, "interleave_moe_layer_step": 1,
+			defaults: fields{"attention_chunk_size": 8192, "no_rope_layer_interval": 4, "interleave_moe_layer_step": 1,
 				"num_experts_per_tok": 1, "n_shared_experts": 1},
+			read: readLlama4,
 		},
 		"gpt_oss": {
 			base:     shape{gated: true, mlpBias: true, attention: Softmax{Sinks: true}},
-			defaults: map[string]any{"attention_bias": true, "router_bias": true, "sliding_window": 128, "sliding_window_pattern": 2},
+			defaults: fields{"attention_bias": true, "router_bias": true, "sliding_window": 128, "sliding_window_pattern": 2},
 		},
-		"chatglm": {base: gated, read: readChatGLM},
-		// PaLM (arXiv:2204.02311, section 2) was never published in this form; the fields are those of the paper's table 1.
-		"palm": {
-			base:     shape{gated: true, parallel: true, norms: 1},
-			defaults: map[string]any{"tie_word_embeddings": true, "multi_query": true},
-		},
+		"glm4_moe":   {base: gated, defaults: fields{"topk_method": "noaux_tc"}, biasOfInputs: true, qkNormKeys: []string{"use_qk_norm"}},
+		"minimax_m2": {base: gated, read: readMiniMaxM2}, "minimax_m3": {base: qkNorm, read: readMiniMaxM3},
+		"mimo_v2_flash": {base: gated, read: readMiMoV2}, "mimo_v2": {base: gated, read: readMiMoV2},
+		"step3p5": {base: qkNorm, read: readStep}, "step3p7": {base: qkNorm, read: readStep},
+		"granitemoe": {base: gated}, "ernie4_5_moe": {base: gated, defaults: fields{"tie_word_embeddings": true, "router_bias": true}, read: readErnie},
+		"hunyuan_v1_moe": {base: qkNorm, qkNormKeys: []string{"use_qk_norm"}, read: readHunyuan},
+		"hunyuan":        {base: qkNorm, qkNormKeys: []string{"use_qk_norm"}, read: readHunyuan},
+		"phimoe":         {base: gated, read: readPhiMoE}, "olmoe": {base: shape{gated: true, attention: Softmax{WideQKNorm: true}}},
 	}
 }
 
 // readGemma3 undoes the stretching of rotary positions, since max_position_embeddings is the stretched length already.
 func readGemma3(c *config, s *shape) {
 	s.MaxContext = c.need("max_position_embeddings")
+}
+
+// readInternLM3 reads which projections have biases.
+func readInternLM3(c *config, s *shape) {
+	s.attention.QKVBias = c.flag(false, "qkv_bias")
+	s.attention.OutBias = c.flag(false, "bias")
+	s.mlpBias = s.attention.OutBias
+}
+
+// readSeed reads the bias of the output.
+func readSeed(c *config, s *shape) { s.attention.OutBias = c.flag(false, "attention_out_bias") }
+
+// readSmolLM notes which layers do not rotate, which changes next to nothing.
+func readSmolLM(c *config, _ *shape) { c.use("no_rope_layers", "no_rope_layer_interval") }
+
+// readOLMo undoes the norms, which have no weights.
+func readOLMo(_ *config, s *shape) { s.NoFinalNorm = true; s.norms = -1 }
+
+// readErnie reads the one flag of all biases, and what the mixture of experts calls its parts.
+func readErnie(c *config, s *shape) {
+	s.attention.QKVBias = c.flag(false, "use_bias")
+	s.attention.OutBias, s.mlpBias = s.attention.QKVBias, s.attention.QKVBias
+	c.use("moe_use_aux_free", "moe_layer_end_index")
+}
+
+// readStableLM reads the biases of the projections and the kind of norms.
+func readStableLM(c *config, s *shape) {
+	s.attention.QKVBias, s.NormBias = c.flag(false, "use_qkv_bias"), true
+	s.attention.QKNorm = c.flag(false, "qk_layernorm")
+	s.parallel = c.flag(false, "use_parallel_residual")
+}
+
+// readLlama4 notes what changes no size: queries and keys have norms without weights.
+func readLlama4(c *config, _ *shape) { c.use("use_qk_norm", "no_rope_layers", "for_llm_compressor") }
+
+// readPhiMoE reads the biases, which all projections and the output head have, and the kind of norms.
+func readPhiMoE(c *config, s *shape) {
+	s.NormBias, s.HeadBias = true, c.flag(false, "lm_head_bias")
+}
+
+// readHunyuan reads the number of experts and of visited ones, which are lists by layer in some checkpoints.
+func readHunyuan(c *config, _ *shape) {
+	c.use("use_mixed_mlp_moe", "use_cla")
+	for _, key := range []string{"moe_topk", "num_shared_expert"} {
+		if _, value, _ := c.find(key); value != nil {
+			if list, isList := value.([]any); isList && len(list) > 0 {
+				c.values[key] = list[0]
+			}
+		}
+	}
 }
 
 // readInternLM reads the field that gives all projections of attention a bias.

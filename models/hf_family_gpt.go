@@ -90,6 +90,7 @@ func readMPT(c *config, s *shape) {
 // and MLP read the same input, else two.
 func readFalcon(c *config, s *shape) {
 	newDecoder := c.flag(false, "new_decoder_architecture")
+	c.use("parallel_attn", "multi_query", "num_kv_heads", "n_head_kv", "num_ln_in_parallel_attn", "ff_factor")
 	s.parallel = newDecoder || c.flag(true, "parallel_attn")
 	switch {
 	case newDecoder:

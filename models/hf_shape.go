@@ -10,42 +10,68 @@ type shape struct {
 	attention            Softmax
 	mla                  *MLA
 	moe                  *MoE
-	// gated, mlpBias and parallel are as in Dense and Group. norms is the number of norms of a layer; 0 means 2.
+	// gated, mlpBias and parallel are as in Dense and Group. norms is the number of norms of a layer; 0 means 2, and -1 none.
 	gated, mlpBias, parallel bool
 	norms                    int
-	// window is the sliding window of the layers in windowed; sparse are the layers that have experts.
-	window           int
-	windowed, sparse []bool
+	// mixers are the mixers by the words of kinds, which has the one of each layer. Without kinds all layers are "full_attention".
+	mixers map[string]Mixer
+	kinds  []string
+	// sparse are the layers that have experts.
+	sparse []bool
+	// densePredictors tells that the layers for multi-token prediction have no experts.
+	densePredictors bool
+	// built are the layers, where the family lays them out itself.
+	built []Group
+	// modules are the names of modules in the checkpoint, by linear layer, where the family has names of its own.
+	modules map[string][]string
 }
 
-// layOut returns the architecture with a group for each run of alike layers.
-func (s *shape) layOut() *Architecture {
-	a := s.Architecture
-	var full, windowed Mixer
-	s.attention.NoRotary = s.attention.NoRotary || s.LearnedPositions > 0
+// full returns the mixer of layers that see all tokens.
+func (s *shape) full() Mixer {
 	if s.mla != nil {
-		full, windowed = s.mla, s.mla
-	} else {
-		f, w := s.attention, s.attention
-		w.Window = s.window
-		full, windowed = &f, &w
+		return s.mla
 	}
+	return &s.attention
+}
+
+// mixer returns the mixer of the given kind, or nil where the model has none such.
+func (s *shape) mixer(kind string) Mixer {
+	if m, ok := s.mixers[kind]; ok {
+		return m
+	}
+	switch kind {
+	case "full_attention", "attention":
+		return s.full()
+	}
+	return nil
+}
+
+// layOut returns the layers one by one.
+func (s *shape) layOut(c *config) []Group {
+	if s.built != nil {
+		if len(s.built) != s.layers && c.top().err == nil {
+			c.fail("num_hidden_layers is %d, but %d layers are listed", s.layers, len(s.built))
+		}
+		return s.built
+	}
+	s.attention.NoRotary = s.attention.NoRotary || s.LearnedPositions > 0
 	dense := &Dense{Intermediate: s.intermediate, Gated: s.gated, Bias: s.mlpBias}
-	norms := s.norms
-	if norms == 0 {
+	norms := max(0, s.norms)
+	if s.norms == 0 {
 		norms = 2
 	}
+	layers := make([]Group, 0, min(s.layers, maxLayers))
 	for i := range min(s.layers, maxLayers) {
-		g := Group{Count: 1, Mixer: full, MLP: dense, Norms: norms, Parallel: s.parallel}
-		if i < len(s.windowed) && s.windowed[i] {
-			g.Mixer = windowed
+		g := Group{Count: 1, Mixer: s.full(), MLP: dense, Norms: norms, Parallel: s.parallel}
+		if i < len(s.kinds) {
+			g.Mixer = s.mixer(s.kinds[i])
 		}
 		if i < len(s.sparse) && s.sparse[i] {
 			g.MLP = s.moe
 		}
-		a.addLayer(g)
+		layers = append(layers, g)
 	}
-	return &a
+	return layers
 }
 
 // addLayer appends a layer to the last group, or as a group of its own where it differs.
@@ -58,4 +84,22 @@ func (a *Architecture) addLayer(g Group) {
 		}
 	}
 	a.Groups = append(a.Groups, g)
+}
+
+// readPredictors reads the layers for multi-token prediction, which are like the last layer but see all tokens.
+func (c *config) readPredictors(s *shape) {
+	n := c.first(0, "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+	c.use("num_mtp_modules", "use_mtp", "mtp_use_dedicated_embeddings", "mtp_hybrid_override_pattern", "mtp_layers_block_type")
+	n *= c.first(1, "mtp_transformer_layers")
+	if n == 0 || n > 64 {
+		if n > 64 {
+			c.fail("prediction layers: found %d, want 0 to 64", n)
+		}
+		return
+	}
+	g := Group{Count: n, Mixer: s.full(), MLP: &Dense{Intermediate: s.intermediate, Gated: s.gated}, Norms: 3}
+	if s.moe != nil && !s.densePredictors {
+		g.MLP = s.moe
+	}
+	s.Predictors = []Group{g}
 }

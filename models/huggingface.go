@@ -3,24 +3,46 @@ package models
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// FromHuggingFace reads the config.json of a Hugging Face model of at most 1 MiB, in any of the spellings that the families
-// of familyOf use. The name becomes the architecture's, and begins each error. Warnings tell what was assumed: of a family
-// that is not known, whose fields are read as Llama's, and of parts that are left out, such as a vision tower.
-//
-// It returns an error for a field that is missing, naming it and its known spellings, for sizes that make no sense, and for
-// models that are not decoder-only transformers.
+// Checkpoint is what is published beside the weights of a model.
+type Checkpoint struct {
+	// Config is config.json, of at most 16 MiB. Quantisation is hf_quant_config.json; nil where there is none.
+	Config, Quantisation io.Reader
+	// Assume is the model_type as which a config of an unknown type is read: "llama", or empty to refuse it.
+	Assume string
+}
+
+// FromHuggingFace reads the config.json of a Hugging Face model; see Checkpoint.Read.
 func FromHuggingFace(r io.Reader, name string) (a *Architecture, warnings []string, err error) {
-	c, err := readConfig(r)
+	return Checkpoint{Config: r}.Read(name)
+}
+
+// Read reads the files of a checkpoint, in any of the spellings that the families of familyOf use. The name becomes the
+// architecture's, and begins each error; that of a model which is read as what it is not says so. Warnings tell what was assumed.
+//
+// It returns an error for a field that is missing, naming it and its known spellings; for a key that is not understood and may
+// change a cost; for numbers that contradict each other or make no sense; for a model type that is not known; and for models that
+// are not decoder-only.
+func (p Checkpoint) Read(name string) (a *Architecture, warnings []string, err error) {
+	values, err := decodeObject(p.Config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	c.enterTextModel()
-	a = c.architecture()
+	c := newConfig(values)
+	var quantised *config
+	if p.Quantisation != nil {
+		beside, err := decodeObject(p.Quantisation)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: hf_quant_config.json: %w", name, err)
+		}
+		quantised = newConfig(beside)
+	}
+	a = c.architecture(p.Assume, quantised)
 	a.Name = name
 	if c.err == nil {
 		c.err = a.Validate()
@@ -31,14 +53,12 @@ func FromHuggingFace(r io.Reader, name string) (a *Architecture, warnings []stri
 	return a, c.warnings, nil
 }
 
-// enterTextModel replaces the fields of a model of several modes by those of its language model, where they are apart.
-func (c *config) enterTextModel() {
-	for _, name := range []string{"vision_config", "audio_config"} {
-		if len(c.section(name).values) > 0 {
-			c.warn("only the language model is counted, not what %s describes", name)
-		}
-	}
-	for _, name := range []string{"text_config", "llm_config", "language_config"} {
+// textSections are the names under which models of several modes keep their language model.
+var textSections = []string{"text_config", "llm_config", "language_config", "thinker_config"}
+
+// textModel returns the fields of the language model: c itself, or a section of it that takes over what it lacks.
+func (c *config) textModel() *config {
+	for _, name := range textSections {
 		inner := c.section(name)
 		if len(inner.values) == 0 {
 			continue
@@ -46,25 +66,75 @@ func (c *config) enterTextModel() {
 		for _, shared := range []string{"tie_word_embeddings", "torch_dtype", "dtype", "quantization_config"} {
 			if v, ok := c.values[shared]; ok {
 				inner.assume(map[string]any{shared: v})
+				c.use(shared)
 			}
 		}
-		c.values = inner.values
-		return
+		return inner.textModel()
 	}
+	return c
 }
 
 // architecture reads the shape.
-func (c *config) architecture() *Architecture {
-	modelType := c.text("model_type")
-	f, known := familyOf(modelType)
-	if !known {
-		c.warn("model_type %q is not known: read as a Llama-like model (RMSNorm, gated MLP)", modelType)
+func (c *config) architecture(assume string, quantised *config) *Architecture {
+	text := c.textModel()
+	modelType := text.text("model_type")
+	if modelType == "" {
+		modelType = c.text("model_type")
 	}
-	c.refuseOtherModels()
-	c.assume(f.defaults)
+	c.refuseOtherModels(modelType)
+	f, known := familyOf(modelType)
+	note := ""
+	if !known {
+		if assume != "llama" {
+			c.fail("%s; or --assume llama reads it as a Llama-like model", unknownType(modelType))
+			return &Architecture{}
+		}
+		f, note = llamaFamilies()["llama"], fmt.Sprintf("model_type %q is not known: read as a Llama-like model (RMSNorm, gated MLP)", modelType)
+	}
+	text.assume(f.defaults)
 	s := f.base
 	s.Family = modelType
 	s.Source = "config.json"
+	text.readSizes(f, &s)
+	text.readHeads(f, &s)
+	text.readMLA(&s)
+	if f.read != nil {
+		f.read(text, &s)
+	}
+	if s.built == nil {
+		text.readMoE(&s)
+		text.readMixers(&s)
+	}
+	c.readTowers(&s)
+	text.readPredictors(&s)
+	layers := s.layOut(text)
+	a := text.quantise(&s, layers, quantised)
+	text.checkKeys()
+	if text != c {
+		c.use("vision_config", "audio_config", "tie_word_embeddings")
+		c.use(textSections...)
+		c.checkKeys()
+	}
+	if note != "" {
+		c.top().warn("%s", note)
+	}
+	return a
+}
+
+// unknownType says that a model_type is not known, and which known ones look like it.
+func unknownType(modelType string) string {
+	if modelType == "" {
+		return "model_type is missing"
+	}
+	message := fmt.Sprintf("model_type %q is not known", modelType)
+	if near := nearest(modelType, knownTypes(), 3); len(near) > 0 {
+		message += " (known are " + strings.Join(near, ", ") + ")"
+	}
+	return message + ": what its layers are would have to be known"
+}
+
+// readSizes reads what all models have.
+func (c *config) readSizes(f family, s *shape) {
 	s.layers = c.need("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 	if s.layers > maxLayers {
 		c.fail("layers: found %d, want 1 to %d", s.layers, maxLayers)
@@ -74,54 +144,84 @@ func (c *config) architecture() *Architecture {
 	s.intermediate = c.intermediate(f, s.Hidden)
 	s.MaxContext = c.maxContext()
 	s.TiedEmbeddings = c.flag(false, "tie_word_embeddings")
-	if _, _, found := c.find("attention_bias"); found {
+	if c.has("attention_bias") {
 		s.attention.QKVBias = c.flag(false, "attention_bias")
-		s.attention.OutBias = s.attention.QKVBias
+		s.attention.OutBias = s.attention.QKVBias && !f.biasOfInputs
 	}
 	s.mlpBias = c.flag(s.mlpBias, "mlp_bias")
-	s.DType = c.dtype()
-	c.readHeads(&s)
-	c.readMLA(&s)
-	if f.read != nil {
-		f.read(c, &s)
-	}
-	c.readMoE(&s)
-	c.readWindow(&s)
-	return s.layOut()
+	s.attention.QKNorm = c.flag(s.attention.QKNorm, f.qkNormKeys...)
+	s.DType = c.tensorType()
 }
 
-// refuseOtherModels fails for models that are not decoder-only transformers.
-func (c *config) refuseOtherModels() {
+// refused are the model types of which it is known that they are no decoder-only language models, or that layers of theirs are
+// not modelled, and what they are.
+var refused = map[string]string{
+	"bert": "an encoder", "roberta": "an encoder", "xlm-roberta": "an encoder", "distilbert": "an encoder", "albert": "an encoder",
+	"electra": "an encoder", "deberta": "an encoder", "deberta-v2": "an encoder", "modernbert": "an encoder", "nomic_bert": "an encoder",
+	"mpnet": "an encoder", "new": "an encoder", "eurobert": "an encoder",
+	"vit": "an encoder of images", "clip": "an encoder of images and texts", "siglip": "an encoder of images and texts",
+	"siglip2": "an encoder of images and texts", "dinov2": "an encoder of images", "swin": "an encoder of images",
+	"whisper": "an encoder and decoder of speech", "wav2vec2": "an encoder of speech", "hubert": "an encoder of speech",
+	"t5": "an encoder and decoder", "mt5": "an encoder and decoder", "umt5": "an encoder and decoder", "bart": "an encoder and decoder",
+	"mbart": "an encoder and decoder", "pegasus": "an encoder and decoder", "marian": "an encoder and decoder",
+	"m2m_100": "an encoder and decoder", "led": "an encoder and decoder", "t5gemma": "an encoder and decoder",
+	"rwkv": "a recurrent network whose time mixing is not modelled", "rwkv5": "a recurrent network whose time mixing is not modelled",
+	"rwkv6": "a recurrent network whose time mixing is not modelled", "rwkv7": "a recurrent network whose time mixing is not modelled",
+	"mamba":  "a Mamba-1 model, whose selective scan is not modelled (Mamba-2 is)",
+	"jamba":  "a hybrid with Mamba-1 layers, whose selective scan is not modelled (Mamba-2 is)",
+	"zamba":  "a hybrid with Mamba-1 layers, whose selective scan is not modelled (Mamba-2 is)",
+	"zamba2": "a hybrid whose attention blocks share weights between layers, which is not modelled",
+	"lfm2":   "a hybrid with gated short convolutions, which are not modelled", "lfm2_moe": "a hybrid with gated short convolutions, which are not modelled",
+	"lfm2_vl":           "a hybrid with gated short convolutions, which are not modelled",
+	"recurrent_gemma":   "a hybrid with RG-LRU layers, which are not modelled",
+	"gemma3n":           "a model with embeddings for each layer and layers that share a cache, which are not modelled",
+	"gemma3n_text":      "a model with embeddings for each layer and layers that share a cache, which are not modelled",
+	"mllama":            "a model with cross-attention to images, which is not modelled",
+	"mllama_text_model": "a model with cross-attention to images, which is not modelled",
+	"xlstm":             "a recurrent network whose layers are not modelled",
+	"arctic":            "a model with experts beside a dense network in each layer, which is not modelled",
+	"llada":             "a diffusion model, which does not decode token by token",
+	"dream":             "a diffusion model, which does not decode token by token",
+}
+
+// refuseOtherModels fails for models that are not decoder-only language models, and for those whose layers are not modelled.
+func (c *config) refuseOtherModels(modelType string) {
+	if why, known := refused[strings.ToLower(modelType)]; known {
+		c.fail("model_type %q is %s", modelType, why)
+	}
 	if c.flag(false, "is_encoder_decoder") {
 		c.fail("is_encoder_decoder: found true, but only decoder-only models are known")
-	}
-	for _, name := range []string{"ssm_cfg", "mamba_d_state", "state_size", "ssm_state_size", "layers_block_type",
-		"hybrid_override_pattern", "linear_num_value_heads"} {
-		if _, _, found := c.find(name); found {
-			c.fail("%s: state-space and linear-attention layers are not known, only softmax attention", name)
-		}
 	}
 }
 
 // intermediate returns the width of the MLP: where it is silent, four times the hidden size in families that say so.
 func (c *config) intermediate(f family, hidden int) int {
 	spellings := []string{"intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "ffn_size", "inner_hidden_size"}
-	if f.fourfoldMLP {
+	switch {
+	case f.fourfoldMLP:
 		return c.count(4*hidden, spellings...)
+	case f.noDenseMLP:
+		return c.count(0, spellings...)
 	}
 	return c.need(spellings...)
 }
 
 // maxContext returns the longest context, stretched where rotary positions are. Kinds of stretching whose base length is
-// already the long one (llama3, longrope) change nothing; yarn counts from the original length.
+// already the long one (llama3, longrope) change nothing; yarn counts from the original length, but never makes less of it.
 func (c *config) maxContext() int {
-	context := c.need("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "max_seq_len", "n_ctx", "model_max_length")
+	spellings := []string{"max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "max_seq_len", "n_ctx", "model_max_length"}
+	if _, _, found := c.find(spellings...); !found {
+		c.failMissing(spellings)
+	}
+	context := c.first(0, spellings...)
 	scaling := c.section("rope_scaling", "rope_parameters")
-	factor := scaling.number(1, "factor")
+	factor, longest := scaling.number(1, "factor"), 0
 	switch kind := scaling.text("rope_type", "type"); kind {
 	case "linear", "dynamic":
 	case "yarn":
-		context = scaling.count(context, "original_max_position_embeddings")
+		if scaling.has("original_max_position_embeddings") {
+			longest, context = context, scaling.count(context, "original_max_position_embeddings")
+		}
 	default:
 		factor = 1
 	}
@@ -129,40 +229,39 @@ func (c *config) maxContext() int {
 		scaling.fail("factor: found %v, want a number from 1 to 1,000,000", factor)
 		return context
 	}
-	return int(float64(context) * factor)
+	return max(int(float64(context)*factor), longest)
 }
 
-// dtype returns the number format of the weights: that of their quantisation, or else of the tensors.
-func (c *config) dtype() hardware.DType {
-	quantised := c.section("quantization_config")
-	method := quantised.text("quant_method")
-	bits := quantised.count(4, "bits")
-	switch {
-	case method == "fp8":
-		return hardware.FP8
-	case method == "mxfp4":
-		return hardware.FP4
-	case method == "gptq" || method == "awq":
-		if bits == 8 {
-			return hardware.INT8
-		}
-		return hardware.INT4
-	case method != "":
-		c.warn("quantization_config: quant_method %q is not known: the weights are taken as the tensors' type", method)
-	}
+// tensorType returns the number format of the tensors that are not quantised.
+func (c *config) tensorType() hardware.DType {
 	switch name := c.text("torch_dtype", "dtype"); strings.TrimPrefix(name, "torch.") {
-	case "float16":
+	case "float16", "half":
 		return hardware.FP16
 	case "bfloat16":
 		return hardware.BF16
-	case "float32":
+	case "float32", "float":
 		return hardware.FP32
 	case "float8_e4m3fn":
 		return hardware.FP8
 	case "":
-		c.warn("torch_dtype is missing: taken as float16")
+		if !c.has("quantization_config") {
+			c.warn("torch_dtype is missing: taken as bfloat16")
+		}
 	default:
-		c.warn("torch_dtype %.40q is not known: taken as float16", name)
+		c.warn("torch_dtype %.40q is not known: taken as bfloat16", name)
 	}
-	return hardware.FP16
+	return hardware.BF16
+}
+
+// knownTypes lists the model types that are read.
+func knownTypes() []string {
+	var names []string
+	for name := range llamaFamilies() {
+		names = append(names, name)
+	}
+	for name := range gptFamilies() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
 }

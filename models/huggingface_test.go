@@ -1,6 +1,7 @@
 package models
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,25 +24,34 @@ func read(t *testing.T, config string) (*Architecture, []string) {
 const llama = `"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "intermediate_size": 11008,
 	"vocab_size": 32000, "max_position_embeddings": 4096, "torch_dtype": "float16"`
 
+// llamaWith returns the config of llama with more fields, which take the place of its own.
+func llamaWith(fields string) string {
+	base := llama
+	for _, m := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(fields, -1) {
+		base = regexp.MustCompile(`"`+m[1]+`": ("[^"]*"|[\d.]+),?`).ReplaceAllString(base, "")
+	}
+	return "{" + strings.TrimSuffix(strings.TrimSpace(base), ",") + fields + "}"
+}
+
 // What fields of all families mean, told by what they change in Llama-2-7B.
 func TestFields(t *testing.T) {
 	for config, change := range map[string]func(a *Architecture){
 		``: func(*Architecture) {},
-		`, "num_key_value_heads": null, "head_dim": null`:              func(*Architecture) {},
-		`, "num_key_value_heads": 8`:                                   func(a *Architecture) { a.Attends().KVHeads = 8 },
-		`, "multi_query": true`:                                        func(a *Architecture) { a.Attends().KVHeads = 1 },
-		`, "head_dim": 64`:                                             func(a *Architecture) { a.Attends().HeadDim = 64 },
-		`, "hidden_size": 4096.0`:                                      func(*Architecture) {},
-		`, "tie_word_embeddings": true`:                                func(a *Architecture) { a.TiedEmbeddings = true },
-		`, "attention_bias": true`:                                     func(a *Architecture) { a.Attends().QKVBias, a.Attends().OutBias = true, true },
-		`, "mlp_bias": true`:                                           func(a *Architecture) { a.Groups[0].MLP.(*Dense).Bias = true },
-		`, "torch_dtype": "bfloat16"`:                                  func(a *Architecture) { a.DType = hardware.BF16 },
-		`, "quantization_config": {"quant_method": "awq", "bits": 4}`:  func(a *Architecture) { a.DType = hardware.INT4 },
-		`, "quantization_config": {"quant_method": "gptq", "bits": 8}`: func(a *Architecture) { a.DType = hardware.INT8 },
-		`, "quantization_config": {"quant_method": "fp8"}`:             func(a *Architecture) { a.DType = hardware.FP8 },
-		`, "rope_scaling": {"type": "linear", "factor": 4}`:            func(a *Architecture) { a.MaxContext = 16384 },
-		`, "rope_scaling": {"rope_type": "llama3", "factor": 8}`:       func(*Architecture) {},
-		`, "rope_parameters": {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 2048}`: func(a *Architecture) { a.MaxContext = 8192 },
+		`, "num_key_value_heads": null, "head_dim": null`:             func(*Architecture) {},
+		`, "num_key_value_heads": 8`:                                  func(a *Architecture) { a.Attends().KVHeads = 8 },
+		`, "multi_query": true`:                                       func(a *Architecture) { a.Attends().KVHeads = 1 },
+		`, "head_dim": 64`:                                            func(a *Architecture) { a.Attends().HeadDim = 64 },
+		`, "hidden_size": 4096.0`:                                     func(*Architecture) {},
+		`, "tie_word_embeddings": true`:                               func(a *Architecture) { a.TiedEmbeddings = true },
+		`, "attention_bias": true`:                                    func(a *Architecture) { a.Attends().QKVBias, a.Attends().OutBias = true, true },
+		`, "mlp_bias": true`:                                          func(a *Architecture) { a.Groups[0].MLP.(*Dense).Bias = true },
+		`, "torch_dtype": "bfloat16"`:                                 func(a *Architecture) { a.DType = hardware.BF16 },
+		`, "quantization_config": {"quant_method": "awq", "bits": 4}`: func(a *Architecture) { a.DType = hardware.INT4 },
+		`, "quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": false}`: func(a *Architecture) { a.DType = hardware.INT4 },
+		`, "quantization_config": {"quant_method": "fp8"}`:                                                   func(a *Architecture) { a.DType = hardware.FP8 },
+		`, "rope_scaling": {"type": "linear", "factor": 4}`:                                                  func(a *Architecture) { a.MaxContext = 16384 },
+		`, "rope_scaling": {"rope_type": "llama3", "factor": 8}`:                                             func(*Architecture) {},
+		`, "rope_parameters": {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 2048}`:  func(a *Architecture) { a.MaxContext = 8192 },
 		`, "sliding_window": 1024`:                                                                             func(a *Architecture) { a.Attends().Window = 1024 },
 		`, "sliding_window": 1024, "use_sliding_window": false`:                                                func(*Architecture) {},
 		`, "sliding_window": 1024, "max_window_layers": 28`:                                                    func(a *Architecture) { window(a, 1024, 28, 4) },
@@ -60,7 +70,7 @@ func TestFields(t *testing.T) {
 	} {
 		want, _ := read(t, "{"+llama+"}")
 		change(want)
-		a, warnings := read(t, "{"+llama+config+"}")
+		a, warnings := read(t, llamaWith(config))
 		if diff := cmp.Diff(want, a); diff != "" || len(warnings) > 0 {
 			t.Errorf("%s: warnings %q\n%s", config, warnings, diff)
 		}
@@ -103,12 +113,9 @@ func layerTypes(full, windowed int) string {
 // What was assumed or left out is told.
 func TestWarnings(t *testing.T) {
 	for config, want := range map[string]string{
-		strings.Replace(llama, `"llama"`, `"newlm"`, 1):             `model_type "newlm" is not known`,
-		strings.Replace(llama, `"torch_dtype"`, `"x"`, 1):           "torch_dtype is missing",
-		llama + `, "torch_dtype": "float4"`:                         `torch_dtype "float4" is not known`,
-		llama + `, "quantization_config": {"quant_method": "new"}`:  `quant_method "new" is not known`,
-		llama + `, "vision_config": {"hidden_size": 1024}`:          "only the language model is counted",
-		`"vision_config": {"x": 1}, "text_config": {` + llama + `}`: "only the language model is counted",
+		strings.Replace(llama, `, "torch_dtype": "float16"`, ``, 1): "torch_dtype is missing",
+		strings.Replace(llama, `"float16"`, `"float4"`, 1):          `torch_dtype "float4" is not known`,
+		llama + `, "flavour": 3`:                                    "keys that are not known and taken to change no cost: flavour",
 	} {
 		a, warnings := read(t, "{"+config+"}")
 		if len(warnings) != 1 || !strings.Contains(warnings[0], want) || a.Parameters().Total() != 6_738_415_616 {
@@ -131,30 +138,41 @@ func TestMistakes(t *testing.T) {
 		`{` + drop("num_hidden_layers") + `}`: "num_hidden_layers is missing (also known as n_layer, n_layers, num_layers)",
 		`{` + drop("intermediate_size") + `}`: "intermediate_size is missing",
 		`{` + drop("max_position_embeddings") + `}`:                                "max_position_embeddings is missing",
-		`{` + llama + `, "hidden_size": -4096}`:                                    "hidden_size: found -4096, want a whole number",
-		`{` + llama + `, "hidden_size": 4096.5}`:                                   "hidden_size: found 4096.5, want a whole number",
-		`{` + llama + `, "hidden_size": 1e400}`:                                    "hidden_size: found 1e400, want a whole number",
-		`{` + llama + `, "hidden_size": "big"}`:                                    `hidden_size: found "big", want a whole number`,
-		`{` + llama + `, "hidden_size": [1, 2]}`:                                   "hidden_size: found a list, want a whole number",
-		`{` + llama + `, "hidden_size": 0}`:                                        "hidden size: found 0, want 1 to 131072",
-		`{` + llama + `, "hidden_size": 99999968}`:                                 "hidden size: found 99999968, want 1 to 131072",
-		`{` + llama + `, "hidden_size": NaN}`:                                      "line 2: invalid character",
-		`{` + llama + `, "num_hidden_layers": 1000000000}`:                         "layers: found 1000000000, want 1 to 1024",
-		`{` + llama + `, "num_attention_heads": 33}`:                               "hidden size 4096 is not a multiple of the 33 heads, and head_dim is missing",
-		`{` + llama + `, "num_attention_heads": 0}`:                                "heads: found 0 query",
-		`{` + llama + `, "num_key_value_heads": 5}`:                                "KV heads: found 5, want a divisor of the 32 query heads",
-		`{` + llama + `, "tie_word_embeddings": 1}`:                                "tie_word_embeddings: found 1, want true or false",
-		`{` + llama + `, "model_type": 7}`:                                         "model_type: found 7, want a string",
-		`{` + llama + `, "rope_scaling": {"type": "linear", "factor": -1}}`:        "rope_scaling: factor: found -1, want a number from 1",
-		`{` + llama + `, "rope_scaling": {"type": "linear", "factor": "x"}}`:       `rope_scaling: factor: found "x", want a number`,
-		`{` + llama + `, "layer_types": ["full_attention"]}`:                       "layer_types: want full_attention, sliding_attention or chunked_attention for each of 32 layers",
-		`{` + llama + `, "rope_scaling": "yarn"}`:                                  `rope_scaling: found "yarn", want an object`,
-		`{` + llama + `, "num_experts": 8}`:                                        "num_experts_per_tok is missing",
-		`{` + llama + `, "num_experts": 8, "num_experts_per_tok": 9}`:              "active experts: found 9, want at most the 8 experts",
-		`{` + llama + `, "kv_lora_rank": 512}`:                                     "qk_rope_head_dim is missing",
-		`{` + llama + `, "is_encoder_decoder": true}`:                              "only decoder-only models are known",
-		`{` + llama + `, "mamba_d_state": 128}`:                                    "state-space and linear-attention layers are not known",
-		`{` + llama + `, "x": "` + strings.Repeat("x", maxConfigBytes) + `"}`:      "more than 1048576 bytes",
+		llamaWith(`, "hidden_size": -4096`):                                        "hidden_size: found -4096, want a whole number",
+		llamaWith(`, "hidden_size": 4096.5`):                                       "hidden_size: found 4096.5, want a whole number",
+		llamaWith(`, "hidden_size": 1e400`):                                        "hidden_size: found 1e400, want a whole number",
+		llamaWith(`, "hidden_size": "big"`):                                        `hidden_size: found "big", want a whole number`,
+		llamaWith(`, "hidden_size": [1, 2]`):                                       "hidden_size: found a list, want a whole number",
+		llamaWith(`, "hidden_size": 0`):                                            "hidden size: found 0, want 1 to 131072",
+		llamaWith(`, "hidden_size": 99999968`):                                     "hidden size: found 99999968, want 1 to 131072",
+		llamaWith(`, "hidden_size": NaN`):                                          `hidden_size: found "NaN", want a whole number`,
+		llamaWith(`, "num_hidden_layers": 1000000000`):                             "layers: found 1000000000, want 1 to 1024",
+		llamaWith(`, "num_attention_heads": 33`):                                   "hidden size 4096 is not a multiple of the 33 heads, and head_dim is missing",
+		llamaWith(`, "num_attention_heads": 0`):                                    "heads: found 0 query",
+		llamaWith(`, "num_key_value_heads": 5`):                                    "KV heads: found 5, want a divisor of the 32 query heads",
+		llamaWith(`, "tie_word_embeddings": 1`):                                    "tie_word_embeddings: found 1, want true or false",
+		llamaWith(`, "model_type": 7`):                                             "model_type: found 7, want a string",
+		llamaWith(`, "rope_scaling": {"type": "linear", "factor": -1}`):            "rope_scaling: factor: found -1, want a number from 1",
+		llamaWith(`, "rope_scaling": {"type": "linear", "factor": "x"}`):           `rope_scaling: factor: found "x", want a number`,
+		llamaWith(`, "layer_types": ["full_attention"]`):                           "layer_types: found 1 entries for 32 layers",
+		llamaWith(`, "rope_scaling": "yarn"`):                                      `rope_scaling: found "yarn", want an object`,
+		llamaWith(`, "num_experts": 8`):                                            "num_experts_per_tok is missing",
+		llamaWith(`, "num_experts": 8, "num_experts_per_tok": 9`):                  "active experts: found 9, want at most the 8 experts",
+		llamaWith(`, "kv_lora_rank": 512`):                                         "qk_rope_head_dim is missing",
+		llamaWith(`, "is_encoder_decoder": true`):                                  "only decoder-only models are known",
+		llamaWith(`, "mamba_d_state": 128`):                                        "the key mamba_d_state (found 128) is not understood, and may change what is stored or computed",
+		`{` + llama + `, "x": "` + strings.Repeat("x", maxConfigBytes) + `"}`:      "more than 16777216 bytes",
+		"{" + llama + `, "hidden_size": 4096}`:                                     `line 2: the key "hidden_size" is given twice`,
+		llamaWith(`, "n_embd": 2048`):                                              "hidden_size is 4096, but n_embd is 2048",
+		llamaWith(`, "model_type": "llam"`):                                        `model_type "llam" is not known (known are llama`,
+		llamaWith(`, "model_type": "bert"`):                                        `model_type "bert" is an encoder`,
+		llamaWith(`, "model_type": "rwkv6"`):                                       `model_type "rwkv6" is a recurrent network`,
+		llamaWith(`, "model_type": "lfm2"`):                                        `model_type "lfm2" is a hybrid with gated short convolutions`,
+		llamaWith(`, "num_memory_layers": 4`):                                      "the key num_memory_layers (found 4) is not understood",
+		llamaWith(`, "quantization_config": {"quant_method": "new"}`):              `quant_method: found "new", want fp8, `,
+		llamaWith(`, "quantization_config": {"quant_method": "gptq", "bits": 7}`):  "bits: found 7, want 2, 3, 4, 5, 6 or 8",
+		llamaWith(`, "model_type": "qwen2", "head_dim": 100`):                      "head_dim: 32 heads of 100 are 3200 wide, but hidden_size is 4096",
+		"{" + llama + `, "vision_config": {"hidden_size": 1024}}`:                  "vision_config: num_hidden_layers is missing",
 		`{"text_config": {"model_type": "llama"}, "vision_config": {"x": "long"}}`: "num_hidden_layers is missing",
 	} {
 		_, _, err := FromHuggingFace(strings.NewReader(config), "my.json")

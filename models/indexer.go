@@ -12,11 +12,16 @@ type Indexer struct {
 	TopK int
 	// FromInput tells that queries are projected from the input, not from the compressed queries of MLA.
 	FromInput bool
+	// Given tells that the layer takes the choice of the one before it, and has no index of its own (GLM-5.2).
+	Given bool
 	// Unweighted tells that the heads' scores are joined without learned weights.
 	Unweighted bool
 }
 
 func (x *Indexer) linears(hidden, queryRank int) []Linear {
+	if x.Given {
+		return nil
+	}
 	if x.FromInput || queryRank == 0 {
 		queryRank = hidden
 	}
@@ -31,10 +36,18 @@ func (x *Indexer) linears(hidden, queryRank int) []Linear {
 }
 
 // loose counts the norm of the keys: a weight and a bias.
-func (x *Indexer) loose() int64 { return product(2, x.Dim) }
+func (x *Indexer) loose() int64 {
+	if x.Given {
+		return 0
+	}
+	return product(2, x.Dim)
+}
 
-func (x *Indexer) elementwise() ElementwiseKernel {
-	return ElementwiseKernel{Name: "index_rotary", Elements: product(2, x.Heads+1, x.Dim)}
+func (x *Indexer) elementwise() []ElementwiseKernel {
+	if x.Given {
+		return nil
+	}
+	return []ElementwiseKernel{{Name: "index_rotary", Elements: product(2, x.Heads+1, x.Dim)}}
 }
 
 // choose returns the kernels of attention l to chosen tokens: the scan of the index, then l over at most TopK tokens, gathered for
@@ -49,12 +62,20 @@ func (x *Indexer) choose(l Attention, kv hardware.DType) []Attention {
 		Scan:         true,
 	}
 	l.Window, l.Gathered = x.TopK, true
+	if x.Given {
+		return []Attention{l}
+	}
 	return []Attention{scan, l}
 }
 
 func (x *Indexer) tokenBits(kv hardware.DType) int64 { return int64(x.Dim) * cacheBits(kv) }
 
-func (x *Indexer) state(kv hardware.DType) State { return State{TokenBits: x.tokenBits(kv)} }
+func (x *Indexer) states(kv hardware.DType) []State {
+	if x.Given {
+		return nil
+	}
+	return []State{{TokenBits: x.tokenBits(kv)}}
+}
 
 func (x *Indexer) sizes() []size {
 	return []size{{"index heads", x.Heads, 1, 1 << 11}, {"index head dimension", x.Dim, 1, 1 << 11}, {"index top-k", x.TopK, 1, 1 << 24}}

@@ -37,6 +37,9 @@ type Linear struct {
 	Quantised bool
 	// Part is what the weights are counted as.
 	Part Part
+	// Own is the format in which the matrix is published, which holds in deployments whose weights are as Published says.
+	Own       Format
+	Published hardware.DType
 }
 
 // Part is a component of a model to which parameters are counted.
@@ -87,13 +90,20 @@ func (l *Linear) Matrices(m int) float64 {
 // Weights returns the number of weights of one layer, of all its experts together.
 func (l *Linear) Weights() int64 { return product(max(1, l.Experts), l.N, l.K) }
 
-// MatrixBytes returns the bytes of one weight matrix in a deployment whose weights are stored as d.
-func (l *Linear) MatrixBytes(d hardware.DType) int64 {
-	if l.Quantised {
-		return quantisedBytes(product(l.N, l.K), d)
+// Format returns how the matrix is stored in a deployment whose weights are stored as d.
+func (l *Linear) Format(d hardware.DType) Format {
+	switch {
+	case !l.Quantised:
+		return Format{DType: hardware.BF16, Bits: 8 * wideBytes(d)}
+	case l.Own.Bits > 0 && l.Published == d:
+		return l.Own
+	default:
+		return standardFormat(d)
 	}
-	return product(l.N, l.K) * wideBytes(d)
 }
+
+// MatrixBytes returns the bytes of one weight matrix in a deployment whose weights are stored as d.
+func (l *Linear) MatrixBytes(d hardware.DType) int64 { return l.Format(d).Bytes(product(l.N, l.K)) }
 
 // distinctExperts returns the expected number of distinct experts, of n, that m tokens visit when each visits k different ones
 // at random: n·(1−(1−k/n)^m).
@@ -112,9 +122,15 @@ func (a *Architecture) LinearLayers(tp int) []Linear {
 	for i := range a.Groups {
 		for _, p := range a.Groups[i].parts() {
 			for _, l := range p.linears(a.Hidden, tp) {
+				if f := a.Groups[i].Formats; f != nil && l.Quantised {
+					l.Own, l.Published = (*f)[l.Name], a.DType
+				}
 				ls = addLinear(ls, l, a.Groups[i].Count)
 			}
 		}
+	}
+	if s := a.Streams; s > 1 { // before each mixer and each MLP: weights to read, to write, and between streams
+		ls = append(ls, Linear{Name: "streams", N: s * (s + 2), K: s * a.Hidden, Count: a.AllReduces() - 1, Part: AttentionPart})
 	}
 	if a.EmbeddingDim != 0 {
 		ls = append(ls, Linear{Name: "project_out", N: a.EmbeddingDim, K: a.Hidden, Count: 1})

@@ -64,7 +64,7 @@ func (m *MLA) loose(int, expertShare) looseParameters {
 func (m *MLA) elementwise(_, tp int) []ElementwiseKernel {
 	ks := []ElementwiseKernel{{Name: "rotary", Elements: product(2, split(m.Heads, tp)+1, m.RopeDim)}}
 	if m.Indexer != nil {
-		ks = append(ks, m.Indexer.elementwise())
+		ks = append(ks, m.Indexer.elementwise()...)
 	}
 	if m.OutputGate {
 		ks = append(ks, ElementwiseKernel{Name: "gate", Elements: product(3, split(m.Heads, tp), m.ValueDim)})
@@ -100,7 +100,7 @@ func (m *MLA) tokenBits(kv hardware.DType) int64 {
 func (m *MLA) state(_ int, kv hardware.DType) []State {
 	s := []State{{TokenBits: m.tokenBits(kv)}}
 	if m.Indexer != nil {
-		s = append(s, m.Indexer.state(kv))
+		s = append(s, m.Indexer.states(kv)...)
 	}
 	return s
 }

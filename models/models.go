@@ -35,8 +35,25 @@ type Architecture struct {
 	HeadBias, NormBias bool
 	// NoFinalNorm tells that there is no norm before the output head, EmbeddingNorm that there is one after the embedding (BLOOM).
 	NoFinalNorm, EmbeddingNorm bool
-	// DType is the number format in which most of the weights are published.
-	DType hardware.DType
+	// Streams is the number of copies of the hidden vector that layers read and write through learned mixtures
+	// (hyper-connections: arXiv:2409.19606; manifold-constrained: arXiv:2512.24880); 0 means 1, without mixtures.
+	Streams int
+	// DType is the number format in which most of the weights are published, KV that in which the publisher says to cache; empty
+	// where nothing is said.
+	DType, KV hardware.DType
+	// Predictors are the layers for multi-token prediction that the checkpoint has besides (DeepSeek-V3, arXiv:2412.19437,
+	// section 2.2), each with a projection of 2·Hidden to Hidden. Parameters does not count them.
+	Predictors []Group
+	// Towers are the encoders of images and sounds. Parameters counts them.
+	Towers []Tower
+}
+
+// Tower is an encoder whose output takes the place of tokens.
+type Tower struct {
+	// Name is "vision" or "audio".
+	Name string
+	// Parameters is the number of its weights, which stay in 16 bits.
+	Parameters int64
 }
 
 // Group is neighbouring layers that are alike.
@@ -50,6 +67,8 @@ type Group struct {
 	Norms int
 	// Parallel tells that mixer and MLP read the same normalised input (Falcon, GPT-J).
 	Parallel bool
+	// Formats are the published formats of the matrices where they are not all alike; nil where all follow the deployment.
+	Formats *Formats
 }
 
 // Mixer is a kind of token mixing: softmax attention in its many forms, linear attention, or a state-space layer.

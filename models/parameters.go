@@ -17,18 +17,25 @@ type Parameters struct {
 	Norms, Biases int64
 	// Head is the output head; 0 when it is tied to the embedding.
 	Head int64
+	// Towers is the encoders of images and sounds.
+	Towers int64
 }
 
 // Total returns the number of all parameters.
 func (p Parameters) Total() int64 {
-	return p.Embedding + p.Positions + p.Attention + p.MLP + p.Router + p.Experts + p.SharedExperts + p.Norms + p.Biases + p.Head
+	return p.Embedding + p.Positions + p.Attention + p.MLP + p.Router + p.Experts + p.SharedExperts + p.Norms + p.Biases + p.Head + p.Towers
 }
 
 // Parameters counts all parameters.
 func (a *Architecture) Parameters() Parameters { return a.count(allExperts) }
 
 // ActiveParameters counts the parameters on the path of one token: with a mixture of experts, only the experts that it visits.
-func (a *Architecture) ActiveParameters() Parameters { return a.count(activeExperts) }
+// Towers have none: text does not pass through them.
+func (a *Architecture) ActiveParameters() Parameters {
+	p := a.count(activeExperts)
+	p.Towers = 0
+	return p
+}
 
 // count counts the parameters with all routed experts of each layer, or those that a token visits.
 func (a *Architecture) count(share expertShare) Parameters {
@@ -57,6 +64,9 @@ func (a *Architecture) count(share expertShare) Parameters {
 		norms *= 2
 	}
 	p.Norms = norms
+	for _, t := range a.Towers {
+		p.Towers += t.Parameters
+	}
 	if a.HeadBias {
 		p.Biases += int64(a.Vocab)
 	}
@@ -81,6 +91,18 @@ func (p *Parameters) add(l *Linear, share expertShare) {
 		}
 		p.Experts += n
 	}
+}
+
+// PredictorParameters counts the parameters of the layers for multi-token prediction, each with its projection.
+func (a *Architecture) PredictorParameters() int64 {
+	if len(a.Predictors) == 0 {
+		return 0
+	}
+	layers := *a
+	layers.Groups, layers.Towers = a.Predictors, nil
+	p := layers.Parameters()
+	return p.Attention + p.MLP + p.Router + p.Experts + p.SharedExperts + p.Norms + p.Biases +
+		int64(layers.Layers())*(product(2, a.Hidden, a.Hidden)+product(2, a.Hidden))
 }
 
 // norms returns the number of norms over the hidden vector.

@@ -27,6 +27,8 @@ type Softmax struct {
 	// RelativePositions tells that the layer projects relative positions to keys (Transformer-XL, arXiv:1901.02860, section
 	// 3.3: W_kR), as Gopher and Chinchilla do.
 	RelativePositions bool
+	// Indexer chooses the tokens that a query attends to; nil means all.
+	Indexer *Indexer
 	// NoRotary tells that queries and keys are not rotated.
 	NoRotary bool
 }
@@ -52,6 +54,9 @@ func (m *Softmax) linears(hidden, tp int) []Linear {
 	if m.OutputGate {
 		ls = append(ls, Linear{Name: "gate", N: heads * m.valueDim(), K: hidden, Part: AttentionPart, Quantised: true})
 	}
+	if m.Indexer != nil {
+		ls = append(ls, m.Indexer.linears(hidden, 0)...)
+	}
 	return append(ls, Linear{Name: "out", N: hidden, K: heads * m.valueDim(), Part: AttentionPart, Quantised: true})
 }
 
@@ -71,6 +76,9 @@ func (m *Softmax) loose(hidden int, _ expertShare) looseParameters {
 	}
 	if m.Sinks {
 		p.Biases += int64(m.Heads)
+	}
+	if m.Indexer != nil {
+		p.Biases += m.Indexer.loose()
 	}
 	if m.RelativePositions {
 		p.Positions = product(hidden, m.Heads, m.HeadDim)
@@ -96,7 +104,7 @@ func (m *Softmax) elementwise(_, tp int) []ElementwiseKernel {
 func (m *Softmax) attention(tp int, kv hardware.DType) []Attention {
 	heads := float64(split(m.Heads, tp))
 	flops := 2 * heads * float64(m.HeadDim+m.valueDim())
-	return []Attention{{
+	l := Attention{
 		Window:       m.Window,
 		PrefillFLOPs: flops,
 		DecodeFLOPs:  flops,
@@ -104,7 +112,11 @@ func (m *Softmax) attention(tp int, kv hardware.DType) []Attention {
 		KVBytes:      float64(m.tokenBits(tp, kv)) / 8,
 		IOBytes:      heads * float64(m.HeadDim+m.valueDim()) * float64(wideBytes(kv)),
 		Heads:        m.Heads / tp, KVHeads: max(1, m.KVHeads/tp), HeadDim: m.HeadDim,
-	}}
+	}
+	if m.Indexer != nil {
+		return m.Indexer.choose(l, kv)
+	}
+	return []Attention{l}
 }
 
 // tokenBits returns the bits that a token stores on one of tp GPUs. KV heads are split; once tp exceeds their number each GPU
@@ -114,7 +126,11 @@ func (m *Softmax) tokenBits(tp int, kv hardware.DType) int64 {
 }
 
 func (m *Softmax) state(tp int, kv hardware.DType) []State {
-	return []State{{TokenBits: m.tokenBits(tp, kv), Window: m.Window}}
+	ss := []State{{TokenBits: m.tokenBits(tp, kv), Window: m.Window}}
+	if m.Indexer != nil {
+		ss = append(ss, m.Indexer.states(kv)...)
+	}
+	return ss
 }
 
 func (m *Softmax) fitsTensor(tp int, model string) error {
@@ -131,6 +147,9 @@ func (m *Softmax) sizes() ([]size, error) {
 	ss := []size{
 		{"heads", m.Heads, 1, 1 << 11}, {"KV heads", m.KVHeads, 1, 1 << 11}, {"head dimension", m.HeadDim, 1, 1 << 11},
 		{"value head dimension", m.ValueDim, 0, 1 << 11}, {"window", m.Window, 0, 1 << 30},
+	}
+	if m.Indexer != nil {
+		ss = append(ss, m.Indexer.sizes()...)
 	}
 	if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
 		return ss, fmt.Errorf("KV heads: found %d, want a divisor of the %d query heads", m.KVHeads, m.Heads)

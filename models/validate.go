@@ -50,6 +50,7 @@ func (a *Architecture) sizes() []size {
 		{"vocabulary", a.Vocab, 1, 1 << 24},
 		{"longest context", a.MaxContext, 1, 1 << 30},
 		{"learned positions", a.LearnedPositions, 0, 1 << 24},
+		{"residual streams", a.Streams, 0, 64},
 		{"embedding width", a.EmbeddingDim, 0, 1 << 17},
 	}
 }

@@ -1,12 +1,52 @@
 package models
 
-import "github.com/llmsim/llmsim/hardware"
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/llmsim/llmsim/hardware"
+)
 
 // WeightBytes returns the bytes of all weights when the matrices of the layers are stored as d. Embeddings, positions, the
 // output head, the router, norms and biases stay 16 bits wide under the formats of 8 bits and less, as in published AWQ,
-// GPTQ and FP8 checkpoints.
+// GPTQ and FP8 checkpoints. Where d is the published format, each matrix has that of the checkpoint.
 func (a *Architecture) WeightBytes(d hardware.DType) int64 {
-	return a.Parameters().bytes(d)
+	return a.bytes(a.Parameters().Total(), d, allExperts)
+}
+
+// bytes returns the bytes of a number of parameters of which the matrices of the layers are some.
+func (a *Architecture) bytes(parameters int64, d hardware.DType, share expertShare) int64 {
+	var matrices weightCount
+	for _, l := range a.LinearLayers(1) {
+		if l.Quantised {
+			n := l.Weights() * int64(l.Count)
+			if l.Part == ExpertPart && share == activeExperts {
+				n = n / int64(l.Experts) * int64(l.Active)
+			}
+			matrices.add(l.Format(d), n)
+			parameters -= n
+		}
+	}
+	return matrices.bytes() + parameters*wideBytes(d)
+}
+
+// weightCount counts weights by how they are stored.
+type weightCount map[Format]int64
+
+func (w *weightCount) add(f Format, n int64) {
+	if *w == nil {
+		*w = weightCount{}
+	}
+	(*w)[f] += n
+}
+
+func (w weightCount) bytes() int64 {
+	var n int64
+	for f, weights := range w {
+		n += f.Bytes(weights)
+	}
+	return n
 }
 
 // StreamedBytes returns the bytes of weights that one token of one sequence reads: all on its path but the input embedding
@@ -14,11 +54,11 @@ func (a *Architecture) WeightBytes(d hardware.DType) int64 {
 // tied embedding is read in full, by the output head.
 func (a *Architecture) StreamedBytes(d hardware.DType) int64 {
 	p := a.ActiveParameters()
-	p.Positions = 0
+	p.Positions, p.Towers = 0, 0
 	if !a.TiedEmbeddings {
 		p.Embedding -= product(a.Vocab, a.embeddingDim())
 	}
-	return p.bytes(d)
+	return a.bytes(p.Total(), d, activeExperts)
 }
 
 // WeightBytesPerGPU returns the bytes of weights on the fullest GPU when each layer is split over tp GPUs and the layers over
@@ -28,15 +68,16 @@ func (a *Architecture) StreamedBytes(d hardware.DType) int64 {
 func (a *Architecture) WeightBytesPerGPU(d hardware.DType, tp, pp int) int64 {
 	stage := a.stage(d, pp)
 	p := stage.Parameters()
-	wide := p.Norms + p.Biases
-	var matrices, head int64
+	wide := p.Norms + p.Biases + p.Towers
+	var head int64
+	var matrices weightCount
 	for _, l := range stage.LinearLayers(tp) {
 		n := l.Weights() * int64(l.Count)
 		switch {
 		case l.Rows == SampledRows:
 			head = n
 		case l.Quantised:
-			matrices += n
+			matrices.add(l.Format(d), n)
 		default:
 			wide += n
 		}
@@ -50,19 +91,19 @@ func (a *Architecture) WeightBytesPerGPU(d hardware.DType, tp, pp int) int64 {
 	default:
 		wide += embedding + head
 	}
-	return quantisedBytes(matrices, d) + wide*wideBytes(d)
+	return matrices.bytes() + wide*wideBytes(d)
 }
 
 // ExpertBytesPerGPU returns the part of WeightBytesPerGPU that routed experts take.
 func (a *Architecture) ExpertBytesPerGPU(d hardware.DType, tp, pp int) int64 {
 	stage := a.stage(d, pp)
-	var n int64
+	var experts weightCount
 	for _, l := range stage.LinearLayers(tp) {
 		if l.Rows == RoutedRows {
-			n += l.Weights() * int64(l.Count)
+			experts.add(l.Format(d), l.Weights()*int64(l.Count))
 		}
 	}
-	return quantisedBytes(n, d)
+	return experts.bytes()
 }
 
 // stage returns the fullest of pp pipeline stages as a model of its own: the ⌈layers/pp⌉ neighbouring layers whose
@@ -97,48 +138,6 @@ func (a *Architecture) slice(from, n int) []Group {
 	return gs
 }
 
-// bytes returns the bytes of the counted parameters.
-func (p Parameters) bytes(d hardware.DType) int64 {
-	matrices := p.Attention + p.MLP + p.Experts + p.SharedExperts
-	return quantisedBytes(matrices, d) + (p.Total()-matrices)*wideBytes(d)
-}
-
-// weightBits returns the bits of a weight of a quantised matrix as a fraction, scales included:
-//   - INT4: groups of 128 with a 16-bit scale and a 4-bit zero point (AWQ, arXiv:2306.00978, section 5.1; GPTQ's usual setting).
-//   - FP4: NVFP4, groups of 16 with an 8-bit scale (NVIDIA, "Introducing NVFP4", 2025).
-//   - MXFP4: groups of 32 with an 8-bit scale (OCP Microscaling Formats specification 1.0, 2023).
-//   - Q4_0: groups of 32 with a 16-bit scale; Q4KM: 4.5 bits, and 6.56 in half of the values and of the down projections
-//     (ggml-org/llama.cpp, ggml-common.h and llama-quant.cpp): 4.58 GiB of Llama-3-8B.
-//   - INT8, FP8: one scale a channel, tensor or block of 128×128, which is neglected: less than 0.1 %.
-func weightBits(d hardware.DType) (bits, per int64) {
-	switch d {
-	case hardware.INT4:
-		return 4*128 + 16 + 4, 128
-	case hardware.FP4:
-		return 4*16 + 8, 16
-	case hardware.Q4_0:
-		return 4*32 + 16, 32
-	case hardware.Q4KM:
-		return 484, 100
-	case hardware.MXFP4:
-		return 4*32 + 8, 32
-	case hardware.FP6:
-		return 6*32 + 8, 32
-	case hardware.INT8, hardware.FP8, hardware.FP8Block:
-		return 8, 1
-	case hardware.FP32, hardware.TF32:
-		return 32, 1
-	default:
-		return 16, 1
-	}
-}
-
-// quantisedBytes returns the bytes of n weights of matrices stored as d, rounded up.
-func quantisedBytes(n int64, d hardware.DType) int64 {
-	bits, per := weightBits(d)
-	return ceilDiv(ceilDiv(n, per)*bits, 8)
-}
-
 // wideBytes returns the bytes of a value that quantisation leaves alone: of weights outside the layers' matrices, and of
 // activations.
 func wideBytes(d hardware.DType) int64 {
@@ -149,3 +148,52 @@ func wideBytes(d hardware.DType) int64 {
 }
 
 func ceilDiv(n, d int64) int64 { return (n + d - 1) / d }
+
+// Stored is what the weights of one number format take.
+type Stored struct {
+	DType hardware.DType
+	Bytes int64
+}
+
+// Storage returns what the weights take as they are published, by number format, the most first.
+func (a *Architecture) Storage() []Stored {
+	bytes := map[hardware.DType]int64{}
+	rest := a.Parameters().Total()
+	var matrices weightCount
+	for _, l := range a.LinearLayers(1) {
+		if l.Quantised {
+			n := l.Weights() * int64(l.Count)
+			matrices.add(l.Format(a.DType), n)
+			rest -= n
+		}
+	}
+	for f, n := range matrices {
+		bytes[f.DType] += f.Bytes(n)
+	}
+	wide := hardware.BF16
+	if d := a.DType; d == hardware.FP16 || d == hardware.FP32 {
+		wide = d
+	}
+	bytes[wide] += rest * wideBytes(a.DType)
+	var list []Stored
+	for _, d := range slices.Sorted(maps.Keys(bytes)) {
+		list = append(list, Stored{d, bytes[d]})
+	}
+	slices.SortStableFunc(list, func(a, b Stored) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return list
+}
+
+// CheckpointBytes returns the bytes of the published weights, with the layers for multi-token prediction, which are stored as the
+// other layers are.
+func (a *Architecture) CheckpointBytes() int64 {
+	if len(a.Predictors) == 0 {
+		return a.WeightBytes(a.DType)
+	}
+	with := *a
+	with.Groups = append(slices.Clone(a.Groups), a.Predictors...)
+	last := a.Groups[len(a.Groups)-1]
+	for i := range a.Predictors {
+		with.Groups[len(a.Groups)+i].Formats = last.Formats
+	}
+	return with.WeightBytes(a.DType)
+}

@@ -3,6 +3,7 @@ package steptime
 import (
 	"math"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -13,6 +14,8 @@ type attention struct {
 	count float64
 	// perContext is the time for each token of context in all of the layers, perQuery for each query token.
 	perContext, perQuery sim.Time
+	// peak is the rate of its arithmetic in FLOP/s.
+	peak float64
 	// decodeCompute is the fraction of the peak that decode reaches.
 	decodeCompute float64
 	// perLength is the idle time of the last tiles for each token of the longest prompt.
@@ -21,14 +24,19 @@ type attention struct {
 
 // newAttention prices one kind of layer.
 func (c *Clock) newAttention(l models.Attention) attention {
-	a := attention{Attention: l, count: c.share(l.Count), decodeCompute: c.decodeCompute(&l)}
-	k := &c.constants.Attention
-	a.perContext = atLeast(a.count, max(l.DecodeFLOPs/(c.wide.peak*a.decodeCompute), l.KVBytes/c.cacheRate))
-	if !c.engine.Roofline {
-		a.perQuery = times(a.count, (l.KVBytes+l.IOBytes)/c.cacheRate)
+	a := attention{Attention: l, count: c.share(l.Count), peak: c.wide.peak, decodeCompute: c.decodeCompute(&l)}
+	if eight := c.cfg.Accelerator.Peak[hardware.FP8]; l.Scan && eight > 0 {
+		a.peak = eight
 	}
+	k := &c.constants.Attention
+	a.perContext = atLeast(a.count, max(l.DecodeFLOPs/(a.peak*a.decodeCompute), l.KVBytes/c.cacheRate))
+	query := max(l.DecodeTokenFLOPs/(a.peak*a.decodeCompute), 2*l.StateBytes/c.cacheRate)
+	if !c.engine.Roofline {
+		query += (l.KVBytes + l.IOBytes) / c.cacheRate
+	}
+	a.perQuery = times(a.count, query)
 	wave := 128 * float64(c.cfg.Accelerator.SMs)
-	a.perLength = times(a.count, k.PrefillTail*wave*l.HeadFLOPs/(c.wide.peak*k.PrefillCompute))
+	a.perLength = times(a.count, k.PrefillTail*wave*l.HeadFLOPs/(a.peak*k.PrefillCompute))
 	return a
 }
 
@@ -54,7 +62,7 @@ func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
 // the arithmetic is done for each.
 func (c *Clock) verify(a *attention, n, queries int, context int64) sim.Time {
 	w := a.Decode(n, queries, context)
-	read := times(a.count, max(w.FLOPs/(c.wide.peak*a.decodeCompute), w.KVRead/c.cacheRate))
+	read := times(a.count, max(w.FLOPs/(a.peak*a.decodeCompute), w.KVRead/c.cacheRate))
 	return a.perQuery*sim.Time(c.rank(queries)) + c.onRank(read, n)
 }
 
@@ -95,7 +103,7 @@ func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
 func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
 	k := &c.constants.Attention
 	w := a.Prefill(n, cached)
-	compute := w.FLOPs / (c.wide.peak * k.PrefillCompute)
+	compute := w.FLOPs / (a.peak * k.PrefillCompute)
 	if c.engine.Roofline {
 		return times(a.count, max(compute, w.KVRead/c.bandwidth))
 	}
@@ -124,7 +132,7 @@ func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 			w := c.attention[i].Decode(s.Decodes, s.DecodeTokens, s.Context)
 			o.FLOPs += c.attention[i].count * w.FLOPs / float64(c.ranks)
 			o.Bytes += c.attention[i].count * w.KVRead / float64(c.ranks)
-			compute += c.attention[i].count * w.FLOPs / (float64(c.ranks) * c.wide.peak * c.attention[i].decodeCompute)
+			compute += c.attention[i].count * w.FLOPs / (float64(c.ranks) * c.attention[i].peak * c.attention[i].decodeCompute)
 		}
 		o.Bound = largest(compute, o.Bytes/c.cacheRate, c.decodeKernels.Seconds())
 		ops = append(ops, o)

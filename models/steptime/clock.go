@@ -26,6 +26,8 @@ type Clock struct {
 	bandwidth       float64
 	operand, wide   peakRate
 	activationBytes float64
+	// byFormat are the rates of products of matrices that are stored in other formats than most.
+	byFormat map[hardware.DType]*peakRate
 	// experts is what the kernels of routed experts reach.
 	experts hardware.ExpertKernel
 	// expertOverlap joins their compute and memory time.
@@ -72,6 +74,9 @@ func New(cfg Config) (*Clock, error) {
 	if c.wide, err = c.peakRate(cfg.Activations); err != nil {
 		return nil, err
 	}
+	if err := c.findRates(); err != nil {
+		return nil, err
+	}
 	c.chooseExperts()
 	c.cacheRate = c.bandwidth * c.constants.Attention.DecodeMemory
 	if narrow := c.constants.Attention.DecodeNarrow; narrow > 0 && c.narrowCache() && !c.engine.NativeFP8Attention {
@@ -86,7 +91,7 @@ func New(cfg Config) (*Clock, error) {
 	}
 	for i := range c.linear {
 		if l := &c.linear[i]; l.Rows == models.ExpandedRows {
-			c.expand += times(c.share(l.Count), 2*float64(l.N)*float64(l.K)/(c.operand.peak*c.operand.efficiency))
+			c.expand += times(c.share(l.Count), 2*float64(l.N)*float64(l.K)/(c.rateOf(l).peak*c.rateOf(l).efficiency))
 		}
 	}
 	c.byTokens.fill = func(n int) sim.Time { return total(c.tokenOperators(nil, n, 0)) }

@@ -49,16 +49,38 @@ func (c *Clock) product(l *models.Linear, m int) Operator {
 
 // rateOf returns the rates of the format in which the product is computed.
 func (c *Clock) rateOf(l *models.Linear) *peakRate {
-	if l.Quantised {
+	switch d := c.formatOf(l); {
+	case !l.Quantised || l.Format(c.cfg.Weights).WeightOnly:
+		return &c.wide
+	case d == c.cfg.Weights:
 		return &c.operand
+	default:
+		return c.byFormat[d]
 	}
-	return &c.wide
+}
+
+// findRates finds the rates of products of matrices that are stored in other formats than most.
+func (c *Clock) findRates() error {
+	c.byFormat = map[hardware.DType]*peakRate{}
+	for i := range c.linear {
+		l := &c.linear[i]
+		d := c.formatOf(l)
+		if !l.Quantised || d == c.cfg.Weights || c.byFormat[d] != nil {
+			continue
+		}
+		r, err := c.peakRate(d)
+		if err != nil {
+			return err
+		}
+		c.byFormat[d] = &r
+	}
+	return nil
 }
 
 // formatOf returns the number format in which the matrix is stored.
 func (c *Clock) formatOf(l *models.Linear) hardware.DType {
 	if l.Quantised {
-		return c.cfg.Weights
+		return l.Format(c.cfg.Weights).DType
 	}
 	return c.cfg.Activations
 }
@@ -66,11 +88,12 @@ func (c *Clock) formatOf(l *models.Linear) hardware.DType {
 // quantise returns the seconds to bring the activations of m rows to the number format of the weights,
 // where that is what the product computes in: they are read and written once.
 func (c *Clock) quantise(l *models.Linear, m int) float64 {
-	if !l.Quantised || c.operand.format == c.wide.format || c.engine.Roofline {
+	r := c.rateOf(l)
+	if r.format == c.wide.format || c.engine.Roofline {
 		return 0
 	}
 	k := &c.constants.Elementwise
-	bytes := float64(m) * float64(l.K) * (c.activationBytes + bytesOf(c.operand.format))
+	bytes := float64(m) * float64(l.K) * (c.activationBytes + bytesOf(r.format))
 	return float64(k.Kernel) + bytes/(c.bandwidth*k.Memory)
 }
 

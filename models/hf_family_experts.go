@@ -1,0 +1,164 @@
+package models
+
+// readGemma4 reads heads that differ between layers with a window and those without, and experts beside the MLP of each layer.
+func readGemma4(c *config, s *shape) {
+	for _, key := range []string{"hidden_size_per_layer_input", "num_kv_shared_layers"} {
+		if n := c.count(0, key); n != 0 {
+			c.fail("%s: found %d, but only 0 is modelled", key, n)
+		}
+	}
+	if c.flag(false, "use_double_wide_mlp") {
+		c.fail("use_double_wide_mlp: found true, but only false is modelled")
+	}
+	c.use("vocab_size_per_layer_input", "num_experts", "enable_moe_block")
+	windowed := s.attention
+	windowed.Window = c.need("sliding_window")
+	s.mixers = map[string]Mixer{"sliding_attention": &windowed}
+	s.attention.HeadDim = c.count(s.attention.HeadDim, "global_head_dim")
+	s.attention.KVHeads = c.count(s.attention.KVHeads, "num_global_key_value_heads")
+	s.attention.SharedKeyValue = c.flag(false, "attention_k_eq_v")
+	if !c.flag(false, "enable_moe_block") {
+		c.values["num_experts"] = nil
+		return
+	}
+	// The MLP beside the experts counts as a shared expert; each has norms of its own.
+	c.assume(fields{"shared_expert_intermediate_size": s.intermediate})
+	s.norms = 7
+	s.modules = map[string][]string{
+		"expert_gate_up": {"experts.0.gate_proj", "experts.0.gate_up_proj", "moe.experts.0.gate_proj"},
+		"expert_down":    {"experts.0.down_proj", "moe.experts.0.down_proj"},
+		"shared_gate_up": {"mlp.gate_proj"}, "shared_down": {"mlp.down_proj"},
+	}
+}
+
+// readMiniMaxM2 reads the norms of queries and keys, which are over all heads.
+func readMiniMaxM2(c *config, s *shape) {
+	norm := c.flag(false, "use_qk_norm")
+	switch kind := c.text("qk_norm_type"); kind {
+	case "per_layer", "":
+		s.attention.WideQKNorm = norm
+	case "per_head":
+		s.attention.QKNorm = norm
+	default:
+		c.fail("qk_norm_type: found %q, want per_layer or per_head", kind)
+	}
+	for i, n := range c.counts("attn_type_list") {
+		if n != 1 {
+			c.fail("attn_type_list: layer %d has %d, but only 1, softmax attention, is known for model_type %q", i, n, s.Family)
+		}
+	}
+	s.modules = map[string][]string{
+		"expert_gate_up": {"block_sparse_moe.experts.0.w1", "mlp.experts.0.gate_proj"},
+		"expert_down":    {"block_sparse_moe.experts.0.w2", "mlp.experts.0.down_proj"},
+	}
+}
+
+// readMiniMaxM3 reads attention to chosen blocks, which all but the first layers have.
+func readMiniMaxM3(c *config, s *shape) {
+	readMiniMaxM2(c, s)
+	s.attention.OutputGate = c.flag(false, "attention_output_gate")
+	sparse := c.section("sparse_attention_config")
+	if !sparse.flag(false, "use_sparse_attention") {
+		return
+	}
+	chosen := s.attention
+	chosen.Indexer = &Indexer{
+		Heads: sparse.need("sparse_num_index_heads"), Dim: sparse.need("sparse_index_dim"), FromInput: true, Unweighted: true,
+		TopK: sparse.need("sparse_topk_blocks") * sparse.need("sparse_block_size"),
+	}
+	sparse.use("sparse_disable_index_value", "sparse_init_block", "sparse_local_block", "sparse_score_type")
+	ns := sparse.counts("sparse_attention_freq")
+	layers := sparse.listed("sparse_attention_freq", s.layers, len(ns), func(i int) bool { return ns[i] == 1 })
+	s.mixers = map[string]Mixer{"sparse_attention": &chosen}
+	s.kinds = choose(layers, "sparse_attention", "full_attention")
+}
+
+// choose returns one word for the layers that are chosen and another for the rest.
+func choose(layers []bool, chosen, rest string) []string {
+	words := make([]string, len(layers))
+	for i := range words {
+		words[i] = rest
+		if layers[i] {
+			words[i] = chosen
+		}
+	}
+	return words
+}
+
+// readMiMoV2 reads layers with a window, which have heads of their own, and values that are narrower than keys.
+func readMiMoV2(c *config, s *shape) {
+	s.attention.ValueDim = c.count(0, "v_head_dim")
+	s.attention.Sinks = c.flag(false, "add_full_attention_sink_bias")
+	windowed := s.attention
+	windowed.Heads = c.count(s.attention.Heads, "swa_num_attention_heads")
+	windowed.KVHeads = c.count(s.attention.KVHeads, "swa_num_key_value_heads")
+	windowed.HeadDim = c.count(s.attention.HeadDim, "swa_head_dim")
+	windowed.ValueDim = c.count(s.attention.ValueDim, "swa_v_head_dim")
+	windowed.Sinks = c.flag(false, "add_swa_attention_sink_bias")
+	windowed.Window = c.need("sliding_window", "sliding_window_size")
+	ns := c.counts("hybrid_layer_pattern")
+	layers := c.listed("hybrid_layer_pattern", s.layers, len(ns), func(i int) bool { return ns[i] == 1 })
+	s.mixers = map[string]Mixer{"sliding_attention": &windowed}
+	s.kinds = choose(layers, "sliding_attention", "full_attention")
+}
+
+// readStep reads the gates of heads, and layers with a window, which may have heads of their own.
+func readStep(c *config, s *shape) {
+	windowed := s.attention
+	windowed.Window = c.need("sliding_window")
+	if other := c.section("attention_other_setting"); len(other.values) > 0 {
+		windowed.Heads = other.count(windowed.Heads, "num_attention_heads")
+		windowed.KVHeads = other.count(windowed.KVHeads, "num_attention_groups", "num_key_value_heads")
+		windowed.HeadDim = other.count(windowed.HeadDim, "head_dim")
+	}
+	c.use("use_head_wise_attn_gate", "moe_layers_enum", "yarn_only_types", "share_expert_dims")
+	s.mixers = map[string]Mixer{"sliding_attention": &windowed}
+	s.densePredictors = true
+}
+
+// readDeepSeekV4 reads attention to compressed context, streams of the hidden vector, and experts in each layer.
+func readDeepSeekV4(c *config, s *shape) {
+	base := Compressed{
+		Heads: s.attention.Heads, HeadDim: s.attention.HeadDim, RopeDim: c.need("qk_rope_head_dim"), QueryRank: c.need("q_lora_rank"),
+		OutputRank: c.need("o_lora_rank"), OutputGroups: c.need("o_groups"), Window: c.need("sliding_window"),
+	}
+	if n := s.attention.KVHeads; n != 1 {
+		c.fail("num_key_value_heads: found %d, but compressed attention has 1", n)
+	}
+	s.Streams = c.count(0, "hc_mult")
+	c.use("num_hash_layers", "index_topk", "index_n_heads", "index_head_dim", "expert_dtype")
+	ratios := c.counts("compress_ratios")
+	predictors := c.count(0, "num_nextn_predict_layers")
+	if n := len(ratios); n != s.layers && n != s.layers+predictors {
+		c.fail("compress_ratios: found %d entries for %d layers and %d for prediction", n, s.layers, predictors)
+		return
+	}
+	s.mixers = map[string]Mixer{}
+	for _, r := range ratios[:s.layers] {
+		kind := compressedKind(r)
+		if s.kinds = append(s.kinds, kind); s.mixers[kind] != nil {
+			continue
+		}
+		m := base
+		m.Ratio = max(0, r)
+		if r == overlapped {
+			m.Indexer = &Indexer{Heads: c.need("index_n_heads"), Dim: c.need("index_head_dim"), TopK: c.need("index_topk")}
+		}
+		s.mixers[kind] = &m
+	}
+	s.modules = map[string][]string{
+		"q_a": {"attn.wq_a"}, "q_b": {"attn.wq_b"}, "kv": {"attn.wkv"}, "out_a": {"attn.wo_a"}, "out_b": {"attn.wo_b"}, "index_q": {"attn.indexer.wq_b"},
+		"expert_gate_up": {"ffn.experts.0.w1"}, "expert_down": {"ffn.experts.0.w2"},
+		"shared_gate_up": {"ffn.shared_experts.w1"}, "shared_down": {"ffn.shared_experts.w2"},
+	}
+}
+
+func compressedKind(ratio int) string {
+	switch ratio {
+	case 0:
+		return "window"
+	case overlapped:
+		return "chosen"
+	}
+	return "compressed"
+}

@@ -1,0 +1,276 @@
+package models
+
+import (
+	"slices"
+
+	"github.com/llmsim/llmsim/hardware"
+)
+
+// hybridFamilies returns the models of which some layers keep state of fixed size.
+func hybridFamilies() map[string]family {
+	gated := shape{gated: true}
+	qkNorm := shape{gated: true, attention: Softmax{QKNorm: true, OutputGate: true}}
+	qwen := family{base: qkNorm, noDenseMLP: true, read: readGatedDelta, defaults: fields{"full_attention_interval": 4, "shared_expert_gate": true, "head_dim": 256}}
+	return map[string]family{
+		"qwen3_next": qwen, "qwen3_5": qwen, "qwen3_5_text": qwen, "qwen3_5_moe": qwen, "qwen3_5_moe_text": qwen,
+		"kimi_linear":  {base: gated, latent: true, defaults: fields{"topk_method": "noaux_tc"}, read: readKimiLinear},
+		"nemotron_h":   {base: shape{}, noDenseMLP: true, read: readNemotronH},
+		"nemotron-nas": {base: gated, noDenseMLP: true, defaults: fields{"num_key_value_heads": nil}, read: readNemotronNAS},
+		"deci":         {base: gated, noDenseMLP: true, read: readNemotronNAS},
+		"falcon_h1":    {base: gated, read: readFalconH1}, "granitemoehybrid": {base: gated, noDenseMLP: true, read: readGraniteHybrid},
+		"bamba":   {base: gated, read: readBamba},
+		"minimax": {base: gated, read: readMiniMaxM1}, "minimax_m1": {base: gated, read: readMiniMaxM1}, "minimax_text_01": {base: gated, read: readMiniMaxM1},
+	}
+}
+
+// stateType returns the number format of recurrent state: what a key says, or otherwise.
+func (c *config) stateType(otherwise hardware.DType, spellings ...string) hardware.DType {
+	switch name := c.text(spellings...); name {
+	case "float32":
+		return hardware.FP32
+	case "bfloat16", "float16":
+		return hardware.BF16
+	case "", "auto":
+	default:
+		c.fail("%s: found %q, want float32, bfloat16 or float16", spellings[0], name)
+	}
+	return otherwise
+}
+
+// readGatedDelta reads layers with a gated delta net.
+func readGatedDelta(c *config, s *shape) {
+	s.attention.OutputGate = c.flag(true, "attn_output_gate")
+	s.mixers = map[string]Mixer{"linear_attention": &Recurrent{
+		Kind: GatedDeltaNet, Heads: c.need("linear_num_value_heads"), KeyHeads: c.need("linear_num_key_heads"),
+		KeyDim: c.need("linear_key_head_dim"), ValueDim: c.need("linear_value_head_dim"), Conv: c.need("linear_conv_kernel_dim"),
+		StateType: c.stateType(hardware.BF16, "mamba_ssm_dtype", "mamba_ssm_cache_dtype"),
+	}}
+	c.use("full_attention_interval", "decoder_sparse_step")
+}
+
+// readKimiLinear reads layers with Kimi delta attention; lists count layers from 1.
+func readKimiLinear(c *config, s *shape) {
+	linear := c.section("linear_attn_config")
+	s.mixers = map[string]Mixer{"linear_attention": &Recurrent{
+		Kind: KimiDelta, Heads: linear.need("num_heads"), KeyHeads: linear.need("num_heads"), KeyDim: linear.need("head_dim"),
+		ValueDim: linear.need("head_dim"), Conv: linear.need("short_conv_kernel_size"), GateRank: linear.need("head_dim"),
+		FullGate: linear.flag(false, "use_full_rank_gate"), StateType: hardware.FP32,
+	}}
+	full, delta := linear.counts("full_attn_layers"), linear.counts("kda_layers")
+	if len(full)+len(delta) != s.layers {
+		c.fail("linear_attn_config: %d full_attn_layers and %d kda_layers are not the %d layers", len(full), len(delta), s.layers)
+		return
+	}
+	for i := range min(s.layers, maxLayers) {
+		switch {
+		case slices.Contains(full, i+1):
+			s.kinds = append(s.kinds, "full_attention")
+		case slices.Contains(delta, i+1):
+			s.kinds = append(s.kinds, "linear_attention")
+		default:
+			c.fail("linear_attn_config: layer %d is neither in full_attn_layers nor in kda_layers", i+1)
+			return
+		}
+	}
+}
+
+// readNemotronH reads layers that are a mixer or an MLP, each with one norm: Mamba-2, attention without rotation, an MLP or
+// experts with two matrices (Nemotron-H, arXiv:2504.03624, section 2).
+func readNemotronH(c *config, s *shape) {
+	s.attention.NoRotary = true
+	mamba := &Recurrent{
+		Kind: Mamba2, Heads: c.need("mamba_num_heads"), KeyHeads: c.need("n_groups"), KeyDim: c.need("ssm_state_size"),
+		ValueDim: c.need("mamba_head_dim"), Conv: c.need("conv_kernel"), ConvBias: c.flag(true, "use_conv_bias"),
+		ProjectionBias: c.flag(false, "use_bias"), StateType: c.stateType(hardware.FP32, "mamba_ssm_cache_dtype"),
+	}
+	c.use("expand", "mamba_proj_bias", "n_routed_experts", "num_experts_per_tok", "moe_shared_expert_intermediate_size", "n_shared_experts",
+		"moe_latent_size", "moe_intermediate_size", "moe_layer_freq")
+	s.moe = c.nemotronExperts(s)
+	dense := &Dense{Intermediate: s.intermediate, Bias: s.mlpBias}
+	for i, kind := range c.nemotronLayers() {
+		g := Group{Count: 1, Norms: 1}
+		switch kind {
+		case "M", "mamba":
+			g.Mixer = mamba
+		case "*", "attention":
+			g.Mixer = &s.attention
+		case "-", "mlp":
+			g.MLP = dense
+		case "E", "moe":
+			if g.MLP = s.moe; s.moe == nil {
+				c.fail("layer %d has experts, but n_routed_experts is missing", i)
+				return
+			}
+		default:
+			c.fail("layer %d is %q, want M or mamba, * or attention, - or mlp, E or moe", i, kind)
+			return
+		}
+		s.built = append(s.built, g)
+	}
+}
+
+// nemotronExperts returns the experts, or nil where there are none.
+func (c *config) nemotronExperts(s *shape) *MoE {
+	experts := c.count(0, "n_routed_experts")
+	if experts == 0 {
+		return nil
+	}
+	m := &MoE{
+		Experts: experts, Active: c.need("num_experts_per_tok"), Intermediate: c.need("moe_intermediate_size"),
+		Shared: c.count(0, "n_shared_experts"), Latent: c.count(0, "moe_latent_size"), RouterBias: true,
+	}
+	m.SharedIntermediate = m.Shared * c.count(m.Intermediate, "moe_shared_expert_intermediate_size")
+	return m
+}
+
+// nemotronLayers returns the kind of each layer.
+func (c *config) nemotronLayers() []string {
+	if kinds := c.words("layers_block_type"); kinds != nil {
+		return kinds
+	}
+	var kinds []string
+	for _, r := range c.text("hybrid_override_pattern") {
+		kinds = append(kinds, string(r))
+	}
+	if kinds == nil {
+		c.failMissing([]string{"hybrid_override_pattern", "layers_block_type"})
+	}
+	return kinds
+}
+
+// readNemotronNAS reads layers that a search made unlike: without attention or with one matrix in its place, and with MLPs of
+// different widths (Puzzle, arXiv:2411.19146).
+func readNemotronNAS(c *config, s *shape) {
+	for i, block := range c.list("block_configs") {
+		values, ok := block.(map[string]any)
+		if !ok {
+			c.fail("block_configs: element %d: found %s, want an object", i, describe(block))
+			return
+		}
+		b := newConfig(values)
+		b.outer, b.path = c, "block_configs"
+		g := Group{Count: 1}
+		g.Mixer = b.nasAttention(s)
+		g.MLP = b.nasMLP(s)
+		g.Norms = len(g.parts())
+		s.built = append(s.built, g)
+	}
+	for i := range s.built { // alike layers have one mixer and one MLP
+		for j := range i {
+			s.built[i].shareParts(&s.built[j])
+		}
+	}
+}
+
+// shareParts gives g the mixer and the MLP of another layer where they are alike.
+func (g *Group) shareParts(other *Group) {
+	if a, ok := g.Mixer.(*Softmax); ok {
+		if b, ok := other.Mixer.(*Softmax); ok && *a == *b {
+			g.Mixer = b
+		}
+	}
+	if a, ok := g.MLP.(*Dense); ok {
+		if b, ok := other.MLP.(*Dense); ok && *a == *b {
+			g.MLP = b
+		}
+	}
+}
+
+func (c *config) nasAttention(s *shape) Mixer {
+	a := c.section("attention")
+	switch {
+	case a.flag(false, "no_op"):
+		return nil
+	case a.flag(false, "replace_with_linear"):
+		a.fail("replace_with_linear: layers with a matrix in place of attention are not modelled")
+	case a.count(0, "window_length") > 0:
+		a.fail("window_length: windows of single layers are not modelled")
+	}
+	group := a.need("n_heads_in_group")
+	if group < 1 || s.attention.Heads%group != 0 {
+		a.fail("n_heads_in_group: found %d, want a divisor of the %d heads", group, s.attention.Heads)
+		return nil
+	}
+	m := s.attention
+	m.KVHeads = s.attention.Heads / group
+	return &m
+}
+
+func (c *config) nasMLP(s *shape) MLP {
+	f := c.section("ffn")
+	switch {
+	case f.flag(false, "no_op"):
+		return nil
+	case f.flag(false, "replace_with_linear"):
+		f.fail("replace_with_linear: layers with a matrix in place of the MLP are not modelled")
+	}
+	mult := f.number(0, "ffn_mult")
+	if !(mult > 0 && mult < 100) {
+		f.fail("ffn_mult: found %v, want a number above 0", mult)
+		return nil
+	}
+	width := int(2 * mult * float64(s.Hidden) / 3)
+	return &Dense{Intermediate: (width + 255) / 256 * 256, Gated: true}
+}
+
+// mambaOf reads a Mamba-2 layer with the keys of transformers' Bamba.
+func (c *config) mambaOf(s *shape) *Recurrent {
+	heads, width := c.need("mamba_n_heads"), c.first(0, "mamba_d_head")
+	inner := c.first(c.count(2, "mamba_expand")*s.Hidden, "mamba_d_ssm")
+	if width == 0 && heads > 0 {
+		width = inner / heads
+	}
+	if heads*width != inner {
+		c.fail("mamba_d_head: %d heads of %d are %d wide, but the layer is %d", heads, width, heads*width, inner)
+	}
+	c.use("mamba_d_ssm", "mamba_expand", "mamba_norm_before_gate", "mamba_rms_norm", "mamba_use_mlp")
+	return &Recurrent{
+		Kind: Mamba2, Heads: heads, ValueDim: width, KeyHeads: c.need("mamba_n_groups"), KeyDim: c.need("mamba_d_state"),
+		Conv: c.need("mamba_d_conv"), ConvBias: c.flag(true, "mamba_conv_bias"), ProjectionBias: c.flag(false, "mamba_proj_bias"),
+		StateType: c.stateType(hardware.BF16, "mamba_ssm_cache_dtype"),
+	}
+}
+
+// readFalconH1 reads attention and a Mamba-2 layer beside each other in every layer.
+func readFalconH1(c *config, s *shape) {
+	c.use("projectors_bias", "attention_in_multiplier", "ssm_multipliers", "mlp_multipliers")
+	s.mixers = map[string]Mixer{"full_attention": &Both{One: &s.attention, Other: c.mambaOf(s)}}
+	s.kinds = slices.Repeat([]string{"full_attention"}, min(s.layers, maxLayers))
+}
+
+// readGraniteHybrid reads Mamba-2 layers, and an MLP beside the experts of each layer, or in place of them.
+func readGraniteHybrid(c *config, s *shape) {
+	s.mixers = map[string]Mixer{"mamba": c.mambaOf(s)}
+	s.attention.NoRotary = c.text("position_embedding_type") == "nope"
+	if c.count(0, "num_local_experts") == 0 {
+		s.intermediate = c.need("shared_intermediate_size")
+	}
+	if kinds := c.words("layers_block_type"); kinds != nil {
+		s.kinds = kinds
+	}
+}
+
+// readBamba reads which layers have attention in place of Mamba-2.
+func readBamba(c *config, s *shape) {
+	s.mixers = map[string]Mixer{"mamba": c.mambaOf(s)}
+	attention := distinctBelow(c.list("attn_layer_indices"), s.layers)
+	for i := range min(s.layers, maxLayers) {
+		kind := "mamba"
+		if attention[i] {
+			kind = "full_attention"
+		}
+		s.kinds = append(s.kinds, kind)
+	}
+}
+
+// readMiniMaxM1 reads layers with lightning attention, whose heads are as many and as wide as those of queries.
+func readMiniMaxM1(c *config, s *shape) {
+	s.mixers = map[string]Mixer{"linear_attention": &Recurrent{
+		Kind: Lightning, Heads: s.attention.Heads, KeyHeads: s.attention.Heads, KeyDim: s.attention.HeadDim, ValueDim: s.attention.HeadDim,
+		StateType: hardware.FP32,
+	}}
+	if ns := c.counts("attn_type_list"); ns != nil {
+		s.kinds = choose(c.listed("attn_type_list", s.layers, len(ns), func(i int) bool { return ns[i] == 0 }), "linear_attention", "full_attention")
+	}
+	c.use("postnorm", "shared_moe_mode", "use_cla")
+}

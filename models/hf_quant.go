@@ -1,0 +1,348 @@
+package models
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+)
+
+// quantisation is how a checkpoint stores the matrices of its layers.
+type quantisation struct {
+	// groups are the formats of matrices, the first whose targets name a module; excluded modules stay as tensors are.
+	groups   []quantised
+	excluded modulePatterns
+	// byModule are formats of single modules, which come before all others.
+	byModule []quantised
+	// expertsOnly tells that nothing but routed experts is quantised.
+	expertsOnly bool
+	kv          hardware.DType
+}
+
+// quantised is a format with the modules that have it; none means all.
+type quantised struct {
+	targets modulePatterns
+	format  Format
+}
+
+// quantise lays out the layers with the formats of their matrices, from quantization_config and hf_quant_config.json.
+func (c *config) quantise(s *shape, layers []Group, beside *config) *Architecture {
+	if q := c.quantisation(beside); q != nil {
+		s.KV = q.kv
+		q.apply(s, layers)
+		s.DType = mostUsed(&s.Architecture, layers, s.DType)
+	}
+	a := s.Architecture
+	for _, g := range layers {
+		a.addLayer(g)
+	}
+	return &a
+}
+
+// quantisation reads how matrices are stored; nil where all are as the tensors. What is said twice must agree.
+func (c *config) quantisation(beside *config) *quantisation {
+	inside := c.section("quantization_config")
+	if len(inside.values) == 0 && beside == nil {
+		return nil
+	}
+	if len(inside.values) == 0 {
+		return beside.besideConfig(c)
+	}
+	q := inside.readQuantisation(c)
+	if beside == nil || q == nil {
+		return q
+	}
+	algorithm, other := inside.text("quant_algo"), beside.section("quantization").text("quant_algo")
+	if algorithm != "" && other != "" && algorithm != other {
+		c.fail("quantization_config says quant_algo %s, but hf_quant_config.json says %s", algorithm, other)
+	}
+	return q
+}
+
+// besideConfig reads hf_quant_config.json, in which ModelOpt writes one section.
+func (c *config) besideConfig(into *config) *quantisation {
+	section := c.section("quantization")
+	if len(section.values) == 0 {
+		into.fail("hf_quant_config.json: quantization is missing")
+		return nil
+	}
+	q := section.modelOpt()
+	if c.err != nil {
+		into.fail("hf_quant_config.json: %w", c.err)
+	}
+	return q
+}
+
+// readQuantisation reads quantization_config, whose keys depend on the method.
+func (c *config) readQuantisation(_ *config) *quantisation {
+	method := c.text("quant_method")
+	if method == "" && c.has("quant_algo") {
+		method = "modelopt"
+	}
+	c.use("modules_to_not_convert")
+	excluded := c.patterns("modules_to_not_convert", "ignored_layers", "ignore", "exclude", "exclude_modules", "llm_int8_skip_modules")
+	one := func(f Format) *quantisation {
+		return &quantisation{groups: []quantised{{format: f}}, excluded: excluded}
+	}
+	switch method {
+	case "fp8":
+		return c.fp8(one(c.blocks8()))
+	case "fbgemm_fp8":
+		return one(standardFormat(hardware.FP8))
+	case "mxfp4":
+		q := one(mxfp4)
+		q.expertsOnly = true
+		return q
+	case "gptq", "awq", "auto-round", "intel/auto-round", "gptq_marlin", "awq_marlin":
+		return one(c.integers(method))
+	case "bitsandbytes":
+		return one(c.bitsAndBytes())
+	case "compressed-tensors":
+		return c.compressedTensors(excluded)
+	case "modelopt", "modelopt_fp4", "modelopt_mixed":
+		return c.modelOpt()
+	case "quark":
+		return c.quark(excluded)
+	}
+	c.fail("quant_method: found %q, want fp8, fbgemm_fp8, mxfp4, gptq, awq, auto-round, bitsandbytes, compressed-tensors, modelopt or quark", method)
+	return nil
+}
+
+// Formats of four bits with shared scales: OCP Microscaling Formats 1.0 (2023), section 5.2, and NVIDIA, "Introducing NVFP4", 2025.
+var (
+	mxfp4 = standardFormat(hardware.MXFP4)
+	nvfp4 = standardFormat(hardware.FP4)
+	mxfp8 = Format{DType: hardware.FP8, Bits: 8, Group: 32, GroupBits: 8}
+)
+
+// blocks8 returns FP8 with a scale for each block of weights, or for each tensor or channel.
+func (c *config) blocks8() Format {
+	if len(c.counts("weight_block_size")) > 0 {
+		return standardFormat(hardware.FP8Block)
+	}
+	return standardFormat(hardware.FP8)
+}
+
+// fp8 adds what checkpoints have besides: experts in four bits (DeepSeek-V4's expert_dtype), or single modules in formats of
+// their own.
+func (c *config) fp8(q *quantisation) *quantisation {
+	expert := c.outer.text("expert_dtype")
+	switch expert {
+	case "", "fp8":
+	case "fp4":
+		q.byModule = []quantised{{targets: c.pattern("re:.*experts\\.\\d+.*"), format: mxfp4}}
+	default:
+		c.outer.fail("expert_dtype: found %q, want fp4 or fp8", expert)
+	}
+	if c.has("quantized_layers") { // ModelOpt's own formats; what it excludes stays in FP8
+		own := c.modelOpt()
+		q.byModule, q.excluded, q.kv = own.byModule, modulePatterns{}, own.kv
+	}
+	return q
+}
+
+// integers returns the format of weight-only integers: GPTQ and AWQ keep a 16-bit scale and a zero point a group.
+func (c *config) integers(method string) Format {
+	bits := int64(c.need("bits", "w_bit"))
+	group := int64(c.group("group_size", "q_group_size"))
+	if bits < 2 || bits > 8 || bits == 7 {
+		c.fail("bits: found %d, want 2, 3, 4, 5, 6 or 8 for quant_method %s", bits, method)
+	}
+	return Format{DType: integerType(bits), Bits: bits, Group: group, GroupBits: 16 + bits}
+}
+
+// integerType names integers of so many bits.
+func integerType(bits int64) hardware.DType { return hardware.DType(fmt.Sprintf("int%d", bits)) }
+
+// group returns the number of weights that share a scale; 0 where a channel does (which -1 says too).
+func (c *config) group(spellings ...string) int {
+	name, value, found := c.find(spellings...)
+	if n, ok := value.(json.Number); found && ok && n.String() == "-1" {
+		return 0
+	} else if !found {
+		return 128
+	}
+	n := c.whole(name, value)
+	if n > 1<<20 {
+		c.fail("%s: found %d, want at most %d", name, n, 1<<20)
+	}
+	return n
+}
+
+// bitsAndBytes returns NF4 and FP4 in blocks of 64 with a 32-bit scale, which is in 8 bits itself where quantised twice (QLoRA,
+// arXiv:2305.14314, section 3), or INT8 a row.
+func (c *config) bitsAndBytes() Format {
+	c.use("bnb_4bit_compute_dtype", "bnb_4bit_quant_type", "bnb_4bit_quant_storage")
+	switch {
+	case c.flag(false, "load_in_8bit", "_load_in_8bit"):
+		return standardFormat(hardware.INT8)
+	case c.flag(false, "load_in_4bit", "_load_in_4bit"):
+		f := Format{DType: hardware.INT4, Bits: 4, Group: 64, GroupBits: 32}
+		if c.flag(false, "bnb_4bit_use_double_quant") {
+			f.GroupBits = 8 // and 32 bits for 256 blocks, which are neglected
+		}
+		return f
+	}
+	c.fail("bitsandbytes: neither load_in_4bit nor load_in_8bit is true")
+	return Format{}
+}
+
+// compressedTensors reads groups of modules with the formats of their weights and activations.
+func (c *config) compressedTensors(excluded modulePatterns) *quantisation {
+	q := &quantisation{excluded: excluded, kv: c.cacheScheme()}
+	groups := c.section("config_groups")
+	for _, name := range slices.Sorted(maps.Keys(groups.values)) {
+		g := groups.section(name)
+		weights := g.section("weights")
+		if len(weights.values) == 0 {
+			continue
+		}
+		f := weights.scheme()
+		if len(g.section("input_activations").values) == 0 {
+			f.WeightOnly = f.DType == hardware.FP8 || f.DType == hardware.FP4 || f.DType == hardware.INT8 || f.DType == hardware.MXFP4
+		}
+		q.groups = append(q.groups, quantised{targets: g.patterns("targets"), format: f})
+	}
+	if len(q.groups) == 0 {
+		c.fail("config_groups: no group says how weights are stored")
+	}
+	return q
+}
+
+// scheme reads the format of weights: bits, kind, and what shares a scale.
+func (c *config) scheme() Format {
+	bits, kind, group := int64(c.need("num_bits")), c.text("type"), c.group("group_size")
+	c.use("strategy", "symmetric", "block_structure")
+	if !c.has("group_size") || c.text("strategy") == "channel" || c.text("strategy") == "tensor" {
+		group = 0
+	}
+	switch {
+	case kind == "float" && bits == 4 && group == 32:
+		return mxfp4
+	case kind == "float" && bits == 4:
+		return nvfp4
+	case kind == "float" && bits == 8 && group == 32:
+		return mxfp8
+	case kind == "float" && bits == 8:
+		return standardFormat(hardware.FP8)
+	case kind == "int" && bits == 8 && group == 0:
+		return standardFormat(hardware.INT8)
+	case kind == "int" && bits >= 2 && bits <= 8 && bits != 7:
+		f := Format{DType: integerType(bits), Bits: bits, Group: int64(group), GroupBits: 16}
+		if !c.flag(true, "symmetric") {
+			f.GroupBits += bits
+		}
+		return f
+	}
+	c.fail("weights: found %d bits of type %q, want float of 4 or 8, or int of 2 to 8", bits, kind)
+	return Format{}
+}
+
+// cacheScheme returns the number format of the cache that the publisher says, or empty.
+func (c *config) cacheScheme() hardware.DType {
+	name, value, found := c.find("kv_cache_scheme", "kv_cache_quant_algo")
+	if !found {
+		return ""
+	}
+	if word, ok := value.(string); ok {
+		return c.algorithm(name, word).DType
+	}
+	return c.section(name).scheme().DType
+}
+
+// algorithm returns the format that ModelOpt names.
+func (c *config) algorithm(key, name string) Format {
+	switch strings.ToUpper(name) {
+	case "FP8", "FP8_PER_CHANNEL_PER_TOKEN":
+		return standardFormat(hardware.FP8)
+	case "FP8_PB_WO", "FP8_BLOCK_SCALES":
+		return standardFormat(hardware.FP8Block)
+	case "NVFP4":
+		return nvfp4
+	case "W4A16_NVFP4", "NVFP4_AWQ":
+		f := nvfp4
+		f.WeightOnly = true
+		return f
+	case "MXFP4", "W4A8_MXFP4_FP8":
+		return mxfp4
+	case "MXFP8":
+		return mxfp8
+	case "W4A16_AWQ", "INT4_AWQ", "W4A8_AWQ", "W4A16":
+		return Format{DType: hardware.INT4, Bits: 4, Group: int64(max(1, c.group("group_size"))), GroupBits: 16}
+	case "W8A16", "INT8", "W8A8_SQ_PER_CHANNEL", "INT8_SQ":
+		return standardFormat(hardware.INT8)
+	}
+	c.fail("%s: found %q, want FP8, FP8_PB_WO, NVFP4, MXFP4, MXFP8, W4A16_AWQ, W4A8_AWQ, W8A16 or MIXED_PRECISION", key, name)
+	return Format{}
+}
+
+// modelOpt reads NVIDIA ModelOpt's section: one algorithm for all, or one for each module.
+func (c *config) modelOpt() *quantisation {
+	q := &quantisation{excluded: c.patterns("exclude_modules", "ignore", "modules_to_not_convert"), kv: c.cacheScheme()}
+	c.use("group_size", "producer", "config_groups")
+	name := c.text("quant_algo", "moe_quant_algo")
+	if name != "MIXED_PRECISION" {
+		if name == "" {
+			c.fail("quant_algo is missing")
+			return q
+		}
+		q.groups = []quantised{{format: c.algorithm("quant_algo", name)}}
+		return q
+	}
+	modules := c.section("quantized_layers")
+	for _, module := range slices.Sorted(maps.Keys(modules.values)) {
+		m := modules.section(module)
+		q.byModule = append(q.byModule, quantised{targets: c.pattern(module), format: m.algorithm("quant_algo", m.text("quant_algo"))})
+	}
+	return q
+}
+
+// quark reads AMD Quark's section.
+func (c *config) quark(excluded modulePatterns) *quantisation {
+	weight := c.section("global_quant_config").section("weight")
+	var f Format
+	switch kind := weight.text("dtype"); kind {
+	case "fp4":
+		f = mxfp4
+	case "fp8_e4m3":
+		f = standardFormat(hardware.FP8)
+	case "int8":
+		f = standardFormat(hardware.INT8)
+	case "int4":
+		f = Format{DType: hardware.INT4, Bits: 4, Group: int64(weight.group("group_size")), GroupBits: 16}
+	default:
+		c.fail("global_quant_config: weight: dtype: found %q, want fp4, fp8_e4m3, int8 or int4", kind)
+	}
+	return &quantisation{groups: []quantised{{format: f}}, excluded: excluded}
+}
+
+// patterns reads lists of modules.
+func (c *config) patterns(spellings ...string) modulePatterns {
+	var ps modulePatterns
+	for _, name := range spellings {
+		for _, w := range c.words(name) {
+			p, err := newModulePattern(w)
+			if err != nil {
+				c.fail("%s: %w", name, err)
+				return ps
+			}
+			ps.add(p)
+		}
+	}
+	return ps
+}
+
+// pattern returns one pattern.
+func (c *config) pattern(text string) modulePatterns {
+	var ps modulePatterns
+	p, err := newModulePattern(text)
+	if err != nil {
+		c.fail("%w", err)
+		return ps
+	}
+	ps.add(p)
+	return ps
+}

@@ -1,0 +1,81 @@
+package models
+
+// readTowers counts the encoders of images and sounds. Text is all that is served to them here: an encoder takes memory, no time.
+func (c *config) readTowers(s *shape) {
+	for _, t := range []struct{ section, name string }{{"vision_config", "vision"}, {"audio_config", "audio"}} {
+		tower := c.section(t.section)
+		if len(tower.values) == 0 {
+			continue
+		}
+		s.Towers = append(s.Towers, Tower{Name: t.name, Parameters: tower.encoder(s.Hidden)})
+		c.top().warn("the %s tower is counted in parameters and memory; requests are text only", t.name)
+	}
+}
+
+// encoder counts the parameters of a transformer that encodes patches of images, or frames of sound, for a language model of the
+// given width: blocks of four projections of attention and two or three matrices, each with biases unless a key says otherwise,
+// the patch embedding, positions, and the projector. Norms of the ends are neglected where their kind is not told.
+func (c *config) encoder(hidden int) int64 {
+	layers := c.need("num_hidden_layers", "depth", "vt_num_hidden_layers", "encoder_layers", "num_layers")
+	width := c.need("hidden_size", "vt_hidden_size", "embed_dim", "d_model", "width")
+	inner := c.first(0, "intermediate_size", "vt_intermediate_size", "encoder_ffn_dim", "mlp_dim")
+	if inner == 0 {
+		inner = int(float64(width) * c.number(4, "mlp_ratio"))
+	}
+	if layers > 1<<10 || width > 1<<17 || inner > 1<<20 {
+		c.fail("found %d layers of %d and %d, want at most %d of %d and %d", layers, width, inner, 1<<10, 1<<17, 1<<20)
+		return 0
+	}
+	attention := width
+	if w := c.first(0, "qkv_hidden_size"); w > 0 {
+		attention = min(w, 1<<17)
+	}
+	gated, biased := c.gatedEncoder(), c.flag(c.flag(true, "linear_bias"), "attention_bias")
+	block := product(4, width, attention) + product(matrices(gated), width, inner) + product(2, width)
+	if biased {
+		block += product(3, attention) + product(2, width) + product(matrices(gated)-1, inner) + product(2, width)
+	}
+	return int64(layers)*block + c.patches(width) + c.projector(width, hidden)
+}
+
+// gatedEncoder tells whether the MLPs of an encoder have three matrices, which follows from its type.
+func (c *config) gatedEncoder() bool {
+	switch c.modelType() {
+	case "gemma4_vision", "pixtral", "qwen2_5_vl":
+		return true
+	}
+	return false
+}
+
+// patches counts the embedding of patches and their positions.
+func (c *config) patches(width int) int64 {
+	patch := min(c.first(0, "patch_size"), 1<<10)
+	n := product(min(c.first(3, "in_channels", "num_channels", "in_chans"), 1<<10), min(c.first(1, "temporal_patch_size"), 16), patch, patch, width) + int64(width)
+	positions := c.first(0, "num_position_embeddings")
+	if image := c.first(0, "image_size"); image > 0 && patch > 0 && positions == 0 {
+		positions = (image / patch) * (image / patch)
+	}
+	if side := c.first(0, "init_pos_emb_height"); side > 0 {
+		positions = min(side, 1<<12) * min(c.first(side, "init_pos_emb_width"), 1<<12)
+	}
+	if size := c.first(0, "position_embedding_size"); size > 0 {
+		positions = 2 * min(size, 1<<24)
+	}
+	return n + product(min(positions, 1<<25), width)
+}
+
+// projector counts the way into the language model: neighbouring patches are joined, and go through two matrices (one where
+// they are not joined); the Qwen3-VL family does so for some inner layers too (DeepStack).
+func (c *config) projector(width, hidden int) int64 {
+	out := min(c.first(hidden, "out_hidden_size", "text_hidden_size", "output_dim"), 1<<17)
+	joined := min(c.first(1, "spatial_merge_size"), 16)
+	joined *= joined
+	for _, side := range c.counts("merge_kernel_size") {
+		joined *= min(max(side, 1), 16)
+	}
+	if joined == 1 {
+		return product(width, out)
+	}
+	merger := product(joined*width, joined*width) + product(joined*width) + product(joined*width, out) + int64(out) + product(2, width)
+	return merger * int64(1+len(c.list("deepstack_visual_indexes")))
+}
