@@ -57,8 +57,11 @@ type Deployment struct {
 	// Kept is the share of requests that meet the SLO when the whole fleet is simulated, KeptWithoutSpares when the spares are down.
 	Kept              float64 `json:"kept"`
 	KeptWithoutSpares float64 `json:"kept_without_spares"`
-	// Limit says what stands in the way of one replica less.
-	Limit string `json:"limit,omitempty"`
+	// Grade says what the predictions for the fleet rest on.
+	Grade string `json:"grade"`
+	// Chances say how likely this number of replicas, spares left out, keeps the SLO, and one fewer and one more: over how wrong the
+	// predicted step times may be.
+	Chances []Chance `json:"chances"`
 	// Scenario is the fleet as a scenario file, Launch the commands that start a replica, one for each pool.
 	Scenario string   `json:"scenario"`
 	Launch   []string `json:"launch"`
@@ -80,6 +83,8 @@ type Shape struct {
 	// Accelerator is the name of its accelerators, GPUs how many a replica has.
 	Accelerator string `json:"accelerator"`
 	GPUs        int    `json:"gpus"`
+	// Grade says what the predictions rest on.
+	Grade string `json:"grade"`
 	// Label is the option of this shape that is shown: the one that costs least as far as is known.
 	Label string `json:"label"`
 	// Rate is the highest that a replica sustains, in requests/s, to about 3 %; 0 where none.

@@ -35,9 +35,10 @@ func draw(source sim.Source) []sim.Request {
 // bound sets the ceiling of the rate, and the floor of latencies.
 func (o *option) bound(s *scenarios.Simulation) {
 	requests := draw(s.Source)
-	o.output = 0
-	for i := range requests {
-		o.output += float64(requests[i].Output) / float64(len(requests))
+	if o.output = s.Source.Summary().Output; o.output == 0 { // a trace, whose mean is not known beforehand
+		for i := range requests {
+			o.output += float64(requests[i].Output) / float64(len(requests))
+		}
 	}
 	o.ceiling = o.highestRate(requests)
 	o.latencies(s, requests)

@@ -24,6 +24,9 @@ type option struct {
 	// load describes the workload in words, output is its mean answer in tokens.
 	load   string
 	output float64
+	// physics says how wrong its step times may be, grade why.
+	physics physics
+	grade   string
 	// unfit says why no replica can be built; empty where one can.
 	unfit string
 	// ceiling is an upper bound of the rate that a replica sustains, in requests/s; floor says what keeps the SLO out of reach at
@@ -130,6 +133,19 @@ func (f *File) file(s scenarios.Scenario, rate float64, requests int64) (*scenar
 	return scenarios.Parse(f.name, text)
 }
 
+// pessimistic builds an option anew with steps as slow as the asked confidence demands, given what is known of their error.
+func (f *File) pessimistic(o *option, s *scenarios.Simulation, clocks *scenarios.Clocks) (*scenarios.Simulation, error) {
+	s.Source.Close()
+	o.grade, o.physics = uncertainty(s)
+	o.scenario.Engine.Slowdown = o.physics.slowdown(f.Plan.Effort.Confidence)
+	file, err := f.file(o.scenario, f.Plan.peak(), probes)
+	if err != nil {
+		return nil, err
+	}
+	file.Clocks = clocks
+	return file.Build(policies.Default())
+}
+
 // prepare finds out whether a replica can be built, and bounds what it can do.
 func (f *File) prepare(o *option, clocks *scenarios.Clocks) error {
 	file, err := f.file(o.scenario, f.Plan.peak(), probes)
@@ -141,6 +157,9 @@ func (f *File) prepare(o *option, clocks *scenarios.Clocks) error {
 	}
 	file.Clocks = clocks
 	simulation, err := file.Build(policies.Default())
+	if err == nil {
+		simulation, err = f.pessimistic(o, simulation, clocks)
+	}
 	if scenarios.IsInputError(err) {
 		o.unfit = reason(err)
 		return nil

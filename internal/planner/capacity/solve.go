@@ -65,6 +65,11 @@ func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, e
 	a := &Answer{Name: p.Name, Model: p.Model, SLO: p.SLO, Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: len(s.options), Simulations: s.trials.count()}
 	a.Load = s.load()
+	if s.best >= 0 {
+		if err := s.settleBest(ctx); err != nil {
+			return nil, err
+		}
+	}
 	a.tell(s)
 	if a.Shapes, err = s.shapes(ctx); err != nil {
 		return nil, err
@@ -208,7 +213,7 @@ func (s *search) closer(i, j int) bool {
 // shape finds the highest rate of an option, and the fleet that it would take.
 func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 	o, fate := s.options[i], &s.fates[i]
-	sh := Shape{Shape: o.shape, Accelerator: o.offer.Accelerator, GPUs: o.gpus, Label: o.label}
+	sh := Shape{Shape: o.shape, Accelerator: o.offer.Accelerator, GPUs: o.gpus, Label: o.label, Grade: o.grade}
 	if fate.kind == unfit || fate.kind == outOfReach || fate.kind == broken {
 		sh.Limit = fate.words
 		return sh, nil
@@ -239,38 +244,34 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 	return sh, nil
 }
 
-// deploy simulates the chosen fleet whole, with and without its spares. Where requests are shared less evenly than one replica
-// supposes, so that the SLO is missed, it adds replicas.
+// deploy simulates the chosen fleet whole, with and without its spares.
 func (s *search) deploy(ctx context.Context) (*Deployment, error) {
-	const mostMore = 3
-	var d *Deployment
-	for more := range mostMore + 1 {
-		reduced, _, err := s.whole(ctx, s.fates[s.best].replicas)
-		if err != nil {
-			return nil, err
-		}
-		full, file, err := s.whole(ctx, s.size())
-		if err != nil {
-			return nil, err
-		}
-		if d, err = s.deployment(file, full, reduced); err != nil {
-			return nil, err
-		}
-		if reduced.Met || more == mostMore {
-			break
-		}
-		s.fates[s.best].replicas++
+	reduced, _, err := s.whole(ctx, s.fates[s.best].replicas, 1, 0)
+	if err != nil {
+		return nil, err
 	}
-	return d, nil
+	full, file, err := s.whole(ctx, s.size(), 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.deployment(file, full, reduced)
+	if err != nil {
+		return nil, err
+	}
+	d.Chances, err = s.chances(ctx)
+	return d, err
 }
 
 // mostTogether bounds the requests of the simulation of a whole fleet.
-const mostTogether = 50_000
+const mostTogether = 20_000
 
-// whole simulates so many replicas at the whole rate, and returns the scenario too.
-func (s *search) whole(ctx context.Context, replicas int) (trial, *scenarios.File, error) {
+// whole simulates so many replicas at the whole rate where steps take slowdown times what is predicted, with the plan's seed and
+// others, and returns the scenario too.
+func (s *search) whole(ctx context.Context, replicas int, slowdown float64, seed uint64) (trial, *scenarios.File, error) {
 	o := s.chosen()
 	scenario := o.scenario
+	scenario.Engine.Slowdown = slowdown
+	scenario.Seed += seed
 	if scenario.Fleet.Pools = o.split.pools(replicas); scenario.Fleet.Pools == nil {
 		scenario.Replicas = replicas
 	}
@@ -298,7 +299,7 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	d := &Deployment{
 		offer: o.offer, Label: o.label, Replicas: s.size(), Accelerators: s.accelerators(), Hourly: s.cost(),
 		Kept: full.All, KeptWithoutSpares: reduced.All, EnergyPerMillion: full.EnergyPerMillion,
-		Scenario: string(text),
+		Scenario: string(text), Grade: o.grade,
 	}
 	if err := d.start(simulation); err != nil {
 		return nil, err

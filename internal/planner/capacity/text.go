@@ -66,11 +66,32 @@ func (d *Deployment) print(p *report.Printer, spare int) {
 		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
 	}
 	p.Text(words + ".")
+	p.Text(d.odds())
 	p.Gap()
 	p.Text("To start a replica:")
 	for _, command := range d.Launch {
 		p.Line("  " + command)
 	}
+}
+
+// odds says how likely the fleet and its neighbours keep the SLO.
+func (d *Deployment) odds() string {
+	var parts []string
+	for _, c := range d.Chances {
+		parts = append(parts, fmt.Sprintf("%s with %s", several(c.Replicas, "replica"), percentChance(c.Probability)))
+	}
+	return fmt.Sprintf("Given how wrong the step times may be (%s), the SLO is kept by %s.", d.Grade, strings.Join(parts, ", "))
+}
+
+// percentChance prints a probability that is known to about a hundredth.
+func percentChance(p float64) string {
+	switch {
+	case p < 0.015:
+		return "less than 2%"
+	case p > 0.985:
+		return "more than 98%"
+	}
+	return report.Percent(p)
 }
 
 // printShapes prints the ranking, and the limit of each shape below it.

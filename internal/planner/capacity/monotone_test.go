@@ -1,0 +1,81 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/planner/queue"
+)
+
+// question is what a plan of one model asks, in figures that make it harder as they grow, but for the limits.
+type question struct {
+	rate           float64
+	prompt, output int
+	ttft, tpot     int // ms
+}
+
+func (q question) text() string {
+	return fmt.Sprintf(`
+model: llama-3.1-8b
+workload: {rate: %.4g/s, prompt: {distribution: exponential, mean: %d, max: 6000}, output: {distribution: exponential, mean: %d, max: 2000}}
+slo: {ttft: %dms, tpot: %dms}
+menu: {hardware: [h100-sxm, a100-80gb-sxm, l40s], tensor: [1]}
+`, q.rate, q.prompt, q.output, q.ttft, q.tpot)
+}
+
+// hourly returns what the cheapest fleet costs, and false where none keeps the SLO.
+func hourly(t *rapid.T, q *queue.Queue, asked question) (float64, bool) {
+	f, err := Parse("drawn", []byte(asked.text()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := f.newSearch(q, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if s.best < 0 {
+		return 0, false
+	}
+	if err := s.settleBest(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return s.cost(), true
+}
+
+// More load, longer prompts or answers, or a tighter SLO never cost less.
+func TestHarderNeverCostsLess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("answers a hundred plans")
+	}
+	work := testQueue(t)
+	rapid.Check(t, func(t *rapid.T) {
+		q := question{
+			rate: rapid.Float64Range(5, 60).Draw(t, "rate"), prompt: rapid.IntRange(100, 2000).Draw(t, "prompt"),
+			output: rapid.IntRange(50, 500).Draw(t, "output"), ttft: rapid.IntRange(300, 3000).Draw(t, "ttft"), tpot: rapid.IntRange(20, 120).Draw(t, "tpot"),
+		}
+		harder, more := q, rapid.Float64Range(1.02, 1.4).Draw(t, "more")
+		switch rapid.IntRange(0, 4).Draw(t, "what") {
+		case 0:
+			harder.rate *= more
+		case 1:
+			harder.prompt = int(float64(q.prompt)*more) + 1
+		case 2:
+			harder.output = int(float64(q.output)*more) + 1
+		case 3:
+			harder.ttft = int(float64(q.ttft) / more)
+		case 4:
+			harder.tpot = int(float64(q.tpot) / more)
+		}
+		easy, possible := hourly(t, work, q)
+		hard, stillPossible := hourly(t, work, harder)
+		if !possible && stillPossible || possible && stillPossible && hard < easy-1e-9 {
+			t.Fatalf("%+v costs $%.2f/h (possible: %v), %+v costs $%.2f/h (possible: %v)", q, easy, possible, harder, hard, stillPossible)
+		}
+	})
+}
