@@ -22,6 +22,7 @@ type planFlags struct {
 	format string
 	out    string
 	emit   string
+	trust  string
 	queue  queueFlags
 	shard  shardFlag
 }
@@ -42,12 +43,16 @@ func planCommand() *cobra.Command {
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "", "folder for plan.json, options.csv, scenario.yaml (the answer), and the journal from which a stopped plan goes on")
 	f.StringVar(&flags.emit, "emit", "", "folder for what starts the answer: start.sh, kubernetes.yaml and notes")
+	f.Var(choice(&flags.trust, "any", "relative", "measured"), "trust", "the least evidence on which an option may win: any, relative or measured")
 	flags.queue.add(cmd)
 	flags.shard.add(cmd)
 	return cmd
 }
 
 func (flags *planFlags) run(cmd *cobra.Command, name string) error {
+	if cmd.Flags().Changed("trust") {
+		flags.set = append(flags.set, "trust="+flags.trust)
+	}
 	file, err := capacity.Load(name, flags.set...)
 	if err != nil {
 		return err

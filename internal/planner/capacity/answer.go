@@ -21,6 +21,8 @@ type Answer struct {
 	Nearest *Nearest    `json:"nearest,omitempty"`
 	// Shapes are the kinds of replicas by accelerator and parallelism, each at its best settings, cheapest fleet first.
 	Shapes []Shape `json:"shapes"`
+	// BestMeasured is the cheapest of the shapes that was measured, where the cheapest of all was not; nil where there is none.
+	BestMeasured *Shape `json:"best_measured,omitempty"`
 	// Mixed is a cheaper fleet of two kinds of replicas, if there is one.
 	Mixed *Mixed `json:"mixed,omitempty"`
 	// Growth is the fleet for the rate that is to come, Autoscaling what scaling with the load saves; nil where not asked for.
@@ -96,6 +98,8 @@ type Shape struct {
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`
 	PerMillion   float64 `json:"dollars_per_million_output_tokens"`
+	// HourlyLeast is what the fleet would cost if steps were as fast as they are in one case of ten. It is reckoned, not simulated.
+	HourlyLeast float64 `json:"least_dollars_per_hour"`
 	// Limit is what keeps the shape from more: what does not fit, or is missed at a higher rate.
 	Limit string `json:"limit"`
 }

@@ -136,7 +136,9 @@ func (f *File) file(s scenarios.Scenario, rate float64, requests int64) (*scenar
 // pessimistic builds an option anew with steps as slow as the asked confidence demands, given what is known of their error.
 func (f *File) pessimistic(o *option, s *scenarios.Simulation, clocks *scenarios.Clocks) (*scenarios.Simulation, error) {
 	s.Source.Close()
-	o.grade, o.physics = uncertainty(s)
+	if o.grade, o.physics = uncertainty(s); !trusted(f.Plan.Trust, o.grade) {
+		return nil, scenarios.BadInput(fmt.Errorf("its predictions rest on %s, and the plan trusts %s", o.grade, f.Plan.Trust))
+	}
 	o.scenario.Engine.Slowdown = o.physics.slowdown(f.Plan.Effort.Confidence)
 	file, err := f.file(o.scenario, f.Plan.peak(), probes)
 	if err != nil {

@@ -32,6 +32,7 @@ type Plan struct {
 	Menu        Menu               `json:"menu" required:"true" jsonschema:"What there is to choose from."`
 	Fleet       Fleet              `json:"fleet,omitzero" jsonschema:"What the fleet must stand."`
 	Effort      Effort             `json:"effort,omitzero" jsonschema:"How carefully to simulate."`
+	Trust       string             `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: that its like was served and measured, or a relative of it. Default: any."`
 	Seed        uint64             `json:"seed,omitempty" jsonschema:"Selects the random numbers."`
 }
 

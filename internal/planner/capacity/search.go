@@ -42,6 +42,7 @@ type search struct {
 	options []*option
 	fates   []fate
 	best    int // index of the option; -1 where there is none
+	seeds   int // the most runs of a whole fleet for a decision
 	trials  *trials
 }
 

@@ -38,7 +38,7 @@ func (s *search) sensitivity(ctx context.Context) ([]Sensitivity, error) {
 			return nil, errors.Join(err, group.Wait())
 		}
 		group.Go(func() error {
-			if err := other.run(ctx); err != nil {
+			if err := other.answer(ctx); err != nil {
 				return err
 			}
 			list[i] = s.compared(p.input, other)
@@ -84,6 +84,7 @@ func (s *search) perturbed(p perturbation) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
+	other.seeds = fewSeeds
 	for _, o := range other.options {
 		if p.price != nil {
 			p.price(o)

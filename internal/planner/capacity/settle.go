@@ -5,8 +5,12 @@ import (
 	"math"
 )
 
-// settleSeeds is the number of runs of a whole fleet whose requests are pooled for a decision.
-const settleSeeds = 2
+// The runs of a whole fleet whose requests are pooled: two for a probability that is shown, and up to twelve for a decision, until
+// the interval of the share that keeps the SLO is clear of its target.
+const (
+	fewSeeds  = 2
+	mostSeeds = 12
+)
 
 // mostSteps bounds how far the number of replicas moves from what one replica suggests.
 const mostSteps = 8
@@ -19,51 +23,100 @@ type Chance struct {
 	Kept float64 `json:"kept"`
 }
 
-// keeps reports whether a fleet of n replicas, spares down, keeps the SLO where steps take slowdown times what is predicted, over
-// the pooled requests of several seeds, and the share of requests that do.
-func (s *search) keeps(ctx context.Context, n int, slowdown float64) (bool, float64, error) {
-	kept, target := 0.0, 0.0
-	for seed := range settleSeeds {
-		t, _, err := s.whole(ctx, n, slowdown, uint64(seed))
+// keeps reports whether a fleet of n replicas of o, spares down, keeps the SLO where steps take slowdown times what is predicted, over
+// the pooled requests of at most so many seeds, and the share of requests that do.
+func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, seeds int) (bool, float64, error) {
+	sum, variance := 0.0, 0.0
+	for seed := range seeds {
+		t, _, err := s.whole(ctx, o, n, slowdown, uint64(seed))
 		if err != nil {
 			return false, 0, err
 		}
 		if t.Growing {
-			return false, t.All, nil
+			return false, t.Kept.Mean, nil
 		}
-		kept, target = kept+t.All/settleSeeds, t.Target
+		sum += t.Kept.Mean
+		variance += t.Kept.Half * t.Kept.Half
+		runs := float64(seed + 1)
+		kept, half := sum/runs, math.Sqrt(variance)/runs
+		if seed+1 == seeds || math.Abs(kept-t.Target) > half && seed+1 >= fewSeeds {
+			return kept >= t.Target-1e-12, kept, nil
+		}
 	}
-	return kept >= target-1e-12, kept, nil
+	return false, 0, nil
 }
 
-// settleBest sizes the best fleet as a fleet, and then those of other options that would be cheaper at the number of replicas that is
-// known of them, until the best is settled.
+// answer finds the best option and sizes it as a fleet.
+func (s *search) answer(ctx context.Context) error {
+	if err := s.run(ctx); err != nil || s.best < 0 {
+		return err
+	}
+	return s.settleBest(ctx)
+}
+
+// settleBest sizes the best fleet as a fleet. Then it tries, as fleets too, the options that would cost less: at the number of
+// replicas that is known of them, and those of which one replica missed the SLO by little.
 func (s *search) settleBest(ctx context.Context) error {
-	for settled := map[int]bool{}; !settled[s.best]; {
+	tried := map[int]bool{}
+	for next := s.best; next >= 0; next = s.challenger(tried) {
+		tried[next] = true
+		fate := &s.fates[next]
+		if next != s.best {
+			ok, _, err := s.keeps(ctx, s.options[next], s.worth(next), s.pessimism(next), s.seeds)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			fate.replicas = s.worth(next)
+			s.fates[s.best].kind, s.fates[s.best].words = simulated, "another costs less"
+			fate.kind, fate.words, s.best = chosen, "", next
+		}
 		if err := s.settle(ctx); err != nil {
 			return err
 		}
-		settled[s.best] = true
-		best := s.best
-		for i := range s.options {
-			if n := s.fates[i].replicas; n > 0 && s.beats(s.options[i], n) {
-				s.best = i
-			}
-		}
-		if s.best != best {
-			s.fates[best].kind, s.fates[s.best].kind = simulated, chosen
-			s.fates[best].words, s.fates[s.best].words = "another costs less", ""
-		}
 	}
 	return nil
+}
+
+// nearMiss is by how much the share of requests that kept the SLO may be below its target for an option to be tried as a fleet.
+const nearMiss = 0.05
+
+// challenger returns an option that was not tried yet and might cost less than the best; -1 where there is none.
+func (s *search) challenger(tried map[int]bool) int {
+	target := s.trials.file.Plan.SLO.Percentile / 100
+	for i := range s.options {
+		fate := &s.fates[i]
+		close := fate.replicas > 0 || fate.kind == simulated && fate.closest >= target-nearMiss
+		if close && !tried[i] && s.worth(i) >= s.fewest(s.options[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// worth returns the largest number of replicas of an option with which it beats the best; 0 where none does.
+func (s *search) worth(i int) int {
+	o := s.options[i]
+	n := min(s.most(o), int(s.cost()/o.price)-s.spare+1)
+	for n > 0 && !s.beats(o, n) {
+		n--
+	}
+	return n
+}
+
+// pessimism returns the slowdown under which an option must keep the SLO.
+func (s *search) pessimism(i int) float64 {
+	return s.options[i].physics.slowdown(s.trials.file.Plan.Effort.Confidence)
 }
 
 // settle finds the smallest fleet that keeps the SLO with the asked confidence, from the number of replicas that one replica
 // suggests: a fleet shares its requests more evenly than chance does, and a router may do better or worse.
 func (s *search) settle(ctx context.Context) error {
 	o, fate := s.chosen(), &s.fates[s.best]
-	slow := o.physics.slowdown(s.trials.file.Plan.Effort.Confidence)
-	ok, _, err := s.keeps(ctx, fate.replicas, slow)
+	slow := s.pessimism(s.best)
+	ok, _, err := s.keeps(ctx, o, fate.replicas, slow, s.seeds)
 	if err != nil {
 		return err
 	}
@@ -76,7 +129,7 @@ func (s *search) settle(ctx context.Context) error {
 		if next < 1 || !available(o, next+s.spare) {
 			return nil
 		}
-		if ok, _, err = s.keeps(ctx, next, slow); err != nil {
+		if ok, _, err = s.keeps(ctx, o, next, slow, s.seeds); err != nil {
 			return err
 		}
 		if down && !ok {
@@ -95,7 +148,7 @@ func (s *search) chances(ctx context.Context) ([]Chance, error) {
 	var list []Chance
 	n := s.fates[s.best].replicas
 	for k := max(1, n-1); k <= n+1; k++ {
-		_, kept, err := s.keeps(ctx, k, 1)
+		_, kept, err := s.keeps(ctx, s.chosen(), k, 1, fewSeeds)
 		if err != nil {
 			return nil, err
 		}
@@ -108,22 +161,29 @@ func (s *search) chances(ctx context.Context) ([]Chance, error) {
 	return list, nil
 }
 
-// chance bisects the slowdown up to which n replicas keep the SLO, and returns how likely steps are at most that slow, to about a
-// hundredth.
+// chance bisects the slowdown up to which n replicas keep the SLO, and returns how likely steps are at most that slow, to about two
+// hundredths; 0 and 1 stand for less than 0.015 and more than 0.985.
 func (s *search) chance(ctx context.Context, n int) (float64, error) {
-	const precise = 0.01
+	const precise, certain = 0.02, 0.015
 	p := s.chosen().physics
 	low, high := 0.0, 1.0 // of the probability: kept at low, missed at high
-	for high-low > precise {
-		middle := (low + high) / 2
-		ok, _, err := s.keeps(ctx, n, math.Round(p.quantile(middle)*1e4)/1e4)
-		if err != nil {
+	for next := 1 - certain; high-low > precise; next = (low + high) / 2 {
+		ok, _, err := s.keeps(ctx, s.chosen(), n, math.Round(p.quantile(next)*1e4)/1e4, fewSeeds)
+		switch {
+		case err != nil:
 			return 0, err
-		}
-		if ok {
-			low = middle
-		} else {
-			high = middle
+		case ok && next == 1-certain:
+			return 1, nil
+		case ok:
+			low = next
+		case next == 1-certain:
+			high = next
+			if ok, _, err = s.keeps(ctx, s.chosen(), n, math.Round(p.quantile(certain)*1e4)/1e4, fewSeeds); err != nil || !ok {
+				return 0, err
+			}
+			low = certain
+		default:
+			high = next
 		}
 	}
 	return math.Round(100*(low+high)/2) / 100, nil

@@ -49,7 +49,7 @@ func (f *File) prepared(options []*option, t *trials) (*search, error) {
 			return nil, err
 		}
 	}
-	return &search{rate: f.Plan.peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1, trials: t}, nil
+	return &search{rate: f.Plan.peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1, seeds: mostSeeds, trials: t}, nil
 }
 
 // solve answers the plan of one model.
@@ -58,22 +58,18 @@ func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, e
 	if err != nil {
 		return nil, err
 	}
-	if err := s.run(ctx); err != nil {
+	if err := s.answer(ctx); err != nil {
 		return nil, err
 	}
 	p := &f.Plan
 	a := &Answer{Name: p.Name, Model: p.Model, SLO: p.SLO, Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: len(s.options), Simulations: s.trials.count()}
 	a.Load = s.load()
-	if s.best >= 0 {
-		if err := s.settleBest(ctx); err != nil {
-			return nil, err
-		}
-	}
 	a.tell(s)
 	if a.Shapes, err = s.shapes(ctx); err != nil {
 		return nil, err
 	}
+	a.BestMeasured = bestMeasured(a.Shapes)
 	if s.best < 0 {
 		a.Nearest = s.nearest()
 	} else if err := f.detail(ctx, s, a); err != nil {
@@ -107,8 +103,8 @@ func (f *File) detail(ctx context.Context, s *search, a *Answer) error {
 		a.Autoscaling = s.autoscaled(&f.Plan.Workload.Rate, a.Shapes)
 	}
 	if growth := f.Plan.Fleet.Growth; growth != 1 {
-		later := &search{rate: growth * s.rate, spare: s.spare, options: s.options, trials: s.trials}
-		if err := later.run(ctx); err != nil {
+		later := &search{rate: growth * s.rate, spare: s.spare, options: s.options, seeds: fewSeeds, trials: s.trials}
+		if err := later.answer(ctx); err != nil {
 			return err
 		}
 		a.Growth = &Growth{Factor: growth}
@@ -239,18 +235,29 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 		sh.Limit = fmt.Sprintf("%d accelerators would be needed, there are %d; %s", size*o.gpus, o.offer.Count, sh.Limit)
 	default:
 		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.gpus, float64(size)*o.price
+		sh.HourlyLeast = float64(s.optimistic(i, replicas)+s.spare) * o.price
 		sh.PerMillion = sh.Hourly / s.millions(o)
 	}
 	return sh, nil
 }
 
+// likely is the probability of what is called the least cost: steps are that fast in one case of ten.
+const likely = 0.1
+
+// optimistic reckons how many replicas of an option would do in place of n if steps were as fast as they are in one case of ten,
+// taking rates to be inverse to step times.
+func (s *search) optimistic(i, n int) int {
+	o := s.options[i]
+	return max(1, int(math.Ceil(float64(n)*o.physics.quantile(likely)/s.pessimism(i)-1e-9)))
+}
+
 // deploy simulates the chosen fleet whole, with and without its spares.
 func (s *search) deploy(ctx context.Context) (*Deployment, error) {
-	reduced, _, err := s.whole(ctx, s.fates[s.best].replicas, 1, 0)
+	reduced, _, err := s.whole(ctx, s.chosen(), s.fates[s.best].replicas, 1, 0)
 	if err != nil {
 		return nil, err
 	}
-	full, file, err := s.whole(ctx, s.size(), 1, 0)
+	full, file, err := s.whole(ctx, s.chosen(), s.size(), 1, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -265,10 +272,9 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 // mostTogether bounds the requests of the simulation of a whole fleet.
 const mostTogether = 20_000
 
-// whole simulates so many replicas at the whole rate where steps take slowdown times what is predicted, with the plan's seed and
+// whole simulates so many replicas of an option at the whole rate where steps take slowdown times what is predicted, with the plan's seed and
 // others, and returns the scenario too.
-func (s *search) whole(ctx context.Context, replicas int, slowdown float64, seed uint64) (trial, *scenarios.File, error) {
-	o := s.chosen()
+func (s *search) whole(ctx context.Context, o *option, replicas int, slowdown float64, seed uint64) (trial, *scenarios.File, error) {
 	scenario := o.scenario
 	scenario.Engine.Slowdown = slowdown
 	scenario.Seed += seed

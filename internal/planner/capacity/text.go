@@ -58,7 +58,7 @@ func (d *Deployment) print(p *report.Printer, spare int) {
 	if spare > 0 {
 		words += fmt.Sprintf(", %d of them spare", spare)
 	}
-	p.Heading("Answer: " + words)
+	p.Heading("Answer: " + words + " (" + d.Grade + ")")
 	p.Text(fmt.Sprintf("%s, $%.2f an hour; for a million output tokens $%s, %s GPU-hours and at most %s Wh.",
 		several(d.Accelerators, "accelerator"), d.Hourly, report.Figure(d.PerMillion), report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion)))
 	words = fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO", report.Percent(d.Kept))
@@ -78,9 +78,9 @@ func (d *Deployment) print(p *report.Printer, spare int) {
 func (d *Deployment) odds() string {
 	var parts []string
 	for _, c := range d.Chances {
-		parts = append(parts, fmt.Sprintf("%s with %s", several(c.Replicas, "replica"), percentChance(c.Probability)))
+		parts = append(parts, fmt.Sprintf("%s: %s", fmt.Sprint(c.Replicas), percentChance(c.Probability)))
 	}
-	return fmt.Sprintf("Given how wrong the step times may be (%s), the SLO is kept by %s.", d.Grade, strings.Join(parts, ", "))
+	return fmt.Sprintf("How likely the SLO is kept, given how wrong the step times may be (%s), by the replicas that run: %s.", d.Grade, strings.Join(parts, ", "))
 }
 
 // percentChance prints a probability that is known to about a hundredth.
@@ -101,7 +101,7 @@ func (a *Answer) printShapes(p *report.Printer) {
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
 		apart = apart || strings.Contains(s.Shape, "P+")
-		row := []string{s.Shape, "–", "–", "–", "–", "–", "–"}
+		row := []string{s.Shape, "–", "–", "–", "–", "–", "–", s.Grade}
 		if s.KVTokens > 0 {
 			row[1] = report.Figure(float64(s.KVTokens) / 1000)
 		}
@@ -110,13 +110,16 @@ func (a *Answer) printShapes(p *report.Printer) {
 		}
 		if s.Replicas > 0 {
 			row[3], row[4] = fmt.Sprint(s.Replicas), fmt.Sprint(s.Accelerators)
-			row[5], row[6] = fmt.Sprintf("%.2f", s.Hourly), report.Figure(s.PerMillion)
+			row[5], row[6] = costRange(s.HourlyLeast, s.Hourly), report.Figure(s.PerMillion)
 		}
 		rows = append(rows, row)
 	}
-	p.Table([]string{"replica", "KV ktokens", "sustains 1/s", "replicas", "GPUs", "$/h", "$/1M tok"}, rows, 0)
+	p.Table([]string{"replica", "KV ktok", "1/s each", "replicas", "GPUs", "$/h", "$/1M tok", "evidence"}, rows, 0, 7)
 	if apart {
 		p.Text("xP+yD: a group of x replicas that compute prompts and y that go on from there; the other replicas do both.")
+	}
+	if b := a.BestMeasured; b != nil {
+		p.Text(fmt.Sprintf("The cheapest whose like was measured: %s of %s, $%.2f an hour.", several(b.Replicas, "replica"), b.Label, b.Hourly))
 	}
 	a.printTightest(p)
 	p.Gap()
@@ -129,6 +132,14 @@ func (a *Answer) printShapes(p *report.Printer) {
 		}
 		p.Item(label + ": " + s.Limit)
 	}
+}
+
+// costRange prints what a fleet costs: at best, and with the asked confidence.
+func costRange(least, cost float64) string {
+	if least == 0 || least == cost {
+		return fmt.Sprintf("%.2f", cost)
+	}
+	return fmt.Sprintf("%.2f–%.2f", least, cost)
 }
 
 // printTightest says where the fewest accelerators that hold the model serve much less, each, than more of them together.
