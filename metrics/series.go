@@ -12,12 +12,16 @@ type Point struct {
 	Up int
 	// KVUsage is the share of the KV memory in use over all replicas, in [0, 1].
 	KVUsage float64
-	// Slots divides the KV memory of the replicas that can tell; zero where none can.
+	// Slots divides the KV memory of some replicas; zero where the memory policy cannot.
 	Slots sim.Slots
 }
 
 // seriesPoints is how many points are kept unless a Config says otherwise: more than a screen has columns.
 const seriesPoints = 2048
+
+// slotReplicas is the number of replicas whose slots are counted at a moment: counting takes time in proportion to the sequences
+// that run. In larger fleets replicas take turns.
+const slotReplicas = 8
 
 // series keeps a bounded number of evenly spaced points: when it is full, every other one is dropped.
 type series struct {
@@ -29,7 +33,10 @@ type series struct {
 	// The moment that is being sampled, replica by replica.
 	now            Point
 	used, capacity int64
+	replicas       int // looked at so far
 	open           bool
+	// Of every so many replicas, the slots of one are counted, another one at each moment.
+	turns, turn int
 
 	// Over all moments, kept or not.
 	moments                 int64
@@ -41,7 +48,7 @@ func newSeries(limit int) series {
 	if limit <= 0 {
 		limit = seriesPoints
 	}
-	return series{limit: limit, stride: 1}
+	return series{limit: limit, stride: 1, turns: 1}
 }
 
 func (s *series) add(at sim.Time, replica int, state sim.State) {
@@ -57,7 +64,8 @@ func (s *series) add(at sim.Time, replica int, state sim.State) {
 	s.now.Decoding += state.Decoding
 	s.used += state.Used
 	s.capacity += state.Capacity
-	if s.skip == 0 && state.Slots != nil {
+	s.replicas = replica + 1
+	if s.skip == 0 && state.Slots != nil && replica%s.turns == s.turn {
 		s.now.Slots.Add(state.Slots())
 	}
 }
@@ -68,6 +76,8 @@ func (s *series) close() {
 		return
 	}
 	s.open = false
+	s.turns = (s.replicas + slotReplicas - 1) / slotReplicas
+	s.turn = (s.turn + 1) % s.turns
 	if s.capacity > 0 {
 		s.now.KVUsage = float64(s.used) / float64(s.capacity)
 	}

@@ -68,7 +68,7 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	s.config = sim.Config{Source: s.Source, Router: fleet.router(), Replicas: fleet.replicas()}
 	fleet.between(&s.config)
 	fleet.speculate(&s.config)
-	s.config.SampleEvery = sampleEvery(s.Source.Summary(), fleet.longestStep())
+	s.config.SampleEvery = sampleEvery(s.Source.Summary(), fleet.longestStep(), len(s.config.Replicas))
 	s.metrics = fleet.metrics()
 	if err := fleet.err(); err != nil {
 		s.Source.Close()
@@ -142,16 +142,17 @@ func (f *fleetBuilder) longestStep() sim.Time {
 	return longest
 }
 
-// sampleEvery returns the time between two samples of the state: some thousands over the run where its length is known, and not
-// many more than there are steps.
-func sampleEvery(load workload.Summary, step sim.Time) sim.Time {
-	const samples, perStep = 2000, 10
+// sampleEvery returns the time between two samples of the state of that many replicas: some thousands over the run where its
+// length is known, fewer in large fleets, and not many more than there are steps. So sampling takes a small part of the run.
+func sampleEvery(load workload.Summary, step sim.Time, replicas int) sim.Time {
+	const most, least, states, perStep = 2000, 256, 128_000, 10
+	samples := max(min(most, states/replicas), least)
 	every := 200 * sim.Millisecond
 	switch {
 	case load.Duration > 0:
-		every = load.Duration / samples
+		every = load.Duration / sim.Time(samples)
 	case load.Requests > 0 && load.Rate > 0:
-		every = sim.Seconds(float64(load.Requests) / load.Rate / samples)
+		every = sim.Seconds(float64(load.Requests) / load.Rate / float64(samples))
 	}
 	return max(min(max(every, 10*sim.Millisecond), sim.Seconds(60)), step/perStep)
 }

@@ -247,7 +247,9 @@ func (f *Fleet) tell(s *Sequence, at Time) {
 // retire tells the source that s is done with, and keeps its space for reuse.
 func (f *Fleet) retire(s *Sequence, at Time) {
 	f.live--
-	delete(f.pushed, s.ID)
+	if len(f.pushed) > 0 {
+		delete(f.pushed, s.ID)
+	}
 	f.source.Done(&s.Request, f.after(at))
 	f.arrival = f.source.NextArrival()
 	s.reset()

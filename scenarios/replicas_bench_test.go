@@ -1,0 +1,37 @@
+package scenarios_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// BenchmarkReplicas runs the same load a replica with one replica and with many; an operation is a request.
+func BenchmarkReplicas(b *testing.B) {
+	for _, router := range policies.Default().Routing.Policies {
+		if router.Name == "splitwise" {
+			continue // it needs pools of several roles
+		}
+		for _, replicas := range []int{1, 64, 1000} {
+			b.Run(fmt.Sprintf("%s/replicas=%d", router.Name, replicas), func(b *testing.B) {
+				text := fmt.Sprintf("model: llama-3.1-8b\nhardware: h100\nreplicas: %d\nrouting: %s\n"+
+					"workload: {rate: %d/s, prompt: 500, output: 250, requests: %d}\n", replicas, router.Name, 20*replicas, b.N)
+				file, err := scenarios.Parse("bench.yaml", []byte(text))
+				if err != nil {
+					b.Fatal(err)
+				}
+				s, err := file.Build(policies.Default())
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ResetTimer()
+				if r, err := s.Run(context.Background()); err != nil || r.Completed != int64(b.N) {
+					b.Fatal(r, err)
+				}
+			})
+		}
+	}
+}
