@@ -36,7 +36,7 @@ func (g *group) add(s *sim.Sequence, v verdict) {
 	g.outputTokens += int64(s.Output)
 	g.ttft.Add(s.TTFT())
 	g.e2e.Add(s.E2E())
-	if s.Output > 1 {
+	if s.Output > 1 && s.LastToken > s.FirstToken { // an answer that comes at once has no time per token
 		g.tpot.Add(s.TPOT())
 	}
 	g.queued += (s.Scheduled - s.Arrival).Seconds()

@@ -3,7 +3,8 @@ package metrics
 import "github.com/llmsim/llmsim/sim"
 
 // Summary is the outcome of a run. The JSON keys are those of vLLM's serving benchmark where it has them; times ending in _ms
-// are in milliseconds, others in seconds. Percentiles of a latency that no request has are 0.
+// are in milliseconds, others in seconds. A latency that no request has is 0: answers of one
+// token, and those that come at once as from a static batch, have no TPOT and no gaps.
 type Summary struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`
@@ -140,7 +141,9 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 		MeanDecode:           1000 * ratio(g.decode, float64(g.completed)),
 		PeakBatch:            c.peak,
 	}
-	s.MeanITL, s.MedianITL, s.StdITL, s.P90ITL, s.P95ITL, s.P99ITL = c.itl.statistics()
+	if g.tpot.Count() > 0 { // else no user sees a gap: answers have one token, or come at once
+		s.MeanITL, s.MedianITL, s.StdITL, s.P90ITL, s.P95ITL, s.P99ITL = c.itl.statistics()
+	}
 	s.SLOMet = g.met()
 	if len(c.classes) > 0 {
 		s.Classes = make(map[string]ClassSummary, len(c.classes))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,6 +128,8 @@ func Shipped() []string {
 type Listing struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
+	// Trace is the recording that it replays and that does not come with the program; its comment says where it is from.
+	Trace string `json:"trace,omitempty"`
 }
 
 // List returns the shipped scenarios with their titles.
@@ -137,7 +140,11 @@ func List() ([]Listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Listing{name, f.Scenario.Name})
+		entry := Listing{Name: name, Title: f.Scenario.Name}
+		if trace := f.Scenario.Workload.Trace; trace != nil {
+			entry.Trace = path.Base(trace.File)
+		}
+		list = append(list, entry)
 	}
 	return list, nil
 }

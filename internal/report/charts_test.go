@@ -67,6 +67,9 @@ func waves() *scenarios.Result {
 }
 
 func rooflineStep(name string, intensity float64) RooflineStep {
-	point := RooflinePoint{Name: name, Intensity: intensity}
+	point := RooflinePoint{Name: name, Intensity: intensity, Bound: "memory"}
+	if intensity > 153 {
+		point.Bound = "compute"
+	}
 	return RooflineStep{RooflinePoint: point, Operators: []RooflinePoint{point}}
 }

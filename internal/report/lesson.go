@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -65,10 +66,10 @@ func (p *Printer) oneToken(l *Lesson) {
 	p.say("The arithmetic is small: %.3g GFLOP, which takes %s at %s. That is %s FLOP for each byte, where the machine could do "+
 		"%s (the ridge of its roofline). Decoding for one user is bound by memory bandwidth, %s times over.",
 		work.flops/1e9, units.FormatDuration(work.flops/flops), units.FormatFLOPRate(flops),
-		figure(work.flops/work.bytes), figure(flops/bandwidth), figure(flops/bandwidth/(work.flops/work.bytes)))
+		figure(work.flops/work.bytes), figure(flops/bandwidth), times(flops/bandwidth/(work.flops/work.bytes)))
 	slow := read / l.desktop.Bandwidth
 	p.say("A desktop at %s needs %s a token: %s times longer, which is the ratio of the bandwidths and has nothing to do with cores.",
-		units.FormatByteRate(l.desktop.Bandwidth), units.FormatDuration(slow), figure(bandwidth/l.desktop.Bandwidth))
+		units.FormatByteRate(l.desktop.Bandwidth), units.FormatDuration(slow), times(bandwidth/l.desktop.Bandwidth))
 }
 
 // decodeWork is a step of a batch of sequences with the lesson's context.
@@ -86,18 +87,35 @@ func (l *Lesson) stages() float64 { return float64(l.steps.Scenario.Parallelism.
 func (p *Printer) batching(l *Lesson) {
 	p.heading("Many users at once")
 	var rows []table.Row
-	for _, batch := range []int{1, 8, 64, 256} {
+	room := l.steps.Room(l.context + 1)
+	most := 1
+	for _, batch := range l.batches(room) {
+		if batch > room {
+			rows = append(rows, table.Row{batch, "does not fit", "–", "–", "–"})
+			continue
+		}
+		most = batch
 		w := l.decode(batch)
 		rows = append(rows, table.Row{
 			batch, units.FormatDuration(w.time), figure(1 / w.time), figure(float64(batch) / w.time), figure(w.flops / w.bytes),
 		})
 	}
 	p.grid(table.Row{"batch", "a step takes", "tokens/s a user", "tokens/s in all", "FLOP/byte"}, rows)
-	one, many := l.decode(1), l.decode(64)
+	one, many := l.decode(1), l.decode(most)
 	p.printf("\n")
-	p.say("One reading of the weights serves the whole batch: 64 users get %s times the tokens of one, and each waits %s times as "+
-		"long for the next (contexts of %s tokens). What a batch cannot share is everybody's own KV cache.",
-		figure(64*one.time/many.time), figure(many.time/one.time), count(l.context))
+	p.say("One reading of the weights serves the whole batch: %d users get %s times the tokens of one, and each waits %s times as "+
+		"long for the next (contexts of %s tokens; the KV memory has room for %s of them). What a batch cannot share is everybody's "+
+		"own KV cache.", most, times(float64(most)*one.time/many.time), times(many.time/one.time), count(l.context), count(room))
+}
+
+// batches are the sizes to show: some that are usual, and the largest that fits where that lies between them.
+func (l *Lesson) batches(room int) []int {
+	list := []int{1, 8, 64, 256}
+	if room > 0 && room < 256 {
+		list = append(list, room)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // prefill: the prompt is a batch of its own.
@@ -121,7 +139,7 @@ func (p *Printer) kvCache(l *Lesson) {
 		units.FormatBytes(token), l.kv, units.FormatBytes(float64(m.KVBytesOfSequence(l.context, l.kv, 1))), count(l.context))
 	if heads, all := m.MultiHead(l.kv); all > token {
 		p.say("With a key and a value for each of its %d query heads it would be %s: this model keeps %s times less.",
-			heads, units.FormatBytes(all), figure(all/token))
+			heads, units.FormatBytes(all), times(all/token))
 	}
 	weights := float64(m.StreamedBytes(l.weights))
 	p.say("The cache outweighs the weights when %s tokens are kept: %s users with %s tokens each. From there on a step reads mostly "+

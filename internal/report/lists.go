@@ -163,7 +163,11 @@ func (p *Printer) Shipped(kind string, list []scenarios.Listing) {
 	}
 	var rows []table.Row
 	for _, s := range list {
-		rows = append(rows, table.Row{s.Name, text.WrapSoft(s.Title, columns-longest-4)})
+		title := s.Title
+		if s.Trace != "" {
+			title += " (replays " + s.Trace + ", which you fetch: its comment says where)"
+		}
+		rows = append(rows, table.Row{s.Name, text.WrapSoft(title, columns-longest-4)})
 	}
 	p.grid(table.Row{kind, "what it is"}, rows, 0, 1)
 }

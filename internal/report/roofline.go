@@ -34,6 +34,8 @@ type RooflineStep struct {
 	// Phase is "prefill" or "decode", Tokens the length of the one prompt or the number of sequences that decode.
 	Phase  string `json:"phase"`
 	Tokens int    `json:"tokens"`
+	// Fits reports whether the KV memory has room for the step.
+	Fits bool `json:"fits"`
 	RooflinePoint
 	Operators []RooflinePoint `json:"operators"`
 }
@@ -62,17 +64,17 @@ func NewRoofline(s *scenarios.Steps, prompts, batches []int, context int) *Roofl
 		Peak: flops / n, Bandwidth: bandwidth / n, Ridge: flops / bandwidth, Context: context,
 	}
 	for _, tokens := range prompts {
-		r.add("prefill", tokens, s.Clock.Breakdown(&sim.Step{Prefill: []sim.Chunk{{New: tokens, Last: true}}}))
+		r.add("prefill", tokens, s.Room(tokens) > 0, s.Clock.Breakdown(&sim.Step{Prefill: []sim.Chunk{{New: tokens, Last: true}}}))
 	}
 	for _, batch := range batches {
 		step := sim.Step{Decodes: batch, DecodeTokens: batch, Context: int64(batch) * int64(context+1)}
-		r.add("decode", batch, s.Clock.Breakdown(&step))
+		r.add("decode", batch, batch <= s.Room(context+1), s.Clock.Breakdown(&step))
 	}
 	return r
 }
 
-func (r *Roofline) add(phase string, tokens int, ops []steptime.Operator) {
-	step := RooflineStep{Phase: phase, Tokens: tokens}
+func (r *Roofline) add(phase string, tokens int, fits bool, ops []steptime.Operator) {
+	step := RooflineStep{Phase: phase, Tokens: tokens, Fits: fits}
 	var whole steptime.Operator
 	longest := map[steptime.Bound]sim.Time{}
 	for _, op := range ops {
@@ -113,7 +115,11 @@ func (p *Printer) Roofline(r *Roofline) {
 	var rows []table.Row
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		rows = append(rows, rooflineRow(p.paint(bold, s.Name), &s.RooflinePoint))
+		name := p.paint(bold, s.Name)
+		if !s.Fits {
+			name = p.paint(dim, s.Name+" *")
+		}
+		rows = append(rows, rooflineRow(name, &s.RooflinePoint))
 		if i == 0 || i == len(r.Steps)-1 || r.Steps[i-1].Phase != s.Phase || r.Steps[i+1].Phase != s.Phase {
 			for j := range s.Operators {
 				rows = append(rows, rooflineRow(" "+s.Operators[j].Name, &s.Operators[j]))
@@ -121,6 +127,12 @@ func (p *Printer) Roofline(r *Roofline) {
 		}
 	}
 	p.grid(table.Row{"step, operator", "FLOP/byte", "TFLOP/s", "of roof", "", "time", "bound by"}, rows, 0, 4, 6)
+	for i := range r.Steps {
+		if !r.Steps[i].Fits {
+			p.paragraph(fmt.Sprintf("* The KV memory has no room for so many contexts of %s tokens: such a step cannot run here.", count(r.Context+1)), 0)
+			break
+		}
+	}
 	p.printf("\n")
 	p.intensities(r)
 	p.paragraph(r.lesson(), 0)
@@ -137,23 +149,26 @@ func rooflineRow(name string, o *RooflinePoint) table.Row {
 func (p *Printer) intensities(r *Roofline) {
 	const width = 50
 	low, high := r.Span()
+	other := false // a step is bound by what is not on its side of the ridge
 	p.printf(" %-*s%s\n", entryIndent-1, "FLOP/byte", "on a logarithmic scale; the line is the ridge")
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		side := "waits for memory"
-		if s.Intensity >= r.Ridge {
-			side = "computes"
-		}
-		p.printf(" %-*s%s%s\n", entryIndent-1, s.Name, p.paint(blue, terminal.Scale(s.Intensity, low, high, r.Ridge, width-4)), side)
+		bound := "bound by " + string(s.Bound)
+		other = other || s.Intensity < r.Ridge && s.Bound == steptime.Compute || s.Intensity >= r.Ridge && s.Bound == steptime.Memory
+		p.printf(" %-*s%s%s\n", entryIndent-1, s.Name, p.paint(blue, terminal.Scale(s.Intensity, low, high, r.Ridge, width-4)), bound)
 	}
 	p.printf("\n")
+	if other {
+		p.paragraph("A step is bound by what takes most of its time. Kernels reach a smaller share of peak arithmetic than of peak bandwidth, or the other way round, "+
+			"so that the ridge that counts lies to one side of the one drawn.", 0)
+	}
 }
 
 // lesson says what the picture shows.
 func (r *Roofline) lesson() string {
 	var first, last *RooflineStep
 	for i := range r.Steps {
-		if s := &r.Steps[i]; s.Phase == "decode" {
+		if s := &r.Steps[i]; s.Phase == "decode" && s.Fits {
 			if first == nil {
 				first = s
 			}
@@ -164,10 +179,10 @@ func (r *Roofline) lesson() string {
 		return ""
 	}
 	words := fmt.Sprintf("A decode step of batch %d does %s FLOP for each byte that it reads, %s times fewer than the ridge: "+
-		"the arithmetic units wait for memory.", first.Tokens, figure(first.Intensity), figure(r.Ridge/first.Intensity))
+		"the step is bound by %s.", first.Tokens, figure(first.Intensity), times(r.Ridge/first.Intensity), first.Bound)
 	if last.Tokens > first.Tokens {
 		words += fmt.Sprintf(" Batch %d shares one reading of the weights among all: %s FLOP for each byte, in %s times the time.",
-			last.Tokens, figure(last.Intensity), figure(last.Time/first.Time))
+			last.Tokens, figure(last.Intensity), times(last.Time/first.Time))
 	}
 	return words
 }

@@ -54,7 +54,11 @@ func (p *Printer) latencies(r *scenarios.Result) {
 		row := table.Row{""}
 		for _, statistic := range []string{"mean", "median", "p90", "p99"} {
 			m := scenarios.MetricNamed(statistic + "_" + kind + "_ms")
-			row = append(row, units.FormatDuration(m.Of(r)/1000))
+			words := units.FormatDuration(m.Of(r) / 1000)
+			if m.Of(r) == 0 {
+				words = "–" // no request has it
+			}
+			row = append(row, words)
 			if statistic == "mean" {
 				row[0] = strings.TrimPrefix(m.Title, "mean ")
 			}

@@ -4,6 +4,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -98,9 +99,41 @@ func (p *Printer) grid(header table.Row, rows []table.Row, left ...int) {
 		}
 		config = append(config, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
 	}
+	narrow(header, rows, left, config)
 	t.SetColumnConfigs(config)
 	t.SuppressTrailingSpaces()
 	p.printf("%s\n", t.Render())
+}
+
+// least is the width below which a column of names is not broken further.
+const least = 6
+
+// narrow breaks names into lines, the widest column of names first, until a table fits into the columns of a terminal.
+func narrow(header table.Row, rows []table.Row, left []int, config []table.ColumnConfig) {
+	widths := make([]int, len(header))
+	total := 0
+	for i := range header {
+		for _, row := range append([]table.Row{header}, rows...) {
+			if i < len(row) {
+				widths[i] = max(widths[i], text.LongestLineLen(fmt.Sprint(row[i])))
+			}
+		}
+		total += widths[i] + 2
+	}
+	for total > columns {
+		widest := -1
+		for _, i := range left {
+			if widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+		total--
+		config[widest].WidthMax, config[widest].WidthMaxEnforcer = widths[widest], text.WrapText
+	}
 }
 
 // count prints a whole number with commas: 1,234,567.
@@ -123,6 +156,14 @@ func percent(share float64) string {
 		return fmt.Sprintf("%.0f%%", p)
 	}
 	return fmt.Sprintf("%.2g%%", 100*share)
+}
+
+// times prints how many times as much something is: 41, 8.2, 0.013.
+func times(ratio float64) string {
+	if ratio >= 10 {
+		return figure(math.Round(ratio))
+	}
+	return fmt.Sprintf("%.2g", ratio)
 }
 
 // figure prints a number with three significant digits, and whole numbers with commas.

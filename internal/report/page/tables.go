@@ -35,7 +35,11 @@ func latencyTable(r *scenarios.Result) Table {
 		row := []string{strings.TrimPrefix(scenarios.MetricNamed("mean_"+kind+"_ms").Title, "mean ")}
 		for _, statistic := range []string{"mean", "median", "p90", "p95", "p99"} {
 			x := scenarios.MetricNamed(statistic + "_" + kind + "_ms").Of(r)
-			row = append(row, units.FormatDuration(x/1000))
+			words := units.FormatDuration(x / 1000)
+			if x == 0 {
+				words = "–" // no request has it
+			}
+			row = append(row, words)
 		}
 		limit := ""
 		if slo[kind] > 0 && !r.ByClass() {

@@ -75,6 +75,11 @@ func addStep(p *plot.Plot, s *report.RooflineStep, i int) error {
 	if s.Phase == "decode" {
 		words = fmt.Sprintf("decode, batch %d", s.Tokens)
 	}
+	if !s.Fits {
+		words += " (does not fit)"
+		pale := color.Gray{0xb8}
+		operators.Color, whole.Color = pale, pale
+	}
 	p.Legend.Add(words, whole)
 	return nil
 }
