@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/internal/validation/machine"
@@ -76,8 +77,8 @@ func (flags *calibrateFlags) run(cmd *cobra.Command) error {
 	}
 	points := strings.TrimSuffix(flags.out, filepath.Ext(flags.out)) + ".csv"
 	err := errors.Join(
-		writeFile(flags.out, func(w io.Writer) error { return calibration.Write(w, fits, machine.Processor()) }),
-		writeFile(points, func(w io.Writer) error { return calibration.WritePoints(w, fits) }),
+		files.Write(flags.out, func(w io.Writer) error { return calibration.Write(w, fits, machine.Processor()) }),
+		files.Write(points, func(w io.Writer) error { return calibration.WritePoints(w, fits) }),
 	)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report"
@@ -130,15 +131,15 @@ func axes(vary []string) ([]planner.Axis, error) {
 
 func (flags *compareFlags) print(cmd *cobra.Command, c *compare.Comparison, checks []compare.Check) error {
 	if flags.out != "" {
-		if err := writeFile(filepath.Join(flags.out, "report.html"), c.WritePage); err != nil {
+		if err := files.Write(filepath.Join(flags.out, "report.html"), c.WritePage); err != nil {
 			return err
 		}
-		if err := writeFile(filepath.Join(flags.out, "comparison.json"), func(w io.Writer) error { return report.JSON(w, c) }); err != nil {
+		if err := files.Write(filepath.Join(flags.out, "comparison.json"), func(w io.Writer) error { return report.JSON(w, c) }); err != nil {
 			return err
 		}
 	}
 	if flags.junit != "" {
-		if err := writeFile(flags.junit, func(w io.Writer) error { return compare.WriteJUnit(w, checks) }); err != nil {
+		if err := files.Write(flags.junit, func(w io.Writer) error { return compare.WriteJUnit(w, checks) }); err != nil {
 			return err
 		}
 	}

@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/llmsim/llmsim/internal/engine/generate"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 	"github.com/llmsim/llmsim/internal/engine/speculation"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/spf13/cobra"
 )
 
@@ -123,9 +123,5 @@ func (flags *gpt2GenerateFlags) report(cmd *cobra.Command) error {
 	if flags.acceptances == "" {
 		return nil
 	}
-	file, err := os.Create(flags.acceptances)
-	if err != nil {
-		return err
-	}
-	return errors.Join(table.Write(file), file.Close())
+	return files.Write(flags.acceptances, table.Write)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/shard"
@@ -117,7 +118,7 @@ func (flags *planFlags) write(cmd *cobra.Command, all *capacity.Answers) error {
 		return report.JSON(w, all)
 	}
 	if flags.out != "" {
-		if err := writeFile(filepath.Join(flags.out, "plan.json"), asJSON); err != nil {
+		if err := files.Write(filepath.Join(flags.out, "plan.json"), asJSON); err != nil {
 			return err
 		}
 		for _, a := range all.Models {
@@ -164,10 +165,10 @@ func (flags *planFlags) start(all *capacity.Answers) error {
 
 // writeAnswer writes what became of each option, and the chosen fleet.
 func writeAnswer(dir string, a *capacity.Answer) error {
-	if err := writeFile(filepath.Join(dir, "options.csv"), a.WriteCSV); err != nil || a.Chosen == nil {
+	if err := files.Write(filepath.Join(dir, "options.csv"), a.WriteCSV); err != nil || a.Chosen == nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, "scenario.yaml"), func(w io.Writer) error {
+	return files.Write(filepath.Join(dir, "scenario.yaml"), func(w io.Writer) error {
 		_, err := io.WriteString(w, a.Chosen.Scenario)
 		return err
 	})

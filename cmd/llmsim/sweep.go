@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/internal/planner/sweep"
@@ -101,7 +102,7 @@ func (flags *sweepFlags) write(cmd *cobra.Command, r *sweep.Results) error {
 		for name, write := range map[string]func(io.Writer) error{
 			"results.csv": r.WriteCSV, "results.parquet": r.WriteParquet, "results.json": asJSON,
 		} {
-			if err := writeFile(filepath.Join(flags.out, name), write); err != nil {
+			if err := files.Write(filepath.Join(flags.out, name), write); err != nil {
 				return err
 			}
 		}

@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/validation"
@@ -110,7 +110,7 @@ func atMostOneFolder(cmd *cobra.Command, args []string) error {
 
 // writeErrors writes every comparison, and draws those of each table.
 func writeErrors(dir string, compared *validation.Report) error {
-	if err := writeFile(filepath.Join(dir, "rows.csv"), compared.WriteCSV); err != nil {
+	if err := files.Write(filepath.Join(dir, "rows.csv"), compared.WriteCSV); err != nil {
 		return err
 	}
 	for i := range compared.Tables {
@@ -127,20 +127,4 @@ func writeErrors(dir string, compared *validation.Report) error {
 		}
 	}
 	return nil
-}
-
-// writeFile writes a file, and makes its folder if needed.
-func writeFile(path string, write func(io.Writer) error) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := write(file); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
 }

@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
-// files are the results of one run in a folder: all of them appear when the run is done, or none does.
-type files struct {
+// folder is the files of one run: all of them appear when the run is done, or none does.
+type folder struct {
 	dir     string
 	staging string
 	open    []*stagedFile
@@ -27,22 +29,23 @@ type stagedFile struct {
 func (s *stagedFile) Write(p []byte) (int, error) { return s.buffer.Write(p) }
 
 // newFiles prepares to write into dir, which it makes if needed. Call commit or discard in the end.
-func newFiles(dir string) (*files, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
-	}
-	staging, err := os.MkdirTemp(dir, ".unfinished-")
+func newFiles(dir string) (*folder, error) {
+	files.Clean(dir)
+	staging, err := files.Stage(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &files{dir: dir, staging: staging}, nil
+	return &folder{dir: dir, staging: staging}, nil
 }
 
 // create starts a file of that name. commit closes it.
-func (f *files) create(name string) (*stagedFile, error) {
+func (f *folder) create(name string) (*stagedFile, error) {
 	file, err := os.Create(filepath.Join(f.staging, name))
 	if err != nil {
 		return nil, err
+	}
+	if err := files.Lock(file); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	s := &stagedFile{name: name, file: file, buffer: bufio.NewWriterSize(file, 1<<16)}
 	f.open = append(f.open, s)
@@ -50,7 +53,7 @@ func (f *files) create(name string) (*stagedFile, error) {
 }
 
 // commit closes all files, and if that succeeded puts them in place.
-func (f *files) commit() error {
+func (f *folder) commit() error {
 	var errs []error
 	for _, s := range f.open {
 		errs = append(errs, s.buffer.Flush(), s.file.Close())
@@ -68,7 +71,7 @@ func (f *files) commit() error {
 }
 
 // discard throws the files away, and the folder too if nothing else is in it.
-func (f *files) discard() error {
+func (f *folder) discard() error {
 	var errs []error
 	for _, s := range f.open {
 		errs = append(errs, s.file.Close())

@@ -14,7 +14,7 @@ import (
 // Recorder is a sim.Observer that writes the files of a run: summary.json, timeseries.csv, report.html, and requests.csv or
 // requests.parquet with a row for each request in the order in which they ended.
 type Recorder struct {
-	files    *files
+	files    *folder
 	requests requestWriter
 	sample   *page.Sample
 	err      error

@@ -3,8 +3,8 @@ package report
 import (
 	"bufio"
 	"fmt"
-	"os"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -15,7 +15,7 @@ const TimelineEvents = 200_000
 // batch of each replica with its steps (or leaps of steps), tracks for requests (queued, prefill, decode), and counters of batch,
 // queue and KV use. When it is full it goes on with no more, and says so in the file.
 type Timeline struct {
-	file  *os.File
+	file  *files.Pending
 	out   *bufio.Writer
 	left  int
 	until sim.Time // of the last event written, once it is full
@@ -32,7 +32,7 @@ const requestsProcess = 1
 
 // NewTimeline starts a timeline of at most so many events in a new file.
 func NewTimeline(name string, events int) (*Timeline, error) {
-	file, err := os.Create(name)
+	file, err := files.Create(name)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (t *Timeline) Close() error {
 	if t.err == nil {
 		t.err = t.out.Flush()
 	}
-	if err := t.file.Close(); t.err == nil {
+	if err := t.file.Commit(); t.err == nil {
 		t.err = err
 	}
 	return t.err

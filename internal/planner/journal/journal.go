@@ -5,16 +5,21 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Journal is a set of results by key. Its methods may be called by several goroutines.
 type Journal struct {
 	mu   sync.Mutex
 	file *os.File
+	size int64 // of the lines that are whole
 	done map[string]json.RawMessage
 }
 
@@ -29,6 +34,7 @@ func Open(path string) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
+	files.Clean(filepath.Dir(path))
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
@@ -43,7 +49,7 @@ func Open(path string) (*Journal, error) {
 
 // recover reads what is there, and cuts off a last line that is not complete.
 func (j *Journal) recover(path string) error {
-	if err := lock(j.file); err != nil {
+	if err := files.Lock(j.file); err != nil {
 		return fmt.Errorf("%s is in use by another process", path)
 	}
 	whole, err := read(path, func(e entry) error {
@@ -53,10 +59,16 @@ func (j *Journal) recover(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := j.file.Truncate(whole); err != nil {
+	j.size = whole
+	return j.cut()
+}
+
+// cut removes what follows the last whole line.
+func (j *Journal) cut() error {
+	if err := j.file.Truncate(j.size); err != nil {
 		return err
 	}
-	_, err = j.file.Seek(whole, 0)
+	_, err := j.file.Seek(j.size, io.SeekStart)
 	return err
 }
 
@@ -121,9 +133,13 @@ func (j *Journal) Put(key string, result any) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	n, err := j.file.Write(append(line, '\n'))
+	if err != nil { // the disk is full, say: the next line must not follow half of this one
+		return errors.Join(err, j.cut())
+	}
+	j.size += int64(n)
 	j.done[key] = raw
-	_, err = j.file.Write(append(line, '\n'))
-	return err
+	return nil
 }
 
 // Close closes the file.

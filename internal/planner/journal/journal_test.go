@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/files"
+
 	"pgregory.net/rapid"
 )
 
@@ -92,7 +94,7 @@ func lockable() bool {
 		return false
 	}
 	defer second.Close()
-	return lock(f) == nil && lock(second) != nil
+	return files.Lock(f) == nil && files.Lock(second) != nil
 }
 
 func TestAForeignFileIsRefused(t *testing.T) {

@@ -36,6 +36,8 @@ type Config struct {
 	KeyFile string
 	// Redeliver is how long a worker may be silent before its task is given to another. Default: 10 s.
 	Redeliver time.Duration
+	// version stands for that of the program, in tests.
+	version string
 	// Log is told what people should know, such as that the connection is lost; nil tells nobody.
 	Log func(string)
 }

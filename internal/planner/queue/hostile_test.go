@@ -176,7 +176,8 @@ func TestOtherContentsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for contents, want := range map[string]string{"tokens\n999\n": "another file", "tokens\n100\n100\n": ""} {
+	for _, c := range [][2]string{{"tokens\n999\n", "another file"}, {"tokens\n100\n100\n", ""}} {
+		contents, want := c[0], c[1]
 		if _, err := objects.PutString(context.Background(), sum, contents); err != nil {
 			t.Fatal(err)
 		}

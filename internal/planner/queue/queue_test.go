@@ -249,6 +249,45 @@ func TestFilesTravel(t *testing.T) {
 	}
 }
 
+// Planners and workers of two versions share a server: each planner gets what the workers of its version compute, also where the
+// other version has a result of the same key, and nothing is lost while workers of one version are away.
+func TestVersionsDoNotMix(t *testing.T) {
+	url := queuetest.Serve(t)
+	answers := func(n int) Handlers {
+		return Handlers{"seed": func(context.Context, *scenarios.File, string) (any, error) { return n, nil }}
+	}
+	open1 := open(t, Config{URL: url, version: "v1"}, nil)
+	defer open1.Close()
+	open2 := open(t, Config{URL: url, version: "v2"}, nil)
+	defer open2.Close()
+	const n = 10
+	var group sync.WaitGroup
+	for seed := range n {
+		for want, q := range map[int]*Queue{1: open1, 2: open2} {
+			task := seeded(t, q, seed)
+			group.Go(func() {
+				var got int
+				if err := q.Do(context.Background(), task, &got); err != nil || got != want {
+					t.Errorf("seed %d of version %d: %d, %v", seed, want, got, err)
+				}
+			})
+		}
+	}
+	second := open(t, Config{URL: url, version: "v2", Workers: 1}, answers(2))
+	defer second.Close()
+	for stream, err := peer(t, url).Stream(context.Background(), streamName); ; { // until those of version 2 are done
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := stream.Info(context.Background()); err != nil || info.State.Msgs <= n {
+			break
+		}
+	}
+	first := open(t, Config{URL: url, version: "v1", Workers: 1}, answers(1))
+	defer first.Close()
+	group.Wait()
+}
+
 // Workers leave the tasks of another version alone, and say so.
 func TestVersions(t *testing.T) {
 	url := queuetest.Serve(t)

@@ -68,7 +68,7 @@ func openStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store,
 	if s.files, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: fileBucket, TTL: keepOnServer}); err != nil {
 		return nil, err
 	}
-	if s.version, err = identity(); err != nil {
+	if s.version, err = c.identity(); err != nil {
 		return nil, err
 	}
 	s.cache, err = newCache()
@@ -76,13 +76,13 @@ func openStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store,
 }
 
 // joinStore finds the streams that somebody else made, and waits until they are there.
-func joinStore(ctx context.Context, conn *nats.Conn, k *key) (*store, error) {
+func joinStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return nil, err
 	}
 	s := &store{js: js, key: k}
-	if s.version, err = identity(); err != nil {
+	if s.version, err = c.identity(); err != nil {
 		return nil, err
 	}
 	if s.results, err = eventually(ctx, func() (jetstream.KeyValue, error) { return js.KeyValue(ctx, resultBucket) }); err != nil {

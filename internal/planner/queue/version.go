@@ -12,7 +12,10 @@ import (
 
 // identity names the version of the program, in letters that a NATS subject can have. What was built from changed or unknown sources
 // is told apart by a hash of the program.
-func identity() (string, error) {
+func (c *Config) identity() (string, error) {
+	if c.version != "" {
+		return c.version, nil
+	}
 	version := scenarios.Version()
 	if strings.HasPrefix(version, "devel") || strings.Contains(version, "dirty") || version == "unknown" {
 		path, err := os.Executable()

@@ -32,7 +32,7 @@ func work(ctx context.Context, c Config, handlers Handlers) error {
 		return err
 	}
 	defer conn.Close()
-	s, err := joinStore(ctx, conn, k)
+	s, err := joinStore(ctx, conn, &c, k)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -86,10 +88,10 @@ func Begin(dir string, q Question, s Shard) error {
 	default:
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	return files.Write(path, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	return os.WriteFile(path, data, 0o666)
+	})
 }
 
 // Merge checks that folders hold the parts of one question, each once, and puts what they have done into a journal. It returns the

@@ -4,8 +4,8 @@ package plots
 import (
 	"bytes"
 	"image/color"
+	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -16,6 +16,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Colours of Okabe and Ito, "Color Universal Design" (2008), without the yellow that is too light for lines.
@@ -154,11 +156,12 @@ func Save(dir, name string, p *plot.Plot) error {
 	if err := writePNG(drawn["png"], pixels); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
 	for format, picture := range drawn {
-		if err := os.WriteFile(filepath.Join(dir, name+"."+format), picture.Bytes(), 0o666); err != nil {
+		err := files.Write(filepath.Join(dir, name+"."+format), func(w io.Writer) error {
+			_, err := picture.WriteTo(w)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}

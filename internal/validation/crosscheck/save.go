@@ -4,22 +4,22 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/report"
 )
 
 // Save writes crosscheck.json into dir, and into a folder for each scenario steps.csv and requests.csv of all runs
 // and pictures of them.
 func Save(dir string, g *Grid) error {
-	err := save(filepath.Join(dir, "crosscheck.json"), func(w io.Writer) error { return report.JSON(w, g) })
+	err := files.Write(filepath.Join(dir, "crosscheck.json"), func(w io.Writer) error { return report.JSON(w, g) })
 	for _, c := range g.Comparisons {
 		folder := filepath.Join(dir, filepath.Base(c.Name))
 		err = errors.Join(err,
-			save(filepath.Join(folder, "steps.csv"), c.writeSteps),
-			save(filepath.Join(folder, "requests.csv"), c.writeRequests),
+			files.Write(filepath.Join(folder, "steps.csv"), c.writeSteps),
+			files.Write(filepath.Join(folder, "requests.csv"), c.writeRequests),
 			c.draw(folder),
 		)
 	}
@@ -28,18 +28,7 @@ func Save(dir string, g *Grid) error {
 
 // SaveWhatIfs writes what-ifs.json into dir.
 func SaveWhatIfs(dir string, list []*WhatIf) error {
-	return save(filepath.Join(dir, "what-ifs.json"), func(w io.Writer) error { return report.JSON(w, list) })
-}
-
-func save(path string, write func(io.Writer) error) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
+	return files.Write(filepath.Join(dir, "what-ifs.json"), func(w io.Writer) error { return report.JSON(w, list) })
 }
 
 // writeSteps writes a row for each executed step.

@@ -3,6 +3,7 @@ package fit
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -94,8 +96,8 @@ func writeFile(path string, content any) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	return files.Write(path, func(w io.Writer) error {
+		_, err := w.Write(text)
 		return err
-	}
-	return os.WriteFile(path, text, 0o666)
+	})
 }

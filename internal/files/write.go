@@ -1,0 +1,127 @@
+package files
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+// unfinished begins the names of what is being written.
+const unfinished = ".unfinished-"
+
+// Pending is a file that is being written. It appears under its name when it is committed: who reads that name, finds what
+// was there before or all of the new contents, even if this process is killed or the disk is full.
+type Pending struct {
+	*os.File
+	path string
+}
+
+// Create begins a file, in a folder that is made if needed. Call Commit or Discard in the end. A path that is no ordinary
+// file, such as /dev/stdout, is written directly.
+func Create(path string) (*Pending, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		file, err := os.Create(path)
+		return &Pending{file, ""}, err
+	}
+	name := fmt.Sprint(unfinished, rand.Uint32(), "-", filepath.Base(path))
+	file, err := os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pending{file, path}
+	if err := Lock(file); err != nil {
+		return nil, errors.Join(err, p.Discard())
+	}
+	return p, nil
+}
+
+// Commit ends the file and puts it in place.
+func (p *Pending) Commit() error {
+	err := p.Close()
+	if p.path == "" {
+		return err
+	}
+	if err == nil {
+		err = os.Rename(p.Name(), p.path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(p.Name()))
+	}
+	return nil
+}
+
+// Discard throws the file away.
+func (p *Pending) Discard() error {
+	err := p.Close()
+	if p.path == "" {
+		return err
+	}
+	return errors.Join(err, os.Remove(p.Name()))
+}
+
+// Write writes a file, all of it or nothing.
+func Write(path string, write func(io.Writer) error) error {
+	p, err := Create(path)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(p, 1<<16)
+	if err = write(out); err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return errors.Join(err, p.Discard())
+	}
+	return p.Commit()
+}
+
+// Stage makes a folder in dir, which is made if needed, for files that are to appear together. What is in it is moved out or
+// removed by who made it; if that process is killed, Clean removes it.
+func Stage(dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(dir, unfinished)
+}
+
+// Clean removes from a folder what processes that are gone were writing. Files of processes that live are locked. What
+// cannot be removed stays.
+func Clean(dir string) {
+	left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
+	if err != nil {
+		return // dir has characters that mean something in patterns
+	}
+	for _, path := range left {
+		inside, _ := filepath.Glob(filepath.Join(path, "*"))
+		if info, err := os.Stat(path); err != nil || info.IsDir() == (len(inside) == 0) {
+			continue // its maker is about to begin
+		}
+		free := true
+		for _, name := range append(inside, path) {
+			free = free && abandoned(name)
+		}
+		if free {
+			os.RemoveAll(path)
+		}
+	}
+}
+
+// abandoned reports whether no process writes a file.
+func abandoned(path string) bool {
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		return err == nil
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return Lock(file) == nil
+}
