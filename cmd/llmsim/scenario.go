@@ -7,6 +7,7 @@ import (
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/internal/telemetry"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -26,6 +27,7 @@ type scenarioFlags struct {
 	from           string
 	emit           string
 	engine         string
+	metrics        string
 }
 
 func scenarioCommand() *cobra.Command {
@@ -47,6 +49,7 @@ func scenarioCommand() *cobra.Command {
 	f.StringVar(&flags.out, "out", "", "folder for report.html, summary.json, requests.csv, timeseries.csv and pictures")
 	f.Var(choice(&flags.requestsFormat, report.RequestFormats()...), "requests-format", "format of the requests file in --out: csv or parquet")
 	f.StringVar(&flags.trace, "trace", "", "file for a timeline, to be opened at ui.perfetto.dev")
+	f.StringVar(&flags.metrics, "metrics", "", "file for the metrics that a vLLM fleet would have had (OpenMetrics with times from 2026 on)")
 	f.BoolVar(&flags.checkSLO, "check-slo", false, "exit with code 3 if the SLO is missed")
 	f.BoolVar(&flags.explain, "explain", false, "print the scenario with every default filled in, and do not run it")
 	f.StringVar(&flags.from, "from", "", "a command that starts an engine, or a file with one (a shell script, a Kubernetes manifest), in place of a scenario")
@@ -121,6 +124,20 @@ func (flags *scenarioFlags) simulate(cmd *cobra.Command, simulation *scenarios.S
 	if progress != nil {
 		observers = append(observers, progress)
 	}
+	if flags.metrics == "" {
+		return flags.draw(cmd, simulation, progress, observers)
+	}
+	config := simulation.Config()
+	history := telemetry.NewHistory(telemetry.Engines(&config, simulation.Models()))
+	result, err := flags.draw(cmd, simulation, progress, append(observers, history))
+	if err != nil {
+		return nil, err
+	}
+	return result, history.Save(flags.metrics)
+}
+
+// draw runs, and writes the timeline of --trace.
+func (flags *scenarioFlags) draw(cmd *cobra.Command, simulation *scenarios.Simulation, progress *report.Progress, observers []sim.Observer) (*scenarios.Result, error) {
 	if flags.trace == "" {
 		return flags.record(cmd, simulation, progress, observers)
 	}
