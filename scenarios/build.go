@@ -4,38 +4,28 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/models"
-	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 )
 
 // server is what the replicas of a pool have in common: a model on accelerators, under policies.
 type server struct {
-	s           Scenario // as the pool sees it: with the pool's own sections in place of those at the top
-	model       *models.Architecture
-	accelerator hardware.Accelerator
-	engine      steptime.Engine
-	adjusted    bool // the scenario changes times of the engine
-	plan        steptime.MemoryPlan
-	clock       *steptime.Clock
-	drafting    drafting
+	s Scenario // as the pool sees it: with the pool's own sections in place of those at the top
+	deployment.Server
+	drafting drafting
 }
 
 // builder readies a server. It fills the defaults into s as it goes.
 type builder struct {
 	*notes
 	server
-	registry         *policies.Registry
-	own              string // where the pool's own sections stand; empty where it has none
-	label            string // the pool's name, where there are others
-	catalog          hardware.Catalog
-	scaleUp, network *hardware.Link
-	hostLink         *hardware.Link   // between each accelerator and the host; nil where there is none
-	operators        *steptime.Tables // nil without tables of one's own
-	policies         chosen
+	registry *policies.Registry
+	own      string // where the pool's own sections stand; empty where it has none
+	label    string // the pool's name, where there are others
+	catalog  hardware.Catalog
 }
 
 // fleetBuilder turns a scenario into something that runs: its pools, what goes on between them, and who asks. It fills the
@@ -76,7 +66,7 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	}
 	first := fleet.pools[0]
 	s.Scenario, s.Warnings, s.file, s.registry = fleet.s, fleet.warnings, f, registry
-	s.Model, s.Accelerator, s.Engine, s.Memory = first.model, first.accelerator, first.engine, first.plan
+	s.Model, s.Accelerator, s.Engine, s.Memory = first.Model, *first.Accelerator, first.Engine, first.Plan
 	s.pools, s.speculators = fleet.pools, fleet.speculators
 	return s, nil
 }
@@ -103,29 +93,13 @@ func (f *fleetBuilder) then(step func()) {
 
 // startClock makes the clock that predicts steps.
 func (b *builder) startClock() {
-	c := b.linked(steptime.Config{
-		Model: b.model, Accelerator: &b.accelerator, Parallel: b.s.Parallelism.degrees(),
-		Weights: hardware.DType(b.s.Engine.Weights), KV: hardware.DType(b.s.Engine.KVCache),
-		Engine: b.engine, Host: b.s.Hardware.Host, Operators: b.operators, Given: b.s.Steps.given(), Slowdown: b.s.Engine.Slowdown,
-	})
 	_, ownModel := modelFile(b.file.files(), b.locate("model", b.s.Model))
 	var err error
-	if b.clock, err = b.file.Clocks.clock(&b.s, ownModel, func() (*steptime.Clock, error) { return steptime.New(c) }); err != nil {
+	if b.Clock, err = b.file.Clocks.clock(&b.s, ownModel, b.Config.NewClock); err != nil {
 		b.problem("parallelism", "%v", err)
 		return
 	}
-	b.addWarnings(b.clock.Warnings())
-}
-
-// linked returns c with the links that it uses. Others are left out, and with them the warnings about them.
-func (b *builder) linked(c steptime.Config) steptime.Config {
-	if n := c.Parallel.GPUs(); n > 1 {
-		c.ScaleUp = b.scaleUp
-		if n > b.accelerator.PerNode {
-			c.Network = b.network
-		}
-	}
-	return c
+	b.addWarnings(b.Clock.Warnings())
 }
 
 // longestStep returns about how long a small step takes in the slowest pool.
@@ -133,7 +107,7 @@ func (f *fleetBuilder) longestStep() sim.Time {
 	var longest sim.Time
 	for i := range f.pools {
 		p := &f.pools[i]
-		step := sim.Seconds(p.plan.Weights / p.accelerator.Bandwidth)
+		step := sim.Seconds(p.Plan.Weights / p.Accelerator.Bandwidth)
 		if given := p.s.Steps; given != nil {
 			step = sim.Time(max(given.Prefill.Step, given.Decode.Step))
 		}

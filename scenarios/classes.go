@@ -168,7 +168,7 @@ func (f *fleetBuilder) served(field string, c *Class) int {
 	names := slices.Clone(f.models)
 	for i := range f.pools {
 		p := &f.pools[i]
-		if c.Model == p.model.Name || c.Model == p.s.Model {
+		if c.Model == p.Model.Name || c.Model == p.s.Model {
 			return p.serves
 		}
 		names = append(names, p.s.Model)

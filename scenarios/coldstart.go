@@ -19,7 +19,7 @@ func (b *builder) coldStart(field string, c *ColdStart) sim.Time {
 		return 0
 	}
 	gpus := float64(b.s.Parallelism.degrees().GPUs())
-	start := scaling.ColdStart{Boot: sim.Time(c.Boot), Weights: b.plan.Weights * gpus}
+	start := scaling.ColdStart{Boot: sim.Time(c.Boot), Weights: b.Plan.Weights * gpus}
 	if c.Disk != "" {
 		host, err := b.catalog.Host(c.Disk)
 		if err != nil {
@@ -31,7 +31,7 @@ func (b *builder) coldStart(field string, c *ColdStart) sim.Time {
 	if link := b.findLink(b.catalog, field+".network", c.Network); link != nil {
 		start.Network = link.Bandwidth * gpus
 	}
-	if link := b.findLink(b.catalog, "hardware", b.accelerator.HostLink); link != nil {
+	if link := b.findLink(b.catalog, "hardware", b.Accelerator.HostLink); link != nil {
 		start.PCIe = link.Bandwidth * gpus
 	}
 	t, err := start.Time()

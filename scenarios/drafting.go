@@ -6,15 +6,15 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 )
 
 // drafting is what speculative decoding is put together from.
 type drafting struct {
 	acceptance speculation.Acceptance
-	lengths    *policies.Policy[speculation.Lengths]
+	lengths    deployment.Choice[speculation.Lengths]
 	model      *models.Architecture // that is run for each token in a row; nil where there is none
 	// accelerator is what the draft model runs on.
 	accelerator hardware.Accelerator
@@ -32,7 +32,7 @@ func (b *builder) draftBytes(p steptime.Parallelism) (weights, kv float64) {
 		return 0, 0
 	}
 	sp, a, tp := b.s.Speculation, b.drafting.model, max(1, p.Tensor)
-	wide := float64(2 * b.model.Hidden)
+	wide := float64(2 * b.Model.Hidden)
 	head := func(vocabulary int) float64 { return wide * float64((vocabulary+tp-1)/tp) }
 	switch sp.Method {
 	case "draft-model":
@@ -49,7 +49,7 @@ func (b *builder) draftBytes(p steptime.Parallelism) (weights, kv float64) {
 			weights += head(sp.Vocabulary)
 		}
 	case "medusa":
-		return float64(sp.Tokens) * (head(b.model.Vocab) + wide*float64(b.model.Hidden)), 0
+		return float64(sp.Tokens) * (head(b.Model.Vocab) + wide*float64(b.Model.Hidden)), 0
 	default:
 		return 0, 0
 	}
@@ -65,7 +65,7 @@ func (b *builder) draftWeights() hardware.DType {
 	case "mtp", "layer-skip":
 		return hardware.DType(b.s.Engine.Weights)
 	}
-	if b.model.DType == hardware.FP16 {
+	if b.Model.DType == hardware.FP16 {
 		return hardware.FP16
 	}
 	return hardware.BF16
@@ -81,8 +81,8 @@ func (b *builder) startDrafter() {
 	case "n-gram":
 		d.drafter = speculation.Lookup{Token: lookupToken}
 	case "medusa":
-		with := b.draftClock(speculation.OutputHead(b.model, 0))
-		without := b.draftClock(speculation.OutputHead(b.model, b.s.Parallelism.Tensor))
+		with := b.draftClock(speculation.OutputHead(b.Model, 0))
+		without := b.draftClock(speculation.OutputHead(b.Model, b.s.Parallelism.Tensor))
 		if with != nil && without != nil {
 			d.drafter = speculation.NewHeads(with, without)
 		}
@@ -99,12 +99,10 @@ func (b *builder) startDrafter() {
 // draftClock predicts the passes of a drafter. They follow each other without the host's scheduling in between.
 func (b *builder) draftClock(a *models.Architecture) *steptime.Clock {
 	sp := b.s.Speculation
-	engine := b.engine
-	engine.HostStep, engine.HostSequence, engine.Lookahead = 0, 0, 0
-	c := steptime.Config{
-		Model: a, Accelerator: &b.accelerator, Weights: b.draftWeights(), KV: hardware.DType(b.s.Engine.KVCache), Engine: engine, Host: b.s.Hardware.Host,
-		Parallel: steptime.Parallelism{Tensor: b.s.Parallelism.Tensor},
-	}
+	c := b.Config
+	c.Model, c.Weights, c.Parallel = a, b.draftWeights(), steptime.Parallelism{Tensor: b.s.Parallelism.Tensor}
+	c.Physics.Operators, c.Physics.Given = nil, nil // they are those of the model
+	c.Engine.HostStep, c.Engine.HostSequence, c.Engine.Lookahead = 0, 0, 0
 	field := "speculation.method"
 	if sp.Method == "draft-model" {
 		field = "speculation.tensor"
@@ -115,7 +113,7 @@ func (b *builder) draftClock(a *models.Architecture) *steptime.Clock {
 			return nil
 		}
 	}
-	clock, err := steptime.New(b.linked(c))
+	clock, err := c.NewClock()
 	if err != nil {
 		b.problem(field, "%v", err)
 		return nil
@@ -127,19 +125,20 @@ func (b *builder) draftClock(a *models.Architecture) *steptime.Clock {
 // fitDraftModel checks that a draft model with accelerators of its own fits there. Its cache must hold what the model's does.
 func (b *builder) fitDraftModel() {
 	d, sp := &b.drafting, b.s.Speculation
-	c := b.memoryConfig(steptime.Parallelism{Tensor: sp.Tensor})
-	c.Model, c.Accelerator, c.Weights, c.DraftWeights, c.DraftKV = d.model, &d.accelerator, b.draftWeights(), 0, 0
-	plan, err := steptime.Plan(c)
+	c := b.spread(steptime.Parallelism{Tensor: sp.Tensor})
+	c.Model, c.Accelerator, c.Weights = d.model, &d.accelerator, b.draftWeights()
+	c.Memory.DraftWeights, c.Memory.DraftKV, c.Memory.Tokens = 0, 0, 0
+	plan, err := c.PlanMemory()
 	if err == nil {
 		err = plan.Err()
 	}
 	switch {
 	case err != nil:
 		b.problem("speculation.accelerator", "%s %v", d.model.Name, err)
-	case plan.Tokens < b.plan.Tokens:
+	case plan.Tokens < b.Plan.Tokens:
 		b.warn("the KV memory is limited to the %d tokens that the draft model's own accelerators hold", plan.Tokens)
-		b.plan.Tokens = plan.Tokens
-		b.plan.Blocks = plan.Tokens / b.plan.BlockTokens
+		b.Plan.Tokens = plan.Tokens
+		b.Plan.Blocks = plan.Tokens / b.Plan.BlockTokens
 	}
 }
 
@@ -166,7 +165,7 @@ func (f *fleetBuilder) speculate(c *sim.Config) {
 // speculator makes the speculator of a replica.
 func (b *builder) speculator(number int, r *sim.ReplicaConfig) *speculation.Speculator {
 	sp, d := b.s.Speculation, &b.drafting
-	lengths, err := d.lengths.Build(b.deployment(number), sp.Length.Params)
+	lengths, err := d.lengths.Build(b.Place(b.seed(number)))
 	if err != nil {
 		b.policyProblem("speculation.length", err)
 		return nil
@@ -175,7 +174,7 @@ func (b *builder) speculator(number int, r *sim.ReplicaConfig) *speculation.Spec
 		Acceptance: d.acceptance, Shape: sp.shape(), Drafter: d.drafter, Lengths: lengths, Verify: r.Clock,
 		Match: sp.Match, Recompute: sp.Method == "eagle" || sp.Method == "mtp", Ahead: sp.Ahead, Cold: r.Role == sim.Decode,
 		Step: sim.Time(sp.Overhead.Step), Sequence: sim.Time(sp.Overhead.Sequence),
-		TokenBudget: b.s.Batching.count("token-budget"), Seed: b.s.Seed + uint64(number),
+		TokenBudget: b.TokenBudget(), Seed: b.s.Seed + uint64(number),
 	})
 	if err != nil {
 		b.problem("speculation", "%v", err)

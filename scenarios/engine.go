@@ -29,14 +29,14 @@ func (b *builder) findEngine() {
 		{&e.LaunchPrompt, &engine.LaunchPrompt},
 	} {
 		if *pair.asked > 0 && *pair.asked != Span(sim.Seconds(float64(*pair.preset))) {
-			b.adjusted = true
+			b.Physics.Adjusted = true
 			*pair.preset = hardware.Seconds(sim.Time(*pair.asked).Seconds())
 		}
 		*pair.asked = Span(sim.Seconds(float64(*pair.preset)))
 	}
 	e.Slowdown = orDefault(e.Slowdown, 1)
-	b.adjusted = b.adjusted || e.Slowdown != 1
 	engine.Graph = orDefault(e.Graph, engine.Graph)
 	e.Graph = engine.Graph
-	b.engine = engine
+	b.Engine = engine
+	b.Physics.Given, b.Physics.Slowdown = b.s.Steps.given(), e.Slowdown
 }

@@ -83,7 +83,7 @@ func (f *fleetBuilder) transfer(c *sim.Config) {
 		}
 		name, n := orDefault(s.Transfer.Link, p.s.Hardware.Network), orDefault(s.Transfer.Ports, p.s.Parallelism.degrees().GPUs())
 		if name == "" {
-			f.problem("fleet.transfer.link", "no link, and %s has no usual network; give one of the catalogue (llmsim list hardware)", p.accelerator.Name)
+			f.problem("fleet.transfer.link", "no link, and %s has no usual network; give one of the catalogue (llmsim list hardware)", p.Accelerator.Name)
 			return
 		}
 		link := f.builders[i].findLink(f.builders[i].catalog, "fleet.transfer.link", name)
@@ -161,11 +161,11 @@ func (f *fleetBuilder) scale(c *sim.Config, i int) {
 func fleetPolicy[T any](f *fleetBuilder, field string, family *policies.Family[T], name *string, params *map[string]string) T {
 	var made T
 	b := f.builders[0]
-	policy := choose(b, field, family, name, params)
-	if policy == nil {
+	choice := choose(b, field, family, name, params)
+	if choice.Policy == nil {
 		return made
 	}
-	made, err := policy.Build(b.deployment(0), *params)
+	made, err := choice.Build(b.Place(b.seed(0)))
 	if err != nil {
 		b.policyProblem(field, err)
 	}

@@ -111,7 +111,7 @@ func sentences(prefill, decode *Phenomenon) []string {
 func (s *server) phenomenon(step *sim.Step) *Phenomenon {
 	times := map[steptime.Bound]sim.Time{}
 	var total sim.Time
-	for _, op := range s.clock.Breakdown(step) {
+	for _, op := range s.Clock.Breakdown(step) {
 		times[op.Bound] += op.Time
 		total += op.Time
 	}
@@ -128,15 +128,15 @@ func (s *server) phenomenon(step *sim.Step) *Phenomenon {
 	return p
 }
 
-// tellAccuracy adds how far predictions like this one were from measurements. It says nothing where the scenario brings step times, or
-// changes what they are made of.
+// tellAccuracy adds how far predictions of servers like these were from measurements. It says nothing of servers that were not
+// measured, and of prefill and decode apart.
 func (s *Simulation) tellAccuracy(r *Result) {
 	for _, k := range s.kinds() {
-		server := k[0].server
-		if server.s.Steps != nil || server.adjusted || server.s.Hardware.Operators != "" || server.s.Hardware.Host > 0 {
+		key, predicted := k[0].Key()
+		if !predicted || k[0].role != sim.Mixed {
 			continue
 		}
-		errors := accuracy.Of(server.s.Engine.Preset, server.accelerator.Name, server.model.Name)
+		errors := accuracy.Of(key)
 		words := accuracy.Sentence(errors)
 		if words != "" && !slices.Contains(r.Insights, words) {
 			r.Accuracy, r.Insights = append(r.Accuracy, errors...), append(r.Insights, words)

@@ -32,7 +32,7 @@ func (b *builder) lookUp() {
 	}
 	var err error
 	var warnings []string
-	if b.model, warnings, err = findModel(b.file.files(), b.s.Model, b.locate("model", b.s.Model)); err != nil {
+	if b.Model, warnings, err = findModel(b.file.files(), b.s.Model, b.locate("model", b.s.Model)); err != nil {
 		b.problem("model", "%v", err)
 	}
 	b.addWarnings(warnings)
@@ -79,25 +79,28 @@ func (b *builder) findHardware() {
 		return
 	}
 	b.catalog = catalog
-	if b.accelerator, err = catalog.Accelerator(h.Accelerator); err != nil {
+	accelerator, err := catalog.Accelerator(h.Accelerator)
+	if err != nil {
 		b.problem("hardware.accelerator", "%v", err)
 		return
 	}
+	b.Accelerator = &accelerator
 	if b.file.Tune != nil {
-		b.file.Tune(&b.accelerator)
+		b.file.Tune(b.Accelerator)
 	}
-	h.Link = orDefault(h.Link, b.accelerator.ScaleUp)
-	h.Network = orDefault(h.Network, b.accelerator.Network)
-	b.scaleUp = b.findLink(catalog, "hardware.link", h.Link)
-	b.network = b.findLink(catalog, "hardware.network", h.Network)
-	b.hostLink = b.findLink(catalog, "hardware.accelerator", b.accelerator.HostLink)
-	if b.s.Memory.Swap > 0 && b.hostLink == nil {
-		b.problem("memory.swap", "%s has no link to CPU memory; leave swap out", b.accelerator.Name)
+	h.Link = orDefault(h.Link, b.Accelerator.ScaleUp)
+	h.Network = orDefault(h.Network, b.Accelerator.Network)
+	b.ScaleUp = b.findLink(catalog, "hardware.link", h.Link)
+	b.Network = b.findLink(catalog, "hardware.network", h.Network)
+	b.HostLink = b.findLink(catalog, "hardware.accelerator", b.Accelerator.HostLink)
+	if b.s.Memory.Swap > 0 && b.HostLink == nil {
+		b.problem("memory.swap", "%s has no link to CPU memory; leave swap out", b.Accelerator.Name)
 	}
-	h.PerNode = orDefault(h.PerNode, b.accelerator.PerNode)
-	b.accelerator.PerNode = h.PerNode
+	h.PerNode = orDefault(h.PerNode, b.Accelerator.PerNode)
+	b.Accelerator.PerNode = h.PerNode
+	b.Physics.Host, b.Memory.Swap = h.Host, float64(b.s.Memory.Swap)
 	if h.Price == 0 {
-		h.Price = Price(b.accelerator.Price)
+		h.Price = Price(b.Accelerator.Price)
 	}
 }
 

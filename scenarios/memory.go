@@ -35,8 +35,8 @@ func (f *File) Memory(registry *policies.Registry) (*Memory, error) {
 		return nil, err
 	}
 	b := fleet.builders[0]
-	m := &Memory{Scenario: b.s, Plan: b.plan, Warnings: fleet.warnings}
-	if b.plan.Err() != nil {
+	m := &Memory{Scenario: b.s, Plan: b.Plan, Warnings: fleet.warnings}
+	if b.Plan.Err() != nil {
 		m.Advice = b.whatWouldFit()
 	}
 	return m, nil

@@ -20,11 +20,11 @@ func (b *builder) readOperators() {
 		return
 	}
 	wanted := measured.Wanted{
-		Accelerator: append([]string{b.accelerator.Name}, b.accelerator.Aliases...),
-		Engine:      b.engine.Kernels, Version: b.s.Hardware.Kernels,
+		Accelerator: append([]string{b.Accelerator.Name}, b.Accelerator.Aliases...),
+		Engine:      b.Engine.Kernels, Version: b.s.Hardware.Kernels,
 	}
 	var err error
-	if b.operators, err = steptime.ReadTables(files.Folder(b.file.files(), folder), wanted); err != nil {
+	if b.Physics.Operators, err = steptime.ReadTables(files.Folder(b.file.files(), folder), wanted); err != nil {
 		b.problem("hardware.operators", "%s: %v", folder, err)
 	}
 }

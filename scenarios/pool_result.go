@@ -50,17 +50,17 @@ func (s *Simulation) sumUpPools(r *Result, outcome *sim.Result, work *fleetWork)
 	for i := range s.pools {
 		p, sum, meter := &s.pools[i], &list[i], &work.meters[i]
 		*sum = PoolResult{
-			Name: p.name, Role: roles[p.role], Model: p.model.Name, Hardware: p.accelerator.Name, Replicas: p.size,
+			Name: p.name, Role: roles[p.role], Model: p.Model.Name, Hardware: p.Accelerator.Name, Replicas: p.size,
 		}
 		busy := sum.add(outcome, p.first, p.size)
-		flops, bandwidth := p.clock.Peaks()
+		flops, bandwidth := p.Clock.Peaks()
 		could := steptime.Work{FLOPs: flops * busy, Bytes: bandwidth * busy}
 		sum.MFU, sum.MBU = times(meter.total.FLOPs, could.FLOPs), times(meter.total.Bytes, could.Bytes)
 		done.FLOPs, done.Bytes = done.FLOPs+meter.total.FLOPs, done.Bytes+meter.total.Bytes
 		peak.FLOPs, peak.Bytes = peak.FLOPs+could.FLOPs, peak.Bytes+could.Bytes
 		up := sum.MeanReplicas * r.Duration
 		sum.Busy = times(busy, up)
-		sum.charge(p.accelerators(), &p.accelerator, float64(p.s.Hardware.Price), busy, up)
+		sum.charge(p.accelerators(), p.Accelerator, float64(p.s.Hardware.Price), busy, up)
 		if n, drafter := s.draftAccelerators(p); n > 0 {
 			sum.charge(n, drafter, drafter.Price, busy, up)
 		}

@@ -149,7 +149,7 @@ func (f *fleetBuilder) settle() {
 func (f *fleetBuilder) agree() {
 	for i := range f.pools {
 		p := &f.pools[i]
-		name := p.model.Name
+		name := p.Model.Name
 		if p.serves = slices.Index(f.models, name); p.serves < 0 {
 			p.serves = len(f.models)
 			f.models = append(f.models, name)
@@ -209,7 +209,7 @@ func (f *fleetBuilder) agreeOnContext(model int, name string) {
 		f.addWarnings([]string{fmt.Sprintf("contexts of %s are limited to the %d tokens that pool %s serves; pool %s could serve %d",
 			name, longest, least.name, most.name, most.s.Engine.MaxModelLen)})
 		for _, p := range pools {
-			p.s.Engine.MaxModelLen = longest
+			p.s.Engine.MaxModelLen, p.MaxContext = longest, longest
 		}
 	}
 }
@@ -223,9 +223,9 @@ func (f *fleetBuilder) replicas() []sim.ReplicaConfig {
 			r := f.builders[i].replica(len(list))
 			r.Model, r.Role = p.serves, p.role
 			if p.role == sim.Prefill {
-				r.KVBytes = p.model.KVBytesPerToken(hardware.DType(p.s.Engine.KVCache))
+				r.KVBytes = p.Model.KVBytesPerToken(hardware.DType(p.s.Engine.KVCache))
 				if !f.s.Fleet.Transfer.Whole {
-					r.Layers = p.model.Layers()
+					r.Layers = p.Model.Layers()
 				}
 			}
 			list = append(list, r)

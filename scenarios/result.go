@@ -118,7 +118,7 @@ func (s *Simulation) result(outcome *sim.Result, collector *metrics.Collector, w
 func (s *Simulation) runWarnings(collector *metrics.Collector, ended int64) []string {
 	var list []string
 	for i := range s.pools {
-		for _, warning := range s.pools[i].clock.Outside() {
+		for _, warning := range s.pools[i].Clock.Outside() {
 			if !slices.Contains(list, warning) {
 				list = append(list, warning)
 			}

@@ -10,8 +10,8 @@ type Scenario struct {
 	Replicas    int          `json:"replicas,omitempty" min:"1" max:"100000" jsonschema:"How many copies of the model serve, each with its own queue. Default: 1."`
 	Engine      Engine       `json:"engine,omitzero" jsonschema:"The serving engine: the name of a preset, or a mapping. Default: vllm-v1."`
 	Steps       *StepTimes   `json:"steps,omitempty" jsonschema:"Step times from elsewhere, measured or fitted, in place of predicted ones. Default: predicted."`
-	Batching    Policy       `json:"batching,omitzero" jsonschema:"Who runs next: a policy (llmsim list policies) and its parameters. Default: vllm-v1."`
-	Memory      KVMemory     `json:"memory,omitzero" jsonschema:"Where the KV cache goes: a policy and its parameters. Default: paged."`
+	Batching    Policy       `json:"batching,omitzero" jsonschema:"Who runs next: a policy (llmsim list policies) and its parameters. Default: that of the engine."`
+	Memory      KVMemory     `json:"memory,omitzero" jsonschema:"Where the KV cache goes: a policy and its parameters. Default: that of the engine."`
 	Routing     Policy       `json:"routing,omitzero" jsonschema:"Which replica serves a request: a policy and its parameters. Default: round-robin."`
 	Speculation *Speculation `json:"speculation,omitempty" jsonschema:"Speculative decoding: tokens are drafted cheaply, and the model verifies several in a step. Default: none."`
 	Fleet       Fleet        `json:"fleet,omitzero" jsonschema:"How replicas work together, fail, start and stop."`
@@ -69,7 +69,7 @@ type Policy struct {
 // KVMemory is the KV memory of a replica: how much there is, and the policy that hands it out.
 type KVMemory struct {
 	Policy      string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the policy."`
-	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine takes for weights, activations and KV cache. Default: 0.9."`
+	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine takes for weights, activations and KV cache. Default: 0.9; for trtllm, 0.9 of what weights and activations leave."`
 	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"The size of the KV cache in tokens, where it is known. Default: what utilization leaves."`
 	Swap        Bytes             `json:"swap,omitempty" jsonschema:"CPU memory to which KV caches can be swapped out, of all accelerators of a replica together, such as 16GiB. Default: none."`
 	Params      map[string]string `json:"-" rest:"true"`

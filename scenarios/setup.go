@@ -54,7 +54,7 @@ func (k kind) describe() string {
 	}
 	s := k[0].server
 	p := &s.s.Parallelism
-	text := fmt.Sprintf("%s (%s) on %d × %s", s.model.Name, s.s.Engine.Weights, accelerators, s.accelerator.Title)
+	text := fmt.Sprintf("%s (%s) on %d × %s", s.Model.Name, s.s.Engine.Weights, accelerators, s.Accelerator.Title)
 	if replicas > 1 {
 		text += fmt.Sprintf(", %d replicas", replicas)
 	}

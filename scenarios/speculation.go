@@ -71,6 +71,7 @@ func (b *builder) chooseSpeculation() {
 	own := *b.s.Speculation // the scenario as it was given stays
 	sp := &own
 	b.s.Speculation = sp
+	b.Speculation = sp.Method
 	sp.Tokens = orDefault(sp.Tokens, 4)
 	sp.Acceptance.Law = orDefault(sp.Acceptance.Law, "constant")
 	sp.Baseline = orDefault(sp.Baseline, "run")
@@ -92,16 +93,16 @@ func (b *builder) chooseSpeculation() {
 func (b *builder) chooseScheduling(sp *Speculation) {
 	onHost := sp.Method == "medusa" || sp.Method == "n-gram"
 	switch {
-	case sp.Scheduling == "asynchronous" && b.engine.Lookahead == 0:
+	case sp.Scheduling == "asynchronous" && b.Engine.Lookahead == 0:
 		b.problem("speculation.scheduling", "found asynchronous; the engine %s schedules step by step", b.s.Engine.Preset)
 	case sp.Scheduling == "asynchronous" && onHost:
 		b.problem("speculation.scheduling", "found asynchronous; %s drafts from tokens that the host must have seen (vLLM allows it for EAGLE, MTP and draft models)", sp.Method)
-	case sp.Scheduling == "" && (onHost || b.engine.Lookahead == 0):
+	case sp.Scheduling == "" && (onHost || b.Engine.Lookahead == 0):
 		sp.Scheduling = "synchronous"
 	}
 	sp.Scheduling = orDefault(sp.Scheduling, "asynchronous")
 	if sp.Scheduling == "synchronous" {
-		b.engine.Lookahead = 0
+		b.Engine.Lookahead = 0
 	}
 }
 
@@ -164,18 +165,18 @@ func (b *builder) findDrafter(sp *Speculation) {
 	d := &b.drafting
 	switch sp.Method {
 	case "eagle":
-		d.model = speculation.FeatureHead(b.model, sp.Vocabulary)
-		if sp.Vocabulary > b.model.Vocab {
-			b.problem("speculation.vocabulary", "found %d; %s has %d tokens", sp.Vocabulary, b.model.Name, b.model.Vocab)
+		d.model = speculation.FeatureHead(b.Model, sp.Vocabulary)
+		if sp.Vocabulary > b.Model.Vocab {
+			b.problem("speculation.vocabulary", "found %d; %s has %d tokens", sp.Vocabulary, b.Model.Name, b.Model.Vocab)
 		}
 	case "mtp":
-		d.model = speculation.PredictionModule(b.model)
+		d.model = speculation.PredictionModule(b.Model)
 	case "layer-skip":
-		if sp.Layers >= b.model.Layers() {
-			b.problem("speculation.layers", "found %d; allowed: 1 to %d, fewer than the layers of %s", sp.Layers, b.model.Layers()-1, b.model.Name)
+		if sp.Layers >= b.Model.Layers() {
+			b.problem("speculation.layers", "found %d; allowed: 1 to %d, fewer than the layers of %s", sp.Layers, b.Model.Layers()-1, b.Model.Name)
 			return
 		}
-		d.model = speculation.SkippedLayers(b.model, sp.Layers)
+		d.model = speculation.SkippedLayers(b.Model, sp.Layers)
 	case "draft-model":
 		b.findDraftModel(sp)
 	}
@@ -191,13 +192,13 @@ func (b *builder) findDraftModel(sp *Speculation) {
 	}
 	d.model = model
 	b.addWarnings(warnings)
-	if !sameTokens(model, b.model) {
-		b.problem("speculation.draft", "%s has %d tokens and %s has %d: a draft must be in the model's own tokens. %s", model.Name, model.Vocab, b.model.Name, b.model.Vocab, b.drafters())
+	if !sameTokens(model, b.Model) {
+		b.problem("speculation.draft", "%s has %d tokens and %s has %d: a draft must be in the model's own tokens. %s", model.Name, model.Vocab, b.Model.Name, b.Model.Vocab, b.drafters())
 	}
-	if model.WeightBytes(model.DType) >= b.model.WeightBytes(b.model.DType) {
-		b.warn("the draft model %s is no smaller than %s", model.Name, b.model.Name)
+	if model.WeightBytes(model.DType) >= b.Model.WeightBytes(b.Model.DType) {
+		b.warn("the draft model %s is no smaller than %s", model.Name, b.Model.Name)
 	}
-	d.accelerator = b.accelerator
+	d.accelerator = *b.Accelerator
 	if sp.Accelerator == "" {
 		if sp.Ahead {
 			b.problem("speculation.ahead", "needs accelerators of the draft model's own: set speculation.accelerator")
@@ -223,7 +224,7 @@ func (b *builder) drafters() string {
 	}
 	var names []string
 	for _, m := range catalog.All() {
-		if sameTokens(m, b.model) && m.Family == b.model.Family && m.Parameters().Total() < b.model.Parameters().Total()/2 {
+		if sameTokens(m, b.Model) && m.Family == b.Model.Family && m.Parameters().Total() < b.Model.Parameters().Total()/2 {
 			names = append(names, m.Name)
 		}
 	}

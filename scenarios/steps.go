@@ -29,7 +29,7 @@ func (f *File) Steps(registry *policies.Registry) (*Steps, error) {
 }
 
 func (s *server) steps(warnings []string) *Steps {
-	return &Steps{Scenario: s.s, Model: s.model, Accelerator: s.accelerator, Memory: s.plan, Clock: s.clock, Warnings: warnings}
+	return &Steps{Scenario: s.s, Model: s.Model, Accelerator: *s.Accelerator, Memory: s.Plan, Clock: s.Clock, Warnings: warnings}
 }
 
 // Room returns how many sequences with a context of that many tokens fit into the KV memory at once.

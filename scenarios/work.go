@@ -25,7 +25,7 @@ type fleetWork struct {
 func newFleetWork(pools []pool) *fleetWork {
 	w := &fleetWork{meters: make([]workMeter, len(pools))}
 	for i := range pools {
-		w.meters[i].clock = pools[i].clock
+		w.meters[i].clock = pools[i].Clock
 		for range pools[i].size {
 			w.byReplica = append(w.byReplica, &w.meters[i])
 		}

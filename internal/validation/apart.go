@@ -27,12 +27,12 @@ func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcom
 		*pool
 		role sim.Role
 	}{{&a.prefill, sim.Prefill}, {&a.decode, sim.Decode}} {
-		clock, _, err := end.clock(p)
+		server, err := end.server(p, blockTokens)
 		if err != nil {
 			return nil, err
 		}
 		for range end.workers {
-			r, err := end.replica(p, clock)
+			r, err := end.replica(server)
 			if err != nil {
 				return nil, err
 			}

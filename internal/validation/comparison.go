@@ -1,5 +1,7 @@
 package validation
 
+import servers "github.com/llmsim/llmsim/scenarios/deployment"
+
 // Group is what rows have in common whose errors are summed up together.
 type Group struct {
 	// Engine is the name of the engine preset; empty for kernels and iterations measured without one.
@@ -16,6 +18,8 @@ type Group struct {
 // Comparison is one predicted figure beside the measured one.
 type Comparison struct {
 	Group
+	// Key is that of the server; zero for kernels and steps measured without one.
+	Key servers.Key
 	// Table is the kind of table, File and Line where the row is.
 	Table string
 	File  string

@@ -3,14 +3,15 @@ package validation
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
-	"github.com/llmsim/llmsim/policies/batching"
-	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/routing"
+	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -123,12 +124,17 @@ func (d *deployment) group() Group {
 	return Group{Engine: d.engine, GPU: d.accelerator.Name, Model: d.model.Name, DType: string(d.weights), TP: d.tensor}
 }
 
-func (d *deployment) config(p *Physics, engine steptime.Engine) steptime.Config {
-	return steptime.Config{
+// config returns the server as scenarios build it, with KV blocks of a number of tokens.
+func (d *deployment) config(p *Physics, engine steptime.Engine, blockTokens int) (servers.Config, error) {
+	policies, err := d.policies(blockTokens)
+	return servers.Config{
 		Model: d.model, Accelerator: &d.accelerator, ScaleUp: d.scaleUp, Network: d.network,
-		Parallel: d.parallel(), Weights: d.weights, KV: d.kv, Activations: d.activations, Engine: engine,
-		Constants: p.constants(&d.accelerator, d.scaleUp, d.network),
-	}
+		Parallel: d.parallel(), MaxContext: d.maxContext,
+		Weights: d.weights, KV: d.kv, Activations: d.activations, Engine: engine,
+		Memory:   servers.Memory{Utilization: d.utilisation, KVShare: d.kvShare, LargestStep: d.largestStep},
+		Policies: policies,
+		Physics:  servers.Physics{Constants: p.constants(&d.accelerator, d.scaleUp, d.network)},
+	}, err
 }
 
 func (d *deployment) parallel() steptime.Parallelism {
@@ -139,103 +145,89 @@ func (d *deployment) parallel() steptime.Parallelism {
 	return p
 }
 
-// clock returns the step clock and the preset.
-func (d *deployment) clock(p *Physics) (*steptime.Clock, steptime.Engine, error) {
-	engine, err := p.engine(d.engine)
-	if err != nil {
-		return nil, engine, err
+// policies returns the engine's own scheduler with the limits of the measurement, and its memory in
+// blocks. Without prefix caching, or where no prompts are alike, a paged memory serves for any.
+func (d *deployment) policies(blockTokens int) (servers.Policies, error) {
+	registry := policies.Default()
+	own := servers.DefaultsOf(d.engine, &d.accelerator).Batching.Name
+	params := map[string]string{
+		"max-sequences": strconv.Itoa(d.maxSequences), "token-budget": strconv.Itoa(d.tokenBudget),
 	}
-	clock, err := steptime.New(d.config(p, engine))
-	return clock, engine, err
+	if own == "sglang" {
+		params["chunk"] = params["token-budget"]
+		delete(params, "token-budget")
+	}
+	if d.chunked {
+		params["chunked-context"] = "true"
+	}
+	batching, err := servers.Choose(&registry.Batching, own, params)
+	if err != nil {
+		return servers.Policies{}, err
+	}
+	manager := "paged"
+	if d.prefixCaching {
+		manager = "prefix-cache"
+	}
+	memory, err := servers.Choose(&registry.Memory, manager, map[string]string{"block-size": strconv.Itoa(blockTokens)})
+	return servers.Policies{Batching: batching, Memory: memory}, err
 }
 
-// plan divides the memory of one GPU.
-func (d *deployment) plan(p *Physics, blockTokens int) (steptime.MemoryPlan, error) {
+// preset returns the server under the engine's preset.
+func (d *deployment) preset(p *Physics, blockTokens int) (servers.Config, error) {
 	engine, err := p.engine(d.engine)
 	if err != nil {
-		return steptime.MemoryPlan{}, err
+		return servers.Config{}, err
 	}
-	cfg := steptime.MemoryConfig{
-		Model: d.model, Accelerator: &d.accelerator, Parallel: d.parallel(),
-		Weights: d.weights, KV: d.kv, Engine: engine, Utilisation: d.utilisation,
-		TokenBudget: d.tokenBudget, Sequences: d.maxSequences, BlockTokens: blockTokens,
-	}
-	if d.largestStep > 0 {
-		cfg.TokenBudget = d.largestStep
-	}
-	if d.kvShare == 0 {
-		return steptime.Plan(cfg)
-	}
-	cfg.Utilisation = 1
-	all, err := steptime.Plan(cfg)
-	if err != nil {
-		return all, err
-	}
-	cfg.Utilisation = 1 - (1-d.kvShare)*all.KV/all.Total
-	return steptime.Plan(cfg)
+	return d.config(p, engine, blockTokens)
 }
 
-// fit returns the plan, or an error where the model does not fit.
-func (d *deployment) fit(p *Physics, blockTokens int) (steptime.MemoryPlan, error) {
-	plan, err := d.plan(p, blockTokens)
-	if err == nil {
-		err = plan.Err()
-	}
+// clock returns the step clock.
+func (d *deployment) clock(p *Physics) (*steptime.Clock, error) {
+	c, err := d.preset(p, blockTokens)
 	if err != nil {
-		return plan, fmt.Errorf("%s on %d × %s: %w", d.model.Name, d.tensor, d.accelerator.Name, err)
+		return nil, err
 	}
-	return plan, nil
+	return c.NewClock()
+}
+
+// key returns what is known of the server's accuracy by. Kernels measured without an engine have none.
+func (d *deployment) key() servers.Key {
+	c, err := d.config(&Physics{}, steptime.Engine{Name: d.engine}, blockTokens)
+	if err != nil || d.engine == "" {
+		return servers.Key{}
+	}
+	key, _ := c.Key()
+	return key
 }
 
 // blockTokens is the number of tokens of a KV block in all measured servers.
 const blockTokens = 16
 
-// scheduler returns the engine's own, or where it is not known vLLM's.
-func (d *deployment) scheduler() (sim.Scheduler, error) {
-	switch d.engine {
-	case "trtllm":
-		return batching.NewTRTLLMNoEvict(d.maxSequences, d.tokenBudget, d.chunked, 0)
-	case "vllm-v0":
-		return batching.NewVLLMV0(d.maxSequences, d.tokenBudget, 0.01, false)
-	case "sglang":
-		return batching.NewSGLang(d.maxSequences, d.tokenBudget, 0.7, 0)
+// server returns what replicas are made of. A model that does not fit is an error.
+func (d *deployment) server(p *Physics, blockTokens int) (*servers.Server, error) {
+	c, err := d.preset(p, blockTokens)
+	if err != nil {
+		return nil, err
 	}
-	return batching.NewVLLMV1(d.maxSequences, d.tokenBudget, 0)
+	return servers.New(c)
 }
 
-// replica returns a server with policies of its own, whose steps take what clock says.
-func (d *deployment) replica(p *Physics, clock *steptime.Clock) (sim.ReplicaConfig, error) {
-	engine, err := p.engine(d.engine)
-	if err != nil {
-		return sim.ReplicaConfig{}, err
-	}
-	plan, err := d.fit(p, blockTokens)
-	if err != nil {
-		return sim.ReplicaConfig{}, err
-	}
-	r := sim.ReplicaConfig{Clock: clock, Stages: max(1, d.pipeline), Lookahead: engine.Lookahead, MaxContext: d.maxContext}
-	if !d.engineTimes {
-		r.Latency = clock.RequestLatency()
-	}
-	if r.Scheduler, err = d.scheduler(); err != nil {
-		return r, err
-	}
-	blocks := int64(plan.Tokens / blockTokens)
-	if d.prefixCaching {
-		r.Memory, err = memory.NewPrefixCache(blocks, blockTokens)
-	} else {
-		r.Memory, err = memory.NewPaged(blocks, blockTokens)
+// replica returns a server with policies of its own.
+func (d *deployment) replica(s *servers.Server) (sim.ReplicaConfig, error) {
+	r, err := s.Replica(0)
+	if d.engineTimes {
+		r.Latency = 0
 	}
 	return r, err
 }
 
 // serve simulates the deployment under the given load.
 func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*outcome, error) {
-	clock, _, err := d.clock(p)
+	server, err := d.server(p, blockTokens)
 	if err != nil {
 		return nil, err
 	}
-	replica, err := d.replica(p, clock)
+	replica, err := d.replica(server)
 	if err != nil {
 		return nil, err
 	}

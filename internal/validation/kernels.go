@@ -32,7 +32,11 @@ func (d *deployment) kernels(p *Physics, allReduce allReduceKind) (kernels, erro
 		}
 		bare.Graph, bare.AllReduce = 0, eager.AllReduce
 	}
-	clock, err := steptime.New(d.config(p, bare))
+	c, err := d.config(p, bare, blockTokens)
+	if err != nil {
+		return kernels{}, err
+	}
+	clock, err := c.NewClock()
 	return kernels{clock}, err
 }
 

@@ -1,9 +1,7 @@
 package validation
 
 import (
-	"cmp"
 	"flag"
-	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -13,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/scenarios/accuracy"
+	servers "github.com/llmsim/llmsim/scenarios/deployment"
 )
 
 var update = flag.Bool("update", false, "write scenarios/accuracy/accuracy.csv")
@@ -47,34 +46,30 @@ func latency(quantity string) string {
 	return ""
 }
 
-// known returns the errors of served latencies: by engine, accelerator and model, and over all models of an engine on an accelerator.
+// known returns the errors of served latencies by server.
 func known(r *Report) []accuracy.Error {
 	errors := map[accuracy.Error][]float64{}
 	for _, c := range r.rows(func(c *Comparison) bool {
-		return c.Engine != "" && c.Table != "silicon_apart" && latency(c.Quantity) != ""
+		return c.Key != servers.Key{} && c.Table != "silicon_apart" && latency(c.Quantity) != ""
 	}) {
-		e := accuracy.Error{Engine: c.Engine, GPU: c.GPU, Quantity: latency(c.Quantity)}
-		errors[e] = append(errors[e], math.Abs(c.Error()))
-		e.Model = c.Model
+		e := accuracy.Error{Key: c.Key, Quantity: latency(c.Quantity)}
 		errors[e] = append(errors[e], math.Abs(c.Error()))
 	}
-	list := slices.SortedFunc(maps.Keys(errors), func(a, b accuracy.Error) int {
-		return cmp.Or(cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.Quantity, b.Quantity))
-	})
+	list := slices.Collect(maps.Keys(errors))
 	for i := range list {
 		values := errors[list[i]]
 		slices.Sort(values)
 		list[i].Rows, list[i].Median = len(values), quantile(values, 0.5)
 	}
+	slices.SortFunc(list, func(a, b accuracy.Error) int { return strings.Compare(a.Record(), b.Record()) })
 	return list
 }
 
 // knownCSV writes errors as the table of package accuracy.
 func knownCSV(list []accuracy.Error) string {
-	var b strings.Builder
-	fmt.Fprintln(&b, accuracy.Header)
-	for _, e := range list {
-		fmt.Fprintf(&b, "%s,%s,%s,%s,%d,%.3f\n", e.Engine, e.GPU, e.Model, e.Quantity, e.Rows, e.Median)
+	lines := []string{accuracy.Header}
+	for i := range list {
+		lines = append(lines, list[i].Record())
 	}
-	return b.String()
+	return strings.Join(lines, "\n") + "\n"
 }

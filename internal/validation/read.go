@@ -153,7 +153,7 @@ func (k *readKind) compare(ctx context.Context, p *Physics) (Table, error) {
 			t.Skipped[failures[i].Error()]++
 		}
 		for j := range list {
-			list[j].Table = k.name
+			list[j].Table, list[j].Key = k.name, keyOf(k.experiments[i])
 		}
 		t.Rows = append(t.Rows, list...)
 	}

@@ -40,7 +40,7 @@ func (e *eagerBatch) at() place { return e.place }
 
 // compare implements experiment.
 func (e *eagerBatch) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	clock, _, err := e.clock(p)
+	clock, err := e.clock(p)
 	if err != nil {
 		return nil, err
 	}

@@ -42,9 +42,9 @@ func (b *kvBlocks) at() place { return b.place }
 
 // compare implements experiment.
 func (b *kvBlocks) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	plan, err := b.fit(p, b.blockTokens)
+	server, err := b.server(p, b.blockTokens)
 	if err != nil {
 		return nil, err
 	}
-	return b.place.compare(b.measured, map[string]float64{"KV blocks": float64(plan.Blocks)}), nil
+	return b.place.compare(b.measured, map[string]float64{"KV blocks": float64(server.Plan.Blocks)}), nil
 }

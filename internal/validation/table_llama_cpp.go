@@ -53,7 +53,7 @@ func (o *oneUser) at() place { return o.place }
 
 // compare implements experiment. A token passes all devices in turn; batches of a prompt follow each other through them.
 func (o *oneUser) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	clock, _, err := o.clock(p)
+	clock, err := o.clock(p)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func (f *fullBatch) at() place { return f.place }
 // a prompt to compute, the others none. Contexts are those of sequences that are met at a random time, with lengths that vary by
 // lengthSpread: long ones are met more often.
 func (f *fullBatch) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	clock, _, err := f.clock(p)
+	clock, err := f.clock(p)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (s *singleStep) at() place { return s.place }
 
 // compare implements experiment.
 func (s *singleStep) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	clock, _, err := s.clock(p)
+	clock, err := s.clock(p)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (w *wideEP) at() place { return w.place }
 
 // compare implements experiment: one step of all ranks.
 func (w *wideEP) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	clock, _, err := w.clock(p)
+	clock, err := w.clock(p)
 	if err != nil {
 		return nil, err
 	}

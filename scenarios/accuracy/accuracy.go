@@ -1,4 +1,5 @@
-// Package accuracy knows how far predictions are from what was measured, for the accelerators, models and engines that were.
+// Package accuracy knows how far predictions of servers are from what was measured, for the servers
+// that were.
 package accuracy
 
 import (
@@ -6,47 +7,57 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
 //go:embed accuracy.csv
 var table string
 
-// Error is how far predictions of a latency are from measurements.
+// Error is how far predictions of a latency are from measurements of one server.
 type Error struct {
-	// Engine is a preset, GPU and Model are catalogue names; Model is empty where the error is over all models.
-	Engine string `json:"engine"`
-	GPU    string `json:"gpu"`
-	Model  string `json:"model,omitempty"`
+	deployment.Key
 	// Quantity is "TTFT" or "TPOT".
 	Quantity string `json:"quantity"`
-	// Rows is the number of measured rows, Median the median of their absolute relative errors: 0.02 is 2 %.
+	// Rows is the number of measured rows, Median the median of their absolute relative errors: 0.02
+	// is 2 %.
 	Rows   int     `json:"rows"`
 	Median float64 `json:"median_error"`
 }
 
 // Header is the first line of the table.
-const Header = "engine,gpu,model,quantity,rows,median_error"
+const Header = "engine,gpu,model,weights,kv_cache,tensor,pipeline,expert,data,link,batching,memory,speculation," +
+	"quantity,rows,median_error"
 
-// Of returns the errors measured for a model on an accelerator with an engine, or, where there are none, those over all models on that
-// accelerator with that engine. It is empty where nothing was measured on it.
-func Of(engine, gpu, model string) []Error {
-	var exact, overall []Error
+// Record returns the error as a line of the table.
+func (e *Error) Record() string {
+	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d,%d,%d,%s,%s,%s,%s,%s,%d,%.3f",
+		e.Engine, e.Accelerator, e.Model, e.Weights, e.KV, e.Tensor, e.Pipeline, e.Expert, e.Data, e.Link,
+		e.Batching, e.Memory, e.Speculation, e.Quantity, e.Rows, e.Median)
+}
+
+// Of returns the errors measured for a server; none where no such server was measured.
+func Of(key deployment.Key) []Error {
+	var list []Error
 	for _, e := range measured() {
-		switch {
-		case e.Engine != engine || e.GPU != gpu:
-		case e.Model == model:
-			exact = append(exact, e)
-		case e.Model == "":
-			overall = append(overall, e)
+		if e.Key == key {
+			list = append(list, e)
 		}
 	}
-	if len(exact) > 0 {
-		return exact
-	}
-	return overall
+	return list
+}
+
+// OfRelatives reports whether other servers of the same engine on the same accelerator were measured:
+// with another model, say. How far off predictions of those were says nothing of this one.
+func OfRelatives(key deployment.Key) bool {
+	return slices.ContainsFunc(measured(), func(e Error) bool {
+		return e.Key != key && e.Engine == key.Engine && e.Accelerator == key.Accelerator
+	})
 }
 
 // measured returns the rows of the table, which is part of the program: it is right, or a test fails.
@@ -57,17 +68,36 @@ var measured = sync.OnceValue(func() []Error {
 	}
 	var list []Error
 	for i, row := range rows[1:] {
-		n, err1 := strconv.Atoi(row[4])
-		median, err2 := strconv.ParseFloat(row[5], 64)
-		if err := errors.Join(err1, err2); err != nil {
+		e, err := parse(row)
+		if err != nil {
 			panic(fmt.Sprintf("accuracy.csv:%d: %v", i+2, err))
 		}
-		list = append(list, Error{row[0], row[1], row[2], row[3], n, median})
+		list = append(list, e)
 	}
 	return list
 })
 
-// Sentence says errors of one source, as Of returns them, in words: "", where there are none.
+func parse(row []string) (Error, error) {
+	e := Error{
+		Key: deployment.Key{
+			Engine: row[0], Accelerator: row[1], Model: row[2],
+			Weights: hardware.DType(row[3]), KV: hardware.DType(row[4]),
+			Link: row[9], Batching: row[10], Memory: row[11], Speculation: row[12],
+		},
+		Quantity: row[13],
+	}
+	var failures []error
+	for column, number := range map[int]*int{5: &e.Tensor, 6: &e.Pipeline, 7: &e.Expert, 8: &e.Data, 14: &e.Rows} {
+		var err error
+		*number, err = strconv.Atoi(row[column])
+		failures = append(failures, err)
+	}
+	var err error
+	e.Median, err = strconv.ParseFloat(row[15], 64)
+	return e, errors.Join(append(failures, err)...)
+}
+
+// Sentence says the errors of one server, as Of returns them, in words: "" where there are none.
 func Sentence(list []Error) string {
 	if len(list) == 0 {
 		return ""
@@ -75,13 +105,22 @@ func Sentence(list []Error) string {
 	var parts []string
 	rows := 0
 	for _, e := range list {
-		parts = append(parts, fmt.Sprintf("%s is off by %.2g%%", e.Quantity, 100*e.Median))
+		parts = append(parts, fmt.Sprintf("%s is off by %s%%", e.Quantity, percent(e.Median)))
 		rows = max(rows, e.Rows)
 	}
-	model := "other models"
-	if list[0].Model != "" {
-		model = list[0].Model
+	k := &list[0].Key
+	on := k.Accelerator
+	if n := k.Tensor * k.Pipeline * k.Data; n > 1 {
+		on = fmt.Sprintf("%d × %s", n, on)
 	}
-	return fmt.Sprintf("Held against %d measurements of %s with %s on %s, which are in the fit, %s (medians).",
-		rows, model, list[0].Engine, list[0].GPU, strings.Join(parts, " and "))
+	return fmt.Sprintf("Held against %d measurements of %s (%s) with %s on %s, which are in the fit, %s (medians).",
+		rows, k.Model, k.Weights, k.Engine, on, strings.Join(parts, " and "))
+}
+
+// percent writes a share with two digits.
+func percent(share float64) string {
+	if share >= 0.1 {
+		return fmt.Sprintf("%.0f", 100*share)
+	}
+	return fmt.Sprintf("%.2g", 100*share)
 }

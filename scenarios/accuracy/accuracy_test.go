@@ -1,40 +1,48 @@
 package accuracy
 
 import (
-	"encoding/csv"
 	"strings"
 	"testing"
 )
 
-// Every row of the table is found under its own names, or stands for its accelerator and engine where the model is another.
+// Every row of the table is found under its own key, and reads back as it is written.
 func TestEveryRowIsFound(t *testing.T) {
-	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	if lines[0] != Header {
+		t.Errorf("the header is %q", lines[0])
 	}
-	if got := strings.Join(rows[0], ","); got != Header {
-		t.Errorf("the header is %q", got)
+	list := measured()
+	if len(list) != len(lines)-1 || len(list) == 0 {
+		t.Fatalf("%d rows of %d lines", len(list), len(lines))
 	}
-	for _, row := range rows[1:] {
-		engine, model := row[0], row[2]
-		if model == "" {
-			model = "another model"
+	for i, e := range list {
+		if got := e.Record(); got != lines[i+1] {
+			t.Errorf("%s reads back as %s", lines[i+1], got)
 		}
-		list := Of(engine, row[1], model)
-		found := false
-		for _, e := range list {
-			found = found || e.Engine == row[0] && e.Model == row[2] && e.Quantity == row[3]
-			if e.Rows <= 0 || e.Median < 0 || e.Median > 1 {
-				t.Errorf("%+v", e)
-			}
+		found := Of(e.Key)
+		if len(found) == 0 || len(found) > 2 || !strings.Contains(Sentence(found), e.Accelerator) {
+			t.Errorf("%+v is not among %+v", e, found)
 		}
-		if !found || !strings.Contains(Sentence(list), row[1]) {
-			t.Errorf("%v is not among %+v", row, list)
+		if e.Rows <= 0 || e.Median < 0 {
+			t.Errorf("%+v", e)
 		}
 	}
-	for _, nothing := range [][]Error{Of("vllm-v1", "no such accelerator", "llama-2-7b"), Of("ideal", "h100-sxm", "llama-2-7b")} {
-		if len(nothing) > 0 || Sentence(nothing) != "" {
-			t.Error(nothing)
+}
+
+// Whatever of a server differs from what was measured, nothing is said of it.
+func TestOtherServersAreNotKnown(t *testing.T) {
+	key := measured()[0].Key
+	for i, change := range []func(){
+		func() { key.Engine = "other" }, func() { key.Accelerator = "other" }, func() { key.Model = "other" },
+		func() { key.Weights = "int4" }, func() { key.KV = "int8" }, func() { key.Tensor += 3 },
+		func() { key.Pipeline++ }, func() { key.Expert += 3 }, func() { key.Data++ }, func() { key.Link = "other" },
+		func() { key.Batching = "other" }, func() { key.Memory = "other" }, func() { key.Speculation = "other" },
+	} {
+		was := key
+		change()
+		if list := Of(key); len(list) > 0 || Sentence(list) != "" {
+			t.Errorf("change %d: %+v is taken for %+v", i, key, list)
 		}
+		key = was
 	}
 }

@@ -38,12 +38,12 @@ func bestMeasured(shapes []Shape) *Shape {
 
 // uncertainty returns what the predictions for a scenario rest on, and how wrong they may be.
 func uncertainty(s *scenarios.Simulation) (string, physics) {
-	steps := s.Steps()
-	list := accuracy.Of(steps.Scenario.Engine.Preset, steps.Accelerator.Name, steps.Model.Name)
+	key, predicted := s.Key()
 	switch {
-	case len(list) > 0 && list[0].Model != "":
+	case !predicted:
+	case len(accuracy.Of(key)) > 0:
 		return measured, physics{spread: 0.05}
-	case len(list) > 0:
+	case accuracy.OfRelatives(key):
 		return relative, physics{spread: 0.12}
 	}
 	return formulaOnly, physics{spread: 0.25}

@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/validation/machine"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/scenarios/deployment"
 
 	"gonum.org/v1/gonum/optimize"
 )
@@ -87,7 +88,8 @@ func predict(a *hardware.Accelerator, c *hardware.Constants, model *models.Archi
 	if err != nil {
 		return nil, err
 	}
-	clock, err := steptime.New(steptime.Config{Model: model, Accelerator: a, Engine: engine, Constants: c})
+	replica := deployment.Config{Model: model, Accelerator: a, Engine: engine, Physics: deployment.Physics{Constants: c}}
+	clock, err := replica.NewClock()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,118 @@
+package deployment_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios/deployment"
+)
+
+// draw makes up a server of any model on any accelerator, under an engine with the policies that it has.
+func draw(t *rapid.T) deployment.Config {
+	known, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := deployment.Config{
+		Model:       rapid.SampledFrom(known.All()).Draw(t, "model"),
+		Accelerator: &machines.Accelerators[rapid.IntRange(0, len(machines.Accelerators)-1).Draw(t, "accelerator")],
+		Engine:      rapid.SampledFrom(steptime.Engines()).Draw(t, "engine"),
+		Parallel:    steptime.Parallelism{Tensor: rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tensor")},
+		MaxContext:  rapid.SampledFrom([]int{0, 512}).Draw(t, "context"),
+	}
+	if link, err := machines.Link(c.Accelerator.ScaleUp); err == nil {
+		c.ScaleUp = &link
+	}
+	own, registry := deployment.DefaultsOf(c.Engine.Name, c.Accelerator), policies.Default()
+	var batching, memory string
+	params := own.Batching.Complete(&batching, nil)
+	if c.Policies.Batching, err = deployment.Choose(&registry.Batching, batching, params); err != nil {
+		t.Fatal(err)
+	}
+	params = own.Memory.Complete(&memory, nil)
+	if c.Policies.Memory, err = deployment.Choose(&registry.Memory, memory, params); err != nil {
+		t.Fatal(err)
+	}
+	c.Memory.KVShare = own.KVShare
+	return c
+}
+
+// Every engine has policies that exist, whose parameters are allowed, and that run wherever the model
+// fits.
+func TestEveryEngineServesWithItsOwnPolicies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := draw(t)
+		s, err := deployment.New(c)
+		if err != nil {
+			return // it does not fit, or cannot be split
+		}
+		r, err := s.Replica(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Scheduler == nil || r.Memory == nil || r.Memory.Capacity() < 1 || r.Clock == nil {
+			t.Fatalf("%+v", r)
+		}
+		if key, predicted := c.Key(); !predicted || key.Engine != c.Engine.Name || key.Batching == "" || key.Memory == "" {
+			t.Fatalf("%+v, %t", key, predicted)
+		}
+	})
+}
+
+// The share of the memory that an engine takes gives the same plan as the rule from which it follows.
+func TestUtilizationFollowsFromTheShareOfKV(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := draw(t)
+		c.Memory.KVShare = rapid.Float64Range(0.05, 1).Draw(t, "share")
+		one, err := c.PlanMemory()
+		if err != nil {
+			return
+		}
+		if c.Memory.Utilization, err = c.Utilization(); err != nil {
+			t.Fatal(err)
+		}
+		c.Memory.KVShare = 0
+		if two, err := c.PlanMemory(); err != nil || one != two {
+			t.Fatalf("%v: by share %+v, by utilization %+v", err, one, two)
+		}
+	})
+}
+
+// A token budget below the engine's number of sequences lowers that, and what is given stays.
+func TestGivenParametersStay(t *testing.T) {
+	machines, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h100, err := machines.Accelerator("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := deployment.DefaultsOf("vllm-v1", &h100).Batching
+	for _, c := range []struct {
+		name              string
+		given             map[string]string
+		sequences, budget string
+	}{
+		{"", nil, "1024", "8192"},
+		{"vllm-v1", nil, "1024", "8192"},
+		{"", map[string]string{"token-budget": "512"}, "512", "512"},
+		{"", map[string]string{"token-budget": "512", "max-sequences": "9"}, "9", "512"},
+		{"sarathi", map[string]string{"token-budget": "512"}, "", "512"},
+	} {
+		name := c.name
+		got := own.Complete(&name, c.given)
+		if name == "" || got["max-sequences"] != c.sequences || got["token-budget"] != c.budget {
+			t.Errorf("%q with %v: %s with %v", c.name, c.given, name, got)
+		}
+	}
+}

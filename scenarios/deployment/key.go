@@ -1,0 +1,52 @@
+package deployment
+
+import (
+	"github.com/llmsim/llmsim/hardware"
+)
+
+// Key names what a server is as far as the accuracy of its predictions depends on it. What was measured
+// of one key says nothing of another.
+type Key struct {
+	// Engine is the name of a preset, which stands for an engine and a family of its versions.
+	Engine string `json:"engine"`
+	// Accelerator and Model are names of the catalogues.
+	Accelerator string `json:"gpu"`
+	Model       string `json:"model"`
+	// Weights and KV are number formats.
+	Weights hardware.DType `json:"weights"`
+	KV      hardware.DType `json:"kv_cache"`
+	// Tensor, Pipeline, Expert and Data are the degrees of parallelism, and Link what joins the
+	// accelerators of a node; "" where there is one.
+	Tensor   int    `json:"tensor_parallel"`
+	Pipeline int    `json:"pipeline_parallel"`
+	Expert   int    `json:"expert_parallel"`
+	Data     int    `json:"data_parallel"`
+	Link     string `json:"link,omitempty"`
+	// Batching and Memory are names of policies. A KV cache in blocks counts as "paged" whether
+	// it keeps prefixes or not: where no prompts are alike it makes no difference.
+	Batching string `json:"batching"`
+	Memory   string `json:"memory"`
+	// Speculation is the method of speculative decoding; "" without it.
+	Speculation string `json:"speculation,omitempty"`
+}
+
+// Key returns the key of a server. It returns false where the step times are not those that llmsim
+// predicts for the engine, so that no measurement of it applies.
+func (c *Config) Key() (Key, bool) {
+	p := c.Parallel.Complete()
+	k := Key{
+		Engine: c.Engine.Name, Accelerator: c.Accelerator.Name, Model: c.Model.Name,
+		Weights: c.Weights, KV: c.kv(), Tensor: p.Tensor, Pipeline: p.Pipeline, Expert: p.Expert, Data: p.Data,
+		Batching: c.Policies.Batching.Name(), Memory: c.Policies.Memory.Name(),
+		Speculation: c.Speculation,
+	}
+	if p.GPUs() > 1 && c.ScaleUp != nil {
+		k.Link = c.ScaleUp.Name
+	}
+	if k.Memory == "prefix-cache" || k.Memory == "radix" {
+		k.Memory = "paged"
+	}
+	f := &c.Physics
+	slowed := f.Slowdown != 0 && f.Slowdown != 1
+	return k, !f.Adjusted && !slowed && f.Host == 0 && f.Operators == nil && f.Given == nil
+}

@@ -1,0 +1,159 @@
+package deployment
+
+import (
+	"strconv"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Policies are those of a replica. Fleets have others besides.
+type Policies struct {
+	Batching Choice[sim.Scheduler]
+	Memory   Choice[sim.Memory]
+}
+
+// Choice is a policy and the parameters that it is given, as a scenario writes them. Those left out
+// take their defaults.
+type Choice[T any] struct {
+	Policy *policies.Policy[T]
+	Params map[string]string
+}
+
+// Choose finds the policy of that name in a family, and completes its parameters.
+func Choose[T any](family *policies.Family[T], name string, params map[string]string) (Choice[T], error) {
+	policy, err := family.Lookup(name)
+	if err != nil {
+		return Choice[T]{}, err
+	}
+	all := map[string]string{}
+	for _, p := range policy.Params {
+		all[p.Name] = p.Default
+	}
+	for key, value := range params {
+		all[key] = value
+	}
+	return Choice[T]{policy, all}, nil
+}
+
+// Build makes the policy for a place. What is wrong with a parameter is a *policies.ParamError.
+func (c *Choice[T]) Build(place policies.Deployment) (T, error) {
+	return c.Policy.Build(place, c.Params)
+}
+
+// Name returns the name of the policy, or "" where none is chosen.
+func (c *Choice[T]) Name() string {
+	if c.Policy == nil {
+		return ""
+	}
+	return c.Policy.Name
+}
+
+// count returns a whole-number parameter, 0 where the policy has none of that name.
+func (c *Choice[T]) count(name string) int {
+	n, err := strconv.Atoi(c.Params[name])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// tokenBudget returns the largest number of tokens of a step, 0 where the scheduler has no such limit.
+func (p *Policies) tokenBudget() int {
+	return max(p.Batching.count("token-budget"), p.Batching.count("chunk"))
+}
+
+func (p *Policies) maxSequences() int { return p.Batching.count("max-sequences") }
+
+func (p *Policies) blockTokens() int { return p.Memory.count("block-size") }
+
+// TokenBudget returns the largest number of tokens of a step, 0 where the scheduler has no such limit.
+func (c *Config) TokenBudget() int { return c.Policies.tokenBudget() }
+
+// Anywhere describes a place with memory enough for any policy, in which parameters are checked before
+// the memory is planned.
+func (c *Config) Anywhere() policies.Deployment {
+	place := policies.Deployment{KVTokens: 1 << 40, MaxContext: 1 << 20, TokenBytes: 1, Layers: c.layers()}
+	if c.HostLink != nil {
+		place.HostRate = c.HostLink.Bandwidth
+	}
+	if c.Memory.Swap > 0 {
+		place.HostTokens = 1 << 40
+	}
+	return place
+}
+
+// Place describes a replica to its policies. The seed determines their random choices.
+func (s *Server) Place(seed uint64) policies.Deployment {
+	p := s.Parallel.Complete()
+	place := policies.Deployment{
+		Seed: seed, KVTokens: int64(s.Plan.Tokens), MaxContext: s.MaxContext, Layers: s.layers(),
+		TokenBytes: float64(s.Model.KVBytesPerTokenPerGPU(s.KV, p.Tensor)) * float64(p.Tensor),
+	}
+	if s.HostLink != nil {
+		place.HostRate = s.HostLink.Bandwidth * float64(p.Tensor*p.Pipeline)
+	}
+	place.HostTokens = int64(s.Memory.Swap / place.TokenBytes)
+	return place
+}
+
+// layers counts the model's layers by what they see.
+func (c *Config) layers() memory.Layers {
+	var l memory.Layers
+	for _, s := range c.Model.States(1, c.kv()) {
+		if s.Window > 0 {
+			l.Window, l.Windowed = s.Window, l.Windowed+s.Layers
+		} else {
+			l.Full += s.Layers
+		}
+	}
+	return l
+}
+
+// kv returns the number format of the KV cache.
+func (c *Config) kv() hardware.DType {
+	if c.KV == "" {
+		return hardware.BF16
+	}
+	return c.KV
+}
+
+// Replica makes a replica with policies of its own.
+func (s *Server) Replica(seed uint64) (sim.ReplicaConfig, error) {
+	place := s.Place(seed)
+	r := sim.ReplicaConfig{
+		Clock: s.Clock, Host: swapSpace(&place), Stages: s.Parallel.Complete().Pipeline,
+		Lookahead: s.Engine.Lookahead, Latency: s.Clock.RequestLatency(), MaxContext: s.MaxContext,
+	}
+	var err error
+	if r.Scheduler, err = s.Policies.Batching.Build(place); err != nil {
+		return r, &PolicyError{"batching", err}
+	}
+	if r.Memory, err = s.Policies.Memory.Build(place); err != nil {
+		return r, &PolicyError{"memory", err}
+	}
+	return r, nil
+}
+
+// swapSpace returns the room to which sequences of a replica can be swapped out.
+func swapSpace(place *policies.Deployment) sim.HostMemory {
+	if place.HostTokens == 0 {
+		return sim.HostMemory{}
+	}
+	return sim.HostMemory{Tokens: place.HostTokens, TokenTime: sim.Seconds(place.TokenBytes / place.HostRate)}
+}
+
+// PolicyError says which policy of a replica cannot be made, and why.
+type PolicyError struct {
+	// Family is "batching" or "memory".
+	Family string
+	Err    error
+}
+
+// Error returns the message.
+func (e *PolicyError) Error() string { return e.Family + ": " + e.Err.Error() }
+
+// Unwrap returns the error within.
+func (e *PolicyError) Unwrap() error { return e.Err }
