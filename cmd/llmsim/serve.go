@@ -20,21 +20,25 @@ type serveFlags struct {
 	set                  []string
 	listen, record, name string
 	perReplica, quiet    bool
+
+	engine, weights    string
+	sequences, threads int
 }
 
 func serveCommand() *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve FILE|NAME",
+		Use:   "serve FILE|NAME | --engine gpt2 --weights DIR",
 		Short: "Answer OpenAI's API in the place of a scenario's fleet, as fast as it would",
 		Long: "Answer OpenAI's API in the place of a scenario's fleet. Requests that come are simulated in wall-clock time, with the\n" +
 			"policies and physics of llmsim scenario; answers are made up. Metrics have the names of vLLM or SGLang. A key that\n" +
 			"clients must send is taken from " + apiKeyVariable + ".",
 		Example: `  llmsim serve chat
   llmsim serve my.yaml --listen 127.0.0.1:8000 --speed 10 --record requests.jsonl
-  llmsim load http://127.0.0.1:8000 --scenario chat --set workload.duration=1m`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+  llmsim load http://127.0.0.1:8000 --scenario chat --set workload.duration=1m
+  llmsim serve --engine gpt2 --weights weights`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
@@ -46,14 +50,44 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&flags.APIKey, "api-key", "", "key that clients must send, if not from "+apiKeyVariable)
 	f.StringVar(&flags.name, "served-model-name", "", "name of the model in the API; that of the scenario if not given")
 	f.Var(choice(&flags.Dialect, telemetry.Dialects()...), "metrics", "names of the metrics: vllm or sglang")
+	f.Var(choice(&flags.engine, "simulated", "gpt2"), "engine", "what computes answers: simulated (made up), or gpt2 (a real model)")
+	f.StringVar(&flags.weights, "weights", "", "folder of the model of --engine gpt2")
+	f.Var(countOf(&flags.sequences, 8), "max-num-seqs", "most sequences in a batch of --engine gpt2")
+	f.IntVar(&flags.threads, "threads", 0, "threads of --engine gpt2; 0 means one a processor")
 	f.BoolVar(&flags.quiet, "quiet", false, "do not log requests")
 	return cmd
 }
 
-func (flags *serveFlags) run(cmd *cobra.Command, name string) error {
-	if !(flags.Speed >= 0.001 && flags.Speed <= 1000) {
+func (flags *serveFlags) run(cmd *cobra.Command, args []string) error {
+	switch {
+	case !(flags.Speed >= 0.001 && flags.Speed <= 1000):
 		return fmt.Errorf("--speed is %v, want 0.001 to 1000", flags.Speed)
+	case flags.engine == "gpt2" && (len(args) > 0 || flags.weights == "" || flags.Speed != 1 || len(flags.set) > 0):
+		return errors.New("--engine gpt2 takes --weights, and neither a scenario nor --set nor --speed")
+	case flags.engine != "gpt2" && (len(args) == 0 || flags.weights != ""):
+		return errors.New("give a scenario, or --engine gpt2 and --weights")
+	case flags.engine == "gpt2":
+		return flags.compute(cmd)
 	}
+	return flags.simulate(cmd, args[0])
+}
+
+// compute serves a real model.
+func (flags *serveFlags) compute(cmd *cobra.Command) (err error) {
+	executor, err := serve.OpenExecutor(flags.weights, flags.sequences, flags.threads)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, executor.Close()) }()
+	flags.Executor, flags.Models, flags.Lengths = executor, []string{"gpt2"}, []int{1}
+	if flags.Simulation, err = executor.Simulation(); err != nil {
+		return err
+	}
+	return flags.open(cmd)
+}
+
+// simulate serves the fleet of a scenario.
+func (flags *serveFlags) simulate(cmd *cobra.Command, name string) error {
 	file, err := scenarios.Load(name, flags.set...)
 	if err != nil {
 		return err
@@ -63,10 +97,17 @@ func (flags *serveFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	defer simulation.Source.Close()
-	if err := flags.fill(cmd, simulation); err != nil {
+	flags.Simulation, flags.Models = simulation.Config(), simulation.Models()
+	flags.Lengths = serve.Lengths(simulation.Source)
+	return flags.open(cmd)
+}
+
+// open completes the options, and serves.
+func (flags *serveFlags) open(cmd *cobra.Command) error {
+	if err := flags.fill(cmd); err != nil {
 		return err
 	}
-	err = flags.answer(cmd)
+	err := flags.answer(cmd)
 	if flags.Recorder != nil {
 		err = errors.Join(err, flags.Recorder.Close())
 	}
@@ -74,9 +115,7 @@ func (flags *serveFlags) run(cmd *cobra.Command, name string) error {
 }
 
 // fill completes the options.
-func (flags *serveFlags) fill(cmd *cobra.Command, simulation *scenarios.Simulation) error {
-	flags.Simulation, flags.Models = simulation.Config(), simulation.Models()
-	flags.Lengths = serve.Lengths(simulation.Source)
+func (flags *serveFlags) fill(cmd *cobra.Command) error {
 	flags.Version = scenarios.Version()
 	if flags.name != "" {
 		if len(flags.Models) != 1 {

@@ -1,11 +1,16 @@
 package serve
 
-import "time"
+import (
+	"time"
+
+	"github.com/llmsim/llmsim/internal/text"
+)
 
 // news is what a job is told when it has become known to the user.
 type news struct {
 	tokens, cached int
-	ended          bool
+	text           []text.Token // where it is computed
+	ended, stopped bool         // stopped by a token that ends a text
 }
 
 // delay keeps news until the front end of the replica has passed it on. Front ends differ little if
@@ -60,7 +65,8 @@ func (j *Job) advance(n news) {
 	s := &j.state
 	changed := !s.Ended && (n.ended || n.tokens > s.Tokens)
 	if changed {
-		s.Tokens, s.Cached, s.Ended = max(s.Tokens, n.tokens), n.cached, n.ended
+		s.Tokens, s.Cached, s.Ended, s.Stopped = max(s.Tokens, n.tokens), n.cached, n.ended, n.stopped
+		s.Text = n.text
 	}
 	j.listener.mu.Unlock()
 	if changed {

@@ -19,6 +19,8 @@ type FleetConfig struct {
 	Speed float64
 	// Record, if set, is told of every request as it arrives.
 	Record func(r *sim.Request)
+	// Executor, if set, computes the steps of the one replica.
+	Executor *Executor
 }
 
 // Fleet is a Backend that simulates. One goroutine drives the simulation; others hand it orders.
@@ -61,6 +63,9 @@ func NewFleet(c FleetConfig) (*Fleet, error) {
 	s.Router = f.pins
 	f.slow = make([]slowClock, len(s.Replicas))
 	s.Replicas = append([]sim.ReplicaConfig(nil), s.Replicas...)
+	if c.Executor != nil {
+		c.Executor.job = func(id int64) *Job { return f.jobs[id] }
+	}
 	for i := range s.Replicas {
 		f.slow[i] = slowClock{StepClock: s.Replicas[i].Clock, factor: 1}
 		s.Replicas[i].Clock = &f.slow[i]
@@ -134,6 +139,9 @@ func (f *Fleet) wake(now time.Time) time.Time {
 func (f *Fleet) advance(at sim.Time) {
 	if f.err == nil {
 		f.err = f.loop.Advance(at)
+	}
+	if x := f.config.Executor; x != nil && f.err == nil {
+		f.err = x.err
 	}
 	lag := time.Since(f.momentOf(at))
 	f.mu.Lock()
@@ -223,15 +231,27 @@ func (f *Fleet) abandon() {
 
 // tokens is told by the simulation that tokens came out.
 func (f *Fleet) tokens(s *sim.Sequence, _ int, at sim.Time) {
-	if j := f.jobs[s.ID]; j != nil {
-		f.late.add(f.momentOf(at+s.Latency), j, news{tokens: s.Progress(), cached: s.Cached})
+	j := f.jobs[s.ID]
+	if j == nil {
+		return
 	}
+	n := news{tokens: s.Progress(), cached: s.Cached}
+	if x := f.config.Executor; x != nil {
+		n.text = j.generated
+		n.tokens = len(n.text)
+		if last := n.tokens - 1; last >= 0 && x.ends(n.text[last]) && !j.IgnoreEnd {
+			n.tokens, n.ended, n.stopped = last, true, true
+			id := s.ID // s is used again
+			f.order(func(sim.Time) { f.loop.Cancel(id) })
+		}
+	}
+	f.late.add(f.momentOf(at+s.Latency), j, n)
 }
 
 // Finished implements sim.Observer.
 func (f *Fleet) Finished(s *sim.Sequence) {
 	if j := f.forget(s.ID); j != nil {
-		f.late.add(f.momentOf(s.LastToken+s.Latency), j, news{tokens: s.Output, cached: s.Cached, ended: true})
+		f.late.add(f.momentOf(s.LastToken+s.Latency), j, news{tokens: s.Output, cached: s.Cached, text: j.generated, ended: true})
 	}
 }
 
@@ -255,6 +275,9 @@ func (f *Fleet) forget(id int64) *Job {
 		delete(f.jobs, id)
 		delete(f.ids, j)
 		f.pins.unpin(id)
+	}
+	if x := f.config.Executor; x != nil {
+		x.release(id)
 	}
 	return j
 }

@@ -29,8 +29,8 @@ type call struct {
 type progress struct {
 	tokens, bytes, cached int
 	begun, finished       bool
-	text                  []byte // all of it, where the end repeats it
-	left                  holdBack
+	text                  []byte   // all of it, where the end repeats it
+	stop                  *stopper // of an answer that is computed
 }
 
 // generate answers an endpoint that generates.
@@ -73,6 +73,11 @@ func (c *call) prepare(w http.ResponseWriter, r *http.Request, endpoint openai.E
 	}
 	c.head = openai.Head{Endpoint: endpoint, ID: s.newID(endpoint), Model: model.Name, Created: c.began.Unix()}
 	c.sent = make([]progress, len(c.plans))
+	for i, p := range c.plans {
+		if p.script == nil {
+			c.sent[i].stop = newStopper(c.request.Stop)
+		}
+	}
 	return nil
 }
 
@@ -145,9 +150,7 @@ func (c *call) collect(w http.ResponseWriter, r *http.Request) error {
 			if state.Failed {
 				return failure(state.Why)
 			}
-			if err := c.take(i, &state, nil); err != nil {
-				return err
-			}
+			c.take(i, &state, nil)
 			if !c.sent[i].finished {
 				open++
 			}
@@ -182,9 +185,7 @@ func (c *call) stream(w http.ResponseWriter, r *http.Request) error {
 				events.Fail(failure(state.Why))
 				return errors.Join(failure(state.Why), out.send(&events.Bytes))
 			}
-			if err := c.take(i, &state, events); err != nil {
-				return err
-			}
+			c.take(i, &state, events)
 			if !c.sent[i].finished {
 				open++
 			}
@@ -201,7 +202,7 @@ func (c *call) stream(w http.ResponseWriter, r *http.Request) error {
 
 // take moves the tokens of a plan that have come since last time into events, or into the text
 // where events is nil.
-func (c *call) take(i int, state *JobState, events *openai.Stream) error {
+func (c *call) take(i int, state *JobState, events *openai.Stream) {
 	p, done := c.plans[i], &c.sent[i]
 	done.cached = state.Cached
 	if state.Tokens > 0 && c.first.IsZero() {
@@ -214,37 +215,52 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) error {
 		}
 	}
 	for ; done.tokens < state.Tokens; done.tokens++ {
-		piece := c.piece(i, done.tokens, state)
-		if events == nil || c.head.Endpoint == openai.Responses {
-			done.text = append(done.text, piece...)
+		if done.stop != nil && done.stop.stopped {
+			break
 		}
-		if events != nil && piece != "" {
-			u := c.usage()
-			u.Completion++
-			events.Piece(i, &p.choice, piece, &u)
-		}
+		u := c.usage()
+		u.Completion++
+		c.give(i, c.piece(i, done.tokens, state), u, events)
 	}
-	if !state.Ended || done.finished {
-		return nil
+	stopped := done.stop != nil && done.stop.stopped
+	if !state.Ended && !stopped || done.finished {
+		return
 	}
 	done.finished = true
+	if done.stop != nil {
+		c.give(i, done.stop.rest(), c.usage(), events)
+		if stopped || state.Stopped {
+			p.choice.Finish = "stop"
+		}
+	}
 	if events != nil {
 		p.choice.Text = string(done.text)
 		u := c.usage()
 		events.Finish(i, &p.choice, &u)
 	}
-	return nil
+}
+
+// give adds text to a plan's answer.
+func (c *call) give(i int, piece string, u openai.Usage, events *openai.Stream) {
+	if piece == "" {
+		return
+	}
+	if done := &c.sent[i]; events == nil || c.head.Endpoint == openai.Responses {
+		done.text = append(done.text, piece...)
+	}
+	if events != nil {
+		events.Piece(i, &c.plans[i].choice, piece, &u)
+	}
 }
 
 // piece returns the text of a token, less what lies behind the text at which to stop.
 func (c *call) piece(i, token int, state *JobState) string {
 	p, done := c.plans[i], &c.sent[i]
 	var piece string
-	if state.Text != nil {
-		piece = done.left.next(c.server.piece(state.Text[token]))
-	} else {
-		piece = p.script.piece(token)
+	if done.stop != nil {
+		return done.stop.next(c.server.piece(state.Text[token]))
 	}
+	piece = p.script.piece(token)
 	if p.bytes >= 0 {
 		piece = piece[:min(len(piece), max(p.bytes-done.bytes, 0))]
 	}

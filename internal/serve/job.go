@@ -19,7 +19,12 @@ type Job struct {
 	// Asked is what the client wants beside, for metrics.
 	Asked telemetry.Parameters
 
+	// IgnoreEnd goes on after a token that ends a text.
+	IgnoreEnd bool
+
 	listener *Listener
+	// generated are the tokens that the backend has computed; they belong to its goroutine.
+	generated []text.Token
 	// What follows is written by the backend under the listener's lock.
 	state JobState
 }
@@ -30,6 +35,8 @@ type JobState struct {
 	Tokens, Cached int
 	// Text holds the tokens where the backend computes them; else they are made up.
 	Text []text.Token
+	// Stopped says that the model ended its text.
+	Stopped bool
 	// Ended says that nothing more will come, Failed that the answer is not complete, for the
 	// reason Why.
 	Ended, Failed bool

@@ -40,7 +40,8 @@ func (f fixed) piece(i int) string { return f[i] }
 
 // planner turns requests into plans.
 type planner struct {
-	words *text.Vocabulary
+	words *text.Vocabulary // nil where answers are computed
+	texts Vocabulary
 	// lengths are those of answers whose length nobody says, in tokens.
 	lengths []int
 	seed    uint64
@@ -58,8 +59,13 @@ func (p *planner) plans(r *openai.Request, m Model, number int) ([]*plan, error)
 		tokens := prompt.Tokens
 		if tokens == nil {
 			var err error
-			if tokens, err = p.words.Encode(prompt.Text); err != nil {
-				return nil, &openai.Error{Status: http.StatusBadRequest, Message: "the prompt is not valid text: " + err.Error()}
+			if tokens, err = p.encode(prompt.Text, m.Context); err != nil {
+				return nil, err
+			}
+		}
+		if p.words == nil && prompt.Tokens != nil {
+			if _, err := p.texts.Decode(tokens); err != nil {
+				return nil, &openai.Error{Status: http.StatusBadRequest, Param: "prompt", Message: "prompt: " + err.Error()}
 			}
 		}
 		most := r.MaxTokens
@@ -82,7 +88,7 @@ func (p *planner) plans(r *openai.Request, m Model, number int) ([]*plan, error)
 				Request: sim.Request{
 					Prompt: max(len(tokens), 1), Output: one.tokens, Priority: r.Priority, Content: blocks, Model: number,
 				},
-				Replica: -1, Prompt: tokens, listener: listener,
+				Replica: -1, Prompt: tokens, listener: listener, IgnoreEnd: r.IgnoreEOS,
 				Asked: telemetry.Parameters{MaxTokens: r.MaxTokens, N: r.N, Finish: one.choice.Finish},
 			}
 			all = append(all, one)
@@ -91,8 +97,27 @@ func (p *planner) plans(r *openai.Request, m Model, number int) ([]*plan, error)
 	return all, nil
 }
 
+// bytesPerToken bounds how long a text may be that is turned into tokens to see whether it fits: four
+// or five times the average.
+const bytesPerToken = 20
+
+// encode returns the tokens of a prompt for a model with the given context.
+func (p *planner) encode(prompt string, context int) ([]text.Token, error) {
+	if len(prompt) > bytesPerToken*context {
+		return nil, openai.TooLong(context, len(prompt)/bytesPerToken, 1)
+	}
+	tokens, err := p.texts.Encode(prompt)
+	if err != nil {
+		return nil, &openai.Error{Status: http.StatusBadRequest, Message: "the prompt is not valid text: " + err.Error()}
+	}
+	return tokens, nil
+}
+
 // plan makes up the answer of an index.
 func (p *planner) plan(r *openai.Request, prompt []text.Token, index, most int) (*plan, error) {
+	if p.words == nil {
+		return computed(r, most)
+	}
 	words := made{p.words, hash(p.seed^textName(prompt)) + uint64(index)}
 	if r.Call != nil || r.Schema != nil {
 		return p.json(r, words, most)

@@ -127,11 +127,8 @@ func (s *Server) promptTokens(w http.ResponseWriter, r *http.Request) ([]text.To
 	if tokens := request.Prompts[0].Tokens; tokens != nil {
 		return tokens, model, nil
 	}
-	tokens, err := s.Words.Encode(request.Prompts[0].Text)
-	if err != nil {
-		return nil, Model{}, &openai.Error{Status: http.StatusBadRequest, Message: err.Error()}
-	}
-	return tokens, model, nil
+	tokens, err := s.planner.encode(request.Prompts[0].Text, model.Context)
+	return tokens, model, err
 }
 
 // detokenize answers with the text of tokens.
@@ -148,7 +145,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, &openai.Error{Status: http.StatusBadRequest, Param: "tokens", Message: "tokens: found something other than a list of tokens"})
 		return
 	}
-	prompt, err := s.Words.Decode(request.Tokens)
+	prompt, err := s.Vocabulary.Decode(request.Tokens)
 	if err != nil {
 		s.refuse(w, &openai.Error{Status: http.StatusBadRequest, Param: "tokens", Message: fmt.Sprintf("tokens: %v", err)})
 		return
@@ -164,4 +161,10 @@ func writeJSON(w http.ResponseWriter, v any) {
 }
 
 // piece returns the text of a token that a backend computed.
-func (s *Server) piece(t text.Token) string { return s.Words.Piece(t) }
+func (s *Server) piece(t text.Token) string {
+	piece, err := s.Vocabulary.Decode([]text.Token{t})
+	if err != nil {
+		return ""
+	}
+	return piece
+}

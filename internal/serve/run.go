@@ -37,6 +37,9 @@ type Options struct {
 	Log      *slog.Logger
 	Recorder *Recorder
 
+	// Executor, if set, is the replica in Simulation that computes answers.
+	Executor *Executor
+
 	observer sim.Observer // of tests; nil for none
 }
 
@@ -52,16 +55,12 @@ const sampleTime = 50 * time.Millisecond
 
 // Open readies a service. Run lets it answer.
 func Open(o Options) (*Service, error) {
-	words, err := text.New()
-	if err != nil {
-		return nil, err
-	}
 	engines := telemetry.Engines(&o.Simulation, o.Models)
 	s := &Service{}
 	s.collector = telemetry.New(telemetry.DialectOf(o.Dialect), engines, func(r *sim.Request) telemetry.Parameters {
 		return s.fleet.parameters(r)
 	})
-	c := FleetConfig{Simulation: o.Simulation, Models: models(o.Models, engines), Speed: o.Speed}
+	c := FleetConfig{Simulation: o.Simulation, Models: models(o.Models, engines), Speed: o.Speed, Executor: o.Executor}
 	c.Simulation.Source, c.Simulation.Observer = nil, s.collector
 	if o.observer != nil {
 		c.Simulation.Observer = sim.Observers{s.collector, o.observer}
@@ -70,6 +69,7 @@ func Open(o Options) (*Service, error) {
 	if o.Recorder != nil {
 		c.Record = o.Recorder.Record
 	}
+	var err error
 	if s.fleet, err = NewFleet(c); err != nil {
 		return nil, err
 	}
@@ -77,10 +77,18 @@ func Open(o Options) (*Service, error) {
 	for _, m := range c.Models {
 		longest = max(longest, m.Context)
 	}
-	s.Server, err = New(Config{
-		Backend: s.fleet, Words: words, Lengths: o.Lengths, Seed: o.Seed, APIKey: o.APIKey, Limits: DefaultLimits(longest),
+	config := Config{
+		Backend: s.fleet, Lengths: o.Lengths, Seed: o.Seed, APIKey: o.APIKey, Limits: DefaultLimits(longest),
 		Log: o.Log, Version: o.Version, Metrics: s.metrics(), Control: s.fleet.FaultHandler(),
-	})
+	}
+	if o.Executor != nil {
+		config.Vocabulary = o.Executor
+	} else if config.Words, err = text.New(); err != nil {
+		return nil, err
+	} else {
+		config.Vocabulary = config.Words
+	}
+	s.Server, err = New(config)
 	return s, err
 }
 

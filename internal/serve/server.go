@@ -27,7 +27,10 @@ import (
 // Config says what is served and how.
 type Config struct {
 	Backend Backend
-	// Words is the vocabulary; Lengths are those of answers whose length no request says, in tokens,
+	// Vocabulary turns texts into tokens and back. Words makes up texts from the same one; it is nil
+	// where the backend computes them.
+	Vocabulary Vocabulary
+	// Lengths are those of answers whose length no request says, in tokens,
 	// at least one; Seed changes made-up texts.
 	Words   *text.Vocabulary
 	Lengths []int
@@ -42,6 +45,12 @@ type Config struct {
 	// Metrics answers /metrics; Control answers what begins with /llmsim/. Both may be nil.
 	Metrics http.Handler
 	Control http.Handler
+}
+
+// Vocabulary turns texts into tokens and back. Several goroutines use it.
+type Vocabulary interface {
+	Encode(s string) ([]text.Token, error)
+	Decode(tokens []text.Token) (string, error)
 }
 
 // Limits bound what clients can take.
@@ -85,12 +94,12 @@ type Server struct {
 
 // New returns a server.
 func New(c Config) (*Server, error) {
-	if c.Backend == nil || c.Words == nil || len(c.Lengths) == 0 {
+	if c.Backend == nil || c.Vocabulary == nil || len(c.Lengths) == 0 {
 		return nil, errors.New("serve: no backend, no vocabulary or no lengths of answers")
 	}
 	s := &Server{
 		Config: c, models: c.Backend.Models(), key: sha256.Sum256([]byte(c.APIKey)), begun: time.Now(),
-		planner: planner{words: c.Words, lengths: c.Lengths, seed: c.Seed},
+		planner: planner{words: c.Words, texts: c.Vocabulary, lengths: c.Lengths, seed: c.Seed},
 	}
 	if len(s.models) == 0 {
 		return nil, errors.New("serve: the backend serves no model")

@@ -1,0 +1,211 @@
+package serve
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/engine"
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/engine/tokenizer"
+	"github.com/llmsim/llmsim/internal/serve/openai"
+	"github.com/llmsim/llmsim/internal/text"
+	"github.com/llmsim/llmsim/policies/batching"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies/routing"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Executor is a sim.StepClock that computes steps with GPT-2, so that answers are the model's: the most
+// likely token at each place. The scheduler and the memory around it are the simulator's.
+type Executor struct {
+	model    *gpt2.Model
+	engine   *engine.Engine
+	words    *tokenizer.Tokenizer
+	encoding sync.Mutex // of words, which serve one goroutine at a time
+	most     int        // sequences in a batch
+	started  map[int64]*engine.Sequence
+	job      func(id int64) *Job
+	chunks   []engine.Chunk
+	rows     []row
+	err      error
+}
+
+// row is whose next token a row of logits gives.
+type row struct {
+	job      *Job
+	sequence *engine.Sequence
+}
+
+// OpenExecutor loads the model of a folder for batches of at most so many sequences.
+func OpenExecutor(weights string, sequences, threads int) (*Executor, error) {
+	model, err := gpt2.Load(weights, gpt2.Options{})
+	if err != nil {
+		return nil, err
+	}
+	words, err := tokenizer.ForModel(weights, model.Config.Vocab)
+	if err != nil {
+		model.Close()
+		return nil, err
+	}
+	x := &Executor{model: model, words: words, most: sequences, started: map[int64]*engine.Sequence{}}
+	x.engine, err = engine.New(model, engine.Options{Blocks: x.blocks(), Threads: threads})
+	if err != nil {
+		model.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+// Close frees the model.
+func (x *Executor) Close() error {
+	if err := x.engine.Close(); err != nil {
+		return err
+	}
+	return x.model.Close()
+}
+
+// blocks returns the KV blocks with which no sequence has to wait for memory.
+func (x *Executor) blocks() int {
+	return x.most * ((x.model.Config.Context + gpt2.BlockTokens - 1) / gpt2.BlockTokens)
+}
+
+// stepTokens bounds the prompt tokens of a step, so that long prompts do not stop those that decode.
+const stepTokens = 256
+
+// Simulation returns a fleet of one replica, whose steps are computed by x.
+func (x *Executor) Simulation() (sim.Config, error) {
+	scheduler, err := batching.NewVLLMV1(x.most, max(stepTokens, x.most), 0)
+	if err != nil {
+		return sim.Config{}, err
+	}
+	kv, err := memory.NewPaged(int64(x.blocks()), gpt2.BlockTokens)
+	if err != nil {
+		return sim.Config{}, err
+	}
+	replica := sim.ReplicaConfig{Scheduler: scheduler, Memory: kv, Clock: x, MaxContext: x.model.Config.Context}
+	return sim.Config{Router: &routing.RoundRobin{}, Replicas: []sim.ReplicaConfig{replica}}, nil
+}
+
+// Duration implements sim.StepClock: it computes the step and returns how long that took.
+func (x *Executor) Duration(s *sim.Step) sim.Time {
+	begin := time.Now()
+	if x.err == nil {
+		x.err = x.step(s)
+	}
+	return max(sim.Time(time.Since(begin))*sim.Nanosecond, sim.Picosecond)
+}
+
+func (x *Executor) step(s *sim.Step) error {
+	x.chunks, x.rows = x.chunks[:0], x.rows[:0]
+	if s.Sequences != nil {
+		for q := range s.Sequences {
+			if err := x.add(q, q.Context(), 1, true); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range s.Prefill {
+		if c := &s.Prefill[i]; c.Sequence != nil {
+			if err := x.add(c.Sequence, c.Cached, c.New, c.Last); err != nil {
+				return err
+			}
+		}
+	}
+	if len(x.chunks) == 0 {
+		return nil
+	}
+	if err := x.engine.Step(x.chunks); err != nil {
+		return err
+	}
+	for i, r := range x.rows {
+		token := likeliest(x.engine.Logits(i))
+		r.job.generated = append(r.job.generated, token)
+		if r.sequence.Len() < x.model.Config.Context {
+			if err := r.sequence.Append(token); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add puts n tokens of a sequence into the step, after those cached.
+func (x *Executor) add(q *sim.Sequence, cached, n int, samples bool) error {
+	s := x.started[q.ID]
+	j := x.job(q.ID)
+	if s == nil {
+		if j == nil {
+			return fmt.Errorf("request %d is nobody's", q.ID)
+		}
+		var err error
+		if s, err = x.engine.Start(j.Prompt); err != nil {
+			return err
+		}
+		x.started[q.ID] = s
+	}
+	if s.Cached() > cached {
+		s.Evict(cached)
+	}
+	chunk := engine.Chunk{Sequence: s, New: n}
+	if samples && j != nil {
+		chunk.Logits = 1
+		x.rows = append(x.rows, row{j, s})
+	}
+	x.chunks = append(x.chunks, chunk)
+	return nil
+}
+
+// release frees what a request holds.
+func (x *Executor) release(id int64) {
+	if s := x.started[id]; s != nil {
+		s.Free()
+		delete(x.started, id)
+	}
+}
+
+// ends reports whether a token ends a text.
+func (x *Executor) ends(t text.Token) bool { return int(t) == x.model.Config.EndOfText }
+
+// Encode implements Vocabulary.
+func (x *Executor) Encode(s string) ([]text.Token, error) {
+	x.encoding.Lock()
+	defer x.encoding.Unlock()
+	return x.words.Encode(s)
+}
+
+// Decode implements Vocabulary.
+func (x *Executor) Decode(tokens []text.Token) (string, error) {
+	x.encoding.Lock()
+	defer x.encoding.Unlock()
+	var all []byte
+	for _, t := range tokens {
+		piece, err := x.words.Decode(t)
+		if err != nil {
+			return "", err
+		}
+		all = append(all, piece...)
+	}
+	return string(all), nil
+}
+
+// likeliest returns the token with the largest logit.
+func likeliest(logits []float32) text.Token {
+	best := 0
+	for i, v := range logits {
+		if v > logits[best] {
+			best = i
+		}
+	}
+	return text.Token(best)
+}
+
+// computed is the plan of an answer that a model computes: only how long it may become is known.
+func computed(r *openai.Request, most int) (*plan, error) {
+	if r.Call != nil || r.Schema != nil {
+		return nil, &openai.Error{Status: 400, Param: "tools", Message: "This model calls no tools and knows no schemas."}
+	}
+	one := &plan{tokens: most, bytes: -1}
+	one.choice.Finish = "length"
+	return one, nil
+}

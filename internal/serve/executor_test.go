@@ -1,0 +1,89 @@
+package serve
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/internal/engine/generate"
+	"github.com/llmsim/llmsim/internal/engine/gpt2"
+)
+
+// published writes a small model with GPT-2's own vocabulary.
+func published(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	c, err := gpt2.ShapeConfig("124M")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Layers, c.Width, c.Heads, c.Context = 2, 64, 2, 128
+	if err := gpt2.WriteRandom(dir, c, 7); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestComputedAnswers asks a real model several things at once: each answer is what llmsim gpt2
+// generate writes at temperature 0, however the requests are batched.
+func TestComputedAnswers(t *testing.T) {
+	dir := published(t)
+	x, err := OpenExecutor(dir, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	config, err := x.Simulation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := open(t, small, func(o *Options) {
+		o.Executor, o.Simulation, o.Models, o.Speed = x, config, []string{"gpt2"}, 1
+	})
+	defer i.stop()
+	alone, err := generate.Open(generate.Settings{Weights: dir, Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alone.Close()
+	var group errgroup.Group
+	for n := range 12 {
+		prompt := strings.Repeat(fmt.Sprintf("Once upon a time %d ", n), 1+n%4)
+		tokens, err := alone.Encode(prompt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want bytes.Buffer
+		if _, err := alone.Generate(t.Context(), tokens, 5+n, nil, &want); err != nil {
+			t.Fatal(err)
+		}
+		group.Go(func() error {
+			body := fmt.Sprintf(`{"prompt":%q,"max_tokens":%d}`, prompt, 5+n)
+			got := i.ask(t, "/v1/completions", body)
+			if got.Choices[0].Text != want.String() || got.Usage.Prompt != len(tokens) {
+				t.Errorf("%q was answered by %q, want %q", prompt, got.Choices[0].Text, want.String())
+			}
+			text := want.String()
+			if len(text) < 12 || n%3 > 0 {
+				return nil
+			}
+			stop := text[6:9]
+			body = fmt.Sprintf(`{"prompt":%q,"max_tokens":%d,"stop":%q}`, prompt, 5+n, stop)
+			if cut := i.ask(t, "/v1/completions", body).Choices[0]; cut.Text != text[:strings.Index(text, stop)] || cut.Finish != "stop" {
+				t.Errorf("stopped at %q: %+v of %q", stop, cut, text)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{`{"prompt":[60000]}`, `{"prompt":"` + strings.Repeat("a", 5000) + `"}`} {
+		if status, text := i.post(t, "/v1/completions", body); status != 400 {
+			t.Errorf("%.30s: %d %s", body, status, text)
+		}
+	}
+}
