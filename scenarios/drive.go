@@ -13,6 +13,11 @@ func (s *Simulation) Config() sim.Config { return s.config }
 // where the scenario changes step times, so that no measurement applies.
 func (s *Simulation) Key() (deployment.Key, bool) { return s.pools[0].Key() }
 
+// StepByStep makes a simulation take each step by itself, and tells tokens of each. The result is the same. It is called before Run.
+func (s *Simulation) StepByStep(tokens func(q *sim.Sequence, n int, at sim.Time)) {
+	s.config.MaxLeap, s.config.Tokens = 1, tokens
+}
+
 // Models returns the names of the models that are served, by sim.Request.Model.
 func (s *Simulation) Models() []string {
 	var names []string

@@ -38,6 +38,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		scenarioCommand(),
+		timelineCommand(),
 		compareCommand(),
 		sweepCommand(),
 		planCommand(),

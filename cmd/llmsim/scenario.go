@@ -145,6 +145,7 @@ func (flags *scenarioFlags) draw(cmd *cobra.Command, simulation *scenarios.Simul
 	if err != nil {
 		return nil, err
 	}
+	simulation.StepByStep(timeline.Token)
 	result, err := flags.record(cmd, simulation, progress, append(observers, timeline))
 	return result, errors.Join(err, timeline.Close())
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"bufio"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/sim"
@@ -12,7 +14,7 @@ import (
 const TimelineEvents = 200_000
 
 // Timeline is a sim.Observer that writes a run in the Trace Event Format (JSON), to be opened at ui.perfetto.dev: a track for each
-// batch of each replica with its steps (or leaps of steps), tracks for requests (queued, prefill, decode), and counters of batch,
+// batch of each replica with its steps, tracks for requests (queued, prefill, decode), and counters of batch,
 // queue and KV use. When it is full it goes on with no more, and says so in the file.
 type Timeline struct {
 	file  *files.Pending
@@ -21,6 +23,7 @@ type Timeline struct {
 	until sim.Time // of the last event written, once it is full
 	known map[track]bool
 	queue map[int]int // last seen, by replica
+	fresh []int64     // requests that got a token since the last step
 	err   error
 }
 
@@ -68,13 +71,21 @@ func (m micros) Format(f fmt.State, _ rune) {
 
 func process(replica int) int { return requestsProcess + 1 + replica }
 
+// Token is a sim.Config.Tokens: with it the timeline names the requests of each step.
+func (t *Timeline) Token(s *sim.Sequence, _ int, _ sim.Time) { t.fresh = append(t.fresh, s.ID) }
+
 // Steps implements sim.Observer.
 func (t *Timeline) Steps(l *sim.Leap) {
 	t.name(track{l.Replica, l.Lane})
 	tokens := 0
 	for i := range l.Prefill {
 		tokens += l.Prefill[i].New
+		if id := l.Prefill[i].Sequence.ID; !slices.Contains(t.fresh, id) {
+			t.fresh = append(t.fresh, id)
+		}
 	}
+	requests := strings.ReplaceAll(fmt.Sprint(t.fresh), " ", ",")
+	t.fresh = t.fresh[:0]
 	name := "decode"
 	switch {
 	case tokens > 0 && l.Decodes > 0:
@@ -82,8 +93,8 @@ func (t *Timeline) Steps(l *sim.Leap) {
 	case tokens > 0:
 		name = "prefill"
 	}
-	t.event(l.End, `{"ph":"X","name":%q,"pid":%d,"tid":%d,"ts":%v,"dur":%v,"args":{"steps":%d,"decoding":%d,"context":%d,"prompts":%d,"prompt_tokens":%d}}`,
-		name, process(l.Replica), l.Lane, micros(l.Start), micros(l.End-l.Start), l.Steps, l.Decodes, l.Context, len(l.Prefill), tokens)
+	t.event(l.End, `{"ph":"X","name":%q,"pid":%d,"tid":%d,"ts":%v,"dur":%v,"args":{"steps":%d,"decoding":%d,"context":%d,"prompts":%d,"prompt_tokens":%d,"requests":%s}}`,
+		name, process(l.Replica), l.Lane, micros(l.Start), micros(l.End-l.Start), l.Steps, l.Decodes, l.Context, len(l.Prefill), tokens, requests)
 	t.event(l.End, `{"ph":"C","name":"batch","pid":%d,"ts":%v,"args":{"sequences":%d}}`, process(l.Replica), micros(l.End), l.Running)
 	t.event(l.End, `{"ph":"C","name":"KV blocks","pid":%d,"ts":%v,"args":{"used":%d}}`, process(l.Replica), micros(l.End), l.Used)
 }
@@ -107,7 +118,8 @@ func (t *Timeline) Finished(s *sim.Sequence) {
 		t.left = 0
 		return
 	}
-	t.edge(s, 'b', "request", s.Arrival, fmt.Sprintf(`{"replica":%d,"prompt":%d,"output":%d,"cached":%d,"preemptions":%d}`,
+	name := fmt.Sprintf("request %d", s.ID)
+	t.edge(s, 'b', name, s.Arrival, fmt.Sprintf(`{"replica":%d,"prompt":%d,"output":%d,"cached":%d,"preemptions":%d}`,
 		s.Replica, s.Prompt, s.Output, s.Cached, s.Preemptions))
 	for _, phase := range []struct {
 		name     string
@@ -116,7 +128,7 @@ func (t *Timeline) Finished(s *sim.Sequence) {
 		t.edge(s, 'b', phase.name, phase.from, "{}")
 		t.edge(s, 'e', phase.name, phase.to, "{}")
 	}
-	t.edge(s, 'e', "request", s.LastToken, "{}")
+	t.edge(s, 'e', name, s.LastToken, "{}")
 }
 
 // edge writes the beginning or the end of a slice on the track of request s.

@@ -96,7 +96,7 @@ func TestTimelineKeepsTheFormat(t *testing.T) {
 			case "e":
 				stack := open[*e.ID]
 				last := len(stack) - 1
-				if e.Name == "request" {
+				if strings.HasPrefix(e.Name, "request ") {
 					requests++
 				}
 				if last < 0 || stack[last].Name != e.Name || *stack[last].At > *e.At {

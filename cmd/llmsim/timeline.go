@@ -1,0 +1,80 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/planner/compare"
+	"github.com/llmsim/llmsim/internal/report/gantt"
+	"github.com/llmsim/llmsim/policies"
+
+	"github.com/spf13/cobra"
+)
+
+// timelineFlags are the flags of the timeline command.
+type timelineFlags struct {
+	set, vary []string
+	requests  int
+	first     int
+	out       string
+}
+
+func timelineCommand() *cobra.Command {
+	var flags timelineFlags
+	cmd := &cobra.Command{
+		Use:   "timeline FILE|NAME",
+		Short: "Show some requests and the steps that carry them, for one policy or several below each other",
+		Example: `  llmsim timeline chat
+  llmsim timeline chat --vary batching=static,orca,sarathi --out pictures`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
+	f.StringArrayVar(&flags.vary, "vary", nil, "show one chart for each value: key.path=value,value (repeatable)")
+	f.Var(countOf(&flags.requests, 12), "requests", "number of requests to show")
+	f.IntVar(&flags.first, "first", 0, "number of the first request to show, from 0")
+	f.StringVar(&flags.out, "out", "", "folder for timeline.html and timeline.svg")
+	return cmd
+}
+
+func (flags *timelineFlags) run(cmd *cobra.Command, name string) error {
+	variants := compare.Files([]string{name}, flags.set)
+	if len(flags.vary) > 0 {
+		points, err := grid(flags.vary)
+		if err != nil {
+			return err
+		}
+		variants = compare.Points(name, flags.set, points)
+	}
+	title := "Timeline of " + name
+	var charts []*gantt.Chart
+	for _, v := range variants {
+		file, err := v.Load()
+		if err != nil {
+			return err
+		}
+		simulation, err := file.Build(policies.Default())
+		if err != nil {
+			return err
+		}
+		note(cmd, simulation.Warnings)
+		if file.Scenario.Name != "" {
+			title = file.Scenario.Name
+		}
+		chart, err := gantt.Record(cmd.Context(), v.Label, simulation, int64(flags.first), flags.requests)
+		if err != nil {
+			return failed(err)
+		}
+		charts = append(charts, chart)
+	}
+	if flags.out != "" {
+		for name, write := range map[string]func(io.Writer, string, []*gantt.Chart) error{"timeline.html": gantt.WritePage, "timeline.svg": gantt.WriteSVG} {
+			if err := files.Write(filepath.Join(flags.out, name), func(w io.Writer) error { return write(w, title, charts) }); err != nil {
+				return failed(err)
+			}
+		}
+	}
+	return failed(gantt.WriteText(cmd.OutOrStdout(), charts))
+}

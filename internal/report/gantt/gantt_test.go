@@ -1,0 +1,108 @@
+package gantt
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// record records the first requests of a shipped scenario.
+func record(t *testing.T, name string, set ...string) *Chart {
+	t.Helper()
+	file, err := scenarios.Load(name, set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := file.Build(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Record(context.Background(), strings.Join(set, " "), s, 0, 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Whatever the policy, a row is the life of its request: its prompt is computed once, each token takes a step, and one thing happens
+// after another between arrival and last token.
+func TestRowsAreLives(t *testing.T) {
+	for _, set := range [][]string{
+		{"batching=static", "memory=contiguous"}, {"batching=orca", "memory=contiguous"}, {"batching=sarathi"},
+		{"batching=vllm-v1", "batching.token-budget=64", "batching.max-sequences=16"}, {"batching=vllm-v0"}, {"replicas=2"}, {"parallelism.pipeline=2"},
+	} {
+		c := record(t, "chat", append(set, "workload.rate=40/s", "workload.requests=30")...)
+		if len(c.Rows) != 12 {
+			t.Errorf("%v: %d rows, want 12", set, len(c.Rows))
+		}
+		for i := range c.Rows {
+			row := &c.Rows[i]
+			prompt, decodes := 0, 0
+			last := row.Arrival
+			for _, p := range row.Parts {
+				if p.From < last || p.To <= p.From || p.To > row.Finish {
+					t.Errorf("%v: request %d: %+v after %v, until %v", set, row.ID, p, last, row.Finish)
+				}
+				last = p.To
+				prompt += p.Tokens
+				if p.Kind == Decode {
+					decodes += p.Steps
+				}
+			}
+			if prompt != row.Prompt || decodes != row.Output-1 {
+				t.Errorf("%v: request %d computes %d of %d prompt tokens and has %d decode steps for %d tokens", set, row.ID, prompt, row.Prompt, decodes, row.Output)
+			}
+		}
+	}
+}
+
+// All of prefill and decode is seen where pools do them apart.
+func TestPoolsHaveTracks(t *testing.T) {
+	if c := record(t, "disaggregated"); len(c.Tracks) < 2 {
+		t.Errorf("%d tracks of a prefill and a decode pool", len(c.Tracks))
+	}
+}
+
+// The picture is XML whatever a scenario is called, the text keeps to 80 columns, and both hold every request.
+func TestPictures(t *testing.T) {
+	a, b := record(t, "chat", "batching=static", "memory=contiguous"), record(t, "chat")
+	b.Name = `<b>"&` + "\x1b[31m"
+	charts := []*Chart{a, b}
+	var picture, page, text bytes.Buffer
+	if err := errors.Join(WriteSVG(&picture, b.Name, charts), WritePage(&page, b.Name, charts), WriteText(&text, charts)); err != nil {
+		t.Fatal(err)
+	}
+	decoder := xml.NewDecoder(&picture)
+	rows := 0
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "line" {
+			rows++
+		}
+	}
+	if rows != 24 {
+		t.Errorf("%d rows in the picture, want 24", rows)
+	}
+	if strings.Contains(page.String(), "<b>") {
+		t.Error("a name is markup on the page")
+	}
+	for _, line := range strings.Split(text.String(), "\n") {
+		if utf8.RuneCountInString(line) > 80 {
+			t.Errorf("%q is longer than 80 columns", line)
+		}
+	}
+}
