@@ -108,16 +108,16 @@ func (a *agenda) pop() event {
 
 // after returns when an effect of what happens now takes place that is due at the given time: later than its cause. So whatever
 // replicas and users do to each other happens at another instant, and the order in which replicas are visited does not matter.
-func (f *Fleet) after(due Time) Time { return max(due, f.now+1) }
+func (f *fleet) after(due Time) Time { return max(due, f.now+1) }
 
 // note puts an effect of what happens now on the agenda.
-func (f *Fleet) note(due Time, e event) {
+func (f *fleet) note(due Time, e event) {
 	e.at = f.after(due)
 	f.agenda.push(e)
 }
 
 // happen carries out an event.
-func (f *Fleet) happen(e event) {
+func (f *fleet) happen(e event) {
 	f.now = e.at
 	if e.s != nil && e.s.life != e.life {
 		return // the request has ended

@@ -33,6 +33,7 @@ type Batch struct {
 	ready    Time  // when its transfers from and to host memory are done
 	flight   flight
 	gaps     []Gap
+	leaped   Leap // the last flight, where it is observed
 }
 
 // Now returns the time at which the step under construction begins.

@@ -1,5 +1,7 @@
 package sim
 
+import "fmt"
+
 // place is where a request is.
 type place uint8
 
@@ -19,7 +21,7 @@ type Withdrawer interface {
 }
 
 // end ends s without an answer: now, or with the step that it runs in.
-func (f *Fleet) end(s *Sequence, why Rejection) {
+func (f *fleet) end(s *Sequence, why Rejection) {
 	switch s.place {
 	case atGate:
 		s.queue.Remove(s)
@@ -27,7 +29,7 @@ func (f *Fleet) end(s *Sequence, why Rejection) {
 		r := &f.replicas[s.Replica]
 		r.now = f.now
 		left := r.withdraw(s)
-		f.next.set(r.index, int64(r.next))
+		f.settle(r)
 		if !left {
 			s.doomed, s.verdict = true, why
 			return
@@ -37,7 +39,7 @@ func (f *Fleet) end(s *Sequence, why Rejection) {
 }
 
 // drop ends s, which no batch or queue holds any more, without an answer.
-func (f *Fleet) drop(s *Sequence, why Rejection) {
+func (f *fleet) drop(s *Sequence, why Rejection) {
 	f.unassign(s)
 	f.yield(s)
 	f.result.End = max(f.result.End, f.now)
@@ -76,19 +78,18 @@ func (r *replica) withdraw(s *Sequence) bool {
 
 // detach takes s, which is in no step that runs, out of r, with all that it holds there.
 func (r *replica) detach(s *Sequence) {
-	withdrawer, takesPart := r.scheduler.(Withdrawer)
 	switch {
 	case s.batch != nil:
 		s.batch.expel(s)
 		return
 	case s.queue == &r.incoming:
 		r.incoming.Remove(s)
-	case takesPart:
-		withdrawer.Withdraw(s)
+	case r.withdrawer != nil:
+		r.withdrawer.Withdraw(s)
 	case s.queue != nil:
 		s.queue.Remove(s)
 	default:
-		r.fleet.fault("the scheduler %T of replica %d cannot give back a request that waits, which timeouts, cancellations and failures need", r.scheduler, r.index)
+		r.err = fmt.Errorf("the scheduler %T cannot give back a request that waits, which timeouts, cancellations and failures need", r.scheduler)
 		return
 	}
 	if s.Stored > 0 { // it was paused
@@ -128,7 +129,7 @@ func (b *Batch) expelLeaving() {
 		b.leaving[i] = nil
 		if s.batch == b {
 			b.expel(s)
-			b.r.fleet.drop(s, s.verdict)
+			b.effect(expelled, s)
 		}
 	}
 	b.leaving = b.leaving[:0]

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Fleet runs the replicas, and what happens between them.
-type Fleet struct {
+// fleet runs the replicas, and what happens between them.
+type fleet struct {
 	source    Source
 	router    Router
 	handover  Router
 	admission Admission
 	observer  Observer
-	replicas  []replica
+	replicas  []member
 	next      tournament // when something happens at each replica
 	pools     []*Pool
 	entries   []*Pool // where requests go first, by model
@@ -22,6 +22,7 @@ type Fleet struct {
 
 	queueTimeout Time
 	outages      []Outage
+	fallible     bool // replicas may fail
 	retry        Retry
 	scalings     []Scaling
 
@@ -37,11 +38,11 @@ type Fleet struct {
 	pushed   map[int64]*Sequence // requests from outside that have not ended, by ID
 }
 
-func newFleet(c *Config) *Fleet {
-	f := &Fleet{
+func newFleet(c *Config) *fleet {
+	f := &fleet{
 		source: c.Source, router: c.Router, handover: c.Handover, admission: c.Admission, observer: c.Observer,
 		next: newTournament(len(c.Replicas)), queueTimeout: c.QueueTimeout, outages: slices.Clone(c.Outages), retry: c.Retry, scalings: c.Scalings,
-		now: -1, tokens: c.Tokens, pushed: map[int64]*Sequence{},
+		fallible: true, now: -1, tokens: c.Tokens, pushed: map[int64]*Sequence{},
 	}
 	if f.source == nil {
 		f.source = silence{}
@@ -51,11 +52,13 @@ func newFleet(c *Config) *Fleet {
 	if maxLeap == 0 {
 		maxLeap = Forever
 	}
-	f.replicas = make([]replica, len(c.Replicas))
+	f.replicas = make([]member, len(c.Replicas))
 	for i := range c.Replicas {
-		f.replicas[i] = newReplica(f, i, &c.Replicas[i], maxLeap)
-		f.replicas[i].init()
-		f.join(&f.replicas[i], &c.Replicas[i])
+		m := &f.replicas[i]
+		*m = newMember(i, &c.Replicas[i], maxLeap)
+		m.observed, m.streamed = c.Observer != nil, c.Tokens != nil
+		m.init()
+		f.join(m, &c.Replicas[i])
 	}
 	for _, l := range c.Links {
 		f.links = append(f.links, link{Link: l})
@@ -71,7 +74,7 @@ func newFleet(c *Config) *Fleet {
 }
 
 // join makes r a member of its pool.
-func (f *Fleet) join(r *replica, c *ReplicaConfig) {
+func (f *fleet) join(r *member, c *ReplicaConfig) {
 	p := f.pool(c.Model, c.Role)
 	if p == nil {
 		p = &Pool{fleet: f, model: c.Model, role: c.Role}
@@ -93,7 +96,7 @@ func (f *Fleet) join(r *replica, c *ReplicaConfig) {
 }
 
 // pool returns the replicas of a model and a role, or nil.
-func (f *Fleet) pool(model int, role Role) *Pool {
+func (f *fleet) pool(model int, role Role) *Pool {
 	for _, p := range f.pools {
 		if p.model == model && p.role == role {
 			return p
@@ -103,7 +106,7 @@ func (f *Fleet) pool(model int, role Role) *Pool {
 }
 
 // arriveNext takes in the next request of the source.
-func (f *Fleet) arriveNext(at Time) {
+func (f *fleet) arriveNext(at Time) {
 	s := f.sequence()
 	f.source.Next(&s.Request)
 	f.arrival = f.source.NextArrival()
@@ -118,14 +121,14 @@ func (f *Fleet) arriveNext(at Time) {
 }
 
 // number gives s, which is to arrive, its ID.
-func (f *Fleet) number(s *Sequence) {
+func (f *fleet) number(s *Sequence) {
 	s.ID = f.numbered
 	f.numbered++
 	f.live++
 }
 
 // admissible returns an error where q makes no sense here.
-func (f *Fleet) admissible(q *Request) error {
+func (f *fleet) admissible(q *Request) error {
 	switch {
 	case q.Prompt < 1 || q.Output < 1:
 		return fmt.Errorf("sim: request %d has %d prompt and %d output tokens, want 1 or more of each", q.ID, q.Prompt, q.Output)
@@ -136,7 +139,7 @@ func (f *Fleet) admissible(q *Request) error {
 }
 
 // arrive takes in s, which arrives now.
-func (f *Fleet) arrive(s *Sequence) {
+func (f *fleet) arrive(s *Sequence) {
 	f.now = s.Arrival
 	f.result.Arrived++
 	p := f.entries[s.Model]
@@ -155,7 +158,7 @@ func (f *Fleet) arrive(s *Sequence) {
 }
 
 // place takes s to a replica.
-func (f *Fleet) place(s *Sequence) {
+func (f *fleet) place(s *Sequence) {
 	i, ok := f.choose(s, f.router, f.entries[s.Model])
 	if !ok {
 		return
@@ -170,7 +173,7 @@ func (f *Fleet) place(s *Sequence) {
 }
 
 // choose asks a router for a replica for s. Where none takes requests, s waits at the gate of the pool, or ends.
-func (f *Fleet) choose(s *Sequence, router Router, p *Pool) (replica int, ok bool) {
+func (f *fleet) choose(s *Sequence, router Router, p *Pool) (replica int, ok bool) {
 	if len(p.accepting) == 0 {
 		if p.hopeless() {
 			f.drop(s, Unavailable)
@@ -193,36 +196,22 @@ func (f *Fleet) choose(s *Sequence, router Router, p *Pool) (replica int, ok boo
 	return i, true
 }
 
-// serves tells whether r can serve q, and if not, why.
-func (r *replica) serves(q *Request) (why Rejection, ok bool) {
-	tokens := q.Prompt + q.Output - 1 // the last token's KV is never stored
-	if r.role == Prefill {
-		tokens = q.Prompt
-	}
-	switch {
-	case r.limit > 0 && q.Prompt+q.Output > r.limit:
-		return TooLong, false
-	case !r.memory.Fits(tokens):
-		return TooLarge, false
-	}
-	return 0, true
-}
-
 // accept lets s wait and run at r.
-func (f *Fleet) accept(r *replica, s *Sequence) {
+func (f *fleet) accept(r *member, s *Sequence) {
 	s.place = atReplica
+	s.Latency = r.latency
 	r.accept(s, f.now)
-	f.next.set(r.index, int64(r.next))
+	f.settle(r)
 }
 
 // reject drops s, which r cannot serve.
-func (f *Fleet) reject(r *replica, s *Sequence, why Rejection) {
+func (f *fleet) reject(r *member, s *Sequence, why Rejection) {
 	r.result.Rejected++
 	f.drop(s, why)
 }
 
 // finish counts s, whose last token came out now.
-func (f *Fleet) finish(s *Sequence) {
+func (f *fleet) finish(s *Sequence) {
 	f.unassign(s)
 	f.result.Completed++
 	f.result.End = max(f.result.End, s.LastToken)
@@ -234,10 +223,7 @@ func (f *Fleet) finish(s *Sequence) {
 }
 
 // tell reports the tokens of s that came out since it was last told.
-func (f *Fleet) tell(s *Sequence, at Time) {
-	if f.tokens == nil {
-		return
-	}
+func (f *fleet) tell(s *Sequence, at Time) {
 	if n := s.Progress() - s.told; n > 0 {
 		s.told += n
 		f.tokens(s, n, at)
@@ -245,7 +231,7 @@ func (f *Fleet) tell(s *Sequence, at Time) {
 }
 
 // retire tells the source that s is done with, and keeps its space for reuse.
-func (f *Fleet) retire(s *Sequence, at Time) {
+func (f *fleet) retire(s *Sequence, at Time) {
 	f.live--
 	if len(f.pushed) > 0 {
 		delete(f.pushed, s.ID)
@@ -256,7 +242,7 @@ func (f *Fleet) retire(s *Sequence, at Time) {
 	f.spare = append(f.spare, s)
 }
 
-func (f *Fleet) sequence() *Sequence {
+func (f *fleet) sequence() *Sequence {
 	n := len(f.spare)
 	if n == 0 {
 		return new(Sequence)
@@ -267,11 +253,11 @@ func (f *Fleet) sequence() *Sequence {
 }
 
 // fault stops the simulation with an error.
-func (f *Fleet) fault(format string, args ...any) {
+func (f *fleet) fault(format string, args ...any) {
 	f.err = fmt.Errorf("sim: "+format, args...)
 }
 
-func (f *Fleet) summary() Result {
+func (f *fleet) summary() Result {
 	f.result.Replicas = make([]ReplicaResult, len(f.replicas))
 	for i := range f.replicas {
 		r := &f.replicas[i]
@@ -290,7 +276,7 @@ func (f *Fleet) summary() Result {
 }
 
 // giveUp ends the requests that wait for a replica; if there are none, all is stuck.
-func (f *Fleet) giveUp() {
+func (f *fleet) giveUp() {
 	before := f.live
 	for _, p := range f.pools {
 		p.giveUp()
@@ -299,7 +285,7 @@ func (f *Fleet) giveUp() {
 }
 
 // abandoned returns an error where a scheduler rests although requests wait.
-func (f *Fleet) abandoned() error {
+func (f *fleet) abandoned() error {
 	var errs []error
 	for i := range f.replicas {
 		r := &f.replicas[i]

@@ -1,5 +1,7 @@
 package sim
 
+import "fmt"
+
 // launch forms the next step of b and starts it. It returns false where the scheduler leaves the step empty.
 func (b *Batch) launch() bool {
 	r := b.r
@@ -103,8 +105,8 @@ func (b *Batch) pipeline(stage Time) {
 
 // outlastTime stops the simulation: the step that starts would end after the last instant that Time can name.
 func (b *Batch) outlastTime() {
-	b.r.fleet.fault("request %d runs in a step of replica %d that ends after %.0f days, which is as far as simulated time goes",
-		b.head.ID, b.r.index, Never.Seconds()/86400)
+	b.r.err = fmt.Errorf("request %d runs in a step that ends after %.0f days, which is as far as simulated time goes",
+		b.head.ID, Never.Seconds()/86400)
 }
 
 // land books the leap that ends now: tokens come out, requests finish, prompts complete.
@@ -138,13 +140,13 @@ func (b *Batch) land() {
 	if b.held > 0 && b.held == b.running {
 		b.deliver(f.end)
 	}
-	if o := r.fleet.observer; o != nil {
-		r.leap = Leap{
-			Replica: r.index, Lane: b.lane, Start: f.start, End: f.end, Steps: f.steps,
+	if r.observed {
+		b.leaped = Leap{
+			Lane: b.lane, Start: f.start, End: f.end, Steps: f.steps,
 			Decodes: decodes, DecodeTokens: b.step.DecodeTokens - f.padding, Padding: f.padding, Context: b.step.Context, Form: f.run.form,
 			Prefill: b.step.Prefill, Gaps: b.gaps, Running: b.running, Used: used,
 		}
-		o.Steps(&r.leap)
+		b.effect(stepped, nil)
 	}
 }
 
@@ -157,9 +159,9 @@ func (b *Batch) decoded() {
 	b.context += int64(b.decodes) * f.steps
 	b.lastToken = f.end
 	b.newcomers = b.newcomers[:0]
-	if b.r.fleet.tokens != nil && !b.together {
+	if b.r.streamed && !b.together {
 		for s := range b.decodingSequences {
-			b.r.fleet.tell(s, f.end)
+			b.emit(s, f.end)
 		}
 	}
 }
@@ -226,23 +228,23 @@ func (b *Batch) prefilled(c *Chunk) {
 	b.r.result.Sampled++
 	if s.Generated == 0 {
 		s.FirstToken = b.flight.end
-		b.r.promptDone(s)
+		b.effect(prompted, s)
 	} else {
 		b.gaps = append(b.gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
 	}
 	s.Generated++
 	s.LastToken = b.flight.end
-	passed := s.Generated < s.Output && b.r.role == Prefill
-	if !b.together || passed {
-		b.r.fleet.tell(s, b.flight.end)
+	goesOn := s.Generated < s.Output && b.r.passes
+	if !b.together || goesOn {
+		b.emit(s, b.flight.end)
 	}
-	if s.Generated < s.Output && !passed {
+	if s.Generated < s.Output && !goesOn {
 		b.joinDecodes(s)
 	}
 	if b.r.listener != nil {
 		b.r.listener.Joined(b, s)
 	}
-	if passed {
+	if goesOn {
 		b.pass(s)
 	} else if s.Generated == s.Output {
 		b.complete(s)

@@ -52,26 +52,21 @@ type move struct {
 	sourceGeneration, targetGeneration uint32
 }
 
-// pass takes s, whose prompt is complete, out of b, to go on elsewhere.
-func (b *Batch) pass(s *Sequence) {
-	r, f := b.r, &b.flight
-	b.leave(s, true)
+// lend begins the move of s, whose prompt the step that ends now has computed at r.
+func (f *fleet) lend(r *member, s *Sequence, step Time) {
 	s.move = &move{
 		source: r.index, held: s.Held, handle: s.Handle,
-		computed: f.end, step: f.end - f.start, sourceGeneration: r.generation,
+		computed: f.now, step: step, sourceGeneration: r.generation,
 	}
 	s.Held, s.Handle = 0, 0
-	s.Swapped, s.Stored = s.Stored, 0
-	s.preempted, s.Preemptions = s.Preemptions, 0 // to the next scheduler it is a newcomer
 	s.place = underWay
 	r.leases++
-	r.result.HandedOver++
 	r.pool.Sibling(Decode).arrived++
-	r.fleet.note(f.end, event{kind: handingOver, s: s})
+	f.note(f.now, event{kind: handingOver, s: s})
 }
 
 // handOver chooses the replica that decodes s, and sends the KV cache there.
-func (f *Fleet) handOver(s *Sequence) {
+func (f *fleet) handOver(s *Sequence) {
 	source := &f.replicas[s.move.source]
 	switch {
 	case s.doomed:
@@ -102,7 +97,7 @@ func (f *Fleet) handOver(s *Sequence) {
 
 // deliver lets s wait for a place at the replica that has its KV cache now. Its scheduler sees a sequence as after SwapOut: with
 // its memory taken, one token is left to compute, the one that came out of the prefill.
-func (f *Fleet) deliver(s *Sequence) {
+func (f *fleet) deliver(s *Sequence) {
 	r, m := &f.replicas[s.Replica], s.move
 	switch {
 	case f.replicas[m.source].generation != m.sourceGeneration:
@@ -115,13 +110,8 @@ func (f *Fleet) deliver(s *Sequence) {
 	}
 }
 
-// takeOver tells the replica that computed the prompt of s that its KV cache has a place in b now.
-func (b *Batch) takeOver(s *Sequence) {
-	b.r.fleet.note(b.r.now, event{kind: yielding, s: s})
-}
-
 // yield gives back what the KV cache of s takes at the replica that computed its prompt, if it still does.
-func (f *Fleet) yield(s *Sequence) {
+func (f *fleet) yield(s *Sequence) {
 	m := s.move
 	if m == nil {
 		return
@@ -134,6 +124,6 @@ func (f *Fleet) yield(s *Sequence) {
 	s.move = nil
 	r.leases--
 	r.disturb(f.now)
-	f.next.set(r.index, int64(r.next))
+	f.settle(r)
 	f.restIfDrained(r)
 }

@@ -6,7 +6,7 @@ type residents struct{ first, last *Sequence }
 type residency struct{ previous, next *Sequence }
 
 // assign counts s as a request of r.
-func (f *Fleet) assign(r *replica, s *Sequence) {
+func (f *fleet) assign(r *member, s *Sequence) {
 	s.Replica, s.assigned = r.index, true
 	r.outstanding++
 	r.pool.outstanding++
@@ -17,12 +17,14 @@ func (f *Fleet) assign(r *replica, s *Sequence) {
 			r.computed = max(r.computed, f.now) + Time(s.Prompt)*r.timePerPromptToken()
 		}
 	}
-	r.residents.add(s)
+	if f.fallible {
+		r.residents.add(s)
+	}
 	r.pool.changed(r)
 }
 
 // unassign ends that.
-func (f *Fleet) unassign(s *Sequence) {
+func (f *fleet) unassign(s *Sequence) {
 	if !s.assigned {
 		return
 	}
@@ -37,7 +39,9 @@ func (f *Fleet) unassign(s *Sequence) {
 			r.computed -= Time(s.Prompt) * r.timePerPromptToken()
 		}
 	}
-	r.residents.remove(s)
+	if f.fallible {
+		r.residents.remove(s)
+	}
 	r.pool.changed(r)
 	if r.phase == draining {
 		f.restIfDrained(r)
@@ -45,17 +49,17 @@ func (f *Fleet) unassign(s *Sequence) {
 }
 
 // promptDone notes that the prompt of s is computed.
-func (r *replica) promptDone(s *Sequence) {
+func (f *fleet) promptDone(r *member, s *Sequence) {
 	r.uncomputed -= int64(s.Prompt)
 	if r.pool.predicting {
-		r.predict()
+		r.predict(f.now)
 	}
 	r.pool.changed(r)
 }
 
 // predict guesses when the prompts given to r will be computed from those that are not.
-func (r *replica) predict() {
-	r.computed = r.fleet.now + Time(r.uncomputed)*r.timePerPromptToken()
+func (r *member) predict(now Time) {
+	r.computed = now + Time(r.uncomputed)*r.timePerPromptToken()
 }
 
 // probe is the length of the prompt by which the speed of replicas is measured, in tokens: about where GPUs reach their full
@@ -63,23 +67,12 @@ func (r *replica) predict() {
 const probe = 2048
 
 // timePerPromptToken returns how long r takes for a prompt, by token.
-func (r *replica) timePerPromptToken() Time {
+func (r *member) timePerPromptToken() Time {
 	if r.promptToken == 0 {
 		step := Step{Prefill: []Chunk{{New: probe, Last: true}}}
 		r.promptToken = max(r.clock.Duration(&step)*Time(len(r.batches))/probe, 1)
 	}
 	return r.promptToken
-}
-
-// busy returns the time during which steps ran until now.
-func (r *replica) busy(now Time) Time {
-	begin := Never
-	for i := range r.batches {
-		if fl := &r.batches[i].flight; fl.active {
-			begin = min(begin, fl.start)
-		}
-	}
-	return r.result.Busy + max(0, now-max(begin, r.busyUntil))
 }
 
 func (l *residents) add(s *Sequence) {

@@ -23,7 +23,7 @@ type Forgetter interface {
 	Forget()
 }
 
-func (f *Fleet) fail(o *Outage) {
+func (f *fleet) fail(o *Outage) {
 	r := &f.replicas[o.Replica]
 	if r.phase == off || r.phase == failed {
 		return
@@ -37,6 +37,7 @@ func (f *Fleet) fail(o *Outage) {
 	r.generation++
 	r.now = f.now
 	r.abort()
+	f.settle(r)
 	for s := r.residents.first; s != nil; {
 		next := s.resident.next
 		if s.place == atReplica { // others are under way, and find out on arrival
@@ -45,20 +46,20 @@ func (f *Fleet) fail(o *Outage) {
 		}
 		s = next
 	}
+	f.settle(r)
 	r.forget()
-	f.next.set(r.index, int64(r.next))
 	if r.pool.hopeless() {
 		r.pool.giveUp()
 	}
 }
 
-func (f *Fleet) recover(r *replica) {
+func (f *fleet) recover(r *member) {
 	r.since = f.now
 	f.open(r)
 }
 
 // open lets r take requests, those first that wait for a replica.
-func (f *Fleet) open(r *replica) {
+func (f *fleet) open(r *member) {
 	p := r.pool
 	p.open(r)
 	for s := p.gate.Front(); s != nil && f.err == nil; s = p.gate.Front() {
@@ -73,7 +74,7 @@ func (f *Fleet) open(r *replica) {
 }
 
 // struck lets s, which a failure took out of its replica, begin anew or be lost.
-func (f *Fleet) struck(s *Sequence) {
+func (f *fleet) struck(s *Sequence) {
 	switch {
 	case s.doomed:
 		f.drop(s, s.verdict)

@@ -18,7 +18,7 @@ const (
 // Pool is the set of replicas of one model and one role. Routers, scalers and admission see it. It names replicas by their index
 // in Config.Replicas.
 type Pool struct {
-	fleet *Fleet
+	fleet *fleet
 	model int
 	role  Role
 
@@ -89,7 +89,7 @@ func (p *Pool) predict() {
 	}
 	p.predicting = true
 	for _, i := range p.members {
-		p.fleet.replicas[i].predict()
+		p.fleet.replicas[i].predict(p.fleet.now)
 	}
 }
 
@@ -129,13 +129,13 @@ func (p *Pool) least(by measure) int {
 }
 
 // changed updates the order of the replicas after a change of r.
-func (p *Pool) changed(r *replica) {
+func (p *Pool) changed(r *member) {
 	if p.ranked {
 		p.rankAll(r)
 	}
 }
 
-func (p *Pool) rankAll(r *replica) {
+func (p *Pool) rankAll(r *member) {
 	for by := range measures {
 		if p.trees[by] != nil {
 			p.rank(r, by)
@@ -143,7 +143,7 @@ func (p *Pool) rankAll(r *replica) {
 	}
 }
 
-func (p *Pool) rank(r *replica, by measure) {
+func (p *Pool) rank(r *member, by measure) {
 	key := int64(Never)
 	if r.phase == serving {
 		switch by {
@@ -161,14 +161,14 @@ func (p *Pool) rank(r *replica, by measure) {
 }
 
 // open lets r take requests, close stops it.
-func (p *Pool) open(r *replica) {
+func (p *Pool) open(r *member) {
 	r.phase = serving
 	k, _ := slices.BinarySearch(p.accepting, r.index)
 	p.accepting = slices.Insert(p.accepting, k, r.index)
 	p.changed(r)
 }
 
-func (p *Pool) close(r *replica, phase phase) {
+func (p *Pool) close(r *member, phase phase) {
 	r.phase = phase
 	if k, ok := slices.BinarySearch(p.accepting, r.index); ok {
 		p.accepting = slices.Delete(p.accepting, k, k+1)

@@ -103,7 +103,7 @@ func (b *Batch) SwapOut(s *Sequence) bool {
 // swapIn brings the KV cache of s, for which memory is taken, back from host memory, or from another replica.
 func (b *Batch) swapIn(s *Sequence) {
 	if s.move != nil {
-		b.takeOver(s)
+		b.effect(admitted, s)
 	} else {
 		b.r.hostFree += int64(s.Swapped)
 		b.transfer(s.Swapped)

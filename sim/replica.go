@@ -1,25 +1,23 @@
 package sim
 
-// replica is a server: a scheduler over a memory, with one batch a pipeline stage.
+// replica is one server by itself: a scheduler over a memory, with one batch a pipeline stage. It knows nothing of other replicas,
+// nor of who sends it requests: what comes of a call is left in effects.
 type replica struct {
-	index      int
 	scheduler  Scheduler
 	memory     Memory
 	clock      StepClock
 	leaper     LeapClock // clock, where it can leap
 	speculator Speculator
 	listener   Listener     // scheduler, where it wants to be told
+	withdrawer Withdrawer   // scheduler, where it gives back requests itself
 	tiered     TieredMemory // memory, where it has tiers
 	host       HostMemory
 	lookahead  int64
 	maxLeap    int64
-	latency    Time
-	limit      int // longest context, 0 without bound
-	kvBytes    int64
-	layers     int
-	link       int
-	coldStart  Time
-	steady     bool // never stopped by a scaler
+	limit      int  // longest context, 0 without bound
+	passes     bool // requests go on elsewhere after their prompt
+	observed   bool // leaps are asked for
+	streamed   bool // tokens are asked for
 
 	now     Time
 	batches []Batch
@@ -35,29 +33,36 @@ type replica struct {
 	paused     *Sequence // the first of those that wait and keep their KV cache, see Batch.Pause
 	incoming   Queue     // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
 
-	// Its place in the fleet. The generation tells failures and stops apart from what was noted before them.
-	pool       *Pool
-	role       Role
-	position   int // in pool.members
-	phase      phase
-	generation uint32
-	since      Time // when it was switched on
-	recovers   bool // an outage will end
-
-	// What it was given and has not finished: requests, their prompt tokens, and of these the tokens of prompts not complete.
-	outstanding         int
-	prompts, uncomputed int64
-	leases              int // requests that go on elsewhere and hold memory here
-	residents           residents
-	computed            Time // when these prompts will be complete, as far as can be told; kept where pool.predicting
-	promptToken         Time // see timePerPromptToken
-
-	fleet     *Fleet
+	effects   []effect
+	err       error // the replica cannot go on
 	busyUntil Time
 	result    ReplicaResult
-	leap      Leap // what the observer is shown
 	slots     func() Slots
-	sampled   Time // when the observer was last shown the state
+	sampled   Time // when the slots were last asked for
+}
+
+// effect is what came of a call of a replica that concerns others. The fleet carries effects out, in order.
+type effect struct {
+	kind effectKind
+	s    *Sequence
+	b    *Batch // that did it
+	at   Time   // when tokens of s came out
+}
+
+type effectKind uint8
+
+const (
+	stepped  effectKind = iota // a leap of b has ended
+	prompted                   // the prompt of s is computed
+	emitted                    // tokens of s came out
+	finished                   // the last token of s came out
+	expelled                   // s, which was to leave, has left
+	passed                     // s has left with its prompt computed, to go on elsewhere
+	admitted                   // the KV cache that s brought from elsewhere has its place now
+)
+
+func (b *Batch) effect(kind effectKind, s *Sequence) {
+	b.r.effects = append(b.r.effects, effect{kind: kind, s: s, b: b})
 }
 
 // flight is the leap that a batch has under way.
@@ -75,21 +80,20 @@ type flight struct {
 	ignoreArrivals bool
 }
 
-func newReplica(f *Fleet, index int, c *ReplicaConfig, maxLeap int64) replica {
+func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 	stages := max(c.Stages, 1)
 	r := replica{
-		index: index, scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
-		maxLeap: maxLeap, latency: c.Latency, limit: c.MaxContext,
-		kvBytes: c.KVBytes, layers: c.Layers, link: c.Link, role: c.Role, coldStart: c.ColdStart, steady: c.Steady, phase: serving,
+		scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
+		maxLeap: maxLeap, limit: c.MaxContext, passes: c.Role == Prefill,
 		batches: make([]Batch, stages), free: make([]Time, stages),
-		host: c.Host, hostFree: c.Host.Tokens,
-		retry: Never, next: Never, fleet: f,
+		host: c.Host, hostFree: c.Host.Tokens, retry: Never, next: Never,
 	}
 	if stages == 1 {
 		r.lookahead = int64(c.Lookahead)
 	}
 	r.leaper, _ = c.Clock.(LeapClock)
 	r.listener, _ = c.Scheduler.(Listener)
+	r.withdrawer, _ = c.Scheduler.(Withdrawer)
 	r.tiered, _ = c.Memory.(TieredMemory)
 	return r
 }
@@ -109,7 +113,6 @@ func (r *replica) init() {
 // accept takes in a request that arrives now.
 func (r *replica) accept(s *Sequence, now Time) {
 	r.now = now
-	s.Replica, s.Latency = r.index, r.latency
 	s.visible = r.planned
 	hidden := false // until a step is planned that can see s
 	for i := range r.batches {
@@ -198,8 +201,8 @@ func (r *replica) schedule() {
 	}
 }
 
-// advance does what happens now: leaps end, and the next ones begin.
-func (r *replica) advance(now Time) {
+// land ends the leaps that end now. launch follows.
+func (r *replica) land(now Time) {
 	r.now = now
 	for i := range r.batches {
 		if b := &r.batches[i]; b.flight.active && b.flight.end == now {
@@ -207,15 +210,19 @@ func (r *replica) advance(now Time) {
 			r.retryFrom(now)
 		}
 	}
+}
+
+// launch begins the leaps that can begin now.
+func (r *replica) launch(now Time) {
 	if r.retry <= now {
 		r.retry = Never
-		r.launch()
+		r.launchBatch()
 	}
 	r.schedule()
 }
 
-// launch starts a batch that rests, if the scheduler has a step for one.
-func (r *replica) launch() {
+// launchBatch starts a batch that rests, if the scheduler has a step for one.
+func (r *replica) launchBatch() {
 	r.reveal(r.planned)
 	for range r.batches {
 		b := &r.batches[r.first]
@@ -273,4 +280,30 @@ func (r *replica) state(at Time, early bool) State {
 		}
 	}
 	return st
+}
+
+// busy returns the time during which steps ran until now.
+func (r *replica) busy(now Time) Time {
+	begin := Never
+	for i := range r.batches {
+		if fl := &r.batches[i].flight; fl.active {
+			begin = min(begin, fl.start)
+		}
+	}
+	return r.result.Busy + max(0, now-max(begin, r.busyUntil))
+}
+
+// serves tells whether r can serve q, and if not, why.
+func (r *replica) serves(q *Request) (why Rejection, ok bool) {
+	tokens := q.Prompt + q.Output - 1 // the last token's KV is never stored
+	if r.passes {
+		tokens = q.Prompt
+	}
+	switch {
+	case r.limit > 0 && q.Prompt+q.Output > r.limit:
+		return TooLong, false
+	case !r.memory.Fits(tokens):
+		return TooLarge, false
+	}
+	return 0, true
 }

@@ -30,7 +30,7 @@ const (
 )
 
 // scale asks the n-th scaler, and follows it.
-func (f *Fleet) scale(n int) {
+func (f *fleet) scale(n int) {
 	sc := &f.scalings[n]
 	p := f.pool(sc.Model, sc.Role)
 	want := min(max(sc.Scaler.Replicas(p), sc.Min), len(p.members))
@@ -43,7 +43,7 @@ func (f *Fleet) scale(n int) {
 }
 
 // start gets one more replica to run: one that drains, else the first that is off.
-func (f *Fleet) start(p *Pool) bool {
+func (f *fleet) start(p *Pool) bool {
 	for _, i := range p.members {
 		if r := &f.replicas[i]; r.phase == draining {
 			f.open(r)
@@ -61,7 +61,7 @@ func (f *Fleet) start(p *Pool) bool {
 }
 
 // stop stops one replica that is not steady: the last that is starting, else the last that takes requests.
-func (f *Fleet) stop(p *Pool) bool {
+func (f *fleet) stop(p *Pool) bool {
 	for k := len(p.members) - 1; k >= 0; k-- {
 		if r := &f.replicas[p.members[k]]; r.phase == starting {
 			f.rest(r)
@@ -79,20 +79,20 @@ func (f *Fleet) stop(p *Pool) bool {
 }
 
 // ready lets a replica that has started take requests.
-func (f *Fleet) ready(r *replica, generation uint32) {
+func (f *fleet) ready(r *member, generation uint32) {
 	if r.generation == generation { // it was not stopped meanwhile
 		f.open(r)
 	}
 }
 
 // restIfDrained turns r off if it has nothing left to do.
-func (f *Fleet) restIfDrained(r *replica) {
+func (f *fleet) restIfDrained(r *member) {
 	if r.phase == draining && r.outstanding == 0 && r.leases == 0 {
 		f.rest(r)
 	}
 }
 
-func (f *Fleet) rest(r *replica) {
+func (f *fleet) rest(r *member) {
 	r.phase = off
 	r.generation++
 	r.result.Up += f.now - r.since

@@ -15,7 +15,7 @@ import (
 // fleet come at least a picosecond later than their cause, so that nothing at an instant depends on anything else at it. At last,
 // the state is sampled.
 type Simulation struct {
-	fleet       *Fleet
+	fleet       *fleet
 	sampleEvery Time
 	sample      Time // when the next sample is due, or Never
 	closed      bool // nothing more comes from outside
@@ -31,14 +31,14 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	s.closed = true
+	s.closed, s.fleet.fallible = true, len(c.Outages) > 0
 	cancelled := ctx.Done()
 	for t := s.Next(); t != Never; t = s.Next() {
 		select {
 		case <-cancelled:
 			return s.Result(), context.Cause(ctx)
 		default:
-			s.Advance(t)
+			s.step(t)
 		}
 	}
 	return s.Result(), s.Err()
@@ -66,46 +66,59 @@ func (s *Simulation) Next() Time {
 	if f.err != nil || f.arrival == Never && (f.live == 0 || f.stuck) {
 		return Never
 	}
-	_, at := f.next.min()
-	return min(f.arrival, f.agenda.next(), Time(at))
+	return f.due()
 }
 
 // Advance carries out everything that happens up to and including the time until; if that is Never, up to the end. Afterwards it
 // is until.
 func (s *Simulation) Advance(until Time) error {
 	f := s.fleet
-	s.closed = s.closed || until == Never
-	for f.err == nil && (until < Never || s.Next() < Never) {
-		// At the same time, arrivals come first, then the agenda, then replicas.
-		i, key := f.next.min()
-		arrival, noted, at := f.arrival, f.agenda.next(), Time(key)
-		first := min(arrival, noted, at)
-		if s.sample < min(first, until) {
-			s.takeSample()
-			continue
+	if until == Never {
+		s.closed = true
+		for t := s.Next(); t < Never; t = s.Next() {
+			s.step(t)
 		}
-		if first > until || first == Never {
-			break
-		}
-		switch first {
-		case arrival:
-			f.arriveNext(arrival)
-		case noted:
-			idle := arrival == Never && at == Never && f.agenda.pending == 0
-			f.happen(f.agenda.pop())
-			if idle && s.closed && f.live > 0 && f.agenda.pending == 0 {
-				f.giveUp() // no scaler starts a replica for those who wait for one
-			}
-		default:
-			f.now = at
-			f.replicas[i].advance(at)
-			f.next.set(i, int64(f.replicas[i].next))
-		}
+		return f.err
 	}
-	if until < Never {
-		f.now = max(f.now, until)
+	for t := f.due(); t <= until && f.err == nil; t = f.due() {
+		s.step(t)
 	}
+	s.takeSamples(until)
+	f.now = max(f.now, until)
 	return f.err
+}
+
+// due returns when something happens next, be it that a scaler is asked.
+func (f *fleet) due() Time {
+	_, at := f.next.min()
+	return min(f.arrival, f.agenda.next(), Time(at))
+}
+
+// step carries out the first of what happens at the given time, which is the next at which something does.
+func (s *Simulation) step(at Time) {
+	f := s.fleet
+	s.takeSamples(at)
+	switch at {
+	case f.arrival:
+		f.arriveNext(at)
+	case f.agenda.next():
+		_, running := f.next.min()
+		idle := f.arrival == Never && Time(running) == Never && f.agenda.pending == 0
+		f.happen(f.agenda.pop())
+		if idle && s.closed && f.live > 0 && f.agenda.pending == 0 {
+			f.giveUp() // no scaler starts a replica for those who wait for one
+		}
+	default:
+		i, _ := f.next.min()
+		f.run(&f.replicas[i], at)
+	}
+}
+
+// takeSamples samples the state at all times before the given one that are due.
+func (s *Simulation) takeSamples(before Time) {
+	for s.sample < before {
+		s.takeSample()
+	}
 }
 
 func (s *Simulation) takeSample() {

@@ -98,7 +98,7 @@ func (b *Batch) verify() {
 			b.addGap(end - s.LastToken)
 			s.LastToken = end
 			if !b.together {
-				b.r.fleet.tell(s, end)
+				b.emit(s, end)
 			}
 			if s.Generated == s.Output {
 				b.complete(s)
