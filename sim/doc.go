@@ -8,4 +8,9 @@
 // Steady stretches are jumped: while neither the batch nor the decision changes, the duration of a decode step is affine in
 // the total context, so that many steps are taken in one leap with an exact closed form. Leaping and stepping give
 // bit-identical results.
+//
+// What happens at one instant happens in this order: the requests of the source arrive, then those that were pushed from
+// outside; then what is on the agenda takes place, first noted first (timeouts, cancellations, hand-overs, outages, scaling);
+// then replicas, the one with the lowest index first, end steps and begin others; at last the state is sampled. Every effect on
+// another replica, on a user or on the fleet comes at least a picosecond later than its cause.
 package sim

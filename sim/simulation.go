@@ -7,13 +7,8 @@ import (
 )
 
 // Simulation is a run that its owner drives from one instant to the next, as a server in real time, a page or a debugger does;
-// Run drives it to the end. It is not safe for concurrent use.
-//
-// What happens at one instant happens in this order: the requests of the source arrive, then those that were pushed from outside;
-// then what was noted for that time, first noted first (timeouts, cancellations, hand-overs, outages, scaling); then replicas,
-// lowest index first, end the steps that end, and begin others. The effects of all this on other replicas, on users and on the
-// fleet come at least a picosecond later than their cause, so that nothing at an instant depends on anything else at it. At last,
-// the state is sampled.
+// Run drives it to the end. The package comment gives the order of what
+// happens at one instant. A Simulation is not safe for concurrent use.
 type Simulation struct {
 	fleet       *fleet
 	sampleEvery Time
