@@ -87,7 +87,13 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	// Without a deadline a client could keep its connection for ever by sending a byte at a time.
 	_ = control.SetReadDeadline(time.Now().Add(s.Limits.BodyTime))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.Limits.BodyBytes))
-	_ = control.SetReadDeadline(time.Time{})
+	if err != nil {
+		// Nothing more is read, also not what the body may still have.
+		_ = control.SetReadDeadline(time.Now())
+		w.Header().Set("Connection", "close")
+	} else {
+		_ = control.SetReadDeadline(time.Time{})
+	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
