@@ -26,7 +26,7 @@ func crosscheckCommand() *cobra.Command {
 	var flags crosscheckFlags
 	cmd := &cobra.Command{
 		Use:   "crosscheck FILE|NAME… | --all",
-		Short: "Run scenarios with predicted steps and with steps that GPT-2 executes here, and compare",
+		Short: "Compare scenarios with predicted steps and with steps that GPT-2 executes here",
 		Long: "Run scenarios with predicted steps and with steps that GPT-2 executes here, and compare. Arrivals are virtual, step times are\n" +
 			"measured. llmsim calibrate writes the hardware file. The program comes with these scenarios:\n\n  " + shippedCrossChecks(),
 		Example: `  llmsim crosscheck v1-chat --hardware host.yaml

@@ -29,7 +29,8 @@ func newGPT2GenerateCommand() *cobra.Command {
 		Use:   "generate --weights DIR --prompt TEXT",
 		Short: "Continue a text, with or without speculative decoding",
 		Example: `  llmsim gpt2 generate --weights weights --prompt "Once upon a time" --temperature 0.8 --top-k 40
-  llmsim gpt2 generate --weights weights --prompt "Once upon a time" --draft-layers 0,1,2 --acceptance table.json`,
+  llmsim gpt2 generate --weights weights --prompt "Once upon a time" \
+      --draft-layers 0,1,2 --acceptance table.json`,
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return flags.open() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },

@@ -34,7 +34,8 @@ func loadCommand() *cobra.Command {
 			"vLLM's serving benchmark defines them. The keys of --format json are those of llmsim scenario. Times count from when\n" +
 			"the workload sends a request, so that a slow server hides nothing. A key for the server is taken from " + apiKeyVariable + ".",
 		Example: `  llmsim load http://127.0.0.1:8000 --scenario chat
-  llmsim load http://127.0.0.1:8000 --scenario chat --set workload.rate=4/s --set workload.duration=1m --format json
+  llmsim load http://127.0.0.1:8000 --scenario chat --set workload.rate=4/s \
+      --set workload.duration=1m --format json
   llmsim load http://127.0.0.1:8000 --trace requests.jsonl --endpoint chat`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },

@@ -27,37 +27,50 @@ var (
 	errGateFailed = errors.New("a limit of --fail-on is passed")
 )
 
-// newRoot lists the commands. To add one, write its file and name it here.
+// group is commands that serve the same end, as --help shows them.
+type group struct {
+	id, title string
+	commands  []*cobra.Command
+}
+
+// groups lists the commands. To add one, write its file and name it here.
+func groups() []group {
+	return []group{
+		{"simulate", "Simulate:", []*cobra.Command{scenarioCommand(), timelineCommand()}},
+		{"decide", "Decide:", []*cobra.Command{
+			compareCommand(), sweepCommand(), planCommand(), workerCommand(), mergeCommand(),
+		}},
+		{"connect", "Connect to servers and clients:", []*cobra.Command{serveCommand(), loadCommand()}},
+		{"teach", "Understand:", []*cobra.Command{explainCommand(), rooflineCommand(), memoryCommand()}},
+		{"check", "Check the simulator:", []*cobra.Command{
+			validateCommand(), crosscheckCommand(), calibrateCommand(), newGPT2Command(),
+		}},
+		{"keep", "Look up and keep:", []*cobra.Command{listCommand(), versionCommand(), manCommand()}},
+	}
+}
+
+// newRoot makes the command line.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "llmsim",
-		Short:         "Simulate serving large language models",
-		Long:          "llmsim answers what happens if you serve this model, on this hardware, under this policy, to these users.",
+		Use:   "llmsim",
+		Short: "Simulate serving large language models",
+		Long: "llmsim answers what happens if you serve this model, on this hardware, under this policy, to\n" +
+			"these users.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(
-		scenarioCommand(),
-		timelineCommand(),
-		compareCommand(),
-		sweepCommand(),
-		planCommand(),
-		workerCommand(),
-		mergeCommand(),
-		serveCommand(),
-		loadCommand(),
-		memoryCommand(),
-		listCommand(),
-		explainCommand(),
-		rooflineCommand(),
-		newGPT2Command(),
-		validateCommand(),
-		calibrateCommand(),
-		crosscheckCommand(),
-		versionCommand(),
-	)
+	for _, g := range groups() {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID, c.Long = g.id, reflow(c.Long)
+		}
+		root.AddCommand(g.commands...)
+	}
+	root.SetCompletionCommandGroupID("keep")
+	root.SetHelpCommandGroupID("keep")
 	root.SetFlagErrorFunc(flagError)
-	root.CompletionOptions.HiddenDefaultCmd = true
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", columns)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
 	return root
 }
 

@@ -38,7 +38,7 @@ func scenarioCommand() *cobra.Command {
 		Example: `  llmsim scenario llama2-70b.yaml
   llmsim scenario my.yaml --set workload.rate=4/s --format json
   llmsim scenario my.yaml --out results
-  llmsim scenario --from 'vllm serve meta-llama/Llama-3.1-8B --max-num-seqs 64' --set hardware=h100-sxm
+  llmsim scenario --from 'vllm serve meta-llama/Llama-3.1-8B' --set hardware=h100-sxm
   llmsim scenario my.yaml --emit deploy`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },

@@ -31,7 +31,7 @@ func sweepCommand() *cobra.Command {
 	var flags sweepFlags
 	cmd := &cobra.Command{
 		Use:   "sweep FILE|NAME",
-		Short: "Run a scenario over a grid of settings, on all cores; with --out it goes on where it was stopped",
+		Short: "Run a scenario over a grid of settings; with --out it goes on where it was stopped",
 		Example: `  llmsim sweep chat --vary hardware=a100-80gb,h100 --vary workload.rate=1/s..40/s:8
   llmsim sweep llama2-70b --vary parallelism.tensor=1,2,4,8 --out results`,
 		Args: cobra.ExactArgs(1),
