@@ -24,7 +24,7 @@ func timelineCommand() *cobra.Command {
 	var flags timelineFlags
 	cmd := &cobra.Command{
 		Use:   "timeline FILE|NAME",
-		Short: "Show some requests and the steps that carry them, for one policy or several below each other",
+		Short: "Show some requests and the steps that carry them, under one policy or several",
 		Example: `  llmsim timeline chat
   llmsim timeline chat --vary batching=static,orca,sarathi --out pictures`,
 		Args: cobra.ExactArgs(1),
