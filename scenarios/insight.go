@@ -8,7 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
-	"github.com/llmsim/llmsim/scenarios/accuracy"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -128,18 +128,27 @@ func (s *server) phenomenon(step *sim.Step) *Phenomenon {
 	return p
 }
 
-// tellAccuracy adds how far predictions of servers like these were from measurements. It says nothing of servers that were not
-// measured, and of prefill and decode apart.
-func (s *Simulation) tellAccuracy(r *Result) {
+// Evidence returns what the predictions rest on, for each kind of server.
+func (s *Simulation) Evidence() []evidence.Evidence {
+	var list []evidence.Evidence
 	for _, k := range s.kinds() {
-		key, predicted := k[0].Key()
-		if !predicted || k[0].role != sim.Mixed {
-			continue
+		key, own := k[0].Key()
+		e := evidence.Of(key, own)
+		if k[0].role != sim.Mixed {
+			e = e.Apart()
 		}
-		errors := accuracy.Of(key)
-		words := accuracy.Sentence(errors)
-		if words != "" && !slices.Contains(r.Insights, words) {
-			r.Accuracy, r.Insights = append(r.Accuracy, errors...), append(r.Insights, words)
+		list = append(list, e)
+	}
+	return list
+}
+
+// tellEvidence adds what the predictions rest on.
+func (s *Simulation) tellEvidence(r *Result) {
+	all := s.Evidence()
+	r.Evidence = evidence.Weakest(all)
+	for i := range all {
+		if words := all[i].Sentence(); !slices.Contains(r.Insights, words) {
+			r.Insights = append(r.Insights, words)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/metrics"
-	"github.com/llmsim/llmsim/scenarios/accuracy"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -57,8 +57,11 @@ type Result struct {
 	// Prefill and Decode tell what bounds a typical step of each phase, of the first pool that has it; absent where there was none.
 	Prefill *Phenomenon `json:"prefill,omitempty"`
 	Decode  *Phenomenon `json:"decode,omitempty"`
-	// Accuracy tells how far predictions for these accelerators, models and engines are from measurements; absent where there are none.
-	Accuracy []accuracy.Error `json:"accuracy,omitempty"`
+	// Evidence says what the predictions rest on: that of the server of the lowest grade, where there
+	// are several kinds.
+	Evidence evidence.Evidence `json:"evidence"`
+	// Intervals say how sure the figures are; absent where nobody asked.
+	Intervals *Intervals `json:"intervals,omitempty"`
 	// Insights says in sentences what the numbers mean, Warnings what to keep in mind when reading them.
 	Insights []string `json:"insights"`
 	Warnings []string `json:"warnings"`
@@ -103,7 +106,7 @@ func (s *Simulation) result(outcome *sim.Result, collector *metrics.Collector, w
 	pools := s.sumUpPools(r, outcome, work)
 	s.explainTime(r, pools, work)
 	s.sumUpDrafts(r, outcome, work)
-	s.tellAccuracy(r)
+	s.tellEvidence(r)
 	if len(pools) > 1 {
 		r.Pools = pools
 	}

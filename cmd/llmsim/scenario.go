@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/internal/planner/interval"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/telemetry"
@@ -28,6 +29,9 @@ type scenarioFlags struct {
 	emit           string
 	engine         string
 	metrics        string
+	noInterval     bool
+
+	load func() (*scenarios.File, error) // reads the scenario, each time anew
 }
 
 func scenarioCommand() *cobra.Command {
@@ -52,6 +56,7 @@ func scenarioCommand() *cobra.Command {
 	f.StringVar(&flags.metrics, "metrics", "", "file for the metrics that a vLLM fleet would have had (OpenMetrics with times from 2026 on)")
 	f.BoolVar(&flags.checkSLO, "check-slo", false, "exit with code 3 if the SLO is missed")
 	f.BoolVar(&flags.explain, "explain", false, "print the scenario with every default filled in, and do not run it")
+	f.BoolVar(&flags.noInterval, "no-interval", false, "do not simulate again for how sure the figures are")
 	f.StringVar(&flags.from, "from", "", "a command that starts an engine, or a file with one (a shell script, a Kubernetes manifest), in place of a scenario")
 	f.StringVar(&flags.emit, "emit", "", "folder for what starts the scenario's fleet: start.sh, kubernetes.yaml and notes; does not run it")
 	f.Var(choice(&flags.engine, append([]string{""}, launch.Engines()...)...), "engine", "the engine of --emit. Default: that of the scenario's preset")
@@ -59,7 +64,11 @@ func scenarioCommand() *cobra.Command {
 }
 
 func (flags *scenarioFlags) run(cmd *cobra.Command, args []string) error {
-	file, err := flags.load(cmd, args)
+	var err error
+	if flags.load, err = flags.loader(cmd, args); err != nil {
+		return err
+	}
+	file, err := flags.load()
 	if err != nil {
 		return err
 	}
@@ -90,11 +99,11 @@ func (flags *scenarioFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// load reads the scenario that the arguments name, or the command of --from.
-func (flags *scenarioFlags) load(cmd *cobra.Command, args []string) (*scenarios.File, error) {
+// loader returns what reads the scenario that the arguments name, or the command of --from, each time anew.
+func (flags *scenarioFlags) loader(cmd *cobra.Command, args []string) (func() (*scenarios.File, error), error) {
 	switch {
 	case flags.from == "" && len(args) == 1:
-		return scenarios.Load(args[0], flags.set...)
+		return func() (*scenarios.File, error) { return scenarios.Load(args[0], flags.set...) }, nil
 	case flags.from == "":
 		return nil, errors.New("give a scenario: a file, the name of one that ships (llmsim list scenarios), or --from")
 	case len(args) > 0:
@@ -105,7 +114,8 @@ func (flags *scenarioFlags) load(cmd *cobra.Command, args []string) (*scenarios.
 		return nil, fmt.Errorf("--from: %w", err)
 	}
 	note(cmd, reading.Notes)
-	return scenarios.Parse("--from", []byte("{}"), append(reading.Settings, flags.set...)...)
+	settings := append(reading.Settings, flags.set...)
+	return func() (*scenarios.File, error) { return scenarios.Parse("--from", []byte("{}"), settings...) }, nil
 }
 
 // start writes what starts the scenario's fleet.
@@ -154,13 +164,13 @@ func (flags *scenarioFlags) draw(cmd *cobra.Command, simulation *scenarios.Simul
 func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Simulation, progress *report.Progress, observers []sim.Observer) (*scenarios.Result, error) {
 	if flags.out == "" {
 		defer progress.End()
-		return simulation.Run(cmd.Context(), observers...)
+		return flags.measure(cmd, simulation, observers)
 	}
 	recorder, err := report.NewRecorder(flags.out, flags.requestsFormat)
 	if err != nil {
 		return nil, err
 	}
-	result, err := simulation.Run(cmd.Context(), append(observers, recorder)...)
+	result, err := flags.measure(cmd, simulation, append(observers, recorder))
 	progress.End()
 	if err != nil {
 		return nil, errors.Join(err, recorder.Discard())
@@ -169,6 +179,15 @@ func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Sim
 		return nil, err
 	}
 	return result, plots.SaveRun(flags.out, result, recorder.Sample(), simulation.Steps())
+}
+
+// measure runs, and says how sure the result is.
+func (flags *scenarioFlags) measure(cmd *cobra.Command, simulation *scenarios.Simulation, observers []sim.Observer) (*scenarios.Result, error) {
+	result, err := simulation.Run(cmd.Context(), observers...)
+	if err == nil && !flags.noInterval {
+		result.Intervals, err = interval.Of(cmd.Context(), flags.load, result)
+	}
+	return result, err
 }
 
 func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {

@@ -68,6 +68,20 @@ func (p *Printer) latencies(r *scenarios.Result) {
 	p.grid(table.Row{"", "mean", "p50", "p90", "p99"}, rows, 0)
 }
 
+// ranges prints how sure the means, the throughput and the price are.
+func (p *Printer) ranges(r *scenarios.Result) {
+	var list []string
+	for _, kind := range []struct{ name, title string }{{"mean_ttft_ms", "TTFT"}, {"mean_tpot_ms", "TPOT"}, {"mean_e2el_ms", "request"}} {
+		if span := r.Intervals.Of[kind.name]; span.High > 0 {
+			list = append(list, fmt.Sprintf("%s %s to %s", kind.title, units.FormatDuration(span.Low/1000), units.FormatDuration(span.High/1000)))
+		}
+	}
+	if span := r.Intervals.Of["cost_per_million_output_tokens"]; r.Cost > 0 {
+		list = append(list, fmt.Sprintf("$%s to $%s for a million output tokens", figure(span.Low), figure(span.High)))
+	}
+	p.entry(percent(r.Intervals.Level)+" sure", "means of "+strings.Join(list, ", "))
+}
+
 // headline prints throughput, SLO and cost.
 func (p *Printer) headline(r *scenarios.Result) {
 	p.entry("requests", requests(r))
@@ -91,6 +105,9 @@ func (p *Printer) headline(r *scenarios.Result) {
 	if r.Cost > 0 {
 		p.entry("cost", fmt.Sprintf("$%s for a million output tokens; $%s an hour for %s", figure(r.CostPerMillion),
 			figure(r.Cost/r.Duration*3600), accelerators(r.Accelerators)))
+	}
+	if r.Intervals != nil {
+		p.ranges(r)
 	}
 	p.entry("energy", fmt.Sprintf("%s Wh at most for a million output tokens", figure(r.EnergyPerMillion)))
 }

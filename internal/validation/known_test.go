@@ -10,17 +10,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/scenarios/accuracy"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-var update = flag.Bool("update", false, "write scenarios/accuracy/accuracy.csv")
+var update = flag.Bool("update", false, "write scenarios/evidence/errors.csv")
 
 // What scenarios tell about their own accuracy is what comes out here.
 func TestScenariosTellTheirAccuracy(t *testing.T) {
 	report := measuredReport(t)
 	got := knownCSV(known(report))
-	file := filepath.Join("..", "..", "scenarios", "accuracy", "accuracy.csv")
+	file := filepath.Join("..", "..", "scenarios", "evidence", "errors.csv")
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
 			t.Fatal(err)
@@ -47,12 +47,12 @@ func latency(quantity string) string {
 }
 
 // known returns the errors of served latencies by server.
-func known(r *Report) []accuracy.Error {
-	errors := map[accuracy.Error][]float64{}
+func known(r *Report) []evidence.Error {
+	errors := map[evidence.Error][]float64{}
 	for _, c := range r.rows(func(c *Comparison) bool {
 		return c.Key != servers.Key{} && c.Table != "silicon_apart" && latency(c.Quantity) != ""
 	}) {
-		e := accuracy.Error{Key: c.Key, Quantity: latency(c.Quantity)}
+		e := evidence.Error{Key: c.Key, Quantity: latency(c.Quantity)}
 		errors[e] = append(errors[e], math.Abs(c.Error()))
 	}
 	list := slices.Collect(maps.Keys(errors))
@@ -61,13 +61,13 @@ func known(r *Report) []accuracy.Error {
 		slices.Sort(values)
 		list[i].Rows, list[i].Median = len(values), quantile(values, 0.5)
 	}
-	slices.SortFunc(list, func(a, b accuracy.Error) int { return strings.Compare(a.Record(), b.Record()) })
+	slices.SortFunc(list, func(a, b evidence.Error) int { return strings.Compare(a.Record(), b.Record()) })
 	return list
 }
 
-// knownCSV writes errors as the table of package accuracy.
-func knownCSV(list []accuracy.Error) string {
-	lines := []string{accuracy.Header}
+// knownCSV writes errors as the table of package evidence.
+func knownCSV(list []evidence.Error) string {
+	lines := []string{evidence.Header}
 	for i := range list {
 		lines = append(lines, list[i].Record())
 	}

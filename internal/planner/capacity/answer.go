@@ -3,6 +3,7 @@ package capacity
 import (
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Answer is the outcome of a plan for one model.
@@ -60,7 +61,7 @@ type Deployment struct {
 	Kept              float64 `json:"kept"`
 	KeptWithoutSpares float64 `json:"kept_without_spares"`
 	// Grade says what the predictions for the fleet rest on.
-	Grade string `json:"grade"`
+	Grade evidence.Grade `json:"grade"`
 	// Chances say how likely this number of replicas, spares left out, keeps the SLO, and one fewer and one more: over how wrong the
 	// predicted step times may be.
 	Chances []Chance `json:"chances"`
@@ -86,7 +87,7 @@ type Shape struct {
 	Accelerator string `json:"accelerator"`
 	GPUs        int    `json:"gpus"`
 	// Grade says what the predictions rest on.
-	Grade string `json:"grade"`
+	Grade evidence.Grade `json:"grade"`
 	// Label is the option of this shape that is shown: the one that costs least as far as is known.
 	Label string `json:"label"`
 	// Rate is the highest that a replica sustains, in requests/s, to about 3 %; 0 where none.

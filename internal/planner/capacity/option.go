@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
@@ -26,7 +27,7 @@ type option struct {
 	output float64
 	// physics says how wrong its step times may be, grade why.
 	physics physics
-	grade   string
+	grade   evidence.Grade
 	// unfit says why no replica can be built; empty where one can.
 	unfit string
 	// ceiling is an upper bound of the rate that a replica sustains, in requests/s; floor says what keeps the SLO out of reach at

@@ -52,14 +52,14 @@ func (s *search) cost() float64     { return float64(s.size()) * s.options[s.bes
 func (s *search) chosen() *option   { return s.options[s.best] }
 func (s *search) accelerators() int { return s.size() * s.chosen().gpus }
 
-// beats tells whether n replicas of o, and the spares, are the better answer: cheaper, or as cheap with fewer accelerators, or
+// beats tells whether n replicas of o, and the spares, are the better answer: cheaper, or as cheap with better evidence, or with fewer accelerators, or
 // earlier on the menu.
 func (s *search) beats(o *option, n int) bool {
 	if s.best < 0 {
 		return true
 	}
 	size := n + s.spare
-	return cmp.Or(cmp.Compare(float64(size)*o.price, s.cost()), cmp.Compare(size*o.gpus, s.accelerators()), cmp.Compare(o.index, s.best)) < 0
+	return cmp.Or(cmp.Compare(float64(size)*o.price, s.cost()), cmp.Compare(rank(o.grade), rank(s.chosen().grade)), cmp.Compare(size*o.gpus, s.accelerators()), cmp.Compare(o.index, s.best)) < 0
 }
 
 // fewest is the least number of replicas that could sustain the rate, by the bound; most is the largest that is worth a thought:

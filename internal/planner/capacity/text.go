@@ -58,7 +58,7 @@ func (d *Deployment) print(p *report.Printer, spare int) {
 	if spare > 0 {
 		words += fmt.Sprintf(", %d of them spare", spare)
 	}
-	p.Heading("Answer: " + words + " (" + d.Grade + ")")
+	p.Heading("Answer: " + words + " (" + string(d.Grade) + ")")
 	p.Text(fmt.Sprintf("%s, $%.2f an hour; for a million output tokens $%s, %s GPU-hours and at most %s Wh.",
 		several(d.Accelerators, "accelerator"), d.Hourly, report.Figure(d.PerMillion), report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion)))
 	words = fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO", report.Percent(d.Kept))
@@ -101,7 +101,7 @@ func (a *Answer) printShapes(p *report.Printer) {
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
 		apart = apart || strings.Contains(s.Shape, "P+")
-		row := []string{s.Shape, "–", "–", "–", "–", "–", "–", s.Grade}
+		row := []string{s.Shape, "–", "–", "–", "–", "–", string(s.Grade)}
 		if s.KVTokens > 0 {
 			row[1] = report.Figure(float64(s.KVTokens) / 1000)
 		}
@@ -109,12 +109,12 @@ func (a *Answer) printShapes(p *report.Printer) {
 			row[2] = report.Figure(s.Rate)
 		}
 		if s.Replicas > 0 {
-			row[3], row[4] = fmt.Sprint(s.Replicas), fmt.Sprint(s.Accelerators)
-			row[5], row[6] = costRange(s.HourlyLeast, s.Hourly), report.Figure(s.PerMillion)
+			row[3] = fmt.Sprint(s.Replicas)
+			row[4], row[5] = costRange(s.HourlyLeast, s.Hourly), report.Figure(s.PerMillion)
 		}
 		rows = append(rows, row)
 	}
-	p.Table([]string{"replica", "KV ktok", "1/s each", "replicas", "GPUs", "$/h", "$/1M tok", "evidence"}, rows, 0, 7)
+	p.Table([]string{"replica", "KV ktok", "1/s each", "replicas", "$/h", "$/1M", "evidence"}, rows, 0, 6)
 	if apart {
 		p.Text("xP+yD: a group of x replicas that compute prompts and y that go on from there; the other replicas do both.")
 	}

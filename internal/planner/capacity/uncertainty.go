@@ -4,22 +4,15 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/accuracy"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// Grades of evidence, the best first.
-const (
-	measured    = "measured"
-	relative    = "relative"
-	formulaOnly = "formula only"
-)
-
-// grades lists them, the best first.
-func grades() []string { return []string{measured, relative, formulaOnly} }
+// rank returns the place of a grade among all, the best first.
+func rank(g evidence.Grade) int { return slices.Index(evidence.Grades(), g) }
 
 // trusted reports whether a plan that trusts one grade takes another.
-func trusted(trust, grade string) bool {
-	return trust == "" || trust == "any" || slices.Index(grades(), grade) <= slices.Index(grades(), trust)
+func trusted(trust string, grade evidence.Grade) bool {
+	return trust == "" || trust == "any" || rank(grade) <= rank(evidence.Grade(trust))
 }
 
 // bestMeasured returns the cheapest shape that was measured, where the cheapest of all was not; nil where there is none.
@@ -27,9 +20,9 @@ func bestMeasured(shapes []Shape) *Shape {
 	for i := range shapes {
 		switch {
 		case shapes[i].Replicas == 0:
-		case shapes[i].Grade == measured && i == 0:
+		case shapes[i].Grade == evidence.Measured && i == 0:
 			return nil
-		case shapes[i].Grade == measured:
+		case shapes[i].Grade == evidence.Measured:
 			return &shapes[i]
 		}
 	}
@@ -37,14 +30,7 @@ func bestMeasured(shapes []Shape) *Shape {
 }
 
 // uncertainty returns what the predictions for a scenario rest on, and how wrong they may be.
-func uncertainty(s *scenarios.Simulation) (string, physics) {
-	key, predicted := s.Key()
-	switch {
-	case !predicted:
-	case len(accuracy.Of(key)) > 0:
-		return measured, physics{spread: 0.05}
-	case accuracy.OfRelatives(key):
-		return relative, physics{spread: 0.12}
-	}
-	return formulaOnly, physics{spread: 0.25}
+func uncertainty(s *scenarios.Simulation) (evidence.Grade, physics) {
+	e := evidence.Weakest(s.Evidence())
+	return e.Grade, physics{bias: e.Spread.TPOTBias, spread: e.Spread.TPOT}
 }

@@ -1,6 +1,6 @@
-// Package accuracy knows how far predictions of servers are from what was measured, for the servers
-// that were.
-package accuracy
+// Package evidence says what predictions for a server rest on, and how wrong they may be: whether
+// such a server was measured, a relative of it, its kernels only, or nothing.
+package evidence
 
 import (
 	_ "embed"
@@ -16,7 +16,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-//go:embed accuracy.csv
+//go:embed errors.csv
 var table string
 
 // Error is how far predictions of a latency are from measurements of one server.
@@ -41,8 +41,8 @@ func (e *Error) Record() string {
 		e.Batching, e.Memory, e.Speculation, e.Quantity, e.Rows, e.Median)
 }
 
-// Of returns the errors measured for a server; none where no such server was measured.
-func Of(key deployment.Key) []Error {
+// errorsOf returns the errors measured for a server; none where no such server was measured.
+func errorsOf(key deployment.Key) []Error {
 	var list []Error
 	for _, e := range measured() {
 		if e.Key == key {
@@ -64,13 +64,13 @@ func OfRelatives(key deployment.Key) bool {
 var measured = sync.OnceValue(func() []Error {
 	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
 	if err != nil {
-		panic(fmt.Sprintf("accuracy.csv: %v", err))
+		panic(fmt.Sprintf("errors.csv: %v", err))
 	}
 	var list []Error
 	for i, row := range rows[1:] {
 		e, err := parse(row)
 		if err != nil {
-			panic(fmt.Sprintf("accuracy.csv:%d: %v", i+2, err))
+			panic(fmt.Sprintf("errors.csv:%d: %v", i+2, err))
 		}
 		list = append(list, e)
 	}
@@ -97,8 +97,8 @@ func parse(row []string) (Error, error) {
 	return e, errors.Join(append(failures, err)...)
 }
 
-// Sentence says the errors of one server, as Of returns them, in words: "" where there are none.
-func Sentence(list []Error) string {
+// held says the errors of one server in words: "" where there are none.
+func held(list []Error) string {
 	if len(list) == 0 {
 		return ""
 	}

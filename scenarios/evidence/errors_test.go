@@ -1,4 +1,4 @@
-package accuracy
+package evidence
 
 import (
 	"strings"
@@ -19,8 +19,8 @@ func TestEveryRowIsFound(t *testing.T) {
 		if got := e.Record(); got != lines[i+1] {
 			t.Errorf("%s reads back as %s", lines[i+1], got)
 		}
-		found := Of(e.Key)
-		if len(found) == 0 || len(found) > 2 || !strings.Contains(Sentence(found), e.Accelerator) {
+		found := errorsOf(e.Key)
+		if len(found) == 0 || len(found) > 2 || !strings.Contains(held(found), e.Accelerator) {
 			t.Errorf("%+v is not among %+v", e, found)
 		}
 		if e.Rows <= 0 || e.Median < 0 {
@@ -40,7 +40,7 @@ func TestOtherServersAreNotKnown(t *testing.T) {
 	} {
 		was := key
 		change()
-		if list := Of(key); len(list) > 0 || Sentence(list) != "" {
+		if list := errorsOf(key); len(list) > 0 || held(list) != "" {
 			t.Errorf("change %d: %+v is taken for %+v", i, key, list)
 		}
 		key = was

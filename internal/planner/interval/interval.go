@@ -1,0 +1,146 @@
+// Package interval says how sure the figures of a run are: from some more runs, in which steps are slower and faster than
+// predicted, as far as predictions like these were wrong, and in which other random numbers are drawn.
+package interval
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+)
+
+const (
+	// level is the share of cases that a range holds.
+	level = 0.8
+	// mostRequests bounds the runs that are made for ranges; those of a longer run are reckoned from them.
+	mostRequests = 3000
+	// seeds is the number of runs with predicted steps, by which noise is told.
+	seeds = 3
+)
+
+// factor returns the factor on step times that is not exceeded with probability p.
+func factor(e evidence.Spread, p float64) float64 {
+	return math.Exp(e.TPOTBias + e.TPOT*distuv.UnitNormal.Quantile(p))
+}
+
+// beside returns the standard deviation of a metric's logarithm that step times do not account for.
+func beside(m scenarios.Metric, e evidence.Spread) float64 {
+	if !strings.Contains(m.Name, "ttft") {
+		return 0
+	}
+	return math.Sqrt(max(0, e.TTFT*e.TTFT-e.TPOT*e.TPOT))
+}
+
+// Of returns the ranges of the metrics of a result. Load reads its scenario anew.
+func Of(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.Result) (*scenarios.Intervals, error) {
+	e := r.Evidence.Spread
+	requests := min(r.Sent(), mostRequests)
+	if requests == 0 {
+		return nil, nil
+	}
+	run := func(seed uint64, factor float64) (*scenarios.Result, error) {
+		f, err := load()
+		if err != nil {
+			return nil, err
+		}
+		f.Scenario.Seed += seed
+		if r.Sent() > mostRequests {
+			f.Scenario.Workload.Requests = mostRequests
+		}
+		slow(&f.Scenario, factor)
+		simulation, err := f.Build(policies.Default())
+		if err != nil {
+			return nil, err
+		}
+		return simulation.Run(ctx)
+	}
+	fast, err := run(0, factor(e, (1-level)/2))
+	if err != nil {
+		return nil, err
+	}
+	late, err := run(0, factor(e, (1+level)/2))
+	if err != nil {
+		return nil, err
+	}
+	var plain []*scenarios.Result
+	for seed := range uint64(seeds) {
+		one, err := run(seed, 1)
+		if err != nil {
+			return nil, err
+		}
+		plain = append(plain, one)
+	}
+	list := &scenarios.Intervals{Level: level, Runs: seeds + 2, Requests: requests, Of: map[string]scenarios.Range{}}
+	shorter := math.Sqrt(float64(requests) / float64(r.Sent()))
+	for _, m := range scenarios.Metrics() {
+		if ranged(m) {
+			list.Of[m.Name] = span(m, r, fast, late, plain, shorter, beside(m, e))
+		}
+	}
+	return list, nil
+}
+
+// slow multiplies the times of all steps of a scenario.
+func slow(s *scenarios.Scenario, factor float64) {
+	scale := func(e *scenarios.Engine) {
+		if e.Slowdown == 0 {
+			e.Slowdown = 1
+		}
+		e.Slowdown *= factor
+	}
+	scale(&s.Engine)
+	for i := range s.Fleet.Pools {
+		if p := &s.Fleet.Pools[i]; p.Engine != (scenarios.Engine{}) {
+			scale(&p.Engine)
+		}
+	}
+}
+
+// ranged reports whether a metric gets a range: those that compare systems and are not counts of a run.
+func ranged(m scenarios.Metric) bool {
+	switch m.Unit {
+	case scenarios.Milliseconds, scenarios.PerSeconds, scenarios.Share:
+		return m.Better != scenarios.Neither
+	}
+	return m.Name == "cost_per_million_output_tokens" || m.Name == "energy_per_million_output_tokens"
+}
+
+// span puts together what slower and faster steps do to a metric, what other random numbers do, and what other errors do: independent
+// of each other, so that the squares of their parts add up (in logarithms, but for shares).
+func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenarios.Result, shorter, other float64) scenarios.Range {
+	forward, back := math.Log, math.Exp
+	if m.Unit == scenarios.Share {
+		same := func(x float64) float64 { return x }
+		forward, back = same, same
+	}
+	value := m.Of(r)
+	var seen []float64
+	for _, one := range plain {
+		seen = append(seen, m.Of(one))
+	}
+	for _, x := range append(seen, value, m.Of(fast), m.Of(late)) {
+		if x <= 0 && m.Unit != scenarios.Share || math.IsNaN(x) {
+			return scenarios.Range{Low: value, High: value} // nothing to reckon with, as TPOT where answers have one token
+		}
+	}
+	for i := range seen {
+		seen[i] = forward(seen[i])
+	}
+	noise := math.Hypot(stat.StdDev(seen, nil)*shorter, other) * distuv.UnitNormal.Quantile((1+level)/2)
+	a, b := forward(m.Of(fast))-seen[0], forward(m.Of(late))-seen[0]
+	down, up := min(a, b, 0), max(a, b, 0)
+	result := scenarios.Range{
+		Low:  back(forward(value) - math.Hypot(down, noise)),
+		High: back(forward(value) + math.Hypot(up, noise)),
+	}
+	if m.Unit == scenarios.Share {
+		result.Low, result.High = max(0, result.Low), min(1, result.High)
+	}
+	return result
+}

@@ -1,0 +1,163 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/scenarios/deployment"
+)
+
+// Grade says what predictions for a server rest on.
+type Grade string
+
+// Grades, the best first.
+const (
+	// Measured: such a server was served and measured.
+	Measured Grade = "measured"
+	// Relative: a server that differs in little was.
+	Relative Grade = "relative"
+	// Kernels: no server like it was measured; the kernels of its engine on its accelerator were.
+	Kernels Grade = "kernels only"
+	// Formula: nothing of the kind was measured.
+	Formula Grade = "formula only"
+)
+
+// Grades returns all grades, the best first.
+func Grades() []Grade { return []Grade{Measured, Relative, Kernels, Formula} }
+
+// Evidence is what is known of how wrong predictions for a server are.
+type Evidence struct {
+	Grade Grade `json:"grade"`
+	// Errors are those of this server where it was measured, else those of the nearest one that was.
+	Errors []Error `json:"errors,omitempty"`
+	// Nearest is the nearest server that was measured, and Differs says in what it differs; absent where this one was, or none is
+	// near.
+	Nearest *deployment.Key `json:"nearest,omitempty"`
+	Differs []string        `json:"differs,omitempty"`
+	// Deviations are known ones that apply to the server.
+	Deviations []string `json:"known_deviations,omitempty"`
+	// Spread says how far predictions of this grade were from measurements that the constants were not fitted to.
+	Spread Spread `json:"spread"`
+}
+
+// farthest is the greatest distance of a relative.
+const farthest = 4
+
+// Of returns the evidence for a server. Own is false where the step times are not those that llmsim predicts for the engine, so that
+// no measurement of it applies.
+func Of(key deployment.Key, own bool) Evidence {
+	e := Evidence{Grade: Formula, Deviations: deviations(key)}
+	if own {
+		e.find(key)
+	}
+	e.Spread = spreadOf(e.Grade)
+	return e
+}
+
+// find looks for the server among those that were measured, and for the nearest.
+func (e *Evidence) find(key deployment.Key) {
+	if list := errorsOf(key); len(list) > 0 {
+		e.Grade, e.Errors = Measured, list
+		return
+	}
+	best, nearest, differs := math.Inf(1), deployment.Key{}, []string(nil)
+	for _, other := range servers() {
+		if d, words := distance(key, other); d < best {
+			best, nearest, differs = d, other, words
+		}
+	}
+	switch {
+	case best <= farthest:
+		e.Grade, e.Nearest, e.Differs, e.Errors = Relative, &nearest, differs, errorsOf(nearest)
+	case kernelsMeasured(key):
+		e.Grade = Kernels
+	}
+}
+
+// distance says how far a server is from one that was measured, and in what they differ. Other engines and other methods of
+// speculation are never near.
+func distance(a, b deployment.Key) (float64, []string) {
+	if a.Engine != b.Engine || a.Speculation != b.Speculation {
+		return math.Inf(1), nil
+	}
+	d := 0.0
+	var words []string
+	differ := func(weight float64, what string, x, y any) {
+		if x != y {
+			d += weight
+			words = append(words, fmt.Sprintf("%s %v", what, y))
+		}
+	}
+	differ(1, "model", a.Model, b.Model)
+	differ(1.5, "of kind", family(a.Model), family(b.Model))
+	differ(2, "on", a.Accelerator, b.Accelerator)
+	differ(1.5, "weights", a.Weights, b.Weights)
+	differ(0.5, "KV cache", a.KV, b.KV)
+	differ(0.5, "tensor parallelism", a.Tensor, b.Tensor)
+	differ(1, "pipeline parallelism", a.Pipeline, b.Pipeline)
+	differ(1, "data parallelism", a.Data, b.Data)
+	differ(1, "batching", a.Batching, b.Batching)
+	differ(1, "memory", a.Memory, b.Memory)
+	return d, words
+}
+
+// servers lists those that were measured, each once.
+func servers() []deployment.Key {
+	var list []deployment.Key
+	for _, e := range measured() {
+		if !slices.Contains(list, e.Key) {
+			list = append(list, e.Key)
+		}
+	}
+	return list
+}
+
+// Sentence says the evidence in words.
+func (e *Evidence) Sentence() string {
+	var words string
+	switch e.Grade {
+	case Measured:
+		words = held(e.Errors)
+	case Relative:
+		words = fmt.Sprintf("No such server was measured. The nearest is one with %s: %s", list(e.Differs), held(e.Errors))
+	case Kernels:
+		words = "No server like this was measured, only the kernels that it runs."
+	default:
+		words = "Nothing like this was measured: the figures rest on formulas alone."
+	}
+	if len(e.Deviations) > 0 {
+		words += " Known to be off: " + strings.Join(e.Deviations, "; ") + "."
+	}
+	return words
+}
+
+// Apart returns the evidence for a server that only computes prompts, or only goes on from there, from that for one that does both:
+// what was measured of the latter is a relative's.
+func (e Evidence) Apart() Evidence {
+	if e.Grade == Measured {
+		e.Grade = Relative
+	}
+	if e.Grade == Relative {
+		e.Differs = append(slices.Clip(e.Differs), "prefill and decode on one server")
+		e.Spread = spreadOf(Relative)
+	}
+	return e
+}
+
+// list joins words as a sentence does.
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// Weakest returns the evidence of the lower grade, of which predictions for a system of several servers are no better than.
+func Weakest(list []Evidence) Evidence {
+	return slices.MaxFunc(list, func(a, b Evidence) int {
+		return cmp.Compare(slices.Index(Grades(), a.Grade), slices.Index(Grades(), b.Grade))
+	})
+}

@@ -1,0 +1,69 @@
+package evidence
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A server that was measured is called so; one that differs in its model alone is a relative; under an engine that nobody measured
+// there is none.
+func TestGrades(t *testing.T) {
+	key := measured()[0].Key
+	if e := Of(key, true); e.Grade != Measured || len(e.Errors) == 0 || e.Nearest != nil {
+		t.Errorf("%+v of what was measured", e)
+	}
+	if e := Of(key, false); e.Grade != Formula {
+		t.Errorf("%+v of step times from elsewhere", e)
+	}
+	other := key
+	other.Model = "yi-34b"
+	if e := Of(other, true); e.Grade != Relative || e.Nearest == nil || !slices.Contains(e.Differs, "model "+e.Nearest.Model) ||
+		!strings.Contains(e.Sentence(), "No such server was measured") {
+		t.Errorf("%+v of another model", e)
+	}
+	other = key
+	other.Engine = "nobody's"
+	if e := Of(other, true); e.Grade != Formula || len(e.Deviations) == 0 {
+		t.Errorf("%+v under an engine that nobody measured", e)
+	}
+}
+
+// No server is nearer to another than to itself, and a lower grade is never surer than a higher one.
+func TestDistanceAndSpreads(t *testing.T) {
+	all := servers()
+	for _, a := range all {
+		if d, words := distance(a, a); d != 0 || len(words) > 0 {
+			t.Errorf("%+v is %g from itself: %v", a, d, words)
+		}
+	}
+	for _, b := range all[1:] {
+		if there, _ := distance(all[0], b); there != math.Inf(1) {
+			if back, _ := distance(b, all[0]); back != there {
+				t.Errorf("%+v: %g there and %g back", b, there, back)
+			}
+		}
+	}
+	last := Spread{}
+	for _, g := range Grades() {
+		s := spreadOf(g)
+		if s.TPOT < last.TPOT || s.TTFT < last.TTFT || s.TPOT == 0 || s.Rows < 0 {
+			t.Errorf("%s: spread %+v after %+v", g, s, last)
+		}
+		last = s
+	}
+}
+
+// The words of every server that was measured are a sentence.
+func TestSentences(t *testing.T) {
+	for _, key := range servers() {
+		e := Of(key, true)
+		apart := e.Apart()
+		for _, words := range []string{e.Sentence(), apart.Sentence()} {
+			if !strings.HasSuffix(words, ".") {
+				t.Errorf("%+v: %q", key, words)
+			}
+		}
+	}
+}
