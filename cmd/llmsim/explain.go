@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/devices"
+	"github.com/llmsim/llmsim/internal/report/plots"
 
 	"github.com/spf13/cobra"
 )
@@ -11,22 +13,59 @@ import (
 type explainFlags struct {
 	set             []string
 	prompt, context int
+	devices         bool
+	format, out     string
 }
 
 func explainCommand() *cobra.Command {
 	var flags explainFlags
 	cmd := &cobra.Command{
-		Use:     "explain MODEL HARDWARE",
-		Short:   "Explain why serving costs what it costs, in this model's and this machine's numbers",
-		Example: `  llmsim explain llama-3.1-8b h100`,
-		Args:    cobra.ExactArgs(2),
-		RunE:    func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0], args[1]) },
+		Use:   "explain MODEL HARDWARE",
+		Short: "Explain why serving costs what it costs, in this model's and this machine's numbers",
+		Example: `  llmsim explain llama-3.1-8b h100
+  llmsim explain --devices --out pictures`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if flags.devices {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(2)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.devices {
+				return flags.showDevices(cmd)
+			}
+			return flags.run(cmd, args[0], args[1])
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field of the scenario: key.path=value (repeatable)")
 	f.Var(countOf(&flags.prompt, 512), "prompt", "length of the prompt, in tokens")
 	f.Var(countOf(&flags.context, 1024), "context", "context of each user, in tokens")
+	f.BoolVar(&flags.devices, "devices", false, "show measured rates of one user on many machines against bandwidth over bytes")
+	f.Var(choice(&flags.format, "table", "json"), "format", "with --devices, what to print: table or json")
+	f.StringVar(&flags.out, "out", "", "with --devices, folder for devices.svg and devices.png")
 	return cmd
+}
+
+// showDevices shows the law of decoding on machines that were measured.
+func (flags *explainFlags) showDevices(cmd *cobra.Command) error {
+	rows, err := devices.Rows()
+	if err != nil {
+		return failed(err)
+	}
+	if flags.out != "" {
+		picture, err := devices.Plot(rows)
+		if err == nil {
+			err = plots.Save(flags.out, "devices", picture)
+		}
+		if err != nil {
+			return failed(err)
+		}
+	}
+	if flags.format == "json" {
+		return report.JSON(cmd.OutOrStdout(), rows)
+	}
+	return failed(devices.Write(cmd.OutOrStdout(), rows))
 }
 
 func (flags *explainFlags) run(cmd *cobra.Command, model, accelerator string) error {

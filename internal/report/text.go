@@ -132,7 +132,7 @@ func narrow(header table.Row, rows []table.Row, left []int, config []table.Colum
 		}
 		widths[widest]--
 		total--
-		config[widest].WidthMax, config[widest].WidthMaxEnforcer = widths[widest], text.WrapText
+		config[widest].WidthMax, config[widest].WidthMaxEnforcer = widths[widest], text.WrapSoft
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -14,13 +15,20 @@ import (
 type Accuracy struct {
 	// Title heads the picture, Unit is that of all figures.
 	Title, Unit string
-	Series      []AccuracySeries
+	// X, Y and Diagonal name the axes and the line on which they are equal; where they are empty, they are measured, predicted
+	// and equal, with a band around the line.
+	X, Y, Diagonal string
+	Series         []AccuracySeries
 }
 
 // AccuracySeries is the points of one colour. All figures are above 0.
 type AccuracySeries struct {
 	Name                string
 	Measured, Predicted []float64
+	// Labels are written beside the points, if there are any; Colour and Hollow say how the points look, if not as usual.
+	Labels []string
+	Colour color.Color
+	Hollow bool
 }
 
 // band is the relative error within which a prediction is called close.
@@ -29,13 +37,17 @@ const band = 0.1
 // Draw puts predicted over measured on equal logarithmic axes, with the diagonal on which they are equal and a band of ±10 %
 // around it.
 func (a *Accuracy) Draw() (*plot.Plot, error) {
-	p := newPlot(a.Title, "measured ("+a.Unit+")", "predicted ("+a.Unit+")")
+	x, y := "measured ("+a.Unit+")", "predicted ("+a.Unit+")"
+	if a.X != "" {
+		x, y = a.X, a.Y
+	}
+	p := newPlot(a.Title, x, y)
 	logarithmic(p)
 	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.XOffs = 4
 	addGrid(p)
 	low, high := a.span()
-	if err := addDiagonal(p, low, high); err != nil {
+	if err := a.addDiagonal(p, low, high); err != nil {
 		return nil, err
 	}
 	for i := range a.Series {
@@ -49,7 +61,16 @@ func (a *Accuracy) Draw() (*plot.Plot, error) {
 			return nil, err
 		}
 		scatter.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: radius(len(points)), Shape: shape(i)}
+		if s.Colour != nil {
+			scatter.Color = s.Colour
+		}
+		if s.Hollow {
+			scatter.Shape, scatter.Radius = draw.RingGlyph{}, vg.Points(4)
+		}
 		p.Add(scatter)
+		if err := s.label(p, points, i%2 == 1); err != nil {
+			return nil, err
+		}
 		key := *scatter
 		key.GlyphStyle.Radius = vg.Points(3)
 		p.Legend.Add(s.Name, &key)
@@ -71,8 +92,31 @@ func (a *Accuracy) span() (low, high float64) {
 	return low / 1.5, high * 1.5
 }
 
-// addDiagonal draws the line of equality over the band.
-func addDiagonal(p *plot.Plot, low, high float64) error {
+// label writes the names of points below them to the right, or above them to the left, where those of another series do not stand.
+func (s *AccuracySeries) label(p *plot.Plot, points plotter.XYs, above bool) error {
+	if len(s.Labels) == 0 {
+		return nil
+	}
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: points, Labels: s.Labels})
+	if err != nil {
+		return err
+	}
+	labels.Offset = vg.Point{X: vg.Points(5), Y: vg.Points(-7)}
+	if above {
+		labels.Offset = vg.Point{X: vg.Points(-4), Y: vg.Points(2)}
+	}
+	for i := range labels.TextStyle {
+		labels.TextStyle[i].Font.Size, labels.TextStyle[i].Font.Variant = 6.5, "Sans"
+		if above {
+			labels.TextStyle[i].XAlign = text.XRight
+		}
+	}
+	p.Add(labels)
+	return nil
+}
+
+// addDiagonal draws the line of equality, over a band unless it has a name of its own.
+func (a *Accuracy) addDiagonal(p *plot.Plot, low, high float64) error {
 	around, err := plotter.NewPolygon(plotter.XYs{
 		logXY(low, low*(1-band)), logXY(low, low*(1+band)), logXY(high, high*(1+band)), logXY(high, high*(1-band)),
 	})
@@ -85,6 +129,11 @@ func addDiagonal(p *plot.Plot, low, high float64) error {
 		return err
 	}
 	diagonal.Color = color.Gray{0x60}
+	if a.Diagonal != "" {
+		p.Add(diagonal)
+		p.Legend.Add(a.Diagonal, diagonal)
+		return nil
+	}
 	p.Add(around, diagonal)
 	p.Legend.Add("equal; ±10 % shaded", diagonal)
 	return nil
