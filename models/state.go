@@ -1,6 +1,7 @@
 package models
 
 import (
+	"math"
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -93,13 +94,46 @@ func (a *Architecture) KVBytesOfSequence(n int, kv hardware.DType, tp int) int64
 	return ceilDiv(bits, 8)
 }
 
-// FixedBytesPerGPU returns the bytes of state of fixed size that a sequence has on each of tp GPUs.
-func (a *Architecture) FixedBytesPerGPU(kv hardware.DType, tp int) int64 {
-	var n int64
+// Kept is what a sequence keeps on one GPU, in bytes: of each token, of each of the last Window tokens, and besides.
+type Kept struct {
+	Growing, Windowed float64
+	Window            int
+	Fixed             float64
+	// StateTokens is the number of tokens that take as much in one of the layers that grow as the largest state does in one of the
+	// recurrent layers; 0 without either.
+	StateTokens int
+}
+
+// Kept returns what a sequence keeps on one of tp GPUs with its cache stored as kv. Where windows differ, all are taken as long as
+// the longest.
+func (a *Architecture) Kept(tp int, kv hardware.DType) Kept {
+	var k Kept
+	var growing, state float64 // of one layer
 	for _, s := range a.States(tp, kv) {
-		n += int64(s.Layers) * s.FixedBytes
+		switch {
+		case s.FixedBytes > 0:
+			k.Fixed += float64(s.Layers) * float64(s.FixedBytes)
+			state = max(state, float64(s.FixedBytes))
+		case s.Window > 0:
+			k.Windowed += s.growth() / 8
+			k.Window = max(k.Window, s.Window)
+		default:
+			k.Growing += s.growth() / 8
+			growing = max(growing, float64(s.TokenBits)/8/float64(max(1, s.Every)))
+		}
 	}
-	return n
+	if growing > 0 {
+		k.StateTokens = int(math.Ceil(state / growing))
+	}
+	return k
+}
+
+// Bytes returns what a sequence of n tokens keeps.
+func (k Kept) Bytes(n int) float64 {
+	if n == 0 {
+		return 0
+	}
+	return float64(n)*k.Growing + float64(min(n, k.Window))*k.Windowed + k.Fixed
 }
 
 // cacheBits returns the bits of one cached element.

@@ -58,8 +58,13 @@ func TestShardsAddUp(t *testing.T) {
 				case *MoE:
 					widths = append(widths, m.Intermediate, m.SharedIntermediate)
 				}
-				if m, ok := g.Mixer.(*Softmax); ok {
+				switch m := g.Mixer.(type) {
+				case *Softmax:
 					widths = append(widths, m.KVHeads)
+				case *Both: // whose groups of the state are fewer than GPUs
+					widths = append(widths, m.Other.(*Recurrent).KeyHeads)
+				case *Recurrent:
+					widths = append(widths, m.KeyHeads)
 				}
 			}
 			if a.FitsTensor(tp) != nil || slices.ContainsFunc(widths, func(n int) bool { return n%tp != 0 }) {

@@ -11,7 +11,7 @@ import (
 )
 
 func memoryPolicies() []Policy[sim.Memory] {
-	return []Policy[sim.Memory]{paged(), prefixCache(), radix(), offload(), slidingWindow(), contiguous()}
+	return []Policy[sim.Memory]{paged(), hybrid(), prefixCache(), radix(), offload(), slidingWindow(), contiguous()}
 }
 
 // Parameters of other memory policies, and why a policy does not have them.
@@ -42,7 +42,29 @@ func paged() Policy[sim.Memory] {
 		Params: []Param{blockSize()}, Refuses: refuseReservations(),
 		New: func(d Deployment, v Values) (sim.Memory, error) {
 			size := v.Count("block-size")
+			if d.Layers.Fixed > 0 {
+				return memory.NewWindowed(d.KVTokens/int64(max(size, 1)), size, d.Layers.Whole())
+			}
 			return memory.NewPaged(d.KVTokens/int64(max(size, 1)), size)
+		},
+	}
+}
+
+// hybrid is the manager of engines for models whose layers keep different things.
+func hybrid() Policy[sim.Memory] {
+	return Policy[sim.Memory]{
+		Name: "hybrid",
+		Doc: "paged; layers with a sliding window keep the last blocks only, recurrent layers a state of fixed size. The default of " +
+			"vllm, sglang and trtllm for models with such layers",
+		Source: "vLLM hybrid KV cache manager: vllm/v1/core/kv_cache_coordinator.py, v0.15; SGLang: SWATokenToKVPool, HybridReqToTokenPool, v0.5",
+		Params: []Param{blockSize()}, Refuses: refuseReservations(),
+		New: func(d Deployment, v Values) (sim.Memory, error) {
+			size := v.Count("block-size")
+			blocks := d.KVTokens / int64(max(size, 1))
+			if !d.Layers.Bounded() {
+				return memory.NewPaged(blocks, size)
+			}
+			return memory.NewWindowed(blocks, size, d.Layers)
 		},
 	}
 }
@@ -69,8 +91,20 @@ func radix() Policy[sim.Memory] {
 }
 
 func newPrefixCache(d Deployment, v Values) (sim.Memory, error) {
-	size := v.Count("block-size")
-	return memory.NewPrefixCache(d.KVTokens/int64(max(size, 1)), size)
+	blocks, size := d.sharedBlocks(v.Count("block-size"))
+	return memory.NewPrefixCache(blocks, size)
+}
+
+// sharedBlocks returns how many blocks there are for a prefix cache, and of how many tokens. With recurrent layers each block has
+// the state at its end, so that a prompt can go on from there, and has so many tokens that it takes no more than their KV in a
+// layer that grows (vLLM's mamba_cache_mode "all": vllm/model_executor/models/config.py, v0.15).
+func (d Deployment) sharedBlocks(size int) (blocks int64, tokens int) {
+	if d.Layers.Fixed == 0 {
+		return d.KVTokens / int64(max(size, 1)), size
+	}
+	size = max(size, d.Layers.StateTokens)
+	token := float64(d.Layers.Full + d.Layers.Windowed)
+	return int64(float64(d.KVTokens) * token / (token*float64(size) + float64(d.Layers.Fixed))), size
 }
 
 func offload() Policy[sim.Memory] {
@@ -90,7 +124,8 @@ func offload() Policy[sim.Memory] {
 
 func newOffload(d Deployment, v Values) (sim.Memory, error) {
 	size := v.Count("block-size")
-	block := d.TokenBytes * float64(size)
+	blocks, size := d.sharedBlocks(size)
+	block := d.TokenBytes*float64(size) + d.SequenceBytes
 	cpu, disk, rate := v.Number("cpu"), v.Number("disk"), v.Number("disk-rate")
 	switch {
 	case d.HostRate == 0:
@@ -104,7 +139,7 @@ func newOffload(d Deployment, v Values) (sim.Memory, error) {
 	if disk >= block {
 		tiers = append(tiers, memory.Tier{Blocks: int64(disk / block), Fetch: sim.Seconds(block/rate + block/d.HostRate)})
 	}
-	return memory.NewPrefixCache(d.KVTokens/int64(max(size, 1)), size, tiers...)
+	return memory.NewPrefixCache(blocks, size, tiers...)
 }
 
 func slidingWindow() Policy[sim.Memory] {
@@ -119,7 +154,7 @@ func slidingWindow() Policy[sim.Memory] {
 		New: func(d Deployment, v Values) (sim.Memory, error) {
 			size, layers := v.Count("block-size"), d.Layers
 			if window := v.Count("window"); window > 0 {
-				layers = memory.Layers{Windowed: 1, Window: window}
+				layers = memory.Layers{Windowed: max(1, layers.Full+layers.Windowed), Window: window, Fixed: layers.Fixed}
 			}
 			if layers.Windowed == 0 {
 				return nil, &ParamError{"window", "the model has no sliding window; give one in tokens, or use the memory policy paged"}
@@ -145,6 +180,9 @@ func contiguous() Policy[sim.Memory] {
 			"window":       "a reservation is made once, for all that a request will store; sliding windows are the memory policy sliding-window",
 		}),
 		New: func(d Deployment, v Values) (sim.Memory, error) {
+			if d.Layers.Fixed > 0 {
+				return nil, fmt.Errorf("engines that reserve contiguous memory have no recurrent layers; use the memory policy hybrid")
+			}
 			reservation := memory.Reservation(slices.Index(reservations, v.Word("reserve")))
 			return memory.NewContiguous(d.KVTokens, d.MaxContext, reservation, v.Word("allocator") == "buddy")
 		},

@@ -56,10 +56,11 @@ type Deployment struct {
 	HostTokens int64
 	// MaxContext is the longest prompt and answer together that is served, in tokens.
 	MaxContext int
-	// TokenBytes is what the KV of a token takes on all accelerators of the replica together; HostRate is the rate in B/s of their
+	// TokenBytes is what the KV of a token takes on all accelerators of the replica together, SequenceBytes what state of fixed size
+	// takes for a sequence; HostRate is the rate in B/s of their
 	// links to host memory, each in one direction, 0 where there is none.
-	TokenBytes, HostRate float64
-	// Layers tells the model's layers with full attention from those with a sliding window.
+	TokenBytes, SequenceBytes, HostRate float64
+	// Layers tells what the model's layers keep.
 	Layers memory.Layers
 }
 

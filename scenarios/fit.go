@@ -67,7 +67,7 @@ func (b *builder) numberFormats() {
 		sixteen = b.Model.DType
 	}
 	e.Weights = orDefault(e.Weights, string(orDefault(b.Model.DType, sixteen)))
-	e.KVCache = orDefault(e.KVCache, string(sixteen))
+	e.KVCache = orDefault(e.KVCache, string(orDefault(b.Model.KV, sixteen)))
 }
 
 // spread returns the replica if it is spread as p says.
@@ -77,7 +77,7 @@ func (b *builder) spread(p steptime.Parallelism) deployment.Config {
 	c.Weights, c.KV = hardware.DType(b.s.Engine.Weights), hardware.DType(b.s.Engine.KVCache)
 	c.Memory.Utilization, c.Memory.Tokens = b.s.Memory.Utilization, b.s.Memory.Tokens
 	if b.s.Memory.Utilization == 0 {
-		c.Memory.KVShare = deployment.DefaultsOf(b.Engine.Name, b.Accelerator).KVShare
+		c.Memory.KVShare = b.Defaults().KVShare
 	}
 	c.Memory.DraftWeights, c.Memory.DraftKV = b.draftBytes(p)
 	return c

@@ -10,11 +10,15 @@ import (
 
 // choosePolicies finds the policies and writes down their parameters. The engine's own are the default.
 func (b *builder) choosePolicies() {
-	s, own := &b.s, deployment.DefaultsOf(b.Engine.Name, b.Accelerator)
+	s, own := &b.s, b.Defaults()
 	s.Batching.Params = own.Batching.Complete(&s.Batching.Policy, s.Batching.Params)
 	s.Memory.Params = own.Memory.Complete(&s.Memory.Policy, s.Memory.Params)
 	b.Policies.Batching = choose(b, "batching", &b.registry.Batching, &s.Batching.Policy, &s.Batching.Params)
 	b.Policies.Memory = choose(b, "memory", &b.registry.Memory, &s.Memory.Policy, &s.Memory.Params)
+	if b.KeepsWindowsWhole() {
+		b.warn("memory.policy: %s keeps the KV of all tokens, also in layers of %s with a sliding window; %s by itself would not: use hybrid",
+			s.Memory.Policy, b.Model.Name, b.Engine.Name)
+	}
 	if p := b.Policies.Batching.Policy; p != nil && p.Advice != nil {
 		if advice := p.Advice(s.Memory.Policy); advice != "" {
 			b.warn("%s", advice)

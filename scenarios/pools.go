@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -223,7 +222,7 @@ func (f *fleetBuilder) replicas() []sim.ReplicaConfig {
 			r := f.builders[i].replica(len(list))
 			r.Model, r.Role = p.serves, p.role
 			if p.role == sim.Prefill {
-				r.KVBytes = p.Model.KVBytesPerToken(hardware.DType(p.s.Engine.KVCache))
+				r.KVBytes = p.HandedOver()
 				if !f.s.Fleet.Transfer.Whole {
 					r.Layers = p.Model.Layers()
 				}

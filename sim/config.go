@@ -61,10 +61,10 @@ type ReplicaConfig struct {
 	// a Pool.
 	Model int
 	Role  Role
-	// Link is the index in Config.Links over which a prefill replica sends KV caches, of KVBytes byte a token, in Layers parts that
+	// Link is the index in Config.Links over which a prefill replica sends KV caches, of KVBytes byte, in Layers parts that
 	// become ready one after another; 0 parts count as 1.
 	Link    int
-	KVBytes int64
+	KVBytes Footprint[int64]
 	Layers  int
 	// Off replicas do not run at first; a Scaler may start them. ColdStart is the time from then until they take requests.
 	Off       bool
@@ -107,8 +107,8 @@ func (c *Config) check() error {
 			return fmt.Errorf("sim: replica %d looks %d steps ahead, want 0 or 1", i, r.Lookahead)
 		case r.Speculator != nil && r.Stages > 1:
 			return fmt.Errorf("sim: replica %d drafts tokens and has %d pipeline stages, want 1", i, r.Stages)
-		case r.Host.Tokens < 0 || r.Host.TokenTime < 0:
-			return fmt.Errorf("sim: replica %d has host memory for %d tokens, %v each, want 0 or more", i, r.Host.Tokens, r.Host.TokenTime)
+		case r.Host.Tokens < 0 || !r.Host.Time.valid():
+			return fmt.Errorf("sim: replica %d has host memory for %d tokens, %v each, want 0 or more", i, r.Host.Tokens, r.Host.Time.Token)
 		case r.Latency < 0:
 			return fmt.Errorf("sim: replica %d has latency %v, want 0 or more", i, r.Latency)
 		}

@@ -21,8 +21,8 @@ func (c *Config) checkFleet() error {
 			return fmt.Errorf("sim: replica %d has a cold start of %v, want 0 or more", i, r.ColdStart)
 		case r.Role == Prefill && (r.Link < 0 || r.Link >= len(c.Links)):
 			return fmt.Errorf("sim: prefill replica %d sends KV caches over link %d, and there are %d links", i, r.Link, len(c.Links))
-		case r.Role == Prefill && (r.KVBytes < 1 || r.Layers < 0):
-			return fmt.Errorf("sim: prefill replica %d sends %d byte a token in %d layers, want 1 or more, and 0 or more", i, r.KVBytes, r.Layers)
+		case r.Role == Prefill && (!r.KVBytes.valid() || r.KVBytes.Of(1) < 1 || r.Layers < 0):
+			return fmt.Errorf("sim: prefill replica %d sends %d byte a token in %d layers, want 1 or more, and 0 or more", i, r.KVBytes.Token, r.Layers)
 		}
 		sizes[pool{r.Model, r.Role}]++
 		if !r.Off {

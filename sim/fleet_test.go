@@ -202,7 +202,7 @@ func (c *fleetSetting) config(t *rapid.T, maxLeap int64) (sim.Config, *ends) {
 	config.Links, config.QueueTimeout, config.Outages, config.Retry = c.links, c.queueTimeout, c.outages, c.retry
 	for i, p := range c.pools {
 		r := c.kinds[i].replica(t, j)
-		r.Model, r.Role, r.Off, r.Steady, r.Layers, r.KVBytes, r.ColdStart = p.model, p.role, c.off[i], c.steady[i], c.layers, 1000, c.coldStart
+		r.Model, r.Role, r.Off, r.Steady, r.Layers, r.KVBytes.Token, r.ColdStart = p.model, p.role, c.off[i], c.steady[i], c.layers, 1000, c.coldStart
 		config.Replicas = append(config.Replicas, r)
 		if c.scaled && !slices.Contains(c.pools[:i], p) {
 			config.Scalings = append(config.Scalings, sim.Scaling{Model: p.model, Role: p.role, Scaler: &sizes{list: append(c.sizes, 1)}, Every: 3e10, Min: 1})

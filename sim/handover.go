@@ -88,7 +88,7 @@ func (f *fleet) handOver(s *Sequence) {
 	}
 	s.place, s.move.targetGeneration = underWay, target.generation
 	f.assign(target, s)
-	at := f.links[source.link].send(source.kvBytes*int64(s.Swapped), source.layers, s.move.computed, s.move.step)
+	at := f.links[source.link].send(source.kvBytes.Of(s.Swapped), source.layers, s.move.computed, s.move.step)
 	if at == Never || f.links[source.link].result.Visible == Never {
 		f.fault("the transfers over link %d up to that of request %d take longer than simulated time can name", source.link, s.ID)
 	}

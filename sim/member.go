@@ -5,7 +5,7 @@ type member struct {
 	replica
 	index     int
 	latency   Time
-	kvBytes   int64
+	kvBytes   Footprint[int64]
 	layers    int
 	link      int
 	coldStart Time

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -33,10 +34,18 @@ func drawPolicies(t *rapid.T, c *setting) {
 	if c.maxContext == 0 {
 		d.place.MaxContext = 210
 	}
+	d.place.Layers = rapid.SampledFrom([]memory.Layers{
+		{Full: 32}, {Full: 2, Windowed: 10, Window: 24}, {Windowed: 4, Window: 16}, {Full: 3, Fixed: 40, StateTokens: 5},
+		{Full: 1, Windowed: 3, Window: 30, Fixed: 20, StateTokens: 3},
+	}).Draw(t, "layers")
 	if d.memory.Name == "contiguous" {
-		d.place.KVTokens += 256 // for one context at least
+		d.place.Layers.Fixed = 0 // which it refuses
+		d.place.KVTokens += 256  // for one context at least
 	}
-	d.host = sim.HostMemory{Tokens: d.place.HostTokens, TokenTime: rapid.SampledFrom([]sim.Time{0, 1e6, 1e9}).Draw(t, "tokenTime")}
+	d.host = sim.HostMemory{Tokens: d.place.HostTokens, Time: sim.Footprint[sim.Time]{
+		Token: rapid.SampledFrom([]sim.Time{0, 1e6, 1e9}).Draw(t, "tokenTime"), WindowToken: rapid.SampledFrom([]sim.Time{0, 1e6}).Draw(t, "windowTime"),
+		Window: rapid.IntRange(0, 50).Draw(t, "swapped window"), Fixed: rapid.SampledFrom([]sim.Time{0, 1e9}).Draw(t, "stateTime"),
+	}}
 	values := c.values(d.place.HostTokens)
 	d.params = drawParams(t, d.batching.Params, values)
 	d.blocks = drawParams(t, d.memory.Params, values)

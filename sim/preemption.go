@@ -4,8 +4,8 @@ package sim
 type HostMemory struct {
 	// Tokens is its room, in tokens of context; 0 means that nothing can be swapped out.
 	Tokens int64
-	// TokenTime is the time that the KV of one token takes on the link, in either direction. Transfers wait for each other.
-	TokenTime Time
+	// Time is the time that what a sequence keeps takes on the link, in either direction. Transfers wait for each other.
+	Time Footprint[Time]
 }
 
 // Victim returns the sequence that was admitted last over all batches of the replica, the usual one to preempt. It is nil while
@@ -114,7 +114,7 @@ func (b *Batch) swapIn(s *Sequence) {
 // transfer puts the KV of n tokens on the link to host memory. The step under construction waits for it.
 func (b *Batch) transfer(n int) {
 	b.r.result.SwappedTokens += int64(n)
-	b.occupyLink(Time(n) * b.r.host.TokenTime)
+	b.occupyLink(b.r.host.Time.Of(n))
 }
 
 // fetch waits for what Memory brings from slower places for a newcomer.

@@ -38,7 +38,7 @@ func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcom
 			}
 			r.Role = end.role
 			if end.role == sim.Prefill {
-				r.KVBytes, r.Layers = end.model.KVBytesPerToken(end.kv), end.model.Layers()
+				r.KVBytes.Token, r.Layers = end.model.KVBytesPerToken(end.kv), end.model.Layers()
 			}
 			replicas = append(replicas, r)
 		}

@@ -54,6 +54,9 @@ type Engine struct {
 	// AllReduce is the time that the host needs to launch an all-reduce outside a graph: the floor under each.
 	AllReduce hardware.Seconds `yaml:"all_reduce"`
 
+	// Hybrid tells that the engine keeps no more of a sequence than each kind of layer needs: windows, and state of fixed size.
+	Hybrid bool
+
 	Memory EngineMemory
 }
 

@@ -25,6 +25,8 @@ type MemoryConfig struct {
 	BlockTokens int
 	// Context is the length in tokens for which MemoryPlan.Contexts is counted; 0 means the model's longest.
 	Context int
+	// Windows tells that the engine forgets what sliding windows have passed; else it keeps the KV of all tokens.
+	Windows bool
 	// DraftWeights is the bytes of weights of a drafter that shares the accelerator, and DraftKV what it stores for a token there; 0
 	// without speculative decoding.
 	DraftWeights, DraftKV float64
@@ -48,6 +50,9 @@ type MemoryPlan struct {
 	KV, Missing float64
 	// KVBytesPerToken is what a token takes on each accelerator of the stage with the most layers, and in a drafter's cache.
 	KVBytesPerToken float64
+	// Kept is what a sequence keeps on an accelerator of the stage with the most layers: KVBytesPerToken of each token where the
+	// engine does not know windows, and state of fixed size besides.
+	Kept models.Kept
 	// BlockTokens is the number of tokens of a block; Blocks is the number of blocks of a rank, and Tokens what those of all hold.
 	BlockTokens, Blocks, Tokens int
 	// ContextTokens is the length asked for, Contexts the number of sequences of that length that fit at once.
@@ -101,6 +106,8 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	if p.ContextTokens == 0 {
 		p.ContextTokens = cfg.Model.MaxContext
 	}
+	p.Kept = kept(&cfg, full.KV, tp, stage)
+	p.KVBytesPerToken = max(1, p.KVBytesPerToken)
 	block := p.KVBytesPerToken * float64(p.BlockTokens)
 	p.KV = p.Usable - p.Weights - p.Draft - p.Activations - p.Context
 	if p.KV < block {
@@ -117,7 +124,26 @@ func (p *MemoryPlan) hold(tokens int) {
 	if p.ContextTokens > 0 {
 		p.Contexts = tokens / p.ContextTokens * p.Ranks
 	}
+	if p.bounded() {
+		p.Contexts = int(float64(tokens)*p.KVBytesPerToken/p.Kept.Bytes(p.ContextTokens)) * p.Ranks
+	}
 }
+
+// kept returns what a sequence keeps in a stage with the given part of the layers.
+func kept(cfg *MemoryConfig, kv hardware.DType, tp int, stage float64) models.Kept {
+	k := cfg.Model.Kept(tp, kv)
+	k.Growing, k.Windowed, k.Fixed = k.Growing*stage+cfg.DraftKV, k.Windowed*stage, k.Fixed*stage
+	if b := max(1, cfg.BlockTokens); cfg.Windows && k.Window > 0 { // blocks that a window can touch
+		k.Window = ((k.Window-1+b-1)/b + 1) * b
+	}
+	if !cfg.Windows {
+		k.Growing, k.Windowed, k.Window = k.Growing+k.Windowed, 0, 0
+	}
+	return k
+}
+
+// bounded tells whether a sequence keeps anything else than a part of each token.
+func (p *MemoryPlan) bounded() bool { return p.Kept.Windowed > 0 || p.Kept.Fixed > 0 }
 
 // Limit makes the cache no larger than so many tokens over all ranks.
 func (p *MemoryPlan) Limit(tokens int) {
@@ -127,7 +153,17 @@ func (p *MemoryPlan) Limit(tokens int) {
 }
 
 // Longest returns the most tokens that one sequence can have: those that a rank holds.
-func (p *MemoryPlan) Longest() int { return p.Tokens / p.Ranks }
+func (p *MemoryPlan) Longest() int {
+	if !p.bounded() {
+		return p.Tokens / p.Ranks
+	}
+	room := float64(p.Tokens/p.Ranks)*p.KVBytesPerToken - p.Kept.Fixed
+	if p.Kept.Bytes(p.Kept.Window) > room+p.Kept.Fixed {
+		return max(0, int(room/(p.Kept.Growing+p.Kept.Windowed)))
+	}
+	room -= float64(p.Kept.Window) * p.Kept.Windowed
+	return int(min(room/max(p.Kept.Growing, 1e-9), 1<<30))
+}
 
 // activationPeak returns the bytes of the widest moment of a step: residual, normalised input and the two sides of the MLP's
 // activation for all tokens, or the logits and their copies for all sequences. Each data-parallel rank has its part of both.

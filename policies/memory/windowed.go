@@ -6,13 +6,15 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Windowed is paged memory for models of whose layers some (or all) see a sliding window only. There a sequence that has filled
-// the window overwrites its oldest block (the rolling buffer of Jiang et al., Mistral 7B, arXiv:2310.06825, section 2); in the
-// other layers it grows. The unit is a block of one layer of each kind's ratio: full and windowed of them make a block of all.
+// Windowed is paged memory for models of whose layers some (or all) see a sliding window only, or keep state of fixed size. Where
+// a sequence has filled the window it overwrites its oldest block (the rolling buffer of Jiang et al., Mistral 7B,
+// arXiv:2310.06825, section 2); in the other layers it grows. The unit is a block of one layer of each kind's ratio: full and
+// windowed of them make a block of all.
 type Windowed struct {
 	lanes
 	full, windowed int64
 	limit          int64 // blocks that a sequence takes in a windowed layer
+	fixed          int64 // units that a sequence takes besides, however long it is
 	capacity, free int64
 	filling        []filling // by lane
 }
@@ -24,11 +26,25 @@ type filling struct {
 	total int64
 }
 
-// Layers tells how many of a model's layers have full attention, and how many a sliding window.
+// Layers tells what a token takes in the layers of a model that grow with the context, and in those with a sliding window. Only the
+// ratio counts, so that both may be numbers of alike layers.
 type Layers struct {
 	Full, Windowed int
 	// Window is in tokens, the one that attends included.
 	Window int
+	// Fixed is what a sequence takes besides, in the unit of Full and Windowed: the state of recurrent layers.
+	Fixed int
+	// StateTokens is the number of tokens that take as much in a layer that grows as the state does in a recurrent one; 0 without
+	// recurrent layers.
+	StateTokens int
+}
+
+// Bounded tells whether some layers keep less than a part of each token.
+func (l Layers) Bounded() bool { return l.Windowed > 0 || l.Fixed > 0 }
+
+// Whole returns the layers as engines see them that keep the KV of all tokens, also where a window has passed.
+func (l Layers) Whole() Layers {
+	return Layers{Full: l.Full + l.Windowed, Fixed: l.Fixed, StateTokens: l.StateTokens}
 }
 
 // NewWindowed returns a memory that holds the given number of blocks, each of blockSize tokens in all layers.
@@ -36,12 +52,20 @@ func NewWindowed(blocks int64, blockSize int, l Layers) (*Windowed, error) {
 	if err := checkBlocks(blocks, blockSize); err != nil {
 		return nil, err
 	}
-	if l.Window < 1 || l.Windowed < 1 || l.Full < 0 {
+	if l.Fixed < 0 || l.Windowed == 0 && l.Full < 1 {
+		return nil, fmt.Errorf("%d of a token and %d of a sequence are kept, want 1 and 0 at least", l.Full, l.Fixed)
+	}
+	if l.Windowed == 0 {
+		l.Window = 1
+	}
+	if l.Window < 1 || l.Windowed < 0 || l.Full < 0 || !l.Bounded() {
 		return nil, fmt.Errorf("a sliding window of %d tokens in %d layers, want at least 1 of each; without a window, use paged", l.Window, l.Windowed)
 	}
 	common := gcd(l.Full, l.Windowed)
 	w := &Windowed{lanes: lanes{block: int64(blockSize)}, full: int64(l.Full / common), windowed: int64(l.Windowed / common)}
 	w.limit = w.blocks(l.Window-1) + 1
+	perUnit := int64(common) * int64(blockSize)
+	w.fixed = (int64(l.Fixed) + perUnit - 1) / perUnit
 	w.capacity = blocks * (w.full + w.windowed)
 	w.free = w.capacity
 	return w, nil
@@ -56,8 +80,11 @@ func gcd(a, b int) int {
 
 // Units implements sim.Memory.
 func (w *Windowed) Units(tokens int) int64 {
+	if tokens == 0 {
+		return 0
+	}
 	n := w.blocks(tokens)
-	return w.full*n + w.windowed*min(n, w.limit)
+	return w.full*n + w.windowed*min(n, w.limit) + w.fixed
 }
 
 // Fits implements sim.Memory.

@@ -33,6 +33,9 @@ func (w *windowedTwin) units(tokens int) int64 {
 	for range w.layers.Windowed {
 		n += min(w.blocks(tokens), most)
 	}
+	for kept := 0; tokens > 0 && kept < w.layers.Fixed; kept += w.blockSize {
+		n++
+	}
 	return int64(n)
 }
 
@@ -71,10 +74,14 @@ func (w *windowedTwin) step(decoding []*sim.Sequence) bool {
 func windowedEqualsTwin(t *rapid.T) {
 	block := rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "block")
 	capacity := rapid.IntRange(1, 300/block).Draw(t, "capacity")
-	ratio := rapid.SampledFrom([][2]int{{0, 1}, {1, 1}, {1, 5}, {3, 2}}).Draw(t, "layers")
-	layers := Layers{Full: ratio[0], Windowed: ratio[1], Window: rapid.IntRange(1, 70).Draw(t, "window")}
+	ratio := rapid.SampledFrom([][2]int{{0, 1}, {1, 1}, {1, 5}, {3, 2}, {1, 0}}).Draw(t, "layers")
+	layers := Layers{Full: ratio[0], Windowed: ratio[1], Window: rapid.IntRange(1, 70).Draw(t, "window"),
+		Fixed: rapid.IntRange(0, 80).Draw(t, "state")}
+	if layers.Windowed == 0 {
+		layers.Window, layers.Fixed = 1, max(1, layers.Fixed)
+	}
 	// The memory is told of twice as many layers of each kind: only their ratio matters.
-	w, err := NewWindowed(int64(capacity), block, Layers{2 * layers.Full, 2 * layers.Windowed, layers.Window})
+	w, err := NewWindowed(int64(capacity), block, Layers{Full: 2 * layers.Full, Windowed: 2 * layers.Windowed, Window: layers.Window, Fixed: 2 * layers.Fixed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func meanLatency(t *testing.T, router sim.Router, roles ...sim.Role) float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: a100{}, Role: role, KVBytes: 327_680, Layers: 80})
+		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: a100{}, Role: role, KVBytes: sim.Footprint[int64]{Token: 327_680}, Layers: 80})
 	}
 	r, err := sim.Run(context.Background(), c)
 	if err != nil || r.Completed != 3000 {

@@ -59,7 +59,7 @@ func (c *Config) memory() steptime.MemoryConfig {
 		Model: c.Model, Accelerator: c.Accelerator, Parallel: c.Parallel,
 		Weights: c.Weights, KV: c.KV, Engine: c.Engine, Utilisation: c.Memory.Utilization,
 		TokenBudget: c.Policies.tokenBudget(), Sequences: c.Policies.maxSequences(),
-		BlockTokens: c.Policies.blockTokens(), Context: c.MaxContext,
+		BlockTokens: c.Policies.blockTokens(), Context: c.MaxContext, Windows: c.Policies.forgetsWindows(),
 		DraftWeights: c.Memory.DraftWeights, DraftKV: c.Memory.DraftKV,
 	}
 	if c.Memory.LargestStep > 0 {

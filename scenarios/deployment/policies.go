@@ -5,7 +5,6 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -87,29 +86,16 @@ func (c *Config) Anywhere() policies.Deployment {
 
 // Place describes a replica to its policies. The seed determines their random choices.
 func (s *Server) Place(seed uint64) policies.Deployment {
-	p := s.Parallel.Complete()
+	p, k := s.Parallel.Complete(), s.kept()
 	place := policies.Deployment{
 		Seed: seed, KVTokens: int64(s.Plan.Tokens), MaxContext: s.MaxContext, Layers: s.layers(),
-		TokenBytes: float64(s.Model.KVBytesPerTokenPerGPU(s.KV, p.Tensor)) * float64(p.Tensor),
+		TokenBytes: (k.Growing + k.Windowed) * float64(p.Tensor), SequenceBytes: k.Fixed * float64(p.Tensor),
 	}
 	if s.HostLink != nil {
 		place.HostRate = s.HostLink.Bandwidth * float64(p.Tensor*p.Pipeline)
 	}
-	place.HostTokens = int64(s.Memory.Swap / place.TokenBytes)
+	place.HostTokens = int64(s.Memory.Swap / max(1, place.TokenBytes))
 	return place
-}
-
-// layers counts the model's layers by what they see.
-func (c *Config) layers() memory.Layers {
-	var l memory.Layers
-	for _, s := range c.Model.States(1, c.kv()) {
-		if s.Window > 0 {
-			l.Window, l.Windowed = s.Window, l.Windowed+s.Layers
-		} else {
-			l.Full += s.Layers
-		}
-	}
-	return l
 }
 
 // kv returns the number format of the KV cache.
@@ -124,7 +110,7 @@ func (c *Config) kv() hardware.DType {
 func (s *Server) Replica(seed uint64) (sim.ReplicaConfig, error) {
 	place := s.Place(seed)
 	r := sim.ReplicaConfig{
-		Clock: s.Clock, Host: swapSpace(&place), Stages: s.Parallel.Complete().Pipeline,
+		Clock: s.Clock, Host: s.swapSpace(&place), Stages: s.Parallel.Complete().Pipeline,
 		Lookahead: s.Engine.Lookahead, Latency: s.Clock.RequestLatency(), MaxContext: s.MaxContext,
 	}
 	var err error
@@ -135,14 +121,6 @@ func (s *Server) Replica(seed uint64) (sim.ReplicaConfig, error) {
 		return r, &PolicyError{"memory", err}
 	}
 	return r, nil
-}
-
-// swapSpace returns the room to which sequences of a replica can be swapped out.
-func swapSpace(place *policies.Deployment) sim.HostMemory {
-	if place.HostTokens == 0 {
-		return sim.HostMemory{}
-	}
-	return sim.HostMemory{Tokens: place.HostTokens, TokenTime: sim.Seconds(place.TokenBytes / place.HostRate)}
 }
 
 // PolicyError says which policy of a replica cannot be made, and why.

@@ -1,0 +1,73 @@
+package deployment
+
+import (
+	"math"
+
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Defaults returns what the engine does by itself with the model: where layers keep less than a part of each token, engines that
+// know such layers have the memory policy hybrid.
+func (c *Config) Defaults() Defaults {
+	d := DefaultsOf(c.Engine.Name, c.Accelerator)
+	if c.Engine.Hybrid && c.layers().Bounded() {
+		d.Memory = OwnPolicy{Name: "hybrid"}
+	}
+	return d
+}
+
+// KeepsWindowsWhole reports whether the memory policy keeps the KV of all tokens in layers that see a window of them, which the
+// engine itself does not.
+func (c *Config) KeepsWindowsWhole() bool {
+	return c.Engine.Hybrid && c.layers().Windowed > 0 && !c.Policies.forgetsWindows()
+}
+
+// forgetsWindows reports whether the memory policy keeps no more of a sequence than windows see.
+func (p *Policies) forgetsWindows() bool {
+	return p.Memory.Name() == "hybrid" || p.Memory.Name() == "sliding-window"
+}
+
+// layers tells what the model's layers keep of a sequence, in bytes on one accelerator.
+func (c *Config) layers() memory.Layers {
+	k := c.Model.Kept(c.Parallel.Complete().Tensor, c.kv())
+	l := memory.Layers{
+		Full: int(math.Round(k.Growing)), Windowed: int(math.Round(k.Windowed)), Window: k.Window, Fixed: int(math.Ceil(k.Fixed)),
+		StateTokens: k.StateTokens,
+	}
+	if l.Full+l.Windowed == 0 {
+		l.Full = 1
+	}
+	return l
+}
+
+// kept returns what a sequence keeps on one accelerator, under the memory policy.
+func (c *Config) kept() models.Kept {
+	k := c.Model.Kept(c.Parallel.Complete().Tensor, c.kv())
+	if !c.Policies.forgetsWindows() {
+		k.Growing, k.Windowed, k.Window = k.Growing+k.Windowed, 0, 0
+	}
+	return k
+}
+
+// HandedOver returns the bytes of what a sequence keeps, once for all accelerators of a replica.
+func (c *Config) HandedOver() sim.Footprint[int64] {
+	k := c.Model.Kept(1, c.kv())
+	return sim.Footprint[int64]{
+		Token: int64(math.Ceil(k.Growing)), WindowToken: int64(math.Ceil(k.Windowed)), Window: k.Window, Fixed: int64(k.Fixed),
+	}
+}
+
+// swapSpace returns the room to which sequences of a replica can be swapped out.
+func (s *Server) swapSpace(place *policies.Deployment) sim.HostMemory {
+	if place.HostTokens == 0 {
+		return sim.HostMemory{}
+	}
+	k, gpus := s.kept(), float64(s.Parallel.Complete().Tensor)
+	on := func(bytes float64) sim.Time { return sim.Seconds(bytes * gpus / place.HostRate) }
+	return sim.HostMemory{Tokens: place.HostTokens, Time: sim.Footprint[sim.Time]{
+		Token: on(k.Growing), WindowToken: on(k.Windowed), Window: k.Window, Fixed: on(k.Fixed),
+	}}
+}
