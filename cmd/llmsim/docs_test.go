@@ -12,10 +12,9 @@ import (
 	"testing"
 )
 
-// The pages' commands are lines that begin with llmsim, ./llmsim or $ llmsim, indented or in a block of ```console; a line that ends
-// with \ goes on in the next. Every one is run,
-// in a folder with the files that the pages name, and has to succeed. Not run are those with a placeholder such as DIR or FILE, and
-// those that notRun names.
+// The pages' commands are lines that begin with llmsim, ./llmsim or $ llmsim, indented or in a block of ```console; a line that
+// ends with \ goes on in the next. Every one is run, in a folder with the files that the pages name, and has to succeed: once,
+// where several pages have it. Not run are commands with a placeholder such as DIR or FILE, and those that notRun names.
 func TestDocsCommands(t *testing.T) {
 	pages := []string{filepath.Join("..", "..", "README.md")}
 	for _, folder := range []string{"docs", "docs/policies"} {
@@ -25,6 +24,7 @@ func TestDocsCommands(t *testing.T) {
 		}
 		pages = append(pages, found...)
 	}
+	seen := map[string]bool{}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -33,6 +33,11 @@ func TestDocsCommands(t *testing.T) {
 		dir := t.TempDir()
 		writeNamedFiles(t, dir, string(text))
 		for _, line := range commandLines(string(text)) {
+			key := line + shownFiles(string(text), line)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
 			t.Run(filepath.Base(page)+": "+line, func(t *testing.T) { runLine(t, dir, line) })
 		}
 	}
@@ -83,6 +88,16 @@ func runLine(t *testing.T, dir, line string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// shownFiles returns the files that a page shows and a line names: the same line may mean something else on another page.
+func shownFiles(page, line string) (text string) {
+	for _, block := range namedBlock.FindAllStringSubmatch(page, -1) {
+		if strings.Contains(line, block[1]) {
+			text += block[0]
+		}
+	}
+	return text
 }
 
 // writeNamedFiles writes the files that commands of the pages name: those that the page shows (a block of ```yaml NAME), and examples
