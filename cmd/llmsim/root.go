@@ -38,7 +38,7 @@ func groups() []group {
 	return []group{
 		{"simulate", "Simulate:", []*cobra.Command{scenarioCommand(), timelineCommand()}},
 		{"decide", "Decide:", []*cobra.Command{
-			compareCommand(), sweepCommand(), planCommand(), workerCommand(), mergeCommand(),
+			compareCommand(), sweepCommand(), planCommand(), supportCommand(), workerCommand(), mergeCommand(),
 		}},
 		{"connect", "Connect to servers and clients:", []*cobra.Command{serveCommand(), loadCommand()}},
 		{"teach", "Understand:", []*cobra.Command{explainCommand(), rooflineCommand(), memoryCommand()}},

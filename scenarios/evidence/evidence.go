@@ -77,10 +77,10 @@ func (e *Evidence) find(key deployment.Key) {
 	}
 }
 
-// distance says how far a server is from one that was measured, and in what they differ. Other engines and other methods of
-// speculation are never near.
+// distance says how far a server is from one that was measured, and in what they differ. Other engines, other generations of
+// accelerators and other methods of speculation are never near.
 func distance(a, b deployment.Key) (float64, []string) {
-	if a.Engine != b.Engine || a.Speculation != b.Speculation {
+	if a.Engine != b.Engine || a.Speculation != b.Speculation || !sameGeneration(a.Accelerator, b.Accelerator) {
 		return math.Inf(1), nil
 	}
 	d := 0.0
@@ -93,7 +93,7 @@ func distance(a, b deployment.Key) (float64, []string) {
 	}
 	differ(1, "model", a.Model, b.Model)
 	differ(1.5, "of kind", family(a.Model), family(b.Model))
-	differ(2, "on", a.Accelerator, b.Accelerator)
+	differ(1.5, "on", a.Accelerator, b.Accelerator)
 	differ(1.5, "weights", a.Weights, b.Weights)
 	differ(0.5, "KV cache", a.KV, b.KV)
 	differ(0.5, "tensor parallelism", a.Tensor, b.Tensor)

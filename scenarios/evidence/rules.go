@@ -63,6 +63,19 @@ func familyOf(a *models.Architecture) string {
 	return words
 }
 
+// sameGeneration reports whether two accelerators have the same cores.
+func sameGeneration(a, b string) bool {
+	if a == b {
+		return true
+	}
+	one, err := shipped().hardware.Accelerator(a)
+	if err != nil {
+		return false
+	}
+	other, err := shipped().hardware.Accelerator(b)
+	return err == nil && one.Generation == other.Generation
+}
+
 // kernelsMeasured reports whether kernels of the engine were measured on the accelerator itself.
 func kernelsMeasured(key deployment.Key) bool {
 	for _, k := range hardware.AllKernels() {
