@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,11 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/llmsim/llmsim/policies/memory"
-	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/sim/simtest"
 )
 
 // The program works in a module of its own, which knows where llmsim is and what llmsim needs.
@@ -106,58 +102,18 @@ func TestOtherFamilies(t *testing.T) {
 	}
 }
 
-// The decision stands for as long as it says: leaping gives what stepping gives, also where KV memory is short.
-func TestLeapEqualsStep(t *testing.T) {
-	if d := cmp.Diff(simulate(t, 1), simulate(t, 0)); d != "" {
-		t.Errorf("stepping (-), leaping (+):\n%s", d)
-	}
-}
-
-func simulate(t *testing.T, maxLeap int64) sim.Result {
-	t.Helper()
-	m, err := memory.NewPaged(40, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := sim.Run(context.Background(), sim.Config{
-		Source: &crowd{rng: rand.New(rand.NewPCG(1, 2)), left: 500}, Router: &routing.RoundRobin{}, MaxLeap: maxLeap,
-		Replicas: []sim.ReplicaConfig{{Scheduler: &ShortestPrompt{maxSequences: 16, budget: 64, ageing: 10}, Memory: m, Clock: clock{}}},
-	})
-	if err != nil || r.Completed != 500 || r.Replicas[0].Preemptions == 0 {
-		t.Fatal(r, err)
-	}
-	return r
-}
-
-// crowd draws requests.
-type crowd struct {
-	rng  *rand.Rand
-	left int
-	at   sim.Time
-}
-
-func (c *crowd) NextArrival() sim.Time {
-	if c.left == 0 {
-		return sim.Never
-	}
-	return c.at
-}
-
-func (c *crowd) Next(r *sim.Request) {
-	c.left--
-	*r = sim.Request{Arrival: c.at, Prompt: 1 + c.rng.IntN(100), Output: 1 + c.rng.IntN(100)}
-	c.at += sim.Seconds(c.rng.ExpFloat64() / 4)
-}
-
-func (c *crowd) Done(*sim.Request, sim.Time) {}
-func (c *crowd) Err() error                  { return nil }
-
-// clock takes 10 ms for a step and 1 ms for each token.
-type clock struct{}
-
-func (clock) Duration(s *sim.Step) sim.Time { return sim.Time(10+s.Tokens()) * sim.Millisecond }
-func (clock) Decode(n int, _ int64) sim.Affine {
-	return sim.Affine{Base: sim.Time(10+n) * sim.Millisecond, Through: int64(sim.Never)}
+// The policies keep the contracts of package sim: above all, a decision stands for as long as it says.
+func TestContracts(t *testing.T) {
+	simtest.Check(t, simtest.Policies{Scheduler: func() sim.Scheduler {
+		return &ShortestPrompt{maxSequences: 8, budget: 64, ageing: 10}
+	}})
+	simtest.Check(t, simtest.Policies{Memory: func() sim.Memory {
+		paged, err := memory.NewPaged(64, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Careful{Paged: paged, free: 8}
+	}})
 }
 
 // The page that walks through the program shows its code.
