@@ -21,7 +21,7 @@ func draw(p Policies, seed uint64, r *record) sim.Config {
 		r.memories = append(r.memories, m)
 		c.Replicas = append(c.Replicas, sim.ReplicaConfig{
 			Scheduler: watchScheduler(p.Scheduler(), r, i), Memory: watchMemory(m, r, i), Clock: kind, Stages: stages, Lookahead: lookahead,
-			Host: sim.HostMemory{Tokens: host, TokenTime: 1e6},
+			Host: sim.HostMemory{Tokens: host, Time: sim.Footprint[sim.Time]{Token: 1e6}},
 		})
 	}
 	requests := &list{requests: drawRequests(rng)}
