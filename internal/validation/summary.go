@@ -11,6 +11,7 @@ import (
 type Summary struct {
 	Tables  []TableSummary `json:"tables"`
 	Targets []TargetResult `json:"targets"`
+	Goals   []GoalResult   `json:"goals,omitempty"`
 	// Ignored says of each file that was not read why.
 	Ignored []string `json:"not_read,omitempty"`
 }
@@ -65,7 +66,7 @@ type Worst struct {
 
 // Summary sums up the report.
 func (r *Report) Summary() Summary {
-	s := Summary{Tables: []TableSummary{}, Targets: r.targets(), Ignored: r.Ignored}
+	s := Summary{Tables: []TableSummary{}, Targets: r.targets(), Goals: r.Goals(), Ignored: r.Ignored}
 	for i := range r.Tables {
 		s.Tables = append(s.Tables, r.Tables[i].summary())
 	}
