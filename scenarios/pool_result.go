@@ -94,12 +94,12 @@ func (sum *PoolResult) add(outcome *sim.Result, first, size int) (busy float64) 
 	return busy
 }
 
-// charge adds what n accelerators of all replicas cost and take, at their peak power while steps run and idle otherwise. Busy and up
-// are the seconds for which replicas ran steps and were up, summed over them.
+// charge adds what n accelerators of all replicas cost and take: idle power, and while steps run what their use of bandwidth and
+// arithmetic takes (hardware.PowerLaw). Busy and up are the seconds for which replicas ran steps and were up, summed over them.
 func (sum *PoolResult) charge(n int, a *hardware.Accelerator, price, busy, up float64) {
 	each := float64(n) / float64(sum.Replicas) / 3600
 	sum.Accelerators += n
 	sum.AcceleratorHours += each * up
 	sum.Cost += price * each * up
-	sum.Energy += each * (float64(a.PeakPower*busy) + float64(a.IdlePower*(up-busy)))
+	sum.Energy += each * (float64(a.Power(sum.MBU, sum.MFU)*busy) + float64(a.IdlePower*(up-busy)))
 }

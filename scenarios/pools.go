@@ -221,6 +221,9 @@ func (f *fleetBuilder) replicas() []sim.ReplicaConfig {
 		for range p.size {
 			r := f.builders[i].replica(len(list))
 			r.Model, r.Role = p.serves, p.role
+			if p.role != sim.Mixed {
+				r.Latency += p.clock.Handover()
+			}
 			if p.role == sim.Prefill {
 				r.KVBytes = p.HandedOver()
 				if !f.s.Fleet.Transfer.Whole {

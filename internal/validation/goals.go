@@ -112,7 +112,22 @@ func medianBias(rows []Comparison) float64 {
 	return quantile(errors, 0.5)
 }
 
-func writeGoals(b *bytes.Buffer, list []GoalResult) {
+// GoalsBeside returns the goals for which the report has rows, with the errors of another report, of rows left out of a fit.
+func (r *Report) GoalsBeside(leftOut *Report) []GoalResult {
+	list := r.Goals()
+	for i := range list {
+		g := &list[i]
+		g.LeftOut, g.LeftOutBias = nil, nil
+		if rows := leftOut.rows(g.chooses); len(rows) > 0 {
+			median, bias := statistics(rows).Median, medianBias(rows)
+			g.LeftOut, g.LeftOutBias = &median, &bias
+		}
+	}
+	return list
+}
+
+// WriteGoals prints goals as a table.
+func WriteGoals(b *bytes.Buffer, list []GoalResult) {
 	if len(list) == 0 {
 		return
 	}

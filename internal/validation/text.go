@@ -15,7 +15,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 		s.Tables[i].writeText(b)
 	}
 	writeTargets(b, s.Targets)
-	writeGoals(b, s.Goals)
+	WriteGoals(b, s.Goals)
 	writeList(b, "Files that were not read:", s.Ignored)
 	_, err := w.Write(b.Bytes())
 	return err

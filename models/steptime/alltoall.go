@@ -15,6 +15,7 @@ func (c *Clock) allToAll(ops []Operator, tokens int) []Operator {
 		bytes float64
 	}{{"dispatch", vectors * bytesOf(c.operand.format)}, {"combine", vectors * c.activationBytes}} {
 		seconds, sent := c.exchange(way.bytes)
+		seconds += float64(c.engine.Exchange) / 2
 		ops = append(ops, c.communication(way.name, c.expertLayers(), sent, seconds))
 	}
 	return ops

@@ -68,7 +68,7 @@ func TestEnginesHaveSources(t *testing.T) {
 		if e.Name == "" || e.Title == "" || len(e.Source) < 20 {
 			t.Errorf("%q has no title or source", e.Name)
 		}
-		if e.Lookahead < 0 || e.Lookahead > 1 || e.Compute < 0 || e.Compute > 1 {
+		if e.Lookahead < 0 || e.Lookahead > 1 || e.Compute < 0 || e.Compute > 1.5 {
 			t.Errorf("%s is out of range: %+v", e.Name, e)
 		}
 	}

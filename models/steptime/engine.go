@@ -30,7 +30,8 @@ type Engine struct {
 	// outputs. With a lookahead this runs beside the accelerator, and is a floor under the step; without, it adds to the step.
 	HostStep     hardware.Seconds `yaml:"host_step"`
 	HostSequence hardware.Seconds `yaml:"host_sequence"`
-	// Compute is the fraction of the compute efficiency of the accelerator's fitted kernels that those of the engine reach; 0 means 1.
+	// Compute is the compute efficiency of the engine's kernels as a fraction of that of the accelerator's fitted ones; it may be more
+	// than 1. 0 means 1.
 	Compute float64
 	// DecodeCompute is the fraction of the peak rate that decode attention reaches in kernels without tensor cores, where each query
 	// head by itself reads the KV head that it shares; 0 means that kernels are those of the accelerator's constants.
@@ -51,6 +52,12 @@ type Engine struct {
 	LaunchPrompt hardware.Seconds `yaml:"launch_prompt"`
 	// CustomAllReduce tells that the engine has its own all-reduce for small messages.
 	CustomAllReduce bool `yaml:"custom_all_reduce"`
+	// Exchange is the time a layer that data-parallel ranks wait for each other, beyond that of the link, when they exchange tokens with
+	// the experts.
+	Exchange hardware.Seconds
+	// Handover is what it takes to go on at a decode replica, beside the link: routing, registering memory, polling. It delays the
+	// first token.
+	Handover hardware.Seconds
 	// AllReduce is the time that the host needs to launch an all-reduce outside a graph: the floor under each.
 	AllReduce hardware.Seconds `yaml:"all_reduce"`
 

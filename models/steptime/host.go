@@ -33,6 +33,11 @@ func (c *Clock) hostWork(sequences int) float64 {
 	return float64(c.engine.HostStep) + float64(sequences)*float64(c.engine.HostSequence)
 }
 
+// Handover returns what the host adds to the time to the first token of a request that goes on at another replica.
+func (c *Clock) Handover() sim.Time {
+	return sim.Seconds(float64(c.engine.Handover) * c.constants.Host)
+}
+
 // RequestLatency returns what the host adds to the time to the first token of a request besides steps.
 func (c *Clock) RequestLatency() sim.Time {
 	return sim.Seconds(float64(c.engine.Request) * c.constants.Host)

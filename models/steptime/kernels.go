@@ -43,7 +43,7 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 		r.overlap = hardware.KernelOverlap
 	}
 	if c.engine.Compute > 0 {
-		r.efficiency *= c.engine.Compute
+		r.efficiency = min(1, r.efficiency*c.engine.Compute)
 	}
 	return r, nil
 }

@@ -50,6 +50,7 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 		number("host", 0.6, 2, func(c *c) *float64 { return &c.Host }),
 		rate("linear.compute", hardware.BF16, 0.45, 0.92, linear),
 		rate("linear.compute", hardware.FP8, 0.4, 0.92, linear),
+		rate("linear.compute", hardware.FP4, 0.3, 0.85, linear),
 		number("linear.memory", 0.7, 0.95, func(c *c) *float64 { return &c.Linear.Memory }),
 		number("linear.kernel", 2*us, 12*us, func(c *c) *hardware.Seconds { return &c.Linear.Kernel }),
 		number("linear.overlap", 1.5, 8, func(c *c) *float64 { return &c.Linear.Overlap }),
@@ -68,6 +69,7 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 		number("head.passes", 8, 120, func(c *c) *float64 { return &c.Head.Passes }),
 		rate("experts.compute", hardware.BF16, 0.15, 0.85, experts),
 		rate("experts.compute", hardware.FP8, 0.1, 0.85, experts),
+		rate("experts.compute", hardware.FP4, 0.1, 0.85, experts),
 		{ // experts' weights come from the same memory as others
 			"experts.memory/linear.memory", 0.85, 1.15,
 			func(c *c) float64 { return c.Experts.Memory / c.Linear.Memory },
@@ -104,9 +106,9 @@ func linkConstants(*hardware.Collective) []constant[hardware.Collective] {
 // waits for microseconds; without graphs it launches each kernel, and handles each sequence between steps, in Python.
 func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 	type e = steptime.Engine
-	sequence, launch := 10*us, 200*us
+	sequence, launch, most := 10*us, 200*us, 1.5
 	if preset.Graph == 0 {
-		sequence, launch = 800*us, 1200*us
+		sequence, launch, most = 800*us, 1200*us, 0.97
 	}
 	return []constant[e]{
 		number("request", 2000*us, 12000*us, func(e *e) *hardware.Seconds { return &e.Request }),
@@ -115,11 +117,13 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 		number("layer", 0.3*us, 8*us, func(e *e) *hardware.Seconds { return &e.Layer }),
 		number("host_step", 100*us, 5000*us, func(e *e) *hardware.Seconds { return &e.HostStep }),
 		number("host_sequence", 2*us, 100*us, func(e *e) *hardware.Seconds { return &e.HostSequence }),
-		number("compute", 0.4, 0.97, func(e *e) *float64 { return &e.Compute }),
+		number("compute", 0.4, most, func(e *e) *float64 { return &e.Compute }),
 		number("decode_compute", 0.01, 0.1, func(e *e) *float64 { return &e.DecodeCompute }),
 		number("launch", launch/10, launch, func(e *e) *hardware.Seconds { return &e.Launch }),
 		number("launch_prompt", launch/10, launch, func(e *e) *hardware.Seconds { return &e.LaunchPrompt }),
 		number("all_reduce", 5*us, 200*us, func(e *e) *hardware.Seconds { return &e.AllReduce }),
+		number("exchange", 10*us, 400*us, func(e *e) *hardware.Seconds { return &e.Exchange }),
+		number("handover", 10_000*us, 800_000*us, func(e *e) *hardware.Seconds { return &e.Handover }),
 		number("memory.context", 1e8, 4e9, func(e *e) *float64 { return &e.Memory.Context }),
 		number("memory.logit_bytes", 8, 150, func(e *e) *float64 { return &e.Memory.LogitBytes }),
 	}

@@ -14,6 +14,8 @@ type Result struct {
 	// Constants are all that predictions of the rows rest on, Errors those of the predictions.
 	Constants []Constant `json:"constants"`
 	Errors    []Error    `json:"errors"`
+	// Goals are what the fitted constants reach on all rows, with the errors of rows left out of the fit with their group.
+	Goals []validation.GoalResult `json:"goals"`
 	// Rows is the number of measured figures that were fitted to.
 	Rows int `json:"rows"`
 
@@ -84,6 +86,11 @@ func Run(ctx context.Context, data *validation.Data, progress func(string)) (*Re
 		return nil, err
 	}
 	result.Errors = errorsOf(shipped, fitted, models, accelerators)
+	groups, err := p.leaveOutGroups(ctx, data, final)
+	if err != nil {
+		return nil, err
+	}
+	result.Goals = fitted.GoalsBeside(groups)
 	return result, nil
 }
 

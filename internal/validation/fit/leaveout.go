@@ -23,6 +23,38 @@ func (p *problem) leaveOut(ctx context.Context, data *validation.Data, solution 
 	return models, accelerators, err
 }
 
+// leaveOutGroups predicts the rows that goals are about with constants fitted to all but those of the same engine, accelerator and model.
+// The constants follow from the slopes of the solution alone: most of the rows stay, so that they move little.
+func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data, solution *linearised) (*validation.Report, error) {
+	same := func(a, b *validation.Group) bool { return a.Engine == b.Engine && a.GPU == b.GPU && a.Model == b.Model }
+	var groups []validation.Group
+	for i := range p.rows {
+		g := p.rows[i].Group
+		if g.Engine != "" && !slices.ContainsFunc(groups, func(known validation.Group) bool { return same(&g, &known) }) {
+			groups = append(groups, g)
+		}
+	}
+	all := &validation.Report{}
+	for i := range groups {
+		g := &groups[i]
+		p.progress(fmt.Sprintf("without %s on %s under %s (%d of %d)", g.Model, g.GPU, g.Engine, i+1, len(groups)))
+		l := *solution
+		l.weights = p.weights(func(r *row) bool { return !same(&r.Group, g) })
+		step, err := l.step()
+		if err != nil {
+			return nil, err
+		}
+		v := p.valuesAt(p.moved(l.at, step, 1))
+		left := data.Where(func(_ string, other validation.Group) bool { return same(&other, g) })
+		r, err := left.Compare(ctx, v.physics())
+		if err != nil {
+			return nil, err
+		}
+		add(all, r)
+	}
+	return all, nil
+}
+
 // names lists what rows other than those of single kernels have.
 func (p *problem) names(of func(*row) string) []string {
 	seen := map[string]bool{}

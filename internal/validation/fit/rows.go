@@ -33,6 +33,19 @@ var quantities = []quantity{
 	{"kv_blocks", "KV blocks", 0.01, nil},
 	{"closed_loop", "TPOT mean", 0.05, nil},
 	{"closed_loop", "TTFT mean", 0.15, nil},
+	{"silicon", "TPOT mean", 0.06, nil},
+	{"silicon", "TTFT mean", 0.5, nil},
+	{"silicon_apart", "TPOT mean", 0.12, nil},
+	{"silicon_apart", "TTFT mean", 0.5, nil},
+	{"offline_recent", "output rate", 0.08, nil},
+	{"mlperf", "output rate", 0.12, nil},
+	{"ml_energy", "output rate", 0.08, nil},
+	{"vllm_offline", "output rate", 0.06, nil},
+	{"whatif", "capacity", 0.04, nil},
+	{"whatif", "E2E p50", 0.04, nil},
+	{"whatif", "TTFT p50", 0.1, nil},
+	{"llama_cpp", "decode rate", 0.08, nil},
+	{"llama_cpp", "prefill rate", 0.2, nil},
 	{"first_token_latency", "first token", 0.15, nil},
 	{"token_time", "token", 0.1, nil},
 	{"vllm_requests", "TPOT mean", 0.02, nil},
@@ -174,7 +187,11 @@ func (k kind) touches(table string, g *validation.Group) bool {
 const (
 	kernelRows    = 120
 	benchmarkStep = 3
+	siliconStep   = 8
 )
+
+// benchmarks are tables of whole benchmarks.
+var benchmarks = []string{"offline_throughput", "offline_recent", "ml_energy"}
 
 // thin leaves out shapes of kernels, and benchmarks, where there are many.
 func thin(d *validation.Data, r *validation.Report) *validation.Data {
@@ -191,8 +208,12 @@ func thin(d *validation.Data, r *validation.Report) *validation.Data {
 		switch {
 		case isKernelTable(table):
 			every = max(1, rows[s]/kernelRows)
-		case table == "offline_throughput" && rows[s] > 10:
+		case slices.Contains(benchmarks, table) && rows[s] > 10:
 			every = benchmarkStep
+		case table == "silicon":
+			every = siliconStep
+		case table == "silicon_apart":
+			every = siliconStep
 		}
 		seen[s]++
 		return (seen[s]-1)%every == 0

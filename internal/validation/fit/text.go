@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/internal/validation"
 )
 
 // WriteText prints the result for people, 100 columns wide.
@@ -32,6 +33,8 @@ func (r *Result) WriteText(w io.Writer) error {
 	for i := range r.Errors {
 		r.Errors[i].write(b)
 	}
+	b.WriteByte('\n')
+	validation.WriteGoals(b, r.Goals)
 	_, err := w.Write(b.Bytes())
 	return err
 }
