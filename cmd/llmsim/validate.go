@@ -41,7 +41,7 @@ With --papers it repeats experiments of papers on schedulers and KV memory, and 
 	}
 	f := cmd.Flags()
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "", "folder for rows.csv, with every prediction beside its measurement, and a picture of each table")
+	f.StringVar(&flags.out, "out", "", "folder for rows.csv, with every prediction beside its measurement, coverage.md, and a picture of each table")
 	f.BoolVar(&flags.fit, "fit", false, "refit the constants, leave out each model and GPU in turn, and write the constants to --out")
 	f.BoolVar(&flags.papers, "papers", false, "hold claims of papers, which come with the program, against their scenarios")
 	cmd.MarkFlagsMutuallyExclusive("papers", "fit")
@@ -111,6 +111,9 @@ func atMostOneFolder(cmd *cobra.Command, args []string) error {
 // writeErrors writes every comparison, and draws those of each table.
 func writeErrors(dir string, compared *validation.Report) error {
 	if err := files.Write(filepath.Join(dir, "rows.csv"), compared.WriteCSV); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(dir, "coverage.md"), compared.WriteCoverage); err != nil {
 		return err
 	}
 	for i := range compared.Tables {

@@ -21,12 +21,15 @@ const requestsPerClient = 10
 const (
 	fewWaves    = 4
 	manyClients = 64
+	// Beyond manyRequests it is fewer still.
+	manyRequests = 4096
+	leastWaves   = 2
 )
 
 // waves returns the number of requests that are simulated for so many clients.
 func waves(clients int) int64 {
 	if clients >= manyClients {
-		return int64(fewWaves * clients)
+		return int64(max(leastWaves*clients, min(fewWaves*clients, manyRequests)))
 	}
 	return int64(requestsPerClient * clients)
 }

@@ -187,7 +187,8 @@ func (k kind) touches(table string, g *validation.Group) bool {
 const (
 	kernelRows    = 120
 	benchmarkStep = 3
-	siliconStep   = 8
+	siliconStep   = 6
+	apartStep     = 15
 )
 
 // benchmarks are tables of whole benchmarks.
@@ -213,7 +214,7 @@ func thin(d *validation.Data, r *validation.Report) *validation.Data {
 		case table == "silicon":
 			every = siliconStep
 		case table == "silicon_apart":
-			every = siliconStep
+			every = apartStep
 		}
 		seen[s]++
 		return (seen[s]-1)%every == 0

@@ -1,0 +1,109 @@
+package validation
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// covered is what was measured of one engine on one accelerator with models of one family in one number format.
+type covered struct{ engine, gpu, family, dtype string }
+
+// servedQuantities are the quantities of whole servers, by the column of the page that they are in.
+var servedQuantities = map[string]string{
+	"TPOT mean": "TPOT", "token p50": "TPOT", "token": "TPOT", "decode rate": "TPOT",
+	"TTFT mean": "TTFT", "first token": "TTFT", "prompt": "TTFT", "prefill rate": "TTFT",
+	"output rate": "rate", "capacity": "rate", "tokens a node": "rate",
+}
+
+var coverageColumns = []string{"TPOT", "TTFT", "rate"}
+
+// WriteCoverage writes a page, in Markdown, that tells of which engines, accelerators, model families and number formats served rows
+// were compared, how many, and with what median absolute error; and of which there were none.
+func (r *Report) WriteCoverage(w io.Writer) error {
+	c, err := loadCatalogs()
+	if err != nil {
+		return err
+	}
+	family := func(model string) string {
+		if m, err := c.models.Lookup(model); err == nil && m.Family != "" {
+			return m.Family
+		}
+		return model
+	}
+	errors := map[covered]map[string][]float64{}
+	for _, row := range r.rows(func(c *Comparison) bool { return c.Engine != "" && servedQuantities[c.Quantity] != "" }) {
+		key := covered{row.Engine, row.GPU, family(row.Model), row.DType}
+		if errors[key] == nil {
+			errors[key] = map[string][]float64{}
+		}
+		column := servedQuantities[row.Quantity]
+		errors[key][column] = append(errors[key][column], 100*math.Abs(row.Error()))
+	}
+	b := &strings.Builder{}
+	fmt.Fprint(b, coverageIntroduction)
+	for _, key := range slices.SortedFunc(maps.Keys(errors), compareCovered) {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |", key.engine, key.gpu, key.family, key.dtype)
+		for _, column := range coverageColumns {
+			fmt.Fprintf(b, " %s |", cell(errors[key][column]))
+		}
+		b.WriteByte('\n')
+	}
+	writeUncovered(b, c, errors)
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+const coverageIntroduction = `# What was measured
+
+Served rows by engine preset, accelerator, model family and number format of the weights: how many measured figures
+predictions were compared with, and the median absolute error. TPOT counts decode rates too, TTFT prompts, "rate" the
+throughput of whole servers. The shipped constants were fitted to some of these rows; the goals that
+` + "`llmsim validate DIR`" + ` prints have the errors on rows left out. What is not on this page was not measured: there
+predictions rest on the relatives of an accelerator, an engine or a model, and nothing is known of their error.
+
+` + "`llmsim validate DIR --out errors`" + ` writes this page as coverage.md, from the tables in DIR.
+
+| engine | accelerator | family | format | TPOT | TTFT | rate |
+|---|---|---|---|---|---|---|
+`
+
+func compareCovered(a, b covered) int {
+	return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.family, b.family), cmp.Compare(a.dtype, b.dtype))
+}
+
+// cell is the number of rows and their median error.
+func cell(errors []float64) string {
+	if len(errors) == 0 {
+		return "–"
+	}
+	slices.Sort(errors)
+	return fmt.Sprintf("%d: %.0f %%", len(errors), quantile(errors, 0.5))
+}
+
+// writeUncovered lists for each engine the accelerators of which nothing was measured.
+func writeUncovered(b *strings.Builder, c *catalogs, errors map[covered]map[string][]float64) {
+	fmt.Fprint(b, "\n## None\n\nAccelerators of the catalogue without a served row, by engine:\n\n")
+	for _, e := range steptime.Engines() {
+		if e.Roofline {
+			continue
+		}
+		var none []string
+		for _, a := range c.hardware.Accelerators {
+			measured := func(k covered) bool { return k.engine == e.Name && k.gpu == a.Name }
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(errors)), measured) {
+				none = append(none, a.Name)
+			}
+		}
+		if len(none) == len(c.hardware.Accelerators) {
+			none = []string{"all"}
+		}
+		fmt.Fprintf(b, "- %s: %s\n", e.Name, strings.Join(none, ", "))
+	}
+}
