@@ -222,7 +222,7 @@ func (f *fleetBuilder) replicas() []sim.ReplicaConfig {
 			r := f.builders[i].replica(len(list))
 			r.Model, r.Role = p.serves, p.role
 			if p.role != sim.Mixed {
-				r.Latency += p.clock.Handover()
+				r.Latency += p.Clock.Handover()
 			}
 			if p.role == sim.Prefill {
 				r.KVBytes = p.HandedOver()

@@ -113,7 +113,7 @@ func writeErrors(dir string, compared *validation.Report) error {
 	if err := files.Write(filepath.Join(dir, "rows.csv"), compared.WriteCSV); err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, "coverage.md"), compared.WriteCoverage); err != nil {
+	if err := files.Write(filepath.Join(dir, "coverage.md"), compared.WriteCoverage); err != nil {
 		return err
 	}
 	for i := range compared.Tables {

@@ -37,7 +37,7 @@ func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcom
 				return nil, err
 			}
 			r.Role = end.role
-			r.Latency += clock.Handover()
+			r.Latency += server.Clock.Handover()
 			if end.role == sim.Prefill {
 				r.KVBytes.Token, r.Layers = end.model.KVBytesPerToken(end.kv), end.model.Layers()
 			}
