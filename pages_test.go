@@ -1,0 +1,73 @@
+package llmsim_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// paths returns what a page names in backticks that looks like a path of the repository.
+func paths(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, found := range regexp.MustCompile("`([a-z][a-z0-9_/.-]*)`").FindAllStringSubmatch(string(text), -1) {
+		if name := found[1]; strings.Contains(name, "/") || slices.Contains(folders(t), name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// folders lists the folders of the repository with Go files, two levels deep at most.
+func folders(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".go") {
+			return err
+		}
+		parts := strings.Split(filepath.ToSlash(filepath.Dir(name)), "/")
+		if dir := strings.Join(parts[:min(2, len(parts))], "/"); dir != "." && !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// The pages for those who change the code name files that exist.
+func TestPagesNameFilesThatExist(t *testing.T) {
+	for _, page := range []string{"docs/changing.md", "docs/architecture.md", "CONTRIBUTING.md"} {
+		for _, name := range paths(t, page) {
+			if _, err := os.Stat(name); err != nil {
+				t.Errorf("%s names %s: %v", page, name, err)
+			}
+		}
+	}
+}
+
+// The map of the architecture shows every folder, by itself or by the one above it.
+func TestPagesShowEveryFolder(t *testing.T) {
+	shown := paths(t, "docs/architecture.md")
+	text, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range folders(t) {
+		top, _, _ := strings.Cut(dir, "/")
+		if !slices.Contains(shown, dir) && (top == "internal" || !strings.Contains(string(text), "`"+top+"`")) {
+			t.Errorf("docs/architecture.md does not show %s", dir)
+		}
+	}
+}
