@@ -51,7 +51,7 @@ func calibrateCommand() *cobra.Command {
 
 func (flags *calibrateFlags) check() (err error) {
 	if flags.rounds < 3 {
-		return errors.New("--rounds: 3 at least, or outliers cannot be told")
+		return errors.New("--rounds: 3 at least, or outliers cannot be recognised")
 	}
 	for _, n := range flags.threads {
 		if most := runtime.GOMAXPROCS(0); n < 1 || n > most {
@@ -62,8 +62,8 @@ func (flags *calibrateFlags) check() (err error) {
 	return err
 }
 
-// hostMemory is what a calibrated host offers to weights and KV cache. It is the same on every computer, so that scenarios have the
-// same KV memory everywhere.
+// hostMemory is what a calibrated host offers to weights and KV cache. It is the same on every
+// computer, so that scenarios have the same KV memory everywhere.
 const hostMemory = 4 << 30
 
 func (flags *calibrateFlags) run(cmd *cobra.Command) error {

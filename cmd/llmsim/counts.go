@@ -9,7 +9,8 @@ import (
 // most bounds counts of tokens and sequences on the command line.
 const most = 1 << 22
 
-// countsFlag is a flag that takes whole numbers from 1, separated by commas. It implements pflag.Value.
+// countsFlag is a flag that takes whole numbers from 1, separated by commas. It implements
+// pflag.Value.
 type countsFlag struct {
 	to *[]int
 }

@@ -12,9 +12,10 @@ import (
 	"testing"
 )
 
-// The pages' commands are lines that begin with llmsim, ./llmsim or $ llmsim, indented or in a block of ```console; a line that
-// ends with \ goes on in the next. Every one is run, in a folder with the files that the pages name, and has to succeed: once,
-// where several pages have it. Not run are commands with a placeholder such as DIR or FILE, and those that notRun names.
+// The pages' commands are lines that begin with llmsim, ./llmsim or $ llmsim, indented or in a
+// block of ```console; a line that ends with \ goes on in the next. Every one is run, in a folder
+// with the files that the pages name, and has to succeed: once, where several pages have it. Not
+// run are commands with a placeholder such as DIR or FILE, and those that notRun names.
 func TestDocsCommands(t *testing.T) {
 	pages := []string{filepath.Join("..", "..", "README.md")}
 	for _, folder := range []string{"docs", "docs/policies"} {
@@ -90,7 +91,8 @@ func runLine(t *testing.T, dir, line string) {
 	}
 }
 
-// shownFiles returns the files that a page shows and a line names: the same line may mean something else on another page.
+// shownFiles returns the files that a page shows and a line names: the same line may mean something
+// else on another page.
 func shownFiles(page, line string) (text string) {
 	for _, block := range namedBlock.FindAllStringSubmatch(page, -1) {
 		if strings.Contains(line, block[1]) {
@@ -100,8 +102,8 @@ func shownFiles(page, line string) (text string) {
 	return text
 }
 
-// writeNamedFiles writes the files that commands of the pages name: those that the page shows (a block of ```yaml NAME), and examples
-// for the rest.
+// writeNamedFiles writes the files that commands of the pages name: those that the page shows (a
+// block of ```yaml NAME), and examples for the rest.
 func writeNamedFiles(t *testing.T, dir, page string) {
 	t.Helper()
 	const scenario = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 5/s, requests: 300}\n"

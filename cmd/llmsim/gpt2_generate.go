@@ -60,7 +60,8 @@ func newGPT2GenerateCommand() *cobra.Command {
 	return cmd
 }
 
-// open checks the flags and loads what they name, so that what is wrong with them counts as bad input.
+// open checks the flags and loads what they name, so that what is wrong with them counts as bad
+// input.
 func (flags *gpt2GenerateFlags) open() (err error) {
 	if err := flags.parse(); err != nil {
 		return err
@@ -109,7 +110,7 @@ func (flags *gpt2GenerateFlags) parse() (err error) {
 	return err
 }
 
-// report tells how many drafted tokens were accepted.
+// report prints how many drafted tokens were accepted.
 func (flags *gpt2GenerateFlags) report(cmd *cobra.Command) error {
 	if !flags.settings.Draft.Active() {
 		return nil

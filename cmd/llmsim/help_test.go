@@ -51,7 +51,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// isCompletion reports whether a command is one of those that cobra brings, whose words are not ours.
+// isCompletion reports whether a command is one of those that cobra brings, whose words are not
+// ours.
 func isCompletion(c *cobra.Command) bool {
 	return c.Name() == "completion" || c.Parent() != nil && c.Parent().Name() == "completion"
 }

@@ -47,8 +47,9 @@ func finished(all map[string]string) map[string]string {
 	return kept
 }
 
-// Killed at any moment, a command leaves no file half-written: each is there with the bytes of an undisturbed run, or not at
-// all. Run again, it comes to the same bytes, and what the killed ones began is gone.
+// Killed at any moment, a command leaves no file half-written: each is there with the bytes of an
+// undisturbed run, or not at all. Run again, it comes to the same bytes, and what the killed ones
+// began is gone.
 func TestKilledCommandsLeaveNothingHalfWritten(t *testing.T) {
 	llmsim := program(t)
 	for name, args := range map[string][]string{
@@ -97,8 +98,9 @@ func TestKilledCommandsLeaveNothingHalfWritten(t *testing.T) {
 	}
 }
 
-// On a disk that is full a command fails with a message, and what was there before is still there. Once there is room the same
-// command goes on, and comes to the bytes of an undisturbed run. A limit on the size of files stands for the disk.
+// On a disk that is full a command fails with a message, and what was there before is still there.
+// Once there is room the same command goes on, and comes to the bytes of an undisturbed run. A
+// limit on the size of files stands for the disk.
 func TestFullDisks(t *testing.T) {
 	llmsim := program(t)
 	for name, args := range map[string][]string{

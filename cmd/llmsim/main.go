@@ -1,5 +1,5 @@
-// Command llmsim simulates serving large language models: a scenario in, numbers to act on out. Each command has a file here
-// that turns flags into calls; what they do is in the packages below.
+// Command llmsim simulates serving large language models: a scenario in, numbers to act on out.
+// Each command has a file here that turns flags into calls; what they do is in the packages below.
 package main
 
 import (
@@ -13,8 +13,8 @@ import (
 
 func main() { os.Exit(run()) }
 
-// leaving is how long a command that is interrupted may tidy up. One that waits for a file to be read, say, cannot look
-// whether it is interrupted, and is left behind.
+// leaving is how long a command that is interrupted may tidy up. One that waits for a file to be
+// read, say, cannot look whether it is interrupted, and is left behind.
 const leaving = 800 * time.Millisecond
 
 // run is main, with its exit code returned.

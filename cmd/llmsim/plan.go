@@ -68,7 +68,7 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 	return flags.conclude(cmd, answers, err)
 }
 
-// conclude writes the answer, and tells what it means for the exit code.
+// conclude writes the answer, and returns the error that chooses the exit code.
 func (flags *planFlags) conclude(cmd *cobra.Command, answers *capacity.Answers, err error) error {
 	if err == nil {
 		err = flags.write(cmd, answers)
@@ -77,7 +77,7 @@ func (flags *planFlags) conclude(cmd *cobra.Command, answers *capacity.Answers, 
 		return failed(err)
 	}
 	if n := answers.Failed(); n > 0 {
-		return failed(fmt.Errorf("%d simulations failed, and the answer leaves out what they would have told; the same command tries these again", n))
+		return failed(fmt.Errorf("%d simulations failed, and the answer leaves their results out; the same command tries these again", n))
 	}
 	if !answers.Met() {
 		return errSLOMissed
@@ -109,7 +109,8 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *capacity.File) (*capacit
 	return answers, errors.Join(err, o.Journal.Close())
 }
 
-// write prints the answers, and writes the files of --out: where there are several models, those of each in a folder of its own.
+// write prints the answers, and writes the files of --out: where there are several models, those of
+// each in a folder of its own.
 func (flags *planFlags) write(cmd *cobra.Command, all *capacity.Answers) error {
 	asJSON := func(w io.Writer) error {
 		if len(all.Models) == 1 {
@@ -140,7 +141,8 @@ func (flags *planFlags) write(cmd *cobra.Command, all *capacity.Answers) error {
 	return all.WriteText(cmd.OutOrStdout())
 }
 
-// start writes what starts the chosen fleets, each in a folder of its own where there are several models.
+// start writes what starts the chosen fleets, each in a folder of its own where there are several
+// models.
 func (flags *planFlags) start(all *capacity.Answers) error {
 	if flags.emit == "" {
 		return nil

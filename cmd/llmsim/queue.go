@@ -34,8 +34,9 @@ func (flags *queueFlags) addServer(cmd *cobra.Command) {
 	f.StringVar(&flags.Key, "nats-key", "", "PEM file with the key of --nats-cert")
 }
 
-// garbage is by how many percent the heap may grow between collections while simulations run. They leave little behind, so that more
-// frequent ones only cost time: with the usual 100, two cores are a tenth slower.
+// garbage is by how many percent the heap may grow between collections while simulations run. They
+// leave little behind, so that more frequent ones only cost time: with the usual 100, two cores are
+// a tenth slower.
 const garbage = 400
 
 // config returns the configuration, with messages to standard error.

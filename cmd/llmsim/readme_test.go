@@ -15,7 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the output that the README shows")
 
-// The README shows what its first command prints. Figures may lag behind a new fit of the constants; -update writes them.
+// The README shows what its first command prints. Figures may lag behind a new fit of the
+// constants; -update writes them.
 func TestReadmeShowsTheOutput(t *testing.T) {
 	path := filepath.Join("..", "..", "README.md")
 	page, err := os.ReadFile(path)

@@ -90,8 +90,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitCode(err)
 }
 
-// runError is an error that is not the fault of the input. Commands return it for what goes wrong once the input is read and
-// checked; all other errors are about the input.
+// runError is an error that is not the fault of the input. Commands return it for what goes wrong
+// once the input is read and checked; all other errors are about the input.
 type runError struct{ error }
 
 func (e runError) Unwrap() error { return e.error }
@@ -104,7 +104,7 @@ func failed(err error) error {
 	return runError{err}
 }
 
-// exitCode tells what an error means to the caller.
+// exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	var failure runError
 	switch {

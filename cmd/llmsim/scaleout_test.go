@@ -63,7 +63,8 @@ func (p *process) endsWithin(t *testing.T, d time.Duration) bool {
 	}
 }
 
-// hasDone waits until the journal in a folder has so many lines; it is false if the process ends before.
+// hasDone waits until the journal in a folder has so many lines; it is false if the process ends
+// before.
 func (p *process) hasDone(t *testing.T, dir string, lines int) bool {
 	t.Helper()
 	for !p.endsWithin(t, 5*time.Millisecond) {
@@ -105,7 +106,8 @@ func sameFiles(t *testing.T, a, b string, names ...string) {
 	}
 }
 
-// questions are command lines whose answers must not depend on who computes them, and the files of the answers.
+// questions are command lines whose answers must not depend on who computes them, and the files of
+// the answers.
 var questions = map[string]struct{ args, files []string }{
 	"sweep": {
 		[]string{"sweep", "llama2-70b", "--set", "workload.requests=3000", "--vary", "parallelism.tensor=1,2,4", "--vary", "workload.rate=1/s..8/s:15", "--no-plots"},
@@ -117,8 +119,8 @@ var questions = map[string]struct{ args, files []string }{
 	},
 }
 
-// With 1 core, 2 cores, or 8 worker processes of which 3 are killed while the planner is killed and started again, the answer has the
-// same bytes.
+// With 1 core, 2 cores, or 8 worker processes of which 3 are killed while the planner is killed and
+// started again, the answer has the same bytes.
 func TestKilledWorkersAndPlanners(t *testing.T) {
 	llmsim := program(t)
 	for name, q := range questions {
@@ -160,7 +162,8 @@ func TestKilledWorkersAndPlanners(t *testing.T) {
 	}
 }
 
-// A plan that is killed again and again comes to the answer of an undisturbed one, and the journal has each simulation once.
+// A plan that is killed again and again comes to the answer of an undisturbed one, and the journal
+// has each simulation once.
 func TestAKilledPlanGoesOn(t *testing.T) {
 	t.Parallel()
 	llmsim, dir := program(t), t.TempDir()

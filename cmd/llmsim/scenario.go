@@ -99,7 +99,8 @@ func (flags *scenarioFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// loader returns what reads the scenario that the arguments name, or the command of --from, each time anew.
+// loader returns what reads the scenario that the arguments name, or the command of --from, each
+// time anew.
 func (flags *scenarioFlags) loader(cmd *cobra.Command, args []string) (func() (*scenarios.File, error), error) {
 	switch {
 	case flags.from == "" && len(args) == 1:

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shardFlag is the flag that tells which part of the work to do. It implements pflag.Value.
+// shardFlag is the flag that chooses the part of the work to do. It implements pflag.Value.
 type shardFlag struct{ shard.Shard }
 
 func (s *shardFlag) add(cmd *cobra.Command) {
@@ -32,7 +32,8 @@ func (s *shardFlag) Set(text string) (err error) {
 	return err
 }
 
-// begin notes in the folder which part of the question it is for. A shard of one, 0/1, is the whole.
+// begin notes in the folder which part of the question it is for. A shard of one, 0/1, is the
+// whole.
 func (s *shardFlag) begin(dir string, q shard.Question, read func(name string) ([]byte, error)) error {
 	if s.Of == 0 {
 		return nil

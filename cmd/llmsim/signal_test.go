@@ -13,7 +13,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
 )
 
-// Ctrl-C and SIGTERM end a command soon, whatever it is at: computing, waiting for a file that nobody writes, or for work.
+// Ctrl-C and SIGTERM end a command soon, whatever it is at: computing, waiting for a file that
+// nobody writes, or for work.
 func TestSignalsEndEveryCommand(t *testing.T) {
 	llmsim, dir := program(t), t.TempDir()
 	pipe := filepath.Join(dir, "pipe.csv")
@@ -57,7 +58,8 @@ func TestAnInterruptedWorkerGivesBack(t *testing.T) {
 	second.kill(t)
 }
 
-// interrupt signals a process that has begun, and checks that it ends soon. The bound is a second, and what a busy machine adds.
+// interrupt signals a process that has begun, and checks that it ends soon. The bound is a second,
+// and what a busy machine adds.
 func (p *process) interrupt(t *testing.T, signal os.Signal) {
 	t.Helper()
 	time.Sleep(300 * time.Millisecond)

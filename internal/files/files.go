@@ -10,8 +10,8 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// Disk is the files of the operating system. Unlike other file systems it takes every path that the operating system
-// takes: absolute ones, and those that lead upwards.
+// Disk is the files of the operating system. Unlike other file systems it takes every path that the
+// operating system takes: absolute ones, and those that lead upwards.
 type Disk struct{}
 
 // Open opens the file at a path.
@@ -37,8 +37,8 @@ func Exists(fsys fs.FS, name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// Read returns the contents of a file of at most so many bytes. It does not trust the size that the file tells: a device
-// has none.
+// Read returns the contents of a file of at most so many bytes. It does not trust the size that the
+// file tells: a device has none.
 func Read(fsys fs.FS, name string, most int64) ([]byte, error) {
 	file, err := fsys.Open(name)
 	if err != nil {
@@ -48,7 +48,8 @@ func Read(fsys fs.FS, name string, most int64) ([]byte, error) {
 	return io.ReadAll(Limit(file, name, most))
 }
 
-// Limit returns a reader of r that fails with TooLarge after so many bytes. Name is what the error calls the file.
+// Limit returns a reader of r that fails with TooLarge after so many bytes. Name is what the error
+// calls the file.
 func Limit(r io.Reader, name string, most int64) io.Reader {
 	return &limited{r: r, left: most, err: TooLarge{Name: name, Most: most}}
 }

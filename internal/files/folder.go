@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Folder returns the files of a folder of fsys, by their names. Paths are joined as the operating system does, so that
-// it takes every folder of Disk.
+// Folder returns the files of a folder of fsys, by their names. Paths are joined as the operating
+// system does, so that it takes every folder of Disk.
 func Folder(fsys fs.FS, dir string) fs.ReadDirFS { return folder{fsys, dir} }
 
 type folder struct {

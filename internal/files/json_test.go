@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A document is refused if and only if one of its objects has a key twice, however deep, and whatever its values are.
+// A document is refused if and only if one of its objects has a key twice, however deep, and
+// whatever its values are.
 func TestKeysThatAreGivenTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		twice := false

@@ -4,5 +4,6 @@ package files
 
 import "os"
 
-// Lock does nothing where there are no locks: it is up to the user not to start the same work twice.
+// Lock does nothing where there are no locks: it is up to the user not to start the same work
+// twice.
 func Lock(*os.File) error { return nil }

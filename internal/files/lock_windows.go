@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock takes a file for this process, as long as it is open. It fails at once where another process has it.
+// Lock takes a file for this process, as long as it is open. It fails at once where another process
+// has it.
 func Lock(f *os.File) error {
 	// What is locked cannot be read: so it is a byte that no file has.
 	const wholly = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY

@@ -13,15 +13,16 @@ import (
 // unfinished begins the names of what is being written.
 const unfinished = ".unfinished-"
 
-// Pending is a file that is being written. It appears under its name when it is committed: who reads that name, finds what
-// was there before or all of the new contents, even if this process is killed or the disk is full.
+// Pending is a file that is being written. It appears under its name when it is committed: who
+// reads that name, finds what was there before or all of the new contents, even if this process is
+// killed or the disk is full.
 type Pending struct {
 	*os.File
 	path string
 }
 
-// Create begins a file, in a folder that is made if needed. Call Commit or Discard in the end. A path that is no ordinary
-// file, such as /dev/stdout, is written directly.
+// Create begins a file, in a folder that is made if needed. Call Commit or Discard in the end. A
+// path that is no ordinary file, such as /dev/stdout, is written directly.
 func Create(path string) (*Pending, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -82,8 +83,8 @@ func Write(path string, write func(io.Writer) error) error {
 	return p.Commit()
 }
 
-// Stage makes a folder in dir, which is made if needed, for files that are to appear together. What is in it is moved out or
-// removed by who made it; if that process is killed, Clean removes it.
+// Stage makes a folder in dir, which is made if needed, for files that are to appear together. What
+// is in it is moved out or removed by who made it; if that process is killed, Clean removes it.
 func Stage(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
@@ -91,8 +92,8 @@ func Stage(dir string) (string, error) {
 	return os.MkdirTemp(dir, unfinished)
 }
 
-// Clean removes from a folder what processes that are gone were writing. Files of processes that live are locked. What
-// cannot be removed stays.
+// Clean removes from a folder what processes that are gone were writing. Files of processes that
+// live are locked. What cannot be removed stays.
 func Clean(dir string) {
 	left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
 	if err != nil {

@@ -17,8 +17,8 @@ type Axis struct {
 // mostPoints bounds a grid.
 const mostPoints = 1_000_000
 
-// ParseAxis reads "key=v1,v2" or a range of evenly spaced values, "key=1/s..40/s:8". Values are YAML, as in --set; commas within
-// brackets, braces or quotes belong to the value.
+// ParseAxis reads "key=v1,v2" or a range of evenly spaced values, "key=1/s..40/s:8". Values are
+// YAML, as in --set; commas within brackets, braces or quotes belong to the value.
 func ParseAxis(text string) (Axis, error) {
 	key, list, found := strings.Cut(text, "=")
 	if !found || key == "" || list == "" {
@@ -70,7 +70,8 @@ func split(list string) []string {
 // quantity is a number between a currency sign and a unit.
 var quantity = regexp.MustCompile(`^(\$?)([0-9]+(?:\.[0-9]+)?)([^0-9.]*)$`)
 
-// Number returns the number in a value and its unit, as in 40/s or $2; ok is false where there is none.
+// Number returns the number in a value and its unit, as in 40/s or $2; ok is false where there is
+// none.
 func Number(value string) (x float64, unit string, ok bool) {
 	parts := quantity.FindStringSubmatch(value)
 	if parts == nil {

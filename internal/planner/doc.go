@@ -1,3 +1,4 @@
-// Package planner answers questions about many simulations at once: which of two scenarios is better (compare), how results
-// change over a grid of scenarios (sweep), and which fleet meets an SLO at least cost (capacity). Its results are plain structs.
+// Package planner answers questions about many simulations at once: which of two scenarios is
+// better (compare), how results change over a grid of scenarios (sweep), and which fleet meets an
+// SLO at least cost (capacity). Its results are plain structs.
 package planner

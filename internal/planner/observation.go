@@ -29,7 +29,8 @@ type Observation struct {
 	Requests   []Request
 }
 
-// Observe runs a scenario and keeps what every request experienced. Other observers are told what happens besides.
+// Observe runs a scenario and keeps what every request experienced. Other observers are told what
+// happens besides.
 func Observe(ctx context.Context, file *scenarios.File, others ...sim.Observer) (*Observation, error) {
 	simulation, err := file.Build(policies.Default())
 	if err != nil {
@@ -40,8 +41,8 @@ func Observe(ctx context.Context, file *scenarios.File, others ...sim.Observer) 
 	return o, err
 }
 
-// Steady returns how many requests come before the end of the load shows: later ones, that arrive within a mean latency of the
-// last, are answered while the queue empties.
+// Steady returns how many requests come before the end of the load shows: later ones, that arrive
+// within a mean latency of the last, are answered while the queue empties.
 func (o *Observation) Steady() int {
 	if len(o.Requests) == 0 {
 		return 0

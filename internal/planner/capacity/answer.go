@@ -17,26 +17,32 @@ type Answer struct {
 	Spare      int     `json:"spare"`
 	Confidence float64 `json:"confidence"`
 
-	// Chosen is the cheapest fleet; nil where no option meets the SLO: then Nearest says which comes closest, if any fits.
+	// Chosen is the cheapest fleet; nil where no option meets the SLO: then Nearest says which
+	// comes closest, if any fits.
 	Chosen  *Deployment `json:"chosen,omitempty"`
 	Nearest *Nearest    `json:"nearest,omitempty"`
-	// Shapes are the kinds of replicas by accelerator and parallelism, each at its best settings, cheapest fleet first.
+	// Shapes are the kinds of replicas by accelerator and parallelism, each at its best settings,
+	// cheapest fleet first.
 	Shapes []Shape `json:"shapes"`
-	// BestMeasured is the cheapest of the shapes that was measured, where the cheapest of all was not; nil where there is none.
+	// BestMeasured is the cheapest of the shapes that was measured, where the cheapest of all was
+	// not; nil where there is none.
 	BestMeasured *Shape `json:"best_measured,omitempty"`
 	// Mixed is a cheaper fleet of two kinds of replicas, if there is one.
 	Mixed *Mixed `json:"mixed,omitempty"`
-	// Growth is the fleet for the rate that is to come, Autoscaling what scaling with the load saves; nil where not asked for.
+	// Growth is the fleet for the rate that is to come, Autoscaling what scaling with the load
+	// saves; nil where not asked for.
 	Growth      *Growth     `json:"growth,omitempty"`
 	Autoscaling *Autoscaled `json:"autoscaling,omitempty"`
 	// Sensitivity tells which inputs change the answer if they are wrong by 10 %.
 	Sensitivity []Sensitivity `json:"sensitivity,omitempty"`
 
-	// Options is the size of the menu, Simulations how many the search needed, Further how many the rest of the answer did.
+	// Options is the size of the menu, Simulations how many the search needed, Further how many the
+	// rest of the answer did.
 	Options     int `json:"options"`
 	Simulations int `json:"simulations"`
 	Further     int `json:"further_simulations"`
-	// Failed counts simulations that failed, so that the answer leaves out what they would have told.
+	// Failed counts simulations that failed, so that the answer leaves out what they would have
+	// told.
 	Failed int `json:"failed_simulations,omitempty"`
 	// Pruned counts options that were not simulated, by reason.
 	Pruned []Pruned `json:"pruned"`
@@ -52,23 +58,26 @@ type Deployment struct {
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`
-	// PerMillion, EnergyPerMillion and GPUHours are for a million output tokens: in US dollars, Wh (an upper bound) and hours of an
-	// accelerator.
+	// PerMillion, EnergyPerMillion and GPUHours are for a million output tokens: in US dollars, Wh
+	// (an upper bound) and hours of an accelerator.
 	PerMillion       float64 `json:"dollars_per_million_output_tokens"`
 	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
 	GPUHours         float64 `json:"gpu_hours_per_million_output_tokens"`
-	// Kept is the share of requests that meet the SLO when the whole fleet is simulated, KeptWithoutSpares when the spares are down.
+	// Kept is the share of requests that meet the SLO when the whole fleet is simulated,
+	// KeptWithoutSpares when the spares are down.
 	Kept              float64 `json:"kept"`
 	KeptWithoutSpares float64 `json:"kept_without_spares"`
 	// Grade says what the predictions for the fleet rest on.
 	Grade evidence.Grade `json:"grade"`
-	// Chances say how likely this number of replicas, spares left out, keeps the SLO, and one fewer and one more: over how wrong the
-	// predicted step times may be.
+	// Chances say how likely this number of replicas, spares left out, keeps the SLO, and one fewer
+	// and one more: over how wrong the predicted step times may be.
 	Chances []Chance `json:"chances"`
-	// Scenario is the fleet as a scenario file, Launch the commands that start a replica, one for each pool.
+	// Scenario is the fleet as a scenario file, Launch the commands that start a replica, one for
+	// each pool.
 	Scenario string   `json:"scenario"`
 	Launch   []string `json:"launch"`
-	// Bundle is what starts the fleet; nil where no known engine runs on its hardware, which Unstartable explains.
+	// Bundle is what starts the fleet; nil where no known engine runs on its hardware, which
+	// Unstartable explains.
 	Bundle      *launch.Bundle `json:"-"`
 	Unstartable string         `json:"unstartable,omitempty"`
 }
@@ -94,18 +103,21 @@ type Shape struct {
 	Rate float64 `json:"rate"`
 	// KVTokens is what the KV memory of a replica holds; 0 where the model does not fit.
 	KVTokens int `json:"kv_tokens"`
-	// Replicas and Accelerators are those of the fleet, spares included; 0 where none meets the SLO.
+	// Replicas and Accelerators are those of the fleet, spares included; 0 where none meets the
+	// SLO.
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`
 	PerMillion   float64 `json:"dollars_per_million_output_tokens"`
-	// HourlyLeast is what the fleet would cost if steps were as fast as they are in one case of ten. It is reckoned, not simulated.
+	// HourlyLeast is what the fleet would cost if steps were as fast as they are in one case of
+	// ten. It is reckoned, not simulated.
 	HourlyLeast float64 `json:"least_dollars_per_hour"`
 	// Limit is what keeps the shape from more: what does not fit, or is missed at a higher rate.
 	Limit string `json:"limit"`
 }
 
-// Mixed is a fleet of two kinds of replicas, among which requests are shared in proportion to what they sustain.
+// Mixed is a fleet of two kinds of replicas, among which requests are shared in proportion to what
+// they sustain.
 type Mixed struct {
 	Labels   [2]string `json:"labels"`
 	Replicas [2]int    `json:"replicas"`
@@ -122,8 +134,8 @@ type Growth struct {
 	Hourly   float64 `json:"dollars_per_hour"`
 }
 
-// Autoscaled is a day of the chosen fleet under a load that follows a wave, with as many replicas as each quarter of an hour and the
-// next need.
+// Autoscaled is a day of the chosen fleet under a load that follows a wave, with as many replicas
+// as each quarter of an hour and the next need.
 type Autoscaled struct {
 	// Fixed and Scaled are GPU-hours a day without and with scaling.
 	Fixed  float64 `json:"gpu_hours_fixed"`

@@ -44,7 +44,8 @@ func shapeOf(t *testing.T, a *Answer, name string) *Shape {
 	return nil
 }
 
-// Two A100-80GB hold Llama-2-70B and leave little memory for requests; each of four sustains far more.
+// Two A100-80GB hold Llama-2-70B and leave little memory for requests; each of four sustains far
+// more.
 func TestFourA100ServeWellWhatTwoHold(t *testing.T) {
 	a := solve(t, "llama2-70b-chat")
 	one, two, four := shapeOf(t, a, "1 × a100-80gb-sxm"), shapeOf(t, a, "2 × a100-80gb-sxm"), shapeOf(t, a, "4 × a100-80gb-sxm")
@@ -84,7 +85,8 @@ func TestTheAnswerIsDetermined(t *testing.T) {
 	}
 }
 
-// A plan that is stopped at any simulation, again and again, comes to the answer of an undisturbed one, and repeats nothing.
+// A plan that is stopped at any simulation, again and again, comes to the answer of an undisturbed
+// one, and repeats nothing.
 func TestAStoppedPlanGoesOn(t *testing.T) {
 	undisturbed, err := json.Marshal(solve(t, "many-users"))
 	if err != nil {
@@ -231,8 +233,8 @@ func TestCostGrowsWithTheRate(t *testing.T) {
 	}
 }
 
-// Several models have the fleets that each would have alone, as long as there are accelerators for both; the later makes do with what
-// the earlier leaves.
+// Several models have the fleets that each would have alone, as long as there are accelerators for
+// both; the later makes do with what the earlier leaves.
 func TestSeveralModels(t *testing.T) {
 	const plenty = "menu.hardware=[h100-sxm, a100-80gb-sxm]"
 	both := solveAll(t, "two-models", plenty)

@@ -13,10 +13,12 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// probes is the number of requests that are drawn from the workload for the bounds, without simulating them.
+// probes is the number of requests that are drawn from the workload for the bounds, without
+// simulating them.
 const probes = 400
 
-// slack is by how much bounds are looser than they claim: the step times that they interpolate are not quite convex.
+// slack is by how much bounds are looser than they claim: the step times that they interpolate are
+// not quite convex.
 const slack = 1.05
 
 // draw takes requests from a source.
@@ -44,11 +46,13 @@ func (o *option) bound(s *scenarios.Simulation) {
 	o.latencies(s, requests)
 }
 
-// highestRate bounds the requests that a replica can complete a second. A request needs P prompt and O output tokens, and a step
-// gives each of at most B sequences one token: so a request takes k = O/B steps for itself, of N/k tokens each on average, N = P + O.
-// With steps of n tokens taking f(n), f convex, its time is at least k·f(N/k) (Jensen); attention to the context comes on top. B is
-// bounded by the batching policy and by the KV memory. Prompts that a cache may supply are left out. Steps of prefill and decode replicas
-// are covered too: they are more steps for the same tokens, and k·f(N/k) grows with k.
+// highestRate bounds the requests that a replica can complete a second. A request needs P prompt
+// and O output tokens, and a step gives each of at most B sequences one token: so a request takes k
+// = O/B steps for itself, of N/k tokens each on average, N = P + O. With steps of n tokens taking
+// f(n), f convex, its time is at least k·f(N/k) (Jensen); attention to the context comes on top. B
+// is bounded by the batching policy and by the KV memory. Prompts that a cache may supply are left
+// out. Steps of prefill and decode replicas are covered too: they are more steps for the same
+// tokens, and k·f(N/k) grows with k.
 func (o *option) highestRate(requests []sim.Request) float64 {
 	var prompt, output, stored, attended float64
 	n := float64(len(requests))
@@ -87,8 +91,8 @@ func (o *option) mayReuse() bool {
 	return shared
 }
 
-// stepTime bounds the seconds of a step of n tokens, attention left out, from below: the lower convex hull through steps of 1, 2, 4,
-// … tokens.
+// stepTime bounds the seconds of a step of n tokens, attention left out, from below: the lower
+// convex hull through steps of 1, 2, 4, … tokens.
 func (o *option) stepTime(n float64) float64 {
 	type point struct{ tokens, seconds float64 }
 	var hull []point
@@ -114,7 +118,8 @@ func (o *option) stepTime(n float64) float64 {
 	return hull[0].seconds
 }
 
-// linearTime is the time of a step of n tokens without attention: the shorter of n sequences that decode, and a chunk of a prompt.
+// linearTime is the time of a step of n tokens without attention: the shorter of n sequences that
+// decode, and a chunk of a prompt.
 func (o *option) linearTime(n int) float64 {
 	decode := sim.Step{Decodes: n, DecodeTokens: n, Context: int64(n)}
 	prefill := sim.Step{Prefill: []sim.Chunk{{New: n}}}

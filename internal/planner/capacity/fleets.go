@@ -7,8 +7,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// mixed looks for a cheaper fleet of two kinds of replicas: with requests shared in proportion to what they sustain, each kind
-// sustains its part, and the sum sustains the sum. The spares are of the kind that sustains more.
+// mixed looks for a cheaper fleet of two kinds of replicas: with requests shared in proportion to
+// what they sustain, each kind sustains its part, and the sum sustains the sum. The spares are of
+// the kind that sustains more.
 func (s *search) mixed(shapes []Shape) *Mixed {
 	var best *Mixed
 	cost := s.cost() * (1 - 1e-9)
@@ -53,8 +54,8 @@ func available(o *option, replicas int) bool {
 // slots is the number of quarters of an hour in a day.
 const slots = 96
 
-// autoscaled counts the replicas that a wave needs over a day, each slot with those of the next, so that they have started by then.
-// It is nil for a load that does not change.
+// autoscaled counts the replicas that a wave needs over a day, each slot with those of the next, so
+// that they have started by then. It is nil for a load that does not change.
 func (s *search) autoscaled(rate *scenarios.Rate, shapes []Shape) *Autoscaled {
 	if rate.Pattern != "wave" {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/queue"
 )
 
-// question is what a plan of one model asks, in figures that make it harder as they grow, but for the limits.
+// question is what a plan of one model asks, in figures that make it harder as they grow, but for
+// the limits.
 type question struct {
 	rate           float64
 	prompt, output int

@@ -10,7 +10,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// option is one combination of the menu: a kind of replica, or of a group of prefill and decode replicas.
+// option is one combination of the menu: a kind of replica, or of a group of prefill and decode
+// replicas.
 type option struct {
 	index    int
 	label    string
@@ -30,9 +31,10 @@ type option struct {
 	grade   evidence.Grade
 	// unfit says why no replica can be built; empty where one can.
 	unfit string
-	// ceiling is an upper bound of the rate that a replica sustains, in requests/s; floor says what keeps the SLO out of reach at
-	// any rate, and alone is the share of requests that could keep it with a replica of their own. Excess is the mean, over requests,
-	// of how many times their limits they would take.
+	// ceiling is an upper bound of the rate that a replica sustains, in requests/s; floor says what
+	// keeps the SLO out of reach at any rate, and alone is the share of requests that could keep it
+	// with a replica of their own. Excess is the mean, over requests, of how many times their
+	// limits they would take.
 	ceiling float64
 	floor   string
 	alone   float64
@@ -134,7 +136,8 @@ func (f *File) file(s scenarios.Scenario, rate float64, requests int64) (*scenar
 	return scenarios.Parse(f.name, text)
 }
 
-// pessimistic builds an option anew with steps as slow as the asked confidence demands, given what is known of their error.
+// pessimistic builds an option anew with steps as slow as the asked confidence demands, given what
+// is known of their error.
 func (f *File) pessimistic(o *option, s *scenarios.Simulation, clocks *scenarios.Clocks) (*scenarios.Simulation, error) {
 	s.Source.Close()
 	if o.grade, o.physics = uncertainty(s); !trusted(f.Plan.Trust, o.grade) {

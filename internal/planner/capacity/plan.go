@@ -1,9 +1,10 @@
-// Package capacity finds the cheapest fleet that meets an SLO: from a model, a workload, an SLO and a menu of hardware and
-// settings to a number of replicas, with the reasons why other options lose.
+// Package capacity finds the cheapest fleet that meets an SLO: from a model, a workload, an SLO and
+// a menu of hardware and settings to a number of replicas, with the reasons why other options lose.
 //
-// A fleet is sized by one replica: requests that arrive as a Poisson process and are dealt out at random arrive at each replica as
-// a Poisson process (Kingman, "Poisson Processes", 1993, colouring theorem), and dealing them out in turn makes them more even. So
-// n replicas sustain n times the rate of one; the chosen fleet is simulated whole in the end.
+// A fleet is sized by one replica: requests that arrive as a Poisson process and are dealt out at
+// random arrive at each replica as a Poisson process (Kingman, "Poisson Processes", 1993, colouring
+// theorem), and dealing them out in turn makes them more even. So n replicas sustain n times the
+// rate of one; the chosen fleet is simulated whole in the end.
 package capacity
 
 import (
@@ -59,8 +60,8 @@ type Menu struct {
 	Disaggregated []Split `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas, to choose from beside replicas that do both."`
 }
 
-// Split is a group of replicas of which some compute prompts and the others go on from there. A fleet of n groups has n times as many
-// of each.
+// Split is a group of replicas of which some compute prompts and the others go on from there. A
+// fleet of n groups has n times as many of each.
 type Split struct {
 	Prefill int `json:"prefill" required:"true" min:"1" max:"1000" jsonschema:"How many compute prompts."`
 	Decode  int `json:"decode" required:"true" min:"1" max:"1000" jsonschema:"How many go on from there."`
@@ -113,7 +114,8 @@ type File struct {
 	name string
 }
 
-// Load reads a plan: the file of that name, or the shipped plan. Overrides are of the form "key.path=value".
+// Load reads a plan: the file of that name, or the shipped plan. Overrides are of the form
+// "key.path=value".
 func Load(name string, overrides ...string) (*File, error) {
 	data, err := Read(name)
 	if err != nil {

@@ -63,7 +63,8 @@ func TestKeysAreDocumented(t *testing.T) {
 	check(reflect.TypeFor[Plan](), "")
 }
 
-// Lengths of simulations grow with the rate and with the limit of the first token, so that an overload shows.
+// Lengths of simulations grow with the rate and with the limit of the first token, so that an
+// overload shows.
 func TestSimulationsAreLongEnough(t *testing.T) {
 	f, err := Parse("a.yaml", []byte("model: llama-3.1-8b\nworkload: {rate: 2/s}\nslo: {ttft: 3s}\nmenu: {hardware: [h100-sxm]}\neffort: {requests: 100}"))
 	if err != nil {

@@ -10,15 +10,16 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 )
 
-// lightLoad is the share of the highest conceivable rate at which requests hardly meet: an SLO that is missed there is missed at
-// any rate.
+// lightLoad is the share of the highest conceivable rate at which requests hardly meet: an SLO that
+// is missed there is missed at any rate.
 const lightLoad = 1.0 / 64
 
 // fate is what became of an option.
 type fate struct {
 	// kind groups the options that lost for the same kind of reason, words say it for this one.
 	kind, words string
-	// replicas is the least number that sustains the rate, without spares; 0 where that is not known.
+	// replicas is the least number that sustains the rate, without spares; 0 where that is not
+	// known.
 	replicas int
 	// closest is the highest share that was seen to meet the SLO; 0 where nothing was simulated.
 	closest float64
@@ -52,8 +53,8 @@ func (s *search) cost() float64     { return float64(s.size()) * s.options[s.bes
 func (s *search) chosen() *option   { return s.options[s.best] }
 func (s *search) accelerators() int { return s.size() * s.chosen().gpus }
 
-// beats tells whether n replicas of o, and the spares, are the better answer: cheaper, or as cheap with better evidence, or with fewer accelerators, or
-// earlier on the menu.
+// beats tells whether n replicas of o, and the spares, are the better answer: cheaper, or as cheap
+// with better evidence, or with fewer accelerators, or earlier on the menu.
 func (s *search) beats(o *option, n int) bool {
 	if s.best < 0 {
 		return true
@@ -62,8 +63,8 @@ func (s *search) beats(o *option, n int) bool {
 	return cmp.Or(cmp.Compare(float64(size)*o.price, s.cost()), cmp.Compare(rank(o.grade), rank(s.chosen().grade)), cmp.Compare(size*o.gpus, s.accelerators()), cmp.Compare(o.index, s.best)) < 0
 }
 
-// fewest is the least number of replicas that could sustain the rate, by the bound; most is the largest that is worth a thought:
-// what there is, or where the load is light.
+// fewest is the least number of replicas that could sustain the rate, by the bound; most is the
+// largest that is worth a thought: what there is, or where the load is light.
 func (s *search) fewest(o *option) int { return max(1, int(math.Ceil(s.rate/o.ceiling))) }
 
 func (s *search) most(o *option) int {
@@ -73,8 +74,9 @@ func (s *search) most(o *option) int {
 	return int(math.Ceil(s.rate / (o.ceiling * lightLoad)))
 }
 
-// run finds the best fleet. Options are taken in the order of the least that they could cost, so that most of them are seen to cost
-// more than the best so far without a simulation, and most others are simulated once: with as many replicas as would be cheaper.
+// run finds the best fleet. Options are taken in the order of the least that they could cost, so
+// that most of them are seen to cost more than the best so far without a simulation, and most
+// others are simulated once: with as many replicas as would be cheaper.
 func (s *search) run(ctx context.Context) error {
 	s.best = -1
 	s.fates = make([]fate, len(s.options))
@@ -168,8 +170,8 @@ func (s *search) lost(o *option, n int, v verdict) string {
 	return words
 }
 
-// highest bisects the highest rate that a replica sustains, to about 3 %; 0 where even a light load is too much. The verdict is that
-// of the lowest rate that is too high.
+// highest bisects the highest rate that a replica sustains, to about 3 %; 0 where even a light load
+// is too much. The verdict is that of the lowest rate that is too high.
 func (t *trials) highest(ctx context.Context, o *option) (rate float64, above verdict, err error) {
 	low, high := o.ceiling*lightLoad, o.ceiling
 	first, err := t.sustains(ctx, o, low)

@@ -12,7 +12,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// menus are five questions with 500 options and more. Simulations are short: it is the search that is tested.
+// menus are five questions with 500 options and more. Simulations are short: it is the search that
+// is tested.
 func menus() map[string]string {
 	const wide = `
   tensor: [1, 2, 4, 8]
@@ -60,8 +61,8 @@ func prepared(t *testing.T, text string) (*search, *trials) {
 	return s, s.trials
 }
 
-// exhaustive finds the answer without bounds and without regard to what others cost: for each option the least number of replicas,
-// by bisection from one to as many as make the load light.
+// exhaustive finds the answer without bounds and without regard to what others cost: for each
+// option the least number of replicas, by bisection from one to as many as make the load light.
 func exhaustive(t *testing.T, s *search) (best, replicas int) {
 	t.Helper()
 	best = -1
@@ -144,7 +145,8 @@ func answerOf(s *search, i, replicas int) string {
 	return fmt.Sprintf("%d replicas of %s, $%.2f/h", replicas, s.options[i].label, float64(replicas+s.spare)*s.options[i].price)
 }
 
-// What one replica sustains is less than the bound, and the bound is not idle talk: within a factor of ten.
+// What one replica sustains is less than the bound, and the bound is not idle talk: within a factor
+// of ten.
 func TestBoundsHold(t *testing.T) {
 	for _, text := range []string{
 		"model: llama-3.1-8b\nworkload: {rate: 60/s, prompt: 300, output: 60}\nslo: {ttft: 20s, tpot: 1s, percentile: 90}\nmenu: {hardware: [h100-sxm, l4], tensor: [1, 2]}",

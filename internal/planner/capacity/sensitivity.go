@@ -14,7 +14,8 @@ import (
 // wrong is by how much inputs are changed.
 const wrong = 0.10
 
-// contender is by how much more than the answer an option may cost, by its bound, to be looked at again with other inputs.
+// contender is by how much more than the answer an option may cost, by its bound, to be looked at
+// again with other inputs.
 const contender = 1.4
 
 // perturbation is an input that may be other than the plan says.

@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// The runs of a whole fleet whose requests are pooled: two for a probability that is shown, and up to twelve for a decision, until
-// the interval of the share that keeps the SLO is clear of its target.
+// The runs of a whole fleet whose requests are pooled: two for a probability that is shown, and up
+// to twelve for a decision, until the interval of the share that keeps the SLO is clear of its
+// target.
 const (
 	fewSeeds  = 2
 	mostSeeds = 12
@@ -23,8 +24,9 @@ type Chance struct {
 	Kept float64 `json:"kept"`
 }
 
-// keeps reports whether a fleet of n replicas of o, spares down, keeps the SLO where steps take slowdown times what is predicted, over
-// the pooled requests of at most so many seeds, and the share of requests that do.
+// keeps reports whether a fleet of n replicas of o, spares down, keeps the SLO where steps take
+// slowdown times what is predicted, over the pooled requests of at most so many seeds, and the
+// share of requests that do.
 func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, seeds int) (bool, float64, error) {
 	sum, variance := 0.0, 0.0
 	for seed := range seeds {
@@ -54,8 +56,9 @@ func (s *search) answer(ctx context.Context) error {
 	return s.settleBest(ctx)
 }
 
-// settleBest sizes the best fleet as a fleet. Then it tries, as fleets too, the options that would cost less: at the number of
-// replicas that is known of them, and those of which one replica missed the SLO by little.
+// settleBest sizes the best fleet as a fleet. Then it tries, as fleets too, the options that would
+// cost less: at the number of replicas that is known of them, and those of which one replica missed
+// the SLO by little.
 func (s *search) settleBest(ctx context.Context) error {
 	tried := map[int]bool{}
 	for next := s.best; next >= 0; next = s.challenger(tried) {
@@ -80,10 +83,12 @@ func (s *search) settleBest(ctx context.Context) error {
 	return nil
 }
 
-// nearMiss is by how much the share of requests that kept the SLO may be below its target for an option to be tried as a fleet.
+// nearMiss is by how much the share of requests that kept the SLO may be below its target for an
+// option to be tried as a fleet.
 const nearMiss = 0.05
 
-// challenger returns an option that was not tried yet and might cost less than the best; -1 where there is none.
+// challenger returns an option that was not tried yet and might cost less than the best; -1 where
+// there is none.
 func (s *search) challenger(tried map[int]bool) int {
 	target := s.trials.file.Plan.SLO.Percentile / 100
 	for i := range s.options {
@@ -96,7 +101,8 @@ func (s *search) challenger(tried map[int]bool) int {
 	return -1
 }
 
-// worth returns the largest number of replicas of an option with which it beats the best; 0 where none does.
+// worth returns the largest number of replicas of an option with which it beats the best; 0 where
+// none does.
 func (s *search) worth(i int) int {
 	o := s.options[i]
 	n := min(s.most(o), int(s.cost()/o.price)-s.spare+1)
@@ -111,8 +117,9 @@ func (s *search) pessimism(i int) float64 {
 	return s.options[i].physics.slowdown(s.trials.file.Plan.Effort.Confidence)
 }
 
-// settle finds the smallest fleet that keeps the SLO with the asked confidence, from the number of replicas that one replica
-// suggests: a fleet shares its requests more evenly than chance does, and a router may do better or worse.
+// settle finds the smallest fleet that keeps the SLO with the asked confidence, from the number of
+// replicas that one replica suggests: a fleet shares its requests more evenly than chance does, and
+// a router may do better or worse.
 func (s *search) settle(ctx context.Context) error {
 	o, fate := s.chosen(), &s.fates[s.best]
 	slow := s.pessimism(s.best)
@@ -161,8 +168,9 @@ func (s *search) chances(ctx context.Context) ([]Chance, error) {
 	return list, nil
 }
 
-// chance bisects the slowdown up to which n replicas keep the SLO, and returns how likely steps are at most that slow, to about two
-// hundredths; 0 and 1 stand for less than 0.015 and more than 0.985.
+// chance bisects the slowdown up to which n replicas keep the SLO, and returns how likely steps are
+// at most that slow, to about two hundredths; 0 and 1 stand for less than 0.015 and more than
+// 0.985.
 func (s *search) chance(ctx context.Context, n int) (float64, error) {
 	const precise, certain = 0.02, 0.015
 	p := s.chosen().physics

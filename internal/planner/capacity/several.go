@@ -36,8 +36,9 @@ func (a *Answers) Met() bool {
 	return !slices.ContainsFunc(a.Models, func(answer *Answer) bool { return answer.Chosen == nil })
 }
 
-// Solve answers the plan. An SLO that no option meets is an answer too: see Answer.Nearest. Models choose in turn: one that comes
-// later has what is left of the accelerators of which there are not more than a number.
+// Solve answers the plan. An SLO that no option meets is an answer too: see Answer.Nearest. Models
+// choose in turn: one that comes later has what is left of the accelerators of which there are not
+// more than a number.
 func (f *File) Solve(ctx context.Context, o Options) (*Answers, error) {
 	q, err := queue.Open(ctx, o.Queue, queue.Handlers{Kind: Simulate})
 	if err != nil {

@@ -20,16 +20,19 @@ import (
 
 // Options say how to answer a plan.
 type Options struct {
-	// Queue says how many simulations there are at the same time, and where. The answer does not depend on it.
+	// Queue says how many simulations there are at the same time, and where. The answer does not
+	// depend on it.
 	Queue queue.Config
-	// Shard is the part of the work to do, into the journal: then there is no answer. All parts look for the cheapest fleet, and share
-	// the rest.
+	// Shard is the part of the work to do, into the journal: then there is no answer. All parts
+	// look for the cheapest fleet, and share the rest.
 	Shard shard.Shard
 	// Recorded takes all from the journal: what is not there is a shard.Missing.
 	Recorded bool
-	// Journal keeps simulations, so that a plan that is stopped goes on where it was; nil keeps nothing.
+	// Journal keeps simulations, so that a plan that is stopped goes on where it was; nil keeps
+	// nothing.
 	Journal *journal.Journal
-	// Ran is told that a simulation is done; nil where nobody watches. It is called by several goroutines.
+	// Ran is told that a simulation is done; nil where nobody watches. It is called by several
+	// goroutines.
 	Ran func()
 }
 
@@ -133,8 +136,8 @@ func (a *Answer) tell(s *search) {
 	}
 }
 
-// nearest returns the option under which the most requests meet the SLO, of several with none the one that misses it by least;
-// nil where nothing fits at all.
+// nearest returns the option under which the most requests meet the SLO, of several with none the
+// one that misses it by least; nil where nothing fits at all.
 func (s *search) nearest() *Nearest {
 	best := -1
 	for i := range s.fates {
@@ -241,11 +244,12 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 	return sh, nil
 }
 
-// likely is the probability of what is called the least cost: steps are that fast in one case of ten.
+// likely is the probability of what is called the least cost: steps are that fast in one case of
+// ten.
 const likely = 0.1
 
-// optimistic reckons how many replicas of an option would do in place of n if steps were as fast as they are in one case of ten,
-// taking rates to be inverse to step times.
+// optimistic reckons how many replicas of an option would do in place of n if steps were as fast as
+// they are in one case of ten, taking rates to be inverse to step times.
 func (s *search) optimistic(i, n int) int {
 	o := s.options[i]
 	return max(1, int(math.Ceil(float64(n)*o.physics.quantile(likely)/s.pessimism(i)-1e-9)))
@@ -272,8 +276,8 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 // mostTogether bounds the requests of the simulation of a whole fleet.
 const mostTogether = 20_000
 
-// whole simulates so many replicas of an option at the whole rate where steps take slowdown times what is predicted, with the plan's seed and
-// others, and returns the scenario too.
+// whole simulates so many replicas of an option at the whole rate where steps take slowdown times
+// what is predicted, with the plan's seed and others, and returns the scenario too.
 func (s *search) whole(ctx context.Context, o *option, replicas int, slowdown float64, seed uint64) (trial, *scenarios.File, error) {
 	scenario := o.scenario
 	scenario.Engine.Slowdown = slowdown

@@ -142,7 +142,8 @@ func costRange(least, cost float64) string {
 	return fmt.Sprintf("%.2f–%.2f", least, cost)
 }
 
-// printTightest says where the fewest accelerators that hold the model serve much less, each, than more of them together.
+// printTightest says where the fewest accelerators that hold the model serve much less, each, than
+// more of them together.
 func (a *Answer) printTightest(p *report.Printer) {
 	const much = 1.1
 	tightest, best := map[string]*Shape{}, map[string]*Shape{}

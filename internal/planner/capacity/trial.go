@@ -16,7 +16,8 @@ import (
 
 // trial is what a simulation of a replica at a rate showed.
 type trial struct {
-	// Kept is the share of requests after the warm-up that met the SLO, Target what the SLO asks for.
+	// Kept is the share of requests after the warm-up that met the SLO, Target what the SLO asks
+	// for.
 	Kept   stats.Interval `json:"kept"`
 	Target float64        `json:"target"`
 	// Growing tells that latencies grow over the whole run: more arrives than is served.
@@ -32,22 +33,23 @@ type trial struct {
 	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
 }
 
-// verdict is the decision whether a rate is sustained. Sure is false where the share that met the SLO was too close to what
-// the SLO asks for, for the longest simulation to tell.
+// verdict is the decision whether a rate is sustained. Sure is false where the share that met the
+// SLO was too close to what the SLO asks for, for the longest simulation to tell.
 type verdict struct {
 	rate            float64
 	sustained, sure bool
 	trial           trial
 }
 
-// batchCount is how many batch means an interval is made of (Schmeiser, "Batch size effects in the analysis of simulation output",
-// Operations Research 30, 1982: ten to thirty).
+// batchCount is how many batch means an interval is made of (Schmeiser, "Batch size effects in the
+// analysis of simulation output", Operations Research 30, 1982: ten to thirty).
 const batchCount = 20
 
 // Kind is the kind of tasks that are simulations of a plan.
 const Kind = "trial"
 
-// Simulate runs a scenario and sums up what it shows, a queue.Handler. The parameter is the confidence of the interval.
+// Simulate runs a scenario and sums up what it shows, a queue.Handler. The parameter is the
+// confidence of the interval.
 func Simulate(ctx context.Context, f *scenarios.File, confidence string) (any, error) {
 	level, err := strconv.ParseFloat(confidence, 64)
 	if err != nil {
@@ -60,9 +62,10 @@ func Simulate(ctx context.Context, f *scenarios.File, confidence string) (any, e
 	return judge(seen, level), nil
 }
 
-// sustains decides whether a replica sustains a rate: the share of requests that meet the SLO is at least what the SLO asks for,
-// the queue does not grow, and the run is long enough to show it. The simulation is doubled in length until the interval of that
-// share is clear of what the SLO asks for.
+// sustains decides whether a replica sustains a rate: the share of requests that meet the SLO is at
+// least what the SLO asks for, the queue does not grow, and the run is long enough to show it. The
+// simulation is doubled in length until the interval of that share is clear of what the SLO asks
+// for.
 func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict, error) {
 	rate = round(rate)
 	v := verdict{rate: rate}
@@ -84,8 +87,9 @@ func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict
 // overload is the least excess of arrivals over what is served that a simulation is sure to show.
 const overload = 0.05
 
-// lengths returns the requests of the first and of the longest simulation at a rate. The queue of a replica that is overloaded by a
-// share of 5 % reaches the limit of the first token after 20 times that limit: no simulation is shorter.
+// lengths returns the requests of the first and of the longest simulation at a rate. The queue of a
+// replica that is overloaded by a share of 5 % reaches the limit of the first token after 20 times
+// that limit: no simulation is shorter.
 func (p *Plan) lengths(rate float64) (first, most int64) {
 	limit := p.SLO.TTFT
 	if limit == 0 {
@@ -162,7 +166,8 @@ func limit(seen *planner.Observation, t *trial) string {
 	return words + ": " + cause(r, name == "the first token", len(seen.Simulation.Scenario.Fleet.Pools) > 0)
 }
 
-// cause names what the time goes into: that to the first token, or that of the others; apart are prefill and decode.
+// cause names what the time goes into: that to the first token, or that of the others; apart are
+// prefill and decode.
 func cause(r *scenarios.Result, first, apart bool) string {
 	switch {
 	case first && r.PeakKVUsage > 0.97 && r.MeanQueue > r.MeanPrefill:

@@ -141,7 +141,8 @@ func (f *File) text(s scenarios.Scenario, rate float64, requests int64) ([]byte,
 	return strict.Encode(s, func(string) bool { return true })
 }
 
-// failure returns the words for an error that is the failure of a simulation, and whether it is one.
+// failure returns the words for an error that is the failure of a simulation, and whether it is
+// one.
 func failure(err error) (string, bool) {
 	var parked *queue.Parked
 	if errors.As(err, &parked) {

@@ -15,7 +15,8 @@ func trusted(trust string, grade evidence.Grade) bool {
 	return trust == "" || trust == "any" || rank(grade) <= rank(evidence.Grade(trust))
 }
 
-// bestMeasured returns the cheapest shape that was measured, where the cheapest of all was not; nil where there is none.
+// bestMeasured returns the cheapest shape that was measured, where the cheapest of all was not; nil
+// where there is none.
 func bestMeasured(shapes []Shape) *Shape {
 	for i := range shapes {
 		switch {

@@ -11,7 +11,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// Change is a key that another scenario sets differently. From and To are in YAML; empty where the key is not set.
+// Change is a key that another scenario sets differently. From and To are in YAML; empty where the
+// key is not set.
 type Change struct {
 	Key  string `json:"key"`
 	From string `json:"from,omitempty"`
@@ -40,8 +41,8 @@ func treeOf(f *scenarios.File) (tree, error) {
 	return plain.(tree), nil
 }
 
-// changes lists what b sets differently from a: keys of the second level where both have a mapping, else of the first. Names and
-// seeds do not count.
+// changes lists what b sets differently from a: keys of the second level where both have a mapping,
+// else of the first. Names and seeds do not count.
 func changes(a, b tree) []Change {
 	var list []Change
 	for _, key := range union(a, b) {
@@ -84,7 +85,8 @@ func words(v any) string {
 	return string(text)
 }
 
-// alone returns the variant that differs from base by one change only, whose value is taken from other.
+// alone returns the variant that differs from base by one change only, whose value is taken from
+// other.
 func alone(name string, base, other tree, c Change) (Variant, error) {
 	merged := maps.Clone(base)
 	at, from, key := merged, other, c.Key

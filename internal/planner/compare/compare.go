@@ -1,6 +1,7 @@
-// Package compare says how scenarios differ in their results, which of their differences matters, and whether that is more than
-// noise. All variants are run with the same random numbers (common random numbers, Law, "Simulation Modeling and Analysis", 5th
-// edition, 11.2), so that their differences vary less than they do.
+// Package compare says how scenarios differ in their results, which of their differences matters,
+// and whether that is more than noise. All variants are run with the same random numbers (common
+// random numbers, Law, "Simulation Modeling and Analysis", 5th edition, 11.2), so that their
+// differences vary less than they do.
 package compare
 
 import (
@@ -25,21 +26,23 @@ type Options struct {
 	Replications int
 	// Confidence is that of all intervals of a table together, in (0, 1).
 	Confidence float64
-	// Workers is the number of runs at the same time, at least 1. The outcome does not depend on it.
+	// Workers is the number of runs at the same time, at least 1. The outcome does not depend on
+	// it.
 	Workers int
 }
 
 // Comparison is variants side by side; the first is what the others are compared with.
 type Comparison struct {
-	// Replications is 1 where the results do not depend on the seed, as with a recorded trace: then there is no noise to measure
-	// the differences by.
+	// Replications is 1 where the results do not depend on the seed, as with a recorded trace: then
+	// there is no noise to measure the differences by.
 	Replications int     `json:"replications"`
 	Confidence   float64 `json:"confidence"`
-	// WarmUp is the number of requests at the start of each run that were left out, and Whole says why none was, if a scenario
-	// forbids it.
+	// WarmUp is the number of requests at the start of each run that were left out, and Whole says
+	// why none was, if a scenario forbids it.
 	WarmUp int    `json:"warm_up_requests"`
 	Whole  string `json:"nothing_left_out_because,omitempty"`
-	// Recorded is set where a scenario replays a recorded trace, which is one sample of what may come.
+	// Recorded is set where a scenario replays a recorded trace, which is one sample of what may
+	// come.
 	Recorded bool      `json:"recorded_trace,omitempty"`
 	Variants []Outcome `json:"variants"`
 	// runs are the first runs of the variants.
@@ -51,7 +54,8 @@ type Outcome struct {
 	Label string `json:"label"`
 	Setup string `json:"setup"`
 	Load  string `json:"load"`
-	// Settled is false where latencies change over the whole run, so that no part of it shows a steady state.
+	// Settled is false where latencies change over the whole run, so that no part of it shows a
+	// steady state.
 	Settled bool     `json:"settled"`
 	Changes []Change `json:"changes,omitempty"`
 	Figures []Figure `json:"figures"`
@@ -65,9 +69,10 @@ type Figure struct {
 	Title string         `json:"title"`
 	Unit  string         `json:"unit"`
 	Value stats.Interval `json:"value"`
-	// Difference is that of runs with the same random numbers. BeyondNoise reports whether it is not 0, at the confidence of the
-	// comparison, and Better whether it is an improvement. Offered is set where both variants serve all that is asked of them, so
-	// that the difference is one of the load: it is neither better nor worse.
+	// Difference is that of runs with the same random numbers. BeyondNoise reports whether it is
+	// not 0, at the confidence of the comparison, and Better whether it is an improvement. Offered
+	// is set where both variants serve all that is asked of them, so that the difference is one of
+	// the load: it is neither better nor worse.
 	Difference  stats.Interval `json:"difference"`
 	BeyondNoise bool           `json:"beyond_noise"`
 	Better      bool           `json:"better"`
@@ -137,8 +142,8 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 	return c, c.attribute(ctx, trials, seed, o)
 }
 
-// replicate runs all variants, each with the same seeds. Where two seeds give the same requests and results in every variant, one
-// run of each is kept: more of them would be no evidence.
+// replicate runs all variants, each with the same seeds. Where two seeds give the same requests and
+// results in every variant, one run of each is kept: more of them would be no evidence.
 func replicate(ctx context.Context, trials []*trial, seed uint64, o Options) error {
 	const probe = 2
 	if err := replicateFrom(ctx, trials, seed, 0, min(probe, o.Replications), o.Workers); err != nil {
@@ -194,7 +199,8 @@ func (t *trial) replication(ctx context.Context, r int, seed uint64) error {
 	return nil
 }
 
-// warmUp finds how many requests at the start are not typical, in the mean over the replications (Welch's averaging).
+// warmUp finds how many requests at the start are not typical, in the mean over the replications
+// (Welch's averaging).
 func (t *trial) warmUp() (drop int, settled bool) {
 	n := math.MaxInt
 	for _, run := range t.runs {
@@ -212,7 +218,8 @@ func (t *trial) warmUp() (drop int, settled bool) {
 	return max(first, pace), settledTTFT && settledTPOT
 }
 
-// figures sums up the runs of t, and their differences from those of base with the same random numbers.
+// figures sums up the runs of t, and their differences from those of base with the same random
+// numbers.
 func (c *Comparison) figures(base, t *trial) []Figure {
 	all := measures()
 	confidence := 1 - (1-c.Confidence)/float64(len(all)) // Bonferroni: that of all intervals together is as asked

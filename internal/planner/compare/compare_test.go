@@ -58,7 +58,8 @@ func TestTheSameDoesNotDiffer(t *testing.T) {
 	}
 }
 
-// Every figure is a number, also of a run shorter than another's warm-up and of answers that have no second token.
+// Every figure is a number, also of a run shorter than another's warm-up and of answers that have
+// no second token.
 func TestFiguresAreNumbers(t *testing.T) {
 	file, err := scenarios.Parse("short", []byte(strings.NewReplacer("output: 120, requests: 600", "output: 1, requests: 5").Replace(base)))
 	if err != nil {
@@ -79,7 +80,8 @@ func TestFiguresAreNumbers(t *testing.T) {
 	}
 }
 
-// Of two changes the one that matters is named: a slower accelerator is worse beyond noise, a limit that is never reached is not.
+// Of two changes the one that matters is named: a slower accelerator is worse beyond noise, a limit
+// that is never reached is not.
 func TestTheChangeThatMattersIsNamed(t *testing.T) {
 	other := strings.NewReplacer("h100-sxm", "a100-80gb-sxm", "256", "250").Replace(base)
 	v := run(t, 2, variant("a", base), variant("b", other)).Variants[1]

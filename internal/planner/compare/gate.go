@@ -15,21 +15,23 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 )
 
-// Gate is a limit that a change of configuration must keep, such as "p99_ttft_ms > +5%": it fails a variant whose figure is that far
-// from the first variant's.
+// Gate is a limit that a change of configuration must keep, such as "p99_ttft_ms > +5%": it fails a
+// variant whose figure is that far from the first variant's.
 type Gate struct {
 	// Text is the gate as somebody wrote it.
 	Text string
-	// Metric is the name of a figure; Above reports whether values above Limit fail, in place of those below.
+	// Metric is the name of a figure; Above reports whether values above Limit fail, in place of
+	// those below.
 	Metric string
 	Above  bool
-	// Limit is compared with the relative difference from the first variant where Relative is set, as a share of it, else with the
-	// value itself, in the figure's unit.
+	// Limit is compared with the relative difference from the first variant where Relative is set,
+	// as a share of it, else with the value itself, in the figure's unit.
 	Limit    float64
 	Relative bool
 }
 
-// ParseGate reads a gate: a metric, < or >, and a limit, which is a difference from the first variant if it ends in a percent sign.
+// ParseGate reads a gate: a metric, < or >, and a limit, which is a difference from the first
+// variant if it ends in a percent sign.
 func ParseGate(text string) (Gate, error) {
 	form := regexp.MustCompile(`^\s*([a-z0-9_]+)\s*([<>])\s*([+-]?[0-9.]+)\s*(%?)\s*$`)
 	parts := form.FindStringSubmatch(text)
@@ -63,7 +65,8 @@ type Check struct {
 	Words  string
 }
 
-// Check holds gates against all variants but the first. A difference that is not 0 for certain does not fail a relative gate.
+// Check holds gates against all variants but the first. A difference that is not 0 for certain does
+// not fail a relative gate.
 func (c *Comparison) Check(gates []Gate) []Check {
 	var list []Check
 	for i := 1; i < len(c.Variants); i++ {
@@ -131,7 +134,8 @@ func WriteJUnit(out io.Writer, checks []Check) error {
 	return err
 }
 
-// WriteMarkdown writes the comparison and its checks as tables in Markdown, for the summary of a pull request.
+// WriteMarkdown writes the comparison and its checks as tables in Markdown, for the summary of a
+// pull request.
 func (c *Comparison) WriteMarkdown(out io.Writer, checks []Check) error {
 	var b strings.Builder
 	for i := 1; i < len(c.Variants); i++ {

@@ -33,13 +33,13 @@ func measures() []measure {
 	}
 }
 
-// window is the part of a run after its warm-up: what the requests from the first-th experienced, or the later half of a run that is
-// shorter than twice the warm-up. Latencies are sorted.
+// window is the part of a run after its warm-up: what the requests from the first-th experienced,
+// or the later half of a run that is shorter than twice the warm-up. Latencies are sorted.
 type window struct {
 	run             *planner.Observation
 	ttft, tpot, e2e []float64
-	// throughput and offered are in output tokens a second: what is served, and what the requests of the window ask for. Kept is
-	// the share of requests that kept the SLO.
+	// throughput and offered are in output tokens a second: what is served, and what the requests
+	// of the window ask for. Kept is the share of requests that kept the SLO.
 	throughput, offered, kept float64
 }
 
@@ -78,18 +78,19 @@ func newWindow(o *planner.Observation, first int) *window {
 	return w
 }
 
-// keepingUp is the least share of the offered load that a system below saturation serves: what is in flight at the end of the
-// window has no answer yet.
+// keepingUp is the least share of the offered load that a system below saturation serves: what is
+// in flight at the end of the window has no answer yet.
 const keepingUp = 0.95
 
-// keepsUp reports whether nearly all that was asked for was served while requests arrived. It is false where the load is not
-// offered at a rate.
+// keepsUp reports whether nearly all that was asked for was served while requests arrived. It is
+// false where the load is not offered at a rate.
 func (w *window) keepsUp() bool {
 	process := w.run.Simulation.Scenario.Workload.Arrivals.Process
 	return process != "closed-loop" && w.offered > 0 && w.throughput >= keepingUp*w.offered
 }
 
-// throughput counts the answers that end while requests arrive. Where all arrive at once, the whole run counts.
+// throughput counts the answers that end while requests arrive. Where all arrive at once, the whole
+// run counts.
 func throughput(o *planner.Observation, from, to sim.Time) float64 {
 	if to <= from {
 		return o.Result.OutputThroughput

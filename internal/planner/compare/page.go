@@ -7,7 +7,8 @@ import (
 	"github.com/llmsim/llmsim/internal/report/page"
 )
 
-// WritePage writes the comparison as a page: the differences with their intervals, then a run of each variant.
+// WritePage writes the comparison as a page: the differences with their intervals, then a run of
+// each variant.
 func (c *Comparison) WritePage(out io.Writer) error {
 	first := &c.Variants[0]
 	p := page.Comparison{Title: first.Label + " and what changes", Basis: c.basis(), Runs: c.runs}

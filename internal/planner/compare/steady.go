@@ -2,8 +2,8 @@ package compare
 
 import "github.com/llmsim/llmsim/scenarios"
 
-// unsteady says why the start of a scenario's runs is part of what it shows, so that no request may be left out as warm-up; it is
-// empty where the scenario has a steady state.
+// unsteady says why the start of a scenario's runs is part of what it shows, so that no request may
+// be left out as warm-up; it is empty where the scenario has a steady state.
 func unsteady(s *scenarios.Scenario) string {
 	w := &s.Workload
 	switch {

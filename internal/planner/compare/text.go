@@ -136,7 +136,8 @@ func (f *Figure) verdict() string {
 	return "worse"
 }
 
-// bar draws the difference as a share of a value, lightly where it is within noise. It is full at 100 %.
+// bar draws the difference as a share of a value, lightly where it is within noise. It is full at
+// 100 %.
 func (f *Figure) bar(base float64) string {
 	change := f.Difference.Mean
 	if base != 0 {
@@ -160,7 +161,8 @@ func amount(x float64, unit string) string {
 	return report.Figure(x) + " " + unit
 }
 
-// relative prints a difference as a share of a value, or as a ratio where it is large, with its interval in brackets.
+// relative prints a difference as a share of a value, or as a ratio where it is large, with its
+// interval in brackets.
 func relative(d stats.Interval, base float64) string {
 	known := d.Half != 0 && !math.IsInf(d.Half, 1)
 	low, high := d.Mean-d.Half, d.Mean+d.Half
@@ -181,10 +183,12 @@ func relative(d stats.Interval, base float64) string {
 	return fmt.Sprintf("%s [%+.2g, %+.2g]", words, 100*low/base, 100*high/base)
 }
 
-// isRatio reports whether a relative change reads better as a ratio: at twice and more, or half and less.
+// isRatio reports whether a relative change reads better as a ratio: at twice and more, or half and
+// less.
 func isRatio(change float64) bool { return change >= 1 || change <= -0.5 }
 
-// share prints a difference as a percentage of a value, or the ratio of the two values where the difference is large.
+// share prints a difference as a percentage of a value, or the ratio of the two values where the
+// difference is large.
 func share(x, base float64) string {
 	if base == 0 {
 		return fmt.Sprintf("%+.3g", x)

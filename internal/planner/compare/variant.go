@@ -16,7 +16,8 @@ type Variant struct {
 	Load func() (*scenarios.File, error)
 }
 
-// Files returns a variant for each scenario file or shipped scenario, with overrides that apply to all.
+// Files returns a variant for each scenario file or shipped scenario, with overrides that apply to
+// all.
 func Files(names []string, overrides []string) []Variant {
 	list := make([]Variant, len(names))
 	for i, name := range names {

@@ -1,5 +1,6 @@
-// Package interval says how sure the figures of a run are: from some more runs, in which steps are slower and faster than
-// predicted, as far as predictions like these were wrong, and in which other random numbers are drawn.
+// Package interval says how sure the figures of a run are: from some more runs, in which steps are
+// slower and faster than predicted, as far as predictions like these were wrong, and in which other
+// random numbers are drawn.
 package interval
 
 import (
@@ -18,7 +19,8 @@ import (
 const (
 	// level is the share of cases that a range holds.
 	level = 0.8
-	// mostRequests bounds the runs that are made for ranges; those of a longer run are reckoned from them.
+	// mostRequests bounds the runs that are made for ranges; those of a longer run are reckoned
+	// from them.
 	mostRequests = 3000
 	// seeds is the number of runs with predicted steps, by which noise is told.
 	seeds = 3
@@ -102,7 +104,8 @@ func slow(s *scenarios.Scenario, factor float64) {
 	}
 }
 
-// ranged reports whether a metric gets a range: those that compare systems and are not counts of a run.
+// ranged reports whether a metric gets a range: those that compare systems and are not counts of a
+// run.
 func ranged(m scenarios.Metric) bool {
 	switch m.Unit {
 	case scenarios.Milliseconds, scenarios.PerSeconds, scenarios.Share:
@@ -111,8 +114,9 @@ func ranged(m scenarios.Metric) bool {
 	return m.Name == "cost_per_million_output_tokens" || m.Name == "energy_per_million_output_tokens"
 }
 
-// span puts together what slower and faster steps do to a metric, what other random numbers do, and what other errors do: independent
-// of each other, so that the squares of their parts add up (in logarithms, but for shares).
+// span puts together what slower and faster steps do to a metric, what other random numbers do, and
+// what other errors do: independent of each other, so that the squares of their parts add up (in
+// logarithms, but for shares).
 func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenarios.Result, shorter, other float64) scenarios.Range {
 	forward, back := math.Log, math.Exp
 	if m.Unit == scenarios.Share {

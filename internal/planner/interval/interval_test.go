@@ -42,7 +42,8 @@ func outcome(t rapid.TB, spread evidence.Spread, overrides ...string) (*scenario
 	return r, intervals
 }
 
-// A range holds the figure that it is of, is wider where predictions were further off, and is the same each time.
+// A range holds the figure that it is of, is wider where predictions were further off, and is the
+// same each time.
 func TestRangesHoldAndGrow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.SampledFrom([]string{"2/s", "12/s", "40/s"}).Draw(t, "rate")

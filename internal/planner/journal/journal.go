@@ -1,5 +1,6 @@
-// Package journal keeps what is done on disk, so that work that is stopped, by whatever means, goes on where it was: a file to
-// which each result is appended as a line of JSON. A line that was cut off by a crash is dropped when the file is opened again.
+// Package journal keeps what is done on disk, so that work that is stopped, by whatever means, goes
+// on where it was: a file to which each result is appended as a line of JSON. A line that was cut
+// off by a crash is dropped when the file is opened again.
 package journal
 
 import (
@@ -72,7 +73,8 @@ func (j *Journal) cut() error {
 	return err
 }
 
-// read calls f with the complete lines of the journal at path, and returns how many bytes these have.
+// read calls f with the complete lines of the journal at path, and returns how many bytes these
+// have.
 func read(path string, f func(entry) error) (int64, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -94,7 +96,8 @@ func read(path string, f func(entry) error) (int64, error) {
 	return int64(whole), nil
 }
 
-// Copy puts the results of the journal at path that another does not have into it. It may be read-only.
+// Copy puts the results of the journal at path that another does not have into it. It may be
+// read-only.
 func Copy(path string, into *Journal) error {
 	_, err := read(path, func(e entry) error {
 		var known json.RawMessage
@@ -121,7 +124,8 @@ func (j *Journal) Len() int {
 	return len(j.done)
 }
 
-// Put stores a result. When it returns, the result survives the end of the process, however it ends.
+// Put stores a result. When it returns, the result survives the end of the process, however it
+// ends.
 func (j *Journal) Put(key string, result any) error {
 	raw, err := json.Marshal(result)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Wherever a crash cuts the file, all results whose lines are whole are there when it is opened again, none is wrong, and the
-// journal goes on.
+// Wherever a crash cuts the file, all results whose lines are whole are there when it is opened
+// again, none is wrong, and the journal goes on.
 func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "journal.jsonl")

@@ -17,28 +17,32 @@ import (
 
 // Config says where the queue is and who works.
 type Config struct {
-	// Workers is how many tasks this process does at the same time. 0 leaves all to others, where others can take part; else it is one
-	// for each core.
+	// Workers is how many tasks this process does at the same time. 0 leaves all to others, where
+	// others can take part; else it is one for each core.
 	Workers int
-	// URL is that of a NATS server with JetStream, such as nats://user:password@host:4222. Empty starts a server in this process.
+	// URL is that of a NATS server with JetStream, such as nats://user:password@host:4222. Empty
+	// starts a server in this process.
 	URL string
-	// Listen is where that server listens for workers, [host:]port; the host is this one unless given. Empty: no other process
-	// reaches it.
+	// Listen is where that server listens for workers, [host:]port; the host is this one unless
+	// given. Empty: no other process reaches it.
 	Listen string
-	// Dir is a folder for the files of that server, emptied when it starts and removed when it ends. Default: a temporary one.
+	// Dir is a folder for the files of that server, emptied when it starts and removed when it
+	// ends. Default: a temporary one.
 	Dir string
 	// Credentials is a file with a NATS user's JWT and key.
 	Credentials string
 	// CA, Cert and Key are PEM files for TLS: who is trusted, and who this process is.
 	CA, Cert, Key string
-	// KeyFile has the key that planners and workers share: it signs tasks and results, and opens the server that a planner
-	// starts with Listen. Made where it is missing. Default: llmsim/queue.key in the user's configuration folder.
+	// KeyFile has the key that planners and workers share: it signs tasks and results, and opens
+	// the server that a planner starts with Listen. Made where it is missing. Default:
+	// llmsim/queue.key in the user's configuration folder.
 	KeyFile string
-	// Redeliver is how long a worker may be silent before its task is given to another. Default: 10 s.
+	// Redeliver is how long a worker may be silent before its task is given to another. Default: 10
+	// s.
 	Redeliver time.Duration
 	// version stands for that of the program, in tests.
 	version string
-	// Log is told what people should know, such as that the connection is lost; nil tells nobody.
+	// Log, if not nil, is called with what people should know, such as that the connection is lost.
 	Log func(string)
 }
 
@@ -56,7 +60,7 @@ func (c Config) complete() Config {
 	return c
 }
 
-// shared tells whether other processes may take part.
+// shared reports whether other processes may take part.
 func (c *Config) shared() bool { return c.URL != "" || c.Listen != "" }
 
 // where names the server, without its password.
@@ -67,7 +71,7 @@ func (c *Config) where() string {
 	return "this process"
 }
 
-// Check tells whether the parts of the configuration fit together.
+// Check returns an error if parts of the configuration contradict each other.
 func (c *Config) Check() error {
 	switch {
 	case c.URL != "" && c.Listen != "":

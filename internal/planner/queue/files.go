@@ -38,7 +38,8 @@ func (s *sums) of(path string) (string, error) {
 	return sum, err
 }
 
-// send puts the files that a task's scenario names where workers find them, by the hash of their contents.
+// send puts the files that a task's scenario names where workers find them, by the hash of their
+// contents.
 func (q *Queue) send(ctx context.Context, t *Task) error {
 	f, err := scenarios.Parse(t.Name, []byte(t.Text), t.Set...)
 	if err != nil {
@@ -91,8 +92,8 @@ func (s *store) upload(ctx context.Context, path string, f SentFile) error {
 	return err
 }
 
-// cache is the files that a worker has fetched, in a folder of its own that it never leaves. They are named by their
-// hashes.
+// cache is the files that a worker has fetched, in a folder of its own that it never leaves. They
+// are named by their hashes.
 type cache struct {
 	dir  string
 	root *os.Root
@@ -125,7 +126,8 @@ func (s *store) fetch(ctx context.Context, t *Task) (*sent, error) {
 	return &sent{s.cache.root, t.Files}, nil
 }
 
-// download fetches a file, unless it is there. Contents that do not have the hash of their name are refused.
+// download fetches a file, unless it is there. Contents that do not have the hash of their name are
+// refused.
 func (s *store) download(ctx context.Context, f SentFile) error {
 	c := s.cache
 	c.mu.Lock()

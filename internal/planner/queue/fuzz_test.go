@@ -6,7 +6,8 @@ import (
 	"github.com/llmsim/llmsim/internal/files/filestest"
 )
 
-// Whatever a message holds, it is a task that a worker can look at, or an error; also where it is signed.
+// Whatever a message holds, it is a task that a worker can look at, or an error; also where it is
+// signed.
 func FuzzTask(f *testing.F) {
 	f.Add([]byte(`{"key": "k", "kind": "sweep", "name": "a.yaml", "text": "model: gpt2", "set": ["seed=1"],` +
 		`"files": {"a.csv": {"sha256": "0123456789012345678901234567890123456789012345678901234567890123", "size": 3}}}`))

@@ -89,7 +89,8 @@ func drained(t *testing.T, js jetstream.JetStream) {
 	t.Fatal("messages stay in the queue")
 }
 
-// Messages that are no tasks, or that nobody signed who has the key, are named once and gone; the workers go on.
+// Messages that are no tasks, or that nobody signed who has the key, are named once and gone; the
+// workers go on.
 func TestGarbageIsRefused(t *testing.T) {
 	url := queuetest.Serve(t)
 	var calls atomic.Int32
@@ -125,7 +126,8 @@ func TestGarbageIsRefused(t *testing.T) {
 	}
 }
 
-// A worker writes nothing outside its folder, whatever a task calls its files, even one that is signed.
+// A worker writes nothing outside its folder, whatever a task calls its files, even one that is
+// signed.
 func TestFilesStayInTheirFolder(t *testing.T) {
 	url := queuetest.Serve(t)
 	var log notebook
@@ -158,7 +160,8 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 	}
 }
 
-// Contents that do not have the hash of their name are refused, however they came to be on the server.
+// Contents that do not have the hash of their name are refused, however they came to be on the
+// server.
 func TestOtherContentsAreRefused(t *testing.T) {
 	url := queuetest.Serve(t)
 	q := open(t, Config{URL: url, Workers: 1}, counting(new(atomic.Int32)))
@@ -191,8 +194,8 @@ func TestOtherContentsAreRefused(t *testing.T) {
 	}
 }
 
-// A task opens the files that came with it and no others: not by absolute paths, not upwards, and not those of the folder in
-// which the worker runs. Errors quote nothing of them.
+// A task opens the files that came with it and no others: not by absolute paths, not upwards, and
+// not those of the folder in which the worker runs. Errors quote nothing of them.
 func TestWorkersOpenOnlyWhatWasSent(t *testing.T) {
 	const secret = "a-secret-of-the-worker"
 	dir := t.TempDir()
@@ -246,8 +249,8 @@ func TestWorkersOpenOnlyWhatWasSent(t *testing.T) {
 	}
 }
 
-// A result that nobody signed who has the key, that is signed for another task, or that cannot be, is named, refused and
-// computed anew: before the work is done, and after.
+// A result that nobody signed who has the key, that is signed for another task, or that cannot be,
+// is named, refused and computed anew: before the work is done, and after.
 func TestForgedResultsAreRefused(t *testing.T) {
 	url := queuetest.Serve(t)
 	results := func(q *Queue) jetstream.KeyValue {
@@ -345,7 +348,8 @@ func TestStrangersCannotConnect(t *testing.T) {
 	}
 }
 
-// Tasks that somebody removes from the queue are queued again, and results of which no news came are found.
+// Tasks that somebody removes from the queue are queued again, and results of which no news came
+// are found.
 func TestRemovedTasksAreQueuedAgain(t *testing.T) {
 	url := queuetest.Serve(t)
 	var calls atomic.Int32

@@ -18,8 +18,8 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 )
 
-// key is the secret that planners and workers share. It signs tasks and results, and opens the server of a planner to
-// workers. It is never sent.
+// key is the secret that planners and workers share. It signs tasks and results, and opens the
+// server of a planner to workers. It is never sent.
 type key [sha256.Size]byte
 
 // What a message is: a signed result is no task.
@@ -59,8 +59,8 @@ func (k *key) open(what, name string, sealed []byte) ([]byte, error) {
 	return data, nil
 }
 
-// login returns the NATS user that only holders of the key can be. A user proves itself by a signature of what the server
-// asks, so that whoever listens learns nothing.
+// login returns the NATS user that only holders of the key can be. A user proves itself by a
+// signature of what the server asks, so that whoever listens learns nothing.
 func (k *key) login() (nkeys.KeyPair, string, error) {
 	pair, err := nkeys.FromRawSeed(nkeys.PrefixByteUser, k.sum("login", "", nil))
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Config) key() (*key, error) {
 	return k, err
 }
 
-// keyFile is where the key is: in the user's own configuration, unless told.
+// keyFile is where the key is: Config.KeyFile, or in the user's configuration folder.
 func (c *Config) keyFile() (string, error) {
 	if c.KeyFile != "" {
 		return c.KeyFile, nil
@@ -128,7 +128,8 @@ func readKey(path string) (*key, error) {
 	return &k, nil
 }
 
-// makeKey writes a new key that only this user may read, unless somebody else does at the same time.
+// makeKey writes a new key that only this user may read, unless somebody else does at the same
+// time.
 func makeKey(path string) error {
 	var k key
 	if _, err := rand.Read(k[:]); err != nil {

@@ -1,9 +1,10 @@
-// Package queue hands simulations to workers, in this process and on other machines, over NATS JetStream. Tasks lie in a work
-// queue until a worker has done them; their results lie in a key-value bucket under a hash of all that they depend on, so that
-// nothing is computed twice.
+// Package queue hands simulations to workers, in this process and on other machines, over NATS
+// JetStream. Tasks lie in a work queue until a worker has done them; their results lie in a
+// key-value bucket under a hash of all that they depend on, so that nothing is computed twice.
 //
-// A worker tells that it is alive while it simulates; the task of one that falls silent is given to another. A task that fails, or
-// takes its worker down, is given out three times; then it is parked: reported, with its error, while the rest goes on.
+// A worker reports progress while it simulates; the task of a worker that falls silent is given to
+// another. A task that fails, or takes its worker down, is given out three times; then it is
+// parked: reported, with its error, while the rest goes on.
 package queue
 
 import (
@@ -20,7 +21,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Queue gives tasks to workers and collects their results. Its methods may be called by several goroutines.
+// Queue gives tasks to workers and collects their results. Its methods may be called by several
+// goroutines.
 type Queue struct {
 	config  Config
 	server  *localServer // nil where the server is elsewhere
@@ -41,7 +43,8 @@ type promise struct {
 	outcome outcome
 }
 
-// Open connects to the server of the configuration, or starts one in this process, and starts the workers of this process.
+// Open connects to the server of the configuration, or starts one in this process, and starts the
+// workers of this process.
 func Open(ctx context.Context, c Config, handlers Handlers) (*Queue, error) {
 	if err := c.Check(); err != nil {
 		return nil, scenarios.BadInput(err)
@@ -108,8 +111,8 @@ func (q *Queue) Close() {
 	}
 }
 
-// Do has a task done, unless its result is known, and decodes the result. The error is Parked where the task failed. A result
-// that is not signed, or that its Check refuses, is computed anew.
+// Do has a task done, unless its result is known, and decodes the result. The error is Parked where
+// the task failed. A result that is not signed, or that its Check refuses, is computed anew.
 func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
 	for try := 1; ; try++ {
 		o, err := q.outcome(ctx, t)
@@ -152,7 +155,8 @@ func (q *Queue) outcome(ctx context.Context, t *Task) (*outcome, error) {
 	}
 }
 
-// Key returns what names the result of a task: the fingerprint of its scenario, kind and params. Files are read once.
+// Key returns what names the result of a task: the fingerprint of its scenario, kind and params.
+// Files are read once.
 func (q *Queue) Key(f *scenarios.File, kind, params string) (string, error) {
 	fingerprint, err := f.Fingerprint(q.sums.of)
 	return strings.TrimSuffix(fingerprint+"-"+kind+"-"+params, "-"), err
@@ -177,7 +181,7 @@ func (q *Queue) queued(p *promise, t *Task) {
 	p.task = t
 }
 
-// fulfil hands a result to those who wait for it.
+// fulfil hands a result to the callers that wait for it.
 func (q *Queue) fulfil(key string, o outcome) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -235,8 +239,8 @@ func (q *Queue) watch(ctx context.Context) error {
 	return nil
 }
 
-// remind looks after tasks whose results are long in coming: it takes results whose news was lost, and queues tasks again
-// that somebody removed. A task that lies in the queue stays as it is.
+// remind looks after tasks whose results are long in coming: it takes results whose news was lost,
+// and queues tasks again that somebody removed. A task that lies in the queue stays as it is.
 func (q *Queue) remind(ctx context.Context) {
 	for {
 		select {
@@ -271,7 +275,7 @@ func (q *Queue) overdue() []*Task {
 	return list
 }
 
-// missWorkers tells, as long as tasks lie in the queue and nobody takes them.
+// missWorkers logs, as long as tasks lie in the queue and no worker takes them.
 func (q *Queue) missWorkers(ctx context.Context, c jetstream.Consumer) {
 	for idle := 0; ; idle++ {
 		select {

@@ -45,7 +45,8 @@ func seeded(t *testing.T, q *Queue, seed int) *Task {
 	return task
 }
 
-// counting is a handler that returns ten times the seed, fails for the seeds in bad, and counts its calls.
+// counting is a handler that returns ten times the seed, fails for the seeds in bad, and counts its
+// calls.
 func counting(calls *atomic.Int32, bad ...uint64) Handlers {
 	return Handlers{"seed": func(_ context.Context, f *scenarios.File, _ string) (any, error) {
 		calls.Add(1)
@@ -61,7 +62,8 @@ func counting(calls *atomic.Int32, bad ...uint64) Handlers {
 	}}
 }
 
-// doAll does the tasks of seeds 0 to n−1, each so many times at the same moment, and returns the errors by seed.
+// doAll does the tasks of seeds 0 to n−1, each so many times at the same moment, and returns the
+// errors by seed.
 func doAll(t *testing.T, q *Queue, n, times int) []error {
 	t.Helper()
 	failures := make([]error, n)
@@ -84,7 +86,8 @@ func doAll(t *testing.T, q *Queue, n, times int) []error {
 	return failures
 }
 
-// Nothing is computed twice: not when two ask for it, not by another queue on the same server, and not after a restart.
+// Nothing is computed twice: not when two ask for it, not by another queue on the same server, and
+// not after a restart.
 func TestNothingIsComputedTwice(t *testing.T) {
 	url := queuetest.Serve(t)
 	var calls atomic.Int32
@@ -105,7 +108,8 @@ func TestNothingIsComputedTwice(t *testing.T) {
 	}
 }
 
-// A task that fails is tried three times and reported, the others are done. The next to ask for it tries again.
+// A task that fails is tried three times and reported, the others are done. The next to ask for it
+// tries again.
 func TestPoisonedTasksAreParked(t *testing.T) {
 	for name, url := range map[string]string{"own server": "", "server": queuetest.Serve(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +142,8 @@ func TestPoisonedTasksAreParked(t *testing.T) {
 	}
 }
 
-// The task of a worker that falls silent is done by another; a worker that tells that it is alive keeps its own, however long it takes.
+// The task of a worker that falls silent is done by another; a worker that tells that it is alive
+// keeps its own, however long it takes.
 func TestSilentWorkersLoseTheirTasks(t *testing.T) {
 	url := queuetest.Serve(t)
 	const redeliver = 1500 * time.Millisecond
@@ -207,7 +212,8 @@ func TestClosedQueuesGiveTasksBack(t *testing.T) {
 	}
 }
 
-// What the scenario names travels with it: the worker reads the file as it was, wherever the paths lead on its machine.
+// What the scenario names travels with it: the worker reads the file as it was, wherever the paths
+// lead on its machine.
 func TestFilesTravel(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "prompts.csv")
@@ -249,8 +255,9 @@ func TestFilesTravel(t *testing.T) {
 	}
 }
 
-// Planners and workers of two versions share a server: each planner gets what the workers of its version compute, also where the
-// other version has a result of the same key, and nothing is lost while workers of one version are away.
+// Planners and workers of two versions share a server: each planner gets what the workers of its
+// version compute, also where the other version has a result of the same key, and nothing is lost
+// while workers of one version are away.
 func TestVersionsDoNotMix(t *testing.T) {
 	url := queuetest.Serve(t)
 	answers := func(n int) Handlers {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// sent is the files that came with a task, by the paths at which its scenario finds them. There is nothing else in it: a
-// path leads to a file of that hash, or nowhere.
+// sent is the files that came with a task, by the paths at which its scenario finds them. There is
+// nothing else in it: a path leads to a file of that hash, or nowhere.
 type sent struct {
 	root  *os.Root
 	files map[string]SentFile

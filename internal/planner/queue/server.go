@@ -17,7 +17,8 @@ type localServer struct {
 // mostMemory bounds the tasks and results that a server within the process holds, in bytes.
 const mostMemory = 1 << 30
 
-// startServer starts a server, which listens only where the configuration says so, and to holders of the key only.
+// startServer starts a server, which listens only where the configuration says so, and to holders
+// of the key only.
 func startServer(c *Config, k *key) (*localServer, error) {
 	a, err := c.listen()
 	if err != nil {

@@ -25,7 +25,8 @@ const (
 	consumerName = "workers-"
 )
 
-// Results and files are kept on a server for a month, in a process, where results are taken at once, for a minute.
+// Results and files are kept on a server for a month, in a process, where results are taken at
+// once, for a minute.
 const (
 	keepOnServer  = 30 * 24 * time.Hour
 	keepInProcess = time.Minute
@@ -163,7 +164,8 @@ func (s *store) readTask(subjectOf string, sealed []byte) (*Task, error) {
 	return t, err
 }
 
-// readOutcome returns what is stored of a task. One that nobody signed who has the key is marked as refused.
+// readOutcome returns what is stored of a task. One that nobody signed who has the key is marked as
+// refused.
 func (s *store) readOutcome(name string, sealed []byte) (o outcome) {
 	data, err := s.key.open(aResult, name, sealed)
 	if err == nil {

@@ -10,20 +10,22 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Task is a simulation to be done. It has all that a worker needs but the files that the scenario names, which travel
-// apart, by the hash of their contents.
+// Task is a simulation to be done. It has all that a worker needs but the files that the scenario
+// names, which travel apart, by the hash of their contents.
 type Task struct {
 	// Key names the result by all that it depends on: see Queue.Key.
 	Key string `json:"key"`
 	// Kind selects the handler.
 	Kind string `json:"kind"`
-	// Name, Text and Set are the scenario's file name, its text and what is overridden, as in scenarios.Parse.
+	// Name, Text and Set are the scenario's file name, its text and what is overridden, as in
+	// scenarios.Parse.
 	Name string   `json:"name"`
 	Text string   `json:"text"`
 	Set  []string `json:"set,omitempty"`
 	// Params is what the handler needs to know besides, in letters, digits, points and minus signs.
 	Params string `json:"params,omitempty"`
-	// Files are the files that the scenario names, by the paths at which it finds them. A worker opens no others.
+	// Files are the files that the scenario names, by the paths at which it finds them. A worker
+	// opens no others.
 	Files map[string]SentFile `json:"files,omitempty"`
 }
 
@@ -37,9 +39,10 @@ type SentFile struct {
 
 // Bounds on a task. Planners stay far below.
 const (
-	// mostMessage bounds a message, in bytes: what a NATS server takes unless it is told otherwise.
+	// mostMessage bounds a message, in bytes: the default limit of a NATS server.
 	mostMessage = 1 << 20
-	// mostFiles bounds the files of a task: a scenario names some, and a folder of operator tables has dozens.
+	// mostFiles bounds the files of a task: a scenario names some, and a folder of operator tables
+	// has dozens.
 	mostFiles = 1000
 	// mostFileSize bounds a file, in bytes: the longest published traces have a tenth of that.
 	mostFileSize = 16 << 30
@@ -81,8 +84,8 @@ func (f SentFile) check() error {
 	return nil
 }
 
-// Handler does tasks of a kind: it returns a result that can be written as JSON. An error of the input ends the work of
-// which the task is a part; after another error the task is tried again.
+// Handler does tasks of a kind: it returns a result that can be written as JSON. An error of the
+// input ends the work of which the task is a part; after another error the task is tried again.
 type Handler func(ctx context.Context, f *scenarios.File, params string) (any, error)
 
 // Handlers are the kinds of tasks that a worker can do.
@@ -91,9 +94,11 @@ type Handlers map[string]Handler
 // tries is how often a task is given out before it is parked.
 const tries = 3
 
-// Checked is a result that knows whether it can be one. A worker's result that cannot be is computed anew.
+// Checked is a result that knows whether it can be one. A worker's result that cannot be is
+// computed anew.
 type Checked interface {
-	// Check tells what is impossible: a share above 1, say, or counts that do not add up.
+	// Check returns an error if the result is impossible: a share above 1, say, or counts that do
+	// not add up.
 	Check() error
 }
 

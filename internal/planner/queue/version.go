@@ -10,8 +10,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// identity names the version of the program, in letters that a NATS subject can have. What was built from changed or unknown sources
-// is told apart by a hash of the program.
+// identity names the version of the program, in letters that a NATS subject can have. What was
+// built from changed or unknown sources is distinguished by a hash of the program.
 func (c *Config) identity() (string, error) {
 	if c.version != "" {
 		return c.version, nil
@@ -31,18 +31,18 @@ func (c *Config) identity() (string, error) {
 	return strings.NewReplacer(".", "_", "+", "-", " ", "-", "*", "-", ">", "-", "/", "-", "\\", "-").Replace(version), nil
 }
 
-// strangers tells, until ctx is done, of tasks that wait for workers of other versions, once for each: results of another version
-// may differ, so this one leaves them alone.
+// strangers logs, until ctx is done, once for each other version whose tasks wait for workers:
+// results of another version may differ, so this one leaves them alone.
 func (s *store) strangers(ctx context.Context, log func(string)) {
-	told := map[string]bool{}
+	named := map[string]bool{}
 	for {
 		if stream, err := s.js.Stream(ctx, streamName); err == nil {
 			for info := range stream.ListConsumers(ctx).Info() {
 				other := strings.TrimPrefix(info.Name, consumerName)
-				if other == s.version || told[other] || info.NumPending == 0 || info.NumWaiting > 0 {
+				if other == s.version || named[other] || info.NumPending == 0 || info.NumWaiting > 0 {
 					continue
 				}
-				told[other] = true
+				named[other] = true
 				log(fmt.Sprintf("refusing %d tasks of llmsim %.100s: this is llmsim %s, and results may differ; start workers of that version, or plan with this one", info.NumPending, other, s.version))
 			}
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Work does tasks of a server until ctx is done, which is no error; then those in hand are given back.
+// Work does tasks of a server until ctx is done, which is no error; then those in hand are given
+// back.
 func Work(ctx context.Context, c Config, handlers Handlers) error {
 	if err := work(ctx, c.complete(), handlers); !errors.Is(err, context.Canceled) {
 		return err
@@ -73,7 +74,8 @@ func newWorker(s *store, handlers Handlers, log func(string), redeliver time.Dur
 // serve takes tasks until ctx is done.
 func (w *worker) serve(ctx context.Context, consumer jetstream.Consumer) {
 	for ctx.Err() == nil {
-		// A server that was started anew does not know that somebody waits: it is missed after two heartbeats.
+		// A server that was started anew does not know that somebody waits: it is missed after two
+		// heartbeats.
 		messages, err := consumer.Messages(jetstream.PullMaxMessages(1), jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(2*time.Second))
 		for err == nil {
 			var m jetstream.Msg
@@ -94,8 +96,8 @@ func (w *worker) serve(ctx context.Context, consumer jetstream.Consumer) {
 	}
 }
 
-// handle does the task of a message and stores the outcome before the message goes: who dies in between has it done again, by
-// somebody who finds the outcome.
+// handle does the task of a message and stores the outcome before the message goes: who dies in
+// between has it done again, by somebody who finds the outcome.
 func (w *worker) handle(ctx context.Context, m jetstream.Msg) {
 	err := w.settle(ctx, m)
 	if err == nil {
@@ -139,11 +141,12 @@ func (w *worker) settle(ctx context.Context, m jetstream.Msg) error {
 	return errors.Join(err, m.Nak())
 }
 
-// mostDeliveries bounds how often a task is given out where not even its failure can be stored. A planner that still waits
-// for it queues it again after a while.
+// mostDeliveries bounds how often a task is given out where not even its failure can be stored. A
+// planner that still waits for it queues it again after a while.
 const mostDeliveries = 4 * tries
 
-// grace is how long a worker that is stopped tries to store what it has done, or to give back what it has not.
+// grace is how long a worker that is stopped tries to store what it has done, or to give back what
+// it has not.
 const grace = 500 * time.Millisecond
 
 // keep stores an outcome, even if ctx is done meanwhile.
@@ -154,7 +157,7 @@ func (w *worker) keep(ctx context.Context, t *Task, o outcome) error {
 	return w.store.keep(lasting, t.Key, o)
 }
 
-// alive does a task, and tells meanwhile that it is being done.
+// alive does a task, and reports progress meanwhile so that the task is not given to another.
 func (w *worker) alive(ctx context.Context, m jetstream.Msg, t *Task) (json.RawMessage, error) {
 	done := make(chan struct{})
 	var beats sync.WaitGroup

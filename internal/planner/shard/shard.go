@@ -1,5 +1,6 @@
-// Package shard splits a sweep or a plan into parts by number, for Slurm arrays and Kubernetes indexed jobs, and joins them: each part
-// leaves a folder with a journal of what it has done and a note of what it is a part of.
+// Package shard splits a sweep or a plan into parts by number, for Slurm arrays and Kubernetes
+// indexed jobs, and joins them: each part leaves a folder with a journal of what it has done and a
+// note of what it is a part of.
 package shard
 
 import (
@@ -41,10 +42,10 @@ func Parse(text string) (Shard, error) {
 // String writes the shard as Parse reads it.
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
 
-// Whole tells whether there is one part only.
+// Whole reports whether there is one part only.
 func (s Shard) Whole() bool { return s.Of <= 1 }
 
-// Mine tells whether the n-th of the things to do belongs to this part.
+// Mine reports whether the n-th of the things to do belongs to this part.
 func (s Shard) Mine(n int) bool { return s.Whole() || n%s.Of == s.Index }
 
 // Question is what is split: a scenario or plan and what is varied.
@@ -71,7 +72,8 @@ const (
 	journalName = "journal.jsonl"
 )
 
-// Begin notes in a folder which part of which question it is for. A folder that is for another is an error.
+// Begin notes in a folder which part of which question it is for. A folder that is for another is
+// an error.
 func Begin(dir string, q Question, s Shard) error {
 	data, err := json.MarshalIndent(note{q, s}, "", "  ")
 	if err != nil {
@@ -94,8 +96,8 @@ func Begin(dir string, q Question, s Shard) error {
 	})
 }
 
-// Merge checks that folders hold the parts of one question, each once, and puts what they have done into a journal. It returns the
-// question.
+// Merge checks that folders hold the parts of one question, each once, and puts what they have done
+// into a journal. It returns the question.
 func Merge(dirs []string, into *journal.Journal) (Question, error) {
 	notes := make([]note, len(dirs))
 	for i, dir := range dirs {
@@ -166,7 +168,7 @@ func differs(a, b *note) string {
 	return ""
 }
 
-// Failed is the error of a part of which so many runs failed.
+// Failed returns the error of a part in which that many runs failed.
 func Failed(runs int) error {
 	return fmt.Errorf("%d runs of the shard failed; the same command tries these again", runs)
 }

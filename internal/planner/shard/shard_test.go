@@ -38,7 +38,8 @@ func TestEveryThingIsInOnePart(t *testing.T) {
 	}
 }
 
-// Parts of different questions, versions or numbers, and folders that are none, are refused with words.
+// Parts of different questions, versions or numbers, and folders that are none, are refused with
+// words.
 func TestMergeRefuses(t *testing.T) {
 	dir := t.TempDir()
 	question := Question{Command: "sweep", Name: "a.yaml", Text: "model: x", Version: scenarios.Version()}

@@ -39,7 +39,8 @@ func TestWarmUpIsTheMinimum(t *testing.T) {
 	})
 }
 
-// A transient is found, a series that keeps growing has not settled, one that is steady loses little.
+// A transient is found, a series that keeps growing has not settled, one that is steady loses
+// little.
 func TestWarmUpKnowsATransient(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	rising, growing, steady := make([]float64, 2000), make([]float64, 2000), make([]float64, 2000)

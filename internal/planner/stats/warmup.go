@@ -4,15 +4,17 @@ package stats
 // mserBatch is the number of observations averaged before truncation: the 5 of MSER-5.
 const mserBatch = 5
 
-// WarmUp returns how many of the first observations to drop, by the marginal standard error rule on means of five: the
-// truncation point d minimises Σ(Yᵢ − Ȳ)² / (n − d)² over what remains (White, "An effective truncation heuristic for bias
-// reduction in simulation output", Simulation 69, 1997; MSER-5 after White, Cobb and Spratt, Winter Simulation Conference 2000).
-// A minimum in the second half means that the series has not settled: then nothing is to be dropped, and settled is false.
+// WarmUp returns how many of the first observations to drop, by the marginal standard error rule on
+// means of five: the truncation point d minimises Σ(Yᵢ − Ȳ)² / (n − d)² over what remains (White,
+// "An effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997;
+// MSER-5 after White, Cobb and Spratt, Winter Simulation Conference 2000). A minimum in the second
+// half means that the series has not settled: then nothing is to be dropped, and settled is false.
 func WarmUp(series []float64) (drop int, settled bool) {
 	means := batches(series, mserBatch)
 	best, at := 0.0, -1
 	var sum, squares, n float64
-	// From the end, so that the sums over what remains grow by one term at a time. The last few alone say nothing.
+	// From the end, so that the sums over what remains grow by one term at a time. The last few
+	// alone say nothing.
 	for d := len(means) - 1; d >= 0; d-- {
 		y := means[d]
 		n++

@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/queue"
 )
 
-// BenchmarkSweep runs 1,000 configurations of 2,000 requests each. The target is 5 CPU-seconds; with two workers on two cores it
-// should take at most 1/1.8 of the time of one.
+// BenchmarkSweep runs 1,000 configurations of 2,000 requests each. The target is 5 CPU-seconds;
+// with two workers on two cores it should take at most 1/1.8 of the time of one.
 func BenchmarkSweep(b *testing.B) {
 	s := Sweep{Name: "speed", Set: []string{"workload.requests=2000"}, Axes: []planner.Axis{
 		{Key: "hardware", Values: []string{"h100-sxm", "a100-80gb-sxm", "h200-sxm", "l40s"}},

@@ -15,7 +15,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Points whose runs fail are rows that say so, the others are as ever; started again, only these are run.
+// Points whose runs fail are rows that say so, the others are as ever; started again, only these
+// are run.
 func TestFailedPointsAreReported(t *testing.T) {
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
 	if err != nil {

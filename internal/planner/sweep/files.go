@@ -79,7 +79,8 @@ func (r *Results) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// WriteParquet writes the columns of WriteCSV: text for the axes and the reason, numbers for the metrics, null where there are none.
+// WriteParquet writes the columns of WriteCSV: text for the axes and the reason, numbers for the
+// metrics, null where there are none.
 func (r *Results) WriteParquet(out io.Writer) error {
 	group := parquet.Group{"reason": parquet.String(), "pareto": parquet.Leaf(parquet.BooleanType)}
 	for _, a := range r.Axes {

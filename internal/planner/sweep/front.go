@@ -20,8 +20,8 @@ func column(name string) int {
 	return slices.IndexFunc(planner.Metrics(), func(m scenarios.Metric) bool { return m.Name == name })
 }
 
-// markFront marks the rows that no other beats in price of a token and 99th percentile of the latency. Where prices are not known
-// there is no front.
+// markFront marks the rows that no other beats in price of a token and 99th percentile of the
+// latency. Where prices are not known there is no front.
 func (r *Results) markFront() {
 	cost, latency := column(frontCost), column(frontLatency)
 	var order []int

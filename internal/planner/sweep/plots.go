@@ -8,8 +8,9 @@ import (
 	"github.com/llmsim/llmsim/internal/report/plots"
 )
 
-// WritePlots draws every metric over the axis with the most values that are numbers (of several, the last), a line for each combination
-// of the others, latencies against throughput along the same lines, and the Pareto front, as SVG and PNG into dir.
+// WritePlots draws every metric over the axis with the most values that are numbers (of several,
+// the last), a line for each combination of the others, latencies against throughput along the same
+// lines, and the Pareto front, as SVG and PNG into dir.
 func (r *Results) WritePlots(dir string) error {
 	horizontal := r.horizontal()
 	for m, metric := range planner.Metrics() {
@@ -30,7 +31,8 @@ func (r *Results) WritePlots(dir string) error {
 	return r.plotFront(dir)
 }
 
-// plotTradeoff draws a latency against throughput as the axis to plot over grows: what becomes of users as the load rises, say.
+// plotTradeoff draws a latency against throughput as the axis to plot over grows: what becomes of
+// users as the load rises, say.
 func (r *Results) plotTradeoff(dir, latency string) error {
 	series := r.tradeoff(latency)
 	if len(series) == 0 {
@@ -46,8 +48,8 @@ func (r *Results) plotTradeoff(dir, latency string) error {
 	return plots.Save(dir, "throughput_"+latency, p)
 }
 
-// tradeoff returns the points of each line in order of the axis to plot over; none where that has no order. Points without the latency
-// are left out.
+// tradeoff returns the points of each line in order of the axis to plot over; none where that has
+// no order. Points without the latency are left out.
 func (r *Results) tradeoff(latency string) []plots.Series {
 	axis := r.horizontal()
 	if _, _, numeric := numbers(r.Axes[axis].Values); !numeric {
@@ -70,7 +72,7 @@ func (r *Results) horizontal() int {
 	return best
 }
 
-// numbers reads values as numbers of one unit; ok tells whether they are.
+// numbers reads values as numbers of one unit; ok reports whether they are.
 func numbers(values []string) (list []float64, unit string, ok bool) {
 	for i, v := range values {
 		x, of, ok := planner.Number(v)
@@ -94,7 +96,8 @@ func axisLabel(a planner.Axis) string {
 	return a.Key + " (" + unit + ")"
 }
 
-// series returns the values of a metric as lines over an axis, and the names of its values where they are no numbers.
+// series returns the values of a metric as lines over an axis, and the names of its values where
+// they are no numbers.
 func (r *Results) series(metric, axis int) (list []plots.Series, names []string) {
 	positions, _, numeric := numbers(r.Axes[axis].Values)
 	if !numeric {
@@ -113,7 +116,8 @@ func (r *Results) series(metric, axis int) (list []plots.Series, names []string)
 	return list, names
 }
 
-// lines returns a line for each combination of the values of the other axes, with a point for each row that has one.
+// lines returns a line for each combination of the values of the other axes, with a point for each
+// row that has one.
 func (r *Results) lines(axis int, point func(*Row) (x, y float64, ok bool)) (list []plots.Series) {
 	index := map[string]int{}
 	for i := range r.Rows {

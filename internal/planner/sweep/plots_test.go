@@ -17,8 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// What the pictures of sweeps show is in testdata/plots.txt: latency against throughput as the load grows, and the gain of drafts against
-// batch and acceptance. The engine is ideal, so that it does not depend on fitted constants.
+// What the pictures of sweeps show is in testdata/plots.txt: latency against throughput as the load
+// grows, and the gain of drafts against batch and acceptance. The engine is ideal, so that it does
+// not depend on fitted constants.
 func TestDataOfThePlots(t *testing.T) {
 	var b strings.Builder
 	load := sweepOf(t, "chat", []string{"engine=ideal", "workload.requests=200"},

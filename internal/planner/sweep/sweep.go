@@ -1,5 +1,5 @@
-// Package sweep runs a scenario at every point of a grid of settings, on several cores. With a journal it can be stopped at any
-// time and goes on where it was.
+// Package sweep runs a scenario at every point of a grid of settings, on several cores. With a
+// journal it can be stopped at any time and goes on where it was.
 package sweep
 
 import (
@@ -16,7 +16,8 @@ import (
 
 // Sweep is a scenario and the grid of settings at which to run it.
 type Sweep struct {
-	// Name is the file or shipped scenario, Set what is overridden at all points, as in scenarios.Load.
+	// Name is the file or shipped scenario, Set what is overridden at all points, as in
+	// scenarios.Load.
 	Name string
 	Set  []string
 	Axes []planner.Axis
@@ -26,7 +27,8 @@ type Sweep struct {
 
 // Options say how to run a sweep.
 type Options struct {
-	// Queue says how many runs there are at the same time, and where. The results do not depend on it.
+	// Queue says how many runs there are at the same time, and where. The results do not depend on
+	// it.
 	Queue queue.Config
 	// Shard is the part to do, into the journal: then there are no results.
 	Shard shard.Shard
@@ -34,8 +36,8 @@ type Options struct {
 	Recorded bool
 	// Journal keeps what is done; nil keeps nothing.
 	Journal *journal.Journal
-	// Started is told how many runs there are to do, Done that one is; nil where nobody watches. Done is called by several
-	// goroutines.
+	// Started, if not nil, is called with the number of runs to do, Done after each run. Done is
+	// called by several goroutines.
 	Started func(runs int)
 	Done    func()
 }
@@ -49,13 +51,15 @@ type Results struct {
 // Row is one point.
 type Row struct {
 	Point planner.Point
-	// Reason says why the point cannot run, such as that the model does not fit; empty where it ran.
+	// Reason says why the point cannot run, such as that the model does not fit; empty where it
+	// ran.
 	Reason string
-	// Failed tells that the point could have run, but its runs failed.
+	// Failed reports whether the point could have run, but its runs failed.
 	Failed bool
-	// Values are the figures of the result, in the order of planner.Metrics; nil where it did not run.
+	// Values are the figures of the result, in the order of planner.Metrics; nil where it did not
+	// run.
 	Values []float64
-	// Pareto tells that no other point is both cheaper and faster, see Front.
+	// Pareto reports whether no other point is both cheaper and faster, see Front.
 	Pareto bool
 }
 
@@ -63,7 +67,7 @@ type Row struct {
 type outcome struct {
 	Reason string             `json:"reason,omitempty"`
 	Values map[string]float64 `json:"values,omitempty"`
-	// failed tells that Reason is a failure of the program; such outcomes are not kept.
+	// failed reports whether Reason is a failure of the program; such outcomes are not kept.
 	failed bool
 }
 

@@ -21,7 +21,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// victim is the environment variable that makes this test binary a sweep to be killed; it names the journal.
+// victim is the environment variable that makes this test binary a sweep to be killed; it names the
+// journal.
 const victim = "SWEEP_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -76,7 +77,8 @@ func TestTheResultsDoNotDependOnWorkers(t *testing.T) {
 	}
 }
 
-// However often a sweep is killed, its result is that of an undisturbed one, and no run is done twice or lost.
+// However often a sweep is killed, its result is that of an undisturbed one, and no run is done
+// twice or lost.
 func TestKilledSweepsGoOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -35,7 +35,8 @@ func (w *work) load(p planner.Point) (*scenarios.File, error) {
 
 func (w *work) set(p planner.Point) []string { return append(slices.Clip(w.Set), p.Overrides()...) }
 
-// check reads the scenario with each value of each axis, so that a misspelt name is told before the first run.
+// check reads the scenario with each value of each axis, so that a misspelt name is an error before
+// the first run.
 func (w *work) check() error {
 	for _, a := range w.Axes {
 		for _, v := range a.Values {
@@ -71,7 +72,8 @@ func (w *work) findKeys(ctx context.Context) error {
 	return group.Wait()
 }
 
-// run returns the outcomes by key. Points with the same key are run once, those in the journal not at all.
+// run returns the outcomes by key. Points with the same key are run once, those in the journal not
+// at all.
 func (w *work) run(ctx context.Context) (map[string]outcome, error) {
 	if err := w.findKeys(ctx); err != nil {
 		return nil, err

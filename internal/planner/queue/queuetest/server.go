@@ -24,7 +24,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// Serve starts a NATS server that keeps its queue in files until the test ends, and returns its address.
+// Serve starts a NATS server that keeps its queue in files until the test ends, and returns its
+// address.
 func Serve(t testing.TB) string {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
