@@ -12,17 +12,19 @@ const (
 	cancelling                   // a user goes away
 	handingOver                  // a prompt is computed, and a decode replica is needed
 	delivering                   // a KV cache has come over a link
-	yielding                     // a KV cache has been taken over, and its first holder gives up the place
+	yielding                     // a KV cache has been taken over; its first holder frees the place
 	failing                      // an outage begins
 	recovering                   // an outage ends
 	readying                     // a replica has started
 	scaling                      // a scaler is asked
 )
 
-// event is an entry of the agenda. It concerns a sequence, for as long as its life is the same, or what n numbers.
+// event is an entry of the agenda. It concerns a sequence, for as long as its life is the same, or
+// what n numbers.
 type event struct {
-	at    Time
-	order int64 // of events of the same time; the sooner noted, the lower, and lower still for arrivals
+	at Time
+	// order is that of events at the same time: arrivals first, then the sooner noted.
+	order int64
 	kind  eventKind
 	life  uint32
 	n     int
@@ -106,8 +108,9 @@ func (a *agenda) pop() event {
 	return first
 }
 
-// after returns when an effect of what happens now takes place that is due at the given time: later than its cause. So whatever
-// replicas and users do to each other happens at another instant, and the order in which replicas are visited does not matter.
+// after returns when an effect of what happens now takes place that is due at the given time: later
+// than its cause. So whatever replicas and users do to each other happens at another instant, and
+// the order in which replicas are visited does not matter.
 func (f *fleet) after(due Time) Time { return max(due, f.now+1) }
 
 // note puts an effect of what happens now on the agenda.

@@ -1,39 +1,41 @@
 package sim
 
-// Batch is the set of sequences that a replica runs together, and the next step of it that a Scheduler forms. A replica has
-// one batch, or one for each stage of its pipeline.
+// Batch is the set of sequences that a replica runs together, and the next step of it that a
+// Scheduler forms. A replica has one batch, or one for each stage of its pipeline.
 type Batch struct {
 	r    *replica
 	lane int
 
-	// Those that run, oldest first; of them, those whose prompt is not complete, and how many a static batch holds back.
+	// The running sequences, oldest first; of them, those whose prompt is not complete, and how
+	// many a static batch holds back.
 	head, tail *Sequence
 	running    int
 	prefilling []*Sequence
 	held       int
 
-	// Those that decode: all advance together, one token for each of the steps counted here.
+	// The decoding sequences: all advance together, one token for each of the steps counted here.
 	steps   int64
 	decodes int
 	context int64 // tokens stored for them in total
 	finish  finishHeap
 
-	// Token times: those that decode had their last token at lastToken, but for the newcomers since then.
+	// Token times: the decoding sequences had their last token at lastToken, but for the newcomers
+	// since then.
 	lastToken Time
 	newcomers []*Sequence
-	// Those that end without an answer when the step that runs does.
+	// Sequences that end without an answer when the running step ends.
 	leaving []*Sequence
 
 	// The step under construction, then under way.
-	step     Step
-	decode   bool
-	together bool
-	reserve  int64 // units of memory that Prefill leaves free
-	fickle   bool  // what Prefill refuses, it may grant in the next step
-	ready    Time  // when its transfers from and to host memory are done
-	flight   flight
-	gaps     []Gap
-	leaped   Leap // the last flight, where it is observed
+	step         Step
+	decode       bool
+	together     bool
+	reserve      int64 // units of memory that Prefill leaves free
+	retryPrefill bool  // limits the leap to one step: a refused Prefill may succeed in the next
+	ready        Time  // when its transfers from and to host memory are done
+	flight       flight
+	gaps         []Gap
+	leaped       Leap // the last flight, where it is observed
 }
 
 // Now returns the time at which the step under construction begins.
@@ -51,7 +53,8 @@ func (b *Batch) Running() int { return b.running }
 // Decodes returns the number of sequences in the batch that decode.
 func (b *Batch) Decodes() int { return b.decodes }
 
-// Steps returns the number of steps in which the batch has decoded so far. With a Speculator they are not counted.
+// Steps returns the number of steps in which the batch has decoded so far. With a Speculator they
+// are not counted.
 func (b *Batch) Steps() int64 {
 	if f := &b.flight; f.active && f.leaping { // asked while another batch of the pipeline plans
 		return b.steps + f.run.completed(b.r.now-f.start)
@@ -77,12 +80,12 @@ func (b *Batch) All(yield func(*Sequence) bool) {
 	}
 }
 
-// Prefilling returns the sequences in the batch whose prompt is not complete, oldest first. The slice is valid until the next
-// Prefill or Preempt.
+// Prefilling returns the sequences in the batch whose prompt is not complete, oldest first. The
+// slice is valid until the next Prefill or Preempt.
 func (b *Batch) Prefilling() []*Sequence { return b.prefilling }
 
-// Decode puts all decoding sequences into the step. It returns false, and does nothing, where memory lacks room for one more
-// token each: then preempt one and try again.
+// Decode puts all decoding sequences into the step. It returns false, and does nothing, where
+// memory lacks room for one more token each: then preempt one and try again.
 func (b *Batch) Decode() bool {
 	if b.decodes == 0 {
 		return true
@@ -101,12 +104,14 @@ func (b *Batch) Decode() bool {
 	return true
 }
 
-// Reserve makes the Prefills that follow in this step leave so many units of memory free.
+// Reserve makes the following calls of Prefill in this step leave the given number of units of
+// memory free.
 func (b *Batch) Reserve(units int64) { b.reserve = units }
 
-// Prefill puts the next tokens of s's prompt into the step, limit at most, and returns how many; s enters the batch if it
-// waited. 0 means that memory is short, and nothing was done. The cached prefix of a newcomer costs nothing; a sequence that was
-// paused or swapped out goes on with what it stored, which leaves one token to compute where it had begun to decode.
+// Prefill puts the next tokens of s's prompt into the step, limit at most, and returns how many; s
+// enters the batch if it waited. 0 means that memory is short, and nothing was done. The cached
+// prefix of a newcomer costs nothing; a sequence that was paused or swapped out goes on with what
+// it stored, which leaves one token to compute where it had begun to decode.
 //
 // Call Decode before Prefill: memory for the tokens of the decoding sequences comes first.
 func (b *Batch) Prefill(s *Sequence, limit int) int {
@@ -123,8 +128,9 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 	}
 	if n <= 0 || !m.Extend(s, s.Swapped+n, reserve) {
 		if newcomer {
-			// Its cached prefix may be overwritten, and the first chunk with a shorter one takes less memory.
-			b.fickle = b.fickle || s.Stored > 0 && limit < s.Stored+s.Remaining()
+			// Its cached prefix may be overwritten, and the first chunk with a shorter one takes
+			// less memory.
+			b.retryPrefill = b.retryPrefill || s.Stored > 0 && limit < s.Stored+s.Remaining()
 			s.Stored = 0
 		}
 		return 0
@@ -149,7 +155,8 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 	return n
 }
 
-// Pad lengthens the chunks of the step to so many tokens each, computed for nothing, as static batches do.
+// Pad lengthens each chunk of the step to the given number of tokens, as static batches do. The
+// padding is computed for nothing.
 func (b *Batch) Pad(tokens int) {
 	for i := range b.step.Prefill {
 		c := &b.step.Prefill[i]
@@ -184,7 +191,7 @@ func (b *Batch) leave(s *Sequence, gone bool) {
 	if b.r.listener != nil {
 		b.r.listener.Left(b, s, gone)
 	}
-	b.stand(s)
+	b.stopProgress(s)
 	if s.older == nil {
 		b.head = s.newer
 	} else {
@@ -199,8 +206,9 @@ func (b *Batch) leave(s *Sequence, gone bool) {
 	b.running--
 }
 
-// stand ends the progress of s: it neither decodes nor prefills any more.
-func (b *Batch) stand(s *Sequence) {
+// stopProgress takes s out of the sequences that decode or prefill. It keeps its place in the
+// batch.
+func (b *Batch) stopProgress(s *Sequence) {
 	if !s.decoding {
 		b.prefilling = without(b.prefilling, s)
 		return
@@ -220,7 +228,7 @@ func (b *Batch) stand(s *Sequence) {
 	}
 }
 
-// joinDecodes makes s, whose prompt is complete, one of those that decode.
+// joinDecodes adds s, whose prompt is complete, to the decoding sequences.
 func (b *Batch) joinDecodes(s *Sequence) {
 	b.prefilling = without(b.prefilling, s)
 	s.joined = b.steps
@@ -235,7 +243,7 @@ func (b *Batch) joinDecodes(s *Sequence) {
 	b.r.memory.Join(b.lane, s)
 }
 
-// decodingSequences yields those that decode, oldest first.
+// decodingSequences yields the decoding sequences, oldest first.
 func (b *Batch) decodingSequences(yield func(*Sequence) bool) {
 	for s := b.head; s != nil; s = s.newer {
 		if s.decoding && !yield(s) {

@@ -68,7 +68,8 @@ func BenchmarkRun(b *testing.B) {
 // a100 is half as fast.
 var a100 = affineClock{base: 12000 * sim.Microsecond, perToken: 20 * sim.Microsecond, perContext: 80 * sim.Nanosecond}
 
-// Fleets cost by the request, not by the replica: nothing scans them, whether replicas are equal or not.
+// Fleets cost by the request, not by the replica: nothing scans them, whether replicas are equal or
+// not.
 func BenchmarkFleet(b *testing.B) {
 	for _, bc := range []struct {
 		name     string

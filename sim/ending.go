@@ -13,8 +13,9 @@ const (
 	comingBack              // it will be tried again after a failure
 )
 
-// Withdrawer is a Scheduler that takes part when a sequence that waits times out, is cancelled or is lost in a failure. One that
-// does not is expected to keep those that wait in Queues, from which the simulator takes them.
+// Withdrawer is a Scheduler that takes part when a sequence that waits times out, is cancelled or
+// is lost in a failure. One that does not is expected to keep the waiting sequences in Queues, from
+// which the simulator takes them.
 type Withdrawer interface {
 	// Withdraw forgets s, which was handed over and is in no batch.
 	Withdraw(s *Sequence)
@@ -59,7 +60,8 @@ func (f *fleet) drop(s *Sequence, why Rejection) {
 	f.retire(s, f.now)
 }
 
-// withdraw takes s out of r. It returns false where s is in a batch that runs a step: it leaves when that ends.
+// withdraw takes s out of r. It returns false where s is in a batch that runs a step: it leaves
+// when that ends.
 func (r *replica) withdraw(s *Sequence) bool {
 	if b := s.batch; b != nil && b.flight.active {
 		r.cut(b)
@@ -89,7 +91,9 @@ func (r *replica) detach(s *Sequence) {
 	case s.queue != nil:
 		s.queue.Remove(s)
 	default:
-		r.err = fmt.Errorf("the scheduler %T cannot give back a request that waits, which timeouts, cancellations and failures need", r.scheduler)
+		r.err = fmt.Errorf("the scheduler %T cannot give back a request that waits, which "+
+			"timeouts, cancellations and failures need",
+			r.scheduler)
 		return
 	}
 	if s.Stored > 0 { // it was paused
@@ -101,7 +105,8 @@ func (r *replica) detach(s *Sequence) {
 	}
 }
 
-// disturb lets r plan anew after something changed that its schedulers may have counted on: a request left, or memory is free.
+// disturb lets r plan anew after something changed that its schedulers may have counted on: a
+// request left, or memory is free.
 func (r *replica) disturb(now Time) {
 	r.now = now
 	for i := range r.batches {
@@ -123,7 +128,8 @@ func (b *Batch) expel(s *Sequence) {
 	b.r.memory.Release(s, false)
 }
 
-// expelLeaving sees off those that were to leave when the step ended. Some of them may have finished with it.
+// expelLeaving removes the sequences that were to leave when the step ended, except those that
+// finished with it.
 func (b *Batch) expelLeaving() {
 	for i, s := range b.leaving {
 		b.leaving[i] = nil

@@ -25,7 +25,8 @@ func oneReplica(clock sim.StepClock) sim.Config {
 	}
 }
 
-// A simulation can be driven from outside: here two requests come, one of which is cancelled, and each token is shown.
+// A simulation can be driven from outside: here two requests come, one of which is cancelled, and
+// each token is shown.
 func ExampleSimulation() {
 	config := oneReplica(affineClock{base: 10 * sim.Millisecond})
 	config.MaxLeap = 1

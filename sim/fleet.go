@@ -40,8 +40,9 @@ type fleet struct {
 
 func newFleet(c *Config) *fleet {
 	f := &fleet{
-		source: c.Source, router: c.Router, handover: c.Handover, admission: c.Admission, observer: c.Observer,
-		next: newTournament(len(c.Replicas)), queueTimeout: c.QueueTimeout, outages: slices.Clone(c.Outages), retry: c.Retry, scalings: c.Scalings,
+		source: c.Source, router: c.Router, handover: c.Handover, admission: c.Admission,
+		observer: c.Observer, next: newTournament(len(c.Replicas)), queueTimeout: c.QueueTimeout,
+		outages: slices.Clone(c.Outages), retry: c.Retry, scalings: c.Scalings,
 		fallible: true, now: -1, tokens: c.Tokens, pushed: map[int64]*Sequence{},
 	}
 	if f.source == nil {
@@ -112,7 +113,8 @@ func (f *fleet) arriveNext(at Time) {
 	f.arrival = f.source.NextArrival()
 	f.number(s)
 	if at < f.now || s.Arrival != at {
-		f.fault("request %d arrives at %v, announced for %v, when it is %v already", s.ID, s.Arrival, at, f.now)
+		f.fault("request %d arrives at %v, announced for %v, when it is %v already",
+			s.ID, s.Arrival, at, f.now)
 		return
 	}
 	if f.err = f.admissible(&s.Request); f.err == nil {
@@ -131,7 +133,9 @@ func (f *fleet) number(s *Sequence) {
 func (f *fleet) admissible(q *Request) error {
 	switch {
 	case q.Prompt < 1 || q.Output < 1:
-		return fmt.Errorf("sim: request %d has %d prompt and %d output tokens, want 1 or more of each", q.ID, q.Prompt, q.Output)
+		return fmt.Errorf("sim: request %d has %d prompt and %d output tokens, want 1 or more of "+
+			"each",
+			q.ID, q.Prompt, q.Output)
 	case q.Model < 0 || q.Model >= len(f.entries) || f.entries[q.Model] == nil:
 		return fmt.Errorf("sim: request %d is for model %d, which no replica serves", q.ID, q.Model)
 	}
@@ -172,7 +176,8 @@ func (f *fleet) place(s *Sequence) {
 	f.accept(r, s)
 }
 
-// choose asks a router for a replica for s. Where none takes requests, s waits at the gate of the pool, or ends.
+// choose asks a router for a replica for s. Where none takes requests, s waits at the gate of the
+// pool, or ends.
 func (f *fleet) choose(s *Sequence, router Router, p *Pool) (replica int, ok bool) {
 	if len(p.accepting) == 0 {
 		if p.hopeless() {
@@ -290,7 +295,9 @@ func (f *fleet) abandoned() error {
 	for i := range f.replicas {
 		r := &f.replicas[i]
 		if r.outstanding > 0 {
-			errs = append(errs, fmt.Errorf("sim: the scheduler %T of replica %d rests although %d requests wait", r.scheduler, i, r.outstanding))
+			errs = append(errs, fmt.Errorf("sim: the scheduler %T of replica %d rests although %d "+
+				"requests wait",
+				r.scheduler, i, r.outstanding))
 		}
 	}
 	return errors.Join(errs...)

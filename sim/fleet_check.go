@@ -14,15 +14,24 @@ func (c *Config) checkFleet() error {
 		r := &c.Replicas[i]
 		switch {
 		case r.Model < 0 || r.Role < Mixed || r.Role > Decode:
-			return fmt.Errorf("sim: replica %d has model %d and role %d, want 0 or more, and one of the roles", i, r.Model, r.Role)
+			return fmt.Errorf("sim: replica %d has model %d and role %d, want 0 or more, and one "+
+				"of the roles",
+				i, r.Model, r.Role)
 		case r.Off && r.Steady:
-			return fmt.Errorf("sim: replica %d is off at first and steady, want one of the two at most", i)
+			return fmt.Errorf("sim: replica %d is off at first and steady, want one of the two at "+
+				"most",
+				i)
 		case r.ColdStart < 0:
-			return fmt.Errorf("sim: replica %d has a cold start of %v, want 0 or more", i, r.ColdStart)
+			return fmt.Errorf("sim: replica %d has a cold start of %v, want 0 or more",
+				i, r.ColdStart)
 		case r.Role == Prefill && (r.Link < 0 || r.Link >= len(c.Links)):
-			return fmt.Errorf("sim: prefill replica %d sends KV caches over link %d, and there are %d links", i, r.Link, len(c.Links))
+			return fmt.Errorf("sim: prefill replica %d sends KV caches over link %d, and there "+
+				"are %d links",
+				i, r.Link, len(c.Links))
 		case r.Role == Prefill && (!r.KVBytes.valid() || r.KVBytes.Of(1) < 1 || r.Layers < 0):
-			return fmt.Errorf("sim: prefill replica %d sends %d byte a token in %d layers, want 1 or more, and 0 or more", i, r.KVBytes.Token, r.Layers)
+			return fmt.Errorf("sim: prefill replica %d sends %d byte a token in %d layers, want 1 "+
+				"or more, and 0 or more",
+				i, r.KVBytes.Token, r.Layers)
 		}
 		sizes[pool{r.Model, r.Role}]++
 		if !r.Off {
@@ -31,39 +40,54 @@ func (c *Config) checkFleet() error {
 	}
 	for p := range sizes {
 		if p.role == Prefill && (sizes[pool{p.model, Decode}] == 0 || c.Handover == nil) {
-			return fmt.Errorf("sim: the prefill replicas of model %d have no decode replicas to go on, or no router to choose one", p.model)
+			return fmt.Errorf("sim: the prefill replicas of model %d have no decode replicas to "+
+				"go on, or no router to choose one",
+				p.model)
 		}
 		if p.role == Decode && sizes[pool{p.model, Prefill}] == 0 {
-			return fmt.Errorf("sim: the decode replicas of model %d have no prefill replicas before them", p.model)
+			return fmt.Errorf("sim: the decode replicas of model %d have no prefill replicas "+
+				"before them",
+				p.model)
 		}
 	}
 	for i, l := range c.Links {
 		if !(l.Bandwidth > 0) || l.Latency < 0 {
-			return fmt.Errorf("sim: link %d has %g byte/s and latency %v, want more than 0, and 0 or more", i, l.Bandwidth, l.Latency)
+			return fmt.Errorf("sim: link %d has %g byte/s and latency %v, want more than 0, and 0 "+
+				"or more",
+				i, l.Bandwidth, l.Latency)
 		}
 	}
 	for i, o := range c.Outages {
 		if o.Replica < 0 || o.Replica >= len(c.Replicas) || o.At < 0 || o.For < 0 {
-			return fmt.Errorf("sim: outage %d is of replica %d at %v for %v; there are %d replicas", i, o.Replica, o.At, o.For, len(c.Replicas))
+			return fmt.Errorf("sim: outage %d is of replica %d at %v for %v; there are %d "+
+				"replicas",
+				i, o.Replica, o.At, o.For, len(c.Replicas))
 		}
 	}
 	if c.QueueTimeout < 0 || c.Retry.Attempts < 0 || c.Retry.Delay < 0 {
-		return fmt.Errorf("sim: found queue timeout %v, %d retries, retry delay %v, want 0 or more", c.QueueTimeout, c.Retry.Attempts, c.Retry.Delay)
+		return fmt.Errorf("sim: found queue timeout %v, %d retries, retry delay %v, want 0 or "+
+			"more",
+			c.QueueTimeout, c.Retry.Attempts, c.Retry.Delay)
 	}
 	for i, s := range c.Scalings {
 		p := pool{s.Model, s.Role}
 		switch {
 		case sizes[p] == 0:
-			return fmt.Errorf("sim: scaling %d is of model %d, role %d, which no replica has, or which is scaled already", i, s.Model, s.Role)
+			return fmt.Errorf("sim: scaling %d is of model %d, role %d, which no replica has, or "+
+				"which is scaled already",
+				i, s.Model, s.Role)
 		case s.Scaler == nil || s.Every < 1 || s.Min < 0 || s.Min > sizes[p]:
-			return fmt.Errorf("sim: scaling %d has scaler %T every %v, at least %d of %d replicas", i, s.Scaler, s.Every, s.Min, sizes[p])
+			return fmt.Errorf("sim: scaling %d has scaler %T every %v, at least %d of %d replicas",
+				i, s.Scaler, s.Every, s.Min, sizes[p])
 		}
 		delete(sizes, p)
 		delete(running, p)
 	}
 	for p := range sizes {
 		if running[p] == 0 {
-			return fmt.Errorf("sim: no replica of model %d, role %d runs at the start, and no scaler starts one", p.model, p.role)
+			return fmt.Errorf("sim: no replica of model %d, role %d runs at the start, and no "+
+				"scaler starts one",
+				p.model, p.role)
 		}
 	}
 	return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// fleetSetting is a random fleet: pools of unequal replicas and several models, links, failures, impatient users, and scalers.
+// fleetSetting is a random fleet: pools of unequal replicas and several models, links, failures,
+// impatient users, and scalers.
 type fleetSetting struct {
 	setting
 	kinds        []*setting // of the replicas
@@ -95,8 +96,8 @@ func drawFleet(t *rapid.T) fleetSetting {
 	return c
 }
 
-// coincide gives the replicas step times with a large common divisor, and the requests to users who come back at once, so that
-// much happens at one instant.
+// coincide gives the replicas step times with a large common divisor, and the requests to users who
+// come back at once, so that much happens at one instant.
 func (c *fleetSetting) coincide(t *rapid.T) {
 	c.users = rapid.IntRange(1, 10).Draw(t, "users")
 	for i := range c.requests {
@@ -222,7 +223,8 @@ func (e *ends) Rejected(r *sim.Request, why sim.Rejection) {
 	e.why = append(e.why, why)
 }
 
-// Leaping gives what stepping gives in fleets too, whatever fails, goes away, moves, starts or stops meanwhile.
+// Leaping gives what stepping gives in fleets too, whatever fails, goes away, moves, starts or
+// stops meanwhile.
 func TestFleetLeapEqualsStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawFleet(t)
@@ -239,8 +241,8 @@ func TestFleetLeapEqualsStep(t *testing.T) {
 	})
 }
 
-// Every request ends once, in one of the ways; every block is given back, also by those that a failure hit; every transfer
-// belongs to a hand-over.
+// Every request ends once, in one of the ways; every block is given back, also by those that a
+// failure hit; every transfer belongs to a hand-over.
 func TestFleetConserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawFleet(t)

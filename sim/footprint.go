@@ -1,6 +1,7 @@
 package sim
 
-// Footprint is what a sequence keeps of its context, in any unit: bytes, or the time that they take on a link.
+// Footprint is what a sequence keeps of its context, in any unit: bytes, or the time that they take
+// on a link.
 type Footprint[T ~int64] struct {
 	// Token is added by each token, and kept.
 	Token T
@@ -19,7 +20,7 @@ func (f *Footprint[T]) Of(n int) T {
 	return T(n)*f.Token + T(min(n, f.Window))*f.WindowToken + f.Fixed
 }
 
-// valid tells whether nothing is below 0.
+// valid reports whether no number is below 0.
 func (f *Footprint[T]) valid() bool {
 	return f.Token >= 0 && f.WindowToken >= 0 && f.Window >= 0 && f.Fixed >= 0
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// ledger writes down when each request got its last token, from the steps that it sees replicas run one by one, and with that the
-// gaps that observers are to be told.
+// ledger writes down when each request got its last token, from the steps that it sees replicas run
+// one by one, and with that the gaps that observers are to be told.
 type ledger struct {
 	*rapid.T
 	sim.Observer
@@ -72,7 +72,8 @@ func (l *ledger) Steps(leap *sim.Leap) {
 	}
 }
 
-// Each gap lies between two tokens of one request, whatever fails, goes away, moves or stops meanwhile.
+// Each gap lies between two tokens of one request, whatever fails, goes away, moves or stops
+// meanwhile.
 func TestGapsAreBetweenTokens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawFleet(t)

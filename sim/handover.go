@@ -14,8 +14,8 @@ type LinkResult struct {
 	Transfers, Bytes int64
 	// Busy is the time during which the link was taken.
 	Busy Time
-	// Visible is the sum over the transfers of the time from the end of the prefill to the arrival of the KV cache: the part that
-	// did not overlap with the prefill, and waiting for the link.
+	// Visible is the sum over the transfers of the time from the end of the prefill to the arrival
+	// of the KV cache: the part that did not overlap with the prefill, and waiting for the link.
 	Visible Time
 }
 
@@ -25,9 +25,10 @@ type link struct {
 	result LinkResult
 }
 
-// send puts a transfer of so many bytes in the queue of the link, and returns when it has arrived. The bytes become ready
-// evenly, layer by layer, during the step that ends at computed, and the last layer with it (Splitwise, ISCA 2024, section
-// 4.3; Mooncake, FAST 2025, section 5.2). While a transfer waits for layers, the link is free for others.
+// send queues a transfer of the given number of bytes on the link, and returns when it has arrived.
+// The bytes become ready evenly, layer by layer, during the step that ends at computed, and the
+// last layer with it (Splitwise, ISCA 2024, section 4.3; Mooncake, FAST 2025, section 5.2). While a
+// transfer waits for layers, the link is free for others.
 func (l *link) send(bytes int64, layers int, computed, step Time) Time {
 	whole := max(Seconds(float64(bytes)/l.Bandwidth), 1)
 	n := Time(max(layers, 1))
@@ -41,8 +42,9 @@ func (l *link) send(bytes int64, layers int, computed, step Time) Time {
 	return end
 }
 
-// move is a request on its way from a prefill replica to a decode replica. The KV cache keeps its place in the memory of the
-// source until the target has taken the request into a batch: a decode pool that is full holds up the prefill pool.
+// move is a request on its way from a prefill replica to a decode replica. The KV cache keeps its
+// place in the memory of the source until the target has taken the request into a batch: a decode
+// pool that is full holds up the prefill pool.
 type move struct {
 	source       int
 	held, handle int  // what the memory of the source wrote into the sequence
@@ -73,7 +75,7 @@ func (f *fleet) handOver(s *Sequence) {
 		f.drop(s, s.verdict)
 		return
 	case source.generation != s.move.sourceGeneration:
-		f.struck(s)
+		f.retryOrLose(s)
 		return
 	}
 	f.unassign(s)
@@ -88,20 +90,24 @@ func (f *fleet) handOver(s *Sequence) {
 	}
 	s.place, s.move.targetGeneration = underWay, target.generation
 	f.assign(target, s)
-	at := f.links[source.link].send(source.kvBytes.Of(s.Swapped), source.layers, s.move.computed, s.move.step)
+	bytes := source.kvBytes.Of(s.Swapped)
+	at := f.links[source.link].send(bytes, source.layers, s.move.computed, s.move.step)
 	if at == Never || f.links[source.link].result.Visible == Never {
-		f.fault("the transfers over link %d up to that of request %d take longer than simulated time can name", source.link, s.ID)
+		f.fault("the transfers over link %d up to that of request %d take longer than simulated "+
+			"time can name",
+			source.link, s.ID)
 	}
 	f.note(at, event{kind: delivering, s: s})
 }
 
-// deliver lets s wait for a place at the replica that has its KV cache now. Its scheduler sees a sequence as after SwapOut: with
-// its memory taken, one token is left to compute, the one that came out of the prefill.
+// deliver lets s wait for a place at the replica that has its KV cache now. Its scheduler sees a
+// sequence as after SwapOut: with its memory taken, one token is left to compute, the one that came
+// out of the prefill.
 func (f *fleet) deliver(s *Sequence) {
 	r, m := &f.replicas[s.Replica], s.move
 	switch {
 	case f.replicas[m.source].generation != m.sourceGeneration:
-		f.struck(s)
+		f.retryOrLose(s)
 	case r.generation != m.targetGeneration:
 		m.computed, m.step = f.now, 0
 		f.handOver(s)
@@ -110,7 +116,8 @@ func (f *fleet) deliver(s *Sequence) {
 	}
 }
 
-// yield gives back what the KV cache of s takes at the replica that computed its prompt, if it still does.
+// yield gives back what the KV cache of s takes at the replica that computed its prompt, if it
+// still does.
 func (f *fleet) yield(s *Sequence) {
 	m := s.move
 	if m == nil {

@@ -20,7 +20,8 @@ type member struct {
 	since      Time // when it was switched on
 	recovers   bool // an outage will end
 
-	// What it was given and has not finished: requests, their prompt tokens, and of these the tokens of prompts not complete.
+	// What it was given and has not finished: requests, their prompt tokens, and of these the
+	// tokens of prompts not complete.
 	outstanding         int
 	prompts, uncomputed int64
 	leases              int       // requests that go on elsewhere and hold memory here
@@ -31,7 +32,8 @@ type member struct {
 
 func newMember(index int, c *ReplicaConfig, maxLeap int64) member {
 	return member{
-		replica: newReplica(c, maxLeap), index: index, latency: c.Latency, kvBytes: c.KVBytes, layers: c.Layers, link: c.Link,
+		replica: newReplica(c, maxLeap), index: index, latency: c.Latency,
+		kvBytes: c.KVBytes, layers: c.Layers, link: c.Link,
 		role: c.Role, coldStart: c.ColdStart, steady: c.Steady, phase: serving,
 	}
 }

@@ -1,29 +1,35 @@
 package sim
 
-// Memory keeps the KV cache of one replica, in units of its own (blocks, say). Sequences that decode grow by one token a step,
-// all of a lane together, so that many steps are accounted for at once.
+// Memory keeps the KV cache of one replica, in units of its own (blocks, say). Sequences that
+// decode grow by one token a step, all of a lane together, so that many steps are accounted for at
+// once.
 //
 // A lane is one of the replica's batches: 0 unless a pipeline has several under way.
 type Memory interface {
-	// Fits tells whether a sequence of that many tokens could be held if it were alone.
+	// Fits reports whether a sequence of that many tokens could be held if it were alone.
 	Fits(tokens int) bool
-	// Units returns the units that a sequence of that many tokens takes if it shares nothing with others.
+	// Units returns the units that a sequence of that many tokens takes if it shares nothing with
+	// others.
 	Units(tokens int) int64
-	// Match returns how many leading tokens of s, which waits, are stored already; less than s.Remaining().
+	// Match returns how many leading tokens of s, which waits, are stored already; less than
+	// s.Remaining().
 	Match(s *Sequence) int
-	// Extend stores n more tokens of s, which does not decode, beyond the s.Stored that it has; for a newcomer these are the ones
-	// that Match found. It returns false, and changes nothing, where fewer than reserve units would stay free.
+	// Extend stores n more tokens of s, which does not decode, beyond the s.Stored that it has; for
+	// a newcomer these are the ones that Match found. It returns false, and changes nothing, where
+	// fewer than reserve units would stay free.
 	Extend(s *Sequence, n int, reserve int64) bool
 	// Release gives back all that s holds: it finished (done), or was preempted.
 	Release(s *Sequence, done bool)
 
-	// Join tells that s decodes in the lane from now on, Leave that it does not any more: Release follows, or Extend where s goes on
-	// later with what it holds.
+	// Join is called when s begins to decode in the lane, Leave when it stops: Release follows, or
+	// Extend where s goes on later with what it holds.
 	Join(lane int, s *Sequence)
 	Leave(lane int, s *Sequence)
-	// Headroom returns for how many steps, up to limit, every decoding sequence of the lane can store one more token a step.
+	// Headroom returns for how many steps, up to limit, every decoding sequence of the lane can
+	// store one more token a step.
 	Headroom(lane int, limit int64) int64
-	// Growth returns the units that the lane will take in its next steps; steps is at most the headroom.
+	// Growth returns the units that the lane will take in its next steps; steps is at most the
+	// headroom.
 	Growth(lane int, steps int64) int64
 	// Advance takes them.
 	Advance(lane int, steps int64)
@@ -36,7 +42,7 @@ type Memory interface {
 // TieredMemory is a Memory that keeps KV in slower memory too.
 type TieredMemory interface {
 	Memory
-	// Fetched returns how many tokens the last Extend of a newcomer brought from there to the device, and for how long they keep
-	// the link to host memory busy.
+	// Fetched returns how many tokens the last Extend of a newcomer brought from there to the
+	// device, and for how long they keep the link to host memory busy.
 	Fetched() (tokens int64, busy Time)
 }

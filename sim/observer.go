@@ -1,6 +1,7 @@
 package sim
 
-// Observer is told what happens, in the order in which it happens. What it is handed is valid during the call only.
+// Observer is told what happens, in the order in which it happens. What it is handed is valid
+// during the call only.
 type Observer interface {
 	// Steps reports a leap (or a single step) that has ended.
 	Steps(l *Leap)
@@ -51,21 +52,24 @@ type Leap struct {
 	Start, End Time
 	// Steps is their number, 1 where Prefill is not empty.
 	Steps int64
-	// Decodes is the number of sequences that decode; each gets a token a step. DecodeTokens is the number of tokens that they put into
-	// each step: Decodes, or more where drafts are verified, which then give any number of them.
+	// Decodes is the number of sequences that decode; each gets a token a step. DecodeTokens is the
+	// number of tokens that they put into each step: Decodes, or more where drafts are verified,
+	// which then give any number of them.
 	Decodes, DecodeTokens int
 	// Padding is the number of sequences that are complete and keep their place in a static batch.
 	Padding int
-	// Context is the number of tokens attended to by those that decode in the first step; it grows by Decodes a step.
+	// Context is the number of tokens attended to by the decoding sequences in the first step; it
+	// grows by Decodes a step.
 	Context int64
 	// Form gives the length of a step from its context; set where Steps is more than 1.
 	Form Affine
 	// Prefill lists the prompt chunks computed.
 	Prefill []Chunk
-	// Gaps are the times between tokens that ended with the first step (with all steps, where Steps is 1). In each later step
-	// the gap of all Decodes sequences is the length of the step.
+	// Gaps are the times between tokens that ended with the first step (with all steps, where Steps
+	// is 1). In each later step the gap of all Decodes sequences is the length of the step.
 	Gaps []Gap
-	// Running is the number of sequences in the batch, Used the units of KV memory in use at the end.
+	// Running is the number of sequences in the batch, Used the units of KV memory in use at the
+	// end.
 	Running int
 	Used    int64
 }
@@ -78,14 +82,16 @@ type Gap struct {
 
 // State is what a replica looks like at one moment.
 type State struct {
-	// Up reports whether the replica serves, starts or finishes what it has: neither off nor failed.
+	// Up reports whether the replica serves, starts or finishes what it has: neither off nor
+	// failed.
 	Up bool
-	// Waiting, Running and Decoding are numbers of sequences; those that decode run too.
+	// Waiting, Running and Decoding are numbers of sequences. A decoding sequence counts as running
+	// too.
 	Waiting, Running, Decoding int
 	// Used and Capacity are in the memory's units.
 	Used, Capacity int64
-	// Slots tells how the memory is divided; nil where it is no SlotMemory. It walks all sequences that run, and is valid during
-	// the call of Sampled.
+	// Slots tells how the memory is divided; nil where it is no SlotMemory. It walks all sequences
+	// that run, and is valid during the call of Sampled.
 	Slots func() Slots
 }
 
@@ -96,7 +102,8 @@ type Rejection int
 const (
 	// TooLong means that prompt and answer together exceed the longest context served.
 	TooLong Rejection = iota
-	// TooLarge means that the KV cache of the request does not fit into the memory of the replica, even alone.
+	// TooLarge means that the KV cache of the request does not fit into the memory of the replica,
+	// even alone.
 	TooLarge
 	// Refused means that admission control turned the request away.
 	Refused

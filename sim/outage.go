@@ -4,14 +4,15 @@ package sim
 type Outage struct {
 	// Replica is its index.
 	Replica int
-	// At is when it begins, For how long it lasts; Never means that the replica does not come back. Where the replica does not run,
-	// or another outage is under way, nothing happens.
+	// At is when it begins, For how long it lasts; Never means that the replica does not come back.
+	// Where the replica does not run, or another outage is under way, nothing happens.
 	At, For Time
 }
 
 // Retry says what becomes of the requests of a replica that fails.
 type Retry struct {
-	// Attempts is how often a request is sent to another replica, to begin anew; 0 means that it is lost at once.
+	// Attempts is how often a request is sent to another replica, to begin anew; 0 means that it is
+	// lost at once.
 	Attempts int
 	// Delay passes before.
 	Delay Time
@@ -42,7 +43,7 @@ func (f *fleet) fail(o *Outage) {
 		next := s.resident.next
 		if s.place == atReplica { // others are under way, and find out on arrival
 			r.detach(s)
-			f.struck(s)
+			f.retryOrLose(s)
 		}
 		s = next
 	}
@@ -73,8 +74,8 @@ func (f *fleet) open(r *member) {
 	}
 }
 
-// struck lets s, which a failure took out of its replica, begin anew or be lost.
-func (f *fleet) struck(s *Sequence) {
+// retryOrLose sends s, whose replica failed, to another replica to begin anew, or ends it as lost.
+func (f *fleet) retryOrLose(s *Sequence) {
 	switch {
 	case s.doomed:
 		f.drop(s, s.verdict)
@@ -94,7 +95,7 @@ func (r *replica) abort() {
 	for i := range r.batches {
 		b := &r.batches[i]
 		if b.flight.active {
-			b.leaving = b.leaving[:0] // they are struck
+			b.leaving = b.leaving[:0] // fail takes all sequences out
 			b.abort()
 		}
 		b.ready = 0
@@ -104,7 +105,8 @@ func (r *replica) abort() {
 	r.schedule()
 }
 
-// abort ends what b runs: steps that ended before now count, the one under way is lost, and with it all its sequences.
+// abort ends what b runs: steps that ended before now count, the one under way is lost, and with it
+// all its sequences.
 func (b *Batch) abort() {
 	r, f := b.r, &b.flight
 	done := int64(0)

@@ -10,7 +10,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// drawn is a batching and a memory policy of the registry, with random parameters, and the place where they work.
+// drawn is a batching and a memory policy of the registry, with random parameters, and the place
+// where they work.
 type drawn struct {
 	batching       *policies.Policy[sim.Scheduler]
 	memory         *policies.Policy[sim.Memory]

@@ -9,21 +9,23 @@ type Role int
 const (
 	// Mixed replicas serve a request from prompt to answer.
 	Mixed Role = iota
-	// Prefill replicas compute prompts, give the first token, and hand the request and its KV cache to a decode replica.
+	// Prefill replicas compute prompts, give the first token, and hand the request and its KV cache
+	// to a decode replica.
 	Prefill
-	// Decode replicas go on where prefill replicas stopped. They can serve whole requests too, if a router sends them some.
+	// Decode replicas go on where prefill replicas stopped. They can serve whole requests too, if a
+	// router sends them some.
 	Decode
 )
 
-// Pool is the set of replicas of one model and one role. Routers, scalers and admission see it. It names replicas by their index
-// in Config.Replicas.
+// Pool is the set of replicas of one model and one role. Routers, scalers and admission see it. It
+// names replicas by their index in Config.Replicas.
 type Pool struct {
 	fleet *fleet
 	model int
 	role  Role
 
 	members     []int // all of its replicas, in order
-	accepting   []int // those that take requests, in order
+	accepting   []int // the replicas that accept requests, in order
 	outstanding int
 	arrived     int64
 	gate        Queue // requests that wait for a replica that takes them
@@ -51,9 +53,13 @@ func (p *Pool) Len() int { return len(p.accepting) }
 // At returns the index of the k-th of them, k in [0, Len()).
 func (p *Pool) At(k int) int { return p.accepting[k] }
 
-// Accepts tells whether the replica of that index is in the pool and takes requests.
+// Accepts reports whether the replica of that index is in the pool and takes requests.
 func (p *Pool) Accepts(i int) bool {
-	return i >= 0 && i < len(p.fleet.replicas) && p.fleet.replicas[i].pool == p && p.fleet.replicas[i].phase == serving
+	if i < 0 || i >= len(p.fleet.replicas) {
+		return false
+	}
+	r := &p.fleet.replicas[i]
+	return r.pool == p && r.phase == serving
 }
 
 // Now returns the time.
@@ -71,11 +77,13 @@ func (p *Pool) Requests(i int) int { return p.fleet.replicas[i].outstanding }
 // Tokens returns the number of prompt tokens of these requests.
 func (p *Pool) Tokens(i int) int64 { return p.fleet.replicas[i].prompts }
 
-// Pending returns the number of prompt tokens of these requests that are not computed yet, those of a prompt together when it is.
+// Pending returns the number of prompt tokens of these requests that are not computed yet, those of
+// a prompt together when it is.
 func (p *Pool) Pending(i int) int64 { return p.fleet.replicas[i].uncomputed }
 
-// Wait predicts the time to first token of a request with a prompt of so many tokens on replica i: the prompts that are not
-// computed yet, and its own, at the replica's speed. Decodes in the same batch and cached prefixes are left out.
+// Wait predicts the time to first token of a request with a prompt of the given length, in tokens,
+// on replica i: the prompts that are not computed yet, and its own, at the replica's speed. Decodes
+// in the same batch and cached prefixes are left out.
 func (p *Pool) Wait(i, prompt int) Time {
 	r := &p.fleet.replicas[i]
 	r.pool.predict()
@@ -93,11 +101,13 @@ func (p *Pool) predict() {
 	}
 }
 
-// State returns what replica i looks like. It takes time in proportion to the stages of the replica's pipeline.
+// State returns what replica i looks like. It takes time in proportion to the stages of the
+// replica's pipeline.
 func (p *Pool) State(i int) State { return p.fleet.replicas[i].state(p.fleet.now, true) }
 
-// LeastRequests returns the replica that takes requests and has the fewest, of several the one with the lowest index. Like
-// LeastTokens and LeastWait it takes time in proportion to the logarithm of the size of the pool, which must not be empty.
+// LeastRequests returns the replica that takes requests and has the fewest, of several the one with
+// the lowest index. Like LeastTokens and LeastWait it takes time in proportion to the logarithm of
+// the size of the pool, which must not be empty.
 func (p *Pool) LeastRequests() int { return p.least(byRequests) }
 
 // LeastTokens returns the replica with the fewest prompt tokens of unfinished requests.
@@ -106,8 +116,9 @@ func (p *Pool) LeastTokens() int { return p.least(byTokens) }
 // LeastPending returns the replica with the fewest prompt tokens that are not computed yet.
 func (p *Pool) LeastPending() int { return p.least(byPending) }
 
-// LeastWait returns the replica that will have computed the prompts given to it first. Sending each request there serves them as
-// from one queue, where a replica computes one prompt at a time and all are equally fast.
+// LeastWait returns the replica that will have computed the prompts given to it first. Sending each
+// request there serves them as from one queue, where a replica computes one prompt at a time and
+// all are equally fast.
 func (p *Pool) LeastWait() int { return p.least(byWait) }
 
 // Sibling returns the pool of another role that serves the same model, or nil.
@@ -176,7 +187,7 @@ func (p *Pool) close(r *member, phase phase) {
 	p.changed(r)
 }
 
-// hopeless tells that no replica takes requests, and none will.
+// hopeless reports whether no replica accepts requests, now or later.
 func (p *Pool) hopeless() bool {
 	for _, i := range p.members {
 		switch r := &p.fleet.replicas[i]; r.phase {

@@ -1,16 +1,18 @@
 package sim
 
-// HostMemory is where the KV caches of preempted sequences can wait, and the link to it (PCIe, say).
+// HostMemory is where the KV caches of preempted sequences can wait, and the link to it (PCIe,
+// say).
 type HostMemory struct {
 	// Tokens is its room, in tokens of context; 0 means that nothing can be swapped out.
 	Tokens int64
-	// Time is the time that what a sequence keeps takes on the link, in either direction. Transfers wait for each other.
+	// Time is the time that what a sequence keeps takes on the link, in either direction. Transfers
+	// wait for each other.
 	Time Footprint[Time]
 }
 
-// Victim returns the sequence that was admitted last over all batches of the replica, the usual one to preempt. It is nil while
-// another batch of the pipeline is under way, whose memory cannot be taken: leave those out that lack memory, and they are
-// tried again when it ends.
+// Victim returns the sequence that was admitted last over all batches of the replica, the usual one
+// to preempt. It is nil while another batch of the pipeline is under way, whose memory cannot be
+// taken: leave those out that lack memory, and they are tried again when it ends.
 func (b *Batch) Victim() *Sequence {
 	var last *Sequence
 	for i := range b.r.batches {
@@ -29,8 +31,8 @@ func (b *Batch) Victim() *Sequence {
 	return last
 }
 
-// Preemptible yields the sequences in all batches of the replica, for policies that choose another victim; none while another
-// batch is under way.
+// Preemptible yields the sequences in all batches of the replica, for policies that choose another
+// victim; none while another batch is under way.
 func (b *Batch) Preemptible(yield func(*Sequence) bool) {
 	if b.Victim() == nil {
 		return
@@ -44,8 +46,8 @@ func (b *Batch) Preemptible(yield func(*Sequence) bool) {
 	}
 }
 
-// Preempt drops the KV cache of s, which is computed again later. If s runs, it loses its place and is handed back to the
-// scheduler.
+// Preempt drops the KV cache of s, which is computed again later. If s runs, it loses its place and
+// is handed back to the scheduler.
 func (b *Batch) Preempt(s *Sequence) {
 	running := b.displace(s)
 	b.r.memory.Release(s, false)
@@ -55,7 +57,8 @@ func (b *Batch) Preempt(s *Sequence) {
 	}
 }
 
-// Pause takes s out of its batch and hands it back to the scheduler. Its KV cache stays, and it goes on with Prefill.
+// Pause takes s out of its batch and hands it back to the scheduler. Its KV cache stays, and it
+// goes on with Prefill.
 func (b *Batch) Pause(s *Sequence) {
 	b.displace(s)
 	s.newer = b.r.paused
@@ -66,7 +69,7 @@ func (b *Batch) Pause(s *Sequence) {
 	b.r.scheduler.Enqueue(s)
 }
 
-// unpause takes s out of those that wait and keep their KV cache.
+// unpause takes s out of the waiting sequences that keep their KV cache.
 func (r *replica) unpause(s *Sequence) {
 	if s.older == nil {
 		r.paused = s.newer
@@ -79,11 +82,12 @@ func (r *replica) unpause(s *Sequence) {
 	s.older, s.newer = nil, nil
 }
 
-// SwapOut moves the KV cache of s to host memory; Prefill brings it back. If s runs, it loses its place and is handed back to the
-// scheduler. SwapOut returns false, and does nothing, where s has no KV or host memory no room for it.
+// SwapOut moves the KV cache of s to host memory; Prefill brings it back. If s runs, it loses its
+// place and is handed back to the scheduler. SwapOut returns false, and does nothing, where s has
+// no KV or host memory no room for it.
 //
-// The step under construction begins when its transfers are done, as in vLLM V0, whose copies are in the stream of the forward
-// pass.
+// The step under construction begins when its transfers are done, as in vLLM V0, whose copies are
+// in the stream of the forward pass.
 func (b *Batch) SwapOut(s *Sequence) bool {
 	r, n := b.r, s.Context()
 	if n == 0 || int64(n) > r.hostFree {
@@ -100,7 +104,8 @@ func (b *Batch) SwapOut(s *Sequence) bool {
 	return true
 }
 
-// swapIn brings the KV cache of s, for which memory is taken, back from host memory, or from another replica.
+// swapIn brings the KV cache of s, for which memory is taken, back from host memory, or from
+// another replica.
 func (b *Batch) swapIn(s *Sequence) {
 	if s.move != nil {
 		b.effect(admitted, s)
@@ -111,7 +116,8 @@ func (b *Batch) swapIn(s *Sequence) {
 	s.Stored, s.Swapped = s.Swapped, 0
 }
 
-// transfer puts the KV of n tokens on the link to host memory. The step under construction waits for it.
+// transfer puts the KV of n tokens on the link to host memory. The step under construction waits
+// for it.
 func (b *Batch) transfer(n int) {
 	b.r.result.SwappedTokens += int64(n)
 	b.occupyLink(b.r.host.Time.Of(n))
@@ -128,13 +134,15 @@ func (b *Batch) fetch() {
 	}
 }
 
-// occupyLink keeps the link to host memory busy for a time, once it is free. The step under construction waits for it.
+// occupyLink keeps the link to host memory busy for a time, once it is free. The step under
+// construction waits for it.
 func (b *Batch) occupyLink(busy Time) {
 	b.r.linkFree = max(b.r.linkFree, b.r.now) + busy
 	b.ready = b.r.linkFree
 }
 
-// displace takes s out of its batch and of the step under construction. It returns false where s did not run.
+// displace takes s out of its batch and of the step under construction. It returns false where s
+// did not run.
 func (b *Batch) displace(s *Sequence) bool {
 	home := s.batch
 	if home == nil {

@@ -91,7 +91,8 @@ func (c *setting) memory() (sim.Memory, error) {
 	return memory.NewPaged(c.blocks, c.blockSize)
 }
 
-// drawContent makes up a prompt of a few texts, so that beginnings are often shared, and sometimes an answer that others repeat.
+// drawContent makes up a prompt of a few texts, so that beginnings are often shared, and sometimes
+// an answer that others repeat.
 func drawContent(t *rapid.T, r *sim.Request) {
 	for left := r.Prompt; left > 0 && rapid.Bool().Draw(t, "more"); {
 		n := rapid.SampledFrom([]int{8, 16, 40}).Draw(t, "run")
@@ -202,7 +203,8 @@ func (j *journal) Sampled(at sim.Time, replica int, state sim.State) {
 	j.samples = append(j.samples, sample{at, replica, state, slots})
 }
 
-// Leaping gives what stepping gives, to the last bit: results, every request's times, every gap, every sample.
+// Leaping gives what stepping gives, to the last bit: results, every request's times, every gap,
+// every sample.
 func TestLeapEqualsStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawSetting(t)
@@ -220,8 +222,8 @@ func TestLeapEqualsStep(t *testing.T) {
 	})
 }
 
-// Every request arrives, and finishes or is rejected, once; every token comes out; every block is given back; nothing happens
-// before its cause.
+// Every request arrives, and finishes or is rejected, once; every token comes out; every block is
+// given back; nothing happens before its cause.
 func TestConservationAndCausality(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawSetting(t)

@@ -10,8 +10,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// reference serves requests with the vLLM V1 scheduler on one replica in the plainest way: a loop over steps, each a walk over
-// every sequence, with every block counted. It shares no code with the simulator.
+// reference serves requests with the vLLM V1 scheduler on one replica in the plainest way: a loop
+// over steps, each a walk over every sequence, with every block counted. It shares no code with the
+// simulator.
 type reference struct {
 	c       *setting
 	now     sim.Time
@@ -63,8 +64,8 @@ func (r *reference) arrivals() []*plain {
 	return came
 }
 
-// step plans and runs one step. What arrived while the last one ran can be planned for, or, with lookahead, is seen one step
-// later.
+// step plans and runs one step. What arrived while the last one ran can be planned for, or, with
+// lookahead, is seen one step later.
 func (r *reference) step() {
 	came := r.arrivals()
 	if r.c.lookahead == 0 || len(r.running)+len(r.waiting)+len(r.unseen) == 0 {

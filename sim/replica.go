@@ -1,7 +1,8 @@
 package sim
 
-// replica is one server by itself: a scheduler over a memory, with one batch a pipeline stage. It knows nothing of other replicas,
-// nor of who sends it requests: what comes of a call is left in effects.
+// replica is one server by itself: a scheduler over a memory, with one batch a pipeline stage. It
+// knows nothing of other replicas, nor of who sends it requests: what comes of a call is left in
+// effects.
 type replica struct {
 	scheduler  Scheduler
 	memory     Memory
@@ -27,11 +28,12 @@ type replica struct {
 	next    Time   // when something happens by itself, or Never
 
 	admissions int64
-	planned    int64     // steps planned so far: the number of the next one
-	hostFree   int64     // room in host memory, in tokens
-	linkFree   Time      // when the link to it is free
-	paused     *Sequence // the first of those that wait and keep their KV cache, see Batch.Pause
-	incoming   Queue     // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
+	planned    int64 // steps planned so far: the number of the next one
+	hostFree   int64 // room in host memory, in tokens
+	linkFree   Time  // when the link to it is free
+	// paused is the first of the waiting sequences that keep their KV cache, see Batch.Pause.
+	paused   *Sequence
+	incoming Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
 
 	effects   []effect
 	err       error // the replica cannot go on
@@ -41,7 +43,8 @@ type replica struct {
 	sampled   Time // when the slots were last asked for
 }
 
-// effect is what came of a call of a replica that concerns others. The fleet carries effects out, in order.
+// effect is what came of a call of a replica that concerns others. The fleet carries effects out,
+// in order.
 type effect struct {
 	kind effectKind
 	s    *Sequence
@@ -70,12 +73,12 @@ type flight struct {
 	active bool
 	start  Time
 	end    Time
-	// padding is the number of complete sequences among those that decode.
+	// padding is the number of complete sequences that keep their place in the step.
 	padding int
 	steps   int64
 	stored  int64   // steps whose decodes have their memory
 	run     stretch // of steps that all stages take one after another; valid where leaping
-	// leaping tells that run gives the lengths of the steps; else there is one step.
+	// leaping is true where run gives the lengths of the steps; otherwise there is one step.
 	leaping        bool
 	ignoreArrivals bool
 }
@@ -130,7 +133,8 @@ func (r *replica) accept(s *Sequence, now Time) {
 	r.schedule()
 }
 
-// interrupt cuts b's leap short at the first boundary at which s can be planned for, and sets s.visible to it.
+// interrupt cuts b's leap short at the first boundary at which s can be planned for, and sets
+// s.visible to it.
 func (r *replica) interrupt(b *Batch, s *Sequence) {
 	f := &b.flight
 	if !f.leaping {
@@ -166,7 +170,8 @@ func (r *replica) shorten(b *Batch, steps int64) {
 	}
 }
 
-// fly sets the number of steps of b's leap, and with it its end and when the pipeline stages are free.
+// fly sets the number of steps of b's leap, and with it its end and when the pipeline stages are
+// free.
 func (r *replica) fly(b *Batch, steps int64) {
 	f := &b.flight
 	f.steps = steps
@@ -245,7 +250,7 @@ func (r *replica) reveal(step int64) {
 	}
 }
 
-// alone tells whether no other batch than b has or may soon have work.
+// alone reports whether only b has work, now and soon.
 func (r *replica) alone(b *Batch) bool {
 	if len(r.batches) == 1 {
 		return true
@@ -258,8 +263,8 @@ func (r *replica) alone(b *Batch) bool {
 	return r.scheduler.Waiting() == 0
 }
 
-// state returns what the replica looks like at the time at, before which nothing else happens. A step that ends then counts as
-// running still where events of that time are to come.
+// state returns what the replica looks like at the time at, before which nothing else happens. A
+// step that ends then counts as running still where events of that time are to come.
 func (r *replica) state(at Time, early bool) State {
 	st := State{
 		Waiting: r.scheduler.Waiting() + r.incoming.Len(),
@@ -293,7 +298,7 @@ func (r *replica) busy(now Time) Time {
 	return r.result.Busy + max(0, now-max(begin, r.busyUntil))
 }
 
-// serves tells whether r can serve q, and if not, why.
+// serves reports whether r can serve q, and if not, why.
 func (r *replica) serves(q *Request) (why Rejection, ok bool) {
 	tokens := q.Prompt + q.Output - 1 // the last token's KV is never stored
 	if r.passes {

@@ -26,15 +26,17 @@ type Request struct {
 	Model int
 	// Patience is how long the user waits for the whole answer before going away; 0 means for ever.
 	Patience Time
-	// Content describes the prompt for prefix caches as runs of tokens from the start; empty means that no other prompt
-	// shares anything with it. Lengths sum to at most Prompt; the rest is unique to this request.
+	// Content describes the prompt for prefix caches as runs of tokens from the start; empty means
+	// that no other prompt shares anything with it. Lengths sum to at most Prompt; the rest is
+	// unique to this request.
 	Content []Segment
-	// Answer is the segment ID that the generated tokens will have when a later prompt of the session repeats them; 0 means
-	// that none does.
+	// Answer is the segment ID that the generated tokens will have when a later prompt of the
+	// session repeats them; 0 means that none does.
 	Answer uint64
 }
 
-// Segment is a run of tokens with an identity: two prompts share a prefix as far as their segments are equal.
+// Segment is a run of tokens with an identity: two prompts share a prefix as far as their segments
+// are equal.
 type Segment struct {
 	// ID names the text. Segments with the same ID hold the same tokens from their start.
 	ID uint64
@@ -42,17 +44,20 @@ type Segment struct {
 	Tokens int
 }
 
-// Source yields requests in order of arrival. Open-loop sources ignore Done; closed-loop ones send a user's next request
-// after the last.
+// Source yields requests in order of arrival. Open-loop sources ignore Done; closed-loop ones send
+// a user's next request after the last.
 type Source interface {
-	// NextArrival returns when the next known request arrives, or Never if none is known (for now, if a request is under way).
-	// Only Next and Done change it.
+	// NextArrival returns when the next known request arrives, or Never if none is known (for now,
+	// if a request is under way). Only Next and Done change it.
 	NextArrival() Time
-	// Next fills r with the request that NextArrival announced, reusing the space of r.Content. It is called only when
-	// NextArrival is not Never. Every field of r but ID, which the simulator sets, is written.
+	// Next fills r with the request that NextArrival announced, reusing the space of r.Content. It
+	// is called only when NextArrival is not Never. Every field of r but ID, which the simulator
+	// sets, is written.
 	Next(r *Request)
-	// Done tells that r finished or ended without an answer at the time at; arrivals that follow from it must not be earlier than at.
+	// Done is called when r finished or ended without an answer at the time at; arrivals that
+	// follow from it must not be earlier than at.
 	Done(r *Request, at Time)
-	// Err returns what broke the stream (a corrupt trace line, say), or nil. The simulator asks when NextArrival is Never.
+	// Err returns what broke the stream (a corrupt trace line, say), or nil. The simulator asks
+	// when NextArrival is Never.
 	Err() error
 }

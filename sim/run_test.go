@@ -28,7 +28,8 @@ func (l *listSource) Next(r *sim.Request) {
 func (l *listSource) Done(*sim.Request, sim.Time) { l.done++ }
 func (l *listSource) Err() error                  { return nil }
 
-// users is a closed loop: each user sends the next request of the list when the last one has ended. Times are not in the list.
+// users is a closed loop: each user sends the next request of the list when the last one has ended.
+// Times are not in the list.
 type users struct {
 	requests []sim.Request
 	waiting  []sim.Time // when users send their next request, in order

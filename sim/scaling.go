@@ -60,7 +60,8 @@ func (f *fleet) start(p *Pool) bool {
 	return false
 }
 
-// stop stops one replica that is not steady: the last that is starting, else the last that takes requests.
+// stop stops one replica that is not steady: the last that is starting, else the last that takes
+// requests.
 func (f *fleet) stop(p *Pool) bool {
 	for k := len(p.members) - 1; k >= 0; k-- {
 		if r := &f.replicas[p.members[k]]; r.phase == starting {
@@ -110,7 +111,8 @@ func (p *Pool) Running() int {
 	return n
 }
 
-// Waiting returns the number of requests that wait for a place in a batch. Like Busy it looks at every replica.
+// Waiting returns the number of requests that wait for a place in a batch. Like Busy it looks at
+// every replica.
 func (p *Pool) Waiting() int {
 	n := p.gate.Len()
 	for _, i := range p.members {

@@ -2,13 +2,15 @@ package sim
 
 import "math"
 
-// Scheduler decides what each step of one replica does. It owns the order of those that wait.
+// Scheduler decides what each step of one replica does. It owns the order of the waiting sequences.
 type Scheduler interface {
-	// Enqueue hands over a sequence that waits to run: one that arrived, or one that was preempted (s.Preemptions > 0).
+	// Enqueue hands over a sequence that waits to run: one that arrived, or one that was preempted
+	// (s.Preemptions > 0).
 	Enqueue(s *Sequence)
 	// Waiting returns the number of sequences handed over that are not in a batch.
 	Waiting() int
-	// Schedule forms the next step of b with the methods of Batch. A step left empty lets the batch rest.
+	// Schedule forms the next step of b with the methods of Batch. A step left empty lets the batch
+	// rest.
 	Schedule(b *Batch) Decision
 }
 
@@ -18,33 +20,36 @@ const Forever int64 = math.MaxInt64
 // Listener is a Scheduler that is told what becomes of the sequences that it put into batches.
 type Listener interface {
 	Scheduler
-	// Entered tells that s got a place in b.
+	// Entered is called when s gets a place in b.
 	Entered(b *Batch, s *Sequence)
-	// Joined tells that the prompt of s is computed and a token came out: s decodes in b from now on, unless that was its last.
+	// Joined is called when the prompt of s is computed and a token came out: s decodes in b from
+	// now on, unless that token was its last.
 	Joined(b *Batch, s *Sequence)
-	// Left tells that s leaves b, either for good (gone: its last token came out, or the request goes elsewhere) or to be handed over
-	// again. Its progress can still be read.
+	// Left is called when s leaves b, either for good (gone: its last token came out, or the
+	// request goes elsewhere) or to be handed over again. Its progress can still be read.
 	Left(b *Batch, s *Sequence, gone bool)
 }
 
-// Decision says for how long a schedule stands, which is how far the simulator may leap. It matters for steps without
-// prefill only: one with prefill stands for itself.
+// Decision says for how long a schedule stands, which is how far the simulator may leap. It matters
+// for steps without prefill only: one with prefill stands for itself.
 type Decision struct {
-	// Steps is the number of steps for which the decision stands if nothing arrives, finishes or runs out of memory; at least 1.
+	// Steps is the number of steps for which the decision stands if nothing arrives, finishes or
+	// runs out of memory; at least 1.
 	Steps int64
-	// IgnoreArrivals tells that an arrival would not change the decision: the batch is full, say, or the head of the queue does
-	// not fit.
+	// IgnoreArrivals is true where an arrival would not change the decision: the batch is full,
+	// say, or the head of the queue does not fit.
 	IgnoreArrivals bool
-	// Wake is when to ask again, if nothing arrives or finishes before; 0 means only then. While steps run, the first one that
-	// ends at Wake or later is the last for which the decision stands.
+	// Wake is when to ask again, if nothing arrives or finishes before; 0 means only then. While
+	// steps run, the first one that ends at Wake or later is the last for which the decision
+	// stands.
 	Wake Time
-	// Together tells that this is a static batch: sequences that are complete keep their place and their memory, as padding, until
-	// all in the batch are. Then their answers are returned at once.
+	// Together is true for a static batch: sequences that are complete keep their place and their
+	// memory, as padding, until all in the batch are. Then their answers are returned at once.
 	Together bool
 }
 
-// Queue is a first-in-first-out queue of sequences that also takes one at the front. A sequence is in one
-// queue at most. The zero value is empty and ready.
+// Queue is a first-in-first-out queue of sequences that also takes one at the front. A sequence is
+// in one queue at most. The zero value is empty and ready.
 type Queue struct {
 	head, tail *Sequence
 	n          int

@@ -1,35 +1,41 @@
 package sim
 
-// Sequence is the life of one request inside a replica. Schedulers and memories read it; the simulator writes it.
+// Sequence is the life of one request inside a replica. Schedulers and memories read it; the
+// simulator writes it.
 type Sequence struct {
 	Request
 
-	// Generated is the number of output tokens so far, and Stored the number of tokens whose KV is kept. Both stand still
-	// while the sequence decodes: then call Progress and Context.
+	// Generated is the number of output tokens so far, and Stored the number of tokens whose KV is
+	// kept. Both stand still while the sequence decodes: then call Progress and Context.
 	Generated, Stored int
-	// Cached is the number of prompt tokens that the prefix cache supplied when the sequence was last admitted.
+	// Cached is the number of prompt tokens that the prefix cache supplied when the sequence was
+	// last admitted.
 	Cached int
-	// Scheduled is when the first step of the sequence began, FirstToken and LastToken when those tokens came out; 0 before.
+	// Scheduled is when the first step of the sequence began, FirstToken and LastToken when those
+	// tokens came out; 0 before.
 	Scheduled, FirstToken, LastToken Time
 	// Preemptions counts how often the sequence lost its place in a batch.
 	Preemptions int
 	// Retries counts how often a replica failed under the sequence, and it began anew.
 	Retries int
-	// Swapped is the number of tokens whose KV waits in host memory, or has come from a prefill replica.
+	// Swapped is the number of tokens whose KV waits in host memory, or has come from a prefill
+	// replica.
 	Swapped int
-	// Replica is the index of the replica that serves the sequence, and Latency what its front end adds between a token and the
-	// user.
+	// Replica is the index of the replica that serves the sequence, and Latency what its front end
+	// adds between a token and the user.
 	Replica int
 	Latency Time
 
-	// Drafted and Accepted count the tokens drafted for the sequence and those accepted; Draft belongs to the Speculator.
+	// Drafted and Accepted count the tokens drafted for the sequence and those accepted; Draft
+	// belongs to the Speculator.
 	Drafted, Accepted int
 	Draft             DraftState
 
-	// Held and Handle belong to the Memory that holds the sequence: a count and an index of its own.
+	// Held and Handle belong to the Memory that holds the sequence: a count and an index of its
+	// own.
 	Held, Handle int
-	// Rank, Place and Tag belong to the Scheduler: the sequence's rank in an order, its place in a queue, and a number or index of
-	// its own.
+	// Rank, Place and Tag belong to the Scheduler: the sequence's rank in an order, its place in a
+	// queue, and a number or index of its own.
 	Rank       float64
 	Place, Tag int
 
@@ -56,10 +62,10 @@ type Sequence struct {
 	move      *move     // while memory of another replica holds its KV cache
 }
 
-// Running tells whether s has a place in a batch.
+// Running reports whether s has a place in a batch.
 func (s *Sequence) Running() bool { return s.batch != nil }
 
-// Decoding tells whether the prompt of s is computed, so that each step gives it a token.
+// Decoding reports whether the prompt of s is computed, so that each step gives it a token.
 func (s *Sequence) Decoding() bool { return s.decoding }
 
 // Context returns the number of tokens of s whose KV is stored.
@@ -68,12 +74,13 @@ func (s *Sequence) Context() int { return s.Stored + s.advance() }
 // Progress returns the number of output tokens of s so far.
 func (s *Sequence) Progress() int { return s.Generated + s.advance() }
 
-// Verifying returns the number of drafted tokens of s that are verified in the step under construction or under way.
+// Verifying returns the number of drafted tokens of s that are verified in the step under
+// construction or under way.
 func (s *Sequence) Verifying() int { return s.drafted }
 
-// Remaining returns the number of tokens to compute before s gives its next token: those of the prompt, and after a
-// preemption those generated before it, less the ones stored here or in host memory. It is 0 for a sequence that decodes or is
-// complete.
+// Remaining returns the number of tokens to compute before s gives its next token: those of the
+// prompt, and after a preemption those generated before it, less the ones stored here or in host
+// memory. It is 0 for a sequence that decodes or is complete.
 func (s *Sequence) Remaining() int {
 	if s.decoding || s.held {
 		return 0
@@ -95,7 +102,9 @@ func (s *Sequence) reset() {
 
 // again readies s, which a failure took out of its replica, to begin anew.
 func (s *Sequence) again() {
-	*s = Sequence{Request: s.Request, Retries: s.Retries + 1, place: comingBack, epoch: s.epoch + 1, life: s.life}
+	*s = Sequence{
+		Request: s.Request, Retries: s.Retries + 1, place: comingBack, epoch: s.epoch + 1, life: s.life,
+	}
 }
 
 // TTFT returns the time to first token as the user sees it: queueing, prefill and the front end.
@@ -104,7 +113,8 @@ func (s *Sequence) TTFT() Time { return s.FirstToken + s.Latency - s.Arrival }
 // E2E returns the latency from sending the request to the last token, as the user sees it.
 func (s *Sequence) E2E() Time { return s.LastToken + s.Latency - s.Arrival }
 
-// TPOT returns the mean time per output token after the first; 0 for an answer of one token, which has none.
+// TPOT returns the mean time per output token after the first; 0 for an answer of one token, which
+// has none.
 func (s *Sequence) TPOT() Time {
 	if s.Output < 2 {
 		return 0

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Simulation is a run that its owner drives from one instant to the next, as a server in real time, a page or a debugger does;
-// Run drives it to the end. The package comment gives the order of what
+// Simulation is a run that its owner drives from one instant to the next, as a server in real time,
+// a page or a debugger does; Run drives it to the end. The package comment gives the order of what
 // happens at one instant. A Simulation is not safe for concurrent use.
 type Simulation struct {
 	fleet       *fleet
@@ -16,8 +16,9 @@ type Simulation struct {
 	closed      bool // nothing more comes from outside
 }
 
-// Run simulates until every request of the source has ended, or ctx is cancelled. The result is determined by the configuration
-// alone. The error is the context's, the source's, or says which scheduler left requests behind.
+// Run simulates until every request of the source has ended, or ctx is cancelled. The result is
+// determined by the configuration alone. The error is the context's, the source's, or says which
+// scheduler left requests behind.
 func Run(ctx context.Context, c Config) (Result, error) {
 	if c.Source == nil {
 		return Result{}, errors.New("sim: no source of requests")
@@ -54,8 +55,9 @@ func New(c Config) (*Simulation, error) {
 // Now returns the time up to which everything has happened, 0 at first.
 func (s *Simulation) Now() Time { return max(s.fleet.now, 0) }
 
-// Next returns when something happens next. It is Never when all requests have ended, or nothing can happen to those that have
-// not, or after an error: see Err. Scalers may still be asked, and replicas fail and recover.
+// Next returns when something happens next. It is Never when all requests have ended, or nothing
+// can happen to those that have not, or after an error: see Err. Scalers may still be asked, and
+// replicas fail and recover.
 func (s *Simulation) Next() Time {
 	f := s.fleet
 	if f.err != nil || f.arrival == Never && (f.live == 0 || f.stuck) {
@@ -64,8 +66,8 @@ func (s *Simulation) Next() Time {
 	return f.due()
 }
 
-// Advance carries out everything that happens up to and including the time until; if that is Never, up to the end. Afterwards it
-// is until.
+// Advance carries out everything that happens up to and including the time until; if that is Never,
+// up to the end. Afterwards it is until.
 func (s *Simulation) Advance(until Time) error {
 	f := s.fleet
 	if until == Never {
@@ -89,7 +91,8 @@ func (f *fleet) due() Time {
 	return min(f.arrival, f.agenda.next(), Time(at))
 }
 
-// step carries out the first of what happens at the given time, which is the next at which something does.
+// step carries out the first of what happens at the given time, which is the next at which
+// something does.
 func (s *Simulation) step(at Time) {
 	f := s.fleet
 	s.takeSamples(at)
@@ -128,8 +131,9 @@ func (s *Simulation) takeSample() {
 	s.sample = later(at, s.sampleEvery)
 }
 
-// Push lets a request come from outside, at r.Arrival, or right after Now where that is over. Of all other fields of r but ID, each
-// has its meaning. Push returns the ID of the request, or what is wrong with it.
+// Push lets a request come from outside, at r.Arrival, or right after Now where that is over. Of
+// all other fields of r but ID, each has its meaning. Push returns the ID of the request, or what
+// is wrong with it.
 func (s *Simulation) Push(r Request) (id int64, err error) {
 	f := s.fleet
 	r.ID = f.numbered
@@ -146,7 +150,8 @@ func (s *Simulation) Push(r Request) (id int64, err error) {
 	return q.ID, nil
 }
 
-// Cancel lets the user of a request that was pushed go away now. It returns false where the request has ended.
+// Cancel lets the user of a request that was pushed go away now. It returns false where the request
+// has ended.
 func (s *Simulation) Cancel(id int64) bool {
 	q, ok := s.fleet.pushed[id]
 	if ok {
@@ -159,7 +164,8 @@ func (s *Simulation) Cancel(id int64) bool {
 func (s *Simulation) Fail(replica int, lasts Time) error {
 	f := s.fleet
 	if replica < 0 || replica >= len(f.replicas) || lasts < 0 {
-		return fmt.Errorf("sim: replica %d fails for %v; there are %d replicas", replica, lasts, len(f.replicas))
+		return fmt.Errorf("sim: replica %d fails for %v; there are %d replicas",
+			replica, lasts, len(f.replicas))
 	}
 	f.outages = append(f.outages, Outage{Replica: replica, At: f.after(f.now), For: lasts})
 	f.note(f.now, event{kind: failing, n: len(f.outages) - 1})
@@ -169,8 +175,8 @@ func (s *Simulation) Fail(replica int, lasts Time) error {
 // Result returns what can be counted so far.
 func (s *Simulation) Result() Result { return s.fleet.summary() }
 
-// Err returns what broke the simulation. Once Next is Never, it is also what broke the source, or says which scheduler rests
-// although requests wait.
+// Err returns what broke the simulation. Once Next is Never, it is also what broke the source, or
+// says which scheduler rests although requests wait.
 func (s *Simulation) Err() error {
 	f := s.fleet
 	if f.err != nil || s.Next() != Never {

@@ -12,8 +12,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// A simulation that is driven in slices of any length, into which requests are pushed, gives what Run gives where they come from a
-// source.
+// A simulation that is driven in slices of any length, into which requests are pushed, gives what
+// Run gives where they come from a source.
 func TestDrivenEqualsRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawFleet(t)
@@ -48,8 +48,8 @@ func TestDrivenEqualsRun(t *testing.T) {
 	})
 }
 
-// Whatever is pushed, cancelled and made to fail from outside, at any time: each request ends once, all its tokens are told, and
-// memory is given back.
+// Whatever is pushed, cancelled and made to fail from outside, at any time: each request ends once,
+// all its tokens are told, and memory is given back.
 func TestOutsideConserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawFleet(t)
@@ -108,7 +108,8 @@ func TestOutsideConserves(t *testing.T) {
 	})
 }
 
-// A request that comes late is taken in right after what has happened, and what makes no sense is refused at once.
+// A request that comes late is taken in right after what has happened, and what makes no sense is
+// refused at once.
 func TestPushChecks(t *testing.T) {
 	s, err := sim.New(oneReplica(affineClock{base: sim.Millisecond}))
 	if err != nil {

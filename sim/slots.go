@@ -2,8 +2,9 @@ package sim
 
 // Slots divides KV memory, in tokens, by what it is good for (Kwon et al., SOSP 2023, figure 2).
 type Slots struct {
-	// Tokens hold the KV of a token, or get it in the step that runs. Reserved are kept for tokens that a running request will
-	// still store, Internal for tokens that it never will. External are all others: free, kept in case a prompt comes back, or in
+	// Tokens is the number of slots that hold the KV of a token, or receive it in the running step.
+	// Reserved are kept for tokens that a running request will still store, Internal for tokens
+	// that it never will. External are all others: free, kept in case a prompt comes back, or in
 	// holes between reservations.
 	Tokens, Reserved, Internal, External int64
 }
@@ -19,10 +20,10 @@ func (s *Slots) Add(o Slots) {
 // SlotMemory is a Memory that can tell how its slots are divided.
 type SlotMemory interface {
 	Memory
-	// Slots returns the number of tokens that could be stored, and how many of those set aside serve several sequences, each but
-	// the first of which counts.
+	// Slots returns the number of tokens that could be stored, and how many of those set aside
+	// serve several sequences, each but the first of which counts.
 	Slots() (all, shared int64)
-	// Room returns the slots set aside for s, which runs and stores so many tokens.
+	// Room returns the slots set aside for s, which runs and stores the given number of tokens.
 	Room(s *Sequence, stored int) int64
 }
 
@@ -54,7 +55,7 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 	return d
 }
 
-// give sets the slots of s aside, which stores so many tokens.
+// give sets aside the slots of s, which stores the given number of tokens.
 func (d *Slots) give(m SlotMemory, s *Sequence, stored int) {
 	room := m.Room(s, stored)
 	used := min(room, int64(s.Prompt+s.Output-1)) // the last token's KV is never stored
@@ -64,7 +65,8 @@ func (d *Slots) give(m SlotMemory, s *Sequence, stored int) {
 	d.External -= room
 }
 
-// begun returns how many decode steps of the leap under way have begun by the time at: their tokens have their memory.
+// begun returns how many decode steps of the leap under way have begun by the time at: their tokens
+// have their memory.
 func (b *Batch) begun(at Time) int {
 	f := &b.flight
 	switch {

@@ -11,7 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// coin drafts a random number of tokens, each accepted with the same probability as long as those before it are.
+// coin drafts a random number of tokens, each accepted with the same probability as long as those
+// before it are.
 type coin struct {
 	rng   *rand.Rand
 	most  int
@@ -33,8 +34,9 @@ func (c *coin) Accept(_ *sim.Sequence, drafted int) int {
 	return n
 }
 
-// With drafts too, and under every policy, every request arrives and ends once, every token comes out once, every block is given back, and the same seed
-// gives the same run; a draft that is never accepted costs its time and nothing else.
+// With drafts too, and under every policy, every request arrives and ends once, every token comes
+// out once, every block is given back, and the same seed gives the same run; a draft that is never
+// accepted costs its time and nothing else.
 func TestSpeculationConserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawSetting(t)

@@ -12,8 +12,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// A static batch whose prompts are computed as far as the shortest goes, and then token by token, takes as many steps as the longest
-// prompt with its answer is longer than the shortest prompt (FasterTransformer v4.0, gpt.h: for (step = input_len; …)).
+// A static batch whose prompts are computed as far as the shortest goes, and then token by token,
+// takes as many steps as the longest prompt with its answer is longer than the shortest prompt
+// (FasterTransformer v4.0, gpt.h: for (step = input_len; …)).
 func TestStaticFeedsPromptsTokenByToken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var requests []sim.Request

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Time is a point in simulated time, or a span of it, in picoseconds. Its range is about ±106 days; a simulation that would go on
-// longer ends with an error.
+// Time is a point in simulated time, or a span of it, in picoseconds. Its range is about ±106 days;
+// a simulation that would go on longer ends with an error.
 type Time int64
 
 // Units of Time.
@@ -21,7 +21,8 @@ const (
 // Never is later than every event.
 const Never Time = math.MaxInt64
 
-// Seconds returns the span of s seconds, rounded to the nearest picosecond. Spans out of range saturate at ±Never; NaN gives 0.
+// Seconds returns the span of s seconds, rounded to the nearest picosecond. Spans out of range
+// saturate at ±Never; NaN gives 0.
 func Seconds(s float64) Time {
 	ps := math.Round(s * float64(Second))
 	switch {

@@ -10,7 +10,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Time never wraps: a run ends when its steps sum to, or with an error that names the request that would outlast time.
+// Time never wraps: a run ends when its steps sum to, or with an error that names the request that
+// would outlast time.
 func TestTimeDoesNotWrap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		output := rapid.IntRange(1, 1000).Draw(t, "output")

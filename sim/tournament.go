@@ -2,11 +2,13 @@ package sim
 
 import "math"
 
-// tournament finds the least of a fixed number of keys; of equal keys the one with the lowest index.
+// tournament finds the least of a fixed number of keys; of equal keys the one with the lowest
+// index.
 type tournament struct {
 	leaves int
 	keys   []int64
-	winner []int32 // a binary tree over the leaves; node 1 is the root, node n has the children 2n and 2n+1
+	// winner is a binary tree over the leaves: node 1 is the root, node n has the children 2n and 2n+1.
+	winner []int32
 }
 
 func newTournament(n int) tournament {

@@ -24,8 +24,9 @@ func (w *waking) Schedule(b *sim.Batch) sim.Decision {
 	return d
 }
 
-// A prompt, then 99 decode steps of 10 ms each, then nothing: three decisions at least. One stands until the first step that ends at
-// Wake or later, which is the next one where Wake is over already.
+// A prompt, then 99 decode steps of 10 ms each, then nothing: three decisions at least. One stands
+// until the first step that ends at Wake or later, which is the next one where Wake is over
+// already.
 func TestWakeEndsDecisions(t *testing.T) {
 	for _, c := range []struct {
 		at    sim.Time

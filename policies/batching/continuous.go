@@ -7,7 +7,7 @@ import (
 )
 
 // Continuous decides anew for every step who is in the batch (iteration-level scheduling: Yu et al., OSDI 2022, section 3). Those
-// that decode come first, then prompts that were begun, then those that wait, in some order, as far as places, token budget and KV
+// that decode come first, then prompts that were begun, then the waiting sequences, in some order, as far as places, token budget and KV
 // memory go. When memory runs out, those last in order give way. The constructors say whose scheduler it is.
 type Continuous struct {
 	limits  Limits
@@ -16,11 +16,11 @@ type Continuous struct {
 	whole bool
 	// swap tells that those that give way move to host memory where there is room; else they are computed again.
 	swap bool
-	// accept tells whether a newcomer may start, beyond there being memory for its prompt; nil means that it may.
+	// accept reports whether a newcomer may start, beyond there being memory for its prompt; nil means that it may.
 	accept func(b *sim.Batch, s *sim.Sequence) bool
 }
 
-// order is the order of those that wait.
+// order is the order of the waiting sequences.
 type order interface {
 	// add takes in a sequence that arrived or gave way.
 	add(s *sim.Sequence)
@@ -61,7 +61,7 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 	return c.stands(b)
 }
 
-// decode puts those that decode into the step; those last in order give way where memory is short. It returns false where
+// decode puts the decoding sequences into the step; those last in order give way where memory is short. It returns false where
 // memory is short and nobody can give way.
 func (c *Continuous) decode(b *sim.Batch) bool {
 	for !b.Decode() {
@@ -120,7 +120,7 @@ func (c *Continuous) admit(b *sim.Batch, budget int) int {
 	return budget
 }
 
-// fitsWhole tells whether the prompt of the first that waits is within the budget. The first one to start in a step may exceed
+// fitsWhole reports whether the prompt of the first that waits is within the budget. The first one to start in a step may exceed
 // it, if there might never be enough.
 func (c *Continuous) fitsWhole(b *sim.Batch, budget int, first bool) bool {
 	s := c.waiting.first()

@@ -45,12 +45,12 @@ func (d *Displacing) Left(b *sim.Batch, s *sim.Sequence, _ bool) {
 // displacing is an order by rank in which the first that waits may take the place of the last that runs.
 type displacing struct {
 	ranked
-	// decoding has by lane those that decode, the last in order on top. All consume their ranks alike, a token a step, so that
+	// decoding has by lane the decoding sequences, the last in order on top. All consume their ranks alike, a token a step, so that
 	// they stay in order. With drafts they go faster, and move down when they come to the top.
 	decoding []heap
 }
 
-// lane returns those that decode in b.
+// lane returns the decoding sequences in b.
 func (d *displacing) lane(b *sim.Batch) *heap {
 	for len(d.decoding) <= b.Lane() {
 		d.decoding = append(d.decoding, nil)

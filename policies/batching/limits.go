@@ -6,7 +6,7 @@ import "fmt"
 type Limits struct {
 	// MaxSequences is the most sequences in a batch.
 	MaxSequences int
-	// TokenBudget is the most tokens in a step, those that decode counted; at least MaxSequences.
+	// TokenBudget is the most tokens in a step, the decoding sequences counted; at least MaxSequences.
 	TokenBudget int
 	// ChunkLimit is the most prompt tokens of one request in a step; 0 means no limit but the budget.
 	ChunkLimit int

@@ -15,7 +15,7 @@ import (
 type MLFQ struct {
 	MLFQConfig
 	waiting []heap        // by level, in the order in which they entered it
-	paused  []sim.Queue   // by level, those that wait and hold memory
+	paused  []sim.Queue   // by level, the waiting sequences that hold memory
 	running [][]sim.Queue // by lane and level, in the order in which their quantum began
 	jobs    []job         // by Sequence.Tag − 1
 	spare   []int         // tags for reuse
@@ -111,7 +111,7 @@ func (m *MLFQ) wait(s *sim.Sequence, paused bool) {
 	}
 }
 
-// unwait takes s out of it, and tells whether it holds memory.
+// unwait takes s out of it, and reports whether it holds memory.
 func (m *MLFQ) unwait(s *sim.Sequence) (paused bool) {
 	j := m.job(s)
 	m.waiting[j.level].remove(s)
@@ -138,7 +138,7 @@ func (m *MLFQ) Schedule(b *sim.Batch) sim.Decision {
 	return sim.Decision{Steps: sim.Forever, Wake: m.wake(m.running[b.Lane()])}
 }
 
-// before tells whether s comes before other.
+// before reports whether s comes before other.
 func (m *MLFQ) before(s, other *sim.Sequence) bool {
 	a, b := m.job(s), m.job(other)
 	if a.level != b.level {
@@ -184,7 +184,7 @@ func (m *MLFQ) start(b *sim.Batch, s *sim.Sequence) bool {
 	return true
 }
 
-// worst returns the last in order of those that run in b, or nil.
+// worst returns the last in order of the running sequences in b, or nil.
 func (m *MLFQ) worst(b *sim.Batch) *sim.Sequence { return last(m.running[b.Lane()], nil) }
 
 // last returns the last sequence of the highest level, other than the one given, or nil.
@@ -248,7 +248,7 @@ func (m *MLFQ) demote(levels []sim.Queue, now sim.Time) {
 	}
 }
 
-// wake returns when the order of those that wait and run changes by itself, or 0.
+// wake returns when the order of the waiting and the running sequences changes by itself, or 0.
 func (m *MLFQ) wake(levels []sim.Queue) sim.Time {
 	if m.n == 0 {
 		return 0

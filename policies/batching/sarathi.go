@@ -3,7 +3,7 @@ package batching
 import "github.com/llmsim/llmsim/sim"
 
 // NewSarathi returns the scheduler of Sarathi-Serve, for at most maxSequences at once and tokenBudget tokens a step. Batching is
-// free of stalls: those that decode are in every step, and the budget that they leave goes to chunks of prompts, first those begun
+// free of stalls: the decoding sequences are in every step, and the budget that they leave goes to chunks of prompts, first those begun
 // (Agrawal et al., OSDI 2024, algorithm 3). The budget bounds the time between tokens.
 func NewSarathi(maxSequences, tokenBudget int) (*Continuous, error) {
 	return newContinuous(Limits{MaxSequences: maxSequences, TokenBudget: tokenBudget}, &fifo{})
@@ -20,11 +20,11 @@ func NewHybridOnly(maxSequences, tokenBudget int) (*Continuous, error) {
 	return c, nil
 }
 
-// ChunkedOnly is Sarathi-Serve without hybrid batches: chunks of prompts are computed in steps of their own, and those that decode
+// ChunkedOnly is Sarathi-Serve without hybrid batches: chunks of prompts are computed in steps of their own, and the decoding sequences
 // do so in between (Agrawal et al., table 4, "chunked-prefills-only").
 type ChunkedOnly struct {
 	Continuous
-	// turn tells by lane that those that decode come next.
+	// turn tells by lane that the decoding sequences come next.
 	turn []bool
 }
 

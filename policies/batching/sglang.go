@@ -15,7 +15,7 @@ const (
 	sglangClip         = 4096 // most output tokens counted for a request (CLIP_MAX_NEW_TOKENS)
 )
 
-// SGLang is the scheduler of SGLang: a step computes prompts or decodes, prompts first. Of those that wait the one with the longest
+// SGLang is the scheduler of SGLang: a step computes prompts or decodes, prompts first. Of the waiting sequences the one with the longest
 // cached prefix starts (Zheng et al., NeurIPS 2024, section 3). It starts only if memory is likely to last: a share of the output
 // that others may still generate is taken as used. The share, the new-token ratio, falls with every step, and rises when memory
 // runs out after all; then those with the least output are retracted and computed again.
@@ -34,7 +34,7 @@ type sglangLane struct {
 	// The new-token ratio was anchor when the batch had decoded so many steps.
 	anchor float64
 	since  int64
-	// output is what its sequences may generate, prompts the tokens in the prompts of those that decode. long counts those that
+	// output is what its sequences may generate, prompts the tokens in the prompts of the decoding sequences. long counts those that
 	// may generate more than is counted.
 	output, prompts, long int
 }

@@ -33,7 +33,7 @@ type Static struct {
 	lane    int
 }
 
-// NewStatic returns the scheduler for batches of at most size sequences: those that wait when the batch before ends. It waits for
+// NewStatic returns the scheduler for batches of at most size sequences: the waiting sequences when the batch before ends. It waits for
 // a batch to be full, but not longer than delay after the arrival of its first request (dynamic batching of NVIDIA Triton:
 // max_batch_size, max_queue_delay_microseconds). alone tells that a batch has the whole pipeline to itself, where otherwise each
 // stage may have one.

@@ -24,7 +24,7 @@ func NewTRTLLMMaxUtilization(maxSequences, tokenBudget int, chunked bool) (*Cont
 type TRTLLMNoEvict struct {
 	Continuous
 	maxOutput int
-	// promised is the units of memory that those that run may come to take.
+	// promised is the units of memory that the running sequences may come to take.
 	promised int64
 }
 

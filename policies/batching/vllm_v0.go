@@ -8,7 +8,7 @@ import (
 )
 
 // VLLMV0 is the scheduler of vLLM V0, as in the paper: a step computes prompts or decodes, never both. Prompts come first, whole
-// and in order of arrival, as many as the token budget and memory hold; memory keeps a watermark free for those that run. When it
+// and in order of arrival, as many as the token budget and memory hold; memory keeps a watermark free for the running sequences. When it
 // runs out, the newest is preempted: computed again later, or swapped out to host memory. While somebody waits there, no prompt
 // starts (Kwon et al., SOSP 2023, section 4.5; vllm/core/scheduler.py, v0.5, without chunked prefill).
 type VLLMV0 struct {

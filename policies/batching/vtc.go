@@ -9,7 +9,7 @@ import (
 
 // VTC is the scheduler of vLLM V1 with fairness between tenants: who starts next is a request of the tenant that was served least,
 // counted in weighted input and output tokens (virtual token counter: Sheng et al., OSDI 2024, algorithm 2). A tenant that comes
-// back is lifted to the least counter of those that wait, since unused service cannot be saved up.
+// back is lifted to the least counter of the waiting sequences, since unused service cannot be saved up.
 type VTC struct {
 	Continuous
 	tenants tenants
@@ -89,7 +89,7 @@ type lane struct {
 	sequences int64
 }
 
-// join adds n sequences to those that decode in b.
+// join adds n sequences to the decoding sequences in b.
 func (t *tenant) join(b *sim.Batch, n int64) {
 	for len(t.lanes) <= b.Lane() {
 		t.lanes = append(t.lanes, lane{})

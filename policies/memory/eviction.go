@@ -50,7 +50,7 @@ func (t *runTree) demote(number int32, blocks int64, to int32) {
 	t.link(number)
 }
 
-// continues tells whether the text of a node goes on with another and with no other, in the same segment, so that they could be
+// continues reports whether the text of a node goes on with another and with no other, in the same segment, so that they could be
 // one. So do those that nobody can ask for.
 func (t *runTree) continues(number, next int32) bool {
 	n, m := &t.nodes[number], &t.nodes[next]

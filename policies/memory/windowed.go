@@ -39,7 +39,7 @@ type Layers struct {
 	StateTokens int
 }
 
-// Bounded tells whether some layers keep less than a part of each token.
+// Bounded reports whether some layers keep less than a part of each token.
 func (l Layers) Bounded() bool { return l.Windowed > 0 || l.Fixed > 0 }
 
 // Whole returns the layers as engines see them that keep the KV of all tokens, also where a window has passed.

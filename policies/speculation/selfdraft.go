@@ -33,7 +33,7 @@ func denseWidth(target *models.Architecture) int {
 	return target.Hidden
 }
 
-// gatedMLP tells whether the MLPs of the target have three matrices.
+// gatedMLP reports whether the MLPs of the target have three matrices.
 func gatedMLP(target *models.Architecture) bool {
 	for i := range target.Groups {
 		switch m := target.Groups[i].MLP.(type) {

@@ -52,7 +52,8 @@ func (r *record) Finished(s *sim.Sequence) {
 		r.problem("request %d finished with %d of %d tokens", s.ID, s.Generated, s.Output)
 	}
 	if s.Arrival > s.Scheduled || s.Scheduled >= s.FirstToken || s.FirstToken > s.LastToken {
-		r.problem("request %d arrived at %v, began at %v, and had its first token at %v and its last at %v", s.ID, s.Arrival, s.Scheduled, s.FirstToken, s.LastToken)
+		r.problem("request %d arrived at %v, began at %v, and had its first token at %v and its last at %v",
+			s.ID, s.Arrival, s.Scheduled, s.FirstToken, s.LastToken)
 	}
 	r.ended = append(r.ended, end{
 		s.ID, int64(s.Generated), s.Replica, s.Preemptions, -1, s.Arrival, s.Scheduled, s.FirstToken, s.LastToken,

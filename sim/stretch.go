@@ -2,8 +2,8 @@ package sim
 
 import "math"
 
-// stretch is a run of decode steps of the same n sequences, whose durations are affine in the total context: step i
-// (from 0) takes form.At(context + n·i).
+// stretch is a run of decode steps of the same n sequences, whose durations are affine in the total
+// context: step i (from 0) takes form.At(context + n·i).
 type stretch struct {
 	form    Affine
 	context int64 // tokens attended to in the first step
@@ -29,8 +29,8 @@ func (d *stretch) through() int64 {
 	return 1 + max(0, (d.form.Through-d.context)/d.n)
 }
 
-// within returns how many of the first k steps surely end within span, and 0 if not even one does. It halves k until they fit, since
-// any shorter leap is as good, and the exact sum might overflow.
+// within returns how many of the first k steps surely end within span, and 0 if not even one does.
+// It halves k until they fit, since any shorter leap is as good, and the exact sum might overflow.
 func (d *stretch) within(k int64, span Time) int64 {
 	for ; k > 0; k /= 2 {
 		last := float64(d.form.PerToken) * (float64(d.context) + float64(d.n)*float64(k))
@@ -60,7 +60,8 @@ func (d *stretch) ending(span Time) int64 {
 	return k
 }
 
-// completed returns the number of steps that end within span: the greatest k ≥ 0 with duration(k) ≤ span.
+// completed returns the number of steps that end within span: the greatest k ≥ 0 with duration(k) ≤
+// span.
 func (d *stretch) completed(span Time) int64 {
 	if span < d.step(0) {
 		return 0

@@ -1,9 +1,10 @@
 package sim
 
-// complete sees s, whose last token came out, off; a static batch holds it until all its sequences are complete.
+// complete retires s after its last token. A static batch first waits until all its sequences are
+// complete.
 func (b *Batch) complete(s *Sequence) {
 	if b.together {
-		b.stand(s)
+		b.stopProgress(s)
 		s.held = true
 		b.held++
 		return
@@ -11,7 +12,7 @@ func (b *Batch) complete(s *Sequence) {
 	b.retire(s)
 }
 
-// retire gives the place and the memory of s, which is complete, back.
+// retire removes s, which is complete, from b and releases its memory.
 func (b *Batch) retire(s *Sequence) {
 	b.leave(s, true)
 	b.r.memory.Release(s, true)
@@ -19,7 +20,8 @@ func (b *Batch) retire(s *Sequence) {
 	b.effect(finished, s)
 }
 
-// deliver returns the answers that are held back. Their users see the first token and the last at the same time.
+// deliver returns the answers that are held back. Their users see the first token and the last at
+// the same time.
 func (b *Batch) deliver(at Time) {
 	for s := b.head; s != nil; {
 		next := s.newer
@@ -41,7 +43,8 @@ func (b *Batch) emit(s *Sequence, at Time) {
 	}
 }
 
-// pass takes s, whose prompt is complete, out of b, to go on elsewhere with its KV cache. The memory that it has here stays taken.
+// pass takes s, whose prompt is complete, out of b, to go on elsewhere with its KV cache. The
+// memory that it has here stays taken.
 func (b *Batch) pass(s *Sequence) {
 	b.leave(s, true)
 	s.Swapped, s.Stored = s.Stored, 0

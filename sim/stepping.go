@@ -2,7 +2,8 @@ package sim
 
 import "fmt"
 
-// launch forms the next step of b and starts it. It returns false where the scheduler leaves the step empty.
+// launch forms the next step of b and starts it. It returns false where the scheduler leaves the
+// step empty.
 func (b *Batch) launch() bool {
 	r := b.r
 	d := b.plan()
@@ -41,7 +42,7 @@ func (b *Batch) launch() bool {
 // plan asks the scheduler for the next step.
 func (b *Batch) plan() Decision {
 	b.step.Prefill = b.step.Prefill[:0]
-	b.decode, b.reserve, b.fickle = false, 0, false
+	b.decode, b.reserve, b.retryPrefill = false, 0, false
 	d := b.r.scheduler.Schedule(b)
 	b.together = d.Together
 	b.step.Decodes, b.step.DecodeTokens, b.step.Context = 0, 0, 0
@@ -56,7 +57,8 @@ func (b *Batch) plan() Decision {
 
 func (b *Batch) empty() bool { return b.step.Decodes == 0 && len(b.step.Prefill) == 0 }
 
-// leap starts as many decode steps as the decision, the batch, memory and the form of the step time allow.
+// leap starts as many decode steps as the decision, the batch, memory and the form of the step time
+// allow.
 func (b *Batch) leap(d Decision) {
 	r, f := b.r, &b.flight
 	form := r.leaper.Decode(b.step.Decodes, b.step.Context)
@@ -66,7 +68,7 @@ func (b *Batch) leap(d Decision) {
 	}
 	// With no other batch in the pipeline, a step goes through its stages one after another.
 	stages := Time(len(r.free))
-	f.run.form.Base, f.run.form.PerToken, f.run.form.Through = form.Base*stages, form.PerToken*stages, form.Through
+	f.run.form = Affine{form.Base * stages, form.PerToken * stages, form.Through}
 	f.run.context, f.run.n = b.step.Context, int64(b.decodes)
 	f.leaping = true
 	f.ignoreArrivals = d.IgnoreArrivals && len(r.batches) == 1
@@ -79,7 +81,7 @@ func (b *Batch) leap(d Decision) {
 	if s := r.incoming.Front(); s != nil {
 		steps = min(steps, max(s.visible-r.planned, 1))
 	}
-	if b.fickle {
+	if b.retryPrefill {
 		steps = 1
 	}
 	steps = r.memory.Headroom(b.lane, steps)
@@ -89,7 +91,8 @@ func (b *Batch) leap(d Decision) {
 	r.fly(b, steps)
 }
 
-// pipeline sends one step through the stages, each of which takes the given time and may still be busy with an earlier one.
+// pipeline sends one step through the stages, each of which takes the given time and may still be
+// busy with an earlier one.
 func (b *Batch) pipeline(stage Time) {
 	stage = max(stage, 1)
 	at := max(b.flight.start, b.ready)
@@ -103,7 +106,8 @@ func (b *Batch) pipeline(stage Time) {
 	b.flight.steps, b.flight.end = 1, at
 }
 
-// outlastTime stops the simulation: the step that starts would end after the last instant that Time can name.
+// outlastTime stops the simulation: the step that starts would end after the last instant that Time
+// can name.
 func (b *Batch) outlastTime() {
 	b.r.err = fmt.Errorf("request %d runs in a step that ends after %.0f days, which is as far as simulated time goes",
 		b.head.ID, Never.Seconds()/86400)
@@ -143,7 +147,8 @@ func (b *Batch) land() {
 	if r.observed {
 		b.leaped = Leap{
 			Lane: b.lane, Start: f.start, End: f.end, Steps: f.steps,
-			Decodes: decodes, DecodeTokens: b.step.DecodeTokens - f.padding, Padding: f.padding, Context: b.step.Context, Form: f.run.form,
+			Decodes: decodes, DecodeTokens: b.step.DecodeTokens - f.padding, Padding: f.padding,
+			Context: b.step.Context, Form: f.run.form,
 			Prefill: b.step.Prefill, Gaps: b.gaps, Running: b.running, Used: used,
 		}
 		b.effect(stepped, nil)
@@ -166,8 +171,8 @@ func (b *Batch) decoded() {
 	}
 }
 
-// store takes memory for the decodes of the leap's first steps. The step that runs always has its own: another batch of the
-// pipeline may be short of it.
+// store takes memory for the decodes of the leap's first steps. The step that runs always has its
+// own: another batch of the pipeline may be short of it.
 func (b *Batch) store(steps int64) {
 	f := &b.flight
 	b.r.memory.Advance(b.lane, steps-f.stored)

@@ -23,7 +23,7 @@ func (f *fleet) assign(r *member, s *Sequence) {
 	r.pool.changed(r)
 }
 
-// unassign ends that.
+// unassign stops counting s as a request of its replica.
 func (f *fleet) unassign(s *Sequence) {
 	if !s.assigned {
 		return
@@ -57,13 +57,14 @@ func (f *fleet) promptDone(r *member, s *Sequence) {
 	r.pool.changed(r)
 }
 
-// predict guesses when the prompts given to r will be computed from those that are not.
+// predict estimates when the prompts given to r will be computed, from the number of tokens that
+// are not computed yet.
 func (r *member) predict(now Time) {
 	r.computed = now + Time(r.uncomputed)*r.timePerPromptToken()
 }
 
-// probe is the length of the prompt by which the speed of replicas is measured, in tokens: about where GPUs reach their full
-// prefill throughput (Splitwise, ISCA 2024, figure 6).
+// probe is the length of the prompt by which the speed of replicas is measured, in tokens: about
+// where GPUs reach their full prefill throughput (Splitwise, ISCA 2024, figure 6).
 const probe = 2048
 
 // timePerPromptToken returns how long r takes for a prompt, by token.

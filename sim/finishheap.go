@@ -1,7 +1,8 @@
 package sim
 
-// finishHeap orders the decoding sequences of a batch by the step at which they will be complete. Entries of sequences that
-// left early are stale: their epoch differs, and they are dropped when they surface.
+// finishHeap orders the decoding sequences of a batch by the step at which they will be complete.
+// Entries of sequences that left early are stale: their epoch differs, and they are dropped when
+// they surface.
 type finishHeap []finishEntry
 
 type finishEntry struct {
