@@ -17,6 +17,7 @@ type timelineFlags struct {
 	set, vary []string
 	requests  int
 	first     int
+	blocks    bool
 	out       string
 }
 
@@ -26,7 +27,8 @@ func timelineCommand() *cobra.Command {
 		Use:   "timeline FILE|NAME",
 		Short: "Show some requests and the steps that carry them, under one policy or several",
 		Example: `  llmsim timeline chat
-  llmsim timeline chat --vary batching=static,orca,sarathi --out pictures`,
+  llmsim timeline chat --vary batching=static,orca,sarathi --out pictures
+  llmsim timeline attention-mha --vary memory=contiguous,paged --blocks --out pictures`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
 	}
@@ -35,6 +37,7 @@ func timelineCommand() *cobra.Command {
 	f.StringArrayVar(&flags.vary, "vary", nil, "show one chart for each value: key.path=value,value (repeatable)")
 	f.Var(countOf(&flags.requests, 12), "requests", "number of requests to show")
 	f.IntVar(&flags.first, "first", 0, "number of the first request to show, from 0")
+	f.BoolVar(&flags.blocks, "blocks", false, "show what the KV memory holds at its fullest, too")
 	f.StringVar(&flags.out, "out", "", "folder for timeline.html and timeline.svg")
 	return cmd
 }
@@ -63,7 +66,7 @@ func (flags *timelineFlags) run(cmd *cobra.Command, name string) error {
 		if file.Scenario.Name != "" {
 			title = file.Scenario.Name
 		}
-		chart, err := gantt.Record(cmd.Context(), v.Label, simulation, int64(flags.first), flags.requests)
+		chart, err := gantt.Record(cmd.Context(), v.Label, simulation, int64(flags.first), flags.requests, flags.blocks)
 		if err != nil {
 			return failed(err)
 		}

@@ -25,7 +25,7 @@ func record(t *testing.T, name string, set ...string) *Chart {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Record(context.Background(), strings.Join(set, " "), s, 0, 12)
+	c, err := Record(context.Background(), strings.Join(set, " "), s, 0, 12, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,5 +104,28 @@ func TestPictures(t *testing.T) {
 		if utf8.RuneCountInString(line) > 80 {
 			t.Errorf("%q is longer than 80 columns", line)
 		}
+	}
+}
+
+// A paged memory holds little more than tokens; a contiguous one keeps room for answers that are not written yet. No memory is
+// fuller than full.
+func TestBlocks(t *testing.T) {
+	empty := map[string]int64{}
+	for _, memory := range []string{"paged", "contiguous"} {
+		b := record(t, "attention-mha", "memory="+memory).Blocks
+		var room, stored int64
+		for _, h := range b.Holders {
+			if h.Stored > h.Room || h.Stored <= 0 {
+				t.Errorf("%s: %+v", memory, h)
+			}
+			room, stored = room+h.Room, stored+h.Stored
+		}
+		if room > b.Capacity || len(b.Holders) == 0 {
+			t.Errorf("%s: %d of %d tokens are taken by %d requests", memory, room, b.Capacity, len(b.Holders))
+		}
+		empty[memory] = (room - stored) / int64(max(1, len(b.Holders)))
+	}
+	if empty["paged"] >= 16 || empty["contiguous"] <= 16 {
+		t.Errorf("empty room of a request: %v", empty)
 	}
 }

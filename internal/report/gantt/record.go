@@ -61,10 +61,13 @@ type Chart struct {
 	Tracks []Track
 	// End is when the last of the requests ended.
 	End sim.Time
+	// Blocks is what the KV memory holds at its fullest; nil where that was not asked for, or the memory cannot tell.
+	Blocks *Blocks
 }
 
-// Record runs a simulation step by step until the requests from first on, n of them, have ended.
-func Record(ctx context.Context, name string, s *scenarios.Simulation, first int64, n int) (*Chart, error) {
+// Record runs a simulation step by step until the requests from first on, n of them, have ended. With blocks it looks at the KV
+// memory too.
+func Record(ctx context.Context, name string, s *scenarios.Simulation, first int64, n int, blocks bool) (*Chart, error) {
 	r := &recorder{chart: &Chart{Name: name, Rows: make([]Row, n)}, first: first, left: n}
 	for i := range r.chart.Rows {
 		r.chart.Rows[i].ID = first + int64(i)
@@ -72,12 +75,18 @@ func Record(ctx context.Context, name string, s *scenarios.Simulation, first int
 	ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
 	config := s.Config()
+	if memory, ok := config.Replicas[0].Memory.(sim.SlotMemory); ok && blocks {
+		r.blocks = &blockRecorder{memory: memory, live: map[*sim.Sequence]bool{}}
+	}
 	config.Observer, config.Tokens, config.MaxLeap = r, r.token, 1
 	defer s.Source.Close()
 	if _, err := sim.Run(ctx, config); err != nil && !errors.Is(context.Cause(ctx), errDone) {
 		return nil, err
 	}
 	r.chart.Rows = slices.DeleteFunc(r.chart.Rows, func(row Row) bool { return row.Finish == 0 })
+	if r.blocks != nil {
+		r.chart.Blocks = &r.blocks.blocks
+	}
 	r.chart.trim()
 	return r.chart, nil
 }
@@ -94,7 +103,8 @@ type recorder struct {
 	// fresh are the requests that got a token since the last step was reported.
 	fresh []int64
 	// whole are the requests whose answers a static batch has given as a whole since then.
-	whole []*Row
+	whole  []*Row
+	blocks *blockRecorder // nil where nobody asked
 }
 
 // row returns the row of a request, nil if it is not recorded.
@@ -136,6 +146,9 @@ func (r *recorder) Steps(l *sim.Leap) {
 		row.together(t.Steps)
 	}
 	r.whole = nil
+	if r.blocks != nil && l.Replica == 0 {
+		r.blocks.step(l)
+	}
 }
 
 // track returns the track of a batch.
@@ -161,6 +174,9 @@ func (row *Row) add(kind Kind, step *Step, tokens int) {
 
 // Finished implements sim.Observer.
 func (r *recorder) Finished(s *sim.Sequence) {
+	if r.blocks != nil {
+		delete(r.blocks.live, s)
+	}
 	row := r.row(s.ID)
 	if row == nil {
 		return

@@ -85,7 +85,11 @@ func (d *drawing) legend(title string) {
 }
 
 func (c *Chart) height() int {
-	return panelGap + len(c.Tracks)*stepTall + len(c.Rows)*rowHeight
+	high := panelGap + len(c.Tracks)*stepTall + len(c.Rows)*rowHeight
+	if c.Blocks != nil {
+		high += mapTall
+	}
+	return high
 }
 
 // chart draws the steps of each batch, and below them a row for each request.
@@ -100,6 +104,9 @@ func (d *drawing) chart(c *Chart, y int) {
 	for i := range c.Rows {
 		d.row(&c.Rows[i], y)
 		y += rowHeight
+	}
+	if c.Blocks != nil {
+		d.blocks(c.Blocks, y)
 	}
 }
 

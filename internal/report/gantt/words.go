@@ -26,6 +26,9 @@ func WriteText(out io.Writer, charts []*Chart) error {
 			p.Line(fmt.Sprintf("%5d %s %s", row.ID, row.draw(whole), units.FormatDuration((row.Finish - row.Arrival).Seconds())))
 		}
 		p.Text(c.words())
+		if c.Blocks != nil {
+			p.Text(c.Blocks.words())
+		}
 		p.Gap()
 	}
 	p.Text(fmt.Sprintf("· waits  ▒ prefill  █ decode  ░ complete, held by a static batch; %s in all; at the right the latency of the request.",
