@@ -11,6 +11,7 @@ type news struct {
 	tokens, cached int
 	text           []text.Token // where it is computed
 	ended, stopped bool         // stopped by a token that ends a text
+	first          bool         // it is the first that the job hears
 }
 
 // delay keeps news until the front end of the replica has passed it on. Front ends differ little if
@@ -42,13 +43,22 @@ func (d *delay) next() (at time.Time, ok bool) {
 	return d.queue[d.head].at, true
 }
 
-// deliver tells all that is due.
+// deliver tells all that is due. A step of a large batch has news for hundreds, which takes
+// milliseconds; those who wait for their first token come first.
 func (d *delay) deliver(now time.Time) {
-	for ; d.head < len(d.queue) && !d.queue[d.head].at.After(now); d.head++ {
-		e := &d.queue[d.head]
-		e.job.advance(e.news)
-		*e = delayed{}
+	end := d.head
+	for end < len(d.queue) && !d.queue[end].at.After(now) {
+		end++
 	}
+	for _, first := range []bool{true, false} {
+		for i := range d.queue[d.head:end] {
+			if e := &d.queue[d.head+i]; e.news.first == first {
+				e.job.advance(e.news)
+			}
+		}
+	}
+	clear(d.queue[d.head:end])
+	d.head = end
 	switch {
 	case d.head == len(d.queue):
 		d.queue, d.head = d.queue[:0], 0

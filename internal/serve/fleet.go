@@ -230,12 +230,12 @@ func (f *Fleet) abandon() {
 }
 
 // tokens is told by the simulation that tokens came out.
-func (f *Fleet) tokens(s *sim.Sequence, _ int, at sim.Time) {
+func (f *Fleet) tokens(s *sim.Sequence, count int, at sim.Time) {
 	j := f.jobs[s.ID]
 	if j == nil {
 		return
 	}
-	n := news{tokens: s.Progress(), cached: s.Cached}
+	n := news{tokens: s.Progress(), cached: s.Cached, first: s.Progress() == count}
 	if x := f.config.Executor; x != nil {
 		n.text = j.generated
 		n.tokens = len(n.text)
