@@ -86,7 +86,7 @@ func (c *config) architecture(assume string, quantised *config) *Architecture {
 	note := ""
 	if !known {
 		if assume != "llama" {
-			c.fail("%s; or --assume llama reads it as a Llama-like model", unknownType(modelType))
+			c.fail("%s; or shape.assume: llama reads it as a Llama-like model", unknownType(modelType))
 			return &Architecture{}
 		}
 		f, note = llamaFamilies()["llama"], fmt.Sprintf("model_type %q is not known: read as a Llama-like model (RMSNorm, gated MLP)", modelType)

@@ -32,24 +32,20 @@ func (b *builder) lookUp() {
 	}
 	var err error
 	var warnings []string
-	if b.Model, warnings, err = findModel(b.file.files(), b.s.Model, b.locate("model", b.s.Model)); err != nil {
+	if b.Model, warnings, err = findModel(b.file.files(), b.s.Model, b.locate("model", b.s.Model), b.s.Shape.Assume); err != nil {
 		b.problem("model", "%v", err)
 	}
 	b.addWarnings(warnings)
+	b.reshape()
 	b.findHardware()
 	b.findEngine()
 	b.readOperators()
 }
 
 // findModel looks in the catalogue, or reads a config.json: that at path, or in the folder there.
-func findModel(fsys fs.FS, name, path string) (*models.Architecture, []string, error) {
+func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []string, error) {
 	if path, ok := modelFile(fsys, path); ok {
-		file, err := fsys.Open(path)
-		if err != nil {
-			return nil, nil, plainPathError(err)
-		}
-		defer file.Close()
-		return models.FromHuggingFace(files.Limit(file, path, mostConfig), name)
+		return readCheckpoint(fsys, name, path, assume)
 	}
 	catalog, err := shippedModels()
 	if err != nil {
@@ -59,8 +55,8 @@ func findModel(fsys fs.FS, name, path string) (*models.Architecture, []string, e
 	return model, nil, err
 }
 
-// mostConfig bounds a config.json, in bytes: those with the names of many classes have some hundred thousand.
-const mostConfig = 4 << 20
+// mostConfig bounds a config.json, in bytes: lists of modules that are not quantised, layer by layer, take some MB.
+const mostConfig = 16 << 20
 
 // modelFile returns the config.json that a model's path means, and whether it means one.
 func modelFile(fsys fs.FS, path string) (string, bool) {

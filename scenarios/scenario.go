@@ -5,6 +5,7 @@ package scenarios
 type Scenario struct {
 	Name        string       `json:"name,omitempty" jsonschema:"What people call the scenario."`
 	Model       string       `json:"model,omitempty" required:"unless fleet" jsonschema:"The model: a name of the catalogue (llmsim list models), or the path of a Hugging Face config.json."`
+	Shape       Shape        `json:"shape,omitzero" jsonschema:"What is changed of the model, or assumed about it."`
 	Hardware    Hardware     `json:"hardware,omitzero" required:"unless fleet" jsonschema:"The accelerators: a name of the catalogue (llmsim list hardware), or a mapping."`
 	Parallelism Parallelism  `json:"parallelism,omitzero" jsonschema:"Over how many accelerators one replica is spread. Default: the smallest tensor parallelism that holds the model and one full context."`
 	Replicas    int          `json:"replicas,omitempty" min:"1" max:"100000" jsonschema:"How many copies of the model serve, each with its own queue. Default: 1."`

@@ -185,7 +185,7 @@ func (b *builder) findDrafter(sp *Speculation) {
 // findDraftModel looks the draft model up, and its accelerators.
 func (b *builder) findDraftModel(sp *Speculation) {
 	d := &b.drafting
-	model, warnings, err := findModel(b.file.files(), sp.Draft, b.locate("speculation.draft", sp.Draft))
+	model, warnings, err := findModel(b.file.files(), sp.Draft, b.locate("speculation.draft", sp.Draft), "")
 	if err != nil {
 		b.problem("speculation.draft", "%v", err)
 		return

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/report"
@@ -14,14 +16,28 @@ import (
 func listCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use:       "list hardware|models|policies|scenarios|plans",
+		Use:       "list hardware|models|policies|scenarios|plans|configs DIR",
 		Short:     "List what scenarios can name, and what ships",
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), oneOf("hardware", "models", "policies", "scenarios", "plans")),
-		ValidArgs: []string{"hardware", "models", "policies", "scenarios", "plans"},
-		RunE:      func(cmd *cobra.Command, args []string) error { return list(cmd, args[0], format) },
+		Args:      listArgs,
+		ValidArgs: []string{"hardware", "models", "policies", "scenarios", "plans", "configs"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "configs" {
+				entries, err := report.ConfigList(os.DirFS(args[1]))
+				return show(cmd, format, entries, err, (*report.Printer).Configs)
+			}
+			return list(cmd, args[0], format)
+		},
 	}
 	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
 	return cmd
+}
+
+// listArgs wants the name of a list, and the folder whose configs are listed.
+func listArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && args[0] == "configs" {
+		return cobra.ExactArgs(2)(cmd, args)
+	}
+	return cobra.MatchAll(cobra.ExactArgs(1), oneOf("hardware", "models", "policies", "scenarios", "plans", "configs"))(cmd, args)
 }
 
 func list(cmd *cobra.Command, what, format string) error {

@@ -13,6 +13,7 @@ var memoryFlags = []struct{ flag, key, usage string }{
 	{"tensor-parallel", "parallelism.tensor", "accelerators that each layer is split over (default: the fewest that hold the model)"},
 	{"pipeline-parallel", "parallelism.pipeline", "stages that the layers are split into"},
 	{"engine", "engine.preset", "engine preset"},
+	{"assume", "shape.assume", "as what a config.json of an unknown model type is read: llama"},
 	{"weights", "engine.weights", "number format of the weights (default: as published)"},
 	{"kv-cache", "engine.kv-cache", "number format of the KV cache"},
 	{"max-model-len", "engine.max-model-len", "longest prompt and answer together, in tokens"},

@@ -92,10 +92,18 @@ func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
 	if longest > 0 {
 		t += c.prefillKernels
 		for j := range c.attention {
-			t += c.attention[j].perLength * sim.Time(longest)
+			t += c.attention[j].perLength * sim.Time(c.attention[j].idle(longest))
 		}
 	}
 	return t
+}
+
+// idle returns the length of a prompt for which the last tiles of a wave wait: chosen tokens are as many for all queries.
+func (a *attention) idle(longest int) int {
+	if a.Gathered {
+		return min(longest, a.Window)
+	}
+	return longest
 }
 
 // chunk returns the time that a chunk of n tokens after cached ones needs in all of the layers: arithmetic, then moving queries,
@@ -104,8 +112,11 @@ func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
 	k := &c.constants.Attention
 	w := a.Prefill(n, cached)
 	compute := w.FLOPs / (a.peak * k.PrefillCompute)
-	if c.engine.Roofline {
+	switch {
+	case c.engine.Roofline:
 		return times(a.count, max(compute, w.KVRead/c.bandwidth))
+	case a.Gathered: // tokens are fetched while others are attended to
+		return times(a.count, max(compute, w.KVRead/(c.bandwidth*k.PrefillMemory))+w.IO/(c.bandwidth*k.PrefillMemory))
 	}
 	return times(a.count, compute+(w.KVRead+w.IO)/(c.bandwidth*k.PrefillMemory))
 }
