@@ -8,6 +8,8 @@ func (d *deployment) setDefaults() {
 		d.setVLLMDefaults()
 	case "trtllm":
 		d.maxSequences, d.kvShare = 2048, 0.9
+	case "sglang":
+		d.maxSequences = 2048
 	case "lmdeploy":
 		// All prompts that wait are computed before anybody decodes.
 		d.tokenBudget, d.largestStep = maxCount, 8192
