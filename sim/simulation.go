@@ -32,7 +32,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	for t := s.Next(); t != Never; t = s.Next() {
 		select {
 		case <-cancelled:
-			return s.Result(), context.Cause(ctx)
+			return s.Result(), ctx.Err()
 		default:
 			s.step(t)
 		}
