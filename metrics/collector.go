@@ -1,12 +1,14 @@
-// Package metrics turns what the simulator observes into what people ask for: TTFT, TPOT, ITL, E2E latency, throughput, SLO
-// attainment and goodput, and a time series of queue, batch and KV use. Its size does not depend on the number of requests.
+// Package metrics turns what the simulator observes into what people ask for: TTFT, TPOT, ITL, E2E
+// latency, throughput, SLO attainment and goodput, and a time series of queue, batch and KV use.
+// Its size does not depend on the number of requests.
 package metrics
 
 import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Accuracies of the quantiles, relative. Inter-token latency is seen for every token, and takes a coarser one for speed.
+// Accuracies of the quantiles, relative. Inter-token latency is seen for every token, and takes a
+// coarser one for speed.
 const (
 	requestAccuracy = 0.001
 	tokenAccuracy   = 0.005
@@ -14,13 +16,15 @@ const (
 
 // Config says what to collect.
 type Config struct {
-	// Classes names the request classes, by Request.Class; nil or one where they are not told apart.
+	// Classes names the request classes, by Request.Class; nil or one where they are not told
+	// apart.
 	Classes []Class
 	// Tenants names who pays, by Request.Tenant; nil where they are not told apart.
 	Tenants []string
 	// SLO is the SLO of requests of no class or of a class without its own.
 	SLO SLO
-	// SeriesPoints bounds the points of the time series; 0 means 2,048. When it is full, every other point is dropped.
+	// SeriesPoints bounds the points of the time series; 0 means 2,048. When it is full, every
+	// other point is dropped.
 	SeriesPoints int
 }
 
@@ -75,7 +79,8 @@ func New(c Config) (*Collector, error) {
 	return m, m.addTenants(c)
 }
 
-// addTenants readies the groups of tenants. The share wanted of a tenant is the largest of its classes.
+// addTenants readies the groups of tenants. The share wanted of a tenant is the largest of its
+// classes.
 func (c *Collector) addTenants(config Config) error {
 	for i, name := range config.Tenants {
 		slo := SLO{}

@@ -10,8 +10,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Distribution summarises spans of time: the mean is exact, quantiles have a relative error of at most its accuracy (DDSketch:
-// Masson, Rim and Lee, VLDB 2019). Its size does not depend on the number of spans, and their order does not matter.
+// Distribution summarises spans of time: the mean is exact, quantiles have a relative error of at
+// most its accuracy (DDSketch: Masson, Rim and Lee, VLDB 2019). Its size does not depend on the
+// number of spans, and their order does not matter.
 type Distribution struct {
 	mapping *mapping.CubicallyInterpolatedMapping
 	store   *store.DenseStore
@@ -45,8 +46,9 @@ func (d *Distribution) AddRepeated(span sim.Time, count int64) {
 	d.addSum(span, count)
 }
 
-// AddSteps takes in the later steps of a leap, each once for every sequence that decodes: the gaps between their tokens. Steps of
-// one bucket are booked together, so that the cost depends on how far they are apart and not on how many there are.
+// AddSteps takes in the later steps of a leap, each once for every sequence that decodes: the gaps
+// between their tokens. Steps of one bucket are booked together, so that the cost depends on how
+// far they are apart and not on how many there are.
 func (d *Distribution) AddSteps(l *sim.Leap) {
 	count := int64(l.Decodes)
 	bucketOf := func(step int64) int {
@@ -114,7 +116,8 @@ func (d *Distribution) bucketMean() float64 {
 	return sum / float64(d.n)
 }
 
-// Quantile returns the q-quantile in picoseconds, q in [0, 1], interpolated between the two nearest ranks; 0 without spans.
+// Quantile returns the q-quantile in picoseconds, q in [0, 1], interpolated between the two nearest
+// ranks; 0 without spans.
 func (d *Distribution) Quantile(q float64) float64 {
 	if d.n == 0 {
 		return 0

@@ -12,7 +12,7 @@ type group struct {
 	queued, prefill, decode float64
 
 	completed                 int64
-	without                   [sim.Rejections]int64 // those that ended without an answer, by reason
+	without                   [sim.Rejections]int64 // requests that ended without an answer, by reason
 	inputTokens, outputTokens int64
 	keptTTFT, keptTPOT        int64
 	keptE2E, keptAll          int64

@@ -1,13 +1,15 @@
 package metrics
 
-// Histogram counts spans in bins of equal width from Low to High, which are in seconds. What is longer is left out.
+// Histogram counts spans in bins of equal width from Low to High, which are in seconds. What is
+// longer is left out.
 type Histogram struct {
 	Low, High float64
 	Counts    []float64
 }
 
-// Histogram counts from the shortest span to the 99th percentile, in at most so many bins: fewer where they would be finer than the
-// accuracy of the distribution. Without spans it is empty.
+// Histogram counts from the shortest span to the 99th percentile, in at most the given number of
+// bins, and in fewer where they would be finer than the accuracy of the distribution. Without spans
+// it is empty.
 func (d *Distribution) Histogram(bins int) Histogram {
 	if d.n == 0 {
 		return Histogram{}

@@ -26,7 +26,8 @@ func TestHistogramCounts(t *testing.T) {
 		total := 0.0
 		for i, n := range h.Counts {
 			total += n
-			// Spans near the edge of a bin may fall into the next: buckets are as wide as the accuracy says.
+			// Spans near the edge of a bin may fall into the next: buckets are as wide as the
+			// accuracy says.
 			width, slack := (h.High-h.Low)/bins, 2*requestAccuracy*h.High+1e-12
 			within := 0.0
 			for _, s := range spans {

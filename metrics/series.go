@@ -16,14 +16,16 @@ type Point struct {
 	Slots sim.Slots
 }
 
-// seriesPoints is how many points are kept unless a Config says otherwise: more than a screen has columns.
+// seriesPoints is how many points are kept unless a Config says otherwise: more than a screen has
+// columns.
 const seriesPoints = 2048
 
-// slotReplicas is the number of replicas whose slots are counted at a moment: counting takes time in proportion to the sequences
-// that run. In larger fleets replicas take turns.
+// slotReplicas is the number of replicas whose slots are counted at a moment: counting takes time
+// in proportion to the sequences that run. In larger fleets replicas take turns.
 const slotReplicas = 8
 
-// series keeps a bounded number of evenly spaced points: when it is full, every other one is dropped.
+// series keeps a bounded number of evenly spaced points: when it is full, every other one is
+// dropped.
 type series struct {
 	points []Point
 	limit  int

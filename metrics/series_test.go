@@ -7,8 +7,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// In a large fleet, replicas take turns in having their slots counted: few a moment, all as often as each other, so that the shares
-// are those of the whole fleet.
+// In a large fleet, replicas take turns in having their slots counted: few a moment, all as often
+// as each other, so that the shares are those of the whole fleet.
 func TestReplicasTakeTurnsWithSlots(t *testing.T) {
 	const replicas, moments = 100, 1300
 	s := newSeries(2 * moments)

@@ -1,10 +1,10 @@
 package metrics
 
-// KVShares says what KV memory holds, as means over time of shares of all of it (Kwon et al., SOSP 2023, figure 2); 0 where the
-// memory policy cannot tell. They sum to 1.
+// KVShares says what KV memory holds, as means over time of shares of all of it (Kwon et al., SOSP
+// 2023, figure 2); 0 where the memory policy cannot tell. They sum to 1.
 type KVShares struct {
-	// Tokens hold the KV of a token; Reserved wait for one that a running request will store, Internal for one that it never will;
-	// External are free, or in holes too small to use.
+	// Tokens hold the KV of a token; Reserved wait for one that a running request will store,
+	// Internal for one that it never will; External are free, or in holes too small to use.
 	Tokens   float64 `json:"kv_tokens_share"`
 	Reserved float64 `json:"kv_reserved_share"`
 	Internal float64 `json:"kv_internal_share"`

@@ -7,7 +7,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Shares are means over the points kept, each of all the memory at that moment, however much the series was thinned.
+// Shares are means over the points kept, each of all the memory at that moment, however much the
+// series was thinned.
 func TestSharesAreMeansOverTime(t *testing.T) {
 	s := newSeries(10)
 	asked := 0

@@ -10,7 +10,7 @@ type SLO struct {
 	Share float64
 }
 
-// None reports whether there is no limit.
+// None reports whether s has no limit.
 func (s SLO) None() bool { return s.TTFT == 0 && s.TPOT == 0 && s.E2E == 0 }
 
 // verdict says which limits a request kept.
@@ -26,5 +26,5 @@ func (s SLO) judge(q *sim.Sequence) verdict {
 	}
 }
 
-// Kept tells whether a finished request kept every limit.
+// Kept reports whether a finished request kept every limit of s.
 func (s SLO) Kept(q *sim.Sequence) bool { return s.judge(q).all() }

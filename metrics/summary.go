@@ -2,9 +2,10 @@ package metrics
 
 import "github.com/llmsim/llmsim/sim"
 
-// Summary is the outcome of a run. The JSON keys are those of vLLM's serving benchmark where it has them; times ending in _ms
-// are in milliseconds, others in seconds. A latency that no request has is 0: answers of one
-// token, and those that come at once as from a static batch, have no TPOT and no gaps.
+// Summary is the outcome of a run. The JSON keys are those of vLLM's serving benchmark where it has
+// them; times ending in _ms are in milliseconds, others in seconds. A latency that no request has
+// is 0: answers of one token, and those that come at once as from a static batch, have no TPOT and
+// no gaps.
 type Summary struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`
@@ -19,20 +20,20 @@ type Summary struct {
 
 	Latencies
 
-	// Goodput is the rate in 1/s of requests that kept every limit of their SLO, Attainment their share of all requests, those
-	// without an answer among them.
+	// Goodput is the rate in 1/s of requests that kept every limit of their SLO, Attainment their
+	// share of all requests, those without an answer among them.
 	Goodput    float64    `json:"goodput"`
 	Attainment Attainment `json:"slo_attainment"`
-	// SLOMet reports whether every class with requests (or, without classes, all requests together) kept its limits in the share
-	// that its SLO asks for. It is false where there were no requests.
+	// SLOMet reports whether every class with requests (or, without classes, all requests together)
+	// kept its limits in the share that its SLO asks for. It is false where there were no requests.
 	SLOMet bool `json:"slo_met"`
 
 	Classes map[string]ClassSummary `json:"classes,omitempty"`
 	// Tenants sums up the classes of each. Their SLOs count.
 	Tenants map[string]ClassSummary `json:"tenants,omitempty"`
 
-	// MeanQueue, MeanPrefill and MeanDecode say where the time of a request went: waiting for its first step, from there to the
-	// first token, and from there to the last.
+	// MeanQueue, MeanPrefill and MeanDecode say where the time of a request went: waiting for its
+	// first step, from there to the first token, and from there to the last.
 	MeanQueue   float64 `json:"mean_queue_ms"`
 	MeanPrefill float64 `json:"mean_prefill_ms"`
 	MeanDecode  float64 `json:"mean_decode_ms"`
@@ -49,7 +50,8 @@ type Summary struct {
 	MeanWaiting  float64 `json:"mean_waiting"`
 	PeakWaiting  int     `json:"peak_waiting"`
 	CachedTokens int64   `json:"cached_tokens"`
-	// FetchedTokens are those of the cached ones that came from slower memory, SwappedTokens those that went to CPU memory or back.
+	// FetchedTokens counts cached tokens that came from slower memory, SwappedTokens tokens that
+	// moved to host memory or back.
 	FetchedTokens int64 `json:"fetched_tokens"`
 	SwappedTokens int64 `json:"swapped_tokens"`
 	// Busy is the share of the time in which a replica ran a step, on average.
@@ -59,8 +61,8 @@ type Summary struct {
 // Endings counts requests by how they ended.
 type Endings struct {
 	Completed int64 `json:"completed"`
-	// Rejected requests were turned away, TimedOut ones waited too long, Cancelled ones were given up by their users, and Lost ones
-	// were at replicas that failed.
+	// Rejected requests were turned away, TimedOut ones waited too long, Cancelled ones were given
+	// up by their users, and Lost ones were at replicas that failed.
 	Rejected  int64 `json:"rejected"`
 	TimedOut  int64 `json:"timed_out"`
 	Cancelled int64 `json:"cancelled"`
@@ -70,8 +72,8 @@ type Endings struct {
 // Sent returns the number of all requests, however they ended.
 func (e Endings) Sent() int64 { return e.Completed + e.Rejected + e.TimedOut + e.Cancelled + e.Lost }
 
-// Latencies are means and percentiles in milliseconds: TTFT (time to first token), TPOT (time per output token after the first),
-// ITL (each gap between tokens) and E2EL (the whole request).
+// Latencies are means and percentiles in milliseconds: TTFT (time to first token), TPOT (time per
+// output token after the first), ITL (each gap between tokens) and E2EL (the whole request).
 type Latencies struct {
 	MeanTTFT   float64 `json:"mean_ttft_ms"`
 	MedianTTFT float64 `json:"median_ttft_ms"`
@@ -99,7 +101,8 @@ type Latencies struct {
 	P99E2EL    float64 `json:"p99_e2el_ms"`
 }
 
-// Attainment is the share of requests that kept a limit, in [0, 1]: 1 where there is no limit, 0 where there were no requests.
+// Attainment is the share of requests that kept a limit, in [0, 1]: 1 where there is no limit, 0
+// where there were no requests.
 type Attainment struct {
 	TTFT float64 `json:"ttft"`
 	TPOT float64 `json:"tpot"`
@@ -109,7 +112,8 @@ type Attainment struct {
 	Target float64 `json:"target"`
 }
 
-// ClassSummary is the outcome for the requests of one class or tenant. Inter-token latency is not kept by class: those keys are 0.
+// ClassSummary is the outcome for the requests of one class or tenant. Inter-token latency is not
+// kept by class: those keys are 0.
 type ClassSummary struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`
@@ -163,7 +167,8 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	return s
 }
 
-// addTenants sums up by tenant. The SLO of a tenant is met where that of each of its classes with requests is.
+// addTenants sums up by tenant. The SLO of a tenant is met where that of each of its classes with
+// requests is.
 func (s *Summary) addTenants(c *Collector, duration float64) {
 	if len(c.tenants) > 0 {
 		s.Tenants = make(map[string]ClassSummary, len(c.tenants))
@@ -251,14 +256,15 @@ func (g *group) attainment() Attainment {
 	}
 }
 
-// met reports whether the limits were kept in the share of requests that the SLO asks for. Without requests nothing was
-// measured, and no SLO is met.
+// met reports whether the limits were kept in the share of requests that the SLO asks for. Without
+// requests nothing was measured, and no SLO is met.
 func (g *group) met() bool { return !g.empty() && g.attainment().All >= g.slo.Share }
 
 // empty reports whether the group had no requests.
 func (g *group) empty() bool { return g.completed+g.unanswered() == 0 }
 
-// statistics returns mean, median, standard deviation and 90th, 95th and 99th percentile in milliseconds.
+// statistics returns mean, median, standard deviation and 90th, 95th and 99th percentile in
+// milliseconds.
 func (d *Distribution) statistics() (mean, median, std, p90, p95, p99 float64) {
 	ms := float64(sim.Millisecond)
 	return d.Mean() / ms, d.Quantile(0.5) / ms, d.Std() / ms, d.Quantile(0.9) / ms, d.Quantile(0.95) / ms, d.Quantile(0.99) / ms

@@ -11,14 +11,16 @@ import (
 
 // Clock is a sim.StepClock that executes every step on an engine and returns how long it took.
 //
-// Texts are made up: each token follows from its request and place alone, so that prompts which share segments share tokens.
-// What a step finds in the KV cache is what the simulator says is stored. Where the engine has more, it forgets; where it has
-// less (after its own memory ran short, say), it computes the rest before the stopwatch starts.
+// Texts are made up: each token follows from its request and place alone, so that prompts which
+// share segments share tokens. What a step finds in the KV cache is what the simulator says is
+// stored. Where the engine has more, it forgets; where it has less (after its own memory ran short,
+// say), it computes the rest before the stopwatch starts.
 type Clock struct {
-	// Now reads the stopwatch; nil means wall time. With one thread, that thread's processor time (see package cputime) leaves out
-	// what other programs take.
+	// Now reads the stopwatch; nil means wall time. With one thread, that thread's processor time
+	// (see package cputime) leaves out what other programs take.
 	Now func() time.Duration
-	// Drafting, if set, makes and verifies the drafts of sequences that decode, and chooses all tokens. Texts then go on with these.
+	// Drafting, if set, makes and verifies the drafts of sequences that decode, and chooses all
+	// tokens. Texts then go on with these.
 	Drafting Drafting
 
 	engine    *Engine
@@ -34,11 +36,12 @@ type Clock struct {
 
 // Drafting is speculative decoding with models that run.
 type Drafting interface {
-	// Draft is called before a step. It adds drafted tokens, New−1 at most, to the sequences of decodes, of which only the token before
-	// them is there, and sets New and Logits to what it made; and has the drafter compute what prompts are about to.
+	// Draft is called before a step. It adds drafted tokens, New−1 at most, to the sequences of
+	// decodes, of which only the token before them is there, and sets New and Logits to what it
+	// made; and has the drafter compute what prompts are about to.
 	Draft(decodes, prompts []Chunk) error
-	// Verify is called after the step. It takes rejected tokens away and adds one to each sequence of decodes, and to those of prompts that
-	// are complete.
+	// Verify is called after the step. It takes rejected tokens away and adds one to each sequence
+	// of decodes, and to those of prompts that are complete.
 	Verify(decodes, prompts []Chunk) error
 	// Forget is told that a sequence ends.
 	Forget(s *Sequence)
@@ -51,17 +54,19 @@ type served struct {
 	used int64 // the last step that it was in
 }
 
-// NewClock returns a clock that runs on e, which is not used for anything else meanwhile. Prefix caching should be on.
+// NewClock returns a clock that runs on e, which is not used for anything else meanwhile. Prefix
+// caching should be on.
 func NewClock(e *Engine) *Clock {
 	return &Clock{engine: e, sequences: map[int64]*served{}}
 }
 
-// Err returns the first error, after which the clock executes nothing: a context longer than the model's, or a step that does
-// not fit into the KV cache.
+// Err returns the first error, after which the clock executes nothing: a context longer than the
+// model's, or a step that does not fit into the KV cache.
 func (c *Clock) Err() error { return c.err }
 
-// Duration implements sim.StepClock: the time of a forward pass and of choosing the next tokens, greedily where nothing is drafted. Drafts
-// are made before, see DraftTime. After an error it returns sim.Picosecond.
+// Duration implements sim.StepClock: the time of a forward pass and of choosing the next tokens,
+// greedily where nothing is drafted. Drafts are made before, see DraftTime. After an error it
+// returns sim.Picosecond.
 func (c *Clock) Duration(s *sim.Step) sim.Time {
 	c.drafted = 0
 	if c.err == nil {
@@ -103,8 +108,8 @@ func (c *Clock) Sequence(id int64) *Sequence {
 	return nil
 }
 
-// Release frees what a request holds, when it has finished. Requests that are not released lose their memory to others, the
-// longest unused first.
+// Release frees what a request holds, when it has finished. Requests that are not released lose
+// their memory to others, the longest unused first.
 func (c *Clock) Release(id int64) {
 	if s := c.sequences[id]; s != nil {
 		if c.Drafting != nil {
@@ -115,7 +120,8 @@ func (c *Clock) Release(id int64) {
 	}
 }
 
-// Reset frees what all requests hold, as before another simulation, whose requests have the same numbers.
+// Reset frees what all requests hold, as before another simulation, whose requests have the same
+// numbers.
 func (c *Clock) Reset() {
 	for id := range c.sequences {
 		c.Release(id)
@@ -145,8 +151,9 @@ type greedy Clock
 // Do implements parallel.Task.
 func (c *greedy) Do(_, row int) { c.sampled[row] = largest(c.engine.Logits(row)) }
 
-// prepare brings every sequence of the step to the state that the simulator says it is in. If memory is short because
-// sequences hold blocks of their own where the simulator lets them share a prefix, all are brought anew, sharing.
+// prepare brings every sequence of the step to the state that the simulator says it is in. If
+// memory is short because sequences hold blocks of their own where the simulator lets them share a
+// prefix, all are loaded again, sharing blocks.
 func (c *Clock) prepare(s *sim.Step) error {
 	c.steps++
 	err := c.bringAll(s)
@@ -171,7 +178,7 @@ func (c *Clock) freePadding() {
 	c.padding = c.padding[:0]
 }
 
-// bringAll lists the chunks of a step, those that decode first.
+// bringAll lists the chunks of a step, decoding sequences first.
 func (c *Clock) bringAll(s *sim.Step) error {
 	c.chunks = c.chunks[:0]
 	if s.Sequences != nil {
@@ -209,8 +216,8 @@ func (c *Clock) bringAll(s *sim.Step) error {
 	return c.makeRoom(c.chunks)
 }
 
-// bring adds a chunk of n tokens of a request after the first cached ones, which it makes sure are stored. Tokens of which logits are
-// wanted, but for the first, are drafts.
+// bring adds a chunk of n tokens of a request after the first cached ones, which it makes sure are
+// stored. Tokens of which logits are wanted, but for the first, are drafts.
 func (c *Clock) bring(r *sim.Request, cached, n, logits int) error {
 	s := c.sequences[r.ID]
 	if s == nil {

@@ -69,8 +69,9 @@ func (c *checkedClock) Duration(s *sim.Step) sim.Time {
 	return sim.Millisecond // so that the schedule does not depend on the machine
 }
 
-// TestClockExecutesSchedules lets the simulator run random requests under vLLM's scheduler with little memory, so that
-// sequences are preempted, share prefixes and come back, and executes every step.
+// TestClockExecutesSchedules lets the simulator run random requests under vLLM's scheduler with
+// little memory, so that sequences are preempted, share prefixes and come back, and executes every
+// step.
 func TestClockExecutesSchedules(t *testing.T) {
 	const blocks = 12
 	e := newEngine(t, "tiny", Options{Blocks: blocks, PrefixCaching: true, Threads: 1})

@@ -1,6 +1,7 @@
-// Package engine serves GPT-2 the way real servers do: sequences of different lengths in one continuous batch, prompts in
-// chunks, keys and values in a paged cache with prefix reuse, and rollback of rejected tokens. A step computes exactly the
-// chunks that it is given, so that any scheduler can drive it; Clock lets the simulator's do so.
+// Package engine serves GPT-2 the way real servers do: sequences of different lengths in one
+// continuous batch, prompts in chunks, keys and values in a paged cache with prefix reuse, and
+// rollback of rejected tokens. A step computes exactly the chunks that it is given, so that any
+// scheduler can drive it; Clock lets the simulator's do so.
 package engine
 
 import (
@@ -20,7 +21,8 @@ var ErrKVExhausted = errors.New("KV cache exhausted")
 
 // Options configures an engine.
 type Options struct {
-	// Blocks is the size of the KV cache in blocks of gpt2.BlockTokens tokens; 0 makes room for one sequence of full length.
+	// Blocks is the size of the KV cache in blocks of gpt2.BlockTokens tokens; 0 makes room for one
+	// sequence of full length.
 	Blocks int
 	// Threads is the number of threads; 0 means one a processor. Ignored with Pool.
 	Threads int
@@ -95,14 +97,16 @@ func (e *Engine) Available() int { return e.cache.Available() }
 // Chunk is what a step computes of one sequence.
 type Chunk struct {
 	Sequence *Sequence
-	// New is the number of tokens computed, from the first whose keys and values are not stored yet; at least 1.
+	// New is the number of tokens computed, from the first whose keys and values are not stored
+	// yet; at least 1.
 	New int
-	// Logits is the number of those, counted from the last, whose logits are wanted: 1 to sample the next token, 0 for a prompt
-	// that goes on, all to verify drafted tokens.
+	// Logits is the number of those, counted from the last, whose logits are wanted: 1 to sample
+	// the next token, 0 for a prompt that goes on, all to verify drafted tokens.
 	Logits int
 }
 
-// Step computes the chunks, of different sequences, in one pass. After an error nothing has been computed.
+// Step computes the chunks, of different sequences, in one pass. After an error nothing has been
+// computed.
 func (e *Engine) Step(chunks []Chunk) error {
 	e.steps++
 	need := 0
@@ -143,8 +147,8 @@ func (e *Engine) Step(chunks []Chunk) error {
 	return nil
 }
 
-// Logits returns the logits that the last step computed as its i-th, counted over chunks and their tokens. They are
-// overwritten by the next step.
+// Logits returns the logits that the last step computed as its i-th, counted over chunks and their
+// tokens. They are overwritten by the next step.
 func (e *Engine) Logits(i int) []float32 { return e.runner.Logits(i) }
 
 // blocksFor returns the number of blocks that hold n tokens.

@@ -53,9 +53,10 @@ func argmax(x []float32) int32 {
 	return int32(best)
 }
 
-// TestAnySchedule continues the oracle's prompts greedily under random schedules: sequences come and go, prompts are cut into
-// chunks, steps mix prefill and decode of some sequences and leave out others, tokens are rolled back, sequences are
-// preempted, and the cache is small. The texts must be the oracle's, exactly.
+// TestAnySchedule continues the oracle's prompts greedily under random schedules: sequences come
+// and go, prompts are cut into chunks, steps mix prefill and decode of some sequences and leave out
+// others, tokens are rolled back, sequences are preempted, and the cache is small. The texts must
+// be the oracle's, exactly.
 func TestAnySchedule(t *testing.T) {
 	prompts := oracle.Load(t, fixture("tiny")).Prompts
 	for _, prefixes := range []bool{false, true} {
@@ -141,7 +142,8 @@ func step(t *rapid.T, e *Engine, running []*schedule) {
 	}
 }
 
-// TestPrefixReuse checks that a second sequence computes only what the first did not, and gets the same logits.
+// TestPrefixReuse checks that a second sequence computes only what the first did not, and gets the
+// same logits.
 func TestPrefixReuse(t *testing.T) {
 	e := newEngine(t, "tiny", Options{Blocks: 8, PrefixCaching: true})
 	prompt := oracle.Load(t, fixture("tiny")).Prompts[7].IDs // 96 tokens: three blocks
@@ -166,7 +168,8 @@ func TestPrefixReuse(t *testing.T) {
 	}
 }
 
-// TestSharedBlockIsCopied rolls a sequence back into a block that another uses, and writes something else there.
+// TestSharedBlockIsCopied rolls a sequence back into a block that another uses, and writes
+// something else there.
 func TestSharedBlockIsCopied(t *testing.T) {
 	e := newEngine(t, "tiny", Options{Blocks: 8, PrefixCaching: true})
 	prompt := oracle.Load(t, fixture("tiny")).Prompts[6].IDs // 64 tokens

@@ -8,19 +8,22 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/kvcache"
 )
 
-// Sequence is a text under way in an engine: its tokens, and how many of them have keys and values stored.
+// Sequence is a text under way in an engine: its tokens, and how many of them have keys and values
+// stored.
 type Sequence struct {
 	engine *Engine
 	tokens []int32
 	cached int
 	blocks []int32
-	// prefixes are those that end with each of the first whole blocks, as far as they are indexed.
+	// prefixes holds the prefix that ends with each of the first whole blocks, as far as they are
+	// indexed.
 	prefixes []kvcache.Prefix
 	step     uint64 // the last step that the sequence was in
 }
 
-// Start returns a sequence of the given tokens, which are copied. With prefix caching, the whole blocks that an earlier
-// sequence left behind are taken over, except for the last token, whose logits are wanted.
+// Start returns a sequence of the given tokens, which are copied. With prefix caching, the whole
+// blocks that an earlier sequence left behind are taken over, except for the last token, whose
+// logits are wanted.
 func (e *Engine) Start(tokens []int32) (*Sequence, error) {
 	if len(tokens) == 0 {
 		return nil, fmt.Errorf("a sequence needs at least one token")
@@ -41,7 +44,8 @@ func (e *Engine) Start(tokens []int32) (*Sequence, error) {
 	return s, nil
 }
 
-// reuse takes over, for a sequence that has nothing stored, what the cache knows of its first n tokens.
+// reuse takes over, for a sequence that has nothing stored, what the cache knows of its first n
+// tokens.
 func (s *Sequence) reuse(n int) {
 	if !s.engine.prefixes {
 		return
@@ -57,7 +61,8 @@ func (s *Sequence) Len() int { return len(s.tokens) }
 // Cached returns the number of tokens whose keys and values are stored.
 func (s *Sequence) Cached() int { return s.cached }
 
-// Tokens returns the tokens. The slice must not be changed and is valid until the next Append or Truncate.
+// Tokens returns the tokens. The slice must not be changed and is valid until the next Append or
+// Truncate.
 func (s *Sequence) Tokens() []int32 { return s.tokens }
 
 // Append adds a token at the end, which a later step will compute.
@@ -72,14 +77,15 @@ func (s *Sequence) Append(token int32) error {
 	return nil
 }
 
-// Truncate keeps the first n tokens, 1 ≤ n ≤ Len, and gives back the blocks that only the others needed.
+// Truncate keeps the first n tokens, 1 ≤ n ≤ Len, and gives back the blocks that only the others
+// needed.
 func (s *Sequence) Truncate(n int) {
 	s.tokens = s.tokens[:n]
 	s.Evict(min(n, s.cached))
 }
 
-// Evict forgets the keys and values after the first n tokens, but not the tokens: they are computed again, as after
-// preemption by recomputation.
+// Evict forgets the keys and values after the first n tokens, but not the tokens: they are computed
+// again, as after preemption by recomputation.
 func (s *Sequence) Evict(n int) {
 	keep := blocksFor(n)
 	for _, b := range slices.Backward(s.blocks[keep:]) {
@@ -106,13 +112,13 @@ func (s *Sequence) missing(n int) int {
 	return more
 }
 
-// lastIsShared tells that new tokens would go into a block that another sequence reads.
+// lastIsShared means that new tokens would go into a block that another sequence reads.
 func (s *Sequence) lastIsShared() bool {
 	return s.cached%gpt2.BlockTokens != 0 && s.engine.cache.Shared(s.blocks[len(s.blocks)-1])
 }
 
-// reserve allocates blocks for n tokens more, which are available. A block that is shared, or that others may find by its
-// content, is not written to: it is copied or forgotten.
+// reserve allocates blocks for n tokens more, which are available. A block that is shared, or that
+// others may find by its content, is not written to: it is copied or forgotten.
 func (s *Sequence) reserve(n int) {
 	cache := s.engine.cache
 	if s.lastIsShared() {

@@ -11,8 +11,8 @@ func text(r *sim.Request, n, vocab int) []int32 {
 	return tokens
 }
 
-// token returns the token at position i of a request's text. It depends on the segment that the position lies in, and on the
-// request alone outside of all.
+// token returns the token at position i of a request's text. It depends on the segment that the
+// position lies in, and on the request alone outside of all.
 func token(r *sim.Request, i, vocab int) int32 {
 	if i >= r.Prompt && r.Answer != 0 {
 		return mix(r.Answer, i-r.Prompt, vocab)
@@ -28,7 +28,8 @@ func token(r *sim.Request, i, vocab int) int32 {
 	return mix(uint64(r.ID)|unshared, i, vocab)
 }
 
-// mix hashes an identity and a place to a token (the finaliser of SplitMix64: Steele, Lea and Flood 2014).
+// mix hashes an identity and a place to a token (the finaliser of SplitMix64: Steele, Lea and Flood
+// 2014).
 func mix(id uint64, i, vocab int) int32 {
 	x := id*0x9e3779b97f4a7c15 + uint64(i)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -13,7 +13,8 @@ import (
 // chartWidth leaves room for the words on both sides.
 const chartWidth = 36
 
-// charts draws how the two latencies of tokens are distributed, and the state of the fleet over time.
+// charts draws how the two latencies of tokens are distributed, and the state of the fleet over
+// time.
 func (p *Printer) charts(r *scenarios.Result) {
 	p.histogram("TTFT", &r.TTFTs)
 	p.histogram("TPOT", &r.TPOTs)

@@ -18,7 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// The charts of a terminal are those of testdata/charts.txt, for data that does not depend on constants.
+// The charts of a terminal are those of testdata/charts.txt, for data that does not depend on
+// constants.
 func TestCharts(t *testing.T) {
 	var out bytes.Buffer
 	p := &Printer{out: &out}

@@ -7,8 +7,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Counter shows on a terminal how many of a number of tasks are done, and the time left. On anything else it shows nothing. Its
-// methods may be called by several goroutines.
+// Counter shows on a terminal how many of a number of tasks are done, and the time left. On
+// anything else it shows nothing. Its methods may be called by several goroutines.
 type Counter struct {
 	out  io.Writer
 	what string

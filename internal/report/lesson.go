@@ -22,8 +22,8 @@ type Lesson struct {
 	context     int
 }
 
-// NewLesson explains the model and machine of steps, for prompts and contexts of the given lengths in tokens. The desktop is the
-// slow machine of the comparison.
+// NewLesson explains the model and machine of steps, for prompts and contexts of the given lengths
+// in tokens. The desktop is the slow machine of the comparison.
 func NewLesson(s *scenarios.Steps, desktop hardware.Accelerator, prompt, context int) *Lesson {
 	return &Lesson{
 		steps: s, desktop: desktop, prompt: prompt, context: context,
@@ -108,7 +108,8 @@ func (p *Printer) batching(l *Lesson) {
 		"own KV cache.", most, times(float64(most)*one.time/many.time), times(many.time/one.time), count(l.context), count(room))
 }
 
-// batches are the sizes to show: some that are usual, and the largest that fits where that lies between them.
+// batches are the sizes to show: some that are usual, and the largest that fits where that lies
+// between them.
 func (l *Lesson) batches(room int) []int {
 	list := []int{1, 8, 64, 256}
 	if room > 0 && room < 256 {

@@ -15,7 +15,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// AcceleratorEntry is a line of the hardware list: bytes, B/s, FLOP/s by number format, watts and US dollars an hour.
+// AcceleratorEntry is a line of the hardware list: bytes, B/s, FLOP/s by number format, watts and
+// US dollars an hour.
 type AcceleratorEntry struct {
 	Name      string                     `json:"name"`
 	Aliases   []string                   `json:"aliases,omitempty"`
@@ -60,8 +61,9 @@ func decimalBytes(bytes float64) string {
 	return words
 }
 
-// ModelEntry is a line of the model list. Weights are the bytes of the model as published, KVPerToken those of a token in a
-// 16-bit KV cache; Context is the longest in tokens, 0 where there is no limit.
+// ModelEntry is a line of the model list. Weights are the bytes of the model as published,
+// KVPerToken those of a token in a 16-bit KV cache; Context is the longest in tokens, 0 where there
+// is no limit.
 type ModelEntry struct {
 	Name       string         `json:"name"`
 	Aliases    []string       `json:"aliases,omitempty"`

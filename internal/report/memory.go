@@ -96,7 +96,8 @@ func expertWords(p scenarios.Parallelism) string {
 	return fmt.Sprintf("1/%d of the experts", p.Expert)
 }
 
-// memoryBar draws the parts of the memory, and what they are. Where they are more than there is, the bar is that much.
+// memoryBar draws the parts of the memory, and what they are. Where they are more than there is,
+// the bar is that much.
 func (p *Printer) memoryBar(m *scenarios.Memory) {
 	plan := &m.Plan
 	names := []string{"weights", "activations", "engine", "KV"}

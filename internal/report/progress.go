@@ -18,14 +18,15 @@ type Progress struct {
 	bar     *progressbar.ProgressBar
 }
 
-// A bar appears in runs of more than patience; whether it is time is looked at every stride requests.
+// A bar appears in runs of more than patience; whether it is time is looked at every stride
+// requests.
 const (
 	patience = 2 * time.Second
 	stride   = 4096
 )
 
-// NewProgress shows progress on out if that is a terminal, and otherwise returns nil. Total is the number of requests to come, 0
-// where it is not known.
+// NewProgress shows progress on out if that is a terminal, and otherwise returns nil. Total is the
+// number of requests to come, 0 where it is not known.
 func NewProgress(out io.Writer, total int64) *Progress {
 	if !isTerminal(out) {
 		return nil

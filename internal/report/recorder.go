@@ -11,8 +11,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Recorder is a sim.Observer that writes the files of a run: summary.json, timeseries.csv, report.html, and requests.csv or
-// requests.parquet with a row for each request in the order in which they ended.
+// Recorder is a sim.Observer that writes the files of a run: summary.json, timeseries.csv,
+// report.html, and requests.csv or requests.parquet with a row for each request in the order in
+// which they ended.
 type Recorder struct {
 	files    *folder
 	requests requestWriter
@@ -30,8 +31,8 @@ type requestWriter interface {
 // RequestFormats are the formats in which a Recorder can write requests.
 func RequestFormats() []string { return []string{"csv", "parquet"} }
 
-// NewRecorder prepares to write into dir, which it makes if needed. Nothing appears there before Finish; a run that fails
-// calls Discard.
+// NewRecorder prepares to write into dir, which it makes if needed. Nothing appears there before
+// Finish; a run that fails calls Discard.
 func NewRecorder(dir, requestFormat string) (*Recorder, error) {
 	staged, err := newFiles(dir)
 	if err != nil {
@@ -86,7 +87,8 @@ func (r *Recorder) Steps(*sim.Leap) {}
 // Sampled implements sim.Observer.
 func (r *Recorder) Sampled(sim.Time, int, sim.State) {}
 
-// Finish writes the summary, the time series and the page, and puts all files in place. The page shows steps of the scenario too.
+// Finish writes the summary, the time series and the page, and puts all files in place. The page
+// shows steps of the scenario too.
 func (r *Recorder) Finish(result *scenarios.Result, steps *scenarios.Steps) error {
 	err := errors.Join(r.err, r.requests.close(), r.summary(result), r.series(result), r.page(result, steps))
 	if err != nil {

@@ -72,7 +72,8 @@ func readCSV(t *testing.T, path string) (header []string, rows [][]string) {
 	return rows[0], rows[1:]
 }
 
-// The rows of requests.csv add up to the summary: requests, tokens, rejections and the mean latencies.
+// The rows of requests.csv add up to the summary: requests, tokens, rejections and the mean
+// latencies.
 func TestRequestsAddUpToTheSummary(t *testing.T) {
 	dir := t.TempDir()
 	result := record(t, dir, "csv")

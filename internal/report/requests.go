@@ -11,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// requestRow is one request in requests.csv and requests.parquet. Times are in seconds from the start of the run, latencies in
-// milliseconds; those of a request that was turned away are 0.
+// requestRow is one request in requests.csv and requests.parquet. Times are in seconds from the
+// start of the run, latencies in milliseconds; those of a request that was turned away are 0.
 type requestRow struct {
 	ID           int64   `parquet:"id"`
 	Class        int32   `parquet:"class"`
@@ -45,7 +45,8 @@ func rejectedRow(r *sim.Request, why sim.Rejection) requestRow {
 	}
 }
 
-// csvRequests writes rows as CSV, numbers to the nanosecond. It writes them itself since a run has millions; no field needs quotes.
+// csvRequests writes rows as CSV, numbers to the nanosecond. It writes them itself since a run has
+// millions; no field needs quotes.
 type csvRequests struct {
 	out  *bufio.Writer
 	line []byte
@@ -76,7 +77,8 @@ func (c *csvRequests) write(r *requestRow) error {
 	return err
 }
 
-// appendFixed appends x, which is not negative, with six or nine digits after the point: several times as fast as strconv does.
+// appendFixed appends x, which is not negative, with six or nine digits after the point: several
+// times as fast as strconv does.
 func appendFixed(line []byte, x float64, digits int) []byte {
 	unit := int64(1e6)
 	if digits == 9 {

@@ -13,14 +13,15 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Roofline places the operators of prefill and decode under the roof of one accelerator: what it can compute at a given number of
-// FLOP for each byte moved is the lesser of its peak and intensity × bandwidth (Williams, Waterman and Patterson, "Roofline",
-// CACM 52(4), 2009).
+// Roofline places the operators of prefill and decode under the roof of one accelerator: what it
+// can compute at a given number of FLOP for each byte moved is the lesser of its peak and intensity
+// × bandwidth (Williams, Waterman and Patterson, "Roofline", CACM 52(4), 2009).
 type Roofline struct {
 	Model       string `json:"model"`
 	Accelerator string `json:"accelerator"`
 	Tensor      int    `json:"tensor_parallel"`
-	// Peak is in FLOP/s, Bandwidth in B/s, of one accelerator; Ridge is the intensity in FLOP/B at which they meet.
+	// Peak is in FLOP/s, Bandwidth in B/s, of one accelerator; Ridge is the intensity in FLOP/B at
+	// which they meet.
 	Peak      float64 `json:"peak_flops"`
 	Bandwidth float64 `json:"bandwidth"`
 	Ridge     float64 `json:"ridge"`
@@ -31,7 +32,8 @@ type Roofline struct {
 
 // RooflineStep is a step, as a whole and by operator.
 type RooflineStep struct {
-	// Phase is "prefill" or "decode", Tokens the length of the one prompt or the number of sequences that decode.
+	// Phase is "prefill" or "decode", Tokens the length of the one prompt or the number of
+	// sequences that decode.
 	Phase  string `json:"phase"`
 	Tokens int    `json:"tokens"`
 	// Fits reports whether the KV memory has room for the step.
@@ -47,15 +49,16 @@ type RooflinePoint struct {
 	Bytes float64 `json:"bytes"`
 	// Time is in seconds.
 	Time float64 `json:"time"`
-	// Intensity is FLOPs/Bytes, Rate is FLOPs/Time in FLOP/s, Roof the most that the intensity allows.
+	// Intensity is FLOPs/Bytes, Rate is FLOPs/Time in FLOP/s, Roof the most that the intensity
+	// allows.
 	Intensity float64        `json:"intensity"`
 	Rate      float64        `json:"rate"`
 	Roof      float64        `json:"roof"`
 	Bound     steptime.Bound `json:"bound"`
 }
 
-// NewRoofline looks at the prefill of a prompt alone, for each length of prompts, and at decode steps of each size of batches, all
-// sequences of a batch with the same context.
+// NewRoofline looks at the prefill of a prompt alone, for each length of prompts, and at decode
+// steps of each size of batches, all sequences of a batch with the same context.
 func NewRoofline(s *scenarios.Steps, prompts, batches []int, context int) *Roofline {
 	flops, bandwidth := s.Clock.Peaks()
 	n := float64(s.Scenario.Parallelism.Accelerators())
@@ -102,7 +105,8 @@ func (r *Roofline) point(op steptime.Operator) RooflinePoint {
 	return p
 }
 
-// Roofline prints where the steps are under the roof, and the operators of the first and the last of each phase.
+// Roofline prints where the steps are under the roof, and the operators of the first and the last
+// of each phase.
 func (p *Printer) Roofline(r *Roofline) {
 	p.printf("%s on %s", r.Model, r.Accelerator)
 	if r.Tensor > 1 {

@@ -1,4 +1,5 @@
-// Package report shows results to people and to other programs: tables on a terminal, JSON, CSV and Parquet files, progress.
+// Package report shows results to people and to other programs: tables on a terminal, JSON, CSV and
+// Parquet files, progress.
 package report
 
 import (
@@ -24,7 +25,8 @@ type Printer struct {
 	err    error
 }
 
-// NewPrinter writes to out. There is colour if out is a terminal and the environment variable NO_COLOR (no-color.org) is not set.
+// NewPrinter writes to out. There is colour if out is a terminal and the environment variable
+// NO_COLOR (no-color.org) is not set.
 func NewPrinter(out io.Writer) *Printer {
 	return &Printer{out: out, colour: isTerminal(out) && os.Getenv("NO_COLOR") == ""}
 }
@@ -108,7 +110,8 @@ func (p *Printer) grid(header table.Row, rows []table.Row, left ...int) {
 // least is the width below which a column of names is not broken further.
 const least = 6
 
-// narrow breaks names into lines, the widest column of names first, until a table fits into the columns of a terminal.
+// narrow breaks names into lines, the widest column of names first, until a table fits into the
+// columns of a terminal.
 func narrow(header table.Row, rows []table.Row, left []int, config []table.ColumnConfig) {
 	widths := make([]int, len(header))
 	total := 0
@@ -145,7 +148,8 @@ func count[T int | int64](n T) string {
 	return digits
 }
 
-// percent prints a share with two significant digits or whole percents: 0.43 %, 12 %, 162 %. Only what is exactly all is 100 %.
+// percent prints a share with two significant digits or whole percents: 0.43 %, 12 %, 162 %. Only
+// what is exactly all is 100 %.
 func percent(share float64) string {
 	switch p := 100 * share; {
 	case p == 0 || p == 100 || p >= 100.5:

@@ -10,12 +10,14 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// TimelineEvents is how many events a timeline holds unless told otherwise: some 25 MB, which the Perfetto UI opens in seconds.
+// TimelineEvents is how many events a timeline holds unless told otherwise: some 25 MB, which the
+// Perfetto UI opens in seconds.
 const TimelineEvents = 200_000
 
-// Timeline is a sim.Observer that writes a run in the Trace Event Format (JSON), to be opened at ui.perfetto.dev: a track for each
-// batch of each replica with its steps, tracks for requests (queued, prefill, decode), and counters of batch,
-// queue and KV use. When it is full it goes on with no more, and says so in the file.
+// Timeline is a sim.Observer that writes a run in the Trace Event Format (JSON), to be opened at
+// ui.perfetto.dev: a track for each batch of each replica with its steps, tracks for requests
+// (queued, prefill, decode), and counters of batch, queue and KV use. When it is full it goes on
+// with no more, and says so in the file.
 type Timeline struct {
 	file  *files.Pending
 	out   *bufio.Writer
@@ -33,7 +35,7 @@ type track struct{ replica, lane int }
 // requestsProcess is the process under which requests are shown; replicas come after it.
 const requestsProcess = 1
 
-// NewTimeline starts a timeline of at most so many events in a new file.
+// NewTimeline starts a timeline in a new file. It holds at most the given number of events.
 func NewTimeline(name string, events int) (*Timeline, error) {
 	file, err := files.Create(name)
 	if err != nil {
@@ -111,7 +113,8 @@ func (t *Timeline) name(k track) {
 	t.write(",\n"+`{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":"batch %d"}}`, process(k.replica), k.lane, k.lane)
 }
 
-// Finished implements sim.Observer. A request is a slice with its phases inside, on a track of its own.
+// Finished implements sim.Observer. A request is a slice with its phases inside, on a track of its
+// own.
 func (t *Timeline) Finished(s *sim.Sequence) {
 	const edges = 8
 	if t.left < edges {

@@ -65,8 +65,9 @@ func runTimeline(t *testing.T, events int, set ...string) traceFile {
 	return trace
 }
 
-// The rules of the Trace Event Format (Google, "Trace Event Format", 2016): every event has its phase's fields, complete slices of
-// a track do not overlap, nestable slices of an ID nest and are all closed, and tracks that are used have names.
+// The rules of the Trace Event Format (Google, "Trace Event Format", 2016): every event has its
+// phase's fields, complete slices of a track do not overlap, nestable slices of an ID nest and are
+// all closed, and tracks that are used have names.
 func TestTimelineKeepsTheFormat(t *testing.T) {
 	for _, set := range [][]string{{"replicas=2"}, {"parallelism.pipeline=2"}, {"workload.rate=50/s"}} {
 		trace := runTimeline(t, report.TimelineEvents, set...)

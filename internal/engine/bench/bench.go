@@ -24,7 +24,8 @@ type Case struct {
 	Tokens int `json:"tokens"`
 }
 
-// Result is what a case took. Times are medians; the machine's rates were measured between the steps.
+// Result is what a case took. Times are medians; the machine's rates were measured between the
+// steps.
 type Result struct {
 	Case
 	// Steps is the number of steps timed.
@@ -32,18 +33,20 @@ type Result struct {
 	// StepTime is in seconds, Rate in tokens a second.
 	StepTime float64 `json:"step_time"`
 	Rate     float64 `json:"tokens_per_second"`
-	// Bytes is what a step reads of weights, keys and values, FLOPs what its matrix products and attention compute.
+	// Bytes is what a step reads of weights, keys and values, FLOPs what its matrix products and
+	// attention compute.
 	Bytes int64 `json:"bytes"`
 	FLOPs int64 `json:"flops"`
-	// Bandwidth (B/s) and FLOPRate (FLOP/s) are those reached, and the shares are of what the probe reached.
+	// Bandwidth (B/s) and FLOPRate (FLOP/s) are those reached, and the shares are of what the probe
+	// reached.
 	Bandwidth      float64 `json:"bandwidth"`
 	FLOPRate       float64 `json:"flop_rate"`
 	BandwidthShare float64 `json:"bandwidth_share"`
 	FLOPShare      float64 `json:"flop_share"`
 }
 
-// Cases returns the grid of decode steps over batches × contexts and prefills of the given lengths, for each number of
-// threads. Contexts and prompts longer than the model's context are left out.
+// Cases returns the grid of decode steps over batches × contexts and prefills of the given lengths,
+// for each number of threads. Contexts and prompts longer than the model's context are left out.
 func Cases(m *gpt2.Model, threads, batches, contexts, prompts []int) ([]Case, error) {
 	for _, list := range [][]int{threads, batches, contexts, prompts} {
 		for _, n := range list {
@@ -74,7 +77,8 @@ func Cases(m *gpt2.Model, threads, batches, contexts, prompts []int) ([]Case, er
 type Options struct {
 	// Least is the time spent in timed steps, of which there are at least three.
 	Least time.Duration
-	// ProbeBytes is how much memory is read between steps to measure the bandwidth; 0 means probe.DefaultBytes.
+	// ProbeBytes is how much memory is read between steps to measure the bandwidth; 0 means
+	// probe.DefaultBytes.
 	ProbeBytes int
 	// NaiveAttention computes attention without tiling.
 	NaiveAttention bool
@@ -127,8 +131,8 @@ func Run(m *gpt2.Model, c Case, o Options) (Result, error) {
 	return r, nil
 }
 
-// segments returns the batch of a case, with KV blocks of its own for each sequence, and the number of blocks. What decode
-// steps attend to was never computed: zeros take as long.
+// segments returns the batch of a case, with KV blocks of its own for each sequence, and the number
+// of blocks. What decode steps attend to was never computed: zeros take as long.
 func (c Case) segments() (batch []gpt2.Segment, blocks int) {
 	each := (c.Tokens + gpt2.BlockTokens - 1) / gpt2.BlockTokens
 	for i := range c.Batch {
@@ -146,8 +150,8 @@ func (c Case) segments() (batch []gpt2.Segment, blocks int) {
 	return batch, each * c.Batch
 }
 
-// work returns the bytes and floating-point operations of a step. Attention takes 4·width operations for each query and key
-// that it sees.
+// work returns the bytes and floating-point operations of a step. Attention takes 4·width
+// operations for each query and key that it sees.
 func work(m *gpt2.Model, batch []gpt2.Segment) (bytes, flops int64) {
 	layers, head := m.MatrixFLOPs()
 	bytes = m.WeightBytes()

@@ -21,7 +21,8 @@ func TestRun(t *testing.T) {
 	if len(cases) != 3 {
 		t.Fatalf("%d cases, want 3: what is longer than the context is left out", len(cases))
 	}
-	// By hand, for 2 layers of width 64 and a vocabulary of 257: 12·64² multiply-adds a token and layer.
+	// By hand, for 2 layers of width 64 and a vocabulary of 257: 12·64² multiply-adds a token and
+	// layer.
 	const layers, head = 2 * 2 * 12 * 64 * 64, 2 * 257 * 64
 	wantFLOPs := []int64{
 		layers + head + 4*40*64*2,

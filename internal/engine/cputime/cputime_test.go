@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestWorkTakesTime spins until both clocks have moved, which they do for work, and never backwards.
+// TestWorkTakesTime spins until both clocks have moved, which they do for work, and never
+// backwards.
 func TestWorkTakesTime(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

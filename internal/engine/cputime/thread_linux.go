@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Thread returns the processor time that the calling thread has used. Call it from a goroutine that is locked to its thread.
+// Thread returns the processor time that the calling thread has used. Call it from a goroutine that
+// is locked to its thread.
 func Thread() time.Duration { return read(unix.CLOCK_THREAD_CPUTIME_ID) }
 
 // Process returns the processor time that all threads of the program have used together.

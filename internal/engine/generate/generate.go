@@ -31,9 +31,9 @@ func (s Stats) TokensPerSecond() float64 {
 	return float64(s.Output-1) / (s.Total - s.FirstToken).Seconds()
 }
 
-// Generate continues prompt by at most n tokens and writes them to w as they come: as text, or as numbers where the model has
-// no vocabulary. It ends early at the model's end-of-text token, at the end of its context, and where one of the stop texts
-// begins, which is not written.
+// Generate continues prompt by at most n tokens and writes them to w as they come: as text, or as
+// numbers where the model has no vocabulary. It ends early at the model's end-of-text token, at the
+// end of its context, and where one of the stop texts begins, which is not written.
 func (s *Session) Generate(ctx context.Context, prompt []int32, n int, stop []string, w io.Writer) (Stats, error) {
 	source, err := s.source(prompt)
 	if err != nil {
@@ -137,8 +137,8 @@ func (d *drafted) next() ([]int32, error) {
 func (d *drafted) len() int { return d.stream[0].Len() }
 func (d *drafted) end()     { d.decoder.Stop(d.stream[0]) }
 
-// Measure continues prompt as many times at once as Settings.Streams says, by at least n tokens each where the context has
-// room, only to fill the acceptance table. It needs drafts.
+// Measure continues prompt as many times at once as Settings.Streams says, by at least n tokens
+// each where the context has room, only to fill the acceptance table. It needs drafts.
 func (s *Session) Measure(ctx context.Context, prompt []int32, n int) error {
 	end := min(len(prompt)+n, s.engine.Model().Config.Context)
 	var streams []*speculation.Stream

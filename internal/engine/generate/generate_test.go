@@ -86,7 +86,8 @@ func TestSeedDeterminesText(t *testing.T) {
 	}
 }
 
-// TestMeasure checks that the acceptance of many texts at once comes near the oracle's for the first token.
+// TestMeasure checks that the acceptance of many texts at once comes near the oracle's for the
+// first token.
 func TestMeasure(t *testing.T) {
 	p := oracle.Load(t, fixture("tiny")).Prompts[0]
 	const streams, rounds = 50, 40
@@ -161,8 +162,8 @@ func TestParseTokens(t *testing.T) {
 	}
 }
 
-// TestOutputIsTheTextUpToTheStop writes any text token by token and compares with cutting it at the first stop text. What
-// comes before the end must be whole characters.
+// TestOutputIsTheTextUpToTheStop writes any text token by token and compares with cutting it at the
+// first stop text. What comes before the end must be whole characters.
 func TestOutputIsTheTextUpToTheStop(t *testing.T) {
 	words, err := tokenizer.ForModel(t.TempDir(), 50257)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/tokenizer"
 )
 
-// output writes tokens as text. It holds back what may become a stop text, and bytes that are not yet a whole character.
+// output writes tokens as text. It holds back what may become a stop text, and bytes that are not
+// yet a whole character.
 type output struct {
 	w     io.Writer
 	words *tokenizer.Tokenizer // nil: tokens are written as numbers
@@ -28,7 +29,7 @@ func newOutput(w io.Writer, words *tokenizer.Tokenizer, stop []string) *output {
 	return o
 }
 
-// write adds a token and tells whether a stop text is complete.
+// write adds a token and reports whether a stop text is complete.
 func (o *output) write(token int32) (stopped bool, err error) {
 	if o.words == nil {
 		if o.begun {

@@ -1,5 +1,5 @@
-// Package generate continues texts with GPT-2: it opens models and tokenizer, decodes with or without drafts, and writes text
-// as it comes.
+// Package generate continues texts with GPT-2: it opens models and tokenizer, decodes with or
+// without drafts, and writes text as it comes.
 package generate
 
 import (
@@ -24,8 +24,8 @@ type Settings struct {
 	KVHeads int
 	// Threads is the number of threads; 0 means one a processor.
 	Threads int
-	// NoCache computes the whole text again for every token, and NaiveAttention all scores at once: the costs of doing without a
-	// KV cache and without tiling.
+	// NoCache computes the whole text again for every token, and NaiveAttention all scores at once:
+	// the costs of doing without a KV cache and without tiling.
 	NoCache, NaiveAttention bool
 	// Sampling shapes the distribution of the next token; Seed determines the choices.
 	Sampling sampling.Params
@@ -49,7 +49,7 @@ type Draft struct {
 	Algorithm speculation.Algorithm
 }
 
-// Active tells whether tokens are drafted at all.
+// Active reports whether any tokens are drafted.
 func (d Draft) Active() bool { return d.Weights != "" || len(d.Layers) > 0 || d.NGram > 0 }
 
 func (d Draft) check() error {

@@ -2,10 +2,12 @@ package gpt2
 
 import "github.com/llmsim/llmsim/internal/engine/kernels"
 
-// queryRows is how many query tokens share the keys and values that they read: as many as a micro-kernel computes at once.
+// queryRows is how many query tokens share the keys and values that they read: as many as a
+// micro-kernel computes at once.
 const queryRows = 12
 
-// attentionItem is a piece of attention for one worker: some query tokens of one segment, and one key and value head.
+// attentionItem is a piece of attention for one worker: some query tokens of one segment, and one
+// key and value head.
 type attentionItem struct {
 	segment int32
 	row     int32 // of the batch, of the first query token
@@ -111,17 +113,18 @@ func (t *attentionTask) Do(worker, i int) {
 	}
 }
 
-// queries are the rows of a tile of attention: heads of one token (step 0) or tokens of one head (step 1: each sees one key
-// more than the row before).
+// queries are the rows of a tile of attention: heads of one token (step 0) or tokens of one head
+// (step 1: each sees one key more than the row before).
 type queries struct {
 	head         int // of the first row
 	rows, stride int // stride is the distance between rows of queries
 	step         int
 }
 
-// tiled computes attention block by block of keys with an online softmax, never holding more than one tile of scores (Dao et
-// al. 2022, arXiv:2205.14135, algorithm 1; Rabe and Staats 2021, arXiv:2112.05682). Blocks are taken in order from the first, so that
-// a row's result does not depend on how the sequence was cut into chunks.
+// tiled computes attention block by block of keys with an online softmax, never holding more than
+// one tile of scores (Dao et al. 2022, arXiv:2205.14135, algorithm 1; Rabe and Staats 2021,
+// arXiv:2112.05682). Blocks are taken in order from the first, so that a row's result does not
+// depend on how the sequence was cut into chunks.
 func (t *attentionTask) tiled(s *scratch, item *attentionItem, q queries) {
 	r := t.r
 	const width = kernels.PanelWidth

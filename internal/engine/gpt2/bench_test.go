@@ -8,7 +8,8 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 )
 
-// largeModel loads the model in $LLMSIM_GPT2, such as one that "llmsim gpt2 init --shape 124M" wrote.
+// largeModel loads the model in $LLMSIM_GPT2, such as one that "llmsim gpt2 init --shape 124M"
+// wrote.
 func largeModel(b *testing.B, o Options) *Model {
 	dir := os.Getenv("LLMSIM_GPT2")
 	if dir == "" {

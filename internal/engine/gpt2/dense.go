@@ -39,7 +39,8 @@ type normTask struct {
 	rows []int32 // which rows, nil for all
 }
 
-// layerNorm normalises the given rows of the residual stream, or all when rows is nil, into consecutive rows of normed.
+// layerNorm normalises the given rows of the residual stream, or all when rows is nil, into
+// consecutive rows of normed.
 func (r *Runner) layerNorm(n *norm, rows []int32) {
 	r.normal.norm, r.normal.rows = n, rows
 	count := r.rows
@@ -78,7 +79,8 @@ type linearTask struct {
 	then      outcome
 }
 
-// linear computes y = x·W + b for the first rows rows of x, which has inWidth columns, and treats the result as said.
+// linear computes y = x·W + b for the first rows rows of x, which has inWidth columns, and treats
+// the result as said.
 func (r *Runner) linear(l *linear, y, x []float32, inWidth, rows int, then outcome) {
 	t := &r.product
 	t.layer, t.y, t.x, t.inWidth, t.rows, t.then = l, y, x, inWidth, rows, then

@@ -228,7 +228,8 @@ func TestWriteRandom(t *testing.T) {
 	}
 }
 
-// TestParameters compares with the published sizes (Radford et al. 2019, table 2, corrected in the authors' repository).
+// TestParameters compares with the published sizes (Radford et al. 2019, table 2, corrected in the
+// authors' repository).
 func TestParameters(t *testing.T) {
 	for shape, want := range map[string]int64{"124M": 124439808, "355M": 354823168, "774M": 774030080, "1558M": 1557611200} {
 		c, err := ShapeConfig(shape)

@@ -7,13 +7,16 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 )
 
-// BlockTokens is the number of tokens of a KV block: one panel, so that the micro-kernels of the weights serve attention too.
+// BlockTokens is the number of tokens of a KV block: one panel, so that the micro-kernels of the
+// weights serve attention too.
 const BlockTokens = kernels.PanelWidth
 
-// KV is the memory of keys and values, in blocks of BlockTokens tokens (Kwon et al. 2023, arXiv:2309.06180, section 4.1).
+// KV is the memory of keys and values, in blocks of BlockTokens tokens (Kwon et al. 2023,
+// arXiv:2309.06180, section 4.1).
 //
-// A block has a tile for each layer and head: the keys, transposed, as a panel [HeadSize][BlockTokens], then the values as
-// panels [BlockTokens][PanelWidth]. Tiles of consecutive blocks of one layer and head follow each other in memory.
+// A block has a tile for each layer and head: the keys, transposed, as a panel
+// [HeadSize][BlockTokens], then the values as panels [BlockTokens][PanelWidth]. Tiles of
+// consecutive blocks of one layer and head follow each other in memory.
 type KV struct {
 	region                *hugepage.Region
 	data                  []float32

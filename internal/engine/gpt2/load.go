@@ -7,7 +7,8 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 )
 
-// qkvWidth returns the number of outputs of the first attention matrix: queries, then keys, then values.
+// qkvWidth returns the number of outputs of the first attention matrix: queries, then keys, then
+// values.
 func qkvWidth(c Config, kvHeads int) int { return c.Width + 2*kvHeads*c.HeadSize() }
 
 // regionSize returns the memory that all weights of a model take.
@@ -90,8 +91,8 @@ func (l *loader) linear(name string, in, out int) linear {
 		func(j int) float32 { return bias[j] })
 }
 
-// attention packs the matrix of queries, keys and values. Where heads are merged, the key (value) head of a group is the mean
-// of its heads (Ainslie et al. 2023, arXiv:2305.13245, section 2.1).
+// attention packs the matrix of queries, keys and values. Where heads are merged, the key (value)
+// head of a group is the mean of its heads (Ainslie et al. 2023, arXiv:2305.13245, section 2.1).
 func (l *loader) attention(name string) linear {
 	weight, bias := l.read(name+".weight"), l.read(name+".bias")
 	if l.err != nil {
@@ -99,7 +100,8 @@ func (l *loader) attention(name string) linear {
 	}
 	c, kvHeads := l.model.Config, l.model.KVHeads
 	size, group := c.HeadSize(), c.Heads/kvHeads
-	// merged averages, over the heads of j's group, the row of the three parts of the published matrix.
+	// merged averages, over the heads of j's group, the row of the three parts of the published
+	// matrix.
 	merged := func(row []float32, j int) float32 {
 		if j < c.Width || group == 1 {
 			return row[j]

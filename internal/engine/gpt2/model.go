@@ -1,5 +1,6 @@
-// Package gpt2 computes GPT-2 (Radford et al. 2019): it loads the weights as Hugging Face publishes them, packs them for the
-// kernels, and runs forward passes over batches of sequences whose keys and values lie in a paged cache.
+// Package gpt2 computes GPT-2 (Radford et al. 2019): it loads the weights as Hugging Face publishes
+// them, packs them for the kernels, and runs forward passes over batches of sequences whose keys
+// and values lie in a paged cache.
 package gpt2
 
 import (
@@ -47,8 +48,8 @@ type linear struct {
 type Options struct {
 	// Format is the number format of the matrices.
 	Format kernels.Format
-	// KVHeads merges the key and value heads into this many, a divisor of the number of heads; 1 gives multi-query and others
-	// grouped-query attention. 0 keeps every head.
+	// KVHeads merges the key and value heads into this many, a divisor of the number of heads; 1
+	// gives multi-query and others grouped-query attention. 0 keeps every head.
 	KVHeads int
 }
 
@@ -84,8 +85,8 @@ func Load(dir string, o Options) (*Model, error) {
 // Close frees the memory of the weights, also for the models that Keep made from this one.
 func (m *Model) Close() error { return m.region.Close() }
 
-// Keep returns a model of the given layers of m, in that order; it shares the weights. It is the draft of self-speculative
-// decoding (Zhang et al. 2023, arXiv:2309.08168).
+// Keep returns a model of the given layers of m, in that order; it shares the weights. It is the
+// draft of self-speculative decoding (Zhang et al. 2023, arXiv:2309.08168).
 func (m *Model) Keep(layers []int) (*Model, error) {
 	if len(layers) == 0 {
 		return nil, errors.New("a model needs at least one layer")
@@ -114,12 +115,14 @@ func (m *Model) WeightBytes() int64 {
 	return int64(total + m.head.weight.Bytes())
 }
 
-// KVBytes returns the bytes of keys and values of one token, as the cache holds them (head sizes filled up to whole panels).
+// KVBytes returns the bytes of keys and values of one token, as the cache holds them (head sizes
+// filled up to whole panels).
 func (m *Model) KVBytes() int64 {
 	return int64(len(m.layers) * m.KVHeads * 4 * (m.Config.HeadSize() + roundUp(m.Config.HeadSize())))
 }
 
-// MatrixFLOPs returns the floating-point operations of the matrix products of one token: in the layers, and in the head.
+// MatrixFLOPs returns the floating-point operations of the matrix products of one token: in the
+// layers, and in the head.
 func (m *Model) MatrixFLOPs() (layers, head int64) {
 	for i := range m.layers {
 		l := &m.layers[i]

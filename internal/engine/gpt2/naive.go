@@ -6,8 +6,9 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 )
 
-// naive computes attention as it is written down, in three passes: all scores, their softmax, the weighted values. The matrix
-// of scores, [tokens][keys], goes through memory three times; the tiled form never writes it.
+// naive computes attention as it is written down, in three passes: all scores, their softmax, the
+// weighted values. The matrix of scores, [tokens][keys], goes through memory three times; the tiled
+// form never writes it.
 func (t *attentionTask) naive(s *scratch, item *attentionItem) {
 	r := t.r
 	group := r.model.Config.Heads / r.model.KVHeads

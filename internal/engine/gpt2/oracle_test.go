@@ -61,7 +61,8 @@ func farthest(got, want []float32) float64 {
 	return d
 }
 
-// eachRunner runs a test on both fixtures with every set of kernels, tiled and naive attention, and one and three threads.
+// eachRunner runs a test on both fixtures with every set of kernels, tiled and naive attention, and
+// one and three threads.
 func eachRunner(t *testing.T, test func(t *testing.T, r *Runner, o oracle.Oracle)) {
 	for _, name := range []string{"tiny", "tiny-draft"} {
 		m := loadModel(t, fixture(name), Options{})

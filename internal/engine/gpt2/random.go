@@ -12,9 +12,10 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/safetensors"
 )
 
-// WriteRandom writes config.json and model.safetensors of a model with random weights to dir, which it makes. The weights are
-// drawn as GPT-2's are before training (Radford et al. 2019, section 2.3): normal with standard deviation 0.02, 0.01 for
-// positions, and 1/√(2·layers) of that where a block adds to the residual stream. The same seed gives the same files.
+// WriteRandom writes config.json and model.safetensors of a model with random weights to dir, which
+// it makes. The weights are drawn as GPT-2's are before training (Radford et al. 2019, section
+// 2.3): normal with standard deviation 0.02, 0.01 for positions, and 1/√(2·layers) of that where a
+// block adds to the residual stream. The same seed gives the same files.
 func WriteRandom(dir string, c Config, seed uint64) error {
 	c = c.completed()
 	if err := c.Check(); err != nil {

@@ -2,8 +2,9 @@ package gpt2
 
 import "math"
 
-// reference computes the logits at every position of one sequence in float64, as directly as the formulas are written
-// (Radford et al. 2019; Vaswani et al. 2017). w holds the tensors by their names.
+// reference computes the logits at every position of one sequence in float64, as directly as the
+// formulas are written (Radford et al. 2019; Vaswani et al. 2017). w holds the tensors by their
+// names.
 func reference(c Config, kvHeads int, w map[string][]float32, tokens []int32) [][]float64 {
 	x := make([][]float64, len(tokens))
 	for i, t := range tokens {
@@ -44,7 +45,8 @@ func reference(c Config, kvHeads int, w map[string][]float32, tokens []int32) []
 	return logits
 }
 
-// referenceAttention averages the keys and values of a group's heads, which equals averaging their weights.
+// referenceAttention averages the keys and values of a group's heads, which equals averaging their
+// weights.
 func referenceAttention(c Config, kvHeads, l int, qkv [][]float64) [][]float64 {
 	size, group := c.HeadSize(), c.Heads/kvHeads
 	shared := func(row []float64, part, head, i int) float64 {

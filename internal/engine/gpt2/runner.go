@@ -8,12 +8,14 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/parallel"
 )
 
-// Runner runs forward passes of a model. It owns the KV memory and the scratch space of a pass, and is used by one goroutine.
+// Runner runs forward passes of a model. It owns the KV memory and the scratch space of a pass, and
+// is used by one goroutine.
 type Runner struct {
-	// Trace, if set, is called with the hidden states of all rows of a pass: after the embedding (stage 0) and after each
-	// layer (1 … layers), row r at states[r*stride:][:Width].
+	// Trace, if set, is called with the hidden states of all rows of a pass: after the embedding
+	// (stage 0) and after each layer (1 … layers), row r at states[r*stride:][:Width].
 	Trace func(stage int, states []float32, stride int)
-	// Naive computes attention as three passes over a whole matrix of scores, for comparison with the tiled one.
+	// Naive computes attention as three passes over a whole matrix of scores, for comparison with
+	// the tiled one.
 	Naive bool
 
 	model *Model
@@ -43,17 +45,20 @@ type Runner struct {
 
 // Segment is the part of one sequence that a pass computes.
 type Segment struct {
-	// Tokens are the next tokens of the sequence, at least one; the keys and values of those before are in the cache.
+	// Tokens are the next tokens of the sequence, at least one; the keys and values of those before
+	// are in the cache.
 	Tokens []int32
 	// Start is the position of the first of Tokens.
 	Start int
 	// Blocks is the sequence's block table; it must cover Start + len(Tokens) tokens.
 	Blocks []int32
-	// Logits is the number of tokens, counted from the last, for which logits are wanted: 0 … len(Tokens).
+	// Logits is the number of tokens, counted from the last, for which logits are wanted: 0 …
+	// len(Tokens).
 	Logits int
 }
 
-// NewRunner returns a runner. pool and set may be shared with other runners as long as their passes do not overlap.
+// NewRunner returns a runner. pool and set may be shared with other runners as long as their passes
+// do not overlap.
 func NewRunner(m *Model, kv *KV, set *kernels.Set, pool *parallel.Pool) *Runner {
 	r := &Runner{model: m, kv: kv, set: set, pool: pool, scratch: make([]scratch, pool.Threads())}
 	group := m.Config.Heads / m.KVHeads
@@ -67,16 +72,17 @@ func NewRunner(m *Model, kv *KV, set *kernels.Set, pool *parallel.Pool) *Runner 
 // KV returns the runner's KV memory.
 func (r *Runner) KV() *KV { return r.kv }
 
-// Logits returns the logits that the last pass computed as its i-th, over segments and then tokens, of length Config.Vocab.
-// They are overwritten by the next pass.
+// Logits returns the logits that the last pass computed as its i-th, over segments and then tokens,
+// of length Config.Vocab. They are overwritten by the next pass.
 func (r *Runner) Logits(i int) []float32 {
 	stride := stride(r.model.Config.Vocab)
 	return r.logits[i*stride:][:r.model.Config.Vocab]
 }
 
-// Forward computes a batch of segments of different sequences: prompts or chunks of them, single tokens, drafted tokens to
-// verify, in any mixture. It stores their keys and values. The results of a segment are the same bits whatever else is in
-// the batch and however its sequence was cut into segments before. After an error nothing has been computed.
+// Forward computes a batch of segments of different sequences: prompts or chunks of them, single
+// tokens, drafted tokens to verify, in any mixture. It stores their keys and values. The results of
+// a segment are the same bits whatever else is in the batch and however its sequence was cut into
+// segments before. After an error nothing has been computed.
 func (r *Runner) Forward(batch []Segment) error {
 	for i := range batch {
 		if err := r.check(&batch[i]); err != nil {
@@ -135,7 +141,8 @@ func (r *Runner) check(s *Segment) error {
 	return nil
 }
 
-// prepare lists the work of a pass and makes room for it. It allocates only when the batch is larger than any before.
+// prepare lists the work of a pass and makes room for it. It allocates only when the batch is
+// larger than any before.
 func (r *Runner) prepare(batch []Segment) {
 	r.batch, r.rows, r.logitRows, r.work = batch, 0, r.logitRows[:0], r.work[:0]
 	for i := range batch {
@@ -163,8 +170,8 @@ func grow(buffer *[]float32, rows, width int) {
 	}
 }
 
-// stride returns the distance between rows of the given width: whole panels, and a cache line more, so that the rows that a
-// micro-kernel reads at once do not fall into the same cache sets.
+// stride returns the distance between rows of the given width: whole panels, and a cache line more,
+// so that the rows that a micro-kernel reads at once do not fall into the same cache sets.
 func stride(width int) int { return roundUp(width) + 16 }
 
 func (r *Runner) trace(stage int) {

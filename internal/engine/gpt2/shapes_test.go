@@ -32,7 +32,8 @@ func drawConfig(t *rapid.T) Config {
 	return c
 }
 
-// writeModel writes a model of shape c with random weights, with or without the prefix and the old masks, and returns them.
+// writeModel writes a model of shape c with random weights, with or without the prefix and the old
+// masks, and returns them.
 func writeModel(t rapid.TB, dir string, c Config, rng *rand.Rand, prefix string) map[string][]float32 {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -65,8 +66,9 @@ func writeModel(t rapid.TB, dir string, c Config, rng *rand.Rand, prefix string)
 	return weights
 }
 
-// TestAnyShape compares models of odd shapes, with heads merged or not, with the float64 reference, computed in chunks; and
-// whole, in chunks beside another sequence, and again after a rollback the results must be the same bits.
+// TestAnyShape compares models of odd shapes, with heads merged or not, with the float64 reference,
+// computed in chunks; and whole, in chunks beside another sequence, and again after a rollback the
+// results must be the same bits.
 func TestAnyShape(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -105,8 +107,9 @@ func TestAnyShape(t *testing.T) {
 	})
 }
 
-// inChunks computes the logits of all tokens in chunks whose sizes size gives. With company, another sequence of one token
-// runs along, and each chunk but the first is computed twice, the first time with wrong tokens, as after a rejected draft.
+// inChunks computes the logits of all tokens in chunks whose sizes size gives. With company,
+// another sequence of one token runs along, and each chunk but the first is computed twice, the
+// first time with wrong tokens, as after a rejected draft.
 func inChunks(t *rapid.T, r *Runner, tokens []int32, size func() int, company bool) [][]float32 {
 	var logits [][]float32
 	blocks := []int32{7, 2, 5}

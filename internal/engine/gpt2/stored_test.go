@@ -13,7 +13,8 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 )
 
-// store rewrites the tiny model's weights in a 16-bit format, rounded towards zero, and returns the folder.
+// store rewrites the tiny model's weights in a 16-bit format, rounded towards zero, and returns the
+// folder.
 func store(t *testing.T, format string, convert func(float32) uint16) string {
 	t.Helper()
 	dir := copyFixture(t)
@@ -50,7 +51,8 @@ func store(t *testing.T, format string, convert func(float32) uint16) string {
 	return dir
 }
 
-// TestStoredFormats loads weights stored in half the bytes. What is left of the logits is bounded by the precision that is.
+// TestStoredFormats loads weights stored in half the bytes. What is left of the logits is bounded
+// by the precision that is.
 func TestStoredFormats(t *testing.T) {
 	p := oracle.Load(t, fixture("tiny")).Prompts[4]
 	for format, c := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/safetensors"
 )
 
-// tensorSpecs yields the tensors of a model under the names and in the shapes of Hugging Face's files (Conv1D weights are
-// [in, out]), without the prefix "transformer.".
+// tensorSpecs yields the tensors of a model under the names and in the shapes of Hugging Face's
+// files (Conv1D weights are [in, out]), without the prefix "transformer.".
 func tensorSpecs(c Config) iter.Seq[safetensors.Spec] {
 	d, inner := int64(c.Width), int64(c.Inner)
 	block := []safetensors.Spec{
@@ -45,8 +45,8 @@ type source struct {
 
 const transformerPrefix = "transformer."
 
-// openSource opens model.safetensors in dir and checks that it holds exactly the tensors of c, in the right shapes, before
-// any of them is read.
+// openSource opens model.safetensors in dir and checks that it holds exactly the tensors of c, in
+// the right shapes, before any of them is read.
 func openSource(dir string, c Config) (*source, error) {
 	file, err := safetensors.Open(filepath.Join(dir, "model.safetensors"))
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *source) check(c Config) error {
 	return nil
 }
 
-// isMask tells whether a tensor is one of the constant causal masks that older files hold.
+// isMask reports whether a tensor is one of the constant causal masks that older files hold.
 func isMask(name string) bool {
 	return strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias")
 }

@@ -1,5 +1,6 @@
-// Package hugepage allocates memory for large arrays that are read over and over: outside the garbage-collected heap and, on
-// Linux, in huge pages, so that streaming through them does not stall on address translation.
+// Package hugepage allocates memory for large arrays that are read over and over: outside the
+// garbage-collected heap and, on Linux, in huge pages, so that streaming through them does not
+// stall on address translation.
 package hugepage
 
 import (
@@ -13,7 +14,8 @@ type Region struct {
 	used int
 }
 
-// alignment of everything that is taken from a region, in bytes: a cache line, and a vector of AVX-512.
+// alignment of everything that is taken from a region, in bytes: a cache line, and a vector of
+// AVX-512.
 const alignment = 64
 
 // New returns a region with room for size bytes.
@@ -44,8 +46,9 @@ func Size[T any](n int) int {
 	return (n*int(unsafe.Sizeof(t)) + alignment - 1) / alignment * alignment
 }
 
-// Take returns the next n elements of the region, zero at first and aligned to a cache line. It panics when the region is
-// too small: whoever makes a region sums Size over what is taken from it. T must not hold pointers.
+// Take returns the next n elements of the region, zero at first and aligned to a cache line. It
+// panics when the region is too small: whoever makes a region sums Size over what is taken from it.
+// T must not hold pointers.
 func Take[T any](r *Region, n int) []T {
 	size := Size[T](n)
 	part := r.data[r.used : r.used+size]

@@ -15,7 +15,8 @@ func allocate(size int) ([]byte, error) {
 		return nil, err
 	}
 	if size >= page {
-		// Advice only: a kernel that does not take it gives memory that is slower at first or throughout, not wrong.
+		// Advice only: a kernel that does not take it gives memory that is slower at first or
+		// throughout, not wrong.
 		_ = unix.Madvise(data, unix.MADV_HUGEPAGE)
 		_ = unix.Madvise(data, unix.MADV_POPULATE_WRITE) // or the first step to touch a page would pay for clearing it
 	}

@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// TestTake checks that parts of a region are zero, aligned and apart, for a small and a huge region.
+// TestTake checks that parts of a region are zero, aligned and apart, for a small and a huge
+// region.
 func TestTake(t *testing.T) {
 	for _, n := range []int{5, 1 << 20} {
 		r, err := New(Size[byte](n) + Size[float32](n))

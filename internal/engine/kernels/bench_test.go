@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkStream reads 256 MiB of weights from memory, as decode does; MB/s is the bandwidth reached.
+// BenchmarkStream reads 256 MiB of weights from memory, as decode does; MB/s is the bandwidth
+// reached.
 func BenchmarkStream(b *testing.B) {
 	const in, out = 768, 1 << 26 / 768
 	x, y := normals(rand.New(rand.NewPCG(1, 1)), 32*in), make([]float32, 32*(out+PanelWidth))

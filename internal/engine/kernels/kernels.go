@@ -1,5 +1,6 @@
-// Package kernels holds the inner loops of the engine: matrix products with packed weights, and the element-wise functions
-// between them. Each exists in plain Go and in Go assembly for AVX2; products also for AVX-512 and NEON.
+// Package kernels holds the inner loops of the engine: matrix products with packed weights, and the
+// element-wise functions between them. Each exists in plain Go and in Go assembly for AVX2;
+// products also for AVX-512 and NEON.
 package kernels
 
 import (
@@ -8,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// PanelWidth is the number of columns of a weight panel, and of tokens of a KV block: the micro-kernels compute as many
-// columns of the result at once.
+// PanelWidth is the number of columns of a weight panel, and of tokens of a KV block: the
+// micro-kernels compute as many columns of the result at once.
 const PanelWidth = 32
 
 // Format is the number format in which weights are held in memory. Sums are always float32.
@@ -21,7 +22,8 @@ const (
 	F32 Format = iota
 	// BF16 rounds weights to bfloat16, half the bytes.
 	BF16
-	// Int8 rounds weights to 8-bit integers with one float32 scale a column (W8A32, symmetric), a quarter of the bytes.
+	// Int8 rounds weights to 8-bit integers with one float32 scale a column (W8A32, symmetric), a
+	// quarter of the bytes.
 	Int8
 )
 
@@ -41,12 +43,13 @@ func (f Format) String() string { return [...]string{"fp32", "bf16", "int8"}[f] 
 // Bytes returns the size of one weight.
 func (f Format) Bytes() int { return [...]int{4, 2, 1}[f] }
 
-// Set is one implementation of all kernels. Different sets differ in rounding; within a set a row's result does not depend on
-// the rows that are computed beside it.
+// Set is one implementation of all kernels. Different sets differ in rounding; within a set a row's
+// result does not depend on the rows that are computed beside it.
 type Set struct {
 	// Name is "avx512", "avx2", "neon" or "go".
 	Name string
-	// maxRows is the most rows that a micro-kernel takes, width the number of columns (PanelWidth or half of it) that it computes.
+	// maxRows is the most rows that a micro-kernel takes, width the number of columns (PanelWidth
+	// or half of it) that it computes.
 	maxRows, width int
 	gemm           [3]gemmFunc
 	gelu           func(x *float32, n int)
@@ -58,8 +61,9 @@ type Set struct {
 	softmax        func(scores *float32, rows, visible, step int, scale float32, max, sum, correction *float32)
 }
 
-// gemmFunc adds a·b to dst for rows rows of a (lda elements apart) and of dst (ldd apart). b is a half or whole panel: k rows
-// of weights, PanelWidth apart. scales points to the columns' scales where the format has them.
+// gemmFunc adds a·b to dst for rows rows of a (lda elements apart) and of dst (ldd apart). b is a
+// half or whole panel: k rows of weights, PanelWidth apart. scales points to the columns' scales
+// where the format has them.
 //
 // ahead is what to prefetch, advancing by stride bytes with each row of weights.
 type gemmFunc func(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
@@ -84,8 +88,8 @@ func (s *Set) Read(x []float32) float32 {
 // MaxRows returns the number of rows of MulPanel at which the kernel is fastest.
 func (s *Set) MaxRows() int { return s.maxRows }
 
-// MulPanel adds a·b to dst: rows rows of a, lda elements apart and k long; b one panel of k rows of PanelWidth float32; dst rows
-// of PanelWidth, ldd apart.
+// MulPanel adds a·b to dst: rows rows of a, lda elements apart and k long; b one panel of k rows of
+// PanelWidth float32; dst rows of PanelWidth, ldd apart.
 func (s *Set) MulPanel(dst []float32, ldd int, a []float32, lda int, b []float32, k, rows int) {
 	checkRows(len(dst), ldd, PanelWidth, rows)
 	checkRows(len(a), lda, k, rows)
@@ -93,8 +97,9 @@ func (s *Set) MulPanel(dst []float32, ldd int, a []float32, lda int, b []float32
 	s.mulPanel(F32, &dst[0], ldd, &a[0], lda, unsafe.Pointer(&b[0]), k, rows, nil)
 }
 
-// distance is how far ahead of its reading a kernel prefetches when each weight is read once, in bytes: the more it computes
-// in between, the farther (measured on a Zen 5 server, 1 to 12 rows, against 1 to 32 KiB).
+// distance is how far ahead of its reading a kernel prefetches when each weight is read once, in
+// bytes: the more it computes in between, the farther (measured on a Zen 5 server, 1 to 12 rows,
+// against 1 to 32 KiB).
 func distance(rows int) int {
 	if rows <= 4 {
 		return 2 << 10
@@ -102,9 +107,9 @@ func distance(rows int) int {
 	return 8 << 10
 }
 
-// mulPanel calls the micro-kernel for groups of rows of nearly equal size. Weights come from memory for the first group and
-// from the cache for the others; so that memory is busy all the time, each group prefetches its share of the weights that
-// follow these k rows.
+// mulPanel calls the micro-kernel for groups of rows of nearly equal size. Weights come from memory
+// for the first group and from the cache for the others; so that memory is busy all the time, each
+// group prefetches its share of the weights that follow these k rows.
 func (s *Set) mulPanel(f Format, dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32) {
 	rowBytes := PanelWidth * f.Bytes()
 	groups := (rows + s.maxRows - 1) / s.maxRows
@@ -130,7 +135,8 @@ func (s *Set) mulPanel(f Format, dst *float32, ldd int, a *float32, lda int, b u
 // later returns an address for prefetching only: it may lie beyond the memory that p points into.
 func later(p unsafe.Pointer, n int) uintptr { return uintptr(p) + uintptr(n) }
 
-// checkRows panics unless a slice of n elements holds rows rows of width elements, stride apart: the assembly does not check.
+// checkRows panics unless a slice of n elements holds rows rows of width elements, stride apart:
+// the assembly does not check.
 func checkRows(n, stride, width, rows int) {
 	if rows < 1 || width < 1 || n < (rows-1)*stride+width {
 		panic(fmt.Sprintf("kernels: %d rows of %d elements, %d apart, in a slice of %d", rows, width, stride, n))
@@ -139,8 +145,9 @@ func checkRows(n, stride, width, rows int) {
 
 func offset(p *float32, n int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), 4*n)) }
 
-// GELU replaces x by its Gaussian error linear unit in the tanh form of GPT-2, x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)))
-// (Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2). The length must be a multiple of 8.
+// GELU replaces x by its Gaussian error linear unit in the tanh form of GPT-2, x/2·(1 +
+// tanh(√(2/π)·(x + 0.044715·x³))) (Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2). The
+// length must be a multiple of 8.
 func (s *Set) GELU(x []float32) {
 	if len(x) > 0 {
 		s.gelu(&x[0], len(x))
@@ -154,8 +161,8 @@ func (s *Set) Scale(x []float32, f float32) {
 	}
 }
 
-// LayerNorm sets dst to (x − mean)/√(variance + epsilon)·weight + bias (Ba et al. 2016, arXiv:1607.06450). All have the
-// length of x, at least 1.
+// LayerNorm sets dst to (x − mean)/√(variance + epsilon)·weight + bias (Ba et al. 2016,
+// arXiv:1607.06450). All have the length of x, at least 1.
 func (s *Set) LayerNorm(dst, x, weight, bias []float32, epsilon float32) {
 	n := len(x)
 	dst, weight, bias = dst[:n], weight[:n], bias[:n]
@@ -176,8 +183,9 @@ func (s *Set) LayerNorm(dst, x, weight, bias []float32, epsilon float32) {
 	}
 }
 
-// Softmax is the state of an online softmax (Milakov and Gimelshein 2018, arXiv:1805.02867, algorithm 3) for up to
-// len(Max) rows: the largest scaled score so far and the sum of exponentials relative to it.
+// Softmax is the state of an online softmax (Milakov and Gimelshein 2018, arXiv:1805.02867,
+// algorithm 3) for up to len(Max) rows: the largest scaled score so far and the sum of exponentials
+// relative to it.
 type Softmax struct {
 	Max, Sum []float32
 	// Correction is by how much Update scaled down what was summed before.
@@ -199,9 +207,9 @@ func (m *Softmax) Reset() {
 // lowest stands for minus infinity, whose differences would be NaN.
 const lowest = -1e30
 
-// Update takes the scores of the next PanelWidth keys for each of rows rows (PanelWidth apart), replaces them by
-// exp(scale·score − maximum so far) and brings the state up to date. Row i sees the first visible + i·step keys; the weights of
-// hidden keys become 0.
+// Update takes the scores of the next PanelWidth keys for each of rows rows (PanelWidth apart),
+// replaces them by exp(scale·score − maximum so far) and brings the state up to date. Row i sees
+// the first visible + i·step keys; the weights of hidden keys become 0.
 func (s *Set) Update(m *Softmax, scores []float32, rows, visible, step int, scale float32) {
 	checkRows(len(scores), PanelWidth, PanelWidth, rows)
 	_, _, _ = m.Max[rows-1], m.Sum[rows-1], m.Correction[rows-1]

@@ -47,8 +47,9 @@ func newMatrix(t testing.TB, in, out int, format Format, w []float32) Matrix {
 	return NewMatrix(region, in, out, format, func(i, j int) float32 { return w[i*out+j] })
 }
 
-// TestMulAdd compares products of any shape and format with a float64 sum over the weights as stored, and checks that a row's
-// result is the same bits with or without other rows beside it, and that nothing outside the panels is written.
+// TestMulAdd compares products of any shape and format with a float64 sum over the weights as
+// stored, and checks that a row's result is the same bits with or without other rows beside it, and
+// that nothing outside the panels is written.
 func TestMulAdd(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *Set) {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -159,7 +160,8 @@ func TestLayerNorm(t *testing.T) {
 	})
 }
 
-// TestOnlineSoftmax feeds rows of scores panel by panel and compares with the softmax of the whole row.
+// TestOnlineSoftmax feeds rows of scores panel by panel and compares with the softmax of the whole
+// row.
 func TestOnlineSoftmax(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *Set) {
 		rapid.Check(t, func(rt *rapid.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/hugepage"
 )
 
-// Matrix is a weight matrix of In rows and Out columns (y = x·W) in panels of PanelWidth columns: all rows of the first 32
-// columns, then all rows of the next. A kernel that computes 32 columns then reads memory in one straight line. The last
-// panel is filled up with zeros.
+// Matrix is a weight matrix of In rows and Out columns (y = x·W) in panels of PanelWidth columns:
+// all rows of the first 32 columns, then all rows of the next. A kernel that computes 32 columns
+// then reads memory in one straight line. The last panel is filled up with zeros.
 type Matrix struct {
 	// In is the length of x and Out that of y.
 	In, Out int
@@ -30,7 +30,8 @@ func MatrixSize(in, out int, format Format) int {
 
 func panels(columns int) int { return (columns + PanelWidth - 1) / PanelWidth }
 
-// NewMatrix packs a matrix into memory of r. at returns the weight from input i to output j, 0 ≤ i < in, 0 ≤ j < out.
+// NewMatrix packs a matrix into memory of r. at returns the weight from input i to output j, 0 ≤ i
+// < in, 0 ≤ j < out.
 func NewMatrix(r *hugepage.Region, in, out int, format Format, at func(i, j int) float32) Matrix {
 	m := Matrix{In: in, Out: out, format: format}
 	m.data = hugepage.Take[byte](r, in*panels(out)*PanelWidth*format.Bytes())
@@ -100,11 +101,13 @@ func (m *Matrix) Panels() int { return panels(m.Out) }
 // Bytes returns the bytes that a product reads: panels and scales.
 func (m *Matrix) Bytes() int { return len(m.data) + 4*len(m.scales) }
 
-// depth is how many rows of weights are used for all rows of x before the next: 32 KiB of float32 panel stay in the L1 cache.
+// depth is how many rows of weights are used for all rows of x before the next: 32 KiB of float32
+// panel stay in the L1 cache.
 const depth = 256
 
-// MulAdd adds x·W to y for the columns of panels first ≤ p < last: rows rows of x, ldx elements apart, and of y, ldy apart. y
-// has Panels·PanelWidth columns. Each element is summed in the same order whatever rows is.
+// MulAdd adds x·W to y for the columns of panels first ≤ p < last: rows rows of x, ldx elements
+// apart, and of y, ldy apart. y has Panels·PanelWidth columns. Each element is summed in the same
+// order whatever rows is.
 func (s *Set) MulAdd(y []float32, ldy int, x []float32, ldx int, rows int, m *Matrix, first, last int) {
 	checkRows(len(y), ldy, last*PanelWidth, rows)
 	checkRows(len(x), ldx, m.In, rows)

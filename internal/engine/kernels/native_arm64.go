@@ -2,8 +2,8 @@ package kernels
 
 import "unsafe"
 
-// native returns the kernels with NEON, which every arm64 processor has: products with float32 weights in assembly, the rest
-// in plain Go.
+// native returns the kernels with NEON, which every arm64 processor has: products with float32
+// weights in assembly, the rest in plain Go.
 func native() []*Set {
 	neon := *portable()
 	neon.Name, neon.maxRows = "neon", 6

@@ -1,5 +1,6 @@
-// Package kvcache keeps account of the blocks of a paged KV cache: which are free, which sequences share them, and which hold
-// a known prefix (Kwon et al. 2023, arXiv:2309.06180). It knows block numbers only; the memory is elsewhere.
+// Package kvcache keeps account of the blocks of a paged KV cache: which are free, which sequences
+// share them, and which hold a known prefix (Kwon et al. 2023, arXiv:2309.06180). It knows block
+// numbers only; the memory is elsewhere.
 package kvcache
 
 import (
@@ -7,9 +8,9 @@ import (
 	"math/rand/v2"
 )
 
-// Cache is the account of a number of blocks. A block is free, used by one or more sequences, or idle: unused but still
-// holding a prefix that a later sequence may reuse. Idle blocks are reused for other content, the longest idle first, when no
-// free one is left.
+// Cache is the account of a number of blocks. A block is free, used by one or more sequences, or
+// idle: unused but still holding a prefix that a later sequence may reuse. Idle blocks are reused
+// for other content, the longest idle first, when no free one is left.
 type Cache struct {
 	tokens int // in a block
 	users  []int32
@@ -27,8 +28,8 @@ func New(blocks, tokens int) *Cache {
 	return c
 }
 
-// Scatter makes the free blocks be given out in a random order, as after long service: neighbours in memory are read faster than
-// blocks that lie anywhere.
+// Scatter makes the free blocks be given out in a random order, as after long service: neighbours
+// in memory are read faster than blocks that lie anywhere.
 func (c *Cache) Scatter(seed uint64) {
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(c.free), func(i, j int) { c.free[i], c.free[j] = c.free[j], c.free[i] })
 }
@@ -71,11 +72,12 @@ func (c *Cache) Release(block int32) {
 	}
 }
 
-// Shared tells whether more than one sequence uses the block.
+// Shared reports whether more than one sequence uses the block.
 func (c *Cache) Shared(block int32) bool { return c.users[block] > 1 }
 
-// Index makes known that a block in use holds these tokens, a whole block of them, after the prefix parent, and returns the
-// prefix that ends with them. When the prefix is known already the block stays unknown.
+// Index makes known that a block in use holds these tokens, a whole block of them, after the prefix
+// parent, and returns the prefix that ends with them. When the prefix is known already the block
+// stays unknown.
 func (c *Cache) Index(parent Prefix, tokens []int32, block int32) Prefix {
 	if _, p, ok := c.index.find(parent, tokens); ok {
 		return p
@@ -86,8 +88,8 @@ func (c *Cache) Index(parent Prefix, tokens []int32, block int32) Prefix {
 // Forget makes a block unknown, because its content is about to change.
 func (c *Cache) Forget(block int32) { c.index.remove(block) }
 
-// Match finds the longest known prefix of tokens in whole blocks. It appends the blocks to blocks, as used by one sequence
-// more, and returns them with the prefix.
+// Match finds the longest known prefix of tokens in whole blocks. It appends the blocks to blocks,
+// as used by one sequence more, and returns them with the prefix.
 func (c *Cache) Match(tokens []int32, blocks []int32) ([]int32, Prefix) {
 	prefix := Root
 	for len(tokens) >= c.tokens {

@@ -15,8 +15,9 @@ type holder struct {
 	blocks []int32
 }
 
-// TestCache runs random sequences against a model that remembers what each block holds. Blocks in use are never given out
-// again, a matched block holds exactly the tokens asked for, and every block is free, idle or in use.
+// TestCache runs random sequences against a model that remembers what each block holds. Blocks in
+// use are never given out again, a matched block holds exactly the tokens asked for, and every
+// block is free, idle or in use.
 func TestCache(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := New(rapid.IntRange(1, 12).Draw(t, "blocks"), size)
@@ -137,7 +138,8 @@ func TestSameContentTwice(t *testing.T) {
 	}
 }
 
-// TestScatter gives out every block once, in another order than that of memory, which the seed determines.
+// TestScatter gives out every block once, in another order than that of memory, which the seed
+// determines.
 func TestScatter(t *testing.T) {
 	take := func(seed uint64) []int32 {
 		c := New(50, 4)

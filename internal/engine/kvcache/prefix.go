@@ -2,8 +2,9 @@ package kvcache
 
 import "slices"
 
-// Prefix identifies the tokens of a sequence from its start to the end of a block. A number is never used again for other
-// tokens, so what follows a forgotten prefix cannot be mistaken for something else.
+// Prefix identifies the tokens of a sequence from its start to the end of a block. A number is
+// never used again for other tokens, so what follows a forgotten prefix cannot be mistaken for
+// something else.
 type Prefix uint64
 
 // Root is the empty prefix.

@@ -1,25 +1,30 @@
 // Package parallel runs loops of a few microseconds on several cores.
 //
-// A decode step is some eighty short loops with a barrier after each. Waking a parked thread costs more than such a loop, so
-// workers spin while they wait for each other. A wait that is much longer means that other programs have the cores: then a
-// worker parks, which gives its core to whoever is waited for.
+// A decode step is some eighty short loops with a barrier after each. Waking a parked thread costs
+// more than such a loop, so workers spin while they wait for each other. A wait that is much longer
+// means that other programs have the cores: then a worker parks, which gives its core to whoever is
+// waited for.
 package parallel
 
 import "sync/atomic"
 
 // Task is the body of a parallel loop.
 type Task interface {
-	// Do does iteration i. worker is below Pool.Threads; no two calls with the same worker overlap, so it can index scratch space.
+	// Do does iteration i. worker is below Pool.Threads; no two calls with the same worker overlap,
+	// so it can index scratch space.
 	Do(worker, i int)
 }
 
-// Pool is a team of workers, the caller of Run being one. Run must not be called from two goroutines at once.
+// Pool is a team of workers, the caller of Run being one. Run must not be called from two
+// goroutines at once.
 type Pool struct {
 	workers []worker
 	task    Task
-	// state is the number of the loop in the upper half, then one bit while helpers may join it, then how many are in it.
+	// state is the number of the loop in the upper half, then one bit while helpers may join it,
+	// then how many are in it.
 	state atomic.Uint64
-	// waiting is set while the caller of Run is parked until the last helper leaves the loop, which then sends to left.
+	// waiting is set while the caller of Run is parked until the last helper leaves the loop, which
+	// then sends to left.
 	waiting atomic.Bool
 	left    chan struct{}
 	closed  atomic.Bool
@@ -40,8 +45,9 @@ type worker struct {
 	_      [128 - 24]byte
 }
 
-// How often a worker looks before it parks: helpers for the next loop, some hundred microseconds, since sampling and scheduling
-// lie between two steps; the caller for the end of a helper's last iteration, some ten microseconds.
+// How often a worker looks before it parks: helpers for the next loop, some hundred microseconds,
+// since sampling and scheduling lie between two steps; the caller for the end of a helper's last
+// iteration, some ten microseconds.
 const (
 	helperSpins = 1 << 18
 	callerSpins = 1 << 14
@@ -66,9 +72,9 @@ func (p *Pool) Close() {
 	p.start()
 }
 
-// Run calls t.Do for 0 ≤ i < n, in no particular order, and returns when all calls have returned. Each worker starts on a
-// contiguous share, because neighbouring iterations read neighbouring memory, and takes from the far end of another's when
-// its own is done. Run does not allocate.
+// Run calls t.Do for 0 ≤ i < n, in no particular order, and returns when all calls have returned.
+// Each worker starts on a contiguous share, because neighbouring iterations read neighbouring
+// memory, and takes from the far end of another's when its own is done. Run does not allocate.
 func (p *Pool) Run(n int, t Task) {
 	threads := len(p.workers)
 	if threads == 1 || n <= 1 {
@@ -83,7 +89,8 @@ func (p *Pool) Run(n int, t Task) {
 	}
 	p.start()
 	p.work(0)
-	// All iterations are taken. Wait for the helpers that joined; one that the system has not scheduled is not waited for.
+	// All iterations are taken. Wait for the helpers that joined; one that the system has not
+	// scheduled is not waited for.
 	p.state.And(^uint64(open))
 	p.wait()
 }
@@ -151,7 +158,8 @@ func (p *Pool) join(me *worker, seen uint64) uint64 {
 	}
 }
 
-// work does iterations until none is left: first worker w's own, from the front, then others', from the back.
+// work does iterations until none is left: first worker w's own, from the front, then others', from
+// the back.
 func (p *Pool) work(w int) {
 	for {
 		i, ok := takeFirst(&p.workers[w].span)

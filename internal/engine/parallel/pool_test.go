@@ -23,7 +23,8 @@ func (c *count) Do(worker, i int) {
 	c.busy[worker].Store(false)
 }
 
-// TestEachIterationOnce also covers workers that are parked, more workers than processors, and loops shorter than the team.
+// TestEachIterationOnce also covers workers that are parked, more workers than processors, and
+// loops shorter than the team.
 func TestEachIterationOnce(t *testing.T) {
 	for _, threads := range []int{1, 2, 3, runtime.GOMAXPROCS(0) + 2} {
 		p := New(threads)
@@ -47,7 +48,8 @@ func TestEachIterationOnce(t *testing.T) {
 	}
 }
 
-// slow is a task whose iterations take long where a helper does them, as when the system gives its core to other programs.
+// slow is a task whose iterations take long where a helper does them, as when the system gives its
+// core to other programs.
 type slow struct{ count }
 
 func (s *slow) Do(worker, i int) {
@@ -57,7 +59,8 @@ func (s *slow) Do(worker, i int) {
 	s.count.Do(worker, i)
 }
 
-// The caller parks while it waits long, and goes on when the last helper has left, whichever that is.
+// The caller parks while it waits long, and goes on when the last helper has left, whichever that
+// is.
 func TestRunWaitsForSlowHelpers(t *testing.T) {
 	for _, threads := range []int{2, 3, 5} {
 		p := New(threads)
@@ -113,8 +116,9 @@ func (s *spin) Do(worker, i int) {
 	s.sums[worker].sum += x
 }
 
-// BenchmarkStep runs the loops of a decode step: some sixty, of some forty iterations each. Run it on a machine that is idle,
-// and on one whose cores are busy with other programs: there two threads must not be slower than one.
+// BenchmarkStep runs the loops of a decode step: some sixty, of some forty iterations each. Run it
+// on a machine that is idle, and on one whose cores are busy with other programs: there two threads
+// must not be slower than one.
 func BenchmarkStep(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {

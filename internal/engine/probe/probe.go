@@ -1,5 +1,5 @@
-// Package probe measures what this machine can do at most: how fast it reads memory, and how fast it multiplies. The engine's
-// speed is quoted against these, from the same minute.
+// Package probe measures what this machine can do at most: how fast it reads memory, and how fast
+// it multiplies. The engine's speed is quoted against these, from the same minute.
 package probe
 
 import (
@@ -12,7 +12,8 @@ import (
 
 // Probe holds the memory that is read. It is used by one goroutine at a time.
 type Probe struct {
-	// Now reads the stopwatch; nil means wall time. With one thread it can be that thread's processor time, see package cputime.
+	// Now reads the stopwatch; nil means wall time. With one thread it can be that thread's
+	// processor time, see package cputime.
 	Now func() time.Duration
 
 	pool   *parallel.Pool
@@ -25,7 +26,8 @@ type Probe struct {
 // DefaultBytes is larger than any cache in use: 512 MiB.
 const DefaultBytes = 512 << 20
 
-// New returns a probe that uses all threads of the pool and reads the given number of bytes at a time.
+// New returns a probe that uses all threads of the pool and reads the given number of bytes at a
+// time.
 func New(pool *parallel.Pool, set *kernels.Set, bytes int) (*Probe, error) {
 	n := max(bytes/4/readFloats, 1) * readFloats
 	region, err := hugepage.New(hugepage.Size[float32](n))
@@ -75,7 +77,8 @@ func (t *readTask) Do(worker, i int) {
 	t.sums[worker] += t.set.Read(t.data[i*readFloats:][:readFloats])
 }
 
-// MatrixRate multiplies small matrices in the caches for some milliseconds and returns the rate in FLOP/s.
+// MatrixRate multiplies small matrices in the caches for some milliseconds and returns the rate in
+// FLOP/s.
 func (p *Probe) MatrixRate() float64 {
 	items := 32 * p.pool.Threads()
 	seconds := p.timed(items, &p.mul)

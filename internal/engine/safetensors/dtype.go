@@ -30,7 +30,8 @@ func (d DType) size() int64 {
 	return 0
 }
 
-// decode fills dst from the little-endian bytes of src, which holds len(dst) elements of a format that IsFloat accepts.
+// decode fills dst from the little-endian bytes of src, which holds len(dst) elements of a format
+// that IsFloat accepts.
 func (d DType) decode(dst []float32, src []byte) {
 	switch d {
 	case F32:
@@ -48,7 +49,7 @@ func (d DType) decode(dst []float32, src []byte) {
 	}
 }
 
-// IsFloat tells whether tensors of the format can be read as float32: F32, F16 and BF16.
+// IsFloat reports whether tensors of the format can be read as float32: F32, F16 and BF16.
 func (d DType) IsFloat() bool { return d == F32 || d == F16 || d == BF16 }
 
 // float16 converts an IEEE 754 half-precision number; every one is exact in float32.

@@ -77,8 +77,8 @@ func (f *File) Lookup(name string) *Info {
 	return nil
 }
 
-// Float32s fills dst, which has t.Elements() elements, with the values of a tensor of this file whose format is F32, F16 or
-// BF16.
+// Float32s fills dst, which has t.Elements() elements, with the values of a tensor of this file
+// whose format is F32, F16 or BF16.
 func (f *File) Float32s(t *Info, dst []float32) error {
 	if !t.DType.IsFloat() {
 		return fmt.Errorf("%s: tensor %q is stored as %s; F32, F16 and BF16 can be read", f.path, t.Name, t.DType)

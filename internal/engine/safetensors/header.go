@@ -15,7 +15,8 @@ import (
 // maxHeader is the longest header accepted, in bytes: the limit of the reference implementation.
 const maxHeader = 100_000_000
 
-// Info describes one tensor: its number format, its shape (row-major) and the bytes [Begin, End) of the data section.
+// Info describes one tensor: its number format, its shape (row-major) and the bytes [Begin, End) of
+// the data section.
 type Info struct {
 	Name       string
 	DType      DType
@@ -39,8 +40,9 @@ type entry struct {
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// parseHeader reads the JSON header of a file whose data section is dataSize bytes long and returns its tensors in the order
-// of the data. The tensors must cover the data section without gap or overlap, as the format demands.
+// parseHeader reads the JSON header of a file whose data section is dataSize bytes long and returns
+// its tensors in the order of the data. The tensors must cover the data section without gap or
+// overlap, as the format demands.
 func parseHeader(header []byte, dataSize int64) ([]Info, error) {
 	tensors, err := decodeEntries(header)
 	if err != nil {
@@ -108,7 +110,8 @@ func decodeEntries(header []byte) ([]Info, error) {
 	return tensors, nil
 }
 
-// check reports a tensor whose shape, format and offsets contradict each other or the size of the data section.
+// check reports a tensor whose shape, format and offsets contradict each other or the size of the
+// data section.
 func (t *Info) check(dataSize int64) error {
 	size := t.DType.size()
 	if size == 0 {

@@ -17,8 +17,9 @@ type Spec struct {
 	Shape []int64
 }
 
-// Create writes a file of F32 tensors in the order given. It calls fill for each tensor and row (the last dimension), so that
-// a tensor need not be in memory as a whole; fill writes every element of row.
+// Create writes a file of F32 tensors in the order given. It calls fill for each tensor and row
+// (the last dimension), so that a tensor need not be in memory as a whole; fill writes every
+// element of row.
 func Create(path string, tensors []Spec, fill func(tensor int, row []float32)) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -59,7 +60,8 @@ func rows(shape []int64) int64 {
 	return n
 }
 
-// encodeHeader returns the length prefix and the header, padded with spaces to a multiple of 8 as the format recommends.
+// encodeHeader returns the length prefix and the header, padded with spaces to a multiple of 8 as
+// the format recommends.
 func encodeHeader(tensors []Spec) ([]byte, error) {
 	var b bytes.Buffer
 	b.Write(make([]byte, 8))

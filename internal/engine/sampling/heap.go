@@ -1,6 +1,7 @@
 package sampling
 
-// heap is a binary heap of tokens with the most likely at the root, of equally likely ones the lower.
+// heap is a binary heap of tokens with the most likely at the root, of equally likely ones the
+// lower.
 type heap []int32
 
 // fill makes a heap of all tokens of p.
@@ -42,5 +43,5 @@ func (h heap) sift(p []float64, i int) {
 	}
 }
 
-// more tells whether token a comes before token b.
+// more reports whether token a comes before token b.
 func more(p []float64, a, b int32) bool { return p[a] > p[b] || p[a] == p[b] && a < b }

@@ -7,15 +7,16 @@ import (
 	"math"
 )
 
-// Params shapes a next-token distribution. The steps are taken in the order temperature, top-k, top-p, as in the transformers
-// library.
+// Params shapes a next-token distribution. The steps are taken in the order temperature, top-k,
+// top-p, as in the transformers library.
 type Params struct {
-	// Temperature divides the logits; 0 puts all probability on the most likely token (greedy decoding).
+	// Temperature divides the logits; 0 puts all probability on the most likely token (greedy
+	// decoding).
 	Temperature float64
 	// TopK keeps the k most likely tokens, and those as likely as the k-th; 0 keeps all.
 	TopK int
-	// TopP keeps the most likely tokens whose probabilities reach p together (nucleus sampling, Holtzman et al. 2020,
-	// arXiv:1904.09751, section 3.1); 0 and 1 keep all.
+	// TopP keeps the most likely tokens whose probabilities reach p together (nucleus sampling,
+	// Holtzman et al. 2020, arXiv:1904.09751, section 3.1); 0 and 1 keep all.
 	TopP float64
 }
 
@@ -51,7 +52,8 @@ func NewSampler(p Params) (*Sampler, error) {
 	return &Sampler{params: p}, nil
 }
 
-// Distribution fills dst, of the length of logits, with the probabilities of the next token; they sum to 1.
+// Distribution fills dst, of the length of logits, with the probabilities of the next token; they
+// sum to 1.
 func (s *Sampler) Distribution(dst []float64, logits []float32) error {
 	best, largest := 0, math.Inf(-1)
 	for i, v := range logits {
@@ -141,7 +143,8 @@ func scale(x []float64, f float64) {
 	}
 }
 
-// Draw returns a token drawn from the distribution p, which sums to 1 up to rounding, by inversion: u is uniform on [0, 1).
+// Draw returns a token drawn from the distribution p, which sums to 1 up to rounding, by inversion:
+// u is uniform on [0, 1).
 func Draw(p []float64, u float64) int32 {
 	last := int32(0)
 	for i, v := range p {

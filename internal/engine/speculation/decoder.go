@@ -16,7 +16,8 @@ type Options struct {
 	Algorithm Algorithm
 	// Sampling shapes the target's distribution.
 	Sampling sampling.Params
-	// Seed determines all random choices; stream i has a generator of its own, so that its text does not depend on the others.
+	// Seed determines all random choices; stream i has a generator of its own, so that its text
+	// does not depend on the others.
 	Seed uint64
 }
 
@@ -43,7 +44,8 @@ type Decoder struct {
 	tries   []positionCount
 }
 
-// positionCount counts the drafted tokens at one place of the draft that were looked at, and how many of them were accepted.
+// positionCount counts the drafted tokens at one place of the draft that were looked at, and how
+// many of them were accepted.
 type positionCount struct{ drafted, accepted int64 }
 
 // NewDecoder returns a decoder that checks the drafter's proposals with the target.
@@ -87,9 +89,9 @@ func (d *Decoder) Stop(s *Stream) {
 // ErrContextFull is returned when a stream has no room for another token.
 var ErrContextFull = errors.New("the context is full")
 
-// Step drafts and checks tokens for the given streams, in one step of the target. Each gets between 1 and Gamma+1 new tokens.
-// The first step of a stream also computes its prompt. After an error of the target, an exhausted KV cache for one, the
-// streams are as before.
+// Step drafts and checks tokens for the given streams, in one step of the target. Each gets between
+// 1 and Gamma+1 new tokens. The first step of a stream also computes its prompt. After an error of
+// the target, an exhausted KV cache for one, the streams are as before.
 func (d *Decoder) Step(streams []*Stream) error {
 	context := d.target.Model().Config.Context
 	for _, s := range streams {

@@ -33,7 +33,8 @@ func newEngine(t testing.TB, m *gpt2.Model, o engine.Options) *engine.Engine {
 	return e
 }
 
-// drafters returns each kind of drafter for the target: another model, some of its own layers, and look-up.
+// drafters returns each kind of drafter for the target: another model, some of its own layers, and
+// look-up.
 func drafters(t testing.TB, target *engine.Engine, blocks int, p sampling.Params) []Drafter {
 	t.Helper()
 	small := newEngine(t, loadModel(t, "tiny-draft"), engine.Options{Blocks: blocks, Pool: target.Pool()})
@@ -53,8 +54,8 @@ func drafters(t testing.TB, target *engine.Engine, blocks int, p sampling.Params
 	return []Drafter{a, b, NGram{Longest: 3, Shortest: 1}}
 }
 
-// TestGreedyTextIsTheTargets decodes all prompts of the oracle in one batch with every drafter, algorithm and several lengths
-// of draft: the texts must be the oracle's.
+// TestGreedyTextIsTheTargets decodes all prompts of the oracle in one batch with every drafter,
+// algorithm and several lengths of draft: the texts must be the oracle's.
 func TestGreedyTextIsTheTargets(t *testing.T) {
 	oracle, _ := oracles(t)
 	target := newEngine(t, loadModel(t, "tiny"), engine.Options{Blocks: 64, Threads: 2})
@@ -103,8 +104,8 @@ func TestGreedyTextIsTheTargets(t *testing.T) {
 	}
 }
 
-// TestLawEndToEnd decodes two tokens of many streams with the real models. The first token must follow the oracle's
-// distribution.
+// TestLawEndToEnd decodes two tokens of many streams with the real models. The first token must
+// follow the oracle's distribution.
 func TestLawEndToEnd(t *testing.T) {
 	const streams, rounds = 64, 60
 	oracle, _ := oracles(t)
@@ -136,7 +137,8 @@ func TestLawEndToEnd(t *testing.T) {
 	}
 }
 
-// TestBatchingDoesNotChangeTexts checks that a sampled text depends on its seed and not on its company.
+// TestBatchingDoesNotChangeTexts checks that a sampled text depends on its seed and not on its
+// company.
 func TestBatchingDoesNotChangeTexts(t *testing.T) {
 	oracle, _ := oracles(t)
 	params := sampling.Params{Temperature: 0.7, TopK: 20}

@@ -2,9 +2,10 @@ package speculation
 
 // Drafter proposes tokens.
 type Drafter interface {
-	// Draft fills in Drafted and Distributions of each stream, with at most Want tokens. Of a stream with a Prompt it computes that.
+	// Draft fills in Drafted and Distributions of each stream, with at most Want tokens. Of a
+	// stream with a Prompt it computes that.
 	Draft(streams []*Stream) error
-	// Forget tells that a stream is over.
+	// Forget means that a stream is over.
 	Forget(s *Stream)
 	// Name describes the drafter for tables.
 	Name() string
@@ -14,12 +15,13 @@ type Drafter interface {
 type Proposal struct {
 	// Want is the largest number of tokens wanted; at least 0.
 	Want int
-	// Prompt is the number of tokens of the text that the target is about to have computed, where it computes a prompt; 0 where the stream
-	// decodes. A drafter that computes prompts too can do so at the same time.
+	// Prompt is the number of tokens of the text that the target is about to have computed, where
+	// it computes a prompt; 0 where the stream decodes. A drafter that computes prompts too can do
+	// so at the same time.
 	Prompt int
 	// Drafted are the proposed tokens.
 	Drafted []int32
-	// Distributions are those that the tokens were drawn from; nil where the proposer was certain.
+	// Distributions are what the tokens were drawn from; nil if the proposer was certain.
 	Distributions [][]float64
 }
 

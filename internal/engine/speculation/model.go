@@ -10,14 +10,15 @@ type Model struct {
 	name    string
 	engine  *engine.Engine
 	sampler *sampling.Sampler
-	// sequences are the drafts under way, with the same tokens as their streams as far as those were drafted.
+	// sequences are the drafts under way, with the same tokens as their streams as far as those
+	// were drafted.
 	sequences map[*Stream]*engine.Sequence
 	active    []*Stream
 	chunks    []engine.Chunk
 }
 
-// NewModel returns a drafter that runs the draft model of e, which must have the target's vocabulary, and samples with the
-// given parameters. It is a good choice to use the target's.
+// NewModel returns a drafter that runs the draft model of e, which must have the target's
+// vocabulary, and samples with the given parameters. It is a good choice to use the target's.
 func NewModel(name string, e *engine.Engine, p sampling.Params) (*Model, error) {
 	sampler, err := sampling.NewSampler(p)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/sampling"
 )
 
-// Serving drafts and verifies for an engine.Clock, so that schedulers decide which sequences decode, and with how many drafted tokens.
+// Serving drafts and verifies for an engine.Clock, so that schedulers decide which sequences
+// decode, and with how many drafted tokens.
 type Serving struct {
 	decoder *Decoder
 	streams map[*engine.Sequence]*Stream
@@ -14,7 +15,8 @@ type Serving struct {
 
 var _ engine.Drafting = (*Serving)(nil)
 
-// NewServing returns what decodes with the decoder, whose target is the clock's engine. The decoder's own streams are left alone.
+// NewServing returns what decodes with the decoder, whose target is the clock's engine. The
+// decoder's own streams are left alone.
 func NewServing(d *Decoder) *Serving {
 	return &Serving{decoder: d, streams: map[*engine.Sequence]*Stream{}}
 }
@@ -70,7 +72,8 @@ func (v *Serving) Verify(decodes, prompts []engine.Chunk) error {
 	return nil
 }
 
-// extend draws the token that follows a prompt. After a preemption the text is there already, and is kept.
+// extend draws the token that follows a prompt. After a preemption the text is there already, and
+// is kept.
 func (v *Serving) extend(s *engine.Sequence, row int) error {
 	d := v.decoder
 	if err := d.sampler.Distribution(d.p[0], d.target.Logits(row)); err != nil {
@@ -94,7 +97,7 @@ func (v *Serving) Forget(s *engine.Sequence) {
 // Accepted returns how many drafted tokens of s were accepted in its last step.
 func (v *Serving) Accepted(s *engine.Sequence) int { return len(v.streams[s].New) - 1 }
 
-// stream returns the stream of a sequence, which wants so many drafted tokens.
+// stream returns the stream of a sequence that wants the given number of drafted tokens.
 func (v *Serving) stream(s *engine.Sequence, want int) *Stream {
 	stream := v.streams[s]
 	if stream == nil {

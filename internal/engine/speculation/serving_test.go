@@ -30,7 +30,8 @@ func (l *listed) Next(r *sim.Request)         { *r, l.requests = l.requests[0], 
 func (l *listed) Done(*sim.Request, sim.Time) {}
 func (l *listed) Err() error                  { return nil }
 
-// served lets the engine draft gamma tokens for all that decode. When a request ends it checks the text, and frees it.
+// served lets the engine draft gamma tokens for all that decode. When a request ends it checks the
+// text, and frees it.
 type served struct {
 	t       *rapid.T
 	clock   *engine.Clock
@@ -89,8 +90,9 @@ func greedy(t *rapid.T, e *engine.Engine, prompt []int32, n int) []int32 {
 	return slices.Clone(s.Tokens()[len(prompt):])
 }
 
-// TestServedTextIsTheTargets lets the simulator schedule random requests with drafts, chunked prompts and little memory. With greedy
-// decoding every text must be what the model gives one token a time, whoever drafts, and all memory must be free at the end.
+// TestServedTextIsTheTargets lets the simulator schedule random requests with drafts, chunked
+// prompts and little memory. With greedy decoding every text must be what the model gives one token
+// a time, whoever drafts, and all memory must be free at the end.
 func TestServedTextIsTheTargets(t *testing.T) {
 	const blocks, simulated = 40, 8
 	model := loadModel(t, "tiny")

@@ -19,7 +19,8 @@ type Table struct {
 	Tokens int64 `json:"tokens"`
 	// Accepted[n] is the number of steps with n accepted tokens, 0 ≤ n ≤ Gamma.
 	Accepted []int64 `json:"accepted"`
-	// Positions tells for each place in the draft how its tokens fared, given that all before were accepted.
+	// Positions tells for each place in the draft how its tokens fared, given that all before were
+	// accepted.
 	Positions []Position `json:"positions"`
 	// TokensPerStep is Tokens/Steps, between 1 and Gamma+1.
 	TokensPerStep float64 `json:"tokens_per_step"`
@@ -29,7 +30,8 @@ type Table struct {
 type Position struct {
 	// Position counts from 1.
 	Position int `json:"position"`
-	// Drafted is the number of tokens looked at there, Accepted of those accepted, and Rate their ratio.
+	// Drafted is the number of tokens looked at there, Accepted of those accepted, and Rate their
+	// ratio.
 	Drafted  int64   `json:"drafted"`
 	Accepted int64   `json:"accepted"`
 	Rate     float64 `json:"acceptance_rate"`

@@ -1,6 +1,7 @@
-// Package speculation decodes with drafts: a cheap proposer guesses several tokens, the target model checks all of them in one
-// pass, and as many are accepted as keep the distribution of the text exactly the target's (Leviathan, Kalman and Matias 2023,
-// arXiv:2211.17192; Chen et al. 2023, arXiv:2302.01318).
+// Package speculation decodes with drafts: a cheap proposer guesses several tokens, the target
+// model checks all of them in one pass, and as many are accepted as keep the distribution of the
+// text exactly the target's (Leviathan, Kalman and Matias 2023, arXiv:2211.17192; Chen et al. 2023,
+// arXiv:2302.01318).
 package speculation
 
 import (
@@ -10,13 +11,14 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/sampling"
 )
 
-// Algorithm is a way to decide how many drafted tokens are accepted. Both give the same distribution; they differ in the
-// order in which they use random numbers.
+// Algorithm is a way to decide how many drafted tokens are accepted. Both give the same
+// distribution; they differ in the order in which they use random numbers.
 type Algorithm uint8
 
 // The two published algorithms.
 const (
-	// Leviathan draws the random numbers of all drafted tokens first and cuts at the first that fails (algorithm 1).
+	// Leviathan draws the random numbers of all drafted tokens first and cuts at the first that
+	// fails (algorithm 1).
 	Leviathan Algorithm = iota
 	// Chen goes from token to token and stops at the first that is rejected (algorithm 2).
 	Chen
@@ -35,9 +37,10 @@ func ParseAlgorithm(name string) (Algorithm, error) {
 // String returns the name that ParseAlgorithm takes.
 func (a Algorithm) String() string { return [...]string{"leviathan", "chen"}[a] }
 
-// Verify decides about drafted tokens. target[i] is the target's distribution of the token at the place of drafted[i], and
-// target[len(drafted)] that of the token after them; draft[i] is the distribution that drafted[i] was drawn from, or nil where
-// the proposer was certain. It returns how many tokens are accepted and the token that follows them. target is overwritten.
+// Verify decides about drafted tokens. target[i] is the target's distribution of the token at the
+// place of drafted[i], and target[len(drafted)] that of the token after them; draft[i] is the
+// distribution that drafted[i] was drawn from, or nil where the proposer was certain. It returns
+// how many tokens are accepted and the token that follows them. target is overwritten.
 func (a Algorithm) Verify(target, draft [][]float64, drafted []int32, rng *rand.Rand) (accepted int, next int32) {
 	if a == Leviathan {
 		accepted = acceptAtOnce(target, draft, drafted, rng)
@@ -51,7 +54,8 @@ func (a Algorithm) Verify(target, draft [][]float64, drafted []int32, rng *rand.
 	return accepted, sampling.Draw(p, rng.Float64())
 }
 
-// acceptAtOnce is the determination of n in algorithm 1 of Leviathan et al.: n = min({i−1 : rᵢ > pᵢ(x)/qᵢ(x)} ∪ {γ}).
+// acceptAtOnce is the determination of n in algorithm 1 of Leviathan et al.: n = min({i−1 : rᵢ >
+// pᵢ(x)/qᵢ(x)} ∪ {γ}).
 func acceptAtOnce(target, draft [][]float64, drafted []int32, rng *rand.Rand) int {
 	n := len(drafted)
 	for i := range drafted {
@@ -62,7 +66,8 @@ func acceptAtOnce(target, draft [][]float64, drafted []int32, rng *rand.Rand) in
 	return n
 }
 
-// acceptInTurn is the loop of algorithm 2 of Chen et al.: accept while r < min(1, q(x)/p(x)), in their letters.
+// acceptInTurn is the loop of algorithm 2 of Chen et al.: accept while r < min(1, q(x)/p(x)), in
+// their letters.
 func acceptInTurn(target, draft [][]float64, drafted []int32, rng *rand.Rand) int {
 	for i := range drafted {
 		if r := rng.Float64(); r >= ratio(target[i], draft[i], drafted[i]) {
@@ -80,8 +85,8 @@ func ratio(p, q []float64, x int32) float64 {
 	return p[x] / q[x]
 }
 
-// residual replaces p by the distribution after a rejection of x, norm(max(0, p − q)) (Leviathan et al., section 2.3; Chen et
-// al., equation 2).
+// residual replaces p by the distribution after a rejection of x, norm(max(0, p − q)) (Leviathan et
+// al., section 2.3; Chen et al., equation 2).
 func residual(p, q []float64, x int32) {
 	total := 0.0
 	for i := range p {

@@ -31,8 +31,8 @@ func distribution(t testing.TB, p sampling.Params, logits []float32) []float64 {
 	return d
 }
 
-// acceptance returns the probability that a token drawn from q is accepted for p, Σ min(p, q) (Leviathan et al., theorem
-// 3.5).
+// acceptance returns the probability that a token drawn from q is accepted for p, Σ min(p, q)
+// (Leviathan et al., theorem 3.5).
 func acceptance(p, q []float64) float64 {
 	sum := 0.0
 	for i := range p {
@@ -60,7 +60,8 @@ func TestAcceptanceAndResidual(t *testing.T) {
 	}
 }
 
-// chiSquare fails unless counts may come from the distribution p: Pearson's test at the level 1e-6, rare tokens taken together.
+// chiSquare fails unless counts may come from the distribution p: Pearson's test at the level 1e-6,
+// rare tokens taken together.
 func chiSquare(t *testing.T, what string, counts []int, p []float64) {
 	t.Helper()
 	n := 0
@@ -89,8 +90,9 @@ func chiSquare(t *testing.T, what string, counts []int, p []float64) {
 	}
 }
 
-// TestLawOfTheNextToken draws from the draft's distribution and verifies, 200,000 times for each algorithm and kind of
-// sampling: the tokens must follow the target's law, and as many must be accepted as theory says.
+// TestLawOfTheNextToken draws from the draft's distribution and verifies, 200,000 times for each
+// algorithm and kind of sampling: the tokens must follow the target's law, and as many must be
+// accepted as theory says.
 func TestLawOfTheNextToken(t *testing.T) {
 	const samples = 200_000
 	target, draft := oracles(t)
@@ -123,8 +125,9 @@ func TestLawOfTheNextToken(t *testing.T) {
 	}
 }
 
-// TestLawOfATriple checks the joint law of three tokens from a Markov chain, drafted two at a time from another, so that
-// acceptance of the first token and choice of the second must not be entangled.
+// TestLawOfATriple checks the joint law of three tokens from a Markov chain, drafted two at a time
+// from another, so that acceptance of the first token and choice of the second must not be
+// entangled.
 func TestLawOfATriple(t *testing.T) {
 	const vocab, samples = 3, 200_000
 	p := [vocab][]float64{{0.2, 0.5, 0.3}, {0.6, 0.1, 0.3}, {0.25, 0.25, 0.5}}
@@ -156,7 +159,8 @@ func TestLawOfATriple(t *testing.T) {
 	}
 }
 
-// TestCertainProposer checks the law where the proposer names one token with certainty, as n-gram look-up does.
+// TestCertainProposer checks the law where the proposer names one token with certainty, as n-gram
+// look-up does.
 func TestCertainProposer(t *testing.T) {
 	p := []float64{0.1, 0.2, 0.3, 0.4}
 	for _, algorithm := range []Algorithm{Leviathan, Chen} {

@@ -9,11 +9,13 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 )
 
-// Tokenizer encodes and decodes text with one vocabulary. Inside, bytes are spelled as the printable characters that vocab.json and merges.txt use for them.
+// Tokenizer encodes and decodes text with one vocabulary. Inside, bytes are spelled as the
+// printable characters that vocab.json and merges.txt use for them.
 type Tokenizer struct {
 	tokens map[string]int32
 	texts  map[int32][]byte
-	// ranks orders the pairs that may be merged; nil means by the number of the token that they make, as GPT-2's are numbered.
+	// ranks orders the pairs that may be merged; nil means by the number of the token that they
+	// make, as GPT-2's are numbered.
 	ranks   map[pair]int
 	spell   [256]string
 	largest int32
@@ -26,7 +28,8 @@ func newBPE() *Tokenizer {
 	return &Tokenizer{tokens: map[string]int32{}, texts: map[int32][]byte{}, spell: spelling()}
 }
 
-// mostVocabulary bounds the files of a vocabulary, in bytes: those of a quarter of a million tokens have a tenth of that.
+// mostVocabulary bounds the files of a vocabulary, in bytes: those of a quarter of a million tokens
+// have a tenth of that.
 const mostVocabulary = 64 << 20
 
 func readBPE(vocabPath, mergesPath string) (*Tokenizer, error) {
@@ -85,7 +88,8 @@ func (t *Tokenizer) readMerges(path string) error {
 	return nil
 }
 
-// spelling returns the character that stands for each byte: itself if it is printable, else one from U+0100 on.
+// spelling returns the character that stands for each byte: itself if it is printable, else one
+// from U+0100 on.
 func spelling() (spell [256]string) {
 	next := rune(0x100)
 	for i := range spell {
@@ -99,7 +103,8 @@ func spelling() (spell [256]string) {
 	return spell
 }
 
-// unspell returns the bytes that a word of the vocabulary stands for. Special tokens stand for their own text.
+// unspell returns the bytes that a word of the vocabulary stands for. Special tokens stand for
+// their own text.
 func unspell(word string, bytes map[rune]byte) []byte {
 	var text []byte
 	for _, r := range word {
@@ -130,7 +135,8 @@ func (t *Tokenizer) Encode(text string) ([]int32, error) {
 	return tokens, nil
 }
 
-// merge joins neighbouring parts, all occurrences of the most important pair at a time, until no known pair is left.
+// merge joins neighbouring parts, all occurrences of the most important pair at a time, until no
+// known pair is left.
 func (t *Tokenizer) merge(parts []string) []string {
 	for {
 		best, rank := pair{}, math.MaxInt

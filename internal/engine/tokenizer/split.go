@@ -9,7 +9,8 @@ import (
 // contractions are split off words.
 var contractions = [...]string{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}
 
-// firstPiece returns the length in bytes of the first piece of text, which is not empty. Pieces are those of GPT-2's pattern
+// firstPiece returns the length in bytes of the first piece of text, which is not empty. Pieces are
+// those of GPT-2's pattern
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //

@@ -1,5 +1,6 @@
-// Package tokenizer turns text into GPT-2's tokens and back: byte-level byte-pair encoding (Radford et al. 2019, section 2.2),
-// with the vocabulary of a model's folder or the published one, which is built in.
+// Package tokenizer turns text into GPT-2's tokens and back: byte-level byte-pair encoding (Radford
+// et al. 2019, section 2.2), with the vocabulary of a model's folder or the published one, which is
+// built in.
 package tokenizer
 
 import (
@@ -16,8 +17,8 @@ const publishedVocab = 50257
 // endOfText is the text of the one special token.
 const endOfText = "<|endoftext|>"
 
-// ForModel returns the tokenizer for a model's folder: its vocab.json and merges.txt where they are there, or the published
-// vocabulary if the model has that many tokens.
+// ForModel returns the tokenizer for a model's folder: its vocab.json and merges.txt where they are
+// there, or the published vocabulary if the model has that many tokens.
 func ForModel(dir string, vocab int) (*Tokenizer, error) {
 	names := []string{filepath.Join(dir, "vocab.json"), filepath.Join(dir, "merges.txt")}
 	if _, err := os.Stat(names[0]); err == nil {
@@ -36,8 +37,9 @@ func ForModel(dir string, vocab int) (*Tokenizer, error) {
 	return newPublished()
 }
 
-// newPublished returns GPT-2's own tokenizer. The vocabulary is the one that the tiktoken library embeds (there called
-// r50k_base); its encoder is not used, because it drops some control characters.
+// newPublished returns GPT-2's own tokenizer. The vocabulary is the one that the tiktoken library
+// embeds (there called r50k_base); its encoder is not used, because it drops some control
+// characters.
 func newPublished() (*Tokenizer, error) {
 	codec, err := tokenizer.Get(tokenizer.R50kBase)
 	if err != nil {

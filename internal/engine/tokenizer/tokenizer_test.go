@@ -14,8 +14,9 @@ import (
 	"github.com/llmsim/llmsim/internal/files/filestest"
 )
 
-// writePublished writes the published vocabulary as vocab.json and merges.txt, as Hugging Face has them. The pair that a
-// token is merged from is what remains when it is encoded with the merges before.
+// writePublished writes the published vocabulary as vocab.json and merges.txt, as Hugging Face has
+// them. The pair that a token is merged from is what remains when it is encoded with the merges
+// before.
 func writePublished(t testing.TB, dir string) {
 	t.Helper()
 	p, err := newPublished()
@@ -97,8 +98,8 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// FuzzEncode checks that vocab.json and merges.txt, the built-in vocabulary and the tiktoken library encode any text alike,
-// and that the tokens decode to the text.
+// FuzzEncode checks that vocab.json and merges.txt, the built-in vocabulary and the tiktoken
+// library encode any text alike, and that the tokens decode to the text.
 func FuzzEncode(f *testing.F) {
 	dir := f.TempDir()
 	writePublished(f, dir)
@@ -152,7 +153,8 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// unsettled tells whether the library drops a character, or classes it otherwise than the reference implementation.
+// unsettled reports whether the library drops a character, or classes it otherwise than the
+// reference implementation.
 func unsettled(r rune) bool { return r == 0x7f }
 
 // TestPublished checks a few encodings that are widely published for GPT-2.

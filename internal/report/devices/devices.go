@@ -1,5 +1,5 @@
-// Package devices holds measured rates of one user on many machines against the law of decoding: tokens a second are bandwidth over
-// bytes read.
+// Package devices holds measured rates of one user on many machines against the law of decoding:
+// tokens a second are bandwidth over bytes read.
 package devices
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// measured cites single figures of GPU-Benchmarks-on-LLM-Inference: llama.cpp, one user, 512 tokens from an empty context (rows of
-// Llama-2: 512 to 1,024 tokens).
+// measured cites single figures of GPU-Benchmarks-on-LLM-Inference: llama.cpp, one user, 512 tokens
+// from an empty context (rows of Llama-2: 512 to 1,024 tokens).
 //
 //go:embed measured.csv
 var measured string
@@ -34,8 +34,8 @@ type Row struct {
 	// Bandwidth is in B/s, Bytes what is read for a token.
 	Bandwidth float64 `json:"bandwidth"`
 	Bytes     float64 `json:"bytes_per_token"`
-	// Law is Bandwidth over Bytes; Measured and Predicted are rates too, in tokens a second. Predicted is 0 where the
-	// catalogue does not have the machine.
+	// Law is Bandwidth over Bytes; Measured and Predicted are rates too, in tokens a second.
+	// Predicted is 0 where the catalogue does not have the machine.
 	Law       float64 `json:"law"`
 	Measured  float64 `json:"measured"`
 	Predicted float64 `json:"predicted,omitempty"`

@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// No machine beats the law, a machine of the catalogue has the catalogue's bandwidth and a prediction below the law, and the table
-// keeps to 80 columns.
+// No machine beats the law, a machine of the catalogue has the catalogue's bandwidth and a
+// prediction below the law, and the table keeps to 80 columns.
 func TestRows(t *testing.T) {
 	rows, err := Rows()
 	if err != nil {

@@ -22,7 +22,8 @@ type Holder struct {
 	Room, Stored int64
 }
 
-// blockRecorder looks for the moment of the largest use. Memories that cannot tell what a sequence takes have no such moment.
+// blockRecorder looks for the moment of the largest use. Memories that cannot tell what a sequence
+// takes have no such moment.
 type blockRecorder struct {
 	memory sim.SlotMemory
 	live   map[*sim.Sequence]bool
@@ -61,7 +62,8 @@ func (b *Blocks) words() string {
 		len(b.Holders), share(stored), share(room-stored), share(b.Capacity-room))
 }
 
-// The map of the memory has cells in rows. Requests are in the order of their numbers, not of addresses.
+// The map of the memory has cells in rows. Requests are in the order of their numbers, not of
+// addresses.
 const (
 	mapColumns = 96
 	mapRows    = 8

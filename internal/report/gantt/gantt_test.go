@@ -32,8 +32,8 @@ func record(t *testing.T, name string, set ...string) *Chart {
 	return c
 }
 
-// Whatever the policy, a row is the life of its request: its prompt is computed once, each token takes a step, and one thing happens
-// after another between arrival and last token.
+// Whatever the policy, a row is the life of its request: its prompt is computed once, each token
+// takes a step, and one thing happens after another between arrival and last token.
 func TestRowsAreLives(t *testing.T) {
 	for _, set := range [][]string{
 		{"batching=static", "memory=contiguous"}, {"batching=orca", "memory=contiguous"}, {"batching=sarathi"},
@@ -71,7 +71,8 @@ func TestPoolsHaveTracks(t *testing.T) {
 	}
 }
 
-// The picture is XML whatever a scenario is called, the text keeps to 80 columns, and both hold every request.
+// The picture is XML whatever a scenario is called, the text keeps to 80 columns, and both hold
+// every request.
 func TestPictures(t *testing.T) {
 	a, b := record(t, "chat", "batching=static", "memory=contiguous"), record(t, "chat")
 	b.Name = `<b>"&` + "\x1b[31m"
@@ -107,8 +108,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// A paged memory holds little more than tokens; a contiguous one keeps room for answers that are not written yet. No memory is
-// fuller than full.
+// A paged memory holds little more than tokens; a contiguous one keeps room for answers that are
+// not written yet. No memory is fuller than full.
 func TestBlocks(t *testing.T) {
 	empty := map[string]int64{}
 	for _, memory := range []string{"paged", "contiguous"} {

@@ -1,5 +1,5 @@
-// Package gantt shows the first requests of a run and the steps that carry them, for one policy or several below each other: as SVG,
-// as a page, and in lines of text.
+// Package gantt shows the first requests of a run and the steps that carry them, for one policy or
+// several below each other: as SVG, as a page, and in lines of text.
 package gantt
 
 import (
@@ -26,7 +26,8 @@ const (
 type Part struct {
 	Kind     Kind
 	From, To sim.Time
-	// Steps is the number of steps that it takes, Tokens how many tokens of the prompt they compute.
+	// Steps is the number of steps that it takes, Tokens how many tokens of the prompt they
+	// compute.
 	Steps, Tokens int
 }
 
@@ -42,8 +43,8 @@ type Row struct {
 // Step is a step of a batch.
 type Step struct {
 	From, To sim.Time
-	// Prompt is the number of prompt tokens that it computes, Decodes that of sequences that get a token, Padding that of those
-	// that keep a place.
+	// Prompt is the number of prompt tokens that it computes, Decodes that of sequences that get a
+	// token, Padding that of those that keep a place.
 	Prompt, Decodes, Padding int
 }
 
@@ -61,12 +62,13 @@ type Chart struct {
 	Tracks []Track
 	// End is when the last of the requests ended.
 	End sim.Time
-	// Blocks is what the KV memory holds at its fullest; nil where that was not asked for, or the memory cannot tell.
+	// Blocks is what the KV memory holds at its fullest; nil where that was not asked for, or the
+	// memory cannot tell.
 	Blocks *Blocks
 }
 
-// Record runs a simulation step by step until the requests from first on, n of them, have ended. With blocks it looks at the KV
-// memory too.
+// Record runs a simulation step by step until the requests from first on, n of them, have ended.
+// With blocks it looks at the KV memory too.
 func Record(ctx context.Context, name string, s *scenarios.Simulation, first int64, n int, blocks bool) (*Chart, error) {
 	r := &recorder{chart: &Chart{Name: name, Rows: make([]Row, n)}, first: first, left: n}
 	for i := range r.chart.Rows {
@@ -188,8 +190,8 @@ func (r *recorder) Finished(s *sim.Sequence) {
 	r.end(s.LastToken)
 }
 
-// together adds the steps of an answer that a static batch gives as a whole: one for each token, and then those in which it waits
-// for the rest of the batch.
+// together adds the steps of an answer that a static batch gives as a whole: one for each token,
+// and then those in which it waits for the rest of the batch.
 func (row *Row) together(steps []Step) {
 	if len(row.Parts) == 0 {
 		return

@@ -110,7 +110,8 @@ func (d *drawing) chart(c *Chart, y int) {
 	}
 }
 
-// track draws each step as a box: as much of it is in the colour of prefill as its tokens are of prompts.
+// track draws each step as a box: as much of it is in the colour of prefill as its tokens are of
+// prompts.
 func (d *drawing) track(c *Chart, t *Track, y int) {
 	name := "steps"
 	if len(c.Tracks) > 1 {

@@ -55,7 +55,8 @@ func end(charts []*Chart) sim.Time {
 	return max(last, 1)
 }
 
-// draw draws the life of a request in characters. A part that is shorter than a character is seen all the same.
+// draw draws the life of a request in characters. A part that is shorter than a character is seen
+// all the same.
 func (row *Row) draw(whole sim.Time) string {
 	cells := slices.Repeat([]rune{' '}, textWidth)
 	at := func(t sim.Time) int { return min(textWidth-1, int(float64(textWidth)*float64(t)/float64(whole))) }

@@ -60,7 +60,8 @@ func TestPageIsSmall(t *testing.T) {
 	}
 }
 
-// A browser without network opens the page from disk: its headline is the result's, and a brushed range of time chooses requests.
+// A browser without network opens the page from disk: its headline is the result's, and a brushed
+// range of time chooses requests.
 func TestPageInBrowser(t *testing.T) {
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {

@@ -47,7 +47,8 @@ func (c *column) add(label, key, value, note string, r *scenarios.Result) {
 	c.Cards = append(c.Cards, card{Label: label, Key: key, Exact: exact, Value: value, Note: note})
 }
 
-// latency adds the median of a latency. Where no request has it, as TPOT where answers come at once, there is none to show.
+// latency adds the median of a latency. Where no request has it, as TPOT where answers come at
+// once, there is none to show.
 func (c *column) latency(label, kind string, r *scenarios.Result) {
 	key := "median_" + kind + "_ms"
 	median, p99 := scenarios.MetricNamed(key).Of(r), scenarios.MetricNamed("p99_"+kind+"_ms").Of(r)

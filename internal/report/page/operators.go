@@ -58,7 +58,8 @@ func part(operator string) string {
 	return communication
 }
 
-// StepParts breaks decode steps of several sizes down, each sequence with the mean context of the run's.
+// StepParts breaks decode steps of several sizes down, each sequence with the mean context of the
+// run's.
 func StepParts(s *scenarios.Steps, r *scenarios.Result) []PartTime {
 	context := int64(1024)
 	if d := r.Decode; d != nil && d.Batch > 0 {

@@ -1,5 +1,5 @@
-// Package page writes the outcome of runs as one HTML file that needs nothing else: its charts, their data and the library that
-// draws them (Vega-Lite) are inside.
+// Package page writes the outcome of runs as one HTML file that needs nothing else: its charts,
+// their data and the library that draws them (Vega-Lite) are inside.
 package page
 
 import (
@@ -178,8 +178,8 @@ func newLimits(r *scenarios.Result) limits {
 	return limits{sim.Time(r.Promise.TTFT).Seconds(), sim.Time(r.Promise.TPOT).Seconds(), sim.Time(r.Promise.E2E).Seconds()}
 }
 
-// Point is the state of the fleet at a moment: At in seconds, KV the share of its memory in use, Up the
-// number of replicas that serve, start or finish what they have.
+// Point is the state of the fleet at a moment: At in seconds, KV the share of its memory in use, Up
+// the number of replicas that serve, start or finish what they have.
 type Point struct {
 	At      float64 `json:"at"`
 	Running int     `json:"running"`

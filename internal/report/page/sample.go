@@ -6,8 +6,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Sample is a sim.Observer that keeps an even sample of the finished requests, of bounded size (Vitter, "Random sampling with a
-// reservoir", 1985, algorithm R). The same run gives the same sample.
+// Sample is a sim.Observer that keeps an even sample of the finished requests, of bounded size
+// (Vitter, "Random sampling with a reservoir", 1985, algorithm R). The same run gives the same
+// sample.
 type Sample struct {
 	limit    int
 	seen     int64

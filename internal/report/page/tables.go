@@ -12,7 +12,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// newTables returns a table of the latencies of a run, and one of its classes, tenants or pools where it has them.
+// newTables returns a table of the latencies of a run, and one of its classes, tenants or pools
+// where it has them.
 func newTables(r *scenarios.Result) []Table {
 	list := []Table{latencyTable(r)}
 	if len(r.Classes) > 0 {

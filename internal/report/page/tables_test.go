@@ -8,7 +8,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// A run has a table of its latencies; one with parts has a table of each kind too, a row for each part, as wide as the header.
+// A run has a table of its latencies; one with parts has a table of each kind too, a row for each
+// part, as wide as the header.
 func TestTables(t *testing.T) {
 	if tables := newTables(&scenarios.Result{}); len(tables) != 1 || len(tables[0].Rows) != 4 {
 		t.Errorf("tables of a run without parts: %+v", tables)

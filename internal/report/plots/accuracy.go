@@ -15,8 +15,8 @@ import (
 type Accuracy struct {
 	// Title heads the picture, Unit is that of all figures.
 	Title, Unit string
-	// X, Y and Diagonal name the axes and the line on which they are equal; where they are empty, they are measured, predicted
-	// and equal, with a band around the line.
+	// X, Y and Diagonal name the axes and the line on which they are equal; where they are empty,
+	// they are measured, predicted and equal, with a band around the line.
 	X, Y, Diagonal string
 	Series         []AccuracySeries
 }
@@ -25,7 +25,8 @@ type Accuracy struct {
 type AccuracySeries struct {
 	Name                string
 	Measured, Predicted []float64
-	// Labels are written beside the points, if there are any; Colour and Hollow say how the points look, if not as usual.
+	// Labels are written beside the points, if there are any; Colour and Hollow say how the points
+	// look, if not as usual.
 	Labels []string
 	Colour color.Color
 	Hollow bool
@@ -34,8 +35,8 @@ type AccuracySeries struct {
 // band is the relative error within which a prediction is called close.
 const band = 0.1
 
-// Draw puts predicted over measured on equal logarithmic axes, with the diagonal on which they are equal and a band of ±10 %
-// around it.
+// Draw puts predicted over measured on equal logarithmic axes, with the diagonal on which they are
+// equal and a band of ±10 % around it.
 func (a *Accuracy) Draw() (*plot.Plot, error) {
 	x, y := "measured ("+a.Unit+")", "predicted ("+a.Unit+")"
 	if a.X != "" {
@@ -92,7 +93,8 @@ func (a *Accuracy) span() (low, high float64) {
 	return low / 1.5, high * 1.5
 }
 
-// label writes the names of points below them to the right, or above them to the left, where those of another series do not stand.
+// label writes the names of points below them to the right, or above them to the left, where those
+// of another series do not stand.
 func (s *AccuracySeries) label(p *plot.Plot, points plotter.XYs, above bool) error {
 	if len(s.Labels) == 0 {
 		return nil

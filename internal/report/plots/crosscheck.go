@@ -15,8 +15,8 @@ type Sample struct {
 	Values []float64
 }
 
-// Overlay draws cumulative distributions over each other. The label of values has their unit; values that are not positive are
-// left out.
+// Overlay draws cumulative distributions over each other. The label of values has their unit;
+// values that are not positive are left out.
 func Overlay(title, label string, samples []Sample) (*plot.Plot, error) {
 	p := newPlot(title, label, "share that is at most so large")
 	p.X.Tick.Marker = logTicks{}
@@ -53,7 +53,8 @@ type Points struct {
 	XY   plotter.XYs
 }
 
-// Errors draws relative errors, in percent, against what may explain them, which is positive and drawn on a logarithmic axis.
+// Errors draws relative errors, in percent, against what may explain them, which is positive and
+// drawn on a logarithmic axis.
 func Errors(title, label string, groups []Points) (*plot.Plot, error) {
 	p := newPlot(title, label, "predicted over executed, less 1 (%)")
 	p.X.Tick.Marker = logTicks{}
@@ -82,7 +83,8 @@ func Errors(title, label string, groups []Points) (*plot.Plot, error) {
 	return p, nil
 }
 
-// Timeline draws what happened over time, in seconds, as lines over each other. The label of values has their unit.
+// Timeline draws what happened over time, in seconds, as lines over each other. The label of values
+// has their unit.
 func Timeline(title, label string, lines []Points) (*plot.Plot, error) {
 	p := newPlot(title, "time (s)", label)
 	addGrid(p)

@@ -38,7 +38,8 @@ func curves(list ...Series) (golden []curve) {
 	return golden
 }
 
-// What the pictures of a run show is in testdata. The engine is ideal, so that it does not depend on fitted constants.
+// What the pictures of a run show is in testdata. The engine is ideal, so that it does not depend
+// on fitted constants.
 func TestDataOfARun(t *testing.T) {
 	result, sample, steps := run(t, "chat", "engine=ideal", "workload.requests=12", "workload.rate=40/s")
 	golden(t, "latencies", curves(latencyCurves(sample.Requests())...))

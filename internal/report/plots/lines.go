@@ -20,8 +20,8 @@ type Series struct {
 // mostNamed is how many series a legend has room for.
 const mostNamed = 10
 
-// Lines draws each series as a line with marks. Where names are given, they are written at 0, 1, 2, … of the horizontal axis. That
-// axis is logarithmic if most values would crowd at its left end.
+// Lines draws each series as a line with marks. Where names are given, they are written at 0, 1, 2,
+// … of the horizontal axis. That axis is logarithmic if most values would crowd at its left end.
 func Lines(title, x, y string, series []Series, names ...string) (*plot.Plot, error) {
 	p := newPlot(title, x, y)
 	addGrid(p)
@@ -47,7 +47,8 @@ func Lines(title, x, y string, series []Series, names ...string) (*plot.Plot, er
 	return p, nil
 }
 
-// crowded tells whether the horizontal values are positive and half of them within the first eighth of the largest.
+// crowded reports whether the horizontal values are positive and half of them within the first
+// eighth of the largest.
 func crowded(series []Series) bool {
 	var all []float64
 	for i := range series {
@@ -57,7 +58,8 @@ func crowded(series []Series) bool {
 	return len(all) > 2 && all[0] > 0 && all[len(all)/2] <= all[len(all)-1]/8
 }
 
-// Tradeoff draws each series as a line with marks, its vertical axis logarithmic. Vertical values are positive.
+// Tradeoff draws each series as a line with marks, its vertical axis logarithmic. Vertical values
+// are positive.
 func Tradeoff(title, x, y string, series []Series) (*plot.Plot, error) {
 	p := newPlot(title, x, y)
 	p.Y.Tick.Marker = logTicks{}
@@ -95,7 +97,8 @@ func addMarkedLine(p *plot.Plot, i int, name string, named bool, xys plotter.XYs
 	return nil
 }
 
-// Front draws all points on logarithmic axes, and joins those of the Pareto front. All values are positive.
+// Front draws all points on logarithmic axes, and joins those of the Pareto front. All values are
+// positive.
 func Front(title, x, y string, all, front Series) (*plot.Plot, error) {
 	p := newPlot(title, x, y)
 	logarithmic(p)
@@ -136,7 +139,8 @@ func points(s *Series) plotter.XYs {
 	return xys
 }
 
-// roomForLegend starts the vertical axis at zero where that shows sizes as they are, and leaves room above the data.
+// roomForLegend starts the vertical axis at zero where that shows sizes as they are, and leaves
+// room above the data.
 func roomForLegend(p *plot.Plot) {
 	p.Legend.Top = true
 	if p.Y.Min > 0 {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// writePNG writes a picture. Pictures have few colours, so that most are written with a palette: a third of the size, in a
-// fifth of the time.
+// writePNG writes a picture. Pictures have few colours, so that most are written with a palette: a
+// third of the size, in a fifth of the time.
 func writePNG(w io.Writer, canvas *vgimg.Canvas) error {
 	picture := canvas.Image()
 	if full, ok := picture.(*image.RGBA); ok {
@@ -22,7 +22,8 @@ func writePNG(w io.Writer, canvas *vgimg.Canvas) error {
 	return encoder.Encode(w, picture)
 }
 
-// indexed returns an opaque picture with at most 256 colours of 5 bits a channel, nil if it has more.
+// indexed returns an opaque picture with at most 256 colours of 5 bits a channel, nil if it has
+// more.
 func indexed(full *image.RGBA) *image.Paletted {
 	few := image.NewPaletted(full.Rect, nil)
 	var known [1 << 15]uint16 // the place of a colour in the palette, and 1; 0 where it is not in it

@@ -16,7 +16,8 @@ import (
 
 const tera = 1e12
 
-// Roofline draws the roof, each step as a large mark and its operators as small ones of the same colour.
+// Roofline draws the roof, each step as a large mark and its operators as small ones of the same
+// colour.
 func Roofline(r *report.Roofline) (*plot.Plot, error) {
 	p := newPlot(fmt.Sprintf("%s on %s", r.Model, r.Accelerator), "arithmetic intensity (FLOP for each byte moved)", "rate reached (TFLOP/s)")
 	logarithmic(p)

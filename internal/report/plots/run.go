@@ -14,8 +14,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// SaveRun draws a run into dir: how its latencies are distributed, its queue, batch and KV memory over time, and where the time of
-// a decode step goes.
+// SaveRun draws a run into dir: how its latencies are distributed, its queue, batch and KV memory
+// over time, and where the time of a decode step goes.
 func SaveRun(dir string, result *scenarios.Result, sample *page.Sample, steps *scenarios.Steps) error {
 	latencies, err := Latencies(sample.Requests())
 	if err != nil {
@@ -28,6 +28,11 @@ func SaveRun(dir string, result *scenarios.Result, sample *page.Sample, steps *s
 	parts, err := StepParts(page.StepParts(steps, result))
 	if err != nil {
 		return err
+	}
+	for _, p := range []*plot.Plot{latencies, queue, memory, parts} {
+		if result.Name != "" {
+			p.Title.Text += ": " + result.Name
+		}
 	}
 	return errors.Join(
 		Save(dir, "latencies", latencies), Save(dir, "queue", queue), Save(dir, "memory", memory), Save(dir, "steps", parts),
@@ -63,7 +68,8 @@ func Latencies(requests []page.Request) (*plot.Plot, error) {
 	return p, nil
 }
 
-// latencyCurves returns, for each latency, its values in seconds and the share of the requests that take at most so long.
+// latencyCurves returns, for each latency, its values in seconds and the share of the requests that
+// take at most so long.
 func latencyCurves(requests []page.Request) []Series {
 	var tpot, ttft, e2e []float64
 	for _, r := range requests {
@@ -74,7 +80,8 @@ func latencyCurves(requests []page.Request) []Series {
 	}
 }
 
-// cumulative returns the cumulative distribution of values. Zeros are left out: there is no such latency.
+// cumulative returns the cumulative distribution of values. Zeros are left out: there is no such
+// latency.
 func cumulative(name string, values []float64) Series {
 	values = slices.DeleteFunc(values, func(v float64) bool { return v == 0 })
 	slices.Sort(values)
@@ -102,7 +109,8 @@ func State(state []page.Point) (queue, memory *plot.Plot, err error) {
 	return queue, memory, err
 }
 
-// stateCurves returns numbers of requests, and the KV memory in use in percent, over time in seconds.
+// stateCurves returns numbers of requests, and the KV memory in use in percent, over time in
+// seconds.
 func stateCurves(state []page.Point) (running, waiting, kv Series) {
 	running.Name, waiting.Name = "in a batch", "waiting"
 	for _, s := range state {

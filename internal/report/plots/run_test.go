@@ -32,7 +32,8 @@ func run(t *testing.T, name string, set ...string) (*scenarios.Result, *page.Sam
 	return result, sample, s.Steps()
 }
 
-// The parts of a bar add up to the step; a batch of one and a mixture of experts have parts of their own.
+// The parts of a bar add up to the step; a batch of one and a mixture of experts have parts of
+// their own.
 func TestPartsAddUp(t *testing.T) {
 	for _, model := range []string{"llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite"} {
 		result, _, steps := run(t, "chat", "workload.requests=20", "model="+model, "hardware=h200")
@@ -56,7 +57,8 @@ func TestPartsAddUp(t *testing.T) {
 	}
 }
 
-// Pictures of a run are written, also of one whose answers have a single token and so no time per output token.
+// Pictures of a run are written, also of one whose answers have a single token and so no time per
+// output token.
 func TestSaveRun(t *testing.T) {
 	for _, set := range [][]string{nil, {"workload.output=1"}} {
 		result, sample, steps := run(t, "chat", append(set, "workload.requests=30")...)

@@ -1,4 +1,5 @@
-// Package plots draws results for print: one style, colours that colour-blind readers can tell apart, units on every axis.
+// Package plots draws results for print: one style, colours that colour-blind readers can tell
+// apart, units on every axis.
 package plots
 
 import (
@@ -20,7 +21,8 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 )
 
-// Colours of Okabe and Ito, "Color Universal Design" (2008), without the yellow that is too light for lines.
+// Colours of Okabe and Ito, "Color Universal Design" (2008), without the yellow that is too light
+// for lines.
 func colours() []color.Color {
 	return []color.Color{
 		color.RGBA{0x00, 0x72, 0xb2, 0xff}, // blue
@@ -51,9 +53,11 @@ func shapes() []draw.GlyphDrawer {
 	}
 }
 
+// shape returns the shape of series i. Colours repeat after as many series as there are shapes;
+// then each has another shape.
 func shape(i int) draw.GlyphDrawer {
 	all := shapes()
-	return all[i%len(all)]
+	return all[(i+i/len(colours()))%len(all)]
 }
 
 // Width and Height fit half a page, and a projector.
@@ -101,14 +105,15 @@ func (plainTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// Logarithmic axes hold the decimal logarithms of their values: with gonum's own logarithmic scale the room for an axis label is
-// reckoned off centre, and the picture shrinks.
+// Logarithmic axes hold the decimal logarithms of their values: with gonum's own logarithmic scale
+// the room for an axis label is reckoned off centre, and the picture shrinks.
 
 // logXY returns a point on logarithmic axes. Both values are positive.
 func logXY(x, y float64) plotter.XY { return plotter.XY{X: math.Log10(x), Y: math.Log10(y)} }
 
-// logTicks marks powers of ten with plain numbers, and their multiples without, as far as the powers are labels enough: over less than
-// two decades 2 and 5 times a power are labelled too, over less than half a decade all multiples.
+// logTicks marks powers of ten with plain numbers, and their multiples without, as far as the
+// powers are labels enough: over less than two decades 2 and 5 times a power are labelled too, over
+// less than half a decade all multiples.
 type logTicks struct{}
 
 // Ticks implements plot.Ticker.
@@ -142,8 +147,8 @@ func addGrid(p *plot.Plot) {
 // margin is left free around a picture.
 const margin = 3 * vg.Millimeter
 
-// Save draws p and writes it as name.svg and name.png into dir, which is made if needed. Nothing is written unless both can be
-// drawn.
+// Save draws p and writes it as name.svg and name.png into dir, which is made if needed. Nothing is
+// written unless both can be drawn.
 func Save(dir, name string, p *plot.Plot) error {
 	vector, pixels := vgsvg.New(Width, Height), vgimg.NewWith(vgimg.UseWH(Width, Height), vgimg.UseDPI(dpi))
 	drawn := map[string]*bytes.Buffer{"svg": {}, "png": {}}

@@ -7,16 +7,18 @@ import (
 )
 
 const (
-	// thinColumns is how many columns a picture can show: one for each point (1/72 inch) of Width, which is how wide a
-	// line is. Finer columns would be drawn over each other.
+	// thinColumns is how many columns a picture can show: one for each point (1/72 inch) of Width,
+	// which is how wide a line is. Finer columns would be drawn over each other.
 	thinColumns = 510
-	// pieceLength bounds the points that are stroked at once. The rasterizer keeps an unindexed list of cells a row, so that the
-	// cost of one stroke is quadratic in how often it crosses a row.
+	// pieceLength bounds the points that are stroked at once. The rasterizer keeps an unindexed
+	// list of cells a row, so that the cost of one stroke is quadratic in how often it crosses a
+	// row.
 	pieceLength = 24
 )
 
-// thin returns the points of a line that a picture can show: of each column the lowest and the highest, in the order of the
-// line, beside the first point and the last. The points are in order of X.
+// thin returns the points of a line that a picture can show: of each column the lowest and the
+// highest, in the order of the line, beside the first point and the last. The points are in order
+// of X.
 func thin(line plotter.XYs) plotter.XYs {
 	if len(line) <= 2*thinColumns {
 		return line
@@ -45,7 +47,8 @@ func thin(line plotter.XYs) plotter.XYs {
 	return append(kept, line[len(line)-1])
 }
 
-// pieces cuts a line into lines that are stroked quickly. Each starts with the last point of the one before.
+// pieces cuts a line into lines that are stroked quickly. Each starts with the last point of the
+// one before.
 func pieces(line plotter.XYs) []plotter.XYs {
 	var list []plotter.XYs
 	for len(line) > pieceLength {

@@ -9,8 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A thinned line is part of the line, in its order and from end to end. It reaches as high and as low as the line does in any
-// stretch that is two columns wide, and has no more points than columns can show.
+// A thinned line is part of the line, in its order and from end to end. It reaches as high and as
+// low as the line does in any stretch that is two columns wide, and has no more points than columns
+// can show.
 func TestThin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := make(plotter.XYs, rapid.IntRange(1, 8*thinColumns).Draw(t, "points"))

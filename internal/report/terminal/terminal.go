@@ -1,4 +1,5 @@
-// Package terminal draws small charts in lines of text, with the block elements of Unicode. Colour is left to the caller.
+// Package terminal draws small charts in lines of text, with the block elements of Unicode. Colour
+// is left to the caller.
 package terminal
 
 import (
@@ -13,8 +14,9 @@ const (
 	blocks = " ▏▎▍▌▋▊▉█"
 )
 
-// Spark draws values as columns, each the mean of those that fall into it; top is the value of full height. What is above 0 is
-// seen, however small. The result is width characters wide, or as wide as there are values.
+// Spark draws values as columns, each the mean of those that fall into it; top is the value of full
+// height. What is above 0 is seen, however small. The result is width characters wide, or as wide
+// as there are values.
 func Spark(values []float64, width int, top float64) string {
 	width = min(width, len(values))
 	heights := []rune(levels)
@@ -50,8 +52,9 @@ func Bar(share float64, width int) string {
 	return bar + strings.Repeat(" ", width-(eighths+7)/8)
 }
 
-// Change draws a relative change, in [-1, 1], as a bar to the left or to the right of a line in the middle. It is 2·half+1
-// characters wide. A change that is not certain is drawn lightly; any change is seen.
+// Change draws a relative change, in [-1, 1], as a bar to the left or to the right of a line in the
+// middle. It is 2·half+1 characters wide. A change that is not certain is drawn lightly; any change
+// is seen.
 func Change(change float64, half int, certain bool) string {
 	mark := "█"
 	if !certain {
@@ -73,8 +76,9 @@ func Shade(i int) string {
 	return string(shades[i%len(shades)])
 }
 
-// Stack draws parts of whole after each other in width characters, each filled with its Shade. What parts leave is dots. Every part
-// above 0 is seen, if there is room for all. Parts that are more than whole end where it ends.
+// Stack draws parts of whole after each other in width characters, each filled with its Shade. What
+// parts leave is dots. Every part above 0 is seen, if there is room for all. Parts that are more
+// than whole end where it ends.
 func Stack(parts []float64, whole float64, width int) string {
 	var b strings.Builder
 	drawn, sum := 0, 0.0
@@ -93,7 +97,8 @@ func Stack(parts []float64, whole float64, width int) string {
 	return b.String() + strings.Repeat("·", width-drawn)
 }
 
-// Scale draws a value as a bar on a logarithmic scale from low to high, with a line at mark. All are positive.
+// Scale draws a value as a bar on a logarithmic scale from low to high, with a line at mark. All
+// are positive.
 func Scale(value, low, high, mark float64, width int) string {
 	at := func(x float64) int {
 		return max(0, min(width-1, int(math.Round(float64(width-1)*math.Log(x/low)/math.Log(high/low)))))

@@ -25,7 +25,8 @@ type Prompt struct {
 	T1     []float64 `json:"probs_last_T1"`
 	T07Top []float64 `json:"probs_last_T0.7_top20"`
 	Loss   []float64 `json:"nll_of_prompt_f64"`
-	// Speculation: the probability that the first drafted token is accepted, and the distribution after a rejection.
+	// Speculation: the probability that the first drafted token is accepted, and the distribution
+	// after a rejection.
 	AcceptT1   float64   `json:"accept_prob_T1_first_draft_token"`
 	AcceptT07  float64   `json:"accept_prob_T0.7_first_draft_token"`
 	ResidualT1 []float64 `json:"residual_T1"`
