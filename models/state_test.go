@@ -100,3 +100,23 @@ func TestKVBytesOfSequence(t *testing.T) {
 		}
 	})
 }
+
+// What a sequence of 131,072 tokens keeps with a 16-bit cache, worked out from the papers' and configs' figures: the table of
+// docs/models.md.
+func TestStateOfLongContexts(t *testing.T) {
+	const n = 131_072
+	for name, want := range map[string]int64{
+		"llama-3.1-70b":     n * 2 * 80 * 8 * 128 * 2,
+		"gemma-3-27b":       (n*10 + 1024*52) * 2 * 16 * 128 * 2,
+		"deepseek-v3.2":     n * 61 * (512 + 64 + 128) * 2,
+		"kimi-k2.5":         n * 61 * (512 + 64) * 2,
+		"gpt-oss-120b":      (n*18 + 128*18) * 2 * 8 * 64 * 2,
+		"qwen3.5-397b-a17b": n*15*2*2*256*2 + 45*(64*128*128*4+3*(2*16*128+64*128)*2),
+		"nemotron-3-super-120b-a12b": n*8*2*2*128*2 +
+			40*(128*64*128*4+3*(2*8*128+128*64)*2),
+	} {
+		if got := model(t, name).KVBytesOfSequence(n, hardware.BF16, 1); got != want {
+			t.Errorf("%s: %d bytes, want %d", name, got, want)
+		}
+	}
+}
