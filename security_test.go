@@ -9,6 +9,26 @@ import (
 	"testing"
 )
 
+// What builds a scenario opens files through the fs.FS that it is given, and has no other way to them: a worker gives it the
+// files of a task. Only planners hash files of the disk.
+func TestScenariosOpenNothingThemselves(t *testing.T) {
+	const hashes = "scenarios/fingerprint.go"
+	rooms := map[string]bool{"scenarios": true, "workload": true, "models": true, "hardware": true, "policies": true, "sim": true}
+	seen := 0
+	eachImport(t, func(file, imported string) {
+		if !rooms[room(file)] {
+			return
+		}
+		seen++
+		if imported == "os" && file != hashes || imported == "syscall" || strings.HasPrefix(imported, "net") || strings.HasPrefix(imported, "os/") {
+			t.Errorf("%s imports %s", file, imported)
+		}
+	})
+	if seen == 0 {
+		t.Error("no imports are seen")
+	}
+}
+
 // Each test that SECURITY.md names is there.
 func TestSecurityPageNamesTests(t *testing.T) {
 	page, err := os.ReadFile("SECURITY.md")

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files/filestest"
 )
 
 // read reads a config.json that must be right.
@@ -189,7 +190,9 @@ func FuzzFromHuggingFace(f *testing.F) {
 	f.Add("{" + llama + `, "kv_lora_rank": 1, "qk_rope_head_dim": 1, "qk_nope_head_dim": 1, "v_head_dim": 1, "num_experts": 3, "num_experts_per_tok": 1}`)
 	f.Add("{" + llama + `, "sliding_window": 5, "rope_scaling": {"type": "yarn", "factor": 1e5}, "text_config": {}, "mlp_only_layers": [1, {}]}`)
 	f.Fuzz(func(t *testing.T, config string) {
-		a, _, err := FromHuggingFace(strings.NewReader(config), "fuzz")
+		var a *Architecture
+		var err error
+		filestest.Bounded(t, len(config), func() { a, _, err = FromHuggingFace(strings.NewReader(config), "fuzz") })
 		if err != nil {
 			return
 		}

@@ -138,6 +138,9 @@ func (b *builder) readAcceptance(sp *Speculation) {
 	}
 }
 
+// mostAcceptance bounds a table of acceptance, in bytes; those that llmsim gpt2 writes have some thousand.
+const mostAcceptance = 4 << 20
+
 func (b *builder) acceptanceTable(name string) (*speculation.Table, error) {
 	path := b.locate("speculation.acceptance.file", name)
 	file, err := b.file.files().Open(path)
@@ -145,7 +148,7 @@ func (b *builder) acceptanceTable(name string) (*speculation.Table, error) {
 		return nil, plainPathError(err)
 	}
 	defer file.Close()
-	table, err := speculation.ReadTable(files.Limit(file, path, mostConfig))
+	table, err := speculation.ReadTable(files.Limit(file, path, mostAcceptance))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
