@@ -45,7 +45,7 @@ func (f *File) Fingerprint(hashFile func(path string) (string, error)) (string, 
 }
 
 // Files returns the paths of the files that the scenario names and that are there, in order. Of a folder that is named as a
-// model it is the config.json in it. Of files that are missing, building tells.
+// model it is the configs in it. Of files that are missing, building tells.
 func (f *File) Files() []string {
 	w := &f.Scenario.Workload
 	names := append(f.serverFiles(&f.Scenario), lengthFiles(&w.Prompt, &w.Output, w.Prefix, w.Sessions)...)
@@ -63,7 +63,7 @@ func (f *File) Files() []string {
 	var found []string
 	for _, name := range names {
 		for _, path := range []string{name, filepath.Join(f.dir, name)} {
-			for _, at := range []string{path, filepath.Join(path, "config.json")} {
+			for _, at := range append(checkpointFiles(path), path) {
 				if name != "" && files.Exists(f.files(), at) {
 					found = append(found, at)
 				}
@@ -72,6 +72,15 @@ func (f *File) Files() []string {
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
+}
+
+// checkpointFiles lists the files that are read where a model is named by a path: by its folder, or by its config.json.
+func checkpointFiles(path string) []string {
+	folder := path
+	if filepath.Ext(path) == ".json" {
+		folder = filepath.Dir(path)
+	}
+	return []string{filepath.Join(folder, "config.json"), filepath.Join(folder, "hf_quant_config.json")}
 }
 
 // serverFiles lists the files of what serves.

@@ -1,0 +1,73 @@
+package scenarios
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/policies"
+)
+
+// openings notes which files are opened.
+type openings struct {
+	files.Disk
+	opened []string
+}
+
+// Open opens a file of the disk.
+func (o *openings) Open(name string) (fs.File, error) {
+	file, err := o.Disk.Open(name)
+	if err == nil {
+		o.opened = append(o.opened, filepath.Clean(name))
+	}
+	return file, err
+}
+
+// Whatever building opens is among Files: that is what results depend on, and what workers are sent.
+func TestFilesCoverWhatIsOpened(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"model/config.json": `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+			"num_attention_heads": 32, "vocab_size": 32000, "max_position_embeddings": 4096, "torch_dtype": "float16", "architectures": ["LlamaForCausalLM"]}`,
+		"model/hf_quant_config.json": `{"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": null}}`,
+		"trace.csv":                  "arrival_s,prompt_tokens,output_tokens\n0,100,10\n",
+		"lengths.csv":                "100\n200\n",
+		"own.yaml":                   "accelerators: {mine: {like: h100-sxm}}\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{
+		"model: model\nhardware: {accelerator: mine, file: own.yaml}\nworkload: {trace: trace.csv}\n",
+		"model: model/config.json\nhardware: h100-sxm\nworkload: {prompt: {distribution: empirical, file: lengths.csv}}\n",
+	} {
+		f, err := Parse(filepath.Join(dir, "a.yaml"), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := &openings{}
+		f.FS = seen
+		s, err := f.Build(policies.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Source.Close()
+		listed := f.Files()
+		for _, name := range seen.opened {
+			if !slices.Contains(listed, name) {
+				t.Errorf("%s is opened, and not among the files %v", name, listed)
+			}
+		}
+		if len(seen.opened) < 3 {
+			t.Errorf("opened %v", seen.opened)
+		}
+	}
+}
