@@ -19,6 +19,7 @@ type serveFlags struct {
 	serve.Options
 	set                  []string
 	listen, record, name string
+	otlp                 string
 	perReplica, quiet    bool
 
 	engine, weights    string
@@ -47,6 +48,7 @@ func serveCommand() *cobra.Command {
 	f.Float64Var(&flags.Speed, "speed", 1, "simulated seconds in a second")
 	f.Uint64Var(&flags.Seed, "seed", 0, "changes made-up texts")
 	f.StringVar(&flags.record, "record", "", "file for the requests that come, which --set workload.trace.file=FILE replays")
+	f.StringVar(&flags.otlp, "otlp", "", "address of an OpenTelemetry collector for spans, such as http://127.0.0.1:4318")
 	f.StringVar(&flags.APIKey, "api-key", "", "key that clients must send, if not from "+apiKeyVariable)
 	f.StringVar(&flags.name, "served-model-name", "", "name of the model in the API; that of the scenario if not given")
 	f.Var(choice(&flags.Dialect, telemetry.Dialects()...), "metrics", "names of the metrics: vllm or sglang")
@@ -106,6 +108,10 @@ func (flags *serveFlags) simulate(cmd *cobra.Command, name string) error {
 func (flags *serveFlags) open(cmd *cobra.Command) error {
 	if err := flags.fill(cmd); err != nil {
 		return err
+	}
+	if flags.otlp != "" {
+		flags.Spans = serve.NewSpans(flags.otlp)
+		defer flags.Spans.Close()
 	}
 	err := flags.answer(cmd)
 	if flags.Recorder != nil {

@@ -45,6 +45,9 @@ func (s *Server) generate(endpoint openai.Endpoint) http.HandlerFunc {
 			c.status = s.refuse(w, err)
 		}
 		s.log(r, c, err)
+		if s.Spans != nil {
+			s.Spans.add(c, r.Header.Get("traceparent"))
+		}
 	}
 }
 

@@ -36,6 +36,8 @@ type Options struct {
 	// Log gets a line for every request; nil means none. Recorder, if set, is told of each.
 	Log      *slog.Logger
 	Recorder *Recorder
+	// Spans, if set, gets a span for every request.
+	Spans *Spans
 
 	// Executor, if set, is the replica in Simulation that computes answers.
 	Executor *Executor
@@ -79,7 +81,7 @@ func Open(o Options) (*Service, error) {
 	}
 	config := Config{
 		Backend: s.fleet, Lengths: o.Lengths, Seed: o.Seed, APIKey: o.APIKey, Limits: DefaultLimits(longest),
-		Log: o.Log, Version: o.Version, Metrics: s.metrics(), Control: s.fleet.FaultHandler(),
+		Log: o.Log, Spans: o.Spans, Version: o.Version, Metrics: s.metrics(), Control: s.fleet.FaultHandler(),
 	}
 	if o.Executor != nil {
 		config.Vocabulary = o.Executor

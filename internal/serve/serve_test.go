@@ -472,7 +472,7 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorder, live := NewRecorder(file), &spans{}
+	recorder, live := NewRecorder(file), &lives{}
 	i := open(t, scenario, func(o *Options) {
 		o.Recorder, o.Speed, o.observer = recorder, 5, live
 	})
@@ -493,7 +493,7 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 	if err := recorder.Close(); err != nil {
 		t.Fatal(err)
 	}
-	replayed := &spans{}
+	replayed := &lives{}
 	again, err := scenarios.Parse("test.yaml", []byte(scenario), "workload={trace: {file: "+path+"}}")
 	if err != nil {
 		t.Fatal(err)
@@ -510,21 +510,21 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 	}
 }
 
-// spans is a sim.Observer that notes the times of requests, in the order in which they end.
-type spans struct {
-	all []span
+// lives is a sim.Observer that notes the times of requests, in the order in which they end.
+type lives struct {
+	all []life
 }
 
-type span struct{ arrival, ttft, e2e sim.Time }
+type life struct{ arrival, ttft, e2e sim.Time }
 
 // Steps implements sim.Observer.
-func (s *spans) Steps(*sim.Leap) {}
+func (s *lives) Steps(*sim.Leap) {}
 
 // Rejected implements sim.Observer.
-func (s *spans) Rejected(*sim.Request, sim.Rejection) {}
+func (s *lives) Rejected(*sim.Request, sim.Rejection) {}
 
 // Sampled implements sim.Observer.
-func (s *spans) Sampled(sim.Time, int, sim.State) {}
+func (s *lives) Sampled(sim.Time, int, sim.State) {}
 
 // Finished implements sim.Observer.
-func (s *spans) Finished(q *sim.Sequence) { s.all = append(s.all, span{q.Arrival, q.TTFT(), q.E2E()}) }
+func (s *lives) Finished(q *sim.Sequence) { s.all = append(s.all, life{q.Arrival, q.TTFT(), q.E2E()}) }

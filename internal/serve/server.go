@@ -40,6 +40,8 @@ type Config struct {
 	Limits Limits
 	// Log gets a line for every request that generates; nil means none.
 	Log *slog.Logger
+	// Spans, if set, gets a span for every request that generates.
+	Spans *Spans
 	// Version is told at /version.
 	Version string
 	// Metrics answers /metrics; Control answers what begins with /llmsim/. Both may be nil.
