@@ -2,6 +2,7 @@ package validation
 
 import (
 	"flag"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -35,15 +36,37 @@ func TestScenariosTellTheirAccuracy(t *testing.T) {
 	}
 }
 
-// latency returns what scenarios call a measured quantity of a served request, or "".
-func latency(quantity string) string {
-	switch quantity {
-	case "TTFT mean", "first token", "prompt":
-		return "TTFT"
-	case "TPOT mean", "token p50", "token":
-		return "TPOT"
+// The rules by which results say how sure they are come out here: a range of 80 % holds 80 % of what was measured, each server
+// counting the same. A grade of which nothing was measured is no surer than the one above it.
+func TestSpreadsOfGrades(t *testing.T) {
+	report := measuredReport(t)
+	lines := []string{evidence.SpreadHeader}
+	table := report.Rules()
+	for i, g := range evidence.Grades() {
+		for _, quantity := range []string{"TPOT", "TTFT"} {
+			r := table[g][quantity]
+			if i > 1 {
+				above := table[evidence.Grades()[i-1]][quantity]
+				r.Floor = max(r.Floor, above.Floor*above.Times)
+				table[g][quantity] = r
+			}
+			lines = append(lines, fmt.Sprintf("%s,%s,%d,%.3f,%.2f", g, quantity, r.Rows, r.Floor, r.Times))
+		}
 	}
-	return ""
+	got := strings.Join(lines, "\n") + "\n"
+	file := filepath.Join("..", "..", "scenarios", "evidence", "spread.csv")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is out of date: go test ./internal/validation -run Spreads -update; got\n%s", file, got)
+	}
 }
 
 // known returns the errors of served latencies by server.

@@ -12,6 +12,8 @@ type Summary struct {
 	Tables  []TableSummary `json:"tables"`
 	Targets []TargetResult `json:"targets"`
 	Goals   []GoalResult   `json:"goals,omitempty"`
+	// Reliability says how often the ranges of results hold what was measured.
+	Reliability []Reliability `json:"reliability,omitempty"`
 	// Ignored says of each file that was not read why.
 	Ignored []string `json:"not_read,omitempty"`
 }
@@ -66,7 +68,7 @@ type Worst struct {
 
 // Summary sums up the report.
 func (r *Report) Summary() Summary {
-	s := Summary{Tables: []TableSummary{}, Targets: r.targets(), Goals: r.Goals(), Ignored: r.Ignored}
+	s := Summary{Tables: []TableSummary{}, Targets: r.targets(), Goals: r.Goals(), Reliability: r.Reliability(), Ignored: r.Ignored}
 	for i := range r.Tables {
 		s.Tables = append(s.Tables, r.Tables[i].summary())
 	}

@@ -16,6 +16,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 	}
 	writeTargets(b, s.Targets)
 	WriteGoals(b, s.Goals)
+	writeReliability(b, s.Reliability)
 	writeList(b, "Files that were not read:", s.Ignored)
 	_, err := w.Write(b.Bytes())
 	return err

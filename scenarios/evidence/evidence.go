@@ -39,7 +39,7 @@ type Evidence struct {
 	Differs []string        `json:"differs,omitempty"`
 	// Deviations are known ones that apply to the server.
 	Deviations []string `json:"known_deviations,omitempty"`
-	// Spread says how far predictions of this grade were from measurements that the constants were not fitted to.
+	// Spread says how far the predictions may be from what would be measured.
 	Spread Spread `json:"spread"`
 }
 
@@ -51,20 +51,34 @@ const farthest = 4
 func Of(key deployment.Key, own bool) Evidence {
 	e := Evidence{Grade: Formula, Deviations: deviations(key)}
 	if own {
-		e.find(key)
+		e.find(key, func(deployment.Key) bool { return false })
 	}
-	e.Spread = spreadOf(e.Grade)
+	e.Spread = spread(e.Grade, e.Errors)
 	return e
 }
 
-// find looks for the server among those that were measured, and for the nearest.
-func (e *Evidence) find(key deployment.Key) {
-	if list := errorsOf(key); len(list) > 0 {
+// Without returns the evidence for a server as it would be if no server with the same engine, accelerator and model had been
+// measured.
+func Without(key deployment.Key) Evidence {
+	e := Evidence{Grade: Formula, Deviations: deviations(key)}
+	e.find(key, func(other deployment.Key) bool {
+		return other.Engine == key.Engine && other.Accelerator == key.Accelerator && other.Model == key.Model
+	})
+	e.Spread = spread(e.Grade, e.Errors)
+	return e
+}
+
+// find looks for the server among those that were measured and are not left out, and for the nearest.
+func (e *Evidence) find(key deployment.Key, leftOut func(deployment.Key) bool) {
+	if list := errorsOf(key); len(list) > 0 && !leftOut(key) {
 		e.Grade, e.Errors = Measured, list
 		return
 	}
 	best, nearest, differs := math.Inf(1), deployment.Key{}, []string(nil)
 	for _, other := range servers() {
+		if leftOut(other) {
+			continue
+		}
 		if d, words := distance(key, other); d < best {
 			best, nearest, differs = d, other, words
 		}
@@ -142,7 +156,7 @@ func (e Evidence) Apart() Evidence {
 	}
 	if e.Grade == Relative {
 		e.Differs = append(slices.Clip(e.Differs), "prefill and decode on one server")
-		e.Spread = spreadOf(Relative)
+		e.Spread = spread(Relative, e.Errors)
 	}
 	return e
 }

@@ -45,13 +45,15 @@ func TestDistanceAndSpreads(t *testing.T) {
 			}
 		}
 	}
-	last := Spread{}
-	for _, g := range Grades() {
-		s := spreadOf(g)
-		if s.TPOT < last.TPOT || s.TTFT < last.TTFT || s.TPOT == 0 || s.Rows < 0 {
-			t.Errorf("%s: spread %+v after %+v", g, s, last)
+	for _, quantity := range []string{"TPOT", "TTFT"} {
+		last := 0.0
+		for _, g := range Grades() {
+			s := RuleOf(g, quantity).spread(0)
+			if s < last || s == 0 {
+				t.Errorf("%s %s: spread %g after %g", g, quantity, s, last)
+			}
+			last = s
 		}
-		last = s
 	}
 }
 

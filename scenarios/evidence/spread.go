@@ -9,45 +9,75 @@ import (
 	"sync"
 )
 
-// Spread says how far predictions are from measurements that the constants were not fitted to: the logarithm of the measured over
-// the predicted time, taken as normally distributed.
+// Spread says how far predictions may be from measurements: the logarithm of the measured over the
+// predicted time is taken as normally distributed around 0, with these standard deviations.
 type Spread struct {
-	// Rows is the number of measured rows that it was taken from.
-	Rows int `json:"rows"`
-	// TPOT and TTFT are standard deviations, such that 80 % of the rows lie within 1.28 of them; bias is the median.
-	TPOT     float64 `json:"tpot"`
-	TPOTBias float64 `json:"tpot_bias"`
-	TTFT     float64 `json:"ttft"`
+	TPOT float64 `json:"tpot"`
+	TTFT float64 `json:"ttft"`
 }
+
+// Width80 is the number of standard deviations within which 80 of 100 values of a normal distribution
+// lie, to each side.
+const Width80 = 1.2816
+
+// Rule says how the spread of a grade follows from the median errors of the server, or of the nearest
+// that was measured: 80 of 100 rows lie within Times the larger of the median and Floor. Without such
+// errors Floor alone counts.
+type Rule struct {
+	// Rows is the number of measured rows from which Times was taken.
+	Rows int
+	// Floor is the least error that is believed, as a share.
+	Floor, Times float64
+}
+
+// spread returns the standard deviation that a rule gives for the median error of a quantity.
+func (r Rule) spread(median float64) float64 { return r.Times * max(median, r.Floor) / Width80 }
 
 //go:embed spread.csv
 var spreads string
 
-// SpreadHeader is the first line of the table of spreads.
-const SpreadHeader = "grade,rows,tpot,tpot_bias,ttft"
+// SpreadHeader is the first line of the table of rules.
+const SpreadHeader = "grade,quantity,rows,floor,times"
 
-// spreadOf returns the spread of a grade.
-func spreadOf(g Grade) Spread { return spreadTable()[g] }
+// ruled is what a rule is for.
+type ruled struct {
+	grade    Grade
+	quantity string
+}
 
-// spreadTable reads the table, which is part of the program: it is right, or a test fails.
-var spreadTable = sync.OnceValue(func() map[Grade]Spread {
+// rules reads the table, which is part of the program: it is right, or a test fails.
+var rules = sync.OnceValue(func() map[ruled]Rule {
 	rows, err := csv.NewReader(strings.NewReader(spreads)).ReadAll()
 	if err != nil {
 		panic(fmt.Sprintf("spread.csv: %v", err))
 	}
-	table := map[Grade]Spread{}
+	table := map[ruled]Rule{}
 	for i, row := range rows[1:] {
-		var s Spread
-		var err error
-		if s.Rows, err = strconv.Atoi(row[1]); err != nil {
-			panic(fmt.Sprintf("spread.csv:%d: %v", i+2, err))
+		n, err1 := strconv.Atoi(row[2])
+		floor, err2 := strconv.ParseFloat(row[3], 64)
+		times, err3 := strconv.ParseFloat(row[4], 64)
+		if err1 != nil || err2 != nil || err3 != nil {
+			panic(fmt.Sprintf("spread.csv:%d: %v", i+2, row))
 		}
-		for column, x := range map[int]*float64{2: &s.TPOT, 3: &s.TPOTBias, 4: &s.TTFT} {
-			if *x, err = strconv.ParseFloat(row[column], 64); err != nil {
-				panic(fmt.Sprintf("spread.csv:%d: %v", i+2, err))
-			}
-		}
-		table[Grade(row[0])] = s
+		table[ruled{Grade(row[0]), row[1]}] = Rule{n, floor, times}
 	}
 	return table
 })
+
+// RuleOf returns the rule of a grade for "TPOT" or "TTFT".
+func RuleOf(g Grade, quantity string) Rule { return rules()[ruled{g, quantity}] }
+
+// spread returns the spread of a grade, given the errors that it rests on.
+func spread(g Grade, errors []Error) Spread {
+	return Spread{TPOT: RuleOf(g, "TPOT").spread(medianOf(errors, "TPOT")), TTFT: RuleOf(g, "TTFT").spread(medianOf(errors, "TTFT"))}
+}
+
+// medianOf returns the median error of a quantity, or 0 where there is none.
+func medianOf(errors []Error, quantity string) float64 {
+	for _, e := range errors {
+		if e.Quantity == quantity {
+			return e.Median
+		}
+	}
+	return 0
+}

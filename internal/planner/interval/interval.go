@@ -28,7 +28,7 @@ const (
 
 // factor returns the factor on step times that is not exceeded with probability p.
 func factor(e evidence.Spread, p float64) float64 {
-	return math.Exp(e.TPOTBias + e.TPOT*distuv.UnitNormal.Quantile(p))
+	return math.Exp(e.TPOT * distuv.UnitNormal.Quantile(p))
 }
 
 // beside returns the standard deviation of a metric's logarithm that step times do not account for.

@@ -112,12 +112,12 @@ func (m *Matrix) WriteText(out io.Writer) error {
 		}
 		rows = append(rows, []string{
 			fmt.Sprintf("%d × %s", r.Tensor, r.Accelerator), report.Figure(float64(r.KVTokens) / 1000),
-			string(r.Evidence.Grade), errorOf(r.Evidence, "TPOT"), errorOf(r.Evidence, "TTFT"), "± " + report.Percent(1.28*r.Evidence.Spread.TPOT),
+			string(r.Evidence.Grade), errorOf(r.Evidence, "TPOT"), errorOf(r.Evidence, "TTFT"), "± " + report.Percent(evidence.Width80*r.Evidence.Spread.TPOT),
 		})
 	}
 	p.Table([]string{"replica", "KV ktokens", "evidence", "TPOT off by", "TTFT", "80% sure"}, rows, 0, 2)
 	p.Gap()
-	p.Text("“Off by” is the median error on rows of this server, or of its nearest relative, which are in the fit. “80% sure” is how far step times of this grade may be off.")
+	p.Text("“Off by” is the median error on rows of this server, or of its nearest relative, which are in the fit. “80% sure” is how far TPOT may be off in 80 of 100 cases.")
 	if len(unfit) > 0 {
 		p.Text("It cannot be served on 1, 2, 4 or 8 of: " + strings.Join(unfit, ", ") + ".")
 	}
