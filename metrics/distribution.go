@@ -1,10 +1,10 @@
 package metrics
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 
-	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/store"
 
 	"github.com/llmsim/llmsim/sim"
@@ -14,7 +14,7 @@ import (
 // most its accuracy (DDSketch: Masson, Rim and Lee, VLDB 2019). Its size does not depend on the
 // number of spans, and their order does not matter.
 type Distribution struct {
-	mapping *mapping.CubicallyInterpolatedMapping
+	buckets buckets
 	store   *store.DenseStore
 	n       uint64
 	zeros   uint64 // spans of 0, which have no bucket
@@ -24,11 +24,10 @@ type Distribution struct {
 
 // NewDistribution returns an empty distribution of the given relative accuracy, in (0, 1).
 func NewDistribution(accuracy float64) (*Distribution, error) {
-	m, err := mapping.NewCubicallyInterpolatedMapping(accuracy)
-	if err != nil {
-		return nil, err
+	if !(accuracy > 0 && accuracy < 1) {
+		return nil, fmt.Errorf("metrics: the relative accuracy is %v, want more than 0 and less than 1", accuracy)
 	}
-	return &Distribution{mapping: m, store: store.NewDenseStore()}, nil
+	return &Distribution{buckets: newBuckets(accuracy), store: store.NewDenseStore()}, nil
 }
 
 // Add takes in a span, which is not negative.
@@ -41,7 +40,7 @@ func (d *Distribution) AddRepeated(span sim.Time, count int64) {
 		d.n += uint64(count)
 		return
 	}
-	d.store.AddWithCount(d.mapping.Index(float64(span)), float64(count))
+	d.store.AddWithCount(d.buckets.index(float64(span)), float64(count))
 	d.n += uint64(count)
 	d.addSum(span, count)
 }
@@ -52,7 +51,7 @@ func (d *Distribution) AddRepeated(span sim.Time, count int64) {
 func (d *Distribution) AddSteps(l *sim.Leap) {
 	count := int64(l.Decodes)
 	bucketOf := func(step int64) int {
-		return d.mapping.Index(float64(l.Form.At(l.Context + step*count)))
+		return d.buckets.index(float64(l.Form.At(l.Context + step*count)))
 	}
 	final := bucketOf(l.Steps - 1)
 	for step := int64(1); step < l.Steps; {
@@ -98,10 +97,10 @@ func (d *Distribution) Std() float64 {
 		return 0
 	}
 	mean := d.bucketMean()
-	squares := float64(d.zeros) * mean * mean
+	squares := float64(float64(d.zeros) * mean * mean)
 	d.store.ForEach(func(bucket int, count float64) bool {
-		delta := d.mapping.Value(bucket) - mean
-		squares += count * delta * delta
+		delta := d.buckets.value(bucket) - mean
+		squares += float64(count * delta * delta)
 		return false
 	})
 	return math.Sqrt(squares / float64(d.n))
@@ -110,7 +109,7 @@ func (d *Distribution) Std() float64 {
 func (d *Distribution) bucketMean() float64 {
 	sum := 0.0
 	d.store.ForEach(func(bucket int, count float64) bool {
-		sum += count * d.mapping.Value(bucket)
+		sum += float64(count * d.buckets.value(bucket))
 		return false
 	})
 	return sum / float64(d.n)
@@ -122,11 +121,11 @@ func (d *Distribution) Quantile(q float64) float64 {
 	if d.n == 0 {
 		return 0
 	}
-	rank := q * float64(d.n-1)
+	rank := float64(q * float64(d.n-1)) // rounded before anything is added, here and below
 	below := math.Floor(rank)
 	value := d.ranked(below)
 	if rank > below {
-		value += (rank - below) * (d.ranked(below+1) - value)
+		value += float64((rank - below) * (d.ranked(below+1) - value))
 	}
 	return value
 }
@@ -136,5 +135,5 @@ func (d *Distribution) ranked(rank float64) float64 {
 	if rank < float64(d.zeros) {
 		return 0
 	}
-	return d.mapping.Value(d.store.KeyAtRank(rank - float64(d.zeros)))
+	return d.buckets.value(d.store.KeyAtRank(rank - float64(d.zeros)))
 }

@@ -16,7 +16,7 @@ func (d *Distribution) Histogram(bins int) Histogram {
 	}
 	const second = 1e12 // in picoseconds
 	low, high := d.Quantile(0), d.Quantile(0.99)
-	bins = max(1, min(bins, int((high-low)/(4*d.mapping.RelativeAccuracy()*high))))
+	bins = max(1, min(bins, int((high-low)/(4*d.buckets.accuracy*high))))
 	h := Histogram{Low: low / second, High: high / second, Counts: make([]float64, bins)}
 	count := func(span, n float64) {
 		if span > high {
@@ -32,7 +32,7 @@ func (d *Distribution) Histogram(bins int) Histogram {
 		count(0, float64(d.zeros))
 	}
 	d.store.ForEach(func(bucket int, n float64) bool {
-		count(d.mapping.Value(bucket), n)
+		count(d.buckets.value(bucket), n)
 		return false
 	})
 	return h

@@ -99,7 +99,7 @@ func (sum *PoolResult) add(outcome *sim.Result, first, size int) (busy float64) 
 func (sum *PoolResult) charge(n int, a *hardware.Accelerator, price, busy, up float64) {
 	each := float64(n) / float64(sum.Replicas) / 3600
 	sum.Accelerators += n
-	sum.AcceleratorHours += each * up
-	sum.Cost += price * each * up
-	sum.Energy += each * (float64(a.Power(sum.MBU, sum.MFU)*busy) + float64(a.IdlePower*(up-busy)))
+	sum.AcceleratorHours += float64(each * up)
+	sum.Cost += float64(price * each * up)
+	sum.Energy += float64(each * (float64(a.Power(sum.MBU, sum.MFU)*busy) + float64(a.IdlePower*(up-busy))))
 }

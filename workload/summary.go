@@ -34,9 +34,9 @@ func (c Config) summary() Summary {
 	sent := 0.0
 	for i, class := range c.Classes {
 		turns, prompt := class.expect()
-		sent += flows[i] * turns
-		s.Prompt += flows[i] * prompt
-		s.Output += flows[i] * turns * class.Output.Mean()
+		sent += float64(flows[i] * turns)
+		s.Prompt += float64(flows[i] * prompt)
+		s.Output += float64(flows[i] * turns * class.Output.Mean())
 	}
 	s.Prompt /= sent
 	s.Output /= sent

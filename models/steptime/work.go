@@ -33,7 +33,7 @@ func newWorkForm(cfg *Config) workForm {
 			w.headBytes += bytes
 			continue
 		case models.RoutedRows:
-			w.tokenFLOPs += flops * float64(l.Active)
+			w.tokenFLOPs += float64(flops * float64(l.Active))
 			w.experts, w.expertBytes = append(w.experts, l), append(w.expertBytes, bytes)
 			continue
 		case models.ExpandedRows:
@@ -67,20 +67,20 @@ func (c *Clock) Work(s *sim.Step) Work {
 		a := f.attention[j].Decode(s.Decodes, s.DecodeTokens, s.Context)
 		w.add(float64(f.attention[j].Count), a.FLOPs, a.KVRead)
 	}
-	w.FLOPs += float64(tokens)*f.tokenFLOPs + float64(rows)*f.rowFLOPs + float64(cached)*f.expandFLOPs
+	w.FLOPs += float64(float64(tokens)*f.tokenFLOPs) + float64(float64(rows)*f.rowFLOPs) + float64(float64(cached)*f.expandFLOPs)
 	w.Bytes += f.weightBytes
 	if rows > 0 {
 		w.Bytes += f.headBytes
 	}
 	for i := range f.experts {
-		w.Bytes += f.expertBytes[i] * f.experts[i].Matrices(f.experts[i].Active*tokens)
+		w.Bytes += float64(f.expertBytes[i] * f.experts[i].Matrices(f.experts[i].Active*tokens))
 	}
 	return w
 }
 
 func (w *Work) add(count, flops, bytes float64) {
-	w.FLOPs += count * flops
-	w.Bytes += count * bytes
+	w.FLOPs += float64(count * flops)
+	w.Bytes += float64(count * bytes)
 }
 
 // Peaks returns what the accelerators of the replica together can compute, in FLOP/s in the number format of the matrix products,

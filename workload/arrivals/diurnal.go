@@ -34,7 +34,7 @@ func (d Diurnal) Pacer(rand.Source) (Pacer, error) {
 		perCycle: d.Average * d.Period.Seconds(),
 		swing:    d.Swing,
 		period:   d.Period,
-		phase:    -2 * math.Pi * float64(d.Peak%d.Period) / float64(d.Period),
+		phase:    -float64(d.Peak%d.Period) / float64(d.Period),
 	}, nil
 }
 
@@ -54,7 +54,7 @@ type wave struct {
 	perCycle float64
 	swing    float64
 	period   sim.Time
-	// phase is the argument of the cosine at time 0.
+	// phase is the argument of the cosine at time 0, in turns.
 	phase float64
 
 	// start is the start of the current period and into the position in it, in periods from 0 to 1.
@@ -76,9 +76,9 @@ func (w *wave) Advance(expected float64) sim.Time {
 // grown returns the share of a cycle's arrivals expected in the next x periods, and its derivative. The difference of sines
 // is written as a product, which keeps its digits when x is small.
 func (w *wave) grown(x float64) (share, slope float64) {
-	from := w.phase + 2*math.Pi*w.into
-	share = x + w.swing/math.Pi*math.Cos(from+math.Pi*x)*math.Sin(math.Pi*x)
-	return share, 1 + w.swing*math.Cos(from+2*math.Pi*x)
+	from := w.phase + w.into
+	share = x + float64(w.swing/math.Pi*cosine(from+x/2)*sine(x/2))
+	return share, 1 + float64(w.swing*cosine(from+x))
 }
 
 // solve returns the number of periods, 0 to 1, in which the given share of a cycle's arrivals, 0 to 1, is expected: Newton's

@@ -79,7 +79,7 @@ func (p Phases) check() error {
 func (p Phases) sums() (length sim.Time, expected float64) {
 	for _, f := range p.List {
 		length = later(length, f.For)
-		expected += (f.From + f.To) / 2 * f.For.Seconds()
+		expected += float64((f.From + f.To) / 2 * f.For.Seconds())
 	}
 	return length, expected
 }
@@ -152,7 +152,7 @@ func (w *piecewise) Advance(expected float64) sim.Time {
 	if !w.ended && w.perCycle > 0 && expected >= w.perCycle {
 		cycles := math.Floor(expected / w.perCycle)
 		w.start = later(w.start, sim.Seconds(cycles*w.cycle.Seconds()))
-		expected = math.Max(expected-cycles*w.perCycle, 0)
+		expected = math.Max(expected-float64(cycles*w.perCycle), 0)
 		w.ended = w.start == sim.Never
 	}
 	for !w.ended {
@@ -172,7 +172,7 @@ func (w *piecewise) Advance(expected float64) sim.Time {
 // rate returns the rate now and its slope.
 func (w *piecewise) rate() (now, slope float64) {
 	slope = (w.phase.To - w.phase.From) / w.length
-	return w.phase.From + slope*w.into, slope
+	return w.phase.From + float64(slope*w.into), slope
 }
 
 // left returns the arrivals expected in the rest of the phase.
@@ -191,5 +191,5 @@ func (w *piecewise) solve(expected float64) float64 {
 		return 0
 	}
 	now, slope := w.rate()
-	return 2 * expected / (now + math.Sqrt(math.Max(now*now+2*slope*expected, 0)))
+	return 2 * expected / (now + math.Sqrt(math.Max(float64(now*now)+float64(2*slope*expected), 0)))
 }
