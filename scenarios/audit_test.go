@@ -110,7 +110,7 @@ func (a *audit) Finished(s *sim.Sequence) {
 func (a *audit) Rejected(r *sim.Request, why sim.Rejection) {
 	a.ended(r.ID)
 	a.record.Rejected = append(a.record.Rejected, rejectedRequest{r.ID, why})
-	a.interrupted = a.interrupted || why == sim.Cancelled || why == sim.Lost || why == sim.Unavailable
+	a.interrupted = a.interrupted || why != sim.TooLong && why != sim.TooLarge && why != sim.Refused
 }
 
 func (a *audit) ended(id int64) {

@@ -4,8 +4,8 @@ package sim
 type Slots struct {
 	// Tokens is the number of slots that hold the KV of a token, or receive it in the running step.
 	// Reserved are kept for tokens that a running request will still store, Internal for tokens
-	// that it never will. External are all others: free, kept in case a prompt comes back, or in
-	// holes between reservations.
+	// that it never will. External are all others: free, kept in case a prompt comes back, in holes
+	// between reservations, or of KV caches that are under way to another replica.
 	Tokens, Reserved, Internal, External int64
 }
 
@@ -51,6 +51,9 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 	}
 	for s := r.paused; s != nil; s = s.newer {
 		d.give(m, s, s.Stored)
+	}
+	if d.Tokens < 0 { // what is shared is shared by KV caches under way, too
+		d.External, d.Tokens = d.External+d.Tokens, 0
 	}
 	return d
 }
