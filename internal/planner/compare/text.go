@@ -178,9 +178,17 @@ func relative(d stats.Interval, base float64) string {
 	case !known:
 		return words
 	case isRatio(d.Mean / base):
-		return fmt.Sprintf("%s [%.2g, %.2g]", words, max(0, 1+low/base), 1+high/base)
+		return fmt.Sprintf("%s [%s, %s]", words, bound(max(0, 1+low/base)), bound(1+high/base))
 	}
 	return fmt.Sprintf("%s [%+.2g, %+.2g]", words, 100*low/base, 100*high/base)
+}
+
+// bound prints an end of an interval of ratios with two digits, and never with an exponent.
+func bound(ratio float64) string {
+	if ratio >= 10 {
+		return report.Figure(math.Round(ratio))
+	}
+	return fmt.Sprintf("%.2g", ratio)
 }
 
 // isRatio reports whether a relative change reads better as a ratio: at twice and more, or half and
