@@ -89,7 +89,7 @@ func TestPricesAreDated(t *testing.T) {
 // data sheets like to print, or one with narrower accumulation, would need twice the clock that there is.
 var perCycle = map[string]float64{
 	"volta": 1024, "turing": 1024, "ampere": 2048, "ampere-rtx": 1024, "ada": 1024, "hopper": 4096, "blackwell": 8192, "blackwell-rtx": 1024,
-	"cdna3": 2048,
+	"cdna3": 2048, "cdna4": 4096, "apple": 256,
 }
 
 func TestPeakIsDense(t *testing.T) {
@@ -101,7 +101,11 @@ func TestPeakIsDense(t *testing.T) {
 			t.Errorf("%s: generation %q with %d multiprocessors is not in this test", a.Name, a.Generation, a.SMs)
 			continue
 		}
-		if clock := a.Peak[FP16] / perCycle[a.Generation] / float64(a.SMs); clock < 0.8e9 || clock > 2.7e9 {
+		each := perCycle[a.Generation]
+		if a.Name == "h20" {
+			each = 1024 // a quarter of its arithmetic, by the rules for exports
+		}
+		if clock := a.Peak[FP16] / each / float64(a.SMs); clock < 0.8e9 || clock > 2.7e9 {
 			t.Errorf("%s: fp16 at %.3g FLOP/s takes a clock of %.3g Hz", a.Name, a.Peak[FP16], clock)
 		}
 	}
@@ -144,12 +148,19 @@ func TestBalance(t *testing.T) {
 		within(a.Name, "the time in s to read the memory once", a.Memory/a.Bandwidth, 0.015, 5)
 		within(a.Name, "L2 as a share of the memory", a.L2/a.Memory, 0, 0.005)
 		within(a.Name, "idle power as a share of the peak", a.IdlePower/max(a.PeakPower, 1), 0, 0.5)
-		within(a.Name, "the price of 1e15 FLOP in $", a.Price/3600/max(a.Peak[FP32], a.Peak[FP16], a.Peak[BF16])*1e15, 1e-4, 0.3)
+		if a.Price > 0 {
+			within(a.Name, "the price of 1e15 FLOP in $", a.Price/3600/max(a.Peak[FP32], a.Peak[FP16], a.Peak[BF16])*1e15, 1e-4, 0.3)
+		}
 
 		scaleUp, network := mustLink(t, c, a.ScaleUp), mustLink(t, c, a.Network)
 		hostLink := mustLink(t, c, a.HostLink)
 		if network.Bandwidth > scaleUp.Bandwidth || network.Latency < scaleUp.Latency {
 			t.Errorf("%s: the network %s is better than %s within the node", a.Name, network.Name, scaleUp.Name)
+		}
+		for _, l := range []*Link{&hostLink, &scaleUp} {
+			if l.Name == "loopback" { // one device, or one memory
+				l.Bandwidth = 0
+			}
 		}
 		if a.Kind != "cpu" && max(hostLink.Bandwidth, scaleUp.Bandwidth) > a.Bandwidth/2 {
 			t.Errorf("%s: its links %s and %s are about as fast as its memory", a.Name, hostLink.Name, scaleUp.Name)
@@ -227,7 +238,7 @@ func TestFiguresOfTheDataSheets(t *testing.T) {
 
 func TestEveryKindIsThere(t *testing.T) {
 	c := load(t)
-	for _, kind := range []string{"gpu", "tpu", "cpu"} {
+	for _, kind := range []string{"gpu", "tpu", "npu", "cpu"} {
 		if !slices.ContainsFunc(c.Accelerators, func(a Accelerator) bool { return a.Kind == kind }) {
 			t.Errorf("no accelerator is a %s", kind)
 		}

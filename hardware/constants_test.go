@@ -130,3 +130,35 @@ func TestAllReduceServesItsGroups(t *testing.T) {
 		t.Error("serves a group that it cannot")
 	}
 }
+
+func TestKernelsAreSourcedAndPossible(t *testing.T) {
+	catalog := load(t)
+	for _, k := range AllKernels() {
+		n := k.Engine + " on " + k.Accelerator
+		if a, err := catalog.Accelerator(k.Accelerator); err != nil || a.Name != k.Accelerator {
+			t.Errorf("%s: the catalogue has %q: %v", n, a.Name, err)
+		}
+		checkFit(t, n, Fit{Source: k.Source, Date: k.Date})
+		if _, ok := k.Products[BF16]; !ok {
+			t.Errorf("%s: no products of 16 bits, beside which others count", n)
+		}
+		check := func(what string, fractions map[string]float64, kernel Seconds, fit KernelFit) {
+			for name, v := range fractions {
+				checkFraction(t, n+": "+what+" "+name, v)
+			}
+			checkTime(t, n+": "+what, kernel)
+			if fit.Rows < 100 || fit.Error <= 0 || fit.Error > 0.3 || fit.LeftOut > 0.3 {
+				t.Errorf("%s: %s was fitted to %d kernels with an error of %g, %g left out", n, what, fit.Rows, fit.Error, fit.LeftOut)
+			}
+		}
+		for d, p := range k.Products {
+			check("products in "+string(d), map[string]float64{"compute": p.Compute, "memory": p.Memory}, p.Kernel, p.Fit)
+		}
+		for d, e := range k.Experts {
+			check("experts in "+string(d), map[string]float64{"compute": e.Compute, "memory": e.Memory}, e.Kernel, e.Fit)
+			if e.Width < 0 || e.Tile < 1 || e.Passes < 0 || e.Name == "" {
+				t.Errorf("%s: experts in %s: %+v", n, d, e)
+			}
+		}
+	}
+}

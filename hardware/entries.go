@@ -43,7 +43,7 @@ func (a *Accelerator) required() []string {
 
 func (a *Accelerator) keys(f *form, links []Link) {
 	a.PerNode = max(a.PerNode, 1)
-	f.choice("kind", &a.Kind, "gpu", "tpu", "cpu")
+	f.choice("kind", &a.Kind, "gpu", "tpu", "npu", "cpu")
 	f.text("generation", &a.Generation)
 	f.figure("memory", &a.Memory, positive(units.ParseBytes))
 	f.figure("bandwidth", &a.Bandwidth, positive(units.ParseByteRate))

@@ -108,6 +108,9 @@ type Experts struct {
 	Kernel Seconds
 	// Tile is the granularity in rows to which the tokens of an expert are rounded up.
 	Tile float64
+	// Served lists the formats whose constants were fitted to servers. Of others the Kernels of an engine
+	// are taken, where they were measured.
+	Served []DType `yaml:",omitempty"`
 }
 
 // Collective describes all-reduces over a link. Each takes the fastest way that serves the group.

@@ -38,7 +38,7 @@ type Accelerator struct {
 	Aliases []string
 	// Title is the name for people, such as "NVIDIA A100 SXM4 80 GB"; Name where none is given.
 	Title string
-	// Kind is "gpu", "tpu" or "cpu".
+	// Kind is "gpu", "tpu", "npu" (of other makers) or "cpu".
 	Kind string
 	// Generation groups devices with the same cores ("ampere", "hopper", …): the nearest measured relative is looked for there.
 	Generation string

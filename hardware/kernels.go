@@ -2,6 +2,7 @@ package hardware
 
 import (
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -23,8 +24,9 @@ type Kernels struct {
 type KernelFit struct {
 	// Rows is the number of kernels measured. Error is the median absolute relative error on them, LeftOut that on
 	// kernels whose shape was left out of the fit.
-	Rows           int
-	Error, LeftOut float64 `yaml:",omitempty"`
+	Rows    int
+	Error   float64
+	LeftOut float64 `yaml:"left_out"`
 }
 
 // KernelOverlap is the exponent that joins compute and memory time in the forms of Kernels, see Linear.Overlap.
@@ -76,9 +78,32 @@ var fittedKernels = sync.OnceValue(func() []Kernels {
 })
 
 // FindKernels returns the kernels of an engine family on a, or on the nearest relative of a that was measured with
-// that engine; nil where no accelerator was.
+// that engine; nil where no accelerator was. For formats that were not measured with the engine those of another
+// one on the same accelerator stand in: engines share most of their libraries.
 func FindKernels(engine string, a *Accelerator) *Kernels {
-	return NearestKernels(engine, a, fittedKernels())
+	k := NearestKernels(engine, a, fittedKernels())
+	if k == nil {
+		return nil
+	}
+	complete := *k
+	complete.Products, complete.Experts = maps.Clone(k.Products), maps.Clone(k.Experts)
+	for _, other := range fittedKernels() {
+		if other.Accelerator == k.Accelerator {
+			complete.Products = withDefaults(complete.Products, other.Products)
+			complete.Experts = withDefaults(complete.Experts, other.Experts)
+		}
+	}
+	return &complete
+}
+
+// withDefaults returns m with the entries of defaults that it lacks.
+func withDefaults[T any](m, defaults map[DType]T) map[DType]T {
+	all := maps.Clone(defaults)
+	if all == nil {
+		return m
+	}
+	maps.Copy(all, m)
+	return all
 }
 
 // NearestKernels returns of some measured kernels those of an engine family on a, or on its nearest relative; nil where

@@ -131,7 +131,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"accelerators: {a100: {memory: {value: 1GB, sorce: x}}}", `accelerators.a100.memory: unknown key "sorce"; did you mean source?`},
 		{"accelerators: {a100: {sms: 10.5}}", `found "10.5", want a whole number from 1`},
 		{"accelerators: {a100: {peak: {bf17: 1TFLOPS}}}", `accelerators.a100.peak: unknown key "bf17"; did you mean bf16`},
-		{"accelerators: {a100: {kind: fpga}}", `found "fpga", want one of gpu, tpu, cpu`},
+		{"accelerators: {a100: {kind: fpga}}", `found "fpga", want one of gpu, tpu, npu, cpu`},
 		{"accelerators: {a100: {network: nvlink9}}", `accelerators.a100.network: unknown link "nvlink9"; did you mean nvlink`},
 		{"accelerators: {a100: {like: h100}}", `there is accelerator "a100" already`},
 		{"accelerators: {new: {like: h10o}}", `accelerators.new.like: unknown accelerator "h10o"; did you mean h100`},

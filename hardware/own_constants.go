@@ -3,6 +3,7 @@ package hardware
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/llmsim/llmsim/internal/units"
@@ -106,6 +107,7 @@ func (c *Constants) clone() *Constants {
 		return nil
 	}
 	d := *c
+	d.Experts.Served = slices.Clone(c.Experts.Served)
 	d.Linear.Compute, d.Experts.Compute = maps.Clone(c.Linear.Compute), maps.Clone(c.Experts.Compute)
 	return &d
 }

@@ -17,10 +17,11 @@ import (
 
 // validateFlags are the flags of the validate command.
 type validateFlags struct {
-	format string
-	out    string
-	fit    bool
-	papers bool
+	format  string
+	out     string
+	fit     bool
+	kernels bool
+	papers  bool
 }
 
 func validateCommand() *cobra.Command {
@@ -43,8 +44,9 @@ With --papers it repeats experiments of papers on schedulers and KV memory, and 
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "", "folder for rows.csv, with every prediction beside its measurement, coverage.md, and a picture of each table")
 	f.BoolVar(&flags.fit, "fit", false, "refit the constants, leave out each model and GPU in turn, and write the constants to --out")
+	f.BoolVar(&flags.kernels, "kernels", false, "distil DIR's tables of kernels, as published, into constants of engines, and write them to --out")
 	f.BoolVar(&flags.papers, "papers", false, "hold claims of papers, which come with the program, against their scenarios")
-	cmd.MarkFlagsMutuallyExclusive("papers", "fit")
+	cmd.MarkFlagsMutuallyExclusive("papers", "fit", "kernels")
 	cmd.MarkFlagsMutuallyExclusive("papers", "out")
 	return cmd
 }
@@ -52,6 +54,9 @@ With --papers it repeats experiments of papers on schedulers and KV memory, and 
 func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	if flags.papers {
 		return flags.checkPapers(cmd, args)
+	}
+	if flags.kernels {
+		return flags.distil(cmd, args)
 	}
 	tables := validation.Cited()
 	if len(args) > 0 {

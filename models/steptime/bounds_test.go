@@ -31,7 +31,7 @@ func deployed(t *rapid.T, machines hardware.Catalog, known []*models.Architectur
 		Model:       rapid.SampledFrom(known).Draw(t, "model"),
 		Accelerator: &a,
 		Engine:      rapid.SampledFrom(Engines()).Draw(t, "engine"),
-		Weights:     rapid.SampledFrom([]hardware.DType{"", hardware.FP8, hardware.INT8, hardware.INT4}).Draw(t, "weights"),
+		Weights:     rapid.SampledFrom([]hardware.DType{"", hardware.FP8, hardware.FP8Block, hardware.INT8, hardware.INT4, hardware.FP4, hardware.MXFP4}).Draw(t, "weights"),
 		KV:          rapid.SampledFrom([]hardware.DType{"", hardware.FP8}).Draw(t, "kv"),
 		ScaleUp:     &hardware.Link{Name: "some", Bandwidth: 100e9}, Network: &hardware.Link{Name: "other", Bandwidth: 50e9},
 	}

@@ -2,6 +2,7 @@ package steptime
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
 )
@@ -21,7 +22,8 @@ type peakRate struct {
 // in for it. The constants of the accelerator come from servers: they say what 16-bit products reach
 // there, and those of other formats that were served. Of all others, and where the constants are those
 // of a relative, the kernels of the engine were measured apart: they count in proportion to its kernels
-// for 16 bits.
+// for 16 bits. The fixed time of a kernel measured apart has what the host needs to launch it in it, which
+// captured graphs spare, so that it does not count.
 func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 	wanted := operand(&c.cfg, d)
 	peak, used, err := rate(c.cfg.Accelerator, wanted)
@@ -33,13 +35,12 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 			c.cfg.Accelerator.Name, wanted, used))
 	}
 	l := &c.constants.Linear
-	r := peakRate{used, peak, efficiency(l.Compute, d, used), l.Memory, float64(l.Kernel), l.Overlap}
+	r := peakRate{used, peak, efficiency(l.Compute, sixteen(d), used), l.Memory, float64(l.Kernel), l.Overlap}
 	name := c.cfg.Accelerator.Name
 	borrowed := c.constants.Accelerator != name && c.kernels != nil && c.kernels.Accelerator == name
-	if own, apart, ok := c.relative(d); ok && (borrowed || l.Compute[d] == 0) {
+	if own, apart, ok := c.relative(d); ok && (borrowed || l.Compute[sixteen(d)] == 0) {
 		r.efficiency = min(1, l.Compute[hardware.BF16]*own.Compute/apart.Compute)
 		r.memory = min(1, l.Memory*own.Memory/apart.Memory)
-		r.kernel = max(0, r.kernel+float64(own.Kernel-apart.Kernel))
 		r.overlap = hardware.KernelOverlap
 	}
 	if c.engine.Compute > 0 {
@@ -84,7 +85,9 @@ func efficiency(fitted map[hardware.DType]float64, d, used hardware.DType) float
 
 // chooseExperts sets what the kernels of routed experts reach: those of the engine where they were
 // measured, slowed as 16-bit products of servers are beside kernels measured apart, or else what the
-// constants of the accelerator say.
+// constants of the accelerator say. Fixed times measured apart are those of launches by the host, and weights
+// that are read once stream more slowly than those of a server: so neither is worse than those constants say.
+// Where the constants were fitted to servers of the format, they stand.
 func (c *Clock) chooseExperts() {
 	k := &c.constants.Experts
 	c.experts = hardware.ExpertKernel{
@@ -94,7 +97,11 @@ func (c *Clock) chooseExperts() {
 	if c.kernels == nil {
 		return
 	}
-	e, measured := c.kernels.Experts[sixteen(c.cfg.Weights)]
+	weights := sixteen(c.cfg.Weights)
+	if c.constants.Accelerator == c.cfg.Accelerator.Name && slices.Contains(k.Served, weights) {
+		return
+	}
+	e, measured := c.kernels.Experts[weights]
 	apart, anchored := c.anchor()
 	if !measured || !anchored {
 		return
@@ -102,5 +109,6 @@ func (c *Clock) chooseExperts() {
 	c.experts, c.expertOverlap = e, hardware.KernelOverlap
 	l := &c.constants.Linear
 	c.experts.Compute = min(1, e.Compute*l.Compute[hardware.BF16]/apart.Compute)
-	c.experts.Memory = min(1, e.Memory*l.Memory/apart.Memory)
+	c.experts.Memory = max(k.Memory, min(1, e.Memory*l.Memory/apart.Memory))
+	c.experts.Kernel = min(e.Kernel, 2*k.Kernel)
 }

@@ -94,9 +94,9 @@ func (t *tableReader) readers() map[string]func(*measured.Row) {
 // seconds returns the latency.
 func seconds(r *measured.Row) float64 { return r.Number("latency", 1e-9) / 1000 }
 
-// formats are the number formats of weights by their names in tables. Beside 4-bit weights the second one
-// is that of the arithmetic.
-func formats(name string) (weights, operand hardware.DType, known bool) {
+// TableFormat returns the number formats of weights and of the arithmetic that published tables call by a
+// name; false for names that are not known.
+func TableFormat(name string) (weights, operand hardware.DType, known bool) {
 	switch name {
 	case "bfloat16", "float16", "half", "fp16", "bf16":
 		return hardware.BF16, hardware.BF16, true
@@ -119,7 +119,7 @@ func formats(name string) (weights, operand hardware.DType, known bool) {
 }
 
 func (t *tableReader) readProduct(r *measured.Row) {
-	weights, _, known := formats(r.Text("gemm_dtype"))
+	weights, _, known := TableFormat(r.Text("gemm_dtype"))
 	k := productKey{weights, r.Count("n"), r.Count("k")}
 	m, s := r.Count("m"), seconds(r)
 	if known && r.Err() == nil {
@@ -130,7 +130,7 @@ func (t *tableReader) readProduct(r *measured.Row) {
 // attentionOf returns what one accelerator holds of the layer, and whether the row is about full attention
 // in a known format. Latent attention has neither KV heads nor a head dimension.
 func attentionOf(r *measured.Row) (attentionKey, bool) {
-	kv, _, known := formats(r.Text("kv_cache_dtype"))
+	kv, _, known := TableFormat(r.Text("kv_cache_dtype"))
 	k := attentionKey{heads: r.Count("num_heads"), kv: kv}
 	if r.Text("mla_dtype") == "" {
 		k.kvHeads, k.headDim = r.Count("num_key_value_heads"), r.Count("head_dim")
@@ -161,7 +161,7 @@ func (t *tableReader) readDecode(r *measured.Row) {
 
 // readExperts takes the rows whose tokens are spread most evenly over the experts, as predictions have it.
 func (t *tableReader) readExperts(r *measured.Row) {
-	weights, operand, known := formats(r.Text("moe_dtype"))
+	weights, operand, known := TableFormat(r.Text("moe_dtype"))
 	k := expertsKey{
 		dtype: weights, operand: operand, hidden: r.Count("hidden_size"), intermediate: r.Count("inter_size"),
 		active: r.Count("topk"), experts: r.Count("num_experts"),

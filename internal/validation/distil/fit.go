@@ -1,0 +1,125 @@
+package distil
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/llmsim/llmsim/hardware"
+
+	"gonum.org/v1/gonum/optimize"
+)
+
+// parameter is a number of a form, which is looked for in logarithms between low and high.
+type parameter struct{ start, low, high float64 }
+
+// kernel is a measured kernel: how long its form says that it takes, and how long it took.
+type kernel struct {
+	form    func(p []float64) float64
+	seconds float64
+	// shape tells it from those that are left out together.
+	shape string
+}
+
+// enough is the number of kernels to which a form is fitted; of more, so many are drawn. Tables are grids, in which
+// every nth row would be of one size.
+const enough = 800
+
+// folds is the number of parts in which shapes are left out.
+const folds = 5
+
+// fit returns the parameters that describe the kernels best, and how well they do: on all, and with the shapes
+// of a fold left out in turn.
+func fit(kernels []kernel, parameters []parameter) ([]float64, hardware.KernelFit) {
+	best := solve(kernels, parameters)
+	result := hardware.KernelFit{Rows: len(kernels), Error: rounded(median(deviations(kernels, best)))}
+	var shapes []string
+	for i := range kernels {
+		shapes = append(shapes, kernels[i].shape)
+	}
+	slices.Sort(shapes)
+	shapes = slices.Compact(shapes)
+	if len(shapes) < 2 {
+		return best, result
+	}
+	var left []float64
+	for fold := range min(folds, len(shapes)) {
+		var seen, unseen []kernel
+		for _, k := range kernels {
+			i, _ := slices.BinarySearch(shapes, k.shape)
+			if i%min(folds, len(shapes)) == fold {
+				unseen = append(unseen, k)
+			} else {
+				seen = append(seen, k)
+			}
+		}
+		left = append(left, deviations(unseen, solve(seen, parameters))...)
+	}
+	result.LeftOut = rounded(median(left))
+	return best, result
+}
+
+// solve returns the parameters with the least loss: squares of the logarithms of predicted over measured, and beyond
+// a tenth their absolute values.
+func solve(kernels []kernel, parameters []parameter) []float64 {
+	draw := rand.New(rand.NewPCG(1, 2)).Perm(len(kernels))
+	draw = draw[:min(enough, len(draw))]
+	values := make([]float64, len(parameters))
+	loss := func(x []float64) float64 {
+		sum := 0.0
+		for i, p := range parameters {
+			v := min(max(x[i], math.Log(p.low)), math.Log(p.high))
+			sum += 1e3 * (x[i] - v) * (x[i] - v)
+			values[i] = math.Exp(v)
+		}
+		for _, i := range draw {
+			e := math.Log(kernels[i].form(values)/kernels[i].seconds) / 0.1
+			sum += math.Sqrt(1+e*e) - 1
+		}
+		return sum
+	}
+	start := make([]float64, len(parameters))
+	for i, p := range parameters {
+		start[i] = math.Log(p.start)
+	}
+	settings := &optimize.Settings{Converger: &optimize.FunctionConverge{Relative: 1e-5, Iterations: 60}, MajorIterations: 1500}
+	for range 2 { // the simplex may collapse; a second one starts where the first one ended
+		result, err := optimize.Minimize(optimize.Problem{Func: loss}, start, settings, &optimize.NelderMead{})
+		if result == nil || err != nil {
+			break
+		}
+		start = result.X
+	}
+	loss(start)
+	return values
+}
+
+// deviations returns the absolute errors of the form.
+func deviations(kernels []kernel, p []float64) []float64 {
+	var list []float64
+	for i := range kernels {
+		list = append(list, math.Abs(kernels[i].form(p)/kernels[i].seconds-1))
+	}
+	return list
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// rounded keeps three digits.
+func rounded(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}
+
+// overlap joins seconds of compute and of memory traffic, with hardware.KernelOverlap.
+func overlap(compute, memory float64) float64 {
+	c, m := compute*compute, memory*memory
+	return math.Sqrt(math.Sqrt(c*c + m*m))
+}
