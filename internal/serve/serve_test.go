@@ -64,7 +64,8 @@ func open(t testing.TB, scenario string, change func(*Options)) *instance {
 		t.Fatal(err)
 	}
 	i := &instance{Service: s}
-	// The test's own listener has the limits of the service.
+	// The test's own listener has the limits of the service, those of time shorter.
+	s.Limits.HeaderTime, s.Limits.BodyTime = 2*time.Second, 2*time.Second
 	i.Server = httptest.NewUnstartedServer(s.Handler())
 	i.Config.ReadHeaderTimeout = s.Limits.HeaderTime
 	i.Server.Start()
