@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"testing"
 
@@ -9,6 +10,8 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/queue"
 )
+
+var pairs = flag.Int("pairs", 10, "how many pairs of plans are compared")
 
 // question is what a plan of one model asks, in figures that make it harder as they grow, but for
 // the limits.
@@ -28,7 +31,7 @@ menu: {hardware: [h100-sxm, a100-80gb-sxm, l40s], tensor: [1]}
 }
 
 // hourly returns what the cheapest fleet costs, and false where none keeps the SLO.
-func hourly(t *rapid.T, q *queue.Queue, asked question) (float64, bool) {
+func hourly(t *testing.T, q *queue.Queue, asked question) (float64, bool) {
 	f, err := Parse("drawn", []byte(asked.text()))
 	if err != nil {
 		t.Fatal(err)
@@ -49,10 +52,17 @@ func hourly(t *rapid.T, q *queue.Queue, asked question) (float64, bool) {
 // More load, longer prompts or answers, or a tighter SLO never cost less.
 func TestHarderNeverCostsLess(t *testing.T) {
 	if testing.Short() {
-		t.Skip("answers a hundred plans")
+		t.Skip("answers twenty plans")
 	}
 	work := testQueue(t)
-	rapid.Check(t, func(t *rapid.T) {
+	for pair := range *pairs {
+		easyAndHard(t, work, pair)
+	}
+}
+
+// drawPair makes up a question and a harder one.
+func drawPair() *rapid.Generator[[2]question] {
+	return rapid.Custom(func(t *rapid.T) [2]question {
 		q := question{
 			rate: rapid.Float64Range(5, 60).Draw(t, "rate"), prompt: rapid.IntRange(100, 2000).Draw(t, "prompt"),
 			output: rapid.IntRange(50, 500).Draw(t, "output"), ttft: rapid.IntRange(300, 3000).Draw(t, "ttft"), tpot: rapid.IntRange(20, 120).Draw(t, "tpot"),
@@ -70,10 +80,16 @@ func TestHarderNeverCostsLess(t *testing.T) {
 		case 4:
 			harder.tpot = int(float64(q.tpot) / more)
 		}
-		easy, possible := hourly(t, work, q)
-		hard, stillPossible := hourly(t, work, harder)
-		if !possible && stillPossible || possible && stillPossible && hard < easy-1e-9 {
-			t.Fatalf("%+v costs $%.2f/h (possible: %v), %+v costs $%.2f/h (possible: %v)", q, easy, possible, harder, hard, stillPossible)
-		}
+		return [2]question{q, harder}
 	})
+}
+
+func easyAndHard(t *testing.T, work *queue.Queue, pair int) {
+	t.Helper()
+	q := drawPair().Example(pair)
+	easy, possible := hourly(t, work, q[0])
+	hard, stillPossible := hourly(t, work, q[1])
+	if !possible && stillPossible || possible && stillPossible && hard < easy-1e-9 {
+		t.Errorf("%+v costs $%.2f/h (possible: %v), %+v costs $%.2f/h (possible: %v)", q[0], easy, possible, q[1], hard, stillPossible)
+	}
 }
