@@ -6,9 +6,15 @@ package sim
 type finishHeap []finishEntry
 
 type finishEntry struct {
-	step  int64
-	seq   *Sequence
-	epoch uint32
+	step, admitted int64
+	seq            *Sequence
+	epoch          uint32
+}
+
+// before orders entries by their step, and those of one step by their admission, so that the order does
+// not depend on stale entries, which leaping drops later than stepping.
+func (e *finishEntry) before(other *finishEntry) bool {
+	return e.step < other.step || e.step == other.step && e.admitted < other.admitted
 }
 
 const heapArity = 4
@@ -25,13 +31,13 @@ func (h *finishHeap) next() int64 {
 }
 
 func (h *finishHeap) push(step int64, s *Sequence) {
-	e := finishEntry{step: step, seq: s, epoch: s.epoch}
+	e := finishEntry{step: step, admitted: s.admitted, seq: s, epoch: s.epoch}
 	*h = append(*h, e)
 	q := *h
 	i := len(q) - 1
 	for i > 0 {
 		up := (i - 1) / heapArity
-		if q[up].step <= step {
+		if !e.before(&q[up]) {
 			break
 		}
 		q[i] = q[up]
@@ -56,11 +62,11 @@ func (h *finishHeap) pop() *Sequence {
 		}
 		least := child
 		for c := child + 1; c < min(child+heapArity, last); c++ {
-			if q[c].step < q[least].step {
+			if q[c].before(&q[least]) {
 				least = c
 			}
 		}
-		if q[least].step >= e.step {
+		if !q[least].before(&e) {
 			break
 		}
 		q[i] = q[least]
