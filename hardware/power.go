@@ -40,6 +40,7 @@ func (a *Accelerator) PowerLaw() PowerLaw {
 func (a *Accelerator) Power(bandwidth, arithmetic float64) float64 {
 	law := a.PowerLaw()
 	dynamic := a.PeakPower - a.IdlePower
-	share := law.Running + law.Memory*min(1, bandwidth) + law.Arithmetic*min(1, arithmetic)
-	return min(a.PeakPower, a.IdlePower+dynamic*share)
+	// Conversions keep products from being fused with sums, so that figures are the same on any machine.
+	share := law.Running + float64(law.Memory*min(1, bandwidth)) + float64(law.Arithmetic*min(1, arithmetic))
+	return min(a.PeakPower, a.IdlePower+float64(dynamic*share))
 }

@@ -99,7 +99,7 @@ func (d *Distribution) Std() float64 {
 	mean := d.bucketMean()
 	squares := float64(float64(d.zeros) * mean * mean)
 	d.store.ForEach(func(bucket int, count float64) bool {
-		delta := d.buckets.value(bucket) - mean
+		delta := float64(d.buckets.value(bucket)) - mean
 		squares += float64(count * delta * delta)
 		return false
 	})

@@ -87,9 +87,9 @@ func (l *Attention) Prefill(n, c int) AttentionWork {
 		read = n + min(c, l.Window-1)
 	}
 	return AttentionWork{
-		FLOPs:     l.PrefillFLOPs*float64(pairs) + l.TokenFLOPs*float64(n),
-		KVRead:    l.KVBytes*float64(read) + l.StateBytes,
-		KVWritten: l.KVBytes*float64(n) + l.StateBytes,
+		FLOPs:     float64(l.PrefillFLOPs*float64(pairs)) + float64(l.TokenFLOPs*float64(n)),
+		KVRead:    float64(l.KVBytes*float64(read)) + l.StateBytes,
+		KVWritten: float64(l.KVBytes*float64(n)) + l.StateBytes,
 		IO:        l.IOBytes * float64(n),
 	}
 }
@@ -103,15 +103,15 @@ func (l *Attention) Decode(sequences, tokens int, context int64) AttentionWork {
 	}
 	n, t, read := float64(sequences), float64(tokens), float64(context)
 	each := t / n
-	pairs := each*read - t*(each-1)/2
+	pairs := float64(each*read) - float64(t*(each-1))/2
 	if l.Window > 0 {
-		read = min(read, n*float64(l.Window)+t-n)
+		read = min(read, float64(n*float64(l.Window))+t-n)
 		pairs = min(pairs, t*float64(l.Window))
 	}
 	return AttentionWork{
-		FLOPs:     l.DecodeFLOPs*pairs + l.DecodeTokenFLOPs*t,
-		KVRead:    l.KVBytes*read + l.StateBytes*n,
-		KVWritten: l.KVBytes*t + l.StateBytes*n,
+		FLOPs:     float64(l.DecodeFLOPs*pairs) + float64(l.DecodeTokenFLOPs*t),
+		KVRead:    float64(l.KVBytes*read) + float64(l.StateBytes*n),
+		KVWritten: float64(l.KVBytes*t) + float64(l.StateBytes*n),
 		IO:        l.IOBytes * t,
 	}
 }

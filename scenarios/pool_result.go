@@ -54,7 +54,7 @@ func (s *Simulation) sumUpPools(r *Result, outcome *sim.Result, work *fleetWork)
 		}
 		busy := sum.add(outcome, p.first, p.size)
 		flops, bandwidth := p.Clock.Peaks()
-		could := steptime.Work{FLOPs: flops * busy, Bytes: bandwidth * busy}
+		could := steptime.Work{FLOPs: float64(flops * busy), Bytes: float64(bandwidth * busy)}
 		sum.MFU, sum.MBU = times(meter.total.FLOPs, could.FLOPs), times(meter.total.Bytes, could.Bytes)
 		done.FLOPs, done.Bytes = done.FLOPs+meter.total.FLOPs, done.Bytes+meter.total.Bytes
 		peak.FLOPs, peak.Bytes = peak.FLOPs+could.FLOPs, peak.Bytes+could.Bytes

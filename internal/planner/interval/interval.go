@@ -6,6 +6,7 @@ package interval
 import (
 	"context"
 	"math"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -146,5 +147,11 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 	if m.Unit == scenarios.Share {
 		result.Low, result.High = max(0, result.Low), min(1, result.High)
 	}
-	return result
+	return scenarios.Range{Low: min(value, rounded(result.Low)), High: max(value, rounded(result.High))}
+}
+
+// rounded keeps four digits: a range is known to fewer, and machines agree on these.
+func rounded(x float64) float64 {
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+	return short
 }

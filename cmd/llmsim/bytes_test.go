@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/cpu"
+)
+
+// The same scenario gives the same bytes whether or not the compiler fuses products with sums: with
+// GOAMD64=v3, and on arm64 where Debian's qemu-user runs it.
+func TestSameBytesOnAnyMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program for other machines")
+	}
+	plain := crossBuild(t)
+	var others []func(args ...string) *exec.Cmd
+	if runtime.GOARCH == "amd64" && cpu.X86.HasFMA && cpu.X86.HasAVX2 {
+		program := crossBuild(t, "GOAMD64=v3")
+		others = append(others, func(args ...string) *exec.Cmd { return exec.Command(program, args...) })
+	}
+	if qemu, err := exec.LookPath("qemu-aarch64"); err == nil {
+		program := crossBuild(t, "GOARCH=arm64", "CGO_ENABLED=0")
+		others = append(others, func(args ...string) *exec.Cmd {
+			return exec.Command(qemu, append([]string{program}, args...)...)
+		})
+	}
+	if len(others) == 0 {
+		t.Skip("this machine runs no other build")
+	}
+	for _, name := range []string{
+		"chat", "deepseek-v3-ep", "two-models", "disaggregated", "autoscaling", "speculation-on", "tenants", "papers/sarathi",
+	} {
+		args := []string{"scenario", name, "--format", "json"}
+		want := output(t, exec.Command(plain, args...))
+		for i, other := range others {
+			if got := output(t, other(args...)); !bytes.Equal(got, want) {
+				t.Errorf("%s: build %d prints other bytes", name, i)
+			}
+		}
+	}
+}
+
+// crossBuild builds the program with further variables of the environment.
+func crossBuild(t *testing.T, env ...string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "llmsim")
+	build := exec.Command("go", "build", "-trimpath", "-o", program, ".")
+	build.Env = append(os.Environ(), env...)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", env, err, out)
+	}
+	return program
+}
+
+func output(t *testing.T, cmd *exec.Cmd) []byte {
+	t.Helper()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v", cmd, err)
+	}
+	return out
+}
