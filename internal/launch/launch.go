@@ -29,16 +29,14 @@ type Server struct {
 	// Leader and Worker are the commands of the first pod and of the others of a replica that spans nodes, which LeaderWorkerSet
 	// tells of each other; nil where a replica has one node.
 	Leader, Worker []string
-	// Config is the text of the YAML file that the command names as ConfigFile; empty where it needs none.
-	Config string
+	// Config is the text of the YAML file that the command names, ConfigFile its name; empty where it
+	// needs none. Each group has its own: pools may differ.
+	Config, ConfigFile string
 	// Replicas is how many there are, Accelerators how many each has, on Nodes of them.
 	Replicas, Accelerators, Nodes int
 	// Resource is the name under which Kubernetes counts the accelerators, such as nvidia.com/gpu.
 	Resource string
 }
-
-// ConfigFile is the name of the file that holds Server.Config.
-const ConfigFile = "extra-llm-api-config.yaml"
 
 // Line returns the command as a line for a POSIX shell.
 func (s *Server) Line() (string, error) {
@@ -105,12 +103,16 @@ func EngineOf(preset string) (string, bool) {
 
 // deployed is a group of replicas as an engine sees it, with every default filled in.
 type deployed struct {
-	model, role string
-	parallelism scenarios.Parallelism
-	engine      scenarios.Engine
-	batching    scenarios.Policy
-	memory      scenarios.KVMemory
+	// name is that of the group.
+	name, model, role string
+	parallelism       scenarios.Parallelism
+	engine            scenarios.Engine
+	batching          scenarios.Policy
+	memory            scenarios.KVMemory
 }
+
+// configFile is the name of the file in which an engine finds settings that have no flag.
+func (d *deployed) configFile() string { return d.name + "-extra-llm-api-config.yaml" }
 
 // gpus is the number of accelerators of a replica.
 func (d *deployed) gpus() int {
@@ -134,7 +136,7 @@ func Fleet(s *scenarios.Scenario, model *models.Architecture, engineName string)
 		command, config := e.write(&g.deployed)
 		perNode := max(1, s.Hardware.PerNode)
 		server := Server{
-			Name: g.name, Role: g.role, Command: command, Config: config, Resource: resource,
+			Name: g.name, Role: g.role, Command: command, Config: config, ConfigFile: g.configFile(), Resource: resource,
 			Replicas: g.replicas, Accelerators: g.gpus(), Nodes: (g.gpus() + perNode - 1) / perNode,
 		}
 		if err := e.spread(&server, &g.deployed); err != nil {
@@ -148,15 +150,14 @@ func Fleet(s *scenarios.Scenario, model *models.Architecture, engineName string)
 // group is replicas that are alike.
 type group struct {
 	deployed
-	name     string
 	replicas int
 }
 
 // groups returns the pools of a scenario, or the one group of all its replicas.
 func groups(s *scenarios.Scenario, model string) []group {
-	all := deployed{model: model, role: "mixed", parallelism: s.Parallelism, engine: s.Engine, batching: s.Batching, memory: s.Memory}
+	all := deployed{name: "server", model: model, role: "mixed", parallelism: s.Parallelism, engine: s.Engine, batching: s.Batching, memory: s.Memory}
 	if len(s.Fleet.Pools) == 0 {
-		return []group{{deployed: all, name: "server", replicas: max(1, s.Replicas)}}
+		return []group{{deployed: all, replicas: max(1, s.Replicas)}}
 	}
 	list := make([]group, len(s.Fleet.Pools))
 	for i := range s.Fleet.Pools {
@@ -176,7 +177,8 @@ func groups(s *scenarios.Scenario, model string) []group {
 		if p.Memory.Policy != "" {
 			one.memory = p.Memory
 		}
-		list[i] = group{deployed: one, name: fmt.Sprintf("%s-%d", one.role, i), replicas: p.Replicas}
+		one.name = fmt.Sprintf("%s-%d", one.role, i)
+		list[i] = group{deployed: one, replicas: p.Replicas}
 	}
 	return list
 }

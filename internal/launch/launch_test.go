@@ -164,6 +164,24 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// Pools that differ have configuration files that differ, and each command names its own.
+func TestEachPoolHasItsConfiguration(t *testing.T) {
+	simulation := built(t, []string{"model=deepseek-v2-lite", "hardware=h200-sxm", "memory=prefix-cache",
+		"fleet.pools=[{role: prefill, replicas: 2, parallelism: {tensor: 2}}, {role: decode, replicas: 1, parallelism: {tensor: 1, data: 4}}]"})
+	servers, _, err := Fleet(&simulation.Scenario, simulation.Model, "trtllm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if servers[0].Config == servers[1].Config || servers[0].ConfigFile == servers[1].ConfigFile {
+		t.Errorf("both pools read %s:\n%s", servers[0].ConfigFile, servers[0].Config)
+	}
+	for i := range servers {
+		if !slices.Contains(servers[i].Command, servers[i].ConfigFile) {
+			t.Errorf("%q does not name %s", servers[i].Command, servers[i].ConfigFile)
+		}
+	}
+}
+
 // A name that people gave cannot break out of a command or a manifest.
 func TestNamesAreQuoted(t *testing.T) {
 	simulation := built(t, []string{"model=llama-3.1-8b", "hardware=h100-sxm"})

@@ -71,7 +71,7 @@ func objectName(s *scenarios.Scenario) string {
 	return name
 }
 
-// Write writes the bundle into a folder: start.sh with the commands, kubernetes.yaml, the configuration file of TensorRT-LLM, and
+// Write writes the bundle into a folder: start.sh with the commands, kubernetes.yaml, the configuration files of TensorRT-LLM, and
 // NOTES.md, which says what the files leave out.
 func (b *Bundle) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -87,11 +87,8 @@ func (b *Bundle) Write(dir string) error {
 	}
 	files := map[string]string{"start.sh": script, "kubernetes.yaml": manifests, "NOTES.md": b.notes()}
 	for i := range b.Servers {
-		if config := b.Servers[i].Config; config != "" {
-			files[ConfigFile] = config // the same for all pools but for what prefill and decode differ in
-			if len(b.Servers) > 1 {
-				files[b.Servers[i].Name+"-"+ConfigFile] = config
-			}
+		if server := &b.Servers[i]; server.Config != "" {
+			files[server.ConfigFile] = server.Config
 		}
 	}
 	for name, text := range files {

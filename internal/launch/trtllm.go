@@ -37,7 +37,7 @@ func writeTRTLLM(d *deployed) ([]string, string) {
 	f.param("--max_num_tokens", d.batching.Params["token-budget"])
 	f.add("--max_seq_len", d.engine.MaxModelLen)
 	f.add("--kv_cache_free_gpu_memory_fraction", d.memory.Utilization)
-	f.add("--extra_llm_api_options", ConfigFile)
+	f.add("--extra_llm_api_options", d.configFile())
 	var b strings.Builder
 	fmt.Fprintf(&b, "enable_attention_dp: %t\n", p.Data > 1)
 	fmt.Fprintf(&b, "enable_chunked_prefill: %t\n", d.batching.Policy != "trtllm" || d.batching.Params["chunked-context"] == "true")
