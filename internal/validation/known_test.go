@@ -50,6 +50,9 @@ func TestSpreadsOfGrades(t *testing.T) {
 				r.Floor = max(r.Floor, above.Floor*above.Times)
 				table[g][quantity] = r
 			}
+			if g == evidence.Formula {
+				r.Floor = max(r.Floor, evidence.FormulaFloor)
+			}
 			lines = append(lines, fmt.Sprintf("%s,%s,%d,%.3f,%.2f", g, quantity, r.Rows, r.Floor, r.Times))
 		}
 	}

@@ -113,7 +113,8 @@ func held(list []Error) string {
 	if n := k.Tensor * k.Pipeline * k.Data; n > 1 {
 		on = fmt.Sprintf("%d × %s", n, on)
 	}
-	return fmt.Sprintf("Held against %d measurements of %s (%s) with %s on %s, which are in the fit, %s (medians).",
+	return fmt.Sprintf("Held against %d measurements of %s (%s) with %s on %s, "+
+		"to some of which constants may have been fitted: %s (medians).",
 		rows, k.Model, k.Weights, k.Engine, on, strings.Join(parts, " and "))
 }
 

@@ -64,6 +64,12 @@ var rules = sync.OnceValue(func() map[ruled]Rule {
 	return table
 })
 
+// FormulaFloor is the least error that is believed where nothing of the kind was measured, and constants
+// are those of another generation of accelerators: the largest median error of decode steps between
+// generations (hardware/fitted/relatives.yaml). The rows behind the rule of that grade are of few
+// servers.
+const FormulaFloor = 0.25
+
 // RuleOf returns the rule of a grade for "TPOT" or "TTFT".
 func RuleOf(g Grade, quantity string) Rule { return rules()[ruled{g, quantity}] }
 

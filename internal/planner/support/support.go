@@ -117,7 +117,7 @@ func (m *Matrix) WriteText(out io.Writer) error {
 	}
 	p.Table([]string{"replica", "KV ktokens", "evidence", "TPOT off by", "TTFT", "80% sure"}, rows, 0, 2)
 	p.Gap()
-	p.Text("“Off by” is the median error on rows of this server, or of its nearest relative, which are in the fit. “80% sure” is how far TPOT may be off in 80 of 100 cases.")
+	p.Text("“Off by” is the median error on measured rows of this server, or of its nearest relative; constants may have been fitted to some of them. “80% sure” is the range that held 80 of 100 measured TPOTs of servers with this evidence.")
 	if len(unfit) > 0 {
 		p.Text("It cannot be served on 1, 2, 4 or 8 of: " + strings.Join(unfit, ", ") + ".")
 	}
