@@ -121,7 +121,7 @@ func NearestConstants(a *Accelerator, measured []Constants) (Constants, int) {
 	return best, closest.steps
 }
 
-// distance tells how far an accelerator is from another: steps are 0 for itself, 1 for the same
+// distance is how far an accelerator is from another: steps are 0 for itself, 1 for the same
 // generation, 2 for another, and gap is the ratio of the bandwidths.
 type distance struct {
 	steps int

@@ -20,7 +20,7 @@ type Kernels struct {
 	Experts  map[DType]ExpertKernel
 }
 
-// KernelFit tells how well a form describes the kernels that it was fitted to.
+// KernelFit says how well a form describes the kernels that it was fitted to.
 type KernelFit struct {
 	// Rows is the number of kernels measured. Error is the median absolute relative error on them, LeftOut that on
 	// kernels whose shape was left out of the fit.

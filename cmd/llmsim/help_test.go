@@ -51,8 +51,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// isCompletion reports whether a command is one of those that cobra brings, whose words are not
-// ours.
+// isCompletion reports whether cobra made the command, so that its help is not written here.
 func isCompletion(c *cobra.Command) bool {
 	return c.Name() == "completion" || c.Parent() != nil && c.Parent().Name() == "completion"
 }

@@ -8,18 +8,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// memoryFlags maps the flags of the memory command to the scenario keys that they set.
-var memoryFlags = []struct{ flag, key, usage string }{
-	{"tensor-parallel", "parallelism.tensor", "accelerators that each layer is split over (default: the fewest that hold the model)"},
-	{"pipeline-parallel", "parallelism.pipeline", "stages that the layers are split into"},
-	{"engine", "engine.preset", "engine preset"},
-	{"assume", "shape.assume", "as what a config.json of an unknown model type is read: llama"},
-	{"weights", "engine.weights", "number format of the weights (default: as published)"},
-	{"kv-cache", "engine.kv-cache", "number format of the KV cache"},
-	{"max-model-len", "engine.max-model-len", "longest prompt and answer together, in tokens"},
-	{"utilization", "memory.utilization", "share of the memory that the engine takes"},
-	{"token-budget", "batching.token-budget", "tokens in a step"},
-	{"max-sequences", "batching.max-sequences", "sequences in a batch"},
+// memoryFlag is a flag of the memory command and the scenario key that it sets.
+type memoryFlag struct{ flag, key, usage string }
+
+func memoryFlags() []memoryFlag {
+	return []memoryFlag{
+		{"tensor-parallel", "parallelism.tensor", "accelerators that each layer is split over (default: the fewest that hold the model)"},
+		{"pipeline-parallel", "parallelism.pipeline", "stages that the layers are split into"},
+		{"engine", "engine.preset", "engine preset"},
+		{"assume", "shape.assume", "as what a config.json of an unknown model type is read: llama"},
+		{"weights", "engine.weights", "number format of the weights (default: as published)"},
+		{"kv-cache", "engine.kv-cache", "number format of the KV cache"},
+		{"max-model-len", "engine.max-model-len", "longest prompt and answer together, in tokens"},
+		{"utilization", "memory.utilization", "share of the memory that the engine takes"},
+		{"token-budget", "batching.token-budget", "tokens in a step"},
+		{"max-sequences", "batching.max-sequences", "sequences in a batch"},
+	}
 }
 
 func memoryCommand() *cobra.Command {
@@ -31,14 +35,14 @@ func memoryCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(2),
 	}
 	f := cmd.Flags()
-	for _, m := range memoryFlags {
+	for _, m := range memoryFlags() {
 		f.String(m.flag, "", m.usage)
 	}
 	f.Var(choice(&format, "table", "json"), "format", "what to print: table or json")
 	set := f.StringArray("set", nil, "override any scenario field: key.path=value (repeatable)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		overrides := *set
-		for _, m := range memoryFlags {
+		for _, m := range memoryFlags() {
 			if value := cmd.Flag(m.flag); value.Changed {
 				overrides = append(overrides, m.key+"="+value.Value.String())
 			}

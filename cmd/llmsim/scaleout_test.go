@@ -63,8 +63,8 @@ func (p *process) endsWithin(t *testing.T, d time.Duration) bool {
 	}
 }
 
-// hasDone waits until the journal in a folder has so many lines; it is false if the process ends
-// before.
+// hasDone waits until the journal in a folder has the given number of lines, and returns false if the
+// process ends before.
 func (p *process) hasDone(t *testing.T, dir string, lines int) bool {
 	t.Helper()
 	for !p.endsWithin(t, 5*time.Millisecond) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Disk is the files of the operating system. Unlike other file systems it takes every path that the
-// operating system takes: absolute ones, and those that lead upwards.
+// operating system takes: absolute paths, and paths that lead upwards.
 type Disk struct{}
 
 // Open opens the file at a path.

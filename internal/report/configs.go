@@ -26,8 +26,8 @@ type ConfigEntry struct {
 	Warnings   []string                 `json:"warnings,omitempty"`
 }
 
-// stateTokens are the lengths for which the state of a sequence is listed.
-var stateTokens = []int{1 << 10, 32 << 10, 128 << 10}
+// stateTokens returns the lengths, in tokens, for which the state of a sequence is listed.
+func stateTokens() []int { return []int{1 << 10, 32 << 10, 128 << 10} }
 
 // ConfigList reads the files of a folder that are named config.json, or end in _config.json, with hf_quant_config.json beside them.
 func ConfigList(dir fs.FS) ([]ConfigEntry, error) {
@@ -75,7 +75,7 @@ func configEntry(dir fs.FS, name string) ConfigEntry {
 	for _, s := range m.Storage() {
 		e.Weights[s.DType] = s.Bytes
 	}
-	for _, n := range stateTokens {
+	for _, n := range stateTokens() {
 		e.State = append(e.State, m.KVBytesOfSequence(n, hardware.BF16, 1))
 	}
 	return e

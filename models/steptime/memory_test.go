@@ -47,8 +47,14 @@ func TestPlanAddsUp(t *testing.T) {
 	})
 }
 
-func TestLlama70BNeedsTwo(t *testing.T) {
-	known, err := models.Load()
+// known returns a model and an accelerator of the catalogues.
+func known(t *testing.T, model, accelerator string) (*models.Architecture, hardware.Accelerator) {
+	t.Helper()
+	all, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := all.Lookup(model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,14 +62,15 @@ func TestLlama70BNeedsTwo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, err := known.Lookup("llama-2-70b")
+	a, err := machines.Accelerator(accelerator)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a100, err := machines.Accelerator("a100-80gb-sxm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	return m, a
+}
+
+func TestLlama70BNeedsTwo(t *testing.T) {
+	model, a100 := known(t, "llama-2-70b", "a100-80gb-sxm")
 	for tp, fits := range map[int]bool{1: false, 2: true} {
 		p, err := Plan(MemoryConfig{Model: model, Accelerator: &a100, Engine: Engines()[0], Parallel: Parallelism{Tensor: tp}, TokenBudget: 2048, Sequences: 128})
 		if err != nil || (p.Err() == nil) != fits {
@@ -74,22 +81,7 @@ func TestLlama70BNeedsTwo(t *testing.T) {
 
 // A data-parallel rank samples its own sequences only.
 func TestRanksSampleTheirOwnSequences(t *testing.T) {
-	known, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	machines, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := known.Lookup("deepseek-v3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h100, err := machines.Accelerator("h100-sxm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	model, h100 := known(t, "deepseek-v3", "h100-sxm")
 	plan := func(ranks, sequences int) float64 {
 		p, err := Plan(MemoryConfig{
 			Model: model, Accelerator: &h100, Engine: Engines()[0], Parallel: Parallelism{Data: ranks}, TokenBudget: sequences, Sequences: sequences,
