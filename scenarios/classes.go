@@ -50,10 +50,6 @@ func (f *fleetBuilder) metrics() metrics.Config {
 	return c
 }
 
-func (s *SLO) limits() metrics.SLO {
-	return metrics.SLO{TTFT: sim.Time(s.TTFT), TPOT: sim.Time(s.TPOT), E2E: sim.Time(s.E2E), Share: s.Percentile / 100}
-}
-
 // classes returns the kinds of requests, one where the scenario names none.
 func (f *fleetBuilder) classes() []workload.Class {
 	w := &f.s.Workload

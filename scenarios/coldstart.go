@@ -5,13 +5,6 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// ColdStart is what it takes to start a replica.
-type ColdStart struct {
-	Boot    Span   `json:"boot,omitempty" above:"0" jsonschema:"The time for machine, container and engine, without the loading of weights. Default: none."`
-	Disk    string `json:"disk,omitempty" jsonschema:"The host, of the catalogue, from whose disk weights are read."`
-	Network string `json:"network,omitempty" jsonschema:"The link, of the catalogue, over which each accelerator fetches its part of the weights."`
-}
-
 // coldStart returns how long a replica takes to start. Weights come over disk or network and then over the accelerators' links to
 // the host.
 func (b *builder) coldStart(field string, c *ColdStart) sim.Time {

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/models/measured"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
@@ -118,13 +118,16 @@ func HashFile(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// CheckNames tells whether all that the scenario names exists: model, hardware, engine, policies and their parameters. Whether it
-// fits and runs is another question: see Build.
-func (f *File) CheckNames(registry *policies.Registry) error {
-	fleet := newFleetBuilder(f, registry)
-	fleet.each((*builder).lookUp, (*builder).choosePolicies)
-	fleet.then(func() {
-		choose(fleet.builders[0], "routing", &registry.Routing, &fleet.s.Routing.Policy, &fleet.s.Routing.Params)
-	})
-	return fleet.err()
+// operatorFiles lists the tables of a folder that the scenario names, beside its file or as it stands.
+func (f *File) operatorFiles(folder string) []string {
+	var list []string
+	for _, at := range []string{folder, filepath.Join(f.dir, folder)} {
+		if folder == "" {
+			continue
+		}
+		for _, name := range measured.Files(files.Folder(f.files(), at)) {
+			list = append(list, filepath.Join(folder, name))
+		}
+	}
+	return list
 }

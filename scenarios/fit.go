@@ -52,13 +52,6 @@ func (b *builder) planMemory() {
 	}
 }
 
-func (p Parallelism) degrees() steptime.Parallelism {
-	return steptime.Parallelism{Tensor: p.Tensor, Pipeline: p.Pipeline, Expert: p.Expert, Data: p.Data}
-}
-
-// Accelerators returns how many one replica takes. Degrees that are left open count as 1.
-func (p Parallelism) Accelerators() int { return p.degrees().Complete().GPUs() }
-
 // numberFormats writes down the formats that follow from the model where the scenario leaves them open.
 func (b *builder) numberFormats() {
 	e := &b.s.Engine

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"io/fs"
-	"math"
 
 	"github.com/llmsim/llmsim/workload/lengths"
 )
@@ -26,18 +25,4 @@ func (l *Length) distribution(fsys fs.FS) (*lengths.Distribution, error) {
 		return lengths.Read(fsys, l.File)
 	}
 	return lengths.Fixed(l.Value)
-}
-
-// Scaled returns the distribution with all lengths multiplied, as far as it is described by numbers: one that is read from a file,
-// or left to its default, stays as it is.
-func (l Length) Scaled(by float64) Length {
-	scale := func(n int) int {
-		if n == 0 {
-			return 0
-		}
-		return max(1, int(math.Round(float64(n)*by)))
-	}
-	l.Value, l.Min, l.Max = scale(l.Value), scale(l.Min), scale(l.Max)
-	l.Mean, l.Std = l.Mean*by, l.Std*by
-	return l
 }

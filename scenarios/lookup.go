@@ -1,11 +1,8 @@
 package scenarios
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -135,30 +132,4 @@ func (n *notes) locate(field, path string) string {
 		return path
 	}
 	return beside
-}
-
-// exists reports whether there is a file or a folder at a path.
-func (f *File) exists(path string) bool {
-	_, err := fs.Stat(f.files(), path)
-	return err == nil
-}
-
-// files returns what opens the files that the scenario names.
-func (f *File) files() fs.FS { return files.Or(f.FS) }
-
-// plainPathError says what is wrong with a path in words, without the name of the system call.
-func plainPathError(err error) error {
-	var failed *fs.PathError
-	if !errors.As(err, &failed) {
-		return err
-	}
-	return fmt.Errorf("%s: %s", failed.Path, strings.TrimPrefix(failed.Err.Error(), failed.Op+" "))
-}
-
-func orDefault[T comparable](value, otherwise T) T {
-	var none T
-	if value == none {
-		return otherwise
-	}
-	return value
 }

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"io/fs"
-	"path/filepath"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models/measured"
@@ -27,18 +26,4 @@ func (b *builder) readOperators() {
 	if b.Physics.Operators, err = steptime.ReadTables(files.Folder(b.file.files(), folder), wanted); err != nil {
 		b.problem("hardware.operators", "%s: %v", folder, err)
 	}
-}
-
-// operatorFiles lists the tables of a folder that the scenario names, beside its file or as it stands.
-func (f *File) operatorFiles(folder string) []string {
-	var list []string
-	for _, at := range []string{folder, filepath.Join(f.dir, folder)} {
-		if folder == "" {
-			continue
-		}
-		for _, name := range measured.Files(files.Folder(f.files(), at)) {
-			list = append(list, filepath.Join(folder, name))
-		}
-	}
-	return list
 }

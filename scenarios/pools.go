@@ -10,23 +10,6 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Pool is a group of replicas that are alike. Sections that it leaves out are those at the top of the scenario; those that it has
-// stand in their place as a whole.
-type Pool struct {
-	Name        string       `json:"name,omitempty" jsonschema:"The name in reports. Default: the role."`
-	Role        string       `json:"role,omitempty" enum:"mixed,prefill,decode" jsonschema:"What they do: prompts (prefill), answers (decode), or both (mixed). Default: mixed."`
-	Replicas    int          `json:"replicas" required:"true" min:"1" max:"100000" jsonschema:"How many; with scaling, how many at most."`
-	Model       string       `json:"model,omitempty" jsonschema:"The model that they serve. Default: that of the scenario. A request goes to the pools that serve its model."`
-	Hardware    Hardware     `json:"hardware,omitzero" jsonschema:"Their accelerators. Default: those of the scenario."`
-	Parallelism Parallelism  `json:"parallelism,omitzero" jsonschema:"Over how many accelerators each is spread. Default: that of the scenario."`
-	Engine      Engine       `json:"engine,omitzero" jsonschema:"Their serving engine. Default: that of the scenario."`
-	Steps       *StepTimes   `json:"steps,omitempty" jsonschema:"Step times from elsewhere. Default: those of the scenario, or predicted."`
-	Batching    Policy       `json:"batching,omitzero" jsonschema:"Who runs next: a policy and its parameters. Default: that of the scenario."`
-	Memory      KVMemory     `json:"memory,omitzero" jsonschema:"Where the KV cache goes: a policy and its parameters. Default: that of the scenario."`
-	Speculation *Speculation `json:"speculation,omitempty" jsonschema:"Speculative decoding. Default: that of the scenario."`
-	Scaling     Scaling      `json:"scaling,omitzero" jsonschema:"Starts and stops replicas: a scaling policy and its parameters. Default: all run always."`
-}
-
 // roles are the names of sim.Mixed, sim.Prefill and sim.Decode.
 var roles = [...]string{"mixed", "prefill", "decode"}
 

@@ -10,12 +10,6 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// Shape changes the model that is named.
-type Shape struct {
-	KVHeads int    `json:"kv-heads,omitempty" min:"1" max:"2048" jsonschema:"How many KV heads the layers have: as many as query heads is multi-head attention, 1 is multi-query. Default: the model's."`
-	Assume  string `json:"assume,omitempty" enum:"llama" jsonschema:"As what a config.json of an unknown model_type is read. Default: it is refused."`
-}
-
 // reshape changes the model as the scenario says.
 func (b *builder) reshape() {
 	n := b.s.Shape.KVHeads

@@ -152,19 +152,3 @@ func (d *Delay) delay() arrivals.Delay {
 	}
 	return delay
 }
-
-// ends tells whether all rates stop by themselves.
-func (w *Workload) ends() bool {
-	shared := len(w.Classes) == 0
-	for i := range w.Classes {
-		if r := &w.Classes[i].Rate; r.Pattern == "" && r.Value == 0 {
-			shared = true
-		} else if !r.ends() {
-			return false
-		}
-	}
-	return !shared || w.Rate.ends()
-}
-
-// ends tells whether a rate stops by itself.
-func (r *Rate) ends() bool { return r.Pattern == "phases" && !r.Repeat }

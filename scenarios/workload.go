@@ -1,5 +1,7 @@
 package scenarios
 
+import "math"
+
 // Workload says who asks for what, and when: requests drawn from distributions, or a trace.
 type Workload struct {
 	Rate     Rate      `json:"rate,omitzero" jsonschema:"How many requests (or conversations) begin a second, over all replicas: a rate such as 2/s, or one that changes. Default: 1/s, or the trace's own times."`
@@ -112,3 +114,33 @@ type Length struct {
 	Max          int     `json:"max,omitempty" need:"uniform,zipf" only:"normal,lognormal,gamma,exponential" min:"1" jsonschema:"The longest. Default: what the engine serves."`
 	File         string  `json:"file,omitempty" need:"empirical" jsonschema:"A file with a length a line, and its weight in a second column."`
 }
+
+// Scaled returns the distribution with all lengths multiplied, as far as it is described by numbers: one that is read from a file,
+// or left to its default, stays as it is.
+func (l Length) Scaled(by float64) Length {
+	scale := func(n int) int {
+		if n == 0 {
+			return 0
+		}
+		return max(1, int(math.Round(float64(n)*by)))
+	}
+	l.Value, l.Min, l.Max = scale(l.Value), scale(l.Min), scale(l.Max)
+	l.Mean, l.Std = l.Mean*by, l.Std*by
+	return l
+}
+
+// ends tells whether all rates stop by themselves.
+func (w *Workload) ends() bool {
+	shared := len(w.Classes) == 0
+	for i := range w.Classes {
+		if r := &w.Classes[i].Rate; r.Pattern == "" && r.Value == 0 {
+			shared = true
+		} else if !r.ends() {
+			return false
+		}
+	}
+	return !shared || w.Rate.ends()
+}
+
+// ends tells whether a rate stops by itself.
+func (r *Rate) ends() bool { return r.Pattern == "phases" && !r.Repeat }

@@ -1,0 +1,93 @@
+package scenarios
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+//go:embed library/*.yaml library/papers/*.yaml
+var library embed.FS
+
+// Read returns the text of a scenario: of the file of that name, or if there is none, of the shipped scenario.
+func Read(name string) ([]byte, error) {
+	data, err := files.Read(files.Disk{}, name, strict.MostText)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = shipped(name)
+	}
+	if err != nil {
+		return nil, InputError{plainPathError(err)}
+	}
+	return data, nil
+}
+
+// Load reads a scenario: the file of that name, or if there is none, the shipped scenario (with or without ".yaml"). Overrides
+// are of the form "key.path=value".
+func Load(name string, overrides ...string) (*File, error) {
+	data, err := Read(name)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, data, overrides...)
+}
+
+// shipped returns the contents of a scenario that comes with the program.
+func shipped(name string) ([]byte, error) {
+	bare := strings.TrimSuffix(filepath.ToSlash(name), ".yaml")
+	if !slices.Contains(Shipped(), bare) {
+		if folder, _, deep := strings.Cut(bare, "/"); deep && folder != "papers" {
+			return nil, fmt.Errorf("%s: no such file", name)
+		}
+		return nil, fmt.Errorf("%s: no such file, and %s", name, nearest.Unknown("shipped scenario", bare, Shipped()))
+	}
+	return library.ReadFile("library/" + bare + ".yaml")
+}
+
+// Shipped returns the names of the scenarios that come with the program; those in papers/ repeat published experiments.
+func Shipped() []string {
+	var names []string
+	err := fs.WalkDir(library, "library", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, strings.TrimSuffix(strings.TrimPrefix(path, "library/"), ".yaml"))
+		}
+		return err
+	})
+	if err != nil {
+		panic(err) // the library is part of the program
+	}
+	return names
+}
+
+// Listing is a shipped scenario and what it is about.
+type Listing struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// Trace is the recording that it replays and that does not come with the program; its comment says where it is from.
+	Trace string `json:"trace,omitempty"`
+}
+
+// List returns the shipped scenarios with their titles.
+func List() ([]Listing, error) {
+	var list []Listing
+	for _, name := range Shipped() {
+		f, err := Load(name)
+		if err != nil {
+			return nil, err
+		}
+		entry := Listing{Name: name, Title: f.Scenario.Name}
+		if trace := f.Scenario.Workload.Trace; trace != nil {
+			entry.Trace = path.Base(trace.File)
+		}
+		list = append(list, entry)
+	}
+	return list, nil
+}

@@ -1,0 +1,71 @@
+package scenarios
+
+import "github.com/llmsim/llmsim/models/steptime"
+
+// Hardware is what one replica runs on.
+type Hardware struct {
+	Accelerator string  `json:"accelerator,omitempty" short:"true" required:"true" jsonschema:"The accelerator's name."`
+	File        string  `json:"file,omitempty" jsonschema:"A YAML file with entries of your own, in the form of the catalogue's."`
+	Link        string  `json:"link,omitempty" jsonschema:"What joins the accelerators of a node. Default: the accelerator's own link."`
+	Network     string  `json:"network,omitempty" jsonschema:"What joins nodes. Default: the accelerator's usual network."`
+	PerNode     int     `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"How many accelerators a node holds, whose link joins them. Default: the catalogue's."`
+	Operators   string  `json:"operators,omitempty" jsonschema:"A folder of kernel times measured on this accelerator, as CSV files or in the layout of ai-dynamo/aiconfigurator, which take the place of formulas where they reach: see physics.md, measured operators. Default: none."`
+	Kernels     string  `json:"operators-version,omitempty" jsonschema:"The engine's version whose kernels are taken, where the folder of operators has several. Default: the newest."`
+	Host        float64 `json:"host,omitempty" above:"0" max:"100" jsonschema:"How many times longer the host takes for the engine's work than that of an H100 machine. Default: as measured with the accelerator, or 1."`
+	Price       Price   `json:"price,omitempty" min:"0" jsonschema:"The price of one accelerator, such as $1.79/h. Default: the catalogue's."`
+}
+
+// Parallelism spreads one replica over accelerators.
+type Parallelism struct {
+	Tensor   int `json:"tensor,omitempty" min:"1" max:"4096" short:"true" jsonschema:"Splits each layer."`
+	Pipeline int `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Splits the layers into stages. Default: 1."`
+	Expert   int `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Groups over which routed experts are spread; a divisor of tensor. Default: 1, or with data all accelerators of a stage."`
+	Data     int `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Ranks that each have attention, KV cache and sequences of their own, and share the routed experts, in step. Only for mixtures of experts. Default: 1."`
+}
+
+// Engine is the serving engine: a preset, and what the scenario changes of it.
+type Engine struct {
+	Preset      string `json:"preset,omitempty" short:"true" jsonschema:"The name of a preset."`
+	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"The number format of the weights. Default: as published."`
+	KVCache     string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"The number format of the KV cache. Default: that of activations."`
+	MaxModelLen int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens. Default: what the model was made for."`
+
+	Slowdown     float64 `json:"slowdown,omitempty" min:"0.01" max:"100" jsonschema:"A factor on the times of all steps, to see what follows where the prediction is wrong. Default: 1."`
+	Request      Span    `json:"request,omitempty" above:"0" jsonschema:"What a request costs the host before its first step and after its first token. Default of this and what follows: the preset's (llmsim list engines)."`
+	Step         Span    `json:"step,omitempty" above:"0" jsonschema:"The time a step for which the accelerators wait for the host."`
+	Sequence     Span    `json:"sequence,omitempty" above:"0" jsonschema:"The same, for each sequence in the step."`
+	Layer        Span    `json:"layer,omitempty" above:"0" jsonschema:"What a layer takes beyond the sum of its kernels."`
+	HostStep     Span    `json:"host-step,omitempty" above:"0" jsonschema:"The time a step in which the host schedules and handles outputs, beside the accelerators if it schedules ahead."`
+	HostSequence Span    `json:"host-sequence,omitempty" above:"0" jsonschema:"The same, for each sequence in the step."`
+	Graph        int     `json:"graph,omitempty" min:"1" jsonschema:"The most tokens of a step that is launched as one captured graph."`
+	Launch       Span    `json:"launch,omitempty" above:"0" jsonschema:"The least time a layer of a step without a graph, where sequences decode only."`
+	LaunchPrompt Span    `json:"launch-prompt,omitempty" above:"0" jsonschema:"The same, where prompts are computed."`
+}
+
+// Policy names a policy and sets its parameters.
+type Policy struct {
+	Policy string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the policy."`
+	Params map[string]string `json:"-" rest:"true"`
+}
+
+// KVMemory is the KV memory of a replica: how much there is, and the policy that hands it out.
+type KVMemory struct {
+	Policy      string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the policy."`
+	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine takes for weights, activations and KV cache. Default: 0.9; for trtllm, 0.9 of what weights and activations leave."`
+	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"The size of the KV cache in tokens, where it is known. Default: what utilization leaves."`
+	Swap        Bytes             `json:"swap,omitempty" jsonschema:"CPU memory to which KV caches can be swapped out, of all accelerators of a replica together, such as 16GiB. Default: none."`
+	Params      map[string]string `json:"-" rest:"true"`
+}
+
+// Shape changes the model that is named.
+type Shape struct {
+	KVHeads int    `json:"kv-heads,omitempty" min:"1" max:"2048" jsonschema:"How many KV heads the layers have: as many as query heads is multi-head attention, 1 is multi-query. Default: the model's."`
+	Assume  string `json:"assume,omitempty" enum:"llama" jsonschema:"As what a config.json of an unknown model_type is read. Default: it is refused."`
+}
+
+func (p Parallelism) degrees() steptime.Parallelism {
+	return steptime.Parallelism{Tensor: p.Tensor, Pipeline: p.Pipeline, Expert: p.Expert, Data: p.Data}
+}
+
+// Accelerators returns how many one replica takes. Degrees that are left open count as 1.
+func (p Parallelism) Accelerators() int { return p.degrees().Complete().GPUs() }
