@@ -3,7 +3,6 @@ module github.com/llmsim/llmsim
 go 1.26.8
 
 require (
-	github.com/DataDog/sketches-go v1.4.8
 	github.com/chromedp/chromedp v0.22.1
 	github.com/expr-lang/expr v1.17.8
 	github.com/google/go-cmp v0.7.0

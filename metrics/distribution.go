@@ -5,8 +5,6 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/DataDog/sketches-go/ddsketch/store"
-
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -15,7 +13,7 @@ import (
 // number of spans, and their order does not matter.
 type Distribution struct {
 	buckets buckets
-	store   *store.DenseStore
+	counts  counts
 	n       uint64
 	zeros   uint64 // spans of 0, which have no bucket
 	// The sum of all spans in picoseconds, 128 bits wide.
@@ -27,7 +25,7 @@ func NewDistribution(accuracy float64) (*Distribution, error) {
 	if !(accuracy > 0 && accuracy < 1) {
 		return nil, fmt.Errorf("metrics: the relative accuracy is %v, want more than 0 and less than 1", accuracy)
 	}
-	return &Distribution{buckets: newBuckets(accuracy), store: store.NewDenseStore()}, nil
+	return &Distribution{buckets: newBuckets(accuracy)}, nil
 }
 
 // Add takes in a span, which is not negative.
@@ -40,7 +38,7 @@ func (d *Distribution) AddRepeated(span sim.Time, count int64) {
 		d.n += uint64(count)
 		return
 	}
-	d.store.AddWithCount(d.buckets.index(float64(span)), float64(count))
+	d.counts.add(d.buckets.index(float64(span)), float64(count))
 	d.n += uint64(count)
 	d.addSum(span, count)
 }
@@ -66,7 +64,7 @@ func (d *Distribution) AddSteps(l *sim.Leap) {
 				}
 			}
 		}
-		d.store.AddWithCount(bucket, float64((end-step)*count))
+		d.counts.add(bucket, float64((end-step)*count))
 		step = end
 	}
 	d.n += uint64((l.Steps - 1) * count)
@@ -98,20 +96,18 @@ func (d *Distribution) Std() float64 {
 	}
 	mean := d.bucketMean()
 	squares := float64(float64(d.zeros) * mean * mean)
-	d.store.ForEach(func(bucket int, count float64) bool {
+	for bucket, count := range d.counts.each {
 		delta := float64(d.buckets.value(bucket)) - mean
 		squares += float64(count * delta * delta)
-		return false
-	})
+	}
 	return math.Sqrt(squares / float64(d.n))
 }
 
 func (d *Distribution) bucketMean() float64 {
 	sum := 0.0
-	d.store.ForEach(func(bucket int, count float64) bool {
+	for bucket, count := range d.counts.each {
 		sum += float64(count * d.buckets.value(bucket))
-		return false
-	})
+	}
 	return sum / float64(d.n)
 }
 
@@ -135,5 +131,5 @@ func (d *Distribution) ranked(rank float64) float64 {
 	if rank < float64(d.zeros) {
 		return 0
 	}
-	return d.buckets.value(d.store.KeyAtRank(rank - float64(d.zeros)))
+	return d.buckets.value(d.counts.ranked(rank - float64(d.zeros)))
 }

@@ -31,10 +31,9 @@ func (d *Distribution) Histogram(bins int) Histogram {
 	if d.zeros > 0 {
 		count(0, float64(d.zeros))
 	}
-	d.store.ForEach(func(bucket int, n float64) bool {
+	for bucket, n := range d.counts.each {
 		count(d.buckets.value(bucket), n)
-		return false
-	})
+	}
 	return h
 }
 

@@ -1,0 +1,45 @@
+package metrics
+
+// counts holds a number for each bucket, in a slice that covers those in use.
+type counts struct {
+	first  int // the bucket of the first number
+	number []float64
+}
+
+// add adds n to a bucket.
+func (c *counts) add(bucket int, n float64) {
+	if len(c.number) == 0 {
+		c.first = bucket
+	}
+	const spare = 64 // buckets, so that a slow drift does not move them each time
+	if bucket < c.first {
+		grown := c.first - bucket + spare
+		c.number = append(make([]float64, grown, grown+len(c.number)), c.number...)
+		c.first -= grown
+	}
+	if missing := bucket - c.first - len(c.number) + 1; missing > 0 {
+		c.number = append(c.number, make([]float64, missing)...)
+	}
+	c.number[bucket-c.first] += n
+}
+
+// each yields the buckets that are not empty and their numbers, in order.
+func (c *counts) each(yield func(bucket int, n float64) bool) {
+	for i, n := range c.number {
+		if n > 0 && !yield(c.first+i, n) {
+			return
+		}
+	}
+}
+
+// ranked returns the bucket of a rank, from 0: the first up to which there is more than rank.
+func (c *counts) ranked(rank float64) int {
+	sum, last := 0.0, 0
+	for bucket, n := range c.each {
+		if sum += n; sum > rank {
+			return bucket
+		}
+		last = bucket
+	}
+	return last
+}
