@@ -13,12 +13,15 @@ import (
 // Files that are made to take all memory or time are refused in words, or taken at an ordinary price.
 func TestBombs(t *testing.T) {
 	const head = "model: llama-3.1-8b\nhardware: h100-sxm\n"
-	var unknown, classes, aliases, lists strings.Builder
+	var unknown, classes, lengths, aliases, lists strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&lengths, "    - {name: c%d, prompt: {distribution: uniform, min: %d, max: 2000000}}\n", i, i+1)
+	}
 	for i := range 60_000 {
 		fmt.Fprintf(&unknown, "k%d: 1\n", i)
 	}
 	for i := range 10_000 {
-		fmt.Fprintf(&classes, "    - {name: c%d, rate: 1/h}\n", i)
+		fmt.Fprintf(&classes, "    - {name: c%d, tenant: t%d, rate: 1/h}\n", i, i)
 	}
 	aliases.WriteString("    - name: c0\n      rate: &r {pattern: phases, phases: [" + strings.Repeat("{rate: 1/s, for: 1s},", 2000) + "]}\n")
 	for i := range 2000 {
@@ -34,6 +37,7 @@ func TestBombs(t *testing.T) {
 		"aliases of lists":  {head + lists.String() + "workload: {classes: *a30}\n", "mend these first"},
 		"itself":            {head + "workload: &w {classes: [*w]}\n", ""},
 		"classes":           {head + "workload:\n  classes:\n" + classes.String(), ""},
+		"lengths":           {head + "workload:\n  classes:\n" + lengths.String(), "more than 16777216 lengths"},
 		"a long key":        {head + strings.Repeat("k", 1<<19) + ": 1\n", "not YAML"},
 		"a long value":      {head + "seed: " + strings.Repeat("9", 1<<19) + "\n", "seed"},
 		"a long file":       {head + strings.Repeat("#\n", 1<<20), "more than 1048576 bytes"},

@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
+	"github.com/llmsim/llmsim/workload/lengths"
 )
 
 // server is what the replicas of a pool have in common: a model on accelerators, under policies.
@@ -32,13 +33,17 @@ type builder struct {
 // defaults into s as it goes.
 type fleetBuilder struct {
 	*notes
-	registry    *policies.Registry
-	s           Scenario
-	pools       []pool
-	builders    []*builder                // of the pools; those without sections of their own share one
-	models      []string                  // by sim.Request.Model
-	tenants     []string                  // by sim.Request.Tenant
-	speculators []*speculation.Speculator // by replica; nil for those that do not draft
+	registry *policies.Registry
+	s        Scenario
+	pools    []pool
+	builders []*builder     // of the pools; those without sections of their own share one
+	models   []string       // by sim.Request.Model
+	tenants  []string       // by sim.Request.Tenant
+	tenant   map[string]int // the number of a tenant, by name
+	// distributions holds those of lengths by their description, lengthEntries the size of all.
+	distributions map[Length]*lengths.Distribution
+	lengthEntries int
+	speculators   []*speculation.Speculator // by replica; nil for those that do not draft
 }
 
 // Build readies the scenario to run: names are looked up, defaults filled in, and all is checked that can be before the first

@@ -18,11 +18,13 @@ func (f *fleetBuilder) promise() {
 	f.s.SLO.complete()
 	classes := f.s.Workload.Classes
 	told := slices.ContainsFunc(classes, func(c Class) bool { return c.Tenant != "" })
+	names := make(map[string]bool, len(classes))
 	for i := range classes {
 		c := &classes[i]
-		if slices.ContainsFunc(classes[:i], func(other Class) bool { return other.Name == c.Name }) {
+		if names[c.Name] {
 			f.problem(fmt.Sprintf("workload.classes.%d.name", i), "found a second class called %s; give each a name of its own", c.Name)
 		}
+		names[c.Name] = true
 		if c.SLO == (SLO{}) {
 			c.SLO = f.s.SLO
 		}
@@ -30,22 +32,20 @@ func (f *fleetBuilder) promise() {
 		c.Patience = orDefault(c.Patience, f.s.Workload.Patience)
 		if told {
 			c.Tenant = orDefault(c.Tenant, "default")
-			if !slices.Contains(f.tenants, c.Tenant) {
+			if _, known := f.tenant[c.Tenant]; !known {
+				f.tenant[c.Tenant] = len(f.tenants)
 				f.tenants = append(f.tenants, c.Tenant)
 			}
 		}
 	}
 }
 
-// tenant returns the number of a tenant.
-func (f *fleetBuilder) tenant(c *Class) int { return max(0, slices.Index(f.tenants, c.Tenant)) }
-
 // metrics returns what to collect.
 func (f *fleetBuilder) metrics() metrics.Config {
 	c := metrics.Config{SLO: f.s.SLO.limits(), Tenants: f.tenants}
 	for i := range f.s.Workload.Classes {
 		class := &f.s.Workload.Classes[i]
-		c.Classes = append(c.Classes, metrics.Class{Name: class.Name, SLO: class.SLO.limits(), Tenant: f.tenant(class)})
+		c.Classes = append(c.Classes, metrics.Class{Name: class.Name, SLO: class.SLO.limits(), Tenant: f.tenant[class.Tenant]})
 	}
 	return c
 }
@@ -130,7 +130,7 @@ func (f *fleetBuilder) class(field string, c *Class) workload.Class {
 // traits returns what the requests of a class carry.
 func (f *fleetBuilder) traits(field string, c *Class) workload.Traits {
 	return workload.Traits{
-		Priority: c.Priority, Tenant: f.tenant(c), Model: f.served(field, c),
+		Priority: c.Priority, Tenant: f.tenant[c.Tenant], Model: f.served(field, c),
 		Deadline: sim.Time(orDefault(c.Deadline, c.SLO.E2E)), TTFT: sim.Time(c.SLO.TTFT), Patience: sim.Time(c.Patience),
 	}
 }
@@ -207,13 +207,26 @@ func (f *fleetBuilder) checkContext(field string, c workload.Class) {
 	}
 }
 
+// maxLengthEntries bounds the tables of all distributions of lengths together, to some 400 MB.
+const maxLengthEntries = 1 << 24
+
+// lengths returns the distribution that l describes; classes with the same description share one.
 func (f *fleetBuilder) lengths(field string, l *Length) *lengths.Distribution {
 	copied := *l
 	copied.File = f.locate(field+".file", l.File)
+	if d := f.distributions[copied]; d != nil {
+		return d
+	}
+	if f.lengthEntries += max(copied.Max-copied.Min+1, 1); f.lengthEntries > maxLengthEntries {
+		f.problem(field, "the distributions of lengths up to this one have more than %d lengths to draw from; "+
+			"narrow them by min and max, or give several classes the same", maxLengthEntries)
+		return nil
+	}
 	d, err := copied.distribution(f.file.files())
 	if err != nil {
 		f.problem(field, "%v", plainPathError(err))
 		return nil
 	}
+	f.distributions[copied] = d
 	return d
 }

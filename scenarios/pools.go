@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/lengths"
 )
 
 // roles are the names of sim.Mixed, sim.Prefill and sim.Decode.
@@ -26,7 +27,10 @@ type pool struct {
 
 // newFleetBuilder names the pools, counts the replicas, and readies a builder for each kind of them.
 func newFleetBuilder(file *File, registry *policies.Registry) *fleetBuilder {
-	f := &fleetBuilder{notes: &notes{file: file}, registry: registry, s: file.Scenario}
+	f := &fleetBuilder{
+		notes: &notes{file: file}, registry: registry, s: file.Scenario,
+		tenant: map[string]int{}, distributions: map[Length]*lengths.Distribution{},
+	}
 	f.s.Fleet.Pools, f.s.Workload.Classes = slices.Clone(f.s.Fleet.Pools), slices.Clone(f.s.Workload.Classes) // what was given stays
 	if len(f.s.Fleet.Pools) == 0 {
 		f.s.Replicas = orDefault(f.s.Replicas, 1)

@@ -22,13 +22,9 @@ func (d *Document) Decode(into any) error {
 	return dec.problems.orNil()
 }
 
-const (
-	// mostValues bounds the values of a document, each counted as often as aliases repeat it: four times what a rate for each hour
-	// of a year takes. Aliases of aliases grow exponentially.
-	mostValues = 100_000
-	// mostProblems bounds what is listed. Who has made more mistakes mends these first.
-	mostProblems = 20
-)
+// mostValues bounds the values of a document, each counted as often as aliases repeat it: four times what a rate for each hour
+// of a year takes. Aliases of aliases grow exponentially.
+const mostValues = 100_000
 
 type decoder struct {
 	doc      *Document
@@ -40,12 +36,7 @@ type decoder struct {
 func (d *decoder) done() bool { return d.values > mostValues || len(d.problems) > mostProblems }
 
 func (d *decoder) fail(n *yaml.Node, path, format string, args ...any) {
-	switch len(d.problems) {
-	case mostProblems:
-		d.problems = append(d.problems, Problem{Where: d.doc.name, Message: "there may be more; mend these first"})
-	default:
-		d.problems = append(d.problems, Problem{Where: d.doc.where(n), Path: path, Message: fmt.Sprintf(format, args...)})
-	}
+	d.problems = append(d.problems, Problem{Where: d.doc.where(n), Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 // count counts a value.

@@ -30,11 +30,18 @@ func (p Problem) Error() string {
 // Problems is everything that is wrong with the input, in the order of the file.
 type Problems []Problem
 
-// Error returns one problem a line.
+// mostProblems bounds what is listed, which is more than anyone mends at once.
+const mostProblems = 20
+
+// Error returns one problem a line, the first of them where there are many.
 func (ps Problems) Error() string {
-	lines := make([]string, len(ps))
+	var lines []string
 	for i, p := range ps {
-		lines[i] = p.Error()
+		if i == mostProblems {
+			lines = append(lines, "there may be more; mend these first")
+			break
+		}
+		lines = append(lines, p.Error())
 	}
 	return strings.Join(lines, "\n")
 }
