@@ -148,6 +148,9 @@ func (f *fleetBuilder) traceTraits() []workload.Traits {
 		if f.file.given(field + ".rate") {
 			f.problem(field+".rate", "has no meaning beside a trace, which tells what requests ask for; leave one of the two out")
 		}
+		if w.Classes[i].Trace != nil {
+			f.problem(field+".trace", "has no meaning beside a trace of the workload; leave one of the two out")
+		}
 		list[i] = f.traits(field, &w.Classes[i])
 	}
 	return list

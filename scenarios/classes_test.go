@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,6 +77,41 @@ func TestPoliciesSeeTheSLO(t *testing.T) {
 	admitted := runYAML(t, classes+"fleet: {admission: slo-aware}\n", "workload.classes.1.rate=200/s")
 	if urgent, whenever := admitted.Classes["urgent"], admitted.Classes["whenever"]; urgent.Rejected == 0 || whenever.Rejected != 0 {
 		t.Errorf("admission turned away %d urgent and %d other requests", urgent.Rejected, whenever.Rejected)
+	}
+}
+
+// Classes replay traces of their own together, each under its SLO.
+func TestClassTraces(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"chat.csv": "arrival_s,prompt_tokens,output_tokens\n0,100,20\n2,300,10\n4,50,40\n",
+		"code.csv": "arrival_s,prompt_tokens,output_tokens\n1,4000,5\n3,6000,8\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chat, code := filepath.Join(dir, "chat.csv"), filepath.Join(dir, "code.csv")
+	const head = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload:\n  classes:\n"
+	r := runYAML(t, head+"    - {name: chat, trace: "+chat+"}\n    - {name: code, trace: {file: "+code+", scale: 2}, slo: {ttft: 1ms}}\n")
+	if a, b := r.Classes["chat"], r.Classes["code"]; a.Completed != 3 || !a.SLOMet || b.Completed != 2 || b.SLOMet || b.TotalInputTokens != 10000 {
+		t.Errorf("chat %+v, code %+v", a, b)
+	}
+	for classes, want := range map[string]string{
+		"    - {name: a, trace: " + chat + "}\n    - {name: b}\n":                    "workload.classes.1.trace: must be given",
+		"    - {name: a, trace: " + chat + ", prompt: 3}\n":                          "workload.classes.0.prompt: has no meaning where classes replay traces",
+		"    - {name: a, trace: " + chat + "}\n  rate: 2/s\n":                        "workload.rate: has no meaning where classes replay traces",
+		"    - {name: a, trace: {file: " + chat + ", repeat: true}}\n":               "workload.classes.0.trace.repeat",
+		"    - {name: a, trace: " + filepath.Join(dir, "none.csv") + "}\n":           "workload.classes.0.trace.file",
+		"    - {name: a, trace: " + chat + "}\n  trace: " + code + "\n  rate: 1/s\n": "workload.classes.0.trace: has no meaning beside a trace of the workload",
+	} {
+		f, err := Parse("classes.yaml", []byte(head+classes))
+		if err == nil {
+			_, err = f.Build(policies.Default())
+		}
+		if !IsInputError(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v\nwant %s", classes, err, want)
+		}
 	}
 }
 

@@ -59,6 +59,9 @@ func (f *File) Files() []string {
 	for i := range w.Classes {
 		c := &w.Classes[i]
 		names = append(names, lengthFiles(&c.Prompt, &c.Output, c.Prefix, c.Sessions)...)
+		if c.Trace != nil {
+			names = append(names, c.Trace.File)
+		}
 	}
 	var found []string
 	for _, name := range names {

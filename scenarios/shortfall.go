@@ -17,6 +17,8 @@ func (s *Simulation) shortfall(sent int64) string {
 		return fmt.Sprintf("no request arrived within workload.duration, %v: nothing was measured", w.Duration)
 	case sent >= asked || w.Duration > 0:
 		return ""
+	case w.tracedClasses():
+		return fmt.Sprintf("the traces have %d of the %d requests that workload.requests asks for", sent, asked)
 	case w.Trace != nil && !w.Trace.Repeat:
 		return fmt.Sprintf("the trace has %d of the %d requests that workload.requests asks for", sent, asked)
 	case w.ends():

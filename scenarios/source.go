@@ -17,12 +17,15 @@ func (f *fleetBuilder) openSource() workload.Source {
 	c := workload.Config{Seed: f.s.Seed}
 	ownTimes := false
 	f.promise()
-	if w.Trace != nil {
+	switch {
+	case w.Trace != nil:
 		c.Trace = f.trace()
-		if ownTimes = f.timed(c.Trace) && f.yieldToTrace(); ownTimes && w.Trace.Repeat {
+		if ownTimes = f.timed("workload.trace", c.Trace) && f.yieldToTrace(); ownTimes && w.Trace.Repeat {
 			f.problem("workload.trace.repeat", "needs a rate or arrivals; the trace's own times do not repeat")
 		}
-	} else {
+	case w.tracedClasses():
+		c.Traces, ownTimes = f.classTraces(), true
+	default:
 		c.Classes = f.classes()
 	}
 	if !ownTimes {
@@ -72,7 +75,7 @@ func (f *fleetBuilder) arrivals(c *workload.Config) {
 // limits says when the workload ends.
 func (f *fleetBuilder) limits(c *workload.Config, ownTimes bool) {
 	w := &f.s.Workload
-	ends := w.Requests > 0 || w.Duration > 0 || w.Trace != nil && !w.Trace.Repeat || !ownTimes && w.ends()
+	ends := w.Requests > 0 || w.Duration > 0 || len(c.Traces) > 0 || w.Trace != nil && !w.Trace.Repeat || !ownTimes && w.ends()
 	if !ends {
 		w.Requests = defaultRequests
 	}
@@ -89,26 +92,34 @@ func (f *fleetBuilder) trace() *workload.Trace {
 		}
 	}
 	w.Prompt, w.Output, w.Prefix, w.Distinct, w.Sessions = Length{}, Length{}, nil, 0, nil
+	var names []string
+	for _, c := range w.Classes {
+		names = append(names, c.Name)
+	}
+	recorded := f.recording("workload.trace", t, f.leastContext())
+	recorded.Classes, recorded.Repeat, recorded.Traits = names, t.Repeat, f.traceTraits()
+	return &recorded
+}
+
+// recording describes a trace that stands at a field, with its defaults filled in; longest is the longest context served.
+func (f *fleetBuilder) recording(field string, t *Trace, longest int) workload.Trace {
 	t.Scale, t.Overlong = orDefault(t.Scale, 1), orDefault(t.Overlong, "reject")
 	options := trace.Options{FS: f.file.files(), Format: t.Format, Speed: t.Scale, From: sim.Time(t.From), For: sim.Time(t.For)}
 	if t.Overlong == "clamp" {
-		options.MaxContext, options.Overlong = f.leastContext(), trace.Clamp
+		options.MaxContext, options.Overlong = longest, trace.Clamp
 	}
-	for _, c := range w.Classes {
-		options.Classes = append(options.Classes, c.Name)
-	}
-	return &workload.Trace{Path: f.locate("workload.trace.file", t.File), Options: options, Repeat: t.Repeat, Traits: f.traceTraits()}
+	return workload.Trace{Path: f.locate(field+".file", t.File), Options: options}
 }
 
 // timed tells whether the trace has arrival times; where it cannot be read, the problem is noted.
-func (f *fleetBuilder) timed(t *workload.Trace) bool {
+func (f *fleetBuilder) timed(field string, t *workload.Trace) bool {
 	reader, err := trace.Open(t.Path, t.Options)
 	if errors.Is(err, fs.ErrNotExist) {
-		f.problem("workload.trace.file", "%v. Recorded traces do not come with llmsim; docs/scenarios.md tells where to get them", plainPathError(err))
+		f.problem(field+".file", "%v. Recorded traces do not come with llmsim; docs/scenarios.md tells where to get them", plainPathError(err))
 		return false
 	}
 	if err != nil {
-		f.problem("workload.trace.file", "%v", plainPathError(err))
+		f.problem(field+".file", "%v", plainPathError(err))
 		return false
 	}
 	defer reader.Close()

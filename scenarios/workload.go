@@ -1,6 +1,9 @@
 package scenarios
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Workload says who asks for what, and when: requests drawn from distributions, or a trace.
 type Workload struct {
@@ -18,6 +21,14 @@ type Workload struct {
 	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests instead of drawn ones: the path of a file, or a mapping."`
 }
 
+// Recorded reports whether requests come from traces.
+func (w *Workload) Recorded() bool { return w.Trace != nil || w.tracedClasses() }
+
+// tracedClasses reports whether classes have traces of their own.
+func (w *Workload) tracedClasses() bool {
+	return slices.ContainsFunc(w.Classes, func(c Class) bool { return c.Trace != nil })
+}
+
 // Class is a kind of request. What it leaves open is as in the workload around it.
 type Class struct {
 	Name     string    `json:"name" required:"true" jsonschema:"The name in reports; in a trace, the one in its class column."`
@@ -29,6 +40,7 @@ type Class struct {
 	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"Text that groups of prompts begin with."`
 	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns."`
+	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests of this class, at their own times, instead of drawn ones; then every class has a trace."`
 	Model    string    `json:"model,omitempty" jsonschema:"The model that is asked for, where pools serve several."`
 	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent, for policies that look at it; more is more urgent."`
 	Tenant   string    `json:"tenant,omitempty" jsonschema:"Who sends them and pays, for policies that share fairly and for reports. Policies number tenants from 0 in the order of the classes. Default: all are the same."`

@@ -19,6 +19,8 @@ type Config struct {
 	Classes []Class
 	// Trace is a recorded workload.
 	Trace *Trace
+	// Traces are recorded workloads that are played together, each at its own times: the requests of the k-th are of class k.
+	Traces []Trace
 	// Arrivals is the process by which requests (conversations, where a class has turns) begin, of classes without their own.
 	Arrivals *arrivals.Process
 	// Users send requests in a closed loop.
@@ -84,22 +86,30 @@ func Open(c Config) (Source, error) {
 	if c.Duration == 0 {
 		limit.until = sim.Never
 	}
-	if c.replays() {
-		tape, err := openTape(c.Trace)
+	switch {
+	case len(c.Traces) > 0:
+		return newMerged(c, limit)
+	case c.replays():
+		r, err := newReplay(c.Trace, limit)
 		if err != nil {
 			return nil, err
 		}
-		if !tape.reader.Timed() {
-			tape.close()
-			return nil, fmt.Errorf("workload: %s has no times, allowed: arrivals or users beside it", c.Trace.Path)
-		}
-		return &replay{limit: limit, tape: tape, summary: c.summary()}, nil
+		r.summary = c.summary()
+		return r, nil
 	}
 	return newGenerator(c, limit)
 }
 
 // replays tells whether the trace's own times apply.
 func (c Config) replays() bool { return c.Arrivals == nil && c.Users == nil && !c.own() }
+
+// recordings lists the traces.
+func (c Config) recordings() []Trace {
+	if c.Trace != nil {
+		return []Trace{*c.Trace}
+	}
+	return c.Traces
+}
 
 // own tells whether every class has arrivals of its own, and there is one.
 func (c Config) own() bool {
@@ -111,15 +121,17 @@ func (c Config) check() error {
 	switch {
 	case len(c.Classes) > 0 && c.Trace != nil:
 		return errors.New("found classes and a trace, allowed: one of the two")
-	case len(c.Classes) == 0 && c.Trace == nil:
+	case len(c.Traces) > 0 && (len(c.Classes) > 0 || c.Trace != nil || c.Arrivals != nil || c.Users != nil):
+		return errors.New("found traces that are played together beside another workload, allowed: one of the two")
+	case len(c.Classes) == 0 && c.Trace == nil && len(c.Traces) == 0:
 		return errors.New("found neither classes nor a trace, allowed: one of the two")
 	case c.Arrivals != nil && c.Users != nil:
 		return errors.New("found arrivals and users, allowed: one of the two")
 	case (c.Arrivals != nil || c.Users != nil) && c.own():
 		return errors.New("found arrivals or users, and arrivals for every class, allowed: one class at least without its own")
-	case c.replays() && c.Trace == nil:
+	case c.replays() && c.Trace == nil && len(c.Traces) == 0:
 		return errors.New("found neither arrivals nor users, allowed: one of the two, or a trace with its own times")
-	case c.replays() && c.Trace.Repeat:
+	case c.replays() && slices.ContainsFunc(c.recordings(), func(t Trace) bool { return t.Repeat }):
 		return errors.New("found a repeated trace with its own times, allowed: repeating under arrivals or users")
 	case c.Requests < 0:
 		return fmt.Errorf("requests: found %d, allowed: 1 or more, or 0 for any number", c.Requests)
@@ -133,7 +145,7 @@ func (c Config) check() error {
 
 // endless tells whether nothing would stop the stream.
 func (c Config) endless() bool {
-	if c.Requests > 0 || (c.Trace != nil && !c.Trace.Repeat) {
+	if c.Requests > 0 || len(c.Traces) > 0 || (c.Trace != nil && !c.Trace.Repeat) {
 		return false
 	}
 	if c.Users != nil {

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"fmt"
+
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/trace"
 )
@@ -10,6 +12,19 @@ type replay struct {
 	limit
 	tape    *tape
 	summary Summary
+}
+
+// newReplay opens a trace that has times.
+func newReplay(t *Trace, l limit) (*replay, error) {
+	tape, err := openTape(t)
+	if err != nil {
+		return nil, err
+	}
+	if !tape.reader.Timed() {
+		tape.close()
+		return nil, fmt.Errorf("workload: %s has no times, allowed: arrivals or users beside it", t.Path)
+	}
+	return &replay{limit: l, tape: tape}, nil
 }
 
 // NextArrival implements sim.Source.

@@ -115,8 +115,8 @@ func (c Config) String() string {
 		}
 		parts = append(parts, text)
 	}
-	if c.Trace != nil {
-		parts = append(parts, c.Trace.String())
+	for _, t := range c.recordings() {
+		parts = append(parts, t.String())
 	}
 	if c.Requests > 0 {
 		parts = append(parts, fmt.Sprintf("%d requests", c.Requests))

@@ -323,6 +323,49 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// Traces that are played together send what each sends alone, in the order of time, and share no text.
+func TestTracesTogether(t *testing.T) {
+	names := []string{"mooncake.jsonl", "azure2023.csv", "mooncake.jsonl"}
+	var traces []Trace
+	for _, name := range names {
+		traces = append(traces, Trace{Path: sample(name), Traits: []Traits{{Priority: len(traces)}}})
+	}
+	s := open(t, Config{Traces: traces})
+	together := make([][]sim.Request, len(names))
+	texts, last := map[uint64]int{}, sim.Time(0)
+	for _, r := range serve(t, s, 1000, jitter(1)).sent {
+		if r.Arrival < last || r.Priority != r.Class {
+			t.Errorf("%+v after %v", r, last)
+		}
+		for i, text := range r.Content {
+			if class, known := texts[text.ID]; known && class != r.Class {
+				t.Errorf("classes %d and %d share a text", class, r.Class)
+			}
+			texts[text.ID], r.Content[i].ID = r.Class, 0
+		}
+		last = r.Arrival
+		together[r.Class] = append(together[r.Class], r)
+	}
+	rows := int64(0)
+	for k := range names {
+		one := open(t, Config{Trace: &traces[k]})
+		alone := serve(t, one, 1000, jitter(1)).sent
+		for i := range alone {
+			alone[i].ID, alone[i].Class = together[k][min(i, len(together[k])-1)].ID, k
+			for j := range alone[i].Content {
+				alone[i].Content[j].ID = 0
+			}
+		}
+		if diff := cmp.Diff(alone, together[k], cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: (-alone +together):\n%s", names[k], diff)
+		}
+		rows += one.Counts().Rows
+	}
+	if got := s.Counts().Rows; got != rows || len(texts) == 0 {
+		t.Errorf("%d rows and %d texts, want %d rows", got, len(texts), rows)
+	}
+}
+
 // Recorded requests carry the traits of their class, but for what the trace says itself.
 func TestTraitsOfRecordedRequests(t *testing.T) {
 	options := trace.Options{Classes: []string{"chat", "batch"}}

@@ -121,7 +121,7 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 	c := &Comparison{Replications: len(trials[0].runs), Confidence: o.Confidence, Variants: make([]Outcome, len(trials))}
 	for _, t := range trials {
 		scenario := &t.runs[0].Simulation.Scenario
-		c.Recorded = c.Recorded || scenario.Workload.Trace != nil
+		c.Recorded = c.Recorded || scenario.Workload.Recorded()
 		if reason := unsteady(scenario); reason != "" && c.Whole == "" {
 			c.Whole = t.variant.Label + " " + reason
 		}

@@ -7,7 +7,7 @@ import "github.com/llmsim/llmsim/scenarios"
 func unsteady(s *scenarios.Scenario) string {
 	w := &s.Workload
 	switch {
-	case w.Trace != nil:
+	case w.Recorded():
 		return "replays a recorded trace"
 	case len(s.Fleet.Outages) > 0:
 		return "has outages"

@@ -1,0 +1,99 @@
+package workload
+
+import (
+	"errors"
+	"math"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/internal/content"
+	"github.com/llmsim/llmsim/workload/trace"
+)
+
+// merged plays recorded workloads together, each at its own times: the requests of the k-th are of class k. Requests that arrive
+// at the same time are sent in the order of the traces.
+type merged struct {
+	limit
+	parts   []*replay
+	summary Summary
+}
+
+// newMerged opens the traces.
+func newMerged(c Config, l limit) (*merged, error) {
+	m := &merged{limit: l, summary: c.summary()}
+	for i := range c.Traces {
+		part, err := newReplay(&c.Traces[i], limit{left: math.MaxInt64, until: sim.Never})
+		if err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+		m.parts = append(m.parts, part)
+	}
+	return m, nil
+}
+
+// first returns the part whose next request is the earliest.
+func (m *merged) first() int {
+	first := 0
+	for k, part := range m.parts {
+		if part.NextArrival() < m.parts[first].NextArrival() {
+			first = k
+		}
+	}
+	return first
+}
+
+// NextArrival implements sim.Source.
+func (m *merged) NextArrival() sim.Time { return m.apply(m.parts[m.first()].NextArrival()) }
+
+// Next implements sim.Source. Traces number their texts from 0, each for itself, and share none.
+func (m *merged) Next(r *sim.Request) {
+	m.left--
+	k := m.first()
+	m.parts[k].Next(r)
+	r.Class = k
+	for i := range r.Content {
+		if s := &r.Content[i]; k > 0 {
+			s.ID = content.Mix(s.ID + uint64(k))
+		}
+	}
+}
+
+// Done implements sim.Source; recorded arrivals do not wait for answers.
+func (m *merged) Done(*sim.Request, sim.Time) {}
+
+// Err implements sim.Source.
+func (m *merged) Err() error {
+	for _, part := range m.parts {
+		if err := part.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close implements Source.
+func (m *merged) Close() error {
+	var err error
+	for _, part := range m.parts {
+		err = errors.Join(err, part.Close())
+	}
+	return err
+}
+
+// Counts implements Source.
+func (m *merged) Counts() trace.Counts {
+	var sum trace.Counts
+	for _, part := range m.parts {
+		c := part.Counts()
+		sum.Rows += c.Rows
+		sum.Requests += c.Requests
+		sum.Failed += c.Failed
+		sum.Outside += c.Outside
+		sum.Dropped += c.Dropped
+		sum.Clamped += c.Clamped
+		sum.Raised += c.Raised
+	}
+	return sum
+}
+
+// Summary implements Source.
+func (m *merged) Summary() Summary { return m.summary }
