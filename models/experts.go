@@ -12,6 +12,8 @@ type MoE struct {
 	// Latent is the width of the vectors that routed experts work on, where it differs from the hidden size (Nemotron 3 Super,
 	// Kimi-K3): two projections lead there and back. 0 means that there are none.
 	Latent int
+	// Identity is the number of experts more that pass tokens on as they are (LongCat-Flash); Active counts none of them.
+	Identity int
 	// Gated tells that an expert has three matrices, else two. Bias tells that they have biases.
 	Gated, Bias bool
 	// RouterBias tells that the router has a correction bias an expert, SharedGate that a gate of one output weighs the shared
@@ -41,7 +43,7 @@ func (m *MoE) counted(share expertShare) int {
 // linears implements part. The router and the projections to the latent width are computed on every GPU; experts are split like
 // the MLP.
 func (m *MoE) linears(hidden, tp int) []Linear {
-	ls := []Linear{{Name: "router", N: m.Experts, K: hidden, Part: RouterPart}}
+	ls := []Linear{{Name: "router", N: m.Experts + m.Identity, K: hidden, Part: RouterPart}}
 	width := hidden
 	if m.Latent > 0 {
 		width = m.Latent
@@ -67,7 +69,7 @@ func (m *MoE) loose(hidden int, share expertShare) looseParameters {
 		p.Biases = product(m.counted(share)) * (product(matrices(m.Gated)-1, m.Intermediate) + int64(hidden))
 	}
 	if m.RouterBias {
-		p.Biases += int64(m.Experts)
+		p.Biases += int64(m.Experts + m.Identity)
 	}
 	return p
 }
@@ -84,7 +86,7 @@ func (m *MoE) sizes() ([]size, error) {
 	ss := []size{
 		{"experts", m.Experts, 1, 1 << 11}, {"active experts", m.Active, 1, 1 << 11}, {"shared experts", m.Shared, 0, 1 << 11},
 		{"expert size", m.Intermediate, 1, 1 << 20}, {"shared expert size", m.SharedIntermediate, 0, 1 << 20},
-		{"latent expert width", m.Latent, 0, 1 << 17},
+		{"latent expert width", m.Latent, 0, 1 << 17}, {"experts that pass tokens on", m.Identity, 0, 1 << 11},
 	}
 	if m.Active > m.Experts {
 		return ss, fmt.Errorf("active experts: found %d, want at most the %d experts", m.Active, m.Experts)

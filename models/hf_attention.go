@@ -1,6 +1,7 @@
 package models
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -83,6 +84,9 @@ func (c *config) readIndexerTypes(s *shape) {
 
 // readMixers reads what each layer has where not all have the same: sliding windows, chunks, and recurrent layers.
 func (c *config) readMixers(s *shape) {
+	if n, ok := c.values["sliding_window"].(json.Number); ok && n.String() == "-1" { // says that there is none
+		c.values["sliding_window"] = nil
+	}
 	window := c.first(0, "sliding_window", "attention_chunk_size", "sliding_window_size")
 	c.use("sliding_window", "attention_chunk_size", "sliding_window_size", "max_window_layers", "sliding_window_pattern")
 	if !c.flag(true, "use_sliding_window") {

@@ -50,21 +50,35 @@ func plainFamilies() map[string]family {
 	qkvBias := shape{gated: true, attention: Softmax{QKVBias: true}}
 	wideNorm := shape{gated: true, attention: Softmax{WideQKNorm: true}}
 	parallel := shape{gated: true, parallel: true, norms: 1}
+	nemotron := shape{} // squared ReLU, and norms with biases (Nemotron-4, arXiv:2402.16819, section 2)
+	nemotron.NormBias = true
 	plain := family{base: gated}
 	return map[string]family{
 		"llama": plain, "mistral": {base: gated, defaults: fields{"sliding_window": 4096}}, "ministral": plain, "ministral3": plain,
 		"baichuan": {base: gated, headsFillHidden: true}, "internlm": {base: gated, headsFillHidden: true, read: readInternLM},
-		"internlm2": {base: gated, headsFillHidden: true}, "internlm3": {base: gated, read: readInternLM3}, "phi3": {base: gated, headsFillHidden: true},
+		"internlm2": {base: gated, headsFillHidden: true}, "internlm3": {base: gated, read: readInternLM3}, "phi3": {base: gated, headsFillHidden: true, read: readPhi3},
 		"chatglm": {base: gated, read: readChatGLM}, "glm": {base: qkvBias, biasOfInputs: true},
 		"glm4": {base: shape{gated: true, norms: 4, attention: Softmax{QKVBias: true}}, biasOfInputs: true},
 		"yi":   plain, "granite": plain, "seed_oss": {base: qkvBias, biasOfInputs: true, read: readSeed}, "smollm3": {base: gated, read: readSmolLM},
 		"olmo": {base: shape{gated: true}, headsFillHidden: true, read: readOLMo}, "olmo2": {base: wideNorm}, "olmo3": {base: wideNorm},
-		"exaone4":          {base: shape{gated: true, attention: Softmax{QKNorm: true}}},
-		"cohere":           {base: parallel, defaults: fields{"tie_word_embeddings": true}, qkNormKeys: []string{"use_qk_norm"}},
-		"cohere2":          {base: parallel, defaults: fields{"tie_word_embeddings": true, "sliding_window": 4096, "sliding_window_pattern": 4}},
-		"ernie4_5":         {base: gated, defaults: fields{"tie_word_embeddings": true}, read: readErnie},
-		"stablelm":         {base: gated, headsFillHidden: true, read: readStableLM},
-		"hunyuan_v1_dense": {base: shape{gated: true, attention: Softmax{QKNorm: true}}, qkNormKeys: []string{"use_qk_norm"}},
+		"exaone4": {base: shape{gated: true, attention: Softmax{QKNorm: true}}},
+		"cohere": {
+			base: parallel, read: readCohere, defaults: fields{"tie_word_embeddings": true},
+			qkNormKeys: []string{"use_qk_norm"},
+		},
+		"cohere2": {base: parallel, read: readCohere, defaults: fields{
+			"tie_word_embeddings": true, "sliding_window": 4096, "sliding_window_pattern": 4,
+		}},
+		"ernie4_5": {base: gated, defaults: fields{"tie_word_embeddings": true}, read: readErnie},
+		"stablelm": {base: gated, headsFillHidden: true, read: readStableLM},
+		"hunyuan_v1_dense": {
+			base: shape{gated: true, attention: Softmax{QKNorm: true}}, qkNormKeys: []string{"use_qk_norm"},
+			read: readHunyuan,
+		},
+		"glm4v_text": {base: shape{gated: true, norms: 4, attention: Softmax{QKVBias: true}}, biasOfInputs: true},
+		// Two matrices and no gate: Arcee with squared ReLU, Apertus with xIELU (arXiv:2509.14233, section 2.1).
+		"arcee": {}, "apertus": {base: shape{attention: Softmax{QKNorm: true}}, qkNormKeys: []string{"qk_norm"}},
+		"nemotron": {base: nemotron},
 		// PaLM (arXiv:2204.02311, section 2) was never published in this form; the fields are those of the paper's table 1.
 		"palm": {base: parallel, defaults: fields{"tie_word_embeddings": true, "multi_query": true}},
 	}
@@ -82,7 +96,8 @@ func qwenFamilies() map[string]family {
 		"qwen": {base: qkvBias, read: readQwen1}, "qwen2": qwen2, "qwen2_vl": qwen2, "qwen2_vl_text": qwen2, "qwen2_5_vl": qwen2, "qwen2_5_vl_text": qwen2,
 		"qwen2_moe": {base: qkvBias, defaults: fields{"use_sliding_window": false, "shared_expert_gate": true}},
 		"qwen3":     qwen3, "qwen3_moe": qwen3Experts, "qwen3_vl_text": qwen3,
-		"qwen3_vl_moe_text": qwen3Experts,
+		"qwen3_vl_moe_text": qwen3Experts, "qwen3_omni_moe_text": qwen3Experts,
+		"qwen2_5_omni_text": qwen2,
 		"mimo":              {base: qkvBias, biasOfInputs: true},
 	}
 }
@@ -114,7 +129,10 @@ func latentFamilies() map[string]family {
 	v4 := family{base: gated, defaults: fields{"topk_method": "noaux_tc"}, noDenseMLP: true, read: readDeepSeekV4}
 	return map[string]family{
 		"deepseek_v2": {base: gated, latent: true}, "deepseek_v3": v3, "deepseek_v32": v3, "kimi_k2": v3, "glm_moe_dsa": v3,
-		"deepseek_v4": v4, "deepseek_ref": v4,
+		"glm4_moe_lite": {base: gated, latent: true, defaults: fields{"topk_method": "noaux_tc", "first_k_dense_replace": 1}},
+		"mistral4":      {base: gated, latent: true}, "minicpm3": {base: gated, latent: true, read: readMiniCPM3},
+		"longcat_flash": {base: gated, latent: true, read: readLongCat},
+		"deepseek_v4":   v4, "deepseek_ref": v4,
 	}
 }
 
@@ -122,7 +140,27 @@ func latentFamilies() map[string]family {
 func expertFamilies() map[string]family {
 	gated := shape{gated: true}
 	qkNorm := shape{gated: true, attention: Softmax{QKNorm: true}}
+	glm := family{
+		base: gated, defaults: fields{"topk_method": "noaux_tc"}, biasOfInputs: true,
+		qkNormKeys: []string{"use_qk_norm"},
+	}
+	bailing := family{base: gated, qkNormKeys: []string{"use_qk_norm"}, read: readBailing}
 	return map[string]family{
+		"glm4_moe": glm, "glm4v_moe_text": glm, "solar_open": glm,
+		"dots1":      {base: qkNorm, defaults: fields{"topk_method": "noaux_tc"}},
+		"exaone_moe": {base: qkNorm, defaults: fields{"topk_method": "noaux_tc"}, read: readExaoneMoE},
+		"hy_v3": {
+			base: qkNorm, defaults: fields{"topk_method": "noaux_tc", "first_k_dense_replace": 1},
+			qkNormKeys: []string{"use_qk_norm", "qk_norm"},
+		},
+		"afmoe": {
+			base:     shape{gated: true, norms: 4, attention: Softmax{QKNorm: true, OutputGate: true}},
+			defaults: fields{"topk_method": "noaux_tc"}, read: readAfmoe,
+		},
+		"bailing_moe": bailing, "bailing_moe_v2": bailing, "bailing_moe_linear": bailing,
+		"bailing_moe_linear_v2": bailing, "bailing_moe_v2_5": bailing, "bailing_hybrid": bailing,
+		"step3_text": {base: gated, read: readStep3}, "dbrx": {base: gated, noDenseMLP: true, read: readDBRX},
+		"git":     {base: shape{gated: true, norms: 4}, read: readGrok},
 		"mixtral": {base: gated},
 		"llama4_text": {
 			base: gated,
@@ -134,7 +172,6 @@ func expertFamilies() map[string]family {
 			base:     shape{gated: true, mlpBias: true, attention: Softmax{Sinks: true}},
 			defaults: fields{"attention_bias": true, "router_bias": true, "sliding_window": 128, "sliding_window_pattern": 2},
 		},
-		"glm4_moe":   {base: gated, defaults: fields{"topk_method": "noaux_tc"}, biasOfInputs: true, qkNormKeys: []string{"use_qk_norm"}},
 		"minimax_m2": {base: gated, read: readMiniMaxM2}, "minimax_m3": {base: qkNorm, read: readMiniMaxM3},
 		"mimo_v2_flash": {base: gated, read: readMiMoV2}, "mimo_v2": {base: gated, read: readMiMoV2},
 		"step3p5": {base: qkNorm, read: readStep}, "step3p7": {base: qkNorm, read: readStep},
@@ -170,7 +207,9 @@ func readOLMo(_ *config, s *shape) { s.NoFinalNorm = true; s.norms = -1 }
 func readErnie(c *config, s *shape) {
 	s.attention.QKVBias = c.flag(false, "use_bias")
 	s.attention.OutBias, s.mlpBias = s.attention.QKVBias, s.attention.QKVBias
-	c.use("moe_use_aux_free", "moe_layer_end_index")
+	s.HeadBias = s.attention.QKVBias && c.flag(false, "weight_share_add_bias")
+	c.use("moe_use_aux_free", "moe_layer_end_index", "compression_ratio", "multi_token_pred_lambda", "moe_gate",
+		"weight_share_add_bias", "fuse_rms_norm", "moe_group", "moe_group_experts", "moe_multimodal_dispatch_use_allgather")
 }
 
 // readStableLM reads the biases of the projections and the kind of norms.
@@ -188,9 +227,37 @@ func readPhiMoE(c *config, s *shape) {
 	s.NormBias, s.HeadBias = true, c.flag(false, "lm_head_bias")
 }
 
+// readCohere refuses blocks whose attention and MLP follow each other, which no published model has, and notes keys that say
+// the same as others.
+func readCohere(c *config, _ *shape) {
+	if !c.flag(true, "use_parallel_block") {
+		c.fail("use_parallel_block: found false, but only true is modelled")
+	}
+	if !c.flag(true, "use_gated_activation") {
+		c.fail("use_gated_activation: found false, but only true is modelled")
+	}
+	c.use("cache_implementation", "layer_switch", "order_of_interleaved_layers", "use_embedding_sharing", "use_parallel_embedding",
+		"use_qk_norm")
+}
+
+// readPhi3 reads the bias of the output head, and notes that all layers have full attention: full_attn_mod is 1.
+func readPhi3(c *config, s *shape) {
+	if mod := c.count(1, "full_attn_mod"); mod != 1 {
+		c.fail("full_attn_mod: found %d, but only 1 is modelled", mod)
+	}
+	s.HeadBias = c.flag(false, "lm_head_bias")
+}
+
 // readHunyuan reads the number of experts and of visited ones, which are lists by layer in some checkpoints.
 func readHunyuan(c *config, _ *shape) {
-	c.use("use_mixed_mlp_moe", "use_cla")
+	if c.flag(false, "use_cla") {
+		c.fail("use_cla: found true, but layers that share a cache with others are not modelled")
+	}
+	if n := c.count(0, "moe_layer_num_skipped"); n > 0 {
+		c.values["first_k_dense_replace"] = n
+	}
+	c.use("use_mixed_mlp_moe", "cla_share_factor", "class_num", "dense_list", "num_media_embeds", "org_vocab_size", "pool_type",
+		"vit_input_resolution", "vit_mapping_type", "vit_norm_type", "vit_patch", "vit_token", "mask_init_id", "position_embedding_xdrope")
 	for _, key := range []string{"moe_topk", "num_shared_expert"} {
 		if _, value, _ := c.find(key); value != nil {
 			if list, isList := value.([]any); isList && len(list) > 0 {

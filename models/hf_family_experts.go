@@ -111,7 +111,7 @@ func readStep(c *config, s *shape) {
 		windowed.KVHeads = other.count(windowed.KVHeads, "num_attention_groups", "num_key_value_heads")
 		windowed.HeadDim = other.count(windowed.HeadDim, "head_dim")
 	}
-	c.use("use_head_wise_attn_gate", "moe_layers_enum", "yarn_only_types", "share_expert_dims")
+	c.use("use_head_wise_attn_gate", "yarn_only_types", "share_expert_dims")
 	s.mixers = map[string]Mixer{"sliding_attention": &windowed}
 	s.densePredictors = true
 }
@@ -161,4 +161,86 @@ func compressedKind(ratio int) string {
 		return "chosen"
 	}
 	return "compressed"
+}
+
+// readStep3 reads attention whose queries are compressed and whose one key and value serve all heads (Step-3,
+// arXiv:2507.19427, section 3: multi-matrix factorization attention).
+func readStep3(c *config, s *shape) {
+	s.attention.QueryRank = c.count(s.attention.HeadDim, "share_q_dim")
+	c.use("norm_expert_weight")
+}
+
+// readLongCat reads layers of two attentions and two MLPs, beside which experts run (LongCat-Flash, arXiv:2509.01322, section 2).
+// Some experts pass tokens on as they are: the number of visited ones that compute is that of a token on average.
+func readLongCat(c *config, s *shape) {
+	routed, visited, identity := c.need("n_routed_experts"), c.need("moe_topk"), c.count(0, "zero_expert_num")
+	if routed == 0 || identity > 1<<11 || visited > 1<<11 {
+		c.fail("n_routed_experts: found %d, with %d that pass tokens on, and %d visited", routed, identity, visited)
+		return
+	}
+	if kind := c.text("zero_expert_type"); identity > 0 && kind != "identity" {
+		c.fail("zero_expert_type: found %q, want identity", kind)
+	}
+	experts := &MoE{
+		Experts: routed, Identity: identity, Intermediate: c.need("expert_ffn_hidden_size"), Gated: true, RouterBias: true,
+		Active: max(1, (visited*routed+(routed+identity)/2)/(routed+identity)),
+	}
+	dense := &Dense{Intermediate: s.intermediate, Gated: true}
+	for range min(s.layers, maxLayers) {
+		s.built = append(s.built,
+			Group{Count: 1, Mixer: s.full(), MLP: dense, Norms: 2}, Group{Count: 1, MLP: experts}, Group{Count: 1, Mixer: s.full(), MLP: dense, Norms: 2})
+	}
+	s.layers = len(s.built)
+	c.use("attention_method", "mla_scale_q_lora", "mla_scale_kv_lora", "router_bias")
+}
+
+// readMiniCPM3 notes what scales embeddings and logits.
+func readMiniCPM3(c *config, _ *shape) { c.use("dim_model_base", "scale_emb", "scale_depth") }
+
+// readExaoneMoE reads which layers have experts where no list of words says so.
+func readExaoneMoE(c *config, s *shape) {
+	flags := c.list("is_moe_layer")
+	if flags == nil || c.has("mlp_layer_types") {
+		return
+	}
+	words := make([]any, len(flags))
+	for i, f := range flags {
+		if words[i] = "dense"; f == true {
+			words[i] = "sparse"
+		}
+	}
+	c.assume(fields{"mlp_layer_types": words})
+}
+
+// readAfmoe reads the number of first layers without experts (Trinity, Arcee AI 2025).
+func readAfmoe(c *config, _ *shape) {
+	c.assume(fields{"first_k_dense_replace": c.count(0, "num_dense_layers")})
+	c.assume(fields{"sliding_window_pattern": c.count(4, "global_attn_every_n_layers")})
+	c.use("mup_enabled", "route_norm", "route_scale", "score_func", "load_balance_coeff", "num_expert_groups")
+}
+
+// readDBRX reads the heads and the experts from their sections.
+func readDBRX(c *config, s *shape) {
+	attention, experts := c.section("attn_config"), c.section("ffn_config")
+	s.attention.KVHeads = attention.count(s.attention.KVHeads, "kv_n_heads")
+	c.assume(fields{
+		"moe_num_experts": experts.need("moe_num_experts"), "moe_top_k": experts.need("moe_top_k"),
+		"moe_intermediate_size": experts.need("ffn_hidden_size"),
+	})
+	experts.use("moe_jitter_eps", "moe_loss_weight", "moe_normalize_expert_weights", "ffn_act_fn")
+}
+
+// readGrok reads experts beside an MLP in each layer (Grok-2). Another model, of images, has the same model_type.
+func readGrok(c *config, s *shape) {
+	if kinds := c.words("architectures"); len(kinds) != 1 || kinds[0] != "Grok1ForCausalLM" {
+		c.fail("model_type \"git\" is known for Grok1ForCausalLM only")
+	}
+	if every := c.count(1, "global_attn_every_n"); every != 1 {
+		c.fail("global_attn_every_n: found %d, but only 1 is modelled", every)
+	}
+	c.values["sliding_window_size"] = nil
+	if c.flag(false, "residual_moe") {
+		c.assume(fields{"shared_expert_intermediate_size": s.intermediate})
+	}
+	c.use("attn_temperature_len")
 }

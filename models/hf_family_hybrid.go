@@ -18,6 +18,7 @@ func hybridFamilies() map[string]family {
 		"nemotron-nas": {base: gated, noDenseMLP: true, defaults: fields{"num_key_value_heads": nil}, read: readNemotronNAS},
 		"deci":         {base: gated, noDenseMLP: true, read: readNemotronNAS},
 		"falcon_h1":    {base: gated, read: readFalconH1}, "granitemoehybrid": {base: gated, noDenseMLP: true, read: readGraniteHybrid},
+		"mamba2":  {noDenseMLP: true, defaults: fields{"max_position_embeddings": 1 << 20}, read: readMamba2},
 		"bamba":   {base: gated, read: readBamba},
 		"minimax": {base: gated, read: readMiniMaxM1}, "minimax_m1": {base: gated, read: readMiniMaxM1}, "minimax_text_01": {base: gated, read: readMiniMaxM1},
 	}
@@ -233,7 +234,7 @@ func (c *config) mambaOf(s *shape) *Recurrent {
 
 // readFalconH1 reads attention and a Mamba-2 layer beside each other in every layer.
 func readFalconH1(c *config, s *shape) {
-	c.use("projectors_bias", "attention_in_multiplier", "ssm_multipliers", "mlp_multipliers")
+	c.use("projectors_bias", "attn_layer_indices", "mlp_expansion_factor")
 	s.mixers = map[string]Mixer{"full_attention": &Both{One: &s.attention, Other: c.mambaOf(s)}}
 	s.kinds = slices.Repeat([]string{"full_attention"}, min(s.layers, maxLayers))
 }
@@ -273,4 +274,20 @@ func readMiniMaxM1(c *config, s *shape) {
 		s.kinds = choose(c.listed("attn_type_list", s.layers, len(ns), func(i int) bool { return ns[i] == 0 }), "linear_attention", "full_attention")
 	}
 	c.use("postnorm", "shared_moe_mode", "use_cla")
+}
+
+// readMamba2 reads models of Mamba-2 layers only (arXiv:2405.21060), which have neither attention nor MLPs. Nothing limits their
+// context: a default of 2²⁰ tokens stands for that.
+func readMamba2(c *config, s *shape) {
+	mamba := &Recurrent{
+		Kind: Mamba2, Heads: s.attention.Heads, ValueDim: s.attention.HeadDim, KeyHeads: c.need("n_groups"), KeyDim: c.need("state_size"),
+		Conv: c.need("conv_kernel"), ConvBias: c.flag(true, "use_conv_bias"), ProjectionBias: c.flag(false, "use_bias"), StateType: hardware.FP32,
+	}
+	if inner, want := mamba.values(1), c.count(2, "expand")*s.Hidden; inner != want {
+		c.fail("head_dim: %d heads of %d are %d wide, but the layer is %d", mamba.Heads, mamba.ValueDim, inner, want)
+	}
+	c.use("rms_norm", "norm_before_gate", "time_step_rank")
+	for range min(s.layers, maxLayers) {
+		s.built = append(s.built, Group{Count: 1, Mixer: mamba, Norms: 1})
+	}
 }

@@ -24,7 +24,7 @@ func decodeObject(r io.Reader) (map[string]any, error) {
 	if len(raw) > maxConfigBytes {
 		return nil, fmt.Errorf("more than %d bytes: not a config.json", maxConfigBytes)
 	}
-	data := plainJSON(raw)
+	data := plainJSON(bytes.TrimPrefix(raw, []byte("\ufeff"))) // some editors begin with a mark of the byte order
 	d := objectReader{json.NewDecoder(bytes.NewReader(data))}
 	d.UseNumber()
 	value, err := d.value(0)

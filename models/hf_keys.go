@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,9 +25,9 @@ var harmless = regexp.MustCompile(`^(` + strings.Join([]string{
 	`\w*_token_ids?|\w*_token_index|\w*_tokens_ids|image_seq_length|\w*_eps|\w*epsilon|\w*rope_theta|rope_\w+|rotary_\w+|partial_rotary_factor\w*|`,
 	`\w*rope_scaling\w*|\w*_rope_interleave|original_max_position_embeddings|max_sequence_length|model_max_length|seq_length|seq_len\w*|`,
 	`initial_context_length|use_mrope|mrope_\w+|hidden_act|\w*_act|\w*activation\w*|\w*_fn|alibi\w*|position_embedding_type|use_rotary\w*|`,
-	`swiglu_\w+|\w*softcapping|\w*soft_cap|logits_scaling|logit_scale|\w*_multipliers?|query_pre_attn_scalar|attention_value_scale|`,
+	`swiglu_\w+|\w*softcapping|\w*soft_cap|logits_scaling|logit_scale|\w*_multiplier(s|_scale)?|query_pre_attn_scalar|attention_value_scale|`,
 	`attention_scale|attn_scale|attn_temperature_tuning|floor_scale|scale_\w+|\w*_clip\w*|clip_qkv|\w*_clamp\w*|gate_lower_bound|`,
-	`normalization_type|norm_type|normalize_\w+|norm_reduce\w*|rmsnorm\w*|\w*gemma_norm|layernorm_compute_dtype|apply_residual\w*|`,
+	`normalization_\w+|norm_type|interpolate_factor|normalize_\w+|norm_reduce\w*|rmsnorm\w*|\w*gemma_norm|layernorm_compute_dtype|apply_residual\w*|`,
 	// Routing that chooses other experts, but as many.
 	`norm_topk_prob|\w*routed_scaling_factor|router_\w*(coef|noise|scal|activation|logits|jitter|dtype|soft)\w*|\w*router_scaling\w*|scoring_func|moe_router\w*(func|fusion|load|scaling|topk_scaling)\w*|n_group|topk_group|`,
 	`topk_method|num_expert_group|use_grouped_topk|moe_renormalize|moe_\w*(loss|capacity|dropout|jitter|scale|norm_min|aux|gate_act)\w*|seq_aux|\w*aux_loss\w*|ep_size|`,
@@ -38,7 +39,7 @@ var harmless = regexp.MustCompile(`^(` + strings.Join([]string{
 	`time_step_\w+|mamba_hidden_act|use_mamba_kernels|num_logits_to_keep|mamba_chunk_size|chunk_size|mlp_hidden_act|activation_situ\w*|`,
 	`sparse_(score_type|init_block|local_block)|indexer_rope\w*|attn_res_\w+|moe_shared_expert_overlap|use_unified_vision_chunk|video_\w+|image_\w+|audio_\w+|`,
 	`vision_\w*(id|index|token)\w*|vision_(start|end)\w*|vision_soft_tokens\w*|\w*placeholder\w*|boa_\w*|boi_\w*|eoa_\w*|eoi_\w*|`,
-	`use_bidirectional_attention|use_flash_attn|use_cache_\w+|use_dynamic_ntk|use_logn_attn|flash_attn\w*|fp16|bf16|fp32|onnx_safe|language|`,
+	`use_bidirectional_attention|use_flash_attn|use_rms_?norm|use_cache_\w+|use_dynamic_ntk|use_logn_attn|flash_attn\w*|fp16|bf16|fp32|enable_\w*fp32\w*|onnx_safe|language|`,
 	`hc_(eps|sinkhorn_iters)|compress_rope_theta|mamba_ssm_\w*rounding|mlp_layer_norm|cla_share_factor_unused|deepstack\w*|attn_implementation|`,
 	`kv_channels|unsloth_\w*|quantization_status|sliding_window_size_unused|use_post_norm_unused|eos_\w+|bos_\w+|pad_\w+|cls_\w+|sep_\w+|dtype|torch_dtype`,
 }, "") + `)$`)
@@ -70,6 +71,31 @@ func (c *config) checkKeys() {
 	for _, name := range slices.Sorted(maps.Keys(c.sections)) {
 		c.sections[name].checkSection()
 	}
+}
+
+// ofTowers are words in keys that are about images and sounds: beside a language model they change nothing of it.
+var ofTowers = regexp.MustCompile(`(?i)image|vision|visual|video|audio|speech|patch|pixel|projector|multimodal|^mm_|media|tile|frame|` +
+	`select_layer|downsample_ratio|understand|thumbnail|pad2square|spatial_merge`)
+
+// checkWrapper checks the keys beside the section of the language model: those that say the same as it does, and those of towers,
+// are not looked at. Other parts of a model are not served here, and a warning says so.
+func (c *config) checkWrapper(text *config) {
+	c.use("tie_word_embeddings", "use_backbone_lora", "use_llm_lora", "template", "ps_version")
+	c.use(textSections...)
+	for _, name := range slices.Sorted(maps.Keys(c.values)) {
+		value := c.values[name]
+		_, nested := value.(map[string]any)
+		switch {
+		case reflect.DeepEqual(value, text.values[name]), !nested && ofTowers.MatchString(name):
+			c.use(name)
+		case nested && slices.Contains([]string{"talker_config", "code2wav_config", "token2wav_config"}, name):
+			c.use(name)
+			c.top().warn("%s: the part that speaks is not counted; engines serve the one that thinks", name)
+		case nested && !c.used[name] && !inert(value) && !harmless.MatchString(name) && !ofTowers.MatchString(name):
+			c.fail("the key %s (found an object) is not understood, and may be a part of the model", name)
+		}
+	}
+	c.checkKeys()
 }
 
 // checkSection checks the keys of a section that tells the shape; others are checked by those that read them.

@@ -169,7 +169,7 @@ func (q *quantisation) format(l *Linear, layer int, modules []string, wide hardw
 			return g.format
 		}
 	}
-	if q.excluded.match(layer, modules) || q.expertsOnly && l.Part != ExpertPart {
+	if !q.only.empty() && !q.only.match(layer, modules) || q.excluded.match(layer, modules) || q.expertsOnly && l.Part != ExpertPart {
 		return plain
 	}
 	for _, g := range q.groups {

@@ -3,6 +3,8 @@ package models
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // readMoE reads a mixture of experts, of which a number of experts is the mark.
@@ -61,6 +63,9 @@ func (c *config) expertLayers(layers int) []bool {
 		}
 		return sparse
 	}
+	if text := c.text("moe_layers_enum"); text != "" {
+		return c.enumerated("moe_layers_enum", text, len(sparse))
+	}
 	if words := c.words("mlp_layer_types"); words != nil {
 		c.use("first_k_dense_replace", "moe_layer_freq")
 		return c.listed("mlp_layer_types", layers, len(words), func(i int) bool { return words[i] == "sparse" })
@@ -81,6 +86,20 @@ func (c *config) expertLayers(layers int) []bool {
 		sparse[i] = i >= first && i <= last && i%frequency == 0 && (i+1)%step == 0 && !dense[i]
 	}
 	return sparse
+}
+
+// enumerated returns which layers a text of numbers with commas names.
+func (c *config) enumerated(name, text string, layers int) []bool {
+	named := make([]bool, layers)
+	for _, word := range strings.Split(text, ",") {
+		i, err := strconv.Atoi(strings.TrimSpace(word))
+		if err != nil || i < 0 || i >= layers {
+			c.fail("%s: found %.40q, want numbers from 0 to %d", name, word, layers-1)
+			return nil
+		}
+		named[i] = true
+	}
+	return named
 }
 
 // listed returns what a list tells of each layer, which must have as many entries as there are layers.

@@ -17,6 +17,8 @@ type quantisation struct {
 	excluded modulePatterns
 	// byModule are formats of single modules, which come before all others.
 	byModule []quantised
+	// only are the modules that are quantised, where the checkpoint lists them; empty means all.
+	only modulePatterns
 	// expertsOnly tells that nothing but routed experts is quantised.
 	expertsOnly bool
 	kv          hardware.DType
@@ -51,7 +53,7 @@ func (c *config) quantisation(beside *config) *quantisation {
 	if len(inside.values) == 0 {
 		return beside.besideConfig(c)
 	}
-	q := inside.readQuantisation(c)
+	q := inside.readQuantisation()
 	if beside == nil || q == nil {
 		return q
 	}
@@ -76,40 +78,62 @@ func (c *config) besideConfig(into *config) *quantisation {
 	return q
 }
 
-// readQuantisation reads quantization_config, whose keys depend on the method.
-func (c *config) readQuantisation(_ *config) *quantisation {
+// readQuantisation reads quantization_config, and refuses keys in it that may cost something and are not understood.
+func (c *config) readQuantisation() *quantisation {
+	q := c.method()
+	if q != nil && q.kv == "" {
+		q.kv = c.quarkCache()
+	}
+	c.checkQuantisation()
+	return q
+}
+
+// method reads what the method of quantisation says, on which the keys depend.
+func (c *config) method() *quantisation {
 	method := c.text("quant_method")
 	if method == "" && c.has("quant_algo") {
 		method = "modelopt"
 	}
-	c.use("modules_to_not_convert")
 	excluded := c.patterns("modules_to_not_convert", "ignored_layers", "ignore", "exclude", "exclude_modules", "llm_int8_skip_modules")
 	one := func(f Format) *quantisation {
-		return &quantisation{groups: []quantised{{format: f}}, excluded: excluded}
+		return &quantisation{groups: []quantised{{format: f}}, excluded: excluded, byModule: c.rules(f)}
 	}
 	switch method {
 	case "fp8":
 		return c.fp8(one(c.blocks8()))
 	case "fbgemm_fp8":
 		return one(standardFormat(hardware.FP8))
+	case "mxfp8":
+		return one(mxfp8)
 	case "mxfp4":
 		q := one(mxfp4)
 		q.expertsOnly = true
 		return q
+	case "w4afp8": // SGLang: experts in INT4 with a scale for 128 weights, the rest in FP8
+		q := one(c.blocks8())
+		int4 := Format{DType: hardware.INT4, Bits: 4, Group: int64(c.group("group_size")), GroupBits: 16}
+		q.byModule = append(q.byModule, quantised{targets: c.pattern(routedExperts), format: int4})
+		return q
 	case "gptq", "awq", "auto-round", "intel/auto-round", "gptq_marlin", "awq_marlin":
-		return one(c.integers(method))
+		q := one(c.integers(method))
+		q.only = c.onlyModules()
+		return q
 	case "bitsandbytes":
 		return one(c.bitsAndBytes())
 	case "compressed-tensors":
 		return c.compressedTensors(excluded)
-	case "modelopt", "modelopt_fp4", "modelopt_mixed":
+	case "modelopt", "modelopt_fp4", "modelopt_mixed", "modelopt_mxfp8":
 		return c.modelOpt()
 	case "quark":
-		return c.quark(excluded)
+		return one(c.section("global_quant_config").section("weight").quarkWeight())
 	}
-	c.fail("quant_method: found %q, want fp8, fbgemm_fp8, mxfp4, gptq, awq, auto-round, bitsandbytes, compressed-tensors, modelopt or quark", method)
+	c.fail("quant_method: found %q, want fp8, fbgemm_fp8, mxfp4, mxfp8, gptq, awq, auto-round, bitsandbytes, compressed-tensors, modelopt, "+
+		"quark or w4afp8", method)
 	return nil
 }
+
+// routedExperts names the matrices of routed experts.
+const routedExperts = "re:.*experts\\.\\d+.*"
 
 // Formats of four bits with shared scales: OCP Microscaling Formats 1.0 (2023), section 5.2, and NVIDIA, "Introducing NVFP4", 2025.
 var (
@@ -120,7 +144,10 @@ var (
 
 // blocks8 returns FP8 with a scale for each block of weights, or for each tensor or channel.
 func (c *config) blocks8() Format {
-	if len(c.counts("weight_block_size")) > 0 {
+	switch block := c.counts("weight_block_size"); {
+	case slices.Equal(block, []int{1, 32}):
+		return mxfp8
+	case len(block) > 0:
 		return standardFormat(hardware.FP8Block)
 	}
 	return standardFormat(hardware.FP8)
@@ -133,7 +160,7 @@ func (c *config) fp8(q *quantisation) *quantisation {
 	switch expert {
 	case "", "fp8":
 	case "fp4":
-		q.byModule = []quantised{{targets: c.pattern("re:.*experts\\.\\d+.*"), format: mxfp4}}
+		q.byModule = []quantised{{targets: c.pattern(routedExperts), format: mxfp4}}
 	default:
 		c.outer.fail("expert_dtype: found %q, want fp4 or fp8", expert)
 	}
@@ -152,6 +179,26 @@ func (c *config) integers(method string) Format {
 		c.fail("bits: found %d, want 2, 3, 4, 5, 6 or 8 for quant_method %s", bits, method)
 	}
 	return Format{DType: integerType(bits), Bits: bits, Group: group, GroupBits: 16 + bits}
+}
+
+// onlyModules reads the lists of modules that GPTQ quantised, where not all were.
+func (c *config) onlyModules() modulePatterns {
+	var ps modulePatterns
+	for _, inner := range c.list("modules_in_block_to_quantize") {
+		names, ok := inner.([]any)
+		if !ok {
+			names = []any{inner}
+		}
+		for _, n := range names {
+			name, ok := n.(string)
+			if !ok {
+				c.fail("modules_in_block_to_quantize: found %s, want names of modules", describe(n))
+				return ps
+			}
+			ps.add(modulePattern{text: name})
+		}
+	}
+	return ps
 }
 
 // integerType names integers of so many bits.
@@ -260,7 +307,7 @@ func (c *config) algorithm(key, name string) Format {
 		return standardFormat(hardware.FP8)
 	case "FP8_PB_WO", "FP8_BLOCK_SCALES":
 		return standardFormat(hardware.FP8Block)
-	case "NVFP4":
+	case "NVFP4", "W4A8_NVFP4_FP8":
 		return nvfp4
 	case "W4A16_NVFP4", "NVFP4_AWQ":
 		f := nvfp4
@@ -285,6 +332,9 @@ func (c *config) modelOpt() *quantisation {
 	c.use("group_size", "producer", "config_groups")
 	name := c.text("quant_algo", "moe_quant_algo")
 	if name != "MIXED_PRECISION" {
+		if name == "" && c.has("config_groups") {
+			return c.compressedTensors(q.excluded)
+		}
 		if name == "" {
 			c.fail("quant_algo is missing")
 			return q
@@ -300,23 +350,35 @@ func (c *config) modelOpt() *quantisation {
 	return q
 }
 
-// quark reads AMD Quark's section.
-func (c *config) quark(excluded modulePatterns) *quantisation {
-	weight := c.section("global_quant_config").section("weight")
-	var f Format
-	switch kind := weight.text("dtype"); kind {
+// quarkWeight reads how AMD Quark stores weights.
+func (c *config) quarkWeight() Format {
+	switch kind := c.text("dtype"); kind {
 	case "fp4":
-		f = mxfp4
+		return mxfp4
 	case "fp8_e4m3":
-		f = standardFormat(hardware.FP8)
+		return standardFormat(hardware.FP8)
 	case "int8":
-		f = standardFormat(hardware.INT8)
-	case "int4":
-		f = Format{DType: hardware.INT4, Bits: 4, Group: int64(weight.group("group_size")), GroupBits: 16}
+		return standardFormat(hardware.INT8)
+	case "int4", "uint4":
+		return Format{DType: hardware.INT4, Bits: 4, Group: int64(c.group("group_size")), GroupBits: 16}
+	case "":
+		return plain16
 	default:
-		c.fail("global_quant_config: weight: dtype: found %q, want fp4, fp8_e4m3, int8 or int4", kind)
+		c.fail("dtype: found %q, want fp4, fp8_e4m3, int8, int4 or uint4", kind)
 	}
-	return &quantisation{groups: []quantised{{format: f}}, excluded: excluded}
+	return Format{}
+}
+
+// quarkCache returns the number format in which AMD Quark's section says to cache, or empty: that of the outputs of the modules
+// that project keys and values.
+func (c *config) quarkCache() hardware.DType {
+	section := c.section("kv_cache_quant_config")
+	for _, name := range slices.Sorted(maps.Keys(section.values)) {
+		if f := section.section(name).section("output_tensors").quarkWeight(); f.Bits < 16 {
+			return f.DType
+		}
+	}
+	return ""
 }
 
 // patterns reads lists of modules.

@@ -105,15 +105,15 @@ func (c *config) architecture(assume string, quantised *config) *Architecture {
 		text.readMoE(&s)
 		text.readMixers(&s)
 	}
-	c.readTowers(&s)
+	for wrapper := text; wrapper != nil; wrapper = wrapper.outer {
+		wrapper.readTowers(&s)
+	}
 	text.readPredictors(&s)
 	layers := s.layOut(text)
 	a := text.quantise(&s, layers, quantised)
 	text.checkKeys()
-	if text != c {
-		c.use("vision_config", "audio_config", "tie_word_embeddings")
-		c.use(textSections...)
-		c.checkKeys()
+	for wrapper := text.outer; wrapper != nil; wrapper = wrapper.outer {
+		wrapper.checkWrapper(text)
 	}
 	if note != "" {
 		c.top().warn("%s", note)
@@ -180,6 +180,16 @@ var refused = map[string]string{
 	"mllama_text_model": "a model with cross-attention to images, which is not modelled",
 	"xlstm":             "a recurrent network whose layers are not modelled",
 	"arctic":            "a model with experts beside a dense network in each layer, which is not modelled",
+	"phi4mm":            "a model whose adapters for images and speech change its weights with the request, which is not modelled",
+	"phi4_multimodal":   "a model whose adapters for images and speech change its weights with the request, which is not modelled",
+	"phi4flash":         "a hybrid with Mamba-1 layers and layers that share a cache, which are not modelled",
+	"phi3small":         "a model with block-sparse attention of a fixed pattern, which is not modelled",
+	"falcon_mamba":      "a Mamba-1 model, whose selective scan is not modelled (Mamba-2 is)",
+	"plamo2":            "a hybrid with Mamba-1 layers, whose selective scan is not modelled (Mamba-2 is)",
+	"ernie4_5_moe_vl":   "a model with experts of two widths in a layer, which are not modelled",
+	"ernie4_5_vl_moe":   "a model with experts of two widths in a layer, which are not modelled",
+	"bitnet":            "a model with weights of three values, whose kernels are not modelled",
+	"openelm":           "a model whose heads differ from layer to layer, which is not modelled",
 	"llada":             "a diffusion model, which does not decode token by token",
 	"dream":             "a diffusion model, which does not decode token by token",
 }

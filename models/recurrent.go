@@ -22,6 +22,8 @@ type Recurrent struct {
 	GateRank int
 	// FullGate tells that the output gate of KDA has full rank.
 	FullGate bool
+	// QKNorm adds a norm to the queries and keys of each head of lightning attention (Ring-linear).
+	QKNorm bool
 	// ProjectionBias tells that the projections have biases.
 	ProjectionBias bool
 	// StateType is the number format of the state.
@@ -101,6 +103,9 @@ func (m *Recurrent) loose(hidden int, _ expertShare) looseParameters {
 		p.Norms = int64(m.values(1))
 	case Lightning:
 		p.Norms = int64(m.values(1))
+		if m.QKNorm {
+			p.Norms += product(2, m.KeyDim)
+		}
 	}
 	if m.ProjectionBias {
 		for _, l := range m.linears(hidden, 1) {

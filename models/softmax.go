@@ -12,6 +12,8 @@ type Softmax struct {
 	Heads, KVHeads int
 	// HeadDim is the width of a query and key, ValueDim that of a value where it differs; 0 means HeadDim.
 	HeadDim, ValueDim int
+	// QueryRank is the rank of the compression of the queries, which has a norm (Step-3); 0 means that there is none.
+	QueryRank int
 	// Window is the number of last tokens that a token attends to, itself included; 0 means all.
 	Window int
 	// QKVBias and OutBias tell which projections have biases.
@@ -47,10 +49,16 @@ func (m *Softmax) valueDim() int {
 func (m *Softmax) linears(hidden, tp int) []Linear {
 	heads, kvHeads := split(m.Heads, tp), split(m.KVHeads, tp)
 	width := heads*m.HeadDim + kvHeads*m.HeadDim
+	if m.QueryRank > 0 { // computed on every GPU
+		width = m.QueryRank + kvHeads*m.HeadDim
+	}
 	if !m.SharedKeyValue {
 		width += kvHeads * m.valueDim()
 	}
 	ls := []Linear{{Name: "qkv", N: width, K: hidden, Part: AttentionPart, Quantised: true}}
+	if m.QueryRank > 0 {
+		ls = append(ls, Linear{Name: "q_b", N: heads * m.HeadDim, K: m.QueryRank, Part: AttentionPart, Quantised: true})
+	}
 	if m.OutputGate {
 		ls = append(ls, Linear{Name: "gate", N: heads * m.valueDim(), K: hidden, Part: AttentionPart, Quantised: true})
 	}
@@ -61,7 +69,7 @@ func (m *Softmax) linears(hidden, tp int) []Linear {
 }
 
 func (m *Softmax) loose(hidden int, _ expertShare) looseParameters {
-	var p looseParameters
+	p := looseParameters{Norms: int64(m.QueryRank)}
 	if m.QKNorm {
 		p.Norms += product(2, m.HeadDim)
 	}
@@ -147,6 +155,7 @@ func (m *Softmax) sizes() ([]size, error) {
 	ss := []size{
 		{"heads", m.Heads, 1, 1 << 11}, {"KV heads", m.KVHeads, 1, 1 << 11}, {"head dimension", m.HeadDim, 1, 1 << 11},
 		{"value head dimension", m.ValueDim, 0, 1 << 11}, {"window", m.Window, 0, 1 << 30},
+		{"query rank", m.QueryRank, 0, 1 << 17},
 	}
 	if m.Indexer != nil {
 		ss = append(ss, m.Indexer.sizes()...)
