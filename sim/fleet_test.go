@@ -28,6 +28,7 @@ type fleetSetting struct {
 	scaled       bool
 	sizes        []int // what the scaler asks for, in turn
 	router       string
+	relays       bool
 }
 
 // poolName tells pools apart.
@@ -44,6 +45,7 @@ func drawFleet(t *rapid.T) fleetSetting {
 		queueTimeout: span(t, "queueTimeout", 0, 1e10, 1e12),
 		retry:        sim.Retry{Attempts: rapid.IntRange(0, 2).Draw(t, "attempts"), Delay: span(t, "delay", 0, 1e9)},
 		router:       rapid.SampledFrom([]string{"turn", "requests", "tokens", "wait", "state", "sibling"}).Draw(t, "router"),
+		relays:       rapid.Bool().Draw(t, "relays"),
 	}
 	c.replicas = rapid.IntRange(1, 5).Draw(t, "replicas")
 	if rapid.Bool().Draw(t, "disaggregated") {
@@ -204,6 +206,7 @@ func (c *fleetSetting) config(t *rapid.T, maxLeap int64) (sim.Config, *ends) {
 	for i, p := range c.pools {
 		r := c.kinds[i].replica(t, j)
 		r.Model, r.Role, r.Off, r.Steady, r.Layers, r.KVBytes.Token, r.ColdStart = p.model, p.role, c.off[i], c.steady[i], c.layers, 1000, c.coldStart
+		r.Relays = c.relays && r.Role == sim.Prefill
 		config.Replicas = append(config.Replicas, r)
 		if c.scaled && !slices.Contains(c.pools[:i], p) {
 			config.Scalings = append(config.Scalings, sim.Scaling{Model: p.model, Role: p.role, Scaler: &sizes{list: append(c.sizes, 1)}, Every: 3e10, Min: 1})
@@ -236,6 +239,32 @@ func TestFleetLeapEqualsStep(t *testing.T) {
 			}
 			if d := cmp.Diff(steps, leaps, cmp.AllowUnexported(journal{}, ends{}), cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
 				t.Fatalf("journal, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
+			}
+		}
+	})
+}
+
+// Who sends the first token of a request that is handed over changes nothing but when its user has
+// it: not before it was computed, and not after the last one.
+func TestRelaysDelayFirstTokensOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawFleet(t)
+		c.relays = false
+		own, before := c.run(t, 0)
+		c.relays = true
+		relayed, after := c.run(t, 0)
+		if d := cmp.Diff(own, relayed); d != "" {
+			t.Fatalf("result without (-) and with relays (+):\n%s", d)
+		}
+		for i, f := range after.finished {
+			first := before.finished[i].FirstToken
+			handedOver := c.pools[f.Replica].role == sim.Decode
+			if f.FirstToken < first || f.FirstToken > first && !handedOver || f.FirstToken > f.LastTok {
+				t.Fatalf("first token at %v where it was computed at %v: %+v", f.FirstToken, first, f)
+			}
+			f.FirstToken = first
+			if f != before.finished[i] {
+				t.Fatalf("without relays %+v, with relays %+v", before.finished[i], f)
 			}
 		}
 	})

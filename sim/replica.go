@@ -17,6 +17,7 @@ type replica struct {
 	maxLeap    int64
 	limit      int  // longest context, 0 without bound
 	passes     bool // requests go on elsewhere after their prompt
+	relays     bool // and their first token with them
 	observed   bool // leaps are asked for
 	streamed   bool // tokens are asked for
 
@@ -87,7 +88,7 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 	stages := max(c.Stages, 1)
 	r := replica{
 		scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
-		maxLeap: maxLeap, limit: c.MaxContext, passes: c.Role == Prefill,
+		maxLeap: maxLeap, limit: c.MaxContext, passes: c.Role == Prefill, relays: c.Relays,
 		batches: make([]Batch, stages), free: make([]Time, stages),
 		host: c.Host, hostFree: c.Host.Tokens, retry: Never, next: Never,
 	}

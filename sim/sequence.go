@@ -49,6 +49,7 @@ type Sequence struct {
 	joined         int64  // batch.steps when decoding began
 	epoch          uint32 // tells stale heap entries, see finishHeap
 	drafted        int    // tokens drafted in the step that runs
+	relayed        bool   // its first token came out, and its user has not got it
 	visible        int64  // first step that may be planned with it, see replica.incoming
 
 	place     place

@@ -231,16 +231,20 @@ func (b *Batch) prefilled(c *Chunk) {
 		return
 	}
 	b.r.result.Sampled++
-	if s.Generated == 0 {
-		s.FirstToken = b.flight.end
+	goesOn := s.Generated+1 < s.Output && b.r.passes
+	switch {
+	case s.Generated == 0:
+		s.FirstToken, s.relayed = b.flight.end, goesOn && b.r.relays
 		b.effect(prompted, s)
-	} else {
+	case s.relayed:
+		s.FirstToken, s.relayed = b.flight.start, false
+		b.gaps = append(b.gaps, Gap{Span: b.flight.end - b.flight.start, Count: 1})
+	default:
 		b.gaps = append(b.gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
 	}
 	s.Generated++
 	s.LastToken = b.flight.end
-	goesOn := s.Generated < s.Output && b.r.passes
-	if !b.together || goesOn {
+	if (!b.together || goesOn) && !s.relayed {
 		b.emit(s, b.flight.end)
 	}
 	if s.Generated < s.Output && !goesOn {

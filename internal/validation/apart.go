@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -17,7 +16,8 @@ type pool struct {
 // apart is servers that compute prompts and servers that go on from there.
 type apart struct{ prefill, decode pool }
 
-// serve simulates them under the given load. KV caches go layer by layer over the network, as they are computed.
+// serve simulates them under the given load. KV caches go layer by layer over the network, as they are computed; the decode worker
+// answers, from the first token on.
 func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcome, error) {
 	if a.prefill.network == nil {
 		return nil, errors.New(a.prefill.accelerator.Name + " has no network over which prefill and decode servers could exchange caches")
@@ -39,7 +39,7 @@ func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcom
 			r.Role = end.role
 			r.Latency += server.Clock.Handover()
 			if end.role == sim.Prefill {
-				r.KVBytes.Token, r.Layers = end.model.KVBytesPerToken(end.kv), end.model.Layers()
+				r.KVBytes.Token, r.Layers, r.Relays = end.model.KVBytesPerToken(end.kv), end.model.Layers(), true
 			}
 			replicas = append(replicas, r)
 		}
@@ -50,7 +50,7 @@ func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcom
 	}
 	ports := min(a.prefill.parallel().GPUs(), a.decode.parallel().GPUs())
 	_, err = sim.Run(ctx, sim.Config{
-		Source: load, Router: routing.LeastRequests{}, Handover: routing.LeastRequests{}, Replicas: replicas, Observer: seen,
+		Source: load, Router: newFrontends(1), Handover: newFrontends(2), Replicas: replicas, Observer: seen,
 		Links: []sim.Link{{Bandwidth: a.prefill.network.Bandwidth * float64(ports), Latency: sim.Seconds(a.prefill.network.Latency)}},
 	})
 	if err == nil && seen.rejected > 0 {

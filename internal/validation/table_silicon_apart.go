@@ -18,23 +18,29 @@ type siliconApart struct {
 	measured              []measurement
 }
 
-// readSiliconApart reads servers with prefill and decode apart.
+// readSiliconApart reads servers with prefill and decode apart, as fleets lists them. A row without the number of workers is taken where
+// one configuration fits it, and where that runs without multi-token prediction.
 func readSiliconApart(c *catalogs, t *table) []experiment {
 	var list []experiment
+	survey := surveyApart(t)
 	t.each(func(r *row) {
 		if r.text("mode") != "disagg" {
 			return
 		}
-		if e := c.siliconPools(r); e != nil {
+		f, why := survey.fleet(r)
+		if why != "" {
+			t.skip("%s", why)
+			return
+		}
+		if e := c.siliconPools(r, f); e != nil {
 			list = append(list, e)
 		}
 	})
 	return list
 }
 
-// siliconPools returns what a row describes, or nil where the row fails. Where the number of workers is not published, one of each
-// is taken.
-func (c *catalogs) siliconPools(r *row) experiment {
+// siliconPools returns what a row and, unless it is nil, the published fleet describe, or nil where the row fails.
+func (c *catalogs) siliconPools(r *row, f *fleet) experiment {
 	engine, err := parseEngine(r.required("backend"))
 	if err != nil {
 		r.fail(err)
@@ -42,37 +48,52 @@ func (c *catalogs) siliconPools(r *row) experiment {
 	s := &siliconApart{
 		count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"), measured: r.measured(siliconFigures),
 	}
-	for _, end := range []struct {
-		name string
-		pool *pool
-	}{{"prefill", &s.prefill}, {"decode", &s.decode}} {
-		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("precision"), r.count(end.name+"_tp"))
-		d.spread(r, end.name+"_dp", end.name+"_moe_ep")
-		if r.err != nil {
-			return nil
-		}
-		if d.tensor > 16 && d.data == 0 { // the accelerators of a wide-EP worker, whose attention is data-parallel
-			d.data, d.tensor = d.tensor, 1
-		}
-		d.engine = engine
-		d.setDefaults()
-		d.narrowCache()
-		*end.pool = pool{deployment: d, workers: r.optionalCount(end.name+"_workers", 1)}
+	s.prefill, s.decode = c.siliconPool(r, engine, "prefill"), c.siliconPool(r, engine, "decode")
+	if r.err != nil {
+		return nil
+	}
+	if f != nil {
+		s.prefill.shape(f.prefill)
+		s.decode.shape(f.decode)
 	}
 	s.prefill.tokenBudget = max(16384, s.prompt) * max(1, s.prefill.data)
 	s.decode.maxSequences = max(s.decode.maxSequences, s.count)
-	s.decode.tokenBudget = max(s.decode.tokenBudget, s.decode.maxSequences)
-	known := "workers unknown, "
-	if r.text("prefill_workers") != "" && r.text("decode_workers") != "" {
-		known = fmt.Sprintf("%d prefill, %d decode, ", s.prefill.workers, s.decode.workers)
+	if f != nil {
+		s.decode.maxSequences = f.batch * f.decode.data
 	}
-	if s.prefill.workers > maxBatch || s.decode.workers > maxBatch {
-		r.fail(fmt.Errorf("workers: found %d and %d, want at most %d", s.prefill.workers, s.decode.workers, maxBatch))
-		return nil
+	s.decode.tokenBudget = max(s.decode.tokenBudget, s.decode.maxSequences)
+	known := ""
+	if !knowsWorkers(r) {
+		known = "workers unknown, "
 	}
 	s.place = place{Group: s.decode.group(), file: r.table.file, line: r.line}
-	s.name = fmt.Sprintf("%sconcurrency %d, %d in, %d out", known, s.count, s.prompt, s.output)
+	s.name = fmt.Sprintf("%s%d prefill, %d decode, concurrency %d, %d in, %d out",
+		known, s.prefill.workers, s.decode.workers, s.count, s.prompt, s.output)
 	return s
+}
+
+// siliconPool returns the workers at an end of a row, prefill or decode.
+func (c *catalogs) siliconPool(r *row, engine, end string) pool {
+	d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("precision"), r.count(end+"_tp"))
+	d.spread(r, end+"_dp", end+"_moe_ep")
+	p := pool{deployment: d, workers: r.optionalCount(end+"_workers", 1)}
+	if p.workers > maxBatch {
+		r.fail(fmt.Errorf("%s_workers: found %d, want at most %d", end, p.workers, maxBatch))
+	}
+	if r.err == nil {
+		p.engine = engine
+		p.setDefaults()
+		p.narrowCache()
+	}
+	return p
+}
+
+// shape sets the number of workers and how attention is spread over their accelerators.
+func (p *pool) shape(w workers) {
+	p.workers, p.tensor, p.data = w.count, w.tensor, w.data
+	if p.data == 1 {
+		p.data = 0
+	}
 }
 
 func (s *siliconApart) at() place { return s.place }

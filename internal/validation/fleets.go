@@ -1,0 +1,144 @@
+package validation
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// Fleets of TensorRT-LLM workers behind Dynamo with which InferenceX measured DeepSeek-R1, February to March 2026, as its file
+// .github/configs/nvidia-master.yaml and the recipes that it names have them. decode_batch is --max_batch_size of a decode worker, of
+// each rank where attention is data-parallel; drafted is the number of tokens of multi-token prediction.
+//
+//go:embed fleets.csv
+var fleetsCSV string
+
+// fleet is one of them.
+type fleet struct {
+	engine, gpu, dtype          string
+	prompt, output, concurrency int
+	prefill, decode             workers
+	// batch is the number of sequences that a rank of a decode worker takes.
+	batch, drafted int
+}
+
+// workers are servers alike, each of tensor × data accelerators.
+type workers struct{ count, tensor, data int }
+
+func (w workers) accelerators() int { return w.tensor * w.data }
+
+// fleets lists what is published.
+var fleets = sync.OnceValue(func() []fleet {
+	t, err := readTable("fleets.csv", strings.NewReader(fleetsCSV))
+	if err != nil || len(t.problems) > 0 {
+		panic("validation: fleets.csv cannot be read") // it is part of the program
+	}
+	var list []fleet
+	t.each(func(r *row) {
+		end := func(name string) workers {
+			return workers{r.count(name + "_workers"), r.count(name + "_tp"), r.count(name + "_dp")}
+		}
+		list = append(list, fleet{
+			engine: r.required("engine"), gpu: r.required("gpu"), dtype: r.required("dtype"),
+			prompt: r.count("isl"), output: r.count("osl"), concurrency: r.count("concurrency"),
+			prefill: end("prefill"), decode: end("decode"),
+			batch: r.count("decode_batch"), drafted: int(r.number("drafted")),
+		})
+	})
+	if len(t.problems) > 0 {
+		panic("validation: " + t.problems[0])
+	}
+	return list
+})
+
+// accelerators returns those of a worker at an end that the row names, prefill or decode.
+func (r *row) accelerators(end string) int {
+	return int(max(1, r.optional(end+"_tp", 1)) * max(1, r.optional(end+"_dp", 1)))
+}
+
+// published returns the fleets that may be the one of the row, without multi-token prediction and with it. Workers have to be as many as
+// the row says, if it does, and as large.
+func published(r *row) (plain, drafting []fleet) {
+	for _, f := range fleets() {
+		same := f.engine == r.text("backend") && strings.HasPrefix(r.text("gpu"), f.gpu) && f.dtype == r.text("precision") &&
+			strings.Contains(strings.ToLower(r.text("model")), "deepseek") && float64(f.prompt) == r.figure("isl") &&
+			float64(f.output) == r.figure("osl") && float64(f.concurrency) == r.figure("concurrency") &&
+			f.prefill.fits(r, "prefill") && f.decode.fits(r, "decode")
+		switch {
+		case same && f.drafted == 0:
+			plain = append(plain, f)
+		case same:
+			drafting = append(drafting, f)
+		}
+	}
+	return plain, drafting
+}
+
+func (w workers) fits(r *row, end string) bool {
+	return w.accelerators() == r.accelerators(end) && w.count == r.optionalCount(end+"_workers", w.count)
+}
+
+// apartSurvey is what the rows of a table say of each other.
+type apartSurvey struct {
+	// slowest and fastest are the times per output token of rows alike in all that tells loads apart.
+	slowest, fastest map[string]float64
+	// complete holds measurements of rows that have the number of workers.
+	complete map[string]bool
+}
+
+func surveyApart(t *table) *apartSurvey {
+	s := &apartSurvey{map[string]float64{}, map[string]float64{}, map[string]bool{}}
+	for i := range t.rows {
+		r := &t.rows[i]
+		if r.text("mode") != "disagg" {
+			continue
+		}
+		load, token := apartLoad(r), r.figure("tpot_ms")
+		s.slowest[load] = max(s.slowest[load], token)
+		if least, ok := s.fastest[load]; !ok || token < least {
+			s.fastest[load] = token
+		}
+		if knowsWorkers(r) {
+			s.complete[apartMeasurement(r)] = true
+		}
+	}
+	return s
+}
+
+func knowsWorkers(r *row) bool {
+	return r.text("prefill_workers") != "" && r.text("decode_workers") != ""
+}
+
+// apartLoad names the load and the size of workers. DeepSeek-R1 and V3, which are one architecture, count as one.
+func apartLoad(r *row) string {
+	fields := []string{fmt.Sprint(r.accelerators("prefill")), fmt.Sprint(r.accelerators("decode"))}
+	for _, column := range []string{"backend", "gpu", "precision", "isl", "osl", "concurrency"} {
+		fields = append(fields, r.text(column))
+	}
+	return strings.Join(fields, ",")
+}
+
+func apartMeasurement(r *row) string {
+	return strings.Join([]string{apartLoad(r), r.text("ttft_ms"), r.text("tpot_ms")}, ",")
+}
+
+// fleet returns the published fleet of a row, nil where there is none but the row itself says enough, or why the row is left out.
+func (s *apartSurvey) fleet(r *row) (f *fleet, why string) {
+	plain, drafted := published(r)
+	load, known := apartLoad(r), knowsWorkers(r)
+	alone := s.fastest[load] >= drafting*s.slowest[load]
+	switch {
+	case !known && s.complete[apartMeasurement(r)]:
+		return nil, "is in the table again, with the number of workers"
+	case len(drafted) > 0 && (len(plain) == 0 || r.figure("tpot_ms") < drafting*s.slowest[load]):
+		return nil, "multi-token prediction was on"
+	case len(plain) == 1 && (known || len(drafted) == 0 || !alone):
+		return &plain[0], ""
+	case known:
+		return nil, ""
+	case len(plain) == 0:
+		return nil, "the number of workers is not known, and no configuration published fits"
+	}
+	return nil, "several configurations published fit"
+}
