@@ -188,6 +188,9 @@ func (f *Fleet) take() (orders []order, closed bool) {
 
 // Start implements Backend.
 func (f *Fleet) Start(j *Job) {
+	if !j.Came.IsZero() {
+		j.reading = time.Since(j.Came)
+	}
 	f.order(func(at sim.Time) {
 		r := j.Request
 		r.Arrival = at
@@ -245,13 +248,23 @@ func (f *Fleet) tokens(s *sim.Sequence, count int, at sim.Time) {
 			f.order(func(sim.Time) { f.loop.Cancel(id) })
 		}
 	}
-	f.late.add(f.momentOf(at+s.Latency), j, n)
+	f.late.add(f.seen(j, at, s.Latency), j, n)
+}
+
+// seen returns when the user of j sees what came out at a time. The front end of the simulated
+// server takes latency; what reading the request took for real is a part of it.
+func (f *Fleet) seen(j *Job, at, latency sim.Time) time.Time {
+	earliest := f.momentOf(at)
+	if seen := f.momentOf(at + latency).Add(-j.reading); seen.After(earliest) {
+		return seen
+	}
+	return earliest
 }
 
 // Finished implements sim.Observer.
 func (f *Fleet) Finished(s *sim.Sequence) {
 	if j := f.forget(s.ID); j != nil {
-		f.late.add(f.momentOf(s.LastToken+s.Latency), j, news{tokens: s.Output, cached: s.Cached, text: j.generated, ended: true})
+		f.late.add(f.seen(j, s.LastToken, s.Latency), j, news{tokens: s.Output, cached: s.Cached, text: j.generated, ended: true})
 	}
 }
 

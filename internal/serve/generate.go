@@ -73,6 +73,7 @@ func (c *call) prepare(w http.ResponseWriter, r *http.Request, endpoint openai.E
 	}
 	for _, p := range c.plans {
 		p.job.Replica = replicaOf(r.Context())
+		p.job.Came = c.began
 	}
 	c.head = openai.Head{Endpoint: endpoint, ID: s.newID(endpoint), Model: model.Name, Created: c.began.Unix()}
 	c.sent = make([]progress, len(c.plans))

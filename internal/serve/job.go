@@ -2,6 +2,7 @@ package serve
 
 import (
 	"sync"
+	"time"
 
 	"github.com/llmsim/llmsim/internal/telemetry"
 	"github.com/llmsim/llmsim/internal/text"
@@ -19,12 +20,16 @@ type Job struct {
 	// Asked is what the client wants beside, for metrics.
 	Asked telemetry.Parameters
 
+	// Came is when the server began to read what the client sent.
+	Came time.Time
 	// IgnoreEnd goes on after a token that ends a text.
 	IgnoreEnd bool
 
 	listener *Listener
 	// generated are the tokens that the backend has computed; they belong to its goroutine.
 	generated []text.Token
+	// reading is how long reading the request took; it belongs to the backend's goroutine.
+	reading time.Duration
 	// What follows is written by the backend under the listener's lock.
 	state JobState
 }
