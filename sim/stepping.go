@@ -237,8 +237,7 @@ func (b *Batch) prefilled(c *Chunk) {
 		s.FirstToken, s.relayed = b.flight.end, goesOn && b.r.relays
 		b.effect(prompted, s)
 	case s.relayed:
-		s.FirstToken, s.relayed = b.flight.start, false
-		b.gaps = append(b.gaps, Gap{Span: b.flight.end - b.flight.start, Count: 1})
+		s.FirstToken, s.relayed = b.flight.end, false // together with the second one
 	default:
 		b.gaps = append(b.gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
 	}

@@ -173,6 +173,7 @@ var leftOutFor = []string{
 	"tp above 16 is", "experts are spread over another", "the server capped its batch", "multi-token prediction",
 	"erratic", "not the GPU was the limit", "a fleet under a router", "prompts were cached", "waited for kernels to be compiled",
 	"another submission of the same system", "whose limits on latency", "tp and dp are not",
+	"in the table again", "configuration published fits", "configurations published fit",
 }
 
 // Targets name tables and quantities that exist.
