@@ -44,6 +44,7 @@ func TestSummaryByHand(t *testing.T) {
 		Attainment: Attainment{TTFT: 2. / 4, TPOT: 1. / 4, E2E: 2. / 4, All: 1. / 4, Target: 0.5},
 		MeanQueue:  10, MeanPrefill: 19, MeanDecode: 70,
 		Preemptions: 3, Steps: 10, MeanDecodeBatch: 1.4, Busy: 0.5,
+		Binds: "code: p90 TPOT", // 10 ms of 5, where chat has 20 ms of 30
 	}
 	for _, f := range []struct {
 		name      string

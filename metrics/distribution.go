@@ -126,6 +126,34 @@ func (d *Distribution) Quantile(q float64) float64 {
 	return value
 }
 
+// quantileAmong returns the q-quantile of the spans and of so many others that are longer than any;
+// it is infinite where these decide it.
+func (d *Distribution) quantileAmong(q float64, longer int64) float64 {
+	rank := float64(q * float64(int64(d.n)+longer-1))
+	switch {
+	case longer == 0:
+		return d.Quantile(q)
+	case rank > float64(d.n)-1:
+		return math.Inf(1)
+	}
+	return d.Quantile(rank / max(1, float64(d.n)-1))
+}
+
+// within returns the share of the spans that are not longer than most, to the accuracy of the
+// buckets; 1 without spans.
+func (d *Distribution) within(most sim.Time) float64 {
+	if d.n == 0 {
+		return 1
+	}
+	kept := float64(d.zeros)
+	for bucket, count := range d.counts.each {
+		if d.buckets.value(bucket) <= float64(most) {
+			kept += count
+		}
+	}
+	return kept / float64(d.n)
+}
+
 // ranked returns the span of a rank, from 0 to n−1.
 func (d *Distribution) ranked(rank float64) float64 {
 	if rank < float64(d.zeros) {

@@ -1,17 +1,45 @@
 package metrics
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"fmt"
+	"strings"
 
-// SLO is a service level objective: limits that a share of the requests must keep.
+	"github.com/llmsim/llmsim/sim"
+)
+
+// SLO is a service level objective: limits that a share of the requests must keep, all at once, and
+// limits of percentiles, each of which must be kept by itself.
 type SLO struct {
-	// TTFT, TPOT and E2E are the limits; 0 means none.
+	// TTFT, TPOT and E2E are the limits of a request; 0 means none.
 	TTFT, TPOT, E2E sim.Time
-	// Share is the part of the requests that must keep all limits, in (0, 1].
+	// Share is the part of the requests that must keep all of them, in (0, 1]; 0 where none must, so
+	// that they only say which requests are good.
 	Share float64
+	// Percentiles are limited besides.
+	Percentiles []PercentileLimit
 }
 
+// PercentileLimit is the most that a percentile of a latency may be. Requests without an answer
+// count as slower than any other.
+type PercentileLimit struct {
+	Latency    Latency
+	Percentile float64 // in (0, 100)
+	Most       sim.Time
+}
+
+// Latency is a kind of latency that an SLO limits.
+type Latency string
+
+// Kinds of latency. ITL is that of gaps between tokens, the others of requests.
+const (
+	TTFT Latency = "ttft"
+	TPOT Latency = "tpot"
+	ITL  Latency = "itl"
+	E2E  Latency = "e2e"
+)
+
 // None reports whether s has no limit.
-func (s SLO) None() bool { return s.TTFT == 0 && s.TPOT == 0 && s.E2E == 0 }
+func (s SLO) None() bool { return s.TTFT == 0 && s.TPOT == 0 && s.E2E == 0 && len(s.Percentiles) == 0 }
 
 // verdict says which limits a request kept.
 type verdict struct{ ttft, tpot, e2e bool }
@@ -26,5 +54,90 @@ func (s SLO) judge(q *sim.Sequence) verdict {
 	}
 }
 
-// Kept reports whether a finished request kept every limit of s.
+// Kept reports whether a finished request kept every limit of a request.
 func (s SLO) Kept(q *sim.Sequence) bool { return s.judge(q).all() }
+
+// LimitResult is what became of one limit of an SLO.
+type LimitResult struct {
+	Latency Latency `json:"latency"`
+	// Percentile is the part of the requests that must keep the limit, in percent.
+	Percentile float64 `json:"percentile"`
+	// Joint reports whether the requests must keep other limits at the same time.
+	Joint bool `json:"joint"`
+	// Limit is in milliseconds, as Measured is: the percentile among the answered requests.
+	Limit    float64 `json:"limit_ms"`
+	Measured float64 `json:"measured_ms"`
+	// Within is the share that keeps the limit, of all requests or gaps: [0, 1].
+	Within float64 `json:"within"`
+	Met    bool    `json:"met"`
+}
+
+// Name names the limit, such as "p99 TTFT".
+func (l *LimitResult) Name() string {
+	return fmt.Sprintf("p%g %s", l.Percentile, strings.ToUpper(string(l.Latency)))
+}
+
+// Used is what was measured as a share of the limit.
+func (l *LimitResult) Used() float64 { return ratio(l.Measured, l.Limit) }
+
+// Binding returns the limit that binds: of those that are missed, else of all, the one of which the
+// largest share is used; nil where there is no limit.
+func Binding(limits []LimitResult) *LimitResult {
+	if i := binding(limits); i >= 0 {
+		return &limits[i]
+	}
+	return nil
+}
+
+// binding returns the index of the limit that binds, -1 where there is none.
+func binding(limits []LimitResult) int {
+	best := -1
+	for i := range limits {
+		switch l := &limits[i]; {
+		case best < 0 || !l.Met && limits[best].Met:
+			best = i
+		case l.Met == limits[best].Met && l.Used() > limits[best].Used():
+			best = i
+		}
+	}
+	return best
+}
+
+// limits returns what became of each limit of the group's SLO, but for those of gaps.
+func (g *group) limits() []LimitResult {
+	var list []LimitResult
+	a := g.attainment()
+	for _, l := range []struct {
+		latency Latency
+		most    sim.Time
+		d       *Distribution
+		kept    float64
+	}{{TTFT, g.slo.TTFT, g.ttft, a.TTFT}, {TPOT, g.slo.TPOT, g.tpot, a.TPOT}, {E2E, g.slo.E2E, g.e2e, a.E2E}} {
+		if l.most > 0 && g.slo.Share > 0 {
+			list = append(list, LimitResult{
+				Latency: l.latency, Percentile: 100 * g.slo.Share, Joint: true, Limit: l.most.Milliseconds(),
+				Measured: l.d.Quantile(g.slo.Share) / float64(sim.Millisecond), Within: l.kept,
+				Met: !g.empty() && l.kept >= g.slo.Share,
+			})
+		}
+		list = append(list, g.slo.percentiles(l.latency, l.d, g.unanswered())...)
+	}
+	return list
+}
+
+// percentiles returns what became of the limits of a latency's percentiles.
+func (s SLO) percentiles(latency Latency, d *Distribution, unanswered int64) []LimitResult {
+	var list []LimitResult
+	for _, l := range s.Percentiles {
+		if l.Latency == latency {
+			measured := d.Quantile(l.Percentile / 100)
+			list = append(list, LimitResult{
+				Latency: latency, Percentile: l.Percentile, Limit: l.Most.Milliseconds(),
+				Measured: measured / float64(sim.Millisecond),
+				Within:   d.within(l.Most) * ratio(float64(d.Count()), float64(d.Count()+unanswered)),
+				Met:      d.quantileAmong(l.Percentile/100, unanswered) <= float64(l.Most),
+			})
+		}
+	}
+	return list
+}

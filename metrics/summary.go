@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
 
 // Summary is the outcome of a run. The JSON keys are those of vLLM's serving benchmark where it has
 // them; times ending in _ms are in milliseconds, others in seconds. A latency that no request has
@@ -25,8 +29,13 @@ type Summary struct {
 	Goodput    float64    `json:"goodput"`
 	Attainment Attainment `json:"slo_attainment"`
 	// SLOMet reports whether every class with requests (or, without classes, all requests together)
-	// kept its limits in the share that its SLO asks for. It is false where there were no requests.
+	// kept its limits in the share that its SLO asks for, and those of percentiles. It is false where
+	// there were no requests.
 	SLOMet bool `json:"slo_met"`
+	// Limits says what became of each limit; those of classes are with these. Binds names the limit
+	// that binds, of a class behind its name: the one that is missed by most, or else would be first.
+	Limits []LimitResult `json:"slo_limits,omitempty"`
+	Binds  string        `json:"slo_binds,omitempty"`
 
 	Classes map[string]ClassSummary `json:"classes,omitempty"`
 	// Tenants sums up the classes of each. Their SLOs count.
@@ -119,9 +128,10 @@ type ClassSummary struct {
 	TotalInputTokens  int64 `json:"total_input_tokens"`
 	TotalOutputTokens int64 `json:"total_output_tokens"`
 	Latencies
-	Goodput    float64    `json:"goodput"`
-	Attainment Attainment `json:"slo_attainment"`
-	SLOMet     bool       `json:"slo_met"`
+	Goodput    float64       `json:"goodput"`
+	Attainment Attainment    `json:"slo_attainment"`
+	SLOMet     bool          `json:"slo_met"`
+	Limits     []LimitResult `json:"slo_limits,omitempty"`
 }
 
 // Summary sums up what was observed of a run with the given result.
@@ -148,15 +158,7 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	if g.tpot.Count() > 0 { // else no user sees a gap: answers have one token, or come at once
 		s.MeanITL, s.MedianITL, s.StdITL, s.P90ITL, s.P95ITL, s.P99ITL = c.itl.statistics()
 	}
-	s.SLOMet = g.met()
-	if len(c.classes) > 0 {
-		s.Classes = make(map[string]ClassSummary, len(c.classes))
-		s.SLOMet = !g.empty() // each class has its own SLO
-	}
-	for _, class := range c.classes {
-		s.Classes[class.name] = class.summary(duration)
-		s.SLOMet = s.SLOMet && (class.empty() || class.met())
-	}
+	s.addClasses(c, duration)
 	s.addTenants(c, duration)
 	s.addWork(r, duration)
 	s.addSeries(&c.series)
@@ -165,6 +167,39 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 		s.PeakKVUsage = max(s.PeakKVUsage, ratio(float64(used), float64(r.Replicas[i].KVCapacity)))
 	}
 	return s
+}
+
+// addClasses sums up by class, and says which SLOs are met: that of each class, or that of all
+// requests where there are none, and in either case that of gaps.
+func (s *Summary) addClasses(c *Collector, duration float64) {
+	s.SLOMet = c.all.met()
+	gaps := c.all.slo.percentiles(ITL, c.itl, 0)
+	if len(c.classes) == 0 {
+		s.Limits = append(c.all.limits(), gaps...)
+	} else {
+		s.Classes = make(map[string]ClassSummary, len(c.classes))
+		s.SLOMet = !c.all.empty() // each class has its own SLO
+		s.Limits = gaps
+	}
+	all := slices.Clone(s.Limits)
+	names := make([]string, len(all))
+	for _, class := range c.classes {
+		sum := class.summary(duration)
+		s.Classes[class.name] = sum
+		s.SLOMet = s.SLOMet && (class.empty() || class.met())
+		if class.empty() {
+			continue
+		}
+		for _, l := range sum.Limits {
+			all, names = append(all, l), append(names, class.name+": ")
+		}
+	}
+	for i := range gaps {
+		s.SLOMet = s.SLOMet && gaps[i].Met
+	}
+	if i := binding(all); i >= 0 {
+		s.Binds = names[i] + all[i].Name()
+	}
 }
 
 // addTenants sums up by tenant. The SLO of a tenant is met where that of each of its classes with
@@ -233,7 +268,7 @@ func (g *group) summary(duration float64) ClassSummary {
 		Goodput:    ratio(float64(g.keptAll), duration),
 		Attainment: g.attainment(),
 	}
-	s.SLOMet = g.met()
+	s.SLOMet, s.Limits = g.met(), g.limits()
 	return s
 }
 
@@ -256,9 +291,14 @@ func (g *group) attainment() Attainment {
 	}
 }
 
-// met reports whether the limits were kept in the share of requests that the SLO asks for. Without
-// requests nothing was measured, and no SLO is met.
-func (g *group) met() bool { return !g.empty() && g.attainment().All >= g.slo.Share }
+// met reports whether the limits were kept in the share of requests that the SLO asks for, and those
+// of percentiles. Without requests nothing was measured, and no SLO is met.
+func (g *group) met() bool {
+	if g.empty() || g.attainment().All < g.slo.Share {
+		return false
+	}
+	return !slices.ContainsFunc(g.limits(), func(l LimitResult) bool { return !l.Joint && !l.Met })
+}
 
 // empty reports whether the group had no requests.
 func (g *group) empty() bool { return g.completed+g.unanswered() == 0 }

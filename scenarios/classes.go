@@ -15,6 +15,7 @@ import (
 
 // promise fills in the SLO of each class, and who the tenants are.
 func (f *fleetBuilder) promise() {
+	f.s.SLO.Check("slo", f.problem)
 	f.s.SLO.complete()
 	classes := f.s.Workload.Classes
 	told := slices.ContainsFunc(classes, func(c Class) bool { return c.Tenant != "" })
@@ -26,9 +27,15 @@ func (f *fleetBuilder) promise() {
 		}
 		names[c.Name] = true
 		if c.SLO == (SLO{}) {
-			c.SLO = f.s.SLO
+			c.SLO = f.s.SLO.WithoutGaps()
+		} else {
+			field := fmt.Sprintf("workload.classes.%d.slo", i)
+			c.SLO.Check(field, f.problem)
+			if c.SLO.ITL != (Limits{}) {
+				f.problem(field+".itl", "gaps between tokens are not kept by class; limit them in the slo of the scenario")
+			}
+			c.SLO.complete()
 		}
-		c.SLO.complete()
 		c.Patience = orDefault(c.Patience, f.s.Workload.Patience)
 		if told {
 			c.Tenant = orDefault(c.Tenant, "default")
@@ -131,7 +138,7 @@ func (f *fleetBuilder) class(field string, c *Class) workload.Class {
 func (f *fleetBuilder) traits(field string, c *Class) workload.Traits {
 	return workload.Traits{
 		Priority: c.Priority, Tenant: f.tenant[c.Tenant], Model: f.served(field, c),
-		Deadline: sim.Time(orDefault(c.Deadline, c.SLO.E2E)), TTFT: sim.Time(c.SLO.TTFT), Patience: sim.Time(c.Patience),
+		Deadline: sim.Time(orDefault(c.Deadline, c.SLO.E2E.Strictest())), TTFT: sim.Time(c.SLO.TTFT.Strictest()), Patience: sim.Time(c.Patience),
 	}
 }
 

@@ -124,6 +124,11 @@ func TestClassesRefuse(t *testing.T) {
 		"    - {name: a, model: llama-3.1-9b}\n":                           `no pool serves it: unknown model "llama-3.1-9b"; did you mean llama-3.1-8b`,
 		"    - {name: a, patience: 0s}\n":                                  "workload.classes.0.patience",
 		"    - {name: a, tenant: x, rate: {pattern: bursts, high: 2/s}}\n": "workload.classes.0.rate.for",
+		"    - {name: a, slo: {itl: {p95: 60ms}}}\n":                       "workload.classes.0.slo.itl: gaps between tokens are not kept by class",
+		"    - {name: a, slo: {itl: 60ms}}\n":                              "workload.classes.0.slo.itl: found 60ms for a request",
+		"    - {name: a, slo: {ttft: {p50: 2s, p99: 1s}}}\n":               "workload.classes.0.slo.ttft.p50: found 2s, more than the 1s of p99",
+		"    - {name: a, slo: {tpot: {p90: 1s}, percentile: 95}}\n":        "workload.classes.0.slo.percentile: has no meaning",
+		"    - {name: a, slo: {e2e: {p98: 1s}}}\n":                         `workload.classes.0.slo.e2e: unknown key "p98"`,
 		"    - {name: a}\n    - {name: a}\n":                               "workload.classes.1.name: found a second class called a",
 	} {
 		f, err := Parse("classes.yaml", []byte(overload+classes))

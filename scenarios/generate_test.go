@@ -140,7 +140,8 @@ func (g *generator) load() {
 	g.sometimes(4, "workload.classes",
 		"[{name: a}, {name: b, share: 0.3, output: 7, slo: {e2e: 1s}}]",
 		"[{name: a, tenant: x, patience: 500ms}, {name: b, tenant: y, rate: 3/s, arrivals: constant}, {name: c, tenant: x, priority: 3, deadline: 1s}]")
-	g.sometimes(4, "slo", "{ttft: 200ms}", "{e2e: 5s, percentile: 50}", "{tpot: 20ms, ttft: 1s, percentile: 90}")
+	g.sometimes(4, "slo", "{ttft: 200ms}", "{e2e: 5s, percentile: 50}", "{tpot: 20ms, ttft: 1s, percentile: 90}",
+		"{ttft: {p50: 100ms, p99: 1s}, itl: {p95: 60ms}}", "{ttft: {request: 1s, p90: 500ms}, tpot: {p99: 40ms}}")
 }
 
 func (g *generator) arrivals() {

@@ -78,6 +78,7 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 	schema, err := jsonschema.For[Result](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[Span]():           {Type: "string", Description: "a time with its unit, such as 50ms"},
 		reflect.TypeFor[steptime.Bound](): {Type: "string"},
+		reflect.TypeFor[Limits]():         {Types: []string{"string", "object"}},
 	}})
 	if err != nil {
 		t.Fatal(err)

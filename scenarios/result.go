@@ -74,7 +74,7 @@ type Result struct {
 // ByClass reports whether classes have different SLOs.
 func (r *Result) ByClass() bool {
 	for _, promise := range r.ClassPromises {
-		if promise != r.Promise {
+		if promise != r.Promise.WithoutGaps() {
 			return true
 		}
 	}

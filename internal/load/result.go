@@ -32,6 +32,8 @@ type Result struct {
 	Goodput    float64                         `json:"goodput"`
 	Attainment metrics.Attainment              `json:"slo_attainment"`
 	SLOMet     bool                            `json:"slo_met"`
+	Limits     []metrics.LimitResult           `json:"slo_limits,omitempty"`
+	Binds      string                          `json:"slo_binds,omitempty"`
 	Classes    map[string]metrics.ClassSummary `json:"classes,omitempty"`
 	// MeanSendDelay and MaxSendDelay say how late requests left, in milliseconds of wall time; these
 	// delays are part of TTFT and E2E latency.
@@ -80,6 +82,7 @@ func (g *generator) result() *Result {
 		Duration: s.Duration, RequestThroughput: s.RequestThroughput, OutputThroughput: s.OutputThroughput,
 		TotalTokenThroughput: s.TotalTokenThroughput, Latencies: s.Latencies,
 		Goodput: s.Goodput, Attainment: s.Attainment, SLOMet: s.SLOMet, Classes: s.Classes,
+		Limits: s.Limits, Binds: s.Binds,
 		MaxSendDelay: milliseconds(g.tally.max),
 	}
 	if g.tally.sent > 0 {
@@ -107,6 +110,12 @@ func (r *Result) WriteText(out io.Writer) error {
 		r.RequestThroughput, r.OutputThroughput, r.TotalTokenThroughput)
 	w.printf("SLO          kept by %.4g %% of the requests, %.4g %% wanted\n",
 		100*r.Attainment.All, 100*r.Attainment.Target)
+	for i := range r.Limits {
+		if l := &r.Limits[i]; !l.Joint {
+			w.printf("             %s is %s, %s wanted\n",
+				l.Name(), units.FormatDuration(l.Measured/1000), units.FormatDuration(l.Limit/1000))
+		}
+	}
 	w.printf("sent late    by %s on average, %s at most\n",
 		units.FormatDuration(r.MeanSendDelay/1000), units.FormatDuration(r.MaxSendDelay/1000))
 	for _, words := range slices.SortedFunc(maps.Keys(r.Errors), func(a, b string) int {

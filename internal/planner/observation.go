@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -16,10 +17,21 @@ type Request struct {
 	Arrival, Done sim.Time
 	// TTFT, TPOT and E2E are its latencies; 0 if it was turned away.
 	TTFT, TPOT, E2E sim.Time
-	// Prompt and Output are its lengths in tokens.
-	Prompt, Output int
+	// Prompt and Output are its lengths in tokens, Class is that of sim.Request.
+	Prompt, Output, Class int
 	// Kept tells that it kept every limit of its SLO, Rejected that it was turned away.
 	Kept, Rejected bool
+}
+
+// Of returns one of the latencies.
+func (r *Request) Of(latency metrics.Latency) sim.Time {
+	switch latency {
+	case metrics.TTFT:
+		return r.TTFT
+	case metrics.TPOT:
+		return r.TPOT
+	}
+	return r.E2E
 }
 
 // Observation is a run with each of its requests, in the order of their arrival.
@@ -69,13 +81,14 @@ func (l *requestLog) at(id int64) *Request {
 func (l *requestLog) Finished(s *sim.Sequence) {
 	*l.at(s.ID) = Request{
 		Arrival: s.Arrival, Done: s.Arrival + s.E2E(), TTFT: s.TTFT(), TPOT: s.TPOT(), E2E: s.E2E(),
-		Prompt: s.Prompt, Output: s.Output, Kept: l.Simulation.Promise(s.Class).Kept(s),
+		Prompt: s.Prompt, Output: s.Output, Class: s.Class,
+		Kept: l.Simulation.Promise(s.Class).Kept(s),
 	}
 }
 
 // Rejected implements sim.Observer.
 func (l *requestLog) Rejected(r *sim.Request, _ sim.Rejection) {
-	*l.at(r.ID) = Request{Arrival: r.Arrival, Prompt: r.Prompt, Output: r.Output, Rejected: true}
+	*l.at(r.ID) = Request{Arrival: r.Arrival, Prompt: r.Prompt, Output: r.Output, Class: r.Class, Rejected: true}
 }
 
 // Steps implements sim.Observer.

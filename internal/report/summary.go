@@ -161,28 +161,18 @@ func (p *Printer) verdict(r *scenarios.Result) string {
 		word = p.paint(red, "missed")
 	}
 	a := &r.Attainment
-	words := fmt.Sprintf("%s: %s of the requests (at least %s wanted) have %s", word, percent(a.All), percent(a.Target), limits(r.Promise))
-	if r.ByClass() {
-		words = fmt.Sprintf("%s: %s of the requests meet the SLO of their class", word, percent(a.All))
+	var parts []string
+	switch {
+	case r.ByClass():
+		parts = append(parts, fmt.Sprintf("%s of the requests meet the SLO of their class", percent(a.All)))
+	case r.Promise.Joint():
+		parts = append(parts, fmt.Sprintf("%s of the requests (at least %s wanted) have %s", percent(a.All), percent(a.Target), r.Promise.RequestWords()))
 	}
 	if a.All < a.Target {
-		words += fmt.Sprintf("; first token %s, pace %s, whole %s", percent(a.TTFT), percent(a.TPOT), percent(a.E2E))
+		parts = append(parts, fmt.Sprintf("first token %s, pace %s, whole %s", percent(a.TTFT), percent(a.TPOT), percent(a.E2E)))
 	}
-	return words + fmt.Sprintf("; goodput %s requests/s", figure(r.Goodput))
-}
-
-// limits lists the limits of an SLO.
-func limits(s scenarios.SLO) string {
-	var list []string
-	for _, l := range []struct {
-		name  string
-		limit scenarios.Span
-	}{{"TTFT", s.TTFT}, {"TPOT", s.TPOT}, {"E2E", s.E2E}} {
-		if l.limit > 0 {
-			list = append(list, fmt.Sprintf("%s ≤ %v", l.name, l.limit))
-		}
-	}
-	return strings.Join(list, " and ")
+	parts = append(parts, r.LimitWords()...)
+	return word + ": " + strings.Join(append(parts, fmt.Sprintf("goodput %s requests/s", figure(r.Goodput))), "; ")
 }
 
 // pools prints what each pool did, and its part of the work, the cost and the energy.

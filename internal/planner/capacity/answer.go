@@ -67,6 +67,8 @@ type Deployment struct {
 	// KeptWithoutSpares when the spares are down.
 	Kept              float64 `json:"kept"`
 	KeptWithoutSpares float64 `json:"kept_without_spares"`
+	// Binds names the limit of the SLO that binds the whole fleet.
+	Binds string `json:"slo_binds"`
 	// Grade says what the predictions for the fleet rest on.
 	Grade evidence.Grade `json:"grade"`
 	// Chances say how likely this number of replicas, spares left out, keeps the SLO, and one fewer

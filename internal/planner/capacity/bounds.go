@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
@@ -153,7 +154,7 @@ func (o *option) latencies(s *scenarios.Simulation, requests []sim.Request) {
 	for i := range requests {
 		r := &requests[i]
 		promise := s.Promise(r.Class)
-		target = max(target, promise.Share)
+		target = max(target, least(promise))
 		ttft, tpot := o.alonePrefill(r), sim.Time(0)
 		if r.Output > 1 {
 			tpot = o.steps.Clock.Decode(1, int64(r.Prompt)+1).At(int64(r.Prompt) + 1)
@@ -171,6 +172,19 @@ func (o *option) latencies(s *scenarios.Simulation, requests []sim.Request) {
 		o.floor = fmt.Sprintf("even a request that has the replica to itself takes up to %s to the first token and %s a token: %s of them could meet the SLO",
 			units.FormatDuration(slowestTTFT.Seconds()), units.FormatDuration(slowestTPOT.Seconds()), report.Percent(o.alone))
 	}
+}
+
+// least returns the share of requests that must keep all limits of a request for an SLO to be kept:
+// where each latency has percentiles of its own, at most the sum of what each lets miss may miss any.
+func least(s metrics.SLO) float64 {
+	if s.Share > 0 {
+		return s.Share
+	}
+	missing := map[metrics.Latency]float64{}
+	for _, l := range s.Percentiles {
+		missing[l.Latency] = 1 - l.Percentile/100 // the highest comes last
+	}
+	return 1 - missing[metrics.TTFT] - missing[metrics.TPOT] - missing[metrics.E2E]
 }
 
 // ratio is how many times its limit something takes, 0 where there is no limit.

@@ -207,8 +207,9 @@ func checkService(doc *strict.Document, prefix string, w *scenarios.Workload, s 
 			problem(prefix+"workload."+key, "how long to simulate follows from effort; leave it out")
 		}
 	}
-	if s.E2E > 0 && s.E2E < s.TTFT {
-		problem(prefix+"slo.e2e", "the whole request within %v contradicts a first token within %v", s.E2E, s.TTFT)
+	s.Check(prefix+"slo", problem)
+	if e := s.E2E.Request; e > 0 && e < s.TTFT.Request {
+		problem(prefix+"slo.e2e", "the whole request within %v contradicts a first token within %v", e, s.TTFT.Request)
 	}
 }
 

@@ -23,6 +23,8 @@ type fate struct {
 	replicas int
 	// closest is the highest share that was seen to meet the SLO; 0 where nothing was simulated.
 	closest float64
+	// near reports whether that was not far below what the SLO asks for.
+	near bool
 }
 
 // Kinds of fates.
@@ -132,6 +134,7 @@ func (s *search) try(ctx context.Context, i int) error {
 		}
 		low = n
 		s.fates[i].closest = max(s.fates[i].closest, v.trial.Kept.Mean)
+		s.fates[i].near = s.fates[i].near || v.trial.Kept.Mean >= v.trial.Target-nearMiss
 		s.fates[i].kind, s.fates[i].words = simulated, s.lost(o, n, v)
 		if n == high {
 			return nil

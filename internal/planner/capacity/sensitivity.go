@@ -138,8 +138,8 @@ func (p *Plan) scaleRate(by float64) {
 
 func (p *Plan) scaleLimits(by float64) {
 	scale := func(s *scenarios.SLO) {
-		for _, limit := range []*scenarios.Span{&s.TTFT, &s.TPOT, &s.E2E} {
-			*limit = scenarios.Span(float64(*limit) * by)
+		for _, limits := range []*scenarios.Limits{&s.TTFT, &s.TPOT, &s.ITL, &s.E2E} {
+			*limits = limits.Scaled(by)
 		}
 	}
 	scale(&p.SLO)

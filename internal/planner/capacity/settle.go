@@ -28,7 +28,7 @@ type Chance struct {
 // slowdown times what is predicted, over the pooled requests of at most so many seeds, and the
 // share of requests that do.
 func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, seeds int) (bool, float64, error) {
-	sum, variance := 0.0, 0.0
+	var runs [][]goal
 	for seed := range seeds {
 		t, _, err := s.whole(ctx, o, n, slowdown, uint64(seed))
 		if err != nil {
@@ -37,12 +37,10 @@ func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, 
 		if t.Growing {
 			return false, t.Kept.Mean, nil
 		}
-		sum += t.Kept.Mean
-		variance += t.Kept.Half * t.Kept.Half
-		runs := float64(seed + 1)
-		kept, half := sum/runs, math.Sqrt(variance)/runs
-		if seed+1 == seeds || math.Abs(kept-t.Target) > half && seed+1 >= fewSeeds {
-			return kept >= t.Target-1e-12, kept, nil
+		runs = append(runs, t.Goals)
+		g := binding(pooled(runs))
+		if seed+1 == seeds || g.Kept.Excludes(g.Target) && seed+1 >= fewSeeds {
+			return g.Kept.Mean >= g.Target-1e-12, g.Kept.Mean, nil
 		}
 	}
 	return false, 0, nil
@@ -90,10 +88,9 @@ const nearMiss = 0.05
 // challenger returns an option that was not tried yet and might cost less than the best; -1 where
 // there is none.
 func (s *search) challenger(tried map[int]bool) int {
-	target := s.trials.file.Plan.SLO.Percentile / 100
 	for i := range s.options {
 		fate := &s.fates[i]
-		close := fate.replicas > 0 || fate.kind == simulated && fate.closest >= target-nearMiss
+		close := fate.replicas > 0 || fate.kind == simulated && fate.near
 		if close && !tried[i] && s.worth(i) >= s.fewest(s.options[i]) {
 			return i
 		}

@@ -308,7 +308,7 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	o := s.chosen()
 	d := &Deployment{
 		offer: o.offer, Label: o.label, Replicas: s.size(), Accelerators: s.accelerators(), Hourly: s.cost(),
-		Kept: full.All, KeptWithoutSpares: reduced.All, EnergyPerMillion: full.EnergyPerMillion,
+		Kept: full.All, KeptWithoutSpares: reduced.All, EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
 		Scenario: string(text), Grade: o.grade,
 	}
 	if err := d.start(simulation); err != nil {

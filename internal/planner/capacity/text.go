@@ -34,19 +34,7 @@ func (a *Answer) WriteText(out io.Writer) error {
 }
 
 func (a *Answer) slo() string {
-	words := fmt.Sprintf("%s/s and in %.4g%% of the requests", report.Figure(a.Rate), a.SLO.Percentile)
-	for _, l := range []struct {
-		name, limit string
-		set         bool
-	}{
-		{"time to first token", a.SLO.TTFT.String(), a.SLO.TTFT > 0},
-		{"time per output token", a.SLO.TPOT.String(), a.SLO.TPOT > 0},
-		{"whole request", a.SLO.E2E.String(), a.SLO.E2E > 0},
-	} {
-		if l.set {
-			words += fmt.Sprintf(", %s ≤ %s", l.name, l.limit)
-		}
-	}
+	words := fmt.Sprintf("%s/s, %s", report.Figure(a.Rate), a.SLO.Words())
 	if a.Spare > 0 {
 		words += fmt.Sprintf("; also with %d down", a.Spare)
 	}
@@ -65,7 +53,7 @@ func (d *Deployment) print(p *report.Printer, spare int) {
 	if spare > 0 {
 		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
 	}
-	p.Text(words + ".")
+	p.Text(fmt.Sprintf("%s; %s binds.", words, d.Binds))
 	p.Text(d.odds())
 	p.Gap()
 	p.Text("To start a replica:")

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,14 +11,16 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
 
 // trial is what a simulation of a replica at a rate showed.
 type trial struct {
-	// Kept is the share of requests after the warm-up that met the SLO, Target what the SLO asks
-	// for.
+	// Goals are the parts of the SLO, over the requests after the warm-up; Kept and Target are those
+	// of the goal that binds.
+	Goals  []goal         `json:"goals"`
 	Kept   stats.Interval `json:"kept"`
 	Target float64        `json:"target"`
 	// Growing tells that latencies grow over the whole run: more arrives than is served.
@@ -26,9 +29,11 @@ type trial struct {
 	Short bool `json:"short"`
 	// Limit says in words what kept requests from meeting the SLO.
 	Limit string `json:"limit"`
-	// All is the share of all requests that met the SLO, Met whether that is what the SLO asks for.
-	All float64 `json:"all"`
-	Met bool    `json:"met"`
+	// All is the share of all requests that met the SLO, Met whether that is what the SLO asks for, and
+	// Binds the limit that binds.
+	All   float64 `json:"all"`
+	Met   bool    `json:"met"`
+	Binds string  `json:"binds"`
 	// EnergyPerMillion is the energy for a million output tokens, in Wh.
 	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
 }
@@ -91,13 +96,8 @@ const overload = 0.05
 // replica that is overloaded by a share of 5 % reaches the limit of the first token after 20 times
 // that limit: no simulation is shorter.
 func (p *Plan) lengths(rate float64) (first, most int64) {
-	limit := p.SLO.TTFT
-	if limit == 0 {
-		limit = p.SLO.E2E
-	}
-	if limit == 0 {
-		limit = p.SLO.TPOT
-	}
+	s := &p.SLO
+	limit := cmp.Or(s.TTFT.Strictest(), s.E2E.Strictest(), s.TPOT.Strictest(), s.ITL.Strictest())
 	enough := int64(math.Ceil(rate * sim.Time(limit).Seconds() / overload))
 	first = max(p.Effort.Requests, enough)
 	return first, max(p.Effort.MostRequests, 4*enough)
@@ -112,7 +112,7 @@ func round(rate float64) float64 {
 // judge sums up what was observed.
 func judge(seen *planner.Observation, confidence float64) trial {
 	r := seen.Result
-	t := trial{Target: r.Attainment.Target, All: r.Attainment.All, Met: r.SLOMet, EnergyPerMillion: r.EnergyPerMillion}
+	t := trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds, EnergyPerMillion: r.EnergyPerMillion}
 	requests := seen.Requests[:seen.Steady()]
 	if t.Short = 2*len(requests) < len(seen.Requests); t.Short {
 		requests = seen.Requests
@@ -124,16 +124,10 @@ func judge(seen *planner.Observation, confidence float64) trial {
 	drop, settled := stats.WarmUp(ttft)
 	_, even := stats.WarmUp(tpot)
 	t.Growing = !settled && growing(ttft) || !even && growing(tpot)
-	kept := make([]float64, 0, len(requests)-drop)
-	for _, r := range requests[drop:] {
-		share := 0.0
-		if r.Kept {
-			share = 1
-		}
-		kept = append(kept, share)
-	}
-	t.Kept = stats.BatchMean(kept, batchCount, confidence)
-	t.Limit = limit(seen, &t)
+	t.Goals = goals(seen, requests[drop:], confidence)
+	g := binding(t.Goals)
+	t.Kept, t.Target = g.Kept, g.Target
+	t.Limit = limit(seen, &t, &g)
 	return t
 }
 
@@ -148,8 +142,8 @@ func growing(series []float64) bool {
 	return late > 1.1*early
 }
 
-// limit says what stands between the requests and their SLO.
-func limit(seen *planner.Observation, t *trial) string {
+// limit says what stands between the requests and their SLO, whose part g binds.
+func limit(seen *planner.Observation, t *trial, g *goal) string {
 	r := seen.Result
 	a := &r.Attainment
 	worst, name := a.TTFT, "the first token"
@@ -159,11 +153,14 @@ func limit(seen *planner.Observation, t *trial) string {
 	if a.E2E < worst {
 		worst, name = a.E2E, "the whole request"
 	}
-	words := fmt.Sprintf("%s is in time for %s", name, report.Percent(worst))
+	first, words := name == "the first token", fmt.Sprintf("%s is in time for %s", name, report.Percent(worst))
+	if g.Name != "" {
+		first, words = g.Latency == metrics.TTFT, fmt.Sprintf("the limit of %s is kept by %s", g.Name, report.Percent(g.Kept.Mean))
+	}
 	if t.Growing {
 		words += ", and the queue grows"
 	}
-	return words + ": " + cause(r, name == "the first token", len(seen.Simulation.Scenario.Fleet.Pools) > 0)
+	return words + ": " + cause(r, first, len(seen.Simulation.Scenario.Fleet.Pools) > 0)
 }
 
 // cause names what the time goes into: that to the first token, or that of the others; apart are

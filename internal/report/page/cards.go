@@ -13,10 +13,19 @@ import (
 type column struct {
 	Name, Setup, Verdict string
 	Met                  bool
+	Grade                grade
 	Cards                []card
 	Waterfall            *waterfall
 	Tables               []Table
 	Insights, Warnings   []string
+}
+
+// grade is a badge: how well the predictions of a run are backed by measurements.
+type grade struct{ Name, Class, Words string }
+
+func newGrade(r *scenarios.Result) grade {
+	name := string(r.Evidence.Grade)
+	return grade{Name: name, Class: strings.ReplaceAll(name, " ", "-"), Words: r.Evidence.Sentence()}
 }
 
 // card is a headline number: Key is the name of its metric, Exact its value in the result's JSON.
@@ -24,7 +33,7 @@ type card struct{ Label, Value, Note, Key, Exact string }
 
 func newColumn(r *scenarios.Result) column {
 	c := column{
-		Met: r.SLOMet, Insights: r.Insights, Warnings: r.Warnings, Verdict: verdict(r),
+		Met: r.SLOMet, Grade: newGrade(r), Insights: r.Insights, Warnings: r.Warnings, Verdict: verdict(r),
 		Waterfall: newWaterfall(r), Tables: newTables(r),
 	}
 	c.add("requests", "completed", thousands(r.Completed), unanswered(r)+"in "+units.FormatDuration(r.Duration), r)
@@ -44,7 +53,28 @@ func newColumn(r *scenarios.Result) column {
 
 func (c *column) add(label, key, value, note string, r *scenarios.Result) {
 	exact := strconv.FormatFloat(scenarios.MetricNamed(key).Of(r), 'g', -1, 64)
+	if r.Intervals != nil {
+		note += sure(r.Intervals, scenarios.MetricNamed(key))
+	}
 	c.Cards = append(c.Cards, card{Label: label, Key: key, Exact: exact, Value: value, Note: note})
+}
+
+// sure says how sure a figure is, or nothing where that was not asked or makes no difference.
+func sure(intervals *scenarios.Intervals, m scenarios.Metric) string {
+	span, known := intervals.Of[m.Name]
+	if !known || span.Low == span.High {
+		return ""
+	}
+	words := func(x float64) string {
+		switch m.Unit {
+		case scenarios.Milliseconds:
+			return units.FormatDuration(x / 1000)
+		case scenarios.Dollars:
+			return fmt.Sprintf("$%.3g", x)
+		}
+		return fmt.Sprintf("%.3g", x)
+	}
+	return fmt.Sprintf("; %.0f%% sure: %s to %s", 100*intervals.Level, words(span.Low), words(span.High))
 }
 
 // latency adds the median of a latency. Where no request has it, as TPOT where answers come at
@@ -72,16 +102,11 @@ func verdict(r *scenarios.Result) string {
 	if r.ByClass() {
 		return fmt.Sprintf("SLO %s: %.4g%% of the requests meet the SLO of their class.", word, 100*a.All)
 	}
-	var list []string
-	for _, l := range []struct {
-		name  string
-		limit scenarios.Span
-	}{{"TTFT", r.Promise.TTFT}, {"TPOT", r.Promise.TPOT}, {"whole request", r.Promise.E2E}} {
-		if l.limit > 0 {
-			list = append(list, fmt.Sprintf("%s ≤ %v", l.name, l.limit))
-		}
+	var parts []string
+	if r.Promise.Joint() {
+		parts = append(parts, fmt.Sprintf("%.4g%% of the requests have %s, at least %.4g%% are wanted", 100*a.All, r.Promise.RequestWords(), 100*a.Target))
 	}
-	return fmt.Sprintf("SLO %s: %.4g%% of the requests have %s; at least %.4g%% are wanted.", word, 100*a.All, strings.Join(list, " and "), 100*a.Target)
+	return fmt.Sprintf("SLO %s: %s.", word, strings.Join(append(parts, r.LimitWords()...), "; "))
 }
 
 // unanswered counts the requests without an answer, if there are any.

@@ -175,7 +175,8 @@ func newLimits(r *scenarios.Result) limits {
 	if r.ByClass() {
 		return limits{}
 	}
-	return limits{sim.Time(r.Promise.TTFT).Seconds(), sim.Time(r.Promise.TPOT).Seconds(), sim.Time(r.Promise.E2E).Seconds()}
+	s := &r.Promise
+	return limits{sim.Time(s.TTFT.Strictest()).Seconds(), sim.Time(s.TPOT.Strictest()).Seconds(), sim.Time(s.E2E.Strictest()).Seconds()}
 }
 
 // Point is the state of the fleet at a moment: At in seconds, KV the share of its memory in use, Up

@@ -31,7 +31,7 @@ func newTables(r *scenarios.Result) []Table {
 // latencyTable has a row for each kind of latency, with the limit of the SLO.
 func latencyTable(r *scenarios.Result) Table {
 	t := Table{Header: []string{"latency", "mean", "p50", "p90", "p95", "p99", "SLO"}}
-	slo := map[string]scenarios.Span{"ttft": r.Promise.TTFT, "tpot": r.Promise.TPOT, "e2el": r.Promise.E2E}
+	slo := map[string]scenarios.Limits{"ttft": r.Promise.TTFT, "tpot": r.Promise.TPOT, "itl": r.Promise.ITL, "e2el": r.Promise.E2E}
 	for _, kind := range []string{"ttft", "tpot", "itl", "e2el"} {
 		row := []string{strings.TrimPrefix(scenarios.MetricNamed("mean_"+kind+"_ms").Title, "mean ")}
 		for _, statistic := range []string{"mean", "median", "p90", "p95", "p99"} {
@@ -43,8 +43,8 @@ func latencyTable(r *scenarios.Result) Table {
 			row = append(row, words)
 		}
 		limit := ""
-		if slo[kind] > 0 && !r.ByClass() {
-			limit = "≤ " + slo[kind].String()
+		if !r.ByClass() || kind == "itl" {
+			limit = slo[kind].Words()
 		}
 		t.Rows = append(t.Rows, append(row, limit))
 	}

@@ -1,0 +1,110 @@
+package capacity
+
+import (
+	"math"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/metrics"
+)
+
+// goal is one part of an SLO: what share of the requests must keep it, and what share does.
+type goal struct {
+	// Name names the limit of a percentile; it is empty for the limits that requests must keep at
+	// once.
+	Name string `json:"name,omitempty"`
+	// Latency is that of the limit, or empty.
+	Latency metrics.Latency `json:"latency,omitempty"`
+	Kept    stats.Interval  `json:"kept"`
+	Target  float64         `json:"target"`
+}
+
+// used says how near a goal is to being missed: the share of requests that miss it, over that of
+// those that may.
+func (g *goal) used() float64 {
+	if g.Target == 1 {
+		return (1 - g.Kept.Mean) / 1e-9
+	}
+	return (1 - g.Kept.Mean) / (1 - g.Target)
+}
+
+// binding returns the goal that is nearest to being missed, or is missed by most.
+func binding(goals []goal) goal {
+	best := 0
+	for i := range goals {
+		if goals[i].used() > goals[best].used() {
+			best = i
+		}
+	}
+	return goals[best]
+}
+
+// pooled puts the goals of runs with different seeds together.
+func pooled(runs [][]goal) []goal {
+	list := make([]goal, len(runs[0]))
+	n := float64(len(runs))
+	for i := range list {
+		list[i] = runs[0][i]
+		sum, variance := 0.0, 0.0
+		for _, run := range runs {
+			sum += run[i].Kept.Mean
+			variance += float64(run[i].Kept.Half * run[i].Kept.Half)
+		}
+		list[i].Kept = stats.Interval{Mean: sum / n, Half: math.Sqrt(variance) / n}
+	}
+	return list
+}
+
+// goals says how requests kept each part of the SLO, and all gaps of the run those of gaps.
+func goals(seen *planner.Observation, requests []planner.Request, confidence float64) []goal {
+	var list []goal
+	add := func(name string, latency metrics.Latency, target float64, keeps func(*planner.Request) (kept, counts bool)) {
+		list = append(list, goal{Name: name, Latency: latency, Target: target, Kept: share(requests, confidence, keeps)})
+	}
+	joint := 0.0
+	for class := range max(1, len(seen.Simulation.Scenario.Workload.Classes)) {
+		promise := seen.Simulation.Promise(class)
+		joint = max(joint, promise.Share)
+		for _, l := range promise.Percentiles {
+			if l.Latency == metrics.ITL {
+				continue
+			}
+			name := (&metrics.LimitResult{Latency: l.Latency, Percentile: l.Percentile}).Name()
+			add(name, l.Latency, l.Percentile/100, func(r *planner.Request) (kept, counts bool) {
+				return !r.Rejected && r.Of(l.Latency) <= l.Most, r.Class == class
+			})
+		}
+	}
+	if target := seen.Result.Attainment.Target; target > 0 {
+		joint = target
+	}
+	if joint > 0 {
+		add("", "", joint, func(r *planner.Request) (kept, counts bool) { return r.Kept, true })
+	}
+	for i := range seen.Result.Limits {
+		if l := &seen.Result.Limits[i]; l.Latency == metrics.ITL {
+			list = append(list, goal{Name: l.Name(), Latency: l.Latency, Target: l.Percentile / 100, Kept: stats.Interval{Mean: l.Within}})
+		}
+	}
+	return list
+}
+
+// share returns the share of the requests that count which are kept.
+func share(requests []planner.Request, confidence float64, keeps func(*planner.Request) (kept, counts bool)) stats.Interval {
+	var series []float64
+	for i := range requests {
+		switch kept, counts := keeps(&requests[i]); {
+		case kept && counts:
+			series = append(series, 1)
+		case counts:
+			series = append(series, 0)
+		}
+	}
+	switch {
+	case len(series) == 0:
+		return stats.Interval{Mean: 1}
+	case len(series) < batchCount:
+		return stats.Mean(series, confidence)
+	}
+	return stats.BatchMean(series, batchCount, confidence)
+}

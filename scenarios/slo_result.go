@@ -1,0 +1,39 @@
+package scenarios
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/metrics"
+)
+
+// LimitWords says of each limit of a percentile what was measured, and which limit of all binds.
+func (r *Result) LimitWords() []string {
+	var list []string
+	for i := range r.Limits {
+		if l := &r.Limits[i]; !l.Joint {
+			list = append(list, limitWords(l))
+		}
+	}
+	switch b := metrics.Binding(r.Limits); {
+	case r.Binds == "":
+	case b != nil && r.Binds == b.Name() && b.Joint:
+		list = append(list, fmt.Sprintf("%s binds, %s of %s", r.Binds, units.FormatDuration(b.Measured/1000), units.FormatDuration(b.Limit/1000)))
+	default:
+		list = append(list, r.Binds+" binds")
+	}
+	return list
+}
+
+// limitWords says what was measured, and whether the limit is kept.
+func limitWords(l *metrics.LimitResult) string {
+	sign := "≤"
+	if l.Measured > l.Limit {
+		sign = ">"
+	}
+	words := fmt.Sprintf("%s %s %s %s", l.Name(), units.FormatDuration(l.Measured/1000), sign, units.FormatDuration(l.Limit/1000))
+	if !l.Met {
+		words += " (missed)"
+	}
+	return words
+}
