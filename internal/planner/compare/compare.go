@@ -17,6 +17,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -56,7 +57,13 @@ type Outcome struct {
 	Load  string `json:"load"`
 	// Settled is false where latencies change over the whole run, so that no part of it shows a
 	// steady state.
-	Settled bool     `json:"settled"`
+	Settled bool `json:"settled"`
+	// Evidence says what the figures rest on. SLOMet is the share of the runs that meet the SLO, Binds
+	// the limit that binds in the first.
+	Evidence evidence.Evidence `json:"evidence"`
+	SLOMet   float64           `json:"slo_met"`
+	Binds    string            `json:"slo_binds,omitempty"`
+
 	Changes []Change `json:"changes,omitempty"`
 	Figures []Figure `json:"figures"`
 	// Effects tell what each change alone would do to the first variant, where there are several.
@@ -128,7 +135,10 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 	}
 	for i, t := range trials {
 		first := t.runs[0].Result
-		c.Variants[i] = Outcome{Label: t.variant.Label, Setup: first.Setup, Load: first.Load, Changes: changes(trials[0].tree, t.tree)}
+		c.Variants[i] = Outcome{
+			Label: t.variant.Label, Setup: first.Setup, Load: first.Load, Changes: changes(trials[0].tree, t.tree),
+			Evidence: first.Evidence, SLOMet: t.met(), Binds: first.Binds,
+		}
 		drop, settled := t.warmUp()
 		c.Variants[i].Settled = settled || c.Whole != ""
 		if c.Whole == "" {
@@ -197,6 +207,17 @@ func (t *trial) replication(ctx context.Context, r int, seed uint64) error {
 		t.page = page.Run{Name: t.variant.Label, Result: t.runs[0].Result, Sample: sample, Steps: t.runs[0].Simulation.Steps()}
 	}
 	return nil
+}
+
+// met returns the share of the runs that meet the SLO.
+func (t *trial) met() float64 {
+	n := 0.0
+	for _, run := range t.runs {
+		if run.Result.SLOMet {
+			n++
+		}
+	}
+	return n / float64(len(t.runs))
 }
 
 // warmUp finds how many requests at the start are not typical, in the mean over the replications

@@ -145,7 +145,10 @@ func (c *Comparison) WriteMarkdown(out io.Writer, checks []Check) error {
 			f, first := &v.Figures[j], c.Variants[0].Figures[j].Value.Mean
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", cell(f.Title), amount(first, f.Unit), amount(f.Value.Mean, f.Unit), relative(f.Difference, first), f.verdict())
 		}
-		b.WriteString("\n")
+		first := &c.Variants[0]
+		fmt.Fprintf(&b, "| SLO | %s | %s | | |\n", first.slo(), v.slo())
+		fmt.Fprintf(&b, "| limit that binds | %s | %s | | |\n", cell(first.Binds), cell(v.Binds))
+		fmt.Fprintf(&b, "| evidence | %s | %s | | |\n\n", first.Evidence.Grade, v.Evidence.Grade)
 	}
 	for _, check := range checks {
 		mark := "kept"

@@ -37,5 +37,11 @@ func (c *Comparison) versus(v *Outcome) page.Versus {
 			f.Title, amount(base, f.Unit), amount(f.Value.Mean, f.Unit), relative(f.Difference, base), f.verdict(),
 		})
 	}
+	add := func(what, first, this string) {
+		versus.Table.Rows = append(versus.Table.Rows, []string{what, first, this, "", ""})
+	}
+	add("SLO", first.slo(), v.slo())
+	add("limit that binds", first.Binds, v.Binds)
+	add("evidence", string(first.Evidence.Grade), string(v.Evidence.Grade))
 	return versus
 }

@@ -69,11 +69,28 @@ func (c *Comparison) printVariant(p *report.Printer, v *Outcome) {
 		f := &v.Figures[i]
 		rows[i] = []string{f.Title, amount(first.Figures[i].Value.Mean, f.Unit), amount(f.Value.Mean, f.Unit), relative(f.Difference, first.Figures[i].Value.Mean), f.bar(first.Figures[i].Value.Mean), f.verdict()}
 	}
+	rows = append(rows,
+		[]string{"SLO", first.slo(), v.slo(), "", "", ""},
+		[]string{"evidence", string(first.Evidence.Grade), string(v.Evidence.Grade), "", "", ""})
 	p.Table([]string{"", "first", "this", "difference", "", ""}, rows, 0, 4, 5)
+	if first.Binds+v.Binds != "" {
+		p.Text(fmt.Sprintf("The limit that binds: %s of the first, %s of this.", first.Binds, v.Binds))
+	}
 	if len(v.Effects) > 0 {
 		p.Gap()
 		c.printEffects(p, v)
 	}
+}
+
+// slo says in how many of the runs the SLO is met.
+func (v *Outcome) slo() string {
+	switch v.SLOMet {
+	case 0:
+		return "missed"
+	case 1:
+		return "met"
+	}
+	return "met in " + report.Percent(v.SLOMet)
 }
 
 // headline names the figures by which the effects of changes are told.

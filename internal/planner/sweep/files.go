@@ -9,15 +9,17 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// header names the columns of the files: a column for each axis, reason, pareto, and the metrics.
+// header names the columns of the files: a column for each axis, reason, pareto, evidence, slo_met,
+// slo_binds, and the metrics.
 func (r *Results) header() []string {
 	var names []string
 	for _, a := range r.Axes {
 		names = append(names, a.Key)
 	}
-	names = append(names, "reason", "pareto")
+	names = append(names, "reason", "pareto", "evidence", "slo_met", "slo_binds")
 	for _, m := range planner.Metrics() {
 		names = append(names, m.Name)
 	}
@@ -36,7 +38,7 @@ func (r *Results) WriteCSV(out io.Writer) error {
 		for _, s := range row.Point {
 			cells = append(cells, s.Value)
 		}
-		cells = append(cells, row.Reason, strconv.FormatBool(row.Pareto))
+		cells = append(cells, row.Reason, strconv.FormatBool(row.Pareto), string(row.Evidence), strconv.FormatBool(row.SLOMet), row.Binds)
 		for m := range planner.Metrics() {
 			text := ""
 			if row.Values != nil {
@@ -57,6 +59,9 @@ type jsonRow struct {
 	Settings map[string]string  `json:"settings"`
 	Reason   string             `json:"reason,omitempty"`
 	Pareto   bool               `json:"pareto"`
+	Evidence evidence.Grade     `json:"evidence,omitempty"`
+	SLOMet   bool               `json:"slo_met"`
+	Binds    string             `json:"slo_binds,omitempty"`
 	Metrics  map[string]float64 `json:"metrics,omitempty"`
 }
 
@@ -65,7 +70,10 @@ func (r *Results) MarshalJSON() ([]byte, error) {
 	list := make([]jsonRow, len(r.Rows))
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		list[i] = jsonRow{Settings: map[string]string{}, Reason: row.Reason, Pareto: row.Pareto}
+		list[i] = jsonRow{
+			Settings: map[string]string{}, Reason: row.Reason, Pareto: row.Pareto,
+			Evidence: row.Evidence, SLOMet: row.SLOMet, Binds: row.Binds,
+		}
 		for _, s := range row.Point {
 			list[i].Settings[s.Key] = s.Value
 		}
@@ -82,7 +90,10 @@ func (r *Results) MarshalJSON() ([]byte, error) {
 // WriteParquet writes the columns of WriteCSV: text for the axes and the reason, numbers for the
 // metrics, null where there are none.
 func (r *Results) WriteParquet(out io.Writer) error {
-	group := parquet.Group{"reason": parquet.String(), "pareto": parquet.Leaf(parquet.BooleanType)}
+	group := parquet.Group{
+		"reason": parquet.String(), "pareto": parquet.Leaf(parquet.BooleanType),
+		"evidence": parquet.String(), "slo_met": parquet.Leaf(parquet.BooleanType), "slo_binds": parquet.String(),
+	}
 	for _, a := range r.Axes {
 		group[a.Key] = parquet.String()
 	}
@@ -101,7 +112,11 @@ func (r *Results) WriteParquet(out io.Writer) error {
 
 // parquet returns the row in the order of the schema's columns.
 func (row *Row) parquet(schema *parquet.Schema) parquet.Row {
-	cells := map[string]parquet.Value{"reason": parquet.ByteArrayValue([]byte(row.Reason)), "pareto": parquet.BooleanValue(row.Pareto)}
+	cells := map[string]parquet.Value{
+		"reason": parquet.ByteArrayValue([]byte(row.Reason)), "pareto": parquet.BooleanValue(row.Pareto),
+		"evidence": parquet.ByteArrayValue([]byte(row.Evidence)), "slo_met": parquet.BooleanValue(row.SLOMet),
+		"slo_binds": parquet.ByteArrayValue([]byte(row.Binds)),
+	}
 	for _, s := range row.Point {
 		cells[s.Key] = parquet.ByteArrayValue([]byte(s.Value))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Sweep is a scenario and the grid of settings at which to run it.
@@ -59,6 +60,11 @@ type Row struct {
 	// Values are the figures of the result, in the order of planner.Metrics; nil where it did not
 	// run.
 	Values []float64
+	// Evidence says what the figures rest on, SLOMet whether the SLO is met, and Binds which limit of it
+	// binds.
+	Evidence evidence.Grade
+	SLOMet   bool
+	Binds    string
 	// Pareto reports whether no other point is both cheaper and faster, see Front.
 	Pareto bool
 }
@@ -67,6 +73,10 @@ type Row struct {
 type outcome struct {
 	Reason string             `json:"reason,omitempty"`
 	Values map[string]float64 `json:"values,omitempty"`
+	// Evidence, SLOMet and Binds are as in Row.
+	Evidence evidence.Grade `json:"evidence,omitempty"`
+	SLOMet   bool           `json:"slo_met,omitempty"`
+	Binds    string         `json:"slo_binds,omitempty"`
 	// failed reports whether Reason is a failure of the program; such outcomes are not kept.
 	failed bool
 }
@@ -141,7 +151,7 @@ func (r *Results) Failed() int {
 }
 
 func newRow(p planner.Point, o outcome) Row {
-	row := Row{Point: p, Reason: o.Reason, Failed: o.failed}
+	row := Row{Point: p, Reason: o.Reason, Failed: o.failed, Evidence: o.Evidence, SLOMet: o.SLOMet, Binds: o.Binds}
 	if o.Reason == "" {
 		for _, m := range planner.Metrics() {
 			row.Values = append(row.Values, o.Values[m.Name])

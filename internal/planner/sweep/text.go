@@ -27,7 +27,8 @@ func (r *Results) WriteText(out io.Writer) error {
 	for _, name := range tableMetrics() {
 		header = append(header, scenarios.MetricNamed(name).Short)
 	}
-	header = append(header, "")
+	header = append(header, "binds", "evidence", "")
+	left = append(left, len(header)-3, len(header)-2)
 	var rows [][]string
 	reasons := map[string][]string{}
 	var order []string
@@ -78,7 +79,7 @@ func (row *Row) cells() []string {
 	if row.Pareto {
 		mark = "*"
 	}
-	return append(cells, mark)
+	return append(cells, row.Binds, string(row.Evidence), mark)
 }
 
 func cell(m scenarios.Metric, x float64) string {
