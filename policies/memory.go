@@ -55,16 +55,22 @@ func hybrid() Policy[sim.Memory] {
 	return Policy[sim.Memory]{
 		Name: "hybrid",
 		Doc: "paged; layers with a sliding window keep the last blocks only, recurrent layers a state of fixed size. The default of " +
-			"vllm, sglang and trtllm for models with such layers",
+			"vllm, sglang and trtllm for models with such layers. Prompts share what they begin with where windows, and states if " +
+			"they are kept, allow",
 		Source: "vLLM hybrid KV cache manager: vllm/v1/core/kv_cache_coordinator.py, v0.15; SGLang: SWATokenToKVPool, HybridReqToTokenPool, v0.5",
-		Params: []Param{blockSize()}, Refuses: refuseReservations(),
+		Params: []Param{blockSize(), {
+			Name: "states", Kind: Word, Default: "running", Words: []string{"running", "checkpoints"},
+			Doc: "what is kept of the states of recurrent layers: those of running sequences, so that nothing is shared, or checkpoints too, " +
+				"from which later prompts go on",
+		}},
+		Refuses: refuseReservations(),
 		New: func(d Deployment, v Values) (sim.Memory, error) {
 			size := v.Count("block-size")
 			blocks := d.KVTokens / int64(max(size, 1))
 			if !d.Layers.Bounded() {
-				return memory.NewPaged(blocks, size)
+				return memory.NewPrefixCache(blocks, size)
 			}
-			return memory.NewWindowed(blocks, size, d.Layers)
+			return memory.NewHybrid(blocks, size, d.Layers, v.Word("states") == "checkpoints")
 		},
 	}
 }

@@ -20,6 +20,7 @@ type fleetSetting struct {
 	pools        []poolName // of the replicas
 	off, steady  []bool
 	links        []sim.Link
+	footprint    sim.Footprint[int64] // of what is handed over
 	layers       int
 	coldStart    sim.Time
 	queueTimeout sim.Time
@@ -51,6 +52,11 @@ func drawFleet(t *rapid.T) fleetSetting {
 	if rapid.Bool().Draw(t, "disaggregated") {
 		c.replicas = max(c.replicas, 2)
 		c.links = []sim.Link{{Bandwidth: rapid.SampledFrom([]float64{1e5, 1e6, 1e9}).Draw(t, "bandwidth"), Latency: span(t, "latency", 0, 1e9)}}
+		c.footprint = sim.Footprint[int64]{
+			Token:       rapid.SampledFrom([]int64{1, 1000}).Draw(t, "handed over of a token"),
+			WindowToken: rapid.SampledFrom([]int64{0, 300}).Draw(t, "of a window"), Window: rapid.IntRange(0, 60).Draw(t, "window"),
+			Fixed: rapid.SampledFrom([]int64{0, 40_000}).Draw(t, "of a sequence"),
+		}
 	}
 	c.scaled = rapid.Bool().Draw(t, "scaled")
 	for i := range c.replicas {
@@ -205,7 +211,7 @@ func (c *fleetSetting) config(t *rapid.T, maxLeap int64) (sim.Config, *ends) {
 	config.Links, config.QueueTimeout, config.Outages, config.Retry = c.links, c.queueTimeout, c.outages, c.retry
 	for i, p := range c.pools {
 		r := c.kinds[i].replica(t, j)
-		r.Model, r.Role, r.Off, r.Steady, r.Layers, r.KVBytes.Token, r.ColdStart = p.model, p.role, c.off[i], c.steady[i], c.layers, 1000, c.coldStart
+		r.Model, r.Role, r.Off, r.Steady, r.Layers, r.KVBytes, r.ColdStart = p.model, p.role, c.off[i], c.steady[i], c.layers, c.footprint, c.coldStart
 		r.Relays = c.relays && r.Role == sim.Prefill
 		config.Replicas = append(config.Replicas, r)
 		if c.scaled && !slices.Contains(c.pools[:i], p) {

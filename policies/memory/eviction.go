@@ -1,25 +1,28 @@
 package memory
 
-// evict makes room of so many blocks in a tier, which has them unused. They move to the next tier, or are forgotten in the last.
-func (t *runTree) evict(from int32, blocks int64) {
-	for blocks > 0 {
+// evict makes room of so many units in a tier, which has them unused, and returns how many it made: blocks go as a whole. They
+// move to the next tier, or are forgotten in the last. In memory of several tiers a block is a unit.
+func (t *runTree) evict(from int32, units int64) (made int64) {
+	for made < units {
 		number := t.nodes[from].newer
-		k := min(blocks, t.nodes[number].blocks)
+		unit := t.nodes[number].unit
+		k := min((units-made+unit-1)/unit, t.nodes[number].blocks)
 		if to := from + 1; int(to) < len(t.tiers) {
 			k = min(k, t.tiers[to].Blocks)
 			t.demote(number, k, to)
 		} else {
 			t.forget(number, k)
 		}
-		blocks -= k
+		made += k * unit
 	}
+	return made
 }
 
 // forget drops the last blocks of an unused node.
 func (t *runTree) forget(number int32, blocks int64) {
 	n := &t.nodes[number]
 	n.blocks -= blocks
-	t.tiers[n.tier].unused -= blocks
+	t.tiers[n.tier].unused -= blocks * n.unit
 	if n.blocks > 0 {
 		return
 	}

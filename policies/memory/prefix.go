@@ -71,8 +71,14 @@ func (p *PrefixCache) text(s *sim.Sequence) []sim.Segment {
 	return s.Content
 }
 
-// wholeText describes all tokens of s: what it may share, and what is its own. It is valid until the next call.
+// wholeText describes all tokens of s.
 func (p *PrefixCache) wholeText(s *sim.Sequence) []sim.Segment {
+	p.words = wholeText(p.words, s)
+	return p.words
+}
+
+// wholeText describes all tokens of s, in the given space: what it may share, and what is its own.
+func wholeText(space []sim.Segment, s *sim.Sequence) []sim.Segment {
 	own := sim.Segment{ID: hash(uint64(s.ID)), Tokens: s.Prompt + s.Output}
 	for _, segment := range s.Content {
 		own.Tokens -= segment.Tokens
@@ -80,8 +86,7 @@ func (p *PrefixCache) wholeText(s *sim.Sequence) []sim.Segment {
 	if own.Tokens == s.Output && s.Answer != 0 {
 		own.ID = s.Answer
 	}
-	p.words = append(append(p.words[:0], s.Content...), own)
-	return p.words
+	return append(append(space[:0], s.Content...), own)
 }
 
 // Extend implements sim.Memory. Drafted tokens, beyond those that s has for sure, may be rejected: they get room, but no name.
@@ -151,8 +156,7 @@ func (p *PrefixCache) available() int64 { return p.free + p.tree.tiers[0].unused
 // take uses up blocks, empty ones first.
 func (p *PrefixCache) take(n int64) {
 	if p.free < n {
-		p.tree.evict(0, n-p.free)
-		p.free = n
+		p.free += p.tree.evict(0, n-p.free)
 	}
 	p.free -= n
 }

@@ -8,7 +8,8 @@ import "github.com/llmsim/llmsim/sim"
 // A sequence that holds a node holds all before it, and leaves its end first. Hence a node is never left after its parent, and
 // what goes first is always an end: taking the end of the oldest node is the same as taking the least recently used block.
 type runTree struct {
-	block  int // tokens in one
+	block  int   // tokens in one
+	unit   int64 // what a block takes of the memory
 	byName map[uint64]int32
 	nodes  []runNode // by number; the first are the rings of the tiers, of which number 0 is also the root
 	spare  []int32   // numbers for reuse
@@ -19,7 +20,7 @@ type runTree struct {
 // tier is a memory, the device's own first, of which only the unused blocks matter.
 type tier struct {
 	Tier
-	unused int64 // blocks that no sequence uses
+	unused int64 // what blocks that no sequence uses take
 }
 
 // runNode is a run of blocks within one segment of a text, or a single one that reaches over the end of a segment.
@@ -28,6 +29,7 @@ type runNode struct {
 	before, segment uint64 // the hash of the segments before the run, the segment that it is in,
 	offset          int    // and the tokens of that segment before it; -1 for a block that reaches over its end
 	blocks          int64
+	unit            int64 // what a block of it takes of the memory
 	tier            int32
 	users           int32
 	parent          int32
@@ -45,14 +47,14 @@ type path struct {
 // found counts blocks of a text that are stored already.
 type found struct {
 	blocks int64 // all of them
-	unused int64 // those on the device that nobody uses
+	unused int64 // what those on the device take that nobody uses
 	lower  int64 // those in lower tiers
 	fetch  sim.Time
 }
 
 // newRunTree returns a tree over the device and lower tiers.
 func newRunTree(block int, lower []Tier) runTree {
-	t := runTree{block: block, byName: map[uint64]int32{}, tiers: make([]tier, 1)}
+	t := runTree{block: block, unit: 1, byName: map[uint64]int32{}, tiers: make([]tier, 1)}
 	for _, l := range lower {
 		t.tiers = append(t.tiers, tier{Tier: l})
 	}
@@ -98,7 +100,7 @@ func (t *runTree) count(f *found, number int32, blocks int64) {
 		f.lower += blocks
 		f.fetch += sim.Time(blocks) * t.tiers[node.tier].Fetch
 	} else if node.users == 0 {
-		f.unused += blocks
+		f.unused += blocks * node.unit
 	}
 }
 
@@ -138,7 +140,7 @@ func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 		number := t.number()
 		t.nodes[number] = runNode{
 			name: name, before: p.at.before, segment: segment.ID, offset: offset,
-			blocks: n, users: 1, parent: p.leaf,
+			blocks: n, unit: t.unit, users: 1, parent: p.leaf,
 		}
 		t.nodes[p.leaf].children++
 		t.byName[name] = number
@@ -202,13 +204,13 @@ func (t *runTree) leave(p *path) {
 	*p = path{}
 }
 
-// leaveUnnamed keeps blocks that nobody can ask for in their turn.
-func (t *runTree) leaveUnnamed(blocks int64) {
-	if blocks == 0 {
+// leaveUnnamed keeps so many units of memory that nobody can ask for in their turn.
+func (t *runTree) leaveUnnamed(units int64) {
+	if units == 0 {
 		return
 	}
 	number := t.number()
-	t.nodes[number] = runNode{blocks: blocks}
+	t.nodes[number] = runNode{blocks: units, unit: 1}
 	t.link(number)
 }
 
@@ -219,14 +221,14 @@ func (t *runTree) link(number int32) {
 	n.older, n.newer = t.nodes[ring].older, ring
 	t.nodes[n.older].newer = number
 	t.nodes[ring].older = number
-	t.tiers[ring].unused += n.blocks
+	t.tiers[ring].unused += n.blocks * n.unit
 }
 
 func (t *runTree) unlink(number int32) {
 	n := &t.nodes[number]
 	t.nodes[n.older].newer = n.newer
 	t.nodes[n.newer].older = n.older
-	t.tiers[n.tier].unused -= n.blocks
+	t.tiers[n.tier].unused -= n.blocks * n.unit
 }
 
 func (t *runTree) number() int32 {

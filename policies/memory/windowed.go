@@ -192,6 +192,11 @@ func (w *Windowed) Advance(lane int, steps int64) {
 		return
 	}
 	w.free -= w.growth(lane, steps)
+	w.pass(lane, steps)
+}
+
+// pass lets so many steps of a lane go by, in which windows may become full.
+func (w *Windowed) pass(lane int, steps int64) {
 	w.advance(lane, steps)
 	full := w.filling[lane].advance(steps)
 	w.lanes.lanes[lane].add(int((w.limit-1)*w.block)+1, -full*w.windowed)

@@ -1,0 +1,244 @@
+package memory
+
+import "github.com/llmsim/llmsim/sim"
+
+// Hybrid is Windowed memory whose prompts share what they begin with (vLLM's hybrid KV cache manager:
+// vllm/v1/core/kv_cache_coordinator.py, find_longest_cache_hit, v0.15). In layers that grow, full blocks are shared as in
+// PrefixCache. A prompt can go on where these end only if the other layers have what they need there: the blocks that a window
+// sees, and the state of recurrent layers. That is a checkpoint, which is kept wherever a text may go on differently: at the last
+// full block of each segment of a prompt, of answers that later prompts repeat, and of what a preempted sequence has stored.
+//
+// Blocks and checkpoints that nobody uses wait in one queue for their place to be needed. A sequence that goes on from a
+// checkpoint has a copy of it, where vLLM shares the blocks until the window has passed them.
+type Hybrid struct {
+	Windowed
+	// states reports whether checkpoints are kept although layers have state of fixed size.
+	states  bool
+	tree    runTree
+	holders []holder // by Sequence.Handle − 1; others are units
+	spare   []int
+	words   []sim.Segment
+}
+
+// NewHybrid returns a memory that holds the given number of blocks, each of blockSize tokens in all layers. Without states nothing
+// is shared in models with recurrent layers.
+func NewHybrid(blocks int64, blockSize int, l Layers, states bool) (*Hybrid, error) {
+	w, err := NewWindowed(blocks, blockSize, l)
+	if err != nil {
+		return nil, err
+	}
+	h := &Hybrid{Windowed: *w, states: states, tree: newRunTree(blockSize, nil)}
+	h.tree.unit = w.full
+	return h, nil
+}
+
+// shares reports whether prompts share anything. Without layers that grow there would be no blocks to find.
+func (h *Hybrid) shares() bool { return h.full > 0 && (h.fixed == 0 || h.states) }
+
+// Match implements sim.Memory: the longest beginning that is stored and ends at a checkpoint.
+func (h *Hybrid) Match(s *sim.Sequence) int {
+	if !h.shares() {
+		return 0
+	}
+	text := h.text(s)
+	blocks := h.tree.probe(text, (int64(s.Remaining())-1)/h.block).blocks
+	best := int64(0)
+	for end := range h.boundaries(text, 0, blocks) {
+		if h.kept(text, end) {
+			best = end
+		}
+	}
+	if h.kept(text, blocks) {
+		best = blocks
+	}
+	return int(best * h.block)
+}
+
+// kept reports whether there is a checkpoint after so many blocks of a text.
+func (h *Hybrid) kept(text []sim.Segment, blocks int64) bool {
+	_, kept := h.tree.byName[checkpointName(text, blocks*h.block)]
+	return kept
+}
+
+// text describes the tokens of s as far as they may be found again.
+func (h *Hybrid) text(s *sim.Sequence) []sim.Segment {
+	if s.Preemptions > 0 {
+		h.words = wholeText(h.words, s)
+		return h.words
+	}
+	return s.Content
+}
+
+// boundaries yields the blocks after which a segment of the text ends, or in which it does, above from and up to to.
+func (h *Hybrid) boundaries(text []sim.Segment, from, to int64) func(yield func(int64) bool) {
+	return func(yield func(int64) bool) {
+		tokens := int64(0)
+		for i := range text {
+			tokens += int64(text[i].Tokens)
+			if end := tokens / h.block; end > from && end <= to {
+				if from = end; !yield(end) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// checkpointName names what layers keep after so many tokens of a text, by the last of them. It differs from the names of blocks.
+func checkpointName(text []sim.Segment, tokens int64) uint64 {
+	if tokens == 0 {
+		return 0
+	}
+	var at cursor
+	at.skip(text, int(tokens-1))
+	return hash(^blockName(at.before, text[at.segment].ID, at.offset))
+}
+
+// Extend implements sim.Memory.
+func (h *Hybrid) Extend(s *sim.Sequence, n int, reserve int64) bool {
+	text, total := h.text(s), h.Units(s.Stored+n)
+	var stored found
+	held := int64(0)
+	if s.Handle == 0 {
+		stored = h.tree.probe(text, int64(s.Stored)/h.block)
+		held = stored.blocks * h.full
+	} else {
+		holder := &h.holders[s.Handle-1]
+		held = holder.others + holder.blocks*h.full
+	}
+	need := max(0, total-held)
+	if h.available()-stored.unused-need < reserve {
+		return false
+	}
+	whole := s.Handle > 0 || s.Swapped == 0 // what comes back from elsewhere has its last window only
+	if s.Handle == 0 {
+		h.admit(s)
+		h.tree.share(&h.holders[s.Handle-1].path, text, stored.blocks)
+		if s.Stored > 0 {
+			h.touch(checkpointName(text, int64(s.Stored)))
+		}
+	}
+	h.take(need)
+	holder := &h.holders[s.Handle-1]
+	holder.others += need
+	sure := min(s.Stored+n, s.Prompt+s.Generated)
+	h.name(holder, text, sure)
+	if whole && h.shares() {
+		for end := range h.boundaries(text, int64(s.Stored)/h.block, int64(sure)/h.block) {
+			h.keep(text, end, nil)
+		}
+	}
+	return true
+}
+
+// name names the blocks in layers that grow which are full when so many tokens are stored, as far as the text goes.
+func (h *Hybrid) name(holder *holder, text []sim.Segment, stored int) {
+	if !h.shares() {
+		return
+	}
+	full := int64(stored)/h.block - holder.blocks
+	shared := h.tree.share(&holder.path, text, full)
+	h.free += shared.blocks * h.full
+	added := h.tree.add(&holder.path, text, full-shared.blocks)
+	holder.others -= (shared.blocks + added) * h.full
+}
+
+// keep leaves a checkpoint after so many blocks of a text: as a copy, or of what a sequence gives back, whose units are owned.
+func (h *Hybrid) keep(text []sim.Segment, blocks int64, owned *int64) {
+	units := h.windowed*min(blocks, h.limit) + h.fixed
+	name := checkpointName(text, blocks*h.block)
+	if _, there := h.tree.byName[name]; there {
+		h.touch(name)
+		return
+	}
+	switch {
+	case owned != nil && *owned >= units:
+		*owned -= units
+	case h.available() < units:
+		return
+	default:
+		h.take(units)
+	}
+	number := h.tree.number()
+	h.tree.nodes[number] = runNode{name: name, blocks: 1, unit: units, offset: -1}
+	h.tree.nodes[0].children++
+	h.tree.byName[name] = number
+	h.tree.link(number)
+}
+
+// touch makes a checkpoint the last to be overwritten, if it is still there.
+func (h *Hybrid) touch(name uint64) {
+	if number, there := h.tree.byName[name]; there {
+		h.tree.unlink(number)
+		h.tree.link(number)
+	}
+}
+
+// admit gives s a handle.
+func (h *Hybrid) admit(s *sim.Sequence) {
+	if k := len(h.spare); k > 0 {
+		s.Handle = h.spare[k-1]
+		h.spare = h.spare[:k-1]
+		return
+	}
+	h.holders = append(h.holders, holder{})
+	s.Handle = len(h.holders)
+}
+
+// Release implements sim.Memory.
+func (h *Hybrid) Release(s *sim.Sequence, done bool) {
+	holder := &h.holders[s.Handle-1]
+	if h.shares() && (!done || s.Answer != 0) {
+		h.words = wholeText(h.words, s)
+		h.name(holder, h.words, s.Stored)
+		if end := int64(s.Stored) / h.block; end > 0 {
+			h.keep(h.words, end, &holder.others)
+		}
+	}
+	h.tree.leaveUnnamed(holder.others)
+	h.tree.leave(&holder.path)
+	holder.others = 0
+	h.spare = append(h.spare, s.Handle)
+	s.Handle = 0
+}
+
+// Leave implements sim.Memory.
+func (h *Hybrid) Leave(lane int, s *sim.Sequence) {
+	h.Windowed.Leave(lane, s)
+	holder := &h.holders[s.Handle-1]
+	holder.others = int64(s.Held) - holder.blocks*h.full
+	s.Held = 0
+}
+
+// available returns the units that can be had: those that hold nothing, and those that nobody uses.
+func (h *Hybrid) available() int64 { return h.free + h.tree.tiers[0].unused }
+
+// take uses up units, empty ones first.
+func (h *Hybrid) take(n int64) {
+	if h.free < n {
+		h.free += h.tree.evict(0, n-h.free)
+	}
+	h.free -= n
+}
+
+// Headroom implements sim.Memory. It ends where a window is full, since sequences grow by less from then on.
+func (h *Hybrid) Headroom(lane int, limit int64) int64 {
+	if lane < len(h.filling) {
+		limit = h.filling[lane].next(limit)
+	}
+	return h.headroom(lane, limit, h.available())
+}
+
+// Advance implements sim.Memory.
+func (h *Hybrid) Advance(lane int, steps int64) {
+	if lane < len(h.filling) {
+		h.take(h.growth(lane, steps))
+		h.pass(lane, steps)
+	}
+}
+
+// Used implements sim.Memory: what nobody uses counts as free.
+func (h *Hybrid) Used() int64 { return h.capacity - h.available() }
+
+// Forget implements sim.Forgetter: what no sequence uses is gone, since the replica failed or was switched off.
+func (h *Hybrid) Forget() { h.free += h.tree.evict(0, h.tree.tiers[0].unused) }
