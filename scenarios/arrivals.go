@@ -46,3 +46,17 @@ func (p Phase) between() arrivals.Phase {
 	}
 	return arrivals.Phase{From: float64(p.Rate), To: float64(end), For: sim.Time(p.For)}
 }
+
+// delay returns the time that people take as the workload package draws it.
+func (d *Delay) delay() arrivals.Delay {
+	delay := arrivals.Delay{Mean: sim.Time(d.Mean)}
+	switch d.Distribution {
+	case "exponential":
+		delay.Shape = arrivals.Exponential{}
+	case "gamma":
+		delay.Shape = arrivals.Gamma{CV: d.CV}
+	case "lognormal":
+		delay.Shape = arrivals.LogNormal{CV: d.CV}
+	}
+	return delay
+}

@@ -3,115 +3,63 @@ package scenarios
 import (
 	"slices"
 
-	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/policies/speculation"
-	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
-	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// server is what the replicas of a pool have in common: a model on accelerators, under policies.
-type server struct {
-	s Scenario // as the pool sees it: with the pool's own sections in place of those at the top
-	deployment.Server
-	drafting drafting
-}
-
-// builder readies a server. It fills the defaults into s as it goes.
-type builder struct {
-	*notes
-	server
-	registry *policies.Registry
-	own      string // where the pool's own sections stand; empty where it has none
-	label    string // the pool's name, where there are others
-	catalog  hardware.Catalog
-}
-
-// fleetBuilder turns a scenario into something that runs: its pools, what goes on between them, and who asks. It fills the
-// defaults into s as it goes.
-type fleetBuilder struct {
-	*notes
-	registry *policies.Registry
-	s        Scenario
-	pools    []pool
-	builders []*builder     // of the pools; those without sections of their own share one
-	models   []string       // by sim.Request.Model
-	tenants  []string       // by sim.Request.Tenant
-	tenant   map[string]int // the number of a tenant, by name
-	// distributions holds those of lengths by their description, lengthEntries the size of all.
-	distributions map[Length]*lengths.Distribution
-	lengthEntries int
-	speculators   []*speculation.Speculator // by replica; nil for those that do not draft
-}
-
-// Build readies the scenario to run: names are looked up, defaults filled in, and all is checked that can be before the first
-// request. What is wrong is an InputError.
+// Build readies the scenario to run: names are looked up, defaults filled in, and all is checked that
+// can be before the first request. What is wrong is an InputError.
 func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
-	fleet := newFleetBuilder(f, registry)
-	fleet.each((*builder).lookUp, (*builder).choosePolicies, (*builder).fit, (*builder).startClock, (*builder).startDrafter)
-	fleet.then(fleet.agree)
-	if err := fleet.err(); err != nil {
+	r, err := resolve(f, registry)
+	if err != nil {
 		return nil, err
 	}
-	fleet.settle()
-	s := &Simulation{Source: fleet.openSource()}
-	if err := fleet.err(); err != nil {
+	a := r.assemble()
+	if err := r.err(); err != nil {
 		return nil, err
 	}
-	s.config = sim.Config{Source: s.Source, Router: fleet.router(), Replicas: fleet.replicas()}
-	fleet.between(&s.config)
-	fleet.speculate(&s.config)
-	s.config.SampleEvery = sampleEvery(s.Source.Summary(), fleet.longestStep(), len(s.config.Replicas))
-	s.metrics = fleet.metrics()
-	if err := fleet.err(); err != nil {
-		s.Source.Close()
-		return nil, err
+	source, err := workload.Open(r.demand.config)
+	if err != nil {
+		r.problem("workload", "%v", err)
+		return nil, r.err()
 	}
-	first := fleet.pools[0]
-	s.Scenario, s.Warnings, s.file, s.registry = fleet.s, fleet.warnings, f, registry
-	s.Model, s.Accelerator, s.Engine, s.Memory = first.Model, *first.Accelerator, first.Engine, first.Plan
-	s.pools, s.speculators = fleet.pools, fleet.speculators
+	a.config.Source = source
+	a.config.SampleEvery = sampleEvery(source.Summary(), longestStep(a.pools), r.fleet.replicas)
+	first := a.pools[0]
+	s := &Simulation{
+		Scenario: r.scenario(), Warnings: r.warnings, Source: source,
+		Model: first.Model, Accelerator: *first.Accelerator, Engine: first.Engine, Memory: first.Plan,
+		given: f.given, pools: a.pools, speculators: a.speculators, config: a.config,
+		metrics: r.demand.metrics(),
+	}
+	if slices.ContainsFunc(s.pools, comparesDrafts) {
+		s.baseline = func() (*Simulation, error) { return f.without(s.Scenario).Build(registry) }
+	}
 	return s, nil
 }
 
-// each readies the servers step by step, all of them before the next step, until something is wrong.
-func (f *fleetBuilder) each(steps ...func(*builder)) {
-	for _, step := range steps {
-		f.then(func() {
-			for i, b := range f.builders {
-				if !slices.Contains(f.builders[:i], b) {
-					step(b)
-				}
-			}
-		})
-	}
-}
+// comparesDrafts reports whether a pool drafts and asks how it would do without.
+func comparesDrafts(p pool) bool { return p.drafter != nil && p.s.Speculation.Baseline != "skip" }
 
-// then takes a step unless something is wrong already.
-func (f *fleetBuilder) then(step func()) {
-	if len(f.problems) == 0 {
-		step()
+// without returns a scenario whose defaults are filled in, without speculative decoding and so on the
+// same accelerators.
+func (f *File) without(drafts Scenario) *File {
+	plain := *f
+	plain.Scenario = drafts
+	plain.Scenario.Speculation = nil
+	plain.Scenario.Fleet.Pools = slices.Clone(drafts.Fleet.Pools)
+	for i := range plain.Scenario.Fleet.Pools {
+		plain.Scenario.Fleet.Pools[i].Speculation = nil
 	}
-}
-
-// startClock makes the clock that predicts steps.
-func (b *builder) startClock() {
-	_, ownModel := modelFile(b.file.files(), b.locate("model", b.s.Model))
-	var err error
-	if b.Clock, err = b.file.Clocks.clock(&b.s, ownModel, b.Config.NewClock); err != nil {
-		b.problem("parallelism", "%v", err)
-		return
-	}
-	b.addWarnings(b.Clock.Warnings())
+	return &plain
 }
 
 // longestStep returns about how long a small step takes in the slowest pool.
-func (f *fleetBuilder) longestStep() sim.Time {
+func longestStep(pools []pool) sim.Time {
 	var longest sim.Time
-	for i := range f.pools {
-		p := &f.pools[i]
+	for i := range pools {
+		p := &pools[i]
 		step := sim.Seconds(p.Plan.Weights / p.Accelerator.Bandwidth)
 		if given := p.s.Steps; given != nil {
 			step = sim.Time(max(given.Prefill.Step, given.Decode.Step))
@@ -121,8 +69,9 @@ func (f *fleetBuilder) longestStep() sim.Time {
 	return longest
 }
 
-// sampleEvery returns the time between two samples of the state of that many replicas: some thousands over the run where its
-// length is known, fewer in large fleets, and not many more than there are steps. So sampling takes a small part of the run.
+// sampleEvery returns the time between two samples of the state of that many replicas: some thousands
+// over the run where its length is known, fewer in large fleets, and not many more than there are steps.
+// So sampling takes a small part of the run.
 func sampleEvery(load workload.Summary, step sim.Time, replicas int) sim.Time {
 	const most, least, states, perStep = 2000, 256, 128_000, 10
 	samples := max(min(most, states/replicas), least)

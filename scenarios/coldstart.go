@@ -7,29 +7,29 @@ import (
 
 // coldStart returns how long a replica takes to start. Weights come over disk or network and then over the accelerators' links to
 // the host.
-func (b *builder) coldStart(field string, c *ColdStart) sim.Time {
+func (g *group) coldStart(field string, c *ColdStart) sim.Time {
 	if *c == (ColdStart{}) {
 		return 0
 	}
-	gpus := float64(b.s.Parallelism.degrees().GPUs())
-	start := scaling.ColdStart{Boot: sim.Time(c.Boot), Weights: b.Plan.Weights * gpus}
+	gpus := float64(g.s.Parallelism.degrees().GPUs())
+	start := scaling.ColdStart{Boot: sim.Time(c.Boot), Weights: g.plan.Weights * gpus}
 	if c.Disk != "" {
-		host, err := b.catalog.Host(c.Disk)
+		host, err := g.catalog.Host(c.Disk)
 		if err != nil {
-			b.problem(field+".disk", "%v", err)
+			g.problem(field+".disk", "%v", err)
 			return 0
 		}
 		start.Disk = host.Disk
 	}
-	if link := b.findLink(b.catalog, field+".network", c.Network); link != nil {
+	if link := g.findLink(g.catalog, field+".network", c.Network); link != nil {
 		start.Network = link.Bandwidth * gpus
 	}
-	if link := b.findLink(b.catalog, "hardware", b.Accelerator.HostLink); link != nil {
+	if link := g.findLink(g.catalog, "hardware", g.config.Accelerator.HostLink); link != nil {
 		start.PCIe = link.Bandwidth * gpus
 	}
 	t, err := start.Time()
 	if err != nil {
-		b.problem(field, "%v", err)
+		g.problem(field, "%v", err)
 	}
 	return t
 }

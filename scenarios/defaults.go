@@ -1,6 +1,10 @@
 package scenarios
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"cmp"
+
+	"github.com/llmsim/llmsim/sim"
+)
 
 // What a scenario gets that says nothing about its load.
 const (
@@ -25,7 +29,7 @@ func (l *Length) complete(otherwise Length, longest int) {
 		l.Min = min(l.Min, l.Max)
 	}
 	if l.Distribution != "" && l.Distribution != "fixed" && l.Distribution != "empirical" {
-		l.Min, l.Max = orDefault(l.Min, 1), orDefault(l.Max, longest)
+		l.Min, l.Max = cmp.Or(l.Min, 1), cmp.Or(l.Max, longest)
 	}
 }
 
@@ -33,16 +37,8 @@ func (l *Length) complete(otherwise Length, longest int) {
 func (r *Rate) complete() {
 	switch r.Pattern {
 	case "", "steady":
-		r.Value = orDefault(r.Value, defaultRate)
+		r.Value = cmp.Or(r.Value, defaultRate)
 	case "wave":
-		r.Period = orDefault(r.Period, Span(24*60*60*sim.Second))
+		r.Period = cmp.Or(r.Period, Span(24*60*60*sim.Second))
 	}
-}
-
-func orDefault[T comparable](value, otherwise T) T {
-	var none T
-	if value == none {
-		return otherwise
-	}
-	return value
 }

@@ -1,184 +1,199 @@
 package scenarios
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models"
-	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios/deployment"
-	"github.com/llmsim/llmsim/sim"
 )
 
-// drafting is what speculative decoding is put together from.
+// drafting is speculative decoding with all that it names.
 type drafting struct {
+	written    Speculation // with its defaults
 	acceptance speculation.Acceptance
 	lengths    deployment.Choice[speculation.Lengths]
-	model      *models.Architecture // that is run for each token in a row; nil where there is none
-	// accelerator is what the draft model runs on.
+	// model is run for each token in a row; nil where the method runs none.
+	model *models.Architecture
+	// accelerator is what a draft model runs on.
 	accelerator hardware.Accelerator
-	drafter     speculation.Drafter
 }
 
-// lookupToken is the host's time to look at a token of the text in an n-gram look-up: internal/engine/speculation/ngram.go on one core of the
-// machine on which it was written (AMD EPYC, 2026), texts of 2,000 tokens, n-grams of 4 down to 2.
-const lookupToken = 3 * sim.Nanosecond
-
-// draftBytes returns what the drafter takes on each accelerator of a replica that is spread as p says: its weights, and its cache for
-// a token.
-func (b *builder) draftBytes(p steptime.Parallelism) (weights, kv float64) {
-	if !b.s.drafts() {
-		return 0, 0
+// findDrafting fills in the defaults of speculative decoding, and finds what it names.
+func (f *found) findDrafting() drafting {
+	d := drafting{written: *f.s.Speculation}
+	sp := &d.written
+	if f.s.Parallelism.Data > 1 {
+		f.problem("speculation",
+			"drafts are not predicted for data-parallel ranks; leave out speculation, or parallelism.data")
+		return d
 	}
-	sp, a, tp := b.s.Speculation, b.drafting.model, max(1, p.Tensor)
-	wide := float64(2 * b.Model.Hidden)
-	head := func(vocabulary int) float64 { return wide * float64((vocabulary+tp-1)/tp) }
-	switch sp.Method {
-	case "draft-model":
-		if sp.Accelerator != "" {
-			return 0, 0
+	sp.Tokens = cmp.Or(sp.Tokens, 4)
+	sp.Acceptance.Law = cmp.Or(sp.Acceptance.Law, "constant")
+	sp.Baseline = cmp.Or(sp.Baseline, "run")
+	if sp.Tree != nil {
+		tree := *sp.Tree
+		tree.Siblings = cmp.Or(tree.Siblings, defaultSiblings)
+		sp.Tree = &tree
+	}
+	d.lengths = choose(f.view, f.config.Anywhere(), "speculation.length", &f.registry.Drafting,
+		&sp.Length.Policy, &sp.Length.Params)
+	sp.Scheduling = f.scheduling(sp)
+	d.acceptance = f.readAcceptance(sp)
+	f.findDrafter(&d)
+	if p := f.s.Parallelism.Pipeline; p > 1 {
+		f.problem("parallelism.pipeline", "found %d; drafts are verified in a replica of one stage, since a "+
+			"sequence's next step depends on how many of its tokens were accepted. Use parallelism.tensor instead", p)
+	}
+	return d
+}
+
+// scheduling settles whether steps are scheduled ahead.
+func (f *found) scheduling(sp *Speculation) string {
+	onHost, stepByStep := sp.Method == "medusa" || sp.Method == "n-gram", f.config.Engine.Lookahead == 0
+	switch {
+	case sp.Scheduling == "asynchronous" && stepByStep:
+		f.problem("speculation.scheduling", "found asynchronous; the engine %s schedules step by step",
+			f.s.Engine.Preset)
+	case sp.Scheduling == "asynchronous" && onHost:
+		f.problem("speculation.scheduling", "found asynchronous; %s drafts from tokens that the host must have "+
+			"seen (vLLM allows it for EAGLE, MTP and draft models)", sp.Method)
+	case sp.Scheduling == "" && (onHost || stepByStep):
+		return "synchronous"
+	}
+	return cmp.Or(sp.Scheduling, "asynchronous")
+}
+
+// readAcceptance makes the law of acceptance.
+func (f *found) readAcceptance(sp *Speculation) (law speculation.Acceptance) {
+	a := &sp.Acceptance
+	var err error
+	switch a.Law {
+	case "by-position":
+		law, err = speculation.ByPosition(a.Positions)
+	case "beta":
+		law, err = speculation.Beta(a.Mean, a.Std)
+	case "measured":
+		var table *speculation.Table
+		if table, err = f.acceptanceTable(a.File); err == nil {
+			law = table.Acceptance()
+			if sp.Method == "n-gram" {
+				sp.Match = cmp.Or(sp.Match, table.Match())
+			}
 		}
-		tp = orDefault(sp.Tensor, tp)
-		weights = float64(a.WeightBytesPerGPU(b.draftWeights(), tp, 1))
-	case "eagle", "mtp":
-		two := *a
-		two.Groups = slices.Concat(a.Groups, a.Groups)
-		weights = float64(two.WeightBytesPerGPU(b.draftWeights(), tp, 1) - a.WeightBytesPerGPU(b.draftWeights(), tp, 1))
-		if sp.Vocabulary > 0 {
-			weights += head(sp.Vocabulary)
-		}
-	case "medusa":
-		return float64(sp.Tokens) * (head(b.Model.Vocab) + wide*float64(b.Model.Hidden)), 0
 	default:
-		return 0, 0
+		law, err = speculation.Constant(a.Rate)
 	}
-	return weights, float64(a.KVBytesPerTokenPerGPU(hardware.DType(b.s.Engine.KVCache), tp))
+	if err != nil {
+		f.problem("speculation.acceptance", "%v", err)
+		return law
+	}
+	if sp.Method == "n-gram" {
+		sp.Match = cmp.Or(sp.Match, 1)
+	}
+	if _, err := sp.shape().Drafts(law); err != nil {
+		f.problem("speculation.tree", "%v", err)
+	}
+	return law
 }
 
-// draftWeights is the number format of the drafter's weights: a prediction module and skipped layers are part of the model, EAGLE
-// heads are published in 16 bits.
-func (b *builder) draftWeights() hardware.DType {
-	switch b.s.Speculation.Method {
+// mostAcceptance bounds a table of acceptance, in bytes; those that llmsim gpt2 writes have some thousand.
+const mostAcceptance = 4 << 20
+
+func (f *found) acceptanceTable(name string) (*speculation.Table, error) {
+	path := f.locate("speculation.acceptance.file", name)
+	file, err := f.file.files().Open(path)
+	if err != nil {
+		return nil, plainPathError(err)
+	}
+	defer file.Close()
+	table, err := speculation.ReadTable(files.Limit(file, path, mostAcceptance))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return table, nil
+}
+
+// findDrafter finds the model that drafts, and refuses what cannot.
+func (f *found) findDrafter(d *drafting) {
+	sp, model := &d.written, f.config.Model
+	switch sp.Method {
+	case "eagle":
+		d.model = speculation.FeatureHead(model, sp.Vocabulary)
+		if sp.Vocabulary > model.Vocab {
+			f.problem("speculation.vocabulary", "found %d; %s has %d tokens", sp.Vocabulary, model.Name, model.Vocab)
+		}
+	case "mtp":
+		d.model = speculation.PredictionModule(model)
+	case "layer-skip":
+		if sp.Layers >= model.Layers() {
+			f.problem("speculation.layers", "found %d; allowed: 1 to %d, fewer than the layers of %s",
+				sp.Layers, model.Layers()-1, model.Name)
+			return
+		}
+		d.model = speculation.SkippedLayers(model, sp.Layers)
 	case "draft-model":
-		return hardware.DType(orDefault(b.s.Speculation.Weights, string(b.drafting.model.DType)))
-	case "mtp", "layer-skip":
-		return hardware.DType(b.s.Engine.Weights)
+		f.findDraftModel(d)
 	}
-	if b.Model.DType == hardware.FP16 {
-		return hardware.FP16
-	}
-	return hardware.BF16
 }
 
-// startDrafter makes the clocks that predict what drafting takes.
-func (b *builder) startDrafter() {
-	if !b.s.drafts() {
+// findDraftModel looks the draft model up, and its accelerators.
+func (f *found) findDraftModel(d *drafting) {
+	sp, model := &d.written, f.config.Model
+	draft, warnings, err := findModel(f.file.files(), sp.Draft, f.locate("speculation.draft", sp.Draft), "")
+	if err != nil {
+		f.problem("speculation.draft", "%v", err)
 		return
 	}
-	sp, d := b.s.Speculation, &b.drafting
-	switch sp.Method {
-	case "n-gram":
-		d.drafter = speculation.Lookup{Token: lookupToken}
-	case "medusa":
-		with := b.draftClock(speculation.OutputHead(b.Model, 0))
-		without := b.draftClock(speculation.OutputHead(b.Model, b.s.Parallelism.Tensor))
-		if with != nil && without != nil {
-			d.drafter = speculation.NewHeads(with, without)
-		}
-	default:
-		if clock := b.draftClock(d.model); clock != nil {
-			d.drafter = speculation.NewModel(clock, sp.Method == "layer-skip")
-		}
+	d.model = draft
+	f.addWarnings(warnings)
+	if !sameTokens(draft, model) {
+		f.problem("speculation.draft", "%s has %d tokens and %s has %d: a draft must be in the model's own tokens. %s",
+			draft.Name, draft.Vocab, model.Name, model.Vocab, drafters(model))
 	}
-	if sp.Accelerator != "" {
-		b.fitDraftModel()
+	if draft.WeightBytes(draft.DType) >= model.WeightBytes(model.DType) {
+		f.warn("the draft model %s is no smaller than %s", draft.Name, model.Name)
 	}
+	d.accelerator = *f.config.Accelerator
+	if sp.Accelerator == "" {
+		if sp.Ahead {
+			f.problem("speculation.ahead", "needs accelerators of the draft model's own: set speculation.accelerator")
+		}
+		return
+	}
+	if d.accelerator, err = f.catalog.Accelerator(sp.Accelerator); err != nil {
+		f.problem("speculation.accelerator", "%v", err)
+	}
+	sp.Tensor = cmp.Or(sp.Tensor, 1)
 }
 
-// draftClock predicts the passes of a drafter. They follow each other without the host's scheduling in between.
-func (b *builder) draftClock(a *models.Architecture) *steptime.Clock {
-	sp := b.s.Speculation
-	c := b.Config
-	c.Model, c.Weights, c.Parallel = a, b.draftWeights(), steptime.Parallelism{Tensor: b.s.Parallelism.Tensor}
-	c.Physics.Operators, c.Physics.Given = nil, nil // they are those of the model
-	c.Engine.HostStep, c.Engine.HostSequence, c.Engine.Lookahead = 0, 0, 0
-	field := "speculation.method"
-	if sp.Method == "draft-model" {
-		field = "speculation.tensor"
-		sp.Tensor = orDefault(sp.Tensor, b.s.Parallelism.Tensor)
-		c.Parallel.Tensor, c.Accelerator = sp.Tensor, &b.drafting.accelerator
-		if sp.Accelerator == "" && sp.Tensor > b.s.Parallelism.Tensor {
-			b.problem(field, "found %d; the model has %d accelerators. Give the draft model its own with speculation.accelerator", sp.Tensor, b.s.Parallelism.Tensor)
-			return nil
-		}
-	}
-	clock, err := c.NewClock()
+// sameTokens reports whether two models may share a vocabulary. Sizes differ by the padding of
+// embeddings, at most one in a hundred.
+func sameTokens(a, b *models.Architecture) bool {
+	return 100*max(a.Vocab-b.Vocab, b.Vocab-a.Vocab) <= max(a.Vocab, b.Vocab)
+}
+
+// drafters names the smaller models of the catalogue that share the vocabulary of a model.
+func drafters(model *models.Architecture) string {
+	catalog, err := shippedModels()
 	if err != nil {
-		b.problem(field, "%v", err)
-		return nil
+		return ""
 	}
-	b.addWarnings(clock.Warnings())
-	return clock
-}
-
-// fitDraftModel checks that a draft model with accelerators of its own fits there. Its cache must hold what the model's does.
-func (b *builder) fitDraftModel() {
-	d, sp := &b.drafting, b.s.Speculation
-	c := b.spread(steptime.Parallelism{Tensor: sp.Tensor})
-	c.Model, c.Accelerator, c.Weights = d.model, &d.accelerator, b.draftWeights()
-	c.Memory.DraftWeights, c.Memory.DraftKV, c.Memory.Tokens = 0, 0, 0
-	plan, err := c.PlanMemory()
-	if err == nil {
-		err = plan.Err()
-	}
-	switch {
-	case err != nil:
-		b.problem("speculation.accelerator", "%s %v", d.model.Name, err)
-	case plan.Tokens < b.Plan.Tokens:
-		b.warn("the KV memory is limited to the %d tokens that the draft model's own accelerators hold", plan.Tokens)
-		b.Plan.Tokens = plan.Tokens
-		b.Plan.Blocks = plan.Tokens / b.Plan.BlockTokens
-	}
-}
-
-// speculate gives each replica that decodes, of the pools that draft, a speculator.
-func (f *fleetBuilder) speculate(c *sim.Config) {
-	f.speculators = make([]*speculation.Speculator, len(c.Replicas))
-	for i := range f.pools {
-		p := &f.pools[i]
-		if !p.s.drafts() || p.role == sim.Prefill {
-			continue
-		}
-		for k := range p.size {
-			if len(f.problems) > 0 {
-				return
-			}
-			r := &c.Replicas[p.first+k]
-			if made := f.builders[i].speculator(p.first+k, r); made != nil {
-				f.speculators[p.first+k], r.Speculator = made, made
-			}
+	var names []string
+	for _, m := range catalog.All() {
+		smaller := m.Parameters().Total() < model.Parameters().Total()/2
+		if sameTokens(m, model) && m.Family == model.Family && smaller {
+			names = append(names, m.Name)
 		}
 	}
-}
-
-// speculator makes the speculator of a replica.
-func (b *builder) speculator(number int, r *sim.ReplicaConfig) *speculation.Speculator {
-	sp, d := b.s.Speculation, &b.drafting
-	lengths, err := d.lengths.Build(b.Place(b.seed(number)))
-	if err != nil {
-		b.policyProblem("speculation.length", err)
-		return nil
+	slices.Sort(names)
+	if len(names) == 0 {
+		return "The catalogue has none; eagle, mtp, medusa, n-gram and layer-skip need no other model."
 	}
-	made, err := speculation.New(speculation.Config{
-		Acceptance: d.acceptance, Shape: sp.shape(), Drafter: d.drafter, Lengths: lengths, Verify: r.Clock,
-		Match: sp.Match, Recompute: sp.Method == "eagle" || sp.Method == "mtp", Ahead: sp.Ahead, Cold: r.Role == sim.Decode,
-		Step: sim.Time(sp.Overhead.Step), Sequence: sim.Time(sp.Overhead.Sequence),
-		TokenBudget: b.TokenBudget(), Seed: b.s.Seed + uint64(number),
-	})
-	if err != nil {
-		b.problem("speculation", "%v", err)
-		return nil
-	}
-	return made
+	return "It could be " + strings.Join(names, ", ") + "."
 }

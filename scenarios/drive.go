@@ -1,7 +1,9 @@
 package scenarios
 
 import (
+	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -13,18 +15,41 @@ func (s *Simulation) Config() sim.Config { return s.config }
 // where the scenario changes step times, so that no measurement applies.
 func (s *Simulation) Key() (deployment.Key, bool) { return s.pools[0].Key() }
 
-// StepByStep makes a simulation take each step by itself, and tells tokens of each. The result is the same. It is called before Run.
+// Evidence returns what the predictions rest on, for each kind of server.
+func (s *Simulation) Evidence() []evidence.Evidence { return evidenceOf(kindsOf(s.pools)) }
+
+// StepByStep makes a simulation take each step by itself, and report the tokens of each. The result is
+// the same. It is called before Run.
 func (s *Simulation) StepByStep(tokens func(q *sim.Sequence, n int, at sim.Time)) {
 	s.config.MaxLeap, s.config.Tokens = 1, tokens
 }
 
-// Models returns the names of the models that are served, by sim.Request.Model.
-func (s *Simulation) Models() []string {
-	var names []string
-	for i := range s.pools {
-		if p := &s.pools[i]; p.serves == len(names) {
-			names = append(names, p.Model.Name)
+// ReplaceClocks gives each replica another clock than the one that predicts its steps: one that executes
+// them, say. It is called before Run. The result's account of work, cost and energy stays the predicted
+// one.
+func (s *Simulation) ReplaceClocks(replace func(predicted sim.StepClock) sim.StepClock) {
+	for i := range s.config.Replicas {
+		r := &s.config.Replicas[i]
+		r.Clock = replace(r.Clock)
+	}
+}
+
+// ReplaceSource gives the simulation another source of requests than the workload: one that waits for
+// their time, say. It is called before Run.
+func (s *Simulation) ReplaceSource(replace func(workload sim.Source) sim.Source) {
+	s.config.Source = replace(s.config.Source)
+}
+
+// Speculators returns those of each replica; nil for replicas without drafts.
+func (s *Simulation) Speculators() []*speculation.Speculator { return s.speculators }
+
+// ReplaceSpeculators gives each replica with drafts another speculator than the one that predicts them:
+// one that makes them, say. It is called before Run. The result counts what the predicting ones were
+// told.
+func (s *Simulation) ReplaceSpeculators(replace func(predicted *speculation.Speculator) sim.Speculator) {
+	for i, p := range s.speculators {
+		if p != nil {
+			s.config.Replicas[i].Speculator = replace(p)
 		}
 	}
-	return names
 }

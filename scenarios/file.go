@@ -55,3 +55,12 @@ func (f *File) exists(path string) bool {
 
 // files returns what opens the files that the scenario names.
 func (f *File) files() fs.FS { return files.Or(f.FS) }
+
+// locate returns the path of a file that the scenario names: beside the scenario file if it is there, else as it stands.
+func (f *File) locate(field, path string) string {
+	beside := filepath.Join(f.dir, path)
+	if path == "" || filepath.IsAbs(path) || f.overridden(field) || !f.exists(beside) {
+		return path
+	}
+	return beside
+}

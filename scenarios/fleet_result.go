@@ -1,10 +1,6 @@
 package scenarios
 
-import (
-	"reflect"
-
-	"github.com/llmsim/llmsim/sim"
-)
+import "reflect"
 
 // FleetResult is what went on between replicas.
 type FleetResult struct {
@@ -20,21 +16,22 @@ type FleetResult struct {
 	LinkBusy        float64 `json:"link_busy"`
 }
 
-// sumUp adds what went on between replicas to r, if the scenario has something go on.
-func (f *Fleet) sumUp(r *Result, outcome *sim.Result) {
-	if reflect.ValueOf(*f).IsZero() || outcome.End == 0 {
-		return
+// fleetResult sums up what went on between replicas; nil where the scenario has nothing go on.
+func (f *finished) fleetResult() *FleetResult {
+	if reflect.ValueOf(f.scenario.Fleet).IsZero() || f.outcome.End == 0 {
+		return nil
 	}
-	sum := &FleetResult{Retries: outcome.Retries, Replicas: len(outcome.Replicas)}
-	for i := range outcome.Replicas {
-		sum.MeanReplicas += outcome.Replicas[i].Up.Seconds() / outcome.End.Seconds()
+	sum := &FleetResult{Retries: f.outcome.Retries, Replicas: len(f.outcome.Replicas)}
+	end := f.outcome.End.Seconds()
+	for i := range f.outcome.Replicas {
+		sum.MeanReplicas += f.outcome.Replicas[i].Up.Seconds() / end
 	}
-	for _, l := range outcome.Links {
+	for _, l := range f.outcome.Links {
 		sum.Transfers += l.Transfers
-		sum.LinkBusy += l.Busy.Seconds() / outcome.End.Seconds()
+		sum.LinkBusy += l.Busy.Seconds() / end
 		if l.Transfers > 0 {
 			sum.VisibleTransfer = l.Visible.Milliseconds() / float64(l.Transfers)
 		}
 	}
-	r.Fleet = sum
+	return sum
 }

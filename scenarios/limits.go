@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -33,9 +34,9 @@ func (l *Limits) percentiles() []percentileLimit {
 func (l Limits) Strictest() Span {
 	limit := Span(0)
 	for _, p := range l.percentiles() {
-		limit = orDefault(p.most, limit)
+		limit = cmp.Or(p.most, limit)
 	}
-	return orDefault(l.Request, limit)
+	return cmp.Or(l.Request, limit)
 }
 
 // Scaled returns the limits times a factor.

@@ -1,135 +1,87 @@
 package scenarios
 
 import (
-	"io/fs"
-	"path/filepath"
-	"sync"
+	"cmp"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models"
-	"github.com/llmsim/llmsim/scenarios/strict"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// The catalogues do not change, and take longer to read than many a scenario to run: they are read once.
-var (
-	shippedModels   = sync.OnceValues(models.Load)
-	shippedHardware = sync.OnceValues(hardware.Load)
-)
-
-// lookUp finds what the scenario names: model, accelerator, links and engine.
-func (b *builder) lookUp() {
-	if b.s.Model == "" {
-		b.problem("model", "must be given, at the top or in the pool")
-		return
-	}
-	if b.s.Hardware.Accelerator == "" {
-		b.problem("hardware", "must be given, at the top or in the pool")
-		return
-	}
-	var err error
-	var warnings []string
-	if b.Model, warnings, err = findModel(b.file.files(), b.s.Model, b.locate("model", b.s.Model), b.s.Shape.Assume); err != nil {
-		b.problem("model", "%v", err)
-	}
-	b.addWarnings(warnings)
-	b.reshape()
-	b.findHardware()
-	b.findEngine()
-	b.readOperators()
+// found is what a view names: a model, accelerators and what joins them, and an engine.
+type found struct {
+	*view
+	s       Scenario // with the defaults of hardware and engine
+	config  deployment.Config
+	catalog hardware.Catalog
 }
 
-// findModel looks in the catalogue, or reads a config.json: that at path, or in the folder there.
-func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []string, error) {
-	if path, ok := modelFile(fsys, path); ok {
-		return readCheckpoint(fsys, name, path, assume)
-	}
-	catalog, err := shippedModels()
-	if err != nil {
-		return nil, nil, err
-	}
-	model, err := catalog.Lookup(name)
-	return model, nil, err
-}
-
-// mostConfig bounds a config.json, in bytes: lists of modules that are not quantised, layer by layer, take some MB.
-const mostConfig = 16 << 20
-
-// modelFile returns the config.json that a model's path means, and whether it means one.
-func modelFile(fsys fs.FS, path string) (string, bool) {
-	if inside := filepath.Join(path, "config.json"); files.Exists(fsys, inside) {
-		return inside, true
-	}
-	return path, filepath.Ext(path) == ".json"
-}
-
-// findHardware looks in the catalogue and in the user's own file.
-func (b *builder) findHardware() {
-	h := &b.s.Hardware
-	catalog, err := hardwareCatalog(b.file.files(), b.locate("hardware.file", h.File))
-	if err != nil {
-		b.problem("hardware.file", "%v", err)
-		return
-	}
-	b.catalog = catalog
-	accelerator, err := catalog.Accelerator(h.Accelerator)
-	if err != nil {
-		b.problem("hardware.accelerator", "%v", err)
-		return
-	}
-	b.Accelerator = &accelerator
-	if b.file.Tune != nil {
-		b.file.Tune(b.Accelerator)
-	}
-	h.Link = orDefault(h.Link, b.Accelerator.ScaleUp)
-	h.Network = orDefault(h.Network, b.Accelerator.Network)
-	b.ScaleUp = b.findLink(catalog, "hardware.link", h.Link)
-	b.Network = b.findLink(catalog, "hardware.network", h.Network)
-	b.HostLink = b.findLink(catalog, "hardware.accelerator", b.Accelerator.HostLink)
-	if b.s.Memory.Swap > 0 && b.HostLink == nil {
-		b.problem("memory.swap", "%s has no link to CPU memory; leave swap out", b.Accelerator.Name)
-	}
-	h.PerNode = orDefault(h.PerNode, b.Accelerator.PerNode)
-	b.Accelerator.PerNode = h.PerNode
-	b.Physics.Host, b.Memory.Swap = h.Host, float64(b.s.Memory.Swap)
-	if h.Price == 0 {
-		h.Price = Price(b.Accelerator.Price)
-	}
-}
-
-// hardwareCatalog returns the catalogue with the entries of the file at path, if one is given.
-func hardwareCatalog(fsys fs.FS, path string) (hardware.Catalog, error) {
-	catalog, err := shippedHardware()
-	if err != nil || path == "" {
-		return catalog, err
-	}
-	data, err := files.Read(fsys, path, strict.MostText)
-	if err != nil {
-		return catalog, plainPathError(err)
-	}
-	return catalog.With(path, data)
-}
-
-func (b *builder) findLink(catalog hardware.Catalog, field, name string) *hardware.Link {
-	if name == "" {
+// lookUp finds what the view names.
+func lookUp(v *view) *found {
+	if v.s.Model == "" {
+		v.problem("model", "must be given, at the top or in the pool")
 		return nil
 	}
-	link, err := catalog.Link(name)
-	if err != nil {
-		b.problem(field, "%v", err)
+	if v.s.Hardware.Accelerator == "" {
+		v.problem("hardware", "must be given, at the top or in the pool")
+		return nil
 	}
-	return &link
+	model, machine, engine := v.findModel(), v.findMachine(), v.findEngine()
+	f := &found{view: v, s: v.s, catalog: machine.catalog}
+	f.s.Hardware, f.s.Engine = machine.written, engine.written
+	f.config = deployment.Config{
+		Model: model, Accelerator: machine.accelerator, Engine: engine.preset,
+		ScaleUp: machine.scaleUp, Network: machine.network, HostLink: machine.hostLink,
+		Memory: deployment.Memory{Swap: float64(v.s.Memory.Swap)},
+		Physics: deployment.Physics{
+			Host: v.s.Hardware.Host, Given: v.s.Steps.given(),
+			Slowdown: f.s.Engine.Slowdown, Adjusted: engine.adjusted,
+		},
+	}
+	if len(v.problems) == 0 {
+		f.config.Physics.Operators = v.readOperators(machine.accelerator, &engine.preset)
+	}
+	return f
 }
 
-// locate returns the path of a file that the pool's view of the scenario names.
-func (b *builder) locate(field, path string) string { return b.notes.locate(b.place(field), path) }
-
-// locate returns the path of a file that the scenario names: beside the scenario file if it is there, else as it stands.
-func (n *notes) locate(field, path string) string {
-	f := n.file
-	beside := filepath.Join(f.dir, path)
-	if path == "" || filepath.IsAbs(path) || f.overridden(field) || !f.exists(beside) {
-		return path
+// findModel finds the model, in the shape that the view gives it.
+func (v *view) findModel() *models.Architecture {
+	path := v.locate("model", v.s.Model)
+	model, warnings, err := findModel(v.file.files(), v.s.Model, path, v.s.Shape.Assume)
+	v.addWarnings(warnings)
+	if err != nil {
+		v.problem("model", "%v", err)
+		return nil
 	}
-	return beside
+	if heads := v.s.Shape.KVHeads; heads > 0 {
+		if model, err = model.WithKVHeads(heads); err != nil {
+			v.problem("shape.kv-heads", "%v", err)
+		}
+	}
+	return model
+}
+
+// engine is a preset with what the scenario changes of it.
+type engine struct {
+	written  Engine // with all of the preset's times
+	preset   steptime.Engine
+	adjusted bool // the preset's times are not its own
+}
+
+// findEngine looks the preset up and puts in the times that the scenario changes.
+func (v *view) findEngine() engine {
+	made := engine{written: v.s.Engine}
+	e := &made.written
+	e.Preset = cmp.Or(e.Preset, "vllm-v1")
+	var err error
+	if made.preset, err = steptime.FindEngine(e.Preset); err != nil {
+		v.problem("engine.preset", "%v", err)
+		return made
+	}
+	made.adjusted = e.exchangeTimes(&made.preset)
+	e.Slowdown = cmp.Or(e.Slowdown, 1)
+	e.Graph = cmp.Or(e.Graph, made.preset.Graph)
+	made.preset.Graph = e.Graph
+	return made
 }

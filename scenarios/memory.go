@@ -8,20 +8,21 @@ import (
 
 // Describe returns the scenario of a model on an accelerator, with overrides as in Load.
 func Describe(model, accelerator string, overrides ...string) (*File, error) {
-	text, err := strict.Encode(Scenario{Model: model, Hardware: Hardware{Accelerator: accelerator}}, func(string) bool { return true })
+	s := Scenario{Model: model, Hardware: Hardware{Accelerator: accelerator}}
+	text, err := strict.Encode(s, func(string) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 	return Parse("", text, overrides...)
 }
 
-// Memory is where the memory of each accelerator (of the first pool, where there are several) goes, and what would fit if the model
-// does not.
+// Memory is where the memory of each accelerator goes (of the first pool, where there are several), and
+// what would fit if the model does not.
 type Memory struct {
 	// Scenario has the defaults filled in on which the plan rests.
 	Scenario Scenario
 	Plan     steptime.MemoryPlan
-	// Warnings tells what the plan rests on that a reader should know.
+	// Warnings say what the plan rests on that a reader should know.
 	Warnings []string
 	// Advice names the least changes with which the model fits; empty where it does.
 	Advice string
@@ -29,15 +30,15 @@ type Memory struct {
 
 // Memory divides the memory of the scenario's accelerators. A model that does not fit is no error here.
 func (f *File) Memory(registry *policies.Registry) (*Memory, error) {
-	fleet := newFleetBuilder(f, registry)
-	fleet.each((*builder).lookUp, (*builder).choosePolicies, (*builder).planMemory)
-	if err := fleet.err(); err != nil {
+	n := &notes{file: f}
+	servers := layOut(n, registry).plan()
+	if err := n.err(); err != nil {
 		return nil, err
 	}
-	b := fleet.builders[0]
-	m := &Memory{Scenario: b.s, Plan: b.Plan, Warnings: fleet.warnings}
-	if b.Plan.Err() != nil {
-		m.Advice = b.whatWouldFit()
+	first := servers[0]
+	m := &Memory{Scenario: first.s, Plan: first.plan, Warnings: n.warnings}
+	if first.plan.Err() != nil {
+		m.Advice = first.whatWouldFit()
 	}
 	return m, nil
 }

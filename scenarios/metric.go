@@ -178,12 +178,12 @@ func (m Metric) OfClass(c *metrics.ClassSummary) float64 { return m.in(reflect.V
 
 // ByClass reports whether the metric is kept for each class and tenant.
 func (m Metric) ByClass() bool {
-	_, found := lookUp(reflect.ValueOf(metrics.ClassSummary{}), m.keys())
+	_, found := numberAt(reflect.ValueOf(metrics.ClassSummary{}), m.keys())
 	return found && !strings.HasSuffix(m.Name, "_itl_ms")
 }
 
 func (m Metric) in(v reflect.Value) float64 {
-	x, found := lookUp(v, m.keys())
+	x, found := numberAt(v, m.keys())
 	if !found {
 		return m.Absent
 	}
@@ -197,8 +197,8 @@ func (m Metric) keys() []string {
 	return strings.Split(m.Path, ".")
 }
 
-// lookUp returns the number at the end of a path of JSON keys in a struct.
-func lookUp(v reflect.Value, path []string) (x float64, found bool) {
+// numberAt returns the number at the end of a path of JSON keys in a struct.
+func numberAt(v reflect.Value, path []string) (x float64, found bool) {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem() // invalid where it is nil
 	}
@@ -219,7 +219,7 @@ func lookUp(v reflect.Value, path []string) (x float64, found bool) {
 		} else if key != path[0] {
 			continue
 		}
-		if x, found := lookUp(v.Field(i), rest); found {
+		if x, found := numberAt(v.Field(i), rest); found {
 			return x, true
 		}
 	}

@@ -38,7 +38,7 @@ func TestMetricsAreTheNumbersOfAResult(t *testing.T) {
 			t.Errorf("metric %q is listed twice or has no title", m.Name)
 		}
 		seen[m.Name] = true
-		if _, found := lookUp(reflect.ValueOf(full()), m.keys()); !found {
+		if _, found := numberAt(reflect.ValueOf(full()), m.keys()); !found {
 			t.Errorf("a result has no number %q", strings.Join(m.keys(), "."))
 		}
 	}

@@ -1,9 +1,7 @@
 package scenarios
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
@@ -37,35 +35,15 @@ func (n *notes) addWarnings(warnings []string) {
 	}
 }
 
-// problem notes what is wrong with a field of the scenario as the pool sees it; once, and without the pool's name, where several
-// pools share it.
-func (b *builder) problem(field, format string, args ...any) {
-	p := b.file.doc.Problem(b.place(field), format, args...)
-	for i, other := range b.problems {
-		if other.Path == p.Path && strings.HasSuffix(other.Message, p.Message) {
-			b.problems[i] = p
-			return
-		}
+// each takes one step of the way from what was written to what runs: for each kind of server, unless
+// something is wrong already. So all servers take a step before one takes the next.
+func each[From, To any](n *notes, list []From, step func(From) To) []To {
+	if len(n.problems) > 0 {
+		return nil
 	}
-	if b.label != "" {
-		p.Message = "pool " + b.label + ": " + p.Message
+	made := make([]To, len(list))
+	for i, from := range list {
+		made[i] = step(from)
 	}
-	b.problems = append(b.problems, p)
-}
-
-func (b *builder) warn(format string, args ...any) {
-	words := fmt.Sprintf(format, args...)
-	if b.label != "" {
-		words = "pool " + b.label + ": " + words
-	}
-	b.addWarnings([]string{words})
-}
-
-// place returns where a field of the scenario as the pool sees it is written: in the pool, or at the top.
-func (b *builder) place(field string) string {
-	section, _, _ := strings.Cut(field, ".")
-	if b.own != "" && b.file.given(b.own+"."+section) {
-		return b.own + "." + field
-	}
-	return field
+	return made
 }

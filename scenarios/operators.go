@@ -3,27 +3,29 @@ package scenarios
 import (
 	"io/fs"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models/measured"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// readOperators reads the kernel tables that the scenario names.
-func (b *builder) readOperators() {
-	folder := b.locate("hardware.operators", b.s.Hardware.Operators)
-	if folder == "" || len(b.problems) > 0 {
-		return
+// readOperators reads the kernel tables that the scenario names; nil where it names none.
+func (v *view) readOperators(a *hardware.Accelerator, e *steptime.Engine) *steptime.Tables {
+	folder := v.locate("hardware.operators", v.s.Hardware.Operators)
+	if folder == "" {
+		return nil
 	}
-	if info, err := fs.Stat(b.file.files(), folder); err != nil || !info.IsDir() {
-		b.problem("hardware.operators", "found %q, which is no folder; want one with tables such as GPU__gemm.csv", folder)
-		return
+	if info, err := fs.Stat(v.file.files(), folder); err != nil || !info.IsDir() {
+		v.problem("hardware.operators",
+			"found %q, which is no folder; want one with tables such as GPU__gemm.csv", folder)
+		return nil
 	}
-	wanted := measured.Wanted{
-		Accelerator: append([]string{b.Accelerator.Name}, b.Accelerator.Aliases...),
-		Engine:      b.Engine.Kernels, Version: b.s.Hardware.Kernels,
+	tables, err := steptime.ReadTables(files.Folder(v.file.files(), folder), measured.Wanted{
+		Accelerator: append([]string{a.Name}, a.Aliases...),
+		Engine:      e.Kernels, Version: v.s.Hardware.Kernels,
+	})
+	if err != nil {
+		v.problem("hardware.operators", "%s: %v", folder, err)
 	}
-	var err error
-	if b.Physics.Operators, err = steptime.ReadTables(files.Folder(b.file.files(), folder), wanted); err != nil {
-		b.problem("hardware.operators", "%s: %v", folder, err)
-	}
+	return tables
 }

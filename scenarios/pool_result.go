@@ -1,6 +1,9 @@
 package scenarios
 
 import (
+	"math"
+	"slices"
+
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
@@ -43,38 +46,79 @@ type PoolResult struct {
 // accelerators returns how many the replicas have, without those of draft models.
 func (p *pool) accelerators() int { return p.size * p.s.Parallelism.degrees().GPUs() }
 
-// sumUpPools returns what each pool did, and adds it up in r.
-func (s *Simulation) sumUpPools(r *Result, outcome *sim.Result, work *fleetWork) []PoolResult {
-	list := make([]PoolResult, len(s.pools))
-	var done, peak steptime.Work // what steps needed, and could have had
-	for i := range s.pools {
-		p, sum, meter := &s.pools[i], &list[i], &work.meters[i]
+// draftAccelerators returns how many accelerators draft models have of their own over all replicas.
+func (p *pool) draftAccelerators() int {
+	if sp := p.s.Speculation; sp != nil && sp.Accelerator != "" && p.role != sim.Prefill {
+		return p.size * sp.Tensor
+	}
+	return 0
+}
+
+// usage is the work that steps did, and what the accelerators could have done in their time.
+type usage struct{ done, could steptime.Work }
+
+// mfu and mbu return the shares of the peaks that were used.
+func (u *usage) mfu() float64 { return times(u.done.FLOPs, u.could.FLOPs) }
+func (u *usage) mbu() float64 { return times(u.done.Bytes, u.could.Bytes) }
+
+// poolResults returns what each pool did, and what the accelerators of all did.
+func (f *finished) poolResults() (list []PoolResult, total usage) {
+	list = make([]PoolResult, len(f.pools))
+	for i := range f.pools {
+		p, sum, meter := &f.pools[i], &list[i], &f.work.meters[i]
 		*sum = PoolResult{
-			Name: p.name, Role: roles[p.role], Model: p.Model.Name, Hardware: p.Accelerator.Name, Replicas: p.size,
+			Name: p.name, Role: roleNames()[p.role], Model: p.Model.Name, Hardware: p.Accelerator.Name,
+			Replicas: p.size,
 		}
-		busy := sum.add(outcome, p.first, p.size)
+		busy := sum.add(f.outcome, p.first, p.size)
 		flops, bandwidth := p.Clock.Peaks()
-		could := steptime.Work{FLOPs: float64(flops * busy), Bytes: float64(bandwidth * busy)}
-		sum.MFU, sum.MBU = times(meter.total.FLOPs, could.FLOPs), times(meter.total.Bytes, could.Bytes)
-		done.FLOPs, done.Bytes = done.FLOPs+meter.total.FLOPs, done.Bytes+meter.total.Bytes
-		peak.FLOPs, peak.Bytes = peak.FLOPs+could.FLOPs, peak.Bytes+could.Bytes
-		up := sum.MeanReplicas * r.Duration
+		u := usage{
+			done:  meter.total,
+			could: steptime.Work{FLOPs: float64(flops * busy), Bytes: float64(bandwidth * busy)},
+		}
+		sum.MFU, sum.MBU = u.mfu(), u.mbu()
+		total.done.FLOPs, total.done.Bytes = total.done.FLOPs+u.done.FLOPs, total.done.Bytes+u.done.Bytes
+		total.could.FLOPs, total.could.Bytes = total.could.FLOPs+u.could.FLOPs, total.could.Bytes+u.could.Bytes
+		up := sum.MeanReplicas * f.summary.Duration
 		sum.Busy = times(busy, up)
 		sum.charge(p.accelerators(), p.Accelerator, float64(p.s.Hardware.Price), busy, up)
-		if n, drafter := s.draftAccelerators(p); n > 0 {
-			sum.charge(n, drafter, drafter.Price, busy, up)
+		if n := p.draftAccelerators(); n > 0 {
+			sum.charge(n, &p.drafting.accelerator, p.drafting.accelerator.Price, busy, up)
 		}
-		r.Accelerators += sum.Accelerators
-		r.Cost += sum.Cost
-		r.Energy += sum.Energy
-		r.AcceleratorHours += sum.AcceleratorHours
 	}
-	r.MFU, r.MBU = times(done.FLOPs, peak.FLOPs), times(done.Bytes, peak.Bytes)
-	if r.TotalOutputTokens > 0 {
-		r.CostPerMillion = r.Cost / float64(r.TotalOutputTokens) * 1e6
-		r.EnergyPerMillion = r.Energy / float64(r.TotalOutputTokens) * 1e6
+	if f.summary.Completed > 0 {
+		f.explainPools(list)
 	}
-	return list
+	return list, total
+}
+
+// explainPools adds what bounds a typical step of each phase, as far as that is predicted.
+func (f *finished) explainPools(list []PoolResult) {
+	for i := range f.pools {
+		p := &f.pools[i]
+		if p.s.Steps != nil {
+			continue // what bounds steps that are given is not known
+		}
+		if p.role != sim.Decode {
+			list[i].Prefill = prefillPhenomenon(p.Clock, f.meanPrompt(list, p.model))
+		}
+		list[i].Decode = decodePhenomenon(p.Clock, &f.work.meters[i])
+	}
+}
+
+// meanPrompt returns the mean length of prompts for a model.
+func (f *finished) meanPrompt(pools []PoolResult, model int) int {
+	tokens, prompts := f.summary.TotalInputTokens, f.summary.Completed
+	if slices.ContainsFunc(f.pools, func(p pool) bool { return p.model != model }) {
+		tokens, prompts = 0, 0
+		for i := range f.pools {
+			if p := &pools[i]; f.pools[i].model == model && f.pools[i].role != sim.Decode {
+				tokens += p.PrefillTokens + p.CachedTokens
+				prompts += p.Completed + p.HandedOver
+			}
+		}
+	}
+	return max(1, int(math.Round(times(float64(tokens), float64(prompts)))))
 }
 
 // add takes in the work of the replicas from first on, and returns for how many seconds they ran steps.
@@ -102,4 +146,12 @@ func (sum *PoolResult) charge(n int, a *hardware.Accelerator, price, busy, up fl
 	sum.AcceleratorHours += float64(each * up)
 	sum.Cost += float64(price * each * up)
 	sum.Energy += float64(each * (float64(a.Power(sum.MBU, sum.MFU)*busy) + float64(a.IdlePower*(up-busy))))
+}
+
+// times returns a/b, and 0 where there is no b.
+func times(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
 }

@@ -1,13 +1,12 @@
 package scenarios
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/scenarios/strict"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // Result is the outcome of a scenario. Its JSON is what `--format json` prints: beside the metrics it has what they rest on.
@@ -23,10 +22,10 @@ type Result struct {
 	Scenario any    `json:"scenario"`
 
 	metrics.Summary
-	// Promise is the SLO of requests of no class or of a class without its own.
-	Promise SLO `json:"slo"`
-	// ClassPromises are the SLOs of the classes.
-	ClassPromises map[string]SLO `json:"class_slo,omitempty"`
+	// SLO is that of requests of no class or of a class without its own.
+	SLO SLO `json:"slo"`
+	// ClassSLOs are the SLOs of the classes.
+	ClassSLOs map[string]SLO `json:"class_slo,omitempty"`
 
 	// Accelerators is the number in use over all replicas, those that draft models have of their own included.
 	Accelerators int `json:"accelerators"`
@@ -73,86 +72,71 @@ type Result struct {
 
 // ByClass reports whether classes have different SLOs.
 func (r *Result) ByClass() bool {
-	for _, promise := range r.ClassPromises {
-		if promise != r.Promise.WithoutGaps() {
+	for _, slo := range r.ClassSLOs {
+		if slo != r.SLO.WithoutGaps() {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *Simulation) result(outcome *sim.Result, collector *metrics.Collector, work *fleetWork) (*Result, error) {
-	echo, err := strict.Plain(s.Scenario)
+// result returns the figures of the run.
+func (f *finished) result() (*Result, error) {
+	echo, err := strict.Plain(f.scenario)
 	if err != nil {
 		return nil, err
 	}
-	summary := collector.Summary(outcome)
+	kinds, notices := kindsOf(f.pools), f.notices() // before clocks are asked of other steps than those that ran
+	pools, used := f.poolResults()
+	all := evidenceOf(kinds)
 	r := &Result{
-		Name: s.Scenario.Name, Setup: s.setup(), Load: s.Source.Summary().Text,
-		Version: Version(), Seed: s.Scenario.Seed, Scenario: echo,
-		Summary:  summary,
-		Promise:  s.Scenario.SLO,
-		Series:   collector.Series(),
-		Warnings: slices.Concat(s.Warnings, s.runWarnings(collector, summary.Sent())),
+		Name: f.scenario.Name, Setup: setup(kinds), Load: f.source.Summary().Text,
+		Version: Version(), Seed: f.scenario.Seed, Scenario: echo,
+		Summary: f.summary,
+		SLO:     f.scenario.SLO, ClassSLOs: classSLOs(f.scenario.Workload.Classes),
+		MFU: used.mfu(), MBU: used.mbu(),
+		SpeculationResult: f.speculationResult(),
+		Fleet:             f.fleetResult(),
+		Evidence:          evidence.Weakest(all),
+		Warnings:          append([]string{}, slices.Concat(f.warnings, notices)...),
+		Series:            f.collector.Series(),
 	}
-	r.TTFTs, r.TPOTs = collector.Histograms()
-	for _, c := range s.Scenario.Workload.Classes {
-		if r.ClassPromises == nil {
-			r.ClassPromises = map[string]SLO{}
-		}
-		r.ClassPromises[c.Name] = c.SLO
+	r.TTFTs, r.TPOTs = f.collector.Histograms()
+	for i := range pools {
+		p := &pools[i]
+		r.Accelerators += p.Accelerators
+		r.Cost += p.Cost
+		r.Energy += p.Energy
+		r.AcceleratorHours += p.AcceleratorHours
+		r.Prefill, r.Decode = cmp.Or(r.Prefill, p.Prefill), cmp.Or(r.Decode, p.Decode)
 	}
-	s.Scenario.Fleet.sumUp(r, outcome)
-	pools := s.sumUpPools(r, outcome, work)
-	s.explainTime(r, pools, work)
-	s.sumUpDrafts(r, outcome, work)
-	s.tellEvidence(r)
+	if r.TotalOutputTokens > 0 {
+		r.CostPerMillion = r.Cost / float64(r.TotalOutputTokens) * 1e6
+		r.EnergyPerMillion = r.Energy / float64(r.TotalOutputTokens) * 1e6
+	}
 	if len(pools) > 1 {
 		r.Pools = pools
 	}
-	if r.Warnings == nil {
-		r.Warnings = []string{}
+	r.Insights = explainTime(&r.Summary, pools, r.Prefill, r.Decode, len(kinds) == 1)
+	for i := range all {
+		if words := all[i].Sentence(); !slices.Contains(r.Insights, words) {
+			r.Insights = append(r.Insights, words)
+		}
+	}
+	if words := explainDrafts(r.SpeculationResult); words != "" {
+		r.Insights = append(r.Insights, words)
 	}
 	return r, nil
 }
 
-// runWarnings tells what happened in the run that a reader should know.
-// Ended is the number of requests.
-func (s *Simulation) runWarnings(collector *metrics.Collector, ended int64) []string {
-	var list []string
-	for i := range s.pools {
-		for _, warning := range s.pools[i].Clock.Outside() {
-			if !slices.Contains(list, warning) {
-				list = append(list, warning)
-			}
-		}
+// classSLOs returns the SLO of each class by its name; nil where there are no classes.
+func classSLOs(classes []Class) map[string]SLO {
+	if len(classes) == 0 {
+		return nil
 	}
-	rejections := collector.Rejections()
-	for why := range sim.Rejection(sim.Rejections) {
-		n := rejections[why]
-		switch {
-		case n == 0:
-		case why <= sim.TooLarge:
-			list = append(list, fmt.Sprintf("%d requests were turned away: %v (%d tokens)", n, why, s.Scenario.Engine.MaxModelLen))
-		default:
-			list = append(list, fmt.Sprintf("%d requests got no answer: %v", n, why))
-		}
+	slos := map[string]SLO{}
+	for i := range classes {
+		slos[classes[i].Name] = classes[i].SLO
 	}
-	if words := s.shortfall(ended); words != "" {
-		list = append(list, words)
-	}
-	counts := s.Source.Counts()
-	for _, c := range []struct {
-		n    int64
-		what string
-	}{
-		{counts.Failed, "rows of the trace are failed requests and were left out"},
-		{counts.Clamped, "requests of the trace were cut to the longest context served"},
-		{counts.Raised, "requests of the trace had no prompt or no output token and got one"},
-	} {
-		if c.n > 0 {
-			list = append(list, fmt.Sprintf("%d %s", c.n, c.what))
-		}
-	}
-	return list
+	return slos
 }

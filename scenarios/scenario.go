@@ -20,3 +20,6 @@ type Scenario struct {
 	SLO         SLO          `json:"slo,omitzero" jsonschema:"The SLO of all requests. Default: time to first token 2s and 200ms a token, each in 99% of requests (MLPerf Inference 4.0, Llama-2-70B server)."`
 	Seed        uint64       `json:"seed" jsonschema:"Selects the random numbers; the same scenario and seed give the same result everywhere. Default: 0."`
 }
+
+// drafts reports whether the scenario has speculative decoding.
+func (s *Scenario) drafts() bool { return s.Speculation != nil }

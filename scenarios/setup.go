@@ -6,8 +6,7 @@ import (
 )
 
 // setup says in words what serves.
-func (s *Simulation) setup() string {
-	kinds := s.kinds()
+func setup(kinds []kind) string {
 	if len(kinds) == 1 {
 		return kinds[0].describe()
 	}
@@ -21,12 +20,12 @@ func (s *Simulation) setup() string {
 // kind is the pools that have the same server.
 type kind []*pool
 
-// kinds groups the pools by what their replicas are.
-func (s *Simulation) kinds() []kind {
+// kindsOf groups pools by what their replicas are.
+func kindsOf(pools []pool) []kind {
 	var list []kind
 	at := map[*server]int{}
-	for i := range s.pools {
-		p := &s.pools[i]
+	for i := range pools {
+		p := &pools[i]
 		n, known := at[p.server]
 		if !known {
 			n, at[p.server] = len(list), len(list)
@@ -71,4 +70,11 @@ func (k kind) describe() string {
 		text += fmt.Sprintf(", speculative decoding by %s, up to %s in a row", sp.Method, plural(sp.Tokens, "token"))
 	}
 	return text
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -9,8 +9,7 @@ import (
 
 // shortfall says why fewer requests were sent than the scenario asks for, or "". A run that ends at workload.duration has sent what
 // it was asked for, unless that is nothing.
-func (s *Simulation) shortfall(sent int64) string {
-	w := &s.Scenario.Workload
+func shortfall(w *Workload, sent int64) string {
 	asked := w.Requests
 	switch {
 	case sent == 0 && w.Duration > 0:

@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 )
@@ -18,10 +18,11 @@ import (
 type Simulation struct {
 	// Scenario has every default filled in.
 	Scenario Scenario
-	// Warnings tells what a reader of the result should know.
+	// Warnings say what a reader of the result should know.
 	Warnings []string
 
-	// What the first pool is: its model on accelerators under an engine, and where the memory of one accelerator goes.
+	// What the first pool is: its model on accelerators under an engine, and where the memory of one
+	// accelerator goes.
 	Model       *models.Architecture
 	Accelerator hardware.Accelerator
 	Engine      steptime.Engine
@@ -29,16 +30,21 @@ type Simulation struct {
 	// Source is the workload. Run closes it.
 	Source workload.Source
 
-	file        *File
-	registry    *policies.Registry
+	given       func(field string) bool // reports whether the file or the command line sets a field
 	pools       []pool
 	speculators []*speculation.Speculator // by replica; nil for those that do not draft
 	config      sim.Config
 	metrics     metrics.Config
+	// baseline builds the same scenario without speculative decoding; nil where nobody compares.
+	baseline func() (*Simulation, error)
 }
 
-// Run simulates. Observers are told what happens besides. It stops early when ctx is done, with its error. A trace that turns
-// out to be corrupt is an InputError.
+// Explain returns the scenario with every default filled in, as YAML that gives the same result. What
+// the scenario and the command line leave open is marked as a default.
+func (s *Simulation) Explain() ([]byte, error) { return strict.Encode(s.Scenario, s.given) }
+
+// Run simulates. Observers are told what happens besides. It stops early when ctx is done, with its
+// error. A trace that turns out to be corrupt is an InputError.
 func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Result, error) {
 	defer s.Source.Close()
 	collector, err := metrics.New(s.metrics)
@@ -46,51 +52,51 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 		return nil, err
 	}
 	work := newFleetWork(s.pools)
-	s.config.Observer = append(sim.Observers{collector, work}, observers...)
-	outcome, err := sim.Run(ctx, s.config)
+	config := s.config
+	config.Observer = append(sim.Observers{collector, work}, observers...)
+	outcome, err := sim.Run(ctx, config)
 	if err != nil {
 		if s.Source.Err() != nil {
 			return nil, InputError{fmt.Errorf("workload.trace: %w", s.Source.Err())}
 		}
 		return nil, err
 	}
-	r, err := s.result(&outcome, collector, work)
+	done := &finished{
+		scenario: s.Scenario, warnings: s.Warnings, pools: s.pools, speculators: s.speculators,
+		source: s.Source, outcome: &outcome, collector: collector, work: work,
+		summary: collector.Summary(&outcome),
+	}
+	if s.baseline != nil && done.summary.Completed > 0 {
+		if done.baseline, err = runBaseline(ctx, s.baseline); err != nil {
+			return nil, err
+		}
+	}
+	return done.result()
+}
+
+func runBaseline(ctx context.Context, build func() (*Simulation, error)) (*metrics.Summary, error) {
+	s, err := build()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.compareWithBaseline(ctx, r); err != nil {
+	r, err := s.Run(ctx)
+	if err != nil {
 		return nil, err
 	}
-	s.explainDrafts(r)
-	return r, nil
+	return &r.Summary, nil
 }
 
-// ReplaceClocks gives each replica another clock than the one that predicts its steps: one that executes them, say. It is called
-// before Run. The result's account of work, cost and energy stays the predicted one.
-func (s *Simulation) ReplaceClocks(replace func(predicted sim.StepClock) sim.StepClock) {
-	for i := range s.config.Replicas {
-		r := &s.config.Replicas[i]
-		r.Clock = replace(r.Clock)
+// Steps returns the step times that the simulation uses: those of the first pool.
+func (s *Simulation) Steps() *Steps {
+	first := s.pools[0]
+	steps := &Steps{
+		Scenario: s.Scenario, Model: first.Model, Accelerator: *first.Accelerator,
+		Memory: first.Plan, Clock: first.Clock, Warnings: s.Warnings,
 	}
-}
-
-// ReplaceSource gives the simulation another source of requests than the workload: one that waits for their time, say. It is called
-// before Run.
-func (s *Simulation) ReplaceSource(replace func(workload sim.Source) sim.Source) {
-	s.config.Source = replace(s.config.Source)
-}
-
-// Speculators returns those of each replica; nil for replicas without drafts.
-func (s *Simulation) Speculators() []*speculation.Speculator { return s.speculators }
-
-// ReplaceSpeculators gives each replica with drafts another speculator than the one that predicts them: one that makes them, say. It is
-// called before Run. The result counts what the predicting ones were told.
-func (s *Simulation) ReplaceSpeculators(replace func(predicted *speculation.Speculator) sim.Speculator) {
-	for i, p := range s.speculators {
-		if p != nil {
-			s.config.Replicas[i].Speculator = replace(p)
-		}
+	if pools := s.Scenario.Fleet.Pools; len(pools) > 0 {
+		steps.Scenario, _ = pools[0].over(s.Scenario)
 	}
+	return steps
 }
 
 // DraftModel returns the model that the first pool runs for each drafted token; nil where there is none.
@@ -105,10 +111,21 @@ func (s *Simulation) Accelerators() int {
 	return n
 }
 
-// Promise returns the SLO of the requests of a class, by sim.Request.Class.
-func (s *Simulation) Promise(class int) metrics.SLO {
+// SLO returns the SLO of the requests of a class, by sim.Request.Class.
+func (s *Simulation) SLO(class int) metrics.SLO {
 	if class < len(s.metrics.Classes) {
 		return s.metrics.Classes[class].SLO
 	}
 	return s.metrics.SLO
+}
+
+// Models returns the names of the models that are served, by sim.Request.Model.
+func (s *Simulation) Models() []string {
+	var names []string
+	for i := range s.pools {
+		if p := &s.pools[i]; p.model == len(names) {
+			names = append(names, p.Model.Name)
+		}
+	}
+	return names
 }

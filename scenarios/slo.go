@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -43,10 +44,10 @@ func (s *SLO) complete() {
 	if *s == (SLO{Percentile: s.Percentile}) {
 		percentile := s.Percentile
 		*s = defaultSLO()
-		s.Percentile = orDefault(percentile, s.Percentile)
+		s.Percentile = cmp.Or(percentile, s.Percentile)
 	}
 	if s.Joint() {
-		s.Percentile = orDefault(s.Percentile, 99)
+		s.Percentile = cmp.Or(s.Percentile, 99)
 	}
 }
 

@@ -50,9 +50,6 @@ type DraftOverhead struct {
 	Sequence Span `json:"sequence,omitempty" min:"0" jsonschema:"Each sequence with a draft in it."`
 }
 
-// drafts tells whether the scenario has speculative decoding.
-func (s *Scenario) drafts() bool { return s.Speculation != nil }
-
 // shape returns the form of drafts.
 func (sp *Speculation) shape() speculation.Shape {
 	if sp.Tree == nil {

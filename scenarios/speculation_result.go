@@ -1,11 +1,8 @@
 package scenarios
 
 import (
-	"context"
-	"fmt"
 	"slices"
 
-	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -39,19 +36,19 @@ type Speedup struct {
 	OutputThroughput float64 `json:"output_throughput"`
 }
 
-// sumUpDrafts adds to r what became of the drafts.
-func (s *Simulation) sumUpDrafts(r *Result, outcome *sim.Result, work *fleetWork) {
-	if !slices.ContainsFunc(s.speculators, func(p *speculation.Speculator) bool { return p != nil }) {
-		return
+// speculationResult sums up what became of the drafts; nil where nothing drafts.
+func (f *finished) speculationResult() *SpeculationResult {
+	if !slices.ContainsFunc(f.speculators, func(p *speculation.Speculator) bool { return p != nil }) {
+		return nil
 	}
 	var total sim.ReplicaResult
 	var accepted []int64
 	draftFLOPs := 0.0
-	for i, p := range s.speculators {
+	for i, p := range f.speculators {
 		if p == nil {
 			continue
 		}
-		w := &outcome.Replicas[i]
+		w := &f.outcome.Replicas[i]
 		total.Busy += w.Busy
 		total.Drafting += w.Drafting
 		total.Drafted += w.Drafted
@@ -73,7 +70,7 @@ func (s *Simulation) sumUpDrafts(r *Result, outcome *sim.Result, work *fleetWork
 		d.AcceptanceRate = 100 * float64(d.AcceptedTokens) / float64(d.DraftTokens)
 		d.AcceptanceLength = 1 + float64(d.AcceptedTokens)/float64(d.Drafts)
 	}
-	meter := work.total()
+	meter := f.work.total()
 	if steps := total.DecodeTokens - total.Drafted; steps > 0 {
 		d.TokensPerStep = float64(steps+d.AcceptedTokens) / float64(steps)
 		rejected := times(float64(d.DraftTokens-d.AcceptedTokens), float64(meter.verifyTokens))
@@ -83,7 +80,8 @@ func (s *Simulation) sumUpDrafts(r *Result, outcome *sim.Result, work *fleetWork
 	if total.Busy > 0 {
 		d.DraftTime = total.Drafting.Seconds() / total.Busy.Seconds()
 	}
-	r.SpeculationResult = d
+	d.Speedup = f.speedup()
+	return d
 }
 
 // perPosition returns the shares of drafts of which at least 1, 2, … tokens were accepted.
@@ -102,62 +100,15 @@ func perPosition(accepted []int64) []float64 {
 	return shares
 }
 
-// compareWithBaseline runs the scenario without speculative decoding, on the same accelerators, and adds how much faster it is with.
-func (s *Simulation) compareWithBaseline(ctx context.Context, r *Result) error {
-	compares := slices.ContainsFunc(s.pools, func(p pool) bool { return p.s.drafts() && p.s.Speculation.Baseline != "skip" })
-	if !compares || r.Completed == 0 {
+// speedup compares with the baseline; nil where there is none.
+func (f *finished) speedup() *Speedup {
+	base, with := f.baseline, &f.summary
+	if base == nil {
 		return nil
 	}
-	plain := *s.file
-	plain.Scenario = s.Scenario
-	plain.Scenario.Speculation = nil
-	plain.Scenario.Fleet.Pools = slices.Clone(s.Scenario.Fleet.Pools)
-	for i := range plain.Scenario.Fleet.Pools {
-		plain.Scenario.Fleet.Pools[i].Speculation = nil
+	return &Speedup{
+		TPOT:             times(base.MeanTPOT, with.MeanTPOT),
+		E2EL:             times(base.MeanE2EL, with.MeanE2EL),
+		OutputThroughput: times(with.OutputThroughput, base.OutputThroughput),
 	}
-	simulation, err := plain.Build(s.registry)
-	if err != nil {
-		return err
-	}
-	baseline, err := simulation.Run(ctx)
-	if err != nil {
-		return err
-	}
-	r.Speedup = &Speedup{
-		TPOT:             times(baseline.MeanTPOT, r.MeanTPOT),
-		E2EL:             times(baseline.MeanE2EL, r.MeanE2EL),
-		OutputThroughput: times(r.OutputThroughput, baseline.OutputThroughput),
-	}
-	return nil
-}
-
-// times returns a/b, and 0 where there is no b.
-func times(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
-}
-
-// explainDrafts says in a sentence whether drafting paid.
-func (s *Simulation) explainDrafts(r *Result) {
-	d := r.SpeculationResult
-	if d == nil || d.Drafts == 0 {
-		return
-	}
-	text := fmt.Sprintf("A step gives a sequence %.2f tokens: %.0f%% of the drafted ones are accepted; drafting takes %.0f%% of the time, and %.0f%% of the arithmetic is wasted.",
-		d.TokensPerStep, d.AcceptanceRate, 100*d.DraftTime, 100*d.WastedFLOPs)
-	if d.Speedup != nil {
-		text += fmt.Sprintf(" Tokens reach a user %.2f times as fast as without drafts, and output throughput is %.2f times as high.", d.Speedup.TPOT, d.Speedup.OutputThroughput)
-	}
-	r.Insights = append(r.Insights, text)
-}
-
-// draftAccelerators returns how many accelerators draft models have of their own over all replicas of a pool, and which.
-func (s *Simulation) draftAccelerators(p *pool) (n int, a *hardware.Accelerator) {
-	sp := p.s.Speculation
-	if sp == nil || sp.Accelerator == "" || p.role == sim.Prefill {
-		return 0, nil
-	}
-	return p.size * sp.Tensor, &p.drafting.accelerator
 }

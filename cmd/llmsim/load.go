@@ -96,9 +96,9 @@ func (flags *loadFlags) open() (workload.Source, error) {
 
 // judged returns the classes of a scenario with their SLOs.
 func judged(s *scenarios.Simulation) metrics.Config {
-	c := metrics.Config{SLO: s.Promise(0)}
+	c := metrics.Config{SLO: s.SLO(0)}
 	for i, class := range s.Scenario.Workload.Classes {
-		c.Classes = append(c.Classes, metrics.Class{Name: class.Name, SLO: s.Promise(i)})
+		c.Classes = append(c.Classes, metrics.Class{Name: class.Name, SLO: s.SLO(i)})
 	}
 	return c
 }

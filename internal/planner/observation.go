@@ -82,7 +82,7 @@ func (l *requestLog) Finished(s *sim.Sequence) {
 	*l.at(s.ID) = Request{
 		Arrival: s.Arrival, Done: s.Arrival + s.E2E(), TTFT: s.TTFT(), TPOT: s.TPOT(), E2E: s.E2E(),
 		Prompt: s.Prompt, Output: s.Output, Class: s.Class,
-		Kept: l.Simulation.Promise(s.Class).Kept(s),
+		Kept: l.Simulation.SLO(s.Class).Kept(s),
 	}
 }
 

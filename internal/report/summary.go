@@ -165,8 +165,8 @@ func (p *Printer) verdict(r *scenarios.Result) string {
 	switch {
 	case r.ByClass():
 		parts = append(parts, fmt.Sprintf("%s of the requests meet the SLO of their class", percent(a.All)))
-	case r.Promise.Joint():
-		parts = append(parts, fmt.Sprintf("%s of the requests (at least %s wanted) have %s", percent(a.All), percent(a.Target), r.Promise.RequestWords()))
+	case r.SLO.Joint():
+		parts = append(parts, fmt.Sprintf("%s of the requests (at least %s wanted) have %s", percent(a.All), percent(a.Target), r.SLO.RequestWords()))
 	}
 	if a.All < a.Target {
 		parts = append(parts, fmt.Sprintf("first token %s, pace %s, whole %s", percent(a.TTFT), percent(a.TPOT), percent(a.E2E)))

@@ -153,7 +153,7 @@ func (o *option) latencies(s *scenarios.Simulation, requests []sim.Request) {
 	target := 0.0
 	for i := range requests {
 		r := &requests[i]
-		promise := s.Promise(r.Class)
+		promise := s.SLO(r.Class)
 		target = max(target, least(promise))
 		ttft, tpot := o.alonePrefill(r), sim.Time(0)
 		if r.Output > 1 {

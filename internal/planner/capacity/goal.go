@@ -63,7 +63,7 @@ func goals(seen *planner.Observation, requests []planner.Request, confidence flo
 	}
 	joint := 0.0
 	for class := range max(1, len(seen.Simulation.Scenario.Workload.Classes)) {
-		promise := seen.Simulation.Promise(class)
+		promise := seen.Simulation.SLO(class)
 		joint = max(joint, promise.Share)
 		for _, l := range promise.Percentiles {
 			if l.Latency == metrics.ITL {

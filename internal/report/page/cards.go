@@ -103,8 +103,8 @@ func verdict(r *scenarios.Result) string {
 		return fmt.Sprintf("SLO %s: %.4g%% of the requests meet the SLO of their class.", word, 100*a.All)
 	}
 	var parts []string
-	if r.Promise.Joint() {
-		parts = append(parts, fmt.Sprintf("%.4g%% of the requests have %s, at least %.4g%% are wanted", 100*a.All, r.Promise.RequestWords(), 100*a.Target))
+	if r.SLO.Joint() {
+		parts = append(parts, fmt.Sprintf("%.4g%% of the requests have %s, at least %.4g%% are wanted", 100*a.All, r.SLO.RequestWords(), 100*a.Target))
 	}
 	return fmt.Sprintf("SLO %s: %s.", word, strings.Join(append(parts, r.LimitWords()...), "; "))
 }

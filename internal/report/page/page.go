@@ -175,7 +175,7 @@ func newLimits(r *scenarios.Result) limits {
 	if r.ByClass() {
 		return limits{}
 	}
-	s := &r.Promise
+	s := &r.SLO
 	return limits{sim.Time(s.TTFT.Strictest()).Seconds(), sim.Time(s.TPOT.Strictest()).Seconds(), sim.Time(s.E2E.Strictest()).Seconds()}
 }
 

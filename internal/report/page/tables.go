@@ -31,7 +31,7 @@ func newTables(r *scenarios.Result) []Table {
 // latencyTable has a row for each kind of latency, with the limit of the SLO.
 func latencyTable(r *scenarios.Result) Table {
 	t := Table{Header: []string{"latency", "mean", "p50", "p90", "p95", "p99", "SLO"}}
-	slo := map[string]scenarios.Limits{"ttft": r.Promise.TTFT, "tpot": r.Promise.TPOT, "itl": r.Promise.ITL, "e2el": r.Promise.E2E}
+	slo := map[string]scenarios.Limits{"ttft": r.SLO.TTFT, "tpot": r.SLO.TPOT, "itl": r.SLO.ITL, "e2el": r.SLO.E2E}
 	for _, kind := range []string{"ttft", "tpot", "itl", "e2el"} {
 		row := []string{strings.TrimPrefix(scenarios.MetricNamed("mean_"+kind+"_ms").Title, "mean ")}
 		for _, statistic := range []string{"mean", "median", "p90", "p95", "p99"} {

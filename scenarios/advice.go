@@ -1,0 +1,59 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// whatWouldFit names the least changes with which the model fits: more accelerators, a larger one, or
+// smaller weights.
+func (p *planned) whatWouldFit() string {
+	degrees := p.s.Parallelism.degrees()
+	var ways []string
+	for tp := degrees.Tensor * 2; tp <= max(1, p.config.Accelerator.PerNode); tp *= 2 {
+		if p.fits(p.spread(steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline, Data: degrees.Data})) {
+			ways = append(ways, fmt.Sprintf("with tensor parallelism %d", tp))
+			break
+		}
+	}
+	if experts := p.config.Model.Experts(); experts != nil {
+		for ranks := max(1, degrees.Data) * 2; degrees.Tensor*ranks <= experts.Experts; ranks *= 2 {
+			wider := steptime.Parallelism{Tensor: degrees.Tensor, Pipeline: degrees.Pipeline, Data: ranks}
+			if p.fits(p.spread(wider)) {
+				ways = append(ways, fmt.Sprintf("with data parallelism %d, which spreads the experts", ranks))
+				break
+			}
+		}
+	}
+	if larger := p.smallestLargerAccelerator(degrees); larger != "" {
+		ways = append(ways, "on "+larger)
+	}
+	for _, d := range []hardware.DType{hardware.FP8, hardware.INT4} {
+		c := p.spread(degrees)
+		if c.Weights = d; p.fits(c) {
+			ways = append(ways, fmt.Sprintf("with weights in %s", d))
+			break
+		}
+	}
+	if ways == nil {
+		return "Spread it over more accelerators: raise parallelism.tensor or parallelism.pipeline."
+	}
+	return "It would fit " + strings.Join(ways, ", or ") + "."
+}
+
+// smallestLargerAccelerator returns the name of the accelerator of the same kind with the least memory
+// on which the model fits, "" where there is none.
+func (p *planned) smallestLargerAccelerator(degrees steptime.Parallelism) string {
+	best, least := "", 0.0
+	for _, a := range p.catalog.Accelerators {
+		c := p.spread(degrees)
+		c.Accelerator = &a
+		if a.Kind == p.config.Accelerator.Kind && (best == "" || a.Memory < least) && p.fits(c) {
+			best, least = a.Name, a.Memory
+		}
+	}
+	return best
+}

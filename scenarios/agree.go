@@ -1,0 +1,122 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// settled is a server that agrees with those of other pools on what it serves.
+type settled struct {
+	*fitted
+	s      Scenario // with the longest context that all pools of the model serve
+	config deployment.Config
+	// model is the number of the model, as sim.Request.Model has it.
+	model int
+}
+
+// alone returns a server that has nobody to agree with.
+func alone(f *fitted) *settled { return &settled{fitted: f, s: f.s, config: f.config} }
+
+// group is the replicas of a pool: where they stand, and what they are.
+type group struct {
+	place
+	*settled
+}
+
+// fleet is the pools of a scenario, which can work together.
+type fleet struct {
+	*layout
+	kinds  []*settled // by place.kind
+	groups []group
+	models []string // by sim.Request.Model
+}
+
+// agree puts the pools together, and refuses those that cannot work together.
+func (l *layout) agree(servers []*fitted) *fleet {
+	f := &fleet{layout: l}
+	for _, server := range servers {
+		name := server.config.Model.Name
+		model := slices.Index(f.models, name)
+		if model < 0 {
+			model = len(f.models)
+			f.models = append(f.models, name)
+		}
+		kind := alone(server)
+		kind.model = model
+		f.kinds = append(f.kinds, kind)
+	}
+	for _, at := range l.places {
+		f.groups = append(f.groups, group{at, f.kinds[at.kind]})
+	}
+	for model := range f.models {
+		f.agreeOnRoles(model)
+		f.agreeOnContext(model)
+	}
+	return f
+}
+
+// serving returns the pools of a model.
+func (f *fleet) serving(model int) []*group {
+	var list []*group
+	for i := range f.groups {
+		if f.groups[i].model == model {
+			list = append(list, &f.groups[i])
+		}
+	}
+	return list
+}
+
+// disaggregated reports whether a model has prefill and decode apart.
+func (f *fleet) disaggregated(model int) bool {
+	return slices.ContainsFunc(f.serving(model), func(g *group) bool { return g.role == sim.Prefill })
+}
+
+// context returns the longest context with which a model is served.
+func (f *fleet) context(model int) int { return f.serving(model)[0].config.MaxContext }
+
+// agreeOnRoles refuses prefill without decode, and ends that cannot read each other's KV caches.
+func (f *fleet) agreeOnRoles(model int) {
+	var formats []string
+	has := map[sim.Role]bool{}
+	for _, g := range f.serving(model) {
+		has[g.role] = true
+		if !slices.Contains(formats, g.s.Engine.KVCache) {
+			formats = append(formats, g.s.Engine.KVCache)
+		}
+	}
+	switch name := f.models[model]; {
+	case has[sim.Prefill] != has[sim.Decode]:
+		f.problem("fleet.pools", "found a prefill or a decode pool of %s without the other; "+
+			"one computes prompts, the other goes on from there", name)
+	case has[sim.Prefill] && len(formats) > 1:
+		f.problem("fleet.pools", "KV caches of %s go from prefill to decode pools, and are in %s; "+
+			"give engine.kv-cache the same format in all of them", name, strings.Join(formats, " and "))
+	}
+}
+
+// agreeOnContext bounds the contexts of a model by what each of its pools serves, so that it does not
+// matter to which one a request comes.
+func (f *fleet) agreeOnContext(model int) {
+	pools := f.serving(model)
+	least, most := pools[0], pools[0]
+	for _, g := range pools {
+		if g.s.Engine.MaxModelLen < least.s.Engine.MaxModelLen {
+			least = g
+		}
+		if g.s.Engine.MaxModelLen > most.s.Engine.MaxModelLen {
+			most = g
+		}
+	}
+	longest, longer := least.s.Engine.MaxModelLen, most.s.Engine.MaxModelLen
+	if longest < longer {
+		f.addWarnings([]string{fmt.Sprintf("contexts of %s are limited to the %d tokens that pool %s serves; "+
+			"pool %s could serve %d", f.models[model], longest, least.name, most.name, longer)})
+	}
+	for _, g := range pools {
+		g.s.Engine.MaxModelLen, g.config.MaxContext = longest, longest
+	}
+}

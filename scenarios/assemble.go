@@ -1,0 +1,148 @@
+package scenarios
+
+import (
+	"errors"
+
+	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// assembly puts a resolved scenario together: policies, clocks and links become what the simulator runs.
+type assembly struct {
+	*resolved
+	pools       []pool
+	config      sim.Config
+	speculators []*speculation.Speculator // by replica; nil for those that do not draft
+}
+
+// assemble makes everything but the source of requests.
+func (r *resolved) assemble() *assembly {
+	servers := each(r.notes, each(r.notes, r.fleet.kinds, startClock), start)
+	if len(r.problems) > 0 {
+		return nil
+	}
+	a := &assembly{resolved: r}
+	for _, at := range r.fleet.places {
+		a.pools = append(a.pools, pool{at, servers[at.kind]})
+	}
+	a.config.Router = buildPolicy(a, "routing", &a.between.router)
+	a.addReplicas()
+	a.addFleet()
+	a.addSpeculators()
+	return a
+}
+
+// seed returns the seed of the policies of a replica. Those of the fleet have that of number 0.
+func (a *assembly) seed(replica int) uint64 { return a.file.Scenario.Seed + uint64(replica) }
+
+// buildPolicy makes a policy that serves the whole fleet.
+func buildPolicy[T any](a *assembly, field string, choice *deployment.Choice[T]) T {
+	made, err := choice.Build(a.pools[0].Place(a.seed(0)))
+	if err != nil {
+		a.between.policyProblem(field, err)
+	}
+	return made
+}
+
+// addReplicas makes the servers, each with policies of its own. Those of a pool predict steps by the
+// same clock.
+func (a *assembly) addReplicas() {
+	for i := range a.pools {
+		p := &a.pools[i]
+		for k := range p.size {
+			r, err := p.Replica(a.seed(p.first + k))
+			var failed *deployment.PolicyError
+			if errors.As(err, &failed) {
+				p.policyProblem(failed.Family, failed.Err)
+			}
+			r.Model, r.Role = p.model, p.role
+			if p.role != sim.Mixed {
+				r.Latency += p.Clock.Handover()
+			}
+			if p.role == sim.Prefill {
+				r.KVBytes = p.HandedOver()
+				if !a.between.written.Transfer.Whole {
+					r.Layers = p.Model.Layers()
+				}
+			}
+			a.config.Replicas = append(a.config.Replicas, r)
+		}
+	}
+}
+
+// addFleet adds what goes on between the replicas.
+func (a *assembly) addFleet() {
+	b, c := a.between, &a.config
+	w := &b.written
+	if b.admission.Policy != nil {
+		c.Admission = buildPolicy(a, "fleet.admission", &b.admission)
+	}
+	c.QueueTimeout = sim.Time(w.QueueTimeout)
+	c.Retry = sim.Retry{Attempts: w.Retries, Delay: sim.Time(w.RetryDelay)}
+	c.Outages = b.outages
+	if b.link != nil {
+		c.Links = []sim.Link{*b.link}
+		c.Handover = buildPolicy(a, "fleet.handover", &b.handover)
+	}
+	for i := range b.scalings {
+		a.addScaling(&b.scalings[i])
+	}
+}
+
+// addScaling lets a policy start and stop the replicas of a pool.
+func (a *assembly) addScaling(s *scaledPool) {
+	p := &a.pools[s.pool]
+	for k := range p.size {
+		r := &a.config.Replicas[p.first+k]
+		r.Off, r.ColdStart = k >= s.first, s.cold
+	}
+	for _, other := range s.steady {
+		steady := &a.pools[other]
+		for k := range steady.size {
+			a.config.Replicas[steady.first+k].Steady = true
+		}
+	}
+	a.config.Scalings = append(a.config.Scalings, sim.Scaling{
+		Model: p.model, Role: p.role, Every: s.every, Min: s.least,
+		Scaler: buildPolicy(a, scalingField(s.pool), &s.policy),
+	})
+}
+
+// addSpeculators gives each replica that decodes, of the pools that draft, a speculator.
+func (a *assembly) addSpeculators() {
+	a.speculators = make([]*speculation.Speculator, len(a.config.Replicas))
+	for i := range a.pools {
+		p := &a.pools[i]
+		if p.drafter == nil || p.role == sim.Prefill {
+			continue
+		}
+		for number := p.first; number < p.first+p.size; number++ {
+			r := &a.config.Replicas[number]
+			if made := p.speculator(a.seed(number), r); made != nil {
+				a.speculators[number], r.Speculator = made, made
+			}
+		}
+	}
+}
+
+// speculator makes the speculator of a replica.
+func (s *server) speculator(seed uint64, r *sim.ReplicaConfig) *speculation.Speculator {
+	sp, d := s.s.Speculation, &s.drafting
+	lengths, err := d.lengths.Build(s.Place(seed))
+	if err != nil {
+		s.policyProblem("speculation.length", err)
+		return nil
+	}
+	made, err := speculation.New(speculation.Config{
+		Acceptance: d.acceptance, Shape: sp.shape(), Drafter: s.drafter, Lengths: lengths, Verify: r.Clock,
+		Match: sp.Match, Recompute: sp.Method == "eagle" || sp.Method == "mtp", Ahead: sp.Ahead,
+		Cold: r.Role == sim.Decode, Seed: seed, TokenBudget: s.TokenBudget(),
+		Step: sim.Time(sp.Overhead.Step), Sequence: sim.Time(sp.Overhead.Sequence),
+	})
+	if err != nil {
+		s.problem("speculation", "%v", err)
+		return nil
+	}
+	return made
+}

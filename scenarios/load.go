@@ -1,0 +1,78 @@
+package scenarios
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
+	"github.com/llmsim/llmsim/workload/lengths"
+)
+
+// demands settles who asks the fleet for what, and when.
+func (f *fleet) demands() *demand {
+	s := &f.file.Scenario
+	d := &demand{
+		notes: f.notes, fleet: f, workload: s.Workload, slo: s.SLO.Complete(),
+		config: workload.Config{Seed: s.Seed},
+		tenant: map[string]int{}, distributions: map[Length]*lengths.Distribution{},
+	}
+	d.workload.Classes = slices.Clone(s.Workload.Classes)
+	s.SLO.Check("slo", d.problem)
+	d.setObjectives()
+	ownTimes := false
+	switch {
+	case d.workload.Trace != nil:
+		d.config.Trace, ownTimes = d.recorded()
+	case d.workload.tracedClasses():
+		d.config.Traces, ownTimes = d.classTraces(), true
+	default:
+		d.config.Classes = d.classes()
+	}
+	if !ownTimes {
+		d.setArrivals()
+	}
+	d.setEnd(ownTimes)
+	return d
+}
+
+// setArrivals says when requests are sent that bring no times of their own.
+func (d *demand) setArrivals() {
+	w, c := &d.workload, &d.config
+	a := &w.Arrivals
+	shares := func(class workload.Class) bool { return class.Arrivals == nil }
+	if len(c.Classes) > 0 && !slices.ContainsFunc(c.Classes, shares) {
+		for _, key := range []string{"workload.rate", "workload.arrivals"} {
+			if d.file.given(key) {
+				d.problem(key, "has no meaning where every class has a rate of its own; leave it out")
+			}
+		}
+		return
+	}
+	a.Process = cmp.Or(a.Process, "poisson")
+	if a.Process == "closed-loop" || a.Process == "at-once" {
+		if d.file.given("workload.rate") {
+			d.problem("workload.rate", "has no meaning where arrivals are %s; leave it out", a.Process)
+		}
+		w.Rate = Rate{}
+	} else {
+		w.Rate.complete()
+	}
+	if a.Process == "closed-loop" {
+		c.Users = &workload.Users{Count: a.Users, Think: a.Think.delay(), RampUp: sim.Time(a.RampUp)}
+		return
+	}
+	process := a.process(&w.Rate)
+	c.Arrivals = &process
+}
+
+// setEnd says when the workload ends.
+func (d *demand) setEnd(ownTimes bool) {
+	w := &d.workload
+	ends := w.Requests > 0 || w.Duration > 0 || len(d.config.Traces) > 0 ||
+		w.Trace != nil && !w.Trace.Repeat || !ownTimes && w.ends()
+	if !ends {
+		w.Requests = defaultRequests
+	}
+	d.config.Requests, d.config.Duration = w.Requests, sim.Time(w.Duration)
+}

@@ -1,0 +1,80 @@
+package scenarios
+
+import (
+	"cmp"
+	"sync"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// shippedHardware reads the catalogue once: it does not change, and takes longer to read than many a
+// scenario to run.
+var shippedHardware = sync.OnceValues(hardware.Load)
+
+// machine is the accelerators of a replica and what joins them.
+type machine struct {
+	written                    Hardware // with the catalogue's link, network, node and price
+	catalog                    hardware.Catalog
+	accelerator                *hardware.Accelerator
+	scaleUp, network, hostLink *hardware.Link // nil where there is none
+}
+
+// findMachine looks in the catalogue and in the user's own file.
+func (v *view) findMachine() machine {
+	m := machine{written: v.s.Hardware}
+	h := &m.written
+	var err error
+	if m.catalog, err = v.hardwareCatalog(); err != nil {
+		v.problem("hardware.file", "%v", err)
+		return m
+	}
+	accelerator, err := m.catalog.Accelerator(h.Accelerator)
+	if err != nil {
+		v.problem("hardware.accelerator", "%v", err)
+		return m
+	}
+	if v.file.Tune != nil {
+		v.file.Tune(&accelerator)
+	}
+	h.Link = cmp.Or(h.Link, accelerator.ScaleUp)
+	h.Network = cmp.Or(h.Network, accelerator.Network)
+	h.PerNode = cmp.Or(h.PerNode, accelerator.PerNode)
+	h.Price = cmp.Or(h.Price, Price(accelerator.Price))
+	accelerator.PerNode = h.PerNode
+	m.accelerator = &accelerator
+	m.scaleUp = v.findLink(m.catalog, "hardware.link", h.Link)
+	m.network = v.findLink(m.catalog, "hardware.network", h.Network)
+	m.hostLink = v.findLink(m.catalog, "hardware.accelerator", accelerator.HostLink)
+	if v.s.Memory.Swap > 0 && m.hostLink == nil {
+		v.problem("memory.swap", "%s has no link to host memory; leave swap out", accelerator.Name)
+	}
+	return m
+}
+
+// hardwareCatalog returns the catalogue with the entries of the view's own file, if one is given.
+func (v *view) hardwareCatalog() (hardware.Catalog, error) {
+	catalog, err := shippedHardware()
+	path := v.locate("hardware.file", v.s.Hardware.File)
+	if err != nil || path == "" {
+		return catalog, err
+	}
+	data, err := files.Read(v.file.files(), path, strict.MostText)
+	if err != nil {
+		return catalog, plainPathError(err)
+	}
+	return catalog.With(path, data)
+}
+
+// findLink returns the link of a name, nil where the name is empty.
+func (v *view) findLink(catalog hardware.Catalog, field, name string) *hardware.Link {
+	if name == "" {
+		return nil
+	}
+	link, err := catalog.Link(name)
+	if err != nil {
+		v.problem(field, "%v", err)
+	}
+	return &link
+}

@@ -1,0 +1,24 @@
+package scenarios
+
+import (
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
+)
+
+// finished is a simulation after its run, of which the result tells.
+type finished struct {
+	scenario    Scenario
+	warnings    []string
+	pools       []pool
+	speculators []*speculation.Speculator // by replica; nil for those that did not draft
+	source      workload.Source
+
+	outcome   *sim.Result
+	collector *metrics.Collector
+	summary   metrics.Summary
+	work      *fleetWork
+	// baseline is the summary without speculative decoding; nil where nobody compares.
+	baseline *metrics.Summary
+}

@@ -1,0 +1,63 @@
+package scenarios
+
+import (
+	"math"
+
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Phenomenon is what a typical step of a phase is like.
+type Phenomenon struct {
+	// Batch is the number of sequences, Tokens that of the tokens computed, Context the sum of the contexts they attend to.
+	Batch   int   `json:"batch"`
+	Tokens  int   `json:"tokens"`
+	Context int64 `json:"context"`
+	// Step is the time of the step in milliseconds.
+	Step float64 `json:"step_ms"`
+	// Bound is what takes the largest part of that time ("compute", "memory", "latency", "network" or "host"), Share its part.
+	Bound steptime.Bound `json:"bound"`
+	Share float64        `json:"share"`
+}
+
+// prefillPhenomenon is the step that computes a prompt of a length by itself.
+func prefillPhenomenon(clock *steptime.Clock, prompt int) *Phenomenon {
+	p := newPhenomenon(clock, &sim.Step{Prefill: []sim.Chunk{{New: prompt, Last: true}}})
+	p.Batch = 1
+	return p
+}
+
+// decodePhenomenon is the mean step of those in which sequences decoded; nil where none did.
+func decodePhenomenon(clock *steptime.Clock, m *workMeter) *Phenomenon {
+	if m.decodeSteps == 0 {
+		return nil
+	}
+	steps, decodes := float64(m.decodeSteps), float64(m.decodes)
+	batch := max(1, int(math.Round(decodes/steps)))
+	tokens := max(batch, int(math.Round(float64(m.decodeTokens)/steps)))
+	context := max(int64(batch), int64(math.Round(float64(m.context)/decodes*float64(batch))))
+	p := newPhenomenon(clock, &sim.Step{Decodes: batch, DecodeTokens: tokens, Context: context})
+	p.Batch = batch
+	return p
+}
+
+// newPhenomenon describes a step by what takes most of its time.
+func newPhenomenon(clock *steptime.Clock, step *sim.Step) *Phenomenon {
+	times := map[steptime.Bound]sim.Time{}
+	var total sim.Time
+	for _, op := range clock.Breakdown(step) {
+		times[op.Bound] += op.Time
+		total += op.Time
+	}
+	p := &Phenomenon{Tokens: step.Tokens(), Context: step.Context, Step: total.Milliseconds()}
+	var most sim.Time
+	for _, bound := range []steptime.Bound{steptime.Compute, steptime.Memory, steptime.Network, steptime.Latency, steptime.Host} {
+		if times[bound] > most {
+			most, p.Bound = times[bound], bound
+		}
+	}
+	if total > 0 {
+		p.Share = float64(most) / float64(total)
+	}
+	return p
+}

@@ -1,0 +1,109 @@
+package scenarios
+
+import (
+	"cmp"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/scenarios/deployment"
+)
+
+// planned is what was chosen, spread over accelerators whose memory is divided. The model may not fit.
+type planned struct {
+	*chosen
+	s      Scenario // with parallelism, number formats and the share of memory that is used
+	config deployment.Config
+	plan   steptime.MemoryPlan
+}
+
+// comfortableContext is the number of tokens that a default parallelism must leave room for, where the
+// model serves as many.
+const comfortableContext = 8192
+
+// planMemory divides the memory, after choosing the parallelism where the scenario leaves it open.
+func planMemory(c *chosen) *planned {
+	p := &planned{chosen: c, s: c.s, config: c.config}
+	model, longest := c.config.Model, c.config.Model.MaxContext
+	p.numberFormats()
+	if asked := p.s.Engine.MaxModelLen; longest > 0 && asked > longest {
+		p.problem("engine.max-model-len", "found %d; %s was made for contexts of at most %d tokens",
+			asked, model.Name, longest)
+		return p
+	}
+	degrees := &p.s.Parallelism
+	if degrees.Tensor == 0 {
+		degrees.Tensor = p.smallestTensor()
+	}
+	full := degrees.degrees().Complete()
+	degrees.Pipeline, degrees.Expert, degrees.Data = full.Pipeline, full.Expert, full.Data
+	p.config = p.spread(degrees.degrees())
+	var err error
+	if p.s.Memory.Utilization, err = p.config.Utilization(); err == nil {
+		p.plan, err = p.config.PlanMemory()
+	}
+	if err != nil {
+		p.problem("parallelism", "%v", err)
+		return p
+	}
+	if tokens := p.s.Memory.Tokens; tokens > p.plan.Tokens && p.plan.Err() == nil {
+		p.problem("memory.tokens", "found %d; there is room for %d. Lower it, or raise memory.utilization "+
+			"or parallelism.tensor", tokens, p.plan.Tokens)
+	}
+	if p.s.drafts() && p.s.Speculation.Method == "draft-model" {
+		sp := *p.s.Speculation
+		sp.Tensor = cmp.Or(sp.Tensor, degrees.Tensor)
+		p.s.Speculation = &sp
+	}
+	return p
+}
+
+// numberFormats writes down the formats that follow from the model where the scenario leaves them open.
+func (p *planned) numberFormats() {
+	e, m := &p.s.Engine, p.config.Model
+	sixteen := hardware.BF16
+	if m.DType == hardware.FP16 || m.DType == hardware.FP32 {
+		sixteen = m.DType
+	}
+	e.Weights = cmp.Or(e.Weights, string(cmp.Or(m.DType, sixteen)))
+	e.KVCache = cmp.Or(e.KVCache, string(cmp.Or(m.KV, sixteen)))
+}
+
+// spread returns the replica if it is spread over as many accelerators as the degrees say.
+func (p *planned) spread(degrees steptime.Parallelism) deployment.Config {
+	c := p.chosen.config
+	c.Parallel, c.MaxContext = degrees, p.s.Engine.MaxModelLen
+	c.Weights, c.KV = hardware.DType(p.s.Engine.Weights), hardware.DType(p.s.Engine.KVCache)
+	c.Memory.Utilization, c.Memory.Tokens = p.s.Memory.Utilization, p.s.Memory.Tokens
+	if p.s.Memory.Utilization == 0 {
+		c.Memory.KVShare = c.Defaults().KVShare
+	}
+	if p.s.drafts() {
+		c.Memory.DraftWeights, c.Memory.DraftKV = p.drafting.bytes(&c)
+	}
+	return c
+}
+
+// fits reports whether an accelerator holds its share of the model and, between them, one context of a
+// comfortable length.
+func (p *planned) fits(c deployment.Config) bool {
+	need := comfortableContext
+	if longest := p.s.Engine.MaxModelLen; longest > 0 {
+		need = longest
+	} else if longest := c.Model.MaxContext; longest > 0 {
+		need = min(need, longest)
+	}
+	c.Memory.Tokens = 0
+	return c.Holds(need)
+}
+
+// smallestTensor returns the smallest tensor parallelism within a node that holds the model, or 1 if
+// none does.
+func (p *planned) smallestTensor() int {
+	degrees := p.s.Parallelism.degrees()
+	for tp := 1; tp <= max(1, p.config.Accelerator.PerNode); tp *= 2 {
+		if p.fits(p.spread(steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline, Data: degrees.Data})) {
+			return tp
+		}
+	}
+	return 1
+}

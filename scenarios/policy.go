@@ -1,0 +1,37 @@
+package scenarios
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios/deployment"
+)
+
+// choose finds the policy of that name, or the family's first, and completes its parameters. Its Policy
+// is nil, and the problem noted, where there is none; anywhere is a place that has all it could ask for.
+func choose[T any](v *view, anywhere policies.Deployment, field string, family *policies.Family[T],
+	name *string, params *map[string]string) deployment.Choice[T] {
+	*name = cmp.Or(*name, family.Policies[0].Name)
+	choice, err := deployment.Choose(family, *name, *params)
+	if err != nil {
+		v.problem(field+".policy", "%v", err)
+		return choice
+	}
+	*params = choice.Params
+	if _, err := choice.Build(anywhere); err != nil {
+		v.policyProblem(field, err)
+		return deployment.Choice[T]{}
+	}
+	return choice
+}
+
+// policyProblem places an error of a policy at the parameter that it is about.
+func (v *view) policyProblem(field string, err error) {
+	var parameter *policies.ParamError
+	if errors.As(err, &parameter) {
+		v.problem(field+"."+parameter.Name, "%s", parameter.Problem)
+		return
+	}
+	v.problem(field, "%v", err)
+}

@@ -1,0 +1,76 @@
+package scenarios
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/llmsim/llmsim/policies"
+)
+
+// resolved is what a scenario means: all names are looked up and all defaults filled in. It follows from
+// what was written, and from the files that are named there, alone.
+type resolved struct {
+	*notes
+	fleet   *fleet
+	between *between
+	demand  *demand
+}
+
+// choose looks up what the views name, and their policies.
+func (l *layout) choose() []*chosen {
+	return each(l.notes, each(l.notes, l.views, lookUp), choosePolicies)
+}
+
+// plan divides the memory of the servers besides.
+func (l *layout) plan() []*planned { return each(l.notes, l.choose(), planMemory) }
+
+// fit refuses servers whose model does not fit besides.
+func (l *layout) fit() []*fitted { return each(l.notes, l.plan(), fit) }
+
+// resolve finds out what a scenario means. What is wrong is an InputError.
+func resolve(file *File, registry *policies.Registry) (*resolved, error) {
+	n := &notes{file: file}
+	l := layOut(n, registry)
+	servers := l.fit()
+	if err := n.err(); err != nil {
+		return nil, err
+	}
+	f := l.agree(servers)
+	if err := n.err(); err != nil {
+		return nil, err
+	}
+	r := &resolved{notes: n, fleet: f, demand: f.demands(), between: f.between(registry)}
+	return r, n.err()
+}
+
+// scenario returns the scenario as it is meant: at the top what all pools agree in, and in each pool the
+// rest.
+func (r *resolved) scenario() Scenario {
+	s := r.file.Scenario
+	s.Replicas, s.Routing = r.fleet.replicas, r.between.routing
+	s.Fleet, s.Workload, s.SLO = r.between.written, r.demand.workload, r.demand.slo
+	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)
+	views := make([][]section, len(r.fleet.groups))
+	for i := range r.fleet.groups {
+		p := new(Pool)
+		if len(s.Fleet.Pools) > 0 {
+			p = &s.Fleet.Pools[i]
+		}
+		seen := r.fleet.groups[i].s
+		views[i] = sections(&seen, p)
+	}
+	for n, top := range sections(&s, new(Pool)) {
+		agreed := !slices.ContainsFunc(views, func(view []section) bool {
+			return !reflect.DeepEqual(view[n].top.Interface(), views[0][n].top.Interface())
+		})
+		if agreed {
+			top.top.Set(views[0][n].top)
+		}
+		for _, view := range views {
+			if !agreed || !view[n].pool.IsZero() {
+				view[n].pool.Set(view[n].top)
+			}
+		}
+	}
+	return s
+}

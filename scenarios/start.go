@@ -1,0 +1,109 @@
+package scenarios
+
+import (
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// server is what the replicas of a pool have in common: a model on accelerators, under policies.
+type server struct {
+	*clocked
+	deployment.Server
+	// drafter predicts what drafting takes; nil where nothing is drafted.
+	drafter speculation.Drafter
+}
+
+// pool is the replicas of a pool as they run.
+type pool struct {
+	place
+	*server
+}
+
+// lookupToken is the host's time to look at a token of the text in an n-gram look-up:
+// internal/engine/speculation/ngram.go on one core of the machine on which it was written (AMD EPYC,
+// 2026), texts of 2,000 tokens, n-grams of 4 down to 2.
+const lookupToken = 3 * sim.Nanosecond
+
+// start makes the server of a clock, with the clocks that predict what drafting takes.
+func start(c *clocked) *server {
+	s := &server{clocked: c, Server: deployment.Server{Config: c.config, Plan: c.plan, Clock: c.clock}}
+	if c.s.drafts() {
+		s.drafter = c.startDrafter()
+		if c.s.Speculation.Accelerator != "" {
+			s.Plan = c.limitToDraftModel(s.Plan)
+		}
+	}
+	return s
+}
+
+// startDrafter makes the drafter; nil where it cannot, with the problem noted.
+func (c *clocked) startDrafter() speculation.Drafter {
+	model, sp := c.config.Model, c.s.Speculation
+	switch sp.Method {
+	case "n-gram":
+		return speculation.Lookup{Token: lookupToken}
+	case "medusa":
+		with := c.draftClock(speculation.OutputHead(model, 0))
+		without := c.draftClock(speculation.OutputHead(model, c.config.Parallel.Tensor))
+		if with != nil && without != nil {
+			return speculation.NewHeads(with, without)
+		}
+	default:
+		if clock := c.draftClock(c.drafting.model); clock != nil {
+			return speculation.NewModel(clock, sp.Method == "layer-skip")
+		}
+	}
+	return nil
+}
+
+// draftClock predicts the passes of a drafter. They follow each other without the host's scheduling in
+// between.
+func (c *clocked) draftClock(a *models.Architecture) *steptime.Clock {
+	sp, tensor := c.s.Speculation, c.config.Parallel.Tensor
+	d := c.config
+	d.Model, d.Weights, d.Parallel = a, c.drafting.weights(&c.config), steptime.Parallelism{Tensor: tensor}
+	d.Physics.Operators, d.Physics.Given = nil, nil // they are those of the model
+	d.Engine.HostStep, d.Engine.HostSequence, d.Engine.Lookahead = 0, 0, 0
+	field := "speculation.method"
+	if sp.Method == "draft-model" {
+		field = "speculation.tensor"
+		d.Parallel.Tensor, d.Accelerator = sp.Tensor, &c.drafting.accelerator
+		if sp.Accelerator == "" && sp.Tensor > tensor {
+			c.problem(field, "found %d; the model has %d accelerators. Give the draft model its own with "+
+				"speculation.accelerator", sp.Tensor, tensor)
+			return nil
+		}
+	}
+	clock, err := d.NewClock()
+	if err != nil {
+		c.problem(field, "%v", err)
+		return nil
+	}
+	c.addWarnings(clock.Warnings())
+	return clock
+}
+
+// limitToDraftModel checks that a draft model with accelerators of its own fits there. Its cache must
+// hold what the model's does: the plan that it returns is limited to that.
+func (c *clocked) limitToDraftModel(plan steptime.MemoryPlan) steptime.MemoryPlan {
+	draft := &c.drafting
+	d := c.spread(steptime.Parallelism{Tensor: c.s.Speculation.Tensor})
+	d.MaxContext = c.fitted.s.Engine.MaxModelLen
+	d.Model, d.Accelerator, d.Weights = draft.model, &draft.accelerator, draft.weights(&c.config)
+	d.Memory.DraftWeights, d.Memory.DraftKV, d.Memory.Tokens = 0, 0, 0
+	own, err := d.PlanMemory()
+	if err == nil {
+		err = own.Err()
+	}
+	switch {
+	case err != nil:
+		c.problem("speculation.accelerator", "%s %v", draft.model.Name, err)
+	case own.Tokens < plan.Tokens:
+		c.warn("the KV memory is limited to the %d tokens that the draft model's own accelerators hold", own.Tokens)
+		plan.Tokens, plan.Blocks = own.Tokens, own.Tokens/plan.BlockTokens
+	}
+	return plan
+}
