@@ -13,8 +13,11 @@ type pool struct {
 	workers int
 }
 
-// apart is servers that compute prompts and servers that go on from there.
-type apart struct{ prefill, decode pool }
+// apart is servers that compute prompts and servers that go on from there, behind so many frontends.
+type apart struct {
+	prefill, decode pool
+	frontends       int
+}
 
 // serve simulates them under the given load. KV caches go layer by layer over the network, as they are computed; the decode worker
 // answers, from the first token on.
@@ -50,7 +53,7 @@ func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcom
 	}
 	ports := min(a.prefill.parallel().GPUs(), a.decode.parallel().GPUs())
 	_, err = sim.Run(ctx, sim.Config{
-		Source: load, Router: newFrontends(1), Handover: newFrontends(2), Replicas: replicas, Observer: seen,
+		Source: load, Router: newFrontends(a.frontends, 1), Handover: newFrontends(a.frontends, 2), Replicas: replicas, Observer: seen,
 		Links: []sim.Link{{Bandwidth: a.prefill.network.Bandwidth * float64(ports), Latency: sim.Seconds(a.prefill.network.Latency)}},
 	})
 	if err == nil && seen.rejected > 0 {

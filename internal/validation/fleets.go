@@ -10,6 +10,7 @@ import (
 // Fleets of TensorRT-LLM workers behind Dynamo with which InferenceX measured DeepSeek-R1, February to March 2026, as its file
 // .github/configs/nvidia-master.yaml and the recipes that it names have them. decode_batch is --max_batch_size of a decode worker, of
 // each rank where attention is data-parallel; drafted is the number of tokens of multi-token prediction.
+// Frontends are ten behind nginx where the recipe does not turn them off (srt-slurm, enable_multiple_frontends).
 //
 //go:embed fleets.csv
 var fleetsCSV string
@@ -19,8 +20,8 @@ type fleet struct {
 	engine, gpu, dtype          string
 	prompt, output, concurrency int
 	prefill, decode             workers
-	// batch is the number of sequences that a rank of a decode worker takes.
-	batch, drafted int
+	// batch is the number of sequences that a rank of a decode worker takes, frontends that of routers before the workers.
+	batch, drafted, frontends int
 }
 
 // workers are servers alike, each of tensor × data accelerators.
@@ -43,7 +44,7 @@ var fleets = sync.OnceValue(func() []fleet {
 			engine: r.required("engine"), gpu: r.required("gpu"), dtype: r.required("dtype"),
 			prompt: r.count("isl"), output: r.count("osl"), concurrency: r.count("concurrency"),
 			prefill: end("prefill"), decode: end("decode"),
-			batch: r.count("decode_batch"), drafted: int(r.number("drafted")),
+			batch: r.count("decode_batch"), drafted: int(r.number("drafted")), frontends: r.count("frontends"),
 		})
 	})
 	if len(t.problems) > 0 {

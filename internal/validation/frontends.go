@@ -7,15 +7,17 @@ import (
 )
 
 // frontends send a request by way of one of several at random, each of which takes the replicas in turn, wherever it is in the round:
-// Dynamo's frontends do so unless told otherwise (its router guide, --router-mode), and recipes of InferenceX put nginx before ten of them
-// (srt-slurm, num_additional_frontends).
+// Dynamo's frontends do so unless told otherwise (its router guide, --router-mode).
 type frontends struct {
 	rng  *rand.Rand
-	next [10]int
+	next []int
 }
 
-func newFrontends(seed uint64) *frontends {
-	f := &frontends{rng: rand.New(rand.NewPCG(seed, 0))}
+// manyFrontends is how many recipes of InferenceX put behind nginx unless they say otherwise (srt-slurm, num_additional_frontends).
+const manyFrontends = 10
+
+func newFrontends(n int, seed uint64) *frontends {
+	f := &frontends{rand.New(rand.NewPCG(seed, 0)), make([]int, n)}
 	for i := range f.next {
 		f.next[i] = f.rng.IntN(maxBatch)
 	}

@@ -58,8 +58,9 @@ func (c *catalogs) siliconPools(r *row, f *fleet) experiment {
 	}
 	s.prefill.tokenBudget = max(16384, s.prompt) * max(1, s.prefill.data)
 	s.decode.maxSequences = max(s.decode.maxSequences, s.count)
+	s.frontends = manyFrontends
 	if f != nil {
-		s.decode.maxSequences = f.batch * f.decode.data
+		s.decode.maxSequences, s.frontends = f.batch*f.decode.data, f.frontends
 	}
 	s.decode.tokenBudget = max(s.decode.tokenBudget, s.decode.maxSequences)
 	known := ""
