@@ -19,7 +19,7 @@ type Hardware struct {
 type Parallelism struct {
 	Tensor   int `json:"tensor,omitempty" min:"1" max:"4096" short:"true" jsonschema:"Splits each layer."`
 	Pipeline int `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Splits the layers into stages. Default: 1."`
-	Expert   int `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Groups over which routed experts are spread; a divisor of tensor. Default: 1, or with data all accelerators of a stage."`
+	Expert   int `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Groups over which routed experts are spread; a divisor of tensor. Default: 1, or with data all accelerators of a stage. With data, 1 splits each expert over all of them."`
 	Data     int `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Ranks that each have attention, KV cache and sequences of their own, and share the routed experts, in step. Only for mixtures of experts. Default: 1."`
 }
 

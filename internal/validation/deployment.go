@@ -139,7 +139,7 @@ func (d *deployment) config(p *Physics, engine steptime.Engine, blockTokens int)
 
 func (d *deployment) parallel() steptime.Parallelism {
 	p := steptime.Parallelism{Tensor: d.tensor, Expert: d.expert, Pipeline: d.pipeline, Data: d.data}
-	if p.Data > 1 {
+	if p.Data > 1 && p.Expert != 1 {
 		p.Expert = 0 // experts are spread over all ranks
 	}
 	return p

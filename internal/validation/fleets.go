@@ -24,8 +24,12 @@ type fleet struct {
 	batch, drafted, frontends int
 }
 
-// workers are servers alike, each of tensor × data accelerators.
-type workers struct{ count, tensor, data int }
+// workers are servers alike, each of tensor × data accelerators. Where there are data-parallel ranks, split says that each expert is split
+// over all of them, rather than experts spread.
+type workers struct {
+	count, tensor, data int
+	split               bool
+}
 
 func (w workers) accelerators() int { return w.tensor * w.data }
 
@@ -38,7 +42,9 @@ var fleets = sync.OnceValue(func() []fleet {
 	var list []fleet
 	t.each(func(r *row) {
 		end := func(name string) workers {
-			return workers{r.count(name + "_workers"), r.count(name + "_tp"), r.count(name + "_dp")}
+			w := workers{count: r.count(name + "_workers"), tensor: r.count(name + "_tp"), data: r.count(name + "_dp")}
+			w.split = w.data > 1 && r.optionalCount(name+"_ep", w.data) == 1
+			return w
 		}
 		list = append(list, fleet{
 			engine: r.required("engine"), gpu: r.required("gpu"), dtype: r.required("dtype"),

@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"strings"
 )
 
 // Servers at a fixed number of clients, aggregated or with prefill and decode apart (ai-dynamo/aiconfigurator, silicon_sample.csv).
@@ -60,12 +61,15 @@ func (c *catalogs) siliconClients(r *row) experiment {
 	return l
 }
 
-// spread sets data and expert parallelism from the columns of those names. Absent, and 0, count as 1.
+// spread sets data and expert parallelism from the columns of those names, the latter ending in _ep. Absent, and 0, count as 1. Beside
+// data-parallel ranks, experts are split over all of them where the column ending in _tp instead says so and there are eight ranks at most:
+// over more, engines spread them, whatever degree they are given (SGLang with --moe-a2a-backend deepep).
 func (d *deployment) spread(r *row, data, expert string) {
 	if d.data = int(r.optional(data, 1)); d.data <= 1 {
 		d.data = 0
 	}
-	if d.expert = int(r.optional(expert, 1)); d.expert <= 1 || d.model == nil || d.model.Experts() == nil {
+	split := d.data > 1 && d.data <= 8 && r.optional(strings.TrimSuffix(expert, "ep")+"tp", 1) > 1
+	if d.expert = int(r.optional(expert, 1)); d.expert <= 1 && !split || d.model == nil || d.model.Experts() == nil {
 		d.expert = 0
 	}
 	if d.data > maxBatch || d.expert > maxBatch {

@@ -92,8 +92,13 @@ func (c *catalogs) siliconPool(r *row, engine, end string) pool {
 // shape sets the number of workers and how attention is spread over their accelerators.
 func (p *pool) shape(w workers) {
 	p.workers, p.tensor, p.data = w.count, w.tensor, w.data
-	if p.data == 1 {
+	switch {
+	case p.data == 1:
 		p.data = 0
+	case w.split:
+		p.expert = 1
+	default:
+		p.expert = 0
 	}
 }
 

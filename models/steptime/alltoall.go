@@ -7,7 +7,8 @@ import (
 )
 
 // allToAll appends the exchange of the tokens of a rank with the accelerators that have their experts, there (dispatch, in the number
-// format of the products) and back (combine, as activations), once a layer each (GShard, arXiv:2006.16668).
+// format of the products) and back (combine, as activations), once a layer each (GShard, arXiv:2006.16668). Where each expert is split
+// over all accelerators, all of them get all tokens, and sum what comes out: an all-gather and a reduce-scatter, both of activations.
 func (c *Clock) allToAll(ops []Operator, tokens int) []Operator {
 	vectors := float64(tokens) / float64(c.cfg.Parallel.Tensor) * float64(c.cfg.Model.Hidden)
 	for _, way := range []struct {
@@ -15,6 +16,9 @@ func (c *Clock) allToAll(ops []Operator, tokens int) []Operator {
 		bytes float64
 	}{{"dispatch", vectors * bytesOf(c.operand.format)}, {"combine", vectors * c.activationBytes}} {
 		seconds, sent := c.exchange(way.bytes)
+		if c.cfg.Parallel.Expert == 1 {
+			seconds, sent = c.gather(vectors * c.activationBytes)
+		}
 		seconds += float64(c.engine.Exchange) / 2
 		ops = append(ops, c.communication(way.name, c.expertLayers(), sent, seconds))
 	}
@@ -41,6 +45,13 @@ func (c *Clock) exchange(bytes float64) (seconds, sent float64) {
 		sent += across
 	}
 	return seconds, sent
+}
+
+// gather returns the seconds in which each accelerator gets the tokens of all others, of so many bytes each, or a part of a sum of them,
+// and the bytes that it sends: half of an all-reduce of all tokens.
+func (c *Clock) gather(bytes float64) (seconds, sent float64) {
+	n := c.cfg.Parallel.Tensor * c.ranks
+	return c.allReduce(bytes*float64(n), n) / 2, bytes * float64(n-1)
 }
 
 // scatter returns the seconds to send for so long over a link, to many at once: kernels for that reach what the best all-reduce does.

@@ -67,10 +67,11 @@ func (c *Clock) verify(a *attention, n, queries int, context int64) sim.Time {
 }
 
 // prefillAttention returns the time of the attention of the prompt chunks of s: fixed times and the idle tail once, and the work
-// of each chunk. With MLA, the keys and values of cached tokens are computed anew. Ranks share the chunks evenly, as far as the
-// largest allows.
+// of each chunk. With MLA, the keys and values of cached tokens are computed anew. Ranks share the chunks, undivided, as evenly as
+// that allows.
 func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
-	var t, largest sim.Time
+	var t sim.Time
+	var chunks []sim.Time
 	longest := 0
 	for i := range s.Prefill {
 		n, cached := s.Prefill[i].Rows(), s.Prefill[i].Cached
@@ -86,9 +87,11 @@ func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
 			work += c.chunk(&c.attention[j], n, cached)
 		}
 		t += work
-		largest = max(largest, work)
+		if c.ranks > 1 {
+			chunks = append(chunks, work)
+		}
 	}
-	t = max(t/sim.Time(c.ranks), largest)
+	t = max(t/sim.Time(c.ranks), fullest(chunks, c.ranks))
 	if longest > 0 {
 		t += c.prefillKernels
 		for j := range c.attention {

@@ -41,7 +41,7 @@ type Parallelism struct {
 	Tensor, Pipeline, Expert int
 	// Data is the number of ranks, of Tensor accelerators a stage each, that have all weights but those of routed experts, and serve
 	// sequences of their own, step by step together. The routed experts are spread over the accelerators of all ranks, and serve all:
-	// Expert is Tensor·Data then, or 0.
+	// Expert is Tensor·Data then, or 0; or 1, where each expert is split over all of them.
 	Data int
 }
 
@@ -136,8 +136,10 @@ func checkParallelism(a *models.Architecture, p Parallelism) error {
 		return fmt.Errorf("data parallelism %d shares routed experts between ranks, and %s has none; use replicas: %d instead", p.Data, a.Name, p.Data)
 	case p.Expert > 1 && experts == nil:
 		return fmt.Errorf("expert parallelism %d needs a mixture of experts, and %s is none", p.Expert, a.Name)
-	case p.Data > 1 && p.Expert != tp*p.Data:
-		return fmt.Errorf("expert parallelism %d with data parallelism: the experts are spread over all %d accelerators of a stage; leave expert out, or make it %d", p.Expert, tp*p.Data, tp*p.Data)
+	case p.Data > 1 && p.Expert != 1 && p.Expert != tp*p.Data:
+		return fmt.Errorf("expert parallelism %d with data parallelism: the experts are spread over all %d accelerators of a stage; leave expert out, or make it %d, or 1 to split each over all", p.Expert, tp*p.Data, tp*p.Data)
+	case p.Data > 1 && p.Expert == 1 && experts.Intermediate%(tp*p.Data) != 0:
+		return fmt.Errorf("%d accelerators do not divide the %d channels of an expert of %s; leave expert out", tp*p.Data, experts.Intermediate, a.Name)
 	case p.Data == 1 && tp%p.Expert != 0:
 		return fmt.Errorf("expert parallelism %d must divide tensor parallelism %d", p.Expert, tp)
 	case p.Expert > 1 && experts.Experts%p.Expert != 0:

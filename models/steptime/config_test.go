@@ -20,7 +20,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		"need a network: a node of h100-sxm holds 8":     {Parallel: Parallelism{Pipeline: 16}},
 		"expert parallelism 3 must divide tensor":        {Model: mixtral(), Parallel: Parallelism{Tensor: 2, Expert: 3}, ScaleUp: nvlink4},
 		"use replicas: 4 instead":                        {Parallel: Parallelism{Data: 4}},
-		"leave expert out, or make it 8":                 {Model: mixtral(), Parallel: Parallelism{Tensor: 2, Data: 4, Expert: 2}, ScaleUp: nvlink4},
+		"leave expert out, or make it 8, or 1 to split":  {Model: mixtral(), Parallel: Parallelism{Tensor: 2, Data: 4, Expert: 2}, ScaleUp: nvlink4},
 		"8 experts of mixtral-8x7b; use one of [2 4 8]":  {Model: mixtral(), Parallel: Parallelism{Data: 16}, ScaleUp: nvlink4, Network: network},
 		"neither divides the 8 KV heads of mixtral-8x7b": {Model: mixtral24(), Parallel: Parallelism{Tensor: 3}, ScaleUp: nvlink4},
 	} {

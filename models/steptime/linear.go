@@ -124,7 +124,7 @@ func (c *Clock) routedExperts(l *models.Linear, tokens int) Operator {
 	width := c.expertWidth()
 	compute := skew * padded / (c.operand.peak * k.Compute) * (1 + k.Width/width)
 	memory := skew * bytes / (c.bandwidth * k.Memory)
-	vectors := part * rows * (4*float64(c.cfg.Model.Hidden) + 6*width) / 2
+	vectors := rows * c.routedPart() * (4*float64(c.cfg.Model.Hidden) + 6*width) / 2
 	moved := k.Passes * vectors / c.bandwidth
 	fixed := float64(k.Kernel)/2 + moved + c.quantise(l, c.rank(tokens))
 	both := overlap(compute, memory, c.expertOverlap)
@@ -133,6 +133,14 @@ func (c *Clock) routedExperts(l *models.Linear, tokens int) Operator {
 		o.Time = times(c.share(l.Count), seconds/2) // measured for both products together
 	}
 	return o
+}
+
+// routedPart returns the part of the rows of routed experts that an accelerator has: all of them where it has a slice of each expert.
+func (c *Clock) routedPart() float64 {
+	if c.cfg.Parallel.Expert == 1 {
+		return 1
+	}
+	return 1 / float64(c.ranks)
 }
 
 // expertWidth returns how much of an expert's intermediate vector one accelerator has.

@@ -41,6 +41,45 @@ func TestRanksShareALoad(t *testing.T) {
 	})
 }
 
+// Chunks of prompts are not divided: one more than there are ranks takes as long as two each, and never less than an even share.
+func TestRanksDoNotDivideChunks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := Config{Model: deepseekLite(), Accelerator: h100(), ScaleUp: nvlink4, Network: network, Engine: Engines()[0]}
+		cfg.Parallel.Data = rapid.SampledFrom([]int{2, 4, 8}).Draw(t, "ranks")
+		c, length := mustClock(t, cfg), rapid.IntRange(1, 3000).Draw(t, "length")
+		prompts := func(n int) load {
+			s := sim.Step{}
+			for range n {
+				s.Prefill = append(s.Prefill, sim.Chunk{New: length, Last: true})
+			}
+			return c.busiest(&s)
+		}
+		n := rapid.IntRange(1, 40).Draw(t, "prompts")
+		if want := (n + c.ranks - 1) / c.ranks * length; prompts(n).tokens != want {
+			t.Fatalf("%d prompts of %d tokens on %d ranks: the busiest has %d tokens, want %d", n, length, c.ranks, prompts(n).tokens, want)
+		}
+	})
+}
+
+// Experts that are split over all ranks take the same memory as experts that are spread, and all ranks see all tokens.
+func TestSplitExpertsOfRanks(t *testing.T) {
+	cfg := Config{Model: deepseekLite(), Accelerator: h100(), ScaleUp: nvlink4, Network: network, Engine: Engines()[0]}
+	cfg.Parallel = Parallelism{Data: 8}
+	spread := mustClock(t, cfg)
+	cfg.Parallel.Expert = 1
+	split := mustClock(t, cfg)
+	s := sim.Step{Decodes: 2048, DecodeTokens: 2048, Context: 2048 * 500}
+	a, b := operators(spread, &s), operators(split, &s)
+	if b["dispatch"] != b["combine"] || b["combine"] < a["combine"]/2 {
+		t.Errorf("dispatch and combine take %v and %v where experts are spread, %v and %v where they are split", a["dispatch"], a["combine"], b["dispatch"], b["combine"])
+	}
+	for name := range a {
+		if name != "dispatch" && name != "combine" && a[name] != b[name] {
+			t.Errorf("%s takes %v where experts are spread, %v where they are split", name, a[name], b[name])
+		}
+	}
+}
+
 // operators returns the times of those that belong to a rank, and of the exchange.
 func operators(c *Clock, s *sim.Step) map[string]sim.Time {
 	times := map[string]sim.Time{}
