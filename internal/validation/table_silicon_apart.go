@@ -63,7 +63,7 @@ func (c *catalogs) siliconPools(r *row, f *fleet) experiment {
 		s.decode.maxSequences, s.frontends = f.batch*f.decode.data, f.frontends
 	}
 	s.decode.tokenBudget = max(s.decode.tokenBudget, s.decode.maxSequences)
-	known := ""
+	known := "workers known, "
 	if !knowsWorkers(r) {
 		known = "workers unknown, "
 	}
