@@ -25,6 +25,10 @@ type fate struct {
 	closest float64
 	// near reports whether that was not far below what the SLO asks for.
 	near bool
+	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict on
+	// the lowest that is not; 0 and nil where none is known.
+	kept   float64
+	missed *verdict
 }
 
 // Kinds of fates.
@@ -80,8 +84,9 @@ func (s *search) most(o *option) int {
 // that most of them are seen to cost more than the best so far without a simulation, and most
 // others are simulated once: with as many replicas as would be cheaper.
 func (s *search) run(ctx context.Context) error {
-	s.best = -1
-	s.fates = make([]fate, len(s.options))
+	if s.fates == nil { // else a fleet to beat is known
+		s.best, s.fates = -1, make([]fate, len(s.options))
+	}
 	var order []int
 	for i, o := range s.options {
 		switch {
@@ -100,6 +105,9 @@ func (s *search) run(ctx context.Context) error {
 	for _, i := range order {
 		o := s.options[i]
 		if !s.beats(o, s.fewest(o)) {
+			if i == s.best {
+				continue
+			}
 			s.fates[i] = fate{kind: costsMore, words: fmt.Sprintf("a replica cannot sustain more than %s/s by the roofline, so it costs $%s/h at least", report.Figure(o.ceiling), report.Figure(least(i)))}
 			continue
 		}
@@ -125,7 +133,7 @@ func (s *search) try(ctx context.Context, i int) error {
 		n = low + 1
 	}
 	for step := 1; ; step *= 2 {
-		v, err := s.trials.sustains(ctx, o, s.rate/float64(n))
+		v, err := s.sustains(ctx, i, n)
 		if err != nil {
 			return err
 		}
@@ -144,7 +152,7 @@ func (s *search) try(ctx context.Context, i int) error {
 	high = n
 	for high-low > 1 {
 		middle := (low + high) / 2
-		v, err := s.trials.sustains(ctx, o, s.rate/float64(middle))
+		v, err := s.sustains(ctx, i, middle)
 		if err != nil {
 			return err
 		}
@@ -164,6 +172,20 @@ func (s *search) try(ctx context.Context, i int) error {
 	return nil
 }
 
+// sustains decides whether n replicas of an option sustain the rate, and notes what that says of one.
+func (s *search) sustains(ctx context.Context, i, n int) (verdict, error) {
+	v, err := s.trials.sustains(ctx, s.options[i], s.rate/float64(n))
+	if err != nil {
+		return v, err
+	}
+	if fate := &s.fates[i]; v.sustained {
+		fate.kept = max(fate.kept, v.rate)
+	} else if fate.missed == nil || v.rate < fate.missed.rate {
+		fate.missed = &v
+	}
+	return v, nil
+}
+
 // lost says why so many replicas are not enough.
 func (s *search) lost(o *option, n int, v verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
@@ -173,13 +195,21 @@ func (s *search) lost(o *option, n int, v verdict) string {
 	return words
 }
 
-// highest bisects the highest rate that a replica sustains, to about 3 %; 0 where even a light load
-// is too much. The verdict is that of the lowest rate that is too high.
-func (t *trials) highest(ctx context.Context, o *option) (rate float64, above verdict, err error) {
-	low, high := o.ceiling*lightLoad, o.ceiling
-	first, err := t.sustains(ctx, o, low)
-	if err != nil || !first.sustained {
-		return 0, first, err
+// highest bisects the highest rate that a replica sustains, to about 3 %, from what is known; 0 where
+// even a light load is too much. The verdict is that of the lowest rate that is too high.
+func (s *search) highest(ctx context.Context, i int) (rate float64, above verdict, err error) {
+	o, fate, t := s.options[i], &s.fates[i], *s.trials
+	t.rough = true
+	low, high := fate.kept, o.ceiling
+	if fate.missed != nil {
+		high, above = fate.missed.rate, *fate.missed
+	}
+	if low == 0 {
+		low = o.ceiling * lightLoad
+		first, err := t.sustains(ctx, o, low)
+		if err != nil || !first.sustained {
+			return 0, first, err
+		}
 	}
 	for high/low > 1.03 {
 		v, err := t.sustains(ctx, o, math.Sqrt(low*high))

@@ -152,15 +152,31 @@ func TestBoundsHold(t *testing.T) {
 		"model: llama-3.1-8b\nworkload: {rate: 60/s, prompt: 300, output: 60}\nslo: {ttft: 20s, tpot: 1s, percentile: 90}\nmenu: {hardware: [h100-sxm, l4], tensor: [1, 2]}",
 		"model: llama-2-70b\nworkload: {rate: 6/s, prompt: 1500, output: 20}\nslo: {ttft: 60s, tpot: 5s, percentile: 90}\nmenu: {hardware: [a100-80gb-sxm], tensor: [2, 4, 8]}",
 	} {
-		s, trials := prepared(t, text+"\neffort: {requests: 1000, most-requests: 2000}")
-		for _, o := range s.options {
-			rate, _, err := trials.highest(context.Background(), o)
+		s, _ := prepared(t, text+"\neffort: {requests: 1000, most-requests: 2000}")
+		s.fates = make([]fate, len(s.options))
+		for i, o := range s.options {
+			rate, _, err := s.highest(context.Background(), i)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if rate > o.ceiling || rate < o.ceiling/10 || math.IsInf(o.ceiling, 0) {
 				t.Errorf("%s: sustains %g/s, the bound is %g/s", o.label, rate, o.ceiling)
 			}
+		}
+	}
+}
+
+// With other inputs the predictions rest on what they rested on before.
+func TestOtherInputsKeepTheEvidence(t *testing.T) {
+	s, _ := prepared(t, "model: llama-2-70b\nworkload: {rate: 6/s, prompt: 500, output: 20}\nmenu: {hardware: [a100-80gb-sxm], tensor: [4]}")
+	s.best, s.fates = 0, []fate{{kind: chosen, replicas: 1}}
+	for _, p := range s.perturbations() {
+		other, err := s.perturbed(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := other.options[0], s.options[0]; got.grade != want.grade || got.physics != want.physics {
+			t.Errorf("%s: %s with %+v, want %s with %+v", p.input, got.grade, got.physics, want.grade, want.physics)
 		}
 	}
 }
@@ -179,14 +195,16 @@ func TestBadPlans(t *testing.T) {
 		strings.Replace(good, "rate: 2/s", "rate: 2/s, requests: 5", 1):                                 "follows from effort",
 		strings.Replace(good, "rate: 2/s", "arrivals: {process: closed-loop, users: 3}", 1):             "requests that arrive at a rate",
 		good + "\nslo: {ttft: 2s, e2e: 1s}":                                                             "contradicts a first token",
+		good + "\nslo: {itl: 60ms}":                                                                     "slo.itl: found 60ms for a request",
+		good + "\nslo: {ttft: {p50: 2s, p99: 1s}}":                                                      "slo.ttft.p50: found 2s, more than",
 		good + "\neffort: {requests: 5000, most-requests: 1000}":                                        "less than the 5000",
 		"models: [{model: a, workload: {rate: 1/s}}]\nmodel: b\nmenu: {hardware: [l4]}":                 "has no meaning beside models",
 		"models: [{model: a, workload: {rate: 1/s}}, {model: a, workload: {}}]\nmenu: {hardware: [l4]}": "names of models must differ",
 		"models: [{model: a, workload: {prompt: 2}}]\nmenu: {hardware: [l4]}":                           "a plan needs a rate",
-		"menu: {hardware: [l4]}":                                       "must be given: a model, or several",
-		good + "\nflet: {spare: 1}":                                    "did you mean fleet",
-		strings.Replace(good, "menu: {", "menu: {tensor: [0], ", 1):    "must be at least 1",
-		strings.Replace(good, "menu: {", "menu: {engines: [vlm], ", 1): "no engine",
+		"menu: {hardware: [l4]}":                                                                        "must be given: a model, or several",
+		good + "\nflet: {spare: 1}":                                                                     "did you mean fleet",
+		strings.Replace(good, "menu: {", "menu: {tensor: [0], ", 1):                                     "must be at least 1",
+		strings.Replace(good, "menu: {", "menu: {engines: [vlm], ", 1):                                  "no engine",
 	} {
 		f, err := Parse("bad.yaml", []byte(text))
 		if err == nil {

@@ -21,8 +21,11 @@ const contender = 1.4
 // perturbation is an input that may be other than the plan says.
 type perturbation struct {
 	input string
-	plan  func(p *Plan)
-	price func(o *option)
+	// harder is 1 where the plan then asks for more, −1 where it asks for less, and 0 where prices
+	// change.
+	harder int
+	plan   func(p *Plan)
+	price  func(o *option)
 }
 
 // sensitivity answers the plan again with each input 10 % other than it is.
@@ -39,19 +42,43 @@ func (s *search) sensitivity(ctx context.Context) ([]Sensitivity, error) {
 			return nil, errors.Join(err, group.Wait())
 		}
 		group.Go(func() error {
-			if err := other.answer(ctx); err != nil {
+			if err := other.again(ctx, s, p.harder); err != nil {
 				return err
 			}
-			list[i] = s.compared(p.input, other)
+			list[i] = s.compared(p.input, other, p.harder)
 			return nil
 		})
 	}
 	return list, group.Wait()
 }
 
-// compared says what another answer is in words.
-func (s *search) compared(input string, other *search) Sensitivity {
+// again answers a plan that is harder or easier than that of s. A harder one never costs less, so that
+// the same fleet is the answer as long as it keeps the SLO. For an easier one it is a fleet to beat.
+func (s *search) again(ctx context.Context, easier *search, harder int) error {
+	i := slices.IndexFunc(s.options, func(o *option) bool { return o.label == easier.chosen().label })
+	n := easier.fates[easier.best].replicas
+	keeps := harder < 0
+	if harder > 0 {
+		var err error
+		if keeps, _, err = s.keeps(ctx, s.options[i], n, s.pessimism(i), s.seeds); err != nil {
+			return err
+		}
+	}
+	if keeps {
+		s.fates = make([]fate, len(s.options))
+		s.best, s.fates[i] = i, fate{kind: chosen, replicas: n}
+	}
+	if keeps && harder > 0 {
+		return nil
+	}
+	return s.answer(ctx)
+}
+
+// compared says what another answer is in words. An easier plan that seems to cost more does so by
+// chance.
+func (s *search) compared(input string, other *search, harder int) Sensitivity {
 	switch {
+	case other.best >= 0 && harder < 0 && other.cost() > s.cost():
 	case other.best < 0:
 		return Sensitivity{input, true, "no option meets the SLO"}
 	case other.chosen().label != s.chosen().label:
@@ -78,6 +105,7 @@ func (s *search) perturbed(p perturbation) (*search, error) {
 		}
 		again := *o
 		again.scenario.Workload, again.scenario.SLO = f.Plan.Workload, f.Plan.SLO
+		again.scenario.Engine.Slowdown = 0 // what is known of its error is looked up anew
 		again.index, again.floor = len(options), ""
 		options = append(options, &again)
 	}
@@ -85,7 +113,7 @@ func (s *search) perturbed(p perturbation) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	other.seeds = fewSeeds
+	other.seeds, trials.rough = fewSeeds, p.price == nil
 	for _, o := range other.options {
 		if p.price != nil {
 			p.price(o)
@@ -98,20 +126,20 @@ func (s *search) perturbed(p perturbation) (*search, error) {
 func (s *search) perturbations() []perturbation {
 	const more, less = 1 + wrong, 1 - wrong
 	list := []perturbation{
-		{input: "rate +10 %", plan: func(p *Plan) { p.scaleRate(more) }},
-		{input: "rate −10 %", plan: func(p *Plan) { p.scaleRate(less) }},
+		{input: "rate +10 %", harder: 1, plan: func(p *Plan) { p.scaleRate(more) }},
+		{input: "rate −10 %", harder: -1, plan: func(p *Plan) { p.scaleRate(less) }},
 	}
 	if s.trials.file.Plan.Workload.Trace == nil {
 		list = append(list,
-			perturbation{input: "prompts 10 % longer", plan: func(p *Plan) { p.scaleLengths(more, 1) }},
-			perturbation{input: "prompts 10 % shorter", plan: func(p *Plan) { p.scaleLengths(less, 1) }},
-			perturbation{input: "answers 10 % longer", plan: func(p *Plan) { p.scaleLengths(1, more) }},
-			perturbation{input: "answers 10 % shorter", plan: func(p *Plan) { p.scaleLengths(1, less) }})
+			perturbation{input: "prompts 10 % longer", harder: 1, plan: func(p *Plan) { p.scaleLengths(more, 1) }},
+			perturbation{input: "prompts 10 % shorter", harder: -1, plan: func(p *Plan) { p.scaleLengths(less, 1) }},
+			perturbation{input: "answers 10 % longer", harder: 1, plan: func(p *Plan) { p.scaleLengths(1, more) }},
+			perturbation{input: "answers 10 % shorter", harder: -1, plan: func(p *Plan) { p.scaleLengths(1, less) }})
 	}
 	// Steps that take 10 % longer are the same as time that runs 10 % faster for everybody else.
 	list = append(list,
-		perturbation{input: "steps 10 % slower", plan: func(p *Plan) { p.scaleRate(more); p.scaleLimits(1 / more) }},
-		perturbation{input: "steps 10 % faster", plan: func(p *Plan) { p.scaleRate(less); p.scaleLimits(1 / less) }})
+		perturbation{input: "steps 10 % slower", harder: 1, plan: func(p *Plan) { p.scaleRate(more); p.scaleLimits(1 / more) }},
+		perturbation{input: "steps 10 % faster", harder: -1, plan: func(p *Plan) { p.scaleRate(less); p.scaleLimits(1 / less) }})
 	mine := s.chosen().offer.Accelerator
 	list = append(list, perturbation{input: mine + " 10 % dearer", price: func(o *option) {
 		if o.offer.Accelerator == mine {

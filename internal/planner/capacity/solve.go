@@ -218,7 +218,7 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 		return sh, nil
 	}
 	sh.KVTokens = o.steps.Memory.Tokens
-	rate, above, err := s.trials.highest(ctx, o)
+	rate, above, err := s.highest(ctx, i)
 	if words, failed := failure(err); failed {
 		sh.Limit = words
 		return sh, nil

@@ -75,6 +75,9 @@ func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict
 	rate = round(rate)
 	v := verdict{rate: rate}
 	first, most := t.file.Plan.lengths(rate)
+	if t.rough {
+		most = min(most, 4*first)
+	}
 	for n := first; ; n = min(2*n, most) {
 		var err error
 		if v.trial, err = t.trial(ctx, o.scenario, rate, n); err != nil {

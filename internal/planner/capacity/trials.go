@@ -24,6 +24,8 @@ type trials struct {
 	// shard is the part of the work that is done, recorded takes simulations from the journal only.
 	shard    shard.Shard
 	recorded bool
+	// rough decides after four times the first simulation at most, for what is told beside the answer.
+	rough bool
 	*ledger
 }
 
