@@ -15,6 +15,16 @@ func (s *Simulation) Config() sim.Config { return s.config }
 // where the scenario changes step times, so that no measurement applies.
 func (s *Simulation) Key() (deployment.Key, bool) { return s.pools[0].Key() }
 
+// Keys returns what each kind of server is, as far as accuracy depends on it.
+func (s *Simulation) Keys() []deployment.Key {
+	var list []deployment.Key
+	for _, k := range kindsOf(s.pools) {
+		key, _ := k[0].Key()
+		list = append(list, key)
+	}
+	return list
+}
+
 // Evidence returns what the predictions rest on, for each kind of server.
 func (s *Simulation) Evidence() []evidence.Evidence { return evidenceOf(kindsOf(s.pools)) }
 

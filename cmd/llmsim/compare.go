@@ -25,6 +25,7 @@ type compareFlags struct {
 	out          string
 	failOn       []string
 	junit        string
+	noInterval   bool
 }
 
 func compareCommand() *cobra.Command {
@@ -43,6 +44,7 @@ func compareCommand() *cobra.Command {
 	f.StringArrayVar(&flags.set, "set", nil, "override a field of all scenarios: key.path=value (repeatable)")
 	f.StringArrayVar(&flags.vary, "vary", nil, "compare one scenario with itself: key.path=value,value (repeatable)")
 	f.Var(countOf(&flags.replications, 10), "replications", "runs of each scenario, each with another seed")
+	f.BoolVar(&flags.noInterval, "no-interval", false, "do not simulate again for how wrong the differences may be")
 	f.Float64Var(&flags.confidence, "confidence", 0.95, "confidence of the intervals, above 0 and below 1")
 	f.Var(countOf(&flags.workers, runtime.GOMAXPROCS(0)), "workers", "runs at the same time")
 	f.Var(choice(&flags.format, "table", "json", "markdown"), "format", "what to print: table, json, or markdown for the summary of a pull request")
@@ -65,7 +67,7 @@ func (flags *compareFlags) run(cmd *cobra.Command, names []string) error {
 		return err
 	}
 	c, err := compare.Run(cmd.Context(), variants, compare.Options{
-		Replications: flags.replications, Confidence: flags.confidence, Workers: flags.workers,
+		Replications: flags.replications, Confidence: flags.confidence, Workers: flags.workers, NoInterval: flags.noInterval,
 	})
 	if err != nil {
 		return failed(err)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/interval"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/scenarios"
@@ -30,6 +31,8 @@ type Options struct {
 	// Workers is the number of runs at the same time, at least 1. The outcome does not depend on
 	// it.
 	Workers int
+	// NoInterval leaves out the runs that tell how wrong the differences may be.
+	NoInterval bool
 }
 
 // Comparison is variants side by side; the first is what the others are compared with.
@@ -84,6 +87,13 @@ type Figure struct {
 	BeyondNoise bool           `json:"beyond_noise"`
 	Better      bool           `json:"better"`
 	Offered     bool           `json:"as_offered,omitempty"`
+	// Range holds the real difference in 80 of 100 cases, over seeds and over how wrong predictions may
+	// be, but for errors that both variants share; nil where that was not asked for. Unsure reports
+	// whether the difference is more than noise, and may still be none.
+	Range  *scenarios.Range `json:"range_80,omitempty"`
+	Unsure bool             `json:"unsure,omitempty"`
+	// noise is half of the range of the difference over seeds alone.
+	noise float64
 }
 
 // Effect is what a change alone does.
@@ -100,6 +110,9 @@ type trial struct {
 	tree    tree
 	runs    []*planner.Observation
 	page    page.Run
+	// fast and slow are the first run with steps as fast and as slow as they are in one case of ten
+	// each; nil where nobody asked.
+	fast, slow *planner.Observation
 }
 
 // Run compares the variants; two at least.
@@ -148,6 +161,11 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 	}
 	for i, t := range trials {
 		c.Variants[i].Figures = c.figures(trials[0], t)
+	}
+	if !o.NoInterval {
+		if err := c.doubt(ctx, trials, o.Workers); err != nil {
+			return nil, err
+		}
 	}
 	return c, c.attribute(ctx, trials, seed, o)
 }
@@ -262,6 +280,7 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 		list[m] = Figure{
 			Name: all[m].Name, Title: all[m].Short, Unit: string(all[m].Unit),
 			Value: stats.Mean(values[m], confidence), Difference: d, BeyondNoise: d.Excludes(0), Offered: offered,
+			noise:  stats.Mean(differences[m], interval.Level).Half,
 			Better: d.Excludes(0) && !offered && (d.Mean > 0) == (all[m].Better == scenarios.Higher),
 		}
 	}

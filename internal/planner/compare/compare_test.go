@@ -182,3 +182,37 @@ func TestOneVariantIsRefused(t *testing.T) {
 		t.Errorf("error %v, want one of the input", err)
 	}
 }
+
+// Two kinds of accelerators differ by more than noise, and by less than what predictions for them may
+// be wrong by, where their prices are as far apart as their speeds. Two settings of one server share
+// their errors, so that a difference that is more than noise is sure.
+func TestDifferencesWithinWhatPredictionsMayBeWrongBy(t *testing.T) {
+	figure := func(vary, name string) *Figure {
+		axis, err := planner.ParseAxis(vary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		points, err := planner.Grid([]planner.Axis{axis})
+		if err != nil {
+			t.Fatal(err)
+		}
+		variants := Points("chat", []string{"workload.duration=30s", "workload.rate=4/s"}, points)
+		c, err := Run(t.Context(), variants, Options{Replications: 4, Confidence: 0.95, Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.Variants[1].Figures {
+			if f := &c.Variants[1].Figures[i]; f.Name == name {
+				return f
+			}
+		}
+		t.Fatalf("no figure %s", name)
+		return nil
+	}
+	if f := figure("hardware=h200-sxm,mi300x", "mean_tpot_ms"); !f.Unsure || f.Better || f.Range.Low > 0 || f.Range.High < 0 {
+		t.Errorf("H200 against MI300X: %+v, want more than noise and unsure", f)
+	}
+	if f := figure("engine.step=1ms,1.3ms", "mean_tpot_ms"); f.Unsure || !f.BeyondNoise {
+		t.Errorf("0.3 ms more a step on one server: %+v, want sure", f)
+	}
+}

@@ -93,6 +93,9 @@ func (g Gate) check(variant string, f *Figure, first float64) Check {
 	if g.Relative && c.Failed && !f.BeyondNoise && !math.IsInf(f.Difference.Half, 1) {
 		c.Failed, c.Words = false, c.Words+", within noise"
 	}
+	if f.Unsure {
+		c.Words += ", less than what predictions may be wrong by"
+	}
 	return c
 }
 
@@ -140,15 +143,16 @@ func (c *Comparison) WriteMarkdown(out io.Writer, checks []Check) error {
 	var b strings.Builder
 	for i := 1; i < len(c.Variants); i++ {
 		v := &c.Variants[i]
-		fmt.Fprintf(&b, "### %s against %s\n\n| | first | this | difference | |\n|---|---|---|---|---|\n", cell(v.Label), cell(c.Variants[0].Label))
+		fmt.Fprintf(&b, "### %s against %s\n\n| | first | this | difference | in 80%% of cases | |\n|---|---|---|---|---|---|\n", cell(v.Label), cell(c.Variants[0].Label))
 		for j := range v.Figures {
 			f, first := &v.Figures[j], c.Variants[0].Figures[j].Value.Mean
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", cell(f.Title), amount(first, f.Unit), amount(f.Value.Mean, f.Unit), relative(f.Difference, first), f.verdict())
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
+				cell(f.Title), amount(first, f.Unit), amount(f.Value.Mean, f.Unit), relative(f.Difference, first), f.span(first), f.verdict())
 		}
 		first := &c.Variants[0]
-		fmt.Fprintf(&b, "| SLO | %s | %s | | |\n", first.slo(), v.slo())
-		fmt.Fprintf(&b, "| limit that binds | %s | %s | | |\n", cell(first.Binds), cell(v.Binds))
-		fmt.Fprintf(&b, "| evidence | %s | %s | | |\n\n", first.Evidence.Grade, v.Evidence.Grade)
+		fmt.Fprintf(&b, "| SLO | %s | %s | | | |\n", first.slo(), v.slo())
+		fmt.Fprintf(&b, "| limit that binds | %s | %s | | | |\n", cell(first.Binds), cell(v.Binds))
+		fmt.Fprintf(&b, "| evidence | %s | %s | | | |\n\n", first.Evidence.Grade, v.Evidence.Grade)
 	}
 	for _, check := range checks {
 		mark := "kept"

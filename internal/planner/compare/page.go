@@ -30,15 +30,15 @@ func (c *Comparison) versus(v *Outcome) page.Versus {
 	for _, change := range v.Changes {
 		versus.Changes = append(versus.Changes, change.String())
 	}
-	versus.Table.Header = []string{"", first.Label, v.Label, "difference", ""}
+	versus.Table.Header = []string{"", first.Label, v.Label, "difference", "in 80% of cases", ""}
 	for i := range v.Figures {
 		f, base := &v.Figures[i], first.Figures[i].Value.Mean
 		versus.Table.Rows = append(versus.Table.Rows, []string{
-			f.Title, amount(base, f.Unit), amount(f.Value.Mean, f.Unit), relative(f.Difference, base), f.verdict(),
+			f.Title, amount(base, f.Unit), amount(f.Value.Mean, f.Unit), relative(f.Difference, base), f.span(base), f.verdict(),
 		})
 	}
 	add := func(what, first, this string) {
-		versus.Table.Rows = append(versus.Table.Rows, []string{what, first, this, "", ""})
+		versus.Table.Rows = append(versus.Table.Rows, []string{what, first, this, "", "", ""})
 	}
 	add("SLO", first.slo(), v.slo())
 	add("limit that binds", first.Binds, v.Binds)

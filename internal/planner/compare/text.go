@@ -43,6 +43,9 @@ func (c *Comparison) basis() []string {
 		list = append(list, fmt.Sprintf("%d runs of each with the same %d seeds. Intervals [in brackets] and “noise” are at %.4g%% confidence for all figures of a table together.",
 			c.Replications, c.Replications, 100*c.Confidence))
 	}
+	if c.doubted() {
+		list = append(list, "“Unsure” is more than noise, and less than what predictions may be wrong by in 80% of cases: errors that both share, on the same accelerators under the same engine, cancel and are left out.")
+	}
 	if c.Recorded && c.Replications > 1 {
 		list = append(list, "A recorded trace is one sample: intervals cover what is drawn beside it, not other days.")
 	}
@@ -147,6 +150,8 @@ func (f *Figure) verdict() string {
 		return "one run"
 	case !f.BeyondNoise:
 		return "within noise"
+	case f.Unsure:
+		return "unsure"
 	case f.Better:
 		return "better"
 	}
@@ -197,7 +202,15 @@ func relative(d stats.Interval, base float64) string {
 	case isRatio(d.Mean / base):
 		return fmt.Sprintf("%s [%s, %s]", words, bound(max(0, 1+low/base)), bound(1+high/base))
 	}
-	return fmt.Sprintf("%s [%+.2g, %+.2g]", words, 100*low/base, 100*high/base)
+	return fmt.Sprintf("%s [%s, %s]", words, signed(100*low/base), signed(100*high/base))
+}
+
+// signed prints a percentage with two digits, and never with an exponent.
+func signed(percent float64) string {
+	if math.Abs(percent) >= 10 {
+		return fmt.Sprintf("%+.0f", percent)
+	}
+	return fmt.Sprintf("%+.2g", percent)
 }
 
 // bound prints an end of an interval of ratios with two digits, and never with an exponent.

@@ -56,7 +56,7 @@ func Of(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.
 		if r.Sent() > mostRequests {
 			f.Scenario.Workload.Requests = mostRequests
 		}
-		slow(&f.Scenario, factor)
+		Slow(&f.Scenario, factor)
 		simulation, err := f.Build(policies.Default())
 		if err != nil {
 			return nil, err
@@ -89,8 +89,8 @@ func Of(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.
 	return list, nil
 }
 
-// slow multiplies the times of all steps of a scenario.
-func slow(s *scenarios.Scenario, factor float64) {
+// Slow multiplies the times of all steps of a scenario.
+func Slow(s *scenarios.Scenario, factor float64) {
 	scale := func(e *scenarios.Engine) {
 		if e.Slowdown == 0 {
 			e.Slowdown = 1

@@ -1,0 +1,102 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/interval"
+)
+
+// doubt adds the ranges of differences: from two more runs of each variant with the first seed, in
+// which steps are faster and slower than predicted.
+func (c *Comparison) doubt(ctx context.Context, trials []*trial, workers int) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for _, t := range trials {
+		fast, slow := interval.Factors(t.runs[0].Result.Evidence.Spread)
+		group.Go(func() (err error) { t.fast, err = t.slowed(ctx, fast); return err })
+		group.Go(func() (err error) { t.slow, err = t.slowed(ctx, slow); return err })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i := 1; i < len(trials); i++ {
+		c.differ(trials[0], trials[i], c.Variants[i].Figures)
+	}
+	return nil
+}
+
+// slowed repeats the first run with steps that take so many times longer.
+func (t *trial) slowed(ctx context.Context, factor float64) (*planner.Observation, error) {
+	f, err := t.variant.Load()
+	if err != nil {
+		return nil, err
+	}
+	f.Scenario.Seed = t.runs[0].Simulation.Scenario.Seed
+	interval.Slow(&f.Scenario, factor)
+	return planner.Observe(ctx, f)
+}
+
+// differ adds the ranges of the differences of one variant from the first.
+func (c *Comparison) differ(first, other *trial, figures []Figure) {
+	shared := maps.Equal(constants(first), constants(other))
+	a, b := c.responses(first), c.responses(other)
+	for i, m := range measures() {
+		f := &figures[i]
+		noise := f.noise
+		if math.IsInf(noise, 1) {
+			noise = 0 // one run is all there is
+		}
+		span := interval.Difference(m.Metric, a[i], b[i], shared, f.Difference.Mean, noise)
+		f.Range = &span
+		f.Unsure = f.BeyondNoise && span.Low <= 0 && span.High >= 0
+		f.Better = f.Better && !f.Unsure
+	}
+}
+
+// responses returns how each measure of a variant moves with step times.
+func (c *Comparison) responses(t *trial) []interval.Response {
+	plain, fast, slow := newWindow(t.runs[0], c.WarmUp), newWindow(t.fast, c.WarmUp), newWindow(t.slow, c.WarmUp)
+	var list []interval.Response
+	for _, m := range measures() {
+		list = append(list, interval.Response{
+			Plain: m.of(plain), Fast: m.of(fast), Slow: m.of(slow), Spread: t.runs[0].Result.Evidence.Spread,
+		})
+	}
+	return list
+}
+
+// server is an engine on an accelerator: where two are the same, so are the constants behind their
+// step times.
+type server struct{ engine, accelerator string }
+
+// constants returns the kinds of servers on which a variant runs.
+func constants(t *trial) map[server]bool {
+	all := map[server]bool{}
+	for _, key := range t.runs[0].Simulation.Keys() {
+		all[server{key.Engine, key.Accelerator}] = true
+	}
+	return all
+}
+
+// span prints the range of the difference as shares of a value, or as ratios where they are large;
+// nothing where it is not known.
+func (f *Figure) span(base float64) string {
+	if f.Range == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s to %s", share(f.Range.Low, base), share(f.Range.High, base))
+}
+
+// doubted reports whether a difference is called unsure.
+func (c *Comparison) doubted() bool {
+	return slices.ContainsFunc(c.Variants, func(v Outcome) bool {
+		return slices.ContainsFunc(v.Figures, func(f Figure) bool { return f.Unsure })
+	})
+}

@@ -1,0 +1,66 @@
+package interval
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+)
+
+// Level is the share of cases that a range holds.
+const Level = level
+
+// Response is how a figure moves with step times: its value with steps as predicted, and as fast and
+// as slow as they are in one case of ten each.
+type Response struct {
+	Plain, Fast, Slow float64
+	// Spread says how wrong the predictions may be.
+	Spread evidence.Spread
+}
+
+// Factors returns those on step times for the fast and the slow runs of a response.
+func Factors(e evidence.Spread) (fast, slow float64) {
+	return factor(e, (1-level)/2), factor(e, (1+level)/2)
+}
+
+// Difference returns the range of a metric's difference between two systems, other over first, around
+// what was seen. Where both share their errors, as on the same accelerators under the same engine,
+// steps of both are slower and faster together, by the smaller of their spreads; what one of them may
+// be wrong by beyond that, or all where nothing is shared, is independent of the other. Noise is the
+// half width of the range over seeds.
+func Difference(m scenarios.Metric, first, other Response, shared bool, seen, noise float64) scenarios.Range {
+	common := evidence.Spread{}
+	if shared {
+		common.TPOT = min(first.Spread.TPOT, other.Spread.TPOT)
+		common.TTFT = min(beside(m, first.Spread), beside(m, other.Spread))
+	}
+	down, up := noise*noise, noise*noise
+	add := func(fast, slow float64) {
+		low, high := min(fast, slow, 0), max(fast, slow, 0)
+		down += float64(low * low)
+		up += float64(high * high)
+	}
+	a, b := part(common.TPOT, first.Spread.TPOT), part(common.TPOT, other.Spread.TPOT)
+	add(b*(other.Fast-other.Plain)-a*(first.Fast-first.Plain), b*(other.Slow-other.Plain)-a*(first.Slow-first.Plain))
+	for _, own := range []struct {
+		Response
+		part, sign float64
+	}{{first, a, -1}, {other, b, 1}} {
+		rest := own.sign * math.Sqrt(1-own.part*own.part)
+		add(rest*(own.Fast-own.Plain), rest*(own.Slow-own.Plain))
+		o := beside(m, own.Spread)
+		half := own.Plain * math.Sqrt(o*o-common.TTFT*common.TTFT) * distuv.UnitNormal.Quantile((1+level)/2)
+		add(-half, half)
+	}
+	return scenarios.Range{Low: rounded(seen - math.Sqrt(down)), High: rounded(seen + math.Sqrt(up))}
+}
+
+// part returns the common spread as a part of one's own.
+func part(common, own float64) float64 {
+	if own == 0 {
+		return 0
+	}
+	return common / own
+}
