@@ -25,8 +25,8 @@ func (s *Simulation) Keys() []deployment.Key {
 	return list
 }
 
-// Evidence returns what the predictions rest on, for each kind of server.
-func (s *Simulation) Evidence() []evidence.Evidence { return evidenceOf(kindsOf(s.pools)) }
+// Evidence returns what the predictions rest on: that of the kind of server of the lowest grade.
+func (s *Simulation) Evidence() evidence.Evidence { return weakest(kindResults(kindsOf(s.pools))) }
 
 // StepByStep makes a simulation take each step by itself, and report the tokens of each. The result is
 // the same. It is called before Run.

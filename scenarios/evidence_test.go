@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -48,7 +49,7 @@ func TestAccuracyIsOfWhatRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := r.Evidence.Grade == evidence.Measured; told != c.told || told && !strings.Contains(strings.Join(r.Insights, " "), "Held against") {
+		if told := r.Evidence.Grade == evidence.Measured; told != c.told || told && !strings.Contains(strings.Join(diagnosis.Of(r), " "), "Held against") {
 			t.Errorf("%s: called measured: %t, want %t; %+v", c.override, told, c.told, r.Evidence)
 		}
 	}

@@ -1,19 +1,12 @@
 package scenarios
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/llmsim/llmsim/metrics"
-	"github.com/llmsim/llmsim/models/steptime"
-	"github.com/llmsim/llmsim/policies"
 )
 
 // full is a result that has every part.
@@ -69,80 +62,5 @@ func TestMetricValues(t *testing.T) {
 	}
 	if got := MetricNamed("tokens_per_step").Of(&Result{}); got != 1 {
 		t.Errorf("without drafts a step gives %g tokens, want 1", got)
-	}
-}
-
-// resultSchema makes the schema of results from their structs, and from the list of metrics.
-func resultSchema(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	schema, err := jsonschema.For[Result](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[Span]():           {Type: "string", Description: "a time with its unit, such as 50ms"},
-		reflect.TypeFor[steptime.Bound](): {Type: "string"},
-		reflect.TypeFor[Limits]():         {Types: []string{"string", "object"}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
-	schema.Title = "result of an llmsim scenario"
-	optional := reflect.TypeFor[SpeculationResult]()
-	for i := range optional.NumField() {
-		key, _, _ := strings.Cut(optional.Field(i).Tag.Get("json"), ",")
-		schema.Required = slices.DeleteFunc(schema.Required, func(name string) bool { return name == key })
-	}
-	for _, m := range Metrics() {
-		p := schema.Properties[m.Name]
-		if len(m.keys()) > 1 {
-			p = p.Properties[m.keys()[1]]
-		}
-		p.Description = m.Title
-		if m.Unit != Count {
-			p.Description += fmt.Sprintf(" (%s)", m.Unit)
-		}
-		if m.Better != Neither {
-			p.Description += map[Direction]string{Lower: "; lower is better", Higher: "; higher is better"}[m.Better]
-		}
-	}
-	return schema
-}
-
-func TestResultSchemaIsCurrent(t *testing.T) {
-	text, err := json.MarshalIndent(resultSchema(t), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	current(t, "result.schema.json", append(text, '\n'))
-}
-
-// What a run prints as JSON is what the schema allows: with classes, tenants, pools and drafts, and without.
-func TestResultsKeepTheirSchema(t *testing.T) {
-	schema, err := resultSchema(t).Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"chat", "tenants", "disaggregated", "speculation-on"} {
-		file, err := Load(name, "workload.requests=40")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := file.Build(policies.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := s.Run(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := json.Marshal(result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var plain any
-		if err := json.Unmarshal(text, &plain); err != nil {
-			t.Fatal(err)
-		}
-		if err := schema.Validate(plain); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }

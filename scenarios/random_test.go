@@ -97,13 +97,12 @@ func (r *randomRun) differences(stepped *randomRun) []string {
 	return list
 }
 
-// plainJSON decodes a result without its sentences, which follow from its figures.
+// plainJSON decodes a result.
 func plainJSON(data []byte) map[string]any {
 	var plain map[string]any
 	if err := json.Unmarshal(data, &plain); err != nil {
 		panic(err)
 	}
-	delete(plain, "insights")
 	return plain
 }
 

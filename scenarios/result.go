@@ -61,9 +61,11 @@ type Result struct {
 	Evidence evidence.Evidence `json:"evidence"`
 	// Intervals say how sure the figures are; absent where nobody asked.
 	Intervals *Intervals `json:"intervals,omitempty"`
-	// Insights says in sentences what the numbers mean, Warnings what to keep in mind when reading them.
-	Insights []string `json:"insights"`
+	// Warnings say what to keep in mind when reading the figures.
 	Warnings []string `json:"warnings"`
+
+	// Kinds has an entry for each kind of server.
+	Kinds []KindResult `json:"-"`
 
 	// Series is the state of the fleet over time, TTFTs and TPOTs are how these latencies are distributed.
 	Series       []metrics.Point   `json:"-"`
@@ -88,7 +90,7 @@ func (f *finished) result() (*Result, error) {
 	}
 	kinds, notices := kindsOf(f.pools), f.notices() // before clocks are asked of other steps than those that ran
 	pools, used := f.poolResults()
-	all := evidenceOf(kinds)
+	kindList := kindResults(kinds)
 	r := &Result{
 		Name: f.scenario.Name, Setup: setup(kinds), Load: f.source.Summary().Text,
 		Version: Version(), Seed: f.scenario.Seed, Scenario: echo,
@@ -97,8 +99,9 @@ func (f *finished) result() (*Result, error) {
 		MFU: used.mfu(), MBU: used.mbu(),
 		SpeculationResult: f.speculationResult(),
 		Fleet:             f.fleetResult(),
-		Evidence:          evidence.Weakest(all),
+		Evidence:          weakest(kindList),
 		Warnings:          append([]string{}, slices.Concat(f.warnings, notices)...),
+		Kinds:             kindList,
 		Series:            f.collector.Series(),
 	}
 	r.TTFTs, r.TPOTs = f.collector.Histograms()
@@ -116,15 +119,6 @@ func (f *finished) result() (*Result, error) {
 	}
 	if len(pools) > 1 {
 		r.Pools = pools
-	}
-	r.Insights = explainTime(&r.Summary, pools, r.Prefill, r.Decode, len(kinds) == 1)
-	for i := range all {
-		if words := all[i].Sentence(); !slices.Contains(r.Insights, words) {
-			r.Insights = append(r.Insights, words)
-		}
-	}
-	if words := explainDrafts(r.SpeculationResult); words != "" {
-		r.Insights = append(r.Insights, words)
 	}
 	return r, nil
 }

@@ -12,7 +12,7 @@ func setup(kinds []kind) string {
 	}
 	list := make([]string, len(kinds))
 	for i, k := range kinds {
-		list[i] = "pool " + k.name() + ": " + k.describe()
+		list[i] = "pool " + strings.Join(k.names(), ", ") + ": " + k.describe()
 	}
 	return strings.Join(list, "; ")
 }
@@ -36,12 +36,12 @@ func kindsOf(pools []pool) []kind {
 	return list
 }
 
-func (k kind) name() string {
+func (k kind) names() []string {
 	names := make([]string, len(k))
 	for i, p := range k {
 		names[i] = p.name
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // describe says in words what the replicas are.

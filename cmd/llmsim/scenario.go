@@ -194,7 +194,7 @@ func (flags *scenarioFlags) measure(cmd *cobra.Command, simulation *scenarios.Si
 func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {
 	if flags.format == "json" {
 		note(cmd, result.Warnings)
-		return report.JSON(cmd.OutOrStdout(), result)
+		return report.JSON(cmd.OutOrStdout(), report.NewDocument(result))
 	}
 	p := report.NewPrinter(cmd.OutOrStdout())
 	p.Result(result)

@@ -108,7 +108,7 @@ func (r *Recorder) summary(result *scenarios.Result) error {
 	if err != nil {
 		return err
 	}
-	return JSON(out, result)
+	return JSON(out, NewDocument(result))
 }
 
 func (r *Recorder) series(result *scenarios.Result) error {

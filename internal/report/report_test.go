@@ -159,7 +159,7 @@ func TestSummaryKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	var printed bytes.Buffer
-	if err := JSON(&printed, result); err != nil || !bytes.Equal(printed.Bytes(), data) {
+	if err := JSON(&printed, NewDocument(result)); err != nil || !bytes.Equal(printed.Bytes(), data) {
 		t.Errorf("summary.json is not what is printed (%v)", err)
 	}
 	var keys map[string]any

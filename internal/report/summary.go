@@ -8,6 +8,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
@@ -39,7 +40,7 @@ func (p *Printer) Result(r *scenarios.Result) {
 		p.pools(r.Pools)
 	}
 	p.printf("\n")
-	for _, words := range r.Insights {
+	for _, words := range diagnosis.Of(r) {
 		p.paragraph(words, 0)
 	}
 	for _, words := range r.Warnings {

@@ -32,6 +32,6 @@ func bestMeasured(shapes []Shape) *Shape {
 
 // uncertainty returns what the predictions for a scenario rest on, and how wrong they may be.
 func uncertainty(s *scenarios.Simulation) (evidence.Grade, physics) {
-	e := evidence.Weakest(s.Evidence())
+	e := s.Evidence()
 	return e.Grade, physics{spread: e.Spread.TPOT}
 }

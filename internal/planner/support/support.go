@@ -93,7 +93,7 @@ func (q *Question) row(accelerator string, tensor int) (Row, error) {
 	}
 	defer simulation.Source.Close()
 	row.KVTokens = simulation.Memory.Tokens
-	weakest := evidence.Weakest(simulation.Evidence())
+	weakest := simulation.Evidence()
 	row.Evidence = &weakest
 	return row, nil
 }

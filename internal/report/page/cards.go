@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -33,7 +34,7 @@ type card struct{ Label, Value, Note, Key, Exact string }
 
 func newColumn(r *scenarios.Result) column {
 	c := column{
-		Met: r.SLOMet, Grade: newGrade(r), Insights: r.Insights, Warnings: r.Warnings, Verdict: verdict(r),
+		Met: r.SLOMet, Grade: newGrade(r), Insights: diagnosis.Of(r), Warnings: r.Warnings, Verdict: verdict(r),
 		Waterfall: newWaterfall(r), Tables: newTables(r),
 	}
 	c.add("requests", "completed", thousands(r.Completed), unanswered(r)+"in "+units.FormatDuration(r.Duration), r)

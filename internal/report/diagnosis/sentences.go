@@ -1,0 +1,66 @@
+package diagnosis
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// phases says what bounds a typical step of each phase.
+func phases(prefill, decode *scenarios.Phenomenon) []string {
+	var list []string
+	if p := prefill; p != nil {
+		list = append(list, fmt.Sprintf("Prefill is bound by %s: a prompt of %s alone takes %s, %.0f%% of it %s.",
+			boundWords(p.Bound), plural(p.Tokens, "token"), units.FormatDuration(p.Step/1000),
+			100*p.Share, shareWords(p.Bound)))
+	}
+	if d := decode; d != nil {
+		words := plural(d.Batch, "sequence")
+		if d.Tokens > d.Batch {
+			words += fmt.Sprintf(", drafts included %s,", plural(d.Tokens, "token"))
+		}
+		list = append(list, fmt.Sprintf("Decode is bound by %s: a step for %s takes %s, %.0f%% of it %s.",
+			boundWords(d.Bound), words, units.FormatDuration(d.Step/1000),
+			100*d.Share, shareWords(d.Bound)))
+	}
+	return list
+}
+
+// boundWords names what bounds a step.
+func boundWords(b steptime.Bound) string {
+	switch b {
+	case steptime.Compute:
+		return "compute"
+	case steptime.Memory:
+		return "memory bandwidth"
+	case steptime.Network:
+		return "communication"
+	case steptime.Latency:
+		return "the fixed time of kernels"
+	}
+	return "the host"
+}
+
+// shareWords says what the bound part of a step is spent on.
+func shareWords(b steptime.Bound) string {
+	switch b {
+	case steptime.Compute:
+		return "in arithmetic"
+	case steptime.Memory:
+		return "reading weights and KV cache"
+	case steptime.Network:
+		return "between accelerators"
+	case steptime.Latency:
+		return "starting kernels"
+	}
+	return "waiting for the host"
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

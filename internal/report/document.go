@@ -1,0 +1,17 @@
+package report
+
+import (
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Document is what `llmsim scenario --format json` prints and summary.json holds: the figures of a run,
+// and what they mean. scenarios/result.schema.json describes it.
+type Document struct {
+	*scenarios.Result
+	// Insights say in sentences what the figures mean.
+	Insights []string `json:"insights"`
+}
+
+// NewDocument returns the document of a result.
+func NewDocument(r *scenarios.Result) Document { return Document{r, diagnosis.Of(r)} }

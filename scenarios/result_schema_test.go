@@ -1,0 +1,93 @@
+package scenarios_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// resultSchema makes the schema of results from their structs, and from the list of metrics.
+func resultSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	schema, err := jsonschema.For[report.Document](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[scenarios.Span]():   {Type: "string", Description: "a time with its unit, such as 50ms"},
+		reflect.TypeFor[steptime.Bound]():   {Type: "string"},
+		reflect.TypeFor[scenarios.Limits](): {Types: []string{"string", "object"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
+	schema.Title = "result of an llmsim scenario"
+	optional := reflect.TypeFor[scenarios.SpeculationResult]()
+	for i := range optional.NumField() {
+		key, _, _ := strings.Cut(optional.Field(i).Tag.Get("json"), ",")
+		schema.Required = slices.DeleteFunc(schema.Required, func(name string) bool { return name == key })
+	}
+	for _, m := range scenarios.Metrics() {
+		p := schema.Properties[m.Name]
+		if _, inner, nested := strings.Cut(m.Path, "."); nested {
+			p = p.Properties[inner]
+		}
+		p.Description = m.Title
+		if m.Unit != scenarios.Count {
+			p.Description += fmt.Sprintf(" (%s)", m.Unit)
+		}
+		if m.Better != scenarios.Neither {
+			p.Description += map[scenarios.Direction]string{scenarios.Lower: "; lower is better", scenarios.Higher: "; higher is better"}[m.Better]
+		}
+	}
+	return schema
+}
+
+func TestResultSchemaIsCurrent(t *testing.T) {
+	text, err := json.MarshalIndent(resultSchema(t), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenarios.Current(t, "result.schema.json", append(text, '\n'))
+}
+
+// What a run prints as JSON is what the schema allows: with classes, tenants, pools and drafts, and without.
+func TestResultsKeepTheirSchema(t *testing.T) {
+	schema, err := resultSchema(t).Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"chat", "tenants", "disaggregated", "speculation-on"} {
+		file, err := scenarios.Load(name, "workload.requests=40")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := file.Build(policies.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := s.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(report.NewDocument(result))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plain any
+		if err := json.Unmarshal(text, &plain); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(plain); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
