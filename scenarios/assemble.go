@@ -61,7 +61,7 @@ func (a *assembly) addReplicas() {
 				r.Latency += p.Clock.Handover()
 			}
 			if p.role == sim.Prefill {
-				r.KVBytes = p.HandedOver()
+				r.KVBytes, r.Relays = p.HandedOver(), a.between.written.Transfer.FirstToken == "decode"
 				if !a.between.written.Transfer.Whole {
 					r.Layers = p.Model.Layers()
 				}

@@ -99,11 +99,15 @@ func (b *between) findWay() {
 		}
 		b.link.Bandwidth, b.link.Latency = min(b.link.Bandwidth, end.Bandwidth), max(b.link.Latency, end.Latency)
 		networks[name], ports[n] = true, true
+		if g.role == sim.Prefill && g.config.Engine.Relays {
+			t.FirstToken = cmp.Or(t.FirstToken, "decode")
+		}
 	}
 	if b.link == nil {
 		return
 	}
 	t.Link, t.Ports = cmp.Or(t.Link, only(networks)), cmp.Or(t.Ports, only(ports))
+	t.FirstToken = cmp.Or(t.FirstToken, "prefill")
 	b.written.Handover.Policy = cmp.Or(b.written.Handover.Policy, "least-tokens")
 	b.handover = choosePolicy(b, "fleet.handover", &b.registry.Routing, &b.written.Handover)
 }

@@ -27,6 +27,8 @@ type Transfer struct {
 	Ports    int    `json:"ports,omitempty" min:"1" max:"4096" jsonschema:"How many of them a replica has. Default: one for each accelerator."`
 	Overhead Span   `json:"overhead,omitempty" above:"0" jsonschema:"What each transfer takes beside the link, such as handshakes: about 8ms on A100s and 5ms on H100s with Splitwise (ISCA 2024, figure 14). Default: none."`
 	Whole    bool   `json:"whole,omitempty" jsonschema:"Sends a KV cache when the prompt is complete. Default: layer by layer, as they are computed."`
+	// FirstToken is set once pools are resolved.
+	FirstToken string `json:"first-token,omitempty" enum:"prefill,decode" jsonschema:"Which replica sends the first token to the user: the one that computed the prompt, or the one that goes on, once it has a place for the request, as vLLM, SGLang and TensorRT-LLM do. Default: as the engine."`
 }
 
 // Outage is a failure of one replica.

@@ -45,6 +45,18 @@ func TestDisaggregation(t *testing.T) {
 	}
 }
 
+// Users whose decode replica has no place for them wait for the first token where that replica sends it, as engines do unless told
+// otherwise, and otherwise for the second.
+func TestFirstTokenOfFullPool(t *testing.T) {
+	const pools = "fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1, batching: {policy: vllm-v1, max-sequences: 4}}], transfer: {link: ethernet-100g%}}\n"
+	usual := runFleet(t, strings.Replace(pools, "%", "", 1))
+	early := runFleet(t, strings.Replace(pools, "%", ", first-token: prefill", 1))
+	if usual.MeanE2EL != early.MeanE2EL || usual.MeanTTFT < 2*early.MeanTTFT || usual.MeanTPOT > early.MeanTPOT/2 {
+		t.Errorf("TTFT %.0f ms and TPOT %.1f ms from the decode replica, %.0f and %.1f ms from the prefill replica; E2E latencies %.0f and %.0f ms",
+			usual.MeanTTFT, usual.MeanTPOT, early.MeanTTFT, early.MeanTPOT, usual.MeanE2EL, early.MeanE2EL)
+	}
+}
+
 // What a replica did that fails is lost, or begins anew.
 func TestOutage(t *testing.T) {
 	const outage = "replicas: 2\nfleet: {outages: [{replica: 0, at: 5s, for: 5s}], retries: %}\n"

@@ -74,7 +74,7 @@ type ReplicaConfig struct {
 	KVBytes Footprint[int64]
 	Layers  int
 	// Relays has a prefill replica send the first token along with the KV cache, so that its user
-	// gets it with the second one, from the decode replica. Otherwise it answers by itself.
+	// gets it when the decode replica begins with the request. Otherwise it answers by itself.
 	Relays bool
 	// Off replicas do not run at first; a Scaler may start them. ColdStart is the time from then
 	// until they take requests.

@@ -18,7 +18,7 @@ type ledger struct {
 	sim.Observer
 	last    map[attempt]sim.Time
 	running [][]attempt // by replica: who gets a token from the step that runs
-	relays  []bool      // by replica: the token goes on with the KV cache
+	relays  []bool      // by replica: tokens go on with the KV cache
 }
 
 // attempt is a request, and how often it began anew.
@@ -52,14 +52,21 @@ func (c clock) Duration(step *sim.Step) sim.Time {
 	return c.StepClock.Duration(step)
 }
 
+// relayed stands for the time of a token that its user gets when another replica begins with the
+// request.
+const relayed = -1
+
 func (l *ledger) Steps(leap *sim.Leap) {
 	var want, got []sim.Time
 	for _, a := range l.running[leap.Replica] {
-		if last, ok := l.last[a]; ok {
+		if last, ok := l.last[a]; last == relayed {
+			want = append(want, leap.End-leap.Start)
+		} else if ok {
 			want = append(want, leap.End-last)
 		}
-		if !l.relays[leap.Replica] {
-			l.last[a] = leap.End
+		l.last[a] = leap.End
+		if l.relays[leap.Replica] {
+			l.last[a] = relayed
 		}
 	}
 	for _, g := range leap.Gaps {

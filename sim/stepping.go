@@ -237,7 +237,8 @@ func (b *Batch) prefilled(c *Chunk) {
 		s.FirstToken, s.relayed = b.flight.end, goesOn && b.r.relays
 		b.effect(prompted, s)
 	case s.relayed:
-		s.FirstToken, s.relayed = b.flight.end, false // together with the second one
+		s.FirstToken, s.relayed = b.flight.start, false
+		b.gaps = append(b.gaps, Gap{Span: b.flight.end - b.flight.start, Count: 1})
 	default:
 		b.gaps = append(b.gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
 	}

@@ -58,6 +58,9 @@ type Engine struct {
 	// Handover is what it takes to go on at a decode replica, beside the link: routing, registering memory, polling. It delays the
 	// first token.
 	Handover hardware.Seconds
+	// Relays tells that a user whose prompt was computed apart gets the first token from the decode replica, too, once that has a place
+	// for the request.
+	Relays bool
 	// AllReduce is the time that the host needs to launch an all-reduce outside a graph: the floor under each.
 	AllReduce hardware.Seconds `yaml:"all_reduce"`
 
