@@ -87,6 +87,12 @@ func (l *Linear) Matrices(m int) float64 {
 	return distinctExperts(l.Experts, l.Active, m/l.Active)
 }
 
+// Copied returns the matrix where there are so many copies of each expert on average, of which a token visits one.
+func (l Linear) Copied(copies float64) *Linear {
+	l.Experts = int(math.Round(copies * float64(l.Experts)))
+	return &l
+}
+
 // Weights returns the number of weights of one layer, of all its experts together.
 func (l *Linear) Weights() int64 { return product(max(1, l.Experts), l.N, l.K) }
 

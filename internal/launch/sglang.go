@@ -34,6 +34,9 @@ func writeSGLang(d *deployed) ([]string, string) {
 	if p.Expert > 1 {
 		f.add("--ep-size", p.Expert)
 	}
+	if p.Redundant > 0 {
+		f.add("--ep-num-redundant-experts", p.Redundant)
+	}
 	f.add("--context-length", d.engine.MaxModelLen)
 	f.add("--mem-fraction-static", d.memory.Utilization)
 	f.param("--max-running-requests", d.batching.Params["max-sequences"])
@@ -86,10 +89,10 @@ func sglangOptions() []option {
 		noted("speculative decoding needs an acceptance rate, which is a property of your texts: set speculation, such as speculation={method: eagle, acceptance: 0.7}",
 			"--speculative-algorithm", "--speculative-num-steps", "--speculative-eagle-topk", "--speculative-num-draft-tokens", "--speculative-draft-model-path"),
 		noted("the link and the exchange of experts follow from the hardware", "--moe-a2a-backend", "--deepep-mode"),
-		noted("redundant experts are not a key of a scenario", "--ep-num-redundant-experts"),
+		read("parallelism.redundant-experts", count, "--ep-num-redundant-experts"),
 		noted("kernels follow from engine.preset", "--attention-backend", "--moe-runner-backend", "--fp8-gemm-backend", "--decode-attention-backend", "--prefill-attention-backend"),
 		notedSwitch("two-batch overlap is not a key of a scenario", "--enable-two-batch-overlap"),
-		notedSwitch("balancing experts over accelerators is not a key of a scenario", "--enable-eplb"),
+		notedSwitch("balancing experts over accelerators is parallelism.redundant-experts", "--enable-eplb"),
 		notedSwitch("whether the host schedules ahead follows from engine.preset", "--disable-overlap-schedule"),
 	}
 	list = append(list, ignored("--host", "--port", "--api-key", "--served-model-name", "--tokenizer-path", "--tokenizer-mode", "--chat-template",

@@ -35,6 +35,9 @@ func writeVLLM(d *deployed) ([]string, string) {
 	if p.Expert > 1 {
 		f = append(f, "--enable-expert-parallel")
 	}
+	if p.Redundant > 0 {
+		f = append(f, "--enable-eplb", "--eplb-config", fmt.Sprintf(`{"num_redundant_experts":%d}`, p.Redundant))
+	}
 	f.add("--max-model-len", d.engine.MaxModelLen)
 	f.add("--gpu-memory-utilization", d.memory.Utilization)
 	f.param("--max-num-seqs", d.batching.Params["max-sequences"])
@@ -98,7 +101,8 @@ func vllmOptions() []option {
 		noted("the link and the exchange of experts follow from the hardware", "--all2all-backend"),
 		noted("adapters are not simulated", "--lora-modules", "--max-loras", "--max-lora-rank"),
 		notedSwitch("adapters are not simulated", "--enable-lora"),
-		notedSwitch("balancing experts over accelerators is not a key of a scenario", "--enable-eplb"),
+		noted("copies of experts are parallelism.redundant-experts", "--eplb-config"),
+		notedSwitch("balancing experts over accelerators is parallelism.redundant-experts", "--enable-eplb"),
 		notedSwitch("whether the host schedules ahead follows from engine.preset", "--async-scheduling"),
 		noted("kernels follow from engine.preset", "--attention-backend", "--compilation-config", "-O", "--moe-backend"),
 	}

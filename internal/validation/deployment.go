@@ -46,6 +46,8 @@ type deployment struct {
 	tensor, expert int
 	// pipeline is the number of stages, data that of data-parallel ranks, each of tensor accelerators; 0 counts as 1.
 	pipeline, data int
+	// redundant is the number of copies of routed experts.
+	redundant int
 	// weights, kv and activations are number formats; all are set.
 	weights, kv, activations hardware.DType
 	// engine names the preset.
@@ -138,7 +140,7 @@ func (d *deployment) config(p *Physics, engine steptime.Engine, blockTokens int)
 }
 
 func (d *deployment) parallel() steptime.Parallelism {
-	p := steptime.Parallelism{Tensor: d.tensor, Expert: d.expert, Pipeline: d.pipeline, Data: d.data}
+	p := steptime.Parallelism{Tensor: d.tensor, Expert: d.expert, Pipeline: d.pipeline, Data: d.data, Redundant: d.redundant}
 	if p.Data > 1 && p.Expert != 1 {
 		p.Expert = 0 // experts are spread over all ranks
 	}

@@ -19,6 +19,8 @@ const (
 	productionContext    = 4989
 	productionSpeed      = 21.0 // tokens/s a user
 	productionCached     = 0.563
+	// Both have 32 experts twice, so that 72 and 144 accelerators divide them.
+	wideRedundant = 32
 )
 
 type wideEP struct {
@@ -42,7 +44,7 @@ func readWideEP(c *catalogs, t *table) []experiment {
 		w.production = r.text("input_len") == ""
 		w.prompt = r.optionalCount("input_len", productionContext)
 		w.deployment = c.deploy(r, orElse(r.text("model"), "deepseek-v3"), r.required("gpu"), orElse(r.text("dtype"), "fp8"), 1)
-		w.data = ranks
+		w.data, w.redundant = ranks, wideRedundant
 		if r.err != nil {
 			return
 		}

@@ -43,10 +43,21 @@ type Parallelism struct {
 	// sequences of their own, step by step together. The routed experts are spread over the accelerators of all ranks, and serve all:
 	// Expert is Tensor·Data then, or 0; or 1, where each expert is split over all of them.
 	Data int
+	// Redundant is the number of copies of experts beside one of each, for those that are chosen most. Expert divides experts and copies
+	// together, so that groups may be as many as do not divide the experts.
+	Redundant int
 }
 
 // GPUs returns the number of accelerators of one replica.
 func (p Parallelism) GPUs() int { return max(1, p.Tensor) * max(1, p.Pipeline) * max(1, p.Data) }
+
+// copies returns how many copies of a routed expert there are on average.
+func (p Parallelism) copies(a *models.Architecture) float64 {
+	if p.Redundant == 0 {
+		return 1
+	}
+	return 1 + float64(p.Redundant)/float64(a.Experts().Experts)
+}
 
 // Complete returns p with its defaults.
 func (p Parallelism) Complete() Parallelism {
@@ -142,8 +153,14 @@ func checkParallelism(a *models.Architecture, p Parallelism) error {
 		return fmt.Errorf("%d accelerators do not divide the %d channels of an expert of %s; leave expert out", tp*p.Data, experts.Intermediate, a.Name)
 	case p.Data == 1 && tp%p.Expert != 0:
 		return fmt.Errorf("expert parallelism %d must divide tensor parallelism %d", p.Expert, tp)
-	case p.Expert > 1 && experts.Experts%p.Expert != 0:
-		return fmt.Errorf("expert parallelism %d does not divide the %d experts of %s; use one of %v", p.Expert, experts.Experts, a.Name, expertDivisors(experts.Experts))
+	case p.Redundant < 0 || p.Redundant > 0 && p.Expert == 1:
+		return fmt.Errorf("%d redundant experts: copies are for experts that are spread over several groups (expert or data)", p.Redundant)
+	case p.Redundant > 0 && p.Redundant > experts.Experts:
+		return fmt.Errorf("%d redundant experts are more than the %d of %s", p.Redundant, experts.Experts, a.Name)
+	case p.Expert > 1 && (experts.Experts+p.Redundant)%p.Expert != 0:
+		missing := p.Expert - (experts.Experts+p.Redundant)%p.Expert
+		return fmt.Errorf("expert parallelism %d does not divide the %d experts of %s; use one of %v, or %d redundant experts",
+			p.Expert, experts.Experts+p.Redundant, a.Name, expertDivisors(experts.Experts), p.Redundant+missing)
 	}
 	return nil
 }

@@ -115,8 +115,9 @@ func roundUp(m, tile int) float64 {
 func (c *Clock) routedExperts(l *models.Linear, tokens int) Operator {
 	k := &c.experts
 	rows := float64(l.Active) * float64(tokens)
-	touched := l.Matrices(l.Active * tokens)
-	skew := busiest(touched, float64(l.Experts), float64(c.cfg.Parallel.Expert))
+	copies := c.cfg.Parallel.copies(c.cfg.Model)
+	touched := l.Copied(copies).Matrices(l.Active * tokens)
+	skew := busiest(touched, copies*float64(l.Experts), float64(c.cfg.Parallel.Expert))
 	part := 1 / float64(c.ranks) // of the work of all ranks
 	flops := part * 2 * rows * float64(l.N) * float64(l.K)
 	padded := part * 2 * (rows + touched*k.Tile/2) * float64(l.N) * float64(l.K)

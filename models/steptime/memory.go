@@ -86,11 +86,12 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	tp, pp, ranks := full.Parallel.Tensor, full.Parallel.Pipeline, full.Parallel.Data
 	layers := cfg.Model.Layers()
 	stage := float64((layers+pp-1)/pp) / float64(layers)
-	experts := float64(cfg.Model.ExpertBytesPerGPU(full.Weights, tp, pp))
+	once := float64(cfg.Model.ExpertBytesPerGPU(full.Weights, tp, pp))
+	experts := once * full.Parallel.copies(cfg.Model)
 	p := MemoryPlan{
 		Total:           cfg.Accelerator.Memory,
 		Usable:          cfg.Accelerator.Memory * cfg.Utilisation,
-		Weights:         float64(cfg.Model.WeightBytesPerGPU(full.Weights, tp, pp)) - experts + experts/float64(ranks),
+		Weights:         float64(cfg.Model.WeightBytesPerGPU(full.Weights, tp, pp)) - once + experts/float64(ranks),
 		Experts:         experts / float64(ranks),
 		Ranks:           ranks,
 		Activations:     activationPeak(&full, &cfg),

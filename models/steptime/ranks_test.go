@@ -80,6 +80,37 @@ func TestSplitExpertsOfRanks(t *testing.T) {
 	}
 }
 
+// Copies of experts let groups be as many as divide experts and copies together. They take memory, and more weights to read where few
+// tokens visit them; the arithmetic stays.
+func TestRedundantExperts(t *testing.T) {
+	cfg := Config{Model: deepseekLite(), Accelerator: h100(), ScaleUp: nvlink4, Network: network, Engine: Engines()[0]}
+	cfg.Parallel = Parallelism{Data: 24}
+	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "8 redundant experts") {
+		t.Errorf("64 experts on 24 accelerators: %v, want the number of copies that helps", err)
+	}
+	cfg.Parallel.Redundant = 8
+	mustClock(t, cfg)
+	experts := func(redundant int) (flops, bytes float64) {
+		cfg.Parallel = Parallelism{Data: 8, Redundant: redundant}
+		for _, o := range mustClock(t, cfg).Breakdown(&sim.Step{Decodes: 4096, DecodeTokens: 4096, Context: 4096}) {
+			if strings.HasPrefix(o.Name, "expert_") {
+				flops, bytes = flops+o.FLOPs, bytes+o.Bytes
+			}
+		}
+		return flops, bytes
+	}
+	flops, bytes := experts(0)
+	if moreFLOPs, moreBytes := experts(16); moreFLOPs != flops || moreBytes < 1.24*bytes || moreBytes > 1.26*bytes {
+		t.Errorf("%g FLOP and %g B of experts, with a quarter of them twice %g and %g", flops, bytes, moreFLOPs, moreBytes)
+	}
+	for _, wrong := range []Parallelism{{Data: 8, Redundant: 7}, {Data: 8, Redundant: 65}, {Tensor: 2, Redundant: 8}, {Data: 8, Redundant: -8}} {
+		cfg.Parallel = wrong
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%+v is taken", wrong)
+		}
+	}
+}
+
 // operators returns the times of those that belong to a rank, and of the exchange.
 func operators(c *Clock, s *sim.Step) map[string]sim.Time {
 	times := map[string]sim.Time{}
