@@ -9,7 +9,7 @@ import (
 // Whatever the file and the override hold, there is a simulation or an input error, and never a panic.
 func FuzzBuild(f *testing.F) {
 	for _, name := range Shipped() {
-		text, err := shipped(name)
+		text, err := ReadShipped(name)
 		if err != nil {
 			f.Fatal(err)
 		}

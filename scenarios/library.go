@@ -22,7 +22,7 @@ var library embed.FS
 func Read(name string) ([]byte, error) {
 	data, err := files.Read(files.Disk{}, name, strict.MostText)
 	if errors.Is(err, fs.ErrNotExist) {
-		data, err = shipped(name)
+		data, err = ReadShipped(name)
 	}
 	if err != nil {
 		return nil, InputError{plainPathError(err)}
@@ -40,8 +40,8 @@ func Load(name string, overrides ...string) (*File, error) {
 	return Parse(name, data, overrides...)
 }
 
-// shipped returns the contents of a scenario that comes with the program.
-func shipped(name string) ([]byte, error) {
+// ReadShipped returns the text of a scenario that comes with the program (with or without ".yaml").
+func ReadShipped(name string) ([]byte, error) {
 	bare := strings.TrimSuffix(filepath.ToSlash(name), ".yaml")
 	if !slices.Contains(Shipped(), bare) {
 		if folder, _, deep := strings.Cut(bare, "/"); deep && folder != "papers" {

@@ -60,7 +60,7 @@ func TestShippedScenarios(t *testing.T) {
 	}
 	for _, name := range Shipped() {
 		t.Run(name, func(t *testing.T) {
-			text, err := shipped(name)
+			text, err := ReadShipped(name)
 			if err != nil {
 				t.Fatal(err)
 			}

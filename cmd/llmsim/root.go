@@ -41,7 +41,7 @@ func groups() []group {
 			compareCommand(), sweepCommand(), planCommand(), supportCommand(), workerCommand(), mergeCommand(),
 		}},
 		{"connect", "Connect to servers and clients:", []*cobra.Command{serveCommand(), loadCommand()}},
-		{"teach", "Understand:", []*cobra.Command{explainCommand(), rooflineCommand(), memoryCommand()}},
+		{"teach", "Understand:", []*cobra.Command{explainCommand(), rooflineCommand(), memoryCommand(), playgroundCommand()}},
 		{"check", "Check the simulator:", []*cobra.Command{
 			validateCommand(), crosscheckCommand(), calibrateCommand(), newGPT2Command(),
 		}},

@@ -25,16 +25,22 @@ replicas: 2
 workload: {rate: 10/s, prompt: 100, output: 20, requests: 50}
 `
 
-// server builds llmsim and serves the scenario until the test ends. It returns the address.
-func server(t *testing.T, flags ...string) string {
+// build builds llmsim and returns the program.
+func build(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	program := filepath.Join(dir, "llmsim")
+	program := filepath.Join(t.TempDir(), "llmsim")
 	build := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/llmsim")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	return program
+}
+
+// server serves the scenario until the test ends. It returns the address.
+func server(t *testing.T, flags ...string) string {
+	t.Helper()
+	dir, program := t.TempDir(), build(t)
 	file := filepath.Join(dir, "fleet.yaml")
 	if err := os.WriteFile(file, []byte(scenario), 0o600); err != nil {
 		t.Fatal(err)

@@ -115,8 +115,17 @@
       const description = document.getElementById(id + "-title").textContent + ". " + document.getElementById(id + "-words").textContent.trim();
       const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", description, width: "container", autosize: { type: "fit", contains: "padding" }, ...spec, config: config() };
       views[id] = (await vegaEmbed("#" + id, whole, { actions: false, renderer: "svg" })).view;
+      name(id, description);
     }
     views.timeline.addSignalListener("brush", (_, range) => choose(range.at));
+  }
+
+  // name lets a chart be one picture with one description: of its marks some have a role and no name.
+  function name(id, description) {
+    const picture = document.querySelector("#" + id + " svg");
+    picture.setAttribute("role", "img");
+    picture.setAttribute("aria-label", description);
+    for (const part of picture.children) part.setAttribute("aria-hidden", "true");
   }
 
   // choose shows the requests that arrived in a range of time, or all.

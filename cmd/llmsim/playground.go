@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/playground/page"
+
+	"github.com/spf13/cobra"
+)
+
+func playgroundCommand() *cobra.Command {
+	var listen, out string
+	cmd := &cobra.Command{
+		Use:   "playground",
+		Short: "Open a page that simulates in the browser, step by step, with guided tours",
+		Long: "Serve a page on this machine that holds the simulator itself: results as a slider moves, every step of a server as a\n" +
+			"picture, two policies side by side, and six guided tours. With --out it is a file, which opens from disk and from any host\n" +
+			"of files; nothing else is loaded.",
+		Example: `  llmsim playground
+  llmsim playground --out playground.html`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := page.HTML()
+			if err != nil {
+				return failed(err)
+			}
+			if out != "" {
+				return failed(files.Write(out, func(w io.Writer) error { _, err := w.Write(text); return err }))
+			}
+			return failed(servePage(cmd, listen, text))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&listen, "listen", "127.0.0.1:8080", "address to listen at; port 0 takes a free one")
+	f.StringVar(&out, "out", "", "file for the page, in place of serving it")
+	return cmd
+}
+
+// servePage serves a page until the command is interrupted.
+func servePage(cmd *cobra.Command, listen string, text []byte) error {
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	server := &http.Server{
+		ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/" {
+				http.NotFound(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			http.ServeContent(w, r, "", began, bytes.NewReader(text))
+		}),
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "The playground is at http://%s/ until you press Ctrl-C.\n", listener.Addr())
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.Serve(listener) }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-cmd.Context().Done():
+		return errors.Join(server.Close(), cmd.Context().Err())
+	}
+}

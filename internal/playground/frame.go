@@ -1,0 +1,152 @@
+package playground
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Frame is a step as the stage shows it: when it ran, what it was spent on, and what there is at its
+// end. Times are in milliseconds.
+type Frame struct {
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	// Parts is what the step's time is spent on.
+	Parts Parts `json:"parts"`
+	// Intensity is FLOP per byte of memory traffic, Rate in FLOP/s; the roof is at Peak FLOP/s and
+	// Bandwidth B/s.
+	Intensity float64 `json:"intensity"`
+	Rate      float64 `json:"rate"`
+	Peak      float64 `json:"peak"`
+	Bandwidth float64 `json:"bandwidth"`
+
+	Waiting []Waiting `json:"waiting"`
+	Running []Running `json:"running"`
+	// Rejected are the requests that ended without an answer since the last frame.
+	Rejected []int64 `json:"rejected,omitempty"`
+	// Decoding is how many rows decode, those that pad a static batch included.
+	Decoding int `json:"decoding"`
+	// Used and Capacity are in the memory's units; KV blocks, where it has any. Slots is the
+	// capacity in tokens.
+	Used     int64 `json:"used"`
+	Capacity int64 `json:"capacity"`
+	Slots    int64 `json:"slots"`
+}
+
+// Running is a request that has a place in the batch, or had it in this step.
+type Running struct {
+	ID int64 `json:"id"`
+	// Does is what the step did for it: prefill, decode, hold (complete, and keeps its place in a
+	// static batch), stall (nothing in this step), or evicted (it lost its place, and waits).
+	Does string `json:"does"`
+	// New is the number of prompt tokens that the step computed, Cached how many the prefix cache
+	// supplied at first.
+	New    int `json:"new,omitempty"`
+	Cached int `json:"cached,omitempty"`
+	// Stored is how many tokens have their KV stored, Room for how many there is room.
+	Stored int   `json:"stored"`
+	Room   int64 `json:"room"`
+	// Prompt and Output are its lengths, Tokens how many of the answer there are.
+	Prompt int `json:"prompt"`
+	Output int `json:"output"`
+	Tokens int `json:"tokens"`
+	// Done is true where the step gave the last token, and the memory is free again.
+	Done bool `json:"done,omitempty"`
+	// Accepted is the number of drafted tokens that were accepted so far.
+	Accepted int `json:"accepted,omitempty"`
+}
+
+// Parts is the time of a step in milliseconds, by what it is spent on.
+type Parts struct {
+	Weights    float64 `json:"weights"`
+	Cache      float64 `json:"cache"`
+	Arithmetic float64 `json:"arithmetic"`
+	Exchange   float64 `json:"exchange"`
+	Fixed      float64 `json:"fixed"`
+	Host       float64 `json:"host"`
+	// Rest is drafting, and waiting for transfers from and to host memory.
+	Rest float64 `json:"rest"`
+}
+
+// split adds the operators of a step up by what bounds them. What memory bounds is the KV cache in
+// attention, weights and activations elsewhere.
+func split(operators []steptime.Operator) Parts {
+	var p Parts
+	for _, o := range operators {
+		t := milliseconds(o.Time)
+		switch {
+		case o.Bound == steptime.Network:
+			p.Exchange += t
+		case o.Bound == steptime.Host:
+			p.Host += t
+		case o.Bound == steptime.Compute:
+			p.Arithmetic += t
+		case o.Bound != steptime.Memory:
+			p.Fixed += t
+		case strings.HasPrefix(o.Name, "attention"):
+			p.Cache += t
+		default:
+			p.Weights += t
+		}
+	}
+	return p
+}
+
+// Sum returns the time of all parts.
+func (p *Parts) Sum() float64 {
+	return p.Weights + p.Cache + p.Arithmetic + p.Exchange + p.Fixed + p.Host + p.Rest
+}
+
+func milliseconds(t sim.Time) float64 { return 1000 * t.Seconds() }
+
+// frame returns what there is at the end of a step.
+func (s *Stage) frame(l *sim.Leap, carried *step) Frame {
+	for id := range carried.work {
+		s.source.forget(id)
+	}
+	f := Frame{
+		From: milliseconds(l.Start), To: milliseconds(l.End), Parts: carried.parts, Decoding: carried.decoding,
+		Intensity: carried.flops / max(1, carried.bytes), Rate: carried.flops / (l.End - l.Start).Seconds(),
+		Peak: s.flops, Bandwidth: s.bandwidth,
+		Waiting: s.source.arrived(l.End), Running: append([]Running{}, s.fresh.finished...),
+		Rejected: s.fresh.rejected, Used: l.Used, Capacity: s.memory.Capacity(), Slots: s.slots,
+	}
+	f.Parts.Rest = max(0, f.To-f.From-f.Parts.Sum())
+	for q := range s.running {
+		f.Running = append(f.Running, s.show(q, carried))
+	}
+	slices.SortFunc(f.Running, func(a, b Running) int { return cmp.Compare(a.ID, b.ID) })
+	return f
+}
+
+// show returns what a request that runs looks like.
+func (s *Stage) show(q *sim.Sequence, carried *step) Running {
+	r := Running{
+		ID: q.ID, Cached: q.Cached, Stored: q.Context(), Prompt: q.Prompt, Output: q.Output,
+		Tokens: min(q.Progress(), q.Output), Accepted: q.Accepted, Done: q.LastToken > 0 && q.Progress() >= q.Output && !q.Running(),
+	}
+	r.Room = int64(r.Stored)
+	if m, ok := s.memory.(sim.SlotMemory); ok && q.Running() {
+		r.Room = m.Room(q, r.Stored)
+	}
+	did, inStep := carried.work[q.ID]
+	switch {
+	case !q.Running() && !r.Done:
+		r.Does = "evicted"
+	case inStep && did.prompt > 0:
+		r.Does, r.New = "prefill", did.prompt
+	case inStep:
+		r.Does = "decode"
+	case q.Progress() >= q.Output:
+		r.Does = "hold"
+	default:
+		r.Does = "stall"
+	}
+	if r.Done {
+		r.Stored, r.Room = 0, 0
+	}
+	return r
+}

@@ -1,0 +1,75 @@
+// Package page is the playground: one page that holds the simulator, with nothing to load besides.
+package page
+
+import (
+	"bytes"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"html/template"
+	"io/fs"
+)
+
+//go:generate go run ./generate wasm
+
+//go:embed page.html style.css *.js
+var sources embed.FS
+
+// program holds what go generate made, if it did.
+//
+//go:embed wasm
+var program embed.FS
+
+// ErrNoProgram says that the simulator for browsers was not made when this program was built.
+var ErrNoProgram = errors.New("this llmsim was built without its playground; releases have it, and in a clone:\n" +
+	"  go generate ./internal/playground/page && go build ./cmd/llmsim")
+
+// content fills the page.
+type content struct {
+	Style   template.CSS
+	Program template.HTML
+	Worker  template.HTML
+	Scripts []template.JS
+}
+
+// HTML returns the page, or ErrNoProgram.
+func HTML() ([]byte, error) {
+	packed, err := program.ReadFile("wasm/playground.wasm.gz")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoProgram
+	}
+	starter, err := program.ReadFile("wasm/wasm_exec.js")
+	if err != nil {
+		return nil, err
+	}
+	return assemble(packed, starter)
+}
+
+// assemble puts the page together from the packed simulator and what starts it.
+func assemble(packed, starter []byte) ([]byte, error) {
+	layout, err := template.ParseFS(sources, "page.html")
+	if err != nil {
+		return nil, err
+	}
+	c := content{Program: template.HTML(base64.StdEncoding.EncodeToString(packed))}
+	style, err := sources.ReadFile("style.css")
+	if err != nil {
+		return nil, err
+	}
+	c.Style = template.CSS(style)
+	worker, err := sources.ReadFile("worker.js")
+	if err != nil {
+		return nil, err
+	}
+	c.Worker = template.HTML(bytes.Join([][]byte{starter, worker}, []byte("\n")))
+	for _, name := range []string{"simulator.js", "settings.js", "draw.js", "stage.js", "tours.js", "app.js", "start.js"} {
+		script, err := sources.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		c.Scripts = append(c.Scripts, template.JS(script))
+	}
+	var out bytes.Buffer
+	err = layout.Execute(&out, c)
+	return out.Bytes(), err
+}

@@ -1,0 +1,122 @@
+package page_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/playground"
+	"github.com/llmsim/llmsim/internal/playground/page"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// html returns the page, where go generate made the simulator for browsers.
+func html(t *testing.T) []byte {
+	t.Helper()
+	text, err := page.HTML()
+	if errors.Is(err, page.ErrNoProgram) {
+		t.Skip("first: go generate ./internal/playground/page")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// The whole page is smaller than 3 MB as hosts send it.
+func TestPageIsSmall(t *testing.T) {
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(html(t))
+	w.Close()
+	if packed.Len() > 3_000_000 {
+		t.Errorf("the page has %d bytes packed, want at most 3,000,000", packed.Len())
+	}
+	t.Logf("%d bytes packed", packed.Len())
+}
+
+// cases are settings that the page's controls make.
+func cases() [][]string {
+	return [][]string{
+		{},
+		{"workload.rate=40/s"},
+		{"batching=static", "batching.batch-size=8", "workload.rate=3/s"},
+		{"model=llama-3.1-70b", "parallelism.tensor=4", "workload.rate=4/s", "speculation.method=eagle", "speculation.tokens=3", "speculation.acceptance=0.7"},
+		{"model=mixtral-8x7b", "hardware=a100-80gb-sxm", "parallelism.tensor=2", "memory.tokens=20000", "workload.rate=2/s"},
+		{"workload.prefix.groups=2", "workload.prefix.tokens=500", "batching=sarathi", "batching.token-budget=512", "seed=3"},
+		{"model=deepseek-v3", "hardware=h200-sxm", "parallelism.tensor=8", "workload.rate=1/s"},
+	}
+}
+
+// In a browser the figures are, byte by byte, those of the program, and so are the files that the page
+// gives away.
+func TestFiguresInABrowserAreThoseOfTheProgram(t *testing.T) {
+	html(t)
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("no node on this machine (Debian: apt-get install nodejs)")
+	}
+	input, err := json.Marshal(cases())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), node, "testdata/results.js", "wasm")
+	cmd.Stdin = bytes.NewReader(input)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type answer struct{ OK, Error string }
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, 1<<22)
+	for _, settings := range cases() {
+		var got struct{ Result, YAML answer }
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &got) != nil {
+			t.Fatalf("no answer for %v", settings)
+		}
+		want, err := playground.Result(t.Context(), settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Result.OK != string(want) {
+			t.Errorf("%v: in a browser %d bytes%s, want these %d; first go generate ./internal/playground/page, if the simulator changed",
+				settings, len(got.Result.OK), got.Result.Error, len(want))
+		}
+		again, err := resultOf(t, got.YAML.OK)
+		if err != nil || again != string(want) {
+			t.Errorf("%v: the file gives another result (%v):\n%s", settings, err, got.YAML.OK)
+		}
+	}
+}
+
+// resultOf runs a scenario file.
+func resultOf(t *testing.T, text string) (string, error) {
+	t.Helper()
+	file, err := scenarios.Parse("my.yaml", []byte(text))
+	if err != nil {
+		return "", err
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return "", err
+	}
+	result, err := simulation.Run(t.Context())
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	err = encoder.Encode(result)
+	return out.String(), err
+}

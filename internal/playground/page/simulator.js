@@ -1,0 +1,45 @@
+// The simulator as the page sees it: functions that promise what the worker answers.
+"use strict";
+const simulator = (() => {
+  const text = (id) => document.getElementById(id).textContent;
+  const waiting = new Map();
+  let worker, next = 0;
+
+  async function unpack() {
+    const packed = Uint8Array.from(atob(text("wasm").trim()), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).arrayBuffer();
+  }
+
+  async function start() {
+    const url = URL.createObjectURL(new Blob([text("worker")], { type: "text/javascript" }));
+    worker = new Worker(url);
+    worker.onmessage = ({ data }) => {
+      const { resolve, reject } = waiting.get(data.id);
+      waiting.delete(data.id);
+      if ("error" in data) reject(new Error(data.error));
+      else resolve({ text: data.ok, took: data.took });
+    };
+    const program = await unpack();
+    worker.postMessage(program, [program]);
+  }
+
+  function call(name, ...args) {
+    return new Promise((resolve, reject) => {
+      waiting.set(++next, { resolve, reject });
+      worker.postMessage({ id: next, call: name, args });
+    });
+  }
+
+  return {
+    start,
+    options: async () => JSON.parse((await call("options")).text),
+    result: async (settings) => {
+      const { text, took } = await call("result", settings);
+      return { text, took, figures: JSON.parse(text) };
+    },
+    yaml: async (settings) => (await call("yaml", settings)).text,
+    open: (number, settings) => call("open", number, settings),
+    next: async (number, n) => JSON.parse((await call("next", number, n)).text) ?? [],
+  };
+})();

@@ -1,0 +1,70 @@
+// Package playground is what a page in a browser asks of the simulator: a scenario's result, its
+// YAML, its steps one by one, and what there is to choose from. It reads no files, and all it
+// returns is JSON or text.
+package playground
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// Name is the shipped scenario that settings change.
+const Name = "playground"
+
+// Load returns the scenario with settings of the form key.path=value, as --set takes them.
+func Load(settings []string) (*scenarios.File, error) {
+	text, err := scenarios.ReadShipped(Name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := scenarios.Parse(Name, text, settings...)
+	if err == nil {
+		file.FS = embed.FS{} // there are no files
+	}
+	return file, err
+}
+
+// Result runs the scenario, and returns what the command
+//
+//	llmsim scenario playground --set … --format json --no-interval
+//
+// prints, byte by byte.
+func Result(ctx context.Context, settings []string) ([]byte, error) {
+	simulation, err := build(settings)
+	if err != nil {
+		return nil, err
+	}
+	result, err := simulation.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	err = encoder.Encode(result)
+	return out.Bytes(), err
+}
+
+func build(settings []string) (*scenarios.Simulation, error) {
+	file, err := Load(settings)
+	if err != nil {
+		return nil, err
+	}
+	return file.Build(policies.Default())
+}
+
+// YAML returns a scenario file that says the same as the settings.
+func YAML(settings []string) ([]byte, error) {
+	file, err := Load(settings)
+	if err != nil {
+		return nil, err
+	}
+	return strict.Encode(file.Scenario, func(string) bool { return true })
+}

@@ -1,0 +1,174 @@
+package playground
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Stage runs a scenario one step at a time. Its replica's clock tells it what each step carries,
+// its source who arrived, and the simulation when the step ended.
+type Stage struct {
+	simulation *sim.Simulation
+	source     *arrivals
+	clock      *steptime.Clock // splits the time of a step
+	predicted  sim.StepClock   // says how long it is
+	memory     sim.Memory
+	slots      int64 // the memory's capacity in tokens
+
+	flops, bandwidth float64 // the peaks of the accelerators, per second
+
+	running  map[*sim.Sequence]bool // in a batch, or on the way back to one
+	carrying []*step                // steps that have begun, first begun first
+	frames   []Frame                // steps that have ended and were not handed out
+	fresh    ending                 // what ended since the last frame
+}
+
+// step is what the clock is told of a step when it begins.
+type step struct {
+	work     map[int64]work
+	parts    Parts
+	flops    float64
+	bytes    float64
+	decoding int
+}
+
+// work is what a step does for a request: prompt tokens, or a token of its answer.
+type work struct{ prompt, cached int }
+
+// ending lists the requests that ended since the last frame.
+type ending struct {
+	finished []Running // as the step that gave their last token left them
+	rejected []int64
+}
+
+// NewStage readies the scenario with settings of the form key.path=value.
+func NewStage(settings []string) (*Stage, error) {
+	s, err := build(settings)
+	if err != nil {
+		return nil, err
+	}
+	stage := &Stage{clock: s.Steps().Clock, running: map[*sim.Sequence]bool{}}
+	stage.flops, stage.bandwidth = stage.clock.Peaks()
+	s.ReplaceSource(func(workload sim.Source) sim.Source {
+		stage.source = &arrivals{Source: workload}
+		return stage.source
+	})
+	s.ReplaceClocks(func(predicted sim.StepClock) sim.StepClock {
+		stage.predicted = predicted
+		return stage
+	})
+	config := s.Config()
+	stage.memory = config.Replicas[0].Memory
+	stage.slots = stage.memory.Capacity()
+	if m, ok := stage.memory.(sim.SlotMemory); ok {
+		stage.slots, _ = m.Slots()
+	}
+	config.Observer, config.MaxLeap, config.SampleEvery = (*stageObserver)(stage), 1, 0
+	stage.simulation, err = sim.New(config)
+	return stage, err
+}
+
+// Next returns the next steps, n at most; none where the run is over.
+func (s *Stage) Next(n int) ([]Frame, error) {
+	for len(s.frames) < n {
+		t := s.simulation.Next()
+		if t == sim.Never {
+			break
+		}
+		if err := s.simulation.Advance(t); err != nil {
+			return nil, err
+		}
+	}
+	n = min(n, len(s.frames))
+	frames := s.frames[:n:n]
+	s.frames = s.frames[n:]
+	return frames, s.simulation.Err()
+}
+
+// Duration implements sim.StepClock: it notes what the step carries.
+func (s *Stage) Duration(next *sim.Step) sim.Time {
+	length := s.predicted.Duration(next)
+	carried := &step{work: map[int64]work{}, parts: split(s.clock.Breakdown(next)), decoding: next.Decodes}
+	total := s.clock.Work(next)
+	carried.flops, carried.bytes = total.FLOPs, total.Bytes
+	for q := range next.Sequences {
+		carried.work[q.ID] = work{}
+		s.running[q] = true
+	}
+	for i := range next.Prefill {
+		c := &next.Prefill[i]
+		carried.work[c.Sequence.ID] = work{c.New, c.Cached}
+		s.running[c.Sequence] = true
+	}
+	s.carrying = append(s.carrying, carried)
+	return length
+}
+
+// stageObserver is the sim.Observer of a stage.
+type stageObserver Stage
+
+// Steps implements sim.Observer: the step that began first has ended.
+func (s *stageObserver) Steps(l *sim.Leap) {
+	carried := s.carrying[0]
+	s.carrying = s.carrying[1:]
+	stage := (*Stage)(s)
+	s.frames = append(s.frames, stage.frame(l, carried))
+	s.fresh = ending{}
+}
+
+// Finished implements sim.Observer.
+func (s *stageObserver) Finished(q *sim.Sequence) {
+	// A request finishes just before its last step is reported, which began first of those that run.
+	s.fresh.finished = append(s.fresh.finished, (*Stage)(s).show(q, s.carrying[0]))
+	delete(s.running, q)
+}
+
+// Rejected implements sim.Observer.
+func (s *stageObserver) Rejected(r *sim.Request, _ sim.Rejection) {
+	s.fresh.rejected = append(s.fresh.rejected, r.ID)
+	s.source.forget(r.ID)
+	maps.DeleteFunc(s.running, func(q *sim.Sequence, _ bool) bool { return q.ID == r.ID })
+}
+
+// Sampled implements sim.Observer.
+func (s *stageObserver) Sampled(sim.Time, int, sim.State) {}
+
+// arrivals is a source that notes who arrived.
+type arrivals struct {
+	sim.Source
+	known   int64
+	waiting []Waiting // arrived and seen in no step
+}
+
+// Waiting is a request that waits: its number and the length of its prompt.
+type Waiting struct {
+	ID      int64    `json:"id"`
+	Prompt  int      `json:"prompt"`
+	arrival sim.Time // when it came
+}
+
+// Next implements sim.Source. Numbers are those that the simulator gives: in order of arrival.
+func (a *arrivals) Next(r *sim.Request) {
+	a.Source.Next(r)
+	a.waiting = append(a.waiting, Waiting{ID: a.known, Prompt: r.Prompt, arrival: r.Arrival})
+	a.known++
+}
+
+// forget takes a request out of those that wait.
+func (a *arrivals) forget(id int64) {
+	a.waiting = slices.DeleteFunc(a.waiting, func(w Waiting) bool { return w.ID == id })
+}
+
+// arrived returns those that wait at the given time.
+func (a *arrivals) arrived(at sim.Time) []Waiting {
+	list := []Waiting{}
+	for _, w := range a.waiting {
+		if w.arrival <= at {
+			list = append(list, w)
+		}
+	}
+	return list
+}
