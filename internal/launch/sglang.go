@@ -37,6 +37,9 @@ func writeSGLang(d *deployed) ([]string, string) {
 	if p.Redundant > 0 {
 		f.add("--ep-num-redundant-experts", p.Redundant)
 	}
+	if p.Overlap == "two-batch" {
+		f = append(f, "--enable-two-batch-overlap")
+	}
 	f.add("--context-length", d.engine.MaxModelLen)
 	f.add("--mem-fraction-static", d.memory.Utilization)
 	f.param("--max-running-requests", d.batching.Params["max-sequences"])
@@ -91,7 +94,7 @@ func sglangOptions() []option {
 		noted("the link and the exchange of experts follow from the hardware", "--moe-a2a-backend", "--deepep-mode"),
 		read("parallelism.redundant-experts", count, "--ep-num-redundant-experts"),
 		noted("kernels follow from engine.preset", "--attention-backend", "--moe-runner-backend", "--fp8-gemm-backend", "--decode-attention-backend", "--prefill-attention-backend"),
-		notedSwitch("two-batch overlap is not a key of a scenario", "--enable-two-batch-overlap"),
+		{flags: []string{"--enable-two-batch-overlap"}, key: "parallelism.overlap", isSwitch: true, on: "two-batch"},
 		notedSwitch("balancing experts over accelerators is parallelism.redundant-experts", "--enable-eplb"),
 		notedSwitch("whether the host schedules ahead follows from engine.preset", "--disable-overlap-schedule"),
 	}

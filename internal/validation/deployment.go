@@ -48,6 +48,8 @@ type deployment struct {
 	pipeline, data int
 	// redundant is the number of copies of routed experts.
 	redundant int
+	// twoBatch tells that prompts are computed in halves that overlap.
+	twoBatch bool
 	// weights, kv and activations are number formats; all are set.
 	weights, kv, activations hardware.DType
 	// engine names the preset.
@@ -140,7 +142,9 @@ func (d *deployment) config(p *Physics, engine steptime.Engine, blockTokens int)
 }
 
 func (d *deployment) parallel() steptime.Parallelism {
-	p := steptime.Parallelism{Tensor: d.tensor, Expert: d.expert, Pipeline: d.pipeline, Data: d.data, Redundant: d.redundant}
+	p := steptime.Parallelism{
+		Tensor: d.tensor, Expert: d.expert, Pipeline: d.pipeline, Data: d.data, Redundant: d.redundant, TwoBatch: d.twoBatch,
+	}
 	if p.Data > 1 && p.Expert != 1 {
 		p.Expert = 0 // experts are spread over all ranks
 	}

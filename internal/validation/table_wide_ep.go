@@ -19,7 +19,7 @@ const (
 	productionContext    = 4989
 	productionSpeed      = 21.0 // tokens/s a user
 	productionCached     = 0.563
-	// Both have 32 experts twice, so that 72 and 144 accelerators divide them.
+	// Both have 32 experts twice, so that 72 and 144 accelerators divide them, and compute prompts in two halves that overlap.
 	wideRedundant = 32
 )
 
@@ -44,7 +44,7 @@ func readWideEP(c *catalogs, t *table) []experiment {
 		w.production = r.text("input_len") == ""
 		w.prompt = r.optionalCount("input_len", productionContext)
 		w.deployment = c.deploy(r, orElse(r.text("model"), "deepseek-v3"), r.required("gpu"), orElse(r.text("dtype"), "fp8"), 1)
-		w.data, w.redundant = ranks, wideRedundant
+		w.data, w.redundant, w.twoBatch = ranks, wideRedundant, w.prompts
 		if r.err != nil {
 			return
 		}

@@ -15,6 +15,7 @@ func (c *Clock) Breakdown(s *sim.Step) []Operator {
 	ops := c.tokenOperators(nil, l.tokens, l.routed)
 	ops = c.attentionOperators(ops, s)
 	ops = c.headOperators(ops, l.rows)
+	hide(ops, c.overlapped(total(ops), l.tokens))
 	if wait := c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0) - total(ops); wait > 0 && l.sequences > 0 {
 		ops = append(ops, Operator{Name: "launch", Time: wait, Bound: Host})
 	}
@@ -28,4 +29,14 @@ func (c *Clock) Breakdown(s *sim.Step) []Operator {
 		ops[len(ops)-1].Time += c.Duration(s) - total(ops)
 	}
 	return ops
+}
+
+// hide takes what goes on beside other operators from the exchange between ranks, last first.
+func hide(ops []Operator, hidden sim.Time) {
+	for i := len(ops) - 1; i >= 0; i-- {
+		if o := &ops[i]; o.Name == "dispatch" || o.Name == "combine" {
+			part := min(hidden, o.Time)
+			o.Time, hidden = o.Time-part, hidden-part
+		}
+	}
 }

@@ -42,8 +42,8 @@ type Clock struct {
 	pointwise []models.ElementwiseKernel
 	attention []attention
 
-	byTokens, byRows, byRouted memo
-	forms                      []form
+	byTokens, byRows, byRouted, byExchanged memo
+	forms                                   []form
 	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand that of computing the keys and values of a
 	// cached token anew (MLA).
 	decodeKernels, prefillKernels, expand sim.Time
@@ -96,6 +96,7 @@ func New(cfg Config) (*Clock, error) {
 	}
 	c.byTokens.fill = func(n int) sim.Time { return total(c.tokenOperators(nil, n, 0)) }
 	c.byRouted.fill = func(n int) sim.Time { return total(c.tokenOperators(nil, 0, n)) }
+	c.byExchanged.fill = func(n int) sim.Time { return total(c.allToAll(nil, n)) }
 	c.byRows.fill = func(n int) sim.Time { return total(c.headOperators(nil, n)) }
 	c.work = newWorkForm(&cfg)
 	c.findTables()
@@ -172,6 +173,7 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 	if s.Decodes > 0 {
 		t += c.decodeAttention(s)
 	}
+	t -= c.overlapped(t, l.tokens)
 	return max(1, max(t, c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0))+c.serial(l.sequences))
 }
 

@@ -46,6 +46,8 @@ type Parallelism struct {
 	// Redundant is the number of copies of experts beside one of each, for those that are chosen most. Expert divides experts and copies
 	// together, so that groups may be as many as do not divide the experts.
 	Redundant int
+	// TwoBatch computes prompts in halves, so that the exchange of one goes on beside the arithmetic of the other.
+	TwoBatch bool
 }
 
 // GPUs returns the number of accelerators of one replica.
@@ -153,6 +155,8 @@ func checkParallelism(a *models.Architecture, p Parallelism) error {
 		return fmt.Errorf("%d accelerators do not divide the %d channels of an expert of %s; leave expert out", tp*p.Data, experts.Intermediate, a.Name)
 	case p.Data == 1 && tp%p.Expert != 0:
 		return fmt.Errorf("expert parallelism %d must divide tensor parallelism %d", p.Expert, tp)
+	case p.TwoBatch && p.Data == 1:
+		return fmt.Errorf("two-batch overlap hides the exchange between data-parallel ranks, and there is one rank; set data, or leave overlap out")
 	case p.Redundant < 0 || p.Redundant > 0 && p.Expert == 1:
 		return fmt.Errorf("%d redundant experts: copies are for experts that are spread over several groups (expert or data)", p.Redundant)
 	case p.Redundant > 0 && p.Redundant > experts.Experts:

@@ -111,6 +111,37 @@ func TestRedundantExperts(t *testing.T) {
 	}
 }
 
+// Two-batch overlap hides a part of the exchange of prompts, and never makes a step shorter than either the exchange or the rest. Where
+// all sequences decode it changes nothing.
+func TestTwoBatchOverlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := Config{Model: deepseekLite(), Accelerator: h100(), ScaleUp: nvlink4, Network: network, Engine: Engines()[0]}
+		cfg.Parallel.Data = rapid.SampledFrom([]int{2, 8, 32}).Draw(t, "ranks")
+		plain := mustClock(t, cfg)
+		cfg.Parallel.TwoBatch = true
+		both, s := mustClock(t, cfg), anyStep(t)
+		if s.Decodes+len(s.Prefill) == 0 {
+			return
+		}
+		var exchange sim.Time
+		for _, o := range plain.Breakdown(s) {
+			if o.Name == "dispatch" || o.Name == "combine" {
+				exchange += o.Time
+			}
+		}
+		one, two := plain.Duration(s), both.Duration(s)
+		if _, _, decodes := decoding(s); decodes && one != two {
+			t.Fatalf("decoding takes %v, with overlap %v", one, two)
+		}
+		if two > one || two < max(exchange, one-exchange) {
+			t.Fatalf("%v, of which the exchange takes %v; with overlap %v", one, exchange, two)
+		}
+		if sum := total(both.Breakdown(s)); sum != two {
+			t.Fatalf("operators take %v together, the step %v", sum, two)
+		}
+	})
+}
+
 // operators returns the times of those that belong to a rank, and of the exchange.
 func operators(c *Clock, s *sim.Step) map[string]sim.Time {
 	times := map[string]sim.Time{}
