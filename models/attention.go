@@ -21,6 +21,8 @@ type Attention struct {
 	// TokenFLOPs and DecodeTokenFLOPs are for one token, whatever its context, in prefill and decode; StateBytes is the state of
 	// fixed size of a sequence in one layer, read and written by each step and each chunk.
 	TokenFLOPs, DecodeTokenFLOPs, StateBytes float64
+	// Recurrent is the kind of linear attention; empty for others.
+	Recurrent RecurrentKind
 	// Latent tells that decode works on MLA's latent.
 	Latent bool
 	// Gathered tells that each query of a prompt reads tokens of its own choice.

@@ -135,6 +135,7 @@ func (m *Recurrent) attention(tp int, kv hardware.DType) []Attention {
 		inChunk, state, decode = 3*dk+2*dv, 6, 7
 	}
 	return []Attention{{
+		Recurrent:        m.Kind,
 		TokenFLOPs:       heads * (2*chunkTokens*inChunk + state*dk*dv),
 		DecodeTokenFLOPs: heads * decode * dk * dv,
 		StateBytes:       float64(m.stateBytes(tp)),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/distil"
+	"github.com/llmsim/llmsim/internal/validation/mixers"
 
 	"github.com/spf13/cobra"
 )
@@ -20,14 +21,24 @@ func (flags *validateFlags) distil(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	list, err := distil.Kernels(os.DirFS(args[0]), catalog, time.Now())
+	dir := os.DirFS(args[0])
+	list, err := distil.Kernels(dir, catalog, time.Now())
+	if err != nil {
+		return err
+	}
+	recurrent, err := distil.Recurrent(dir, catalog, time.Now())
+	if err != nil {
+		return err
+	}
+	compared, err := mixers.Compare(dir, catalog)
 	if err != nil {
 		return err
 	}
 	if flags.out != "" {
-		if err := distil.Write(flags.out, list); err != nil {
+		if err := errors.Join(distil.Write(flags.out, list), distil.WriteRecurrentFiles(flags.out, recurrent)); err != nil {
 			return err
 		}
 	}
-	return distil.WriteText(cmd.OutOrStdout(), list)
+	w := cmd.OutOrStdout()
+	return errors.Join(distil.WriteText(w, list), distil.WriteRecurrent(w, recurrent), mixers.WriteText(w, compared))
 }

@@ -18,6 +18,12 @@ type attention struct {
 	peak float64
 	// decodeCompute is the fraction of the peak that decode reaches.
 	decodeCompute float64
+	// prefillCompute is the fraction of the peak that prompts reach, decodeRate the rate in B/s at which decode reads what
+	// sequences keep, decodeKernel and prefillKernel are the fixed times in seconds.
+	prefillCompute, decodeRate  float64
+	decodeKernel, prefillKernel float64
+	// perToken is the time of each new token of the longest prompt.
+	perToken sim.Time
 	// perLength is the idle time of the last tiles for each token of the longest prompt.
 	perLength sim.Time
 }
@@ -29,8 +35,11 @@ func (c *Clock) newAttention(l models.Attention) attention {
 		a.peak = eight
 	}
 	k := &c.constants.Attention
+	a.prefillCompute, a.decodeRate = k.PrefillCompute, c.cacheRate
+	a.decodeKernel, a.prefillKernel = float64(k.DecodeKernel), float64(k.PrefillKernel)
+	c.linearAttention(&a)
 	a.perContext = atLeast(a.count, max(l.DecodeFLOPs/(a.peak*a.decodeCompute), l.KVBytes/c.cacheRate))
-	query := max(l.DecodeTokenFLOPs/(a.peak*a.decodeCompute), 2*l.StateBytes/c.cacheRate)
+	query := max(l.DecodeTokenFLOPs/(a.peak*a.decodeCompute), 2*l.StateBytes/a.decodeRate)
 	if !c.engine.Roofline {
 		query += (l.KVBytes + l.IOBytes) / c.cacheRate
 	}
@@ -72,7 +81,7 @@ func (c *Clock) verify(a *attention, n, queries int, context int64) sim.Time {
 func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
 	var t sim.Time
 	var chunks []sim.Time
-	longest := 0
+	longest, newest := 0, 0
 	for i := range s.Prefill {
 		n, cached := s.Prefill[i].Rows(), s.Prefill[i].Cached
 		if cached == 0 && c.tables != nil {
@@ -81,7 +90,7 @@ func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
 				continue
 			}
 		}
-		longest = max(longest, n+cached)
+		longest, newest = max(longest, n+cached), max(newest, n)
 		work := c.expand * sim.Time(cached)
 		for j := range c.attention {
 			work += c.chunk(&c.attention[j], n, cached)
@@ -95,7 +104,7 @@ func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
 	if longest > 0 {
 		t += c.prefillKernels
 		for j := range c.attention {
-			t += c.attention[j].perLength * sim.Time(c.attention[j].idle(longest))
+			t += c.attention[j].perLength*sim.Time(c.attention[j].idle(longest)) + c.attention[j].perToken*sim.Time(newest)
 		}
 	}
 	return t
@@ -114,10 +123,12 @@ func (a *attention) idle(longest int) int {
 func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
 	k := &c.constants.Attention
 	w := a.Prefill(n, cached)
-	compute := w.FLOPs / (a.peak * k.PrefillCompute)
+	compute := w.FLOPs / (a.peak * a.prefillCompute)
 	switch {
 	case c.engine.Roofline:
 		return times(a.count, max(compute, w.KVRead/c.bandwidth))
+	case a.perToken > 0: // kernels of linear attention compute whole chunks, and what they move is in their rate
+		return times(a.count, compute*float64((n+63)/64*64)/float64(n))
 	case a.Gathered: // tokens are fetched while others are attended to
 		return times(a.count, max(compute, w.KVRead/(c.bandwidth*k.PrefillMemory))+w.IO/(c.bandwidth*k.PrefillMemory))
 	}

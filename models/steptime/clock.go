@@ -86,8 +86,8 @@ func New(cfg Config) (*Clock, error) {
 	for _, l := range cfg.Model.AttentionLayers(cfg.Parallel.Tensor, cfg.KV) {
 		a := c.newAttention(l)
 		c.attention = append(c.attention, a)
-		c.decodeKernels += times(a.count, float64(c.constants.Attention.DecodeKernel))
-		c.prefillKernels += times(a.count, float64(c.constants.Attention.PrefillKernel))
+		c.decodeKernels += times(a.count, a.decodeKernel)
+		c.prefillKernels += times(a.count, a.prefillKernel)
 	}
 	for i := range c.linear {
 		if l := &c.linear[i]; l.Rows == models.ExpandedRows {

@@ -19,30 +19,46 @@ import (
 func Write(dir string, list []hardware.Kernels) error {
 	for i := range list {
 		k := &list[i]
-		name := filepath.Join(dir, k.Engine, k.Accelerator+".yaml")
-		data, err := datafile.Encode(k)
-		if err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			return err
-		}
-		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s exists already; constants replace no file, so choose another folder", name)
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := file.Write(data); err != nil {
-			file.Close()
-			return err
-		}
-		if err := file.Close(); err != nil {
+		if err := write(filepath.Join(dir, k.Engine, k.Accelerator+".yaml"), k); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// WriteRecurrentFiles writes the constants of linear attention into a folder, in the form of hardware/fitted/recurrent:
+// recurrent/ENGINE.yaml. It replaces no file.
+func WriteRecurrentFiles(dir string, list []hardware.RecurrentKernel) error {
+	byEngine := map[string][]hardware.RecurrentKernel{}
+	for _, k := range list {
+		byEngine[k.Engine] = append(byEngine[k.Engine], k)
+	}
+	for _, engine := range slices.Sorted(maps.Keys(byEngine)) {
+		if err := write(filepath.Join(dir, "recurrent", engine+".yaml"), byEngine[engine]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes a data file that is not there yet.
+func write(name string, content any) error {
+	data, err := datafile.Encode(content)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists already; constants replace no file, so choose another folder", name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
 }
 
 // WriteText writes a table of the errors of the forms.
