@@ -6,17 +6,26 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/playground"
-	"github.com/llmsim/llmsim/scenarios"
 )
 
+// result is what a run adds up to.
+type result struct {
+	Completed    int64 `json:"completed"`
+	Steps        int64 `json:"steps"`
+	Preemptions  int64 `json:"preemptions"`
+	InputTokens  int64 `json:"total_input_tokens"`
+	OutputTokens int64 `json:"total_output_tokens"`
+	CachedTokens int64 `json:"cached_tokens"`
+}
+
 // figures runs the scenario of the settings.
-func figures(t *testing.T, settings ...string) scenarios.Result {
+func figures(t *testing.T, settings ...string) result {
 	t.Helper()
 	text, err := playground.Result(t.Context(), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r scenarios.Result
+	var r result
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -88,11 +97,11 @@ func TestStageShowsTheRun(t *testing.T) {
 			for _, n := range given {
 				tokens += n
 			}
-			if int64(ended) != want.Completed || int64(tokens) != want.TotalOutputTokens {
-				t.Errorf("%d requests ended with %d tokens, want %d with %d", ended, tokens, want.Completed, want.TotalOutputTokens)
+			if int64(ended) != want.Completed || int64(tokens) != want.OutputTokens {
+				t.Errorf("%d requests ended with %d tokens, want %d with %d", ended, tokens, want.Completed, want.OutputTokens)
 			}
-			if preempted := want.Preemptions > 0; preempted != (evicted > 0) || computed+int(want.CachedTokens) < int(want.TotalInputTokens) {
-				t.Errorf("%d places lost, %d prompt tokens computed; want %d preemptions, %d tokens", evicted, computed, want.Preemptions, want.TotalInputTokens)
+			if preempted := want.Preemptions > 0; preempted != (evicted > 0) || computed+int(want.CachedTokens) < int(want.InputTokens) {
+				t.Errorf("%d places lost, %d prompt tokens computed; want %d preemptions, %d tokens", evicted, computed, want.Preemptions, want.InputTokens)
 			}
 		})
 	}

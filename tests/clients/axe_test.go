@@ -38,7 +38,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
-	ctx, stop = context.WithTimeout(ctx, 3*time.Minute)
+	ctx, stop = context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(stop)
 	desk, phone := [2]int64{1280, 900}, [2]int64{390, 844}
 	look(t, ctx, "file://"+playground, string(axe), phone)
