@@ -22,6 +22,8 @@ type fleet struct {
 	prefill, decode             workers
 	// batch is the number of sequences that a rank of a decode worker takes, frontends that of routers before the workers.
 	batch, drafted, frontends int
+	// tokens are those of a step that a rank of a prefill worker takes (--max_num_tokens).
+	tokens int
 }
 
 // workers are servers alike, each of tensor × data accelerators. Where there are data-parallel ranks, split says that each expert is split
@@ -50,7 +52,7 @@ var fleets = sync.OnceValue(func() []fleet {
 			engine: r.required("engine"), gpu: r.required("gpu"), dtype: r.required("dtype"),
 			prompt: r.count("isl"), output: r.count("osl"), concurrency: r.count("concurrency"),
 			prefill: end("prefill"), decode: end("decode"),
-			batch: r.count("decode_batch"), drafted: int(r.number("drafted")), frontends: r.count("frontends"),
+			batch: r.count("decode_batch"), drafted: int(r.number("drafted")), frontends: r.count("frontends"), tokens: r.count("prefill_tokens"),
 		})
 	})
 	if len(t.problems) > 0 {

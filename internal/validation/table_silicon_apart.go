@@ -61,8 +61,12 @@ func (c *catalogs) siliconPools(r *row, f *fleet) experiment {
 	s.frontends = manyFrontends
 	if f != nil {
 		s.decode.maxSequences, s.frontends = f.batch*f.decode.data, f.frontends
+		s.prefill.tokenBudget = f.tokens * f.prefill.data
 	}
 	s.decode.tokenBudget = max(s.decode.tokenBudget, s.decode.maxSequences)
+	if ranks := s.prefill.data; ranks > 1 { // a rank takes whole prompts only
+		s.prefill.maxSequences = ranks * max(1, s.prefill.tokenBudget/ranks/s.prompt)
+	}
 	known := "workers known, "
 	if !knowsWorkers(r) {
 		known = "workers unknown, "
