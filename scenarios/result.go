@@ -34,9 +34,11 @@ type Result struct {
 	MFU float64 `json:"mfu"`
 	MBU float64 `json:"mbu"`
 	// Cost is that of the accelerators for the duration, in US dollars; CostPerMillion is for a million output tokens. 0 where
-	// the price is not known.
+	// the price is not known. PricedOver says how the latter is reckoned: "at the offered
+	// rate", or "over the whole run with its drain".
 	Cost           float64 `json:"cost"`
 	CostPerMillion float64 `json:"cost_per_million_output_tokens"`
+	PricedOver     string  `json:"priced_over,omitempty"`
 	// Energy is that of the accelerators in Wh, at their peak power while steps run and idle otherwise: an upper bound.
 	// EnergyPerMillion is for a million output tokens.
 	Energy           float64 `json:"energy"`
@@ -56,6 +58,8 @@ type Result struct {
 	// Prefill and Decode tell what bounds a typical step of each phase, of the first pool that has it; absent where there was none.
 	Prefill *Phenomenon `json:"prefill,omitempty"`
 	Decode  *Phenomenon `json:"decode,omitempty"`
+	// Diagnosis says whether the system serves what arrives, and what its time goes into.
+	Diagnosis *Diagnosis `json:"diagnosis"`
 	// Evidence says what the predictions rest on: that of the server of the lowest grade, where there
 	// are several kinds.
 	Evidence evidence.Evidence `json:"evidence"`
@@ -100,6 +104,7 @@ func (f *finished) result() (*Result, error) {
 		SpeculationResult: f.speculationResult(),
 		Fleet:             f.fleetResult(),
 		Evidence:          weakest(kindList),
+		Diagnosis:         f.diagnose(),
 		Warnings:          append([]string{}, slices.Concat(f.warnings, notices)...),
 		Kinds:             kindList,
 		Series:            f.collector.Series(),
@@ -114,9 +119,10 @@ func (f *finished) result() (*Result, error) {
 		r.Prefill, r.Decode = cmp.Or(r.Prefill, p.Prefill), cmp.Or(r.Decode, p.Decode)
 	}
 	if r.TotalOutputTokens > 0 {
-		r.CostPerMillion = r.Cost / float64(r.TotalOutputTokens) * 1e6
 		r.EnergyPerMillion = r.Energy / float64(r.TotalOutputTokens) * 1e6
 	}
+	load := f.source.Summary()
+	r.CostPerMillion, r.PricedOver = perMillion(r.Cost, &r.Summary, r.Diagnosis.Load, load.Rate, load.Output)
 	if len(pools) > 1 {
 		r.Pools = pools
 	}

@@ -14,6 +14,8 @@ type workMeter struct {
 	verifyTokens int64
 	// Sums over the steps in which someone decodes, for the mean of them.
 	decodeSteps, decodes, decodeTokens, context int64
+	// prompts and decoding are the time of steps: what each takes.
+	prompts, decoding sim.Time
 }
 
 // fleetWork is a sim.Observer that adds up the work of each pool.
@@ -77,6 +79,7 @@ func (m *workMeter) add(l *sim.Leap) {
 		last := m.clock.Work(&step)
 		w.FLOPs, w.Bytes = (w.FLOPs+last.FLOPs)/2, (w.Bytes+last.Bytes)/2
 	}
+	m.divide(l)
 	m.total.FLOPs += float64(float64(l.Steps) * w.FLOPs)
 	m.total.Bytes += float64(float64(l.Steps) * w.Bytes)
 	if l.Decodes > 0 {
@@ -85,4 +88,19 @@ func (m *workMeter) add(l *sim.Leap) {
 		m.decodeTokens += l.Steps * int64(l.DecodeTokens)
 		m.context += l.Steps*l.Context + int64(l.Decodes)*(l.Steps*(l.Steps-1)/2)
 	}
+}
+
+// divide adds the time of a leap to that of prompts and decoding. A step for both decodes in the time
+// that this would take alone; what it takes beyond goes into prompts.
+func (m *workMeter) divide(l *sim.Leap) {
+	decoding := l.End - l.Start
+	if len(l.Prefill) > 0 {
+		alone := sim.Time(0)
+		if l.Decodes > 0 {
+			alone = m.clock.Decode(l.Decodes, l.Context).At(l.Context)
+		}
+		decoding = min(alone, decoding)
+	}
+	m.decoding += decoding
+	m.prompts += l.End - l.Start - decoding
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/interval"
+	"github.com/llmsim/llmsim/internal/planner/remedy"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/telemetry"
@@ -56,7 +57,7 @@ func scenarioCommand() *cobra.Command {
 	f.StringVar(&flags.metrics, "metrics", "", "file for the metrics that a vLLM fleet would have had (OpenMetrics with times from 2026 on)")
 	f.BoolVar(&flags.checkSLO, "check-slo", false, "exit with code 3 if the SLO is missed")
 	f.BoolVar(&flags.explain, "explain", false, "print the scenario with every default filled in, and do not run it")
-	f.BoolVar(&flags.noInterval, "no-interval", false, "do not simulate again for how sure the figures are")
+	f.BoolVar(&flags.noInterval, "no-interval", false, "do not simulate again for how sure the figures are, and what would help")
 	f.StringVar(&flags.from, "from", "", "a command that starts an engine, or a file with one (a shell script, a Kubernetes manifest), in place of a scenario")
 	f.StringVar(&flags.emit, "emit", "", "folder for what starts the scenario's fleet: start.sh, kubernetes.yaml and notes; does not run it")
 	f.Var(choice(&flags.engine, append([]string{""}, launch.Engines()...)...), "engine", "the engine of --emit. Default: that of the scenario's preset")
@@ -182,13 +183,16 @@ func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Sim
 	return result, plots.SaveRun(flags.out, result, recorder.Sample(), simulation.Steps())
 }
 
-// measure runs, and says how sure the result is.
+// measure runs, and says how sure the result is and, where the SLO is missed, what would help.
 func (flags *scenarioFlags) measure(cmd *cobra.Command, simulation *scenarios.Simulation, observers []sim.Observer) (*scenarios.Result, error) {
 	result, err := simulation.Run(cmd.Context(), observers...)
-	if err == nil && !flags.noInterval {
-		result.Intervals, err = interval.Of(cmd.Context(), flags.load, result)
+	if err != nil || flags.noInterval {
+		return result, err
 	}
-	return result, err
+	if result.Intervals, err = interval.Of(cmd.Context(), flags.load, result); err != nil {
+		return nil, err
+	}
+	return result, remedy.Try(cmd.Context(), flags.load, result)
 }
 
 func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {

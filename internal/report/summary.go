@@ -77,7 +77,7 @@ func (p *Printer) ranges(r *scenarios.Result) {
 			list = append(list, fmt.Sprintf("%s %s to %s", kind.title, units.FormatDuration(span.Low/1000), units.FormatDuration(span.High/1000)))
 		}
 	}
-	if span := r.Intervals.Of["cost_per_million_output_tokens"]; r.Cost > 0 {
+	if span := r.Intervals.Of["cost_per_million_output_tokens"]; r.Cost > 0 && span.Low < span.High {
 		list = append(list, fmt.Sprintf("$%s to $%s for a million output tokens", figure(span.Low), figure(span.High)))
 	}
 	p.entry(percent(r.Intervals.Level)+" sure", "means of "+strings.Join(list, ", "))
@@ -87,7 +87,7 @@ func (p *Printer) ranges(r *scenarios.Result) {
 func (p *Printer) headline(r *scenarios.Result) {
 	p.entry("requests", requests(r))
 	p.entry("SLO", p.verdict(r))
-	p.entry("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s tokens/s in all",
+	p.entry("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s tokens/s in all, of the whole run",
 		figure(r.RequestThroughput), figure(r.OutputThroughput), figure(r.TotalTokenThroughput)))
 	p.entry("batch", fmt.Sprintf("%s sequences decode in a step, %s at most; steps run %s of the time",
 		figure(r.MeanDecodeBatch), count(r.PeakBatch), percent(min(1, r.Busy))))
@@ -104,8 +104,8 @@ func (p *Printer) headline(r *scenarios.Result) {
 		p.entry("fleet", words)
 	}
 	if r.Cost > 0 {
-		p.entry("cost", fmt.Sprintf("$%s for a million output tokens; $%s an hour for %s", figure(r.CostPerMillion),
-			figure(r.Cost/r.Duration*3600), accelerators(r.Accelerators)))
+		p.entry("cost", fmt.Sprintf("$%s for a million output tokens %s; $%s an hour for %s", figure(r.CostPerMillion),
+			r.PricedOver, figure(r.Cost/r.Duration*3600), accelerators(r.Accelerators)))
 	}
 	if r.Intervals != nil {
 		p.ranges(r)

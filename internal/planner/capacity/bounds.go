@@ -38,7 +38,8 @@ func draw(source sim.Source) []sim.Request {
 // bound sets the ceiling of the rate, and the floor of latencies.
 func (o *option) bound(s *scenarios.Simulation) {
 	requests := draw(s.Source)
-	if o.output = s.Source.Summary().Output; o.output == 0 { // a trace, whose mean is not known beforehand
+	load := s.Source.Summary()
+	if o.output = load.Output * load.Rate / float64(s.Scenario.Workload.Rate.Value); o.output == 0 { // a trace, whose mean is not known beforehand
 		for i := range requests {
 			o.output += float64(requests[i].Output) / float64(len(requests))
 		}

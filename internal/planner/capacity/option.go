@@ -23,7 +23,8 @@ type option struct {
 	gpus  int     // accelerators of a replica, or a group
 	price float64 // of these, in $/h
 	steps *scenarios.Steps
-	// load describes the workload in words, output is its mean answer in tokens.
+	// load describes the workload in words, output is the mean of the tokens that are asked for with what
+	// the plan's rate counts: an answer, or all of a conversation.
 	load   string
 	output float64
 	// physics says how wrong its step times may be, grade why.

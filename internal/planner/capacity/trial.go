@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
@@ -175,12 +176,12 @@ func cause(r *scenarios.Result, first, apart bool) string {
 	case r.Preemptions > r.Completed/20:
 		return fmt.Sprintf("KV memory runs out: %d preemptions in %d requests", r.Preemptions, r.Completed)
 	case first && r.Prefill != nil && r.Busy < 0.9:
-		return fmt.Sprintf("a prompt of %d tokens alone takes %s, bound by %s", r.Prefill.Tokens, units.FormatDuration(r.Prefill.Step/1000), r.Prefill.Bound)
+		return fmt.Sprintf("a prompt of %d tokens alone takes %s, bound by %s", r.Prefill.Tokens, units.FormatDuration(r.Prefill.Step/1000), diagnosis.BoundWords(r.Prefill.Bound))
 	case !first && !apart && r.Decode != nil && r.MeanTPOT > 1.5*r.Decode.Step:
-		return fmt.Sprintf("prompts of others are computed in between: a token takes %s on average, a step without prompts %s", units.FormatDuration(r.MeanTPOT/1000), units.FormatDuration(r.Decode.Step/1000))
+		return fmt.Sprintf("prompts of others are computed in between, which take %s of the time of steps: a token takes %s on average, a step without prompts %s", report.Percent(r.Diagnosis.Prompts), units.FormatDuration(r.MeanTPOT/1000), units.FormatDuration(r.Decode.Step/1000))
 	case r.Decode != nil:
 		return fmt.Sprintf("steps run %s of the time, a decode step for %s takes %s, bound by %s",
-			report.Percent(math.Min(1, r.Busy)), several(r.Decode.Batch, "sequence"), units.FormatDuration(r.Decode.Step/1000), r.Decode.Bound)
+			report.Percent(math.Min(1, r.Busy)), several(r.Decode.Batch, "sequence"), units.FormatDuration(r.Decode.Step/1000), diagnosis.BoundWords(r.Decode.Bound))
 	}
 	return fmt.Sprintf("steps run %s of the time", report.Percent(math.Min(1, r.Busy)))
 }

@@ -142,7 +142,7 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 	for _, t := range trials {
 		scenario := &t.runs[0].Simulation.Scenario
 		c.Recorded = c.Recorded || scenario.Workload.Recorded()
-		if reason := unsteady(scenario); reason != "" && c.Whole == "" {
+		if reason := scenario.Unsteady(); reason != "" && c.Whole == "" {
 			c.Whole = t.variant.Label + " " + reason
 		}
 	}

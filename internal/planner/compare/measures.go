@@ -28,7 +28,7 @@ func measures() []measure {
 		{named("p99_e2el_ms"), func(w *window) float64 { return quantile(0.99, w.e2e) }},
 		{named("output_throughput"), func(w *window) float64 { return w.throughput }},
 		{named("slo_attainment").InPercent(), func(w *window) float64 { return 100 * w.kept }},
-		{named("cost_per_million_output_tokens"), (*window).price},
+		{named("cost_per_million_output_tokens"), func(w *window) float64 { return w.run.Result.CostPerMillion }},
 		{named("energy_per_million_output_tokens"), func(w *window) float64 { return w.run.Result.EnergyPerMillion }},
 	}
 }
@@ -102,14 +102,6 @@ func throughput(o *planner.Observation, from, to sim.Time) float64 {
 		}
 	}
 	return float64(tokens) / (to - from).Seconds()
-}
-
-// price is in US dollars for a million output tokens.
-func (w *window) price() float64 {
-	if w.throughput == 0 {
-		return 0
-	}
-	return w.run.Result.Cost / w.run.Result.Duration / w.throughput * 1e6
 }
 
 // mean is 0 where there is nothing, as of TPOT where answers have one token.

@@ -1,5 +1,6 @@
-// Package diagnosis says in sentences what the figures of a run mean: what bounds its steps, where the
-// time of requests goes, what the predictions rest on, and whether drafting paid.
+// Package diagnosis says in sentences what the figures of a run mean: what bounds its steps, whether
+// it keeps up with what arrives, where its time goes, what the predictions rest on, whether drafting
+// paid, and what would help.
 package diagnosis
 
 import (
@@ -12,13 +13,14 @@ import (
 
 // Of returns the sentences on a result, the most important first.
 func Of(r *scenarios.Result) []string {
-	list := append(bounds(r), time(r)...)
+	list := append(bounds(r), load(r)...)
 	for i := range r.Kinds {
 		if words := r.Kinds[i].Evidence.Sentence(); !slices.Contains(list, words) {
 			list = append(list, words)
 		}
 	}
-	return append(list, drafts(r.SpeculationResult)...)
+	list = append(list, drafts(r.SpeculationResult)...)
+	return append(list, remedies(r.Diagnosis)...)
 }
 
 // bounds says what bounds the steps: once where all pools have the same server.
@@ -36,15 +38,23 @@ func bounds(r *scenarios.Result) []string {
 	return list
 }
 
-// time says where the time of requests goes.
-func time(r *scenarios.Result) []string {
-	total := r.MeanQueue + r.MeanPrefill + r.MeanDecode
-	if total == 0 {
+// load says whether the system keeps up, where it does not, and where the time of steps goes.
+func load(r *scenarios.Result) []string {
+	d := r.Diagnosis
+	if d == nil || r.Completed == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Of its time on the server, a request spends %.0f%% waiting, "+
-		"%.0f%% in prefill and %.0f%% decoding.",
-		100*r.MeanQueue/total, 100*r.MeanPrefill/total, 100*r.MeanDecode/total)}
+	var list []string
+	if d.Load == scenarios.Overloaded {
+		list = append(list, fmt.Sprintf("Overloaded: %.3g requests/s arrive and %.3g/s are served meanwhile. "+
+			"The requests in the system grow from %.0f to %.0f, so that latencies depend on how long the run is.",
+			r.OfferedRate, d.Served, d.Early, d.Late))
+	}
+	if d.Prompts+d.Decoding > 0 {
+		list = append(list, fmt.Sprintf("Of the time of steps, %.0f%% goes into prompts and %.0f%% into decoding.",
+			100*d.Prompts, 100*d.Decoding))
+	}
+	return list
 }
 
 // drafts says whether drafting paid, where something was drafted.

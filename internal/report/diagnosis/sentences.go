@@ -13,7 +13,7 @@ func phases(prefill, decode *scenarios.Phenomenon) []string {
 	var list []string
 	if p := prefill; p != nil {
 		list = append(list, fmt.Sprintf("Prefill is bound by %s: a prompt of %s alone takes %s, %.0f%% of it %s.",
-			boundWords(p.Bound), plural(p.Tokens, "token"), units.FormatDuration(p.Step/1000),
+			BoundWords(p.Bound), plural(p.Tokens, "token"), units.FormatDuration(p.Step/1000),
 			100*p.Share, shareWords(p.Bound)))
 	}
 	if d := decode; d != nil {
@@ -22,14 +22,14 @@ func phases(prefill, decode *scenarios.Phenomenon) []string {
 			words += fmt.Sprintf(", drafts included %s,", plural(d.Tokens, "token"))
 		}
 		list = append(list, fmt.Sprintf("Decode is bound by %s: a step for %s takes %s, %.0f%% of it %s.",
-			boundWords(d.Bound), words, units.FormatDuration(d.Step/1000),
+			BoundWords(d.Bound), words, units.FormatDuration(d.Step/1000),
 			100*d.Share, shareWords(d.Bound)))
 	}
 	return list
 }
 
-// boundWords names what bounds a step.
-func boundWords(b steptime.Bound) string {
+// BoundWords names what bounds a step.
+func BoundWords(b steptime.Bound) string {
 	switch b {
 	case steptime.Compute:
 		return "compute"

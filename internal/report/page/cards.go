@@ -43,11 +43,11 @@ func newColumn(r *scenarios.Result) column {
 	c.latency("whole request", "e2el", r)
 	c.add("served", "request_throughput", fmt.Sprintf("%.3g/s", r.RequestThroughput), "requests; "+offered(r), r)
 	c.add("goodput", "goodput", fmt.Sprintf("%.3g/s", r.Goodput), "requests that meet the SLO", r)
-	c.add("output tokens", "output_throughput", fmt.Sprintf("%.4g/s", r.OutputThroughput), "over all users", r)
+	c.add("output tokens", "output_throughput", fmt.Sprintf("%.4g/s", r.OutputThroughput), "over all users and the whole run", r)
 	c.add("batch", "mean_decode_batch", fmt.Sprintf("%.3g", r.MeanDecodeBatch), fmt.Sprintf("sequences decode in a step; %d at most", r.PeakBatch), r)
 	c.add("KV memory", "kv_usage", fmt.Sprintf("%.2g%%", 100*r.KVUsage), fmt.Sprintf("in use; %.2g%% at most", 100*r.PeakKVUsage), r)
 	c.add("accelerators", "accelerators", strconv.Itoa(r.Accelerators), hourly(r), r)
-	c.add("price", "cost_per_million_output_tokens", fmt.Sprintf("$%.3g", r.CostPerMillion), "for a million output tokens", r)
+	c.add("price", "cost_per_million_output_tokens", fmt.Sprintf("$%.3g", r.CostPerMillion), "for a million output tokens "+r.PricedOver, r)
 	c.add("energy", "energy_per_million_output_tokens", fmt.Sprintf("%.3g Wh", r.EnergyPerMillion), "at most, for a million output tokens", r)
 	return c
 }

@@ -1,0 +1,86 @@
+package capacity
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/planner/compare"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// A plan, the scenario that it answers with, the page of that and a comparison with it all have one
+// price for a million output tokens, though their runs draw different requests.
+func TestOneSystemHasOnePrice(t *testing.T) {
+	plan, err := Parse("plan.yaml", []byte(`
+model: llama-3.1-8b
+workload: {rate: 8/s, prompt: 300, output: {distribution: lognormal, mean: 120, cv: 0.8, max: 1000}}
+slo: {ttft: 1s, tpot: 50ms}
+menu: {hardware: [h100-sxm], tensor: [1]}
+fleet: {spare: 1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := plan.Solve(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := answers.Models[0]
+	load := func() (*scenarios.File, error) { return scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario)) }
+	f, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulation, err := f.Build(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := page.NewSample(page.SampleSize)
+	result, err := simulation.Run(context.Background(), sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var html, terminal bytes.Buffer
+	if err := page.Write(&html, page.Run{Result: result, Sample: sample, Steps: simulation.Steps()}); err != nil {
+		t.Fatal(err)
+	}
+	report.NewPrinter(&terminal).Result(result)
+	variant := compare.Variant{Label: "answer", Name: "answer.yaml", Load: load}
+	c, err := compare.Run(context.Background(), []compare.Variant{variant, variant}, compare.Options{
+		Replications: 2, Confidence: 0.95, Workers: 2, NoInterval: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0.0
+	for _, figure := range c.Variants[0].Figures {
+		if figure.Name == "cost_per_million_output_tokens" {
+			compared = figure.Value.Mean
+		}
+	}
+	shown := regexp.MustCompile(`data-key="cost_per_million_output_tokens" data-value="([^"]*)"`).FindStringSubmatch(html.String())
+	if shown == nil {
+		t.Fatal("the page has no price")
+	}
+	onPage, err := strconv.ParseFloat(shown[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := a.Chosen.PerMillion
+	for name, got := range map[string]float64{"scenario": result.CostPerMillion, "page": onPage, "comparison": compared} {
+		if want == 0 || math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("the %s has $%.6g for a million output tokens, the plan $%.6g", name, got, want)
+		}
+	}
+	if words := fmt.Sprintf("$%s for a million output tokens at the offered", report.Figure(want)); !bytes.Contains(terminal.Bytes(), []byte(words)) {
+		t.Errorf("the terminal does not have %q:\n%s", words, terminal.String())
+	}
+}

@@ -1,0 +1,114 @@
+package scenarios
+
+import (
+	"math"
+
+	"github.com/llmsim/llmsim/metrics"
+)
+
+// Diagnosis says whether a system serves what arrives, and what its time goes into.
+type Diagnosis struct {
+	Load LoadState `json:"load"`
+	// Served is the rate in 1/s at which requests were completed while others arrived.
+	Served float64 `json:"served_rate"`
+	// Early and Late are the mean numbers of requests in the system in the second and in the last
+	// quarter of the time in which requests arrive.
+	Early float64 `json:"requests_in_system_early"`
+	Late  float64 `json:"requests_in_system_late"`
+	// Prompts and Decoding are the shares of the time of steps that prompts and decoding take. A step
+	// for both is divided by what it would take to decode alone.
+	Prompts  float64 `json:"prompt_time_share"`
+	Decoding float64 `json:"decode_time_share"`
+	// Remedies are changes that were tried because the SLO is missed or the system is overloaded.
+	Remedies []Remedy `json:"remedies,omitempty"`
+}
+
+// LoadState says how what arrives compares with what is served.
+type LoadState string
+
+// States of load.
+const (
+	// KeepsUp: the number of requests in the system does not grow.
+	KeepsUp LoadState = "keeps up"
+	// Overloaded: it grows as long as requests arrive, so that latencies depend on the length of the run.
+	Overloaded LoadState = "overloaded"
+	// TooShort: requests take too much of the run for it to tell.
+	TooShort LoadState = "too short to tell"
+	// NoRate: requests do not arrive at a rate that stays the same.
+	NoRate LoadState = "no steady rate"
+)
+
+// Remedy is a change that was tried, and what it does in a simulation.
+type Remedy struct {
+	// Change says in words what is changed, Set lists the overrides of the scenario.
+	Change string   `json:"change"`
+	Set    []string `json:"set"`
+	// Kept is the share of requests that meet the SLO, TTFT and TPOT are 99th percentiles in
+	// milliseconds, each before and after. Runs of equal length are compared.
+	Kept [2]float64 `json:"slo_attainment"`
+	TTFT [2]float64 `json:"p99_ttft_ms"`
+	TPOT [2]float64 `json:"p99_tpot_ms"`
+	Load LoadState  `json:"load"`
+	// Price is how many times as much an hour costs.
+	Price float64 `json:"price"`
+}
+
+// long is how many times the latency of a mean request requests must arrive for a run to tell whether
+// the system keeps up.
+const long = 8
+
+// diagnose says whether the system keeps up, and what its time goes into.
+func (f *finished) diagnose() *Diagnosis {
+	d := &Diagnosis{Load: NoRate}
+	prompts, decoding := 0.0, 0.0
+	for i := range f.work.meters {
+		prompts += f.work.meters[i].prompts.Seconds()
+		decoding += f.work.meters[i].decoding.Seconds()
+	}
+	d.Prompts, d.Decoding = times(prompts, prompts+decoding), times(decoding, prompts+decoding)
+	sent := float64(f.summary.Sent())
+	if !f.scenario.offersRate() || sent < 2 {
+		return d
+	}
+	span := (sent - 1) / f.summary.OfferedRate
+	quarters, last := inSystem(f.collector.Series(), span)
+	d.Early, d.Late = quarters[1], quarters[3]
+	d.Served = (sent - float64(last)) / span
+	d.Load = loadOf(quarters, span, f.summary.MeanE2EL/1000)
+	return d
+}
+
+// loadOf judges the mean numbers of requests in the system over the quarters of a span of seconds. Those
+// of a system that keeps up vary by chance: by less than a quarter, or three times the square root of
+// what a Poisson process would leave in it.
+func loadOf(quarters [4]float64, span, latency float64) LoadState {
+	early, late := quarters[1], quarters[3]
+	grows := late > quarters[2] && quarters[2] > early && late > 1.25*early && late-early > 3*math.Sqrt(early)+1
+	switch {
+	case grows:
+		return Overloaded
+	case span < long*latency:
+		return TooShort
+	}
+	return KeepsUp
+}
+
+// inSystem returns the mean numbers of requests that wait or run in each quarter of a span of seconds,
+// and how many there are at its end.
+func inSystem(points []metrics.Point, span float64) (quarters [4]float64, last int) {
+	var n [4]float64
+	for i := range points {
+		p := &points[i]
+		q := int(4 * p.At.Seconds() / span)
+		if q > 3 {
+			break
+		}
+		last = p.Waiting + p.Running
+		quarters[q] += float64(last)
+		n[q]++
+	}
+	for q := range quarters {
+		quarters[q] = times(quarters[q], n[q])
+	}
+	return quarters, last
+}
