@@ -27,7 +27,7 @@ func (a Accelerator) figures() map[string]float64 {
 		list["peak."+string(dtype)] = rate
 	}
 	if a.PerNode == 1 && a.Sources["per_node"] == "" {
-		delete(list, "per_node") // the default of those that nothing joins
+		delete(list, "per_node") // the default where no link joins them
 	}
 	return list
 }

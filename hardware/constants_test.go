@@ -20,7 +20,7 @@ func checkFit(t *testing.T, name string, f Fit) {
 	}
 }
 
-// A fraction is of what a data sheet promises: more would beat the hardware.
+// A fraction is of what a data sheet states: more would beat the hardware.
 func checkFraction(t *testing.T, name string, v float64) {
 	t.Helper()
 	if !(v > 0 && v <= 1) {

@@ -13,7 +13,7 @@ type part[T any] interface {
 	header() header
 	// keys adds to the form the keys by which an entry of this kind is described.
 	keys(f *form, links []Link)
-	// required lists those that a new entry cannot do without.
+	// required lists the keys that a new entry needs.
 	required() []string
 	// detach copies what the entry shares with the one that it was copied from.
 	detach()

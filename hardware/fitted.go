@@ -115,7 +115,7 @@ type Experts struct {
 
 // Collective describes all-reduces over a link. Each takes the fastest way that serves the group.
 type Collective struct {
-	// Link is the catalogue name of the link that was measured, Across tells that it joins nodes.
+	// Link is the catalogue name of the link that was measured, Across says that it joins nodes.
 	Link   string
 	Across bool
 	Fit    Fit

@@ -90,7 +90,7 @@ type Host struct {
 	Title   string
 	// Cores is the number of physical cores.
 	Cores int
-	// Memory is in bytes, Bandwidth (the CPU memory IO) in B/s.
+	// Memory is in bytes, Bandwidth (of that memory) in B/s.
 	Memory, Bandwidth float64
 	// Disk is the sequential read rate in B/s from which weights are loaded.
 	Disk float64

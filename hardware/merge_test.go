@@ -80,7 +80,7 @@ func TestLike(t *testing.T) {
 	}
 }
 
-// Constants of an entry take the place of those that come with the program, and stay those of that entry.
+// Constants of an entry take the place of the shipped ones, and belong to that entry alone.
 func TestOwnConstants(t *testing.T) {
 	c, err := load(t).With("own.yaml", []byte("accelerators: {mine: {like: h100, constants: {fit: {date: 2026-01-02}, "+
 		"linear: {compute: {bf16: 0.5}, memory: 0.25, kernel: 2us, overlap: 3}, head: {passes: 7}}}}"))

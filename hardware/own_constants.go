@@ -66,7 +66,7 @@ func (f *form) group(key string, keys func(*form)) {
 	}
 }
 
-// fraction adds a key whose value is a share of what the data sheet promises.
+// fraction adds a key whose value is a share of what the data sheet states.
 func (f *form) fraction(key string, to *float64) {
 	f.figure(key, to, positive(units.ParseFraction))
 }

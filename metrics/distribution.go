@@ -126,7 +126,7 @@ func (d *Distribution) Quantile(q float64) float64 {
 	return value
 }
 
-// quantileAmong returns the q-quantile of the spans and of so many others that are longer than any;
+// quantileAmong returns the q-quantile of the spans and of as many others as given, which are longer than any;
 // it is infinite where these decide it.
 func (d *Distribution) quantileAmong(q float64, longer int64) float64 {
 	rank := float64(q * float64(int64(d.n)+longer-1))

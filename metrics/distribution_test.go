@@ -19,7 +19,7 @@ func newTestDistribution(t interface{ Fatal(...any) }, accuracy float64) *Distri
 	return d
 }
 
-// Mean is exact, and quantiles and standard deviation are within the promised accuracy of those of
+// Mean is exact, and quantiles and standard deviation are within the stated accuracy of those of
 // the sorted spans.
 func TestDistributionAccuracy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

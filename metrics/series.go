@@ -37,7 +37,7 @@ type series struct {
 	used, capacity int64
 	replicas       int // looked at so far
 	open           bool
-	// Of every so many replicas, the slots of one are counted, another one at each moment.
+	// The slots of one replica in every few are counted, of another one at each moment.
 	turns, turn int
 
 	// Over all moments, kept or not.

@@ -80,7 +80,7 @@ func (l *LimitResult) Name() string {
 // Used is what was measured as a share of the limit.
 func (l *LimitResult) Used() float64 { return ratio(l.Measured, l.Limit) }
 
-// Binding returns the limit that binds: of those that are missed, else of all, the one of which the
+// Binding returns the limit that binds: of the missed limits, else of all, the one of which the
 // largest share is used; nil where there is no limit.
 func Binding(limits []LimitResult) *LimitResult {
 	if i := binding(limits); i >= 0 {

@@ -46,7 +46,7 @@ func swaps(d Deployment, v Values) (bool, error) {
 		return false, nil
 	}
 	if d.HostTokens == 0 {
-		return false, &ParamError{"preemption", "swap needs CPU memory for KV caches: set memory.swap, such as 16GiB, or use recompute"}
+		return false, &ParamError{"preemption", "swap needs host memory for KV caches: set memory.swap, such as 16GiB, or use recompute"}
 	}
 	return true, nil
 }

@@ -16,7 +16,7 @@ func memoryPolicies() []Policy[sim.Memory] {
 
 // Parameters of other memory policies, and why a policy does not have them.
 const (
-	noTiers        = "only the memory policy offload has CPU memory and disk below the accelerator's"
+	noTiers        = "only the memory policy offload has host memory and disk below the accelerator's"
 	noReservations = "reservations are the memory policy contiguous; here blocks are taken as sequences grow"
 )
 
@@ -116,11 +116,11 @@ func (d Deployment) sharedBlocks(size int) (blocks int64, tokens int) {
 func offload() Policy[sim.Memory] {
 	return Policy[sim.Memory]{
 		Name:   "offload",
-		Doc:    "a prefix cache whose blocks move to CPU memory, then to disk, when their place is needed, and come back for a prompt that has them",
+		Doc:    "a prefix cache whose blocks move to host memory, then to disk, when their place is needed, and come back for a prompt that has them",
 		Source: "Gao et al., CachedAttention, USENIX ATC 2024; Qin et al., Mooncake, FAST 2025",
 		Params: []Param{
 			blockSize(),
-			{Name: "cpu", Doc: "CPU memory for KV caches, of all accelerators of a replica together", Default: "64GiB", Kind: Bytes},
+			{Name: "cpu", Doc: "host memory for KV caches, of all accelerators of a replica together", Default: "64GiB", Kind: Bytes},
 			{Name: "disk", Doc: "disk for KV caches", Default: "0B", Kind: Bytes},
 			{Name: "disk-rate", Doc: "rate at which the disk is read", Default: "3GB/s", Kind: ByteRate},
 		},
@@ -135,7 +135,7 @@ func newOffload(d Deployment, v Values) (sim.Memory, error) {
 	cpu, disk, rate := v.Number("cpu"), v.Number("disk"), v.Number("disk-rate")
 	switch {
 	case d.HostRate == 0:
-		return nil, fmt.Errorf("the accelerator has no link to CPU memory; use the memory policy prefix-cache")
+		return nil, fmt.Errorf("the accelerator has no link to host memory; use the memory policy prefix-cache")
 	case size > 0 && cpu < block:
 		return nil, &ParamError{"cpu", fmt.Sprintf("found %s, want room for a block of %s at least, or the memory policy prefix-cache", units.FormatBytes(cpu), units.FormatBytes(block))}
 	case disk > 0 && rate == 0:

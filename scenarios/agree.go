@@ -35,7 +35,7 @@ type fleet struct {
 	models []string // by sim.Request.Model
 }
 
-// agree puts the pools together, and refuses those that cannot work together.
+// agree puts the pools together, and refuses pools that cannot work together.
 func (l *layout) agree(servers []*fitted) *fleet {
 	f := &fleet{layout: l}
 	for _, server := range servers {

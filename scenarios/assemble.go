@@ -13,7 +13,7 @@ type assembly struct {
 	*resolved
 	pools       []pool
 	config      sim.Config
-	speculators []*speculation.Speculator // by replica; nil for those that do not draft
+	speculators []*speculation.Speculator // by replica; nil for replicas that do not draft
 }
 
 // assemble makes everything but the source of requests.

@@ -33,7 +33,7 @@ func TestBombs(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown keys":      {head + unknown.String(), "there may be more; mend these first"},
-		"aliases":           {head + "workload:\n  classes:\n" + aliases.String(), "values, counting those that aliases repeat"},
+		"aliases":           {head + "workload:\n  classes:\n" + aliases.String(), "values, counting what aliases repeat"},
 		"aliases of lists":  {head + lists.String() + "workload: {classes: *a30}\n", "mend these first"},
 		"itself":            {head + "workload: &w {classes: [*w]}\n", ""},
 		"classes":           {head + "workload:\n  classes:\n" + classes.String(), ""},

@@ -102,7 +102,7 @@ func (f *found) readAcceptance(sp *Speculation) (law speculation.Acceptance) {
 	return law
 }
 
-// mostAcceptance bounds a table of acceptance, in bytes; those that llmsim gpt2 writes have some thousand.
+// mostAcceptance bounds a table of acceptance, in bytes; the tables of llmsim gpt2 have some thousand.
 const mostAcceptance = 4 << 20
 
 func (f *found) acceptanceTable(name string) (*speculation.Table, error) {

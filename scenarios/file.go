@@ -41,10 +41,10 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 	return f, nil
 }
 
-// given tells whether the file or the command line sets the field.
+// given reports whether the file or the command line sets the field.
 func (f *File) given(field string) bool { return f.doc.Has(field) }
 
-// overridden tells whether the command line sets the field.
+// overridden reports whether the command line sets the field.
 func (f *File) overridden(field string) bool { return f.doc.Overridden(field) }
 
 // exists reports whether there is a file or a folder at a path.

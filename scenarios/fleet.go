@@ -6,7 +6,7 @@ type Fleet struct {
 	Handover     Policy   `json:"handover,omitzero" jsonschema:"Which decode replica goes on after a prefill replica: a routing policy and its parameters. Default: least-tokens."`
 	Transfer     Transfer `json:"transfer,omitzero" jsonschema:"How KV caches go from prefill to decode replicas."`
 	Admission    Policy   `json:"admission,omitzero" jsonschema:"Who is let in: an admission policy and its parameters. Default: all."`
-	QueueTimeout Span     `json:"queue-timeout,omitempty" above:"0" jsonschema:"Ends requests that have not begun to run so long after they arrived. Default: never."`
+	QueueTimeout Span     `json:"queue-timeout,omitempty" above:"0" jsonschema:"Ends requests that have not begun to run this long after they arrived. Default: never."`
 	Outages      []Outage `json:"outages,omitempty" jsonschema:"Failures of replicas."`
 	Retries      int      `json:"retries,omitempty" min:"0" jsonschema:"How often a request on a replica that fails begins anew on another. Default: 0, it is lost."`
 	RetryDelay   Span     `json:"retry-delay,omitempty" above:"0" jsonschema:"How long it takes to notice. Default: none."`

@@ -1,7 +1,7 @@
 package scenarios
 
-// Intervals say how sure a result is: ranges that hold what would be measured in so many of a hundred cases, over how wrong step
-// times may be and over the random numbers of the run.
+// Intervals say how sure a result is: ranges that hold what would be measured in a share of
+// the cases (Level), over how wrong step times may be and over the random numbers of the run.
 type Intervals struct {
 	// Level is the share of cases in the range, 0.8.
 	Level float64 `json:"level"`

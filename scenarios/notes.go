@@ -26,7 +26,7 @@ func (n *notes) err() error {
 	return InputError{n.problems}
 }
 
-// addWarnings adds those that are new.
+// addWarnings adds the warnings that are new.
 func (n *notes) addWarnings(warnings []string) {
 	for _, warning := range warnings {
 		if !slices.Contains(n.warnings, warning) {

@@ -12,7 +12,7 @@ type finished struct {
 	scenario    Scenario
 	warnings    []string
 	pools       []pool
-	speculators []*speculation.Speculator // by replica; nil for those that did not draft
+	speculators []*speculation.Speculator // by replica; nil for replicas that did not draft
 	source      workload.Source
 
 	outcome   *sim.Result

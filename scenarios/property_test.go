@@ -99,7 +99,7 @@ func TestAnyScenarioIsRefusedOrRuns(t *testing.T) {
 	}
 }
 
-// accountsForAll tells whether classes, tenants and pools have all requests between them, each once.
+// accountsForAll reports whether classes, tenants and pools have all requests between them, each once.
 func accountsForAll(t *rapid.T, r *Result) {
 	for what, groups := range map[string]map[string]metrics.ClassSummary{"classes": r.Classes, "tenants": r.Tenants} {
 		var sum metrics.Endings

@@ -27,7 +27,7 @@ type Result struct {
 	// ClassSLOs are the SLOs of the classes.
 	ClassSLOs map[string]SLO `json:"class_slo,omitempty"`
 
-	// Accelerators is the number in use over all replicas, those that draft models have of their own included.
+	// Accelerators is the number in use over all replicas, the own accelerators of draft models included.
 	Accelerators int `json:"accelerators"`
 	// MFU and MBU are the shares of the accelerators' peak arithmetic and peak memory bandwidth that the steps used, of the time
 	// in which steps ran. They count the work that the model's arithmetic needs, each byte moved once.
@@ -92,7 +92,7 @@ func (f *finished) result() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds, notices := kindsOf(f.pools), f.notices() // before clocks are asked of other steps than those that ran
+	kinds, notices := kindsOf(f.pools), f.notices() // before clocks are asked of steps that did not run
 	pools, used := f.poolResults()
 	kindList := kindResults(kinds)
 	r := &Result{

@@ -14,7 +14,7 @@ type scaledPool struct {
 	policy deployment.Choice[sim.Scaler]
 	every  sim.Time
 	cold   sim.Time // what starting a replica takes
-	// first is the number of replicas that run at the start; least counts those that run always,
+	// first is the number of replicas that run at the start; least counts the replicas that run always,
 	// with those of steady, the pools that serve the same requests and are not scaled.
 	first, least int
 	steady       []int

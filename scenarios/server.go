@@ -55,7 +55,7 @@ type KVMemory struct {
 	Policy      string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the policy."`
 	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine takes for weights, activations and KV cache. Default: 0.9; for trtllm, 0.9 of what weights and activations leave."`
 	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"The size of the KV cache in tokens, where it is known. Default: what utilization leaves."`
-	Swap        Bytes             `json:"swap,omitempty" jsonschema:"CPU memory to which KV caches can be swapped out, of all accelerators of a replica together, such as 16GiB. Default: none."`
+	Swap        Bytes             `json:"swap,omitempty" jsonschema:"Host memory to which KV caches can be swapped out, of all accelerators of a replica together, such as 16GiB. Default: none."`
 	Params      map[string]string `json:"-" rest:"true"`
 }
 

@@ -9,8 +9,8 @@ import (
 type Workload struct {
 	Rate     Rate      `json:"rate,omitzero" jsonschema:"How many requests (or conversations) begin a second, over all replicas: a rate such as 2/s, or one that changes. Default: 1/s, or the trace's own times."`
 	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly they arrive: a word, or a mapping. Default: poisson."`
-	Requests int64     `json:"requests,omitempty" min:"1" jsonschema:"Stop after so many requests. Default: 1000, or the whole trace."`
-	Duration Span      `json:"duration,omitempty" above:"0" jsonschema:"Let no request arrive after so long."`
+	Requests int64     `json:"requests,omitempty" min:"1" jsonschema:"Stop after this many requests. Default: 1000, or the whole trace."`
+	Duration Span      `json:"duration,omitempty" above:"0" jsonschema:"Let no request arrive later than this."`
 	Prompt   Length    `json:"prompt,omitzero" jsonschema:"The length of prompts in tokens: a number, or a distribution. Default: normal, mean 500, std 200, from 2 to 2000."`
 	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers in tokens: a number, or a distribution. Default: normal, mean 250, std 100, from 2 to 1000."`
 	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"Text that groups of prompts begin with, before the length given by prompt."`
@@ -141,7 +141,7 @@ func (l Length) Scaled(by float64) Length {
 	return l
 }
 
-// ends tells whether all rates stop by themselves.
+// ends reports whether all rates stop by themselves.
 func (w *Workload) ends() bool {
 	shared := len(w.Classes) == 0
 	for i := range w.Classes {
@@ -154,5 +154,5 @@ func (w *Workload) ends() bool {
 	return !shared || w.Rate.ends()
 }
 
-// ends tells whether a rate stops by itself.
+// ends reports whether a rate stops by itself.
 func (r *Rate) ends() bool { return r.Pattern == "phases" && !r.Repeat }

@@ -100,7 +100,7 @@ func Open(c Config) (Source, error) {
 	return newGenerator(c, limit)
 }
 
-// replays tells whether the trace's own times apply.
+// replays reports whether the trace's own times apply.
 func (c Config) replays() bool { return c.Arrivals == nil && c.Users == nil && !c.own() }
 
 // recordings lists the traces.
@@ -111,7 +111,7 @@ func (c Config) recordings() []Trace {
 	return c.Traces
 }
 
-// own tells whether every class has arrivals of its own, and there is one.
+// own reports whether every class has arrivals of its own, and there is one.
 func (c Config) own() bool {
 	return len(c.Classes) > 0 && !slices.ContainsFunc(c.Classes, func(class Class) bool { return class.Arrivals == nil })
 }
@@ -143,7 +143,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// endless tells whether nothing would stop the stream.
+// endless reports whether nothing would stop the stream.
 func (c Config) endless() bool {
 	if c.Requests > 0 || len(c.Traces) > 0 || (c.Trace != nil && !c.Trace.Repeat) {
 		return false

@@ -29,7 +29,7 @@ func (c *conversation) begin(r *sim.Request, turns []turn, maxContext int) {
 // coming returns the turn that comes next; there must be one.
 func (c *conversation) coming() turn { return c.turns[c.sent-1] }
 
-// goesOn tells whether there is another turn, and it fits.
+// goesOn reports whether there is another turn, and it fits.
 func (c *conversation) goesOn() bool {
 	if c.sent > len(c.turns) {
 		return false

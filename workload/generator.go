@@ -23,7 +23,7 @@ type generator struct {
 	think func() sim.Time
 
 	// waiting are users and conversations that will send a request, talks the conversations that wait for an answer, by
-	// session, and spare those that ended, to be used again.
+	// session, and spare the ended ones, to be used again.
 	waiting waiting
 	talks   map[int64]*conversation
 	spare   []*conversation
@@ -50,7 +50,7 @@ func newGenerator(c Config, l limit) (*generator, error) {
 	return g, nil
 }
 
-// anyClass stands for those that share arrivals.
+// anyClass stands for all classes that share arrivals.
 const anyClass = -1
 
 // opening is a process by which requests of a class begin, and the next arrival.
@@ -189,7 +189,7 @@ func (g *generator) Done(r *sim.Request, at sim.Time) {
 	g.waiting.push(later(at, think), nil)
 }
 
-// goOn lets a session that got its answer at the given time think about its next turn, and tells whether there is one.
+// goOn lets a session that got its answer at the given time think about its next turn, and reports whether there is one.
 func (g *generator) goOn(session int64, at sim.Time) bool {
 	talk := g.talks[session]
 	if talk == nil {

@@ -12,7 +12,7 @@ import (
 
 // script says what requests ask for, one after another.
 type script interface {
-	// more tells whether there is another request.
+	// more says whether there is another request.
 	more() bool
 	// fill writes what the next request asks for: every field of r but ID and Arrival; Deadline counts from the arrival. It is of
 	// the given class, or of any that shares arrivals where that is below 0. If it opens a conversation, the turns to come are

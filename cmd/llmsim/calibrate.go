@@ -87,7 +87,7 @@ func (flags *calibrateFlags) run(cmd *cobra.Command) error {
 	return err
 }
 
-// calibrate measures the computer with so many threads.
+// calibrate measures the computer with a number of threads.
 func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *calibration.Fit, err error) {
 	host, err := machine.New(threads)
 	if err != nil {

@@ -105,7 +105,7 @@ func shownFiles(page, line string) (text string) {
 	return text
 }
 
-// writeNamedFiles writes the files that commands of the pages name: those that the page shows (a
+// writeNamedFiles writes the files that commands of the pages name: the ones that the page shows (a
 // block of ```yaml NAME), and examples for the rest.
 func writeNamedFiles(t *testing.T, dir, page string) {
 	t.Helper()

@@ -49,7 +49,7 @@ func start(t *testing.T, program string, args ...string) *process {
 	return p
 }
 
-// endsWithin tells whether the process ends by itself in time; that it fails, fails the test.
+// endsWithin reports whether the process ends by itself in time; that it fails, fails the test.
 func (p *process) endsWithin(t *testing.T, d time.Duration) bool {
 	t.Helper()
 	select {

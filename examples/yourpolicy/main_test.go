@@ -72,7 +72,7 @@ func TestShortestPromptFirst(t *testing.T) {
 	}
 }
 
-// A router and a memory of one's own work too: short prompts no longer wait for long ones, and those that run are not preempted.
+// A router and a memory of one's own work too: short prompts no longer wait for long ones, and running requests are not preempted.
 func TestOtherFamilies(t *testing.T) {
 	registry, err := withOurs()
 	if err != nil {

@@ -28,7 +28,7 @@ func longApart() policies.Policy[sim.Router] {
 	}
 }
 
-// Careful is a paged memory in which newcomers leave blocks free for the answers of those that run.
+// Careful is a paged memory in which newcomers leave blocks free for the answers of running sequences.
 type Careful struct {
 	*memory.Paged
 	free int64

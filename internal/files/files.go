@@ -37,7 +37,7 @@ func Exists(fsys fs.FS, name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// Read returns the contents of a file of at most so many bytes. It does not trust the size that the
+// Read returns the contents of a file of at most a number of bytes. It does not trust the size that the
 // file tells: a device has none.
 func Read(fsys fs.FS, name string, most int64) ([]byte, error) {
 	file, err := fsys.Open(name)
@@ -48,7 +48,7 @@ func Read(fsys fs.FS, name string, most int64) ([]byte, error) {
 	return io.ReadAll(Limit(file, name, most))
 }
 
-// Limit returns a reader of r that fails with TooLarge after so many bytes. Name is what the error
+// Limit returns a reader of r that fails with TooLarge after a number of bytes. Name is what the error
 // calls the file.
 func Limit(r io.Reader, name string, most int64) io.Reader {
 	return &limited{r: r, left: most, err: TooLarge{Name: name, Most: most}}

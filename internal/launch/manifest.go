@@ -128,7 +128,7 @@ func (b *Bundle) groupNames() []string {
 }
 
 // Manifests returns Kubernetes manifests: for each group a Deployment, or a LeaderWorkerSet where a replica spans nodes, with a
-// Service over those that take requests, and an autoscaler where the scenario scales.
+// Service over the pods that take requests, and an autoscaler where the scenario scales.
 func (b *Bundle) Manifests() (string, error) {
 	quote := func(v any) (string, error) {
 		text, err := json.Marshal(v) // JSON is YAML

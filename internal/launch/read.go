@@ -91,7 +91,7 @@ func Read(text string) (*Reading, error) {
 // started is a command that starts a known engine.
 type started struct {
 	engine engine
-	words  []string // after those that name the program
+	words  []string // after the words that name the program
 }
 
 // starting returns the commands that start a known engine.

@@ -14,7 +14,7 @@ const most = 3
 const longest = 200
 
 // Names returns up to three known names that are near the given one, the nearest first: those in which at most a third of its
-// letters (and at least one) have to change, and those that contain it.
+// letters (and at least one) have to change, and names that contain it.
 func Names(name string, known []string) []string {
 	type candidate struct {
 		name  string

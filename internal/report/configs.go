@@ -81,7 +81,7 @@ func configEntry(dir fs.FS, name string) ConfigEntry {
 	return e
 }
 
-// Configs prints what is read of config.json files, then those that are refused.
+// Configs prints what is read of config.json files, then the refused files.
 func (p *Printer) Configs(list []ConfigEntry) {
 	width := 0
 	for _, e := range list {

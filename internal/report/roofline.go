@@ -133,7 +133,7 @@ func (p *Printer) Roofline(r *Roofline) {
 	p.grid(table.Row{"step, operator", "FLOP/byte", "TFLOP/s", "of roof", "", "time", "bound by"}, rows, 0, 4, 6)
 	for i := range r.Steps {
 		if !r.Steps[i].Fits {
-			p.paragraph(fmt.Sprintf("* The KV memory has no room for so many contexts of %s tokens: such a step cannot run here.", count(r.Context+1)), 0)
+			p.paragraph(fmt.Sprintf("* The KV memory has no room for that many contexts of %s tokens: such a step cannot run here.", count(r.Context+1)), 0)
 			break
 		}
 	}

@@ -37,7 +37,7 @@ type row struct {
 	sequence *engine.Sequence
 }
 
-// OpenExecutor loads the model of a folder for batches of at most so many sequences.
+// OpenExecutor loads the model of a folder for batches of at most that many sequences.
 func OpenExecutor(weights string, sequences, threads int) (*Executor, error) {
 	model, err := gpt2.Load(weights, gpt2.Options{})
 	if err != nil {
@@ -70,7 +70,7 @@ func (x *Executor) blocks() int {
 	return x.most * ((x.model.Config.Context + gpt2.BlockTokens - 1) / gpt2.BlockTokens)
 }
 
-// stepTokens bounds the prompt tokens of a step, so that long prompts do not stop those that decode.
+// stepTokens bounds the prompt tokens of a step, so that long prompts do not stop sequences that decode.
 const stepTokens = 256
 
 // Simulation returns a fleet of one replica, whose steps are computed by x.

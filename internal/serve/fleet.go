@@ -13,7 +13,7 @@ import (
 type FleetConfig struct {
 	// Simulation is the fleet. Its source may send requests of its own, which nobody hears of.
 	Simulation sim.Config
-	// Models are those that it serves, by sim.Request.Model.
+	// Models are the names of what it serves, by sim.Request.Model.
 	Models []Model
 	// Speed is how many simulated seconds pass in a second, above 0.
 	Speed float64

@@ -48,7 +48,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// health tells whether the server takes requests.
+// health reports whether the server takes requests.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	if s.draining.Load() {
 		w.WriteHeader(http.StatusServiceUnavailable)

@@ -7,7 +7,7 @@ type Dialect struct {
 	ttft, itl, e2e, queue []float64
 }
 
-// Dialects are the names of those that exist.
+// Dialects returns the names of all dialects.
 func Dialects() []string { return []string{"vllm", "sglang"} }
 
 // DialectOf returns the dialect of a name; the first where there is none.

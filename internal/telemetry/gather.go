@@ -73,7 +73,7 @@ func (f *family) metric(e *engine) *dto.Metric {
 	return &dto.Metric{Histogram: f.histogram(e).metric()}
 }
 
-// labels are those that the dialect gives every metric of an engine.
+// labels are what the dialect gives every metric of an engine.
 func (d *Dialect) labels(e *engine, number int) []*dto.LabelPair {
 	if d.name == "sglang" {
 		return pairs([]string{

@@ -13,7 +13,7 @@ type pool struct {
 	workers int
 }
 
-// apart is servers that compute prompts and servers that go on from there, behind so many frontends.
+// apart is servers that compute prompts and servers that go on from there, behind a number of frontends.
 type apart struct {
 	prefill, decode pool
 	frontends       int

@@ -24,7 +24,7 @@ type deviation struct {
 	from, to                                               float64
 }
 
-// chooses tells whether a comparison is one of those that deviate. What is empty chooses all.
+// chooses reports whether a comparison is one of those that deviate. What is empty chooses all.
 func (d *deviation) chooses(c *Comparison) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	return c.Table == d.table && c.Quantity == d.quantity && is(d.engine, c.Engine) && is(d.gpu, c.GPU) && is(d.model, c.Model) && is(d.dtype, c.DType) && is(d.tp, strconv.Itoa(c.TP))

@@ -58,7 +58,7 @@ func TestStatisticsOfAConstantError(t *testing.T) {
 	})
 }
 
-// A run sends what its stages say: so many requests in each, in order of time, cycling through the prompts.
+// A run sends what its stages say: the number of requests of each, in order of time, cycling through the prompts.
 func TestRunsSendTheirStages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run := &vllmRun{}

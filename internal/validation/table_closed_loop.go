@@ -112,7 +112,7 @@ func before(version string, major, minor, patch int) bool {
 	return slices.Compare(v[:], []int{major, minor, patch}) < 0
 }
 
-// beforeAsynchronous tells whether a vLLM of that version schedules a step when the one before is done. Scheduling ahead became the
+// beforeAsynchronous reports whether a vLLM of that version schedules a step when the one before is done. Scheduling ahead became the
 // default in 0.14 (January 2026).
 func beforeAsynchronous(version string) bool {
 	return before(version, 0, 14, 0)

@@ -84,7 +84,7 @@ func heldUp(t *table) map[int]bool {
 	return held
 }
 
-// spreadExperts sets parallelism. With experts in parallel tp is 1, and dp tells whether attention is spread by sequences or by heads.
+// spreadExperts sets parallelism. With experts in parallel tp is 1, and dp reports whether attention is spread by sequences or by heads.
 func (f *fullBatch) spreadExperts(r *row) {
 	f.spread(r, "dp", "ep")
 	if f.expert == f.gpus && f.tensor == 1 && f.data == 0 {

@@ -100,7 +100,7 @@ func readVLLMStage(r *row, profile string) vllmStage {
 	return s
 }
 
-// lost tells whether nothing of the run is compared.
+// lost reports whether nothing of the run is compared.
 func (v *vllmRun) lost() bool {
 	return !slices.ContainsFunc(v.stages, func(s vllmStage) bool { return !s.overloaded })
 }

@@ -35,7 +35,7 @@ type Config struct {
 
 // Physics changes what predictions rest on. Its zero value leaves everything as llmsim ships it.
 type Physics struct {
-	// Constants are the efficiencies of the accelerator; nil takes those that were fitted.
+	// Constants are the efficiencies of the accelerator; nil takes the fitted ones.
 	Constants *hardware.Constants
 	// Host is how many times longer the host takes than that of an H100 machine; 0 means as measured.
 	Host float64

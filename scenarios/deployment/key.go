@@ -30,7 +30,7 @@ type Key struct {
 	Speculation string `json:"speculation,omitempty"`
 }
 
-// Key returns the key of a server. It returns false where the step times are not those that llmsim
+// Key returns the key of a server. It returns false where the step times are not the ones that llmsim
 // predicts for the engine, so that no measurement of it applies.
 func (c *Config) Key() (Key, bool) {
 	p := c.Parallel.Complete()

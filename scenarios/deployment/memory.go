@@ -68,7 +68,7 @@ func (c *Config) memory() steptime.MemoryConfig {
 	return m
 }
 
-// Holds reports whether the accelerators hold the model and one sequence of so many tokens.
+// Holds reports whether the accelerators hold the model and one sequence of that many tokens.
 func (c *Config) Holds(tokens int) bool {
 	plan, err := c.PlanMemory()
 	return err == nil && plan.Err() == nil && plan.Longest() >= tokens

@@ -46,8 +46,8 @@ type Evidence struct {
 // farthest is the greatest distance of a relative.
 const farthest = 4
 
-// Of returns the evidence for a server. Own is false where the step times are not those that llmsim predicts for the engine, so that
-// no measurement of it applies.
+// Of returns the evidence for a server. Own is false where the step
+// times are not the ones that llmsim predicts for the engine, so that no measurement of it applies.
 func Of(key deployment.Key, own bool) Evidence {
 	e := Evidence{Grade: Formula, Deviations: deviations(key)}
 	if own {
@@ -68,7 +68,7 @@ func Without(key deployment.Key) Evidence {
 	return e
 }
 
-// find looks for the server among those that were measured and are not left out, and for the nearest.
+// find looks for the server among the measured ones that are not left out, and for the nearest.
 func (e *Evidence) find(key deployment.Key, leftOut func(deployment.Key) bool) {
 	if list := errorsOf(key); len(list) > 0 && !leftOut(key) {
 		e.Grade, e.Errors = Measured, list
@@ -118,7 +118,7 @@ func distance(a, b deployment.Key) (float64, []string) {
 	return d, words
 }
 
-// servers lists those that were measured, each once.
+// servers lists the servers that were measured, each once.
 func servers() []deployment.Key {
 	var list []deployment.Key
 	for _, e := range measured() {

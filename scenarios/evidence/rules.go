@@ -10,7 +10,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// catalogs are those that ship.
+// catalogs are the shipped models and accelerators.
 type catalogs struct {
 	models   *models.Catalog
 	hardware hardware.Catalog

@@ -43,7 +43,7 @@ func (d *decoder) fail(n *yaml.Node, path, format string, args ...any) {
 func (d *decoder) count(n *yaml.Node, path string) {
 	if d.values++; d.values == mostValues+1 {
 		d.problems = nil
-		d.fail(n, path, "the file has more than %d values, counting those that aliases repeat", mostValues)
+		d.fail(n, path, "the file has more than %d values, counting what aliases repeat", mostValues)
 	}
 }
 

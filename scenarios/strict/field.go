@@ -91,7 +91,7 @@ func kindOf(list []field, v reflect.Value) (key, word string) {
 	return "", ""
 }
 
-// required tells whether the field must be given beside those keys.
+// required reports whether the field must be given beside those keys.
 func (r rule) required(keys map[string]*yaml.Node) bool {
 	other, alternative := strings.CutPrefix(r.tag.Get("required"), "unless ")
 	return r.tag.Get("required") == "true" || alternative && keys[other] == nil

@@ -58,10 +58,10 @@ func Parse(name string, data []byte) (*Document, error) {
 	return doc, nil
 }
 
-// Has tells whether the document, or an override, sets the field. It knows after Decode.
+// Has reports whether the document, or an override, sets the field. It knows after Decode.
 func (d *Document) Has(path string) bool { return d.places[path] != nil }
 
-// Overridden tells whether an override sets the field or a part of it. It knows after Decode.
+// Overridden reports whether an override sets the field or a part of it. It knows after Decode.
 func (d *Document) Overridden(path string) bool { return d.changed[path] }
 
 // noteChanges finds the fields that overrides set.

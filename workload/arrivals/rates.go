@@ -14,7 +14,7 @@ type Rate interface {
 	Pacer(src rand.Source) (Pacer, error)
 	// Mean returns the average rate in arrivals/s over the long run (for a rate that ends, until it ends); +Inf for AtOnce.
 	Mean() float64
-	// Ends tells whether arrivals stop by themselves.
+	// Ends reports whether arrivals stop by themselves.
 	Ends() bool
 	// String describes the rate: "4/s".
 	String() string

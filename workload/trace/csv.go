@@ -20,7 +20,7 @@ type layout struct {
 	times string
 	// fromFirst counts time from the first row instead of from 0.
 	fromFirst bool
-	// failures tells that rows with no output are failed requests.
+	// failures says that rows with no output are failed requests.
 	failures bool
 	// optional are the columns that may be there.
 	optional []optional

@@ -13,7 +13,7 @@ type decoder interface {
 	// decode fills r, whose other fields are zero, from the next row; Arrival counts from the origin of the trace. It returns
 	// io.EOF at the end.
 	decode(r *sim.Request) error
-	// timed tells whether rows have arrival times.
+	// timed reports whether rows have arrival times.
 	timed() bool
 }
 

@@ -95,7 +95,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// Timed tells whether the trace has arrival times. Where it has none, Arrival is 0.
+// Timed reports whether the trace has arrival times. Where it has none, Arrival is 0.
 func (r *Reader) Timed() bool { return r.decoder.timed() }
 
 // Counts returns what happened to the rows so far.
@@ -180,7 +180,7 @@ func (r *Reader) raise(q *sim.Request) {
 	}
 }
 
-// fit sees to it that a request fits into the context, and tells whether it stays.
+// fit sees to it that a request fits into the context, and reports whether it stays.
 func (r *Reader) fit(q *sim.Request) bool {
 	most := r.options.MaxContext
 	if most == 0 || q.Prompt+q.Output <= most {

@@ -17,7 +17,7 @@ type shareGPT struct {
 	file    *file
 	decoder *json.Decoder
 	newline *newlines
-	// array tells that the objects are in an array, and entries counts them.
+	// array says that the objects are in an array, and entries counts them.
 	array   bool
 	entries int
 }

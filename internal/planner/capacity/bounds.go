@@ -82,7 +82,7 @@ func (o *option) highestRate(requests []sim.Request) float64 {
 	return slack * float64(o.split.replicas()) / seconds
 }
 
-// mayReuse tells whether prompt tokens may come from a cache.
+// mayReuse reports whether prompt tokens may come from a cache.
 func (o *option) mayReuse() bool {
 	w := &o.scenario.Workload
 	shared := w.Prefix != nil || w.Distinct > 0 || w.Sessions != nil || w.Trace != nil
@@ -147,7 +147,7 @@ func (o *option) attention() float64 {
 	return least.Seconds()
 }
 
-// latencies tells whether enough requests could keep their limits if each had a replica to itself.
+// latencies reports whether enough requests could keep their limits if each had a replica to itself.
 func (o *option) latencies(s *scenarios.Simulation, requests []sim.Request) {
 	kept, slowestTTFT, slowestTPOT := 0, sim.Time(0), sim.Time(0)
 	o.excess = 0

@@ -59,7 +59,7 @@ func (s *search) cost() float64     { return float64(s.size()) * s.options[s.bes
 func (s *search) chosen() *option   { return s.options[s.best] }
 func (s *search) accelerators() int { return s.size() * s.chosen().gpus }
 
-// beats tells whether n replicas of o, and the spares, are the better answer: cheaper, or as cheap
+// beats reports whether n replicas of o, and the spares, are the better answer: cheaper, or as cheap
 // with better evidence, or with fewer accelerators, or earlier on the menu.
 func (s *search) beats(o *option, n int) bool {
 	if s.best < 0 {

@@ -31,7 +31,7 @@ func (a *Answers) Failed() int {
 	return n
 }
 
-// Met tells whether there is a fleet for every model.
+// Met reports whether there is a fleet for every model.
 func (a *Answers) Met() bool {
 	return !slices.ContainsFunc(a.Models, func(answer *Answer) bool { return answer.Chosen == nil })
 }

@@ -188,7 +188,7 @@ func (s *search) shapes(ctx context.Context) ([]Shape, error) {
 
 func sign(n int) int { return min(n, 1) }
 
-// closer tells whether option i is nearer to being chosen than option j, which comes before it.
+// closer reports whether option i is nearer to being chosen than option j, which comes before it.
 func (s *search) closer(i, j int) bool {
 	rank := func(k int) (int, float64) {
 		o, fate := s.options[k], &s.fates[k]

@@ -135,7 +135,7 @@ func judge(seen *planner.Observation, confidence float64) trial {
 	return t
 }
 
-// growing tells whether the last quarter of a series is a tenth above the second.
+// growing reports whether the last quarter of a series is a tenth above the second.
 func growing(series []float64) bool {
 	quarter := len(series) / 4
 	early, late := 0.0, 0.0

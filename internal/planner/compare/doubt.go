@@ -32,7 +32,7 @@ func (c *Comparison) doubt(ctx context.Context, trials []*trial, workers int) er
 	return nil
 }
 
-// slowed repeats the first run with steps that take so many times longer.
+// slowed repeats the first run with steps that take a number of times longer.
 func (t *trial) slowed(ctx context.Context, factor float64) (*planner.Observation, error) {
 	f, err := t.variant.Load()
 	if err != nil {

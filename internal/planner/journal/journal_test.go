@@ -81,7 +81,7 @@ func TestOneProcessAtATime(t *testing.T) {
 	again.Close()
 }
 
-// lockable tells whether this system has locks at all.
+// lockable reports whether this system has locks at all.
 func lockable() bool {
 	f, err := os.CreateTemp("", "lock")
 	if err != nil {

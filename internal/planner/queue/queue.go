@@ -33,11 +33,11 @@ type Queue struct {
 	workers sync.WaitGroup
 
 	mu      sync.Mutex
-	waiting map[string]*promise
+	waiting map[string]*pending
 }
 
-// promise is a result to come.
-type promise struct {
+// pending is a result to come.
+type pending struct {
 	task    *Task         // once it is queued
 	ready   chan struct{} // closed when there is one
 	outcome outcome
@@ -49,7 +49,7 @@ func Open(ctx context.Context, c Config, handlers Handlers) (*Queue, error) {
 	if err := c.Check(); err != nil {
 		return nil, scenarios.BadInput(err)
 	}
-	q := &Queue{config: c.complete(), waiting: map[string]*promise{}, sums: newSums()}
+	q := &Queue{config: c.complete(), waiting: map[string]*pending{}, sums: newSums()}
 	if err := q.open(ctx, handlers); err != nil {
 		q.Close()
 		return nil, err
@@ -162,20 +162,20 @@ func (q *Queue) Key(f *scenarios.File, kind, params string) (string, error) {
 	return strings.TrimSuffix(fingerprint+"-"+kind+"-"+params, "-"), err
 }
 
-// expect returns the promise for a key, and whether it is new.
-func (q *Queue) expect(key string) (*promise, bool) {
+// expect returns the pending result of a key, and whether it is new.
+func (q *Queue) expect(key string) (*pending, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p, known := q.waiting[key]
 	if !known {
-		p = &promise{ready: make(chan struct{})}
+		p = &pending{ready: make(chan struct{})}
 		q.waiting[key] = p
 	}
 	return p, !known
 }
 
-// queued notes that the task of a promise is in the queue.
-func (q *Queue) queued(p *promise, t *Task) {
+// queued notes that the task of a pending result is in the queue.
+func (q *Queue) queued(p *pending, t *Task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p.task = t
@@ -215,7 +215,7 @@ func (q *Queue) submit(ctx context.Context, t *Task) error {
 	return q.store.publish(ctx, t)
 }
 
-// watch fulfils promises as results are stored.
+// watch hands out pending results as they are stored.
 func (q *Queue) watch(ctx context.Context) error {
 	watcher, err := q.store.watch(ctx)
 	if err != nil {

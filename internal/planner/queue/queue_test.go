@@ -62,7 +62,7 @@ func counting(calls *atomic.Int32, bad ...uint64) Handlers {
 	}}
 }
 
-// doAll does the tasks of seeds 0 to n−1, each so many times at the same moment, and returns the
+// doAll does the tasks of seeds 0 to n−1, each several times at the same moment, and returns the
 // errors by seed.
 func doAll(t *testing.T, q *Queue, n, times int) []error {
 	t.Helper()
@@ -142,7 +142,7 @@ func TestPoisonedTasksAreParked(t *testing.T) {
 	}
 }
 
-// The task of a worker that falls silent is done by another; a worker that tells that it is alive
+// The task of a worker that falls silent is done by another; a worker that reports that it is alive
 // keeps its own, however long it takes.
 func TestSilentWorkersLoseTheirTasks(t *testing.T) {
 	url := queuetest.Serve(t)

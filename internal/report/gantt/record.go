@@ -44,7 +44,7 @@ type Row struct {
 type Step struct {
 	From, To sim.Time
 	// Prompt is the number of prompt tokens that it computes, Decodes that of sequences that get a
-	// token, Padding that of those that keep a place.
+	// token, Padding the number of finished ones that keep a place.
 	Prompt, Decodes, Padding int
 }
 

@@ -14,7 +14,7 @@ const (
 	blocks = " ▏▎▍▌▋▊▉█"
 )
 
-// Spark draws values as columns, each the mean of those that fall into it; top is the value of full
+// Spark draws values as columns, each the mean of the values that fall into it; top is the value of full
 // height. What is above 0 is seen, however small. The result is width characters wide, or as wide
 // as there are values.
 func Spark(values []float64, width int, top float64) string {

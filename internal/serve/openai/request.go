@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// Endpoint is one of those that generate.
+// Endpoint is one of the two endpoints that generate text.
 type Endpoint int
 
 // The endpoints.

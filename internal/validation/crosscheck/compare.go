@@ -94,7 +94,7 @@ func Compare(ctx context.Context, name string, f *scenarios.File, hosts *machine
 	return d.compare(), nil
 }
 
-// judge tells whether the machine was quiet enough in more than half of the runs.
+// judge reports whether the machine was quiet enough in more than half of the runs.
 func (c *Comparison) judge(threads int) {
 	var reasons []string
 	for _, n := range c.Noise {

@@ -40,7 +40,7 @@ const (
 // Off returns predicted less executed, as a share of the executed effect.
 func (e *Effect) Off() float64 { return (e.Predicted - e.Executed) / math.Abs(e.Executed) }
 
-// Kept tells whether the effect was predicted within the limit.
+// Kept reports whether the effect was predicted within the limit.
 func (e *Effect) Kept() bool {
 	return math.Abs(e.Predicted-e.Executed) <= max(EffectLimit*math.Abs(e.Executed), SmallEffect)
 }

@@ -76,7 +76,7 @@ func (l *linearised) gradient(grad, step []float64) {
 	}
 }
 
-// moves tells whether a parameter is free.
+// moves reports whether a parameter is free.
 func (l *linearised) moves(j int) bool { return l.free == nil || l.free[j] }
 
 func (l *linearised) hessian(h *mat.SymDense, step []float64) {

@@ -66,7 +66,7 @@ func parametersOf[T any](s scope, constants func(*T) []constant[T], shipped *val
 	return list
 }
 
-// isTime tells whether the constant is a time in seconds.
+// isTime reports whether the constant is a time in seconds.
 func (p *parameter) isTime() bool {
 	last := p.name[strings.LastIndex(p.name, ".")+1:]
 	if p.scope == engine {

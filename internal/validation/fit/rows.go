@@ -153,7 +153,7 @@ func logErrors(r *validation.Report, rows []row) []float64 {
 	return errors
 }
 
-// isKernelTable tells whether a table is of single kernels.
+// isKernelTable reports whether a table is of single kernels.
 func isKernelTable(table string) bool {
 	return slices.ContainsFunc(quantities, func(q quantity) bool { return q.table == table && q.on != nil })
 }
@@ -164,7 +164,7 @@ var launched = kind{engine, "all_reduce"}
 // launcher is the engine of which kernels measured apart take that time.
 const launcher = "eager-2023"
 
-// touches tells whether rows of a table and group may depend on a kind of constant.
+// touches reports whether rows of a table and group may depend on a kind of constant.
 func (k kind) touches(table string, g *validation.Group) bool {
 	i := slices.IndexFunc(quantities, func(q quantity) bool { return q.table == table })
 	switch {

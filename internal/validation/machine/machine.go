@@ -97,7 +97,7 @@ func (m *Machine) Model(c gpt2.Config, format kernels.Format) (*gpt2.Model, erro
 	return model, nil
 }
 
-// Engine returns an engine for the model with a KV cache of so many blocks, scattered as after long service. The caller closes it.
+// Engine returns an engine for the model with a KV cache of a number of blocks, scattered as after long service. The caller closes it.
 func (m *Machine) Engine(model *gpt2.Model, blocks int) (*engine.Engine, error) {
 	return engine.New(model, engine.Options{Blocks: blocks, Pool: m.pool, Kernels: m.set, PrefixCaching: true, Scattered: true})
 }

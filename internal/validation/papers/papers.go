@@ -48,7 +48,7 @@ type Capacity struct {
 	While string `json:"while" required:"true"`
 }
 
-// Claim is a published figure, and how close ours has to be: within so many percent or points of it, or between limits.
+// Claim is a published figure, and how close ours has to be: within a number of percent or points of it, or between limits.
 type Claim struct {
 	Name string `json:"name" required:"true"`
 	// Where is the section, figure or table, Says the claim in words.

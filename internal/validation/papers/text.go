@@ -36,7 +36,7 @@ func (v *Verdict) writeText(b *bytes.Buffer) {
 	}
 }
 
-// wrap breaks words into lines of at most so many columns.
+// wrap breaks words into lines of at most a number of columns.
 func wrap(words string, columns int) []string {
 	lines := strings.Split(text.WrapSoft(words, columns), "\n")
 	for i := range lines {

@@ -111,7 +111,7 @@ func (c *Claim) judge(results map[string]any) (Verdict, error) {
 	return v, nil
 }
 
-// holds tells whether our figure is as close as it has to be.
+// holds reports whether our figure is as close as it has to be.
 func (c *Claim) holds(ours float64) bool {
 	switch {
 	case c.Percent > 0:
