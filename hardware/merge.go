@@ -145,9 +145,15 @@ func lookUp[T any, P part[T]](kind, name string, list []T) (T, error) {
 
 // indexOf is the place of the entry of a name or alias in a list, -1 if there is none.
 func indexOf[T any, P part[T]](name string, list []T) int {
-	return slices.IndexFunc(list, func(item T) bool {
-		return slices.ContainsFunc(P(&item).header().names(), func(known string) bool { return fold(known) == fold(name) })
-	})
+	folded := fold(name)
+	for i := range list {
+		for _, known := range P(&list[i]).header().names() {
+			if known == name || fold(known) == folded {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // fold makes spellings of a name equal: case does not matter, and "_" and " " stand for "-".

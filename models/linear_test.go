@@ -90,16 +90,22 @@ func TestLinearLayers(t *testing.T) {
 	}
 }
 
-// One more token visits a new expert with each visit that does not meet an old one: D(m+1) = D(m) + k·(1 − D(m)/n).
+// Of a beta distribution with the parameters a and b, E[(1−p)^(m+1)] = E[(1−p)^m]·(b+m)/(a+b+m): that part of the experts that m tokens left
+// out is left out by one more. Experts that are not equally popular are visited later than equal ones.
 func TestDistinctExperts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 512).Draw(t, "experts")
-		k := rapid.IntRange(1, n).Draw(t, "active")
+		n := rapid.IntRange(2, 512).Draw(t, "experts")
+		k := rapid.IntRange(1, n-1).Draw(t, "active")
 		m := rapid.IntRange(0, 2000).Draw(t, "tokens")
 		got, next := distinctExperts(n, k, m), distinctExperts(n, k, m+1)
-		want := got + float64(k)*(1-got/float64(n))
-		if math.Abs(next-want) > 1e-9*float64(n) || next > float64(n) || (m == 0 && got != 0) {
+		rest, sum := popularities(n, k)
+		want := float64(n) - (float64(n)-got)*(rest+float64(m))/(sum+float64(m))
+		if math.Abs(next-want) > 1e-8*float64(n) || next > float64(n)*(1+1e-12) || (m == 0 && (math.Abs(got) > 1e-9 || math.Abs(next-float64(k)) > 1e-8)) {
 			t.Fatalf("%d tokens visit %g experts, one more %g, want %g", m, got, next, want)
+		}
+		equal := float64(n) * (1 - math.Pow(1-float64(k)/float64(n), float64(m)))
+		if got > equal*(1+1e-9)+1e-9 {
+			t.Fatalf("%d tokens visit %g of %d experts, more than the %g of equally popular ones", m, got, n, equal)
 		}
 	})
 }

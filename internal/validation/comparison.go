@@ -29,6 +29,8 @@ type Comparison struct {
 	// Quantity is what was measured, in Unit.
 	Quantity, Unit      string
 	Predicted, Measured float64
+	// rehearsal is of the run that predicts the figure; nil where none does.
+	rehearsal *rehearsal
 }
 
 // Error is the relative error, predicted/measured − 1.

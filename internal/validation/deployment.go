@@ -67,6 +67,8 @@ type deployment struct {
 	chunked bool
 	// prefixCaching keeps the KV cache of prompts for those that begin alike.
 	prefixCaching bool
+	// host is how many times longer the machine's host takes than that of an H100 machine; 0 means as usual around the GPU.
+	host float64
 	// engineTimes tells that times were taken inside the engine, so that the cost of a request outside it does not count.
 	engineTimes bool
 }
@@ -96,6 +98,9 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 	if d.weights == hardware.FP4 && strings.HasPrefix(d.model.Name, "gpt-oss") {
 		d.weights = hardware.MXFP4 // its published format, which tables call fp4
 	}
+	if d.weights == hardware.FP8 && (publishedByBlock(d.model.Name) || strings.HasSuffix(model, "-FP8") && strings.HasPrefix(d.model.Name, "qwen3")) {
+		d.weights = hardware.FP8Block
+	}
 	d.activations = activationsOf(d.weights)
 	d.kv = d.activations
 	if kv := r.text("kv_cache_dtype"); kv != "" && kv != "auto" {
@@ -104,6 +109,17 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 		}
 	}
 	return d
+}
+
+// publishedByBlock reports whether a model's makers publish its weights in FP8 with a scale for each block of 128×128: the
+// config.json of DeepSeek-V3, Kimi-K2 and MiniMax-M2 says so, as do those of Qwen's checkpoints that end in -FP8.
+func publishedByBlock(model string) bool {
+	for _, family := range []string{"deepseek-v3", "kimi-k2", "minimax-m2"} {
+		if strings.HasPrefix(model, family) {
+			return true
+		}
+	}
+	return false
 }
 
 // activationsOf returns the number format in which engines compute with weights of another: 16 bits where they are narrower.
@@ -137,7 +153,7 @@ func (d *deployment) config(p *Physics, engine steptime.Engine, blockTokens int)
 		Weights: d.weights, KV: d.kv, Activations: d.activations, Engine: engine,
 		Memory:   servers.Memory{Utilization: d.utilisation, KVShare: d.kvShare, LargestStep: d.largestStep},
 		Policies: policies,
-		Physics:  servers.Physics{Constants: p.constants(&d.accelerator, d.scaleUp, d.network)},
+		Physics:  servers.Physics{Constants: p.constants(&d.accelerator, d.scaleUp, d.network), Host: d.host},
 	}, err
 }
 
@@ -240,6 +256,10 @@ func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*o
 	seen, err := newOutcome()
 	if err != nil {
 		return nil, err
+	}
+	seen.rehearsal = newRehearsal(d)
+	if !d.engineTimes {
+		seen.rehearsal.latency = server.Clock.RequestLatency().Milliseconds()
 	}
 	_, err = sim.Run(ctx, sim.Config{Source: load, Router: &routing.RoundRobin{}, Replicas: []sim.ReplicaConfig{replica}, Observer: seen})
 	if err == nil && seen.rejected > 0 {

@@ -171,7 +171,7 @@ var leftOutFor = []string{
 	"is not known", "does not fit", "parallelism", "are longer than",
 	"requests were cut off at 300 s", "noise", "launched by the host", "another collective of the same size",
 	"tp above 16 is", "experts are spread over another", "the server capped its batch", "multi-token prediction",
-	"erratic", "not the GPU was the limit", "a fleet under a router", "prompts were cached", "waited for kernels to be compiled",
+	"erratic", "a fleet under a router", "prompts were cached", "waited for kernels to be compiled",
 	"another submission of the same system", "whose limits on latency", "tp and dp are not",
 	"in the table again", "configuration published fits", "configurations published fit",
 }

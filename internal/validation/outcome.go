@@ -15,6 +15,8 @@ type outcome struct {
 	last     sim.Time
 	// gaps are the times between tokens.
 	gaps *metrics.Distribution
+	// rehearsal is a sample of the steps, nil where none is taken.
+	rehearsal *rehearsal
 }
 
 // gapAccuracy is the relative accuracy of quantiles of the time between tokens.
@@ -33,6 +35,9 @@ type answered struct {
 
 // Steps implements sim.Observer.
 func (o *outcome) Steps(l *sim.Leap) {
+	if o.rehearsal != nil {
+		o.rehearsal.see(l)
+	}
 	for _, g := range l.Gaps {
 		o.gaps.AddRepeated(g.Span, g.Count)
 	}

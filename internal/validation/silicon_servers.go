@@ -23,8 +23,6 @@ func siliconArtefact(r *row) string {
 		return "gpt-oss on H100 from 512 clients on: the server capped its batch at an unknown number"
 	case engine == "trtllm" && strings.Contains(model, "deepseek") && hopper && r.optional("moe_ep", 1) > 1:
 		return "TensorRT-LLM with DeepSeek and expert parallelism on Hopper: multi-token prediction was on"
-	case engine == "trtllm" && strings.Contains(model, "deepseek") && speculativeImage(r):
-		return "TensorRT-LLM with DeepSeek in an image of the runs with multi-token prediction"
 	case strings.HasPrefix(model, "nvidia/") || strings.HasPrefix(r.text("backend_version"), "1.3.0"):
 		return "a fleet under a router, whose number of replicas is not published"
 	case strings.HasPrefix(gpu, "gb200") && strings.Contains(model, "qwen3-32b"):
@@ -33,13 +31,6 @@ func siliconArtefact(r *row) string {
 		return "vLLM with Qwen3-32B in FP8 on H100: prompts were cached"
 	}
 	return ""
-}
-
-// speculativeImage reports whether the server ran in an image that InferenceX used with multi-token prediction only: all its rows are
-// faster by 40 to 60 % than those of the images before and after it.
-func speculativeImage(r *row) bool {
-	version := r.text("backend_version")
-	return version == "1.2.0rc6.post3" || version == "1.1.0rc2.post2" && r.text("month") == "2026-01"
 }
 
 // drafting is the share by which a token is faster with multi-token prediction at least.
@@ -122,7 +113,7 @@ func (l *clients) publicFlags() {
 		l.kvShare = 0.8
 	case "sglang":
 		l.maxSequences, l.tokenBudget = 256*ranks, 16384*ranks
-		if l.weights == hardware.FP8 || l.weights == hardware.BF16 {
+		if l.weights == hardware.FP8 || l.weights == hardware.FP8Block || l.weights == hardware.BF16 {
 			l.tokenBudget = 32768 * ranks
 		}
 		l.utilisation = 0.85

@@ -132,5 +132,5 @@ func (l *clients) compare(ctx context.Context, p *Physics) ([]Comparison, error)
 	}
 	predicted := all.figuresOfWaves(l.count)
 	predicted["output rate"] = all.outputRate()
-	return l.place.compare(l.measured, predicted), nil
+	return rehearsable(l.place.compare(l.measured, predicted), all.rehearsal), nil
 }

@@ -95,6 +95,7 @@ func (c *catalogs) mlperf(r *row) *mlperf {
 	m.setDefaults()
 	m.narrowCache()
 	m.divide(min(gpus, max(1, m.accelerator.PerNode)))
+	m.limitRanks()
 	m.replicas = max(1, gpus/m.parallel().GPUs())
 	m.place = place{Group: m.group(), file: r.table.file, line: r.line}
 	m.name = fmt.Sprintf("%d × %s, best of all submitters", gpus, m.accelerator.Name)
@@ -125,5 +126,5 @@ func (m *mlperf) compare(ctx context.Context, p *Physics) ([]Comparison, error) 
 	if err != nil {
 		return nil, err
 	}
-	return m.place.compare(m.measured, map[string]float64{"output rate": float64(m.replicas) * all.outputRate()}), nil
+	return rehearsable(m.place.compare(m.measured, map[string]float64{"output rate": float64(m.replicas) * all.outputRate()}), all.rehearsal), nil
 }

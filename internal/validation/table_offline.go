@@ -3,6 +3,7 @@ package validation
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // TensorRT-LLM's throughput benchmark: all requests are queued at once.
@@ -16,9 +17,9 @@ func queued(prompt, output int) int {
 	switch [2]int{prompt, output} {
 	case [2]int{128, 128}:
 		return 30000
-	case [2]int{128, 4096}, [2]int{1000, 2000}, [2]int{2048, 2048}, [2]int{5000, 500}:
+	case [2]int{128, 4096}, [2]int{1000, 2000}, [2]int{2048, 2048}, [2]int{5000, 500}, [2]int{8192, 1024}, [2]int{1024, 8192}:
 		return 1500
-	case [2]int{20000, 2000}:
+	case [2]int{20000, 2000}, [2]int{32768, 1024}, [2]int{1024, 32768}:
 		return 1000
 	}
 	return 3000
@@ -50,6 +51,7 @@ func readOffline(c *catalogs, t *table) []experiment {
 		o.setDefaults()
 		o.kvShare = 0.95 // kv_cache_free_gpu_mem_fraction
 		o.narrowCache()
+		o.options(r.text("trtllm_version"))
 		if r.text("unit") == "per GPU" {
 			o.per = float64(o.parallel().GPUs())
 		}
@@ -57,6 +59,28 @@ func readOffline(c *catalogs, t *table) []experiment {
 		list = append(list, o)
 	})
 	return list
+}
+
+// options are those of the page's llm_options.yml. From version 1.0 on, models with experts but gpt-oss on one GPU run with
+// data-parallel attention, and gpt-oss keeps a cache of 16 bits on Hopper (TensorRT-LLM, docs/source/developer-guide/perf-overview.md,
+// "Running the Benchmark").
+func (o *offline) options(version string) {
+	if version == "" || before(version, 1, 0, 0) {
+		return
+	}
+	if o.model.Experts() != nil && o.data == 0 && o.tensor > 1 {
+		o.data, o.tensor, o.expert = o.tensor, 1, 0
+	}
+	o.limitRanks()
+	if strings.HasPrefix(o.model.Name, "gpt-oss") && o.accelerator.Generation == "hopper" {
+		o.kv = o.activations
+	}
+}
+
+// limitRanks makes the limits of an engine, which each data-parallel rank has, those of all.
+func (d *deployment) limitRanks() {
+	d.maxSequences *= max(1, d.data)
+	d.tokenBudget *= max(1, d.data)
 }
 
 func (o *offline) at() place { return o.place }
@@ -67,5 +91,5 @@ func (o *offline) compare(ctx context.Context, p *Physics) ([]Comparison, error)
 	if err != nil {
 		return nil, err
 	}
-	return o.place.compare(o.measured, map[string]float64{"output rate": all.outputRate() / o.per}), nil
+	return rehearsable(o.place.compare(o.measured, map[string]float64{"output rate": all.outputRate() / o.per}), all.rehearsal), nil
 }

@@ -42,7 +42,7 @@ func (c *catalogs) siliconClients(r *row) experiment {
 	if err != nil {
 		r.fail(err)
 	}
-	d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("precision"), r.count("tp"))
+	d := c.deploy(r, r.required("model"), r.required("gpu"), siliconFormat(r), r.count("tp"))
 	l := &clients{
 		deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"),
 		measured: r.measured(siliconFigures),
@@ -50,6 +50,9 @@ func (c *catalogs) siliconClients(r *row) experiment {
 	l.spread(r, "attention_dp", "moe_ep")
 	if r.err != nil {
 		return nil
+	}
+	if engine == "vllm-v1" && l.data > 1 {
+		l.joinRanks()
 	}
 	l.siliconFlags(r, engine)
 	l.measured = siliconMeasured(r, l.measured)
@@ -59,6 +62,24 @@ func (c *catalogs) siliconClients(r *row) experiment {
 		l.name += fmt.Sprintf(", attention DP %d", l.data)
 	}
 	return l
+}
+
+// joinRanks makes one tensor-parallel group of what the table gives as data-parallel ranks of as many GPUs each. Each such row of vLLM has
+// a twin with tensor and expert parallelism over tp GPUs, whose times it has to 1 %: the column counts the same GPUs again.
+func (d *deployment) joinRanks() {
+	if d.data = 0; d.expert > 1 {
+		d.expert = d.tensor
+	}
+}
+
+// siliconFormat returns the number format of the weights: that of the experts where it is by block, or of the dense products.
+func siliconFormat(r *row) string {
+	for _, column := range []string{"moe_dtype", "gemm_dtype"} {
+		if r.text(column) == "fp8_block" {
+			return r.text(column)
+		}
+	}
+	return r.required("precision")
 }
 
 // spread sets data and expert parallelism from the columns of those names, the latter ending in _ep. Absent, and 0, count as 1. Beside

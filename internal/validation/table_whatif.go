@@ -174,6 +174,8 @@ func (w *whatIf) compare(ctx context.Context, p *Physics) ([]Comparison, error) 
 type whatifRun struct {
 	stages   []map[string]float64
 	capacity float64
+	// rehearsals are of the stages, and last of the run at saturation.
+	rehearsals []*rehearsal
 }
 
 func (v *variant) run(ctx context.Context, p *Physics) (*whatifRun, error) {
@@ -181,7 +183,7 @@ func (v *variant) run(ctx context.Context, p *Physics) (*whatifRun, error) {
 	for i := range v.stages {
 		s := &v.stages[i]
 		if s.reached < kept*s.rate {
-			r.stages = append(r.stages, nil)
+			r.stages, r.rehearsals = append(r.stages, nil), append(r.rehearsals, nil)
 			continue
 		}
 		all, err := v.serve(ctx, p, s.load(whatifStage))
@@ -191,7 +193,7 @@ func (v *variant) run(ctx context.Context, p *Physics) (*whatifRun, error) {
 		figures := all.figures()
 		figures["TTFT p50"] += whatifClient
 		figures["E2E p50"] += whatifClient
-		r.stages = append(r.stages, figures)
+		r.stages, r.rehearsals = append(r.stages, figures), append(r.rehearsals, all.rehearsal)
 	}
 	last := v.stages[len(v.stages)-1]
 	load, err := closedLoop(whatifInFlight, 12*whatifInFlight, last.prompt, last.output, equalLength)
@@ -206,6 +208,7 @@ func (v *variant) run(ctx context.Context, p *Physics) (*whatifRun, error) {
 		return nil, err
 	}
 	r.capacity = all.outputRate() / meanOutput(all)
+	r.rehearsals = append(r.rehearsals, all.rehearsal)
 	return r, nil
 }
 
@@ -267,11 +270,12 @@ func (r *whatifRun) comparisons(v *variant) []Comparison {
 	var list []Comparison
 	for i := range v.stages {
 		if r.stages[i] != nil {
-			list = append(list, v.stages[i].place.compare(v.stages[i].measured, r.stages[i])...)
+			list = append(list, rehearsable(v.stages[i].place.compare(v.stages[i].measured, r.stages[i]), r.rehearsals[i])...)
 		}
 	}
 	measured, at := v.capacity()
-	return append(list, at.place.compare([]measurement{{"capacity", "requests/s", measured}}, map[string]float64{"capacity": r.capacity})...)
+	capacity := at.place.compare([]measurement{{"capacity", "requests/s", measured}}, map[string]float64{"capacity": r.capacity})
+	return append(list, rehearsable(capacity, r.rehearsals[len(v.stages)])...)
 }
 
 // effects compares ratios to the base: of capacities, and of medians at the lowest rate of both.

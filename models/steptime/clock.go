@@ -60,7 +60,7 @@ func New(cfg Config) (*Clock, error) {
 		return nil, err
 	}
 	c := &Clock{
-		cfg: cfg, engine: &cfg.Engine, constants: cfg.Constants, kernels: cfg.Kernels, tables: cfg.Operators, outside: outside{}, warnings: warnings,
+		cfg: cfg, engine: &cfg.Engine, constants: cfg.Engine.Served.on(cfg.Constants), kernels: cfg.Kernels, tables: cfg.Operators, outside: outside{}, warnings: warnings,
 		bandwidth:       cfg.Accelerator.Bandwidth,
 		activationBytes: bytesOf(cfg.Activations),
 		crossesNodes:    cfg.crossesNodes(),
@@ -112,7 +112,7 @@ func (c *Clock) Warnings() []string { return c.warnings }
 // decodeCompute returns the fraction of the peak that decode attention reaches.
 func (c *Clock) decodeCompute(l *models.Attention) float64 {
 	reached := c.constants.Attention.DecodeCompute
-	if l.Latent {
+	if l.Latent || l.Scan { // an indexer scores all tokens with tensor cores, as latent attention does
 		reached = c.constants.Attention.LatentCompute
 	}
 	if c.engine.DecodeCompute > 0 {

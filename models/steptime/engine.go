@@ -33,11 +33,15 @@ type Engine struct {
 	// Compute is the compute efficiency of the engine's kernels as a fraction of that of the accelerator's fitted ones; it may be more
 	// than 1. 0 means 1.
 	Compute float64
+	// Served is how the engine's kernels in a server differ from what the accelerator's constants say.
+	Served Served
 	// DecodeCompute is the fraction of the peak rate that decode attention reaches in kernels without tensor cores, where each query
 	// head by itself reads the KV head that it shares; 0 means that kernels are those of the accelerator's constants.
 	DecodeCompute float64 `yaml:"decode_compute"`
 	// NativeFP8Attention tells that decode attention computes in the 8 bits of the cache, so that no time is lost on widening them.
 	NativeFP8Attention bool `yaml:"native_fp8_attention"`
+	// Widening is the FLOP for each weight, in kernels without tensor cores, to bring 4-bit weights to the format of the arithmetic.
+	Widening float64
 	// Kernels names the family of engines whose measured kernels it has: "vllm", "sglang" or "trtllm".
 	// Empty means that the accelerator's constants count for all.
 	Kernels string

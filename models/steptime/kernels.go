@@ -43,9 +43,7 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 		r.memory = min(1, l.Memory*own.Memory/apart.Memory)
 		r.overlap = hardware.KernelOverlap
 	}
-	if c.engine.Compute > 0 {
-		r.efficiency = min(1, r.efficiency*c.engine.Compute)
-	}
+	r.efficiency = min(1, r.efficiency*or1(c.engine.Compute)*c.engine.Served.product(sixteen(d)))
 	return r, nil
 }
 
@@ -94,6 +92,15 @@ func (c *Clock) chooseExperts() {
 		Compute: efficiency(k.Compute, c.cfg.Weights, c.operand.format), Memory: k.Memory, Kernel: 2 * k.Kernel, Tile: k.Tile,
 	}
 	c.expertOverlap = c.constants.Linear.Overlap
+	c.takeKernelsOfExperts()
+	served := &c.engine.Served
+	c.experts.Compute = min(1, c.experts.Compute*served.expert(sixteen(c.cfg.Weights)))
+	c.experts.Memory = min(1, c.experts.Memory*or1(served.ExpertMemory))
+}
+
+// takeKernelsOfExperts takes the kernels of the engine where they were measured and the format was not served.
+func (c *Clock) takeKernelsOfExperts() {
+	k := &c.constants.Experts
 	if c.kernels == nil {
 		return
 	}

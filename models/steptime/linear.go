@@ -35,9 +35,9 @@ func (c *Clock) tokenOperators(ops []Operator, tokens, routed int) []Operator {
 // product returns a matrix product of m rows.
 func (c *Clock) product(l *models.Linear, m int) Operator {
 	flops := 2 * float64(m) * float64(l.N) * float64(l.K)
-	padded := 2 * roundUp(m, c.constants.Linear.Tile) * float64(l.N) * float64(l.K)
-	bytes := float64(l.MatrixBytes(c.cfg.Weights))
 	r := c.rateOf(l)
+	padded := (2*roundUp(m, c.constants.Linear.Tile) + c.widening(l, r)) * float64(l.N) * float64(l.K)
+	bytes := float64(l.MatrixBytes(c.cfg.Weights))
 	compute, memory := padded/(r.peak*r.efficiency), bytes/(c.bandwidth*r.memory)
 	both, fixed := overlap(compute, memory, r.overlap), r.kernel+c.quantise(l, m)
 	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, fixed)
@@ -45,6 +45,14 @@ func (c *Clock) product(l *models.Linear, m int) Operator {
 		o.Time = times(c.share(l.Count), seconds)
 	}
 	return o
+}
+
+// widening returns the FLOP that it takes to bring a weight to the wider format in which the product is computed.
+func (c *Clock) widening(l *models.Linear, r *peakRate) float64 {
+	if l.Quantised && l.Format(c.cfg.Weights).DType != r.format && bytesOf(r.format) >= 2 && c.cfg.Weights != c.cfg.Activations {
+		return c.engine.Widening
+	}
+	return 0
 }
 
 // rateOf returns the rates of the format in which the product is computed.
@@ -97,8 +105,12 @@ func (c *Clock) quantise(l *models.Linear, m int) float64 {
 	return float64(k.Kernel) + bytes/(c.bandwidth*k.Memory)
 }
 
-// roundUp rounds m rows up to a multiple of tile, or to a power of two from 16 below it. A tile of 0 rounds nothing.
+// roundUp rounds m rows up to a multiple of tile, or to a power of two from 16 below it. One row is a product with a vector, and a tile
+// of 0 rounds nothing.
 func roundUp(m, tile int) float64 {
+	if m == 1 {
+		return 1
+	}
 	for small := 16; small < tile; small *= 2 {
 		if m <= small {
 			return float64(small)
@@ -117,13 +129,14 @@ func (c *Clock) routedExperts(l *models.Linear, tokens int) Operator {
 	rows := float64(l.Active) * float64(tokens)
 	copies := c.cfg.Parallel.copies(c.cfg.Model)
 	touched := l.Copied(copies).Matrices(l.Active * tokens)
-	skew := busiest(touched, copies*float64(l.Experts), float64(c.cfg.Parallel.Expert))
+	experts, groups := copies*float64(l.Experts), float64(c.cfg.Parallel.Expert)
+	skew, rush := busiest(touched, experts, groups), crowded(rows, experts, groups)
 	part := 1 / float64(c.ranks) // of the work of all ranks
 	flops := part * 2 * rows * float64(l.N) * float64(l.K)
 	padded := part * 2 * (rows + touched*k.Tile/2) * float64(l.N) * float64(l.K)
 	bytes := part * touched * float64(l.MatrixBytes(c.cfg.Weights))
 	width := c.expertWidth()
-	compute := skew * padded / (c.operand.peak * k.Compute) * (1 + k.Width/width)
+	compute := rush * padded / (c.operand.peak * k.Compute) * (1 + k.Width/width)
 	memory := skew * bytes / (c.bandwidth * k.Memory)
 	vectors := rows * c.routedPart() * (4*float64(c.cfg.Model.Hidden) + 6*width) / 2
 	moved := k.Passes * vectors / c.bandwidth
@@ -167,6 +180,22 @@ func busiest(touched, n, groups float64) float64 {
 	mean := touched / groups
 	deviation := math.Sqrt(mean * (1 - touched/n) * (1 - 1/groups))
 	return min(mean+deviation*math.Sqrt(2*math.Log(groups)), n/groups) / mean
+}
+
+// crowded returns how many more rows than the average the busiest of groups has to compute, of so many rows for n experts that are not
+// equally popular: the expected maximum as above, of shares that vary with the popularities of a group's experts and by chance. Over more
+// than eight groups popular experts are taken to have copies, so that chance alone is left (EPLB, DeepSeek-V3, arXiv:2412.19437, section
+// 3.4).
+func crowded(rows, n, groups float64) float64 {
+	if groups <= 1 {
+		return 1
+	}
+	spread := models.PopularitySpread
+	if groups > 8 {
+		spread = 0
+	}
+	variance := (float64(spread*spread*groups/n) + groups/rows) * (1 - 1/groups)
+	return min(1+math.Sqrt(variance*2*math.Log(groups)), groups)
 }
 
 // elementwise appends norms, rotations and activations.

@@ -1,6 +1,7 @@
 package speculation_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/llmsim/llmsim/models/steptime"
@@ -16,7 +17,7 @@ func verification(clock *steptime.Clock, sequences int) float64 {
 }
 
 // Drafts make a mixture of experts read more of them: alone, a sequence of Qwen3-30B-A3B touches 8 of 128 experts with one token and
-// 35 with five. A dense model reads its weights once for all five, and costs hardly more. Once the batch touches all experts
+// 33 with five. A dense model reads its weights once for all five, and costs hardly more. Once the batch touches all experts
 // anyway, the difference is gone.
 func TestDraftsTouchMoreExperts(t *testing.T) {
 	dense, mixture := clockOf(t, modelOf(t, "llama-3.1-8b")), clockOf(t, modelOf(t, "qwen3-30b-a3b"))
@@ -35,8 +36,8 @@ func TestDraftsTouchMoreExperts(t *testing.T) {
 		t.Fatal("no experts")
 		return 0
 	}
-	if one, five := touched(1), touched(5); one != 8 || five < 35 || five > 36 {
-		t.Errorf("one token touches %.1f experts, five %.1f, want 8 and 35", one, five)
+	if one, five := touched(1), touched(5); math.Abs(one-8) > 1e-9 || five < 32 || five > 34 {
+		t.Errorf("one token touches %.1f experts, five %.1f, want 8 and 33", one, five)
 	}
 	if many, alone := verification(mixture, 64)/verification(dense, 64), verification(mixture, 1)/verification(dense, 1); many > 0.75*alone {
 		t.Errorf("beside the dense model, drafts cost %.2f times as much alone and %.2f times in a batch of 64", alone, many)

@@ -81,7 +81,7 @@ func Run(ctx context.Context, data *validation.Data, progress func(string)) (*Re
 	if err != nil {
 		return nil, err
 	}
-	models, accelerators, err := p.leaveOut(ctx, data, all)
+	models, accelerators, err := p.leaveOut(ctx, p.data, all)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +103,12 @@ func (p *problem) keep(ctx context.Context, solution *linearised, known []bool) 
 			l.at[j] = math.Log(p.parameters[j].get(p.shipped))
 		}
 	}
-	var err error
-	if l.errors, err = p.predict(ctx, l.at); err != nil {
+	start, err := p.predict(ctx, l.at)
+	if err != nil {
 		return nil, err
 	}
-	_, err = p.descend(ctx, &l, p.loss(l.at, l.errors, l.weights))
-	return &l, err
+	l.prediction = *start
+	return &l, p.descend(ctx, &l)
 }
 
 func (p *problem) constants(x point, known []bool, deviations []float64) []Constant {

@@ -131,11 +131,11 @@ func TestLossFallsAsItsGradientSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := p.pointOf(p.shipped)
-	errors, err := p.predict(context.Background(), x)
+	around, err := p.predict(context.Background(), x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := p.linearise(context.Background(), x, errors)
+	l, err := p.linearise(context.Background(), around)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,6 @@ func (p *problem) leaveOut(ctx context.Context, data *validation.Data, solution 
 }
 
 // leaveOutGroups predicts the rows that goals are about with constants fitted to all but those of the same engine, accelerator and model.
-// The constants follow from the slopes of the solution alone: most of the rows stay, so that they move little.
 func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data, solution *linearised) (*validation.Report, error) {
 	same := func(a, b *validation.Group) bool { return a.Engine == b.Engine && a.GPU == b.GPU && a.Model == b.Model }
 	var groups []validation.Group
@@ -38,13 +37,10 @@ func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data, sol
 	for i := range groups {
 		g := &groups[i]
 		p.progress(fmt.Sprintf("without %s on %s under %s (%d of %d)", g.Model, g.GPU, g.Engine, i+1, len(groups)))
-		l := *solution
-		l.weights = p.weights(func(r *row) bool { return !same(&r.Group, g) })
-		step, err := l.step()
+		v, _, err := p.without(solution, func(r *row) bool { return !same(&r.Group, g) })
 		if err != nil {
 			return nil, err
 		}
-		v := p.valuesAt(p.moved(l.at, step, 1))
 		left := data.Where(func(_ string, other validation.Group) bool { return same(&other, g) })
 		r, err := left.Compare(ctx, v.physics())
 		if err != nil {
@@ -74,10 +70,11 @@ func (p *problem) fold(ctx context.Context, data *validation.Data, solution *lin
 	all := &validation.Report{}
 	for i, name := range names {
 		p.progress(fmt.Sprintf("without %s (%d of %d)", name, i+1, len(names)))
-		v, err := p.refit(ctx, solution, func(r *row) bool { return of(&r.Group) != name })
+		v, weights, err := p.without(solution, func(r *row) bool { return of(&r.Group) != name })
 		if err != nil {
 			return nil, err
 		}
+		p.forget(v, weights)
 		left := data.Where(func(_ string, g validation.Group) bool {
 			_, known := v.engines[family(g.Engine)]
 			return of(&g) == name && (known || g.Engine == "")
@@ -96,7 +93,7 @@ func (p *problem) forget(v *values, weights []float64) {
 	accelerators, links, engines := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i, w := range weights {
 		if r := &p.rows[i]; w > 0 {
-			accelerators[r.GPU], engines[family(r.Engine)] = true, true
+			accelerators[p.accelerators[r.GPU]], engines[family(r.Engine)] = true, true
 			if r.TP > 1 {
 				links[p.links[r.GPU]] = true
 			}

@@ -17,8 +17,7 @@ func robust(z float64) (loss, first, second float64) {
 // linearised is the loss around a point, where predictions are taken to be linear in the parameters.
 type linearised struct {
 	problem *problem
-	at      point
-	errors  []float64 // by row, at the point
+	prediction
 	slopes  [][]float64
 	weights []float64 // by row; 0 for rows left out
 	free    []bool    // by parameter: those that may move; nil for all

@@ -70,7 +70,7 @@ func parametersOf[T any](s scope, constants func(*T) []constant[T], shipped *val
 func (p *parameter) isTime() bool {
 	last := p.name[strings.LastIndex(p.name, ".")+1:]
 	if p.scope == engine {
-		return !strings.HasSuffix(p.name, "compute") && !strings.HasPrefix(p.name, "memory.")
+		return !strings.HasSuffix(p.name, "compute") && !strings.HasPrefix(p.name, "memory.") && !strings.HasPrefix(p.name, "served.") && p.name != "widening"
 	}
 	return strings.HasSuffix(last, "kernel") || last == "latency" || last == "rank"
 }

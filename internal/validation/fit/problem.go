@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/models"
 )
 
 // problem is rows of measurements and the parameters on which their predictions depend.
@@ -17,20 +21,25 @@ type problem struct {
 	// kinds are the kinds of parameters.
 	kinds   []kind
 	shipped *values
-	// links names the constants of the link within a node by accelerator.
-	links map[string]string
+	models  *models.Catalog
+	// accelerators names the constants by accelerator, links those of the link within a node.
+	accelerators, links map[string]string
 	// progress tells people what is going on.
 	progress func(string)
 }
 
 // newProblem looks on what the predictions of the data depend. It also returns the report of the shipped constants.
 func newProblem(ctx context.Context, data *validation.Data, progress func(string)) (*problem, *validation.Report, error) {
+	known, err := models.Load()
+	if err != nil {
+		return nil, nil, err
+	}
 	w := newWitness()
 	all, err := data.Compare(ctx, w.physics())
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &problem{data: thin(data, all), shipped: w.shipped, parameters: parameters(w.shipped), links: w.links, progress: progress}
+	p := &problem{data: thin(data, all), shipped: w.shipped, parameters: parameters(w.shipped), accelerators: w.accelerators, links: w.links, models: known, progress: progress}
 	some, err := p.data.Compare(ctx, w.physics())
 	if err != nil {
 		return nil, nil, err
@@ -53,7 +62,10 @@ func (p *problem) connect() {
 	}
 	for i := range p.rows {
 		r := &p.rows[i]
-		owner := map[scope]string{accelerator: r.GPU, link: p.links[r.GPU], engine: family(cmp.Or(r.Engine, launcher))}
+		owner := map[scope]string{accelerator: p.accelerators[r.GPU], link: p.links[r.GPU], engine: family(cmp.Or(r.Engine, launcher))}
+		if r.Engine == apart {
+			delete(owner, accelerator)
+		}
 		for _, kind := range p.kinds {
 			place, ok := places[kind][owner[kind.scope]]
 			if !ok || r.Engine == "" && kind.scope == engine && kind != launched {
@@ -74,40 +86,92 @@ func (p *problem) prior(x point, step []float64) float64 {
 	return sum
 }
 
-// predict returns the errors of the rows at x.
-func (p *problem) predict(ctx context.Context, x point) ([]float64, error) {
+// prediction is what constants make of the rows.
+type prediction struct {
+	at     point
+	errors []float64
+	// found are the comparisons themselves by row, nil where there is none.
+	found []*validation.Comparison
+}
+
+// predict simulates the rows at x.
+func (p *problem) predict(ctx context.Context, x point) (*prediction, error) {
 	report, err := p.data.Compare(ctx, p.valuesAt(x).physics())
 	if err != nil {
 		return nil, err
 	}
-	return logErrors(report, p.rows), nil
+	errors, found := logErrors(report, p.rows)
+	return &prediction{x, errors, found}, nil
+}
+
+// near returns the errors at x, which is near a prediction. Rows that can be rehearsed are not simulated again, and of others only those
+// that accepts; the rest keep the errors that they had.
+func (p *problem) near(ctx context.Context, from *prediction, x point, accepts func(table string, g *validation.Group) bool) ([]float64, error) {
+	physics := p.valuesAt(x).physics()
+	errors := slices.Clone(from.errors)
+	err := inParallel(ctx, len(p.rows), func(i int) {
+		r := &p.rows[i]
+		if c := from.found[i]; c != nil && accepts(r.table, &r.Group) {
+			if value, ok := c.Rehearse(physics); ok && value > 0 {
+				errors[i] = math.Log(value / c.Measured)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	rest := p.data.Where(func(table string, g validation.Group) bool { return !rehearsed[table] && accepts(table, &g) })
+	report, err := rest.Compare(ctx, physics)
+	if err != nil {
+		return nil, err
+	}
+	simulated, found := logErrors(report, p.rows)
+	for i := range errors {
+		if found[i] != nil {
+			errors[i] = simulated[i]
+		}
+	}
+	return errors, nil
+}
+
+// inParallel calls f for 0 to n−1 on all processors.
+func inParallel(ctx context.Context, n int, f func(i int)) error {
+	var wait sync.WaitGroup
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				f(int(i))
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
 }
 
 // nudge is the change of a parameter, in logarithms, by which slopes are found: larger than the jumps that rounding to steps and
 // batches makes, smaller than what bends the loss.
 const nudge = 0.03
 
-// linearise finds the slopes of all rows around x, where their errors are known.
-func (p *problem) linearise(ctx context.Context, x point, errors []float64) (*linearised, error) {
-	l := &linearised{problem: p, at: x, errors: errors, slopes: make([][]float64, len(p.rows))}
+// linearise finds the slopes of all rows around a prediction.
+func (p *problem) linearise(ctx context.Context, around *prediction) (*linearised, error) {
+	l := &linearised{problem: p, prediction: *around, slopes: make([][]float64, len(p.rows))}
 	for i := range l.slopes {
 		l.slopes[i] = make([]float64, len(p.kinds))
 	}
 	for k, kind := range p.kinds {
-		moved := slices.Clone(x)
+		moved := slices.Clone(around.at)
 		for j := range p.parameters {
 			if p.parameters[j].kind == kind {
 				moved[j] -= nudge
 			}
 		}
-		touched := p.data.Where(func(table string, g validation.Group) bool { return kind.touches(table, &g) })
-		report, err := touched.Compare(ctx, p.valuesAt(moved).physics())
+		nudged, err := p.near(ctx, around, moved, func(table string, g *validation.Group) bool { return p.touches(kind, table, g) })
 		if err != nil {
 			return nil, err
 		}
-		nudged := logErrors(report, p.rows)
 		for i := range p.rows {
-			if slope := (errors[i] - nudged[i]) / nudge; !math.IsNaN(slope) {
+			if slope := (around.errors[i] - nudged[i]) / nudge; !math.IsNaN(slope) {
 				l.slopes[i][k] = slope
 			}
 		}

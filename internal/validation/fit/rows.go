@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation"
 )
 
@@ -28,17 +29,17 @@ var (
 // rows say nothing, and count for little: they reach 10–20 % more than in a server, or wait for the host to launch them
 // (docs/physics.md, internal/validation/deviations.md).
 var quantities = []quantity{
-	{"vllm_runs", "TPOT mean", 0.012, nil},
-	{"vllm_runs", "TTFT mean", 0.06, nil},
+	{"vllm_runs", "TPOT mean", 0.01, nil},
+	{"vllm_runs", "TTFT mean", 0.03, nil},
 	{"kv_blocks", "KV blocks", 0.01, nil},
-	{"closed_loop", "TPOT mean", 0.05, nil},
-	{"closed_loop", "TTFT mean", 0.15, nil},
+	{"closed_loop", "TPOT mean", 0.04, nil},
+	{"closed_loop", "TTFT mean", 0.07, nil},
 	{"silicon", "TPOT mean", 0.06, nil},
 	{"silicon", "TTFT mean", 0.5, nil},
 	{"silicon_apart", "TPOT mean", 0.12, nil},
-	{"silicon_apart", "TTFT mean", 0.5, nil},
+	{"silicon_apart", "TTFT mean", 0.3, nil},
 	{"offline_recent", "output rate", 0.08, nil},
-	{"mlperf", "output rate", 0.12, nil},
+	{"mlperf", "output rate", 0.08, nil},
 	{"ml_energy", "output rate", 0.08, nil},
 	{"vllm_offline", "output rate", 0.06, nil},
 	{"whatif", "capacity", 0.04, nil},
@@ -48,8 +49,8 @@ var quantities = []quantity{
 	{"llama_cpp", "prefill rate", 0.2, nil},
 	{"first_token_latency", "first token", 0.15, nil},
 	{"token_time", "token", 0.1, nil},
-	{"vllm_requests", "TPOT mean", 0.02, nil},
-	{"vllm_requests", "TTFT mean", 0.05, nil},
+	{"vllm_requests", "TPOT mean", 0.01, nil},
+	{"vllm_requests", "TTFT mean", 0.03, nil},
 	{"static_batch", "token p50", 0.08, nil},
 	{"static_batch", "TTFT mean", 0.15, nil},
 	{"offline_throughput", "output rate", 0.15, nil},
@@ -70,6 +71,14 @@ var quantities = []quantity{
 	{"custom_allreduce", "time", 1.5, allReduces},
 	{"nccl", "time", 1.5, allReduces},
 }
+
+// alike are tables with many rows of each server, whose errors are alike.
+var alike = map[string]bool{
+	"silicon": true, "silicon_apart": true, "offline_throughput": true, "offline_recent": true, "ml_energy": true, "llama_cpp": true,
+}
+
+// groupWeight is what a group of one row of such a table counts.
+const groupWeight = 2
 
 // find returns a quantity, or nil where nothing is fitted to it.
 func find(table, name string) *quantity {
@@ -93,8 +102,8 @@ type row struct {
 	key       rowKey
 	kernel    bool
 	deviation float64
-	// weight is 1 for a served row. Of n kernels of the same table, group and quantity it is 1/√n: what is wrong with one of them is
-	// wrong with most, so that n rows say no more than √n.
+	// weight is 1 for a row of a table with a few rows of each server. Of n kernels, or loads of a server, of the same table, group
+	// and quantity it is as 1/√n: what is wrong with one of them is wrong with most, so that n rows say no more than √n.
 	weight float64
 	// parameters are the places of the parameters on which the row may depend, by kind; -1 where there is none.
 	parameters []int
@@ -119,6 +128,9 @@ func rowsOf(r *validation.Report) []row {
 				continue
 			}
 			g := groupKey{c.Group, c.Table, c.Quantity}
+			if q.on == nil {
+				g.TP = 0
+			}
 			size[g]++
 			groups = append(groups, g)
 			list = append(list, row{Group: c.Group, table: c.Table, key: rowKey{c.File, c.Quantity, c.Line}, kernel: q.on != nil, deviation: q.deviation})
@@ -126,31 +138,38 @@ func rowsOf(r *validation.Report) []row {
 	}
 	for i := range list {
 		list[i].weight = 1
-		if list[i].Engine == "" {
+		if list[i].Engine == "" || alike[list[i].table] {
 			list[i].weight = 1 / math.Sqrt(float64(size[groups[i]]))
+		}
+		if alike[list[i].table] {
+			list[i].weight *= groupWeight
 		}
 	}
 	return list
 }
 
-// logErrors returns ln(predicted/measured) by row; NaN where the report lacks a row.
-func logErrors(r *validation.Report, rows []row) []float64 {
-	found := map[rowKey]float64{}
+// logErrors returns ln(predicted/measured) by row, and the comparisons; NaN and nil where the report lacks a row.
+func logErrors(r *validation.Report, rows []row) ([]float64, []*validation.Comparison) {
+	byKey := map[rowKey]*validation.Comparison{}
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
 			c := &r.Tables[i].Rows[j]
-			found[rowKey{c.File, c.Quantity, c.Line}] = math.Log(c.Predicted / c.Measured)
+			byKey[rowKey{c.File, c.Quantity, c.Line}] = c
 		}
 	}
-	errors := make([]float64, len(rows))
+	errors, found := make([]float64, len(rows)), make([]*validation.Comparison, len(rows))
 	for i := range rows {
-		e, ok := found[rows[i].key]
-		if !ok {
-			e = math.NaN()
+		errors[i] = math.NaN()
+		if c := byKey[rows[i].key]; c != nil {
+			errors[i], found[i] = math.Log(c.Predicted/c.Measured), c
 		}
-		errors[i] = e
 	}
-	return errors
+	return errors, found
+}
+
+// rehearsed are the tables of whole runs whose slopes follow from a sample of their steps.
+var rehearsed = map[string]bool{
+	"closed_loop": true, "silicon": true, "offline_throughput": true, "offline_recent": true, "mlperf": true, "whatif": true,
 }
 
 // isKernelTable reports whether a table is of single kernels.
@@ -164,8 +183,12 @@ var launched = kind{engine, "all_reduce"}
 // launcher is the engine of which kernels measured apart take that time.
 const launcher = "eager-2023"
 
+// apart is the engine whose kernels have nothing in common with those of the others, so that it says nothing of an accelerator's
+// constants.
+const apart = "llama.cpp"
+
 // touches reports whether rows of a table and group may depend on a kind of constant.
-func (k kind) touches(table string, g *validation.Group) bool {
+func (p *problem) touches(k kind, table string, g *validation.Group) bool {
 	i := slices.IndexFunc(quantities, func(q quantity) bool { return q.table == table })
 	switch {
 	case i < 0:
@@ -174,6 +197,8 @@ func (k kind) touches(table string, g *validation.Group) bool {
 		return k.scope != engine && slices.ContainsFunc(quantities[i].on, func(begin string) bool { return strings.HasPrefix(k.name, begin) })
 	case k == launched:
 		return g.TP > 1
+	case !p.concerns(k.name, g):
+		return false
 	case k.scope == engine || k.name == "host":
 		return g.Engine != ""
 	case k.scope == link:
@@ -182,17 +207,37 @@ func (k kind) touches(table string, g *validation.Group) bool {
 	return true
 }
 
+// concerns reports whether a constant of that name may matter to the model and the number format of a group. What is not in
+// the catalogue may depend on all.
+func (p *problem) concerns(name string, g *validation.Group) bool {
+	a, err := p.models.Lookup(g.Model)
+	if err != nil {
+		return true
+	}
+	eight, four := strings.HasSuffix(name, "fp8"), strings.HasSuffix(name, "fp4")
+	switch {
+	case strings.Contains(name, "expert") && a.Experts() == nil:
+		return false
+	case eight && !strings.Contains(g.DType, "fp8") && g.DType != string(hardware.MXFP4):
+		return false
+	case four && !strings.Contains(g.DType, "fp4"):
+		return false
+	}
+	return true
+}
+
 // Large tables are thinned out before the fit: about how many rows of a table of kernels are kept for each accelerator, and each
 // how manyth row of whole benchmarks, which take long to simulate.
 const (
-	kernelRows    = 120
+	kernelRows    = 40
 	benchmarkStep = 3
-	siliconStep   = 6
-	apartStep     = 15
+	manyRows      = 400
+	siliconStep   = 4
+	apartStep     = 4
 )
 
 // benchmarks are tables of whole benchmarks.
-var benchmarks = []string{"offline_throughput", "offline_recent", "ml_energy"}
+var benchmarks = []string{"offline_throughput", "offline_recent", "ml_energy", "linear_layers"}
 
 // thin leaves out shapes of kernels, and benchmarks, where there are many.
 func thin(d *validation.Data, r *validation.Report) *validation.Data {
@@ -209,7 +254,7 @@ func thin(d *validation.Data, r *validation.Report) *validation.Data {
 		switch {
 		case isKernelTable(table):
 			every = max(1, rows[s]/kernelRows)
-		case slices.Contains(benchmarks, table) && rows[s] > 10:
+		case slices.Contains(benchmarks, table) && rows[s] > manyRows:
 			every = benchmarkStep
 		case table == "silicon":
 			every = siliconStep

@@ -5,56 +5,61 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/llmsim/llmsim/internal/validation"
 )
 
 // A fit finds the slopes of all rows a few times, and takes a few steps with each, which costs little. It ends where the loss no
 // longer falls by enoughGain.
 const (
-	mostSlopes    = 6
-	stepsPerSlope = 4
+	mostSlopes    = 4
+	stepsPerSlope = 3
 	enoughGain    = 0.002
 )
 
 // solve minimises the loss from x on. It returns where it ends, and the last slopes.
 func (p *problem) solve(ctx context.Context, x point) (*linearised, error) {
-	errors, err := p.predict(ctx, x)
+	around, err := p.predict(ctx, x)
 	if err != nil {
 		return nil, err
 	}
 	weights := p.weights(func(*row) bool { return true })
-	loss := p.loss(x, errors, weights)
 	for n := 1; ; n++ {
+		loss := p.loss(around.at, around.errors, weights)
 		p.progress(fmt.Sprintf("round %d: loss %.1f over %d rows and %d constants", n, loss, len(p.rows), len(p.parameters)))
-		l, err := p.linearise(ctx, x, errors)
+		l, err := p.linearise(ctx, around)
 		if err != nil {
 			return nil, err
 		}
 		l.weights = weights
-		before := loss
-		if loss, err = p.descend(ctx, l, loss); err != nil {
+		if err = p.descend(ctx, l); err != nil {
 			return nil, err
 		}
-		if n == mostSlopes || loss > before*(1-enoughGain) {
+		if n == mostSlopes || p.loss(l.at, l.errors, weights) > loss*(1-enoughGain) {
 			return l, nil
 		}
-		x, errors = l.at, l.errors
+		around = &l.prediction
 	}
 }
 
-// descend takes steps with the same slopes as long as they lead down, and returns the loss where it ends. Where predictions bend so
-// much that a step leads up, it takes a half or a quarter of it.
-func (p *problem) descend(ctx context.Context, l *linearised, loss float64) (float64, error) {
+// descend takes steps with the same slopes as long as they lead down, by rehearsal, and then simulates where they end. Where predictions
+// bend so much that a step leads up, it takes a half or a quarter of it; where the simulation does not
+// agree, it goes back half of the way or more.
+func (p *problem) descend(ctx context.Context, l *linearised) error {
+	start := l.prediction
+	loss := p.loss(l.at, l.errors, l.weights)
+	first := loss
 	for range stepsPerSlope {
 		step, err := l.step()
 		if err != nil {
-			return 0, err
+			return err
 		}
 		lower := false
 		for part := 1.0; part >= 0.25 && !lower; part /= 2 {
 			x := p.moved(l.at, step, part)
-			errors, err := p.predict(ctx, x)
+			errors, err := p.near(ctx, &start, x, func(string, *validation.Group) bool { return true })
 			if err != nil {
-				return 0, err
+				return err
 			}
 			if newLoss := p.loss(x, errors, l.weights); newLoss < loss {
 				l.at, l.errors, loss, lower = x, errors, newLoss, true
@@ -64,7 +69,22 @@ func (p *problem) descend(ctx context.Context, l *linearised, loss float64) (flo
 			break
 		}
 	}
-	return loss, nil
+	way := make([]float64, len(l.at))
+	for j := range way {
+		way[j] = l.at[j] - start.at[j]
+	}
+	l.prediction = start
+	for part := 1.0; part >= 0.25; part /= 2 {
+		end, err := p.predict(ctx, p.moved(start.at, way, part))
+		if err != nil {
+			return err
+		}
+		if p.loss(end.at, end.errors, l.weights) < first {
+			l.prediction = *end
+			break
+		}
+	}
+	return nil
 }
 
 // moved returns x and a part of a step, within the ranges of the parameters.
@@ -91,21 +111,16 @@ func (p *problem) known(l *linearised) (known []bool, deviations []float64, err 
 	return known, deviations, nil
 }
 
-// refit minimises the loss over the rows that keep accepts, from the solution for all rows and with its slopes. The loss is nearly
-// that of the solution's neighbourhood, so that few steps lead to its own minimum, wherever they start.
-func (p *problem) refit(ctx context.Context, solution *linearised, keep func(*row) bool) (*values, error) {
+// without returns the constants fitted to the rows that keep accepts: a step from the solution for all rows, with its slopes. Most
+// of the rows stay, so that the loss is nearly that of the solution's neighbourhood.
+func (p *problem) without(solution *linearised, keep func(*row) bool) (*values, []float64, error) {
 	l := *solution
 	l.weights = p.weights(keep)
-	var err error
-	if l.errors, err = p.predict(ctx, l.at); err != nil {
-		return nil, err
+	step, err := l.step()
+	if err != nil {
+		return nil, nil, err
 	}
-	if _, err = p.descend(ctx, &l, p.loss(l.at, l.errors, l.weights)); err != nil {
-		return nil, err
-	}
-	v := p.valuesAt(l.at)
-	p.forget(v, l.weights)
-	return v, nil
+	return p.valuesAt(p.moved(l.at, step, 1)), l.weights, nil
 }
 
 // medianError returns the median of the absolute relative errors that belong to logarithmic ones.

@@ -99,11 +99,14 @@ func family(name string) string {
 type witness struct {
 	sync.Mutex
 	shipped *values
-	// links names the constants of the link within a node by accelerator.
-	links map[string]string
+	// accelerators names the constants by accelerator: its own, or those of a relative of its generation. Links names those of the link
+	// within a node by accelerator.
+	accelerators, links map[string]string
 }
 
-func newWitness() *witness { return &witness{shipped: newValues(), links: map[string]string{}} }
+func newWitness() *witness {
+	return &witness{shipped: newValues(), accelerators: map[string]string{}, links: map[string]string{}}
+}
 
 func (w *witness) physics() validation.Physics {
 	return validation.Physics{
@@ -121,9 +124,10 @@ func (w *witness) physics() validation.Physics {
 			c, _ := hardware.FittedConstants(a, scaleUp, network)
 			w.Lock()
 			defer w.Unlock()
-			own := c
-			own.Accelerator = a.Name
-			w.shipped.accelerators[a.Name] = own
+			if _, far := hardware.NearestConstants(a, hardware.AllConstants()); far <= 1 {
+				w.shipped.accelerators[c.Accelerator] = c
+				w.accelerators[a.Name] = c.Accelerator
+			}
 			if scaleUp != nil {
 				w.shipped.links[c.ScaleUp.Link] = c.ScaleUp
 				w.links[a.Name] = c.ScaleUp.Link

@@ -1,0 +1,126 @@
+package validation
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// rehearsal is a sample of the steps of a simulated run. Under other physics the server would do nearly the same steps in other times,
+// so that what becomes of its figures follows from the sample, at a hundredth of the time of a simulation.
+type rehearsal struct {
+	deployment *deployment
+	// prompts are steps that compute prompts, decodes leaps of steps that do not.
+	prompts, decodes reservoir
+	// latency is what a request costs besides steps, in ms.
+	latency float64
+	rng     *rand.Rand
+}
+
+// reservoirSize is the number of steps of each kind that are kept: enough for slopes within a few percent.
+const reservoirSize = 12
+
+// reservoir keeps some of the leaps that it is shown, each with the same chance (Vitter, ACM Trans. Mathematical Software 11(1), 1985,
+// algorithm R).
+type reservoir struct {
+	kept []rehearsed
+	seen int
+}
+
+// rehearsed is a step like several that were made.
+type rehearsed struct {
+	step  sim.Step
+	steps float64
+	// took is the time of all, waiting the number of sequences that had their first token and got none meanwhile or one a step.
+	took    float64
+	waiting float64
+}
+
+func newRehearsal(d *deployment) *rehearsal {
+	return &rehearsal{deployment: d, rng: rand.New(rand.NewPCG(0, 0))}
+}
+
+// see shows the rehearsal a leap of the run.
+func (r *rehearsal) see(l *sim.Leap) {
+	into := &r.decodes
+	if len(l.Prefill) > 0 {
+		into = &r.prompts
+	}
+	into.seen++
+	at := len(into.kept)
+	if at == reservoirSize {
+		if at = r.rng.IntN(into.seen); at >= reservoirSize {
+			return
+		}
+	} else {
+		into.kept = append(into.kept, rehearsed{})
+	}
+	into.kept[at] = rehearsed{
+		step: sim.Step{
+			Decodes: l.Decodes, DecodeTokens: l.DecodeTokens,
+			Context: l.Context + int64(l.Decodes)*(l.Steps-1)/2, Prefill: slices.Clone(l.Prefill),
+		},
+		steps: float64(l.Steps), took: (l.End - l.Start).Seconds(), waiting: float64(max(l.Decodes, l.Running-len(l.Prefill))),
+	}
+}
+
+// sums returns, scaled to all leaps that were shown, the time of all steps, that time for each sequence that waits for a token, and the
+// time of steps with prompts alone. Nil stands for the times of the run itself.
+func (r *rehearsal) sums(clock sim.StepClock) (all, gaps, prompts float64) {
+	for _, from := range []*reservoir{&r.prompts, &r.decodes} {
+		scale := float64(from.seen) / float64(max(1, len(from.kept)))
+		for i := range from.kept {
+			k := &from.kept[i]
+			seconds := k.took
+			if clock != nil {
+				seconds = k.steps * clock.Duration(&k.step).Seconds()
+			}
+			all += scale * seconds
+			gaps += scale * seconds * k.waiting
+			if from == &r.prompts {
+				prompts += scale * seconds
+			}
+		}
+	}
+	return all, gaps, prompts
+}
+
+// Rehearse returns about what the figure would be under other physics, and whether that is known without a simulation.
+func (c *Comparison) Rehearse(p Physics) (float64, bool) {
+	r := c.rehearsal
+	if r == nil {
+		return 0, false
+	}
+	server, err := r.deployment.preset(&p, blockTokens)
+	if err != nil {
+		return 0, false
+	}
+	clock, err := server.NewClock()
+	if err != nil {
+		return 0, false
+	}
+	all, gaps, prompts := r.sums(nil)
+	newAll, newGaps, newPrompts := r.sums(clock)
+	switch quantityFamily(c.Quantity) {
+	case "output rate", "capacity":
+		return c.Predicted * all / newAll, all > 0
+	case "TPOT", "E2E":
+		return c.Predicted * newGaps / gaps, gaps > 0
+	case "TTFT":
+		if prompts == 0 {
+			return 0, false
+		}
+		request := min(r.latency, 0.9*c.Predicted)
+		return (c.Predicted-request)*newPrompts/prompts + request/max(r.latency, 1e-9)*clock.RequestLatency().Milliseconds(), true
+	}
+	return 0, false
+}
+
+// rehearsable lets comparisons be rehearsed.
+func rehearsable(list []Comparison, r *rehearsal) []Comparison {
+	for i := range list {
+		list[i].rehearsal = r
+	}
+	return list
+}

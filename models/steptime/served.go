@@ -1,0 +1,66 @@
+package steptime
+
+import "github.com/llmsim/llmsim/hardware"
+
+// Served are factors on the constants of an accelerator, which were fitted to servers of all engines together: what one engine's
+// kernels reach in its servers beside that. 0 means 1.
+type Served struct {
+	// Fixed is on the fixed times of kernels: engines fuse more or fewer of them.
+	Fixed float64
+	// Sampling is on the passes over the logits: engines sort them, or only look for the largest.
+	Sampling float64
+	// Prefill is on the compute efficiency of the attention of prompts.
+	Prefill float64
+	// FP8 and FP4 are on the compute efficiency of dense products in 8 and in 4 bits, beside Engine.Compute.
+	FP8 float64 `yaml:"fp8"`
+	FP4 float64 `yaml:"fp4"`
+	// Experts, ExpertsFP8 and ExpertsFP4 are on the compute efficiency of routed experts by format, ExpertMemory on the
+	// rate at which their weights stream in.
+	Experts      float64
+	ExpertsFP8   float64 `yaml:"experts_fp8"`
+	ExpertsFP4   float64 `yaml:"experts_fp4"`
+	ExpertMemory float64 `yaml:"expert_memory"`
+}
+
+// or1 returns a factor, of which 0 means 1.
+func or1(factor float64) float64 {
+	if factor == 0 {
+		return 1
+	}
+	return factor
+}
+
+// on returns the constants as the engine has them.
+func (s *Served) on(constants *hardware.Constants) *hardware.Constants {
+	c := *constants
+	for _, fixed := range []*hardware.Seconds{
+		&c.Linear.Kernel, &c.Elementwise.Kernel, &c.Attention.DecodeKernel, &c.Attention.PrefillKernel, &c.Head.Kernel, &c.Experts.Kernel,
+	} {
+		*fixed *= hardware.Seconds(or1(s.Fixed))
+	}
+	c.Head.Passes *= or1(s.Sampling)
+	c.Attention.PrefillCompute = min(1, c.Attention.PrefillCompute*or1(s.Prefill))
+	return &c
+}
+
+// product returns the factor on the efficiency of dense products of matrices stored as d.
+func (s *Served) product(d hardware.DType) float64 {
+	switch d {
+	case hardware.FP8, hardware.FP8Block:
+		return or1(s.FP8)
+	case hardware.FP4, hardware.MXFP4:
+		return or1(s.FP4)
+	}
+	return 1
+}
+
+// expert returns the factor on the efficiency of routed experts stored as d.
+func (s *Served) expert(d hardware.DType) float64 {
+	switch d {
+	case hardware.FP8, hardware.FP8Block:
+		return or1(s.ExpertsFP8)
+	case hardware.FP4, hardware.MXFP4:
+		return or1(s.ExpertsFP4)
+	}
+	return or1(s.Experts)
+}
