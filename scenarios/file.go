@@ -29,6 +29,9 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 	if err != nil {
 		return nil, InputError{err}
 	}
+	if err := doc.Spread("model", "name", "shape"); err != nil {
+		return nil, InputError{err}
+	}
 	f := &File{doc: doc, dir: filepath.Dir(name)}
 	for _, o := range overrides {
 		if err := doc.Set(o, &f.Scenario); err != nil {

@@ -83,5 +83,8 @@ func (v *view) findEngine() engine {
 	e.Slowdown = cmp.Or(e.Slowdown, 1)
 	e.Graph = cmp.Or(e.Graph, made.preset.Graph)
 	made.preset.Graph = e.Graph
+	if v.s.Attention.Kernel == "naive" {
+		made.preset.NaiveAttention, made.adjusted = true, true
+	}
 	return made
 }

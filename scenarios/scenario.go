@@ -4,12 +4,13 @@ package scenarios
 // its fields describe the keys; the scenario reference and schema.json are made from them.
 type Scenario struct {
 	Name        string       `json:"name,omitempty" jsonschema:"What people call the scenario."`
-	Model       string       `json:"model,omitempty" required:"unless fleet" jsonschema:"The model: a name of the catalogue (llmsim list models), or the path of a Hugging Face config.json."`
+	Model       string       `json:"model,omitempty" required:"unless fleet" jsonschema:"The model: a name of the catalogue (llmsim list models), or the path of a Hugging Face config.json; or a mapping of a name and the keys of shape, such as {name: llama-2-7b, kv-heads: 8}." spread:"shape"`
 	Shape       Shape        `json:"shape,omitzero" jsonschema:"What is changed of the model, or assumed about it."`
 	Hardware    Hardware     `json:"hardware,omitzero" required:"unless fleet" jsonschema:"The accelerators: a name of the catalogue (llmsim list hardware), or a mapping."`
 	Parallelism Parallelism  `json:"parallelism,omitzero" jsonschema:"Over how many accelerators one replica is spread. Default: the smallest tensor parallelism that holds the model and one full context."`
 	Replicas    int          `json:"replicas,omitempty" min:"1" max:"100000" jsonschema:"How many copies of the model serve, each with its own queue. Default: 1."`
 	Engine      Engine       `json:"engine,omitzero" jsonschema:"The serving engine: the name of a preset, or a mapping. Default: vllm-v1."`
+	Attention   Attention    `json:"attention,omitzero" jsonschema:"How the attention of prompts is computed, to see what its kernels save: the name of a kernel, or a mapping. Default: flash."`
 	Steps       *StepTimes   `json:"steps,omitempty" jsonschema:"Step times from elsewhere, measured or fitted, in place of predicted ones. Default: predicted."`
 	Batching    Policy       `json:"batching,omitzero" jsonschema:"Who runs next: a policy (llmsim list policies) and its parameters. Default: that of the engine."`
 	Memory      KVMemory     `json:"memory,omitzero" jsonschema:"Where the KV cache goes: a policy and its parameters. Default: that of the engine."`

@@ -107,6 +107,9 @@ func decorateField(p *jsonschema.Schema, f reflect.StructField) *jsonschema.Sche
 		}
 	}
 	switch {
+	case f.Tag.Get("spread") != "": // a name, or a mapping of it and of the keys of another field
+		named := &jsonschema.Schema{Type: "object", Required: []string{"name"}, Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}}
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, named}}
 	case t.Kind() == reflect.Struct:
 		return decorate(p, t)
 	case t.Kind() == reflect.Slice:

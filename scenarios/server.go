@@ -44,6 +44,11 @@ type Engine struct {
 	LaunchPrompt Span    `json:"launch-prompt,omitempty" above:"0" jsonschema:"The same, where prompts are computed."`
 }
 
+// Attention says how the attention of prompts is computed.
+type Attention struct {
+	Kernel string `json:"kernel,omitempty" short:"true" enum:"flash,naive" jsonschema:"flash keeps scores on the chip; naive moves them through memory, for all pairs of tokens (FlashAttention, arXiv:2205.14135, algorithm 0). The room that they take is not counted."`
+}
+
 // Policy names a policy and sets its parameters.
 type Policy struct {
 	Policy string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the policy."`

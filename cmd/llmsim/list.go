@@ -7,6 +7,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 
@@ -16,10 +17,10 @@ import (
 func listCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use:       "list hardware|models|policies|scenarios|plans|configs DIR",
+		Use:       "list hardware|links|models|engines|policies|scenarios|plans|configs DIR",
 		Short:     "List what scenarios can name, and what ships",
 		Args:      listArgs,
-		ValidArgs: []string{"hardware", "models", "policies", "scenarios", "plans", "configs"},
+		ValidArgs: listed(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "configs" {
 				entries, err := report.ConfigList(os.DirFS(args[1]))
@@ -37,7 +38,12 @@ func listArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && args[0] == "configs" {
 		return cobra.ExactArgs(2)(cmd, args)
 	}
-	return cobra.MatchAll(cobra.ExactArgs(1), oneOf("hardware", "models", "policies", "scenarios", "plans", "configs"))(cmd, args)
+	return cobra.MatchAll(cobra.ExactArgs(1), oneOf(listed()...))(cmd, args)
+}
+
+// listed returns the names of the lists.
+func listed() []string {
+	return []string{"hardware", "links", "models", "engines", "policies", "scenarios", "plans", "configs"}
 }
 
 func list(cmd *cobra.Command, what, format string) error {
@@ -51,6 +57,11 @@ func list(cmd *cobra.Command, what, format string) error {
 			return failed(err)
 		}
 		return show(cmd, format, report.ModelList(catalog), nil, (*report.Printer).Models)
+	case "links":
+		catalog, err := hardware.Load()
+		return show(cmd, format, report.LinkList(catalog), err, (*report.Printer).Links)
+	case "engines":
+		return show(cmd, format, report.EngineList(steptime.Engines()), nil, (*report.Printer).Engines)
 	case "policies":
 		return show(cmd, format, report.PolicyList(policies.Default()), nil, (*report.Printer).Policies)
 	case "plans":

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -172,4 +174,74 @@ func (p *Printer) Shipped(kind string, list []scenarios.Listing) {
 		rows = append(rows, table.Row{s.Name, text.WrapSoft(title, columns-longest-4)})
 	}
 	p.grid(table.Row{kind, "what it is"}, rows, 0, 1)
+}
+
+// LinkEntry is a line of the list of links: B/s in one direction, and seconds.
+type LinkEntry struct {
+	Name      string   `json:"name"`
+	Aliases   []string `json:"aliases,omitempty"`
+	Title     string   `json:"title"`
+	Bandwidth float64  `json:"bandwidth"`
+	Latency   float64  `json:"latency"`
+	Port      string   `json:"port"`
+}
+
+// LinkList lists the links of a catalogue. Devices have ports of their own unless a node has one for
+// all.
+func LinkList(c hardware.Catalog) []LinkEntry {
+	var list []LinkEntry
+	for _, l := range c.Links {
+		list = append(list, LinkEntry{l.Name, l.Aliases, l.Title, l.Bandwidth, l.Latency, cmp.Or(l.Port, "device")})
+	}
+	return list
+}
+
+// Links prints a list of links.
+func (p *Printer) Links(list []LinkEntry) {
+	var rows []table.Row
+	for _, l := range list {
+		rows = append(rows, table.Row{
+			l.Name, units.FormatByteRate(l.Bandwidth), units.FormatDuration(l.Latency), l.Port, cmp.Or(l.Title, l.Name),
+		})
+	}
+	p.grid(table.Row{"link", "bandwidth", "latency", "each", ""}, rows, 0, 3, 4)
+}
+
+// EngineEntry is a line of the list of engine presets; times are in seconds. Those of the host are a
+// step, and a step and sequence.
+type EngineEntry struct {
+	Name         string  `json:"name"`
+	Title        string  `json:"title"`
+	Source       string  `json:"source"`
+	Request      float64 `json:"request"`
+	Step         float64 `json:"step"`
+	Sequence     float64 `json:"sequence"`
+	Layer        float64 `json:"layer"`
+	HostStep     float64 `json:"host_step"`
+	HostSequence float64 `json:"host_sequence"`
+	Graph        int     `json:"graph"`
+	Lookahead    int     `json:"lookahead"`
+	Kernels      string  `json:"kernels,omitempty"`
+}
+
+// EngineList lists engine presets.
+func EngineList(engines []steptime.Engine) []EngineEntry {
+	var list []EngineEntry
+	for i := range engines {
+		e := &engines[i]
+		list = append(list, EngineEntry{
+			e.Name, e.Title, e.Source, float64(e.Request), float64(e.Step), float64(e.Sequence), float64(e.Layer),
+			float64(e.HostStep), float64(e.HostSequence), e.Graph, e.Lookahead, e.Kernels,
+		})
+	}
+	return list
+}
+
+// Engines prints a list of engine presets.
+func (p *Printer) Engines(list []EngineEntry) {
+	var rows []table.Row
+	for _, e := range list {
+		rows = append(rows, table.Row{e.Name, units.FormatDuration(e.Request), units.FormatDuration(e.HostStep), count(e.Graph), e.Title})
+	}
+	p.grid(table.Row{"engine", "a request", "host, a step", "graphs to", ""}, rows, 0, 4)
 }

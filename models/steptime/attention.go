@@ -123,6 +123,9 @@ func (a *attention) idle(longest int) int {
 func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
 	k := &c.constants.Attention
 	w := a.Prefill(n, cached)
+	if c.engine.NaiveAttention {
+		w = c.naive(a, w, n, cached)
+	}
 	compute := w.FLOPs / (a.peak * a.prefillCompute)
 	switch {
 	case c.engine.Roofline:

@@ -68,6 +68,10 @@ type Engine struct {
 	// AllReduce is the time that the host needs to launch an all-reduce outside a graph: the floor under each.
 	AllReduce hardware.Seconds `yaml:"all_reduce"`
 
+	// NaiveAttention reports whether the attention of prompts moves its scores through memory, for all pairs of tokens, instead of
+	// keeping them on the chip (FlashAttention, arXiv:2205.14135, algorithm 0 and section 3.1).
+	NaiveAttention bool `yaml:"naive_attention"`
+
 	// Hybrid tells that the engine keeps no more of a sequence than each kind of layer needs: windows, and state of fixed size.
 	Hybrid bool
 
