@@ -50,8 +50,8 @@ func (c *Clock) exchange(bytes float64) (seconds, sent float64) {
 
 // twoBatchOverlap is the part of the shorter of exchange and everything else that goes on beside the other. SGLang computes 27 to 35 % more
 // prompt tokens so, with DeepSeek-V3 on 32 H100 (LMSYS, Deploying DeepSeek with PD Disaggregation and Large-scale Expert Parallelism on 96
-// H100 GPUs, May 2025, ablation study), where the exchange is 45 % of what is predicted.
-const twoBatchOverlap = 0.5
+// H100 GPUs, May 2025, ablation study), where the exchange is a third of what is predicted.
+const twoBatchOverlap = 0.7
 
 // overlapped returns how much of the exchange of so many tokens of a rank is hidden in a step with prompts that would take so long.
 func (c *Clock) overlapped(whole sim.Time, tokens int) sim.Time {
