@@ -108,7 +108,9 @@ kind: Service
 		{"vllm serve m -tp 8 -ep --no-enable-prefix-caching", "memory.policy=paged model=m parallelism.expert=8 parallelism.tensor=8", ""},
 		{"vllm serve m -dp 4", "memory.policy=prefix-cache model=m replicas=4", "read as 4 replicas"},
 		{"vllm serve m --frobnicate 3 --seed 1", "memory.policy=prefix-cache model=m", "--frobnicate is not known"},
-		{"python3 -m sglang.launch_server --model-path m --tp 8 --dp 8 --enable-dp-attention", "batching.policy=sglang engine.preset=sglang memory.policy=radix model=m parallelism.data=8 parallelism.tensor=1", ""},
+		{"python3 -m sglang.launch_server --model-path m --tp 8 --dp 8 --enable-dp-attention", "batching.policy=sglang engine.preset=sglang memory.policy=radix model=m parallelism.data=8 parallelism.expert=1 parallelism.tensor=1", ""},
+		{"python3 -m sglang.launch_server --model-path m --tp 8 --dp 8 --enable-dp-attention --ep 8", "batching.policy=sglang engine.preset=sglang memory.policy=radix model=m parallelism.data=8 parallelism.tensor=1", ""},
+		{"python3 -m sglang.launch_server --model-path m --tp 72 --dp 72 --enable-dp-attention --moe-a2a-backend deepep --ep-num-redundant-experts 32 --enable-two-batch-overlap", "batching.policy=sglang engine.preset=sglang memory.policy=radix model=m parallelism.data=72 parallelism.overlap=two-batch parallelism.redundant-experts=32 parallelism.tensor=1", ""},
 		{"#!/bin/sh\nset -e\ncd /x\nvllm serve 'a model'\n", "memory.policy=prefix-cache model=a model", ""},
 		{manifest, "engine.max-model-len=32000 memory.policy=prefix-cache model=m parallelism.tensor=2", ""},
 	} {

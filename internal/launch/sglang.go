@@ -91,7 +91,8 @@ func sglangOptions() []option {
 		noted("the limit of prompt tokens in a step is batching.chunk", "--max-prefill-tokens"),
 		noted("speculative decoding needs an acceptance rate, which is a property of your texts: set speculation, such as speculation={method: eagle, acceptance: 0.7}",
 			"--speculative-algorithm", "--speculative-num-steps", "--speculative-eagle-topk", "--speculative-num-draft-tokens", "--speculative-draft-model-path"),
-		noted("the link and the exchange of experts follow from the hardware", "--moe-a2a-backend", "--deepep-mode"),
+		key("exchange", "--moe-a2a-backend"),
+		noted("the link and the exchange of experts follow from the hardware", "--deepep-mode"),
 		read("parallelism.redundant-experts", count, "--ep-num-redundant-experts"),
 		noted("kernels follow from engine.preset", "--attention-backend", "--moe-runner-backend", "--fp8-gemm-backend", "--decode-attention-backend", "--prefill-attention-backend"),
 		{flags: []string{"--enable-two-batch-overlap"}, key: "parallelism.overlap", isSwitch: true, on: "two-batch"},
@@ -112,13 +113,19 @@ func settleSGLang(r *reading) {
 		r.set("memory.policy", "radix")
 	}
 	_, attention := r.values["attention"]
+	_, exchange := r.values["exchange"]
 	delete(r.values, "attention")
+	delete(r.values, "exchange")
 	tensor, data := r.number("parallelism.tensor", 1), r.number("parallelism.data", 1)
 	switch {
 	case data == 1:
 	case attention && tensor%data == 0:
+		spread := exchange || r.number("parallelism.expert", 1) > 1
 		r.set("parallelism.tensor", strconv.Itoa(tensor/data))
-		delete(r.values, "parallelism.expert") // with data, the experts are spread over all accelerators
+		delete(r.values, "parallelism.expert")
+		if !spread { // each accelerator has a slice of all experts
+			r.set("parallelism.expert", "1")
+		}
 	case attention:
 		r.note("--dp-size %d does not divide --tp-size %d, so that --enable-dp-attention was left out", data, tensor)
 		delete(r.values, "parallelism.data")
