@@ -9,7 +9,8 @@ import (
 //go:embed catalog/*.yaml
 var catalogFiles embed.FS
 
-// Catalog lists the accelerators, hosts and links that scenarios may name. Each figure has its source.
+// Catalog lists the accelerators, hosts and links that scenarios may name. Each figure has its
+// source.
 type Catalog struct {
 	Accelerators []Accelerator
 	Hosts        []Host
@@ -37,8 +38,9 @@ func Load() (Catalog, error) {
 	return Catalog{}.with(files)
 }
 
-// With returns a copy of the catalogue with the entries of a user's YAML file. An entry of a known name changes the figures that
-// it gives and keeps the others; `like: NAME` starts a new entry from another one. Figures that name no source get "user".
+// With returns a copy of the catalogue with the entries of a user's YAML file. An entry of a known
+// name changes the figures that it gives and keeps the others; `like: NAME` starts a new entry from
+// another one. Figures that name no source get "user".
 //
 //	accelerators:
 //	  my-card:
@@ -46,7 +48,8 @@ func Load() (Catalog, error) {
 //	    memory: 96GiB
 //	    price: {value: $1.20/h, source: our contract of 2026}
 //
-// An error names the file (as the argument does), line and field, what was found and what is allowed.
+// An error names the file (as the argument does), line and field, what was found and what is
+// allowed.
 func (c Catalog) With(filename string, data []byte) (Catalog, error) {
 	f, err := parseFile(filename, "user", data)
 	if err != nil {
@@ -55,8 +58,8 @@ func (c Catalog) With(filename string, data []byte) (Catalog, error) {
 	return c.with([]file{f})
 }
 
-// Accelerator finds an accelerator by name or alias. Case does not matter, and "_" or " " may stand for "-". The error offers
-// the nearest names. What is returned shares nothing with the catalogue.
+// Accelerator finds an accelerator by name or alias. Case does not matter, and "_" or " " may stand
+// for "-". The error offers the nearest names. What is returned shares nothing with the catalogue.
 func (c Catalog) Accelerator(name string) (Accelerator, error) {
 	return lookUp("accelerator", name, c.Accelerators)
 }

@@ -43,8 +43,8 @@ func (l Link) figures() map[string]float64 {
 	return map[string]float64{"bandwidth": l.Bandwidth, "latency": l.Latency}
 }
 
-// checkFigures tests that each figure is a positive number with a source, and that no source is for nothing. A figure that is
-// 0 is unknown.
+// checkFigures tests that each figure is a positive number with a source, and that no source is for
+// nothing. A figure that is 0 is unknown.
 func checkFigures(t *testing.T, name string, figures map[string]float64, sources map[string]string) {
 	t.Helper()
 	for key, v := range figures {
@@ -85,8 +85,9 @@ func TestPricesAreDated(t *testing.T) {
 	}
 }
 
-// FLOP a cycle and multiprocessor of dense 16-bit matrix products, from which the clock follows. A rate with sparsity, which
-// data sheets like to print, or one with narrower accumulation, would need twice the clock that there is.
+// FLOP a cycle and multiprocessor of dense 16-bit matrix products, from which the clock follows. A
+// rate with sparsity, which data sheets like to print, or one with narrower accumulation, would
+// need twice the clock that there is.
 var perCycle = map[string]float64{
 	"volta": 1024, "turing": 1024, "ampere": 2048, "ampere-rtx": 1024, "ada": 1024, "hopper": 4096, "blackwell": 8192, "blackwell-rtx": 1024,
 	"cdna3": 2048, "cdna4": 4096, "apple": 256,

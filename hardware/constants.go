@@ -47,7 +47,8 @@ func readFitted[T any](dir string) []T {
 	return list
 }
 
-// readFile reads an embedded YAML file. It is part of the program, so that a mistake in it is a bug.
+// readFile reads an embedded YAML file. It is part of the program, so that a mistake in it is a
+// bug.
 func readFile[T any](name string) T {
 	data, err := fittedFiles.ReadFile(name)
 	if err != nil {
@@ -69,8 +70,8 @@ type relatives struct {
 
 var carries = sync.OnceValue(func() relatives { return readFile[relatives]("fitted/relatives.yaml") })
 
-// FittedConstants returns the constants of an accelerator and of the links that join it, and warnings where those of a relative
-// stand in because it was not measured. Links may be nil.
+// FittedConstants returns the constants of an accelerator and of the links that join it, and
+// warnings where those of a relative stand in because it was not measured. Links may be nil.
 func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []string) {
 	var warnings []string
 	c, own := a.own()
@@ -108,9 +109,9 @@ var dataSheets = sync.OnceValue(func() Catalog {
 	return c
 })
 
-// NearestConstants returns of some measured constants those of a, or of its nearest relative, and how
-// far that is: 0 for itself, 1 for the same generation, 2 for another. Of equally near relatives the one
-// with the most similar bandwidth is taken.
+// NearestConstants returns of some measured constants those of a, or of its nearest relative, and
+// how far that is: 0 for itself, 1 for the same generation, 2 for another. Of equally near
+// relatives the one with the most similar bandwidth is taken.
 func NearestConstants(a *Accelerator, measured []Constants) (Constants, int) {
 	best, closest := Constants{}, farthest()
 	for _, c := range measured {
@@ -151,8 +152,9 @@ func kinship(a *Accelerator, name string) distance {
 	return d
 }
 
-// NearestCollective returns of some measured constants those of the link of that name, or of the link of the same scope with the
-// most similar bandwidth; those with one port a node and with one a device are not alike.
+// NearestCollective returns of some measured constants those of the link of that name, or of the
+// link of the same scope with the most similar bandwidth; those with one port a node and with one a
+// device are not alike.
 func NearestCollective(l *Link, across bool, measured []Collective) Collective {
 	var best Collective
 	gap := math.Inf(1)

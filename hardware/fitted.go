@@ -26,8 +26,8 @@ type Constants struct {
 	// Accelerator is the catalogue name of the device that was measured.
 	Accelerator string
 	Fit         Fit
-	// Host is how much longer the hosts in which the accelerator was measured take for the same work than those of the H100: it
-	// multiplies the host times of an engine.
+	// Host is how much longer the hosts in which the accelerator was measured take for the same
+	// work than those of the H100: it multiplies the host times of an engine.
 	Host        float64
 	Linear      Linear
 	Elementwise Elementwise
@@ -35,7 +35,8 @@ type Constants struct {
 	Head        Head
 	Experts     Experts
 
-	// ScaleUp and Network are those of the links that join the accelerators within a node and across nodes.
+	// ScaleUp and Network are those of the links that join the accelerators within a node and
+	// across nodes.
 	ScaleUp, Network Collective `yaml:"-"`
 }
 
@@ -50,15 +51,18 @@ type Fit struct {
 
 // Linear describes matrix products: time = Kernel + (compute^Overlap + memory^Overlap)^(1/Overlap).
 type Linear struct {
-	// Compute is the fraction of the peak rate that large products reach, by number format of the operands.
+	// Compute is the fraction of the peak rate that large products reach, by number format of the
+	// operands.
 	Compute map[DType]float64
 	// Memory is the fraction of the peak bandwidth at which weights stream in.
 	Memory float64
 	// Kernel is the fixed time of one kernel.
 	Kernel Seconds
-	// Overlap is the exponent that joins compute and memory time: 1 where they do not overlap, infinite where they do perfectly.
+	// Overlap is the exponent that joins compute and memory time: 1 where they do not overlap,
+	// infinite where they do perfectly.
 	Overlap float64
-	// Tile is the number of rows to which more rows are rounded up; fewer are rounded to a power of two from 16.
+	// Tile is the number of rows to which more rows are rounded up; fewer are rounded to a power of
+	// two from 16.
 	Tile int
 }
 
@@ -72,44 +76,51 @@ type Elementwise struct {
 
 // Attention describes the kernels that read the KV cache.
 type Attention struct {
-	// DecodeKernel is the fixed time a layer, DecodeMemory the fraction of the peak bandwidth at which the cache streams in, and
-	// DecodeCompute the fraction of the peak rate that single queries reach.
+	// DecodeKernel is the fixed time a layer, DecodeMemory the fraction of the peak bandwidth at
+	// which the cache streams in, and DecodeCompute the fraction of the peak rate that single
+	// queries reach.
 	DecodeKernel  Seconds `yaml:"decode_kernel"`
 	DecodeMemory  float64 `yaml:"decode_memory"`
 	DecodeCompute float64 `yaml:"decode_compute"`
-	// LatentCompute is DecodeCompute of multi-head latent attention, whose heads share what is read.
+	// LatentCompute is DecodeCompute of multi-head latent attention, whose heads share what is
+	// read.
 	LatentCompute float64 `yaml:"latent_compute"`
-	// DecodeNarrow is the fraction of DecodeMemory that a cache of 8 bits an element reaches: widening the elements takes longer than
-	// reading them. 0 means 1.
+	// DecodeNarrow is the fraction of DecodeMemory that a cache of 8 bits an element reaches:
+	// widening the elements takes longer than reading them. 0 means 1.
 	DecodeNarrow float64 `yaml:"decode_narrow,omitempty"`
-	// PrefillKernel is the fixed time a layer, PrefillCompute the fraction of the peak rate that long prompts reach, and
-	// PrefillMemory the fraction of the peak bandwidth at which queries, keys, values and outputs move.
+	// PrefillKernel is the fixed time a layer, PrefillCompute the fraction of the peak rate that
+	// long prompts reach, and PrefillMemory the fraction of the peak bandwidth at which queries,
+	// keys, values and outputs move.
 	PrefillKernel  Seconds `yaml:"prefill_kernel"`
 	PrefillCompute float64 `yaml:"prefill_compute"`
 	PrefillMemory  float64 `yaml:"prefill_memory"`
-	// PrefillTail is the time for which the last tiles leave multiprocessors idle, in waves of 128 queries of the longest prompt.
+	// PrefillTail is the time for which the last tiles leave multiprocessors idle, in waves of 128
+	// queries of the longest prompt.
 	PrefillTail float64 `yaml:"prefill_tail"`
 }
 
 // Head describes what follows the last layer.
 type Head struct {
-	// Kernel is the fixed time of sampling a step, Passes the number of times that 4-byte logits are read or written.
+	// Kernel is the fixed time of sampling a step, Passes the number of times that 4-byte logits
+	// are read or written.
 	Kernel Seconds
 	Passes float64
 }
 
-// Experts describes the fused kernels of routed experts, whose compute and memory time overlap as those of Linear.
+// Experts describes the fused kernels of routed experts, whose compute and memory time overlap as
+// those of Linear.
 type Experts struct {
-	// Compute is the fraction of the peak rate that large batches reach, by number format of the operands; Memory the fraction of
-	// the peak bandwidth at which weights stream in.
+	// Compute is the fraction of the peak rate that large batches reach, by number format of the
+	// operands; Memory the fraction of the peak bandwidth at which weights stream in.
 	Compute map[DType]float64
 	Memory  float64
-	// Kernel is the fixed time of one of the two products of a layer, with half of routing and sorting.
+	// Kernel is the fixed time of one of the two products of a layer, with half of routing and
+	// sorting.
 	Kernel Seconds
 	// Tile is the granularity in rows to which the tokens of an expert are rounded up.
 	Tile float64
-	// Served lists the formats whose constants were fitted to servers. Of others the Kernels of an engine
-	// are taken, where they were measured.
+	// Served lists the formats whose constants were fitted to servers. Of others the Kernels of an
+	// engine are taken, where they were measured.
 	Served []DType `yaml:",omitempty"`
 }
 
@@ -119,28 +130,31 @@ type Collective struct {
 	Link   string
 	Across bool
 	Fit    Fit
-	// OneShot and TwoShot are the engine's own kernels: each rank reads the vectors of all others, or sums its part of them and
-	// then reads the other parts. Library is that of the collective library, a ring.
+	// OneShot and TwoShot are the engine's own kernels: each rank reads the vectors of all others,
+	// or sums its part of them and then reads the other parts. Library is that of the collective
+	// library, a ring.
 	OneShot AllReduce `yaml:"one_shot"`
 	TwoShot AllReduce `yaml:"two_shot"`
 	Library AllReduce
 }
 
-// AllReduce describes one way to sum a vector over the GPUs of a group: latency + (ranks-2)·rank + bytes moved/(bandwidth·efficiency).
+// AllReduce describes one way to sum a vector over the GPUs of a group: latency + (ranks-2)·rank +
+// bytes moved/(bandwidth·efficiency).
 type AllReduce struct {
 	// Latency is for two ranks, Rank for each further one.
 	Latency, Rank Seconds
-	// Efficiency is the fraction of the link's bandwidth that is reached; 0 means that there is no such way.
+	// Efficiency is the fraction of the link's bandwidth that is reached; 0 means that there is no
+	// such way.
 	Efficiency float64
 	// Ranks is the largest group; 0 means any.
 	Ranks int
-	// Contention is the exponent with which the bandwidth falls as the group grows beyond two, on links that share a root; 0 on
-	// switched ones.
+	// Contention is the exponent with which the bandwidth falls as the group grows beyond two, on
+	// links that share a root; 0 on switched ones.
 	Contention float64
 }
 
-// Seconds returns the seconds for a group of that many ranks, where wire is the seconds that the bytes would take at full
-// bandwidth; infinity where the group is not served.
+// Seconds returns the seconds for a group of that many ranks, where wire is the seconds that the
+// bytes would take at full bandwidth; infinity where the group is not served.
 func (r *AllReduce) Seconds(ranks int, wire float64) float64 {
 	if r.Efficiency == 0 || r.Ranks > 0 && ranks > r.Ranks {
 		return math.Inf(1)
@@ -149,7 +163,8 @@ func (r *AllReduce) Seconds(ranks int, wire float64) float64 {
 	return float64(r.Latency) + float64(ranks-2)*float64(r.Rank) + wire*shared/r.Efficiency
 }
 
-// Roofline returns the constants of a machine as its data sheet has it: efficiencies of 1, perfect overlap and no fixed times.
+// Roofline returns the constants of a machine as its data sheet has it: efficiencies of 1, perfect
+// overlap and no fixed times.
 func Roofline() Constants {
 	return Constants{
 		Accelerator: "roofline",

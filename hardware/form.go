@@ -11,8 +11,9 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// form is the set of keys that a table of a catalogue file may have, and where their values go. A figure is written either as
-// `memory: 80GB`, for which the table's own `source:` stands, or as `memory: {value: 80GB, source: "…"}`.
+// form is the set of keys that a table of a catalogue file may have, and where their values go. A
+// figure is written either as `memory: 80GB`, for which the table's own `source:` stands, or as
+// `memory: {value: 80GB, source: "…"}`.
 type form struct {
 	// file and path say where the table is, for error messages.
 	file, path string
@@ -32,7 +33,8 @@ func newForm(file, path, source string, sources map[string]string) *form {
 	return f
 }
 
-// read takes the values of a table. Its source comes first, because it stands for the figures above it too.
+// read takes the values of a table. Its source comes first, because it stands for the figures above
+// it too.
 func (f *form) read(table node) error {
 	if table.shape != isTable {
 		return f.fail(table.line, f.path, "found %s, want a table of keys", table.describe())
@@ -125,7 +127,8 @@ func (f *form) count(key string, to *int) {
 	}
 }
 
-// rates adds a key whose value is a table of compute rates by number format, with perhaps a source of its own.
+// rates adds a key whose value is a table of compute rates by number format, with perhaps a source
+// of its own.
 func (f *form) rates(key string, to map[DType]float64) {
 	f.fields[key] = func(path string, value node) error {
 		table := newForm(f.file, path, f.source, f.sources)

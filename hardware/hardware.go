@@ -1,8 +1,9 @@
-// Package hardware holds accelerators, hosts and links: numbers with sources, and nothing that computes a step.
+// Package hardware holds accelerators, hosts and links: numbers with sources, and nothing that
+// computes a step.
 //
-// Figures come from data sheets and are in catalog/*.yaml, one file a family; constants fitted to measurements are in
-// fitted/*.yaml. Every figure carries its source, and a test fails without one. Users add entries of the same form in their
-// own YAML file.
+// Figures come from data sheets and are in catalog/*.yaml, one file a family; constants fitted to
+// measurements are in fitted/*.yaml. Every figure carries its source, and a test fails without one.
+// Users add entries of the same form in their own YAML file.
 package hardware
 
 // DType is a number format of weights, activations or KV cache.
@@ -40,10 +41,12 @@ type Accelerator struct {
 	Title string
 	// Kind is "gpu", "tpu", "npu" (of other makers) or "cpu".
 	Kind string
-	// Generation groups devices with the same cores ("ampere", "hopper", …): the nearest measured relative is looked for there.
+	// Generation groups devices with the same cores ("ampere", "hopper", …): the nearest measured
+	// relative is looked for there.
 	Generation string
-	// Memory is the device memory in bytes that a program sees, on which the KV cache's size hangs. It is not the number in the
-	// product's name: an "80 GB" A100 has 80 GiB on board, of which the driver leaves 79.15 GiB.
+	// Memory is the device memory in bytes that a program sees, on which the KV cache's size hangs.
+	// It is not the number in the product's name: an "80 GB" A100 has 80 GiB on board, of which the
+	// driver leaves 79.15 GiB.
 	Memory float64
 	// Bandwidth is the peak memory bandwidth in B/s.
 	Bandwidth float64
@@ -53,7 +56,8 @@ type Accelerator struct {
 	SMs int
 	// L2 is the last-level cache in bytes; 0 where unknown.
 	L2 float64
-	// ScaleUp names the link between accelerators of one node, HostLink the one to the host, Network the one to other nodes.
+	// ScaleUp names the link between accelerators of one node, HostLink the one to the host,
+	// Network the one to other nodes.
 	ScaleUp, HostLink, Network string
 	// PerNode is the number of accelerators that ScaleUp joins, at least 1.
 	PerNode int
@@ -61,8 +65,8 @@ type Accelerator struct {
 	IdlePower, PeakPower float64
 	// Price is in US dollars an hour for one of them, with its share of the host; 0 where unknown.
 	Price float64
-	// Constants are what was measured on it beyond the data sheet; nil for those that come with the program, which FittedConstants
-	// finds, and for what was not measured.
+	// Constants are what was measured on it beyond the data sheet; nil for those that come with the
+	// program, which FittedConstants finds, and for what was not measured.
 	Constants *Constants
 	// Sources tells where each figure is from, by its YAML key ("memory", "peak.bf16", …).
 	Sources map[string]string
@@ -73,9 +77,11 @@ type Link struct {
 	Name    string
 	Aliases []string
 	Title   string
-	// Bandwidth is what one device can send, in B/s in one direction, over all of its lanes or links of this kind together.
+	// Bandwidth is what one device can send, in B/s in one direction, over all of its lanes or
+	// links of this kind together.
 	Bandwidth float64
-	// Port is "node" where the devices of a node share one port of that bandwidth, as on Ethernet; "device" or empty where each has its own.
+	// Port is "node" where the devices of a node share one port of that bandwidth, as on Ethernet;
+	// "device" or empty where each has its own.
 	Port string
 	// Latency is in seconds for a small message, software included.
 	Latency float64

@@ -7,13 +7,15 @@ import (
 	"sync"
 )
 
-// Kernels are what one engine's kernels reach on one accelerator, by number format of the weights, distilled from
-// measurements of single kernels. Where Constants know a format from servers, those stand.
+// Kernels are what one engine's kernels reach on one accelerator, by number format of the weights,
+// distilled from measurements of single kernels. Where Constants know a format from servers, those
+// stand.
 type Kernels struct {
-	// Engine is the family of engines that has the kernels: "vllm", "sglang" or "trtllm". Accelerator is the catalogue
-	// name of the device that was measured.
+	// Engine is the family of engines that has the kernels: "vllm", "sglang" or "trtllm".
+	// Accelerator is the catalogue name of the device that was measured.
 	Engine, Accelerator string
-	// Source names the measurements, Date is when the constants were distilled from them (2006-01-02).
+	// Source names the measurements, Date is when the constants were distilled from them
+	// (2006-01-02).
 	Source, Date string
 	// Products are dense matrix products, Experts the routed experts of a layer.
 	Products map[DType]ProductKernel
@@ -22,31 +24,32 @@ type Kernels struct {
 
 // KernelFit says how well a form describes the kernels that it was fitted to.
 type KernelFit struct {
-	// Rows is the number of kernels measured. Error is the median absolute relative error on them, LeftOut that on
-	// kernels whose shape was left out of the fit.
+	// Rows is the number of kernels measured. Error is the median absolute relative error on them,
+	// LeftOut that on kernels whose shape was left out of the fit.
 	Rows    int
 	Error   float64
 	LeftOut float64 `yaml:"left_out"`
 }
 
-// KernelOverlap is the exponent that joins compute and memory time in the forms of Kernels, see Linear.Overlap.
+// KernelOverlap is the exponent that joins compute and memory time in the forms of Kernels, see
+// Linear.Overlap.
 const KernelOverlap = 4
 
 // ProductKernel describes dense matrix products as Linear does.
 type ProductKernel struct {
-	// Compute is the fraction of the peak rate that large products reach, Memory the fraction of the peak bandwidth at
-	// which weights stream in, Kernel the fixed time of one.
+	// Compute is the fraction of the peak rate that large products reach, Memory the fraction of
+	// the peak bandwidth at which weights stream in, Kernel the fixed time of one.
 	Compute, Memory float64
 	Kernel          Seconds
 	Fit             KernelFit
 }
 
-// ExpertKernel describes both products of the routed experts of a layer together, with routing, sorting and the
-// weighted sum: Kernel + (compute^p + memory^p)^(1/p) + Passes · (bytes of the activations of every token's experts)
-// / bandwidth, where p is KernelOverlap.
+// ExpertKernel describes both products of the routed experts of a layer together, with routing,
+// sorting and the weighted sum: Kernel + (compute^p + memory^p)^(1/p) + Passes · (bytes of the
+// activations of every token's experts) / bandwidth, where p is KernelOverlap.
 type ExpertKernel struct {
-	// Compute is the fraction of the peak rate that wide experts reach with many rows each. An expert, or a shard of
-	// one, of width w reaches Compute·w/(w+Width).
+	// Compute is the fraction of the peak rate that wide experts reach with many rows each. An
+	// expert, or a shard of one, of width w reaches Compute·w/(w+Width).
 	Compute, Width float64
 	// Memory is the fraction of the peak bandwidth at which weights stream in.
 	Memory float64
@@ -54,8 +57,9 @@ type ExpertKernel struct {
 	Kernel Seconds
 	// Tile is the granularity in rows to which the tokens of an expert are rounded up.
 	Tile float64
-	// Passes is how often inputs, intermediate vectors and outputs are read or written. An accelerator that has some of the
-	// experts moves the vectors of all tokens that it is given, whoever computes them.
+	// Passes is how often inputs, intermediate vectors and outputs are read or written. An
+	// accelerator that has some of the experts moves the vectors of all tokens that it is given,
+	// whoever computes them.
 	Passes float64
 	// Name is what the engine calls the kernel.
 	Name string
@@ -77,9 +81,10 @@ var fittedKernels = sync.OnceValue(func() []Kernels {
 	return list
 })
 
-// FindKernels returns the kernels of an engine family on a, or on the nearest relative of a that was measured with
-// that engine; nil where no accelerator was. For formats that were not measured with the engine those of another
-// one on the same accelerator stand in: engines share most of their libraries.
+// FindKernels returns the kernels of an engine family on a, or on the nearest relative of a that
+// was measured with that engine; nil where no accelerator was. For formats that were not measured
+// with the engine those of another one on the same accelerator stand in: engines share most of
+// their libraries.
 func FindKernels(engine string, a *Accelerator) *Kernels {
 	k := NearestKernels(engine, a, fittedKernels())
 	if k == nil {
@@ -106,8 +111,8 @@ func withDefaults[T any](m, defaults map[DType]T) map[DType]T {
 	return all
 }
 
-// NearestKernels returns of some measured kernels those of an engine family on a, or on its nearest relative; nil where
-// there are none of the engine.
+// NearestKernels returns of some measured kernels those of an engine family on a, or on its nearest
+// relative; nil where there are none of the engine.
 func NearestKernels(engine string, a *Accelerator, measured []Kernels) *Kernels {
 	var best *Kernels
 	closest := farthest()

@@ -100,7 +100,8 @@ func addTo[T any, P part[T]](list *[]T, kind string, f *form, e entry, links []L
 	return nil
 }
 
-// start returns what an entry's values are written over: the entry of that name, or the one that it is like, or an empty one.
+// start returns what an entry's values are written over: the entry of that name, or the one that it
+// is like, or an empty one.
 func start[T any, P part[T]](list []T, at int, kind string, f *form, e entry) (T, error) {
 	var item T
 	like, isLike := e.value.get("like")

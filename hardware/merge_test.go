@@ -165,7 +165,8 @@ func TestOwnFilesNeedSources(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is refused or gives a catalogue whose figures are positive numbers with sources.
+// Whatever a file holds, it is refused or gives a catalogue whose figures are positive numbers with
+// sources.
 func FuzzWith(f *testing.F) {
 	f.Add(ownCard)
 	f.Add("accelerators: {h100: {peak: {fp8: 1.5PFLOPS}}}")

@@ -9,8 +9,9 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// constants adds the key whose table holds constants that somebody fitted to an accelerator of their own, in the form of the
-// program's own files. What is left out stays as on the data sheet: efficiencies of 1 and no fixed times.
+// constants adds the key whose table holds constants that somebody fitted to an accelerator of
+// their own, in the form of the program's own files. What is left out stays as on the data sheet:
+// efficiencies of 1 and no fixed times.
 func (f *form) constants(key string, to **Constants) {
 	f.fields[key] = func(path string, value node) error {
 		c := Roofline()

@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// An accelerator that runs draws more than an idle one and never more than its limit, and the more the more it moves
-// and computes.
+// An accelerator that runs draws more than an idle one and never more than its limit, and the more
+// the more it moves and computes.
 func TestPowerGrowsWithinItsLimits(t *testing.T) {
 	c, err := Load()
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// node is a value of a YAML file and the line on which it starts: either a text, or a list of items, or a table of entries.
+// node is a value of a YAML file and the line on which it starts: either a text, or a list of
+// items, or a table of entries.
 type node struct {
 	line    int
 	text    string

@@ -2,15 +2,16 @@ package models
 
 import "github.com/llmsim/llmsim/hardware"
 
-// Attention is the work of the kernels of alike layers on one GPU that touch what sequences keep: FLOPs for each pair of a query
-// and a key, and bytes for each token.
+// Attention is the work of the kernels of alike layers on one GPU that touch what sequences keep:
+// FLOPs for each pair of a query and a key, and bytes for each token.
 type Attention struct {
 	// Count is the number of such layers.
 	Count int
-	// Window is the largest number of tokens that a query attends to, itself included: a sliding window, or what an indexer
-	// chooses; 0 means all.
+	// Window is the largest number of tokens that a query attends to, itself included: a sliding
+	// window, or what an indexer chooses; 0 means all.
 	Window int
-	// PrefillFLOPs and DecodeFLOPs are for one pair in one layer: 4·heads·head dimension where keys and values are as wide.
+	// PrefillFLOPs and DecodeFLOPs are for one pair in one layer: 4·heads·head dimension where keys
+	// and values are as wide.
 	PrefillFLOPs, DecodeFLOPs float64
 	// HeadFLOPs are the PrefillFLOPs of one head.
 	HeadFLOPs float64
@@ -18,16 +19,17 @@ type Attention struct {
 	KVBytes float64
 	// IOBytes is what a token's query and output take in one layer.
 	IOBytes float64
-	// TokenFLOPs and DecodeTokenFLOPs are for one token, whatever its context, in prefill and decode; StateBytes is the state of
-	// fixed size of a sequence in one layer, read and written by each step and each chunk.
+	// TokenFLOPs and DecodeTokenFLOPs are for one token, whatever its context, in prefill and
+	// decode; StateBytes is the state of fixed size of a sequence in one layer, read and written by
+	// each step and each chunk.
 	TokenFLOPs, DecodeTokenFLOPs, StateBytes float64
 	// Recurrent is the kind of linear attention; empty for others.
 	Recurrent RecurrentKind
-	// Latent tells that decode works on MLA's latent.
+	// Latent reports whether decode works on MLA's latent.
 	Latent bool
-	// Gathered tells that each query of a prompt reads tokens of its own choice.
+	// Gathered reports whether each query of a prompt reads tokens of its own choice.
 	Gathered bool
-	// Scan tells that this is an indexer's scoring of all tokens, which computes in 8 bits.
+	// Scan reports whether this is an indexer's scoring of all tokens, which computes in 8 bits.
 	Scan bool
 	// Heads, KVHeads and HeadDim are what one GPU has, for tables of measured kernels.
 	Heads, KVHeads, HeadDim int
@@ -40,8 +42,8 @@ type AttentionWork struct {
 	KVRead, KVWritten, IO float64
 }
 
-// AttentionLayers returns the kinds of attention on one of tp GPUs, with the cache stored as kv: first those that see all tokens,
-// then those that see a part.
+// AttentionLayers returns the kinds of attention on one of tp GPUs, with the cache stored as kv:
+// first those that see all tokens, then those that see a part.
 func (a *Architecture) AttentionLayers(tp int, kv hardware.DType) []Attention {
 	var kinds []Attention
 	add := func(l Attention, n int) {
@@ -69,8 +71,9 @@ func (a *Architecture) AttentionLayers(tp int, kv hardware.DType) []Attention {
 	return kinds
 }
 
-// causalPairs returns the number of pairs of a query and a key when n tokens follow c cached ones and each attends to itself
-// and all before it, n·c + n(n+1)/2, or to the last window of them where window is not 0.
+// causalPairs returns the number of pairs of a query and a key when n tokens follow c cached ones
+// and each attends to itself and all before it, n·c + n(n+1)/2, or to the last window of them where
+// window is not 0.
 func causalPairs(n, c, window int) int64 {
 	growing := n
 	if window > 0 {
@@ -96,9 +99,10 @@ func (l *Attention) Prefill(n, c int) AttentionWork {
 	}
 }
 
-// Decode returns the work of sequences that decode tokens together (as many as there are sequences, or more when drafts are
-// verified) at the given sum of their contexts, the new tokens included. It is affine in the context up to BendsAt, and beyond:
-// a window counts as reached by all sequences at once, when their mean context reaches it.
+// Decode returns the work of sequences that decode tokens together (as many as there are sequences,
+// or more when drafts are verified) at the given sum of their contexts, the new tokens included. It
+// is affine in the context up to BendsAt, and beyond: a window counts as reached by all sequences
+// at once, when their mean context reaches it.
 func (l *Attention) Decode(sequences, tokens int, context int64) AttentionWork {
 	if sequences == 0 {
 		return AttentionWork{}
@@ -118,6 +122,6 @@ func (l *Attention) Decode(sequences, tokens int, context int64) AttentionWork {
 	}
 }
 
-// BendsAt returns the sum of contexts at which n sequences that decode one token each fill their windows, so that more context
-// costs nothing; 0 when the layer has no window.
+// BendsAt returns the sum of contexts at which n sequences that decode one token each fill their
+// windows, so that more context costs nothing; 0 when the layer has no window.
 func (l *Attention) BendsAt(n int) int64 { return int64(n) * int64(l.Window) }

@@ -70,7 +70,8 @@ func TestDecodeIsAChunk(t *testing.T) {
 	})
 }
 
-// Decode is affine in the total context up to the bend and constant beyond it, and n sequences cost n times their mean.
+// Decode is affine in the total context up to the bend and constant beyond it, and n sequences cost
+// n times their mean.
 func TestDecodeIsAffine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anArchitecture(t)
@@ -93,7 +94,8 @@ func TestDecodeIsAffine(t *testing.T) {
 	})
 }
 
-// MLA's absorbed form reads one latent vector for all heads, and pays with FLOPs (DeepSeek-V2, section 2.1.2).
+// MLA's absorbed form reads one latent vector for all heads, and pays with FLOPs (DeepSeek-V2,
+// section 2.1.2).
 func TestMLADecode(t *testing.T) {
 	l := model(t, "deepseek-v3").AttentionLayers(1, hardware.BF16)[0]
 	if want := 2. * 128 * (512 + 64 + 512); l.DecodeFLOPs != want {

@@ -2,7 +2,8 @@ package models
 
 import "github.com/llmsim/llmsim/hardware"
 
-// Both is two mixers that read the same input and whose outputs are added (Falcon-H1, arXiv:2507.22448, section 2.1).
+// Both is two mixers that read the same input and whose outputs are added (Falcon-H1,
+// arXiv:2507.22448, section 2.1).
 type Both struct{ One, Other Mixer }
 
 var _ Mixer = (*Both)(nil)

@@ -20,14 +20,16 @@ type entry struct {
 	Aliases []string `json:"aliases"`
 	// Source tells where the shape is from.
 	Source string `json:"source"`
-	// Published is the parameter count that the publisher states, against which the shape is tested.
+	// Published is the parameter count that the publisher states, against which the shape is
+	// tested.
 	Published published `json:"published"`
 	// Config has the fields of the model's config.json that matter here.
 	Config json.RawMessage `json:"config"`
 }
 
-// published is a parameter count with its source. Beyond is how many elements the published files have beyond the parameters
-// counted here, and Because tells what they are. Digits is the number of leading digits that are stated; 0 means all.
+// published is a parameter count with its source. Beyond is how many elements the published files
+// have beyond the parameters counted here, and Because tells what they are. Digits is the number of
+// leading digits that are stated; 0 means all.
 type published struct {
 	Parameters int64  `json:"parameters"`
 	Source     string `json:"source"`
@@ -98,8 +100,8 @@ func (c *Catalog) add(e entry) error {
 	return nil
 }
 
-// lookupKey returns what names of the same model have in common: lower case, no organisation before a slash, and no separator
-// between a letter and a digit, so that Llama2-7b is llama-2-7b.
+// lookupKey returns what names of the same model have in common: lower case, no organisation before
+// a slash, and no separator between a letter and a digit, so that Llama2-7b is llama-2-7b.
 func lookupKey(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	name = name[strings.LastIndexByte(name, '/')+1:]
@@ -119,11 +121,13 @@ func lookupKey(name string) string {
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// All returns the models by family, from small to large in each. They are shared: do not change them.
+// All returns the models by family, from small to large in each. They are shared: do not change
+// them.
 func (c *Catalog) All() []*Architecture { return c.models }
 
-// Lookup returns the model of that name or alias, such as "llama-2-70b", "Llama2-70b" or "meta-llama/Llama-2-70b-hf". The error
-// for an unknown name has the nearest known ones. The model is shared: do not change it.
+// Lookup returns the model of that name or alias, such as "llama-2-70b", "Llama2-70b" or
+// "meta-llama/Llama-2-70b-hf". The error for an unknown name has the nearest known ones. The model
+// is shared: do not change it.
 func (c *Catalog) Lookup(name string) (*Architecture, error) {
 	if a, ok := c.byName[lookupKey(name)]; ok {
 		return a, nil

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Each model has exactly the parameters that its publisher states, where all digits are stated, and says where all figures are from.
+// Each model has exactly the parameters that its publisher states, where all digits are stated, and
+// says where all figures are from.
 func TestCatalogAgainstPublishedCounts(t *testing.T) {
 	c := mustLoad(t)
 	files, err := catalogFiles.ReadDir("catalog")

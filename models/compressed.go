@@ -6,8 +6,9 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// Compressed is the attention of DeepSeek-V4 (deepseek-ai/DeepSeek-V4-Flash, inference/model.py): every layer sees the last
-// tokens as they are, and all before them through one entry for so many tokens. The one key of a token is its value too.
+// Compressed is the attention of DeepSeek-V4 (deepseek-ai/DeepSeek-V4-Flash, inference/model.py):
+// every layer sees the last tokens as they are, and all before them through one entry for so many
+// tokens. The one key of a token is its value too.
 type Compressed struct {
 	Heads, HeadDim, RopeDim int
 	// QueryRank is the rank of the queries, OutputRank that of the output in each of OutputGroups.
@@ -22,7 +23,8 @@ type Compressed struct {
 
 var _ Mixer = (*Compressed)(nil)
 
-// overlapped is the ratio at which neighbouring entries share tokens, so that a compressor has two halves.
+// overlapped is the ratio at which neighbouring entries share tokens, so that a compressor has two
+// halves.
 const overlapped = 4
 
 func (m *Compressed) linears(hidden, tp int) []Linear {
@@ -76,7 +78,8 @@ func (m *Compressed) elementwise(_, tp int) []ElementwiseKernel {
 	return []ElementwiseKernel{{Name: "rotary", Elements: product(2, 2*split(m.Heads, tp)+1, m.RopeDim)}}
 }
 
-// attention implements Mixer: the window, the scan of the index, and the entries, each of which costs a token the Ratioth part.
+// attention implements Mixer: the window, the scan of the index, and the entries, each of which
+// costs a token the Ratioth part.
 func (m *Compressed) attention(tp int, kv hardware.DType) []Attention {
 	heads := float64(split(m.Heads, tp))
 	flops := 4 * heads * float64(m.HeadDim)

@@ -4,9 +4,9 @@ package models
 type Dense struct {
 	// Intermediate is its width.
 	Intermediate int
-	// Gated tells that it has three matrices (SwiGLU, arXiv:2002.05202), else two.
+	// Gated reports whether it has three matrices (SwiGLU, arXiv:2002.05202), else two.
 	Gated bool
-	// Bias tells that its matrices have biases.
+	// Bias reports whether its matrices have biases.
 	Bias bool
 }
 

@@ -8,8 +8,9 @@ type ElementwiseKernel struct {
 	Elements int64
 }
 
-// ElementwiseKernels lists the element-wise kernels of a step on one of tp GPUs, fused as engines do: the residual is added
-// by the norm that follows (reads and writes both), rotation is in place, and the activation multiplies the gate.
+// ElementwiseKernels lists the element-wise kernels of a step on one of tp GPUs, fused as engines
+// do: the residual is added by the norm that follows (reads and writes both), rotation is in place,
+// and the activation multiplies the gate.
 func (a *Architecture) ElementwiseKernels(tp int) []ElementwiseKernel {
 	ks := make([]ElementwiseKernel, 0, 8)
 	ks = append(ks,

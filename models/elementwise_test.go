@@ -2,8 +2,9 @@ package models
 
 import "testing"
 
-// A token of Llama-2-7B moves 32·(2·4·4096 + 2·(32+32)·128 + 3·11008) activations and those of the last norm and the embedding;
-// on four GPUs the norms and the embedding stay, the rest is a quarter.
+// A token of Llama-2-7B moves 32·(2·4·4096 + 2·(32+32)·128 + 3·11008) activations and those of the
+// last norm and the embedding; on four GPUs the norms and the embedding stay, the rest is a
+// quarter.
 func TestElementwiseKernels(t *testing.T) {
 	moved := func(tp int) (n int64) {
 		for _, k := range model(t, "llama-2-7b").ElementwiseKernels(tp) {

@@ -8,7 +8,8 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// What a model needs follows from its architecture: parameters, bytes of weights, bytes of KV cache.
+// What a model needs follows from its architecture: parameters, bytes of weights, bytes of KV
+// cache.
 func Example() {
 	catalog, err := models.Load()
 	if err != nil {

@@ -2,24 +2,30 @@ package models
 
 import "fmt"
 
-// MoE is a mixture of experts: each token visits a few of many feed-forward networks (Shazeer et al., arXiv:1701.06538), and the
-// shared ones (DeepSeekMoE, arXiv:2401.06066, section 3.2).
+// MoE is a mixture of experts: each token visits a few of many feed-forward networks (Shazeer et
+// al., arXiv:1701.06538), and the shared ones (DeepSeekMoE, arXiv:2401.06066, section 3.2).
 type MoE struct {
-	// Experts is the number of routed experts, Active how many a token visits, Shared how many every token visits besides.
+	// Experts is the number of routed experts, Active how many a token visits, Shared how many
+	// every token visits besides.
 	Experts, Active, Shared int
-	// Intermediate is the width of one routed expert, SharedIntermediate of all shared experts together.
+	// Intermediate is the width of one routed expert, SharedIntermediate of all shared experts
+	// together.
 	Intermediate, SharedIntermediate int
-	// Latent is the width of the vectors that routed experts work on, where it differs from the hidden size (Nemotron 3 Super,
-	// Kimi-K3): two projections lead there and back. 0 means that there are none.
+	// Latent is the width of the vectors that routed experts work on, where it differs from the
+	// hidden size (Nemotron 3 Super, Kimi-K3): two projections lead there and back. 0 means that
+	// there are none.
 	Latent int
-	// Identity is the number of experts more that pass tokens on as they are (LongCat-Flash); Active counts none of them.
+	// Identity is the number of experts more that pass tokens on as they are (LongCat-Flash);
+	// Active counts none of them.
 	Identity int
-	// Gated tells that an expert has three matrices, else two. Bias tells that they have biases.
+	// Gated reports whether an expert has three matrices, else two. Bias reports whether they have
+	// biases.
 	Gated, Bias bool
-	// RouterBias tells that the router has a correction bias an expert, SharedGate that a gate of one output weighs the shared
-	// experts (Qwen2-MoE).
+	// RouterBias reports whether the router has a correction bias an expert, SharedGate whether a
+	// gate of one output weighs the shared experts (Qwen2-MoE).
 	RouterBias, SharedGate bool
-	// HashRouted tells that experts follow from the token itself, by a table and no router (DeepSeek-V4's first layers).
+	// HashRouted reports whether experts follow from the token itself, by a table and no router
+	// (DeepSeek-V4's first layers).
 	HashRouted bool
 }
 
@@ -40,8 +46,8 @@ func (m *MoE) counted(share expertShare) int {
 	return m.Experts
 }
 
-// linears implements part. The router and the projections to the latent width are computed on every GPU; experts are split like
-// the MLP.
+// linears implements part. The router and the projections to the latent width are computed on every
+// GPU; experts are split like the MLP.
 func (m *MoE) linears(hidden, tp int) []Linear {
 	ls := []Linear{{Name: "router", N: m.Experts + m.Identity, K: hidden, Part: RouterPart}}
 	width := hidden

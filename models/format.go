@@ -7,9 +7,10 @@ type Format struct {
 	// DType is the number format of a weight, Bits its width.
 	DType hardware.DType
 	Bits  int64
-	// Group is the number of weights that share GroupBits of scales and zero points; 0 where those are neglected.
+	// Group is the number of weights that share GroupBits of scales and zero points; 0 where those
+	// are neglected.
 	Group, GroupBits int64
-	// WeightOnly tells that activations stay wide, although accelerators may compute in DType.
+	// WeightOnly reports whether activations stay wide, although accelerators may compute in DType.
 	WeightOnly bool
 }
 
@@ -46,7 +47,8 @@ func standardFormat(d hardware.DType) Format {
 	}
 }
 
-// narrowBits returns the width of the integers of weight-only quantisation that have no arithmetic of their own; 0 for others.
+// narrowBits returns the width of the integers of weight-only quantisation that have no arithmetic
+// of their own; 0 for others.
 func narrowBits(d hardware.DType) int64 {
 	for bits, name := range map[int64]hardware.DType{2: "int2", 3: "int3", 5: "int5", 6: "int6"} {
 		if d == name {

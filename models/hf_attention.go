@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// readHeads reads the heads: where KV heads are not given, multi_query means one, and else there are as many as query heads.
+// readHeads reads the heads: where KV heads are not given, multi_query means one, and else there
+// are as many as query heads.
 func (c *config) readHeads(f family, s *shape) {
 	s.attention.Heads = c.need("num_attention_heads", "n_head", "n_heads", "num_heads")
 	kv := s.attention.Heads
@@ -31,7 +32,8 @@ func (c *config) readHeads(f family, s *shape) {
 	}
 }
 
-// readMLA reads multi-head latent attention, of which kv_lora_rank is the mark, and the indexer of sparse attention.
+// readMLA reads multi-head latent attention, of which kv_lora_rank is the mark, and the indexer of
+// sparse attention.
 func (c *config) readMLA(s *shape) {
 	rank := c.count(0, "kv_lora_rank")
 	if rank == 0 {
@@ -56,7 +58,8 @@ func (c *config) readMLA(s *shape) {
 	}
 }
 
-// readIndexerTypes reads which layers score tokens themselves; that some take the choice of others is not modelled.
+// readIndexerTypes reads which layers score tokens themselves; that some take the choice of others
+// is not modelled.
 func (c *config) readIndexerTypes(s *shape) {
 	types := c.words("indexer_types")
 	if types != nil && len(types) != s.layers {
@@ -82,7 +85,8 @@ func (c *config) readIndexerTypes(s *shape) {
 	}
 }
 
-// readMixers reads what each layer has where not all have the same: sliding windows, chunks, and recurrent layers.
+// readMixers reads what each layer has where not all have the same: sliding windows, chunks, and
+// recurrent layers.
 func (c *config) readMixers(s *shape) {
 	if n, ok := c.values["sliding_window"].(json.Number); ok && n.String() == "-1" { // says that there is none
 		c.values["sliding_window"] = nil
@@ -116,8 +120,8 @@ func (c *config) readMixers(s *shape) {
 	s.kinds = kinds
 }
 
-// layerKinds returns the kind of each layer: what layer_types names, or all but one in so many with a window, or all after the
-// first few, or all.
+// layerKinds returns the kind of each layer: what layer_types names, or all but one in so many with
+// a window, or all after the first few, or all.
 func (c *config) layerKinds(s *shape, window int) []string {
 	if s.kinds != nil {
 		return s.kinds

@@ -7,12 +7,14 @@ import (
 	"strings"
 )
 
-// config is the fields of a config.json. The first mistake found is kept in err, and later reads return zero values.
+// config is the fields of a config.json. The first mistake found is kept in err, and later reads
+// return zero values.
 type config struct {
 	values   map[string]any
 	warnings []string
 	err      error
-	// outer is what this is a section of, and path its name there; nil at the top. Mistakes are kept at the top.
+	// outer is what this is a section of, and path its name there; nil at the top. Mistakes are
+	// kept at the top.
 	outer *config
 	path  string
 	// used are the keys that were asked for, sections those that were read as objects.
@@ -99,7 +101,8 @@ func (c *config) need(spellings ...string) int {
 	return c.count(0, spellings...)
 }
 
-// failMissing says which field is missing, how else it may be spelt, and which field looks like a misspelling of it.
+// failMissing says which field is missing, how else it may be spelt, and which field looks like a
+// misspelling of it.
 func (c *config) failMissing(spellings []string) {
 	message := spellings[0] + " is missing"
 	if len(spellings) > 1 {
@@ -115,7 +118,8 @@ func (c *config) failMissing(spellings []string) {
 	c.fail("%s", message)
 }
 
-// count returns a whole number, 0 to 2³¹−1, or the given value where no spelling is there. Spellings that are there must agree.
+// count returns a whole number, 0 to 2³¹−1, or the given value where no spelling is there.
+// Spellings that are there must agree.
 func (c *config) count(otherwise int, spellings ...string) int {
 	name, value, found := c.find(spellings...)
 	if !found {
@@ -205,7 +209,7 @@ func (c *config) use(names ...string) {
 	}
 }
 
-// has tells whether a key is there and not null.
+// has reports whether a key is there and not null.
 func (c *config) has(name string) bool {
 	_, _, found := c.find(name)
 	return found

@@ -2,22 +2,26 @@ package models
 
 import "maps"
 
-// family is what a model_type implies beyond the fields of its config.json. Where it follows a default, that is of the
-// family's configuration class in Hugging Face's transformers (or of the model's own repository).
+// family is what a model_type implies beyond the fields of its config.json. Where it follows a
+// default, that is of the family's configuration class in Hugging Face's transformers (or of the
+// model's own repository).
 type family struct {
 	// defaults is the fields that are assumed where config.json is silent.
 	defaults map[string]any
 	// base has the traits that no field tells.
 	base shape
-	// fourfoldMLP tells that the MLP is four times the hidden size unless a field says otherwise.
+	// fourfoldMLP reports whether the MLP is four times the hidden size unless a field says
+	// otherwise.
 	fourfoldMLP bool
-	// biasOfInputs tells that attention_bias means the projections of queries, keys and values, not that of the output.
+	// biasOfInputs reports whether attention_bias means the projections of queries, keys and
+	// values, not that of the output.
 	biasOfInputs bool
 	// qkNormKeys are the keys that tell whether queries and keys have norms.
 	qkNormKeys []string
-	// noDenseMLP tells that the width of an ordinary MLP may be missing.
+	// noDenseMLP reports whether the width of an ordinary MLP may be missing.
 	noDenseMLP bool
-	// headsFillHidden tells that the heads are as wide as the hidden vector, whatever head_dim says; latent that head_dim is not used.
+	// headsFillHidden reports whether the heads are as wide as the hidden vector, whatever head_dim
+	// says; latent that head_dim is not used.
 	headsFillHidden, latent bool
 	// read reads what only this family has.
 	read func(c *config, s *shape)
@@ -76,10 +80,12 @@ func plainFamilies() map[string]family {
 			read: readHunyuan,
 		},
 		"glm4v_text": {base: shape{gated: true, norms: 4, attention: Softmax{QKVBias: true}}, biasOfInputs: true},
-		// Two matrices and no gate: Arcee with squared ReLU, Apertus with xIELU (arXiv:2509.14233, section 2.1).
+		// Two matrices and no gate: Arcee with squared ReLU, Apertus with xIELU (arXiv:2509.14233,
+		// section 2.1).
 		"arcee": {}, "apertus": {base: shape{attention: Softmax{QKNorm: true}}, qkNormKeys: []string{"qk_norm"}},
 		"nemotron": {base: nemotron},
-		// PaLM (arXiv:2204.02311, section 2) was never published in this form; the fields are those of the paper's table 1.
+		// PaLM (arXiv:2204.02311, section 2) was never published in this form; the fields are those
+		// of the paper's table 1.
 		"palm": {base: parallel, defaults: fields{"tie_word_embeddings": true, "multi_query": true}},
 	}
 }
@@ -182,7 +188,8 @@ func expertFamilies() map[string]family {
 	}
 }
 
-// readGemma3 undoes the stretching of rotary positions, since max_position_embeddings is the stretched length already.
+// readGemma3 undoes the stretching of rotary positions, since max_position_embeddings is the
+// stretched length already.
 func readGemma3(c *config, s *shape) {
 	s.MaxContext = c.need("max_position_embeddings")
 }
@@ -222,13 +229,14 @@ func readStableLM(c *config, s *shape) {
 // readLlama4 notes what changes no size: queries and keys have norms without weights.
 func readLlama4(c *config, _ *shape) { c.use("use_qk_norm", "no_rope_layers", "for_llm_compressor") }
 
-// readPhiMoE reads the biases, which all projections and the output head have, and the kind of norms.
+// readPhiMoE reads the biases, which all projections and the output head have, and the kind of
+// norms.
 func readPhiMoE(c *config, s *shape) {
 	s.NormBias, s.HeadBias = true, c.flag(false, "lm_head_bias")
 }
 
-// readCohere refuses blocks whose attention and MLP follow each other, which no published model has, and notes keys that say
-// the same as others.
+// readCohere refuses blocks whose attention and MLP follow each other, which no published model
+// has, and notes keys that say the same as others.
 func readCohere(c *config, _ *shape) {
 	if !c.flag(true, "use_parallel_block") {
 		c.fail("use_parallel_block: found false, but only true is modelled")
@@ -240,7 +248,8 @@ func readCohere(c *config, _ *shape) {
 		"use_qk_norm")
 }
 
-// readPhi3 reads the bias of the output head, and notes that all layers have full attention: full_attn_mod is 1.
+// readPhi3 reads the bias of the output head, and notes that all layers have full attention:
+// full_attn_mod is 1.
 func readPhi3(c *config, s *shape) {
 	if mod := c.count(1, "full_attn_mod"); mod != 1 {
 		c.fail("full_attn_mod: found %d, but only 1 is modelled", mod)
@@ -248,7 +257,8 @@ func readPhi3(c *config, s *shape) {
 	s.HeadBias = c.flag(false, "lm_head_bias")
 }
 
-// readHunyuan reads the number of experts and of visited ones, which are lists by layer in some checkpoints.
+// readHunyuan reads the number of experts and of visited ones, which are lists by layer in some
+// checkpoints.
 func readHunyuan(c *config, _ *shape) {
 	if c.flag(false, "use_cla") {
 		c.fail("use_cla: found true, but layers that share a cache with others are not modelled")
@@ -273,7 +283,8 @@ func readInternLM(c *config, s *shape) {
 	s.attention.OutBias = s.attention.QKVBias
 }
 
-// readQwen1 halves the width of the MLP, since intermediate_size counts the gate and the up projection together.
+// readQwen1 halves the width of the MLP, since intermediate_size counts the gate and the up
+// projection together.
 func readQwen1(_ *config, s *shape) {
 	s.intermediate /= 2
 }

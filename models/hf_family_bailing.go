@@ -2,8 +2,8 @@ package models
 
 import "github.com/llmsim/llmsim/hardware"
 
-// readBailing reads inclusionAI's Ling and Ring: biases, and, where layers come in groups, linear attention in all but the last
-// layer of a group (Ring-linear, arXiv:2510.19338, section 2).
+// readBailing reads inclusionAI's Ling and Ring: biases, and, where layers come in groups, linear
+// attention in all but the last layer of a group (Ring-linear, arXiv:2510.19338, section 2).
 func readBailing(c *config, s *shape) {
 	s.attention.QKVBias = c.flag(false, "use_qkv_bias") || c.flag(false, "use_bias")
 	s.attention.OutBias = c.flag(false, "use_bias")

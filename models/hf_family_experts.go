@@ -1,6 +1,7 @@
 package models
 
-// readGemma4 reads heads that differ between layers with a window and those without, and experts beside the MLP of each layer.
+// readGemma4 reads heads that differ between layers with a window and those without, and experts
+// beside the MLP of each layer.
 func readGemma4(c *config, s *shape) {
 	for _, key := range []string{"hidden_size_per_layer_input", "num_kv_shared_layers"} {
 		if n := c.count(0, key); n != 0 {
@@ -85,7 +86,8 @@ func choose(layers []bool, chosen, rest string) []string {
 	return words
 }
 
-// readMiMoV2 reads layers with a window, which have heads of their own, and values that are narrower than keys.
+// readMiMoV2 reads layers with a window, which have heads of their own, and values that are
+// narrower than keys.
 func readMiMoV2(c *config, s *shape) {
 	s.attention.ValueDim = c.count(0, "v_head_dim")
 	s.attention.Sinks = c.flag(false, "add_full_attention_sink_bias")
@@ -116,7 +118,8 @@ func readStep(c *config, s *shape) {
 	s.densePredictors = true
 }
 
-// readDeepSeekV4 reads attention to compressed context, streams of the hidden vector, and experts in each layer.
+// readDeepSeekV4 reads attention to compressed context, streams of the hidden vector, and experts
+// in each layer.
 func readDeepSeekV4(c *config, s *shape) {
 	base := Compressed{
 		Heads: s.attention.Heads, HeadDim: s.attention.HeadDim, RopeDim: c.need("qk_rope_head_dim"), QueryRank: c.need("q_lora_rank"),
@@ -163,15 +166,16 @@ func compressedKind(ratio int) string {
 	return "compressed"
 }
 
-// readStep3 reads attention whose queries are compressed and whose one key and value serve all heads (Step-3,
-// arXiv:2507.19427, section 3: multi-matrix factorization attention).
+// readStep3 reads attention whose queries are compressed and whose one key and value serve all
+// heads (Step-3, arXiv:2507.19427, section 3: multi-matrix factorization attention).
 func readStep3(c *config, s *shape) {
 	s.attention.QueryRank = c.count(s.attention.HeadDim, "share_q_dim")
 	c.use("norm_expert_weight")
 }
 
-// readLongCat reads layers of two attentions and two MLPs, beside which experts run (LongCat-Flash, arXiv:2509.01322, section 2).
-// Some experts pass tokens on as they are: the number of visited ones that compute is that of a token on average.
+// readLongCat reads layers of two attentions and two MLPs, beside which experts run (LongCat-Flash,
+// arXiv:2509.01322, section 2). Some experts pass tokens on as they are: the number of visited ones
+// that compute is that of a token on average.
 func readLongCat(c *config, s *shape) {
 	routed, visited, identity := c.need("n_routed_experts"), c.need("moe_topk"), c.count(0, "zero_expert_num")
 	if routed == 0 || identity > 1<<11 || visited > 1<<11 {
@@ -230,7 +234,8 @@ func readDBRX(c *config, s *shape) {
 	experts.use("moe_jitter_eps", "moe_loss_weight", "moe_normalize_expert_weights", "ffn_act_fn")
 }
 
-// readGrok reads experts beside an MLP in each layer (Grok-2). Another model, of images, has the same model_type.
+// readGrok reads experts beside an MLP in each layer (Grok-2). Another model, of images, has the
+// same model_type.
 func readGrok(c *config, s *shape) {
 	if kinds := c.words("architectures"); len(kinds) != 1 || kinds[0] != "Grok1ForCausalLM" {
 		c.fail("model_type \"git\" is known for Grok1ForCausalLM only")

@@ -34,8 +34,8 @@ func gptFamilies() map[string]family {
 		// Falcon's first names: RefinedWebModel is the 7B, RefinedWeb the 40B.
 		"RefinedWebModel": {base: normBias, fourfoldMLP: true, defaults: falconDefaults(false), read: readFalcon},
 		"RefinedWeb":      {base: normBias, fourfoldMLP: true, defaults: falconDefaults(true), read: readFalcon},
-		// Gopher and Chinchilla (arXiv:2112.11446, section 2.1: RMSNorm and relative positions; arXiv:2203.15556, table 4) were
-		// never published in this form.
+		// Gopher and Chinchilla (arXiv:2112.11446, section 2.1: RMSNorm and relative positions;
+		// arXiv:2203.15556, table 4) were never published in this form.
 		"gopher": {base: shape{attention: Softmax{RelativePositions: true}}, fourfoldMLP: true, defaults: tied},
 	}
 }
@@ -50,7 +50,8 @@ func readNeoX(c *config, s *shape) {
 	s.parallel = c.flag(true, "use_parallel_residual")
 }
 
-// readPhi reads the norms of queries and keys. All projections have biases, although Phi-1 says attention_bias: false.
+// readPhi reads the norms of queries and keys. All projections have biases, although Phi-1 says
+// attention_bias: false.
 func readPhi(c *config, s *shape) {
 	s.attention.QKNorm = c.flag(false, "qk_layernorm")
 	s.attention.QKVBias, s.attention.OutBias = true, true
@@ -62,8 +63,9 @@ func readStarCoder2(c *config, s *shape) {
 	s.attention.OutBias, s.mlpBias = s.attention.QKVBias, s.attention.QKVBias
 }
 
-// readOPT reads the table of positions, whose first two rows are unused, and the traits of OPT-350M: norms after each part
-// and so none at the end, and an embedding narrower than the layers.
+// readOPT reads the table of positions, whose first two rows are unused, and the traits of
+// OPT-350M: norms after each part and so none at the end, and an embedding narrower than the
+// layers.
 func readOPT(c *config, s *shape) {
 	s.LearnedPositions = s.MaxContext + 2
 	s.NoFinalNorm = !c.flag(true, "do_layer_norm_before") || c.flag(false, "_remove_final_layer_norm")
@@ -74,7 +76,8 @@ func readOPT(c *config, s *shape) {
 	}
 }
 
-// readMPT reads the KV heads from their section, the expansion of the MLP, and the biases. Norms have none, whatever it says.
+// readMPT reads the KV heads from their section, the expansion of the MLP, and the biases. Norms
+// have none, whatever it says.
 func readMPT(c *config, s *shape) {
 	attention := c.section("attn_config")
 	if attention.text("attn_type") == "multiquery_attention" {
@@ -86,8 +89,8 @@ func readMPT(c *config, s *shape) {
 	s.attention.OutBias, s.mlpBias = s.attention.QKVBias, s.attention.QKVBias
 }
 
-// readFalcon reads the KV heads, whose number counts in the new decoder architecture only, and the norms: one where attention
-// and MLP read the same input, else two.
+// readFalcon reads the KV heads, whose number counts in the new decoder architecture only, and the
+// norms: one where attention and MLP read the same input, else two.
 func readFalcon(c *config, s *shape) {
 	newDecoder := c.flag(false, "new_decoder_architecture")
 	c.use("parallel_attn", "multi_query", "num_kv_heads", "n_head_kv", "num_ln_in_parallel_attn", "ff_factor")

@@ -75,8 +75,8 @@ func readKimiLinear(c *config, s *shape) {
 	}
 }
 
-// readNemotronH reads layers that are a mixer or an MLP, each with one norm: Mamba-2, attention without rotation, an MLP or
-// experts with two matrices (Nemotron-H, arXiv:2504.03624, section 2).
+// readNemotronH reads layers that are a mixer or an MLP, each with one norm: Mamba-2, attention
+// without rotation, an MLP or experts with two matrices (Nemotron-H, arXiv:2504.03624, section 2).
 func readNemotronH(c *config, s *shape) {
 	s.attention.NoRotary = true
 	mamba := &Recurrent{
@@ -139,8 +139,8 @@ func (c *config) nemotronLayers() []string {
 	return kinds
 }
 
-// readNemotronNAS reads layers that a search made unlike: without attention or with one matrix in its place, and with MLPs of
-// different widths (Puzzle, arXiv:2411.19146).
+// readNemotronNAS reads layers that a search made unlike: without attention or with one matrix in
+// its place, and with MLPs of different widths (Puzzle, arXiv:2411.19146).
 func readNemotronNAS(c *config, s *shape) {
 	for i, block := range c.list("block_configs") {
 		values, ok := block.(map[string]any)
@@ -239,7 +239,8 @@ func readFalconH1(c *config, s *shape) {
 	s.kinds = slices.Repeat([]string{"full_attention"}, min(s.layers, maxLayers))
 }
 
-// readGraniteHybrid reads Mamba-2 layers, and an MLP beside the experts of each layer, or in place of them.
+// readGraniteHybrid reads Mamba-2 layers, and an MLP beside the experts of each layer, or in place
+// of them.
 func readGraniteHybrid(c *config, s *shape) {
 	s.mixers = map[string]Mixer{"mamba": c.mambaOf(s)}
 	s.attention.NoRotary = c.text("position_embedding_type") == "nope"
@@ -264,7 +265,8 @@ func readBamba(c *config, s *shape) {
 	}
 }
 
-// readMiniMaxM1 reads layers with lightning attention, whose heads are as many and as wide as those of queries.
+// readMiniMaxM1 reads layers with lightning attention, whose heads are as many and as wide as those
+// of queries.
 func readMiniMaxM1(c *config, s *shape) {
 	s.mixers = map[string]Mixer{"linear_attention": &Recurrent{
 		Kind: Lightning, Heads: s.attention.Heads, KeyHeads: s.attention.Heads, KeyDim: s.attention.HeadDim, ValueDim: s.attention.HeadDim,
@@ -276,8 +278,8 @@ func readMiniMaxM1(c *config, s *shape) {
 	c.use("postnorm", "shared_moe_mode", "use_cla")
 }
 
-// readMamba2 reads models of Mamba-2 layers only (arXiv:2405.21060), which have neither attention nor MLPs. Nothing limits their
-// context: a default of 2²⁰ tokens stands for that.
+// readMamba2 reads models of Mamba-2 layers only (arXiv:2405.21060), which have neither attention
+// nor MLPs. Nothing limits their context: a default of 2²⁰ tokens stands for that.
 func readMamba2(c *config, s *shape) {
 	mamba := &Recurrent{
 		Kind: Mamba2, Heads: s.attention.Heads, ValueDim: s.attention.HeadDim, KeyHeads: c.need("n_groups"), KeyDim: c.need("state_size"),

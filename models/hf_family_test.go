@@ -2,7 +2,8 @@ package models
 
 import "testing"
 
-// Families that the catalogue lacks, and other spellings of those that it has, against published counts.
+// Families that the catalogue lacks, and other spellings of those that it has, against published
+// counts.
 func TestFamilies(t *testing.T) {
 	for _, c := range []struct {
 		name   string

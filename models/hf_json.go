@@ -8,14 +8,16 @@ import (
 	"io"
 )
 
-// maxConfigBytes is the longest config.json that is read: lists of excluded modules, layer by layer, take some MB.
+// maxConfigBytes is the longest config.json that is read: lists of excluded modules, layer by
+// layer, take some MB.
 const maxConfigBytes = 16 << 20
 
 // maxConfigDepth is the deepest nesting that is read.
 const maxConfigDepth = 32
 
-// decodeObject reads one JSON object as Python's json module and editors write it: comments are skipped, Infinity and NaN are
-// strings. Numbers are kept as they are written. A key that is given twice is an error.
+// decodeObject reads one JSON object as Python's json module and editors write it: comments are
+// skipped, Infinity and NaN are strings. Numbers are kept as they are written. A key that is given
+// twice is an error.
 func decodeObject(r io.Reader) (map[string]any, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxConfigBytes+1))
 	if err != nil {
@@ -96,7 +98,8 @@ func (d objectReader) list(depth int) ([]any, error) {
 	return values, err
 }
 
-// plainJSON returns data with spaces for comments, and strings for Infinity, -Infinity and NaN, which keep their lines.
+// plainJSON returns data with spaces for comments, and strings for Infinity, -Infinity and NaN,
+// which keep their lines.
 func plainJSON(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for len(data) > 0 {

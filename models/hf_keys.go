@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// harmless are keys of config.json that change nothing that is counted or timed here: tokens, training, numerics of norms and
-// positions, how text is generated and what is returned.
+// harmless are keys of config.json that change nothing that is counted or timed here: tokens,
+// training, numerics of norms and positions, how text is generated and what is returned.
 var harmless = regexp.MustCompile(`^(` + strings.Join([]string{
 	// The fields of transformers' PretrainedConfig that every old config repeats.
 	`_name_or_path|_attn_implementation\w*|_commit_hash|_\w*internal|_from_model_config|architectures|auto_map|transformers_version|model_type|name|`,
@@ -49,8 +49,8 @@ var costly = regexp.MustCompile(`(?i)layer|head|dim|size|rank|expert|topk|top_k|
 	`compress|depth|width|hidden|group|block|loop|recur|mtp|nextn|lora|attn|attention|mixer|moe|ffn|mlp|mult|ratio|pattern|interval|freq|` +
 	`step|kv|vocab|bias|norm|gate|quant|memory|adapter|embed|kernel|stride|cross|encoder|decoder|router|cache|residual|pool|ngram|share|sink|module`)
 
-// checkKeys fails for the first key, in alphabetic order, that nobody asked for and that is likely to change what is stored or
-// computed, and warns of the others.
+// checkKeys fails for the first key, in alphabetic order, that nobody asked for and that is likely
+// to change what is stored or computed, and warns of the others.
 func (c *config) checkKeys() {
 	var ignored []string
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
@@ -73,12 +73,14 @@ func (c *config) checkKeys() {
 	}
 }
 
-// ofTowers are words in keys that are about images and sounds: beside a language model they change nothing of it.
+// ofTowers are words in keys that are about images and sounds: beside a language model they change
+// nothing of it.
 var ofTowers = regexp.MustCompile(`(?i)image|vision|visual|video|audio|speech|patch|pixel|projector|multimodal|^mm_|media|tile|frame|` +
 	`select_layer|downsample_ratio|understand|thumbnail|pad2square|spatial_merge`)
 
-// checkWrapper checks the keys beside the section of the language model: those that say the same as it does, and those of towers,
-// are not looked at. Other parts of a model are not served here, and a warning says so.
+// checkWrapper checks the keys beside the section of the language model: those that say the same as
+// it does, and those of towers, are not looked at. Other parts of a model are not served here, and
+// a warning says so.
 func (c *config) checkWrapper(text *config) {
 	c.use("tie_word_embeddings", "use_backbone_lora", "use_llm_lora", "template", "ps_version")
 	c.use(textSections...)
@@ -98,7 +100,8 @@ func (c *config) checkWrapper(text *config) {
 	c.checkKeys()
 }
 
-// checkSection checks the keys of a section that tells the shape; others are checked by those that read them.
+// checkSection checks the keys of a section that tells the shape; others are checked by those that
+// read them.
 func (c *config) checkSection() {
 	switch c.path {
 	case "attn_config", "ffn_config", "linear_attn_config", "sparse_attention_config", "ssm_cfg":
@@ -116,7 +119,7 @@ func (c *config) modelType() string {
 	return s
 }
 
-// inert tells whether a value says that there is none of something.
+// inert reports whether a value says that there is none of something.
 func inert(value any) bool {
 	switch v := value.(type) {
 	case nil:

@@ -9,7 +9,8 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// Models of 2024 to 2026 that the catalogue lacks have the parameters that their publishers state, within 0.5 % or the last digit.
+// Models of 2024 to 2026 that the catalogue lacks have the parameters that their publishers state,
+// within 0.5 % or the last digit.
 func TestMoreModels(t *testing.T) {
 	glmAir := `"num_hidden_layers": 46, "hidden_size": 4096, "intermediate_size": 10944, "num_attention_heads": 96,
 		"num_key_value_heads": 8, "head_dim": 128, "attention_bias": true, "n_routed_experts": 128, "n_shared_experts": 1,
@@ -157,7 +158,8 @@ func TestQuantisationKeys(t *testing.T) {
 	}
 }
 
-// The wrapper of a language model may repeat its keys and describe towers; anything else that may cost is refused.
+// The wrapper of a language model may repeat its keys and describe towers; anything else that may
+// cost is refused.
 func TestWrapper(t *testing.T) {
 	wrapped := func(keys string) error {
 		_, _, err := FromHuggingFace(strings.NewReader(`{"model_type": "kimi_vl", "text_config": {`+llama+`}`+keys+`}`), "test")

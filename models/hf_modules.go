@@ -10,9 +10,9 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// modulePattern names modules of a checkpoint: one and all within it ("model.layers.0.self_attn"), the last parts of some ("gate",
-// "lm_head"), a pattern with * as ModelOpt writes it, a regular expression after "re:" as compressed-tensors does, or the class
-// "Linear", which all matrices are.
+// modulePattern names modules of a checkpoint: one and all within it ("model.layers.0.self_attn"),
+// the last parts of some ("gate", "lm_head"), a pattern with * as ModelOpt writes it, a regular
+// expression after "re:" as compressed-tensors does, or the class "Linear", which all matrices are.
 type modulePattern struct {
 	text string
 	// expression is what follows "re:"; nil for other patterns.
@@ -22,7 +22,8 @@ type modulePattern struct {
 // modulePrefixes are what comes before "layers" in the checkpoints of different families.
 var modulePrefixes = regexp.MustCompile(`^(model\.|language_model\.|backbone\.|transformer\.)+`)
 
-// newModulePattern returns the pattern of a text, or an error for a regular expression that is none.
+// newModulePattern returns the pattern of a text, or an error for a regular expression that is
+// none.
 func newModulePattern(text string) (modulePattern, error) {
 	if source, found := strings.CutPrefix(text, "re:"); found {
 		expression, err := regexp.Compile("^(?:" + source + ")")
@@ -31,7 +32,8 @@ func newModulePattern(text string) (modulePattern, error) {
 	return modulePattern{text: modulePrefixes.ReplaceAllString(text, "")}, nil
 }
 
-// layer returns the number of the layer whose modules are named, or false where those of several may be.
+// layer returns the number of the layer whose modules are named, or false where those of several
+// may be.
 func (p modulePattern) layer() (int, bool) {
 	rest, found := strings.CutPrefix(p.text, "layers.")
 	if !found {
@@ -45,7 +47,7 @@ func (p modulePattern) layer() (int, bool) {
 	return n, err == nil && (end == len(rest) || rest[end] == '.')
 }
 
-// matches tells whether the pattern names a module such as "layers.3.self_attn.q_proj".
+// matches reports whether the pattern names a module such as "layers.3.self_attn.q_proj".
 func (p modulePattern) matches(module string) bool {
 	switch {
 	case p.text == "Linear":
@@ -60,7 +62,8 @@ func (p modulePattern) matches(module string) bool {
 	return strings.Contains("."+module+".", "."+p.text+".")
 }
 
-// modulePatterns are patterns by the layer that they name, so that long lists are not searched for each module.
+// modulePatterns are patterns by the layer that they name, so that long lists are not searched for
+// each module.
 type modulePatterns struct {
 	byLayer map[int][]modulePattern
 	all     []modulePattern
@@ -77,15 +80,15 @@ func (ps *modulePatterns) add(p modulePattern) {
 	ps.all = append(ps.all, p)
 }
 
-// match tells whether one of the patterns names one of the modules of a layer.
+// match reports whether one of the patterns names one of the modules of a layer.
 func (ps *modulePatterns) match(layer int, modules []string) bool {
 	return anyMatches(ps.byLayer[layer], modules) || anyMatches(ps.all, modules)
 }
 
-// empty tells that there are no patterns.
+// empty reports whether there are no patterns.
 func (ps *modulePatterns) empty() bool { return len(ps.byLayer) == 0 && len(ps.all) == 0 }
 
-// anyMatches tells whether one of the patterns names one of the modules.
+// anyMatches reports whether one of the patterns names one of the modules.
 func anyMatches(patterns []modulePattern, modules []string) bool {
 	for _, p := range patterns {
 		for _, m := range modules {
@@ -97,7 +100,8 @@ func anyMatches(patterns []modulePattern, modules []string) bool {
 	return false
 }
 
-// checkpointModules are the names of the modules that linear layers are made of, without "layers.N.", as families write them.
+// checkpointModules are the names of the modules that linear layers are made of, without
+// "layers.N.", as families write them.
 var checkpointModules = map[string][]string{
 	"qkv":  {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.qkv_proj", "mixer.q_proj"},
 	"gate": {"self_attn.g_proj", "self_attn.q_proj"}, "out": {"self_attn.o_proj", "mixer.o_proj", "linear_attn.out_proj", "mixer.out_proj"},

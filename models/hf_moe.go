@@ -53,8 +53,8 @@ func (c *config) expertWidth(otherwise int) int {
 	return c.count(otherwise, key)
 }
 
-// expertLayers tells which of the layers have experts: all but the first few, or one in so many, or those not listed as dense,
-// or those listed.
+// expertLayers tells which of the layers have experts: all but the first few, or one in so many, or
+// those not listed as dense, or those listed.
 func (c *config) expertLayers(layers int) []bool {
 	sparse := make([]bool, min(layers, maxLayers))
 	if list := c.list("moe_layers"); list != nil {
@@ -102,7 +102,8 @@ func (c *config) enumerated(name, text string, layers int) []bool {
 	return named
 }
 
-// listed returns what a list tells of each layer, which must have as many entries as there are layers.
+// listed returns what a list tells of each layer, which must have as many entries as there are
+// layers.
 func (c *config) listed(name string, layers, entries int, tells func(i int) bool) []bool {
 	if entries != layers {
 		c.fail("%s: found %d entries for %d layers", name, entries, layers)

@@ -12,14 +12,15 @@ import (
 
 // quantisation is how a checkpoint stores the matrices of its layers.
 type quantisation struct {
-	// groups are the formats of matrices, the first whose targets name a module; excluded modules stay as tensors are.
+	// groups are the formats of matrices, the first whose targets name a module; excluded modules
+	// stay as tensors are.
 	groups   []quantised
 	excluded modulePatterns
 	// byModule are formats of single modules, which come before all others.
 	byModule []quantised
 	// only are the modules that are quantised, where the checkpoint lists them; empty means all.
 	only modulePatterns
-	// expertsOnly tells that nothing but routed experts is quantised.
+	// expertsOnly reports whether nothing but routed experts is quantised.
 	expertsOnly bool
 	kv          hardware.DType
 }
@@ -30,7 +31,8 @@ type quantised struct {
 	format  Format
 }
 
-// quantise lays out the layers with the formats of their matrices, from quantization_config and hf_quant_config.json.
+// quantise lays out the layers with the formats of their matrices, from quantization_config and
+// hf_quant_config.json.
 func (c *config) quantise(s *shape, layers []Group, beside *config) *Architecture {
 	if q := c.quantisation(beside); q != nil {
 		s.KV = q.kv
@@ -44,7 +46,8 @@ func (c *config) quantise(s *shape, layers []Group, beside *config) *Architectur
 	return &a
 }
 
-// quantisation reads how matrices are stored; nil where all are as the tensors. What is said twice must agree.
+// quantisation reads how matrices are stored; nil where all are as the tensors. What is said twice
+// must agree.
 func (c *config) quantisation(beside *config) *quantisation {
 	inside := c.section("quantization_config")
 	if len(inside.values) == 0 && beside == nil {
@@ -78,7 +81,8 @@ func (c *config) besideConfig(into *config) *quantisation {
 	return q
 }
 
-// readQuantisation reads quantization_config, and refuses keys in it that may cost something and are not understood.
+// readQuantisation reads quantization_config, and refuses keys in it that may cost something and
+// are not understood.
 func (c *config) readQuantisation() *quantisation {
 	q := c.method()
 	if q != nil && q.kv == "" {
@@ -135,7 +139,8 @@ func (c *config) method() *quantisation {
 // routedExperts names the matrices of routed experts.
 const routedExperts = "re:.*experts\\.\\d+.*"
 
-// Formats of four bits with shared scales: OCP Microscaling Formats 1.0 (2023), section 5.2, and NVIDIA, "Introducing NVFP4", 2025.
+// Formats of four bits with shared scales: OCP Microscaling Formats 1.0 (2023), section 5.2, and
+// NVIDIA, "Introducing NVFP4", 2025.
 var (
 	mxfp4 = standardFormat(hardware.MXFP4)
 	nvfp4 = standardFormat(hardware.FP4)
@@ -153,8 +158,8 @@ func (c *config) blocks8() Format {
 	return standardFormat(hardware.FP8)
 }
 
-// fp8 adds what checkpoints have besides: experts in four bits (DeepSeek-V4's expert_dtype), or single modules in formats of
-// their own.
+// fp8 adds what checkpoints have besides: experts in four bits (DeepSeek-V4's expert_dtype), or
+// single modules in formats of their own.
 func (c *config) fp8(q *quantisation) *quantisation {
 	expert := c.outer.text("expert_dtype")
 	switch expert {
@@ -171,7 +176,8 @@ func (c *config) fp8(q *quantisation) *quantisation {
 	return q
 }
 
-// integers returns the format of weight-only integers: GPTQ and AWQ keep a 16-bit scale and a zero point a group.
+// integers returns the format of weight-only integers: GPTQ and AWQ keep a 16-bit scale and a zero
+// point a group.
 func (c *config) integers(method string) Format {
 	bits := int64(c.need("bits", "w_bit"))
 	group := int64(c.group("group_size", "q_group_size"))
@@ -204,7 +210,8 @@ func (c *config) onlyModules() modulePatterns {
 // integerType names integers of so many bits.
 func integerType(bits int64) hardware.DType { return hardware.DType(fmt.Sprintf("int%d", bits)) }
 
-// group returns the number of weights that share a scale; 0 where a channel does (which -1 says too).
+// group returns the number of weights that share a scale; 0 where a channel does (which -1 says
+// too).
 func (c *config) group(spellings ...string) int {
 	name, value, found := c.find(spellings...)
 	if n, ok := value.(json.Number); found && ok && n.String() == "-1" {
@@ -219,8 +226,8 @@ func (c *config) group(spellings ...string) int {
 	return n
 }
 
-// bitsAndBytes returns NF4 and FP4 in blocks of 64 with a 32-bit scale, which is in 8 bits itself where quantised twice (QLoRA,
-// arXiv:2305.14314, section 3), or INT8 a row.
+// bitsAndBytes returns NF4 and FP4 in blocks of 64 with a 32-bit scale, which is in 8 bits itself
+// where quantised twice (QLoRA, arXiv:2305.14314, section 3), or INT8 a row.
 func (c *config) bitsAndBytes() Format {
 	c.use("bnb_4bit_compute_dtype", "bnb_4bit_quant_type", "bnb_4bit_quant_storage")
 	switch {
@@ -369,8 +376,8 @@ func (c *config) quarkWeight() Format {
 	return Format{}
 }
 
-// quarkCache returns the number format in which AMD Quark's section says to cache, or empty: that of the outputs of the modules
-// that project keys and values.
+// quarkCache returns the number format in which AMD Quark's section says to cache, or empty: that
+// of the outputs of the modules that project keys and values.
 func (c *config) quarkCache() hardware.DType {
 	section := c.section("kv_cache_quant_config")
 	for _, name := range slices.Sorted(maps.Keys(section.values)) {

@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// rules reads formats of single modules that differ from those of the rest: GPTQModel's dynamic, AutoRound's extra_config and
-// AMD Quark's layer_quant_config. The rest has the format f.
+// rules reads formats of single modules that differ from those of the rest: GPTQModel's dynamic,
+// AutoRound's extra_config and AMD Quark's layer_quant_config. The rest has the format f.
 func (c *config) rules(f Format) []quantised {
 	rules := c.dynamic(f)
 	overrides := c.section("extra_config")
@@ -24,8 +24,9 @@ func (c *config) rules(f Format) []quantised {
 	return rules
 }
 
-// dynamic reads GPTQModel's rules: a regular expression after "-:" names modules that are not quantised, one after "+:" or nothing
-// those with settings of their own. Modules that are not quantised come first.
+// dynamic reads GPTQModel's rules: a regular expression after "-:" names modules that are not
+// quantised, one after "+:" or nothing those with settings of their own. Modules that are not
+// quantised come first.
 func (c *config) dynamic(f Format) []quantised {
 	section := c.section("dynamic")
 	var rules, skipped []quantised
@@ -43,7 +44,8 @@ func (c *config) dynamic(f Format) []quantised {
 // plain16 is how modules are stored that are not quantised.
 var plain16 = Format{DType: hardware.BF16, Bits: 16}
 
-// override returns f with the bits and the group of a module of its own; 16 bits and more mean that it is not quantised.
+// override returns f with the bits and the group of a module of its own; 16 bits and more mean that
+// it is not quantised.
 func (c *config) override(f Format) Format {
 	bits := int64(c.count(int(f.Bits), "bits", "w_bit"))
 	c.use("data_type", "sym", "desc_act", "act_bits", "act_data_type", "act_dynamic", "act_group_size", "act_sym", "mse", "damp_percent")
@@ -74,7 +76,8 @@ func asExpression(name string) string {
 var costlyQuantisation = regexp.MustCompile(`(?i)bits|dtype|layer|group|lm_head|spars|kv_|cache|dynamic|config|head|module|skip|` +
 	`ignore|exclude|embed|expert|weight|block|codebook|rank`)
 
-// harmlessQuantisation are keys that say how weights were found or packed, not how many bits they have.
+// harmlessQuantisation are keys that say how weights were found or packed, not how many bits they
+// have.
 var harmlessQuantisation = regexp.MustCompile(`^(activation_scheme|weight_block_size|quant_method|desc_act|(fp8_|)block_name_to_quantize|` +
 	`to_quant_block_names|quant_block_list|modules_to_fuse|exllama_config|module_name_preceding_first_block|algo_config|` +
 	`export|weight_format|scale_dtype|super_group_size|super_bits|act_\w*|bnb_4bit_\w*|llm_int8_\w*|cache_block_outputs|` +
@@ -83,7 +86,8 @@ var harmlessQuantisation = regexp.MustCompile(`^(activation_scheme|weight_block_
 	`moe_activation_scheme|dequantize|run_compressed|quantization_status|global_compression_ratio|group_size|hyb_act|nblocks|` +
 	`static_groups|pack_dtype|meta|format|transform_config|input_activations|output_tensors|quant_mode)$`)
 
-// checkQuantisation fails for keys of quantization_config that nobody asked for and that may change what is stored.
+// checkQuantisation fails for keys of quantization_config that nobody asked for and that may change
+// what is stored.
 func (c *config) checkQuantisation() {
 	if sparse := c.section("sparsity_config"); len(sparse.values) > 0 {
 		if format := sparse.text("format"); format != "dense" {

@@ -10,19 +10,22 @@ type shape struct {
 	attention            Softmax
 	mla                  *MLA
 	moe                  *MoE
-	// gated, mlpBias and parallel are as in Dense and Group. norms is the number of norms of a layer; 0 means 2, and -1 none.
+	// gated, mlpBias and parallel are as in Dense and Group. norms is the number of norms of a
+	// layer; 0 means 2, and -1 none.
 	gated, mlpBias, parallel bool
 	norms                    int
-	// mixers are the mixers by the words of kinds, which has the one of each layer. Without kinds all layers are "full_attention".
+	// mixers are the mixers by the words of kinds, which has the one of each layer. Without kinds
+	// all layers are "full_attention".
 	mixers map[string]Mixer
 	kinds  []string
 	// sparse are the layers that have experts.
 	sparse []bool
-	// densePredictors tells that the layers for multi-token prediction have no experts.
+	// densePredictors reports whether the layers for multi-token prediction have no experts.
 	densePredictors bool
 	// built are the layers, where the family lays them out itself.
 	built []Group
-	// modules are the names of modules in the checkpoint, by linear layer, where the family has names of its own.
+	// modules are the names of modules in the checkpoint, by linear layer, where the family has
+	// names of its own.
 	modules map[string][]string
 }
 
@@ -86,7 +89,8 @@ func (a *Architecture) addLayer(g Group) {
 	a.Groups = append(a.Groups, g)
 }
 
-// readPredictors reads the layers for multi-token prediction, which are like the last layer but see all tokens.
+// readPredictors reads the layers for multi-token prediction, which are like the last layer but see
+// all tokens.
 func (c *config) readPredictors(s *shape) {
 	n := c.first(0, "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 	c.use("num_mtp_modules", "use_mtp", "mtp_use_dedicated_embeddings", "mtp_hybrid_override_pattern", "mtp_layers_block_type")

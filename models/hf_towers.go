@@ -1,6 +1,7 @@
 package models
 
-// readTowers counts the encoders of images and sounds. Text is all that is served to them here: an encoder takes memory, no time.
+// readTowers counts the encoders of images and sounds. Text is all that is served to them here: an
+// encoder takes memory, no time.
 func (c *config) readTowers(s *shape) {
 	for _, t := range []struct{ section, name string }{{"vision_config", "vision"}, {"audio_config", "audio"}} {
 		tower := c.section(t.section)
@@ -12,9 +13,10 @@ func (c *config) readTowers(s *shape) {
 	}
 }
 
-// encoder counts the parameters of a transformer that encodes patches of images, or frames of sound, for a language model of the
-// given width: blocks of four projections of attention and two or three matrices, each with biases unless a key says otherwise,
-// the patch embedding, positions, and the projector. Norms of the ends are neglected where their kind is not told.
+// encoder counts the parameters of a transformer that encodes patches of images, or frames of
+// sound, for a language model of the given width: blocks of four projections of attention and two
+// or three matrices, each with biases unless a key says otherwise, the patch embedding, positions,
+// and the projector. Norms of the ends are neglected where their kind is not told.
 func (c *config) encoder(hidden int) int64 {
 	layers := c.need("num_hidden_layers", "depth", "vt_num_hidden_layers", "encoder_layers", "num_layers")
 	width := c.need("hidden_size", "vt_hidden_size", "embed_dim", "d_model", "width")
@@ -38,7 +40,8 @@ func (c *config) encoder(hidden int) int64 {
 	return int64(layers)*block + c.patches(width) + c.projector(width, hidden)
 }
 
-// gatedEncoder tells whether the MLPs of an encoder have three matrices, which follows from its type.
+// gatedEncoder reports whether the MLPs of an encoder have three matrices, which follows from its
+// type.
 func (c *config) gatedEncoder() bool {
 	switch c.modelType() {
 	case "gemma4_vision", "pixtral", "qwen2_5_vl":
@@ -64,8 +67,9 @@ func (c *config) patches(width int) int64 {
 	return n + product(min(positions, 1<<25), width)
 }
 
-// projector counts the way into the language model: neighbouring patches are joined, and go through two matrices (one where
-// they are not joined); the Qwen3-VL family does so for some inner layers too (DeepStack).
+// projector counts the way into the language model: neighbouring patches are joined, and go through
+// two matrices (one where they are not joined); the Qwen3-VL family does so for some inner layers
+// too (DeepStack).
 func (c *config) projector(width, hidden int) int64 {
 	out := min(c.first(hidden, "out_hidden_size", "text_hidden_size", "output_dim"), 1<<17)
 	joined := min(c.first(1, "spatial_merge_size"), 16)

@@ -11,9 +11,11 @@ import (
 
 // Checkpoint is what is published beside the weights of a model.
 type Checkpoint struct {
-	// Config is config.json, of at most 16 MiB. Quantisation is hf_quant_config.json; nil where there is none.
+	// Config is config.json, of at most 16 MiB. Quantisation is hf_quant_config.json; nil where
+	// there is none.
 	Config, Quantisation io.Reader
-	// Assume is the model_type as which a config of an unknown type is read: "llama", or empty to refuse it.
+	// Assume is the model_type as which a config of an unknown type is read: "llama", or empty to
+	// refuse it.
 	Assume string
 }
 
@@ -22,12 +24,13 @@ func FromHuggingFace(r io.Reader, name string) (a *Architecture, warnings []stri
 	return Checkpoint{Config: r}.Read(name)
 }
 
-// Read reads the files of a checkpoint, in any of the spellings that the families of familyOf use. The name becomes the
-// architecture's, and begins each error; that of a model which is read as what it is not says so. Warnings tell what was assumed.
+// Read reads the files of a checkpoint, in any of the spellings that the families of familyOf use.
+// The name becomes the architecture's, and begins each error; that of a model which is read as what
+// it is not says so. Warnings tell what was assumed.
 //
-// It returns an error for a field that is missing, naming it and its known spellings; for a key that is not understood and may
-// change a cost; for numbers that contradict each other or make no sense; for a model type that is not known; and for models that
-// are not decoder-only.
+// It returns an error for a field that is missing, naming it and its known spellings; for a key
+// that is not understood and may change a cost; for numbers that contradict each other or make no
+// sense; for a model type that is not known; and for models that are not decoder-only.
 func (p Checkpoint) Read(name string) (a *Architecture, warnings []string, err error) {
 	values, err := decodeObject(p.Config)
 	if err != nil {
@@ -56,7 +59,8 @@ func (p Checkpoint) Read(name string) (a *Architecture, warnings []string, err e
 // textSections are the names under which models of several modes keep their language model.
 var textSections = []string{"text_config", "llm_config", "language_config", "thinker_config"}
 
-// textModel returns the fields of the language model: c itself, or a section of it that takes over what it lacks.
+// textModel returns the fields of the language model: c itself, or a section of it that takes over
+// what it lacks.
 func (c *config) textModel() *config {
 	for _, name := range textSections {
 		inner := c.section(name)
@@ -153,8 +157,8 @@ func (c *config) readSizes(f family, s *shape) {
 	s.DType = c.tensorType()
 }
 
-// refused are the model types of which it is known that they are no decoder-only language models, or that layers of theirs are
-// not modelled, and what they are.
+// refused are the model types of which it is known that they are no decoder-only language models,
+// or that layers of theirs are not modelled, and what they are.
 var refused = map[string]string{
 	"bert": "an encoder", "roberta": "an encoder", "xlm-roberta": "an encoder", "distilbert": "an encoder", "albert": "an encoder",
 	"electra": "an encoder", "deberta": "an encoder", "deberta-v2": "an encoder", "modernbert": "an encoder", "nomic_bert": "an encoder",
@@ -194,7 +198,8 @@ var refused = map[string]string{
 	"dream":             "a diffusion model, which does not decode token by token",
 }
 
-// refuseOtherModels fails for models that are not decoder-only language models, and for those whose layers are not modelled.
+// refuseOtherModels fails for models that are not decoder-only language models, and for those whose
+// layers are not modelled.
 func (c *config) refuseOtherModels(modelType string) {
 	if why, known := refused[strings.ToLower(modelType)]; known {
 		c.fail("model_type %q is %s", modelType, why)
@@ -204,7 +209,8 @@ func (c *config) refuseOtherModels(modelType string) {
 	}
 }
 
-// intermediate returns the width of the MLP: where it is silent, four times the hidden size in families that say so.
+// intermediate returns the width of the MLP: where it is silent, four times the hidden size in
+// families that say so.
 func (c *config) intermediate(f family, hidden int) int {
 	spellings := []string{"intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "ffn_size", "inner_hidden_size"}
 	switch {
@@ -216,8 +222,9 @@ func (c *config) intermediate(f family, hidden int) int {
 	return c.need(spellings...)
 }
 
-// maxContext returns the longest context, stretched where rotary positions are. Kinds of stretching whose base length is
-// already the long one (llama3, longrope) change nothing; yarn counts from the original length, but never makes less of it.
+// maxContext returns the longest context, stretched where rotary positions are. Kinds of stretching
+// whose base length is already the long one (llama3, longrope) change nothing; yarn counts from the
+// original length, but never makes less of it.
 func (c *config) maxContext() int {
 	spellings := []string{"max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "max_seq_len", "n_ctx", "model_max_length"}
 	if _, _, found := c.find(spellings...); !found {

@@ -78,7 +78,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// window gives layers of a a sliding window: groups of so many layers have none and the window in turn.
+// window gives layers of a a sliding window: groups of so many layers have none and the window in
+// turn.
 func window(a *Architecture, window int, counts ...int) {
 	full, windowed := a.Groups[0], a.Groups[0]
 	m := *a.Attends()

@@ -2,19 +2,21 @@ package models
 
 import "github.com/llmsim/llmsim/hardware"
 
-// Indexer chooses the tokens that a query attends to: a few small heads score all cached tokens, and the best are kept
-// (DeepSeek sparse attention: DeepSeek-V3.2-Exp technical report, 2025, section 2.1). MiniMax-M3 scores in the same way and keeps
-// whole blocks.
+// Indexer chooses the tokens that a query attends to: a few small heads score all cached tokens,
+// and the best are kept (DeepSeek sparse attention: DeepSeek-V3.2-Exp technical report, 2025,
+// section 2.1). MiniMax-M3 scores in the same way and keeps whole blocks.
 type Indexer struct {
 	// Heads and Dim are those of the scoring queries; the single key of a token has Dim too.
 	Heads, Dim int
 	// TopK is the number of tokens that a query attends to.
 	TopK int
-	// FromInput tells that queries are projected from the input, not from the compressed queries of MLA.
+	// FromInput reports whether queries are projected from the input, not from the compressed
+	// queries of MLA.
 	FromInput bool
-	// Given tells that the layer takes the choice of the one before it, and has no index of its own (GLM-5.2).
+	// Given reports whether the layer takes the choice of the one before it, and has no index of
+	// its own (GLM-5.2).
 	Given bool
-	// Unweighted tells that the heads' scores are joined without learned weights.
+	// Unweighted reports whether the heads' scores are joined without learned weights.
 	Unweighted bool
 }
 
@@ -50,8 +52,8 @@ func (x *Indexer) elementwise() []ElementwiseKernel {
 	return []ElementwiseKernel{{Name: "index_rotary", Elements: product(2, x.Heads+1, x.Dim)}}
 }
 
-// choose returns the kernels of attention l to chosen tokens: the scan of the index, then l over at most TopK tokens, gathered for
-// each query.
+// choose returns the kernels of attention l to chosen tokens: the scan of the index, then l over at
+// most TopK tokens, gathered for each query.
 func (x *Indexer) choose(l Attention, kv hardware.DType) []Attention {
 	scan := Attention{
 		PrefillFLOPs: 2 * float64(x.Heads) * float64(x.Dim),

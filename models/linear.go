@@ -13,15 +13,18 @@ type Rows int
 const (
 	// AllRows is every token of the step.
 	AllRows Rows = iota
-	// SampledRows is the tokens from which a next token is drawn: all that decode, and the last of each completed prompt.
+	// SampledRows is the tokens from which a next token is drawn: all that decode, and the last of
+	// each completed prompt.
 	SampledRows
 	// RoutedRows is every token once for each routed expert that it visits.
 	RoutedRows
-	// ExpandedRows is every token and the cached tokens of prefill chunks, whose keys and values MLA computes anew from the latent.
+	// ExpandedRows is every token and the cached tokens of prefill chunks, whose keys and values
+	// MLA computes anew from the latent.
 	ExpandedRows
 )
 
-// Linear is one matrix multiplication on one GPU: activations [M, K] times weights [K, N], where M depends on the step.
+// Linear is one matrix multiplication on one GPU: activations [M, K] times weights [K, N], where M
+// depends on the step.
 type Linear struct {
 	// Name is "qkv", "out", "gate_up", "down", "lm_head", …
 	Name string
@@ -30,14 +33,16 @@ type Linear struct {
 	Count int
 	// Rows tells how M follows from the step.
 	Rows Rows
-	// Experts is the number of routed experts that each have such a matrix, and Active how many of them a token visits; 0 outside
-	// a mixture of experts.
+	// Experts is the number of routed experts that each have such a matrix, and Active how many of
+	// them a token visits; 0 outside a mixture of experts.
 	Experts, Active int
-	// Quantised tells that the weights follow the deployment's number format; others stay 16 bits wide.
+	// Quantised reports whether the weights follow the deployment's number format; others stay 16
+	// bits wide.
 	Quantised bool
 	// Part is what the weights are counted as.
 	Part Part
-	// Own is the format in which the matrix is published, which holds in deployments whose weights are as Published says.
+	// Own is the format in which the matrix is published, which holds in deployments whose weights
+	// are as Published says.
 	Own       Format
 	Published hardware.DType
 }
@@ -46,7 +51,8 @@ type Linear struct {
 type Part int
 
 const (
-	// OtherPart is what is counted with the embedding: the output head, and projections of a narrow embedding.
+	// OtherPart is what is counted with the embedding: the output head, and projections of a narrow
+	// embedding.
 	OtherPart Part = iota
 	AttentionPart
 	MLPPart
@@ -55,7 +61,8 @@ const (
 	SharedPart
 )
 
-// M returns the number of rows that the layer computes in s. Those of routed experts are the sum over the experts.
+// M returns the number of rows that the layer computes in s. Those of routed experts are the sum
+// over the experts.
 func (l *Linear) M(s *sim.Step) int {
 	switch l.Rows {
 	case SampledRows:
@@ -79,7 +86,8 @@ func (l *Linear) M(s *sim.Step) int {
 	}
 }
 
-// Matrices returns the expected number of weight matrices that a layer reads for m rows: 1, or the distinct experts visited.
+// Matrices returns the expected number of weight matrices that a layer reads for m rows: 1, or the
+// distinct experts visited.
 func (l *Linear) Matrices(m int) float64 {
 	if l.Rows != RoutedRows {
 		return 1
@@ -87,7 +95,8 @@ func (l *Linear) Matrices(m int) float64 {
 	return distinctExperts(l.Experts, l.Active, m/l.Active)
 }
 
-// Copied returns the matrix where there are so many copies of each expert on average, of which a token visits one.
+// Copied returns the matrix where there are so many copies of each expert on average, of which a
+// token visits one.
 func (l Linear) Copied(copies float64) *Linear {
 	l.Experts = int(math.Round(copies * float64(l.Experts)))
 	return &l
@@ -111,14 +120,15 @@ func (l *Linear) Format(d hardware.DType) Format {
 // MatrixBytes returns the bytes of one weight matrix in a deployment whose weights are stored as d.
 func (l *Linear) MatrixBytes(d hardware.DType) int64 { return l.Format(d).Bytes(product(l.N, l.K)) }
 
-// PopularitySpread is how unevenly a router chooses the experts of a layer: the coefficient of variation of their popularities where a
-// token visits few of many. Balanced while they learn, experts are not when they serve: fitted to servers of seven models with 128 to
-// 512 experts.
+// PopularitySpread is how unevenly a router chooses the experts of a layer: the coefficient of
+// variation of their popularities where a token visits few of many. Balanced while they learn,
+// experts are not when they serve: fitted to servers of seven models with 128 to 512 experts.
 const PopularitySpread = 0.8
 
-// distinctExperts returns the expected number of distinct experts, of n, that m tokens visit when each visits k different ones:
-// n·(1−E[(1−p)^m]), where the popularities p follow a beta distribution with mean µ = k/n and deviation µ·(1−µ)·PopularitySpread.
-// Equal ones would give n·(1−(1−µ)^m).
+// distinctExperts returns the expected number of distinct experts, of n, that m tokens visit when
+// each visits k different ones: n·(1−E[(1−p)^m]), where the popularities p follow a beta
+// distribution with mean µ = k/n and deviation µ·(1−µ)·PopularitySpread. Equal ones would give
+// n·(1−(1−µ)^m).
 func distinctExperts(n, k, m int) float64 {
 	if k == n {
 		return float64(n * min(m, 1))
@@ -139,9 +149,10 @@ func logGamma(x float64) float64 {
 	return y
 }
 
-// LinearLayers lists the matrix multiplications of a step on one of tp GPUs, in the order of execution, those of all layers that
-// are alike as one. Column-parallel matrices split N, row-parallel ones K (Megatron-LM, arXiv:1909.08053, section 3). Sizes that
-// tp does not divide are rounded up.
+// LinearLayers lists the matrix multiplications of a step on one of tp GPUs, in the order of
+// execution, those of all layers that are alike as one. Column-parallel matrices split N,
+// row-parallel ones K (Megatron-LM, arXiv:1909.08053, section 3). Sizes that tp does not divide are
+// rounded up.
 func (a *Architecture) LinearLayers(tp int) []Linear {
 	ls := make([]Linear, 0, 16)
 	if a.EmbeddingDim != 0 {
@@ -178,8 +189,9 @@ func addLinear(ls []Linear, l Linear, n int) []Linear {
 	return append(ls, l)
 }
 
-// AllReduces returns the number of all-reduces of a step under tensor parallelism, each of one hidden vector a token: after
-// the mixer and after the MLP of each layer (once where they run in parallel), and after the split embedding.
+// AllReduces returns the number of all-reduces of a step under tensor parallelism, each of one
+// hidden vector a token: after the mixer and after the MLP of each layer (once where they run in
+// parallel), and after the split embedding.
 func (a *Architecture) AllReduces() int {
 	n := 1
 	for i := range a.Groups {

@@ -11,7 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// matrixWork returns the FLOPs of the matrix multiplications of a step on one of tp GPUs, and the bytes of weights read.
+// matrixWork returns the FLOPs of the matrix multiplications of a step on one of tp GPUs, and the
+// bytes of weights read.
 func matrixWork(a *Architecture, s *sim.Step, tp int) (flops, bytes float64) {
 	for _, l := range a.LinearLayers(tp) {
 		m := l.M(s)
@@ -33,7 +34,8 @@ func TestOneTokenReadsItsPath(t *testing.T) {
 	}
 }
 
-// A prompt costs the same FLOPs in chunks as in one piece: exactly, but for MLA, which expands cached latents again.
+// A prompt costs the same FLOPs in chunks as in one piece: exactly, but for MLA, which expands
+// cached latents again.
 func TestChunksMultiplyTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anArchitecture(t)
@@ -90,8 +92,9 @@ func TestLinearLayers(t *testing.T) {
 	}
 }
 
-// Of a beta distribution with the parameters a and b, E[(1−p)^(m+1)] = E[(1−p)^m]·(b+m)/(a+b+m): that part of the experts that m tokens left
-// out is left out by one more. Experts that are not equally popular are visited later than equal ones.
+// Of a beta distribution with the parameters a and b, E[(1−p)^(m+1)] = E[(1−p)^m]·(b+m)/(a+b+m):
+// that part of the experts that m tokens left out is left out by one more. Experts that are not
+// equally popular are visited later than equal ones.
 func TestDistinctExperts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 512).Draw(t, "experts")

@@ -6,8 +6,9 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// MLA is multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): the cache holds one latent vector and one
-// rotary key a token and layer, shared by all heads and held by every GPU.
+// MLA is multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): the cache holds
+// one latent vector and one rotary key a token and layer, shared by all heads and held by every
+// GPU.
 type MLA struct {
 	Heads int
 	// QueryRank is the rank of the query compression; 0 means that queries are not compressed.
@@ -16,7 +17,7 @@ type MLA struct {
 	KVRank, RopeDim int
 	// NopeDim is the width of a head's non-rotary query and key, ValueDim of its value.
 	NopeDim, ValueDim int
-	// OutputGate tells that a projection of the input gates the output (Kimi-K3).
+	// OutputGate reports whether a projection of the input gates the output (Kimi-K3).
 	OutputGate bool
 	// Indexer chooses the tokens that a query attends to; nil means all.
 	Indexer *Indexer
@@ -72,8 +73,9 @@ func (m *MLA) elementwise(_, tp int) []ElementwiseKernel {
 	return ks
 }
 
-// attention implements Mixer. Decode works on the latent (DeepSeek-V2, section 2.1.2: the absorbed form), which costs more FLOPs
-// and reads fewer bytes; prefill expands it to keys and values, but where an indexer chooses the tokens of each query anew.
+// attention implements Mixer. Decode works on the latent (DeepSeek-V2, section 2.1.2: the absorbed
+// form), which costs more FLOPs and reads fewer bytes; prefill expands it to keys and values, but
+// where an indexer chooses the tokens of each query anew.
 func (m *MLA) attention(tp int, kv hardware.DType) []Attention {
 	heads := float64(split(m.Heads, tp))
 	dims := float64(m.NopeDim + m.RopeDim + m.ValueDim)

@@ -1,18 +1,20 @@
-// Package models describes language models: their shape, exact parameter count, bytes of weights and of the state that sequences
-// keep, and the shapes and closed forms from which the FLOPs and bytes of a step follow. What a step costs on a given machine is
-// in models/steptime.
+// Package models describes language models: their shape, exact parameter count, bytes of weights
+// and of the state that sequences keep, and the shapes and closed forms from which the FLOPs and
+// bytes of a step follow. What a step costs on a given machine is in models/steptime.
 //
-// An Architecture comes from the catalogue by name (Load, Catalog.Lookup), or from a Hugging Face config.json (FromHuggingFace).
-// It is groups of alike layers, each with a Mixer and an MLP: a new kind of either is one file that implements the interface.
-// Of an Architecture, parameters.go, weights.go and state.go count what is stored; linear.go, attention.go and elementwise.go
-// list what a step computes on one GPU.
+// An Architecture comes from the catalogue by name (Load, Catalog.Lookup), or from a Hugging Face
+// config.json (FromHuggingFace). It is groups of alike layers, each with a Mixer and an MLP: a new
+// kind of either is one file that implements the interface. Of an Architecture, parameters.go,
+// weights.go and state.go count what is stored; linear.go, attention.go and elementwise.go list
+// what a step computes on one GPU.
 package models
 
 import "github.com/llmsim/llmsim/hardware"
 
 // Architecture is the shape of a decoder-only language model.
 type Architecture struct {
-	// Name is the catalogue name, such as "llama-2-70b"; Aliases are other names that find it (Hugging Face ids among them).
+	// Name is the catalogue name, such as "llama-2-70b"; Aliases are other names that find it
+	// (Hugging Face ids among them).
 	Name    string
 	Aliases []string
 	// Family is Hugging Face's model_type, such as "llama".
@@ -25,24 +27,29 @@ type Architecture struct {
 	MaxContext int
 	// Groups are the layers in their order, neighbours that are alike in one group.
 	Groups []Group
-	// TiedEmbeddings tells that the output head shares the input embedding.
+	// TiedEmbeddings reports whether the output head shares the input embedding.
 	TiedEmbeddings bool
 	// LearnedPositions is the number of rows of a learned position table; 0 means rotary or ALiBi.
 	LearnedPositions int
-	// EmbeddingDim is the width of the token embedding where it differs from Hidden (OPT-350M); 0 means Hidden.
+	// EmbeddingDim is the width of the token embedding where it differs from Hidden (OPT-350M); 0
+	// means Hidden.
 	EmbeddingDim int
-	// HeadBias tells that the output head has a bias, NormBias tells LayerNorm (weight and bias) from RMSNorm (weight).
+	// HeadBias reports whether the output head has a bias, NormBias tells LayerNorm (weight and
+	// bias) from RMSNorm (weight).
 	HeadBias, NormBias bool
-	// NoFinalNorm tells that there is no norm before the output head, EmbeddingNorm that there is one after the embedding (BLOOM).
+	// NoFinalNorm reports whether there is no norm before the output head, EmbeddingNorm whether
+	// there is one after the embedding (BLOOM).
 	NoFinalNorm, EmbeddingNorm bool
-	// Streams is the number of copies of the hidden vector that layers read and write through learned mixtures
-	// (hyper-connections: arXiv:2409.19606; manifold-constrained: arXiv:2512.24880); 0 means 1, without mixtures.
+	// Streams is the number of copies of the hidden vector that layers read and write through
+	// learned mixtures (hyper-connections: arXiv:2409.19606; manifold-constrained:
+	// arXiv:2512.24880); 0 means 1, without mixtures.
 	Streams int
-	// DType is the number format in which most of the weights are published, KV that in which the publisher says to cache; empty
-	// where nothing is said.
+	// DType is the number format in which most of the weights are published, KV that in which the
+	// publisher says to cache; empty where nothing is said.
 	DType, KV hardware.DType
-	// Predictors are the layers for multi-token prediction that the checkpoint has besides (DeepSeek-V3, arXiv:2412.19437,
-	// section 2.2), each with a projection of 2·Hidden to Hidden. Parameters does not count them.
+	// Predictors are the layers for multi-token prediction that the checkpoint has besides
+	// (DeepSeek-V3, arXiv:2412.19437, section 2.2), each with a projection of 2·Hidden to Hidden.
+	// Parameters does not count them.
 	Predictors []Group
 	// Towers are the encoders of images and sounds. Parameters counts them.
 	Towers []Tower
@@ -65,18 +72,22 @@ type Group struct {
 	MLP MLP
 	// Norms is the number of norms over the hidden vector in one layer.
 	Norms int
-	// Parallel tells that mixer and MLP read the same normalised input (Falcon, GPT-J).
+	// Parallel reports whether mixer and MLP read the same normalised input (Falcon, GPT-J).
 	Parallel bool
-	// Formats are the published formats of the matrices where they are not all alike; nil where all follow the deployment.
+	// Formats are the published formats of the matrices where they are not all alike; nil where all
+	// follow the deployment.
 	Formats *Formats
 }
 
-// Mixer is a kind of token mixing: softmax attention in its many forms, linear attention, or a state-space layer.
+// Mixer is a kind of token mixing: softmax attention in its many forms, linear attention, or a
+// state-space layer.
 type Mixer interface {
 	part
-	// attention lists the kernels of one layer on one of tp GPUs that touch what sequences keep, stored as kv; their Count is 0.
+	// attention lists the kernels of one layer on one of tp GPUs that touch what sequences keep,
+	// stored as kv; their Count is 0.
 	attention(tp int, kv hardware.DType) []Attention
-	// state lists what one layer keeps of a sequence on one of tp GPUs, stored as kv; their Layers are 0.
+	// state lists what one layer keeps of a sequence on one of tp GPUs, stored as kv; their Layers
+	// are 0.
 	state(tp int, kv hardware.DType) []State
 	// fitsTensor returns an error where a layer of the named model cannot be split over tp GPUs.
 	fitsTensor(tp int, model string) error
@@ -89,9 +100,11 @@ type MLP interface {
 
 // part is what mixers and MLPs have in common. All figures are of one layer.
 type part interface {
-	// linears lists the matrix products on one of tp GPUs, in the order of execution; their Count is 0.
+	// linears lists the matrix products on one of tp GPUs, in the order of execution; their Count
+	// is 0.
 	linears(hidden, tp int) []Linear
-	// loose counts the parameters outside of matrices, with the part of the routed experts that is counted.
+	// loose counts the parameters outside of matrices, with the part of the routed experts that is
+	// counted.
 	loose(hidden int, experts expertShare) looseParameters
 	// elementwise lists the element-wise kernels on one of tp GPUs; their Count is 0.
 	elementwise(hidden, tp int) []ElementwiseKernel
@@ -149,7 +162,8 @@ func (a *Architecture) Attends() *Softmax {
 	return nil
 }
 
-// Uniform returns the groups of a model of n layers that are all alike, with a norm before each mixer and MLP.
+// Uniform returns the groups of a model of n layers that are all alike, with a norm before each
+// mixer and MLP.
 func Uniform(n int, mixer Mixer, mlp MLP) []Group {
 	return []Group{{Count: n, Mixer: mixer, MLP: mlp, Norms: 2}}
 }

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// nearest returns at most n of the known names that look like name, the likest first: those that begin with it, and those that
-// a few edits make of it (a third of its length at most). Case does not count.
+// nearest returns at most n of the known names that look like name, the likest first: those that
+// begin with it, and those that a few edits make of it (a third of its length at most). Case does
+// not count.
 func nearest(name string, known []string, n int) []string {
 	type candidate struct {
 		name  string
@@ -35,7 +36,8 @@ func nearest(name string, known []string, n int) []string {
 	return names
 }
 
-// editDistance returns the least number of bytes to insert, delete or replace to make b of a (Levenshtein).
+// editDistance returns the least number of bytes to insert, delete or replace to make b of a
+// (Levenshtein).
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -1,9 +1,10 @@
 package models
 
-// Parameters counts the parameters of a model by component. Total is exact: it equals the number of elements in the
-// published weights, buffers and duplicates of tied matrices aside.
+// Parameters counts the parameters of a model by component. Total is exact: it equals the number of
+// elements in the published weights, buffers and duplicates of tied matrices aside.
 type Parameters struct {
-	// Embedding is the input embedding, with OPT-350M's projections; a tied output head is counted here, and once.
+	// Embedding is the input embedding, with OPT-350M's projections; a tied output head is counted
+	// here, and once.
 	Embedding int64
 	// Positions is the learned position table, or the projections of relative positions.
 	Positions int64
@@ -13,7 +14,8 @@ type Parameters struct {
 	MLP int64
 	// Router, Experts and SharedExperts are the parts of a mixture of experts.
 	Router, Experts, SharedExperts int64
-	// Norms is the weights and biases of all norms; Biases is those of the projections, and the attention sinks.
+	// Norms is the weights and biases of all norms; Biases is those of the projections, and the
+	// attention sinks.
 	Norms, Biases int64
 	// Head is the output head; 0 when it is tied to the embedding.
 	Head int64
@@ -29,8 +31,8 @@ func (p Parameters) Total() int64 {
 // Parameters counts all parameters.
 func (a *Architecture) Parameters() Parameters { return a.count(allExperts) }
 
-// ActiveParameters counts the parameters on the path of one token: with a mixture of experts, only the experts that it visits.
-// Towers have none: text does not pass through them.
+// ActiveParameters counts the parameters on the path of one token: with a mixture of experts, only
+// the experts that it visits. Towers have none: text does not pass through them.
 func (a *Architecture) ActiveParameters() Parameters {
 	p := a.count(activeExperts)
 	p.Towers = 0
@@ -93,7 +95,8 @@ func (p *Parameters) add(l *Linear, share expertShare) {
 	}
 }
 
-// PredictorParameters counts the parameters of the layers for multi-token prediction, each with its projection.
+// PredictorParameters counts the parameters of the layers for multi-token prediction, each with its
+// projection.
 func (a *Architecture) PredictorParameters() int64 {
 	if len(a.Predictors) == 0 {
 		return 0

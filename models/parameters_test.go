@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The matrices that a step multiplies by are all parameters but norms, biases, positions and the embedding's table.
+// The matrices that a step multiplies by are all parameters but norms, biases, positions and the
+// embedding's table.
 func TestMatricesAreTheParameters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anArchitecture(t)
@@ -64,7 +65,8 @@ func TestPublishedActiveParameters(t *testing.T) {
 	}
 }
 
-// kipply, "Transformer Inference Arithmetic" (2022): a model of 64 layers of width 8192 takes 24·64·8192² FLOPs a token.
+// kipply, "Transformer Inference Arithmetic" (2022): a model of 64 layers of width 8192 takes
+// 24·64·8192² FLOPs a token.
 func TestKipplyFLOPs(t *testing.T) {
 	a := kipply52B()
 	p := a.Parameters()
@@ -80,8 +82,9 @@ func kipply52B() *Architecture {
 		Groups: Uniform(64, &Softmax{Heads: 64, KVHeads: 64, HeadDim: 128}, &Dense{Intermediate: 32768})}
 }
 
-// DistServe (OSDI 2024) profiles 66,144 KV tokens for OPT-13B on one A100-80GB and 163,008 on two pipeline stages. A second GPU's
-// memory less the first one's KV cache is what the weights take: exactly the matrices of the layers.
+// DistServe (OSDI 2024) profiles 66,144 KV tokens for OPT-13B on one A100-80GB and 163,008 on two
+// pipeline stages. A second GPU's memory less the first one's KV cache is what the weights take:
+// exactly the matrices of the layers.
 func TestDistServeWeights(t *testing.T) {
 	a := model(t, "opt-13b")
 	perToken := a.KVBytesPerToken(a.DType)

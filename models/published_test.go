@@ -13,7 +13,8 @@ import (
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
-// unlike are the configs whose count is not within 0.5 % of the published one, nor rounds to it, and why.
+// unlike are the configs whose count is not within 0.5 % of the published one, nor rounds to it,
+// and why.
 var unlike = map[string]string{
 	"Llama-4-Scout-17B-16E-Instruct": "the config has no vision_config; 109 B counts the tower",
 	"Step-3.7-Flash":                 "198 B counts a vision tower of 1.8 B that the config does not describe (Step-3.5-Flash, the same without, is 196 B)",
@@ -54,8 +55,8 @@ func TestPublishedConfigs(t *testing.T) {
 	}
 }
 
-// Sizes of checkpoints in GB as their publishers or engines state them, with the layers for multi-token prediction where they
-// have such.
+// Sizes of checkpoints in GB as their publishers or engines state them, with the layers for
+// multi-token prediction where they have such.
 func TestPublishedCheckpoints(t *testing.T) {
 	for name, want := range map[string]struct {
 		gb, within float64
@@ -122,7 +123,8 @@ func readPublished(t *testing.T, file string) (*Architecture, error) {
 	return a, err
 }
 
-// facts are published counts of parameters in billions, by the key of a model's name, with the unit of the last digit.
+// facts are published counts of parameters in billions, by the key of a model's name, with the unit
+// of the last digit.
 type facts map[string]struct{ total, unit float64 }
 
 func publishedFacts(t *testing.T) facts {

@@ -6,25 +6,28 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// Recurrent is a mixer that keeps a matrix of fixed size a head instead of keys and values: linear attention with gates and the
-// delta rule, or a state-space layer. Prompts are computed in chunks (Yang et al., arXiv:2312.06635, section 4).
+// Recurrent is a mixer that keeps a matrix of fixed size a head instead of keys and values: linear
+// attention with gates and the delta rule, or a state-space layer. Prompts are computed in chunks
+// (Yang et al., arXiv:2312.06635, section 4).
 type Recurrent struct {
 	Kind RecurrentKind
-	// Heads is the number of state matrices, of KeyDim × ValueDim each. KeyHeads is the number of heads of queries and keys (of
-	// groups, in Mamba-2), which they share.
+	// Heads is the number of state matrices, of KeyDim × ValueDim each. KeyHeads is the number of
+	// heads of queries and keys (of groups, in Mamba-2), which they share.
 	Heads, KeyHeads  int
 	KeyDim, ValueDim int
-	// Conv is the width of the causal convolution before the state, which keeps Conv−1 inputs; 0 means that there is none.
+	// Conv is the width of the causal convolution before the state, which keeps Conv−1 inputs; 0
+	// means that there is none.
 	Conv int
-	// ConvBias tells that it has a bias.
+	// ConvBias reports whether it has a bias.
 	ConvBias bool
-	// GateRank is the rank of the projections of the gates of KDA; 0 means that the output gate is projected in full.
+	// GateRank is the rank of the projections of the gates of KDA; 0 means that the output gate is
+	// projected in full.
 	GateRank int
-	// FullGate tells that the output gate of KDA has full rank.
+	// FullGate reports whether the output gate of KDA has full rank.
 	FullGate bool
 	// QKNorm adds a norm to the queries and keys of each head of lightning attention (Ring-linear).
 	QKNorm bool
-	// ProjectionBias tells that the projections have biases.
+	// ProjectionBias reports whether the projections have biases.
 	ProjectionBias bool
 	// StateType is the number format of the state.
 	StateType hardware.DType
@@ -44,12 +47,14 @@ const (
 	Lightning RecurrentKind = "lightning attention"
 )
 
-// chunkTokens is the number of tokens that are computed together in prompts: flash-linear-attention's 64.
+// chunkTokens is the number of tokens that are computed together in prompts:
+// flash-linear-attention's 64.
 const chunkTokens = 64
 
 var _ Mixer = (*Recurrent)(nil)
 
-// queries and values return the widths of all queries (or keys), and of all values, on one of tp GPUs.
+// queries and values return the widths of all queries (or keys), and of all values, on one of tp
+// GPUs.
 func (m *Recurrent) queries(tp int) int { return split(m.KeyHeads, tp) * m.KeyDim }
 func (m *Recurrent) values(tp int) int  { return split(m.Heads, tp) * m.ValueDim }
 
@@ -125,9 +130,10 @@ func (m *Recurrent) elementwise(_, tp int) []ElementwiseKernel {
 	return ks
 }
 
-// attention implements Mixer. A decode step reads and writes the state. In prompts a chunk of C tokens takes, for each head, the
-// products of Yang et al. (arXiv:2412.06464, section 3.3): with the delta rule 2C(3·dk+2·dv)+6·dk·dv FLOPs a token, else
-// 2C(dk+dv)+4·dk·dv (Dao and Gu, arXiv:2405.21060, section 6).
+// attention implements Mixer. A decode step reads and writes the state. In prompts a chunk of C
+// tokens takes, for each head, the products of Yang et al. (arXiv:2412.06464, section 3.3): with
+// the delta rule 2C(3·dk+2·dv)+6·dk·dv FLOPs a token, else 2C(dk+dv)+4·dk·dv (Dao and Gu,
+// arXiv:2405.21060, section 6).
 func (m *Recurrent) attention(tp int, kv hardware.DType) []Attention {
 	heads, dk, dv := float64(split(m.Heads, tp)), float64(m.KeyDim), float64(m.ValueDim)
 	inChunk, state, decode := dk+dv, 4.0, 5.0
@@ -143,8 +149,8 @@ func (m *Recurrent) attention(tp int, kv hardware.DType) []Attention {
 	}}
 }
 
-// stateBytes returns the bytes of the state of one sequence in one layer on one of tp GPUs: the matrices, and the inputs that the
-// convolution keeps in 16 bits.
+// stateBytes returns the bytes of the state of one sequence in one layer on one of tp GPUs: the
+// matrices, and the inputs that the convolution keeps in 16 bits.
 func (m *Recurrent) stateBytes(tp int) int64 {
 	matrices := product(split(m.Heads, tp), m.KeyDim, m.ValueDim) * cacheBits(m.StateType) / 8
 	return matrices + product(max(0, m.Conv-1), 2*m.queries(tp)+m.values(tp), 2)

@@ -2,8 +2,9 @@ package models
 
 import "fmt"
 
-// WithKVHeads returns the model with so many KV heads in each layer of softmax attention, to see what sharing them saves (Ainslie et
-// al., arXiv:2305.13245). The error says why it cannot have as many.
+// WithKVHeads returns the model with so many KV heads in each layer of softmax attention, to see
+// what sharing them saves (Ainslie et al., arXiv:2305.13245). The error says why it cannot have as
+// many.
 func (a *Architecture) WithKVHeads(n int) (*Architecture, error) {
 	changed := *a
 	changed.Name = fmt.Sprintf("%s with %d KV heads", a.Name, n)

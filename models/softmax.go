@@ -6,32 +6,37 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// Softmax is softmax attention whose query heads share KV heads in groups (Ainslie et al., arXiv:2305.13245): multi-head with as
-// many KV heads as query heads, multi-query with one.
+// Softmax is softmax attention whose query heads share KV heads in groups (Ainslie et al.,
+// arXiv:2305.13245): multi-head with as many KV heads as query heads, multi-query with one.
 type Softmax struct {
 	Heads, KVHeads int
-	// HeadDim is the width of a query and key, ValueDim that of a value where it differs; 0 means HeadDim.
+	// HeadDim is the width of a query and key, ValueDim that of a value where it differs; 0 means
+	// HeadDim.
 	HeadDim, ValueDim int
-	// QueryRank is the rank of the compression of the queries, which has a norm (Step-3); 0 means that there is none.
+	// QueryRank is the rank of the compression of the queries, which has a norm (Step-3); 0 means
+	// that there is none.
 	QueryRank int
 	// Window is the number of last tokens that a token attends to, itself included; 0 means all.
 	Window int
 	// QKVBias and OutBias tell which projections have biases.
 	QKVBias, OutBias bool
-	// QKNorm adds a norm to the queries and keys of each head; WideQKNorm one to those of all heads together (MiniMax-M2).
+	// QKNorm adds a norm to the queries and keys of each head; WideQKNorm one to those of all heads
+	// together (MiniMax-M2).
 	QKNorm, WideQKNorm bool
-	// Sinks tells that each head has a learned logit that takes part in its softmax (gpt-oss).
+	// Sinks reports whether each head has a learned logit that takes part in its softmax (gpt-oss).
 	Sinks bool
-	// OutputGate tells that a projection as wide as the queries gates the output (Qwen3-Next, arXiv:2505.06708).
+	// OutputGate reports whether a projection as wide as the queries gates the output (Qwen3-Next,
+	// arXiv:2505.06708).
 	OutputGate bool
-	// SharedKeyValue tells that values are projected by the matrix of the keys (Gemma 4). Both are cached.
+	// SharedKeyValue reports whether values are projected by the matrix of the keys (Gemma 4). Both
+	// are cached.
 	SharedKeyValue bool
-	// RelativePositions tells that the layer projects relative positions to keys (Transformer-XL, arXiv:1901.02860, section
-	// 3.3: W_kR), as Gopher and Chinchilla do.
+	// RelativePositions reports whether the layer projects relative positions to keys
+	// (Transformer-XL, arXiv:1901.02860, section 3.3: W_kR), as Gopher and Chinchilla do.
 	RelativePositions bool
 	// Indexer chooses the tokens that a query attends to; nil means all.
 	Indexer *Indexer
-	// NoRotary tells that queries and keys are not rotated.
+	// NoRotary reports whether queries and keys are not rotated.
 	NoRotary bool
 }
 
@@ -44,8 +49,8 @@ func (m *Softmax) valueDim() int {
 	return m.HeadDim
 }
 
-// linears implements part: Megatron-LM's split (arXiv:1909.08053, section 3), the projections of queries, keys and values by
-// heads, that of the output by rows.
+// linears implements part: Megatron-LM's split (arXiv:1909.08053, section 3), the projections of
+// queries, keys and values by heads, that of the output by rows.
 func (m *Softmax) linears(hidden, tp int) []Linear {
 	heads, kvHeads := split(m.Heads, tp), split(m.KVHeads, tp)
 	width := heads*m.HeadDim + kvHeads*m.HeadDim
@@ -127,8 +132,8 @@ func (m *Softmax) attention(tp int, kv hardware.DType) []Attention {
 	return []Attention{l}
 }
 
-// tokenBits returns the bits that a token stores on one of tp GPUs. KV heads are split; once tp exceeds their number each GPU
-// holds a copy of one.
+// tokenBits returns the bits that a token stores on one of tp GPUs. KV heads are split; once tp
+// exceeds their number each GPU holds a copy of one.
 func (m *Softmax) tokenBits(tp int, kv hardware.DType) int64 {
 	return product(split(m.KVHeads, tp), m.HeadDim+m.valueDim()) * cacheBits(kv)
 }

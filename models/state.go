@@ -7,13 +7,14 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// State is what alike layers keep of a sequence on one GPU: KV that grows with its context, KV of the last tokens only, or state
-// of fixed size.
+// State is what alike layers keep of a sequence on one GPU: KV that grows with its context, KV of
+// the last tokens only, or state of fixed size.
 type State struct {
 	// Layers is the number of layers.
 	Layers int
-	// TokenBits is what one token adds in one layer; 0 for state of fixed size. Every is the number of tokens that share an entry
-	// of so many bits, where context is compressed (DeepSeek-V4); 0 means 1.
+	// TokenBits is what one token adds in one layer; 0 for state of fixed size. Every is the number
+	// of tokens that share an entry of so many bits, where context is compressed (DeepSeek-V4); 0
+	// means 1.
 	TokenBits int64
 	Every     int
 	// Window is the number of last tokens that are kept; 0 means all.
@@ -30,13 +31,14 @@ func (s *State) bits(n int) int64 {
 	return int64(s.Layers) * (int64(n/max(1, s.Every))*s.TokenBits + 8*s.FixedBytes)
 }
 
-// growth returns the bits that a token adds in all layers as long as no window is full, as a fraction.
+// growth returns the bits that a token adds in all layers as long as no window is full, as a
+// fraction.
 func (s *State) growth() float64 {
 	return float64(s.Layers) * float64(s.TokenBits) / float64(max(1, s.Every))
 }
 
-// States returns what a sequence keeps on one of tp GPUs with its cache stored as kv: of all kinds of layers, those that grow
-// first.
+// States returns what a sequence keeps on one of tp GPUs with its cache stored as kv: of all kinds
+// of layers, those that grow first.
 func (a *Architecture) States(tp int, kv hardware.DType) []State {
 	var kinds []State
 	add := func(s State, n int) {
@@ -64,15 +66,17 @@ func (a *Architecture) States(tp int, kv hardware.DType) []State {
 	return kinds
 }
 
-// KVBytesPerToken returns the bytes that one token stores in the cache, over all layers and heads: 2·layers·KV heads·head
-// dimension elements, and layers·(KVRank+RopeDim) with MLA, whose one vector serves all heads. Windows count as if they were
-// not full. Scales of a quantised cache are neglected.
+// KVBytesPerToken returns the bytes that one token stores in the cache, over all layers and heads:
+// 2·layers·KV heads·head dimension elements, and layers·(KVRank+RopeDim) with MLA, whose one vector
+// serves all heads. Windows count as if they were not full. Scales of a quantised cache are
+// neglected.
 func (a *Architecture) KVBytesPerToken(kv hardware.DType) int64 {
 	return a.KVBytesPerTokenPerGPU(kv, 1)
 }
 
-// KVBytesPerTokenPerGPU returns the bytes that one token stores on each of tp GPUs. KV heads are split; once tp exceeds their
-// number each GPU holds a copy of one. MLA's vector is held by every GPU.
+// KVBytesPerTokenPerGPU returns the bytes that one token stores on each of tp GPUs. KV heads are
+// split; once tp exceeds their number each GPU holds a copy of one. MLA's vector is held by every
+// GPU.
 func (a *Architecture) KVBytesPerTokenPerGPU(kv hardware.DType, tp int) int64 {
 	bits := 0.0
 	for _, s := range a.States(tp, kv) {
@@ -81,8 +85,9 @@ func (a *Architecture) KVBytesPerTokenPerGPU(kv hardware.DType, tp int) int64 {
 	return ceilDiv(int64(bits+0.5), 8)
 }
 
-// KVBytesOfSequence returns the bytes that a sequence of n tokens stores on each of tp GPUs. Layers with a sliding window keep
-// no more than the window; those with state of fixed size have it from the first token.
+// KVBytesOfSequence returns the bytes that a sequence of n tokens stores on each of tp GPUs. Layers
+// with a sliding window keep no more than the window; those with state of fixed size have it from
+// the first token.
 func (a *Architecture) KVBytesOfSequence(n int, kv hardware.DType, tp int) int64 {
 	if n == 0 {
 		return 0
@@ -94,18 +99,19 @@ func (a *Architecture) KVBytesOfSequence(n int, kv hardware.DType, tp int) int64
 	return ceilDiv(bits, 8)
 }
 
-// Kept is what a sequence keeps on one GPU, in bytes: of each token, of each of the last Window tokens, and besides.
+// Kept is what a sequence keeps on one GPU, in bytes: of each token, of each of the last Window
+// tokens, and besides.
 type Kept struct {
 	Growing, Windowed float64
 	Window            int
 	Fixed             float64
-	// StateTokens is the number of tokens that take as much in one of the layers that grow as the largest state does in one of the
-	// recurrent layers; 0 without either.
+	// StateTokens is the number of tokens that take as much in one of the layers that grow as the
+	// largest state does in one of the recurrent layers; 0 without either.
 	StateTokens int
 }
 
-// Kept returns what a sequence keeps on one of tp GPUs with its cache stored as kv. Where windows differ, all are taken as long as
-// the longest.
+// Kept returns what a sequence keeps on one of tp GPUs with its cache stored as kv. Where windows
+// differ, all are taken as long as the longest.
 func (a *Architecture) Kept(tp int, kv hardware.DType) Kept {
 	var k Kept
 	var growing, state float64 // of one layer
@@ -150,8 +156,8 @@ func cacheBits(kv hardware.DType) int64 {
 	}
 }
 
-// MultiHead returns the number of query heads, and the bytes that a token would store if each had a key and a value of its own;
-// 0 where no layer has heads.
+// MultiHead returns the number of query heads, and the bytes that a token would store if each had a
+// key and a value of its own; 0 where no layer has heads.
 func (a *Architecture) MultiHead(kv hardware.DType) (heads int, bytes float64) {
 	all := *a
 	all.Groups = slices.Clone(a.Groups)

@@ -65,7 +65,8 @@ func TestGQARatio(t *testing.T) {
 	})
 }
 
-// GPUs share the KV heads while there are enough of them, then hold one each; all hold MLA's latent.
+// GPUs share the KV heads while there are enough of them, then hold one each; all hold MLA's
+// latent.
 func TestKVBytesPerTokenPerGPU(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, mixer := anArchitecture(t), aMixer(t)
@@ -82,7 +83,8 @@ func TestKVBytesPerTokenPerGPU(t *testing.T) {
 	})
 }
 
-// A sequence's bytes never fall as it grows; they grow by the bytes of a token, less the layers whose window is full.
+// A sequence's bytes never fall as it grows; they grow by the bytes of a token, less the layers
+// whose window is full.
 func TestKVBytesOfSequence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anArchitecture(t)
@@ -101,8 +103,8 @@ func TestKVBytesOfSequence(t *testing.T) {
 	})
 }
 
-// What a sequence of 131,072 tokens keeps with a 16-bit cache, worked out from the papers' and configs' figures: the table of
-// docs/models.md.
+// What a sequence of 131,072 tokens keeps with a 16-bit cache, worked out from the papers' and
+// configs' figures: the table of docs/models.md.
 func TestStateOfLongContexts(t *testing.T) {
 	const n = 131_072
 	for name, want := range map[string]int64{

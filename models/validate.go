@@ -2,8 +2,8 @@ package models
 
 import "fmt"
 
-// Validate reports the first figure that makes no sense: a size outside its range (see sizes), query heads that KV heads do
-// not divide, or parts that are larger than the whole.
+// Validate reports the first figure that makes no sense: a size outside its range (see sizes),
+// query heads that KV heads do not divide, or parts that are larger than the whole.
 func (a *Architecture) Validate() error {
 	if err := checkSizes(a.sizes()); err != nil {
 		return err
@@ -41,8 +41,9 @@ func checkSizes(ss []size) error {
 	return nil
 }
 
-// sizes lists the figures of the whole model that are checked; mixers and MLPs have their own. The ranges are far wider than
-// any model that exists, and narrow enough that no count of parameters or bytes overflows 64 bits.
+// sizes lists the figures of the whole model that are checked; mixers and MLPs have their own. The
+// ranges are far wider than any model that exists, and narrow enough that no count of parameters or
+// bytes overflows 64 bits.
 func (a *Architecture) sizes() []size {
 	return []size{
 		{"layers", a.Layers(), 1, 1 << 10},

@@ -8,9 +8,10 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// WeightBytes returns the bytes of all weights when the matrices of the layers are stored as d. Embeddings, positions, the
-// output head, the router, norms and biases stay 16 bits wide under the formats of 8 bits and less, as in published AWQ,
-// GPTQ and FP8 checkpoints. Where d is the published format, each matrix has that of the checkpoint.
+// WeightBytes returns the bytes of all weights when the matrices of the layers are stored as d.
+// Embeddings, positions, the output head, the router, norms and biases stay 16 bits wide under the
+// formats of 8 bits and less, as in published AWQ, GPTQ and FP8 checkpoints. Where d is the
+// published format, each matrix has that of the checkpoint.
 func (a *Architecture) WeightBytes(d hardware.DType) int64 {
 	return a.bytes(a.Parameters().Total(), d, allExperts)
 }
@@ -49,9 +50,10 @@ func (w weightCount) bytes() int64 {
 	return n
 }
 
-// StreamedBytes returns the bytes of weights that one token of one sequence reads: all on its path but the input embedding
-// and the positions, of which it reads one row (and relative positions, whose projection does not depend on the input). A
-// tied embedding is read in full, by the output head.
+// StreamedBytes returns the bytes of weights that one token of one sequence reads: all on its path
+// but the input embedding and the positions, of which it reads one row (and relative positions,
+// whose projection does not depend on the input). A tied embedding is read in full, by the output
+// head.
 func (a *Architecture) StreamedBytes(d hardware.DType) int64 {
 	p := a.ActiveParameters()
 	p.Positions, p.Towers = 0, 0
@@ -61,10 +63,11 @@ func (a *Architecture) StreamedBytes(d hardware.DType) int64 {
 	return a.bytes(p.Total(), d, activeExperts)
 }
 
-// WeightBytesPerGPU returns the bytes of weights on the fullest GPU when each layer is split over tp GPUs and the layers over
-// pp pipeline stages. Norms, biases, positions, the router and MLA's compressions are on every GPU of a stage, and KV heads
-// are copied once tp exceeds their number. The fullest stage is taken to hold the larger of embedding and head besides its
-// layers (both when pp is 1).
+// WeightBytesPerGPU returns the bytes of weights on the fullest GPU when each layer is split over
+// tp GPUs and the layers over pp pipeline stages. Norms, biases, positions, the router and MLA's
+// compressions are on every GPU of a stage, and KV heads are copied once tp exceeds their number.
+// The fullest stage is taken to hold the larger of embedding and head besides its layers (both when
+// pp is 1).
 func (a *Architecture) WeightBytesPerGPU(d hardware.DType, tp, pp int) int64 {
 	stage := a.stage(d, pp)
 	p := stage.Parameters()
@@ -106,8 +109,8 @@ func (a *Architecture) ExpertBytesPerGPU(d hardware.DType, tp, pp int) int64 {
 	return experts.bytes()
 }
 
-// stage returns the fullest of pp pipeline stages as a model of its own: the ⌈layers/pp⌉ neighbouring layers whose
-// weights, stored as d, take most, and both embedding and head.
+// stage returns the fullest of pp pipeline stages as a model of its own: the ⌈layers/pp⌉
+// neighbouring layers whose weights, stored as d, take most, and both embedding and head.
 func (a *Architecture) stage(d hardware.DType, pp int) Architecture {
 	s := *a
 	most, heaviest := split(a.Layers(), pp), int64(-1)
@@ -138,8 +141,8 @@ func (a *Architecture) slice(from, n int) []Group {
 	return gs
 }
 
-// wideBytes returns the bytes of a value that quantisation leaves alone: of weights outside the layers' matrices, and of
-// activations.
+// wideBytes returns the bytes of a value that quantisation leaves alone: of weights outside the
+// layers' matrices, and of activations.
 func wideBytes(d hardware.DType) int64 {
 	if d == hardware.FP32 || d == hardware.TF32 {
 		return 4
@@ -183,8 +186,8 @@ func (a *Architecture) Storage() []Stored {
 	return list
 }
 
-// CheckpointBytes returns the bytes of the published weights, with the layers for multi-token prediction, which are stored as the
-// other layers are.
+// CheckpointBytes returns the bytes of the published weights, with the layers for multi-token
+// prediction, which are stored as the other layers are.
 func (a *Architecture) CheckpointBytes() int64 {
 	if len(a.Predictors) == 0 {
 		return a.WeightBytes(a.DType)

@@ -9,8 +9,9 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// Llama-2-70B takes 137.95 GB (128.5 GiB) in fp16: too much for one A100-80GB, and room left on two. One token at batch 1 streams
-// all but the input embedding, so that 2,039 GB/s cannot beat 67.4 ms.
+// Llama-2-70B takes 137.95 GB (128.5 GiB) in fp16: too much for one A100-80GB, and room left on
+// two. One token at batch 1 streams all but the input embedding, so that 2,039 GB/s cannot beat
+// 67.4 ms.
 func TestLlama2_70BWeights(t *testing.T) {
 	a := model(t, "llama-2-70b")
 	if got := a.Parameters().Total(); got != 68_976_648_192 {
@@ -28,7 +29,8 @@ func TestLlama2_70BWeights(t *testing.T) {
 	near(t, "ms a token at 2,039 GB/s", float64(a.StreamedBytes(hardware.FP16))/2039e9*1e3, 67.4, 0.0005)
 }
 
-// A GPU of one holds all weights; GPUs of a group together hold all, and besides only copies of what cannot be split.
+// A GPU of one holds all weights; GPUs of a group together hold all, and besides only copies of
+// what cannot be split.
 func TestWeightBytesPerGPU(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anArchitecture(t)
@@ -46,7 +48,8 @@ func TestWeightBytesPerGPU(t *testing.T) {
 	})
 }
 
-// The split dimension of each matrix times the number of GPUs is the whole dimension, where the number divides it.
+// The split dimension of each matrix times the number of GPUs is the whole dimension, where the
+// number divides it.
 func TestShardsAddUp(t *testing.T) {
 	for _, a := range mustLoad(t).All() {
 		for tp := 2; tp <= 64; tp *= 2 {
@@ -82,7 +85,8 @@ func TestShardsAddUp(t *testing.T) {
 	}
 }
 
-// A token streams no more than all weights, and with experts much less; a group of int4 weights takes 4.16 bits each.
+// A token streams no more than all weights, and with experts much less; a group of int4 weights
+// takes 4.16 bits each.
 func TestStreamedBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anArchitecture(t)
@@ -99,7 +103,8 @@ func TestStreamedBytes(t *testing.T) {
 	})
 }
 
-// kipply: 52 B parameters are 104 GB, whose layers an A100 of 1.5 TB/s streams in 69 ms, and 13 B take 16.8 ms.
+// kipply: 52 B parameters are 104 GB, whose layers an A100 of 1.5 TB/s streams in 69 ms, and 13 B
+// take 16.8 ms.
 func TestKipplyStreaming(t *testing.T) {
 	a := kipply52B()
 	p := a.Parameters()

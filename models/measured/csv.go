@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Each calls f with every row of the table, which is reused. An error of the row names its file and line.
+// Each calls f with every row of the table, which is reused. An error of the row names its file and
+// line.
 func (t Table) Each(dir fs.FS, f func(*Row)) error {
 	if strings.HasSuffix(t.Path, ".parquet") {
 		return eachOfParquet(dir, t.Path, f)

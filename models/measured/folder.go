@@ -23,8 +23,8 @@ const (
 type Wanted struct {
 	// Accelerator lists the names of the accelerator; case, "-" and "_" do not matter.
 	Accelerator []string
-	// Engine is the family of the engine: "vllm", "sglang" or "trtllm". Where it is empty or has no table,
-	// that of another engine is taken.
+	// Engine is the family of the engine: "vllm", "sglang" or "trtllm". Where it is empty or has no
+	// table, that of another engine is taken.
 	Engine string
 	// Version is the version of the engine; empty means the newest that each table has.
 	Version string
@@ -38,7 +38,8 @@ type Table struct {
 	Engine, Version string
 	// Path is the file within the folder.
 	Path string
-	// Instead says what was wanted where the table is of another engine or version; else it is empty.
+	// Instead says what was wanted where the table is of another engine or version; else it is
+	// empty.
 	Instead string
 }
 
@@ -50,8 +51,8 @@ func (t Table) String() string {
 	return t.Name + " of " + t.Engine + " " + t.Version
 }
 
-// Select returns the wanted tables of a folder, one of each name, in order of their names. An error lists
-// what there is.
+// Select returns the wanted tables of a folder, one of each name, in order of their names. An error
+// lists what there is.
 func Select(dir fs.FS, w Wanted) ([]Table, error) {
 	if parquet, err := list(dir, "*/*/*/*/*.parquet"); err != nil {
 		return nil, err
@@ -96,7 +97,8 @@ func list(dir fs.FS, pattern string) ([]string, error) {
 	return files, err
 }
 
-// accelerator returns the first element of the paths that means one of the wanted names, or the only one.
+// accelerator returns the first element of the paths that means one of the wanted names, or the
+// only one.
 func accelerator(files []string, separator string, w Wanted) (string, error) {
 	found := map[string]bool{}
 	for _, f := range files {
@@ -154,7 +156,8 @@ func choose(files []string, w Wanted) ([]Table, error) {
 	return tables, nil
 }
 
-// rank orders tables of one name: those of the wanted engine and version first, then those of the engine.
+// rank orders tables of one name: those of the wanted engine and version first, then those of the
+// engine.
 func (w Wanted) rank(t Table) int {
 	switch {
 	case t.Engine != w.Engine:
@@ -178,8 +181,8 @@ func (w Wanted) missing(t Table) string {
 	return ""
 }
 
-// compareVersions orders versions by their numbers, so that 0.14.0 follows 0.5.14. A release candidate
-// counts by its number.
+// compareVersions orders versions by their numbers, so that 0.14.0 follows 0.5.14. A release
+// candidate counts by its number.
 func compareVersions(a, b string) int {
 	return slices.Compare(numbers(a), numbers(b))
 }

@@ -117,7 +117,8 @@ func TestMistakesNameTheirPlace(t *testing.T) {
 	}
 }
 
-// What is read is bounded by what is there: a file that lies about itself is refused, and nothing panics.
+// What is read is bounded by what is there: a file that lies about itself is refused, and nothing
+// panics.
 func FuzzParquet(f *testing.F) {
 	good := written(f, product{"VLLM", "fp8", 16, 4096, 8192, 1}, product{"SGLang", "bfloat16", 1, 2, 3, 4})
 	f.Add(good)

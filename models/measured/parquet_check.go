@@ -16,7 +16,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// The library makes room for what a file says of itself before it reads it. So the sizes are checked first.
+// The library makes room for what a file says of itself before it reads it. So the sizes are
+// checked first.
 
 // maxPage bounds the bytes of a page once it is unpacked; the published tables have some KiB.
 const maxPage = 16 << 20
@@ -88,8 +89,8 @@ func checkPages(c *format.ColumnMetaData, file io.ReaderAt, size int64) error {
 	return nil
 }
 
-// checkPacked refuses a page that unpacks to more than maxPage: by its own account, which the libraries hold
-// it to, or where it gives none, as far as that is unpacked.
+// checkPacked refuses a page that unpacks to more than maxPage: by its own account, which the
+// libraries hold it to, or where it gives none, as far as that is unpacked.
 func checkPacked(codec format.CompressionCodec, page io.Reader) error {
 	var start [zstd.HeaderMaxSize]byte
 	n, err := io.ReadFull(page, start[:])
@@ -118,8 +119,8 @@ func checkPacked(codec format.CompressionCodec, page io.Reader) error {
 	return nil
 }
 
-// unpackedSize returns the bytes that a stream of Zstandard unpacks to, or a little more than maxPage where
-// they are more. What is broken counts as far as it is whole.
+// unpackedSize returns the bytes that a stream of Zstandard unpacks to, or a little more than
+// maxPage where they are more. What is broken counts as far as it is whole.
 func unpackedSize(packed io.Reader) uint64 {
 	r, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPage), zstd.WithDecoderLowmem(true))
 	if err != nil {

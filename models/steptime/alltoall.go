@@ -7,9 +7,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// allToAll appends the exchange of the tokens of a rank with the accelerators that have their experts, there (dispatch, in the number
-// format of the products) and back (combine, as activations), once a layer each (GShard, arXiv:2006.16668). Where each expert is split
-// over all accelerators, all of them get all tokens, and sum what comes out: an all-gather and a reduce-scatter, both of activations.
+// allToAll appends the exchange of the tokens of a rank with the accelerators that have their
+// experts, there (dispatch, in the number format of the products) and back (combine, as
+// activations), once a layer each (GShard, arXiv:2006.16668). Where each expert is split over all
+// accelerators, all of them get all tokens, and sum what comes out: an all-gather and a
+// reduce-scatter, both of activations.
 func (c *Clock) allToAll(ops []Operator, tokens int) []Operator {
 	vectors := float64(tokens) / float64(c.cfg.Parallel.Tensor) * float64(c.cfg.Model.Hidden)
 	for _, way := range []struct {
@@ -26,10 +28,11 @@ func (c *Clock) allToAll(ops []Operator, tokens int) []Operator {
 	return ops
 }
 
-// exchange returns the seconds in which an accelerator sends its tokens, of so many bytes, to those that have their experts, and the
-// bytes that it sends. A token with k experts goes to n·(1−(1−1/n)^k) of n accelerators, in expectation, once each; to each other
-// node it crosses the network once, and is forwarded there (DeepSeek-V3, arXiv:2412.19437, section 3.2.2). Both links work at the
-// same time.
+// exchange returns the seconds in which an accelerator sends its tokens, of so many bytes, to those
+// that have their experts, and the bytes that it sends. A token with k experts goes to
+// n·(1−(1−1/n)^k) of n accelerators, in expectation, once each; to each other node it crosses the
+// network once, and is forwarded there (DeepSeek-V3, arXiv:2412.19437, section 3.2.2). Both links
+// work at the same time.
 func (c *Clock) exchange(bytes float64) (seconds, sent float64) {
 	n := c.cfg.Parallel.Expert
 	perNode := min(n, max(1, c.cfg.Accelerator.PerNode))
@@ -48,12 +51,14 @@ func (c *Clock) exchange(bytes float64) (seconds, sent float64) {
 	return seconds, sent
 }
 
-// twoBatchOverlap is the part of the shorter of exchange and everything else that goes on beside the other. SGLang computes 27 to 35 % more
-// prompt tokens so, with DeepSeek-V3 on 32 H100 (LMSYS, Deploying DeepSeek with PD Disaggregation and Large-scale Expert Parallelism on 96
-// H100 GPUs, May 2025, ablation study), where the exchange is a third of what is predicted.
+// twoBatchOverlap is the part of the shorter of exchange and everything else that goes on beside
+// the other. SGLang computes 27 to 35 % more prompt tokens so, with DeepSeek-V3 on 32 H100 (LMSYS,
+// Deploying DeepSeek with PD Disaggregation and Large-scale Expert Parallelism on 96 H100 GPUs, May
+// 2025, ablation study), where the exchange is a third of what is predicted.
 const twoBatchOverlap = 0.7
 
-// overlapped returns how much of the exchange of so many tokens of a rank is hidden in a step with prompts that would take so long.
+// overlapped returns how much of the exchange of so many tokens of a rank is hidden in a step with
+// prompts that would take so long.
 func (c *Clock) overlapped(whole sim.Time, tokens int) sim.Time {
 	if !c.cfg.Parallel.TwoBatch || tokens == 0 {
 		return 0
@@ -62,14 +67,16 @@ func (c *Clock) overlapped(whole sim.Time, tokens int) sim.Time {
 	return sim.Time(twoBatchOverlap * float64(min(exchange, whole-exchange)))
 }
 
-// gather returns the seconds in which each accelerator gets the tokens of all others, of so many bytes each, or a part of a sum of them,
-// and the bytes that it sends: half of an all-reduce of all tokens.
+// gather returns the seconds in which each accelerator gets the tokens of all others, of so many
+// bytes each, or a part of a sum of them, and the bytes that it sends: half of an all-reduce of all
+// tokens.
 func (c *Clock) gather(bytes float64) (seconds, sent float64) {
 	n := c.cfg.Parallel.Tensor * c.ranks
 	return c.allReduce(bytes*float64(n), n) / 2, bytes * float64(n-1)
 }
 
-// scatter returns the seconds to send for so long over a link, to many at once: kernels for that reach what the best all-reduce does.
+// scatter returns the seconds to send for so long over a link, to many at once: kernels for that
+// reach what the best all-reduce does.
 func scatter(k *hardware.Collective, wire float64) float64 {
 	return float64(k.Library.Latency)/2 + wire/max(k.Library.Efficiency, k.TwoShot.Efficiency)
 }

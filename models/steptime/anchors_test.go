@@ -9,7 +9,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// ideal returns the time of decode steps of a catalogue model on machines of the given rates, as their authors have them.
+// ideal returns the time of decode steps of a catalogue model on machines of the given rates, as
+// their authors have them.
 func idealStep(t *testing.T, model string, weights hardware.DType, peak, bandwidth float64, chips, n, context int) float64 {
 	t.Helper()
 	known, err := models.Load()
@@ -38,7 +39,9 @@ func idealStep(t *testing.T, model string, weights hardware.DType, peak, bandwid
 
 func TestPublishedStepTimes(t *testing.T) {
 	const (
-		// With 16 chips the book also splits the 8 KV heads of a 70B model, which are copied here. J. Austin et al., "How To Scale Your Model", chapter on inference (Google DeepMind, 2025): TPU v5e.
+		// With 16 chips the book also splits the 8 KV heads of a 70B model, which are copied here.
+		// J. Austin et al., "How To Scale Your Model", chapter on inference (Google DeepMind,
+		// 2025): TPU v5e.
 		v5ePeak, v5eBandwidth = 1.97e14, 8.2e11
 		// C. Chen, "Transformer Inference Arithmetic" (kipp.ly, 2022): A100.
 		kippPeak, kippBandwidth = 312e12, 1.5e12

@@ -12,14 +12,16 @@ import (
 type attention struct {
 	models.Attention
 	count float64
-	// perContext is the time for each token of context in all of the layers, perQuery for each query token.
+	// perContext is the time for each token of context in all of the layers, perQuery for each
+	// query token.
 	perContext, perQuery sim.Time
 	// peak is the rate of its arithmetic in FLOP/s.
 	peak float64
 	// decodeCompute is the fraction of the peak that decode reaches.
 	decodeCompute float64
-	// prefillCompute is the fraction of the peak that prompts reach, decodeRate the rate in B/s at which decode reads what
-	// sequences keep, decodeKernel and prefillKernel are the fixed times in seconds.
+	// prefillCompute is the fraction of the peak that prompts reach, decodeRate the rate in B/s at
+	// which decode reads what sequences keep, decodeKernel and prefillKernel are the fixed times in
+	// seconds.
 	prefillCompute, decodeRate  float64
 	decodeKernel, prefillKernel float64
 	// perToken is the time of each new token of the longest prompt.
@@ -49,8 +51,8 @@ func (c *Clock) newAttention(l models.Attention) attention {
 	return a
 }
 
-// atLeast returns the duration of n runs of s seconds each, rounded up: what is multiplied by a context of millions of tokens must not
-// come out faster than the hardware.
+// atLeast returns the duration of n runs of s seconds each, rounded up: what is multiplied by a
+// context of millions of tokens must not come out faster than the hardware.
 func atLeast(n, s float64) sim.Time { return sim.Time(math.Ceil(n * s * float64(sim.Second))) }
 
 // decodeAttention returns the time of the attention of the sequences of s that decode.
@@ -67,17 +69,17 @@ func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
 	return t
 }
 
-// verify returns the time in which n sequences attend to a total context with more queries than one each: the cache is read once,
-// the arithmetic is done for each.
+// verify returns the time in which n sequences attend to a total context with more queries than one
+// each: the cache is read once, the arithmetic is done for each.
 func (c *Clock) verify(a *attention, n, queries int, context int64) sim.Time {
 	w := a.Decode(n, queries, context)
 	read := times(a.count, max(w.FLOPs/(a.peak*a.decodeCompute), w.KVRead/c.cacheRate))
 	return a.perQuery*sim.Time(c.rank(queries)) + c.onRank(read, n)
 }
 
-// prefillAttention returns the time of the attention of the prompt chunks of s: fixed times and the idle tail once, and the work
-// of each chunk. With MLA, the keys and values of cached tokens are computed anew. Ranks share the chunks, undivided, as evenly as
-// that allows.
+// prefillAttention returns the time of the attention of the prompt chunks of s: fixed times and the
+// idle tail once, and the work of each chunk. With MLA, the keys and values of cached tokens are
+// computed anew. Ranks share the chunks, undivided, as evenly as that allows.
 func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
 	var t sim.Time
 	var chunks []sim.Time
@@ -110,7 +112,8 @@ func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
 	return t
 }
 
-// idle returns the length of a prompt for which the last tiles of a wave wait: chosen tokens are as many for all queries.
+// idle returns the length of a prompt for which the last tiles of a wave wait: chosen tokens are as
+// many for all queries.
 func (a *attention) idle(longest int) int {
 	if a.Gathered {
 		return min(longest, a.Window)
@@ -118,8 +121,8 @@ func (a *attention) idle(longest int) int {
 	return longest
 }
 
-// chunk returns the time that a chunk of n tokens after cached ones needs in all of the layers: arithmetic, then moving queries,
-// keys, values and outputs.
+// chunk returns the time that a chunk of n tokens after cached ones needs in all of the layers:
+// arithmetic, then moving queries, keys, values and outputs.
 func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
 	k := &c.constants.Attention
 	w := a.Prefill(n, cached)
@@ -138,7 +141,8 @@ func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
 	return times(a.count, compute+(w.KVRead+w.IO)/(c.bandwidth*k.PrefillMemory))
 }
 
-// attentionOperators appends the attention of the prompt chunks and that of the sequences that decode.
+// attentionOperators appends the attention of the prompt chunks and that of the sequences that
+// decode.
 func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 	k := &c.constants.Attention
 	if len(s.Prefill) > 0 {

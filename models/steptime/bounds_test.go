@@ -24,7 +24,8 @@ func catalogues(t *testing.T) (hardware.Catalog, []*models.Architecture) {
 	return machines, known.All()
 }
 
-// deployed draws a model of the catalogue on accelerators of the catalogue, spread as its heads allow.
+// deployed draws a model of the catalogue on accelerators of the catalogue, spread as its heads
+// allow.
 func deployed(t *rapid.T, machines hardware.Catalog, known []*models.Architecture) Config {
 	a := rapid.SampledFrom(machines.Accelerators).Draw(t, "accelerator")
 	cfg := Config{
@@ -77,7 +78,8 @@ func TestNothingBeatsTheHardware(t *testing.T) {
 			// A thousandth, and two picoseconds for each of the terms that are rounded.
 			limit := o.Time.Seconds()*1.001 + 1e-9
 			if o.Bound == Network {
-				// An all-gather sends half of what it gathers at least; what overlaps is not in its time.
+				// An all-gather sends half of what it gathers at least; what overlaps is not in its
+				// time.
 				if wire := cfg.ScaleUp.Bandwidth + cfg.Network.Bandwidth; !cfg.Parallel.TwoBatch && o.Bytes/2/wire > limit {
 					t.Fatalf("%s on %s: %s takes %v for %g B", cfg.Model.Name, a.Name, o.Name, o.Time, o.Bytes)
 				}
@@ -139,7 +141,8 @@ func TestIdealIsTheRoofline(t *testing.T) {
 	})
 }
 
-// Throughput bends: twice the batch never gives more than twice the tokens a second, and once arithmetic binds hardly any more.
+// Throughput bends: twice the batch never gives more than twice the tokens a second, and once
+// arithmetic binds hardly any more.
 func TestThroughputBendsWithTheBatch(t *testing.T) {
 	machines, known := catalogues(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -158,7 +161,8 @@ func TestThroughputBendsWithTheBatch(t *testing.T) {
 	})
 }
 
-// Without any losses a step reads what it counts at the full bandwidth, and not a millionth faster, however long the contexts are.
+// Without any losses a step reads what it counts at the full bandwidth, and not a millionth faster,
+// however long the contexts are.
 func TestIdealReadsAtTheBandwidthAtMost(t *testing.T) {
 	machines, known := catalogues(t)
 	ideal, err := FindEngine("ideal")

@@ -2,8 +2,8 @@ package steptime
 
 import "github.com/llmsim/llmsim/sim"
 
-// Breakdown returns the operators of step s, in the slowest pipeline stage and on one of its accelerators. Their times sum to
-// Duration.
+// Breakdown returns the operators of step s, in the slowest pipeline stage and on one of its
+// accelerators. Their times sum to Duration.
 func (c *Clock) Breakdown(s *sim.Step) []Operator {
 	if c.cfg.Given != nil {
 		return []Operator{{Name: "given", Time: c.Duration(s), Bound: Unknown}}

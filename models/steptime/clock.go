@@ -19,10 +19,12 @@ type Clock struct {
 	outside       outside
 	warnings      []string
 
-	// layers is the number of layers of the slowest pipeline stage, last tells that it has the output head.
+	// layers is the number of layers of the slowest pipeline stage, last reports whether it has the
+	// output head.
 	layers float64
 	last   bool
-	// bandwidth is in B/s; operand and wide are the rates of quantised matrix products and of all other arithmetic.
+	// bandwidth is in B/s; operand and wide are the rates of quantised matrix products and of all
+	// other arithmetic.
 	bandwidth       float64
 	operand, wide   peakRate
 	activationBytes float64
@@ -44,16 +46,16 @@ type Clock struct {
 
 	byTokens, byRows, byRouted, byExchanged memo
 	forms                                   []form
-	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand that of computing the keys and values of a
-	// cached token anew (MLA).
+	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand that of
+	// computing the keys and values of a cached token anew (MLA).
 	decodeKernels, prefillKernels, expand sim.Time
 	work                                  workForm
 }
 
 var _ sim.LeapClock = (*Clock)(nil)
 
-// New returns the clock of one replica, or an error that says why the configuration cannot run. Whether the model fits into
-// memory is another question: see Plan.
+// New returns the clock of one replica, or an error that says why the configuration cannot run.
+// Whether the model fits into memory is another question: see Plan.
 func New(cfg Config) (*Clock, error) {
 	cfg, warnings, err := cfg.resolve()
 	if err != nil {
@@ -121,11 +123,12 @@ func (c *Clock) decodeCompute(l *models.Attention) float64 {
 	return reached
 }
 
-// narrowCache tells whether the elements of the KV cache have 8 bits.
+// narrowCache reports whether the elements of the KV cache have 8 bits.
 func (c *Clock) narrowCache() bool { return bytesOf(c.cfg.KV) == 1 }
 
-// chooseStage finds the pipeline stage that takes longest: the last, which has the output head, or one of those with the most
-// layers, where the stages cannot be equal. Remaining layers go to stages other than the last.
+// chooseStage finds the pipeline stage that takes longest: the last, which has the output head, or
+// one of those with the most layers, where the stages cannot be equal. Remaining layers go to
+// stages other than the last.
 func (c *Clock) chooseStage() {
 	layers, stages := c.cfg.Model.Layers(), c.cfg.Parallel.Pipeline
 	most, fewest := (layers+stages-1)/stages, layers/stages
@@ -152,7 +155,8 @@ func (c *Clock) share(count int) float64 {
 	return float64(count) * c.layers / float64(c.cfg.Model.Layers())
 }
 
-// Duration returns the time of step s in the slowest pipeline stage, the send to the next stage included.
+// Duration returns the time of step s in the slowest pipeline stage, the send to the next stage
+// included.
 func (c *Clock) Duration(s *sim.Step) sim.Time {
 	if n, context, ok := decoding(s); ok && c.cfg.Given == nil {
 		return c.Decode(n, context).At(context)
@@ -177,9 +181,10 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 	return max(1, max(t, c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0))+c.serial(l.sequences))
 }
 
-// decoding tells whether s has one row for each sequence, for how many, and the context they attend to. To kernels and captured
-// graphs one token of a prompt after others that are stored is a row like those that decode: so a request goes on that comes from a
-// prefill replica or from host memory, and so a static batch feeds what prompts are longer than the shortest.
+// decoding reports whether s has one row for each sequence, for how many, and the context they
+// attend to. To kernels and captured graphs one token of a prompt after others that are stored is a
+// row like those that decode: so a request goes on that comes from a prefill replica or from host
+// memory, and so a static batch feeds what prompts are longer than the shortest.
 func decoding(s *sim.Step) (n int, context int64, ok bool) {
 	n, context = s.Decodes, s.Context
 	for i := range s.Prefill {

@@ -149,8 +149,8 @@ func BenchmarkDuration(b *testing.B) {
 	})
 }
 
-// One token of a prompt after others that are stored costs what a token that decodes does: a request that was handed over joins, a
-// static batch is fed.
+// One token of a prompt after others that are stored costs what a token that decodes does: a
+// request that was handed over joins, a static batch is fed.
 func TestHandedOverTokenDecodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := mustClock(t, anyConfig(t))

@@ -2,8 +2,8 @@ package steptime
 
 import "github.com/llmsim/llmsim/hardware"
 
-// collectives appends the all-reduces of tensor parallelism, the exchange of tokens between data-parallel ranks, and the send to the
-// next pipeline stage.
+// collectives appends the all-reduces of tensor parallelism, the exchange of tokens between
+// data-parallel ranks, and the send to the next pipeline stage.
 func (c *Clock) collectives(ops []Operator, tokens int) []Operator {
 	if c.engine.Roofline {
 		return ops
@@ -39,9 +39,10 @@ func (c *Clock) communication(name string, count, bytes, seconds float64) Operat
 	return Operator{Name: name, Bytes: count * bytes, Time: times(count, seconds), Bound: Network}
 }
 
-// allReduce returns the seconds to sum a vector of so many bytes over ranks accelerators. A group larger than a node sums within nodes,
-// then around rings through all accelerators, so that 2(ranks−1)/ranks of the vector leave each node (nccl-tests, PERFORMANCE.md: "bus
-// bandwidth"), in equal parts through its ports.
+// allReduce returns the seconds to sum a vector of so many bytes over ranks accelerators. A group
+// larger than a node sums within nodes, then around rings through all accelerators, so that
+// 2(ranks−1)/ranks of the vector leave each node (nccl-tests, PERFORMANCE.md: "bus bandwidth"), in
+// equal parts through its ports.
 func (c *Clock) allReduce(bytes float64, ranks int) float64 {
 	if seconds, ok := c.tables.reduce(ranks, bytes, c.engine.CustomAllReduce); ok {
 		return seconds
@@ -67,12 +68,13 @@ func (c *Clock) leaving(accelerators int) float64 {
 	return float64(accelerators) * c.cfg.Network.Bandwidth
 }
 
-// ring returns the seconds for which each rank of a ring sends, where wire are those that the whole vector takes.
+// ring returns the seconds for which each rank of a ring sends, where wire are those that the whole
+// vector takes.
 func ring(ranks int, wire float64) float64 { return 2 * float64(ranks-1) / float64(ranks) * wire }
 
-// sum returns the seconds of an all-reduce over one link. A ring, and the two-shot kernel, send 2(n−1)/n of the vector (Patarasuk
-// and Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of workstations", section 3); the one-shot kernel reads
-// n−1 vectors and waits once less.
+// sum returns the seconds of an all-reduce over one link. A ring, and the two-shot kernel, send
+// 2(n−1)/n of the vector (Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms for
+// clusters of workstations", section 3); the one-shot kernel reads n−1 vectors and waits once less.
 func sum(link *hardware.Link, k *hardware.Collective, bytes float64, ranks int, custom bool) float64 {
 	wire := bytes / link.Bandwidth
 	t := k.Library.Seconds(ranks, ring(ranks, wire))

@@ -9,7 +9,8 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// reduction returns the seconds of an all-reduce of so many bytes over nodes of so many accelerators that a catalogue link joins.
+// reduction returns the seconds of an all-reduce of so many bytes over nodes of so many
+// accelerators that a catalogue link joins.
 func reduction(t *testing.T, network string, nodes, perNode int, bytes float64) float64 {
 	t.Helper()
 	machines, err := hardware.Load()
@@ -26,7 +27,8 @@ func reduction(t *testing.T, network string, nodes, perNode int, bytes float64) 
 	return c.allReduce(bytes, nodes*perNode)
 }
 
-// NVIDIA/nccl issue 450 (2021): four nodes of 8 V100 at 100 Gb/s TCP reach 4 to 6 GB/s of bus bandwidth at 8 to 128 MB.
+// NVIDIA/nccl issue 450 (2021): four nodes of 8 V100 at 100 Gb/s TCP reach 4 to 6 GB/s of bus
+// bandwidth at 8 to 128 MB.
 func TestEthernetReachesThePublishedBusBandwidth(t *testing.T) {
 	for _, bytes := range []float64{8e6, 32e6, 128e6} {
 		if bus := 2 * 31.0 / 32 * bytes / reduction(t, "ethernet-100g", 4, 8, bytes); bus < 4e9 || bus > 6e9 {
@@ -47,8 +49,9 @@ func TestAcceleratorsOfANodeShareItsPort(t *testing.T) {
 	}
 }
 
-// deepseek-ai/DeepEP (README, version 2): 8192 tokens of DeepSeek-V3 on two and four nodes of 8 Hopper GPUs with a ConnectX-7 port each.
-// Dispatch in FP8 reaches 90 and 61 GB/s, counting what stays on the node too.
+// deepseek-ai/DeepEP (README, version 2): 8192 tokens of DeepSeek-V3 on two and four nodes of 8
+// Hopper GPUs with a ConnectX-7 port each. Dispatch in FP8 reaches 90 and 61 GB/s, counting what
+// stays on the node too.
 func TestExchangeReachesThePublishedBandwidth(t *testing.T) {
 	machines, known := catalogues(t)
 	link, err := machines.Link("infiniband-ndr")

@@ -11,42 +11,50 @@ import (
 type Config struct {
 	Model       *models.Architecture
 	Accelerator *hardware.Accelerator
-	// ScaleUp joins the accelerators of a node, Network those of different nodes. Either may be nil where it is not needed.
+	// ScaleUp joins the accelerators of a node, Network those of different nodes. Either may be nil
+	// where it is not needed.
 	ScaleUp, Network *hardware.Link
 	Parallel         Parallelism
-	// Weights is the number format of the layers' matrices, KV that of the cache, Activations that of everything else. Empty ones
-	// follow the model: its published format for weights, 16 bits for the others (32 where the model is published so).
+	// Weights is the number format of the layers' matrices, KV that of the cache, Activations that
+	// of everything else. Empty ones follow the model: its published format for weights, 16 bits
+	// for the others (32 where the model is published so).
 	Weights, KV, Activations hardware.DType
 	Engine                   Engine
-	// Constants are the fitted efficiencies of the accelerator; nil takes those of the nearest measured relative.
+	// Constants are the fitted efficiencies of the accelerator; nil takes those of the nearest
+	// measured relative.
 	Constants *hardware.Constants
-	// Kernels are those of the engine on the accelerator; nil takes those of its family that were measured
-	// on the nearest relative.
+	// Kernels are those of the engine on the accelerator; nil takes those of its family that were
+	// measured on the nearest relative.
 	Kernels *hardware.Kernels
-	// Host is how many times longer the host takes than that of an H100 machine, in place of what Constants say; 0 for that.
+	// Host is how many times longer the host takes than that of an H100 machine, in place of what
+	// Constants say; 0 for that.
 	Host float64
-	// Operators are kernels measured on the accelerator, which take the place of formulas within their range; nil for none.
+	// Operators are kernels measured on the accelerator, which take the place of formulas within
+	// their range; nil for none.
 	Operators *Tables
 	// Given are step times that take the place of everything predicted; nil for none.
 	Given *Given
-	// Slowdown is the factor by which all steps take longer than predicted, to see what follows where the prediction is wrong; 0
-	// counts as 1.
+	// Slowdown is the factor by which all steps take longer than predicted, to see what follows
+	// where the prediction is wrong; 0 counts as 1.
 	Slowdown float64
 }
 
 // Parallelism says over how many accelerators one replica is spread. Zero counts as 1.
 type Parallelism struct {
-	// Tensor splits each layer, Pipeline splits the layers into stages. Expert, a divisor of Tensor, spreads the routed experts over
-	// so many groups instead of splitting each over all.
+	// Tensor splits each layer, Pipeline splits the layers into stages. Expert, a divisor of
+	// Tensor, spreads the routed experts over so many groups instead of splitting each over all.
 	Tensor, Pipeline, Expert int
-	// Data is the number of ranks, of Tensor accelerators a stage each, that have all weights but those of routed experts, and serve
-	// sequences of their own, step by step together. The routed experts are spread over the accelerators of all ranks, and serve all:
-	// Expert is Tensor·Data then, or 0; or 1, where each expert is split over all of them.
+	// Data is the number of ranks, of Tensor accelerators a stage each, that have all weights but
+	// those of routed experts, and serve sequences of their own, step by step together. The routed
+	// experts are spread over the accelerators of all ranks, and serve all: Expert is Tensor·Data
+	// then, or 0; or 1, where each expert is split over all of them.
 	Data int
-	// Redundant is the number of copies of experts beside one of each, for those that are chosen most. Expert divides experts and copies
-	// together, so that groups may be as many as do not divide the experts.
+	// Redundant is the number of copies of experts beside one of each, for those that are chosen
+	// most. Expert divides experts and copies together, so that groups may be as many as do not
+	// divide the experts.
 	Redundant int
-	// TwoBatch computes prompts in halves, so that the exchange of one goes on beside the arithmetic of the other.
+	// TwoBatch computes prompts in halves, so that the exchange of one goes on beside the
+	// arithmetic of the other.
 	TwoBatch bool
 }
 
@@ -133,7 +141,7 @@ func defaultDType(d, otherwise hardware.DType) hardware.DType {
 	return d
 }
 
-// crossesNodes tells whether one replica needs more accelerators than a node has.
+// crossesNodes reports whether one replica needs more accelerators than a node has.
 func (c *Config) crossesNodes() bool { return c.Parallel.GPUs() > max(1, c.Accelerator.PerNode) }
 
 // checkParallelism tells why a model cannot be spread as asked.

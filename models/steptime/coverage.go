@@ -59,7 +59,8 @@ func (c *Clock) coverage() []string {
 	return append(warnings, c.tables.notes...)
 }
 
-// outside notes what was asked of tables beyond their range, by operator and the unit of its counts.
+// outside notes what was asked of tables beyond their range, by operator and the unit of its
+// counts.
 type outside map[[2]string]extent
 
 // extent is the least and the most of something.
@@ -84,7 +85,8 @@ func (c *Clock) measured(table curve, operator, unit string, count float64) (sec
 	return seconds, ok
 }
 
-// Outside tells for which steps so far operator tables did not reach, so that formulas stood in; nil where they reached always.
+// Outside tells for which steps so far operator tables did not reach, so that formulas stood in;
+// nil where they reached always.
 func (c *Clock) Outside() []string {
 	var list []string
 	for _, key := range slices.SortedFunc(maps.Keys(c.outside), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {

@@ -33,7 +33,8 @@ func ExampleClock() {
 	// Output: less than twice as long: true
 }
 
-// Weights leave little of an L4 for the KV cache: no context of the length that the model was made for.
+// Weights leave little of an L4 for the KV cache: no context of the length that the model was made
+// for.
 func ExamplePlan() {
 	known, err := models.Load()
 	if err != nil {

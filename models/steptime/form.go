@@ -8,12 +8,12 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// form is what a pure decode step of some number of sequences costs, by total context: segments in order of context, the last
-// of which has no end.
+// form is what a pure decode step of some number of sequences costs, by total context: segments in
+// order of context, the last of which has no end.
 type form struct {
 	// attention is the time to attend to the context, step is the whole step.
 	attention, step []sim.Affine
-	// measured tells that attention is from tables, but for its first segment and its last.
+	// measured reports whether attention is from tables, but for its first segment and its last.
 	measured bool
 }
 
@@ -39,7 +39,8 @@ func (c *Clock) decode(n int, context int64) sim.Affine {
 	return segment(f.step, context)
 }
 
-// reach notes contexts to which tables of decode attention do not reach: the formula is the first segment then, and the last.
+// reach notes contexts to which tables of decode attention do not reach: the formula is the first
+// segment then, and the last.
 func (f *form) reach(c *Clock, n int, context int64) {
 	if last := len(f.attention) - 1; f.measured && (context <= f.attention[0].Through || context > f.attention[last-1].Through) {
 		c.outside.note("decode attention", "tokens of context", math.Round(float64(context)/float64(n)))
@@ -58,7 +59,8 @@ func (c *Clock) form(n int) *form {
 	return f
 }
 
-// newForm builds the form for n sequences: attention and the rest of the accelerators' time, and the floor of the host under it.
+// newForm builds the form for n sequences: attention and the rest of the accelerators' time, and
+// the floor of the host under it.
 func (c *Clock) newForm(n int) form {
 	if n == 0 {
 		return form{step: []sim.Affine{{Base: 1, Through: math.MaxInt64}}}
@@ -75,8 +77,8 @@ func (c *Clock) newForm(n int) form {
 	return f
 }
 
-// attentionForm returns the time that n sequences need to attend to a total context. It bends where windows are full, and at the
-// points of measured tables.
+// attentionForm returns the time that n sequences need to attend to a total context. It bends where
+// windows are full, and at the points of measured tables.
 func (c *Clock) attentionForm(n int) []sim.Affine {
 	base, slope := c.decodeKernels, sim.Time(0)
 	var bends []bend
@@ -101,7 +103,8 @@ func (c *Clock) attentionForm(n int) []sim.Affine {
 	return append(segments, sim.Affine{Base: base, PerToken: slope, Through: math.MaxInt64})
 }
 
-// bend is a total context from which on a kind of attention costs no more, and what a token cost before.
+// bend is a total context from which on a kind of attention costs no more, and what a token cost
+// before.
 type bend struct {
 	at         int64
 	perContext sim.Time

@@ -6,14 +6,17 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Given are step times from elsewhere, a measurement or a published fit, in place of predictions. A step takes the fixed time of its
-// phase, the larger one if it has both, and what its tokens add: the form that Zhong et al. (DistServe, OSDI 2024, appendix A) fit.
+// Given are step times from elsewhere, a measurement or a published fit, in place of predictions. A
+// step takes the fixed time of its phase, the larger one if it has both, and what its tokens add:
+// the form that Zhong et al. (DistServe, OSDI 2024, appendix A) fit.
 type Given struct {
-	// PrefillStep is the fixed time of a step with prompts, above 0. PrefillToken is added for each prompt token, and PrefillSquare for each pair
-	// of them: n² for a prompt of n tokens, however it is cut into chunks.
+	// PrefillStep is the fixed time of a step with prompts, above 0. PrefillToken is added for each
+	// prompt token, and PrefillSquare for each pair of them: n² for a prompt of n tokens, however
+	// it is cut into chunks.
 	PrefillStep, PrefillToken, PrefillSquare sim.Time
-	// DecodeStep is the fixed time of a step that decodes, above 0. DecodeToken is added for each sequence (each token, where drafts are
-	// verified), and DecodeContext for each token attended to.
+	// DecodeStep is the fixed time of a step that decodes, above 0. DecodeToken is added for each
+	// sequence (each token, where drafts are verified), and DecodeContext for each token attended
+	// to.
 	DecodeStep, DecodeToken, DecodeContext sim.Time
 }
 

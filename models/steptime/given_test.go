@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Given step times are what a step takes: however a prompt is cut, its tokens and their pairs cost the same, and the form of decode
-// steps is exact.
+// Given step times are what a step takes: however a prompt is cut, its tokens and their pairs cost
+// the same, and the form of decode steps is exact.
 func TestGivenStepTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		span := rapid.Map(rapid.Int64Range(1, 1e6), func(n int64) sim.Time { return sim.Time(n) })

@@ -2,8 +2,8 @@ package steptime
 
 import "github.com/llmsim/llmsim/sim"
 
-// hostFloor returns the time that the host needs for a step of so many tokens and sequences, less than which it cannot take: to
-// launch it, and to schedule the next one meanwhile.
+// hostFloor returns the time that the host needs for a step of so many tokens and sequences, less
+// than which it cannot take: to launch it, and to schedule the next one meanwhile.
 func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 	var floor float64
 	switch {
@@ -19,7 +19,8 @@ func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 	return sim.Seconds(floor * c.constants.Host)
 }
 
-// serial returns the time for which the accelerators wait for the host in a step of so many sequences.
+// serial returns the time for which the accelerators wait for the host in a step of so many
+// sequences.
 func (c *Clock) serial(sequences int) sim.Time {
 	wait := float64(c.engine.Step) + float64(sequences)*float64(c.engine.Sequence)
 	if c.engine.Lookahead == 0 {
@@ -28,17 +29,20 @@ func (c *Clock) serial(sequences int) sim.Time {
 	return sim.Seconds(wait * c.constants.Host)
 }
 
-// hostWork returns the seconds in which the reference host schedules a step of so many sequences and handles what comes out.
+// hostWork returns the seconds in which the reference host schedules a step of so many sequences
+// and handles what comes out.
 func (c *Clock) hostWork(sequences int) float64 {
 	return float64(c.engine.HostStep) + float64(sequences)*float64(c.engine.HostSequence)
 }
 
-// Handover returns what the host adds to the time to the first token of a request that goes on at another replica.
+// Handover returns what the host adds to the time to the first token of a request that goes on at
+// another replica.
 func (c *Clock) Handover() sim.Time {
 	return sim.Seconds(float64(c.engine.Handover) * c.constants.Host)
 }
 
-// RequestLatency returns what the host adds to the time to the first token of a request besides steps.
+// RequestLatency returns what the host adds to the time to the first token of a request besides
+// steps.
 func (c *Clock) RequestLatency() sim.Time {
 	return sim.Seconds(float64(c.engine.Request) * c.constants.Host)
 }

@@ -13,17 +13,17 @@ type peakRate struct {
 	// large products reach.
 	format           hardware.DType
 	peak, efficiency float64
-	// memory is the fraction of the bandwidth at which weights stream in, kernel the fixed time of a
-	// product in seconds, overlap joins compute and memory time.
+	// memory is the fraction of the bandwidth at which weights stream in, kernel the fixed time of
+	// a product in seconds, overlap joins compute and memory time.
 	memory, kernel, overlap float64
 }
 
-// peakRate returns the rates of products of matrices stored as d, and notes where another format stands
-// in for it. The constants of the accelerator come from servers: they say what 16-bit products reach
-// there, and those of other formats that were served. Of all others, and where the constants are those
-// of a relative, the kernels of the engine were measured apart: they count in proportion to its kernels
-// for 16 bits. The fixed time of a kernel measured apart has what the host needs to launch it in it, which
-// captured graphs spare, so that it does not count.
+// peakRate returns the rates of products of matrices stored as d, and notes where another format
+// stands in for it. The constants of the accelerator come from servers: they say what 16-bit
+// products reach there, and those of other formats that were served. Of all others, and where the
+// constants are those of a relative, the kernels of the engine were measured apart: they count in
+// proportion to its kernels for 16 bits. The fixed time of a kernel measured apart has what the
+// host needs to launch it in it, which captured graphs spare, so that it does not count.
 func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 	wanted := operand(&c.cfg, d)
 	peak, used, err := rate(c.cfg.Accelerator, wanted)
@@ -47,8 +47,8 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 	return r, nil
 }
 
-// relative returns the engine's kernels for dense products of matrices stored as d, and those for 16
-// bits on the accelerator whose constants are in use.
+// relative returns the engine's kernels for dense products of matrices stored as d, and those for
+// 16 bits on the accelerator whose constants are in use.
 func (c *Clock) relative(d hardware.DType) (own, apart hardware.ProductKernel, ok bool) {
 	if c.kernels == nil {
 		return own, apart, false
@@ -58,7 +58,8 @@ func (c *Clock) relative(d hardware.DType) (own, apart hardware.ProductKernel, o
 	return own, apart, measured && anchored
 }
 
-// anchor returns the engine's kernels for 16-bit products on the accelerator whose constants are in use.
+// anchor returns the engine's kernels for 16-bit products on the accelerator whose constants are in
+// use.
 func (c *Clock) anchor() (hardware.ProductKernel, bool) {
 	k := c.kernels
 	for _, other := range hardware.AllKernels() {
@@ -82,10 +83,11 @@ func efficiency(fitted map[hardware.DType]float64, d, used hardware.DType) float
 }
 
 // chooseExperts sets what the kernels of routed experts reach: those of the engine where they were
-// measured, slowed as 16-bit products of servers are beside kernels measured apart, or else what the
-// constants of the accelerator say. Fixed times measured apart are those of launches by the host, and weights
-// that are read once stream more slowly than those of a server: so neither is worse than those constants say.
-// Where the constants were fitted to servers of the format, they stand.
+// measured, slowed as 16-bit products of servers are beside kernels measured apart, or else what
+// the constants of the accelerator say. Fixed times measured apart are those of launches by the
+// host, and weights that are read once stream more slowly than those of a server: so neither is
+// worse than those constants say. Where the constants were fitted to servers of the format, they
+// stand.
 func (c *Clock) chooseExperts() {
 	k := &c.constants.Experts
 	c.experts = hardware.ExpertKernel{
@@ -98,7 +100,8 @@ func (c *Clock) chooseExperts() {
 	c.experts.Memory = min(1, c.experts.Memory*or1(served.ExpertMemory))
 }
 
-// takeKernelsOfExperts takes the kernels of the engine where they were measured and the format was not served.
+// takeKernelsOfExperts takes the kernels of the engine where they were measured and the format was
+// not served.
 func (c *Clock) takeKernelsOfExperts() {
 	k := &c.constants.Experts
 	if c.kernels == nil {

@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// mixture draws a mixture of experts of the catalogue in some number format on an accelerator of it.
+// mixture draws a mixture of experts of the catalogue in some number format on an accelerator of
+// it.
 func mixture(t *rapid.T, machines hardware.Catalog, known []*models.Architecture) Config {
 	var mixtures []*models.Architecture
 	for _, a := range known {
@@ -46,7 +47,8 @@ func TestExpertsDoNotBeatTheHardware(t *testing.T) {
 	})
 }
 
-// Fewer bits of weights never make a step slower where the arithmetic is the same, and an engine's own kernels are taken.
+// Fewer bits of weights never make a step slower where the arithmetic is the same, and an engine's
+// own kernels are taken.
 func TestEnginesHaveTheirOwnExperts(t *testing.T) {
 	machines, known := catalogues(t)
 	a, err := machines.Accelerator("h200-sxm")

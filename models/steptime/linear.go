@@ -7,9 +7,10 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// tokenOperators appends the operators whose cost depends on numbers of tokens alone: the matrix products of the layers,
-// element-wise kernels, collectives and the send to the next pipeline stage, for the tokens of a rank, and the routed experts, for
-// those of all. Either is left out for none.
+// tokenOperators appends the operators whose cost depends on numbers of tokens alone: the matrix
+// products of the layers, element-wise kernels, collectives and the send to the next pipeline
+// stage, for the tokens of a rank, and the routed experts, for those of all. Either is left out for
+// none.
 func (c *Clock) tokenOperators(ops []Operator, tokens, routed int) []Operator {
 	for i := range c.linear {
 		l := &c.linear[i]
@@ -47,7 +48,8 @@ func (c *Clock) product(l *models.Linear, m int) Operator {
 	return o
 }
 
-// widening returns the FLOP that it takes to bring a weight to the wider format in which the product is computed.
+// widening returns the FLOP that it takes to bring a weight to the wider format in which the
+// product is computed.
 func (c *Clock) widening(l *models.Linear, r *peakRate) float64 {
 	if l.Quantised && l.Format(c.cfg.Weights).DType != r.format && bytesOf(r.format) >= 2 && c.cfg.Weights != c.cfg.Activations {
 		return c.engine.Widening
@@ -93,8 +95,8 @@ func (c *Clock) formatOf(l *models.Linear) hardware.DType {
 	return c.cfg.Activations
 }
 
-// quantise returns the seconds to bring the activations of m rows to the number format of the weights,
-// where that is what the product computes in: they are read and written once.
+// quantise returns the seconds to bring the activations of m rows to the number format of the
+// weights, where that is what the product computes in: they are read and written once.
 func (c *Clock) quantise(l *models.Linear, m int) float64 {
 	r := c.rateOf(l)
 	if r.format == c.wide.format || c.engine.Roofline {
@@ -105,8 +107,8 @@ func (c *Clock) quantise(l *models.Linear, m int) float64 {
 	return float64(k.Kernel) + bytes/(c.bandwidth*k.Memory)
 }
 
-// roundUp rounds m rows up to a multiple of tile, or to a power of two from 16 below it. One row is a product with a vector, and a tile
-// of 0 rounds nothing.
+// roundUp rounds m rows up to a multiple of tile, or to a power of two from 16 below it. One row is
+// a product with a vector, and a tile of 0 rounds nothing.
 func roundUp(m, tile int) float64 {
 	if m == 1 {
 		return 1
@@ -149,7 +151,8 @@ func (c *Clock) routedExperts(l *models.Linear, tokens int) Operator {
 	return o
 }
 
-// routedPart returns the part of the rows of routed experts that an accelerator has: all of them where it has a slice of each expert.
+// routedPart returns the part of the rows of routed experts that an accelerator has: all of them
+// where it has a slice of each expert.
 func (c *Clock) routedPart() float64 {
 	if c.cfg.Parallel.Expert == 1 {
 		return 1
@@ -170,9 +173,10 @@ func (c *Clock) expertsKey() expertsKey {
 	return expertsKey{weights, operand, c.cfg.Model.Hidden, m.Intermediate, m.Active, m.Experts, p.Tensor / p.Expert, p.Expert}
 }
 
-// busiest returns how much more than the average the busiest of groups has to do when touched of n experts, drawn at random, have
-// tokens: the expected maximum of normal variables, mean + deviation·√(2·ln groups) (Cramér 1946, section 28.6), where the
-// deviation is that of the experts touched in one group, and never more than all experts of the group.
+// busiest returns how much more than the average the busiest of groups has to do when touched of n
+// experts, drawn at random, have tokens: the expected maximum of normal variables, mean +
+// deviation·√(2·ln groups) (Cramér 1946, section 28.6), where the deviation is that of the experts
+// touched in one group, and never more than all experts of the group.
 func busiest(touched, n, groups float64) float64 {
 	if groups <= 1 {
 		return 1
@@ -182,10 +186,11 @@ func busiest(touched, n, groups float64) float64 {
 	return min(mean+deviation*math.Sqrt(2*math.Log(groups)), n/groups) / mean
 }
 
-// crowded returns how many more rows than the average the busiest of groups has to compute, of so many rows for n experts that are not
-// equally popular: the expected maximum as above, of shares that vary with the popularities of a group's experts and by chance. Over more
-// than eight groups popular experts are taken to have copies, so that chance alone is left (EPLB, DeepSeek-V3, arXiv:2412.19437, section
-// 3.4).
+// crowded returns how many more rows than the average the busiest of groups has to compute, of so
+// many rows for n experts that are not equally popular: the expected maximum as above, of shares
+// that vary with the popularities of a group's experts and by chance. Over more than eight groups
+// popular experts are taken to have copies, so that chance alone is left (EPLB, DeepSeek-V3,
+// arXiv:2412.19437, section 3.4).
 func crowded(rows, n, groups float64) float64 {
 	if groups <= 1 {
 		return 1

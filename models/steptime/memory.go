@@ -18,44 +18,52 @@ type MemoryConfig struct {
 	Engine      Engine
 	// Utilisation is the share of the memory that the engine may use; 0 means 0.9.
 	Utilisation float64
-	// TokenBudget is the largest number of tokens of a step, Sequences the largest number that run together, over all data-parallel
-	// ranks.
+	// TokenBudget is the largest number of tokens of a step, Sequences the largest number that run
+	// together, over all data-parallel ranks.
 	TokenBudget, Sequences int
 	// BlockTokens is the number of tokens of a KV block; 0 means 16.
 	BlockTokens int
-	// Context is the length in tokens for which MemoryPlan.Contexts is counted; 0 means the model's longest.
+	// Context is the length in tokens for which MemoryPlan.Contexts is counted; 0 means the model's
+	// longest.
 	Context int
-	// Windows tells that the engine forgets what sliding windows have passed; else it keeps the KV of all tokens.
+	// Windows reports whether the engine forgets what sliding windows have passed; else it keeps
+	// the KV of all tokens.
 	Windows bool
-	// DraftWeights is the bytes of weights of a drafter that shares the accelerator, and DraftKV what it stores for a token there; 0
-	// without speculative decoding.
+	// DraftWeights is the bytes of weights of a drafter that shares the accelerator, and DraftKV
+	// what it stores for a token there; 0 without speculative decoding.
 	DraftWeights, DraftKV float64
 }
 
-// MemoryPlan is where the memory of one accelerator goes, in bytes: Usable = Weights + Draft + Activations + Context + KV, unless
-// Missing.
+// MemoryPlan is where the memory of one accelerator goes, in bytes: Usable = Weights + Draft +
+// Activations + Context + KV, unless Missing.
 type MemoryPlan struct {
 	// Total is the memory of the accelerator; Usable is what the engine may use of it.
 	Total, Usable float64
-	// Weights, Activations (their peak in the largest step, or that of sampling, whichever is larger) and Context (driver,
-	// libraries, captured graphs) are taken first.
+	// Weights, Activations (their peak in the largest step, or that of sampling, whichever is
+	// larger) and Context (driver, libraries, captured graphs) are taken first.
 	Weights, Activations, Context float64
-	// Experts is the part of the weights that routed experts take, each on one rank only where there are several.
+	// Experts is the part of the weights that routed experts take, each on one rank only where
+	// there are several.
 	Experts float64
 	// Ranks is the number of data-parallel ranks. Each has Blocks of its own.
 	Ranks int
 	// Draft is the weights of a drafter for speculative decoding.
 	Draft float64
-	// KV is what is left for the cache, 0 where nothing is. Missing is by how much the rest does not fit.
+	// KV is what is left for the cache, 0 where nothing is. Missing is by how much the rest does
+	// not fit.
 	KV, Missing float64
-	// KVBytesPerToken is what a token takes on each accelerator of the stage with the most layers, and in a drafter's cache.
+	// KVBytesPerToken is what a token takes on each accelerator of the stage with the most layers,
+	// and in a drafter's cache.
 	KVBytesPerToken float64
-	// Kept is what a sequence keeps on an accelerator of the stage with the most layers: KVBytesPerToken of each token where the
-	// engine does not know windows, and state of fixed size besides.
+	// Kept is what a sequence keeps on an accelerator of the stage with the most layers:
+	// KVBytesPerToken of each token where the engine does not know windows, and state of fixed size
+	// besides.
 	Kept models.Kept
-	// BlockTokens is the number of tokens of a block; Blocks is the number of blocks of a rank, and Tokens what those of all hold.
+	// BlockTokens is the number of tokens of a block; Blocks is the number of blocks of a rank, and
+	// Tokens what those of all hold.
 	BlockTokens, Blocks, Tokens int
-	// ContextTokens is the length asked for, Contexts the number of sequences of that length that fit at once.
+	// ContextTokens is the length asked for, Contexts the number of sequences of that length that
+	// fit at once.
 	ContextTokens, Contexts int
 }
 
@@ -72,9 +80,9 @@ func (p *MemoryPlan) Err() error {
 		weights, units.FormatBytes(p.Activations), units.FormatBytes(p.Context), units.FormatBytes(p.Missing), units.FormatBytes(p.Usable))
 }
 
-// Plan divides the memory of an accelerator as the engine does: the weights, the activation peak of a step of TokenBudget tokens,
-// what the engine keeps, and the rest for the KV cache. It returns an error where the model cannot be split as asked; see
-// MemoryPlan.Err for whether it fits.
+// Plan divides the memory of an accelerator as the engine does: the weights, the activation peak of
+// a step of TokenBudget tokens, what the engine keeps, and the rest for the KV cache. It returns an
+// error where the model cannot be split as asked; see MemoryPlan.Err for whether it fits.
 func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	full, _, err := Config{Model: cfg.Model, Accelerator: cfg.Accelerator, Parallel: cfg.Parallel, Weights: cfg.Weights, KV: cfg.KV, Engine: Engine{Roofline: true}}.resolve()
 	if err != nil {
@@ -143,7 +151,7 @@ func kept(cfg *MemoryConfig, kv hardware.DType, tp int, stage float64) models.Ke
 	return k
 }
 
-// bounded tells whether a sequence keeps anything else than a part of each token.
+// bounded reports whether a sequence keeps anything else than a part of each token.
 func (p *MemoryPlan) bounded() bool { return p.Kept.Windowed > 0 || p.Kept.Fixed > 0 }
 
 // Limit makes the cache no larger than so many tokens over all ranks.
@@ -166,8 +174,9 @@ func (p *MemoryPlan) Longest() int {
 	return int(min(room/max(p.Kept.Growing, 1e-9), 1<<30))
 }
 
-// activationPeak returns the bytes of the widest moment of a step: residual, normalised input and the two sides of the MLP's
-// activation for all tokens, or the logits and their copies for all sequences. Each data-parallel rank has its part of both.
+// activationPeak returns the bytes of the widest moment of a step: residual, normalised input and
+// the two sides of the MLP's activation for all tokens, or the logits and their copies for all
+// sequences. Each data-parallel rank has its part of both.
 func activationPeak(full *Config, cfg *MemoryConfig) float64 {
 	wide := bytesOf(full.Activations)
 	width := 0

@@ -98,7 +98,8 @@ func TestRanksSampleTheirOwnSequences(t *testing.T) {
 	}
 }
 
-// Measured blocks: vLLM 0.15.1 with max_num_seqs 128 and max_num_batched_tokens 2048 (inference-sim/training).
+// Measured blocks: vLLM 0.15.1 with max_num_seqs 128 and max_num_batched_tokens 2048
+// (inference-sim/training).
 func TestPlanMatchesVLLM(t *testing.T) {
 	file, err := os.Open(sharedfiles.Path(t, "measured", "kv_blocks.csv"))
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// The scores of attention cost what FlashAttention's paper says they move: with prompts of N tokens their time grows with N², and
-// decoding is as it was.
+// The scores of attention cost what FlashAttention's paper says they move: with prompts of N tokens
+// their time grows with N², and decoding is as it was.
 func TestNaiveAttention(t *testing.T) {
 	clock := func(naive bool) *Clock {
 		e := Engines()[0]

@@ -15,8 +15,8 @@ const (
 	Unknown Bound = "unknown" // step times that are given
 )
 
-// Operator is a part of a step: all runs of one kind of kernel on one accelerator of the slowest pipeline stage, or what the
-// engine adds.
+// Operator is a part of a step: all runs of one kind of kernel on one accelerator of the slowest
+// pipeline stage, or what the engine adds.
 type Operator struct {
 	Name string
 	// FLOPs and Bytes are computed and moved by all runs together.
@@ -26,13 +26,14 @@ type Operator struct {
 	Bound Bound
 }
 
-// kernel returns the operator of count kernels that compute and move so much each, with the given seconds of compute, memory
-// traffic, both overlapped, and fixed time.
+// kernel returns the operator of count kernels that compute and move so much each, with the given
+// seconds of compute, memory traffic, both overlapped, and fixed time.
 func kernel(name string, count, flops, bytes, compute, memory, both, fixed float64) Operator {
 	return Operator{Name: name, FLOPs: count * flops, Bytes: count * bytes, Time: times(count, both+fixed), Bound: largest(compute, memory, fixed)}
 }
 
-// largest returns what the largest of the seconds of arithmetic, of memory traffic and of fixed times binds to.
+// largest returns what the largest of the seconds of arithmetic, of memory traffic and of fixed
+// times binds to.
 func largest(compute, memory, fixed float64) Bound {
 	switch {
 	case fixed >= compute && fixed >= memory:

@@ -6,9 +6,10 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// load is what the busiest data-parallel rank has to do in a step, for which the others wait: with each layer they exchange the
-// tokens of routed experts. The router is taken to spread sequences and their contexts evenly, so that it has the nth part of them,
-// rounded up. A chunk of a prompt is not divided: with one more of them than ranks, some rank has two.
+// load is what the busiest data-parallel rank has to do in a step, for which the others wait: with
+// each layer they exchange the tokens of routed experts. The router is taken to spread sequences
+// and their contexts evenly, so that it has the nth part of them, rounded up. A chunk of a prompt
+// is not divided: with one more of them than ranks, some rank has two.
 type load struct {
 	tokens, rows, sequences int
 	// routed is the number of tokens of all ranks.
@@ -32,8 +33,9 @@ func (c *Clock) busiest(s *sim.Step) load {
 	}
 }
 
-// fullest returns what the rank with the most of some undivided loads has at least, however they are spread: of the n·ranks+1 largest,
-// one rank has n+1, none of them smaller than the last (the pigeonhole principle). It orders the loads.
+// fullest returns what the rank with the most of some undivided loads has at least, however they
+// are spread: of the n·ranks+1 largest, one rank has n+1, none of them smaller than the last (the
+// pigeonhole principle). It orders the loads.
 func fullest[T int | sim.Time](loads []T, ranks int) T {
 	slices.SortFunc(loads, func(a, b T) int { return int(min(max(b-a, -1), 1)) })
 	var most T
@@ -46,7 +48,8 @@ func fullest[T int | sim.Time](loads []T, ranks int) T {
 // rank returns how many of n are on the busiest rank.
 func (c *Clock) rank(n int) int { return (n + c.ranks - 1) / c.ranks }
 
-// onRank returns the part of t, which all n sequences take together, that those of the busiest rank do.
+// onRank returns the part of t, which all n sequences take together, that those of the busiest rank
+// do.
 func (c *Clock) onRank(t sim.Time, n int) sim.Time {
 	if c.ranks == 1 {
 		return t

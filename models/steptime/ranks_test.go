@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Of a load that is spread evenly over data-parallel ranks, each does what it would do alone, but for the routed experts and the
-// exchange of tokens with them.
+// Of a load that is spread evenly over data-parallel ranks, each does what it would do alone, but
+// for the routed experts and the exchange of tokens with them.
 func TestRanksShareALoad(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{Model: deepseekLite(), Accelerator: h100(), ScaleUp: nvlink4, Network: network, Engine: Engines()[0]}
@@ -41,7 +41,8 @@ func TestRanksShareALoad(t *testing.T) {
 	})
 }
 
-// Chunks of prompts are not divided: one more than there are ranks takes as long as two each, and never less than an even share.
+// Chunks of prompts are not divided: one more than there are ranks takes as long as two each, and
+// never less than an even share.
 func TestRanksDoNotDivideChunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{Model: deepseekLite(), Accelerator: h100(), ScaleUp: nvlink4, Network: network, Engine: Engines()[0]}
@@ -61,7 +62,8 @@ func TestRanksDoNotDivideChunks(t *testing.T) {
 	})
 }
 
-// Experts that are split over all ranks take the same memory as experts that are spread, and all ranks see all tokens.
+// Experts that are split over all ranks take the same memory as experts that are spread, and all
+// ranks see all tokens.
 func TestSplitExpertsOfRanks(t *testing.T) {
 	cfg := Config{Model: deepseekLite(), Accelerator: h100(), ScaleUp: nvlink4, Network: network, Engine: Engines()[0]}
 	cfg.Parallel = Parallelism{Data: 8}
@@ -80,8 +82,8 @@ func TestSplitExpertsOfRanks(t *testing.T) {
 	}
 }
 
-// Copies of experts let groups be as many as divide experts and copies together. They take memory, and more weights to read where few
-// tokens visit them; the arithmetic stays.
+// Copies of experts let groups be as many as divide experts and copies together. They take memory,
+// and more weights to read where few tokens visit them; the arithmetic stays.
 func TestRedundantExperts(t *testing.T) {
 	cfg := Config{Model: deepseekLite(), Accelerator: h100(), ScaleUp: nvlink4, Network: network, Engine: Engines()[0]}
 	cfg.Parallel = Parallelism{Data: 24}
@@ -111,8 +113,8 @@ func TestRedundantExperts(t *testing.T) {
 	}
 }
 
-// Two-batch overlap hides a part of the exchange of prompts, and never makes a step shorter than either the exchange or the rest. Where
-// all sequences decode it changes nothing.
+// Two-batch overlap hides a part of the exchange of prompts, and never makes a step shorter than
+// either the exchange or the rest. Where all sequences decode it changes nothing.
 func TestTwoBatchOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{Model: deepseekLite(), Accelerator: h100(), ScaleUp: nvlink4, Network: network, Engine: Engines()[0]}
@@ -153,7 +155,8 @@ func operators(c *Clock, s *sim.Step) map[string]sim.Time {
 	return times
 }
 
-// Routed experts are stored once over all ranks, everything else once on each, and each rank has a cache.
+// Routed experts are stored once over all ranks, everything else once on each, and each rank has a
+// cache.
 func TestRanksShareExperts(t *testing.T) {
 	plan := func(data int) MemoryPlan {
 		p, err := Plan(MemoryConfig{Model: deepseekLite(), Accelerator: h100(), Parallel: Parallelism{Data: data}, Engine: Engines()[0], TokenBudget: 4096, Sequences: 256})

@@ -8,9 +8,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// rate returns the peak FLOP/s of a at number format d and the format whose peak it is: d itself, or the nearest that a computes in.
-// FP16 and BF16 stand in for each other, and formats without arithmetic of their own are widened to 16 bits first
-// (weight-only quantisation).
+// rate returns the peak FLOP/s of a at number format d and the format whose peak it is: d itself,
+// or the nearest that a computes in. FP16 and BF16 stand in for each other, and formats without
+// arithmetic of their own are widened to 16 bits first (weight-only quantisation).
 func rate(a *hardware.Accelerator, d hardware.DType) (float64, hardware.DType, error) {
 	for _, candidate := range []hardware.DType{d, hardware.BF16, hardware.FP16, hardware.FP32} {
 		if candidate == hardware.FP32 && d != hardware.FP32 && a.Kind != "cpu" {
@@ -24,9 +24,9 @@ func rate(a *hardware.Accelerator, d hardware.DType) (float64, hardware.DType, e
 }
 
 // operand returns the number format in which products of matrices stored as d compute: that of the
-// weights where activations are quantised too and the accelerator has arithmetic for it, else that of
-// the activations. Beside MXFP4 weights the activations have 8 bits on accelerators that compute in 4
-// bits, and stay wide on others.
+// weights where activations are quantised too and the accelerator has arithmetic for it, else that
+// of the activations. Beside MXFP4 weights the activations have 8 bits on accelerators that compute
+// in 4 bits, and stay wide on others.
 func operand(c *Config, d hardware.DType) hardware.DType {
 	format := d
 	switch d {
@@ -65,8 +65,8 @@ func bytesOf(d hardware.DType) float64 {
 	}
 }
 
-// overlap joins the seconds of compute and of memory traffic that run at the same time: (c^p + m^p)^(1/p), the larger of them for
-// infinite p.
+// overlap joins the seconds of compute and of memory traffic that run at the same time: (c^p +
+// m^p)^(1/p), the larger of them for infinite p.
 func overlap(compute, memory, p float64) float64 {
 	larger, smaller := max(compute, memory), min(compute, memory)
 	if larger == 0 || math.IsInf(p, 1) {

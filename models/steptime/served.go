@@ -2,8 +2,8 @@ package steptime
 
 import "github.com/llmsim/llmsim/hardware"
 
-// Served are factors on the constants of an accelerator, which were fitted to servers of all engines together: what one engine's
-// kernels reach in its servers beside that. 0 means 1.
+// Served are factors on the constants of an accelerator, which were fitted to servers of all
+// engines together: what one engine's kernels reach in its servers beside that. 0 means 1.
 type Served struct {
 	// Fixed is on the fixed times of kernels: engines fuse more or fewer of them.
 	Fixed float64
@@ -11,11 +11,12 @@ type Served struct {
 	Sampling float64
 	// Prefill is on the compute efficiency of the attention of prompts.
 	Prefill float64
-	// FP8 and FP4 are on the compute efficiency of dense products in 8 and in 4 bits, beside Engine.Compute.
+	// FP8 and FP4 are on the compute efficiency of dense products in 8 and in 4 bits, beside
+	// Engine.Compute.
 	FP8 float64 `yaml:"fp8"`
 	FP4 float64 `yaml:"fp4"`
-	// Experts, ExpertsFP8 and ExpertsFP4 are on the compute efficiency of routed experts by format, ExpertMemory on the
-	// rate at which their weights stream in.
+	// Experts, ExpertsFP8 and ExpertsFP4 are on the compute efficiency of routed experts by format,
+	// ExpertMemory on the rate at which their weights stream in.
 	Experts      float64
 	ExpertsFP8   float64 `yaml:"experts_fp8"`
 	ExpertsFP4   float64 `yaml:"experts_fp4"`

@@ -7,7 +7,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// slowdownUnit is what factors on step times are counted in, so that they multiply whole picoseconds the same on every machine.
+// slowdownUnit is what factors on step times are counted in, so that they multiply whole
+// picoseconds the same on every machine.
 const slowdownUnit = 1_000_000
 
 // slowed returns a time under the slowdown that is configured.

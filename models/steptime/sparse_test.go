@@ -7,11 +7,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// DeepSeek-V3.2 attends to 2,048 chosen tokens, so that long contexts cost a fraction of what they cost DeepSeek-V3.1, whose shape
-// is that of V3: about a third in prefill and a sixth in decode at 128k tokens, as read off figure 3 of the technical report of
-// DeepSeek-V3.2-Exp (DeepSeek-AI 2025), weights and all. The report prints no numbers. Others read six times for decode too
-// (webdevwizardyt.com, "DeepSeek V3.2-Exp", 2025); of prefill no second reading was found. Here attention alone is compared, with all heads on each of eight
-// accelerators as DeepSeek serves them. Short contexts gain nothing: the index is scanned besides.
+// DeepSeek-V3.2 attends to 2,048 chosen tokens, so that long contexts cost a fraction of what they
+// cost DeepSeek-V3.1, whose shape is that of V3: about a third in prefill and a sixth in decode at
+// 128k tokens, as read off figure 3 of the technical report of DeepSeek-V3.2-Exp (DeepSeek-AI
+// 2025), weights and all. The report prints no numbers. Others read six times for decode too
+// (webdevwizardyt.com, "DeepSeek V3.2-Exp", 2025); of prefill no second reading was found. Here
+// attention alone is compared, with all heads on each of eight accelerators as DeepSeek serves
+// them. Short contexts gain nothing: the index is scanned besides.
 func TestSparseAttentionSavesWhatItsPaperSays(t *testing.T) {
 	known, err := models.Load()
 	if err != nil {

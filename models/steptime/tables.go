@@ -9,19 +9,20 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Tables are times of single kernels measured on a user's own accelerator, which take the place of formulas within the range that
-// was measured. A nil *Tables has no measurements.
+// Tables are times of single kernels measured on a user's own accelerator, which take the place of
+// formulas within the range that was measured. A nil *Tables has no measurements.
 type Tables struct {
 	products map[productKey]curve
 	prefill  map[attentionKey]curve
 	decoding map[attentionKey][]batchCurve
 	experts  map[expertsKey]curve
-	// allReduce is the engine's own, library that of the collective library, by number of accelerators and bytes.
+	// allReduce is the engine's own, library that of the collective library, by number of
+	// accelerators and bytes.
 	allReduce, library map[int]curve
 	// sizes are those of the products that were measured, by number format.
 	sizes map[hardware.DType]sizes
-	// read names the tables by the engine and version that they are of. Skipped are the files that were not
-	// understood, and notes say where a table of another engine or version was taken.
+	// read names the tables by the engine and version that they are of. Skipped are the files that
+	// were not understood, and notes say where a table of another engine or version was taken.
 	read           map[string][]string
 	skipped, notes []string
 }
@@ -35,8 +36,8 @@ type productKey struct {
 	n, k  int
 }
 
-// attentionKey names attention by what one accelerator holds of a layer. Latent attention has neither KV
-// heads nor a head dimension.
+// attentionKey names attention by what one accelerator holds of a layer. Latent attention has
+// neither KV heads nor a head dimension.
 type attentionKey struct {
 	heads, kvHeads, headDim int
 	kv                      hardware.DType
@@ -84,7 +85,8 @@ func (c curve) slowest() curve {
 	return slices.CompactFunc(c, func(a, b point) bool { return a.x == b.x })
 }
 
-// at interpolates between the measured counts, straight in logarithms of both; false outside of them.
+// at interpolates between the measured counts, straight in logarithms of both; false outside of
+// them.
 func (c curve) at(x float64) (float64, bool) {
 	if len(c) == 0 || x < c[0].x || x > c[len(c)-1].x {
 		return 0, false
@@ -101,8 +103,8 @@ func logInterpolate(a, b point, x float64) float64 {
 	return a.seconds * math.Pow(b.seconds/a.seconds, math.Log(x/a.x)/math.Log(b.x/a.x))
 }
 
-// product returns the measured seconds of a matrix product by its rows. Between measured sizes times are
-// interpolated straight in the logarithms of both.
+// product returns the measured seconds of a matrix product by its rows. Between measured sizes
+// times are interpolated straight in the logarithms of both.
 func (t *Tables) product(d hardware.DType, n, k int) curve {
 	if t == nil {
 		return nil
@@ -172,7 +174,8 @@ func (t *Tables) layer(k expertsKey) curve {
 	return t.experts[k]
 }
 
-// reduce returns the measured seconds of an all-reduce of so many bytes: the faster one where the engine has its own.
+// reduce returns the measured seconds of an all-reduce of so many bytes: the faster one where the
+// engine has its own.
 func (t *Tables) reduce(ranks int, bytes float64, custom bool) (float64, bool) {
 	if t == nil {
 		return 0, false
@@ -184,13 +187,13 @@ func (t *Tables) reduce(ranks int, bytes float64, custom bool) (float64, bool) {
 	return seconds, ok
 }
 
-// reduces tells whether all-reduces of so many accelerators were measured.
+// reduces reports whether all-reduces of so many accelerators were measured.
 func (t *Tables) reduces(ranks int) bool {
 	return t != nil && len(t.allReduce[ranks])+len(t.library[ranks]) > 0
 }
 
-// contexts returns the measured seconds of decode attention of one layer for n sequences, by the context of each, where batches
-// around n were measured: between them the time is a power law of n.
+// contexts returns the measured seconds of decode attention of one layer for n sequences, by the
+// context of each, where batches around n were measured: between them the time is a power law of n.
 func (t *Tables) contexts(k attentionKey, n int) curve {
 	if t == nil {
 		return nil
@@ -207,8 +210,8 @@ func (t *Tables) contexts(k attentionKey, n int) curve {
 	return blend(low.byContext, high.byContext, part(low.sequences, high.sequences, n))
 }
 
-// decode returns the form of decode attention for n sequences: measured points joined by straight lines, and the formula before
-// the first and after the last.
+// decode returns the form of decode attention for n sequences: measured points joined by straight
+// lines, and the formula before the first and after the last.
 func (t *Tables) decode(c *Clock, n int, formula sim.Affine) []sim.Affine {
 	points := t.contexts(c.attentionKey(), n)
 	if len(points) < 2 {

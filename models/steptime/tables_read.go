@@ -11,9 +11,9 @@ import (
 	"github.com/llmsim/llmsim/models/measured"
 )
 
-// ReadTables reads the kernel tables of a folder that are wanted (see package measured for its layout).
-// Latencies are in milliseconds. Tables of other kernels than those below are skipped. An error names the
-// file and row that is wrong.
+// ReadTables reads the kernel tables of a folder that are wanted (see package measured for its
+// layout). Latencies are in milliseconds. Tables of other kernels than those below are skipped. An
+// error names the file and row that is wrong.
 func ReadTables(dir fs.FS, wanted measured.Wanted) (*Tables, error) {
 	selected, err := measured.Select(dir, wanted)
 	if err != nil {
@@ -45,8 +45,8 @@ func ReadTables(dir fs.FS, wanted measured.Wanted) (*Tables, error) {
 	return t, nil
 }
 
-// skip notes a table of the user's own that is not understood. Published folders have tables of kernels for
-// models of all kinds.
+// skip notes a table of the user's own that is not understood. Published folders have tables of
+// kernels for models of all kinds.
 func (t *Tables) skip(table measured.Table) {
 	if table.Engine == "" {
 		t.skipped = append(t.skipped, table.Path)
@@ -94,8 +94,8 @@ func (t *tableReader) readers() map[string]func(*measured.Row) {
 // seconds returns the latency.
 func seconds(r *measured.Row) float64 { return r.Number("latency", 1e-9) / 1000 }
 
-// TableFormat returns the number formats of weights and of the arithmetic that published tables call by a
-// name; false for names that are not known.
+// TableFormat returns the number formats of weights and of the arithmetic that published tables
+// call by a name; false for names that are not known.
 func TableFormat(name string) (weights, operand hardware.DType, known bool) {
 	switch name {
 	case "bfloat16", "float16", "half", "fp16", "bf16":
@@ -127,8 +127,8 @@ func (t *tableReader) readProduct(r *measured.Row) {
 	}
 }
 
-// attentionOf returns what one accelerator holds of the layer, and whether the row is about full attention
-// in a known format. Latent attention has neither KV heads nor a head dimension.
+// attentionOf returns what one accelerator holds of the layer, and whether the row is about full
+// attention in a known format. Latent attention has neither KV heads nor a head dimension.
 func attentionOf(r *measured.Row) (attentionKey, bool) {
 	kv, _, known := TableFormat(r.Text("kv_cache_dtype"))
 	k := attentionKey{heads: r.Count("num_heads"), kv: kv}
@@ -159,7 +159,8 @@ func (t *tableReader) readDecode(r *measured.Row) {
 	t.batches[k][batch] = t.batches[k][batch].add(context, s)
 }
 
-// readExperts takes the rows whose tokens are spread most evenly over the experts, as predictions have it.
+// readExperts takes the rows whose tokens are spread most evenly over the experts, as predictions
+// have it.
 func (t *tableReader) readExperts(r *measured.Row) {
 	weights, operand, known := TableFormat(r.Text("moe_dtype"))
 	k := expertsKey{
@@ -182,8 +183,8 @@ func (t *tableReader) readExperts(r *measured.Row) {
 	t.experts[k] = t.experts[k].add(float64(tokens), s)
 }
 
-// readAllReduce takes the kernels of captured graphs, or those of engines that do not tell them apart.
-// message_size counts elements of 2 bytes.
+// readAllReduce takes the kernels of captured graphs, or those of engines that do not tell them
+// apart. message_size counts elements of 2 bytes.
 func (t *tableReader) readAllReduce(r *measured.Row) {
 	ranks, bytes, s := r.Count("num_gpus"), 2*r.Number("message_size", 1), seconds(r)
 	if r.Err() == nil && !strings.HasSuffix(r.Text("kernel_source"), "eager") {
@@ -191,8 +192,9 @@ func (t *tableReader) readAllReduce(r *measured.Row) {
 	}
 }
 
-// readLibrary takes the all-reduces of the collective library. Where tables do not name the collective, the
-// slowest of a size is the all-reduce, which sends twice what a reduce-scatter or an all-gather does.
+// readLibrary takes the all-reduces of the collective library. Where tables do not name the
+// collective, the slowest of a size is the all-reduce, which sends twice what a reduce-scatter or
+// an all-gather does.
 func (t *tableReader) readLibrary(r *measured.Row) {
 	ranks, bytes, s := r.Count("num_gpus"), 2*r.Number("message_size", 1), seconds(r)
 	name := r.Text("op_name")

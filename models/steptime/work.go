@@ -5,10 +5,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Work is what a step computes and moves on all accelerators of a replica together, as the model's arithmetic needs it: what is
-// computed or stored twice to spread the model counts once.
+// Work is what a step computes and moves on all accelerators of a replica together, as the model's
+// arithmetic needs it: what is computed or stored twice to spread the model counts once.
 type Work struct {
-	// FLOPs are of matrix products and attention. Bytes are of weights and of cache, each read once.
+	// FLOPs are of matrix products and attention. Bytes are of weights and of cache, each read
+	// once.
 	FLOPs, Bytes float64
 }
 
@@ -45,8 +46,9 @@ func newWorkForm(cfg *Config) workForm {
 	return w
 }
 
-// Work returns what step s computes and moves. Between the bends of sliding windows it is affine in the context: the work of a
-// stretch of decode steps is their number times the work of one at their mean context.
+// Work returns what step s computes and moves. Between the bends of sliding windows it is affine in
+// the context: the work of a stretch of decode steps is their number times the work of one at their
+// mean context.
 func (c *Clock) Work(s *sim.Step) Work {
 	f := &c.work
 	tokens, rows, cached := s.DecodeTokens, s.DecodeTokens, 0
@@ -83,8 +85,8 @@ func (w *Work) add(count, flops, bytes float64) {
 	w.Bytes += float64(count * bytes)
 }
 
-// Peaks returns what the accelerators of the replica together can compute, in FLOP/s in the number format of the matrix products,
-// and move to and from memory, in B/s.
+// Peaks returns what the accelerators of the replica together can compute, in FLOP/s in the number
+// format of the matrix products, and move to and from memory, in B/s.
 func (c *Clock) Peaks() (flops, bandwidth float64) {
 	n := float64(c.cfg.Parallel.GPUs())
 	return n * c.operand.peak, n * c.bandwidth

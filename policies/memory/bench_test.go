@@ -6,7 +6,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Prompts like those of the Mooncake conversation trace: 7,000 tokens in segments of 512, of which a few are shared.
+// Prompts like those of the Mooncake conversation trace: 7,000 tokens in segments of 512, of which
+// a few are shared.
 func mooncakePrompts(n int) []sim.Request {
 	requests := make([]sim.Request, n)
 	for i := range requests {
@@ -50,7 +51,8 @@ func every(t testing.TB) map[string]sim.Memory {
 	return list
 }
 
-// serve takes a request through its life: found in the cache, stored in chunks, decoded to its end and released.
+// serve takes a request through its life: found in the cache, stored in chunks, decoded to its end
+// and released.
 func serve(t testing.TB, m sim.Memory, s *sim.Sequence, r sim.Request) {
 	*s = sim.Sequence{Request: r}
 	s.Stored = m.Match(s)

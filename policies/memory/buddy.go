@@ -2,8 +2,9 @@ package memory
 
 import "math/bits"
 
-// buddy hands out pieces of a power of two of tokens, each at a multiple of its size. A piece that is too large is cut in halves;
-// two free halves become one again (Knuth, The Art of Computer Programming, volume 1, section 2.5, algorithms R and S).
+// buddy hands out pieces of a power of two of tokens, each at a multiple of its size. A piece that
+// is too large is cut in halves; two free halves become one again (Knuth, The Art of Computer
+// Programming, volume 1, section 2.5, algorithms R and S).
 type buddy struct {
 	pieces map[int]piece // that are free, by address
 	first  []int         // by order, the free piece returned last, or none

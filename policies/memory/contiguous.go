@@ -14,14 +14,16 @@ type Reservation int
 const (
 	// ReserveLongest takes the longest context that is served (Orca, Max).
 	ReserveLongest Reservation = iota
-	// ReservePowerOfTwo takes the prompt, and the next power of two of the output's true length (Orca, Pow2).
+	// ReservePowerOfTwo takes the prompt, and the next power of two of the output's true length
+	// (Orca, Pow2).
 	ReservePowerOfTwo
 	// ReserveExact takes what the sequence will need, which only an oracle knows (Orca, Oracle).
 	ReserveExact
 )
 
-// Contiguous keeps the KV cache of each sequence in one piece, reserved when the sequence starts, as engines did before paging.
-// Its unit is a token. Reservations leave holes between them, into which a long one does not fit.
+// Contiguous keeps the KV cache of each sequence in one piece, reserved when the sequence starts,
+// as engines did before paging. Its unit is a token. Reservations leave holes between them, into
+// which a long one does not fit.
 type Contiguous struct {
 	reservation Reservation
 	space       space
@@ -32,7 +34,8 @@ type Contiguous struct {
 
 // space is a range of addresses from 0, one a token, that is handed out in pieces.
 type space interface {
-	// allocate returns the address of a piece of at least that many tokens, and the tokens it takes; or false if no piece is left.
+	// allocate returns the address of a piece of at least that many tokens, and the tokens it
+	// takes; or false if no piece is left.
 	allocate(tokens int) (address, taken int, ok bool)
 	// free gives back a piece as allocate returned it.
 	free(address, taken int)
@@ -42,9 +45,9 @@ type space interface {
 	largest() int
 }
 
-// NewContiguous returns a memory for that many tokens, of which a context has at most longest (0 for no bound but the memory).
-// With buddy, pieces have a power of two of tokens (the allocator that the vLLM paper gives to Orca); else the first hole that
-// is large enough is used.
+// NewContiguous returns a memory for that many tokens, of which a context has at most longest (0
+// for no bound but the memory). With buddy, pieces have a power of two of tokens (the allocator
+// that the vLLM paper gives to Orca); else the first hole that is large enough is used.
 func NewContiguous(tokens int64, longest int, reservation Reservation, buddy bool) (*Contiguous, error) {
 	if tokens < 1 {
 		return nil, fmt.Errorf("KV memory of %d tokens, want at least 1", tokens)
@@ -141,5 +144,6 @@ func (c *Contiguous) Capacity() int64 { return c.capacity }
 // Slots implements sim.SlotMemory.
 func (c *Contiguous) Slots() (all, shared int64) { return c.capacity, 0 }
 
-// Room implements sim.SlotMemory: what was asked for. That the allocator rounds it up counts as a hole.
+// Room implements sim.SlotMemory: what was asked for. That the allocator rounds it up counts as a
+// hole.
 func (c *Contiguous) Room(s *sim.Sequence, _ int) int64 { return int64(c.size(s)) }

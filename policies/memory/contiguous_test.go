@@ -11,7 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// contiguousTwin writes down who owns each address, 0 for nobody. It does not choose addresses: it checks those chosen.
+// contiguousTwin writes down who owns each address, 0 for nobody. It does not choose addresses: it
+// checks those chosen.
 type contiguousTwin struct {
 	t           interface{ Fatalf(string, ...any) }
 	reservation Reservation
@@ -146,8 +147,9 @@ func TestContiguousEqualsTwin(t *testing.T) { rapid.Check(t, contiguousEqualsTwi
 
 func FuzzContiguousEqualsTwin(f *testing.F) { f.Fuzz(rapid.MakeFuzz(contiguousEqualsTwin)) }
 
-// The memory of an A100 of 40 GB beside OPT-13B, 12 GiB at 819,200 B a token, holds seven reservations of 2048 tokens: the batch of
-// 7.00 that Kwon et al. measured for Orca (Max), SOSP 2023, figure 13a.
+// The memory of an A100 of 40 GB beside OPT-13B, 12 GiB at 819,200 B a token, holds seven
+// reservations of 2048 tokens: the batch of 7.00 that Kwon et al. measured for Orca (Max), SOSP
+// 2023, figure 13a.
 func TestContiguousHoldsOrcaMaxBatch(t *testing.T) {
 	c, err := NewContiguous(12<<30/819200, 2048, ReserveLongest, true)
 	if err != nil {

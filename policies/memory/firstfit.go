@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// firstFit hands out the beginning of the first hole that is large enough (Knuth, The Art of Computer Programming, volume 1,
-// section 2.5, algorithms A and B).
+// firstFit hands out the beginning of the first hole that is large enough (Knuth, The Art of
+// Computer Programming, volume 1, section 2.5, algorithms A and B).
 type firstFit struct {
 	size  int
 	holes []hole // by address; none touches the next

@@ -2,14 +2,17 @@ package memory
 
 import "github.com/llmsim/llmsim/sim"
 
-// Hybrid is Windowed memory whose prompts share what they begin with (vLLM's hybrid KV cache manager:
-// vllm/v1/core/kv_cache_coordinator.py, find_longest_cache_hit, v0.15). In layers that grow, full blocks are shared as in
-// PrefixCache. A prompt can go on where these end only if the other layers have what they need there: the blocks that a window
-// sees, and the state of recurrent layers. That is a checkpoint, which is kept wherever a text may go on differently: at the last
-// full block of each segment of a prompt, of answers that later prompts repeat, and of what a preempted sequence has stored.
+// Hybrid is Windowed memory whose prompts share what they begin with (vLLM's hybrid KV cache
+// manager: vllm/v1/core/kv_cache_coordinator.py, find_longest_cache_hit, v0.15). In layers that
+// grow, full blocks are shared as in PrefixCache. A prompt can go on where these end only if the
+// other layers have what they need there: the blocks that a window sees, and the state of recurrent
+// layers. That is a checkpoint, which is kept wherever a text may go on differently: at the last
+// full block of each segment of a prompt, of answers that later prompts repeat, and of what a
+// preempted sequence has stored.
 //
-// Blocks and checkpoints that nobody uses wait in one queue for their place to be needed. A sequence that goes on from a
-// checkpoint has a copy of it, where vLLM shares the blocks until the window has passed them.
+// Blocks and checkpoints that nobody uses wait in one queue for their place to be needed. A
+// sequence that goes on from a checkpoint has a copy of it, where vLLM shares the blocks until the
+// window has passed them.
 type Hybrid struct {
 	Windowed
 	// states reports whether checkpoints are kept although layers have state of fixed size.
@@ -20,8 +23,8 @@ type Hybrid struct {
 	words   []sim.Segment
 }
 
-// NewHybrid returns a memory that holds the given number of blocks, each of blockSize tokens in all layers. Without states nothing
-// is shared in models with recurrent layers.
+// NewHybrid returns a memory that holds the given number of blocks, each of blockSize tokens in all
+// layers. Without states nothing is shared in models with recurrent layers.
 func NewHybrid(blocks int64, blockSize int, l Layers, states bool) (*Hybrid, error) {
 	w, err := NewWindowed(blocks, blockSize, l)
 	if err != nil {
@@ -32,7 +35,8 @@ func NewHybrid(blocks int64, blockSize int, l Layers, states bool) (*Hybrid, err
 	return h, nil
 }
 
-// shares reports whether prompts share anything. Without layers that grow there would be no blocks to find.
+// shares reports whether prompts share anything. Without layers that grow there would be no blocks
+// to find.
 func (h *Hybrid) shares() bool { return h.full > 0 && (h.fixed == 0 || h.states) }
 
 // Match implements sim.Memory: the longest beginning that is stored and ends at a checkpoint.
@@ -69,7 +73,8 @@ func (h *Hybrid) text(s *sim.Sequence) []sim.Segment {
 	return s.Content
 }
 
-// boundaries yields the blocks after which a segment of the text ends, or in which it does, above from and up to to.
+// boundaries yields the blocks after which a segment of the text ends, or in which it does, above
+// from and up to to.
 func (h *Hybrid) boundaries(text []sim.Segment, from, to int64) func(yield func(int64) bool) {
 	return func(yield func(int64) bool) {
 		tokens := int64(0)
@@ -84,7 +89,8 @@ func (h *Hybrid) boundaries(text []sim.Segment, from, to int64) func(yield func(
 	}
 }
 
-// checkpointName names what layers keep after so many tokens of a text, by the last of them. It differs from the names of blocks.
+// checkpointName names what layers keep after so many tokens of a text, by the last of them. It
+// differs from the names of blocks.
 func checkpointName(text []sim.Segment, tokens int64) uint64 {
 	if tokens == 0 {
 		return 0
@@ -131,7 +137,8 @@ func (h *Hybrid) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	return true
 }
 
-// name names the blocks in layers that grow which are full when so many tokens are stored, as far as the text goes.
+// name names the blocks in layers that grow which are full when so many tokens are stored, as far
+// as the text goes.
 func (h *Hybrid) name(holder *holder, text []sim.Segment, stored int) {
 	if !h.shares() {
 		return
@@ -143,7 +150,8 @@ func (h *Hybrid) name(holder *holder, text []sim.Segment, stored int) {
 	holder.others -= (shared.blocks + added) * h.full
 }
 
-// keep leaves a checkpoint after so many blocks of a text: as a copy, or of what a sequence gives back, whose units are owned.
+// keep leaves a checkpoint after so many blocks of a text: as a copy, or of what a sequence gives
+// back, whose units are owned.
 func (h *Hybrid) keep(text []sim.Segment, blocks int64, owned *int64) {
 	units := h.windowed*min(blocks, h.limit) + h.fixed
 	name := checkpointName(text, blocks*h.block)
@@ -221,7 +229,8 @@ func (h *Hybrid) take(n int64) {
 	h.free -= n
 }
 
-// Headroom implements sim.Memory. It ends where a window is full, since sequences grow by less from then on.
+// Headroom implements sim.Memory. It ends where a window is full, since sequences grow by less from
+// then on.
 func (h *Hybrid) Headroom(lane int, limit int64) int64 {
 	if lane < len(h.filling) {
 		limit = h.filling[lane].next(limit)
@@ -240,5 +249,6 @@ func (h *Hybrid) Advance(lane int, steps int64) {
 // Used implements sim.Memory: what nobody uses counts as free.
 func (h *Hybrid) Used() int64 { return h.capacity - h.available() }
 
-// Forget implements sim.Forgetter: what no sequence uses is gone, since the replica failed or was switched off.
+// Forget implements sim.Forgetter: what no sequence uses is gone, since the replica failed or was
+// switched off.
 func (h *Hybrid) Forget() { h.free += h.tree.evict(0, h.tree.tiers[0].unused) }

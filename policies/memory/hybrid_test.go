@@ -10,8 +10,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// hybridTwin has every block of the layers that grow by its name, and a queue of all that nobody uses, the next to be overwritten
-// first. What else a sequence has is a number of units.
+// hybridTwin has every block of the layers that grow by its name, and a queue of all that nobody
+// uses, the next to be overwritten first. What else a sequence has is a number of units.
 type hybridTwin struct {
 	windowedTwin
 	states bool
@@ -236,7 +236,8 @@ func (h *hybridTwin) release(s *sim.Sequence, done bool) {
 	delete(h.held, s.ID)
 }
 
-// The hybrid memory finds, shares and forgets what blocks and checkpoints with names of their own in one queue would.
+// The hybrid memory finds, shares and forgets what blocks and checkpoints with names of their own
+// in one queue would.
 func hybridEqualsTwin(t *rapid.T) {
 	block := rapid.SampledFrom([]int{1, 4, 16}).Draw(t, "block")
 	capacity := rapid.IntRange(1, 400/block).Draw(t, "capacity")
@@ -262,8 +263,8 @@ func TestHybridEqualsTwin(t *testing.T) { rapid.Check(t, hybridEqualsTwin) }
 
 func FuzzHybridEqualsTwin(f *testing.F) { f.Fuzz(rapid.MakeFuzz(hybridEqualsTwin)) }
 
-// A second prompt with the same system prompt goes on at its end, although the window of the first has long passed it; the same
-// with states only where they are kept.
+// A second prompt with the same system prompt goes on at its end, although the window of the first
+// has long passed it; the same with states only where they are kept.
 func TestHybridSharesPrefixes(t *testing.T) {
 	for _, c := range []struct {
 		layers Layers

@@ -2,15 +2,16 @@ package memory
 
 import "github.com/llmsim/llmsim/sim"
 
-// lanes counts the blocks that decoding sequences will need. Those of a lane grow in step, so that it is enough to know how many
-// stand at each position within a block.
+// lanes counts the blocks that decoding sequences will need. Those of a lane grow in step, so that
+// it is enough to know how many stand at each position within a block.
 type lanes struct {
 	block int64
 	lanes []lane
 }
 
-// lane counts by phase what the decoding sequences of a lane take with each block, a weight that is 1 for a plain block. The phase
-// is the position within a block, less the lane's clock, at which the next token goes. It does not change while they decode.
+// lane counts by phase what the decoding sequences of a lane take with each block, a weight that is
+// 1 for a plain block. The phase is the position within a block, less the lane's clock, at which
+// the next token goes. It does not change while they decode.
 type lane struct {
 	clock  int64 // steps taken, modulo the block
 	round  int64 // what they take in as many steps as a block has tokens
@@ -43,8 +44,8 @@ func (l *lane) add(context int, weight int64) {
 	l.round += weight
 }
 
-// growth returns what the lane takes in its next steps: in as many steps as a block has tokens, a block for each sequence; in the
-// steps left over, one for those whose turn it is.
+// growth returns what the lane takes in its next steps: in as many steps as a block has tokens, a
+// block for each sequence; in the steps left over, one for those whose turn it is.
 func (l *lanes) growth(number int, steps int64) int64 {
 	if number >= len(l.lanes) {
 		return 0

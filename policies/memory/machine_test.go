@@ -10,22 +10,25 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// twin is a memory in the plainest form, which walks every token and every block. It is told the same as the memory under test.
+// twin is a memory in the plainest form, which walks every token and every block. It is told the
+// same as the memory under test.
 type twin interface {
 	units(tokens int) int64
 	fits(tokens int) bool
 	match(s *sim.Sequence) int
 	extend(s *sim.Sequence, n int, reserve int64) bool
-	// join tells that s, whose prompt is stored, decodes.
+	// join notes that s, whose prompt is stored, decodes.
 	join(s *sim.Sequence)
-	// step stores one more token for each of the sequences, or returns false and may leave anything behind.
+	// step stores one more token for each of the sequences, or returns false and may leave anything
+	// behind.
 	step(decoding []*sim.Sequence) bool
 	release(s *sim.Sequence, done bool)
 	used() int64
 	clone() twin
 }
 
-// machine drives a memory and its twin through what a replica may do with a memory, and compares them after every move.
+// machine drives a memory and its twin through what a replica may do with a memory, and compares
+// them after every move.
 type machine struct {
 	memory  sim.Memory
 	twin    twin
@@ -145,7 +148,8 @@ func (m *machine) join(t *rapid.T) {
 	m.lanes[lane] = append(m.lanes[lane], s)
 }
 
-// advance takes decode steps; first it compares how many there is room for, and what each of them takes.
+// advance takes decode steps; first it compares how many there is room for, and what each of them
+// takes.
 func (m *machine) advance(t *rapid.T) {
 	lane := rapid.IntRange(0, len(m.lanes)-1).Draw(t, "lane")
 	limit := int64(rapid.SampledFrom([]int{1, 1, 2, 17, 60, 300}).Draw(t, "limit"))
@@ -176,7 +180,8 @@ func (m *machine) advance(t *rapid.T) {
 			t.Fatalf("Growth in %d steps is %d, want %d", step+1, m.memory.Growth(lane, step+1), grown)
 		}
 	}
-	// A memory may promise less than there is room for, so that something else can happen in between, but not nothing.
+	// A memory may promise less than there is room for, so that something else can happen in
+	// between, but not nothing.
 	if room == 0 && limit > 0 && trial.step(decoding) {
 		t.Fatalf("no Headroom, but there is room")
 	}
@@ -194,7 +199,8 @@ func (m *machine) advance(t *rapid.T) {
 	}
 }
 
-// draft decodes a step of one sequence, whose prompt is stored, with drafted tokens, of which some are rejected.
+// draft decodes a step of one sequence, whose prompt is stored, with drafted tokens, of which some
+// are rejected.
 func (m *machine) draft(t *rapid.T) {
 	for _, s := range m.prompts {
 		if s.Remaining() == 0 && s.Generated == 0 {
@@ -280,7 +286,8 @@ func (m *machine) check(t *rapid.T) {
 	}
 }
 
-// checkSlots holds the rooms of the running sequences, less what they share, against the units used.
+// checkSlots holds the rooms of the running sequences, less what they share, against the units
+// used.
 func (m *machine) checkSlots(t *rapid.T, memory sim.SlotMemory) {
 	all, shared := memory.Slots()
 	rooms := -shared
@@ -301,7 +308,8 @@ func without(list []*sim.Sequence, s *sim.Sequence) []*sim.Sequence {
 	return slices.DeleteFunc(list, func(other *sim.Sequence) bool { return other == s })
 }
 
-// drawRequest makes up a request of a few texts, so that beginnings are often shared, and sometimes an answer that others repeat.
+// drawRequest makes up a request of a few texts, so that beginnings are often shared, and sometimes
+// an answer that others repeat.
 func drawRequest(t *rapid.T) sim.Request {
 	r := sim.Request{Prompt: rapid.IntRange(1, 60).Draw(t, "prompt"), Output: rapid.IntRange(1, 200).Draw(t, "output")}
 	for left := r.Prompt; left > 0 && rapid.IntRange(0, 3).Draw(t, "more") > 0; {

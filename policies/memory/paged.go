@@ -7,8 +7,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Paged keeps the KV cache in blocks of a fixed number of tokens, taken as sequences grow (PagedAttention: Kwon et al., SOSP
-// 2023, section 4.1). A sequence wastes less than one block. Blocks are counted, not named.
+// Paged keeps the KV cache in blocks of a fixed number of tokens, taken as sequences grow
+// (PagedAttention: Kwon et al., SOSP 2023, section 4.1). A sequence wastes less than one block.
+// Blocks are counted, not named.
 type Paged struct {
 	lanes
 	capacity, free int64

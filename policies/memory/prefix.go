@@ -6,16 +6,19 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// PrefixCache is paged memory whose full blocks can be shared: a block is named by its tokens and all before it, and stays in
-// memory after its last user, until its place is needed; the least recently used one goes first (vLLM's automatic prefix
-// caching: vllm/v1/core/kv_cache_manager.py and block_pool.py, v0.15). With blocks of one token it is SGLang's RadixAttention
-// (Zheng et al., NeurIPS 2024, section 3).
+// PrefixCache is paged memory whose full blocks can be shared: a block is named by its tokens and
+// all before it, and stays in memory after its last user, until its place is needed; the least
+// recently used one goes first (vLLM's automatic prefix caching: vllm/v1/core/kv_cache_manager.py
+// and block_pool.py, v0.15). With blocks of one token it is SGLang's RadixAttention (Zheng et al.,
+// NeurIPS 2024, section 3).
 //
-// Blocks that no other prompt can share have no names, but wait for their turn to be overwritten like the others. A copy of a
-// block that exists already is given back at once, where vLLM keeps it.
+// Blocks that no other prompt can share have no names, but wait for their turn to be overwritten
+// like the others. A copy of a block that exists already is given back at once, where vLLM keeps
+// it.
 //
-// With lower tiers, blocks whose place is needed move to slower memory, and come back for a prompt that has them (Gao et al.,
-// CachedAttention, USENIX ATC 2024; Qin et al., Mooncake, FAST 2025). Moving away happens beside the steps and takes no time.
+// With lower tiers, blocks whose place is needed move to slower memory, and come back for a prompt
+// that has them (Gao et al., CachedAttention, USENIX ATC 2024; Qin et al., Mooncake, FAST 2025).
+// Moving away happens beside the steps and takes no time.
 type PrefixCache struct {
 	lanes
 	capacity int64
@@ -41,7 +44,8 @@ type holder struct {
 	others int64
 }
 
-// NewPrefixCache returns a memory of the given number of blocks, each of blockSize tokens, over lower tiers, the fastest first.
+// NewPrefixCache returns a memory of the given number of blocks, each of blockSize tokens, over
+// lower tiers, the fastest first.
 func NewPrefixCache(blocks int64, blockSize int, lower ...Tier) (*PrefixCache, error) {
 	if err := checkBlocks(blocks, blockSize); err != nil {
 		return nil, err
@@ -63,7 +67,8 @@ func (p *PrefixCache) Match(s *sim.Sequence) int {
 	return int(p.tree.probe(p.text(s), limit).blocks * p.block)
 }
 
-// text describes the tokens of s as far as they may be found again: those of a sequence that was preempted all are, by itself.
+// text describes the tokens of s as far as they may be found again: those of a sequence that was
+// preempted all are, by itself.
 func (p *PrefixCache) text(s *sim.Sequence) []sim.Segment {
 	if s.Preemptions > 0 {
 		return p.wholeText(s)
@@ -89,7 +94,8 @@ func wholeText(space []sim.Segment, s *sim.Sequence) []sim.Segment {
 	return append(append(space[:0], s.Content...), own)
 }
 
-// Extend implements sim.Memory. Drafted tokens, beyond those that s has for sure, may be rejected: they get room, but no name.
+// Extend implements sim.Memory. Drafted tokens, beyond those that s has for sure, may be rejected:
+// they get room, but no name.
 func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	need, text := p.blocks(s.Stored+n), p.text(s)
 	var stored found
@@ -126,8 +132,8 @@ func (p *PrefixCache) admit(s *sim.Sequence) {
 	s.Handle = len(p.holders)
 }
 
-// name names the blocks of h that are full when it stores so many tokens, as far as the text goes. A block that exists already
-// is shared, and the copy dropped.
+// name names the blocks of h that are full when it stores so many tokens, as far as the text goes.
+// A block that exists already is shared, and the copy dropped.
 func (p *PrefixCache) name(h *holder, text []sim.Segment, stored int) {
 	full := int64(stored)/p.block - h.blocks
 	shared := p.tree.share(&h.path, text, full)
@@ -136,8 +142,8 @@ func (p *PrefixCache) name(h *holder, text []sim.Segment, stored int) {
 	h.others -= shared.blocks + added
 }
 
-// Release implements sim.Memory. What s alone has is of use again if it was preempted; the answer of a finished request is, if
-// a later prompt may repeat it.
+// Release implements sim.Memory. What s alone has is of use again if it was preempted; the answer
+// of a finished request is, if a later prompt may repeat it.
 func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
 	h := &p.holders[s.Handle-1]
 	if !done || s.Answer != 0 {
@@ -150,7 +156,8 @@ func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
 	s.Handle = 0
 }
 
-// available returns the blocks that can be had: those that hold nothing, and those that nobody uses.
+// available returns the blocks that can be had: those that hold nothing, and those that nobody
+// uses.
 func (p *PrefixCache) available() int64 { return p.free + p.tree.tiers[0].unused }
 
 // take uses up blocks, empty ones first.

@@ -11,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// prefixTwin has every block, by number, and a queue of those that nobody uses, the next to be overwritten first. Lower tiers are
-// queues of names.
+// prefixTwin has every block, by number, and a queue of those that nobody uses, the next to be
+// overwritten first. Lower tiers are queues of names.
 type prefixTwin struct {
 	blockSize int
 	names     []string // what each block and all before it hold; nothing at first, unnamed where nobody can ask for it
@@ -138,7 +138,8 @@ func (p *prefixTwin) take() int {
 	return block
 }
 
-// label names the blocks that are full with so many tokens. A copy is dropped for the block that was there before.
+// label names the blocks that are full with so many tokens. A copy is dropped for the block that
+// was there before.
 func (p *prefixTwin) label(s *sim.Sequence, tokens int) {
 	for i, block := range p.held[s.ID] {
 		if (i+1)*p.blockSize > tokens {
@@ -231,8 +232,8 @@ func (p *prefixTwin) release(s *sim.Sequence, done bool) {
 	delete(p.held, s.ID)
 }
 
-// The prefix cache finds, shares and forgets what blocks with names of their own in queues would, and fetches as much from each
-// lower tier.
+// The prefix cache finds, shares and forgets what blocks with names of their own in queues would,
+// and fetches as much from each lower tier.
 func prefixCacheEqualsTwin(t *rapid.T) {
 	block := rapid.SampledFrom([]int{1, 4, 16}).Draw(t, "block")
 	capacity := rapid.IntRange(1, 400/block).Draw(t, "capacity")

@@ -9,8 +9,9 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// BenchmarkRun runs one workload over every memory policy, whole scenarios at about equal batch sizes; an operation is one request.
-// The prompts have their own beginnings of 256 tokens, which nobody repeats.
+// BenchmarkRun runs one workload over every memory policy, whole scenarios at about equal batch
+// sizes; an operation is one request. The prompts have their own beginnings of 256 tokens, which
+// nobody repeats.
 func BenchmarkRun(b *testing.B) {
 	const common = `
 model: llama-3.1-8b

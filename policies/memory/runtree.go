@@ -2,11 +2,13 @@ package memory
 
 import "github.com/llmsim/llmsim/sim"
 
-// runTree is a radix tree of full KV blocks: a node is a run of blocks, and follows its parent in every text that has it. Nodes
-// that nobody uses stay, in a ring for each tier of memory that tells in which order they were left, until their place is needed.
+// runTree is a radix tree of full KV blocks: a node is a run of blocks, and follows its parent in
+// every text that has it. Nodes that nobody uses stay, in a ring for each tier of memory that tells
+// in which order they were left, until their place is needed.
 //
-// A sequence that holds a node holds all before it, and leaves its end first. Hence a node is never left after its parent, and
-// what goes first is always an end: taking the end of the oldest node is the same as taking the least recently used block.
+// A sequence that holds a node holds all before it, and leaves its end first. Hence a node is never
+// left after its parent, and what goes first is always an end: taking the end of the oldest node is
+// the same as taking the least recently used block.
 type runTree struct {
 	block  int   // tokens in one
 	unit   int64 // what a block takes of the memory
@@ -23,7 +25,8 @@ type tier struct {
 	unused int64 // what blocks that no sequence uses take
 }
 
-// runNode is a run of blocks within one segment of a text, or a single one that reaches over the end of a segment.
+// runNode is a run of blocks within one segment of a text, or a single one that reaches over the
+// end of a segment.
 type runNode struct {
 	name            uint64 // of the first block; 0 where nobody can ask for it
 	before, segment uint64 // the hash of the segments before the run, the segment that it is in,
@@ -37,7 +40,8 @@ type runNode struct {
 	older, newer    int32 // neighbours in the ring of the tier, while there is no user
 }
 
-// path is the nodes that a sequence holds, from the root to the leaf, with so many blocks. Its text goes on at the cursor.
+// path is the nodes that a sequence holds, from the root to the leaf, with so many blocks. Its text
+// goes on at the cursor.
 type path struct {
 	leaf   int32
 	blocks int64
@@ -64,7 +68,8 @@ func newRunTree(block int, lower []Tier) runTree {
 	return t
 }
 
-// find returns the node with which the text goes on at the cursor, and how many of its blocks do, up to limit.
+// find returns the node with which the text goes on at the cursor, and how many of its blocks do,
+// up to limit.
 func (t *runTree) find(at cursor, text []sim.Segment, limit int64) (number int32, blocks int64) {
 	name, n := at.run(text, t.block)
 	if n == 0 {
@@ -104,8 +109,8 @@ func (t *runTree) count(f *found, number int32, blocks int64) {
 	}
 }
 
-// share adds the next blocks of the text to the path as far as they are stored, up to limit. Those of lower tiers come back to
-// the device.
+// share adds the next blocks of the text to the path as far as they are stored, up to limit. Those
+// of lower tiers come back to the device.
 func (t *runTree) share(p *path, text []sim.Segment, limit int64) found {
 	var f found
 	for f.blocks < limit {
@@ -123,8 +128,8 @@ func (t *runTree) share(p *path, text []sim.Segment, limit int64) found {
 	return f
 }
 
-// add stores the next blocks of the text, up to limit, which are not there yet, and adds them to the path. It returns how many
-// there are: the text may end.
+// add stores the next blocks of the text, up to limit, which are not there yet, and adds them to
+// the path. It returns how many there are: the text may end.
 func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 	added := int64(0)
 	for added < limit {
@@ -156,8 +161,8 @@ func (p *path) extend(leaf int32, blocks int64, text []sim.Segment, block int) {
 	p.at.skip(text, int(blocks)*block)
 }
 
-// split cuts a node after so many blocks and returns the number of the upper part. The lower one keeps the number, which
-// holders and children know.
+// split cuts a node after so many blocks and returns the number of the upper part. The lower one
+// keeps the number, which holders and children know.
 func (t *runTree) split(number int32, blocks int64) (upper int32) {
 	upper = t.number()
 	n := &t.nodes[number]
@@ -191,7 +196,8 @@ func (t *runTree) use(number int32) {
 	n.users++
 }
 
-// leave takes a user from all nodes of the path, the last first: the end of a text is of use to fewer than its beginning.
+// leave takes a user from all nodes of the path, the last first: the end of a text is of use to
+// fewer than its beginning.
 func (t *runTree) leave(p *path) {
 	for number := p.leaf; number != 0; number = t.nodes[number].parent {
 		n := &t.nodes[number]

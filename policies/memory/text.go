@@ -2,16 +2,16 @@ package memory
 
 import "github.com/llmsim/llmsim/sim"
 
-// cursor is a place in a text that is made of segments: offset tokens of a segment have passed, after others whose hash is
-// before. The zero value is at the start of every text.
+// cursor is a place in a text that is made of segments: offset tokens of a segment have passed,
+// after others whose hash is before. The zero value is at the start of every text.
 type cursor struct {
 	segment, offset int
 	before          uint64
 }
 
-// run describes the full blocks that begin at the cursor: all those that lie in the same segment, or the one that reaches over
-// its end. The name of the first says what all of its tokens are, and all before it: equal names mean equal texts. There are no
-// blocks where the text ends first.
+// run describes the full blocks that begin at the cursor: all those that lie in the same segment,
+// or the one that reaches over its end. The name of the first says what all of its tokens are, and
+// all before it: equal names mean equal texts. There are no blocks where the text ends first.
 func (c cursor) run(text []sim.Segment, block int) (first uint64, blocks int) {
 	if c.segment == len(text) {
 		return 0, 0
@@ -50,7 +50,8 @@ func blockName(before, segment uint64, offset int) uint64 {
 	return hash(before ^ hash(segment^hash(uint64(offset)<<32)))
 }
 
-// hash is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that spreads every bit.
+// hash is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that
+// spreads every bit.
 func hash(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

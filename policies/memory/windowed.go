@@ -6,10 +6,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Windowed is paged memory for models of whose layers some (or all) see a sliding window only, or keep state of fixed size. Where
-// a sequence has filled the window it overwrites its oldest block (the rolling buffer of Jiang et al., Mistral 7B,
-// arXiv:2310.06825, section 2); in the other layers it grows. The unit is a block of one layer of each kind's ratio: full and
-// windowed of them make a block of all.
+// Windowed is paged memory for models of whose layers some (or all) see a sliding window only, or
+// keep state of fixed size. Where a sequence has filled the window it overwrites its oldest block
+// (the rolling buffer of Jiang et al., Mistral 7B, arXiv:2310.06825, section 2); in the other
+// layers it grows. The unit is a block of one layer of each kind's ratio: full and windowed of them
+// make a block of all.
 type Windowed struct {
 	lanes
 	full, windowed int64
@@ -19,35 +20,39 @@ type Windowed struct {
 	filling        []filling // by lane
 }
 
-// filling tells how many of the decoding sequences of a lane take the last block of their window in which step.
+// filling tells how many of the decoding sequences of a lane take the last block of their window in
+// which step.
 type filling struct {
 	step  int
 	ends  []int64 // by step, modulo their number
 	total int64
 }
 
-// Layers tells what a token takes in the layers of a model that grow with the context, and in those with a sliding window. Only the
-// ratio counts, so that both may be numbers of alike layers.
+// Layers tells what a token takes in the layers of a model that grow with the context, and in those
+// with a sliding window. Only the ratio counts, so that both may be numbers of alike layers.
 type Layers struct {
 	Full, Windowed int
 	// Window is in tokens, the one that attends included.
 	Window int
-	// Fixed is what a sequence takes besides, in the unit of Full and Windowed: the state of recurrent layers.
-	Fixed int
-	// StateTokens is the number of tokens that take as much in a layer that grows as the state does in a recurrent one; 0 without
+	// Fixed is what a sequence takes besides, in the unit of Full and Windowed: the state of
 	// recurrent layers.
+	Fixed int
+	// StateTokens is the number of tokens that take as much in a layer that grows as the state does
+	// in a recurrent one; 0 without recurrent layers.
 	StateTokens int
 }
 
 // Bounded reports whether some layers keep less than a part of each token.
 func (l Layers) Bounded() bool { return l.Windowed > 0 || l.Fixed > 0 }
 
-// Whole returns the layers as engines see them that keep the KV of all tokens, also where a window has passed.
+// Whole returns the layers as engines see them that keep the KV of all tokens, also where a window
+// has passed.
 func (l Layers) Whole() Layers {
 	return Layers{Full: l.Full + l.Windowed, Fixed: l.Fixed, StateTokens: l.StateTokens}
 }
 
-// NewWindowed returns a memory that holds the given number of blocks, each of blockSize tokens in all layers.
+// NewWindowed returns a memory that holds the given number of blocks, each of blockSize tokens in
+// all layers.
 func NewWindowed(blocks int64, blockSize int, l Layers) (*Windowed, error) {
 	if err := checkBlocks(blocks, blockSize); err != nil {
 		return nil, err
@@ -128,7 +133,8 @@ func (w *Windowed) Leave(lane int, s *sim.Sequence) {
 	s.Held = int(w.Units(s.Context()))
 }
 
-// untilFull returns the number of steps until s has taken its last block in windowed layers, at most 0 if it has.
+// untilFull returns the number of steps until s has taken its last block in windowed layers, at
+// most 0 if it has.
 func (w *Windowed) untilFull(s *sim.Sequence) int64 {
 	return (w.limit-1)*w.block + 1 - int64(s.Context())
 }
@@ -175,7 +181,8 @@ func (f *filling) advance(steps int64) int64 {
 	return full
 }
 
-// Headroom implements sim.Memory. It ends where a window is full, since sequences grow by less from then on.
+// Headroom implements sim.Memory. It ends where a window is full, since sequences grow by less from
+// then on.
 func (w *Windowed) Headroom(lane int, limit int64) int64 {
 	if lane < len(w.filling) {
 		limit = w.filling[lane].next(limit)

@@ -19,8 +19,8 @@ type table func(into *hardware.Kernels, a *hardware.Accelerator, rows []row) err
 
 // row is what the forms need of a measured kernel.
 type row struct {
-	// format is what the table calls the number format, source is what the engine calls the kernel, routing is how
-	// tokens were spread over experts.
+	// format is what the table calls the number format, source is what the engine calls the kernel,
+	// routing is how tokens were spread over experts.
 	format, source, routing string
 	// sizes are the numbers of the columns that the table asked for.
 	sizes   [columns]float64
@@ -47,8 +47,8 @@ func tables() map[string]struct {
 	}
 }
 
-// Kernels distils the tables of a folder in the published layout: for each engine and accelerator of the catalogue
-// what its kernels reach.
+// Kernels distils the tables of a folder in the published layout: for each engine and accelerator
+// of the catalogue what its kernels reach.
 func Kernels(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.Kernels, error) {
 	var list []hardware.Kernels
 	for _, engine := range engines() {

@@ -7,11 +7,12 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// untuned is a fraction of the bandwidth: kernels that stream weights more slowly were run without their tuned configurations,
-// which servers load.
+// untuned is a fraction of the bandwidth: kernels that stream weights more slowly were run without
+// their tuned configurations, which servers load.
 const untuned = 0.25
 
-// experts distils routed experts, of the kernel that the engine chose for most of the shapes, with tokens spread evenly.
+// experts distils routed experts, of the kernel that the engine chose for most of the shapes, with
+// tokens spread evenly.
 func experts(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error {
 	for format, rows := range byFormat(rows) {
 		if format.weights == hardware.MXFP4 && (format.operand == hardware.FP8) != (a.Peak[hardware.FP4] > 0) {
@@ -41,8 +42,8 @@ func experts(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error 
 	return nil
 }
 
-// expertKernel returns the form of hardware.ExpertKernel for a row: all tokens choose among all experts, of which the
-// accelerator has a part.
+// expertKernel returns the form of hardware.ExpertKernel for a row: all tokens choose among all
+// experts, of which the accelerator has a part.
 func expertKernel(a *hardware.Accelerator, f format, r row) kernel {
 	tokens, hidden, active, experts := r.sizes[0], r.sizes[1], r.sizes[3], r.sizes[4]
 	width, ranks := r.sizes[2]/r.sizes[5], r.sizes[6]
@@ -61,7 +62,8 @@ func expertKernel(a *hardware.Accelerator, f format, r row) kernel {
 	}
 }
 
-// mostUsed returns the kernel that most rows are of, and of its rows the most even spread of tokens.
+// mostUsed returns the kernel that most rows are of, and of its rows the most even spread of
+// tokens.
 func mostUsed(rows []row) (source, routing string) {
 	count := map[string]int{}
 	for _, r := range rows {

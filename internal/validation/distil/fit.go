@@ -22,15 +22,15 @@ type kernel struct {
 	shape string
 }
 
-// enough is the number of kernels to which a form is fitted; of more, so many are drawn. Tables are grids, in which
-// every nth row would be of one size.
+// enough is the number of kernels to which a form is fitted; of more, so many are drawn. Tables are
+// grids, in which every nth row would be of one size.
 const enough = 800
 
 // folds is the number of parts in which shapes are left out.
 const folds = 5
 
-// fit returns the parameters that describe the kernels best, and how well they do: on all, and with the shapes
-// of a fold left out in turn.
+// fit returns the parameters that describe the kernels best, and how well they do: on all, and with
+// the shapes of a fold left out in turn.
 func fit(kernels []kernel, parameters []parameter) ([]float64, hardware.KernelFit) {
 	best := solve(kernels, parameters)
 	result := hardware.KernelFit{Rows: len(kernels), Error: rounded(median(deviations(kernels, best)))}
@@ -60,8 +60,8 @@ func fit(kernels []kernel, parameters []parameter) ([]float64, hardware.KernelFi
 	return best, result
 }
 
-// solve returns the parameters with the least loss: squares of the logarithms of predicted over measured, and beyond
-// a tenth their absolute values.
+// solve returns the parameters with the least loss: squares of the logarithms of predicted over
+// measured, and beyond a tenth their absolute values.
 func solve(kernels []kernel, parameters []parameter) []float64 {
 	draw := rand.New(rand.NewPCG(1, 2)).Perm(len(kernels))
 	draw = draw[:min(enough, len(draw))]

@@ -9,8 +9,9 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// products distils dense matrix products. Left out are products smaller than any of a model, few rows of weights that a cache
-// holds, which no server finds there, and what takes no longer than the host needs to launch it.
+// products distils dense matrix products. Left out are products smaller than any of a model, few
+// rows of weights that a cache holds, which no server finds there, and what takes no longer than
+// the host needs to launch it.
 func products(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error {
 	for format, rows := range byFormat(rows) {
 		launch := launchTime(rows)
@@ -55,8 +56,8 @@ func paddedRows(m float64) float64 {
 	return math.Ceil(m/128) * 128
 }
 
-// launchTime returns what the least of the kernels take, where that is more than a kernel in a captured graph does: then the
-// host launched them one by one, and the fixed time is its own.
+// launchTime returns what the least of the kernels take, where that is more than a kernel in a
+// captured graph does: then the host launched them one by one, and the fixed time is its own.
 func launchTime(rows []row) float64 {
 	var least []float64
 	for _, r := range rows {

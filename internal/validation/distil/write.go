@@ -14,8 +14,8 @@ import (
 	"github.com/llmsim/llmsim/internal/datafile"
 )
 
-// Write writes constants into a folder, in the form of hardware/fitted/kernels (ENGINE/ACCELERATOR.yaml). It replaces no
-// file: one that is there already is an error.
+// Write writes constants into a folder, in the form of hardware/fitted/kernels
+// (ENGINE/ACCELERATOR.yaml). It replaces no file: one that is there already is an error.
 func Write(dir string, list []hardware.Kernels) error {
 	for i := range list {
 		k := &list[i]
@@ -26,8 +26,8 @@ func Write(dir string, list []hardware.Kernels) error {
 	return nil
 }
 
-// WriteRecurrentFiles writes the constants of linear attention into a folder, in the form of hardware/fitted/recurrent:
-// recurrent/ENGINE.yaml. It replaces no file.
+// WriteRecurrentFiles writes the constants of linear attention into a folder, in the form of
+// hardware/fitted/recurrent: recurrent/ENGINE.yaml. It replaces no file.
 func WriteRecurrentFiles(dir string, list []hardware.RecurrentKernel) error {
 	byEngine := map[string][]hardware.RecurrentKernel{}
 	for _, k := range list {

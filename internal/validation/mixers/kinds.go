@@ -10,8 +10,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// table says of which kind of mixer a table is, and how its rows are read: false leaves one out. whole tells tables of which each row
-// is a time of its own from those where kernels add up.
+// table says of which kind of mixer a table is, and how its rows are read: false leaves one out.
+// whole tells tables of which each row is a time of its own from those where kernels add up.
 type table struct {
 	kind  string
 	whole bool
@@ -42,7 +42,8 @@ func kinds() map[string]table {
 	}
 }
 
-// prompts is a step of prompts of isl tokens after step cached ones, decodes one of sequences that decode over isl+step tokens.
+// prompts is a step of prompts of isl tokens after step cached ones, decodes one of sequences that
+// decode over isl+step tokens.
 func prompts(r *measured.Row) *sim.Step {
 	s := &sim.Step{}
 	for range r.Count("batch_size") {
@@ -67,7 +68,8 @@ func layer(name string, hidden int, mixer models.Mixer) func() *models.Architect
 	}
 }
 
-// recurrentStep reads the phases of linear attention; others, such as verification of drafts, are left out.
+// recurrentStep reads the phases of linear attention; others, such as verification of drafts, are
+// left out.
 func recurrentStep(r *measured.Row) (*sim.Step, bool) {
 	if strings.Contains(r.Text("kernel_source"), "conv") { // moves activations, as other element-wise kernels do
 		return nil, false
@@ -122,7 +124,8 @@ func mamba2(r *measured.Row) (kernel, bool) {
 	}, true
 }
 
-// formats reads the number formats of products and cache; what is not computed in 16 bits is left out of attention.
+// formats reads the number formats of products and cache; what is not computed in 16 bits is left
+// out of attention.
 func formats(r *measured.Row) (weights, kv hardware.DType, ok bool) {
 	weights, kv = hardware.BF16, hardware.BF16
 	switch r.Text("gemm_type") {
@@ -142,7 +145,8 @@ func formats(r *measured.Row) (weights, kv hardware.DType, ok bool) {
 	return weights, kv, true
 }
 
-// latent reads multi-head latent attention with the widths of DeepSeek-V3 (arXiv:2412.19437, section 4.2).
+// latent reads multi-head latent attention with the widths of DeepSeek-V3 (arXiv:2412.19437,
+// section 4.2).
 func latent(parts []string, step func(*measured.Row) *sim.Step) func(r *measured.Row) (kernel, bool) {
 	return func(r *measured.Row) (kernel, bool) {
 		weights, kv, ok := formats(r)
@@ -153,7 +157,8 @@ func latent(parts []string, step func(*measured.Row) *sim.Step) func(r *measured
 	}
 }
 
-// sparseLatent reads latent attention with an indexer, with the widths of DeepSeek-V3.2 or GLM-5 (their config.json).
+// sparseLatent reads latent attention with an indexer, with the widths of DeepSeek-V3.2 or GLM-5
+// (their config.json).
 func sparseLatent(step func(*measured.Row) *sim.Step) func(r *measured.Row) (kernel, bool) {
 	return func(r *measured.Row) (kernel, bool) {
 		weights, kv, ok := formats(r)
@@ -173,7 +178,8 @@ func sparseLatent(step func(*measured.Row) *sim.Step) func(r *measured.Row) (ker
 	}
 }
 
-// sparseSoftmax reads attention to chosen blocks, with the widths of MiniMax-M3 (its config.json), whose 64 heads share 4 KV heads.
+// sparseSoftmax reads attention to chosen blocks, with the widths of MiniMax-M3 (its config.json),
+// whose 64 heads share 4 KV heads.
 func sparseSoftmax(step func(*measured.Row) *sim.Step) func(r *measured.Row) (kernel, bool) {
 	return func(r *measured.Row) (kernel, bool) {
 		weights, kv, ok := formats(r)
@@ -188,7 +194,8 @@ func sparseSoftmax(step func(*measured.Row) *sim.Step) func(r *measured.Row) (ke
 	}
 }
 
-// streams reads the mixtures of streams before and after the mixer and the MLP of a layer, which add up.
+// streams reads the mixtures of streams before and after the mixer and the MLP of a layer, which
+// add up.
 func streams(r *measured.Row) (kernel, bool) {
 	n, hidden := r.Count("hc_mult"), r.Count("hidden_size")
 	a := func() *models.Architecture {

@@ -1,5 +1,5 @@
-// Package mixers holds the cost of each kind of token mixing against measured kernels and attention modules, in the layout in which
-// ai-dynamo/aiconfigurator publishes them.
+// Package mixers holds the cost of each kind of token mixing against measured kernels and attention
+// modules, in the layout in which ai-dynamo/aiconfigurator publishes them.
 package mixers
 
 import (
@@ -30,7 +30,8 @@ type Result struct {
 
 // kernel is what was measured: a layer, or a part of one, in one step.
 type kernel struct {
-	// shape tells kernels apart that one clock cannot predict; layer makes the model, for a new shape only.
+	// shape tells kernels apart that one clock cannot predict; layer makes the model, for a new
+	// shape only.
 	shape string
 	layer func() *models.Architecture
 	step  *sim.Step
@@ -45,8 +46,8 @@ type reading struct {
 	seconds float64
 }
 
-// Compare predicts the kernels of the tables of a folder that are about mixers, for all accelerators of the catalogue and all engines
-// that were measured.
+// Compare predicts the kernels of the tables of a folder that are about mixers, for all
+// accelerators of the catalogue and all engines that were measured.
 func Compare(dir fs.FS, catalog hardware.Catalog) ([]Result, error) {
 	var results []Result
 	for i := range catalog.Accelerators {
