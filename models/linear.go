@@ -45,6 +45,8 @@ type Linear struct {
 	// are as Published says.
 	Own       Format
 	Published hardware.DType
+	// Fused is true of a product that engines compute in one kernel with the one before it, whose input it shares.
+	Fused bool
 }
 
 // Part is a component of a model to which parameters are counted.

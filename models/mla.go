@@ -39,6 +39,8 @@ func (m *MLA) linears(hidden, tp int) []Linear {
 		add("q", query, hidden)
 	}
 	add("kv_a", m.KVRank+m.RopeDim, hidden)
+	// Both compress the hidden vector: fused_qkv_a_proj in vLLM, fused_qkv_a_proj_with_mqa in SGLang, and so in TensorRT-LLM.
+	ls[len(ls)-1].Fused = m.QueryRank != 0
 	rows := ExpandedRows
 	if m.Indexer != nil {
 		rows = AllRows // sparse kernels attend to the latent in prefill too

@@ -41,6 +41,9 @@ func (c *Clock) product(l *models.Linear, m int) Operator {
 	bytes := float64(l.MatrixBytes(c.cfg.Weights))
 	compute, memory := padded/(r.peak*r.efficiency), bytes/(c.bandwidth*r.memory)
 	both, fixed := overlap(compute, memory, r.overlap), r.kernel+c.quantise(l, m)
+	if l.Fused {
+		fixed = 0
+	}
 	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, fixed)
 	if seconds, ok := c.measured(c.productTables[l], l.Name, "tokens", float64(m)); ok {
 		o.Time = times(c.share(l.Count), seconds)
