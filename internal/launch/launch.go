@@ -233,5 +233,21 @@ func missing(s *scenarios.Scenario, e engine) []string {
 	} else if s.Routing.Policy != "" && s.Routing.Policy != "round-robin" && s.Replicas > 1 {
 		list = append(list, fmt.Sprintf("routing %s: a Kubernetes Service spreads connections at random; use a gateway with an endpoint picker", s.Routing.Policy))
 	}
+	for _, g := range groups(s, "") {
+		list = append(list, missingOf(g.parallelism, e)...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// missingOf says what of a group's parallelism no flag of the engine expresses.
+func missingOf(p scenarios.Parallelism, e engine) (list []string) {
+	if p.Redundant > 0 && e.name == "trtllm" {
+		list = append(list, fmt.Sprintf("parallelism.redundant-experts %d: "+
+			"TensorRT-LLM reads copies of experts from a file of its load balancer, which is not written", p.Redundant))
+	}
+	if p.Overlap != "" && e.name != "sglang" {
+		list = append(list, fmt.Sprintf("parallelism.overlap %s: no flag of %s is written for it", p.Overlap, e.name))
+	}
 	return list
 }

@@ -184,6 +184,27 @@ func TestEachPoolHasItsConfiguration(t *testing.T) {
 	}
 }
 
+// What the flags of an engine cannot say of how experts are spread is said beside the command.
+func TestParallelismWithoutFlagsIsSaid(t *testing.T) {
+	simulation := built(t, []string{"model=deepseek-v2-lite", "hardware=h200-sxm", "memory=prefix-cache",
+		"parallelism={tensor: 1, data: 4, redundant-experts: 4, overlap: two-batch}"})
+	for engine, want := range map[string]int{"sglang": 0, "vllm": 1, "trtllm": 2} {
+		_, missing, err := Fleet(&simulation.Scenario, simulation.Model, engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := 0
+		for _, m := range missing {
+			if strings.HasPrefix(m, "parallelism.") {
+				said++
+			}
+		}
+		if said != want {
+			t.Errorf("%s: %q, want %d of parallelism", engine, missing, want)
+		}
+	}
+}
+
 // A name that people gave cannot break out of a command or a manifest.
 func TestNamesAreQuoted(t *testing.T) {
 	simulation := built(t, []string{"model=llama-3.1-8b", "hardware=h100-sxm"})
