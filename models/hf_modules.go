@@ -205,3 +205,31 @@ func mostUsed(a *Architecture, layers []Group, otherwise hardware.DType) hardwar
 	}
 	return best
 }
+
+// patterns reads lists of modules.
+func (c *config) patterns(spellings ...string) modulePatterns {
+	var ps modulePatterns
+	for _, name := range spellings {
+		for _, w := range c.words(name) {
+			p, err := newModulePattern(w)
+			if err != nil {
+				c.fail("%s: %w", name, err)
+				return ps
+			}
+			ps.add(p)
+		}
+	}
+	return ps
+}
+
+// pattern returns one pattern.
+func (c *config) pattern(text string) modulePatterns {
+	var ps modulePatterns
+	p, err := newModulePattern(text)
+	if err != nil {
+		c.fail("%w", err)
+		return ps
+	}
+	ps.add(p)
+	return ps
+}

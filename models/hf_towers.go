@@ -1,5 +1,7 @@
 package models
 
+import "strings"
+
 // readTowers counts the encoders of images and sounds. Text is all that is served to them here: an
 // encoder takes memory, no time.
 func (c *config) readTowers(s *shape) {
@@ -8,8 +10,13 @@ func (c *config) readTowers(s *shape) {
 		if len(tower.values) == 0 {
 			continue
 		}
-		s.Towers = append(s.Towers, Tower{Name: t.name, Parameters: tower.encoder(s.Hidden)})
-		c.top().warn("the %s tower is counted in parameters and memory; requests are text only", t.name)
+		built := Tower{Name: t.name}
+		built.Parameters, built.Images = tower.encoder(s.Hidden)
+		if t.name != "vision" {
+			built.Images = nil
+		}
+		s.Towers = append(s.Towers, built)
+		c.top().warn("the %s tower is counted in parameters and memory, and takes no time: requests are text only", t.name)
 	}
 }
 
@@ -17,7 +24,7 @@ func (c *config) readTowers(s *shape) {
 // sound, for a language model of the given width: blocks of four projections of attention and two
 // or three matrices, each with biases unless a key says otherwise, the patch embedding, positions,
 // and the projector. Norms of the ends are neglected where their kind is not told.
-func (c *config) encoder(hidden int) int64 {
+func (c *config) encoder(hidden int) (int64, *ImageEncoder) {
 	layers := c.need("num_hidden_layers", "depth", "vt_num_hidden_layers", "encoder_layers", "num_layers")
 	width := c.need("hidden_size", "vt_hidden_size", "embed_dim", "d_model", "width")
 	inner := c.first(0, "intermediate_size", "vt_intermediate_size", "encoder_ffn_dim", "mlp_dim")
@@ -26,7 +33,7 @@ func (c *config) encoder(hidden int) int64 {
 	}
 	if layers > 1<<10 || width > 1<<17 || inner > 1<<20 {
 		c.fail("found %d layers of %d and %d, want at most %d of %d and %d", layers, width, inner, 1<<10, 1<<17, 1<<20)
-		return 0
+		return 0, nil
 	}
 	attention := width
 	if w := c.first(0, "qkv_hidden_size"); w > 0 {
@@ -37,7 +44,38 @@ func (c *config) encoder(hidden int) int64 {
 	if biased {
 		block += product(3, attention) + product(2, width) + product(matrices(gated)-1, inner) + product(2, width)
 	}
-	return int64(layers)*block + c.patches(width) + c.projector(width, hidden)
+	shape := ImageEncoder{Layers: layers, Width: width, Attention: attention, Intermediate: inner, Gated: gated}
+	return int64(layers)*block + c.patches(width) + c.projector(width, hidden), c.images(shape)
+}
+
+// images returns the encoder with the rule by which it makes tokens of pixels, which follows from
+// its type and from the keys beside it; nil where that is not known.
+func (c *config) images(e ImageEncoder) *ImageEncoder {
+	wrapper := c.outer
+	e.Patch, e.Join, e.Side = c.first(0, "patch_size"), c.first(1, "spatial_merge_size"), c.first(0, "image_size")
+	switch kind := c.modelType(); {
+	case strings.HasPrefix(kind, "qwen2_vl"), strings.HasPrefix(kind, "qwen2_5_vl"), strings.HasPrefix(kind, "qwen3"),
+		strings.HasPrefix(kind, "glm4v"):
+		e.Rule = NativeSize
+	case kind == "pixtral":
+		e.Rule, e.Join = RowsOfTokens, wrapper.first(1, "spatial_merge_size")
+	case strings.HasPrefix(kind, "siglip") && wrapper.has("mm_tokens_per_image"):
+		e.Rule, e.Tokens = FixedSize, wrapper.first(0, "mm_tokens_per_image")
+	case strings.HasPrefix(kind, "intern_vit") && wrapper.number(0, "downsample_ratio") == 0.5:
+		e.Rule, e.Join, e.Tiles = TiledSize, 2, 1
+		if wrapper.flag(false, "dynamic_image_size") {
+			e.Tiles = wrapper.first(1, "max_dynamic_patch")
+		}
+	default:
+		return nil
+	}
+	if e.Patch < 1 || e.Patch > 256 || e.Join < 1 || e.Join > 16 || e.Tiles > 64 || e.Side > 1<<14 ||
+		e.Rule != NativeSize && e.Side < e.Patch*e.Join || e.Rule == FixedSize && (e.Tokens < 1 || e.Tokens > 1<<16) {
+		c.fail("found patches of %d, %d joined on a side, images of %d, %d tokens and %d tiles, which make no sense",
+			e.Patch, e.Join, e.Side, e.Tokens, e.Tiles)
+		return nil
+	}
+	return &e
 }
 
 // gatedEncoder reports whether the MLPs of an encoder have three matrices, which follows from its

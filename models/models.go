@@ -61,6 +61,9 @@ type Tower struct {
 	Name string
 	// Parameters is the number of its weights, which stay in 16 bits.
 	Parameters int64
+	// Images says how an encoder of images works; nil where the config does not tell how pixels
+	// become tokens.
+	Images *ImageEncoder
 }
 
 // Group is neighbouring layers that are alike.

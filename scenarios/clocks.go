@@ -27,7 +27,7 @@ func (c *Clocks) clock(s *Scenario, ownModel bool, make func() (*steptime.Clock,
 	}
 	engine := s.Engine
 	engine.MaxModelLen = 0 // changes no step
-	key := fmt.Sprint(s.Model, " ", s.Hardware.Accelerator, " ", s.Hardware.Link, " ", s.Hardware.Network, " ", s.Hardware.PerNode, " ", s.Hardware.Host, s.Parallelism, engine)
+	key := fmt.Sprint(s.Shape, s.Attention, s.Workload.Images, " ", s.Model, " ", s.Hardware.Accelerator, " ", s.Hardware.Link, " ", s.Hardware.Network, " ", s.Hardware.PerNode, " ", s.Hardware.Host, s.Parallelism, engine)
 	if s.Steps != nil {
 		key += fmt.Sprint(" ", *s.Steps)
 	}

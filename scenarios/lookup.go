@@ -39,6 +39,9 @@ func lookUp(v *view) *found {
 			Slowdown: f.s.Engine.Slowdown, Adjusted: engine.adjusted,
 		},
 	}
+	if images := v.findImages(model); images.Count > 0 { // no server was measured with images
+		f.config.Physics.Images, f.config.Physics.Adjusted = images, true
+	}
 	if len(v.problems) == 0 {
 		f.config.Physics.Operators = v.readOperators(machine.accelerator, &engine.preset)
 	}

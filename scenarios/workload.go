@@ -15,6 +15,7 @@ type Workload struct {
 	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers in tokens: a number, or a distribution. Default: normal, mean 250, std 100, from 2 to 1000."`
 	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"Text that groups of prompts begin with, before the length given by prompt."`
 	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts, sent in turn again and again. Default: all differ."`
+	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with, whose tokens the length of prompts counts: the size of one, or a mapping. Their encoder takes time where their first token is computed. Default: none."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns; each prompt repeats what was said before."`
 	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they go away. Default: for ever."`
 	Classes  []Class   `json:"classes,omitempty" jsonschema:"Kinds of requests, mixed by share and reported apart."`

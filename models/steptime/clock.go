@@ -49,6 +49,7 @@ type Clock struct {
 	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand that of
 	// computing the keys and values of a cached token anew (MLA).
 	decodeKernels, prefillKernels, expand sim.Time
+	images                                imageCost
 	work                                  workForm
 }
 
@@ -77,6 +78,9 @@ func New(cfg Config) (*Clock, error) {
 		return nil, err
 	}
 	if err := c.findRates(); err != nil {
+		return nil, err
+	}
+	if err := c.chooseImages(); err != nil {
 		return nil, err
 	}
 	c.chooseExperts()
@@ -178,6 +182,7 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 		t += c.decodeAttention(s)
 	}
 	t -= c.overlapped(t, l.tokens)
+	t += c.encode(s)
 	return max(1, max(t, c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0))+c.serial(l.sequences))
 }
 

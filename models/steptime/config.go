@@ -34,6 +34,8 @@ type Config struct {
 	Operators *Tables
 	// Given are step times that take the place of everything predicted; nil for none.
 	Given *Given
+	// Images are what every prompt begins with.
+	Images Images
 	// Slowdown is the factor by which all steps take longer than predicted, to see what follows
 	// where the prediction is wrong; 0 counts as 1.
 	Slowdown float64

@@ -52,7 +52,7 @@ func newWorkForm(cfg *Config) workForm {
 func (c *Clock) Work(s *sim.Step) Work {
 	f := &c.work
 	tokens, rows, cached := s.DecodeTokens, s.DecodeTokens, 0
-	var w Work
+	w := Work{FLOPs: float64(float64(c.encoded(s)) * c.images.flops)}
 	for i := range s.Prefill {
 		chunk := &s.Prefill[i]
 		tokens += chunk.New

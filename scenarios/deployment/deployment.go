@@ -43,6 +43,8 @@ type Physics struct {
 	Operators *steptime.Tables
 	// Given are step times that take the place of all predictions; nil means none.
 	Given *steptime.Given
+	// Images are what every prompt begins with.
+	Images steptime.Images
 	// Adjusted says that times of Config.Engine are not those of its preset.
 	Adjusted bool
 	// Slowdown is a factor on the times of all steps; 0 means 1.
@@ -56,7 +58,7 @@ func (c *Config) NewClock() (*steptime.Clock, error) {
 		Model: c.Model, Accelerator: c.Accelerator, Parallel: c.Parallel,
 		Weights: c.Weights, KV: c.KV, Activations: c.Activations, Engine: c.Engine,
 		Constants: c.Physics.Constants, Host: c.Physics.Host, Operators: c.Physics.Operators,
-		Given: c.Physics.Given, Slowdown: c.Physics.Slowdown,
+		Given: c.Physics.Given, Slowdown: c.Physics.Slowdown, Images: c.Physics.Images,
 	}
 	// Links that are not used are left out, and with them the warnings about them.
 	if n := c.Parallel.GPUs(); n > 1 {

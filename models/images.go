@@ -1,0 +1,90 @@
+package models
+
+import "math"
+
+// ImageEncoder is a transformer that encodes the patches of an image for a language model.
+type ImageEncoder struct {
+	// Layers, Width, Attention and Intermediate are its shape: Attention is the width of all heads,
+	// Gated reports whether its MLPs have three matrices.
+	Layers, Width, Attention, Intermediate int
+	Gated                                  bool
+	// Patch is the side of a patch in pixels. Join patches on a side become one token.
+	Patch, Join int
+	// Rule is how pixels become tokens, Side the side in pixels that it goes by, and Tokens and
+	// Tiles the numbers that it needs.
+	Rule          ImageRule
+	Side          int
+	Tokens, Tiles int
+}
+
+// ImageRule is how pixels become tokens.
+type ImageRule string
+
+const (
+	// NativeSize rounds each side to whole tokens (Qwen2-VL, arXiv:2409.12191, section 2.1;
+	// GLM-4.1V). Limits on the number of pixels are in the checkpoint's preprocessor_config.json,
+	// which is not read.
+	NativeSize ImageRule = "native size"
+	// RowsOfTokens makes images with a longer side than Side smaller, and ends each row of tokens
+	// with one more (Pixtral, arXiv:2410.07073, section 2.2; mistral-common, image.py).
+	RowsOfTokens ImageRule = "rows"
+	// FixedSize stretches each image to Side, and pools it to Tokens (Gemma 3, arXiv:2503.19786,
+	// section 2).
+	FixedSize ImageRule = "fixed size"
+	// TiledSize cuts an image into as many as Tiles squares of Side whose shape is nearest to its
+	// own, with a small copy of the whole where they are several (InternVL 1.5, arXiv:2404.16821,
+	// section 3.3).
+	TiledSize ImageRule = "tiles"
+)
+
+// Encode returns how many tokens an image of a width and height in pixels is for the language
+// model, and the FLOPs of encoding it: matrix products, and attention of all patches of an image or
+// tile to each other.
+func (e *ImageEncoder) Encode(width, height int) (tokens int, flops float64) {
+	side := e.Patch * e.Join
+	switch e.Rule {
+	case FixedSize:
+		return e.Tokens, e.flops((e.Side / e.Patch) * (e.Side / e.Patch))
+	case TiledSize:
+		tiles := e.tiles(width, height)
+		each := e.Side / side
+		return tiles * each * each, float64(tiles) * e.flops((e.Side/e.Patch)*(e.Side/e.Patch))
+	case RowsOfTokens:
+		if longest := max(width, height); longest > e.Side {
+			width, height = max(1, width*e.Side/longest), max(1, height*e.Side/longest)
+		}
+		columns, rows := (width+side-1)/side, (height+side-1)/side
+		return rows * (columns + 1), e.flops(rows * columns * e.Join * e.Join)
+	}
+	whole := func(n int) int { return max(1, int(math.Round(float64(n)/float64(side)))) }
+	tokens = whole(width) * whole(height)
+	return tokens, e.flops(tokens * e.Join * e.Join)
+}
+
+// tiles returns the number of tiles: of the grids of at most Tiles, the one whose shape is nearest
+// to the image's, the smaller of equals; and one for the whole.
+func (e *ImageEncoder) tiles(width, height int) int {
+	shape, best, nearest := float64(width)/float64(height), 1, math.Inf(1)
+	for n := 1; n <= e.Tiles; n++ {
+		for columns := 1; columns <= n; columns++ {
+			if n%columns != 0 {
+				continue
+			}
+			rows := n / columns
+			if off := math.Abs(shape - float64(columns)/float64(rows)); off < nearest {
+				best, nearest = n, off
+			}
+		}
+	}
+	if best > 1 {
+		best++
+	}
+	return best
+}
+
+// flops returns those of encoding so many patches.
+func (e *ImageEncoder) flops(patches int) float64 {
+	n, layers := float64(patches), float64(e.Layers)
+	matrices := float64(product(4, e.Width, e.Attention) + product(matrices(e.Gated), e.Width, e.Intermediate))
+	return layers * (2*n*matrices + 4*n*n*float64(e.Attention))
+}

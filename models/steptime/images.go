@@ -1,0 +1,72 @@
+package steptime
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Images are what every prompt begins with. The zero value means none.
+type Images struct {
+	// Count is how many there are, Width and Height are the size of each in pixels.
+	Count, Width, Height int
+}
+
+// imageCost is what images cost.
+type imageCost struct {
+	// tokens is the number of tokens of one image, flops what its encoder computes, time how long
+	// that takes.
+	tokens, count int
+	flops         float64
+	time          sim.Time
+}
+
+// ImageTokens returns the number of tokens of one image for the model, and an error where its
+// config does not tell how pixels become tokens.
+func ImageTokens(model *models.Architecture, i Images) (tokens int, flops float64, err error) {
+	for _, t := range model.Towers {
+		if t.Images != nil {
+			tokens, flops = t.Images.Encode(i.Width, i.Height)
+			return tokens, flops, nil
+		}
+	}
+	if len(model.Towers) == 0 {
+		return 0, 0, fmt.Errorf("%s has no encoder of images in its config", model.Name)
+	}
+	return 0, 0, fmt.Errorf("how %s makes tokens of images is not known from its config", model.Name)
+}
+
+// chooseImages prices images: matrix products and attention at the rate that large products reach,
+// split over the accelerators of a stage as engines split encoders.
+func (c *Clock) chooseImages() error {
+	i := c.cfg.Images
+	if i.Count == 0 {
+		return nil
+	}
+	tokens, flops, err := ImageTokens(c.cfg.Model, i)
+	if err != nil {
+		return err
+	}
+	seconds := flops / (float64(c.cfg.Parallel.Tensor) * c.wide.peak * c.wide.efficiency)
+	c.images = imageCost{tokens, i.Count, flops, times(1, seconds)}
+	return nil
+}
+
+// encoded returns how many images step s encodes: those whose first token is computed in it, so
+// that images of which the beginning is cached are not encoded again.
+func (c *Clock) encoded(s *sim.Step) int {
+	n := 0
+	if c.images.count == 0 {
+		return 0
+	}
+	begun := func(tokens int) int { return min(c.images.count, (tokens+c.images.tokens-1)/c.images.tokens) }
+	for i := range s.Prefill {
+		chunk := &s.Prefill[i]
+		n += begun(chunk.Cached+chunk.New) - begun(chunk.Cached)
+	}
+	return n
+}
+
+// encode returns the time in which step s encodes images.
+func (c *Clock) encode(s *sim.Step) sim.Time { return sim.Time(c.encoded(s)) * c.images.time }
