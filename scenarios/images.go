@@ -7,12 +7,6 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// Images are what every prompt begins with.
-type Images struct {
-	Count int    `json:"count,omitempty" min:"1" max:"1000" jsonschema:"How many there are. Default: 1."`
-	Size  string `json:"size,omitempty" short:"true" required:"true" jsonschema:"The width and height of each in pixels, such as 1024x768."`
-}
-
 // largestImage is the longest side of an image in pixels.
 const largestImage = 1 << 14
 

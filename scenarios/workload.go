@@ -57,6 +57,12 @@ type Prefix struct {
 	Zipf   float64 `json:"zipf,omitempty" min:"0" jsonschema:"How unequally popular they are: the k-th is chosen in proportion to k to the power of minus this. Default: 0, equally."`
 }
 
+// Images are what every prompt begins with.
+type Images struct {
+	Count int    `json:"count,omitempty" min:"1" max:"1000" jsonschema:"How many there are. Default: 1."`
+	Size  string `json:"size,omitempty" short:"true" required:"true" jsonschema:"The width and height of each in pixels, such as 1024x768."`
+}
+
 // Sessions makes conversations of requests.
 type Sessions struct {
 	Turns Length `json:"turns,omitzero" short:"true" required:"true" jsonschema:"How many turns a conversation has: a number, or a distribution."`
