@@ -113,7 +113,11 @@ func readStep(c *config, s *shape) {
 		windowed.KVHeads = other.count(windowed.KVHeads, "num_attention_groups", "num_key_value_heads")
 		windowed.HeadDim = other.count(windowed.HeadDim, "head_dim")
 	}
-	c.use("use_head_wise_attn_gate", "yarn_only_types", "share_expert_dims")
+	if every := c.count(1, "moe_every_n_layer"); every != 1 {
+		c.fail("moe_every_n_layer: found %d, but only 1 is modelled", every)
+	}
+	c.use("use_head_wise_attn_gate", "yarn_only_types", "share_expert_dims", "norm_expert_weight",
+		"att_impl_type", "zero_centered", "need_fp32_gate", "use_rope_layers", "swiglu_limits_shared")
 	s.mixers = map[string]Mixer{"sliding_attention": &windowed}
 	s.densePredictors = true
 }

@@ -75,7 +75,7 @@ func (c *config) checkKeys() {
 
 // ofTowers are words in keys that are about images and sounds: beside a language model they change
 // nothing of it.
-var ofTowers = regexp.MustCompile(`(?i)image|vision|visual|video|audio|speech|patch|pixel|projector|multimodal|^mm_|media|tile|frame|` +
+var ofTowers = regexp.MustCompile(`(?i)image|^img_|vision|visual|video|audio|speech|patch|pixel|projector|multimodal|^mm_|media|tile|frame|` +
 	`select_layer|downsample_ratio|understand|thumbnail|pad2square|spatial_merge`)
 
 // checkWrapper checks the keys beside the section of the language model: those that say the same as
@@ -93,7 +93,10 @@ func (c *config) checkWrapper(text *config) {
 		case nested && slices.Contains([]string{"talker_config", "code2wav_config", "token2wav_config"}, name):
 			c.use(name)
 			c.top().warn("%s: the part that speaks is not counted; engines serve the one that thinks", name)
-		case nested && !c.used[name] && !inert(value) && !harmless.MatchString(name) && !ofTowers.MatchString(name):
+		case nested && !c.used[name] && !inert(value) && ofTowers.MatchString(name):
+			c.use(name)
+			c.top().warn("%s is not read: what it says of images and sounds is not counted", name)
+		case nested && !c.used[name] && !inert(value) && !harmless.MatchString(name):
 			c.fail("the key %s (found an object) is not understood, and may be a part of the model", name)
 		}
 	}

@@ -128,6 +128,7 @@ func TestModuleRules(t *testing.T) {
 		name, config string
 		more         int64
 	}{
+		{"all that there are", gptq(`, "modules_in_block_to_quantize": [["mlp.gate_proj", "mlp.down_proj", "self_attn"]]`), 0},
 		{"not quantised", gptq(`, "dynamic": {"-:.*o_proj.*": {}}`), 2*out - int4.Bytes(out)},
 		{"with bits of its own", gptq(`, "dynamic": {"+:.*down_proj.*": {"bits": 8, "group_size": 64}}`), int8.Bytes(down) - int4.Bytes(down)},
 		{"of one layer", gptq(`, "extra_config": {"model.layers.7.mlp.down_proj": {"bits": 16, "data_type": "float"}}`),
@@ -138,6 +139,20 @@ func TestModuleRules(t *testing.T) {
 		if more := bytes(c.config) - whole; more != c.more {
 			t.Errorf("%s: %d bytes more than without the rule, want %d", c.name, more, c.more)
 		}
+	}
+}
+
+// Experts are found by the names that their family gives them.
+func TestExpertsByName(t *testing.T) {
+	mixtral := func(rules string) int64 {
+		a, _ := read(t, llamaWith(`, "model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2,
+			"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128`+rules+`}`))
+		return a.WeightBytes(a.DType)
+	}
+	listed := mixtral(`, "modules_in_block_to_quantize": [["self_attn.q_proj", "self_attn.o_proj"],
+		["block_sparse_moe.experts.0.w1", "block_sparse_moe.experts.0.w2"]]`)
+	if whole := mixtral(""); listed != whole {
+		t.Errorf("%d bytes with all modules listed, %d without a list", listed, whole)
 	}
 }
 
@@ -165,7 +180,8 @@ func TestWrapper(t *testing.T) {
 		_, _, err := FromHuggingFace(strings.NewReader(`{"model_type": "kimi_vl", "text_config": {`+llama+`}`+keys+`}`), "test")
 		return err
 	}
-	for _, keys := range []string{``, `, "vocab_size": 32000`, `, "spatial_merge_size": 2, "projector_hidden_act": "gelu"`, `, "talker_config": {"x": 1}`} {
+	for _, keys := range []string{``, `, "vocab_size": 32000`, `, "spatial_merge_size": 2, "projector_hidden_act": "gelu"`, `, "talker_config": {"x": 1}`,
+		`, "img_token_compression_config": {"spatial_merge_size": 2}`} {
 		if err := wrapped(keys); err != nil {
 			t.Errorf("%s: %v", keys, err)
 		}

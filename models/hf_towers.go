@@ -49,7 +49,7 @@ func (c *config) encoder(hidden int) (int64, *ImageEncoder) {
 }
 
 // images returns the encoder with the rule by which it makes tokens of pixels, which follows from
-// its type and from the keys beside it; nil where that is not known.
+// its type and from the keys beside it; nil where that is not known, or its numbers are not there.
 func (c *config) images(e ImageEncoder) *ImageEncoder {
 	wrapper := c.outer
 	e.Patch, e.Join, e.Side = c.first(0, "patch_size"), c.first(1, "spatial_merge_size"), c.first(0, "image_size")
@@ -71,8 +71,6 @@ func (c *config) images(e ImageEncoder) *ImageEncoder {
 	}
 	if e.Patch < 1 || e.Patch > 256 || e.Join < 1 || e.Join > 16 || e.Tiles > 64 || e.Side > 1<<14 ||
 		e.Rule != NativeSize && e.Side < e.Patch*e.Join || e.Rule == FixedSize && (e.Tokens < 1 || e.Tokens > 1<<16) {
-		c.fail("found patches of %d, %d joined on a side, images of %d, %d tokens and %d tiles, which make no sense",
-			e.Patch, e.Join, e.Side, e.Tokens, e.Tiles)
 		return nil
 	}
 	return &e

@@ -35,7 +35,12 @@ func TestImageTokens(t *testing.T) {
 			t.Errorf("%s: %d tokens and %g FLOPs, want %d tokens", c.name, tokens, flops, c.wants)
 		}
 	}
-	a, _, err := FromHuggingFace(strings.NewReader(`{"text_config": {`+llama+`}, `+vision(`"model_type": "new_vit", "patch_size": 14`)+`}`), "test")
+	sound := `"audio_config": {"model_type": "qwen3_omni_moe_audio_encoder", "d_model": 64, "encoder_layers": 2, "encoder_ffn_dim": 128}`
+	a, _, err := FromHuggingFace(strings.NewReader(`{"text_config": {`+llama+`}, `+sound+`}`), "test")
+	if err != nil || a.Towers[0].Images != nil {
+		t.Errorf("an encoder of sounds: %v", err)
+	}
+	a, _, err = FromHuggingFace(strings.NewReader(`{"text_config": {`+llama+`}, `+vision(`"model_type": "new_vit", "patch_size": 14`)+`}`), "test")
 	if err != nil || a.Towers[0].Images != nil {
 		t.Errorf("an encoder whose rule is not known has %+v, %v", a.Towers[0].Images, err)
 	}
