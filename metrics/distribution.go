@@ -16,7 +16,7 @@ type Distribution struct {
 	counts  counts
 	n       uint64
 	zeros   uint64 // spans of 0, which have no bucket
-	// The sum of all spans in picoseconds, 128 bits wide.
+	// The sum of all spans in ticks, 128 bits wide.
 	sumHigh, sumLow uint64
 }
 
@@ -81,7 +81,7 @@ func (d *Distribution) addSum(span sim.Time, count int64) {
 // Count returns the number of spans.
 func (d *Distribution) Count() int64 { return int64(d.n) }
 
-// Mean returns the exact mean in picoseconds; 0 without spans.
+// Mean returns the exact mean in ticks; 0 without spans.
 func (d *Distribution) Mean() float64 {
 	if d.n == 0 {
 		return 0
@@ -89,7 +89,7 @@ func (d *Distribution) Mean() float64 {
 	return (float64(d.sumHigh)*(1<<64) + float64(d.sumLow)) / float64(d.n)
 }
 
-// Std returns the standard deviation of the population in picoseconds, from the buckets.
+// Std returns the standard deviation of the population in ticks, from the buckets.
 func (d *Distribution) Std() float64 {
 	if d.n == 0 {
 		return 0
@@ -111,7 +111,7 @@ func (d *Distribution) bucketMean() float64 {
 	return sum / float64(d.n)
 }
 
-// Quantile returns the q-quantile in picoseconds, q in [0, 1], interpolated between the two nearest
+// Quantile returns the q-quantile in ticks, q in [0, 1], interpolated between the two nearest
 // ranks; 0 without spans.
 func (d *Distribution) Quantile(q float64) float64 {
 	if d.n == 0 {

@@ -1,5 +1,7 @@
 package metrics
 
+import "github.com/llmsim/llmsim/sim"
+
 // Histogram counts spans in bins of equal width from Low to High, which are in seconds. What is
 // longer is left out.
 type Histogram struct {
@@ -14,7 +16,7 @@ func (d *Distribution) Histogram(bins int) Histogram {
 	if d.n == 0 {
 		return Histogram{}
 	}
-	const second = 1e12 // in picoseconds
+	const second = float64(sim.Second)
 	low, high := d.Quantile(0), d.Quantile(0.99)
 	bins = max(1, min(bins, int((high-low)/(4*d.buckets.accuracy*high))))
 	h := Histogram{Low: low / second, High: high / second, Counts: make([]float64, bins)}

@@ -31,7 +31,7 @@ func TestHistogramCounts(t *testing.T) {
 			width, slack := (h.High-h.Low)/bins, 2*requestAccuracy*h.High+1e-12
 			within := 0.0
 			for _, s := range spans {
-				x := float64(s) / 1e12
+				x := float64(s) / float64(sim.Second)
 				if x >= h.Low+float64(i)*width-slack && x <= h.Low+float64(i+1)*width+slack {
 					within++
 				}
@@ -43,7 +43,7 @@ func TestHistogramCounts(t *testing.T) {
 		if least := math.Floor(0.99 * float64(len(spans))); total < least || total > float64(len(spans)) {
 			t.Fatalf("%g of %d spans are counted, want at least %g", total, len(spans), least)
 		}
-		if longest := float64(slices.Max(spans)) / 1e12; h.High > longest*(1+2*requestAccuracy) {
+		if longest := float64(slices.Max(spans)) / float64(sim.Second); h.High > longest*(1+2*requestAccuracy) {
 			t.Fatalf("ends at %g s, the longest span is %g s", h.High, longest)
 		}
 	})

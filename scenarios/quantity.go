@@ -23,7 +23,9 @@ func (s *Span) UnmarshalText(text []byte) error {
 	if seconds >= sim.Never.Seconds() {
 		return fmt.Errorf("%q is too long; the simulated clock ends after %.0f days", text, sim.Never.Seconds()/86400)
 	}
-	*s = Span(sim.Seconds(seconds))
+	if *s = Span(sim.Seconds(seconds)); *s == 0 && seconds > 0 {
+		return fmt.Errorf("%q is too short; the simulated clock ticks every 10ps", text)
+	}
 	return nil
 }
 
@@ -37,17 +39,18 @@ func (s Span) MarshalText() ([]byte, error) {
 			return []byte(strconv.FormatInt(int64(sim.Time(s)/unit.size), 10) + unit.symbol), nil
 		}
 	}
-	for _, unit := range []struct {
-		symbol   string
-		decimals int
-	}{{"s", 12}, {"ms", 9}, {"us", 6}, {"ns", 3}, {"ps", 0}} {
-		size := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(unit.decimals)), nil)
-		if int64(s) >= size.Int64() {
-			exact := new(big.Rat).SetFrac(big.NewInt(int64(s)), size).FloatString(unit.decimals)
-			return []byte(trimZeros(exact) + unit.symbol), nil
-		}
+	symbol, decimals := "ns", 2 // of a tick
+	switch t := sim.Time(s); {
+	case t >= sim.Second || t == 0:
+		symbol, decimals = "s", 11
+	case t >= sim.Millisecond:
+		symbol, decimals = "ms", 8
+	case t >= sim.Microsecond:
+		symbol, decimals = "us", 5
 	}
-	return []byte("0s"), nil
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
+	exact := new(big.Rat).SetFrac(big.NewInt(int64(s)), unit).FloatString(decimals)
+	return []byte(trimZeros(exact) + symbol), nil
 }
 
 // String returns the span as it is written in a scenario.

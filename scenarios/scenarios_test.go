@@ -269,9 +269,9 @@ func TestQuantitiesRoundTrip(t *testing.T) {
 		if err := again.UnmarshalText(text); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		// A duration in seconds is rounded twice on its way to the clock: beyond 2^51 ps (37 minutes) that may cost its last digit.
+		// A duration in seconds is rounded twice on its way to the clock: beyond 2^51 ticks (6 hours) that may cost its last digit.
 		if diff := int64(span - again); span < 1<<51 && diff != 0 || diff > 1<<10 || diff < -1<<10 {
-			t.Fatalf("%d ps is written %s and read as %d", span, text, again)
+			t.Fatalf("%d ticks are written %s and read as %d", span, text, again)
 		}
 		rate := PerSecond(rapid.Float64Range(1e-6, 1e9).Draw(t, "rate"))
 		text, err = rate.MarshalText()

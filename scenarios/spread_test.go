@@ -24,7 +24,7 @@ func outcome(t *testing.T, text string, overrides ...string) *Result {
 	return run(t, build(t, f, err))
 }
 
-// Given step times are those of the run, to the picosecond, in each stage of a pipeline.
+// Given step times are those of the run, to the tick, in each stage of a pipeline.
 func TestStepTimesAreTaken(t *testing.T) {
 	const prompt, token = 10 + 1000*0.1 + 1000*1000*20e-6, 5 + 1 + 1001*0.01
 	for stages, overrides := range map[float64][]string{1: nil, 2: {"parallelism.pipeline=2"}} {

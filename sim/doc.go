@@ -1,4 +1,4 @@
-// Package sim is the discrete-event core of llmsim: an integer-picosecond clock, requests and their
+// Package sim is the discrete-event core of llmsim: an integer clock, requests and their
 // lives, replicas that form steps under a scheduler and a KV-cache budget, and a cluster of
 // replicas behind a router.
 //
@@ -15,5 +15,5 @@
 // that were pushed from outside; then what is on the agenda takes place, first noted first
 // (timeouts, cancellations, hand-overs, outages, scaling); then replicas, the one with the lowest
 // index first, end steps and begin others; at last the state is sampled. Every effect on another
-// replica, on a user or on the fleet comes at least a picosecond later than its cause.
+// replica, on a user or on the fleet comes at least a tick of the clock later than its cause.
 package sim

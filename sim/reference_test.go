@@ -178,7 +178,7 @@ func (r *reference) execute(planned map[*plain]int) {
 	r.running = left
 }
 
-// The simulator agrees with the reference about every request's times, to the picosecond.
+// The simulator agrees with the reference about every request's times, to the tick.
 func TestAgreesWithReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawSetting(t)

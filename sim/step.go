@@ -48,7 +48,7 @@ func (s *Step) Tokens() int {
 // StepClock says how long a step takes: predicted from hardware and model, or executed and
 // measured.
 type StepClock interface {
-	// Duration returns the time that s takes in one pipeline stage (the slowest), at least 1 ps.
+	// Duration returns the time that s takes in one pipeline stage (the slowest), at least a tick.
 	// The step is valid during the call only.
 	Duration(s *Step) Time
 }

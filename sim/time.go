@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Time is a point in simulated time, or a span of it, in picoseconds. Its range is about ±106 days;
-// a simulation that would go on longer ends with an error.
+// Time is a point in simulated time, or a span of it, in ticks of 10 ps. Its range is about ±2.9
+// years; a simulation that would go on longer ends with an error.
 type Time int64
 
 // Units of Time.
 const (
-	Picosecond  Time = 1
-	Nanosecond       = 1000 * Picosecond
+	Tick        Time = 1
+	Nanosecond       = 100 * Tick
 	Microsecond      = 1000 * Nanosecond
 	Millisecond      = 1000 * Microsecond
 	Second           = 1000 * Millisecond
@@ -21,19 +21,19 @@ const (
 // Never is later than every event.
 const Never Time = math.MaxInt64
 
-// Seconds returns the span of s seconds, rounded to the nearest picosecond. Spans out of range
-// saturate at ±Never; NaN gives 0.
+// Seconds returns the span of s seconds, rounded to the nearest tick. Spans out of range saturate
+// at ±Never; NaN gives 0.
 func Seconds(s float64) Time {
-	ps := math.Round(s * float64(Second))
+	ticks := math.Round(s * float64(Second))
 	switch {
-	case ps != ps:
+	case ticks != ticks:
 		return 0
-	case ps >= math.MaxInt64:
+	case ticks >= math.MaxInt64:
 		return Never
-	case ps <= -math.MaxInt64:
+	case ticks <= -math.MaxInt64:
 		return -Never
 	}
-	return Time(ps)
+	return Time(ticks)
 }
 
 // Seconds returns t in seconds.

@@ -520,8 +520,8 @@ func TestTheStreamOfASeedIsPinned(t *testing.T) {
 	for i, n := range []int{0, 1, 2, 9999} {
 		got[i] = [3]int64{int64(sent[n].Arrival), int64(sent[n].Prompt), int64(sent[n].Output)}
 	}
-	want := [4][3]int64{{57532635469, 413, 256}, {62163202866, 390, 154}, {80359174796, 761, 228}, {495571956248790, 415, 60}}
+	want := [4][3]int64{{5753263546, 413, 256}, {6216320286, 390, 154}, {8035917479, 761, 228}, {49557195624879, 415, 60}}
 	if got != want {
-		t.Errorf("requests 0, 1, 2 and 9999 (arrival in ps, prompt, output) are %v, were %v", got, want)
+		t.Errorf("requests 0, 1, 2 and 9999 (arrival in ticks, prompt, output) are %v, were %v", got, want)
 	}
 }

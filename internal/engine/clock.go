@@ -66,7 +66,7 @@ func (c *Clock) Err() error { return c.err }
 
 // Duration implements sim.StepClock: the time of a forward pass and of choosing the next tokens,
 // greedily where nothing is drafted. Drafts are made before, see DraftTime. After an error it
-// returns sim.Picosecond.
+// returns sim.Tick.
 func (c *Clock) Duration(s *sim.Step) sim.Time {
 	c.drafted = 0
 	if c.err == nil {
@@ -76,11 +76,11 @@ func (c *Clock) Duration(s *sim.Step) sim.Time {
 		c.drafted = c.timed(c.draft)
 	}
 	if c.err != nil {
-		return sim.Picosecond
+		return sim.Tick
 	}
 	elapsed := c.timed(c.execute)
 	c.freePadding()
-	return max(sim.Time(elapsed)*sim.Nanosecond, sim.Picosecond)
+	return max(sim.Time(elapsed)*sim.Nanosecond, sim.Tick)
 }
 
 // DraftTime returns what drafting took before the last step. It is not part of Duration.

@@ -62,7 +62,7 @@ func (c *checkedClock) Duration(s *sim.Step) sim.Time {
 			c.t.Fatalf("request %d has %d tokens stored, want %d", p.Sequence.ID, got, p.Cached+p.New)
 		}
 	}
-	if d < sim.Picosecond {
+	if d < sim.Tick {
 		c.t.Fatalf("a step took %v", d)
 	}
 	c.rows += computed
@@ -157,7 +157,7 @@ func TestClockErrors(t *testing.T) {
 		"cached no room": {step: sim.Step{Prefill: []sim.Chunk{{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 50}}, New: 1, Cached: 49}}}, is: ErrKVExhausted},
 	} {
 		clock := NewClock(e)
-		if d := clock.Duration(&c.step); d != sim.Picosecond || clock.Err() == nil || c.is != nil && !errors.Is(clock.Err(), c.is) {
+		if d := clock.Duration(&c.step); d != sim.Tick || clock.Err() == nil || c.is != nil && !errors.Is(clock.Err(), c.is) {
 			t.Errorf("%s: duration %v, error %v", name, d, clock.Err())
 		}
 		first := clock.Err()

@@ -143,7 +143,7 @@ func (p *Printer) Roofline(r *Roofline) {
 }
 
 func rooflineRow(name string, o *RooflinePoint) table.Row {
-	ofRoof := math.Round(1e6*o.Rate/o.Roof) / 1e6 // step times are whole picoseconds
+	ofRoof := math.Round(1e6*o.Rate/o.Roof) / 1e6 // step times are whole ticks
 	return table.Row{
 		name, figure(o.Intensity), figure(o.Rate / 1e12), percent(ofRoof), terminal.Bar(ofRoof, 8), units.FormatDuration(o.Time), string(o.Bound),
 	}

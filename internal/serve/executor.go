@@ -93,7 +93,7 @@ func (x *Executor) Duration(s *sim.Step) sim.Time {
 	if x.err == nil {
 		x.err = x.step(s)
 	}
-	return max(sim.Time(time.Since(begin))*sim.Nanosecond, sim.Picosecond)
+	return max(sim.Time(time.Since(begin))*sim.Nanosecond, sim.Tick)
 }
 
 func (x *Executor) step(s *sim.Step) error {

@@ -29,9 +29,9 @@ func (r *Recorder) Record(q *sim.Request) {
 	if r.err != nil {
 		return
 	}
-	const picoseconds = 9 // digits of milliseconds
+	const digits = 8 // of milliseconds, down to the tick
 	b := append(r.line[:0], `{"timestamp": `...)
-	b = strconv.AppendFloat(b, q.Arrival.Milliseconds(), 'f', picoseconds, 64)
+	b = strconv.AppendFloat(b, q.Arrival.Milliseconds(), 'f', digits, 64)
 	b = strconv.AppendInt(append(b, `, "input_length": `...), int64(q.Prompt), 10)
 	b = strconv.AppendInt(append(b, `, "output_length": `...), int64(q.Output), 10)
 	b = strconv.AppendInt(append(b, `, "block_size": `...), contentBlock, 10)

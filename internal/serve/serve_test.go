@@ -465,7 +465,7 @@ func TestDrain(t *testing.T) {
 
 // TestWhatIsRecordedReplays sends requests while the fleet is driven by the clock of the wall, and runs
 // what was recorded through the scenario: every request has the same TTFT and E2E latency there, to the
-// picosecond. So all that separates the wire from the simulation is what the wire takes.
+// tick of the clock. So all that separates the wire from the simulation is what the wire takes.
 func TestWhatIsRecordedReplays(t *testing.T) {
 	scenario := strings.Replace(small, "workload:", "memory: prefix-cache\nworkload:", 1)
 	path := filepath.Join(t.TempDir(), "requests.jsonl")

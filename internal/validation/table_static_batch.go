@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/llmsim/llmsim/sim"
 )
 
 // LMDeploy's generation benchmark: batch clients send a request of fixed lengths each at the same moment. The file's name tells
@@ -55,7 +57,7 @@ func (b *batch) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
 		return nil, err
 	}
 	predicted := all.figures()
-	predicted["token p50"] = all.gaps.Quantile(0.5) / 1e9
+	predicted["token p50"] = all.gaps.Quantile(0.5) / float64(sim.Millisecond)
 	predicted["TTFT empty"] = predicted["TTFT mean"]
 	predicted["output rate"] = all.outputRate()
 	return b.place.compare(b.measured, predicted), nil

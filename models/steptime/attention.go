@@ -1,8 +1,6 @@
 package steptime
 
 import (
-	"math"
-
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
@@ -14,7 +12,8 @@ type attention struct {
 	count float64
 	// perContext is the time for each token of context in all of the layers, perQuery for each
 	// query token.
-	perContext, perQuery sim.Time
+	perContext perToken
+	perQuery   sim.Time
 	// peak is the rate of its arithmetic in FLOP/s.
 	peak float64
 	// decodeCompute is the fraction of the peak that decode reaches.
@@ -40,7 +39,7 @@ func (c *Clock) newAttention(l models.Attention) attention {
 	a.prefillCompute, a.decodeRate = k.PrefillCompute, c.cacheRate
 	a.decodeKernel, a.prefillKernel = float64(k.DecodeKernel), float64(k.PrefillKernel)
 	c.linearAttention(&a)
-	a.perContext = atLeast(a.count, max(l.DecodeFLOPs/(a.peak*a.decodeCompute), l.KVBytes/c.cacheRate))
+	a.perContext = perTokenOf(a.count, max(l.DecodeFLOPs/(a.peak*a.decodeCompute), l.KVBytes/c.cacheRate))
 	query := max(l.DecodeTokenFLOPs/(a.peak*a.decodeCompute), 2*l.StateBytes/a.decodeRate)
 	if !c.engine.Roofline {
 		query += (l.KVBytes + l.IOBytes) / c.cacheRate
@@ -51,16 +50,12 @@ func (c *Clock) newAttention(l models.Attention) attention {
 	return a
 }
 
-// atLeast returns the duration of n runs of s seconds each, rounded up: what is multiplied by a
-// context of millions of tokens must not come out faster than the hardware.
-func atLeast(n, s float64) sim.Time { return sim.Time(math.Ceil(n * s * float64(sim.Second))) }
-
 // decodeAttention returns the time of the attention of the sequences of s that decode.
 func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
 	if s.DecodeTokens == s.Decodes {
 		f := c.form(s.Decodes)
 		f.reach(c, s.Decodes, s.Context)
-		return segment(f.attention, s.Context).At(s.Context)
+		return formAt(f.attention, s.Context).At(s.Context)
 	}
 	t := c.decodeKernels
 	for i := range c.attention {
@@ -74,7 +69,7 @@ func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
 func (c *Clock) verify(a *attention, n, queries int, context int64) sim.Time {
 	w := a.Decode(n, queries, context)
 	read := times(a.count, max(w.FLOPs/(a.peak*a.decodeCompute), w.KVRead/c.cacheRate))
-	return a.perQuery*sim.Time(c.rank(queries)) + c.onRank(read, n)
+	return a.perQuery*sim.Time(c.rank(queries)) + onRank(c, read, n)
 }
 
 // prefillAttention returns the time of the attention of the prompt chunks of s: fixed times and the

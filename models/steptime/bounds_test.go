@@ -75,7 +75,7 @@ func TestNothingBeatsTheHardware(t *testing.T) {
 			peak = max(peak, c.attention[i].peak)
 		}
 		for _, o := range c.Breakdown(s) {
-			// A thousandth, and two picoseconds for each of the terms that are rounded.
+			// A thousandth, and two ticks for each of the terms that are rounded.
 			limit := o.Time.Seconds()*1.001 + 1e-9
 			if o.Bound == Network {
 				// An all-gather sends half of what it gathers at least; what overlaps is not in its

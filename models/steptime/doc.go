@@ -7,6 +7,6 @@
 // formula with its source.
 //
 // A Clock implements sim.LeapClock. Costs that depend on a count (tokens, sampled rows, sequences)
-// are computed once for each count and kept as integer picoseconds, so that predicting a step takes
+// are computed once for each count and kept as integer ticks, so that predicting a step takes
 // nanoseconds and allocates nothing.
 package steptime

@@ -12,22 +12,15 @@ import (
 // order of context, the last of which has no end.
 type form struct {
 	// attention is the time to attend to the context, step is the whole step.
-	attention, step []sim.Affine
+	attention, step []segment
 	// measured reports whether attention is from tables, but for its first segment and its last.
 	measured bool
 }
 
-// segment returns the segment that holds at a context.
-func segment(segments []sim.Affine, context int64) sim.Affine {
-	i := 0
-	for context > segments[i].Through {
-		i++
-	}
-	return segments[i]
-}
-
 // Decode returns the form of a step in which n sequences decode one token each.
-func (c *Clock) Decode(n int, context int64) sim.Affine { return c.slowedForm(c.decode(n, context)) }
+func (c *Clock) Decode(n int, context int64) sim.Affine {
+	return c.slowedForm(c.decode(n, context), context)
+}
 
 // decode is Decode without the slowdown that is configured.
 func (c *Clock) decode(n int, context int64) sim.Affine {
@@ -36,13 +29,13 @@ func (c *Clock) decode(n int, context int64) sim.Affine {
 	}
 	f := c.form(n)
 	f.reach(c, n, context)
-	return segment(f.step, context)
+	return formAt(f.step, context)
 }
 
 // reach notes contexts to which tables of decode attention do not reach: the formula is the first
 // segment then, and the last.
 func (f *form) reach(c *Clock, n int, context int64) {
-	if last := len(f.attention) - 1; f.measured && (context <= f.attention[0].Through || context > f.attention[last-1].Through) {
+	if last := len(f.attention) - 1; f.measured && (context <= f.attention[0].through || context > f.attention[last-1].through) {
 		c.outside.note("decode attention", "tokens of context", math.Round(float64(context)/float64(n)))
 	}
 }
@@ -63,7 +56,7 @@ func (c *Clock) form(n int) *form {
 // the floor of the host under it.
 func (c *Clock) newForm(n int) form {
 	if n == 0 {
-		return form{step: []sim.Affine{{Base: 1, Through: math.MaxInt64}}}
+		return form{step: []segment{{base: 1, through: math.MaxInt64}}}
 	}
 	f := form{attention: c.attentionForm(n)}
 	f.measured = c.tables != nil && len(f.attention) > 2
@@ -71,7 +64,7 @@ func (c *Clock) newForm(n int) form {
 	rest := c.byTokens.at(each) + c.byRows.at(each) + c.routed(n)
 	floor, serial := c.hostFloor(each, each, false), c.serial(each)
 	for _, s := range f.attention {
-		s.Base += rest
+		s.base += rest
 		f.step = appendAbove(f.step, s, floor, serial)
 	}
 	return f
@@ -79,12 +72,12 @@ func (c *Clock) newForm(n int) form {
 
 // attentionForm returns the time that n sequences need to attend to a total context. It bends where
 // windows are full, and at the points of measured tables.
-func (c *Clock) attentionForm(n int) []sim.Affine {
-	base, slope := c.decodeKernels, sim.Time(0)
+func (c *Clock) attentionForm(n int) []segment {
+	base, slope := c.decodeKernels, perToken(0)
 	var bends []bend
 	for i := range c.attention {
 		a := &c.attention[i]
-		perContext := c.onRank(a.perContext, n)
+		perContext := onRank(c, a.perContext, n)
 		base += a.perQuery * sim.Time(c.rank(n))
 		slope += perContext
 		if at := a.BendsAt(n); at > 0 {
@@ -92,38 +85,32 @@ func (c *Clock) attentionForm(n int) []sim.Affine {
 		}
 	}
 	if len(bends) == 0 {
-		return c.tables.decode(c, n, sim.Affine{Base: base, PerToken: slope, Through: math.MaxInt64})
+		return c.tables.decode(c, n, segment{base, slope, math.MaxInt64})
 	}
 	slices.SortFunc(bends, func(a, b bend) int { return cmp.Compare(a.at, b.at) })
-	var segments []sim.Affine
+	var segments []segment
 	for _, b := range bends {
-		segments = append(segments, sim.Affine{Base: base, PerToken: slope, Through: b.at})
-		base, slope = base+b.perContext*sim.Time(b.at), slope-b.perContext
+		segments = append(segments, segment{base, slope, b.at})
+		base, slope = base+b.perContext.times(b.at), slope-b.perContext
 	}
-	return append(segments, sim.Affine{Base: base, PerToken: slope, Through: math.MaxInt64})
+	return append(segments, segment{base, slope, math.MaxInt64})
 }
 
 // bend is a total context from which on a kind of attention costs no more, and what a token cost
 // before.
 type bend struct {
 	at         int64
-	perContext sim.Time
+	perContext perToken
 }
 
 // appendAbove appends the larger of a floor and a segment, plus serial.
-func appendAbove(segments []sim.Affine, s sim.Affine, floor, serial sim.Time) []sim.Affine {
-	crossing := int64(-1) // the largest context at which the floor holds
-	switch {
-	case s.PerToken == 0 && s.Base < floor:
-		crossing = s.Through
-	case s.PerToken > 0:
-		crossing = min(int64((floor-s.Base)/s.PerToken), s.Through)
+func appendAbove(segments []segment, s segment, floor, serial sim.Time) []segment {
+	crossing := s.reaches(floor)
+	if crossing >= 0 {
+		segments = append(segments, segment{base: max(1, floor+serial), through: crossing})
 	}
-	if crossing >= 0 && floor > s.Base {
-		segments = append(segments, sim.Affine{Base: max(1, floor+serial), Through: crossing})
-	}
-	if crossing < s.Through || floor <= s.Base {
-		s.Base += serial
+	if crossing < s.through {
+		s.base += serial
 		segments = append(segments, s)
 	}
 	return segments

@@ -50,11 +50,11 @@ func (c *Clock) rank(n int) int { return (n + c.ranks - 1) / c.ranks }
 
 // onRank returns the part of t, which all n sequences take together, that those of the busiest rank
 // do.
-func (c *Clock) onRank(t sim.Time, n int) sim.Time {
+func onRank[T sim.Time | perToken](c *Clock, t T, n int) T {
 	if c.ranks == 1 {
 		return t
 	}
-	return (t*sim.Time(c.rank(n)) + sim.Time(n) - 1) / sim.Time(n)
+	return (t*T(c.rank(n)) + T(n) - 1) / T(n)
 }
 
 // routed returns the time of the routed experts of so many tokens.

@@ -8,7 +8,7 @@ import (
 )
 
 // slowdownUnit is what factors on step times are counted in, so that they multiply whole
-// picoseconds the same on every machine.
+// ticks the same on every machine.
 const slowdownUnit = 1_000_000
 
 // slowed returns a time under the slowdown that is configured.
@@ -27,11 +27,13 @@ func (c *Clock) slowed(t sim.Time) sim.Time {
 	return sim.Time(min(quotient, math.MaxInt64))
 }
 
-// slowedForm returns a form under the slowdown that is configured.
-func (c *Clock) slowedForm(a sim.Affine) sim.Affine {
+// slowedForm returns the form at a context under the slowdown that is configured: exact where a piece
+// ends, and not less before.
+func (c *Clock) slowedForm(a sim.Affine, context int64) sim.Affine {
 	if c.cfg.Slowdown == 0 || c.cfg.Slowdown == 1 {
 		return a
 	}
-	a.Base, a.PerToken = c.slowed(a.Base), c.slowed(a.PerToken)
-	return a
+	end := min(a.Through, pieceEnd(context))
+	each := c.slowed(a.PerToken)
+	return sim.Affine{Base: c.slowed(a.At(end)) - each*sim.Time(end), PerToken: each, Through: end}
 }

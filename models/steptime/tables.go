@@ -212,25 +212,25 @@ func (t *Tables) contexts(k attentionKey, n int) curve {
 
 // decode returns the form of decode attention for n sequences: measured points joined by straight
 // lines, and the formula before the first and after the last.
-func (t *Tables) decode(c *Clock, n int, formula sim.Affine) []sim.Affine {
+func (t *Tables) decode(c *Clock, n int, formula segment) []segment {
 	points := t.contexts(c.attentionKey(), n)
 	if len(points) < 2 {
 		if t != nil && len(t.decoding[c.attentionKey()]) > 0 {
 			c.outside.note("decode attention", "sequences", float64(n))
 		}
-		return []sim.Affine{formula}
+		return []segment{formula}
 	}
 	count := c.attention[0].count
-	var segments []sim.Affine
+	var segments []segment
 	for i := range points[1:] {
 		from, to := int64(points[i].x)*int64(n), int64(points[i+1].x)*int64(n)
 		start, end := times(count, points[i].seconds), times(count, points[i+1].seconds)
-		slope := max(0, (end-start)/sim.Time(to-from))
-		segments = append(segments, sim.Affine{Base: start - slope*sim.Time(from), PerToken: slope, Through: to})
+		slope := perToken(max(0, (end-start)*fraction/sim.Time(to-from)))
+		segments = append(segments, segment{start - slope.times(from), slope, to})
 	}
 	before, after := formula, formula
-	before.Through = int64(points[0].x)*int64(n) - 1
-	return append(append([]sim.Affine{before}, segments...), after)
+	before.through = int64(points[0].x)*int64(n) - 1
+	return append(append([]segment{before}, segments...), after)
 }
 
 // attentionKey names the attention of the model's layers on one accelerator.

@@ -230,7 +230,7 @@ func TestTimesAscendAndRepeat(t *testing.T) {
 	})
 }
 
-// Constant gaps start at 0 and keep to their rate within the rounding of a float64, which a gap rounded to whole picoseconds
+// Constant gaps start at 0 and keep to their rate within the rounding of a float64, which a gap rounded to whole ticks
 // would leave after four arrivals.
 func TestConstantGapsDoNotDrift(t *testing.T) {
 	times := start(t, Process{Rate: Steady(3), Gaps: Constant{}}, 1)

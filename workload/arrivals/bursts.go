@@ -33,8 +33,8 @@ func (b Bursts) Pacer(src rand.Source) (Pacer, error) {
 	w := &piecewise{next: func() (Phase, bool) {
 		phase := phases.List[turn]
 		turn = 1 - turn
-		// At least a picosecond: a length of 0 would mean for ever.
-		phase.For = max(sim.Seconds(draw.ExpFloat64()*phase.For.Seconds()), sim.Picosecond)
+		// At least a tick: a length of 0 would mean for ever.
+		phase.For = max(sim.Seconds(draw.ExpFloat64()*phase.For.Seconds()), sim.Tick)
 		return phase, true
 	}}
 	w.enter()

@@ -47,9 +47,9 @@ func (Steady) Ends() bool { return false }
 
 func (s Steady) String() string { return fmt.Sprintf("%g/s", float64(s)) }
 
-// steady counts whole picoseconds and carries the fraction, so that rounding does not make the rate drift.
+// steady counts whole ticks and carries the fraction, so that rounding does not make the rate drift.
 type steady struct {
-	// gap is the mean gap and carry the fraction not yet counted, in picoseconds.
+	// gap is the mean gap and carry the fraction not yet counted, in ticks.
 	gap, carry float64
 	now        sim.Time
 }

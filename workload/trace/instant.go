@@ -11,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// instant is a time as a trace tells it: seconds since any origin (1970 for dates) and picoseconds, 0 to 10^12 − 1.
-type instant struct{ seconds, picoseconds int64 }
+// instant is a time as a trace tells it: seconds since any origin (1970 for dates) and ticks of sim.Time, fewer than make a second.
+type instant struct{ seconds, ticks int64 }
 
 // errNoTime says that a field is not a time; the caller knows the field.
 var errNoTime = errors.New("not a time")
@@ -24,16 +24,16 @@ func (i instant) since(origin instant) (sim.Time, error) {
 	if seconds > most || seconds < -most {
 		return 0, fmt.Errorf("found a time %d days from the start, allowed: up to %d days; split the trace", seconds/86400, most/86400)
 	}
-	return sim.Time(seconds)*sim.Second + sim.Time(i.picoseconds-origin.picoseconds), nil
+	return sim.Time(seconds)*sim.Second + sim.Time(i.ticks-origin.ticks), nil
 }
 
-// parseSeconds reads a number of seconds from 0, exactly up to 12 decimals.
+// parseSeconds reads a number of seconds from 0, exactly up to 11 decimals.
 func parseSeconds(field []byte) (instant, error) {
 	whole, fraction, _ := bytes.Cut(field, []byte("."))
 	seconds, ok := digits(whole)
-	picoseconds, okToo := decimals(fraction)
+	ticks, okToo := decimals(fraction)
 	if ok && okToo {
-		return instant{seconds, picoseconds}, nil
+		return instant{seconds, ticks}, nil
 	}
 	// Numbers such as 1.5e3.
 	x, err := strconv.ParseFloat(string(field), 64)
@@ -48,11 +48,11 @@ func fromNumber(x float64, perSecond int64) (instant, error) {
 	if !(x >= 0 && x < 1e15) {
 		return instant{}, errNoTime
 	}
-	const second = 1e12
+	const second = int64(sim.Second)
 	whole, fraction := math.Modf(x)
 	units, unit := int64(whole), second/perSecond
-	picoseconds := units%perSecond*unit + int64(math.Round(fraction*float64(unit)))
-	return instant{units/perSecond + picoseconds/second, picoseconds % second}, nil
+	ticks := units%perSecond*unit + int64(math.Round(fraction*float64(unit)))
+	return instant{units/perSecond + ticks/second, ticks % second}, nil
 }
 
 // parseDate reads a date and time of day: YYYY-MM-DD hh:mm:ss with an optional fraction and zone.
@@ -83,20 +83,20 @@ func parseDate(field []byte) (instant, error) {
 		return instant{}, errNoTime
 	}
 	rest := field[len(form):]
-	picoseconds := int64(0)
+	ticks := int64(0)
 	if len(rest) > 0 && rest[0] == '.' {
 		end := 1
 		for end < len(rest) && isDigit(rest[end]) {
 			end++
 		}
-		picoseconds, _ = decimals(rest[1:end])
+		ticks, _ = decimals(rest[1:end])
 		rest = rest[end:]
 	}
 	offset, ok := zone(rest)
 	if !ok {
 		return instant{}, errNoTime
 	}
-	return instant{date.Unix() - offset, picoseconds}, nil
+	return instant{date.Unix() - offset, ticks}, nil
 }
 
 // zone reads "", "Z", "+hh:mm" or "-hh:mm" as seconds east of Greenwich.
@@ -130,17 +130,17 @@ func digits(text []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// decimals reads the digits after a decimal point as picoseconds; further digits are cut off.
-func decimals(text []byte) (picoseconds int64, ok bool) {
-	unit := int64(1e11)
+// decimals reads the digits after a decimal point as ticks; further digits are cut off.
+func decimals(text []byte) (ticks int64, ok bool) {
+	unit := int64(sim.Second) / 10
 	for _, c := range text {
 		if !isDigit(c) {
 			return 0, false
 		}
-		picoseconds += int64(c-'0') * unit
+		ticks += int64(c-'0') * unit
 		unit /= 10
 	}
-	return picoseconds, true
+	return ticks, true
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -29,7 +29,7 @@ type Options struct {
 	FS fs.FS
 	// Format is one of Formats; empty means that the first line tells.
 	Format string
-	// Speed multiplies the rate: times are divided by it, exactly and rounded down to the picosecond. In [1e-6, 1e6]; 0 means 1.
+	// Speed multiplies the rate: times are divided by it, exactly and rounded down to the tick. In [1e-6, 1e6]; 0 means 1.
 	Speed float64
 	// From and For choose the requests that arrive in [From, From+For) of the trace's own time; From becomes 0. For 0 means to
 	// the end. Both apply before Speed.

@@ -25,9 +25,9 @@ func drawn(rt *rapid.T, t *testing.T) (path string, all []sim.Request) {
 	text.WriteString("arrival_s,prompt_tokens,output_tokens,prefix,prefix_tokens\n")
 	at := int64(0)
 	for range rapid.IntRange(1, 40).Draw(rt, "rows") {
-		at += rapid.Int64Range(0, 5e12).Draw(rt, "gap")
+		at += rapid.Int64Range(0, 5e11).Draw(rt, "gap")
 		prompt := rapid.IntRange(1, 3000).Draw(rt, "prompt")
-		fmt.Fprintf(&text, "%d.%012d,%d,%d,1,%d\n", at/1e12, at%1e12, prompt, rapid.IntRange(1, 500).Draw(rt, "output"),
+		fmt.Fprintf(&text, "%d.%011d,%d,%d,1,%d\n", at/1e11, at%1e11, prompt, rapid.IntRange(1, 500).Draw(rt, "output"),
 			rapid.IntRange(0, prompt).Draw(rt, "prefix"))
 	}
 	path = save(t, []byte(text.String()))
@@ -46,7 +46,7 @@ func TestSpeedDividesTimesExactly(t *testing.T) {
 			exact.Quo(new(big.Rat).SetInt64(int64(q.Arrival)), exact)
 			want := new(big.Int).Quo(exact.Num(), exact.Denom()).Int64()
 			if fast[i].Arrival != sim.Time(want) {
-				rt.Fatalf("at speed %v, %d ps became %d, want %d", speed, q.Arrival, fast[i].Arrival, want)
+				rt.Fatalf("at speed %v, %d ticks became %d, want %d", speed, q.Arrival, fast[i].Arrival, want)
 			}
 		}
 	})
@@ -58,7 +58,7 @@ func TestSlowerSaturates(t *testing.T) {
 		speed := rapid.Float64Range(1e-6, 1e6).Draw(t, "speed")
 		got := slower(at, speed)
 		if want := float64(at) / speed; want < 9e18 && math.Abs(float64(got)-want) > 1+want*1e-15 || want > 9.3e18 && got != sim.Never {
-			t.Fatalf("%d ps at speed %v became %d, want about %g", at, speed, got, want)
+			t.Fatalf("%d ticks at speed %v became %d, want about %g", at, speed, got, want)
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		azure + "2023-11-16 18:15:47,12,NaN\n":                                                     `:3: GeneratedTokens: found "NaN"`,
 		azure + "2023-11-16 18:15:47,12,9999999999999\n":                                           `:3: GeneratedTokens: found "9999999999999", allowed: whole numbers from 0 to 1073741824`,
 		azure + "\n2023-11-16 18:15:46,12,5\n":                                                     ":4: found a row 680ms before the one above it",
-		azure + "2024-11-16 18:15:46,12,5\n":                                                       ":3: TIMESTAMP: found a time 366 days from the start, allowed: up to 106 days",
+		azure + "2026-11-16 18:15:46,12,5\n":                                                       ":3: TIMESTAMP: found a time 1096 days from the start, allowed: up to 1067 days",
 		own + "-1,5,5,,,,,,\n":                                                                     `:2: arrival_s: found "-1", allowed: seconds from 0`,
 		own + "NaN,5,5,,,,,,\n":                                                                    `:2: arrival_s: found "NaN"`,
 		own + "1,5,5,vip,,,,,\n":                                                                   `:2: class: found "vip", allowed: batch, chat`,

@@ -44,7 +44,7 @@ func (r *realTime) Next(request *sim.Request) {
 func (r *realTime) Duration(s *sim.Step) sim.Time {
 	r.clock.Duration(s)
 	r.began = r.next
-	r.next = max(r.now(), r.began+sim.Picosecond)
+	r.next = max(r.now(), r.began+sim.Tick)
 	return r.next - r.began
 }
 

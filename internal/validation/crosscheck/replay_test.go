@@ -42,7 +42,7 @@ type replayed struct {
 
 func (r *replayed) Duration(*sim.Step) sim.Time {
 	if r.at == len(r.steps) {
-		return sim.Picosecond
+		return sim.Tick
 	}
 	r.at++
 	return r.steps[r.at-1].Took

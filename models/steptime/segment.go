@@ -1,0 +1,80 @@
+package steptime
+
+import (
+	"math"
+	"math/bits"
+	"sort"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// segment is a cost that is affine in the total context, base + slope·context, for contexts up to
+// through.
+type segment struct {
+	base    sim.Time
+	slope   perToken
+	through int64
+}
+
+// perToken is a time for each token of context, in ticks / 1024: contexts have millions of tokens,
+// and one may take less than a nanosecond, where the accelerators of many data-parallel ranks share
+// them.
+type perToken int64
+
+// fraction is the part of a tick in which perToken counts.
+const fraction = 1 << 10
+
+// perTokenOf returns the time for each token of n runs of s seconds each, rounded up: what is
+// multiplied by a long context must not come out faster than the hardware.
+func perTokenOf(n, s float64) perToken {
+	return perToken(math.Ceil(n * s * float64(sim.Second) * fraction))
+}
+
+// times returns the time of a number of tokens, rounded up.
+func (t perToken) times(tokens int64) sim.Time {
+	return sim.Time(int64(t)/fraction*tokens + (int64(t)%fraction*tokens+fraction-1)/fraction)
+}
+
+// affine returns the form that holds at a context: in whole ticks by token, and never less than s.
+func (s segment) affine(context int64) sim.Affine {
+	whole, rest := s.slope/fraction, s.slope%fraction
+	through := s.through
+	if rest > 0 {
+		through = min(through, pieceEnd(context))
+	}
+	return sim.Affine{Base: s.base + rest.times(through), PerToken: sim.Time(whole), Through: through}
+}
+
+// pieceEnd returns the last context of the piece in which a context is: forms hold within a piece,
+// and count whole ticks for each of its tokens. Pieces grow with the context, so that few leaps end
+// there, and what whole ticks leave out is at most a sixteenth of a tick for each token of context.
+func pieceEnd(context int64) int64 {
+	const least, parts = 1 << 12, 16 // parts of a range in which the context doubles
+	before := max(context-1, 0)
+	size := max(least, int64(1)<<bits.Len64(uint64(before))/(2*parts))
+	return (before/size + 1) * size
+}
+
+// formAt returns the form that holds at a context, of segments in order of context.
+func formAt(segments []segment, context int64) sim.Affine {
+	i := 0
+	for context > segments[i].through {
+		i++
+	}
+	return segments[i].affine(context)
+}
+
+// reaches returns the largest context at which s is at most floor, -1 where it is above everywhere.
+func (s segment) reaches(floor sim.Time) int64 {
+	switch {
+	case s.base >= floor:
+		return -1
+	case s.slope == 0:
+		return s.through
+	}
+	beyond := float64(floor-s.base) * fraction / float64(s.slope) // without what is rounded up
+	most := int(min(beyond, float64(s.through-1))) + 1
+	return int64(sort.Search(most, func(context int) bool {
+		return s.affine(int64(context+1)).At(int64(context+1)) > floor
+	}))
+}

@@ -1,0 +1,53 @@
+package scenarios
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/llmsim/llmsim/policies"
+)
+
+// Requests that come once an hour for more than a year, and never meet, are served as the first one
+// is: to the tick, since they arrive on whole ticks, whether the simulator leaps or steps.
+func TestAYearOfTraffic(t *testing.T) {
+	const requests = 10_000
+	for _, maxLeap := range []int64{0, 1} {
+		run := func(n string) *Result {
+			file, err := Parse("year.yaml", []byte("model: gpt2\nhardware: h100-sxm\n"+
+				"workload: {rate: 1/h, arrivals: constant, prompt: 100, output: 9}\n"), "workload.requests="+n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := file.Build(policies.Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.config.MaxLeap = maxLeap
+			r, err := s.Run(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		first, year := run("1"), run("10000")
+		if year.Completed != requests {
+			t.Fatalf("%d requests completed", year.Completed)
+		}
+		if a, b := first.Latencies, year.Latencies; a != b {
+			t.Errorf("latencies of one request are %v, of a year of such requests %v", a, b)
+		}
+		for _, c := range []struct {
+			name      string
+			got, want float64
+		}{
+			{"duration", year.Duration, 3600*(requests-1) + first.Duration},
+			{"busy time", year.Busy * year.Duration, requests * first.Busy * first.Duration},
+			{"throughput", year.RequestThroughput, requests / year.Duration},
+		} {
+			if math.Abs(c.got/c.want-1) > 1e-12 {
+				t.Errorf("%s is %v, want %v", c.name, c.got, c.want)
+			}
+		}
+	}
+}
