@@ -12,7 +12,10 @@ type Answer struct {
 	Model string        `json:"model"`
 	Load  string        `json:"load"`
 	SLO   scenarios.SLO `json:"slo"`
-	// Rate is what the fleet must sustain, in requests/s; Spare replicas may fail meanwhile.
+	// ClassSLOs are those of classes that have one of their own.
+	ClassSLOs []ClassSLO `json:"class_slo,omitempty"`
+	// Rate is what the fleet must sustain where that is steady, in requests/s; Spare replicas may fail
+	// meanwhile.
 	Rate       float64 `json:"rate"`
 	Spare      int     `json:"spare"`
 	Confidence float64 `json:"confidence"`
@@ -24,6 +27,8 @@ type Answer struct {
 	// Shapes are the kinds of replicas by accelerator and parallelism, each at its best settings,
 	// cheapest fleet first.
 	Shapes []Shape `json:"shapes"`
+	// FurtherShapes is how many are not shown, those farthest from being chosen.
+	FurtherShapes int `json:"further_shapes,omitempty"`
 	// BestMeasured is the cheapest of the shapes that was measured, where the cheapest of all was
 	// not; nil where there is none.
 	BestMeasured *Shape `json:"best_measured,omitempty"`
@@ -46,14 +51,32 @@ type Answer struct {
 	Failed int `json:"failed_simulations,omitempty"`
 	// Pruned counts options that were not simulated, by reason.
 	Pruned []Pruned `json:"pruned"`
-	// Fates says of every option, in the order of the menu, what became of it.
+	// Fates says of every option, in the order of the menu, what became of it; of a large menu, of those
+	// that were simulated.
 	Fates []Fate `json:"options_in_order"`
+}
+
+// ClassSLO is the SLO of a class.
+type ClassSLO struct {
+	Class string        `json:"class"`
+	SLO   scenarios.SLO `json:"slo"`
+}
+
+// classSLOs returns the SLOs of classes that have one of their own.
+func (p *Plan) classSLOs() []ClassSLO {
+	var list []ClassSLO
+	for _, c := range p.Workload.Classes {
+		if c.SLO != (scenarios.SLO{}) {
+			list = append(list, ClassSLO{c.Name, c.SLO.Complete()})
+		}
+	}
+	return list
 }
 
 // Deployment is a fleet of equal replicas.
 type Deployment struct {
-	offer *Offer
-	Label string `json:"label"`
+	option *option
+	Label  string `json:"label"`
 	// Replicas includes the spares.
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
@@ -69,6 +92,8 @@ type Deployment struct {
 	KeptWithoutSpares float64 `json:"kept_without_spares"`
 	// Binds names the limit of the SLO that binds the whole fleet.
 	Binds string `json:"slo_binds"`
+	// Classes are the shares by class, where there are several.
+	Classes []ClassKept `json:"classes,omitempty"`
 	// Grade says what the predictions for the fleet rest on.
 	Grade evidence.Grade `json:"grade"`
 	// Chances say how likely this number of replicas, spares left out, keeps the SLO, and one fewer
@@ -93,15 +118,18 @@ type Nearest struct {
 
 // Shape is a kind of replica by accelerator and parallelism.
 type Shape struct {
-	Shape string `json:"shape"`
-	// Accelerator is the name of its accelerators, GPUs how many a replica has.
+	option int
+	Shape  string `json:"shape"`
+	// Accelerator is the name of its accelerators, empty where it has two kinds; GPUs is how many a
+	// replica, or a group, has.
 	Accelerator string `json:"accelerator"`
 	GPUs        int    `json:"gpus"`
 	// Grade says what the predictions rest on.
 	Grade evidence.Grade `json:"grade"`
 	// Label is the option of this shape that is shown: the one that costs least as far as is known.
 	Label string `json:"label"`
-	// Rate is the highest that a replica sustains, in requests/s, to about 3 %; 0 where none.
+	// Rate is the highest that a replica sustains, in requests/s, to about 3 %; 0 where none, or where
+	// replicas are not judged one by one.
 	Rate float64 `json:"rate"`
 	// KVTokens is what the KV memory of a replica holds; 0 where the model does not fit.
 	KVTokens int `json:"kv_tokens"`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -188,6 +189,54 @@ func TestAPlanForATrace(t *testing.T) {
 	a := solve(t, "many-users", "workload={rate: 20/s, trace: "+path+"}")
 	if a.Chosen == nil || a.Chosen.Kept < 0.99 {
 		t.Errorf("answer %+v", a.Chosen)
+	}
+}
+
+// Loads that no replica alone stands for are put to whole fleets: the answer keeps its SLO when it is run
+// again, and one replica fewer is tried.
+func TestAnyLoad(t *testing.T) {
+	dir := t.TempDir()
+	var chat, code strings.Builder
+	for _, b := range []*strings.Builder{&chat, &code} {
+		b.WriteString("arrival_s,prompt_tokens,output_tokens\n")
+	}
+	for i := range 600 {
+		fmt.Fprintf(&chat, "%.2f,%d,%d\n", float64(i)/10, 200+i%300, 50+i%100)
+		fmt.Fprintf(&code, "%.2f,%d,%d\n", float64(i)/10+0.03, 2000+i%2000, 5+i%10)
+	}
+	for name, b := range map[string]*strings.Builder{"chat.csv": &chat, "code.csv": &code} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, load := range map[string]string{
+		"traces":     fmt.Sprintf("{classes: [{name: chat, trace: %s, slo: {ttft: 500ms, tpot: 40ms, percentile: 95}}, {name: code, trace: %s, slo: {ttft: 1s, percentile: 90}}]}", filepath.Join(dir, "chat.csv"), filepath.Join(dir, "code.csv")),
+		"bursts":     "{rate: {pattern: bursts, high: 60/s, low: 5/s, for: 5s, pause: 10s}, prompt: 500, output: 60, duration: 60s}",
+		"classes":    "{classes: [{name: chat, rate: 20/s, prompt: 300, output: 100, slo: {ttft: 500ms, tpot: 40ms, percentile: 95}}, {name: code, rate: 3/s, prompt: 4000, output: 20, slo: {ttft: 2s}}]}",
+		"users":      "{arrivals: {process: closed-loop, users: 150, think: 1s}, prompt: 500, output: 100}",
+		"sessions":   "{rate: 4/s, prompt: 300, output: 60, sessions: {turns: 4, think: 3s}}",
+		"one prefix": "{rate: 30/s, prompt: 100, output: 60, prefix: {groups: 3, tokens: 2000}}",
+	} {
+		a := solve(t, "many-users", "workload="+load, "menu.hardware=[l40s, a100-80gb-sxm, h100-sxm]", "effort={requests: 300}", "fleet={spare: 0}")
+		if a.Chosen == nil {
+			t.Errorf("%s: nothing is found, nearest %+v", name, a.Nearest)
+			continue
+		}
+		f, err := scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := f.Build(policies.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.SLOMet || r.Completed < 300 {
+			t.Errorf("%s: %s, %d of it, run again: %d requests, kept %v", name, a.Chosen.Label, a.Chosen.Replicas, r.Completed, r.Attainment)
+		}
 	}
 }
 

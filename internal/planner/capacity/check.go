@@ -16,7 +16,7 @@ func (t *trial) Check() error {
 			return fmt.Errorf("%s: found %g, want 0 to 1", name, share)
 		}
 	}
-	for name, v := range map[string]float64{"the interval": t.Kept.Half, "the energy": t.EnergyPerMillion} {
+	for name, v := range map[string]float64{"the interval": t.Kept.Half, "the energy": t.EnergyPerMillion, "the flow": t.Flow} {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("%s: found %g, want a finite number from 0", name, v)
 		}

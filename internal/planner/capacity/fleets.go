@@ -15,7 +15,7 @@ func (s *search) mixed(shapes []Shape) *Mixed {
 	cost := s.cost() * (1 - 1e-9)
 	for i := range shapes {
 		for j := range shapes {
-			a, b := s.labelled(shapes[i].Label), s.labelled(shapes[j].Label)
+			a, b := s.options[shapes[i].option], s.options[shapes[j].option]
 			rateA, rateB := shapes[i].Rate, shapes[j].Rate
 			if i == j || rateA < rateB || rateB == 0 {
 				continue
@@ -27,28 +27,15 @@ func (s *search) mixed(shapes []Shape) *Mixed {
 				}
 				m := int(math.Ceil(rest / rateB))
 				hourly := float64(n+s.spare)*a.price + float64(m)*b.price
-				if hourly < cost && available(a, n+s.spare) && available(b, m) {
+				if hourly < cost && a.available(n+s.spare) && b.available(m) {
 					cost = hourly
-					best = &Mixed{Labels: [2]string{a.label, b.label}, Replicas: [2]int{n + s.spare, m}, Hourly: hourly,
+					best = &Mixed{Labels: [2]string{shapes[i].Label, shapes[j].Label}, Replicas: [2]int{n + s.spare, m}, Hourly: hourly,
 						Share: float64(n) * rateA / (float64(n)*rateA + float64(m)*rateB)}
 				}
 			}
 		}
 	}
 	return best
-}
-
-func (s *search) labelled(label string) *option {
-	for _, o := range s.options {
-		if o.label == label {
-			return o
-		}
-	}
-	return nil
-}
-
-func available(o *option, replicas int) bool {
-	return o.offer.Count == 0 || replicas*o.gpus <= o.offer.Count
 }
 
 // slots is the number of quarters of an hour in a day.
@@ -62,7 +49,7 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []Shape) *Autoscaled {
 	}
 	one := 0.0
 	for i := range shapes {
-		if shapes[i].Label == s.chosen().label {
+		if shapes[i].option == s.best {
 			one = shapes[i].Rate
 		}
 	}

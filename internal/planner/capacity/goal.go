@@ -13,6 +13,8 @@ type goal struct {
 	// Name names the limit of a percentile; it is empty for the limits that requests must keep at
 	// once.
 	Name string `json:"name,omitempty"`
+	// Class names the requests that must keep it, where there are several classes.
+	Class string `json:"class,omitempty"`
 	// Latency is that of the limit, or empty.
 	Latency metrics.Latency `json:"latency,omitempty"`
 	Kept    stats.Interval  `json:"kept"`
@@ -61,10 +63,15 @@ func goals(seen *planner.Observation, requests []planner.Request, confidence flo
 	add := func(name string, latency metrics.Latency, target float64, keeps func(*planner.Request) (kept, counts bool)) {
 		list = append(list, goal{Name: name, Latency: latency, Target: target, Kept: share(requests, confidence, keeps)})
 	}
-	joint := 0.0
-	for class := range max(1, len(seen.Simulation.Scenario.Workload.Classes)) {
+	classes := seen.Simulation.Scenario.Workload.Classes
+	for class := range max(1, len(classes)) {
 		promise := seen.Simulation.SLO(class)
-		joint = max(joint, promise.Share)
+		if promise.Share > 0 {
+			add("", "", promise.Share, func(r *planner.Request) (kept, counts bool) { return r.Kept, r.Class == class || len(classes) == 0 })
+			if len(classes) > 1 {
+				list[len(list)-1].Class = classes[class].Name
+			}
+		}
 		for _, l := range promise.Percentiles {
 			if l.Latency == metrics.ITL {
 				continue
@@ -74,12 +81,6 @@ func goals(seen *planner.Observation, requests []planner.Request, confidence flo
 				return !r.Rejected && r.Of(l.Latency) <= l.Most, r.Class == class
 			})
 		}
-	}
-	if target := seen.Result.Attainment.Target; target > 0 {
-		joint = target
-	}
-	if joint > 0 {
-		add("", "", joint, func(r *planner.Request) (kept, counts bool) { return r.Kept, true })
 	}
 	for i := range seen.Result.Limits {
 		if l := &seen.Result.Limits[i]; l.Latency == metrics.ITL {
@@ -104,7 +105,9 @@ func share(requests []planner.Request, confidence float64, keeps func(*planner.R
 	case len(series) == 0:
 		return stats.Interval{Mean: 1}
 	case len(series) < batchCount:
-		return stats.Mean(series, confidence)
+		kept := stats.Mean(series, confidence)
+		kept.Half = min(kept.Half, 1) // of a single request nothing is known
+		return kept
 	}
 	return stats.BatchMean(series, batchCount, confidence)
 }

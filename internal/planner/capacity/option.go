@@ -2,184 +2,274 @@ package capacity
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // option is one combination of the menu: a kind of replica, or of a group of prefill and decode
 // replicas.
 type option struct {
-	index    int
-	label    string
-	shape    string // accelerator and parallelism, by which options are grouped
-	offer    *Offer
-	split    Split
-	scenario scenarios.Scenario // of one replica, or one group
+	index int
+	// prefill is the kind of the replicas that compute prompts, or do both, and decode of those that
+	// go on from there; nil where there are none. A group has so many of each.
+	prefill, decode   *server
+	prefills, decodes int
+	routing           int // of the menu's
 
 	gpus  int     // accelerators of a replica, or a group
 	price float64 // of these, in $/h
-	steps *scenarios.Steps
-	// load describes the workload in words, output is the mean of the tokens that are asked for with what
-	// the plan's rate counts: an answer, or all of a conversation.
-	load   string
-	output float64
-	// physics says how wrong its step times may be, grade why.
+	// physics says how wrong its step times may be, grade why; slow is the factor on step times under
+	// which it must keep the SLO.
 	physics physics
 	grade   evidence.Grade
-	// unfit says why no replica can be built; empty where one can.
-	unfit string
-	// ceiling is an upper bound of the rate that a replica sustains, in requests/s; floor says what
-	// keeps the SLO out of reach at any rate, and alone is the share of requests that could keep it
-	// with a replica of their own. Excess is the mean, over requests, of how many times their
-	// limits they would take.
+	slow    float64
+	// distrust says why the plan does not trust the evidence; empty where it does.
+	distrust string
+	// ceiling is an upper bound of the rate that a replica, or a group, sustains, in requests/s, and
+	// least a lower bound of their number. Alone is the share of requests that could keep the SLO with
+	// a replica to themselves, and excess the mean, over requests, of how many times their limits they
+	// would take. Tight tells that alone is not enough.
 	ceiling float64
-	floor   string
+	least   int
 	alone   float64
 	excess  float64
+	tight   bool
 }
 
 // mostOptions bounds a menu.
-const mostOptions = 100_000
+const mostOptions = 2_000_000
 
 // options lists every combination of the menu.
 func (f *File) options() ([]*option, error) {
-	p, m := &f.Plan, &f.Plan.Menu
-	engines, weights, kv := orNone(m.Engines), orNone(m.Weights), orNone(m.KVCache)
-	batching, memory, pipeline := orNone(m.Batching), orNone(m.Memory), orNone(m.Pipeline)
-	splits := append([]Split{{}}, m.Disaggregated...)
-	n := len(splits) * len(m.Hardware) * len(m.Tensor) * len(pipeline) * len(engines) * len(weights) * len(kv) * len(batching) * len(memory)
-	if n > mostOptions {
-		return nil, scenarios.BadInput(fmt.Errorf("the menu has %d combinations, more than %d; shorten its lists", n, mostOptions))
-	}
-	list := make([]*option, 0, n)
-	for h := range m.Hardware {
-		for i := range n / len(m.Hardware) {
-			o := &option{index: len(list), offer: &m.Hardware[h]}
-			pick := func(length int) int {
-				k := i % length
-				i /= length
-				return k
-			}
-			b, mem := batching[pick(len(batching))], memory[pick(len(memory))]
-			e := scenarios.Engine{KVCache: kv[pick(len(kv))], Weights: weights[pick(len(weights))], Preset: engines[pick(len(engines))], MaxModelLen: p.MaxModelLen}
-			par := scenarios.Parallelism{Pipeline: pipeline[pick(len(pipeline))], Tensor: m.Tensor[pick(len(m.Tensor))]}
-			o.split = splits[pick(len(splits))]
-			o.scenario = scenarios.Scenario{
-				Fleet: scenarios.Fleet{Pools: o.split.pools(1)},
-				Name:  p.Name, Model: p.Model, Parallelism: par, Engine: e, Batching: b, Memory: mem, Workload: p.Workload, SLO: p.SLO, Seed: p.Seed,
-				Hardware: scenarios.Hardware{Accelerator: o.offer.Accelerator, File: o.offer.File, Link: o.offer.Link, Network: o.offer.Network, Price: o.offer.Price},
-			}
-			o.gpus = par.Tensor * max(1, par.Pipeline) * o.split.replicas()
-			o.name(m)
-			list = append(list, o)
-		}
-	}
-	return list, nil
-}
-
-// orNone returns the list, or the one value that leaves the choice to the scenario's defaults.
-func orNone[T any](list []T) []T {
-	if len(list) == 0 {
-		return make([]T, 1)
-	}
-	return list
-}
-
-// name gives the option a label of what distinguishes it in the menu.
-func (o *option) name(m *Menu) {
-	s := &o.scenario
-	o.shape = fmt.Sprintf("%d × %s", o.gpus/o.split.replicas(), s.Hardware.Accelerator)
-	if s.Parallelism.Pipeline > 1 {
-		o.shape += fmt.Sprintf(" (tensor %d, pipeline %d)", s.Parallelism.Tensor, s.Parallelism.Pipeline)
-	}
-	for h := range m.Hardware {
-		if other := &m.Hardware[h]; other != o.offer && other.Accelerator == o.offer.Accelerator {
-			o.shape += fmt.Sprintf(" at $%g/h", float64(o.offer.Price))
+	kinds := &kinds{file: f, known: map[string]*server{}}
+	list, err := kinds.together()
+	for i := range f.Plan.Menu.Disaggregated {
+		if err != nil {
 			break
 		}
-	}
-	if o.split != (Split{}) {
-		o.shape = fmt.Sprintf("%dP+%dD of %s", o.split.Prefill, o.split.Decode, o.shape)
-	}
-	words := []string{o.shape}
-	add := func(choices int, word string) {
-		if choices > 1 {
-			words = append(words, word)
+		var more []*option
+		more, err = kinds.apart(&f.Plan.Menu.Disaggregated[i])
+		if list = append(list, more...); len(list) > mostOptions {
+			err = tooMany(len(list))
 		}
 	}
-	add(len(m.Engines), s.Engine.Preset)
-	add(len(m.Weights), s.Engine.Weights)
-	add(len(m.KVCache), "KV "+s.Engine.KVCache)
-	add(len(m.Batching), settings(s.Batching))
-	add(len(m.Memory), settings(s.Memory))
-	o.label = strings.Join(words, ", ")
+	for i, o := range list {
+		o.index = i
+	}
+	return list, err
 }
 
-// settings writes a policy and its parameters on one line.
-func settings(policy any) string {
-	plain, err := strict.Plain(policy)
-	if err != nil {
-		return fmt.Sprint(policy)
-	}
-	return strings.NewReplacer("map[", "", "]", "").Replace(fmt.Sprint(plain))
+func tooMany(n int) error {
+	return scenarios.BadInput(fmt.Errorf("the menu has %d combinations and more, allowed: %d; shorten its lists", n, mostOptions))
 }
 
-// file returns the scenario of one replica at a rate, for so many requests.
-func (f *File) file(s scenarios.Scenario, rate float64, requests int64) (*scenarios.File, error) {
-	text, err := f.text(s, rate, requests)
-	if err != nil {
-		return nil, err
-	}
-	return scenarios.Parse(f.name, text)
+// kinds makes servers, each once.
+type kinds struct {
+	file  *File
+	known map[string]*server
 }
 
-// pessimistic builds an option anew with steps as slow as the asked confidence demands, given what
-// is known of their error.
-func (f *File) pessimistic(o *option, s *scenarios.Simulation, clocks *scenarios.Clocks) (*scenarios.Simulation, error) {
-	s.Source.Close()
-	if o.grade, o.physics = uncertainty(s); !trusted(f.Plan.Trust, o.grade) {
-		return nil, scenarios.BadInput(fmt.Errorf("its predictions rest on %s, and the plan trusts %s", o.grade, f.Plan.Trust))
+// server returns the one of certain choices.
+func (k *kinds) server(list []dimension, choices []int) *server {
+	s := k.file.newServer(list, choices)
+	key := fmt.Sprintf("%p %+v %+v %+v %+v", s.offer, s.scenario.Parallelism, s.scenario.Engine, s.scenario.Batching, s.scenario.Memory)
+	if d := s.scenario.Speculation; d != nil {
+		key += fmt.Sprintf(" %+v", *d)
 	}
-	o.scenario.Engine.Slowdown = o.physics.slowdown(f.Plan.Effort.Confidence)
-	file, err := f.file(o.scenario, f.Plan.peak(), probes)
-	if err != nil {
-		return nil, err
+	if known := k.known[key]; known != nil {
+		return known
 	}
-	file.Clocks = clocks
-	return file.Build(policies.Default())
+	k.known[key] = s
+	return s
 }
 
-// prepare finds out whether a replica can be built, and bounds what it can do.
-func (f *File) prepare(o *option, clocks *scenarios.Clocks) error {
-	file, err := f.file(o.scenario, f.Plan.peak(), probes)
-	if err != nil {
-		return err
+// together lists the options in which replicas do both.
+func (k *kinds) together() ([]*option, error) {
+	m := &k.file.Plan.Menu
+	list := m.dimensions(nil, nil)
+	sizes := sizesOf(list)
+	n, routes := combinations(sizes), max(1, len(m.Routing))
+	if n*routes > mostOptions {
+		return nil, tooMany(n * routes)
 	}
-	if err := file.CheckNames(policies.Default()); err != nil {
-		return fmt.Errorf("%s: %w", o.label, err)
+	options := make([]*option, 0, n*routes)
+	for i := range n {
+		s := k.server(list, digits(i, sizes))
+		for route := range routes {
+			options = append(options, &option{prefill: s, prefills: 1, routing: route, gpus: s.gpus})
+		}
 	}
-	file.Clocks = clocks
-	simulation, err := file.Build(policies.Default())
-	if err == nil {
-		simulation, err = f.pessimistic(o, simulation, clocks)
+	return options, nil
+}
+
+// apart lists the options in which prompts are computed by replicas of their own. What both sides leave
+// to the menu they have in common; it comes first, then the choices of each side and the numbers of
+// replicas.
+func (k *kinds) apart(split *Split) ([]*option, error) {
+	m := &k.file.Plan.Menu
+	prefill, decode := m.dimensions(&split.Prefill, &split.Decode), m.dimensions(&split.Decode, &split.Prefill)
+	own := len(prefill) // where the choices of prefill replicas alone stand
+	sizes := append(sizesOf(prefill), sizesOf(decode)...)
+	for i, d := range prefill {
+		if d.common {
+			sizes[own+i] = 1
+		}
 	}
-	if scenarios.IsInputError(err) {
-		o.unfit = reason(err)
-		return nil
+	sizes = append(sizes, split.Prefill.Replicas.size(), split.Decode.Replicas.size(), max(1, len(m.Routing)))
+	n := combinations(sizes)
+	if n > mostOptions {
+		return nil, tooMany(n)
 	}
-	if err != nil {
-		return err
+	options := make([]*option, 0, n)
+	servers := map[int]*server{}
+	remembered := func(key int, list []dimension, choices []int) *server {
+		if servers[key] == nil {
+			servers[key] = k.server(list, choices)
+		}
+		return servers[key]
 	}
-	defer simulation.Source.Close()
-	o.price = float64(simulation.Scenario.Hardware.Price) * float64(o.gpus)
-	if o.price <= 0 {
-		return scenarios.BadInput(fmt.Errorf("%s: menu.hardware: %s has no price in the catalogue; give one, such as {accelerator: %s, price: $2/h}", f.name, o.offer.Accelerator, o.offer.Accelerator))
+	each := sizes[len(sizes)-3] * sizes[len(sizes)-2] * sizes[len(sizes)-1] // options of a pair of servers
+	for i := range n {
+		place := digits(i, sizes)
+		first, second, rest := place[:own], place[own:2*own], place[2*own:]
+		pair := i / each
+		o := &option{
+			prefill:  remembered(2*(pair/product(sizes[own:2*own])), prefill, first),
+			prefills: split.Prefill.Replicas.From + rest[0], decodes: split.Decode.Replicas.From + rest[1], routing: rest[2],
+		}
+		for j, d := range decode {
+			if d.common {
+				second[j] = first[j]
+			}
+		}
+		o.decode = remembered(2*pair+1, decode, second)
+		o.gpus = o.prefills*o.prefill.gpus + o.decodes*o.decode.gpus
+		options = append(options, o)
 	}
-	o.steps, o.load = simulation.Steps(), strings.TrimSuffix(simulation.Source.Summary().Text, fmt.Sprintf("; %d requests", probes))
-	o.bound(simulation)
+	return options, nil
+}
+
+func product(list []int) int {
+	n := 1
+	for _, v := range list {
+		n *= v
+	}
+	return n
+}
+
+func sizesOf(list []dimension) []int {
+	sizes := make([]int, len(list))
+	for i, d := range list {
+		sizes[i] = d.size
+	}
+	return sizes
+}
+
+// servers lists the kinds of replicas of an option.
+func (o *option) servers() []*server {
+	if o.decode == nil {
+		return []*server{o.prefill}
+	}
+	return []*server{o.prefill, o.decode}
+}
+
+// groupSize is how many replicas a group has; 1 where a replica does both.
+func (o *option) groupSize() int { return o.prefills + o.decodes }
+
+// accelerators returns how many of an offer a replica or a group takes.
+func (o *option) accelerators(offer *Offer) int {
+	n := 0
+	if o.prefill.offer == offer {
+		n += o.prefills * o.prefill.gpus
+	}
+	if o.decode != nil && o.decode.offer == offer {
+		n += o.decodes * o.decode.gpus
+	}
+	return n
+}
+
+// available reports whether there are accelerators for so many replicas or groups.
+func (o *option) available(n int) bool { return o.shortest(n) == nil }
+
+// shortest returns an offer of which there are too few accelerators for so many replicas or groups; nil
+// where there are enough of all.
+func (o *option) shortest(n int) *Offer {
+	for _, s := range o.servers() {
+		if s.offer.Count > 0 && n*o.accelerators(s.offer) > s.offer.Count {
+			return s.offer
+		}
+	}
 	return nil
 }
+
+// uses reports whether an option has accelerators of that name.
+func (o *option) uses(accelerator string) bool {
+	return slices.ContainsFunc(o.servers(), func(s *server) bool { return s.offer.Accelerator == accelerator })
+}
+
+// unfit says why the option cannot be built; empty where it can.
+func (o *option) unfit() string {
+	for _, s := range o.servers() {
+		if s.unfit != "" {
+			return s.unfit
+		}
+	}
+	return o.distrust
+}
+
+// shape names accelerators and parallelism, by which options are grouped.
+func (o *option) shape() string { return o.grouped((*server).shapeOf) }
+
+// label names the option among those of the menu.
+func (o *option) label(m *Menu) string {
+	words := o.grouped((*server).label)
+	if len(m.Routing) > 1 {
+		words += ", " + settings(m.Routing[o.routing])
+	}
+	return words
+}
+
+// grouped names the servers of a group.
+func (o *option) grouped(name func(*server) string) string {
+	switch {
+	case o.decode == nil:
+		return name(o.prefill)
+	case o.decode == o.prefill:
+		return fmt.Sprintf("%dP+%dD of %s", o.prefills, o.decodes, name(o.prefill))
+	}
+	return fmt.Sprintf("%dP+%dD of %s and %s", o.prefills, o.decodes, name(o.prefill), name(o.decode))
+}
+
+// scenario returns n replicas or groups of the option, with steps that take slowdown times what is
+// predicted.
+func (o *option) scenario(m *Menu, n int, slowdown float64) scenarios.Scenario {
+	s := o.prefill.scenario
+	s.Engine.Slowdown = slowdown
+	s.Routing = orNone(m.Routing)[o.routing]
+	if o.decode == nil {
+		if n > 1 {
+			s.Replicas = n
+		}
+		return s
+	}
+	pools := []scenarios.Pool{{Role: "prefill", Replicas: n * o.prefills}, {Role: "decode", Replicas: n * o.decodes}}
+	if o.decode != o.prefill {
+		for i, server := range o.servers() {
+			own := &server.scenario
+			p := &pools[i]
+			p.Hardware, p.Parallelism, p.Engine, p.Batching, p.Memory, p.Speculation = own.Hardware, own.Parallelism, own.Engine, own.Batching, own.Memory, own.Speculation
+			p.Engine.Slowdown = slowdown
+		}
+	}
+	s.Fleet.Pools = pools
+	return s
+}
+
+// shapeOf returns the shape of a server.
+func (s *server) shapeOf() string { return s.shape }
+
+// plainShape reports whether replicas do both.
+func plainShape(shape string) bool { return !strings.Contains(shape, "P+") }

@@ -1,10 +1,11 @@
 // Package capacity finds the cheapest fleet that meets an SLO: from a model, a workload, an SLO and
 // a menu of hardware and settings to a number of replicas, with the reasons why other options lose.
 //
-// A fleet is sized by one replica: requests that arrive as a Poisson process and are dealt out at
-// random arrive at each replica as a Poisson process (Kingman, "Poisson Processes", 1993, colouring
-// theorem), and dealing them out in turn makes them more even. So n replicas sustain n times the
-// rate of one; the chosen fleet is simulated whole in the end.
+// Where it can be, a fleet is sized by one replica: requests that arrive as a Poisson process and are
+// dealt out at random arrive at each replica as a Poisson process (Kingman, "Poisson Processes", 1993,
+// colouring theorem), and dealing them out in turn makes them more even. So n replicas sustain n times
+// the rate of one; the chosen fleet is simulated whole in the end. Any other load, such as a recorded
+// one, is put to whole fleets.
 package capacity
 
 import (
@@ -28,7 +29,7 @@ type Plan struct {
 	Models      []Service          `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. They choose from the menu in this order."`
 	Model       string             `json:"model,omitempty" jsonschema:"The model, as in a scenario."`
 	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
-	Workload    scenarios.Workload `json:"workload,omitzero" jsonschema:"Who asks for what, as in a scenario. The rate is what the whole fleet must sustain."`
+	Workload    scenarios.Workload `json:"workload,omitzero" jsonschema:"Who asks for what, as in a scenario. The whole fleet must serve it."`
 	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
 	Menu        Menu               `json:"menu" required:"true" jsonschema:"What there is to choose from."`
 	Fleet       Fleet              `json:"fleet,omitzero" jsonschema:"What the fleet must stand."`
@@ -44,48 +45,6 @@ type Service struct {
 	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
 	Workload    scenarios.Workload `json:"workload" required:"true" jsonschema:"Who asks for what, as in a scenario."`
 	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
-}
-
-// Menu is what there is to choose from: every combination of its lists is an option.
-type Menu struct {
-	Hardware []Offer              `json:"hardware" required:"true" jsonschema:"Accelerators, with prices and how many there are."`
-	Tensor   []int                `json:"tensor,omitempty" min:"1" max:"4096" jsonschema:"Degrees of tensor parallelism. Default: 1, 2, 4 and 8."`
-	Pipeline []int                `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Numbers of pipeline stages. Default: 1."`
-	Engines  []string             `json:"engines,omitempty" jsonschema:"Engine presets. Default: that of a scenario."`
-	Weights  []string             `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,int8,int4,fp4,q4_0,q4_k_m" jsonschema:"Number formats of the weights. Default: as published."`
-	KVCache  []string             `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"Number formats of the KV cache. Default: that of activations."`
-	Batching []scenarios.Policy   `json:"batching,omitempty" jsonschema:"Batching policies with their parameters. Default: that of a scenario."`
-	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters. Default: that of a scenario."`
-	// Disaggregated adds options; those where each replica does both are there always.
-	Disaggregated []Split `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas, to choose from beside replicas that do both."`
-}
-
-// Split is a group of replicas of which some compute prompts and the others go on from there. A
-// fleet of n groups has n times as many of each.
-type Split struct {
-	Prefill int `json:"prefill" required:"true" min:"1" max:"1000" jsonschema:"How many compute prompts."`
-	Decode  int `json:"decode" required:"true" min:"1" max:"1000" jsonschema:"How many go on from there."`
-}
-
-// replicas is how many a group has; 1 where a replica does both.
-func (s Split) replicas() int { return max(1, s.Prefill+s.Decode) }
-
-// pools returns the pools of n groups, none where replicas do both.
-func (s Split) pools(n int) []scenarios.Pool {
-	if s == (Split{}) {
-		return nil
-	}
-	return []scenarios.Pool{{Role: "prefill", Replicas: n * s.Prefill}, {Role: "decode", Replicas: n * s.Decode}}
-}
-
-// Offer is accelerators that can be had.
-type Offer struct {
-	Accelerator string          `json:"accelerator,omitempty" short:"true" required:"true" jsonschema:"The accelerator's name."`
-	File        string          `json:"file,omitempty" jsonschema:"A YAML file with entries of your own."`
-	Link        string          `json:"link,omitempty" jsonschema:"What joins the accelerators of a node."`
-	Network     string          `json:"network,omitempty" jsonschema:"What joins nodes."`
-	Price       scenarios.Price `json:"price,omitempty" above:"0" jsonschema:"The price of one. Default: the catalogue's."`
-	Count       int             `json:"count,omitempty" min:"1" jsonschema:"How many there are. Default: as many as needed."`
 }
 
 // Fleet says what the fleet must stand.
@@ -191,28 +150,6 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 	return list
 }
 
-// checkService finds what contradicts itself in a workload and its SLO, whose keys follow prefix.
-func checkService(doc *strict.Document, prefix string, w *scenarios.Workload, s *scenarios.SLO, problem func(field, format string, args ...any)) {
-	switch r := &w.Rate; {
-	case !doc.Has(prefix + "workload.rate"):
-		problem(prefix+"workload", "a plan needs a rate that the fleet must sustain, such as rate: 8/s")
-	case r.Pattern != "" && r.Pattern != "steady" && r.Pattern != "wave":
-		problem(prefix+"workload.rate", "a plan is made for a steady rate, or a wave, whose highest rate counts; found %s. Give the highest rate", r.Pattern)
-	}
-	if a := w.Arrivals.Process; a == "closed-loop" || a == "at-once" {
-		problem(prefix+"workload.arrivals", "found %s; a plan is made for requests that arrive at a rate, whatever the fleet does", a)
-	}
-	for _, key := range []string{"requests", "duration"} {
-		if doc.Has(prefix + "workload." + key) {
-			problem(prefix+"workload."+key, "how long to simulate follows from effort; leave it out")
-		}
-	}
-	s.Check(prefix+"slo", problem)
-	if e := s.E2E.Request; e > 0 && e < s.TTFT.Request {
-		problem(prefix+"slo.e2e", "the whole request within %v contradicts a first token within %v", e, s.TTFT.Request)
-	}
-}
-
 // complete fills in defaults.
 func (p *Plan) complete() {
 	if p.Menu.Tensor == nil {
@@ -230,23 +167,6 @@ func (p *Plan) complete() {
 	if p.Fleet.Growth == 0 {
 		p.Fleet.Growth = 1
 	}
-}
-
-// peak is the rate that the fleet must sustain, in requests a second.
-func (p *Plan) peak() float64 {
-	r := &p.Workload.Rate
-	if r.Pattern == "wave" {
-		return float64(r.Average) * (1 + r.Swing)
-	}
-	return float64(r.Value)
-}
-
-// mean is the rate in the long run, in requests a second.
-func (p *Plan) mean() float64 {
-	if r := &p.Workload.Rate; r.Pattern == "wave" {
-		return float64(r.Average)
-	}
-	return p.peak()
 }
 
 // shipped returns the contents of a plan that comes with the program.

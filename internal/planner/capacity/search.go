@@ -16,7 +16,8 @@ const lightLoad = 1.0 / 64
 
 // fate is what became of an option.
 type fate struct {
-	// kind groups the options that lost for the same kind of reason, words say it for this one.
+	// kind groups the options that lost for the same kind of reason; words say it for one that was
+	// simulated, see search.words for others.
 	kind, words string
 	// replicas is the least number that sustains the rate, without spares; 0 where that is not
 	// known.
@@ -69,15 +70,22 @@ func (s *search) beats(o *option, n int) bool {
 	return cmp.Or(cmp.Compare(float64(size)*o.price, s.cost()), cmp.Compare(rank(o.grade), rank(s.chosen().grade)), cmp.Compare(size*o.gpus, s.accelerators()), cmp.Compare(o.index, s.best)) < 0
 }
 
-// fewest is the least number of replicas that could sustain the rate, by the bound; most is the
-// largest that is worth a thought: what there is, or where the load is light.
-func (s *search) fewest(o *option) int { return max(1, int(math.Ceil(s.rate/o.ceiling))) }
+// fewest is the least number of replicas that could sustain the load, by the bounds.
+func (s *search) fewest(o *option) int { return max(1, o.least, int(math.Ceil(s.rate/o.ceiling))) }
 
+// most is the largest number of replicas that is worth a thought: what there is, or where the load is
+// light.
 func (s *search) most(o *option) int {
-	if o.offer.Count > 0 {
-		return o.offer.Count/o.gpus - s.spare
+	n := max(1, int(math.Ceil(s.rate/(o.ceiling*lightLoad))))
+	if s.rate == 0 {
+		n = max(int(float64(o.least)/lightLoad), s.trials.file.Plan.Workload.Arrivals.Users)
 	}
-	return int(math.Ceil(s.rate / (o.ceiling * lightLoad)))
+	for _, server := range o.servers() {
+		if offer := server.offer; offer.Count > 0 {
+			n = min(n, offer.Count/o.accelerators(offer)-s.spare)
+		}
+	}
+	return n
 }
 
 // run finds the best fleet. Options are taken in the order of the least that they could cost, so
@@ -90,27 +98,27 @@ func (s *search) run(ctx context.Context) error {
 	var order []int
 	for i, o := range s.options {
 		switch {
-		case o.unfit != "":
-			s.fates[i] = fate{kind: unfit, words: o.unfit}
-		case o.floor != "":
-			s.fates[i] = fate{kind: outOfReach, words: o.floor, closest: o.alone}
+		case o.unfit() != "":
+			s.fates[i] = fate{kind: unfit}
+		case o.tight:
+			s.fates[i] = fate{kind: outOfReach, closest: o.alone}
 		case s.most(o) < s.fewest(o):
-			s.fates[i] = fate{kind: tooFew, words: fmt.Sprintf("%d accelerators and more are needed, there are %d", (s.fewest(o)+s.spare)*o.gpus, o.offer.Count)}
+			s.fates[i] = fate{kind: tooFew}
 		default:
 			order = append(order, i)
 		}
 	}
-	least := func(i int) float64 { return float64(s.fewest(s.options[i])+s.spare) * s.options[i].price }
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(least(a), least(b)) })
-	for _, i := range order {
-		o := s.options[i]
-		if !s.beats(o, s.fewest(o)) {
-			if i == s.best {
-				continue
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.leastCost(a), s.leastCost(b)) })
+	lookout := s.newLookout()
+	defer lookout.close()
+	for k, i := range order {
+		if o := s.options[i]; !s.beats(o, s.fewest(o)) {
+			if i != s.best {
+				s.fates[i] = fate{kind: costsMore}
 			}
-			s.fates[i] = fate{kind: costsMore, words: fmt.Sprintf("a replica cannot sustain more than %s/s by the roofline, so it costs $%s/h at least", report.Figure(o.ceiling), report.Figure(least(i)))}
 			continue
 		}
+		lookout.begin(ctx, order[k+1:])
 		err := s.try(ctx, i)
 		if words, failed := failure(err); failed {
 			s.fates[i] = fate{kind: broken, words: words}
@@ -121,19 +129,66 @@ func (s *search) run(ctx context.Context) error {
 	return nil
 }
 
+// leastCost is the least that a fleet of option i could cost, by the bounds.
+func (s *search) leastCost(i int) float64 {
+	o := s.options[i]
+	return float64(s.fewest(o)+s.spare) * o.price
+}
+
+// words says what became of option i.
+func (s *search) words(i int) string {
+	o, fate := s.options[i], &s.fates[i]
+	switch fate.kind {
+	case unfit:
+		return o.unfit()
+	case outOfReach:
+		return o.floor()
+	case tooFew:
+		offer := o.shortest(s.fewest(o) + s.spare)
+		return fmt.Sprintf("%d × %s and more are needed, there are %d", (s.fewest(o)+s.spare)*o.accelerators(offer), offer.Accelerator, offer.Count)
+	case costsMore:
+		if s.rate > 0 {
+			return fmt.Sprintf("a replica cannot sustain more than %s/s by the roofline, so it costs $%s/h at least", report.Figure(o.ceiling), report.Figure(s.leastCost(i)))
+		}
+		return fmt.Sprintf("%s or more are needed by the roofline, so it costs $%s/h at least", several(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
+	}
+	return fate.words
+}
+
+// enough decides whether n replicas of o, spares left out, serve the load: by one of them where they are
+// alike, else by the whole fleet.
+func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) {
+	if s.trials.file.Plan.divisible() {
+		return s.trials.sustains(ctx, o, s.rate/float64(n))
+	}
+	t, _, err := s.whole(ctx, o, n, o.slow, 0)
+	return verdict{rate: s.rate / float64(n), sustained: t.kept(), trial: t}, err
+}
+
+// serves decides whether n replicas of option i serve the load, and notes what that says of one.
+func (s *search) serves(ctx context.Context, i, n int) (verdict, error) {
+	v, err := s.enough(ctx, s.options[i], n)
+	if err != nil {
+		return v, err
+	}
+	if fate := &s.fates[i]; v.sustained {
+		fate.kept = max(fate.kept, v.rate)
+	} else if fate.missed == nil || v.rate < fate.missed.rate {
+		fate.missed = &v
+	}
+	return v, nil
+}
+
+// kept reports whether the SLO was kept, and would be if the run went on.
+func (t *trial) kept() bool { return t.Kept.Mean >= t.Target-1e-12 && !t.Growing && !t.Short }
+
 // try simulates an option, and makes it the best if it is.
 func (s *search) try(ctx context.Context, i int) error {
 	o := s.options[i]
-	low, high := s.fewest(o)-1, s.most(o) // low does not sustain the rate; high is the most that may be asked of it
-	for s.best >= 0 && high > low && !s.beats(o, high) {
-		high = min(high-1, int(s.cost()/o.price)-s.spare)
-	}
-	n := high
-	if s.best < 0 { // nothing to beat yet: look for the least upwards
-		n = low + 1
-	}
+	low := s.fewest(o) - 1 // does not sustain the load
+	n, high := s.first(o)
 	for step := 1; ; step *= 2 {
-		v, err := s.sustains(ctx, i, n)
+		v, err := s.serves(ctx, i, n)
 		if err != nil {
 			return err
 		}
@@ -149,18 +204,9 @@ func (s *search) try(ctx context.Context, i int) error {
 		}
 		n = min(high, n+step)
 	}
-	high = n
-	for high-low > 1 {
-		middle := (low + high) / 2
-		v, err := s.sustains(ctx, i, middle)
-		if err != nil {
-			return err
-		}
-		if v.sustained {
-			high = middle
-		} else {
-			low = middle
-		}
+	high, err := s.bisect(ctx, i, low, n)
+	if err != nil {
+		return err
 	}
 	s.fates[i].replicas = high
 	if s.beats(o, high) {
@@ -172,25 +218,45 @@ func (s *search) try(ctx context.Context, i int) error {
 	return nil
 }
 
-// sustains decides whether n replicas of an option sustain the rate, and notes what that says of one.
-func (s *search) sustains(ctx context.Context, i, n int) (verdict, error) {
-	v, err := s.trials.sustains(ctx, s.options[i], s.rate/float64(n))
-	if err != nil {
-		return v, err
+// first returns how many replicas of an option are simulated first, and the most that may be asked of it:
+// as many as would be cheaper than the best, or where there is nothing to beat yet, as few as possible.
+func (s *search) first(o *option) (n, most int) {
+	fewest, most := s.fewest(o), s.most(o)
+	if s.best < 0 {
+		return fewest, most
 	}
-	if fate := &s.fates[i]; v.sustained {
-		fate.kept = max(fate.kept, v.rate)
-	} else if fate.missed == nil || v.rate < fate.missed.rate {
-		fate.missed = &v
+	for most >= fewest && !s.beats(o, most) {
+		most = min(most-1, int(s.cost()/o.price)-s.spare)
 	}
-	return v, nil
+	return most, most
+}
+
+// bisect returns the least number of replicas that serve the load, between low, which do not, and high,
+// which do.
+func (s *search) bisect(ctx context.Context, i, low, high int) (int, error) {
+	for high-low > 1 {
+		middle := (low + high) / 2
+		v, err := s.serves(ctx, i, middle)
+		if err != nil {
+			return 0, err
+		}
+		if v.sustained {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high, nil
 }
 
 // lost says why so many replicas are not enough.
 func (s *search) lost(o *option, n int, v verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
-	if o.offer.Count > 0 && n == s.most(o) {
-		words += fmt.Sprintf("; there are %d accelerators", o.offer.Count)
+	if s.rate == 0 {
+		words = fmt.Sprintf("with %s, %s", several(n, "replica"), v.trial.Limit)
+	}
+	if offer := o.shortest(n + s.spare + 1); offer != nil {
+		words += fmt.Sprintf("; there are %d × %s", offer.Count, offer.Accelerator)
 	}
 	return words
 }

@@ -3,6 +3,7 @@ package capacity
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"strings"
@@ -12,30 +13,61 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// menus are five questions with 500 options and more. Simulations are short: it is the search that
-// is tested.
-func menus() map[string]string {
+var long = flag.Bool("long", false, "search menus of 500 to 3,000 options exhaustively, rather than parts of them")
+
+// menuCase is a menu to be searched exhaustively: what is asked, and the lists from which options are
+// made.
+type menuCase struct{ name, head, hardware, lists, tail string }
+
+// menus are eight questions with 500 options and more. Simulations are short: it is the search that is
+// tested.
+func menus() []menuCase {
 	const wide = `
   tensor: [1, 2, 4, 8]
   weights: [bf16, fp8, int4]
   kv-cache: [bf16, fp8]
   batching: [{max-sequences: 32}, {max-sequences: 128}, {max-sequences: 256, token-budget: 2048}]
 `
+	const experts = `
+  tensor: [1, 2, 4, 8]
+  data: [1, 2, 4, 8]
+  expert: [1, 8]
+  weights: [bf16, fp8]
+  batching: [{max-sequences: 32}, {max-sequences: 128}, {max-sequences: 256, token-budget: 2048}]
+`
+	const pools = `
+  tensor: [1, 2, 4]
+  disaggregated:
+    - prefill: {replicas: 1..2, hardware: [h100-sxm, l40s], batching: [{token-budget: 2048}, {token-budget: 8192}]}
+      decode: {replicas: 1..2, hardware: [h100-sxm, a100-80gb-sxm, h200-sxm], tensor: [1, 2], weights: [bf16, fp8]}
+`
 	const all = "[h100-sxm, a100-80gb-sxm, h200-sxm, l40s, a40, l4, b200-sxm, mi300x]"
 	const nvidia = "[h100-sxm, a100-80gb-sxm, h200-sxm, l40s, rtx-pro-6000, a100-80gb-pcie, b200-sxm]"
-	const effort = "\neffort: {requests: 200, most-requests: 400}\n"
-	text := func(head, hardware, tail string) string {
-		return head + "\nmenu:\n  hardware: " + hardware + wide + tail + effort
+	return []menuCase{
+		{"chat 8B", "model: llama-3.1-8b\nworkload: {rate: 150/s, prompt: 200, output: 40}\nslo: {ttft: 300ms, tpot: 30ms}", all, wide, ""},
+		{"prefill-heavy 8B, N+1", "model: llama-3.1-8b\nworkload: {rate: 50/s, prompt: {distribution: lognormal, mean: 1500, cv: 0.5, max: 8000}, output: 10}\nslo: {ttft: 600ms, percentile: 95}",
+			nvidia, wide, "fleet: {spare: 1}"},
+		{"decode-heavy 70B", "model: llama-2-70b\nworkload: {rate: 40/s, prompt: 60, output: 80}\nslo: {ttft: 500ms, tpot: 60ms}", nvidia, wide, ""},
+		{"counts and prices", "model: llama-2-70b\nworkload: {rate: 40/s, prompt: 300, output: 40}\nslo: {ttft: 800ms, tpot: 100ms}",
+			"[{accelerator: h100-sxm, count: 8, price: $1.5/h}, {accelerator: a100-80gb-sxm, count: 64, price: $0.9/h}, {accelerator: h200-sxm, price: $4/h}, l40s, a40, {accelerator: mi300x, count: 1}, {accelerator: b200-sxm, price: $9/h}]", wide, ""},
+		{"tight SLO, mixture of experts", "model: mixtral-8x7b\nworkload: {rate: 80/s, prompt: 200, output: 40}\nslo: {ttft: 300ms, tpot: 15ms}", nvidia, wide, ""},
+		{"expert parallelism", "model: mixtral-8x7b\nworkload: {rate: 80/s, prompt: 400, output: 60}\nslo: {ttft: 1s, tpot: 40ms}", nvidia, experts, ""},
+		{"pools", "model: qwen2.5-14b\nworkload: {rate: 30/s, prompt: 1500, output: 60}\nslo: {ttft: 1s, tpot: 25ms}", "[h100-sxm, a100-80gb-sxm]", pools, ""},
+		{"pools, prompts in bursts", "model: llama-3.1-8b\nworkload: {rate: {pattern: bursts, high: 40/s, low: 4/s, for: 4s, pause: 8s}, prompt: 1500, output: 40, duration: 40s}\nslo: {ttft: 1s, tpot: 30ms}",
+			"[h100-sxm, l40s]", pools, ""},
 	}
-	return map[string]string{
-		"chat 8B": text("model: llama-3.1-8b\nworkload: {rate: 150/s, prompt: 200, output: 40}\nslo: {ttft: 300ms, tpot: 30ms}", all, ""),
-		"prefill-heavy 8B, N+1": text("model: llama-3.1-8b\nworkload: {rate: 50/s, prompt: {distribution: lognormal, mean: 1500, cv: 0.5, max: 8000}, output: 10}\nslo: {ttft: 600ms, percentile: 95}",
-			nvidia, "fleet: {spare: 1}"),
-		"decode-heavy 70B": text("model: llama-2-70b\nworkload: {rate: 40/s, prompt: 60, output: 80}\nslo: {ttft: 500ms, tpot: 60ms}", nvidia, ""),
-		"counts and prices": text("model: llama-2-70b\nworkload: {rate: 40/s, prompt: 300, output: 40}\nslo: {ttft: 800ms, tpot: 100ms}",
-			"[{accelerator: h100-sxm, count: 8, price: $1.5/h}, {accelerator: a100-80gb-sxm, count: 64, price: $0.9/h}, {accelerator: h200-sxm, price: $4/h}, l40s, a40, {accelerator: mi300x, count: 1}, {accelerator: b200-sxm, price: $9/h}]", ""),
-		"tight SLO, mixture of experts": text("model: mixtral-8x7b\nworkload: {rate: 80/s, prompt: 200, output: 40}\nslo: {ttft: 300ms, tpot: 15ms}", nvidia, ""),
+}
+
+// text returns the plan: the whole, or with shorter lists.
+func (m menuCase) text(whole bool) string {
+	lists, hardware := m.lists, m.hardware
+	if !whole {
+		lists = strings.NewReplacer("tensor: [1, 2, 4, 8]", "tensor: [1, 4]", "weights: [bf16, fp8, int4]", "weights: [fp8]", "data: [1, 2, 4, 8]", "data: [1, 2]",
+			"kv-cache: [bf16, fp8]", "kv-cache: [bf16]", "1..2", "1", "{max-sequences: 32}, ", "",
+			"tensor: [1, 2, 4]", "tensor: [1, 2]", "h100-sxm, a100-80gb-sxm, h200-sxm", "h100-sxm, a100-80gb-sxm").Replace(lists)
+		hardware = strings.NewReplacer(", l40s, a40, l4, b200-sxm, mi300x", "", ", rtx-pro-6000, a100-80gb-pcie, b200-sxm", "").Replace(hardware)
 	}
+	return m.head + "\nmenu:\n  hardware: " + hardware + lists + m.tail + "\neffort: {requests: 200, most-requests: 400}\n"
 }
 
 func testQueue(t *testing.T) *queue.Queue {
@@ -67,7 +99,7 @@ func exhaustive(t *testing.T, s *search) (best, replicas int) {
 	t.Helper()
 	best = -1
 	for i, o := range s.options {
-		if o.unfit != "" {
+		if o.unfit() != "" {
 			continue
 		}
 		low, high := 0, s.most(o)
@@ -96,38 +128,80 @@ func exhaustive(t *testing.T, s *search) (best, replicas int) {
 
 func sustained(t *testing.T, s *search, o *option, n int) bool {
 	t.Helper()
-	v, err := s.trials.sustains(context.Background(), o, s.rate/float64(n))
+	v, err := s.enough(context.Background(), o, n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v.sustained
 }
 
-// The planner's answer is that of exhaustive search, with a tenth of its simulations.
+// The planner's answer is that of exhaustive search. On the whole menus, together, it takes at most 3 %
+// of its simulations.
 func TestTheAnswerIsThatOfExhaustiveSearch(t *testing.T) {
 	if testing.Short() {
-		t.Skip("simulates every option of five menus")
+		t.Skip("simulates every option of eight menus")
 	}
-	for name, text := range menus() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			planned, trials := prepared(t, text)
-			if err := planned.run(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			every, all := prepared(t, text)
-			best, replicas := exhaustive(t, every)
-			if len(every.options) < 500 {
-				t.Errorf("%d options, want 500", len(every.options))
-			}
-			if planned.best != best || best >= 0 && planned.fates[best].replicas != replicas {
-				t.Errorf("planned %s, exhaustive search finds %s", answer(planned, planned.best), answerOf(every, best, replicas))
-			}
-			t.Logf("%d options, %d simulations, exhaustive %d; %s", len(every.options), trials.count(), all.count(), answer(planned, planned.best))
-			if 10*trials.count() > all.count() {
-				t.Errorf("%d simulations, exhaustive search needs %d: more than a tenth", trials.count(), all.count())
-			}
+	needed, every := 0, 0
+	for _, menu := range menus() {
+		t.Run(menu.name, func(t *testing.T) {
+			n, all := againstExhaustive(t, menu.text(*long))
+			needed += n
+			every += all
 		})
+	}
+	if *long && 100*needed > 3*every {
+		t.Errorf("%d simulations, exhaustive search needs %d: more than 3 %%", needed, every)
+	}
+}
+
+// againstExhaustive answers a plan both ways, and returns how many simulations either takes.
+func againstExhaustive(t *testing.T, text string) (needed, all int) {
+	t.Helper()
+	planned, trials := prepared(t, text)
+	if err := planned.run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	every, allTrials := prepared(t, text)
+	best, replicas := exhaustive(t, every)
+	if planned.best != best || best >= 0 && planned.fates[best].replicas != replicas {
+		t.Errorf("planned %s, exhaustive search finds %s", answer(planned, planned.best), answerOf(every, best, replicas))
+	}
+	needed, all = trials.count(), allTrials.count()
+	t.Logf("%d options, %d simulations, exhaustive %d; %s", len(every.options), needed, all, answer(planned, planned.best))
+	if n := len(every.options); *long && (n < 500 || n > 3000) {
+		t.Errorf("%d options, want 500 to 3,000", n)
+	}
+	if 2*needed > all {
+		t.Errorf("%d simulations, exhaustive search needs %d: more than half", needed, all)
+	}
+	return needed, all
+}
+
+// Looking ahead changes neither the answer nor what is said of options, nor how many simulations are
+// said to be needed.
+func TestLookingAheadChangesNothing(t *testing.T) {
+	var told []string
+	for _, workers := range []int{1, 4} {
+		f, err := Parse("menu.yaml", []byte(menus()[4].text(false)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := f.newSearch(testQueue(t), Options{Queue: queue.Config{Workers: workers}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		a := new(Answer)
+		a.tell(s)
+		told = append(told, fmt.Sprint(s.trials.count(), s.best, a.Fates, a.Pruned))
+		if begun := len(s.trials.known); begun == s.trials.count() && workers > 1 {
+			t.Errorf("none of %d simulations was begun ahead in vain: nothing is tested", begun)
+		}
+	}
+	if told[0] != told[1] {
+		t.Errorf("alone %s\nahead %s", told[0], told[1])
 	}
 }
 
@@ -142,7 +216,7 @@ func answerOf(s *search, i, replicas int) string {
 	if i < 0 {
 		return "nothing"
 	}
-	return fmt.Sprintf("%d replicas of %s, $%.2f/h", replicas, s.options[i].label, float64(replicas+s.spare)*s.options[i].price)
+	return fmt.Sprintf("%d replicas of %s, $%.2f/h", replicas, s.label(i), float64(replicas+s.spare)*s.options[i].price)
 }
 
 // What one replica sustains is less than the bound, and the bound is not idle talk: within a factor
@@ -160,7 +234,7 @@ func TestBoundsHold(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rate > o.ceiling || rate < o.ceiling/10 || math.IsInf(o.ceiling, 0) {
-				t.Errorf("%s: sustains %g/s, the bound is %g/s", o.label, rate, o.ceiling)
+				t.Errorf("%s: sustains %g/s, the bound is %g/s", s.label(o.index), rate, o.ceiling)
 			}
 		}
 	}
@@ -171,7 +245,7 @@ func TestOtherInputsKeepTheEvidence(t *testing.T) {
 	s, _ := prepared(t, "model: llama-2-70b\nworkload: {rate: 6/s, prompt: 500, output: 20}\nmenu: {hardware: [a100-80gb-sxm], tensor: [4]}")
 	s.best, s.fates = 0, []fate{{kind: chosen, replicas: 1}}
 	for _, p := range s.perturbations() {
-		other, err := s.perturbed(p)
+		other, err := s.perturbed(p, contender)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,17 +264,17 @@ func TestBadPlans(t *testing.T) {
 		strings.Replace(good, "[h100-sxm]", "[]", 1):                                                    "the list is empty",
 		strings.Replace(good, "[h100-sxm]", "[{accelerator: h100-sxm, price: $0/h}]", 1):                "must be more than 0",
 		strings.Replace(good, "[h100-sxm]", "[h1000]", 1):                                               `did you mean h100`,
-		strings.Replace(good, "{rate: 2/s}", "{prompt: 20}", 1):                                         "a plan needs a rate",
-		strings.Replace(good, "2/s", "{pattern: bursts, high: 2/s, for: 1s, pause: 1s}", 1):             "Give the highest rate",
+		strings.Replace(good, "{rate: 2/s}", "{prompt: 20}", 1):                                         "a plan needs a load",
 		strings.Replace(good, "rate: 2/s", "rate: 2/s, requests: 5", 1):                                 "follows from effort",
-		strings.Replace(good, "rate: 2/s", "arrivals: {process: closed-loop, users: 3}", 1):             "requests that arrive at a rate",
+		strings.Replace(good, "rate: 2/s", "rate: 2/s, arrivals: at-once", 1):                           "requests that arrive over time",
+		strings.Replace(good, "menu: {", "menu: {disaggregated: [{prefill: 2..1, decode: 1}], ", 1):     "a number of replicas from 1",
 		good + "\nslo: {ttft: 2s, e2e: 1s}":                                                             "contradicts a first token",
 		good + "\nslo: {itl: 60ms}":                                                                     "slo.itl: found 60ms for a request",
 		good + "\nslo: {ttft: {p50: 2s, p99: 1s}}":                                                      "slo.ttft.p50: found 2s, more than",
 		good + "\neffort: {requests: 5000, most-requests: 1000}":                                        "less than the 5000",
 		"models: [{model: a, workload: {rate: 1/s}}]\nmodel: b\nmenu: {hardware: [l4]}":                 "has no meaning beside models",
 		"models: [{model: a, workload: {rate: 1/s}}, {model: a, workload: {}}]\nmenu: {hardware: [l4]}": "names of models must differ",
-		"models: [{model: a, workload: {prompt: 2}}]\nmenu: {hardware: [l4]}":                           "a plan needs a rate",
+		"models: [{model: a, workload: {prompt: 2}}]\nmenu: {hardware: [l4]}":                           "a plan needs a load",
 		"menu: {hardware: [l4]}":                                                                        "must be given: a model, or several",
 		good + "\nflet: {spare: 1}":                                                                     "did you mean fleet",
 		strings.Replace(good, "menu: {", "menu: {tensor: [0], ", 1):                                     "must be at least 1",

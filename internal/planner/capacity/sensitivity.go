@@ -37,7 +37,7 @@ func (s *search) sensitivity(ctx context.Context) ([]Sensitivity, error) {
 		if !s.trials.shard.Mine(i) {
 			continue
 		}
-		other, err := s.perturbed(p)
+		other, err := s.perturbed(p, contender)
 		if err != nil {
 			return nil, errors.Join(err, group.Wait())
 		}
@@ -55,7 +55,7 @@ func (s *search) sensitivity(ctx context.Context) ([]Sensitivity, error) {
 // again answers a plan that is harder or easier than that of s. A harder one never costs less, so that
 // the same fleet is the answer as long as it keeps the SLO. For an easier one it is a fleet to beat.
 func (s *search) again(ctx context.Context, easier *search, harder int) error {
-	i := slices.IndexFunc(s.options, func(o *option) bool { return o.label == easier.chosen().label })
+	i := slices.IndexFunc(s.options, func(o *option) bool { return s.label(o.index) == easier.label(easier.best) })
 	n := easier.fates[easier.best].replicas
 	keeps := harder < 0
 	if harder > 0 {
@@ -81,16 +81,17 @@ func (s *search) compared(input string, other *search, harder int) Sensitivity {
 	case other.best >= 0 && harder < 0 && other.cost() > s.cost():
 	case other.best < 0:
 		return Sensitivity{input, true, "no option meets the SLO"}
-	case other.chosen().label != s.chosen().label:
-		return Sensitivity{input, true, several(other.size(), "replica") + " of " + other.chosen().label}
+	case other.label(other.best) != s.label(s.best):
+		return Sensitivity{input, true, several(other.size(), "replica") + " of " + other.label(other.best)}
 	case other.size() != s.size():
 		return Sensitivity{input, true, fmt.Sprintf("%s instead of %d", several(other.size(), "replica"), s.size())}
 	}
 	return Sensitivity{input, false, "the same"}
 }
 
-// perturbed returns a search among the options that may win, with other inputs.
-func (s *search) perturbed(p perturbation) (*search, error) {
+// perturbed returns a search with other inputs, among the options that may win: those whose bound is at
+// most so many times the cost of the answer.
+func (s *search) perturbed(p perturbation, within float64) (*search, error) {
 	f := &File{Plan: s.trials.file.Plan, name: s.trials.file.name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
 	if p.plan != nil {
@@ -99,15 +100,22 @@ func (s *search) perturbed(p perturbation) (*search, error) {
 	trials := *s.trials
 	trials.file = f
 	var options []*option
+	servers := map[*server]*server{}
+	again := func(old *server) *server {
+		if old != nil && servers[old] == nil {
+			other := *old
+			other.scenario.Workload, other.scenario.SLO = f.Plan.Workload, f.Plan.SLO
+			servers[old] = &other
+		}
+		return servers[old]
+	}
 	for i, o := range s.options {
-		if s.fates[i].kind == unfit || float64(s.fewest(o)+s.spare)*o.price > contender*s.cost() {
+		if s.fates[i].kind == unfit || s.leastCost(i) > within*s.cost() {
 			continue
 		}
-		again := *o
-		again.scenario.Workload, again.scenario.SLO = f.Plan.Workload, f.Plan.SLO
-		again.scenario.Engine.Slowdown = 0 // what is known of its error is looked up anew
-		again.index, again.floor = len(options), ""
-		options = append(options, &again)
+		other := *o
+		other.prefill, other.decode, other.index = again(o.prefill), again(o.decode), len(options)
+		options = append(options, &other)
 	}
 	other, err := f.prepared(options, &trials)
 	if err != nil {
@@ -129,7 +137,7 @@ func (s *search) perturbations() []perturbation {
 		{input: "rate +10 %", harder: 1, plan: func(p *Plan) { p.scaleRate(more) }},
 		{input: "rate −10 %", harder: -1, plan: func(p *Plan) { p.scaleRate(less) }},
 	}
-	if s.trials.file.Plan.Workload.Trace == nil {
+	if !s.trials.file.Plan.Workload.Recorded() {
 		list = append(list,
 			perturbation{input: "prompts 10 % longer", harder: 1, plan: func(p *Plan) { p.scaleLengths(more, 1) }},
 			perturbation{input: "prompts 10 % shorter", harder: -1, plan: func(p *Plan) { p.scaleLengths(less, 1) }},
@@ -140,28 +148,22 @@ func (s *search) perturbations() []perturbation {
 	list = append(list,
 		perturbation{input: "steps 10 % slower", harder: 1, plan: func(p *Plan) { p.scaleRate(more); p.scaleLimits(1 / more) }},
 		perturbation{input: "steps 10 % faster", harder: -1, plan: func(p *Plan) { p.scaleRate(less); p.scaleLimits(1 / less) }})
-	mine := s.chosen().offer.Accelerator
+	mine := s.chosen().prefill.offer.Accelerator
 	list = append(list, perturbation{input: mine + " 10 % dearer", price: func(o *option) {
-		if o.offer.Accelerator == mine {
+		if o.uses(mine) {
 			o.price *= more
 		}
 	}})
 	for i := range s.trials.file.Plan.Menu.Hardware {
 		if name := s.trials.file.Plan.Menu.Hardware[i].Accelerator; name != mine {
 			list = append(list, perturbation{input: name + " 10 % cheaper", price: func(o *option) {
-				if o.offer.Accelerator == name {
+				if o.uses(name) {
 					o.price *= less
 				}
 			}})
 		}
 	}
 	return list
-}
-
-func (p *Plan) scaleRate(by float64) {
-	r := &p.Workload.Rate
-	r.Value *= scenarios.PerSecond(by)
-	r.Average *= scenarios.PerSecond(by)
 }
 
 func (p *Plan) scaleLimits(by float64) {

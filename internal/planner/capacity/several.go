@@ -58,7 +58,7 @@ func (f *File) Solve(ctx context.Context, o Options) (*Answers, error) {
 		if d := a.Chosen; d != nil {
 			all.Accelerators += d.Accelerators
 			all.Hourly += d.Hourly
-			hardware = without(hardware, d)
+			hardware = remaining(hardware, d)
 		}
 		all.Models = append(all.Models, a)
 	}
@@ -86,13 +86,18 @@ func (f *File) parts() []*File {
 	return list
 }
 
-// without returns what is left of offers when a fleet has taken its accelerators.
-func without(offers []Offer, d *Deployment) []Offer {
+// remaining returns what is left of offers when a fleet has taken its accelerators.
+func remaining(offers []Offer, d *Deployment) []Offer {
 	var left []Offer
 	for _, o := range offers {
-		if o.Count > 0 && o == *d.offer {
-			o.Count -= d.Accelerators
-			if o.Count <= 0 {
+		took := 0
+		for _, server := range d.option.servers() {
+			if *server.offer == o {
+				took = d.Replicas * d.option.accelerators(server.offer)
+			}
+		}
+		if o.Count > 0 && took > 0 {
+			if o.Count -= took; o.Count <= 0 {
 				continue
 			}
 		}

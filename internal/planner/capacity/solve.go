@@ -42,15 +42,25 @@ func (f *File) newSearch(q *queue.Queue, o Options) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trials{file: f, clocks: scenarios.NewClocks(), queue: q, journal: o.Journal, ran: o.Ran, shard: o.Shard, recorded: o.Recorded, ledger: &ledger{known: map[string]*entry{}}}
+	t := &trials{file: f, clocks: scenarios.NewClocks(), queue: q, journal: o.Journal, ran: o.Ran, shard: o.Shard, recorded: o.Recorded, workers: o.Queue.Workers, ledger: &ledger{known: map[string]*entry{}}}
 	return f.prepared(options, t)
 }
 
+// prepared finds out what can be built of the options, and bounds what it does.
 func (f *File) prepared(options []*option, t *trials) (*search, error) {
+	loads := map[int]*load{}
+	ready := map[*server]bool{}
 	for _, o := range options {
-		if err := f.prepare(o, t.clocks); err != nil {
-			return nil, err
+		for _, server := range o.servers() {
+			if ready[server] {
+				continue
+			}
+			ready[server] = true
+			if err := f.prepare(server, loads, t.clocks); err != nil {
+				return nil, err
+			}
 		}
+		o.bound(&f.Plan)
 	}
 	return &search{rate: f.Plan.peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1, seeds: mostSeeds, trials: t}, nil
 }
@@ -65,11 +75,13 @@ func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, e
 		return nil, err
 	}
 	p := &f.Plan
-	a := &Answer{Name: p.Name, Model: p.Model, SLO: p.SLO, Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
+	a := &Answer{Name: p.Name, Model: p.Model, SLO: p.SLO, ClassSLOs: p.classSLOs(), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: len(s.options), Simulations: s.trials.count()}
-	a.Load = s.load()
+	if l := s.load(); l != nil {
+		a.Load = l.words
+	}
 	a.tell(s)
-	if a.Shapes, err = s.shapes(ctx); err != nil {
+	if a.Shapes, a.FurtherShapes, err = s.shapes(ctx); err != nil {
 		return nil, err
 	}
 	a.BestMeasured = bestMeasured(a.Shapes)
@@ -83,14 +95,14 @@ func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, e
 	return a, nil
 }
 
-// load describes the workload in words.
-func (s *search) load() string {
+// load returns what the fleet is asked for; nil where nothing fits.
+func (s *search) load() *load {
 	for _, o := range s.options {
-		if o.load != "" {
-			return o.load
+		if o.unfit() == "" {
+			return o.load()
 		}
 	}
-	return ""
+	return nil
 }
 
 // detail adds what there is to say about the chosen fleet.
@@ -106,31 +118,52 @@ func (f *File) detail(ctx context.Context, s *search, a *Answer) error {
 		a.Autoscaling = s.autoscaled(&f.Plan.Workload.Rate, a.Shapes)
 	}
 	if growth := f.Plan.Fleet.Growth; growth != 1 {
-		later := &search{rate: growth * s.rate, spare: s.spare, options: s.options, seeds: fewSeeds, trials: s.trials}
-		if err := later.answer(ctx); err != nil {
+		if a.Growth, err = s.growth(ctx, growth); err != nil {
 			return err
-		}
-		a.Growth = &Growth{Factor: growth}
-		if later.best >= 0 {
-			*a.Growth = Growth{growth, later.chosen().label, later.size(), later.cost()}
 		}
 	}
 	a.Sensitivity, err = s.sensitivity(ctx)
 	return err
 }
 
+// growth finds the best fleet for a load so many times as heavy.
+func (s *search) growth(ctx context.Context, factor float64) (*Growth, error) {
+	later, err := s.perturbed(perturbation{plan: func(p *Plan) { p.scaleRate(factor) }}, math.Inf(1))
+	if err != nil {
+		return nil, err
+	}
+	later.trials.rough = false
+	if err := later.answer(ctx); err != nil {
+		return nil, err
+	}
+	g := &Growth{Factor: factor}
+	if later.best >= 0 {
+		*g = Growth{factor, later.label(later.best), later.size(), later.cost()}
+	}
+	return g, nil
+}
+
+// label names option i.
+func (s *search) label(i int) string { return s.options[i].label(&s.trials.file.Plan.Menu) }
+
+// mostFates is the size of a menu of which an answer says what became of every option; of larger ones it
+// says so of those that were simulated.
+const mostFates = 10_000
+
 // tell counts the options that were not simulated, and says of each what became of it.
 func (a *Answer) tell(s *search) {
 	for i, fate := range s.fates {
-		o := s.options[i]
-		a.Fates = append(a.Fates, Fate{o.label, fate.kind, fate.words, fate.replicas, o.ceiling})
-		if fate.kind == simulated || fate.kind == chosen || fate.kind == broken {
+		tried := fate.kind == simulated || fate.kind == chosen || fate.kind == broken
+		if tried || len(s.fates) <= mostFates {
+			a.Fates = append(a.Fates, Fate{s.label(i), fate.kind, s.words(i), fate.replicas, s.options[i].ceiling})
+		}
+		if tried {
 			continue
 		}
 		at := slices.IndexFunc(a.Pruned, func(p Pruned) bool { return p.Why == fate.kind })
 		if at < 0 {
 			at = len(a.Pruned)
-			a.Pruned = append(a.Pruned, Pruned{Why: fate.kind, Example: o.label + ": " + fate.words})
+			a.Pruned = append(a.Pruned, Pruned{Why: fate.kind, Example: s.label(i) + ": " + s.words(i)})
 		}
 		a.Pruned[at].Options++
 	}
@@ -151,39 +184,62 @@ func (s *search) nearest() *Nearest {
 	if best < 0 {
 		return nil
 	}
-	return &Nearest{s.options[best].label, s.fates[best].closest, s.fates[best].words}
+	return &Nearest{s.label(best), s.fates[best].closest, s.words(best)}
+}
+
+// mostShapes bounds the shapes that an answer shows.
+const mostShapes = 24
+
+// leaders returns the option of each shape that is nearest to being chosen, the nearest of all first,
+// and the number of shapes that are left out.
+func (s *search) leaders() (list []int, left int) {
+	at := map[string]int{}
+	for i, o := range s.options {
+		name := o.shape()
+		k, seen := at[name]
+		switch {
+		case !seen:
+			at[name] = len(list)
+			list = append(list, i)
+		case s.closer(i, list[k]):
+			list[k] = i
+		}
+	}
+	if left = max(0, len(list)-mostShapes); left > 0 {
+		slices.SortStableFunc(list, func(i, j int) int {
+			switch {
+			case s.closer(i, j):
+				return -1
+			case s.closer(j, i):
+				return 1
+			}
+			return 0
+		})
+	}
+	return list[:len(list)-left], left
 }
 
 // shapes shows each accelerator and parallelism at its best settings, as far as they are known.
-func (s *search) shapes(ctx context.Context) ([]Shape, error) {
-	var names []string
-	leaders := map[string]int{}
-	for i, o := range s.options {
-		if _, seen := leaders[o.shape]; !seen {
-			names = append(names, o.shape)
-			leaders[o.shape] = i
-		} else if s.closer(i, leaders[o.shape]) {
-			leaders[o.shape] = i
-		}
-	}
-	list := make([]Shape, len(names))
+func (s *search) shapes(ctx context.Context) (list []Shape, left int, err error) {
+	leaders, left := s.leaders()
+	list = make([]Shape, len(leaders))
 	group, ctx := errgroup.WithContext(ctx)
-	for n, name := range names {
+	for n, i := range leaders {
 		if !s.trials.shard.Mine(n) {
 			continue
 		}
 		group.Go(func() (err error) {
-			list[n], err = s.shape(ctx, leaders[name])
+			list[n], err = s.shape(ctx, i)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	slices.SortStableFunc(list, func(a, b Shape) int {
 		return cmp.Or(-cmp.Compare(sign(a.Replicas), sign(b.Replicas)), cmp.Compare(a.Hourly, b.Hourly), -cmp.Compare(a.Rate, b.Rate))
 	})
-	return list, nil
+	return list, left, nil
 }
 
 func sign(n int) int { return min(n, 1) }
@@ -198,7 +254,7 @@ func (s *search) closer(i, j int) bool {
 		case fate.kind == simulated:
 			return 1, -fate.closest
 		case fate.kind == costsMore || fate.kind == tooFew:
-			return 2, float64(s.fewest(o)+s.spare) * o.price
+			return 2, s.leastCost(k)
 		case fate.kind == outOfReach || fate.kind == broken:
 			return 3, -fate.closest
 		}
@@ -212,13 +268,16 @@ func (s *search) closer(i, j int) bool {
 // shape finds the highest rate of an option, and the fleet that it would take.
 func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 	o, fate := s.options[i], &s.fates[i]
-	sh := Shape{Shape: o.shape, Accelerator: o.offer.Accelerator, GPUs: o.gpus, Label: o.label, Grade: o.grade}
+	sh := Shape{Shape: o.shape(), GPUs: o.gpus, Label: s.label(i), Grade: o.grade, option: i}
+	if o.decode == nil || o.decode.offer.Accelerator == o.prefill.offer.Accelerator {
+		sh.Accelerator = o.prefill.offer.Accelerator
+	}
 	if fate.kind == unfit || fate.kind == outOfReach || fate.kind == broken {
-		sh.Limit = fate.words
+		sh.Limit = s.words(i)
 		return sh, nil
 	}
-	sh.KVTokens = o.steps.Memory.Tokens
-	rate, above, err := s.highest(ctx, i)
+	sh.KVTokens = o.prefill.steps.Memory.Tokens
+	replicas, err := s.needed(ctx, i, &sh)
 	if words, failed := failure(err); failed {
 		sh.Limit = words
 		return sh, nil
@@ -226,22 +285,48 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 	if err != nil {
 		return sh, err
 	}
-	sh.Rate, sh.Limit = rate, "at more, "+above.trial.Limit
-	replicas := fate.replicas
-	if replicas == 0 && rate > 0 {
-		replicas = int(math.Ceil(s.rate / rate))
-	}
 	switch size := replicas + s.spare; {
 	case replicas == 0:
-		sh.Limit = "even at a light load " + above.trial.Limit
-	case o.offer.Count > 0 && size*o.gpus > o.offer.Count:
-		sh.Limit = fmt.Sprintf("%d accelerators would be needed, there are %d; %s", size*o.gpus, o.offer.Count, sh.Limit)
+	case !o.available(size):
+		offer := o.shortest(size)
+		sh.Limit = fmt.Sprintf("%d × %s would be needed, there are %d; %s", size*o.accelerators(offer), offer.Accelerator, offer.Count, sh.Limit)
 	default:
 		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.gpus, float64(size)*o.price
 		sh.HourlyLeast = float64(s.optimistic(i, replicas)+s.spare) * o.price
-		sh.PerMillion = sh.Hourly / s.millions(o)
+		if millions := s.millions(); millions > 0 {
+			sh.PerMillion = sh.Hourly / millions
+		}
 	}
 	return sh, nil
+}
+
+// needed returns how many replicas of option i serve the load, spares left out; 0 where none do, or
+// where only whole fleets tell and the bounds say enough. It notes the highest rate of a replica that is
+// judged alone, and what limits the option.
+func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
+	o, replicas := s.options[i], s.fates[i].replicas
+	switch {
+	case s.trials.file.Plan.divisible():
+		rate, above, err := s.highest(ctx, i)
+		if err != nil {
+			return 0, err
+		}
+		sh.Rate, sh.Limit = rate, "at more, "+above.trial.Limit
+		if replicas == 0 && rate > 0 {
+			replicas = int(math.Ceil(s.rate / rate))
+		}
+	case replicas == 0:
+		sh.Limit = s.words(i)
+	case replicas == 1:
+		sh.Limit = "one is enough"
+	default:
+		v, err := s.enough(ctx, o, replicas-1)
+		if err != nil {
+			return 0, err
+		}
+		sh.Limit = s.lost(o, replicas-1, v)
+	}
+	return replicas, nil
 }
 
 // likely is the probability of what is called the least cost: steps are that fast in one case of
@@ -273,20 +358,21 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 	return d, err
 }
 
-// mostTogether bounds the requests of the simulation of a whole fleet.
-const mostTogether = 20_000
+// mostTogether bounds the requests of the simulation of a whole fleet, unless its rate, or turnsEach for
+// each user of a closed loop, ask for more.
+const (
+	mostTogether = 20_000
+	turnsEach    = 20
+)
 
 // whole simulates so many replicas of an option at the whole rate where steps take slowdown times
 // what is predicted, with the plan's seed and others, and returns the scenario too.
 func (s *search) whole(ctx context.Context, o *option, replicas int, slowdown float64, seed uint64) (trial, *scenarios.File, error) {
-	scenario := o.scenario
-	scenario.Engine.Slowdown = slowdown
+	p := &s.trials.file.Plan
+	scenario := o.scenario(&p.Menu, replicas, slowdown)
 	scenario.Seed += seed
-	if scenario.Fleet.Pools = o.split.pools(replicas); scenario.Fleet.Pools == nil {
-		scenario.Replicas = replicas
-	}
-	first, _ := s.trials.file.Plan.lengths(s.rate)
-	requests := max(first, min(s.trials.file.Plan.Effort.Requests*int64(replicas), mostTogether))
+	first, _ := p.lengths(s.rate)
+	requests := max(first, min(p.Effort.Requests*int64(replicas), mostTogether), turnsEach*int64(p.Workload.Arrivals.Users))
 	file, err := s.trials.file.file(scenario, s.rate, requests)
 	if err != nil {
 		return trial{}, nil, err
@@ -307,14 +393,18 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	}
 	o := s.chosen()
 	d := &Deployment{
-		offer: o.offer, Label: o.label, Replicas: s.size(), Accelerators: s.accelerators(), Hourly: s.cost(),
-		Kept: full.All, KeptWithoutSpares: reduced.All, EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
+		option: o, Label: s.label(s.best), Replicas: s.size(), Accelerators: s.accelerators(), Hourly: s.cost(),
+		Kept: full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes, EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
 		Scenario: string(text), Grade: o.grade,
 	}
 	if err := d.start(simulation); err != nil {
 		return nil, err
 	}
-	d.PerMillion, d.GPUHours = d.Hourly/s.millions(o), float64(d.Accelerators)/s.millions(o)
+	if millions := full.Flow * 3600 / 1e6; s.millions() > 0 {
+		d.PerMillion, d.GPUHours = d.Hourly/s.millions(), float64(d.Accelerators)/s.millions()
+	} else if millions > 0 {
+		d.PerMillion, d.GPUHours = d.Hourly/millions, float64(d.Accelerators)/millions
+	}
 	return d, nil
 }
 
@@ -336,7 +426,12 @@ func (d *Deployment) start(s *scenarios.Simulation) error {
 	return nil
 }
 
-// millions is how many million output tokens the fleet is asked for in an hour.
-func (s *search) millions(o *option) float64 {
-	return s.trials.file.Plan.mean() * o.output * 3600 / 1e6
+// millions is how many million output tokens the fleet is asked for in an hour; 0 where that depends on
+// the fleet.
+func (s *search) millions() float64 {
+	flow := s.load().flow
+	if p := &s.trials.file.Plan; p.steady() {
+		flow *= p.mean() / p.peak()
+	}
+	return flow * 3600 / 1e6
 }

@@ -34,7 +34,17 @@ func (a *Answer) WriteText(out io.Writer) error {
 }
 
 func (a *Answer) slo() string {
-	words := fmt.Sprintf("%s/s, %s", report.Figure(a.Rate), a.SLO.Words())
+	var parts []string
+	for _, c := range a.ClassSLOs {
+		parts = append(parts, c.Class+" "+c.SLO.Words())
+	}
+	words := a.SLO.Words()
+	if parts != nil {
+		words = strings.Join(parts, "; ")
+	}
+	if a.Rate > 0 {
+		words = report.Figure(a.Rate) + "/s, " + words
+	}
 	if a.Spare > 0 {
 		words += fmt.Sprintf("; also with %d down", a.Spare)
 	}
@@ -52,6 +62,13 @@ func (d *Deployment) print(p *report.Printer, spare int) {
 	words = fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO", report.Percent(d.Kept))
 	if spare > 0 {
 		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
+	}
+	var classes []string
+	for _, c := range d.Classes {
+		classes = append(classes, report.Percent(c.Kept)+" of "+c.Name)
+	}
+	if classes != nil {
+		words += " (" + strings.Join(classes, ", ") + ")"
 	}
 	p.Text(fmt.Sprintf("%s; %s binds.", words, d.Binds))
 	p.Text(d.odds())
@@ -88,7 +105,7 @@ func (a *Answer) printShapes(p *report.Printer) {
 	apart := false
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
-		apart = apart || strings.Contains(s.Shape, "P+")
+		apart = apart || !plainShape(s.Shape)
 		row := []string{s.Shape, "–", "–", "–", "–", "–", string(s.Grade)}
 		if s.KVTokens > 0 {
 			row[1] = report.Figure(float64(s.KVTokens) / 1000)
@@ -98,11 +115,17 @@ func (a *Answer) printShapes(p *report.Printer) {
 		}
 		if s.Replicas > 0 {
 			row[3] = fmt.Sprint(s.Replicas)
-			row[4], row[5] = costRange(s.HourlyLeast, s.Hourly), report.Figure(s.PerMillion)
+			row[4] = costRange(s.HourlyLeast, s.Hourly)
+		}
+		if s.PerMillion > 0 {
+			row[5] = report.Figure(s.PerMillion)
 		}
 		rows = append(rows, row)
 	}
 	p.Table([]string{"replica", "KV ktok", "1/s each", "replicas", "$/h", "$/1M", "evidence"}, rows, 0, 6)
+	if a.FurtherShapes > 0 {
+		p.Text(fmt.Sprintf("%d more kinds of replicas are farther from being chosen.", a.FurtherShapes))
+	}
 	if apart {
 		p.Text("xP+yD: a group of x replicas that compute prompts and y that go on from there; the other replicas do both.")
 	}
@@ -139,7 +162,7 @@ func (a *Answer) printTightest(p *report.Printer) {
 	each := func(s *Shape) float64 { return s.Rate / float64(s.GPUs) }
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
-		if s.KVTokens == 0 || strings.Contains(s.Shape, "P+") {
+		if s.Rate == 0 || !plainShape(s.Shape) {
 			continue
 		}
 		t := tightest[s.Accelerator]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
@@ -24,6 +25,8 @@ type trial struct {
 	Goals  []goal         `json:"goals"`
 	Kept   stats.Interval `json:"kept"`
 	Target float64        `json:"target"`
+	// Classes has the share of each class of requests, where there are several.
+	Classes []ClassKept `json:"classes,omitempty"`
 	// Growing tells that latencies grow over the whole run: more arrives than is served.
 	Growing bool `json:"growing"`
 	// Short tells that requests take longer than half of the run, so that it shows no steady state.
@@ -35,8 +38,16 @@ type trial struct {
 	All   float64 `json:"all"`
 	Met   bool    `json:"met"`
 	Binds string  `json:"binds"`
+	// Flow is the output tokens a second.
+	Flow float64 `json:"output_tokens_per_second"`
 	// EnergyPerMillion is the energy for a million output tokens, in Wh.
 	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
+}
+
+// ClassKept is the share of the requests of a class that met its SLO.
+type ClassKept struct {
+	Name string  `json:"name"`
+	Kept float64 `json:"kept"`
 }
 
 // verdict is the decision whether a rate is sustained. Sure is false where the share that met the
@@ -54,9 +65,22 @@ const batchCount = 20
 // Kind is the kind of tasks that are simulations of a plan.
 const Kind = "trial"
 
-// Simulate runs a scenario and sums up what it shows, a queue.Handler. The parameter is the
-// confidence of the interval.
-func Simulate(ctx context.Context, f *scenarios.File, confidence string) (any, error) {
+// replayedWhole marks tasks whose requests all count, from the first to the last.
+const replayedWhole = "-whole"
+
+// params are what Simulate has to know of the plan.
+func (p *Plan) params() string {
+	level := strconv.FormatFloat(p.Effort.Confidence, 'f', -1, 64)
+	if p.replayed() {
+		level += replayedWhole
+	}
+	return level
+}
+
+// Simulate runs a scenario and sums up what it shows, a queue.Handler. The parameter is the confidence
+// of the interval, and whether all requests count.
+func Simulate(ctx context.Context, f *scenarios.File, params string) (any, error) {
+	confidence, whole := strings.CutSuffix(params, replayedWhole)
 	level, err := strconv.ParseFloat(confidence, 64)
 	if err != nil {
 		return nil, err
@@ -65,7 +89,7 @@ func Simulate(ctx context.Context, f *scenarios.File, confidence string) (any, e
 	if err != nil {
 		return nil, err
 	}
-	return judge(seen, level), nil
+	return judge(seen, level, whole), nil
 }
 
 // sustains decides whether a replica sustains a rate: the share of requests that meet the SLO is at
@@ -81,7 +105,7 @@ func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict
 	}
 	for n := first; ; n = min(2*n, most) {
 		var err error
-		if v.trial, err = t.trial(ctx, o.scenario, rate, n); err != nil {
+		if v.trial, err = t.trial(ctx, o.scenario(&t.file.Plan.Menu, 1, o.slow), rate, n); err != nil {
 			return v, err
 		}
 		kept := v.trial.Kept
@@ -113,11 +137,29 @@ func round(rate float64) float64 {
 	return short
 }
 
-// judge sums up what was observed.
-func judge(seen *planner.Observation, confidence float64) trial {
+// judge sums up what was observed: of all requests where whole, else of those after the warm-up and
+// before the end of the load shows.
+func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 	r := seen.Result
-	t := trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds, EnergyPerMillion: r.EnergyPerMillion}
-	requests := seen.Requests[:seen.Steady()]
+	t := trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds, EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput}
+	requests, drop := seen.Requests, 0
+	if !whole {
+		requests, drop = t.settled(seen)
+	}
+	t.Goals = goals(seen, requests[drop:], confidence)
+	g := binding(t.Goals)
+	t.Kept, t.Target = g.Kept, g.Target
+	for _, c := range seen.Simulation.Scenario.Workload.Classes {
+		t.Classes = append(t.Classes, ClassKept{c.Name, r.Classes[c.Name].Attainment.All})
+	}
+	t.Limit = limit(seen, &t, &g)
+	return t
+}
+
+// settled returns the requests of the steady state, of which the first are warm-up, and notes whether
+// there is one.
+func (t *trial) settled(seen *planner.Observation) (requests []planner.Request, drop int) {
+	requests = seen.Requests[:seen.Steady()]
 	if t.Short = 2*len(requests) < len(seen.Requests); t.Short {
 		requests = seen.Requests
 	}
@@ -128,11 +170,7 @@ func judge(seen *planner.Observation, confidence float64) trial {
 	drop, settled := stats.WarmUp(ttft)
 	_, even := stats.WarmUp(tpot)
 	t.Growing = !settled && growing(ttft) || !even && growing(tpot)
-	t.Goals = goals(seen, requests[drop:], confidence)
-	g := binding(t.Goals)
-	t.Kept, t.Target = g.Kept, g.Target
-	t.Limit = limit(seen, &t, &g)
-	return t
+	return requests, drop
 }
 
 // growing reports whether the last quarter of a series is a tenth above the second.
@@ -149,7 +187,10 @@ func growing(series []float64) bool {
 // limit says what stands between the requests and their SLO, whose part g binds.
 func limit(seen *planner.Observation, t *trial, g *goal) string {
 	r := seen.Result
-	a := &r.Attainment
+	a, of := &r.Attainment, ""
+	if class, ok := r.Classes[g.Class]; ok {
+		a, of = &class.Attainment, "of "+g.Class+", "
+	}
 	worst, name := a.TTFT, "the first token"
 	if a.TPOT < worst {
 		worst, name = a.TPOT, "the pace"
@@ -164,7 +205,7 @@ func limit(seen *planner.Observation, t *trial, g *goal) string {
 	if t.Growing {
 		words += ", and the queue grows"
 	}
-	return words + ": " + cause(r, first, len(seen.Simulation.Scenario.Fleet.Pools) > 0)
+	return of + words + ": " + cause(r, first, len(seen.Simulation.Scenario.Fleet.Pools) > 0)
 }
 
 // cause names what the time goes into: that to the first token, or that of the others; apart are

@@ -3,7 +3,6 @@ package capacity
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync"
 
 	"github.com/llmsim/llmsim/internal/planner/journal"
@@ -26,6 +25,10 @@ type trials struct {
 	recorded bool
 	// rough decides after four times the first simulation at most, for what is told beside the answer.
 	rough bool
+	// workers is how many simulations this process runs at the same time, where that was chosen.
+	workers int
+	// ahead marks trials that may not be needed.
+	ahead bool
 	*ledger
 }
 
@@ -37,6 +40,11 @@ type ledger struct {
 
 // entry is a simulation that was asked for.
 type entry struct {
+	// needed tells that the answer rests on it; of others, that were begun because they may be needed,
+	// nothing is told.
+	needed bool
+	// kept tells that the journal has it.
+	kept  bool
 	ready chan struct{} // closed when there is a trial or an error
 	trial trial
 	err   error
@@ -46,7 +54,13 @@ type entry struct {
 func (l *ledger) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.known)
+	n := 0
+	for _, e := range l.known {
+		if e.needed {
+			n++
+		}
+	}
+	return n
 }
 
 // failed counts those that failed.
@@ -55,15 +69,15 @@ func (l *ledger) failed() int {
 	defer l.mu.Unlock()
 	n := 0
 	for _, e := range l.known {
-		if e.err != nil {
+		if e.needed && e.err != nil {
 			n++
 		}
 	}
 	return n
 }
 
-// entry returns the entry of a key, and whether it is new.
-func (l *ledger) entry(key string) (*entry, bool) {
+// entry returns the entry of a key, and whether it is new; needed is whether the answer rests on it.
+func (l *ledger) entry(key string, needed bool) (*entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.known[key]
@@ -71,6 +85,7 @@ func (l *ledger) entry(key string) (*entry, bool) {
 		e = &entry{ready: make(chan struct{})}
 		l.known[key] = e
 	}
+	e.needed = e.needed || needed
 	return e, !known
 }
 
@@ -83,17 +98,30 @@ func (t *trials) trial(ctx context.Context, s scenarios.Scenario, rate float64, 
 	if err != nil {
 		return trial{}, err
 	}
-	e, first := t.entry(task.Key)
+	e, first := t.entry(task.Key, !t.ahead)
 	if first {
-		e.trial, e.err = t.run(ctx, task)
+		if e.kept = t.journal != nil && t.journal.Get(task.Key, &e.trial); !e.kept {
+			e.trial, e.err = t.run(ctx, task)
+		}
 		close(e.ready)
 	}
 	select {
 	case <-e.ready:
-		return e.trial, e.err
+		return e.trial, errors.Join(e.err, t.keep(task.Key, e))
 	case <-ctx.Done():
 		return trial{}, ctx.Err()
 	}
+}
+
+// keep writes a result that is needed to the journal, once.
+func (t *trials) keep(key string, e *entry) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.journal == nil || t.ahead || e.err != nil || e.kept {
+		return nil
+	}
+	e.kept = true
+	return t.journal.Put(key, e.trial)
 }
 
 // task describes the simulation of a scenario at a rate.
@@ -106,41 +134,36 @@ func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queu
 	if err != nil {
 		return nil, err
 	}
-	task := &queue.Task{Kind: Kind, Name: t.file.name, Text: string(text), Params: strconv.FormatFloat(t.file.Plan.Effort.Confidence, 'f', -1, 64)}
+	task := &queue.Task{Kind: Kind, Name: t.file.name, Text: string(text), Params: t.file.Plan.params()}
 	task.Key, err = t.queue.Key(f, task.Kind, task.Params)
 	return task, err
 }
 
-// run has a simulation run, unless the journal has it, and keeps it there.
+// run has a simulation run.
 func (t *trials) run(ctx context.Context, task *queue.Task) (result trial, err error) {
 	if t.ran != nil {
 		defer t.ran()
 	}
-	if t.journal != nil && t.journal.Get(task.Key, &result) {
-		return result, nil
-	}
 	if t.recorded {
 		return trial{}, shard.Missing{}
 	}
-	if err := t.queue.Do(ctx, task, &result); err != nil {
-		return trial{}, err
-	}
-	if t.journal != nil {
-		err = t.journal.Put(task.Key, result)
-	}
+	err = t.queue.Do(ctx, task, &result)
 	return result, err
 }
 
-// text returns the scenario file of one replica at a rate, for so many requests.
+// text returns the scenario file of replicas at a rate, for so many requests.
 func (f *File) text(s scenarios.Scenario, rate float64, requests int64) ([]byte, error) {
-	s.Workload.Rate = scenarios.Rate{Value: scenarios.PerSecond(rate)}
-	s.Workload.Requests = requests
-	if t := s.Workload.Trace; t != nil { // a trace may be shorter than a simulation
-		again := *t
-		again.Repeat = true
-		s.Workload.Trace = &again
-	}
+	s.Workload = f.Plan.put(s.Workload, rate, requests)
 	return strict.Encode(s, func(string) bool { return true })
+}
+
+// file returns the scenario of replicas at a rate, for so many requests.
+func (f *File) file(s scenarios.Scenario, rate float64, requests int64) (*scenarios.File, error) {
+	text, err := f.text(s, rate, requests)
+	if err != nil {
+		return nil, err
+	}
+	return scenarios.Parse(f.name, text)
 }
 
 // failure returns the words for an error that is the failure of a simulation, and whether it is

@@ -3,7 +3,6 @@ package capacity
 import (
 	"slices"
 
-	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -28,10 +27,4 @@ func bestMeasured(shapes []Shape) *Shape {
 		}
 	}
 	return nil
-}
-
-// uncertainty returns what the predictions for a scenario rest on, and how wrong they may be.
-func uncertainty(s *scenarios.Simulation) (evidence.Grade, physics) {
-	e := s.Evidence()
-	return e.Grade, physics{spread: e.Spread.TPOT}
 }

@@ -1,0 +1,176 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// checkService finds what contradicts itself in a workload and its SLO, whose keys follow prefix.
+func checkService(doc *strict.Document, prefix string, w *scenarios.Workload, s *scenarios.SLO, problem func(field, format string, args ...any)) {
+	rated := doc.Has(prefix+"workload.rate") || rates(w)
+	if !rated && !w.Recorded() && w.Arrivals.Process != "closed-loop" {
+		problem(prefix+"workload", "a plan needs a load that the fleet must serve: a rate such as rate: 8/s, a trace, or users in a closed loop")
+	}
+	if w.Arrivals.Process == "at-once" {
+		problem(prefix+"workload.arrivals", "found at-once; a plan is made for requests that arrive over time")
+	}
+	if (&Plan{Workload: *w}).steady() {
+		for _, key := range []string{"requests", "duration"} {
+			if doc.Has(prefix + "workload." + key) {
+				problem(prefix+"workload."+key, "how long to simulate follows from effort; leave it out")
+			}
+		}
+	}
+	s.Check(prefix+"slo", problem)
+	if e := s.E2E.Request; e > 0 && e < s.TTFT.Request {
+		problem(prefix+"slo.e2e", "the whole request within %v contradicts a first token within %v", e, s.TTFT.Request)
+	}
+}
+
+// rates reports whether every class has a rate of its own.
+func rates(w *scenarios.Workload) bool {
+	return len(w.Classes) > 0 && !slices.ContainsFunc(w.Classes, func(c scenarios.Class) bool { return highest(&c.Rate) == 0 })
+}
+
+// steady reports whether requests arrive at rates that hold, or follow a wave whose highest rate counts:
+// then as much can be simulated as it takes.
+func (p *Plan) steady() bool {
+	w := &p.Workload
+	if w.Arrivals.Process == "closed-loop" || p.recordedTimes() || !holds(&w.Rate) {
+		return false
+	}
+	return !slices.ContainsFunc(w.Classes, func(c scenarios.Class) bool { return !holds(&c.Rate) })
+}
+
+// holds reports whether a rate is steady, or a wave.
+func holds(r *scenarios.Rate) bool {
+	return r.Pattern == "" || r.Pattern == "steady" || r.Pattern == "wave"
+}
+
+// recordedTimes reports whether requests arrive when they were recorded to.
+func (p *Plan) recordedTimes() bool {
+	w := &p.Workload
+	return w.Recorded() && w.Rate.Pattern == "" && w.Rate.Value == 0 && w.Arrivals.Process == ""
+}
+
+// replayed reports whether the load begins and ends, and arrives whatever the fleet does.
+func (p *Plan) replayed() bool { return !p.steady() && p.Workload.Arrivals.Process != "closed-loop" }
+
+// divisible reports whether n replicas serve n times what one does: requests arrive at a steady rate, and
+// it makes no difference to a request where others like it went.
+func (p *Plan) divisible() bool {
+	w := &p.Workload
+	shared := w.Prefix != nil || w.Distinct > 0 || w.Sessions != nil || w.Trace != nil || len(p.Menu.Routing) > 1
+	for i := range w.Classes {
+		c := &w.Classes[i]
+		shared = shared || c.Prefix != nil || c.Distinct > 0 || c.Sessions != nil
+	}
+	return p.steady() && !shared
+}
+
+// highest returns the highest rate of a pattern that holds, in requests a second.
+func highest(r *scenarios.Rate) float64 {
+	if r.Pattern == "wave" {
+		return float64(r.Average) * (1 + r.Swing)
+	}
+	return float64(max(r.Value, r.High))
+}
+
+// peak is the rate that the fleet must sustain where it is steady, in requests a second.
+func (p *Plan) peak() float64 {
+	if !p.steady() {
+		return 0
+	}
+	sum := highest(&p.Workload.Rate)
+	for i := range p.Workload.Classes {
+		sum += highest(&p.Workload.Classes[i].Rate)
+	}
+	return sum
+}
+
+// mean is the rate in the long run where it is steady, in requests a second.
+func (p *Plan) mean() float64 {
+	average := func(r *scenarios.Rate) float64 {
+		if r.Pattern == "wave" {
+			return float64(r.Average)
+		}
+		return float64(r.Value)
+	}
+	sum := average(&p.Workload.Rate)
+	for i := range p.Workload.Classes {
+		sum += average(&p.Workload.Classes[i].Rate)
+	}
+	return sum
+}
+
+// put returns the workload at a rate, for so many requests. One that is not steady is as it is; it ends
+// by itself, or after so many.
+func (p *Plan) put(w scenarios.Workload, rate float64, requests int64) scenarios.Workload {
+	if t := w.Trace; t != nil && !p.recordedTimes() { // a trace may be shorter than a simulation
+		again := *t
+		again.Repeat = true
+		w.Trace = &again
+	}
+	if !p.steady() {
+		if requests > 0 && w.Requests == 0 && w.Duration == 0 && !p.recordedTimes() {
+			w.Requests = requests
+		}
+		return w
+	}
+	w.Requests = requests
+	share := rate / p.peak()
+	hold := func(r scenarios.Rate) scenarios.Rate {
+		if highest(&r) == 0 {
+			return r
+		}
+		return scenarios.Rate{Value: scenarios.PerSecond(round(share * highest(&r)))}
+	}
+	w.Classes = slices.Clone(w.Classes)
+	apart := false
+	for i := range w.Classes {
+		apart = apart || highest(&w.Classes[i].Rate) > 0
+		w.Classes[i].Rate = hold(w.Classes[i].Rate)
+	}
+	if w.Rate = hold(w.Rate); !apart {
+		w.Rate = scenarios.Rate{Value: scenarios.PerSecond(rate)}
+	}
+	return w
+}
+
+// scaleRate makes the load so many times as heavy.
+func (p *Plan) scaleRate(by float64) {
+	w := &p.Workload
+	scale := func(r *scenarios.Rate) {
+		for _, rate := range []*scenarios.PerSecond{&r.Value, &r.Average, &r.High, &r.Low} {
+			*rate *= scenarios.PerSecond(by)
+		}
+		r.Phases = slices.Clone(r.Phases)
+		for i := range r.Phases {
+			ph := &r.Phases[i]
+			ph.Rate *= scenarios.PerSecond(by)
+			if ph.To != nil {
+				to := *ph.To * scenarios.PerSecond(by)
+				ph.To = &to
+			}
+		}
+	}
+	faster := func(t *scenarios.Trace) *scenarios.Trace {
+		if t == nil || !p.recordedTimes() {
+			return t
+		}
+		again := *t
+		again.Scale = cmp.Or(again.Scale, 1) * by
+		return &again
+	}
+	w.Trace = faster(w.Trace)
+	w.Classes = slices.Clone(w.Classes)
+	for i := range w.Classes {
+		w.Classes[i].Trace = faster(w.Classes[i].Trace)
+		scale(&w.Classes[i].Rate)
+	}
+	scale(&w.Rate)
+	w.Arrivals.Users = int(float64(w.Arrivals.Users)*by + 0.5)
+}

@@ -1,0 +1,208 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
+)
+
+// probes is the number of requests of a workload for which latencies are bounded, without simulating
+// them.
+const probes = 400
+
+// mostRead bounds the requests that are read of a recorded workload for the bounds.
+const mostRead = 200_000
+
+// work is what requests ask of a server, summed over them.
+type work struct {
+	requests float64
+	// prompt, output are tokens; fresh are those of prompts that no cache can supply.
+	prompt, fresh, output float64
+	// stored is KV memory, in tokens times the steps for which a sequence that decodes alone keeps
+	// them, and so is own, which leaves out what may be shared.
+	stored, own float64
+}
+
+// load is a workload as far as the bounds need it.
+type load struct {
+	work
+	// kept is a bound from below of the work of the requests that keep the SLO, and tpot the longest
+	// limit of any on the time per token; 0 where some have none.
+	kept work
+	tpot sim.Time
+	// flow is how many output tokens are asked for a second; 0 where that depends on the fleet.
+	flow float64
+	// probes are requests, and promises their SLOs.
+	probes   []sim.Request
+	promises []metrics.SLO
+	target   float64
+	// stretches are parts of a workload that arrives at times that do not depend on answers, and does
+	// not go on for ever.
+	stretches []stretch
+	words     string
+}
+
+// stretch is what must be done within a time, whatever else happens.
+type stretch struct {
+	work
+	seconds float64
+}
+
+// newLoad reads the requests of a workload.
+func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
+	most := probes
+	if f.Plan.replayed() {
+		most = mostRead
+	}
+	requests := draw(s.Source, most)
+	if err := s.Source.Err(); err != nil {
+		return nil, scenarios.BadInput(err)
+	}
+	l := &load{words: strings.TrimSuffix(s.Source.Summary().Text, fmt.Sprintf("; %d requests", probes))}
+	for i := range requests {
+		l.add(&requests[i])
+	}
+	l.flow = flow(s.Source.Summary(), f.Plan.peak(), &l.work)
+	if n := len(requests); f.Plan.replayed() && n > 1 {
+		l.flow = l.output / max(1e-9, (requests[n-1].Arrival-requests[0].Arrival).Seconds())
+		l.stretches = stretches(requests, s)
+	}
+	l.kept, l.tpot = without(requests, allowance(requests, s)), longestPace(requests, s)
+	for i := range min(probes, len(requests)) {
+		r := &requests[i*len(requests)/min(probes, len(requests))]
+		l.probes, l.promises = append(l.probes, *r), append(l.promises, s.SLO(r.Class))
+		l.target = max(l.target, least(s.SLO(r.Class)))
+	}
+	return l, nil
+}
+
+// flow returns the output tokens that a workload asks for a second. The mean of a trace at a rate, which
+// is not known beforehand, is taken from the requests that were drawn.
+func flow(w workload.Summary, rate float64, drawn *work) float64 {
+	if w.Output == 0 {
+		return rate * drawn.output / max(1, drawn.requests)
+	}
+	return w.Rate * w.Output
+}
+
+// draw takes requests from a source.
+func draw(source sim.Source, most int) []sim.Request {
+	var list []sim.Request
+	for at := source.NextArrival(); at != sim.Never && len(list) < most; at = source.NextArrival() {
+		var r sim.Request
+		source.Next(&r)
+		source.Done(&r, at)
+		list = append(list, r)
+	}
+	return list
+}
+
+// add counts a request.
+func (w *work) add(r *sim.Request) {
+	p, out := float64(r.Prompt), float64(r.Output)
+	w.requests++
+	w.prompt += p
+	w.output += out
+	w.stored += out * (p + out/2)
+	if len(r.Content) == 0 {
+		w.fresh += p
+		w.own += out * (p + out/2)
+	} else {
+		w.own += out * out / 2
+	}
+}
+
+// pieces is into how many stretches a recorded workload is divided at most.
+const pieces = 32
+
+// stretches divides requests into the whole, halves, quarters and so on. Those of a stretch have come
+// when it ends, and those that keep the SLO are answered a longest answer later.
+func stretches(requests []sim.Request, s *scenarios.Simulation) []stretch {
+	missed := allowance(requests, s)
+	var list []stretch
+	for n := 1; n <= pieces && n <= len(requests); n *= 2 {
+		for i := range n {
+			part := requests[i*len(requests)/n : (i+1)*len(requests)/n]
+			longest := longestAnswer(part, s)
+			if longest < 0 {
+				return nil // no limit on answers
+			}
+			lasts := part[len(part)-1].Arrival - part[0].Arrival + longest
+			if w := without(part, missed); w.requests > 0 {
+				list = append(list, stretch{w, lasts.Seconds()})
+			}
+		}
+	}
+	return list
+}
+
+// allowance is how many requests need not keep the SLO.
+func allowance(requests []sim.Request, s *scenarios.Simulation) int {
+	missed := 0.0
+	for i := range requests {
+		missed += 1 - least(s.SLO(requests[i].Class))
+	}
+	return int(math.Ceil(missed))
+}
+
+// longestPace returns the longest limit on the time per token; 0 where some requests have none.
+func longestPace(requests []sim.Request, s *scenarios.Simulation) sim.Time {
+	longest := sim.Time(0)
+	for i := range requests {
+		limit := s.SLO(requests[i].Class).TPOT
+		if limit == 0 {
+			return 0
+		}
+		longest = max(longest, limit)
+	}
+	return longest
+}
+
+// longestAnswer returns the longest time that one of the requests may take under its SLO; negative where
+// there is no limit.
+func longestAnswer(requests []sim.Request, s *scenarios.Simulation) sim.Time {
+	longest := sim.Time(0)
+	for i := range requests {
+		r, slo := &requests[i], s.SLO(requests[i].Class)
+		limit := slo.TTFT + slo.TPOT*sim.Time(r.Output-1)
+		if slo.TTFT == 0 || slo.TPOT == 0 {
+			limit = sim.Never
+		}
+		if slo.E2E > 0 {
+			limit = min(limit, slo.E2E)
+		}
+		if limit == sim.Never {
+			return -1
+		}
+		longest = max(longest, limit)
+	}
+	return longest
+}
+
+// without returns a bound from below of the work of all requests but so many, whichever they are: of
+// each figure, the largest are left out.
+func without(requests []sim.Request, missed int) work {
+	figures := make([][]float64, 6)
+	for i := range requests {
+		var w work
+		w.add(&requests[i])
+		for k, v := range []float64{w.requests, w.prompt, w.fresh, w.output, w.stored, w.own} {
+			figures[k] = append(figures[k], v)
+		}
+	}
+	sums := make([]float64, len(figures))
+	for k, list := range figures {
+		slices.SortFunc(list, cmp.Compare[float64])
+		for _, v := range list[:max(0, len(list)-missed)] {
+			sums[k] += v
+		}
+	}
+	return work{sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]}
+}

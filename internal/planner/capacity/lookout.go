@@ -1,0 +1,60 @@
+package capacity
+
+import (
+	"context"
+	"runtime"
+	"sync"
+)
+
+// lookout begins simulations that a search will need unless it finds something better before: those of
+// the next options in order, so that cores and workers have work while one option is tried. What they
+// show is used where it is needed, and else forgotten: the answer does not depend on it.
+type lookout struct {
+	s      *search
+	ahead  int // options to look ahead
+	begun  map[int]int
+	slots  chan struct{}
+	trials trials
+	group  sync.WaitGroup
+}
+
+func (s *search) newLookout() *lookout {
+	l := &lookout{s: s, ahead: max(runtime.GOMAXPROCS(0), s.trials.workers) - 1, begun: map[int]int{}}
+	l.slots = make(chan struct{}, max(1, l.ahead))
+	l.trials = *s.trials
+	l.trials.ahead = true
+	return l
+}
+
+// begin simulates the next options that may win, each with as many replicas as the search would.
+func (l *lookout) begin(ctx context.Context, next []int) {
+	s := l.s
+	if s.best < 0 || l.trials.recorded {
+		return // nothing is known yet of what the search will ask
+	}
+	other := &search{rate: s.rate, spare: s.spare, options: s.options, trials: &l.trials}
+	for k, found := 0, 0; k < len(next) && found < l.ahead; k++ {
+		o := s.options[next[k]]
+		if !s.beats(o, s.fewest(o)) {
+			continue
+		}
+		found++
+		n, _ := s.first(o)
+		if l.begun[o.index] == n {
+			continue
+		}
+		select {
+		case l.slots <- struct{}{}:
+		default:
+			return // enough is under way
+		}
+		l.begun[o.index] = n
+		l.group.Go(func() {
+			defer func() { <-l.slots }()
+			_, _ = other.enough(ctx, o, n) // an error shows again where the trial is needed
+		})
+	}
+}
+
+// close waits for what is under way.
+func (l *lookout) close() { l.group.Wait() }

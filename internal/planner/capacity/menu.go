@@ -1,0 +1,91 @@
+package capacity
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Menu is what there is to choose from: every combination of its lists is an option.
+type Menu struct {
+	Hardware []Offer              `json:"hardware" required:"true" jsonschema:"Accelerators, with prices and how many there are."`
+	Tensor   []int                `json:"tensor,omitempty" min:"1" max:"4096" jsonschema:"Degrees of tensor parallelism. Default: 1, 2, 4 and 8."`
+	Pipeline []int                `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Numbers of pipeline stages. Default: 1."`
+	Data     []int                `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Numbers of data-parallel ranks of attention, for mixtures of experts. Default: 1."`
+	Expert   []int                `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Degrees of expert parallelism. Default: that of a scenario."`
+	Engines  []string             `json:"engines,omitempty" jsonschema:"Engine presets. Default: that of a scenario."`
+	Weights  []string             `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number formats of the weights. Default: as published."`
+	KVCache  []string             `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"Number formats of the KV cache. Default: that of activations."`
+	Batching []scenarios.Policy   `json:"batching,omitempty" jsonschema:"Batching policies with their parameters. Default: that of a scenario."`
+	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters. Default: that of a scenario."`
+	Routing  []scenarios.Policy   `json:"routing,omitempty" jsonschema:"Routing policies with their parameters. Default: that of a scenario."`
+	// Speculation and Disaggregated add options; those without are there always.
+	Speculation   []scenarios.Speculation `json:"speculation,omitempty" jsonschema:"Ways of speculative decoding, to choose from beside none."`
+	Disaggregated []Split                 `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas, to choose from beside replicas that do both."`
+}
+
+// Split is groups of replicas of which some compute prompts and the others go on from there. A fleet of
+// n groups has n times as many of each.
+type Split struct {
+	Prefill Side `json:"prefill" required:"true" jsonschema:"Those that compute prompts: how many, or a mapping."`
+	Decode  Side `json:"decode" required:"true" jsonschema:"Those that go on from there: how many, or a mapping."`
+}
+
+// Side is what there is to choose from for one part of a group. Its lists take the place of the menu's.
+// A list that both parts leave to the menu is chosen from once, for both.
+type Side struct {
+	Replicas Counts               `json:"replicas" short:"true" required:"true" jsonschema:"How many replicas a group has: a number, or a range such as 1..4."`
+	Hardware []Offer              `json:"hardware,omitempty" jsonschema:"Accelerators, with prices and how many there are."`
+	Tensor   []int                `json:"tensor,omitempty" min:"1" max:"4096" jsonschema:"Degrees of tensor parallelism."`
+	Pipeline []int                `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Numbers of pipeline stages."`
+	Data     []int                `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Numbers of data-parallel ranks of attention."`
+	Expert   []int                `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Degrees of expert parallelism."`
+	Weights  []string             `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number formats of the weights."`
+	Batching []scenarios.Policy   `json:"batching,omitempty" jsonschema:"Batching policies with their parameters."`
+	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters."`
+}
+
+// Offer is accelerators that can be had.
+type Offer struct {
+	Accelerator string          `json:"accelerator,omitempty" short:"true" required:"true" jsonschema:"The accelerator's name."`
+	File        string          `json:"file,omitempty" jsonschema:"A YAML file with entries of your own."`
+	Link        string          `json:"link,omitempty" jsonschema:"What joins the accelerators of a node."`
+	Network     string          `json:"network,omitempty" jsonschema:"What joins nodes."`
+	PerNode     int             `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"How many accelerators a node holds. Default: the catalogue's."`
+	Price       scenarios.Price `json:"price,omitempty" above:"0" jsonschema:"The price of one. Default: the catalogue's."`
+	Count       int             `json:"count,omitempty" min:"1" jsonschema:"How many there are. Default: as many as needed."`
+}
+
+// Counts is a range of numbers of replicas, written 2 or 1..4.
+type Counts struct{ From, To int }
+
+// mostInGroup bounds the replicas of a group.
+const mostInGroup = 1000
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Counts) UnmarshalText(text []byte) error {
+	first, last, ranged := strings.Cut(string(text), "..")
+	if !ranged {
+		last = first
+	}
+	from, errFrom := strconv.Atoi(strings.TrimSpace(first))
+	to, errTo := strconv.Atoi(strings.TrimSpace(last))
+	if errFrom != nil || errTo != nil || from < 1 || to < from || to > mostInGroup {
+		return fmt.Errorf("found %q; want a number of replicas from 1 to %d, or a range such as 1..4", text, mostInGroup)
+	}
+	*c = Counts{from, to}
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Counts) MarshalText() ([]byte, error) {
+	if c.From == c.To {
+		return strconv.AppendInt(nil, int64(c.From), 10), nil
+	}
+	return fmt.Appendf(nil, "%d..%d", c.From, c.To), nil
+}
+
+// size is how many numbers the range has.
+func (c Counts) size() int { return c.To - c.From + 1 }

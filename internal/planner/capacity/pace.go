@@ -1,0 +1,220 @@
+package capacity
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// slack is by how much bounds are looser than they claim: the step times that they interpolate are not
+// quite convex.
+const slack = 1.05
+
+// pace bounds from below what the steps of a server take.
+type pace struct {
+	// hull is the lower convex hull through the seconds of steps of 1, 2, 4, … tokens, attention left
+	// out.
+	hull []point
+	// token is the least time for a token of a prompt in the best of steps, context that of attending
+	// to a token of context, both in seconds.
+	token, context float64
+	// batch is the most sequences of a step, and room the KV memory in tokens; +Inf where that does
+	// not bound them.
+	batch, room float64
+	// stride is the most tokens that a sequence gains in a step.
+	stride float64
+	// shares tells that prompt tokens may come from a cache.
+	shares bool
+}
+
+type point struct{ tokens, seconds float64 }
+
+// largestStep is the number of tokens up to which steps are looked at.
+const largestStep = 1 << 15
+
+// newPace looks at the steps of a server.
+func newPace(s *scenarios.Steps) pace {
+	p := pace{batch: math.Inf(1), room: math.Inf(1), stride: 1, context: contextTime(s)}
+	if most := count(s.Scenario.Batching.Params["max-sequences"]); most > 0 {
+		p.batch = float64(most)
+	}
+	if kept := s.Memory.Kept; kept.Windowed == 0 && kept.Fixed == 0 {
+		p.room = float64(s.Memory.Tokens)
+	}
+	if d := s.Scenario.Speculation; d != nil {
+		p.stride += float64(d.Tokens)
+	}
+	p.shares = !slices.Contains([]string{"paged", "contiguous"}, s.Scenario.Memory.Policy)
+	for t := 1; t <= largestStep; t *= 2 {
+		p.add(point{float64(t), linearTime(s, t)})
+	}
+	last := p.hull[len(p.hull)-1]
+	p.token = last.seconds / last.tokens
+	if n := len(p.hull); n > 1 {
+		before := p.hull[n-2]
+		p.token = min(p.token, (last.seconds-before.seconds)/(last.tokens-before.tokens))
+	}
+	return p
+}
+
+// add adds a point to the right of the hull.
+func (p *pace) add(next point) {
+	for len(p.hull) >= 2 {
+		a, b := p.hull[len(p.hull)-2], p.hull[len(p.hull)-1]
+		if (b.seconds-a.seconds)*(next.tokens-a.tokens) < (next.seconds-a.seconds)*(b.tokens-a.tokens) {
+			break
+		}
+		p.hull = p.hull[:len(p.hull)-1]
+	}
+	p.hull = append(p.hull, next)
+}
+
+// step bounds the seconds of a step of n tokens, attention left out.
+func (p *pace) step(n float64) float64 {
+	for i := 1; i < len(p.hull); i++ {
+		if a, b := p.hull[i-1], p.hull[i]; n <= b.tokens || i == len(p.hull)-1 {
+			return max(a.seconds+(b.seconds-a.seconds)*(max(n, 1)-a.tokens)/(b.tokens-a.tokens), 0)
+		}
+	}
+	return p.hull[0].seconds
+}
+
+// both bounds the seconds for which a server that does both is busy with requests. They take k steps
+// together at least: as many as their answers have tokens, divided by the sequences of a step, which
+// the batching policy and the KV memory limit. With steps of n tokens taking f(n), f convex, that is at
+// least k·f(N/k) for N tokens in all (Jensen), which grows with k and with N; attention to the context
+// comes on top.
+func (p *pace) both(w *work) float64 {
+	prompt := w.prompt
+	if p.shares {
+		prompt = w.fresh
+	}
+	return p.steps(w, prompt+w.output)
+}
+
+// prefill bounds the seconds for which a server that only computes prompts is busy with requests.
+func (p *pace) prefill(w *work) float64 {
+	if p.shares {
+		return w.fresh * p.token
+	}
+	return w.prompt * p.token
+}
+
+// decode bounds the seconds for which a server that goes on from there is busy with requests. Their
+// first tokens come with the prompts.
+func (p *pace) decode(w *work) float64 {
+	later := *w
+	if w.output > 0 {
+		share := (w.output - w.requests) / w.output
+		later.output, later.stored, later.own = w.output*share, w.stored*share, w.own*share
+	}
+	return p.steps(&later, later.output)
+}
+
+// steps bounds the seconds of the steps in which so many tokens are computed.
+func (p *pace) steps(w *work, tokens float64) float64 {
+	stored := w.stored
+	if p.shares {
+		stored = w.own
+	}
+	k := max(w.output/p.batch, stored/p.room, w.output/largestStep) / p.stride
+	if k <= 0 {
+		return tokens * p.token
+	}
+	return k*p.step(tokens/k) + stored/p.stride*p.context
+}
+
+// paced bounds the seconds for which a server is busy that gives requests their tokens within a limit of
+// seconds each, on average over an answer. Weighted by the sequences n of each step, steps then take the
+// limit at most on average, so that by convexity n is at most the N with f(N) at the limit, on average;
+// and the time for a token, f(n)/n, is at least that at N, again by convexity. Where f(n)/n bends the
+// other way it is taken to stay as it is. Prompts are left out.
+func (p *pace) paced(w *work, limit float64) float64 {
+	n := p.within(limit * p.stride)
+	token := 0.0
+	for i := 1; i < len(p.hull); i++ {
+		a, b := p.hull[i-1], p.hull[i]
+		slope := (b.seconds - a.seconds) / (b.tokens - a.tokens)
+		if base := a.seconds - slope*a.tokens; base >= 0 {
+			token = max(token, base/n+slope)
+		}
+	}
+	stored := w.stored
+	if p.shares {
+		stored = w.own
+	}
+	return (max(0, w.output-w.requests)*token + stored*p.context) / p.stride
+}
+
+// within returns the most tokens of a step that takes at most so many seconds, and 1 at least.
+func (p *pace) within(seconds float64) float64 {
+	for i := 1; i < len(p.hull); i++ {
+		a, b := p.hull[i-1], p.hull[i]
+		if b.seconds > seconds || i == len(p.hull)-1 {
+			slope := (b.seconds - a.seconds) / (b.tokens - a.tokens)
+			return max(1, a.tokens+(seconds-a.seconds)/max(slope, 1e-12))
+		}
+	}
+	return math.Inf(1)
+}
+
+// linearTime is the time of a step of n tokens without attention: the shorter of n sequences that
+// decode, and a chunk of a prompt on each data-parallel rank.
+func linearTime(s *scenarios.Steps, n int) float64 {
+	ranks := max(1, s.Memory.Ranks)
+	decode := sim.Step{Decodes: n, DecodeTokens: n, Context: int64(n)}
+	var prefill sim.Step
+	for i := range min(ranks, n) {
+		prefill.Prefill = append(prefill.Prefill, sim.Chunk{New: (n + i) / min(ranks, n)})
+	}
+	return min(withoutAttention(s, &decode), withoutAttention(s, &prefill))
+}
+
+func withoutAttention(s *scenarios.Steps, step *sim.Step) float64 {
+	t := s.Clock.Duration(step)
+	for _, op := range s.Clock.Breakdown(step) {
+		if strings.HasPrefix(op.Name, "attention") {
+			t -= op.Time
+		}
+	}
+	return t.Seconds()
+}
+
+// contextTime bounds the seconds of attending to one token of context from below.
+func contextTime(s *scenarios.Steps) float64 {
+	least := sim.Never
+	for n := 1; n <= 256; n *= 4 {
+		least = min(least, s.Clock.Decode(n, int64(n)*1024).PerToken)
+	}
+	return least.Seconds()
+}
+
+// prefillAlone is the least time in which a prompt can be computed.
+func (s *server) prefillAlone(r *sim.Request) sim.Time {
+	if s.pace.shares && len(r.Content) > 0 {
+		return 0
+	}
+	budget := count(s.steps.Scenario.Batching.Params["token-budget"])
+	if budget == 0 {
+		budget = r.Prompt
+	}
+	var t sim.Time
+	for done := 0; done < r.Prompt; {
+		n := min(budget, r.Prompt-done)
+		t += s.steps.Clock.Duration(&sim.Step{Prefill: []sim.Chunk{{New: n, Cached: done, Last: done+n == r.Prompt}}})
+		done += n
+	}
+	return t
+}
+
+// decodeAlone is the least time per token after the first.
+func (s *server) decodeAlone(r *sim.Request) sim.Time {
+	if r.Output <= 1 {
+		return 0
+	}
+	step := s.steps.Clock.Decode(1, int64(r.Prompt)+1).At(int64(r.Prompt) + 1)
+	return sim.Time(float64(step) / s.pace.stride)
+}
