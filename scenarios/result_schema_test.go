@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -20,7 +20,7 @@ import (
 // resultSchema makes the schema of results from their structs, and from the list of metrics.
 func resultSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	schema, err := jsonschema.For[report.Document](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+	schema, err := jsonschema.For[diagnosis.Document](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[scenarios.Span]():   {Type: "string", Description: "a time with its unit, such as 50ms"},
 		reflect.TypeFor[steptime.Bound]():   {Type: "string"},
 		reflect.TypeFor[scenarios.Limits](): {Types: []string{"string", "object"}},
@@ -78,7 +78,7 @@ func TestResultsKeepTheirSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(report.NewDocument(result))
+		text, err := json.Marshal(diagnosis.NewDocument(result))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/interval"
 	"github.com/llmsim/llmsim/internal/planner/remedy"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/telemetry"
 	"github.com/llmsim/llmsim/policies"
@@ -198,7 +199,7 @@ func (flags *scenarioFlags) measure(cmd *cobra.Command, simulation *scenarios.Si
 func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {
 	if flags.format == "json" {
 		note(cmd, result.Warnings)
-		return report.JSON(cmd.OutOrStdout(), report.NewDocument(result))
+		return report.JSON(cmd.OutOrStdout(), diagnosis.NewDocument(result))
 	}
 	p := report.NewPrinter(cmd.OutOrStdout())
 	p.Result(result)

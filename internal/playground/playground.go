@@ -9,6 +9,7 @@ import (
 	"embed"
 	"encoding/json"
 
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
@@ -48,7 +49,7 @@ func Result(ctx context.Context, settings []string) ([]byte, error) {
 	encoder := json.NewEncoder(&out)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	err = encoder.Encode(result)
+	err = encoder.Encode(diagnosis.NewDocument(result))
 	return out.Bytes(), err
 }
 

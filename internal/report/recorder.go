@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -108,7 +109,7 @@ func (r *Recorder) summary(result *scenarios.Result) error {
 	if err != nil {
 		return err
 	}
-	return JSON(out, NewDocument(result))
+	return JSON(out, diagnosis.NewDocument(result))
 }
 
 func (r *Recorder) series(result *scenarios.Result) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -159,7 +160,7 @@ func TestSummaryKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	var printed bytes.Buffer
-	if err := JSON(&printed, NewDocument(result)); err != nil || !bytes.Equal(printed.Bytes(), data) {
+	if err := JSON(&printed, diagnosis.NewDocument(result)); err != nil || !bytes.Equal(printed.Bytes(), data) {
 		t.Errorf("summary.json is not what is printed (%v)", err)
 	}
 	var keys map[string]any

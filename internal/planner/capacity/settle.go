@@ -92,13 +92,25 @@ const nearMiss = 0.05
 // there is none.
 func (s *search) challenger(tried map[int]bool) int {
 	for i := range s.options {
-		fate := &s.fates[i]
-		close := fate.replicas > 0 || fate.kind == simulated && fate.near
-		if close && !tried[i] && s.worth(i) >= s.fewest(s.options[i]) {
+		if s.open(i) && !tried[i] && s.worth(i) >= s.fewest(s.options[i]) {
 			return i
 		}
 	}
 	return -1
+}
+
+// open reports whether an option may keep the SLO as a fleet that costs less than the best: a replica
+// kept it or nearly did, or none was simulated at so low a rate, since the best seemed cheaper then.
+func (s *search) open(i int) bool {
+	fate := &s.fates[i]
+	switch fate.kind {
+	case simulated:
+		less := fate.missed == nil || s.rate/float64(s.worth(i)) < fate.missed.rate*(1-1e-6)
+		return fate.replicas > 0 || fate.near || less
+	case costsMore:
+		return true
+	}
+	return fate.replicas > 0
 }
 
 // worth returns the largest number of replicas of an option with which it beats the best; 0 where

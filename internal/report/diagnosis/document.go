@@ -1,7 +1,6 @@
-package report
+package diagnosis
 
 import (
-	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -14,4 +13,4 @@ type Document struct {
 }
 
 // NewDocument returns the document of a result.
-func NewDocument(r *scenarios.Result) Document { return Document{r, diagnosis.Of(r)} }
+func NewDocument(r *scenarios.Result) Document { return Document{r, Of(r)} }
