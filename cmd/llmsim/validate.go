@@ -42,7 +42,7 @@ With --papers it repeats experiments of papers on schedulers and KV memory, and 
 	}
 	f := cmd.Flags()
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "", "folder for rows.csv, with every prediction beside its measurement, coverage.md, and a picture of each table")
+	f.StringVar(&flags.out, "out", "", "folder for rows.csv, with every prediction beside its measurement, coverage.md, a picture of each table, and two of how often ranges of 80 % hold what was measured")
 	f.BoolVar(&flags.fit, "fit", false, "refit the constants, leave out each model and GPU in turn, and write the constants to --out")
 	f.BoolVar(&flags.kernels, "kernels", false, "distil DIR's tables of kernels, as published, into constants of engines, and write them to --out")
 	f.BoolVar(&flags.papers, "papers", false, "hold claims of papers, which come with the program, against their scenarios")
@@ -72,6 +72,9 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	compared, err := data.Compare(cmd.Context(), validation.Physics{})
 	if err != nil {
 		return err
+	}
+	if len(args) > 0 {
+		fit.Mark(data, compared)
 	}
 	if flags.out != "" {
 		if err := writeErrors(flags.out, compared); err != nil {
@@ -120,6 +123,15 @@ func writeErrors(dir string, compared *validation.Report) error {
 	}
 	if err := files.Write(filepath.Join(dir, "coverage.md"), compared.WriteCoverage); err != nil {
 		return err
+	}
+	pictures, err := compared.ReliabilityPlots()
+	if err != nil {
+		return err
+	}
+	for name, picture := range pictures {
+		if err := plots.Save(dir, name, picture); err != nil {
+			return err
+		}
 	}
 	for i := range compared.Tables {
 		t := &compared.Tables[i]

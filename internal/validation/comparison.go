@@ -31,6 +31,40 @@ type Comparison struct {
 	Predicted, Measured float64
 	// rehearsal is of the run that predicts the figure; nil where none does.
 	rehearsal *rehearsal
+	// Fit is InFit or LeftOut, or empty where nobody marked the rows.
+	Fit Fit
+}
+
+// Fit says whether the shipped constants are fitted to a row.
+type Fit string
+
+// What a row is to the fit.
+const (
+	InFit   Fit = "in fit"
+	LeftOut Fit = "left out"
+)
+
+// Mark notes of each row whether it is among the chosen, and of a quantity that counts in the fit.
+func (r *Report) Mark(chosen *Data, counts func(table, quantity string) bool) {
+	type row struct {
+		file string
+		line int
+	}
+	in := map[row]bool{}
+	for i := range chosen.tables {
+		for _, e := range chosen.tables[i].experiments {
+			at := e.at()
+			in[row{at.file, at.line}] = true
+		}
+	}
+	for i := range r.Tables {
+		for j := range r.Tables[i].Rows {
+			c := &r.Tables[i].Rows[j]
+			if c.Fit = LeftOut; in[row{c.File, c.Line}] && counts(c.Table, c.Quantity) {
+				c.Fit = InFit
+			}
+		}
+	}
 }
 
 // Error is the relative error, predicted/measured − 1.

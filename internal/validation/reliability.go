@@ -34,10 +34,12 @@ type Reliability struct {
 	Inside float64 `json:"inside"`
 }
 
-// graded is a served latency with what its prediction would rest on.
+// graded is a served latency with what its prediction would rest on; without is set where that leaves
+// out what was measured of its own server.
 type graded struct {
 	*Comparison
 	evidence.Evidence
+	without bool
 }
 
 // grades returns the served latencies, each twice: as that of a server that was measured, and as that of one of which nothing with
@@ -50,9 +52,7 @@ func (r *Report) grades() []graded {
 			if c.Key.Engine == "" || latency(c.Quantity) == "" || c.Predicted <= 0 || c.Measured <= 0 {
 				continue
 			}
-			for _, e := range []evidence.Evidence{evidence.Of(c.Key, true), evidence.Without(c.Key)} {
-				list = append(list, graded{c, e})
-			}
+			list = append(list, graded{c, evidence.Of(c.Key, true), false}, graded{c, evidence.Without(c.Key), true})
 		}
 	}
 	return list
@@ -63,11 +63,16 @@ func (g *graded) deviation() float64 { return math.Abs(math.Log(g.Measured / g.P
 
 // inside reports whether the measured value lies in the range of 80 %.
 func (g *graded) inside() bool {
+	return g.within(evidence.Width80)
+}
+
+// within reports whether the measured value is within so many standard deviations of the predicted one.
+func (g *graded) within(width float64) bool {
 	spread := g.Spread.TPOT
 	if latency(g.Quantity) == "TTFT" {
 		spread = g.Spread.TTFT
 	}
-	return g.deviation() <= evidence.Width80*spread
+	return g.deviation() <= width*spread
 }
 
 // Reliability says of each grade, table and quantity how often ranges hold what was measured.
@@ -98,12 +103,14 @@ func (r *Report) Reliability() []Reliability {
 }
 
 // writeReliability prints how often ranges hold what was measured.
-func writeReliability(b *bytes.Buffer, list []Reliability) {
+func writeReliability(b *bytes.Buffer, list []Reliability, held Held) {
 	if len(list) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "How often the range that is to hold %.0f %% of what is measured does, by what a prediction rests on.\n", 100*intervalLevel)
 	fmt.Fprintf(b, "Rows count as measured, and again as if nothing of their engine, accelerator and model had been.\n")
+	fmt.Fprintf(b, "Over all, each server counting the same: %.0f %% as measured, %.0f %% with its own rows left out of the\n"+
+		"evidence. The constants were fitted to some of these rows in either case.\n", 100*held.Measured, 100*held.LeftOut)
 	fmt.Fprintf(b, "  %-14s %-22s %-8s %6s %8s\n", "evidence", "table", "error of", "rows", "inside")
 	for _, k := range list {
 		fmt.Fprintf(b, "  %-14s %-22s %-8s %6d %6.0f %%\n", k.Grade, k.Table, k.Quantity, k.Rows, 100*k.Inside)

@@ -14,6 +14,7 @@ type Summary struct {
 	Goals   []GoalResult   `json:"goals,omitempty"`
 	// Reliability says how often the ranges of results hold what was measured.
 	Reliability []Reliability `json:"reliability,omitempty"`
+	Held        Held          `json:"held,omitzero"`
 	// Ignored says of each file that was not read why.
 	Ignored []string `json:"not_read,omitempty"`
 }
@@ -47,7 +48,9 @@ type SkippedRows struct {
 type Statistics struct {
 	Quantity string `json:"quantity"`
 	Unit     string `json:"unit"`
-	N        int    `json:"n"`
+	// Fit says whether the shipped constants are fitted to these rows; absent where that is not known.
+	Fit Fit `json:"fit,omitempty"`
+	N   int `json:"n"`
 	// Median and Mean are of absolute errors, Bias is the mean of signed ones, above 0 where predictions are too high.
 	Median float64 `json:"median_ape_pct"`
 	Mean   float64 `json:"mean_ape_pct"`
@@ -68,7 +71,7 @@ type Worst struct {
 
 // Summary sums up the report.
 func (r *Report) Summary() Summary {
-	s := Summary{Tables: []TableSummary{}, Targets: r.targets(), Goals: r.Goals(), Reliability: r.Reliability(), Ignored: r.Ignored}
+	s := Summary{Tables: []TableSummary{}, Targets: r.targets(), Goals: r.Goals(), Reliability: r.Reliability(), Held: r.Held(), Ignored: r.Ignored}
 	for i := range r.Tables {
 		s.Tables = append(s.Tables, r.Tables[i].summary())
 	}
@@ -93,15 +96,21 @@ func (t *Table) summary() TableSummary {
 	return s
 }
 
-// quantities returns the statistics of every quantity, in the order of their first rows.
+// quantities returns the statistics of every quantity, in the order of their first rows: those in the
+// fit and those left out apart.
 func quantities(rows []Comparison) []Statistics {
-	var names []string
-	of := map[string][]Comparison{}
+	type kind struct {
+		quantity string
+		fit      Fit
+	}
+	var names []kind
+	of := map[kind][]Comparison{}
 	for _, c := range rows {
-		if of[c.Quantity] == nil {
-			names = append(names, c.Quantity)
+		k := kind{c.Quantity, c.Fit}
+		if of[k] == nil {
+			names = append(names, k)
 		}
-		of[c.Quantity] = append(of[c.Quantity], c)
+		of[k] = append(of[k], c)
 	}
 	list := make([]Statistics, len(names))
 	for i, name := range names {
@@ -112,7 +121,7 @@ func quantities(rows []Comparison) []Statistics {
 
 // statistics sums up rows of one quantity; there is at least one.
 func statistics(rows []Comparison) Statistics {
-	s := Statistics{Quantity: rows[0].Quantity, Unit: rows[0].Unit, N: len(rows)}
+	s := Statistics{Quantity: rows[0].Quantity, Unit: rows[0].Unit, Fit: rows[0].Fit, N: len(rows)}
 	errors := make([]float64, len(rows))
 	worst := 0
 	for i := range rows {

@@ -16,7 +16,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 	}
 	writeTargets(b, s.Targets)
 	WriteGoals(b, s.Goals)
-	writeReliability(b, s.Reliability)
+	writeReliability(b, s.Reliability, s.Held)
 	writeList(b, "Files that were not read:", s.Ignored)
 	_, err := w.Write(b.Bytes())
 	return err
@@ -80,7 +80,11 @@ func writeStatistics(b *bytes.Buffer, list []Statistics, nameFile bool) {
 		if nameFile {
 			row = fmt.Sprintf("%s:%d", strings.TrimSuffix(path.Base(s.Worst.File), ".csv"), s.Worst.Line)
 		}
-		fmt.Fprintf(b, "    %-20s %6d %6.1f %% %6.1f %% %+6.1f %% %+7.1f %%  %s\n", s.Quantity, s.N, s.Median, s.Mean, s.Bias, s.Worst.Error, row)
+		name := s.Quantity
+		if s.Fit != "" {
+			name += ", " + string(s.Fit)
+		}
+		fmt.Fprintf(b, "    %-20s %6d %6.1f %% %6.1f %% %+6.1f %% %+7.1f %%  %s\n", name, s.N, s.Median, s.Mean, s.Bias, s.Worst.Error, row)
 	}
 }
 

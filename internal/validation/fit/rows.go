@@ -89,6 +89,11 @@ func find(table, name string) *quantity {
 	return &quantities[i]
 }
 
+// Mark notes of each row of a report whether the fit to its data takes it.
+func Mark(d *validation.Data, r *validation.Report) {
+	r.Mark(thin(d, r), func(table, name string) bool { return find(table, name) != nil })
+}
+
 // rowKey tells one measured figure from all others.
 type rowKey struct {
 	file, quantity string
