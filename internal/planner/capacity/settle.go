@@ -28,6 +28,9 @@ type Chance struct {
 // slowdown times what is predicted, over the pooled requests of at most so many seeds, and the
 // share of requests that do.
 func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, seeds int) (bool, float64, error) {
+	if s.trials.file.Plan.recordedTimes() {
+		seeds = 1 // recorded requests are always the same
+	}
 	var runs [][]goal
 	for seed := range seeds {
 		t, _, err := s.whole(ctx, o, n, slowdown, uint64(seed))
@@ -96,8 +99,8 @@ func (s *search) challenger(tried map[int]bool) int {
 	return -1
 }
 
-// open reports whether an option may keep the SLO as a fleet that costs less than the best: one of which
-// a replica did, or nearly did, or was never asked to serve so little, as the best seemed cheaper then.
+// open reports whether an option may keep the SLO as a fleet that costs less than the best: a replica
+// kept it or nearly did, or none was simulated at so low a rate, since the best seemed cheaper then.
 func (s *search) open(i int) bool {
 	fate := &s.fates[i]
 	switch fate.kind {
@@ -122,9 +125,7 @@ func (s *search) worth(i int) int {
 }
 
 // pessimism returns the slowdown under which an option must keep the SLO.
-func (s *search) pessimism(i int) float64 {
-	return s.options[i].physics.slowdown(s.trials.file.Plan.Effort.Confidence)
-}
+func (s *search) pessimism(i int) float64 { return s.options[i].slow }
 
 // settle finds the smallest fleet that keeps the SLO with the asked confidence, from the number of
 // replicas that one replica suggests: a fleet shares its requests more evenly than chance does, and
@@ -142,7 +143,7 @@ func (s *search) settle(ctx context.Context) error {
 		if down {
 			next = fate.replicas - 1
 		}
-		if next < 1 || !available(o, next+s.spare) {
+		if next < 1 || !o.available(next+s.spare) {
 			return nil
 		}
 		if ok, _, err = s.keeps(ctx, o, next, slow, s.seeds); err != nil {

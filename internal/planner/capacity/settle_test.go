@@ -30,7 +30,7 @@ menu: {hardware: [h100-sxm, h200-sxm, b200-sxm], tensor: [1, 2, 4], weights: [fp
 			t.Fatal(err)
 		}
 		if ok {
-			t.Errorf("%d of %s keep the SLO in %.4f of the requests for less than %d of %s", n, o.label, kept, s.size(), s.chosen().label)
+			t.Errorf("%d of %s keep the SLO in %.4f of the requests for less than %d of %s", n, s.label(i), kept, s.size(), s.label(s.best))
 		}
 	}
 }
