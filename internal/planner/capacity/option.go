@@ -176,9 +176,6 @@ func (o *option) servers() []*server {
 	return []*server{o.prefill, o.decode}
 }
 
-// groupSize is how many replicas a group has; 1 where a replica does both.
-func (o *option) groupSize() int { return o.prefills + o.decodes }
-
 // accelerators returns how many of an offer a replica or a group takes.
 func (o *option) accelerators(offer *Offer) int {
 	n := 0

@@ -52,10 +52,10 @@ func Recurrent(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.
 // recurrence is a step of one layer, of which the kernels add up.
 type recurrence struct {
 	models.Attention
-	shape               string
-	batch, length       int
-	prefill             bool
-	seconds, chunkFLOPs float64
+	shape         string
+	batch, length int
+	prefill       bool
+	seconds       float64
 }
 
 // recurrent distils one table; the result is empty where prompts or decoding were not measured.
