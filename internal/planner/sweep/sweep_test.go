@@ -100,7 +100,7 @@ func TestKilledSweepsGoOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		// Later kills come later, since a busy machine may take long to start a process.
-		case <-time.After(time.Duration(5+rng.IntN(60)*(1+round/10)) * time.Millisecond):
+		case <-time.After(time.Duration(5+rng.IntN(60)*(1+round)) * time.Millisecond):
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}

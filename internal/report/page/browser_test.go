@@ -87,7 +87,7 @@ func TestPageInBrowser(t *testing.T) {
 	box := evaluate[[]float64](t, ctx, `(() => { const r = document.querySelector("#timeline svg").getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()`)
 	middle := box[1] + box[3]/2
 	do(chromedp.DragAndDropXY(box[0]+0.3*box[2], middle, box[0]+0.5*box[2], middle))
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](chosen+`.includes("arriving from")`, chromedp.WithPollingTimeout(10*time.Second))); err != nil {
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](chosen+`.includes("arriving from")`, chromedp.WithPollingTimeout(time.Minute))); err != nil {
 		t.Fatal("the brushed range chose no requests: ", err)
 	}
 	brushed := evaluate[string](t, ctx, chosen)
@@ -137,7 +137,7 @@ func evaluate[T any](t *testing.T, ctx context.Context, script string) T {
 	return value
 }
 
-// browser starts a browser for a minute at most.
+// browser starts a browser for five minutes at most.
 func browser(t *testing.T, chromium string) context.Context {
 	t.Helper()
 	ctx, stop := chromedp.NewExecAllocator(context.Background(),
@@ -146,7 +146,7 @@ func browser(t *testing.T, chromium string) context.Context {
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
-	ctx, stop = context.WithTimeout(ctx, time.Minute)
+	ctx, stop = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(stop)
 	return ctx
 }
