@@ -31,13 +31,22 @@ func Load(settings []string) (*scenarios.File, error) {
 	return file, err
 }
 
-// Result runs the scenario, and returns what the command
+// Result runs the scenario with settings of the form key.path=value, and returns what the command
 //
 //	llmsim scenario playground --set … --format json --no-interval
 //
 // prints, byte by byte.
 func Result(ctx context.Context, settings []string) ([]byte, error) {
-	simulation, err := build(settings)
+	file, err := Load(settings)
+	if err != nil {
+		return nil, err
+	}
+	return ResultOf(ctx, file)
+}
+
+// ResultOf returns the same of any scenario.
+func ResultOf(ctx context.Context, file *scenarios.File) ([]byte, error) {
+	simulation, err := file.Build(policies.Default())
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +60,6 @@ func Result(ctx context.Context, settings []string) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	err = encoder.Encode(diagnosis.NewDocument(result))
 	return out.Bytes(), err
-}
-
-func build(settings []string) (*scenarios.Simulation, error) {
-	file, err := Load(settings)
-	if err != nil {
-		return nil, err
-	}
-	return file.Build(policies.Default())
 }
 
 // YAML returns a scenario file that says the same as the settings.

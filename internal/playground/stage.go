@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -46,7 +47,11 @@ type ending struct {
 
 // NewStage readies the scenario with settings of the form key.path=value.
 func NewStage(settings []string) (*Stage, error) {
-	s, err := build(settings)
+	file, err := Load(settings)
+	if err != nil {
+		return nil, err
+	}
+	s, err := file.Build(policies.Default())
 	if err != nil {
 		return nil, err
 	}

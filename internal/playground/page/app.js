@@ -148,22 +148,11 @@ function report(problem, list) {
   const r = runs[0], took = app.figures.reduce((t, f) => t + f.took, 0);
   el("verdict").textContent = r.slo_met ? "– the SLO is met" : "– the SLO is missed";
   el("verdict").className = r.slo_met ? "met" : "missed";
-  el("insight").textContent = insights(r).join(" ");
+  el("insight").textContent = r.insights.slice(0, 3).join(" ");
   el("took").textContent = `${number(runs.reduce((n, r) => n + r.completed, 0))} requests, ${number(runs.reduce((n, r) => n + r.steps, 0))} steps, simulated in ${Math.round(took)} ms. SLO: TTFT ${limit(r.slo.ttft)}, TPOT ${limit(r.slo.tpot)}, ${r.slo.percentile}% of requests.`;
   el("summary").textContent = `TTFT ${milliseconds(r.mean_ttft_ms)}, ${Math.round(r.output_throughput)} tokens a second, ${percent(r.slo_attainment.all)} within the SLO.`;
   document.dispatchEvent(new Event("figures"));
 }
-
-// insights says what bounds a typical step of each phase.
-function insights(r) {
-  const list = [], { prefill, decode } = r;
-  if (prefill) list.push(`Prefill is bound by ${causes[prefill.bound] ?? prefill.bound}: a prompt of ${number(prefill.tokens)} tokens alone takes ${milliseconds(prefill.step_ms)}, ${percent(prefill.share)} of it that.`);
-  if (decode) list.push(`Decode is bound by ${causes[decode.bound] ?? decode.bound}: a step for ${decode.batch === 1 ? "one request" : `${decode.batch} requests`}${decode.tokens > decode.batch ? ` with ${decode.tokens} tokens, drafts included,` : ""} takes ${milliseconds(decode.step_ms)}, ${percent(decode.share)} of it that.`);
-  return list;
-}
-
-// causes are what a step is bound by, in words.
-const causes = { compute: "arithmetic", memory: "memory bandwidth", latency: "fixed times of kernels", network: "exchanges between accelerators", host: "the host" };
 
 // limit writes a limit of the SLO.
 const limit = (l) => l === undefined ? "any" : typeof l === "string" ? l : JSON.stringify(l);

@@ -7,12 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/playground/page"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -91,32 +89,12 @@ func TestFiguresInABrowserAreThoseOfTheProgram(t *testing.T) {
 			t.Errorf("%v: in a browser %d bytes%s, want these %d; first go generate ./internal/playground/page, if the simulator changed",
 				settings, len(got.Result.OK), got.Result.Error, len(want))
 		}
-		again, err := resultOf(t, got.YAML.OK)
-		if err != nil || again != string(want) {
+		file, err := scenarios.Parse("my.yaml", []byte(got.YAML.OK))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := playground.ResultOf(t.Context(), file); !bytes.Equal(again, want) {
 			t.Errorf("%v: the file gives another result (%v):\n%s", settings, err, got.YAML.OK)
 		}
 	}
-}
-
-// resultOf runs a scenario file.
-func resultOf(t *testing.T, text string) (string, error) {
-	t.Helper()
-	file, err := scenarios.Parse("my.yaml", []byte(text))
-	if err != nil {
-		return "", err
-	}
-	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		return "", err
-	}
-	result, err := simulation.Run(t.Context())
-	if err != nil {
-		return "", err
-	}
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	err = encoder.Encode(result)
-	return out.String(), err
 }

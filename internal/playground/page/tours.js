@@ -24,7 +24,7 @@ const tours = [
       text: "Step from the prompt (◂) into the answer (▸), and watch the bar below the batch and the dot under the roof.",
       set: { rate: "1", prompt: "2000", output: "100", more: one, at: 880 },
       ask: "What does a step that writes one token spend most of its time on?", answers: ["Arithmetic", "Reading the weights from memory", "The host"],
-      reveal: ([r]) => `Reading the weights. ${insights(r).join(" ")} All weights are read for a single token; the prompt reads them once for all its tokens, so its dot is far to the right, under the flat part of the roof.` },
+      reveal: ([r]) => `Reading the weights. ${r.insights.slice(0, 2).join(" ")} All weights are read for a single token; the prompt reads them once for all its tokens, so its dot is far to the right, under the flat part of the roof.` },
     { title: "Faster arithmetic, or faster memory?",
       text: "Now the same request on an H20: a seventh of the H100's arithmetic, and a fifth more memory bandwidth.",
       set: { hardware: "h20", rate: "1", prompt: "2000", output: "100", more: one, at: 1130 },
@@ -102,7 +102,7 @@ const tours = [
       text: "Good drafts again, and 20 requests a second.",
       set: { ...drafts, rate: "20" },
       ask: "Verifying four tokens for each request is more arithmetic. When does that cost time?", answers: ["Always", "When batches are large"],
-      reveal: ([r]) => `When batches are large. ${r.mean_decode_batch.toFixed(0)} requests decode at once, each with five tokens, and a step takes ${ms(r.decode.step_ms)}, bound by ${causes[r.decode.bound]}. A token takes ${ms(r.mean_tpot_ms)}: ${faster(r)}. The arithmetic that was idle at one request a second is needed now.` },
+      reveal: ([r]) => `When batches are large. ${r.mean_decode_batch.toFixed(0)} requests decode at once, each with five tokens, and a step takes ${ms(r.decode.step_ms)}, bound by ${r.decode.bound}. A token takes ${ms(r.mean_tpot_ms)}: ${faster(r)}. The arithmetic that was idle at one request a second is needed now.` },
   ] },
   { id: "capacity", name: "Capacity", stops: [
     { title: "More and more users",
