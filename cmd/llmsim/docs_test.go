@@ -52,6 +52,7 @@ func notRun() map[string]string {
 		"llmsim gpt2":       "writes and times a model of 500 MB",
 		"llmsim worker":     "waits for work",
 		"llmsim serve":      "answers until it is stopped",
+		"llmsim playground": "serves a page until it is stopped",
 		"llmsim load":       "needs a server",
 		"llmsim scenario chat --set workload.trace.file=requests.jsonl": "replays what a server recorded",
 	}
