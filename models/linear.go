@@ -136,7 +136,10 @@ func distinctExperts(n, k, m int) float64 {
 		return float64(n * min(m, 1))
 	}
 	rest, sum := popularities(n, k)
-	return float64(n) * (1 - math.Exp(logGamma(rest+float64(m))-logGamma(rest)+logGamma(sum)-logGamma(sum+float64(m))))
+	visited := float64(n) * (1 - math.Exp(logGamma(rest+float64(m))-logGamma(rest)+logGamma(sum)-logGamma(sum+float64(m))))
+	// Machines differ in the last bits of logarithms and exponentials.
+	const grid = 1 << 20
+	return math.Floor(float64(visited*grid)+0.5) / grid
 }
 
 // popularities returns the second parameter of the beta distribution, and the sum of both.

@@ -38,12 +38,17 @@ func (c Config) summary() Summary {
 		s.Prompt += float64(flows[i] * prompt)
 		s.Output += float64(flows[i] * turns * class.Output.Mean())
 	}
-	s.Prompt /= sent
-	s.Output /= sent
+	s.Prompt, s.Output = rounded(s.Prompt/sent), rounded(s.Output/sent)
 	if known {
 		s.Rate = sent
 	}
 	return s
+}
+
+// rounded returns a mean without its last bits, in which machines differ.
+func rounded(tokens float64) float64 {
+	const grid = 1 << 20
+	return math.Round(tokens*grid) / grid
 }
 
 // flows returns how many requests (or conversations) of each class begin a second; where that is not known, in proportion to each
