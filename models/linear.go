@@ -127,19 +127,22 @@ func (l *Linear) MatrixBytes(d hardware.DType) int64 { return l.Format(d).Bytes(
 // experts are not when they serve: fitted to servers of seven models with 128 to 512 experts.
 const PopularitySpread = 0.8
 
-// distinctExperts returns the expected number of distinct experts, of n, that m tokens visit when
+// distinctExperts returns expectedExperts without its last bits, in which machines differ.
+func distinctExperts(n, k, m int) float64 {
+	const grid = 1 << 20
+	return math.Round(expectedExperts(n, k, m)*grid) / grid
+}
+
+// expectedExperts returns the expected number of distinct experts, of n, that m tokens visit when
 // each visits k different ones: n·(1−E[(1−p)^m]), where the popularities p follow a beta
 // distribution with mean µ = k/n and deviation µ·(1−µ)·PopularitySpread. Equal ones would give
 // n·(1−(1−µ)^m).
-func distinctExperts(n, k, m int) float64 {
+func expectedExperts(n, k, m int) float64 {
 	if k == n {
 		return float64(n * min(m, 1))
 	}
 	rest, sum := popularities(n, k)
-	visited := float64(n) * (1 - math.Exp(logGamma(rest+float64(m))-logGamma(rest)+logGamma(sum)-logGamma(sum+float64(m))))
-	// Machines differ in the last bits of logarithms and exponentials.
-	const grid = 1 << 20
-	return math.Floor(float64(visited*grid)+0.5) / grid
+	return float64(n) * (1 - math.Exp(logGamma(rest+float64(m))-logGamma(rest)+logGamma(sum)-logGamma(sum+float64(m))))
 }
 
 // popularities returns the second parameter of the beta distribution, and the sum of both.
