@@ -2,7 +2,6 @@ package validation
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -13,17 +12,5 @@ func TestCoveragePageIsCurrent(t *testing.T) {
 	if err := measuredReport(t).WriteCoverage(&got); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join("..", "..", "docs", "coverage.md")
-	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.String() != string(want) {
-		t.Errorf("%s is out of date: go test ./internal/validation -run Coverage -update", file)
-	}
+	upToDate(t, filepath.Join("..", "..", "docs", "coverage.md"), got.String())
 }

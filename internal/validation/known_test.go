@@ -15,24 +15,30 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-var update = flag.Bool("update", false, "write scenarios/evidence/errors.csv")
+var update = flag.Bool("update", false, "write what scenarios tell of their accuracy, and docs/coverage.md")
 
 // What scenarios tell about their own accuracy is what comes out here.
 func TestScenariosTellTheirAccuracy(t *testing.T) {
 	report := measuredReport(t)
 	got := knownCSV(known(report))
-	file := filepath.Join("..", "..", "scenarios", "evidence", "errors.csv")
+	upToDate(t, filepath.Join("..", "..", "scenarios", "evidence", "errors.csv"), got)
+}
+
+// upToDate fails the test where a file that it can write holds another text. With -update it writes
+// the file.
+func upToDate(t *testing.T, file, text string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(file)
+	was, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got != string(want) {
-		t.Errorf("%s is out of date: go test ./internal/validation -run Accuracy -update", file)
+	if text != string(was) {
+		t.Errorf("%s is out of date: go test ./internal/validation -run %s -update", file, t.Name())
 	}
 }
 
@@ -57,19 +63,7 @@ func TestSpreadsOfGrades(t *testing.T) {
 		}
 	}
 	got := strings.Join(lines, "\n") + "\n"
-	file := filepath.Join("..", "..", "scenarios", "evidence", "spread.csv")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s is out of date: go test ./internal/validation -run Spreads -update; got\n%s", file, got)
-	}
+	upToDate(t, filepath.Join("..", "..", "scenarios", "evidence", "spread.csv"), got)
 }
 
 // Of what was measured, 75 to 85 of 100 values lie in ranges of 80 %: of servers with evidence of their
