@@ -28,7 +28,8 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if bytes.Contains(text, []byte("\nfunc Example")) && bytes.Contains(text, []byte("// Output:")) {
+			if bytes.Contains(text, []byte("\nfunc Example")) &&
+				bytes.Contains(text, []byte("// Output:")) {
 				has[filepath.Dir(name)] = true
 			}
 		case strings.HasSuffix(base, ".go") && filepath.Dir(name) != ".":

@@ -24,7 +24,8 @@ func TestScenariosRunOneWay(t *testing.T) {
 	var visit func(file string)
 	visit = func(file string) {
 		if i := slices.Index(path, file); i >= 0 {
-			t.Errorf("files refer to each other in a circle: %s → %s", strings.Join(path[i:], " → "), file)
+			t.Errorf("files refer to each other in a circle: %s → %s",
+				strings.Join(path[i:], " → "), file)
 			return
 		}
 		if done[file] {
@@ -42,8 +43,8 @@ func TestScenariosRunOneWay(t *testing.T) {
 	}
 }
 
-// references returns, for each file of a package, the files that declare what it names: types, functions,
-// methods, constants and variables.
+// references returns, for each file of a package, the files that declare what it names: types,
+// functions, methods, constants and variables.
 func references(t *testing.T, dir string) map[string]map[string]bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -18,7 +18,8 @@ func paths(t *testing.T, page string) []string {
 		t.Fatal(err)
 	}
 	var list []string
-	for _, found := range regexp.MustCompile("`([a-z][a-z0-9_/.-]*)`").FindAllStringSubmatch(string(text), -1) {
+	for _, found := range regexp.MustCompile("`([a-z][a-z0-9_/.-]*)`").FindAllStringSubmatch(
+		string(text), -1) {
 		if name := found[1]; strings.Contains(name, "/") || slices.Contains(folders(t), name) {
 			list = append(list, name)
 		}
@@ -35,7 +36,8 @@ func folders(t *testing.T) []string {
 			return err
 		}
 		parts := strings.Split(filepath.ToSlash(filepath.Dir(name)), "/")
-		if dir := strings.Join(parts[:min(2, len(parts))], "/"); dir != "." && !slices.Contains(list, dir) {
+		if dir := strings.Join(parts[:min(2, len(parts))], "/"); dir != "." &&
+			!slices.Contains(list, dir) {
 			list = append(list, dir)
 		}
 		return nil
@@ -66,7 +68,8 @@ func TestPagesShowEveryFolder(t *testing.T) {
 	}
 	for _, dir := range folders(t) {
 		top, _, _ := strings.Cut(dir, "/")
-		if !slices.Contains(shown, dir) && (top == "internal" || !strings.Contains(string(text), "`"+top+"`")) {
+		if !slices.Contains(shown, dir) &&
+			(top == "internal" || !strings.Contains(string(text), "`"+top+"`")) {
 			t.Errorf("docs/architecture.md does not show %s", dir)
 		}
 	}

@@ -11,26 +11,29 @@ import (
 	"testing"
 )
 
-// floors gives the floor of each room; a room may import rooms of its own floor or below. It is section 2 of the design.
+// floors gives the floor of each room; a room may import rooms of its own floor or below. It is
+// section 2 of the design.
 var floors = map[string]int{
 	"internal/units": 0, "internal/nearest": 0, "internal/datafile": 0, "internal/sharedfiles": 0,
 	"internal/alarm": 0, "internal/files": 0, "internal/text": 0,
 	"sim": 1, "hardware": 1,
 	"models": 2, "policies": 2, "workload": 2, "metrics": 2, "internal/engine": 2,
 	"scenarios": 3, "internal/report": 3, "internal/telemetry": 3, "internal/launch": 3,
-	"internal/planner": 4, "internal/validation": 4, "internal/load": 4, "internal/serve": 4, "internal/playground": 4,
-	"cmd": 5, "examples": 5,
+	"internal/planner": 4, "internal/validation": 4, "internal/load": 4, "internal/serve": 4,
+	"internal/playground": 4,
+	"cmd":                 5, "examples": 5,
 }
 
 const module = "github.com/llmsim/llmsim/"
 
-// eachImport calls f with every Go file of the module and each thing that it imports. Names are relative to the module. Tests are
-// left out: they may bring rooms together. External
-// test packages stand outside the room that they test, and are left out.
+// eachImport calls f with every Go file of the module and each thing that it imports. Names are
+// relative to the module. Tests are left out: they may bring rooms together. External test packages
+// stand outside the room that they test, and are left out.
 func eachImport(t *testing.T, f func(file, imported string)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") ||
+			strings.HasSuffix(name, "_test.go") {
 			return err
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
@@ -94,12 +97,15 @@ func TestSimAndHardwareStandOnTheirOwn(t *testing.T) {
 	})
 }
 
-// YAML is read where users write it: scenarios, the data files of hardware and engines, and manifests. So the library can be changed.
+// YAML is read where users write it: scenarios, the data files of hardware and engines, and
+// manifests. So the library can be changed.
 func TestYAMLStaysAtTheEdge(t *testing.T) {
-	readers := map[string]bool{"scenarios/strict": true, "hardware": true, "internal/datafile": true, "internal/launch": true}
+	readers := map[string]bool{"scenarios/strict": true, "hardware": true,
+		"internal/datafile": true, "internal/launch": true}
 	eachImport(t, func(file, imported string) {
 		if strings.HasPrefix(imported, "gopkg.in/yaml") && !readers[path.Dir(file)] {
-			t.Errorf("%s imports %s; only scenarios/strict, hardware, internal/datafile and internal/launch do", file, imported)
+			t.Errorf("%s imports %s; only scenarios/strict, hardware, internal/datafile and "+
+				"internal/launch do", file, imported)
 		}
 	})
 }

@@ -9,18 +9,20 @@ import (
 	"testing"
 )
 
-// What builds a scenario opens files through the fs.FS that it is given, and has no other way to them: a worker gives it the
-// files of a task. Only planners hash files of the disk.
+// What builds a scenario opens files through the fs.FS that it is given, and has no other way to
+// them: a worker gives it the files of a task. Only planners hash files of the disk.
 func TestScenariosOpenNothingThemselves(t *testing.T) {
 	const hashes = "scenarios/fingerprint.go"
-	rooms := map[string]bool{"scenarios": true, "workload": true, "models": true, "hardware": true, "policies": true, "sim": true}
+	rooms := map[string]bool{"scenarios": true, "workload": true, "models": true, "hardware": true,
+		"policies": true, "sim": true}
 	seen := 0
 	eachImport(t, func(file, imported string) {
 		if !rooms[room(file)] {
 			return
 		}
 		seen++
-		if imported == "os" && file != hashes || imported == "syscall" || strings.HasPrefix(imported, "net") || strings.HasPrefix(imported, "os/") {
+		if imported == "os" && file != hashes || imported == "syscall" ||
+			strings.HasPrefix(imported, "net") || strings.HasPrefix(imported, "os/") {
 			t.Errorf("%s imports %s", file, imported)
 		}
 	})
@@ -47,7 +49,8 @@ func TestSecurityPageNamesTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z]+)`").FindAllStringSubmatch(string(page), -1)
+	named := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z]+)`").FindAllStringSubmatch(string(page),
+		-1)
 	if len(named) < 10 {
 		t.Errorf("the page names %d tests", len(named))
 	}

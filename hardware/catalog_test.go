@@ -20,7 +20,8 @@ func load(t testing.TB) Catalog {
 // figures lists the numbers of an entry by the YAML key that their source has.
 func (a Accelerator) figures() map[string]float64 {
 	list := map[string]float64{
-		"memory": a.Memory, "bandwidth": a.Bandwidth, "sms": float64(a.SMs), "l2": a.L2, "per_node": float64(a.PerNode),
+		"memory": a.Memory, "bandwidth": a.Bandwidth, "sms": float64(a.SMs), "l2": a.L2,
+		"per_node":   float64(a.PerNode),
 		"idle_power": a.IdlePower, "peak_power": a.PeakPower, "price": a.Price,
 	}
 	for dtype, rate := range a.Peak {
@@ -45,7 +46,8 @@ func (l Link) figures() map[string]float64 {
 
 // checkFigures tests that each figure is a positive number with a source, and that no source is for
 // nothing. A figure that is 0 is unknown.
-func checkFigures(t *testing.T, name string, figures map[string]float64, sources map[string]string) {
+func checkFigures(t *testing.T, name string, figures map[string]float64,
+	sources map[string]string) {
 	t.Helper()
 	for key, v := range figures {
 		if !(v >= 0) || math.IsInf(v, 0) {
@@ -89,7 +91,8 @@ func TestPricesAreDated(t *testing.T) {
 // rate with sparsity, which data sheets like to print, or one with narrower accumulation, would
 // need twice the clock that there is.
 var perCycle = map[string]float64{
-	"volta": 1024, "turing": 1024, "ampere": 2048, "ampere-rtx": 1024, "ada": 1024, "hopper": 4096, "blackwell": 8192, "blackwell-rtx": 1024,
+	"volta": 1024, "turing": 1024, "ampere": 2048, "ampere-rtx": 1024, "ada": 1024, "hopper": 4096,
+	"blackwell": 8192, "blackwell-rtx": 1024,
 	"cdna3": 2048, "cdna4": 4096, "apple": 256,
 }
 
@@ -99,7 +102,8 @@ func TestPeakIsDense(t *testing.T) {
 			continue
 		}
 		if perCycle[a.Generation] == 0 || a.SMs == 0 {
-			t.Errorf("%s: generation %q with %d multiprocessors is not in this test", a.Name, a.Generation, a.SMs)
+			t.Errorf("%s: generation %q with %d multiprocessors is not in this test", a.Name,
+				a.Generation, a.SMs)
 			continue
 		}
 		each := perCycle[a.Generation]
@@ -107,7 +111,8 @@ func TestPeakIsDense(t *testing.T) {
 			each = 1024 // a quarter of its arithmetic, by the rules for exports
 		}
 		if clock := a.Peak[FP16] / each / float64(a.SMs); clock < 0.8e9 || clock > 2.7e9 {
-			t.Errorf("%s: fp16 at %.3g FLOP/s takes a clock of %.3g Hz", a.Name, a.Peak[FP16], clock)
+			t.Errorf("%s: fp16 at %.3g FLOP/s takes a clock of %.3g Hz", a.Name, a.Peak[FP16],
+				clock)
 		}
 	}
 }
@@ -122,13 +127,15 @@ func TestPeakByWidth(t *testing.T) {
 			for _, dtype := range formats {
 				rate, known := a.Peak[dtype]
 				if known && rate < slowest*0.99 {
-					t.Errorf("%s: %s at %.3g is slower than a wider format at %.3g", a.Name, dtype, rate, slowest)
+					t.Errorf("%s: %s at %.3g is slower than a wider format at %.3g", a.Name, dtype,
+						rate, slowest)
 				}
 				fastest = max(fastest, rate)
 			}
 			slowest = fastest
 		}
-		if a.Kind == "gpu" && a.Generation != "volta" && a.Generation != "turing" && a.Peak[FP16] != a.Peak[BF16] {
+		if a.Kind == "gpu" && a.Generation != "volta" && a.Generation != "turing" &&
+			a.Peak[FP16] != a.Peak[BF16] {
 			t.Errorf("%s: fp16 at %.3g, bf16 at %.3g", a.Name, a.Peak[FP16], a.Peak[BF16])
 		}
 	}
@@ -150,13 +157,15 @@ func TestBalance(t *testing.T) {
 		within(a.Name, "L2 as a share of the memory", a.L2/a.Memory, 0, 0.005)
 		within(a.Name, "idle power as a share of the peak", a.IdlePower/max(a.PeakPower, 1), 0, 0.5)
 		if a.Price > 0 {
-			within(a.Name, "the price of 1e15 FLOP in $", a.Price/3600/max(a.Peak[FP32], a.Peak[FP16], a.Peak[BF16])*1e15, 1e-4, 0.3)
+			within(a.Name, "the price of 1e15 FLOP in $",
+				a.Price/3600/max(a.Peak[FP32], a.Peak[FP16], a.Peak[BF16])*1e15, 1e-4, 0.3)
 		}
 
 		scaleUp, network := mustLink(t, c, a.ScaleUp), mustLink(t, c, a.Network)
 		hostLink := mustLink(t, c, a.HostLink)
 		if network.Bandwidth > scaleUp.Bandwidth || network.Latency < scaleUp.Latency {
-			t.Errorf("%s: the network %s is better than %s within the node", a.Name, network.Name, scaleUp.Name)
+			t.Errorf("%s: the network %s is better than %s within the node", a.Name, network.Name,
+				scaleUp.Name)
 		}
 		for _, l := range []*Link{&hostLink, &scaleUp} {
 			if l.Name == "loopback" { // one device, or one memory
@@ -164,7 +173,8 @@ func TestBalance(t *testing.T) {
 			}
 		}
 		if a.Kind != "cpu" && max(hostLink.Bandwidth, scaleUp.Bandwidth) > a.Bandwidth/2 {
-			t.Errorf("%s: its links %s and %s are about as fast as its memory", a.Name, hostLink.Name, scaleUp.Name)
+			t.Errorf("%s: its links %s and %s are about as fast as its memory", a.Name,
+				hostLink.Name, scaleUp.Name)
 		}
 	}
 	for _, h := range c.Hosts {
@@ -186,14 +196,16 @@ func mustLink(t *testing.T, c Catalog, name string) Link {
 func TestEveryNameAndAliasFindsItsEntry(t *testing.T) {
 	c := load(t)
 	for _, a := range c.Accelerators {
-		for _, name := range append([]string{a.Name, strings.ToUpper(a.Name), strings.ReplaceAll(a.Name, "-", "_")}, a.Aliases...) {
+		for _, name := range append([]string{a.Name, strings.ToUpper(a.Name),
+			strings.ReplaceAll(a.Name, "-", "_")}, a.Aliases...) {
 			if found, err := c.Accelerator(name); err != nil || found.Name != a.Name {
 				t.Errorf("%q finds %q (%v), want %q", name, found.Name, err, a.Name)
 			}
 		}
 	}
 	for alias, want := range map[string]string{
-		"a100": "a100-80gb-sxm", "a100_sxm": "a100-80gb-sxm", "A100 80GB": "a100-80gb-sxm", "h100": "h100-sxm",
+		"a100": "a100-80gb-sxm", "a100_sxm": "a100-80gb-sxm", "A100 80GB": "a100-80gb-sxm",
+		"h100":     "h100-sxm",
 		"h200_sxm": "h200-sxm", "b200_sxm": "b200-sxm", "xeon": "xeon-8480",
 	} {
 		if found, err := c.Accelerator(alias); err != nil || found.Name != want {
@@ -209,7 +221,8 @@ func TestEveryNameAndAliasFindsItsEntry(t *testing.T) {
 
 func TestUnknownNameOffersNearOnes(t *testing.T) {
 	_, err := load(t).Accelerator("h10o")
-	if err == nil || !strings.Contains(err.Error(), `unknown accelerator "h10o"; did you mean h100`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`unknown accelerator "h10o"; did you mean h100`) {
 		t.Errorf("got %v", err)
 	}
 	_, err = load(t).Link("nvlink9")
@@ -225,14 +238,18 @@ func TestFiguresOfTheDataSheets(t *testing.T) {
 		name            string
 		bf16, bandwidth float64
 	}{
-		{"a100-40gb-pcie", 312e12, 1.555e12}, {"a100-80gb-pcie", 312e12, 1.935e12}, {"a100-80gb-sxm", 312e12, 2.039e12},
-		{"h100-sxm", 989.4e12, 3.35e12}, {"h200-sxm", 989.4e12, 4.8e12}, {"b200-sxm", 2250e12, 8e12}, {"l4", 121e12, 300e9},
-		{"l40s", 362e12, 864e9}, {"a10g", 70e12, 600e9}, {"rtx-4090", 165.2e12, 1.008e12}, {"rtx-pro-6000", 503.8e12, 1.792e12},
+		{"a100-40gb-pcie", 312e12, 1.555e12}, {"a100-80gb-pcie", 312e12, 1.935e12},
+		{"a100-80gb-sxm", 312e12, 2.039e12},
+		{"h100-sxm", 989.4e12, 3.35e12}, {"h200-sxm", 989.4e12, 4.8e12},
+		{"b200-sxm", 2250e12, 8e12}, {"l4", 121e12, 300e9},
+		{"l40s", 362e12, 864e9}, {"a10g", 70e12, 600e9}, {"rtx-4090", 165.2e12, 1.008e12},
+		{"rtx-pro-6000", 503.8e12, 1.792e12},
 		{"mi300x", 1307.4e12, 5.3e12}, {"tpu-v5e", 197e12, 819e9},
 	} {
 		a, err := c.Accelerator(want.name)
 		if err != nil || a.Peak[BF16] != want.bf16 || a.Bandwidth != want.bandwidth {
-			t.Errorf("%s: %v, bf16 %g, bandwidth %g; want %g and %g", want.name, err, a.Peak[BF16], a.Bandwidth, want.bf16, want.bandwidth)
+			t.Errorf("%s: %v, bf16 %g, bandwidth %g; want %g and %g", want.name, err, a.Peak[BF16],
+				a.Bandwidth, want.bf16, want.bandwidth)
 		}
 	}
 }
@@ -240,7 +257,9 @@ func TestFiguresOfTheDataSheets(t *testing.T) {
 func TestEveryKindIsThere(t *testing.T) {
 	c := load(t)
 	for _, kind := range []string{"gpu", "tpu", "npu", "cpu"} {
-		if !slices.ContainsFunc(c.Accelerators, func(a Accelerator) bool { return a.Kind == kind }) {
+		if !slices.ContainsFunc(c.Accelerators, func(a Accelerator) bool {
+			return a.Kind == kind
+		}) {
 			t.Errorf("no accelerator is a %s", kind)
 		}
 	}

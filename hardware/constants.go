@@ -24,7 +24,9 @@ func AllCollectives() []Collective { return slices.Clone(fittedCollectives()) }
 
 var fittedConstants = sync.OnceValue(func() []Constants {
 	list := readFitted[Constants]("fitted/accelerators")
-	slices.SortFunc(list, func(a, b Constants) int { return cmp.Compare(a.Accelerator, b.Accelerator) })
+	slices.SortFunc(list, func(a, b Constants) int {
+		return cmp.Compare(a.Accelerator, b.Accelerator)
+	})
 	return list
 })
 
@@ -68,7 +70,9 @@ type relatives struct {
 	OtherGeneration float64 `yaml:"other_generation"`
 }
 
-var carries = sync.OnceValue(func() relatives { return readFile[relatives]("fitted/relatives.yaml") })
+var carries = sync.OnceValue(func() relatives {
+	return readFile[relatives]("fitted/relatives.yaml")
+})
 
 // FittedConstants returns the constants of an accelerator and of the links that join it, and
 // warnings where those of a relative stand in because it was not measured. Links may be nil.
@@ -84,7 +88,9 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 		if far > 1 {
 			band = carries().OtherGeneration
 		}
-		warnings = append(warnings, fmt.Sprintf("%s was not measured: efficiencies are those of %s; expect step times to be off by up to %s", a.Name, c.Accelerator, units.FormatFraction(band)))
+		warnings = append(warnings,
+			fmt.Sprintf("%s was not measured: efficiencies are those of %s; expect step times to "+
+				"be off by up to %s", a.Name, c.Accelerator, units.FormatFraction(band)))
 	}
 	use := func(l *Link, into *Collective, across bool) {
 		if l == nil {
@@ -92,7 +98,9 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 		}
 		*into = NearestCollective(l, across, fittedCollectives())
 		if into.Link != l.Name {
-			warnings = append(warnings, fmt.Sprintf("the link %s was not measured: its latency and efficiency are those of %s", l.Name, into.Link))
+			warnings = append(warnings,
+				fmt.Sprintf("the link %s was not measured: its latency and efficiency are "+
+					"those of %s", l.Name, into.Link))
 		}
 	}
 	use(scaleUp, &c.ScaleUp, false)

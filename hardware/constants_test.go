@@ -53,28 +53,36 @@ func TestConstantsAreSourcedAndPossible(t *testing.T) {
 			t.Errorf("%s has no compute efficiency for 16 bits, which stands in for others", n)
 		}
 		for name, v := range map[string]float64{
-			"linear memory": c.Linear.Memory, "elementwise memory": c.Elementwise.Memory, "experts memory": c.Experts.Memory,
-			"decode memory": c.Attention.DecodeMemory, "decode compute": c.Attention.DecodeCompute, "latent compute": c.Attention.LatentCompute,
-			"prefill compute": c.Attention.PrefillCompute, "prefill memory": c.Attention.PrefillMemory,
+			"linear memory": c.Linear.Memory, "elementwise memory": c.Elementwise.Memory,
+			"experts memory": c.Experts.Memory,
+			"decode memory":  c.Attention.DecodeMemory, "decode compute": c.Attention.DecodeCompute,
+			"latent compute":  c.Attention.LatentCompute,
+			"prefill compute": c.Attention.PrefillCompute,
+			"prefill memory":  c.Attention.PrefillMemory,
 		} {
 			checkFraction(t, n+" "+name, v)
 		}
 		for name, v := range map[string]Seconds{
-			"linear kernel": c.Linear.Kernel, "elementwise kernel": c.Elementwise.Kernel, "experts kernel": c.Experts.Kernel,
-			"decode kernel": c.Attention.DecodeKernel, "prefill kernel": c.Attention.PrefillKernel, "head kernel": c.Head.Kernel,
+			"linear kernel": c.Linear.Kernel, "elementwise kernel": c.Elementwise.Kernel,
+			"experts kernel": c.Experts.Kernel,
+			"decode kernel":  c.Attention.DecodeKernel, "prefill kernel": c.Attention.PrefillKernel,
+			"head kernel": c.Head.Kernel,
 		} {
 			checkTime(t, n+" "+name, v)
 		}
-		if c.Linear.Overlap < 1 || c.Linear.Tile < 1 || c.Host < 0.5 || c.Host > 3 || c.Head.Passes < 1 || c.Attention.PrefillTail < 0 {
+		if c.Linear.Overlap < 1 || c.Linear.Tile < 1 || c.Host < 0.5 || c.Host > 3 ||
+			c.Head.Passes < 1 || c.Attention.PrefillTail < 0 {
 			t.Errorf("%s: out of range: %+v", n, c)
 		}
 	}
 	for _, c := range AllCollectives() {
 		if l, err := catalog.Link(c.Link); err != nil || l.Name != c.Link {
-			t.Errorf("constants of the link %q, which the catalogue calls %q: %v", c.Link, l.Name, err)
+			t.Errorf("constants of the link %q, which the catalogue calls %q: %v", c.Link, l.Name,
+				err)
 		}
 		checkFit(t, c.Link, c.Fit)
-		for name, r := range map[string]AllReduce{"one-shot": c.OneShot, "two-shot": c.TwoShot, "library": c.Library} {
+		for name, r := range map[string]AllReduce{"one-shot": c.OneShot, "two-shot": c.TwoShot,
+			"library": c.Library} {
 			if name == "library" || r != (AllReduce{}) {
 				checkFraction(t, c.Link+" "+name, r.Efficiency)
 			}
@@ -99,7 +107,8 @@ func TestEveryAcceleratorHasConstants(t *testing.T) {
 		link := mustLink(t, catalog, "nvlink4")
 		c, warnings := FittedConstants(&a, &link, &network)
 		all := strings.Join(warnings, "\n")
-		if measured := c.Accelerator == a.Name; measured == strings.Contains(all, "was not measured") {
+		if measured := c.Accelerator == a.Name; measured == strings.Contains(all,
+			"was not measured") {
 			t.Errorf("%s has the constants of %s, and warns %q", a.Name, c.Accelerator, all)
 		}
 		if c.ScaleUp.Link != "nvlink4" || !c.Network.Across {
@@ -110,7 +119,8 @@ func TestEveryAcceleratorHasConstants(t *testing.T) {
 
 func TestRelativesAreOfTheSameGeneration(t *testing.T) {
 	catalog := load(t)
-	for name, want := range map[string]string{"h100-pcie": "h100-sxm", "a100-40gb-sxm": "a100-80gb-sxm", "l4": "l40s", "a10g": "a40", "h200-sxm": "h200-sxm"} {
+	for name, want := range map[string]string{"h100-pcie": "h100-sxm",
+		"a100-40gb-sxm": "a100-80gb-sxm", "l4": "l40s", "a10g": "a40", "h200-sxm": "h200-sxm"} {
 		a, err := catalog.Accelerator(name)
 		if err != nil {
 			t.Fatal(err)
@@ -148,14 +158,17 @@ func TestKernelsAreSourcedAndPossible(t *testing.T) {
 			}
 			checkTime(t, n+": "+what, kernel)
 			if fit.Rows < 100 || fit.Error <= 0 || fit.Error > 0.3 || fit.LeftOut > 0.3 {
-				t.Errorf("%s: %s was fitted to %d kernels with an error of %g, %g left out", n, what, fit.Rows, fit.Error, fit.LeftOut)
+				t.Errorf("%s: %s was fitted to %d kernels with an error of %g, %g left out", n,
+					what, fit.Rows, fit.Error, fit.LeftOut)
 			}
 		}
 		for d, p := range k.Products {
-			check("products in "+string(d), map[string]float64{"compute": p.Compute, "memory": p.Memory}, p.Kernel, p.Fit)
+			check("products in "+string(d),
+				map[string]float64{"compute": p.Compute, "memory": p.Memory}, p.Kernel, p.Fit)
 		}
 		for d, e := range k.Experts {
-			check("experts in "+string(d), map[string]float64{"compute": e.Compute, "memory": e.Memory}, e.Kernel, e.Fit)
+			check("experts in "+string(d),
+				map[string]float64{"compute": e.Compute, "memory": e.Memory}, e.Kernel, e.Fit)
 			if e.Width < 0 || e.Tile < 1 || e.Passes < 0 || e.Name == "" {
 				t.Errorf("%s: experts in %s: %+v", n, d, e)
 			}

@@ -17,6 +17,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%s: %.2f TB/s, %.0f TFLOP/s in bf16\n", a.Title, a.Bandwidth/1e12, a.Peak[hardware.BF16]/1e12)
+	fmt.Printf("%s: %.2f TB/s, %.0f TFLOP/s in bf16\n", a.Title, a.Bandwidth/1e12,
+		a.Peak[hardware.BF16]/1e12)
 	// Output: NVIDIA H100 SXM5 80 GB: 3.35 TB/s, 989 TFLOP/s in bf16
 }

@@ -168,11 +168,13 @@ func (r *AllReduce) Seconds(ranks int, wire float64) float64 {
 func Roofline() Constants {
 	return Constants{
 		Accelerator: "roofline",
-		Fit:         Fit{Source: "Williams, Waterman and Patterson, \"Roofline\", CACM 52(4), 2009"},
+		Fit: Fit{Source: "Williams, Waterman and Patterson, \"Roofline\", CACM " +
+			"52(4), 2009"},
 		Host:        1,
 		Linear:      Linear{Compute: map[DType]float64{BF16: 1}, Memory: 1, Overlap: math.Inf(1)},
 		Elementwise: Elementwise{Memory: 1},
-		Attention:   Attention{DecodeMemory: 1, DecodeCompute: 1, LatentCompute: 1, PrefillCompute: 1, PrefillMemory: 1},
-		Experts:     Experts{Compute: map[DType]float64{BF16: 1}, Memory: 1},
+		Attention: Attention{DecodeMemory: 1, DecodeCompute: 1, LatentCompute: 1,
+			PrefillCompute: 1, PrefillMemory: 1},
+		Experts: Experts{Compute: map[DType]float64{BF16: 1}, Memory: 1},
 	}
 }

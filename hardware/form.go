@@ -47,7 +47,8 @@ func (f *form) read(table node) error {
 	for _, e := range table.entries {
 		read, ok := f.fields[e.key]
 		if !ok {
-			return f.fail(e.line, f.path, "%s", nearest.Unknown("key", e.key, slices.Sorted(maps.Keys(f.fields))))
+			return f.fail(e.line, f.path, "%s",
+				nearest.Unknown("key", e.key, slices.Sorted(maps.Keys(f.fields))))
 		}
 		if err := read(f.path+"."+e.key, e.value); err != nil {
 			return err
@@ -65,7 +66,8 @@ func (f *form) fail(line int, path, format string, args ...any) error {
 func (f *form) text(key string, to *string) {
 	f.fields[key] = func(path string, value node) error {
 		if value.shape != isText || value.text == "" {
-			return f.fail(value.line, path, "found %s, want a text that is not empty", value.describe())
+			return f.fail(value.line, path, "found %s, want a text that is not empty",
+				value.describe())
 		}
 		*to = value.text
 		return nil
@@ -76,12 +78,14 @@ func (f *form) text(key string, to *string) {
 func (f *form) texts(key string, to *[]string) {
 	f.fields[key] = func(path string, value node) error {
 		if value.shape != isList {
-			return f.fail(value.line, path, "found %s, want a list such as [a, b]", value.describe())
+			return f.fail(value.line, path, "found %s, want a list such as [a, b]",
+				value.describe())
 		}
 		*to = nil
 		for _, item := range value.items {
 			if item.shape != isText || item.text == "" {
-				return f.fail(item.line, path, "found %s, want texts that are not empty", item.describe())
+				return f.fail(item.line, path, "found %s, want texts that are not empty",
+					item.describe())
 			}
 			*to = append(*to, item.text)
 		}
@@ -93,7 +97,8 @@ func (f *form) texts(key string, to *[]string) {
 func (f *form) choice(key string, to *string, allowed ...string) {
 	f.fields[key] = func(path string, value node) error {
 		if !slices.Contains(allowed, value.text) {
-			return f.fail(value.line, path, "found %s, want one of %s", value.describe(), strings.Join(allowed, ", "))
+			return f.fail(value.line, path, "found %s, want one of %s", value.describe(),
+				strings.Join(allowed, ", "))
 		}
 		*to = value.text
 		return nil
@@ -114,7 +119,9 @@ func (f *form) link(key string, to *string, links []Link) {
 
 // figure adds a key whose value is a quantity with a unit and a source.
 func (f *form) figure(key string, to *float64, parse func(string) (float64, error)) {
-	f.fields[key] = func(path string, value node) error { return f.readFigure(key, to, parse, path, value) }
+	f.fields[key] = func(path string, value node) error {
+		return f.readFigure(key, to, parse, path, value)
+	}
 }
 
 // count adds a key whose value is a whole number with a source.
@@ -135,7 +142,8 @@ func (f *form) rates(key string, to map[DType]float64) {
 		for _, dtype := range dtypes() {
 			table.fields[string(dtype)] = func(path string, value node) error {
 				rate := to[dtype]
-				err := table.readFigure(key+"."+string(dtype), &rate, positive(units.ParseFLOPRate), path, value)
+				err := table.readFigure(key+"."+string(dtype), &rate, positive(units.ParseFLOPRate),
+					path, value)
 				to[dtype] = rate
 				return err
 			}
@@ -145,7 +153,8 @@ func (f *form) rates(key string, to map[DType]float64) {
 }
 
 // readFigure reads a figure and its source.
-func (f *form) readFigure(key string, to *float64, parse func(string) (float64, error), path string, value node) error {
+func (f *form) readFigure(key string, to *float64, parse func(string) (float64, error), path string,
+	value node) error {
 	text, source := value.text, f.source
 	switch value.shape {
 	case isList:
@@ -163,7 +172,8 @@ func (f *form) readFigure(key string, to *float64, parse func(string) (float64, 
 		return f.fail(value.line, path, "%v", err)
 	}
 	if source == "" {
-		return f.fail(value.line, path, `the figure has no source; write {value: %s, source: "…"}, or one source: for the whole entry`, text)
+		return f.fail(value.line, path,
+			`the figure has no source; write {value: %s, source: "…"}, or one source: for the whole entry`, text)
 	}
 	*to, f.sources[key] = number, source
 	return nil

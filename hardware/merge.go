@@ -27,14 +27,17 @@ func parseFile(name, source string, data []byte) (file, error) {
 		return file{}, err
 	}
 	if root.shape != isTable {
-		return file{}, fmt.Errorf("%s:%d: found %s, want the keys %s", name, root.line, root.describe(), strings.Join(sections(), ", "))
+		return file{}, fmt.Errorf("%s:%d: found %s, want the keys %s", name, root.line,
+			root.describe(), strings.Join(sections(), ", "))
 	}
 	for _, e := range root.entries {
 		if !slices.Contains(sections(), e.key) {
-			return file{}, fmt.Errorf("%s:%d: %s", name, e.line, nearest.Unknown("key", e.key, sections()))
+			return file{}, fmt.Errorf("%s:%d: %s", name, e.line,
+				nearest.Unknown("key", e.key, sections()))
 		}
 		if e.value.shape != isTable {
-			return file{}, fmt.Errorf("%s:%d: %s: found %s, want a table of names", name, e.line, e.key, e.value.describe())
+			return file{}, fmt.Errorf("%s:%d: %s: found %s, want a table of names", name, e.line,
+				e.key, e.value.describe())
 		}
 	}
 	return file{name: name, source: source, root: root}, nil
@@ -89,7 +92,8 @@ func addTo[T any, P part[T]](list *[]T, kind string, f *form, e entry, links []L
 	}
 	for _, name := range h.names() {
 		if i := indexOf[T, P](name, *list); i >= 0 && i != at {
-			return f.fail(e.line, f.path, "%q is already a name of %s %q", name, kind, *P(&(*list)[i]).header().name)
+			return f.fail(e.line, f.path, "%q is already a name of %s %q", name, kind,
+				*P(&(*list)[i]).header().name)
 		}
 	}
 	if at < 0 {
@@ -107,7 +111,9 @@ func start[T any, P part[T]](list []T, at int, kind string, f *form, e entry) (T
 	like, isLike := e.value.get("like")
 	switch {
 	case isLike && at >= 0:
-		return item, f.fail(like.line, f.path, "there is %s %q already, so it cannot start as another one; give it a new name", kind, e.key)
+		return item, f.fail(like.line, f.path,
+			"there is %s %q already, so it cannot start as another one; give it a new name", kind,
+			e.key)
 	case isLike:
 		base, err := lookUp[T, P](kind, like.text, list)
 		if err != nil {
@@ -119,7 +125,8 @@ func start[T any, P part[T]](list []T, at int, kind string, f *form, e entry) (T
 	default:
 		for _, key := range P(&item).required() {
 			if _, ok := e.value.get(key); !ok && e.value.shape == isTable {
-				return item, f.fail(e.line, f.path, "%s is missing; a new %s needs %s, or like: with the name of another one",
+				return item, f.fail(e.line, f.path,
+					"%s is missing; a new %s needs %s, or like: with the name of another one",
 					key, kind, strings.Join(P(&item).required(), ", "))
 			}
 		}

@@ -34,9 +34,12 @@ func TestOwnEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Accelerator{
-		Name: "my-card", Aliases: []string{"mine"}, Title: "my-card", Kind: "gpu", Memory: 40 << 30, Bandwidth: 1.5e12,
-		Peak: map[DType]float64{BF16: 200e12}, ScaleUp: "my-link", HostLink: "pcie4-x16", Network: "ethernet-25g", PerNode: 1,
-		Sources: map[string]string{"memory": "its driver", "bandwidth": "user", "peak.bf16": "user"},
+		Name: "my-card", Aliases: []string{"mine"}, Title: "my-card", Kind: "gpu", Memory: 40 << 30,
+		Bandwidth: 1.5e12,
+		Peak:      map[DType]float64{BF16: 200e12}, ScaleUp: "my-link", HostLink: "pcie4-x16",
+		Network: "ethernet-25g", PerNode: 1,
+		Sources: map[string]string{"memory": "its driver", "bandwidth": "user",
+			"peak.bf16": "user"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -46,7 +49,9 @@ func TestOwnEntry(t *testing.T) {
 // Naming a known entry, by an alias too, changes the figures that are given and no other.
 func TestOverride(t *testing.T) {
 	before := load(t)
-	after, err := before.With("own.yaml", []byte("accelerators: {h100: {peak: {fp8: 1.5PFLOPS}, price: {value: 1$/h, source: ours}}}"))
+	after, err := before.With("own.yaml",
+		[]byte("accelerators: {h100: {peak: {fp8: 1.5PFLOPS}, price: {value: 1$/h, source: "+
+			"ours}}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +69,8 @@ func TestOverride(t *testing.T) {
 
 func TestLike(t *testing.T) {
 	before := load(t)
-	after, err := before.With("own.yaml", []byte("accelerators: {h100-fast: {like: h100, bandwidth: 6.7TB/s, source: what if}}"))
+	after, err := before.With("own.yaml",
+		[]byte("accelerators: {h100-fast: {like: h100, bandwidth: 6.7TB/s, source: what if}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,15 +88,18 @@ func TestLike(t *testing.T) {
 
 // Constants of an entry take the place of the shipped ones, and belong to that entry alone.
 func TestOwnConstants(t *testing.T) {
-	c, err := load(t).With("own.yaml", []byte("accelerators: {mine: {like: h100, constants: {fit: {date: 2026-01-02}, "+
-		"linear: {compute: {bf16: 0.5}, memory: 0.25, kernel: 2us, overlap: 3}, head: {passes: 7}}}}"))
+	c, err := load(t).With("own.yaml",
+		[]byte("accelerators: {mine: {like: h100, constants: {fit: {date: 2026-01-02}, "+
+			"linear: {compute: {bf16: 0.5}, memory: 0.25, kernel: 2us, overlap: 3}, head: "+
+			"{passes: 7}}}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	mine, _ := c.Accelerator("mine")
 	want := Roofline()
 	want.Accelerator, want.Fit = "mine", Fit{Source: "user", Date: "2026-01-02"}
-	want.Linear = Linear{Compute: map[DType]float64{BF16: 0.5}, Memory: 0.25, Kernel: 2e-6, Overlap: 3}
+	want.Linear = Linear{Compute: map[DType]float64{BF16: 0.5}, Memory: 0.25, Kernel: 2e-6,
+		Overlap: 3}
 	want.Head.Passes = 7
 	got, warnings := FittedConstants(&mine, nil, nil)
 	if diff := cmp.Diff(want, got); diff != "" || len(warnings) > 0 {
@@ -121,28 +130,46 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"acelerators: {}", `own.yaml:1: unknown key "acelerators"; did you mean accelerators?`},
 		{"links: [a]", "own.yaml:1: links: found a list, want a table of names"},
 		{"links:\n  a: 3", `own.yaml:2: links.a: found "3", want a table of keys`},
-		{"links:\n  a: {bandwidth: 1GB/s}", "own.yaml:2: links.a: latency is missing; a new link needs bandwidth, latency, or like:"},
-		{"accelerators: {a100: {bandwith: 1TB/s}}", `own.yaml:1: accelerators.a100: unknown key "bandwith"; did you mean bandwidth?`},
-		{"accelerators:\n  a100:\n    memory: 80", `own.yaml:3: accelerators.a100.memory: "80" has no unit; want an amount of bytes such as "80GiB"`},
-		{"accelerators: {a100: {bandwidth: 80GB}}", "GB is a unit of an amount of bytes; want a byte rate"},
-		{"accelerators: {a100: {memory: 0GB}}", `accelerators.a100.memory: found "0GB", want more than 0`},
+		{"links:\n  a: {bandwidth: 1GB/s}",
+			"own.yaml:2: links.a: latency is missing; a new link needs bandwidth, latency, " +
+				"or like:"},
+		{"accelerators: {a100: {bandwith: 1TB/s}}",
+			`own.yaml:1: accelerators.a100: unknown key "bandwith"; did you mean bandwidth?`},
+		{"accelerators:\n  a100:\n    memory: 80",
+			`own.yaml:3: accelerators.a100.memory: "80" has no unit; want an amount of bytes such as "80GiB"`},
+		{"accelerators: {a100: {bandwidth: 80GB}}",
+			"GB is a unit of an amount of bytes; want a byte rate"},
+		{"accelerators: {a100: {memory: 0GB}}",
+			`accelerators.a100.memory: found "0GB", want more than 0`},
 		{"accelerators: {a100: {memory: -1GB}}", "at least 0"},
 		{"accelerators: {a100: {memory: [1GB]}}", "found a list, want a figure"},
-		{"accelerators: {a100: {memory: {value: 1GB, sorce: x}}}", `accelerators.a100.memory: unknown key "sorce"; did you mean source?`},
+		{"accelerators: {a100: {memory: {value: 1GB, sorce: x}}}",
+			`accelerators.a100.memory: unknown key "sorce"; did you mean source?`},
 		{"accelerators: {a100: {sms: 10.5}}", `found "10.5", want a whole number from 1`},
-		{"accelerators: {a100: {peak: {bf17: 1TFLOPS}}}", `accelerators.a100.peak: unknown key "bf17"; did you mean bf16`},
+		{"accelerators: {a100: {peak: {bf17: 1TFLOPS}}}",
+			`accelerators.a100.peak: unknown key "bf17"; did you mean bf16`},
 		{"accelerators: {a100: {kind: fpga}}", `found "fpga", want one of gpu, tpu, npu, cpu`},
-		{"accelerators: {a100: {network: nvlink9}}", `accelerators.a100.network: unknown link "nvlink9"; did you mean nvlink`},
+		{"accelerators: {a100: {network: nvlink9}}",
+			`accelerators.a100.network: unknown link "nvlink9"; did you mean nvlink`},
 		{"accelerators: {a100: {like: h100}}", `there is accelerator "a100" already`},
-		{"accelerators: {new: {like: h10o}}", `accelerators.new.like: unknown accelerator "h10o"; did you mean h100`},
-		{"accelerators: {new: {like: h100, aliases: [a100]}}", `"a100" is already a name of accelerator "a100-80gb-sxm"`},
-		{"accelerators: {new: {like: h100, title: \"\"}}", `accelerators.new.title: found "", want a text`},
-		{"accelerators: {a100: {constants: {linear: {memry: 0.5}}}}", `accelerators.a100.constants.linear: unknown key "memry"; did you mean memory?`},
-		{"accelerators: {a100: {constants: {linear: {memory: 1.5}}}}", "accelerators.a100.constants.linear.memory: "},
-		{"accelerators: {a100: {constants: {linear: {compute: {fp33: 0.5}}}}}", `unknown key "fp33"; did you mean fp32`},
-		{"accelerators: {a100: {constants: {head: {passes: -1}}}}", `found "-1", want a number of 0 or more`},
-		{"links: {a: {bandwidth: 1GB/s, latency: 1us}, a: {}}", `own.yaml:1: key "a" is already on line 1`},
-		{"links: &x {a: {bandwidth: 1GB/s, latency: 1us}}\nhosts: *x", "own.yaml:2: YAML anchors and aliases are not supported"},
+		{"accelerators: {new: {like: h10o}}",
+			`accelerators.new.like: unknown accelerator "h10o"; did you mean h100`},
+		{"accelerators: {new: {like: h100, aliases: [a100]}}",
+			`"a100" is already a name of accelerator "a100-80gb-sxm"`},
+		{"accelerators: {new: {like: h100, title: \"\"}}",
+			`accelerators.new.title: found "", want a text`},
+		{"accelerators: {a100: {constants: {linear: {memry: 0.5}}}}",
+			`accelerators.a100.constants.linear: unknown key "memry"; did you mean memory?`},
+		{"accelerators: {a100: {constants: {linear: {memory: 1.5}}}}",
+			"accelerators.a100.constants.linear.memory: "},
+		{"accelerators: {a100: {constants: {linear: {compute: {fp33: 0.5}}}}}",
+			`unknown key "fp33"; did you mean fp32`},
+		{"accelerators: {a100: {constants: {head: {passes: -1}}}}",
+			`found "-1", want a number of 0 or more`},
+		{"links: {a: {bandwidth: 1GB/s, latency: 1us}, a: {}}",
+			`own.yaml:1: key "a" is already on line 1`},
+		{"links: &x {a: {bandwidth: 1GB/s, latency: 1us}}\nhosts: *x",
+			"own.yaml:2: YAML anchors and aliases are not supported"},
 	} {
 		_, err := load(t).With("own.yaml", []byte(test.in))
 		if err == nil {
@@ -155,12 +182,14 @@ func TestMistakesAreNamed(t *testing.T) {
 
 // The program's own files have to say where each figure is from.
 func TestOwnFilesNeedSources(t *testing.T) {
-	f, err := parseFile("ours.yaml", "", []byte("links: {a: {bandwidth: 1GB/s, latency: {value: 1us, source: x}}}"))
+	f, err := parseFile("ours.yaml", "",
+		[]byte("links: {a: {bandwidth: 1GB/s, latency: {value: 1us, source: x}}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = Catalog{}.with([]file{f})
-	if err == nil || !strings.Contains(err.Error(), "ours.yaml:1: links.a.bandwidth: the figure has no source") {
+	if err == nil || !strings.Contains(err.Error(),
+		"ours.yaml:1: links.a.bandwidth: the figure has no source") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -79,7 +79,8 @@ func (f *form) fractions(key string, to map[DType]float64) {
 		for _, dtype := range dtypes() {
 			table.fields[string(dtype)] = func(path string, value node) error {
 				share := to[dtype]
-				err := table.readFigure(key+"."+string(dtype), &share, positive(units.ParseFraction), path, value)
+				err := table.readFigure(key+"."+string(dtype), &share,
+					positive(units.ParseFraction), path, value)
 				to[dtype] = share
 				return err
 			}
@@ -109,7 +110,8 @@ func (c *Constants) clone() *Constants {
 	}
 	d := *c
 	d.Experts.Served = slices.Clone(c.Experts.Served)
-	d.Linear.Compute, d.Experts.Compute = maps.Clone(c.Linear.Compute), maps.Clone(c.Experts.Compute)
+	d.Linear.Compute, d.Experts.Compute = maps.Clone(c.Linear.Compute),
+		maps.Clone(c.Experts.Compute)
 	return &d
 }
 

@@ -15,7 +15,9 @@ type PowerLaw struct {
 	Source, Date string
 }
 
-var powerLaws = sync.OnceValue(func() []PowerLaw { return readFile[[]PowerLaw]("fitted/power.yaml") })
+var powerLaws = sync.OnceValue(func() []PowerLaw {
+	return readFile[[]PowerLaw]("fitted/power.yaml")
+})
 
 // PowerLaw returns the law of a, or that of the measured accelerator with the most similar
 // generation and bandwidth.
@@ -45,6 +47,7 @@ func (a *Accelerator) Power(bandwidth, arithmetic float64) float64 {
 	dynamic := a.PeakPower - a.IdlePower
 	// Conversions keep products from being fused with sums, so that figures are the same on any
 	// machine.
-	share := law.Running + float64(law.Memory*min(1, bandwidth)) + float64(law.Arithmetic*min(1, arithmetic))
+	share := law.Running + float64(law.Memory*min(1, bandwidth)) +
+		float64(law.Arithmetic*min(1, arithmetic))
 	return min(a.PeakPower, a.IdlePower+float64(dynamic*share))
 }

@@ -15,7 +15,8 @@ func TestPowerGrowsWithinItsLimits(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SampledFrom(c.Accelerators).Draw(t, "accelerator")
-		memory, arithmetic := rapid.Float64Range(0, 1.5).Draw(t, "memory"), rapid.Float64Range(0, 1.5).Draw(t, "arithmetic")
+		memory, arithmetic := rapid.Float64Range(0, 1.5).Draw(t, "memory"), rapid.Float64Range(0,
+			1.5).Draw(t, "arithmetic")
 		p := a.Power(memory, arithmetic)
 		if p < a.IdlePower || p > a.PeakPower {
 			t.Fatalf("%s draws %g W, want %g to %g", a.Name, p, a.IdlePower, a.PeakPower)
@@ -28,7 +29,8 @@ func TestPowerGrowsWithinItsLimits(t *testing.T) {
 
 func TestPowerLawsHaveSources(t *testing.T) {
 	for _, law := range powerLaws() {
-		if len(law.Source) < 20 || law.Date == "" || law.Running <= 0 || law.Memory < 0 || law.Arithmetic < 0 {
+		if len(law.Source) < 20 || law.Date == "" || law.Running <= 0 || law.Memory < 0 ||
+			law.Arithmetic < 0 {
 			t.Errorf("%+v", law)
 		}
 	}

@@ -61,7 +61,8 @@ const mostText = 1 << 20
 // parseYAML reads the one document of a YAML file. Errors start with FILE:LINE.
 func parseYAML(file string, data []byte) (node, error) {
 	if len(data) > mostText {
-		return node{}, fmt.Errorf("%s: the file has more than %d bytes, the most that is read", file, mostText)
+		return node{}, fmt.Errorf("%s: the file has more than %d bytes, the most that is read",
+			file, mostText)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
@@ -71,7 +72,8 @@ func parseYAML(file string, data []byte) (node, error) {
 		return node{}, syntaxError(file, err)
 	}
 	if err := decoder.Decode(&second); err == nil {
-		return node{}, fmt.Errorf("%s:%d: a second YAML document starts here; a file holds one", file, second.Line)
+		return node{}, fmt.Errorf("%s:%d: a second YAML document starts here; a file holds one",
+			file, second.Line)
 	} else if !errors.Is(err, io.EOF) {
 		return node{}, syntaxError(file, err)
 	}
@@ -106,7 +108,9 @@ func convert(file string, y *yaml.Node) (node, error) {
 		n.shape = isTable
 		return n, n.fill(file, y)
 	default:
-		return node{}, fmt.Errorf("%s:%d: YAML anchors and aliases are not supported here; write the value out", file, y.Line)
+		return node{}, fmt.Errorf(
+			"%s:%d: YAML anchors and aliases are not supported here; write the value out", file,
+			y.Line)
 	}
 	return n, nil
 }
@@ -120,7 +124,8 @@ func (n *node) fill(file string, y *yaml.Node) error {
 			return fmt.Errorf("%s:%d: a key must be a plain word", file, key.Line)
 		}
 		if first, ok := lines[key.Value]; ok {
-			return fmt.Errorf("%s:%d: key %q is already on line %d", file, key.Line, key.Value, first)
+			return fmt.Errorf("%s:%d: key %q is already on line %d", file, key.Line, key.Value,
+				first)
 		}
 		lines[key.Value] = key.Line
 		value, err := convert(file, y.Content[i+1])

@@ -2,13 +2,14 @@ package metrics
 
 import "math"
 
-// buckets divides the numbers from 1 up so that each bucket's value is within a relative accuracy of all
-// numbers in it. The bounds are at equal steps of a cubic interpolation of the logarithm between powers
-// of two (DDSketch: Masson, Rim and Lee, VLDB 2019; github.com/DataDog/sketches-go, cubically
-// interpolated mapping).
+// buckets divides the numbers from 1 up so that each bucket's value is within a relative accuracy
+// of all numbers in it. The bounds are at equal steps of a cubic interpolation of the logarithm
+// between powers of two (DDSketch: Masson, Rim and Lee, VLDB 2019; github.com/DataDog/sketches-go,
+// cubically interpolated mapping).
 //
 // The same number falls into the same bucket on every machine: each product is rounded before it is
-// added, also where a processor could do both at once, and bounds are found with the same arithmetic.
+// added, also where a processor could do both at once, and bounds are found with the same
+// arithmetic.
 type buckets struct{ accuracy, perOctave float64 }
 
 // The interpolation is ((a·s + b)·s + c)·s for a significand of 1 + s.
@@ -43,7 +44,8 @@ func (b buckets) value(index int) float64 { return b.least(index) * (1 + b.accur
 // least returns the smallest number of a bucket.
 func (b buckets) least(index int) float64 {
 	octave := uint64(float64(index) / b.perOctave)
-	low, high := (1023+octave)<<52, (1023+octave+2)<<52 // bits of positive numbers are in their order
+	// bits of positive numbers are in their order
+	low, high := (1023+octave)<<52, (1023+octave+2)<<52
 	if octave > 0 {
 		low -= 1 << 52 // the division is rounded
 	}

@@ -12,11 +12,13 @@ import (
 )
 
 // finished is a request with the given times in milliseconds.
-func finished(class int, arrival, scheduled, first, last float64, prompt, output int) *sim.Sequence {
+func finished(class int, arrival, scheduled, first, last float64, prompt,
+	output int) *sim.Sequence {
 	ms := func(x float64) sim.Time { return sim.Seconds(x / 1000) }
 	return &sim.Sequence{
 		Request:   sim.Request{Class: class, Arrival: ms(arrival), Prompt: prompt, Output: output},
-		Scheduled: ms(scheduled), FirstToken: ms(first), LastToken: ms(last), Generated: output, Latency: ms(1),
+		Scheduled: ms(scheduled), FirstToken: ms(first), LastToken: ms(last), Generated: output,
+		Latency: ms(1),
 	}
 }
 
@@ -24,7 +26,8 @@ func finished(class int, arrival, scheduled, first, last float64, prompt, output
 func TestSummaryByHand(t *testing.T) {
 	slo := SLO{TTFT: 30 * sim.Millisecond, Share: 0.5}
 	strict := SLO{TPOT: 5 * sim.Millisecond, Share: 0.9}
-	c, err := New(Config{Classes: []Class{{Name: "chat"}, {Name: "code", SLO: strict, Tenant: 1}}, Tenants: []string{"anna", "bert"}, SLO: slo})
+	c, err := New(Config{Classes: []Class{{Name: "chat"}, {Name: "code", SLO: strict, Tenant: 1}},
+		Tenants: []string{"anna", "bert"}, SLO: slo})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,12 +36,14 @@ func TestSummaryByHand(t *testing.T) {
 	code.Tenant = 1
 	c.Finished(code)
 	c.Rejected(&sim.Request{Class: 1, Tenant: 1, Arrival: 150 * sim.Millisecond}, sim.TooLong)
-	c.Rejected(&sim.Request{Tenant: 1, Arrival: 160 * sim.Millisecond}, sim.Cancelled) // of chat, sent by the other tenant
+	// of chat, sent by the other tenant
+	c.Rejected(&sim.Request{Tenant: 1, Arrival: 160 * sim.Millisecond}, sim.Cancelled)
 	got := c.Summary(&sim.Result{Replicas: []sim.ReplicaResult{{
 		Busy: 100 * sim.Millisecond, Steps: 10, DecodeTokens: 14, Preemptions: 3, KVCapacity: 10,
 	}}})
 	want := Summary{
-		Endings: Endings{Completed: 2, Rejected: 1, Cancelled: 1}, TotalInputTokens: 150, TotalOutputTokens: 16, Duration: 0.2, OfferedRate: 3 / 0.16,
+		Endings: Endings{Completed: 2, Rejected: 1, Cancelled: 1}, TotalInputTokens: 150,
+		TotalOutputTokens: 16, Duration: 0.2, OfferedRate: 3 / 0.16,
 		RequestThroughput: 10, OutputThroughput: 80, TotalTokenThroughput: 830,
 		Goodput:    5, // of chat: the other misses 5 ms a token
 		Attainment: Attainment{TTFT: 2. / 4, TPOT: 1. / 4, E2E: 2. / 4, All: 1. / 4, Target: 0.5},
@@ -50,19 +55,24 @@ func TestSummaryByHand(t *testing.T) {
 		name      string
 		got, want float64
 	}{
-		{"mean TTFT", got.MeanTTFT, 30}, {"median TTFT", got.MedianTTFT, 30}, {"P99 TTFT", got.P99TTFT, 39.8}, {"std TTFT", got.StdTTFT, 10},
-		{"mean TPOT", got.MeanTPOT, 10}, {"mean E2E", got.MeanE2EL, 100}, {"chat TTFT", got.Classes["chat"].MeanTTFT, 20},
+		{"mean TTFT", got.MeanTTFT, 30}, {"median TTFT", got.MedianTTFT, 30},
+		{"P99 TTFT", got.P99TTFT, 39.8}, {"std TTFT", got.StdTTFT, 10},
+		{"mean TPOT", got.MeanTPOT, 10}, {"mean E2E", got.MeanE2EL, 100},
+		{"chat TTFT", got.Classes["chat"].MeanTTFT, 20},
 	} {
 		if math.Abs(f.got/f.want-1) > 2*requestAccuracy {
 			t.Errorf("%s is %g ms, want %g", f.name, f.got, f.want)
 		}
 	}
-	if strictly := got.Classes["code"]; strictly.Rejected != 1 || strictly.SLOMet || !got.Classes["chat"].SLOMet || got.SLOMet {
+	if strictly := got.Classes["code"]; strictly.Rejected != 1 || strictly.SLOMet ||
+		!got.Classes["chat"].SLOMet || got.SLOMet {
 		t.Errorf("classes: %+v", got.Classes)
 	}
 	anna, bert := got.Tenants["anna"], got.Tenants["bert"]
-	if anna.Completed != 1 || anna.SLOMet != got.Classes["chat"].SLOMet || anna.MeanTTFT != got.Classes["chat"].MeanTTFT || bert.SLOMet ||
-		bert.Endings != (Endings{Completed: 1, Rejected: 1, Cancelled: 1}) || bert.Attainment.Target != 0.9 {
+	if anna.Completed != 1 || anna.SLOMet != got.Classes["chat"].SLOMet ||
+		anna.MeanTTFT != got.Classes["chat"].MeanTTFT || bert.SLOMet ||
+		bert.Endings != (Endings{Completed: 1, Rejected: 1, Cancelled: 1}) ||
+		bert.Attainment.Target != 0.9 {
 		t.Errorf("tenants: %+v", got.Tenants)
 	}
 	got.Latencies, got.Classes, got.Tenants = Latencies{}, nil, nil
@@ -97,7 +107,8 @@ func TestSeriesIsBoundedAndEven(t *testing.T) {
 			t.Fatalf("%d moments, stride %d, last point at %d", moments, s.stride, last)
 		}
 		if s.moments != int64(moments) || s.peakWaiting != 2*(moments-1) {
-			t.Fatalf("%d moments and a peak of %d, want %d and %d", s.moments, s.peakWaiting, moments, 2*(moments-1))
+			t.Fatalf("%d moments and a peak of %d, want %d and %d", s.moments, s.peakWaiting,
+				moments, 2*(moments-1))
 		}
 	})
 }

@@ -24,7 +24,8 @@ func TestCountsHoldWhatIsAdded(t *testing.T) {
 		}
 		rank := 0.0
 		for _, bucket := range slices.Sorted(maps.Keys(want)) {
-			if first, last := c.ranked(rank), c.ranked(rank+want[bucket]-1); first != bucket || last != bucket {
+			if first, last := c.ranked(rank), c.ranked(rank+want[bucket]-1); first != bucket ||
+				last != bucket {
 				t.Fatalf("the ranks of bucket %d are in %d and %d", bucket, first, last)
 			}
 			rank += want[bucket]

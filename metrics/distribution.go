@@ -23,7 +23,8 @@ type Distribution struct {
 // NewDistribution returns an empty distribution of the given relative accuracy, in (0, 1).
 func NewDistribution(accuracy float64) (*Distribution, error) {
 	if !(accuracy > 0 && accuracy < 1) {
-		return nil, fmt.Errorf("metrics: the relative accuracy is %v, want more than 0 and less than 1", accuracy)
+		return nil, fmt.Errorf(
+			"metrics: the relative accuracy is %v, want more than 0 and less than 1", accuracy)
 	}
 	return &Distribution{buckets: newBuckets(accuracy)}, nil
 }
@@ -126,8 +127,8 @@ func (d *Distribution) Quantile(q float64) float64 {
 	return value
 }
 
-// quantileAmong returns the q-quantile of the spans and of as many others as given, which are longer than any;
-// it is infinite where these decide it.
+// quantileAmong returns the q-quantile of the spans and of as many others as given, which are
+// longer than any; it is infinite where these decide it.
 func (d *Distribution) quantileAmong(q float64, longer int64) float64 {
 	rank := float64(q * float64(int64(d.n)+longer-1))
 	switch {

@@ -26,7 +26,8 @@ func TestDistributionAccuracy(t *testing.T) {
 		accuracy := rapid.SampledFrom([]float64{requestAccuracy, tokenAccuracy}).Draw(t, "accuracy")
 		d := newTestDistribution(t, accuracy)
 		var exact []float64
-		for _, span := range rapid.SliceOfN(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 1e15)), 1, 300).Draw(t, "spans") {
+		for _, span := range rapid.SliceOfN(rapid.OneOf(rapid.Just(int64(0)),
+			rapid.Int64Range(1, 1e15)), 1, 300).Draw(t, "spans") {
 			count := rapid.Int64Range(1, 3).Draw(t, "count")
 			d.AddRepeated(sim.Time(span), count)
 			for range count {
@@ -47,7 +48,8 @@ func TestDistributionAccuracy(t *testing.T) {
 			want := below + (rank-math.Floor(rank))*(above-below)
 			near("quantile", d.Quantile(q), want, 1.01*accuracy*above)
 		}
-		near("standard deviation", d.Std(), math.Sqrt(stat.PopVariance(exact, nil)), 2*accuracy*exact[len(exact)-1])
+		near("standard deviation", d.Std(), math.Sqrt(stat.PopVariance(exact, nil)),
+			2*accuracy*exact[len(exact)-1])
 	})
 }
 
@@ -63,7 +65,8 @@ func TestAddStepsEqualsSteps(t *testing.T) {
 				PerToken: sim.Time(rapid.Int64Range(0, 1e6).Draw(t, "perToken")),
 			},
 		}
-		leaped, stepped := newTestDistribution(t, tokenAccuracy), newTestDistribution(t, tokenAccuracy)
+		leaped, stepped := newTestDistribution(t, tokenAccuracy), newTestDistribution(t,
+			tokenAccuracy)
 		length := func(i int64) sim.Time { return l.Form.At(l.Context + i*int64(l.Decodes)) }
 		for i := range l.Steps {
 			l.End += length(i)
@@ -72,13 +75,16 @@ func TestAddStepsEqualsSteps(t *testing.T) {
 			}
 		}
 		leaped.AddSteps(&l)
-		if leaped.Count() != stepped.Count() || leaped.Mean() != stepped.Mean() || leaped.Std() != stepped.Std() {
+		if leaped.Count() != stepped.Count() || leaped.Mean() != stepped.Mean() ||
+			leaped.Std() != stepped.Std() {
 			t.Fatalf("leap: %d spans, mean %g, std %g; steps: %d, %g, %g",
-				leaped.Count(), leaped.Mean(), leaped.Std(), stepped.Count(), stepped.Mean(), stepped.Std())
+				leaped.Count(), leaped.Mean(), leaped.Std(), stepped.Count(), stepped.Mean(),
+				stepped.Std())
 		}
 		for q := 0.0; q <= 1; q += 0.05 {
 			if leaped.Quantile(q) != stepped.Quantile(q) {
-				t.Fatalf("quantile %g: leap %g, steps %g", q, leaped.Quantile(q), stepped.Quantile(q))
+				t.Fatalf("quantile %g: leap %g, steps %g", q, leaped.Quantile(q),
+					stepped.Quantile(q))
 			}
 		}
 	})
@@ -87,6 +93,7 @@ func TestAddStepsEqualsSteps(t *testing.T) {
 func TestEmptyDistribution(t *testing.T) {
 	d := newTestDistribution(t, requestAccuracy)
 	if d.Mean() != 0 || d.Std() != 0 || d.Quantile(0.5) != 0 {
-		t.Errorf("empty: mean %g, std %g, median %g, want zeros", d.Mean(), d.Std(), d.Quantile(0.5))
+		t.Errorf("empty: mean %g, std %g, median %g, want zeros", d.Mean(), d.Std(),
+			d.Quantile(0.5))
 	}
 }

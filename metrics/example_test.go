@@ -18,6 +18,7 @@ func ExampleDistribution() {
 		d.Add(sim.Time(ms+1) * sim.Millisecond)
 	}
 	const ms = float64(sim.Millisecond)
-	fmt.Printf("mean %.1f ms, median %.0f ms, p99 %.0f ms\n", d.Mean()/ms, d.Quantile(0.5)/ms, d.Quantile(0.99)/ms)
+	fmt.Printf("mean %.1f ms, median %.0f ms, p99 %.0f ms\n", d.Mean()/ms, d.Quantile(0.5)/ms,
+		d.Quantile(0.99)/ms)
 	// Output: mean 500.5 ms, median 500 ms, p99 990 ms
 }

@@ -11,8 +11,9 @@ type group struct {
 	// Seconds that requests spent waiting for their first step, in prefill and in decode.
 	queued, prefill, decode float64
 
-	completed                 int64
-	without                   [sim.Rejections]int64 // requests that ended without an answer, by reason
+	completed int64
+	// requests that ended without an answer, by reason
+	without                   [sim.Rejections]int64
 	inputTokens, outputTokens int64
 	keptTTFT, keptTPOT        int64
 	keptE2E, keptAll          int64
@@ -36,7 +37,8 @@ func (g *group) add(s *sim.Sequence, v verdict) {
 	g.outputTokens += int64(s.Output)
 	g.ttft.Add(s.TTFT())
 	g.e2e.Add(s.E2E())
-	if s.Output > 1 && s.LastToken > s.FirstToken { // an answer that comes at once has no time per token
+	// an answer that comes at once has no time per token
+	if s.Output > 1 && s.LastToken > s.FirstToken {
 		g.tpot.Add(s.TPOT())
 	}
 	g.queued += (s.Scheduled - s.Arrival).Seconds()
@@ -50,7 +52,8 @@ func (g *group) add(s *sim.Sequence, v verdict) {
 
 // endings counts the requests by how they ended.
 func (g *group) endings() Endings {
-	e := Endings{Completed: g.completed, TimedOut: g.without[sim.TimedOut], Cancelled: g.without[sim.Cancelled], Lost: g.without[sim.Lost]}
+	e := Endings{Completed: g.completed, TimedOut: g.without[sim.TimedOut],
+		Cancelled: g.without[sim.Cancelled], Lost: g.without[sim.Lost]}
 	e.Rejected = g.unanswered() - e.TimedOut - e.Cancelled - e.Lost
 	return e
 }

@@ -40,10 +40,12 @@ func TestHistogramCounts(t *testing.T) {
 				t.Fatalf("bin %d counts %g, but only %g spans are near", i, n, within)
 			}
 		}
-		if least := math.Floor(0.99 * float64(len(spans))); total < least || total > float64(len(spans)) {
+		if least := math.Floor(0.99 * float64(len(spans))); total < least ||
+			total > float64(len(spans)) {
 			t.Fatalf("%g of %d spans are counted, want at least %g", total, len(spans), least)
 		}
-		if longest := float64(slices.Max(spans)) / float64(sim.Second); h.High > longest*(1+2*requestAccuracy) {
+		if longest := float64(slices.Max(spans)) / float64(sim.Second); h.High > longest*(1+
+			2*requestAccuracy) {
 			t.Fatalf("ends at %g s, the longest span is %g s", h.High, longest)
 		}
 	})

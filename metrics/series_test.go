@@ -34,7 +34,8 @@ func TestReplicasTakeTurnsWithSlots(t *testing.T) {
 			t.Errorf("the slots of replica %d are counted %d times in %d moments", i, n, moments)
 		}
 	}
-	if got, want := sharesOf(s.points).Tokens, (replicas-1)/2.0/replicas; math.Abs(got-want) > 0.01 {
+	if got, want := sharesOf(s.points).Tokens,
+		(replicas-1)/2.0/replicas; math.Abs(got-want) > 0.01 {
 		t.Errorf("tokens have %g of the memory, want %g", got, want)
 	}
 }

@@ -23,5 +23,6 @@ func sharesOf(points []Point) KVShares {
 		sum.External += ratio(float64(d.External), all)
 	}
 	n := float64(len(points))
-	return KVShares{ratio(sum.Tokens, n), ratio(sum.Reserved, n), ratio(sum.Internal, n), ratio(sum.External, n)}
+	return KVShares{ratio(sum.Tokens, n), ratio(sum.Reserved, n), ratio(sum.Internal, n),
+		ratio(sum.External, n)}
 }

@@ -22,7 +22,8 @@ func TestSharesAreMeansOverTime(t *testing.T) {
 	}
 	s.close()
 	got := sharesOf(s.points)
-	if math.Abs(got.Tokens-0.125) > 0.02 || math.Abs(got.Tokens+got.Reserved-0.25) > 1e-9 || got.Internal != 0.25 || got.External != 0.5 {
+	if math.Abs(got.Tokens-0.125) > 0.02 || math.Abs(got.Tokens+got.Reserved-0.25) > 1e-9 ||
+		got.Internal != 0.25 || got.External != 0.5 {
 		t.Errorf("shares %+v", got)
 	}
 	if asked > 2*100 {

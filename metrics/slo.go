@@ -12,8 +12,8 @@ import (
 type SLO struct {
 	// TTFT, TPOT and E2E are the limits of a request; 0 means none.
 	TTFT, TPOT, E2E sim.Time
-	// Share is the part of the requests that must keep all of them, in (0, 1]; 0 where none must, so
-	// that they only say which requests are good.
+	// Share is the part of the requests that must keep all of them, in (0, 1]; 0 where none must,
+	// so that they only say which requests are good.
 	Share float64
 	// Percentiles are limited besides.
 	Percentiles []PercentileLimit
@@ -39,7 +39,10 @@ const (
 )
 
 // None reports whether s has no limit.
-func (s SLO) None() bool { return s.TTFT == 0 && s.TPOT == 0 && s.E2E == 0 && len(s.Percentiles) == 0 }
+func (s SLO) None() bool {
+	return s.TTFT == 0 && s.TPOT == 0 && s.E2E == 0 &&
+		len(s.Percentiles) == 0
+}
 
 // verdict says which limits a request kept.
 type verdict struct{ ttft, tpot, e2e bool }
@@ -112,10 +115,12 @@ func (g *group) limits() []LimitResult {
 		most    sim.Time
 		d       *Distribution
 		kept    float64
-	}{{TTFT, g.slo.TTFT, g.ttft, a.TTFT}, {TPOT, g.slo.TPOT, g.tpot, a.TPOT}, {E2E, g.slo.E2E, g.e2e, a.E2E}} {
+	}{{TTFT, g.slo.TTFT, g.ttft, a.TTFT}, {TPOT, g.slo.TPOT, g.tpot, a.TPOT},
+		{E2E, g.slo.E2E, g.e2e, a.E2E}} {
 		if l.most > 0 && g.slo.Share > 0 {
 			list = append(list, LimitResult{
-				Latency: l.latency, Percentile: 100 * g.slo.Share, Joint: true, Limit: l.most.Milliseconds(),
+				Latency: l.latency, Percentile: 100 * g.slo.Share, Joint: true,
+				Limit:    l.most.Milliseconds(),
 				Measured: l.d.Quantile(g.slo.Share) / float64(sim.Millisecond), Within: l.kept,
 				Met: !g.empty() && l.kept >= g.slo.Share,
 			})
@@ -134,8 +139,9 @@ func (s SLO) percentiles(latency Latency, d *Distribution, unanswered int64) []L
 			list = append(list, LimitResult{
 				Latency: latency, Percentile: l.Percentile, Limit: l.Most.Milliseconds(),
 				Measured: measured / float64(sim.Millisecond),
-				Within:   d.within(l.Most) * ratio(float64(d.Count()), float64(d.Count()+unanswered)),
-				Met:      d.quantileAmong(l.Percentile/100, unanswered) <= float64(l.Most),
+				Within: d.within(l.Most) * ratio(float64(d.Count()),
+					float64(d.Count()+unanswered)),
+				Met: d.quantileAmong(l.Percentile/100, unanswered) <= float64(l.Most),
 			})
 		}
 	}

@@ -50,7 +50,8 @@ func TestPercentileLimitsAreThoseOfSortedRequests(t *testing.T) {
 func TestLimitOfGaps(t *testing.T) {
 	gaps := func(ms ...float64) (s Summary) {
 		c, err := New(Config{SLO: SLO{
-			TTFT: sim.Second, Share: 0.99, Percentiles: []PercentileLimit{{ITL, 50, 20 * sim.Millisecond}},
+			TTFT: sim.Second, Share: 0.99, Percentiles: []PercentileLimit{
+				{ITL, 50, 20 * sim.Millisecond}},
 		}})
 		if err != nil {
 			t.Fatal(err)

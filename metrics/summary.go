@@ -29,11 +29,12 @@ type Summary struct {
 	Goodput    float64    `json:"goodput"`
 	Attainment Attainment `json:"slo_attainment"`
 	// SLOMet reports whether every class with requests (or, without classes, all requests together)
-	// kept its limits in the share that its SLO asks for, and those of percentiles. It is false where
-	// there were no requests.
+	// kept its limits in the share that its SLO asks for, and those of percentiles. It is false
+	// where there were no requests.
 	SLOMet bool `json:"slo_met"`
 	// Limits says what became of each limit; those of classes are with these. Binds names the limit
-	// that binds, of a class behind its name: the one that is missed by most, or else would be first.
+	// that binds, of a class behind its name: the one that is missed by most, or else would be
+	// first.
 	Limits []LimitResult `json:"slo_limits,omitempty"`
 	Binds  string        `json:"slo_binds,omitempty"`
 
@@ -79,7 +80,10 @@ type Endings struct {
 }
 
 // Sent returns the number of all requests, however they ended.
-func (e Endings) Sent() int64 { return e.Completed + e.Rejected + e.TimedOut + e.Cancelled + e.Lost }
+func (e Endings) Sent() int64 {
+	return e.Completed + e.Rejected + e.TimedOut + e.Cancelled +
+		e.Lost
+}
 
 // Latencies are means and percentiles in milliseconds: TTFT (time to first token), TPOT (time per
 // output token after the first), ITL (each gap between tokens) and E2EL (the whole request).
@@ -142,8 +146,9 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	s := Summary{
 		Endings:          g.endings(),
 		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
-		Duration:             max(duration, 0),
-		OfferedRate:          ratio(float64(g.completed+g.unanswered()-1), (c.newest - c.first).Seconds()),
+		Duration: max(duration, 0),
+		OfferedRate: ratio(float64(g.completed+g.unanswered()-1),
+			(c.newest - c.first).Seconds()),
 		RequestThroughput:    ratio(float64(g.completed), duration),
 		OutputThroughput:     ratio(float64(g.outputTokens), duration),
 		TotalTokenThroughput: ratio(float64(g.inputTokens+g.outputTokens), duration),
@@ -291,8 +296,8 @@ func (g *group) attainment() Attainment {
 	}
 }
 
-// met reports whether the limits were kept in the share of requests that the SLO asks for, and those
-// of percentiles. Without requests nothing was measured, and no SLO is met.
+// met reports whether the limits were kept in the share of requests that the SLO asks for, and
+// those of percentiles. Without requests nothing was measured, and no SLO is met.
 func (g *group) met() bool {
 	if g.empty() || g.attainment().All < g.slo.Share {
 		return false
@@ -307,7 +312,8 @@ func (g *group) empty() bool { return g.completed+g.unanswered() == 0 }
 // milliseconds.
 func (d *Distribution) statistics() (mean, median, std, p90, p95, p99 float64) {
 	ms := float64(sim.Millisecond)
-	return d.Mean() / ms, d.Quantile(0.5) / ms, d.Std() / ms, d.Quantile(0.9) / ms, d.Quantile(0.95) / ms, d.Quantile(0.99) / ms
+	return d.Mean() / ms, d.Quantile(0.5) / ms, d.Std() / ms, d.Quantile(0.9) / ms,
+		d.Quantile(0.95) / ms, d.Quantile(0.99) / ms
 }
 
 func ratio(a, b float64) float64 {

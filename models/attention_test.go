@@ -12,7 +12,8 @@ import (
 // The closed form counts what a loop over the queries counts.
 func TestCausalPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n, c, window := rapid.IntRange(0, 60).Draw(t, "new"), rapid.IntRange(0, 60).Draw(t, "cached"), rapid.IntRange(0, 80).Draw(t, "window")
+		n, c, window := rapid.IntRange(0, 60).Draw(t, "new"), rapid.IntRange(0, 60).Draw(t,
+			"cached"), rapid.IntRange(0, 80).Draw(t, "window")
 		var want int64
 		for i := 1; i <= n; i++ {
 			seen := c + i
@@ -87,7 +88,8 @@ func TestDecodeIsAffine(t *testing.T) {
 				t.Fatalf("from %+v to %+v, want a slope of %g", here, next, slope)
 			}
 			one := l.Decode(1, 1, context/int64(n))
-			if math.Abs(here.FLOPs-float64(n)*one.FLOPs) > 1e-9*here.FLOPs || here.KVWritten != float64(n)*one.KVWritten {
+			if math.Abs(here.FLOPs-float64(n)*one.FLOPs) > 1e-9*here.FLOPs ||
+				here.KVWritten != float64(n)*one.KVWritten {
 				t.Fatalf("%d sequences %+v, one %+v", n, here, one)
 			}
 		}

@@ -19,7 +19,8 @@ func (m *Both) linears(hidden, tp int) []Linear {
 
 func (m *Both) loose(hidden int, share expertShare) looseParameters {
 	p, q := m.One.loose(hidden, share), m.Other.loose(hidden, share)
-	return looseParameters{Norms: p.Norms + q.Norms, Biases: p.Biases + q.Biases, Positions: p.Positions + q.Positions}
+	return looseParameters{Norms: p.Norms + q.Norms, Biases: p.Biases + q.Biases,
+		Positions: p.Positions + q.Positions}
 }
 
 func (m *Both) elementwise(hidden, tp int) []ElementwiseKernel {

@@ -137,7 +137,9 @@ func (c *Catalog) Lookup(name string) (*Architecture, error) {
 		names = append(names, a.Name)
 	}
 	if near := nearest(name, names, 3); len(near) > 0 {
-		return nil, fmt.Errorf("unknown model %q; did you mean %s?", name, strings.Join(near, " or "))
+		return nil, fmt.Errorf("unknown model %q; did you mean %s?", name,
+			strings.Join(near, " or "))
 	}
-	return nil, fmt.Errorf("unknown model %q; known: %s (or the path of a Hugging Face config.json)", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown model %q; known: %s (or the path of a Hugging Face "+
+		"config.json)", name, strings.Join(names, ", "))
 }

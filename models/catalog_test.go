@@ -43,7 +43,8 @@ func TestCatalogAgainstPublishedCounts(t *testing.T) {
 				got = int64(math.Round(float64(got)/unit) * unit)
 			}
 			if got != p.Parameters {
-				t.Errorf("%s: %d parameters (%+v), published %d", e.Name, got, a.Parameters(), p.Parameters)
+				t.Errorf("%s: %d parameters (%+v), published %d", e.Name, got, a.Parameters(),
+					p.Parameters)
 			}
 		}
 	}
@@ -97,12 +98,14 @@ func TestLookup(t *testing.T) {
 
 // A broken catalogue is named with its place.
 func TestCatalogMistakes(t *testing.T) {
-	if _, err := parseEntries([]byte("[\n{\"nam\": \"x\"}]")); err == nil || !strings.Contains(err.Error(), `line 2: json: unknown field "nam"`) {
+	if _, err := parseEntries([]byte("[\n{\"nam\": \"x\"}]")); err == nil ||
+		!strings.Contains(err.Error(), `line 2: json: unknown field "nam"`) {
 		t.Error(err)
 	}
 	c := mustLoad(t)
 	twice := entry{Name: "mine", Aliases: []string{"LLAMA2-70b"}, Config: []byte("{" + llama + "}")}
-	if err := c.add(twice); err == nil || err.Error() != `mine: the name "LLAMA2-70b" belongs to llama-2-70b` {
+	if err := c.add(twice); err == nil ||
+		err.Error() != `mine: the name "LLAMA2-70b" belongs to llama-2-70b` {
 		t.Error(err)
 	}
 }

@@ -41,7 +41,8 @@ func (m *Compressed) linears(hidden, tp int) []Linear {
 	}
 	if x := m.Indexer; x != nil {
 		add("index_q", x.Heads*x.Dim, m.QueryRank)
-		ls = append(ls, Linear{Name: "index_weights", N: x.Heads, K: hidden, Part: AttentionPart}, m.compressor("index_compress", x.Dim, hidden))
+		ls = append(ls, Linear{Name: "index_weights", N: x.Heads, K: hidden, Part: AttentionPart},
+			m.compressor("index_compress", x.Dim, hidden))
 	}
 	add("out_a", groups*m.OutputRank, m.Heads/m.OutputGroups*m.HeadDim)
 	add("out_b", hidden, groups*m.OutputRank)
@@ -75,7 +76,8 @@ func (m *Compressed) loose(int, expertShare) looseParameters {
 }
 
 func (m *Compressed) elementwise(_, tp int) []ElementwiseKernel {
-	return []ElementwiseKernel{{Name: "rotary", Elements: product(2, 2*split(m.Heads, tp)+1, m.RopeDim)}}
+	return []ElementwiseKernel{
+		{Name: "rotary", Elements: product(2, 2*split(m.Heads, tp)+1, m.RopeDim)}}
 }
 
 // attention implements Mixer: the window, the scan of the index, and the entries, each of which
@@ -84,8 +86,10 @@ func (m *Compressed) attention(tp int, kv hardware.DType) []Attention {
 	heads := float64(split(m.Heads, tp))
 	flops := 4 * heads * float64(m.HeadDim)
 	window := Attention{
-		Window: m.Window, PrefillFLOPs: flops, DecodeFLOPs: flops, HeadFLOPs: 4 * float64(m.HeadDim),
-		KVBytes: float64(m.entryBits(kv)) / 8, IOBytes: 2 * heads * float64(m.HeadDim) * float64(wideBytes(kv)), Latent: true,
+		Window: m.Window, PrefillFLOPs: flops, DecodeFLOPs: flops,
+		HeadFLOPs: 4 * float64(m.HeadDim),
+		KVBytes:   float64(m.entryBits(kv)) / 8, IOBytes: 2 * heads * float64(m.HeadDim) * float64(
+			wideBytes(kv)), Latent: true,
 		Heads: m.Heads / tp, KVHeads: 1, HeadDim: m.HeadDim,
 	}
 	if m.Ratio == 0 {
@@ -129,19 +133,23 @@ func (m *Compressed) state(_ int, kv hardware.DType) []State {
 
 func (m *Compressed) fitsTensor(tp int, model string) error {
 	if m.Heads%tp != 0 || m.OutputGroups%tp != 0 {
-		return fmt.Errorf("does not divide the %d attention heads and %d groups of the output of %s", m.Heads, m.OutputGroups, model)
+		return fmt.Errorf("does not divide the %d attention heads and %d groups of the "+
+			"output of %s", m.Heads, m.OutputGroups, model)
 	}
 	return nil
 }
 
 func (m *Compressed) sizes() ([]size, error) {
 	ss := []size{
-		{"heads", m.Heads, 1, 1 << 11}, {"head dimension", m.HeadDim, 1, 1 << 11}, {"rotary head dimension", m.RopeDim, 0, 1 << 11},
-		{"query rank", m.QueryRank, 1, 1 << 17}, {"output rank", m.OutputRank, 1, 1 << 17}, {"output groups", m.OutputGroups, 1, 1 << 11},
+		{"heads", m.Heads, 1, 1 << 11}, {"head dimension", m.HeadDim, 1, 1 << 11},
+		{"rotary head dimension", m.RopeDim, 0, 1 << 11},
+		{"query rank", m.QueryRank, 1, 1 << 17}, {"output rank", m.OutputRank, 1, 1 << 17},
+		{"output groups", m.OutputGroups, 1, 1 << 11},
 		{"window", m.Window, 1, 1 << 30}, {"compression ratio", m.Ratio, 0, 1 << 20},
 	}
 	if m.OutputGroups > 0 && m.Heads%m.OutputGroups != 0 {
-		return ss, fmt.Errorf("output groups: found %d, want a divisor of the %d heads", m.OutputGroups, m.Heads)
+		return ss, fmt.Errorf("output groups: found %d, want a divisor of the %d heads",
+			m.OutputGroups, m.Heads)
 	}
 	if m.Indexer != nil {
 		ss = append(ss, m.Indexer.sizes()...)

@@ -43,7 +43,8 @@ func (m *Dense) loose(hidden int, _ expertShare) looseParameters {
 }
 
 func (m *Dense) elementwise(_, tp int) []ElementwiseKernel {
-	return []ElementwiseKernel{{Name: "activation", Elements: product(matrices(m.Gated), split(m.Intermediate, tp))}}
+	return []ElementwiseKernel{
+		{Name: "activation", Elements: product(matrices(m.Gated), split(m.Intermediate, tp))}}
 }
 
 func (m *Dense) sizes() ([]size, error) {

@@ -23,7 +23,8 @@ func (a *Architecture) ElementwiseKernels(tp int) []ElementwiseKernel {
 			}
 		}
 	}
-	if s := a.Streams; s > 1 { // all streams are read to make the input, and read and written with the output
+	// all streams are read to make the input, and read and written with the output
+	if s := a.Streams; s > 1 {
 		ks = append(ks, ElementwiseKernel{"streams", a.AllReduces() - 1, product(3*s+2, a.Hidden)})
 	}
 	return ks

@@ -20,6 +20,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%.2f billion parameters, %.1f GB in bf16, %d bytes of KV cache a token\n",
-		float64(m.Parameters().Total())/1e9, float64(m.WeightBytes(hardware.BF16))/1e9, m.KVBytesPerToken(hardware.BF16))
+		float64(m.Parameters().Total())/1e9, float64(m.WeightBytes(hardware.BF16))/1e9,
+		m.KVBytesPerToken(hardware.BF16))
 	// Output: 8.03 billion parameters, 16.1 GB in bf16, 131072 bytes of KV cache a token
 }

@@ -53,15 +53,18 @@ func (m *MoE) linears(hidden, tp int) []Linear {
 	width := hidden
 	if m.Latent > 0 {
 		width = m.Latent
-		ls = append(ls, Linear{Name: "latent_down", N: width, K: hidden, Part: SharedPart, Quantised: true})
+		ls = append(ls, Linear{Name: "latent_down", N: width, K: hidden, Part: SharedPart,
+			Quantised: true})
 	}
 	routed := Linear{Rows: RoutedRows, Experts: m.Experts, Active: m.Active, Part: ExpertPart}
 	ls = append(ls, mlp(routed, "expert_", width, m.Intermediate, m.Gated, tp)...)
 	if m.Latent > 0 {
-		ls = append(ls, Linear{Name: "latent_up", N: hidden, K: width, Part: SharedPart, Quantised: true})
+		ls = append(ls, Linear{Name: "latent_up", N: hidden, K: width, Part: SharedPart,
+			Quantised: true})
 	}
 	if m.SharedIntermediate > 0 {
-		ls = append(ls, mlp(Linear{Part: SharedPart}, "shared_", hidden, m.SharedIntermediate, m.Gated, tp)...)
+		ls = append(ls, mlp(Linear{Part: SharedPart}, "shared_", hidden, m.SharedIntermediate,
+			m.Gated, tp)...)
 	}
 	if m.SharedGate {
 		ls = append(ls, Linear{Name: "shared_weight", N: 1, K: hidden, Part: RouterPart})
@@ -72,7 +75,8 @@ func (m *MoE) linears(hidden, tp int) []Linear {
 func (m *MoE) loose(hidden int, share expertShare) looseParameters {
 	var p looseParameters
 	if m.Bias {
-		p.Biases = product(m.counted(share)) * (product(matrices(m.Gated)-1, m.Intermediate) + int64(hidden))
+		p.Biases = product(m.counted(share)) * (product(matrices(m.Gated)-1, m.Intermediate) +
+			int64(hidden))
 	}
 	if m.RouterBias {
 		p.Biases += int64(m.Experts + m.Identity)
@@ -90,12 +94,16 @@ func (m *MoE) elementwise(hidden, tp int) []ElementwiseKernel {
 
 func (m *MoE) sizes() ([]size, error) {
 	ss := []size{
-		{"experts", m.Experts, 1, 1 << 11}, {"active experts", m.Active, 1, 1 << 11}, {"shared experts", m.Shared, 0, 1 << 11},
-		{"expert size", m.Intermediate, 1, 1 << 20}, {"shared expert size", m.SharedIntermediate, 0, 1 << 20},
-		{"latent expert width", m.Latent, 0, 1 << 17}, {"experts that pass tokens on", m.Identity, 0, 1 << 11},
+		{"experts", m.Experts, 1, 1 << 11}, {"active experts", m.Active, 1, 1 << 11},
+		{"shared experts", m.Shared, 0, 1 << 11},
+		{"expert size", m.Intermediate, 1, 1 << 20}, {"shared expert size", m.SharedIntermediate, 0,
+			1 << 20},
+		{"latent expert width", m.Latent, 0, 1 << 17},
+		{"experts that pass tokens on", m.Identity, 0, 1 << 11},
 	}
 	if m.Active > m.Experts {
-		return ss, fmt.Errorf("active experts: found %d, want at most the %d experts", m.Active, m.Experts)
+		return ss, fmt.Errorf("active experts: found %d, want at most the %d experts", m.Active,
+			m.Experts)
 	}
 	return ss, nil
 }

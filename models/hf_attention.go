@@ -14,21 +14,25 @@ func (c *config) readHeads(f family, s *shape) {
 	if c.flag(false, "multi_query", "multi_query_attention") {
 		kv = 1
 	}
-	spellings := []string{"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_query_groups", "num_attention_groups"}
+	spellings := []string{"num_key_value_heads", "num_kv_heads", "n_head_kv",
+		"multi_query_group_num", "num_query_groups", "num_attention_groups"}
 	s.attention.KVHeads = c.count(kv, spellings...)
 	s.attention.HeadDim = c.count(0, "head_dim", "kv_channels", "attention_head_dim")
 	if s.attention.Heads == 0 || s.attention.KVHeads == 0 {
-		c.fail("heads: found %d query and %d KV heads, want at least 1", s.attention.Heads, s.attention.KVHeads)
+		c.fail("heads: found %d query and %d KV heads, want at least 1", s.attention.Heads,
+			s.attention.KVHeads)
 		return
 	}
 	width := s.attention.Heads * s.attention.HeadDim
 	switch {
 	case s.attention.HeadDim == 0 && s.Hidden%s.attention.Heads != 0 && !f.latent:
-		c.fail("hidden size %d is not a multiple of the %d heads, and head_dim is missing", s.Hidden, s.attention.Heads)
+		c.fail("hidden size %d is not a multiple of the %d heads, and head_dim is missing",
+			s.Hidden, s.attention.Heads)
 	case s.attention.HeadDim == 0:
 		s.attention.HeadDim = s.Hidden / s.attention.Heads
 	case f.headsFillHidden && width != s.Hidden:
-		c.fail("head_dim: %d heads of %d are %d wide, but hidden_size is %d", s.attention.Heads, s.attention.HeadDim, width, s.Hidden)
+		c.fail("head_dim: %d heads of %d are %d wide, but hidden_size is %d", s.attention.Heads,
+			s.attention.HeadDim, width, s.Hidden)
 	}
 }
 
@@ -50,10 +54,12 @@ func (c *config) readMLA(s *shape) {
 	}
 	c.use("mla_use_nope", "mla_use_output_gate")
 	if width := c.count(0, "qk_head_dim"); width > 0 && width != s.mla.NopeDim+s.mla.RopeDim {
-		c.fail("qk_head_dim is %d, but qk_nope_head_dim and qk_rope_head_dim are %d together", width, s.mla.NopeDim+s.mla.RopeDim)
+		c.fail("qk_head_dim is %d, but qk_nope_head_dim and qk_rope_head_dim are %d together",
+			width, s.mla.NopeDim+s.mla.RopeDim)
 	}
 	if topK := c.count(0, "index_topk"); topK > 0 {
-		s.mla.Indexer = &Indexer{Heads: c.need("index_n_heads"), Dim: c.need("index_head_dim"), TopK: topK}
+		s.mla.Indexer = &Indexer{Heads: c.need("index_n_heads"), Dim: c.need("index_head_dim"),
+			TopK: topK}
 		c.readIndexerTypes(s)
 	}
 }
@@ -88,11 +94,13 @@ func (c *config) readIndexerTypes(s *shape) {
 // readMixers reads what each layer has where not all have the same: sliding windows, chunks, and
 // recurrent layers.
 func (c *config) readMixers(s *shape) {
-	if n, ok := c.values["sliding_window"].(json.Number); ok && n.String() == "-1" { // says that there is none
+	// says that there is none
+	if n, ok := c.values["sliding_window"].(json.Number); ok && n.String() == "-1" {
 		c.values["sliding_window"] = nil
 	}
 	window := c.first(0, "sliding_window", "attention_chunk_size", "sliding_window_size")
-	c.use("sliding_window", "attention_chunk_size", "sliding_window_size", "max_window_layers", "sliding_window_pattern")
+	c.use("sliding_window", "attention_chunk_size", "sliding_window_size", "max_window_layers",
+		"sliding_window_pattern")
 	if !c.flag(true, "use_sliding_window") {
 		window = 0
 	}
@@ -109,7 +117,8 @@ func (c *config) readMixers(s *shape) {
 	kinds := c.layerKinds(s, window)
 	for i, kind := range kinds {
 		if s.mixer(kind) == nil {
-			c.fail("layer_types: layer %d is %q, which is not known for model_type %q", i, kind, s.Family)
+			c.fail("layer_types: layer %d is %q, which is not known for model_type %q", i, kind,
+				s.Family)
 			return
 		}
 		if strings.HasPrefix(kind, "sliding") && window == 0 {
@@ -132,7 +141,8 @@ func (c *config) layerKinds(s *shape, window int) []string {
 		}
 		return kinds
 	}
-	every := c.first(0, "sliding_window_pattern", "no_rope_layer_interval", "full_attention_interval")
+	every := c.first(0, "sliding_window_pattern", "no_rope_layer_interval",
+		"full_attention_interval")
 	first := c.count(0, "max_window_layers")
 	kinds := make([]string, min(s.layers, maxLayers))
 	partial := "sliding_attention"
@@ -143,7 +153,8 @@ func (c *config) layerKinds(s *shape, window int) []string {
 	}
 	for i := range kinds {
 		kinds[i] = "full_attention"
-		if every > 0 && (i+1)%every != 0 || every == 0 && i >= first && partial == "sliding_attention" {
+		if every > 0 && (i+1)%every != 0 || every == 0 && i >= first &&
+			partial == "sliding_attention" {
 			kinds[i] = partial
 		}
 	}

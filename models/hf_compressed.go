@@ -19,7 +19,8 @@ func (c *config) compressedTensors(excluded modulePatterns) *quantisation {
 		}
 		f := weights.scheme()
 		if len(g.section("input_activations").values) == 0 {
-			f.WeightOnly = f.DType == hardware.FP8 || f.DType == hardware.FP4 || f.DType == hardware.INT8 || f.DType == hardware.MXFP4
+			f.WeightOnly = f.DType == hardware.FP8 || f.DType == hardware.FP4 ||
+				f.DType == hardware.INT8 || f.DType == hardware.MXFP4
 		}
 		q.groups = append(q.groups, quantised{targets: g.patterns("targets"), format: f})
 	}

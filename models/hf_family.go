@@ -42,7 +42,8 @@ type fields = map[string]any
 // llamaFamilies returns the families with RMSNorm and, but for Nemotron, a gated MLP.
 func llamaFamilies() map[string]family {
 	all := map[string]family{}
-	for _, families := range []map[string]family{plainFamilies(), qwenFamilies(), gemmaFamilies(), latentFamilies(), expertFamilies(), hybridFamilies()} {
+	for _, families := range []map[string]family{plainFamilies(), qwenFamilies(), gemmaFamilies(),
+		latentFamilies(), expertFamilies(), hybridFamilies()} {
 		maps.Copy(all, families)
 	}
 	return all
@@ -54,17 +55,25 @@ func plainFamilies() map[string]family {
 	qkvBias := shape{gated: true, attention: Softmax{QKVBias: true}}
 	wideNorm := shape{gated: true, attention: Softmax{WideQKNorm: true}}
 	parallel := shape{gated: true, parallel: true, norms: 1}
-	nemotron := shape{} // squared ReLU, and norms with biases (Nemotron-4, arXiv:2402.16819, section 2)
+	// squared ReLU, and norms with biases (Nemotron-4, arXiv:2402.16819, section 2)
+	nemotron := shape{}
 	nemotron.NormBias = true
 	plain := family{base: gated}
 	return map[string]family{
-		"llama": plain, "mistral": {base: gated, defaults: fields{"sliding_window": 4096}}, "ministral": plain, "ministral3": plain,
-		"baichuan": {base: gated, headsFillHidden: true}, "internlm": {base: gated, headsFillHidden: true, read: readInternLM},
-		"internlm2": {base: gated, headsFillHidden: true}, "internlm3": {base: gated, read: readInternLM3}, "phi3": {base: gated, headsFillHidden: true, read: readPhi3},
-		"chatglm": {base: gated, read: readChatGLM}, "glm": {base: qkvBias, biasOfInputs: true},
-		"glm4": {base: shape{gated: true, norms: 4, attention: Softmax{QKVBias: true}}, biasOfInputs: true},
-		"yi":   plain, "granite": plain, "seed_oss": {base: qkvBias, biasOfInputs: true, read: readSeed}, "smollm3": {base: gated, read: readSmolLM},
-		"olmo": {base: shape{gated: true}, headsFillHidden: true, read: readOLMo}, "olmo2": {base: wideNorm}, "olmo3": {base: wideNorm},
+		"llama": plain, "mistral": {base: gated, defaults: fields{"sliding_window": 4096}},
+		"ministral": plain, "ministral3": plain,
+		"baichuan":  {base: gated, headsFillHidden: true},
+		"internlm":  {base: gated, headsFillHidden: true, read: readInternLM},
+		"internlm2": {base: gated, headsFillHidden: true},
+		"internlm3": {base: gated, read: readInternLM3},
+		"phi3":      {base: gated, headsFillHidden: true, read: readPhi3},
+		"chatglm":   {base: gated, read: readChatGLM}, "glm": {base: qkvBias, biasOfInputs: true},
+		"glm4": {base: shape{gated: true, norms: 4, attention: Softmax{QKVBias: true}},
+			biasOfInputs: true},
+		"yi": plain, "granite": plain, "seed_oss": {base: qkvBias, biasOfInputs: true,
+			read: readSeed}, "smollm3": {base: gated, read: readSmolLM},
+		"olmo":  {base: shape{gated: true}, headsFillHidden: true, read: readOLMo},
+		"olmo2": {base: wideNorm}, "olmo3": {base: wideNorm},
 		"exaone4": {base: shape{gated: true, attention: Softmax{QKNorm: true}}},
 		"cohere": {
 			base: parallel, read: readCohere, defaults: fields{"tie_word_embeddings": true},
@@ -76,17 +85,21 @@ func plainFamilies() map[string]family {
 		"ernie4_5": {base: gated, defaults: fields{"tie_word_embeddings": true}, read: readErnie},
 		"stablelm": {base: gated, headsFillHidden: true, read: readStableLM},
 		"hunyuan_v1_dense": {
-			base: shape{gated: true, attention: Softmax{QKNorm: true}}, qkNormKeys: []string{"use_qk_norm"},
-			read: readHunyuan,
+			base:       shape{gated: true, attention: Softmax{QKNorm: true}},
+			qkNormKeys: []string{"use_qk_norm"},
+			read:       readHunyuan,
 		},
-		"glm4v_text": {base: shape{gated: true, norms: 4, attention: Softmax{QKVBias: true}}, biasOfInputs: true},
+		"glm4v_text": {base: shape{gated: true, norms: 4, attention: Softmax{QKVBias: true}},
+			biasOfInputs: true},
 		// Two matrices and no gate: Arcee with squared ReLU, Apertus with xIELU (arXiv:2509.14233,
 		// section 2.1).
-		"arcee": {}, "apertus": {base: shape{attention: Softmax{QKNorm: true}}, qkNormKeys: []string{"qk_norm"}},
+		"arcee": {}, "apertus": {base: shape{attention: Softmax{QKNorm: true}},
+			qkNormKeys: []string{"qk_norm"}},
 		"nemotron": {base: nemotron},
 		// PaLM (arXiv:2204.02311, section 2) was never published in this form; the fields are those
 		// of the paper's table 1.
-		"palm": {base: parallel, defaults: fields{"tie_word_embeddings": true, "multi_query": true}},
+		"palm": {base: parallel, defaults: fields{"tie_word_embeddings": true,
+			"multi_query": true}},
 	}
 }
 
@@ -94,14 +107,18 @@ func plainFamilies() map[string]family {
 func qwenFamilies() map[string]family {
 	qkvBias := shape{gated: true, attention: Softmax{QKVBias: true}}
 	qkNorm := shape{gated: true, attention: Softmax{QKNorm: true}}
-	qwen2 := family{base: qkvBias, defaults: fields{"use_sliding_window": false}, headsFillHidden: true}
-	qwen3 := family{base: qkNorm, defaults: fields{"use_sliding_window": false, "head_dim": 128}, qkNormKeys: []string{"use_qk_norm"}}
+	qwen2 := family{base: qkvBias, defaults: fields{"use_sliding_window": false},
+		headsFillHidden: true}
+	qwen3 := family{base: qkNorm, defaults: fields{"use_sliding_window": false, "head_dim": 128},
+		qkNormKeys: []string{"use_qk_norm"}}
 	qwen3Experts := qwen3
 	qwen3Experts.noDenseMLP = true
 	return map[string]family{
-		"qwen": {base: qkvBias, read: readQwen1}, "qwen2": qwen2, "qwen2_vl": qwen2, "qwen2_vl_text": qwen2, "qwen2_5_vl": qwen2, "qwen2_5_vl_text": qwen2,
-		"qwen2_moe": {base: qkvBias, defaults: fields{"use_sliding_window": false, "shared_expert_gate": true}},
-		"qwen3":     qwen3, "qwen3_moe": qwen3Experts, "qwen3_vl_text": qwen3,
+		"qwen": {base: qkvBias, read: readQwen1}, "qwen2": qwen2, "qwen2_vl": qwen2,
+		"qwen2_vl_text": qwen2, "qwen2_5_vl": qwen2, "qwen2_5_vl_text": qwen2,
+		"qwen2_moe": {base: qkvBias, defaults: fields{"use_sliding_window": false,
+			"shared_expert_gate": true}},
+		"qwen3": qwen3, "qwen3_moe": qwen3Experts, "qwen3_vl_text": qwen3,
 		"qwen3_vl_moe_text": qwen3Experts, "qwen3_omni_moe_text": qwen3Experts,
 		"qwen2_5_omni_text": qwen2,
 		"mimo":              {base: qkvBias, biasOfInputs: true},
@@ -113,18 +130,23 @@ func gemmaFamilies() map[string]family {
 	tied := fields{"tie_word_embeddings": true, "head_dim": 256}
 	gemma3 := family{
 		base: shape{gated: true, attention: Softmax{QKNorm: true}, norms: 4},
-		defaults: fields{"tie_word_embeddings": true, "head_dim": 256, "num_attention_heads": 8, "num_key_value_heads": 4,
-			"vocab_size": 262208, "max_position_embeddings": 131072, "sliding_window": 4096, "sliding_window_pattern": 6},
+		defaults: fields{"tie_word_embeddings": true, "head_dim": 256, "num_attention_heads": 8,
+			"num_key_value_heads": 4,
+			"vocab_size":          262208, "max_position_embeddings": 131072,
+			"sliding_window":         4096,
+			"sliding_window_pattern": 6},
 		read: readGemma3,
 	}
 	return map[string]family{
 		"gemma": {base: shape{gated: true}, defaults: tied},
 		"gemma2": {
-			base:     shape{gated: true, norms: 4},
-			defaults: fields{"tie_word_embeddings": true, "head_dim": 256, "sliding_window": 4096, "sliding_window_pattern": 2},
+			base: shape{gated: true, norms: 4},
+			defaults: fields{"tie_word_embeddings": true, "head_dim": 256, "sliding_window": 4096,
+				"sliding_window_pattern": 2},
 		},
 		"gemma3": gemma3, "gemma3_text": gemma3,
-		"gemma4_text": {base: shape{gated: true, attention: Softmax{QKNorm: true}, norms: 4}, defaults: tied, read: readGemma4},
+		"gemma4_text": {base: shape{gated: true, attention: Softmax{QKNorm: true}, norms: 4},
+			defaults: tied, read: readGemma4},
 	}
 }
 
@@ -132,11 +154,15 @@ func gemmaFamilies() map[string]family {
 func latentFamilies() map[string]family {
 	gated := shape{gated: true}
 	v3 := family{base: gated, defaults: fields{"topk_method": "noaux_tc"}, latent: true}
-	v4 := family{base: gated, defaults: fields{"topk_method": "noaux_tc"}, noDenseMLP: true, read: readDeepSeekV4}
+	v4 := family{base: gated, defaults: fields{"topk_method": "noaux_tc"}, noDenseMLP: true,
+		read: readDeepSeekV4}
 	return map[string]family{
-		"deepseek_v2": {base: gated, latent: true}, "deepseek_v3": v3, "deepseek_v32": v3, "kimi_k2": v3, "glm_moe_dsa": v3,
-		"glm4_moe_lite": {base: gated, latent: true, defaults: fields{"topk_method": "noaux_tc", "first_k_dense_replace": 1}},
-		"mistral4":      {base: gated, latent: true}, "minicpm3": {base: gated, latent: true, read: readMiniCPM3},
+		"deepseek_v2": {base: gated, latent: true}, "deepseek_v3": v3, "deepseek_v32": v3,
+		"kimi_k2": v3, "glm_moe_dsa": v3,
+		"glm4_moe_lite": {base: gated, latent: true,
+			defaults: fields{"topk_method": "noaux_tc", "first_k_dense_replace": 1}},
+		"mistral4":      {base: gated, latent: true},
+		"minicpm3":      {base: gated, latent: true, read: readMiniCPM3},
 		"longcat_flash": {base: gated, latent: true, read: readLongCat},
 		"deepseek_v4":   v4, "deepseek_ref": v4,
 	}
@@ -153,38 +179,48 @@ func expertFamilies() map[string]family {
 	bailing := family{base: gated, qkNormKeys: []string{"use_qk_norm"}, read: readBailing}
 	return map[string]family{
 		"glm4_moe": glm, "glm4v_moe_text": glm, "solar_open": glm,
-		"dots1":      {base: qkNorm, defaults: fields{"topk_method": "noaux_tc"}},
-		"exaone_moe": {base: qkNorm, defaults: fields{"topk_method": "noaux_tc"}, read: readExaoneMoE},
+		"dots1": {base: qkNorm, defaults: fields{"topk_method": "noaux_tc"}},
+		"exaone_moe": {base: qkNorm, defaults: fields{"topk_method": "noaux_tc"},
+			read: readExaoneMoE},
 		"hy_v3": {
 			base: qkNorm, defaults: fields{"topk_method": "noaux_tc", "first_k_dense_replace": 1},
 			qkNormKeys: []string{"use_qk_norm", "qk_norm"},
 		},
 		"afmoe": {
-			base:     shape{gated: true, norms: 4, attention: Softmax{QKNorm: true, OutputGate: true}},
+			base: shape{gated: true, norms: 4,
+				attention: Softmax{QKNorm: true, OutputGate: true}},
 			defaults: fields{"topk_method": "noaux_tc"}, read: readAfmoe,
 		},
 		"bailing_moe": bailing, "bailing_moe_v2": bailing, "bailing_moe_linear": bailing,
 		"bailing_moe_linear_v2": bailing, "bailing_moe_v2_5": bailing, "bailing_hybrid": bailing,
-		"step3_text": {base: gated, read: readStep3}, "dbrx": {base: gated, noDenseMLP: true, read: readDBRX},
-		"git":     {base: shape{gated: true, norms: 4}, read: readGrok},
-		"mixtral": {base: gated},
+		"step3_text": {base: gated, read: readStep3},
+		"dbrx":       {base: gated, noDenseMLP: true, read: readDBRX},
+		"git":        {base: shape{gated: true, norms: 4}, read: readGrok},
+		"mixtral":    {base: gated},
 		"llama4_text": {
 			base: gated,
-			defaults: fields{"attention_chunk_size": 8192, "no_rope_layer_interval": 4, "interleave_moe_layer_step": 1,
-				"num_experts_per_tok": 1, "n_shared_experts": 1},
+			defaults: fields{"attention_chunk_size": 8192, "no_rope_layer_interval": 4,
+				"interleave_moe_layer_step": 1,
+				"num_experts_per_tok":       1, "n_shared_experts": 1},
 			read: readLlama4,
 		},
 		"gpt_oss": {
-			base:     shape{gated: true, mlpBias: true, attention: Softmax{Sinks: true}},
-			defaults: fields{"attention_bias": true, "router_bias": true, "sliding_window": 128, "sliding_window_pattern": 2},
+			base: shape{gated: true, mlpBias: true, attention: Softmax{Sinks: true}},
+			defaults: fields{"attention_bias": true, "router_bias": true, "sliding_window": 128,
+				"sliding_window_pattern": 2},
 		},
-		"minimax_m2": {base: gated, read: readMiniMaxM2}, "minimax_m3": {base: qkNorm, read: readMiniMaxM3},
-		"mimo_v2_flash": {base: gated, read: readMiMoV2}, "mimo_v2": {base: gated, read: readMiMoV2},
-		"step3p5": {base: qkNorm, read: readStep}, "step3p7": {base: qkNorm, read: readStep},
-		"granitemoe": {base: gated}, "ernie4_5_moe": {base: gated, defaults: fields{"tie_word_embeddings": true, "router_bias": true}, read: readErnie},
+		"minimax_m2":    {base: gated, read: readMiniMaxM2},
+		"minimax_m3":    {base: qkNorm, read: readMiniMaxM3},
+		"mimo_v2_flash": {base: gated, read: readMiMoV2},
+		"mimo_v2":       {base: gated, read: readMiMoV2},
+		"step3p5":       {base: qkNorm, read: readStep}, "step3p7": {base: qkNorm, read: readStep},
+		"granitemoe": {base: gated},
+		"ernie4_5_moe": {base: gated, defaults: fields{"tie_word_embeddings": true,
+			"router_bias": true}, read: readErnie},
 		"hunyuan_v1_moe": {base: qkNorm, qkNormKeys: []string{"use_qk_norm"}, read: readHunyuan},
 		"hunyuan":        {base: qkNorm, qkNormKeys: []string{"use_qk_norm"}, read: readHunyuan},
-		"phimoe":         {base: gated, read: readPhiMoE}, "olmoe": {base: shape{gated: true, attention: Softmax{WideQKNorm: true}}},
+		"phimoe":         {base: gated, read: readPhiMoE},
+		"olmoe":          {base: shape{gated: true, attention: Softmax{WideQKNorm: true}}},
 	}
 }
 
@@ -215,8 +251,10 @@ func readErnie(c *config, s *shape) {
 	s.attention.QKVBias = c.flag(false, "use_bias")
 	s.attention.OutBias, s.mlpBias = s.attention.QKVBias, s.attention.QKVBias
 	s.HeadBias = s.attention.QKVBias && c.flag(false, "weight_share_add_bias")
-	c.use("moe_use_aux_free", "moe_layer_end_index", "compression_ratio", "multi_token_pred_lambda", "moe_gate",
-		"weight_share_add_bias", "fuse_rms_norm", "moe_group", "moe_group_experts", "moe_multimodal_dispatch_use_allgather")
+	c.use("moe_use_aux_free", "moe_layer_end_index", "compression_ratio", "multi_token_pred_lambda",
+		"moe_gate",
+		"weight_share_add_bias", "fuse_rms_norm", "moe_group", "moe_group_experts",
+		"moe_multimodal_dispatch_use_allgather")
 }
 
 // readStableLM reads the biases of the projections and the kind of norms.
@@ -227,7 +265,9 @@ func readStableLM(c *config, s *shape) {
 }
 
 // readLlama4 notes what changes no size: queries and keys have norms without weights.
-func readLlama4(c *config, _ *shape) { c.use("use_qk_norm", "no_rope_layers", "for_llm_compressor") }
+func readLlama4(c *config, _ *shape) {
+	c.use("use_qk_norm", "no_rope_layers", "for_llm_compressor")
+}
 
 // readPhiMoE reads the biases, which all projections and the output head have, and the kind of
 // norms.
@@ -244,7 +284,8 @@ func readCohere(c *config, _ *shape) {
 	if !c.flag(true, "use_gated_activation") {
 		c.fail("use_gated_activation: found false, but only true is modelled")
 	}
-	c.use("cache_implementation", "layer_switch", "order_of_interleaved_layers", "use_embedding_sharing", "use_parallel_embedding",
+	c.use("cache_implementation", "layer_switch", "order_of_interleaved_layers",
+		"use_embedding_sharing", "use_parallel_embedding",
 		"use_qk_norm")
 }
 
@@ -266,8 +307,10 @@ func readHunyuan(c *config, _ *shape) {
 	if n := c.count(0, "moe_layer_num_skipped"); n > 0 {
 		c.values["first_k_dense_replace"] = n
 	}
-	c.use("use_mixed_mlp_moe", "cla_share_factor", "class_num", "dense_list", "num_media_embeds", "org_vocab_size", "pool_type",
-		"vit_input_resolution", "vit_mapping_type", "vit_norm_type", "vit_patch", "vit_token", "mask_init_id", "position_embedding_xdrope")
+	c.use("use_mixed_mlp_moe", "cla_share_factor", "class_num", "dense_list", "num_media_embeds",
+		"org_vocab_size", "pool_type",
+		"vit_input_resolution", "vit_mapping_type", "vit_norm_type", "vit_patch", "vit_token",
+		"mask_init_id", "position_embedding_xdrope")
 	for _, key := range []string{"moe_topk", "num_shared_expert"} {
 		if _, value, _ := c.find(key); value != nil {
 			if list, isList := value.([]any); isList && len(list) > 0 {

@@ -26,7 +26,8 @@ func readGemma4(c *config, s *shape) {
 	c.assume(fields{"shared_expert_intermediate_size": s.intermediate})
 	s.norms = 7
 	s.modules = map[string][]string{
-		"expert_gate_up": {"experts.0.gate_proj", "experts.0.gate_up_proj", "moe.experts.0.gate_proj"},
+		"expert_gate_up": {"experts.0.gate_proj", "experts.0.gate_up_proj",
+			"moe.experts.0.gate_proj"},
 		"expert_down":    {"experts.0.down_proj", "moe.experts.0.down_proj"},
 		"shared_gate_up": {"mlp.gate_proj"}, "shared_down": {"mlp.down_proj"},
 	}
@@ -45,7 +46,8 @@ func readMiniMaxM2(c *config, s *shape) {
 	}
 	for i, n := range c.counts("attn_type_list") {
 		if n != 1 {
-			c.fail("attn_type_list: layer %d has %d, but only 1, softmax attention, is known for model_type %q", i, n, s.Family)
+			c.fail("attn_type_list: layer %d has %d, but only 1, softmax attention, is known for "+
+				"model_type %q", i, n, s.Family)
 		}
 	}
 	s.modules = map[string][]string{
@@ -64,12 +66,15 @@ func readMiniMaxM3(c *config, s *shape) {
 	}
 	chosen := s.attention
 	chosen.Indexer = &Indexer{
-		Heads: sparse.need("sparse_num_index_heads"), Dim: sparse.need("sparse_index_dim"), FromInput: true, Unweighted: true,
+		Heads: sparse.need("sparse_num_index_heads"), Dim: sparse.need("sparse_index_dim"),
+		FromInput: true, Unweighted: true,
 		TopK: sparse.need("sparse_topk_blocks") * sparse.need("sparse_block_size"),
 	}
-	sparse.use("sparse_disable_index_value", "sparse_init_block", "sparse_local_block", "sparse_score_type")
+	sparse.use("sparse_disable_index_value", "sparse_init_block", "sparse_local_block",
+		"sparse_score_type")
 	ns := sparse.counts("sparse_attention_freq")
-	layers := sparse.listed("sparse_attention_freq", s.layers, len(ns), func(i int) bool { return ns[i] == 1 })
+	layers := sparse.listed("sparse_attention_freq", s.layers, len(ns),
+		func(i int) bool { return ns[i] == 1 })
 	s.mixers = map[string]Mixer{"sparse_attention": &chosen}
 	s.kinds = choose(layers, "sparse_attention", "full_attention")
 }
@@ -99,7 +104,8 @@ func readMiMoV2(c *config, s *shape) {
 	windowed.Sinks = c.flag(false, "add_swa_attention_sink_bias")
 	windowed.Window = c.need("sliding_window", "sliding_window_size")
 	ns := c.counts("hybrid_layer_pattern")
-	layers := c.listed("hybrid_layer_pattern", s.layers, len(ns), func(i int) bool { return ns[i] == 1 })
+	layers := c.listed("hybrid_layer_pattern", s.layers, len(ns),
+		func(i int) bool { return ns[i] == 1 })
 	s.mixers = map[string]Mixer{"sliding_attention": &windowed}
 	s.kinds = choose(layers, "sliding_attention", "full_attention")
 }
@@ -110,14 +116,16 @@ func readStep(c *config, s *shape) {
 	windowed.Window = c.need("sliding_window")
 	if other := c.section("attention_other_setting"); len(other.values) > 0 {
 		windowed.Heads = other.count(windowed.Heads, "num_attention_heads")
-		windowed.KVHeads = other.count(windowed.KVHeads, "num_attention_groups", "num_key_value_heads")
+		windowed.KVHeads = other.count(windowed.KVHeads, "num_attention_groups",
+			"num_key_value_heads")
 		windowed.HeadDim = other.count(windowed.HeadDim, "head_dim")
 	}
 	if every := c.count(1, "moe_every_n_layer"); every != 1 {
 		c.fail("moe_every_n_layer: found %d, but only 1 is modelled", every)
 	}
 	c.use("use_head_wise_attn_gate", "yarn_only_types", "share_expert_dims", "norm_expert_weight",
-		"att_impl_type", "zero_centered", "need_fp32_gate", "use_rope_layers", "swiglu_limits_shared")
+		"att_impl_type", "zero_centered", "need_fp32_gate", "use_rope_layers",
+		"swiglu_limits_shared")
 	s.mixers = map[string]Mixer{"sliding_attention": &windowed}
 	s.densePredictors = true
 }
@@ -126,8 +134,10 @@ func readStep(c *config, s *shape) {
 // in each layer.
 func readDeepSeekV4(c *config, s *shape) {
 	base := Compressed{
-		Heads: s.attention.Heads, HeadDim: s.attention.HeadDim, RopeDim: c.need("qk_rope_head_dim"), QueryRank: c.need("q_lora_rank"),
-		OutputRank: c.need("o_lora_rank"), OutputGroups: c.need("o_groups"), Window: c.need("sliding_window"),
+		Heads: s.attention.Heads, HeadDim: s.attention.HeadDim, RopeDim: c.need("qk_rope_head_dim"),
+		QueryRank:  c.need("q_lora_rank"),
+		OutputRank: c.need("o_lora_rank"), OutputGroups: c.need("o_groups"),
+		Window: c.need("sliding_window"),
 	}
 	if n := s.attention.KVHeads; n != 1 {
 		c.fail("num_key_value_heads: found %d, but compressed attention has 1", n)
@@ -137,7 +147,8 @@ func readDeepSeekV4(c *config, s *shape) {
 	ratios := c.counts("compress_ratios")
 	predictors := c.count(0, "num_nextn_predict_layers")
 	if n := len(ratios); n != s.layers && n != s.layers+predictors {
-		c.fail("compress_ratios: found %d entries for %d layers and %d for prediction", n, s.layers, predictors)
+		c.fail("compress_ratios: found %d entries for %d layers and %d for prediction", n, s.layers,
+			predictors)
 		return
 	}
 	s.mixers = map[string]Mixer{}
@@ -149,12 +160,14 @@ func readDeepSeekV4(c *config, s *shape) {
 		m := base
 		m.Ratio = max(0, r)
 		if r == overlapped {
-			m.Indexer = &Indexer{Heads: c.need("index_n_heads"), Dim: c.need("index_head_dim"), TopK: c.need("index_topk")}
+			m.Indexer = &Indexer{Heads: c.need("index_n_heads"), Dim: c.need("index_head_dim"),
+				TopK: c.need("index_topk")}
 		}
 		s.mixers[kind] = &m
 	}
 	s.modules = map[string][]string{
-		"q_a": {"attn.wq_a"}, "q_b": {"attn.wq_b"}, "kv": {"attn.wkv"}, "out_a": {"attn.wo_a"}, "out_b": {"attn.wo_b"}, "index_q": {"attn.indexer.wq_b"},
+		"q_a": {"attn.wq_a"}, "q_b": {"attn.wq_b"}, "kv": {"attn.wkv"}, "out_a": {"attn.wo_a"},
+		"out_b": {"attn.wo_b"}, "index_q": {"attn.indexer.wq_b"},
 		"expert_gate_up": {"ffn.experts.0.w1"}, "expert_down": {"ffn.experts.0.w2"},
 		"shared_gate_up": {"ffn.shared_experts.w1"}, "shared_down": {"ffn.shared_experts.w2"},
 	}
@@ -181,22 +194,26 @@ func readStep3(c *config, s *shape) {
 // arXiv:2509.01322, section 2). Some experts pass tokens on as they are: the number of visited ones
 // that compute is that of a token on average.
 func readLongCat(c *config, s *shape) {
-	routed, visited, identity := c.need("n_routed_experts"), c.need("moe_topk"), c.count(0, "zero_expert_num")
+	routed, visited, identity := c.need("n_routed_experts"), c.need("moe_topk"),
+		c.count(0, "zero_expert_num")
 	if routed == 0 || identity > 1<<11 || visited > 1<<11 {
-		c.fail("n_routed_experts: found %d, with %d that pass tokens on, and %d visited", routed, identity, visited)
+		c.fail("n_routed_experts: found %d, with %d that pass tokens on, and %d visited", routed,
+			identity, visited)
 		return
 	}
 	if kind := c.text("zero_expert_type"); identity > 0 && kind != "identity" {
 		c.fail("zero_expert_type: found %q, want identity", kind)
 	}
 	experts := &MoE{
-		Experts: routed, Identity: identity, Intermediate: c.need("expert_ffn_hidden_size"), Gated: true, RouterBias: true,
+		Experts: routed, Identity: identity, Intermediate: c.need("expert_ffn_hidden_size"),
+		Gated: true, RouterBias: true,
 		Active: max(1, (visited*routed+(routed+identity)/2)/(routed+identity)),
 	}
 	dense := &Dense{Intermediate: s.intermediate, Gated: true}
 	for range min(s.layers, maxLayers) {
 		s.built = append(s.built,
-			Group{Count: 1, Mixer: s.full(), MLP: dense, Norms: 2}, Group{Count: 1, MLP: experts}, Group{Count: 1, Mixer: s.full(), MLP: dense, Norms: 2})
+			Group{Count: 1, Mixer: s.full(), MLP: dense, Norms: 2}, Group{Count: 1, MLP: experts},
+			Group{Count: 1, Mixer: s.full(), MLP: dense, Norms: 2})
 	}
 	s.layers = len(s.built)
 	c.use("attention_method", "mla_scale_q_lora", "mla_scale_kv_lora", "router_bias")
@@ -224,7 +241,8 @@ func readExaoneMoE(c *config, s *shape) {
 func readAfmoe(c *config, _ *shape) {
 	c.assume(fields{"first_k_dense_replace": c.count(0, "num_dense_layers")})
 	c.assume(fields{"sliding_window_pattern": c.count(4, "global_attn_every_n_layers")})
-	c.use("mup_enabled", "route_norm", "route_scale", "score_func", "load_balance_coeff", "num_expert_groups")
+	c.use("mup_enabled", "route_norm", "route_scale", "score_func", "load_balance_coeff",
+		"num_expert_groups")
 }
 
 // readDBRX reads the heads and the experts from their sections.

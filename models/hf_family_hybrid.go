@@ -10,17 +10,25 @@ import (
 func hybridFamilies() map[string]family {
 	gated := shape{gated: true}
 	qkNorm := shape{gated: true, attention: Softmax{QKNorm: true, OutputGate: true}}
-	qwen := family{base: qkNorm, noDenseMLP: true, read: readGatedDelta, defaults: fields{"full_attention_interval": 4, "shared_expert_gate": true, "head_dim": 256}}
+	qwen := family{base: qkNorm, noDenseMLP: true, read: readGatedDelta,
+		defaults: fields{"full_attention_interval": 4, "shared_expert_gate": true, "head_dim": 256}}
 	return map[string]family{
-		"qwen3_next": qwen, "qwen3_5": qwen, "qwen3_5_text": qwen, "qwen3_5_moe": qwen, "qwen3_5_moe_text": qwen,
-		"kimi_linear":  {base: gated, latent: true, defaults: fields{"topk_method": "noaux_tc"}, read: readKimiLinear},
-		"nemotron_h":   {base: shape{}, noDenseMLP: true, read: readNemotronH},
-		"nemotron-nas": {base: gated, noDenseMLP: true, defaults: fields{"num_key_value_heads": nil}, read: readNemotronNAS},
-		"deci":         {base: gated, noDenseMLP: true, read: readNemotronNAS},
-		"falcon_h1":    {base: gated, read: readFalconH1}, "granitemoehybrid": {base: gated, noDenseMLP: true, read: readGraniteHybrid},
-		"mamba2":  {noDenseMLP: true, defaults: fields{"max_position_embeddings": 1 << 20}, read: readMamba2},
-		"bamba":   {base: gated, read: readBamba},
-		"minimax": {base: gated, read: readMiniMaxM1}, "minimax_m1": {base: gated, read: readMiniMaxM1}, "minimax_text_01": {base: gated, read: readMiniMaxM1},
+		"qwen3_next": qwen, "qwen3_5": qwen, "qwen3_5_text": qwen, "qwen3_5_moe": qwen,
+		"qwen3_5_moe_text": qwen,
+		"kimi_linear": {base: gated, latent: true, defaults: fields{"topk_method": "noaux_tc"},
+			read: readKimiLinear},
+		"nemotron_h": {base: shape{}, noDenseMLP: true, read: readNemotronH},
+		"nemotron-nas": {base: gated, noDenseMLP: true,
+			defaults: fields{"num_key_value_heads": nil}, read: readNemotronNAS},
+		"deci":             {base: gated, noDenseMLP: true, read: readNemotronNAS},
+		"falcon_h1":        {base: gated, read: readFalconH1},
+		"granitemoehybrid": {base: gated, noDenseMLP: true, read: readGraniteHybrid},
+		"mamba2": {noDenseMLP: true, defaults: fields{"max_position_embeddings": 1 << 20},
+			read: readMamba2},
+		"bamba":           {base: gated, read: readBamba},
+		"minimax":         {base: gated, read: readMiniMaxM1},
+		"minimax_m1":      {base: gated, read: readMiniMaxM1},
+		"minimax_text_01": {base: gated, read: readMiniMaxM1},
 	}
 }
 
@@ -42,8 +50,10 @@ func (c *config) stateType(otherwise hardware.DType, spellings ...string) hardwa
 func readGatedDelta(c *config, s *shape) {
 	s.attention.OutputGate = c.flag(true, "attn_output_gate")
 	s.mixers = map[string]Mixer{"linear_attention": &Recurrent{
-		Kind: GatedDeltaNet, Heads: c.need("linear_num_value_heads"), KeyHeads: c.need("linear_num_key_heads"),
-		KeyDim: c.need("linear_key_head_dim"), ValueDim: c.need("linear_value_head_dim"), Conv: c.need("linear_conv_kernel_dim"),
+		Kind: GatedDeltaNet, Heads: c.need("linear_num_value_heads"),
+		KeyHeads: c.need("linear_num_key_heads"),
+		KeyDim:   c.need("linear_key_head_dim"), ValueDim: c.need("linear_value_head_dim"),
+		Conv:      c.need("linear_conv_kernel_dim"),
 		StateType: c.stateType(hardware.BF16, "mamba_ssm_dtype", "mamba_ssm_cache_dtype"),
 	}}
 	c.use("full_attention_interval", "decoder_sparse_step")
@@ -53,13 +63,16 @@ func readGatedDelta(c *config, s *shape) {
 func readKimiLinear(c *config, s *shape) {
 	linear := c.section("linear_attn_config")
 	s.mixers = map[string]Mixer{"linear_attention": &Recurrent{
-		Kind: KimiDelta, Heads: linear.need("num_heads"), KeyHeads: linear.need("num_heads"), KeyDim: linear.need("head_dim"),
-		ValueDim: linear.need("head_dim"), Conv: linear.need("short_conv_kernel_size"), GateRank: linear.need("head_dim"),
+		Kind: KimiDelta, Heads: linear.need("num_heads"), KeyHeads: linear.need("num_heads"),
+		KeyDim:   linear.need("head_dim"),
+		ValueDim: linear.need("head_dim"), Conv: linear.need("short_conv_kernel_size"),
+		GateRank: linear.need("head_dim"),
 		FullGate: linear.flag(false, "use_full_rank_gate"), StateType: hardware.FP32,
 	}}
 	full, delta := linear.counts("full_attn_layers"), linear.counts("kda_layers")
 	if len(full)+len(delta) != s.layers {
-		c.fail("linear_attn_config: %d full_attn_layers and %d kda_layers are not the %d layers", len(full), len(delta), s.layers)
+		c.fail("linear_attn_config: %d full_attn_layers and %d kda_layers are not the %d layers",
+			len(full), len(delta), s.layers)
 		return
 	}
 	for i := range min(s.layers, maxLayers) {
@@ -69,7 +82,8 @@ func readKimiLinear(c *config, s *shape) {
 		case slices.Contains(delta, i+1):
 			s.kinds = append(s.kinds, "linear_attention")
 		default:
-			c.fail("linear_attn_config: layer %d is neither in full_attn_layers nor in kda_layers", i+1)
+			c.fail("linear_attn_config: layer %d is neither in full_attn_layers nor in kda_layers",
+				i+1)
 			return
 		}
 	}
@@ -80,11 +94,15 @@ func readKimiLinear(c *config, s *shape) {
 func readNemotronH(c *config, s *shape) {
 	s.attention.NoRotary = true
 	mamba := &Recurrent{
-		Kind: Mamba2, Heads: c.need("mamba_num_heads"), KeyHeads: c.need("n_groups"), KeyDim: c.need("ssm_state_size"),
-		ValueDim: c.need("mamba_head_dim"), Conv: c.need("conv_kernel"), ConvBias: c.flag(true, "use_conv_bias"),
-		ProjectionBias: c.flag(false, "use_bias"), StateType: c.stateType(hardware.FP32, "mamba_ssm_cache_dtype"),
+		Kind: Mamba2, Heads: c.need("mamba_num_heads"), KeyHeads: c.need("n_groups"),
+		KeyDim:   c.need("ssm_state_size"),
+		ValueDim: c.need("mamba_head_dim"), Conv: c.need("conv_kernel"), ConvBias: c.flag(true,
+			"use_conv_bias"),
+		ProjectionBias: c.flag(false, "use_bias"), StateType: c.stateType(hardware.FP32,
+			"mamba_ssm_cache_dtype"),
 	}
-	c.use("expand", "mamba_proj_bias", "n_routed_experts", "num_experts_per_tok", "moe_shared_expert_intermediate_size", "n_shared_experts",
+	c.use("expand", "mamba_proj_bias", "n_routed_experts", "num_experts_per_tok",
+		"moe_shared_expert_intermediate_size", "n_shared_experts",
 		"moe_latent_size", "moe_intermediate_size", "moe_layer_freq")
 	s.moe = c.nemotronExperts(s)
 	dense := &Dense{Intermediate: s.intermediate, Bias: s.mlpBias}
@@ -117,8 +135,10 @@ func (c *config) nemotronExperts(s *shape) *MoE {
 		return nil
 	}
 	m := &MoE{
-		Experts: experts, Active: c.need("num_experts_per_tok"), Intermediate: c.need("moe_intermediate_size"),
-		Shared: c.count(0, "n_shared_experts"), Latent: c.count(0, "moe_latent_size"), RouterBias: true,
+		Experts: experts, Active: c.need("num_experts_per_tok"),
+		Intermediate: c.need("moe_intermediate_size"),
+		Shared:       c.count(0, "n_shared_experts"), Latent: c.count(0, "moe_latent_size"),
+		RouterBias: true,
 	}
 	m.SharedIntermediate = m.Shared * c.count(m.Intermediate, "moe_shared_expert_intermediate_size")
 	return m
@@ -189,7 +209,8 @@ func (c *config) nasAttention(s *shape) Mixer {
 	}
 	group := a.need("n_heads_in_group")
 	if group < 1 || s.attention.Heads%group != 0 {
-		a.fail("n_heads_in_group: found %d, want a divisor of the %d heads", group, s.attention.Heads)
+		a.fail("n_heads_in_group: found %d, want a divisor of the %d heads", group,
+			s.attention.Heads)
 		return nil
 	}
 	m := s.attention
@@ -222,13 +243,17 @@ func (c *config) mambaOf(s *shape) *Recurrent {
 		width = inner / heads
 	}
 	if heads*width != inner {
-		c.fail("mamba_d_head: %d heads of %d are %d wide, but the layer is %d", heads, width, heads*width, inner)
+		c.fail("mamba_d_head: %d heads of %d are %d wide, but the layer is %d", heads, width,
+			heads*width, inner)
 	}
-	c.use("mamba_d_ssm", "mamba_expand", "mamba_norm_before_gate", "mamba_rms_norm", "mamba_use_mlp")
+	c.use("mamba_d_ssm", "mamba_expand", "mamba_norm_before_gate", "mamba_rms_norm",
+		"mamba_use_mlp")
 	return &Recurrent{
-		Kind: Mamba2, Heads: heads, ValueDim: width, KeyHeads: c.need("mamba_n_groups"), KeyDim: c.need("mamba_d_state"),
-		Conv: c.need("mamba_d_conv"), ConvBias: c.flag(true, "mamba_conv_bias"), ProjectionBias: c.flag(false, "mamba_proj_bias"),
-		StateType: c.stateType(hardware.BF16, "mamba_ssm_cache_dtype"),
+		Kind: Mamba2, Heads: heads, ValueDim: width, KeyHeads: c.need("mamba_n_groups"),
+		KeyDim: c.need("mamba_d_state"),
+		Conv:   c.need("mamba_d_conv"), ConvBias: c.flag(true, "mamba_conv_bias"),
+		ProjectionBias: c.flag(false, "mamba_proj_bias"),
+		StateType:      c.stateType(hardware.BF16, "mamba_ssm_cache_dtype"),
 	}
 }
 
@@ -269,11 +294,13 @@ func readBamba(c *config, s *shape) {
 // of queries.
 func readMiniMaxM1(c *config, s *shape) {
 	s.mixers = map[string]Mixer{"linear_attention": &Recurrent{
-		Kind: Lightning, Heads: s.attention.Heads, KeyHeads: s.attention.Heads, KeyDim: s.attention.HeadDim, ValueDim: s.attention.HeadDim,
+		Kind: Lightning, Heads: s.attention.Heads, KeyHeads: s.attention.Heads,
+		KeyDim: s.attention.HeadDim, ValueDim: s.attention.HeadDim,
 		StateType: hardware.FP32,
 	}}
 	if ns := c.counts("attn_type_list"); ns != nil {
-		s.kinds = choose(c.listed("attn_type_list", s.layers, len(ns), func(i int) bool { return ns[i] == 0 }), "linear_attention", "full_attention")
+		s.kinds = choose(c.listed("attn_type_list", s.layers, len(ns),
+			func(i int) bool { return ns[i] == 0 }), "linear_attention", "full_attention")
 	}
 	c.use("postnorm", "shared_moe_mode", "use_cla")
 }
@@ -282,11 +309,14 @@ func readMiniMaxM1(c *config, s *shape) {
 // nor MLPs. Nothing limits their context: a default of 2²⁰ tokens stands for that.
 func readMamba2(c *config, s *shape) {
 	mamba := &Recurrent{
-		Kind: Mamba2, Heads: s.attention.Heads, ValueDim: s.attention.HeadDim, KeyHeads: c.need("n_groups"), KeyDim: c.need("state_size"),
-		Conv: c.need("conv_kernel"), ConvBias: c.flag(true, "use_conv_bias"), ProjectionBias: c.flag(false, "use_bias"), StateType: hardware.FP32,
+		Kind: Mamba2, Heads: s.attention.Heads, ValueDim: s.attention.HeadDim,
+		KeyHeads: c.need("n_groups"), KeyDim: c.need("state_size"),
+		Conv: c.need("conv_kernel"), ConvBias: c.flag(true, "use_conv_bias"),
+		ProjectionBias: c.flag(false, "use_bias"), StateType: hardware.FP32,
 	}
 	if inner, want := mamba.values(1), c.count(2, "expand")*s.Hidden; inner != want {
-		c.fail("head_dim: %d heads of %d are %d wide, but the layer is %d", mamba.Heads, mamba.ValueDim, inner, want)
+		c.fail("head_dim: %d heads of %d are %d wide, but the layer is %d", mamba.Heads,
+			mamba.ValueDim, inner, want)
 	}
 	c.use("rms_norm", "norm_before_gate", "time_step_rank")
 	for range min(s.layers, maxLayers) {

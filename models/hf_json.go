@@ -26,7 +26,8 @@ func decodeObject(r io.Reader) (map[string]any, error) {
 	if len(raw) > maxConfigBytes {
 		return nil, fmt.Errorf("more than %d bytes: not a config.json", maxConfigBytes)
 	}
-	data := plainJSON(bytes.TrimPrefix(raw, []byte("\ufeff"))) // some editors begin with a mark of the byte order
+	// some editors begin with a mark of the byte order
+	data := plainJSON(bytes.TrimPrefix(raw, []byte("\ufeff")))
 	d := objectReader{json.NewDecoder(bytes.NewReader(data))}
 	d.UseNumber()
 	value, err := d.value(0)
@@ -38,7 +39,8 @@ func decodeObject(r io.Reader) (map[string]any, error) {
 		return nil, fmt.Errorf("found %s, want a JSON object", kindOf(value))
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("line %d: found more after the JSON object", lineAt(data, d.InputOffset()))
+		return nil, fmt.Errorf("line %d: found more after the JSON object",
+			lineAt(data, d.InputOffset()))
 	}
 	return values, nil
 }
@@ -161,7 +163,8 @@ func describeJSONError(data []byte, offset int64, err error) error {
 	case len(bytes.TrimSpace(data)) == 0:
 		return errors.New("the file is empty")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("line %d: the file ends inside the JSON object", lineAt(data, int64(len(data))))
+		return fmt.Errorf("line %d: the file ends inside the JSON object",
+			lineAt(data, int64(len(data))))
 	default:
 		return fmt.Errorf("line %d: %w", lineAt(data, offset), err)
 	}

@@ -45,9 +45,10 @@ var harmless = regexp.MustCompile(`^(` + strings.Join([]string{
 }, "") + `)$`)
 
 // costly are words in keys that are likely to change what is stored or computed.
-var costly = regexp.MustCompile(`(?i)layer|head|dim|size|rank|expert|topk|top_k|window|sparse|mamba|ssm|conv|state|linear|latent|index|` +
-	`compress|depth|width|hidden|group|block|loop|recur|mtp|nextn|lora|attn|attention|mixer|moe|ffn|mlp|mult|ratio|pattern|interval|freq|` +
-	`step|kv|vocab|bias|norm|gate|quant|memory|adapter|embed|kernel|stride|cross|encoder|decoder|router|cache|residual|pool|ngram|share|sink|module`)
+var costly = regexp.MustCompile(
+	`(?i)layer|head|dim|size|rank|expert|topk|top_k|window|sparse|mamba|ssm|conv|state|linear|latent|index|` +
+		`compress|depth|width|hidden|group|block|loop|recur|mtp|nextn|lora|attn|attention|mixer|moe|ffn|mlp|mult|ratio|pattern|interval|freq|` +
+		`step|kv|vocab|bias|norm|gate|quant|memory|adapter|embed|kernel|stride|cross|encoder|decoder|router|cache|residual|pool|ngram|share|sink|module`)
 
 // checkKeys fails for the first key, in alphabetic order, that nobody asked for and that is likely
 // to change what is stored or computed, and warns of the others.
@@ -58,15 +59,18 @@ func (c *config) checkKeys() {
 		switch {
 		case c.used[name] || inert(value) || harmless.MatchString(name):
 		case costly.MatchString(name):
-			c.fail("the key %s (found %s) is not understood, and may change what is stored or computed: "+
-				"what it means for model_type %q would have to be known", name, describe(value), c.modelType())
+			c.fail("the key %s (found %s) is not understood, and may change what is stored or "+
+				"computed: "+
+				"what it means for model_type %q would have to be known", name, describe(value),
+				c.modelType())
 			return
 		default:
 			ignored = append(ignored, name)
 		}
 	}
 	if len(ignored) > 0 {
-		c.warn("keys that are not known and taken to change no cost: %s", strings.Join(ignored, ", "))
+		c.warn("keys that are not known and taken to change no cost: %s",
+			strings.Join(ignored, ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.sections)) {
 		c.sections[name].checkSection()
@@ -75,8 +79,9 @@ func (c *config) checkKeys() {
 
 // ofTowers are words in keys that are about images and sounds: beside a language model they change
 // nothing of it.
-var ofTowers = regexp.MustCompile(`(?i)image|^img_|vision|visual|video|audio|speech|patch|pixel|projector|multimodal|^mm_|media|tile|frame|` +
-	`select_layer|downsample_ratio|understand|thumbnail|pad2square|spatial_merge`)
+var ofTowers = regexp.MustCompile(
+	`(?i)image|^img_|vision|visual|video|audio|speech|patch|pixel|projector|multimodal|^mm_|media|tile|frame|` +
+		`select_layer|downsample_ratio|understand|thumbnail|pad2square|spatial_merge`)
 
 // checkWrapper checks the keys beside the section of the language model: those that say the same as
 // it does, and those of towers, are not looked at. Other parts of a model are not served here, and
@@ -90,14 +95,17 @@ func (c *config) checkWrapper(text *config) {
 		switch {
 		case reflect.DeepEqual(value, text.values[name]), !nested && ofTowers.MatchString(name):
 			c.use(name)
-		case nested && slices.Contains([]string{"talker_config", "code2wav_config", "token2wav_config"}, name):
+		case nested && slices.Contains([]string{"talker_config", "code2wav_config",
+			"token2wav_config"}, name):
 			c.use(name)
-			c.top().warn("%s: the part that speaks is not counted; engines serve the one that thinks", name)
+			c.top().warn("%s: the part that speaks is not counted; engines serve the one "+
+				"that thinks", name)
 		case nested && !c.used[name] && !inert(value) && ofTowers.MatchString(name):
 			c.use(name)
 			c.top().warn("%s is not read: what it says of images and sounds is not counted", name)
 		case nested && !c.used[name] && !inert(value) && !harmless.MatchString(name):
-			c.fail("the key %s (found an object) is not understood, and may be a part of the model", name)
+			c.fail("the key %s (found an object) is not understood, and may be a part of the model",
+				name)
 		}
 	}
 	c.checkKeys()
@@ -109,8 +117,10 @@ func (c *config) checkSection() {
 	switch c.path {
 	case "attn_config", "ffn_config", "linear_attn_config", "sparse_attention_config", "ssm_cfg":
 		for _, name := range slices.Sorted(maps.Keys(c.values)) {
-			if !c.used[name] && !inert(c.values[name]) && !harmless.MatchString(name) && costly.MatchString(name) {
-				c.fail("the key %s (found %s) is not understood, and may change what is stored or computed", name, describe(c.values[name]))
+			if !c.used[name] && !inert(c.values[name]) && !harmless.MatchString(name) &&
+				costly.MatchString(name) {
+				c.fail("the key %s (found %s) is not understood, and may change what is stored "+
+					"or computed", name, describe(c.values[name]))
 				return
 			}
 		}

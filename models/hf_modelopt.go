@@ -38,17 +38,20 @@ func (c *config) algorithm(key, name string) Format {
 	case "MXFP8":
 		return mxfp8
 	case "W4A16_AWQ", "INT4_AWQ", "W4A8_AWQ", "W4A16":
-		return Format{DType: hardware.INT4, Bits: 4, Group: int64(max(1, c.group("group_size"))), GroupBits: 16}
+		return Format{DType: hardware.INT4, Bits: 4, Group: int64(max(1, c.group("group_size"))),
+			GroupBits: 16}
 	case "W8A16", "INT8", "W8A8_SQ_PER_CHANNEL", "INT8_SQ":
 		return standardFormat(hardware.INT8)
 	}
-	c.fail("%s: found %q, want FP8, FP8_PB_WO, NVFP4, MXFP4, MXFP8, W4A16_AWQ, W4A8_AWQ, W8A16 or MIXED_PRECISION", key, name)
+	c.fail("%s: found %q, want FP8, FP8_PB_WO, NVFP4, MXFP4, MXFP8, W4A16_AWQ, W4A8_AWQ, W8A16 "+
+		"or MIXED_PRECISION", key, name)
 	return Format{}
 }
 
 // modelOpt reads NVIDIA ModelOpt's section: one algorithm for all, or one for each module.
 func (c *config) modelOpt() *quantisation {
-	q := &quantisation{excluded: c.patterns("exclude_modules", "ignore", "modules_to_not_convert"), kv: c.cacheScheme()}
+	q := &quantisation{excluded: c.patterns("exclude_modules", "ignore", "modules_to_not_convert"),
+		kv: c.cacheScheme()}
 	c.use("group_size", "producer", "config_groups")
 	name := c.text("quant_algo", "moe_quant_algo")
 	if name != "MIXED_PRECISION" {
@@ -65,7 +68,9 @@ func (c *config) modelOpt() *quantisation {
 	modules := c.section("quantized_layers")
 	for _, module := range slices.Sorted(maps.Keys(modules.values)) {
 		m := modules.section(module)
-		q.byModule = append(q.byModule, quantised{targets: c.pattern(module), format: m.algorithm("quant_algo", m.text("quant_algo"))})
+		q.byModule = append(q.byModule,
+			quantised{targets: c.pattern(module),
+				format: m.algorithm("quant_algo", m.text("quant_algo"))})
 	}
 	return q
 }

@@ -54,8 +54,10 @@ func (p modulePattern) matches(module string) bool {
 		return true
 	case p.expression != nil:
 		return p.expression.MatchString(module) || p.expression.MatchString("model."+module) ||
-			p.expression.MatchString("model.language_model."+module) || p.expression.MatchString("language_model.model."+module)
-	case strings.Contains(p.text, "*"): // which stands for dots too; path.Match stops at slashes only
+			p.expression.MatchString("model.language_model."+module) ||
+			p.expression.MatchString("language_model.model."+module)
+	// which stands for dots too; path.Match stops at slashes only
+	case strings.Contains(p.text, "*"):
 		matched, err := path.Match(p.text, module)
 		return err == nil && matched
 	}
@@ -103,24 +105,34 @@ func anyMatches(patterns []modulePattern, modules []string) bool {
 // checkpointModules are the names of the modules that linear layers are made of, without
 // "layers.N.", as families write them.
 var checkpointModules = map[string][]string{
-	"qkv":  {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.qkv_proj", "mixer.q_proj"},
-	"gate": {"self_attn.g_proj", "self_attn.q_proj"}, "out": {"self_attn.o_proj", "mixer.o_proj", "linear_attn.out_proj", "mixer.out_proj"},
-	"q": {"self_attn.q_proj"}, "q_a": {"self_attn.q_a_proj"}, "q_b": {"self_attn.q_b_proj"},
+	"qkv": {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.qkv_proj",
+		"mixer.q_proj"},
+	"gate": {"self_attn.g_proj", "self_attn.q_proj"},
+	"out":  {"self_attn.o_proj", "mixer.o_proj", "linear_attn.out_proj", "mixer.out_proj"},
+	"q":    {"self_attn.q_proj"}, "q_a": {"self_attn.q_a_proj"}, "q_b": {"self_attn.q_b_proj"},
 	"kv_a": {"self_attn.kv_a_proj_with_mqa"}, "kv_b": {"self_attn.kv_b_proj"},
 	"index_q": {"self_attn.indexer.wq_b"}, "index_k": {"self_attn.indexer.wk"},
 	"in_qkvz": {"linear_attn.in_proj_qkvz", "linear_attn.in_proj_qkv", "linear_attn.in_proj_z"},
 	"in_ba":   {"linear_attn.in_proj_ba", "linear_attn.in_proj_b", "linear_attn.in_proj_a"},
-	"in_qkv":  {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}, "in_beta": {"self_attn.b_proj"},
-	"decay_a": {"self_attn.f_a_proj"}, "decay_b": {"self_attn.f_b_proj"}, "gate_a": {"self_attn.g_a_proj"}, "gate_b": {"self_attn.g_b_proj"},
+	"in_qkv":  {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
+	"in_beta": {"self_attn.b_proj"},
+	"decay_a": {"self_attn.f_a_proj"}, "decay_b": {"self_attn.f_b_proj"},
+	"gate_a": {"self_attn.g_a_proj"}, "gate_b": {"self_attn.g_b_proj"},
 	"in_proj": {"mixer.in_proj", "mamba.in_proj"},
-	"gate_up": {"mlp.gate_proj", "mlp.up_proj", "mlp.gate_up_proj"}, "up": {"mlp.up_proj", "mixer.up_proj"}, "down": {"mlp.down_proj", "mixer.down_proj"},
-	"expert_gate_up": {"mlp.experts.0.gate_proj", "mlp.experts.0.up_proj", "mlp.experts.gate_up_proj",
+	"gate_up": {"mlp.gate_proj", "mlp.up_proj", "mlp.gate_up_proj"},
+	"up":      {"mlp.up_proj", "mixer.up_proj"}, "down": {"mlp.down_proj", "mixer.down_proj"},
+	"expert_gate_up": {"mlp.experts.0.gate_proj", "mlp.experts.0.up_proj",
+		"mlp.experts.gate_up_proj",
 		"block_sparse_moe.experts.0.w1", "block_sparse_moe.experts.0.w3"},
-	"expert_up": {"mixer.experts.0.up_proj"}, "expert_down": {"mlp.experts.0.down_proj", "mixer.experts.0.down_proj", "block_sparse_moe.experts.0.w2"},
-	"latent_down": {"mixer.fc1_latent_proj", "mlp.routed_expert_down_proj"}, "latent_up": {"mixer.fc2_latent_proj", "mlp.routed_expert_up_proj"},
+	"expert_up": {"mixer.experts.0.up_proj"},
+	"expert_down": {"mlp.experts.0.down_proj", "mixer.experts.0.down_proj",
+		"block_sparse_moe.experts.0.w2"},
+	"latent_down":    {"mixer.fc1_latent_proj", "mlp.routed_expert_down_proj"},
+	"latent_up":      {"mixer.fc2_latent_proj", "mlp.routed_expert_up_proj"},
 	"shared_gate_up": {"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj"},
 	"shared_up":      {"mixer.shared_experts.up_proj"},
-	"shared_down":    {"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj", "mixer.shared_experts.down_proj"},
+	"shared_down": {"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj",
+		"mixer.shared_experts.down_proj"},
 }
 
 // apply sets the formats of the matrices of all layers.
@@ -174,7 +186,8 @@ func (q *quantisation) format(l *Linear, layer int, modules []string, wide hardw
 			return g.format
 		}
 	}
-	if !q.only.empty() && !q.only.match(layer, modules) || q.excluded.match(layer, modules) || q.expertsOnly && l.Part != ExpertPart {
+	if !q.only.empty() && !q.only.match(layer, modules) || q.excluded.match(layer, modules) ||
+		q.expertsOnly && l.Part != ExpertPart {
 		return plain
 	}
 	for _, g := range q.groups {

@@ -9,27 +9,33 @@ import (
 
 // readMoE reads a mixture of experts, of which a number of experts is the mark.
 func (c *config) readMoE(s *shape) {
-	experts := c.count(0, "num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts", "moe_n_experts")
+	experts := c.count(0, "num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts",
+		"moe_n_experts")
 	layers := c.expertLayers(s.layers)
-	c.use("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_top_k", "moe_k", "top_k_experts")
+	c.use("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk",
+		"moe_top_k", "moe_k", "top_k_experts")
 	if experts == 0 || !slices.Contains(layers, true) {
 		return
 	}
 	m := &MoE{
-		Experts:      experts,
-		Active:       c.need("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_top_k", "moe_k", "top_k_experts"),
+		Experts: experts,
+		Active: c.need("num_experts_per_tok", "num_experts_per_token", "experts_per_token",
+			"moe_topk", "moe_top_k", "moe_k", "top_k_experts"),
 		Intermediate: c.expertWidth(s.intermediate),
 		Gated:        s.gated, Bias: s.mlpBias,
 		Latent: c.count(0, "moe_latent_size", "routed_expert_hidden_size"),
 	}
 	c.use("latent_moe_use_norm")
-	m.Shared = c.count(0, "n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert")
+	m.Shared = c.count(0, "n_shared_experts", "num_shared_experts", "moe_num_shared_experts",
+		"num_shared_expert")
 	m.SharedIntermediate = m.Shared * m.Intermediate
-	if width := c.count(0, "shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size", "moe_shared_expert_intermediate_size"); width > 0 {
+	if width := c.count(0, "shared_expert_intermediate_size", "share_expert_dim",
+		"shared_intermediate_size", "moe_shared_expert_intermediate_size"); width > 0 {
 		m.Shared = max(m.Shared, 1)
 		m.SharedIntermediate = width
 	}
-	m.RouterBias = c.text("topk_method") == "noaux_tc" || c.flag(false, "router_bias") || c.flag(false, "use_routing_bias") ||
+	m.RouterBias = c.text("topk_method") == "noaux_tc" || c.flag(false, "router_bias") ||
+		c.flag(false, "use_routing_bias") ||
 		c.flag(false, "use_moe_router_bias") || c.flag(false, "moe_router_enable_expert_bias")
 	m.SharedGate = c.flag(false, "shared_expert_gate")
 	if dense := c.count(0, "intermediate_size_mlp", "dense_intermediate_size"); dense > 0 {
@@ -68,18 +74,21 @@ func (c *config) expertLayers(layers int) []bool {
 	}
 	if words := c.words("mlp_layer_types"); words != nil {
 		c.use("first_k_dense_replace", "moe_layer_freq")
-		return c.listed("mlp_layer_types", layers, len(words), func(i int) bool { return words[i] == "sparse" })
+		return c.listed("mlp_layer_types", layers, len(words),
+			func(i int) bool { return words[i] == "sparse" })
 	}
 	if _, value, found := c.find("moe_layer_freq"); found {
 		if _, isList := value.([]any); isList {
 			c.use("first_k_dense_replace")
 			ns := c.counts("moe_layer_freq")
-			return c.listed("moe_layer_freq", layers, len(ns), func(i int) bool { return ns[i] == 1 })
+			return c.listed("moe_layer_freq", layers, len(ns),
+				func(i int) bool { return ns[i] == 1 })
 		}
 	}
 	first := c.first(0, "first_k_dense_replace", "moe_layer_start_index")
 	frequency := max(1, c.count(1, "moe_layer_freq"))
-	step := max(1, c.count(1, "decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval"))
+	step := max(1, c.count(1, "decoder_sparse_step", "interleave_moe_layer_step",
+		"moe_layer_interval"))
 	last := c.count(layers, "moe_layer_end_index")
 	dense := distinctBelow(c.list("mlp_only_layers"), layers)
 	for i := range sparse {

@@ -61,7 +61,8 @@ func (c *config) quantisation(beside *config) *quantisation {
 	}
 	algorithm, other := inside.text("quant_algo"), beside.section("quantization").text("quant_algo")
 	if algorithm != "" && other != "" && algorithm != other {
-		c.fail("quantization_config says quant_algo %s, but hf_quant_config.json says %s", algorithm, other)
+		c.fail("quantization_config says quant_algo %s, but hf_quant_config.json says %s",
+			algorithm, other)
 	}
 	return q
 }
@@ -97,9 +98,11 @@ func (c *config) method() *quantisation {
 	if method == "" && c.has("quant_algo") {
 		method = "modelopt"
 	}
-	excluded := c.patterns("modules_to_not_convert", "ignored_layers", "ignore", "exclude", "exclude_modules", "llm_int8_skip_modules")
+	excluded := c.patterns("modules_to_not_convert", "ignored_layers", "ignore", "exclude",
+		"exclude_modules", "llm_int8_skip_modules")
 	one := func(f Format) *quantisation {
-		return &quantisation{groups: []quantised{{format: f}}, excluded: excluded, byModule: c.rules(f)}
+		return &quantisation{groups: []quantised{{format: f}}, excluded: excluded,
+			byModule: c.rules(f)}
 	}
 	switch method {
 	case "fp8":
@@ -114,7 +117,8 @@ func (c *config) method() *quantisation {
 		return q
 	case "w4afp8": // SGLang: experts in INT4 with a scale for 128 weights, the rest in FP8
 		q := one(c.blocks8())
-		int4 := Format{DType: hardware.INT4, Bits: 4, Group: int64(c.group("group_size")), GroupBits: 16}
+		int4 := Format{DType: hardware.INT4, Bits: 4, Group: int64(c.group("group_size")),
+			GroupBits: 16}
 		q.byModule = append(q.byModule, quantised{targets: c.pattern(routedExperts), format: int4})
 		return q
 	case "gptq", "awq", "auto-round", "intel/auto-round", "gptq_marlin", "awq_marlin":
@@ -130,7 +134,8 @@ func (c *config) method() *quantisation {
 	case "quark":
 		return one(c.section("global_quant_config").section("weight").quarkWeight())
 	}
-	c.fail("quant_method: found %q, want fp8, fbgemm_fp8, mxfp4, mxfp8, gptq, awq, auto-round, bitsandbytes, compressed-tensors, modelopt, "+
+	c.fail("quant_method: found %q, want fp8, fbgemm_fp8, mxfp4, mxfp8, gptq, awq, auto-round, "+
+		"bitsandbytes, compressed-tensors, modelopt, "+
 		"quark or w4afp8", method)
 	return nil
 }
@@ -253,7 +258,8 @@ func (c *config) quarkWeight() Format {
 	case "int8":
 		return standardFormat(hardware.INT8)
 	case "int4", "uint4":
-		return Format{DType: hardware.INT4, Bits: 4, Group: int64(c.group("group_size")), GroupBits: 16}
+		return Format{DType: hardware.INT4, Bits: 4, Group: int64(c.group("group_size")),
+			GroupBits: 16}
 	case "":
 		return plain16
 	default:

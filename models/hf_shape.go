@@ -93,7 +93,8 @@ func (a *Architecture) addLayer(g Group) {
 // all tokens.
 func (c *config) readPredictors(s *shape) {
 	n := c.first(0, "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
-	c.use("num_mtp_modules", "use_mtp", "mtp_use_dedicated_embeddings", "mtp_hybrid_override_pattern", "mtp_layers_block_type")
+	c.use("num_mtp_modules", "use_mtp", "mtp_use_dedicated_embeddings",
+		"mtp_hybrid_override_pattern", "mtp_layers_block_type")
 	n *= c.first(1, "mtp_transformer_layers")
 	if n == 0 || n > 64 {
 		if n > 64 {
@@ -101,7 +102,8 @@ func (c *config) readPredictors(s *shape) {
 		}
 		return
 	}
-	g := Group{Count: n, Mixer: s.full(), MLP: &Dense{Intermediate: s.intermediate, Gated: s.gated}, Norms: 3}
+	g := Group{Count: n, Mixer: s.full(), MLP: &Dense{Intermediate: s.intermediate, Gated: s.gated},
+		Norms: 3}
 	if s.moe != nil && !s.densePredictors {
 		g.MLP = s.moe
 	}

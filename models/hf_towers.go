@@ -5,7 +5,8 @@ import "strings"
 // readTowers counts the encoders of images and sounds. Text is all that is served to them here: an
 // encoder takes memory, no time.
 func (c *config) readTowers(s *shape) {
-	for _, t := range []struct{ section, name string }{{"vision_config", "vision"}, {"audio_config", "audio"}} {
+	for _, t := range []struct{ section, name string }{{"vision_config", "vision"},
+		{"audio_config", "audio"}} {
 		tower := c.section(t.section)
 		if len(tower.values) == 0 {
 			continue
@@ -16,7 +17,8 @@ func (c *config) readTowers(s *shape) {
 			built.Images = nil
 		}
 		s.Towers = append(s.Towers, built)
-		c.top().warn("the %s tower is counted in parameters and memory, and takes no time: requests are text only", t.name)
+		c.top().warn("the %s tower is counted in parameters and memory, and takes no time: "+
+			"requests are text only", t.name)
 	}
 }
 
@@ -25,14 +27,16 @@ func (c *config) readTowers(s *shape) {
 // or three matrices, each with biases unless a key says otherwise, the patch embedding, positions,
 // and the projector. Norms of the ends are neglected where their kind is not told.
 func (c *config) encoder(hidden int) (int64, *ImageEncoder) {
-	layers := c.need("num_hidden_layers", "depth", "vt_num_hidden_layers", "encoder_layers", "num_layers")
+	layers := c.need("num_hidden_layers", "depth", "vt_num_hidden_layers", "encoder_layers",
+		"num_layers")
 	width := c.need("hidden_size", "vt_hidden_size", "embed_dim", "d_model", "width")
 	inner := c.first(0, "intermediate_size", "vt_intermediate_size", "encoder_ffn_dim", "mlp_dim")
 	if inner == 0 {
 		inner = int(float64(width) * c.number(4, "mlp_ratio"))
 	}
 	if layers > 1<<10 || width > 1<<17 || inner > 1<<20 {
-		c.fail("found %d layers of %d and %d, want at most %d of %d and %d", layers, width, inner, 1<<10, 1<<17, 1<<20)
+		c.fail("found %d layers of %d and %d, want at most %d of %d and %d", layers, width, inner,
+			1<<10, 1<<17, 1<<20)
 		return 0, nil
 	}
 	attention := width
@@ -40,11 +44,14 @@ func (c *config) encoder(hidden int) (int64, *ImageEncoder) {
 		attention = min(w, 1<<17)
 	}
 	gated, biased := c.gatedEncoder(), c.flag(c.flag(true, "linear_bias"), "attention_bias")
-	block := product(4, width, attention) + product(matrices(gated), width, inner) + product(2, width)
+	block := product(4, width, attention) + product(matrices(gated), width, inner) +
+		product(2, width)
 	if biased {
-		block += product(3, attention) + product(2, width) + product(matrices(gated)-1, inner) + product(2, width)
+		block += product(3, attention) + product(2, width) + product(matrices(gated)-1, inner) +
+			product(2, width)
 	}
-	shape := ImageEncoder{Layers: layers, Width: width, Attention: attention, Intermediate: inner, Gated: gated}
+	shape := ImageEncoder{Layers: layers, Width: width, Attention: attention, Intermediate: inner,
+		Gated: gated}
 	return int64(layers)*block + c.patches(width) + c.projector(width, hidden), c.images(shape)
 }
 
@@ -52,9 +59,11 @@ func (c *config) encoder(hidden int) (int64, *ImageEncoder) {
 // its type and from the keys beside it; nil where that is not known, or its numbers are not there.
 func (c *config) images(e ImageEncoder) *ImageEncoder {
 	wrapper := c.outer
-	e.Patch, e.Join, e.Side = c.first(0, "patch_size"), c.first(1, "spatial_merge_size"), c.first(0, "image_size")
+	e.Patch, e.Join, e.Side = c.first(0, "patch_size"), c.first(1, "spatial_merge_size"),
+		c.first(0, "image_size")
 	switch kind := c.modelType(); {
-	case strings.HasPrefix(kind, "qwen2_vl"), strings.HasPrefix(kind, "qwen2_5_vl"), strings.HasPrefix(kind, "qwen3"),
+	case strings.HasPrefix(kind, "qwen2_vl"), strings.HasPrefix(kind, "qwen2_5_vl"),
+		strings.HasPrefix(kind, "qwen3"),
 		strings.HasPrefix(kind, "glm4v"):
 		e.Rule = NativeSize
 	case kind == "pixtral":
@@ -69,8 +78,10 @@ func (c *config) images(e ImageEncoder) *ImageEncoder {
 	default:
 		return nil
 	}
-	if e.Patch < 1 || e.Patch > 256 || e.Join < 1 || e.Join > 16 || e.Tiles > 64 || e.Side > 1<<14 ||
-		e.Rule != NativeSize && e.Side < e.Patch*e.Join || e.Rule == FixedSize && (e.Tokens < 1 || e.Tokens > 1<<16) {
+	if e.Patch < 1 || e.Patch > 256 || e.Join < 1 || e.Join > 16 || e.Tiles > 64 ||
+		e.Side > 1<<14 ||
+		e.Rule != NativeSize && e.Side < e.Patch*e.Join || e.Rule == FixedSize &&
+		(e.Tokens < 1 || e.Tokens > 1<<16) {
 		return nil
 	}
 	return &e
@@ -89,7 +100,8 @@ func (c *config) gatedEncoder() bool {
 // patches counts the embedding of patches and their positions.
 func (c *config) patches(width int) int64 {
 	patch := min(c.first(0, "patch_size"), 1<<10)
-	n := product(min(c.first(3, "in_channels", "num_channels", "in_chans"), 1<<10), min(c.first(1, "temporal_patch_size"), 16), patch, patch, width) + int64(width)
+	n := product(min(c.first(3, "in_channels", "num_channels", "in_chans"), 1<<10),
+		min(c.first(1, "temporal_patch_size"), 16), patch, patch, width) + int64(width)
 	positions := c.first(0, "num_position_embeddings")
 	if image := c.first(0, "image_size"); image > 0 && patch > 0 && positions == 0 {
 		positions = (image / patch) * (image / patch)
@@ -116,6 +128,7 @@ func (c *config) projector(width, hidden int) int64 {
 	if joined == 1 {
 		return product(width, out)
 	}
-	merger := product(joined*width, joined*width) + product(joined*width) + product(joined*width, out) + int64(out) + product(2, width)
+	merger := product(joined*width, joined*width) + product(joined*width) +
+		product(joined*width, out) + int64(out) + product(2, width)
 	return merger * int64(1+len(c.list("deepstack_visual_indexes")))
 }

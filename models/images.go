@@ -85,6 +85,7 @@ func (e *ImageEncoder) tiles(width, height int) int {
 // flops returns those of encoding so many patches.
 func (e *ImageEncoder) flops(patches int) float64 {
 	n, layers := float64(patches), float64(e.Layers)
-	matrices := float64(product(4, e.Width, e.Attention) + product(matrices(e.Gated), e.Width, e.Intermediate))
+	matrices := float64(product(4, e.Width, e.Attention) + product(matrices(e.Gated), e.Width,
+		e.Intermediate))
 	return layers * (2*n*matrices + 4*n*n*float64(e.Attention))
 }

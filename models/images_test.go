@@ -14,19 +14,34 @@ func TestImageTokens(t *testing.T) {
 		name, config         string
 		width, height, wants int
 	}{
-		{"Qwen3-VL: 32 pixels a token", vision(`"model_type": "qwen3_vl", "patch_size": 16, "spatial_merge_size": 2`), 1024, 768, 32 * 24},
-		{"Qwen2.5-VL: 28 pixels, rounded", vision(`"model_type": "qwen2_5_vl", "patch_size": 14, "spatial_merge_size": 2`), 100, 43, 4 * 2},
-		{"Pixtral: a token more a row", vision(`"model_type": "pixtral", "patch_size": 16, "image_size": 1024`), 1024, 512, 32 * 65},
-		{"Mistral Small 3.1: longest side 1540, 28 pixels", vision(`"model_type": "pixtral", "patch_size": 14, "image_size": 1540`) +
-			`, "spatial_merge_size": 2`, 3080, 1540, 28 * 56},
-		{"Gemma 3: always 256", vision(`"model_type": "siglip_vision_model", "patch_size": 14, "image_size": 896`) +
-			`, "mm_tokens_per_image": 256`, 2000, 100, 256},
-		{"InternVL: one tile", vision(`"model_type": "intern_vit_6b", "patch_size": 14, "image_size": 448`) +
-			`, "downsample_ratio": 0.5, "dynamic_image_size": true, "max_dynamic_patch": 12`, 448, 448, 256},
-		{"InternVL: two tiles and the whole", vision(`"model_type": "intern_vit_6b", "patch_size": 14, "image_size": 448`) +
-			`, "downsample_ratio": 0.5, "dynamic_image_size": true, "max_dynamic_patch": 12`, 896, 448, 3 * 256},
+		{"Qwen3-VL: 32 pixels a token",
+			vision(`"model_type": "qwen3_vl", "patch_size": 16, "spatial_merge_size": 2`), 1024,
+			768, 32 * 24},
+		{"Qwen2.5-VL: 28 pixels, rounded",
+			vision(`"model_type": "qwen2_5_vl", "patch_size": 14, "spatial_merge_size": 2`), 100,
+			43, 4 * 2},
+		{"Pixtral: a token more a row",
+			vision(`"model_type": "pixtral", "patch_size": 16, "image_size": 1024`), 1024, 512,
+			32 * 65},
+		{"Mistral Small 3.1: longest side 1540, 28 pixels",
+			vision(`"model_type": "pixtral", "patch_size": 14, "image_size": 1540`) +
+				`, "spatial_merge_size": 2`, 3080, 1540, 28 * 56},
+		{"Gemma 3: always 256",
+			vision(`"model_type": "siglip_vision_model", "patch_size": 14, "image_size": 896`) +
+				`, "mm_tokens_per_image": 256`, 2000, 100, 256},
+		{"InternVL: one tile",
+			vision(`"model_type": "intern_vit_6b", "patch_size": 14, "image_size": 448`) +
+				`, "downsample_ratio": 0.5, "dynamic_image_size": true, "max_dynamic_patch": 12`,
+			448,
+			448, 256},
+		{"InternVL: two tiles and the whole",
+			vision(`"model_type": "intern_vit_6b", "patch_size": 14, "image_size": 448`) +
+				`, "downsample_ratio": 0.5, "dynamic_image_size": true, "max_dynamic_patch": 12`,
+			896,
+			448, 3 * 256},
 	} {
-		a, _, err := FromHuggingFace(strings.NewReader(`{"text_config": {`+llama+`}, `+c.config+`}`), "test")
+		a, _, err := FromHuggingFace(strings.NewReader(`{"text_config": {`+llama+`}, `+c.config+
+			`}`), "test")
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -36,11 +51,13 @@ func TestImageTokens(t *testing.T) {
 		}
 	}
 	sound := `"audio_config": {"model_type": "qwen3_omni_moe_audio_encoder", "d_model": 64, "encoder_layers": 2, "encoder_ffn_dim": 128}`
-	a, _, err := FromHuggingFace(strings.NewReader(`{"text_config": {`+llama+`}, `+sound+`}`), "test")
+	a, _, err := FromHuggingFace(strings.NewReader(`{"text_config": {`+llama+`}, `+sound+`}`),
+		"test")
 	if err != nil || a.Towers[0].Images != nil {
 		t.Errorf("an encoder of sounds: %v", err)
 	}
-	a, _, err = FromHuggingFace(strings.NewReader(`{"text_config": {`+llama+`}, `+vision(`"model_type": "new_vit", "patch_size": 14`)+`}`), "test")
+	a, _, err = FromHuggingFace(strings.NewReader(`{"text_config": {`+llama+`}, `+
+		vision(`"model_type": "new_vit", "patch_size": 14`)+`}`), "test")
 	if err != nil || a.Towers[0].Images != nil {
 		t.Errorf("an encoder whose rule is not known has %+v, %v", a.Towers[0].Images, err)
 	}

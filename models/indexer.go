@@ -80,5 +80,6 @@ func (x *Indexer) states(kv hardware.DType) []State {
 }
 
 func (x *Indexer) sizes() []size {
-	return []size{{"index heads", x.Heads, 1, 1 << 11}, {"index head dimension", x.Dim, 1, 1 << 11}, {"index top-k", x.TopK, 1, 1 << 24}}
+	return []size{{"index heads", x.Heads, 1, 1 << 11}, {"index head dimension", x.Dim, 1, 1 << 11},
+		{"index top-k", x.TopK, 1, 1 << 24}}
 }

@@ -45,7 +45,8 @@ type Linear struct {
 	// are as Published says.
 	Own       Format
 	Published hardware.DType
-	// Fused is true of a product that engines compute in one kernel with the one before it, whose input it shares.
+	// Fused is true of a product that engines compute in one kernel with the one before it, whose
+	// input it shares.
 	Fused bool
 }
 
@@ -142,7 +143,8 @@ func expectedExperts(n, k, m int) float64 {
 		return float64(n * min(m, 1))
 	}
 	rest, sum := popularities(n, k)
-	return float64(n) * (1 - math.Exp(logGamma(rest+float64(m))-logGamma(rest)+logGamma(sum)-logGamma(sum+float64(m))))
+	return float64(n) * (1 - math.Exp(logGamma(rest+float64(m))-logGamma(rest)+
+		logGamma(sum)-logGamma(sum+float64(m))))
 }
 
 // popularities returns the second parameter of the beta distribution, and the sum of both.
@@ -176,13 +178,16 @@ func (a *Architecture) LinearLayers(tp int) []Linear {
 			}
 		}
 	}
-	if s := a.Streams; s > 1 { // before each mixer and each MLP: weights to read, to write, and between streams
-		ls = append(ls, Linear{Name: "streams", N: s * (s + 2), K: s * a.Hidden, Count: a.AllReduces() - 1, Part: AttentionPart})
+	// before each mixer and each MLP: weights to read, to write, and between streams
+	if s := a.Streams; s > 1 {
+		ls = append(ls, Linear{Name: "streams", N: s * (s + 2), K: s * a.Hidden,
+			Count: a.AllReduces() - 1, Part: AttentionPart})
 	}
 	if a.EmbeddingDim != 0 {
 		ls = append(ls, Linear{Name: "project_out", N: a.EmbeddingDim, K: a.Hidden, Count: 1})
 	}
-	return append(ls, Linear{Name: "lm_head", N: split(a.Vocab, tp), K: a.embeddingDim(), Count: 1, Rows: SampledRows})
+	return append(ls, Linear{Name: "lm_head", N: split(a.Vocab, tp), K: a.embeddingDim(), Count: 1,
+		Rows: SampledRows})
 }
 
 // addLinear counts n layers that have l.

@@ -29,7 +29,8 @@ func TestOneTokenReadsItsPath(t *testing.T) {
 		p := a.ActiveParameters()
 		want := float64(a.StreamedBytes(hardware.BF16) - 2*(p.Norms+p.Biases))
 		if math.Abs(bytes-want) > 1e-9*want || flops != want {
-			t.Errorf("%s takes %g FLOPs and reads %g bytes, want %g of each", a.Name, flops, bytes, want)
+			t.Errorf("%s takes %g FLOPs and reads %g bytes, want %g of each", a.Name, flops, bytes,
+				want)
 		}
 	}
 }
@@ -63,7 +64,8 @@ func TestChunksMultiplyTheSame(t *testing.T) {
 
 // The shapes of Llama-2-70B's matrices on one of four GPUs, and who computes which rows.
 func TestLinearLayers(t *testing.T) {
-	step := &sim.Step{Decodes: 2, DecodeTokens: 6, Context: 100, Prefill: []sim.Chunk{{New: 10, Cached: 5, Last: true}, {New: 20}}}
+	step := &sim.Step{Decodes: 2, DecodeTokens: 6, Context: 100,
+		Prefill: []sim.Chunk{{New: 10, Cached: 5, Last: true}, {New: 20}}}
 	type shape struct {
 		Name           string
 		M, N, K, Count int
@@ -86,8 +88,10 @@ func TestLinearLayers(t *testing.T) {
 	for _, l := range model(t, "deepseek-v3").LinearLayers(1) {
 		rows[l.Name] = l.M(step)
 	}
-	if diff := cmp.Diff(map[string]int{"q_a": 36, "q_b": 36, "kv_a": 36, "kv_b": 41, "out": 36, "gate_up": 36, "down": 36, "router": 36,
-		"expert_gate_up": 288, "expert_down": 288, "shared_gate_up": 36, "shared_down": 36, "lm_head": 7}, rows); diff != "" {
+	if diff := cmp.Diff(map[string]int{"q_a": 36, "q_b": 36, "kv_a": 36, "kv_b": 41, "out": 36,
+		"gate_up": 36, "down": 36, "router": 36,
+		"expert_gate_up": 288, "expert_down": 288, "shared_gate_up": 36, "shared_down": 36,
+		"lm_head": 7}, rows); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -108,7 +112,8 @@ func TestDistinctExperts(t *testing.T) {
 		}
 		equal := float64(n) * (1 - math.Pow(1-float64(k)/float64(n), float64(m)))
 		if got > equal*(1+1e-9)+1e-9 {
-			t.Fatalf("%d tokens visit %g of %d experts, more than the %g of equally popular ones", m, got, n, equal)
+			t.Fatalf("%d tokens visit %g of %d experts, more than the %g of equally popular ones",
+				m, got, n, equal)
 		}
 		if rounded := distinctExperts(n, k, m); math.Abs(rounded-got) > 1e-6 {
 			t.Fatalf("%d tokens visit %g experts, rounded %g", m, got, rounded)

@@ -39,13 +39,15 @@ func (m *MLA) linears(hidden, tp int) []Linear {
 		add("q", query, hidden)
 	}
 	add("kv_a", m.KVRank+m.RopeDim, hidden)
-	// Both compress the hidden vector: fused_qkv_a_proj in vLLM, fused_qkv_a_proj_with_mqa in SGLang, and so in TensorRT-LLM.
+	// Both compress the hidden vector: fused_qkv_a_proj in vLLM, fused_qkv_a_proj_with_mqa in
+	// SGLang, and so in TensorRT-LLM.
 	ls[len(ls)-1].Fused = m.QueryRank != 0
 	rows := ExpandedRows
 	if m.Indexer != nil {
 		rows = AllRows // sparse kernels attend to the latent in prefill too
 	}
-	ls = append(ls, Linear{Name: "kv_b", N: heads * (m.NopeDim + m.ValueDim), K: m.KVRank, Part: AttentionPart, Rows: rows, Quantised: true})
+	ls = append(ls, Linear{Name: "kv_b", N: heads * (m.NopeDim + m.ValueDim), K: m.KVRank,
+		Part: AttentionPart, Rows: rows, Quantised: true})
 	if m.Indexer != nil {
 		ls = append(ls, m.Indexer.linears(hidden, m.QueryRank)...)
 	}
@@ -65,12 +67,14 @@ func (m *MLA) loose(int, expertShare) looseParameters {
 }
 
 func (m *MLA) elementwise(_, tp int) []ElementwiseKernel {
-	ks := []ElementwiseKernel{{Name: "rotary", Elements: product(2, split(m.Heads, tp)+1, m.RopeDim)}}
+	ks := []ElementwiseKernel{
+		{Name: "rotary", Elements: product(2, split(m.Heads, tp)+1, m.RopeDim)}}
 	if m.Indexer != nil {
 		ks = append(ks, m.Indexer.elementwise()...)
 	}
 	if m.OutputGate {
-		ks = append(ks, ElementwiseKernel{Name: "gate", Elements: product(3, split(m.Heads, tp), m.ValueDim)})
+		ks = append(ks, ElementwiseKernel{
+			Name: "gate", Elements: product(3, split(m.Heads, tp), m.ValueDim)})
 	}
 	return ks
 }
@@ -120,7 +124,8 @@ func (m *MLA) sizes() ([]size, error) {
 	ss := []size{
 		{"heads", m.Heads, 1, 1 << 11},
 		{"query rank", m.QueryRank, 0, 1 << 17}, {"KV rank", m.KVRank, 1, 1 << 17},
-		{"rotary head dimension", m.RopeDim, 0, 1 << 11}, {"non-rotary head dimension", m.NopeDim, 1, 1 << 11},
+		{"rotary head dimension", m.RopeDim, 0, 1 << 11},
+		{"non-rotary head dimension", m.NopeDim, 1, 1 << 11},
 		{"value head dimension", m.ValueDim, 1, 1 << 11},
 	}
 	if m.Indexer != nil {

@@ -25,7 +25,8 @@ type Parameters struct {
 
 // Total returns the number of all parameters.
 func (p Parameters) Total() int64 {
-	return p.Embedding + p.Positions + p.Attention + p.MLP + p.Router + p.Experts + p.SharedExperts + p.Norms + p.Biases + p.Head + p.Towers
+	return p.Embedding + p.Positions + p.Attention + p.MLP + p.Router + p.Experts +
+		p.SharedExperts + p.Norms + p.Biases + p.Head + p.Towers
 }
 
 // Parameters counts all parameters.

@@ -38,7 +38,8 @@ func TestActiveParameters(t *testing.T) {
 			}
 		}
 		if active.Experts != want {
-			t.Fatalf("the experts that a token visits have %d parameters, want %d", active.Experts, want)
+			t.Fatalf("the experts that a token visits have %d parameters, want %d", active.Experts,
+				want)
 		}
 		all.Experts = active.Experts
 		if active != all {
@@ -61,7 +62,8 @@ func TestPublishedActiveParameters(t *testing.T) {
 		{"deepseek-v3", "arXiv:2412.19437, section 1", 37},
 		{"llama-4-scout", "meta-llama/Llama-4-Scout-17B-16E model card", 17},
 	} {
-		near(t, c.model+" ("+c.source+")", float64(model(t, c.model).ActiveParameters().Total())/1e9, c.billions, 0.03)
+		near(t, c.model+" ("+c.source+")",
+			float64(model(t, c.model).ActiveParameters().Total())/1e9, c.billions, 0.03)
 	}
 }
 
@@ -79,7 +81,8 @@ func TestKipplyFLOPs(t *testing.T) {
 // kipply52B is the model of kipply's worked examples.
 func kipply52B() *Architecture {
 	return &Architecture{Name: "kipply-52b", Hidden: 8192, Vocab: 50257, MaxContext: 2048,
-		Groups: Uniform(64, &Softmax{Heads: 64, KVHeads: 64, HeadDim: 128}, &Dense{Intermediate: 32768})}
+		Groups: Uniform(64, &Softmax{Heads: 64, KVHeads: 64, HeadDim: 128},
+			&Dense{Intermediate: 32768})}
 }
 
 // DistServe (OSDI 2024) profiles 66,144 KV tokens for OPT-13B on one A100-80GB and 163,008 on two

@@ -17,13 +17,14 @@ import (
 // and why.
 var unlike = map[string]string{
 	"Llama-4-Scout-17B-16E-Instruct": "the config has no vision_config; 109 B counts the tower",
-	"Step-3.7-Flash":                 "198 B counts a vision tower of 1.8 B that the config does not describe (Step-3.5-Flash, the same without, is 196 B)",
-	"MiniMax-M2":                     "published as 230 B, which is rounded to tens",
-	"Kimi-K2":                        "published as 1 T, which is rounded to one digit",
-	"Kimi-K3":                        "published as 2.8 T, which is rounded to two digits",
-	"NVIDIA-Nemotron-3-Nano":         "published as 30 B, of which the model's card says 31.6 B",
-	"NVIDIA-Nemotron-3-Super":        "published as 120 B, which is rounded to tens",
-	"gemma-4-26B-A4B":                "published as 26 B",
+	"Step-3.7-Flash": "198 B counts a vision tower of 1.8 B that the config does " +
+		"not describe (Step-3.5-Flash, the same without, is 196 B)",
+	"MiniMax-M2":              "published as 230 B, which is rounded to tens",
+	"Kimi-K2":                 "published as 1 T, which is rounded to one digit",
+	"Kimi-K3":                 "published as 2.8 T, which is rounded to two digits",
+	"NVIDIA-Nemotron-3-Nano":  "published as 30 B, of which the model's card says 31.6 B",
+	"NVIDIA-Nemotron-3-Super": "published as 120 B, which is rounded to tens",
+	"gemma-4-26B-A4B":         "published as 26 B",
 }
 
 // Every config that people publish is read, and has the parameters that its publisher states.
@@ -38,15 +39,18 @@ func TestPublishedConfigs(t *testing.T) {
 		}
 		p := a.Parameters()
 		total := float64(p.Total()) / 1e9
-		t.Logf("%-46s %8.2f B, active %6.2f B, prediction %5.2f B, towers %4.2f B; weights %s; KV and state %s", a.Name, total,
-			float64(a.ActiveParameters().Total())/1e9, float64(a.PredictorParameters())/1e9, float64(p.Towers)/1e9, bytesByFormat(a), stateSizes(a))
+		t.Logf("%-46s %8.2f B, active %6.2f B, prediction %5.2f B, towers %4.2f B; weights %s; "+
+			"KV and state %s", a.Name, total,
+			float64(a.ActiveParameters().Total())/1e9, float64(a.PredictorParameters())/1e9,
+			float64(p.Towers)/1e9, bytesByFormat(a), stateSizes(a))
 		published, ok := facts.find(a.Name)
 		if !ok {
 			continue
 		}
 		compared++
 		off := total - published.total // some round, some cut digits off
-		if math.Abs(off) > max(0.005*published.total, published.unit/2) && !(off > 0 && off < published.unit) && !explained(a.Name) {
+		if math.Abs(off) > max(0.005*published.total, published.unit/2) &&
+			!(off > 0 && off < published.unit) && !explained(a.Name) {
 			t.Errorf("%s: %.2f B parameters, published %g B", a.Name, total, published.total)
 		}
 	}
@@ -62,21 +66,28 @@ func TestPublishedCheckpoints(t *testing.T) {
 		gb, within float64
 		source     string
 	}{
-		"moonshotai--Kimi-K2.5":          {595, 0.005, "vllm-project/recipes: ~595 GB INT4"},
-		"moonshotai--Kimi-K3":            {1560, 0.01, "InferenceX configs: ~1.56 TB"},
-		"deepseek-ai--DeepSeek-V4-Flash": {148.66 * 1.073741824, 0.005, "vllm-project/recipes: 148.66 GiB loaded"},
-		"openai--gpt-oss-120b":           {60.8 * 1.073741824, 0.005, "openai/gpt-oss model card, table 1: 60.8 GiB"},
-		"openai--gpt-oss-20b":            {12.8 * 1.073741824, 0.005, "openai/gpt-oss model card, table 1: 12.8 GiB"},
-		"meta-llama--Meta-Llama-3.1-8B":  {16.06, 0.001, "Hugging Face, safetensors total of meta-llama/Llama-3.1-8B"},
-		"Qwen--Qwen3-235B-A22B":          {470.2, 0.001, "Hugging Face, safetensors total of Qwen/Qwen3-235B-A22B"},
-		"deepseek-ai--DeepSeek-V3":       {685, 0.005, "Hugging Face: 685B elements, of which most take a byte"},
+		"moonshotai--Kimi-K2.5": {595, 0.005, "vllm-project/recipes: ~595 GB INT4"},
+		"moonshotai--Kimi-K3":   {1560, 0.01, "InferenceX configs: ~1.56 TB"},
+		"deepseek-ai--DeepSeek-V4-Flash": {148.66 * 1.073741824, 0.005,
+			"vllm-project/recipes: 148.66 GiB loaded"},
+		"openai--gpt-oss-120b": {60.8 * 1.073741824, 0.005,
+			"openai/gpt-oss model card, table 1: 60.8 GiB"},
+		"openai--gpt-oss-20b": {12.8 * 1.073741824, 0.005,
+			"openai/gpt-oss model card, table 1: 12.8 GiB"},
+		"meta-llama--Meta-Llama-3.1-8B": {
+			16.06, 0.001, "Hugging Face, safetensors total of meta-llama/Llama-3.1-8B"},
+		"Qwen--Qwen3-235B-A22B": {
+			470.2, 0.001, "Hugging Face, safetensors total of Qwen/Qwen3-235B-A22B"},
+		"deepseek-ai--DeepSeek-V3": {
+			685, 0.005, "Hugging Face: 685B elements, of which most take a byte"},
 	} {
 		a, err := readPublished(t, sharedfiles.Path(t, "configs", name+"_config.json"))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		near(t, name+": GB ("+want.source+")", float64(a.CheckpointBytes())/1e9, want.gb, want.within)
+		near(t, name+": GB ("+want.source+")", float64(a.CheckpointBytes())/1e9, want.gb,
+			want.within)
 	}
 }
 
@@ -114,7 +125,8 @@ func readPublished(t *testing.T, file string) (*Architecture, error) {
 	}
 	defer config.Close()
 	p := Checkpoint{Config: config}
-	if beside, err := os.Open(strings.Replace(file, "_config.json", "_hf_quant_config.json", 1)); err == nil {
+	if beside, err := os.Open(strings.Replace(file, "_config.json", "_hf_quant_config.json",
+		1)); err == nil {
 		defer beside.Close()
 		p.Quantisation = beside
 	}
@@ -175,7 +187,8 @@ func factKey(name string) string {
 func bytesByFormat(a *Architecture) string {
 	var text []string
 	for _, s := range a.Storage() {
-		text = append(text, string(s.DType)+" "+strconv.FormatFloat(float64(s.Bytes)/1e9, 'f', 1, 64)+" GB")
+		text = append(text, string(s.DType)+" "+strconv.FormatFloat(float64(s.Bytes)/1e9, 'f', 1,
+			64)+" GB")
 	}
 	return strings.Join(text, ", ")
 }
@@ -183,7 +196,8 @@ func bytesByFormat(a *Architecture) string {
 func stateSizes(a *Architecture) string {
 	var text []string
 	for _, n := range []int{1 << 10, 32 << 10, 128 << 10} {
-		text = append(text, strconv.FormatFloat(float64(a.KVBytesOfSequence(n, hardware.BF16, 1))/1e6, 'f', 1, 64))
+		text = append(text, strconv.FormatFloat(
+			float64(a.KVBytesOfSequence(n, hardware.BF16, 1))/1e6, 'f', 1, 64))
 	}
 	return strings.Join(text, " / ") + " MB at 1k / 32k / 128k"
 }

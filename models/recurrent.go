@@ -169,12 +169,15 @@ func (m *Recurrent) fitsTensor(tp int, model string) error {
 
 func (m *Recurrent) sizes() ([]size, error) {
 	ss := []size{
-		{"heads of the recurrent state", m.Heads, 1, 1 << 12}, {"key heads of the recurrent state", m.KeyHeads, 1, 1 << 12},
-		{"key dimension of the recurrent state", m.KeyDim, 1, 1 << 12}, {"value dimension of the recurrent state", m.ValueDim, 1, 1 << 12},
+		{"heads of the recurrent state", m.Heads, 1, 1 << 12},
+		{"key heads of the recurrent state", m.KeyHeads, 1, 1 << 12},
+		{"key dimension of the recurrent state", m.KeyDim, 1, 1 << 12},
+		{"value dimension of the recurrent state", m.ValueDim, 1, 1 << 12},
 		{"convolution", m.Conv, 0, 64}, {"gate rank", m.GateRank, 0, 1 << 17},
 	}
 	if m.KeyHeads > 0 && m.Heads%m.KeyHeads != 0 {
-		return ss, fmt.Errorf("key heads of the %s: found %d, want a divisor of its %d heads", m.Kind, m.KeyHeads, m.Heads)
+		return ss, fmt.Errorf("key heads of the %s: found %d, want a divisor of its %d heads",
+			m.Kind, m.KeyHeads, m.Heads)
 	}
 	return ss, nil
 }

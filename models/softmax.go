@@ -62,15 +62,18 @@ func (m *Softmax) linears(hidden, tp int) []Linear {
 	}
 	ls := []Linear{{Name: "qkv", N: width, K: hidden, Part: AttentionPart, Quantised: true}}
 	if m.QueryRank > 0 {
-		ls = append(ls, Linear{Name: "q_b", N: heads * m.HeadDim, K: m.QueryRank, Part: AttentionPart, Quantised: true})
+		ls = append(ls, Linear{Name: "q_b", N: heads * m.HeadDim, K: m.QueryRank,
+			Part: AttentionPart, Quantised: true})
 	}
 	if m.OutputGate {
-		ls = append(ls, Linear{Name: "gate", N: heads * m.valueDim(), K: hidden, Part: AttentionPart, Quantised: true})
+		ls = append(ls, Linear{Name: "gate", N: heads * m.valueDim(), K: hidden,
+			Part: AttentionPart, Quantised: true})
 	}
 	if m.Indexer != nil {
 		ls = append(ls, m.Indexer.linears(hidden, 0)...)
 	}
-	return append(ls, Linear{Name: "out", N: hidden, K: heads * m.valueDim(), Part: AttentionPart, Quantised: true})
+	return append(ls, Linear{Name: "out", N: hidden, K: heads * m.valueDim(), Part: AttentionPart,
+		Quantised: true})
 }
 
 func (m *Softmax) loose(hidden int, _ expertShare) looseParameters {
@@ -109,7 +112,8 @@ func (m *Softmax) elementwise(_, tp int) []ElementwiseKernel {
 		ks = append(ks, ElementwiseKernel{Name: "rotary", Elements: qk})
 	}
 	if m.OutputGate {
-		ks = append(ks, ElementwiseKernel{Name: "gate", Elements: product(3, split(m.Heads, tp), m.valueDim())})
+		ks = append(ks, ElementwiseKernel{
+			Name: "gate", Elements: product(3, split(m.Heads, tp), m.valueDim())})
 	}
 	return ks
 }
@@ -151,14 +155,16 @@ func (m *Softmax) fitsTensor(tp int, model string) error {
 	case m.Heads%tp != 0:
 		return fmt.Errorf("does not divide the %d attention heads of %s", m.Heads, model)
 	case m.KVHeads%tp != 0 && tp%m.KVHeads != 0:
-		return fmt.Errorf("neither divides the %d KV heads of %s nor is a multiple of them", m.KVHeads, model)
+		return fmt.Errorf("neither divides the %d KV heads of %s nor is a multiple of them",
+			m.KVHeads, model)
 	}
 	return nil
 }
 
 func (m *Softmax) sizes() ([]size, error) {
 	ss := []size{
-		{"heads", m.Heads, 1, 1 << 11}, {"KV heads", m.KVHeads, 1, 1 << 11}, {"head dimension", m.HeadDim, 1, 1 << 11},
+		{"heads", m.Heads, 1, 1 << 11}, {"KV heads", m.KVHeads, 1, 1 << 11},
+		{"head dimension", m.HeadDim, 1, 1 << 11},
 		{"value head dimension", m.ValueDim, 0, 1 << 11}, {"window", m.Window, 0, 1 << 30},
 		{"query rank", m.QueryRank, 0, 1 << 17},
 	}
@@ -166,7 +172,8 @@ func (m *Softmax) sizes() ([]size, error) {
 		ss = append(ss, m.Indexer.sizes()...)
 	}
 	if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
-		return ss, fmt.Errorf("KV heads: found %d, want a divisor of the %d query heads", m.KVHeads, m.Heads)
+		return ss, fmt.Errorf("KV heads: found %d, want a divisor of the %d query heads", m.KVHeads,
+			m.Heads)
 	}
 	return ss, nil
 }

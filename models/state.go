@@ -168,7 +168,8 @@ func (a *Architecture) MultiHead(kv hardware.DType) (heads int, bytes float64) {
 			each.KVHeads, heads = m.Heads, m.Heads
 			all.Groups[i].Mixer = &each
 		case *MLA:
-			each := Softmax{Heads: m.Heads, KVHeads: m.Heads, HeadDim: m.NopeDim + m.RopeDim, ValueDim: m.ValueDim}
+			each := Softmax{Heads: m.Heads, KVHeads: m.Heads, HeadDim: m.NopeDim + m.RopeDim,
+				ValueDim: m.ValueDim}
 			heads = m.Heads
 			all.Groups[i].Mixer = &each
 		}

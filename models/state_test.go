@@ -17,9 +17,11 @@ func TestKVBytesPerToken(t *testing.T) {
 		{"llama-2-70b", "2·80 layers·8 KV heads·128·2 bytes", hardware.FP16, 327_680},
 		{"llama-2-7b", "NVIDIA, Mastering LLM Techniques, 2023", hardware.FP16, 524_288},
 		{"opt-13b", "vLLM, arXiv:2309.06180, section 3", hardware.FP16, 819_200},
-		{"llama-3-70b", "Scaling book (Google DeepMind, 2025), chapter 8: int8", hardware.INT8, 163_840},
+		{"llama-3-70b", "Scaling book (Google DeepMind, 2025), chapter 8: int8", hardware.INT8,
+			163_840},
 		{"falcon-7b", "multi-query: one head of 64", hardware.BF16, 8192},
-		{"deepseek-v3", "61·(512+64)·2 bytes, arXiv:2412.19437, section 4.2", hardware.BF16, 70_272},
+		{"deepseek-v3", "61·(512+64)·2 bytes, arXiv:2412.19437, section 4.2", hardware.BF16,
+			70_272},
 		{"qwen3-32b", "2·64 layers·8 KV heads·128·2 bytes", hardware.BF16, 262_144},
 	} {
 		if got := model(t, c.model).KVBytesPerToken(c.dtype); got != c.want {
@@ -44,10 +46,12 @@ func TestKVCapacity(t *testing.T) {
 		perToken := float64(model(t, c.model).KVBytesPerToken(hardware.FP16))
 		near(t, c.model+" ("+c.source+")", c.gib*(1<<30)/perToken, c.tokens, 0.02)
 	}
-	near(t, "kipply: 56 GB", 56e9/float64(kipply52B().KVBytesPerToken(hardware.FP16)), 26_703, 0.0001)
+	near(t, "kipply: 56 GB", 56e9/float64(kipply52B().KVBytesPerToken(hardware.FP16)), 26_703,
+		0.0001)
 	long := model(t, "llama-2-13b").KVBytesOfSequence(8192, hardware.BF16, 1)
 	near(t, "scaling book: GB of 8,192 tokens of Llama-2-13B", float64(long)/1e9, 6.7, 0.01)
-	if got := model(t, "llama-2-7b").KVBytesOfSequence(4096, hardware.FP16, 1); got != 2_147_483_648 {
+	if got := model(t, "llama-2-7b").KVBytesOfSequence(4096, hardware.FP16,
+		1); got != 2_147_483_648 {
 		t.Errorf("NVIDIA: 4,096 tokens of Llama-2-7B: %d bytes", got)
 	}
 }
@@ -55,11 +59,13 @@ func TestKVCapacity(t *testing.T) {
 // Groups of query heads that share a KV head shrink the cache by the size of the group.
 func TestGQARatio(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, m := anArchitecture(t), &Softmax{KVHeads: 1 << rapid.IntRange(0, 4).Draw(t, "kv heads"), HeadDim: 64}
+		a, m := anArchitecture(t), &Softmax{KVHeads: 1 << rapid.IntRange(0, 4).Draw(t, "kv heads"),
+			HeadDim: 64}
 		m.Heads = m.KVHeads * rapid.IntRange(1, 8).Draw(t, "group")
 		a.Groups = Uniform(rapid.IntRange(1, 20).Draw(t, "layers"), m, nil)
 		heads, all := a.MultiHead(hardware.FP16)
-		if want := a.KVBytesPerToken(hardware.FP16) * int64(m.Heads/m.KVHeads); heads != m.Heads || int64(all) != want {
+		if want := a.KVBytesPerToken(hardware.FP16) * int64(m.Heads/m.KVHeads); heads != m.Heads ||
+			int64(all) != want {
 			t.Fatalf("%g bytes without groups, want %d", all, want)
 		}
 	})
@@ -90,7 +96,8 @@ func TestKVBytesOfSequence(t *testing.T) {
 		a := anArchitecture(t)
 		tp := 1 << rapid.IntRange(0, 3).Draw(t, "tp")
 		n := rapid.IntRange(0, 600).Draw(t, "tokens")
-		grown := a.KVBytesOfSequence(n+1, hardware.BF16, tp) - a.KVBytesOfSequence(n, hardware.BF16, tp)
+		grown := a.KVBytesOfSequence(n+1, hardware.BF16, tp) - a.KVBytesOfSequence(n, hardware.BF16,
+			tp)
 		want := a.KVBytesPerTokenPerGPU(hardware.BF16, tp)
 		for _, s := range a.States(tp, hardware.BF16) {
 			if s.Window > 0 && n >= s.Window {

@@ -26,7 +26,8 @@ func TestLlama2_70BWeights(t *testing.T) {
 	if bytes <= a100 || a.WeightBytesPerGPU(hardware.FP16, 2, 1) >= a100*9/10 {
 		t.Errorf("fits one A100-80GB, or does not fit two")
 	}
-	near(t, "ms a token at 2,039 GB/s", float64(a.StreamedBytes(hardware.FP16))/2039e9*1e3, 67.4, 0.0005)
+	near(t, "ms a token at 2,039 GB/s", float64(a.StreamedBytes(hardware.FP16))/2039e9*1e3, 67.4,
+		0.0005)
 }
 
 // A GPU of one holds all weights; GPUs of a group together hold all, and besides only copies of
@@ -34,7 +35,8 @@ func TestLlama2_70BWeights(t *testing.T) {
 func TestWeightBytesPerGPU(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anArchitecture(t)
-		d := rapid.SampledFrom([]hardware.DType{hardware.FP32, hardware.BF16, hardware.FP8, hardware.INT4, hardware.FP4}).Draw(t, "dtype")
+		d := rapid.SampledFrom([]hardware.DType{hardware.FP32, hardware.BF16, hardware.FP8,
+			hardware.INT4, hardware.FP4}).Draw(t, "dtype")
 		all := a.WeightBytes(d)
 		if one := a.WeightBytesPerGPU(d, 1, 1); one != all {
 			t.Fatalf("one GPU holds %d bytes of %d", one, all)
@@ -70,7 +72,8 @@ func TestShardsAddUp(t *testing.T) {
 					widths = append(widths, m.KeyHeads)
 				}
 			}
-			if a.FitsTensor(tp) != nil || slices.ContainsFunc(widths, func(n int) bool { return n%tp != 0 }) {
+			if a.FitsTensor(tp) != nil ||
+				slices.ContainsFunc(widths, func(n int) bool { return n%tp != 0 }) {
 				continue
 			}
 			whole, shards := a.LinearLayers(1), a.LinearLayers(tp)
@@ -78,7 +81,8 @@ func TestShardsAddUp(t *testing.T) {
 				w := whole[i]
 				kept := l.N == w.N && l.K == w.K
 				if split := l.Weights()*int64(tp) == w.Weights(); split == kept {
-					t.Errorf("%s %s at TP %d: %d×%d of %d×%d", a.Name, l.Name, tp, l.N, l.K, w.N, w.K)
+					t.Errorf("%s %s at TP %d: %d×%d of %d×%d", a.Name, l.Name, tp, l.N, l.K, w.N,
+						w.K)
 				}
 			}
 		}

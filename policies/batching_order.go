@@ -9,7 +9,9 @@ import (
 
 func predictionError() Param {
 	return Param{
-		Name: "prediction-error", Doc: "standard deviation of the logarithm of predicted over true output length; 0 where lengths are known",
+		Name: "prediction-error",
+		Doc: "standard deviation of the logarithm of predicted over true output length; 0 " +
+			"where lengths are known",
 		Default: "0", Kind: Number,
 	}
 }
@@ -48,14 +50,22 @@ func srtf() Policy[sim.Scheduler] {
 
 func mlfq() Policy[sim.Scheduler] {
 	return Policy[sim.Scheduler]{
-		Name:   "mlfq",
-		Doc:    "skip-join multi-level feedback queue: those that have run for long make way, without knowing lengths",
+		Name: "mlfq",
+		Doc: "skip-join multi-level feedback queue: those that have run for long make way, " +
+			"without knowing lengths",
 		Source: "Wu et al., FastServe, arXiv:2305.05920, section 4",
 		Params: with(maxSequences(),
 			Param{Name: "levels", Doc: "number of queues", Default: "8"},
-			Param{Name: "quantum", Doc: "quantum of the first queue; each is twice that of the one before", Default: "50ms", Kind: Duration},
-			Param{Name: "prefill-rate", Doc: "prompt tokens computed in a second, as profiled: a request enters the first queue that holds its prompt", Default: "10000", Kind: Number},
-			Param{Name: "starvation", Doc: "time in a queue after which a request comes into the first one; 0s for never", Default: "0s", Kind: Duration},
+			Param{Name: "quantum",
+				Doc:     "quantum of the first queue; each is twice that of the one before",
+				Default: "50ms", Kind: Duration},
+			Param{Name: "prefill-rate",
+				Doc: "prompt tokens computed in a second, as profiled: a request enters the " +
+					"first queue that holds its prompt", Default: "10000", Kind: Number},
+			Param{Name: "starvation",
+				Doc: "time in a queue after which a request comes into the first one; 0s " +
+					"for never",
+				Default: "0s", Kind: Duration},
 			preemption(),
 		),
 		New: func(d Deployment, v Values) (sim.Scheduler, error) {
@@ -64,8 +74,10 @@ func mlfq() Policy[sim.Scheduler] {
 				return nil, err
 			}
 			return batching.NewMLFQ(batching.MLFQConfig{
-				MaxSequences: v.Count("max-sequences"), Levels: v.Count("levels"), Quantum: v.Duration("quantum"),
-				PrefillRate: v.Number("prefill-rate"), Starvation: v.Duration("starvation"), Swap: swap,
+				MaxSequences: v.Count("max-sequences"), Levels: v.Count("levels"),
+				Quantum:     v.Duration("quantum"),
+				PrefillRate: v.Number("prefill-rate"), Starvation: v.Duration("starvation"),
+				Swap: swap,
 			})
 		},
 	}
@@ -73,11 +85,14 @@ func mlfq() Policy[sim.Scheduler] {
 
 func priority() Policy[sim.Scheduler] {
 	return Policy[sim.Scheduler]{
-		Name:   "priority",
-		Doc:    "vllm-v1 with the lowest value of an expression first; as it stands, the highest priority",
+		Name: "priority",
+		Doc: "vllm-v1 with the lowest value of an expression first; as it stands, the highest " +
+			"priority",
 		Source: "vllm/v1/core/sched/request_queue.py, v0.15; expressions: expr-lang.org",
 		Params: with(chunkLimit(),
-			Param{Name: "key", Doc: "an expression over arrival, deadline, ttft (s), prompt, output (tokens), class, tenant and priority", Default: "-priority", Kind: Word},
+			Param{Name: "key",
+				Doc: "an expression over arrival, deadline, ttft (s), prompt, output (tokens), " +
+					"class, tenant and priority", Default: "-priority", Kind: Word},
 			displace(), preemption(),
 		),
 		New: func(d Deployment, v Values) (sim.Scheduler, error) {
@@ -116,8 +131,10 @@ func vtc() Policy[sim.Scheduler] {
 		Doc:    "vllm-v1 with the tenant first that was served least, by a virtual token counter",
 		Source: "Sheng et al., Fairness in Serving Large Language Models, OSDI 2024, algorithm 2",
 		Params: with(chunkLimit(),
-			Param{Name: "input-weight", Doc: "service of an input token", Default: "1", Kind: Number},
-			Param{Name: "output-weight", Doc: "service of an output token", Default: "2", Kind: Number},
+			Param{Name: "input-weight", Doc: "service of an input token", Default: "1",
+				Kind: Number},
+			Param{Name: "output-weight", Doc: "service of an output token", Default: "2",
+				Kind: Number},
 		),
 		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
 			return batching.NewVTC(limits(v), v.Number("input-weight"), v.Number("output-weight"))

@@ -15,15 +15,19 @@ func TestBatchingPoliciesHaveDefaults(t *testing.T) {
 	}
 }
 
-// What cannot be is refused, at its parameter where it is one's, with the reason and what would work.
+// What cannot be is refused, at its parameter where it is one's, with the reason and what would
+// work.
 func TestBatchingPoliciesRefuse(t *testing.T) {
 	for _, c := range []struct {
 		policy, parameter, value string
 		at, want                 string
 	}{
-		{"vllm-v0", "preemption", "swap", "preemption", "set memory.swap, such as 16GiB, or use recompute"},
-		{"vllm-v1", "preemption", "swap", "preemption", "vllm-v0, srtf, mlfq, priority and edf can swap"},
-		{"vllm-v1", "chunk-limit", "9000", "", "want at most token-budget (8192), or 0 for no limit"},
+		{"vllm-v0", "preemption", "swap", "preemption",
+			"set memory.swap, such as 16GiB, or use recompute"},
+		{"vllm-v1", "preemption", "swap", "preemption",
+			"vllm-v0, srtf, mlfq, priority and edf can swap"},
+		{"vllm-v1", "chunk-limit", "9000", "",
+			"want at most token-budget (8192), or 0 for no limit"},
 		{"vllm-v1", "token-budget", "100", "", "at least max-sequences (256)"},
 		{"sarathi", "token-budget", "100", "", "at least max-sequences (128)"},
 		{"sarathi", "mode", "combind", "mode", "combined"},
@@ -36,11 +40,14 @@ func TestBatchingPoliciesRefuse(t *testing.T) {
 		{"mlfq", "quantum", "0s", "", "more than 0"},
 		{"vtc", "input-weigth", "1", "input-weigth", "did you mean input-weight"},
 		{"priority", "key", "", "key", `want an expression such as "prompt + 2 * output"`},
-		{"priority", "key", "promt + 2", "key", `unknown name "promt"; did you mean prompt? (at character 1)`},
-		{"priority", "key", "maxi(prompt, 2)", "key", `unknown name "maxi"; did you mean max? (at character 1)`},
+		{"priority", "key", "promt + 2", "key",
+			`unknown name "promt"; did you mean prompt? (at character 1)`},
+		{"priority", "key", "maxi(prompt, 2)", "key",
+			`unknown name "maxi"; did you mean max? (at character 1)`},
 		{"priority", "key", "prompt +", "key", "ends too early"},
 		{"priority", "key", "prompt > 5", "key", "want a number, found a condition"},
-		{"priority", "key", "prompt + (output > 5)", "key", `"+" does not go between a number and a condition (at character 8)`},
+		{"priority", "key", "prompt + (output > 5)", "key",
+			`"+" does not go between a number and a condition (at character 8)`},
 		{"priority", "key", "prompt % 2", "key", `"%" does not go between a number and a number`},
 		{"priority", "key", `"prompt"`, "key", "want a number, found a string"},
 	} {
@@ -50,8 +57,10 @@ func TestBatchingPoliciesRefuse(t *testing.T) {
 		}
 		_, err = p.Build(place(), map[string]string{c.parameter: c.value})
 		var at *ParamError
-		if errors.As(err, &at); err == nil || !strings.Contains(err.Error(), c.want) || c.at != "" && (at == nil || at.Name != c.at) {
-			t.Errorf("%s with %s %q: %v, want %q at %q", c.policy, c.parameter, c.value, err, c.want, c.at)
+		if errors.As(err, &at); err == nil || !strings.Contains(err.Error(), c.want) ||
+			c.at != "" && (at == nil || at.Name != c.at) {
+			t.Errorf("%s with %s %q: %v, want %q at %q", c.policy, c.parameter, c.value, err,
+				c.want, c.at)
 		}
 	}
 }

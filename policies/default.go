@@ -12,7 +12,8 @@ func Default() *Registry {
 		Memory:    Family[sim.Memory]{Kind: "memory policy", Policies: memoryPolicies()},
 		Routing:   Family[sim.Router]{Kind: "routing policy", Policies: routingPolicies()},
 		Admission: Family[sim.Admission]{Kind: "admission policy", Policies: admissionPolicies()},
-		Drafting:  Family[speculation.Lengths]{Kind: "draft-length policy", Policies: draftLengths()},
-		Scaling:   Family[sim.Scaler]{Kind: "scaling policy", Policies: scalingPolicies()},
+		Drafting: Family[speculation.Lengths]{Kind: "draft-length policy",
+			Policies: draftLengths()},
+		Scaling: Family[sim.Scaler]{Kind: "scaling policy", Policies: scalingPolicies()},
 	}
 }

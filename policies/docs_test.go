@@ -29,7 +29,8 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// Every policy of every family is in the index, and has a section or a row with each of its parameters and their defaults.
+// Every policy of every family is in the index, and has a section or a row with each of its
+// parameters and their defaults.
 func TestEveryPolicyIsDocumented(t *testing.T) {
 	all := pages(t)
 	index := all[filepath.Join("..", "docs", "policies.md")]
@@ -81,12 +82,14 @@ func documented[T any](t *testing.T, index string, entries []string, family *pol
 			}
 		}
 		if !found {
-			t.Errorf("no section and no row of docs/policies*.md is about the %s %s with its parameters and defaults; missing: %v", family.Kind, p.Name, missing)
+			t.Errorf("no section and no row of docs/policies*.md is about the %s %s with its "+
+				"parameters and defaults; missing: %v", family.Kind, p.Name, missing)
 		}
 	}
 }
 
-// Every scenario in the pages can be run: what is only a part of one is completed with a model and hardware.
+// Every scenario in the pages can be run: what is only a part of one is completed with a model and
+// hardware.
 func TestScenariosInThePagesLoad(t *testing.T) {
 	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
 	for name, page := range pages(t) {
@@ -137,8 +140,10 @@ func anchors(page string) string {
 	list := " "
 	odd := regexp.MustCompile(`[^a-z0-9 -]`)
 	for _, line := range strings.Split(page, "\n") {
-		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
-			list += "#" + strings.ReplaceAll(odd.ReplaceAllString(strings.ToLower(title), ""), " ", "-") + " "
+		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok &&
+			strings.HasPrefix(line, "#") {
+			list += "#" + strings.ReplaceAll(odd.ReplaceAllString(strings.ToLower(title), ""), " ",
+				"-") + " "
 		}
 	}
 	return list

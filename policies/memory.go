@@ -11,13 +11,16 @@ import (
 )
 
 func memoryPolicies() []Policy[sim.Memory] {
-	return []Policy[sim.Memory]{paged(), hybrid(), prefixCache(), radix(), offload(), slidingWindow(), contiguous()}
+	return []Policy[sim.Memory]{paged(), hybrid(), prefixCache(), radix(), offload(),
+		slidingWindow(), contiguous()}
 }
 
 // Parameters of other memory policies, and why a policy does not have them.
 const (
-	noTiers        = "only the memory policy offload has host memory and disk below the accelerator's"
-	noReservations = "reservations are the memory policy contiguous; here blocks are taken as sequences grow"
+	noTiers = "only the memory policy offload has host memory and disk below the " +
+		"accelerator's"
+	noReservations = "reservations are the memory policy contiguous; here blocks are taken as " +
+		"sequences grow"
 )
 
 func refuseTiers(others map[string]string) map[string]string {
@@ -54,13 +57,18 @@ func paged() Policy[sim.Memory] {
 func hybrid() Policy[sim.Memory] {
 	return Policy[sim.Memory]{
 		Name: "hybrid",
-		Doc: "paged; layers with a sliding window keep the last blocks only, recurrent layers a state of fixed size. The default of " +
-			"vllm, sglang and trtllm for models with such layers. Prompts share what they begin with where windows, and states if " +
+		Doc: "paged; layers with a sliding window keep the last blocks only, recurrent layers a " +
+			"state of fixed size. The default of " +
+			"vllm, sglang and trtllm for models with such layers. Prompts share what they begin " +
+			"with where windows, and states if " +
 			"they are kept, allow",
-		Source: "vLLM hybrid KV cache manager: vllm/v1/core/kv_cache_coordinator.py, v0.15; SGLang: SWATokenToKVPool, HybridReqToTokenPool, v0.5",
+		Source: "vLLM hybrid KV cache manager: vllm/v1/core/kv_cache_coordinator.py, v0.15; " +
+			"SGLang: SWATokenToKVPool, HybridReqToTokenPool, v0.5",
 		Params: []Param{blockSize(), {
-			Name: "states", Kind: Word, Default: "running", Words: []string{"running", "checkpoints"},
-			Doc: "what is kept of the states of recurrent layers: those of running sequences, so that nothing is shared, or checkpoints too, " +
+			Name: "states", Kind: Word, Default: "running",
+			Words: []string{"running", "checkpoints"},
+			Doc: "what is kept of the states of recurrent layers: those of running sequences, so " +
+				"that nothing is shared, or checkpoints too, " +
 				"from which later prompts go on",
 		}},
 		Refuses: refuseReservations(),
@@ -77,8 +85,9 @@ func hybrid() Policy[sim.Memory] {
 
 func prefixCache() Policy[sim.Memory] {
 	return Policy[sim.Memory]{
-		Name:   "prefix-cache",
-		Doc:    "paged, and full blocks are shared between requests with the same beginning, kept until their place is needed",
+		Name: "prefix-cache",
+		Doc: "paged, and full blocks are shared between requests with the same beginning, " +
+			"kept until their place is needed",
 		Source: "vLLM automatic prefix caching: vllm/v1/core/kv_cache_manager.py, v0.15",
 		Params: []Param{blockSize()}, Refuses: refuseReservations(),
 		New: newPrefixCache,
@@ -87,10 +96,12 @@ func prefixCache() Policy[sim.Memory] {
 
 func radix() Policy[sim.Memory] {
 	return Policy[sim.Memory]{
-		Name:    "radix",
-		Doc:     "a radix tree of token runs, shared between requests with the same beginning to the token",
-		Source:  "Zheng et al., SGLang, NeurIPS 2024, section 3 (RadixAttention)",
-		Params:  []Param{{Name: "block-size", Doc: "tokens that are shared or not together (page_size)", Default: "1"}},
+		Name: "radix",
+		Doc: "a radix tree of token runs, shared between requests with the same beginning to " +
+			"the token",
+		Source: "Zheng et al., SGLang, NeurIPS 2024, section 3 (RadixAttention)",
+		Params: []Param{{Name: "block-size",
+			Doc: "tokens that are shared or not together (page_size)", Default: "1"}},
 		Refuses: refuseReservations(),
 		New:     newPrefixCache,
 	}
@@ -111,19 +122,23 @@ func (d Deployment) sharedBlocks(size int) (blocks int64, tokens int) {
 	}
 	size = max(size, d.Layers.StateTokens)
 	token := float64(d.Layers.Full + d.Layers.Windowed)
-	return int64(float64(d.KVTokens) * token / (token*float64(size) + float64(d.Layers.Fixed))), size
+	return int64(float64(d.KVTokens) * token / (token*float64(size) + float64(d.Layers.Fixed))),
+		size
 }
 
 func offload() Policy[sim.Memory] {
 	return Policy[sim.Memory]{
-		Name:   "offload",
-		Doc:    "a prefix cache whose blocks move to host memory, then to disk, when their place is needed, and come back for a prompt that has them",
+		Name: "offload",
+		Doc: "a prefix cache whose blocks move to host memory, then to disk, when their place " +
+			"is needed, and come back for a prompt that has them",
 		Source: "Gao et al., CachedAttention, USENIX ATC 2024; Qin et al., Mooncake, FAST 2025",
 		Params: []Param{
 			blockSize(),
-			{Name: "cpu", Doc: "host memory for KV caches, of all accelerators of a replica together", Default: "64GiB", Kind: Bytes},
+			{Name: "cpu", Doc: "host memory for KV caches, of all accelerators of a replica " +
+				"together", Default: "64GiB", Kind: Bytes},
 			{Name: "disk", Doc: "disk for KV caches", Default: "0B", Kind: Bytes},
-			{Name: "disk-rate", Doc: "rate at which the disk is read", Default: "3GB/s", Kind: ByteRate},
+			{Name: "disk-rate", Doc: "rate at which the disk is read", Default: "3GB/s",
+				Kind: ByteRate},
 		},
 		New: newOffload,
 	}
@@ -136,35 +151,45 @@ func newOffload(d Deployment, v Values) (sim.Memory, error) {
 	cpu, disk, rate := v.Number("cpu"), v.Number("disk"), v.Number("disk-rate")
 	switch {
 	case d.HostRate == 0:
-		return nil, fmt.Errorf("the accelerator has no link to host memory; use the memory policy prefix-cache")
+		return nil, fmt.Errorf(
+			"the accelerator has no link to host memory; use the memory policy prefix-cache")
 	case size > 0 && cpu < block:
-		return nil, &ParamError{"cpu", fmt.Sprintf("found %s, want room for a block of %s at least, or the memory policy prefix-cache", units.FormatBytes(cpu), units.FormatBytes(block))}
+		return nil, &ParamError{
+			"cpu", fmt.Sprintf(
+				"found %s, want room for a block of %s at least, or the memory policy prefix-cache",
+				units.FormatBytes(cpu), units.FormatBytes(block))}
 	case disk > 0 && rate == 0:
 		return nil, &ParamError{"disk-rate", "found 0B/s, want more, such as 3GB/s"}
 	}
 	tiers := []memory.Tier{{Blocks: int64(cpu / block), Fetch: sim.Seconds(block / d.HostRate)}}
 	if disk >= block {
-		tiers = append(tiers, memory.Tier{Blocks: int64(disk / block), Fetch: sim.Seconds(block/rate + block/d.HostRate)})
+		tiers = append(tiers, memory.Tier{Blocks: int64(disk / block),
+			Fetch: sim.Seconds(block/rate + block/d.HostRate)})
 	}
 	return memory.NewPrefixCache(blocks, size, tiers...)
 }
 
 func slidingWindow() Policy[sim.Memory] {
 	return Policy[sim.Memory]{
-		Name:   "sliding-window",
-		Doc:    "paged; in layers with a sliding window a sequence that has filled it overwrites its oldest block",
+		Name: "sliding-window",
+		Doc: "paged; in layers with a sliding window a sequence that has filled it overwrites " +
+			"its oldest block",
 		Source: "Jiang et al., Mistral 7B, arXiv:2310.06825, section 2 (rolling buffer cache)",
 		Params: []Param{
 			blockSize(),
-			{Name: "window", Doc: "tokens that a layer sees, in all layers; 0 for the window and the layers of the model", Default: "0"},
+			{Name: "window", Doc: "tokens that a layer sees, in all layers; 0 for the window and " +
+				"the layers of the model", Default: "0"},
 		},
 		New: func(d Deployment, v Values) (sim.Memory, error) {
 			size, layers := v.Count("block-size"), d.Layers
 			if window := v.Count("window"); window > 0 {
-				layers = memory.Layers{Windowed: max(1, layers.Full+layers.Windowed), Window: window, Fixed: layers.Fixed}
+				layers = memory.Layers{Windowed: max(1, layers.Full+layers.Windowed),
+					Window: window, Fixed: layers.Fixed}
 			}
 			if layers.Windowed == 0 {
-				return nil, &ParamError{"window", "the model has no sliding window; give one in tokens, or use the memory policy paged"}
+				return nil, &ParamError{
+					"window", "the model has no sliding window; give one in tokens, or use the " +
+						"memory policy paged"}
 			}
 			return memory.NewWindowed(d.KVTokens/int64(max(size, 1)), size, layers)
 		},
@@ -174,24 +199,34 @@ func slidingWindow() Policy[sim.Memory] {
 func contiguous() Policy[sim.Memory] {
 	reservations := []string{"max", "pow2", "oracle"}
 	return Policy[sim.Memory]{
-		Name:   "contiguous",
-		Doc:    "one piece for each request, reserved when it starts: engines before paging",
-		Source: "Yu et al., Orca, OSDI 2022; its three variants in Kwon et al., PagedAttention, SOSP 2023, section 6.1",
+		Name: "contiguous",
+		Doc:  "one piece for each request, reserved when it starts: engines before paging",
+		Source: "Yu et al., Orca, OSDI 2022; its three variants in Kwon et al., PagedAttention, " +
+			"SOSP 2023, section 6.1",
 		Params: []Param{
-			{Name: "reserve", Doc: "room for a request: the longest context served, its prompt and the next power of two of its output, or exactly what it will need", Default: "max", Kind: Word, Words: reservations},
-			{Name: "allocator", Doc: "how pieces are found", Default: "buddy", Kind: Word, Words: []string{"buddy", "first-fit"}},
+			{Name: "reserve", Doc: "room for a request: the longest context served, its prompt " +
+				"and the next power of two of its output, or exactly what it will need",
+				Default: "max", Kind: Word, Words: reservations},
+			{Name: "allocator", Doc: "how pieces are found", Default: "buddy", Kind: Word,
+				Words: []string{"buddy", "first-fit"}},
 		},
 		Refuses: refuseTiers(map[string]string{
-			"block-size":   "a reservation is one piece without blocks; memory policies with blocks are paged, prefix-cache and radix",
-			"prefix-cache": "a reservation belongs to one request and cannot be shared; the memory policies prefix-cache, radix and offload share",
-			"window":       "a reservation is made once, for all that a request will store; sliding windows are the memory policy sliding-window",
+			"block-size": "a reservation is one piece without blocks; memory policies with " +
+				"blocks are paged, prefix-cache and radix",
+			"prefix-cache": "a reservation belongs to one request and cannot be shared; the " +
+				"memory policies prefix-cache, radix and offload share",
+			"window": "a reservation is made once, for all that a request will store; " +
+				"sliding windows are the memory policy sliding-window",
 		}),
 		New: func(d Deployment, v Values) (sim.Memory, error) {
 			if d.Layers.Fixed > 0 {
-				return nil, fmt.Errorf("engines that reserve contiguous memory have no recurrent layers; use the memory policy hybrid")
+				return nil, fmt.Errorf(
+					"engines that reserve contiguous memory have no recurrent layers; use the " +
+						"memory policy hybrid")
 			}
 			reservation := memory.Reservation(slices.Index(reservations, v.Word("reserve")))
-			return memory.NewContiguous(d.KVTokens, d.MaxContext, reservation, v.Word("allocator") == "buddy")
+			return memory.NewContiguous(d.KVTokens, d.MaxContext, reservation,
+				v.Word("allocator") == "buddy")
 		},
 	}
 }

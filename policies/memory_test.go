@@ -24,7 +24,8 @@ func TestMemoryPoliciesHaveDefaults(t *testing.T) {
 			continue
 		}
 		if !m.Fits(4096) || m.Capacity() < 1 || p.Source == "" {
-			t.Errorf("%s: a capacity of %d, and 4096 tokens fit: %t; source %q", p.Name, m.Capacity(), m.Fits(4096), p.Source)
+			t.Errorf("%s: a capacity of %d, and 4096 tokens fit: %t; source %q", p.Name,
+				m.Capacity(), m.Fits(4096), p.Source)
 		}
 	}
 }
@@ -40,7 +41,8 @@ func TestMemoryPoliciesRefuse(t *testing.T) {
 		parameter string
 		want      string
 	}{
-		{"contiguous", place(), map[string]string{"prefix-cache": "true"}, "prefix-cache", "the memory policies prefix-cache, radix and offload share"},
+		{"contiguous", place(), map[string]string{"prefix-cache": "true"}, "prefix-cache",
+			"the memory policies prefix-cache, radix and offload share"},
 		{"contiguous", place(), map[string]string{"block-size": "16"}, "block-size", "paged"},
 		{"contiguous", place(), map[string]string{"cpu": "64GiB"}, "cpu", "offload"},
 		{"contiguous", place(), map[string]string{"reserve": "orcale"}, "reserve", "oracle"},
@@ -51,7 +53,8 @@ func TestMemoryPoliciesRefuse(t *testing.T) {
 		{"offload", noLink, nil, "", "prefix-cache"},
 		{"offload", place(), map[string]string{"cpu": "1MiB"}, "cpu", "room for a block of"},
 		{"offload", place(), map[string]string{"cpu": "lots"}, "cpu", "lots"},
-		{"offload", place(), map[string]string{"disk": "1TiB", "disk-rate": "0B/s"}, "disk-rate", "3GB/s"},
+		{"offload", place(), map[string]string{"disk": "1TiB", "disk-rate": "0B/s"}, "disk-rate",
+			"3GB/s"},
 		{"sliding-window", noWindow, nil, "window", "paged"},
 	} {
 		p, err := Default().Memory.Lookup(c.policy)
@@ -60,7 +63,8 @@ func TestMemoryPoliciesRefuse(t *testing.T) {
 		}
 		_, err = p.Build(c.place, c.params)
 		var at *ParamError
-		if errors.As(err, &at); err == nil || !strings.Contains(err.Error(), c.want) || c.parameter != "" && (at == nil || at.Name != c.parameter) {
+		if errors.As(err, &at); err == nil || !strings.Contains(err.Error(), c.want) ||
+			c.parameter != "" && (at == nil || at.Name != c.parameter) {
 			t.Errorf("%s with %v: %v, want %q at %q", c.policy, c.params, err, c.want, c.parameter)
 		}
 	}

@@ -34,7 +34,8 @@ const (
 
 // Param describes a parameter of a policy.
 type Param struct {
-	// Name is the key in a scenario, Doc its meaning with the unit, Default the value that it has when left out.
+	// Name is the key in a scenario, Doc its meaning with the unit, Default the value that it has
+	// when left out.
 	Name, Doc, Default string
 	Kind               Kind
 	Words              []string
@@ -48,8 +49,8 @@ type ParamError struct {
 
 func (e *ParamError) Error() string { return e.Name + ": " + e.Problem }
 
-// Values holds a value for every parameter of a policy. Asking for one that the policy does not list is a programming error, and
-// gives the zero value.
+// Values holds a value for every parameter of a policy. Asking for one that the policy does not
+// list is a programming error, and gives the zero value.
 type Values struct {
 	numbers map[string]float64
 	words   map[string]string

@@ -1,6 +1,7 @@
-// Package policies lists the policies that a scenario can name: who runs next (batching), where the KV cache goes (memory),
-// which replica serves a request (routing), who is let in (admission), how many replicas run (scaling), how many tokens are drafted
-// (speculation). Each family has a folder; the list itself is an explicit value, to which programs add policies of their own.
+// Package policies lists the policies that a scenario can name: who runs next (batching), where the
+// KV cache goes (memory), which replica serves a request (routing), who is let in (admission), how
+// many replicas run (scaling), how many tokens are drafted (speculation). Each family has a folder;
+// the list itself is an explicit value, to which programs add policies of their own.
 package policies
 
 import (
@@ -38,11 +39,14 @@ type Policy[T any] struct {
 	// Name is what scenarios call it, Doc what it does in a line, Source where it is from.
 	Name, Doc, Source string
 	Params            []Param
-	// Refuses says of parameters that other policies have why this one does not, and what would work.
+	// Refuses says of parameters that other policies have why this one does not, and what would
+	// work.
 	Refuses map[string]string
-	// Advice says what somebody should know who uses it with the memory policy of that name; nil or "" where there is nothing.
+	// Advice says what somebody should know who uses it with the memory policy of that name; nil or
+	// "" where there is nothing.
 	Advice func(memory string) string
-	// New makes one for a replica (or, for routing, for the fleet). Every parameter has its value or its default.
+	// New makes one for a replica (or, for routing, for the fleet). Every parameter has its value
+	// or its default.
 	New func(d Deployment, v Values) (T, error)
 }
 
@@ -52,13 +56,14 @@ type Deployment struct {
 	Seed uint64
 	// KVTokens is the KV memory of the replica, in tokens of context.
 	KVTokens int64
-	// HostTokens is the room for KV caches in host memory, in tokens of context; 0 means that nothing can be swapped out.
+	// HostTokens is the room for KV caches in host memory, in tokens of context; 0 means that
+	// nothing can be swapped out.
 	HostTokens int64
 	// MaxContext is the longest prompt and answer together that is served, in tokens.
 	MaxContext int
-	// TokenBytes is what the KV of a token takes on all accelerators of the replica together, SequenceBytes what state of fixed size
-	// takes for a sequence; HostRate is the rate in B/s of their
-	// links to host memory, each in one direction, 0 where there is none.
+	// TokenBytes is what the KV of a token takes on all accelerators of the replica together,
+	// SequenceBytes what state of fixed size takes for a sequence; HostRate is the rate in B/s of
+	// their links to host memory, each in one direction, 0 where there is none.
 	TokenBytes, SequenceBytes, HostRate float64
 	// Layers tells what the model's layers keep.
 	Layers memory.Layers
@@ -87,8 +92,8 @@ func (f *Family[T]) Lookup(name string) (*Policy[T], error) {
 	return nil, fmt.Errorf("%s", nearest.Unknown(f.Kind, name, names))
 }
 
-// Build makes the policy with the given parameters, as written in a scenario; those left out take their defaults. What is wrong
-// with a parameter is a *ParamError.
+// Build makes the policy with the given parameters, as written in a scenario; those left out take
+// their defaults. What is wrong with a parameter is a *ParamError.
 func (p *Policy[T]) Build(d Deployment, written map[string]string) (T, error) {
 	var none T
 	for _, name := range slices.Sorted(maps.Keys(written)) {

@@ -8,7 +8,8 @@ import (
 // routingPolicies returns the routers of package routing, the default first.
 func routingPolicies() []Policy[sim.Router] {
 	return []Policy[sim.Router]{
-		roundRobin(), random(), leastRequests(), leastTokens(), choices(), sessionAffinity(), prefixAware(), kvAware(), sloAware(), splitwise(),
+		roundRobin(), random(), leastRequests(), leastTokens(), choices(), sessionAffinity(),
+		prefixAware(), kvAware(), sloAware(), splitwise(),
 	}
 }
 
@@ -24,7 +25,10 @@ func random() Policy[sim.Router] {
 	return Policy[sim.Router]{
 		Name: "random",
 		Doc:  "any replica, evenly",
-		New:  func(d Deployment, _ Values) (sim.Router, error) { return routing.NewRandom(d.Seed), nil },
+		New: func(d Deployment, _ Values) (sim.Router, error) {
+			return routing.NewRandom(d.Seed),
+				nil
+		},
 	}
 }
 
@@ -46,9 +50,10 @@ func leastTokens() Policy[sim.Router] {
 
 func choices() Policy[sim.Router] {
 	return Policy[sim.Router]{
-		Name:   "choices",
-		Doc:    "the better of a few replicas drawn at random",
-		Source: "Mitzenmacher, The Power of Two Choices in Randomized Load Balancing, IEEE TPDS 12(10), 2001",
+		Name: "choices",
+		Doc:  "the better of a few replicas drawn at random",
+		Source: "Mitzenmacher, The Power of Two Choices in Randomized Load Balancing, IEEE TPDS " +
+			"12(10), 2001",
 		Params: []Param{{Name: "choices", Doc: "replicas drawn", Default: "2"}},
 		New: func(d Deployment, v Values) (sim.Router, error) {
 			return routing.NewChoices(v.Count("choices"), d.Seed)
@@ -58,25 +63,33 @@ func choices() Policy[sim.Router] {
 
 func sessionAffinity() Policy[sim.Router] {
 	return Policy[sim.Router]{
-		Name:   "session-affinity",
-		Doc:    "all requests of a conversation to the same replica, others to the one with the fewest",
+		Name: "session-affinity",
+		Doc: "all requests of a conversation to the same replica, others to the one with " +
+			"the fewest",
 		Source: "Lamping and Veach, jump consistent hash, arXiv:1406.2294",
-		New:    func(Deployment, Values) (sim.Router, error) { return routing.SessionAffinity{}, nil },
+		New: func(Deployment, Values) (sim.Router, error) {
+			return routing.SessionAffinity{},
+				nil
+		},
 	}
 }
 
 func prefixAware() Policy[sim.Router] {
 	return Policy[sim.Router]{
-		Name:   "prefix-aware",
-		Doc:    "the replica that last served the longest beginning of the prompt, unless it has too much to do",
+		Name: "prefix-aware",
+		Doc: "the replica that last served the longest beginning of the prompt, unless it has " +
+			"too much to do",
 		Source: "SGLang's cache-aware router: sgl-router/src/policies/cache_aware.rs, v0.4",
 		Params: []Param{
 			{Name: "beginnings", Doc: "beginnings that are remembered", Default: "1000000"},
-			{Name: "share", Doc: "share of the prompt that must be known for a replica to be preferred", Default: "0.5", Kind: Number},
-			{Name: "slack", Doc: "unfinished requests that a replica may have more than the one with the fewest", Default: "32"},
+			{Name: "share", Doc: "share of the prompt that must be known for a replica to be " +
+				"preferred", Default: "0.5", Kind: Number},
+			{Name: "slack", Doc: "unfinished requests that a replica may have more than the one " +
+				"with the fewest", Default: "32"},
 		},
 		New: func(_ Deployment, v Values) (sim.Router, error) {
-			return routing.NewPrefixAware(v.Count("beginnings"), v.Number("share"), v.Count("slack"))
+			return routing.NewPrefixAware(v.Count("beginnings"), v.Number("share"),
+				v.Count("slack"))
 		},
 	}
 }
@@ -87,8 +100,10 @@ func kvAware() Policy[sim.Router] {
 		Doc:    "the replica with the lowest share of KV memory in use, as last reported",
 		Source: "Mitzenmacher, How Useful Is Old Information?, IEEE TPDS 11(1), 2000",
 		Params: []Param{
-			{Name: "period", Doc: "time between reports; 0s for always fresh", Default: "100ms", Kind: Duration},
-			{Name: "choices", Doc: "replicas drawn at random to choose from; 0 for all", Default: "2"},
+			{Name: "period", Doc: "time between reports; 0s for always fresh", Default: "100ms",
+				Kind: Duration},
+			{Name: "choices", Doc: "replicas drawn at random to choose from; 0 for all",
+				Default: "2"},
 		},
 		New: func(d Deployment, v Values) (sim.Router, error) {
 			return routing.NewKVAware(v.Duration("period"), v.Count("choices"), d.Seed)
@@ -97,25 +112,33 @@ func kvAware() Policy[sim.Router] {
 }
 
 func promise() []Param {
-	return []Param{{Name: "ttft", Doc: "the time to first token to keep; 0s for the SLO of each request", Default: "0s", Kind: Duration}}
+	return []Param{{Name: "ttft",
+		Doc: "the time to first token to keep; 0s for the SLO of each request", Default: "0s",
+		Kind: Duration}}
 }
 
 func sloAware() Policy[sim.Router] {
 	return Policy[sim.Router]{
-		Name:   "slo-aware",
-		Doc:    "the replica with the fewest unfinished requests if it is predicted to keep a time to first token, else the soonest",
+		Name: "slo-aware",
+		Doc: "the replica with the fewest unfinished requests if it is predicted to keep a " +
+			"time to first token, else the soonest",
 		Source: "compare Qin et al., Mooncake, FAST 2025, algorithm 1",
 		Params: promise(),
-		New:    func(_ Deployment, v Values) (sim.Router, error) { return routing.NewSLOAware(v.Duration("ttft")) },
+		New: func(_ Deployment, v Values) (sim.Router, error) {
+			return routing.NewSLOAware(v.Duration("ttft"))
+		},
 	}
 }
 
 func splitwise() Policy[sim.Router] {
 	return Policy[sim.Router]{
-		Name:   "splitwise",
-		Doc:    "the shortest queue of the phase's pool, of the mixed pool, or of the other phase's, in this order",
+		Name: "splitwise",
+		Doc: "the shortest queue of the phase's pool, of the mixed pool, or of the other " +
+			"phase's, in this order",
 		Source: "Patel et al., Splitwise, ISCA 2024, section 4.2",
-		Params: []Param{{Name: "limit", Doc: "prompt tokens not computed (of unfinished requests, for hand-overs) that a replica may have before the next pool is tried", Default: "8192"}},
+		Params: []Param{{Name: "limit",
+			Doc: "prompt tokens not computed (of unfinished requests, for hand-overs) that a " +
+				"replica may have before the next pool is tried", Default: "8192"}},
 		New: func(_ Deployment, v Values) (sim.Router, error) {
 			return routing.NewSplitwise(int64(v.Count("limit")))
 		},
@@ -131,17 +154,19 @@ func admissionPolicies() []Policy[sim.Admission] {
 			New:  func(Deployment, Values) (sim.Admission, error) { return nil, nil },
 		},
 		{
-			Name:   "queue-limit",
-			Doc:    "refuses while too many requests are unfinished",
-			Params: []Param{{Name: "per-replica", Doc: "unfinished requests for each replica that takes some", Default: "256"}},
+			Name: "queue-limit",
+			Doc:  "refuses while too many requests are unfinished",
+			Params: []Param{{Name: "per-replica",
+				Doc: "unfinished requests for each replica that takes some", Default: "256"}},
 			New: func(_ Deployment, v Values) (sim.Admission, error) {
 				return routing.NewQueueLimit(v.Count("per-replica"))
 			},
 		},
 		{
-			Name:   "rate-limit",
-			Doc:    "a token bucket for each tenant",
-			Source: "Turner, New Directions in Communications, IEEE Communications Magazine 24(10), 1986",
+			Name: "rate-limit",
+			Doc:  "a token bucket for each tenant",
+			Source: "Turner, New Directions in Communications, IEEE Communications Magazine " +
+				"24(10), 1986",
 			Params: []Param{
 				{Name: "rate", Doc: "requests a second", Default: "10", Kind: Number},
 				{Name: "burst", Doc: "requests at once", Default: "20", Kind: Number},
@@ -151,11 +176,14 @@ func admissionPolicies() []Policy[sim.Admission] {
 			},
 		},
 		{
-			Name:   "slo-aware",
-			Doc:    "refuses requests that are predicted to miss a time to first token wherever they go",
+			Name: "slo-aware",
+			Doc: "refuses requests that are predicted to miss a time to first token wherever " +
+				"they go",
 			Source: "early rejection: Qin et al., Mooncake, FAST 2025, section 7",
 			Params: promise(),
-			New:    func(_ Deployment, v Values) (sim.Admission, error) { return routing.NewSLOAware(v.Duration("ttft")) },
+			New: func(_ Deployment, v Values) (sim.Admission, error) {
+				return routing.NewSLOAware(v.Duration("ttft"))
+			},
 		},
 	}
 }

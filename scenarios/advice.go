@@ -8,22 +8,25 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// whatWouldFit names the least changes with which the model fits: more accelerators, a larger one, or
-// smaller weights.
+// whatWouldFit names the least changes with which the model fits: more accelerators, a larger one,
+// or smaller weights.
 func (p *planned) whatWouldFit() string {
 	degrees := p.s.Parallelism.degrees()
 	var ways []string
 	for tp := degrees.Tensor * 2; tp <= max(1, p.config.Accelerator.PerNode); tp *= 2 {
-		if p.fits(p.spread(steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline, Data: degrees.Data})) {
+		if p.fits(p.spread(steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline,
+			Data: degrees.Data})) {
 			ways = append(ways, fmt.Sprintf("with tensor parallelism %d", tp))
 			break
 		}
 	}
 	if experts := p.config.Model.Experts(); experts != nil {
 		for ranks := max(1, degrees.Data) * 2; degrees.Tensor*ranks <= experts.Experts; ranks *= 2 {
-			wider := steptime.Parallelism{Tensor: degrees.Tensor, Pipeline: degrees.Pipeline, Data: ranks}
+			wider := steptime.Parallelism{Tensor: degrees.Tensor, Pipeline: degrees.Pipeline,
+				Data: ranks}
 			if p.fits(p.spread(wider)) {
-				ways = append(ways, fmt.Sprintf("with data parallelism %d, which spreads the experts", ranks))
+				ways = append(ways,
+					fmt.Sprintf("with data parallelism %d, which spreads the experts", ranks))
 				break
 			}
 		}
@@ -44,8 +47,8 @@ func (p *planned) whatWouldFit() string {
 	return "It would fit " + strings.Join(ways, ", or ") + "."
 }
 
-// smallestLargerAccelerator returns the name of the accelerator of the same kind with the least memory
-// on which the model fits, "" where there is none.
+// smallestLargerAccelerator returns the name of the accelerator of the same kind with the least
+// memory on which the model fits, "" where there is none.
 func (p *planned) smallestLargerAccelerator(degrees steptime.Parallelism) string {
 	best, least := "", 0.0
 	for _, a := range p.catalog.Accelerators {

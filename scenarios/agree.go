@@ -72,7 +72,8 @@ func (f *fleet) serving(model int) []*group {
 
 // disaggregated reports whether a model has prefill and decode apart.
 func (f *fleet) disaggregated(model int) bool {
-	return slices.ContainsFunc(f.serving(model), func(g *group) bool { return g.role == sim.Prefill })
+	return slices.ContainsFunc(f.serving(model),
+		func(g *group) bool { return g.role == sim.Prefill })
 }
 
 // context returns the longest context with which a model is served.
@@ -94,12 +95,13 @@ func (f *fleet) agreeOnRoles(model int) {
 			"one computes prompts, the other goes on from there", name)
 	case has[sim.Prefill] && len(formats) > 1:
 		f.problem("fleet.pools", "KV caches of %s go from prefill to decode pools, and are in %s; "+
-			"give engine.kv-cache the same format in all of them", name, strings.Join(formats, " and "))
+			"give engine.kv-cache the same format in all of them", name,
+			strings.Join(formats, " and "))
 	}
 }
 
-// agreeOnContext bounds the contexts of a model by what each of its pools serves, so that it does not
-// matter to which one a request comes.
+// agreeOnContext bounds the contexts of a model by what each of its pools serves, so that it does
+// not matter to which one a request comes.
 func (f *fleet) agreeOnContext(model int) {
 	pools := f.serving(model)
 	least, most := pools[0], pools[0]
@@ -113,8 +115,9 @@ func (f *fleet) agreeOnContext(model int) {
 	}
 	longest, longer := least.s.Engine.MaxModelLen, most.s.Engine.MaxModelLen
 	if longest < longer {
-		f.addWarnings([]string{fmt.Sprintf("contexts of %s are limited to the %d tokens that pool %s serves; "+
-			"pool %s could serve %d", f.models[model], longest, least.name, most.name, longer)})
+		f.addWarnings([]string{
+			fmt.Sprintf("contexts of %s are limited to the %d tokens that pool %s serves; "+
+				"pool %s could serve %d", f.models[model], longest, least.name, most.name, longer)})
 	}
 	for _, g := range pools {
 		g.s.Engine.MaxModelLen, g.config.MaxContext = longest, longest

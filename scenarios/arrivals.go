@@ -32,9 +32,11 @@ func (r *Rate) overTime() arrivals.Rate {
 		}
 		return phases
 	case "bursts":
-		return arrivals.Bursts{High: float64(r.High), Low: float64(r.Low), For: sim.Time(r.For), Pause: sim.Time(r.Pause), Random: r.Random}
+		return arrivals.Bursts{High: float64(r.High), Low: float64(r.Low), For: sim.Time(r.For),
+			Pause: sim.Time(r.Pause), Random: r.Random}
 	case "wave":
-		return arrivals.Diurnal{Average: float64(r.Average), Swing: r.Swing, Period: sim.Time(r.Period), Peak: sim.Time(r.Peak)}
+		return arrivals.Diurnal{Average: float64(r.Average), Swing: r.Swing,
+			Period: sim.Time(r.Period), Peak: sim.Time(r.Peak)}
 	}
 	return arrivals.Steady(r.Value)
 }

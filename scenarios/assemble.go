@@ -8,7 +8,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// assembly puts a resolved scenario together: policies, clocks and links become what the simulator runs.
+// assembly puts a resolved scenario together: policies, clocks and links become what the simulator
+// runs.
 type assembly struct {
 	*resolved
 	pools       []pool
@@ -45,8 +46,8 @@ func buildPolicy[T any](a *assembly, field string, choice *deployment.Choice[T])
 	return made
 }
 
-// addReplicas makes the servers, each with policies of its own. Those of a pool predict steps by the
-// same clock.
+// addReplicas makes the servers, each with policies of its own. Those of a pool predict steps by
+// the same clock.
 func (a *assembly) addReplicas() {
 	for i := range a.pools {
 		p := &a.pools[i]
@@ -61,7 +62,8 @@ func (a *assembly) addReplicas() {
 				r.Latency += p.Clock.Handover()
 			}
 			if p.role == sim.Prefill {
-				r.KVBytes, r.Relays = p.HandedOver(), a.between.written.Transfer.FirstToken == "decode"
+				r.KVBytes, r.Relays = p.HandedOver(),
+					a.between.written.Transfer.FirstToken == "decode"
 				if !a.between.written.Transfer.Whole {
 					r.Layers = p.Model.Layers()
 				}
@@ -135,8 +137,9 @@ func (s *server) speculator(seed uint64, r *sim.ReplicaConfig) *speculation.Spec
 		return nil
 	}
 	made, err := speculation.New(speculation.Config{
-		Acceptance: d.acceptance, Shape: sp.shape(), Drafter: s.drafter, Lengths: lengths, Verify: r.Clock,
-		Match: sp.Match, Recompute: sp.Method == "eagle" || sp.Method == "mtp", Ahead: sp.Ahead,
+		Acceptance: d.acceptance, Shape: sp.shape(), Drafter: s.drafter, Lengths: lengths,
+		Verify: r.Clock,
+		Match:  sp.Match, Recompute: sp.Method == "eagle" || sp.Method == "mtp", Ahead: sp.Ahead,
 		Cold: r.Role == sim.Decode, Seed: seed, TokenBudget: s.TokenBudget(),
 		Step: sim.Time(sp.Overhead.Step), Sequence: sim.Time(sp.Overhead.Sequence),
 	})

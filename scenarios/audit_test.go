@@ -14,14 +14,17 @@ type audit struct {
 	ends     map[int64]bool
 	wrong    []string
 	replicas []sim.ReplicaConfig
-	// end is when the last step ended, spans the sum of the times between first and last tokens of finished requests, tokens those
-	// of their tokens that came after the first; gaps and spaces are the number and the sum of all times between tokens.
+	// end is when the last step ended, spans the sum of the times between first and last tokens of
+	// finished requests, tokens those of their tokens that came after the first; gaps and spaces
+	// are the number and the sum of all times between tokens.
 	end           sim.Time
 	spans, spaces sim.Time
 	tokens, gaps  int64
 	interrupted   bool // some requests ended or began anew after tokens had come out
 	drafts        bool // some steps give a sequence several tokens at once, or none
-	whole         bool // some batches return whole answers at once, so that tokens come out before their requests show them
+	// some batches return whole answers at once, so that tokens come out before their requests show
+	// them
+	whole bool
 }
 
 // record is all that an observer is told, in its order.
@@ -52,7 +55,8 @@ type sampledState struct {
 }
 
 func newAudit(c *sim.Config) *audit {
-	a := &audit{ends: map[int64]bool{}, replicas: c.Replicas, record: record{Gaps: map[sim.Time]int64{}}}
+	a := &audit{ends: map[int64]bool{}, replicas: c.Replicas,
+		record: record{Gaps: map[sim.Time]int64{}}}
 	for i := range c.Replicas {
 		r := &c.Replicas[i]
 		_, static := r.Scheduler.(*batching.Static)
@@ -94,11 +98,14 @@ func (a *audit) gap(t sim.Time, count int64) {
 func (a *audit) Finished(s *sim.Sequence) {
 	a.ended(s.ID)
 	f := finishedRequest{
-		ID: s.ID, Replica: s.Replica, Prompt: s.Prompt, Output: s.Output, Preemptions: s.Preemptions, Retries: s.Retries, Drafted: s.Drafted, Accepted: s.Accepted,
-		Arrival: s.Arrival, Scheduled: s.Scheduled, FirstToken: s.FirstToken, LastToken: s.LastToken, E2E: s.E2E(),
+		ID: s.ID, Replica: s.Replica, Prompt: s.Prompt, Output: s.Output,
+		Preemptions: s.Preemptions, Retries: s.Retries, Drafted: s.Drafted, Accepted: s.Accepted,
+		Arrival: s.Arrival, Scheduled: s.Scheduled, FirstToken: s.FirstToken,
+		LastToken: s.LastToken, E2E: s.E2E(),
 	}
 	a.record.Finished = append(a.record.Finished, f)
-	if s.Arrival > s.Scheduled || s.Scheduled >= s.FirstToken || s.FirstToken > s.LastToken || s.Generated != s.Output || s.Accepted > s.Drafted {
+	if s.Arrival > s.Scheduled || s.Scheduled >= s.FirstToken || s.FirstToken > s.LastToken ||
+		s.Generated != s.Output || s.Accepted > s.Drafted {
 		a.problem("impossible request, %d tokens generated: %+v", s.Generated, f)
 	}
 	a.spans += s.LastToken - s.FirstToken
@@ -122,8 +129,10 @@ func (a *audit) ended(id int64) {
 
 // Sampled implements sim.Observer.
 func (a *audit) Sampled(at sim.Time, replica int, s sim.State) {
-	a.record.Samples = append(a.record.Samples, sampledState{at, replica, s.Waiting, s.Running, s.Decoding, s.Used})
-	if s.Waiting < 0 || s.Running < 0 || s.Decoding < 0 || s.Decoding > s.Running || s.Used < 0 || s.Used > s.Capacity {
+	a.record.Samples = append(a.record.Samples, sampledState{at, replica, s.Waiting, s.Running,
+		s.Decoding, s.Used})
+	if s.Waiting < 0 || s.Running < 0 || s.Decoding < 0 || s.Decoding > s.Running || s.Used < 0 ||
+		s.Used > s.Capacity {
 		a.problem("impossible state of replica %d at %v: %+v", replica, at, s)
 	}
 }
@@ -149,7 +158,8 @@ func (a *audit) problems() []string {
 	wrongNumber := !a.drafts && (a.gaps < a.tokens || !a.interrupted && a.gaps != a.tokens)
 	wrongTime := a.spaces < a.spans || !a.whole && !a.interrupted && a.spaces != a.spans
 	if wrongNumber || wrongTime {
-		a.problem("%d gaps of together %v between tokens; answers have %d tokens after the first, from first to last together %v", a.gaps, a.spaces, a.tokens, a.spans)
+		a.problem("%d gaps of together %v between tokens; answers have %d tokens after the "+
+			"first, from first to last together %v", a.gaps, a.spaces, a.tokens, a.spans)
 	}
 	return a.wrong
 }

@@ -7,14 +7,16 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// How many sequences of 131,072 tokens one node of eight H200 serves: the last column of the table of
-// docs/models.md, within the 2 % by which what engines keep beside it changes with each fit.
+// How many sequences of 131,072 tokens one node of eight H200 serves: the last column of the table
+// of docs/models.md, within the 2 % by which what engines keep beside it changes with each fit.
 func TestBatchOfLongContexts(t *testing.T) {
 	for model, want := range map[string]int{
-		"llama-3.1-70b": 20, "gemma-3-27b": 81, "deepseek-v3.2": 3, "kimi-k2.5": 5, "gpt-oss-120b": 191,
+		"llama-3.1-70b": 20, "gemma-3-27b": 81, "deepseek-v3.2": 3, "kimi-k2.5": 5,
+		"gpt-oss-120b":      191,
 		"qwen3.5-397b-a17b": 10, "nemotron-3-super-120b-a12b": 200,
 	} {
-		file, err := scenarios.Describe(model, "h200-sxm", "parallelism.tensor=8", "engine.max-model-len=131072",
+		file, err := scenarios.Describe(model, "h200-sxm", "parallelism.tensor=8",
+			"engine.max-model-len=131072",
 			"engine.kv-cache=bf16")
 		if err != nil {
 			t.Fatal(err)

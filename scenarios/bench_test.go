@@ -9,8 +9,9 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// BenchmarkScenario runs whole scenarios, from YAML to the summary; a benchmark's operation is one request. The first is the
-// workload on which simulators are compared: Llama-3.1-8B on one H100, 20 requests/s.
+// BenchmarkScenario runs whole scenarios, from YAML to the summary; a benchmark's operation is one
+// request. The first is the workload on which simulators are compared: Llama-3.1-8B on one H100, 20
+// requests/s.
 func BenchmarkScenario(b *testing.B) {
 	const common = `
 model: llama-3.1-8b
@@ -34,12 +35,17 @@ replicas: %d
 		{"replicas=8", "160/s", 8, 250, ""},
 		{"overload", "200/s", 1, 250, ""},
 		{"pressure", "60/s", 1, 250, "memory: {utilization: 0.28}"},
-		{"unequal=64", "1280/s", 64, 250, "routing: least-requests\nfleet: {pools: [{name: new, replicas: 32}, {name: old, replicas: 32, hardware: a100-80gb-sxm}]}"},
-		{"speculation", "20/s", 1, 250, "speculation: {method: eagle, vocabulary: 32000, tokens: 3, acceptance: 0.7, baseline: skip}"},
+		{"unequal=64", "1280/s", 64, 250,
+			"routing: least-requests\nfleet: {pools: [{name: new, replicas: 32}, {name: old, " +
+				"replicas: 32, hardware: a100-80gb-sxm}]}"},
+		{"speculation", "20/s", 1, 250,
+			"speculation: {method: eagle, vocabulary: 32000, tokens: 3, acceptance: 0.7, " +
+				"baseline: skip}"},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			b.ReportAllocs()
-			text := fmt.Sprintf(common, bc.rate, bc.output, 4*bc.output, b.N, bc.replicas) + bc.memory
+			text := fmt.Sprintf(common, bc.rate, bc.output, 4*bc.output, b.N, bc.replicas) +
+				bc.memory
 			file, err := scenarios.Parse("bench.yaml", []byte(text))
 			if err != nil {
 				b.Fatal(err)

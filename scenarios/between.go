@@ -19,7 +19,8 @@ type between struct {
 	router    deployment.Choice[sim.Router]
 	admission deployment.Choice[sim.Admission] // its Policy is nil where all are let in
 	outages   []sim.Outage
-	// link and handover are the way of KV caches from prefill to decode; link is nil where there is none.
+	// link and handover are the way of KV caches from prefill to decode; link is nil where there is
+	// none.
 	link     *sim.Link
 	handover deployment.Choice[sim.Router]
 	scalings []scaledPool
@@ -52,7 +53,8 @@ func (f *fleet) between(registry *policies.Registry) *between {
 }
 
 // choosePolicy chooses a policy that serves the whole fleet.
-func choosePolicy[T any](b *between, field string, family *policies.Family[T], p *Policy) deployment.Choice[T] {
+func choosePolicy[T any](b *between, field string, family *policies.Family[T],
+	p *Policy) deployment.Choice[T] {
 	return choose(b.view, b.fleet.groups[0].config.Anywhere(), field, family, &p.Policy, &p.Params)
 }
 
@@ -68,7 +70,8 @@ func (b *between) findOutages() {
 		if o.For > 0 {
 			lasts = sim.Time(o.For)
 		}
-		b.outages = append(b.outages, sim.Outage{Replica: o.Replica, At: sim.Time(o.At), For: lasts})
+		b.outages = append(b.outages, sim.Outage{Replica: o.Replica, At: sim.Time(o.At),
+			For: lasts})
 	}
 }
 
@@ -85,8 +88,9 @@ func (b *between) findWay() {
 		name := cmp.Or(asked.Link, g.s.Hardware.Network)
 		n := cmp.Or(asked.Ports, g.s.Parallelism.degrees().GPUs())
 		if name == "" {
-			b.problem("fleet.transfer.link", "no link, and %s has no usual network; give one of the catalogue "+
-				"(llmsim list hardware)", g.config.Accelerator.Name)
+			b.problem("fleet.transfer.link",
+				"no link, and %s has no usual network; give one of the catalogue "+
+					"(llmsim list hardware)", g.config.Accelerator.Name)
 			return
 		}
 		link := g.findLink(g.catalog, "fleet.transfer.link", name)
@@ -97,7 +101,8 @@ func (b *between) findWay() {
 		if b.link == nil {
 			b.link = &end
 		}
-		b.link.Bandwidth, b.link.Latency = min(b.link.Bandwidth, end.Bandwidth), max(b.link.Latency, end.Latency)
+		b.link.Bandwidth, b.link.Latency = min(b.link.Bandwidth, end.Bandwidth), max(b.link.Latency,
+			end.Latency)
 		networks[name], ports[n] = true, true
 		if g.role == sim.Prefill && g.config.Engine.Relays {
 			t.FirstToken = cmp.Or(t.FirstToken, "decode")

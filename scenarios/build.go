@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/workload"
 )
 
-// Build readies the scenario to run: names are looked up, defaults filled in, and all is checked that
-// can be before the first request. What is wrong is an InputError.
+// Build readies the scenario to run: names are looked up, defaults filled in, and all is checked
+// that can be before the first request. What is wrong is an InputError.
 func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	r, err := resolve(f, registry)
 	if err != nil {
@@ -29,8 +29,9 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	first := a.pools[0]
 	s := &Simulation{
 		Scenario: r.scenario(), Warnings: r.warnings, Source: source,
-		Model: first.Model, Accelerator: *first.Accelerator, Engine: first.Engine, Memory: first.Plan,
-		given: f.given, pools: a.pools, speculators: a.speculators, config: a.config,
+		Model: first.Model, Accelerator: *first.Accelerator, Engine: first.Engine,
+		Memory: first.Plan,
+		given:  f.given, pools: a.pools, speculators: a.speculators, config: a.config,
 		metrics: r.demand.metrics(),
 	}
 	if slices.ContainsFunc(s.pools, comparesDrafts) {
@@ -42,8 +43,8 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 // comparesDrafts reports whether a pool drafts and asks how it would do without.
 func comparesDrafts(p pool) bool { return p.drafter != nil && p.s.Speculation.Baseline != "skip" }
 
-// without returns a scenario whose defaults are filled in, without speculative decoding and so on the
-// same accelerators.
+// without returns a scenario whose defaults are filled in, without speculative decoding and so on
+// the same accelerators.
 func (f *File) without(drafts Scenario) *File {
 	plain := *f
 	plain.Scenario = drafts
@@ -69,9 +70,9 @@ func longestStep(pools []pool) sim.Time {
 	return longest
 }
 
-// sampleEvery returns the time between two samples of the state of that many replicas: some thousands
-// over the run where its length is known, fewer in large fleets, and not many more than there are steps.
-// So sampling takes a small part of the run.
+// sampleEvery returns the time between two samples of the state of that many replicas: some
+// thousands over the run where its length is known, fewer in large fleets, and not many more than
+// there are steps. So sampling takes a small part of the run.
 func sampleEvery(load workload.Summary, step sim.Time, replicas int) sim.Time {
 	const most, least, states, perStep = 2000, 256, 128_000, 10
 	samples := max(min(most, states/replicas), least)

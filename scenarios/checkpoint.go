@@ -15,7 +15,8 @@ import (
 // scenario to run.
 var shippedModels = sync.OnceValues(models.Load)
 
-// findModel looks in the catalogue, or reads a config.json: the one at path, or in the folder there.
+// findModel looks in the catalogue, or reads a config.json: the one at path, or in the folder
+// there.
 func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []string, error) {
 	if path, ok := modelFile(fsys, path); ok {
 		return readCheckpoint(fsys, name, path, assume)
@@ -28,8 +29,8 @@ func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []s
 	return model, nil, err
 }
 
-// mostConfig bounds a config.json, in bytes: lists of modules that are not quantised, layer by layer,
-// take some MB.
+// mostConfig bounds a config.json, in bytes: lists of modules that are not quantised, layer by
+// layer, take some MB.
 const mostConfig = 16 << 20
 
 // modelFile returns the config.json that a model's path means, and whether it means one.
@@ -40,7 +41,8 @@ func modelFile(fsys fs.FS, path string) (string, bool) {
 	return path, filepath.Ext(path) == ".json"
 }
 
-// readCheckpoint reads the config.json at path, and hf_quant_config.json beside it where there is one.
+// readCheckpoint reads the config.json at path, and hf_quant_config.json beside it where there is
+// one.
 func readCheckpoint(fsys fs.FS, name, path, assume string) (*models.Architecture, []string, error) {
 	file, err := fsys.Open(path)
 	if err != nil {

@@ -18,8 +18,9 @@ func choosePolicies(f *found) *chosen {
 	batching.Params = own.Batching.Complete(&batching.Policy, batching.Params)
 	kv.Params = own.Memory.Complete(&kv.Policy, kv.Params)
 	c.config.Policies = deployment.Policies{
-		Batching: choose(c.view, anywhere, "batching", &c.registry.Batching, &batching.Policy, &batching.Params),
-		Memory:   choose(c.view, anywhere, "memory", &c.registry.Memory, &kv.Policy, &kv.Params),
+		Batching: choose(c.view, anywhere, "batching", &c.registry.Batching, &batching.Policy,
+			&batching.Params),
+		Memory: choose(c.view, anywhere, "memory", &c.registry.Memory, &kv.Policy, &kv.Params),
 	}
 	c.advise()
 	if f.s.drafts() {
@@ -36,8 +37,10 @@ func choosePolicies(f *found) *chosen {
 // advise warns of policies that do worse together, or with the model, than others would.
 func (c *chosen) advise() {
 	if c.config.KeepsWindowsWhole() {
-		c.warn("memory.policy: %s keeps the KV of all tokens, also in layers of %s with a sliding window; "+
-			"%s by itself would not: use hybrid", c.s.Memory.Policy, c.config.Model.Name, c.config.Engine.Name)
+		c.warn("memory.policy: %s keeps the KV of all tokens, also in layers of %s with a "+
+			"sliding window; "+
+			"%s by itself would not: use hybrid", c.s.Memory.Policy, c.config.Model.Name,
+			c.config.Engine.Name)
 	}
 	if p := c.config.Policies.Batching.Policy; p != nil && p.Advice != nil {
 		if advice := p.Advice(c.s.Memory.Policy); advice != "" {

@@ -14,10 +14,12 @@ func (d *demand) classTraces() []workload.Trace {
 	for i := range w.Classes {
 		c, field := &w.Classes[i], fmt.Sprintf("workload.classes.%d", i)
 		if c.Trace == nil {
-			d.problem(field+".trace", "must be given: other classes replay traces, at their own times")
+			d.problem(field+".trace",
+				"must be given: other classes replay traces, at their own times")
 			continue
 		}
-		d.leaveOut(field, "share", "rate", "arrivals", "prompt", "output", "prefix", "distinct", "sessions")
+		d.leaveOut(field, "share", "rate", "arrivals", "prompt", "output", "prefix", "distinct",
+			"sessions")
 		traits := d.traits(field, c)
 		c.Trace, list[i] = d.recording(field+".trace", c.Trace, d.fleet.context(traits.Model))
 		list[i].Traits = []workload.Traits{traits}

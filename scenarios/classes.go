@@ -18,7 +18,8 @@ func (d *demand) setObjectives() {
 		c := &classes[i]
 		field := fmt.Sprintf("workload.classes.%d", i)
 		if names[c.Name] {
-			d.problem(field+".name", "found a second class called %s; give each a name of its own", c.Name)
+			d.problem(field+".name", "found a second class called %s; give each a name of its own",
+				c.Name)
 		}
 		names[c.Name] = true
 		c.SLO = d.classSLO(field+".slo", c.SLO)
@@ -40,7 +41,8 @@ func (d *demand) classSLO(field string, own SLO) SLO {
 	}
 	own.Check(field, d.problem)
 	if own.ITL != (Limits{}) {
-		d.problem(field+".itl", "gaps between tokens are not kept by class; limit them in the slo of the scenario")
+		d.problem(field+".itl",
+			"gaps between tokens are not kept by class; limit them in the slo of the scenario")
 	}
 	return own.Complete()
 }
@@ -51,7 +53,8 @@ func (d *demand) classes() []workload.Class {
 	if len(w.Classes) == 0 {
 		only := d.anonymous()
 		drawn := d.class("workload", &only)
-		w.Prompt, w.Output, w.Prefix, w.Sessions = only.Prompt, only.Output, only.Prefix, only.Sessions
+		w.Prompt, w.Output, w.Prefix, w.Sessions = only.Prompt, only.Output, only.Prefix,
+			only.Sessions
 		return []workload.Class{drawn}
 	}
 	list := make([]workload.Class, len(w.Classes))
@@ -86,13 +89,14 @@ func (d *demand) anonymous() Class {
 	}
 }
 
-// ownArrivals returns the process of a class with a rate of its own; nil where it has a share of the
-// others.
+// ownArrivals returns the process of a class with a rate of its own; nil where it has a share of
+// the others.
 func (d *demand) ownArrivals(field string, c *Class) *arrivals.Process {
 	if !d.file.given(field + ".rate") {
 		if d.file.given(field + ".arrivals") {
 			d.problem(field+".arrivals",
-				"has no meaning without a rate of the class; give it one, or leave arrivals to the workload")
+				"has no meaning without a rate of the class; give it one, or leave arrivals to "+
+					"the workload")
 		}
 		c.Share = cmp.Or(c.Share, 1)
 		return nil
@@ -101,9 +105,11 @@ func (d *demand) ownArrivals(field string, c *Class) *arrivals.Process {
 	a.Process = cmp.Or(a.Process, "poisson")
 	switch {
 	case d.file.given(field + ".share"):
-		d.problem(field+".share", "has no meaning beside a rate of the class; leave one of the two out")
+		d.problem(field+".share",
+			"has no meaning beside a rate of the class; leave one of the two out")
 	case a.Process == "closed-loop" || a.Process == "at-once":
-		d.problem(field+".arrivals", "found %s; allowed for the workload as a whole. A class has a rate", a.Process)
+		d.problem(field+".arrivals",
+			"found %s; allowed for the workload as a whole. A class has a rate", a.Process)
 		return nil
 	}
 	c.Rate.complete()
@@ -111,7 +117,8 @@ func (d *demand) ownArrivals(field string, c *Class) *arrivals.Process {
 	return &process
 }
 
-// class turns one kind of requests into what the workload package draws from; field is where it stands.
+// class turns one kind of requests into what the workload package draws from; field is where it
+// stands.
 func (d *demand) class(field string, c *Class) workload.Class {
 	traits := d.traits(field, c)
 	longest := d.fleet.context(traits.Model)
@@ -126,7 +133,8 @@ func (d *demand) class(field string, c *Class) workload.Class {
 		prefix := *c.Prefix
 		prefix.Tokens.complete(Length{}, longest)
 		drawn.Prefix = &workload.Prefix{
-			Groups: prefix.Groups, Zipf: prefix.Zipf, Tokens: d.lengths(field+".prefix.tokens", &prefix.Tokens),
+			Groups: prefix.Groups, Zipf: prefix.Zipf, Tokens: d.lengths(field+".prefix.tokens",
+				&prefix.Tokens),
 		}
 		c.Prefix = &prefix
 	}
@@ -150,7 +158,8 @@ const maxTurns = 1000
 func (d *demand) traits(field string, c *Class) workload.Traits {
 	return workload.Traits{
 		Priority: c.Priority, Tenant: d.tenant[c.Tenant], Model: d.served(field, c),
-		Deadline: sim.Time(cmp.Or(c.Deadline, c.SLO.E2E.Strictest())), TTFT: sim.Time(c.SLO.TTFT.Strictest()),
+		Deadline: sim.Time(cmp.Or(c.Deadline, c.SLO.E2E.Strictest())),
+		TTFT:     sim.Time(c.SLO.TTFT.Strictest()),
 		Patience: sim.Time(c.Patience),
 	}
 }
@@ -165,7 +174,9 @@ func (d *demand) checkContext(field string, c workload.Class) {
 		shortest += c.Prefix.Tokens.Min()
 	}
 	if most := d.fleet.context(c.Model); shortest > most {
-		d.problem(field+".prompt", "prompt and output are %d tokens or more together; %s is served with "+
-			"contexts of at most %d (engine.max-model-len)", shortest, d.fleet.models[c.Model], most)
+		d.problem(field+".prompt",
+			"prompt and output are %d tokens or more together; %s is served with "+
+				"contexts of at most %d (engine.max-model-len)", shortest, d.fleet.models[c.Model],
+			most)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// Clocks keeps step clocks, with what they have computed, for many scenarios that serve the same model on the same accelerators.
-// It makes building and short runs cheaper, and changes no result. It is used by one goroutine at a time, and so are the
-// simulations that share it.
+// Clocks keeps step clocks, with what they have computed, for many scenarios that serve the same
+// model on the same accelerators. It makes building and short runs cheaper, and changes no result.
+// It is used by one goroutine at a time, and so are the simulations that share it.
 type Clocks struct {
 	known map[string]*steptime.Clock
 }
@@ -19,15 +19,18 @@ const mostClocks = 64
 // NewClocks returns an empty set.
 func NewClocks() *Clocks { return &Clocks{known: map[string]*steptime.Clock{}} }
 
-// clock returns the clock of a scenario whose defaults are filled in, or makes it. Scenarios with a model or hardware of their own
-// files get a clock of their own: files may change.
-func (c *Clocks) clock(s *Scenario, ownModel bool, make func() (*steptime.Clock, error)) (*steptime.Clock, error) {
+// clock returns the clock of a scenario whose defaults are filled in, or makes it. Scenarios with a
+// model or hardware of their own files get a clock of their own: files may change.
+func (c *Clocks) clock(s *Scenario, ownModel bool, make func() (*steptime.Clock, error)) (
+	*steptime.Clock, error) {
 	if c == nil || s.Hardware.File != "" || s.Hardware.Operators != "" || ownModel {
 		return make()
 	}
 	engine := s.Engine
 	engine.MaxModelLen = 0 // changes no step
-	key := fmt.Sprint(s.Shape, s.Attention, s.Workload.Images, " ", s.Model, " ", s.Hardware.Accelerator, " ", s.Hardware.Link, " ", s.Hardware.Network, " ", s.Hardware.PerNode, " ", s.Hardware.Host, s.Parallelism, engine)
+	key := fmt.Sprint(s.Shape, s.Attention, s.Workload.Images, " ", s.Model, " ",
+		s.Hardware.Accelerator, " ", s.Hardware.Link, " ", s.Hardware.Network, " ",
+		s.Hardware.PerNode, " ", s.Hardware.Host, s.Parallelism, engine)
 	if s.Steps != nil {
 		key += fmt.Sprint(" ", *s.Steps)
 	}

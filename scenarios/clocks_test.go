@@ -15,7 +15,8 @@ import (
 func TestSharedClocksChangeNothing(t *testing.T) {
 	clocks := scenarios.NewClocks()
 	for round := range 2 {
-		for _, override := range []string{"parallelism.tensor=2", "parallelism.tensor=4", "engine.weights=fp8", "hardware=h100-sxm", "engine=ideal", "workload.rate=3/s"} {
+		for _, override := range []string{"parallelism.tensor=2", "parallelism.tensor=4",
+			"engine.weights=fp8", "hardware=h100-sxm", "engine=ideal", "workload.rate=3/s"} {
 			var results [2][]byte
 			for i, shared := range []*scenarios.Clocks{nil, clocks} {
 				f, err := scenarios.Load("llama2-70b", "workload.requests=50", override)
@@ -36,7 +37,8 @@ func TestSharedClocksChangeNothing(t *testing.T) {
 				}
 			}
 			if !bytes.Equal(results[0], results[1]) {
-				t.Error(fmt.Sprint("round ", round, ": ", override, " gives other results with shared clocks"))
+				t.Error(fmt.Sprint("round ", round, ": ", override,
+					" gives other results with shared clocks"))
 			}
 		}
 	}
@@ -58,11 +60,13 @@ func TestFingerprints(t *testing.T) {
 	}
 	const text = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 2/s}\n"
 	same := print(text)
-	if print("# a comment\nname: other\nhardware: {accelerator: h100-sxm}\nworkload:\n  rate: 120/min\nmodel: llama-3.1-8b\n") != same {
+	if print("# a comment\nname: other\nhardware: {accelerator: h100-sxm}\nworkload:\n  rate: "+
+		"120/min\nmodel: llama-3.1-8b\n") != same {
 		t.Error("layout, order, units or name make a difference")
 	}
 	seen := map[string]string{same: "none"}
-	for _, o := range []string{"seed=1", "workload.rate=3/s", "hardware.price=$9/h", "memory.utilization=0.5", "batching.token-budget=512", "slo.ttft=1s"} {
+	for _, o := range []string{"seed=1", "workload.rate=3/s", "hardware.price=$9/h",
+		"memory.utilization=0.5", "batching.token-budget=512", "slo.ttft=1s"} {
 		other := print(text, o)
 		if before, taken := seen[other]; taken {
 			t.Errorf("%s has the fingerprint of %s", o, before)

@@ -5,8 +5,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// coldStart returns how long a replica takes to start. Weights come over disk or network and then over the accelerators' links to
-// the host.
+// coldStart returns how long a replica takes to start. Weights come over disk or network and then
+// over the accelerators' links to the host.
 func (g *group) coldStart(field string, c *ColdStart) sim.Time {
 	if *c == (ColdStart{}) {
 		return 0

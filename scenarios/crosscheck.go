@@ -16,7 +16,8 @@ import (
 //go:embed crosscheck/*.yaml
 var crossChecks embed.FS
 
-// CrossChecks returns the names of the scenarios that are small enough to be executed, and come with the program for that.
+// CrossChecks returns the names of the scenarios that are small enough to be executed, and come
+// with the program for that.
 func CrossChecks() []string {
 	entries, err := crossChecks.ReadDir("crosscheck")
 	if err != nil {
@@ -29,14 +30,15 @@ func CrossChecks() []string {
 	return names
 }
 
-// LoadCrossCheck reads a scenario to execute: the file of that name, or if there is none, the one of CrossChecks. Overrides are as in
-// Load.
+// LoadCrossCheck reads a scenario to execute: the file of that name, or if there is none, the one
+// of CrossChecks. Overrides are as in Load.
 func LoadCrossCheck(name string, overrides ...string) (*File, error) {
 	data, err := files.Read(files.Disk{}, name, strict.MostText)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = crossChecks.ReadFile(path.Join("crosscheck", name+".yaml"))
 		if err != nil {
-			err = fmt.Errorf("%s: no such file, and %s", name, nearest.Unknown("cross-check", name, CrossChecks()))
+			err = fmt.Errorf("%s: no such file, and %s", name,
+				nearest.Unknown("cross-check", name, CrossChecks()))
 		}
 	}
 	if err != nil {

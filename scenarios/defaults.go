@@ -20,8 +20,9 @@ func defaultOutput() Length {
 	return Length{Distribution: "normal", Mean: 250, Std: 100, Min: 2, Max: 1000}
 }
 
-// complete fills in what a distribution leaves open; longest bounds it where nothing else does. A default length takes at most
-// half of the context, so that a default prompt and a default output fit together.
+// complete fills in what a distribution leaves open; longest bounds it where nothing else does. A
+// default length takes at most half of the context, so that a default prompt and a default output
+// fit together.
 func (l *Length) complete(otherwise Length, longest int) {
 	if *l == (Length{}) {
 		*l = otherwise

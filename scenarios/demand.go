@@ -20,7 +20,8 @@ type demand struct {
 	tenant   map[string]int // the number of a tenant, by name
 	config   workload.Config
 
-	// distributions has those of lengths by their description, lengthEntries counts what all can draw.
+	// distributions has those of lengths by their description, lengthEntries counts what all can
+	// draw.
 	distributions map[Length]*lengths.Distribution
 	lengthEntries int
 }
@@ -37,8 +38,8 @@ func (d *demand) metrics() metrics.Config {
 	return c
 }
 
-// served returns the number of the model that a class asks for, which may be left out where the fleet
-// serves one.
+// served returns the number of the model that a class asks for, which may be left out where the
+// fleet serves one.
 func (d *demand) served(field string, c *Class) int {
 	models := d.fleet.models
 	if c.Model == "" && len(models) == 1 {
@@ -55,9 +56,11 @@ func (d *demand) served(field string, c *Class) int {
 	slices.Sort(names)
 	switch all := strings.Join(models, " and "); {
 	case c.Model != "":
-		d.problem(field+".model", "no pool serves it: %s", nearest.Unknown("model", c.Model, slices.Compact(names)))
+		d.problem(field+".model", "no pool serves it: %s",
+			nearest.Unknown("model", c.Model, slices.Compact(names)))
 	case len(d.workload.Classes) == 0:
-		d.problem("workload", "the fleet serves %s; give it classes, each with the model that it asks for", all)
+		d.problem("workload", "the fleet serves %s; give it classes, each with the model that it "+
+			"asks for", all)
 	default:
 		d.problem(field+".model", "the fleet serves %s; say which of them is asked for", all)
 	}
@@ -86,7 +89,8 @@ func (d *demand) lengths(field string, l *Length) *lengths.Distribution {
 	}
 	d.lengthEntries += max(located.Max-located.Min+1, 1)
 	if d.lengthEntries > maxLengthEntries {
-		d.problem(field, "the distributions of lengths up to this one have more than %d lengths to draw from; "+
+		d.problem(field, "the distributions of lengths up to this one have more than %d lengths "+
+			"to draw from; "+
 			"narrow them by min and max, or give several classes the same", maxLengthEntries)
 		return nil
 	}

@@ -15,8 +15,8 @@ type Diagnosis struct {
 	// quarter of the time in which requests arrive.
 	Early float64 `json:"requests_in_system_early"`
 	Late  float64 `json:"requests_in_system_late"`
-	// Prompts and Decoding are the shares of the time of steps that prompts and decoding take. A step
-	// for both is divided by what it would take to decode alone.
+	// Prompts and Decoding are the shares of the time of steps that prompts and decoding take. A
+	// step for both is divided by what it would take to decode alone.
 	Prompts  float64 `json:"prompt_time_share"`
 	Decoding float64 `json:"decode_time_share"`
 	// Remedies are changes that were tried because the SLO is missed or the system is overloaded.
@@ -30,7 +30,8 @@ type LoadState string
 const (
 	// KeepsUp: the number of requests in the system does not grow.
 	KeepsUp LoadState = "keeps up"
-	// Overloaded: it grows as long as requests arrive, so that latencies depend on the length of the run.
+	// Overloaded: it grows as long as requests arrive, so that latencies depend on the length of
+	// the run.
 	Overloaded LoadState = "overloaded"
 	// TooShort: requests take too much of the run for it to tell.
 	TooShort LoadState = "too short to tell"
@@ -53,8 +54,8 @@ type Remedy struct {
 	Price float64 `json:"price"`
 }
 
-// long is how many times the latency of a mean request requests must arrive for a run to tell whether
-// the system keeps up.
+// long is how many times the latency of a mean request requests must arrive for a run to tell
+// whether the system keeps up.
 const long = 8
 
 // diagnose says whether the system keeps up, and what its time goes into.
@@ -78,12 +79,13 @@ func (f *finished) diagnose() *Diagnosis {
 	return d
 }
 
-// loadOf judges the mean numbers of requests in the system over the quarters of a span of seconds. Those
-// of a system that keeps up vary by chance: by less than a quarter, or three times the square root of
-// what a Poisson process would leave in it.
+// loadOf judges the mean numbers of requests in the system over the quarters of a span of seconds.
+// Those of a system that keeps up vary by chance: by less than a quarter, or three times the square
+// root of what a Poisson process would leave in it.
 func loadOf(quarters [4]float64, span, latency float64) LoadState {
 	early, late := quarters[1], quarters[3]
-	grows := late > quarters[2] && quarters[2] > early && late > 1.25*early && late-early > 3*math.Sqrt(early)+1
+	grows := late > quarters[2] && quarters[2] > early && late > 1.25*early &&
+		late-early > 3*math.Sqrt(early)+1
 	switch {
 	case grows:
 		return Overloaded
@@ -93,8 +95,8 @@ func loadOf(quarters [4]float64, span, latency float64) LoadState {
 	return KeepsUp
 }
 
-// inSystem returns the mean numbers of requests that wait or run in each quarter of a span of seconds,
-// and how many there are at its end.
+// inSystem returns the mean numbers of requests that wait or run in each quarter of a span of
+// seconds, and how many there are at its end.
 func inSystem(points []metrics.Point, span float64) (quarters [4]float64, last int) {
 	var n [4]float64
 	for i := range points {

@@ -6,9 +6,11 @@ import (
 )
 
 // A system that is offered twice what it serves is overloaded, whatever the length of the run, and
-// serves as much as it does at three times the load; at half of it, it keeps up and serves what arrives.
+// serves as much as it does at three times the load; at half of it, it keeps up and serves what
+// arrives.
 func TestOverloadIsTold(t *testing.T) {
-	const server = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {prompt: 500, output: 100, arrivals: {process: gamma, cv: 1.5}}\n" +
+	const server = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {prompt: 500, output: " +
+		"100, arrivals: {process: gamma, cv: 1.5}}\n" +
 		"batching: {max-sequences: 64}\n"
 	at := func(rate string, requests string) *Diagnosis {
 		return runYAML(t, server, "workload.rate="+rate, "workload.requests="+requests).Diagnosis
@@ -27,11 +29,12 @@ func TestOverloadIsTold(t *testing.T) {
 	}
 }
 
-// The time of steps is divided between prompts and decoding: all of it, none of it for what does not
-// happen, and more of it for prompts where these are longer.
+// The time of steps is divided between prompts and decoding: all of it, none of it for what does
+// not happen, and more of it for prompts where these are longer.
 func TestTimeOfStepsIsDivided(t *testing.T) {
 	share := func(prompt, output string) float64 {
-		d := runYAML(t, "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 5/s, requests: 300}\n",
+		d := runYAML(t, "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 5/s, "+
+			"requests: 300}\n",
 			"workload.prompt="+prompt, "workload.output="+output).Diagnosis
 		if math.Abs(d.Prompts+d.Decoding-1) > 1e-9 {
 			t.Errorf("prompts of %s: the shares are %g and %g", prompt, d.Prompts, d.Decoding)
@@ -41,7 +44,8 @@ func TestTimeOfStepsIsDivided(t *testing.T) {
 	if only := share("500", "1"); only != 1 {
 		t.Errorf("prompts alone take %g of the time", only)
 	}
-	if some, more := share("500", "200"), share("4000", "200"); !(0 < some && some < more && more < 1) {
+	if some, more := share("500", "200"), share("4000", "200"); !(0 < some && some < more &&
+		more < 1) {
 		t.Errorf("prompts of 500 tokens take %g of the time, of 4,000 %g", some, more)
 	}
 }

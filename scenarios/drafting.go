@@ -30,7 +30,8 @@ func (f *found) findDrafting() drafting {
 	sp := &d.written
 	if f.s.Parallelism.Data > 1 {
 		f.problem("speculation",
-			"drafts are not predicted for data-parallel ranks; leave out speculation, or parallelism.data")
+			"drafts are not predicted for data-parallel ranks; leave out speculation, or "+
+				"parallelism.data")
 		return d
 	}
 	sp.Tokens = cmp.Or(sp.Tokens, 4)
@@ -47,22 +48,27 @@ func (f *found) findDrafting() drafting {
 	d.acceptance = f.readAcceptance(sp)
 	f.findDrafter(&d)
 	if p := f.s.Parallelism.Pipeline; p > 1 {
-		f.problem("parallelism.pipeline", "found %d; drafts are verified in a replica of one stage, since a "+
-			"sequence's next step depends on how many of its tokens were accepted. Use parallelism.tensor instead", p)
+		f.problem("parallelism.pipeline",
+			"found %d; drafts are verified in a replica of one stage, since a "+
+				"sequence's next step depends on how many of its tokens were accepted. Use "+
+				"parallelism.tensor instead", p)
 	}
 	return d
 }
 
 // scheduling settles whether steps are scheduled ahead.
 func (f *found) scheduling(sp *Speculation) string {
-	onHost, stepByStep := sp.Method == "medusa" || sp.Method == "n-gram", f.config.Engine.Lookahead == 0
+	onHost, stepByStep := sp.Method == "medusa" ||
+		sp.Method == "n-gram", f.config.Engine.Lookahead == 0
 	switch {
 	case sp.Scheduling == "asynchronous" && stepByStep:
-		f.problem("speculation.scheduling", "found asynchronous; the engine %s schedules step by step",
+		f.problem("speculation.scheduling",
+			"found asynchronous; the engine %s schedules step by step",
 			f.s.Engine.Preset)
 	case sp.Scheduling == "asynchronous" && onHost:
-		f.problem("speculation.scheduling", "found asynchronous; %s drafts from tokens that the host must have "+
-			"seen (vLLM allows it for EAGLE, MTP and draft models)", sp.Method)
+		f.problem("speculation.scheduling",
+			"found asynchronous; %s drafts from tokens that the host must have "+
+				"seen (vLLM allows it for EAGLE, MTP and draft models)", sp.Method)
 	case sp.Scheduling == "" && (onHost || stepByStep):
 		return "synchronous"
 	}
@@ -102,7 +108,8 @@ func (f *found) readAcceptance(sp *Speculation) (law speculation.Acceptance) {
 	return law
 }
 
-// mostAcceptance bounds a table of acceptance, in bytes; the tables of llmsim gpt2 have some thousand.
+// mostAcceptance bounds a table of acceptance, in bytes; the tables of llmsim gpt2 have some
+// thousand.
 const mostAcceptance = 4 << 20
 
 func (f *found) acceptanceTable(name string) (*speculation.Table, error) {
@@ -126,13 +133,15 @@ func (f *found) findDrafter(d *drafting) {
 	case "eagle":
 		d.model = speculation.FeatureHead(model, sp.Vocabulary)
 		if sp.Vocabulary > model.Vocab {
-			f.problem("speculation.vocabulary", "found %d; %s has %d tokens", sp.Vocabulary, model.Name, model.Vocab)
+			f.problem("speculation.vocabulary", "found %d; %s has %d tokens", sp.Vocabulary,
+				model.Name, model.Vocab)
 		}
 	case "mtp":
 		d.model = speculation.PredictionModule(model)
 	case "layer-skip":
 		if sp.Layers >= model.Layers() {
-			f.problem("speculation.layers", "found %d; allowed: 1 to %d, fewer than the layers of %s",
+			f.problem("speculation.layers",
+				"found %d; allowed: 1 to %d, fewer than the layers of %s",
 				sp.Layers, model.Layers()-1, model.Name)
 			return
 		}
@@ -145,7 +154,8 @@ func (f *found) findDrafter(d *drafting) {
 // findDraftModel looks the draft model up, and its accelerators.
 func (f *found) findDraftModel(d *drafting) {
 	sp, model := &d.written, f.config.Model
-	draft, warnings, err := findModel(f.file.files(), sp.Draft, f.locate("speculation.draft", sp.Draft), "")
+	draft, warnings, err := findModel(f.file.files(), sp.Draft,
+		f.locate("speculation.draft", sp.Draft), "")
 	if err != nil {
 		f.problem("speculation.draft", "%v", err)
 		return
@@ -153,7 +163,8 @@ func (f *found) findDraftModel(d *drafting) {
 	d.model = draft
 	f.addWarnings(warnings)
 	if !sameTokens(draft, model) {
-		f.problem("speculation.draft", "%s has %d tokens and %s has %d: a draft must be in the model's own tokens. %s",
+		f.problem("speculation.draft",
+			"%s has %d tokens and %s has %d: a draft must be in the model's own tokens. %s",
 			draft.Name, draft.Vocab, model.Name, model.Vocab, drafters(model))
 	}
 	if draft.WeightBytes(draft.DType) >= model.WeightBytes(model.DType) {
@@ -162,7 +173,8 @@ func (f *found) findDraftModel(d *drafting) {
 	d.accelerator = *f.config.Accelerator
 	if sp.Accelerator == "" {
 		if sp.Ahead {
-			f.problem("speculation.ahead", "needs accelerators of the draft model's own: set speculation.accelerator")
+			f.problem("speculation.ahead",
+				"needs accelerators of the draft model's own: set speculation.accelerator")
 		}
 		return
 	}
@@ -193,7 +205,8 @@ func drafters(model *models.Architecture) string {
 	}
 	slices.Sort(names)
 	if len(names) == 0 {
-		return "The catalogue has none; eagle, mtp, medusa, n-gram and layer-skip need no other model."
+		return "The catalogue has none; eagle, mtp, medusa, n-gram and layer-skip need no " +
+			"other model."
 	}
 	return "It could be " + strings.Join(names, ", ") + "."
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// bytes returns what the drafter takes on each accelerator of a replica: its weights, and its cache for
-// a token.
+// bytes returns what the drafter takes on each accelerator of a replica: its weights, and its cache
+// for a token.
 func (d *drafting) bytes(c *deployment.Config) (weights, kv float64) {
 	sp, a, tp := &d.written, d.model, max(1, c.Parallel.Tensor)
 	wide := float64(2 * c.Model.Hidden)
@@ -37,8 +37,8 @@ func (d *drafting) bytes(c *deployment.Config) (weights, kv float64) {
 	return weights, float64(a.KVBytesPerTokenPerGPU(c.KV, tp))
 }
 
-// weights is the number format of the drafter's weights: a prediction module and skipped layers are part
-// of the model, EAGLE heads are published in 16 bits.
+// weights is the number format of the drafter's weights: a prediction module and skipped layers are
+// part of the model, EAGLE heads are published in 16 bits.
 func (d *drafting) weights(c *deployment.Config) hardware.DType {
 	switch d.written.Method {
 	case "draft-model":

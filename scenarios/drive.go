@@ -28,15 +28,15 @@ func (s *Simulation) Keys() []deployment.Key {
 // Evidence returns what the predictions rest on: that of the kind of server of the lowest grade.
 func (s *Simulation) Evidence() evidence.Evidence { return weakest(kindResults(kindsOf(s.pools))) }
 
-// StepByStep makes a simulation take each step by itself, and report the tokens of each. The result is
-// the same. It is called before Run.
+// StepByStep makes a simulation take each step by itself, and report the tokens of each. The result
+// is the same. It is called before Run.
 func (s *Simulation) StepByStep(tokens func(q *sim.Sequence, n int, at sim.Time)) {
 	s.config.MaxLeap, s.config.Tokens = 1, tokens
 }
 
-// ReplaceClocks gives each replica another clock than the one that predicts its steps: one that executes
-// them, say. It is called before Run. The result's account of work, cost and energy stays the predicted
-// one.
+// ReplaceClocks gives each replica another clock than the one that predicts its steps: one that
+// executes them, say. It is called before Run. The result's account of work, cost and energy stays
+// the predicted one.
 func (s *Simulation) ReplaceClocks(replace func(predicted sim.StepClock) sim.StepClock) {
 	for i := range s.config.Replicas {
 		r := &s.config.Replicas[i]
@@ -44,8 +44,8 @@ func (s *Simulation) ReplaceClocks(replace func(predicted sim.StepClock) sim.Ste
 	}
 }
 
-// ReplaceSource gives the simulation another source of requests than the workload: one that waits for
-// their time, say. It is called before Run.
+// ReplaceSource gives the simulation another source of requests than the workload: one that waits
+// for their time, say. It is called before Run.
 func (s *Simulation) ReplaceSource(replace func(workload sim.Source) sim.Source) {
 	s.config.Source = replace(s.config.Source)
 }
@@ -53,10 +53,11 @@ func (s *Simulation) ReplaceSource(replace func(workload sim.Source) sim.Source)
 // Speculators returns those of each replica; nil for replicas without drafts.
 func (s *Simulation) Speculators() []*speculation.Speculator { return s.speculators }
 
-// ReplaceSpeculators gives each replica with drafts another speculator than the one that predicts them:
-// one that makes them, say. It is called before Run. The result counts what the predicting ones were
-// told.
-func (s *Simulation) ReplaceSpeculators(replace func(predicted *speculation.Speculator) sim.Speculator) {
+// ReplaceSpeculators gives each replica with drafts another speculator than the one that predicts
+// them: one that makes them, say. It is called before Run. The result counts what the predicting
+// ones were told.
+func (s *Simulation) ReplaceSpeculators(
+	replace func(predicted *speculation.Speculator) sim.Speculator) {
 	for i, p := range s.speculators {
 		if p != nil {
 			s.config.Replicas[i].Speculator = replace(p)

@@ -5,9 +5,11 @@ import (
 	"testing"
 )
 
-// The presets' times can be changed one by one; a slower host takes longer for all that is its work.
+// The presets' times can be changed one by one; a slower host takes longer for all that is its
+// work.
 func TestEngineTimesAreTheScenarios(t *testing.T) {
-	const alone = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {arrivals: at-once, prompt: 10, output: 101, requests: 1}\n"
+	const alone = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {arrivals: at-once, " +
+		"prompt: 10, output: 101, requests: 1}\n"
 	tpot := func(overrides ...string) float64 { return runYAML(t, alone, overrides...).MeanTPOT }
 	base := tpot("engine.step=1ms")
 	for _, c := range []struct {

@@ -11,7 +11,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// A run tells the measured error of servers like its own, and nothing where anything differs from what was measured.
+// A run tells the measured error of servers like its own, and nothing where anything differs from
+// what was measured.
 func TestAccuracyIsOfWhatRuns(t *testing.T) {
 	for _, c := range []struct {
 		override string
@@ -37,7 +38,9 @@ func TestAccuracyIsOfWhatRuns(t *testing.T) {
 		{"hardware=desktop-50gbs", false},
 		{"steps={prefill: {step: 10ms}, decode: {step: 10ms}}", false},
 	} {
-		file, err := scenarios.Parse("test", []byte("model: llama-2-7b\nhardware: {accelerator: h100-sxm}\nworkload: {rate: 5/s, requests: 20}\n"), c.override)
+		file, err := scenarios.Parse("test",
+			[]byte("model: llama-2-7b\nhardware: {accelerator: h100-sxm}\nworkload: {rate: 5/s, "+
+				"requests: 20}\n"), c.override)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +52,8 @@ func TestAccuracyIsOfWhatRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := r.Evidence.Grade == evidence.Measured; told != c.told || told && !strings.Contains(strings.Join(diagnosis.Of(r), " "), "Held against") {
+		if told := r.Evidence.Grade == evidence.Measured; told != c.told || told &&
+			!strings.Contains(strings.Join(diagnosis.Of(r), " "), "Held against") {
 			t.Errorf("%s: called measured: %t, want %t; %+v", c.override, told, c.told, r.Evidence)
 		}
 	}

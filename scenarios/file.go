@@ -14,10 +14,11 @@ type File struct {
 	Scenario Scenario
 	// Clocks, if any, supplies the step clock, so that scenarios built one after another share it.
 	Clocks *Clocks
-	// Tune, if set, changes the accelerator that the scenario names: to how fast it was at some moment, say.
+	// Tune, if set, changes the accelerator that the scenario names: to how fast it was at some
+	// moment, say.
 	Tune func(a *hardware.Accelerator)
-	// FS opens the files that the scenario names, by the paths at which it finds them; nil means those of the operating
-	// system.
+	// FS opens the files that the scenario names, by the paths at which it finds them; nil means
+	// those of the operating system.
 	FS  fs.FS
 	doc *strict.Document
 	dir string
@@ -59,7 +60,8 @@ func (f *File) exists(path string) bool {
 // files returns what opens the files that the scenario names.
 func (f *File) files() fs.FS { return files.Or(f.FS) }
 
-// locate returns the path of a file that the scenario names: beside the scenario file if it is there, else as it stands.
+// locate returns the path of a file that the scenario names: beside the scenario file if it is
+// there, else as it stands.
 func (f *File) locate(field, path string) string {
 	beside := filepath.Join(f.dir, path)
 	if path == "" || filepath.IsAbs(path) || f.overridden(field) || !f.exists(beside) {

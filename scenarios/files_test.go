@@ -26,7 +26,8 @@ func (o *openings) Open(name string) (fs.File, error) {
 	return file, err
 }
 
-// Whatever building opens is among Files: that is what results depend on, and what workers are sent.
+// Whatever building opens is among Files: that is what results depend on, and what workers are
+// sent.
 func TestFilesCoverWhatIsOpened(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -46,8 +47,10 @@ func TestFilesCoverWhatIsOpened(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"model: model\nhardware: {accelerator: mine, file: own.yaml}\nworkload: {trace: trace.csv}\n",
-		"model: model/config.json\nhardware: h100-sxm\nworkload: {prompt: {distribution: empirical, file: lengths.csv}}\n",
+		"model: model\nhardware: {accelerator: mine, file: own.yaml}\nworkload: {trace: " +
+			"trace.csv}\n",
+		"model: model/config.json\nhardware: h100-sxm\nworkload: {prompt: {distribution: " +
+			"empirical, file: lengths.csv}}\n",
 	} {
 		f, err := Parse(filepath.Join(dir, "a.yaml"), []byte(text))
 		if err != nil {

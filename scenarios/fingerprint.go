@@ -16,9 +16,10 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// Fingerprint returns a hash of all that a result depends on: the scenario and its seed, the contents of the files that it names,
-// and the version of the program. Scenarios that differ in their name or layout only have the same. The contents of a file are
-// hashed by hashFile: HashFile, or one that remembers what that returned.
+// Fingerprint returns a hash of all that a result depends on: the scenario and its seed, the
+// contents of the files that it names, and the version of the program. Scenarios that differ in
+// their name or layout only have the same. The contents of a file are hashed by hashFile: HashFile,
+// or one that remembers what that returned.
 func (f *File) Fingerprint(hashFile func(path string) (string, error)) (string, error) {
 	s := f.Scenario
 	s.Name = ""
@@ -44,11 +45,13 @@ func (f *File) Fingerprint(hashFile func(path string) (string, error)) (string, 
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Files returns the paths of the files that the scenario names and that are there, in order. Of a folder that is named as a
-// model it is the configs in it. Of files that are missing, building tells.
+// Files returns the paths of the files that the scenario names and that are there, in order. Of a
+// folder that is named as a model it is the configs in it. Of files that are missing, building
+// tells.
 func (f *File) Files() []string {
 	w := &f.Scenario.Workload
-	names := append(f.serverFiles(&f.Scenario), lengthFiles(&w.Prompt, &w.Output, w.Prefix, w.Sessions)...)
+	names := append(f.serverFiles(&f.Scenario),
+		lengthFiles(&w.Prompt, &w.Output, w.Prefix, w.Sessions)...)
 	for i := range f.Scenario.Fleet.Pools {
 		view, _ := f.Scenario.Fleet.Pools[i].over(f.Scenario)
 		names = append(names, f.serverFiles(&view)...)
@@ -77,13 +80,15 @@ func (f *File) Files() []string {
 	return slices.Compact(found)
 }
 
-// checkpointFiles lists the files that are read where a model is named by a path: by its folder, or by its config.json.
+// checkpointFiles lists the files that are read where a model is named by a path: by its folder, or
+// by its config.json.
 func checkpointFiles(path string) []string {
 	folder := path
 	if filepath.Ext(path) == ".json" {
 		folder = filepath.Dir(path)
 	}
-	return []string{filepath.Join(folder, "config.json"), filepath.Join(folder, "hf_quant_config.json")}
+	return []string{filepath.Join(folder, "config.json"),
+		filepath.Join(folder, "hf_quant_config.json")}
 }
 
 // serverFiles lists the files of what serves.
@@ -121,7 +126,8 @@ func HashFile(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// operatorFiles lists the tables of a folder that the scenario names, beside its file or as it stands.
+// operatorFiles lists the tables of a folder that the scenario names, beside its file or as it
+// stands.
 func (f *File) operatorFiles(folder string) []string {
 	var list []string
 	for _, at := range []string{folder, filepath.Join(f.dir, folder)} {

@@ -6,8 +6,8 @@ type fitted struct {
 	s Scenario // with the longest context
 }
 
-// fit refuses a model that does not fit, and settles the longest context that is served: what the model
-// was made for, or what the cache holds if that is less.
+// fit refuses a model that does not fit, and settles the longest context that is served: what the
+// model was made for, or what the cache holds if that is less.
 func fit(p *planned) *fitted {
 	f := &fitted{planned: p, s: p.s}
 	name, made := p.config.Model.Name, p.config.Model.MaxContext
@@ -18,8 +18,10 @@ func fit(p *planned) *fitted {
 	most, asked := p.plan.Longest(), p.s.Engine.MaxModelLen
 	switch {
 	case asked > most:
-		p.problem("engine.max-model-len", "found %d; the KV cache holds %d tokens, less than one such context. "+
-			"Lower max-model-len, or raise memory.utilization or parallelism.tensor", asked, most)
+		p.problem("engine.max-model-len",
+			"found %d; the KV cache holds %d tokens, less than one such context. "+
+				"Lower max-model-len, or raise memory.utilization or parallelism.tensor", asked,
+			most)
 	case asked > 0:
 	case made == 0 || made > most:
 		p.warn("contexts are limited to the %d tokens that the KV cache holds; %s was made for %d",

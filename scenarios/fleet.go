@@ -38,8 +38,8 @@ type Outage struct {
 	For     Span `json:"for,omitempty" above:"0" jsonschema:"When it is back. Default: never."`
 }
 
-// Pool is a group of replicas that are alike. Sections that it leaves out are those at the top of the scenario; those that it has
-// stand in their place as a whole.
+// Pool is a group of replicas that are alike. Sections that it leaves out are those at the top of
+// the scenario; those that it has stand in their place as a whole.
 type Pool struct {
 	Name        string       `json:"name,omitempty" jsonschema:"The name in reports. Default: the role."`
 	Role        string       `json:"role,omitempty" enum:"mixed,prefill,decode" jsonschema:"What they do: prompts (prefill), answers (decode), or both (mixed). Default: mixed."`

@@ -6,11 +6,13 @@ import "reflect"
 type FleetResult struct {
 	// Retries counts how often requests began anew after a failure.
 	Retries int64 `json:"retries"`
-	// MeanReplicas is the number of the Replicas that ran or were starting, on average. The cost is theirs.
+	// MeanReplicas is the number of the Replicas that ran or were starting, on average. The cost is
+	// theirs.
 	Replicas     int     `json:"replicas"`
 	MeanReplicas float64 `json:"mean_replicas"`
-	// Transfers is the number of KV caches that were moved, VisibleTransfer the mean time from the end of a prefill until its KV
-	// cache had arrived, LinkBusy the share of the time in which the link was taken.
+	// Transfers is the number of KV caches that were moved, VisibleTransfer the mean time from the
+	// end of a prefill until its KV cache had arrived, LinkBusy the share of the time in which the
+	// link was taken.
 	Transfers       int64   `json:"kv_transfers"`
 	VisibleTransfer float64 `json:"mean_visible_transfer_ms"`
 	LinkBusy        float64 `json:"link_busy"`

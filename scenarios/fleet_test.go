@@ -32,28 +32,35 @@ func runFleet(t *testing.T, fleet string) *Result {
 	return r
 }
 
-// Apart, a prefill delays no answer: every KV cache is moved once, and sending it layer by layer hides nearly all of that.
+// Apart, a prefill delays no answer: every KV cache is moved once, and sending it layer by layer
+// hides nearly all of that.
 func TestDisaggregation(t *testing.T) {
-	const pools = "fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], transfer: {link: ethernet-100g, whole: %}}\n"
+	const pools = "fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], " +
+		"transfer: {link: ethernet-100g, whole: %}}\n"
 	layers := runFleet(t, strings.Replace(pools, "%", "false", 1)).Fleet
 	whole := runFleet(t, strings.Replace(pools, "%", "true", 1)).Fleet
 	if layers.Transfers != 400 || whole.Transfers != 400 {
 		t.Errorf("%d and %d KV caches moved, want 400 each", layers.Transfers, whole.Transfers)
 	}
 	if layers.VisibleTransfer > whole.VisibleTransfer/4 {
-		t.Errorf("%.3f ms visible layer by layer, %.3f ms whole; want a quarter at most", layers.VisibleTransfer, whole.VisibleTransfer)
+		t.Errorf("%.3f ms visible layer by layer, %.3f ms whole; want a quarter at most",
+			layers.VisibleTransfer, whole.VisibleTransfer)
 	}
 }
 
-// Users whose decode replica has no place for them wait for the first token where that replica sends it, as engines do unless told
-// otherwise, and otherwise for the second.
+// Users whose decode replica has no place for them wait for the first token where that replica
+// sends it, as engines do unless told otherwise, and otherwise for the second.
 func TestFirstTokenOfFullPool(t *testing.T) {
-	const pools = "fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1, batching: {policy: vllm-v1, max-sequences: 4}}], transfer: {link: ethernet-100g%}}\n"
+	const pools = "fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1, " +
+		"batching: {policy: vllm-v1, max-sequences: 4}}], transfer: {link: ethernet-100g%}}\n"
 	usual := runFleet(t, strings.Replace(pools, "%", "", 1))
 	early := runFleet(t, strings.Replace(pools, "%", ", first-token: prefill", 1))
-	if usual.MeanE2EL != early.MeanE2EL || usual.MeanTTFT < 2*early.MeanTTFT || usual.MeanTPOT > early.MeanTPOT/2 {
-		t.Errorf("TTFT %.0f ms and TPOT %.1f ms from the decode replica, %.0f and %.1f ms from the prefill replica; E2E latencies %.0f and %.0f ms",
-			usual.MeanTTFT, usual.MeanTPOT, early.MeanTTFT, early.MeanTPOT, usual.MeanE2EL, early.MeanE2EL)
+	if usual.MeanE2EL != early.MeanE2EL || usual.MeanTTFT < 2*early.MeanTTFT ||
+		usual.MeanTPOT > early.MeanTPOT/2 {
+		t.Errorf("TTFT %.0f ms and TPOT %.1f ms from the decode replica, %.0f and %.1f ms from "+
+			"the prefill replica; E2E latencies %.0f and %.0f ms",
+			usual.MeanTTFT, usual.MeanTPOT, early.MeanTTFT, early.MeanTPOT, usual.MeanE2EL,
+			early.MeanE2EL)
 	}
 }
 
@@ -62,7 +69,8 @@ func TestOutage(t *testing.T) {
 	const outage = "replicas: 2\nfleet: {outages: [{replica: 0, at: 5s, for: 5s}], retries: %}\n"
 	lost := runFleet(t, strings.Replace(outage, "%", "0", 1))
 	again := runFleet(t, strings.Replace(outage, "%", "1", 1))
-	if lost.Lost == 0 || lost.Lost+lost.Completed != 400 || again.Lost != 0 || again.Fleet.Retries != lost.Lost {
+	if lost.Lost == 0 || lost.Lost+lost.Completed != 400 || again.Lost != 0 ||
+		again.Fleet.Retries != lost.Lost {
 		t.Errorf("without retries %+v, with one %+v", lost.Fleet, again.Fleet)
 	}
 	if m := lost.Fleet.MeanReplicas; m < 1.5 || m > 1.9 {
@@ -73,17 +81,26 @@ func TestOutage(t *testing.T) {
 // What cannot work is refused with the field and what would work.
 func TestFleetRefuses(t *testing.T) {
 	for fleet, want := range map[string]string{
-		"fleet: {pools: [{role: prefill, replicas: 1}]}":                                                                       "the other",
-		"fleet: {pools: [{replicas: 0}]}":                                                                                      "fleet.pools.0.replicas",
-		"fleet: {pools: [{replicas: 1}, {replicas: 2}]}":                                                                       "a second pool called mixed",
-		"replicas: 5\nfleet: {pools: [{replicas: 2}]}":                                                                         "have 2 together",
-		"fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], transfer: no-such-link}":                  "fleet.transfer.link",
-		"fleet: {pools: [{replicas: 2, scaling: {policy: outstanding, cold-start: {boot: 10s}}}]}":                             "a source of weights",
-		"fleet: {pools: [{replicas: 2, scaling: {policy: outstanding, min: 3}}]}":                                              "the pool has 2",
-		"fleet: {pools: [{replicas: 2, scaling: {policy: outstanding, target: 0}}]}":                                           "target",
-		"fleet: {outages: [{replica: 1, at: 5s}]}":                                                                             "allowed: 0 to 0",
-		"fleet: {admission: nobody}":                                                                                           "admission policy",
-		"fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], handover: {policy: choices, choices: 0}}": "choices is 0",
+		"fleet: {pools: [{role: prefill, " +
+			"replicas: 1}]}": "the other",
+		"fleet: {pools: [{replicas: 0}]}": "fleet.pools.0.replicas",
+		"fleet: {pools: [{replicas: 1}, " +
+			"{replicas: 2}]}": "a second pool called mixed",
+		"replicas: 5\nfleet: {pools: " +
+			"[{replicas: 2}]}": "have 2 together",
+		"fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], transfer: " +
+			"no-such-link}": "fleet.transfer.link",
+		"fleet: {pools: [{replicas: 2, scaling: {policy: outstanding, cold-start: {boot: " +
+			"10s}}}]}": "a source of weights",
+		"fleet: {pools: [{replicas: 2, scaling: {policy: outstanding, " +
+			"min: 3}}]}": "the pool has 2",
+		"fleet: {pools: [{replicas: 2, scaling: {policy: outstanding, " +
+			"target: 0}}]}": "target",
+		"fleet: {outages: [{replica: 1, " +
+			"at: 5s}]}": "allowed: 0 to 0",
+		"fleet: {admission: nobody}": "admission policy",
+		"fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], handover: " +
+			"{policy: choices, choices: 0}}": "choices is 0",
 	} {
 		f, err := Parse("fleet.yaml", []byte(smallFleet+fleet))
 		if err == nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/llmsim/llmsim/policies"
 )
 
-// generator draws random scenarios of the policies of a registry. The same seed gives the same scenario.
+// generator draws random scenarios of the policies of a registry. The same seed gives the same
+// scenario.
 type generator struct {
 	*rand.Rand
 	registry  *policies.Registry
@@ -43,14 +44,19 @@ func (g *generator) pick(values ...string) string { return values[g.IntN(len(val
 
 // server draws what each replica is.
 func (g *generator) server() {
-	g.set("model", g.pick("gpt2", "llama-2-7b", "llama-3.1-8b", "mistral-7b", "mixtral-8x7b", "deepseek-v2-lite"))
+	g.set("model", g.pick("gpt2", "llama-2-7b", "llama-3.1-8b", "mistral-7b", "mixtral-8x7b",
+		"deepseek-v2-lite"))
 	g.set("hardware", g.pick("l4", "a100", "h100-sxm", "mi300x"))
-	g.sometimes(3, "parallelism", "1", "{tensor: 2}", "{pipeline: 2}", "{tensor: 2, pipeline: 3}", "{tensor: 2, data: 4}", "{tensor: 4, expert: 4}")
-	g.sometimes(2, "engine.preset", "vllm-v1", "vllm-v1-sync", "trtllm", "sglang", "eager-2023", "ideal")
+	g.sometimes(3, "parallelism", "1", "{tensor: 2}", "{pipeline: 2}", "{tensor: 2, pipeline: 3}",
+		"{tensor: 2, data: 4}", "{tensor: 4, expert: 4}")
+	g.sometimes(2, "engine.preset", "vllm-v1", "vllm-v1-sync", "trtllm", "sglang", "eager-2023",
+		"ideal")
 	g.sometimes(3, "engine.max-model-len", "100", "700", "3000")
 	// Round times make the boundaries of steps of several replicas coincide.
-	g.sometimes(4, "steps", "{prefill: {step: 13ms}, decode: {step: 7ms}}", "{prefill: {step: 10ms, token: 10us}, decode: {step: 10ms}}",
-		"{prefill: {step: 5ms, token: 50us, square: 1ns}, decode: {step: 9ms, token: 20us, context: 100ns}}")
+	g.sometimes(4, "steps", "{prefill: {step: 13ms}, decode: {step: 7ms}}",
+		"{prefill: {step: 10ms, token: 10us}, decode: {step: 10ms}}",
+		"{prefill: {step: 5ms, token: 50us, square: 1ns}, decode: {step: 9ms, token: 20us, "+
+			"context: 100ns}}")
 	if !g.chance(4) {
 		g.set("batching", policyOf(g, &g.registry.Batching))
 	}
@@ -77,7 +83,8 @@ func policyOf[T any](g *generator, family *policies.Family[T]) string {
 	return "{" + strings.Join(params, ", ") + "}"
 }
 
-// value draws a value of a parameter: its default, or one that is small enough to matter in a short run.
+// value draws a value of a parameter: its default, or one that is small enough to matter in a short
+// run.
 func (g *generator) value(p *policies.Param) string {
 	switch {
 	case p.Kind == policies.Flag:
@@ -106,12 +113,15 @@ func (g *generator) value(p *policies.Param) string {
 
 func (g *generator) speculate() {
 	parts := []string{
-		g.pick("method: n-gram", "method: n-gram, match: 0.5", "method: eagle", "method: medusa", "method: layer-skip, layers: 2", "method: draft-model, draft: gpt2"),
+		g.pick("method: n-gram", "method: n-gram, match: 0.5", "method: eagle", "method: medusa",
+			"method: layer-skip, layers: 2", "method: draft-model, draft: gpt2"),
 		fmt.Sprintf("tokens: %d", 1+g.IntN(6)),
-		"acceptance: " + g.pick("0.6", "1", "{law: beta, mean: 0.7, std: 0.2}", "{law: by-position, positions: [0.9, 0.5]}"),
+		"acceptance: " + g.pick("0.6", "1", "{law: beta, mean: 0.7, std: 0.2}",
+			"{law: by-position, positions: [0.9, 0.5]}"),
 		"length: " + policyOf(g, &g.registry.Drafting),
 	}
-	if !strings.Contains(parts[0], "n-gram") && !strings.Contains(parts[0], "layer-skip") && g.chance(2) {
+	if !strings.Contains(parts[0], "n-gram") && !strings.Contains(parts[0], "layer-skip") &&
+		g.chance(2) {
 		parts = append(parts, "tree: {width: 2}")
 	}
 	if !g.chance(6) {
@@ -124,33 +134,46 @@ func (g *generator) speculate() {
 func (g *generator) load() {
 	g.set("workload.requests", g.pick("8", "30", "60"))
 	if g.chance(8) {
-		g.set("workload.trace", "../workload/trace/testdata/"+g.pick("llmsim.csv", "mooncake.jsonl", "azure2023.csv", "burstgpt.csv"))
+		g.set("workload.trace", "../workload/trace/testdata/"+g.pick("llmsim.csv", "mooncake.jsonl",
+			"azure2023.csv", "burstgpt.csv"))
 		g.set("workload.trace.overlong", g.pick("reject", "clamp"))
 		g.sometimes(2, "workload.rate", "5/s")
 		return
 	}
-	g.set("workload.prompt", g.pick("1", "20", "130", "{distribution: uniform, min: 1, max: 900}", "{distribution: lognormal, mean: 200, cv: 2, max: 3000}"))
-	g.set("workload.output", g.pick("1", "2", "40", "{distribution: uniform, min: 1, max: 200}", "{distribution: exponential, mean: 90}"))
+	g.set("workload.prompt", g.pick("1", "20", "130", "{distribution: uniform, min: 1, max: 900}",
+		"{distribution: lognormal, mean: 200, cv: 2, max: 3000}"))
+	g.set("workload.output", g.pick("1", "2", "40", "{distribution: uniform, min: 1, max: 200}",
+		"{distribution: exponential, mean: 90}"))
 	g.arrivals()
-	g.sometimes(4, "workload.prefix", "{groups: 1, tokens: 100}", "{groups: 3, tokens: {distribution: uniform, min: 1, max: 90}, zipf: 1}")
+	g.sometimes(4, "workload.prefix", "{groups: 1, tokens: 100}",
+		"{groups: 3, tokens: {distribution: uniform, min: 1, max: 90}, zipf: 1}")
 	g.sometimes(6, "workload.distinct", "1", "5")
-	g.sometimes(5, "workload.sessions", "2", "{turns: {distribution: uniform, min: 1, max: 5}, think: 500ms}")
+	g.sometimes(5, "workload.sessions", "2",
+		"{turns: {distribution: uniform, min: 1, max: 5}, think: 500ms}")
 	g.sometimes(3, "workload.patience", "200ms", "500ms", "2s", "20s")
 	g.sometimes(8, "workload.duration", "2s", "20s")
 	g.sometimes(4, "workload.classes",
 		"[{name: a}, {name: b, share: 0.3, output: 7, slo: {e2e: 1s}}]",
-		"[{name: a, tenant: x, patience: 500ms}, {name: b, tenant: y, rate: 3/s, arrivals: constant}, {name: c, tenant: x, priority: 3, deadline: 1s}]")
-	g.sometimes(4, "slo", "{ttft: 200ms}", "{e2e: 5s, percentile: 50}", "{tpot: 20ms, ttft: 1s, percentile: 90}",
-		"{ttft: {p50: 100ms, p99: 1s}, itl: {p95: 60ms}}", "{ttft: {request: 1s, p90: 500ms}, tpot: {p99: 40ms}}")
+		"[{name: a, tenant: x, patience: 500ms}, {name: b, tenant: y, rate: 3/s, arrivals: "+
+			"constant}, {name: c, tenant: x, priority: 3, deadline: 1s}]")
+	g.sometimes(4, "slo", "{ttft: 200ms}", "{e2e: 5s, percentile: 50}",
+		"{tpot: 20ms, ttft: 1s, percentile: 90}",
+		"{ttft: {p50: 100ms, p99: 1s}, itl: {p95: 60ms}}",
+		"{ttft: {request: 1s, p90: 500ms}, tpot: {p99: 40ms}}")
 }
 
 func (g *generator) arrivals() {
 	users := fmt.Sprintf("users: %d", 1+g.IntN(20))
-	process := g.pick("poisson", "constant", "at-once", "{process: gamma, cv: 3}", "{process: weibull, shape: 0.5}",
-		"{process: closed-loop, "+users+"}", "{process: closed-loop, "+users+", think: {mean: 300ms, distribution: exponential}}", "{process: closed-loop, "+users+", ramp-up: 1s}")
+	process := g.pick("poisson", "constant", "at-once", "{process: gamma, cv: 3}",
+		"{process: weibull, shape: 0.5}",
+		"{process: closed-loop, "+users+"}", "{process: closed-loop, "+users+
+			", think: {mean: 300ms, distribution: exponential}}", "{process: closed-loop, "+users+
+			", ramp-up: 1s}")
 	g.set("workload.arrivals", process)
 	if process != "at-once" && !strings.Contains(process, "closed-loop") {
-		g.set("workload.rate", g.pick("1/s", "10/s", "100/s", "{pattern: bursts, high: 50/s, for: 1s, pause: 3s}", "{pattern: wave, average: 9/s, swing: 1, period: 10s}"))
+		g.set("workload.rate",
+			g.pick("1/s", "10/s", "100/s", "{pattern: bursts, high: 50/s, for: 1s, pause: 3s}",
+				"{pattern: wave, average: 9/s, swing: 1, period: 10s}"))
 	}
 }
 
@@ -179,22 +202,30 @@ func (g *generator) fleet() {
 func (g *generator) outages() string {
 	var list []string
 	for range 1 + g.IntN(3) {
-		list = append(list, fmt.Sprintf("{replica: %d, at: %dms%s}", g.IntN(2), g.IntN(60)*70, g.pick("", ", for: 350ms", ", for: 2s")))
+		list = append(list, fmt.Sprintf("{replica: %d, at: %dms%s}", g.IntN(2), g.IntN(60)*70,
+			g.pick("", ", for: 350ms", ", for: 2s")))
 	}
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
 func (g *generator) pools() {
-	more := g.pick("", ", batching: sarathi", ", memory: {policy: prefix-cache}", ", batching: "+policyOf(g, &g.registry.Batching))
+	more := g.pick("", ", batching: sarathi", ", memory: {policy: prefix-cache}", ", batching: "+
+		policyOf(g, &g.registry.Batching))
 	switch g.IntN(3) {
 	case 0:
-		g.set("fleet.pools", fmt.Sprintf("[{role: prefill, replicas: %d}, {role: decode, replicas: %d%s}]", 1+g.IntN(2), 1+g.IntN(2), more))
-		g.sometimes(2, "fleet.transfer", "{link: ethernet-100g}", "{whole: true}", "{overhead: 5ms}")
+		g.set("fleet.pools", fmt.Sprintf(
+			"[{role: prefill, replicas: %d}, {role: decode, replicas: %d%s}]", 1+g.IntN(2),
+			1+g.IntN(2), more))
+		g.sometimes(2, "fleet.transfer", "{link: ethernet-100g}", "{whole: true}",
+			"{overhead: 5ms}")
 		g.sometimes(3, "fleet.handover", policyOf(g, &g.registry.Routing))
 	case 1:
-		g.set("fleet.pools", "[{role: prefill, replicas: 1}, {role: mixed, replicas: 1}, {role: decode, replicas: 2"+more+"}]")
+		g.set("fleet.pools", "[{role: prefill, replicas: 1}, {role: mixed, replicas: 1}, {role: "+
+			"decode, replicas: 2"+more+"}]")
 	default:
-		scaling := "{" + strings.Trim(policyOf(g, &g.registry.Scaling), "{}") + ", every: 1s, cold-start: {boot: 700ms, network: ethernet-100g}}"
-		g.set("fleet.pools", "[{name: steady, replicas: 1}, {name: more, replicas: 3"+more+", scaling: "+scaling+"}]")
+		scaling := "{" + strings.Trim(policyOf(g, &g.registry.Scaling), "{}") +
+			", every: 1s, cold-start: {boot: 700ms, network: ethernet-100g}}"
+		g.set("fleet.pools", "[{name: steady, replicas: 1}, {name: more, replicas: 3"+more+
+			", scaling: "+scaling+"}]")
 	}
 }

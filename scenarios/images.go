@@ -21,7 +21,9 @@ func (v *view) findImages(model *models.Architecture) steptime.Images {
 	n, _ := fmt.Sscanf(asked.Size+" .", "%dx%d %s", &images.Width, &images.Height, &rest)
 	least, most := min(images.Width, images.Height), max(images.Width, images.Height)
 	if n != 3 || rest != "." || least < 1 || most > largestImage {
-		v.problem("workload.images.size", "found %q, want a width and a height from 1 to %d, such as 1024x768", asked.Size, largestImage)
+		v.problem("workload.images.size",
+			"found %q, want a width and a height from 1 to %d, such as 1024x768", asked.Size,
+			largestImage)
 		return steptime.Images{}
 	}
 	tokens, _, err := steptime.ImageTokens(model, images)
@@ -29,6 +31,7 @@ func (v *view) findImages(model *models.Architecture) steptime.Images {
 		v.problem("workload.images", "%v", err)
 		return steptime.Images{}
 	}
-	v.warn("each prompt begins with %d images of %d tokens, which its length counts", images.Count, tokens)
+	v.warn("each prompt begins with %d images of %d tokens, which its length counts", images.Count,
+		tokens)
 	return images
 }

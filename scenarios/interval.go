@@ -5,7 +5,8 @@ package scenarios
 type Intervals struct {
 	// Level is the share of cases in the range, 0.8.
 	Level float64 `json:"level"`
-	// Runs is the number of simulations beside the one that the result is of, Requests the length of each.
+	// Runs is the number of simulations beside the one that the result is of, Requests the length
+	// of each.
 	Runs     int   `json:"runs"`
 	Requests int64 `json:"requests"`
 	// Of has the range of each metric by its name.

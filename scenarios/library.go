@@ -18,7 +18,8 @@ import (
 //go:embed library/*.yaml library/papers/*.yaml
 var library embed.FS
 
-// Read returns the text of a scenario: of the file of that name, or if there is none, of the shipped scenario.
+// Read returns the text of a scenario: of the file of that name, or if there is none, of the
+// shipped scenario.
 func Read(name string) ([]byte, error) {
 	data, err := files.Read(files.Disk{}, name, strict.MostText)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,8 +31,8 @@ func Read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Load reads a scenario: the file of that name, or if there is none, the shipped scenario (with or without ".yaml"). Overrides
-// are of the form "key.path=value".
+// Load reads a scenario: the file of that name, or if there is none, the shipped scenario (with or
+// without ".yaml"). Overrides are of the form "key.path=value".
 func Load(name string, overrides ...string) (*File, error) {
 	data, err := Read(name)
 	if err != nil {
@@ -47,12 +48,14 @@ func ReadShipped(name string) ([]byte, error) {
 		if folder, _, deep := strings.Cut(bare, "/"); deep && folder != "papers" {
 			return nil, fmt.Errorf("%s: no such file", name)
 		}
-		return nil, fmt.Errorf("%s: no such file, and %s", name, nearest.Unknown("shipped scenario", bare, Shipped()))
+		return nil, fmt.Errorf("%s: no such file, and %s", name,
+			nearest.Unknown("shipped scenario", bare, Shipped()))
 	}
 	return library.ReadFile("library/" + bare + ".yaml")
 }
 
-// Shipped returns the names of the scenarios that come with the program; those in papers/ repeat published experiments.
+// Shipped returns the names of the scenarios that come with the program; those in papers/ repeat
+// published experiments.
 func Shipped() []string {
 	var names []string
 	err := fs.WalkDir(library, "library", func(path string, entry fs.DirEntry, err error) error {
@@ -71,7 +74,8 @@ func Shipped() []string {
 type Listing struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	// Trace is the recording that it replays and that does not come with the program; its comment says where it is from.
+	// Trace is the recording that it replays and that does not come with the program; its comment
+	// says where it is from.
 	Trace string `json:"trace,omitempty"`
 }
 

@@ -8,22 +8,30 @@ func TestShippedFleetsShowWhatTheySay(t *testing.T) {
 		f, err := Load(name, overrides...)
 		return run(t, build(t, f, err))
 	}
-	if least, turn := ship("mixed-gpus").Attainment.All, ship("mixed-gpus", "routing=round-robin").Attainment.All; least < 0.99 || turn > 0.7 {
-		t.Errorf("unequal GPUs meet %.3f of the SLOs by the fewest requests, %.3f in turn", least, turn)
+	if least, turn := ship("mixed-gpus").Attainment.All,
+		ship("mixed-gpus", "routing=round-robin").Attainment.All; least < 0.99 || turn > 0.7 {
+		t.Errorf("unequal GPUs meet %.3f of the SLOs by the fewest requests, %.3f in turn", least,
+			turn)
 	}
-	fair, first := ship("tenants").Tenants["shop"], ship("tenants", "batching.policy=vllm-v1").Tenants["shop"]
-	if fair.Attainment.All < 0.97 || first.Attainment.All > 0.7 || first.Cancelled < 50*fair.Cancelled {
-		t.Errorf("a tenant beside a batch: %+v with fairness, %+v in order of arrival", fair.Attainment, first.Attainment)
+	fair, first := ship("tenants").Tenants["shop"], ship("tenants",
+		"batching.policy=vllm-v1").Tenants["shop"]
+	if fair.Attainment.All < 0.97 || first.Attainment.All > 0.7 ||
+		first.Cancelled < 50*fair.Cancelled {
+		t.Errorf("a tenant beside a batch: %+v with fairness, %+v in order of arrival",
+			fair.Attainment, first.Attainment)
 	}
 	day := ship("autoscaling")
 	if m := day.Fleet.MeanReplicas; !day.SLOMet || m > 2 || m < 1 {
-		t.Errorf("%.2f replicas through the day, SLO met: %v; want fewer than two, and true", m, day.SLOMet)
+		t.Errorf("%.2f replicas through the day, SLO met: %v; want fewer than two, and true", m,
+			day.SLOMet)
 	}
 	if late := ship("autoscaling", "fleet.pools.0.scaling.cold-start.boot=20m"); late.SLOMet {
 		t.Error("the SLO is kept with cold starts of twenty minutes")
 	}
 	two := ship("two-models")
-	if large, small := two.Pools[0], two.Pools[1]; !two.SLOMet || large.Cost/float64(large.OutputTokens) < 2*small.Cost/float64(small.OutputTokens) {
-		t.Errorf("a token of the large model costs $%g, of the small one $%g", large.Cost/float64(large.OutputTokens), small.Cost/float64(small.OutputTokens))
+	if large, small := two.Pools[0], two.Pools[1]; !two.SLOMet ||
+		large.Cost/float64(large.OutputTokens) < 2*small.Cost/float64(small.OutputTokens) {
+		t.Errorf("a token of the large model costs $%g, of the small one $%g",
+			large.Cost/float64(large.OutputTokens), small.Cost/float64(small.OutputTokens))
 	}
 }

@@ -27,10 +27,12 @@ type percentileLimit struct {
 
 // percentiles returns the limits of percentiles, the lowest first.
 func (l *Limits) percentiles() []percentileLimit {
-	return []percentileLimit{{"p50", 50, l.P50}, {"p90", 90, l.P90}, {"p95", 95, l.P95}, {"p99", 99, l.P99}}
+	return []percentileLimit{{"p50", 50, l.P50}, {"p90", 90, l.P90}, {"p95", 95, l.P95},
+		{"p99", 99, l.P99}}
 }
 
-// Strictest returns the limit of a request, or else that of the highest percentile; 0 where there is none.
+// Strictest returns the limit of a request, or else that of the highest percentile; 0 where there
+// is none.
 func (l Limits) Strictest() Span {
 	limit := Span(0)
 	for _, p := range l.percentiles() {

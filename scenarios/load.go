@@ -44,7 +44,8 @@ func (d *demand) setArrivals() {
 	if len(c.Classes) > 0 && !slices.ContainsFunc(c.Classes, shares) {
 		for _, key := range []string{"workload.rate", "workload.arrivals"} {
 			if d.file.given(key) {
-				d.problem(key, "has no meaning where every class has a rate of its own; leave it out")
+				d.problem(key,
+					"has no meaning where every class has a rate of its own; leave it out")
 			}
 		}
 		return
@@ -52,14 +53,16 @@ func (d *demand) setArrivals() {
 	a.Process = cmp.Or(a.Process, "poisson")
 	if a.Process == "closed-loop" || a.Process == "at-once" {
 		if d.file.given("workload.rate") {
-			d.problem("workload.rate", "has no meaning where arrivals are %s; leave it out", a.Process)
+			d.problem("workload.rate", "has no meaning where arrivals are %s; leave it out",
+				a.Process)
 		}
 		w.Rate = Rate{}
 	} else {
 		w.Rate.complete()
 	}
 	if a.Process == "closed-loop" {
-		c.Users = &workload.Users{Count: a.Users, Think: a.Think.delay(), RampUp: sim.Time(a.RampUp)}
+		c.Users = &workload.Users{Count: a.Users, Think: a.Think.delay(),
+			RampUp: sim.Time(a.RampUp)}
 		return
 	}
 	process := a.process(&w.Rate)

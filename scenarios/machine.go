@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// shippedHardware reads the catalogue once: it does not change, and takes longer to read than many a
-// scenario to run.
+// shippedHardware reads the catalogue once: it does not change, and takes longer to read than many
+// a scenario to run.
 var shippedHardware = sync.OnceValues(hardware.Load)
 
 // machine is the accelerators of a replica and what joins them.

@@ -16,8 +16,8 @@ func Describe(model, accelerator string, overrides ...string) (*File, error) {
 	return Parse("", text, overrides...)
 }
 
-// Memory is where the memory of each accelerator goes (of the first pool, where there are several), and
-// what would fit if the model does not.
+// Memory is where the memory of each accelerator goes (of the first pool, where there are several),
+// and what would fit if the model does not.
 type Memory struct {
 	// Scenario has the defaults filled in on which the plan rests.
 	Scenario Scenario
@@ -28,7 +28,8 @@ type Memory struct {
 	Advice string
 }
 
-// Memory divides the memory of the scenario's accelerators. A model that does not fit is no error here.
+// Memory divides the memory of the scenario's accelerators. A model that does not fit is no error
+// here.
 func (f *File) Memory(registry *policies.Registry) (*Memory, error) {
 	n := &notes{file: f}
 	servers := layOut(n, registry).plan()

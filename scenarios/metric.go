@@ -7,10 +7,11 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 )
 
-// Metric is a figure of a result. Tables, plots, comparisons, sweeps, the page, the reference and the JSON Schema of results all
-// read it here. How it is computed is said at its field of Result.
+// Metric is a figure of a result. Tables, plots, comparisons, sweeps, the page, the reference and
+// the JSON Schema of results all read it here. How it is computed is said at its field of Result.
 type Metric struct {
-	// Name is the key in the JSON of a result, Path where its value is if that is an object: keys joined by dots.
+	// Name is the key in the JSON of a result, Path where its value is if that is an object: keys
+	// joined by dots.
 	Name, Path string
 	// Title is for people, Short for the head of a column.
 	Title, Short string
@@ -75,7 +76,8 @@ func (l latency) statistics() []Metric {
 		{"p99", "99th percentile of the ", "p99"},
 	} {
 		list = append(list, Metric{
-			Name: s.key + "_" + l.key + "_ms", Title: s.title + l.title, Short: l.short + " " + s.short,
+			Name: s.key + "_" + l.key + "_ms", Title: s.title + l.title, Short: l.short + " " +
+				s.short,
 			Unit: Milliseconds, Better: Lower, Swept: strings.Contains(l.swept, s.key),
 		})
 	}
@@ -94,10 +96,12 @@ func Metrics() []Metric {
 		{Name: "total_output_tokens", Title: "output tokens"},
 		{Name: "duration", Title: "duration", Unit: Seconds, Swept: true},
 		{Name: "offered_rate", Title: "requests that arrive", Unit: PerSeconds},
-		{Name: "request_throughput", Title: "requests", Unit: PerSeconds, Better: Higher, Swept: true},
+		{Name: "request_throughput", Title: "requests", Unit: PerSeconds, Better: Higher,
+			Swept: true},
 		{Name: "output_throughput", Title: "output tokens", Short: "tokens/s", Unit: PerSeconds,
 			Better: Higher, Swept: true},
-		{Name: "total_token_throughput", Title: "tokens", Unit: PerSeconds, Better: Higher, Swept: true},
+		{Name: "total_token_throughput", Title: "tokens", Unit: PerSeconds, Better: Higher,
+			Swept: true},
 	}
 	for _, l := range latencies() {
 		list = append(list, l.statistics()...)
@@ -108,25 +112,33 @@ func Metrics() []Metric {
 // outcomeMetrics lists the figures after the latencies.
 func outcomeMetrics() []Metric {
 	return []Metric{
-		{Name: "goodput", Title: "requests that meet the SLO", Unit: PerSeconds, Better: Higher, Swept: true},
-		{Name: "slo_attainment", Path: "slo_attainment.all", Title: "share of requests that meet the SLO",
+		{Name: "goodput", Title: "requests that meet the SLO", Unit: PerSeconds, Better: Higher,
+			Swept: true},
+		{Name: "slo_attainment", Path: "slo_attainment.all",
+			Title: "share of requests that meet the SLO",
 			Short: "SLO met", Unit: Share, Better: Higher, Swept: true},
-		{Name: "mean_queue_ms", Title: "mean time in the queue", Unit: Milliseconds, Better: Lower, Swept: true},
+		{Name: "mean_queue_ms", Title: "mean time in the queue", Unit: Milliseconds, Better: Lower,
+			Swept: true},
 		{Name: "mean_prefill_ms", Title: "mean time in prefill", Unit: Milliseconds, Better: Lower},
 		{Name: "mean_decode_ms", Title: "mean time in decode", Unit: Milliseconds, Better: Lower},
 		{Name: "preemptions", Title: "preemptions", Better: Lower, Swept: true},
 		{Name: "steps", Title: "steps"},
 		{Name: "mean_decode_batch", Title: "mean decode batch", Swept: true},
 		{Name: "peak_batch", Title: "largest batch"},
-		{Name: "tokens_per_step", Title: "tokens that a step gives to a sequence", Better: Higher, Swept: true, Absent: 1},
-		{Name: "speculation_speedup", Path: "speculation_speedup.tpot", Unit: Times, Better: Higher, Swept: true, Absent: 1,
+		{Name: "tokens_per_step", Title: "tokens that a step gives to a sequence", Better: Higher,
+			Swept: true, Absent: 1},
+		{Name: "speculation_speedup", Path: "speculation_speedup.tpot", Unit: Times, Better: Higher,
+			Swept: true, Absent: 1,
 			Title: "tokens of a user with drafts, over those without"},
 		{Name: "kv_usage", Title: "mean share of the KV memory in use", Unit: Share, Swept: true},
 		{Name: "peak_kv_usage", Title: "largest share of the KV memory in use", Unit: Share},
 		{Name: "kv_tokens_share", Title: "share of the KV memory that holds tokens", Unit: Share},
-		{Name: "kv_reserved_share", Title: "share of the KV memory reserved for tokens to come", Unit: Share},
-		{Name: "kv_internal_share", Title: "share of the KV memory lost within reservations", Unit: Share, Better: Lower},
-		{Name: "kv_external_share", Title: "share of the KV memory that is free or in holes", Unit: Share},
+		{Name: "kv_reserved_share", Title: "share of the KV memory reserved for tokens to come",
+			Unit: Share},
+		{Name: "kv_internal_share", Title: "share of the KV memory lost within reservations",
+			Unit: Share, Better: Lower},
+		{Name: "kv_external_share", Title: "share of the KV memory that is free or in holes",
+			Unit: Share},
 		{Name: "mean_running", Title: "mean number of requests in a batch"},
 		{Name: "mean_waiting", Title: "mean number of requests that wait", Better: Lower},
 		{Name: "peak_waiting", Title: "largest number of requests that wait", Better: Lower},
@@ -134,23 +146,32 @@ func outcomeMetrics() []Metric {
 		{Name: "fetched_tokens", Title: "cached tokens that came from slower memory"},
 		{Name: "swapped_tokens", Title: "tokens moved to host memory or back", Better: Lower},
 		{Name: "busy", Title: "share of the time in which steps run", Unit: Share, Swept: true},
-		{Name: "mfu", Title: "share of peak arithmetic used", Unit: Share, Better: Higher, Swept: true},
-		{Name: "mbu", Title: "share of peak memory bandwidth used", Unit: Share, Better: Higher, Swept: true},
+		{Name: "mfu", Title: "share of peak arithmetic used", Unit: Share, Better: Higher,
+			Swept: true},
+		{Name: "mbu", Title: "share of peak memory bandwidth used", Unit: Share, Better: Higher,
+			Swept: true},
 		{Name: "accelerators", Title: "accelerators", Better: Lower, Swept: true},
 		{Name: "cost", Title: "price of the run", Unit: Dollars, Better: Lower},
-		{Name: "cost_per_million_output_tokens", Title: "price of a million output tokens", Short: "$/1M",
-			Unit: Dollars, Better: Lower, Swept: true},
+		{Name: "cost_per_million_output_tokens", Title: "price of a million output tokens",
+			Short: "$/1M",
+			Unit:  Dollars, Better: Lower, Swept: true},
 		{Name: "energy", Title: "energy of the accelerators", Unit: WattHours, Better: Lower},
-		{Name: "energy_per_million_output_tokens", Title: "energy for a million output tokens", Short: "Wh/1M",
-			Unit: WattHours, Better: Lower, Swept: true},
-		{Name: "accelerator_hours", Title: "time for which accelerators are paid", Unit: Hours, Better: Lower},
+		{Name: "energy_per_million_output_tokens", Title: "energy for a million output tokens",
+			Short: "Wh/1M",
+			Unit:  WattHours, Better: Lower, Swept: true},
+		{Name: "accelerator_hours", Title: "time for which accelerators are paid", Unit: Hours,
+			Better: Lower},
 		{Name: "spec_decode_num_drafts", Title: "drafts"},
 		{Name: "spec_decode_draft_tokens", Title: "drafted tokens"},
 		{Name: "spec_decode_accepted_tokens", Title: "drafted tokens that were accepted"},
-		{Name: "spec_decode_acceptance_rate", Title: "share of drafted tokens that were accepted", Unit: Percent, Better: Higher},
-		{Name: "spec_decode_acceptance_length", Title: "tokens that a step with a draft gives", Better: Higher},
-		{Name: "draft_time_share", Title: "share of the time of steps that drafting adds", Unit: Share, Better: Lower},
-		{Name: "wasted_flops_share", Title: "share of the arithmetic that drafts add", Unit: Share, Better: Lower},
+		{Name: "spec_decode_acceptance_rate", Title: "share of drafted tokens that were accepted",
+			Unit: Percent, Better: Higher},
+		{Name: "spec_decode_acceptance_length", Title: "tokens that a step with a draft gives",
+			Better: Higher},
+		{Name: "draft_time_share", Title: "share of the time of steps that drafting adds",
+			Unit: Share, Better: Lower},
+		{Name: "wasted_flops_share", Title: "share of the arithmetic that drafts add", Unit: Share,
+			Better: Lower},
 	}
 }
 

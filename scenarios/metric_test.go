@@ -14,7 +14,8 @@ func full() *Result {
 	return &Result{SpeculationResult: &SpeculationResult{Speedup: &Speedup{}}}
 }
 
-// The list of metrics and the numbers in the JSON of a result are the same: a number that is not in the list is shown nowhere.
+// The list of metrics and the numbers in the JSON of a result are the same: a number that is not in
+// the list is shown nowhere.
 func TestMetricsAreTheNumbersOfAResult(t *testing.T) {
 	text, err := json.Marshal(full())
 	if err != nil {
@@ -46,18 +47,22 @@ func TestMetricsAreTheNumbersOfAResult(t *testing.T) {
 func TestMetricValues(t *testing.T) {
 	r := full()
 	r.MeanTTFT, r.Completed, r.Speedup.TPOT, r.Attainment.All = 12.5, 7, 2.5, 0.75
-	c := metrics.ClassSummary{Latencies: metrics.Latencies{MeanTTFT: 3}, Attainment: metrics.Attainment{All: 0.5}}
+	c := metrics.ClassSummary{Latencies: metrics.Latencies{MeanTTFT: 3},
+		Attainment: metrics.Attainment{All: 0.5}}
 	for _, want := range []struct {
 		name         string
 		all, byClass float64
 		kept         bool
 	}{
-		{"mean_ttft_ms", 12.5, 3, true}, {"completed", 7, 0, true}, {"speculation_speedup", 2.5, 1, false},
+		{"mean_ttft_ms", 12.5, 3, true}, {"completed", 7, 0, true},
+		{"speculation_speedup", 2.5, 1, false},
 		{"slo_attainment", 0.75, 0.5, true}, {"mean_itl_ms", 0, 0, false},
 	} {
 		m := MetricNamed(want.name)
-		if all, byClass := m.Of(r), m.OfClass(&c); all != want.all || byClass != want.byClass || m.ByClass() != want.kept {
-			t.Errorf("%s is %g, of a class %g (%v), want %+v", m.Name, all, byClass, m.ByClass(), want)
+		if all, byClass := m.Of(r), m.OfClass(&c); all != want.all || byClass != want.byClass ||
+			m.ByClass() != want.kept {
+			t.Errorf("%s is %g, of a class %g (%v), want %+v", m.Name, all, byClass, m.ByClass(),
+				want)
 		}
 	}
 	if got := MetricNamed("tokens_per_step").Of(&Result{}); got != 1 {

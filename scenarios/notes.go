@@ -35,8 +35,8 @@ func (n *notes) addWarnings(warnings []string) {
 	}
 }
 
-// each takes one step of the way from what was written to what runs: for each kind of server, unless
-// something is wrong already. So all servers take a step before one takes the next.
+// each takes one step of the way from what was written to what runs: for each kind of server,
+// unless something is wrong already. So all servers take a step before one takes the next.
 func each[From, To any](n *notes, list []From, step func(From) To) []To {
 	if len(n.problems) > 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/llmsim/llmsim/policies"
 )
 
-// measuredKernels writes tables of an accelerator on which every product takes 0.1 ms and attention 1 µs for each token of context,
-// and a scenario beside them. It returns the path of the scenario.
+// measuredKernels writes tables of an accelerator on which every product takes 0.1 ms and attention
+// 1 µs for each token of context, and a scenario beside them. It returns the path of the scenario.
 func measuredKernels(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -22,7 +22,8 @@ func measuredKernels(t *testing.T, files map[string]string) string {
 		t.Fatal(err)
 	}
 	products := "gemm_dtype,m,n,k,latency\n"
-	for _, shape := range []string{"6144,4096", "4096,4096", "28672,4096", "4096,14336", "128256,4096"} {
+	for _, shape := range []string{"6144,4096", "4096,4096", "28672,4096", "4096,14336",
+		"128256,4096"} {
 		products += fmt.Sprintf("bfloat16,1,%s,0.1\nbfloat16,64,%s,0.1\n", shape, shape)
 	}
 	tables := map[string]string{
@@ -34,19 +35,22 @@ func measuredKernels(t *testing.T, files map[string]string) string {
 		tables[name] = text
 	}
 	for name, text := range tables {
-		if err := os.WriteFile(filepath.Join(dir, "kernels", name), []byte(text), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "kernels", name), []byte(text),
+			0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
 	scenario := filepath.Join(dir, "mine.yaml")
-	text := "model: llama-3.1-8b\nhardware: {accelerator: h100-sxm, operators: kernels}\nworkload: {arrivals: at-once, prompt: 100, output: 300, requests: 1}\n"
+	text := "model: llama-3.1-8b\nhardware: {accelerator: h100-sxm, operators: " +
+		"kernels}\nworkload: {arrivals: at-once, prompt: 100, output: 300, requests: 1}\n"
 	if err := os.WriteFile(scenario, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	return scenario
 }
 
-// With tables of all products and of attention, what a token more of context costs is exactly what was measured, in each of 32 layers.
+// With tables of all products and of attention, what a token more of context costs is exactly what
+// was measured, in each of 32 layers.
 func TestOperatorTablesSetTheStepTime(t *testing.T) {
 	f, err := Load(measuredKernels(t, nil))
 	r := run(t, build(t, f, err))
@@ -59,16 +63,20 @@ func TestOperatorTablesSetTheStepTime(t *testing.T) {
 		t.Errorf("a token more of context costs %g us a step, measured are %g us", got, want)
 	}
 	if last < 32*4*0.1e-3+0.4*32e-3 || last > 40e-3 {
-		t.Errorf("a step takes %g s, of which products measured as 12.9 ms and attention as 12.8 ms", last)
+		t.Errorf("a step takes %g s, of which products measured as 12.9 ms and attention as "+
+			"12.8 ms", last)
 	}
 }
 
 func TestStepsOutsideOfOperatorTablesAreNamed(t *testing.T) {
-	f, err := Load(measuredKernels(t, map[string]string{"mine__new_kernel.csv": "a\n1\n", "mine__mla_bmm.csv": "a\n"}), "workload.output=2000")
+	f, err := Load(measuredKernels(t, map[string]string{"mine__new_kernel.csv": "a\n1\n",
+		"mine__mla_bmm.csv": "a\n"}), "workload.output=2000")
 	warnings := strings.Join(run(t, build(t, f, err)).Warnings, "\n")
 	for _, want := range []string{
-		"not in the operator tables, so by formula: prefill attention", "operator tables that were not read: mine__mla_bmm.csv, mine__new_kernel.csv",
-		"gate_up: 100 tokens are not in the operator table", "decode attention: 1001 tokens of context are not",
+		"not in the operator tables, so by formula: prefill attention",
+		"operator tables that were not read: mine__mla_bmm.csv, mine__new_kernel.csv",
+		"gate_up: 100 tokens are not in the operator table",
+		"decode attention: 1001 tokens of context are not",
 	} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("warnings lack %q:\n%s", want, warnings)
@@ -81,11 +89,14 @@ func TestMistakesInOperatorTablesAreNamed(t *testing.T) {
 		`mine__moe.csv:2: column hidden_size is ""`: nil,
 		"which is no folder":                        {"hardware.operators=nowhere"},
 	} {
-		f, err := Load(measuredKernels(t, map[string]string{"mine__moe.csv": "moe_dtype,latency\nfp8,1\n"}), overrides...)
+		f, err := Load(measuredKernels(t,
+			map[string]string{"mine__moe.csv": "moe_dtype,latency\nfp8,1\n"}), overrides...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = f.Build(policies.Default()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "hardware.operators") {
+		if _, err = f.Build(policies.Default()); err == nil ||
+			!strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "hardware.operators") {
 			t.Errorf("%v, want hardware.operators and %q", err, want)
 		}
 	}

@@ -9,13 +9,15 @@ import (
 
 // Phenomenon is what a typical step of a phase is like.
 type Phenomenon struct {
-	// Batch is the number of sequences, Tokens that of the tokens computed, Context the sum of the contexts they attend to.
+	// Batch is the number of sequences, Tokens that of the tokens computed, Context the sum of the
+	// contexts they attend to.
 	Batch   int   `json:"batch"`
 	Tokens  int   `json:"tokens"`
 	Context int64 `json:"context"`
 	// Step is the time of the step in milliseconds.
 	Step float64 `json:"step_ms"`
-	// Bound is what takes the largest part of that time ("compute", "memory", "latency", "network" or "host"), Share its part.
+	// Bound is what takes the largest part of that time ("compute", "memory", "latency", "network"
+	// or "host"), Share its part.
 	Bound steptime.Bound `json:"bound"`
 	Share float64        `json:"share"`
 }
@@ -51,7 +53,8 @@ func newPhenomenon(clock *steptime.Clock, step *sim.Step) *Phenomenon {
 	}
 	p := &Phenomenon{Tokens: step.Tokens(), Context: step.Context, Step: total.Milliseconds()}
 	var most sim.Time
-	for _, bound := range []steptime.Bound{steptime.Compute, steptime.Memory, steptime.Network, steptime.Latency, steptime.Host} {
+	for _, bound := range []steptime.Bound{steptime.Compute, steptime.Memory, steptime.Network,
+		steptime.Latency, steptime.Host} {
 		if times[bound] > most {
 			most, p.Bound = times[bound], bound
 		}

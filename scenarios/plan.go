@@ -8,7 +8,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// planned is what was chosen, spread over accelerators whose memory is divided. The model may not fit.
+// planned is what was chosen, spread over accelerators whose memory is divided. The model may not
+// fit.
 type planned struct {
 	*chosen
 	s      Scenario // with parallelism, number formats and the share of memory that is used
@@ -16,8 +17,8 @@ type planned struct {
 	plan   steptime.MemoryPlan
 }
 
-// comfortableContext is the number of tokens that a default parallelism must leave room for, where the
-// model serves as many.
+// comfortableContext is the number of tokens that a default parallelism must leave room for, where
+// the model serves as many.
 const comfortableContext = 8192
 
 // planMemory divides the memory, after choosing the parallelism where the scenario leaves it open.
@@ -46,8 +47,9 @@ func planMemory(c *chosen) *planned {
 		return p
 	}
 	if tokens := p.s.Memory.Tokens; tokens > p.plan.Tokens && p.plan.Err() == nil {
-		p.problem("memory.tokens", "found %d; there is room for %d. Lower it, or raise memory.utilization "+
-			"or parallelism.tensor", tokens, p.plan.Tokens)
+		p.problem("memory.tokens",
+			"found %d; there is room for %d. Lower it, or raise memory.utilization "+
+				"or parallelism.tensor", tokens, p.plan.Tokens)
 	}
 	if p.s.drafts() && p.s.Speculation.Method == "draft-model" {
 		sp := *p.s.Speculation
@@ -57,7 +59,8 @@ func planMemory(c *chosen) *planned {
 	return p
 }
 
-// numberFormats writes down the formats that follow from the model where the scenario leaves them open.
+// numberFormats writes down the formats that follow from the model where the scenario leaves them
+// open.
 func (p *planned) numberFormats() {
 	e, m := &p.s.Engine, p.config.Model
 	sixteen := hardware.BF16
@@ -83,8 +86,8 @@ func (p *planned) spread(degrees steptime.Parallelism) deployment.Config {
 	return c
 }
 
-// fits reports whether an accelerator holds its share of the model and, between them, one context of a
-// comfortable length.
+// fits reports whether an accelerator holds its share of the model and, between them, one context
+// of a comfortable length.
 func (p *planned) fits(c deployment.Config) bool {
 	need := comfortableContext
 	if longest := p.s.Engine.MaxModelLen; longest > 0 {
@@ -96,12 +99,13 @@ func (p *planned) fits(c deployment.Config) bool {
 	return c.Holds(need)
 }
 
-// smallestTensor returns the smallest tensor parallelism within a node that holds the model, or 1 if
-// none does.
+// smallestTensor returns the smallest tensor parallelism within a node that holds the model, or 1
+// if none does.
 func (p *planned) smallestTensor() int {
 	degrees := p.s.Parallelism.degrees()
 	for tp := 1; tp <= max(1, p.config.Accelerator.PerNode); tp *= 2 {
-		if p.fits(p.spread(steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline, Data: degrees.Data})) {
+		if p.fits(p.spread(steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline,
+			Data: degrees.Data})) {
 			return tp
 		}
 	}

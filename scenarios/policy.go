@@ -8,8 +8,9 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// choose finds the policy of that name, or the family's first, and completes its parameters. Its Policy
-// is nil, and the problem noted, where there is none; anywhere is a place that has all it could ask for.
+// choose finds the policy of that name, or the family's first, and completes its parameters. Its
+// Policy is nil, and the problem noted, where there is none; anywhere is a place that has all it
+// could ask for.
 func choose[T any](v *view, anywhere policies.Deployment, field string, family *policies.Family[T],
 	name *string, params *map[string]string) deployment.Choice[T] {
 	*name = cmp.Or(*name, family.Policies[0].Name)

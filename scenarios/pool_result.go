@@ -16,22 +16,24 @@ type PoolResult struct {
 	// Model and Hardware are the names of what the pool serves and on what.
 	Model    string `json:"model"`
 	Hardware string `json:"hardware"`
-	// Accelerators is their number over all replicas, those of draft models included; MeanReplicas counts the replicas that ran or
-	// were starting, on average.
+	// Accelerators is their number over all replicas, those of draft models included; MeanReplicas
+	// counts the replicas that ran or were starting, on average.
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
 	MeanReplicas float64 `json:"mean_replicas"`
-	// Completed requests ended here, HandedOver ones went on at another pool, Rejected ones could not be served here.
+	// Completed requests ended here, HandedOver ones went on at another pool, Rejected ones could
+	// not be served here.
 	Completed  int64 `json:"completed"`
 	HandedOver int64 `json:"handed_over"`
 	Rejected   int64 `json:"rejected"`
-	// OutputTokens came out here, PrefillTokens were computed for prompts, CachedTokens were in the prefix cache.
+	// OutputTokens came out here, PrefillTokens were computed for prompts, CachedTokens were in the
+	// prefix cache.
 	OutputTokens  int64 `json:"output_tokens"`
 	PrefillTokens int64 `json:"prefill_tokens"`
 	CachedTokens  int64 `json:"cached_tokens"`
 	Preemptions   int64 `json:"preemptions"`
-	// Busy is the share of the time in which a replica that was up ran a step. MFU, MBU, Cost, Energy and AcceleratorHours are those
-	// of Result, for the pool.
+	// Busy is the share of the time in which a replica that was up ran a step. MFU, MBU, Cost,
+	// Energy and AcceleratorHours are those of Result, for the pool.
 	Busy             float64 `json:"busy"`
 	MFU              float64 `json:"mfu"`
 	MBU              float64 `json:"mbu"`
@@ -67,7 +69,8 @@ func (f *finished) poolResults() (list []PoolResult, total usage) {
 	for i := range f.pools {
 		p, sum, meter := &f.pools[i], &list[i], &f.work.meters[i]
 		*sum = PoolResult{
-			Name: p.name, Role: roleNames()[p.role], Model: p.Model.Name, Hardware: p.Accelerator.Name,
+			Name: p.name, Role: roleNames()[p.role], Model: p.Model.Name,
+			Hardware: p.Accelerator.Name,
 			Replicas: p.size,
 		}
 		busy := sum.add(f.outcome, p.first, p.size)
@@ -77,8 +80,10 @@ func (f *finished) poolResults() (list []PoolResult, total usage) {
 			could: steptime.Work{FLOPs: float64(flops * busy), Bytes: float64(bandwidth * busy)},
 		}
 		sum.MFU, sum.MBU = u.mfu(), u.mbu()
-		total.done.FLOPs, total.done.Bytes = total.done.FLOPs+u.done.FLOPs, total.done.Bytes+u.done.Bytes
-		total.could.FLOPs, total.could.Bytes = total.could.FLOPs+u.could.FLOPs, total.could.Bytes+u.could.Bytes
+		total.done.FLOPs, total.done.Bytes = total.done.FLOPs+u.done.FLOPs, total.done.Bytes+
+			u.done.Bytes
+		total.could.FLOPs, total.could.Bytes = total.could.FLOPs+u.could.FLOPs, total.could.Bytes+
+			u.could.Bytes
 		up := sum.MeanReplicas * f.summary.Duration
 		sum.Busy = times(busy, up)
 		sum.charge(p.accelerators(), p.Accelerator, float64(p.s.Hardware.Price), busy, up)
@@ -121,7 +126,8 @@ func (f *finished) meanPrompt(pools []PoolResult, model int) int {
 	return max(1, int(math.Round(times(float64(tokens), float64(prompts)))))
 }
 
-// add takes in the work of the replicas from first on, and returns for how many seconds they ran steps.
+// add takes in the work of the replicas from first on, and returns for how many seconds they ran
+// steps.
 func (sum *PoolResult) add(outcome *sim.Result, first, size int) (busy float64) {
 	for i := first; i < first+size; i++ {
 		w := &outcome.Replicas[i]
@@ -138,14 +144,16 @@ func (sum *PoolResult) add(outcome *sim.Result, first, size int) (busy float64) 
 	return busy
 }
 
-// charge adds what n accelerators of all replicas cost and take: idle power, and while steps run what their use of bandwidth and
-// arithmetic takes (hardware.PowerLaw). Busy and up are the seconds for which replicas ran steps and were up, summed over them.
+// charge adds what n accelerators of all replicas cost and take: idle power, and while steps run
+// what their use of bandwidth and arithmetic takes (hardware.PowerLaw). Busy and up are the seconds
+// for which replicas ran steps and were up, summed over them.
 func (sum *PoolResult) charge(n int, a *hardware.Accelerator, price, busy, up float64) {
 	each := float64(n) / float64(sum.Replicas) / 3600
 	sum.Accelerators += n
 	sum.AcceleratorHours += float64(each * up)
 	sum.Cost += float64(price * each * up)
-	sum.Energy += float64(each * (float64(a.Power(sum.MBU, sum.MFU)*busy) + float64(a.IdlePower*(up-busy))))
+	sum.Energy += float64(each * (float64(a.Power(sum.MBU, sum.MFU)*busy) +
+		float64(a.IdlePower*(up-busy))))
 }
 
 // times returns a/b, and 0 where there is no b.

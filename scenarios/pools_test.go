@@ -28,20 +28,24 @@ func runYAML(t *testing.T, text string, overrides ...string) *Result {
 
 // Pools that differ in nothing serve as one of their sizes together.
 func TestEqualPoolsAreOne(t *testing.T) {
-	const common = "model: llama-3.1-8b\nhardware: h100-sxm\nrouting: least-tokens\nworkload: {rate: 40/s, requests: 600}\n"
+	const common = "model: llama-3.1-8b\nhardware: h100-sxm\nrouting: least-tokens\nworkload: " +
+		"{rate: 40/s, requests: 600}\n"
 	one := runYAML(t, common+"replicas: 5\n")
-	two := runYAML(t, common+"fleet: {pools: [{name: a, replicas: 2}, {name: b, replicas: 3, hardware: h100-sxm}]}\n")
+	two := runYAML(t, common+"fleet: {pools: [{name: a, replicas: 2}, {name: b, replicas: 3, "+
+		"hardware: h100-sxm}]}\n")
 	if diff := cmp.Diff(one.Summary, two.Summary); diff != "" {
 		t.Errorf("one pool (-) against two (+):\n%s", diff)
 	}
-	if one.Accelerators != two.Accelerators || !near(one.Cost, two.Cost) || !near(one.Energy, two.Energy) || !near(one.MFU, two.MFU) || !near(one.MBU, two.MBU) {
+	if one.Accelerators != two.Accelerators || !near(one.Cost, two.Cost) ||
+		!near(one.Energy, two.Energy) || !near(one.MFU, two.MFU) || !near(one.MBU, two.MBU) {
 		t.Errorf("one pool costs %v, two %v", one.Cost, two.Cost)
 	}
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }
 
-// The fleet's requests, tokens, accelerators, cost and energy are the sums of its pools', each at the price of its own hardware.
+// The fleet's requests, tokens, accelerators, cost and energy are the sums of its pools', each at
+// the price of its own hardware.
 func TestPoolsSumUp(t *testing.T) {
 	r := runYAML(t, twoPools)
 	var sum PoolResult
@@ -53,12 +57,15 @@ func TestPoolsSumUp(t *testing.T) {
 		sum.Energy += p.Energy
 		sum.AcceleratorHours += p.AcceleratorHours
 	}
-	if sum.Completed != r.Completed || sum.OutputTokens != r.TotalOutputTokens || sum.Accelerators != r.Accelerators || r.Accelerators != 8 {
+	if sum.Completed != r.Completed || sum.OutputTokens != r.TotalOutputTokens ||
+		sum.Accelerators != r.Accelerators || r.Accelerators != 8 {
 		t.Errorf("pools %+v against the fleet's %+v", r.Pools, r.Summary)
 	}
 	hours := r.Duration / 3600
-	if want := hours * (2*2.99 + 6*1.79); !near(sum.Cost, want) || !near(r.Cost, want) || !near(r.Energy, sum.Energy) || !near(r.AcceleratorHours, 8*hours) {
-		t.Errorf("the fleet costs %v and takes %v Wh, its pools %v and %v; want %v", r.Cost, r.Energy, sum.Cost, sum.Energy, want)
+	if want := hours * (2*2.99 + 6*1.79); !near(sum.Cost, want) || !near(r.Cost, want) ||
+		!near(r.Energy, sum.Energy) || !near(r.AcceleratorHours, 8*hours) {
+		t.Errorf("the fleet costs %v and takes %v Wh, its pools %v and %v; want %v", r.Cost,
+			r.Energy, sum.Cost, sum.Energy, want)
 	}
 	big, small := r.Pools[0].Decode, r.Pools[1].Decode
 	if big == nil || small == nil || cmp.Equal(big, small) {
@@ -66,7 +73,8 @@ func TestPoolsSumUp(t *testing.T) {
 	}
 }
 
-// The KV caches of a fleet with prefill on H100 and decode on A100 go at the pace of the slower network, here that of A100 servers.
+// The KV caches of a fleet with prefill on H100 and decode on A100 go at the pace of the slower
+// network, here that of A100 servers.
 func TestTransferAtThePaceOfTheSlowerEnd(t *testing.T) {
 	const text = `model: llama-3.1-8b
 workload: {rate: 5/s, prompt: 4000, output: 20, requests: 50}
@@ -79,7 +87,9 @@ fleet:
 	mixed := runYAML(t, strings.ReplaceAll(text, "HARDWARE", "a100-80gb-sxm")).Fleet
 	equal := runYAML(t, strings.ReplaceAll(text, "HARDWARE", "h100-sxm")).Fleet
 	if mixed.Transfers != 50 || mixed.VisibleTransfer < 1.5*equal.VisibleTransfer {
-		t.Errorf("%.2f ms visible to A100, %.2f ms to H100 (%d transfers); want twice as long over half the bandwidth", mixed.VisibleTransfer, equal.VisibleTransfer, mixed.Transfers)
+		t.Errorf("%.2f ms visible to A100, %.2f ms to H100 (%d transfers); want twice as long "+
+			"over half the bandwidth", mixed.VisibleTransfer, equal.VisibleTransfer,
+			mixed.Transfers)
 	}
 }
 
@@ -97,19 +107,28 @@ workload:
   classes: [{name: hard, model: llama-3.1-70b}, {name: easy, share: 4, model: llama-3.1-8b}]
 `
 	r := runYAML(t, text)
-	if hard, easy := r.Classes["hard"].Completed, r.Classes["easy"].Completed; hard != r.Pools[0].Completed || easy != r.Pools[1].Completed || hard+easy != 300 || hard == 0 {
-		t.Errorf("%d hard and %d easy requests; the pools completed %d and %d", hard, easy, r.Pools[0].Completed, r.Pools[1].Completed)
+	if hard, easy := r.Classes["hard"].Completed,
+		r.Classes["easy"].Completed; hard != r.Pools[0].Completed || easy != r.Pools[1].Completed ||
+		hard+easy != 300 || hard == 0 {
+		t.Errorf("%d hard and %d easy requests; the pools completed %d and %d", hard, easy,
+			r.Pools[0].Completed, r.Pools[1].Completed)
 	}
 	for override, want := range map[string]string{
-		"workload.classes.0.model=llama-3.1-7b": "workload.classes.0.model: no pool serves it: unknown model \"llama-3.1-7b\"; did you mean llama-3.1-",
-		"workload.classes=[{name: a}]":          "workload.classes.0.model: the fleet serves llama-3.1-70b and llama-3.1-8b",
-		"fleet.pools.1.replicas=0":              "fleet.pools.1.replicas",
-		"fleet.pools.1.name=large":              "fleet.pools.1: found a second pool called large",
-		"fleet.pools.0.parallelism.tensor=1":    "pool large: llama-3.1-70b",
-		"fleet.pools.0.parallelism.tensor=3":    "pool large: tensor parallelism 3 does not divide the 64 attention heads",
-		"fleet.pools.0.role=prefill":            "a prefill or a decode pool of llama-3.1-70b without the other",
-		"fleet.pools.0.hardware=h10":            "fleet.pools.0.hardware.accelerator: pool large: unknown accelerator",
-		"fleet.pools.0.batching=vllm":           "fleet.pools.0.batching.policy: pool large: unknown batching policy",
+		"workload.classes.0.model=llama-3.1-7b": "workload.classes.0.model: no pool serves it: " +
+			"unknown model \"llama-3.1-7b\"; did you mean llama-3.1-",
+		"workload.classes=[{name: a}]": "workload.classes.0.model: the fleet serves " +
+			"llama-3.1-70b and llama-3.1-8b",
+		"fleet.pools.1.replicas=0":           "fleet.pools.1.replicas",
+		"fleet.pools.1.name=large":           "fleet.pools.1: found a second pool called large",
+		"fleet.pools.0.parallelism.tensor=1": "pool large: llama-3.1-70b",
+		"fleet.pools.0.parallelism.tensor=3": "pool large: tensor parallelism 3 does not " +
+			"divide the 64 attention heads",
+		"fleet.pools.0.role=prefill": "a prefill or a decode pool of llama-3.1-70b " +
+			"without the other",
+		"fleet.pools.0.hardware=h10": "fleet.pools.0.hardware.accelerator: pool " +
+			"large: unknown accelerator",
+		"fleet.pools.0.batching=vllm": "fleet.pools.0.batching.policy: pool large: " +
+			"unknown batching policy",
 	} {
 		f, err := Parse("pools.yaml", []byte(text), override)
 		if err == nil {
@@ -121,7 +140,8 @@ workload:
 	}
 }
 
-// A pool that scales beside one that does not takes what the other cannot: only its replicas start and stop.
+// A pool that scales beside one that does not takes what the other cannot: only its replicas start
+// and stop.
 func TestScalingBesideASteadyPool(t *testing.T) {
 	r := runYAML(t, `model: llama-3.1-8b
 routing: least-requests
@@ -133,9 +153,11 @@ fleet:
 `)
 	peak, base := r.Pools[0], r.Pools[1]
 	if base.MeanReplicas != 2 || peak.MeanReplicas < 1.2 || peak.MeanReplicas > 3 {
-		t.Errorf("%.2f replicas of the steady pool, %.2f of the one that scales", base.MeanReplicas, peak.MeanReplicas)
+		t.Errorf("%.2f replicas of the steady pool, %.2f of the one that scales", base.MeanReplicas,
+			peak.MeanReplicas)
 	}
-	if hours := r.Duration / 3600; !near(peak.AcceleratorHours, peak.MeanReplicas*hours) || !near(r.Cost, hours*(2*2.99+1.79*peak.MeanReplicas)) {
+	if hours := r.Duration / 3600; !near(peak.AcceleratorHours, peak.MeanReplicas*hours) ||
+		!near(r.Cost, hours*(2*2.99+1.79*peak.MeanReplicas)) {
 		t.Errorf("%.3f hours of accelerators, $%.3f in all", peak.AcceleratorHours, r.Cost)
 	}
 }

@@ -21,7 +21,8 @@ func (s *Span) UnmarshalText(text []byte) error {
 		return err
 	}
 	if seconds >= sim.Never.Seconds() {
-		return fmt.Errorf("%q is too long; the simulated clock ends after %.0f days", text, sim.Never.Seconds()/86400)
+		return fmt.Errorf("%q is too long; the simulated clock ends after %.0f days", text,
+			sim.Never.Seconds()/86400)
 	}
 	if *s = Span(sim.Seconds(seconds)); *s == 0 && seconds > 0 {
 		return fmt.Errorf("%q is too short; the simulated clock ticks every 10ps", text)

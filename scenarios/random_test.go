@@ -16,12 +16,14 @@ import (
 )
 
 var (
-	randomScenarios = flag.Int("scenarios", 300, "the number of random scenarios that TestRandomScenarios runs")
-	firstScenario   = flag.Uint64("first-scenario", 0, "the seed of the first random scenario")
+	randomScenarios = flag.Int("scenarios", 300,
+		"the number of random scenarios that TestRandomScenarios runs")
+	firstScenario = flag.Uint64("first-scenario", 0, "the seed of the first random scenario")
 )
 
-// Whatever a scenario mixes: leaping gives the bytes that stepping gives, every request ends once, every token is accounted for in
-// time, all memory is given back, and every figure is a number. A scenario that fails is repeated by -first-scenario and -scenarios 1.
+// Whatever a scenario mixes: leaping gives the bytes that stepping gives, every request ends once,
+// every token is accounted for in time, all memory is given back, and every figure is a number. A
+// scenario that fails is repeated by -first-scenario and -scenarios 1.
 func TestRandomScenarios(t *testing.T) {
 	n := *randomScenarios
 	if testing.Short() {
@@ -40,7 +42,8 @@ func TestRandomScenarios(t *testing.T) {
 			problems = leaps.differences(runRandom(t, registry, seed, overrides, 1))
 		}
 		if len(problems) > 0 {
-			t.Errorf("scenario %d:\n\t%s\n%s", seed, strings.Join(overrides, "\n\t"), strings.Join(problems, "\n"))
+			t.Errorf("scenario %d:\n\t%s\n%s", seed, strings.Join(overrides, "\n\t"),
+				strings.Join(problems, "\n"))
 		}
 	}
 	if t.Logf("%d of %d scenarios ran, the others were refused", ran, n); n >= 100 && ran < n/3 {
@@ -56,8 +59,10 @@ type randomRun struct {
 	json     []byte
 }
 
-// runRandom runs a scenario with leaps of at most maxLeap steps; it returns nil where the scenario is refused as bad input.
-func runRandom(t *testing.T, registry *policies.Registry, seed uint64, overrides []string, maxLeap int64) *randomRun {
+// runRandom runs a scenario with leaps of at most maxLeap steps; it returns nil where the scenario
+// is refused as bad input.
+func runRandom(t *testing.T, registry *policies.Registry, seed uint64, overrides []string,
+	maxLeap int64) *randomRun {
 	t.Helper()
 	file, err := Parse("random.yaml", []byte("model: gpt2\nhardware: l4\n"), overrides...)
 	var s *Simulation
@@ -90,8 +95,10 @@ func (r *randomRun) differences(stepped *randomRun) []string {
 	if d := cmp.Diff(stepped.result.Summary, r.result.Summary); d != "" {
 		list = append(list, "summary, stepping (-) against leaps (+):\n"+d)
 	}
-	// Arithmetic and bytes are added up in floating point, once a leap or once a step; so the rest may differ in the last digits.
-	if d := cmp.Diff(plainJSON(stepped.json), plainJSON(r.json), cmpopts.EquateApprox(1e-9, 1e-9)); d != "" {
+	// Arithmetic and bytes are added up in floating point, once a leap or once a step; so the rest
+	// may differ in the last digits.
+	if d := cmp.Diff(plainJSON(stepped.json), plainJSON(r.json),
+		cmpopts.EquateApprox(1e-9, 1e-9)); d != "" {
 		list = append(list, "result, stepping (-) against leaps (+):\n"+d)
 	}
 	return list
@@ -119,23 +126,29 @@ func (r *randomRun) checkCounts() []string {
 	if n := ended(r.result.Endings); n != int64(len(r.ends)) {
 		list = append(list, fmt.Sprintf("%d requests ended, and the result has %d", len(r.ends), n))
 	}
-	if asked := r.scenario.Workload.Requests; int64(len(r.ends)) < asked && r.scenario.Workload.Duration == 0 &&
-		!strings.Contains(strings.Join(r.result.Warnings, "\n"), fmt.Sprintf("of the %d requests", asked)) {
-		list = append(list, fmt.Sprintf("%d of %d requests ended, and no warning says why", len(r.ends), asked))
+	if asked := r.scenario.Workload.Requests; int64(len(r.ends)) < asked &&
+		r.scenario.Workload.Duration == 0 &&
+		!strings.Contains(strings.Join(r.result.Warnings, "\n"),
+			fmt.Sprintf("of the %d requests", asked)) {
+		list = append(list, fmt.Sprintf("%d of %d requests ended, and no warning says why",
+			len(r.ends), asked))
 	}
 	if len(r.ends) == 0 && r.result.SLOMet {
 		list = append(list, "the SLO is met without a request")
 	}
 	if r.result.Completed != int64(len(r.record.Finished)) {
-		list = append(list, fmt.Sprintf("%d requests finished, and the result has %d", len(r.record.Finished), r.result.Completed))
+		list = append(list, fmt.Sprintf("%d requests finished, and the result has %d",
+			len(r.record.Finished), r.result.Completed))
 	}
-	if f := r.result.Fleet; f != nil && (f.LinkBusy > 1+1e-9 || f.VisibleTransfer < 0 || f.MeanReplicas > float64(f.Replicas)+1e-9) {
+	if f := r.result.Fleet; f != nil && (f.LinkBusy > 1+1e-9 || f.VisibleTransfer < 0 ||
+		f.MeanReplicas > float64(f.Replicas)+1e-9) {
 		list = append(list, fmt.Sprintf("impossible fleet: %+v", *f))
 	}
 	return list
 }
 
-// checkOrder says which quantiles of a group of latencies are out of order, and which figures are impossible.
+// checkOrder says which quantiles of a group of latencies are out of order, and which figures are
+// impossible.
 func checkOrder(prefix, name string, value any) []string {
 	group, isMap := value.(map[string]any)
 	if !isMap {
@@ -147,7 +160,8 @@ func checkOrder(prefix, name string, value any) []string {
 		for _, quantile := range []string{"median", "p90", "p95", "p99"} {
 			x, known := group[quantile+"_"+latency+"_ms"].(float64)
 			if known && x < last*(1-1e-9) {
-				list = append(list, fmt.Sprintf("%s%s: %s of %s is %g, below a lower quantile, %g", prefix, name, quantile, latency, x, last))
+				list = append(list, fmt.Sprintf("%s%s: %s of %s is %g, below a lower quantile, %g",
+					prefix, name, quantile, latency, x, last))
 			}
 			last = max(last, x)
 		}

@@ -15,8 +15,9 @@ import (
 func (d *demand) recorded() (t *workload.Trace, ownTimes bool) {
 	for _, key := range []string{"prompt", "output", "prefix", "distinct", "sessions"} {
 		if d.file.given("workload."+key) && !d.replaces("workload."+key) {
-			d.problem("workload."+key, "has no meaning beside a trace, which tells what requests ask for; "+
-				"leave one of the two out")
+			d.problem("workload."+key,
+				"has no meaning beside a trace, which tells what requests ask for; "+
+					"leave one of the two out")
 		}
 	}
 	d.leaveToClasses()
@@ -28,18 +29,20 @@ func (d *demand) recorded() (t *workload.Trace, ownTimes bool) {
 	}
 	ownTimes = d.timed("workload.trace", &made) && d.yieldToTrace()
 	if ownTimes && made.Repeat {
-		d.problem("workload.trace.repeat", "needs a rate or arrivals; the trace's own times do not repeat")
+		d.problem("workload.trace.repeat",
+			"needs a rate or arrivals; the trace's own times do not repeat")
 	}
 	return &made, ownTimes
 }
 
-// recording describes a trace that stands at a field, and returns it with its defaults filled in besides;
-// longest is the longest context served.
+// recording describes a trace that stands at a field, and returns it with its defaults filled in
+// besides; longest is the longest context served.
 func (d *demand) recording(field string, written *Trace, longest int) (*Trace, workload.Trace) {
 	t := *written
 	t.Scale, t.Overlong = cmp.Or(t.Scale, 1), cmp.Or(t.Overlong, "reject")
 	o := trace.Options{
-		FS: d.file.files(), Format: t.Format, Speed: t.Scale, From: sim.Time(t.From), For: sim.Time(t.For),
+		FS: d.file.files(), Format: t.Format, Speed: t.Scale, From: sim.Time(t.From),
+		For: sim.Time(t.For),
 	}
 	if t.Overlong == "clamp" {
 		o.MaxContext, o.Overlong = longest, trace.Clamp
@@ -58,11 +61,13 @@ func (d *demand) traceTraits() []workload.Traits {
 	for i := range w.Classes {
 		field := fmt.Sprintf("workload.classes.%d", i)
 		if d.file.given(field + ".rate") {
-			d.problem(field+".rate", "has no meaning beside a trace, which tells what requests ask for; "+
-				"leave one of the two out")
+			d.problem(field+".rate",
+				"has no meaning beside a trace, which tells what requests ask for; "+
+					"leave one of the two out")
 		}
 		if w.Classes[i].Trace != nil {
-			d.problem(field+".trace", "has no meaning beside a trace of the workload; leave one of the two out")
+			d.problem(field+".trace",
+				"has no meaning beside a trace of the workload; leave one of the two out")
 		}
 		list[i] = d.traits(field, &w.Classes[i])
 	}
@@ -73,8 +78,9 @@ func (d *demand) traceTraits() []workload.Traits {
 func (d *demand) timed(field string, t *workload.Trace) bool {
 	reader, err := trace.Open(t.Path, t.Options)
 	if errors.Is(err, fs.ErrNotExist) {
-		d.problem(field+".file", "%v. Recorded traces do not come with llmsim; docs/scenarios.md tells "+
-			"where to get them", plainPathError(err))
+		d.problem(field+".file",
+			"%v. Recorded traces do not come with llmsim; docs/scenarios.md tells "+
+				"where to get them", plainPathError(err))
 		return false
 	}
 	if err != nil {
@@ -85,9 +91,9 @@ func (d *demand) timed(field string, t *workload.Trace) bool {
 	return reader.Timed()
 }
 
-// yieldToTrace reports whether the trace's own times apply: where the scenario gives neither rate nor
-// arrivals, or the trace comes from the command line and they do not. Then how much is sent does not
-// follow from them either.
+// yieldToTrace reports whether the trace's own times apply: where the scenario gives neither rate
+// nor arrivals, or the trace comes from the command line and they do not. Then how much is sent
+// does not follow from them either.
 func (d *demand) yieldToTrace() bool {
 	w := &d.workload
 	if d.file.given("workload.rate") || d.file.given("workload.arrivals") {
@@ -105,8 +111,8 @@ func (d *demand) yieldToTrace() bool {
 	return true
 }
 
-// replaces reports whether a trace from the command line stands in for the field, which does not come
-// from there.
+// replaces reports whether a trace from the command line stands in for the field, which does not
+// come from there.
 func (d *demand) replaces(field string) bool {
 	return d.file.overridden("workload.trace.file") && !d.file.overridden(field)
 }

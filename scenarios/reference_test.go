@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	referenceStart = "<!-- The reference below is made from the structs: go test ./scenarios -run Current -update -->\n"
-	referencePath  = "../docs/scenarios.md"
+	referenceStart = "<!-- The reference below is made from the structs: go test ./scenarios " +
+		"-run Current -update -->\n"
+	referencePath = "../docs/scenarios.md"
 )
 
 func TestReferenceIsCurrent(t *testing.T) {
@@ -26,11 +27,12 @@ func TestReferenceIsCurrent(t *testing.T) {
 	var tables strings.Builder
 	reference(&tables, "the file", reflect.TypeFor[Scenario](), map[reflect.Type]string{})
 	metricReference(&tables)
-	current(t, filepath.FromSlash(referencePath), []byte(introduction+referenceStart+tables.String()))
+	current(t, filepath.FromSlash(referencePath),
+		[]byte(introduction+referenceStart+tables.String()))
 }
 
-// reference writes a table of the keys of a struct, then those of the structs within. Shown has the structs that are written
-// already, and where.
+// reference writes a table of the keys of a struct, then those of the structs within. Shown has the
+// structs that are written already, and where.
 func reference(out *strings.Builder, path string, t reflect.Type, shown map[reflect.Type]string) {
 	fmt.Fprintf(out, "\n### %s\n\n| key | value | meaning |\n|---|---|---|\n", path)
 	type section struct {
@@ -63,14 +65,16 @@ func reference(out *strings.Builder, path string, t reflect.Type, shown map[refl
 
 // metricReference writes a table of the figures of a result.
 func metricReference(out *strings.Builder) {
-	fmt.Fprintf(out, "\n### figures of a result\n\n| key | unit | better | by class | meaning |\n|---|---|---|---|---|\n")
+	fmt.Fprintf(out, "\n### figures of a result\n\n| key | unit | better | by class | meaning "+
+		"|\n|---|---|---|---|---|\n")
 	for _, m := range Metrics() {
 		better := map[Direction]string{Lower: "lower", Higher: "higher"}[m.Better]
 		byClass := ""
 		if m.ByClass() {
 			byClass = "yes"
 		}
-		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", strings.Join(m.keys(), "."), m.Unit, better, byClass, m.Title)
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", strings.Join(m.keys(), "."), m.Unit,
+			better, byClass, m.Title)
 	}
 }
 
@@ -93,7 +97,8 @@ func valueWords(f reflect.StructField) string {
 	}
 	word := map[reflect.Kind]string{
 		reflect.Slice: "list, ", reflect.String: "text", reflect.Bool: "`true`, `false`",
-		reflect.Int: "whole number", reflect.Int64: "whole number", reflect.Uint64: "whole number", reflect.Float64: "number",
+		reflect.Int: "whole number", reflect.Int64: "whole number", reflect.Uint64: "whole number",
+		reflect.Float64: "number",
 	}[t.Kind()]
 	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Float64 {
 		word = "list of numbers"
@@ -106,7 +111,8 @@ func valueWords(f reflect.StructField) string {
 	case reflect.TypeFor[Price]():
 		word = "price"
 	}
-	for _, limit := range []struct{ tag, words string }{{"min", "from"}, {"above", "above"}, {"max", "to"}, {"below", "below"}} {
+	for _, limit := range []struct{ tag, words string }{{"min", "from"}, {"above", "above"},
+		{"max", "to"}, {"below", "below"}} {
 		if bound := f.Tag.Get(limit.tag); bound != "" {
 			word += " " + limit.words + " " + bound
 		}

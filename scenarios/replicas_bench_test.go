@@ -9,7 +9,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// BenchmarkReplicas runs the same load a replica with one replica and with many; an operation is a request.
+// BenchmarkReplicas runs the same load a replica with one replica and with many; an operation is a
+// request.
 func BenchmarkReplicas(b *testing.B) {
 	for _, router := range policies.Default().Routing.Policies {
 		if router.Name == "splitwise" {
@@ -17,8 +18,11 @@ func BenchmarkReplicas(b *testing.B) {
 		}
 		for _, replicas := range []int{1, 64, 1000} {
 			b.Run(fmt.Sprintf("%s/replicas=%d", router.Name, replicas), func(b *testing.B) {
-				text := fmt.Sprintf("model: llama-3.1-8b\nhardware: h100\nreplicas: %d\nrouting: %s\n"+
-					"workload: {rate: %d/s, prompt: 500, output: 250, requests: %d}\n", replicas, router.Name, 20*replicas, b.N)
+				text := fmt.Sprintf(
+					"model: llama-3.1-8b\nhardware: h100\nreplicas: %d\nrouting: %s\n"+
+						"workload: {rate: %d/s, prompt: 500, output: 250, requests: %d}\n",
+					replicas,
+					router.Name, 20*replicas, b.N)
 				file, err := scenarios.Parse("bench.yaml", []byte(text))
 				if err != nil {
 					b.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/llmsim/llmsim/policies"
 )
 
-// resolved is what a scenario means: all names are looked up and all defaults filled in. It follows from
-// what was written, and from the files that are named there, alone.
+// resolved is what a scenario means: all names are looked up and all defaults filled in. It follows
+// from what was written, and from the files that are named there, alone.
 type resolved struct {
 	*notes
 	fleet   *fleet
@@ -43,8 +43,8 @@ func resolve(file *File, registry *policies.Registry) (*resolved, error) {
 	return r, n.err()
 }
 
-// scenario returns the scenario as it is meant: at the top what all pools agree in, and in each pool the
-// rest.
+// scenario returns the scenario as it is meant: at the top what all pools agree in, and in each
+// pool the rest.
 func (r *resolved) scenario() Scenario {
 	s := r.file.Scenario
 	s.Replicas, s.Routing = r.fleet.replicas, r.between.routing

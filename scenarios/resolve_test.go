@@ -8,15 +8,18 @@ import (
 	"github.com/llmsim/llmsim/policies"
 )
 
-// What a scenario means follows from what was written alone, which stays as it is: resolving it again
-// gives the same, also after a simulation was put together from it.
+// What a scenario means follows from what was written alone, which stays as it is: resolving it
+// again gives the same, also after a simulation was put together from it.
 func TestResolvingChangesNothing(t *testing.T) {
 	registry := policies.Default()
 	scenarios := [][]string{
 		{"workload={prefix: {groups: 2, tokens: {distribution: exponential, mean: 50}}}"},
-		{"workload={sessions: {turns: {distribution: zipf, exponent: 1, max: 9}}, classes: [{name: a}, {name: b}]}"},
-		{"workload.rate={pattern: wave, average: 2/s, swing: 0.5}", "speculation={method: eagle, acceptance: 0.7, tree: {width: 2}}"},
-		{"workload.trace=" + writeTrace(t), "fleet.pools=[{replicas: 1}, {name: b, replicas: 2, scaling: queue}]"},
+		{"workload={sessions: {turns: {distribution: zipf, exponent: 1, max: 9}}, classes: " +
+			"[{name: a}, {name: b}]}"},
+		{"workload.rate={pattern: wave, average: 2/s, swing: 0.5}",
+			"speculation={method: eagle, acceptance: 0.7, tree: {width: 2}}"},
+		{"workload.trace=" + writeTrace(t),
+			"fleet.pools=[{replicas: 1}, {name: b, replicas: 2, scaling: queue}]"},
 	}
 	for seed := range uint64(100) {
 		scenarios = append(scenarios, randomScenario(registry, seed))
@@ -53,7 +56,8 @@ func TestResolvingChangesNothing(t *testing.T) {
 // parsed reads a small scenario with overrides.
 func parsed(t *testing.T, overrides []string) *File {
 	t.Helper()
-	file, err := Parse("test.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"), overrides...)
+	file, err := Parse("test.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"),
+		overrides...)
 	if err != nil {
 		t.Fatal(err)
 	}

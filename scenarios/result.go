@@ -9,14 +9,15 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// Result is the outcome of a scenario. Its JSON is what `--format json` prints: beside the metrics it has what they rest on.
+// Result is the outcome of a scenario. Its JSON is what `--format json` prints: beside the metrics
+// it has what they rest on.
 type Result struct {
 	Name string `json:"name,omitempty"`
 	// Setup says in words what serves, Load who asks.
 	Setup string `json:"setup"`
 	Load  string `json:"load"`
-	// Version is that of the program, Scenario has every default filled in. Together with the files that the scenario names they
-	// determine everything else.
+	// Version is that of the program, Scenario has every default filled in. Together with the files
+	// that the scenario names they determine everything else.
 	Version  string `json:"version"`
 	Seed     uint64 `json:"seed"`
 	Scenario any    `json:"scenario"`
@@ -27,20 +28,22 @@ type Result struct {
 	// ClassSLOs are the SLOs of the classes.
 	ClassSLOs map[string]SLO `json:"class_slo,omitempty"`
 
-	// Accelerators is the number in use over all replicas, the own accelerators of draft models included.
+	// Accelerators is the number in use over all replicas, the own accelerators of draft models
+	// included.
 	Accelerators int `json:"accelerators"`
-	// MFU and MBU are the shares of the accelerators' peak arithmetic and peak memory bandwidth that the steps used, of the time
-	// in which steps ran. They count the work that the model's arithmetic needs, each byte moved once.
+	// MFU and MBU are the shares of the accelerators' peak arithmetic and peak memory bandwidth
+	// that the steps used, of the time in which steps ran. They count the work that the model's
+	// arithmetic needs, each byte moved once.
 	MFU float64 `json:"mfu"`
 	MBU float64 `json:"mbu"`
-	// Cost is that of the accelerators for the duration, in US dollars; CostPerMillion is for a million output tokens. 0 where
-	// the price is not known. PricedOver says how the latter is reckoned: "at the offered
-	// rate", or "over the whole run with its drain".
+	// Cost is that of the accelerators for the duration, in US dollars; CostPerMillion is for a
+	// million output tokens. 0 where the price is not known. PricedOver says how the latter is
+	// reckoned: "at the offered rate", or "over the whole run with its drain".
 	Cost           float64 `json:"cost"`
 	CostPerMillion float64 `json:"cost_per_million_output_tokens"`
 	PricedOver     string  `json:"priced_over,omitempty"`
-	// Energy is that of the accelerators in Wh, at their peak power while steps run and idle otherwise: an upper bound.
-	// EnergyPerMillion is for a million output tokens.
+	// Energy is that of the accelerators in Wh, at their peak power while steps run and idle
+	// otherwise: an upper bound. EnergyPerMillion is for a million output tokens.
 	Energy           float64 `json:"energy"`
 	EnergyPerMillion float64 `json:"energy_per_million_output_tokens"`
 	// AcceleratorHours is the time for which accelerators are paid, summed over them.
@@ -55,13 +58,14 @@ type Result struct {
 	// Pools has an entry for each, where there are several.
 	Pools []PoolResult `json:"pools,omitempty"`
 
-	// Prefill and Decode tell what bounds a typical step of each phase, of the first pool that has it; absent where there was none.
+	// Prefill and Decode tell what bounds a typical step of each phase, of the first pool that has
+	// it; absent where there was none.
 	Prefill *Phenomenon `json:"prefill,omitempty"`
 	Decode  *Phenomenon `json:"decode,omitempty"`
 	// Diagnosis says whether the system serves what arrives, and what its time goes into.
 	Diagnosis *Diagnosis `json:"diagnosis"`
-	// Evidence says what the predictions rest on: that of the server of the lowest grade, where there
-	// are several kinds.
+	// Evidence says what the predictions rest on: that of the server of the lowest grade, where
+	// there are several kinds.
 	Evidence evidence.Evidence `json:"evidence"`
 	// Intervals say how sure the figures are; absent where nobody asked.
 	Intervals *Intervals `json:"intervals,omitempty"`
@@ -71,7 +75,8 @@ type Result struct {
 	// Kinds has an entry for each kind of server.
 	Kinds []KindResult `json:"-"`
 
-	// Series is the state of the fleet over time, TTFTs and TPOTs are how these latencies are distributed.
+	// Series is the state of the fleet over time, TTFTs and TPOTs are how these latencies are
+	// distributed.
 	Series       []metrics.Point   `json:"-"`
 	TTFTs, TPOTs metrics.Histogram `json:"-"`
 }
@@ -92,7 +97,8 @@ func (f *finished) result() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds, notices := kindsOf(f.pools), f.notices() // before clocks are asked of steps that did not run
+	// before clocks are asked of steps that did not run
+	kinds, notices := kindsOf(f.pools), f.notices()
 	pools, used := f.poolResults()
 	kindList := kindResults(kinds)
 	r := &Result{
@@ -122,7 +128,8 @@ func (f *finished) result() (*Result, error) {
 		r.EnergyPerMillion = r.Energy / float64(r.TotalOutputTokens) * 1e6
 	}
 	load := f.source.Summary()
-	r.CostPerMillion, r.PricedOver = perMillion(r.Cost, &r.Summary, r.Diagnosis.Load, load.Rate, load.Output)
+	r.CostPerMillion, r.PricedOver = perMillion(r.Cost, &r.Summary, r.Diagnosis.Load, load.Rate,
+		load.Output)
 	if len(pools) > 1 {
 		r.Pools = pools
 	}

@@ -20,11 +20,13 @@ import (
 // resultSchema makes the schema of results from their structs, and from the list of metrics.
 func resultSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	schema, err := jsonschema.For[diagnosis.Document](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[scenarios.Span]():   {Type: "string", Description: "a time with its unit, such as 50ms"},
-		reflect.TypeFor[steptime.Bound]():   {Type: "string"},
-		reflect.TypeFor[scenarios.Limits](): {Types: []string{"string", "object"}},
-	}})
+	schema, err := jsonschema.For[diagnosis.Document](&jsonschema.ForOptions{
+		TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+			reflect.TypeFor[scenarios.Span](): {
+				Type: "string", Description: "a time with its unit, such as 50ms"},
+			reflect.TypeFor[steptime.Bound]():   {Type: "string"},
+			reflect.TypeFor[scenarios.Limits](): {Types: []string{"string", "object"}},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +35,9 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 	optional := reflect.TypeFor[scenarios.SpeculationResult]()
 	for i := range optional.NumField() {
 		key, _, _ := strings.Cut(optional.Field(i).Tag.Get("json"), ",")
-		schema.Required = slices.DeleteFunc(schema.Required, func(name string) bool { return name == key })
+		schema.Required = slices.DeleteFunc(schema.Required, func(name string) bool {
+			return name == key
+		})
 	}
 	for _, m := range scenarios.Metrics() {
 		p := schema.Properties[m.Name]
@@ -45,7 +49,8 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 			p.Description += fmt.Sprintf(" (%s)", m.Unit)
 		}
 		if m.Better != scenarios.Neither {
-			p.Description += map[scenarios.Direction]string{scenarios.Lower: "; lower is better", scenarios.Higher: "; higher is better"}[m.Better]
+			p.Description += map[scenarios.Direction]string{scenarios.Lower: "; lower is better",
+				scenarios.Higher: "; higher is better"}[m.Better]
 		}
 	}
 	return schema
@@ -59,7 +64,8 @@ func TestResultSchemaIsCurrent(t *testing.T) {
 	scenarios.Current(t, "result.schema.json", append(text, '\n'))
 }
 
-// What a run prints as JSON is what the schema allows: with classes, tenants, pools and drafts, and without.
+// What a run prints as JSON is what the schema allows: with classes, tenants, pools and drafts, and
+// without.
 func TestResultsKeepTheirSchema(t *testing.T) {
 	schema, err := resultSchema(t).Resolve(nil)
 	if err != nil {

@@ -14,8 +14,8 @@ type scaledPool struct {
 	policy deployment.Choice[sim.Scaler]
 	every  sim.Time
 	cold   sim.Time // what starting a replica takes
-	// first is the number of replicas that run at the start; least counts the replicas that run always,
-	// with those of steady, the pools that serve the same requests and are not scaled.
+	// first is the number of replicas that run at the start; least counts the replicas that run
+	// always, with those of steady, the pools that serve the same requests and are not scaled.
 	first, least int
 	steady       []int
 }
@@ -25,8 +25,8 @@ func scalingField(pool int) string { return fmt.Sprintf("fleet.pools.%d.scaling"
 // scaled reports whether the scenario has the replicas of a pool start and stop.
 func (f *fleet) scaled(pool int) bool { return f.file.given(scalingField(pool)) }
 
-// scale lets the policy that a scaling names start and stop the replicas of a pool. It returns false
-// where it cannot, with the problem noted. The defaults are filled into w.
+// scale lets the policy that a scaling names start and stop the replicas of a pool. It returns
+// false where it cannot, with the problem noted. The defaults are filled into w.
 func (f *fleet) scale(top *view, pool int, w *Scaling) (scaledPool, bool) {
 	g, field := &f.groups[pool], scalingField(pool)
 	w.Min = cmp.Or(w.Min, 1)
@@ -42,8 +42,10 @@ func (f *fleet) scale(top *view, pool int, w *Scaling) (scaledPool, bool) {
 		case k == pool || other.model != g.model || other.role != g.role:
 		case f.scaled(k):
 			if k < pool {
-				f.problem(field, "pool %s serves the same requests as pool %s, and replicas of both start and stop; "+
-					"leave scaling out of one of them", g.name, other.name)
+				f.problem(field,
+					"pool %s serves the same requests as pool %s, and replicas of both start "+
+						"and stop; "+
+						"leave scaling out of one of them", g.name, other.name)
 			}
 			return scaledPool{}, false
 		default:
@@ -52,6 +54,7 @@ func (f *fleet) scale(top *view, pool int, w *Scaling) (scaledPool, bool) {
 		}
 	}
 	made.cold = g.coldStart(field+".cold-start", &w.ColdStart)
-	made.policy = choose(top, g.config.Anywhere(), field, &top.registry.Scaling, &w.Policy, &w.Params)
+	made.policy = choose(top, g.config.Anywhere(), field, &top.registry.Scaling, &w.Policy,
+		&w.Params)
 	return made, true
 }

@@ -51,8 +51,8 @@ func run(t *testing.T, s *Simulation) *Result {
 	return r
 }
 
-// Every shipped scenario is short and commented, runs, and passes its own schema; with all defaults written out, it is accepted
-// again, explains itself in the same words, and gives the same result.
+// Every shipped scenario is short and commented, runs, and passes its own schema; with all defaults
+// written out, it is accepted again, explains itself in the same words, and gives the same result.
 func TestShippedScenarios(t *testing.T) {
 	schema, err := scenarioSchema(t).Resolve(nil)
 	if err != nil {
@@ -65,7 +65,8 @@ func TestShippedScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			if lines := bytes.Count(text, []byte("\n")); lines >= 40 || text[0] != '#' {
-				t.Errorf("%d lines, starting with %q; want fewer than 40, the first a comment", lines, text[0])
+				t.Errorf("%d lines, starting with %q; want fewer than 40, the first a comment",
+					lines, text[0])
 			}
 			var overrides []string
 			if bytes.Contains(text, []byte("trace:")) {
@@ -124,28 +125,54 @@ func TestBadScenarios(t *testing.T) {
 	const good = "model: llama-2-7b\nhardware: a100-80gb-sxm\n"
 	trace := writeTrace(t)
 	for _, c := range []struct{ name, yaml, want string }{
-		{"model", "model: lama-2-7b\nhardware: l4\n", `s.yaml:1: model: unknown model "lama-2-7b"; did you mean llama-2-7b`},
-		{"config", "model: nowhere/config.json\nhardware: l4\n", "s.yaml:1: model: nowhere/config.json: no such file or directory"},
-		{"hardware", "model: llama-2-7b\nhardware: a100-80gb-sxn\n", `s.yaml:2: hardware.accelerator: unknown accelerator "a100-80gb-sxn"; did you mean a100-80gb-sxm`},
-		{"link", "model: llama-2-7b\nhardware: {accelerator: l4, link: nvlnk4}\n", `s.yaml:2: hardware.link: unknown link "nvlnk4"; did you mean nvlink4`},
+		{"model", "model: lama-2-7b\nhardware: l4\n",
+			`s.yaml:1: model: unknown model "lama-2-7b"; did you mean llama-2-7b`},
+		{"config", "model: nowhere/config.json\nhardware: l4\n",
+			"s.yaml:1: model: nowhere/config.json: no such file or directory"},
+		{"hardware", "model: llama-2-7b\nhardware: a100-80gb-sxn\n",
+			`s.yaml:2: hardware.accelerator: unknown accelerator "a100-80gb-sxn"; did you mean a100-80gb-sxm`},
+		{"link", "model: llama-2-7b\nhardware: {accelerator: l4, link: nvlnk4}\n",
+			`s.yaml:2: hardware.link: unknown link "nvlnk4"; did you mean nvlink4`},
 		{"engine", good + "engine: vlm-v1\n", `s.yaml:3: engine.preset: `},
-		{"policy", good + "batching: vllm-v2\n", `s.yaml:3: batching.policy: unknown batching policy "vllm-v2"; did you mean vllm-v1`},
-		{"parameter", good + "batching:\n  policy: vllm-v1\n  max-sequence: 3\n", `s.yaml:5: batching.max-sequence: unknown parameter "max-sequence"; did you mean max-sequences`},
-		{"parameter value", good + "batching: {max-sequences: many}\n", `s.yaml:3: batching.max-sequences: found "many", want a whole number`},
-		{"parameters together", good + "batching: {max-sequences: 64, token-budget: 32}\n", "s.yaml:3: batching: token-budget is 32, want at least max-sequences (64)"},
-		{"does not fit", "model: llama-2-70b\nhardware: a100-80gb-sxm\nparallelism: {tensor: 1}\n", "It would fit with tensor parallelism 2, or on"},
-		{"heads", good + "parallelism: {tensor: 3}\n", "s.yaml:3: parallelism: tensor parallelism 3 does not divide the 32 attention heads"},
-		{"context of the model", good + "engine: {max-model-len: 5000}\n", "s.yaml:3: engine.max-model-len: found 5000; llama-2-7b was made for contexts of at most 4096 tokens"},
-		{"context of the cache", "model: llama-3.1-8b\nhardware: l4\nparallelism: 1\nengine: {max-model-len: 100000}\n", "s.yaml:4: engine.max-model-len: found 100000; the KV cache holds"},
-		{"fixed lengths", good + "workload: {prompt: 4000, output: 100}\n", "s.yaml:3: workload.prompt: prompt and output are 4100 tokens or more together; llama-2-7b is served with contexts of at most 4096"},
-		{"bounds", good + "workload:\n  prompt: {distribution: uniform, min: 20, max: 10}\n", "s.yaml:4: workload.prompt: uniform in [20, 10]: min 20 is above max 10"},
+		{"policy", good + "batching: vllm-v2\n",
+			`s.yaml:3: batching.policy: unknown batching policy "vllm-v2"; did you mean vllm-v1`},
+		{"parameter", good + "batching:\n  policy: vllm-v1\n  max-sequence: 3\n",
+			`s.yaml:5: batching.max-sequence: unknown parameter "max-sequence"; did you mean max-sequences`},
+		{"parameter value", good + "batching: {max-sequences: many}\n",
+			`s.yaml:3: batching.max-sequences: found "many", want a whole number`},
+		{"parameters together", good + "batching: {max-sequences: 64, token-budget: 32}\n",
+			"s.yaml:3: batching: token-budget is 32, want at least max-sequences (64)"},
+		{"does not fit", "model: llama-2-70b\nhardware: a100-80gb-sxm\nparallelism: {tensor: 1}\n",
+			"It would fit with tensor parallelism 2, or on"},
+		{"heads", good + "parallelism: {tensor: 3}\n",
+			"s.yaml:3: parallelism: tensor parallelism 3 does not divide the 32 attention heads"},
+		{"context of the model", good + "engine: {max-model-len: 5000}\n",
+			"s.yaml:3: engine.max-model-len: found 5000; llama-2-7b was made for contexts of at " +
+				"most 4096 tokens"},
+		{"context of the cache",
+			"model: llama-3.1-8b\nhardware: l4\nparallelism: 1\nengine: {max-model-len: 100000}\n",
+			"s.yaml:4: engine.max-model-len: found 100000; the KV cache holds"},
+		{"fixed lengths", good + "workload: {prompt: 4000, output: 100}\n",
+			"s.yaml:3: workload.prompt: prompt and output are 4100 tokens or more together; " +
+				"llama-2-7b is served with contexts of at most 4096"},
+		{"bounds", good + "workload:\n  prompt: {distribution: uniform, min: 20, max: 10}\n",
+			"s.yaml:4: workload.prompt: uniform in [20, 10]: min 20 is above max 10"},
 		{"endless", good + "workload: {arrivals: at-once, duration: 5m}\n", "workload without end"},
-		{"rate of a closed loop", good + "workload: {rate: 2/s, arrivals: {process: closed-loop, users: 3}}\n", "s.yaml:3: workload.rate: has no meaning where arrivals are closed-loop"},
-		{"trace is missing", good + "workload: {trace: nowhere.csv}\n", "s.yaml:3: workload.trace.file: nowhere.csv: no such file or directory. Recorded traces do not come with llmsim"},
-		{"trace and lengths", good + "workload:\n  prompt: 3\n  trace: " + trace + "\n", "s.yaml:4: workload.prompt: has no meaning beside a trace"},
-		{"repeat", good + "workload:\n  trace: {file: " + trace + ", repeat: true}\n", "s.yaml:4: workload.trace.repeat: needs a rate or arrivals"},
-		{"lengths file", good + "workload: {prompt: {distribution: empirical, file: nowhere.txt}}\n", "s.yaml:3: workload.prompt: nowhere.txt: no such file or directory"},
-		{"hardware file", "model: llama-2-7b\nhardware: {accelerator: mine, file: nowhere.yaml}\n", "s.yaml:2: hardware.file: nowhere.yaml: no such file or directory"},
+		{"rate of a closed loop",
+			good + "workload: {rate: 2/s, arrivals: {process: closed-loop, users: 3}}\n",
+			"s.yaml:3: workload.rate: has no meaning where arrivals are closed-loop"},
+		{"trace is missing", good + "workload: {trace: nowhere.csv}\n",
+			"s.yaml:3: workload.trace.file: nowhere.csv: no such file or directory. Recorded " +
+				"traces do not come with llmsim"},
+		{"trace and lengths", good + "workload:\n  prompt: 3\n  trace: " + trace + "\n",
+			"s.yaml:4: workload.prompt: has no meaning beside a trace"},
+		{"repeat", good + "workload:\n  trace: {file: " + trace + ", repeat: true}\n",
+			"s.yaml:4: workload.trace.repeat: needs a rate or arrivals"},
+		{"lengths file", good +
+			"workload: {prompt: {distribution: empirical, file: nowhere.txt}}\n",
+			"s.yaml:3: workload.prompt: nowhere.txt: no such file or directory"},
+		{"hardware file", "model: llama-2-7b\nhardware: {accelerator: mine, file: nowhere.yaml}\n",
+			"s.yaml:2: hardware.file: nowhere.yaml: no such file or directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, err := Parse("s.yaml", []byte(c.yaml))
@@ -171,14 +198,16 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"rate: 1/s # default", "ttft: 2s # default", "tensor: 1 # default", "max-model-len: 131072 # default", "seed: 0 # default"} {
+	for _, line := range []string{"rate: 1/s # default", "ttft: 2s # default",
+		"tensor: 1 # default", "max-model-len: 131072 # default", "seed: 0 # default"} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("the explanation lacks %q:\n%s", line, text)
 		}
 	}
 }
 
-// The default parallelism is the smallest that holds the model: 70 billion parameters in fp16 take two 80-GB accelerators.
+// The default parallelism is the smallest that holds the model: 70 billion parameters in fp16 take
+// two 80-GB accelerators.
 func TestDefaultParallelism(t *testing.T) {
 	for model, want := range map[string]int{"llama-2-7b": 1, "llama-2-70b": 2} {
 		f, err := Parse("s.yaml", []byte("model: "+model+"\nhardware: a100-80gb-sxm\n"))
@@ -202,20 +231,25 @@ workload:
 `))
 	r := run(t, build(t, f, err))
 	short, long := r.Classes["short"], r.Classes["long"]
-	if short.TotalOutputTokens != 10*short.Completed || long.TotalOutputTokens != 40*long.Completed || r.TotalInputTokens != 100*400 {
+	if short.TotalOutputTokens != 10*short.Completed ||
+		long.TotalOutputTokens != 40*long.Completed || r.TotalInputTokens != 100*400 {
 		t.Errorf("lengths are not inherited or overridden as written: %+v %+v", short, long)
 	}
 	if long.Completed < 2*short.Completed || short.Completed+long.Completed != 400 {
-		t.Errorf("%d short and %d long requests, want about one in four short", short.Completed, long.Completed)
+		t.Errorf("%d short and %d long requests, want about one in four short", short.Completed,
+			long.Completed)
 	}
 }
 
-// A trace from the command line takes the place of drawn requests; those too long for the model are turned away and counted.
+// A trace from the command line takes the place of drawn requests; those too long for the model are
+// turned away and counted.
 func TestTraceFromTheCommandLine(t *testing.T) {
 	f, err := Load("llama2-70b", "workload.trace="+writeTrace(t))
 	r := run(t, build(t, f, err))
-	if r.Completed != 2 || r.Rejected != 1 || r.TotalInputTokens != 3010 || r.TotalOutputTokens != 25 {
-		t.Errorf("completed %d, rejected %d, %d tokens in, %d out", r.Completed, r.Rejected, r.TotalInputTokens, r.TotalOutputTokens)
+	if r.Completed != 2 || r.Rejected != 1 || r.TotalInputTokens != 3010 ||
+		r.TotalOutputTokens != 25 {
+		t.Errorf("completed %d, rejected %d, %d tokens in, %d out", r.Completed, r.Rejected,
+			r.TotalInputTokens, r.TotalOutputTokens)
 	}
 	if !strings.Contains(strings.Join(r.Warnings, "\n"), "1 requests were turned away") {
 		t.Errorf("warnings %q do not tell of the request that is too long", r.Warnings)
@@ -238,7 +272,8 @@ func TestAzureTotals(t *testing.T) {
 
 func TestCorruptTraceIsBadInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.csv")
-	if err := os.WriteFile(path, []byte("arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,ten,5\n"), 0o666); err != nil {
+	if err := os.WriteFile(path, []byte("arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,ten,5\n"),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Load("llama2-70b", "workload.trace="+path)
@@ -269,7 +304,8 @@ func TestQuantitiesRoundTrip(t *testing.T) {
 		if err := again.UnmarshalText(text); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		// A duration in seconds is rounded twice on its way to the clock: beyond 2^51 ticks (6 hours) that may cost its last digit.
+		// A duration in seconds is rounded twice on its way to the clock: beyond 2^51 ticks (6
+		// hours) that may cost its last digit.
 		if diff := int64(span - again); span < 1<<51 && diff != 0 || diff > 1<<10 || diff < -1<<10 {
 			t.Fatalf("%d ticks are written %s and read as %d", span, text, again)
 		}
@@ -280,7 +316,8 @@ func TestQuantitiesRoundTrip(t *testing.T) {
 		}
 		var rateAgain PerSecond
 		if err := rateAgain.UnmarshalText(text); err != nil || rateAgain != rate {
-			t.Fatalf("%v is written %s and read as %v (%v)", float64(rate), text, float64(rateAgain), err)
+			t.Fatalf("%v is written %s and read as %v (%v)", float64(rate), text,
+				float64(rateAgain), err)
 		}
 	})
 }

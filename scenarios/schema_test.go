@@ -13,7 +13,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-var update = flag.Bool("update", false, "write schema.json and the scenario reference from the structs")
+var update = flag.Bool("update", false,
+	"write schema.json and the scenario reference from the structs")
 
 // current compares a generated file with the committed one, or writes it.
 func current(t *testing.T, name string, want []byte) {
@@ -26,7 +27,8 @@ func current(t *testing.T, name string, want []byte) {
 	}
 	got, err := os.ReadFile(name)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s does not match the structs (%v); run: go test ./scenarios -run Current -update", name, err)
+		t.Errorf("%s does not match the structs (%v); run: go test ./scenarios -run Current "+
+			"-update", name, err)
 	}
 }
 
@@ -47,12 +49,14 @@ func scenarioSchema(t *testing.T) *jsonschema.Schema {
 	quantity := func(pattern string, examples ...any) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Pattern: pattern, Examples: examples}
 	}
-	schema, err := jsonschema.For[Scenario](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[Span]():      quantity(`^[0-9.]+ ?(ps|ns|us|µs|ms|s|m|min|h|d)$`, "50ms", "10m"),
-		reflect.TypeFor[PerSecond](): quantity(`^[0-9.]+ ?/(s|min|h|d)$`, "2/s", "90/min"),
-		reflect.TypeFor[Bytes]():     quantity(`^[0-9.]+ ?([kKMGT]i?)?B$`, "16GiB"),
-		reflect.TypeFor[Price]():     quantity(`^(\$[0-9.]+|[0-9.]+ ?\$)/h$`, "$1.79/h"),
-	}})
+	schema, err := jsonschema.For[Scenario](&jsonschema.ForOptions{
+		TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+			reflect.TypeFor[Span](): quantity(`^[0-9.]+ ?(ps|ns|us|µs|ms|s|m|min|h|d)$`, "50ms",
+				"10m"),
+			reflect.TypeFor[PerSecond](): quantity(`^[0-9.]+ ?/(s|min|h|d)$`, "2/s", "90/min"),
+			reflect.TypeFor[Bytes]():     quantity(`^[0-9.]+ ?([kKMGT]i?)?B$`, "16GiB"),
+			reflect.TypeFor[Price]():     quantity(`^(\$[0-9.]+|[0-9.]+ ?\$)/h$`, "$1.79/h"),
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +70,8 @@ func decorate(s *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if f.Tag.Get("rest") == "true" {
-			s.AdditionalProperties = &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}
+			s.AdditionalProperties = &jsonschema.Schema{
+				Types: []string{"string", "number", "boolean"}}
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -98,7 +103,8 @@ func decorateField(p *jsonschema.Schema, f reflect.StructField) *jsonschema.Sche
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if len(p.Types) == 2 && p.Types[0] == "null" { // a pointer or a slice: an empty value is an error
+	// a pointer or a slice: an empty value is an error
+	if len(p.Types) == 2 && p.Types[0] == "null" {
 		p.Type, p.Types = p.Types[1], nil
 	}
 	for _, word := range strings.Split(f.Tag.Get("enum"), ",") {
@@ -108,7 +114,8 @@ func decorateField(p *jsonschema.Schema, f reflect.StructField) *jsonschema.Sche
 	}
 	switch {
 	case f.Tag.Get("spread") != "": // a name, or a mapping of it and of the keys of another field
-		named := &jsonschema.Schema{Type: "object", Required: []string{"name"}, Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}}
+		named := &jsonschema.Schema{Type: "object", Required: []string{"name"},
+			Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}}
 		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, named}}
 	case t.Kind() == reflect.Struct:
 		return decorate(p, t)

@@ -72,8 +72,9 @@ type Shape struct {
 
 func (p Parallelism) degrees() steptime.Parallelism {
 	return steptime.Parallelism{
-		Tensor: p.Tensor, Pipeline: p.Pipeline, Expert: p.Expert, Data: p.Data, Redundant: p.Redundant,
-		TwoBatch: p.Overlap == "two-batch",
+		Tensor: p.Tensor, Pipeline: p.Pipeline, Expert: p.Expert, Data: p.Data,
+		Redundant: p.Redundant,
+		TwoBatch:  p.Overlap == "two-batch",
 	}
 }
 

@@ -53,7 +53,8 @@ func (k kind) describe() string {
 	}
 	s := k[0].server
 	p := &s.s.Parallelism
-	text := fmt.Sprintf("%s (%s) on %d × %s", s.Model.Name, s.s.Engine.Weights, accelerators, s.Accelerator.Title)
+	text := fmt.Sprintf("%s (%s) on %d × %s", s.Model.Name, s.s.Engine.Weights, accelerators,
+		s.Accelerator.Title)
 	if replicas > 1 {
 		text += fmt.Sprintf(", %d replicas", replicas)
 	}
@@ -65,9 +66,11 @@ func (k kind) describe() string {
 			text += fmt.Sprintf(", %s parallelism %d", degree.name, degree.n)
 		}
 	}
-	text += fmt.Sprintf("; engine %s, batching %s, memory %s", s.s.Engine.Preset, s.s.Batching.Policy, s.s.Memory.Policy)
+	text += fmt.Sprintf("; engine %s, batching %s, memory %s", s.s.Engine.Preset,
+		s.s.Batching.Policy, s.s.Memory.Policy)
 	if sp := s.s.Speculation; sp != nil {
-		text += fmt.Sprintf(", speculative decoding by %s, up to %s in a row", sp.Method, plural(sp.Tokens, "token"))
+		text += fmt.Sprintf(", speculative decoding by %s, up to %s in a row", sp.Method,
+			plural(sp.Tokens, "token"))
 	}
 	return text
 }

@@ -7,22 +7,27 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// shortfall says why fewer requests were sent than the scenario asks for, or "". A run that ends at workload.duration has sent what
-// it was asked for, unless that is nothing.
+// shortfall says why fewer requests were sent than the scenario asks for, or "". A run that ends at
+// workload.duration has sent what it was asked for, unless that is nothing.
 func shortfall(w *Workload, sent int64) string {
 	asked := w.Requests
 	switch {
 	case sent == 0 && w.Duration > 0:
-		return fmt.Sprintf("no request arrived within workload.duration, %v: nothing was measured", w.Duration)
+		return fmt.Sprintf("no request arrived within workload.duration, %v: nothing was measured",
+			w.Duration)
 	case sent >= asked || w.Duration > 0:
 		return ""
 	case w.tracedClasses():
-		return fmt.Sprintf("the traces have %d of the %d requests that workload.requests asks for", sent, asked)
+		return fmt.Sprintf("the traces have %d of the %d requests that workload.requests asks for",
+			sent, asked)
 	case w.Trace != nil && !w.Trace.Repeat:
-		return fmt.Sprintf("the trace has %d of the %d requests that workload.requests asks for", sent, asked)
+		return fmt.Sprintf("the trace has %d of the %d requests that workload.requests asks for",
+			sent, asked)
 	case w.ends():
-		return fmt.Sprintf("the rate ends after %d of the %d requests that workload.requests asks for", sent, asked)
+		return fmt.Sprintf("the rate ends after %d of the %d requests that workload.requests "+
+			"asks for", sent, asked)
 	}
-	return fmt.Sprintf("only %d of the %d requests arrived: the next would come after %s, the longest time that can be simulated; raise workload.rate or lower workload.requests",
+	return fmt.Sprintf("only %d of the %d requests arrived: the next would come after %s, the "+
+		"longest time that can be simulated; raise workload.rate or lower workload.requests",
 		sent, asked, units.FormatDuration(sim.Never.Seconds()))
 }

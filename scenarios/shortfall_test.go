@@ -8,16 +8,19 @@ import (
 	"github.com/llmsim/llmsim/policies"
 )
 
-// A run that sends fewer requests than it is asked for says why, and nothing measured is no SLO met.
+// A run that sends fewer requests than it is asked for says why, and nothing measured is no SLO
+// met.
 func TestShortfallIsTold(t *testing.T) {
 	for _, c := range []struct{ workload, warning string }{
 		{"{rate: 0.0000001/d}", "only 0 of the 1000 requests arrived"},
 		{"{rate: 0.0000001/d, duration: 1h}", "no request arrived within workload.duration"},
-		{"{requests: 99, rate: {pattern: phases, phases: [{rate: 5/s, for: 2s}]}}", "the rate ends after"},
+		{"{requests: 99, rate: {pattern: phases, phases: [{rate: 5/s, for: 2s}]}}",
+			"the rate ends after"},
 		{"{requests: 99, trace: ../workload/trace/testdata/llmsim.csv}", "of the 99 requests"},
 		{"{requests: 9, rate: 5/s, prompt: 20, output: 5}", ""},
 	} {
-		file, err := Parse("short.yaml", []byte("model: gpt2\nhardware: h100-sxm\nworkload: "+c.workload))
+		file, err := Parse("short.yaml",
+			[]byte("model: gpt2\nhardware: h100-sxm\nworkload: "+c.workload))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,9 +42,12 @@ func TestShortfallIsTold(t *testing.T) {
 	}
 }
 
-// Steps that take days are not sampled every few milliseconds: that would take longer than anyone waits.
+// Steps that take days are not sampled every few milliseconds: that would take longer than anyone
+// waits.
 func TestLongStepsAreSampledSeldom(t *testing.T) {
-	file, err := Parse("slow.yaml", []byte("model: gpt2\nhardware: l4\nsteps: {prefill: {step: 1d}, decode: {step: 1h}}\nworkload: {arrivals: at-once, requests: 5, prompt: 20, output: 5}"))
+	file, err := Parse("slow.yaml",
+		[]byte("model: gpt2\nhardware: l4\nsteps: {prefill: {step: 1d}, decode: {step: "+
+			"1h}}\nworkload: {arrivals: at-once, requests: 5, prompt: 20, output: 5}"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ type Simulation struct {
 	// Warnings say what a reader of the result should know.
 	Warnings []string
 
-	// What the first pool is: its model on accelerators under an engine, and where the memory of one
-	// accelerator goes.
+	// What the first pool is: its model on accelerators under an engine, and where the memory of
+	// one accelerator goes.
 	Model       *models.Architecture
 	Accelerator hardware.Accelerator
 	Engine      steptime.Engine
@@ -39,8 +39,8 @@ type Simulation struct {
 	baseline func() (*Simulation, error)
 }
 
-// Explain returns the scenario with every default filled in, as YAML that gives the same result. What
-// the scenario and the command line leave open is marked as a default.
+// Explain returns the scenario with every default filled in, as YAML that gives the same result.
+// What the scenario and the command line leave open is marked as a default.
 func (s *Simulation) Explain() ([]byte, error) { return strict.Encode(s.Scenario, s.given) }
 
 // Run simulates. Observers are told what happens besides. It stops early when ctx is done, with its
@@ -99,7 +99,8 @@ func (s *Simulation) Steps() *Steps {
 	return steps
 }
 
-// DraftModel returns the model that the first pool runs for each drafted token; nil where there is none.
+// DraftModel returns the model that the first pool runs for each drafted token; nil where there is
+// none.
 func (s *Simulation) DraftModel() *models.Architecture { return s.pools[0].drafting.model }
 
 // Accelerators returns how many are used, over all replicas.

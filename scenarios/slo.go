@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// SLO is a service level objective: limits that a share of the requests must keep, all at once, and limits of percentiles, each
-// of which must be kept by itself. Limits of zero are not set.
+// SLO is a service level objective: limits that a share of the requests must keep, all at once, and
+// limits of percentiles, each of which must be kept by itself. Limits of zero are not set.
 type SLO struct {
 	TTFT       Limits  `json:"ttft,omitzero" jsonschema:"The longest time to first token."`
 	TPOT       Limits  `json:"tpot,omitzero" jsonschema:"The longest mean time per output token after the first."`
@@ -19,10 +19,11 @@ type SLO struct {
 	Percentile float64 `json:"percentile,omitempty" above:"0" max:"100" jsonschema:"The share of requests, in percent, that must keep all limits of a request at once. Default: 99."`
 }
 
-// defaultSLO is the limit of MLPerf Inference 4.0 for Llama-2-70B in the server scenario: a time to first token of 2 s and 200 ms
-// a token, each in 99 % of the requests.
+// defaultSLO is the limit of MLPerf Inference 4.0 for Llama-2-70B in the server scenario: a time to
+// first token of 2 s and 200 ms a token, each in 99 % of the requests.
 func defaultSLO() SLO {
-	return SLO{TTFT: Limits{Request: Span(2 * sim.Second)}, TPOT: Limits{Request: Span(200 * sim.Millisecond)}, Percentile: 99}
+	return SLO{TTFT: Limits{Request: Span(2 * sim.Second)},
+		TPOT: Limits{Request: Span(200 * sim.Millisecond)}, Percentile: 99}
 }
 
 // latencyLimits is the limits of one latency of an SLO, with its key.
@@ -33,7 +34,8 @@ type latencyLimits struct {
 
 // each returns the limits of all latencies.
 func (s *SLO) each() []latencyLimits {
-	return []latencyLimits{{metrics.TTFT, &s.TTFT}, {metrics.TPOT, &s.TPOT}, {metrics.ITL, &s.ITL}, {metrics.E2E, &s.E2E}}
+	return []latencyLimits{{metrics.TTFT, &s.TTFT}, {metrics.TPOT, &s.TPOT}, {metrics.ITL, &s.ITL},
+		{metrics.E2E, &s.E2E}}
 }
 
 // Joint reports whether requests must keep limits of several latencies, or of one, at once.
@@ -57,19 +59,23 @@ func (s SLO) Complete() SLO {
 	return s
 }
 
-// limits returns the SLO as the metrics take it. Where no limit is of requests, those of the highest percentiles say which
-// requests are good.
+// limits returns the SLO as the metrics take it. Where no limit is of requests, those of the
+// highest percentiles say which requests are good.
 func (s *SLO) limits() metrics.SLO {
 	m := metrics.SLO{
-		TTFT: sim.Time(s.TTFT.Request), TPOT: sim.Time(s.TPOT.Request), E2E: sim.Time(s.E2E.Request), Share: s.Percentile / 100,
+		TTFT: sim.Time(s.TTFT.Request), TPOT: sim.Time(s.TPOT.Request),
+		E2E: sim.Time(s.E2E.Request), Share: s.Percentile / 100,
 	}
 	if !s.Joint() {
-		m.TTFT, m.TPOT, m.E2E = sim.Time(s.TTFT.Strictest()), sim.Time(s.TPOT.Strictest()), sim.Time(s.E2E.Strictest())
+		m.TTFT, m.TPOT, m.E2E = sim.Time(s.TTFT.Strictest()), sim.Time(s.TPOT.Strictest()),
+			sim.Time(s.E2E.Strictest())
 	}
 	for _, l := range s.each() {
 		for _, p := range l.percentiles() {
 			if p.most > 0 {
-				m.Percentiles = append(m.Percentiles, metrics.PercentileLimit{Latency: l.key, Percentile: p.percent, Most: sim.Time(p.most)})
+				m.Percentiles = append(m.Percentiles,
+					metrics.PercentileLimit{Latency: l.key, Percentile: p.percent,
+						Most: sim.Time(p.most)})
 			}
 		}
 	}
@@ -85,10 +91,14 @@ func (s SLO) WithoutGaps() SLO {
 // Check tells problem what contradicts itself. Prefix is where the SLO stands, such as "slo".
 func (s *SLO) Check(prefix string, problem func(field, format string, args ...any)) {
 	if s.ITL.Request > 0 {
-		problem(prefix+".itl", "found %v for a request; gaps between tokens have percentiles, such as {p95: %v}", s.ITL.Request, s.ITL.Request)
+		problem(prefix+".itl",
+			"found %v for a request; gaps between tokens have percentiles, such as {p95: %v}",
+			s.ITL.Request, s.ITL.Request)
 	}
 	if s.Percentile > 0 && !s.Joint() && *s != (SLO{Percentile: s.Percentile}) {
-		problem(prefix+".percentile", "has no meaning where every limit is of a percentile; leave it out, or give a limit of requests, such as ttft: {request: 2s}")
+		problem(prefix+".percentile",
+			"has no meaning where every limit is of a percentile; leave it out, or give a limit "+
+				"of requests, such as ttft: {request: 2s}")
 	}
 	for _, l := range s.each() {
 		lower := percentileLimit{}
@@ -97,7 +107,9 @@ func (s *SLO) Check(prefix string, problem func(field, format string, args ...an
 				continue
 			}
 			if lower.most > p.most {
-				problem(fmt.Sprintf("%s.%s.%s", prefix, l.key, lower.key), "found %v, more than the %v of %s, which keeps it too; want less, or leave it out",
+				problem(fmt.Sprintf("%s.%s.%s", prefix, l.key, lower.key),
+					"found %v, more than the %v of %s, which keeps it too; want less, or "+
+						"leave it out",
 					lower.most, p.most, p.key)
 			}
 			lower = p
@@ -109,7 +121,8 @@ func (s *SLO) Check(prefix string, problem func(field, format string, args ...an
 func (s SLO) Words() string {
 	var parts []string
 	if s.Joint() {
-		parts = append(parts, fmt.Sprintf("in %.4g%% of the requests %s", s.Percentile, s.RequestWords()))
+		parts = append(parts, fmt.Sprintf("in %.4g%% of the requests %s", s.Percentile,
+			s.RequestWords()))
 	}
 	for _, l := range s.each() {
 		for _, p := range l.percentiles() {
@@ -121,7 +134,8 @@ func (s SLO) Words() string {
 	return strings.Join(parts, ", ")
 }
 
-// RequestWords lists the limits that requests must keep at once, such as "TTFT ≤ 2s and TPOT ≤ 50ms".
+// RequestWords lists the limits that requests must keep at once, such as "TTFT ≤ 2s and TPOT ≤
+// 50ms".
 func (s SLO) RequestWords() string {
 	var list []string
 	for _, l := range s.each() {

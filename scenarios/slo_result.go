@@ -18,7 +18,8 @@ func (r *Result) LimitWords() []string {
 	switch b := metrics.Binding(r.Limits); {
 	case r.Binds == "":
 	case b != nil && r.Binds == b.Name() && b.Joint:
-		list = append(list, fmt.Sprintf("%s binds, %s of %s", r.Binds, units.FormatDuration(b.Measured/1000), units.FormatDuration(b.Limit/1000)))
+		list = append(list, fmt.Sprintf("%s binds, %s of %s", r.Binds,
+			units.FormatDuration(b.Measured/1000), units.FormatDuration(b.Limit/1000)))
 	default:
 		list = append(list, r.Binds+" binds")
 	}
@@ -31,7 +32,8 @@ func limitWords(l *metrics.LimitResult) string {
 	if l.Measured > l.Limit {
 		sign = ">"
 	}
-	words := fmt.Sprintf("%s %s %s %s", l.Name(), units.FormatDuration(l.Measured/1000), sign, units.FormatDuration(l.Limit/1000))
+	words := fmt.Sprintf("%s %s %s %s", l.Name(), units.FormatDuration(l.Measured/1000), sign,
+		units.FormatDuration(l.Limit/1000))
 	if !l.Met {
 		words += " (missed)"
 	}

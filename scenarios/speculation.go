@@ -4,7 +4,8 @@ import (
 	"github.com/llmsim/llmsim/policies/speculation"
 )
 
-// Speculation is speculative decoding: who drafts, what becomes of the drafts, and how long they are.
+// Speculation is speculative decoding: who drafts, what becomes of the drafts, and how long they
+// are.
 type Speculation struct {
 	Method      string        `json:"method" kind:"true" enum:"draft-model,eagle,mtp,medusa,n-gram,layer-skip" jsonschema:"Who drafts: a smaller model, an EAGLE head, a multi-token prediction module, Medusa heads, a look-up in the text so far, or some layers of the model itself."`
 	Draft       string        `json:"draft,omitempty" need:"draft-model" jsonschema:"The draft model: a name of the catalogue, or the path of a Hugging Face config.json."`
@@ -55,5 +56,6 @@ func (sp *Speculation) shape() speculation.Shape {
 	if sp.Tree == nil {
 		return speculation.Shape{Depth: sp.Tokens, Width: 1}
 	}
-	return speculation.Shape{Depth: sp.Tokens, Width: sp.Tree.Width, Nodes: sp.Tree.Nodes, Siblings: sp.Tree.Siblings}
+	return speculation.Shape{Depth: sp.Tokens, Width: sp.Tree.Width, Nodes: sp.Tree.Nodes,
+		Siblings: sp.Tree.Siblings}
 }

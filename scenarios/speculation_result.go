@@ -7,24 +7,31 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// SpeculationResult is what became of the drafts. The keys that begin with spec_decode are those of vLLM's serving benchmark.
+// SpeculationResult is what became of the drafts. The keys that begin with spec_decode are those of
+// vLLM's serving benchmark.
 type SpeculationResult struct {
-	// Drafts were made, of DraftTokens tokens together, of which AcceptedTokens were accepted: AcceptanceRate in percent.
+	// Drafts were made, of DraftTokens tokens together, of which AcceptedTokens were accepted:
+	// AcceptanceRate in percent.
 	Drafts         int64   `json:"spec_decode_num_drafts"`
 	DraftTokens    int64   `json:"spec_decode_draft_tokens"`
 	AcceptedTokens int64   `json:"spec_decode_accepted_tokens"`
 	AcceptanceRate float64 `json:"spec_decode_acceptance_rate"`
-	// AcceptanceLength is the mean number of tokens that a step with a draft gives, the model's own included.
+	// AcceptanceLength is the mean number of tokens that a step with a draft gives, the model's own
+	// included.
 	AcceptanceLength float64 `json:"spec_decode_acceptance_length"`
-	// PerPosition is, for each place in a row of drafted tokens, the share of drafts that were accepted that far.
+	// PerPosition is, for each place in a row of drafted tokens, the share of drafts that were
+	// accepted that far.
 	PerPosition []float64 `json:"spec_decode_per_position_acceptance_rates"`
-	// TokensPerStep is the mean number of tokens that a step gives to a sequence that decodes, with a draft or without.
+	// TokensPerStep is the mean number of tokens that a step gives to a sequence that decodes, with
+	// a draft or without.
 	TokensPerStep float64 `json:"tokens_per_step"`
 	// DraftTime is the share of the time of steps that drafting adds, the host's overhead included.
 	DraftTime float64 `json:"draft_time_share"`
-	// WastedFLOPs is the share of all arithmetic, that of the drafter included, that decoding without drafts would not have needed.
+	// WastedFLOPs is the share of all arithmetic, that of the drafter included, that decoding
+	// without drafts would not have needed.
 	WastedFLOPs float64 `json:"wasted_flops_share"`
-	// Speedup compares with the same scenario without speculative decoding; absent where that did not run.
+	// Speedup compares with the same scenario without speculative decoding; absent where that did
+	// not run.
 	Speedup *Speedup `json:"speculation_speedup,omitempty"`
 }
 
@@ -38,7 +45,9 @@ type Speedup struct {
 
 // speculationResult sums up what became of the drafts; nil where nothing drafts.
 func (f *finished) speculationResult() *SpeculationResult {
-	if !slices.ContainsFunc(f.speculators, func(p *speculation.Speculator) bool { return p != nil }) {
+	if !slices.ContainsFunc(f.speculators, func(p *speculation.Speculator) bool {
+		return p != nil
+	}) {
 		return nil
 	}
 	var total sim.ReplicaResult
@@ -62,7 +71,8 @@ func (f *finished) speculationResult() *SpeculationResult {
 			accepted[n] += drafts
 		}
 	}
-	d := &SpeculationResult{DraftTokens: total.Drafted, AcceptedTokens: total.Accepted, PerPosition: perPosition(accepted)}
+	d := &SpeculationResult{DraftTokens: total.Drafted, AcceptedTokens: total.Accepted,
+		PerPosition: perPosition(accepted)}
 	for _, drafts := range accepted {
 		d.Drafts += drafts
 	}

@@ -30,7 +30,8 @@ func TestStepTimesAreTaken(t *testing.T) {
 	for stages, overrides := range map[float64][]string{1: nil, 2: {"parallelism.pipeline=2"}} {
 		r := outcome(t, lone, overrides...)
 		if math.Abs(r.MeanTTFT-stages*prompt) > 1e-9 || math.Abs(r.MeanTPOT-stages*token) > 1e-9 {
-			t.Errorf("%v stages: %v ms to the first token and %v ms a token, want %v and %v", stages, r.MeanTTFT, r.MeanTPOT, stages*prompt, stages*token)
+			t.Errorf("%v stages: %v ms to the first token and %v ms a token, want %v and %v",
+				stages, r.MeanTTFT, r.MeanTPOT, stages*prompt, stages*token)
 		}
 		if r.Prefill != nil || r.Decode != nil {
 			t.Error("given step times are bound by what nobody knows")
@@ -40,12 +41,14 @@ func TestStepTimesAreTaken(t *testing.T) {
 
 // A transfer takes its bytes over the ports that there are, and the overhead.
 func TestTransfersTakePortsAndOverhead(t *testing.T) {
-	const pools = "fleet={pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], transfer: {whole: true}}"
+	const pools = "fleet={pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], " +
+		"transfer: {whole: true}}"
 	visible := func(overrides ...string) float64 {
 		return outcome(t, lone, append([]string{pools}, overrides...)...).Fleet.VisibleTransfer
 	}
 	const bytes, port = 1000 * 2 * 80 * 8 * 128 * 2, 25e9
-	four, one, late := visible(), visible("fleet.transfer.ports=1"), visible("fleet.transfer.ports=1", "fleet.transfer.overhead=8ms")
+	four, one, late := visible(), visible("fleet.transfer.ports=1"),
+		visible("fleet.transfer.ports=1", "fleet.transfer.overhead=8ms")
 	if want := bytes / port * 1000 * 3 / 4; math.Abs(one-four-want) > 1e-6 {
 		t.Errorf("%v ms over one port, %v ms over four, want %v ms between them", one, four, want)
 	}
@@ -56,7 +59,8 @@ func TestTransfersTakePortsAndOverhead(t *testing.T) {
 
 // A replica that takes more than a node sends over the network.
 func TestNodesCanBeSmaller(t *testing.T) {
-	within, across := outcome(t, smallFleet+"parallelism: 4\n"), outcome(t, smallFleet+"parallelism: 4\n", "hardware.per-node=2")
+	within, across := outcome(t, smallFleet+"parallelism: 4\n"),
+		outcome(t, smallFleet+"parallelism: 4\n", "hardware.per-node=2")
 	if across.MeanTPOT < 1.2*within.MeanTPOT {
 		t.Errorf("%v ms a token on one node, %v ms on two", within.MeanTPOT, across.MeanTPOT)
 	}
@@ -70,8 +74,10 @@ func TestRanksRefuse(t *testing.T) {
 	}{
 		{[]string{"parallelism.data=4"}, "use replicas: 4 instead"},
 		{[]string{"model=mixtral-8x7b", "parallelism={tensor: 1, data: 3}"}, "use one of [2 4 8]"},
-		{[]string{"model=mixtral-8x7b", "parallelism={tensor: 1, data: 4, expert: 2}"}, "make it 4"},
-		{[]string{"model=mixtral-8x7b", "parallelism={tensor: 1, data: 4}", "speculation={method: n-gram, acceptance: 0.5}"}, "leave out speculation"},
+		{[]string{"model=mixtral-8x7b", "parallelism={tensor: 1, data: 4, expert: 2}"},
+			"make it 4"},
+		{[]string{"model=mixtral-8x7b", "parallelism={tensor: 1, data: 4}",
+			"speculation={method: n-gram, acceptance: 0.5}"}, "leave out speculation"},
 	} {
 		f, err := Parse("s.yaml", []byte(smallFleet), c.overrides...)
 		if err == nil {

@@ -23,13 +23,14 @@ type pool struct {
 }
 
 // lookupToken is the host's time to look at a token of the text in an n-gram look-up:
-// internal/engine/speculation/ngram.go on one core of the machine on which it was written (AMD EPYC,
-// 2026), texts of 2,000 tokens, n-grams of 4 down to 2.
+// internal/engine/speculation/ngram.go on one core of the machine on which it was written (AMD
+// EPYC, 2026), texts of 2,000 tokens, n-grams of 4 down to 2.
 const lookupToken = 3 * sim.Nanosecond
 
 // start makes the server of a clock, with the clocks that predict what drafting takes.
 func start(c *clocked) *server {
-	s := &server{clocked: c, Server: deployment.Server{Config: c.config, Plan: c.plan, Clock: c.clock}}
+	s := &server{clocked: c, Server: deployment.Server{Config: c.config, Plan: c.plan,
+		Clock: c.clock}}
 	if c.s.drafts() {
 		s.drafter = c.startDrafter()
 		if c.s.Speculation.Accelerator != "" {
@@ -59,12 +60,13 @@ func (c *clocked) startDrafter() speculation.Drafter {
 	return nil
 }
 
-// draftClock predicts the passes of a drafter. They follow each other without the host's scheduling in
-// between.
+// draftClock predicts the passes of a drafter. They follow each other without the host's scheduling
+// in between.
 func (c *clocked) draftClock(a *models.Architecture) *steptime.Clock {
 	sp, tensor := c.s.Speculation, c.config.Parallel.Tensor
 	d := c.config
-	d.Model, d.Weights, d.Parallel = a, c.drafting.weights(&c.config), steptime.Parallelism{Tensor: tensor}
+	d.Model, d.Weights, d.Parallel = a, c.drafting.weights(&c.config),
+		steptime.Parallelism{Tensor: tensor}
 	d.Physics.Operators, d.Physics.Given = nil, nil // they are those of the model
 	d.Engine.HostStep, d.Engine.HostSequence, d.Engine.Lookahead = 0, 0, 0
 	field := "speculation.method"
@@ -72,7 +74,8 @@ func (c *clocked) draftClock(a *models.Architecture) *steptime.Clock {
 		field = "speculation.tensor"
 		d.Parallel.Tensor, d.Accelerator = sp.Tensor, &c.drafting.accelerator
 		if sp.Accelerator == "" && sp.Tensor > tensor {
-			c.problem(field, "found %d; the model has %d accelerators. Give the draft model its own with "+
+			c.problem(field, "found %d; the model has %d accelerators. Give the draft model its "+
+				"own with "+
 				"speculation.accelerator", sp.Tensor, tensor)
 			return nil
 		}
@@ -86,8 +89,8 @@ func (c *clocked) draftClock(a *models.Architecture) *steptime.Clock {
 	return clock
 }
 
-// limitToDraftModel checks that a draft model with accelerators of its own fits there. Its cache must
-// hold what the model's does: the plan that it returns is limited to that.
+// limitToDraftModel checks that a draft model with accelerators of its own fits there. Its cache
+// must hold what the model's does: the plan that it returns is limited to that.
 func (c *clocked) limitToDraftModel(plan steptime.MemoryPlan) steptime.MemoryPlan {
 	draft := &c.drafting
 	d := c.spread(steptime.Parallelism{Tensor: c.s.Speculation.Tensor})
@@ -102,7 +105,8 @@ func (c *clocked) limitToDraftModel(plan steptime.MemoryPlan) steptime.MemoryPla
 	case err != nil:
 		c.problem("speculation.accelerator", "%s %v", draft.model.Name, err)
 	case own.Tokens < plan.Tokens:
-		c.warn("the KV memory is limited to the %d tokens that the draft model's own accelerators hold", own.Tokens)
+		c.warn("the KV memory is limited to the %d tokens that the draft model's own "+
+			"accelerators hold", own.Tokens)
 		plan.Tokens, plan.Blocks = own.Tokens, own.Tokens/plan.BlockTokens
 	}
 	return plan

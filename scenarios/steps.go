@@ -7,10 +7,11 @@ import (
 	"github.com/llmsim/llmsim/policies"
 )
 
-// Steps predicts the steps of a scenario without running it: those of the first pool, where there are
-// several.
+// Steps predicts the steps of a scenario without running it: those of the first pool, where there
+// are several.
 type Steps struct {
-	// Scenario is as that pool sees it, and has the defaults filled in on which the predictions rest.
+	// Scenario is as that pool sees it, and has the defaults filled in on which the predictions
+	// rest.
 	Scenario    Scenario
 	Model       *models.Architecture
 	Accelerator hardware.Accelerator
@@ -33,7 +34,8 @@ func (f *File) Steps(registry *policies.Registry) (*Steps, error) {
 	}, nil
 }
 
-// Room returns how many sequences with a context of that many tokens fit into the KV memory at once.
+// Room returns how many sequences with a context of that many tokens fit into the KV memory at
+// once.
 func (s *Steps) Room(context int) int {
 	block := max(1, s.Memory.BlockTokens)
 	return s.Memory.Tokens / (max(1, (context+block-1)/block) * block)

@@ -5,8 +5,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// StepTimes are the times of a step, of one stage where there is a pipeline. A step with prompts and answers takes the larger of the
-// two fixed times.
+// StepTimes are the times of a step, of one stage where there is a pipeline. A step with prompts
+// and answers takes the larger of the two fixed times.
 type StepTimes struct {
 	Prefill PrefillTimes `json:"prefill" required:"true" jsonschema:"Steps that compute prompts."`
 	Decode  DecodeTimes  `json:"decode" required:"true" jsonschema:"Steps that give each sequence a token."`
@@ -32,7 +32,9 @@ func (s *StepTimes) given() *steptime.Given {
 		return nil
 	}
 	return &steptime.Given{
-		PrefillStep: sim.Time(s.Prefill.Step), PrefillToken: sim.Time(s.Prefill.Token), PrefillSquare: sim.Time(s.Prefill.Square),
-		DecodeStep: sim.Time(s.Decode.Step), DecodeToken: sim.Time(s.Decode.Token), DecodeContext: sim.Time(s.Decode.Context),
+		PrefillStep: sim.Time(s.Prefill.Step), PrefillToken: sim.Time(s.Prefill.Token),
+		PrefillSquare: sim.Time(s.Prefill.Square),
+		DecodeStep:    sim.Time(s.Decode.Step), DecodeToken: sim.Time(s.Decode.Token),
+		DecodeContext: sim.Time(s.Decode.Context),
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// view is the scenario as one kind of server sees it: with the sections of its pool in place of those
-// at the top. Pools without sections of their own share a view.
+// view is the scenario as one kind of server sees it: with the sections of its pool in place of
+// those at the top. Pools without sections of their own share a view.
 type view struct {
 	*notes
 	registry *policies.Registry
@@ -82,7 +82,8 @@ func layOut(n *notes, registry *policies.Registry) *layout {
 		l.replicas += p.Replicas
 	}
 	if given := s.Replicas; given > 0 && given != l.replicas {
-		n.problem("replicas", "found %d, and fleet.pools have %d together; leave one of the two out",
+		n.problem("replicas", "found %d, and fleet.pools have %d together; leave one of the "+
+			"two out",
 			given, l.replicas)
 	}
 	return l
@@ -116,8 +117,8 @@ func sections(s *Scenario, p *Pool) []section {
 	return list
 }
 
-// problem notes what is wrong with a field of the scenario as the view has it: once, and without the
-// pool's name, where several pools share it.
+// problem notes what is wrong with a field of the scenario as the view has it: once, and without
+// the pool's name, where several pools share it.
 func (v *view) problem(field, format string, args ...any) {
 	p := v.file.doc.Problem(v.at(field), format, args...)
 	for i, other := range v.problems {

@@ -9,7 +9,8 @@ import (
 type workMeter struct {
 	clock *steptime.Clock
 	total steptime.Work
-	// Of the steps that verify drafts: the arithmetic of the sequences that decode, and their tokens.
+	// Of the steps that verify drafts: the arithmetic of the sequences that decode, and their
+	// tokens.
 	verifyFLOPs  float64
 	verifyTokens int64
 	// Sums over the steps in which someone decodes, for the mean of them.
@@ -64,10 +65,11 @@ func (w *fleetWork) total() workMeter {
 	return sum
 }
 
-// add takes in a leap. Work is affine in the context between two breakpoints, so that of all its steps is their number times the mean of
-// the first and the last.
+// add takes in a leap. Work is affine in the context between two breakpoints, so that of all its
+// steps is their number times the mean of the first and the last.
 func (m *workMeter) add(l *sim.Leap) {
-	step := sim.Step{Decodes: l.Decodes, DecodeTokens: l.DecodeTokens, Context: l.Context, Prefill: l.Prefill}
+	step := sim.Step{Decodes: l.Decodes, DecodeTokens: l.DecodeTokens, Context: l.Context,
+		Prefill: l.Prefill}
 	w := m.clock.Work(&step)
 	if l.DecodeTokens > l.Decodes {
 		step.Prefill = nil
@@ -90,8 +92,8 @@ func (m *workMeter) add(l *sim.Leap) {
 	}
 }
 
-// divide adds the time of a leap to that of prompts and decoding. A step for both decodes in the time
-// that this would take alone; what it takes beyond goes into prompts.
+// divide adds the time of a leap to that of prompts and decoding. A step for both decodes in the
+// time that this would take alone; what it takes beyond goes into prompts.
 func (m *workMeter) divide(l *sim.Leap) {
 	decoding := l.End - l.Start
 	if len(l.Prefill) > 0 {

@@ -76,7 +76,8 @@ type Delay struct {
 	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" min:"0.001" max:"100" jsonschema:"The standard deviation divided by the mean."`
 }
 
-// Trace is a recorded workload. Where the scenario gives a rate or arrivals, only what its requests ask for counts, not when.
+// Trace is a recorded workload. Where the scenario gives a rate or arrivals, only what its requests
+// ask for counts, not when.
 type Trace struct {
 	File     string  `json:"file,omitempty" short:"true" required:"true" jsonschema:"The path of the file, plain or gzip. Beside the scenario file, else from the current folder."`
 	Format   string  `json:"format,omitempty" enum:"azure,burstgpt,mooncake,llmsim,sharegpt" jsonschema:"The format. Default: the first line tells."`
@@ -121,7 +122,8 @@ type Arrivals struct {
 	RampUp  Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"The time over which the users' first requests are spread. Default: none, all start at once."`
 }
 
-// Length is a distribution of token counts. Continuous ones are rounded, and truncated to [min, max].
+// Length is a distribution of token counts. Continuous ones are rounded, and truncated to [min,
+// max].
 type Length struct {
 	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"fixed,uniform,normal,lognormal,gamma,exponential,zipf,empirical" jsonschema:"The distribution."`
 	Value        int     `json:"value,omitempty" short:"true" need:"fixed" min:"1" jsonschema:"The length, where it is always the same."`
@@ -134,8 +136,8 @@ type Length struct {
 	File         string  `json:"file,omitempty" need:"empirical" jsonschema:"A file with a length a line, and its weight in a second column."`
 }
 
-// Scaled returns the distribution with all lengths multiplied, as far as it is described by numbers: one that is read from a file,
-// or left to its default, stays as it is.
+// Scaled returns the distribution with all lengths multiplied, as far as it is described by
+// numbers: one that is read from a file, or left to its default, stays as it is.
 func (l Length) Scaled(by float64) Length {
 	scale := func(n int) int {
 		if n == 0 {

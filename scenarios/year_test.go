@@ -15,7 +15,8 @@ func TestAYearOfTraffic(t *testing.T) {
 	for _, maxLeap := range []int64{0, 1} {
 		run := func(n string) *Result {
 			file, err := Parse("year.yaml", []byte("model: gpt2\nhardware: h100-sxm\n"+
-				"workload: {rate: 1/h, arrivals: constant, prompt: 100, output: 9}\n"), "workload.requests="+n)
+				"workload: {rate: 1/h, arrivals: constant, prompt: 100, output: 9}\n"),
+				"workload.requests="+n)
 			if err != nil {
 				t.Fatal(err)
 			}

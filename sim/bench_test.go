@@ -12,11 +12,15 @@ import (
 )
 
 // h100 resembles Llama-3.1-8B on one H100: 6.5 ms a step, 8 µs a token, 49 ns a context token.
-var h100 = affineClock{base: 6500 * sim.Microsecond, perToken: 8 * sim.Microsecond, perContext: 49 * sim.Nanosecond}
+var h100 = affineClock{base: 6500 * sim.Microsecond, perToken: 8 * sim.Microsecond,
+	perContext: 49 * sim.Nanosecond}
 
-func benchmarkConfig(b testing.TB, n int64, rate float64, replicas int, blocks int64, outputMean float64) sim.Config {
+func benchmarkConfig(b testing.TB, n int64, rate float64, replicas int, blocks int64,
+	outputMean float64) sim.Config {
 	c := sim.Config{
-		Source: &drawSource{rng: rand.New(rand.NewPCG(1, 2)), left: n, rate: rate, promptMean: 500, promptStd: 200, outputMean: outputMean, outputStd: 100, promptLimit: 2000, outputMax: 4 * int(outputMean)},
+		Source: &drawSource{rng: rand.New(rand.NewPCG(1, 2)), left: n, rate: rate, promptMean: 500,
+			promptStd: 200, outputMean: outputMean, outputStd: 100, promptLimit: 2000,
+			outputMax: 4 * int(outputMean)},
 		Router: &routing.RoundRobin{},
 	}
 	for range replicas {
@@ -66,7 +70,8 @@ func BenchmarkRun(b *testing.B) {
 }
 
 // a100 is half as fast.
-var a100 = affineClock{base: 12000 * sim.Microsecond, perToken: 20 * sim.Microsecond, perContext: 80 * sim.Nanosecond}
+var a100 = affineClock{base: 12000 * sim.Microsecond, perToken: 20 * sim.Microsecond,
+	perContext: 80 * sim.Nanosecond}
 
 // Fleets cost by the request, not by the replica: nothing scans them, whether replicas are equal or
 // not.

@@ -11,8 +11,8 @@ type finishEntry struct {
 	epoch          uint32
 }
 
-// before orders entries by their step, and those of one step by their admission, so that the order does
-// not depend on stale entries, which leaping drops later than stepping.
+// before orders entries by their step, and those of one step by their admission, so that the order
+// does not depend on stale entries, which leaping drops later than stepping.
 func (e *finishEntry) before(other *finishEntry) bool {
 	return e.step < other.step || e.step == other.step && e.admitted < other.admitted
 }

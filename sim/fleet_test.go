@@ -44,18 +44,23 @@ func drawFleet(t *rapid.T) fleetSetting {
 		layers:       rapid.IntRange(0, 4).Draw(t, "layers"),
 		coldStart:    span(t, "coldStart", 0, 1e9, 1e11),
 		queueTimeout: span(t, "queueTimeout", 0, 1e10, 1e12),
-		retry:        sim.Retry{Attempts: rapid.IntRange(0, 2).Draw(t, "attempts"), Delay: span(t, "delay", 0, 1e9)},
-		router:       rapid.SampledFrom([]string{"turn", "requests", "tokens", "wait", "state", "sibling"}).Draw(t, "router"),
-		relays:       rapid.Bool().Draw(t, "relays"),
+		retry: sim.Retry{Attempts: rapid.IntRange(0, 2).Draw(t, "attempts"),
+			Delay: span(t, "delay", 0, 1e9)},
+		router: rapid.SampledFrom([]string{"turn", "requests", "tokens", "wait", "state",
+			"sibling"}).Draw(t, "router"),
+		relays: rapid.Bool().Draw(t, "relays"),
 	}
 	c.replicas = rapid.IntRange(1, 5).Draw(t, "replicas")
 	if rapid.Bool().Draw(t, "disaggregated") {
 		c.replicas = max(c.replicas, 2)
-		c.links = []sim.Link{{Bandwidth: rapid.SampledFrom([]float64{1e5, 1e6, 1e9}).Draw(t, "bandwidth"), Latency: span(t, "latency", 0, 1e9)}}
+		c.links = []sim.Link{{
+			Bandwidth: rapid.SampledFrom([]float64{1e5, 1e6, 1e9}).Draw(t, "bandwidth"),
+			Latency:   span(t, "latency", 0, 1e9)}}
 		c.footprint = sim.Footprint[int64]{
 			Token:       rapid.SampledFrom([]int64{1, 1000}).Draw(t, "handed over of a token"),
-			WindowToken: rapid.SampledFrom([]int64{0, 300}).Draw(t, "of a window"), Window: rapid.IntRange(0, 60).Draw(t, "window"),
-			Fixed: rapid.SampledFrom([]int64{0, 40_000}).Draw(t, "of a sequence"),
+			WindowToken: rapid.SampledFrom([]int64{0, 300}).Draw(t, "of a window"),
+			Window:      rapid.IntRange(0, 60).Draw(t, "window"),
+			Fixed:       rapid.SampledFrom([]int64{0, 40_000}).Draw(t, "of a sequence"),
 		}
 	}
 	c.scaled = rapid.Bool().Draw(t, "scaled")
@@ -87,7 +92,8 @@ func drawFleet(t *rapid.T) fleetSetting {
 	for range rapid.IntRange(0, 3).Draw(t, "outages") {
 		c.outages = append(c.outages, sim.Outage{
 			Replica: rapid.IntRange(0, c.replicas-1).Draw(t, "replica"),
-			At:      sim.Time(rapid.Int64Range(0, 1e13).Draw(t, "at")) / 1000 * 1000, For: span(t, "for", 0, 1e10, 1e12, sim.Never),
+			At:      sim.Time(rapid.Int64Range(0, 1e13).Draw(t, "at")) / 1000 * 1000,
+			For:     span(t, "for", 0, 1e10, 1e12, sim.Never),
 		})
 	}
 	for i := range c.requests {
@@ -161,7 +167,8 @@ func (r *route) Route(q *sim.Request, p *sim.Pool) int {
 		for k := range p.Len() {
 			i := p.At(k)
 			st := p.State(i)
-			load := st.Used + 3*int64(st.Waiting) + 5*int64(st.Running) + 7*int64(st.Decoding) + p.Tokens(i) + int64(p.Wait(i, q.Prompt)/1e9)
+			load := st.Used + 3*int64(st.Waiting) + 5*int64(st.Running) + 7*int64(st.Decoding) +
+				p.Tokens(i) + int64(p.Wait(i, q.Prompt)/1e9)
 			if k == 0 || load < least {
 				best, least = i, load
 			}
@@ -208,14 +215,18 @@ func (c *fleetSetting) config(t *rapid.T, maxLeap int64) (sim.Config, *ends) {
 	all := &ends{journal: j}
 	config.Observer = all
 	config.Router, config.Handover = &route{by: c.router}, &route{by: c.router}
-	config.Links, config.QueueTimeout, config.Outages, config.Retry = c.links, c.queueTimeout, c.outages, c.retry
+	config.Links, config.QueueTimeout, config.Outages, config.Retry = c.links, c.queueTimeout,
+		c.outages, c.retry
 	for i, p := range c.pools {
 		r := c.kinds[i].replica(t, j)
-		r.Model, r.Role, r.Off, r.Steady, r.Layers, r.KVBytes, r.ColdStart = p.model, p.role, c.off[i], c.steady[i], c.layers, c.footprint, c.coldStart
+		r.Model, r.Role, r.Off, r.Steady, r.Layers, r.KVBytes, r.ColdStart = p.model, p.role,
+			c.off[i], c.steady[i], c.layers, c.footprint, c.coldStart
 		r.Relays = c.relays && r.Role == sim.Prefill
 		config.Replicas = append(config.Replicas, r)
 		if c.scaled && !slices.Contains(c.pools[:i], p) {
-			config.Scalings = append(config.Scalings, sim.Scaling{Model: p.model, Role: p.role, Scaler: &sizes{list: append(c.sizes, 1)}, Every: 3e10, Min: 1})
+			config.Scalings = append(config.Scalings,
+				sim.Scaling{Model: p.model, Role: p.role, Scaler: &sizes{list: append(c.sizes, 1)},
+					Every: 3e10, Min: 1})
 		}
 	}
 	return config, all
@@ -243,7 +254,8 @@ func TestFleetLeapEqualsStep(t *testing.T) {
 			if d := cmp.Diff(stepped, leaped); d != "" {
 				t.Fatalf("result, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
 			}
-			if d := cmp.Diff(steps, leaps, cmp.AllowUnexported(journal{}, ends{}), cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
+			if d := cmp.Diff(steps, leaps, cmp.AllowUnexported(journal{}, ends{}),
+				cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
 				t.Fatalf("journal, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
 			}
 		}
@@ -265,8 +277,10 @@ func TestRelaysDelayFirstTokensOnly(t *testing.T) {
 		for i, f := range after.finished {
 			first := before.finished[i].FirstToken
 			handedOver := c.pools[f.Replica].role == sim.Decode
-			if f.FirstToken < first || f.FirstToken > first && !handedOver || f.FirstToken > f.LastTok {
-				t.Fatalf("first token at %v where it was computed at %v: %+v", f.FirstToken, first, f)
+			if f.FirstToken < first || f.FirstToken > first && !handedOver ||
+				f.FirstToken > f.LastTok {
+				t.Fatalf("first token at %v where it was computed at %v: %+v", f.FirstToken, first,
+					f)
 			}
 			f.FirstToken = first
 			if f != before.finished[i] {
@@ -282,13 +296,15 @@ func TestFleetConserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawFleet(t)
 		r, j := c.run(t, 0)
-		if sum := r.Completed + r.Rejected + r.TimedOut + r.Cancelled + r.Lost; r.Arrived != int64(len(c.requests)) || r.Arrived != sum {
+		if sum := r.Completed + r.Rejected + r.TimedOut + r.Cancelled +
+			r.Lost; r.Arrived != int64(len(c.requests)) || r.Arrived != sum {
 			t.Fatalf("%d requests: %+v", len(c.requests), r)
 		}
 		var seen []int64
 		for _, f := range j.finished {
 			seen = append(seen, f.ID)
-			if f.Generated != f.Output || f.Arrival > f.Scheduled || f.Scheduled >= f.FirstToken || f.FirstToken > f.LastTok {
+			if f.Generated != f.Output || f.Arrival > f.Scheduled || f.Scheduled >= f.FirstToken ||
+				f.FirstToken > f.LastTok {
 				t.Fatalf("finished: %+v", f)
 			}
 		}
@@ -309,8 +325,10 @@ func TestFleetConserves(t *testing.T) {
 			handedOver += r.Replicas[i].HandedOver
 		}
 		for i, l := range r.Links {
-			if exact := float64(l.Bytes) / c.links[i].Bandwidth; l.Bytes > 0 && math.Abs(l.Busy.Seconds()-exact) > 1e-9*exact+1e-12*float64(l.Transfers) {
-				t.Fatalf("a link of %g byte/s is taken for %v by %d bytes in %d transfers", c.links[i].Bandwidth, l.Busy, l.Bytes, l.Transfers)
+			if exact := float64(l.Bytes) / c.links[i].Bandwidth; l.Bytes > 0 &&
+				math.Abs(l.Busy.Seconds()-exact) > 1e-9*exact+1e-12*float64(l.Transfers) {
+				t.Fatalf("a link of %g byte/s is taken for %v by %d bytes in %d transfers",
+					c.links[i].Bandwidth, l.Busy, l.Bytes, l.Transfers)
 			}
 			if l.Transfers > handedOver && len(c.outages) == 0 || l.Visible < 0 || l.Busy < 0 {
 				t.Fatalf("%d hand-overs, link %+v", handedOver, l)

@@ -75,7 +75,8 @@ func (l *ledger) Steps(leap *sim.Leap) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(want, got) {
-		l.Fatalf("the gaps that end at %v on replica %d (-), as told (+):\n%s", leap.End, leap.Replica, cmp.Diff(want, got))
+		l.Fatalf("the gaps that end at %v on replica %d (-), as told (+):\n%s", leap.End,
+			leap.Replica, cmp.Diff(want, got))
 	}
 	if len(got) > 0 && got[0] <= 0 {
 		l.Fatalf("a gap of %v", got[0])
@@ -91,7 +92,8 @@ func TestGapsAreBetweenTokens(t *testing.T) {
 			k.stages = 1 // so that the last step that a clock saw is the one that ends next
 		}
 		config, all := c.config(t, 1)
-		l := &ledger{T: t, Observer: all, last: map[attempt]sim.Time{}, running: make([][]attempt, len(config.Replicas))}
+		l := &ledger{T: t, Observer: all, last: map[attempt]sim.Time{},
+			running: make([][]attempt, len(config.Replicas))}
 		config.Observer = l
 		for i := range config.Replicas {
 			r := &config.Replicas[i]

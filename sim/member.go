@@ -26,8 +26,9 @@ type member struct {
 	prompts, uncomputed int64
 	leases              int       // requests that go on elsewhere and hold memory here
 	residents           residents // listed where replicas may fail
-	computed            Time      // when these prompts will be complete, as far as can be told; kept where pool.predicting
-	promptToken         Time      // see timePerPromptToken
+	// when these prompts will be complete, as far as can be told; kept where pool.predicting
+	computed    Time
+	promptToken Time // see timePerPromptToken
 }
 
 func newMember(index int, c *ReplicaConfig, maxLeap int64) member {

@@ -24,11 +24,13 @@ type drawn struct {
 func drawPolicies(t *rapid.T, c *setting) {
 	r := policies.Default()
 	d := &drawn{
-		batching: &r.Batching.Policies[rapid.IntRange(0, len(r.Batching.Policies)-1).Draw(t, "batching")],
-		memory:   &r.Memory.Policies[rapid.IntRange(0, len(r.Memory.Policies)-1).Draw(t, "memory")],
+		batching: &r.Batching.Policies[rapid.IntRange(0, len(r.Batching.Policies)-1).Draw(t,
+			"batching")],
+		memory: &r.Memory.Policies[rapid.IntRange(0, len(r.Memory.Policies)-1).Draw(t, "memory")],
 		place: policies.Deployment{
 			Seed: rapid.Uint64().Draw(t, "seed"), KVTokens: max(c.blocks*int64(c.blockSize), 64),
-			MaxContext: c.maxContext, HostTokens: rapid.SampledFrom([]int64{0, 50, 500}).Draw(t, "host"),
+			MaxContext: c.maxContext, HostTokens: rapid.SampledFrom([]int64{0, 50, 500}).Draw(t,
+				"host"),
 			TokenBytes: 1, HostRate: 1e5,
 		},
 	}
@@ -36,7 +38,8 @@ func drawPolicies(t *rapid.T, c *setting) {
 		d.place.MaxContext = 210
 	}
 	d.place.Layers = rapid.SampledFrom([]memory.Layers{
-		{Full: 32}, {Full: 2, Windowed: 10, Window: 24}, {Windowed: 4, Window: 16}, {Full: 3, Fixed: 40, StateTokens: 5},
+		{Full: 32}, {Full: 2, Windowed: 10, Window: 24}, {Windowed: 4, Window: 16},
+		{Full: 3, Fixed: 40, StateTokens: 5},
 		{Full: 1, Windowed: 3, Window: 30, Fixed: 20, StateTokens: 3},
 	}).Draw(t, "layers")
 	if d.memory.Name == "contiguous" {
@@ -44,8 +47,10 @@ func drawPolicies(t *rapid.T, c *setting) {
 		d.place.KVTokens += 256  // for one context at least
 	}
 	d.host = sim.HostMemory{Tokens: d.place.HostTokens, Time: sim.Footprint[sim.Time]{
-		Token: rapid.SampledFrom([]sim.Time{0, 1e6, 1e9}).Draw(t, "tokenTime"), WindowToken: rapid.SampledFrom([]sim.Time{0, 1e6}).Draw(t, "windowTime"),
-		Window: rapid.IntRange(0, 50).Draw(t, "swapped window"), Fixed: rapid.SampledFrom([]sim.Time{0, 1e9}).Draw(t, "stateTime"),
+		Token:       rapid.SampledFrom([]sim.Time{0, 1e6, 1e9}).Draw(t, "tokenTime"),
+		WindowToken: rapid.SampledFrom([]sim.Time{0, 1e6}).Draw(t, "windowTime"),
+		Window:      rapid.IntRange(0, 50).Draw(t, "swapped window"),
+		Fixed:       rapid.SampledFrom([]sim.Time{0, 1e9}).Draw(t, "stateTime"),
 	}}
 	values := c.values(d.place.HostTokens)
 	d.params = drawParams(t, d.batching.Params, values)
@@ -73,12 +78,15 @@ func (c *setting) values(hostTokens int64) map[string][]string {
 	}
 	return map[string][]string{
 		"max-sequences": {n}, "max-batch": {n}, "batch-size": {n},
-		"token-budget": {strconv.Itoa(c.budget)}, "chunk-limit": {chunk}, "chunk": {"1", "7", "50", "200"},
+		"token-budget": {strconv.Itoa(c.budget)}, "chunk-limit": {chunk},
+		"chunk":      {"1", "7", "50", "200"},
 		"preemption": preemption, "watermark": {"0", "0.01", "0.3"},
 		"max-output": {"0", "0", "40", "300"}, "new-token-ratio": {"0.1", "0.7", "1"},
 		"max-delay": {"0s", "5ms", "1s"}, "prediction-error": {"0", "0.5"},
-		"levels": {"1", "3", "8"}, "quantum": {"100us", "20ms", "500ms"}, "prefill-rate": {"500", "100000"}, "starvation": {"0s", "30ms", "1s"},
-		"key":          {"-priority", "prompt", "-output", "arrival + 0.01 * prompt", "deadline > 0 ? deadline : 1e9"},
+		"levels": {"1", "3", "8"}, "quantum": {"100us", "20ms", "500ms"},
+		"prefill-rate": {"500", "100000"}, "starvation": {"0s", "30ms", "1s"},
+		"key": {"-priority", "prompt", "-output", "arrival + 0.01 * prompt",
+			"deadline > 0 ? deadline : 1e9"},
 		"input-weight": {"0", "1"}, "output-weight": {"1", "2"},
 		"block-size": {strconv.Itoa(c.blockSize)}, "window": {"20", "60"},
 		"cpu": {"20B", "150B", "2kB"}, "disk": {"0B", "50B", "1kB"}, "disk-rate": {"500B/s"},

@@ -54,10 +54,11 @@ func drawSetting(t *rapid.T) setting {
 func drawKind(t *rapid.T) setting {
 	c := setting{
 		clock: affineClock{
-			base:       sim.Time(rapid.Int64Range(1, 1e10).Draw(t, "base")),
-			perToken:   sim.Time(rapid.Int64Range(0, 1e8).Draw(t, "perToken")),
-			perContext: sim.Time(rapid.SampledFrom([]int64{0, 1, 50_000, 3_000_000}).Draw(t, "perContext")),
-			floor:      sim.Time(rapid.SampledFrom([]int64{0, 2e9, 1e10}).Draw(t, "floor")),
+			base:     sim.Time(rapid.Int64Range(1, 1e10).Draw(t, "base")),
+			perToken: sim.Time(rapid.Int64Range(0, 1e8).Draw(t, "perToken")),
+			perContext: sim.Time(rapid.SampledFrom([]int64{0, 1, 50_000, 3_000_000}).Draw(t,
+				"perContext")),
+			floor: sim.Time(rapid.SampledFrom([]int64{0, 2e9, 1e10}).Draw(t, "floor")),
 		},
 		stages:       rapid.IntRange(1, 3).Draw(t, "stages"),
 		lookahead:    rapid.IntRange(0, 1).Draw(t, "lookahead"),
@@ -144,7 +145,8 @@ func (c *setting) replica(t interface{ Fatal(...any) }, j *journal) sim.ReplicaC
 	}
 	j.memories = append(j.memories, m)
 	r := sim.ReplicaConfig{
-		Scheduler: s, Memory: m, Clock: c.clock, Stages: c.stages, Lookahead: c.lookahead, MaxContext: c.maxContext,
+		Scheduler: s, Memory: m, Clock: c.clock, Stages: c.stages, Lookahead: c.lookahead,
+		MaxContext: c.maxContext,
 	}
 	if c.drawn != nil {
 		r.Host = c.drawn.host
@@ -188,11 +190,14 @@ func (j *journal) Steps(l *sim.Leap) {
 
 func (j *journal) Finished(s *sim.Sequence) {
 	j.finished = append(j.finished, finished{
-		s.ID, s.Replica, s.Prompt, s.Output, s.Generated, s.Preemptions, s.Arrival, s.Scheduled, s.FirstToken, s.LastToken,
+		s.ID, s.Replica, s.Prompt, s.Output, s.Generated, s.Preemptions, s.Arrival, s.Scheduled,
+		s.FirstToken, s.LastToken,
 	})
 }
 
-func (j *journal) Rejected(r *sim.Request, _ sim.Rejection) { j.rejected = append(j.rejected, r.ID) }
+func (j *journal) Rejected(r *sim.Request, _ sim.Rejection) {
+	j.rejected = append(j.rejected, r.ID)
+}
 
 func (j *journal) Sampled(at sim.Time, replica int, state sim.State) {
 	slots := sim.Slots{}
@@ -215,7 +220,8 @@ func TestLeapEqualsStep(t *testing.T) {
 			if d := cmp.Diff(stepped, leaped); d != "" {
 				t.Fatalf("result, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
 			}
-			if d := cmp.Diff(steps, leaps, cmp.AllowUnexported(journal{}), cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
+			if d := cmp.Diff(steps, leaps, cmp.AllowUnexported(journal{}),
+				cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
 				t.Fatalf("journal, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
 			}
 		}
@@ -240,8 +246,10 @@ func TestConservationAndCausality(t *testing.T) {
 			if f.Generated != f.Output {
 				t.Fatalf("request %d finished with %d of %d tokens", f.ID, f.Generated, f.Output)
 			}
-			together := c.drawn != nil && c.drawn.batching.Params[0].Name == "batch-size" // static batches return whole answers
-			if f.Arrival > f.Scheduled || f.Scheduled >= f.FirstToken || f.FirstToken > f.LastTok || (f.Output > 1 && !together) != (f.FirstToken < f.LastTok) {
+			// static batches return whole answers
+			together := c.drawn != nil && c.drawn.batching.Params[0].Name == "batch-size"
+			if f.Arrival > f.Scheduled || f.Scheduled >= f.FirstToken || f.FirstToken > f.LastTok ||
+				(f.Output > 1 && !together) != (f.FirstToken < f.LastTok) {
 				t.Fatalf("times out of order: %+v", f)
 			}
 			if least := c.clock.base * sim.Time(f.Output*c.stages); f.LastTok-f.Arrival < least {
@@ -274,7 +282,8 @@ func TestConservationAndCausality(t *testing.T) {
 			}
 		}
 		for _, s := range j.samples {
-			if s.State.Used > s.State.Capacity || s.State.Used < 0 || s.State.Running > c.maxSequences*c.stages {
+			if s.State.Used > s.State.Capacity || s.State.Used < 0 ||
+				s.State.Running > c.maxSequences*c.stages {
 				t.Fatalf("impossible state: %+v", s)
 			}
 			m, ok := j.memories[s.Replica].(sim.SlotMemory)
@@ -282,7 +291,8 @@ func TestConservationAndCausality(t *testing.T) {
 				continue
 			}
 			d := s.Slots
-			if all, _ := m.Slots(); d.Tokens+d.Reserved+d.Internal+d.External != all || min(d.Tokens, d.Reserved, d.Internal, d.External) < 0 {
+			if all, _ := m.Slots(); d.Tokens+d.Reserved+d.Internal+d.External != all ||
+				min(d.Tokens, d.Reserved, d.Internal, d.External) < 0 {
 				t.Fatalf("slots divided wrongly: %+v", s)
 			}
 		}

@@ -91,17 +91,26 @@ func TestClosedFormQueues(t *testing.T) {
 		stages int
 		want   func(r float64) float64
 	}{
-		{"M/D/1", one, affineClock{base: sim.Seconds(d)}, 1, func(r float64) float64 { return d + r*d*d/(2*(1-r*d)) }},
-		{"PP2", one, affineClock{base: sim.Seconds(d / 2)}, 2, func(r float64) float64 { return d + r*d*d/(4*(2-r*d)) }},
-		{"TP2", one, affineClock{base: sim.Seconds(d / speedup)}, 1, func(r float64) float64 { return d/speedup + r*d*d/(2*speedup*(speedup-r*d)) }},
-		{"M/M/1", exponential, affineClock{perToken: sim.Seconds(d / 100_000)}, 1, func(r float64) float64 { return d / (1 - r*d) }},
+		{"M/D/1", one, affineClock{base: sim.Seconds(d)}, 1, func(r float64) float64 {
+			return d + r*d*d/(2*(1-r*d))
+		}},
+		{"PP2", one, affineClock{base: sim.Seconds(d / 2)}, 2, func(r float64) float64 {
+			return d + r*d*d/(4*(2-r*d))
+		}},
+		{"TP2", one, affineClock{base: sim.Seconds(d / speedup)}, 1, func(r float64) float64 {
+			return d/speedup + r*d*d/(2*speedup*(speedup-r*d))
+		}},
+		{"M/M/1", exponential, affineClock{perToken: sim.Seconds(d / 100_000)}, 1,
+			func(r float64) float64 { return d / (1 - r*d) }},
 	} {
 		for _, load := range []float64{0.3, 0.6, 0.9} {
 			rate := load / d
-			source := &poissonSource{rng: rand.New(rand.NewPCG(7, 11)), left: requests, rate: rate, prompt: q.prompt}
+			source := &poissonSource{rng: rand.New(rand.NewPCG(7, 11)), left: requests, rate: rate,
+				prompt: q.prompt}
 			got, want := meanTTFT(t, source, q.clock, q.stages), q.want(rate)
 			if math.Abs(got/want-1) > 0.02 {
-				t.Errorf("%s at load %.1f: mean TTFT %.5f s, want %.5f s within 2%%", q.name, load, got, want)
+				t.Errorf("%s at load %.1f: mean TTFT %.5f s, want %.5f s within 2%%", q.name, load,
+					got, want)
 			}
 		}
 	}

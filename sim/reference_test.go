@@ -186,7 +186,8 @@ func TestAgreesWithReference(t *testing.T) {
 		r := reference{c: &c}
 		for i := range c.requests {
 			q := &c.requests[i]
-			if c.maxContext > 0 && q.Prompt+q.Output > c.maxContext || r.blocks(q.Prompt+q.Output-1) > c.blocks {
+			if c.maxContext > 0 && q.Prompt+q.Output > c.maxContext ||
+				r.blocks(q.Prompt+q.Output-1) > c.blocks {
 				continue
 			}
 			r.pending = append(r.pending, &plain{finished: finished{

@@ -8,7 +8,8 @@ type Request struct {
 	Arrival Time
 	// Prompt is the length of the prompt in tokens, at least 1.
 	Prompt int
-	// Output is the number of tokens that will be generated, at least 1. Schedulers that may not know it must not read it.
+	// Output is the number of tokens that will be generated, at least 1. Schedulers that may not
+	// know it must not read it.
 	Output int
 	// Class indexes the scenario's request classes; 0 where there is one class.
 	Class int

@@ -104,7 +104,8 @@ func (s *Sequence) reset() {
 // again readies s, which a failure took out of its replica, to begin anew.
 func (s *Sequence) again() {
 	*s = Sequence{
-		Request: s.Request, Retries: s.Retries + 1, place: comingBack, epoch: s.epoch + 1, life: s.life,
+		Request: s.Request, Retries: s.Retries + 1, place: comingBack, epoch: s.epoch +
+			1, life: s.life,
 	}
 }
 

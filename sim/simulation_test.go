@@ -29,7 +29,8 @@ func TestDrivenEqualsRun(t *testing.T) {
 		for i, r := range c.requests {
 			if r.Arrival > s.Now()+1 {
 				for range rapid.IntRange(0, 2).Draw(t, "slices") {
-					s.Advance(sim.Time(rapid.Int64Range(int64(s.Now()), int64(r.Arrival-1)).Draw(t, "until")))
+					s.Advance(sim.Time(rapid.Int64Range(int64(s.Now()), int64(r.Arrival-1)).Draw(t,
+						"until")))
 				}
 			}
 			if id, err := s.Push(r); id != int64(i) || err != nil {
@@ -42,7 +43,8 @@ func TestDrivenEqualsRun(t *testing.T) {
 		if d := cmp.Diff(want, s.Result()); d != "" {
 			t.Fatalf("result of Run (-), driven (+):\n%s", d)
 		}
-		if d := cmp.Diff(told, seen, cmp.AllowUnexported(journal{}, ends{}), cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
+		if d := cmp.Diff(told, seen, cmp.AllowUnexported(journal{}, ends{}),
+			cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
 			t.Fatalf("journal of Run (-), driven (+):\n%s", d)
 		}
 	})
@@ -79,7 +81,8 @@ func TestOutsideConserves(t *testing.T) {
 				s.Cancel(rapid.SampledFrom(ids).Draw(t, "id"))
 			}
 			if rapid.IntRange(0, 9).Draw(t, "fail") == 0 {
-				if err := s.Fail(rapid.IntRange(0, c.replicas-1).Draw(t, "replica"), span(t, "for", 0, 1e10)); err != nil {
+				if err := s.Fail(rapid.IntRange(0, c.replicas-1).Draw(t, "replica"),
+					span(t, "for", 0, 1e10)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -87,12 +90,14 @@ func TestOutsideConserves(t *testing.T) {
 		if err := errors.Join(s.Advance(sim.Never), s.Err()); err != nil {
 			t.Fatal(err)
 		}
-		if r := s.Result(); r.Arrived != int64(len(ids)) || r.Arrived != r.Completed+r.Rejected+r.TimedOut+r.Cancelled+r.Lost {
+		if r := s.Result(); r.Arrived != int64(len(ids)) || r.Arrived != r.Completed+r.Rejected+
+			r.TimedOut+r.Cancelled+r.Lost {
 			t.Fatalf("%d requests pushed: %+v", len(ids), r)
 		}
 		for _, f := range seen.finished {
 			if came[f.ID] != f.Output {
-				t.Fatalf("request %d finished with %d tokens; %d were told", f.ID, f.Output, came[f.ID])
+				t.Fatalf("request %d finished with %d tokens; %d were told", f.ID, f.Output,
+					came[f.ID])
 			}
 		}
 		for i, m := range seen.memories {
@@ -115,7 +120,8 @@ func TestPushChecks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, wrong := range []sim.Request{{Output: 1}, {Prompt: 1}, {Prompt: 1, Output: 1, Model: 1}, {Prompt: 1, Output: 1, Model: -1}} {
+	for _, wrong := range []sim.Request{{Output: 1}, {Prompt: 1}, {Prompt: 1, Output: 1, Model: 1},
+		{Prompt: 1, Output: 1, Model: -1}} {
 		if _, err := s.Push(wrong); err == nil {
 			t.Errorf("%+v was taken", wrong)
 		}

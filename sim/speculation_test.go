@@ -47,7 +47,8 @@ func TestSpeculationConserves(t *testing.T) {
 		run := func() (sim.Result, *journal) {
 			config, j := c.config(t, 0)
 			for i := range config.Replicas {
-				config.Replicas[i].Speculator = &coin{rng: rand.New(rand.NewPCG(seed, uint64(i))), most: 5, alpha: alpha, draft: sim.Microsecond}
+				config.Replicas[i].Speculator = &coin{rng: rand.New(rand.NewPCG(seed, uint64(i))),
+					most: 5, alpha: alpha, draft: sim.Microsecond}
 			}
 			r, err := sim.Run(context.Background(), config)
 			if err != nil {
@@ -74,7 +75,8 @@ func TestSpeculationConserves(t *testing.T) {
 			w.Accepted += r.Replicas[i].Accepted
 			held += j.memories[i].Used()
 		}
-		if r.Arrived != int64(len(c.requests)) || r.Arrived != r.Completed+r.Rejected || w.Sampled != tokens || held != 0 {
+		if r.Arrived != int64(len(c.requests)) || r.Arrived != r.Completed+r.Rejected ||
+			w.Sampled != tokens || held != 0 {
 			t.Fatalf("%d requests, %d tokens, %d units held: %+v", len(c.requests), tokens, held, r)
 		}
 		if alpha == 0 && w.Accepted != 0 || alpha == 1 && w.Accepted != w.Drafted {

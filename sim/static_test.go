@@ -20,7 +20,8 @@ func TestStaticFeedsPromptsTokenByToken(t *testing.T) {
 		var requests []sim.Request
 		shortest, longest := 1000, 0
 		for id := range rapid.IntRange(1, 8).Draw(t, "requests") {
-			r := sim.Request{ID: int64(id), Prompt: rapid.IntRange(1, 60).Draw(t, "prompt"), Output: rapid.IntRange(1, 60).Draw(t, "output")}
+			r := sim.Request{ID: int64(id), Prompt: rapid.IntRange(1, 60).Draw(t, "prompt"),
+				Output: rapid.IntRange(1, 60).Draw(t, "output")}
 			requests = append(requests, r)
 			shortest, longest = min(shortest, r.Prompt), max(longest, r.Prompt+r.Output)
 		}
@@ -34,7 +35,8 @@ func TestStaticFeedsPromptsTokenByToken(t *testing.T) {
 		}
 		r, err := sim.Run(context.Background(), sim.Config{
 			Source: &listSource{requests: requests}, Router: &routing.RoundRobin{},
-			Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m, Clock: affineClock{base: 1000}}},
+			Replicas: []sim.ReplicaConfig{
+				{Scheduler: s, Memory: m, Clock: affineClock{base: 1000}}},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -109,7 +109,8 @@ func (b *Batch) pipeline(stage Time) {
 // outlastTime stops the simulation: the step that starts would end after the last instant that Time
 // can name.
 func (b *Batch) outlastTime() {
-	b.r.err = fmt.Errorf("request %d runs in a step that ends after %.0f days, which is as far as simulated time goes",
+	b.r.err = fmt.Errorf("request %d runs in a step that ends after %.0f days, which is as far "+
+		"as simulated time goes",
 		b.head.ID, Never.Seconds()/86400)
 }
 

@@ -24,7 +24,8 @@ func TestTimeDoesNotWrap(t *testing.T) {
 		exact *= float64(c.Replicas[0].Stages)
 		r, err := sim.Run(context.Background(), c)
 		switch longest := sim.Never.Seconds(); {
-		case exact < 0.999*longest && (err != nil || r.End != step*sim.Time(output*c.Replicas[0].Stages)):
+		case exact < 0.999*longest &&
+			(err != nil || r.End != step*sim.Time(output*c.Replicas[0].Stages)):
 			t.Fatalf("%d steps of %v end at %v (%v)", output, step, r.End, err)
 		case exact > 1.001*longest && (err == nil || !strings.Contains(err.Error(), "request 0 ")):
 			t.Fatalf("%d steps of %v end at %v (%v)", output, step, r.End, err)

@@ -7,7 +7,8 @@ import "math"
 type tournament struct {
 	leaves int
 	keys   []int64
-	// winner is a binary tree over the leaves: node 1 is the root, node n has the children 2n and 2n+1.
+	// winner is a binary tree over the leaves: node 1 is the root, node n has the children 2n and
+	// 2n+1.
 	winner []int32
 }
 

@@ -47,12 +47,15 @@ func TestWakeEndsDecisions(t *testing.T) {
 		}
 		scheduler := &waking{Scheduler: v1, at: c.at}
 		_, err = sim.Run(context.Background(), sim.Config{
-			Router:   &routing.RoundRobin{},
-			Source:   &listSource{requests: []sim.Request{{Prompt: 10, Output: 100}}},
-			Replicas: []sim.ReplicaConfig{{Scheduler: scheduler, Memory: blocks, Clock: affineClock{base: 10 * sim.Millisecond}}},
+			Router: &routing.RoundRobin{},
+			Source: &listSource{requests: []sim.Request{{Prompt: 10, Output: 100}}},
+			Replicas: []sim.ReplicaConfig{
+				{Scheduler: scheduler, Memory: blocks,
+					Clock: affineClock{base: 10 * sim.Millisecond}}},
 		})
 		if err != nil || scheduler.asked != c.asked {
-			t.Errorf("waking at %v: asked %d times, want %d (%v)", c.at, scheduler.asked, c.asked, err)
+			t.Errorf("waking at %v: asked %d times, want %d (%v)", c.at, scheduler.asked, c.asked,
+				err)
 		}
 	}
 }

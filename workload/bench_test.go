@@ -8,18 +8,24 @@ import (
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// loads are workloads whose cost a request is of interest; the first is the one of the speed target.
+// loads are workloads whose cost a request is of interest; the first is the one of the speed
+// target.
 func loads() map[string]Config {
-	prompt, output := must(lengths.Normal(500, 200, 2, 2000)), must(lengths.Normal(250, 100, 2, 1000))
+	prompt, output := must(lengths.Normal(500, 200, 2, 2000)),
+		must(lengths.Normal(250, 100, 2, 1000))
 	class := Class{Weight: 1, Prompt: prompt, Output: output}
 	grouped, talking := class, class
 	grouped.Prefix = &Prefix{Groups: 100, Tokens: fixed(512), Zipf: 1}
-	talking.Turns = &Turns{Count: fixed(4), Think: arrivals.Delay{Mean: sim.Second, Shape: arrivals.Exponential{}}}
+	talking.Turns = &Turns{Count: fixed(4),
+		Think: arrivals.Delay{Mean: sim.Second, Shape: arrivals.Exponential{}}}
 	const many = 1 << 40
 	return map[string]Config{
-		"poisson":       {Arrivals: poisson(20), Requests: many, Classes: []Class{class}},
-		"classes":       {Arrivals: poisson(20), Requests: many, Classes: []Class{class, grouped, class}},
-		"users":         {Users: &Users{Count: 64, Think: arrivals.Delay{Mean: sim.Second, Shape: arrivals.Exponential{}}}, Requests: many, Classes: []Class{class}},
+		"poisson": {Arrivals: poisson(20), Requests: many, Classes: []Class{class}},
+		"classes": {Arrivals: poisson(20), Requests: many,
+			Classes: []Class{class, grouped, class}},
+		"users": {Users: &Users{
+			Count: 64, Think: arrivals.Delay{Mean: sim.Second, Shape: arrivals.Exponential{}}},
+			Requests: many, Classes: []Class{class}},
 		"conversations": {Arrivals: poisson(20), Requests: many, Classes: []Class{talking}},
 	}
 }

@@ -14,22 +14,24 @@ import (
 type Class struct {
 	// Name appears in messages and reports.
 	Name string
-	// Weight is the share of the class among requests (among conversations, where it has turns) of classes without arrivals of their
-	// own, in any unit, above 0.
+	// Weight is the share of the class among requests (among conversations, where it has turns) of
+	// classes without arrivals of their own, in any unit, above 0.
 	Weight float64
-	// Prompt is the length of what the user writes; a shared prefix and, in a conversation, all that was said before come in
-	// front of it.
+	// Prompt is the length of what the user writes; a shared prefix and, in a conversation, all
+	// that was said before come in front of it.
 	Prompt *lengths.Distribution
 	// Output is the length of the answer.
 	Output *lengths.Distribution
 	// Traits go with each request.
 	Traits
-	// Arrivals is the process by which requests of this class begin, whatever its weight; nil where it shares that of the workload.
+	// Arrivals is the process by which requests of this class begin, whatever its weight; nil where
+	// it shares that of the workload.
 	Arrivals *arrivals.Process
 	// Prefix, if any, is the text that groups of prompts begin with.
 	Prefix *Prefix
-	// Distinct, if not 0, is the number of different prompts that are sent in turn, again and again, as benchmarks do. The
-	// j-th always has the same length and, with a prefix, that of group j modulo the number of groups.
+	// Distinct, if not 0, is the number of different prompts that are sent in turn, again and
+	// again, as benchmarks do. The j-th always has the same length and, with a prefix, that of
+	// group j modulo the number of groups.
 	Distinct int
 	// Turns, if any, makes each request a conversation.
 	Turns *Turns
@@ -55,11 +57,13 @@ func (t *Traits) check() error {
 		is   sim.Time
 	}{{"deadline", t.Deadline}, {"time to first token", t.TTFT}, {"patience", t.Patience}} {
 		if span.is < 0 {
-			return fmt.Errorf("%s: found %v, allowed: spans above 0, or 0 for none", span.name, span.is)
+			return fmt.Errorf("%s: found %v, allowed: spans above 0, or 0 for none", span.name,
+				span.is)
 		}
 	}
 	if t.Tenant < 0 || t.Model < 0 {
-		return fmt.Errorf("tenant and model: found %d and %d, allowed: numbers from 0", t.Tenant, t.Model)
+		return fmt.Errorf("tenant and model: found %d and %d, allowed: numbers from 0", t.Tenant,
+			t.Model)
 	}
 	return nil
 }
@@ -70,18 +74,21 @@ type Prefix struct {
 	Groups int
 	// Tokens is the length of a prefix; each group draws its own once.
 	Tokens *lengths.Distribution
-	// Zipf says how popular groups are: the k-th is chosen in proportion to k^−Zipf. 0 means that all are as popular.
+	// Zipf says how popular groups are: the k-th is chosen in proportion to k^−Zipf. 0 means that
+	// all are as popular.
 	Zipf float64
 }
 
-// Turns makes conversations: every turn's prompt is all that was said before and a new message, sent after the answer to the
-// turn before. If a turn is turned away, the conversation goes on as if it had been answered.
+// Turns makes conversations: every turn's prompt is all that was said before and a new message,
+// sent after the answer to the turn before. If a turn is turned away, the conversation goes on as
+// if it had been answered.
 type Turns struct {
 	// Count is the number of turns.
 	Count *lengths.Distribution
 	// Think is the time between an answer and the next message.
 	Think arrivals.Delay
-	// MaxContext ends a conversation before the turn whose prompt and output together would be longer; 0 means never.
+	// MaxContext ends a conversation before the turn whose prompt and output together would be
+	// longer; 0 means never.
 	MaxContext int
 }
 
@@ -107,9 +114,11 @@ func (c Class) check(at int) error {
 	case c.Output == nil:
 		err = errors.New("found no output lengths")
 	case c.Distinct < 0 || c.Distinct > maxTexts:
-		err = fmt.Errorf("distinct prompts: found %d, allowed: 1 to %d, or 0 for no repetition", c.Distinct, maxTexts)
+		err = fmt.Errorf("distinct prompts: found %d, allowed: 1 to %d, or 0 for no repetition",
+			c.Distinct, maxTexts)
 	case c.Distinct > 0 && c.Turns != nil:
-		err = errors.New("found distinct prompts and turns, allowed: one of the two; messages of a conversation are not repeated")
+		err = errors.New("found distinct prompts and turns, allowed: one of the two; messages of " +
+			"a conversation are not repeated")
 	case c.Prefix != nil:
 		err = c.Prefix.check(c.Distinct > 0)
 	}
@@ -121,7 +130,8 @@ func (c Class) check(at int) error {
 	}
 	if err == nil && c.Arrivals != nil {
 		if _, at := c.Arrivals.Rate.(arrivals.AtOnce); at {
-			err = errors.New("arrivals: found all at once, allowed: the workload as a whole at once, or a rate")
+			err = errors.New("arrivals: found all at once, allowed: the workload as a whole at " +
+				"once, or a rate")
 		}
 	}
 	if err != nil {
@@ -139,7 +149,8 @@ func (p Prefix) check(distinct bool) error {
 	case !(p.Zipf >= 0) || math.IsInf(p.Zipf, 1):
 		return fmt.Errorf("prefix: zipf: found %v, allowed: finite numbers from 0", p.Zipf)
 	case distinct && p.Zipf != 0:
-		return fmt.Errorf("prefix: zipf: found %v with distinct prompts, allowed: 0; they are sent in turn", p.Zipf)
+		return fmt.Errorf("prefix: zipf: found %v with distinct prompts, allowed: 0; they are "+
+			"sent in turn", p.Zipf)
 	}
 	return nil
 }
@@ -151,7 +162,8 @@ func (t Turns) check() error {
 	case t.Count.Max() >= maxTurns:
 		return fmt.Errorf("turns: found up to %d, allowed: 1 to %d", t.Count.Max(), maxTurns-1)
 	case t.MaxContext < 0:
-		return fmt.Errorf("turns: longest context: found %d, allowed: 1 or more tokens, or 0 for any", t.MaxContext)
+		return fmt.Errorf("turns: longest context: found %d, allowed: 1 or more tokens, or 0 "+
+			"for any", t.MaxContext)
 	}
 	return nil
 }

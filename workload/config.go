@@ -12,16 +12,18 @@ import (
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
-// Config describes a workload. Requests come from Classes or from Trace; their times from Arrivals, from Users, or, where
-// neither is given, from the trace.
+// Config describes a workload. Requests come from Classes or from Trace; their times from Arrivals,
+// from Users, or, where neither is given, from the trace.
 type Config struct {
 	// Classes are the kinds of requests that are drawn.
 	Classes []Class
 	// Trace is a recorded workload.
 	Trace *Trace
-	// Traces are recorded workloads that are played together, each at its own times: the requests of the k-th are of class k.
+	// Traces are recorded workloads that are played together, each at its own times: the requests
+	// of the k-th are of class k.
 	Traces []Trace
-	// Arrivals is the process by which requests (conversations, where a class has turns) begin, of classes without their own.
+	// Arrivals is the process by which requests (conversations, where a class has turns) begin, of
+	// classes without their own.
 	Arrivals *arrivals.Process
 	// Users send requests in a closed loop.
 	Users *Users
@@ -33,7 +35,8 @@ type Config struct {
 	Seed uint64
 }
 
-// Trace is a recorded workload. Under Arrivals or Users only what its requests ask for counts, not when.
+// Trace is a recorded workload. Under Arrivals or Users only what its requests ask for counts, not
+// when.
 type Trace struct {
 	// Path is the file.
 	Path string
@@ -45,21 +48,24 @@ type Trace struct {
 	Traits []Traits
 }
 
-// Users is a closed loop: each user sends a request, waits for the answer, thinks, and sends the next.
+// Users is a closed loop: each user sends a request, waits for the answer, thinks, and sends the
+// next.
 type Users struct {
 	// Count is the number of users, 1 to 2^24; each takes a few bytes.
 	Count int
-	// Think is the time between an answer and the user's next request; in a conversation its class's own applies, and this
-	// one after its end.
+	// Think is the time between an answer and the user's next request; in a conversation its
+	// class's own applies, and this one after its end.
 	Think arrivals.Delay
-	// RampUp is the time over which the users' first requests are spread evenly; 0 means that all start at once.
+	// RampUp is the time over which the users' first requests are spread evenly; 0 means that all
+	// start at once.
 	RampUp sim.Time
 }
 
 const maxUsers = 1 << 24
 
-// retryAfter is how long a user waits at least after a request that ended the moment it was sent because it was turned
-// away. Without it a user who does not think would try for ever without time passing.
+// retryAfter is how long a user waits at least after a request that ended the moment it was sent
+// because it was turned away. Without it a user who does not think would try for ever without time
+// passing.
 const retryAfter = sim.Second
 
 // Source is a stream of requests that knows what it is.
@@ -69,12 +75,13 @@ type Source interface {
 	io.Closer
 	// Summary tells what the workload looks like before it runs.
 	Summary() Summary
-	// Counts tells what happened to the rows of the trace in one pass, so far; zero without a trace.
+	// Counts tells what happened to the rows of the trace in one pass, so far; zero without a
+	// trace.
 	Counts() trace.Counts
 }
 
-// Open checks c and starts the workload. It fails if the parts do not go together, a parameter is out of range, or the trace
-// cannot be read; what is wrong further down in a trace shows in Err.
+// Open checks c and starts the workload. It fails if the parts do not go together, a parameter is
+// out of range, or the trace cannot be read; what is wrong further down in a trace shows in Err.
 func Open(c Config) (Source, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
@@ -113,7 +120,8 @@ func (c Config) recordings() []Trace {
 
 // own reports whether every class has arrivals of its own, and there is one.
 func (c Config) own() bool {
-	return len(c.Classes) > 0 && !slices.ContainsFunc(c.Classes, func(class Class) bool { return class.Arrivals == nil })
+	return len(c.Classes) > 0 &&
+		!slices.ContainsFunc(c.Classes, func(class Class) bool { return class.Arrivals == nil })
 }
 
 // check refuses what does not go together.
@@ -121,24 +129,30 @@ func (c Config) check() error {
 	switch {
 	case len(c.Classes) > 0 && c.Trace != nil:
 		return errors.New("found classes and a trace, allowed: one of the two")
-	case len(c.Traces) > 0 && (len(c.Classes) > 0 || c.Trace != nil || c.Arrivals != nil || c.Users != nil):
-		return errors.New("found traces that are played together beside another workload, allowed: one of the two")
+	case len(c.Traces) > 0 && (len(c.Classes) > 0 || c.Trace != nil || c.Arrivals != nil ||
+		c.Users != nil):
+		return errors.New("found traces that are played together beside another workload, " +
+			"allowed: one of the two")
 	case len(c.Classes) == 0 && c.Trace == nil && len(c.Traces) == 0:
 		return errors.New("found neither classes nor a trace, allowed: one of the two")
 	case c.Arrivals != nil && c.Users != nil:
 		return errors.New("found arrivals and users, allowed: one of the two")
 	case (c.Arrivals != nil || c.Users != nil) && c.own():
-		return errors.New("found arrivals or users, and arrivals for every class, allowed: one class at least without its own")
+		return errors.New("found arrivals or users, and arrivals for every class, allowed: one " +
+			"class at least without its own")
 	case c.replays() && c.Trace == nil && len(c.Traces) == 0:
-		return errors.New("found neither arrivals nor users, allowed: one of the two, or a trace with its own times")
+		return errors.New("found neither arrivals nor users, allowed: one of the two, or a trace " +
+			"with its own times")
 	case c.replays() && slices.ContainsFunc(c.recordings(), func(t Trace) bool { return t.Repeat }):
-		return errors.New("found a repeated trace with its own times, allowed: repeating under arrivals or users")
+		return errors.New("found a repeated trace with its own times, allowed: repeating under " +
+			"arrivals or users")
 	case c.Requests < 0:
 		return fmt.Errorf("requests: found %d, allowed: 1 or more, or 0 for any number", c.Requests)
 	case c.Duration < 0:
 		return fmt.Errorf("duration: found %v, allowed: spans above 0, or 0 for no end", c.Duration)
 	case c.endless():
-		return errors.New("found a workload without end, allowed: a number of requests, a duration, or both (all at once: a number of requests)")
+		return errors.New("found a workload without end, allowed: a number of requests, a " +
+			"duration, or both (all at once: a number of requests)")
 	}
 	return nil
 }

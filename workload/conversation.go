@@ -7,7 +7,8 @@ import (
 
 // conversation is a session whose turns are not all sent yet.
 type conversation struct {
-	// last is the turn sent last. Its Deadline counts from the arrival, and its Content is the conversation's own.
+	// last is the turn sent last. Its Deadline counts from the arrival, and its Content is the
+	// conversation's own.
 	last sim.Request
 	// sent is the number of turns sent, and turns are those after the first.
 	sent  int

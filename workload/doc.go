@@ -1,14 +1,17 @@
-// Package workload says who asks for what, when: the requests that a simulation serves, as a stream.
+// Package workload says who asks for what, when: the requests that a simulation serves, as a
+// stream.
 //
-// Open makes a stream from a Config: requests drawn from classes, or recorded in a trace; sent at the times of an arrival
-// process, by a fixed number of users who each wait for their answer, or at the recorded times. Its parts:
+// Open makes a stream from a Config: requests drawn from classes, or recorded in a trace; sent at
+// the times of an arrival process, by a fixed number of users who each wait for their answer, or at
+// the recorded times. Its parts:
 //
 //	lengths    distributions of prompt and output lengths
 //	arrivals   arrival processes, rates that change, thinking times
 //	trace      recorded workloads and their formats
 //
-// Arrivals, bursts, choice of class, prompt lengths, output lengths, choice of shared prefix, turns and thinking draw from
-// random streams of their own, and every length takes exactly one number. So changing one part of a workload leaves the
-// others as they were, and two runs can be compared under common random numbers. The same Config gives the same stream on
-// every machine, as far as the last digit of exp and log is the same there.
+// Arrivals, bursts, choice of class, prompt lengths, output lengths, choice of shared prefix, turns
+// and thinking draw from random streams of their own, and every length takes exactly one number. So
+// changing one part of a workload leaves the others as they were, and two runs can be compared
+// under common random numbers. The same Config gives the same stream on every machine, as far as
+// the last digit of exp and log is the same there.
 package workload

@@ -16,21 +16,23 @@ type generator struct {
 	classes []Class
 	summary Summary
 
-	// openings are the processes of an open loop, and fresh is the next arrival of any of them; sim.Never where there is none.
+	// openings are the processes of an open loop, and fresh is the next arrival of any of them;
+	// sim.Never where there is none.
 	openings []opening
 	fresh    sim.Time
 	// think is the thinking time of the users of a closed loop; nil in an open one.
 	think func() sim.Time
 
-	// waiting are users and conversations that will send a request, talks the conversations that wait for an answer, by
-	// session, and spare the ended ones, to be used again.
+	// waiting are users and conversations that will send a request, talks the conversations that
+	// wait for an answer, by session, and spare the ended ones, to be used again.
 	waiting waiting
 	talks   map[int64]*conversation
 	spare   []*conversation
 }
 
 func newGenerator(c Config, l limit) (*generator, error) {
-	g := &generator{limit: l, fresh: sim.Never, classes: c.Classes, talks: map[int64]*conversation{}}
+	g := &generator{limit: l, fresh: sim.Never, classes: c.Classes,
+		talks: map[int64]*conversation{}}
 	if err := g.schedule(c); err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
 	}
@@ -189,7 +191,8 @@ func (g *generator) Done(r *sim.Request, at sim.Time) {
 	g.waiting.push(later(at, think), nil)
 }
 
-// goOn lets a session that got its answer at the given time think about its next turn, and reports whether there is one.
+// goOn lets a session that got its answer at the given time think about its next turn, and reports
+// whether there is one.
 func (g *generator) goOn(session int64, at sim.Time) bool {
 	talk := g.talks[session]
 	if talk == nil {

@@ -14,9 +14,10 @@ import (
 type script interface {
 	// more says whether there is another request.
 	more() bool
-	// fill writes what the next request asks for: every field of r but ID and Arrival; Deadline counts from the arrival. It is of
-	// the given class, or of any that shares arrivals where that is below 0. If it opens a conversation, the turns to come are
-	// returned, valid until the next call.
+	// fill writes what the next request asks for: every field of r but ID and Arrival; Deadline
+	// counts from the arrival. It is of the given class, or of any that shares arrivals where that
+	// is below 0. If it opens a conversation, the turns to come are returned, valid until the next
+	// call.
 	fill(r *sim.Request, class int) []turn
 	// err returns what broke the script, or nil.
 	err() error
@@ -60,8 +61,10 @@ func newMix(classes []Class, seed uint64) (*mix, error) {
 		return nil, fmt.Errorf("found %d classes, allowed: at most %d", len(classes), maxClasses)
 	}
 	m := &mix{
-		picks: *classStream.source(seed), prompts: *promptStream.source(seed), outputs: *outputStream.source(seed),
-		groups: *groupStream.source(seed), counts: *turnStream.source(seed), texts: textStream.key(seed),
+		picks: *classStream.source(seed), prompts: *promptStream.source(seed),
+		outputs: *outputStream.source(seed),
+		groups:  *groupStream.source(seed), counts: *turnStream.source(seed),
+		texts: textStream.key(seed),
 	}
 	weights := make([]float64, len(classes))
 	shared := 0
@@ -96,7 +99,8 @@ func newDrawnClass(c Class, i int, seed uint64) (drawnClass, error) {
 		d.popularity, err = discrete.New(zipf(c.Prefix.Groups, c.Prefix.Zipf))
 	}
 	if err == nil && c.Turns != nil {
-		// Each class thinks by itself, so that a second class does not change how the first one thinks.
+		// Each class thinks by itself, so that a second class does not change how the first one
+		// thinks.
 		d.think, err = c.Turns.Think.Sampler(turnThinkStream.nth(seed, i))
 	}
 	return d, err
@@ -136,27 +140,33 @@ func (m *mix) share(c *drawnClass, r *sim.Request) []turn {
 			group = uint64(c.popularity.Draw(&m.groups))
 		}
 		tokens := c.Prefix.Tokens.At(m.fixed(content.SharedPrefix, c.text(group)))
-		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.SharedPrefix, c.text(group)), Tokens: tokens})
+		r.Content = append(r.Content,
+			sim.Segment{ID: content.ID(content.SharedPrefix, c.text(group)), Tokens: tokens})
 		r.Prompt += tokens
 	}
 	if c.Distinct > 0 {
-		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.Question, c.text(text)), Tokens: message})
+		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.Question, c.text(text)),
+			Tokens: message})
 	}
 	if c.Turns == nil {
 		return nil
 	}
 	m.session++
 	r.Session = m.session
-	r.Content = append(r.Content, sim.Segment{ID: turnText(content.UserMessage, r.Session, 0), Tokens: message})
+	r.Content = append(r.Content, sim.Segment{ID: turnText(content.UserMessage, r.Session, 0),
+		Tokens: message})
 	r.Answer = turnText(content.Answer, r.Session, 0)
 	return m.converse(c)
 }
 
-// converse draws the turns after the first, so that they do not depend on when and in which order answers come.
+// converse draws the turns after the first, so that they do not depend on when and in which order
+// answers come.
 func (m *mix) converse(c *drawnClass) []turn {
 	m.turns = m.turns[:0]
 	for range c.Turns.Count.Draw(&m.counts) - 1 {
-		m.turns = append(m.turns, turn{message: c.Prompt.Draw(&m.prompts), output: c.Output.Draw(&m.outputs), think: c.think()})
+		m.turns = append(m.turns,
+			turn{message: c.Prompt.Draw(&m.prompts), output: c.Output.Draw(&m.outputs),
+				think: c.think()})
 	}
 	return m.turns
 }

@@ -22,7 +22,8 @@ func newReplay(t *Trace, l limit) (*replay, error) {
 	}
 	if !tape.reader.Timed() {
 		tape.close()
-		return nil, fmt.Errorf("workload: %s has no times, allowed: arrivals or users beside it", t.Path)
+		return nil, fmt.Errorf("workload: %s has no times, allowed: arrivals or users beside it",
+			t.Path)
 	}
 	return &replay{limit: l, tape: tape}, nil
 }

@@ -21,7 +21,9 @@ func must(d *lengths.Distribution, err error) *lengths.Distribution {
 func fixed(tokens int) *lengths.Distribution { return must(lengths.Fixed(tokens)) }
 
 // poisson is a Poisson process.
-func poisson(rate float64) *arrivals.Process { return &arrivals.Process{Rate: arrivals.Steady(rate)} }
+func poisson(rate float64) *arrivals.Process {
+	return &arrivals.Process{Rate: arrivals.Steady(rate)}
+}
 
 func open(t testing.TB, c Config) Source {
 	t.Helper()
@@ -33,7 +35,8 @@ func open(t testing.TB, c Config) Source {
 	return s
 }
 
-// server answers every request after a random time, as a simulation would, and notes what it was sent.
+// server answers every request after a random time, as a simulation would, and notes what it was
+// sent.
 type server struct {
 	sent []sim.Request
 	// most is the largest number of requests that were under way together.
@@ -73,7 +76,9 @@ func serve(t testing.TB, s Source, many int, latency func() sim.Time) server {
 		r.ID = int64(len(v.sent))
 		v.sent = append(v.sent, r)
 		done := answer{now + latency(), r}
-		at, _ := slices.BinarySearchFunc(open, done.at+1, func(a answer, at sim.Time) int { return int(min(max(a.at-at, -1), 1)) })
+		at, _ := slices.BinarySearchFunc(open, done.at+1, func(a answer, at sim.Time) int {
+			return int(min(max(a.at-at, -1), 1))
+		})
 		open = slices.Insert(open, at, done)
 		v.most = max(v.most, len(open))
 	}
@@ -103,5 +108,8 @@ func garbage() sim.Request {
 // jitter answers after up to a second, at once now and then.
 func jitter(seed uint64) func() sim.Time {
 	r := rand.New(rand.NewPCG(seed, 1))
-	return func() sim.Time { return max(0, sim.Time(r.Int64N(int64(sim.Second)))-100*sim.Millisecond) }
+	return func() sim.Time {
+		return max(0,
+			sim.Time(r.Int64N(int64(sim.Second)))-100*sim.Millisecond)
+	}
 }

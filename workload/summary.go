@@ -9,17 +9,19 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Summary tells what a workload looks like before it runs. Figures are 0 where they are not known beforehand: rates in a
-// closed loop or all at once, everything in a trace.
+// Summary tells what a workload looks like before it runs. Figures are 0 where they are not known
+// beforehand: rates in a closed loop or all at once, everything in a trace.
 type Summary struct {
 	// Text describes the workload in words.
 	Text string
-	// Rate is the mean number of requests a second in the long run, later turns of conversations included.
+	// Rate is the mean number of requests a second in the long run, later turns of conversations
+	// included.
 	Rate float64
-	// Prompt and Output are the mean lengths in tokens, over all requests, prefixes and histories included. Conversations that
-	// end early for want of context are not accounted for.
+	// Prompt and Output are the mean lengths in tokens, over all requests, prefixes and histories
+	// included. Conversations that end early for want of context are not accounted for.
 	Prompt, Output float64
-	// Requests is the most requests that are sent, and Duration when sending ends; 0 where there is no such limit.
+	// Requests is the most requests that are sent, and Duration when sending ends; 0 where there is
+	// no such limit.
 	Requests int64
 	Duration sim.Time
 }
@@ -51,8 +53,8 @@ func rounded(tokens float64) float64 {
 	return math.Round(tokens*grid) / grid
 }
 
-// flows returns how many requests (or conversations) of each class begin a second; where that is not known, in proportion to each
-// other, as far as can be told.
+// flows returns how many requests (or conversations) of each class begin a second; where that is
+// not known, in proportion to each other, as far as can be told.
 func (c Config) flows() (list []float64, known bool) {
 	total := 0.0
 	for _, class := range c.Classes {
@@ -78,8 +80,9 @@ func (c Config) flows() (list []float64, known bool) {
 	return list, known
 }
 
-// expect returns the mean number of requests that one of the class leads to, and the mean of the sum of their prompts. The
-// k-th prompt of a conversation is the prefix, k messages and k − 1 answers.
+// expect returns the mean number of requests that one of the class leads to, and the mean of the
+// sum of their prompts. The k-th prompt of a conversation is the prefix, k messages and k − 1
+// answers.
 func (c Class) expect() (turns, prompts float64) {
 	prefix := 0.0
 	if c.Prefix != nil {
@@ -93,7 +96,8 @@ func (c Class) expect() (turns, prompts float64) {
 	return turns, turns*prefix + (square+turns)/2*c.Prompt.Mean() + (square-turns)/2*c.Output.Mean()
 }
 
-// String describes the workload in words: "Poisson, 4/s; prompts normal(500, 200) in [2, 2000], outputs fixed(100)".
+// String describes the workload in words: "Poisson, 4/s; prompts normal(500, 200) in [2, 2000],
+// outputs fixed(100)".
 func (c Config) String() string {
 	var parts []string
 	if !c.own() {
@@ -163,7 +167,8 @@ func (c Class) String() string {
 		text += fmt.Sprintf(", %d distinct prompts in turn", c.Distinct)
 	}
 	if c.Turns != nil {
-		text += fmt.Sprintf(", in conversations of %v turns with %v between", c.Turns.Count, c.Turns.Think)
+		text += fmt.Sprintf(", in conversations of %v turns with %v between", c.Turns.Count,
+			c.Turns.Think)
 	}
 	return text
 }

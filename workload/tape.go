@@ -8,7 +8,8 @@ import (
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
-// tape plays a trace, one request ahead. It is the script of a workload whose requests were recorded.
+// tape plays a trace, one request ahead. It is the script of a workload whose requests were
+// recorded.
 type tape struct {
 	trace  *Trace
 	reader *trace.Reader
@@ -20,7 +21,8 @@ type tape struct {
 	broken error
 }
 
-// openTape opens a trace and reads its first request, so that a trace without any is an error at once.
+// openTape opens a trace and reads its first request, so that a trace without any is an error at
+// once.
 func openTape(t *Trace) (*tape, error) {
 	reader, err := trace.Open(t.Path, t.Options)
 	if err != nil {
@@ -67,15 +69,16 @@ func (p *tape) rewind() {
 func (p *tape) more() bool { return !p.dry }
 func (p *tape) err() error { return p.broken }
 
-// fill hands out the request that was read ahead; its Arrival is the recorded one, and so are tenant, priority and deadline where the
-// trace has them.
+// fill hands out the request that was read ahead; its Arrival is the recorded one, and so are
+// tenant, priority and deadline where the trace has them.
 func (p *tape) fill(r *sim.Request, _ int) []turn {
 	id, space := r.ID, r.Content
 	*r = p.ahead
 	r.ID = id
 	if r.Class < len(p.trace.Traits) {
 		p.trace.Traits[r.Class].mark(r)
-		r.Tenant, r.Priority, r.Deadline = cmp.Or(p.ahead.Tenant, r.Tenant), cmp.Or(p.ahead.Priority, r.Priority), cmp.Or(p.ahead.Deadline, r.Deadline)
+		r.Tenant, r.Priority, r.Deadline = cmp.Or(p.ahead.Tenant, r.Tenant),
+			cmp.Or(p.ahead.Priority, r.Priority), cmp.Or(p.ahead.Deadline, r.Deadline)
 	}
 	p.ahead.Content = space
 	p.wind()

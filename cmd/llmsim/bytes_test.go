@@ -21,7 +21,9 @@ func TestSameBytesOnAnyMachine(t *testing.T) {
 	var others []func(args ...string) *exec.Cmd
 	if runtime.GOARCH == "amd64" && cpu.X86.HasFMA && cpu.X86.HasAVX2 {
 		program := crossBuild(t, "GOAMD64=v3")
-		others = append(others, func(args ...string) *exec.Cmd { return exec.Command(program, args...) })
+		others = append(others, func(args ...string) *exec.Cmd {
+			return exec.Command(program, args...)
+		})
 	}
 	if qemu, err := exec.LookPath("qemu-aarch64"); err == nil {
 		program := crossBuild(t, "GOARCH=arm64", "CGO_ENABLED=0")
@@ -33,7 +35,8 @@ func TestSameBytesOnAnyMachine(t *testing.T) {
 		t.Skip("this machine runs no other build")
 	}
 	for _, name := range []string{
-		"chat", "deepseek-v3-ep", "two-models", "disaggregated", "autoscaling", "speculation-on", "tenants", "papers/sarathi",
+		"chat", "deepseek-v3-ep", "two-models", "disaggregated", "autoscaling", "speculation-on",
+		"tenants", "papers/sarathi",
 	} {
 		args := []string{"scenario", name, "--format", "json"}
 		want := output(t, exec.Command(plain, args...))

@@ -41,10 +41,14 @@ func calibrateCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return failed(flags.run(cmd)) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.out, "out", "host.yaml", "the file to write; what was measured goes beside it, as CSV")
+	f.StringVar(&flags.out, "out", "host.yaml",
+		"the file to write; what was measured goes beside it, as CSV")
 	f.StringVar(&flags.name, "name", "host", "the name of the accelerator in scenarios")
-	f.StringVar(&flags.shape, "shape", "124M", "the GPT-2 that is measured: "+strings.Join(gpt2.Shapes(), ", ")+", or a config.json")
-	f.IntSliceVar(&flags.threads, "threads", []int{1}, "threads that compute; more than one needs an idle machine. Each number gives an accelerator of its own: host, host-2, …")
+	f.StringVar(&flags.shape, "shape", "124M", "the GPT-2 that is measured: "+
+		strings.Join(gpt2.Shapes(), ", ")+", or a config.json")
+	f.IntSliceVar(&flags.threads, "threads", []int{1},
+		"threads that compute; more than one needs an idle machine. Each number gives an "+
+			"accelerator of its own: host, host-2, …")
 	f.Var(countOf(&flags.rounds, 5), "rounds", "how often each step is measured")
 	return cmd
 }
@@ -77,7 +81,9 @@ func (flags *calibrateFlags) run(cmd *cobra.Command) error {
 	}
 	points := strings.TrimSuffix(flags.out, filepath.Ext(flags.out)) + ".csv"
 	err := errors.Join(
-		files.Write(flags.out, func(w io.Writer) error { return calibration.Write(w, fits, machine.Processor()) }),
+		files.Write(flags.out, func(w io.Writer) error {
+			return calibration.Write(w, fits, machine.Processor())
+		}),
 		files.Write(points, func(w io.Writer) error { return calibration.WritePoints(w, fits) }),
 	)
 	if err != nil {
@@ -88,14 +94,16 @@ func (flags *calibrateFlags) run(cmd *cobra.Command) error {
 }
 
 // calibrate measures the computer with a number of threads.
-func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *calibration.Fit, err error) {
+func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *calibration.Fit,
+	err error) {
 	host, err := machine.New(threads)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
 	tell := cmd.ErrOrStderr()
-	fmt.Fprintf(tell, "threads: %d; writing and loading random weights of %d parameters\n", threads, flags.config.Parameters())
+	fmt.Fprintf(tell, "threads: %d; writing and loading random weights of %d parameters\n", threads,
+		flags.config.Parameters())
 	model, err := host.Model(flags.config, kernels.F32)
 	if err != nil {
 		return nil, err
@@ -121,7 +129,8 @@ func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *ca
 	return fit, flags.tell(cmd.OutOrStdout(), measured, fit)
 }
 
-func (flags *calibrateFlags) tell(out io.Writer, measured *calibration.Measurement, fit *calibration.Fit) error {
+func (flags *calibrateFlags) tell(out io.Writer, measured *calibration.Measurement,
+	fit *calibration.Fit) error {
 	_, err := fmt.Fprintf(out, `%s: %s, threads: %d
 reads memory at       %s
 multiplies at         %s
@@ -129,7 +138,9 @@ steps of the grid     %d, each measured %d times
 noise                 ±%.1f %% a step, %.1f %% drift
 error of the fit      %.1f %% (median), %.1f %% for steps left out
 `, fit.Accelerator.Name, machine.Processor(), fit.Accelerator.SMs,
-		units.FormatByteRate(measured.Noise.Rates.Bandwidth), units.FormatFLOPRate(measured.Noise.Rates.FLOPRate),
-		len(measured.Points), flags.rounds, 100*measured.Spread(), 100*measured.Noise.Drift(), 100*fit.Error, 100*fit.LeftOutError)
+		units.FormatByteRate(measured.Noise.Rates.Bandwidth),
+		units.FormatFLOPRate(measured.Noise.Rates.FLOPRate),
+		len(measured.Points), flags.rounds, 100*measured.Spread(), 100*measured.Noise.Drift(),
+		100*fit.Error, 100*fit.LeftOutError)
 	return err
 }

@@ -41,22 +41,31 @@ func compareCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil, "override a field of all scenarios: key.path=value (repeatable)")
-	f.StringArrayVar(&flags.vary, "vary", nil, "compare one scenario with itself: key.path=value,value (repeatable)")
-	f.Var(countOf(&flags.replications, 10), "replications", "runs of each scenario, each with another seed")
-	f.BoolVar(&flags.noInterval, "no-interval", false, "do not simulate again for how wrong the differences may be")
-	f.Float64Var(&flags.confidence, "confidence", 0.95, "confidence of the intervals, above 0 and below 1")
+	f.StringArrayVar(&flags.set, "set", nil,
+		"override a field of all scenarios: key.path=value (repeatable)")
+	f.StringArrayVar(&flags.vary, "vary", nil,
+		"compare one scenario with itself: key.path=value,value (repeatable)")
+	f.Var(countOf(&flags.replications, 10), "replications",
+		"runs of each scenario, each with another seed")
+	f.BoolVar(&flags.noInterval, "no-interval", false,
+		"do not simulate again for how wrong the differences may be")
+	f.Float64Var(&flags.confidence, "confidence", 0.95,
+		"confidence of the intervals, above 0 and below 1")
 	f.Var(countOf(&flags.workers, runtime.GOMAXPROCS(0)), "workers", "runs at the same time")
-	f.Var(choice(&flags.format, "table", "json", "markdown"), "format", "what to print: table, json, or markdown for the summary of a pull request")
-	f.StringArrayVar(&flags.failOn, "fail-on", nil, "exit with code 3 if a metric is worse than a limit: 'p99_ttft_ms > +5%' (repeatable)")
+	f.Var(choice(&flags.format, "table", "json", "markdown"), "format",
+		"what to print: table, json, or markdown for the summary of a pull request")
+	f.StringArrayVar(&flags.failOn, "fail-on", nil,
+		"exit with code 3 if a metric is worse than a limit: 'p99_ttft_ms > +5%' (repeatable)")
 	f.StringVar(&flags.junit, "junit", "", "file for the outcome of --fail-on as a JUnit report")
-	f.StringVar(&flags.out, "out", "", "folder for comparison.json and report.html, with the scenarios side by side")
+	f.StringVar(&flags.out, "out", "",
+		"folder for comparison.json and report.html, with the scenarios side by side")
 	return cmd
 }
 
 func (flags *compareFlags) run(cmd *cobra.Command, names []string) error {
 	if flags.replications < 2 || !(flags.confidence > 0 && flags.confidence < 1) {
-		return errors.New("noise needs 2 replications at least, and a confidence above 0 and below 1, such as 0.95")
+		return errors.New("noise needs 2 replications at least, and a confidence above 0 and " +
+			"below 1, such as 0.95")
 	}
 	variants, err := flags.variants(names)
 	if err != nil {
@@ -67,7 +76,8 @@ func (flags *compareFlags) run(cmd *cobra.Command, names []string) error {
 		return err
 	}
 	c, err := compare.Run(cmd.Context(), variants, compare.Options{
-		Replications: flags.replications, Confidence: flags.confidence, Workers: flags.workers, NoInterval: flags.noInterval,
+		Replications: flags.replications, Confidence: flags.confidence, Workers: flags.workers,
+		NoInterval: flags.noInterval,
 	})
 	if err != nil {
 		return failed(err)
@@ -131,17 +141,22 @@ func axes(vary []string) ([]planner.Axis, error) {
 	return list, nil
 }
 
-func (flags *compareFlags) print(cmd *cobra.Command, c *compare.Comparison, checks []compare.Check) error {
+func (flags *compareFlags) print(cmd *cobra.Command, c *compare.Comparison,
+	checks []compare.Check) error {
 	if flags.out != "" {
 		if err := files.Write(filepath.Join(flags.out, "report.html"), c.WritePage); err != nil {
 			return err
 		}
-		if err := files.Write(filepath.Join(flags.out, "comparison.json"), func(w io.Writer) error { return report.JSON(w, c) }); err != nil {
+		if err := files.Write(filepath.Join(flags.out, "comparison.json"), func(w io.Writer) error {
+			return report.JSON(w, c)
+		}); err != nil {
 			return err
 		}
 	}
 	if flags.junit != "" {
-		if err := files.Write(flags.junit, func(w io.Writer) error { return compare.WriteJUnit(w, checks) }); err != nil {
+		if err := files.Write(flags.junit, func(w io.Writer) error {
+			return compare.WriteJUnit(w, checks)
+		}); err != nil {
 			return err
 		}
 	}

@@ -27,8 +27,10 @@ func crosscheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "crosscheck FILE|NAME… | --all",
 		Short: "Compare scenarios with predicted steps and with steps that GPT-2 executes here",
-		Long: "Run scenarios with predicted steps and with steps that GPT-2 executes here, and compare. Arrivals are virtual, step times are\n" +
-			"measured. llmsim calibrate writes the hardware file. The program comes with these scenarios:\n\n  " + shippedCrossChecks(),
+		Long: "Run scenarios with predicted steps and with steps that GPT-2 executes here, and " +
+			"compare. Arrivals are virtual, step times are\n" +
+			"measured. llmsim calibrate writes the hardware file. The program comes with these " +
+			"scenarios:\n\n  " + shippedCrossChecks(),
 		Example: `  llmsim crosscheck v1-chat --hardware host.yaml
   llmsim crosscheck v1-batch-32 --hardware host.yaml --what-if batching.max-sequences=8
   llmsim crosscheck --all --hardware host.yaml --out results`,
@@ -37,13 +39,19 @@ func crosscheckCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&flags.hardware, "hardware", "host.yaml", "the file that llmsim calibrate wrote")
 	f.StringVar(&flags.accelerator, "accelerator", "host", "its entry of that name")
-	f.StringArrayVar(&flags.set, "set", nil, "override a field of all scenarios: key.path=value (repeatable)")
-	f.StringArrayVar(&flags.whatIf, "what-if", nil, "compare each scenario with this change to it, predicted and executed: key.path=value (repeatable)")
+	f.StringArrayVar(&flags.set, "set", nil,
+		"override a field of all scenarios: key.path=value (repeatable)")
+	f.StringArrayVar(&flags.whatIf, "what-if", nil,
+		"compare each scenario with this change to it, predicted and executed: key.path=value "+
+			"(repeatable)")
 	f.BoolVar(&flags.all, "all", false, "all scenarios that come with the program for this")
-	f.BoolVar(&flags.realTime, "real-time", false, "also run each scenario with wall-clock arrivals, to see what the virtual clock leaves out")
+	f.BoolVar(&flags.realTime, "real-time", false,
+		"also run each scenario with wall-clock arrivals, to see what the virtual clock leaves out")
 	f.Var(countOf(&flags.runs, 3), "runs", "how often each scenario is executed")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "", "folder for crosscheck.json and, for each scenario, steps and requests as CSV and plots; for what-ifs.json with --what-if")
+	f.StringVar(&flags.out, "out", "",
+		"folder for crosscheck.json and, for each scenario, steps and requests as CSV and plots; "+
+			"for what-ifs.json with --what-if")
 	return cmd
 }
 
@@ -58,7 +66,8 @@ func (flags *crosscheckFlags) run(cmd *cobra.Command, names []string) (err error
 		return errors.New("--real-time and --what-if do not go together")
 	}
 	for _, name := range names {
-		for _, change := range append([]string{""}, flags.whatIf...) { // so that mistakes show before anything runs
+		// so that mistakes show before anything runs
+		for _, change := range append([]string{""}, flags.whatIf...) {
 			if _, err := flags.load(name, change); err != nil {
 				return err
 			}
@@ -76,7 +85,8 @@ func (flags *crosscheckFlags) run(cmd *cobra.Command, names []string) (err error
 		if err != nil {
 			return err
 		}
-		c, err := crosscheck.Compare(cmd.Context(), name, f, &hosts, crosscheck.Options{Runs: flags.runs, RealTime: flags.realTime})
+		c, err := crosscheck.Compare(cmd.Context(), name, f, &hosts,
+			crosscheck.Options{Runs: flags.runs, RealTime: flags.realTime})
 		if err != nil {
 			return failed(err)
 		}
@@ -88,7 +98,8 @@ func (flags *crosscheckFlags) run(cmd *cobra.Command, names []string) (err error
 // load reads a scenario, with a change to it if one is given.
 func (flags *crosscheckFlags) load(name, change string) (*scenarios.File, error) {
 	overrides := slices.Concat([]string{
-		"hardware.file=" + flags.hardware, "hardware.accelerator=" + flags.accelerator, "engine.preset=llmsim-gpt2",
+		"hardware.file=" + flags.hardware, "hardware.accelerator=" + flags.accelerator,
+		"engine.preset=llmsim-gpt2",
 	}, flags.set)
 	if change != "" {
 		overrides = append(overrides, change)
@@ -97,7 +108,8 @@ func (flags *crosscheckFlags) load(name, change string) (*scenarios.File, error)
 }
 
 // ask compares each scenario with each change to it.
-func (flags *crosscheckFlags) ask(cmd *cobra.Command, names []string, hosts *machine.Machines) error {
+func (flags *crosscheckFlags) ask(cmd *cobra.Command, names []string,
+	hosts *machine.Machines) error {
 	var list []*crosscheck.WhatIf
 	for _, name := range names {
 		for _, change := range flags.whatIf {

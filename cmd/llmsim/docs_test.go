@@ -54,7 +54,8 @@ func notRun() map[string]string {
 		"llmsim serve":      "answers until it is stopped",
 		"llmsim playground": "serves a page until it is stopped",
 		"llmsim load":       "needs a server",
-		"llmsim scenario chat --set workload.trace.file=requests.jsonl": "replays what a server recorded",
+		"llmsim scenario chat --set " +
+			"workload.trace.file=requests.jsonl": "replays what a server recorded",
 	}
 }
 
@@ -110,10 +111,13 @@ func shownFiles(page, line string) (text string) {
 // block of ```yaml NAME), and examples for the rest.
 func writeNamedFiles(t *testing.T, dir, page string) {
 	t.Helper()
-	const scenario = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 5/s, requests: 300}\n"
+	const scenario = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 5/s, " +
+		"requests: 300}\n"
 	files := map[string]string{
-		"my.yaml": scenario, "before.yaml": scenario, "after.yaml": scenario + "seed: 0\nbatching: {token-budget: 512}\n",
-		"my-plan.yaml": "model: llama-3.1-8b\nworkload: {rate: 10/s, prompt: 500, output: 200}\nslo: {ttft: 1s, tpot: 50ms}\nmenu: {hardware: [h100-sxm]}\n",
+		"my.yaml": scenario, "before.yaml": scenario, "after.yaml": scenario +
+			"seed: 0\nbatching: {token-budget: 512}\n",
+		"my-plan.yaml": "model: llama-3.1-8b\nworkload: {rate: 10/s, prompt: 500, output: " +
+			"200}\nslo: {ttft: 1s, tpot: 50ms}\nmenu: {hardware: [h100-sxm]}\n",
 		"trace.csv.gz": zipped(t, "arrival_s,prompt_tokens,output_tokens\n0,100,10\n0.5,200,20\n"),
 	}
 	for _, block := range namedBlock.FindAllStringSubmatch(page, -1) {

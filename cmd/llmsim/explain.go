@@ -20,8 +20,9 @@ type explainFlags struct {
 func explainCommand() *cobra.Command {
 	var flags explainFlags
 	cmd := &cobra.Command{
-		Use:   "explain MODEL HARDWARE",
-		Short: "Explain why serving costs what it costs, in this model's and this machine's numbers",
+		Use: "explain MODEL HARDWARE",
+		Short: "Explain why serving costs what it costs, in this model's and this machine's " +
+			"numbers",
 		Example: `  llmsim explain llama-3.1-8b h100
   llmsim explain --devices --out pictures`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -38,11 +39,14 @@ func explainCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil, "override a field of the scenario: key.path=value (repeatable)")
+	f.StringArrayVar(&flags.set, "set", nil,
+		"override a field of the scenario: key.path=value (repeatable)")
 	f.Var(countOf(&flags.prompt, 512), "prompt", "length of the prompt, in tokens")
 	f.Var(countOf(&flags.context, 1024), "context", "context of each user, in tokens")
-	f.BoolVar(&flags.devices, "devices", false, "show measured rates of one user on many machines against bandwidth over bytes")
-	f.Var(choice(&flags.format, "table", "json"), "format", "with --devices, what to print: table or json")
+	f.BoolVar(&flags.devices, "devices", false,
+		"show measured rates of one user on many machines against bandwidth over bytes")
+	f.Var(choice(&flags.format, "table", "json"), "format",
+		"with --devices, what to print: table or json")
 	f.StringVar(&flags.out, "out", "", "with --devices, folder for devices.svg and devices.png")
 	return cmd
 }

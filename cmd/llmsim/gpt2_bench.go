@@ -38,10 +38,12 @@ func newGPT2BenchCommand() *cobra.Command {
 	f.StringVar(&flags.dtype, "dtype", "fp32", "how weights are held: fp32, bf16 or int8")
 	f.IntSliceVar(&flags.threads, "threads", []int{1, runtime.GOMAXPROCS(0)}, "numbers of threads")
 	f.IntSliceVar(&flags.batches, "batch", []int{1, 8, 16}, "sizes of decode batches")
-	f.IntSliceVar(&flags.contexts, "context", []int{32, 1024}, "contexts of each sequence that decodes, in tokens")
+	f.IntSliceVar(&flags.contexts, "context", []int{32, 1024},
+		"contexts of each sequence that decodes, in tokens")
 	f.IntSliceVar(&flags.prompts, "prompt", []int{512}, "lengths of prompts, in tokens")
 	f.DurationVar(&flags.least, "time", time.Second, "time spent in steps of each kind")
-	f.IntVar(&flags.kvHeads, "kv-heads", 0, "merge key and value heads into this many; 1 gives multi-query attention")
+	f.IntVar(&flags.kvHeads, "kv-heads", 0,
+		"merge key and value heads into this many; 1 gives multi-query attention")
 	f.BoolVar(&flags.naive, "naive-attention", false, "compute attention without tiling")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	return cmd
@@ -50,16 +52,19 @@ func newGPT2BenchCommand() *cobra.Command {
 // open checks the flags and loads the model, so that what is wrong with them counts as bad input.
 func (flags *gpt2BenchFlags) open() error {
 	if flags.weights == "" {
-		return errors.New("--weights is missing: the folder of a model (llmsim gpt2 init writes one)")
+		return errors.New("--weights is missing: the folder of a model (llmsim gpt2 init " +
+			"writes one)")
 	}
 	dtype, err := kernels.ParseFormat(flags.dtype)
 	if err != nil {
 		return err
 	}
-	if flags.model, err = gpt2.Load(flags.weights, gpt2.Options{Format: dtype, KVHeads: flags.kvHeads}); err != nil {
+	if flags.model, err = gpt2.Load(flags.weights,
+		gpt2.Options{Format: dtype, KVHeads: flags.kvHeads}); err != nil {
 		return err
 	}
-	flags.cases, err = bench.Cases(flags.model, flags.threads, flags.batches, flags.contexts, flags.prompts)
+	flags.cases, err = bench.Cases(flags.model, flags.threads, flags.batches, flags.contexts,
+		flags.prompts)
 	return err
 }
 
@@ -67,7 +72,8 @@ func (flags *gpt2BenchFlags) run(cmd *cobra.Command) (err error) {
 	defer func() { err = errors.Join(err, flags.model.Close()) }()
 	results := make([]bench.Result, len(flags.cases))
 	for i, c := range flags.cases {
-		results[i], err = bench.Run(flags.model, c, bench.Options{Least: flags.least, NaiveAttention: flags.naive})
+		results[i], err = bench.Run(flags.model, c,
+			bench.Options{Least: flags.least, NaiveAttention: flags.naive})
 		if err := errors.Join(err, cmd.Context().Err()); err != nil {
 			return err
 		}

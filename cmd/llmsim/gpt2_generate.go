@@ -41,22 +41,30 @@ func newGPT2GenerateCommand() *cobra.Command {
 	f.StringVar(&flags.tokens, "tokens", "", "token numbers to continue, instead of a text")
 	f.IntVar(&flags.most, "max-tokens", 50, "most tokens to generate")
 	f.StringArrayVar(&flags.stop, "stop", nil, "text at which to stop (repeatable)")
-	f.Float64Var(&s.Sampling.Temperature, "temperature", 1, "divides the logits; 0 takes the most likely token")
+	f.Float64Var(&s.Sampling.Temperature, "temperature", 1,
+		"divides the logits; 0 takes the most likely token")
 	f.IntVar(&s.Sampling.TopK, "top-k", 0, "keep the k most likely tokens; 0 keeps all")
-	f.Float64Var(&s.Sampling.TopP, "top-p", 1, "keep the most likely tokens with this probability together")
+	f.Float64Var(&s.Sampling.TopP, "top-p", 1,
+		"keep the most likely tokens with this probability together")
 	f.Uint64Var(&s.Seed, "seed", 42, "seed of the choices")
 	f.IntVar(&s.Threads, "threads", 0, "threads; 0 means one a processor")
 	f.StringVar(&flags.format, "dtype", "fp32", "how weights are held: fp32, bf16 or int8")
-	f.IntVar(&s.KVHeads, "kv-heads", 0, "merge key and value heads into this many; 1 gives multi-query attention")
+	f.IntVar(&s.KVHeads, "kv-heads", 0,
+		"merge key and value heads into this many; 1 gives multi-query attention")
 	f.BoolVar(&s.NoCache, "no-kv-cache", false, "compute the whole text again for every token")
 	f.BoolVar(&s.NaiveAttention, "naive-attention", false, "compute attention without tiling")
 	f.StringVar(&s.Draft.Weights, "draft", "", "folder of a smaller model that drafts tokens")
-	f.IntSliceVar(&s.Draft.Layers, "draft-layers", nil, "layers of the model itself that draft tokens")
-	f.IntVar(&s.Draft.NGram, "draft-ngram", 0, "draft by looking up the last tokens, at most this many, in the text so far")
+	f.IntSliceVar(&s.Draft.Layers, "draft-layers", nil,
+		"layers of the model itself that draft tokens")
+	f.IntVar(&s.Draft.NGram, "draft-ngram", 0,
+		"draft by looking up the last tokens, at most this many, in the text so far")
 	f.IntVar(&s.Draft.Gamma, "gamma", 4, "drafted tokens a step")
-	f.StringVar(&flags.algorithm, "algorithm", "leviathan", "how drafts are verified: leviathan or chen")
-	f.StringVar(&flags.acceptances, "acceptance", "", "file for the measured acceptance table (JSON)")
-	f.IntVar(&s.Streams, "streams", 1, "continue the prompt this many times at once for the acceptance table; one text is printed")
+	f.StringVar(&flags.algorithm, "algorithm", "leviathan",
+		"how drafts are verified: leviathan or chen")
+	f.StringVar(&flags.acceptances, "acceptance", "",
+		"file for the measured acceptance table (JSON)")
+	f.IntVar(&s.Streams, "streams", 1,
+		"continue the prompt this many times at once for the acceptance table; one text is printed")
 	return cmd
 }
 
@@ -79,12 +87,14 @@ func (flags *gpt2GenerateFlags) open() (err error) {
 
 func (flags *gpt2GenerateFlags) run(cmd *cobra.Command) (err error) {
 	defer func() { err = errors.Join(err, flags.session.Close()) }()
-	stats, err := flags.session.Generate(cmd.Context(), flags.begin, flags.most, flags.stop, cmd.OutOrStdout())
+	stats, err := flags.session.Generate(cmd.Context(), flags.begin, flags.most, flags.stop,
+		cmd.OutOrStdout())
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(cmd.OutOrStdout())
-	fmt.Fprintf(cmd.ErrOrStderr(), "%d prompt tokens, first token after %.1f ms; %d tokens, %.1f tokens/s\n",
+	fmt.Fprintf(cmd.ErrOrStderr(),
+		"%d prompt tokens, first token after %.1f ms; %d tokens, %.1f tokens/s\n",
 		stats.Prompt, 1e3*stats.FirstToken.Seconds(), stats.Output, stats.TokensPerSecond())
 	return flags.report(cmd)
 }
@@ -93,7 +103,8 @@ func (flags *gpt2GenerateFlags) run(cmd *cobra.Command) (err error) {
 func (flags *gpt2GenerateFlags) parse() (err error) {
 	switch {
 	case flags.settings.Weights == "":
-		return errors.New("--weights is missing: the folder of a model (llmsim gpt2 init writes one)")
+		return errors.New("--weights is missing: the folder of a model (llmsim gpt2 init " +
+			"writes one)")
 	case (flags.prompt == "") == (flags.tokens == ""):
 		return errors.New("give either --prompt or --tokens")
 	case flags.most < 1:
@@ -121,7 +132,8 @@ func (flags *gpt2GenerateFlags) report(cmd *cobra.Command) error {
 		}
 	}
 	table, _ := flags.session.Table()
-	fmt.Fprintf(cmd.ErrOrStderr(), "%.2f tokens a step with %s\n", table.TokensPerStep, table.Drafter)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%.2f tokens a step with %s\n", table.TokensPerStep,
+		table.Drafter)
 	if flags.acceptances == "" {
 		return nil
 	}

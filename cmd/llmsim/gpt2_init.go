@@ -25,12 +25,14 @@ func newGPT2InitCommand() *cobra.Command {
 			if err := gpt2.WriteRandom(args[0], config, seed); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d parameters\n", args[0], config.Parameters())
+			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d parameters\n", args[0],
+				config.Parameters())
 			return err
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&shape, "shape", gpt2.Shapes()[0], "published size ("+strings.Join(gpt2.Shapes(), ", ")+") or the path of a config.json")
+	f.StringVar(&shape, "shape", gpt2.Shapes()[0], "published size ("+
+		strings.Join(gpt2.Shapes(), ", ")+") or the path of a config.json")
 	f.Uint64Var(&seed, "seed", 42, "seed of the weights")
 	return cmd
 }

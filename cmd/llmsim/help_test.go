@@ -34,12 +34,14 @@ func TestHelp(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(help.String()) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns && !isCompletion(c) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns &&
+				!isCompletion(c) {
 				t.Errorf("%s --help has a line of %d columns: %s", c.CommandPath(), n, line)
 			}
 		}
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
-			t.Errorf("%s: the short help is %q; want a phrase without a full stop", c.CommandPath(), c.Short)
+			t.Errorf("%s: the short help is %q; want a phrase without a full stop", c.CommandPath(),
+				c.Short)
 		}
 	}
 	check(root)
@@ -62,7 +64,8 @@ func TestManPages(t *testing.T) {
 	for i := range pages {
 		dir := filepath.Join(t.TempDir(), "man1")
 		var out bytes.Buffer
-		if code := execute(context.Background(), []string{"man", dir}, &out, &out); code != exitDone {
+		if code := execute(context.Background(), []string{"man", dir}, &out,
+			&out); code != exitDone {
 			t.Fatalf("exit code %d: %s", code, out.String())
 		}
 		pages[i] = map[string]string{}

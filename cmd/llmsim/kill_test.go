@@ -40,7 +40,8 @@ func tree(t *testing.T, dir string) map[string]string {
 func finished(all map[string]string) map[string]string {
 	kept := map[string]string{}
 	for name, data := range all {
-		if !strings.Contains(name, ".unfinished-") && !strings.HasPrefix(name, "queue/") && name != "journal.jsonl" {
+		if !strings.Contains(name, ".unfinished-") && !strings.HasPrefix(name, "queue/") &&
+			name != "journal.jsonl" {
 			kept[name] = data
 		}
 	}
@@ -55,7 +56,8 @@ func TestKilledCommandsLeaveNothingHalfWritten(t *testing.T) {
 	for name, args := range map[string][]string{
 		"scenario": {"scenario", "speed", "--set", "workload.requests=50000"},
 		"plan":     {"plan", "many-users"},
-		"sweep":    {"sweep", "speed", "--set", "workload.requests=2000", "--vary", "seed=1,2,3,4", "--no-plots"},
+		"sweep": {"sweep", "speed", "--set", "workload.requests=2000", "--vary", "seed=1,2,3,4",
+			"--no-plots"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +78,9 @@ func TestKilledCommandsLeaveNothingHalfWritten(t *testing.T) {
 				p.kill(t)
 				for name, data := range finished(tree(t, killed)) {
 					if data != want[name] {
-						t.Errorf("after a kill %s has %d bytes that are not the %d of an undisturbed run", name, len(data), len(want[name]))
+						t.Errorf(
+							"after a kill %s has %d bytes that are not the %d of an "+
+								"undisturbed run", name, len(data), len(want[name]))
 					}
 				}
 			}
@@ -105,7 +109,8 @@ func TestFullDisks(t *testing.T) {
 	llmsim := program(t)
 	for name, args := range map[string][]string{
 		"scenario": {"scenario", "speed", "--set", "workload.requests=50000"},
-		"sweep":    {"sweep", "speed", "--set", "workload.requests=500", "--vary", "seed=1..60:60", "--no-plots"},
+		"sweep": {"sweep", "speed", "--set", "workload.requests=500", "--vary", "seed=1..60:60",
+			"--no-plots"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,13 +123,17 @@ func TestFullDisks(t *testing.T) {
 			if err := os.Mkdir(full, 0o777); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(full, "before.txt"), []byte("before"), 0o666); err != nil {
+			if err := os.WriteFile(filepath.Join(full, "before.txt"), []byte("before"),
+				0o666); err != nil {
 				t.Fatal(err)
 			}
 			for _, blocks := range []int{1, 4, 16} { // of 512 or 1024 bytes
 				line := fmt.Sprintf("ulimit -f %d; exec \"$0\" \"$@\"", blocks)
-				out, err := exec.Command("sh", append([]string{"-c", line, llmsim}, append(args, "--out", full)...)...).CombinedOutput()
-				if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != exitFailed || !strings.Contains(string(out), "file too large") {
+				out, err := exec.Command("sh",
+					append([]string{"-c", line, llmsim},
+						append(args, "--out", full)...)...).CombinedOutput()
+				if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != exitFailed ||
+					!strings.Contains(string(out), "file too large") {
 					t.Errorf("with %d blocks: %v\n%.1000s", blocks, err, out)
 				}
 				for name, data := range finished(tree(t, full)) {

@@ -43,7 +43,8 @@ func listArgs(cmd *cobra.Command, args []string) error {
 
 // listed returns the names of the lists.
 func listed() []string {
-	return []string{"hardware", "links", "models", "engines", "policies", "scenarios", "plans", "configs"}
+	return []string{"hardware", "links", "models", "engines", "policies", "scenarios", "plans",
+		"configs"}
 }
 
 func list(cmd *cobra.Command, what, format string) error {
@@ -61,19 +62,26 @@ func list(cmd *cobra.Command, what, format string) error {
 		catalog, err := hardware.Load()
 		return show(cmd, format, report.LinkList(catalog), err, (*report.Printer).Links)
 	case "engines":
-		return show(cmd, format, report.EngineList(steptime.Engines()), nil, (*report.Printer).Engines)
+		return show(cmd, format, report.EngineList(steptime.Engines()), nil,
+			(*report.Printer).Engines)
 	case "policies":
-		return show(cmd, format, report.PolicyList(policies.Default()), nil, (*report.Printer).Policies)
+		return show(cmd, format, report.PolicyList(policies.Default()), nil,
+			(*report.Printer).Policies)
 	case "plans":
 		shipped, err := capacity.List()
-		return show(cmd, format, shipped, err, func(p *report.Printer, list []scenarios.Listing) { p.Shipped("plan", list) })
+		return show(cmd, format, shipped, err, func(p *report.Printer, list []scenarios.Listing) {
+			p.Shipped("plan", list)
+		})
 	}
 	shipped, err := scenarios.List()
-	return show(cmd, format, shipped, err, func(p *report.Printer, list []scenarios.Listing) { p.Shipped("scenario", list) })
+	return show(cmd, format, shipped, err, func(p *report.Printer, list []scenarios.Listing) {
+		p.Shipped("scenario", list)
+	})
 }
 
 // show prints a value as JSON, or with a method of the printer.
-func show[T any](cmd *cobra.Command, format string, value T, err error, print func(*report.Printer, T)) error {
+func show[T any](cmd *cobra.Command, format string, value T, err error,
+	print func(*report.Printer, T)) error {
 	if err != nil {
 		return failed(err)
 	}

@@ -30,9 +30,12 @@ func loadCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "load URL --scenario FILE|NAME | --trace FILE",
 		Short: "Send a workload to an OpenAI endpoint and measure what its users see",
-		Long: "Send the workload of a scenario, or a recorded one, to any OpenAI endpoint, and measure TTFT, ITL and E2E latency as\n" +
-			"vLLM's serving benchmark defines them. The keys of --format json are those of llmsim scenario. Times count from when\n" +
-			"the workload sends a request, so that a slow server hides nothing. A key for the server is taken from " + apiKeyVariable + ".",
+		Long: "Send the workload of a scenario, or a recorded one, to any OpenAI endpoint, and " +
+			"measure TTFT, ITL and E2E latency as\n" +
+			"vLLM's serving benchmark defines them. The keys of --format json are those of " +
+			"llmsim scenario. Times count from when\n" +
+			"the workload sends a request, so that a slow server hides nothing. A key for the " +
+			"server is taken from " + apiKeyVariable + ".",
 		Example: `  llmsim load http://127.0.0.1:8000 --scenario chat
   llmsim load http://127.0.0.1:8000 --scenario chat --set workload.rate=4/s \
       --set workload.duration=1m --format json
@@ -41,12 +44,18 @@ func loadCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.scenario, "scenario", "", "scenario whose workload is sent, and whose SLO is judged")
-	f.StringArrayVar(&flags.set, "set", nil, "override a field of the scenario: key.path=value (repeatable)")
-	f.StringVar(&flags.trace, "trace", "", "recorded workload that is sent instead, at its own times")
-	f.StringVar(&flags.Model, "model", "", "model to ask for; the first that the server lists if not given")
-	f.Var(choice(&flags.endpoint, "completions", "chat"), "endpoint", "what is called: completions (prompts as tokens) or chat (as text)")
-	f.Float64Var(&flags.Speed, "speed", 1, "seconds of the workload in a second of wall time, as in llmsim serve")
+	f.StringVar(&flags.scenario, "scenario", "",
+		"scenario whose workload is sent, and whose SLO is judged")
+	f.StringArrayVar(&flags.set, "set", nil,
+		"override a field of the scenario: key.path=value (repeatable)")
+	f.StringVar(&flags.trace, "trace", "",
+		"recorded workload that is sent instead, at its own times")
+	f.StringVar(&flags.Model, "model", "",
+		"model to ask for; the first that the server lists if not given")
+	f.Var(choice(&flags.endpoint, "completions", "chat"), "endpoint",
+		"what is called: completions (prompts as tokens) or chat (as text)")
+	f.Float64Var(&flags.Speed, "speed", 1,
+		"seconds of the workload in a second of wall time, as in llmsim serve")
 	f.IntVar(&flags.Concurrency, "concurrency", 0, "most requests under way; 0 means no limit")
 	f.DurationVar(&flags.Timeout, "timeout", 10*time.Minute, "longest a request may take")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")

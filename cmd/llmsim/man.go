@@ -19,8 +19,10 @@ func manCommand() *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
 				return err
 			}
-			cmd.Root().DisableAutoGenTag = true // pages hold no date, so that builds can be repeated
-			header := &doc.GenManHeader{Section: "1", Source: "llmsim " + scenarios.Version(), Manual: "llmsim"}
+			// pages hold no date, so that builds can be repeated
+			cmd.Root().DisableAutoGenTag = true
+			header := &doc.GenManHeader{Section: "1", Source: "llmsim " + scenarios.Version(),
+				Manual: "llmsim"}
 			return failed(doc.GenManTree(cmd.Root(), header, args[0]))
 		},
 	}

@@ -13,7 +13,8 @@ type memoryFlag struct{ flag, key, usage string }
 
 func memoryFlags() []memoryFlag {
 	return []memoryFlag{
-		{"tensor-parallel", "parallelism.tensor", "accelerators that each layer is split over (default: the fewest that hold the model)"},
+		{"tensor-parallel", "parallelism.tensor",
+			"accelerators that each layer is split over (default: the fewest that hold the model)"},
 		{"pipeline-parallel", "parallelism.pipeline", "stages that the layers are split into"},
 		{"engine", "engine.preset", "engine preset"},
 		{"assume", "shape.assume", "as what a config.json of an unknown model type is read: llama"},
@@ -52,7 +53,8 @@ func memoryCommand() *cobra.Command {
 	return cmd
 }
 
-func memory(cmd *cobra.Command, model, accelerator string, overrides []string, format string) error {
+func memory(cmd *cobra.Command, model, accelerator string, overrides []string,
+	format string) error {
 	file, err := scenarios.Describe(model, accelerator, overrides...)
 	if err != nil {
 		return err

@@ -20,11 +20,14 @@ func mergeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge DIR…",
 		Short: "Join the shards of a sweep or a plan (--shard) to the results of the whole",
-		Long: "Join the shards of a sweep or a plan to the results that it would have had undivided: the same bytes.\n" +
+		Long: "Join the shards of a sweep or a plan to the results that it would have had " +
+			"undivided: the same bytes.\n" +
 			"Files that the scenario names must be where they were.",
 		Example: "  llmsim merge results/shard-* --out results/all",
 		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return merge(cmd, args, out, noPlots) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return merge(cmd, args, out, noPlots)
+		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "folder for the results")
 	cmd.Flags().BoolVar(&noPlots, "no-plots", false, "write no plots of a sweep")

@@ -33,18 +33,24 @@ func planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan FILE|NAME",
 		Short: "Find the cheapest fleet that meets an SLO, and say why other options lose",
-		Long:  "Find the cheapest fleet that meets an SLO, and say why other options lose. The exit code is 3 if none meets it.",
+		Long: "Find the cheapest fleet that meets an SLO, and say why other options lose. The " +
+			"exit code is 3 if none meets it.",
 		Example: `  llmsim plan llama2-70b-chat
   llmsim plan my-plan.yaml --set workload.rate=40/s --out answer`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil, "override a field of the plan: key.path=value (repeatable)")
+	f.StringArrayVar(&flags.set, "set", nil,
+		"override a field of the plan: key.path=value (repeatable)")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "", "folder for plan.json, options.csv, scenario.yaml (the answer), and the journal from which a stopped plan goes on")
-	f.StringVar(&flags.emit, "emit", "", "folder for what starts the answer: start.sh, kubernetes.yaml and notes")
-	f.Var(choice(&flags.trust, "any", "relative", "measured"), "trust", "the least evidence on which an option may win: any, relative or measured")
+	f.StringVar(&flags.out, "out", "",
+		"folder for plan.json, options.csv, scenario.yaml (the answer), and the journal from "+
+			"which a stopped plan goes on")
+	f.StringVar(&flags.emit, "emit", "",
+		"folder for what starts the answer: start.sh, kubernetes.yaml and notes")
+	f.Var(choice(&flags.trust, "any", "relative", "measured"), "trust",
+		"the least evidence on which an option may win: any, relative or measured")
 	flags.queue.add(cmd)
 	flags.shard.add(cmd)
 	return cmd
@@ -58,7 +64,8 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := flags.shard.begin(flags.out, shard.Question{Command: "plan", Name: name, Set: flags.set}, capacity.Read); err != nil {
+	if err := flags.shard.begin(flags.out,
+		shard.Question{Command: "plan", Name: name, Set: flags.set}, capacity.Read); err != nil {
 		return err
 	}
 	answers, err := flags.solve(cmd, file)
@@ -77,7 +84,9 @@ func (flags *planFlags) conclude(cmd *cobra.Command, answers *capacity.Answers, 
 		return failed(err)
 	}
 	if n := answers.Failed(); n > 0 {
-		return failed(fmt.Errorf("%d simulations failed, and the answer leaves their results out; the same command tries these again", n))
+		return failed(fmt.Errorf(
+			"%d simulations failed, and the answer leaves their results out; the same command "+
+				"tries these again", n))
 	}
 	if !answers.Met() {
 		return errSLOMissed
@@ -104,7 +113,8 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *capacity.File) (*capacit
 	o.Queue.Dir = filepath.Join(flags.out, "queue")
 	answers, err := file.Solve(cmd.Context(), o)
 	if errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("interrupted; %d simulations are kept in %s, and the same command goes on from there", o.Journal.Len(), flags.out)
+		err = fmt.Errorf("interrupted; %d simulations are kept in %s, and the same command goes "+
+			"on from there", o.Journal.Len(), flags.out)
 	}
 	return answers, errors.Join(err, o.Journal.Close())
 }
@@ -167,7 +177,8 @@ func (flags *planFlags) start(all *capacity.Answers) error {
 
 // writeAnswer writes what became of each option, and the chosen fleet.
 func writeAnswer(dir string, a *capacity.Answer) error {
-	if err := files.Write(filepath.Join(dir, "options.csv"), a.WriteCSV); err != nil || a.Chosen == nil {
+	if err := files.Write(filepath.Join(dir, "options.csv"), a.WriteCSV); err != nil ||
+		a.Chosen == nil {
 		return err
 	}
 	return files.Write(filepath.Join(dir, "scenario.yaml"), func(w io.Writer) error {

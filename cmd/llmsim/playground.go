@@ -20,8 +20,10 @@ func playgroundCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "playground",
 		Short: "Open a page that simulates in the browser, step by step, with guided tours",
-		Long: "Serve a page on this machine that holds the simulator itself: results as a slider moves, every step of a server as a\n" +
-			"picture, two policies side by side, and six guided tours. With --out it is a file, which opens from disk and from any host\n" +
+		Long: "Serve a page on this machine that holds the simulator itself: results as a slider " +
+			"moves, every step of a server as a\n" +
+			"picture, two policies side by side, and six guided tours. With --out it is a file, " +
+			"which opens from disk and from any host\n" +
 			"of files; nothing else is loaded.",
 		Example: `  llmsim playground
   llmsim playground --out playground.html`,
@@ -32,13 +34,17 @@ func playgroundCommand() *cobra.Command {
 				return failed(err)
 			}
 			if out != "" {
-				return failed(files.Write(out, func(w io.Writer) error { _, err := w.Write(text); return err }))
+				return failed(files.Write(out, func(w io.Writer) error {
+					_, err := w.Write(text)
+					return err
+				}))
 			}
 			return failed(servePage(cmd, listen, text))
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&listen, "listen", "127.0.0.1:8080", "address to listen at; port 0 takes a free one")
+	f.StringVar(&listen, "listen", "127.0.0.1:8080",
+		"address to listen at; port 0 takes a free one")
 	f.StringVar(&out, "out", "", "file for the page, in place of serving it")
 	return cmd
 }
@@ -61,7 +67,8 @@ func servePage(cmd *cobra.Command, listen string, text []byte) error {
 			http.ServeContent(w, r, "", began, bytes.NewReader(text))
 		}),
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "The playground is at http://%s/ until you press Ctrl-C.\n", listener.Addr())
+	fmt.Fprintf(cmd.OutOrStdout(), "The playground is at http://%s/ until you press Ctrl-C.\n",
+		listener.Addr())
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.Serve(listener) }()
 	select {

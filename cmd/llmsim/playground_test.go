@@ -9,7 +9,8 @@ import (
 
 // The figures of the playground are those that the command prints.
 func TestPlaygroundFiguresAreThoseOfTheCommand(t *testing.T) {
-	for _, settings := range [][]string{{}, {"batching=static", "batching.batch-size=4", "workload.rate=20/s"}} {
+	for _, settings := range [][]string{
+		{}, {"batching=static", "batching.batch-size=4", "workload.rate=20/s"}} {
 		arguments := []string{"scenario", playground.Name, "--format", "json", "--no-interval"}
 		for _, s := range settings {
 			arguments = append(arguments, "--set", s)
@@ -23,7 +24,8 @@ func TestPlaygroundFiguresAreThoseOfTheCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(out.Bytes(), want) {
-			t.Errorf("%v: the command prints %d bytes, the playground has other %d", settings, out.Len(), len(want))
+			t.Errorf("%v: the command prints %d bytes, the playground has other %d", settings,
+				out.Len(), len(want))
 		}
 	}
 }

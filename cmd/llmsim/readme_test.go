@@ -30,7 +30,8 @@ func TestReadmeShowsTheOutput(t *testing.T) {
 		t.Fatal("the README has no block of output")
 	}
 	var stdout, stderr bytes.Buffer
-	if code := execute(context.Background(), []string{"scenario", "llama2-70b.yaml"}, &stdout, &stderr); code != exitDone {
+	if code := execute(context.Background(), []string{"scenario", "llama2-70b.yaml"}, &stdout,
+		&stderr); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
 	printed := strings.TrimSpace(stdout.String())
@@ -41,13 +42,15 @@ func TestReadmeShowsTheOutput(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(words(shown), words(printed)); diff != "" {
-		t.Errorf("the README shows other output; run: go test ./cmd/llmsim -run Readme -update\n%s", diff)
+		t.Errorf("the README shows other output; run: go test ./cmd/llmsim -run Readme -update\n%s",
+			diff)
 	}
 }
 
 // words are those of a text without its figures and charts.
 func words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsDigit(r) || strings.ContainsRune(".,", r) || '\u2580' <= r && r <= '\u259f'
+		return unicode.IsSpace(r) || unicode.IsDigit(r) || strings.ContainsRune(".,", r) ||
+			'\u2580' <= r && r <= '\u259f'
 	})
 }

@@ -24,13 +24,17 @@ func rooflineCommand() *cobra.Command {
 		Example: `  llmsim roofline llama-2-7b a100-80gb
   llmsim roofline llama-2-70b h100 --set parallelism.tensor=4 --out pictures`,
 		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return flags.run(cmd, args[0], args[1])
+		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil, "override a field of the scenario: key.path=value (repeatable)")
+	f.StringArrayVar(&flags.set, "set", nil,
+		"override a field of the scenario: key.path=value (repeatable)")
 	f.Var(counts(&flags.prompts, 512, 2048), "prompt", "lengths of prompts, in tokens")
 	f.Var(counts(&flags.batches, 1, 8, 64, 256), "batch", "sizes of decode batches")
-	f.Var(countOf(&flags.context, 1024), "context", "context of each sequence that decodes, in tokens")
+	f.Var(countOf(&flags.context, 1024), "context",
+		"context of each sequence that decodes, in tokens")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "", "folder for roofline.svg and roofline.png")
 	return cmd

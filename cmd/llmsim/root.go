@@ -38,14 +38,18 @@ func groups() []group {
 	return []group{
 		{"simulate", "Simulate:", []*cobra.Command{scenarioCommand(), timelineCommand()}},
 		{"decide", "Decide:", []*cobra.Command{
-			compareCommand(), sweepCommand(), planCommand(), supportCommand(), workerCommand(), mergeCommand(),
+			compareCommand(), sweepCommand(), planCommand(), supportCommand(), workerCommand(),
+			mergeCommand(),
 		}},
-		{"connect", "Connect to servers and clients:", []*cobra.Command{serveCommand(), loadCommand()}},
-		{"teach", "Understand:", []*cobra.Command{explainCommand(), rooflineCommand(), memoryCommand(), playgroundCommand()}},
+		{"connect", "Connect to servers and clients:",
+			[]*cobra.Command{serveCommand(), loadCommand()}},
+		{"teach", "Understand:", []*cobra.Command{explainCommand(), rooflineCommand(),
+			memoryCommand(), playgroundCommand()}},
 		{"check", "Check the simulator:", []*cobra.Command{
 			validateCommand(), crosscheckCommand(), calibrateCommand(), newGPT2Command(),
 		}},
-		{"keep", "Look up and keep:", []*cobra.Command{listCommand(), versionCommand(), manCommand()}},
+		{"keep", "Look up and keep:", []*cobra.Command{listCommand(), versionCommand(),
+			manCommand()}},
 	}
 }
 
@@ -54,7 +58,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "llmsim",
 		Short: "Simulate serving large language models",
-		Long: "llmsim answers what happens if you serve this model, on this hardware, under this policy, to\n" +
+		Long: "llmsim answers what happens if you serve this model, on this hardware, under this " +
+			"policy, to\n" +
 			"these users.",
 		SilenceErrors: true,
 		SilenceUsage:  true,

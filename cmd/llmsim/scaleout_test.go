@@ -63,8 +63,8 @@ func (p *process) endsWithin(t *testing.T, d time.Duration) bool {
 	}
 }
 
-// hasDone waits until the journal in a folder has the given number of lines, and returns false if the
-// process ends before.
+// hasDone waits until the journal in a folder has the given number of lines, and returns false if
+// the process ends before.
 func (p *process) hasDone(t *testing.T, dir string, lines int) bool {
 	t.Helper()
 	for !p.endsWithin(t, 5*time.Millisecond) {
@@ -110,7 +110,8 @@ func sameFiles(t *testing.T, a, b string, names ...string) {
 // the answers.
 var questions = map[string]struct{ args, files []string }{
 	"sweep": {
-		[]string{"sweep", "llama2-70b", "--set", "workload.requests=3000", "--vary", "parallelism.tensor=1,2,4", "--vary", "workload.rate=1/s..8/s:15", "--no-plots"},
+		[]string{"sweep", "llama2-70b", "--set", "workload.requests=3000", "--vary",
+			"parallelism.tensor=1,2,4", "--vary", "workload.rate=1/s..8/s:15", "--no-plots"},
 		[]string{"results.csv", "results.json", "results.parquet"},
 	},
 	"plan": {
@@ -127,9 +128,12 @@ func TestKilledWorkersAndPlanners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			one, two, disturbed := filepath.Join(dir, "one"), filepath.Join(dir, "two"), filepath.Join(dir, "disturbed")
-			alone := start(t, llmsim, slices.Concat(q.args, []string{"--workers", "1", "--out", one})...)
-			both := start(t, llmsim, slices.Concat(q.args, []string{"--workers", "2", "--out", two})...)
+			one, two, disturbed := filepath.Join(dir, "one"), filepath.Join(dir, "two"),
+				filepath.Join(dir, "disturbed")
+			alone := start(t, llmsim,
+				slices.Concat(q.args, []string{"--workers", "1", "--out", one})...)
+			both := start(t, llmsim,
+				slices.Concat(q.args, []string{"--workers", "2", "--out", two})...)
 			if !alone.endsWithin(t, patience) || !both.endsWithin(t, patience) {
 				t.Fatal("the undisturbed run does not end")
 			}
@@ -137,11 +141,14 @@ func TestKilledWorkersAndPlanners(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 			var workers []*process
 			for range 8 {
-				workers = append(workers, start(t, llmsim, "worker", "--nats", nats, "--workers", "1"))
+				workers = append(workers, start(t, llmsim, "worker", "--nats", nats, "--workers",
+					"1"))
 			}
-			args := slices.Concat(q.args, []string{"--nats", nats, "--workers", "0", "--redeliver", "3s", "--out", disturbed})
+			args := slices.Concat(q.args, []string{"--nats", nats, "--workers", "0", "--redeliver",
+				"3s", "--out", disturbed})
 			planner := start(t, llmsim, args...)
-			for kills, lines := 0, 0; kills < 3; kills++ { // while some of the work is done and some is not
+			// while some of the work is done and some is not
+			for kills, lines := 0, 0; kills < 3; kills++ {
 				lines += 1 + rng.IntN(8)
 				if !planner.hasDone(t, disturbed, lines) {
 					t.Fatalf("the work was done before the %d. kill", kills+1)
@@ -183,7 +190,8 @@ func TestAKilledPlanGoesOn(t *testing.T) {
 	}
 	sameFiles(t, calm, killed, "plan.json", "options.csv", "scenario.yaml")
 	if a, b := sortedLines(t, calm), sortedLines(t, killed); kills < 3 || !slices.Equal(a, b) {
-		t.Errorf("after %d kills the journal has %d lines, that of an undisturbed plan %d", kills, len(b), len(a))
+		t.Errorf("after %d kills the journal has %d lines, that of an undisturbed plan %d", kills,
+			len(b), len(a))
 	}
 }
 

@@ -52,16 +52,27 @@ func scenarioCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "", "folder for report.html, summary.json, requests.csv, timeseries.csv and pictures")
-	f.Var(choice(&flags.requestsFormat, report.RequestFormats()...), "requests-format", "format of the requests file in --out: csv or parquet")
+	f.StringVar(&flags.out, "out", "",
+		"folder for report.html, summary.json, requests.csv, timeseries.csv and pictures")
+	f.Var(choice(&flags.requestsFormat, report.RequestFormats()...), "requests-format",
+		"format of the requests file in --out: csv or parquet")
 	f.StringVar(&flags.trace, "trace", "", "file for a timeline, to be opened at ui.perfetto.dev")
-	f.StringVar(&flags.metrics, "metrics", "", "file for the metrics that a vLLM fleet would have had (OpenMetrics with times from 2026 on)")
+	f.StringVar(&flags.metrics, "metrics", "",
+		"file for the metrics that a vLLM fleet would have had (OpenMetrics with times from "+
+			"2026 on)")
 	f.BoolVar(&flags.checkSLO, "check-slo", false, "exit with code 3 if the SLO is missed")
-	f.BoolVar(&flags.explain, "explain", false, "print the scenario with every default filled in, and do not run it")
-	f.BoolVar(&flags.noInterval, "no-interval", false, "do not simulate again for how sure the figures are, and what would help")
-	f.StringVar(&flags.from, "from", "", "a command that starts an engine, or a file with one (a shell script, a Kubernetes manifest), in place of a scenario")
-	f.StringVar(&flags.emit, "emit", "", "folder for what starts the scenario's fleet: start.sh, kubernetes.yaml and notes; does not run it")
-	f.Var(choice(&flags.engine, append([]string{""}, launch.Engines()...)...), "engine", "the engine of --emit. Default: that of the scenario's preset")
+	f.BoolVar(&flags.explain, "explain", false,
+		"print the scenario with every default filled in, and do not run it")
+	f.BoolVar(&flags.noInterval, "no-interval", false,
+		"do not simulate again for how sure the figures are, and what would help")
+	f.StringVar(&flags.from, "from", "",
+		"a command that starts an engine, or a file with one (a shell script, a Kubernetes "+
+			"manifest), in place of a scenario")
+	f.StringVar(&flags.emit, "emit", "",
+		"folder for what starts the scenario's fleet: start.sh, kubernetes.yaml and notes; does "+
+			"not run it")
+	f.Var(choice(&flags.engine, append([]string{""}, launch.Engines()...)...), "engine",
+		"the engine of --emit. Default: that of the scenario's preset")
 	return cmd
 }
 
@@ -103,12 +114,15 @@ func (flags *scenarioFlags) run(cmd *cobra.Command, args []string) error {
 
 // loader returns what reads the scenario that the arguments name, or the command of --from, each
 // time anew.
-func (flags *scenarioFlags) loader(cmd *cobra.Command, args []string) (func() (*scenarios.File, error), error) {
+func (flags *scenarioFlags) loader(cmd *cobra.Command,
+	args []string) (func() (*scenarios.File, error), error) {
 	switch {
 	case flags.from == "" && len(args) == 1:
 		return func() (*scenarios.File, error) { return scenarios.Load(args[0], flags.set...) }, nil
 	case flags.from == "":
-		return nil, errors.New("give a scenario: a file, the name of one that ships (llmsim list scenarios), or --from")
+		return nil, errors.New(
+			"give a scenario: a file, the name of one that ships (llmsim list scenarios), " +
+				"or --from")
 	case len(args) > 0:
 		return nil, errors.New("--from takes the place of a scenario: leave one of the two out")
 	}
@@ -118,7 +132,9 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command, args []string) (func() (*
 	}
 	note(cmd, reading.Notes)
 	settings := append(reading.Settings, flags.set...)
-	return func() (*scenarios.File, error) { return scenarios.Parse("--from", []byte("{}"), settings...) }, nil
+	return func() (*scenarios.File, error) {
+		return scenarios.Parse("--from", []byte("{}"), settings...)
+	}, nil
 }
 
 // start writes what starts the scenario's fleet.
@@ -131,7 +147,8 @@ func (flags *scenarioFlags) start(simulation *scenarios.Simulation) error {
 }
 
 // simulate runs with the observers that the flags ask for.
-func (flags *scenarioFlags) simulate(cmd *cobra.Command, simulation *scenarios.Simulation) (*scenarios.Result, error) {
+func (flags *scenarioFlags) simulate(cmd *cobra.Command,
+	simulation *scenarios.Simulation) (*scenarios.Result, error) {
 	var observers []sim.Observer
 	progress := report.NewProgress(cmd.ErrOrStderr(), simulation.Source.Summary().Requests)
 	if progress != nil {
@@ -150,7 +167,8 @@ func (flags *scenarioFlags) simulate(cmd *cobra.Command, simulation *scenarios.S
 }
 
 // draw runs, and writes the timeline of --trace.
-func (flags *scenarioFlags) draw(cmd *cobra.Command, simulation *scenarios.Simulation, progress *report.Progress, observers []sim.Observer) (*scenarios.Result, error) {
+func (flags *scenarioFlags) draw(cmd *cobra.Command, simulation *scenarios.Simulation,
+	progress *report.Progress, observers []sim.Observer) (*scenarios.Result, error) {
 	if flags.trace == "" {
 		return flags.record(cmd, simulation, progress, observers)
 	}
@@ -164,7 +182,8 @@ func (flags *scenarioFlags) draw(cmd *cobra.Command, simulation *scenarios.Simul
 }
 
 // record runs, and writes the files of --out.
-func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Simulation, progress *report.Progress, observers []sim.Observer) (*scenarios.Result, error) {
+func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Simulation,
+	progress *report.Progress, observers []sim.Observer) (*scenarios.Result, error) {
 	if flags.out == "" {
 		defer progress.End()
 		return flags.measure(cmd, simulation, observers)
@@ -185,7 +204,8 @@ func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Sim
 }
 
 // measure runs, and says how sure the result is and, where the SLO is missed, what would help.
-func (flags *scenarioFlags) measure(cmd *cobra.Command, simulation *scenarios.Simulation, observers []sim.Observer) (*scenarios.Result, error) {
+func (flags *scenarioFlags) measure(cmd *cobra.Command, simulation *scenarios.Simulation,
+	observers []sim.Observer) (*scenarios.Result, error) {
 	result, err := simulation.Run(cmd.Context(), observers...)
 	if err != nil || flags.noInterval {
 		return result, err

@@ -31,8 +31,10 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve FILE|NAME | --engine gpt2 --weights DIR",
 		Short: "Answer OpenAI's API in the place of a scenario's fleet, as fast as it would",
-		Long: "Answer OpenAI's API in the place of a scenario's fleet. Requests that come are simulated in wall-clock time, with the\n" +
-			"policies and physics of llmsim scenario; answers are made up. Metrics have the names of vLLM or SGLang. A key that\n" +
+		Long: "Answer OpenAI's API in the place of a scenario's fleet. Requests that come are " +
+			"simulated in wall-clock time, with the\n" +
+			"policies and physics of llmsim scenario; answers are made up. Metrics have the " +
+			"names of vLLM or SGLang. A key that\n" +
 			"clients must send is taken from " + apiKeyVariable + ".",
 		Example: `  llmsim serve chat
   llmsim serve my.yaml --listen 127.0.0.1:8000 --speed 10 --record requests.jsonl
@@ -43,18 +45,27 @@ func serveCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
-	f.StringVar(&flags.listen, "listen", "127.0.0.1:8000", "address to listen at; port 0 takes a free one")
-	f.BoolVar(&flags.perReplica, "per-replica-ports", false, "also listen at the next ports, one for each replica alone")
+	f.StringVar(&flags.listen, "listen", "127.0.0.1:8000",
+		"address to listen at; port 0 takes a free one")
+	f.BoolVar(&flags.perReplica, "per-replica-ports", false,
+		"also listen at the next ports, one for each replica alone")
 	f.Float64Var(&flags.Speed, "speed", 1, "simulated seconds in a second")
 	f.Uint64Var(&flags.Seed, "seed", 0, "changes made-up texts")
-	f.StringVar(&flags.record, "record", "", "file for the requests that come, which --set workload.trace.file=FILE replays")
-	f.StringVar(&flags.otlp, "otlp", "", "address of an OpenTelemetry collector for spans, such as http://127.0.0.1:4318")
-	f.StringVar(&flags.APIKey, "api-key", "", "key that clients must send, if not from "+apiKeyVariable)
-	f.StringVar(&flags.name, "served-model-name", "", "name of the model in the API; that of the scenario if not given")
-	f.Var(choice(&flags.Dialect, telemetry.Dialects()...), "metrics", "names of the metrics: vllm or sglang")
-	f.Var(choice(&flags.engine, "simulated", "gpt2"), "engine", "what computes answers: simulated (made up), or gpt2 (a real model)")
+	f.StringVar(&flags.record, "record", "",
+		"file for the requests that come, which --set workload.trace.file=FILE replays")
+	f.StringVar(&flags.otlp, "otlp", "",
+		"address of an OpenTelemetry collector for spans, such as http://127.0.0.1:4318")
+	f.StringVar(&flags.APIKey, "api-key", "", "key that clients must send, if not from "+
+		apiKeyVariable)
+	f.StringVar(&flags.name, "served-model-name", "",
+		"name of the model in the API; that of the scenario if not given")
+	f.Var(choice(&flags.Dialect, telemetry.Dialects()...), "metrics",
+		"names of the metrics: vllm or sglang")
+	f.Var(choice(&flags.engine, "simulated", "gpt2"), "engine",
+		"what computes answers: simulated (made up), or gpt2 (a real model)")
 	f.StringVar(&flags.weights, "weights", "", "folder of the model of --engine gpt2")
-	f.Var(countOf(&flags.sequences, 8), "max-num-seqs", "most sequences in a batch of --engine gpt2")
+	f.Var(countOf(&flags.sequences, 8), "max-num-seqs",
+		"most sequences in a batch of --engine gpt2")
 	f.IntVar(&flags.threads, "threads", 0, "threads of --engine gpt2; 0 means one a processor")
 	f.BoolVar(&flags.quiet, "quiet", false, "do not log requests")
 	return cmd
@@ -64,8 +75,10 @@ func (flags *serveFlags) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case !(flags.Speed >= 0.001 && flags.Speed <= 1000):
 		return fmt.Errorf("--speed is %v, want 0.001 to 1000", flags.Speed)
-	case flags.engine == "gpt2" && (len(args) > 0 || flags.weights == "" || flags.Speed != 1 || len(flags.set) > 0):
-		return errors.New("--engine gpt2 takes --weights, and neither a scenario nor --set nor --speed")
+	case flags.engine == "gpt2" && (len(args) > 0 || flags.weights == "" || flags.Speed != 1 ||
+		len(flags.set) > 0):
+		return errors.New("--engine gpt2 takes --weights, and neither a scenario nor --set nor " +
+			"--speed")
 	case flags.engine != "gpt2" && (len(args) == 0 || flags.weights != ""):
 		return errors.New("give a scenario, or --engine gpt2 and --weights")
 	case flags.engine == "gpt2":
@@ -125,7 +138,8 @@ func (flags *serveFlags) fill(cmd *cobra.Command) error {
 	flags.Version = scenarios.Version()
 	if flags.name != "" {
 		if len(flags.Models) != 1 {
-			return fmt.Errorf("--served-model-name names one model; the scenario serves %d", len(flags.Models))
+			return fmt.Errorf("--served-model-name names one model; the scenario serves %d",
+				len(flags.Models))
 		}
 		flags.Models = []string{flags.name}
 	}
@@ -166,7 +180,9 @@ func (flags *serveFlags) answer(cmd *cobra.Command) error {
 		fmt.Fprintf(out, "replica %d at http://%s\n", i, l.Addr())
 	}
 	if !serve.Loopback(listeners[0].Addr()) && flags.APIKey == "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "llmsim: WARNING: whoever reaches %s may use this server; give it --api-key\n", listeners[0].Addr())
+		fmt.Fprintf(cmd.ErrOrStderr(),
+			"llmsim: WARNING: whoever reaches %s may use this server; give it --api-key\n",
+			listeners[0].Addr())
 	}
 	return service.Run(cmd.Context(), listeners)
 }

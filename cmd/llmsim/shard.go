@@ -14,7 +14,8 @@ import (
 type shardFlag struct{ shard.Shard }
 
 func (s *shardFlag) add(cmd *cobra.Command) {
-	cmd.Flags().Var(s, "shard", "do part i/n of the work, i from 0, into --out; llmsim merge joins the parts")
+	cmd.Flags().Var(s, "shard",
+		"do part i/n of the work, i from 0, into --out; llmsim merge joins the parts")
 }
 
 func (s *shardFlag) String() string {
@@ -34,12 +35,14 @@ func (s *shardFlag) Set(text string) (err error) {
 
 // begin notes in the folder which part of the question it is for. A shard of one, 0/1, is the
 // whole.
-func (s *shardFlag) begin(dir string, q shard.Question, read func(name string) ([]byte, error)) error {
+func (s *shardFlag) begin(dir string, q shard.Question,
+	read func(name string) ([]byte, error)) error {
 	if s.Of == 0 {
 		return nil
 	}
 	if dir == "" {
-		return errors.New("--shard needs --out: a folder for this part, which llmsim merge joins with the others")
+		return errors.New("--shard needs --out: a folder for this part, which llmsim merge joins " +
+			"with the others")
 	}
 	text, err := read(q.Name)
 	if err != nil {
@@ -51,6 +54,7 @@ func (s *shardFlag) begin(dir string, q shard.Question, read func(name string) (
 
 // tell says that the part is done.
 func (s *shardFlag) tell(cmd *cobra.Command, dir string) error {
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "Shard %v is done and kept in %s; llmsim merge joins the shards.\n", s.Shard, dir)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(),
+		"Shard %v is done and kept in %s; llmsim merge joins the shards.\n", s.Shard, dir)
 	return err
 }

@@ -27,12 +27,17 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 		"scenario that waits for a file":  {"scenario", pipe},
 		"scenario that waits for a trace": {"scenario", "chat", "--set", "workload.trace=" + pipe},
 		"scenario that runs":              {"scenario", "speed", "--set", endless},
-		"100000 replicas":                 {"scenario", "chat", "--set", "replicas=100000", "--set", endless},
-		"scenario with files":             {"scenario", "speed", "--set", endless, "--out", filepath.Join(dir, "out")},
-		"sweep":                           {"sweep", "speed", "--set", endless, "--vary", "seed=1,2,3"},
-		"sweep without workers":           {"sweep", "speed", "--vary", "seed=1,2", "--nats", nats, "--workers", "0"},
-		"plan":                            {"plan", "many-users", "--set", "effort.requests=100000000"},
-		"worker without a queue":          {"worker", "--nats", queuetest.Serve(t)},
+		"100000 replicas": {"scenario", "chat", "--set", "replicas=100000", "--set",
+			endless},
+		"scenario with files": {"scenario", "speed", "--set", endless, "--out",
+			filepath.Join(dir, "out")},
+		"sweep": {"sweep", "speed", "--set", endless, "--vary",
+			"seed=1,2,3"},
+		"sweep without workers": {"sweep", "speed", "--vary", "seed=1,2", "--nats", nats,
+			"--workers", "0"},
+		"plan": {"plan", "many-users", "--set",
+			"effort.requests=100000000"},
+		"worker without a queue": {"worker", "--nats", queuetest.Serve(t)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +52,8 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 // A worker that is interrupted gives back what it has in hand, and another goes on with it.
 func TestAnInterruptedWorkerGivesBack(t *testing.T) {
 	llmsim, nats := program(t), queuetest.Serve(t)
-	planner := start(t, llmsim, "sweep", "speed", "--set", "workload.requests=300000", "--vary", "seed=1,2,3", "--nats", nats, "--workers", "0")
+	planner := start(t, llmsim, "sweep", "speed", "--set", "workload.requests=300000", "--vary",
+		"seed=1,2,3", "--nats", nats, "--workers", "0")
 	first := start(t, llmsim, "worker", "--nats", nats, "--workers", "1")
 	time.Sleep(500 * time.Millisecond) // in hand or not, it ends
 	first.interrupt(t, os.Interrupt)

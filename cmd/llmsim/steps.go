@@ -11,7 +11,8 @@ import (
 
 // describeSteps predicts the steps of a model on an accelerator, and notes what the predictions
 // rest on.
-func describeSteps(cmd *cobra.Command, model, accelerator string, overrides []string) (*scenarios.Steps, error) {
+func describeSteps(cmd *cobra.Command, model, accelerator string,
+	overrides []string) (*scenarios.Steps, error) {
 	file, err := scenarios.Describe(model, accelerator, overrides...)
 	if err != nil {
 		return nil, err

@@ -13,10 +13,12 @@ func supportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "support MODEL [ACCELERATOR…]",
 		Short: "Show on what a model can be served, and what is known of each",
-		Long: "Show on what a model can be served: whether it fits, over how many accelerators, and what " +
+		Long: "Show on what a model can be served: whether it fits, over how many accelerators, " +
+			"and what " +
 			"predictions for it rest on. Without accelerators, all of the catalogue are shown.",
-		Example: "  llmsim support llama-3.1-70b\n  llmsim support deepseek-v3 h200-sxm b200-sxm --engine sglang",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  llmsim support llama-3.1-70b\n  llmsim support deepseek-v3 h200-sxm b200-sxm " +
+			"--engine sglang",
+		Args: cobra.MinimumNArgs(1),
 	}
 	f := cmd.Flags()
 	f.StringVar(&engine, "engine", "", "engine preset")

@@ -38,10 +38,15 @@ func sweepCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&flags.vary, "vary", nil, "a key and its values, key.path=value,value or key.path=1/s..40/s:8 (repeatable)")
-	f.StringArrayVar(&flags.set, "set", nil, "override a field at all points: key.path=value (repeatable)")
-	f.Var(choice(&flags.format, "table", "csv", "json"), "format", "what to print: table, csv or json")
-	f.StringVar(&flags.out, "out", "", "folder for results.csv, .json and .parquet, plots, and the journal from which a stopped sweep goes on")
+	f.StringArrayVar(&flags.vary, "vary", nil,
+		"a key and its values, key.path=value,value or key.path=1/s..40/s:8 (repeatable)")
+	f.StringArrayVar(&flags.set, "set", nil,
+		"override a field at all points: key.path=value (repeatable)")
+	f.Var(choice(&flags.format, "table", "csv", "json"), "format",
+		"what to print: table, csv or json")
+	f.StringVar(&flags.out, "out", "",
+		"folder for results.csv, .json and .parquet, plots, and the journal from which a stopped "+
+			"sweep goes on")
 	f.BoolVar(&flags.noPlots, "no-plots", false, "write no plots into --out")
 	flags.queue.add(cmd)
 	flags.shard.add(cmd)
@@ -50,14 +55,16 @@ func sweepCommand() *cobra.Command {
 
 func (flags *sweepFlags) run(cmd *cobra.Command, name string) error {
 	if len(flags.vary) == 0 {
-		return errors.New("nothing to vary: give --vary key.path=value,value, such as --vary workload.rate=1/s..40/s:8")
+		return errors.New("nothing to vary: give --vary key.path=value,value, such as --vary " +
+			"workload.rate=1/s..40/s:8")
 	}
 	axes, err := axes(flags.vary)
 	if err != nil {
 		return err
 	}
 	s := sweep.Sweep{Name: name, Set: flags.set, Axes: axes}
-	if err := flags.shard.begin(flags.out, shard.Question{Command: "sweep", Name: name, Set: flags.set, Vary: flags.vary}, scenarios.Read); err != nil {
+	if err := flags.shard.begin(flags.out, shard.Question{Command: "sweep", Name: name,
+		Set: flags.set, Vary: flags.vary}, scenarios.Read); err != nil {
 		return err
 	}
 	results, err := flags.sweep(cmd, &s)
@@ -68,7 +75,8 @@ func (flags *sweepFlags) run(cmd *cobra.Command, name string) error {
 		err = flags.write(cmd, results)
 	}
 	if err == nil && results.Failed() > 0 {
-		err = fmt.Errorf("%d of %d points failed; the results say why, and the same command tries these again", results.Failed(), len(results.Rows))
+		err = fmt.Errorf("%d of %d points failed; the results say why, and the same command "+
+			"tries these again", results.Failed(), len(results.Rows))
 	}
 	return failed(err)
 }
@@ -81,7 +89,8 @@ func (flags *sweepFlags) sweep(cmd *cobra.Command, s *sweep.Sweep) (*sweep.Resul
 	if err != nil {
 		return nil, scenarios.BadInput(err)
 	}
-	o := sweep.Options{Queue: c, Shard: flags.shard.Shard, Started: counter.Start, Done: counter.Step}
+	o := sweep.Options{Queue: c, Shard: flags.shard.Shard, Started: counter.Start,
+		Done: counter.Step}
 	if flags.out == "" {
 		return s.Run(cmd.Context(), o)
 	}
@@ -91,7 +100,8 @@ func (flags *sweepFlags) sweep(cmd *cobra.Command, s *sweep.Sweep) (*sweep.Resul
 	o.Queue.Dir = filepath.Join(flags.out, "queue")
 	results, err := s.Run(cmd.Context(), o)
 	if errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("interrupted; %d runs are kept in %s, and the same command goes on from there", o.Journal.Len(), flags.out)
+		err = fmt.Errorf("interrupted; %d runs are kept in %s, and the same command goes on "+
+			"from there", o.Journal.Len(), flags.out)
 	}
 	return results, errors.Join(err, o.Journal.Close())
 }

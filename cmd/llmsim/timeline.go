@@ -34,7 +34,8 @@ func timelineCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
-	f.StringArrayVar(&flags.vary, "vary", nil, "show one chart for each value: key.path=value,value (repeatable)")
+	f.StringArrayVar(&flags.vary, "vary", nil,
+		"show one chart for each value: key.path=value,value (repeatable)")
 	f.Var(countOf(&flags.requests, 12), "requests", "number of requests to show")
 	f.IntVar(&flags.first, "first", 0, "number of the first request to show, from 0")
 	f.BoolVar(&flags.blocks, "blocks", false, "show what the KV memory holds at its fullest, too")
@@ -66,15 +67,19 @@ func (flags *timelineFlags) run(cmd *cobra.Command, name string) error {
 		if file.Scenario.Name != "" {
 			title = file.Scenario.Name
 		}
-		chart, err := gantt.Record(cmd.Context(), v.Label, simulation, int64(flags.first), flags.requests, flags.blocks)
+		chart, err := gantt.Record(cmd.Context(), v.Label, simulation, int64(flags.first),
+			flags.requests, flags.blocks)
 		if err != nil {
 			return failed(err)
 		}
 		charts = append(charts, chart)
 	}
 	if flags.out != "" {
-		for name, write := range map[string]func(io.Writer, string, []*gantt.Chart) error{"timeline.html": gantt.WritePage, "timeline.svg": gantt.WriteSVG} {
-			if err := files.Write(filepath.Join(flags.out, name), func(w io.Writer) error { return write(w, title, charts) }); err != nil {
+		for name, write := range map[string]func(io.Writer, string, []*gantt.Chart) error{
+			"timeline.html": gantt.WritePage, "timeline.svg": gantt.WriteSVG} {
+			if err := files.Write(filepath.Join(flags.out, name), func(w io.Writer) error {
+				return write(w, title, charts)
+			}); err != nil {
 				return failed(err)
 			}
 		}

@@ -42,10 +42,17 @@ With --papers it repeats experiments of papers on schedulers and KV memory, and 
 	}
 	f := cmd.Flags()
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "", "folder for rows.csv, with every prediction beside its measurement, coverage.md, a picture of each table, and two of how often ranges of 80 % hold what was measured")
-	f.BoolVar(&flags.fit, "fit", false, "refit the constants, leave out each model and GPU in turn, and write the constants to --out")
-	f.BoolVar(&flags.kernels, "kernels", false, "distil DIR's tables of kernels, as published, into constants of engines, and write them to --out")
-	f.BoolVar(&flags.papers, "papers", false, "hold claims of papers, which come with the program, against their scenarios")
+	f.StringVar(&flags.out, "out", "",
+		"folder for rows.csv, with every prediction beside its measurement, coverage.md, a "+
+			"picture of each table, and two of how often ranges of 80 % hold what was measured")
+	f.BoolVar(&flags.fit, "fit", false,
+		"refit the constants, leave out each model and GPU in turn, and write the constants "+
+			"to --out")
+	f.BoolVar(&flags.kernels, "kernels", false,
+		"distil DIR's tables of kernels, as published, into constants of engines, and write them "+
+			"to --out")
+	f.BoolVar(&flags.papers, "papers", false,
+		"hold claims of papers, which come with the program, against their scenarios")
 	cmd.MarkFlagsMutuallyExclusive("papers", "fit", "kernels")
 	cmd.MarkFlagsMutuallyExclusive("papers", "out")
 	return cmd
@@ -90,7 +97,8 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 
 // refit fits the constants to the data, and writes them.
 func (flags *validateFlags) refit(cmd *cobra.Command, data *validation.Data) error {
-	result, err := fit.Run(cmd.Context(), data, func(progress string) { fmt.Fprintln(cmd.ErrOrStderr(), progress) })
+	result, err := fit.Run(cmd.Context(), data,
+		func(progress string) { fmt.Fprintln(cmd.ErrOrStderr(), progress) })
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@ import (
 // distil distils tables of kernels, and prints how well the forms hold.
 func (flags *validateFlags) distil(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return errors.New("--kernels needs DIR, a folder with tables such as h100_sxm/gemm/vllm/0.24.0/gemm_perf.parquet")
+		return errors.New("--kernels needs DIR, a folder with tables such as " +
+			"h100_sxm/gemm/vllm/0.24.0/gemm_perf.parquet")
 	}
 	catalog, err := hardware.Load()
 	if err != nil {
@@ -35,10 +36,12 @@ func (flags *validateFlags) distil(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if flags.out != "" {
-		if err := errors.Join(distil.Write(flags.out, list), distil.WriteRecurrentFiles(flags.out, recurrent)); err != nil {
+		if err := errors.Join(distil.Write(flags.out, list),
+			distil.WriteRecurrentFiles(flags.out, recurrent)); err != nil {
 			return err
 		}
 	}
 	w := cmd.OutOrStdout()
-	return errors.Join(distil.WriteText(w, list), distil.WriteRecurrent(w, recurrent), mixers.WriteText(w, compared))
+	return errors.Join(distil.WriteText(w, list), distil.WriteRecurrent(w, recurrent),
+		mixers.WriteText(w, compared))
 }

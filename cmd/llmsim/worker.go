@@ -16,25 +16,30 @@ func workerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker --nats URL",
 		Short: "Run simulations for sweeps and plans on other machines",
-		Long: "Run simulations for sweeps and plans that have the same --nats, or whose --listen it names, until it is interrupted:\n" +
-			"then it gives the runs in hand back. It takes what is signed with the key of --queue-key, and nothing else.",
+		Long: "Run simulations for sweeps and plans that have the same --nats, or whose --listen " +
+			"it names, until it is interrupted:\n" +
+			"then it gives the runs in hand back. It takes what is signed with the key of " +
+			"--queue-key, and nothing else.",
 		Example: `  llmsim worker --nats nats://planner.example.com:4222
   llmsim worker --nats tls://host:4222 --nats-ca ca.pem --nats-creds worker.creds`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.work(cmd) },
 	}
-	cmd.Flags().Var(countOf(&flags.Workers, runtime.GOMAXPROCS(0)), "workers", "runs at the same time")
+	cmd.Flags().Var(countOf(&flags.Workers, runtime.GOMAXPROCS(0)), "workers",
+		"runs at the same time")
 	flags.addServer(cmd)
 	return cmd
 }
 
 func (flags *queueFlags) work(cmd *cobra.Command) error {
 	if flags.URL == "" {
-		return errors.New("where are the tasks? Give --nats URL, that of a NATS server or of a sweep or plan with --listen")
+		return errors.New("where are the tasks? Give --nats URL, that of a NATS server or of a " +
+			"sweep or plan with --listen")
 	}
 	c, err := flags.config(cmd)
 	if err != nil {
 		return err
 	}
-	return failed(queue.Work(cmd.Context(), c, queue.Handlers{sweep.Kind: sweep.Simulate, capacity.Kind: capacity.Simulate}))
+	return failed(queue.Work(cmd.Context(), c,
+		queue.Handlers{sweep.Kind: sweep.Simulate, capacity.Kind: capacity.Simulate}))
 }

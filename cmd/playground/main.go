@@ -20,7 +20,9 @@ func main() {
 		"result": function(func(args []js.Value) ([]byte, error) {
 			return playground.Result(context.Background(), list(args[0]))
 		}),
-		"yaml": function(func(args []js.Value) ([]byte, error) { return playground.YAML(list(args[0])) }),
+		"yaml": function(func(args []js.Value) ([]byte, error) {
+			return playground.YAML(list(args[0]))
+		}),
 		// open(number, settings) readies a stage in the place of the last one of that number, and
 		// next(number, n) returns its next frames.
 		"open": function(func(args []js.Value) ([]byte, error) {

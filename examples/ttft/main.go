@@ -1,5 +1,5 @@
-// Program ttft serves a model on an accelerator under a policy, and prints how long users wait for the
-// first token.
+// Program ttft serves a model on an accelerator under a policy, and prints how long users wait for
+// the first token.
 package main
 
 import (
@@ -12,7 +12,8 @@ import (
 )
 
 func main() {
-	file, err := scenarios.Describe("llama-3.1-8b", "h100-sxm", "batching=sarathi", "workload.rate=8/s")
+	file, err := scenarios.Describe("llama-3.1-8b", "h100-sxm", "batching=sarathi",
+		"workload.rate=8/s")
 	if err != nil {
 		log.Fatal(err)
 	}

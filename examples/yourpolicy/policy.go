@@ -6,7 +6,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// ShortestPrompt starts the shortest prompt first. A second of waiting is worth some tokens, so that nobody waits for ever.
+// ShortestPrompt starts the shortest prompt first. A second of waiting is worth some tokens, so
+// that nobody waits for ever.
 type ShortestPrompt struct {
 	maxSequences, budget int
 	ageing               float64 // tokens a second
@@ -19,14 +20,16 @@ func (p *ShortestPrompt) Enqueue(s *sim.Sequence) { p.waiting.Push(s) }
 // Waiting implements sim.Scheduler.
 func (p *ShortestPrompt) Waiting() int { return p.waiting.Len() }
 
-// Schedule implements sim.Scheduler: a step has a token of each that decodes, and whole prompts while the budget lasts.
+// Schedule implements sim.Scheduler: a step has a token of each that decodes, and whole prompts
+// while the budget lasts.
 func (p *ShortestPrompt) Schedule(b *sim.Batch) sim.Decision {
 	for !b.Decode() { // KV memory is short: the newest gives way, and nobody starts in this step
 		if b.Preempt(b.Newest()); b.Decode() {
 			return sim.Decision{Steps: 1}
 		}
 	}
-	for budget := p.budget - b.DecodeTokens(); budget > 0 && p.waiting.Len() > 0 && b.Running() < p.maxSequences; {
+	for budget := p.budget - b.DecodeTokens(); budget > 0 && p.waiting.Len() > 0 &&
+		b.Running() < p.maxSequences; {
 		s := p.first()
 		n := b.Prefill(s, math.MaxInt)
 		if n == 0 { // no memory for it

@@ -1,4 +1,5 @@
-// Package datafile reads and writes the project's own data files: fitted constants and engine presets, in YAML.
+// Package datafile reads and writes the project's own data files: fitted constants and engine
+// presets, in YAML.
 package datafile
 
 import (
@@ -14,8 +15,8 @@ func Decode(data []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// Encode writes a value with its inner tables in a line each. What is zero is left out, since Decode gives the same for what is not
-// there.
+// Encode writes a value with its inner tables in a line each. What is zero is left out, since
+// Decode gives the same for what is not there.
 func Encode(content any) ([]byte, error) {
 	var document yaml.Node
 	if err := document.Encode(content); err != nil {
@@ -30,7 +31,8 @@ func Encode(content any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// prune drops entries whose value is the zero of its type, which is what reading gives where nothing is written.
+// prune drops entries whose value is the zero of its type, which is what reading gives where
+// nothing is written.
 func prune(n *yaml.Node) {
 	var kept []*yaml.Node
 	for i, child := range n.Content {
@@ -47,7 +49,8 @@ func prune(n *yaml.Node) {
 func isZero(n *yaml.Node) bool {
 	switch n.Kind {
 	case yaml.ScalarNode:
-		return n.Value == "" || n.Value == "0" || n.Value == "0 s" || n.Value == "false" || n.Value == "null"
+		return n.Value == "" || n.Value == "0" || n.Value == "0 s" || n.Value == "false" ||
+			n.Value == "null"
 	case yaml.MappingNode:
 		return len(n.Content) == 0
 	}
@@ -58,7 +61,8 @@ func isZero(n *yaml.Node) bool {
 func inline(n *yaml.Node) {
 	for i, child := range n.Content {
 		inline(child)
-		if n.Kind == yaml.MappingNode && i%2 == 1 && child.Kind == yaml.MappingNode && n.Content[i-1].Value != "fit" {
+		if n.Kind == yaml.MappingNode && i%2 == 1 && child.Kind == yaml.MappingNode &&
+			n.Content[i-1].Value != "fit" {
 			child.Style = yaml.FlowStyle
 		}
 	}

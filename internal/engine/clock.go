@@ -86,7 +86,9 @@ func (c *Clock) Duration(s *sim.Step) sim.Time {
 // DraftTime returns what drafting took before the last step. It is not part of Duration.
 func (c *Clock) DraftTime() sim.Time { return sim.Time(c.drafted) * sim.Nanosecond }
 
-func (c *Clock) draft() error { return c.Drafting.Draft(c.chunks[:c.decodes], c.chunks[c.decodes:]) }
+func (c *Clock) draft() error {
+	return c.Drafting.Draft(c.chunks[:c.decodes], c.chunks[c.decodes:])
+}
 
 // timed runs do and returns how long it took by the stopwatch.
 func (c *Clock) timed(do func() error) time.Duration {
@@ -193,7 +195,8 @@ func (c *Clock) bringAll(s *sim.Step) error {
 	for i := range s.Prefill {
 		p := &s.Prefill[i]
 		if p.Sequence == nil {
-			return fmt.Errorf("a chunk of %d tokens belongs to no sequence, so that it cannot be executed", p.New)
+			return fmt.Errorf(
+				"a chunk of %d tokens belongs to no sequence, so that it cannot be executed", p.New)
 		}
 		logits := 0
 		if p.Last {
@@ -221,7 +224,8 @@ func (c *Clock) bringAll(s *sim.Step) error {
 func (c *Clock) bring(r *sim.Request, cached, n, logits int) error {
 	s := c.sequences[r.ID]
 	if s == nil {
-		sequence, err := c.engine.Start(text(r, min(cached+n, r.Prompt), c.engine.model.Config.Vocab))
+		sequence, err := c.engine.Start(text(r, min(cached+n, r.Prompt),
+			c.engine.model.Config.Vocab))
 		if err != nil {
 			return fmt.Errorf("request %d: %w", r.ID, err)
 		}
@@ -281,13 +285,17 @@ func (c *Clock) makeRoom(chunks []Chunk) error {
 		}
 		var oldest *served
 		for _, s := range c.sequences {
-			if s.used < c.steps && (oldest == nil || s.used < oldest.used || s.used == oldest.used && s.id < oldest.id) {
+			if s.used < c.steps &&
+				(oldest == nil || s.used < oldest.used || s.used == oldest.used &&
+					s.id < oldest.id) {
 				oldest = s
 			}
 		}
 		if oldest == nil {
-			return fmt.Errorf("%w: the step needs %d blocks of %d tokens more, %d of %d are available",
-				ErrKVExhausted, need, gpt2.BlockTokens, c.engine.Available(), c.engine.cache.Blocks())
+			return fmt.Errorf(
+				"%w: the step needs %d blocks of %d tokens more, %d of %d are available",
+				ErrKVExhausted, need, gpt2.BlockTokens, c.engine.Available(),
+				c.engine.cache.Blocks())
 		}
 		c.Release(oldest.id)
 	}

@@ -59,7 +59,8 @@ func (c *checkedClock) Duration(s *sim.Step) sim.Time {
 	}
 	for _, p := range s.Prefill {
 		if got := c.sequences[p.Sequence.ID].Cached(); got != p.Cached+p.New {
-			c.t.Fatalf("request %d has %d tokens stored, want %d", p.Sequence.ID, got, p.Cached+p.New)
+			c.t.Fatalf("request %d has %d tokens stored, want %d", p.Sequence.ID, got,
+				p.Cached+p.New)
 		}
 	}
 	if d < sim.Tick {
@@ -82,7 +83,8 @@ func TestClockExecutesSchedules(t *testing.T) {
 			arrival += rapid.SampledFrom([]sim.Time{0, sim.Millisecond}).Draw(t, "gap")
 			r := sim.Request{
 				ID: int64(i), Arrival: arrival,
-				Prompt: rapid.IntRange(1, 90).Draw(t, "prompt"), Output: rapid.IntRange(1, 30).Draw(t, "output"),
+				Prompt: rapid.IntRange(1, 90).Draw(t, "prompt"), Output: rapid.IntRange(1,
+					30).Draw(t, "output"),
 			}
 			if rapid.Bool().Draw(t, "shares") {
 				r.Content = []sim.Segment{{ID: 7, Tokens: min(r.Prompt, 40)}}
@@ -127,7 +129,8 @@ func TestClockExecutesSchedules(t *testing.T) {
 func TestClockPads(t *testing.T) {
 	c := NewClock(newEngine(t, "tiny", Options{}))
 	q := &sim.Sequence{Request: sim.Request{ID: 1, Prompt: 10}}
-	d := c.Duration(&sim.Step{Decodes: 2, DecodeTokens: 2, Prefill: []sim.Chunk{{Sequence: q, New: 10, Padding: 5, Last: true}}})
+	d := c.Duration(&sim.Step{Decodes: 2, DecodeTokens: 2,
+		Prefill: []sim.Chunk{{Sequence: q, New: 10, Padding: 5, Last: true}}})
 	if c.Err() != nil {
 		t.Fatal(c.Err())
 	}
@@ -150,14 +153,24 @@ func TestClockErrors(t *testing.T) {
 		step sim.Step
 		is   error
 	}{
-		"made-up chunk":  {step: sim.Step{Prefill: []sim.Chunk{{New: 3}}}},
-		"long prompt":    {step: sim.Step{Prefill: []sim.Chunk{{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 500}}, New: 500}}}},
-		"long answer":    {step: sim.Step{Prefill: []sim.Chunk{{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 5}}, New: 5, Cached: 128}}}},
-		"not in memory":  {step: sim.Step{Prefill: []sim.Chunk{{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 40}}, New: 40}}}, is: ErrKVExhausted},
-		"cached no room": {step: sim.Step{Prefill: []sim.Chunk{{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 50}}, New: 1, Cached: 49}}}, is: ErrKVExhausted},
+		"made-up chunk": {step: sim.Step{Prefill: []sim.Chunk{{New: 3}}}},
+		"long prompt": {step: sim.Step{
+			Prefill: []sim.Chunk{
+				{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 500}}, New: 500}}}},
+		"long answer": {step: sim.Step{
+			Prefill: []sim.Chunk{{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 5}}, New: 5,
+				Cached: 128}}}},
+		"not in memory": {step: sim.Step{
+			Prefill: []sim.Chunk{
+				{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 40}}, New: 40}}},
+			is: ErrKVExhausted},
+		"cached no room": {step: sim.Step{
+			Prefill: []sim.Chunk{{Sequence: &sim.Sequence{Request: sim.Request{Prompt: 50}}, New: 1,
+				Cached: 49}}}, is: ErrKVExhausted},
 	} {
 		clock := NewClock(e)
-		if d := clock.Duration(&c.step); d != sim.Tick || clock.Err() == nil || c.is != nil && !errors.Is(clock.Err(), c.is) {
+		if d := clock.Duration(&c.step); d != sim.Tick || clock.Err() == nil || c.is != nil &&
+			!errors.Is(clock.Err(), c.is) {
 			t.Errorf("%s: duration %v, error %v", name, d, clock.Err())
 		}
 		first := clock.Err()
@@ -170,8 +183,10 @@ func TestClockErrors(t *testing.T) {
 
 // TestTextFollowsSegments checks which tokens two requests share.
 func TestTextFollowsSegments(t *testing.T) {
-	a := sim.Request{ID: 1, Prompt: 60, Answer: 9, Content: []sim.Segment{{ID: 5, Tokens: 20}, {ID: 6, Tokens: 10}}}
-	b := sim.Request{ID: 2, Prompt: 60, Content: []sim.Segment{{ID: 5, Tokens: 20}, {ID: 9, Tokens: 10}}}
+	a := sim.Request{ID: 1, Prompt: 60, Answer: 9,
+		Content: []sim.Segment{{ID: 5, Tokens: 20}, {ID: 6, Tokens: 10}}}
+	b := sim.Request{ID: 2, Prompt: 60,
+		Content: []sim.Segment{{ID: 5, Tokens: 20}, {ID: 9, Tokens: 10}}}
 	x, y := text(&a, 70, 50257), text(&b, 70, 50257)
 	same := func(x, y []int32) int {
 		n := 0

@@ -59,7 +59,8 @@ func New(m *gpt2.Model, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{model: m, cache: kvcache.New(o.Blocks, gpt2.BlockTokens), pool: o.Pool, prefixes: o.PrefixCaching}
+	e := &Engine{model: m, cache: kvcache.New(o.Blocks, gpt2.BlockTokens), pool: o.Pool,
+		prefixes: o.PrefixCaching}
 	if e.pool == nil {
 		if o.Threads == 0 {
 			o.Threads = runtime.GOMAXPROCS(0)
@@ -118,24 +119,28 @@ func (e *Engine) Step(chunks []Chunk) error {
 		case s.step == e.steps:
 			return fmt.Errorf("chunk %d: the sequence is in the step twice", i)
 		case c.New < 1 || c.New > s.Len()-s.cached:
-			return fmt.Errorf("chunk %d: %d new tokens of a sequence of %d with %d cached", i, c.New, s.Len(), s.cached)
+			return fmt.Errorf("chunk %d: %d new tokens of a sequence of %d with %d cached", i,
+				c.New, s.Len(), s.cached)
 		case c.Logits < 0 || c.Logits > c.New:
 			return fmt.Errorf("chunk %d: logits of %d of %d tokens", i, c.Logits, c.New)
 		case s.cached+c.New > e.model.Config.Context:
-			return fmt.Errorf("chunk %d: %d tokens exceed the context of %d", i, s.cached+c.New, e.model.Config.Context)
+			return fmt.Errorf("chunk %d: %d tokens exceed the context of %d", i, s.cached+c.New,
+				e.model.Config.Context)
 		}
 		s.step = e.steps
 		need += s.missing(c.New)
 	}
 	if available := e.cache.Available(); need > available {
-		return fmt.Errorf("%w: the step needs %d blocks more, %d of %d are available", ErrKVExhausted, need, available, e.cache.Blocks())
+		return fmt.Errorf("%w: the step needs %d blocks more, %d of %d are available",
+			ErrKVExhausted, need, available, e.cache.Blocks())
 	}
 	e.segments = e.segments[:0]
 	for _, c := range chunks {
 		s := c.Sequence
 		s.reserve(c.New)
 		e.segments = append(e.segments, gpt2.Segment{
-			Tokens: s.tokens[s.cached : s.cached+c.New], Start: s.cached, Blocks: s.blocks, Logits: c.Logits,
+			Tokens: s.tokens[s.cached : s.cached+c.New], Start: s.cached, Blocks: s.blocks,
+			Logits: c.Logits,
 		})
 	}
 	if err := e.runner.Forward(e.segments); err != nil {
@@ -157,8 +162,10 @@ func blocksFor(n int) int { return (n + gpt2.BlockTokens - 1) / gpt2.BlockTokens
 // checkTokens reports the first token outside the vocabulary.
 func (e *Engine) checkTokens(tokens []int32) error {
 	vocab := e.model.Config.Vocab
-	if i := slices.IndexFunc(tokens, func(t int32) bool { return t < 0 || int(t) >= vocab }); i >= 0 {
-		return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", tokens[i], i, vocab)
+	if i := slices.IndexFunc(tokens,
+		func(t int32) bool { return t < 0 || int(t) >= vocab }); i >= 0 {
+		return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", tokens[i], i,
+			vocab)
 	}
 	return nil
 }

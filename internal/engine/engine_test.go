@@ -148,7 +148,8 @@ func TestPrefixReuse(t *testing.T) {
 	e := newEngine(t, "tiny", Options{Blocks: 8, PrefixCaching: true})
 	prompt := oracle.Load(t, fixture("tiny")).Prompts[7].IDs // 96 tokens: three blocks
 	var logits [][]float32
-	for i, cached := range []int{0, 64, 64} { // not the third block: its last token must be computed
+	// not the third block: its last token must be computed
+	for i, cached := range []int{0, 64, 64} {
 		s := start(t, e, prompt)
 		if s.Cached() != cached {
 			t.Fatalf("sequence %d starts with %d tokens cached, want %d", i, s.Cached(), cached)
@@ -194,7 +195,8 @@ func TestSharedBlockIsCopied(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := argmax(e.Logits(0)); got != want[i] {
-			t.Fatalf("token %d is %d, want %d: the other sequence wrote into a shared block", i, got, want[i])
+			t.Fatalf("token %d is %d, want %d: the other sequence wrote into a shared block", i,
+				got, want[i])
 		}
 		if err := a.Append(want[i]); err != nil {
 			t.Fatal(err)
@@ -226,7 +228,8 @@ func TestBadStepsAreErrors(t *testing.T) {
 	if s.Cached() != 0 {
 		t.Error("a refused step changed the sequence")
 	}
-	for name, tokens := range map[string][]int32{"empty": nil, "vocabulary": {257}, "negative": {0, -1}, "too long": make([]int32, 129)} {
+	for name, tokens := range map[string][]int32{"empty": nil, "vocabulary": {257},
+		"negative": {0, -1}, "too long": make([]int32, 129)} {
 		if _, err := e.Start(tokens); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -239,7 +242,8 @@ func TestBadStepsAreErrors(t *testing.T) {
 func TestExhaustedAndFull(t *testing.T) {
 	e := newEngine(t, "tiny", Options{Blocks: 2})
 	a, b := start(t, e, make([]int32, 40)), start(t, e, make([]int32, 40))
-	if err := e.Step([]Chunk{{Sequence: a, New: 40}, {Sequence: b, New: 10}}); !errors.Is(err, ErrKVExhausted) {
+	if err := e.Step([]Chunk{{Sequence: a, New: 40}, {Sequence: b, New: 10}}); !errors.Is(err,
+		ErrKVExhausted) {
 		t.Fatalf("error %v, want %v", err, ErrKVExhausted)
 	}
 	if e.Available() != 2 || a.Cached() != 0 {

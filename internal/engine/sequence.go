@@ -29,7 +29,8 @@ func (e *Engine) Start(tokens []int32) (*Sequence, error) {
 		return nil, fmt.Errorf("a sequence needs at least one token")
 	}
 	if len(tokens) > e.model.Config.Context {
-		return nil, fmt.Errorf("%d tokens exceed the context of %d", len(tokens), e.model.Config.Context)
+		return nil, fmt.Errorf("%d tokens exceed the context of %d", len(tokens),
+			e.model.Config.Context)
 	}
 	if err := e.checkTokens(tokens); err != nil {
 		return nil, err
@@ -38,7 +39,8 @@ func (e *Engine) Start(tokens []int32) (*Sequence, error) {
 	s := &Sequence{
 		engine: e,
 		tokens: append(make([]int32, 0, context), tokens...),
-		blocks: make([]int32, 0, blocksFor(context)), prefixes: make([]kvcache.Prefix, 0, blocksFor(context)),
+		blocks: make([]int32, 0, blocksFor(context)), prefixes: make([]kvcache.Prefix, 0,
+			blocksFor(context)),
 	}
 	s.reuse(len(tokens) - 1)
 	return s, nil
@@ -71,7 +73,8 @@ func (s *Sequence) Append(token int32) error {
 		return fmt.Errorf("the context of %d tokens is full", len(s.tokens))
 	}
 	if token < 0 || int(token) >= s.engine.model.Config.Vocab {
-		return fmt.Errorf("token %d is outside the vocabulary of %d", token, s.engine.model.Config.Vocab)
+		return fmt.Errorf("token %d is outside the vocabulary of %d", token,
+			s.engine.model.Config.Vocab)
 	}
 	s.tokens = append(s.tokens, token)
 	return nil

@@ -37,8 +37,8 @@ func Exists(fsys fs.FS, name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// Read returns the contents of a file of at most a number of bytes. It does not trust the size that the
-// file tells: a device has none.
+// Read returns the contents of a file of at most a number of bytes. It does not trust the size that
+// the file tells: a device has none.
 func Read(fsys fs.FS, name string, most int64) ([]byte, error) {
 	file, err := fsys.Open(name)
 	if err != nil {
@@ -48,8 +48,8 @@ func Read(fsys fs.FS, name string, most int64) ([]byte, error) {
 	return io.ReadAll(Limit(file, name, most))
 }
 
-// Limit returns a reader of r that fails with TooLarge after a number of bytes. Name is what the error
-// calls the file.
+// Limit returns a reader of r that fails with TooLarge after a number of bytes. Name is what the
+// error calls the file.
 func Limit(r io.Reader, name string, most int64) io.Reader {
 	return &limited{r: r, left: most, err: TooLarge{Name: name, Most: most}}
 }
@@ -63,7 +63,8 @@ type TooLarge struct {
 
 // Error names the file and the bound.
 func (e TooLarge) Error() string {
-	return fmt.Sprintf("%s: found more than %s, which is the most that is read of such a file", e.Name,
+	return fmt.Sprintf("%s: found more than %s, which is the most that is read of such a file",
+		e.Name,
 		units.FormatBytes(float64(e.Most)))
 }
 

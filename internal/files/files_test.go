@@ -18,7 +18,8 @@ func TestReadIsBounded(t *testing.T) {
 		t.Errorf("read %q: %v", data, err)
 	}
 	var large TooLarge
-	if data, err := Read(fsys, "a", 4); !errors.As(err, &large) || string(data) != "1234" || large.Name != "a" {
+	if data, err := Read(fsys, "a", 4); !errors.As(err, &large) || string(data) != "1234" ||
+		large.Name != "a" {
 		t.Errorf("read %q: %v", data, err)
 	}
 	if _, err := os.Stat("/dev/zero"); err == nil {
@@ -32,7 +33,8 @@ func TestReadIsBounded(t *testing.T) {
 func TestLimitOfShortReads(t *testing.T) {
 	for most := range int64(6) {
 		for _, r := range []io.Reader{
-			iotest.OneByteReader(strings.NewReader("12345")), iotest.DataErrReader(strings.NewReader("12345")),
+			iotest.OneByteReader(strings.NewReader("12345")),
+			iotest.DataErrReader(strings.NewReader("12345")),
 		} {
 			data, err := io.ReadAll(Limit(r, "a", most))
 			if int64(len(data)) != min(most, 5) || (err == nil) != (most == 5) {

@@ -15,7 +15,9 @@ type folder struct {
 }
 
 // Open opens a file of the folder.
-func (f folder) Open(name string) (fs.File, error) { return f.fsys.Open(filepath.Join(f.dir, name)) }
+func (f folder) Open(name string) (fs.File, error) {
+	return f.fsys.Open(filepath.Join(f.dir, name))
+}
 
 // ReadDir lists the folder, or one in it.
 func (f folder) ReadDir(name string) ([]fs.DirEntry, error) {

@@ -11,5 +11,6 @@ import (
 func Lock(f *os.File) error {
 	// What is locked cannot be read: so it is a byte that no file has.
 	const wholly = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
-	return windows.LockFileEx(windows.Handle(f.Fd()), wholly, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
+	return windows.LockFileEx(windows.Handle(f.Fd()), wholly, 0, 1, 0,
+		&windows.Overlapped{OffsetHigh: 1 << 30})
 }

@@ -32,7 +32,8 @@ func Create(path string) (*Pending, error) {
 		return &Pending{file, ""}, err
 	}
 	name := fmt.Sprint(unfinished, rand.Uint32(), "-", filepath.Base(path))
-	file, err := os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	file, err := os.OpenFile(filepath.Join(filepath.Dir(path), name),
+		os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}

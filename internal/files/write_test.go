@@ -75,7 +75,8 @@ func TestCleanSparesTheLiving(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"b.txt", unfinished + "1-dead.txt", filepath.Base(staging) + "/dead.csv"} {
+	for _, name := range []string{"b.txt", unfinished + "1-dead.txt", filepath.Base(staging) +
+		"/dead.csv"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,8 @@
-// Package launch writes what starts a simulated fleet for real, and reads such commands back: the command lines of vLLM, SGLang and
-// TensorRT-LLM, and Kubernetes manifests around them.
+// Package launch writes what starts a simulated fleet for real, and reads such commands back: the
+// command lines of vLLM, SGLang and TensorRT-LLM, and Kubernetes manifests around them.
 //
-// Flags are those of vLLM 0.15 (vllm serve --help), SGLang 0.5 (sglang.launch_server --help) and TensorRT-LLM 1.0 (trtllm-serve
-// --help).
+// Flags are those of vLLM 0.15 (vllm serve --help), SGLang 0.5 (sglang.launch_server --help) and
+// TensorRT-LLM 1.0 (trtllm-serve --help).
 package launch
 
 import (
@@ -26,11 +26,11 @@ type Server struct {
 	Role string
 	// Command is the program and its arguments.
 	Command []string
-	// Leader and Worker are the commands of the first pod and of the others of a replica that spans nodes, which LeaderWorkerSet
-	// tells of each other; nil where a replica has one node.
+	// Leader and Worker are the commands of the first pod and of the others of a replica that spans
+	// nodes, which LeaderWorkerSet tells of each other; nil where a replica has one node.
 	Leader, Worker []string
-	// Config is the text of the YAML file that the command names, ConfigFile its name; empty where it
-	// needs none. Each group has its own: pools may differ.
+	// Config is the text of the YAML file that the command names, ConfigFile its name; empty where
+	// it needs none. Each group has its own: pools may differ.
 	Config, ConfigFile string
 	// Replicas is how many there are, Accelerators how many each has, on Nodes of them.
 	Replicas, Accelerators, Nodes int
@@ -59,11 +59,13 @@ type engine struct {
 	port    int    // on which it listens by default
 	// preset is the prefix of the engine presets that describe it.
 	preset string
-	// waiting is the Prometheus metric of the requests that wait; empty where the engine exports none.
+	// waiting is the Prometheus metric of the requests that wait; empty where the engine exports
+	// none.
 	waiting string
 	// write returns the command of a replica and its configuration file, if it needs one.
 	write func(d *deployed) (command []string, config string)
-	// program returns the number of words that start the engine at the beginning of a command; 0 for another program.
+	// program returns the number of words that start the engine at the beginning of a command; 0
+	// for another program.
 	program func(words []string) int
 	options func() []option
 	settle  func(r *reading)
@@ -91,7 +93,8 @@ func find(name string) (engine, error) {
 	return all[i], nil
 }
 
-// EngineOf returns the name of the engine that a preset describes, and false where it describes none that can be started.
+// EngineOf returns the name of the engine that a preset describes, and false where it describes
+// none that can be started.
 func EngineOf(preset string) (string, bool) {
 	for _, e := range engines() {
 		if strings.HasPrefix(preset, e.preset) {
@@ -120,9 +123,10 @@ func (d *deployed) gpus() int {
 	return max(1, p.Tensor) * max(1, p.Pipeline) * max(1, p.Data)
 }
 
-// Fleet returns what starts the replicas of a scenario whose defaults are filled in, under an engine. The second result says what
-// of the scenario no flag of the engine expresses.
-func Fleet(s *scenarios.Scenario, model *models.Architecture, engineName string) ([]Server, []string, error) {
+// Fleet returns what starts the replicas of a scenario whose defaults are filled in, under an
+// engine. The second result says what of the scenario no flag of the engine expresses.
+func Fleet(s *scenarios.Scenario, model *models.Architecture, engineName string) ([]Server,
+	[]string, error) {
 	e, err := find(engineName)
 	if err != nil {
 		return nil, nil, err
@@ -136,7 +140,8 @@ func Fleet(s *scenarios.Scenario, model *models.Architecture, engineName string)
 		command, config := e.write(&g.deployed)
 		perNode := max(1, s.Hardware.PerNode)
 		server := Server{
-			Name: g.name, Role: g.role, Command: command, Config: config, ConfigFile: g.configFile(), Resource: resource,
+			Name: g.name, Role: g.role, Command: command, Config: config,
+			ConfigFile: g.configFile(), Resource: resource,
 			Replicas: g.replicas, Accelerators: g.gpus(), Nodes: (g.gpus() + perNode - 1) / perNode,
 		}
 		if err := e.spread(&server, &g.deployed); err != nil {
@@ -155,7 +160,8 @@ type group struct {
 
 // groups returns the pools of a scenario, or the one group of all its replicas.
 func groups(s *scenarios.Scenario, model string) []group {
-	all := deployed{name: "server", model: model, role: "mixed", parallelism: s.Parallelism, engine: s.Engine, batching: s.Batching, memory: s.Memory}
+	all := deployed{name: "server", model: model, role: "mixed", parallelism: s.Parallelism,
+		engine: s.Engine, batching: s.Batching, memory: s.Memory}
 	if len(s.Fleet.Pools) == 0 {
 		return []group{{deployed: all, replicas: max(1, s.Replicas)}}
 	}
@@ -204,8 +210,10 @@ func resource(accelerator string) (string, error) {
 		return "habana.ai/gaudi", nil
 	case strings.HasPrefix(accelerator, "trainium"):
 		return "aws.amazon.com/neuron", nil
-	case strings.Contains(accelerator, "cpu"), strings.HasPrefix(accelerator, "desktop"), strings.HasPrefix(accelerator, "apple"):
-		return "", fmt.Errorf("%s is no accelerator that a serving engine is started on in a cluster", accelerator)
+	case strings.Contains(accelerator, "cpu"), strings.HasPrefix(accelerator, "desktop"),
+		strings.HasPrefix(accelerator, "apple"):
+		return "", fmt.Errorf(
+			"%s is no accelerator that a serving engine is started on in a cluster", accelerator)
 	}
 	return "nvidia.com/gpu", nil
 }
@@ -214,10 +222,12 @@ func resource(accelerator string) (string, error) {
 func missing(s *scenarios.Scenario, e engine) []string {
 	var list []string
 	if s.Speculation != nil {
-		list = append(list, "speculation: give the engine its draft model; the acceptance that the scenario takes for granted is a property of your texts")
+		list = append(list, "speculation: give the engine its draft model; the acceptance that "+
+			"the scenario takes for granted is a property of your texts")
 	}
 	if known, ok := EngineOf(s.Engine.Preset); !ok || known != e.name {
-		list = append(list, fmt.Sprintf("engine.preset %s is simulated; the commands start %s", s.Engine.Preset, e.name))
+		list = append(list, fmt.Sprintf("engine.preset %s is simulated; the commands start %s",
+			s.Engine.Preset, e.name))
 	}
 	switch s.Batching.Policy {
 	case "vllm-v1", "sglang", "trtllm":
@@ -226,12 +236,16 @@ func missing(s *scenarios.Scenario, e engine) []string {
 			list = append(list, "batching priority: only vLLM has a flag for it here")
 		}
 	default:
-		list = append(list, fmt.Sprintf("batching %s: %s has its own scheduler", s.Batching.Policy, e.name))
+		list = append(list, fmt.Sprintf("batching %s: %s has its own scheduler", s.Batching.Policy,
+			e.name))
 	}
 	if len(s.Fleet.Pools) > 0 {
-		list = append(list, "fleet.pools: clients need a proxy in front that sends a request to prefill and then to decode, such as the engine's own router, llm-d or Dynamo")
+		list = append(list, "fleet.pools: clients need a proxy in front that sends a request to "+
+			"prefill and then to decode, such as the engine's own router, llm-d or Dynamo")
 	} else if s.Routing.Policy != "" && s.Routing.Policy != "round-robin" && s.Replicas > 1 {
-		list = append(list, fmt.Sprintf("routing %s: a Kubernetes Service spreads connections at random; use a gateway with an endpoint picker", s.Routing.Policy))
+		list = append(list, fmt.Sprintf(
+			"routing %s: a Kubernetes Service spreads connections at random; use a gateway with "+
+				"an endpoint picker", s.Routing.Policy))
 	}
 	for _, g := range groups(s, "") {
 		list = append(list, missingOf(g.parallelism, e)...)
@@ -244,10 +258,12 @@ func missing(s *scenarios.Scenario, e engine) []string {
 func missingOf(p scenarios.Parallelism, e engine) (list []string) {
 	if p.Redundant > 0 && e.name == "trtllm" {
 		list = append(list, fmt.Sprintf("parallelism.redundant-experts %d: "+
-			"TensorRT-LLM reads copies of experts from a file of its load balancer, which is not written", p.Redundant))
+			"TensorRT-LLM reads copies of experts from a file of its load balancer, which is not "+
+			"written", p.Redundant))
 	}
 	if p.Overlap != "" && e.name != "sglang" {
-		list = append(list, fmt.Sprintf("parallelism.overlap %s: no flag of %s is written for it", p.Overlap, e.name))
+		list = append(list, fmt.Sprintf("parallelism.overlap %s: no flag of %s is written for it",
+			p.Overlap, e.name))
 	}
 	return list
 }

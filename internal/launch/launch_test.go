@@ -15,25 +15,33 @@ import (
 
 // draw makes up what an engine is asked for, as settings of a scenario.
 func draw(t *rapid.T, e engine) []string {
-	n := func(name string, low, high int) string { return strconv.Itoa(rapid.IntRange(low, high).Draw(t, name)) }
+	n := func(name string, low, high int) string {
+		return strconv.Itoa(rapid.IntRange(low, high).Draw(t, name))
+	}
 	tensor := 1 << rapid.IntRange(0, 3).Draw(t, "tensor")
 	settings := []string{
-		"model=deepseek-v2-lite", "hardware=h200-sxm", "memory.tokens=1000000", "engine.max-model-len=" + n("len", 100, 5000),
-		"batching.max-sequences=" + n("sequences", 1, 512), "memory.utilization=0." + n("utilization", 51, 95),
+		"model=deepseek-v2-lite", "hardware=h200-sxm", "memory.tokens=1000000",
+		"engine.max-model-len=" + n("len", 100, 5000),
+		"batching.max-sequences=" + n("sequences", 1, 512), "memory.utilization=0." +
+			n("utilization", 51, 95),
 	}
 	switch e.name {
 	case "vllm":
-		settings = append(settings, "batching.token-budget="+n("budget", 512, 9000), "memory.policy="+rapid.SampledFrom([]string{"paged", "prefix-cache"}).Draw(t, "memory"))
+		settings = append(settings, "batching.token-budget="+n("budget", 512, 9000),
+			"memory.policy="+rapid.SampledFrom([]string{"paged", "prefix-cache"}).Draw(t, "memory"))
 	case "sglang":
-		settings = append(settings, "engine.preset=sglang", "batching.policy=sglang", "batching.chunk="+n("chunk", 512, 9000),
+		settings = append(settings, "engine.preset=sglang", "batching.policy=sglang",
+			"batching.chunk="+n("chunk", 512, 9000),
 			"memory.policy="+rapid.SampledFrom([]string{"paged", "radix"}).Draw(t, "memory"))
 	case "trtllm":
-		settings = append(settings, "engine.preset=trtllm", "batching.policy=trtllm", "memory.policy=prefix-cache", "batching.token-budget="+n("budget", 512, 9000))
+		settings = append(settings, "engine.preset=trtllm", "batching.policy=trtllm",
+			"memory.policy=prefix-cache", "batching.token-budget="+n("budget", 512, 9000))
 	}
 	if data := 1 << rapid.IntRange(0, 3).Draw(t, "data"); data > 1 && e.name != "trtllm" {
 		settings = append(settings, fmt.Sprintf("parallelism={tensor: %d, data: %d}", tensor, data))
 	} else {
-		settings = append(settings, fmt.Sprintf("parallelism={tensor: %d, pipeline: %s}", tensor, n("pipeline", 1, max(1, min(2, 8/tensor)))))
+		settings = append(settings, fmt.Sprintf("parallelism={tensor: %d, pipeline: %s}", tensor,
+			n("pipeline", 1, max(1, min(2, 8/tensor)))))
 	}
 	return settings
 }
@@ -71,11 +79,15 @@ func TestACommandIsReadAsItWasMeant(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", line, err)
 				}
-				got := built(t, append(reading.Settings, "hardware=h200-sxm", "memory.tokens=1000000"))
+				got := built(t, append(reading.Settings, "hardware=h200-sxm",
+					"memory.tokens=1000000"))
 				a, b := meant.Scenario, got.Scenario
-				if a.Parallelism != b.Parallelism || a.Engine.MaxModelLen != b.Engine.MaxModelLen || a.Memory.Policy != b.Memory.Policy ||
-					a.Memory.Utilization != b.Memory.Utilization || a.Batching.Policy != b.Batching.Policy || got.Model.Name != meant.Model.Name {
-					t.Fatalf("%s\nmeans %+v %+v %+v\nwas   %+v %+v %+v", line, b.Parallelism, b.Batching, b.Memory, a.Parallelism, a.Batching, a.Memory)
+				if a.Parallelism != b.Parallelism || a.Engine.MaxModelLen != b.Engine.MaxModelLen ||
+					a.Memory.Policy != b.Memory.Policy ||
+					a.Memory.Utilization != b.Memory.Utilization ||
+					a.Batching.Policy != b.Batching.Policy || got.Model.Name != meant.Model.Name {
+					t.Fatalf("%s\nmeans %+v %+v %+v\nwas   %+v %+v %+v", line, b.Parallelism,
+						b.Batching, b.Memory, a.Parallelism, a.Batching, a.Memory)
 				}
 				for _, key := range []string{"max-sequences", "token-budget", "chunk"} {
 					if x, y := a.Batching.Params[key], b.Batching.Params[key]; x != y {
@@ -103,16 +115,32 @@ kind: Service
 `
 	for _, c := range []struct{ text, settings, note string }{
 		{"vllm serve m -tp 4", "memory.policy=prefix-cache model=m parallelism.tensor=4", ""},
-		{"A=1 exec /usr/bin/vllm serve m \\\n  --max_model_len=128K --dtype auto", "engine.max-model-len=131072 memory.policy=prefix-cache model=m", ""},
-		{"vllm serve m -tp 2 -dp 4 -ep", "memory.policy=prefix-cache model=m parallelism.data=4 parallelism.tensor=2", ""},
-		{"vllm serve m -tp 8 -ep --no-enable-prefix-caching", "memory.policy=paged model=m parallelism.expert=8 parallelism.tensor=8", ""},
-		{"vllm serve m -dp 4", "memory.policy=prefix-cache model=m replicas=4", "read as 4 replicas"},
-		{"vllm serve m --frobnicate 3 --seed 1", "memory.policy=prefix-cache model=m", "--frobnicate is not known"},
-		{"python3 -m sglang.launch_server --model-path m --tp 8 --dp 8 --enable-dp-attention", "batching.policy=sglang engine.preset=sglang memory.policy=radix model=m parallelism.data=8 parallelism.expert=1 parallelism.tensor=1", ""},
-		{"python3 -m sglang.launch_server --model-path m --tp 8 --dp 8 --enable-dp-attention --ep 8", "batching.policy=sglang engine.preset=sglang memory.policy=radix model=m parallelism.data=8 parallelism.tensor=1", ""},
-		{"python3 -m sglang.launch_server --model-path m --tp 72 --dp 72 --enable-dp-attention --moe-a2a-backend deepep --ep-num-redundant-experts 32 --enable-two-batch-overlap", "batching.policy=sglang engine.preset=sglang memory.policy=radix model=m parallelism.data=72 parallelism.overlap=two-batch parallelism.redundant-experts=32 parallelism.tensor=1", ""},
-		{"#!/bin/sh\nset -e\ncd /x\nvllm serve 'a model'\n", "memory.policy=prefix-cache model=a model", ""},
-		{manifest, "engine.max-model-len=32000 memory.policy=prefix-cache model=m parallelism.tensor=2", ""},
+		{"A=1 exec /usr/bin/vllm serve m \\\n  --max_model_len=128K --dtype auto",
+			"engine.max-model-len=131072 memory.policy=prefix-cache model=m", ""},
+		{"vllm serve m -tp 2 -dp 4 -ep",
+			"memory.policy=prefix-cache model=m parallelism.data=4 parallelism.tensor=2", ""},
+		{"vllm serve m -tp 8 -ep --no-enable-prefix-caching",
+			"memory.policy=paged model=m parallelism.expert=8 parallelism.tensor=8", ""},
+		{"vllm serve m -dp 4", "memory.policy=prefix-cache model=m replicas=4",
+			"read as 4 replicas"},
+		{"vllm serve m --frobnicate 3 --seed 1", "memory.policy=prefix-cache model=m",
+			"--frobnicate is not known"},
+		{"python3 -m sglang.launch_server --model-path m --tp 8 --dp 8 --enable-dp-attention",
+			"batching.policy=sglang engine.preset=sglang memory.policy=radix model=m " +
+				"parallelism.data=8 parallelism.expert=1 parallelism.tensor=1", ""},
+		{"python3 -m sglang.launch_server --model-path m --tp 8 --dp 8 " +
+			"--enable-dp-attention --ep 8",
+			"batching.policy=sglang engine.preset=sglang memory.policy=radix model=m " +
+				"parallelism.data=8 parallelism.tensor=1", ""},
+		{"python3 -m sglang.launch_server --model-path m --tp 72 --dp 72 --enable-dp-attention " +
+			"--moe-a2a-backend deepep --ep-num-redundant-experts 32 --enable-two-batch-overlap",
+			"batching.policy=sglang engine.preset=sglang memory.policy=radix model=m " +
+				"parallelism.data=72 parallelism.overlap=two-batch " +
+				"parallelism.redundant-experts=32 parallelism.tensor=1", ""},
+		{"#!/bin/sh\nset -e\ncd /x\nvllm serve 'a model'\n",
+			"memory.policy=prefix-cache model=a model", ""},
+		{manifest, "engine.max-model-len=32000 memory.policy=prefix-cache model=m " +
+			"parallelism.tensor=2", ""},
 	} {
 		r, err := Read(c.text)
 		if err != nil {
@@ -122,7 +150,8 @@ kind: Service
 		if got := strings.Join(r.Settings, " "); got != c.settings {
 			t.Errorf("%s\nread as %s\nwant    %s", c.text, got, c.settings)
 		}
-		if c.note != "" && !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, c.note) }) {
+		if c.note != "" && !slices.ContainsFunc(r.Notes,
+			func(n string) bool { return strings.Contains(n, c.note) }) {
 			t.Errorf("%s: notes %q do not have %q", c.text, r.Notes, c.note)
 		} else if c.note == "" && len(r.Notes) > 0 {
 			t.Errorf("%s: notes %q", c.text, r.Notes)
@@ -168,8 +197,10 @@ func FuzzRead(f *testing.F) {
 
 // Pools that differ have configuration files that differ, and each command names its own.
 func TestEachPoolHasItsConfiguration(t *testing.T) {
-	simulation := built(t, []string{"model=deepseek-v2-lite", "hardware=h200-sxm", "memory=prefix-cache",
-		"fleet.pools=[{role: prefill, replicas: 2, parallelism: {tensor: 2}}, {role: decode, replicas: 1, parallelism: {tensor: 1, data: 4}}]"})
+	simulation := built(t, []string{"model=deepseek-v2-lite", "hardware=h200-sxm",
+		"memory=prefix-cache",
+		"fleet.pools=[{role: prefill, replicas: 2, parallelism: {tensor: 2}}, {role: decode, " +
+			"replicas: 1, parallelism: {tensor: 1, data: 4}}]"})
 	servers, _, err := Fleet(&simulation.Scenario, simulation.Model, "trtllm")
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +217,8 @@ func TestEachPoolHasItsConfiguration(t *testing.T) {
 
 // What the flags of an engine cannot say of how experts are spread is said beside the command.
 func TestParallelismWithoutFlagsIsSaid(t *testing.T) {
-	simulation := built(t, []string{"model=deepseek-v2-lite", "hardware=h200-sxm", "memory=prefix-cache",
+	simulation := built(t, []string{"model=deepseek-v2-lite", "hardware=h200-sxm",
+		"memory=prefix-cache",
 		"parallelism={tensor: 1, data: 4, redundant-experts: 4, overlap: two-batch}"})
 	for engine, want := range map[string]int{"sglang": 0, "vllm": 1, "trtllm": 2} {
 		_, missing, err := Fleet(&simulation.Scenario, simulation.Model, engine)

@@ -27,7 +27,8 @@ type Bundle struct {
 	Image   string
 	Port    int
 	Servers []Server
-	// WaitingMetric is the metric by which replicas are started and stopped, where the scenario does so; empty otherwise.
+	// WaitingMetric is the metric by which replicas are started and stopped, where the scenario
+	// does so; empty otherwise.
 	WaitingMetric string
 	// Least and Most are the replicas of the autoscaler.
 	Least, Most int
@@ -35,9 +36,10 @@ type Bundle struct {
 	Notes []string
 }
 
-// NewBundle describes what starts the fleet of a scenario whose defaults are filled in. An empty engine is the one that the
-// scenario's preset describes, or vLLM.
-func NewBundle(s *scenarios.Scenario, model *models.Architecture, engineName string) (*Bundle, error) {
+// NewBundle describes what starts the fleet of a scenario whose defaults are filled in. An empty
+// engine is the one that the scenario's preset describes, or vLLM.
+func NewBundle(s *scenarios.Scenario, model *models.Architecture, engineName string) (*Bundle,
+	error) {
 	if engineName == "" {
 		engineName, _ = EngineOf(s.Engine.Preset)
 	}
@@ -48,19 +50,22 @@ func NewBundle(s *scenarios.Scenario, model *models.Architecture, engineName str
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Engine: e.name, Version: e.version, Image: e.image, Port: e.port, Name: objectName(s)}
+	b := &Bundle{Engine: e.name, Version: e.version, Image: e.image, Port: e.port,
+		Name: objectName(s)}
 	if b.Servers, b.Notes, err = Fleet(s, model, engineName); err != nil {
 		return nil, err
 	}
 	for i := range s.Fleet.Pools {
 		if scaling := &s.Fleet.Pools[i].Scaling; scaling.Policy != "" {
-			b.WaitingMetric, b.Least, b.Most = e.waiting, max(1, scaling.Min), s.Fleet.Pools[i].Replicas
+			b.WaitingMetric, b.Least, b.Most = e.waiting, max(1, scaling.Min),
+				s.Fleet.Pools[i].Replicas
 		}
 	}
 	return b, nil
 }
 
-// objectName returns a name for Kubernetes objects: a DNS label (RFC 1123) that leaves room for what is appended.
+// objectName returns a name for Kubernetes objects: a DNS label (RFC 1123) that leaves room for
+// what is appended.
 func objectName(s *scenarios.Scenario) string {
 	name := strings.ToLower(filepath.Base(s.Model))
 	name = regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(name, "-")
@@ -71,8 +76,8 @@ func objectName(s *scenarios.Scenario) string {
 	return name
 }
 
-// Write writes the bundle into a folder: start.sh with the commands, kubernetes.yaml, the configuration files of TensorRT-LLM, and
-// NOTES.md, which says what the files leave out.
+// Write writes the bundle into a folder: start.sh with the commands, kubernetes.yaml, the
+// configuration files of TensorRT-LLM, and NOTES.md, which says what the files leave out.
 func (b *Bundle) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -85,7 +90,8 @@ func (b *Bundle) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	files := map[string]string{"start.sh": script, "kubernetes.yaml": manifests, "NOTES.md": b.notes()}
+	files := map[string]string{"start.sh": script, "kubernetes.yaml": manifests,
+		"NOTES.md": b.notes()}
 	for i := range b.Servers {
 		if server := &b.Servers[i]; server.Config != "" {
 			files[server.ConfigFile] = server.Config
@@ -106,14 +112,16 @@ func (b *Bundle) Write(dir string) error {
 // Script returns a shell script that starts one replica of the group that its first argument names.
 func (b *Bundle) Script() (string, error) {
 	var s strings.Builder
-	fmt.Fprintf(&s, "#!/bin/sh\n# Starts one replica under %s %s. The argument names the group: %s.\nset -eu\ncase \"${1:-%s}\" in\n",
+	fmt.Fprintf(&s, "#!/bin/sh\n# Starts one replica under %s %s. The argument names the group: "+
+		"%s.\nset -eu\ncase \"${1:-%s}\" in\n",
 		b.Engine, b.Version, strings.Join(b.groupNames(), ", "), b.Servers[0].Name)
 	for i := range b.Servers {
 		line, err := b.Servers[i].Line()
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&s, "%s) # %d of them, %d accelerators each\n\texec %s ;;\n", b.Servers[i].Name, b.Servers[i].Replicas, b.Servers[i].Accelerators, line)
+		fmt.Fprintf(&s, "%s) # %d of them, %d accelerators each\n\texec %s ;;\n", b.Servers[i].Name,
+			b.Servers[i].Replicas, b.Servers[i].Accelerators, line)
 	}
 	s.WriteString("*)\n\techo \"unknown group: $1\" >&2\n\texit 2 ;;\nesac\n")
 	return s.String(), nil
@@ -127,8 +135,9 @@ func (b *Bundle) groupNames() []string {
 	return names
 }
 
-// Manifests returns Kubernetes manifests: for each group a Deployment, or a LeaderWorkerSet where a replica spans nodes, with a
-// Service over the pods that take requests, and an autoscaler where the scenario scales.
+// Manifests returns Kubernetes manifests: for each group a Deployment, or a LeaderWorkerSet where a
+// replica spans nodes, with a Service over the pods that take requests, and an autoscaler where the
+// scenario scales.
 func (b *Bundle) Manifests() (string, error) {
 	quote := func(v any) (string, error) {
 		text, err := json.Marshal(v) // JSON is YAML
@@ -137,7 +146,8 @@ func (b *Bundle) Manifests() (string, error) {
 	indent := func(n int, text string) string {
 		return strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+strings.Repeat(" ", n))
 	}
-	all, err := template.New("").Funcs(template.FuncMap{"quote": quote, "indent": indent}).ParseFS(templates, "templates/*.yaml")
+	all, err := template.New("").Funcs(template.FuncMap{"quote": quote, "indent": indent}).ParseFS(
+		templates, "templates/*.yaml")
 	if err != nil {
 		return "", err
 	}
@@ -185,7 +195,8 @@ func (b *Bundle) execute(all *template.Template, out io.Writer, name string, ser
 // notes returns the text of NOTES.md.
 func (b *Bundle) notes() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "# %s under %s %s\n\nThe flags are those of version %s; other versions may name them differently.\n", b.Name, b.Engine, b.Version, b.Version)
+	fmt.Fprintf(&s, "# %s under %s %s\n\nThe flags are those of version %s; other versions may "+
+		"name them differently.\n", b.Name, b.Engine, b.Version, b.Version)
 	if len(b.Notes) > 0 {
 		s.WriteString("\nThe files do not express:\n\n")
 	}

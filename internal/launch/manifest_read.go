@@ -11,7 +11,8 @@ import (
 // mostDocuments bounds the documents of a manifest: a deployment has some ten.
 const mostDocuments = 1000
 
-// manifestCommands returns the commands of all containers in Kubernetes manifests, and whether the text is such manifests.
+// manifestCommands returns the commands of all containers in Kubernetes manifests, and whether the
+// text is such manifests.
 func manifestCommands(text string) ([][]string, bool) {
 	var list [][]string
 	decoder := yaml.NewDecoder(strings.NewReader(text))
@@ -28,7 +29,8 @@ func manifestCommands(text string) ([][]string, bool) {
 	return nil, false
 }
 
-// containerCommands appends the commands that a value holds at any depth: lists of words under the keys command and args.
+// containerCommands appends the commands that a value holds at any depth: lists of words under the
+// keys command and args.
 func containerCommands(value any, list [][]string) [][]string {
 	switch v := value.(type) {
 	case []any:

@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A replica that spans nodes is a group of pods, which LeaderWorkerSet tells of each other by variables
-// (https://lws.sigs.k8s.io/docs/reference/labels-annotations-and-environment-variables).
+// A replica that spans nodes is a group of pods, which LeaderWorkerSet tells of each other by
+// variables (https://lws.sigs.k8s.io/docs/reference/labels-annotations-and-environment-variables).
 const (
 	leaderAddress = "$(LWS_LEADER_ADDRESS)"
 	groupSize     = "$(LWS_GROUP_SIZE)"
@@ -23,7 +23,8 @@ func (e *engine) spread(s *Server, d *deployed) error {
 	switch e.name {
 	case "sglang":
 		s.Leader = append(s.Command[:len(s.Command):len(s.Command)],
-			"--nnodes", groupSize, "--node-rank", workerIndex, "--dist-init-addr", leaderAddress+":20000")
+			"--nnodes", groupSize, "--node-rank", workerIndex, "--dist-init-addr", leaderAddress+
+				":20000")
 		s.Worker = s.Leader
 		return nil
 	case "vllm":
@@ -35,19 +36,22 @@ func (e *engine) spread(s *Server, d *deployed) error {
 		s.Worker = append(s.Leader[:len(s.Leader):len(s.Leader)], "--headless")
 		return nil
 	}
-	return fmt.Errorf("a replica of %d accelerators spans %d nodes, for which %s needs an MPI launcher: start it with trtllm-llmapi-launch, or choose vllm or sglang",
+	return fmt.Errorf("a replica of %d accelerators spans %d nodes, for which %s needs an MPI "+
+		"launcher: start it with trtllm-llmapi-launch, or choose vllm or sglang",
 		s.Accelerators, s.Nodes, e.name)
 }
 
-// spreadDataParallel spreads data-parallel ranks over nodes as vLLM does: each node names the first rank that it has
-// (https://docs.vllm.ai/en/v0.15.1/serving/data_parallel_deployment).
+// spreadDataParallel spreads data-parallel ranks over nodes as vLLM does: each node names the first
+// rank that it has (https://docs.vllm.ai/en/v0.15.1/serving/data_parallel_deployment).
 func spreadDataParallel(s *Server, d *deployed) error {
 	local := d.parallelism.Data / s.Nodes
 	if local*s.Nodes != d.parallelism.Data {
-		return fmt.Errorf("%d data-parallel ranks do not spread evenly over %d nodes", d.parallelism.Data, s.Nodes)
+		return fmt.Errorf("%d data-parallel ranks do not spread evenly over %d nodes",
+			d.parallelism.Data, s.Nodes)
 	}
 	leader := append(s.Command[:len(s.Command):len(s.Command)],
-		"--data-parallel-size-local", fmt.Sprint(local), "--data-parallel-address", leaderAddress, "--data-parallel-rpc-port", "13345")
+		"--data-parallel-size-local", fmt.Sprint(local), "--data-parallel-address", leaderAddress,
+		"--data-parallel-rpc-port", "13345")
 	s.Leader = leader
 	words := make([]string, len(leader))
 	for i, word := range leader {
@@ -60,6 +64,8 @@ func spreadDataParallel(s *Server, d *deployed) error {
 		}
 		words[i] = quoted
 	}
-	s.Worker = []string{"/bin/sh", "-c", fmt.Sprintf("exec %s --headless --data-parallel-start-rank $((LWS_WORKER_INDEX * %d))", strings.Join(words, " "), local)}
+	s.Worker = []string{"/bin/sh", "-c",
+		fmt.Sprintf("exec %s --headless --data-parallel-start-rank $((LWS_WORKER_INDEX * %d))",
+			strings.Join(words, " "), local)}
 	return nil
 }

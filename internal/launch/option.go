@@ -12,9 +12,11 @@ type option struct {
 	flags []string
 	// key is what it sets in a scenario; empty where it changes no time.
 	key string
-	// value turns the flag's value into that of the key; nil where they are the same. An empty result sets nothing.
+	// value turns the flag's value into that of the key; nil where they are the same. An empty
+	// result sets nothing.
 	value func(text string) (string, error)
-	// isSwitch is set where the flag takes no value: then the key is set to on, and by the form --no-… to off, if these are given.
+	// isSwitch is set where the flag takes no value: then the key is set to on, and by the form
+	// --no-… to off, if these are given.
 	isSwitch bool
 	on, off  string
 	// note says what the flag does that a scenario does not have.
@@ -100,7 +102,8 @@ func format(text string) (string, error) {
 	case "nvfp4", "fp4", "fp4_e2m1", "modelopt_fp4", "mxfp4":
 		return "fp4", nil
 	}
-	return "", fmt.Errorf("found %q; known are auto, bfloat16, float16, fp8, int8, awq, gptq, nvfp4 and mxfp4", text)
+	return "", fmt.Errorf("found %q; known are auto, bfloat16, float16, fp8, int8, awq, gptq, "+
+		"nvfp4 and mxfp4", text)
 }
 
 // flags collects a command line.

@@ -45,7 +45,8 @@ func (r *reading) number(key string, otherwise int) int {
 	return otherwise
 }
 
-// mostText bounds the text of a command or a manifest, in bytes: the longest that people write by hand is a thousandth of it.
+// mostText bounds the text of a command or a manifest, in bytes: the longest that people write by
+// hand is a thousandth of it.
 const mostText = 1 << 20
 
 // ReadFileOrText reads the file of that name, or if there is none, the text itself.
@@ -68,7 +69,8 @@ func ReadFileOrText(text string) (*Reading, error) {
 	return Read(string(data))
 }
 
-// Read reads a command that starts an engine: a line for a shell, a shell script with one such line, or a Kubernetes manifest.
+// Read reads a command that starts an engine: a line for a shell, a shell script with one such
+// line, or a Kubernetes manifest.
 func Read(text string) (*Reading, error) {
 	if len(text) > mostText {
 		return nil, fmt.Errorf("the text has %d bytes, more than %d", len(text), mostText)
@@ -83,7 +85,8 @@ func Read(text string) (*Reading, error) {
 		commands, err = contained, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("this is neither a command for a shell nor a Kubernetes manifest: %w", err)
+		return nil, fmt.Errorf(
+			"this is neither a command for a shell nor a Kubernetes manifest: %w", err)
 	}
 	return one(starting(commands))
 }
@@ -98,7 +101,8 @@ type started struct {
 func starting(commands [][]string) []started {
 	var list []started
 	for _, words := range commands {
-		for len(words) > 0 && (strings.Contains(words[0], "=") || words[0] == "exec" || words[0] == "env" || words[0] == "nohup") {
+		for len(words) > 0 && (strings.Contains(words[0], "=") || words[0] == "exec" ||
+			words[0] == "env" || words[0] == "nohup") {
 			words = words[1:]
 		}
 		for _, e := range engines() {
@@ -114,7 +118,9 @@ func starting(commands [][]string) []started {
 func one(found []started) (*Reading, error) {
 	switch len(found) {
 	case 0:
-		return nil, errors.New("found no command that starts an engine; known are vllm serve, python -m sglang.launch_server and trtllm-serve")
+		return nil, errors.New(
+			"found no command that starts an engine; known are vllm serve, python -m " +
+				"sglang.launch_server and trtllm-serve")
 	case 1:
 		return found[0].read()
 	}
@@ -136,7 +142,8 @@ func (s started) read() (*Reading, error) {
 		words = words[1:]
 		if !strings.HasPrefix(word, "-") {
 			if _, set := r.values["model"]; set {
-				return nil, fmt.Errorf("found %q beside the model %s; a flag would begin with --", word, r.values["model"])
+				return nil, fmt.Errorf("found %q beside the model %s; a flag would begin with --",
+					word, r.values["model"])
 			}
 			r.set("model", word)
 			continue
@@ -173,7 +180,8 @@ func lookUp(known map[string]*option, flag string) (*option, bool) {
 	if strings.HasPrefix(flag, "--") { // engines take hyphens and underscores alike
 		plain = "--" + strings.ReplaceAll(flag[2:], "_", "-")
 	}
-	for _, form := range []string{flag, plain, "--" + strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")} {
+	for _, form := range []string{
+		flag, plain, "--" + strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")} {
 		if o := known[form]; o != nil {
 			return o, false
 		}
@@ -207,7 +215,8 @@ func (r *reading) take(o *option, flag, value string, off bool) error {
 	return nil
 }
 
-// unknown notes a flag that is not known, and returns the words after its value, if it seems to have one.
+// unknown notes a flag that is not known, and returns the words after its value, if it seems to
+// have one.
 func (r *reading) unknown(flag string, words []string, joined bool) []string {
 	r.note("%s is not known, and was left out", flag)
 	if !joined && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
@@ -216,8 +225,9 @@ func (r *reading) unknown(flag string, words []string, joined bool) []string {
 	return words
 }
 
-// shellCommands returns the simple commands of a shell script. Words that need a shell to be evaluated are refused where they
-// belong to a command that starts an engine; other commands with such words are left out.
+// shellCommands returns the simple commands of a shell script. Words that need a shell to be
+// evaluated are refused where they belong to a command that starts an engine; other commands with
+// such words are left out.
 func shellCommands(text string) ([][]string, error) {
 	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
 	if err != nil {
@@ -242,7 +252,8 @@ func shellCommands(text string) ([][]string, error) {
 		if open == nil {
 			list = append(list, words)
 		} else if len(starting([][]string{words})) > 0 {
-			refused = fmt.Errorf("line %d has a variable or a substitution; write its value", open.Pos().Line())
+			refused = fmt.Errorf("line %d has a variable or a substitution; write its value",
+				open.Pos().Line())
 		}
 		return true
 	})

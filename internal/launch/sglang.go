@@ -5,11 +5,13 @@ import "strconv"
 // sglang describes SGLang: https://docs.sglang.io/advanced_features/server_arguments.html.
 func sglang() engine {
 	return engine{
-		name: "sglang", version: "0.5.7", image: "lmsysorg/sglang:v0.5.7", port: 30000, preset: "sglang", waiting: "sglang:num_queue_reqs",
+		name: "sglang", version: "0.5.7", image: "lmsysorg/sglang:v0.5.7", port: 30000,
+		preset: "sglang", waiting: "sglang:num_queue_reqs",
 		write: writeSGLang, options: sglangOptions, settle: settleSGLang,
 		program: func(words []string) int {
 			switch {
-			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" && words[2] == "sglang.launch_server":
+			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
+				words[2] == "sglang.launch_server":
 				return 3
 			case len(words) > 1 && base(words[0]) == "sglang" && words[1] == "serve":
 				return 2
@@ -79,30 +81,42 @@ func sglangOptions() []option {
 		read("batching.max-sequences", count, "--max-running-requests"),
 		read("batching.chunk", count, "--chunked-prefill-size"),
 		read("memory.block-size", count, "--page-size"),
-		{flags: []string{"--disable-radix-cache"}, key: "memory.policy", isSwitch: true, on: "paged"},
+		{flags: []string{"--disable-radix-cache"}, key: "memory.policy", isSwitch: true,
+			on: "paged"},
 		read("engine.kv-cache", format, "--kv-cache-dtype"),
 		read("engine.weights", format, "--quantization"),
 		read("engine.weights", format, "--dtype"),
 		read("engine.graph", count, "--cuda-graph-max-bs"),
 		{flags: []string{"--disable-cuda-graph"}, key: "engine.graph", isSwitch: true, on: "1"},
-		noted("a scenario has pools for prefill and decode (fleet.pools), which one command does not tell", "--disaggregation-mode"),
+		noted("a scenario has pools for prefill and decode (fleet.pools), which one command does "+
+			"not tell", "--disaggregation-mode"),
 		noted("the order of waiting requests is that of batching.policy", "--schedule-policy"),
 		noted("the share of new tokens is batching.new-token-ratio", "--schedule-conservativeness"),
 		noted("the limit of prompt tokens in a step is batching.chunk", "--max-prefill-tokens"),
-		noted("speculative decoding needs an acceptance rate, which is a property of your texts: set speculation, such as speculation={method: eagle, acceptance: 0.7}",
-			"--speculative-algorithm", "--speculative-num-steps", "--speculative-eagle-topk", "--speculative-num-draft-tokens", "--speculative-draft-model-path"),
+		noted("speculative decoding needs an acceptance rate, which is a property of your texts: "+
+			"set speculation, such as speculation={method: eagle, acceptance: 0.7}",
+			"--speculative-algorithm", "--speculative-num-steps", "--speculative-eagle-topk",
+			"--speculative-num-draft-tokens", "--speculative-draft-model-path"),
 		key("exchange", "--moe-a2a-backend"),
 		noted("the link and the exchange of experts follow from the hardware", "--deepep-mode"),
 		read("parallelism.redundant-experts", count, "--ep-num-redundant-experts"),
-		noted("kernels follow from engine.preset", "--attention-backend", "--moe-runner-backend", "--fp8-gemm-backend", "--decode-attention-backend", "--prefill-attention-backend"),
-		{flags: []string{"--enable-two-batch-overlap"}, key: "parallelism.overlap", isSwitch: true, on: "two-batch"},
-		notedSwitch("balancing experts over accelerators is parallelism.redundant-experts", "--enable-eplb"),
-		notedSwitch("whether the host schedules ahead follows from engine.preset", "--disable-overlap-schedule"),
+		noted("kernels follow from engine.preset", "--attention-backend", "--moe-runner-backend",
+			"--fp8-gemm-backend", "--decode-attention-backend", "--prefill-attention-backend"),
+		{flags: []string{"--enable-two-batch-overlap"}, key: "parallelism.overlap", isSwitch: true,
+			on: "two-batch"},
+		notedSwitch("balancing experts over accelerators is parallelism.redundant-experts",
+			"--enable-eplb"),
+		notedSwitch("whether the host schedules ahead follows from engine.preset",
+			"--disable-overlap-schedule"),
 	}
-	list = append(list, ignored("--host", "--port", "--api-key", "--served-model-name", "--tokenizer-path", "--tokenizer-mode", "--chat-template",
-		"--tool-call-parser", "--reasoning-parser", "--random-seed", "--revision", "--download-dir", "--load-format", "--log-level", "--nnodes",
-		"--node-rank", "--dist-init-addr", "--watchdog-timeout", "--disaggregation-transfer-backend", "--disaggregation-bootstrap-port")...)
-	return append(list, ignoredSwitches("--trust-remote-code", "--enable-metrics", "--log-requests", "--skip-server-warmup", "--enable-p2p-check")...)
+	list = append(list, ignored("--host", "--port", "--api-key", "--served-model-name",
+		"--tokenizer-path", "--tokenizer-mode", "--chat-template",
+		"--tool-call-parser", "--reasoning-parser", "--random-seed", "--revision", "--download-dir",
+		"--load-format", "--log-level", "--nnodes",
+		"--node-rank", "--dist-init-addr", "--watchdog-timeout",
+		"--disaggregation-transfer-backend", "--disaggregation-bootstrap-port")...)
+	return append(list, ignoredSwitches("--trust-remote-code", "--enable-metrics", "--log-requests",
+		"--skip-server-warmup", "--enable-p2p-check")...)
 }
 
 // settleSGLang turns what SGLang's flags mean together into keys.
@@ -127,7 +141,8 @@ func settleSGLang(r *reading) {
 			r.set("parallelism.expert", "1")
 		}
 	case attention:
-		r.note("--dp-size %d does not divide --tp-size %d, so that --enable-dp-attention was left out", data, tensor)
+		r.note("--dp-size %d does not divide --tp-size %d, so that --enable-dp-attention was "+
+			"left out", data, tensor)
 		delete(r.values, "parallelism.data")
 	default:
 		delete(r.values, "parallelism.data")

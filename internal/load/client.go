@@ -52,7 +52,8 @@ func newClient(c *Config, words *text.Vocabulary) *client {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-func (c *client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+func (c *client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request,
+	error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, err
@@ -192,7 +193,8 @@ type event struct {
 func (e *event) tokens() bool {
 	for i := range e.Choices {
 		c := &e.Choices[i]
-		if c.Text != "" || c.Delta.Content != "" || c.Delta.Reasoning != "" || len(c.Delta.ToolCalls) > 0 {
+		if c.Text != "" || c.Delta.Content != "" || c.Delta.Reasoning != "" ||
+			len(c.Delta.ToolCalls) > 0 {
 			return true
 		}
 	}

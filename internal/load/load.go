@@ -69,13 +69,15 @@ func (c *Config) check() error {
 	case err != nil:
 		return fmt.Errorf("address of the server: %w", err)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("address of the server: found %q, allowed: http://host:port or https://host:port", c.URL)
+		return fmt.Errorf("address of the server: found %q, allowed: http://host:port or "+
+			"https://host:port", c.URL)
 	case c.Source == nil:
 		return errors.New("load: no source of requests")
 	case !(c.Speed > 0 && c.Speed <= 1e6):
 		return fmt.Errorf("speed: found %v, allowed: above 0, at most 1e6", c.Speed)
 	case c.Concurrency < 0:
-		return fmt.Errorf("concurrency: found %d, allowed: 1 or more, or 0 for no limit", c.Concurrency)
+		return fmt.Errorf("concurrency: found %d, allowed: 1 or more, or 0 for no limit",
+			c.Concurrency)
 	}
 	return nil
 }
@@ -109,7 +111,8 @@ func newGenerator(c Config) (*generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{Config: c, client: newClient(&c, words), alarm: waker, collect: collector, tally: newTally()}
+	g := &generator{Config: c, client: newClient(&c, words), alarm: waker, collect: collector,
+		tally: newTally()}
 	if c.Concurrency > 0 {
 		g.slots = make(chan struct{}, c.Concurrency)
 	}

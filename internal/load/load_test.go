@@ -50,7 +50,8 @@ func newStandIn(t *testing.T) *standIn {
 func (s *standIn) complete(w http.ResponseWriter, r *http.Request) {
 	now := s.underWay.Add(1)
 	defer s.underWay.Add(-1)
-	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+	for most := s.most.Load(); now > most &&
+		!s.most.CompareAndSwap(most, now); most = s.most.Load() {
 	}
 	var c completion
 	if err := json.NewDecoder(r.Body).Decode(&c); err != nil || c.Model != "stand-in" || !c.Stream {
@@ -107,7 +108,8 @@ func TestCountsWhatTheServerSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Completed != 40 || r.TotalInputTokens != 280 || r.TotalOutputTokens != 120 || len(r.Errors) > 0 {
+		if r.Completed != 40 || r.TotalInputTokens != 280 || r.TotalOutputTokens != 120 ||
+			len(r.Errors) > 0 {
 			t.Errorf("%d users: %+v", users, r)
 		}
 		if slices.Min(s.prompts) != 7 || slices.Max(s.prompts) != 7 {
@@ -124,7 +126,8 @@ func TestCountsWhatTheServerSays(t *testing.T) {
 func TestTimesCountFromTheSchedule(t *testing.T) {
 	s := newStandIn(t)
 	s.pause = 10 * time.Millisecond
-	r, err := Run(t.Context(), Config{URL: s.URL, Source: requests(t, 10, 0), Speed: 2, Concurrency: 1})
+	r, err := Run(t.Context(), Config{URL: s.URL, Source: requests(t, 10, 0), Speed: 2,
+		Concurrency: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +136,8 @@ func TestTimesCountFromTheSchedule(t *testing.T) {
 	}
 	// Measured times are those of the workload, which passes twice as fast.
 	if least := 2 * 10 * 10.0; r.P99E2EL < 0.98*least || r.MaxSendDelay < 90 {
-		t.Errorf("p99 of E2E latency is %g ms, want %g at least; sent late by %g ms at most, want 90 at least",
+		t.Errorf("p99 of E2E latency is %g ms, want %g at least; sent late by %g ms at most, "+
+			"want 90 at least",
 			r.P99E2EL, least, r.MaxSendDelay)
 	}
 }
@@ -158,7 +162,8 @@ func TestFailuresAreCounted(t *testing.T) {
 		}
 		return true
 	}
-	r, err := Run(t.Context(), Config{URL: s.URL, Source: requests(t, 8, 1), Speed: 1, Timeout: 200 * time.Millisecond})
+	r, err := Run(t.Context(), Config{URL: s.URL, Source: requests(t, 8, 1), Speed: 1,
+		Timeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +199,8 @@ func TestPromptsShareWhatTheWorkloadSays(t *testing.T) {
 			r := &sim.Request{ID: id, Output: 1}
 			for range rapid.IntRange(0, 3).Draw(t, "segments") {
 				n := rapid.IntRange(1, 40).Draw(t, "tokens")
-				r.Content = append(r.Content, sim.Segment{ID: rapid.Uint64Range(1, 3).Draw(t, "id"), Tokens: n})
+				r.Content = append(r.Content, sim.Segment{ID: rapid.Uint64Range(1, 3).Draw(t, "id"),
+					Tokens: n})
 				r.Prompt += n
 			}
 			r.Prompt += rapid.IntRange(1, 40).Draw(t, "own")
@@ -203,7 +209,8 @@ func TestPromptsShareWhatTheWorkloadSays(t *testing.T) {
 		a, b := draw(0), draw(1)
 		left, right := c.prompt(a), c.prompt(b)
 		if len(left) != a.Prompt || len(right) != b.Prompt {
-			t.Fatalf("prompts of %d and %d tokens, want %d and %d", len(left), len(right), a.Prompt, b.Prompt)
+			t.Fatalf("prompts of %d and %d tokens, want %d and %d", len(left), len(right), a.Prompt,
+				b.Prompt)
 		}
 		if n := shared(a, b); !slices.Equal(left[:n], right[:n]) {
 			t.Errorf("the first %d tokens differ", n)

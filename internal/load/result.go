@@ -35,8 +35,8 @@ type Result struct {
 	Limits     []metrics.LimitResult           `json:"slo_limits,omitempty"`
 	Binds      string                          `json:"slo_binds,omitempty"`
 	Classes    map[string]metrics.ClassSummary `json:"classes,omitempty"`
-	// MeanSendDelay and MaxSendDelay say how late requests left, in milliseconds of wall time; these
-	// delays are part of TTFT and E2E latency.
+	// MeanSendDelay and MaxSendDelay say how late requests left, in milliseconds of wall time;
+	// these delays are part of TTFT and E2E latency.
 	MeanSendDelay float64 `json:"mean_send_delay_ms"`
 	MaxSendDelay  float64 `json:"max_send_delay_ms"`
 	// Speed is how many seconds of the workload passed in one of wall time.
@@ -77,9 +77,12 @@ func (t *tally) add(a *answer) {
 func (g *generator) result() *Result {
 	s := g.collect.Summary(&sim.Result{End: g.ended, Replicas: make([]sim.ReplicaResult, 1)})
 	r := &Result{
-		Model: g.client.model, URL: g.URL, Endings: s.Endings, Speed: g.Speed, Errors: g.tally.errors,
-		TotalInputTokens: s.TotalInputTokens, TotalOutputTokens: s.TotalOutputTokens, CachedTokens: g.cached,
-		Duration: s.Duration, RequestThroughput: s.RequestThroughput, OutputThroughput: s.OutputThroughput,
+		Model: g.client.model, URL: g.URL, Endings: s.Endings, Speed: g.Speed,
+		Errors:           g.tally.errors,
+		TotalInputTokens: s.TotalInputTokens, TotalOutputTokens: s.TotalOutputTokens,
+		CachedTokens: g.cached,
+		Duration:     s.Duration, RequestThroughput: s.RequestThroughput,
+		OutputThroughput:     s.OutputThroughput,
 		TotalTokenThroughput: s.TotalTokenThroughput, Latencies: s.Latencies,
 		Goodput: s.Goodput, Attainment: s.Attainment, SLOMet: s.SLOMet, Classes: s.Classes,
 		Limits: s.Limits, Binds: s.Binds,

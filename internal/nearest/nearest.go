@@ -13,8 +13,9 @@ const most = 3
 // longest bounds the names that are compared, in bytes. None that is known is as long.
 const longest = 200
 
-// Names returns up to three known names that are near the given one, the nearest first: those in which at most a third of its
-// letters (and at least one) have to change, and names that contain it.
+// Names returns up to three known names that are near the given one, the nearest first: those in
+// which at most a third of its letters (and at least one) have to change, and names that contain
+// it.
 func Names(name string, known []string) []string {
 	type candidate struct {
 		name  string
@@ -37,10 +38,12 @@ func Names(name string, known []string) []string {
 	return names
 }
 
-// Unknown says that a name is not among those known: the kind of name, the name, and the near ones or else the whole list.
+// Unknown says that a name is not among those known: the kind of name, the name, and the near ones
+// or else the whole list.
 func Unknown(kind, name string, known []string) string {
 	if len(name) > longest {
-		return fmt.Sprintf("unknown %s %q…; known: %s", kind, name[:longest], strings.Join(known, ", "))
+		return fmt.Sprintf("unknown %s %q…; known: %s", kind, name[:longest],
+			strings.Join(known, ", "))
 	}
 	near := Names(name, known)
 	if len(near) == 0 {
@@ -49,8 +52,8 @@ func Unknown(kind, name string, known []string) string {
 	return fmt.Sprintf("unknown %s %q; did you mean %s?", kind, name, strings.Join(near, " or "))
 }
 
-// distance is the number of bytes inserted, deleted, replaced or swapped with the next one that turn a into b (the "optimal
-// string alignment" distance).
+// distance is the number of bytes inserted, deleted, replaced or swapped with the next one that
+// turn a into b (the "optimal string alignment" distance).
 func distance(a, b string) int {
 	var before []int
 	above := make([]int, len(b)+1)

@@ -9,7 +9,8 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	known := []string{"a100-80gb-sxm", "a100-80gb-pcie", "h100-sxm", "h200-sxm", "b200", "bandwidth"}
+	known := []string{"a100-80gb-sxm", "a100-80gb-pcie", "h100-sxm", "h200-sxm", "b200",
+		"bandwidth"}
 	for _, test := range []struct {
 		name string
 		want []string
@@ -28,7 +29,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The distance is symmetric, 0 only for equal strings, and within the bounds that their lengths set.
+// The distance is symmetric, 0 only for equal strings, and within the bounds that their lengths
+// set.
 func TestDistance(t *testing.T) {
 	word := rapid.StringOfN(rapid.RuneFrom([]rune("abc-")), 0, 8, -1)
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,7 +68,8 @@ func TestOneMistake(t *testing.T) {
 }
 
 func TestUnknownListsAllWhereNoneIsNear(t *testing.T) {
-	if got := Unknown("link", "zzz", []string{"pcie4", "nvlink3"}); !strings.HasSuffix(got, "known: pcie4, nvlink3") {
+	if got := Unknown("link", "zzz", []string{"pcie4", "nvlink3"}); !strings.HasSuffix(got,
+		"known: pcie4, nvlink3") {
 		t.Error(got)
 	}
 }

@@ -22,7 +22,9 @@ const mostPoints = 1_000_000
 func ParseAxis(text string) (Axis, error) {
 	key, list, found := strings.Cut(text, "=")
 	if !found || key == "" || list == "" {
-		return Axis{}, fmt.Errorf("--vary %q: want key=value,value such as hardware=a100-80gb,h100, or a range such as workload.rate=1/s..40/s:8", text)
+		return Axis{}, fmt.Errorf(
+			"--vary %q: want key=value,value such as hardware=a100-80gb,h100, or a range such as "+
+				"workload.rate=1/s..40/s:8", text)
 	}
 	a := Axis{Key: key}
 	for _, item := range split(list) {
@@ -35,7 +37,8 @@ func ParseAxis(text string) (Axis, error) {
 	seen := map[string]bool{}
 	for _, v := range a.Values {
 		if v == "" || seen[v] {
-			return Axis{}, fmt.Errorf("--vary %s: found %q, want values that are not empty and differ", key, list)
+			return Axis{}, fmt.Errorf(
+				"--vary %s: found %q, want values that are not empty and differ", key, list)
 		}
 		seen[v] = true
 	}
@@ -90,14 +93,16 @@ func expand(item string) ([]string, error) {
 	high, count, counted := strings.Cut(rest, ":")
 	from, to := quantity.FindStringSubmatch(low), quantity.FindStringSubmatch(high)
 	if !counted || from == nil || to == nil {
-		return nil, fmt.Errorf("found %q, want a range such as 1/s..40/s:8, from 1/s to 40/s in 8 values", item)
+		return nil, fmt.Errorf(
+			"found %q, want a range such as 1/s..40/s:8, from 1/s to 40/s in 8 values", item)
 	}
 	if from[1] != to[1] || from[3] != to[3] {
 		return nil, fmt.Errorf("found %q, want the same unit at both ends of a range", item)
 	}
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 2 || n > mostPoints {
-		return nil, fmt.Errorf("found %q values in the range %q, want a whole number from 2", count, item)
+		return nil, fmt.Errorf("found %q values in the range %q, want a whole number from 2", count,
+			item)
 	}
 	first, _ := strconv.ParseFloat(from[2], 64)
 	last, _ := strconv.ParseFloat(to[2], 64)
@@ -139,11 +144,14 @@ func Grid(axes []Axis) ([]Point, error) {
 	for i, a := range axes {
 		for _, other := range axes[:i] {
 			if other.Key == a.Key {
-				return nil, fmt.Errorf("--vary %s is given twice; list all its values in one", a.Key)
+				return nil, fmt.Errorf("--vary %s is given twice; list all its values in one",
+					a.Key)
 			}
 		}
 		if len(points)*len(a.Values) > mostPoints {
-			return nil, fmt.Errorf("the grid has more than %d points; vary fewer keys, or fewer values of each", mostPoints)
+			return nil, fmt.Errorf(
+				"the grid has more than %d points; vary fewer keys, or fewer values of each",
+				mostPoints)
 		}
 		var longer []Point
 		for _, p := range points {

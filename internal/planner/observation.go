@@ -43,7 +43,8 @@ type Observation struct {
 
 // Observe runs a scenario and keeps what every request experienced. Other observers are told what
 // happens besides.
-func Observe(ctx context.Context, file *scenarios.File, others ...sim.Observer) (*Observation, error) {
+func Observe(ctx context.Context, file *scenarios.File, others ...sim.Observer) (*Observation,
+	error) {
 	simulation, err := file.Build(policies.Default())
 	if err != nil {
 		return nil, err
@@ -88,7 +89,8 @@ func (l *requestLog) Finished(s *sim.Sequence) {
 
 // Rejected implements sim.Observer.
 func (l *requestLog) Rejected(r *sim.Request, _ sim.Rejection) {
-	*l.at(r.ID) = Request{Arrival: r.Arrival, Prompt: r.Prompt, Output: r.Output, Class: r.Class, Rejected: true}
+	*l.at(r.ID) = Request{Arrival: r.Arrival, Prompt: r.Prompt, Output: r.Output, Class: r.Class,
+		Rejected: true}
 }
 
 // Steps implements sim.Observer.

@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Frame is a step as the stage shows it: when it ran, what it was spent on, and what there is at its
-// end. Times are in milliseconds.
+// Frame is a step as the stage shows it: when it ran, what it was spent on, and what there is at
+// its end. Times are in milliseconds.
 type Frame struct {
 	From float64 `json:"from"`
 	To   float64 `json:"to"`
@@ -108,9 +108,11 @@ func (s *Stage) frame(l *sim.Leap, carried *step) Frame {
 		s.source.forget(id)
 	}
 	f := Frame{
-		From: milliseconds(l.Start), To: milliseconds(l.End), Parts: carried.parts, Decoding: carried.decoding,
-		Intensity: carried.flops / max(1, carried.bytes), Rate: carried.flops / (l.End - l.Start).Seconds(),
-		Peak: s.flops, Bandwidth: s.bandwidth,
+		From: milliseconds(l.Start), To: milliseconds(l.End), Parts: carried.parts,
+		Decoding:  carried.decoding,
+		Intensity: carried.flops / max(1, carried.bytes),
+		Rate:      carried.flops / (l.End - l.Start).Seconds(),
+		Peak:      s.flops, Bandwidth: s.bandwidth,
 		Waiting: s.source.arrived(l.End), Running: append([]Running{}, s.fresh.finished...),
 		Rejected: s.fresh.rejected, Used: l.Used, Capacity: s.memory.Capacity(), Slots: s.slots,
 	}
@@ -126,7 +128,8 @@ func (s *Stage) frame(l *sim.Leap, carried *step) Frame {
 func (s *Stage) show(q *sim.Sequence, carried *step) Running {
 	r := Running{
 		ID: q.ID, Cached: q.Cached, Stored: q.Context(), Prompt: q.Prompt, Output: q.Output,
-		Tokens: min(q.Progress(), q.Output), Accepted: q.Accepted, Done: q.LastToken > 0 && q.Progress() >= q.Output && !q.Running(),
+		Tokens: min(q.Progress(), q.Output), Accepted: q.Accepted, Done: q.LastToken > 0 &&
+			q.Progress() >= q.Output && !q.Running(),
 	}
 	r.Room = int64(r.Stored)
 	if m, ok := s.memory.(sim.SlotMemory); ok && q.Running() {

@@ -57,7 +57,8 @@ func Choices() ([]byte, error) {
 		o.Models = append(o.Models, Model{m.Name, float64(m.Parameters().Total())})
 	}
 	for _, a := range devices.Accelerators {
-		o.Accelerators = append(o.Accelerators, Accelerator{a.Name, a.Title, a.Memory, a.Bandwidth, a.Peak[hardware.BF16]})
+		o.Accelerators = append(o.Accelerators, Accelerator{a.Name, a.Title, a.Memory, a.Bandwidth,
+			a.Peak[hardware.BF16]})
 	}
 	for _, p := range policies.Default().Batching.Policies {
 		o.Batching = append(o.Batching, Batching{

@@ -96,7 +96,8 @@ func (s *Stage) Next(n int) ([]Frame, error) {
 // Duration implements sim.StepClock: it notes what the step carries.
 func (s *Stage) Duration(next *sim.Step) sim.Time {
 	length := s.predicted.Duration(next)
-	carried := &step{work: map[int64]work{}, parts: split(s.clock.Breakdown(next)), decoding: next.Decodes}
+	carried := &step{work: map[int64]work{}, parts: split(s.clock.Breakdown(next)),
+		decoding: next.Decodes}
 	total := s.clock.Work(next)
 	carried.flops, carried.bytes = total.FLOPs, total.Bytes
 	for q := range next.Sequences {
@@ -126,7 +127,8 @@ func (s *stageObserver) Steps(l *sim.Leap) {
 
 // Finished implements sim.Observer.
 func (s *stageObserver) Finished(q *sim.Sequence) {
-	// A request finishes just before its last step is reported, which began first of those that run.
+	// A request finishes just before its last step is reported, which began first of those that
+	// run.
 	s.fresh.finished = append(s.fresh.finished, (*Stage)(s).show(q, s.carrying[0]))
 	delete(s.running, q)
 }

@@ -51,20 +51,21 @@ func play(t *testing.T, settings ...string) []playground.Frame {
 	}
 }
 
-// The steps that a stage shows are those of the run: as many, and what they do adds up to all prompts
-// and answers. The parts of each step add up to its length.
+// The steps that a stage shows are those of the run: as many, and what they do adds up to all
+// prompts and answers. The parts of each step add up to its length.
 func TestStageShowsTheRun(t *testing.T) {
 	short := []string{"workload.requests=60", "workload.prompt.max=2000"}
 	for name, settings := range map[string][]string{
-		"default":     {},
-		"static":      {"batching=static", "batching.batch-size=4"},
-		"orca":        {"batching=orca", "batching.max-batch=4", "workload.rate=40/s"},
-		"chunks":      {"batching=sarathi", "batching.token-budget=128", "workload.rate=40/s"},
-		"preemption":  {"memory.tokens=4000", "workload.rate=40/s", "workload.output.mean=400"},
-		"contiguous":  {"memory.policy=contiguous", "engine.max-model-len=4096"},
-		"speculation": {"speculation.method=eagle", "speculation.tokens=3", "speculation.acceptance=0.6"},
-		"two GPUs":    {"parallelism.tensor=2"},
-		"prefix":      {"workload.prefix.groups=1", "workload.prefix.tokens=400"},
+		"default":    {},
+		"static":     {"batching=static", "batching.batch-size=4"},
+		"orca":       {"batching=orca", "batching.max-batch=4", "workload.rate=40/s"},
+		"chunks":     {"batching=sarathi", "batching.token-budget=128", "workload.rate=40/s"},
+		"preemption": {"memory.tokens=4000", "workload.rate=40/s", "workload.output.mean=400"},
+		"contiguous": {"memory.policy=contiguous", "engine.max-model-len=4096"},
+		"speculation": {"speculation.method=eagle", "speculation.tokens=3",
+			"speculation.acceptance=0.6"},
+		"two GPUs": {"parallelism.tensor=2"},
+		"prefix":   {"workload.prefix.groups=1", "workload.prefix.tokens=400"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			settings := append(short, settings...)
@@ -76,7 +77,8 @@ func TestStageShowsTheRun(t *testing.T) {
 			given := map[int64]int{}
 			for i, f := range frames {
 				if math.Abs(f.Parts.Sum()-(f.To-f.From)) > 1e-6*f.To || f.From < last-1e-9 {
-					t.Fatalf("frame %d lasts from %v to %v, after %v; its parts %+v", i, f.From, f.To, last, f.Parts)
+					t.Fatalf("frame %d lasts from %v to %v, after %v; its parts %+v", i, f.From,
+						f.To, last, f.Parts)
 				}
 				last = f.To
 				for _, r := range f.Running {
@@ -98,10 +100,13 @@ func TestStageShowsTheRun(t *testing.T) {
 				tokens += n
 			}
 			if int64(ended) != want.Completed || int64(tokens) != want.OutputTokens {
-				t.Errorf("%d requests ended with %d tokens, want %d with %d", ended, tokens, want.Completed, want.OutputTokens)
+				t.Errorf("%d requests ended with %d tokens, want %d with %d", ended, tokens,
+					want.Completed, want.OutputTokens)
 			}
-			if preempted := want.Preemptions > 0; preempted != (evicted > 0) || computed+int(want.CachedTokens) < int(want.InputTokens) {
-				t.Errorf("%d places lost, %d prompt tokens computed; want %d preemptions, %d tokens", evicted, computed, want.Preemptions, want.InputTokens)
+			if preempted := want.Preemptions > 0; preempted != (evicted > 0) || computed+
+				int(want.CachedTokens) < int(want.InputTokens) {
+				t.Errorf("%d places lost, %d prompt tokens computed; want %d preemptions, "+
+					"%d tokens", evicted, computed, want.Preemptions, want.InputTokens)
 			}
 		})
 	}

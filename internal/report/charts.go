@@ -23,15 +23,18 @@ func (p *Printer) charts(r *scenarios.Result) {
 	}
 	from := r.Series[0].At.Seconds()
 	to := r.Series[len(r.Series)-1].At.Seconds()
-	p.overTime("batch", r.Series, func(s *metrics.Point) float64 { return float64(s.Running) }, func(most float64) string {
-		return fmt.Sprintf("%s in %s", figure(most), units.FormatDuration(to-from))
-	})
-	p.overTime("queue", r.Series, func(s *metrics.Point) float64 { return float64(s.Waiting) }, func(most float64) string {
-		return figure(most) + " waiting"
-	})
-	p.overTime("KV cache", r.Series, func(s *metrics.Point) float64 { return s.KVUsage }, func(most float64) string {
-		return percent(most)
-	})
+	p.overTime("batch", r.Series, func(s *metrics.Point) float64 { return float64(s.Running) },
+		func(most float64) string {
+			return fmt.Sprintf("%s in %s", figure(most), units.FormatDuration(to-from))
+		})
+	p.overTime("queue", r.Series, func(s *metrics.Point) float64 { return float64(s.Waiting) },
+		func(most float64) string {
+			return figure(most) + " waiting"
+		})
+	p.overTime("KV cache", r.Series, func(s *metrics.Point) float64 { return s.KVUsage },
+		func(most float64) string {
+			return percent(most)
+		})
 }
 
 // histogram draws how many requests have which latency.
@@ -44,7 +47,8 @@ func (p *Printer) histogram(name string, h *metrics.Histogram) {
 }
 
 // overTime draws a state over time. The words say what full height is.
-func (p *Printer) overTime(name string, series []metrics.Point, value func(*metrics.Point) float64, words func(most float64) string) {
+func (p *Printer) overTime(name string, series []metrics.Point, value func(*metrics.Point) float64,
+	words func(most float64) string) {
 	values := make([]float64, len(series))
 	for i := range series {
 		values[i] = value(&series[i])
@@ -56,5 +60,6 @@ func (p *Printer) overTime(name string, series []metrics.Point, value func(*metr
 
 // chart writes a line with a chart between its name and words.
 func (p *Printer) chart(name, drawn, words string) {
-	p.printf(" %-*s%s  %s\n", entryIndent-1, name, p.paint(blue, fmt.Sprintf("%-*s", chartWidth, drawn)), words)
+	p.printf(" %-*s%s  %s\n", entryIndent-1, name,
+		p.paint(blue, fmt.Sprintf("%-*s", chartWidth, drawn)), words)
 }

@@ -25,10 +25,14 @@ func TestCharts(t *testing.T) {
 	p := &Printer{out: &out}
 	p.charts(waves())
 	p.Gap()
-	p.memoryBar(&scenarios.Memory{Plan: steptime.MemoryPlan{Total: 80e9, Weights: 14e9, Activations: 2e9, Context: 1e9, KV: 55e9}})
-	p.memoryBar(&scenarios.Memory{Plan: steptime.MemoryPlan{Total: 80e9, Weights: 140e9, Activations: 2e9, Context: 1e9}})
+	p.memoryBar(&scenarios.Memory{
+		Plan: steptime.MemoryPlan{Total: 80e9, Weights: 14e9, Activations: 2e9, Context: 1e9,
+			KV: 55e9}})
+	p.memoryBar(&scenarios.Memory{
+		Plan: steptime.MemoryPlan{Total: 80e9, Weights: 140e9, Activations: 2e9, Context: 1e9}})
 	p.intensities(&Roofline{Ridge: 153, Steps: []RooflineStep{
-		rooflineStep("prefill 512", 400), rooflineStep("decode 1", 1), rooflineStep("decode 64", 40),
+		rooflineStep("prefill 512", 400), rooflineStep("decode 1", 1), rooflineStep("decode 64",
+			40),
 	}})
 	if p.Err() != nil {
 		t.Fatal(p.Err())
@@ -56,13 +60,15 @@ func waves() *scenarios.Result {
 	r := &scenarios.Result{}
 	for i := range 200 {
 		wave := math.Abs(math.Sin(math.Pi * float64(i) / 100))
-		point := metrics.Point{At: sim.Time(i) * sim.Second, Running: int(40 * wave), KVUsage: 0.8 * wave}
+		point := metrics.Point{At: sim.Time(i) * sim.Second, Running: int(40 * wave),
+			KVUsage: 0.8 * wave}
 		if i > 100 {
 			point.Waiting = int(10 * wave)
 		}
 		r.Series = append(r.Series, point)
 	}
-	r.TTFTs = metrics.Histogram{Low: 0.05, High: 0.4, Counts: []float64{1, 4, 9, 16, 9, 4, 1, 1, 0, 1}}
+	r.TTFTs = metrics.Histogram{Low: 0.05, High: 0.4, Counts: []float64{1, 4, 9, 16, 9, 4, 1, 1, 0,
+		1}}
 	r.TPOTs = metrics.Histogram{Low: 0.02, High: 0.02, Counts: []float64{50}} // all alike: no chart
 	return r
 }

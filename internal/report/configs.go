@@ -13,8 +13,9 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// ConfigEntry is what is read of a config.json: counts of parameters, bytes of weights by number format, and the bytes that a
-// sequence of 1k, 32k and 128k tokens keeps with a 16-bit cache; or why it is refused.
+// ConfigEntry is what is read of a config.json: counts of parameters, bytes of weights by number
+// format, and the bytes that a sequence of 1k, 32k and 128k tokens keeps with a 16-bit cache; or
+// why it is refused.
 type ConfigEntry struct {
 	Name       string                   `json:"name"`
 	Refused    string                   `json:"refused,omitempty"`
@@ -29,7 +30,8 @@ type ConfigEntry struct {
 // stateTokens returns the lengths, in tokens, for which the state of a sequence is listed.
 func stateTokens() []int { return []int{1 << 10, 32 << 10, 128 << 10} }
 
-// ConfigList reads the files of a folder that are named config.json, or end in _config.json, with hf_quant_config.json beside them.
+// ConfigList reads the files of a folder that are named config.json, or end in _config.json, with
+// hf_quant_config.json beside them.
 func ConfigList(dir fs.FS) ([]ConfigEntry, error) {
 	var list []ConfigEntry
 	names, err := fs.Glob(dir, "*config.json")
@@ -48,7 +50,8 @@ func ConfigList(dir fs.FS) ([]ConfigEntry, error) {
 }
 
 func configEntry(dir fs.FS, name string) ConfigEntry {
-	e := ConfigEntry{Name: strings.TrimSuffix(strings.TrimSuffix(path.Base(name), "config.json"), "_")}
+	e := ConfigEntry{Name: strings.TrimSuffix(strings.TrimSuffix(path.Base(name), "config.json"),
+		"_")}
 	if e.Name == "" {
 		e.Name = name
 	}
@@ -59,7 +62,8 @@ func configEntry(dir fs.FS, name string) ConfigEntry {
 	}
 	defer config.Close()
 	p := models.Checkpoint{Config: config}
-	if beside := strings.TrimSuffix(name, "config.json") + "hf_quant_config.json"; files.Exists(dir, beside) {
+	if beside := strings.TrimSuffix(name, "config.json") + "hf_quant_config.json"; files.Exists(dir,
+		beside) {
 		if quantised, err := dir.Open(beside); err == nil {
 			defer quantised.Close()
 			p.Quantisation = quantised
@@ -70,7 +74,8 @@ func configEntry(dir fs.FS, name string) ConfigEntry {
 		e.Refused = strings.TrimPrefix(err.Error(), e.Name+": ")
 		return e
 	}
-	e.Parameters, e.Active, e.Predictors, e.Warnings = m.Parameters().Total(), m.ActiveParameters().Total(), m.PredictorParameters(), warnings
+	e.Parameters, e.Active, e.Predictors, e.Warnings = m.Parameters().Total(),
+		m.ActiveParameters().Total(), m.PredictorParameters(), warnings
 	e.Weights = map[hardware.DType]int64{}
 	for _, s := range m.Storage() {
 		e.Weights[s.DType] = s.Bytes
@@ -88,12 +93,15 @@ func (p *Printer) Configs(list []ConfigEntry) {
 		width = max(width, len(e.Name))
 	}
 	const columns = "%-*s %10s %9s %9s %-9s %9s %9s %9s\n"
-	p.printf(columns, width, "config", "parameters", "active", "weights", "mostly", "state, 1k", "32k", "128k")
+	p.printf(columns, width, "config", "parameters", "active", "weights", "mostly", "state, 1k",
+		"32k", "128k")
 	for _, e := range list {
 		if e.Refused == "" {
 			bytes, mostly := total(e.Weights)
-			p.printf(columns, width, e.Name, billions(e.Parameters), billions(e.Active), decimalBytes(float64(bytes)), mostly,
-				decimalBytes(float64(e.State[0])), decimalBytes(float64(e.State[1])), decimalBytes(float64(e.State[2])))
+			p.printf(columns, width, e.Name, billions(e.Parameters), billions(e.Active),
+				decimalBytes(float64(bytes)), mostly,
+				decimalBytes(float64(e.State[0])), decimalBytes(float64(e.State[1])),
+				decimalBytes(float64(e.State[2])))
 		}
 	}
 	for _, e := range list {

@@ -21,8 +21,10 @@ func NewCounter(out io.Writer, what string) *Counter { return &Counter{out: out,
 // Start says how many tasks there are; -1 where that is not known.
 func (c *Counter) Start(tasks int) {
 	if isTerminal(c.out) && tasks != 0 {
-		c.bar = progressbar.NewOptions(tasks, progressbar.OptionSetWriter(c.out), progressbar.OptionSetDescription(c.what),
-			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(100*time.Millisecond),
+		c.bar = progressbar.NewOptions(tasks, progressbar.OptionSetWriter(c.out),
+			progressbar.OptionSetDescription(c.what),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionClearOnFinish())
 	}
 }

@@ -62,7 +62,8 @@ func (f *folder) commit() error {
 		return errors.Join(err, os.RemoveAll(f.staging))
 	}
 	for _, s := range f.open {
-		errs = append(errs, os.Rename(filepath.Join(f.staging, s.name), filepath.Join(f.dir, s.name)))
+		errs = append(errs, os.Rename(filepath.Join(f.staging, s.name),
+			filepath.Join(f.dir, s.name)))
 	}
 	for _, name := range f.obsolete {
 		errs = append(errs, ignoreAbsent(os.Remove(filepath.Join(f.dir, name))))

@@ -28,7 +28,8 @@ func NewLesson(s *scenarios.Steps, desktop hardware.Accelerator, prompt, context
 	return &Lesson{
 		steps: s, desktop: desktop, prompt: prompt, context: context,
 		gpus:    float64(s.Scenario.Parallelism.Accelerators()),
-		weights: hardware.DType(s.Scenario.Engine.Weights), kv: hardware.DType(s.Scenario.Engine.KVCache),
+		weights: hardware.DType(s.Scenario.Engine.Weights),
+		kv:      hardware.DType(s.Scenario.Engine.KVCache),
 	}
 }
 
@@ -59,26 +60,36 @@ func (p *Printer) oneToken(l *Lesson) {
 	flops, _ := l.steps.Clock.Peaks()
 	work := l.decode(1)
 	p.heading("One token for one user")
-	p.say("The model has %s parameters: %s in %s. To make one token, all that a token passes through has to be read once: %s. "+
+	p.say("The model has %s parameters: %s in %s. To make one token, all that a token passes "+
+		"through has to be read once: %s. "+
 		"At %s that takes %s, so that no engine can give one user more than %.0f tokens/s.",
-		figure(float64(m.Parameters().Total())), units.FormatBytes(float64(m.WeightBytes(l.weights))), l.weights,
-		units.FormatBytes(read), units.FormatByteRate(bandwidth), units.FormatDuration(read/bandwidth), bandwidth/read)
-	p.say("The arithmetic is small: %.3g GFLOP, which takes %s at %s. That is %s FLOP for each byte, where the machine could do "+
-		"%s (the ridge of its roofline). Decoding for one user is bound by memory bandwidth, %s times over.",
+		figure(float64(m.Parameters().Total())),
+		units.FormatBytes(float64(m.WeightBytes(l.weights))), l.weights,
+		units.FormatBytes(read), units.FormatByteRate(bandwidth),
+		units.FormatDuration(read/bandwidth), bandwidth/read)
+	p.say("The arithmetic is small: %.3g GFLOP, which takes %s at %s. That is %s FLOP for each "+
+		"byte, where the machine could do "+
+		"%s (the ridge of its roofline). Decoding for one user is bound by memory bandwidth, %s "+
+		"times over.",
 		work.flops/1e9, units.FormatDuration(work.flops/flops), units.FormatFLOPRate(flops),
-		figure(work.flops/work.bytes), figure(flops/bandwidth), times(flops/bandwidth/(work.flops/work.bytes)))
+		figure(work.flops/work.bytes), figure(flops/bandwidth),
+		times(flops/bandwidth/(work.flops/work.bytes)))
 	slow := read / l.desktop.Bandwidth
-	p.say("A desktop at %s needs %s a token: %s times longer, which is the ratio of the bandwidths and has nothing to do with cores.",
-		units.FormatByteRate(l.desktop.Bandwidth), units.FormatDuration(slow), times(bandwidth/l.desktop.Bandwidth))
+	p.say("A desktop at %s needs %s a token: %s times longer, which is the ratio of the "+
+		"bandwidths and has nothing to do with cores.",
+		units.FormatByteRate(l.desktop.Bandwidth), units.FormatDuration(slow),
+		times(bandwidth/l.desktop.Bandwidth))
 }
 
 // decodeWork is a step of a batch of sequences with the lesson's context.
 type decodeWork struct{ time, flops, bytes float64 }
 
 func (l *Lesson) decode(batch int) decodeWork {
-	step := sim.Step{Decodes: batch, DecodeTokens: batch, Context: int64(batch) * int64(l.context+1)}
+	step := sim.Step{Decodes: batch, DecodeTokens: batch,
+		Context: int64(batch) * int64(l.context+1)}
 	w := l.steps.Clock.Work(&step)
-	return decodeWork{time: l.steps.Clock.Duration(&step).Seconds() * l.stages(), flops: w.FLOPs, bytes: w.Bytes}
+	return decodeWork{time: l.steps.Clock.Duration(&step).Seconds() * l.stages(), flops: w.FLOPs,
+		bytes: w.Bytes}
 }
 
 func (l *Lesson) stages() float64 { return float64(l.steps.Scenario.Parallelism.Pipeline) }
@@ -97,15 +108,20 @@ func (p *Printer) batching(l *Lesson) {
 		most = batch
 		w := l.decode(batch)
 		rows = append(rows, table.Row{
-			batch, units.FormatDuration(w.time), figure(1 / w.time), figure(float64(batch) / w.time), figure(w.flops / w.bytes),
+			batch, units.FormatDuration(w.time), figure(1 / w.time),
+			figure(float64(batch) / w.time), figure(w.flops / w.bytes),
 		})
 	}
-	p.grid(table.Row{"batch", "a step takes", "tokens/s a user", "tokens/s in all", "FLOP/byte"}, rows)
+	p.grid(table.Row{"batch", "a step takes", "tokens/s a user", "tokens/s in all", "FLOP/byte"},
+		rows)
 	one, many := l.decode(1), l.decode(most)
 	p.printf("\n")
-	p.say("One reading of the weights serves the whole batch: %d users get %s times the tokens of one, and each waits %s times as "+
-		"long for the next (contexts of %s tokens; the KV memory has room for %s of them). What a batch cannot share is everybody's "+
-		"own KV cache.", most, times(float64(most)*one.time/many.time), times(many.time/one.time), count(l.context), count(room))
+	p.say("One reading of the weights serves the whole batch: %d users get %s times the tokens "+
+		"of one, and each waits %s times as "+
+		"long for the next (contexts of %s tokens; the KV memory has room for %s of them). What "+
+		"a batch cannot share is everybody's "+
+		"own KV cache.", most, times(float64(most)*one.time/many.time), times(many.time/one.time),
+		count(l.context), count(room))
 }
 
 // batches are the sizes to show: some that are usual, and the largest that fits where that lies
@@ -125,9 +141,12 @@ func (p *Printer) prefill(l *Lesson) {
 	took := l.steps.Clock.Duration(&step).Seconds() * l.stages()
 	w := l.steps.Clock.Work(&step)
 	p.heading("The prompt")
-	p.say("The tokens of a prompt are known, and go through the model together: %s of them do %s FLOP for each byte and take %s, "+
-		"%s for each token against %s when decoding. Prefill is bound by arithmetic where decode is bound by memory.",
-		count(l.prompt), figure(w.FLOPs/w.Bytes), units.FormatDuration(took), units.FormatDuration(took/float64(l.prompt)),
+	p.say("The tokens of a prompt are known, and go through the model together: %s of them do %s "+
+		"FLOP for each byte and take %s, "+
+		"%s for each token against %s when decoding. Prefill is bound by arithmetic where decode "+
+		"is bound by memory.",
+		count(l.prompt), figure(w.FLOPs/w.Bytes), units.FormatDuration(took),
+		units.FormatDuration(took/float64(l.prompt)),
 		units.FormatDuration(l.decode(1).time))
 }
 
@@ -136,23 +155,31 @@ func (p *Printer) kvCache(l *Lesson) {
 	m := l.steps.Model
 	token := float64(m.KVBytesPerToken(l.kv))
 	p.heading("The KV cache")
-	p.say("So as not to compute the past again, keys and values of every token are kept: %s a token (%s), %s for a context of %s.",
-		units.FormatBytes(token), l.kv, units.FormatBytes(float64(m.KVBytesOfSequence(l.context, l.kv, 1))), count(l.context))
+	p.say("So as not to compute the past again, keys and values of every token are kept: %s a "+
+		"token (%s), %s for a context of %s.",
+		units.FormatBytes(token), l.kv,
+		units.FormatBytes(float64(m.KVBytesOfSequence(l.context, l.kv, 1))), count(l.context))
 	if heads, all := m.MultiHead(l.kv); all > token {
-		p.say("With a key and a value for each of its %d query heads it would be %s: this model keeps %s times less.",
+		p.say("With a key and a value for each of its %d query heads it would be %s: this model "+
+			"keeps %s times less.",
 			heads, units.FormatBytes(all), times(all/token))
 	}
 	weights := float64(m.StreamedBytes(l.weights))
-	p.say("The cache outweighs the weights when %s tokens are kept: %s users with %s tokens each. From there on a step reads mostly "+
+	p.say("The cache outweighs the weights when %s tokens are kept: %s users with %s tokens "+
+		"each. From there on a step reads mostly "+
 		"cache, and larger batches help little. There is room for %s tokens here.",
-		figure(weights/token), figure(weights/token/float64(l.context)), count(l.context), count(l.steps.Memory.Tokens))
+		figure(weights/token), figure(weights/token/float64(l.context)), count(l.context),
+		count(l.steps.Memory.Tokens))
 }
 
 // twoLatencies: who cares for which.
 func (p *Printer) twoLatencies(l *Lesson) {
 	p.heading("Two latencies")
-	p.say("TTFT, the time to first token, is queueing and prefill: who waits for an answer to begin feels it, and it grows with the " +
-		"prompt and with the queue. TPOT, the time per output token, is the decode step: who reads along feels it above some 50 ms, " +
-		"and it grows with the batch. A larger batch lowers the price of a token and raises TPOT; a prompt served at once lowers its " +
+	p.say("TTFT, the time to first token, is queueing and prefill: who waits for an answer to " +
+		"begin feels it, and it grows with the " +
+		"prompt and with the queue. TPOT, the time per output token, is the decode step: who " +
+		"reads along feels it above some 50 ms, " +
+		"and it grows with the batch. A larger batch lowers the price of a token and raises " +
+		"TPOT; a prompt served at once lowers its " +
 		"own TTFT and stalls everybody's next token. Schedulers choose between these.")
 }

@@ -36,7 +36,8 @@ type AcceleratorEntry struct {
 func HardwareList(c hardware.Catalog) []AcceleratorEntry {
 	var list []AcceleratorEntry
 	for _, a := range c.Accelerators {
-		list = append(list, AcceleratorEntry{a.Name, a.Aliases, a.Title, a.Kind, a.Memory, a.Bandwidth, a.Peak, a.ScaleUp, a.PeakPower, a.Price})
+		list = append(list, AcceleratorEntry{a.Name, a.Aliases, a.Title, a.Kind, a.Memory,
+			a.Bandwidth, a.Peak, a.ScaleUp, a.PeakPower, a.Price})
 	}
 	return list
 }
@@ -52,7 +53,8 @@ func (p *Printer) Hardware(list []AcceleratorEntry) {
 		if a.Price > 0 {
 			price = units.FormatPrice(a.Price)
 		}
-		rows = append(rows, table.Row{a.Name, decimalBytes(a.Memory), units.FormatByteRate(a.Bandwidth), peak, price})
+		rows = append(rows, table.Row{a.Name, decimalBytes(a.Memory),
+			units.FormatByteRate(a.Bandwidth), peak, price})
 	}
 	p.grid(table.Row{"accelerator", "memory", "bandwidth", "bf16", "price"}, rows, 0)
 }
@@ -82,7 +84,8 @@ func ModelList(c *models.Catalog) []ModelEntry {
 	var list []ModelEntry
 	for _, m := range c.All() {
 		parameters, active := m.Parameters(), m.ActiveParameters()
-		list = append(list, ModelEntry{m.Name, m.Aliases, parameters.Total(), active.Total(), m.DType, m.WeightBytes(m.DType),
+		list = append(list, ModelEntry{m.Name, m.Aliases, parameters.Total(), active.Total(),
+			m.DType, m.WeightBytes(m.DType),
 			m.KVBytesPerToken(hardware.BF16), m.MaxContext})
 	}
 	return list
@@ -92,7 +95,8 @@ func ModelList(c *models.Catalog) []ModelEntry {
 func (p *Printer) Models(list []ModelEntry) {
 	var rows []table.Row
 	for _, m := range list {
-		rows = append(rows, table.Row{m.Name, billions(m.Parameters), billions(m.Active), decimalBytes(float64(m.Weights)),
+		rows = append(rows, table.Row{m.Name, billions(m.Parameters), billions(m.Active),
+			decimalBytes(float64(m.Weights)),
 			decimalBytes(float64(m.KVPerToken)), count(m.Context)})
 	}
 	p.grid(table.Row{"model", "parameters", "active", "weights", "KV/token", "context"}, rows, 0)
@@ -118,14 +122,16 @@ type ParamEntry struct {
 
 // PolicyList lists the policies of a registry, family by family.
 func PolicyList(r *policies.Registry) []PolicyEntry {
-	return slices.Concat(policyEntries(&r.Batching), policyEntries(&r.Memory), policyEntries(&r.Routing),
+	return slices.Concat(policyEntries(&r.Batching), policyEntries(&r.Memory),
+		policyEntries(&r.Routing),
 		policyEntries(&r.Admission), policyEntries(&r.Scaling), policyEntries(&r.Drafting))
 }
 
 func policyEntries[T any](f *policies.Family[T]) []PolicyEntry {
 	var list []PolicyEntry
 	for _, policy := range f.Policies {
-		entry := PolicyEntry{Family: f.Kind, Name: policy.Name, Doc: policy.Doc, Source: policy.Source}
+		entry := PolicyEntry{Family: f.Kind, Name: policy.Name, Doc: policy.Doc,
+			Source: policy.Source}
 		for _, param := range policy.Params {
 			entry.Params = append(entry.Params, ParamEntry{param.Name, param.Doc, param.Default})
 		}
@@ -186,12 +192,13 @@ type LinkEntry struct {
 	Port      string   `json:"port"`
 }
 
-// LinkList lists the links of a catalogue. Devices have ports of their own unless a node has one for
-// all.
+// LinkList lists the links of a catalogue. Devices have ports of their own unless a node has one
+// for all.
 func LinkList(c hardware.Catalog) []LinkEntry {
 	var list []LinkEntry
 	for _, l := range c.Links {
-		list = append(list, LinkEntry{l.Name, l.Aliases, l.Title, l.Bandwidth, l.Latency, cmp.Or(l.Port, "device")})
+		list = append(list, LinkEntry{l.Name, l.Aliases, l.Title, l.Bandwidth, l.Latency,
+			cmp.Or(l.Port, "device")})
 	}
 	return list
 }
@@ -201,14 +208,15 @@ func (p *Printer) Links(list []LinkEntry) {
 	var rows []table.Row
 	for _, l := range list {
 		rows = append(rows, table.Row{
-			l.Name, units.FormatByteRate(l.Bandwidth), units.FormatDuration(l.Latency), l.Port, cmp.Or(l.Title, l.Name),
+			l.Name, units.FormatByteRate(l.Bandwidth), units.FormatDuration(l.Latency), l.Port,
+			cmp.Or(l.Title, l.Name),
 		})
 	}
 	p.grid(table.Row{"link", "bandwidth", "latency", "each", ""}, rows, 0, 3, 4)
 }
 
-// EngineEntry is a line of the list of engine presets; times are in seconds. Those of the host are a
-// step, and a step and sequence.
+// EngineEntry is a line of the list of engine presets; times are in seconds. Those of the host are
+// a step, and a step and sequence.
 type EngineEntry struct {
 	Name         string  `json:"name"`
 	Title        string  `json:"title"`
@@ -230,7 +238,8 @@ func EngineList(engines []steptime.Engine) []EngineEntry {
 	for i := range engines {
 		e := &engines[i]
 		list = append(list, EngineEntry{
-			e.Name, e.Title, e.Source, float64(e.Request), float64(e.Step), float64(e.Sequence), float64(e.Layer),
+			e.Name, e.Title, e.Source, float64(e.Request), float64(e.Step), float64(e.Sequence),
+			float64(e.Layer),
 			float64(e.HostStep), float64(e.HostSequence), e.Graph, e.Lookahead, e.Kernels,
 		})
 	}
@@ -241,7 +250,8 @@ func EngineList(engines []steptime.Engine) []EngineEntry {
 func (p *Printer) Engines(list []EngineEntry) {
 	var rows []table.Row
 	for _, e := range list {
-		rows = append(rows, table.Row{e.Name, units.FormatDuration(e.Request), units.FormatDuration(e.HostStep), count(e.Graph), e.Title})
+		rows = append(rows, table.Row{e.Name, units.FormatDuration(e.Request),
+			units.FormatDuration(e.HostStep), count(e.Graph), e.Title})
 	}
 	p.grid(table.Row{"engine", "a request", "host, a step", "graphs to", ""}, rows, 0, 4)
 }

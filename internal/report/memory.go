@@ -43,9 +43,11 @@ type MemoryEntry struct {
 func NewMemoryEntry(m *scenarios.Memory) MemoryEntry {
 	plan, s := &m.Plan, &m.Scenario
 	return MemoryEntry{
-		Model: s.Model, Accelerator: s.Hardware.Accelerator, Tensor: s.Parallelism.Tensor, Pipeline: s.Parallelism.Pipeline,
-		Data: s.Parallelism.Data, Expert: s.Parallelism.Expert,
-		Fits: plan.Err() == nil, Total: plan.Total, Usable: plan.Usable, Weights: plan.Weights, Experts: plan.Experts, Draft: plan.Draft, Activations: plan.Activations,
+		Model: s.Model, Accelerator: s.Hardware.Accelerator, Tensor: s.Parallelism.Tensor,
+		Pipeline: s.Parallelism.Pipeline,
+		Data:     s.Parallelism.Data, Expert: s.Parallelism.Expert,
+		Fits: plan.Err() == nil, Total: plan.Total, Usable: plan.Usable, Weights: plan.Weights,
+		Experts: plan.Experts, Draft: plan.Draft, Activations: plan.Activations,
 		Engine: plan.Context, KV: plan.KV, Missing: plan.Missing, KVPerToken: plan.KVBytesPerToken,
 		BlockTokens: plan.BlockTokens, Blocks: plan.Blocks, Tokens: plan.Tokens,
 		ContextTokens: plan.ContextTokens, Contexts: plan.Contexts, WhatWouldFit: m.Advice,
@@ -56,36 +58,50 @@ func NewMemoryEntry(m *scenarios.Memory) MemoryEntry {
 func (p *Printer) Memory(m *scenarios.Memory) {
 	plan, s := &m.Plan, &m.Scenario
 	n := s.Parallelism.Tensor * s.Parallelism.Pipeline * s.Parallelism.Data
-	p.printf("%s\n", p.paint(bold, fmt.Sprintf("%s on %d × %s", s.Model, n, s.Hardware.Accelerator)))
+	p.printf("%s\n", p.paint(bold,
+		fmt.Sprintf("%s on %d × %s", s.Model, n, s.Hardware.Accelerator)))
 	p.printf("%s\n", "Bytes on each accelerator:\n")
 	minus := func(bytes float64) string { return "− " + units.FormatBytes(bytes) }
 	rows := []table.Row{
 		{"memory", units.FormatBytes(plan.Total), "that a program sees"},
-		{"usable", units.FormatBytes(plan.Usable), fmt.Sprintf("engine %s, utilization %s", s.Engine.Preset, percent(s.Memory.Utilization))},
-		{"weights", minus(plan.Weights - plan.Experts), fmt.Sprintf("%s, tensor %d, pipeline %d", s.Engine.Weights, s.Parallelism.Tensor, s.Parallelism.Pipeline)},
-		{"activation peak", minus(plan.Activations), fmt.Sprintf("steps of %s tokens", s.Batching.Params["token-budget"])},
+		{"usable", units.FormatBytes(plan.Usable),
+			fmt.Sprintf("engine %s, utilization %s", s.Engine.Preset,
+				percent(s.Memory.Utilization))},
+		{"weights", minus(plan.Weights - plan.Experts),
+			fmt.Sprintf("%s, tensor %d, pipeline %d", s.Engine.Weights, s.Parallelism.Tensor,
+				s.Parallelism.Pipeline)},
+		{"activation peak", minus(plan.Activations),
+			fmt.Sprintf("steps of %s tokens", s.Batching.Params["token-budget"])},
 		{"engine", minus(plan.Context), "driver, libraries, captured graphs"},
-		{"KV cache", "= " + units.FormatBytes(plan.KV), fmt.Sprintf("%s, %s a token", s.Engine.KVCache, units.FormatBytes(plan.KVBytesPerToken))},
+		{"KV cache", "= " + units.FormatBytes(plan.KV),
+			fmt.Sprintf("%s, %s a token", s.Engine.KVCache,
+				units.FormatBytes(plan.KVBytesPerToken))},
 	}
 	if plan.Experts > 0 {
-		rows = slices.Insert(rows, 3, table.Row{"routed experts", minus(plan.Experts), expertWords(s.Parallelism)})
+		rows = slices.Insert(rows, 3, table.Row{"routed experts", minus(plan.Experts),
+			expertWords(s.Parallelism)})
 	}
 	if plan.Draft > 0 {
-		rows = slices.Insert(rows, len(rows)-3, table.Row{"drafter", minus(plan.Draft), "for speculative decoding, " + s.Speculation.Method})
+		rows = slices.Insert(rows, len(rows)-3,
+			table.Row{"drafter", minus(plan.Draft), "for speculative decoding, " +
+				s.Speculation.Method})
 	}
 	p.grid(table.Row{"", "bytes", ""}, rows, 0, 2)
 	p.printf("\n")
 	p.memoryBar(m)
 	if plan.Err() != nil {
-		p.paragraph(p.paint(red, "Does not fit")+": "+units.FormatBytes(plan.Missing)+" are missing on each accelerator. "+m.Advice, 0)
+		p.paragraph(p.paint(red, "Does not fit")+": "+units.FormatBytes(plan.Missing)+
+			" are missing on each accelerator. "+m.Advice, 0)
 		return
 	}
 	ranks := ""
 	if plan.Ranks > 1 {
 		ranks = fmt.Sprintf(" on each of %d ranks", plan.Ranks)
 	}
-	p.paragraph(fmt.Sprintf("%s KV blocks of %d tokens%s hold %s tokens: %s requests of %s tokens at once.",
-		count(plan.Blocks), plan.BlockTokens, ranks, count(plan.Tokens), count(plan.Contexts), count(plan.ContextTokens)), 0)
+	p.paragraph(fmt.Sprintf("%s KV blocks of %d tokens%s hold %s tokens: %s requests of %s "+
+		"tokens at once.",
+		count(plan.Blocks), plan.BlockTokens, ranks, count(plan.Tokens), count(plan.Contexts),
+		count(plan.ContextTokens)), 0)
 }
 
 // expertWords says how routed experts are spread.
@@ -107,11 +123,13 @@ func (p *Printer) memoryBar(m *scenarios.Memory) {
 	for i, part := range parts {
 		sum += part
 		if part > 0 {
-			legend = append(legend, fmt.Sprintf("%s %s %s", terminal.Shade(i), names[i], percent(part/plan.Total)))
+			legend = append(legend, fmt.Sprintf("%s %s %s", terminal.Shade(i), names[i],
+				percent(part/plan.Total)))
 		}
 	}
 	if sum < plan.Total {
 		legend = append(legend, "· free "+percent(1-sum/plan.Total))
 	}
-	p.printf(" %s\n %s\n\n", p.paint(blue, terminal.Stack(parts, max(plan.Total, sum), columns-2)), strings.Join(legend, "  "))
+	p.printf(" %s\n %s\n\n", p.paint(blue, terminal.Stack(parts, max(plan.Total, sum), columns-2)),
+		strings.Join(legend, "  "))
 }

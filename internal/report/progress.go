@@ -58,8 +58,10 @@ func (p *Progress) step() {
 		if time.Since(p.started) < patience {
 			return
 		}
-		p.bar = progressbar.NewOptions64(p.total, progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription("requests"),
-			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(100*time.Millisecond),
+		p.bar = progressbar.NewOptions64(p.total, progressbar.OptionSetWriter(p.out),
+			progressbar.OptionSetDescription("requests"),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionClearOnFinish())
 	}
 	_ = p.bar.Set64(p.done) // a bar that cannot be drawn must not end the run

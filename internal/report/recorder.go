@@ -91,7 +91,8 @@ func (r *Recorder) Sampled(sim.Time, int, sim.State) {}
 // Finish writes the summary, the time series and the page, and puts all files in place. The page
 // shows steps of the scenario too.
 func (r *Recorder) Finish(result *scenarios.Result, steps *scenarios.Steps) error {
-	err := errors.Join(r.err, r.requests.close(), r.summary(result), r.series(result), r.page(result, steps))
+	err := errors.Join(r.err, r.requests.close(), r.summary(result), r.series(result),
+		r.page(result, steps))
 	if err != nil {
 		return errors.Join(err, r.files.discard())
 	}

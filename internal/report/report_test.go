@@ -98,7 +98,8 @@ func TestRequestsAddUpToTheSummary(t *testing.T) {
 	}
 	completed := int64(len(rows)) - rejected
 	if completed != result.Completed || rejected != result.Rejected || rejected == 0 {
-		t.Errorf("%d completed and %d rejected rows, the summary says %d and %d", completed, rejected, result.Completed, result.Rejected)
+		t.Errorf("%d completed and %d rejected rows, the summary says %d and %d", completed,
+			rejected, result.Completed, result.Rejected)
 	}
 	for _, c := range []struct {
 		name      string
@@ -160,15 +161,18 @@ func TestSummaryKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	var printed bytes.Buffer
-	if err := JSON(&printed, diagnosis.NewDocument(result)); err != nil || !bytes.Equal(printed.Bytes(), data) {
+	if err := JSON(&printed, diagnosis.NewDocument(result)); err != nil ||
+		!bytes.Equal(printed.Bytes(), data) {
 		t.Errorf("summary.json is not what is printed (%v)", err)
 	}
 	var keys map[string]any
 	if err := json.Unmarshal(data, &keys); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"completed", "total_input_tokens", "total_output_tokens", "duration", "request_throughput", "output_throughput",
-		"total_token_throughput", "goodput", "preemptions", "kv_usage", "mfu", "mbu", "cost", "energy", "warnings", "scenario", "seed", "version"}
+	want := []string{"completed", "total_input_tokens", "total_output_tokens", "duration",
+		"request_throughput", "output_throughput",
+		"total_token_throughput", "goodput", "preemptions", "kv_usage", "mfu", "mbu", "cost",
+		"energy", "warnings", "scenario", "seed", "version"}
 	for _, latency := range []string{"ttft", "tpot", "itl", "e2el"} {
 		for _, statistic := range []string{"mean", "median", "std", "p90", "p95", "p99"} {
 			want = append(want, statistic+"_"+latency+"_ms")
@@ -241,7 +245,8 @@ func TestTable(t *testing.T) {
 }
 
 func stripColour(text string) string {
-	return strings.NewReplacer(bold, "", green, "", red, "", blue, "", dim, "", plain, "").Replace(text)
+	return strings.NewReplacer(bold, "", green, "", red, "", blue, "", dim, "", plain,
+		"").Replace(text)
 }
 
 // A writer that fails is reported, once and at the end.
@@ -256,7 +261,8 @@ func TestPrinterKeepsTheError(t *testing.T) {
 }
 
 func TestNumbersForPeople(t *testing.T) {
-	for share, want := range map[float64]string{0: "0%", 0.004321: "0.43%", 0.0567: "5.7%", 0.1234: "12%", 0.99: "99%", 0.99999: "99.99%", 1: "100%", 1.62: "162%"} {
+	for share, want := range map[float64]string{0: "0%", 0.004321: "0.43%", 0.0567: "5.7%",
+		0.1234: "12%", 0.99: "99%", 0.99999: "99.99%", 1: "100%", 1.62: "162%"} {
 		if got := percent(share); got != want {
 			t.Errorf("percent(%v) = %s, want %s", share, got, want)
 		}

@@ -31,16 +31,20 @@ type requestRow struct {
 
 func finishedRow(s *sim.Sequence) requestRow {
 	return requestRow{
-		ID: s.ID, Class: int32(s.Class), Replica: int32(s.Replica), Status: "completed", Arrival: s.Arrival.Seconds(),
-		PromptTokens: int64(s.Prompt), OutputTokens: int64(s.Output), CachedTokens: int64(s.Cached), Preemptions: int32(s.Preemptions),
-		Queue: (s.Scheduled - s.Arrival).Milliseconds(),
-		TTFT:  s.TTFT().Milliseconds(), TPOT: s.TPOT().Milliseconds(), E2EL: s.E2E().Milliseconds(),
+		ID: s.ID, Class: int32(s.Class), Replica: int32(s.Replica), Status: "completed",
+		Arrival:      s.Arrival.Seconds(),
+		PromptTokens: int64(s.Prompt), OutputTokens: int64(s.Output), CachedTokens: int64(s.Cached),
+		Preemptions: int32(s.Preemptions),
+		Queue:       (s.Scheduled - s.Arrival).Milliseconds(),
+		TTFT:        s.TTFT().Milliseconds(), TPOT: s.TPOT().Milliseconds(),
+		E2EL: s.E2E().Milliseconds(),
 	}
 }
 
 func rejectedRow(r *sim.Request, why sim.Rejection) requestRow {
 	return requestRow{
-		ID: r.ID, Class: int32(r.Class), Status: "rejected: " + why.String(), Arrival: r.Arrival.Seconds(),
+		ID: r.ID, Class: int32(r.Class), Status: "rejected: " +
+			why.String(), Arrival: r.Arrival.Seconds(),
 		PromptTokens: int64(r.Prompt), OutputTokens: int64(r.Output),
 	}
 }
@@ -65,7 +69,8 @@ func (c *csvRequests) write(r *requestRow) error {
 	}
 	line = append(append(line, r.Status...), ',')
 	line = append(appendFixed(line, r.Arrival, 9), ',')
-	for _, n := range [...]int64{r.PromptTokens, r.OutputTokens, r.CachedTokens, int64(r.Preemptions)} {
+	for _, n := range [...]int64{r.PromptTokens, r.OutputTokens, r.CachedTokens,
+		int64(r.Preemptions)} {
 		line = append(strconv.AppendInt(line, n, 10), ',')
 	}
 	for _, ms := range [...]float64{r.Queue, r.TTFT, r.TPOT, r.E2EL} {
@@ -111,7 +116,8 @@ const (
 
 func newParquetRequests(out io.Writer) *parquetRequests {
 	return &parquetRequests{
-		out:  parquet.NewGenericWriter[requestRow](out, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(parquetGroup)),
+		out: parquet.NewGenericWriter[requestRow](out, parquet.Compression(&parquet.Snappy),
+			parquet.MaxRowsPerRowGroup(parquetGroup)),
 		rows: make([]requestRow, 0, parquetBatch),
 	}
 }

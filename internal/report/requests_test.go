@@ -16,7 +16,8 @@ func TestAppendFixed(t *testing.T) {
 			digits int
 		}{{1e9, 9}, {1e6, 6}} {
 			x := float64(ns) / unit.of
-			if got, want := string(appendFixed(nil, x, unit.digits)), strconv.FormatFloat(x, 'f', unit.digits, 64); got != want {
+			if got, want := string(appendFixed(nil, x, unit.digits)),
+				strconv.FormatFloat(x, 'f', unit.digits, 64); got != want {
 				t.Errorf("%d ns is written as %s, want %s", ns, got, want)
 			}
 		}

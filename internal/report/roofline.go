@@ -67,10 +67,12 @@ func NewRoofline(s *scenarios.Steps, prompts, batches []int, context int) *Roofl
 		Peak: flops / n, Bandwidth: bandwidth / n, Ridge: flops / bandwidth, Context: context,
 	}
 	for _, tokens := range prompts {
-		r.add("prefill", tokens, s.Room(tokens) > 0, s.Clock.Breakdown(&sim.Step{Prefill: []sim.Chunk{{New: tokens, Last: true}}}))
+		r.add("prefill", tokens, s.Room(tokens) > 0,
+			s.Clock.Breakdown(&sim.Step{Prefill: []sim.Chunk{{New: tokens, Last: true}}}))
 	}
 	for _, batch := range batches {
-		step := sim.Step{Decodes: batch, DecodeTokens: batch, Context: int64(batch) * int64(context+1)}
+		step := sim.Step{Decodes: batch, DecodeTokens: batch,
+			Context: int64(batch) * int64(context+1)}
 		r.add("decode", batch, batch <= s.Room(context+1), s.Clock.Breakdown(&step))
 	}
 	return r
@@ -98,7 +100,8 @@ func (r *Roofline) add(phase string, tokens int, fits bool, ops []steptime.Opera
 }
 
 func (r *Roofline) point(op steptime.Operator) RooflinePoint {
-	p := RooflinePoint{Name: op.Name, FLOPs: op.FLOPs, Bytes: op.Bytes, Time: op.Time.Seconds(), Bound: op.Bound}
+	p := RooflinePoint{Name: op.Name, FLOPs: op.FLOPs, Bytes: op.Bytes, Time: op.Time.Seconds(),
+		Bound: op.Bound}
 	p.Intensity = op.FLOPs / op.Bytes
 	p.Rate = op.FLOPs / p.Time
 	p.Roof = min(r.Peak, p.Intensity*r.Bandwidth)
@@ -124,16 +127,20 @@ func (p *Printer) Roofline(r *Roofline) {
 			name = p.paint(dim, s.Name+" *")
 		}
 		rows = append(rows, rooflineRow(name, &s.RooflinePoint))
-		if i == 0 || i == len(r.Steps)-1 || r.Steps[i-1].Phase != s.Phase || r.Steps[i+1].Phase != s.Phase {
+		if i == 0 || i == len(r.Steps)-1 || r.Steps[i-1].Phase != s.Phase ||
+			r.Steps[i+1].Phase != s.Phase {
 			for j := range s.Operators {
 				rows = append(rows, rooflineRow(" "+s.Operators[j].Name, &s.Operators[j]))
 			}
 		}
 	}
-	p.grid(table.Row{"step, operator", "FLOP/byte", "TFLOP/s", "of roof", "", "time", "bound by"}, rows, 0, 4, 6)
+	p.grid(table.Row{"step, operator", "FLOP/byte", "TFLOP/s", "of roof", "", "time", "bound by"},
+		rows, 0, 4, 6)
 	for i := range r.Steps {
 		if !r.Steps[i].Fits {
-			p.paragraph(fmt.Sprintf("* The KV memory has no room for that many contexts of %s tokens: such a step cannot run here.", count(r.Context+1)), 0)
+			p.paragraph(fmt.Sprintf(
+				"* The KV memory has no room for that many contexts of %s tokens: such a step "+
+					"cannot run here.", count(r.Context+1)), 0)
 			break
 		}
 	}
@@ -145,7 +152,8 @@ func (p *Printer) Roofline(r *Roofline) {
 func rooflineRow(name string, o *RooflinePoint) table.Row {
 	ofRoof := math.Round(1e6*o.Rate/o.Roof) / 1e6 // step times are whole ticks
 	return table.Row{
-		name, figure(o.Intensity), figure(o.Rate / 1e12), percent(ofRoof), terminal.Bar(ofRoof, 8), units.FormatDuration(o.Time), string(o.Bound),
+		name, figure(o.Intensity), figure(o.Rate / 1e12), percent(ofRoof), terminal.Bar(ofRoof, 8),
+		units.FormatDuration(o.Time), string(o.Bound),
 	}
 }
 
@@ -154,16 +162,20 @@ func (p *Printer) intensities(r *Roofline) {
 	const width = 50
 	low, high := r.Span()
 	other := false // a step is bound by what is not on its side of the ridge
-	p.printf(" %-*s%s\n", entryIndent-1, "FLOP/byte", "on a logarithmic scale; the line is the ridge")
+	p.printf(" %-*s%s\n", entryIndent-1, "FLOP/byte",
+		"on a logarithmic scale; the line is the ridge")
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		bound := "bound by " + string(s.Bound)
-		other = other || s.Intensity < r.Ridge && s.Bound == steptime.Compute || s.Intensity >= r.Ridge && s.Bound == steptime.Memory
-		p.printf(" %-*s%s%s\n", entryIndent-1, s.Name, p.paint(blue, terminal.Scale(s.Intensity, low, high, r.Ridge, width-4)), bound)
+		other = other || s.Intensity < r.Ridge && s.Bound == steptime.Compute ||
+			s.Intensity >= r.Ridge && s.Bound == steptime.Memory
+		p.printf(" %-*s%s%s\n", entryIndent-1, s.Name,
+			p.paint(blue, terminal.Scale(s.Intensity, low, high, r.Ridge, width-4)), bound)
 	}
 	p.printf("\n")
 	if other {
-		p.paragraph("A step is bound by what takes most of its time. Kernels reach a smaller share of peak arithmetic than of peak bandwidth, or the other way round, "+
+		p.paragraph("A step is bound by what takes most of its time. Kernels reach a smaller "+
+			"share of peak arithmetic than of peak bandwidth, or the other way round, "+
 			"so that the ridge that counts lies to one side of the one drawn.", 0)
 	}
 }
@@ -182,10 +194,13 @@ func (r *Roofline) lesson() string {
 	if first == nil {
 		return ""
 	}
-	words := fmt.Sprintf("A decode step of batch %d does %s FLOP for each byte that it reads, %s times fewer than the ridge: "+
-		"the step is bound by %s.", first.Tokens, figure(first.Intensity), times(r.Ridge/first.Intensity), first.Bound)
+	words := fmt.Sprintf("A decode step of batch %d does %s FLOP for each byte that it reads, %s "+
+		"times fewer than the ridge: "+
+		"the step is bound by %s.", first.Tokens, figure(first.Intensity),
+		times(r.Ridge/first.Intensity), first.Bound)
 	if last.Tokens > first.Tokens {
-		words += fmt.Sprintf(" Batch %d shares one reading of the weights among all: %s FLOP for each byte, in %s times the time.",
+		words += fmt.Sprintf(" Batch %d shares one reading of the weights among all: %s FLOP for "+
+			"each byte, in %s times the time.",
 			last.Tokens, figure(last.Intensity), times(last.Time/first.Time))
 	}
 	return words

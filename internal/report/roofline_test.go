@@ -9,7 +9,8 @@ import (
 
 // However a replica is spread, the roof is that of one accelerator, and no step is above it.
 func TestRoofIsOfOneAccelerator(t *testing.T) {
-	for _, parallelism := range []string{"{tensor: 8, pipeline: 2}", "{tensor: 1, data: 32}", "{tensor: 2, data: 32}", "{tensor: 1, data: 32, pipeline: 2}"} {
+	for _, parallelism := range []string{"{tensor: 8, pipeline: 2}", "{tensor: 1, data: 32}",
+		"{tensor: 2, data: 32}", "{tensor: 1, data: 32, pipeline: 2}"} {
 		file, err := scenarios.Describe("deepseek-v3", "h200-sxm", "parallelism="+parallelism)
 		if err != nil {
 			t.Fatal(err)
@@ -20,12 +21,14 @@ func TestRoofIsOfOneAccelerator(t *testing.T) {
 		}
 		r := NewRoofline(steps, []int{2048}, []int{1, 64, 2048}, 1024)
 		if r.Bandwidth != steps.Accelerator.Bandwidth {
-			t.Errorf("%s: the bandwidth of one accelerator is %g, want %g", parallelism, r.Bandwidth, steps.Accelerator.Bandwidth)
+			t.Errorf("%s: the bandwidth of one accelerator is %g, want %g", parallelism,
+				r.Bandwidth, steps.Accelerator.Bandwidth)
 		}
 		for _, s := range r.Steps {
 			for _, p := range append(s.Operators, s.RooflinePoint) {
 				if p.Rate > p.Roof*1.001 {
-					t.Errorf("%s: %s, %s: %g FLOP/s are above the roof, %g", parallelism, s.Name, p.Name, p.Rate, p.Roof)
+					t.Errorf("%s: %s, %s: %g FLOP/s are above the roof, %g", parallelism, s.Name,
+						p.Name, p.Rate, p.Roof)
 				}
 			}
 		}

@@ -72,13 +72,18 @@ func (p *Printer) latencies(r *scenarios.Result) {
 // ranges prints how sure the means, the throughput and the price are.
 func (p *Printer) ranges(r *scenarios.Result) {
 	var list []string
-	for _, kind := range []struct{ name, title string }{{"mean_ttft_ms", "TTFT"}, {"mean_tpot_ms", "TPOT"}, {"mean_e2el_ms", "request"}} {
+	for _, kind := range []struct{ name, title string }{{"mean_ttft_ms", "TTFT"},
+		{"mean_tpot_ms", "TPOT"}, {"mean_e2el_ms", "request"}} {
 		if span := r.Intervals.Of[kind.name]; span.High > 0 {
-			list = append(list, fmt.Sprintf("%s %s to %s", kind.title, units.FormatDuration(span.Low/1000), units.FormatDuration(span.High/1000)))
+			list = append(list,
+				fmt.Sprintf("%s %s to %s", kind.title, units.FormatDuration(span.Low/1000),
+					units.FormatDuration(span.High/1000)))
 		}
 	}
-	if span := r.Intervals.Of["cost_per_million_output_tokens"]; r.Cost > 0 && span.Low < span.High {
-		list = append(list, fmt.Sprintf("$%s to $%s for a million output tokens", figure(span.Low), figure(span.High)))
+	if span := r.Intervals.Of["cost_per_million_output_tokens"]; r.Cost > 0 &&
+		span.Low < span.High {
+		list = append(list, fmt.Sprintf("$%s to $%s for a million output tokens", figure(span.Low),
+			figure(span.High)))
 	}
 	p.entry(percent(r.Intervals.Level)+" sure", "means of "+strings.Join(list, ", "))
 }
@@ -87,30 +92,38 @@ func (p *Printer) ranges(r *scenarios.Result) {
 func (p *Printer) headline(r *scenarios.Result) {
 	p.entry("requests", requests(r))
 	p.entry("SLO", p.verdict(r))
-	p.entry("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s tokens/s in all, of the whole run",
+	p.entry("throughput", fmt.Sprintf(
+		"%s requests/s, %s output tokens/s, %s tokens/s in all, of the whole run",
 		figure(r.RequestThroughput), figure(r.OutputThroughput), figure(r.TotalTokenThroughput)))
-	p.entry("batch", fmt.Sprintf("%s sequences decode in a step, %s at most; steps run %s of the time",
+	p.entry("batch", fmt.Sprintf(
+		"%s sequences decode in a step, %s at most; steps run %s of the time",
 		figure(r.MeanDecodeBatch), count(r.PeakBatch), percent(min(1, r.Busy))))
-	kv := fmt.Sprintf("%s of the KV cache in use, %s at most", percent(r.KVUsage), percent(r.PeakKVUsage))
+	kv := fmt.Sprintf("%s of the KV cache in use, %s at most", percent(r.KVUsage),
+		percent(r.PeakKVUsage))
 	if r.CachedTokens > 0 {
-		kv += fmt.Sprintf("; %s of the prompt tokens came from the prefix cache", percent(min(1, float64(r.CachedTokens)/float64(r.TotalInputTokens))))
+		kv += fmt.Sprintf("; %s of the prompt tokens came from the prefix cache",
+			percent(min(1, float64(r.CachedTokens)/float64(r.TotalInputTokens))))
 	}
 	if r.Preemptions > 0 {
 		kv += fmt.Sprintf("; %s preemptions", count(r.Preemptions))
 	}
 	p.entry("memory", kv)
-	p.entry("utilisation", fmt.Sprintf("%s of peak arithmetic, %s of peak memory bandwidth while steps run", percent(r.MFU), percent(r.MBU)))
+	p.entry("utilisation", fmt.Sprintf(
+		"%s of peak arithmetic, %s of peak memory bandwidth while steps run", percent(r.MFU),
+		percent(r.MBU)))
 	if words := between(r.Fleet); words != "" {
 		p.entry("fleet", words)
 	}
 	if r.Cost > 0 {
-		p.entry("cost", fmt.Sprintf("$%s for a million output tokens %s; $%s an hour for %s", figure(r.CostPerMillion),
+		p.entry("cost", fmt.Sprintf("$%s for a million output tokens %s; $%s an hour for %s",
+			figure(r.CostPerMillion),
 			r.PricedOver, figure(r.Cost/r.Duration*3600), accelerators(r.Accelerators)))
 	}
 	if r.Intervals != nil {
 		p.ranges(r)
 	}
-	p.entry("energy", fmt.Sprintf("%s Wh at most for a million output tokens", figure(r.EnergyPerMillion)))
+	p.entry("energy", fmt.Sprintf("%s Wh at most for a million output tokens",
+		figure(r.EnergyPerMillion)))
 }
 
 func requests(r *scenarios.Result) string {
@@ -118,7 +131,8 @@ func requests(r *scenarios.Result) string {
 	for _, ending := range []struct {
 		n    int64
 		what string
-	}{{r.Rejected, "turned away"}, {r.TimedOut, "timed out"}, {r.Cancelled, "cancelled"}, {r.Lost, "lost"}} {
+	}{{r.Rejected, "turned away"}, {r.TimedOut, "timed out"}, {r.Cancelled, "cancelled"},
+		{r.Lost, "lost"}} {
 		if ending.n > 0 {
 			words += fmt.Sprintf(", %s %s", count(ending.n), ending.what)
 		}
@@ -133,13 +147,15 @@ func between(f *scenarios.FleetResult) string {
 	}
 	var list []string
 	if f.MeanReplicas < float64(f.Replicas) {
-		list = append(list, fmt.Sprintf("%s of %d replicas up on average", figure(f.MeanReplicas), f.Replicas))
+		list = append(list, fmt.Sprintf("%s of %d replicas up on average", figure(f.MeanReplicas),
+			f.Replicas))
 	}
 	if f.Retries > 0 {
 		list = append(list, fmt.Sprintf("%s requests began anew after a failure", count(f.Retries)))
 	}
 	if f.Transfers > 0 {
-		list = append(list, fmt.Sprintf("%s KV caches moved, each seen for %s; the link is taken %s of the time",
+		list = append(list, fmt.Sprintf(
+			"%s KV caches moved, each seen for %s; the link is taken %s of the time",
 			count(f.Transfers), units.FormatDuration(f.VisibleTransfer/1000), percent(f.LinkBusy)))
 	}
 	return strings.Join(list, "; ")
@@ -165,15 +181,19 @@ func (p *Printer) verdict(r *scenarios.Result) string {
 	var parts []string
 	switch {
 	case r.ByClass():
-		parts = append(parts, fmt.Sprintf("%s of the requests meet the SLO of their class", percent(a.All)))
+		parts = append(parts, fmt.Sprintf("%s of the requests meet the SLO of their class",
+			percent(a.All)))
 	case r.SLO.Joint():
-		parts = append(parts, fmt.Sprintf("%s of the requests (at least %s wanted) have %s", percent(a.All), percent(a.Target), r.SLO.RequestWords()))
+		parts = append(parts, fmt.Sprintf("%s of the requests (at least %s wanted) have %s",
+			percent(a.All), percent(a.Target), r.SLO.RequestWords()))
 	}
 	if a.All < a.Target {
-		parts = append(parts, fmt.Sprintf("first token %s, pace %s, whole %s", percent(a.TTFT), percent(a.TPOT), percent(a.E2E)))
+		parts = append(parts, fmt.Sprintf("first token %s, pace %s, whole %s", percent(a.TTFT),
+			percent(a.TPOT), percent(a.E2E)))
 	}
 	parts = append(parts, r.LimitWords()...)
-	return word + ": " + strings.Join(append(parts, fmt.Sprintf("goodput %s requests/s", figure(r.Goodput))), "; ")
+	return word + ": " + strings.Join(append(parts,
+		fmt.Sprintf("goodput %s requests/s", figure(r.Goodput))), "; ")
 }
 
 // pools prints what each pool did, and its part of the work, the cost and the energy.
@@ -185,10 +205,12 @@ func (p *Printer) pools(pools []scenarios.PoolResult) {
 		if sum.MeanReplicas < float64(sum.Replicas) {
 			replicas = figure(sum.MeanReplicas) + " of " + replicas
 		}
-		rows = append(rows, table.Row{sum.Name, replicas, sum.Hardware, count(sum.Completed + sum.HandedOver), percent(min(1, sum.Busy)),
+		rows = append(rows, table.Row{sum.Name, replicas, sum.Hardware,
+			count(sum.Completed + sum.HandedOver), percent(min(1, sum.Busy)),
 			percent(sum.MFU), percent(sum.MBU), "$" + figure(sum.Cost), figure(sum.Energy)})
 	}
-	p.grid(table.Row{"pool", "replicas", "hardware", "requests", "busy", "MFU", "MBU", "cost", "Wh"}, rows, 0, 2)
+	p.grid(table.Row{"pool", "replicas", "hardware", "requests", "busy", "MFU", "MBU", "cost",
+		"Wh"}, rows, 0, 2)
 }
 
 // classes prints the outcome by class or tenant.
@@ -204,8 +226,10 @@ func (p *Printer) classes(title string, classes map[string]metrics.ClassSummary)
 		if all := c.Completed + c.Rejected + c.TimedOut + c.Cancelled + c.Lost; all > c.Completed {
 			requests += " of " + count(all)
 		}
-		rows = append(rows, table.Row{name, requests, units.FormatDuration(c.MedianTTFT / 1000), units.FormatDuration(c.P99TTFT / 1000),
+		rows = append(rows, table.Row{name, requests, units.FormatDuration(c.MedianTTFT / 1000),
+			units.FormatDuration(c.P99TTFT / 1000),
 			units.FormatDuration(c.P99TPOT / 1000), units.FormatDuration(c.P99E2EL / 1000), kept})
 	}
-	p.grid(table.Row{title, "requests", "TTFT p50", "p99", "TPOT p99", "E2E p99", "SLO met"}, rows, 0)
+	p.grid(table.Row{title, "requests", "TTFT p50", "p99", "TPOT p99", "E2E p99", "SLO met"}, rows,
+		0)
 }

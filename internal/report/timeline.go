@@ -41,7 +41,8 @@ func NewTimeline(name string, events int) (*Timeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Timeline{file: file, out: bufio.NewWriterSize(file, 1<<16), left: events, known: map[track]bool{}, queue: map[int]int{}}
+	t := &Timeline{file: file, out: bufio.NewWriterSize(file, 1<<16), left: events,
+		known: map[track]bool{}, queue: map[int]int{}}
 	t.write(`{"displayTimeUnit":"ms","traceEvents":[`)
 	t.write(`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"requests"}}`, requestsProcess)
 	return t, nil
@@ -96,9 +97,12 @@ func (t *Timeline) Steps(l *sim.Leap) {
 		name = "prefill"
 	}
 	t.event(l.End, `{"ph":"X","name":%q,"pid":%d,"tid":%d,"ts":%v,"dur":%v,"args":{"steps":%d,"decoding":%d,"context":%d,"prompts":%d,"prompt_tokens":%d,"requests":%s}}`,
-		name, process(l.Replica), l.Lane, micros(l.Start), micros(l.End-l.Start), l.Steps, l.Decodes, l.Context, len(l.Prefill), tokens, requests)
-	t.event(l.End, `{"ph":"C","name":"batch","pid":%d,"ts":%v,"args":{"sequences":%d}}`, process(l.Replica), micros(l.End), l.Running)
-	t.event(l.End, `{"ph":"C","name":"KV blocks","pid":%d,"ts":%v,"args":{"used":%d}}`, process(l.Replica), micros(l.End), l.Used)
+		name, process(l.Replica), l.Lane, micros(l.Start), micros(l.End-l.Start), l.Steps,
+		l.Decodes, l.Context, len(l.Prefill), tokens, requests)
+	t.event(l.End, `{"ph":"C","name":"batch","pid":%d,"ts":%v,"args":{"sequences":%d}}`,
+		process(l.Replica), micros(l.End), l.Running)
+	t.event(l.End, `{"ph":"C","name":"KV blocks","pid":%d,"ts":%v,"args":{"used":%d}}`,
+		process(l.Replica), micros(l.End), l.Used)
 }
 
 // name names a track when it is first seen.
@@ -108,9 +112,11 @@ func (t *Timeline) name(k track) {
 	}
 	t.known[k] = true
 	if k.lane == 0 {
-		t.write(",\n"+`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"replica %d"}}`, process(k.replica), k.replica)
+		t.write(",\n"+`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"replica %d"}}`,
+			process(k.replica), k.replica)
 	}
-	t.write(",\n"+`{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":"batch %d"}}`, process(k.replica), k.lane, k.lane)
+	t.write(",\n"+`{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":"batch %d"}}`,
+		process(k.replica), k.lane, k.lane)
 }
 
 // Finished implements sim.Observer. A request is a slice with its phases inside, on a track of its
@@ -122,12 +128,14 @@ func (t *Timeline) Finished(s *sim.Sequence) {
 		return
 	}
 	name := fmt.Sprintf("request %d", s.ID)
-	t.edge(s, 'b', name, s.Arrival, fmt.Sprintf(`{"replica":%d,"prompt":%d,"output":%d,"cached":%d,"preemptions":%d}`,
-		s.Replica, s.Prompt, s.Output, s.Cached, s.Preemptions))
+	t.edge(s, 'b', name, s.Arrival,
+		fmt.Sprintf(`{"replica":%d,"prompt":%d,"output":%d,"cached":%d,"preemptions":%d}`,
+			s.Replica, s.Prompt, s.Output, s.Cached, s.Preemptions))
 	for _, phase := range []struct {
 		name     string
 		from, to sim.Time
-	}{{"queued", s.Arrival, s.Scheduled}, {"prefill", s.Scheduled, s.FirstToken}, {"decode", s.FirstToken, s.LastToken}} {
+	}{{"queued", s.Arrival, s.Scheduled}, {"prefill", s.Scheduled, s.FirstToken},
+		{"decode", s.FirstToken, s.LastToken}} {
 		t.edge(s, 'b', phase.name, phase.from, "{}")
 		t.edge(s, 'e', phase.name, phase.to, "{}")
 	}
@@ -153,7 +161,8 @@ func (t *Timeline) Sampled(at sim.Time, replica int, state sim.State) {
 		return
 	}
 	t.queue[replica] = state.Waiting
-	t.event(at, `{"ph":"C","name":"queue","pid":%d,"ts":%v,"args":{"waiting":%d}}`, process(replica), micros(at), state.Waiting)
+	t.event(at, `{"ph":"C","name":"queue","pid":%d,"ts":%v,"args":{"waiting":%d}}`,
+		process(replica), micros(at), state.Waiting)
 }
 
 // Close completes the file. A run that failed leaves a file that is complete up to then.

@@ -69,7 +69,8 @@ func runTimeline(t *testing.T, events int, set ...string) traceFile {
 // phase's fields, complete slices of a track do not overlap, nestable slices of an ID nest and are
 // all closed, and tracks that are used have names.
 func TestTimelineKeepsTheFormat(t *testing.T) {
-	for _, set := range [][]string{{"replicas=2"}, {"parallelism.pipeline=2"}, {"workload.rate=50/s"}} {
+	for _, set := range [][]string{{"replicas=2"}, {"parallelism.pipeline=2"},
+		{"workload.rate=50/s"}} {
 		trace := runTimeline(t, report.TimelineEvents, set...)
 		if trace.Unit != "ms" || trace.Other["recorded"] != "the whole run" {
 			t.Errorf("%v: unit %q, recorded %q", set, trace.Unit, trace.Other["recorded"])

@@ -25,9 +25,9 @@ engine: {max-model-len: 8192}
 workload: {rate: 10/s, prompt: 100, output: 200, requests: 50}
 `
 
-// BenchmarkStreams keeps 5,000 streams open on one server, whose clients are in the same process, and
-// reports tokens for each second of processor time of both, how regularly tokens come, and the memory
-// of a stream. A run takes 15 seconds: -benchtime 1x.
+// BenchmarkStreams keeps 5,000 streams open on one server, whose clients are in the same process,
+// and reports tokens for each second of processor time of both, how regularly tokens come, and the
+// memory of a stream. A run takes 15 seconds: -benchtime 1x.
 func BenchmarkStreams(b *testing.B) {
 	const streams, span = 5000, 15 * time.Second
 	i := open(b, crowd, func(o *Options) { o.Speed = 1 })
@@ -61,7 +61,8 @@ func BenchmarkStreams(b *testing.B) {
 		slices.Sort(late)
 		b.ReportMetric(float64(tokens)/(processorTime(b)-cpu).Seconds(), "tokens/cpu-s")
 		b.ReportMetric(float64(tokens)/time.Since(begin).Seconds(), "tokens/s")
-		b.ReportMetric(float64(during.HeapAlloc+during.StackInuse-before.HeapAlloc-before.StackInuse)/streams/1024, "KiB/stream")
+		b.ReportMetric(float64(during.HeapAlloc+
+			during.StackInuse-before.HeapAlloc-before.StackInuse)/streams/1024, "KiB/stream")
 		b.ReportMetric(float64(late[len(late)/2].Microseconds())/1000, "p50-gap-ms")
 		b.ReportMetric(float64(late[len(late)*99/100].Microseconds())/1000, "p99-gap-ms")
 		b.ReportMetric(float64(lag.Microseconds())/1000, "lag-ms")
@@ -75,8 +76,11 @@ func listen(address string, n int, until time.Time) ([]time.Duration, error) {
 		return nil, err
 	}
 	defer c.Close()
-	body := fmt.Sprintf(`{"prompt":"stream %d","max_tokens":4000,"ignore_eos":true,"stream":true}`, n)
-	if _, err := fmt.Fprintf(c, "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+	body := fmt.Sprintf(`{"prompt":"stream %d","max_tokens":4000,"ignore_eos":true,"stream":true}`,
+		n)
+	if _, err := fmt.Fprintf(c,
+		"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body),
+		body); err != nil {
 		return nil, err
 	}
 	if err := c.SetReadDeadline(until); err != nil {
@@ -90,7 +94,8 @@ func listen(address string, n int, until time.Time) ([]time.Duration, error) {
 			return gaps, nil // the time is over
 		}
 		if !bytes.HasPrefix(line, []byte("data: ")) {
-			if strings.HasPrefix(string(line), "HTTP/1.1 ") && !strings.Contains(string(line), fmt.Sprint(http.StatusOK)) {
+			if strings.HasPrefix(string(line), "HTTP/1.1 ") &&
+				!strings.Contains(string(line), fmt.Sprint(http.StatusOK)) {
 				return nil, fmt.Errorf("%s", line)
 			}
 			continue

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestBodiesOfBenchmarks sends requests of the form that published benchmarks send: vllm bench serve,
-// GuideLLM, inference-perf and aiperf. Each gets the tokens that it asks for, counted in the end.
+// TestBodiesOfBenchmarks sends requests of the form that published benchmarks send: vllm bench
+// serve, GuideLLM, inference-perf and aiperf. Each gets the tokens that it asks for, counted in the
+// end.
 func TestBodiesOfBenchmarks(t *testing.T) {
 	i := open(t, small, nil)
 	names, err := filepath.Glob("testdata/bodies/*.json")

@@ -9,8 +9,8 @@ import (
 // smallest of the engines that share whole blocks.
 const contentBlock = 16
 
-// segments describes a prompt for prefix caches, a segment for each whole block. A segment's ID is a
-// hash of all tokens up to its end, so that equal prefixes have equal segments.
+// segments describes a prompt for prefix caches, a segment for each whole block. A segment's ID is
+// a hash of all tokens up to its end, so that equal prefixes have equal segments.
 func segments(tokens []text.Token) []sim.Segment {
 	list := make([]sim.Segment, 0, len(tokens)/contentBlock)
 	name := uint64(0)

@@ -75,7 +75,8 @@ func (j *Job) advance(n news) {
 	s := &j.state
 	changed := !s.Ended && (n.ended || n.tokens > s.Tokens)
 	if changed {
-		s.Tokens, s.Cached, s.Ended, s.Stopped = max(s.Tokens, n.tokens), n.cached, n.ended, n.stopped
+		s.Tokens, s.Cached, s.Ended, s.Stopped = max(s.Tokens, n.tokens), n.cached, n.ended,
+			n.stopped
 		s.Text = n.text
 	}
 	j.listener.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Executor is a sim.StepClock that computes steps with GPT-2, so that answers are the model's: the most
-// likely token at each place. The scheduler and the memory around it are the simulator's.
+// Executor is a sim.StepClock that computes steps with GPT-2, so that answers are the model's: the
+// most likely token at each place. The scheduler and the memory around it are the simulator's.
 type Executor struct {
 	model    *gpt2.Model
 	engine   *engine.Engine
@@ -48,7 +48,8 @@ func OpenExecutor(weights string, sequences, threads int) (*Executor, error) {
 		model.Close()
 		return nil, err
 	}
-	x := &Executor{model: model, words: words, most: sequences, started: map[int64]*engine.Sequence{}}
+	x := &Executor{model: model, words: words, most: sequences,
+		started: map[int64]*engine.Sequence{}}
 	x.engine, err = engine.New(model, engine.Options{Blocks: x.blocks(), Threads: threads})
 	if err != nil {
 		model.Close()
@@ -70,7 +71,8 @@ func (x *Executor) blocks() int {
 	return x.most * ((x.model.Config.Context + gpt2.BlockTokens - 1) / gpt2.BlockTokens)
 }
 
-// stepTokens bounds the prompt tokens of a step, so that long prompts do not stop sequences that decode.
+// stepTokens bounds the prompt tokens of a step, so that long prompts do not stop sequences that
+// decode.
 const stepTokens = 256
 
 // Simulation returns a fleet of one replica, whose steps are computed by x.
@@ -83,7 +85,8 @@ func (x *Executor) Simulation() (sim.Config, error) {
 	if err != nil {
 		return sim.Config{}, err
 	}
-	replica := sim.ReplicaConfig{Scheduler: scheduler, Memory: kv, Clock: x, MaxContext: x.model.Config.Context}
+	replica := sim.ReplicaConfig{Scheduler: scheduler, Memory: kv, Clock: x,
+		MaxContext: x.model.Config.Context}
 	return sim.Config{Router: &routing.RoundRobin{}, Replicas: []sim.ReplicaConfig{replica}}, nil
 }
 
@@ -203,7 +206,8 @@ func likeliest(logits []float32) text.Token {
 // computed is the plan of an answer that a model computes: only how long it may become is known.
 func computed(r *openai.Request, most int) (*plan, error) {
 	if r.Call != nil || r.Schema != nil {
-		return nil, &openai.Error{Status: 400, Param: "tools", Message: "This model calls no tools and knows no schemas."}
+		return nil, &openai.Error{Status: 400, Param: "tools",
+			Message: "This model calls no tools and knows no schemas."}
 	}
 	one := &plan{tokens: most, bytes: -1}
 	one.choice.Finish = "length"

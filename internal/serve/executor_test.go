@@ -64,7 +64,8 @@ func TestComputedAnswers(t *testing.T) {
 			body := fmt.Sprintf(`{"prompt":%q,"max_tokens":%d}`, prompt, 5+n)
 			got := i.ask(t, "/v1/completions", body)
 			if got.Choices[0].Text != want.String() || got.Usage.Prompt != len(tokens) {
-				t.Errorf("%q was answered by %q, want %q", prompt, got.Choices[0].Text, want.String())
+				t.Errorf("%q was answered by %q, want %q", prompt, got.Choices[0].Text,
+					want.String())
 			}
 			text := want.String()
 			if len(text) < 12 || n%3 > 0 {
@@ -72,7 +73,9 @@ func TestComputedAnswers(t *testing.T) {
 			}
 			stop := text[6:9]
 			body = fmt.Sprintf(`{"prompt":%q,"max_tokens":%d,"stop":%q}`, prompt, 5+n, stop)
-			if cut := i.ask(t, "/v1/completions", body).Choices[0]; cut.Text != text[:strings.Index(text, stop)] || cut.Finish != "stop" {
+			if cut := i.ask(t, "/v1/completions",
+				body).Choices[0]; cut.Text != text[:strings.Index(text, stop)] ||
+				cut.Finish != "stop" {
 				t.Errorf("stopped at %q: %+v of %q", stop, cut, text)
 			}
 			return nil
@@ -81,7 +84,8 @@ func TestComputedAnswers(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	for _, body := range []string{`{"prompt":[60000]}`, `{"prompt":"` + strings.Repeat("a", 5000) + `"}`} {
+	for _, body := range []string{`{"prompt":[60000]}`, `{"prompt":"` + strings.Repeat("a", 5000) +
+		`"}`} {
 		if status, text := i.post(t, "/v1/completions", body); status != 400 {
 			t.Errorf("%.30s: %d %s", body, status, text)
 		}

@@ -264,7 +264,8 @@ func (f *Fleet) seen(j *Job, at, latency sim.Time) time.Time {
 // Finished implements sim.Observer.
 func (f *Fleet) Finished(s *sim.Sequence) {
 	if j := f.forget(s.ID); j != nil {
-		f.late.add(f.seen(j, s.LastToken, s.Latency), j, news{tokens: s.Output, cached: s.Cached, text: j.generated, ended: true})
+		f.late.add(f.seen(j, s.LastToken, s.Latency), j,
+			news{tokens: s.Output, cached: s.Cached, text: j.generated, ended: true})
 	}
 }
 

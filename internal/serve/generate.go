@@ -55,7 +55,8 @@ func (s *Server) generate(endpoint openai.Endpoint) http.HandlerFunc {
 func (c *call) prepare(w http.ResponseWriter, r *http.Request, endpoint openai.Endpoint) error {
 	s := c.server
 	if s.draining.Load() {
-		return &openai.Error{Status: http.StatusServiceUnavailable, RetryAfter: 1, Message: "The server is shutting down."}
+		return &openai.Error{Status: http.StatusServiceUnavailable, RetryAfter: 1,
+			Message: "The server is shutting down."}
 	}
 	data, err := s.readBody(w, r)
 	if err != nil {
@@ -75,7 +76,8 @@ func (c *call) prepare(w http.ResponseWriter, r *http.Request, endpoint openai.E
 		p.job.Replica = replicaOf(r.Context())
 		p.job.Came = c.began
 	}
-	c.head = openai.Head{Endpoint: endpoint, ID: s.newID(endpoint), Model: model.Name, Created: c.began.Unix()}
+	c.head = openai.Head{Endpoint: endpoint, ID: s.newID(endpoint), Model: model.Name,
+		Created: c.began.Unix()}
 	c.sent = make([]progress, len(c.plans))
 	for i, p := range c.plans {
 		if p.script == nil {
@@ -106,7 +108,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 			Message: fmt.Sprintf("The body is larger than the %d bytes allowed.", large.Limit),
 		}
 	case err != nil:
-		return nil, &openai.Error{Status: http.StatusBadRequest, Message: "The body could not be read."}
+		return nil, &openai.Error{Status: http.StatusBadRequest,
+			Message: "The body could not be read."}
 	}
 	return data, nil
 }
@@ -179,7 +182,8 @@ func (c *call) collect(w http.ResponseWriter, r *http.Request) error {
 // stream sends pieces as they come. The status is sent with the first, so that a request that is
 // turned away gets an error.
 func (c *call) stream(w http.ResponseWriter, r *http.Request) error {
-	out := &flusher{w: w, control: http.NewResponseController(w), patience: c.server.Limits.WriteTime}
+	out := &flusher{w: w, control: http.NewResponseController(w),
+		patience: c.server.Limits.WriteTime}
 	events := openai.NewStream(c.head, c.request.ContinuousUsage)
 	for open := len(c.plans); open > 0; {
 		if err := c.await(r.Context()); err != nil {
@@ -311,9 +315,11 @@ func failure(why sim.Rejection) *openai.Error {
 	case sim.Refused, sim.TimedOut:
 		e.Status, e.RetryAfter, e.Code = http.StatusTooManyRequests, 1, "too_many_requests"
 	case sim.Unavailable:
-		e.Status, e.RetryAfter, e.Message = http.StatusServiceUnavailable, 5, "No replica serves the model now."
+		e.Status, e.RetryAfter, e.Message = http.StatusServiceUnavailable, 5,
+			"No replica serves the model now."
 	default:
-		e.Status, e.Message = http.StatusInternalServerError, "The request was lost in a failure of the server."
+		e.Status, e.Message = http.StatusInternalServerError,
+			"The request was lost in a failure of the server."
 	}
 	return e
 }
@@ -330,11 +336,13 @@ func (s *Server) log(r *http.Request, c *call, err error) {
 	}
 	if c.request != nil && len(c.plans) > 0 {
 		u := c.usage()
-		attributes = append(attributes, slog.Bool("stream", c.request.Stream), slog.Int("prompt_tokens", u.Prompt),
+		attributes = append(attributes, slog.Bool("stream", c.request.Stream),
+			slog.Int("prompt_tokens", u.Prompt),
 			slog.Int("cached_tokens", u.Cached), slog.Int("completion_tokens", u.Completion))
 	}
 	if !c.first.IsZero() {
-		attributes = append(attributes, slog.Float64("ttft_ms", c.first.Sub(c.began).Seconds()*1000))
+		attributes = append(attributes,
+			slog.Float64("ttft_ms", c.first.Sub(c.began).Seconds()*1000))
 	}
 	level := slog.LevelInfo
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// mutated returns a request that somebody may send by accident or not: one of the right ones, with bytes
-// changed, cut, repeated or put in.
+// mutated returns a request that somebody may send by accident or not: one of the right ones, with
+// bytes changed, cut, repeated or put in.
 func mutated(rng *rand.Rand) string {
 	right := []string{
 		`{"prompt":"Hello","max_tokens":3,"stream":true,"stop":["a"],"n":2}`,
@@ -45,9 +45,9 @@ func mutated(rng *rand.Rand) string {
 	return string(body)
 }
 
-// TestHostileClients sends requests that are wrong in every way, some of which go away before the end.
-// None crashes the server, and afterwards it has no request, no memory in use and no goroutine more
-// than before, and answers.
+// TestHostileClients sends requests that are wrong in every way, some of which go away before the
+// end. None crashes the server, and afterwards it has no request, no memory in use and no goroutine
+// more than before, and answers.
 func TestHostileClients(t *testing.T) {
 	n := 10_000
 	if testing.Short() {
@@ -56,14 +56,17 @@ func TestHostileClients(t *testing.T) {
 	i := open(t, small, func(o *Options) { o.Speed = 200 })
 	i.ask(t, "/v1/completions", `{"prompt":"x","max_tokens":1}`)
 	before := runtime.NumGoroutine()
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
-	paths := []string{"/v1/completions", "/v1/chat/completions", "/v1/responses", "/tokenize", "/detokenize", "/llmsim/faults", "/v1/../../etc"}
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		MaxIdleConnsPerHost: 16}}
+	paths := []string{"/v1/completions", "/v1/chat/completions", "/v1/responses", "/tokenize",
+		"/detokenize", "/llmsim/faults", "/v1/../../etc"}
 	var group errgroup.Group
 	for worker := range 8 {
 		group.Go(func() error {
 			rng := rand.New(rand.NewPCG(uint64(worker), 1))
 			for range n / 8 {
-				response, err := client.Post(i.URL+paths[rng.IntN(len(paths))], "application/json", strings.NewReader(mutated(rng)))
+				response, err := client.Post(i.URL+paths[rng.IntN(len(paths))], "application/json",
+					strings.NewReader(mutated(rng)))
 				if err != nil {
 					return err
 				}
@@ -84,14 +87,15 @@ func TestHostileClients(t *testing.T) {
 	client.CloseIdleConnections()
 	i.settle(t, func() bool { return i.underWay.Load() == 0 && i.idle() })
 	i.settle(t, func() bool { return runtime.NumGoroutine() <= before+3 })
-	if text := i.scrape(t); !strings.Contains(text, `vllm:kv_cache_usage_perc{engine="0",model_name="llama-3.1-8b"} 0`+"\n") {
+	if text := i.scrape(t); !strings.Contains(text,
+		`vllm:kv_cache_usage_perc{engine="0",model_name="llama-3.1-8b"} 0`+"\n") {
 		t.Error("KV memory is in use although nothing runs")
 	}
 	i.ask(t, "/v1/completions", `{"prompt":"x","max_tokens":1}`)
 }
 
-// raw sends bytes on a connection of its own and returns what comes back until it is closed, or an error
-// if it stays open for longer than patience.
+// raw sends bytes on a connection of its own and returns what comes back until it is closed, or an
+// error if it stays open for longer than patience.
 func (i *instance) raw(text string, patience time.Duration) (string, error) {
 	c, err := net.Dial("tcp", i.Server.Listener.Addr().String())
 	if err != nil {
@@ -108,13 +112,14 @@ func (i *instance) raw(text string, patience time.Duration) (string, error) {
 	return string(answer), err
 }
 
-// TestSlowClients opens requests that never end: a head, and a body, of which nothing more comes. The
-// server closes the connections when their time is over.
+// TestSlowClients opens requests that never end: a head, and a body, of which nothing more comes.
+// The server closes the connections when their time is over.
 func TestSlowClients(t *testing.T) {
 	i := open(t, small, nil)
 	const head = "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 	var group errgroup.Group
-	for _, text := range []string{"POST /v1/compl", head, head + "Content-Length: 100\r\n\r\n{\"prompt\":"} {
+	for _, text := range []string{"POST /v1/compl", head,
+		head + "Content-Length: 100\r\n\r\n{\"prompt\":"} {
 		group.Go(func() error {
 			_, err := i.raw(text, 10*time.Second)
 			return err
@@ -141,7 +146,8 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestHugeBodies(t *testing.T) {
 	i := open(t, small, nil)
 	body := &endless{}
-	response, err := http.Post(i.URL+"/v1/completions", "application/json", io.LimitReader(body, 100<<20))
+	response, err := http.Post(i.URL+"/v1/completions", "application/json",
+		io.LimitReader(body, 100<<20))
 	if err == nil {
 		response.Body.Close()
 		if response.StatusCode != http.StatusRequestEntityTooLarge {
@@ -154,11 +160,13 @@ func TestHugeBodies(t *testing.T) {
 	}
 }
 
-// TestFaults kills a replica and slows another: requests go on, and those under way at the first are
-// lost with an error in the stream.
+// TestFaults kills a replica and slows another: requests go on, and those under way at the first
+// are lost with an error in the stream.
 func TestFaults(t *testing.T) {
-	i := open(t, strings.Replace(small, "workload:", "replicas: 2\nworkload:", 1), func(o *Options) { o.Speed = 1 })
-	response, err := http.Post(i.URL+"/v1/completions", "application/json", strings.NewReader(`{"prompt":"x","max_tokens":3000,"ignore_eos":true,"stream":true}`))
+	i := open(t, strings.Replace(small, "workload:", "replicas: 2\nworkload:", 1),
+		func(o *Options) { o.Speed = 1 })
+	response, err := http.Post(i.URL+"/v1/completions", "application/json",
+		strings.NewReader(`{"prompt":"x","max_tokens":3000,"ignore_eos":true,"stream":true}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +174,8 @@ func TestFaults(t *testing.T) {
 	if _, err := io.ReadFull(response.Body, make([]byte, 200)); err != nil {
 		t.Fatal(err)
 	}
-	for _, fault := range []string{`{"kind":"kill","replica":0,"for":"1h"}`, `{"kind":"slow","replica":1,"factor":3}`} {
+	for _, fault := range []string{`{"kind":"kill","replica":0,"for":"1h"}`,
+		`{"kind":"slow","replica":1,"factor":3}`} {
 		if status, text := i.post(t, "/llmsim/faults", fault); status != http.StatusOK {
 			t.Fatalf("%s: %s", fault, text)
 		}

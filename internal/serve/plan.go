@@ -12,8 +12,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// plan is an answer that is known before it is computed: made-up text is, so that a text at which to
-// stop is found beforehand. Only how fast it comes depends on the fleet.
+// plan is an answer that is known before it is computed: made-up text is, so that a text at which
+// to stop is found beforehand. Only how fast it comes depends on the fleet.
 type plan struct {
 	job    *Job
 	choice openai.Choice
@@ -65,7 +65,8 @@ func (p *planner) plans(r *openai.Request, m Model, number int) ([]*plan, error)
 		}
 		if p.words == nil && prompt.Tokens != nil {
 			if _, err := p.texts.Decode(tokens); err != nil {
-				return nil, &openai.Error{Status: http.StatusBadRequest, Param: "prompt", Message: "prompt: " + err.Error()}
+				return nil, &openai.Error{Status: http.StatusBadRequest, Param: "prompt",
+					Message: "prompt: " + err.Error()}
 			}
 		}
 		most := r.MaxTokens
@@ -86,10 +87,12 @@ func (p *planner) plans(r *openai.Request, m Model, number int) ([]*plan, error)
 			}
 			one.job = &Job{
 				Request: sim.Request{
-					Prompt: max(len(tokens), 1), Output: one.tokens, Priority: r.Priority, Content: blocks, Model: number,
+					Prompt: max(len(tokens), 1), Output: one.tokens, Priority: r.Priority,
+					Content: blocks, Model: number,
 				},
 				Replica: -1, Prompt: tokens, listener: listener, IgnoreEnd: r.IgnoreEOS,
-				Asked: telemetry.Parameters{MaxTokens: r.MaxTokens, N: r.N, Finish: one.choice.Finish},
+				Asked: telemetry.Parameters{MaxTokens: r.MaxTokens, N: r.N,
+					Finish: one.choice.Finish},
 			}
 			all = append(all, one)
 		}
@@ -97,8 +100,8 @@ func (p *planner) plans(r *openai.Request, m Model, number int) ([]*plan, error)
 	return all, nil
 }
 
-// bytesPerToken bounds how long a text may be that is turned into tokens to see whether it fits: four
-// or five times the average.
+// bytesPerToken bounds how long a text may be that is turned into tokens to see whether it fits:
+// four or five times the average.
 const bytesPerToken = 20
 
 // encode returns the tokens of a prompt for a model with the given context.
@@ -108,7 +111,8 @@ func (p *planner) encode(prompt string, context int) ([]text.Token, error) {
 	}
 	tokens, err := p.texts.Encode(prompt)
 	if err != nil {
-		return nil, &openai.Error{Status: http.StatusBadRequest, Message: "the prompt is not valid text: " + err.Error()}
+		return nil, &openai.Error{Status: http.StatusBadRequest,
+			Message: "the prompt is not valid text: " + err.Error()}
 	}
 	return tokens, nil
 }
@@ -141,7 +145,8 @@ func (p *planner) json(r *openai.Request, words made, most int) (*plan, error) {
 	schema := r.Schema
 	if r.Call != nil {
 		schema = r.Call.Parameters
-		one.choice = openai.Choice{Finish: "tool_calls", Call: r.Call.Name, CallID: fmt.Sprintf("call_%016x", words.name)}
+		one.choice = openai.Choice{Finish: "tool_calls", Call: r.Call.Name,
+			CallID: fmt.Sprintf("call_%016x", words.name)}
 		if r.Endpoint == openai.Completions {
 			one.choice.Call = ""
 		}
@@ -151,11 +156,13 @@ func (p *planner) json(r *openai.Request, words made, most int) (*plan, error) {
 		return nil, err
 	}
 	if !json.Valid(value) {
-		return nil, &openai.Error{Status: http.StatusInternalServerError, Message: "made-up JSON is not valid"}
+		return nil, &openai.Error{Status: http.StatusInternalServerError,
+			Message: "made-up JSON is not valid"}
 	}
 	tokens, err := p.words.Encode(string(value))
 	if err != nil {
-		return nil, &openai.Error{Status: http.StatusBadRequest, Message: "the schema holds invalid text: " + err.Error()}
+		return nil, &openai.Error{Status: http.StatusBadRequest,
+			Message: "the schema holds invalid text: " + err.Error()}
 	}
 	one.script, one.tokens = p.split(tokens), min(len(tokens), most)
 	if len(tokens) > most {

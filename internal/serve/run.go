@@ -59,10 +59,12 @@ const sampleTime = 50 * time.Millisecond
 func Open(o Options) (*Service, error) {
 	engines := telemetry.Engines(&o.Simulation, o.Models)
 	s := &Service{}
-	s.collector = telemetry.New(telemetry.DialectOf(o.Dialect), engines, func(r *sim.Request) telemetry.Parameters {
-		return s.fleet.parameters(r)
-	})
-	c := FleetConfig{Simulation: o.Simulation, Models: models(o.Models, engines), Speed: o.Speed, Executor: o.Executor}
+	s.collector = telemetry.New(telemetry.DialectOf(o.Dialect), engines,
+		func(r *sim.Request) telemetry.Parameters {
+			return s.fleet.parameters(r)
+		})
+	c := FleetConfig{Simulation: o.Simulation, Models: models(o.Models, engines), Speed: o.Speed,
+		Executor: o.Executor}
 	c.Simulation.Source, c.Simulation.Observer = nil, s.collector
 	if o.observer != nil {
 		c.Simulation.Observer = sim.Observers{s.collector, o.observer}
@@ -80,8 +82,10 @@ func Open(o Options) (*Service, error) {
 		longest = max(longest, m.Context)
 	}
 	config := Config{
-		Backend: s.fleet, Lengths: o.Lengths, Seed: o.Seed, APIKey: o.APIKey, Limits: DefaultLimits(longest),
-		Log: o.Log, Spans: o.Spans, Version: o.Version, Metrics: s.metrics(), Control: s.fleet.FaultHandler(),
+		Backend: s.fleet, Lengths: o.Lengths, Seed: o.Seed, APIKey: o.APIKey,
+		Limits: DefaultLimits(longest),
+		Log:    o.Log, Spans: o.Spans, Version: o.Version, Metrics: s.metrics(),
+		Control: s.fleet.FaultHandler(),
 	}
 	if o.Executor != nil {
 		config.Vocabulary = o.Executor
@@ -108,8 +112,8 @@ func models(names []string, engines []telemetry.Engine) []Model {
 	return list
 }
 
-// Run answers on listeners until ctx is done: on the first for all replicas, on each of the others for
-// one alone.
+// Run answers on listeners until ctx is done: on the first for all replicas, on each of the others
+// for one alone.
 func (s *Service) Run(ctx context.Context, listeners []net.Listener) error {
 	var group errgroup.Group
 	driven := make(chan error, 1)
@@ -131,9 +135,11 @@ func (s *Service) Run(ctx context.Context, listeners []net.Listener) error {
 // metrics answers scrapes: of all replicas, or of the one behind the listener.
 func (s *Service) metrics() http.Handler {
 	own := prometheus.NewRegistry()
-	own.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	own.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "llmsim_lag_seconds", Help: "How late the simulation is behind the clock of the wall.",
+			Name: "llmsim_lag_seconds",
+			Help: "How late the simulation is behind the clock of the wall.",
 		}, func() float64 { return s.fleet.Lag().Seconds() }))
 	options := promhttp.HandlerOpts{EnableOpenMetrics: true}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -52,8 +52,9 @@ func open(t testing.TB, scenario string, change func(*Options)) *instance {
 		t.Fatal(err)
 	}
 	o := Options{
-		Simulation: simulation.Config(), Models: simulation.Models(), Lengths: Lengths(simulation.Source),
-		Speed: 50, Dialect: "vllm", Version: "test",
+		Simulation: simulation.Config(), Models: simulation.Models(),
+		Lengths: Lengths(simulation.Source),
+		Speed:   50, Dialect: "vllm", Version: "test",
 	}
 	simulation.Source.Close()
 	if change != nil {
@@ -155,17 +156,22 @@ func (i *instance) events(t testing.TB, path, body string) []string {
 
 func TestCompletions(t *testing.T) {
 	i := open(t, small, nil)
-	one := i.ask(t, "/v1/completions", `{"prompt":"Once upon a time","max_tokens":7,"ignore_eos":true}`)
-	if one.Object != "text_completion" || one.Usage.Completion != 7 || one.Usage.Prompt != 4 || one.Usage.Total != 11 ||
+	one := i.ask(t, "/v1/completions",
+		`{"prompt":"Once upon a time","max_tokens":7,"ignore_eos":true}`)
+	if one.Object != "text_completion" || one.Usage.Completion != 7 || one.Usage.Prompt != 4 ||
+		one.Usage.Total != 11 ||
 		one.Choices[0].Finish != "length" || len(strings.Fields(one.Choices[0].Text)) != 7 {
 		t.Errorf("%+v", one)
 	}
-	again := i.ask(t, "/v1/completions", `{"prompt":"Once upon a time","max_tokens":7,"ignore_eos":true}`)
+	again := i.ask(t, "/v1/completions",
+		`{"prompt":"Once upon a time","max_tokens":7,"ignore_eos":true}`)
 	if again.Choices[0].Text != one.Choices[0].Text {
-		t.Errorf("the same prompt was answered by %q and %q", one.Choices[0].Text, again.Choices[0].Text)
+		t.Errorf("the same prompt was answered by %q and %q", one.Choices[0].Text,
+			again.Choices[0].Text)
 	}
 	natural := i.ask(t, "/v1/completions", `{"prompt":[1,2,3],"max_tokens":100}`)
-	if natural.Usage.Completion != 20 || natural.Choices[0].Finish != "stop" || natural.Usage.Prompt != 3 {
+	if natural.Usage.Completion != 20 || natural.Choices[0].Finish != "stop" ||
+		natural.Usage.Prompt != 3 {
 		t.Errorf("the scenario's answers have 20 tokens: %+v", natural)
 	}
 	several := i.ask(t, "/v1/completions", `{"prompt":["a","b"],"n":3,"max_tokens":2}`)
@@ -174,7 +180,8 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestStop ends an answer before the text at which to stop, wherever it lies, and streams no part of it.
+// TestStop ends an answer before the text at which to stop, wherever it lies, and streams no part
+// of it.
 func TestStop(t *testing.T) {
 	i := open(t, small, nil)
 	const ask = `{"prompt":"x","max_tokens":20,"ignore_eos":true`
@@ -208,7 +215,8 @@ func TestStreamsSayTheSame(t *testing.T) {
 	i := open(t, small, nil)
 	body := `{"messages":[{"role":"user","content":"Hi"}],"max_tokens":9,"ignore_eos":true`
 	whole := i.ask(t, "/v1/chat/completions", body+"}")
-	events := i.events(t, "/v1/chat/completions", body+`,"stream":true,"stream_options":{"include_usage":true}}`)
+	events := i.events(t, "/v1/chat/completions",
+		body+`,"stream":true,"stream_options":{"include_usage":true}}`)
 	text, finish, usage := "", "", 0
 	for _, data := range events[:len(events)-1] {
 		var r reply
@@ -223,12 +231,15 @@ func TestStreamsSayTheSame(t *testing.T) {
 			usage += r.Usage.Completion
 		}
 	}
-	if text != *whole.Choices[0].Message.Content || finish != "length" || usage != 9 || events[len(events)-1] != "[DONE]" {
-		t.Errorf("streamed %q, %s, %d tokens; want %q", text, finish, usage, *whole.Choices[0].Message.Content)
+	if text != *whole.Choices[0].Message.Content || finish != "length" || usage != 9 ||
+		events[len(events)-1] != "[DONE]" {
+		t.Errorf("streamed %q, %s, %d tokens; want %q", text, finish, usage,
+			*whole.Choices[0].Message.Content)
 	}
 	answer := i.ask(t, "/v1/responses", `{"input":"Hi","max_output_tokens":4}`)
 	last := i.events(t, "/v1/responses", `{"input":"Hi","max_output_tokens":4,"stream":true}`)
-	if want := answer.Output[0].Content[0].Text; !strings.Contains(last[len(last)-1], want) || want == "" {
+	if want := answer.Output[0].Content[0].Text; !strings.Contains(last[len(last)-1], want) ||
+		want == "" {
 		t.Errorf("the last event is %s, want %q in it", last[len(last)-1], want)
 	}
 }
@@ -237,14 +248,17 @@ func TestToolsAndSchemas(t *testing.T) {
 	i := open(t, small, nil)
 	const tools = `"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object",
 		"properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":3}},"required":["city","days"]}}}]`
-	called := i.ask(t, "/v1/chat/completions", `{"messages":[{"role":"user","content":"Rain?"}],`+tools+`}`)
+	called := i.ask(t, "/v1/chat/completions", `{"messages":[{"role":"user","content":"Rain?"}],`+
+		tools+`}`)
 	var arguments struct {
 		City string
 		Days int
 	}
 	calls := called.Choices[0].Message.Calls
-	if len(calls) != 1 || calls[0].Function.Name != "weather" || called.Choices[0].Finish != "tool_calls" ||
-		json.Unmarshal([]byte(calls[0].Function.Arguments), &arguments) != nil || arguments.City == "" || arguments.Days < 3 {
+	if len(calls) != 1 || calls[0].Function.Name != "weather" ||
+		called.Choices[0].Finish != "tool_calls" ||
+		json.Unmarshal([]byte(calls[0].Function.Arguments), &arguments) != nil ||
+		arguments.City == "" || arguments.Days < 3 {
 		t.Errorf("%+v", called)
 	}
 	told := i.ask(t, "/v1/chat/completions", `{"messages":[{"role":"user","content":"Rain?"},
@@ -252,11 +266,13 @@ func TestToolsAndSchemas(t *testing.T) {
 	if told.Choices[0].Message.Content == nil || told.Choices[0].Finish == "tool_calls" {
 		t.Errorf("after a tool's answer: %+v", told)
 	}
-	shaped := i.ask(t, "/v1/chat/completions", `{"messages":[{"role":"user","content":"List"}],"response_format":{"type":"json_schema",
+	shaped := i.ask(t, "/v1/chat/completions",
+		`{"messages":[{"role":"user","content":"List"}],"response_format":{"type":"json_schema",
 		"json_schema":{"name":"list","schema":{"type":"object","properties":{"items":{"type":"array","minItems":2,
 		"items":{"enum":["a","b"]}}},"required":["items"]}}}}`)
 	var list struct{ Items []string }
-	if err := json.Unmarshal([]byte(*shaped.Choices[0].Message.Content), &list); err != nil || len(list.Items) != 2 {
+	if err := json.Unmarshal([]byte(*shaped.Choices[0].Message.Content), &list); err != nil ||
+		len(list.Items) != 2 {
 		t.Errorf("%s: %v", *shaped.Choices[0].Message.Content, err)
 	}
 }
@@ -286,12 +302,16 @@ func TestErrors(t *testing.T) {
 		{"/v1/completions", `{"prompt":"x","n":0}`, 400, "n: found 0"},
 		{"/v1/completions", `{"prompt":"x","max_tokens":"many"}`, 400, "max_tokens"},
 		{"/v1/completions", `{"prompt":"x","model":"gpt-9"}`, 404, "does not exist"},
-		{"/v1/completions", `{"prompt":"x","max_tokens":5000}`, 400, "maximum context length is 4096"},
+		{"/v1/completions", `{"prompt":"x","max_tokens":5000}`, 400,
+			"maximum context length is 4096"},
 		{"/v1/completions", `{"prompt":"x","logprobs":3}`, 400, "probabilities"},
 		{"/v1/chat/completions", `{"messages":[]}`, 400, "messages: found 0"},
 		{"/v1/chat/completions", `{"messages":[{"role":"king","content":"x"}]}`, 400, "king"},
-		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, 400, "image_url"},
-		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"tool_choice":"required"}`, 400, "without tools"},
+		{"/v1/chat/completions", `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`,
+			400, "image_url"},
+		{"/v1/chat/completions",
+			`{"messages":[{"role":"user","content":"x"}],"tool_choice":"required"}`, 400,
+			"without tools"},
 		{"/v1/completions", `{"prompt":"` + strings.Repeat("a", 2<<20) + `"}`, 413, "larger than"},
 		{"/v1/complete", `{}`, 404, "/v1/completions"},
 		{"/detokenize", `{"tokens":[-4]}`, 400, "outside the vocabulary"},
@@ -304,7 +324,8 @@ func TestErrors(t *testing.T) {
 			continue
 		}
 		if status != c.status || !strings.Contains(r.Error.Message, c.words) {
-			t.Errorf("%s %.60s: found %d %s, want %d %s", c.path, c.body, status, r.Error.Message, c.status, c.words)
+			t.Errorf("%s %.60s: found %d %s, want %d %s", c.path, c.body, status, r.Error.Message,
+				c.status, c.words)
 		}
 	}
 }
@@ -314,7 +335,8 @@ func TestKey(t *testing.T) {
 	for _, c := range []struct {
 		path, key string
 		status    int
-	}{{"/v1/models", "", 401}, {"/v1/models", "Bearer wrong", 401}, {"/v1/models", "Bearer secret", 200}, {"/health", "", 200}} {
+	}{{"/v1/models", "", 401}, {"/v1/models", "Bearer wrong", 401},
+		{"/v1/models", "Bearer secret", 200}, {"/health", "", 200}} {
 		r, err := http.NewRequest(http.MethodGet, i.URL+c.path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -339,20 +361,22 @@ func TestTokenize(t *testing.T) {
 		Tokens  []int
 		Context int `json:"max_model_len"`
 	}
-	if err := json.Unmarshal([]byte(text), &counted); err != nil || counted.Count != len(counted.Tokens) || counted.Context != 4096 {
+	if err := json.Unmarshal([]byte(text), &counted); err != nil ||
+		counted.Count != len(counted.Tokens) || counted.Context != 4096 {
 		t.Fatalf("%s: %v", text, err)
 	}
 	tokens, err := json.Marshal(counted.Tokens)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, back := i.post(t, "/detokenize", `{"tokens":`+string(tokens)+`}`); !strings.Contains(back, "Hello, world") {
+	if _, back := i.post(t, "/detokenize", `{"tokens":`+string(tokens)+`}`); !strings.Contains(back,
+		"Hello, world") {
 		t.Errorf("found %s", back)
 	}
 }
 
-// TestGoneClientsLeaveNothing starts long answers and closes the connections: the work is cancelled,
-// the KV memory is free again, and no goroutine stays.
+// TestGoneClientsLeaveNothing starts long answers and closes the connections: the work is
+// cancelled, the KV memory is free again, and no goroutine stays.
 func TestGoneClientsLeaveNothing(t *testing.T) {
 	i := open(t, small, func(o *Options) { o.Speed = 1 })
 	before := runtime.NumGoroutine()
@@ -360,7 +384,8 @@ func TestGoneClientsLeaveNothing(t *testing.T) {
 		for range 20 {
 			ctx, cancel := context.WithCancel(t.Context())
 			body := `{"prompt":"x","max_tokens":4000,"ignore_eos":true,"stream":` + stream + `}`
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, i.URL+"/v1/completions", strings.NewReader(body))
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, i.URL+"/v1/completions",
+				strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -375,8 +400,11 @@ func TestGoneClientsLeaveNothing(t *testing.T) {
 	i.settle(t, func() bool { return i.underWay.Load() == 0 && i.idle() })
 	http.DefaultClient.CloseIdleConnections()
 	i.settle(t, func() bool { return runtime.NumGoroutine() <= before+3 })
-	if text := i.scrape(t); !strings.Contains(text, `vllm:num_requests_running{engine="0",model_name="llama-3.1-8b"} 0`) ||
-		!strings.Contains(text, `finished_reason="abort",model_name="llama-3.1-8b"} 40`) || !strings.Contains(text, `vllm:kv_cache_usage_perc{engine="0",model_name="llama-3.1-8b"} 0`) {
+	if text := i.scrape(t); !strings.Contains(text,
+		`vllm:num_requests_running{engine="0",model_name="llama-3.1-8b"} 0`) ||
+		!strings.Contains(text, `finished_reason="abort",model_name="llama-3.1-8b"} 40`) ||
+		!strings.Contains(text,
+			`vllm:kv_cache_usage_perc{engine="0",model_name="llama-3.1-8b"} 0`) {
 		t.Errorf("the metrics say otherwise:\n%s", text)
 	}
 }
@@ -428,7 +456,8 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(Options{Simulation: simulation.Config(), Models: simulation.Models(), Lengths: []int{5}, Speed: 1, Dialect: telemetry.Dialects()[0]})
+	s, err := Open(Options{Simulation: simulation.Config(), Models: simulation.Models(),
+		Lengths: []int{5}, Speed: 1, Dialect: telemetry.Dialects()[0]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,8 +481,10 @@ func TestDrain(t *testing.T) {
 	}
 	stop()
 	rest, err := io.ReadAll(response.Body)
-	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) || bytes.Count(rest, []byte("data: ")) < 60 {
-		t.Errorf("the answer was cut short: %v, %d events", err, bytes.Count(rest, []byte("data: ")))
+	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) ||
+		bytes.Count(rest, []byte("data: ")) < 60 {
+		t.Errorf("the answer was cut short: %v, %d events", err,
+			bytes.Count(rest, []byte("data: ")))
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("the service ended with %v", err)
@@ -463,9 +494,10 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestWhatIsRecordedReplays sends requests while the fleet is driven by the clock of the wall, and runs
-// what was recorded through the scenario: every request has the same TTFT and E2E latency there, to the
-// tick of the clock. So all that separates the wire from the simulation is what the wire takes.
+// TestWhatIsRecordedReplays sends requests while the fleet is driven by the clock of the wall, and
+// runs what was recorded through the scenario: every request has the same TTFT and E2E latency
+// there, to the tick of the clock. So all that separates the wire from the simulation is what the
+// wire takes.
 func TestWhatIsRecordedReplays(t *testing.T) {
 	scenario := strings.Replace(small, "workload:", "memory: prefix-cache\nworkload:", 1)
 	path := filepath.Join(t.TempDir(), "requests.jsonl")
@@ -483,7 +515,8 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 	for n := range 60 {
 		group.Go(func() error {
 			prompt := strings.Repeat(words[n%3], 50+n) // prompts of the same word share prefixes
-			i.ask(t, "/v1/completions", fmt.Sprintf(`{"prompt":%q,"max_tokens":%d,"ignore_eos":true}`, prompt, 5+n))
+			i.ask(t, "/v1/completions",
+				fmt.Sprintf(`{"prompt":%q,"max_tokens":%d,"ignore_eos":true}`, prompt, 5+n))
 			return nil
 		})
 	}
@@ -495,7 +528,8 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	replayed := &lives{}
-	again, err := scenarios.Parse("test.yaml", []byte(scenario), "workload={trace: {file: "+path+"}}")
+	again, err := scenarios.Parse("test.yaml", []byte(scenario), "workload={trace: {file: "+path+
+		"}}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -528,4 +562,6 @@ func (s *lives) Rejected(*sim.Request, sim.Rejection) {}
 func (s *lives) Sampled(sim.Time, int, sim.State) {}
 
 // Finished implements sim.Observer.
-func (s *lives) Finished(q *sim.Sequence) { s.all = append(s.all, life{q.Arrival, q.TTFT(), q.E2E()}) }
+func (s *lives) Finished(q *sim.Sequence) {
+	s.all = append(s.all, life{q.Arrival, q.TTFT(), q.E2E()})
+}

@@ -27,8 +27,8 @@ import (
 // Config says what is served and how.
 type Config struct {
 	Backend Backend
-	// Vocabulary turns texts into tokens and back. Words makes up texts from the same one; it is nil
-	// where the backend computes them.
+	// Vocabulary turns texts into tokens and back. Words makes up texts from the same one; it is
+	// nil where the backend computes them.
 	Vocabulary Vocabulary
 	// Lengths are those of answers whose length no request says, in tokens,
 	// at least one; Seed changes made-up texts.
@@ -57,12 +57,12 @@ type Vocabulary interface {
 
 // Limits bound what clients can take.
 type Limits struct {
-	// BodyBytes is the largest body, BodyTime how long reading it may take, WriteTime how long a client
-	// may take to read what was sent.
+	// BodyBytes is the largest body, BodyTime how long reading it may take, WriteTime how long a
+	// client may take to read what was sent.
 	BodyBytes           int64
 	BodyTime, WriteTime time.Duration
-	// HeaderTime is how long a request's head may take, HeaderBytes how large it may be, IdleTime how
-	// long a connection is kept between requests.
+	// HeaderTime is how long a request's head may take, HeaderBytes how large it may be, IdleTime
+	// how long a connection is kept between requests.
 	HeaderTime, IdleTime time.Duration
 	HeaderBytes          int
 	// Connections is the most at a time, Requests the most answers under way.
@@ -71,11 +71,12 @@ type Limits struct {
 	DrainTime time.Duration
 }
 
-// DefaultLimits returns limits for a model with the given context. A prompt of that many tokens fits
-// into a body: a token is four or five bytes of text on average, and up to seven as a number.
+// DefaultLimits returns limits for a model with the given context. A prompt of that many tokens
+// fits into a body: a token is four or five bytes of text on average, and up to seven as a number.
 func DefaultLimits(context int) Limits {
 	return Limits{
-		BodyBytes: 1<<20 + 16*int64(context), BodyTime: 30 * time.Second, WriteTime: 30 * time.Second,
+		BodyBytes: 1<<20 + 16*int64(context), BodyTime: 30 * time.Second,
+		WriteTime:  30 * time.Second,
 		HeaderTime: 10 * time.Second, IdleTime: 2 * time.Minute, HeaderBytes: 64 << 10,
 		Connections: 16384, Requests: 16384, DrainTime: 30 * time.Second,
 	}
@@ -100,7 +101,8 @@ func New(c Config) (*Server, error) {
 		return nil, errors.New("serve: no backend, no vocabulary or no lengths of answers")
 	}
 	s := &Server{
-		Config: c, models: c.Backend.Models(), key: sha256.Sum256([]byte(c.APIKey)), begun: time.Now(),
+		Config: c, models: c.Backend.Models(), key: sha256.Sum256([]byte(c.APIKey)),
+		begun:   time.Now(),
 		planner: planner{words: c.Words, texts: c.Vocabulary, lengths: c.Lengths, seed: c.Seed},
 	}
 	if len(s.models) == 0 {
@@ -113,14 +115,18 @@ func New(c Config) (*Server, error) {
 // Handler returns what answers requests, to be used where the server's own listeners are not.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Serve answers on a listener until ctx is done. Then it takes no new requests, lets those under way
-// end for a while, and returns nil. Replica is the one that serves what comes here; −1 means any.
+// Serve answers on a listener until ctx is done. Then it takes no new requests, lets those under
+// way end for a while, and returns nil. Replica is the one that serves what comes here; −1 means
+// any.
 func (s *Server) Serve(ctx context.Context, l net.Listener, replica int) error {
 	h := &http.Server{
 		Handler:           s.handler,
-		ReadHeaderTimeout: s.Limits.HeaderTime, IdleTimeout: s.Limits.IdleTime, MaxHeaderBytes: s.Limits.HeaderBytes,
-		BaseContext: func(net.Listener) context.Context { return withReplica(context.Background(), replica) },
-		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		ReadHeaderTimeout: s.Limits.HeaderTime, IdleTimeout: s.Limits.IdleTime,
+		MaxHeaderBytes: s.Limits.HeaderBytes,
+		BaseContext: func(net.Listener) context.Context {
+			return withReplica(context.Background(), replica)
+		},
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	stopped := make(chan error, 1)
 	go func() {
@@ -222,7 +228,8 @@ func (s *Server) authorized(next http.Handler) http.Handler {
 		key, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		sum := sha256.Sum256([]byte(key))
 		if subtle.ConstantTimeCompare(sum[:], s.key[:]) != 1 {
-			s.refuse(w, &openai.Error{Status: http.StatusUnauthorized, Code: "invalid_api_key", Message: "The API key is missing or wrong."})
+			s.refuse(w, &openai.Error{Status: http.StatusUnauthorized, Code: "invalid_api_key",
+				Message: "The API key is missing or wrong."})
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -277,7 +284,8 @@ func (c *limitedConn) Close() error {
 // unknownPath answers what is not served.
 func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
 	known := []string{
-		"/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/models", "/tokenize", "/detokenize",
+		"/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/models", "/tokenize",
+		"/detokenize",
 		"/health", "/ping", "/version", "/metrics", "/load",
 	}
 	_, _ = io.CopyN(io.Discard, r.Body, 1<<10)

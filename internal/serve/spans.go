@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// Spans sends a span for each request to an OpenTelemetry collector (OTLP over HTTP, in JSON), with the
-// gen_ai attributes that vLLM gives them. Where the collector does not keep up, spans are dropped.
+// Spans sends a span for each request to an OpenTelemetry collector (OTLP over HTTP, in JSON), with
+// the gen_ai attributes that vLLM gives them. Where the collector does not keep up, spans are
+// dropped.
 type Spans struct {
 	url    string
 	client http.Client
@@ -46,12 +47,13 @@ type attribute struct {
 	Value map[string]any `json:"value"`
 }
 
-// NewSpans returns an exporter to a collector's address, such as http://127.0.0.1:4318. Close sends what
-// is left.
+// NewSpans returns an exporter to a collector's address, such as http://127.0.0.1:4318. Close sends
+// what is left.
 func NewSpans(address string) *Spans {
 	s := &Spans{
-		url: strings.TrimSuffix(address, "/") + "/v1/traces", client: http.Client{Timeout: 5 * time.Second},
-		queue: make(chan span, mostSpans),
+		url:    strings.TrimSuffix(address, "/") + "/v1/traces",
+		client: http.Client{Timeout: 5 * time.Second},
+		queue:  make(chan span, mostSpans),
 	}
 	s.ended.Go(s.run)
 	return s
@@ -91,13 +93,15 @@ func (s *Spans) send(batch []span) {
 		return
 	}
 	body, err := json.Marshal(map[string]any{"resourceSpans": []any{map[string]any{
-		"resource":   map[string]any{"attributes": []attribute{word("service.name", "llmsim")}},
-		"scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "llmsim.serve"}, "spans": batch}},
+		"resource": map[string]any{"attributes": []attribute{word("service.name", "llmsim")}},
+		"scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "llmsim.serve"},
+			"spans": batch}},
 	}}})
 	if err != nil {
 		return
 	}
-	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, s.url, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, s.url,
+		bytes.NewReader(body))
 	if err != nil {
 		return
 	}
@@ -114,13 +118,17 @@ func (s *Spans) add(c *call, parent string) {
 	}
 	u, now := c.usage(), time.Now()
 	one := span{
-		Trace: fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64()), ID: fmt.Sprintf("%016x", rand.Uint64()),
+		Trace: fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64()), ID: fmt.Sprintf("%016x",
+			rand.Uint64()),
 		Name: "llm_request", Kind: 2, // a server's
-		Start: strconv.FormatInt(c.began.UnixNano(), 10), End: strconv.FormatInt(now.UnixNano(), 10),
+		Start: strconv.FormatInt(c.began.UnixNano(), 10), End: strconv.FormatInt(now.UnixNano(),
+			10),
 		Attributes: []attribute{
 			word("gen_ai.request.id", c.head.ID), word("gen_ai.response.model", c.head.Model),
-			count("gen_ai.request.max_tokens", c.request.MaxTokens), count("gen_ai.request.n", c.request.N),
-			count("gen_ai.usage.prompt_tokens", u.Prompt), count("gen_ai.usage.completion_tokens", u.Completion),
+			count("gen_ai.request.max_tokens", c.request.MaxTokens), count("gen_ai.request.n",
+				c.request.N),
+			count("gen_ai.usage.prompt_tokens", u.Prompt), count("gen_ai.usage.completion_tokens",
+				u.Completion),
 			seconds("gen_ai.latency.e2e", now.Sub(c.began)),
 		},
 	}
@@ -128,7 +136,8 @@ func (s *Spans) add(c *call, parent string) {
 		one.Trace, one.Parent = part[1], part[2]
 	}
 	if !c.first.IsZero() {
-		one.Attributes = append(one.Attributes, seconds("gen_ai.latency.time_to_first_token", c.first.Sub(c.began)))
+		one.Attributes = append(one.Attributes, seconds("gen_ai.latency.time_to_first_token",
+			c.first.Sub(c.began)))
 	}
 	select {
 	case s.queue <- one:

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSpans has a collector that notes what it gets: a span with the tokens of the request, within the
-// trace of the client.
+// TestSpans has a collector that notes what it gets: a span with the tokens of the request, within
+// the trace of the client.
 func TestSpans(t *testing.T) {
 	got := make(chan string, 1)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -19,7 +19,8 @@ func TestSpans(t *testing.T) {
 	defer collector.Close()
 	spans := NewSpans(collector.URL)
 	i := open(t, small, func(o *Options) { o.Spans = spans })
-	r, err := http.NewRequest(http.MethodPost, i.URL+"/v1/completions", strings.NewReader(`{"prompt":"x","max_tokens":6,"ignore_eos":true}`))
+	r, err := http.NewRequest(http.MethodPost, i.URL+"/v1/completions",
+		strings.NewReader(`{"prompt":"x","max_tokens":6,"ignore_eos":true}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +35,10 @@ func TestSpans(t *testing.T) {
 	spans.Close()
 	text := <-got
 	for _, want := range []string{
-		"/v1/traces", `"traceId":"0af7651916cd43dd8448eb211c80319c"`, `"parentSpanId":"b7ad6b7169203331"`,
-		`{"key":"gen_ai.usage.completion_tokens","value":{"intValue":"6"}}`, `"gen_ai.latency.time_to_first_token"`,
+		"/v1/traces", `"traceId":"0af7651916cd43dd8448eb211c80319c"`,
+		`"parentSpanId":"b7ad6b7169203331"`,
+		`{"key":"gen_ai.usage.completion_tokens","value":{"intValue":"6"}}`,
+		`"gen_ai.latency.time_to_first_token"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is missing in %s", want, text)

@@ -1,5 +1,5 @@
-// Package sharedfiles finds, for tests, data that stands beside the repository and is not part of it: measurements, published
-// figures, traces and configurations of models.
+// Package sharedfiles finds, for tests, data that stands beside the repository and is not part of
+// it: measurements, published figures, traces and configurations of models.
 package sharedfiles
 
 import (
@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// Required is the environment variable that, when it is "1", turns a test that needs the shared folder from skipped to failed
-// where the folder is absent.
+// Required is the environment variable that, when it is "1", turns a test that needs the shared
+// folder from skipped to failed where the folder is absent.
 const Required = "LLMSIM_REQUIRE_SHARED"
 
-// Path returns the path of a file or a folder in the folder "shared" beside the repository. It skips the test where the file is
-// absent, or fails it where Required is set.
+// Path returns the path of a file or a folder in the folder "shared" beside the repository. It
+// skips the test where the file is absent, or fails it where Required is set.
 func Path(tb testing.TB, elements ...string) string {
 	tb.Helper()
 	root, err := os.Getwd()

@@ -1,6 +1,6 @@
 // Package telemetry says what a fleet does in the metrics of real engines: the families of vLLM or
-// SGLang, with their names, labels and buckets, for a scrape of a fleet that is served or for a file
-// with the history of a simulation.
+// SGLang, with their names, labels and buckets, for a scrape of a fleet that is served or for a
+// file with the history of a simulation.
 package telemetry
 
 import (
@@ -17,8 +17,8 @@ type Engine struct {
 	// Block is the number of tokens in a unit of KV memory, Units the size of that memory.
 	Block int
 	Units int64
-	// Prefixes says that prompts find what earlier ones left in the KV memory, Drafts that tokens are
-	// drafted.
+	// Prefixes says that prompts find what earlier ones left in the KV memory, Drafts that tokens
+	// are drafted.
 	Prefixes, Drafts bool
 }
 
@@ -30,8 +30,8 @@ type Parameters struct {
 	Finish string
 }
 
-// Collector is a sim.Observer that keeps the metrics of each replica. Its methods may be called while
-// others read it.
+// Collector is a sim.Observer that keeps the metrics of each replica. Its methods may be called
+// while others read it.
 type Collector struct {
 	dialect Dialect
 	// parameters tells what was asked for; nil where requests ask for exactly what they get.
@@ -85,7 +85,8 @@ func newEngine(e Engine, d Dialect) engine {
 		ttft: newHistogram(d.ttft), itl: newHistogram(d.itl), tpot: newHistogram(d.itl),
 		e2e: newHistogram(d.e2e), queue: newHistogram(d.queue), inference: newHistogram(d.e2e),
 		prefill: newHistogram(d.e2e), decode: newHistogram(d.e2e),
-		prompts: newHistogram(lengths), answers: newHistogram(lengths), wanted: newHistogram(lengths),
+		prompts: newHistogram(lengths), answers: newHistogram(lengths),
+		wanted:    newHistogram(lengths),
 		maxTokens: newHistogram(lengths), n: newHistogram([]float64{1, 2, 5, 10, 20}),
 		step: newHistogram(powersOfTwo()), fresh: newHistogram(lengths),
 	}

@@ -21,31 +21,38 @@ func DialectOf(name string) Dialect {
 // vllm returns the families of vLLM's V1 engine; buckets are those of vllm/v1/metrics/loggers.py.
 func vllm() Dialect {
 	latency := []float64{
-		0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
+		0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920,
+		7680,
 	}
 	return Dialect{
 		name: "vllm", families: vllmFamilies,
 		ttft: []float64{
-			0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
+			0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+			20, 40, 80, 160, 640, 2560,
 		},
-		itl: []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80},
+		itl: []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5,
+			7.5, 10, 20, 40, 80},
 		e2e: latency, queue: latency,
 	}
 }
 
-// sglang returns the families of SGLang; buckets are those of srt/observability/metrics_collector.py.
+// sglang returns the families of SGLang; buckets are those of
+// srt/observability/metrics_collector.py.
 func sglang() Dialect {
 	return Dialect{
 		name: "sglang", families: sglangFamilies,
 		ttft: []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400},
 		itl: []float64{
-			0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8,
+			0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08,
+			0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8,
 		},
 		e2e: []float64{
-			0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200, 1800, 2400,
+			0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200,
+			1800, 2400,
 		},
 		queue: []float64{
-			0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400,
+			0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10, 15, 20, 30, 40, 50, 60,
+			70, 80, 90, 100, 200, 300, 400,
 			500, 600, 700, 800, 900, 1000, 1200, 1400, 1600, 1800, 2000, 2500, 3000,
 		},
 	}
@@ -69,18 +76,29 @@ func vllmFamilies() []family {
 			gauge: func(e *engine) float64 { return float64(e.running) }},
 		{name: "vllm:num_requests_waiting", help: "Number of requests waiting to be processed.",
 			gauge: func(e *engine) float64 { return float64(e.waiting) }},
-		{name: "vllm:kv_cache_usage_perc", help: "KV-cache usage. 1 means 100 percent usage.", gauge: (*engine).usage},
-		counterOf("vllm:prefix_cache_queries_total", "Prefix cache queries, in tokens.", func(e *engine) int64 { return e.queried }),
-		counterOf("vllm:prefix_cache_hits_total", "Prefix cache hits, in tokens.", func(e *engine) int64 { return e.cached }),
-		counterOf("vllm:external_prefix_cache_queries_total", "Queries of prefix caches elsewhere, in tokens.", none),
-		counterOf("vllm:external_prefix_cache_hits_total", "Hits in prefix caches elsewhere, in tokens.", none),
-		counterOf("vllm:mm_cache_queries_total", "Queries of the cache of images and sounds.", none),
+		{name: "vllm:kv_cache_usage_perc", help: "KV-cache usage. 1 means 100 percent usage.",
+			gauge: (*engine).usage},
+		counterOf("vllm:prefix_cache_queries_total", "Prefix cache queries, in tokens.",
+			func(e *engine) int64 { return e.queried }),
+		counterOf("vllm:prefix_cache_hits_total", "Prefix cache hits, in tokens.",
+			func(e *engine) int64 { return e.cached }),
+		counterOf("vllm:external_prefix_cache_queries_total",
+			"Queries of prefix caches elsewhere, in tokens.", none),
+		counterOf("vllm:external_prefix_cache_hits_total",
+			"Hits in prefix caches elsewhere, in tokens.", none),
+		counterOf("vllm:mm_cache_queries_total", "Queries of the cache of images and sounds.",
+			none),
 		counterOf("vllm:mm_cache_hits_total", "Hits in the cache of images and sounds.", none),
-		counterOf("vllm:num_preemptions_total", "Number of preemptions.", func(e *engine) int64 { return e.preemptions }),
-		counterOf("vllm:prompt_tokens_total", "Number of prefill tokens processed.", func(e *engine) int64 { return e.prompt }),
-		counterOf("vllm:prompt_tokens_cached_total", "Number of prompt tokens from the cache.", func(e *engine) int64 { return e.cached }),
-		counterOf("vllm:prompt_tokens_recomputed_total", "Number of prompt tokens computed again.", func(e *engine) int64 { return e.recomputed }),
-		counterOf("vllm:generation_tokens_total", "Number of generation tokens processed.", func(e *engine) int64 { return e.generated }),
+		counterOf("vllm:num_preemptions_total", "Number of preemptions.",
+			func(e *engine) int64 { return e.preemptions }),
+		counterOf("vllm:prompt_tokens_total", "Number of prefill tokens processed.",
+			func(e *engine) int64 { return e.prompt }),
+		counterOf("vllm:prompt_tokens_cached_total", "Number of prompt tokens from the cache.",
+			func(e *engine) int64 { return e.cached }),
+		counterOf("vllm:prompt_tokens_recomputed_total", "Number of prompt tokens computed again.",
+			func(e *engine) int64 { return e.recomputed }),
+		counterOf("vllm:generation_tokens_total", "Number of generation tokens processed.",
+			func(e *engine) int64 { return e.generated }),
 		counterOf("vllm:corrupted_requests_total", "Number of requests with broken logits.", none),
 	}
 	for _, source := range []struct {
@@ -88,14 +106,17 @@ func vllmFamilies() []family {
 		value func(*engine) int64
 	}{
 		{"local_compute", func(e *engine) int64 { return e.prompt - e.cached }},
-		{"local_cache_hit", func(e *engine) int64 { return e.cached }}, {"external_kv_transfer", none},
+		{"local_cache_hit", func(e *engine) int64 { return e.cached }},
+		{"external_kv_transfer", none},
 	} {
-		f := counterOf("vllm:prompt_tokens_by_source_total", "Number of prompt tokens by source.", source.value)
+		f := counterOf("vllm:prompt_tokens_by_source_total", "Number of prompt tokens by source.",
+			source.value)
 		f.labels = []string{"source", source.name}
 		list = append(list, f)
 	}
 	for how := range endings {
-		f := counterOf("vllm:request_success_total", "Count of processed requests.", func(e *engine) int64 { return e.ended[how] })
+		f := counterOf("vllm:request_success_total", "Count of processed requests.",
+			func(e *engine) int64 { return e.ended[how] })
 		f.labels = []string{"finished_reason", how.String()}
 		list = append(list, f)
 	}
@@ -105,9 +126,12 @@ func vllmFamilies() []family {
 // vllmDrafts are the families of speculative decoding.
 func vllmDrafts() []family {
 	list := []family{
-		counterOf("vllm:spec_decode_num_drafts_total", "Number of drafts.", func(e *engine) int64 { return e.drafts }),
-		counterOf("vllm:spec_decode_num_draft_tokens_total", "Number of draft tokens.", func(e *engine) int64 { return e.drafted }),
-		counterOf("vllm:spec_decode_num_accepted_tokens_total", "Number of accepted tokens.", func(e *engine) int64 { return e.accepted }),
+		counterOf("vllm:spec_decode_num_drafts_total", "Number of drafts.",
+			func(e *engine) int64 { return e.drafts }),
+		counterOf("vllm:spec_decode_num_draft_tokens_total", "Number of draft tokens.",
+			func(e *engine) int64 { return e.drafted }),
+		counterOf("vllm:spec_decode_num_accepted_tokens_total", "Number of accepted tokens.",
+			func(e *engine) int64 { return e.accepted }),
 	}
 	for i := range list {
 		list[i].unless = func(e *engine) bool { return !e.Drafts }
@@ -117,35 +141,47 @@ func vllmDrafts() []family {
 
 func vllmHistograms() []family {
 	return []family{
-		{name: "vllm:time_to_first_token_seconds", help: "Histogram of time to first token in seconds.",
+		{name: "vllm:time_to_first_token_seconds",
+			help:      "Histogram of time to first token in seconds.",
 			histogram: func(e *engine) *histogram { return &e.ttft }},
-		{name: "vllm:inter_token_latency_seconds", help: "Histogram of inter-token latency in seconds.",
+		{name: "vllm:inter_token_latency_seconds",
+			help:      "Histogram of inter-token latency in seconds.",
 			histogram: func(e *engine) *histogram { return &e.itl }},
-		{name: "vllm:request_time_per_output_token_seconds", help: "Histogram of time per output token of a request in seconds.",
+		{name: "vllm:request_time_per_output_token_seconds",
+			help:      "Histogram of time per output token of a request in seconds.",
 			histogram: func(e *engine) *histogram { return &e.tpot }},
-		{name: "vllm:e2e_request_latency_seconds", help: "Histogram of e2e request latency in seconds.",
+		{name: "vllm:e2e_request_latency_seconds",
+			help:      "Histogram of e2e request latency in seconds.",
 			histogram: func(e *engine) *histogram { return &e.e2e }},
-		{name: "vllm:request_queue_time_seconds", help: "Histogram of time spent in WAITING phase for request.",
+		{name: "vllm:request_queue_time_seconds",
+			help:      "Histogram of time spent in WAITING phase for request.",
 			histogram: func(e *engine) *histogram { return &e.queue }},
-		{name: "vllm:request_inference_time_seconds", help: "Histogram of time spent in RUNNING phase for request.",
+		{name: "vllm:request_inference_time_seconds",
+			help:      "Histogram of time spent in RUNNING phase for request.",
 			histogram: func(e *engine) *histogram { return &e.inference }},
-		{name: "vllm:request_prefill_time_seconds", help: "Histogram of time spent in PREFILL phase for request.",
+		{name: "vllm:request_prefill_time_seconds",
+			help:      "Histogram of time spent in PREFILL phase for request.",
 			histogram: func(e *engine) *histogram { return &e.prefill }},
-		{name: "vllm:request_decode_time_seconds", help: "Histogram of time spent in DECODE phase for request.",
+		{name: "vllm:request_decode_time_seconds",
+			help:      "Histogram of time spent in DECODE phase for request.",
 			histogram: func(e *engine) *histogram { return &e.decode }},
 		{name: "vllm:request_prompt_tokens", help: "Number of prefill tokens processed.",
 			histogram: func(e *engine) *histogram { return &e.prompts }},
 		{name: "vllm:request_generation_tokens", help: "Number of generation tokens processed.",
 			histogram: func(e *engine) *histogram { return &e.answers }},
-		{name: "vllm:request_prefill_kv_computed_tokens", help: "Number of prompt tokens that were not in the cache.",
+		{name: "vllm:request_prefill_kv_computed_tokens",
+			help:      "Number of prompt tokens that were not in the cache.",
 			histogram: func(e *engine) *histogram { return &e.fresh }},
-		{name: "vllm:request_max_num_generation_tokens", help: "Histogram of maximum number of requested generation tokens.",
+		{name: "vllm:request_max_num_generation_tokens",
+			help:      "Histogram of maximum number of requested generation tokens.",
 			histogram: func(e *engine) *histogram { return &e.wanted }},
-		{name: "vllm:request_params_max_tokens", help: "Histogram of the max_tokens request parameter.",
+		{name: "vllm:request_params_max_tokens",
+			help:      "Histogram of the max_tokens request parameter.",
 			histogram: func(e *engine) *histogram { return &e.maxTokens }},
 		{name: "vllm:request_params_n", help: "Histogram of the n request parameter.",
 			histogram: func(e *engine) *histogram { return &e.n }},
-		{name: "vllm:iteration_tokens_total", help: "Histogram of number of tokens per engine_step.",
+		{name: "vllm:iteration_tokens_total",
+			help:      "Histogram of number of tokens per engine_step.",
 			histogram: func(e *engine) *histogram { return &e.step }},
 	}
 }
@@ -161,20 +197,30 @@ func sglangFamilies() []family {
 		{name: "sglang:max_total_num_tokens", help: "The most tokens that the KV cache holds.",
 			gauge: func(e *engine) float64 { return float64(e.capacity * int64(e.Block)) }},
 		{name: "sglang:token_usage", help: "The token usage.", gauge: (*engine).usage},
-		{name: "sglang:cache_hit_rate", help: "The prefix cache hit rate.", gauge: func(e *engine) float64 {
-			return float64(e.cached) / float64(max(e.prompt, 1))
-		}},
-		counterOf("sglang:prompt_tokens_total", "Number of prefill tokens processed.", func(e *engine) int64 { return e.prompt }),
-		counterOf("sglang:generation_tokens_total", "Number of generation tokens processed.", func(e *engine) int64 { return e.generated }),
-		counterOf("sglang:cached_tokens_total", "Number of cached prompt tokens.", func(e *engine) int64 { return e.cached }),
-		counterOf("sglang:num_requests_total", "Number of requests processed.", func(e *engine) int64 { return e.ended[stop] + e.ended[length] }),
-		counterOf("sglang:num_aborted_requests_total", "Number of requests aborted.", func(e *engine) int64 { return e.ended[abort] }),
-		counterOf("sglang:num_retracted_requests_total", "Number of requests retracted.", func(e *engine) int64 { return e.preemptions }),
-		{name: "sglang:time_to_first_token_seconds", help: "Histogram of time to first token in seconds.",
+		{name: "sglang:cache_hit_rate", help: "The prefix cache hit rate.",
+			gauge: func(e *engine) float64 {
+				return float64(e.cached) / float64(max(e.prompt, 1))
+			}},
+		counterOf("sglang:prompt_tokens_total", "Number of prefill tokens processed.",
+			func(e *engine) int64 { return e.prompt }),
+		counterOf("sglang:generation_tokens_total", "Number of generation tokens processed.",
+			func(e *engine) int64 { return e.generated }),
+		counterOf("sglang:cached_tokens_total", "Number of cached prompt tokens.",
+			func(e *engine) int64 { return e.cached }),
+		counterOf("sglang:num_requests_total", "Number of requests processed.",
+			func(e *engine) int64 { return e.ended[stop] + e.ended[length] }),
+		counterOf("sglang:num_aborted_requests_total", "Number of requests aborted.",
+			func(e *engine) int64 { return e.ended[abort] }),
+		counterOf("sglang:num_retracted_requests_total", "Number of requests retracted.",
+			func(e *engine) int64 { return e.preemptions }),
+		{name: "sglang:time_to_first_token_seconds",
+			help:      "Histogram of time to first token in seconds.",
 			histogram: func(e *engine) *histogram { return &e.ttft }},
-		{name: "sglang:inter_token_latency_seconds", help: "Histogram of inter-token latency in seconds.",
+		{name: "sglang:inter_token_latency_seconds",
+			help:      "Histogram of inter-token latency in seconds.",
 			histogram: func(e *engine) *histogram { return &e.itl }},
-		{name: "sglang:e2e_request_latency_seconds", help: "Histogram of end-to-end request latency in seconds.",
+		{name: "sglang:e2e_request_latency_seconds",
+			help:      "Histogram of end-to-end request latency in seconds.",
 			histogram: func(e *engine) *histogram { return &e.e2e }},
 		{name: "sglang:queue_time_seconds", help: "Histogram of queueing time in seconds.",
 			histogram: func(e *engine) *histogram { return &e.queue }},
@@ -182,7 +228,9 @@ func sglangFamilies() []family {
 }
 
 func counterOf(name, help string, value func(*engine) int64) family {
-	return family{name: name, help: help, counter: func(e *engine) float64 { return float64(value(e)) }}
+	return family{name: name, help: help, counter: func(e *engine) float64 {
+		return float64(value(e))
+	}}
 }
 
 func none(*engine) int64 { return 0 }

@@ -10,7 +10,8 @@ func Engines(c *sim.Config, models []string) []Engine {
 	list := make([]Engine, len(c.Replicas))
 	for i := range c.Replicas {
 		r := &c.Replicas[i]
-		e := Engine{Model: models[r.Model], Context: r.MaxContext, Units: r.Memory.Capacity(), Block: 1, Drafts: r.Speculator != nil}
+		e := Engine{Model: models[r.Model], Context: r.MaxContext, Units: r.Memory.Capacity(),
+			Block: 1, Drafts: r.Speculator != nil}
 		if units := r.Memory.Units(probe); units > 0 {
 			e.Block = max(int(probe/units), 1)
 		}

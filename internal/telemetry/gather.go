@@ -39,7 +39,8 @@ func (g Gatherer) Gather() ([]*dto.MetricFamily, error) {
 		if last := len(all) - 1; last >= 0 && all[last].GetName() == f.name {
 			all[last].Metric = append(all[last].Metric, metrics...)
 		} else if len(metrics) > 0 {
-			all = append(all, &dto.MetricFamily{Name: proto.String(f.name), Help: proto.String(f.help), Type: f.kind(), Metric: metrics})
+			all = append(all, &dto.MetricFamily{Name: proto.String(f.name),
+				Help: proto.String(f.help), Type: f.kind(), Metric: metrics})
 		}
 	}
 	return append(all, g.about()...), nil
@@ -77,7 +78,8 @@ func (f *family) metric(e *engine) *dto.Metric {
 func (d *Dialect) labels(e *engine, number int) []*dto.LabelPair {
 	if d.name == "sglang" {
 		return pairs([]string{
-			"dp_rank", strconv.Itoa(number), "engine_type", "unified", "model_name", e.Model, "pp_rank", "0", "tp_rank", "0",
+			"dp_rank", strconv.Itoa(number), "engine_type", "unified", "model_name", e.Model,
+			"pp_rank", "0", "tp_rank", "0",
 		})
 	}
 	return pairs([]string{"engine", strconv.Itoa(number), "model_name", e.Model})
@@ -90,7 +92,9 @@ func (g Gatherer) about() []*dto.MetricFamily {
 		return nil
 	}
 	cache := &dto.MetricFamily{
-		Name: proto.String("vllm:cache_config_info"), Help: proto.String("Information of the LLMEngine CacheConfig"), Type: dto.MetricType_GAUGE.Enum(),
+		Name: proto.String("vllm:cache_config_info"),
+		Help: proto.String("Information of the LLMEngine CacheConfig"),
+		Type: dto.MetricType_GAUGE.Enum(),
 	}
 	for i := range c.engines {
 		e := &c.engines[i]
@@ -100,17 +104,21 @@ func (g Gatherer) about() []*dto.MetricFamily {
 		cache.Metric = append(cache.Metric, &dto.Metric{
 			Gauge: &dto.Gauge{Value: proto.Float64(1)},
 			Label: pairs([]string{
-				"block_size", strconv.Itoa(e.Block), "enable_prefix_caching", pythonBool(e.Prefixes),
-				"engine", strconv.Itoa(g.number(i)), "num_gpu_blocks", strconv.FormatInt(e.capacity, 10),
+				"block_size", strconv.Itoa(e.Block), "enable_prefix_caching",
+				pythonBool(e.Prefixes),
+				"engine", strconv.Itoa(g.number(i)), "num_gpu_blocks",
+				strconv.FormatInt(e.capacity, 10),
 			}),
 		})
 	}
 	// No adapters are served, which the picker of endpoints is told this way.
 	adapters := &dto.MetricFamily{
-		Name: proto.String("vllm:lora_requests_info"), Help: proto.String("Running stats on lora requests."), Type: dto.MetricType_GAUGE.Enum(),
+		Name: proto.String("vllm:lora_requests_info"),
+		Help: proto.String("Running stats on lora requests."), Type: dto.MetricType_GAUGE.Enum(),
 		Metric: []*dto.Metric{{
 			Gauge: &dto.Gauge{Value: proto.Float64(c.at.Seconds())},
-			Label: pairs([]string{"max_lora", "0", "running_lora_adapters", "", "waiting_lora_adapters", ""}),
+			Label: pairs([]string{"max_lora", "0", "running_lora_adapters", "",
+				"waiting_lora_adapters", ""}),
 		}},
 	}
 	return []*dto.MetricFamily{cache, adapters}
@@ -127,7 +135,8 @@ func pythonBool(b bool) string {
 func pairs(list []string) []*dto.LabelPair {
 	var out []*dto.LabelPair
 	for i := 0; i+1 < len(list); i += 2 {
-		out = append(out, &dto.LabelPair{Name: proto.String(list[i]), Value: proto.String(list[i+1])})
+		out = append(out, &dto.LabelPair{Name: proto.String(list[i]),
+			Value: proto.String(list[i+1])})
 	}
 	return out
 }

@@ -31,8 +31,8 @@ func (h *histogram) add(v float64, count int64) {
 	h.sum += float64(v * float64(count))
 }
 
-// addSteps takes in the lengths of the later steps of a leap, in seconds, once for each sequence that
-// decodes. Lengths grow from step to step, so that those of a bucket are found together.
+// addSteps takes in the lengths of the later steps of a leap, in seconds, once for each sequence
+// that decodes. Lengths grow from step to step, so that those of a bucket are found together.
 func (h *histogram) addSteps(l *sim.Leap) {
 	decodes := int64(l.Decodes)
 	span := func(step int64) float64 { return l.Form.At(l.Context + step*decodes).Seconds() }
@@ -42,7 +42,8 @@ func (h *histogram) addSteps(l *sim.Leap) {
 		if i < len(h.bounds) {
 			bound = h.bounds[i]
 		}
-		inside := int64(sort.Search(int(l.Steps-step), func(k int) bool { return span(step+int64(k)) > bound }))
+		inside := int64(sort.Search(int(l.Steps-step),
+			func(k int) bool { return span(step+int64(k)) > bound }))
 		h.counts[i] += uint64(inside * decodes)
 		step += inside
 	}
@@ -56,7 +57,8 @@ func (h *histogram) metric() *dto.Histogram {
 	below := uint64(0)
 	for i, bound := range h.bounds {
 		below += h.counts[i]
-		out.Bucket = append(out.Bucket, &dto.Bucket{UpperBound: proto.Float64(bound), CumulativeCount: proto.Uint64(below)})
+		out.Bucket = append(out.Bucket, &dto.Bucket{UpperBound: proto.Float64(bound),
+			CumulativeCount: proto.Uint64(below)})
 	}
 	return out
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// History is a Collector that remembers how its metrics changed, as a Prometheus that scrapes would.
+// History is a Collector that remembers how its metrics changed, as a Prometheus that scrapes
+// would.
 type History struct {
 	*Collector
 	every sim.Time
@@ -71,18 +72,19 @@ func (h *History) scrape(at sim.Time) {
 	h.seen, h.every = h.seen[:half], 2*h.every
 }
 
-// Save writes a file as WriteOpenMetrics does, from the beginning of the year 2026 on: the same bytes
-// for the same run.
+// Save writes a file as WriteOpenMetrics does, from the beginning of the year 2026 on: the same
+// bytes for the same run.
 func (h *History) Save(path string) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(h.WriteOpenMetrics(file, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), file.Close())
+	return errors.Join(h.WriteOpenMetrics(file, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
+		file.Close())
 }
 
-// WriteOpenMetrics writes all that is remembered, with time 0 of the simulation at start, in the form
-// that promtool tsdb create-blocks-from openmetrics reads. The metrics at the end come last.
+// WriteOpenMetrics writes all that is remembered, with time 0 of the simulation at start, in the
+// form that promtool tsdb create-blocks-from openmetrics reads. The metrics at the end come last.
 func (h *History) WriteOpenMetrics(out io.Writer, start time.Time) error {
 	if len(h.seen) == 0 || h.seen[len(h.seen)-1].at < h.at {
 		h.scrape(h.at)

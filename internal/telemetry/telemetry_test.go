@@ -16,12 +16,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// TestHistogramsOfLeaps compares the gaps of a leap that were counted together with those of its steps,
-// one by one.
+// TestHistogramsOfLeaps compares the gaps of a leap that were counted together with those of its
+// steps, one by one.
 func TestHistogramsOfLeaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &sim.Leap{
-			Steps: rapid.Int64Range(2, 400).Draw(t, "steps"), Decodes: rapid.IntRange(1, 50).Draw(t, "decodes"),
+			Steps: rapid.Int64Range(2, 400).Draw(t, "steps"), Decodes: rapid.IntRange(1, 50).Draw(t,
+				"decodes"),
 			Context: rapid.Int64Range(1, 10_000).Draw(t, "context"),
 			Form: sim.Affine{
 				Base:     sim.Time(rapid.Int64Range(1, 20).Draw(t, "base")) * sim.Millisecond,
@@ -42,14 +43,16 @@ func TestHistogramsOfLeaps(t *testing.T) {
 				t.Errorf("bucket %d: found %d, want %d", i, together.counts[i], single.counts[i])
 			}
 		}
-		if d := together.sum - single.sum; together.n != single.n || d > 1e-6*single.sum || d < -1e-6*single.sum {
-			t.Errorf("found %d with a sum of %g, want %d with %g", together.n, together.sum, single.n, single.sum)
+		if d := together.sum - single.sum; together.n != single.n || d > 1e-6*single.sum ||
+			d < -1e-6*single.sum {
+			t.Errorf("found %d with a sum of %g, want %d with %g", together.n, together.sum,
+				single.n, single.sum)
 		}
 	})
 }
 
-// TestMetricsAgreeWithTheResult runs a scenario and compares what was counted with its result, in both
-// dialects; and what is written can be read.
+// TestMetricsAgreeWithTheResult runs a scenario and compares what was counted with its result, in
+// both dialects; and what is written can be read.
 func TestMetricsAgreeWithTheResult(t *testing.T) {
 	file, err := scenarios.Load("chat", "workload.duration=30s", "memory=prefix-cache")
 	if err != nil {
@@ -70,13 +73,16 @@ func TestMetricsAgreeWithTheResult(t *testing.T) {
 	if err := history.WriteOpenMetrics(&text, time.Unix(0, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasSuffix(text.String(), "# EOF\n") || strings.Count(text.String(), "vllm:num_requests_running{") < 6 {
+	if !strings.HasSuffix(text.String(), "# EOF\n") ||
+		strings.Count(text.String(), "vllm:num_requests_running{") < 6 {
 		t.Errorf("the history is\n%.2000s", text.String())
 	}
 	got := values(t, history.Collector)
 	for name, want := range map[string]float64{
-		"vllm:generation_tokens_total": float64(result.TotalOutputTokens), "vllm:prompt_tokens_total": float64(result.TotalInputTokens),
-		"vllm:request_success_total": float64(result.Completed), "vllm:time_to_first_token_seconds": float64(result.Completed),
+		"vllm:generation_tokens_total":     float64(result.TotalOutputTokens),
+		"vllm:prompt_tokens_total":         float64(result.TotalInputTokens),
+		"vllm:request_success_total":       float64(result.Completed),
+		"vllm:time_to_first_token_seconds": float64(result.Completed),
 		"vllm:inter_token_latency_seconds": float64(result.TotalOutputTokens - result.Completed),
 		"vllm:prefix_cache_hits_total":     float64(result.CachedTokens),
 	} {

@@ -6,8 +6,8 @@ import (
 	"testing/quick"
 )
 
-// TestWordsKeepTheirNumber decodes made-up texts and encodes them again: the tokens are the same, so
-// that a text of n words has n tokens wherever it is counted.
+// TestWordsKeepTheirNumber decodes made-up texts and encodes them again: the tokens are the same,
+// so that a text of n words has n tokens wherever it is counted.
 func TestWordsKeepTheirNumber(t *testing.T) {
 	v, err := New()
 	if err != nil {

@@ -10,13 +10,15 @@ import (
 // digits is how many significant digits people get.
 const digits = 4
 
-// format prints v in the largest display unit of k that leaves at least 1 of it, with a space before the unit.
+// format prints v in the largest display unit of k that leaves at least 1 of it, with a space
+// before the unit.
 func (k kind) format(v float64) string {
 	number, symbol := k.pick(v)
 	return number + " " + symbol
 }
 
-// pick chooses the display unit for v, and prints v in it. The unit is chosen after rounding: 999.96 GB is "1 TB".
+// pick chooses the display unit for v, and prints v in it. The unit is chosen after rounding:
+// 999.96 GB is "1 TB".
 func (k kind) pick(v float64) (number, symbol string) {
 	exact := new(big.Rat).SetFloat64(math.Abs(v))
 	if v == 0 || exact == nil {
@@ -46,7 +48,8 @@ func (k kind) base() string {
 	return k.display[0].symbol
 }
 
-// round prints q > 0 to four significant digits, or to the unit above 9999; ties go away from zero. Trailing zeros are dropped.
+// round prints q > 0 to four significant digits, or to the unit above 9999; ties go away from zero.
+// Trailing zeros are dropped.
 func round(q *big.Rat) string {
 	decimals := digits - 1
 	bound := big.NewRat(10, 1)

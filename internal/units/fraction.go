@@ -9,7 +9,8 @@ import (
 // share is only printed: a plain number may be read too, so it has a parser of its own.
 var share = kind{display: []unit{{"%", 1, 100}}}
 
-// ParseFraction reads a share of a whole as a percentage ("90%") or a number from 0 to 1 ("0.9"), and returns the number.
+// ParseFraction reads a share of a whole as a percentage ("90%") or a number from 0 to 1 ("0.9"),
+// and returns the number.
 func ParseFraction(s string) (float64, error) {
 	const want = `want a share such as "90%" or "0.9"`
 	text := strings.TrimSpace(s)

@@ -16,7 +16,8 @@ type kind struct {
 	display []unit
 }
 
-// unit is worth mul/div of the kind's base unit. Both are integers below 2^64 or powers of two, so they are exact.
+// unit is worth mul/div of the kind's base unit. Both are integers below 2^64 or powers of two, so
+// they are exact.
 type unit struct {
 	symbol   string
 	mul, div float64

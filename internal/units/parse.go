@@ -9,7 +9,8 @@ import (
 // maxNumber bounds the digits of a number, far above any figure that means something.
 const maxNumber = 40
 
-// parse reads "NUMBER UNIT", with at most one space between, as a quantity of kind k in its base unit.
+// parse reads "NUMBER UNIT", with at most one space between, as a quantity of kind k in its base
+// unit.
 func (k kind) parse(s string) (float64, error) {
 	text := strings.TrimSpace(s)
 	number, symbol := split(text)
@@ -18,7 +19,8 @@ func (k kind) parse(s string) (float64, error) {
 	}
 	value, ok := decimal(number)
 	if !ok {
-		return 0, fmt.Errorf("%q: %q is not a plain number of at least 0 and at most %d characters; %s", s, number, maxNumber, k.wants())
+		return 0, fmt.Errorf("%q: %q is not a plain number of at least 0 and at most %d "+
+			"characters; %s", s, number, maxNumber, k.wants())
 	}
 	if symbol == "" {
 		return 0, fmt.Errorf("%q has no unit; %s", s, k.wants())
@@ -31,10 +33,11 @@ func (k kind) parse(s string) (float64, error) {
 	return result, nil
 }
 
-// split cuts text after its leading number, and drops one space before the unit. The number keeps any sign, for the error
-// message to show.
+// split cuts text after its leading number, and drops one space before the unit. The number keeps
+// any sign, for the error message to show.
 func split(text string) (number, symbol string) {
-	end := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune("+-.0123456789", r) })
+	end := strings.IndexFunc(text,
+		func(r rune) bool { return !strings.ContainsRune("+-.0123456789", r) })
 	if end < 0 {
 		return text, ""
 	}
@@ -63,7 +66,8 @@ func (k kind) explain(symbol string) string {
 		}
 	}
 	if len(close) > 0 {
-		return fmt.Sprintf("%q is not a unit (did you mean %s?)", symbol, strings.Join(close, " or "))
+		return fmt.Sprintf("%q is not a unit (did you mean %s?)", symbol,
+			strings.Join(close, " or "))
 	}
 	return fmt.Sprintf("%q is not a unit", symbol)
 }

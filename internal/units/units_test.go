@@ -78,7 +78,8 @@ func TestParseRefuses(t *testing.T) {
 		{ParseBytes, "80gb", `"gb" is not a unit (did you mean GB?)`},
 		{ParseBytes, "80KB", `"KB" is not a unit (did you mean kB?)`},
 		{ParseBytes, "80GB/s", "GB/s is a unit of a byte rate"},
-		{ParseByteRate, "80GB", `GB is a unit of an amount of bytes; want a byte rate such as "2039GB/s"`},
+		{ParseByteRate, "80GB",
+			`GB is a unit of an amount of bytes; want a byte rate such as "2039GB/s"`},
 		{ParseByteRate, "5parsec", `"parsec" is not a unit`},
 		{ParseFLOPRate, "-3TFLOPS", `"-3" is not a plain number of at least 0`},
 		{ParseDuration, "NaN s", "does not start with a number"},
@@ -149,7 +150,8 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatalf("%v printed as %q: %v", v, text, err)
 				}
 				if relative := math.Abs(back/v - 1); relative > 0.0005*(1+1e-12) {
-					t.Fatalf("%v printed as %q, which is %v: off by %g of itself", v, text, back, relative)
+					t.Fatalf("%v printed as %q, which is %v: off by %g of itself", v, text, back,
+						relative)
 				}
 			}
 		}))
@@ -175,9 +177,11 @@ func TestFormatKeepsOrder(t *testing.T) {
 	})
 }
 
-// Any text either parses to a finite quantity of at least 0 or is refused; and what parses can be printed and read again.
+// Any text either parses to a finite quantity of at least 0 or is refused; and what parses can be
+// printed and read again.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"80GiB", "3.35TB/s", "312TFLOPS", "33µs", "4/s", "400W", "$1.79/h", "90%", "-1", "1e9", "", "NaN"} {
+	for _, seed := range []string{"80GiB", "3.35TB/s", "312TFLOPS", "33µs", "4/s", "400W",
+		"$1.79/h", "90%", "-1", "1e9", "", "NaN"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

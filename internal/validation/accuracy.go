@@ -8,11 +8,13 @@ import (
 	"github.com/llmsim/llmsim/internal/report/plots"
 )
 
-// Accuracy returns the table's rows as a picture shows them: a colour for each quantity, statistics of one latency together, or for
-// each GPU where there is one quantity.
+// Accuracy returns the table's rows as a picture shows them: a colour for each quantity, statistics
+// of one latency together, or for each GPU where there is one quantity.
 func (t *Table) Accuracy() *plots.Accuracy {
 	a := &plots.Accuracy{Title: fmt.Sprintf("%s: predicted and measured", t.Name)}
-	several := slices.ContainsFunc(t.Rows, func(c Comparison) bool { return quantityFamily(c.Quantity) != quantityFamily(t.Rows[0].Quantity) })
+	several := slices.ContainsFunc(t.Rows, func(c Comparison) bool {
+		return quantityFamily(c.Quantity) != quantityFamily(t.Rows[0].Quantity)
+	})
 	var units []string
 	for i := range t.Rows {
 		c := &t.Rows[i]

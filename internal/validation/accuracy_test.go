@@ -2,7 +2,8 @@ package validation
 
 import "testing"
 
-// The picture of a table shows each of its comparisons once, predicted over measured, in the colour of its quantity or accelerator.
+// The picture of a table shows each of its comparisons once, predicted over measured, in the colour
+// of its quantity or accelerator.
 func TestPicturesShowEveryComparison(t *testing.T) {
 	type point struct{ measured, predicted float64 }
 	report := citedReport(t)
@@ -15,7 +16,8 @@ func TestPicturesShowEveryComparison(t *testing.T) {
 		picture := table.Accuracy()
 		for _, s := range picture.Series {
 			if s.Name == "" || len(s.Measured) != len(s.Predicted) {
-				t.Errorf("%s: a series %q of %d and %d numbers", table.Name, s.Name, len(s.Measured), len(s.Predicted))
+				t.Errorf("%s: a series %q of %d and %d numbers", table.Name, s.Name,
+					len(s.Measured), len(s.Predicted))
 			}
 			for j := range s.Measured {
 				missing[point{s.Measured[j], s.Predicted[j]}]--
@@ -23,7 +25,8 @@ func TestPicturesShowEveryComparison(t *testing.T) {
 		}
 		for p, n := range missing {
 			if n != 0 {
-				t.Errorf("%s: predicted %g, measured %g is shown %d times too few", table.Name, p.predicted, p.measured, n)
+				t.Errorf("%s: predicted %g, measured %g is shown %d times too few", table.Name,
+					p.predicted, p.measured, n)
 			}
 		}
 		if _, err := picture.Draw(); err != nil || picture.Unit == "" {

@@ -13,17 +13,19 @@ type pool struct {
 	workers int
 }
 
-// apart is servers that compute prompts and servers that go on from there, behind a number of frontends.
+// apart is servers that compute prompts and servers that go on from there, behind a number of
+// frontends.
 type apart struct {
 	prefill, decode pool
 	frontends       int
 }
 
-// serve simulates them under the given load. KV caches go layer by layer over the network, as they are computed; the decode worker
-// answers, from the first token on.
+// serve simulates them under the given load. KV caches go layer by layer over the network, as they
+// are computed; the decode worker answers, from the first token on.
 func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcome, error) {
 	if a.prefill.network == nil {
-		return nil, errors.New(a.prefill.accelerator.Name + " has no network over which prefill and decode servers could exchange caches")
+		return nil, errors.New(a.prefill.accelerator.Name +
+			" has no network over which prefill and decode servers could exchange caches")
 	}
 	var replicas []sim.ReplicaConfig
 	for _, end := range []struct {
@@ -42,7 +44,8 @@ func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcom
 			r.Role = end.role
 			r.Latency += server.Clock.Handover()
 			if end.role == sim.Prefill {
-				r.KVBytes.Token, r.Layers, r.Relays = end.model.KVBytesPerToken(end.kv), end.model.Layers(), true
+				r.KVBytes.Token, r.Layers, r.Relays = end.model.KVBytesPerToken(end.kv),
+					end.model.Layers(), true
 			}
 			replicas = append(replicas, r)
 		}
@@ -53,8 +56,10 @@ func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcom
 	}
 	ports := min(a.prefill.parallel().GPUs(), a.decode.parallel().GPUs())
 	_, err = sim.Run(ctx, sim.Config{
-		Source: load, Router: newFrontends(a.frontends, 1), Handover: newFrontends(a.frontends, 2), Replicas: replicas, Observer: seen,
-		Links: []sim.Link{{Bandwidth: a.prefill.network.Bandwidth * float64(ports), Latency: sim.Seconds(a.prefill.network.Latency)}},
+		Source: load, Router: newFrontends(a.frontends, 1), Handover: newFrontends(a.frontends, 2),
+		Replicas: replicas, Observer: seen,
+		Links: []sim.Link{{Bandwidth: a.prefill.network.Bandwidth * float64(ports),
+			Latency: sim.Seconds(a.prefill.network.Latency)}},
 	})
 	if err == nil && seen.rejected > 0 {
 		err = errors.New("requests are longer than the KV cache")

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkSample compares a table of every kind: about fifty comparisons, of which twelve are runs of a server.
+// BenchmarkSample compares a table of every kind: about fifty comparisons, of which twelve are runs
+// of a server.
 func BenchmarkSample(b *testing.B) {
 	data, err := Read(os.DirFS("testdata/sample"))
 	if err != nil {

@@ -1,7 +1,8 @@
 package validation
 
-// Where returns the measurements of the tables and groups that keep accepts. What was measured together stays together: keep is
-// asked once for the rows of a run, or for the loads of a kernel, in the order of the tables.
+// Where returns the measurements of the tables and groups that keep accepts. What was measured
+// together stays together: keep is asked once for the rows of a run, or for the loads of a kernel,
+// in the order of the tables.
 func (d *Data) Where(keep func(table string, g Group) bool) *Data {
 	chosen := &Data{}
 	for i := range d.tables {

@@ -4,9 +4,11 @@ import servers "github.com/llmsim/llmsim/scenarios/deployment"
 
 // Group is what rows have in common whose errors are summed up together.
 type Group struct {
-	// Engine is the name of the engine preset; empty for kernels and iterations measured without one.
+	// Engine is the name of the engine preset; empty for kernels and iterations measured without
+	// one.
 	Engine string `json:"engine,omitempty"`
-	// GPU and Model are catalogue names. For single kernels Model is their variant: the number format, say.
+	// GPU and Model are catalogue names. For single kernels Model is their variant: the number
+	// format, say.
 	GPU   string `json:"gpu"`
 	Model string `json:"model"`
 	// DType is the number format of the weights; empty for single kernels.
@@ -84,7 +86,8 @@ type place struct {
 	name string // the case
 }
 
-// compare puts the predicted figures beside the measured ones. What was not measured, or not predicted, is left out.
+// compare puts the predicted figures beside the measured ones. What was not measured, or not
+// predicted, is left out.
 func (p *place) compare(measured []measurement, predicted map[string]float64) []Comparison {
 	var list []Comparison
 	for _, m := range measured {

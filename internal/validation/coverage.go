@@ -12,7 +12,8 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// covered is what was measured of one engine on one accelerator with models of one family in one number format.
+// covered is what was measured of one engine on one accelerator with models of one family in one
+// number format.
 type covered struct{ engine, gpu, family, dtype string }
 
 // servedQuantities are the quantities of whole servers, by the column of the page that they are in.
@@ -24,8 +25,9 @@ var servedQuantities = map[string]string{
 
 var coverageColumns = []string{"TPOT", "TTFT", "rate"}
 
-// WriteCoverage writes a page, in Markdown, that tells of which engines, accelerators, model families and number formats served rows
-// were compared, how many, and with what median absolute error; and of which there were none.
+// WriteCoverage writes a page, in Markdown, that tells of which engines, accelerators, model
+// families and number formats served rows were compared, how many, and with what median absolute
+// error; and of which there were none.
 func (r *Report) WriteCoverage(w io.Writer) error {
 	c, err := loadCatalogs()
 	if err != nil {
@@ -38,7 +40,9 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 		return model
 	}
 	errors := map[covered]map[string][]float64{}
-	for _, row := range r.rows(func(c *Comparison) bool { return c.Engine != "" && servedQuantities[c.Quantity] != "" }) {
+	for _, row := range r.rows(func(c *Comparison) bool {
+		return c.Engine != "" && servedQuantities[c.Quantity] != ""
+	}) {
 		key := covered{row.Engine, row.GPU, family(row.Model), row.DType}
 		if errors[key] == nil {
 			errors[key] = map[string][]float64{}
@@ -75,7 +79,8 @@ predictions rest on the relatives of an accelerator, an engine or a model, and n
 `
 
 func compareCovered(a, b covered) int {
-	return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.family, b.family), cmp.Compare(a.dtype, b.dtype))
+	return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.gpu, b.gpu),
+		cmp.Compare(a.family, b.family), cmp.Compare(a.dtype, b.dtype))
 }
 
 // cell is the number of rows and their median error.

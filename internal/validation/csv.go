@@ -17,12 +17,14 @@ type table struct {
 	columns map[string]int
 	header  []string
 	rows    []row
-	// problems are malformed rows, each named with its line; skipped counts rows that are left out, by reason.
+	// problems are malformed rows, each named with its line; skipped counts rows that are left out,
+	// by reason.
 	problems []string
 	skipped  map[string]int
 }
 
-// sources returns what the column source names, each once. A row that says "as above" has that of the row before.
+// sources returns what the column source names, each once. A row that says "as above" has that of
+// the row before.
 func (t *table) sources() []string {
 	var list []string
 	for i := range t.rows {
@@ -41,8 +43,8 @@ type row struct {
 	err    error
 }
 
-// readTable reads a CSV file with a header. Rows with too few or too many fields are noted as malformed and left out; the error
-// is for a file that is no table at all.
+// readTable reads a CSV file with a header. Rows with too few or too many fields are noted as
+// malformed and left out; the error is for a file that is no table at all.
 func readTable(file string, r io.Reader) (*table, error) {
 	t := &table{file: file, columns: map[string]int{}, skipped: map[string]int{}}
 	c := csv.NewReader(r)
@@ -112,14 +114,15 @@ func (t *table) has(column string) bool {
 
 // problem notes a malformed row.
 func (t *table) problem(line int, format string, args ...any) {
-	t.problems = append(t.problems, fmt.Sprintf("%s:%d: %s", t.file, line, fmt.Sprintf(format, args...)))
+	t.problems = append(t.problems,
+		fmt.Sprintf("%s:%d: %s", t.file, line, fmt.Sprintf(format, args...)))
 }
 
 // skip counts a row that is left out.
 func (t *table) skip(format string, args ...any) { t.skipped[fmt.Sprintf(format, args...)]++ }
 
-// each calls f with every row, and notes what f found wrong with it. f returns false, or leaves an error, for rows that it did
-// not take.
+// each calls f with every row, and notes what f found wrong with it. f returns false, or leaves an
+// error, for rows that it did not take.
 func (t *table) each(f func(r *row)) {
 	for i := range t.rows {
 		r := &t.rows[i]
@@ -181,8 +184,8 @@ func (r *row) optional(column string, otherwise float64) float64 {
 	return r.number(column)
 }
 
-// Bounds of whole numbers in tables, far above what anybody measures: of sizes and lengths, of sequences that run at a time, and of
-// requests of a run.
+// Bounds of whole numbers in tables, far above what anybody measures: of sizes and lengths, of
+// sequences that run at a time, and of requests of a run.
 const (
 	maxCount    = 1 << 36
 	maxBatch    = 1 << 14
@@ -198,12 +201,13 @@ func (r *row) figure(column string) float64 {
 	return x
 }
 
-// whole returns the whole number, at least least, in a column. Tables that were averaged write it with a fraction, which is
-// rounded.
+// whole returns the whole number, at least least, in a column. Tables that were averaged write it
+// with a fraction, which is rounded.
 func (r *row) whole(column string, least int) int {
 	x := math.Round(r.number(column))
 	if r.err == nil && (x < float64(least) || x > maxCount) {
-		r.fail(fmt.Errorf("%s: found %s, want a whole number from %d", column, r.text(column), least))
+		r.fail(fmt.Errorf("%s: found %s, want a whole number from %d", column, r.text(column),
+			least))
 	}
 	return int(x)
 }
@@ -221,7 +225,8 @@ func (r *row) batch(column string) int {
 	return n
 }
 
-// optionalCount returns a whole number of at least 1, or otherwise where the column is absent or empty.
+// optionalCount returns a whole number of at least 1, or otherwise where the column is absent or
+// empty.
 func (r *row) optionalCount(column string, otherwise int) int {
 	if r.text(column) == "" {
 		return otherwise
@@ -229,7 +234,8 @@ func (r *row) optionalCount(column string, otherwise int) int {
 	return r.count(column)
 }
 
-// figure names a column with a measured figure and what it is called in reports. Scale turns it into the unit.
+// figure names a column with a measured figure and what it is called in reports. Scale turns it
+// into the unit.
 type figure struct {
 	column, quantity, unit string
 	scale                  float64
@@ -244,7 +250,8 @@ func (r *row) measured(figures []figure) []measurement {
 	for _, f := range figures {
 		value := r.optional(f.column, 0)
 		if value > 0 && value < leastFigure {
-			r.fail(fmt.Errorf("%s: found %s, want %g or more, or 0 where it was not measured", f.column, r.text(f.column), leastFigure))
+			r.fail(fmt.Errorf("%s: found %s, want %g or more, or 0 where it was not measured",
+				f.column, r.text(f.column), leastFigure))
 		}
 		if value > 0 {
 			list = append(list, measurement{f.quantity, f.unit, value * f.scale})

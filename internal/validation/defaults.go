@@ -16,8 +16,8 @@ func (d *deployment) setDefaults() {
 	}
 }
 
-// setVLLMDefaults sets the limits of `vllm serve`: larger ones on GPUs with at least 70 GiB, the A100 excepted
-// (vllm/engine/arg_utils.py, v0.12).
+// setVLLMDefaults sets the limits of `vllm serve`: larger ones on GPUs with at least 70 GiB, the
+// A100 excepted (vllm/engine/arg_utils.py, v0.12).
 func (d *deployment) setVLLMDefaults() {
 	const large = 70 << 30
 	if d.accelerator.Memory >= large && d.accelerator.Generation != "ampere" {

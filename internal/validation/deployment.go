@@ -15,11 +15,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Physics is what predictions rest on. The zero value is what the program ships; a fit tries others.
+// Physics is what predictions rest on. The zero value is what the program ships; a fit tries
+// others.
 type Physics struct {
 	// Engine returns the preset of that name.
 	Engine func(name string) (steptime.Engine, error)
-	// Constants returns the fitted constants of an accelerator and its links; nil ones are those that come with the program.
+	// Constants returns the fitted constants of an accelerator and its links; nil ones are those
+	// that come with the program.
 	Constants func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants
 }
 
@@ -30,21 +32,24 @@ func (p *Physics) engine(name string) (steptime.Engine, error) {
 	return steptime.FindEngine(name)
 }
 
-func (p *Physics) constants(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants {
+func (p *Physics) constants(a *hardware.Accelerator, scaleUp,
+	network *hardware.Link) *hardware.Constants {
 	if p.Constants != nil {
 		return p.Constants(a, scaleUp, network)
 	}
 	return nil
 }
 
-// deployment is a model served by one engine on some GPUs, with the limits that the measurement had.
+// deployment is a model served by one engine on some GPUs, with the limits that the measurement
+// had.
 type deployment struct {
 	model            *models.Architecture
 	accelerator      hardware.Accelerator
 	scaleUp, network *hardware.Link
 	// expert is 0 for experts that are split like the other layers.
 	tensor, expert int
-	// pipeline is the number of stages, data that of data-parallel ranks, each of tensor accelerators; 0 counts as 1.
+	// pipeline is the number of stages, data that of data-parallel ranks, each of tensor
+	// accelerators; 0 counts as 1.
 	pipeline, data int
 	// redundant is the number of copies of routed experts.
 	redundant int
@@ -56,24 +61,28 @@ type deployment struct {
 	engine string
 	// utilisation is the share of memory that the engine takes; 0 means 0.9.
 	utilisation float64
-	// kvShare is the share of the memory left beside weights and activations that becomes KV cache, as TensorRT-LLM has it; 0 means
-	// that utilisation counts.
+	// kvShare is the share of the memory left beside weights and activations that becomes KV cache,
+	// as TensorRT-LLM has it; 0 means that utilisation counts.
 	kvShare float64
 	// largestStep is the number of tokens that activations have room for; 0 means tokenBudget.
 	largestStep int
 	// maxSequences and tokenBudget limit a step, maxContext the context; 0 means no limit on it.
 	maxSequences, tokenBudget, maxContext int
-	// chunked splits prompts that are longer than tokenBudget where the engine does not do so by itself (TensorRT-LLM).
+	// chunked splits prompts that are longer than tokenBudget where the engine does not do so by
+	// itself (TensorRT-LLM).
 	chunked bool
 	// prefixCaching keeps the KV cache of prompts for those that begin alike.
 	prefixCaching bool
-	// host is how many times longer the machine's host takes than that of an H100 machine; 0 means as usual around the GPU.
+	// host is how many times longer the machine's host takes than that of an H100 machine; 0 means
+	// as usual around the GPU.
 	host float64
-	// engineTimes tells that times were taken inside the engine, so that the cost of a request outside it does not count.
+	// engineTimes tells that times were taken inside the engine, so that the cost of a request
+	// outside it does not count.
 	engineTimes bool
 }
 
-// deploy finds what a row names in its columns model, gpu and dtype; where a column is empty or absent, the defaults stand.
+// deploy finds what a row names in its columns model, gpu and dtype; where a column is empty or
+// absent, the defaults stand.
 func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployment {
 	d := deployment{tensor: tensor}
 	if r.err != nil {
@@ -98,7 +107,9 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 	if d.weights == hardware.FP4 && strings.HasPrefix(d.model.Name, "gpt-oss") {
 		d.weights = hardware.MXFP4 // its published format, which tables call fp4
 	}
-	if d.weights == hardware.FP8 && (publishedByBlock(d.model.Name) || strings.HasSuffix(model, "-FP8") && strings.HasPrefix(d.model.Name, "qwen3")) {
+	if d.weights == hardware.FP8 &&
+		(publishedByBlock(d.model.Name) || strings.HasSuffix(model, "-FP8") &&
+			strings.HasPrefix(d.model.Name, "qwen3")) {
 		d.weights = hardware.FP8Block
 	}
 	d.activations = activationsOf(d.weights)
@@ -111,8 +122,9 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 	return d
 }
 
-// publishedByBlock reports whether a model's makers publish its weights in FP8 with a scale for each block of 128×128: the
-// config.json of DeepSeek-V3, Kimi-K2 and MiniMax-M2 says so, as do those of Qwen's checkpoints that end in -FP8.
+// publishedByBlock reports whether a model's makers publish its weights in FP8 with a scale for
+// each block of 128×128: the config.json of DeepSeek-V3, Kimi-K2 and MiniMax-M2 says so, as do
+// those of Qwen's checkpoints that end in -FP8.
 func publishedByBlock(model string) bool {
 	for _, family := range []string{"deepseek-v3", "kimi-k2", "minimax-m2"} {
 		if strings.HasPrefix(model, family) {
@@ -122,7 +134,8 @@ func publishedByBlock(model string) bool {
 	return false
 }
 
-// activationsOf returns the number format in which engines compute with weights of another: 16 bits where they are narrower.
+// activationsOf returns the number format in which engines compute with weights of another: 16 bits
+// where they are narrower.
 func activationsOf(weights hardware.DType) hardware.DType {
 	switch weights {
 	case hardware.FP32, hardware.TF32, hardware.FP16:
@@ -131,8 +144,8 @@ func activationsOf(weights hardware.DType) hardware.DType {
 	return hardware.BF16
 }
 
-// narrowCache makes the cache as narrow as checkpoints in 8 bits and fewer have it: they bring scales for an FP8 cache, which engines
-// then use.
+// narrowCache makes the cache as narrow as checkpoints in 8 bits and fewer have it: they bring
+// scales for an FP8 cache, which engines then use.
 func (d *deployment) narrowCache() {
 	switch d.weights {
 	case hardware.FP8, hardware.FP8Block, hardware.FP4, hardware.MXFP4:
@@ -141,25 +154,30 @@ func (d *deployment) narrowCache() {
 }
 
 func (d *deployment) group() Group {
-	return Group{Engine: d.engine, GPU: d.accelerator.Name, Model: d.model.Name, DType: string(d.weights), TP: d.tensor}
+	return Group{Engine: d.engine, GPU: d.accelerator.Name, Model: d.model.Name,
+		DType: string(d.weights), TP: d.tensor}
 }
 
 // config returns the server as scenarios build it, with KV blocks of a number of tokens.
-func (d *deployment) config(p *Physics, engine steptime.Engine, blockTokens int) (servers.Config, error) {
+func (d *deployment) config(p *Physics, engine steptime.Engine, blockTokens int) (servers.Config,
+	error) {
 	policies, err := d.policies(blockTokens)
 	return servers.Config{
 		Model: d.model, Accelerator: &d.accelerator, ScaleUp: d.scaleUp, Network: d.network,
 		Parallel: d.parallel(), MaxContext: d.maxContext,
 		Weights: d.weights, KV: d.kv, Activations: d.activations, Engine: engine,
-		Memory:   servers.Memory{Utilization: d.utilisation, KVShare: d.kvShare, LargestStep: d.largestStep},
+		Memory: servers.Memory{Utilization: d.utilisation, KVShare: d.kvShare,
+			LargestStep: d.largestStep},
 		Policies: policies,
-		Physics:  servers.Physics{Constants: p.constants(&d.accelerator, d.scaleUp, d.network), Host: d.host},
+		Physics: servers.Physics{Constants: p.constants(&d.accelerator, d.scaleUp, d.network),
+			Host: d.host},
 	}, err
 }
 
 func (d *deployment) parallel() steptime.Parallelism {
 	p := steptime.Parallelism{
-		Tensor: d.tensor, Expert: d.expert, Pipeline: d.pipeline, Data: d.data, Redundant: d.redundant, TwoBatch: d.twoBatch,
+		Tensor: d.tensor, Expert: d.expert, Pipeline: d.pipeline, Data: d.data,
+		Redundant: d.redundant, TwoBatch: d.twoBatch,
 	}
 	if p.Data > 1 && p.Expert != 1 {
 		p.Expert = 0 // experts are spread over all ranks
@@ -190,7 +208,8 @@ func (d *deployment) policies(blockTokens int) (servers.Policies, error) {
 	if d.prefixCaching {
 		manager = "prefix-cache"
 	}
-	memory, err := servers.Choose(&registry.Memory, manager, map[string]string{"block-size": strconv.Itoa(blockTokens)})
+	memory, err := servers.Choose(&registry.Memory, manager,
+		map[string]string{"block-size": strconv.Itoa(blockTokens)})
 	return servers.Policies{Batching: batching, Memory: memory}, err
 }
 
@@ -212,7 +231,8 @@ func (d *deployment) clock(p *Physics) (*steptime.Clock, error) {
 	return c.NewClock()
 }
 
-// key returns what is known of the server's accuracy by. Kernels measured without an engine have none.
+// key returns what is known of the server's accuracy by. Kernels measured without an engine have
+// none.
 func (d *deployment) key() servers.Key {
 	c, err := d.config(&Physics{}, steptime.Engine{Name: d.engine}, blockTokens)
 	if err != nil || d.engine == "" {
@@ -261,10 +281,13 @@ func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*o
 	if !d.engineTimes {
 		seen.rehearsal.latency = server.Clock.RequestLatency().Milliseconds()
 	}
-	_, err = sim.Run(ctx, sim.Config{Source: load, Router: &routing.RoundRobin{}, Replicas: []sim.ReplicaConfig{replica}, Observer: seen})
+	_, err = sim.Run(ctx, sim.Config{Source: load, Router: &routing.RoundRobin{},
+		Replicas: []sim.ReplicaConfig{replica}, Observer: seen})
 	if err == nil && seen.rejected > 0 {
-		err = fmt.Errorf("%s on %d × %s: %d of %d requests are longer than the context served or larger than the KV cache",
-			d.model.Name, d.tensor, d.accelerator.Name, seen.rejected, seen.rejected+len(seen.requests))
+		err = fmt.Errorf("%s on %d × %s: %d of %d requests are longer than the context served or "+
+			"larger than the KV cache",
+			d.model.Name, d.tensor, d.accelerator.Name, seen.rejected, seen.rejected+
+				len(seen.requests))
 	}
 	return seen, err
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
-// deviation is a known error: rows whose median absolute error lies between from and to, in percent. deviations.md says why, under
-// its name.
+// deviation is a known error: rows whose median absolute error lies between from and to, in
+// percent. deviations.md says why, under its name.
 type deviation struct {
 	name string
 	// tables is "measured" for those of ../shared/measured, "cited" for the project's own.
@@ -27,7 +27,9 @@ type deviation struct {
 // chooses reports whether a comparison is one of those that deviate. What is empty chooses all.
 func (d *deviation) chooses(c *Comparison) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
-	return c.Table == d.table && c.Quantity == d.quantity && is(d.engine, c.Engine) && is(d.gpu, c.GPU) && is(d.model, c.Model) && is(d.dtype, c.DType) && is(d.tp, strconv.Itoa(c.TP))
+	return c.Table == d.table && c.Quantity == d.quantity && is(d.engine, c.Engine) &&
+		is(d.gpu, c.GPU) && is(d.model, c.Model) && is(d.dtype, c.DType) &&
+		is(d.tp, strconv.Itoa(c.TP))
 }
 
 func readDeviations(t *testing.T) []deviation {
@@ -48,7 +50,8 @@ func readDeviations(t *testing.T) []deviation {
 		if err1 != nil || err2 != nil || !(from < to) {
 			t.Fatalf("deviations.csv: %s is between %q and %q", r[0], r[9], r[10])
 		}
-		list = append(list, deviation{r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], from, to})
+		list = append(list, deviation{r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], from,
+			to})
 	}
 	return list
 }
@@ -86,7 +89,8 @@ func citedReport(t *testing.T) *Report {
 	return report
 }
 
-// checkDeviations fails where a known deviation has closed, so that the page is kept up to date, and where one has grown.
+// checkDeviations fails where a known deviation has closed, so that the page is kept up to date,
+// and where one has grown.
 func checkDeviations(t *testing.T, tables string, report *Report) {
 	for _, d := range readDeviations(t) {
 		if d.tables != tables {
@@ -99,9 +103,12 @@ func checkDeviations(t *testing.T, tables string, report *Report) {
 		}
 		switch s := statistics(rows); {
 		case s.Median < d.from:
-			t.Errorf("%s has closed: the median error of %d rows is %.1f %%, known is %g to %g %%. Take it off deviations.csv and deviations.md, or narrow it", d.name, s.N, s.Median, d.from, d.to)
+			t.Errorf("%s has closed: the median error of %d rows is %.1f %%, known is %g to %g "+
+				"%%. Take it off deviations.csv and deviations.md, or narrow it", d.name, s.N,
+				s.Median, d.from, d.to)
 		case s.Median > d.to:
-			t.Errorf("%s has grown: the median error of %d rows is %.1f %%, known is %g to %g %%", d.name, s.N, s.Median, d.from, d.to)
+			t.Errorf("%s has grown: the median error of %d rows is %.1f %%, known is %g to %g %%",
+				d.name, s.N, s.Median, d.from, d.to)
 		}
 	}
 }
@@ -140,17 +147,21 @@ func TestTargetsAreMet(t *testing.T) {
 	report := measuredReport(t)
 	for _, r := range report.targets() {
 		if !r.Met {
-			t.Errorf("%s, %s: the median error of %d rows is %.1f %%, the target %g %%", r.Table, r.subject(), r.N, r.Median, r.AtMost)
+			t.Errorf("%s, %s: the median error of %d rows is %.1f %%, the target %g %%", r.Table,
+				r.subject(), r.N, r.Median, r.AtMost)
 		}
 	}
 }
 
-// Every file of the measured tables is read whole: nothing is malformed, and what is left out is left out for a known reason.
+// Every file of the measured tables is read whole: nothing is malformed, and what is left out is
+// left out for a known reason.
 func TestMeasuredTablesAreReadWhole(t *testing.T) {
 	report := measuredReport(t)
 	known := []string{"README.md:", "kernels:"}
 	for _, why := range report.Ignored {
-		if !slices.ContainsFunc(known, func(begin string) bool { return strings.HasPrefix(why, begin) }) {
+		if !slices.ContainsFunc(known, func(begin string) bool {
+			return strings.HasPrefix(why, begin)
+		}) {
 			t.Errorf("not read: %s", why)
 		}
 	}
@@ -159,7 +170,8 @@ func TestMeasuredTablesAreReadWhole(t *testing.T) {
 			t.Errorf("%s: malformed: %q", table.Name, table.Problems)
 		}
 		for reason, rows := range table.Skipped {
-			if !slices.ContainsFunc(leftOutFor, func(part string) bool { return strings.Contains(reason, part) }) {
+			if !slices.ContainsFunc(leftOutFor,
+				func(part string) bool { return strings.Contains(reason, part) }) {
 				t.Errorf("%s: %d rows left out: %s", table.Name, rows, reason)
 			}
 		}
@@ -169,8 +181,10 @@ func TestMeasuredTablesAreReadWhole(t *testing.T) {
 // leftOutFor are parts of the reasons for which rows of the measured tables are left out.
 var leftOutFor = []string{
 	"is not known", "does not fit", "parallelism", "are longer than",
-	"requests were cut off at 300 s", "noise", "launched by the host", "another collective of the same size",
-	"tp above 16 is", "experts are spread over another", "the server capped its batch", "multi-token prediction",
+	"requests were cut off at 300 s", "noise", "launched by the host",
+	"another collective of the same size",
+	"tp above 16 is", "experts are spread over another", "the server capped its batch",
+	"multi-token prediction",
 	"erratic", "a fleet under a router", "prompts were cached", "waited for kernels to be compiled",
 	"another submission of the same system", "whose limits on latency", "tp and dp are not",
 	"in the table again", "configuration published fits", "configurations published fit",
@@ -187,7 +201,10 @@ func TestTargetsNameWhatThereIs(t *testing.T) {
 		if !names[target.Table] {
 			t.Errorf("targets.csv: there is no table %q", target.Table)
 		}
-		found := sample.rows(func(c *Comparison) bool { return c.Table == target.Table && c.Quantity == target.Quantity })
+		found := sample.rows(func(c *Comparison) bool {
+			return c.Table == target.Table &&
+				c.Quantity == target.Quantity
+		})
 		if len(found) == 0 {
 			t.Errorf("targets.csv: %s has no quantity %q", target.Table, target.Quantity)
 		}
@@ -197,15 +214,20 @@ func TestTargetsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// Throughput bends where the KV cache binds: from 100 to 250 clients of NIM's page it does not grow, and stays near what was measured.
+// Throughput bends where the KV cache binds: from 100 to 250 clients of NIM's page it does not
+// grow, and stays near what was measured.
 func TestThroughputSaturates(t *testing.T) {
 	rate := map[string]Comparison{}
-	for _, c := range citedReport(t).rows(func(c *Comparison) bool { return c.Table == "closed_loop" && c.Quantity == "output rate" }) {
+	for _, c := range citedReport(t).rows(func(c *Comparison) bool {
+		return c.Table == "closed_loop" && c.Quantity == "output rate"
+	}) {
 		rate[c.Case] = c
 	}
-	few, many := rate["concurrency 100, 5000 in, 500 out"], rate["concurrency 250, 5000 in, 500 out"]
+	few, many := rate["concurrency 100, 5000 in, 500 out"],
+		rate["concurrency 250, 5000 in, 500 out"]
 	if many.Predicted > 1.05*few.Predicted || many.Predicted < 0.95*few.Predicted {
-		t.Errorf("%.0f tokens/s at 250 clients, %.0f at 100: want about the same", many.Predicted, few.Predicted)
+		t.Errorf("%.0f tokens/s at 250 clients, %.0f at 100: want about the same", many.Predicted,
+			few.Predicted)
 	}
 	for _, c := range []Comparison{few, many} {
 		if e := c.Error(); e < -0.1 || e > 0.1 {

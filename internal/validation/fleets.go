@@ -7,10 +7,11 @@ import (
 	"sync"
 )
 
-// Fleets of TensorRT-LLM workers behind Dynamo with which InferenceX measured DeepSeek-R1, February to March 2026, as its file
-// .github/configs/nvidia-master.yaml and the recipes that it names have them. decode_batch is --max_batch_size of a decode worker, of
-// each rank where attention is data-parallel; drafted is the number of tokens of multi-token prediction.
-// Frontends are ten behind nginx where the recipe does not turn them off (srt-slurm, enable_multiple_frontends).
+// Fleets of TensorRT-LLM workers behind Dynamo with which InferenceX measured DeepSeek-R1, February
+// to March 2026, as its file .github/configs/nvidia-master.yaml and the recipes that it names have
+// them. decode_batch is --max_batch_size of a decode worker, of each rank where attention is
+// data-parallel; drafted is the number of tokens of multi-token prediction. Frontends are ten
+// behind nginx where the recipe does not turn them off (srt-slurm, enable_multiple_frontends).
 //
 //go:embed fleets.csv
 var fleetsCSV string
@@ -20,14 +21,15 @@ type fleet struct {
 	engine, gpu, dtype          string
 	prompt, output, concurrency int
 	prefill, decode             workers
-	// batch is the number of sequences that a rank of a decode worker takes, frontends that of routers before the workers.
+	// batch is the number of sequences that a rank of a decode worker takes, frontends that of
+	// routers before the workers.
 	batch, drafted, frontends int
 	// tokens are those of a step that a rank of a prefill worker takes (--max_num_tokens).
 	tokens int
 }
 
-// workers are servers alike, each of tensor × data accelerators. Where there are data-parallel ranks, split says that each expert is split
-// over all of them, rather than experts spread.
+// workers are servers alike, each of tensor × data accelerators. Where there are data-parallel
+// ranks, split says that each expert is split over all of them, rather than experts spread.
 type workers struct {
 	count, tensor, data int
 	split               bool
@@ -44,7 +46,8 @@ var fleets = sync.OnceValue(func() []fleet {
 	var list []fleet
 	t.each(func(r *row) {
 		end := func(name string) workers {
-			w := workers{count: r.count(name + "_workers"), tensor: r.count(name + "_tp"), data: r.count(name + "_dp")}
+			w := workers{count: r.count(name + "_workers"), tensor: r.count(name + "_tp"),
+				data: r.count(name + "_dp")}
 			w.split = w.data > 1 && r.optionalCount(name+"_ep", w.data) == 1
 			return w
 		}
@@ -52,7 +55,8 @@ var fleets = sync.OnceValue(func() []fleet {
 			engine: r.required("engine"), gpu: r.required("gpu"), dtype: r.required("dtype"),
 			prompt: r.count("isl"), output: r.count("osl"), concurrency: r.count("concurrency"),
 			prefill: end("prefill"), decode: end("decode"),
-			batch: r.count("decode_batch"), drafted: int(r.number("drafted")), frontends: r.count("frontends"), tokens: r.count("prefill_tokens"),
+			batch: r.count("decode_batch"), drafted: int(r.number("drafted")),
+			frontends: r.count("frontends"), tokens: r.count("prefill_tokens"),
 		})
 	})
 	if len(t.problems) > 0 {
@@ -66,13 +70,16 @@ func (r *row) accelerators(end string) int {
 	return int(max(1, r.optional(end+"_tp", 1)) * max(1, r.optional(end+"_dp", 1)))
 }
 
-// published returns the fleets that may be the one of the row, without multi-token prediction and with it. Workers have to be as many as
-// the row says, if it does, and as large.
+// published returns the fleets that may be the one of the row, without multi-token prediction and
+// with it. Workers have to be as many as the row says, if it does, and as large.
 func published(r *row) (plain, drafting []fleet) {
 	for _, f := range fleets() {
-		same := f.engine == r.text("backend") && strings.HasPrefix(r.text("gpu"), f.gpu) && f.dtype == r.text("precision") &&
-			strings.Contains(strings.ToLower(r.text("model")), "deepseek") && float64(f.prompt) == r.figure("isl") &&
-			float64(f.output) == r.figure("osl") && float64(f.concurrency) == r.figure("concurrency") &&
+		same := f.engine == r.text("backend") && strings.HasPrefix(r.text("gpu"), f.gpu) &&
+			f.dtype == r.text("precision") &&
+			strings.Contains(strings.ToLower(r.text("model")), "deepseek") &&
+			float64(f.prompt) == r.figure("isl") &&
+			float64(f.output) == r.figure("osl") &&
+			float64(f.concurrency) == r.figure("concurrency") &&
 			f.prefill.fits(r, "prefill") && f.decode.fits(r, "decode")
 		switch {
 		case same && f.drafted == 0:
@@ -85,12 +92,14 @@ func published(r *row) (plain, drafting []fleet) {
 }
 
 func (w workers) fits(r *row, end string) bool {
-	return w.accelerators() == r.accelerators(end) && w.count == r.optionalCount(end+"_workers", w.count)
+	return w.accelerators() == r.accelerators(end) && w.count == r.optionalCount(end+"_workers",
+		w.count)
 }
 
 // apartSurvey is what the rows of a table say of each other.
 type apartSurvey struct {
-	// slowest and fastest are the times per output token of rows alike in all that tells loads apart.
+	// slowest and fastest are the times per output token of rows alike in all that tells loads
+	// apart.
 	slowest, fastest map[string]float64
 	// complete holds measurements of rows that have the number of workers.
 	complete map[string]bool
@@ -119,7 +128,8 @@ func knowsWorkers(r *row) bool {
 	return r.text("prefill_workers") != "" && r.text("decode_workers") != ""
 }
 
-// apartLoad names the load and the size of workers. DeepSeek-R1 and V3, which are one architecture, count as one.
+// apartLoad names the load and the size of workers. DeepSeek-R1 and V3, which are one architecture,
+// count as one.
 func apartLoad(r *row) string {
 	fields := []string{fmt.Sprint(r.accelerators("prefill")), fmt.Sprint(r.accelerators("decode"))}
 	for _, column := range []string{"backend", "gpu", "precision", "isl", "osl", "concurrency"} {
@@ -132,7 +142,8 @@ func apartMeasurement(r *row) string {
 	return strings.Join([]string{apartLoad(r), r.text("ttft_ms"), r.text("tpot_ms")}, ",")
 }
 
-// fleet returns the published fleet of a row, nil where there is none but the row itself says enough, or why the row is left out.
+// fleet returns the published fleet of a row, nil where there is none but the row itself says
+// enough, or why the row is left out.
 func (s *apartSurvey) fleet(r *row) (f *fleet, why string) {
 	plain, drafted := published(r)
 	load, known := apartLoad(r), knowsWorkers(r)

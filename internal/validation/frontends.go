@@ -6,14 +6,16 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// frontends send a request by way of one of several at random, each of which takes the replicas in turn, wherever it is in the round:
-// Dynamo's frontends do so unless told otherwise (its router guide, --router-mode).
+// frontends send a request by way of one of several at random, each of which takes the replicas in
+// turn, wherever it is in the round: Dynamo's frontends do so unless told otherwise (its router
+// guide, --router-mode).
 type frontends struct {
 	rng  *rand.Rand
 	next []int
 }
 
-// manyFrontends is how many recipes of InferenceX put behind nginx unless they say otherwise (srt-slurm, num_additional_frontends).
+// manyFrontends is how many recipes of InferenceX put behind nginx unless they say otherwise
+// (srt-slurm, num_additional_frontends).
 const manyFrontends = 10
 
 func newFrontends(n int, seed uint64) *frontends {

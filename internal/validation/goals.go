@@ -14,24 +14,27 @@ import (
 //go:embed goals.csv
 var goalsCSV string
 
-// Goal is a set of rows and the error to which predictions of them should come down. Not all goals are reached.
+// Goal is a set of rows and the error to which predictions of them should come down. Not all goals
+// are reached.
 type Goal struct {
 	Name     string `json:"goal"`
 	Table    string `json:"table"`
 	Quantity string `json:"quantity"`
-	// engines, gpus, models, dtypes and cases choose rows: by beginnings of which one has to fit, or all where there are none. Of a case
-	// a part has to.
+	// engines, gpus, models, dtypes and cases choose rows: by beginnings of which one has to fit,
+	// or all where there are none. Of a case a part has to.
 	engines, gpus, models, dtypes []string
 	part                          string
 	// AtMost is the median absolute error to reach, in percent.
 	AtMost float64 `json:"at_most_pct"`
-	// LeftOut and LeftOutBias are the median absolute error and the median error, in percent, of predictions with constants that were fitted
-	// without any row of the same engine, accelerator and model, when the shipped constants were fitted; nil where that was not done.
+	// LeftOut and LeftOutBias are the median absolute error and the median error, in percent, of
+	// predictions with constants that were fitted without any row of the same engine, accelerator
+	// and model, when the shipped constants were fitted; nil where that was not done.
 	LeftOut     *float64 `json:"left_out_median_ape_pct,omitempty"`
 	LeftOutBias *float64 `json:"left_out_bias_pct,omitempty"`
 }
 
-// GoalResult is a goal beside what the shipped constants reach on all rows, those that they were fitted to among them.
+// GoalResult is a goal beside what the shipped constants reach on all rows, those that they were
+// fitted to among them.
 type GoalResult struct {
 	Goal
 	N int `json:"n"`
@@ -50,8 +53,10 @@ var goals = sync.OnceValue(func() []Goal {
 	var list []Goal
 	for _, r := range records[1:] {
 		g := Goal{
-			Name: r[0], Table: r[1], engines: alternatives(r[2]), gpus: alternatives(r[3]), models: alternatives(r[4]),
-			dtypes: alternatives(r[5]), part: r[6], Quantity: r[7], LeftOut: percentage(r[9]), LeftOutBias: percentage(r[10]),
+			Name: r[0], Table: r[1], engines: alternatives(r[2]), gpus: alternatives(r[3]),
+			models: alternatives(r[4]),
+			dtypes: alternatives(r[5]), part: r[6], Quantity: r[7], LeftOut: percentage(r[9]),
+			LeftOutBias: percentage(r[10]),
 		}
 		if most := percentage(r[8]); most != nil {
 			g.AtMost = *most
@@ -82,9 +87,12 @@ func percentage(field string) *float64 {
 
 func (g *Goal) chooses(c *Comparison) bool {
 	fits := func(beginnings []string, value string) bool {
-		return len(beginnings) == 0 || slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(value, b) })
+		return len(beginnings) == 0 ||
+			slices.ContainsFunc(beginnings,
+				func(b string) bool { return strings.HasPrefix(value, b) })
 	}
-	return c.Table == g.Table && c.Quantity == g.Quantity && fits(g.engines, c.Engine) && fits(g.gpus, c.GPU) &&
+	return c.Table == g.Table && c.Quantity == g.Quantity && fits(g.engines, c.Engine) &&
+		fits(g.gpus, c.GPU) &&
 		fits(g.models, c.Model) && fits(g.dtypes, c.DType) && strings.Contains(c.Case, g.part)
 }
 
@@ -112,7 +120,8 @@ func medianBias(rows []Comparison) float64 {
 	return quantile(errors, 0.5)
 }
 
-// GoalsBeside returns the goals for which the report has rows, with the errors of another report, of rows left out of a fit.
+// GoalsBeside returns the goals for which the report has rows, with the errors of another report,
+// of rows left out of a fit.
 func (r *Report) GoalsBeside(leftOut *Report) []GoalResult {
 	list := r.Goals()
 	for i := range list {
@@ -131,9 +140,12 @@ func WriteGoals(b *bytes.Buffer, list []GoalResult) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintln(b, "Goals: median absolute and median error of all rows, those that constants were fitted to among them; and")
-	fmt.Fprintln(b, "of rows whose engine, GPU and model together were left out of the fit, when the constants were fitted")
-	fmt.Fprintf(b, "  %-27s %-18s %5s %8s %8s  %17s %7s\n", "rows", "quantity", "rows", "all", "bias", "left out", "goal")
+	fmt.Fprintln(b, "Goals: median absolute and median error of all rows, those that constants "+
+		"were fitted to among them; and")
+	fmt.Fprintln(b, "of rows whose engine, GPU and model together were left out of the fit, when "+
+		"the constants were fitted")
+	fmt.Fprintf(b, "  %-27s %-18s %5s %8s %8s  %17s %7s\n", "rows", "quantity", "rows", "all",
+		"bias", "left out", "goal")
 	for i := range list {
 		r := &list[i]
 		verdict := "✓"
@@ -144,7 +156,8 @@ func WriteGoals(b *bytes.Buffer, list []GoalResult) {
 		if r.LeftOut != nil && r.LeftOutBias != nil {
 			without = fmt.Sprintf("%.1f %% %+.1f %%", *r.LeftOut, *r.LeftOutBias)
 		}
-		fmt.Fprintf(b, "  %-27s %-18s %5d %6.1f %% %+6.1f %%  %17s %5g %% %s\n", r.Name, r.Quantity, r.N, r.Median, r.Bias, without, r.AtMost, verdict)
+		fmt.Fprintf(b, "  %-27s %-18s %5d %6.1f %% %+6.1f %%  %17s %5g %% %s\n", r.Name, r.Quantity,
+			r.N, r.Median, r.Bias, without, r.AtMost, verdict)
 	}
 	b.WriteByte('\n')
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// Held is the share of served latencies that lie in ranges of 80 %, each server counting the same: as
-// those of servers that were measured, and with what was measured of the same engine, accelerator and
-// model left out of the evidence.
+// Held is the share of served latencies that lie in ranges of 80 %, each server counting the same:
+// as those of servers that were measured, and with what was measured of the same engine,
+// accelerator and model left out of the evidence.
 type Held struct {
 	Measured float64 `json:"measured"`
 	LeftOut  float64 `json:"left_out"`
@@ -25,8 +25,8 @@ func (r *Report) Held() Held {
 	}
 }
 
-// heldBy returns the share of the chosen rows within so many standard deviations of their predictions,
-// each server and quantity counting the same; 0 where there are none.
+// heldBy returns the share of the chosen rows within so many standard deviations of their
+// predictions, each server and quantity counting the same; 0 where there are none.
 func heldBy(all []graded, width float64, chooses func(*graded) bool) float64 {
 	type server struct{ key, quantity any }
 	rows, inside := map[server]float64{}, map[server]float64{}
@@ -79,7 +79,8 @@ func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
 		curve, tables := plots.Series{Name: string(grade)}, plots.Series{Name: string(grade)}
 		for _, level := range ideal.X {
 			curve.X = append(curve.X, level)
-			curve.Y = append(curve.Y, 100*heldBy(all, distuv.UnitNormal.Quantile((1+level/100)/2), of))
+			curve.Y = append(curve.Y, 100*heldBy(all, distuv.UnitNormal.Quantile((1+level/100)/2),
+				of))
 		}
 		for i, table := range names {
 			if share, known := heldOf(r.Reliability(), grade, table); known {
@@ -90,12 +91,14 @@ func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
 			byLevel, byTable = append(byLevel, curve), append(byTable, tables)
 		}
 	}
-	levels, err := plots.Lines("How often ranges hold what was measured", "share that ranges are to hold (%)",
+	levels, err := plots.Lines("How often ranges hold what was measured",
+		"share that ranges are to hold (%)",
 		"share that they hold (%)", append(byLevel, ideal))
 	if err != nil {
 		return nil, err
 	}
-	tables, err := plots.Lines("Measured values in ranges of 80 %", "table", "share in the range (%)", byTable, names...)
+	tables, err := plots.Lines("Measured values in ranges of 80 %", "table",
+		"share in the range (%)", byTable, names...)
 	return map[string]*plot.Plot{"reliability": levels, "reliability_by_table": tables}, err
 }
 

@@ -13,8 +13,8 @@ import (
 type allReduceKind int
 
 const (
-	// engineAllReduce is that of a serving engine, libraryAllReduce that of the collective library, launchedAllReduce the latter where
-	// the host launches each by itself.
+	// engineAllReduce is that of a serving engine, libraryAllReduce that of the collective library,
+	// launchedAllReduce the latter where the host launches each by itself.
 	engineAllReduce allReduceKind = iota
 	libraryAllReduce
 	launchedAllReduce
@@ -24,7 +24,8 @@ const (
 type kernels struct{ clock *steptime.Clock }
 
 func (d *deployment) kernels(p *Physics, allReduce allReduceKind) (kernels, error) {
-	bare := steptime.Engine{Name: "kernels", Graph: math.MaxInt, CustomAllReduce: allReduce == engineAllReduce}
+	bare := steptime.Engine{Name: "kernels", Graph: math.MaxInt,
+		CustomAllReduce: allReduce == engineAllReduce}
 	if allReduce == launchedAllReduce {
 		eager, err := p.engine("eager-2023")
 		if err != nil {
@@ -52,7 +53,9 @@ func (k kernels) times(s *sim.Step) kernelTimes {
 }
 
 // layerProducts are the operators that are matrix products of layers.
-var layerProducts = []string{"qkv", "q", "q_a", "q_b", "kv_a", "kv_b", "out", "gate_up", "up", "down", "router", "expert_gate_up", "expert_up", "expert_down", "shared_gate_up", "shared_up", "shared_down"}
+var layerProducts = []string{"qkv", "q", "q_a", "q_b", "kv_a", "kv_b", "out", "gate_up", "up",
+	"down", "router", "expert_gate_up", "expert_up", "expert_down", "shared_gate_up", "shared_up",
+	"shared_down"}
 
 // layerLinear returns the time of the matrix products of all layers.
 func (t kernelTimes) layerLinear() float64 {

@@ -8,7 +8,8 @@ import (
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// experiment is what was measured together and is simulated together: a row, or the rows of one run.
+// experiment is what was measured together and is simulated together: a row, or the rows of one
+// run.
 type experiment interface {
 	compare(ctx context.Context, p *Physics) ([]Comparison, error)
 	at() place
@@ -26,7 +27,8 @@ func keyOf(e experiment) servers.Key {
 type kind struct {
 	// name is what reports call it.
 	name string
-	// pattern is what the names of its files look like (path.Match), without folders and in lower case; any of several.
+	// pattern is what the names of its files look like (path.Match), without folders and in lower
+	// case; any of several.
 	pattern string
 	// columns must be there.
 	columns []string
@@ -42,7 +44,8 @@ func kinds() []kind {
 		{"closed_loop", "closed_loop*.csv", closedLoopColumns, readClosedLoop},
 		{"vllm_requests", "vllm_*requests__*__*.csv", requestColumns, readRequests},
 		{"static_batch", "static_batch_*.csv", staticBatchColumns, readStaticBatch},
-		{"offline_throughput", "offline_throughput.csv offline_throughput_trtllm_0*.csv", offlineColumns, readOffline},
+		{"offline_throughput", "offline_throughput.csv offline_throughput_trtllm_0*.csv",
+			offlineColumns, readOffline},
 		{"offline_recent", "offline_throughput_trtllm_[1-9]*.csv", offlineColumns, readOffline},
 		{"silicon", "silicon*.csv", siliconColumns, readSilicon},
 		{"silicon_apart", "silicon*.csv", siliconApartColumns, readSiliconApart},
@@ -57,10 +60,12 @@ func kinds() []kind {
 		{"eager_engine", "eager_engine*.csv", eagerColumns, readEager},
 		{"iteration", "iteration_*.csv", iterationColumns, readIterations},
 		{"linear_layers", "linear_layers*.csv", linearLayerColumns, readLinearLayers},
-		{"linear_and_allreduce", "linear_and_allreduce*.csv", linearAllReduceColumns, readLinearAllReduce},
+		{"linear_and_allreduce", "linear_and_allreduce*.csv", linearAllReduceColumns,
+			readLinearAllReduce},
 		{"gemm", "*__gemm.csv", gemmColumns, readGEMM},
 		{"context_attention", "*__context_attention.csv", attentionColumns, readContextAttention},
-		{"generation_attention", "*__generation_attention.csv", attentionColumns, readGenerationAttention},
+		{"generation_attention", "*__generation_attention.csv", attentionColumns,
+			readGenerationAttention},
 		{"context_mla", "*__context_mla.csv", mlaColumns, readContextMLA},
 		{"generation_mla", "*__generation_mla.csv", mlaColumns, readGenerationMLA},
 		{"moe", "*__moe.csv", moeColumns, readMoE},
@@ -69,7 +74,8 @@ func kinds() []kind {
 	}
 }
 
-// kindsOf returns the kinds of table that a file name tells: none, or one, or those of a file with measurements of several kinds.
+// kindsOf returns the kinds of table that a file name tells: none, or one, or those of a file with
+// measurements of several kinds.
 func kindsOf(file string) []kind {
 	base := strings.ToLower(path.Base(file))
 	var list []kind

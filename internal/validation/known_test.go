@@ -15,7 +15,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-var update = flag.Bool("update", false, "write what scenarios tell of their accuracy, and docs/coverage.md")
+var update = flag.Bool("update", false,
+	"write what scenarios tell of their accuracy, and docs/coverage.md")
 
 // What scenarios tell about their own accuracy is what comes out here.
 func TestScenariosTellTheirAccuracy(t *testing.T) {
@@ -42,8 +43,9 @@ func upToDate(t *testing.T, file, text string) {
 	}
 }
 
-// The rules by which results say how sure they are come out here: a range of 80 % holds 80 % of what was measured, each server
-// counting the same. A grade of which nothing was measured is no surer than the one above it.
+// The rules by which results say how sure they are come out here: a range of 80 % holds 80 % of
+// what was measured, each server counting the same. A grade of which nothing was measured is no
+// surer than the one above it.
 func TestSpreadsOfGrades(t *testing.T) {
 	report := measuredReport(t)
 	lines := []string{evidence.SpreadHeader}
@@ -59,19 +61,21 @@ func TestSpreadsOfGrades(t *testing.T) {
 			if g == evidence.Formula {
 				r.Floor = max(r.Floor, evidence.FormulaFloor)
 			}
-			lines = append(lines, fmt.Sprintf("%s,%s,%d,%.3f,%.2f", g, quantity, r.Rows, r.Floor, r.Times))
+			lines = append(lines, fmt.Sprintf("%s,%s,%d,%.3f,%.2f", g, quantity, r.Rows, r.Floor,
+				r.Times))
 		}
 	}
 	got := strings.Join(lines, "\n") + "\n"
 	upToDate(t, filepath.Join("..", "..", "scenarios", "evidence", "spread.csv"), got)
 }
 
-// Of what was measured, 75 to 85 of 100 values lie in ranges of 80 %: of servers with evidence of their
-// own, and of servers whose own rows are left out of it. Where this fails, the ranges are calibrated anew:
-// go test ./internal/validation -run 'Accuracy|Spreads|Coverage' -update
+// Of what was measured, 75 to 85 of 100 values lie in ranges of 80 %: of servers with evidence of
+// their own, and of servers whose own rows are left out of it. Where this fails, the ranges are
+// calibrated anew: go test ./internal/validation -run 'Accuracy|Spreads|Coverage' -update
 func TestRangesHoldFourInFive(t *testing.T) {
 	held := measuredReport(t).Held()
-	for name, share := range map[string]float64{"measured": held.Measured, "left out": held.LeftOut} {
+	for name, share := range map[string]float64{"measured": held.Measured,
+		"left out": held.LeftOut} {
 		if share < 0.75 || share > 0.85 {
 			t.Errorf("%s: ranges of 80 %% hold %.1f %%, want 75 to 85", name, 100*share)
 		}
@@ -93,7 +97,9 @@ func known(r *Report) []evidence.Error {
 		slices.Sort(values)
 		list[i].Rows, list[i].Median = len(values), quantile(values, 0.5)
 	}
-	slices.SortFunc(list, func(a, b evidence.Error) int { return strings.Compare(a.Record(), b.Record()) })
+	slices.SortFunc(list, func(a, b evidence.Error) int {
+		return strings.Compare(a.Record(), b.Record())
+	})
 	return list
 }
 

@@ -50,8 +50,9 @@ func atOnce(n, prompt, output int) *script {
 	return &script{requests: requests}
 }
 
-// spread returns n times in [0, span): independent and uniform, as a Poisson process has them given their number. Load
-// generators that promise a constant rate draw exponential gaps and scale them to the span, which is the same.
+// spread returns n times in [0, span): independent and uniform, as a Poisson process has them given
+// their number. Load generators that promise a constant rate draw exponential gaps and scale them
+// to the span, which is the same.
 func spread(n int, span float64, rng *rand.Rand) []float64 {
 	times := make([]float64, n)
 	for i := range times {
@@ -61,8 +62,8 @@ func spread(n int, span float64, rng *rand.Rand) []float64 {
 	return times
 }
 
-// offlineLoad returns n requests that are queued at once, with lengths that vary around their means as those of real questions and
-// answers do.
+// offlineLoad returns n requests that are queued at once, with lengths that vary around their means
+// as those of real questions and answers do.
 func offlineLoad(n, prompt, output int) (*script, error) {
 	rng := rand.New(rand.NewPCG(0, 0))
 	draw := func(mean int) (func() int, error) {
@@ -90,12 +91,14 @@ func offlineLoad(n, prompt, output int) (*script, error) {
 // realSpread is the coefficient of variation of lengths in data sets of questions and answers.
 const realSpread = 0.7
 
-// longestReal is the longest of them in units of the mean: 1,024 tokens for MLPerf's Llama-2-70B, with a mean of 294.
+// longestReal is the longest of them in units of the mean: 1,024 tokens for MLPerf's Llama-2-70B,
+// with a mean of 294.
 const longestReal = 4
 
-// closedLoop returns clients that each send their next request when the last is answered, with lengths uniform in
-// [least·length, length].
-func closedLoop(clients int, requests int64, prompt, output int, least float64) (sim.Source, error) {
+// closedLoop returns clients that each send their next request when the last is answered, with
+// lengths uniform in [least·length, length].
+func closedLoop(clients int, requests int64, prompt, output int, least float64) (sim.Source,
+	error) {
 	prompts, err := lengths.Uniform(max(1, int(least*float64(prompt))), prompt)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,8 @@ import (
 	"github.com/llmsim/llmsim/workload"
 )
 
-// A cache without limit finds 36.6 % of the blocks of 512 tokens in Mooncake's conversation trace (Mooncake, FAST 2025).
+// A cache without limit finds 36.6 % of the blocks of 512 tokens in Mooncake's conversation trace
+// (Mooncake, FAST 2025).
 func TestMooncakeInfiniteCache(t *testing.T) {
 	path := sharedfiles.Path(t, "traces", "mooncake", "conversation_trace.jsonl")
 	source, err := workload.Open(workload.Config{Trace: &workload.Trace{Path: path}})

@@ -34,7 +34,8 @@ func loadCatalogs() (*catalogs, error) {
 	return &catalogs{m, h}, nil
 }
 
-// model finds a model. What hubs put behind its name, such as -Instruct or -FP8, may be there or not.
+// model finds a model. What hubs put behind its name, such as -Instruct or -FP8, may be there or
+// not.
 func (c *catalogs) model(name string) (*models.Architecture, error) {
 	for short := name; ; {
 		if m, err := c.models.Lookup(short); err == nil {
@@ -48,23 +49,24 @@ func (c *catalogs) model(name string) (*models.Architecture, error) {
 	}
 }
 
-// isVariant tells words that follow a model's name and change neither its shape nor, since tables have a column for it, its number
-// format.
+// isVariant tells words that follow a model's name and change neither its shape nor, since tables
+// have a column for it, its number format.
 func isVariant(word string) bool {
 	word = strings.ToLower(word)
 	if _, ok := dtypes[word]; ok {
 		return true
 	}
 	switch word {
-	case "instruct", "chat", "hf", "it", "base", "thinking", "kv", "dynamic", "v0.1", "v0.2", "v0.3":
+	case "instruct", "chat", "hf", "it", "base", "thinking", "kv", "dynamic", "v0.1", "v0.2",
+		"v0.3":
 		return true
 	}
 	release, err := strconv.Atoi(word) // year and month, or month and day: 2507, 0528
 	return err == nil && len(word) == 4 && release > 0
 }
 
-// accelerator finds a GPU by the names of the catalogue, and by those that drivers and clouds make of them: NVIDIA H100 80GB HBM3,
-// H100-SXM5-80GB.
+// accelerator finds a GPU by the names of the catalogue, and by those that drivers and clouds make
+// of them: NVIDIA H100 80GB HBM3, H100-SXM5-80GB.
 func (c *catalogs) accelerator(name string) (hardware.Accelerator, error) {
 	if a, err := c.hardware.Accelerator(name); err == nil {
 		return a, nil
@@ -79,16 +81,19 @@ func (c *catalogs) accelerator(name string) (hardware.Accelerator, error) {
 	return hardware.Accelerator{}, &unknownName{"GPU", name}
 }
 
-// gpuWords splits a GPU's name into words, without vendor, kind of memory and number of the socket. A size of memory is returned in
-// bytes.
+// gpuWords splits a GPU's name into words, without vendor, kind of memory and number of the socket.
+// A size of memory is returned in bytes.
 func gpuWords(name string) (words []string, memory float64) {
-	for _, word := range strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune(" -_", r) }) {
-		if size, err := strconv.Atoi(strings.TrimSuffix(word, "gb")); err == nil && strings.HasSuffix(word, "gb") {
+	for _, word := range strings.FieldsFunc(strings.ToLower(name),
+		func(r rune) bool { return strings.ContainsRune(" -_", r) }) {
+		if size, err := strconv.Atoi(strings.TrimSuffix(word, "gb")); err == nil &&
+			strings.HasSuffix(word, "gb") {
 			memory = float64(size) * (1 << 30)
 			continue
 		}
 		switch {
-		case slices.Contains([]string{"nvidia", "amd", "tesla", "geforce"}, word) || strings.HasPrefix(word, "hbm") || strings.HasPrefix(word, "gddr"):
+		case slices.Contains([]string{"nvidia", "amd", "tesla", "geforce"}, word) ||
+			strings.HasPrefix(word, "hbm") || strings.HasPrefix(word, "gddr"):
 		case strings.HasPrefix(word, "sxm"):
 			words = append(words, "sxm")
 		default:
@@ -115,15 +120,18 @@ func (c *catalogs) links(a *hardware.Accelerator) (scaleUp, network *hardware.Li
 	return find(a.ScaleUp), find(a.Network), err
 }
 
-// dtypes are the spellings of number formats in tables. Those scaled by block compute like the format itself.
+// dtypes are the spellings of number formats in tables. Those scaled by block compute like the
+// format itself.
 var dtypes = map[string]hardware.DType{
 	"fp16": hardware.FP16, "float16": hardware.FP16, "half": hardware.FP16,
 	"bf16": hardware.BF16, "bfloat16": hardware.BF16,
 	"f16": hardware.FP16, "q4_0": hardware.Q4_0, "q4_k_m": hardware.Q4KM,
 	"fp32": hardware.FP32, "float32": hardware.FP32, "float": hardware.FP32,
-	"fp8": hardware.FP8, "fp8_block": hardware.FP8Block, "fp8_e4m3": hardware.FP8, "float8": hardware.FP8,
-	"int8": hardware.INT8, "w8a8": hardware.INT8,
-	"int4": hardware.INT4, "int4_wo": hardware.INT4, "awq": hardware.INT4, "gptq": hardware.INT4, "w4a16": hardware.INT4, "w4": hardware.INT4,
+	"fp8": hardware.FP8, "fp8_block": hardware.FP8Block, "fp8_e4m3": hardware.FP8,
+	"float8": hardware.FP8,
+	"int8":   hardware.INT8, "w8a8": hardware.INT8,
+	"int4": hardware.INT4, "int4_wo": hardware.INT4, "awq": hardware.INT4, "gptq": hardware.INT4,
+	"w4a16": hardware.INT4, "w4": hardware.INT4,
 	"fp4": hardware.FP4, "nvfp4": hardware.FP4, "mxfp4": hardware.MXFP4,
 }
 
@@ -138,8 +146,10 @@ func parseDType(name string) (hardware.DType, error) {
 // presets are the names of engines in tables.
 var presets = map[string]string{
 	"vllm": "vllm-v1", "vllm-v1": "vllm-v1", "vllm_v1": "vllm-v1",
-	"trtllm": "trtllm", "trt-llm": "trtllm", "tensorrt-llm": "trtllm", "tensorrt_llm": "trtllm", "nim": "trtllm",
-	"llama.cpp": "llama.cpp", "sglang": "sglang", "lmdeploy": "lmdeploy", "turbomind": "lmdeploy", "eager-2023": "eager-2023",
+	"trtllm": "trtllm", "trt-llm": "trtllm", "tensorrt-llm": "trtllm", "tensorrt_llm": "trtllm",
+	"nim":       "trtllm",
+	"llama.cpp": "llama.cpp", "sglang": "sglang", "lmdeploy": "lmdeploy", "turbomind": "lmdeploy",
+	"eager-2023": "eager-2023",
 }
 
 func parseEngine(name string) (string, error) {

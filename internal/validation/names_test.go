@@ -8,10 +8,15 @@ func TestNamesOfTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"H100": "h100-sxm", "h100_sxm": "h100-sxm", "h100-80gb": "h100-sxm", "H100-SXM5-80GB": "h100-sxm", "NVIDIA H100 80GB HBM3": "h100-sxm",
-		"H100 PCIe": "h100-pcie", "A100-80GB": "a100-80gb-sxm", "a100-80gb-sxm": "a100-80gb-sxm", "NVIDIA A100-SXM4-80GB": "a100-80gb-sxm",
-		"A100-SXM-40GB": "a100-40gb-sxm", "A100-40GB": "a100-40gb-sxm", "L40S": "l40s", "l40s-48gb": "l40s", "H200_141GB": "h200-sxm",
-		"V100-SXM2-32GB": "v100-32gb-sxm2", "RTX_PRO_6000": "rtx-pro-6000", "b200_sxm": "b200-sxm", "Tesla V100-SXM2-16GB": "v100-16gb-sxm2", "NVIDIA GeForce RTX 4090": "rtx-4090", "Tesla T4": "t4", "NVIDIA A10": "a10",
+		"H100": "h100-sxm", "h100_sxm": "h100-sxm", "h100-80gb": "h100-sxm",
+		"H100-SXM5-80GB": "h100-sxm", "NVIDIA H100 80GB HBM3": "h100-sxm",
+		"H100 PCIe": "h100-pcie", "A100-80GB": "a100-80gb-sxm", "a100-80gb-sxm": "a100-80gb-sxm",
+		"NVIDIA A100-SXM4-80GB": "a100-80gb-sxm",
+		"A100-SXM-40GB":         "a100-40gb-sxm", "A100-40GB": "a100-40gb-sxm", "L40S": "l40s",
+		"l40s-48gb": "l40s", "H200_141GB": "h200-sxm",
+		"V100-SXM2-32GB": "v100-32gb-sxm2", "RTX_PRO_6000": "rtx-pro-6000", "b200_sxm": "b200-sxm",
+		"Tesla V100-SXM2-16GB": "v100-16gb-sxm2", "NVIDIA GeForce RTX 4090": "rtx-4090",
+		"Tesla T4": "t4", "NVIDIA A10": "a10",
 		"Z9000": "", "H100-999GB": "", "": "",
 	} {
 		a, err := c.accelerator(name)
@@ -20,10 +25,14 @@ func TestNamesOfTables(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"meta-llama/Llama-2-7b-hf": "llama-2-7b", "Llama2-70b": "llama-2-70b", "llama2-70b-chat": "llama-2-70b", "Mixtral-8x7B": "mixtral-8x7b",
-		"mistralai/Mixtral-8x22B-Instruct-v0.1": "mixtral-8x22b", "nvidia/Llama-3.1-70B-Instruct-FP8": "llama-3.1-70b", "Qwen/Qwen3-32B-FP8": "qwen3-32b",
+		"meta-llama/Llama-2-7b-hf": "llama-2-7b", "Llama2-70b": "llama-2-70b",
+		"llama2-70b-chat": "llama-2-70b", "Mixtral-8x7B": "mixtral-8x7b",
+		"mistralai/Mixtral-8x22B-Instruct-v0.1": "mixtral-8x22b",
+		"nvidia/Llama-3.1-70B-Instruct-FP8":     "llama-3.1-70b", "Qwen/Qwen3-32B-FP8": "qwen3-32b",
 		"Mistral-7B": "mistral-7b-v0.3", "mistralai/Mistral-7B-Instruct-v0.2": "mistral-7b-v0.2",
-		"Qwen/Qwen3-30B-A3B-Instruct-2507": "qwen3-30b-a3b", "Qwen/Qwen3-235B-A22B-Thinking-2507-FP8": "qwen3-235b-a22b", "deepseek-ai/DeepSeek-R1-0528": "deepseek-v3",
+		"Qwen/Qwen3-30B-A3B-Instruct-2507":          "qwen3-30b-a3b",
+		"Qwen/Qwen3-235B-A22B-Thinking-2507-FP8":    "qwen3-235b-a22b",
+		"deepseek-ai/DeepSeek-R1-0528":              "deepseek-v3",
 		"deepseek-ai/DeepSeek-R1-Distill-Llama-70B": "llama-3.3-70b", "Qwen/QwQ-32B": "qwen2.5-32b",
 		"no-such-model": "", "llama-3.1-70c": "", "-Instruct": "", "": "",
 	} {

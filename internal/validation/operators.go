@@ -11,14 +11,15 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Tables of single kernels are in files GPU__OPERATOR.csv. A kernel is predicted as the operator of a model of one layer that is
-// made of it, so that the prediction is the one that servers get.
+// Tables of single kernels are in files GPU__OPERATOR.csv. A kernel is predicted as the operator of
+// a model of one layer that is made of it, so that the prediction is the one that servers get.
 
 // operator is a kernel of one shape, measured with several loads. One step clock predicts them all.
 type operator struct {
 	deployment
 	allReduce allReduceKind
-	// names begin the names of the step's operators that make up the kernel; runs is how many of it a step has, 0 counts as 1.
+	// names begin the names of the step's operators that make up the kernel; runs is how many of it
+	// a step has, 0 counts as 1.
 	names []string
 	runs  int
 	// shape and variant tell it from others of its GPU; the variant is named in its group.
@@ -46,18 +47,22 @@ func (o *operator) compare(_ context.Context, p *Physics) ([]Comparison, error) 
 		l := &o.loads[i]
 		sum := 0.0
 		for name, ms := range k.times(l.step) {
-			if slices.ContainsFunc(o.names, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+			if slices.ContainsFunc(o.names, func(begin string) bool {
+				return strings.HasPrefix(name, begin)
+			}) {
 				sum += ms
 			}
 		}
-		list = append(list, l.place.compare(l.measured, map[string]float64{"time": sum / float64(max(1, o.runs))})...)
+		list = append(list, l.place.compare(l.measured,
+			map[string]float64{"time": sum / float64(max(1, o.runs))})...)
 	}
 	return list, nil
 }
 
-// readOperators reads the rows of a table of kernels: describe says which kernel a row is about, and with which step it runs. It
-// returns nil for rows that it leaves out.
-func readOperators(c *catalogs, t *table, describe func(r *row) (*operator, *sim.Step)) []experiment {
+// readOperators reads the rows of a table of kernels: describe says which kernel a row is about,
+// and with which step it runs. It returns nil for rows that it leaves out.
+func readOperators(c *catalogs, t *table,
+	describe func(r *row) (*operator, *sim.Step)) []experiment {
 	accelerator, err := c.accelerator(nameParts(t.file)[0])
 	if err != nil {
 		t.skip("%v", err)
@@ -86,7 +91,8 @@ func readOperators(c *catalogs, t *table, describe func(r *row) (*operator, *sim
 			known[key] = o
 			list = append(list, o)
 		}
-		at := place{Group: Group{GPU: accelerator.Name, Model: o.variant, TP: o.tensor}, file: t.file, line: r.line, name: o.shape + ", " + loadOf(step)}
+		at := place{Group: Group{GPU: accelerator.Name, Model: o.variant, TP: o.tensor},
+			file: t.file, line: r.line, name: o.shape + ", " + loadOf(step)}
 		known[key].loads = append(known[key].loads, load{at, step, measured})
 	})
 	return list
@@ -98,7 +104,8 @@ func loadOf(s *sim.Step) string {
 		return fmt.Sprintf("batch %d at %d tokens", s.Decodes, s.Context/int64(s.Decodes))
 	}
 	if n := len(s.Prefill); n > 1 || s.Prefill[0].Cached > 0 {
-		return fmt.Sprintf("batch %d of %d tokens after %d", n, s.Prefill[0].New, s.Prefill[0].Cached)
+		return fmt.Sprintf("batch %d of %d tokens after %d", n, s.Prefill[0].New,
+			s.Prefill[0].Cached)
 	}
 	return fmt.Sprintf("%d tokens", s.Prefill[0].New)
 }
@@ -106,7 +113,9 @@ func loadOf(s *sim.Step) string {
 // oneLayer returns a model of one layer with the given width and heads.
 func oneLayer(name string, hidden, heads, kvHeads, headDim int) *models.Architecture {
 	attention := &models.Softmax{Heads: heads, KVHeads: kvHeads, HeadDim: headDim}
-	return &models.Architecture{Name: name, Hidden: hidden, Groups: models.Uniform(1, attention, &models.Dense{Intermediate: heads}), Vocab: heads, DType: hardware.BF16}
+	return &models.Architecture{Name: name, Hidden: hidden,
+		Groups: models.Uniform(1, attention, &models.Dense{Intermediate: heads}), Vocab: heads,
+		DType: hardware.BF16}
 }
 
 // format reads the column of a number format.

@@ -70,7 +70,8 @@ func (o *outcome) between(from, to sim.Time) *outcome {
 	return part
 }
 
-// figures returns mean, median and 90th and 99th percentile of TTFT, TPOT and E2E latency in ms, by the names of quantities.
+// figures returns mean, median and 90th and 99th percentile of TTFT, TPOT and E2E latency in ms, by
+// the names of quantities.
 func (o *outcome) figures() map[string]float64 {
 	all := map[string]float64{}
 	for name, of := range map[string]func(*answered) sim.Time{
@@ -115,7 +116,8 @@ func addStatistics(all map[string]float64, name string, values []float64) {
 	all[name+" p99"] = quantile(values, 0.99)
 }
 
-// quantile returns the q-quantile of sorted values, interpolated between the nearest ranks as NumPy does.
+// quantile returns the q-quantile of sorted values, interpolated between the nearest ranks as NumPy
+// does.
 func quantile(sorted []float64, q float64) float64 {
 	rank := q * float64(len(sorted)-1)
 	below := int(math.Floor(rank))

@@ -37,7 +37,8 @@ func TestQuantileIsInterpolatedBetweenRanks(t *testing.T) {
 	}
 }
 
-// If every prediction is off by the same factor, every statistic is that error, in any order of rows.
+// If every prediction is off by the same factor, every statistic is that error, in any order of
+// rows.
 func TestStatisticsOfAConstantError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		factor := rapid.Float64Range(0.01, 10).Draw(t, "factor")
@@ -48,7 +49,8 @@ func TestStatisticsOfAConstantError(t *testing.T) {
 		}
 		s := statistics(rows)
 		want := 100 * (factor - 1)
-		for name, got := range map[string]float64{"median": s.Median, "mean": s.Mean, "|bias|": math.Abs(s.Bias), "|worst|": math.Abs(s.Worst.Error)} {
+		for name, got := range map[string]float64{"median": s.Median, "mean": s.Mean,
+			"|bias|": math.Abs(s.Bias), "|worst|": math.Abs(s.Worst.Error)} {
 			if math.Abs(got-math.Abs(want)) > 1e-6 {
 				t.Fatalf("%s is %g %%, want %g %%", name, got, math.Abs(want))
 			}
@@ -59,12 +61,14 @@ func TestStatisticsOfAConstantError(t *testing.T) {
 	})
 }
 
-// A run sends what its stages say: the number of requests of each, in order of time, cycling through the prompts.
+// A run sends what its stages say: the number of requests of each, in order of time, cycling
+// through the prompts.
 func TestRunsSendTheirStages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run := &vllmRun{}
 		for i := range rapid.IntRange(1, 3).Draw(t, "stages") {
-			s := vllmStage{number: i, rate: rapid.Float64Range(0.5, 50).Draw(t, "rate"), length: rapid.Float64Range(5, 60).Draw(t, "length"), output: 5}
+			s := vllmStage{number: i, rate: rapid.Float64Range(0.5, 50).Draw(t, "rate"),
+				length: rapid.Float64Range(5, 60).Draw(t, "length"), output: 5}
 			s.prompt = rapid.IntRange(1, 2000).Draw(t, "prompt")
 			s.system = rapid.IntRange(0, s.prompt).Draw(t, "system")
 			run.stages = append(run.stages, s)
@@ -81,7 +85,8 @@ func TestRunsSendTheirStages(t *testing.T) {
 						tokens += c.Tokens
 					}
 					if tokens != s.prompt || r.Prompt != s.prompt {
-						t.Fatalf("a prompt of %d tokens has content of %d, want %d", r.Prompt, tokens, s.prompt)
+						t.Fatalf("a prompt of %d tokens has content of %d, want %d", r.Prompt,
+							tokens, s.prompt)
 					}
 				}
 			}
@@ -91,7 +96,8 @@ func TestRunsSendTheirStages(t *testing.T) {
 			sent += n
 		}
 		if sent != len(load.requests) || !slices.IsSortedFunc(load.requests, byArrival) {
-			t.Fatalf("%d requests, of which %d in stages, in order of time: %v", len(load.requests), sent, slices.IsSortedFunc(load.requests, byArrival))
+			t.Fatalf("%d requests, of which %d in stages, in order of time: %v", len(load.requests),
+				sent, slices.IsSortedFunc(load.requests, byArrival))
 		}
 	})
 }
@@ -100,7 +106,10 @@ func TestRunsSendTheirStages(t *testing.T) {
 func TestLaterStagesAreWarm(t *testing.T) {
 	header := "run,model,gpu,tensor_parallel,dtype,profile,stage,rate_rps,stage_s,prompt_tokens_mean,output_tokens,ttft_p99_ms\n"
 	slowest := func(stage string) float64 {
-		tables := fstest.MapFS{"vllm_runs.csv": {Data: []byte(header + "a,llama-2-70b,h100,4,fp16,reasoning," + stage + ",2,60,2000,8,100\n")}}
+		tables := fstest.MapFS{
+			"vllm_runs.csv": {
+				Data: []byte(header + "a,llama-2-70b,h100,4,fp16,reasoning," + stage +
+					",2,60,2000,8,100\n")}}
 		data, err := Read(tables)
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +121,8 @@ func TestLaterStagesAreWarm(t *testing.T) {
 		return report.Tables[0].Rows[0].Predicted
 	}
 	if cold, warm := slowest("0"), slowest("1"); warm > 0.75*cold {
-		t.Errorf("the 99th percentile of TTFT is %.1f ms where the cache is cold and %.1f ms where it is warm", cold, warm)
+		t.Errorf("the 99th percentile of TTFT is %.1f ms where the cache is cold and %.1f ms "+
+			"where it is warm", cold, warm)
 	}
 }
 
@@ -158,7 +168,8 @@ func TestCitedFiguresHaveSources(t *testing.T) {
 			return err
 		}
 		for i := range table.rows {
-			if source := table.rows[i].text("source"); source == "" || i == 0 && source == "as above" {
+			if source := table.rows[i].text("source"); source == "" || i == 0 &&
+				source == "as above" {
 				t.Errorf("%s:%d has no source", name, table.rows[i].line)
 			}
 		}
@@ -177,7 +188,8 @@ func TestCitedFiguresHaveSources(t *testing.T) {
 	}
 	for _, table := range report.Tables {
 		if len(table.Problems)+len(table.Skipped) > 0 || len(table.Rows) == 0 {
-			t.Errorf("%s: %d comparisons; malformed %q; left out %v", table.Name, len(table.Rows), table.Problems, table.Skipped)
+			t.Errorf("%s: %d comparisons; malformed %q; left out %v", table.Name, len(table.Rows),
+				table.Problems, table.Skipped)
 		}
 	}
 	if len(report.Ignored) > 0 {
@@ -187,14 +199,15 @@ func TestCitedFiguresHaveSources(t *testing.T) {
 
 // Nothing that stands in a table makes the reader panic, or a simulation without bounds.
 func FuzzTables(f *testing.F) {
-	err := fs.WalkDir(os.DirFS("testdata/sample"), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+	err := fs.WalkDir(os.DirFS("testdata/sample"), ".",
+		func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path.Join("testdata/sample", name))
+			f.Add(path.Base(name), string(data))
 			return err
-		}
-		data, err := os.ReadFile(path.Join("testdata/sample", name))
-		f.Add(path.Base(name), string(data))
-		return err
-	})
+		})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -217,7 +230,8 @@ func FuzzTables(f *testing.F) {
 	})
 }
 
-// Any column of any table may hold anything: rows are compared, left out or named, and no simulation goes on without bounds.
+// Any column of any table may hold anything: rows are compared, left out or named, and no
+// simulation goes on without bounds.
 func TestExtremeValues(t *testing.T) {
 	sample := os.DirFS("testdata/sample")
 	err := fs.WalkDir(sample, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -237,7 +251,8 @@ func TestExtremeValues(t *testing.T) {
 				var b bytes.Buffer
 				w := csv.NewWriter(&b)
 				w.Write(records[0])
-				for _, extreme := range []string{"", "0", "-1", "65536", "68719476736", "1e308", "NaN"} {
+				for _, extreme := range []string{"", "0", "-1", "65536", "68719476736", "1e308",
+					"NaN"} {
 					record := slices.Clone(records[1])
 					record[column] = extreme
 					w.Write(record)

@@ -15,7 +15,8 @@ import (
 // Data is the measurements of a folder, read and ready to be predicted.
 type Data struct {
 	tables []readKind
-	// Ignored says of each file that was not read why; kernels in the format of hardware.operators are counted by folder.
+	// Ignored says of each file that was not read why; kernels in the format of hardware.operators
+	// are counted by folder.
 	Ignored []string
 }
 
@@ -29,8 +30,8 @@ type readKind struct {
 	sources     []string
 }
 
-// Read reads every table that it knows in the folder and below. Files that it does not know are named in Ignored, malformed rows
-// in the report; only a folder that cannot be read is an error.
+// Read reads every table that it knows in the folder and below. Files that it does not know are
+// named in Ignored, malformed rows in the report; only a folder that cannot be read is an error.
 func Read(folder fs.FS) (*Data, error) {
 	c, err := loadCatalogs()
 	if err != nil {
@@ -63,7 +64,9 @@ func Read(folder fs.FS) (*Data, error) {
 		return nil
 	})
 	for _, top := range slices.Sorted(maps.Keys(kernels)) {
-		data.Ignored = append(data.Ignored, fmt.Sprintf("%s: %d tables of measured kernels (.parquet), which hardware.operators reads", top, kernels[top]))
+		data.Ignored = append(data.Ignored,
+			fmt.Sprintf("%s: %d tables of measured kernels (.parquet), which "+
+				"hardware.operators reads", top, kernels[top]))
 	}
 	return data, err
 }
@@ -97,7 +100,8 @@ func (d *Data) readKind(c *catalogs, k *kind, folder fs.FS, file string) (why st
 		return err.Error()
 	}
 	if missing := t.missing(k.columns); len(missing) > 0 {
-		return fmt.Sprintf("looks like %s, but lacks %s; it has %s", k.name, strings.Join(missing, ", "), strings.Join(t.header, ", "))
+		return fmt.Sprintf("looks like %s, but lacks %s; it has %s", k.name,
+			strings.Join(missing, ", "), strings.Join(t.header, ", "))
 	}
 	i := slices.IndexFunc(d.tables, func(r readKind) bool { return r.name == k.name })
 	into := &d.tables[i]
@@ -111,8 +115,8 @@ func (d *Data) readKind(c *catalogs, k *kind, folder fs.FS, file string) (why st
 	return ""
 }
 
-// Compare predicts everything under p. It uses all processors; the order of the result does not depend on them. What cannot be
-// predicted (a model that does not fit, say) is counted as skipped.
+// Compare predicts everything under p. It uses all processors; the order of the result does not
+// depend on them. What cannot be predicted (a model that does not fit, say) is counted as skipped.
 func (d *Data) Compare(ctx context.Context, p Physics) (*Report, error) {
 	report := &Report{Ignored: d.Ignored}
 	for i := range d.tables {
@@ -147,7 +151,8 @@ func (k *readKind) compare(ctx context.Context, p *Physics) (Table, error) {
 	if err := context.Cause(ctx); err != nil {
 		return Table{}, err
 	}
-	t := Table{Name: k.name, Files: k.files, Problems: k.problems, Sources: k.sources, Skipped: maps.Clone(k.skipped)}
+	t := Table{Name: k.name, Files: k.files, Problems: k.problems, Sources: k.sources,
+		Skipped: maps.Clone(k.skipped)}
 	for i, list := range results {
 		if failures[i] != nil {
 			t.Skipped[failures[i].Error()]++

@@ -44,13 +44,17 @@ func TestEveryKindIsRead(t *testing.T) {
 			t.Errorf("%s: %d comparisons, malformed: %q", k.name, len(table.Rows), table.Problems)
 		}
 		for i := range table.Rows {
-			if c := &table.Rows[i]; !(c.Predicted > 0 && c.Measured > 0) || c.File == "" || c.Line < 2 || c.GPU == "" || c.TP < 1 || c.Case == "" {
+			if c := &table.Rows[i]; !(c.Predicted > 0 && c.Measured > 0) || c.File == "" ||
+				c.Line < 2 || c.GPU == "" || c.TP < 1 || c.Case == "" {
 				t.Errorf("%s: an incomplete comparison: %+v", k.name, *c)
 			}
 		}
 	}
-	left := map[string]int{"overloaded: requests were cut off at 300 s": 1, "TTFT of TensorRT-LLM, which falls where load grows: noise": 1, "launched by the host, not from a graph": 1,
-		"another submission of the same system did better": 1, "scenario Server, whose limits on latency set the result": 1}
+	left := map[string]int{"overloaded: requests were cut off at 300 s": 1,
+		"TTFT of TensorRT-LLM, which falls where load grows: noise": 1,
+		"launched by the host, not from a graph":                    1,
+		"another submission of the same system did better":          1,
+		"scenario Server, whose limits on latency set the result":   1}
 	for _, table := range report.Tables {
 		for reason, rows := range table.Skipped {
 			if left[reason] != rows {
@@ -64,7 +68,8 @@ func TestEveryKindIsRead(t *testing.T) {
 	}
 }
 
-// What is wrong is named with file and line; rows about things that the catalogues do not know are counted by reason.
+// What is wrong is named with file and line; rows about things that the catalogues do not know are
+// counted by reason.
 func TestBrokenTablesAreNamed(t *testing.T) {
 	report := compareFolder(t, "testdata/broken")
 	var problems []string
@@ -91,14 +96,16 @@ func TestBrokenTablesAreNamed(t *testing.T) {
 		t.Errorf("malformed rows (-want +got):\n%s", diff)
 	}
 	wantSkipped := map[string]int{
-		`model "No-Such-Model-9b" is not known`: 1, `GPU "Z9000" is not known`: 2, `number format "fp7" is not known`: 1,
-		"llama-3.1-70b on 1 × h100-sxm:": 1,
+		`model "No-Such-Model-9b" is not known`: 1, `GPU "Z9000" is not known`: 2,
+		`number format "fp7" is not known`: 1,
+		"llama-3.1-70b on 1 × h100-sxm:":   1,
 	}
 	if diff := cmp.Diff(wantSkipped, skipped); diff != "" {
 		t.Errorf("rows left out (-want +got):\n%s", diff)
 	}
 	wantIgnored := []string{
-		"closed_loop_concurrency.csv: looks like closed_loop, but lacks dtype, tensor_parallel, isl, osl, concurrency; it has backend, model, gpu",
+		"closed_loop_concurrency.csv: looks like closed_loop, but lacks dtype, tensor_parallel, " +
+			"isl, osl, concurrency; it has backend, model, gpu",
 		"iteration_empty.csv: is empty",
 		"notes.txt: not a table (.csv)",
 		"weather.csv: no table of that name is known",

@@ -7,8 +7,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// rehearsal is a sample of the steps of a simulated run. Under other physics the server would do nearly the same steps in other times,
-// so that what becomes of its figures follows from the sample, at a hundredth of the time of a simulation.
+// rehearsal is a sample of the steps of a simulated run. Under other physics the server would do
+// nearly the same steps in other times, so that what becomes of its figures follows from the
+// sample, at a hundredth of the time of a simulation.
 type rehearsal struct {
 	deployment *deployment
 	// prompts are steps that compute prompts, decodes leaps of steps that do not.
@@ -18,11 +19,12 @@ type rehearsal struct {
 	rng     *rand.Rand
 }
 
-// reservoirSize is the number of steps of each kind that are kept: enough for slopes within a few percent.
+// reservoirSize is the number of steps of each kind that are kept: enough for slopes within a few
+// percent.
 const reservoirSize = 12
 
-// reservoir keeps some of the leaps that it is shown, each with the same chance (Vitter, ACM Trans. Mathematical Software 11(1), 1985,
-// algorithm R).
+// reservoir keeps some of the leaps that it is shown, each with the same chance (Vitter, ACM Trans.
+// Mathematical Software 11(1), 1985, algorithm R).
 type reservoir struct {
 	kept []rehearsed
 	seen int
@@ -32,7 +34,8 @@ type reservoir struct {
 type rehearsed struct {
 	step  sim.Step
 	steps float64
-	// took is the time of all, waiting the number of sequences that had their first token and got none meanwhile or one a step.
+	// took is the time of all, waiting the number of sequences that had their first token and got
+	// none meanwhile or one a step.
 	took    float64
 	waiting float64
 }
@@ -61,12 +64,14 @@ func (r *rehearsal) see(l *sim.Leap) {
 			Decodes: l.Decodes, DecodeTokens: l.DecodeTokens,
 			Context: l.Context + int64(l.Decodes)*(l.Steps-1)/2, Prefill: slices.Clone(l.Prefill),
 		},
-		steps: float64(l.Steps), took: (l.End - l.Start).Seconds(), waiting: float64(max(l.Decodes, l.Running-len(l.Prefill))),
+		steps: float64(l.Steps), took: (l.End - l.Start).Seconds(),
+		waiting: float64(max(l.Decodes, l.Running-len(l.Prefill))),
 	}
 }
 
-// sums returns, scaled to all leaps that were shown, the time of all steps, that time for each sequence that waits for a token, and the
-// time of steps with prompts alone. Nil stands for the times of the run itself.
+// sums returns, scaled to all leaps that were shown, the time of all steps, that time for each
+// sequence that waits for a token, and the time of steps with prompts alone. Nil stands for the
+// times of the run itself.
 func (r *rehearsal) sums(clock sim.StepClock) (all, gaps, prompts float64) {
 	for _, from := range []*reservoir{&r.prompts, &r.decodes} {
 		scale := float64(from.seen) / float64(max(1, len(from.kept)))
@@ -86,7 +91,8 @@ func (r *rehearsal) sums(clock sim.StepClock) (all, gaps, prompts float64) {
 	return all, gaps, prompts
 }
 
-// Rehearse returns about what the figure would be under other physics, and whether that is known without a simulation.
+// Rehearse returns about what the figure would be under other physics, and whether that is known
+// without a simulation.
 func (c *Comparison) Rehearse(p Physics) (float64, bool) {
 	r := c.rehearsal
 	if r == nil {
@@ -112,7 +118,8 @@ func (c *Comparison) Rehearse(p Physics) (float64, bool) {
 			return 0, false
 		}
 		request := min(r.latency, 0.9*c.Predicted)
-		return (c.Predicted-request)*newPrompts/prompts + request/max(r.latency, 1e-9)*clock.RequestLatency().Milliseconds(), true
+		return (c.Predicted-request)*newPrompts/prompts +
+			request/max(r.latency, 1e-9)*clock.RequestLatency().Milliseconds(), true
 	}
 	return 0, false
 }

@@ -34,25 +34,27 @@ type Reliability struct {
 	Inside float64 `json:"inside"`
 }
 
-// graded is a served latency with what its prediction would rest on; without is set where that leaves
-// out what was measured of its own server.
+// graded is a served latency with what its prediction would rest on; without is set where that
+// leaves out what was measured of its own server.
 type graded struct {
 	*Comparison
 	evidence.Evidence
 	without bool
 }
 
-// grades returns the served latencies, each twice: as that of a server that was measured, and as that of one of which nothing with
-// the same engine, accelerator and model was.
+// grades returns the served latencies, each twice: as that of a server that was measured, and as
+// that of one of which nothing with the same engine, accelerator and model was.
 func (r *Report) grades() []graded {
 	var list []graded
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
 			c := &r.Tables[i].Rows[j]
-			if c.Key.Engine == "" || latency(c.Quantity) == "" || c.Predicted <= 0 || c.Measured <= 0 {
+			if c.Key.Engine == "" || latency(c.Quantity) == "" || c.Predicted <= 0 ||
+				c.Measured <= 0 {
 				continue
 			}
-			list = append(list, graded{c, evidence.Of(c.Key, true), false}, graded{c, evidence.Without(c.Key), true})
+			list = append(list, graded{c, evidence.Of(c.Key, true), false},
+				graded{c, evidence.Without(c.Key), true})
 		}
 	}
 	return list
@@ -66,7 +68,8 @@ func (g *graded) inside() bool {
 	return g.within(evidence.Width80)
 }
 
-// within reports whether the measured value is within so many standard deviations of the predicted one.
+// within reports whether the measured value is within so many standard deviations of the predicted
+// one.
 func (g *graded) within(width float64) bool {
 	spread := g.Spread.TPOT
 	if latency(g.Quantity) == "TTFT" {
@@ -85,7 +88,8 @@ func (r *Report) Reliability() []Reliability {
 		i := slices.IndexFunc(list, same)
 		if i < 0 {
 			i = len(list)
-			list = append(list, Reliability{Grade: g.Grade, Table: g.Table, Quantity: latency(g.Quantity)})
+			list = append(list,
+				Reliability{Grade: g.Grade, Table: g.Table, Quantity: latency(g.Quantity)})
 		}
 		list[i].Rows++
 		if g.inside() {
@@ -96,7 +100,8 @@ func (r *Report) Reliability() []Reliability {
 		list[i].Inside /= float64(list[i].Rows)
 	}
 	slices.SortFunc(list, func(a, b Reliability) int {
-		return cmp.Or(cmp.Compare(slices.Index(evidence.Grades(), a.Grade), slices.Index(evidence.Grades(), b.Grade)),
+		return cmp.Or(cmp.Compare(slices.Index(evidence.Grades(), a.Grade),
+			slices.Index(evidence.Grades(), b.Grade)),
 			cmp.Compare(a.Table, b.Table), cmp.Compare(a.Quantity, b.Quantity))
 	})
 	return list
@@ -107,20 +112,26 @@ func writeReliability(b *bytes.Buffer, list []Reliability, held Held) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "How often the range that is to hold %.0f %% of what is measured does, by what a prediction rests on.\n", 100*intervalLevel)
-	fmt.Fprintf(b, "Rows count as measured, and again as if nothing of their engine, accelerator and model had been.\n")
-	fmt.Fprintf(b, "Over all, each server counting the same: %.0f %% as measured, %.0f %% with its own rows left out of the\n"+
-		"evidence. The constants were fitted to some of these rows in either case.\n", 100*held.Measured, 100*held.LeftOut)
-	fmt.Fprintf(b, "  %-14s %-22s %-8s %6s %8s\n", "evidence", "table", "error of", "rows", "inside")
+	fmt.Fprintf(b, "How often the range that is to hold %.0f %% of what is measured does, by "+
+		"what a prediction rests on.\n", 100*intervalLevel)
+	fmt.Fprintf(b, "Rows count as measured, and again as if nothing of their engine, accelerator "+
+		"and model had been.\n")
+	fmt.Fprintf(b, "Over all, each server counting the same: %.0f %% as measured, %.0f %% with "+
+		"its own rows left out of the\n"+
+		"evidence. The constants were fitted to some of these rows in either case.\n",
+		100*held.Measured, 100*held.LeftOut)
+	fmt.Fprintf(b, "  %-14s %-22s %-8s %6s %8s\n", "evidence", "table", "error of", "rows",
+		"inside")
 	for _, k := range list {
-		fmt.Fprintf(b, "  %-14s %-22s %-8s %6d %6.0f %%\n", k.Grade, k.Table, k.Quantity, k.Rows, 100*k.Inside)
+		fmt.Fprintf(b, "  %-14s %-22s %-8s %6d %6.0f %%\n", k.Grade, k.Table, k.Quantity, k.Rows,
+			100*k.Inside)
 	}
 	b.WriteByte('\n')
 }
 
-// Rules returns, for each grade and quantity, the rule under which the ranges hold what was measured as often as they are to. Each
-// server counts the same, however many rows there are of it. Floors are those of the rules that are in force, but where a rule has
-// nothing else.
+// Rules returns, for each grade and quantity, the rule under which the ranges hold what was
+// measured as often as they are to. Each server counts the same, however many rows there are of it.
+// Floors are those of the rules that are in force, but where a rule has nothing else.
 func (r *Report) Rules() map[evidence.Grade]map[string]evidence.Rule {
 	all := r.grades()
 	table := map[evidence.Grade]map[string]evidence.Rule{}

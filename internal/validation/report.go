@@ -14,7 +14,8 @@ type Table struct {
 	Rows  []Comparison
 	// Sources are what the tables name as such.
 	Sources []string
-	// Problems are malformed rows, by file and line. Skipped counts rows that are left out, by reason.
+	// Problems are malformed rows, by file and line. Skipped counts rows that are left out, by
+	// reason.
 	Problems []string
 	Skipped  map[string]int
 }

@@ -7,10 +7,12 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// siliconArtefact says why a row tells nothing about a server of its description; empty where it does. The reasons are those of the
-// tables' own notes, and of the columns; none looks at a prediction.
+// siliconArtefact says why a row tells nothing about a server of its description; empty where it
+// does. The reasons are those of the tables' own notes, and of the columns; none looks at a
+// prediction.
 func siliconArtefact(r *row) string {
-	model, gpu, engine := strings.ToLower(r.text("model")), strings.ToLower(r.text("gpu")), r.text("backend")
+	model, gpu, engine := strings.ToLower(r.text("model")), strings.ToLower(r.text("gpu")),
+		r.text("backend")
 	hopper := strings.HasPrefix(gpu, "h100") || strings.HasPrefix(gpu, "h200")
 	gpus := r.optional("tp", 1) * max(1, r.optional("attention_dp", 1))
 	experts := max(1, r.optional("moe_tp", 1)) * max(1, r.optional("moe_ep", 1))
@@ -19,15 +21,21 @@ func siliconArtefact(r *row) string {
 		return "tp above 16 is the number of accelerators of all workers"
 	case experts > 1 && experts != gpus:
 		return "experts are spread over another number of accelerators than the replica has"
-	case strings.Contains(model, "gpt-oss") && strings.HasPrefix(gpu, "h100") && r.optional("concurrency", 0) >= 512:
-		return "gpt-oss on H100 from 512 clients on: the server capped its batch at an unknown number"
-	case engine == "trtllm" && strings.Contains(model, "deepseek") && hopper && r.optional("moe_ep", 1) > 1:
-		return "TensorRT-LLM with DeepSeek and expert parallelism on Hopper: multi-token prediction was on"
-	case strings.HasPrefix(model, "nvidia/") || strings.HasPrefix(r.text("backend_version"), "1.3.0"):
+	case strings.Contains(model, "gpt-oss") && strings.HasPrefix(gpu, "h100") &&
+		r.optional("concurrency", 0) >= 512:
+		return "gpt-oss on H100 from 512 clients on: the server capped its batch at an " +
+			"unknown number"
+	case engine == "trtllm" && strings.Contains(model, "deepseek") && hopper &&
+		r.optional("moe_ep", 1) > 1:
+		return "TensorRT-LLM with DeepSeek and expert parallelism on Hopper: multi-token " +
+			"prediction was on"
+	case strings.HasPrefix(model, "nvidia/") || strings.HasPrefix(r.text("backend_version"),
+		"1.3.0"):
 		return "a fleet under a router, whose number of replicas is not published"
 	case strings.HasPrefix(gpu, "gb200") && strings.Contains(model, "qwen3-32b"):
 		return "Qwen3-32B on GB200: erratic"
-	case engine == "vllm" && strings.Contains(model, "qwen3-32b") && r.text("precision") == "fp8" && strings.HasPrefix(gpu, "h100"):
+	case engine == "vllm" && strings.Contains(model, "qwen3-32b") && r.text("precision") == "fp8" &&
+		strings.HasPrefix(gpu, "h100"):
 		return "vLLM with Qwen3-32B in FP8 on H100: prompts were cached"
 	}
 	return ""
@@ -36,8 +44,9 @@ func siliconArtefact(r *row) string {
 // drafting is the share by which a token is faster with multi-token prediction at least.
 const drafting = 0.88
 
-// speculativeTwins returns the rows that have a twin, alike in all columns but the times, that took longer by more than runs of one
-// server differ: the table has no column for multi-token prediction, and DeepSeek's were run with it and without.
+// speculativeTwins returns the rows that have a twin, alike in all columns but the times, that took
+// longer by more than runs of one server differ: the table has no column for multi-token
+// prediction, and DeepSeek's were run with it and without.
 func speculativeTwins(t *table) map[int]bool {
 	slowest := map[string]float64{}
 	key := func(r *row) string {
@@ -79,8 +88,9 @@ func siliconMeasured(r *row, all []measurement) []measurement {
 	return slices.DeleteFunc(all, func(m measurement) bool { return m.quantity == "TTFT mean" })
 }
 
-// siliconFlags sets the limits with which the servers were started. Those of InferenceX are its scripts'
-// (SemiAnalysisAI/InferenceX, benchmarks/single_node, 2026); those of a vendor's own runs (aic) are the engines' defaults.
+// siliconFlags sets the limits with which the servers were started. Those of InferenceX are its
+// scripts' (SemiAnalysisAI/InferenceX, benchmarks/single_node, 2026); those of a vendor's own runs
+// (aic) are the engines' defaults.
 func (l *clients) siliconFlags(r *row, engine string) {
 	public := r.text("source") == "inferencex"
 	l.engine = engine
@@ -113,7 +123,8 @@ func (l *clients) publicFlags() {
 		l.kvShare = 0.8
 	case "sglang":
 		l.maxSequences, l.tokenBudget = 256*ranks, 16384*ranks
-		if l.weights == hardware.FP8 || l.weights == hardware.FP8Block || l.weights == hardware.BF16 {
+		if l.weights == hardware.FP8 || l.weights == hardware.FP8Block ||
+			l.weights == hardware.BF16 {
 			l.tokenBudget = 32768 * ranks
 		}
 		l.utilisation = 0.85

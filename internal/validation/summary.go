@@ -48,10 +48,12 @@ type SkippedRows struct {
 type Statistics struct {
 	Quantity string `json:"quantity"`
 	Unit     string `json:"unit"`
-	// Fit says whether the shipped constants are fitted to these rows; absent where that is not known.
+	// Fit says whether the shipped constants are fitted to these rows; absent where that is not
+	// known.
 	Fit Fit `json:"fit,omitempty"`
 	N   int `json:"n"`
-	// Median and Mean are of absolute errors, Bias is the mean of signed ones, above 0 where predictions are too high.
+	// Median and Mean are of absolute errors, Bias is the mean of signed ones, above 0 where
+	// predictions are too high.
 	Median float64 `json:"median_ape_pct"`
 	Mean   float64 `json:"mean_ape_pct"`
 	Bias   float64 `json:"bias_pct"`
@@ -71,7 +73,8 @@ type Worst struct {
 
 // Summary sums up the report.
 func (r *Report) Summary() Summary {
-	s := Summary{Tables: []TableSummary{}, Targets: r.targets(), Goals: r.Goals(), Reliability: r.Reliability(), Held: r.Held(), Ignored: r.Ignored}
+	s := Summary{Tables: []TableSummary{}, Targets: r.targets(), Goals: r.Goals(),
+		Reliability: r.Reliability(), Held: r.Held(), Ignored: r.Ignored}
 	for i := range r.Tables {
 		s.Tables = append(s.Tables, r.Tables[i].summary())
 	}
@@ -79,13 +82,15 @@ func (r *Report) Summary() Summary {
 }
 
 func (t *Table) summary() TableSummary {
-	s := TableSummary{Name: t.Name, Files: t.Files, Quantities: quantities(t.Rows), Problems: t.Problems, Sources: t.Sources, rows: t.Rows}
+	s := TableSummary{Name: t.Name, Files: t.Files, Quantities: quantities(t.Rows),
+		Problems: t.Problems, Sources: t.Sources, rows: t.Rows}
 	byGroup := map[Group][]Comparison{}
 	for _, c := range t.Rows {
 		byGroup[c.Group] = append(byGroup[c.Group], c)
 	}
 	groups := slices.SortedFunc(maps.Keys(byGroup), func(a, b Group) int {
-		return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Model, b.Model), cmp.Compare(a.DType, b.DType), cmp.Compare(a.TP, b.TP))
+		return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.GPU, b.GPU),
+			cmp.Compare(a.Model, b.Model), cmp.Compare(a.DType, b.DType), cmp.Compare(a.TP, b.TP))
 	})
 	for _, g := range groups {
 		s.Groups = append(s.Groups, GroupSummary{g, quantities(byGroup[g])})
@@ -96,8 +101,8 @@ func (t *Table) summary() TableSummary {
 	return s
 }
 
-// quantities returns the statistics of every quantity, in the order of their first rows: those in the
-// fit and those left out apart.
+// quantities returns the statistics of every quantity, in the order of their first rows: those in
+// the fit and those left out apart.
 func quantities(rows []Comparison) []Statistics {
 	type kind struct {
 		quantity string

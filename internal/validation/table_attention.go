@@ -8,33 +8,45 @@ import (
 )
 
 var (
-	attentionColumns = []string{"batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim", "kv_cache_dtype", "step", "latency"}
-	mlaColumns       = []string{"kv_cache_dtype", "num_heads", "batch_size", "isl", "step", "latency"}
+	attentionColumns = []string{"batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim",
+		"kv_cache_dtype", "step", "latency"}
+	mlaColumns = []string{"kv_cache_dtype", "num_heads", "batch_size", "isl", "step",
+		"latency"}
 )
 
 // readContextAttention reads the attention of prompts.
 func readContextAttention(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) { return attentionKernel(r, "attention_prefill"), contextStep(r) })
+	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
+		return attentionKernel(r, "attention_prefill"), contextStep(r)
+	})
 }
 
 // readGenerationAttention reads the attention of sequences that decode.
 func readGenerationAttention(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) { return attentionKernel(r, "attention_decode"), generationStep(r) })
+	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
+		return attentionKernel(r, "attention_decode"), generationStep(r)
+	})
 }
 
 // readContextMLA reads multi-head latent attention of prompts.
 func readContextMLA(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) { return mlaKernel(r, "attention_prefill"), contextStep(r) })
+	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
+		return mlaKernel(r, "attention_prefill"), contextStep(r)
+	})
 }
 
 // readGenerationMLA reads multi-head latent attention of sequences that decode.
 func readGenerationMLA(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) { return mlaKernel(r, "attention_decode"), generationStep(r) })
+	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
+		return mlaKernel(r, "attention_decode"), generationStep(r)
+	})
 }
 
 func attentionKernel(r *row, name string) *operator {
-	heads, kvHeads, headDim := r.count("num_heads"), r.count("num_key_value_heads"), r.count("head_dim")
-	o := &operator{names: []string{name}, shape: fmt.Sprintf("%d heads of %d, %d KV heads", heads, headDim, kvHeads), variant: "KV " + r.text("kv_cache_dtype")}
+	heads, kvHeads, headDim := r.count("num_heads"), r.count("num_key_value_heads"),
+		r.count("head_dim")
+	o := &operator{names: []string{name}, shape: fmt.Sprintf("%d heads of %d, %d KV heads", heads,
+		headDim, kvHeads), variant: "KV " + r.text("kv_cache_dtype")}
 	o.kv = r.format("kv_cache_dtype")
 	o.model = oneLayer("attention", 1, heads, kvHeads, headDim)
 	if window := int(r.optional("window_size", 0)); window > 0 {
@@ -44,13 +56,16 @@ func attentionKernel(r *row, name string) *operator {
 	return o
 }
 
-// mlaKernel has the widths of DeepSeek-V3 (arXiv:2412.19437, section 4.2). num_heads is what one of tp_size GPUs has.
+// mlaKernel has the widths of DeepSeek-V3 (arXiv:2412.19437, section 4.2). num_heads is what one of
+// tp_size GPUs has.
 func mlaKernel(r *row, name string) *operator {
 	heads := r.count("num_heads")
-	o := &operator{names: []string{name}, shape: fmt.Sprintf("%d heads", heads), variant: "KV " + r.text("kv_cache_dtype")}
+	o := &operator{names: []string{name}, shape: fmt.Sprintf("%d heads", heads), variant: "KV " +
+		r.text("kv_cache_dtype")}
 	o.kv = r.format("kv_cache_dtype")
 	o.model = oneLayer("mla", 7168, heads, heads, 192)
-	o.model.Groups[0].Mixer = &models.MLA{Heads: heads, QueryRank: 1536, KVRank: 512, RopeDim: 64, NopeDim: 128, ValueDim: 128}
+	o.model.Groups[0].Mixer = &models.MLA{Heads: heads, QueryRank: 1536, KVRank: 512, RopeDim: 64,
+		NopeDim: 128, ValueDim: 128}
 	return o
 }
 

@@ -8,16 +8,19 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-var closedLoopColumns = []string{"backend", "model", "gpu", "dtype", "tensor_parallel", "isl", "osl", "concurrency"}
+var closedLoopColumns = []string{"backend", "model", "gpu", "dtype", "tensor_parallel", "isl",
+	"osl", "concurrency"}
 
-var closedLoopFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", "TPOT mean", "ms", 1}, {"itl_ms", "TPOT mean", "ms", 1}, {"out_tok_s", "output rate", "tokens/s", 1}}
+var closedLoopFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1},
+	{"tpot_ms", "TPOT mean", "ms", 1}, {"itl_ms", "TPOT mean", "ms", 1},
+	{"out_tok_s", "output rate", "tokens/s", 1}}
 
-// requestsPerClient is how many requests each client sends, the first ones all at once: so does InferenceMAX, and how TTFT grows with
-// the number of clients says the same of the other rows.
+// requestsPerClient is how many requests each client sends, the first ones all at once: so does
+// InferenceMAX, and how TTFT grows with the number of clients says the same of the other rows.
 const requestsPerClient = 10
 
-// fewWaves is how many requests a client sends in simulations of manyClients and more: what follows is like what was. They bound
-// the time that a table takes.
+// fewWaves is how many requests a client sends in simulations of manyClients and more: what follows
+// is like what was. They bound the time that a table takes.
 const (
 	fewWaves    = 4
 	manyClients = 64
@@ -34,8 +37,9 @@ func waves(clients int) int64 {
 	return int64(requestsPerClient * clients)
 }
 
-// figuresOfWaves returns the figures of a run of requestsPerClient requests a client, of which waves were simulated: in means the first
-// requests, which come all at once, count for one, and the others for all that follow.
+// figuresOfWaves returns the figures of a run of requestsPerClient requests a client, of which
+// waves were simulated: in means the first requests, which come all at once, count for one, and the
+// others for all that follow.
 func (o *outcome) figuresOfWaves(clients int) map[string]float64 {
 	all := o.figures()
 	if waves(clients) == int64(requestsPerClient*clients) {
@@ -48,15 +52,17 @@ func (o *outcome) figuresOfWaves(clients int) map[string]float64 {
 	return all
 }
 
-// The shortest lengths as shares of the nominal ones. InferenceMAX draws lengths between 80 and 100 %. Elsewhere they are nominally
-// all equal, but with lengths exactly equal clients would march in step for ever, and TTFT would be two to four times what was
-// measured; some percent, as random text has once it is tokenised, lets them drift apart.
+// The shortest lengths as shares of the nominal ones. InferenceMAX draws lengths between 80 and 100
+// %. Elsewhere they are nominally all equal, but with lengths exactly equal clients would march in
+// step for ever, and TTFT would be two to four times what was measured; some percent, as random
+// text has once it is tokenised, lets them drift apart.
 const (
 	drawnLength = 0.8
 	equalLength = 0.95
 )
 
-// clients is a server under a fixed number of clients that wait for their answers; no prompt is like another.
+// clients is a server under a fixed number of clients that wait for their answers; no prompt is
+// like another.
 type clients struct {
 	deployment
 	place
@@ -72,24 +78,30 @@ func readClosedLoop(c *catalogs, t *table) []experiment {
 		if err != nil {
 			r.fail(err)
 		}
-		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"), r.count("tensor_parallel"))
-		l := &clients{deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"), least: equalLength, measured: r.measured(closedLoopFigures)}
+		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"),
+			r.count("tensor_parallel"))
+		l := &clients{deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"),
+			output: r.count("osl"), least: equalLength, measured: r.measured(closedLoopFigures)}
 		if r.err != nil {
 			return
 		}
 		l.configure(engine, r.text("backend_version"))
 		if r.text("backend") == "trtllm" {
-			l.measured = slices.DeleteFunc(l.measured, func(m measurement) bool { return m.quantity == "TTFT mean" })
+			l.measured = slices.DeleteFunc(l.measured, func(m measurement) bool {
+				return m.quantity == "TTFT mean"
+			})
 			t.skip("TTFT of TensorRT-LLM, which falls where load grows: noise")
 		}
-		l.place = place{Group: l.group(), file: t.file, line: r.line, name: fmt.Sprintf("concurrency %d, %d in, %d out", l.count, l.prompt, l.output)}
+		l.place = place{Group: l.group(), file: t.file, line: r.line,
+			name: fmt.Sprintf("concurrency %d, %d in, %d out", l.count, l.prompt, l.output)}
 		list = append(list, l)
 	})
 	return list
 }
 
-// configure sets what follows from the engine and its version. Rows without a version are those of InferenceMAX (2025), whose scripts
-// start vLLM with --max-num-seqs of the concurrency, --max-num-batched-tokens 8192 and --async-scheduling.
+// configure sets what follows from the engine and its version. Rows without a version are those of
+// InferenceMAX (2025), whose scripts start vLLM with --max-num-seqs of the concurrency,
+// --max-num-batched-tokens 8192 and --async-scheduling.
 func (l *clients) configure(engine, version string) {
 	l.engine = engine
 	if engine == "vllm-v1" && beforeAsynchronous(version) {
@@ -112,8 +124,8 @@ func before(version string, major, minor, patch int) bool {
 	return slices.Compare(v[:], []int{major, minor, patch}) < 0
 }
 
-// beforeAsynchronous reports whether a vLLM of that version schedules a step when the one before is done. Scheduling ahead became the
-// default in 0.14 (January 2026).
+// beforeAsynchronous reports whether a vLLM of that version schedules a step when the one before is
+// done. Scheduling ahead became the default in 0.14 (January 2026).
 func beforeAsynchronous(version string) bool {
 	return before(version, 0, 14, 0)
 }

@@ -7,10 +7,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// An engine of 2023 without captured graphs: prompts of a batch are computed in one step, then all decode together.
-var eagerColumns = []string{"model", "hardware", "tensor_parallel", "prompt_size", "batch_size", "token_size", "prompt_ms_median", "token_ms_median"}
+// An engine of 2023 without captured graphs: prompts of a batch are computed in one step, then all
+// decode together.
+var eagerColumns = []string{"model", "hardware", "tensor_parallel", "prompt_size", "batch_size",
+	"token_size", "prompt_ms_median", "token_ms_median"}
 
-var eagerFigures = []figure{{"prompt_ms_median", "prompt", "ms", 1}, {"token_ms_median", "token", "ms", 1}}
+var eagerFigures = []figure{{"prompt_ms_median", "prompt", "ms", 1},
+	{"token_ms_median", "token", "ms", 1}}
 
 type eagerBatch struct {
 	deployment
@@ -22,15 +25,19 @@ type eagerBatch struct {
 func readEager(c *catalogs, t *table) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
-		d := c.deploy(r, r.required("model"), r.required("hardware"), orElse(r.text("dtype"), "fp16"), r.count("tensor_parallel"))
-		e := &eagerBatch{deployment: d, batch: r.batch("batch_size"), prompt: r.count("prompt_size"), output: r.count("token_size"), measured: r.measured(eagerFigures)}
+		d := c.deploy(r, r.required("model"), r.required("hardware"),
+			orElse(r.text("dtype"), "fp16"), r.count("tensor_parallel"))
+		e := &eagerBatch{deployment: d, batch: r.batch("batch_size"),
+			prompt: r.count("prompt_size"), output: r.count("token_size"),
+			measured: r.measured(eagerFigures)}
 		// Answers that ended early have fewer tokens, as the ratio of end-to-end times tells.
 		e.output = max(1, int(float64(e.output)*min(1, r.optional("e2e_ratio", 1))))
 		if r.err != nil {
 			return
 		}
 		e.engine = "eager-2023"
-		e.place = place{Group: e.group(), file: t.file, line: r.line, name: fmt.Sprintf("batch %d, %d in, %d out", e.batch, e.prompt, e.output)}
+		e.place = place{Group: e.group(), file: t.file, line: r.line,
+			name: fmt.Sprintf("batch %d, %d in, %d out", e.batch, e.prompt, e.output)}
 		list = append(list, e)
 	})
 	return list
@@ -46,7 +53,8 @@ func (e *eagerBatch) compare(_ context.Context, p *Physics) ([]Comparison, error
 	}
 	prompts := clock.Duration(prefill(e.batch, e.prompt, 0))
 	middle := clock.Duration(decode(e.batch, e.prompt+(e.output+1)/2))
-	return e.place.compare(e.measured, map[string]float64{"prompt": prompts.Milliseconds(), "token": middle.Milliseconds()}), nil
+	return e.place.compare(e.measured, map[string]float64{"prompt": prompts.Milliseconds(),
+		"token": middle.Milliseconds()}), nil
 }
 
 // prefill returns the step that computes n chunks of so many tokens after cached ones.

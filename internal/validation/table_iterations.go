@@ -10,11 +10,12 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Whole iterations without output head, sampling and host: kernels measured apart and summed. The file's name tells the rest:
-// iteration_GPU_MODEL_tpN.csv.
+// Whole iterations without output head, sampling and host: kernels measured apart and summed. The
+// file's name tells the rest: iteration_GPU_MODEL_tpN.csv.
 var iterationColumns = []string{"phase", "batch", "tokens", "kv", "iter_ms"}
 
-var iterationFigures = []figure{{"linear_ms", "linear", "ms", 1}, {"attn_ms", "attention", "ms", 1}, {"allreduce_ms", "all-reduce", "ms", 1}, {"iter_ms", "iteration", "ms", 1}}
+var iterationFigures = []figure{{"linear_ms", "linear", "ms", 1}, {"attn_ms", "attention", "ms", 1},
+	{"allreduce_ms", "all-reduce", "ms", 1}, {"iter_ms", "iteration", "ms", 1}}
 
 type iteration struct {
 	deployment
@@ -35,7 +36,8 @@ func readIterations(c *catalogs, t *table) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
 		d := c.deploy(r, model, gpu, orElse(r.text("dtype"), "fp16"), tp)
-		phase, batch, tokens, kv := r.required("phase"), r.batch("batch"), r.count("tokens"), r.whole("kv", 0)
+		phase, batch, tokens, kv := r.required("phase"), r.batch("batch"), r.count("tokens"),
+			r.whole("kv", 0)
 		i := &iteration{deployment: d, measured: r.measured(iterationFigures)}
 		switch phase {
 		case "decode":
@@ -48,7 +50,8 @@ func readIterations(c *catalogs, t *table) []experiment {
 		if r.err != nil {
 			return
 		}
-		i.place = place{Group: d.group(), file: t.file, line: r.line, name: fmt.Sprintf("%s batch %d, %d tokens, %d cached", phase, batch, tokens, kv)}
+		i.place = place{Group: d.group(), file: t.file, line: r.line,
+			name: fmt.Sprintf("%s batch %d, %d tokens, %d cached", phase, batch, tokens, kv)}
 		list = append(list, i)
 	})
 	return list
@@ -63,6 +66,8 @@ func (i *iteration) compare(_ context.Context, p *Physics) ([]Comparison, error)
 		return nil, err
 	}
 	t := k.times(i.step)
-	linear, attention, allReduce := t.layerLinear()+t.elementwise(), t.attention(), t.allReduces(i.model)
-	return i.place.compare(i.measured, map[string]float64{"linear": linear, "attention": attention, "all-reduce": allReduce, "iteration": linear + attention + allReduce}), nil
+	linear, attention, allReduce := t.layerLinear()+t.elementwise(), t.attention(),
+		t.allReduces(i.model)
+	return i.place.compare(i.measured, map[string]float64{"linear": linear, "attention": attention,
+		"all-reduce": allReduce, "iteration": linear + attention + allReduce}), nil
 }

@@ -7,13 +7,15 @@ import (
 	"strings"
 )
 
-// Linear layers and the all-reduces of an iteration, by the network that joins the GPUs. The file's name tells the model:
-// linear_and_allreduce_MODEL.csv.
-var linearAllReduceColumns = []string{"gpu", "network", "tp", "num_tokens", "linear_ms", "allreduce_iter_ms", "iter_no_attn_ms"}
+// Linear layers and the all-reduces of an iteration, by the network that joins the GPUs. The file's
+// name tells the model: linear_and_allreduce_MODEL.csv.
+var linearAllReduceColumns = []string{"gpu", "network", "tp", "num_tokens", "linear_ms",
+	"allreduce_iter_ms", "iter_no_attn_ms"}
 
 var linearAllReduceFigures = []figure{
 	{"linear_ms", "linear", "ms", 1}, {"gemm_ms", "GEMMs", "ms", 1},
-	{"allreduce_one_ms", "one all-reduce", "ms", 1}, {"allreduce_iter_ms", "all-reduces", "ms", 1}, {"iter_no_attn_ms", "iteration", "ms", 1},
+	{"allreduce_one_ms", "one all-reduce", "ms", 1}, {"allreduce_iter_ms", "all-reduces", "ms", 1},
+	{"iter_no_attn_ms", "iteration", "ms", 1},
 }
 
 type linearAllReduce struct{ linearLayers }
@@ -24,15 +26,19 @@ func readLinearAllReduce(c *catalogs, t *table) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
 		network := r.required("network")
-		d := c.deploy(r, orElse(r.text("model"), model), r.required("gpu"), orElse(r.text("dtype"), "fp16"), r.count("tp"))
-		l := &linearAllReduce{linearLayers{deployment: d, tokens: r.count("num_tokens"), measured: r.measured(linearAllReduceFigures)}}
+		d := c.deploy(r, orElse(r.text("model"), model), r.required("gpu"),
+			orElse(r.text("dtype"), "fp16"), r.count("tp"))
+		l := &linearAllReduce{
+			linearLayers{deployment: d, tokens: r.count("num_tokens"),
+				measured: r.measured(linearAllReduceFigures)}}
 		if r.err == nil && strings.Contains(network, "pairwise") {
 			r.fail(l.joinPairs(c))
 		}
 		if r.err != nil {
 			return
 		}
-		l.place = place{Group: d.group(), file: t.file, line: r.line, name: fmt.Sprintf("%s, %d tokens", network, l.tokens)}
+		l.place = place{Group: d.group(), file: t.file, line: r.line,
+			name: fmt.Sprintf("%s, %d tokens", network, l.tokens)}
 		list = append(list, l)
 	})
 	return list
@@ -57,7 +63,8 @@ func (l *linearAllReduce) compare(_ context.Context, p *Physics) ([]Comparison, 
 	t := k.times(prefill(1, l.tokens, 0))
 	linear, allReduces := t.layerLinear()+t.elementwise(), t.allReduces(l.model)
 	return l.place.compare(l.measured, map[string]float64{
-		"linear": linear, "GEMMs": t.layerLinear(), "all-reduces": allReduces, "iteration": linear + allReduces,
+		"linear": linear, "GEMMs": t.layerLinear(), "all-reduces": allReduces, "iteration": linear +
+			allReduces,
 		"one all-reduce": allReduces / float64(l.model.AllReduces()-1),
 	}), nil
 }

@@ -5,12 +5,16 @@ import (
 	"fmt"
 )
 
-// The kernels of one layer, measured apart with random data; iter_linear_ms is their sum over all layers.
-var linearLayerColumns = []string{"gpu", "model", "tp", "num_tokens", "gemm_ms_per_layer", "elementwise_ms_per_layer", "iter_linear_ms"}
+// The kernels of one layer, measured apart with random data; iter_linear_ms is their sum over all
+// layers.
+var linearLayerColumns = []string{"gpu", "model", "tp", "num_tokens", "gemm_ms_per_layer",
+	"elementwise_ms_per_layer", "iter_linear_ms"}
 
 var linearLayerFigures = []figure{
-	{"attn_pre_proj_ms", "qkv", "ms", 1}, {"attn_post_proj_ms", "out", "ms", 1}, {"mlp_up_proj_ms", "gate_up", "ms", 1}, {"mlp_down_proj_ms", "down", "ms", 1},
-	{"gemm_ms_per_layer", "GEMMs a layer", "ms", 1}, {"elementwise_ms_per_layer", "element-wise a layer", "ms", 1},
+	{"attn_pre_proj_ms", "qkv", "ms", 1}, {"attn_post_proj_ms", "out", "ms", 1},
+	{"mlp_up_proj_ms", "gate_up", "ms", 1}, {"mlp_down_proj_ms", "down", "ms", 1},
+	{"gemm_ms_per_layer", "GEMMs a layer", "ms", 1},
+	{"elementwise_ms_per_layer", "element-wise a layer", "ms", 1},
 	{"iter_linear_ms", "linear", "ms", 1},
 }
 
@@ -25,12 +29,15 @@ type linearLayers struct {
 func readLinearLayers(c *catalogs, t *table) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
-		d := c.deploy(r, r.required("model"), r.required("gpu"), orElse(r.text("dtype"), "fp16"), r.count("tp"))
-		l := &linearLayers{deployment: d, tokens: r.count("num_tokens"), measured: r.measured(linearLayerFigures)}
+		d := c.deploy(r, r.required("model"), r.required("gpu"), orElse(r.text("dtype"), "fp16"),
+			r.count("tp"))
+		l := &linearLayers{deployment: d, tokens: r.count("num_tokens"),
+			measured: r.measured(linearLayerFigures)}
 		if r.err != nil {
 			return
 		}
-		l.place = place{Group: d.group(), file: t.file, line: r.line, name: fmt.Sprintf("%d tokens", l.tokens)}
+		l.place = place{Group: d.group(), file: t.file, line: r.line,
+			name: fmt.Sprintf("%d tokens", l.tokens)}
 		list = append(list, l)
 	})
 	return list

@@ -8,11 +8,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// One user of llama.cpp: tokens a second of decoding from an empty context, and of reading a prompt.
-var llamaCppColumns = []string{"device", "count", "model", "quantisation", "phase", "tokens", "tokens_per_s"}
+// One user of llama.cpp: tokens a second of decoding from an empty context, and of reading a
+// prompt.
+var llamaCppColumns = []string{"device", "count", "model", "quantisation", "phase", "tokens",
+	"tokens_per_s"}
 
-// A prompt is computed in batches of promptBatch tokens (-ub). Up to batchesAhead of them (-b 2048) follow each other through several
-// devices, each of which has some of the layers.
+// A prompt is computed in batches of promptBatch tokens (-ub). Up to batchesAhead of them (-b 2048)
+// follow each other through several devices, each of which has some of the layers.
 const (
 	promptBatch  = 512
 	batchesAhead = 4
@@ -31,7 +33,8 @@ func readLlamaCpp(c *catalogs, t *table) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
 		o := &oneUser{devices: r.batch("count"), tokens: r.optionalCount("tokens", 512)}
-		o.deployment = c.deploy(r, r.required("model"), r.required("device"), r.required("quantisation"), 1)
+		o.deployment = c.deploy(r, r.required("model"), r.required("device"),
+			r.required("quantisation"), 1)
 		quantity := "decode rate"
 		switch phase := r.required("phase"); phase {
 		case "decode":
@@ -48,7 +51,8 @@ func readLlamaCpp(c *catalogs, t *table) []experiment {
 			return
 		}
 		o.engine = "llama.cpp"
-		o.place = place{Group: o.group(), file: t.file, line: r.line, name: fmt.Sprintf("%d × %s, %d tokens", o.devices, r.text("device"), o.tokens)}
+		o.place = place{Group: o.group(), file: t.file, line: r.line,
+			name: fmt.Sprintf("%d × %s, %d tokens", o.devices, r.text("device"), o.tokens)}
 		list = append(list, o)
 	})
 	return list
@@ -70,11 +74,13 @@ func (o *oneUser) compare(_ context.Context, p *Physics) ([]Comparison, error) {
 	for done := 0; done < o.tokens; done += promptBatch {
 		all += clock.Duration(prefill(1, min(promptBatch, o.tokens-done), done))
 	}
-	return o.place.compare(o.measured, map[string]float64{"prefill rate": float64(o.tokens) * o.overlap() / all.Seconds()}), nil
+	return o.place.compare(o.measured,
+		map[string]float64{"prefill rate": float64(o.tokens) * o.overlap() / all.Seconds()}), nil
 }
 
-// overlap returns how many devices compute a prompt at the same time, on average: as many of them wait as have no batch yet or no more.
-// With 4-bit weights none do: two devices and four read prompts equally fast.
+// overlap returns how many devices compute a prompt at the same time, on average: as many of them
+// wait as have no batch yet or no more. With 4-bit weights none do: two devices and four read
+// prompts equally fast.
 func (o *oneUser) overlap() float64 {
 	if o.weights != hardware.FP16 {
 		return 1

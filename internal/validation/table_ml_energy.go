@@ -6,9 +6,11 @@ import (
 	"strings"
 )
 
-// ML.ENERGY's leaderboard: vLLM with a queue that is always full, so that max_num_seqs sequences run all the time.
+// ML.ENERGY's leaderboard: vLLM with a queue that is always full, so that max_num_seqs sequences
+// run all the time.
 var mlEnergyColumns = []string{
-	"model", "task", "dtype", "gpu", "gpus", "tp", "ep", "dp", "max_num_seqs", "avg_batch", "avg_output_len", "output_tok_s",
+	"model", "task", "dtype", "gpu", "gpus", "tp", "ep", "dp", "max_num_seqs", "avg_batch",
+	"avg_output_len", "output_tok_s",
 	"avg_power_w", "joule_per_token",
 }
 
@@ -17,12 +19,15 @@ var mlEnergyFigures = []figure{
 	{"avg_power_w", "power", "W", 1}, {"joule_per_token", "energy a token", "J", 1},
 }
 
-// taskPrompts are the mean lengths of the prompts of a task, which are not published: estimates from the data sets.
-var taskPrompts = map[string]int{"lm-arena-chat": 150, "gpqa": 280, "sourcegraph-fim": 900, "image-chat": 1000, "video-chat": 3000}
+// taskPrompts are the mean lengths of the prompts of a task, which are not published: estimates
+// from the data sets.
+var taskPrompts = map[string]int{"lm-arena-chat": 150, "gpqa": 280, "sourcegraph-fim": 900,
+	"image-chat": 1000, "video-chat": 3000}
 
-// energyHost is how many times longer the hosts of the leaderboard's machines take than others around an H100: with Llama-3.1-8B in batches
-// of 128 to 2,048 a step takes as long on their B200 as on their H100, 60 µs longer for each sequence, three times what a step of the same
-// vLLM takes on another H100 machine (whatif_vllm_0.11_h100).
+// energyHost is how many times longer the hosts of the leaderboard's machines take than others
+// around an H100: with Llama-3.1-8B in batches of 128 to 2,048 a step takes as long on their B200
+// as on their H100, 60 µs longer for each sequence, three times what a step of the same vLLM takes
+// on another H100 machine (whatif_vllm_0.11_h100).
 const energyHost = 3
 
 // fullBatch is a server whose batch is always full.
@@ -38,7 +43,8 @@ func readMLEnergy(c *catalogs, t *table) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
 		f := &fullBatch{gpus: r.count("gpus"), prompt: 300, measured: r.measured(mlEnergyFigures)}
-		f.deployment = c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"), r.count("tp"))
+		f.deployment = c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"),
+			r.count("tp"))
 		f.spreadExperts(r)
 		f.batch, f.output = r.batch("avg_batch"), r.number("avg_output_len")
 		if prompt, ok := taskPrompts[r.text("task")]; ok {
@@ -58,13 +64,15 @@ func readMLEnergy(c *catalogs, t *table) []experiment {
 		f.setDefaults()
 		f.kv = f.activations
 		f.place = place{Group: f.group(), file: t.file, line: r.line}
-		f.name = strings.TrimSpace(fmt.Sprintf("%s, batch %d, %.0f out", r.text("task"), f.batch, f.output))
+		f.name = strings.TrimSpace(fmt.Sprintf("%s, batch %d, %.0f out", r.text("task"), f.batch,
+			f.output))
 		list = append(list, f)
 	})
 	return list
 }
 
-// spreadExperts sets parallelism. With experts in parallel tp is 1, and dp reports whether attention is spread by sequences or by heads.
+// spreadExperts sets parallelism. With experts in parallel tp is 1, and dp reports whether
+// attention is spread by sequences or by heads.
 func (f *fullBatch) spreadExperts(r *row) {
 	f.spread(r, "dp", "ep")
 	if f.expert == f.gpus && f.tensor == 1 && f.data == 0 {
@@ -77,9 +85,10 @@ func (f *fullBatch) spreadExperts(r *row) {
 
 func (f *fullBatch) at() place { return f.place }
 
-// compare implements experiment. While f.batch sequences run, one in f.output of them begins anew each step: a share of the steps has
-// a prompt to compute, the others none. Contexts are those of sequences that are met at a random time, with lengths that vary by
-// lengthSpread: long ones are met more often.
+// compare implements experiment. While f.batch sequences run, one in f.output of them begins anew
+// each step: a share of the steps has a prompt to compute, the others none. Contexts are those of
+// sequences that are met at a random time, with lengths that vary by lengthSpread: long ones are
+// met more often.
 func (f *fullBatch) compare(_ context.Context, p *Physics) ([]Comparison, error) {
 	clock, err := f.clock(p)
 	if err != nil {
@@ -93,7 +102,8 @@ func (f *fullBatch) compare(_ context.Context, p *Physics) ([]Comparison, error)
 	mixed.Prefill = prefill(1, max(1, int(f.prompt*prompts/share)), 0).Prefill
 	usual, slow := clock.Duration(plain), clock.Duration(mixed)
 	step := (1-share)*usual.Seconds() + share*slow.Seconds()
-	predicted := map[string]float64{"output rate": float64(f.batch) / step, "token p50": usual.Milliseconds()}
+	predicted := map[string]float64{"output rate": float64(f.batch) / step,
+		"token p50": usual.Milliseconds()}
 	if share > 0.5 {
 		predicted["token p50"] = slow.Milliseconds()
 	}

@@ -7,10 +7,12 @@ import (
 )
 
 // MLPerf Inference, closed division, data centre: tokens a second of whole systems.
-var mlperfColumns = []string{"submitter", "model", "scenario", "accelerator", "gpus_per_node", "nodes", "weights", "result", "unit"}
+var mlperfColumns = []string{"submitter", "model", "scenario", "accelerator", "gpus_per_node",
+	"nodes", "weights", "result", "unit"}
 
-// benchmark is a workload of MLPerf Inference v5.1: the model, the samples of the data set, and mean lengths
-// (mlcommons/inference, language/*/README.md and user.conf; the output lengths are TOKENS_PER_SAMPLE of the submission checker).
+// benchmark is a workload of MLPerf Inference v5.1: the model, the samples of the data set, and
+// mean lengths (mlcommons/inference, language/*/README.md and user.conf; the output lengths are
+// TOKENS_PER_SAMPLE of the submission checker).
 type benchmark struct {
 	architecture            string
 	samples, prompt, output int
@@ -27,7 +29,8 @@ var benchmarks = map[string]benchmark{
 // system is what tells one measured system from another.
 type mlperfSystem struct{ model, accelerator, weights, nodes string }
 
-// mlperf is the best submission of one system: submitters tune, and the best shows what the hardware does.
+// mlperf is the best submission of one system: submitters tune, and the best shows what the
+// hardware does.
 type mlperf struct {
 	deployment
 	place
@@ -45,7 +48,8 @@ func readMLPerf(c *catalogs, t *table) []experiment {
 			return
 		}
 		result := r.number("result")
-		s := mlperfSystem{r.text("model"), r.text("accelerator"), r.text("weights"), r.text("nodes")}
+		s := mlperfSystem{r.text("model"), r.text("accelerator"), r.text("weights"),
+			r.text("nodes")}
 		if r.err != nil {
 			return
 		}
@@ -82,9 +86,11 @@ func (c *catalogs) mlperf(r *row) *mlperf {
 		r.fail(&unknownName{"benchmark", name})
 		return nil
 	}
-	m := &mlperf{benchmark: b, measured: r.measured([]figure{{"result", "output rate", "tokens/s", 1}})}
+	m := &mlperf{benchmark: b,
+		measured: r.measured([]figure{{"result", "output rate", "tokens/s", 1}})}
 	gpus := r.batch("gpus_per_node") * r.batch("nodes")
-	m.deployment = c.deploy(r, b.architecture, strings.ReplaceAll(r.required("accelerator"), " Instinct", ""), r.required("weights"), 1)
+	m.deployment = c.deploy(r, b.architecture, strings.ReplaceAll(r.required("accelerator"),
+		" Instinct", ""), r.required("weights"), 1)
 	if r.err != nil {
 		return nil
 	}
@@ -102,8 +108,9 @@ func (c *catalogs) mlperf(r *row) *mlperf {
 	return m
 }
 
-// divide spreads the model over as few accelerators as leave at least half of their memory to the cache, as submitters do: experts and
-// data-parallel attention over all, other models by tensor parallelism.
+// divide spreads the model over as few accelerators as leave at least half of their memory to the
+// cache, as submitters do: experts and data-parallel attention over all, other models by tensor
+// parallelism.
 func (m *mlperf) divide(gpus int) {
 	weights := float64(m.model.WeightBytes(m.weights))
 	for m.tensor < gpus && weights/float64(m.tensor) > m.accelerator.Memory/2 {
@@ -126,5 +133,8 @@ func (m *mlperf) compare(ctx context.Context, p *Physics) ([]Comparison, error) 
 	if err != nil {
 		return nil, err
 	}
-	return rehearsable(m.place.compare(m.measured, map[string]float64{"output rate": float64(m.replicas) * all.outputRate()}), all.rehearsal), nil
+	return rehearsable(m.place.compare(m.measured,
+			map[string]float64{"output rate": float64(m.replicas) * all.outputRate()}),
+			all.rehearsal),
+		nil
 }

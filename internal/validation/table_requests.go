@@ -10,9 +10,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// The file's name tells GPU and model, and perhaps the tensor parallelism and the number format: GPU__MODEL__tp2__fp8. Its rows are
-// the requests of one run, with the times at which the engine (not the client) saw them.
-var requestColumns = []string{"arrival_s", "prompt_tokens", "output_tokens", "first_token_s", "last_token_s"}
+// The file's name tells GPU and model, and perhaps the tensor parallelism and the number format:
+// GPU__MODEL__tp2__fp8. Its rows are the requests of one run, with the times at which the engine
+// (not the client) saw them.
+var requestColumns = []string{"arrival_s", "prompt_tokens", "output_tokens", "first_token_s",
+	"last_token_s"}
 
 // replay is a run that is sent again request by request.
 type replay struct {
@@ -45,10 +47,13 @@ func readRequests(c *catalogs, t *table) []experiment {
 	v := &replay{deployment: d, place: place{Group: d.group(), file: t.file, line: 2}}
 	times := map[string][]float64{}
 	t.each(func(r *row) {
-		arrival, first, last := r.number("arrival_s"), r.number("first_token_s"), r.number("last_token_s")
-		request := sim.Request{Arrival: sim.Seconds(arrival), Prompt: r.count("prompt_tokens"), Output: r.count("output_tokens")}
+		arrival, first, last := r.number("arrival_s"), r.number("first_token_s"),
+			r.number("last_token_s")
+		request := sim.Request{Arrival: sim.Seconds(arrival), Prompt: r.count("prompt_tokens"),
+			Output: r.count("output_tokens")}
 		if r.err == nil && (first < arrival || last < first) {
-			r.fail(fmt.Errorf("times go backwards: arrival %g s, first token %g s, last token %g s", arrival, first, last))
+			r.fail(fmt.Errorf("times go backwards: arrival %g s, first token %g s, last token %g s",
+				arrival, first, last))
 		}
 		if r.err != nil {
 			return
@@ -72,11 +77,12 @@ func readRequests(c *catalogs, t *table) []experiment {
 	return []experiment{v}
 }
 
-// wholeRun is the number of requests of each of these runs. Of some the table has the first ones only.
+// wholeRun is the number of requests of each of these runs. Of some the table has the first ones
+// only.
 const wholeRun = 300
 
-// goOn adds the requests that the table leaves out: they are taken to arrive like those it has, one after another. They load the server
-// and are not compared.
+// goOn adds the requests that the table leaves out: they are taken to arrive like those it has, one
+// after another. They load the server and are not compared.
 func (v *replay) goOn() {
 	v.compared = len(v.requests)
 	last := v.requests[v.compared-1].Arrival
@@ -109,5 +115,6 @@ func (v *replay) compare(ctx context.Context, p *Physics) ([]Comparison, error) 
 	if err != nil {
 		return nil, err
 	}
-	return v.place.compare(v.measured, all.between(0, v.requests[v.compared-1].Arrival+1).figures()), nil
+	return v.place.compare(v.measured,
+		all.between(0, v.requests[v.compared-1].Arrival+1).figures()), nil
 }

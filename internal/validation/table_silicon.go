@@ -5,15 +5,18 @@ import (
 	"strings"
 )
 
-// Servers at a fixed number of clients, aggregated or with prefill and decode apart (ai-dynamo/aiconfigurator, silicon_sample.csv).
+// Servers at a fixed number of clients, aggregated or with prefill and decode apart
+// (ai-dynamo/aiconfigurator, silicon_sample.csv).
 var siliconColumns = []string{
-	"mode", "source", "backend", "model", "gpu", "precision", "isl", "osl", "concurrency", "tp", "attention_dp", "moe_tp", "moe_ep",
+	"mode", "source", "backend", "model", "gpu", "precision", "isl", "osl", "concurrency", "tp",
+	"attention_dp", "moe_tp", "moe_ep",
 	"ttft_ms", "tpot_ms",
 }
 
 var siliconFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", "TPOT mean", "ms", 1}}
 
-// readSilicon reads aggregated servers. Rows with prefill and decode apart are those of readSiliconApart.
+// readSilicon reads aggregated servers. Rows with prefill and decode apart are those of
+// readSiliconApart.
 func readSilicon(c *catalogs, t *table) []experiment {
 	var list []experiment
 	drafted := speculativeTwins(t)
@@ -44,7 +47,8 @@ func (c *catalogs) siliconClients(r *row) experiment {
 	}
 	d := c.deploy(r, r.required("model"), r.required("gpu"), siliconFormat(r), r.count("tp"))
 	l := &clients{
-		deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"),
+		deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"),
+		output:   r.count("osl"),
 		measured: r.measured(siliconFigures),
 	}
 	l.spread(r, "attention_dp", "moe_ep")
@@ -64,15 +68,17 @@ func (c *catalogs) siliconClients(r *row) experiment {
 	return l
 }
 
-// joinRanks makes one tensor-parallel group of what the table gives as data-parallel ranks of as many GPUs each. Each such row of vLLM has
-// a twin with tensor and expert parallelism over tp GPUs, whose times it has to 1 %: the column counts the same GPUs again.
+// joinRanks makes one tensor-parallel group of what the table gives as data-parallel ranks of as
+// many GPUs each. Each such row of vLLM has a twin with tensor and expert parallelism over tp GPUs,
+// whose times it has to 1 %: the column counts the same GPUs again.
 func (d *deployment) joinRanks() {
 	if d.data = 0; d.expert > 1 {
 		d.expert = d.tensor
 	}
 }
 
-// siliconFormat returns the number format of the weights: that of the experts where it is by block, or of the dense products.
+// siliconFormat returns the number format of the weights: that of the experts where it is by block,
+// or of the dense products.
 func siliconFormat(r *row) string {
 	for _, column := range []string{"moe_dtype", "gemm_dtype"} {
 		if r.text(column) == "fp8_block" {
@@ -82,18 +88,21 @@ func siliconFormat(r *row) string {
 	return r.required("precision")
 }
 
-// spread sets data and expert parallelism from the columns of those names, the latter ending in _ep. Absent, and 0, count as 1. Beside
-// data-parallel ranks, experts are split over all of them where the column ending in _tp instead says so and there are eight ranks at most:
-// over more, engines spread them, whatever degree they are given (SGLang with --moe-a2a-backend deepep).
+// spread sets data and expert parallelism from the columns of those names, the latter ending in
+// _ep. Absent, and 0, count as 1. Beside data-parallel ranks, experts are split over all of them
+// where the column ending in _tp instead says so and there are eight ranks at most: over more,
+// engines spread them, whatever degree they are given (SGLang with --moe-a2a-backend deepep).
 func (d *deployment) spread(r *row, data, expert string) {
 	if d.data = int(r.optional(data, 1)); d.data <= 1 {
 		d.data = 0
 	}
 	split := d.data > 1 && d.data <= 8 && r.optional(strings.TrimSuffix(expert, "ep")+"tp", 1) > 1
-	if d.expert = int(r.optional(expert, 1)); d.expert <= 1 && !split || d.model == nil || d.model.Experts() == nil {
+	if d.expert = int(r.optional(expert, 1)); d.expert <= 1 && !split || d.model == nil ||
+		d.model.Experts() == nil {
 		d.expert = 0
 	}
 	if d.data > maxBatch || d.expert > maxBatch {
-		r.fail(fmt.Errorf("%s, %s: found %d and %d, want at most %d", data, expert, d.data, d.expert, maxBatch))
+		r.fail(fmt.Errorf("%s, %s: found %d and %d, want at most %d", data, expert, d.data,
+			d.expert, maxBatch))
 	}
 }

@@ -6,8 +6,10 @@ import (
 )
 
 var siliconApartColumns = []string{
-	"mode", "source", "backend", "model", "gpu", "precision", "isl", "osl", "concurrency", "prefill_workers", "prefill_tp", "prefill_dp",
-	"prefill_moe_ep", "decode_workers", "decode_tp", "decode_dp", "decode_moe_ep", "ttft_ms", "tpot_ms",
+	"mode", "source", "backend", "model", "gpu", "precision", "isl", "osl", "concurrency",
+	"prefill_workers", "prefill_tp", "prefill_dp",
+	"prefill_moe_ep", "decode_workers", "decode_tp", "decode_dp", "decode_moe_ep", "ttft_ms",
+	"tpot_ms",
 }
 
 // siliconApart is clients of servers with prefill and decode apart.
@@ -18,8 +20,9 @@ type siliconApart struct {
 	measured              []measurement
 }
 
-// readSiliconApart reads servers with prefill and decode apart, as fleets lists them. A row without the number of workers is taken where
-// one configuration fits it, and where that runs without multi-token prediction.
+// readSiliconApart reads servers with prefill and decode apart, as fleets lists them. A row without
+// the number of workers is taken where one configuration fits it, and where that runs without
+// multi-token prediction.
 func readSiliconApart(c *catalogs, t *table) []experiment {
 	var list []experiment
 	survey := surveyApart(t)
@@ -39,14 +42,16 @@ func readSiliconApart(c *catalogs, t *table) []experiment {
 	return list
 }
 
-// siliconPools returns what a row and, unless it is nil, the published fleet describe, or nil where the row fails.
+// siliconPools returns what a row and, unless it is nil, the published fleet describe, or nil where
+// the row fails.
 func (c *catalogs) siliconPools(r *row, f *fleet) experiment {
 	engine, err := parseEngine(r.required("backend"))
 	if err != nil {
 		r.fail(err)
 	}
 	s := &siliconApart{
-		count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"), measured: r.measured(siliconFigures),
+		count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"),
+		measured: r.measured(siliconFigures),
 	}
 	s.prefill, s.decode = c.siliconPool(r, engine, "prefill"), c.siliconPool(r, engine, "decode")
 	if r.err != nil {
@@ -79,7 +84,8 @@ func (c *catalogs) siliconPools(r *row, f *fleet) experiment {
 
 // siliconPool returns the workers at an end of a row, prefill or decode.
 func (c *catalogs) siliconPool(r *row, engine, end string) pool {
-	d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("precision"), r.count(end+"_tp"))
+	d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("precision"),
+		r.count(end+"_tp"))
 	d.spread(r, end+"_dp", end+"_moe_ep")
 	p := pool{deployment: d, workers: r.optionalCount(end+"_workers", 1)}
 	if p.workers > maxBatch {

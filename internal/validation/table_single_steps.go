@@ -7,10 +7,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Times of single steps inside an engine: prompts that are computed together, and sequences that decode at a context.
+// Times of single steps inside an engine: prompts that are computed together, and sequences that
+// decode at a context.
 var (
-	firstTokenColumns = []string{"model", "gpu", "dtype", "tensor_parallel", "engine", "isl", "batch", "ttft_ms"}
-	tokenTimeColumns  = []string{"model", "gpu", "dtype", "tensor_parallel", "engine", "batch", "context", "token_ms"}
+	firstTokenColumns = []string{"model", "gpu", "dtype", "tensor_parallel", "engine", "isl",
+		"batch", "ttft_ms"}
+	tokenTimeColumns = []string{"model", "gpu", "dtype", "tensor_parallel", "engine", "batch",
+		"context", "token_ms"}
 )
 
 // singleStep is one step of an engine.
@@ -22,27 +25,31 @@ type singleStep struct {
 }
 
 func readFirstTokens(c *catalogs, t *table) []experiment {
-	return readSingleSteps(c, t, figure{"ttft_ms", "first token", "ms", 1}, func(r *row) (*sim.Step, string) {
-		batch, prompt := r.batch("batch"), r.count("isl")
-		return prefill(batch, prompt, 0), fmt.Sprintf("batch %d, %d in", batch, prompt)
-	})
+	return readSingleSteps(c, t, figure{"ttft_ms", "first token", "ms", 1},
+		func(r *row) (*sim.Step, string) {
+			batch, prompt := r.batch("batch"), r.count("isl")
+			return prefill(batch, prompt, 0), fmt.Sprintf("batch %d, %d in", batch, prompt)
+		})
 }
 
 func readTokenTimes(c *catalogs, t *table) []experiment {
-	return readSingleSteps(c, t, figure{"token_ms", "token", "ms", 1}, func(r *row) (*sim.Step, string) {
-		batch, context := r.batch("batch"), r.count("context")
-		return decode(batch, context), fmt.Sprintf("batch %d at %d tokens", batch, context)
-	})
+	return readSingleSteps(c, t, figure{"token_ms", "token", "ms", 1},
+		func(r *row) (*sim.Step, string) {
+			batch, context := r.batch("batch"), r.count("context")
+			return decode(batch, context), fmt.Sprintf("batch %d at %d tokens", batch, context)
+		})
 }
 
-func readSingleSteps(c *catalogs, t *table, f figure, describe func(r *row) (*sim.Step, string)) []experiment {
+func readSingleSteps(c *catalogs, t *table, f figure,
+	describe func(r *row) (*sim.Step, string)) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
 		engine, err := parseEngine(r.required("engine"))
 		if err != nil {
 			r.fail(err)
 		}
-		s := &singleStep{deployment: c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"), r.count("tensor_parallel")), measured: r.measured([]figure{f})}
+		s := &singleStep{deployment: c.deploy(r, r.required("model"), r.required("gpu"),
+			r.required("dtype"), r.count("tensor_parallel")), measured: r.measured([]figure{f})}
 		s.step, s.name = describe(r)
 		if r.err != nil {
 			return

@@ -9,14 +9,18 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// LMDeploy's generation benchmark: batch clients send a request of fixed lengths each at the same moment. The file's name tells
-// GPU and number format: static_batch_GPU_FORMAT.csv.
-var staticBatchColumns = []string{"model", "batch", "tp", "isl", "osl", "out_tok_s", "ttft_avg_s", "p50_token_s"}
+// LMDeploy's generation benchmark: batch clients send a request of fixed lengths each at the same
+// moment. The file's name tells GPU and number format: static_batch_GPU_FORMAT.csv.
+var staticBatchColumns = []string{"model", "batch", "tp", "isl", "osl", "out_tok_s", "ttft_avg_s",
+	"p50_token_s"}
 
-var staticBatchFigures = []figure{{"ttft_avg_s", "TTFT mean", "ms", 1000}, {"p50_token_s", "token p50", "ms", 1000}, {"out_tok_s", "output rate", "tokens/s", 1}}
+var staticBatchFigures = []figure{{"ttft_avg_s", "TTFT mean", "ms", 1000},
+	{"p50_token_s", "token p50", "ms", 1000}, {"out_tok_s", "output rate", "tokens/s", 1}}
 
-// emptyPromptFigures are those of rows with prompts of one token, whose first token says nothing about the computing of prompts.
-var emptyPromptFigures = []figure{{"ttft_avg_s", "TTFT empty", "ms", 1000}, staticBatchFigures[1], staticBatchFigures[2]}
+// emptyPromptFigures are those of rows with prompts of one token, whose first token says nothing
+// about the computing of prompts.
+var emptyPromptFigures = []figure{{"ttft_avg_s", "TTFT empty", "ms", 1000}, staticBatchFigures[1],
+	staticBatchFigures[2]}
 
 // batch is requests sent together.
 type batch struct {
@@ -31,8 +35,10 @@ func readStaticBatch(c *catalogs, t *table) []experiment {
 	gpu, dtype := splitLast(strings.TrimPrefix(strings.ToLower(base), "static_batch_"), "_")
 	var list []experiment
 	t.each(func(r *row) {
-		d := c.deploy(r, r.required("model"), orElse(r.text("gpu"), gpu), orElse(r.text("dtype"), dtype), r.count("tp"))
-		b := &batch{deployment: d, requests: r.batch("batch"), prompt: r.count("isl"), output: r.count("osl")}
+		d := c.deploy(r, r.required("model"), orElse(r.text("gpu"), gpu),
+			orElse(r.text("dtype"), dtype), r.count("tp"))
+		b := &batch{deployment: d, requests: r.batch("batch"), prompt: r.count("isl"),
+			output: r.count("osl")}
 		b.measured = r.measured(staticBatchFigures)
 		if b.prompt == 1 {
 			b.measured = r.measured(emptyPromptFigures)
@@ -42,7 +48,8 @@ func readStaticBatch(c *catalogs, t *table) []experiment {
 		}
 		b.engine = "lmdeploy"
 		b.setDefaults()
-		b.place = place{Group: b.group(), file: t.file, line: r.line, name: fmt.Sprintf("batch %d, %d in, %d out", b.requests, b.prompt, b.output)}
+		b.place = place{Group: b.group(), file: t.file, line: r.line,
+			name: fmt.Sprintf("batch %d, %d in, %d out", b.requests, b.prompt, b.output)}
 		list = append(list, b)
 	})
 	return list

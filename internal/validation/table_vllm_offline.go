@@ -5,10 +5,13 @@ import (
 	"fmt"
 )
 
-// AMD's page of vLLM: throughput with as many requests as may run, and the latency of batches of equal requests.
-var vllmOfflineColumns = []string{"model", "gpu", "tp", "dtype", "isl", "osl", "max_num_seqs_or_batch"}
+// AMD's page of vLLM: throughput with as many requests as may run, and the latency of batches of
+// equal requests.
+var vllmOfflineColumns = []string{"model", "gpu", "tp", "dtype", "isl", "osl",
+	"max_num_seqs_or_batch"}
 
-var vllmOfflineFigures = []figure{{"output_tok_s", "output rate", "tokens/s", 1}, {"batch_latency_s", "batch latency", "s", 1}}
+var vllmOfflineFigures = []figure{{"output_tok_s", "output rate", "tokens/s", 1},
+	{"batch_latency_s", "batch latency", "s", 1}}
 
 // vllmOffline is requests that are queued at once.
 type vllmOffline struct {
@@ -22,7 +25,8 @@ func readVLLMOffline(c *catalogs, t *table) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
 		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"), r.count("tp"))
-		o := &vllmOffline{deployment: d, requests: r.batch("max_num_seqs_or_batch"), prompt: r.count("isl"), output: r.count("osl")}
+		o := &vllmOffline{deployment: d, requests: r.batch("max_num_seqs_or_batch"),
+			prompt: r.count("isl"), output: r.count("osl")}
 		o.measured = r.measured(vllmOfflineFigures)
 		if r.err != nil {
 			return
@@ -30,9 +34,11 @@ func readVLLMOffline(c *catalogs, t *table) []experiment {
 		o.engine = "vllm-v1"
 		o.setDefaults()
 		o.narrowCache()
-		// The page's script: --max-num-batched-tokens 131072, --num-prompts and --max-num-seqs as in the table.
+		// The page's script: --max-num-batched-tokens 131072, --num-prompts and --max-num-seqs as
+		// in the table.
 		o.maxSequences, o.tokenBudget, o.largestStep = o.requests, 131072, 8192
-		o.place = place{Group: o.group(), file: t.file, line: r.line, name: fmt.Sprintf("%d requests, %d in, %d out", o.requests, o.prompt, o.output)}
+		o.place = place{Group: o.group(), file: t.file, line: r.line,
+			name: fmt.Sprintf("%d requests, %d in, %d out", o.requests, o.prompt, o.output)}
 		list = append(list, o)
 	})
 	return list
@@ -46,5 +52,6 @@ func (o *vllmOffline) compare(ctx context.Context, p *Physics) ([]Comparison, er
 	if err != nil {
 		return nil, err
 	}
-	return o.place.compare(o.measured, map[string]float64{"output rate": all.outputRate(), "batch latency": all.last.Seconds()}), nil
+	return o.place.compare(o.measured, map[string]float64{"output rate": all.outputRate(),
+		"batch latency": all.last.Seconds()}), nil
 }

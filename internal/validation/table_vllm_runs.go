@@ -12,25 +12,31 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// A vLLM run is a server under load stages back to back (inference-perf). Each stage sends rate·length requests at uniform random
-// times, and cycles through 100 prompts in 10 groups, each group with a system prompt in common, with prefix caching on.
+// A vLLM run is a server under load stages back to back (inference-perf). Each stage sends
+// rate·length requests at uniform random times, and cycles through 100 prompts in 10 groups, each
+// group with a system prompt in common, with prefix caching on.
 const (
 	distinctPrompts = 100
 	promptGroups    = 10
 )
 
-var vllmRunColumns = []string{"run", "model", "gpu", "tensor_parallel", "dtype", "profile", "stage", "rate_rps", "stage_s", "prompt_tokens_mean", "output_tokens"}
+var vllmRunColumns = []string{"run", "model", "gpu", "tensor_parallel", "dtype", "profile", "stage",
+	"rate_rps", "stage_s", "prompt_tokens_mean", "output_tokens"}
 
 var vllmRunFigures = []figure{
-	{"ttft_mean_ms", "TTFT mean", "ms", 1}, {"ttft_p50_ms", "TTFT p50", "ms", 1}, {"ttft_p90_ms", "TTFT p90", "ms", 1}, {"ttft_p99_ms", "TTFT p99", "ms", 1},
+	{"ttft_mean_ms", "TTFT mean", "ms", 1}, {"ttft_p50_ms", "TTFT p50", "ms", 1},
+	{"ttft_p90_ms", "TTFT p90", "ms", 1}, {"ttft_p99_ms", "TTFT p99", "ms", 1},
 	{"tpot_mean_ms", "TPOT mean", "ms", 1},
-	{"e2e_mean_ms", "E2E mean", "ms", 1}, {"e2e_p50_ms", "E2E p50", "ms", 1}, {"e2e_p90_ms", "E2E p90", "ms", 1}, {"e2e_p99_ms", "E2E p99", "ms", 1},
+	{"e2e_mean_ms", "E2E mean", "ms", 1}, {"e2e_p50_ms", "E2E p50", "ms", 1},
+	{"e2e_p90_ms", "E2E p90", "ms", 1}, {"e2e_p99_ms", "E2E p99", "ms", 1},
 }
 
-// cutOff is the latency in ms at which the client of these runs gave up; a run whose p99 comes near it lost requests.
+// cutOff is the latency in ms at which the client of these runs gave up; a run whose p99 comes near
+// it lost requests.
 const cutOff = 300e3
 
-// systemPrompts and questions are the untokenised lengths of the profiles, by the part of the name before "-lite".
+// systemPrompts and questions are the untokenised lengths of the profiles, by the part of the name
+// before "-lite".
 var profiles = map[string]struct{ system, question float64 }{
 	"general": {100, 447}, "codegen": {100, 466}, "roleplay": {150, 600}, "reasoning": {100, 934},
 }
@@ -61,16 +67,19 @@ func readVLLMRuns(c *catalogs, t *table) []experiment {
 		d := c.deploy(r, model, gpu, r.required("dtype"), r.count("tensor_parallel"))
 		d.engine, d.prefixCaching = "vllm-v1", true
 		d.utilisation = r.optional("gpu_memory_utilization", 0.9)
-		d.maxSequences, d.tokenBudget, d.maxContext = r.optionalCount("max_num_seqs", 128), r.optionalCount("max_num_batched_tokens", 2048), r.optionalCount("max_model_len", 4096)
+		d.maxSequences, d.tokenBudget, d.maxContext = r.optionalCount("max_num_seqs", 128),
+			r.optionalCount("max_num_batched_tokens", 2048), r.optionalCount("max_model_len", 4096)
 		s := readVLLMStage(r, profile)
 		if r.err != nil {
 			return
 		}
-		s.place = place{Group: d.group(), file: t.file, line: r.line, name: fmt.Sprintf("%s stage %d, %g/s", profile, s.number, s.rate)}
+		s.place = place{Group: d.group(), file: t.file, line: r.line,
+			name: fmt.Sprintf("%s stage %d, %g/s", profile, s.number, s.rate)}
 		if s.overloaded {
 			t.skip("overloaded: requests were cut off at %g s", cutOff/1000)
 		}
-		key := strings.Join([]string{r.text("run"), model, gpu, profile, r.text("tensor_parallel"), r.text("max_num_batched_tokens")}, "|")
+		key := strings.Join([]string{r.text("run"), model, gpu, profile, r.text("tensor_parallel"),
+			r.text("max_num_batched_tokens")}, "|")
 		if runs[key] == nil {
 			runs[key] = &vllmRun{deployment: d}
 			order = append(order, runs[key])
@@ -78,7 +87,9 @@ func readVLLMRuns(c *catalogs, t *table) []experiment {
 		runs[key].stages = append(runs[key].stages, s)
 	})
 	for _, run := range runs {
-		slices.SortStableFunc(run.stages, func(a, b vllmStage) int { return cmp.Compare(a.number, b.number) })
+		slices.SortStableFunc(run.stages, func(a, b vllmStage) int {
+			return cmp.Compare(a.number, b.number)
+		})
 	}
 	return slices.DeleteFunc(order, func(e experiment) bool { return e.(*vllmRun).lost() })
 }
@@ -86,10 +97,12 @@ func readVLLMRuns(c *catalogs, t *table) []experiment {
 func readVLLMStage(r *row, profile string) vllmStage {
 	s := vllmStage{
 		number: r.whole("stage", 0), rate: r.number("rate_rps"), length: r.number("stage_s"),
-		prompt: r.count("prompt_tokens_mean"), output: r.count("output_tokens"), measured: r.measured(vllmRunFigures),
+		prompt: r.count("prompt_tokens_mean"), output: r.count("output_tokens"),
+		measured: r.measured(vllmRunFigures),
 	}
 	if n := s.rate * s.length; r.err == nil && (n < 1 || n > maxRequests) {
-		r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want 1 to %d requests", s.rate, s.length, maxRequests))
+		r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want 1 to %d requests",
+			s.rate, s.length, maxRequests))
 	}
 	shape, ok := profiles[strings.TrimSuffix(profile, "-lite")]
 	if !ok {
@@ -117,14 +130,16 @@ func (v *vllmRun) compare(ctx context.Context, p *Physics) ([]Comparison, error)
 	var list []Comparison
 	for i := range v.stages {
 		if s := &v.stages[i]; !s.overloaded {
-			list = append(list, s.place.compare(s.measured, all.between(starts[i], starts[i+1]).figures())...)
+			list = append(list,
+				s.place.compare(s.measured, all.between(starts[i], starts[i+1]).figures())...)
 		}
 	}
 	return list, nil
 }
 
-// load returns the requests of all stages and when each stage starts, and the end. A run whose first stages are not in the table
-// starts with one as long as it takes to send every prompt once, so that the cache is warm.
+// load returns the requests of all stages and when each stage starts, and the end. A run whose
+// first stages are not in the table starts with one as long as it takes to send every prompt once,
+// so that the cache is warm.
 func (v *vllmRun) load() (*script, []sim.Time) {
 	rng := rand.New(rand.NewPCG(0, 0))
 	var requests []sim.Request
@@ -154,10 +169,12 @@ func (s *vllmStage) request(n int, at sim.Time) sim.Request {
 	question := n % distinctPrompts
 	r := sim.Request{Arrival: at, Prompt: s.prompt, Output: s.output}
 	if s.system > 0 {
-		r.Content = append(r.Content, sim.Segment{ID: uint64(1 + question%promptGroups), Tokens: s.system})
+		r.Content = append(r.Content, sim.Segment{ID: uint64(1 + question%promptGroups),
+			Tokens: s.system})
 	}
 	if rest := s.prompt - s.system; rest > 0 {
-		r.Content = append(r.Content, sim.Segment{ID: uint64(1 + promptGroups + question), Tokens: rest})
+		r.Content = append(r.Content, sim.Segment{ID: uint64(1 + promptGroups + question),
+			Tokens: rest})
 	}
 	return r
 }

@@ -14,14 +14,16 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// One machine, one change at a time (kubernetes-sigs/inference-perf, demos/kubecon-na-2025): rising constant rates, under each set of
-// flags. The file's name tells engine, version and GPU: whatif_vllm_0.11_h100.csv.
+// One machine, one change at a time (kubernetes-sigs/inference-perf, demos/kubecon-na-2025): rising
+// constant rates, under each set of flags. The file's name tells engine, version and GPU:
+// whatif_vllm_0.11_h100.csv.
 var whatifColumns = []string{
-	"variant", "vllm", "stage", "requested_rate", "requests_per_s", "prompt_mean", "output_mean", "ttft_p50_ms", "e2e_p50_ms",
+	"variant", "vllm", "stage", "requested_rate", "requests_per_s", "prompt_mean", "output_mean",
+	"ttft_p50_ms", "e2e_p50_ms",
 }
 
-// The demo's load: Llama-3.1-8B-Instruct, ten groups of ten prompts that share 128 tokens, stages of 60 s, at most 440 requests in flight
-// at the client, 512 tokens of context.
+// The demo's load: Llama-3.1-8B-Instruct, ten groups of ten prompts that share 128 tokens, stages
+// of 60 s, at most 440 requests in flight at the client, 512 tokens of context.
 const (
 	whatifModel     = "llama-3.1-8b"
 	whatifShared    = 128
@@ -29,8 +31,8 @@ const (
 	whatifInFlight  = 440
 	whatifContext   = 512
 	whatifSequences = 128
-	// whatifClient is what the demo's client adds to the times that it tells, in ms: the difference that is left up to 31 requests a
-	// second to the server without a change, where nothing waits.
+	// whatifClient is what the demo's client adds to the times that it tells, in ms: the difference
+	// that is left up to 31 requests a second to the server without a change, where nothing waits.
 	whatifClient = 8.0
 	// kept is the share of the requested rate that a stage reaches at least that is not saturated.
 	kept = 0.97
@@ -62,12 +64,16 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 	gpu := parts[len(parts)-1]
 	var variants []*variant
 	t.each(func(r *row) {
-		d := c.deploy(r, orElse(r.text("model"), whatifModel), orElse(r.text("gpu"), gpu), orElse(r.text("dtype"), "bf16"), 1)
+		d := c.deploy(r, orElse(r.text("model"), whatifModel), orElse(r.text("gpu"), gpu),
+			orElse(r.text("dtype"), "bf16"), 1)
 		name := r.required("variant")
-		l := whatifLoad{rate: r.number("requested_rate"), reached: r.number("requests_per_s"), prompt: r.count("prompt_mean"), output: r.count("output_mean")}
-		l.measured = r.measured([]figure{{"ttft_p50_ms", "TTFT p50", "ms", 1}, {"e2e_p50_ms", "E2E p50", "ms", 1}})
+		l := whatifLoad{rate: r.number("requested_rate"), reached: r.number("requests_per_s"),
+			prompt: r.count("prompt_mean"), output: r.count("output_mean")}
+		l.measured = r.measured([]figure{{"ttft_p50_ms", "TTFT p50", "ms", 1},
+			{"e2e_p50_ms", "E2E p50", "ms", 1}})
 		if r.err == nil && !(l.rate*whatifStage >= 1 && l.rate*whatifStage <= maxRequests) {
-			r.fail(fmt.Errorf("requested_rate: found %g, want 1 to %d requests a stage", l.rate, maxRequests))
+			r.fail(fmt.Errorf("requested_rate: found %g, want 1 to %d requests a stage", l.rate,
+				maxRequests))
 		}
 		if r.err != nil {
 			return
@@ -83,7 +89,8 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 			variants = append(variants, v)
 		}
 		v := variants[i]
-		l.place = place{Group: v.group(), file: t.file, line: r.line, name: fmt.Sprintf("%s, %g/s", name, l.rate)}
+		l.place = place{Group: v.group(), file: t.file, line: r.line,
+			name: fmt.Sprintf("%s, %g/s", name, l.rate)}
 		v.stages = append(v.stages, l)
 	})
 	var list []experiment
@@ -97,9 +104,11 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 	return list
 }
 
-var numberedFlag = regexp.MustCompile(`(max-num-seqs|max-num-batched-tokens|tensor-parallel-size)[ =](\d+)`)
+var numberedFlag = regexp.MustCompile(
+	`(max-num-seqs|max-num-batched-tokens|tensor-parallel-size)[ =](\d+)`)
 
-// configure sets the flags that the name of the variant and its description tell, or says why that cannot be done.
+// configure sets the flags that the name of the variant and its description tell, or says why that
+// cannot be done.
 func (v *variant) configure(version, what string) (why string) {
 	v.engine = "vllm-v1"
 	if beforeAsynchronous(version) {
@@ -109,7 +118,8 @@ func (v *variant) configure(version, what string) (why string) {
 	v.maxSequences, v.maxContext = whatifSequences, whatifContext
 	v.tokenBudget = max(v.tokenBudget, v.maxSequences)
 	_, change, _ := strings.Cut(strings.ToLower(v.name), "+")
-	for _, word := range strings.FieldsFunc(change, func(r rune) bool { return r == '+' || r == '_' || r == '-' }) {
+	for _, word := range strings.FieldsFunc(change,
+		func(r rune) bool { return r == '+' || r == '_' || r == '-' }) {
 		switch word {
 		case "and", "engine", "chunking", "chunked", "prefill", "caching", "on":
 			// Whole prompts of 200 tokens are computed in one step anyway.
@@ -152,8 +162,9 @@ func (v *variant) configure(version, what string) (why string) {
 
 func (w *whatIf) at() place { return w.stages[0].place }
 
-// compare implements experiment. Stages below saturation are compared by their medians, saturated ones by their rate. Of a change, the
-// effect is compared too: as the ratio to what the base has at the same rate.
+// compare implements experiment. Stages below saturation are compared by their medians, saturated
+// ones by their rate. Of a change, the effect is compared too: as the ratio to what the base has at
+// the same rate.
 func (w *whatIf) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
 	own, err := w.variant.run(ctx, p)
 	if err != nil {
@@ -170,7 +181,8 @@ func (w *whatIf) compare(ctx context.Context, p *Physics) ([]Comparison, error) 
 	return append(list, effects(w, own, base)...), nil
 }
 
-// whatifRun is what was predicted of a variant: the figures of each stage, nil for saturated ones, and the rate at saturation.
+// whatifRun is what was predicted of a variant: the figures of each stage, nil for saturated ones,
+// and the rate at saturation.
 type whatifRun struct {
 	stages   []map[string]float64
 	capacity float64
@@ -196,7 +208,8 @@ func (v *variant) run(ctx context.Context, p *Physics) (*whatifRun, error) {
 		r.stages, r.rehearsals = append(r.stages, figures), append(r.rehearsals, all.rehearsal)
 	}
 	last := v.stages[len(v.stages)-1]
-	load, err := closedLoop(whatifInFlight, 12*whatifInFlight, last.prompt, last.output, equalLength)
+	load, err := closedLoop(whatifInFlight, 12*whatifInFlight, last.prompt, last.output,
+		equalLength)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +263,8 @@ func (s *whatifLoad) load(seconds float64) *script {
 	rng := rand.New(rand.NewPCG(0, 0))
 	var requests []sim.Request
 	for i, at := range spread(max(1, int(math.Round(s.rate*seconds))), seconds, rng) {
-		requests = append(requests, sim.Request{Arrival: sim.Seconds(at), Prompt: s.prompt, Output: s.output, Content: s.content(i, s.prompt)})
+		requests = append(requests, sim.Request{Arrival: sim.Seconds(at), Prompt: s.prompt,
+			Output: s.output, Content: s.content(i, s.prompt)})
 	}
 	return &script{requests: requests}
 }
@@ -270,11 +284,14 @@ func (r *whatifRun) comparisons(v *variant) []Comparison {
 	var list []Comparison
 	for i := range v.stages {
 		if r.stages[i] != nil {
-			list = append(list, rehearsable(v.stages[i].place.compare(v.stages[i].measured, r.stages[i]), r.rehearsals[i])...)
+			list = append(list,
+				rehearsable(v.stages[i].place.compare(v.stages[i].measured, r.stages[i]),
+					r.rehearsals[i])...)
 		}
 	}
 	measured, at := v.capacity()
-	capacity := at.place.compare([]measurement{{"capacity", "requests/s", measured}}, map[string]float64{"capacity": r.capacity})
+	capacity := at.place.compare([]measurement{{"capacity", "requests/s", measured}},
+		map[string]float64{"capacity": r.capacity})
 	return append(list, rehearsable(capacity, r.rehearsals[len(v.stages)])...)
 }
 
@@ -282,7 +299,8 @@ func (r *whatifRun) comparisons(v *variant) []Comparison {
 func effects(w *whatIf, own, base *whatifRun) []Comparison {
 	before, _ := w.base.capacity()
 	after, at := w.variant.capacity()
-	list := at.place.compare([]measurement{{"effect on capacity", "×", after / before}}, map[string]float64{"effect on capacity": own.capacity / base.capacity})
+	list := at.place.compare([]measurement{{"effect on capacity", "×", after / before}},
+		map[string]float64{"effect on capacity": own.capacity / base.capacity})
 	for i := range w.stages {
 		s := &w.stages[i]
 		if own.stages[i] == nil {
@@ -301,15 +319,18 @@ func effects(w *whatIf, own, base *whatifRun) []Comparison {
 	return list
 }
 
-// interpolate returns a measured and a predicted figure at a rate, straight between the stages that were not saturated; false outside
-// of them.
-func (v *variant) interpolate(r *whatifRun, rate float64, quantity string) (measured, predicted float64, ok bool) {
+// interpolate returns a measured and a predicted figure at a rate, straight between the stages that
+// were not saturated; false outside of them.
+func (v *variant) interpolate(r *whatifRun, rate float64, quantity string) (measured,
+	predicted float64, ok bool) {
 	for i := range v.stages {
 		s := &v.stages[i]
 		if r.stages[i] == nil {
 			return 0, 0, false
 		}
-		k := slices.IndexFunc(s.measured, func(m measurement) bool { return m.quantity == quantity })
+		k := slices.IndexFunc(s.measured, func(m measurement) bool {
+			return m.quantity == quantity
+		})
 		if k < 0 {
 			return 0, 0, false
 		}

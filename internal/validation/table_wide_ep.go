@@ -11,15 +11,17 @@ import (
 // DeepSeek-V3 on many nodes, tokens a second a node of eight: production figures and a blog.
 var wideEPColumns = []string{"system", "gpu", "phase", "parallel", "tok_s_per_node"}
 
-// What the pages say of the load and the tables do not: sequences an accelerator while decoding, tokens an accelerator in a
-// prefill step, and the mean context. SGLang's blog (LMSYS, May 2025): batches of 256 and inputs of 2,000 tokens, 16,384 prompt tokens
-// an accelerator. DeepSeek's (open-infra-index, day 6): 20-22 tokens/s a user, contexts of 4,989 tokens on average.
+// What the pages say of the load and the tables do not: sequences an accelerator while decoding,
+// tokens an accelerator in a prefill step, and the mean context. SGLang's blog (LMSYS, May 2025):
+// batches of 256 and inputs of 2,000 tokens, 16,384 prompt tokens an accelerator. DeepSeek's
+// (open-infra-index, day 6): 20-22 tokens/s a user, contexts of 4,989 tokens on average.
 const (
 	wideBatch, wideChunk = 256, 16384
 	productionContext    = 4989
 	productionSpeed      = 21.0 // tokens/s a user
 	productionCached     = 0.563
-	// Both have 32 experts twice, so that 72 and 144 accelerators divide them, and compute prompts in two halves that overlap.
+	// Both have 32 experts twice, so that 72 and 144 accelerators divide them, and compute prompts
+	// in two halves that overlap.
 	wideRedundant = 32
 )
 
@@ -36,14 +38,18 @@ func readWideEP(c *catalogs, t *table) []experiment {
 	var list []experiment
 	t.each(func(r *row) {
 		var ranks int
-		if _, err := fmt.Sscanf(r.required("parallel"), "EP%d", &ranks); err != nil || ranks < 2 || ranks > 1024 {
-			r.fail(fmt.Errorf("parallel: found %q, want EP and a number from 2 to 1024", r.text("parallel")))
+		if _, err := fmt.Sscanf(r.required("parallel"), "EP%d", &ranks); err != nil || ranks < 2 ||
+			ranks > 1024 {
+			r.fail(fmt.Errorf("parallel: found %q, want EP and a number from 2 to 1024",
+				r.text("parallel")))
 		}
-		w := &wideEP{measured: r.measured([]figure{{"tok_s_per_node", "tokens a node", "tokens/s", 1}})}
+		w := &wideEP{measured: r.measured([]figure{
+			{"tok_s_per_node", "tokens a node", "tokens/s", 1}})}
 		w.prompts = strings.HasPrefix(r.required("phase"), "prefill")
 		w.production = r.text("input_len") == ""
 		w.prompt = r.optionalCount("input_len", productionContext)
-		w.deployment = c.deploy(r, orElse(r.text("model"), "deepseek-v3"), r.required("gpu"), orElse(r.text("dtype"), "fp8"), 1)
+		w.deployment = c.deploy(r, orElse(r.text("model"), "deepseek-v3"), r.required("gpu"),
+			orElse(r.text("dtype"), "fp8"), 1)
 		w.data, w.redundant, w.twoBatch = ranks, wideRedundant, w.prompts
 		if r.err != nil {
 			return

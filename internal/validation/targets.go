@@ -64,5 +64,6 @@ func (r *Report) targets() []TargetResult {
 }
 
 func (t *Target) chooses(c *Comparison) bool {
-	return c.Table == t.Table && c.Quantity == t.Quantity && strings.HasPrefix(c.Engine, t.Engine) && (t.Model == "" || c.Model == t.Model)
+	return c.Table == t.Table && c.Quantity == t.Quantity &&
+		strings.HasPrefix(c.Engine, t.Engine) && (t.Model == "" || c.Model == t.Model)
 }

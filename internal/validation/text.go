@@ -28,7 +28,8 @@ const fewRows = 40
 func (t *TableSummary) writeText(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s: %s\n", t.Name, files(t.Files))
 	if len(t.Quantities) > 0 {
-		fmt.Fprintf(b, "  %-22s %6s %8s %8s %8s %9s  %s\n", "error of", "rows", "median", "mean", "bias", "worst", "in row")
+		fmt.Fprintf(b, "  %-22s %6s %8s %8s %8s %9s  %s\n", "error of", "rows", "median", "mean",
+			"bias", "worst", "in row")
 		writeStatistics(b, t.Quantities, len(t.Files) > 1)
 	}
 	if len(t.rows) <= fewRows {
@@ -61,7 +62,8 @@ func writeRows(b *bytes.Buffer, rows []Comparison) {
 			group = c.Group
 			fmt.Fprintf(b, "  %s\n", &group)
 		}
-		fmt.Fprintf(b, "    %-38s %-12s %10s %10s %-8s %+6.1f %%\n", c.Case, c.Quantity, number(c.Measured), number(c.Predicted), c.Unit, 100*c.Error())
+		fmt.Fprintf(b, "    %-38s %-12s %10s %10s %-8s %+6.1f %%\n", c.Case, c.Quantity,
+			number(c.Measured), number(c.Predicted), c.Unit, 100*c.Error())
 	}
 }
 
@@ -78,13 +80,15 @@ func writeStatistics(b *bytes.Buffer, list []Statistics, nameFile bool) {
 		s := &list[i]
 		row := fmt.Sprintf("line %d", s.Worst.Line)
 		if nameFile {
-			row = fmt.Sprintf("%s:%d", strings.TrimSuffix(path.Base(s.Worst.File), ".csv"), s.Worst.Line)
+			row = fmt.Sprintf("%s:%d", strings.TrimSuffix(path.Base(s.Worst.File), ".csv"),
+				s.Worst.Line)
 		}
 		name := s.Quantity
 		if s.Fit != "" {
 			name += ", " + string(s.Fit)
 		}
-		fmt.Fprintf(b, "    %-20s %6d %6.1f %% %6.1f %% %+6.1f %% %+7.1f %%  %s\n", name, s.N, s.Median, s.Mean, s.Bias, s.Worst.Error, row)
+		fmt.Fprintf(b, "    %-20s %6d %6.1f %% %6.1f %% %+6.1f %% %+7.1f %%  %s\n", name, s.N,
+			s.Median, s.Mean, s.Bias, s.Worst.Error, row)
 	}
 }
 
@@ -98,15 +102,18 @@ func writeTargets(b *bytes.Buffer, list []TargetResult) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintln(b, "Targets: median absolute error of the rows above, those that constants were fitted to among them")
-	fmt.Fprintf(b, "  %-19s %-20s %5s %8s %9s     %s\n", "table", "quantity", "rows", "ours", "at most", "best other simulator")
+	fmt.Fprintln(b, "Targets: median absolute error of the rows above, those that constants were "+
+		"fitted to among them")
+	fmt.Fprintf(b, "  %-19s %-20s %5s %8s %9s     %s\n", "table", "quantity", "rows", "ours",
+		"at most", "best other simulator")
 	for i := range list {
 		r := &list[i]
 		verdict := "✓"
 		if !r.Met {
 			verdict = "✗"
 		}
-		fmt.Fprintf(b, "  %-19s %-20s %5d %6.1f %% %7g %% %s  %s\n", r.Table, r.subject(), r.N, r.Median, r.AtMost, verdict, r.Peer)
+		fmt.Fprintf(b, "  %-19s %-20s %5d %6.1f %% %7g %% %s  %s\n", r.Table, r.subject(), r.N,
+			r.Median, r.AtMost, verdict, r.Peer)
 	}
 	b.WriteByte('\n')
 }
@@ -128,7 +135,8 @@ func writeList(b *bytes.Buffer, title string, list []string) {
 // files names the files of a table, as far as a line holds them.
 func files(list []string) string {
 	if len(list) > 2 {
-		return fmt.Sprintf("%d files, %s to %s", len(list), path.Base(list[0]), path.Base(list[len(list)-1]))
+		return fmt.Sprintf("%d files, %s to %s", len(list), path.Base(list[0]),
+			path.Base(list[len(list)-1]))
 	}
 	return strings.Join(list, ", ")
 }

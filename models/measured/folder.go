@@ -140,7 +140,8 @@ func choose(files []string, w Wanted) ([]Table, error) {
 	for _, f := range files {
 		if part := strings.Split(f, "/"); part[0] == gpu {
 			name := strings.TrimSuffix(path.Base(f), "_perf.parquet")
-			t := Table{Name: strings.TrimSuffix(name, ".parquet"), Engine: part[2], Version: part[3], Path: f}
+			t := Table{Name: strings.TrimSuffix(name, ".parquet"), Engine: part[2],
+				Version: part[3], Path: f}
 			byName[t.Name] = append(byName[t.Name], t)
 		}
 	}

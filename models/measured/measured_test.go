@@ -42,9 +42,12 @@ func published(t testing.TB, paths ...string) fs.FS {
 
 func TestSelectTakesTheEngineAndItsNewestVersion(t *testing.T) {
 	dir := published(t,
-		"h100_sxm/gemm/vllm/0.5.14/gemm_perf.parquet", "h100_sxm/gemm/vllm/0.24.0/gemm_perf.parquet",
-		"h100_sxm/gemm/sglang/0.25.0/gemm_perf.parquet", "h100_sxm/mla/trtllm/1.3.0rc20/context_mla_perf.parquet",
-		"h100_sxm/comm/nccl/2.29.2/nccl_perf.parquet", "rtx_pro_6000_server/gemm/vllm/0.24.0/gemm_perf.parquet",
+		"h100_sxm/gemm/vllm/0.5.14/gemm_perf.parquet",
+		"h100_sxm/gemm/vllm/0.24.0/gemm_perf.parquet",
+		"h100_sxm/gemm/sglang/0.25.0/gemm_perf.parquet",
+		"h100_sxm/mla/trtllm/1.3.0rc20/context_mla_perf.parquet",
+		"h100_sxm/comm/nccl/2.29.2/nccl_perf.parquet",
+		"rtx_pro_6000_server/gemm/vllm/0.24.0/gemm_perf.parquet",
 	)
 	for _, w := range []struct {
 		wanted Wanted
@@ -52,10 +55,12 @@ func TestSelectTakesTheEngineAndItsNewestVersion(t *testing.T) {
 	}{
 		{Wanted{[]string{"H100-SXM"}, "vllm", ""}, []string{
 			"h100_sxm/mla/trtllm/1.3.0rc20/context_mla_perf.parquet instead of vllm",
-			"h100_sxm/gemm/vllm/0.24.0/gemm_perf.parquet", "h100_sxm/comm/nccl/2.29.2/nccl_perf.parquet"}},
+			"h100_sxm/gemm/vllm/0.24.0/gemm_perf.parquet",
+			"h100_sxm/comm/nccl/2.29.2/nccl_perf.parquet"}},
 		{Wanted{[]string{"h100-sxm"}, "vllm", "0.5.14"}, []string{
 			"h100_sxm/mla/trtllm/1.3.0rc20/context_mla_perf.parquet instead of vllm",
-			"h100_sxm/gemm/vllm/0.5.14/gemm_perf.parquet", "h100_sxm/comm/nccl/2.29.2/nccl_perf.parquet"}},
+			"h100_sxm/gemm/vllm/0.5.14/gemm_perf.parquet",
+			"h100_sxm/comm/nccl/2.29.2/nccl_perf.parquet"}},
 		{Wanted{[]string{"rtx-pro-6000"}, "sglang", ""}, []string{
 			"rtx_pro_6000_server/gemm/vllm/0.24.0/gemm_perf.parquet instead of sglang"}},
 		{Wanted{[]string{"rtx-pro-6000"}, "vllm", "0.19.0"}, []string{
@@ -75,19 +80,23 @@ func TestSelectTakesTheEngineAndItsNewestVersion(t *testing.T) {
 		}
 	}
 	_, err := Select(dir, Wanted{Accelerator: []string{"b200-sxm"}})
-	if err == nil || !strings.Contains(err.Error(), "several accelerators (h100_sxm, rtx_pro_6000_server), and none is called b200-sxm") {
+	if err == nil || !strings.Contains(err.Error(),
+		"several accelerators (h100_sxm, rtx_pro_6000_server), and none is called b200-sxm") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestRowsOfParquetAndCSVAreAlike(t *testing.T) {
 	dir := fstest.MapFS{
-		"a.parquet": {Data: written(t, product{"VLLM", "fp8", 16, 4096, 8192, 0.25}, product{"VLLM", "fp8", 32, 4096, 8192, 0.5})},
-		"a.csv":     {Data: []byte("gemm_dtype,m,n,k,latency\nfp8,16,4096,8192,0.25\nfp8,32,4096,8192,0.5\n")},
+		"a.parquet": {Data: written(t, product{"VLLM", "fp8", 16, 4096, 8192, 0.25},
+			product{"VLLM", "fp8", 32, 4096, 8192, 0.5})},
+		"a.csv": {Data: []byte(
+			"gemm_dtype,m,n,k,latency\nfp8,16,4096,8192,0.25\nfp8,32,4096,8192,0.5\n")},
 	}
 	read := func(path string) (list []product) {
 		err := Table{Path: path}.Each(dir, func(r *Row) {
-			list = append(list, product{"", r.Text("gemm_dtype"), int64(r.Count("m")), int64(r.Count("n")), int64(r.Count("k")), r.Number("latency", 0)})
+			list = append(list, product{"", r.Text("gemm_dtype"), int64(r.Count("m")),
+				int64(r.Count("n")), int64(r.Count("k")), r.Number("latency", 0)})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -102,13 +111,15 @@ func TestRowsOfParquetAndCSVAreAlike(t *testing.T) {
 func TestMistakesNameTheirPlace(t *testing.T) {
 	good := written(t, product{"VLLM", "fp8", 16, 4096, 8192, -1})
 	dir := fstest.MapFS{
-		"row.parquet": {Data: good}, "short.parquet": {Data: good[:len(good)/2]}, "text.parquet": {Data: []byte("m,n,k\n")},
-		"row.csv": {Data: []byte("latency\n-1\n")}, "empty.csv": {},
+		"row.parquet": {Data: good}, "short.parquet": {Data: good[:len(good)/2]},
+		"text.parquet": {Data: []byte("m,n,k\n")},
+		"row.csv":      {Data: []byte("latency\n-1\n")}, "empty.csv": {},
 	}
 	for path, want := range map[string]string{
 		"row.parquet":   `row.parquet: row 1: column latency is "-1", want a number of at least 0`,
 		"row.csv":       `row.csv:2: column latency is "-1"`,
-		"short.parquet": "short.parquet: ", "text.parquet": "text.parquet: ", "empty.csv": "empty.csv: EOF", "none.parquet": "none.parquet",
+		"short.parquet": "short.parquet: ", "text.parquet": "text.parquet: ",
+		"empty.csv": "empty.csv: EOF", "none.parquet": "none.parquet",
 	} {
 		err := Table{Path: path}.Each(dir, func(r *Row) { r.Number("latency", 0) })
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -120,7 +131,8 @@ func TestMistakesNameTheirPlace(t *testing.T) {
 // What is read is bounded by what is there: a file that lies about itself is refused, and nothing
 // panics.
 func FuzzParquet(f *testing.F) {
-	good := written(f, product{"VLLM", "fp8", 16, 4096, 8192, 1}, product{"SGLang", "bfloat16", 1, 2, 3, 4})
+	good := written(f, product{"VLLM", "fp8", 16, 4096, 8192, 1},
+		product{"SGLang", "bfloat16", 1, 2, 3, 4})
 	f.Add(good)
 	f.Add(good[:len(good)-9])
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -29,7 +29,8 @@ func eachOfParquet(dir fs.FS, name string, f func(*Row)) (err error) {
 	if err := checkFooter(file, size); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	p, err := parquet.OpenFile(file, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	p, err := parquet.OpenFile(file, size, parquet.SkipPageIndex(true),
+		parquet.SkipBloomFilters(true))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -62,7 +63,8 @@ func open(dir fs.FS, name string) (randomAccess, int64, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && info.Size() > maxBytes {
-		err = fmt.Errorf("%s: %d bytes are more than the %d that are read", name, info.Size(), maxBytes)
+		err = fmt.Errorf("%s: %d bytes are more than the %d that are read", name, info.Size(),
+			maxBytes)
 	}
 	if err != nil {
 		file.Close()
@@ -86,7 +88,8 @@ func rows(name string, p *parquet.File, r *Row, f func(*Row)) error {
 		n, err := reader.ReadRows(buffer)
 		for _, row := range buffer[:n] {
 			if len(row) != len(r.fields) {
-				return fmt.Errorf("%s: row %d has %d values for %d columns", name, number, len(row), len(r.fields))
+				return fmt.Errorf("%s: row %d has %d values for %d columns", name, number, len(row),
+					len(r.fields))
 			}
 			for i, v := range row {
 				if r.fields[i] = ""; !v.IsNull() {

@@ -72,11 +72,13 @@ func checkPages(c *format.ColumnMetaData, file io.ReaderAt, size int64) error {
 		}
 		packed, unpacked := int64(page.CompressedPageSize), int64(page.UncompressedPageSize)
 		if packed < 0 || unpacked < 0 || packed > end-at || unpacked > maxPage {
-			return fmt.Errorf("a page of %d bytes, %d unpacked, is larger than any of a table", packed, unpacked)
+			return fmt.Errorf("a page of %d bytes, %d unpacked, is larger than any of a table",
+				packed, unpacked)
 		}
 		at += section.n - int64(buffered.Buffered())
 		body := at
-		if v2, ok := page.DataPageHeaderV2.Get(); ok { // before the packed part are two that are not
+		// before the packed part are two that are not
+		if v2, ok := page.DataPageHeaderV2.Get(); ok {
 			body += int64(v2.RepetitionLevelsByteLength) + int64(v2.DefinitionLevelsByteLength)
 		}
 		at += packed
@@ -122,7 +124,8 @@ func checkPacked(codec format.CompressionCodec, page io.Reader) error {
 // unpackedSize returns the bytes that a stream of Zstandard unpacks to, or a little more than
 // maxPage where they are more. What is broken counts as far as it is whole.
 func unpackedSize(packed io.Reader) uint64 {
-	r, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPage), zstd.WithDecoderLowmem(true))
+	r, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxMemory(maxPage), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return 0
 	}

@@ -27,7 +27,8 @@ func (r *Row) Text(column string) string {
 func (r *Row) Number(column string, least float64) float64 {
 	v, err := strconv.ParseFloat(r.Text(column), 64)
 	if r.err == nil && (err != nil || !(v >= least) || v > 1e15) {
-		r.err = fmt.Errorf("column %s is %q, want a number of at least %g", column, r.Text(column), least)
+		r.err = fmt.Errorf("column %s is %q, want a number of at least %g", column, r.Text(column),
+			least)
 	}
 	return v
 }

@@ -45,7 +45,8 @@ func (c *Clock) exchange(bytes float64) (seconds, sent float64) {
 	}
 	if nodes := (n + perNode - 1) / perNode; nodes > 1 {
 		across := bytes * visited(nodes) * float64(nodes-1)
-		seconds = max(seconds, scatter(&c.constants.Network, across*float64(perNode)/c.leaving(perNode)))
+		seconds = max(seconds,
+			scatter(&c.constants.Network, across*float64(perNode)/c.leaving(perNode)))
 		sent += across
 	}
 	return seconds, sent

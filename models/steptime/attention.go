@@ -31,7 +31,8 @@ type attention struct {
 
 // newAttention prices one kind of layer.
 func (c *Clock) newAttention(l models.Attention) attention {
-	a := attention{Attention: l, count: c.share(l.Count), peak: c.wide.peak, decodeCompute: c.decodeCompute(&l)}
+	a := attention{Attention: l, count: c.share(l.Count), peak: c.wide.peak,
+		decodeCompute: c.decodeCompute(&l)}
 	if eight := c.cfg.Accelerator.Peak[hardware.FP8]; l.Scan && eight > 0 {
 		a.peak = eight
 	}
@@ -39,7 +40,8 @@ func (c *Clock) newAttention(l models.Attention) attention {
 	a.prefillCompute, a.decodeRate = k.PrefillCompute, c.cacheRate
 	a.decodeKernel, a.prefillKernel = float64(k.DecodeKernel), float64(k.PrefillKernel)
 	c.linearAttention(&a)
-	a.perContext = perTokenOf(a.count, max(l.DecodeFLOPs/(a.peak*a.decodeCompute), l.KVBytes/c.cacheRate))
+	a.perContext = perTokenOf(a.count,
+		max(l.DecodeFLOPs/(a.peak*a.decodeCompute), l.KVBytes/c.cacheRate))
 	query := max(l.DecodeTokenFLOPs/(a.peak*a.decodeCompute), 2*l.StateBytes/a.decodeRate)
 	if !c.engine.Roofline {
 		query += (l.KVBytes + l.IOBytes) / c.cacheRate
@@ -82,7 +84,8 @@ func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
 	for i := range s.Prefill {
 		n, cached := s.Prefill[i].Rows(), s.Prefill[i].Cached
 		if cached == 0 && c.tables != nil {
-			if seconds, ok := c.measured(c.tables.chunk(c.attentionKey()), "prefill attention", "tokens", float64(n)); ok && c.attention[0].Window == 0 {
+			if seconds, ok := c.measured(c.tables.chunk(c.attentionKey()), "prefill attention",
+				"tokens", float64(n)); ok && c.attention[0].Window == 0 {
 				t += times(c.attention[0].count, seconds)
 				continue
 			}
@@ -101,7 +104,8 @@ func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
 	if longest > 0 {
 		t += c.prefillKernels
 		for j := range c.attention {
-			t += c.attention[j].perLength*sim.Time(c.attention[j].idle(longest)) + c.attention[j].perToken*sim.Time(newest)
+			t += c.attention[j].perLength*sim.Time(c.attention[j].idle(longest)) +
+				c.attention[j].perToken*sim.Time(newest)
 		}
 	}
 	return t
@@ -128,10 +132,12 @@ func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
 	switch {
 	case c.engine.Roofline:
 		return times(a.count, max(compute, w.KVRead/c.bandwidth))
-	case a.perToken > 0: // kernels of linear attention compute whole chunks, and what they move is in their rate
+	// kernels of linear attention compute whole chunks, and what they move is in their rate
+	case a.perToken > 0:
 		return times(a.count, compute*float64((n+63)/64*64)/float64(n))
 	case a.Gathered: // tokens are fetched while others are attended to
-		return times(a.count, max(compute, w.KVRead/(c.bandwidth*k.PrefillMemory))+w.IO/(c.bandwidth*k.PrefillMemory))
+		return times(a.count, max(compute, w.KVRead/(c.bandwidth*k.PrefillMemory))+
+			w.IO/(c.bandwidth*k.PrefillMemory))
 	}
 	return times(a.count, compute+(w.KVRead+w.IO)/(c.bandwidth*k.PrefillMemory))
 }
@@ -149,7 +155,8 @@ func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 				o.Bytes += c.attention[i].count * w.KVRead / float64(c.ranks)
 			}
 		}
-		o.Bound = largest(o.FLOPs/(c.wide.peak*k.PrefillCompute), o.Bytes/(c.bandwidth*k.PrefillMemory), c.prefillKernels.Seconds())
+		o.Bound = largest(o.FLOPs/(c.wide.peak*k.PrefillCompute),
+			o.Bytes/(c.bandwidth*k.PrefillMemory), c.prefillKernels.Seconds())
 		ops = append(ops, o)
 	}
 	if s.Decodes > 0 {

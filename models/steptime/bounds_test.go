@@ -32,9 +32,11 @@ func deployed(t *rapid.T, machines hardware.Catalog, known []*models.Architectur
 		Model:       rapid.SampledFrom(known).Draw(t, "model"),
 		Accelerator: &a,
 		Engine:      rapid.SampledFrom(Engines()).Draw(t, "engine"),
-		Weights:     rapid.SampledFrom([]hardware.DType{"", hardware.FP8, hardware.FP8Block, hardware.INT8, hardware.INT4, hardware.FP4, hardware.MXFP4}).Draw(t, "weights"),
-		KV:          rapid.SampledFrom([]hardware.DType{"", hardware.FP8}).Draw(t, "kv"),
-		ScaleUp:     &hardware.Link{Name: "some", Bandwidth: 100e9}, Network: &hardware.Link{Name: "other", Bandwidth: 50e9},
+		Weights: rapid.SampledFrom([]hardware.DType{"", hardware.FP8, hardware.FP8Block,
+			hardware.INT8, hardware.INT4, hardware.FP4, hardware.MXFP4}).Draw(t, "weights"),
+		KV:      rapid.SampledFrom([]hardware.DType{"", hardware.FP8}).Draw(t, "kv"),
+		ScaleUp: &hardware.Link{Name: "some", Bandwidth: 100e9}, Network: &hardware.Link{
+			Name: "other", Bandwidth: 50e9},
 	}
 	cfg.Parallel.Tensor = rapid.SampledFrom(divisors(cfg.Model)).Draw(t, "tp")
 	cfg.Parallel.Pipeline = rapid.IntRange(1, min(4, cfg.Model.Layers())).Draw(t, "pp")
@@ -80,21 +82,26 @@ func TestNothingBeatsTheHardware(t *testing.T) {
 			if o.Bound == Network {
 				// An all-gather sends half of what it gathers at least; what overlaps is not in its
 				// time.
-				if wire := cfg.ScaleUp.Bandwidth + cfg.Network.Bandwidth; !cfg.Parallel.TwoBatch && o.Bytes/2/wire > limit {
-					t.Fatalf("%s on %s: %s takes %v for %g B", cfg.Model.Name, a.Name, o.Name, o.Time, o.Bytes)
+				if wire := cfg.ScaleUp.Bandwidth + cfg.Network.Bandwidth; !cfg.Parallel.TwoBatch &&
+					o.Bytes/2/wire > limit {
+					t.Fatalf("%s on %s: %s takes %v for %g B", cfg.Model.Name, a.Name, o.Name,
+						o.Time, o.Bytes)
 				}
 				continue
 			}
 			if o.FLOPs/peak > limit || o.Bytes/a.Bandwidth > limit {
-				t.Fatalf("%s on %s: %s takes %v for %g FLOP and %g B", cfg.Model.Name, a.Name, o.Name, o.Time, o.FLOPs, o.Bytes)
+				t.Fatalf("%s on %s: %s takes %v for %g FLOP and %g B", cfg.Model.Name, a.Name,
+					o.Name, o.Time, o.FLOPs, o.Bytes)
 			}
 		}
 		if cfg.Parallel.Pipeline > 1 {
 			return // the slowest stage has an unknown share of the work
 		}
 		w, gpus := c.Work(s), float64(cfg.Parallel.GPUs())
-		if took := c.Duration(s).Seconds()*1.001 + 1e-9; w.FLOPs/(gpus*peak) > took || w.Bytes/(gpus*a.Bandwidth) > took {
-			t.Fatalf("%s on %g %s: a step takes %g s for %g FLOP and %g B", cfg.Model.Name, gpus, a.Name, took, w.FLOPs, w.Bytes)
+		if took := c.Duration(s).Seconds()*1.001 + 1e-9; w.FLOPs/(gpus*peak) > took ||
+			w.Bytes/(gpus*a.Bandwidth) > took {
+			t.Fatalf("%s on %g %s: a step takes %g s for %g FLOP and %g B", cfg.Model.Name, gpus,
+				a.Name, took, w.FLOPs, w.Bytes)
 		}
 	})
 }
@@ -129,11 +136,14 @@ func TestIdealIsTheRoofline(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		tp := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tp")
-		c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: ideal, Parallel: Parallelism{Tensor: tp}})
-		n, context := rapid.IntRange(1, 2000).Draw(t, "n"), rapid.IntRange(1, 10000).Draw(t, "context")
+		c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: ideal,
+			Parallel: Parallelism{Tensor: tp}})
+		n, context := rapid.IntRange(1, 2000).Draw(t, "n"), rapid.IntRange(1, 10000).Draw(t,
+			"context")
 		// Every matrix has the same intensity: two FLOP a row for two bytes.
 		matrices := float64(32*(4096*(4096+2*1024)+4096*4096+3*4096*14336) + 128256*4096)
-		want := max(2*matrices/3.35e12, 2*matrices*float64(n)/989.4e12) + max(131072/3.35e12, 4*32*32*128/989.4e12)*float64(n*context)
+		want := max(2*matrices/3.35e12, 2*matrices*float64(n)/989.4e12) +
+			max(131072/3.35e12, 4*32*32*128/989.4e12)*float64(n*context)
 		got := c.Decode(n, int64(n*context)).At(int64(n * context)).Seconds()
 		if want /= float64(tp); got < want*0.999 || got > want*1.001 {
 			t.Fatalf("%g s, the roofline is %g s", got, want)
@@ -151,7 +161,8 @@ func TestThroughputBendsWithTheBatch(t *testing.T) {
 			total := int64(n) * int64(context)
 			return float64(n) / c.Decode(n, total).At(total).Seconds()
 		}
-		n, context := rapid.IntRange(1, 500).Draw(t, "n"), rapid.IntRange(1, 4000).Draw(t, "context")
+		n, context := rapid.IntRange(1, 500).Draw(t, "n"), rapid.IntRange(1, 4000).Draw(t,
+			"context")
 		if one, two := rate(n, context), rate(2*n, context); two > 2.001*one {
 			t.Fatalf("%g tokens/s with %d sequences, %g with twice as many", one, n, two)
 		}
@@ -174,10 +185,13 @@ func TestIdealReadsAtTheBandwidthAtMost(t *testing.T) {
 		cfg.Engine, cfg.Parallel.Pipeline = ideal, 1
 		c := mustClock(t, cfg)
 		n := rapid.IntRange(1, 64).Draw(t, "n")
-		s := &sim.Step{Decodes: n, DecodeTokens: n, Context: int64(n) * int64(rapid.IntRange(1, 1000000).Draw(t, "context"))}
+		s := &sim.Step{Decodes: n, DecodeTokens: n,
+			Context: int64(n) * int64(rapid.IntRange(1, 1000000).Draw(t, "context"))}
 		_, bandwidth := c.Peaks()
-		if took, bytes := c.Duration(s).Seconds(), c.Work(s).Bytes; bytes/bandwidth > took*(1+1e-6)+1e-10 {
-			t.Fatalf("%s on %s: %g B in %g s, at most %g B/s", cfg.Model.Name, cfg.Accelerator.Name, bytes, took, bandwidth)
+		if took, bytes := c.Duration(s).Seconds(), c.Work(s).Bytes; bytes/bandwidth > took*(1+1e-6)+
+			1e-10 {
+			t.Fatalf("%s on %s: %g B in %g s, at most %g B/s", cfg.Model.Name, cfg.Accelerator.Name,
+				bytes, took, bandwidth)
 		}
 	})
 }

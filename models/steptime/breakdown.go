@@ -17,9 +17,11 @@ func (c *Clock) Breakdown(s *sim.Step) []Operator {
 	ops = c.headOperators(ops, l.rows)
 	hide(ops, c.overlapped(total(ops), l.tokens))
 	if t := c.encode(s); t > 0 {
-		ops = append(ops, Operator{Name: "encode_images", Time: t, FLOPs: float64(c.encoded(s)) * c.images.flops, Bound: Compute})
+		ops = append(ops, Operator{Name: "encode_images", Time: t,
+			FLOPs: float64(c.encoded(s)) * c.images.flops, Bound: Compute})
 	}
-	if wait := c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0) - total(ops); wait > 0 && l.sequences > 0 {
+	if wait := c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0) - total(ops); wait > 0 &&
+		l.sequences > 0 {
 		ops = append(ops, Operator{Name: "launch", Time: wait, Bound: Host})
 	}
 	if rest := c.predicted(s) - total(ops); rest > 0 {

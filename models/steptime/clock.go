@@ -63,7 +63,8 @@ func New(cfg Config) (*Clock, error) {
 		return nil, err
 	}
 	c := &Clock{
-		cfg: cfg, engine: &cfg.Engine, constants: cfg.Engine.Served.on(cfg.Constants), kernels: cfg.Kernels, tables: cfg.Operators, outside: outside{}, warnings: warnings,
+		cfg: cfg, engine: &cfg.Engine, constants: cfg.Engine.Served.on(cfg.Constants),
+		kernels: cfg.Kernels, tables: cfg.Operators, outside: outside{}, warnings: warnings,
 		bandwidth:       cfg.Accelerator.Bandwidth,
 		activationBytes: bytesOf(cfg.Activations),
 		crossesNodes:    cfg.crossesNodes(),
@@ -85,7 +86,8 @@ func New(cfg Config) (*Clock, error) {
 	}
 	c.chooseExperts()
 	c.cacheRate = c.bandwidth * c.constants.Attention.DecodeMemory
-	if narrow := c.constants.Attention.DecodeNarrow; narrow > 0 && c.narrowCache() && !c.engine.NativeFP8Attention {
+	if narrow := c.constants.Attention.DecodeNarrow; narrow > 0 && c.narrowCache() &&
+		!c.engine.NativeFP8Attention {
 		c.cacheRate *= narrow
 	}
 	c.chooseStage()
@@ -97,7 +99,8 @@ func New(cfg Config) (*Clock, error) {
 	}
 	for i := range c.linear {
 		if l := &c.linear[i]; l.Rows == models.ExpandedRows {
-			c.expand += times(c.share(l.Count), 2*float64(l.N)*float64(l.K)/(c.rateOf(l).peak*c.rateOf(l).efficiency))
+			c.expand += times(c.share(l.Count),
+				2*float64(l.N)*float64(l.K)/(c.rateOf(l).peak*c.rateOf(l).efficiency))
 		}
 	}
 	c.byTokens.fill = func(n int) sim.Time { return total(c.tokenOperators(nil, n, 0)) }
@@ -118,7 +121,8 @@ func (c *Clock) Warnings() []string { return c.warnings }
 // decodeCompute returns the fraction of the peak that decode attention reaches.
 func (c *Clock) decodeCompute(l *models.Attention) float64 {
 	reached := c.constants.Attention.DecodeCompute
-	if l.Latent || l.Scan { // an indexer scores all tokens with tensor cores, as latent attention does
+	// an indexer scores all tokens with tensor cores, as latent attention does
+	if l.Latent || l.Scan {
 		reached = c.constants.Attention.LatentCompute
 	}
 	if c.engine.DecodeCompute > 0 {
@@ -139,7 +143,8 @@ func (c *Clock) chooseStage() {
 	var perLayer, head float64
 	for i := range c.linear {
 		l := &c.linear[i]
-		if bytes := l.Matrices(l.Active) * float64(l.MatrixBytes(c.cfg.Weights)); l.Rows == models.SampledRows {
+		if bytes := l.Matrices(l.Active) * float64(
+			l.MatrixBytes(c.cfg.Weights)); l.Rows == models.SampledRows {
 			head += bytes
 		} else {
 			perLayer += bytes * float64(l.Count) / float64(layers)
@@ -183,7 +188,8 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 	}
 	t -= c.overlapped(t, l.tokens)
 	t += c.encode(s)
-	return max(1, max(t, c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0))+c.serial(l.sequences))
+	return max(1, max(t, c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0))+
+		c.serial(l.sequences))
 }
 
 // decoding reports whether s has one row for each sequence, for how many, and the context they

@@ -12,12 +12,15 @@ import (
 
 // Shapes and machines of the tests' own, so that the catalogues may change.
 func llama8B() *models.Architecture {
-	return &models.Architecture{Name: "llama-3.1-8b", Hidden: 4096, Vocab: 128256, MaxContext: 131072, DType: hardware.BF16,
-		Groups: models.Uniform(32, &models.Softmax{Heads: 32, KVHeads: 8, HeadDim: 128}, &models.Dense{Intermediate: 14336, Gated: true})}
+	return &models.Architecture{Name: "llama-3.1-8b", Hidden: 4096, Vocab: 128256,
+		MaxContext: 131072, DType: hardware.BF16,
+		Groups: models.Uniform(32, &models.Softmax{Heads: 32, KVHeads: 8, HeadDim: 128},
+			&models.Dense{Intermediate: 14336, Gated: true})}
 }
 
 func mixtral() *models.Architecture {
-	return &models.Architecture{Name: "mixtral-8x7b", Hidden: 4096, Vocab: 32000, MaxContext: 32768, DType: hardware.BF16,
+	return &models.Architecture{Name: "mixtral-8x7b", Hidden: 4096, Vocab: 32000, MaxContext: 32768,
+		DType: hardware.BF16,
 		Groups: models.Uniform(32, &models.Softmax{Heads: 32, KVHeads: 8, HeadDim: 128},
 			&models.MoE{Experts: 8, Active: 2, Intermediate: 14336, Gated: true})}
 }
@@ -33,14 +36,20 @@ func windowed() *models.Architecture {
 
 func deepseekLite() *models.Architecture {
 	attention := &models.MLA{Heads: 16, KVRank: 512, RopeDim: 64, NopeDim: 128, ValueDim: 128}
-	experts := &models.MoE{Experts: 64, Active: 6, Shared: 2, Intermediate: 1408, SharedIntermediate: 2816, Gated: true}
-	return &models.Architecture{Name: "deepseek-v2-lite", Hidden: 2048, Vocab: 102400, MaxContext: 32768, DType: hardware.BF16,
-		Groups: append(models.Uniform(1, attention, &models.Dense{Intermediate: 10944, Gated: true}), models.Uniform(26, attention, experts)...)}
+	experts := &models.MoE{Experts: 64, Active: 6, Shared: 2, Intermediate: 1408,
+		SharedIntermediate: 2816, Gated: true}
+	return &models.Architecture{Name: "deepseek-v2-lite", Hidden: 2048, Vocab: 102400,
+		MaxContext: 32768, DType: hardware.BF16,
+		Groups: append(models.Uniform(1, attention,
+			&models.Dense{Intermediate: 10944, Gated: true}),
+			models.Uniform(26, attention, experts)...)}
 }
 
 func h100() *hardware.Accelerator {
-	return &hardware.Accelerator{Name: "h100-sxm", Kind: "gpu", Generation: "hopper", Memory: 80 * (1 << 30), Bandwidth: 3.35e12,
-		Peak: map[hardware.DType]float64{hardware.BF16: 989.4e12, hardware.FP16: 989.4e12, hardware.FP8: 1979e12, hardware.INT8: 1979e12}, PerNode: 8}
+	return &hardware.Accelerator{Name: "h100-sxm", Kind: "gpu", Generation: "hopper",
+		Memory: 80 * (1 << 30), Bandwidth: 3.35e12,
+		Peak: map[hardware.DType]float64{hardware.BF16: 989.4e12, hardware.FP16: 989.4e12,
+			hardware.FP8: 1979e12, hardware.INT8: 1979e12}, PerNode: 8}
 }
 
 var (
@@ -51,10 +60,12 @@ var (
 // anyConfig draws a model, a way to spread it and an engine.
 func anyConfig(t *rapid.T) Config {
 	cfg := Config{
-		Model:       rapid.SampledFrom([]*models.Architecture{llama8B(), mixtral(), windowed(), deepseekLite()}).Draw(t, "model"),
+		Model: rapid.SampledFrom([]*models.Architecture{llama8B(), mixtral(), windowed(),
+			deepseekLite()}).Draw(t, "model"),
 		Accelerator: h100(), ScaleUp: nvlink4, Network: network,
-		Engine:  rapid.SampledFrom(Engines()).Draw(t, "engine"),
-		Weights: rapid.SampledFrom([]hardware.DType{"", hardware.FP8, hardware.INT4}).Draw(t, "weights"),
+		Engine: rapid.SampledFrom(Engines()).Draw(t, "engine"),
+		Weights: rapid.SampledFrom([]hardware.DType{"", hardware.FP8, hardware.INT4}).Draw(t,
+			"weights"),
 	}
 	cfg.Parallel.Tensor = rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tp")
 	cfg.Parallel.Pipeline = rapid.IntRange(1, 3).Draw(t, "pp")
@@ -81,7 +92,8 @@ func anyStep(t *rapid.T) *sim.Step {
 	s.DecodeTokens = s.Decodes * rapid.IntRange(1, 4).Draw(t, "drafted")
 	s.Context = int64(s.Decodes) * int64(rapid.IntRange(1, 9000).Draw(t, "context"))
 	for range rapid.IntRange(0, 3).Draw(t, "chunks") {
-		s.Prefill = append(s.Prefill, sim.Chunk{New: rapid.IntRange(1, 5000).Draw(t, "new"), Cached: rapid.IntRange(0, 5000).Draw(t, "cached"), Last: rapid.Bool().Draw(t, "last")})
+		s.Prefill = append(s.Prefill, sim.Chunk{New: rapid.IntRange(1, 5000).Draw(t, "new"),
+			Cached: rapid.IntRange(0, 5000).Draw(t, "cached"), Last: rapid.Bool().Draw(t, "last")})
 	}
 	return s
 }
@@ -99,8 +111,10 @@ func TestDecodeFormEqualsDuration(t *testing.T) {
 		for range 20 {
 			s := &sim.Step{Decodes: n, DecodeTokens: n, Context: context}
 			// The breakdown knows nothing of forms.
-			if got, want := form.At(context), total(other.Breakdown(s)); got != want || other.Duration(s) != want {
-				t.Fatalf("n=%d context=%d: form %d, breakdown %d, duration %d", n, context, got, want, other.Duration(s))
+			if got, want := form.At(context), total(other.Breakdown(s)); got != want ||
+				other.Duration(s) != want {
+				t.Fatalf("n=%d context=%d: form %d, breakdown %d, duration %d", n, context, got,
+					want, other.Duration(s))
 			}
 			context = min(context+1+int64(rapid.IntRange(0, 100000).Draw(t, "more")), form.Through)
 		}
@@ -122,8 +136,16 @@ func TestBreakdownSumsToDuration(t *testing.T) {
 func TestPredictingAllocatesNothing(t *testing.T) {
 	c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0]})
 	decode := &sim.Step{Decodes: 40, DecodeTokens: 40, Context: 40 * 700}
-	mixed := &sim.Step{Decodes: 40, DecodeTokens: 40, Context: 40 * 700, Prefill: []sim.Chunk{{New: 500, Last: true}}}
-	if n := testing.AllocsPerRun(100, func() { c.Duration(decode); c.Duration(mixed); c.Decode(40, 28000); c.Work(mixed) }); n != 0 {
+	mixed := &sim.Step{Decodes: 40, DecodeTokens: 40, Context: 40 * 700,
+		Prefill: []sim.Chunk{{New: 500, Last: true}}}
+	if n := testing.AllocsPerRun(100,
+		func() {
+			c.Duration(decode)
+			c.Duration(mixed)
+			c.Decode(40,
+				28000)
+			c.Work(mixed)
+		}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -131,7 +153,8 @@ func TestPredictingAllocatesNothing(t *testing.T) {
 func BenchmarkDuration(b *testing.B) {
 	c := mustClock(b, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0]})
 	decode := &sim.Step{Decodes: 40, DecodeTokens: 40, Context: 40 * 700}
-	mixed := &sim.Step{Decodes: 40, DecodeTokens: 40, Context: 40 * 700, Prefill: []sim.Chunk{{New: 500, Last: true}}}
+	mixed := &sim.Step{Decodes: 40, DecodeTokens: 40, Context: 40 * 700,
+		Prefill: []sim.Chunk{{New: 500, Last: true}}}
 	b.Run("decode", func(b *testing.B) {
 		for b.Loop() {
 			c.Duration(decode)
@@ -154,12 +177,15 @@ func BenchmarkDuration(b *testing.B) {
 func TestHandedOverTokenDecodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := mustClock(t, anyConfig(t))
-		n, stored, context := rapid.IntRange(0, 600).Draw(t, "n"), rapid.IntRange(1, 9000).Draw(t, "stored"), rapid.IntRange(600, 100_000).Draw(t, "context")
+		n, stored, context := rapid.IntRange(0, 600).Draw(t, "n"), rapid.IntRange(1, 9000).Draw(t,
+			"stored"), rapid.IntRange(600, 100_000).Draw(t, "context")
 		if n == 0 {
 			context = 0
 		}
-		joins := sim.Step{Decodes: n, DecodeTokens: n, Context: int64(context), Prefill: []sim.Chunk{{New: 1, Cached: stored, Last: rapid.Bool().Draw(t, "last")}}}
-		decodes := sim.Step{Decodes: n + 1, DecodeTokens: n + 1, Context: int64(context + stored + 1)}
+		joins := sim.Step{Decodes: n, DecodeTokens: n, Context: int64(context),
+			Prefill: []sim.Chunk{{New: 1, Cached: stored, Last: rapid.Bool().Draw(t, "last")}}}
+		decodes := sim.Step{Decodes: n + 1, DecodeTokens: n + 1,
+			Context: int64(context + stored + 1)}
 		if a, b := c.Duration(&joins), c.Duration(&decodes); a != b {
 			t.Fatalf("%v when it joins, %v when it decodes", a, b)
 		}

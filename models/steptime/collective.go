@@ -52,7 +52,8 @@ func (c *Clock) allReduce(bytes float64, ranks int) float64 {
 	perNode := min(ranks, max(1, c.cfg.Accelerator.PerNode))
 	t := 0.0
 	if perNode > 1 {
-		t = sum(c.cfg.ScaleUp, &c.constants.ScaleUp, bytes, perNode, c.engine.CustomAllReduce && perNode == ranks)
+		t = sum(c.cfg.ScaleUp, &c.constants.ScaleUp, bytes, perNode, c.engine.CustomAllReduce &&
+			perNode == ranks)
 	}
 	if nodes := (ranks + perNode - 1) / perNode; nodes > 1 {
 		t += c.constants.Network.Library.Seconds(nodes, ring(ranks, bytes/c.leaving(perNode)))
@@ -75,11 +76,13 @@ func ring(ranks int, wire float64) float64 { return 2 * float64(ranks-1) / float
 // sum returns the seconds of an all-reduce over one link. A ring, and the two-shot kernel, send
 // 2(n−1)/n of the vector (Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms for
 // clusters of workstations", section 3); the one-shot kernel reads n−1 vectors and waits once less.
-func sum(link *hardware.Link, k *hardware.Collective, bytes float64, ranks int, custom bool) float64 {
+func sum(link *hardware.Link, k *hardware.Collective, bytes float64, ranks int,
+	custom bool) float64 {
 	wire := bytes / link.Bandwidth
 	t := k.Library.Seconds(ranks, ring(ranks, wire))
 	if custom {
-		t = min(t, k.OneShot.Seconds(ranks, float64(ranks-1)*wire), k.TwoShot.Seconds(ranks, ring(ranks, wire)))
+		t = min(t, k.OneShot.Seconds(ranks, float64(ranks-1)*wire),
+			k.TwoShot.Seconds(ranks, ring(ranks, wire)))
 	}
 	return t
 }

@@ -23,7 +23,8 @@ func reduction(t *testing.T, network string, nodes, perNode int, bytes float64) 
 	}
 	model, chip := llama8B(), h100()
 	model.Attends().Heads, model.Attends().KVHeads, chip.PerNode = 64, 64, perNode
-	c := mustClock(t, Config{Model: model, Accelerator: chip, ScaleUp: nvlink4, Network: &link, Parallel: Parallelism{Tensor: nodes * perNode}})
+	c := mustClock(t, Config{Model: model, Accelerator: chip, ScaleUp: nvlink4, Network: &link,
+		Parallel: Parallelism{Tensor: nodes * perNode}})
 	return c.allReduce(bytes, nodes*perNode)
 }
 
@@ -31,7 +32,8 @@ func reduction(t *testing.T, network string, nodes, perNode int, bytes float64) 
 // bandwidth at 8 to 128 MB.
 func TestEthernetReachesThePublishedBusBandwidth(t *testing.T) {
 	for _, bytes := range []float64{8e6, 32e6, 128e6} {
-		if bus := 2 * 31.0 / 32 * bytes / reduction(t, "ethernet-100g", 4, 8, bytes); bus < 4e9 || bus > 6e9 {
+		if bus := 2 * 31.0 / 32 * bytes / reduction(t, "ethernet-100g", 4, 8, bytes); bus < 4e9 ||
+			bus > 6e9 {
 			t.Errorf("%g bytes: bus bandwidth of %g B/s, published are 4e9 to 6e9", bytes, bus)
 		}
 	}
@@ -39,13 +41,17 @@ func TestEthernetReachesThePublishedBusBandwidth(t *testing.T) {
 
 func TestAcceleratorsOfANodeShareItsPort(t *testing.T) {
 	const bytes = 64e6
-	alone, eight := reduction(t, "ethernet-100g", 2, 1, bytes), reduction(t, "ethernet-100g", 2, 8, bytes)
+	alone, eight := reduction(t, "ethernet-100g", 2, 1, bytes), reduction(t, "ethernet-100g", 2, 8,
+		bytes)
 	if eight < 1.5*alone {
-		t.Errorf("%g s for 2 accelerators, %g s for 16 over the same two ports, want nearly twice as long", alone, eight)
+		t.Errorf("%g s for 2 accelerators, %g s for 16 over the same two ports, want nearly "+
+			"twice as long", alone, eight)
 	}
-	alone, eight = reduction(t, "infiniband-ndr", 2, 1, bytes), reduction(t, "infiniband-ndr", 2, 8, bytes)
+	alone, eight = reduction(t, "infiniband-ndr", 2, 1, bytes), reduction(t, "infiniband-ndr", 2, 8,
+		bytes)
 	if eight > alone {
-		t.Errorf("%g s for 2 accelerators, %g s for 16 with a port each, want no longer", alone, eight)
+		t.Errorf("%g s for 2 accelerators, %g s for 16 with a port each, want no longer", alone,
+			eight)
 	}
 }
 
@@ -62,9 +68,12 @@ func TestExchangeReachesThePublishedBandwidth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(known, func(a *models.Architecture) bool { return a.Name == "deepseek-v3" })
+	at := slices.IndexFunc(known, func(a *models.Architecture) bool {
+		return a.Name == "deepseek-v3"
+	})
 	for nodes, published := range map[int]float64{2: 90e9, 4: 61e9} {
-		c := mustClock(t, Config{Model: known[at], Accelerator: h100(), ScaleUp: &inside, Network: &link, Parallel: Parallelism{Data: 8 * nodes}})
+		c := mustClock(t, Config{Model: known[at], Accelerator: h100(), ScaleUp: &inside,
+			Network: &link, Parallel: Parallelism{Data: 8 * nodes}})
 		const bytes = 8192 * 7168
 		seconds, _ := c.exchange(bytes)
 		visited := float64(nodes) * (1 - math.Pow(1-1/float64(nodes), 8))

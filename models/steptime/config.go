@@ -92,14 +92,18 @@ func (c Config) resolve() (Config, []string, error) {
 		return c, nil, err
 	}
 	if p.Data > 1 && c.Operators != nil {
-		return c, nil, fmt.Errorf("measured operators have no data-parallel attention; leave out the tables or data parallelism")
+		return c, nil, fmt.Errorf(
+			"measured operators have no data-parallel attention; leave out the tables or data " +
+				"parallelism")
 	}
 	within := p.Tensor > 1 && c.Accelerator.PerNode > 1 || p.GPUs() > 1 && !c.crossesNodes()
 	if within && c.ScaleUp == nil && !c.Engine.Roofline {
-		return c, nil, fmt.Errorf("%d accelerators need a link between them, and %s has none", p.GPUs(), c.Accelerator.Name)
+		return c, nil, fmt.Errorf("%d accelerators need a link between them, and %s has none",
+			p.GPUs(), c.Accelerator.Name)
 	}
 	if c.crossesNodes() && c.Network == nil && !c.Engine.Roofline {
-		return c, nil, fmt.Errorf("%d accelerators need a network: a node of %s holds %d", p.GPUs(), c.Accelerator.Name, c.Accelerator.PerNode)
+		return c, nil, fmt.Errorf("%d accelerators need a network: a node of %s holds %d", p.GPUs(),
+			c.Accelerator.Name, c.Accelerator.PerNode)
 	}
 	wide := hardware.BF16
 	if c.Model.DType == hardware.FP16 || c.Model.DType == hardware.FP32 {
@@ -154,27 +158,38 @@ func checkParallelism(a *models.Architecture, p Parallelism) error {
 	}
 	switch {
 	case p.Pipeline > a.Layers():
-		return fmt.Errorf("%d pipeline stages are more than the %d layers of %s", p.Pipeline, a.Layers(), a.Name)
+		return fmt.Errorf("%d pipeline stages are more than the %d layers of %s", p.Pipeline,
+			a.Layers(), a.Name)
 	case p.Data > 1 && experts == nil:
-		return fmt.Errorf("data parallelism %d shares routed experts between ranks, and %s has none; use replicas: %d instead", p.Data, a.Name, p.Data)
+		return fmt.Errorf("data parallelism %d shares routed experts between ranks, and %s has "+
+			"none; use replicas: %d instead", p.Data, a.Name, p.Data)
 	case p.Expert > 1 && experts == nil:
-		return fmt.Errorf("expert parallelism %d needs a mixture of experts, and %s is none", p.Expert, a.Name)
+		return fmt.Errorf("expert parallelism %d needs a mixture of experts, and %s is none",
+			p.Expert, a.Name)
 	case p.Data > 1 && p.Expert != 1 && p.Expert != tp*p.Data:
-		return fmt.Errorf("expert parallelism %d with data parallelism: the experts are spread over all %d accelerators of a stage; leave expert out, or make it %d, or 1 to split each over all", p.Expert, tp*p.Data, tp*p.Data)
+		return fmt.Errorf("expert parallelism %d with data parallelism: the experts are spread "+
+			"over all %d accelerators of a stage; leave expert out, or make it %d, or 1 to split "+
+			"each over all", p.Expert, tp*p.Data, tp*p.Data)
 	case p.Data > 1 && p.Expert == 1 && experts.Intermediate%(tp*p.Data) != 0:
-		return fmt.Errorf("%d accelerators do not divide the %d channels of an expert of %s; leave expert out", tp*p.Data, experts.Intermediate, a.Name)
+		return fmt.Errorf("%d accelerators do not divide the %d channels of an expert of %s; "+
+			"leave expert out", tp*p.Data, experts.Intermediate, a.Name)
 	case p.Data == 1 && tp%p.Expert != 0:
 		return fmt.Errorf("expert parallelism %d must divide tensor parallelism %d", p.Expert, tp)
 	case p.TwoBatch && p.Data == 1:
-		return fmt.Errorf("two-batch overlap hides the exchange between data-parallel ranks, and there is one rank; set data, or leave overlap out")
+		return fmt.Errorf("two-batch overlap hides the exchange between data-parallel ranks, and " +
+			"there is one rank; set data, or leave overlap out")
 	case p.Redundant < 0 || p.Redundant > 0 && p.Expert == 1:
-		return fmt.Errorf("%d redundant experts: copies are for experts that are spread over several groups (expert or data)", p.Redundant)
+		return fmt.Errorf("%d redundant experts: copies are for experts that are spread over "+
+			"several groups (expert or data)", p.Redundant)
 	case p.Redundant > 0 && p.Redundant > experts.Experts:
-		return fmt.Errorf("%d redundant experts are more than the %d of %s", p.Redundant, experts.Experts, a.Name)
+		return fmt.Errorf("%d redundant experts are more than the %d of %s", p.Redundant,
+			experts.Experts, a.Name)
 	case p.Expert > 1 && (experts.Experts+p.Redundant)%p.Expert != 0:
 		missing := p.Expert - (experts.Experts+p.Redundant)%p.Expert
-		return fmt.Errorf("expert parallelism %d does not divide the %d experts of %s; use one of %v, or %d redundant experts",
-			p.Expert, experts.Experts+p.Redundant, a.Name, expertDivisors(experts.Experts), p.Redundant+missing)
+		return fmt.Errorf("expert parallelism %d does not divide the %d experts of %s; use one "+
+			"of %v, or %d redundant experts",
+			p.Expert, experts.Experts+p.Redundant, a.Name, expertDivisors(experts.Experts),
+			p.Redundant+missing)
 	}
 	return nil
 }

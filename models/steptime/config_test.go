@@ -11,18 +11,24 @@ import (
 func TestMistakesAreExplained(t *testing.T) {
 	engine := Engines()[0]
 	for want, cfg := range map[string]Config{
-		"does not divide the 32 attention heads":         {Parallel: Parallelism{Tensor: 3}},
-		"one of [1 2 4 8 16 32]":                         {Parallel: Parallelism{Tensor: 5}},
-		"40 pipeline stages are more than the 32":        {Parallel: Parallelism{Pipeline: 40}},
-		"needs a mixture of experts":                     {Parallel: Parallelism{Tensor: 2, Expert: 2}},
-		"2 accelerators need a link between them":        {Parallel: Parallelism{Tensor: 2}},
-		"4 accelerators need a link between them":        {Parallel: Parallelism{Pipeline: 4}},
-		"need a network: a node of h100-sxm holds 8":     {Parallel: Parallelism{Pipeline: 16}},
-		"expert parallelism 3 must divide tensor":        {Model: mixtral(), Parallel: Parallelism{Tensor: 2, Expert: 3}, ScaleUp: nvlink4},
-		"use replicas: 4 instead":                        {Parallel: Parallelism{Data: 4}},
-		"leave expert out, or make it 8, or 1 to split":  {Model: mixtral(), Parallel: Parallelism{Tensor: 2, Data: 4, Expert: 2}, ScaleUp: nvlink4},
-		"8 experts of mixtral-8x7b; use one of [2 4 8]":  {Model: mixtral(), Parallel: Parallelism{Data: 16}, ScaleUp: nvlink4, Network: network},
-		"neither divides the 8 KV heads of mixtral-8x7b": {Model: mixtral24(), Parallel: Parallelism{Tensor: 3}, ScaleUp: nvlink4},
+		"does not divide the 32 attention heads":  {Parallel: Parallelism{Tensor: 3}},
+		"one of [1 2 4 8 16 32]":                  {Parallel: Parallelism{Tensor: 5}},
+		"40 pipeline stages are more than the 32": {Parallel: Parallelism{Pipeline: 40}},
+		"needs a mixture of experts": {
+			Parallel: Parallelism{Tensor: 2, Expert: 2}},
+		"2 accelerators need a link between them":    {Parallel: Parallelism{Tensor: 2}},
+		"4 accelerators need a link between them":    {Parallel: Parallelism{Pipeline: 4}},
+		"need a network: a node of h100-sxm holds 8": {Parallel: Parallelism{Pipeline: 16}},
+		"expert parallelism 3 must divide tensor": {
+			Model: mixtral(), Parallel: Parallelism{Tensor: 2, Expert: 3}, ScaleUp: nvlink4},
+		"use replicas: 4 instead": {Parallel: Parallelism{Data: 4}},
+		"leave expert out, or make it 8, or 1 to split": {
+			Model: mixtral(), Parallel: Parallelism{Tensor: 2, Data: 4, Expert: 2},
+			ScaleUp: nvlink4},
+		"8 experts of mixtral-8x7b; use one of [2 4 8]": {
+			Model: mixtral(), Parallel: Parallelism{Data: 16}, ScaleUp: nvlink4, Network: network},
+		"neither divides the 8 KV heads of mixtral-8x7b": {
+			Model: mixtral24(), Parallel: Parallelism{Tensor: 3}, ScaleUp: nvlink4},
 	} {
 		cfg.Accelerator, cfg.Engine = h100(), engine
 		if cfg.Model == nil {
@@ -53,12 +59,14 @@ func TestStandInsAreWarnedOf(t *testing.T) {
 	a.Name, a.Generation = "h100-experimental", "hopper"
 	c := mustClock(t, Config{Model: llama8B(), Accelerator: a, Engine: Engines()[0]})
 	all := strings.Join(c.Warnings(), "\n")
-	for _, want := range []string{"h100-experimental was not measured", "no peak rate for bf16: computed in fp16"} {
+	for _, want := range []string{"h100-experimental was not measured",
+		"no peak rate for bf16: computed in fp16"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("warnings lack %q:\n%s", want, all)
 		}
 	}
-	if ws := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0]}).Warnings(); len(ws) > 0 {
+	if ws := mustClock(t, Config{Model: llama8B(), Accelerator: h100(),
+		Engine: Engines()[0]}).Warnings(); len(ws) > 0 {
 		t.Errorf("a measured accelerator warns: %v", ws)
 	}
 }

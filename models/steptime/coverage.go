@@ -36,7 +36,8 @@ func (c *Clock) coverage() []string {
 	if len(c.tables.prefill[c.attentionKey()]) == 0 {
 		missing = append(missing, "prefill attention")
 	}
-	if len(c.tables.decoding[c.attentionKey()]) == 0 || len(c.attention) > 1 || c.attention[0].Window > 0 {
+	if len(c.tables.decoding[c.attentionKey()]) == 0 || len(c.attention) > 1 ||
+		c.attention[0].Window > 0 {
 		missing = append(missing, "decode attention")
 	}
 	if tp := c.cfg.Parallel.Tensor; tp > 1 && !c.tables.reduces(tp) {
@@ -44,7 +45,8 @@ func (c *Clock) coverage() []string {
 	}
 	var warnings []string
 	if len(missing) > 0 {
-		warnings = append(warnings, "not in the operator tables, so by formula: "+strings.Join(missing, ", "))
+		warnings = append(warnings, "not in the operator tables, so by formula: "+
+			strings.Join(missing, ", "))
 	}
 	var sources []string
 	for _, from := range slices.Sorted(maps.Keys(c.tables.read)) {
@@ -54,7 +56,8 @@ func (c *Clock) coverage() []string {
 		warnings = append(warnings, "operator tables: "+strings.Join(sources, "; "))
 	}
 	if len(c.tables.skipped) > 0 {
-		warnings = append(warnings, "operator tables that were not read: "+strings.Join(c.tables.skipped, ", "))
+		warnings = append(warnings, "operator tables that were not read: "+
+			strings.Join(c.tables.skipped, ", "))
 	}
 	return append(warnings, c.tables.notes...)
 }
@@ -77,7 +80,8 @@ func (o outside) note(operator, unit string, count float64) {
 }
 
 // measured returns the seconds that a table has for a count, and notes where it does not reach.
-func (c *Clock) measured(table curve, operator, unit string, count float64) (seconds float64, ok bool) {
+func (c *Clock) measured(table curve, operator, unit string, count float64) (seconds float64,
+	ok bool) {
 	seconds, ok = table.at(count)
 	if !ok && len(table) > 0 {
 		c.outside.note(operator, unit, count)
@@ -89,13 +93,16 @@ func (c *Clock) measured(table curve, operator, unit string, count float64) (sec
 // nil where they reached always.
 func (c *Clock) Outside() []string {
 	var list []string
-	for _, key := range slices.SortedFunc(maps.Keys(c.outside), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.outside), func(a, b [2]string) int {
+		return slices.Compare(a[:], b[:])
+	}) {
 		e := c.outside[key]
 		many := fmt.Sprintf("some of %.0f to %.0f %s", e.least, e.most, key[1])
 		if e.least == e.most {
 			many = fmt.Sprintf("%.0f %s", e.least, key[1])
 		}
-		list = append(list, fmt.Sprintf("%s: %s are not in the operator table, so by formula", key[0], many))
+		list = append(list, fmt.Sprintf("%s: %s are not in the operator table, so by formula",
+			key[0], many))
 	}
 	return list
 }

@@ -37,5 +37,6 @@ func (g *Given) duration(s *sim.Step) sim.Time {
 
 // decode returns the form of a step in which n sequences decode.
 func (g *Given) decode(n int) sim.Affine {
-	return sim.Affine{Base: g.DecodeStep + sim.Time(n)*g.DecodeToken, PerToken: g.DecodeContext, Through: math.MaxInt64}
+	return sim.Affine{Base: g.DecodeStep + sim.Time(n)*g.DecodeToken, PerToken: g.DecodeContext,
+		Through: math.MaxInt64}
 }

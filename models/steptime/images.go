@@ -34,7 +34,8 @@ func ImageTokens(model *models.Architecture, i Images) (tokens int, flops float6
 	if len(model.Towers) == 0 {
 		return 0, 0, fmt.Errorf("%s has no encoder of images in its config", model.Name)
 	}
-	return 0, 0, fmt.Errorf("how %s makes tokens of images is not known from its config", model.Name)
+	return 0, 0, fmt.Errorf("how %s makes tokens of images is not known from its config",
+		model.Name)
 }
 
 // chooseImages prices images: matrix products and attention at the rate that large products reach,
@@ -60,7 +61,9 @@ func (c *Clock) encoded(s *sim.Step) int {
 	if c.images.count == 0 {
 		return 0
 	}
-	begun := func(tokens int) int { return min(c.images.count, (tokens+c.images.tokens-1)/c.images.tokens) }
+	begun := func(tokens int) int {
+		return min(c.images.count, (tokens+c.images.tokens-1)/c.images.tokens)
+	}
 	for i := range s.Prefill {
 		chunk := &s.Prefill[i]
 		n += begun(chunk.Cached+chunk.New) - begun(chunk.Cached)

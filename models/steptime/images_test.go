@@ -14,14 +14,17 @@ import (
 func TestImagesAreEncodedOnce(t *testing.T) {
 	seeing := llama8B()
 	seeing.Towers = []models.Tower{{Name: "vision", Images: &models.ImageEncoder{
-		Layers: 27, Width: 1152, Attention: 1152, Intermediate: 4304, Patch: 16, Join: 2, Rule: models.NativeSize,
+		Layers: 27, Width: 1152, Attention: 1152, Intermediate: 4304, Patch: 16, Join: 2,
+		Rule: models.NativeSize,
 	}}}
 	blind := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0]})
-	c := mustClock(t, Config{Model: seeing, Accelerator: h100(), Engine: Engines()[0], Images: Images{3, 640, 480}})
+	c := mustClock(t, Config{Model: seeing, Accelerator: h100(), Engine: Engines()[0],
+		Images: Images{3, 640, 480}})
 	const tokens = 20 * 15
 	n, layers := 4.*tokens, 27.
 	flops := layers * (2*n*(4*1152*1152+2*1152*4304) + 4*n*n*1152)
-	if got := c.images; got.tokens != tokens || got.flops != flops || got.time != times(1, flops/(c.wide.peak*c.wide.efficiency)) {
+	if got := c.images; got.tokens != tokens || got.flops != flops ||
+		got.time != times(1, flops/(c.wide.peak*c.wide.efficiency)) {
 		t.Fatalf("an image is %+v, want %d tokens and %g FLOPs", got, tokens, flops)
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -32,7 +35,8 @@ func TestImagesAreEncodedOnce(t *testing.T) {
 			chunk := sim.Chunk{New: rapid.IntRange(2, 700).Draw(t, "new"), Cached: whole}
 			s := &sim.Step{Prefill: []sim.Chunk{chunk}}
 			encoded += c.encoded(s)
-			if more := c.Duration(s) - blind.Duration(s); c.encoded(s) == 0 && more != 0 || more < 0 {
+			if more := c.Duration(s) - blind.Duration(s); c.encoded(s) == 0 && more != 0 ||
+				more < 0 {
 				t.Fatalf("%+v takes %v more with %d images", chunk, more, c.encoded(s))
 			}
 			if sum := total(c.Breakdown(s)); sum != c.Duration(s) {
@@ -50,7 +54,8 @@ func TestImagesAreEncodedOnce(t *testing.T) {
 			t.Fatalf("tokens %d to %d encode %d images, want %d", cached, whole, encoded, want)
 		}
 	})
-	if _, err := New(Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0], Images: Images{1, 64, 64}}); err == nil {
+	if _, err := New(Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0],
+		Images: Images{1, 64, 64}}); err == nil {
 		t.Error("a model without an encoder takes images")
 	}
 }

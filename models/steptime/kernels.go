@@ -35,7 +35,8 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 			c.cfg.Accelerator.Name, wanted, used))
 	}
 	l := &c.constants.Linear
-	r := peakRate{used, peak, efficiency(l.Compute, sixteen(d), used), l.Memory, float64(l.Kernel), l.Overlap}
+	r := peakRate{used, peak, efficiency(l.Compute, sixteen(d), used), l.Memory, float64(l.Kernel),
+		l.Overlap}
 	name := c.cfg.Accelerator.Name
 	borrowed := c.constants.Accelerator != name && c.kernels != nil && c.kernels.Accelerator == name
 	if own, apart, ok := c.relative(d); ok && (borrowed || l.Compute[sixteen(d)] == 0) {
@@ -91,7 +92,8 @@ func efficiency(fitted map[hardware.DType]float64, d, used hardware.DType) float
 func (c *Clock) chooseExperts() {
 	k := &c.constants.Experts
 	c.experts = hardware.ExpertKernel{
-		Compute: efficiency(k.Compute, c.cfg.Weights, c.operand.format), Memory: k.Memory, Kernel: 2 * k.Kernel, Tile: k.Tile,
+		Compute: efficiency(k.Compute, c.cfg.Weights, c.operand.format), Memory: k.Memory,
+		Kernel: 2 * k.Kernel, Tile: k.Tile,
 	}
 	c.expertOverlap = c.constants.Linear.Overlap
 	c.takeKernelsOfExperts()

@@ -40,7 +40,8 @@ func TestExpertsDoNotBeatTheHardware(t *testing.T) {
 			}
 			limit := o.Time.Seconds()*1.001 + 1e-9
 			if o.FLOPs/c.operand.peak > limit || o.Bytes/c.bandwidth > limit {
-				t.Fatalf("%s of %s in %s on %s: %v for %g FLOP and %g B", o.Name, cfg.Model.Name, cfg.Weights,
+				t.Fatalf("%s of %s in %s on %s: %v for %g FLOP and %g B", o.Name, cfg.Model.Name,
+					cfg.Weights,
 					cfg.Accelerator.Name, o.Time, o.FLOPs, o.Bytes)
 			}
 		}
@@ -72,7 +73,8 @@ func TestEnginesHaveTheirOwnExperts(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := mustClock(t, Config{
-			Model: model, Accelerator: &a, ScaleUp: &link, Engine: engine, Weights: hardware.FP8Block, Parallel: Parallelism{Tensor: 8},
+			Model: model, Accelerator: &a, ScaleUp: &link, Engine: engine,
+			Weights: hardware.FP8Block, Parallel: Parallelism{Tensor: 8},
 		})
 		d := c.byRouted.at(8192)
 		if other, same := seen[d]; same {

@@ -37,7 +37,8 @@ func (c *Clock) tokenOperators(ops []Operator, tokens, routed int) []Operator {
 func (c *Clock) product(l *models.Linear, m int) Operator {
 	flops := 2 * float64(m) * float64(l.N) * float64(l.K)
 	r := c.rateOf(l)
-	padded := (2*roundUp(m, c.constants.Linear.Tile) + c.widening(l, r)) * float64(l.N) * float64(l.K)
+	padded := (2*roundUp(m, c.constants.Linear.Tile) + c.widening(l, r)) * float64(l.N) * float64(
+		l.K)
 	bytes := float64(l.MatrixBytes(c.cfg.Weights))
 	compute, memory := padded/(r.peak*r.efficiency), bytes/(c.bandwidth*r.memory)
 	both, fixed := overlap(compute, memory, r.overlap), r.kernel+c.quantise(l, m)
@@ -54,7 +55,8 @@ func (c *Clock) product(l *models.Linear, m int) Operator {
 // widening returns the FLOP that it takes to bring a weight to the wider format in which the
 // product is computed.
 func (c *Clock) widening(l *models.Linear, r *peakRate) float64 {
-	if l.Quantised && l.Format(c.cfg.Weights).DType != r.format && bytesOf(r.format) >= 2 && c.cfg.Weights != c.cfg.Activations {
+	if l.Quantised && l.Format(c.cfg.Weights).DType != r.format && bytesOf(r.format) >= 2 &&
+		c.cfg.Weights != c.cfg.Activations {
 		return c.engine.Widening
 	}
 	return 0
@@ -148,7 +150,8 @@ func (c *Clock) routedExperts(l *models.Linear, tokens int) Operator {
 	fixed := float64(k.Kernel)/2 + moved + c.quantise(l, c.rank(tokens))
 	both := overlap(compute, memory, c.expertOverlap)
 	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, fixed)
-	if seconds, ok := c.measured(c.tables.layer(c.expertsKey()), "routed experts", "tokens", float64(tokens)); ok {
+	if seconds, ok := c.measured(c.tables.layer(c.expertsKey()), "routed experts", "tokens",
+		float64(tokens)); ok {
 		o.Time = times(c.share(l.Count), seconds/2) // measured for both products together
 	}
 	return o
@@ -166,14 +169,16 @@ func (c *Clock) routedPart() float64 {
 // expertWidth returns how much of an expert's intermediate vector one accelerator has.
 func (c *Clock) expertWidth() float64 {
 	p := c.cfg.Parallel
-	return float64(c.cfg.Model.Experts().Intermediate) * float64(p.Expert) / float64(p.Tensor*p.Data)
+	return float64(c.cfg.Model.Experts().Intermediate) * float64(p.Expert) / float64(
+		p.Tensor*p.Data)
 }
 
 // expertsKey names the routed experts of the model as tables do.
 func (c *Clock) expertsKey() expertsKey {
 	m, p := c.cfg.Model.Experts(), c.cfg.Parallel
 	weights, operand := sixteen(c.cfg.Weights), sixteen(c.operand.format)
-	return expertsKey{weights, operand, c.cfg.Model.Hidden, m.Intermediate, m.Active, m.Experts, p.Tensor / p.Expert, p.Expert}
+	return expertsKey{weights, operand, c.cfg.Model.Hidden, m.Intermediate, m.Active, m.Experts,
+		p.Tensor / p.Expert, p.Expert}
 }
 
 // busiest returns how much more than the average the busiest of groups has to do when touched of n
@@ -220,11 +225,13 @@ func (c *Clock) elementwise(ops []Operator, tokens int) []Operator {
 	if c.narrowCache() { // queries are brought to the number format of the cache
 		kernels += c.layers
 		for i := range c.attention {
-			bytes += c.attention[i].count * float64(tokens) * c.attention[i].IOBytes / 2 * (1 + bytesOf(c.cfg.KV)/c.activationBytes)
+			bytes += c.attention[i].count * float64(tokens) * c.attention[i].IOBytes / 2 * (1 +
+				bytesOf(c.cfg.KV)/c.activationBytes)
 		}
 	}
 	memory := bytes / (c.bandwidth * k.Memory)
-	return append(ops, kernel("elementwise", 1, 0, bytes, 0, memory, memory, kernels*float64(k.Kernel)))
+	return append(ops, kernel("elementwise", 1, 0, bytes, 0, memory, memory,
+		kernels*float64(k.Kernel)))
 }
 
 // headOperators appends the output head and sampling for so many rows.

@@ -76,15 +76,18 @@ func (p *MemoryPlan) Err() error {
 	if p.Draft > 0 {
 		weights += ", drafter " + units.FormatBytes(p.Draft)
 	}
-	return fmt.Errorf("does not fit: weights %s, activations %s and engine %s are %s more than the usable %s of each accelerator",
-		weights, units.FormatBytes(p.Activations), units.FormatBytes(p.Context), units.FormatBytes(p.Missing), units.FormatBytes(p.Usable))
+	return fmt.Errorf("does not fit: weights %s, activations %s and engine %s are %s more than "+
+		"the usable %s of each accelerator",
+		weights, units.FormatBytes(p.Activations), units.FormatBytes(p.Context),
+		units.FormatBytes(p.Missing), units.FormatBytes(p.Usable))
 }
 
 // Plan divides the memory of an accelerator as the engine does: the weights, the activation peak of
 // a step of TokenBudget tokens, what the engine keeps, and the rest for the KV cache. It returns an
 // error where the model cannot be split as asked; see MemoryPlan.Err for whether it fits.
 func Plan(cfg MemoryConfig) (MemoryPlan, error) {
-	full, _, err := Config{Model: cfg.Model, Accelerator: cfg.Accelerator, Parallel: cfg.Parallel, Weights: cfg.Weights, KV: cfg.KV, Engine: Engine{Roofline: true}}.resolve()
+	full, _, err := Config{Model: cfg.Model, Accelerator: cfg.Accelerator, Parallel: cfg.Parallel,
+		Weights: cfg.Weights, KV: cfg.KV, Engine: Engine{Roofline: true}}.resolve()
 	if err != nil {
 		return MemoryPlan{}, err
 	}
@@ -97,17 +100,19 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	once := float64(cfg.Model.ExpertBytesPerGPU(full.Weights, tp, pp))
 	experts := once * full.Parallel.copies(cfg.Model)
 	p := MemoryPlan{
-		Total:           cfg.Accelerator.Memory,
-		Usable:          cfg.Accelerator.Memory * cfg.Utilisation,
-		Weights:         float64(cfg.Model.WeightBytesPerGPU(full.Weights, tp, pp)) - once + experts/float64(ranks),
-		Experts:         experts / float64(ranks),
-		Ranks:           ranks,
-		Activations:     activationPeak(&full, &cfg),
-		Context:         cfg.Engine.Memory.Context,
-		Draft:           cfg.DraftWeights,
-		KVBytesPerToken: float64(stage*float64(cfg.Model.KVBytesPerTokenPerGPU(full.KV, tp))) + cfg.DraftKV,
-		BlockTokens:     cfg.BlockTokens,
-		ContextTokens:   cfg.Context,
+		Total:  cfg.Accelerator.Memory,
+		Usable: cfg.Accelerator.Memory * cfg.Utilisation,
+		Weights: float64(cfg.Model.WeightBytesPerGPU(full.Weights, tp, pp)) - once +
+			experts/float64(ranks),
+		Experts:     experts / float64(ranks),
+		Ranks:       ranks,
+		Activations: activationPeak(&full, &cfg),
+		Context:     cfg.Engine.Memory.Context,
+		Draft:       cfg.DraftWeights,
+		KVBytesPerToken: float64(stage*float64(cfg.Model.KVBytesPerTokenPerGPU(full.KV, tp))) +
+			cfg.DraftKV,
+		BlockTokens:   cfg.BlockTokens,
+		ContextTokens: cfg.Context,
 	}
 	if p.BlockTokens == 0 {
 		p.BlockTokens = 16
@@ -188,6 +193,7 @@ func activationPeak(full *Config, cfg *MemoryConfig) float64 {
 	ranks := full.Parallel.Data
 	onRank := func(n int) float64 { return float64((n + ranks - 1) / ranks) }
 	layer := onRank(cfg.TokenBudget) * wide * float64(2*cfg.Model.Hidden+width+width/2)
-	logits := onRank(min(cfg.Sequences, cfg.TokenBudget)) * float64(cfg.Model.Vocab) * cfg.Engine.Memory.LogitBytes
+	logits := onRank(min(cfg.Sequences, cfg.TokenBudget)) * float64(
+		cfg.Model.Vocab) * cfg.Engine.Memory.LogitBytes
 	return max(layer, logits)
 }

@@ -20,8 +20,10 @@ func TestPlanAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := deployed(t, machines, known)
 		p, err := Plan(MemoryConfig{
-			Model: cfg.Model, Accelerator: cfg.Accelerator, Parallel: cfg.Parallel, Weights: cfg.Weights, KV: cfg.KV, Engine: cfg.Engine,
-			TokenBudget: rapid.IntRange(1, 16384).Draw(t, "budget"), Sequences: rapid.IntRange(1, 512).Draw(t, "sequences"),
+			Model: cfg.Model, Accelerator: cfg.Accelerator, Parallel: cfg.Parallel,
+			Weights: cfg.Weights, KV: cfg.KV, Engine: cfg.Engine,
+			TokenBudget: rapid.IntRange(1, 16384).Draw(t, "budget"), Sequences: rapid.IntRange(1,
+				512).Draw(t, "sequences"),
 			BlockTokens: rapid.SampledFrom([]int{0, 1, 16, 128}).Draw(t, "block"), Context: 4096,
 		})
 		if err != nil {
@@ -29,19 +31,23 @@ func TestPlanAddsUp(t *testing.T) {
 		}
 		block := p.KVBytesPerToken * float64(p.BlockTokens)
 		if p.Missing > 0 {
-			if p.Blocks != 0 || p.Err() == nil || !strings.Contains(p.Err().Error(), "does not fit") {
+			if p.Blocks != 0 || p.Err() == nil ||
+				!strings.Contains(p.Err().Error(), "does not fit") {
 				t.Fatalf("%+v: %v", p, p.Err())
 			}
 			// What is missing would make room for one block.
-			if got := p.Weights + p.Activations + p.Context + block - p.Missing; math.Abs(got/p.Usable-1) > 1e-9 {
+			if got := p.Weights + p.Activations + p.Context +
+				block - p.Missing; math.Abs(got/p.Usable-1) > 1e-9 {
 				t.Fatalf("%+v adds up to %g", p, got)
 			}
 			return
 		}
-		if got := p.Weights + p.Activations + p.Context + p.KV; p.Err() != nil || math.Abs(got/p.Usable-1) > 1e-9 {
+		if got := p.Weights + p.Activations + p.Context + p.KV; p.Err() != nil ||
+			math.Abs(got/p.Usable-1) > 1e-9 {
 			t.Fatalf("%+v adds up to %g: %v", p, got, p.Err())
 		}
-		if left := p.KV - float64(p.Blocks)*block; left < 0 || left >= block || p.Contexts*4096 > p.Tokens {
+		if left := p.KV - float64(p.Blocks)*block; left < 0 || left >= block ||
+			p.Contexts*4096 > p.Tokens {
 			t.Fatalf("%+v wastes %g", p, left)
 		}
 	})
@@ -72,7 +78,8 @@ func known(t *testing.T, model, accelerator string) (*models.Architecture, hardw
 func TestLlama70BNeedsTwo(t *testing.T) {
 	model, a100 := known(t, "llama-2-70b", "a100-80gb-sxm")
 	for tp, fits := range map[int]bool{1: false, 2: true} {
-		p, err := Plan(MemoryConfig{Model: model, Accelerator: &a100, Engine: Engines()[0], Parallel: Parallelism{Tensor: tp}, TokenBudget: 2048, Sequences: 128})
+		p, err := Plan(MemoryConfig{Model: model, Accelerator: &a100, Engine: Engines()[0],
+			Parallel: Parallelism{Tensor: tp}, TokenBudget: 2048, Sequences: 128})
 		if err != nil || (p.Err() == nil) != fits {
 			t.Errorf("tensor parallelism %d: %v, %v", tp, err, p.Err())
 		}
@@ -84,7 +91,8 @@ func TestRanksSampleTheirOwnSequences(t *testing.T) {
 	model, h100 := known(t, "deepseek-v3", "h100-sxm")
 	plan := func(ranks, sequences int) float64 {
 		p, err := Plan(MemoryConfig{
-			Model: model, Accelerator: &h100, Engine: Engines()[0], Parallel: Parallelism{Data: ranks}, TokenBudget: sequences, Sequences: sequences,
+			Model: model, Accelerator: &h100, Engine: Engines()[0],
+			Parallel: Parallelism{Data: ranks}, TokenBudget: sequences, Sequences: sequences,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +101,8 @@ func TestRanksSampleTheirOwnSequences(t *testing.T) {
 	}
 	for _, ranks := range []int{2, 32, 64} {
 		if one, each := plan(1, 512), plan(ranks, 512*ranks); each != one {
-			t.Errorf("activations of %d ranks with 512 sequences each take %g bytes on each accelerator, those of one %g", ranks, each, one)
+			t.Errorf("activations of %d ranks with 512 sequences each take %g bytes on each "+
+				"accelerator, those of one %g", ranks, each, one)
 		}
 	}
 }
@@ -138,10 +147,12 @@ func TestPlanMatchesVLLM(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Plan(MemoryConfig{Model: model, Accelerator: &gpu, Engine: engine, Parallel: Parallelism{Tensor: tp}, Utilisation: utilisation,
+		p, err := Plan(MemoryConfig{Model: model, Accelerator: &gpu, Engine: engine,
+			Parallel: Parallelism{Tensor: tp}, Utilisation: utilisation,
 			BlockTokens: block, TokenBudget: 2048, Sequences: 128})
 		if err != nil || math.Abs(float64(p.Blocks)/want-1) > 0.03 {
-			t.Errorf("%s on %d %s: %d blocks, measured %.0f (%v)", r[0], tp, r[1], p.Blocks, want, err)
+			t.Errorf("%s on %d %s: %d blocks, measured %.0f (%v)", r[0], tp, r[1], p.Blocks, want,
+				err)
 		}
 	}
 }

@@ -29,7 +29,8 @@ type Operator struct {
 // kernel returns the operator of count kernels that compute and move so much each, with the given
 // seconds of compute, memory traffic, both overlapped, and fixed time.
 func kernel(name string, count, flops, bytes, compute, memory, both, fixed float64) Operator {
-	return Operator{Name: name, FLOPs: count * flops, Bytes: count * bytes, Time: times(count, both+fixed), Bound: largest(compute, memory, fixed)}
+	return Operator{Name: name, FLOPs: count * flops, Bytes: count * bytes,
+		Time: times(count, both+fixed), Bound: largest(compute, memory, fixed)}
 }
 
 // largest returns what the largest of the seconds of arithmetic, of memory traffic and of fixed

@@ -28,8 +28,9 @@ func (c *Clock) busiest(s *sim.Step) load {
 		}
 	}
 	return load{
-		tokens: max(c.rank(tokens), fullest(chunks, c.ranks)), rows: c.rank(rows), sequences: c.rank(s.Decodes + len(s.Prefill)),
-		routed: tokens,
+		tokens: max(c.rank(tokens), fullest(chunks, c.ranks)), rows: c.rank(rows),
+		sequences: c.rank(s.Decodes + len(s.Prefill)),
+		routed:    tokens,
 	}
 }
 

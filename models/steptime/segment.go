@@ -42,7 +42,8 @@ func (s segment) affine(context int64) sim.Affine {
 	if rest > 0 {
 		through = min(through, pieceEnd(context))
 	}
-	return sim.Affine{Base: s.base + rest.times(through), PerToken: sim.Time(whole), Through: through}
+	return sim.Affine{Base: s.base + rest.times(through), PerToken: sim.Time(whole),
+		Through: through}
 }
 
 // pieceEnd returns the last context of the piece in which a context is: forms hold within a piece,

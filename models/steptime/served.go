@@ -35,7 +35,8 @@ func or1(factor float64) float64 {
 func (s *Served) on(constants *hardware.Constants) *hardware.Constants {
 	c := *constants
 	for _, fixed := range []*hardware.Seconds{
-		&c.Linear.Kernel, &c.Elementwise.Kernel, &c.Attention.DecodeKernel, &c.Attention.PrefillKernel, &c.Head.Kernel, &c.Experts.Kernel,
+		&c.Linear.Kernel, &c.Elementwise.Kernel, &c.Attention.DecodeKernel,
+		&c.Attention.PrefillKernel, &c.Head.Kernel, &c.Experts.Kernel,
 	} {
 		*fixed *= hardware.Seconds(or1(s.Fixed))
 	}

@@ -27,8 +27,8 @@ func (c *Clock) slowed(t sim.Time) sim.Time {
 	return sim.Time(min(quotient, math.MaxInt64))
 }
 
-// slowedForm returns the form at a context under the slowdown that is configured: exact where a piece
-// ends, and not less before.
+// slowedForm returns the form at a context under the slowdown that is configured: exact where a
+// piece ends, and not less before.
 func (c *Clock) slowedForm(a sim.Affine, context int64) sim.Affine {
 	if c.cfg.Slowdown == 0 || c.cfg.Slowdown == 1 {
 		return a

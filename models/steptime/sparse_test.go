@@ -24,7 +24,8 @@ func TestSparseAttentionSavesWhatItsPaperSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := mustClock(t, Config{Model: model, Accelerator: h100(), ScaleUp: nvlink4, Network: network, Engine: Engines()[0],
+		c := mustClock(t, Config{Model: model, Accelerator: h100(), ScaleUp: nvlink4,
+			Network: network, Engine: Engines()[0],
 			Parallel: Parallelism{Data: 8}})
 		sum := 0.0
 		for _, o := range c.Breakdown(s) {
@@ -42,10 +43,12 @@ func TestSparseAttentionSavesWhatItsPaperSays(t *testing.T) {
 		s := &sim.Step{Prefill: []sim.Chunk{{New: 4096, Cached: cached}}}
 		return attention("deepseek-v3", s) / attention("deepseek-v3.2", s)
 	}
-	t.Logf("decode attention of V3 takes %.2f times as long at 1k, %.2f at 32k, %.2f at 100k; prefill %.2f at 0, %.2f at 32k, %.2f at 100k",
+	t.Logf("decode attention of V3 takes %.2f times as long at 1k, %.2f at 32k, %.2f at 100k; "+
+		"prefill %.2f at 0, %.2f at 32k, %.2f at 100k",
 		decode(1000), decode(32000), decode(100_000), prefill(0), prefill(32000), prefill(100_000))
 	if long, short := decode(100_000), decode(1000); long < 2.5 || long > 9 || short > 1.05 {
-		t.Errorf("decode attention of V3 takes %.2f times as long at 100k tokens, and %.2f times at 1k", long, short)
+		t.Errorf("decode attention of V3 takes %.2f times as long at 100k tokens, and %.2f "+
+			"times at 1k", long, short)
 	}
 	if long := prefill(100_000); long < 2 || long > 8 {
 		t.Errorf("prefill attention of V3 takes %.2f times as long after 100k tokens", long)

@@ -81,7 +81,9 @@ func (c curve) finish() curve {
 
 // slowest sorts the points and keeps the slowest of those of the same count.
 func (c curve) slowest() curve {
-	slices.SortFunc(c, func(a, b point) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(b.seconds, a.seconds)) })
+	slices.SortFunc(c, func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(b.seconds, a.seconds))
+	})
 	return slices.CompactFunc(c, func(a, b point) bool { return a.x == b.x })
 }
 
@@ -91,7 +93,9 @@ func (c curve) at(x float64) (float64, bool) {
 	if len(c) == 0 || x < c[0].x || x > c[len(c)-1].x {
 		return 0, false
 	}
-	i, exact := slices.BinarySearchFunc(c, x, func(p point, x float64) int { return cmp.Compare(p.x, x) })
+	i, exact := slices.BinarySearchFunc(c, x, func(p point, x float64) int {
+		return cmp.Compare(p.x, x)
+	})
 	if exact {
 		return c[i].seconds, true
 	}
@@ -119,7 +123,8 @@ func (t *Tables) product(d hardware.DType, n, k int) curve {
 		return nil
 	}
 	at := func(n int) curve {
-		return blend(t.products[productKey{d, n, k0}], t.products[productKey{d, n, k1}], part(k0, k1, k))
+		return blend(t.products[productKey{d, n, k0}], t.products[productKey{d, n, k1}],
+			part(k0, k1, k))
 	}
 	return blend(at(n0), at(n1), part(n0, n1, n))
 }
@@ -199,7 +204,9 @@ func (t *Tables) contexts(k attentionKey, n int) curve {
 		return nil
 	}
 	batches := t.decoding[k]
-	i, exact := slices.BinarySearchFunc(batches, n, func(b batchCurve, n int) int { return cmp.Compare(b.sequences, n) })
+	i, exact := slices.BinarySearchFunc(batches, n, func(b batchCurve, n int) int {
+		return cmp.Compare(b.sequences, n)
+	})
 	if exact {
 		return batches[i].byContext
 	}

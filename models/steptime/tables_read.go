@@ -38,8 +38,10 @@ func ReadTables(dir fs.FS, wanted measured.Wanted) (*Tables, error) {
 		}
 		t.taken(table)
 	}
-	if len(t.products)+len(t.prefill)+len(r.batches)+len(t.experts)+len(t.allReduce)+len(t.library) == 0 {
-		return nil, fmt.Errorf("nothing that can be used in %s; want tables such as gemm", strings.Join(paths, ", "))
+	if len(t.products)+len(t.prefill)+len(r.batches)+len(t.experts)+len(t.allReduce)+
+		len(t.library) == 0 {
+		return nil, fmt.Errorf("nothing that can be used in %s; want tables such as gemm",
+			strings.Join(paths, ", "))
 	}
 	r.finish()
 	return t, nil
@@ -64,7 +66,8 @@ func (t *Tables) taken(table measured.Table) {
 	from := table.Engine + " " + table.Version
 	t.read[from] = append(t.read[from], table.Name)
 	if table.Instead != "" {
-		t.notes = append(t.notes, fmt.Sprintf("%s: no table of %s, so that of %s", table.Name, table.Instead, from))
+		t.notes = append(t.notes, fmt.Sprintf("%s: no table of %s, so that of %s", table.Name,
+			table.Instead, from))
 	}
 }
 
@@ -164,8 +167,9 @@ func (t *tableReader) readDecode(r *measured.Row) {
 func (t *tableReader) readExperts(r *measured.Row) {
 	weights, operand, known := TableFormat(r.Text("moe_dtype"))
 	k := expertsKey{
-		dtype: weights, operand: operand, hidden: r.Count("hidden_size"), intermediate: r.Count("inter_size"),
-		active: r.Count("topk"), experts: r.Count("num_experts"),
+		dtype: weights, operand: operand, hidden: r.Count("hidden_size"),
+		intermediate: r.Count("inter_size"),
+		active:       r.Count("topk"), experts: r.Count("num_experts"),
 		tensor: r.Count("moe_tp_size"), expert: r.Count("moe_ep_size"),
 	}
 	tokens, s := r.Count("num_tokens"), seconds(r)

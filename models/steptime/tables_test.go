@@ -43,7 +43,8 @@ func operatorTime(c *Clock, s *sim.Step, name string) float64 {
 
 func TestTablesReplaceFormulas(t *testing.T) {
 	tables, err := ReadTables(tableFiles(map[string]string{
-		"my_gpu__gemm.csv": gemms, "my_gpu__generation_attention.csv": decodes, "my_gpu__mla_bmm.csv": "x\n", "readme.txt": "",
+		"my_gpu__gemm.csv": gemms, "my_gpu__generation_attention.csv": decodes,
+		"my_gpu__mla_bmm.csv": "x\n", "readme.txt": "",
 	}), measured.Wanted{Accelerator: []string{"my-gpu"}})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,9 @@ func TestTablesReplaceFormulas(t *testing.T) {
 	plain := mustClock(t, cfg)
 	cfg.Operators = tables
 	c := mustClock(t, cfg)
-	step := func(n int, context int64) *sim.Step { return &sim.Step{Decodes: n, DecodeTokens: n, Context: context} }
+	step := func(n int, context int64) *sim.Step {
+		return &sim.Step{Decodes: n, DecodeTokens: n, Context: context}
+	}
 	for _, w := range []struct {
 		operator string
 		step     *sim.Step
@@ -64,11 +67,14 @@ func TestTablesReplaceFormulas(t *testing.T) {
 		{"down", step(4, 100), operatorTime(plain, step(4, 100), "down")},
 		{"attention_decode", step(4, 4*1500), 32 * 0.015},
 		{"attention_decode", step(4, 4*3000), 32 * 0.025},
-		{"attention_decode", step(4, 4*5000), operatorTime(plain, step(4, 4*5000), "attention_decode")},
-		{"attention_decode", step(5, 5*1500), operatorTime(plain, step(5, 5*1500), "attention_decode")},
+		{"attention_decode", step(4, 4*5000),
+			operatorTime(plain, step(4, 4*5000), "attention_decode")},
+		{"attention_decode", step(5, 5*1500),
+			operatorTime(plain, step(5, 5*1500), "attention_decode")},
 	} {
 		if got := operatorTime(c, w.step, w.operator); math.Abs(got/w.want-1) > 1e-6 {
-			t.Errorf("%s with %d sequences: %g ms, want %g ms", w.operator, w.step.Decodes, got, w.want)
+			t.Errorf("%s with %d sequences: %g ms, want %g ms", w.operator, w.step.Decodes, got,
+				w.want)
 		}
 	}
 	all := strings.Join(c.Warnings(), "\n")
@@ -79,7 +85,8 @@ func TestTablesReplaceFormulas(t *testing.T) {
 	}
 	if outside := c.Outside(); !slices.Equal(outside, []string{
 		"decode attention: some of 1 to 17 sequences are not in the operator table, so by formula",
-		"decode attention: some of 25 to 5000 tokens of context are not in the operator table, so by formula",
+		"decode attention: some of 25 to 5000 tokens of context are not in the operator table, " +
+			"so by formula",
 		"gate_up: 17 tokens are not in the operator table, so by formula",
 	}) {
 		t.Errorf("outside: %q", outside)
@@ -90,33 +97,44 @@ func TestTablesReplaceFormulas(t *testing.T) {
 }
 
 func TestTableFormsAreExact(t *testing.T) {
-	tables, err := ReadTables(tableFiles(map[string]string{"x__gemm.csv": gemms, "x__generation_attention.csv": decodes}), measured.Wanted{})
+	tables, err := ReadTables(
+		tableFiles(map[string]string{"x__gemm.csv": gemms, "x__generation_attention.csv": decodes}),
+		measured.Wanted{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0], Operators: tables})
+	c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0],
+		Operators: tables})
 	for context := int64(4); context < 20000; context += 7 {
 		s := &sim.Step{Decodes: 4, DecodeTokens: 4, Context: context}
 		form := c.Decode(4, context)
-		if got := total(c.Breakdown(s)); form.Through < context || form.At(context) != got || c.Duration(s) != got {
-			t.Fatalf("context %d: form %v, duration %v, breakdown %v", context, form.At(context), c.Duration(s), got)
+		if got := total(c.Breakdown(s)); form.Through < context || form.At(context) != got ||
+			c.Duration(s) != got {
+			t.Fatalf("context %d: form %v, duration %v, breakdown %v", context, form.At(context),
+				c.Duration(s), got)
 		}
 	}
 }
 
 func TestTablesSayWhatIsWrong(t *testing.T) {
 	for want, files := range map[string]map[string]string{
-		"no operator tables here":                    {"a.csv": ""},
-		"several accelerators (a, b)":                {"a__gemm.csv": gemms, "b__gemm.csv": gemms},
-		"x__gemm.csv:3: column latency is \"-1\"":    {"x__gemm.csv": "gemm_dtype,m,n,k,latency\nbfloat16,1,2,3,1\nbfloat16,1,2,3,-1\n"},
-		"x__gemm.csv:2: column k is \"\"":            {"x__gemm.csv": "gemm_dtype,m,n,latency\nbfloat16,1,2,1\n"},
-		"x__gemm.csv:2: column m is \"1.5\", want a": {"x__gemm.csv": "gemm_dtype,m,n,k,latency\nbfloat16,1.5,2,3,1\n"},
-		"x__moe.csv:2: column hidden_size is":        {"x__moe.csv": "moe_dtype,latency\nfp8,1\n"},
-		"wrong number of fields":                     {"x__gemm.csv": "gemm_dtype,m\nbfloat16,1,2\n"},
+		"no operator tables here":     {"a.csv": ""},
+		"several accelerators (a, b)": {"a__gemm.csv": gemms, "b__gemm.csv": gemms},
+		"x__gemm.csv:3: column latency is \"-1\"": {
+			"x__gemm.csv": "gemm_dtype,m,n,k,latency\nbfloat16,1,2,3,1\nbfloat16,1,2,3,-1\n"},
+		"x__gemm.csv:2: column k is \"\"": {
+			"x__gemm.csv": "gemm_dtype,m,n,latency\nbfloat16,1,2,1\n"},
+		"x__gemm.csv:2: column m is \"1.5\", want a": {
+			"x__gemm.csv": "gemm_dtype,m,n,k,latency\nbfloat16,1.5,2,3,1\n"},
+		"x__moe.csv:2: column hidden_size is": {"x__moe.csv": "moe_dtype,latency\nfp8,1\n"},
+		"wrong number of fields": {
+			"x__gemm.csv": "gemm_dtype,m\nbfloat16,1,2\n"},
 		"nothing that can be used in x__mla_bmm.csv": {"x__mla_bmm.csv": "a\n"},
 		"x__gemm.csv: EOF":                           {"x__gemm.csv": ""},
 	} {
-		if _, err := ReadTables(tableFiles(files), measured.Wanted{Accelerator: []string{"h100"}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadTables(tableFiles(files),
+			measured.Wanted{Accelerator: []string{"h100"}}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -124,14 +142,18 @@ func TestTablesSayWhatIsWrong(t *testing.T) {
 
 // Tables of NCCL have several rows for a size, of which the slowest is the all-reduce.
 func TestLibraryTableIsTheAllReduce(t *testing.T) {
-	tables, err := ReadTables(tableFiles(map[string]string{"x__nccl.csv": "nccl_dtype,num_gpus,message_size,latency\nhalf,2,4096,0.010\nhalf,2,4096,0.017\nhalf,2,4096,0.011\nhalf,2,65536,0.017\n"}), measured.Wanted{})
+	tables, err := ReadTables(
+		tableFiles(map[string]string{
+			"x__nccl.csv": "nccl_dtype,num_gpus,message_size,latency\nhalf,2,4096,0.010\nhalf,2,4096,0.017\nhalf,2,4096,0.011\nhalf,2,65536,0.017\n"}), measured.Wanted{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Model: llama8B(), Accelerator: h100(), ScaleUp: nvlink4, Engine: Engines()[0], Operators: tables, Parallel: Parallelism{Tensor: 2}}
+	cfg := Config{Model: llama8B(), Accelerator: h100(), ScaleUp: nvlink4, Engine: Engines()[0],
+		Operators: tables, Parallel: Parallelism{Tensor: 2}}
 	cfg.Engine.CustomAllReduce = false
 	c := mustClock(t, cfg)
-	if got, want := operatorTime(c, &sim.Step{Decodes: 4, DecodeTokens: 4, Context: 400}, "all_reduce"), 65*0.017; math.Abs(got/want-1) > 1e-6 {
+	if got, want := operatorTime(c, &sim.Step{Decodes: 4, DecodeTokens: 4, Context: 400},
+		"all_reduce"), 65*0.017; math.Abs(got/want-1) > 1e-6 {
 		t.Errorf("all-reduces take %g ms, want %g ms", got, want)
 	}
 }
@@ -143,12 +165,15 @@ func FuzzReadTables(f *testing.F) {
 		var tables *Tables
 		var err error
 		filestest.Bounded(t, len(text), func() {
-			tables, err = ReadTables(tableFiles(map[string]string{"x__" + strings.Map(letters, operator) + ".csv": text}), measured.Wanted{Accelerator: []string{"x"}})
+			tables, err = ReadTables(
+				tableFiles(map[string]string{"x__" + strings.Map(letters, operator) +
+					".csv": text}), measured.Wanted{Accelerator: []string{"x"}})
 		})
 		if err != nil {
 			return
 		}
-		c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0], Operators: tables})
+		c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0],
+			Operators: tables})
 		if d := c.Duration(&sim.Step{Decodes: 4, DecodeTokens: 4, Context: 6000}); d <= 0 {
 			t.Errorf("a step takes %v", d)
 		}

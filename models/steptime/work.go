@@ -69,7 +69,8 @@ func (c *Clock) Work(s *sim.Step) Work {
 		a := f.attention[j].Decode(s.Decodes, s.DecodeTokens, s.Context)
 		w.add(float64(f.attention[j].Count), a.FLOPs, a.KVRead)
 	}
-	w.FLOPs += float64(float64(tokens)*f.tokenFLOPs) + float64(float64(rows)*f.rowFLOPs) + float64(float64(cached)*f.expandFLOPs)
+	w.FLOPs += float64(float64(tokens)*f.tokenFLOPs) + float64(float64(rows)*f.rowFLOPs) +
+		float64(float64(cached)*f.expandFLOPs)
 	w.Bytes += f.weightBytes
 	if rows > 0 {
 		w.Bytes += f.headBytes

@@ -11,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// chat draws requests of a few tenants and priorities, with normal lengths: Poisson arrivals at a rate, or of users each of whom
-// sends the next request when the last is done.
+// chat draws requests of a few tenants and priorities, with normal lengths: Poisson arrivals at a
+// rate, or of users each of whom sends the next request when the last is done.
 type chat struct {
 	rng   *rand.Rand
 	left  int
@@ -32,8 +32,9 @@ func (c *chat) Next(r *sim.Request) {
 	c.left--
 	c.ready--
 	*r = sim.Request{
-		Arrival: c.at, Prompt: c.length(500, 200), Output: c.length(250, 100), Content: r.Content[:0],
-		Tenant: c.rng.IntN(8), Priority: c.rng.IntN(3), Deadline: c.at + 20*sim.Second,
+		Arrival: c.at, Prompt: c.length(500, 200), Output: c.length(250, 100),
+		Content: r.Content[:0],
+		Tenant:  c.rng.IntN(8), Priority: c.rng.IntN(3), Deadline: c.at + 20*sim.Second,
 	}
 	if c.rate > 0 {
 		c.at += sim.Seconds(c.rng.ExpFloat64() / c.rate)
@@ -56,7 +57,8 @@ func (c *chat) Err() error { return nil }
 type clock struct{}
 
 func (clock) Duration(s *sim.Step) sim.Time {
-	d := 6500*sim.Microsecond + 8*sim.Microsecond*sim.Time(s.Tokens()) + 49*sim.Nanosecond*sim.Time(s.Context)
+	d := 6500*sim.Microsecond + 8*sim.Microsecond*sim.Time(s.Tokens()) +
+		49*sim.Nanosecond*sim.Time(s.Context)
 	for i := range s.Prefill {
 		d += 49 * sim.Nanosecond * sim.Time(s.Prefill[i].Cached+s.Prefill[i].Rows())
 	}
@@ -64,7 +66,8 @@ func (clock) Duration(s *sim.Step) sim.Time {
 }
 
 func (clock) Decode(n int, _ int64) sim.Affine {
-	return sim.Affine{Base: 6500*sim.Microsecond + 8*sim.Microsecond*sim.Time(n), PerToken: 49 * sim.Nanosecond, Through: int64(sim.Never)}
+	return sim.Affine{Base: 6500*sim.Microsecond + 8*sim.Microsecond*sim.Time(n),
+		PerToken: 49 * sim.Nanosecond, Through: int64(sim.Never)}
 }
 
 // load is how much there is to do, and how much room.
@@ -94,7 +97,8 @@ func (l *load) serve(t testing.TB, p *policies.Policy[sim.Scheduler], n int) sim
 		t.Fatal(err)
 	}
 	r, err := sim.Run(context.Background(), sim.Config{
-		Source: &chat{rng: rand.New(rand.NewPCG(1, 2)), left: n, rate: l.rate, ready: l.users}, Router: &routing.RoundRobin{},
+		Source:   &chat{rng: rand.New(rand.NewPCG(1, 2)), left: n, rate: l.rate, ready: l.users},
+		Router:   &routing.RoundRobin{},
 		Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m, Clock: clock{}}},
 	})
 	if err != nil || r.Completed != int64(n) {
@@ -103,7 +107,8 @@ func (l *load) serve(t testing.TB, p *policies.Policy[sim.Scheduler], n int) sim
 	return r.Replicas[0]
 }
 
-// loads are one with room for all, one with a full batch and others waiting, and one with too little KV memory.
+// loads are one with room for all, one with a full batch and others waiting, and one with too
+// little KV memory.
 func loads() []load {
 	return []load{{"steady", 20, 0, 28000}, {"full", 0, 384, 28000}, {"pressure", 0, 64, 2000}}
 }
@@ -132,7 +137,8 @@ func TestNoPolicyAllocatesPerRequest(t *testing.T) {
 				return testing.AllocsPerRun(1, func() { l.serve(t, &all[i], n) })
 			}
 			if few, many := allocations(4000), allocations(8000); many > few+40 {
-				t.Errorf("%s under load %q: %.0f allocations for 4000 requests, %.0f for 8000", all[i].Name, l.name, few, many)
+				t.Errorf("%s under load %q: %.0f allocations for 4000 requests, %.0f for 8000",
+					all[i].Name, l.name, few, many)
 			}
 		}
 	}

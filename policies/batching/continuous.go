@@ -6,17 +6,20 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Continuous decides anew for every step who is in the batch (iteration-level scheduling: Yu et al., OSDI 2022, section 3). Those
-// that decode come first, then prompts that were begun, then the waiting sequences, in some order, as far as places, token budget and KV
-// memory go. When memory runs out, those last in order give way. The constructors say whose scheduler it is.
+// Continuous decides anew for every step who is in the batch (iteration-level scheduling: Yu et
+// al., OSDI 2022, section 3). Those that decode come first, then prompts that were begun, then the
+// waiting sequences, in some order, as far as places, token budget and KV memory go. When memory
+// runs out, those last in order give way. The constructors say whose scheduler it is.
 type Continuous struct {
 	limits  Limits
 	waiting order
 	// whole tells that prompts are not cut into chunks.
 	whole bool
-	// swap tells that those that give way move to host memory where there is room; else they are computed again.
+	// swap tells that those that give way move to host memory where there is room; else they are
+	// computed again.
 	swap bool
-	// accept reports whether a newcomer may start, beyond there being memory for its prompt; nil means that it may.
+	// accept reports whether a newcomer may start, beyond there being memory for its prompt; nil
+	// means that it may.
 	accept func(b *sim.Batch, s *sim.Sequence) bool
 }
 
@@ -25,8 +28,8 @@ type order interface {
 	// add takes in a sequence that arrived or gave way.
 	add(s *sim.Sequence)
 	len() int
-	// first returns the sequence that starts next. It stays the same until one is added, is removed, or leaves a batch. It is asked
-	// only when there is one, and a place for it.
+	// first returns the sequence that starts next. It stays the same until one is added, is
+	// removed, or leaves a batch. It is asked only when there is one, and a place for it.
 	first() *sim.Sequence
 	// remove takes a sequence out, most often the first.
 	remove(s *sim.Sequence)
@@ -34,7 +37,8 @@ type order interface {
 	victim(b *sim.Batch) *sim.Sequence
 	// displaced returns a running sequence of b that gives way to the first that waits, or nil.
 	displaced(b *sim.Batch) *sim.Sequence
-	// ignoresArrivals tells that an arrival cannot start before somebody finishes; full that there is no place in the batch.
+	// ignoresArrivals tells that an arrival cannot start before somebody finishes; full that there
+	// is no place in the batch.
 	ignoresArrivals(full bool) bool
 }
 
@@ -61,8 +65,8 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 	return c.stands(b)
 }
 
-// decode puts the decoding sequences into the step; those last in order give way where memory is short. It returns false where
-// memory is short and nobody can give way.
+// decode puts the decoding sequences into the step; those last in order give way where memory is
+// short. It returns false where memory is short and nobody can give way.
 func (c *Continuous) decode(b *sim.Batch) bool {
 	for !b.Decode() {
 		victim := c.waiting.victim(b)
@@ -101,7 +105,8 @@ func (c *Continuous) resume(b *sim.Batch, budget int) int {
 	return budget
 }
 
-// admit starts sequences in order while there are places, budget and memory, and returns what is left of the budget.
+// admit starts sequences in order while there are places, budget and memory, and returns what is
+// left of the budget.
 func (c *Continuous) admit(b *sim.Batch, budget int) int {
 	for first := true; budget > 0 && c.waiting.len() > 0; first = false {
 		limit := min(budget, c.limits.ChunkLimit)
@@ -120,8 +125,8 @@ func (c *Continuous) admit(b *sim.Batch, budget int) int {
 	return budget
 }
 
-// fitsWhole reports whether the prompt of the first that waits is within the budget. The first one to start in a step may exceed
-// it, if there might never be enough.
+// fitsWhole reports whether the prompt of the first that waits is within the budget. The first one
+// to start in a step may exceed it, if there might never be enough.
 func (c *Continuous) fitsWhole(b *sim.Batch, budget int, first bool) bool {
 	s := c.waiting.first()
 	tokens := s.Remaining()
@@ -131,8 +136,9 @@ func (c *Continuous) fitsWhole(b *sim.Batch, budget int, first bool) bool {
 	return tokens <= budget || first && tokens > c.limits.TokenBudget-c.limits.MaxSequences
 }
 
-// start puts the first that waits into the batch, with so many tokens of its prompt at most; others may have to give way to it.
-// It returns the number of tokens, 0 where there is no place or no memory.
+// start puts the first that waits into the batch, with so many tokens of its prompt at most; others
+// may have to give way to it. It returns the number of tokens, 0 where there is no place or no
+// memory.
 func (c *Continuous) start(b *sim.Batch, limit int) int {
 	for {
 		if b.Running() < c.limits.MaxSequences {
@@ -153,7 +159,8 @@ func (c *Continuous) start(b *sim.Batch, limit int) int {
 	}
 }
 
-// stands returns the decision when all that can run does: it stands until somebody finishes, or arrives that may go first.
+// stands returns the decision when all that can run does: it stands until somebody finishes, or
+// arrives that may go first.
 func (c *Continuous) stands(b *sim.Batch) sim.Decision {
 	full := b.Running() >= c.limits.MaxSequences
 	return sim.Decision{Steps: sim.Forever, IgnoreArrivals: c.waiting.ignoresArrivals(full)}

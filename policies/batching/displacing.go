@@ -2,14 +2,16 @@ package batching
 
 import "github.com/llmsim/llmsim/sim"
 
-// Displacing is a Continuous in which a sequence that waits takes the place of one that runs and is behind it in order.
+// Displacing is a Continuous in which a sequence that waits takes the place of one that runs and is
+// behind it in order.
 type Displacing struct {
 	Continuous
 	order displacing
 }
 
-// newRanked returns the scheduler of vLLM V1 with an order by rank. displace tells that who waits may take the place of one that
-// runs; swap that those that give way move to host memory, else they are computed again.
+// newRanked returns the scheduler of vLLM V1 with an order by rank. displace tells that who waits
+// may take the place of one that runs; swap that those that give way move to host memory, else they
+// are computed again.
 func newRanked(limits Limits, order ranked, displace, swap bool) (sim.Scheduler, error) {
 	d := &Displacing{order: displacing{ranked: order}}
 	c, err := newContinuous(limits, &d.order.ranked)
@@ -42,11 +44,13 @@ func (d *Displacing) Left(b *sim.Batch, s *sim.Sequence, _ bool) {
 	}
 }
 
-// displacing is an order by rank in which the first that waits may take the place of the last that runs.
+// displacing is an order by rank in which the first that waits may take the place of the last that
+// runs.
 type displacing struct {
 	ranked
-	// decoding has by lane the decoding sequences, the last in order on top. All consume their ranks alike, a token a step, so that
-	// they stay in order. With drafts they go faster, and move down when they come to the top.
+	// decoding has by lane the decoding sequences, the last in order on top. All consume their
+	// ranks alike, a token a step, so that they stay in order. With drafts they go faster, and move
+	// down when they come to the top.
 	decoding []heap
 }
 
@@ -58,7 +62,8 @@ func (d *displacing) lane(b *sim.Batch) *heap {
 	return &d.decoding[b.Lane()]
 }
 
-// fromBehind returns the place of s, which runs in b, in the order turned around, as it was before the first step of b.
+// fromBehind returns the place of s, which runs in b, in the order turned around, as it was before
+// the first step of b.
 func (d *displacing) fromBehind(b *sim.Batch, s *sim.Sequence) entry {
 	rank := s.Rank
 	if d.consumed {

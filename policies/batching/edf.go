@@ -6,8 +6,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// NewEDF returns the scheduler of vLLM V1 with the earliest deadline first (Liu and Layland, JACM 1973); requests without a
-// deadline come last. displace and swap are those of NewPriority.
+// NewEDF returns the scheduler of vLLM V1 with the earliest deadline first (Liu and Layland, JACM
+// 1973); requests without a deadline come last. displace and swap are those of NewPriority.
 func NewEDF(limits Limits, displace, swap bool) (sim.Scheduler, error) {
 	rank := func(r *sim.Request) float64 {
 		if r.Deadline == 0 {

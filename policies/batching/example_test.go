@@ -15,8 +15,8 @@ type tokenClock struct{}
 
 func (tokenClock) Duration(s *sim.Step) sim.Time { return sim.Time(s.Tokens()) * sim.Millisecond }
 
-// With a token budget, a long prompt is computed in chunks beside the answers of others, which wait for
-// no more than a step of 64 tokens.
+// With a token budget, a long prompt is computed in chunks beside the answers of others, which wait
+// for no more than a step of 64 tokens.
 func ExampleNewSarathi() {
 	scheduler, err := batching.NewSarathi(8, 64)
 	if err != nil {

@@ -2,7 +2,8 @@ package batching
 
 import "github.com/llmsim/llmsim/sim"
 
-// heap is a binary heap of sequences, the first in order on top. A sequence is in one at most, and Sequence.Place tells where.
+// heap is a binary heap of sequences, the first in order on top. A sequence is in one at most, and
+// Sequence.Place tells where.
 type heap []entry
 
 // entry is a place in an order: by rank, the lowest first, and among equals by id.

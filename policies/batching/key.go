@@ -42,11 +42,13 @@ func functions() []string { return []string{"min", "max", "abs", "floor", "ceil"
 // value computes a part of an expression; truth is 1 or 0.
 type value func(r *sim.Request) float64
 
-// ParseKey turns an expression into a key for NewPriority. It may use arrival, deadline and ttft (s, 0 for none), prompt, output
-// (tokens), class, tenant and priority, numbers, arithmetic, comparisons, and, or, not, a ? b : c, min, max, abs, floor, ceil and round
-// (https://expr-lang.org). With "-priority" the order is that of vLLM's --scheduling-policy priority
-// (vllm/v1/core/sched/request_queue.py, v0.15; vLLM counts priorities downwards). What is wrong with it is said with its place. The
-// function allocates nothing, unlike the library's machine.
+// ParseKey turns an expression into a key for NewPriority. It may use arrival, deadline and ttft
+// (s, 0 for none), prompt, output (tokens), class, tenant and priority, numbers, arithmetic,
+// comparisons, and, or, not, a ? b : c, min, max, abs, floor, ceil and round
+// (https://expr-lang.org). With "-priority" the order is that of vLLM's --scheduling-policy
+// priority (vllm/v1/core/sched/request_queue.py, v0.15; vLLM counts priorities downwards). What is
+// wrong with it is said with its place. The function allocates nothing, unlike the library's
+// machine.
 func ParseKey(key string) (func(r *sim.Request) float64, error) {
 	if strings.TrimSpace(key) == "" {
 		return nil, errors.New(`empty, want an expression such as "prompt + 2 * output"`)
@@ -55,7 +57,8 @@ func ParseKey(key string) (func(r *sim.Request) float64, error) {
 	for _, f := range fields() {
 		known[f.name] = 0.0
 	}
-	options := []expr.Option{expr.Env(known), expr.AsFloat64(), expr.Optimize(false), expr.DisableAllBuiltins()}
+	options := []expr.Option{expr.Env(known), expr.AsFloat64(), expr.Optimize(false),
+		expr.DisableAllBuiltins()}
 	for _, name := range functions() {
 		options = append(options, expr.EnableBuiltin(name))
 	}
@@ -91,8 +94,10 @@ func explain(err error) string {
 			names = append(names, f.name)
 		}
 		message = nearest.Unknown("name", name, append(names, functions()...))
-	} else if n, _ := fmt.Sscanf(message, "invalid operation: %s (mismatched types %s and %s", &operator, &left, &right); n == 3 {
-		message = fmt.Sprintf("%q does not go between a %s and a %s", operator, kind(left), kind(strings.TrimSuffix(right, ")")))
+	} else if n, _ := fmt.Sscanf(message, "invalid operation: %s (mismatched types %s and %s",
+		&operator, &left, &right); n == 3 {
+		message = fmt.Sprintf("%q does not go between a %s and a %s", operator, kind(left),
+			kind(strings.TrimSuffix(right, ")")))
 	}
 	message = strings.ReplaceAll(message, "unexpected token EOF", "ends too early")
 	return fmt.Sprintf("%s (at character %d)", message, where.Column+1)
@@ -133,7 +138,8 @@ func compile(node ast.Node) (value, error) {
 	case *ast.BuiltinNode:
 		return operation(n.Name, n.Arguments...)
 	}
-	return nil, fmt.Errorf("%q is not allowed, want numbers, fields, arithmetic and comparisons", node.String())
+	return nil, fmt.Errorf("%q is not allowed, want numbers, fields, arithmetic and comparisons",
+		node.String())
 }
 
 func constant(x float64) value { return func(*sim.Request) float64 { return x } }

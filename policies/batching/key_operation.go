@@ -11,7 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// operation returns what an operator or function of the expression library gives for its arguments, whose types are checked.
+// operation returns what an operator or function of the expression library gives for its arguments,
+// whose types are checked.
 func operation(name string, arguments ...ast.Node) (value, error) {
 	args := make([]value, len(arguments))
 	for i, node := range arguments {
@@ -23,7 +24,8 @@ func operation(name string, arguments ...ast.Node) (value, error) {
 	if name == "min" || name == "max" {
 		for len(args) > 2 {
 			f, a, b := binary(name), args[0], args[1]
-			args = append([]value{func(r *sim.Request) float64 { return f(a(r), b(r)) }}, args[2:]...)
+			args = append([]value{func(r *sim.Request) float64 { return f(a(r), b(r)) }},
+				args[2:]...)
 		}
 	}
 	switch len(args) {

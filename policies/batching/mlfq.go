@@ -7,11 +7,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// MLFQ is the skip-join multi-level feedback queue of FastServe: nobody knows how long answers get, so that requests that have run
-// for long make way for others. A request enters the first queue whose quantum holds the computation of its prompt, and goes to
-// the next one whenever it has run for the quantum of its own; each is twice that of the one before. Those in the first queues
-// run, whole prompts in the same step as the others; one that makes way keeps its KV cache while there is memory (Wu et al., Fast
-// Distributed Inference Serving for Large Language Models, arXiv:2305.05920, section 4). Swapping ahead of need is not modelled.
+// MLFQ is the skip-join multi-level feedback queue of FastServe: nobody knows how long answers get,
+// so that requests that have run for long make way for others. A request enters the first queue
+// whose quantum holds the computation of its prompt, and goes to the next one whenever it has run
+// for the quantum of its own; each is twice that of the one before. Those in the first queues run,
+// whole prompts in the same step as the others; one that makes way keeps its KV cache while there
+// is memory (Wu et al., Fast Distributed Inference Serving for Large Language Models,
+// arXiv:2305.05920, section 4). Swapping ahead of need is not modelled.
 type MLFQ struct {
 	MLFQConfig
 	waiting []heap        // by level, in the order in which they entered it
@@ -30,11 +32,14 @@ type MLFQConfig struct {
 	Levels int
 	// Quantum is that of the first queue.
 	Quantum sim.Time
-	// PrefillRate is the number of prompt tokens computed in a second, as profiled, which tells where a request enters.
+	// PrefillRate is the number of prompt tokens computed in a second, as profiled, which tells
+	// where a request enters.
 	PrefillRate float64
-	// Starvation is how long a request stays in its queue before it comes into the first one; 0 means for ever.
+	// Starvation is how long a request stays in its queue before it comes into the first one; 0
+	// means for ever.
 	Starvation sim.Time
-	// Swap tells that where memory is short, KV caches move to host memory; else they are computed again.
+	// Swap tells that where memory is short, KV caches move to host memory; else they are computed
+	// again.
 	Swap bool
 }
 
@@ -60,7 +65,8 @@ func NewMLFQ(c MLFQConfig) (*MLFQ, error) {
 	case c.Starvation < 0:
 		return nil, fmt.Errorf("starvation is %v, want 0 (never) or more", c.Starvation)
 	}
-	return &MLFQ{MLFQConfig: c, waiting: make([]heap, c.Levels), paused: make([]sim.Queue, c.Levels)}, nil
+	return &MLFQ{MLFQConfig: c, waiting: make([]heap, c.Levels),
+		paused: make([]sim.Queue, c.Levels)}, nil
 }
 
 // quantum returns that of a level.
@@ -158,8 +164,8 @@ func (m *MLFQ) first() *sim.Sequence {
 	return nil
 }
 
-// start puts s, which is the first, into the batch; others that come after it make way. It returns false where there is no place
-// or no memory.
+// start puts s, which is the first, into the batch; others that come after it make way. It returns
+// false where there is no place or no memory.
 func (m *MLFQ) start(b *sim.Batch, s *sim.Sequence) bool {
 	for {
 		if b.Running() >= m.MaxSequences {
@@ -201,8 +207,8 @@ func last(levels []sim.Queue, other *sim.Sequence) *sim.Sequence {
 	return nil
 }
 
-// release frees the memory of one that is paused, of the highest level, or else of the last that runs in b; if first is given, of
-// one that comes after it. It returns false if there is nobody.
+// release frees the memory of one that is paused, of the highest level, or else of the last that
+// runs in b; if first is given, of one that comes after it. It returns false if there is nobody.
 func (m *MLFQ) release(b *sim.Batch, first *sim.Sequence) bool {
 	s := last(m.paused, first) // all that wait come after the first
 	if s != nil {
@@ -237,7 +243,8 @@ func (m *MLFQ) promote(now sim.Time) {
 // demote takes those whose quantum is over into the next queue, as of the moment at which it was.
 func (m *MLFQ) demote(levels []sim.Queue, now sim.Time) {
 	for level := range m.Levels - 1 {
-		for s := levels[level].Front(); s != nil && m.job(s).began+m.quantum(level) <= now; s = levels[level].Front() {
+		for s := levels[level].Front(); s != nil && m.job(s).began+
+			m.quantum(level) <= now; s = levels[level].Front() {
 			levels[level].Remove(s)
 			j := m.job(s)
 			j.level++

@@ -36,7 +36,9 @@ func drawList(t *rapid.T) list {
 	at := sim.Time(0)
 	for i := range jobs {
 		at += sim.Time(rapid.IntRange(0, 12).Draw(t, "gap")) * step
-		jobs[i] = sim.Request{Arrival: at, Prompt: 1, Output: rapid.IntRange(1, 20).Draw(t, "output"), Priority: rapid.IntRange(0, 3).Draw(t, "priority")}
+		jobs[i] = sim.Request{Arrival: at, Prompt: 1,
+			Output: rapid.IntRange(1, 20).Draw(t, "output"), Priority: rapid.IntRange(0, 3).Draw(t,
+				"priority")}
 		jobs[i].Deadline = at + sim.Time(rapid.IntRange(1, 100).Draw(t, "slack"))*step
 	}
 	return jobs
@@ -50,8 +52,9 @@ type lateness struct {
 
 func (l *lateness) Finished(s *sim.Sequence) { l.worst = max(l.worst, s.LastToken-s.Deadline) }
 
-// Of all orders, earliest deadline first makes the latest answer least late: without interruption where all are there from the
-// beginning (Jackson 1955), and with it in any case (Horn 1974). So it misses no deadline where any order misses none.
+// Of all orders, earliest deadline first makes the latest answer least late: without interruption
+// where all are there from the beginning (Jackson 1955), and with it in any case (Horn 1974). So it
+// misses no deadline where any order misses none.
 func TestEarliestDeadlineFirstIsLeastLate(t *testing.T) {
 	worst := func(t *rapid.T, jobs list, s sim.Scheduler) sim.Time {
 		l := lateness{worst: -sim.Never}
@@ -70,7 +73,8 @@ func TestEarliestDeadlineFirstIsLeastLate(t *testing.T) {
 		edf := worst(t, jobs, build(t, "edf", 1, map[string]string{"displace": displace}))
 		for _, other := range []string{"vllm-v1", "sjf", "priority"} {
 			if late := worst(t, jobs, build(t, other, 1, nil)); edf > late {
-				t.Fatalf("late by %v with the earliest deadline first, by %v with %s", edf, late, other)
+				t.Fatalf("late by %v with the earliest deadline first, by %v with %s", edf, late,
+					other)
 			}
 		}
 	})
@@ -122,8 +126,12 @@ func TestDisplacingKeepsOrder(t *testing.T) {
 		rank   func(s *sim.Sequence) float64
 	}{
 		{"srtf", map[string]string{"chunk-limit": "3"}, left},
-		{"edf", map[string]string{"displace": "true", "chunk-limit": "3"}, func(s *sim.Sequence) float64 { return float64(s.Deadline) }},
-		{"priority", map[string]string{"displace": "true", "key": "prompt - priority", "chunk-limit": "3"}, func(s *sim.Sequence) float64 { return float64(s.Prompt - s.Priority) }},
+		{"edf", map[string]string{"displace": "true", "chunk-limit": "3"},
+			func(s *sim.Sequence) float64 { return float64(s.Deadline) }},
+		{"priority", map[string]string{"displace": "true", "key": "prompt - priority",
+			"chunk-limit": "3"}, func(s *sim.Sequence) float64 {
+			return float64(s.Prompt - s.Priority)
+		}},
 	} {
 		t.Run(c.policy, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -135,8 +143,10 @@ func TestDisplacingKeepsOrder(t *testing.T) {
 					x, y := c.rank(a), c.rank(b)
 					return x < y || x == y && a.ID < b.ID
 				}
-				s := build(t, c.policy, rapid.IntRange(1, 4).Draw(t, "places"), c.params).(*batching.Displacing)
-				simulate(t, &jobs, &orderly{Displacing: s, t: t, before: before, done: map[*sim.Sequence]bool{}}, server{step: step}, &sojourns{}, 1)
+				s := build(t, c.policy, rapid.IntRange(1, 4).Draw(t, "places"),
+					c.params).(*batching.Displacing)
+				simulate(t, &jobs, &orderly{Displacing: s, t: t, before: before,
+					done: map[*sim.Sequence]bool{}}, server{step: step}, &sojourns{}, 1)
 			})
 		})
 	}
@@ -192,21 +202,25 @@ func (a *account) Schedule(b *sim.Batch) sim.Decision {
 	return d
 }
 
-// Two tenants whose requests always wait get the same service, but for 2·max(w_p·L, w_q·M) over any span of time; L is the longest
-// prompt and M the most tokens in a batch (Sheng et al., OSDI 2024, section 4). In order of arrival they do not.
+// Two tenants whose requests always wait get the same service, but for 2·max(w_p·L, w_q·M) over any
+// span of time; L is the longest prompt and M the most tokens in a batch (Sheng et al., OSDI 2024,
+// section 4). In order of arrival they do not.
 func TestVirtualTokenCounterBoundsUnfairness(t *testing.T) {
 	const places, longestPrompt, longestAnswer = 16, 400, 300
-	const bound = 2 * max(inputWeight*longestPrompt, outputWeight*places*(longestPrompt+longestAnswer))
+	const bound = 2 * max(inputWeight*longestPrompt,
+		outputWeight*places*(longestPrompt+longestAnswer))
 	unfairness := func(policy string, seed uint64) float64 {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		jobs := make(list, 4000)
 		for i := range jobs {
-			jobs[i] = sim.Request{Prompt: 1 + rng.IntN(longestPrompt), Output: 1 + rng.IntN(longestAnswer)}
+			jobs[i] = sim.Request{Prompt: 1 + rng.IntN(longestPrompt),
+				Output: 1 + rng.IntN(longestAnswer)}
 			if rng.IntN(4) == 0 { // fewer and shorter requests
 				jobs[i].Tenant, jobs[i].Output = 1, 1+rng.IntN(20)
 			}
 		}
-		a := account{Scheduler: build(t, policy, places, nil), least: math.Inf(1), most: math.Inf(-1)}
+		a := account{Scheduler: build(t, policy, places, nil), least: math.Inf(1),
+			most: math.Inf(-1)}
 		simulate(t, &jobs, &a, server{step: step}, &sojourns{}, 1)
 		return a.most - a.least
 	}
@@ -216,7 +230,8 @@ func TestVirtualTokenCounterBoundsUnfairness(t *testing.T) {
 				t.Errorf("service differs by %.0f weighted tokens, want %d at most", fair, bound)
 			}
 			if unfair := unfairness("vllm-v1", seed); unfair < 10*bound {
-				t.Errorf("in order of arrival service differs by %.0f weighted tokens, want far more than %d for the test to mean something", unfair, bound)
+				t.Errorf("in order of arrival service differs by %.0f weighted tokens, want far "+
+					"more than %d for the test to mean something", unfair, bound)
 			}
 		})
 	}

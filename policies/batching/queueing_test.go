@@ -13,8 +13,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// With prompts of one token and steps of constant length, a request is a job of as many steps as it has output tokens, and a policy
-// is a queueing discipline.
+// With prompts of one token and steps of constant length, a request is a job of as many steps as it
+// has output tokens, and a policy is a queueing discipline.
 
 // jobs is a source of requests; draw fills in all but the arrival.
 type jobs struct {
@@ -97,7 +97,8 @@ func build(t failer, name string, places int, params map[string]string) sim.Sche
 }
 
 // simulate serves all jobs and tells the observer.
-func simulate(t failer, source sim.Source, s sim.Scheduler, clock sim.StepClock, o sim.Observer, maxLeap int64) {
+func simulate(t failer, source sim.Source, s sim.Scheduler, clock sim.StepClock, o sim.Observer,
+	maxLeap int64) {
 	t.Helper()
 	m, err := memory.NewPaged(1<<40, 16)
 	if err != nil {
@@ -114,18 +115,20 @@ func simulate(t failer, source sim.Source, s sim.Scheduler, clock sim.StepClock,
 const replications = 10
 
 // run serves n jobs in each of several runs.
-func run(t *testing.T, policy string, places, n int, rate float64, clock server, draw func(*rand.Rand, *sim.Request)) []sojourns {
+func run(t *testing.T, policy string, places, n int, rate float64, clock server,
+	draw func(*rand.Rand, *sim.Request)) []sojourns {
 	t.Helper()
 	all := make([]sojourns, replications)
 	for seed := range all {
-		source := &jobs{rng: rand.New(rand.NewPCG(uint64(seed), 3)), left: n, rate: rate, draw: draw}
+		source := &jobs{rng: rand.New(rand.NewPCG(uint64(seed), 3)), left: n, rate: rate,
+			draw: draw}
 		simulate(t, source, build(t, policy, places, nil), clock, &all[seed], 0)
 	}
 	return all
 }
 
-// agree checks that the expected mean time of a class is in the 99.9 % confidence interval of the runs, which is no wider than 5 % on
-// either side.
+// agree checks that the expected mean time of a class is in the 99.9 % confidence interval of the
+// runs, which is no wider than 5 % on either side.
 func agree(t *testing.T, what string, runs []sojourns, class int, want float64) {
 	t.Helper()
 	const student = 4.781 // 99.95 % quantile of Student's t with 9 degrees of freedom
@@ -142,8 +145,9 @@ func agree(t *testing.T, what string, runs []sojourns, class int, want float64) 
 	}
 }
 
-// wait returns the mean wait of class k, served before the classes after it and not interrupted: W0 / ((1−σ(k−1))·(1−σ(k))), σ(k) the load
-// of classes up to k (Cobham, Operations Research 2, 1954, equation 3; for shortest job first, Phipps, Operations Research 4, 1956).
+// wait returns the mean wait of class k, served before the classes after it and not interrupted: W0
+// / ((1−σ(k−1))·(1−σ(k))), σ(k) the load of classes up to k (Cobham, Operations Research 2, 1954,
+// equation 3; for shortest job first, Phipps, Operations Research 4, 1956).
 func wait(k int, rates, means, squares []float64) float64 {
 	residual, before, upTo := 0.0, 0.0, 0.0
 	for i := range rates {
@@ -175,7 +179,8 @@ func TestShortestJobFirstWaits(t *testing.T) {
 	}
 	runs := run(t, "sjf", 1, 160_000, rate, server{step: step}, draw)
 	for k, n := range sizes {
-		agree(t, fmt.Sprintf("jobs of %.0f steps", n), runs, k, means[k]+wait(k, rates, means, squares))
+		agree(t, fmt.Sprintf("jobs of %.0f steps", n), runs, k,
+			means[k]+wait(k, rates, means, squares))
 	}
 }
 
@@ -197,7 +202,8 @@ func TestPriorityWaits(t *testing.T) {
 	square := (2*mean*mean - mean) * d * d
 	runs := run(t, "priority", 1, 160_000, rate, server{step: step}, draw)
 	for k := range rates {
-		agree(t, fmt.Sprintf("class %d", k), runs, k, means[k]+wait(k, rates, means, []float64{square, square, square}))
+		agree(t, fmt.Sprintf("class %d", k), runs, k,
+			means[k]+wait(k, rates, means, []float64{square, square, square}))
 	}
 }
 
@@ -215,12 +221,13 @@ func TestBatchOfConstantStepsIsManyServers(t *testing.T) {
 	}
 	queued := term / (1 - load) / (sum + term/(1-load))
 	want := service + queued*service/(servers*(1-load))
-	runs := run(t, "vllm-v1", servers, 60_000, rate, server{step: d}, func(rng *rand.Rand, r *sim.Request) { r.Output = geometric(rng, mean) })
+	runs := run(t, "vllm-v1", servers, 60_000, rate, server{step: d},
+		func(rng *rand.Rand, r *sim.Request) { r.Output = geometric(rng, mean) })
 	agree(t, "M/M/8", runs, 0, want)
 }
 
-// Steps as long as the batch is large are a shared processor: a job of x takes x/(1−ρ), whatever the others are (Kleinrock, JACM 14,
-// 1967).
+// Steps as long as the batch is large are a shared processor: a job of x takes x/(1−ρ), whatever
+// the others are (Kleinrock, JACM 14, 1967).
 func TestBatchOfProportionalStepsIsASharedProcessor(t *testing.T) {
 	const c, load = sim.Millisecond, 0.7
 	sizes := []float64{100, 1000}
@@ -235,7 +242,8 @@ func TestBatchOfProportionalStepsIsASharedProcessor(t *testing.T) {
 	}
 }
 
-// The shorter come first, the shorter the mean: shortest remaining time, shortest job, first come, for the same jobs.
+// The shorter come first, the shorter the mean: shortest remaining time, shortest job, first come,
+// for the same jobs.
 func TestOrderOfMeans(t *testing.T) {
 	draw := func(rng *rand.Rand, r *sim.Request) { r.Output = geometric(rng, 30) }
 	var runs [3][]sojourns
@@ -243,27 +251,33 @@ func TestOrderOfMeans(t *testing.T) {
 		runs[i] = run(t, policy, 1, 20_000, 2.7, server{step: step}, draw)
 	}
 	for seed := range replications {
-		remaining, job, arrival := runs[0][seed].mean(0), runs[1][seed].mean(0), runs[2][seed].mean(0)
+		remaining, job, arrival := runs[0][seed].mean(0), runs[1][seed].mean(0),
+			runs[2][seed].mean(0)
 		if !(remaining < job && job < arrival) {
-			t.Errorf("mean sojourn %.3f s for srtf, %.3f s for sjf, %.3f s in order of arrival", remaining, job, arrival)
+			t.Errorf("mean sojourn %.3f s for srtf, %.3f s for sjf, %.3f s in order of arrival",
+				remaining, job, arrival)
 		}
 	}
 }
 
-// The feedback queue serves short answers sooner than the order of arrival does, without knowing them, and long ones later.
+// The feedback queue serves short answers sooner than the order of arrival does, without knowing
+// them, and long ones later.
 func TestFeedbackQueueFavoursShortAnswers(t *testing.T) {
 	draw := func(rng *rand.Rand, r *sim.Request) {
 		if r.Output = 5; rng.IntN(10) == 0 {
 			r.Class, r.Output = 1, 500
 		}
 	}
-	queues, arrival := run(t, "mlfq", 1, 20_000, 1.4, server{step: step}, draw), run(t, "vllm-v1", 1, 20_000, 1.4, server{step: step}, draw)
+	queues, arrival := run(t, "mlfq", 1, 20_000, 1.4, server{step: step}, draw),
+		run(t, "vllm-v1", 1, 20_000, 1.4, server{step: step}, draw)
 	for i := range queues {
 		if short, before := queues[i].mean(0), arrival[i].mean(0); short > before/3 {
-			t.Errorf("short answers take %.3f s, in order of arrival %.3f s; want a third at most", short, before)
+			t.Errorf("short answers take %.3f s, in order of arrival %.3f s; want a third at most",
+				short, before)
 		}
 		if long, before := queues[i].mean(1), arrival[i].mean(1); long < before {
-			t.Errorf("long answers take %.3f s, in order of arrival %.3f s; somebody must pay", long, before)
+			t.Errorf("long answers take %.3f s, in order of arrival %.3f s; somebody must pay",
+				long, before)
 		}
 	}
 }

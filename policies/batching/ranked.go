@@ -2,13 +2,14 @@ package batching
 
 import "github.com/llmsim/llmsim/sim"
 
-// ranked is an order by rank: the lowest comes first, of equals the one that arrived first. The one with the highest rank gives
-// way first.
+// ranked is an order by rank: the lowest comes first, of equals the one that arrived first. The one
+// with the highest rank gives way first.
 type ranked struct {
 	// rank is computed when a request arrives, and kept in Sequence.Rank.
 	rank    func(r *sim.Request) float64
 	waiting heap
-	// consumed tells that the rank is work to do, of which each token that comes out takes one away.
+	// consumed tells that the rank is work to do, of which each token that comes out takes one
+	// away.
 	consumed bool
 }
 

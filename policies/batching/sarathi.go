@@ -2,15 +2,16 @@ package batching
 
 import "github.com/llmsim/llmsim/sim"
 
-// NewSarathi returns the scheduler of Sarathi-Serve, for at most maxSequences at once and tokenBudget tokens a step. Batching is
-// free of stalls: the decoding sequences are in every step, and the budget that they leave goes to chunks of prompts, first those begun
-// (Agrawal et al., OSDI 2024, algorithm 3). The budget bounds the time between tokens.
+// NewSarathi returns the scheduler of Sarathi-Serve, for at most maxSequences at once and
+// tokenBudget tokens a step. Batching is free of stalls: the decoding sequences are in every step,
+// and the budget that they leave goes to chunks of prompts, first those begun (Agrawal et al., OSDI
+// 2024, algorithm 3). The budget bounds the time between tokens.
 func NewSarathi(maxSequences, tokenBudget int) (*Continuous, error) {
 	return newContinuous(Limits{MaxSequences: maxSequences, TokenBudget: tokenBudget}, &fifo{})
 }
 
-// NewHybridOnly returns Sarathi-Serve without chunks: whole prompts are computed in the steps in which others decode, as far as
-// the budget goes (Agrawal et al., table 4, "hybrid-batching-only").
+// NewHybridOnly returns Sarathi-Serve without chunks: whole prompts are computed in the steps in
+// which others decode, as far as the budget goes (Agrawal et al., table 4, "hybrid-batching-only").
 func NewHybridOnly(maxSequences, tokenBudget int) (*Continuous, error) {
 	c, err := NewSarathi(maxSequences, tokenBudget)
 	if err != nil {
@@ -20,15 +21,17 @@ func NewHybridOnly(maxSequences, tokenBudget int) (*Continuous, error) {
 	return c, nil
 }
 
-// ChunkedOnly is Sarathi-Serve without hybrid batches: chunks of prompts are computed in steps of their own, and the decoding sequences
-// do so in between (Agrawal et al., table 4, "chunked-prefills-only").
+// ChunkedOnly is Sarathi-Serve without hybrid batches: chunks of prompts are computed in steps of
+// their own, and the decoding sequences do so in between (Agrawal et al., table 4,
+// "chunked-prefills-only").
 type ChunkedOnly struct {
 	Continuous
 	// turn tells by lane that the decoding sequences come next.
 	turn []bool
 }
 
-// NewChunkedOnly returns the scheduler for at most maxSequences at once and tokenBudget tokens a step.
+// NewChunkedOnly returns the scheduler for at most maxSequences at once and tokenBudget tokens a
+// step.
 func NewChunkedOnly(maxSequences, tokenBudget int) (*ChunkedOnly, error) {
 	c, err := NewSarathi(maxSequences, tokenBudget)
 	if err != nil {

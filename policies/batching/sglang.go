@@ -6,26 +6,31 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Constants of SGLang (python/sglang/srt/managers, v0.4): how the new-token ratio falls, and how requests are compared.
+// Constants of SGLang (python/sglang/srt/managers, v0.4): how the new-token ratio falls, and how
+// requests are compared.
 const (
-	sglangLeastRatio   = 0.14 // of the initial ratio (default_min_new_token_ratio_factor)
-	sglangDecaySteps   = 600  // from the initial to the least ratio (default_new_token_ratio_decay_steps)
+	sglangLeastRatio = 0.14 // of the initial ratio (default_min_new_token_ratio_factor)
+	// from the initial to the least ratio (default_new_token_ratio_decay_steps)
+	sglangDecaySteps   = 600
 	sglangAhead        = 20   // steps for which a retraction makes room (retract_decode_steps)
 	sglangLongestQueue = 128  // beyond which prefixes are not compared (schedule_policy.py)
 	sglangClip         = 4096 // most output tokens counted for a request (CLIP_MAX_NEW_TOKENS)
 )
 
-// SGLang is the scheduler of SGLang: a step computes prompts or decodes, prompts first. Of the waiting sequences the one with the longest
-// cached prefix starts (Zheng et al., NeurIPS 2024, section 3). It starts only if memory is likely to last: a share of the output
-// that others may still generate is taken as used. The share, the new-token ratio, falls with every step, and rises when memory
-// runs out after all; then those with the least output are retracted and computed again.
+// SGLang is the scheduler of SGLang: a step computes prompts or decodes, prompts first. Of the
+// waiting sequences the one with the longest cached prefix starts (Zheng et al., NeurIPS 2024,
+// section 3). It starts only if memory is likely to last: a share of the output that others may
+// still generate is taken as used. The share, the new-token ratio, falls with every step, and rises
+// when memory runs out after all; then those with the least output are retracted and computed
+// again.
 type SGLang struct {
 	Continuous
 	waiting   longestPrefix
 	initial   float64
 	maxOutput int
 	lanes     []sglangLane
-	// full tells that memory did not suffice for another request: only somebody's leaving changes that.
+	// full tells that memory did not suffice for another request: only somebody's leaving changes
+	// that.
 	full bool
 }
 
@@ -34,14 +39,15 @@ type sglangLane struct {
 	// The new-token ratio was anchor when the batch had decoded so many steps.
 	anchor float64
 	since  int64
-	// output is what its sequences may generate, prompts the tokens in the prompts of the decoding sequences. long counts those that
-	// may generate more than is counted.
+	// output is what its sequences may generate, prompts the tokens in the prompts of the decoding
+	// sequences. long counts those that may generate more than is counted.
 	output, prompts, long int
 }
 
-// NewSGLang returns the scheduler for at most maxSequences at once (max_running_requests) and chunk prompt tokens a step
-// (chunked_prefill_size). ratio is the initial new-token ratio in (0, 1], 0.7 by default. maxOutput is the number of output tokens
-// that every request asks room for (max_new_tokens); 0 means that it asks for just what it will generate.
+// NewSGLang returns the scheduler for at most maxSequences at once (max_running_requests) and chunk
+// prompt tokens a step (chunked_prefill_size). ratio is the initial new-token ratio in (0, 1], 0.7
+// by default. maxOutput is the number of output tokens that every request asks room for
+// (max_new_tokens); 0 means that it asks for just what it will generate.
 func NewSGLang(maxSequences, chunk int, ratio float64, maxOutput int) (*SGLang, error) {
 	switch {
 	case maxSequences < 1:
@@ -54,7 +60,9 @@ func NewSGLang(maxSequences, chunk int, ratio float64, maxOutput int) (*SGLang, 
 		return nil, fmt.Errorf("max-output is %d, want 0 (what is generated) or more", maxOutput)
 	}
 	g := &SGLang{initial: ratio, maxOutput: maxOutput}
-	g.Continuous = Continuous{limits: Limits{MaxSequences: maxSequences, TokenBudget: chunk, ChunkLimit: chunk}, waiting: &g.waiting}
+	g.Continuous = Continuous{
+		limits:  Limits{MaxSequences: maxSequences, TokenBudget: chunk, ChunkLimit: chunk},
+		waiting: &g.waiting}
 	return g, nil
 }
 
@@ -75,10 +83,12 @@ func (g *SGLang) Schedule(b *sim.Batch) sim.Decision {
 		g.retract(b)
 		return sim.Decision{Steps: 1}
 	}
-	return sim.Decision{Steps: sim.Forever, IgnoreArrivals: g.full || b.Running() >= g.limits.MaxSequences}
+	return sim.Decision{Steps: sim.Forever, IgnoreArrivals: g.full ||
+		b.Running() >= g.limits.MaxSequences}
 }
 
-// admitLikely starts those that will likely find memory to the end, and returns what is left of the budget.
+// admitLikely starts those that will likely find memory to the end, and returns what is left of the
+// budget.
 func (g *SGLang) admitLikely(b *sim.Batch, budget int) int {
 	m := b.Memory()
 	g.waiting.memory = m
@@ -117,7 +127,8 @@ func (g *SGLang) setRatio(b *sim.Batch, ratio float64) {
 	l.anchor, l.since = ratio, b.Steps()
 }
 
-// output returns the number of tokens that s may generate in all, toCome how many of them are still to come, as far as they count.
+// output returns the number of tokens that s may generate in all, toCome how many of them are still
+// to come, as far as they count.
 func (g *SGLang) output(s *sim.Sequence) int { return max(s.Output, g.maxOutput) }
 func (g *SGLang) toCome(s *sim.Sequence) int { return min(g.output(s)-s.Progress(), sglangClip) }
 
@@ -133,7 +144,8 @@ func (g *SGLang) allToCome(b *sim.Batch) int {
 	return l.output - g.progress(b)
 }
 
-// progress returns the number of tokens that those in b have generated. One that decodes has stored all but the last.
+// progress returns the number of tokens that those in b have generated. One that decodes has stored
+// all but the last.
 func (g *SGLang) progress(b *sim.Batch) int {
 	n := int(b.Context()) - g.lanes[b.Lane()].prompts + b.Decodes()
 	for _, s := range b.Prefilling() {
@@ -142,14 +154,15 @@ func (g *SGLang) progress(b *sim.Batch) int {
 	return n
 }
 
-// retract preempts those with the least output, of equals the longest prompt, until there is memory for some steps, and sets the
-// ratio to what would have sufficed.
+// retract preempts those with the least output, of equals the longest prompt, until there is memory
+// for some steps, and sets the ratio to what would have sufficed.
 func (g *SGLang) retract(b *sim.Batch) {
 	m := b.Memory()
 	for b.Decodes() > 1 && m.Headroom(b.Lane(), sglangAhead) < sglangAhead || !b.Decode() {
 		var victim *sim.Sequence
 		for s := range b.Preemptible {
-			if victim == nil || s.Progress() < victim.Progress() || s.Progress() == victim.Progress() && s.Prompt > victim.Prompt {
+			if victim == nil || s.Progress() < victim.Progress() ||
+				s.Progress() == victim.Progress() && s.Prompt > victim.Prompt {
 				victim = s
 			}
 		}
@@ -190,8 +203,8 @@ func (g *SGLang) count(b *sim.Batch, s *sim.Sequence, sign int) {
 	}
 }
 
-// longestPrefix is the order of cached prefixes, the longest first, of equals that which arrived first. Where many wait, it is
-// the order of arrival.
+// longestPrefix is the order of cached prefixes, the longest first, of equals that which arrived
+// first. Where many wait, it is the order of arrival.
 type longestPrefix struct {
 	fifo
 	memory sim.Memory

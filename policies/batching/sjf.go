@@ -8,9 +8,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Prediction is how well a scheduler knows the length of an answer beforehand: as if by a model whose errors are lognormal.
+// Prediction is how well a scheduler knows the length of an answer beforehand: as if by a model
+// whose errors are lognormal.
 type Prediction struct {
-	// Sigma is the standard deviation of the logarithm of predicted over true length; 0 means that the length is known.
+	// Sigma is the standard deviation of the logarithm of predicted over true length; 0 means that
+	// the length is known.
 	Sigma float64
 	// Seed selects the errors. Every request has its own, whatever else happens.
 	Seed uint64
@@ -19,7 +21,8 @@ type Prediction struct {
 // lengths returns a function that predicts the output tokens of a request.
 func (p Prediction) lengths() (func(r *sim.Request) float64, error) {
 	if !(p.Sigma >= 0) || math.IsInf(p.Sigma, 0) {
-		return nil, fmt.Errorf("prediction-error is %g, want 0 (lengths are known) or more", p.Sigma)
+		return nil, fmt.Errorf("prediction-error is %g, want 0 (lengths are known) or more",
+			p.Sigma)
 	}
 	if p.Sigma == 0 {
 		return func(r *sim.Request) float64 { return float64(r.Output) }, nil
@@ -32,8 +35,9 @@ func (p Prediction) lengths() (func(r *sim.Request) float64, error) {
 	}, nil
 }
 
-// NewSJF returns the scheduler of vLLM V1 with the shortest job first: the request with the fewest output tokens to come, known
-// or predicted (Fu et al., Efficient LLM Scheduling by Learning to Rank, NeurIPS 2024). Who runs is not disturbed.
+// NewSJF returns the scheduler of vLLM V1 with the shortest job first: the request with the fewest
+// output tokens to come, known or predicted (Fu et al., Efficient LLM Scheduling by Learning to
+// Rank, NeurIPS 2024). Who runs is not disturbed.
 func NewSJF(limits Limits, prediction Prediction) (sim.Scheduler, error) {
 	lengths, err := prediction.lengths()
 	if err != nil {
@@ -42,9 +46,10 @@ func NewSJF(limits Limits, prediction Prediction) (sim.Scheduler, error) {
 	return newRanked(limits, ranked{rank: lengths}, false, false)
 }
 
-// NewSRTF returns the scheduler of vLLM V1 with the shortest remaining time first: a request that waits takes the place of the
-// one that runs with the most output tokens to come, if it has fewer itself (Schrage, Operations Research 1968). swap tells that
-// those displaced move to host memory; else they are computed again.
+// NewSRTF returns the scheduler of vLLM V1 with the shortest remaining time first: a request that
+// waits takes the place of the one that runs with the most output tokens to come, if it has fewer
+// itself (Schrage, Operations Research 1968). swap tells that those displaced move to host memory;
+// else they are computed again.
 func NewSRTF(limits Limits, prediction Prediction, swap bool) (sim.Scheduler, error) {
 	lengths, err := prediction.lengths()
 	if err != nil {

@@ -15,14 +15,15 @@ const (
 	Padded Prompts = iota
 	// Packed computes each prompt for itself.
 	Packed
-	// Shortest computes all prompts at once as far as the shortest goes. What is left of the others is fed token by token, in steps in
-	// which those that are ahead decode already.
+	// Shortest computes all prompts at once as far as the shortest goes. What is left of the others
+	// is fed token by token, in steps in which those that are ahead decode already.
 	Shortest
 )
 
-// Static is batching by request: a batch runs until all its sequences are complete, and only then the next one starts. Sequences
-// that are complete before keep their place, as padding, and all answers are returned at the end, as FasterTransformer does (the
-// baseline of Yu et al., OSDI 2022, section 2).
+// Static is batching by request: a batch runs until all its sequences are complete, and only then
+// the next one starts. Sequences that are complete before keep their place, as padding, and all
+// answers are returned at the end, as FasterTransformer does (the baseline of Yu et al., OSDI 2022,
+// section 2).
 type Static struct {
 	size    int
 	delay   sim.Time
@@ -33,10 +34,11 @@ type Static struct {
 	lane    int
 }
 
-// NewStatic returns the scheduler for batches of at most size sequences: the waiting sequences when the batch before ends. It waits for
-// a batch to be full, but not longer than delay after the arrival of its first request (dynamic batching of NVIDIA Triton:
-// max_batch_size, max_queue_delay_microseconds). alone tells that a batch has the whole pipeline to itself, where otherwise each
-// stage may have one.
+// NewStatic returns the scheduler for batches of at most size sequences: the waiting sequences when
+// the batch before ends. It waits for a batch to be full, but not longer than delay after the
+// arrival of its first request (dynamic batching of NVIDIA Triton: max_batch_size,
+// max_queue_delay_microseconds). alone tells that a batch has the whole pipeline to itself, where
+// otherwise each stage may have one.
 func NewStatic(size int, delay sim.Time, prompts Prompts, alone bool) (*Static, error) {
 	switch {
 	case size < 1:
@@ -105,8 +107,8 @@ func (s *Static) shortest() int {
 	return least
 }
 
-// proceed lets those of a batch that decode do so, and feeds one token to those whose prompt is not complete. The newest give way
-// where memory is short.
+// proceed lets those of a batch that decode do so, and feeds one token to those whose prompt is not
+// complete. The newest give way where memory is short.
 func (s *Static) proceed(b *sim.Batch) {
 	for !b.Decode() {
 		if !preemptNewest(b) {

@@ -6,10 +6,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// NewTRTLLMMaxUtilization returns the in-flight batching of TensorRT-LLM with the capacity policy MAX_UTILIZATION: requests start
-// as long as there is memory for their prompts; when it runs out, the newest is paused and computed again
-// (tensorrt_llm/batch_manager/capacityScheduler.cpp, v0.15). Prompts are whole unless chunked says otherwise
-// (enable_chunked_context). maxSequences is max_batch_size, tokenBudget max_num_tokens.
+// NewTRTLLMMaxUtilization returns the in-flight batching of TensorRT-LLM with the capacity policy
+// MAX_UTILIZATION: requests start as long as there is memory for their prompts; when it runs out,
+// the newest is paused and computed again (tensorrt_llm/batch_manager/capacityScheduler.cpp,
+// v0.15). Prompts are whole unless chunked says otherwise (enable_chunked_context). maxSequences is
+// max_batch_size, tokenBudget max_num_tokens.
 func NewTRTLLMMaxUtilization(maxSequences, tokenBudget int, chunked bool) (*Continuous, error) {
 	c, err := newContinuous(Limits{MaxSequences: maxSequences, TokenBudget: tokenBudget}, &fifo{})
 	if err != nil {
@@ -19,8 +20,9 @@ func NewTRTLLMMaxUtilization(maxSequences, tokenBudget int, chunked bool) (*Cont
 	return c, nil
 }
 
-// TRTLLMNoEvict is the in-flight batching of TensorRT-LLM with the capacity policy GUARANTEED_NO_EVICT, its default: a request
-// starts when there is memory for it and for all that run to grow to their full length, so that nobody is ever paused.
+// TRTLLMNoEvict is the in-flight batching of TensorRT-LLM with the capacity policy
+// GUARANTEED_NO_EVICT, its default: a request starts when there is memory for it and for all that
+// run to grow to their full length, so that nobody is ever paused.
 type TRTLLMNoEvict struct {
 	Continuous
 	maxOutput int
@@ -28,9 +30,11 @@ type TRTLLMNoEvict struct {
 	promised int64
 }
 
-// NewTRTLLMNoEvict returns the scheduler with the parameters of NewTRTLLMMaxUtilization. maxOutput is the number of output tokens
-// that every request asks room for (max_tokens); 0 means that it asks for just what it will generate, as benchmarks do.
-func NewTRTLLMNoEvict(maxSequences, tokenBudget int, chunked bool, maxOutput int) (*TRTLLMNoEvict, error) {
+// NewTRTLLMNoEvict returns the scheduler with the parameters of NewTRTLLMMaxUtilization. maxOutput
+// is the number of output tokens that every request asks room for (max_tokens); 0 means that it
+// asks for just what it will generate, as benchmarks do.
+func NewTRTLLMNoEvict(maxSequences, tokenBudget int, chunked bool, maxOutput int) (*TRTLLMNoEvict,
+	error) {
 	c, err := NewTRTLLMMaxUtilization(maxSequences, tokenBudget, chunked)
 	if err != nil {
 		return nil, err

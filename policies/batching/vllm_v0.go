@@ -7,17 +7,19 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// VLLMV0 is the scheduler of vLLM V0, as in the paper: a step computes prompts or decodes, never both. Prompts come first, whole
-// and in order of arrival, as many as the token budget and memory hold; memory keeps a watermark free for the running sequences. When it
-// runs out, the newest is preempted: computed again later, or swapped out to host memory. While somebody waits there, no prompt
-// starts (Kwon et al., SOSP 2023, section 4.5; vllm/core/scheduler.py, v0.5, without chunked prefill).
+// VLLMV0 is the scheduler of vLLM V0, as in the paper: a step computes prompts or decodes, never
+// both. Prompts come first, whole and in order of arrival, as many as the token budget and memory
+// hold; memory keeps a watermark free for the running sequences. When it runs out, the newest is
+// preempted: computed again later, or swapped out to host memory. While somebody waits there, no
+// prompt starts (Kwon et al., SOSP 2023, section 4.5; vllm/core/scheduler.py, v0.5, without chunked
+// prefill).
 type VLLMV0 struct {
 	Continuous
 	watermark float64
 }
 
-// NewVLLMV0 returns the scheduler for at most maxSequences at once and tokenBudget prompt tokens a step. watermark is the share
-// of memory in [0, 1) that newcomers leave free; vLLM's is 0.01.
+// NewVLLMV0 returns the scheduler for at most maxSequences at once and tokenBudget prompt tokens a
+// step. watermark is the share of memory in [0, 1) that newcomers leave free; vLLM's is 0.01.
 func NewVLLMV0(maxSequences, tokenBudget int, watermark float64, swap bool) (*VLLMV0, error) {
 	c, err := newContinuous(Limits{MaxSequences: maxSequences, TokenBudget: tokenBudget}, &fifo{})
 	if err != nil {
@@ -36,7 +38,8 @@ func (v *VLLMV0) Schedule(b *sim.Batch) sim.Decision {
 		b.Reserve(int64(v.watermark * float64(m.Capacity())))
 	}
 	before := v.waiting.len()
-	if before > 0 && v.waiting.first().Swapped == 0 && v.admit(b, v.limits.TokenBudget) < v.limits.TokenBudget {
+	if before > 0 && v.waiting.first().Swapped == 0 &&
+		v.admit(b, v.limits.TokenBudget) < v.limits.TokenBudget {
 		return sim.Decision{Steps: 1}
 	}
 	if !v.decode(b) || v.waiting.len() > before {

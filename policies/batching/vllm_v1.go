@@ -1,11 +1,13 @@
 package batching
 
-// NewVLLMV1 returns the scheduler of vLLM V1: each step has one token budget for decodes and chunked prefills. The running sequences
-// come first, then the waiting sequences, in order of arrival; when KV memory runs out, the newest is preempted and computed again later
+// NewVLLMV1 returns the scheduler of vLLM V1: each step has one token budget for decodes and
+// chunked prefills. The running sequences come first, then the waiting sequences, in order of
+// arrival; when KV memory runs out, the newest is preempted and computed again later
 // (vllm/v1/core/sched/scheduler.py, v0.15).
 //
-// There are at most maxSequences at once (max_num_seqs) and tokenBudget tokens a step (max_num_batched_tokens), which must not be
-// fewer. chunkLimit bounds the prompt tokens of one request in a step (long_prefill_token_threshold); 0 means no bound.
+// There are at most maxSequences at once (max_num_seqs) and tokenBudget tokens a step
+// (max_num_batched_tokens), which must not be fewer. chunkLimit bounds the prompt tokens of one
+// request in a step (long_prefill_token_threshold); 0 means no bound.
 func NewVLLMV1(maxSequences, tokenBudget, chunkLimit int) (*Continuous, error) {
 	return newContinuous(Limits{maxSequences, tokenBudget, chunkLimit}, &fifo{})
 }

@@ -7,20 +7,25 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// VTC is the scheduler of vLLM V1 with fairness between tenants: who starts next is a request of the tenant that was served least,
-// counted in weighted input and output tokens (virtual token counter: Sheng et al., OSDI 2024, algorithm 2). A tenant that comes
-// back is lifted to the least counter of the waiting sequences, since unused service cannot be saved up.
+// VTC is the scheduler of vLLM V1 with fairness between tenants: who starts next is a request of
+// the tenant that was served least, counted in weighted input and output tokens (virtual token
+// counter: Sheng et al., OSDI 2024, algorithm 2). A tenant that comes back is lifted to the least
+// counter of the waiting sequences, since unused service cannot be saved up.
 type VTC struct {
 	Continuous
 	tenants tenants
 }
 
-// NewVTC returns the scheduler in which an input token counts inputWeight and an output token outputWeight; the paper's are 1 and 2.
+// NewVTC returns the scheduler in which an input token counts inputWeight and an output token
+// outputWeight; the paper's are 1 and 2.
 func NewVTC(limits Limits, inputWeight, outputWeight float64) (*VTC, error) {
 	if !(inputWeight >= 0 && outputWeight >= 0 && inputWeight+outputWeight > 0) {
-		return nil, fmt.Errorf("input-weight is %g and output-weight %g, want 0 or more, and one of them more than 0", inputWeight, outputWeight)
+		return nil, fmt.Errorf(
+			"input-weight is %g and output-weight %g, want 0 or more, and one of them more than 0",
+			inputWeight, outputWeight)
 	}
-	v := &VTC{tenants: tenants{inputWeight: inputWeight, outputWeight: outputWeight, next: -1, last: -1}}
+	v := &VTC{tenants: tenants{inputWeight: inputWeight, outputWeight: outputWeight, next: -1,
+		last: -1}}
 	c, err := newContinuous(limits, &v.tenants)
 	if err != nil {
 		return nil, err
@@ -50,7 +55,8 @@ func (v *VTC) Joined(b *sim.Batch, s *sim.Sequence) {
 	s.Tag = s.Generated // what it had when it joined, at least 1
 }
 
-// Left implements sim.Listener. Tokens that a speculator drafted are counted here, since such batches count no steps.
+// Left implements sim.Listener. Tokens that a speculator drafted are counted here, since such
+// batches count no steps.
 func (v *VTC) Left(b *sim.Batch, s *sim.Sequence, _ bool) {
 	v.tenants.next = -1
 	if s.Tag > 0 {
@@ -79,7 +85,8 @@ type tenant struct {
 	// lifted is a number of weighted tokens that it did not use; input and output are tokens.
 	lifted        float64
 	input, output int64
-	// lanes has its sequences that decode: each gives a token a step of its batch. output is less the steps before.
+	// lanes has its sequences that decode: each gives a token a step of its batch. output is less
+	// the steps before.
 	lanes []lane
 }
 
@@ -170,7 +177,8 @@ func (ts *tenants) delete(number int) {
 	ts.waiting = slices.Delete(ts.waiting, i, i+1)
 }
 
-// least returns which of the tenants that wait was served least, those excepted that are not to be asked; −1 if there is none.
+// least returns which of the tenants that wait was served least, those excepted that are not to be
+// asked; −1 if there is none.
 func (ts *tenants) least(except []int) int {
 	least, counter := -1, 0.0
 	for _, i := range ts.waiting {

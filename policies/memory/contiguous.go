@@ -48,7 +48,8 @@ type space interface {
 // NewContiguous returns a memory for that many tokens, of which a context has at most longest (0
 // for no bound but the memory). With buddy, pieces have a power of two of tokens (the allocator
 // that the vLLM paper gives to Orca); else the first hole that is large enough is used.
-func NewContiguous(tokens int64, longest int, reservation Reservation, buddy bool) (*Contiguous, error) {
+func NewContiguous(tokens int64, longest int, reservation Reservation, buddy bool) (*Contiguous,
+	error) {
 	if tokens < 1 {
 		return nil, fmt.Errorf("KV memory of %d tokens, want at least 1", tokens)
 	}
@@ -59,7 +60,10 @@ func NewContiguous(tokens int64, longest int, reservation Reservation, buddy boo
 	largest := c.space.largest()
 	if longest < 1 || longest > largest {
 		if reservation == ReserveLongest {
-			return nil, fmt.Errorf("each sequence reserves the longest context served, %d tokens, and the largest piece of memory has %d; lower max-model-len to that, or reserve by pow2 or oracle", longest, largest)
+			return nil, fmt.Errorf(
+				"each sequence reserves the longest context served, %d tokens, and the largest "+
+					"piece of memory has %d; lower max-model-len to that, or reserve by pow2 "+
+					"or oracle", longest, largest)
 		}
 		longest = largest
 	}

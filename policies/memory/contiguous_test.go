@@ -41,7 +41,8 @@ func (c *contiguousTwin) match(*sim.Sequence) int   { return 0 }
 func (c *contiguousTwin) join(*sim.Sequence)        {}
 func (c *contiguousTwin) step([]*sim.Sequence) bool { return true }
 func (c *contiguousTwin) free(address, size int) bool {
-	return address+size <= len(c.owner) && !slices.ContainsFunc(c.owner[address:address+size], func(o int64) bool { return o != 0 })
+	return address+size <= len(c.owner) && !slices.ContainsFunc(c.owner[address:address+size],
+		func(o int64) bool { return o != 0 })
 }
 
 func (c *contiguousTwin) used() int64 {
@@ -103,7 +104,8 @@ func (c *contiguousTwin) extend(s *sim.Sequence, _ int, reserve int64) bool {
 	if s.Held == 0 {
 		return true // which the memory will be blamed for
 	}
-	if s.Held != size || !c.free(s.Handle, size) || !c.buddy && s.Handle != place || c.buddy && s.Handle%size != 0 {
+	if s.Held != size || !c.free(s.Handle, size) || !c.buddy && s.Handle != place || c.buddy &&
+		s.Handle%size != 0 {
 		c.t.Fatalf("%d tokens at %d; want %d, at %d if first", s.Held, s.Handle, size, place)
 	}
 	for i := range size {
@@ -122,7 +124,8 @@ func (c *contiguousTwin) release(s *sim.Sequence, _ bool) {
 // Reservations are of the right size, do not overlap, and fail only where no place is left.
 func contiguousEqualsTwin(t *rapid.T) {
 	tokens := rapid.IntRange(1, 1500).Draw(t, "tokens")
-	reservation := rapid.SampledFrom([]Reservation{ReserveLongest, ReservePowerOfTwo, ReserveExact}).Draw(t, "reservation")
+	reservation := rapid.SampledFrom([]Reservation{ReserveLongest, ReservePowerOfTwo,
+		ReserveExact}).Draw(t, "reservation")
 	buddy := rapid.Bool().Draw(t, "buddy")
 	largest := tokens
 	if buddy {
@@ -136,8 +139,9 @@ func contiguousEqualsTwin(t *rapid.T) {
 		t.Fatal(err)
 	}
 	m := machine{
-		memory:  c,
-		twin:    &contiguousTwin{t, reservation, buddy, longest, make([]int64, tokens), map[int64][2]int{}},
+		memory: c,
+		twin: &contiguousTwin{t, reservation, buddy, longest, make([]int64, tokens),
+			map[int64][2]int{}},
 		request: drawRequest,
 	}
 	m.run(t)

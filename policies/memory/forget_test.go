@@ -14,7 +14,8 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	serve := func(text uint64) (found int) {
-		s := &sim.Sequence{Request: sim.Request{Prompt: 129, Output: 1, Content: []sim.Segment{{ID: text, Tokens: 129}}}}
+		s := &sim.Sequence{Request: sim.Request{Prompt: 129, Output: 1,
+			Content: []sim.Segment{{ID: text, Tokens: 129}}}}
 		found = m.Match(s)
 		s.Stored = found
 		if !m.Extend(s, 129-found, 0) {

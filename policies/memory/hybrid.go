@@ -116,7 +116,8 @@ func (h *Hybrid) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	if h.available()-stored.unused-need < reserve {
 		return false
 	}
-	whole := s.Handle > 0 || s.Swapped == 0 // what comes back from elsewhere has its last window only
+	// what comes back from elsewhere has its last window only
+	whole := s.Handle > 0 || s.Swapped == 0
 	if s.Handle == 0 {
 		h.admit(s)
 		h.tree.share(&h.holders[s.Handle-1].path, text, stored.blocks)

@@ -53,7 +53,8 @@ func (h *hybridTwin) available() int64 {
 func (h *hybridTwin) used() int64 { return h.all() - h.available() }
 
 func (h *hybridTwin) at(name string) int {
-	return slices.IndexFunc(h.queue, func(e entry) bool { return e.name == name && name != unnamed })
+	return slices.IndexFunc(h.queue,
+		func(e entry) bool { return e.name == name && name != unnamed })
 }
 
 func (h *hybridTwin) stored(name string) bool { return h.users[name] > 0 || h.at(name) >= 0 }
@@ -242,8 +243,10 @@ func hybridEqualsTwin(t *rapid.T) {
 	block := rapid.SampledFrom([]int{1, 4, 16}).Draw(t, "block")
 	capacity := rapid.IntRange(1, 400/block).Draw(t, "capacity")
 	layers := rapid.SampledFrom([]Layers{
-		{Full: 1, Windowed: 1, Window: 9}, {Full: 1, Windowed: 5, Window: 30}, {Full: 3, Windowed: 2, Window: 1},
-		{Full: 1, Window: 1, Fixed: 20}, {Full: 2, Windowed: 1, Window: 20, Fixed: 30}, {Windowed: 1, Window: 20},
+		{Full: 1, Windowed: 1, Window: 9}, {Full: 1, Windowed: 5, Window: 30},
+		{Full: 3, Windowed: 2, Window: 1},
+		{Full: 1, Window: 1, Fixed: 20}, {Full: 2, Windowed: 1, Window: 20, Fixed: 30},
+		{Windowed: 1, Window: 20},
 	}).Draw(t, "layers")
 	states := rapid.Bool().Draw(t, "states")
 	h, err := NewHybrid(int64(capacity), block, layers, states)
@@ -280,8 +283,12 @@ func TestHybridSharesPrefixes(t *testing.T) {
 			t.Fatal(err)
 		}
 		system := sim.Segment{ID: 1, Tokens: 1000}
-		first := &sim.Sequence{Request: sim.Request{ID: 1, Prompt: 1500, Output: 400, Content: []sim.Segment{system, {ID: 2, Tokens: 500}}}}
-		second := &sim.Sequence{Request: sim.Request{ID: 2, Prompt: 1100, Output: 5, Content: []sim.Segment{system, {ID: 3, Tokens: 100}}}}
+		first := &sim.Sequence{
+			Request: sim.Request{ID: 1, Prompt: 1500, Output: 400,
+				Content: []sim.Segment{system, {ID: 2, Tokens: 500}}}}
+		second := &sim.Sequence{
+			Request: sim.Request{ID: 2, Prompt: 1100, Output: 5,
+				Content: []sim.Segment{system, {ID: 3, Tokens: 100}}}}
 		if h.Match(second) != 0 || !h.Extend(first, 1500, 0) {
 			t.Fatalf("%+v: found something in an empty memory, or no room", c.layers)
 		}

@@ -42,7 +42,8 @@ type machine struct {
 
 func (m *machine) run(t *rapid.T) {
 	moves := []func(*rapid.T){
-		m.arrive, m.arrive, m.prefill, m.prefill, m.prefill, m.join, m.join, m.advance, m.advance, m.draft, m.pause,
+		m.arrive, m.arrive, m.prefill, m.prefill, m.prefill, m.join, m.join, m.advance, m.advance,
+		m.draft, m.pause,
 		func(t *rapid.T) { m.end(t, true) },
 		func(t *rapid.T) { m.end(t, false) },
 	}
@@ -106,7 +107,8 @@ func (m *machine) prefill(t *rapid.T) {
 	before, used := *s, m.memory.Used()
 	ok := m.memory.Extend(s, n, reserve)
 	if want := m.twin.extend(s, n, reserve); ok != want {
-		t.Fatalf("Extend by %d with %d in reserve is %t, want %t: %d of %d used", n, reserve, ok, want, used, m.memory.Capacity())
+		t.Fatalf("Extend by %d with %d in reserve is %t, want %t: %d of %d used", n, reserve, ok,
+			want, used, m.memory.Capacity())
 	}
 	if p, tiered := m.memory.(*PrefixCache); ok && tiered {
 		var want sim.Time
@@ -135,7 +137,10 @@ func (m *machine) prefill(t *rapid.T) {
 
 // join makes a sequence decode; its prompt gives it the first token.
 func (m *machine) join(t *rapid.T) {
-	i := slices.IndexFunc(m.prompts, func(s *sim.Sequence) bool { return s.Remaining() == 0 && s.Generated < s.Output-1 })
+	i := slices.IndexFunc(m.prompts, func(s *sim.Sequence) bool {
+		return s.Remaining() == 0 &&
+			s.Generated < s.Output-1
+	})
 	if i < 0 {
 		return
 	}
@@ -177,7 +182,8 @@ func (m *machine) advance(t *rapid.T) {
 			s.Stored++
 		}
 		if grown := trial.used() - m.twin.used(); m.memory.Growth(lane, step+1) != grown {
-			t.Fatalf("Growth in %d steps is %d, want %d", step+1, m.memory.Growth(lane, step+1), grown)
+			t.Fatalf("Growth in %d steps is %d, want %d", step+1, m.memory.Growth(lane, step+1),
+				grown)
 		}
 	}
 	// A memory may promise less than there is room for, so that something else can happen in
@@ -210,7 +216,9 @@ func (m *machine) draft(t *rapid.T) {
 			break
 		}
 	}
-	open := slices.DeleteFunc(slices.Clone(m.drafted), func(s *sim.Sequence) bool { return s.Generated == s.Output })
+	open := slices.DeleteFunc(slices.Clone(m.drafted), func(s *sim.Sequence) bool {
+		return s.Generated == s.Output
+	})
 	if len(open) == 0 {
 		return
 	}
@@ -311,10 +319,12 @@ func without(list []*sim.Sequence, s *sim.Sequence) []*sim.Sequence {
 // drawRequest makes up a request of a few texts, so that beginnings are often shared, and sometimes
 // an answer that others repeat.
 func drawRequest(t *rapid.T) sim.Request {
-	r := sim.Request{Prompt: rapid.IntRange(1, 60).Draw(t, "prompt"), Output: rapid.IntRange(1, 200).Draw(t, "output")}
+	r := sim.Request{Prompt: rapid.IntRange(1, 60).Draw(t, "prompt"),
+		Output: rapid.IntRange(1, 200).Draw(t, "output")}
 	for left := r.Prompt; left > 0 && rapid.IntRange(0, 3).Draw(t, "more") > 0; {
 		n := min(left, rapid.SampledFrom([]int{1, 4, 5, 16, 60}).Draw(t, "run"))
-		r.Content = append(r.Content, sim.Segment{ID: rapid.Uint64Range(1, 3).Draw(t, "text"), Tokens: n})
+		r.Content = append(r.Content, sim.Segment{ID: rapid.Uint64Range(1, 3).Draw(t, "text"),
+			Tokens: n})
 		left -= n
 	}
 	r.Answer = rapid.Uint64Range(0, 3).Draw(t, "answer")
@@ -343,11 +353,13 @@ func (p *pagedTwin) used() int64 {
 	return int64(n)
 }
 
-func (p *pagedTwin) units(tokens int) int64    { return int64(p.blocks(tokens)) }
-func (p *pagedTwin) fits(tokens int) bool      { return p.blocks(tokens) <= p.capacity }
-func (p *pagedTwin) match(*sim.Sequence) int   { return 0 }
-func (p *pagedTwin) join(*sim.Sequence)        {}
-func (p *pagedTwin) clone() twin               { return &pagedTwin{p.blockSize, p.capacity, maps.Clone(p.tokens)} }
+func (p *pagedTwin) units(tokens int) int64  { return int64(p.blocks(tokens)) }
+func (p *pagedTwin) fits(tokens int) bool    { return p.blocks(tokens) <= p.capacity }
+func (p *pagedTwin) match(*sim.Sequence) int { return 0 }
+func (p *pagedTwin) join(*sim.Sequence)      {}
+func (p *pagedTwin) clone() twin {
+	return &pagedTwin{p.blockSize, p.capacity, maps.Clone(p.tokens)}
+}
 func (p *pagedTwin) within(reserve int64) bool { return p.used()+reserve <= int64(p.capacity) }
 
 func (p *pagedTwin) extend(s *sim.Sequence, n int, reserve int64) bool {
@@ -379,7 +391,8 @@ func pagedEqualsTwin(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := machine{memory: p, twin: &pagedTwin{block, capacity, map[int64]int{}}, request: drawRequest}
+	m := machine{memory: p, twin: &pagedTwin{block, capacity, map[int64]int{}},
+		request: drawRequest}
 	m.run(t)
 }
 

@@ -52,10 +52,13 @@ func NewPrefixCache(blocks int64, blockSize int, lower ...Tier) (*PrefixCache, e
 	}
 	for _, t := range lower {
 		if t.Blocks < 1 || t.Fetch < 0 {
-			return nil, fmt.Errorf("a lower tier of %d blocks, each fetched in %v, want at least 1 in 0s or more", t.Blocks, t.Fetch)
+			return nil, fmt.Errorf(
+				"a lower tier of %d blocks, each fetched in %v, want at least 1 in 0s or more",
+				t.Blocks, t.Fetch)
 		}
 	}
-	return &PrefixCache{lanes: lanes{block: int64(blockSize)}, capacity: blocks, free: blocks, tree: newRunTree(blockSize, lower)}, nil
+	return &PrefixCache{lanes: lanes{block: int64(blockSize)}, capacity: blocks, free: blocks,
+		tree: newRunTree(blockSize, lower)}, nil
 }
 
 // Fits implements sim.Memory.

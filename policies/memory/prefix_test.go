@@ -15,20 +15,22 @@ import (
 // overwritten first. Lower tiers are queues of names.
 type prefixTwin struct {
 	blockSize int
-	names     []string // what each block and all before it hold; nothing at first, unnamed where nobody can ask for it
-	users     []int
-	queue     []int
-	held      map[int64][]int
-	lower     [][]string
-	room      []int // in the lower tiers
-	fetched   []int // blocks that the last extend brought back from them
+	// what each block and all before it hold; nothing at first, unnamed where nobody can ask for it
+	names   []string
+	users   []int
+	queue   []int
+	held    map[int64][]int
+	lower   [][]string
+	room    []int // in the lower tiers
+	fetched []int // blocks that the last extend brought back from them
 }
 
 const nothing, unnamed = "", "unnamed"
 
 func newPrefixTwin(capacity, blockSize int, room ...int) *prefixTwin {
 	p := &prefixTwin{
-		blockSize: blockSize, names: make([]string, capacity), users: make([]int, capacity), held: map[int64][]int{},
+		blockSize: blockSize, names: make([]string, capacity), users: make([]int, capacity),
+		held:  map[int64][]int{},
 		lower: make([][]string, len(room)), room: room, fetched: make([]int, len(room)),
 	}
 	for i := range capacity {
@@ -39,7 +41,8 @@ func newPrefixTwin(capacity, blockSize int, room ...int) *prefixTwin {
 
 func (p *prefixTwin) clone() twin {
 	d := *p
-	d.names, d.users, d.queue, d.held = slices.Clone(p.names), slices.Clone(p.users), slices.Clone(p.queue), maps.Clone(p.held)
+	d.names, d.users, d.queue, d.held = slices.Clone(p.names), slices.Clone(p.users),
+		slices.Clone(p.queue), maps.Clone(p.held)
 	d.lower = slices.Clone(p.lower)
 	for i := range d.lower {
 		d.lower[i] = slices.Clone(d.lower[i])
@@ -104,11 +107,15 @@ func (p *prefixTwin) match(s *sim.Sequence) int {
 
 // tier returns the lower tier that has a name, or -1.
 func (p *prefixTwin) tier(name string) int {
-	return slices.IndexFunc(p.lower, func(names []string) bool { return slices.Contains(names, name) })
+	return slices.IndexFunc(p.lower, func(names []string) bool {
+		return slices.Contains(names, name)
+	})
 }
 
 func (p *prefixTwin) forget(tier int, name string) {
-	p.lower[tier] = slices.DeleteFunc(p.lower[tier], func(other string) bool { return other == name })
+	p.lower[tier] = slices.DeleteFunc(p.lower[tier], func(other string) bool {
+		return other == name
+	})
 }
 
 // demote moves a name to a lower tier, and what has no room there further down.

@@ -26,8 +26,10 @@ workload:
 memory: {%s}
 `
 	for _, memory := range []string{
-		"policy: paged", "policy: prefix-cache", "policy: radix", "policy: offload, cpu: 4GiB", "policy: sliding-window, window: 1024",
-		"policy: contiguous, reserve: pow2", "policy: contiguous, reserve: oracle, allocator: first-fit",
+		"policy: paged", "policy: prefix-cache", "policy: radix", "policy: offload, cpu: 4GiB",
+		"policy: sliding-window, window: 1024",
+		"policy: contiguous, reserve: pow2",
+		"policy: contiguous, reserve: oracle, allocator: first-fit",
 	} {
 		b.Run(memory, func(b *testing.B) {
 			b.ReportAllocs()

@@ -13,8 +13,9 @@ type runTree struct {
 	block  int   // tokens in one
 	unit   int64 // what a block takes of the memory
 	byName map[uint64]int32
-	nodes  []runNode // by number; the first are the rings of the tiers, of which number 0 is also the root
-	spare  []int32   // numbers for reuse
+	// by number; the first are the rings of the tiers, of which number 0 is also the root
+	nodes  []runNode
+	spare  []int32 // numbers for reuse
 	tiers  []tier
 	shared int64 // blocks, counted once for each user but the first
 }
@@ -30,14 +31,15 @@ type tier struct {
 type runNode struct {
 	name            uint64 // of the first block; 0 where nobody can ask for it
 	before, segment uint64 // the hash of the segments before the run, the segment that it is in,
-	offset          int    // and the tokens of that segment before it; -1 for a block that reaches over its end
-	blocks          int64
-	unit            int64 // what a block of it takes of the memory
-	tier            int32
-	users           int32
-	parent          int32
-	children        int32
-	older, newer    int32 // neighbours in the ring of the tier, while there is no user
+	// and the tokens of that segment before it; -1 for a block that reaches over its end
+	offset       int
+	blocks       int64
+	unit         int64 // what a block of it takes of the memory
+	tier         int32
+	users        int32
+	parent       int32
+	children     int32
+	older, newer int32 // neighbours in the ring of the tier, while there is no user
 }
 
 // path is the nodes that a sequence holds, from the root to the leaf, with so many blocks. Its text

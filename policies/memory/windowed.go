@@ -58,16 +58,20 @@ func NewWindowed(blocks int64, blockSize int, l Layers) (*Windowed, error) {
 		return nil, err
 	}
 	if l.Fixed < 0 || l.Windowed == 0 && l.Full < 1 {
-		return nil, fmt.Errorf("%d of a token and %d of a sequence are kept, want 1 and 0 at least", l.Full, l.Fixed)
+		return nil, fmt.Errorf("%d of a token and %d of a sequence are kept, want 1 and 0 at least",
+			l.Full, l.Fixed)
 	}
 	if l.Windowed == 0 {
 		l.Window = 1
 	}
 	if l.Window < 1 || l.Windowed < 0 || l.Full < 0 || !l.Bounded() {
-		return nil, fmt.Errorf("a sliding window of %d tokens in %d layers, want at least 1 of each; without a window, use paged", l.Window, l.Windowed)
+		return nil, fmt.Errorf(
+			"a sliding window of %d tokens in %d layers, want at least 1 of each; without a "+
+				"window, use paged", l.Window, l.Windowed)
 	}
 	common := gcd(l.Full, l.Windowed)
-	w := &Windowed{lanes: lanes{block: int64(blockSize)}, full: int64(l.Full / common), windowed: int64(l.Windowed / common)}
+	w := &Windowed{lanes: lanes{block: int64(blockSize)}, full: int64(l.Full / common),
+		windowed: int64(l.Windowed / common)}
 	w.limit = w.blocks(l.Window-1) + 1
 	perUnit := int64(common) * int64(blockSize)
 	w.fixed = (int64(l.Fixed) + perUnit - 1) / perUnit

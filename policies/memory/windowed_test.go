@@ -47,7 +47,9 @@ func (w *windowedTwin) used() int64 {
 	return n
 }
 
-func (w *windowedTwin) all() int64 { return int64(w.capacity * (w.layers.Full + w.layers.Windowed)) }
+func (w *windowedTwin) all() int64 {
+	return int64(w.capacity * (w.layers.Full + w.layers.Windowed))
+}
 
 func (w *windowedTwin) fits(tokens int) bool { return w.units(tokens) <= w.all() }
 
@@ -75,17 +77,21 @@ func windowedEqualsTwin(t *rapid.T) {
 	block := rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "block")
 	capacity := rapid.IntRange(1, 300/block).Draw(t, "capacity")
 	ratio := rapid.SampledFrom([][2]int{{0, 1}, {1, 1}, {1, 5}, {3, 2}, {1, 0}}).Draw(t, "layers")
-	layers := Layers{Full: ratio[0], Windowed: ratio[1], Window: rapid.IntRange(1, 70).Draw(t, "window"),
-		Fixed: rapid.IntRange(0, 80).Draw(t, "state")}
+	layers := Layers{Full: ratio[0], Windowed: ratio[1],
+		Window: rapid.IntRange(1, 70).Draw(t, "window"),
+		Fixed:  rapid.IntRange(0, 80).Draw(t, "state")}
 	if layers.Windowed == 0 {
 		layers.Window, layers.Fixed = 1, max(1, layers.Fixed)
 	}
 	// The memory is told of twice as many layers of each kind: only their ratio matters.
-	w, err := NewWindowed(int64(capacity), block, Layers{Full: 2 * layers.Full, Windowed: 2 * layers.Windowed, Window: layers.Window, Fixed: 2 * layers.Fixed})
+	w, err := NewWindowed(int64(capacity), block,
+		Layers{Full: 2 * layers.Full, Windowed: 2 * layers.Windowed, Window: layers.Window,
+			Fixed: 2 * layers.Fixed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := machine{memory: w, twin: &windowedTwin{pagedTwin{block, capacity, map[int64]int{}}, layers}, request: drawRequest}
+	m := machine{memory: w, twin: &windowedTwin{pagedTwin{block, capacity, map[int64]int{}},
+		layers}, request: drawRequest}
 	m.run(t)
 }
 

@@ -9,7 +9,8 @@ import (
 // QueueLimit refuses requests while the pool has too many unfinished ones.
 type QueueLimit struct{ perReplica int }
 
-// NewQueueLimit returns the admission policy for a number of unfinished requests for each replica that takes some, at least 1.
+// NewQueueLimit returns the admission policy for a number of unfinished requests for each replica
+// that takes some, at least 1.
 func NewQueueLimit(perReplica int) (QueueLimit, error) {
 	if perReplica < 1 {
 		return QueueLimit{}, fmt.Errorf("per-replica is %d requests, want at least 1", perReplica)
@@ -22,8 +23,8 @@ func (q QueueLimit) Admit(_ *sim.Request, pool *sim.Pool) bool {
 	return pool.Outstanding() < q.perReplica*max(1, pool.Len())
 }
 
-// RateLimit gives each tenant a token bucket (Turner, IEEE Communications Magazine 24(10), 1986): requests take one each, and are
-// refused while it is empty.
+// RateLimit gives each tenant a token bucket (Turner, IEEE Communications Magazine 24(10), 1986):
+// requests take one each, and are refused while it is empty.
 type RateLimit struct {
 	rate    float64
 	burst   float64
@@ -36,10 +37,12 @@ type bucket struct {
 	started bool
 }
 
-// NewRateLimit returns the admission policy for a rate in requests a second, above 0, and buckets that hold burst, at least 1.
+// NewRateLimit returns the admission policy for a rate in requests a second, above 0, and buckets
+// that hold burst, at least 1.
 func NewRateLimit(rate, burst float64) (*RateLimit, error) {
 	if !(rate > 0) || !(burst >= 1) {
-		return nil, fmt.Errorf("rate is %g a second and burst %g, want more than 0, and at least 1", rate, burst)
+		return nil, fmt.Errorf("rate is %g a second and burst %g, want more than 0, and at least 1",
+			rate, burst)
 	}
 	return &RateLimit{rate: rate, burst: burst}, nil
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Choices draws a few replicas and takes the one with the fewest unfinished requests: the power of two choices (Mitzenmacher,
-// IEEE TPDS 12(10), 2001).
+// Choices draws a few replicas and takes the one with the fewest unfinished requests: the power of
+// two choices (Mitzenmacher, IEEE TPDS 12(10), 2001).
 type Choices struct {
 	rng *rand.Rand
 	d   int

@@ -15,8 +15,8 @@ type tokenClock struct{}
 
 func (tokenClock) Duration(s *sim.Step) sim.Time { return sim.Time(s.Tokens()) * sim.Millisecond }
 
-// Of prompts that are long and short in turn, taking turns gives one replica all that are long; counting
-// the tokens that wait does not.
+// Of prompts that are long and short in turn, taking turns gives one replica all that are long;
+// counting the tokens that wait does not.
 func ExampleLeastTokens() {
 	for _, router := range []sim.Router{&routing.RoundRobin{}, routing.LeastTokens{}} {
 		config := sim.Config{Router: router}
@@ -37,7 +37,8 @@ func ExampleLeastTokens() {
 			log.Fatal(err)
 		}
 		for i := range sim.Time(10) {
-			s.Push(sim.Request{Arrival: i * sim.Millisecond, Prompt: 1000 - int(i%2)*900, Output: 1})
+			s.Push(sim.Request{Arrival: i * sim.Millisecond, Prompt: 1000 - int(i%2)*900,
+				Output: 1})
 		}
 		for t := s.Next(); t < sim.Never; t = s.Next() {
 			s.Advance(t)

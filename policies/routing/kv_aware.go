@@ -7,9 +7,10 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// KVAware sends requests where the share of KV memory in use is lowest, as the replicas last reported it; requests that wait
-// count as full replicas do. Reports are as old as their period, which makes everybody run to the same replica (Mitzenmacher, How
-// Useful Is Old Information?, IEEE TPDS 11(1), 2000); choosing between a few at random avoids that.
+// KVAware sends requests where the share of KV memory in use is lowest, as the replicas last
+// reported it; requests that wait count as full replicas do. Reports are as old as their period,
+// which makes everybody run to the same replica (Mitzenmacher, How Useful Is Old Information?, IEEE
+// TPDS 11(1), 2000); choosing between a few at random avoids that.
 type KVAware struct {
 	period  sim.Time
 	choices int
@@ -20,8 +21,8 @@ type KVAware struct {
 	lowest int
 }
 
-// NewKVAware returns the router for reports once a period; 0 means always fresh. It chooses between so many replicas drawn at
-// random, or among all where choices is 0.
+// NewKVAware returns the router for reports once a period; 0 means always fresh. It chooses between
+// so many replicas drawn at random, or among all where choices is 0.
 func NewKVAware(period sim.Time, choices int, seed uint64) (*KVAware, error) {
 	if period < 0 || choices < 0 {
 		return nil, fmt.Errorf("period is %v and choices %d, want 0 or more", period, choices)

@@ -62,12 +62,14 @@ func (l *latency) Finished(s *sim.Sequence) {
 func (*latency) Rejected(*sim.Request, sim.Rejection) {}
 func (*latency) Sampled(sim.Time, int, sim.State)     {}
 
-// meanTime returns the mean time in a system of servers that each serve one request at a time, in units of the mean service.
+// meanTime returns the mean time in a system of servers that each serve one request at a time, in
+// units of the mean service.
 func meanTime(t *testing.T, router sim.Router, servers int, load float64, requests int) float64 {
 	t.Helper()
 	seen := &latency{skip: requests / 5}
 	c := sim.Config{
-		Source: &poisson{rng: rand.New(rand.NewPCG(3, 5)), left: requests, rate: load * float64(servers)},
+		Source: &poisson{rng: rand.New(rand.NewPCG(3, 5)), left: requests,
+			rate: load * float64(servers)},
 		Router: router, Observer: seen,
 	}
 	for range servers {
@@ -79,7 +81,8 @@ func meanTime(t *testing.T, router sim.Router, servers int, load float64, reques
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: perToken{}})
+		c.Replicas = append(c.Replicas,
+			sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: perToken{}})
 	}
 	if _, err := sim.Run(context.Background(), c); err != nil {
 		t.Fatal(err)
@@ -98,8 +101,8 @@ func erlangC(servers int, load float64) float64 {
 	return 1 + wait/(float64(servers)*(1-load))
 }
 
-// supermarket returns the mean time with d choices among many servers: Σ load^((d^i−d)/(d−1)), i from 1 (Mitzenmacher, IEEE TPDS
-// 12(10), 2001, corollary 3).
+// supermarket returns the mean time with d choices among many servers: Σ load^((d^i−d)/(d−1)), i
+// from 1 (Mitzenmacher, IEEE TPDS 12(10), 2001, corollary 3).
 func supermarket(d, load float64) float64 {
 	if d == 1 {
 		return 1 / (1 - load)
@@ -111,8 +114,8 @@ func supermarket(d, load float64) float64 {
 	return sum
 }
 
-// The mean time in the system is what theory says: exactly for random routing (M/M/1) and for the least wait (M/M/c), in the
-// limit of many servers for choices.
+// The mean time in the system is what theory says: exactly for random routing (M/M/1) and for the
+// least wait (M/M/c), in the limit of many servers for choices.
 func TestRoutersAgainstQueueingTheory(t *testing.T) {
 	choices := func(d int) sim.Router {
 		c, err := routing.NewChoices(d, 1)
@@ -139,7 +142,8 @@ func TestRoutersAgainstQueueingTheory(t *testing.T) {
 	} {
 		got := meanTime(t, q.router, q.servers, q.load, 1_500_000)
 		if math.Abs(got/q.want-1) > q.tolerance {
-			t.Errorf("%s, %d servers, load %.1f: mean time %.3f, want %.3f within %.0f%%", q.name, q.servers, q.load, got, q.want, 100*q.tolerance)
+			t.Errorf("%s, %d servers, load %.1f: mean time %.3f, want %.3f within %.0f%%", q.name,
+				q.servers, q.load, got, q.want, 100*q.tolerance)
 		}
 	}
 }

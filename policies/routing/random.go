@@ -13,7 +13,9 @@ type Random struct{ rng *rand.Rand }
 func NewRandom(seed uint64) *Random { return &Random{stream(seed)} }
 
 // Route implements sim.Router.
-func (r *Random) Route(_ *sim.Request, pool *sim.Pool) int { return pool.At(r.rng.IntN(pool.Len())) }
+func (r *Random) Route(_ *sim.Request, pool *sim.Pool) int {
+	return pool.At(r.rng.IntN(pool.Len()))
+}
 
 // stream returns the random numbers of a router.
 func stream(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x726f757465)) }

@@ -2,9 +2,10 @@ package routing
 
 import "github.com/llmsim/llmsim/sim"
 
-// SessionAffinity sends all requests of a conversation to the same replica, where its KV cache may still be. Requests without a
-// conversation go where the fewest are unfinished. When a replica is added at the end, as few conversations as possible move
-// (jump consistent hash: Lamping and Veach, arXiv:1406.2294).
+// SessionAffinity sends all requests of a conversation to the same replica, where its KV cache may
+// still be. Requests without a conversation go where the fewest are unfinished. When a replica is
+// added at the end, as few conversations as possible move (jump consistent hash: Lamping and Veach,
+// arXiv:1406.2294).
 type SessionAffinity struct{}
 
 // Route implements sim.Router.
@@ -26,7 +27,8 @@ func jump(key uint64, n int) int {
 	return int(bucket)
 }
 
-// mix is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that spreads every bit.
+// mix is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that spreads
+// every bit.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

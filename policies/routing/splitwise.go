@@ -6,10 +6,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Splitwise is the cluster scheduler of Splitwise (Patel et al., ISCA 2024, section 4.2): the shortest queue, by prompt tokens that are
-// not computed (by those of unfinished requests, for hand-overs), in the pool of the phase; if that is longer than a limit, in the
-// mixed pool; if that is too, in the pool of the other phase, whose replicas then batch both; if all are longer, the shortest. It is
-// meant as router and for hand-overs.
+// Splitwise is the cluster scheduler of Splitwise (Patel et al., ISCA 2024, section 4.2): the
+// shortest queue, by prompt tokens that are not computed (by those of unfinished requests, for
+// hand-overs), in the pool of the phase; if that is longer than a limit, in the mixed pool; if that
+// is too, in the pool of the other phase, whose replicas then batch both; if all are longer, the
+// shortest. It is meant as router and for hand-overs.
 type Splitwise struct{ limit int64 }
 
 // NewSplitwise returns the router for a limit in tokens, at least 1.
@@ -20,7 +21,8 @@ func NewSplitwise(limit int64) (Splitwise, error) {
 	return Splitwise{limit}, nil
 }
 
-// Route implements sim.Router. Prompts never go back from decode to prefill replicas, which could not go on with them.
+// Route implements sim.Router. Prompts never go back from decode to prefill replicas, which could
+// not go on with them.
 func (s Splitwise) Route(_ *sim.Request, pool *sim.Pool) int {
 	queue, shortest := pool.Pending, (*sim.Pool).LeastPending
 	if pool.Sibling(sim.Decode) == pool { // a hand-over, after the prompt

@@ -42,11 +42,13 @@ func (*shifting) Err() error                  { return nil }
 type a100 struct{}
 
 func (a100) Duration(s *sim.Step) sim.Time {
-	return 30*sim.Millisecond + 150*sim.Microsecond*sim.Time(s.Tokens()) + 200*sim.Nanosecond*sim.Time(s.Context)
+	return 30*sim.Millisecond + 150*sim.Microsecond*sim.Time(s.Tokens()) +
+		200*sim.Nanosecond*sim.Time(s.Context)
 }
 
 func (a a100) Decode(n int, _ int64) sim.Affine {
-	return sim.Affine{Base: 30*sim.Millisecond + 150*sim.Microsecond*sim.Time(n), PerToken: 200 * sim.Nanosecond, Through: int64(sim.Never)}
+	return sim.Affine{Base: 30*sim.Millisecond + 150*sim.Microsecond*sim.Time(n),
+		PerToken: 200 * sim.Nanosecond, Through: int64(sim.Never)}
 }
 
 // meanLatency serves the shifting load with replicas of the given roles.
@@ -54,7 +56,8 @@ func meanLatency(t *testing.T, router sim.Router, roles ...sim.Role) float64 {
 	t.Helper()
 	seen := &latency{}
 	c := sim.Config{
-		Source: &shifting{rng: rand.New(rand.NewPCG(1, 2)), left: 3000}, Router: router, Handover: router, Observer: seen,
+		Source: &shifting{rng: rand.New(rand.NewPCG(1, 2)), left: 3000}, Router: router,
+		Handover: router, Observer: seen,
 		Links: []sim.Link{{Bandwidth: 25e9}},
 	}
 	for _, role := range roles {
@@ -66,7 +69,8 @@ func meanLatency(t *testing.T, router sim.Router, roles ...sim.Role) float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: a100{}, Role: role, KVBytes: sim.Footprint[int64]{Token: 327_680}, Layers: 80})
+		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: a100{},
+			Role: role, KVBytes: sim.Footprint[int64]{Token: 327_680}, Layers: 80})
 	}
 	r, err := sim.Run(context.Background(), c)
 	if err != nil || r.Completed != 3000 {
@@ -75,8 +79,8 @@ func meanLatency(t *testing.T, router sim.Router, roles ...sim.Role) float64 {
 	return seen.sum / float64(seen.n)
 }
 
-// When the load shifts between prompts and answers, replicas in the mixed pool help where they are needed (Splitwise, ISCA 2024,
-// section 4.2).
+// When the load shifts between prompts and answers, replicas in the mixed pool help where they are
+// needed (Splitwise, ISCA 2024, section 4.2).
 func TestMixedPoolFollowsTheLoad(t *testing.T) {
 	splitwise, err := routing.NewSplitwise(6000)
 	if err != nil {
@@ -91,7 +95,8 @@ func TestMixedPoolFollowsTheLoad(t *testing.T) {
 		fixed := meanLatency(t, routing.LeastTokens{}, roles...)
 		t.Logf("%s: %.2f s, %.2f s with a mixed pool", name, fixed, mixed)
 		if mixed >= fixed {
-			t.Errorf("mean latency %.2f s with a mixed pool, %.2f s with fixed pools of %s", mixed, fixed, name)
+			t.Errorf("mean latency %.2f s with a mixed pool, %.2f s with fixed pools of %s", mixed,
+				fixed, name)
 		}
 	}
 }

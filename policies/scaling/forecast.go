@@ -7,8 +7,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Forecast has replicas ready when they will be needed: it follows the rate of arrivals and its trend (Holt's linear exponential
-// smoothing, Int. J. Forecasting 20(1), 2004), looks as far ahead as a replica takes to start, and divides by what one serves.
+// Forecast has replicas ready when they will be needed: it follows the rate of arrivals and its
+// trend (Holt's linear exponential smoothing, Int. J. Forecasting 20(1), 2004), looks as far ahead
+// as a replica takes to start, and divides by what one serves.
 type Forecast struct {
 	perReplica   float64
 	ahead        float64
@@ -21,18 +22,23 @@ type Forecast struct {
 	samples     int
 }
 
-// NewForecast returns the scaler for replicas that each serve so many requests a second, above 0, looking ahead so far; replicas
-// not needed stay for keep. The weights of the newest rate and the newest trend are in (0, 1].
-func NewForecast(perReplica float64, ahead, keep sim.Time, level, trend float64) (*Forecast, error) {
+// NewForecast returns the scaler for replicas that each serve so many requests a second, above 0,
+// looking ahead so far; replicas not needed stay for keep. The weights of the newest rate and the
+// newest trend are in (0, 1].
+func NewForecast(perReplica float64, ahead, keep sim.Time, level, trend float64) (*Forecast,
+	error) {
 	switch {
 	case !(perReplica > 0) || math.IsInf(perReplica, 1):
 		return nil, fmt.Errorf("per-replica is %g requests a second, want more than 0", perReplica)
 	case ahead < 0:
 		return nil, fmt.Errorf("ahead is %v, want 0 or more", ahead)
 	case !(level > 0 && level <= 1) || !(trend > 0 && trend <= 1):
-		return nil, fmt.Errorf("weights are %g for the level and %g for the trend, want more than 0 and at most 1", level, trend)
+		return nil, fmt.Errorf(
+			"weights are %g for the level and %g for the trend, want more than 0 and at most 1",
+			level, trend)
 	}
-	return &Forecast{perReplica: perReplica, ahead: ahead.Seconds(), level: level, trend: trend, hold: hold{keep: keep}}, nil
+	return &Forecast{perReplica: perReplica, ahead: ahead.Seconds(), level: level, trend: trend,
+		hold: hold{keep: keep}}, nil
 }
 
 // Replicas implements sim.Scaler.

@@ -1,4 +1,5 @@
-// Package scaling holds the policies that decide how many replicas a pool has, and how long one takes to start.
+// Package scaling holds the policies that decide how many replicas a pool has, and how long one
+// takes to start.
 package scaling
 
 import (
@@ -8,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Outstanding keeps the number of unfinished requests for each replica near a target, as Knative does with concurrency. It adds at
-// once, and takes away only what was not needed for a while.
+// Outstanding keeps the number of unfinished requests for each replica near a target, as Knative
+// does with concurrency. It adds at once, and takes away only what was not needed for a while.
 type Outstanding struct {
 	target float64
 	hold   hold
@@ -28,14 +29,15 @@ func (o *Outstanding) Replicas(p *sim.Pool) int {
 	return o.hold.most(p.Now(), atLeast(float64(p.Outstanding())/o.target))
 }
 
-// Queue adds a replica for every so many requests that wait for a place in a batch, and takes one away when none waits.
+// Queue adds a replica for every so many requests that wait for a place in a batch, and takes one
+// away when none waits.
 type Queue struct {
 	perReplica float64
 	hold       hold
 }
 
-// NewQueue returns the scaler for a number of waiting requests above 0 that call for a replica more; replicas not needed stay for
-// keep.
+// NewQueue returns the scaler for a number of waiting requests above 0 that call for a replica
+// more; replicas not needed stay for keep.
 func NewQueue(perReplica float64, keep sim.Time) (*Queue, error) {
 	if !(perReplica > 0) || math.IsInf(perReplica, 1) {
 		return nil, fmt.Errorf("per-replica is %g waiting requests, want more than 0", perReplica)
@@ -53,8 +55,9 @@ func (q *Queue) Replicas(p *sim.Pool) int {
 	return q.hold.most(p.Now(), want)
 }
 
-// Utilization keeps the share of time in which steps run near a target (the rule of Kubernetes' horizontal pod autoscaler: desired
-// = ceil(current × metric / target)). Engines that batch are busy at low load already, so that other signals say more.
+// Utilization keeps the share of time in which steps run near a target (the rule of Kubernetes'
+// horizontal pod autoscaler: desired = ceil(current × metric / target)). Engines that batch are
+// busy at low load already, so that other signals say more.
 type Utilization struct {
 	target float64
 	hold   hold

@@ -55,12 +55,13 @@ func (w *waits) Finished(s *sim.Sequence)           { w.sum += s.TTFT() }
 func (*waits) Rejected(*sim.Request, sim.Rejection) {}
 func (*waits) Sampled(sim.Time, int, sim.State)     {}
 
-// serve runs a day on up to 20 replicas that each serve a request a second, and returns their time up and the mean wait, both in
-// seconds.
+// serve runs a day on up to 20 replicas that each serve a request a second, and returns their time
+// up and the mean wait, both in seconds.
 func serve(t *testing.T, scaler sim.Scaler, cold sim.Time) (up, wait float64) {
 	t.Helper()
 	var seen waits
-	c := sim.Config{Source: &day{peak: 12, length: 2000 * sim.Second}, Router: routing.LeastRequests{}, Observer: &seen}
+	c := sim.Config{Source: &day{peak: 12, length: 2000 * sim.Second},
+		Router: routing.LeastRequests{}, Observer: &seen}
 	for i := range 20 {
 		s, err := batching.NewVLLMV1(1, 1000, 0)
 		if err != nil {
@@ -70,7 +71,8 @@ func serve(t *testing.T, scaler sim.Scaler, cold sim.Time) (up, wait float64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: second{}, ColdStart: cold, Off: scaler != nil && i > 0})
+		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: second{},
+			ColdStart: cold, Off: scaler != nil && i > 0})
 	}
 	if scaler != nil {
 		c.Scalings = []sim.Scaling{{Scaler: scaler, Every: 10 * sim.Second, Min: 1}}
@@ -88,8 +90,8 @@ func serve(t *testing.T, scaler sim.Scaler, cold sim.Time) (up, wait float64) {
 	return up, seen.sum.Seconds() / float64(r.Completed)
 }
 
-// Through a day every scaler needs far fewer replicas than the peak, and still serves; and looking ahead by the cold start makes
-// users wait less than reacting does.
+// Through a day every scaler needs far fewer replicas than the peak, and still serves; and looking
+// ahead by the cold start makes users wait less than reacting does.
 func TestScalersFollowTheDay(t *testing.T) {
 	made := func(s sim.Scaler, err error) sim.Scaler {
 		if err != nil {
@@ -101,33 +103,41 @@ func TestScalersFollowTheDay(t *testing.T) {
 	fixed, _ := serve(t, nil, cold)
 	reactive := func() sim.Scaler { return made(scaling.NewOutstanding(1.2, keep)) }
 	for name, s := range map[string]sim.Scaler{
-		"outstanding": reactive(), "queue": made(scaling.NewQueue(3, keep)), "utilization": made(scaling.NewUtilization(0.7, keep)),
-		"forecast": made(scaling.NewForecast(0.8, cold, keep, 0.3, 0.1)),
+		"outstanding": reactive(), "queue": made(scaling.NewQueue(3, keep)),
+		"utilization": made(scaling.NewUtilization(0.7, keep)),
+		"forecast":    made(scaling.NewForecast(0.8, cold, keep, 0.3, 0.1)),
 	} {
 		if up, wait := serve(t, s, cold); up > 0.75*fixed || wait > 300 {
-			t.Errorf("%s: %.0f replica-seconds, %.0f where all always run; mean wait %.1f s", name, up, fixed, wait)
+			t.Errorf("%s: %.0f replica-seconds, %.0f where all always run; mean wait %.1f s", name,
+				up, fixed, wait)
 		}
 	}
 	_, reacts := serve(t, reactive(), cold)
 	_, foresees := serve(t, made(scaling.NewForecast(0.8, cold, keep, 0.3, 0.1)), cold)
 	if foresees > reacts/2 {
-		t.Errorf("mean wait %.1f s with a forecast, %.1f s without; want half at most", foresees, reacts)
+		t.Errorf("mean wait %.1f s with a forecast, %.1f s without; want half at most", foresees,
+			reacts)
 	}
 	if _, warm := serve(t, reactive(), 0); warm > reacts/2 {
-		t.Errorf("mean wait %.1f s without cold starts, %.1f s with; want half at most", warm, reacts)
+		t.Errorf("mean wait %.1f s without cold starts, %.1f s with; want half at most", warm,
+			reacts)
 	}
 }
 
-// The slowest part of the way sets the pace of a cold start; without a source of weights there is none.
+// The slowest part of the way sets the pace of a cold start; without a source of weights there is
+// none.
 func TestColdStart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bandwidth := rapid.Float64Range(1e6, 1e12)
 		c := scaling.ColdStart{
-			Boot: sim.Time(rapid.Int64Range(0, 1e14).Draw(t, "boot")), Weights: rapid.Float64Range(1e6, 1e12).Draw(t, "weights"),
-			Disk: bandwidth.Draw(t, "disk"), Network: bandwidth.Draw(t, "network"), PCIe: bandwidth.Draw(t, "pcie"),
+			Boot:    sim.Time(rapid.Int64Range(0, 1e14).Draw(t, "boot")),
+			Weights: rapid.Float64Range(1e6, 1e12).Draw(t, "weights"),
+			Disk:    bandwidth.Draw(t, "disk"), Network: bandwidth.Draw(t, "network"),
+			PCIe: bandwidth.Draw(t, "pcie"),
 		}
 		got, err := c.Time()
-		if want := c.Boot + sim.Seconds(c.Weights/min(c.Disk, c.Network, c.PCIe)); err != nil || got != want {
+		if want := c.Boot + sim.Seconds(c.Weights/min(c.Disk, c.Network, c.PCIe)); err != nil ||
+			got != want {
 			t.Fatalf("%+v takes %v (%v), want %v", c, got, err, want)
 		}
 		c.Disk, c.Network = 0, 0

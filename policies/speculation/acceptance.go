@@ -8,12 +8,13 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Acceptance says how likely drafted tokens are accepted. It lists kinds of requests, all equally frequent: for each, the chance
-// that the token at each position is accepted, given that those before it were. The last position stands for all that follow.
+// Acceptance says how likely drafted tokens are accepted. It lists kinds of requests, all equally
+// frequent: for each, the chance that the token at each position is accepted, given that those
+// before it were. The last position stands for all that follow.
 type Acceptance [][]float64
 
-// Constant is the same chance alpha in [0, 1] for every token, independent of all others, as Leviathan et al. 2023 assume in section
-// 3.1.
+// Constant is the same chance alpha in [0, 1] for every token, independent of all others, as
+// Leviathan et al. 2023 assume in section 3.1.
 func Constant(alpha float64) (Acceptance, error) { return ByPosition([]float64{alpha}) }
 
 // ByPosition is a chance in [0, 1] for each position of the draft.
@@ -23,7 +24,8 @@ func ByPosition(rates []float64) (Acceptance, error) {
 	}
 	for i, rate := range rates {
 		if !(rate >= 0 && rate <= 1) {
-			return nil, fmt.Errorf("the acceptance rate at position %d is %v, want 0 to 1", i+1, rate)
+			return nil, fmt.Errorf("the acceptance rate at position %d is %v, want 0 to 1", i+1,
+				rate)
 		}
 	}
 	return Acceptance{slices.Clone(rates)}, nil
@@ -32,17 +34,21 @@ func ByPosition(rates []float64) (Acceptance, error) {
 // kinds is the number of kinds of requests that stand for a continuous distribution.
 const kinds = 256
 
-// Beta draws the acceptance rate of each request from a Beta distribution with the given mean in (0, 1) and standard deviation: some
-// texts are easier to draft than others. It is cut into 256 parts of equal probability, and each request has the mean of one. A
-// deviation with which nearly all requests accept all or nothing is refused.
+// Beta draws the acceptance rate of each request from a Beta distribution with the given mean in
+// (0, 1) and standard deviation: some texts are easier to draft than others. It is cut into 256
+// parts of equal probability, and each request has the mean of one. A deviation with which nearly
+// all requests accept all or nothing is refused.
 func Beta(mean, std float64) (Acceptance, error) {
 	if !(mean > 0 && mean < 1) {
-		return nil, fmt.Errorf("the mean acceptance rate is %v, want more than 0 and less than 1", mean)
+		return nil, fmt.Errorf("the mean acceptance rate is %v, want more than 0 and less than 1",
+			mean)
 	}
 	const narrowest = 0.25 // the smaller parameter of the distribution
 	widest := math.Sqrt(mean * (1 - mean) / (1 + narrowest/min(mean, 1-mean)))
 	if !(std > 0 && std <= widest) {
-		return nil, fmt.Errorf("the standard deviation of the acceptance rate is %v; with a mean of %v it must be more than 0 and at most %.3f", std, mean, widest)
+		return nil, fmt.Errorf(
+			"the standard deviation of the acceptance rate is %v; with a mean of %v it must be "+
+				"more than 0 and at most %.3f", std, mean, widest)
 	}
 	total := mean*(1-mean)/(std*std) - 1
 	a, b := total*mean, total*(1-mean)
@@ -51,7 +57,8 @@ func Beta(mean, std float64) (Acceptance, error) {
 	for i := range acceptance {
 		upTo := mean
 		if i < kinds-1 {
-			upTo = mean * mathext.RegIncBeta(a+1, b, mathext.InvRegIncBeta(a, b, float64(i+1)/kinds))
+			upTo = mean * mathext.RegIncBeta(a+1, b,
+				mathext.InvRegIncBeta(a, b, float64(i+1)/kinds))
 		}
 		acceptance[i] = []float64{min(1, max(0, kinds*(upTo-below)))}
 		below = upTo

@@ -6,8 +6,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// estimate is an acceptance rate as it has been observed, recent drafts weighing more: accepted tokens over tokens looked at, those
-// after a rejection left out, which is the likelihood estimate of a geometric law that is cut off.
+// estimate is an acceptance rate as it has been observed, recent drafts weighing more: accepted
+// tokens over tokens looked at, those after a rejection left out, which is the likelihood estimate
+// of a geometric law that is cut off.
 type estimate struct{ accepted, tried float64 }
 
 // prior returns the estimate of somebody who has seen weight tokens, of which a share was accepted.
@@ -36,14 +37,16 @@ func (e *estimate) mean(length int) float64 {
 	return mean
 }
 
-// Adaptive takes the length that gives most tokens a second at the acceptance rate that it observes, one for all requests: the
-// goodput of SmartSpec (Liu et al. 2024, arXiv:2406.14066, section 4).
+// Adaptive takes the length that gives most tokens a second at the acceptance rate that it
+// observes, one for all requests: the goodput of SmartSpec (Liu et al. 2024, arXiv:2406.14066,
+// section 4).
 type Adaptive struct {
 	first, now estimate
 	keep       float64
 }
 
-// NewAdaptive returns the policy that begins with the given acceptance rate in (0, 1), and remembers about so many steps, at least 1.
+// NewAdaptive returns the policy that begins with the given acceptance rate in (0, 1), and
+// remembers about so many steps, at least 1.
 func NewAdaptive(initial float64, memory int) (*Adaptive, error) {
 	if err := checkEstimate(initial, "memory", memory); err != nil {
 		return nil, err
@@ -52,7 +55,8 @@ func NewAdaptive(initial float64, memory int) (*Adaptive, error) {
 	return &Adaptive{first: first, now: first, keep: 1 - 1/float64(memory)}, nil
 }
 
-// Length implements Lengths. Memory fades with each step, so that drafting that did not pay is tried again.
+// Length implements Lengths. Memory fades with each step, so that drafting that did not pay is
+// tried again.
 func (a *Adaptive) Length(o *Outlook) int {
 	a.now.fade(a.first, a.keep)
 	return o.best(a.now.mean)
@@ -61,19 +65,21 @@ func (a *Adaptive) Length(o *Outlook) int {
 // Learn implements Learner.
 func (a *Adaptive) Learn(_ *sim.Sequence, length, accepted int) { a.now.learn(length, accepted) }
 
-// PerRequest gives each request the length that its own acceptance so far is worth: a token is drafted where its chance to be
-// accepted, over the time that it costs, is above the rate at which the batch gives tokens. That is the condition of the optimum
-// of a ratio, found by going on from the ratio of the step before (Dinkelbach, Management Science 13(7), 1967).
+// PerRequest gives each request the length that its own acceptance so far is worth: a token is
+// drafted where its chance to be accepted, over the time that it costs, is above the rate at which
+// the batch gives tokens. That is the condition of the optimum of a ratio, found by going on from
+// the ratio of the step before (Dinkelbach, Management Science 13(7), 1967).
 type PerRequest struct {
 	first estimate
 	worth float64 // least chance to be accepted for which a token is drafted
-	// Of the step before: its sequences, the tokens drafted in a row for them, and the tokens expected.
+	// Of the step before: its sequences, the tokens drafted in a row for them, and the tokens
+	// expected.
 	sequences, drafted int
 	tokens             float64
 }
 
-// NewPerRequest returns the policy that expects the given acceptance rate in (0, 1) of a new request, as if it had seen weight tokens
-// of it, at least 1.
+// NewPerRequest returns the policy that expects the given acceptance rate in (0, 1) of a new
+// request, as if it had seen weight tokens of it, at least 1.
 func NewPerRequest(initial float64, weight int) (*PerRequest, error) {
 	if err := checkEstimate(initial, "weight", weight); err != nil {
 		return nil, err

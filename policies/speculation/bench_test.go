@@ -52,7 +52,8 @@ func modelOf(t testing.TB, name string) *models.Architecture {
 	return model
 }
 
-// benchmarkLoad is the load on which simulators are compared: 20 requests a second, 500 tokens in and 250 out.
+// benchmarkLoad is the load on which simulators are compared: 20 requests a second, 500 tokens in
+// and 250 out.
 func benchmarkLoad(b *testing.B) workload.Source {
 	prompt, err := lengths.Normal(500, 200, 2, 2000)
 	if err != nil {
@@ -63,7 +64,8 @@ func benchmarkLoad(b *testing.B) workload.Source {
 		b.Fatal(err)
 	}
 	source, err := workload.Open(workload.Config{
-		Seed: 1, Requests: int64(b.N), Classes: []workload.Class{{Name: "all", Weight: 1, Prompt: prompt, Output: output}},
+		Seed: 1, Requests: int64(b.N), Classes: []workload.Class{
+			{Name: "all", Weight: 1, Prompt: prompt, Output: output}},
 		Arrivals: &arrivals.Process{Rate: arrivals.Steady(20)},
 	})
 	if err != nil {
@@ -72,7 +74,8 @@ func benchmarkLoad(b *testing.B) workload.Source {
 	return source
 }
 
-// BenchmarkServe serves Llama-3.1-8B on one H100 with an EAGLE head of three tokens; an operation is one request.
+// BenchmarkServe serves Llama-3.1-8B on one H100 with an EAGLE head of three tokens; an operation
+// is one request.
 func BenchmarkServe(b *testing.B) {
 	schedule, err := speculation.NewByBatch("1:3, 16:2, 64:0")
 	if err != nil {
@@ -95,7 +98,8 @@ func BenchmarkServe(b *testing.B) {
 	for _, bc := range []struct {
 		name    string
 		lengths speculation.Lengths
-	}{{"off", nil}, {"fixed", speculation.Fixed{}}, {"optimal", speculation.Optimal{}}, {"adaptive", learner}, {"per-request", each}, {"by-batch", schedule}} {
+	}{{"off", nil}, {"fixed", speculation.Fixed{}}, {"optimal", speculation.Optimal{}},
+		{"adaptive", learner}, {"per-request", each}, {"by-batch", schedule}} {
 		b.Run(bc.name, func(b *testing.B) {
 			b.ReportAllocs()
 			s, err := batching.NewVLLMV1(256, 8192, 0)
@@ -109,18 +113,23 @@ func BenchmarkServe(b *testing.B) {
 			replica := sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: model, Lookahead: 1}
 			if bc.lengths != nil {
 				replica.Speculator = speculator(b, speculation.Config{
-					Acceptance: acceptance, Shape: speculation.Shape{Depth: 3, Width: 1}, Lengths: bc.lengths,
-					Drafter: speculation.NewModel(head, false), Verify: model, Recompute: true, TokenBudget: 8192, Seed: 1,
+					Acceptance: acceptance, Shape: speculation.Shape{Depth: 3, Width: 1},
+					Lengths: bc.lengths,
+					Drafter: speculation.NewModel(head, false), Verify: model, Recompute: true,
+					TokenBudget: 8192, Seed: 1,
 				})
 			}
 			source := benchmarkLoad(b)
 			b.ResetTimer()
-			r, err := sim.Run(context.Background(), sim.Config{Source: source, Router: &routing.RoundRobin{}, Replicas: []sim.ReplicaConfig{replica}})
+			r, err := sim.Run(context.Background(),
+				sim.Config{Source: source, Router: &routing.RoundRobin{},
+					Replicas: []sim.ReplicaConfig{replica}})
 			if err != nil || r.Completed != int64(b.N) {
 				b.Fatal(r, err)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
-			b.ReportMetric(float64(r.Replicas[0].DecodeTokens-r.Replicas[0].Drafted)/float64(b.N), "sequence-steps/op")
+			b.ReportMetric(float64(r.Replicas[0].DecodeTokens-r.Replicas[0].Drafted)/float64(b.N),
+				"sequence-steps/op")
 			b.ReportMetric(float64(r.Replicas[0].Steps)/float64(b.N), "steps/op")
 		})
 	}

@@ -44,32 +44,39 @@ func number(t *testing.T, row map[string]string, column string) float64 {
 	return x
 }
 
-// Leviathan et al. 2023, table 1: what is saved and what it costs, for a drafter that costs nothing.
+// Leviathan et al. 2023, table 1: what is saved and what it costs, for a drafter that costs
+// nothing.
 func TestLeviathanTable1(t *testing.T) {
 	for _, row := range anchors(t, "specdec_leviathan_table1.csv") {
 		alpha, gamma := number(t, row, "alpha"), int(number(t, row, "gamma"))
-		if got, want := speculation.Speedup(alpha, gamma, 0), number(t, row, "speed_factor"); math.Abs(got-want) > 0.0051 {
+		if got, want := speculation.Speedup(alpha, gamma, 0),
+			number(t, row, "speed_factor"); math.Abs(got-want) > 0.0051 {
 			t.Errorf("α=%g γ=%d: speed-up %.3f, want %.2f", alpha, gamma, got, want)
 		}
-		if got, want := speculation.Operations(alpha, gamma, 0), number(t, row, "ops_factor"); math.Abs(got-want) > 0.0051 {
+		if got, want := speculation.Operations(alpha, gamma, 0),
+			number(t, row, "ops_factor"); math.Abs(got-want) > 0.0051 {
 			t.Errorf("α=%g γ=%d: operations %.3f, want %.2f", alpha, gamma, got, want)
 		}
 	}
 }
 
-// Leviathan et al. 2023, table 2: the predicted speed-ups, which follow from acceptance and cost as the paper rounds them to two
-// places. Some values within that rounding must give the printed one.
+// Leviathan et al. 2023, table 2: the predicted speed-ups, which follow from acceptance and cost as
+// the paper rounds them to two places. Some values within that rounding must give the printed one.
 func TestLeviathanTable2(t *testing.T) {
 	for _, row := range anchors(t, "specdec_leviathan_table2_4.csv") {
-		alpha, gamma, cost := number(t, row, "alpha"), int(number(t, row, "gamma")), number(t, row, "c_from_memory")
+		alpha, gamma, cost := number(t, row, "alpha"), int(number(t, row, "gamma")), number(t, row,
+			"c_from_memory")
 		printed := number(t, row, "paper_expected_from_memory")
 		least := speculation.Speedup(alpha-0.005, gamma, cost+0.005)
 		most := speculation.Speedup(alpha+0.005, gamma, cost-0.005)
 		if printed+0.05 < least || printed-0.05 > most {
-			t.Errorf("%s, %s, T=%s: %.3f to %.3f, printed %.1f", row["task"], row["draft"], row["temp"], least, most, printed)
+			t.Errorf("%s, %s, T=%s: %.3f to %.3f, printed %.1f", row["task"], row["draft"],
+				row["temp"], least, most, printed)
 		}
-		if got, want := speculation.Speedup(alpha, gamma, cost), number(t, row, "thm38_recomputed"); math.Abs(got-want) > 0.0051 {
-			t.Errorf("%s, %s, T=%s: theorem 3.8 gives %.3f, want %.2f", row["task"], row["draft"], row["temp"], got, want)
+		if got, want := speculation.Speedup(alpha, gamma, cost),
+			number(t, row, "thm38_recomputed"); math.Abs(got-want) > 0.0051 {
+			t.Errorf("%s, %s, T=%s: theorem 3.8 gives %.3f, want %.2f", row["task"], row["draft"],
+				row["temp"], got, want)
 		}
 	}
 }
@@ -78,10 +85,12 @@ func TestLeviathanTable2(t *testing.T) {
 func TestOptimalLengths(t *testing.T) {
 	for _, row := range anchors(t, "specdec_optimal_gamma_computed.csv") {
 		alpha, cost := number(t, row, "alpha"), number(t, row, "c")
-		gamma, want := speculation.OptimalLength(alpha, cost, 63), int(number(t, row, "optimal_gamma_(<64)"))
+		gamma, want := speculation.OptimalLength(alpha, cost, 63),
+			int(number(t, row, "optimal_gamma_(<64)"))
 		speedup := speculation.Speedup(alpha, gamma, cost)
 		// Without cost, more is never worse, and in the end not better in floating point.
-		if gamma != want && !(cost == 0 && gamma < want && speedup == speculation.Speedup(alpha, want, cost)) {
+		if gamma != want && !(cost == 0 && gamma < want &&
+			speedup == speculation.Speedup(alpha, want, cost)) {
 			t.Errorf("α=%g c=%g: optimal length %d, want %d", alpha, cost, gamma, want)
 		}
 		if want := number(t, row, "speedup"); math.Abs(speedup-want) > 0.00051 {
@@ -90,10 +99,12 @@ func TestOptimalLengths(t *testing.T) {
 	}
 }
 
-// Leviathan et al. 2023, corollary 3.9: if α > c, there is a γ that helps, by (1+α)/(1+c) at least; else there is none.
+// Leviathan et al. 2023, corollary 3.9: if α > c, there is a γ that helps, by (1+α)/(1+c) at least;
+// else there is none.
 func TestWhenDraftingHelps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		alpha, cost := rapid.Float64Range(0, 1).Draw(t, "alpha"), rapid.Float64Range(0, 1).Draw(t, "cost")
+		alpha, cost := rapid.Float64Range(0, 1).Draw(t, "alpha"), rapid.Float64Range(0, 1).Draw(t,
+			"cost")
 		gamma := speculation.OptimalLength(alpha, cost, 20)
 		speedup := speculation.Speedup(alpha, gamma, cost)
 		if alpha > cost+1e-9 && speedup < (1+alpha)/(1+cost)-1e-9 {

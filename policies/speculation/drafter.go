@@ -15,20 +15,23 @@ type Drafter interface {
 
 // Load is what is drafted in a step.
 type Load struct {
-	// Sequences is the number of sequences that draft, by pass: those with drafts of at least 1, 2, … tokens in a row.
+	// Sequences is the number of sequences that draft, by pass: those with drafts of at least 1, 2,
+	// … tokens in a row.
 	Sequences []int
 	// Expanded is the number of tokens of a sequence that each pass computes, see Draft.
 	Expanded []int
-	// Behind is the number of tokens of these sequences that the drafter has not computed yet, besides the newest of each.
+	// Behind is the number of tokens of these sequences that the drafter has not computed yet,
+	// besides the newest of each.
 	Behind int
 	// Context is the sum of the contexts of these sequences.
 	Context int64
-	// Prefill lists the prompt chunks of the step, which a drafter with a KV cache of its own computes too.
+	// Prefill lists the prompt chunks of the step, which a drafter with a KV cache of its own
+	// computes too.
 	Prefill []sim.Chunk
 }
 
-// Model is a drafter that is run once for each token in a row: a smaller model, an EAGLE or MTP head, or some layers of the model
-// itself.
+// Model is a drafter that is run once for each token in a row: a smaller model, an EAGLE or MTP
+// head, or some layers of the model itself.
 type Model struct {
 	clock       *steptime.Clock
 	sharesCache bool
@@ -36,8 +39,8 @@ type Model struct {
 	perPair     float64 // of a query and a key
 }
 
-// NewModel returns the drafter whose passes take the clock's time. One that sharesCache uses the KV cache of the model, so that it
-// has neither prompts nor accepted tokens to compute.
+// NewModel returns the drafter whose passes take the clock's time. One that sharesCache uses the KV
+// cache of the model, so that it has neither prompts nor accepted tokens to compute.
 func NewModel(clock *steptime.Clock, sharesCache bool) *Model {
 	none := clock.Work(&sim.Step{Decodes: 1, DecodeTokens: 1}).FLOPs
 	return &Model{
@@ -46,8 +49,8 @@ func NewModel(clock *steptime.Clock, sharesCache bool) *Model {
 	}
 }
 
-// Duration implements Drafter: the passes come one after another. The first one also catches up with what the drafter has not
-// computed.
+// Duration implements Drafter: the passes come one after another. The first one also catches up
+// with what the drafter has not computed.
 func (m *Model) Duration(l *Load) sim.Time {
 	var t sim.Time
 	for pass := range max(1, len(l.Sequences)) {
@@ -65,7 +68,8 @@ func (m *Model) FLOPs(l *Load) float64 {
 		step := m.pass(l, pass)
 		tokens += float64(step.Tokens())
 		if step.Decodes > 0 {
-			pairs += float64(float64(step.Context) * float64(step.DecodeTokens) / float64(step.Decodes))
+			pairs += float64(float64(step.Context) * float64(step.DecodeTokens) / float64(
+				step.Decodes))
 		}
 		for i := range step.Prefill {
 			n, cached := float64(step.Prefill[i].New), float64(step.Prefill[i].Cached)
@@ -93,17 +97,20 @@ func (m *Model) pass(l *Load, pass int) sim.Step {
 	return step
 }
 
-// Heads is a drafter of several output heads on top of the model, which all guess at once, one for each place after the next token
-// (Medusa: Cai et al., ICML 2024, arXiv:2401.10774). Its small residual blocks are left out.
+// Heads is a drafter of several output heads on top of the model, which all guess at once, one for
+// each place after the next token (Medusa: Cai et al., ICML 2024, arXiv:2401.10774). Its small
+// residual blocks are left out.
 type Heads struct {
 	with, without *steptime.Clock
 	flops         float64 // of a head and row
 }
 
-// NewHeads returns the drafter; a head takes the difference between the clocks of a model with its output head and with next to none.
+// NewHeads returns the drafter; a head takes the difference between the clocks of a model with its
+// output head and with next to none.
 func NewHeads(with, without *steptime.Clock) *Heads {
 	row := sim.Step{Decodes: 1, DecodeTokens: 1, Context: 1}
-	return &Heads{with: with, without: without, flops: with.Work(&row).FLOPs - without.Work(&row).FLOPs}
+	return &Heads{with: with, without: without,
+		flops: with.Work(&row).FLOPs - without.Work(&row).FLOPs}
 }
 
 // Duration implements Drafter.
@@ -119,8 +126,9 @@ func (h *Heads) Duration(l *Load) sim.Time {
 // FLOPs implements Drafter.
 func (h *Heads) FLOPs(l *Load) float64 { return float64(l.depth()) * float64(l.rows()) * h.flops }
 
-// Lookup is a drafter that searches the text so far for the newest tokens, and proposes what followed them there: n-gram or prompt
-// look-up decoding (Saxena 2023; Yang et al. 2023, arXiv:2304.04487).
+// Lookup is a drafter that searches the text so far for the newest tokens, and proposes what
+// followed them there: n-gram or prompt look-up decoding (Saxena 2023; Yang et al. 2023,
+// arXiv:2304.04487).
 type Lookup struct {
 	// Token is the host's time for each token of the texts searched.
 	Token sim.Time

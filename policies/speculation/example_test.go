@@ -6,8 +6,8 @@ import (
 	"github.com/llmsim/llmsim/policies/speculation"
 )
 
-// A drafter whose tokens are accepted with probability 0.8 and which takes a twentieth of the model's time
-// pays most with drafts of eight tokens (Leviathan et al., theorem 3.8).
+// A drafter whose tokens are accepted with probability 0.8 and which takes a twentieth of the
+// model's time pays most with drafts of eight tokens (Leviathan et al., theorem 3.8).
 func ExampleOptimalLength() {
 	const alpha, cost = 0.8, 0.05
 	gamma := speculation.OptimalLength(alpha, cost, 16)

@@ -10,7 +10,8 @@ import (
 
 // Lengths decides how many tokens are drafted in a row: γ in Leviathan et al., K in Chen et al.
 type Lengths interface {
-	// Length returns the length for the step that o describes, in [0, o.Most()]; 0 means that nobody drafts.
+	// Length returns the length for the step that o describes, in [0, o.Most()]; 0 means that
+	// nobody drafts.
 	Length(o *Outlook) int
 }
 
@@ -39,7 +40,8 @@ type ByBatch struct{ steps []batchStep }
 
 type batchStep struct{ sequences, length int }
 
-// NewByBatch reads a schedule such as "1:5, 16:3, 64:0": from 1 sequence on 5 tokens, from 16 on 3, from 64 on none.
+// NewByBatch reads a schedule such as "1:5, 16:3, 64:0": from 1 sequence on 5 tokens, from 16 on 3,
+// from 64 on none.
 func NewByBatch(schedule string) (*ByBatch, error) {
 	var b ByBatch
 	for _, entry := range strings.Split(schedule, ",") {
@@ -50,7 +52,8 @@ func NewByBatch(schedule string) (*ByBatch, error) {
 			return nil, fmt.Errorf("found %q, want sequences and tokens such as 16:3", entry)
 		}
 		if n := len(b.steps); n > 0 && sequences <= b.steps[n-1].sequences {
-			return nil, fmt.Errorf("%d sequences come after %d; want them to rise", sequences, b.steps[n-1].sequences)
+			return nil, fmt.Errorf("%d sequences come after %d; want them to rise", sequences,
+				b.steps[n-1].sequences)
 		}
 		b.steps = append(b.steps, batchStep{sequences, tokens})
 	}
@@ -68,14 +71,16 @@ func (b *ByBatch) Length(o *Outlook) int {
 	return min(length, o.Most())
 }
 
-// Optimal takes the length that gives most tokens a second, from the acceptance that is known and the times that are predicted for
-// the batch and its contexts: Leviathan et al. 2023, section 3.5, with real costs in place of c. It is 0 once arithmetic binds.
+// Optimal takes the length that gives most tokens a second, from the acceptance that is known and
+// the times that are predicted for the batch and its contexts: Leviathan et al. 2023, section 3.5,
+// with real costs in place of c. It is 0 once arithmetic binds.
 type Optimal struct{}
 
 // Length implements Lengths.
 func (Optimal) Length(o *Outlook) int { return o.best(o.Mean) }
 
-// best returns the length with the largest rate of tokens, where mean gives the tokens a sequence and step by length.
+// best returns the length with the largest rate of tokens, where mean gives the tokens a sequence
+// and step by length.
 func (o *Outlook) best(mean func(length int) float64) int {
 	best, most := 0, 0.0
 	for length := 0; length <= o.Most(); length++ {

@@ -8,10 +8,12 @@ import (
 )
 
 // rate serves equal answers and returns tokens a second.
-func rate(t *testing.T, a speculation.Acceptance, lengths speculation.Lengths, together int, clock linear, pass sim.Time) float64 {
+func rate(t *testing.T, a speculation.Acceptance, lengths speculation.Lengths, together int,
+	clock linear, pass sim.Time) float64 {
 	t.Helper()
 	p := speculator(t, speculation.Config{
-		Acceptance: a, Shape: speculation.Shape{Depth: 8, Width: 1}, Lengths: lengths, Seed: 4, Drafter: drafter{pass: pass}, Verify: clock,
+		Acceptance: a, Shape: speculation.Shape{Depth: 8, Width: 1}, Lengths: lengths, Seed: 4,
+		Drafter: drafter{pass: pass}, Verify: clock,
 	})
 	r := serve(t, answers(40*together, 300), together, clock, p, nil)
 	return float64(r.Sampled) / r.Busy.Seconds()
@@ -44,8 +46,9 @@ func always(t *testing.T, length string) speculation.Lengths {
 	return p
 }
 
-// The optimal policy gives as many tokens a second as the best fixed length, for any acceptance rate and batch; the adaptive one,
-// which must find out, comes within a few percent. Where arithmetic binds, neither drafts.
+// The optimal policy gives as many tokens a second as the best fixed length, for any acceptance
+// rate and batch; the adaptive one, which must find out, comes within a few percent. Where
+// arithmetic binds, neither drafts.
 func TestOptimalIsBestFixed(t *testing.T) {
 	clock := linear{base: step, perToken: step / 100}
 	for _, c := range []struct {
@@ -58,25 +61,31 @@ func TestOptimalIsBestFixed(t *testing.T) {
 			best = max(best, rate(t, a, always(t, length), c.together, clock, step/20))
 		}
 		if got := rate(t, a, speculation.Optimal{}, c.together, clock, step/20); got < 0.98*best {
-			t.Errorf("α=%g, %d together: the optimal length gives %.0f tokens a second, the best fixed one %.0f", c.alpha, c.together, got, best)
+			t.Errorf("α=%g, %d together: the optimal length gives %.0f tokens a second, the best "+
+				"fixed one %.0f", c.alpha, c.together, got, best)
 		}
 		if got := rate(t, a, adaptive(t), c.together, clock, step/20); got < 0.94*best {
-			t.Errorf("α=%g, %d together: the adaptive length gives %.0f tokens a second, the best fixed one %.0f", c.alpha, c.together, got, best)
+			t.Errorf("α=%g, %d together: the adaptive length gives %.0f tokens a second, the "+
+				"best fixed one %.0f", c.alpha, c.together, got, best)
 		}
 	}
 }
 
-// Where some requests are easy to draft for and others are not, and each token costs, telling them apart pays.
+// Where some requests are easy to draft for and others are not, and each token costs, telling them
+// apart pays.
 func TestPerRequestTellsRequestsApart(t *testing.T) {
 	mixed := speculation.Acceptance{{0.95}, {0.1}}
 	clock := linear{base: step, perToken: step / 40}
-	one, each := rate(t, mixed, speculation.Optimal{}, 32, clock, step/50), rate(t, mixed, perRequest(t), 32, clock, step/50)
+	one, each := rate(t, mixed, speculation.Optimal{}, 32, clock, step/50),
+		rate(t, mixed, perRequest(t), 32, clock, step/50)
 	if each < 1.1*one {
-		t.Errorf("%.0f tokens a second with a length for each request, %.0f with one for all", each, one)
+		t.Errorf("%.0f tokens a second with a length for each request, %.0f with one for all", each,
+			one)
 	}
 }
 
-// spy notes the largest number of tokens that the decoding sequences put into a step and, by their number, whether any of them drafts.
+// spy notes the largest number of tokens that the decoding sequences put into a step and, by their
+// number, whether any of them drafts.
 type spy struct {
 	most    int
 	drafted map[int]bool
@@ -108,7 +117,8 @@ func TestBudgetAndSchedule(t *testing.T) {
 	for budget, want := range map[int]int{0: 19 * 4, 40: 40, 30: 30} {
 		s := &spy{drafted: map[int]bool{}}
 		p := speculator(t, speculation.Config{
-			Acceptance: constant(t, 0.5), Shape: speculation.Shape{Depth: 8, Width: 1}, Lengths: schedule, Drafter: drafter{},
+			Acceptance: constant(t, 0.5), Shape: speculation.Shape{Depth: 8, Width: 1},
+			Lengths: schedule, Drafter: drafter{},
 			Verify: linear{base: step}, TokenBudget: budget,
 		})
 		serve(t, append([]sim.Request(nil), requests...), 30, s.watch(linear{base: step}), p, nil)

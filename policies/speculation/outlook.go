@@ -2,8 +2,8 @@ package speculation
 
 import "github.com/llmsim/llmsim/sim"
 
-// Outlook is what a policy of draft lengths knows of the step that is formed: how many sequences decode, how many tokens their
-// drafts would give, and how long the step would take.
+// Outlook is what a policy of draft lengths knows of the step that is formed: how many sequences
+// decode, how many tokens their drafts would give, and how long the step would take.
 type Outlook struct {
 	speculator *Speculator
 	sequences  int
@@ -22,8 +22,8 @@ type forecast struct {
 	times   []sim.Time
 }
 
-// tolerance is the part of the context by which it may differ from that of a forecast which is used again: the time of a step
-// changes by less.
+// tolerance is the part of the context by which it may differ from that of a forecast which is used
+// again: the time of a step changes by less.
 const tolerance = 32
 
 // look turns to a step of so many sequences with so much context in total.
@@ -39,7 +39,8 @@ func (o *Outlook) look(sequences int, context int64) {
 		o.forecasts = append(o.forecasts, forecast{})
 	}
 	o.now = &o.forecasts[sequences]
-	if d := context - o.now.context; o.now.times == nil || d*tolerance > o.now.context || -d*tolerance > o.now.context {
+	if d := context - o.now.context; o.now.times == nil || d*tolerance > o.now.context ||
+		-d*tolerance > o.now.context {
 		o.now.context = context
 		if o.now.times == nil {
 			o.now.times = make([]sim.Time, len(o.speculator.drafts))
@@ -51,13 +52,16 @@ func (o *Outlook) look(sequences int, context int64) {
 // Sequences returns the number of sequences that decode.
 func (o *Outlook) Sequences() int { return o.sequences }
 
-// Most returns the largest length of a draft: what the speculator is made for, or what the token budget allows.
+// Most returns the largest length of a draft: what the speculator is made for, or what the token
+// budget allows.
 func (o *Outlook) Most() int { return o.most }
 
-// Mean returns the mean number of tokens that a sequence gets from a step with drafts of so many tokens in a row, its own included.
+// Mean returns the mean number of tokens that a sequence gets from a step with drafts of so many
+// tokens in a row, its own included.
 func (o *Outlook) Mean(length int) float64 { return o.speculator.drafts[length].mean }
 
-// Time returns the time that the step is predicted to take with drafts of so many tokens in a row for all sequences.
+// Time returns the time that the step is predicted to take with drafts of so many tokens in a row
+// for all sequences.
 func (o *Outlook) Time(length int) sim.Time {
 	if o.now.times[length] == 0 {
 		o.now.times[length] = o.predict(length)

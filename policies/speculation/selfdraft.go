@@ -2,10 +2,11 @@ package speculation
 
 import "github.com/llmsim/llmsim/models"
 
-// FeatureHead returns the shape of a drafter that is one layer on top of the target's features, with the target's output head: EAGLE
-// (Li et al., ICML 2024, arXiv:2401.15077, section 4.1), and EAGLE-3 (arXiv:2503.01840, section 3.1), whose own head knows
-// vocabulary tokens only; 0 means the target's. The matrix that joins a feature with an embedding, 2·hidden² weights, counts as
-// a wider MLP.
+// FeatureHead returns the shape of a drafter that is one layer on top of the target's features,
+// with the target's output head: EAGLE (Li et al., ICML 2024, arXiv:2401.15077, section 4.1), and
+// EAGLE-3 (arXiv:2503.01840, section 3.1), whose own head knows vocabulary tokens only; 0 means the
+// target's. The matrix that joins a feature with an embedding, 2·hidden² weights, counts as a wider
+// MLP.
 func FeatureHead(target *models.Architecture, vocabulary int) *models.Architecture {
 	a := oneLayer(target, " EAGLE head")
 	width := denseWidth(target) + a.Hidden
@@ -20,7 +21,8 @@ func FeatureHead(target *models.Architecture, vocabulary int) *models.Architectu
 	return a
 }
 
-// denseWidth returns the width of the dense MLP of the target, or that of all experts which a token visits where it has none.
+// denseWidth returns the width of the dense MLP of the target, or that of all experts which a token
+// visits where it has none.
 func denseWidth(target *models.Architecture) int {
 	for i := range target.Groups {
 		if m, ok := target.Groups[i].MLP.(*models.Dense); ok {
@@ -46,8 +48,8 @@ func gatedMLP(target *models.Architecture) bool {
 	return false
 }
 
-// PredictionModule returns the shape of a multi-token prediction module: one more layer of the target's own kind, with the target's
-// output head (DeepSeek-V3, arXiv:2412.19437, section 2.2).
+// PredictionModule returns the shape of a multi-token prediction module: one more layer of the
+// target's own kind, with the target's output head (DeepSeek-V3, arXiv:2412.19437, section 2.2).
 func PredictionModule(target *models.Architecture) *models.Architecture {
 	a := oneLayer(target, " MTP module")
 	if m := target.Experts(); m != nil {
@@ -56,8 +58,8 @@ func PredictionModule(target *models.Architecture) *models.Architecture {
 	return a
 }
 
-// OutputHead returns the shape of one layer of the target with its output head or, where vocabulary is above 0, with one of so many
-// tokens.
+// OutputHead returns the shape of one layer of the target with its output head or, where vocabulary
+// is above 0, with one of so many tokens.
 func OutputHead(target *models.Architecture, vocabulary int) *models.Architecture {
 	a := oneLayer(target, " output head")
 	a.Groups[0].MLP = &models.Dense{Intermediate: denseWidth(target), Gated: gatedMLP(target)}
@@ -67,8 +69,9 @@ func OutputHead(target *models.Architecture, vocabulary int) *models.Architectur
 	return a
 }
 
-// SkippedLayers returns the target with some of its layers only, spread evenly, which drafts without weights or a KV cache of its
-// own (Draft & Verify: Zhang et al., ACL 2024, arXiv:2309.08168). layers is in [1, the target's).
+// SkippedLayers returns the target with some of its layers only, spread evenly, which drafts
+// without weights or a KV cache of its own (Draft & Verify: Zhang et al., ACL 2024,
+// arXiv:2309.08168). layers is in [1, the target's).
 func SkippedLayers(target *models.Architecture, layers int) *models.Architecture {
 	a := *target
 	a.Name += " with layers skipped"

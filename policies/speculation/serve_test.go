@@ -86,8 +86,10 @@ func constant(t interface{ Fatal(...any) }, alpha float64) speculation.Acceptanc
 	return a
 }
 
-// serve runs the requests on one replica with memory for all of them, at most so many at a time; p may be nil.
-func serve(t *testing.T, requests []sim.Request, together int, clock sim.StepClock, p sim.Speculator, observer sim.Observer) sim.ReplicaResult {
+// serve runs the requests on one replica with memory for all of them, at most so many at a time; p
+// may be nil.
+func serve(t *testing.T, requests []sim.Request, together int, clock sim.StepClock,
+	p sim.Speculator, observer sim.Observer) sim.ReplicaResult {
 	t.Helper()
 	s, err := batching.NewVLLMV1(together, math.MaxInt32, 0)
 	if err != nil {
@@ -107,7 +109,8 @@ func serve(t *testing.T, requests []sim.Request, together int, clock sim.StepClo
 	return r.Replicas[0]
 }
 
-// tokensPerStep returns the mean number of tokens that a step gave to a sequence, and the number of such steps.
+// tokensPerStep returns the mean number of tokens that a step gave to a sequence, and the number of
+// such steps.
 func tokensPerStep(r sim.ReplicaResult) (mean, steps float64) {
 	steps = float64(r.DecodeTokens - r.Drafted)
 	return float64(r.Sampled-r.Completed) / steps, steps

@@ -6,16 +6,19 @@ import (
 	"slices"
 )
 
-// Shape is the form of a draft: a chain, or a tree whose branches are alternatives, of which one path is accepted at most (SpecInfer:
-// Miao et al., ASPLOS 2024, arXiv:2305.09781, section 3; EAGLE-2: Li et al., EMNLP 2024, arXiv:2406.16858, section 4).
+// Shape is the form of a draft: a chain, or a tree whose branches are alternatives, of which one
+// path is accepted at most (SpecInfer: Miao et al., ASPLOS 2024, arXiv:2305.09781, section 3;
+// EAGLE-2: Li et al., EMNLP 2024, arXiv:2406.16858, section 4).
 type Shape struct {
 	// Depth is the largest number of tokens drafted one after another: γ of a chain.
 	Depth int
-	// Width is how many candidates follow a token, and how many tokens of a depth are followed further; 1 makes a chain.
+	// Width is how many candidates follow a token, and how many tokens of a depth are followed
+	// further; 1 makes a chain.
 	Width int
 	// Nodes bounds the tokens that are verified; 0 means no bound. The likeliest are kept.
 	Nodes int
-	// Siblings is the chance in [0, 1] that a further candidate is the right one where those before it are not.
+	// Siblings is the chance in [0, 1] that a further candidate is the right one where those before
+	// it are not.
 	Siblings float64
 }
 
@@ -23,8 +26,8 @@ type Shape struct {
 type Draft struct {
 	// Tokens is the number of tokens verified, besides the model's own.
 	Tokens int
-	// Expanded is the number of tokens of a sequence that the drafter computes in each of its passes. The first follows the last
-	// token of the text.
+	// Expanded is the number of tokens of a sequence that the drafter computes in each of its
+	// passes. The first follows the last token of the text.
 	Expanded []int
 	// Reach is, for each kind of request, the chance that at least 1, 2, … tokens are accepted.
 	Reach [][]float64
@@ -42,10 +45,11 @@ type node struct {
 
 // Drafts returns the drafts of each depth from 0 to s.Depth.
 //
-// A token's chance is the product of the chances on its path, those of the r-th candidate being α for the first and
-// (1 − α)·s·(1 − s)^(r−2) for further ones with s = Siblings. It depends on rank and depth alone: the positional acceptance
-// of Sequoia (Chen et al. 2024, arXiv:2402.12374, section 3.1). Paths exclude each other, so that the chance to accept i
-// tokens is the sum over the nodes of that depth, and the mean number of tokens the sum over all nodes.
+// A token's chance is the product of the chances on its path, those of the r-th candidate being α
+// for the first and (1 − α)·s·(1 − s)^(r−2) for further ones with s = Siblings. It depends on rank
+// and depth alone: the positional acceptance of Sequoia (Chen et al. 2024, arXiv:2402.12374,
+// section 3.1). Paths exclude each other, so that the chance to accept i tokens is the sum over the
+// nodes of that depth, and the mean number of tokens the sum over all nodes.
 func (s Shape) Drafts(a Acceptance) ([]Draft, error) {
 	switch {
 	case s.Depth < 1 || s.Depth > 64:
@@ -53,7 +57,8 @@ func (s Shape) Drafts(a Acceptance) ([]Draft, error) {
 	case s.Width < 1 || s.Width > 64:
 		return nil, fmt.Errorf("%d candidates a token, want 1 to 64", s.Width)
 	case s.Nodes < 0 || s.Nodes > 0 && s.Nodes < s.Depth:
-		return nil, fmt.Errorf("%d tokens to verify are fewer than the %d tokens in a row", s.Nodes, s.Depth)
+		return nil, fmt.Errorf("%d tokens to verify are fewer than the %d tokens in a row", s.Nodes,
+			s.Depth)
 	case !(s.Siblings >= 0 && s.Siblings <= 1):
 		return nil, fmt.Errorf("siblings: found %v, want 0 to 1", s.Siblings)
 	}
@@ -93,8 +98,9 @@ func (s Shape) draft(a Acceptance, depth int) Draft {
 	return d
 }
 
-// propose returns the tokens that the drafter proposes, each after the one that it follows, and how many it computes in each pass. It
-// follows the likeliest further, by the mean acceptance of all requests.
+// propose returns the tokens that the drafter proposes, each after the one that it follows, and how
+// many it computes in each pass. It follows the likeliest further, by the mean acceptance of all
+// requests.
 func (s Shape) propose(a Acceptance, depth int) (nodes []node, expanded []int) {
 	frontier := []int{-1}
 	for d := range depth {
@@ -127,18 +133,21 @@ func (s Shape) chance(rate float64, rank int) float64 {
 	return chance
 }
 
-// likeliest returns the indices of the nodes from the given one on, the likeliest first. No token comes before the one that it follows.
+// likeliest returns the indices of the nodes from the given one on, the likeliest first. No token
+// comes before the one that it follows.
 func likeliest(nodes []node, from int) []int {
 	order := make([]int, 0, len(nodes)-from)
 	for i := from; i < len(nodes); i++ {
 		order = append(order, i)
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(nodes[j].reach, nodes[i].reach) })
+	slices.SortStableFunc(order,
+		func(i, j int) int { return cmp.Compare(nodes[j].reach, nodes[i].reach) })
 	return order
 }
 
-// Mean returns the mean number of tokens that a step with the draft gives to a sequence, the model's own included. Kinds of requests
-// that get fewer take more steps for the same answer, and so make up more of a batch: it is the harmonic mean over them.
+// Mean returns the mean number of tokens that a step with the draft gives to a sequence, the
+// model's own included. Kinds of requests that get fewer take more steps for the same answer, and
+// so make up more of a batch: it is the harmonic mean over them.
 func (d *Draft) Mean() float64 {
 	steps := 0.0
 	for kind := range d.Reach {
@@ -156,7 +165,8 @@ func (d *Draft) MeanOf(kind int) float64 {
 	return mean
 }
 
-// accepted returns how many tokens are accepted, for u uniform in [0, 1): the largest i whose chance to be reached is above u.
+// accepted returns how many tokens are accepted, for u uniform in [0, 1): the largest i whose
+// chance to be reached is above u.
 func (d *Draft) accepted(kind int, u float64) int {
 	n := 0
 	for _, reach := range d.Reach[kind] {

@@ -30,7 +30,8 @@ func anyShape(t *rapid.T) speculation.Shape {
 	return s
 }
 
-func drafts(t interface{ Fatal(...any) }, s speculation.Shape, a speculation.Acceptance) []speculation.Draft {
+func drafts(t interface{ Fatal(...any) }, s speculation.Shape,
+	a speculation.Acceptance) []speculation.Draft {
 	list, err := s.Drafts(a)
 	if err != nil {
 		t.Fatal(err)
@@ -38,11 +39,12 @@ func drafts(t interface{ Fatal(...any) }, s speculation.Shape, a speculation.Acc
 	return list
 }
 
-// A chain with the same chance everywhere has the law of Leviathan et al. 2023: a geometric one that is cut off, with the mean of
-// equation 1.
+// A chain with the same chance everywhere has the law of Leviathan et al. 2023: a geometric one
+// that is cut off, with the mean of equation 1.
 func TestChainIsGeometric(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		alpha, gamma := rapid.Float64Range(0, 1).Draw(t, "alpha"), rapid.IntRange(1, 20).Draw(t, "gamma")
+		alpha, gamma := rapid.Float64Range(0, 1).Draw(t, "alpha"), rapid.IntRange(1, 20).Draw(t,
+			"gamma")
 		a, err := speculation.Constant(alpha)
 		if err != nil {
 			t.Fatal(err)
@@ -57,21 +59,23 @@ func TestChainIsGeometric(t *testing.T) {
 				}
 			}
 			if d.Tokens != length || len(d.Expanded) != length {
-				t.Fatalf("a chain of %d has %d tokens in %d passes", length, d.Tokens, len(d.Expanded))
+				t.Fatalf("a chain of %d has %d tokens in %d passes", length, d.Tokens,
+					len(d.Expanded))
 			}
 		}
 	})
 }
 
-// Whatever the shape: chances fall with depth, more depth, width, tokens and chance never give fewer tokens, and a step gives at
-// most one more than its depth.
+// Whatever the shape: chances fall with depth, more depth, width, tokens and chance never give
+// fewer tokens, and a step gives at most one more than its depth.
 func TestLargerDraftsGiveMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, s := anyAcceptance(t), anyShape(t)
 		list := drafts(t, s, a)
 		for length, d := range list {
 			if length > 0 && d.Mean() < list[length-1].Mean()-1e-12 {
-				t.Fatalf("%d tokens in a row give %g, %d give %g", length, d.Mean(), length-1, list[length-1].Mean())
+				t.Fatalf("%d tokens in a row give %g, %d give %g", length, d.Mean(), length-1,
+					list[length-1].Mean())
 			}
 			above := 1.0
 			for _, reach := range d.Reach[0] {
@@ -99,14 +103,16 @@ func TestLargerDraftsGiveMore(t *testing.T) {
 	})
 }
 
-// The law of a full tree is that of walking down it: at each depth one of the candidates is right, or none.
+// The law of a full tree is that of walking down it: at each depth one of the candidates is right,
+// or none.
 func TestTreeAgreesWithWalks(t *testing.T) {
 	a, err := speculation.ByPosition([]float64{0.6, 0.5, 0.4})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := speculation.Shape{Depth: 3, Width: 3, Siblings: 0.3}
-	// Every token is followed by 3, but only the 3 likeliest of a depth are followed further. At the first depth that is all of them.
+	// Every token is followed by 3, but only the 3 likeliest of a depth are followed further. At
+	// the first depth that is all of them.
 	d := drafts(t, s, a)[2]
 	if d.Tokens != 3+9 {
 		t.Fatalf("%d tokens, want 12", d.Tokens)
@@ -134,7 +140,8 @@ func TestTreeAgreesWithWalks(t *testing.T) {
 	}
 }
 
-// A Beta law has the mean and the moments of the distribution: the chance that i tokens are accepted is E[α^i] = Π (a+j)/(a+b+j).
+// A Beta law has the mean and the moments of the distribution: the chance that i tokens are
+// accepted is E[α^i] = Π (a+j)/(a+b+j).
 func TestBetaMoments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mean := rapid.Float64Range(0.05, 0.95).Draw(t, "mean")
@@ -154,7 +161,8 @@ func TestBetaMoments(t *testing.T) {
 				got += d.Reach[kind][i] / float64(len(d.Reach))
 			}
 			if math.Abs(got-want) > 0.02*want+1e-4 {
-				t.Fatalf("mean %g, std %g: %d tokens are accepted with chance %g, want %g", mean, std, i+1, got, want)
+				t.Fatalf("mean %g, std %g: %d tokens are accepted with chance %g, want %g", mean,
+					std, i+1, got, want)
 			}
 			if i == 0 && math.Abs(got-mean) > 1e-9 {
 				t.Fatalf("the mean is %g, want %g", got, mean)
@@ -163,9 +171,10 @@ func TestBetaMoments(t *testing.T) {
 	})
 }
 
-// EAGLE-3 (arXiv:2503.01840, table 1 and figure 7; LLaMA-Instruct 3.1 8B on MT-bench, temperature 0): chances of 0.71 falling to 0.51
-// for EAGLE and of about 0.8 throughout for EAGLE-3 give, in the published trees, 4.05 (EAGLE-2) and 6.13 tokens a step. The
-// siblings' chance is that of another drafter (SpecInfer), so that no more than the size can be asked for.
+// EAGLE-3 (arXiv:2503.01840, table 1 and figure 7; LLaMA-Instruct 3.1 8B on MT-bench, temperature
+// 0): chances of 0.71 falling to 0.51 for EAGLE and of about 0.8 throughout for EAGLE-3 give, in
+// the published trees, 4.05 (EAGLE-2) and 6.13 tokens a step. The siblings' chance is that of
+// another drafter (SpecInfer), so that no more than the size can be asked for.
 func TestPublishedTrees(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -180,7 +189,8 @@ func TestPublishedTrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := drafts(t, speculation.Shape{Depth: c.depth, Width: 10, Nodes: 59, Siblings: 0.22}, a)[c.depth]
+		d := drafts(t, speculation.Shape{Depth: c.depth, Width: 10, Nodes: 59, Siblings: 0.22},
+			a)[c.depth]
 		t.Logf("%s: %.2f tokens a step, published %.2f", c.name, d.Mean(), c.want)
 		if math.Abs(d.Mean()/c.want-1) > 0.15 {
 			t.Errorf("%s: %.2f tokens a step, published %.2f", c.name, d.Mean(), c.want)
@@ -191,7 +201,8 @@ func TestPublishedTrees(t *testing.T) {
 func TestBadShapes(t *testing.T) {
 	a, _ := speculation.Constant(0.5)
 	for _, s := range []speculation.Shape{
-		{Depth: 0, Width: 1}, {Depth: 65, Width: 1}, {Depth: 3, Width: 0}, {Depth: 3, Width: 65}, {Depth: 3, Width: 2, Nodes: 2},
+		{Depth: 0, Width: 1}, {Depth: 65, Width: 1}, {Depth: 3, Width: 0}, {Depth: 3, Width: 65},
+		{Depth: 3, Width: 2, Nodes: 2},
 		{Depth: 3, Width: 2, Siblings: 1.1}, {Depth: 3, Width: 2, Siblings: math.NaN()},
 	} {
 		if d, err := s.Drafts(a); err == nil {

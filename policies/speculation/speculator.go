@@ -15,21 +15,23 @@ type Config struct {
 	Lengths    Lengths
 	// Verify predicts the steps of the model.
 	Verify sim.StepClock
-	// Match is the share of steps in (0, 1] in which the drafter has something to propose to a sequence; 0 means always.
+	// Match is the share of steps in (0, 1] in which the drafter has something to propose to a
+	// sequence; 0 means always.
 	Match float64
-	// Recompute tells that the drafter computes accepted tokens anew, since it works on features that only the model knows.
+	// Recompute tells that the drafter computes accepted tokens anew, since it works on features
+	// that only the model knows.
 	Recompute bool
-	// Ahead tells that drafter and model work at the same time: while a draft is verified, the next one is made on the guess that all
-	// of it is accepted, and thrown away otherwise (PEARL: Liu et al., ICLR 2025, arXiv:2408.11850, section 4). The drafter
-	// needs accelerators of its own.
+	// Ahead tells that drafter and model work at the same time: while a draft is verified, the next
+	// one is made on the guess that all of it is accepted, and thrown away otherwise (PEARL: Liu et
+	// al., ICLR 2025, arXiv:2408.11850, section 4). The drafter needs accelerators of its own.
 	Ahead bool
 	// Cold tells that prompts are computed elsewhere, so that the drafter has yet to compute them.
 	Cold bool
-	// Step and Sequence are the host's time for a step with drafts, and for each sequence that has one, during which the accelerators
-	// wait.
+	// Step and Sequence are the host's time for a step with drafts, and for each sequence that has
+	// one, during which the accelerators wait.
 	Step, Sequence sim.Time
-	// TokenBudget bounds the tokens of the decoding sequences in a step, drafts included; 0 means no bound. Drafts are shortened
-	// to keep it.
+	// TokenBudget bounds the tokens of the decoding sequences in a step, drafts included; 0 means
+	// no bound. Drafts are shortened to keep it.
 	TokenBudget int
 	// Seed determines what is accepted.
 	Seed uint64
@@ -61,7 +63,8 @@ func New(c Config) (*Speculator, error) {
 	case !(c.Match >= 0 && c.Match <= 1):
 		return nil, fmt.Errorf("match is %v, want more than 0 and at most 1", c.Match)
 	case c.Step < 0 || c.Sequence < 0:
-		return nil, fmt.Errorf("the host's time is %v a step and %v a sequence, want 0 or more", c.Step, c.Sequence)
+		return nil, fmt.Errorf("the host's time is %v a step and %v a sequence, want 0 or more",
+			c.Step, c.Sequence)
 	}
 	p := &Speculator{c: c, drafts: drafts, random: rand.NewPCG(c.Seed, 0x5bec)}
 	p.byRequest, _ = c.Lengths.(ByRequest)
@@ -134,14 +137,16 @@ func (p *Speculator) host(sequences int) sim.Time {
 	return p.c.Step + p.c.Sequence*sim.Time(sequences)
 }
 
-// Accept implements sim.Speculator. The memory may have been too short for the draft; then it is not asked.
+// Accept implements sim.Speculator. The memory may have been too short for the draft; then it is
+// not asked.
 func (p *Speculator) Accept(s *sim.Sequence, _ int) int {
 	n := p.drafts[s.Draft.Length].accepted(s.Draft.Kind, p.uniform())
 	p.Settle(s, n)
 	return n
 }
 
-// Settle books that n tokens of the latest draft of s were accepted, where something else than Accept found that out.
+// Settle books that n tokens of the latest draft of s were accepted, where something else than
+// Accept found that out.
 func (p *Speculator) Settle(s *sim.Sequence, n int) {
 	d := &s.Draft
 	p.accepted[n]++
@@ -160,7 +165,8 @@ func (p *Speculator) Settle(s *sim.Sequence, n int) {
 	}
 }
 
-// Load returns what is drafted in the latest step of which Duration was asked. It is valid until the next step.
+// Load returns what is drafted in the latest step of which Duration was asked. It is valid until
+// the next step.
 func (p *Speculator) Load() *Load { return &p.load }
 
 // Cost returns the time that drafting as l says adds to a step, where nothing is drafted ahead.
@@ -169,7 +175,8 @@ func (p *Speculator) Cost(l *Load) sim.Time { return p.c.Drafter.Duration(l) + p
 // uniform returns a number in [0, 1).
 func (p *Speculator) uniform() float64 { return float64(p.random.Uint64()>>11) / (1 << 53) }
 
-// Accepted returns the number of drafts by how many of their tokens were accepted. It is valid until the next step.
+// Accepted returns the number of drafts by how many of their tokens were accepted. It is valid
+// until the next step.
 func (p *Speculator) Accepted() []int64 { return p.accepted }
 
 // FLOPs returns the arithmetic spent on drafts so far.

@@ -8,11 +8,13 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 )
 
-// Table is what was measured of a drafter: the JSON that `llmsim gpt2` writes, as far as the simulator needs it.
+// Table is what was measured of a drafter: the JSON that `llmsim gpt2` writes, as far as the
+// simulator needs it.
 type Table struct {
 	// Steps is the number of steps measured, one a sequence.
 	Steps int64 `json:"steps"`
-	// Positions tells for each place in the draft, the first one first, how its tokens fared, given that all before were accepted.
+	// Positions tells for each place in the draft, the first one first, how its tokens fared, given
+	// that all before were accepted.
 	Positions []struct {
 		// Drafted tokens were looked at there, Accepted of them accepted.
 		Drafted  int64 `json:"drafted"`
@@ -37,17 +39,22 @@ func ReadTable(r io.Reader) (*Table, error) {
 		return nil, fmt.Errorf("not an acceptance table: %w", err)
 	}
 	if len(t.Positions) > mostPositions {
-		return nil, fmt.Errorf("found %d positions; drafts have at most %d tokens", len(t.Positions), mostPositions)
+		return nil, fmt.Errorf("found %d positions; drafts have at most %d tokens",
+			len(t.Positions), mostPositions)
 	}
 	before := t.Steps
 	for i, p := range t.Positions {
 		if p.Accepted < 0 || p.Accepted > p.Drafted || p.Drafted > before {
-			return nil, fmt.Errorf("position %d: %d of %d drafted tokens accepted, after %d steps or acceptances before it; want each at most the one before", i+1, p.Accepted, p.Drafted, before)
+			return nil, fmt.Errorf(
+				"position %d: %d of %d drafted tokens accepted, after %d steps or acceptances "+
+					"before it; want each at most the one before", i+1, p.Accepted, p.Drafted,
+				before)
 		}
 		before = p.Accepted
 	}
 	if len(t.Positions) == 0 || t.Positions[0].Drafted == 0 {
-		return nil, fmt.Errorf("the table has no drafted tokens; want positions with drafted and accepted")
+		return nil, fmt.Errorf(
+			"the table has no drafted tokens; want positions with drafted and accepted")
 	}
 	return &t, nil
 }

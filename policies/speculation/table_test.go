@@ -14,9 +14,12 @@ import (
 func TestReadsTheEnginesTable(t *testing.T) {
 	var text bytes.Buffer
 	err := engine.Table{
-		Drafter: "ngram-2-4", Algorithm: "chen", Gamma: 3, Temperature: 1, Steps: 100, Tokens: 150, Accepted: []int64{70, 20, 0, 10},
+		Drafter: "ngram-2-4", Algorithm: "chen", Gamma: 3, Temperature: 1, Steps: 100, Tokens: 150,
+		Accepted: []int64{70, 20, 0, 10},
 		Positions: []engine.Position{
-			{Position: 1, Drafted: 60, Accepted: 30, Rate: 0.5}, {Position: 2, Drafted: 30, Accepted: 10, Rate: 1.0 / 3}, {Position: 3, Drafted: 10, Accepted: 10, Rate: 1},
+			{Position: 1, Drafted: 60, Accepted: 30, Rate: 0.5},
+			{Position: 2, Drafted: 30, Accepted: 10, Rate: 1.0 / 3},
+			{Position: 3, Drafted: 10, Accepted: 10, Rate: 1},
 		},
 	}.Write(&text)
 	if err != nil {
@@ -26,7 +29,8 @@ func TestReadsTheEnginesTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := table.Acceptance(); len(a) != 1 || len(a[0]) != 3 || a[0][0] != 0.5 || a[0][1] != 1.0/3 || a[0][2] != 1 || table.Match() != 0.6 {
+	if a := table.Acceptance(); len(a) != 1 || len(a[0]) != 3 || a[0][0] != 0.5 ||
+		a[0][1] != 1.0/3 || a[0][2] != 1 || table.Match() != 0.6 {
 		t.Errorf("acceptance %v, match %v", a, table.Match())
 	}
 }
@@ -44,7 +48,8 @@ func TestBadTables(t *testing.T) {
 		`{"steps": 10, "positions": [{"drafted": 9, "accepted": -1}]}`:                               "position 1: -1 of 9",
 		`{"steps": 10, "positions": [{"drafted": 99999999999999999999, "accepted": 1}]}`:             "not an acceptance table",
 	} {
-		if table, err := speculation.ReadTable(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if table, err := speculation.ReadTable(strings.NewReader(text)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v; want %q", text, table, err, want)
 		}
 	}
@@ -56,7 +61,8 @@ func FuzzReadTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var table *speculation.Table
 		var err error
-		filestest.Bounded(t, len(text), func() { table, err = speculation.ReadTable(strings.NewReader(text)) })
+		filestest.Bounded(t, len(text),
+			func() { table, err = speculation.ReadTable(strings.NewReader(text)) })
 		if err != nil {
 			return
 		}

@@ -14,19 +14,21 @@ type Defaults struct {
 	KVShare float64
 }
 
-// OwnPolicy names the policy that an engine has, as policies.Default does, with the parameters in which
-// the engine differs from the policy's own defaults.
+// OwnPolicy names the policy that an engine has, as policies.Default does, with the parameters in
+// which the engine differs from the policy's own defaults.
 type OwnPolicy struct {
 	Name   string
 	Params map[string]string
 }
 
-// DefaultsOf returns what the engine of a preset does by itself on an accelerator. A preset that stands
-// for no engine with policies of its own, such as ideal, has those of vLLM V1 without a prefix cache.
+// DefaultsOf returns what the engine of a preset does by itself on an accelerator. A preset that
+// stands for no engine with policies of its own, such as ideal, has those of vLLM V1 without a
+// prefix cache.
 func DefaultsOf(preset string, a *hardware.Accelerator) Defaults {
 	switch preset {
 	case "vllm-v1", "vllm-v1-sync":
-		return Defaults{Batching: OwnPolicy{"vllm-v1", vllmLimits(a)}, Memory: OwnPolicy{Name: "prefix-cache"}}
+		return Defaults{Batching: OwnPolicy{"vllm-v1", vllmLimits(a)},
+			Memory: OwnPolicy{Name: "prefix-cache"}}
 	case "vllm-v0", "vllm-2023", "eager-2023":
 		return Defaults{Batching: OwnPolicy{Name: "vllm-v0"}, Memory: OwnPolicy{Name: "paged"}}
 	case "sglang":
@@ -35,14 +37,15 @@ func DefaultsOf(preset string, a *hardware.Accelerator) Defaults {
 		// tensorrt_llm/llmapi/llm_args.py, v1.0: max_batch_size 2048, max_num_tokens 8192,
 		// free_gpu_memory_fraction 0.9.
 		return Defaults{
-			Batching: OwnPolicy{"trtllm", limits(2048, 8192)}, Memory: OwnPolicy{Name: "paged"}, KVShare: 0.9,
+			Batching: OwnPolicy{"trtllm", limits(2048, 8192)}, Memory: OwnPolicy{Name: "paged"},
+			KVShare: 0.9,
 		}
 	}
 	return Defaults{Batching: OwnPolicy{Name: "vllm-v1"}, Memory: OwnPolicy{Name: "paged"}}
 }
 
-// vllmLimits returns the limits of `vllm serve`: larger ones on accelerators with at least 70 GiB, the
-// A100 excepted (vllm/engine/arg_utils.py, v0.12).
+// vllmLimits returns the limits of `vllm serve`: larger ones on accelerators with at least 70 GiB,
+// the A100 excepted (vllm/engine/arg_utils.py, v0.12).
 func vllmLimits(a *hardware.Accelerator) map[string]string {
 	const large = 70 << 30
 	if a.Memory >= large && a.Generation != "ampere" {
@@ -57,9 +60,9 @@ func limits(sequences, tokens int) map[string]string {
 	}
 }
 
-// Complete sets the name of a policy to the engine's own where it is empty, and returns the parameters
-// completed with those of the engine where the policy is its own. A token budget below the engine's
-// number of sequences lowers that, as in vLLM.
+// Complete sets the name of a policy to the engine's own where it is empty, and returns the
+// parameters completed with those of the engine where the policy is its own. A token budget below
+// the engine's number of sequences lowers that, as in vLLM.
 func (o *OwnPolicy) Complete(name *string, given map[string]string) map[string]string {
 	if *name == "" {
 		*name = o.Name

@@ -1,6 +1,6 @@
 // Package deployment assembles servers: a model on accelerators, under an engine and its policies,
-// becomes the sim.ReplicaConfig that a simulation runs. Scenarios, validation, fits and planners all
-// build their servers here, so that what is held against measurements is what users run.
+// becomes the sim.ReplicaConfig that a simulation runs. Scenarios, validation, fits and planners
+// all build their servers here, so that what is held against measurements is what users run.
 package deployment
 
 import (
@@ -15,16 +15,18 @@ import (
 type Config struct {
 	Model       *models.Architecture
 	Accelerator *hardware.Accelerator
-	// ScaleUp joins the accelerators of a node, Network joins nodes, and HostLink joins each accelerator
-	// and its host. Each may be nil where there is none.
+	// ScaleUp joins the accelerators of a node, Network joins nodes, and HostLink joins each
+	// accelerator and its host. Each may be nil where there is none.
 	ScaleUp, Network, HostLink *hardware.Link
 	// Parallel says over how many accelerators the replica is spread.
 	Parallel steptime.Parallelism
-	// Weights, KV and Activations are number formats. Empty ones follow the model, see steptime.Config.
+	// Weights, KV and Activations are number formats. Empty ones follow the model, see
+	// steptime.Config.
 	Weights, KV, Activations hardware.DType
 	// Engine is a preset, perhaps with times changed.
 	Engine steptime.Engine
-	// MaxContext is the longest prompt and answer together that is served, in tokens; 0 means no limit.
+	// MaxContext is the longest prompt and answer together that is served, in tokens; 0 means no
+	// limit.
 	MaxContext int
 	Memory     Memory
 	Policies   Policies
@@ -37,7 +39,8 @@ type Config struct {
 type Physics struct {
 	// Constants are the efficiencies of the accelerator; nil takes the fitted ones.
 	Constants *hardware.Constants
-	// Host is how many times longer the host takes than that of an H100 machine; 0 means as measured.
+	// Host is how many times longer the host takes than that of an H100 machine; 0 means as
+	// measured.
 	Host float64
 	// Operators are kernels measured on the accelerator; nil means none.
 	Operators *steptime.Tables
@@ -51,8 +54,8 @@ type Physics struct {
 	Slowdown float64
 }
 
-// NewClock returns the clock that predicts the steps of a replica. The error says why the replica cannot
-// run as configured; whether the model fits into memory is another question, see PlanMemory.
+// NewClock returns the clock that predicts the steps of a replica. The error says why the replica
+// cannot run as configured; whether the model fits into memory is another question, see PlanMemory.
 func (c *Config) NewClock() (*steptime.Clock, error) {
 	s := steptime.Config{
 		Model: c.Model, Accelerator: c.Accelerator, Parallel: c.Parallel,
@@ -86,7 +89,8 @@ func New(c Config) (*Server, error) {
 		err = plan.Err()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s on %d × %s: %w", c.Model.Name, c.Parallel.GPUs(), c.Accelerator.Name, err)
+		return nil, fmt.Errorf("%s on %d × %s: %w", c.Model.Name, c.Parallel.GPUs(),
+			c.Accelerator.Name, err)
 	}
 	clock, err := c.NewClock()
 	if err != nil {

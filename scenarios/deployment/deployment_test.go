@@ -12,7 +12,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// draw makes up a server of any model on any accelerator, under an engine with the policies that it has.
+// draw makes up a server of any model on any accelerator, under an engine with the policies that it
+// has.
 func draw(t *rapid.T) deployment.Config {
 	known, err := models.Load()
 	if err != nil {
@@ -23,11 +24,13 @@ func draw(t *rapid.T) deployment.Config {
 		t.Fatal(err)
 	}
 	c := deployment.Config{
-		Model:       rapid.SampledFrom(known.All()).Draw(t, "model"),
-		Accelerator: &machines.Accelerators[rapid.IntRange(0, len(machines.Accelerators)-1).Draw(t, "accelerator")],
-		Engine:      rapid.SampledFrom(steptime.Engines()).Draw(t, "engine"),
-		Parallel:    steptime.Parallelism{Tensor: rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tensor")},
-		MaxContext:  rapid.SampledFrom([]int{0, 512}).Draw(t, "context"),
+		Model: rapid.SampledFrom(known.All()).Draw(t, "model"),
+		Accelerator: &machines.Accelerators[rapid.IntRange(0, len(machines.Accelerators)-1).Draw(t,
+			"accelerator")],
+		Engine: rapid.SampledFrom(steptime.Engines()).Draw(t, "engine"),
+		Parallel: steptime.Parallelism{
+			Tensor: rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tensor")},
+		MaxContext: rapid.SampledFrom([]int{0, 512}).Draw(t, "context"),
 	}
 	if link, err := machines.Link(c.Accelerator.ScaleUp); err == nil {
 		c.ScaleUp = &link
@@ -35,7 +38,8 @@ func draw(t *rapid.T) deployment.Config {
 	own, registry := deployment.DefaultsOf(c.Engine.Name, c.Accelerator), policies.Default()
 	var batching, memory string
 	params := own.Batching.Complete(&batching, nil)
-	if c.Policies.Batching, err = deployment.Choose(&registry.Batching, batching, params); err != nil {
+	if c.Policies.Batching, err = deployment.Choose(&registry.Batching, batching,
+		params); err != nil {
 		t.Fatal(err)
 	}
 	params = own.Memory.Complete(&memory, nil)
@@ -46,8 +50,8 @@ func draw(t *rapid.T) deployment.Config {
 	return c
 }
 
-// Every engine has policies that exist, whose parameters are allowed, and that run wherever the model
-// fits.
+// Every engine has policies that exist, whose parameters are allowed, and that run wherever the
+// model fits.
 func TestEveryEngineServesWithItsOwnPolicies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := draw(t)
@@ -62,13 +66,15 @@ func TestEveryEngineServesWithItsOwnPolicies(t *testing.T) {
 		if r.Scheduler == nil || r.Memory == nil || r.Memory.Capacity() < 1 || r.Clock == nil {
 			t.Fatalf("%+v", r)
 		}
-		if key, predicted := c.Key(); !predicted || key.Engine != c.Engine.Name || key.Batching == "" || key.Memory == "" {
+		if key, predicted := c.Key(); !predicted || key.Engine != c.Engine.Name ||
+			key.Batching == "" || key.Memory == "" {
 			t.Fatalf("%+v, %t", key, predicted)
 		}
 	})
 }
 
-// The share of the memory that an engine takes gives the same plan as the rule from which it follows.
+// The share of the memory that an engine takes gives the same plan as the rule from which it
+// follows.
 func TestUtilizationFollowsFromTheShareOfKV(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := draw(t)

@@ -25,7 +25,8 @@ func Example() {
 	h100, _ := machines.Accelerator("h100-sxm")
 	engine, _ := steptime.FindEngine("vllm-v1")
 	registry := policies.Default()
-	batching, _ := deployment.Choose(&registry.Batching, "sarathi", map[string]string{"token-budget": "1024"})
+	batching, _ := deployment.Choose(&registry.Batching, "sarathi",
+		map[string]string{"token-budget": "1024"})
 	memory, _ := deployment.Choose(&registry.Memory, "paged", nil)
 	server, err := deployment.New(deployment.Config{
 		Model: model, Accelerator: &h100, Engine: engine, MaxContext: 8192,
@@ -38,6 +39,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%T over %T, in blocks of %d tokens\n", replica.Scheduler, replica.Memory, server.Plan.BlockTokens)
+	fmt.Printf("%T over %T, in blocks of %d tokens\n", replica.Scheduler, replica.Memory,
+		server.Plan.BlockTokens)
 	// Output: *batching.Continuous over *memory.Paged, in blocks of 16 tokens
 }

@@ -4,8 +4,8 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// Key names what a server is as far as the accuracy of its predictions depends on it. What was measured
-// of one key says nothing of another.
+// Key names what a server is as far as the accuracy of its predictions depends on it. What was
+// measured of one key says nothing of another.
 type Key struct {
 	// Engine is the name of a preset, which stands for an engine and a family of its versions.
 	Engine string `json:"engine"`
@@ -30,13 +30,14 @@ type Key struct {
 	Speculation string `json:"speculation,omitempty"`
 }
 
-// Key returns the key of a server. It returns false where the step times are not the ones that llmsim
-// predicts for the engine, so that no measurement of it applies.
+// Key returns the key of a server. It returns false where the step times are not the ones that
+// llmsim predicts for the engine, so that no measurement of it applies.
 func (c *Config) Key() (Key, bool) {
 	p := c.Parallel.Complete()
 	k := Key{
 		Engine: c.Engine.Name, Accelerator: c.Accelerator.Name, Model: c.Model.Name,
-		Weights: c.Weights, KV: c.kv(), Tensor: p.Tensor, Pipeline: p.Pipeline, Expert: p.Expert, Data: p.Data,
+		Weights: c.Weights, KV: c.kv(), Tensor: p.Tensor, Pipeline: p.Pipeline, Expert: p.Expert,
+		Data:     p.Data,
 		Batching: c.Policies.Batching.Name(), Memory: c.Policies.Memory.Name(),
 		Speculation: c.Speculation,
 	}

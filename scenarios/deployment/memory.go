@@ -11,8 +11,8 @@ type Memory struct {
 	// Utilization is the share of an accelerator's memory that the engine takes for weights,
 	// activations and KV cache; 0 means 0.9.
 	Utilization float64
-	// KVShare is the share of what weights, activations and engine leave that becomes KV cache, which
-	// is how TensorRT-LLM divides memory; 0 means that Utilization counts.
+	// KVShare is the share of what weights, activations and engine leave that becomes KV cache,
+	// which is how TensorRT-LLM divides memory; 0 means that Utilization counts.
 	KVShare float64
 	// Tokens is the size of the KV cache, where it is known; 0 means what is left.
 	Tokens int
@@ -22,13 +22,13 @@ type Memory struct {
 	// Swap is the host memory in bytes for KV caches that are swapped out, of all accelerators of a
 	// replica together.
 	Swap float64
-	// DraftWeights are the bytes of weights of a drafter that shares the accelerators, and DraftKV what
-	// it stores for a token, on each of them.
+	// DraftWeights are the bytes of weights of a drafter that shares the accelerators, and DraftKV
+	// what it stores for a token, on each of them.
 	DraftWeights, DraftKV float64
 }
 
-// PlanMemory divides the memory of each accelerator. The error says why the model cannot be split as asked;
-// see steptime.MemoryPlan.Err for whether it fits.
+// PlanMemory divides the memory of each accelerator. The error says why the model cannot be split
+// as asked; see steptime.MemoryPlan.Err for whether it fits.
 func (c *Config) PlanMemory() (steptime.MemoryPlan, error) {
 	m := c.memory()
 	var err error
@@ -42,8 +42,8 @@ func (c *Config) PlanMemory() (steptime.MemoryPlan, error) {
 	return plan, err
 }
 
-// Utilization returns the share of an accelerator's memory that the engine takes, which follows from
-// Memory.KVShare where that is given.
+// Utilization returns the share of an accelerator's memory that the engine takes, which follows
+// from Memory.KVShare where that is given.
 func (c *Config) Utilization() (float64, error) {
 	if c.Memory.KVShare == 0 {
 		return cmp.Or(c.Memory.Utilization, 0.9), nil
@@ -59,7 +59,8 @@ func (c *Config) memory() steptime.MemoryConfig {
 		Model: c.Model, Accelerator: c.Accelerator, Parallel: c.Parallel,
 		Weights: c.Weights, KV: c.KV, Engine: c.Engine, Utilisation: c.Memory.Utilization,
 		TokenBudget: c.Policies.tokenBudget(), Sequences: c.Policies.maxSequences(),
-		BlockTokens: c.Policies.blockTokens(), Context: c.MaxContext, Windows: c.Policies.forgetsWindows(),
+		BlockTokens: c.Policies.blockTokens(), Context: c.MaxContext,
+		Windows:      c.Policies.forgetsWindows(),
 		DraftWeights: c.Memory.DraftWeights, DraftKV: c.Memory.DraftKV,
 	}
 	if c.Memory.LargestStep > 0 {

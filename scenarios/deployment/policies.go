@@ -22,7 +22,8 @@ type Choice[T any] struct {
 }
 
 // Choose finds the policy of that name in a family, and completes its parameters.
-func Choose[T any](family *policies.Family[T], name string, params map[string]string) (Choice[T], error) {
+func Choose[T any](family *policies.Family[T], name string, params map[string]string) (Choice[T],
+	error) {
 	policy, err := family.Lookup(name)
 	if err != nil {
 		return Choice[T]{}, err
@@ -59,7 +60,8 @@ func (c *Choice[T]) count(name string) int {
 	return n
 }
 
-// tokenBudget returns the largest number of tokens of a step, 0 where the scheduler has no such limit.
+// tokenBudget returns the largest number of tokens of a step, 0 where the scheduler has no such
+// limit.
 func (p *Policies) tokenBudget() int {
 	return max(p.Batching.count("token-budget"), p.Batching.count("chunk"))
 }
@@ -68,13 +70,15 @@ func (p *Policies) maxSequences() int { return p.Batching.count("max-sequences")
 
 func (p *Policies) blockTokens() int { return p.Memory.count("block-size") }
 
-// TokenBudget returns the largest number of tokens of a step, 0 where the scheduler has no such limit.
+// TokenBudget returns the largest number of tokens of a step, 0 where the scheduler has no such
+// limit.
 func (c *Config) TokenBudget() int { return c.Policies.tokenBudget() }
 
-// Anywhere describes a place with memory enough for any policy, in which parameters are checked before
-// the memory is planned.
+// Anywhere describes a place with memory enough for any policy, in which parameters are checked
+// before the memory is planned.
 func (c *Config) Anywhere() policies.Deployment {
-	place := policies.Deployment{KVTokens: 1 << 40, MaxContext: 1 << 20, TokenBytes: 1, Layers: c.layers()}
+	place := policies.Deployment{KVTokens: 1 << 40, MaxContext: 1 << 20, TokenBytes: 1,
+		Layers: c.layers()}
 	if c.HostLink != nil {
 		place.HostRate = c.HostLink.Bandwidth
 	}
@@ -89,7 +93,8 @@ func (s *Server) Place(seed uint64) policies.Deployment {
 	p, k := s.Parallel.Complete(), s.kept()
 	place := policies.Deployment{
 		Seed: seed, KVTokens: int64(s.Plan.Tokens), MaxContext: s.MaxContext, Layers: s.layers(),
-		TokenBytes: (k.Growing + k.Windowed) * float64(p.Tensor), SequenceBytes: k.Fixed * float64(p.Tensor),
+		TokenBytes:    (k.Growing + k.Windowed) * float64(p.Tensor),
+		SequenceBytes: k.Fixed * float64(p.Tensor),
 	}
 	if s.HostLink != nil {
 		place.HostRate = s.HostLink.Bandwidth * float64(p.Tensor*p.Pipeline)

@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Defaults returns what the engine does by itself with the model: where layers keep less than a part of each token, engines that
-// know such layers have the memory policy hybrid.
+// Defaults returns what the engine does by itself with the model: where layers keep less than a
+// part of each token, engines that know such layers have the memory policy hybrid.
 func (c *Config) Defaults() Defaults {
 	d := DefaultsOf(c.Engine.Name, c.Accelerator)
 	if c.Engine.Hybrid && c.layers().Bounded() {
@@ -19,8 +19,8 @@ func (c *Config) Defaults() Defaults {
 	return d
 }
 
-// KeepsWindowsWhole reports whether the memory policy keeps the KV of all tokens in layers that see a window of them, which the
-// engine itself does not.
+// KeepsWindowsWhole reports whether the memory policy keeps the KV of all tokens in layers that see
+// a window of them, which the engine itself does not.
 func (c *Config) KeepsWindowsWhole() bool {
 	return c.Engine.Hybrid && c.layers().Windowed > 0 && !c.Policies.forgetsWindows()
 }
@@ -34,7 +34,8 @@ func (p *Policies) forgetsWindows() bool {
 func (c *Config) layers() memory.Layers {
 	k := c.Model.Kept(c.Parallel.Complete().Tensor, c.kv())
 	l := memory.Layers{
-		Full: int(math.Round(k.Growing)), Windowed: int(math.Round(k.Windowed)), Window: k.Window, Fixed: int(math.Ceil(k.Fixed)),
+		Full: int(math.Round(k.Growing)), Windowed: int(math.Round(k.Windowed)), Window: k.Window,
+		Fixed:       int(math.Ceil(k.Fixed)),
 		StateTokens: k.StateTokens,
 	}
 	if l.Full+l.Windowed == 0 {
@@ -56,7 +57,8 @@ func (c *Config) kept() models.Kept {
 func (c *Config) HandedOver() sim.Footprint[int64] {
 	k := c.Model.Kept(1, c.kv())
 	return sim.Footprint[int64]{
-		Token: int64(math.Ceil(k.Growing)), WindowToken: int64(math.Ceil(k.Windowed)), Window: k.Window, Fixed: int64(k.Fixed),
+		Token: int64(math.Ceil(k.Growing)), WindowToken: int64(math.Ceil(k.Windowed)),
+		Window: k.Window, Fixed: int64(k.Fixed),
 	}
 }
 

@@ -24,8 +24,8 @@ type Error struct {
 	deployment.Key
 	// Quantity is "TTFT" or "TPOT".
 	Quantity string `json:"quantity"`
-	// Rows is the number of measured rows, Median the median of their absolute relative errors: 0.02
-	// is 2 %.
+	// Rows is the number of measured rows, Median the median of their absolute relative errors:
+	// 0.02 is 2 %.
 	Rows   int     `json:"rows"`
 	Median float64 `json:"median_error"`
 }
@@ -37,7 +37,8 @@ const Header = "engine,gpu,model,weights,kv_cache,tensor,pipeline,expert,data,li
 // Record returns the error as a line of the table.
 func (e *Error) Record() string {
 	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d,%d,%d,%s,%s,%s,%s,%s,%d,%.3f",
-		e.Engine, e.Accelerator, e.Model, e.Weights, e.KV, e.Tensor, e.Pipeline, e.Expert, e.Data, e.Link,
+		e.Engine, e.Accelerator, e.Model, e.Weights, e.KV, e.Tensor, e.Pipeline, e.Expert, e.Data,
+		e.Link,
 		e.Batching, e.Memory, e.Speculation, e.Quantity, e.Rows, e.Median)
 }
 
@@ -52,15 +53,17 @@ func errorsOf(key deployment.Key) []Error {
 	return list
 }
 
-// OfRelatives reports whether other servers of the same engine on the same accelerator were measured:
-// with another model, say. How far off predictions of those were says nothing of this one.
+// OfRelatives reports whether other servers of the same engine on the same accelerator were
+// measured: with another model, say. How far off predictions of those were says nothing of this
+// one.
 func OfRelatives(key deployment.Key) bool {
 	return slices.ContainsFunc(measured(), func(e Error) bool {
 		return e.Key != key && e.Engine == key.Engine && e.Accelerator == key.Accelerator
 	})
 }
 
-// measured returns the rows of the table, which is part of the program: it is right, or a test fails.
+// measured returns the rows of the table, which is part of the program: it is right, or a test
+// fails.
 var measured = sync.OnceValue(func() []Error {
 	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
 	if err != nil {
@@ -87,7 +90,8 @@ func parse(row []string) (Error, error) {
 		Quantity: row[13],
 	}
 	var failures []error
-	for column, number := range map[int]*int{5: &e.Tensor, 6: &e.Pipeline, 7: &e.Expert, 8: &e.Data, 14: &e.Rows} {
+	for column, number := range map[int]*int{5: &e.Tensor, 6: &e.Pipeline, 7: &e.Expert, 8: &e.Data,
+		14: &e.Rows} {
 		var err error
 		*number, err = strconv.Atoi(row[column])
 		failures = append(failures, err)

@@ -33,10 +33,13 @@ func TestEveryRowIsFound(t *testing.T) {
 func TestOtherServersAreNotKnown(t *testing.T) {
 	key := measured()[0].Key
 	for i, change := range []func(){
-		func() { key.Engine = "other" }, func() { key.Accelerator = "other" }, func() { key.Model = "other" },
+		func() { key.Engine = "other" }, func() { key.Accelerator = "other" },
+		func() { key.Model = "other" },
 		func() { key.Weights = "int4" }, func() { key.KV = "int8" }, func() { key.Tensor += 3 },
-		func() { key.Pipeline++ }, func() { key.Expert += 3 }, func() { key.Data++ }, func() { key.Link = "other" },
-		func() { key.Batching = "other" }, func() { key.Memory = "other" }, func() { key.Speculation = "other" },
+		func() { key.Pipeline++ }, func() { key.Expert += 3 }, func() { key.Data++ },
+		func() { key.Link = "other" },
+		func() { key.Batching = "other" }, func() { key.Memory = "other" },
+		func() { key.Speculation = "other" },
 	} {
 		was := key
 		change()

@@ -31,10 +31,11 @@ func Grades() []Grade { return []Grade{Measured, Relative, Kernels, Formula} }
 // Evidence is what is known of how wrong predictions for a server are.
 type Evidence struct {
 	Grade Grade `json:"grade"`
-	// Errors are those of this server where it was measured, else those of the nearest one that was.
+	// Errors are those of this server where it was measured, else those of the nearest one that
+	// was.
 	Errors []Error `json:"errors,omitempty"`
-	// Nearest is the nearest server that was measured, and Differs says in what it differs; absent where this one was, or none is
-	// near.
+	// Nearest is the nearest server that was measured, and Differs says in what it differs; absent
+	// where this one was, or none is near.
 	Nearest *deployment.Key `json:"nearest,omitempty"`
 	Differs []string        `json:"differs,omitempty"`
 	// Deviations are known ones that apply to the server.
@@ -57,12 +58,13 @@ func Of(key deployment.Key, own bool) Evidence {
 	return e
 }
 
-// Without returns the evidence for a server as it would be if no server with the same engine, accelerator and model had been
-// measured.
+// Without returns the evidence for a server as it would be if no server with the same engine,
+// accelerator and model had been measured.
 func Without(key deployment.Key) Evidence {
 	e := Evidence{Grade: Formula, Deviations: deviations(key)}
 	e.find(key, func(other deployment.Key) bool {
-		return other.Engine == key.Engine && other.Accelerator == key.Accelerator && other.Model == key.Model
+		return other.Engine == key.Engine && other.Accelerator == key.Accelerator &&
+			other.Model == key.Model
 	})
 	e.Spread = spread(e.Grade, e.Errors)
 	return e
@@ -91,10 +93,11 @@ func (e *Evidence) find(key deployment.Key, leftOut func(deployment.Key) bool) {
 	}
 }
 
-// distance says how far a server is from one that was measured, and in what they differ. Other engines, other generations of
-// accelerators and other methods of speculation are never near.
+// distance says how far a server is from one that was measured, and in what they differ. Other
+// engines, other generations of accelerators and other methods of speculation are never near.
 func distance(a, b deployment.Key) (float64, []string) {
-	if a.Engine != b.Engine || a.Speculation != b.Speculation || !sameGeneration(a.Accelerator, b.Accelerator) {
+	if a.Engine != b.Engine || a.Speculation != b.Speculation ||
+		!sameGeneration(a.Accelerator, b.Accelerator) {
 		return math.Inf(1), nil
 	}
 	d := 0.0
@@ -136,7 +139,8 @@ func (e *Evidence) Sentence() string {
 	case Measured:
 		words = held(e.Errors)
 	case Relative:
-		words = fmt.Sprintf("No such server was measured. The nearest is one with %s: %s", list(e.Differs), held(e.Errors))
+		words = fmt.Sprintf("No such server was measured. The nearest is one with %s: %s",
+			list(e.Differs), held(e.Errors))
 	case Kernels:
 		words = "No server like this was measured, only the kernels that it runs."
 	default:
@@ -148,8 +152,8 @@ func (e *Evidence) Sentence() string {
 	return words
 }
 
-// Apart returns the evidence for a server that only computes prompts, or only goes on from there, from that for one that does both:
-// what was measured of the latter is a relative's.
+// Apart returns the evidence for a server that only computes prompts, or only goes on from there,
+// from that for one that does both: what was measured of the latter is a relative's.
 func (e Evidence) Apart() Evidence {
 	if e.Grade == Measured {
 		e.Grade = Relative
@@ -169,7 +173,8 @@ func list(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// Weakest returns the evidence of the lower grade, of which predictions for a system of several servers are no better than.
+// Weakest returns the evidence of the lower grade, of which predictions for a system of several
+// servers are no better than.
 func Weakest(list []Evidence) Evidence {
 	return slices.MaxFunc(list, func(a, b Evidence) int {
 		return cmp.Compare(slices.Index(Grades(), a.Grade), slices.Index(Grades(), b.Grade))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A server that was measured is called so; one that differs in its model alone is a relative; under an engine that nobody measured
-// there is none.
+// A server that was measured is called so; one that differs in its model alone is a relative; under
+// an engine that nobody measured there is none.
 func TestGrades(t *testing.T) {
 	key := measured()[0].Key
 	if e := Of(key, true); e.Grade != Measured || len(e.Errors) == 0 || e.Nearest != nil {
@@ -19,7 +19,8 @@ func TestGrades(t *testing.T) {
 	}
 	other := key
 	other.Model = "yi-34b"
-	if e := Of(other, true); e.Grade != Relative || e.Nearest == nil || !slices.Contains(e.Differs, "model "+e.Nearest.Model) ||
+	if e := Of(other, true); e.Grade != Relative || e.Nearest == nil ||
+		!slices.Contains(e.Differs, "model "+e.Nearest.Model) ||
 		!strings.Contains(e.Sentence(), "No such server was measured") {
 		t.Errorf("%+v of another model", e)
 	}
@@ -30,7 +31,8 @@ func TestGrades(t *testing.T) {
 	}
 }
 
-// No server is nearer to another than to itself, and a lower grade is never surer than a higher one.
+// No server is nearer to another than to itself, and a lower grade is never surer than a higher
+// one.
 func TestDistanceAndSpreads(t *testing.T) {
 	all := servers()
 	for _, a := range all {

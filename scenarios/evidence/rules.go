@@ -29,7 +29,8 @@ var shipped = sync.OnceValue(func() catalogs {
 	return catalogs{m, h}
 })
 
-// family names what of a model's architecture the accuracy of predictions depends on; "" where the model is not in the catalogue.
+// family names what of a model's architecture the accuracy of predictions depends on; "" where the
+// model is not in the catalogue.
 func family(name string) string {
 	a, err := shipped().models.Lookup(name)
 	if err != nil {
@@ -102,7 +103,8 @@ func deviations(key deployment.Key) []string {
 	add(key.Weights == "fp8-block", "products in FP8 with a scale for each block")
 	add(gpus > perNode, "exchanges of one layer between nodes")
 	add(key.Data > 1 && gpus <= perNode, "experts spread over data-parallel ranks")
-	add(!engineMeasured(key.Engine), "the engine preset %s, under which nothing was measured", key.Engine)
+	add(!engineMeasured(key.Engine), "the engine preset %s, under which nothing was measured",
+		key.Engine)
 	return list
 }
 

@@ -16,13 +16,13 @@ type Spread struct {
 	TTFT float64 `json:"ttft"`
 }
 
-// Width80 is the number of standard deviations within which 80 of 100 values of a normal distribution
-// lie, to each side.
+// Width80 is the number of standard deviations within which 80 of 100 values of a normal
+// distribution lie, to each side.
 const Width80 = 1.2816
 
-// Rule says how the spread of a grade follows from the median errors of the server, or of the nearest
-// that was measured: 80 of 100 rows lie within Times the larger of the median and Floor. Without such
-// errors Floor alone counts.
+// Rule says how the spread of a grade follows from the median errors of the server, or of the
+// nearest that was measured: 80 of 100 rows lie within Times the larger of the median and Floor.
+// Without such errors Floor alone counts.
 type Rule struct {
 	// Rows is the number of measured rows from which Times was taken.
 	Rows int
@@ -64,10 +64,10 @@ var rules = sync.OnceValue(func() map[ruled]Rule {
 	return table
 })
 
-// FormulaFloor is the least error that is believed where nothing of the kind was measured, and constants
-// are those of another generation of accelerators: the largest median error of decode steps between
-// generations (hardware/fitted/relatives.yaml). The rows behind the rule of that grade are of few
-// servers.
+// FormulaFloor is the least error that is believed where nothing of the kind was measured, and
+// constants are those of another generation of accelerators: the largest median error of decode
+// steps between generations (hardware/fitted/relatives.yaml). The rows behind the rule of that
+// grade are of few servers.
 const FormulaFloor = 0.25
 
 // RuleOf returns the rule of a grade for "TPOT" or "TTFT".
@@ -75,7 +75,8 @@ func RuleOf(g Grade, quantity string) Rule { return rules()[ruled{g, quantity}] 
 
 // spread returns the spread of a grade, given the errors that it rests on.
 func spread(g Grade, errors []Error) Spread {
-	return Spread{TPOT: RuleOf(g, "TPOT").spread(medianOf(errors, "TPOT")), TTFT: RuleOf(g, "TTFT").spread(medianOf(errors, "TTFT"))}
+	return Spread{TPOT: RuleOf(g, "TPOT").spread(medianOf(errors, "TPOT")),
+		TTFT: RuleOf(g, "TTFT").spread(medianOf(errors, "TTFT"))}
 }
 
 // medianOf returns the median error of a quantity, or 0 where there is none.

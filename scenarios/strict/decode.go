@@ -13,8 +13,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Decode fills the struct that into points to. It reports all problems of the document together, as Problems. Fields that
-// the document does not set are left as they are.
+// Decode fills the struct that into points to. It reports all problems of the document together, as
+// Problems. Fields that the document does not set are left as they are.
 func (d *Document) Decode(into any) error {
 	dec := decoder{doc: d}
 	dec.structure(d.root, reflect.ValueOf(into).Elem(), "")
@@ -22,8 +22,8 @@ func (d *Document) Decode(into any) error {
 	return dec.problems.orNil()
 }
 
-// mostValues bounds the values of a document, each counted as often as aliases repeat it: four times what a rate for each hour
-// of a year takes. Aliases of aliases grow exponentially.
+// mostValues bounds the values of a document, each counted as often as aliases repeat it: four
+// times what a rate for each hour of a year takes. Aliases of aliases grow exponentially.
 const mostValues = 100_000
 
 type decoder struct {
@@ -36,14 +36,16 @@ type decoder struct {
 func (d *decoder) done() bool { return d.values > mostValues || len(d.problems) > mostProblems }
 
 func (d *decoder) fail(n *yaml.Node, path, format string, args ...any) {
-	d.problems = append(d.problems, Problem{Where: d.doc.where(n), Path: path, Message: fmt.Sprintf(format, args...)})
+	d.problems = append(d.problems,
+		Problem{Where: d.doc.where(n), Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 // count counts a value.
 func (d *decoder) count(n *yaml.Node, path string) {
 	if d.values++; d.values == mostValues+1 {
 		d.problems = nil
-		d.fail(n, path, "the file has more than %d values, counting what aliases repeat", mostValues)
+		d.fail(n, path, "the file has more than %d values, counting what aliases repeat",
+			mostValues)
 	}
 }
 
@@ -92,13 +94,15 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	for i := 0; i+1 < len(n.Content) && !d.done(); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if first, twice := keys[key.Value]; twice {
-			d.fail(key, path, "key %s is given twice, first on line %d", quote(key.Value), first.Line)
+			d.fail(key, path, "key %s is given twice, first on line %d", quote(key.Value),
+				first.Line)
 			continue
 		}
 		f, known := find(list, key.Value)
 		switch {
 		case !known:
-			d.fail(d.placeOf(key, value), path, "%s", nearest.Unknown("key", key.Value, names(list)))
+			d.fail(d.placeOf(key, value), path, "%s",
+				nearest.Unknown("key", key.Value, names(list)))
 		case f.rest:
 			d.rest(key.Value, value, v.Field(f.index), join(path, key.Value))
 		default:
@@ -112,8 +116,10 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	d.applicable(n, v, path, list, keys)
 }
 
-// applicable checks that the keys that must be given are, and that none is given that does not apply to the kind.
-func (d *decoder) applicable(n *yaml.Node, v reflect.Value, path string, list []field, keys map[string]*yaml.Node) {
+// applicable checks that the keys that must be given are, and that none is given that does not
+// apply to the kind.
+func (d *decoder) applicable(n *yaml.Node, v reflect.Value, path string, list []field,
+	keys map[string]*yaml.Node) {
 	kind, word := kindOf(list, v)
 	for _, f := range list {
 		place := keys[f.name]
@@ -123,8 +129,10 @@ func (d *decoder) applicable(n *yaml.Node, v reflect.Value, path string, list []
 			d.fail(n, join(path, f.name), "must be given")
 		case place == nil && slices.Contains(need, word):
 			d.fail(n, join(path, f.name), "must be given where %s is %s", kind, word)
-		case place != nil && len(only)+len(need) > 0 && !slices.Contains(slices.Concat(only, need), word):
-			d.fail(place, join(path, f.name), "applies only where %s is %s; here it is %s", kind, strings.Join(slices.Concat(only, need), " or "), word)
+		case place != nil && len(only)+len(need) > 0 && !slices.Contains(slices.Concat(only, need),
+			word):
+			d.fail(place, join(path, f.name), "applies only where %s is %s; here it is %s", kind,
+				strings.Join(slices.Concat(only, need), " or "), word)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Encode writes a struct as YAML that decodes to the same struct. Empty fields are left out where their tag says omitempty or
-// omitzero. Values for which given says no are marked as defaults.
+// Encode writes a struct as YAML that decodes to the same struct. Empty fields are left out where
+// their tag says omitempty or omitzero. Values for which given says no are marked as defaults.
 func Encode(v any, given func(path string) bool) ([]byte, error) {
 	root, err := node(reflect.ValueOf(v), "", given)
 	if err != nil {
@@ -28,7 +28,8 @@ func Encode(v any, given func(path string) bool) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-// Plain returns a struct as the maps, lists, strings and numbers that its YAML form holds, for writing it as JSON.
+// Plain returns a struct as the maps, lists, strings and numbers that its YAML form holds, for
+// writing it as JSON.
 func Plain(v any) (any, error) {
 	root, err := node(reflect.ValueOf(v), "", func(string) bool { return true })
 	if err != nil {
@@ -74,7 +75,8 @@ func node(v reflect.Value, path string, given func(string) bool) (*yaml.Node, er
 func mappingNode(v reflect.Value, path string, given func(string) bool) (*yaml.Node, error) {
 	mapping := &yaml.Node{Kind: yaml.MappingNode}
 	add := func(name string, value *yaml.Node) {
-		mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, value)
+		mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name},
+			value)
 	}
 	short := false
 	for _, f := range fields(v.Type()) {
@@ -102,7 +104,8 @@ func mappingNode(v reflect.Value, path string, given func(string) bool) (*yaml.N
 	return mapping, nil
 }
 
-// scalarNode returns a value; with the tag "!!str" it is quoted where YAML would not read it as text.
+// scalarNode returns a value; with the tag "!!str" it is quoted where YAML would not read it as
+// text.
 func scalarNode(text, tag, path string, given func(string) bool) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
 	if !given(path) {

@@ -78,7 +78,8 @@ func names(list []field) []string {
 	return keys
 }
 
-// kindOf returns the key that decides which others apply, and its word; both are empty where there is no such key.
+// kindOf returns the key that decides which others apply, and its word; both are empty where there
+// is no such key.
 func kindOf(list []field, v reflect.Value) (key, word string) {
 	for _, f := range list {
 		if f.rule.tag.Get("kind") == "true" {

@@ -12,16 +12,18 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Set overrides one value, given as "key.path=value" where the value is YAML; items of lists are named by their number. The
-// shape is a pointer to the struct that the document will be decoded into: it tells which keys exist. The value itself is
-// checked by Decode.
+// Set overrides one value, given as "key.path=value" where the value is YAML; items of lists are
+// named by their number. The shape is a pointer to the struct that the document will be decoded
+// into: it tells which keys exist. The value itself is checked by Decode.
 func (d *Document) Set(assignment string, shape any) error {
 	path, text, found := strings.Cut(assignment, "=")
 	if !found || path == "" {
-		return Problems{{Where: "--set " + quote(assignment), Message: "want key.path=value, such as workload.rate=2/s"}}
+		return Problems{{Where: "--set " + quote(assignment),
+			Message: "want key.path=value, such as workload.rate=2/s"}}
 	}
 	complain := func(format string, args ...any) error {
-		return Problems{{Where: overrideName(path), Path: path, Message: fmt.Sprintf(format, args...)}}
+		return Problems{{Where: overrideName(path), Path: path,
+			Message: fmt.Sprintf(format, args...)}}
 	}
 	value, err := parseValue(text)
 	if err != nil {
@@ -65,13 +67,16 @@ func (d *Document) claim(n *yaml.Node, path string) {
 	}
 }
 
-// slot returns where the value of a key of parent is kept, making the key if needed, and the type that it has.
-func (d *Document) slot(parent *yaml.Node, t reflect.Type, key, path string) (**yaml.Node, reflect.Type, string) {
+// slot returns where the value of a key of parent is kept, making the key if needed, and the type
+// that it has.
+func (d *Document) slot(parent *yaml.Node, t reflect.Type, key, path string) (**yaml.Node,
+	reflect.Type, string) {
 	switch {
 	case t.Kind() == reflect.Slice && parent.Kind == yaml.SequenceNode:
 		i, err := strconv.Atoi(key)
 		if err != nil || i < 0 || i >= len(parent.Content) {
-			return nil, nil, fmt.Sprintf("no item %s; the list has %d, counted from 0", quote(key), len(parent.Content))
+			return nil, nil, fmt.Sprintf("no item %s; the list has %d, counted from 0", quote(key),
+				len(parent.Content))
 		}
 		return &parent.Content[i], indirect(t.Elem()), ""
 	case t.Kind() == reflect.Struct && parent.Kind == yaml.MappingNode:
@@ -90,11 +95,12 @@ func (d *Document) slot(parent *yaml.Node, t reflect.Type, key, path string) (**
 		parent.Content = append(parent.Content, name, &yaml.Node{})
 		return &parent.Content[len(parent.Content)-1], indirect(t.Field(f.index).Type), ""
 	}
-	return nil, nil, fmt.Sprintf("no key %s here: the value around it is %s", quote(key), describe(parent))
+	return nil, nil, fmt.Sprintf("no key %s here: the value around it is %s", quote(key),
+		describe(parent))
 }
 
-// open makes the node in the slot one that keys can be set in: a new mapping where there is none, a copy of an anchored
-// value (which others share), the mapping that a scalar is short for.
+// open makes the node in the slot one that keys can be set in: a new mapping where there is none, a
+// copy of an anchored value (which others share), the mapping that a scalar is short for.
 func (d *Document) open(slot **yaml.Node, t reflect.Type, path string) {
 	if n := *slot; n.Kind == yaml.AliasNode {
 		copied := *n.Alias
@@ -109,7 +115,8 @@ func (d *Document) open(slot **yaml.Node, t reflect.Type, path string) {
 	case n.Kind == yaml.ScalarNode && t.Kind() == reflect.Struct:
 		if short, ok := shortField(fields(t)); ok {
 			name := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: short.name, Line: n.Line}
-			*slot = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Content: []*yaml.Node{name, n}}
+			*slot = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line,
+				Content: []*yaml.Node{name, n}}
 		}
 	}
 }

@@ -18,23 +18,26 @@ type Document struct {
 	root *yaml.Node
 	// overrides tells which values came from the command line, and under which key.
 	overrides map[*yaml.Node]string
-	// places holds, after Decode, the node of every field path that the document sets, and changed the paths of the fields that
-	// overrides set in whole or in part.
+	// places holds, after Decode, the node of every field path that the document sets, and changed
+	// the paths of the fields that overrides set in whole or in part.
 	places  map[string]*yaml.Node
 	changed map[string]bool
 }
 
-// MostText bounds a file, in bytes. The longest that people write have some ten thousand; the YAML library takes a hundred times
-// the memory of the text.
+// MostText bounds a file, in bytes. The longest that people write have some ten thousand; the YAML
+// library takes a hundred times the memory of the text.
 const MostText = 1 << 20
 
-// Parse reads the one document of a YAML file; name is used in messages. Without a name, which is for YAML that a program wrote,
-// messages name neither file nor line.
+// Parse reads the one document of a YAML file; name is used in messages. Without a name, which is
+// for YAML that a program wrote, messages name neither file nor line.
 func Parse(name string, data []byte) (*Document, error) {
 	if len(data) > MostText {
-		return nil, Problems{{Where: name, Message: fmt.Sprintf("the file has more than %d bytes, the most that is read", MostText)}}
+		return nil, Problems{{
+			Where: name, Message: fmt.Sprintf(
+				"the file has more than %d bytes, the most that is read", MostText)}}
 	}
-	doc := &Document{name: name, overrides: map[*yaml.Node]string{}, places: map[string]*yaml.Node{}, changed: map[string]bool{}}
+	doc := &Document{name: name, overrides: map[*yaml.Node]string{},
+		places: map[string]*yaml.Node{}, changed: map[string]bool{}}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var node yaml.Node
 	if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
@@ -44,7 +47,8 @@ func Parse(name string, data []byte) (*Document, error) {
 	}
 	var second yaml.Node
 	if err := decoder.Decode(&second); err == nil {
-		return nil, Problems{{Where: fmt.Sprintf("%s:%d", name, second.Line), Message: "a second YAML document starts here; a file holds one"}}
+		return nil, Problems{{Where: fmt.Sprintf("%s:%d", name, second.Line),
+			Message: "a second YAML document starts here; a file holds one"}}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, syntaxProblem(name, err)
 	}
@@ -53,7 +57,8 @@ func Parse(name string, data []byte) (*Document, error) {
 		return nil, Problems{{Where: name, Message: "the file is empty"}}
 	}
 	if doc.root.Kind != yaml.MappingNode {
-		return nil, Problems{{Where: doc.where(doc.root), Message: "found " + describe(doc.root) + "; want a mapping of keys to values"}}
+		return nil, Problems{{Where: doc.where(doc.root), Message: "found " + describe(doc.root) +
+			"; want a mapping of keys to values"}}
 	}
 	return doc, nil
 }
@@ -76,7 +81,8 @@ func (d *Document) noteChanges() {
 	}
 }
 
-// Problem returns a problem with the field, placed where the field, or the nearest one around it, is set.
+// Problem returns a problem with the field, placed where the field, or the nearest one around it,
+// is set.
 func (d *Document) Problem(path, format string, args ...any) Problem {
 	p := Problem{Where: d.name, Path: path, Message: fmt.Sprintf(format, args...)}
 	for at := path; at != ""; at = at[:max(0, strings.LastIndexByte(at, '.'))] {
@@ -99,8 +105,8 @@ func (d *Document) where(n *yaml.Node) string {
 	return fmt.Sprintf("%s:%d", d.name, n.Line)
 }
 
-// syntaxProblem turns the YAML library's "yaml: line 3: …" into a problem with a line. The library leaves the first line out, and
-// counts from 0 where its parser, not its scanner, complains.
+// syntaxProblem turns the YAML library's "yaml: line 3: …" into a problem with a line. The library
+// leaves the first line out, and counts from 0 where its parser, not its scanner, complains.
 func syntaxProblem(name string, err error) Problems {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1

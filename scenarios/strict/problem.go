@@ -7,7 +7,8 @@ import (
 
 // Problem is one thing that is wrong with the input.
 type Problem struct {
-	// Where is "FILE:LINE", "FILE" where no line applies, "--set KEY" for a value from the command line, or empty.
+	// Where is "FILE:LINE", "FILE" where no line applies, "--set KEY" for a value from the command
+	// line, or empty.
 	Where string
 	// Path is the field, such as "workload.rate"; empty for the file as a whole.
 	Path string

@@ -11,7 +11,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// scalar decodes a single value: a word, a truth value, a number, or a type that reads its own unit.
+// scalar decodes a single value: a word, a truth value, a number, or a type that reads its own
+// unit.
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string, r rule) {
 	if n.Kind != yaml.ScalarNode {
 		d.fail(n, path, "found %s; want %s", describe(n), want(v.Type()))
@@ -57,7 +58,8 @@ func setScalar(text string, v reflect.Value, r rule) string {
 	return checkRange(v, text, r)
 }
 
-// checkPrintable refuses text with characters that would act on the terminal to which names are printed.
+// checkPrintable refuses text with characters that would act on the terminal to which names are
+// printed.
 func checkPrintable(text string) string {
 	acts := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 	if !strings.ContainsFunc(text, acts) {

@@ -24,7 +24,8 @@ func (d *Document) Spread(key, name, into string) error {
 	case named == nil:
 		return Problems{{d.where(written), key, name + " is missing in the mapping"}}
 	case d.child(into) >= 0:
-		return Problems{{d.where(written), key, "is a mapping, and " + into + " is given too; write one"}}
+		return Problems{{d.where(written), key, "is a mapping, and " + into +
+			" is given too; write one"}}
 	}
 	d.root.Content[at] = named
 	if len(rest.Content) > 0 {

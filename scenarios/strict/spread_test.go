@@ -41,7 +41,8 @@ func TestSpread(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := doc.Spread("model", "name", "shape"); err == nil || !strings.Contains(err.Error(), want) {
+		if err := doc.Spread("model", "name", "shape"); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}

@@ -14,13 +14,15 @@ func draw(p Policies, seed uint64, r *record) sim.Config {
 		perToken:   sim.Time(rng.Int64N(1e8)),
 		perContext: sim.Time(rng.Int64N(3)) * 50_000,
 	}
-	c := sim.Config{Router: p.Router(), SampleEvery: sim.Time(rng.Int64N(2)) * 7e9, Retry: sim.Retry{Attempts: rng.IntN(3)}}
+	c := sim.Config{Router: p.Router(), SampleEvery: sim.Time(rng.Int64N(2)) * 7e9,
+		Retry: sim.Retry{Attempts: rng.IntN(3)}}
 	stages, lookahead, host := 1+rng.IntN(2), rng.IntN(2), int64(rng.IntN(2)*100)
 	for i := range 1 + rng.IntN(3) {
 		m := p.Memory()
 		r.memories = append(r.memories, m)
 		c.Replicas = append(c.Replicas, sim.ReplicaConfig{
-			Scheduler: watchScheduler(p.Scheduler(), r, i), Memory: watchMemory(m, r, i), Clock: kind, Stages: stages, Lookahead: lookahead,
+			Scheduler: watchScheduler(p.Scheduler(), r, i), Memory: watchMemory(m, r, i),
+			Clock: kind, Stages: stages, Lookahead: lookahead,
 			Host: sim.HostMemory{Tokens: host, Time: sim.Footprint[sim.Time]{Token: 1e6}},
 		})
 	}
@@ -32,7 +34,8 @@ func draw(p Policies, seed uint64, r *record) sim.Config {
 	}
 	for range rng.IntN(3) {
 		at := sim.Time(rng.Int64N(1e12))
-		c.Outages = append(c.Outages, sim.Outage{Replica: rng.IntN(len(c.Replicas)), At: at, For: sim.Time(rng.Int64N(1e11))})
+		c.Outages = append(c.Outages, sim.Outage{Replica: rng.IntN(len(c.Replicas)), At: at,
+			For: sim.Time(rng.Int64N(1e11))})
 	}
 	return c
 }
@@ -93,5 +96,6 @@ func (c clock) Duration(s *sim.Step) sim.Time {
 }
 
 func (c clock) Decode(n int, _ int64) sim.Affine {
-	return sim.Affine{Base: c.base + c.perToken*sim.Time(n), PerToken: c.perContext, Through: int64(sim.Never)}
+	return sim.Affine{Base: c.base + c.perToken*sim.Time(n), PerToken: c.perContext,
+		Through: int64(sim.Never)}
 }

@@ -19,8 +19,8 @@ func (p *printing) Helper() {}
 
 func (p *printing) Errorf(format string, args ...any) { p.failed = true }
 
-// Check runs random simulations with the policies that are given, and plain ones for the others: leaping
-// must equal stepping, no request may be lost, and all memory must come back.
+// Check runs random simulations with the policies that are given, and plain ones for the others:
+// leaping must equal stepping, no request may be lost, and all memory must come back.
 func ExampleCheck() {
 	t := new(printing)
 	simtest.Check(t, simtest.Policies{Router: func() sim.Router { return lastTo{} }})

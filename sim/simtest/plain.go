@@ -60,7 +60,9 @@ type tokens struct {
 	decoding       map[int]int64 // sequences by lane
 }
 
-func newTokens(capacity int64) *tokens { return &tokens{capacity: capacity, decoding: map[int]int64{}} }
+func newTokens(capacity int64) *tokens {
+	return &tokens{capacity: capacity, decoding: map[int]int64{}}
+}
 
 func (m *tokens) Fits(n int) bool         { return int64(n) <= m.capacity }
 func (m *tokens) Units(n int) int64       { return int64(n) }

@@ -52,11 +52,13 @@ func (r *record) Finished(s *sim.Sequence) {
 		r.problem("request %d finished with %d of %d tokens", s.ID, s.Generated, s.Output)
 	}
 	if s.Arrival > s.Scheduled || s.Scheduled >= s.FirstToken || s.FirstToken > s.LastToken {
-		r.problem("request %d arrived at %v, began at %v, and had its first token at %v and its last at %v",
+		r.problem("request %d arrived at %v, began at %v, and had its first token at %v and its "+
+			"last at %v",
 			s.ID, s.Arrival, s.Scheduled, s.FirstToken, s.LastToken)
 	}
 	r.ended = append(r.ended, end{
-		s.ID, int64(s.Generated), s.Replica, s.Preemptions, -1, s.Arrival, s.Scheduled, s.FirstToken, s.LastToken,
+		s.ID, int64(s.Generated), s.Replica, s.Preemptions, -1, s.Arrival, s.Scheduled,
+		s.FirstToken, s.LastToken,
 	})
 }
 
@@ -85,7 +87,8 @@ func (r *record) conservation(result sim.Result) []string {
 			r.problem("request %d never ended", id)
 		}
 	}
-	if sum := result.Completed + result.Rejected + result.TimedOut + result.Cancelled + result.Lost; sum != result.Arrived {
+	if sum := result.Completed + result.Rejected + result.TimedOut + result.Cancelled +
+		result.Lost; sum != result.Arrived {
 		r.problem("%d requests arrived and %d ended", result.Arrived, sum)
 	}
 	for span := range r.gaps {
@@ -109,5 +112,6 @@ func differs(what string, stepped, leaped any) string {
 		at++
 	}
 	from := max(0, at-60)
-	return fmt.Sprintf("%s differ: stepping gives …%.120s…, leaping …%.120s…", what, a[from:], b[from:])
+	return fmt.Sprintf("%s differ: stepping gives …%.120s…, leaping …%.120s…", what, a[from:],
+		b[from:])
 }

@@ -28,8 +28,8 @@ type Policies struct {
 // simulations is the number of random simulations that Check makes up.
 const simulations = 200
 
-// Check runs the policies in random simulations, some with several replicas, pipelines, users who go away and replicas that fail.
-// It reports where
+// Check runs the policies in random simulations, some with several replicas, pipelines, users who
+// go away and replicas that fail. It reports where
 //   - leaping gives other figures than taking each step: then a Decision promises what the policy does not keep, or the headroom
 //     or the growth of a memory is wrong;
 //   - a request ends twice or never, a time between two tokens is not above 0, or memory is not given back;

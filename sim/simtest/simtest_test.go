@@ -14,25 +14,31 @@ import (
 
 // Every policy that ships keeps its contract.
 func TestOurPoliciesPass(t *testing.T) {
-	place := policies.Deployment{Seed: 1, KVTokens: 512, MaxContext: 200, HostTokens: 100, TokenBytes: 1, HostRate: 1e5}
+	place := policies.Deployment{Seed: 1, KVTokens: 512, MaxContext: 200, HostTokens: 100,
+		TokenBytes: 1, HostRate: 1e5}
 	r := policies.Default()
 	for i := range r.Batching.Policies {
 		p := &r.Batching.Policies[i]
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
-			simtest.Check(t, simtest.Policies{Scheduler: func() sim.Scheduler { return build(t, p, place, small(p.Params)) }})
+			simtest.Check(t, simtest.Policies{
+				Scheduler: func() sim.Scheduler { return build(t, p, place, small(p.Params)) }})
 		})
 	}
 	for i := range r.Memory.Policies {
 		p := &r.Memory.Policies[i]
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
-			simtest.Check(t, simtest.Policies{Memory: func() sim.Memory { return build(t, p, place, map[string]string{"block-size": "4", "window": "20"}) }})
+			simtest.Check(t, simtest.Policies{
+				Memory: func() sim.Memory {
+					return build(t, p, place, map[string]string{"block-size": "4", "window": "20"})
+				}})
 		})
 	}
 }
 
-func build[T any](t *testing.T, p *policies.Policy[T], place policies.Deployment, params map[string]string) T {
+func build[T any](t *testing.T, p *policies.Policy[T], place policies.Deployment,
+	params map[string]string) T {
 	for name := range params {
 		known := false
 		for _, q := range p.Params {
@@ -52,7 +58,8 @@ func build[T any](t *testing.T, p *policies.Policy[T], place policies.Deployment
 // small returns parameters by which batches are small, so that requests wait.
 func small(params []policies.Param) map[string]string {
 	return map[string]string{
-		"max-sequences": "6", "max-batch": "6", "batch-size": "4", "token-budget": "50", "chunk": "20", "chunk-limit": "20",
+		"max-sequences": "6", "max-batch": "6", "batch-size": "4", "token-budget": "50",
+		"chunk": "20", "chunk-limit": "20",
 		"key": "prompt", "max-output": "80",
 	}
 }

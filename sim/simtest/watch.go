@@ -37,11 +37,13 @@ func (w *scheduler) Schedule(b *sim.Batch) sim.Decision {
 	w.entered, w.enqueued = 0, 0
 	d := w.Scheduler.Schedule(b)
 	if want := waiting - w.entered + w.enqueued; w.Waiting() != want {
-		w.record.problem("at %v the scheduler of replica %d says that %d sequences wait; of %d, %d got a place and %d lost theirs",
+		w.record.problem("at %v the scheduler of replica %d says that %d sequences wait; of %d, "+
+			"%d got a place and %d lost theirs",
 			b.Now(), w.replica, w.Waiting(), waiting, w.entered, w.enqueued)
 	}
 	if d.Steps < 1 && b.Running() > 0 {
-		w.record.problem("at %v the scheduler of replica %d returns a decision for %d steps, want 1 or more", b.Now(), w.replica, d.Steps)
+		w.record.problem("at %v the scheduler of replica %d returns a decision for %d steps, "+
+			"want 1 or more", b.Now(), w.replica, d.Steps)
 	}
 	return d
 }
@@ -104,7 +106,8 @@ func (w *memory) used() int64 {
 func (w *memory) Match(s *sim.Sequence) int {
 	n := w.Memory.Match(s)
 	if n < 0 || n >= s.Remaining() {
-		w.problem("Match finds %d tokens of request %d, of which %d are to be computed", n, s.ID, s.Remaining())
+		w.problem("Match finds %d tokens of request %d, of which %d are to be computed", n, s.ID,
+			s.Remaining())
 	}
 	return n
 }
@@ -114,7 +117,8 @@ func (w *memory) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	ok := w.Memory.Extend(s, n, reserve)
 	after := w.used()
 	if !ok && after != before {
-		w.problem("Extend refuses %d tokens of request %d, and changes the units in use from %d to %d", n, s.ID, before, after)
+		w.problem("Extend refuses %d tokens of request %d, and changes the units in use from "+
+			"%d to %d", n, s.ID, before, after)
 	}
 	if ok && w.Capacity()-after < reserve {
 		w.problem("Extend leaves %d units, want the reserve of %d", w.Capacity()-after, reserve)
@@ -136,7 +140,8 @@ func (w *memory) Headroom(lane int, limit int64) int64 {
 	case n < 0 || n > limit:
 		w.problem("Headroom is %d steps, of %d at most", n, limit)
 	case n > 0 && w.Memory.Growth(lane, n) > w.Capacity()-w.used():
-		w.problem("Headroom is %d steps, which take %d units, of which %d are left", n, w.Memory.Growth(lane, n), w.Capacity()-w.used())
+		w.problem("Headroom is %d steps, which take %d units, of which %d are left", n,
+			w.Memory.Growth(lane, n), w.Capacity()-w.used())
 	}
 	return n
 }
@@ -148,7 +153,8 @@ func (w *memory) Advance(lane int, steps int64) {
 	}
 	w.Memory.Advance(lane, steps)
 	if after := w.used(); after != before+growth {
-		w.problem("Advance by %d steps takes %d units, where Growth said %d", steps, after-before, growth)
+		w.problem("Advance by %d steps takes %d units, where Growth said %d", steps, after-before,
+			growth)
 	}
 }
 

@@ -21,11 +21,13 @@ func TestPagesAreAccessible(t *testing.T) {
 	}
 	program := build(t)
 	playground := filepath.Join(t.TempDir(), "playground.html")
-	if out, err := exec.Command(program, "playground", "--out", playground).CombinedOutput(); err != nil {
+	if out, err := exec.Command(program, "playground", "--out",
+		playground).CombinedOutput(); err != nil {
 		t.Skipf("%s", out)
 	}
 	results := t.TempDir()
-	if out, err := exec.Command(program, "scenario", "chat", "--no-interval", "--out", results).CombinedOutput(); err != nil {
+	if out, err := exec.Command(program, "scenario", "chat", "--no-interval", "--out",
+		results).CombinedOutput(); err != nil {
 		t.Fatalf("%s", out)
 	}
 	node(t, "npm", "ci", "--no-audit", "--no-fund")
@@ -33,8 +35,10 @@ func TestPagesAreAccessible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(chromium), chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.Headless, chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()))
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(chromium),
+		chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.Headless, chromedp.NoFirstRun,
+		chromedp.UserDataDir(t.TempDir()))
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
@@ -49,7 +53,8 @@ func TestPagesAreAccessible(t *testing.T) {
 // look opens a page and reports what axe finds.
 func look(t *testing.T, ctx context.Context, address, axe string, size [2]int64) {
 	t.Helper()
-	err := chromedp.Do(ctx, chromedp.EmulateViewport(size[0], size[1]), chromedp.Navigate("about:blank"),
+	err := chromedp.Do(ctx, chromedp.EmulateViewport(size[0], size[1]),
+		chromedp.Navigate("about:blank"),
 		chromedp.Navigate(address), chromedp.WaitVisible(chromedp.CSS(`body[data-ready="yes"]`)))
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +74,7 @@ func look(t *testing.T, ctx context.Context, address, axe string, size [2]int64)
 		t.Fatal(err)
 	}
 	if found != "" {
-		t.Errorf("%s at %d pixels:\n%s", address[strings.LastIndex(address, "/")+1:], size[0], found)
+		t.Errorf("%s at %d pixels:\n%s", address[strings.LastIndex(address, "/")+1:], size[0],
+			found)
 	}
 }

@@ -33,8 +33,10 @@ func TestNodeClient(t *testing.T) {
 // TestAutocannon sends a few seconds of requests on 50 connections: every one is answered.
 func TestAutocannon(t *testing.T) {
 	node(t, "npm", "ci", "--no-audit", "--no-fund")
-	out := node(t, "npx", "autocannon", "--json", "-c", "50", "-d", "5", "-m", "POST", "-H", "Content-Type: application/json",
-		"-b", `{"prompt":"Hello there","max_tokens":4}`, server(t, "--speed", "100")+"/v1/completions")
+	out := node(t, "npx", "autocannon", "--json", "-c", "50", "-d", "5", "-m", "POST", "-H",
+		"Content-Type: application/json",
+		"-b", `{"prompt":"Hello there","max_tokens":4}`, server(t, "--speed", "100")+
+			"/v1/completions")
 	var result struct {
 		Requests struct{ Total int }
 		Good     int `json:"2xx"`

@@ -14,7 +14,8 @@ import (
 )
 
 func goClient(address, key string) openai.Client {
-	return openai.NewClient(option.WithBaseURL(address+"/v1"), option.WithAPIKey(key), option.WithMaxRetries(0))
+	return openai.NewClient(option.WithBaseURL(address+"/v1"), option.WithAPIKey(key),
+		option.WithMaxRetries(0))
 }
 
 // chat returns the parameters of a chat of one message.
@@ -43,7 +44,8 @@ func TestGoClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if answer.Usage.CompletionTokens != 5 || answer.Choices[0].FinishReason != "length" || answer.Choices[0].Message.Content == "" {
+		if answer.Usage.CompletionTokens != 5 || answer.Choices[0].FinishReason != "length" ||
+			answer.Choices[0].Message.Content == "" {
 			t.Errorf("%+v", answer)
 		}
 	})
@@ -57,18 +59,21 @@ func TestGoClient(t *testing.T) {
 				t.Fatalf("a chunk does not go with those before: %s", stream.Current().RawJSON())
 			}
 		}
-		if err := stream.Err(); err != nil || all.Usage.CompletionTokens != 8 || len(strings.Fields(all.Choices[0].Message.Content)) != 8 {
+		if err := stream.Err(); err != nil || all.Usage.CompletionTokens != 8 ||
+			len(strings.Fields(all.Choices[0].Message.Content)) != 8 {
 			t.Errorf("%+v, %v", all.ChatCompletion, err)
 		}
 	})
 	t.Run("tools", func(t *testing.T) {
 		p := chat("Rain in Basel?", 200)
-		p.Tools = []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
-			Name: "weather",
-			Parameters: openai.FunctionParameters{
-				"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}}, "required": []string{"city"},
-			},
-		})}
+		p.Tools = []openai.ChatCompletionToolUnionParam{
+			openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
+				Name: "weather",
+				Parameters: openai.FunctionParameters{
+					"type": "object", "properties": map[string]any{
+						"city": map[string]any{"type": "string"}}, "required": []string{"city"},
+				},
+			})}
 		stream := client.Chat.Completions.NewStreaming(ctx, p)
 		var all openai.ChatCompletionAccumulator
 		for stream.Next() {
@@ -77,7 +82,8 @@ func TestGoClient(t *testing.T) {
 		calls := all.Choices[0].Message.ToolCalls
 		var arguments struct{ City string }
 		if stream.Err() != nil || len(calls) != 1 || calls[0].Function.Name != "weather" ||
-			json.Unmarshal([]byte(calls[0].Function.Arguments), &arguments) != nil || arguments.City == "" {
+			json.Unmarshal([]byte(calls[0].Function.Arguments), &arguments) != nil ||
+			arguments.City == "" {
 			t.Errorf("%+v, %v", all.Choices, stream.Err())
 		}
 	})
@@ -107,14 +113,18 @@ func TestGoClient(t *testing.T) {
 			code   string
 		}{
 			{stranger, func(*openai.ChatCompletionNewParams) {}, 401, "invalid_api_key"},
-			{client, func(p *openai.ChatCompletionNewParams) { p.Model = "gpt-9" }, 404, "model_not_found"},
-			{client, func(p *openai.ChatCompletionNewParams) { p.MaxCompletionTokens = openai.Int(1 << 20) }, 400, "context_length_exceeded"},
+			{client, func(p *openai.ChatCompletionNewParams) { p.Model = "gpt-9" }, 404,
+				"model_not_found"},
+			{client, func(p *openai.ChatCompletionNewParams) {
+				p.MaxCompletionTokens = openai.Int(1 << 20)
+			}, 400, "context_length_exceeded"},
 		} {
 			p := chat("Hello", 5)
 			c.change(&p)
 			_, err := c.client.Chat.Completions.New(ctx, p)
 			var e *openai.Error
-			if !errors.As(err, &e) || e.StatusCode != c.status || e.Code != c.code || e.Message == "" {
+			if !errors.As(err, &e) || e.StatusCode != c.status || e.Code != c.code ||
+				e.Message == "" {
 				t.Errorf("found %v, want %d %s", err, c.status, c.code)
 			}
 		}
@@ -122,7 +132,8 @@ func TestGoClient(t *testing.T) {
 	t.Run("abort", func(t *testing.T) {
 		inner, stop := context.WithCancel(ctx)
 		p := chat("Hello", 10_000)
-		stream := client.Chat.Completions.NewStreaming(inner, p, option.WithJSONSet("ignore_eos", true))
+		stream := client.Chat.Completions.NewStreaming(inner, p,
+			option.WithJSONSet("ignore_eos", true))
 		if !stream.Next() {
 			t.Fatal(stream.Err())
 		}

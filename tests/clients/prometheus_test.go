@@ -34,8 +34,10 @@ func prometheus(t *testing.T, target string) string {
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yaml")
-	text := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%q]\n"+
-		"scrape_configs: [{job_name: fleet, static_configs: [{targets: [%q]}]}]\n", rules, strings.TrimPrefix(target, "http://"))
+	text := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: "+
+		"1s}\nrule_files: [%q]\n"+
+		"scrape_configs: [{job_name: fleet, static_configs: [{targets: [%q]}]}]\n", rules,
+		strings.TrimPrefix(target, "http://"))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +47,8 @@ func prometheus(t *testing.T, target string) string {
 	}
 	address := free.Addr().String()
 	free.Close()
-	cmd := exec.Command("prometheus", "--config.file="+config, "--storage.tsdb.path="+dir, "--web.listen-address="+address, "--log.level=error")
+	cmd := exec.Command("prometheus", "--config.file="+config, "--storage.tsdb.path="+dir,
+		"--web.listen-address="+address, "--log.level=error")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -101,42 +104,51 @@ func dashboard(t *testing.T) []string {
 	var list []string
 	for _, p := range board.Panels {
 		for _, target := range p.Targets {
-			list = append(list, strings.NewReplacer("$__rate_interval", "10s", "$model_name", "llama-3.1-8b").Replace(target.Expr))
+			list = append(list, strings.NewReplacer("$__rate_interval", "10s", "$model_name",
+				"llama-3.1-8b").Replace(target.Expr))
 		}
 	}
 	return list
 }
 
 // inferencePerf returns the queries that inference-perf makes of a vLLM server (kubernetes-sigs/
-// inference-perf, inference_perf/client/modelserver/vllm_client.py). Left out are the three families
-// about the life of KV blocks, which vLLM itself exposes on demand only.
+// inference-perf, inference_perf/client/modelserver/vllm_client.py). Left out are the three
+// families about the life of KV blocks, which vLLM itself exposes on demand only.
 func inferencePerf() []string {
 	const which = `{model_name='llama-3.1-8b'}[10s]`
 	var list []string
-	for _, name := range []string{"num_requests_waiting", "num_requests_running", "kv_cache_usage_perc"} {
+	for _, name := range []string{"num_requests_waiting", "num_requests_running",
+		"kv_cache_usage_perc"} {
 		list = append(list, fmt.Sprintf("avg_over_time(vllm:%s%s)", name, which))
 	}
 	for _, name := range []string{
-		"prompt_tokens", "generation_tokens", "request_success", "num_preemptions", "prefix_cache_hits", "prefix_cache_queries",
-		"prompt_tokens_cached", "prompt_tokens_recomputed", "external_prefix_cache_hits", "external_prefix_cache_queries",
+		"prompt_tokens", "generation_tokens", "request_success", "num_preemptions",
+		"prefix_cache_hits", "prefix_cache_queries",
+		"prompt_tokens_cached", "prompt_tokens_recomputed", "external_prefix_cache_hits",
+		"external_prefix_cache_queries",
 		"mm_cache_hits", "mm_cache_queries", "corrupted_requests",
 	} {
 		list = append(list, fmt.Sprintf("sum(increase(vllm:%s_total%s))", name, which))
 	}
 	for _, name := range []string{
-		"e2e_request_latency_seconds", "request_time_per_output_token_seconds", "time_to_first_token_seconds",
-		"inter_token_latency_seconds", "request_queue_time_seconds", "request_inference_time_seconds", "request_prefill_time_seconds",
-		"request_decode_time_seconds", "request_prompt_tokens", "request_generation_tokens", "request_max_num_generation_tokens",
-		"request_params_n", "request_params_max_tokens", "iteration_tokens_total", "request_prefill_kv_computed_tokens",
+		"e2e_request_latency_seconds", "request_time_per_output_token_seconds",
+		"time_to_first_token_seconds",
+		"inter_token_latency_seconds", "request_queue_time_seconds",
+		"request_inference_time_seconds", "request_prefill_time_seconds",
+		"request_decode_time_seconds", "request_prompt_tokens", "request_generation_tokens",
+		"request_max_num_generation_tokens",
+		"request_params_n", "request_params_max_tokens", "iteration_tokens_total",
+		"request_prefill_kv_computed_tokens",
 	} {
-		list = append(list, fmt.Sprintf("histogram_quantile(0.9, sum(rate(vllm:%s_bucket%s)) by (le))", name, which),
+		list = append(list, fmt.Sprintf(
+			"histogram_quantile(0.9, sum(rate(vllm:%s_bucket%s)) by (le))", name, which),
 			fmt.Sprintf("sum(rate(vllm:%s_sum%s)) / sum(rate(vllm:%[1]s_count%[2]s))", name, which))
 	}
 	return list
 }
 
-// TestPrometheus lets Debian's Prometheus scrape a fleet under load: every query of the dashboard, of
-// the recording rules and of inference-perf is answered with a number.
+// TestPrometheus lets Debian's Prometheus scrape a fleet under load: every query of the dashboard,
+// of the recording rules and of inference-perf is answered with a number.
 func TestPrometheus(t *testing.T) {
 	fleet := server(t, "--speed", "20")
 	address := prometheus(t, fleet)
@@ -147,7 +159,8 @@ func TestPrometheus(t *testing.T) {
 			prompt := strings.Repeat("a prompt that is shared ", 20+n)
 			for time.Now().Before(stop) {
 				body := fmt.Sprintf(`{"prompt":%q,"max_tokens":%d,"ignore_eos":true}`, prompt, 10+n)
-				response, err := http.Post(fleet+"/v1/completions", "application/json", strings.NewReader(body))
+				response, err := http.Post(fleet+"/v1/completions", "application/json",
+					strings.NewReader(body))
 				if err != nil {
 					return err
 				}
@@ -158,7 +171,8 @@ func TestPrometheus(t *testing.T) {
 		})
 	}
 	wanted := append(dashboard(t), inferencePerf()...)
-	wanted = append(wanted, "model:llm_ttft_seconds:p99_5m", "model:llm_output_tokens:rate_5m", "model:llm_kv_cache_usage:max",
+	wanted = append(wanted, "model:llm_ttft_seconds:p99_5m", "model:llm_output_tokens:rate_5m",
+		"model:llm_kv_cache_usage:max",
 		"model:llm_prefix_cache_hits:ratio_5m", "llmsim_lag_seconds")
 	for len(wanted) > 0 && time.Now().Before(stop) {
 		time.Sleep(time.Second)

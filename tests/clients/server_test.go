@@ -1,6 +1,6 @@
-// Package clients holds tests of llmsim serve with programs of others, unmodified: OpenAI's clients for
-// Go and Node, Prometheus, and a load generator. They are a module of their own, so that llmsim does
-// not depend on them.
+// Package clients holds tests of llmsim serve with programs of others, unmodified: OpenAI's clients
+// for Go and Node, Prometheus, and a load generator. They are a module of their own, so that llmsim
+// does not depend on them.
 package clients
 
 import (

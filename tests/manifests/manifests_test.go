@@ -1,5 +1,6 @@
-// Package manifests holds the Kubernetes manifests that llmsim writes against the Go types of Kubernetes and LeaderWorkerSet. It is a
-// module of its own, so that the simulator does not depend on these.
+// Package manifests holds the Kubernetes manifests that llmsim writes against the Go types of
+// Kubernetes and LeaderWorkerSet. It is a module of its own, so that the simulator does not depend
+// on these.
 package manifests
 
 import (
@@ -27,7 +28,8 @@ import (
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "llmsim")
-	out, err := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-o", program, "./cmd/llmsim").CombinedOutput()
+	out, err := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-o", program,
+		"./cmd/llmsim").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -39,13 +41,15 @@ var fleets = map[string]struct {
 	args  []string
 	kinds string
 }{
-	"one replica":         {[]string{"llama2-70b"}, "Deployment Service"},
-	"TensorRT-LLM":        {[]string{"llama2-70b", "--engine", "trtllm"}, "Deployment ConfigMap Service"},
-	"two nodes":           {[]string{"two-nodes.yaml"}, "LeaderWorkerSet Service"},
-	"two nodes of SGLang": {[]string{"two-nodes.yaml", "--engine", "sglang"}, "LeaderWorkerSet Service"},
-	"wide experts":        {[]string{"wide.yaml"}, "LeaderWorkerSet Service"},
-	"pools":               {[]string{"pools.yaml"}, "Deployment Deployment Service"},
-	"scaled":              {[]string{"scaled.yaml"}, "Deployment Service HorizontalPodAutoscaler"},
+	"one replica": {[]string{"llama2-70b"}, "Deployment Service"},
+	"TensorRT-LLM": {[]string{"llama2-70b", "--engine", "trtllm"},
+		"Deployment ConfigMap Service"},
+	"two nodes": {[]string{"two-nodes.yaml"}, "LeaderWorkerSet Service"},
+	"two nodes of SGLang": {[]string{"two-nodes.yaml", "--engine", "sglang"},
+		"LeaderWorkerSet Service"},
+	"wide experts": {[]string{"wide.yaml"}, "LeaderWorkerSet Service"},
+	"pools":        {[]string{"pools.yaml"}, "Deployment Deployment Service"},
+	"scaled":       {[]string{"scaled.yaml"}, "Deployment Service HorizontalPodAutoscaler"},
 }
 
 func TestManifestsDecodeStrictly(t *testing.T) {
@@ -82,7 +86,8 @@ func TestManifestsDecodeStrictly(t *testing.T) {
 			if kinds[1:] != fleet.kinds {
 				t.Errorf("found%s, want %s", kinds, fleet.kinds)
 			}
-			if out, err := exec.Command("sh", "-n", filepath.Join(dir, "start.sh")).CombinedOutput(); err != nil {
+			if out, err := exec.Command("sh", "-n",
+				filepath.Join(dir, "start.sh")).CombinedOutput(); err != nil {
 				t.Errorf("start.sh: %v\n%s", err, out)
 			}
 		})
@@ -138,7 +143,8 @@ func check(object any) error {
 	case *apps.Deployment:
 		pods, selector = append(pods, o.Spec.Template), o.Spec.Selector.MatchLabels
 	case *lws.LeaderWorkerSet:
-		pods = append(pods, *o.Spec.LeaderWorkerTemplate.LeaderTemplate, o.Spec.LeaderWorkerTemplate.WorkerTemplate)
+		pods = append(pods, *o.Spec.LeaderWorkerTemplate.LeaderTemplate,
+			o.Spec.LeaderWorkerTemplate.WorkerTemplate)
 	}
 	for key, value := range selector {
 		if pods[0].Labels[key] != value || !label.MatchString(value) {
@@ -148,11 +154,14 @@ func check(object any) error {
 	for _, pod := range pods {
 		for _, c := range pod.Spec.Containers {
 			if len(c.Command) == 0 || c.Image == "" || len(c.Resources.Limits) != 1 {
-				return fmt.Errorf("container %s lacks a command, an image or its accelerators", c.Name)
+				return fmt.Errorf("container %s lacks a command, an image or its accelerators",
+					c.Name)
 			}
 			for _, mount := range c.VolumeMounts {
 				if !has(pod.Spec.Volumes, mount.Name) {
-					return fmt.Errorf("container %s mounts the volume %s, which the pod does not have", c.Name, mount.Name)
+					return fmt.Errorf(
+						"container %s mounts the volume %s, which the pod does not have", c.Name,
+						mount.Name)
 				}
 			}
 		}

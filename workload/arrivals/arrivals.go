@@ -1,10 +1,12 @@
-// Package arrivals says when requests arrive: renewal processes (constant gaps, Poisson, gamma, Weibull, lognormal) whose
-// rate may be steady or change over time (phases and ramps, bursts, a daily wave), and delays such as thinking times.
+// Package arrivals says when requests arrive: renewal processes (constant gaps, Poisson, gamma,
+// Weibull, lognormal) whose rate may be steady or change over time (phases and ramps, bursts, a
+// daily wave), and delays such as thinking times.
 //
-// A changing rate stretches the gaps of the renewal process exactly. Gaps have mean 1 in "expected arrivals"; the n-th
-// arrival comes when the integral of the rate has grown to the sum of the first n gaps (time rescaling; Gerhardt and Nelson,
-// "Transforming Renewal Processes for Simulation of Nonstationary Arrival Processes", INFORMS Journal on Computing 21(4),
-// 2009). With exponential gaps that is the non-homogeneous Poisson process.
+// A changing rate stretches the gaps of the renewal process exactly. Gaps have mean 1 in "expected
+// arrivals"; the n-th arrival comes when the integral of the rate has grown to the sum of the first
+// n gaps (time rescaling; Gerhardt and Nelson, "Transforming Renewal Processes for Simulation of
+// Nonstationary Arrival Processes", INFORMS Journal on Computing 21(4), 2009). With exponential
+// gaps that is the non-homogeneous Poisson process.
 package arrivals
 
 import (
@@ -19,13 +21,14 @@ import (
 type Process struct {
 	// Rate is the expected number of arrivals a second over time.
 	Rate Rate
-	// Gaps is the shape of the gaps between arrivals; nil means Exponential, a Poisson process. With Constant gaps the first
-	// arrival comes at once, so that a steady rate of r for d seconds gives r·d arrivals; otherwise it comes after a gap.
+	// Gaps is the shape of the gaps between arrivals; nil means Exponential, a Poisson process.
+	// With Constant gaps the first arrival comes at once, so that a steady rate of r for d seconds
+	// gives r·d arrivals; otherwise it comes after a gap.
 	Gaps Shape
 }
 
-// Times starts the process at time 0. Gaps are drawn from gaps, and the lengths of random bursts from bursts, so that
-// changing one leaves the other alone.
+// Times starts the process at time 0. Gaps are drawn from gaps, and the lengths of random bursts
+// from bursts, so that changing one leaves the other alone.
 func (p Process) Times(gaps, bursts rand.Source) (*Times, error) {
 	if p.Rate == nil {
 		return nil, errors.New("arrivals: found no rate")
@@ -68,7 +71,8 @@ type Times struct {
 	gap   func() float64
 }
 
-// Next returns the next arrival, not earlier than the one before, or sim.Never when there are no more.
+// Next returns the next arrival, not earlier than the one before, or sim.Never when there are no
+// more.
 func (t *Times) Next() sim.Time { return t.pacer.Advance(t.gap()) }
 
 // fromZero puts a gap of zero before the others.

@@ -39,7 +39,8 @@ func until(times *Times, end sim.Time) []float64 {
 func changing() []Rate {
 	return []Rate{
 		Steady(50),
-		Phases{List: []Phase{{20, 20, 30 * sim.Second}, {0, 0, 10 * sim.Second}, {20, 80, minute}, {80, 0, minute}}, Repeat: true},
+		Phases{List: []Phase{{20, 20, 30 * sim.Second}, {0, 0, 10 * sim.Second}, {20, 80, minute},
+			{80, 0, minute}}, Repeat: true},
 		Phases{List: []Phase{{0, 100, minute}, {100, 100, 0}}},
 		Bursts{High: 200, Low: 10, For: 5 * sim.Second, Pause: 20 * sim.Second},
 		Diurnal{Average: 50, Swing: 1, Period: 10 * minute, Peak: 3 * minute},
@@ -47,8 +48,8 @@ func changing() []Rate {
 	}
 }
 
-// expected returns the integral of a rate from 0 to each of the times, which ascend, by the midpoint rule over small steps:
-// a second way to the quantity that the pacers invert.
+// expected returns the integral of a rate from 0 to each of the times, which ascend, by the
+// midpoint rule over small steps: a second way to the quantity that the pacers invert.
 func expected(rate func(float64) float64, times []float64) []float64 {
 	const step = 1e-4
 	sums := make([]float64, len(times))
@@ -83,14 +84,15 @@ func at(r Rate) func(float64) float64 {
 		return at(r.phases())
 	case Diurnal:
 		return func(t float64) float64 {
-			return r.Average * (1 + r.Swing*math.Cos(2*math.Pi*(t-r.Peak.Seconds())/r.Period.Seconds()))
+			return r.Average * (1 +
+				r.Swing*math.Cos(2*math.Pi*(t-r.Peak.Seconds())/r.Period.Seconds()))
 		}
 	}
 	return func(float64) float64 { return r.Mean() }
 }
 
-// Time rescaling: mapped through the integral of the rate, the arrivals of any renewal process must have the gaps that were
-// drawn, whatever the rate does.
+// Time rescaling: mapped through the integral of the rate, the arrivals of any renewal process must
+// have the gaps that were drawn, whatever the rate does.
 func TestPacersInvertTheIntegralOfTheRate(t *testing.T) {
 	for _, r := range changing() {
 		t.Run(r.String(), func(t *testing.T) {
@@ -107,14 +109,16 @@ func TestPacersInvertTheIntegralOfTheRate(t *testing.T) {
 				sum += draw()
 				// The midpoint rule errs by half a step at each jump of the rate.
 				if math.Abs(got-sum) > 0.15 {
-					t.Fatalf("arrival %d at %g s: the rate integrates to %g, the gaps sum to %g", i, times[i], got, sum)
+					t.Fatalf("arrival %d at %g s: the rate integrates to %g, the gaps sum to %g", i,
+						times[i], got, sum)
 				}
 			}
 		})
 	}
 }
 
-// Rescaled gaps of a Poisson process are exponential: the Kolmogorov-Smirnov statistic √n·D exceeds 2.23 once in 10,000 seeds.
+// Rescaled gaps of a Poisson process are exponential: the Kolmogorov-Smirnov statistic √n·D exceeds
+// 2.23 once in 10,000 seeds.
 func TestPoissonGapsAreExponential(t *testing.T) {
 	for _, r := range changing() {
 		t.Run(r.String(), func(t *testing.T) {
@@ -138,8 +142,8 @@ func TestPoissonGapsAreExponential(t *testing.T) {
 	}
 }
 
-// Every shape has mean 1 and the coefficient of variation it is asked for, within five standard errors of the mean and, for
-// the coefficient of variation, 3 %, of a million draws.
+// Every shape has mean 1 and the coefficient of variation it is asked for, within five standard
+// errors of the mean and, for the coefficient of variation, 3 %, of a million draws.
 func TestShapesHaveTheirMoments(t *testing.T) {
 	const draws = 1_000_000
 	for _, c := range []struct {
@@ -148,7 +152,8 @@ func TestShapesHaveTheirMoments(t *testing.T) {
 	}{
 		{Constant{}, 0}, {Exponential{}, 1},
 		{Gamma{0.2}, 0.2}, {Gamma{1}, 1}, {Gamma{3}, 3},
-		{Weibull{CV: 0.3}, 0.3}, {Weibull{CV: 1}, 1}, {Weibull{CV: 2.5}, 2.5}, {Weibull{K: 0.5}, math.Sqrt(5)}, {Weibull{K: 1}, 1},
+		{Weibull{CV: 0.3}, 0.3}, {Weibull{CV: 1}, 1}, {Weibull{CV: 2.5}, 2.5},
+		{Weibull{K: 0.5}, math.Sqrt(5)}, {Weibull{K: 1}, 1},
 		{LogNormal{0.5}, 0.5}, {LogNormal{1.2}, 1.2},
 	} {
 		t.Run(c.shape.String(), func(t *testing.T) {
@@ -173,9 +178,9 @@ func TestShapesHaveTheirMoments(t *testing.T) {
 	}
 }
 
-// The number of arrivals of a modulated process has the declared mean: within five standard deviations of a Poisson count,
-// or of the doubly random one where bursts are random (variance from the formula of the interrupted Poisson process, about
-// 40 times the mean here).
+// The number of arrivals of a modulated process has the declared mean: within five standard
+// deviations of a Poisson count, or of the doubly random one where bursts are random (variance from
+// the formula of the interrupted Poisson process, about 40 times the mean here).
 func TestMeanRate(t *testing.T) {
 	const hours = 10
 	for _, c := range []struct {
@@ -203,14 +208,18 @@ func TestTimesAscendAndRepeat(t *testing.T) {
 		span := rapid.Int64Range(int64(sim.Millisecond), int64(20*sim.Second))
 		phases := Phases{Repeat: rapid.Bool().Draw(rt, "repeat")}
 		for range rapid.IntRange(1, 5).Draw(rt, "phases") {
-			phases.List = append(phases.List, Phase{rate.Draw(rt, "from"), rate.Draw(rt, "to"), sim.Time(span.Draw(rt, "for"))})
+			phases.List = append(phases.List, Phase{rate.Draw(rt, "from"), rate.Draw(rt, "to"),
+				sim.Time(span.Draw(rt, "for"))})
 		}
 		phases.List[0].To = 1
 		r := rapid.SampledFrom([]Rate{phases,
-			Bursts{High: phases.List[0].To, Low: 0.5, For: phases.List[0].For, Pause: sim.Second, Random: phases.Repeat},
-			Diurnal{Average: 3, Swing: rapid.Float64Range(0, 1).Draw(rt, "swing"), Period: phases.List[0].For},
+			Bursts{High: phases.List[0].To, Low: 0.5, For: phases.List[0].For, Pause: sim.Second,
+				Random: phases.Repeat},
+			Diurnal{Average: 3, Swing: rapid.Float64Range(0, 1).Draw(rt, "swing"),
+				Period: phases.List[0].For},
 		}).Draw(rt, "rate")
-		gaps := rapid.SampledFrom([]Shape{Constant{}, Exponential{}, Gamma{4}, Weibull{K: 0.4}, LogNormal{2}}).Draw(rt, "gaps")
+		gaps := rapid.SampledFrom([]Shape{Constant{}, Exponential{}, Gamma{4}, Weibull{K: 0.4},
+			LogNormal{2}}).Draw(rt, "gaps")
 		seed := rapid.Uint64().Draw(rt, "seed")
 		a, b := start(t, Process{r, gaps}, seed), start(t, Process{r, gaps}, seed)
 		last := sim.Time(0)
@@ -230,20 +239,22 @@ func TestTimesAscendAndRepeat(t *testing.T) {
 	})
 }
 
-// Constant gaps start at 0 and keep to their rate within the rounding of a float64, which a gap rounded to whole ticks
-// would leave after four arrivals.
+// Constant gaps start at 0 and keep to their rate within the rounding of a float64, which a gap
+// rounded to whole ticks would leave after four arrivals.
 func TestConstantGapsDoNotDrift(t *testing.T) {
 	times := start(t, Process{Rate: Steady(3), Gaps: Constant{}}, 1)
 	for i := range int64(3_000_001) {
 		got := times.Next()
-		if want := sim.Time(i) * sim.Second / 3; math.Abs(float64(got-want)) > 1+3e-16*float64(want) {
+		if want := sim.Time(i) * sim.Second / 3; math.Abs(float64(got-want)) > 1+
+			3e-16*float64(want) {
 			t.Fatalf("arrival %d at %d ps, want %d", i, got, want)
 		}
 	}
 }
 
 func TestConstantGapsThroughPhases(t *testing.T) {
-	rates := Phases{List: []Phase{{0, 0, sim.Second}, {2, 2, sim.Second}, {0, 0, sim.Second}, {4, 4, sim.Second}}}
+	rates := Phases{List: []Phase{{0, 0, sim.Second}, {2, 2, sim.Second}, {0, 0, sim.Second},
+		{4, 4, sim.Second}}}
 	got := until(start(t, Process{rates, Constant{}}, 1), sim.Never)
 	if diff := cmp.Diff([]float64{1, 1.5, 3, 3.25, 3.5, 3.75}, got); diff != "" {
 		t.Errorf("arrivals differ (-want +got):\n%s", diff)
@@ -262,8 +273,10 @@ func TestAtOnce(t *testing.T) {
 // At the end of the range of the clock arrivals end; nothing overflows.
 func TestTheClockDoesNotOverflow(t *testing.T) {
 	for _, r := range []Rate{
-		Steady(1e-6), Diurnal{Average: 1e-6, Swing: 1, Period: sim.Second}, Phases{List: []Phase{{1e-6, 1e-6, 0}}},
-		Phases{List: []Phase{{1e-6, 0, sim.Second}}, Repeat: true}, Diurnal{Average: 1e-300, Period: sim.Never - 1},
+		Steady(1e-6), Diurnal{Average: 1e-6, Swing: 1, Period: sim.Second},
+		Phases{List: []Phase{{1e-6, 1e-6, 0}}},
+		Phases{List: []Phase{{1e-6, 0, sim.Second}}, Repeat: true},
+		Diurnal{Average: 1e-300, Period: sim.Never - 1},
 		Phases{List: []Phase{{1, 1, sim.Second}, {0, 0, 0}}},
 	} {
 		times := start(t, Process{Rate: r}, 1)
@@ -291,24 +304,27 @@ func TestDelay(t *testing.T) {
 func TestErrorsSayWhatIsAllowed(t *testing.T) {
 	nan, second := math.NaN(), sim.Second
 	for want, p := range map[string]Process{
-		"found no rate":                         {},
-		"rate: found 0/s, allowed":              {Rate: Steady(0)},
-		"rate: found NaN/s":                     {Rate: Steady(nan)},
-		"gamma: cv: found -1":                   {Rate: Steady(1), Gaps: Gamma{-1}},
-		"lognormal: cv: found NaN":              {Rate: Steady(1), Gaps: LogNormal{nan}},
-		"weibull: shape: found 0.01":            {Rate: Steady(1), Gaps: Weibull{K: 0.01}},
-		"weibull: found shape 1 and cv 1":       {Rate: Steady(1), Gaps: Weibull{K: 1, CV: 1}},
-		"weibull: cv: found 1000":               {Rate: Steady(1), Gaps: Weibull{CV: 1000}},
-		"phases: found none":                    {Rate: Phases{}},
-		"phase 2: rate: found -1/s":             {Rate: Phases{List: []Phase{{1, 1, second}, {-1, 1, second}}}},
+		"found no rate":                   {},
+		"rate: found 0/s, allowed":        {Rate: Steady(0)},
+		"rate: found NaN/s":               {Rate: Steady(nan)},
+		"gamma: cv: found -1":             {Rate: Steady(1), Gaps: Gamma{-1}},
+		"lognormal: cv: found NaN":        {Rate: Steady(1), Gaps: LogNormal{nan}},
+		"weibull: shape: found 0.01":      {Rate: Steady(1), Gaps: Weibull{K: 0.01}},
+		"weibull: found shape 1 and cv 1": {Rate: Steady(1), Gaps: Weibull{K: 1, CV: 1}},
+		"weibull: cv: found 1000":         {Rate: Steady(1), Gaps: Weibull{CV: 1000}},
+		"phases: found none":              {Rate: Phases{}},
+		"phase 2: rate: found -1/s": {
+			Rate: Phases{List: []Phase{{1, 1, second}, {-1, 1, second}}}},
 		"phase 1: a ramp from 1/s to 2/s needs": {Rate: Phases{List: []Phase{{1, 2, 0}}}},
-		"phase 1: length: found 0s":             {Rate: Phases{List: []Phase{{1, 1, 0}}, Repeat: true}},
-		"every rate is 0":                       {Rate: Phases{List: []Phase{{0, 0, 0}}}},
-		"between): phase 2: length: found 0s":   {Rate: Bursts{High: 3, For: second}},
-		"diurnal: average: found 0/s":           {Rate: Diurnal{}},
-		"diurnal: swing: found 1.5":             {Rate: Diurnal{Average: 1, Swing: 1.5}},
-		"diurnal: period: found 0s":             {Rate: Diurnal{Average: 1, Swing: 1}},
-		"diurnal: peak: found never":            {Rate: Diurnal{Average: 1, Period: second, Peak: sim.Never}},
+		"phase 1: length: found 0s": {
+			Rate: Phases{List: []Phase{{1, 1, 0}}, Repeat: true}},
+		"every rate is 0":                     {Rate: Phases{List: []Phase{{0, 0, 0}}}},
+		"between): phase 2: length: found 0s": {Rate: Bursts{High: 3, For: second}},
+		"diurnal: average: found 0/s":         {Rate: Diurnal{}},
+		"diurnal: swing: found 1.5":           {Rate: Diurnal{Average: 1, Swing: 1.5}},
+		"diurnal: period: found 0s":           {Rate: Diurnal{Average: 1, Swing: 1}},
+		"diurnal: peak: found never": {
+			Rate: Diurnal{Average: 1, Period: second, Peak: sim.Never}},
 	} {
 		_, err := p.Times(rand.NewPCG(1, 1), rand.NewPCG(1, 2))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -326,9 +342,12 @@ func TestProcessInWords(t *testing.T) {
 		"gamma (cv 2) gaps, 0.5/s": {Rate: Steady(0.5), Gaps: Gamma{2}},
 		"constant gaps, 5/s":       {Rate: Steady(5), Gaps: Constant{}},
 		"all at once":              {Rate: AtOnce{}},
-		"Poisson, 1/s for 1m0s, then 1/s to 3/s for 1m0s, repeating":           {Rate: Phases{[]Phase{{1, 1, minute}, {1, 3, minute}}, true}},
-		"Poisson, bursts of 9/s for 1s on average, 1/s for 1m0s on average be": {Rate: Bursts{9, 1, sim.Second, minute, true}},
-		"Poisson, 2/s on average, a wave of ±50% every 24h0m0s":                {Rate: Diurnal{2, 0.5, 24 * 60 * minute, 0}},
+		"Poisson, 1/s for 1m0s, then 1/s to 3/s for 1m0s, repeating": {
+			Rate: Phases{[]Phase{{1, 1, minute}, {1, 3, minute}}, true}},
+		"Poisson, bursts of 9/s for 1s on average, 1/s for 1m0s on average be": {
+			Rate: Bursts{9, 1, sim.Second, minute, true}},
+		"Poisson, 2/s on average, a wave of ±50% every 24h0m0s": {
+			Rate: Diurnal{2, 0.5, 24 * 60 * minute, 0}},
 	} {
 		if got := p.String(); !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q", got, want)
@@ -338,7 +357,9 @@ func TestProcessInWords(t *testing.T) {
 
 func BenchmarkTimes(b *testing.B) {
 	for _, p := range []Process{
-		{Rate: Steady(20)}, {Rate: Steady(20), Gaps: Gamma{2}}, {Rate: Steady(20), Gaps: Weibull{CV: 2}}, {Rate: changing()[1]}, {Rate: changing()[3]}, {Rate: changing()[4]},
+		{Rate: Steady(20)}, {Rate: Steady(20), Gaps: Gamma{2}},
+		{Rate: Steady(20), Gaps: Weibull{CV: 2}}, {Rate: changing()[1]}, {Rate: changing()[3]},
+		{Rate: changing()[4]},
 	} {
 		b.Run(p.String(), func(b *testing.B) {
 			times := start(b, p, 1)

@@ -13,9 +13,10 @@ type Bursts struct {
 	High, Low float64
 	// For and Pause are how long a burst and the time between bursts last.
 	For, Pause sim.Time
-	// Random makes both lengths exponential with these means instead of fixed. With exponential gaps that is the two-state
-	// Markov-modulated Poisson process (interrupted Poisson if Low is 0; Fischer and Meier-Hellstern, "The Markov-modulated
-	// Poisson process (MMPP) cookbook", Performance Evaluation 18, 1993).
+	// Random makes both lengths exponential with these means instead of fixed. With exponential
+	// gaps that is the two-state Markov-modulated Poisson process (interrupted Poisson if Low is 0;
+	// Fischer and Meier-Hellstern, "The Markov-modulated Poisson process (MMPP) cookbook",
+	// Performance Evaluation 18, 1993).
 	Random bool
 }
 
@@ -56,5 +57,6 @@ func (b Bursts) String() string {
 	if b.Random {
 		kind = " on average"
 	}
-	return fmt.Sprintf("bursts of %g/s for %v%s, %g/s for %v%s between", b.High, b.For, kind, b.Low, b.Pause, kind)
+	return fmt.Sprintf("bursts of %g/s for %v%s, %g/s for %v%s between", b.High, b.For, kind, b.Low,
+		b.Pause, kind)
 }

@@ -22,11 +22,13 @@ type Diurnal struct {
 func (d Diurnal) Pacer(rand.Source) (Pacer, error) {
 	switch {
 	case !(d.Average > 0) || !finite(d.Average):
-		return nil, fmt.Errorf("diurnal: average: found %v/s, allowed: finite numbers above 0", d.Average)
+		return nil, fmt.Errorf("diurnal: average: found %v/s, allowed: finite numbers above 0",
+			d.Average)
 	case !(d.Swing >= 0 && d.Swing <= 1):
 		return nil, fmt.Errorf("diurnal: swing: found %v, allowed: 0 to 1", d.Swing)
 	case d.Period < sim.Millisecond || d.Period == sim.Never:
-		return nil, fmt.Errorf("diurnal: period: found %v, allowed: 1ms or more, and finite", d.Period)
+		return nil, fmt.Errorf("diurnal: period: found %v, allowed: 1ms or more, and finite",
+			d.Period)
 	case d.Peak < 0 || d.Peak == sim.Never:
 		return nil, fmt.Errorf("diurnal: peak: found %v, allowed: finite spans from 0", d.Peak)
 	}
@@ -45,7 +47,8 @@ func (d Diurnal) Mean() float64 { return d.Average }
 func (Diurnal) Ends() bool { return false }
 
 func (d Diurnal) String() string {
-	return fmt.Sprintf("%g/s on average, a wave of ±%g%% every %v", d.Average, d.Swing*100, d.Period)
+	return fmt.Sprintf("%g/s on average, a wave of ±%g%% every %v", d.Average, d.Swing*100,
+		d.Period)
 }
 
 // wave is a Pacer for a sinusoidal rate.
@@ -73,16 +76,16 @@ func (w *wave) Advance(expected float64) sim.Time {
 	return later(w.start, sim.Seconds(w.into*w.period.Seconds()))
 }
 
-// grown returns the share of a cycle's arrivals expected in the next x periods, and its derivative. The difference of sines
-// is written as a product, which keeps its digits when x is small.
+// grown returns the share of a cycle's arrivals expected in the next x periods, and its derivative.
+// The difference of sines is written as a product, which keeps its digits when x is small.
 func (w *wave) grown(x float64) (share, slope float64) {
 	from := w.phase + w.into
 	share = x + float64(w.swing/math.Pi*cosine(from+x/2)*sine(x/2))
 	return share, 1 + float64(w.swing*cosine(from+x))
 }
 
-// solve returns the number of periods, 0 to 1, in which the given share of a cycle's arrivals, 0 to 1, is expected: Newton's
-// method, kept inside a bracket by bisection.
+// solve returns the number of periods, 0 to 1, in which the given share of a cycle's arrivals, 0 to
+// 1, is expected: Newton's method, kept inside a bracket by bisection.
 func (w *wave) solve(share float64) float64 {
 	low, high := 0.0, 1.0
 	x := share

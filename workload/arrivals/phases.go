@@ -12,13 +12,16 @@ import (
 
 // Phase is a stretch of time in which the rate is constant or changes linearly.
 type Phase struct {
-	// From and To are the rates in arrivals/s at the start and at the end, at least 0; equal where the rate holds.
+	// From and To are the rates in arrivals/s at the start and at the end, at least 0; equal where
+	// the rate holds.
 	From, To float64
-	// For is how long the phase lasts. 0 means for ever, in the last phase of a list that does not repeat, if the rate holds.
+	// For is how long the phase lasts. 0 means for ever, in the last phase of a list that does not
+	// repeat, if the rate holds.
 	For sim.Time
 }
 
-// Phases is a rate made of one phase after another. After the last, arrivals end, or the list begins again.
+// Phases is a rate made of one phase after another. After the last, arrivals end, or the list
+// begins again.
 type Phases struct {
 	List   []Phase
 	Repeat bool
@@ -57,16 +60,20 @@ func (p Phases) check() error {
 	for i, f := range p.List {
 		for _, rate := range []float64{f.From, f.To} {
 			if !(rate >= 0) || !finite(rate) {
-				return fmt.Errorf("phase %d: rate: found %v/s, allowed: finite numbers from 0", i+1, rate)
+				return fmt.Errorf("phase %d: rate: found %v/s, allowed: finite numbers from 0", i+1,
+					rate)
 			}
 			some = some || rate > 0
 		}
 		open := f.For == 0 && i == len(p.List)-1 && !p.Repeat
 		if open && f.From != f.To {
-			return fmt.Errorf("phase %d: a ramp from %v/s to %v/s needs a length", i+1, f.From, f.To)
+			return fmt.Errorf("phase %d: a ramp from %v/s to %v/s needs a length", i+1, f.From,
+				f.To)
 		}
 		if !open && (f.For < sim.Millisecond || f.For == sim.Never) {
-			return fmt.Errorf("phase %d: length: found %v, allowed: 1ms or more, and finite (only a last phase that does not repeat may be without end)", i+1, f.For)
+			return fmt.Errorf(
+				"phase %d: length: found %v, allowed: 1ms or more, and finite (only a last phase "+
+					"that does not repeat may be without end)", i+1, f.For)
 		}
 	}
 	if !some {
@@ -184,8 +191,8 @@ func (w *piecewise) left() float64 {
 	return (now + w.phase.To) / 2 * (w.length - w.into)
 }
 
-// solve returns the seconds in which expected arrivals, fewer than are left, come: the root of now·t + slope·t²/2 = expected,
-// in the form that does not cancel.
+// solve returns the seconds in which expected arrivals, fewer than are left, come: the root of
+// now·t + slope·t²/2 = expected, in the form that does not cancel.
 func (w *piecewise) solve(expected float64) float64 {
 	if expected == 0 {
 		return 0

@@ -10,9 +10,11 @@ import (
 
 // Rate is the expected number of arrivals a second as a function of time.
 type Rate interface {
-	// Pacer checks the parameters and starts at time 0; what is random about the rate is drawn from src.
+	// Pacer checks the parameters and starts at time 0; what is random about the rate is drawn from
+	// src.
 	Pacer(src rand.Source) (Pacer, error)
-	// Mean returns the average rate in arrivals/s over the long run (for a rate that ends, until it ends); +Inf for AtOnce.
+	// Mean returns the average rate in arrivals/s over the long run (for a rate that ends, until it
+	// ends); +Inf for AtOnce.
 	Mean() float64
 	// Ends reports whether arrivals stop by themselves.
 	Ends() bool
@@ -22,9 +24,10 @@ type Rate interface {
 
 // Pacer turns expected arrivals into time.
 type Pacer interface {
-	// Advance moves on until the integral of the rate has grown by expected, at least 0, and returns the time then: the last
-	// such moment where the rate is zero for a while. It returns sim.Never, then and ever after, if the integral never grows
-	// that much within the range of sim.Time.
+	// Advance moves on until the integral of the rate has grown by expected, at least 0, and
+	// returns the time then: the last such moment where the rate is zero for a while. It returns
+	// sim.Never, then and ever after, if the integral never grows that much within the range of
+	// sim.Time.
 	Advance(expected float64) sim.Time
 }
 
@@ -47,7 +50,8 @@ func (Steady) Ends() bool { return false }
 
 func (s Steady) String() string { return fmt.Sprintf("%g/s", float64(s)) }
 
-// steady counts whole ticks and carries the fraction, so that rounding does not make the rate drift.
+// steady counts whole ticks and carries the fraction, so that rounding does not make the rate
+// drift.
 type steady struct {
 	// gap is the mean gap and carry the fraction not yet counted, in ticks.
 	gap, carry float64
@@ -55,8 +59,8 @@ type steady struct {
 }
 
 func (s *steady) Advance(expected float64) sim.Time {
-	// The inner conversion keeps the compiler from fusing multiplication and addition, which rounds differently on some
-	// machines.
+	// The inner conversion keeps the compiler from fusing multiplication and addition, which rounds
+	// differently on some machines.
 	span := float64(expected*s.gap) + s.carry
 	if s.now == sim.Never || span >= float64(sim.Never-s.now) {
 		s.now = sim.Never

@@ -18,12 +18,13 @@ type Shape interface {
 	String() string
 }
 
-// MaxCV is the largest coefficient of variation (standard deviation / mean) of a shape. Measured traffic stays below 10;
-// far above that, runs of any length see no typical gap.
+// MaxCV is the largest coefficient of variation (standard deviation / mean) of a shape. Measured
+// traffic stays below 10; far above that, runs of any length see no typical gap.
 const MaxCV = 100
 
-// MinCV is the smallest coefficient of variation of a shape but Constant. Below it gaps are equal for all that a simulation could
-// show, and the arithmetic of a gamma distribution with shape 1/cv² loses its digits.
+// MinCV is the smallest coefficient of variation of a shape but Constant. Below it gaps are equal
+// for all that a simulation could show, and the arithmetic of a gamma distribution with shape 1/cv²
+// loses its digits.
 const MinCV = 0.001
 
 // Constant spans are all equal.
@@ -46,7 +47,8 @@ func (Exponential) Sampler(src rand.Source) (func() float64, error) {
 
 func (Exponential) String() string { return "exponential" }
 
-// Gamma spans have a coefficient of variation CV in [MinCV, MaxCV]: below 1 smoother than Poisson, above 1 burstier.
+// Gamma spans have a coefficient of variation CV in [MinCV, MaxCV]: below 1 smoother than Poisson,
+// above 1 burstier.
 type Gamma struct{ CV float64 }
 
 // Sampler implements Shape.
@@ -60,8 +62,9 @@ func (g Gamma) Sampler(src rand.Source) (func() float64, error) {
 
 func (g Gamma) String() string { return fmt.Sprintf("gamma (cv %g)", g.CV) }
 
-// Weibull spans have either the shape parameter K in [0.1, 1000] (below 1 heavy-tailed, 1 exponential, above 1 smoother) or
-// the coefficient of variation CV in [0.002, MaxCV]; the other is 0.
+// Weibull spans have either the shape parameter K in [0.1, 1000] (below 1 heavy-tailed, 1
+// exponential, above 1 smoother) or the coefficient of variation CV in [0.002, MaxCV]; the other is
+// 0.
 type Weibull struct{ K, CV float64 }
 
 // Bounds of the shape parameter K; they cover the allowed coefficients of variation.
@@ -72,14 +75,17 @@ func (w Weibull) Sampler(src rand.Source) (func() float64, error) {
 	k := w.K
 	switch {
 	case (w.K == 0) == (w.CV == 0):
-		return nil, fmt.Errorf("weibull: found shape %g and cv %g, allowed: one of the two, the other left out", w.K, w.CV)
+		return nil, fmt.Errorf(
+			"weibull: found shape %g and cv %g, allowed: one of the two, the other left out", w.K,
+			w.CV)
 	case w.K == 0:
 		if !(w.CV >= 0.002 && w.CV <= MaxCV) {
 			return nil, fmt.Errorf("weibull: cv: found %v, allowed: 0.002 to %d", w.CV, MaxCV)
 		}
 		k = weibullK(w.CV)
 	case !(w.K >= minWeibullK && w.K <= maxWeibullK):
-		return nil, fmt.Errorf("weibull: shape: found %v, allowed: %g to %d", w.K, minWeibullK, maxWeibullK)
+		return nil, fmt.Errorf("weibull: shape: found %v, allowed: %g to %d", w.K, minWeibullK,
+			maxWeibullK)
 	}
 	return distuv.Weibull{K: k, Lambda: 1 / math.Gamma(1+1/k), Src: src}.Rand, nil
 }
@@ -91,8 +97,8 @@ func (w Weibull) String() string {
 	return fmt.Sprintf("Weibull (cv %g)", w.CV)
 }
 
-// weibullK returns the shape parameter that gives the coefficient of variation cv, from cv² = Γ(1+2/k)/Γ(1+1/k)² − 1, which
-// falls as k grows.
+// weibullK returns the shape parameter that gives the coefficient of variation cv, from cv² =
+// Γ(1+2/k)/Γ(1+1/k)² − 1, which falls as k grows.
 func weibullK(cv float64) float64 {
 	want := math.Log1p(cv * cv)
 	low, high := minWeibullK, float64(maxWeibullK)

@@ -2,8 +2,9 @@ package arrivals
 
 import "math"
 
-// sine returns the sine of an angle in turns. It gives the same bits on every machine, which math.Sin does
-// not: each product is rounded before it is added, also where a processor could do both at once.
+// sine returns the sine of an angle in turns. It gives the same bits on every machine, which
+// math.Sin does not: each product is rounded before it is added, also where a processor could do
+// both at once.
 func sine(turns float64) float64 {
 	turns -= math.Round(turns) // from -1/2 to 1/2
 	switch {

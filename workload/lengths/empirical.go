@@ -19,14 +19,16 @@ type Weighted struct {
 	Weight float64
 }
 
-// Empirical returns the distribution in which each length is as likely as its share of the weights. Lengths that occur more
-// than once add up.
+// Empirical returns the distribution in which each length is as likely as its share of the weights.
+// Lengths that occur more than once add up.
 func Empirical(observed []Weighted) (*Distribution, error) {
 	if len(observed) == 0 {
 		return nil, errors.New("empirical: found no lengths, allowed: at least one")
 	}
 	sorted := slices.Clone(observed)
-	slices.SortStableFunc(sorted, func(a, b Weighted) int { return cmp.Compare(a.Tokens, b.Tokens) })
+	slices.SortStableFunc(sorted, func(a, b Weighted) int {
+		return cmp.Compare(a.Tokens, b.Tokens)
+	})
 	var values []int
 	var weights []float64
 	for _, o := range sorted {
@@ -50,15 +52,17 @@ func checkObserved(o Weighted) error {
 	return checkSpread(strconv.Itoa(o.Tokens)+" tokens", "weight", o.Weight)
 }
 
-// Bounds on a file of lengths. A distribution of a million lengths, each with its weight, is as good as any.
+// Bounds on a file of lengths. A distribution of a million lengths, each with its weight, is as
+// good as any.
 const (
 	mostObserved = 1 << 20
 	mostBytes    = 32 << 20
 )
 
-// Read returns the empirical distribution of a text file of fsys with one length a line and, in a second column, its weight (1 where
-// there is none). Columns are separated by a comma or by blanks; a first line that does not start with a number is taken as
-// a header; empty lines and lines that start with # are skipped.
+// Read returns the empirical distribution of a text file of fsys with one length a line and, in a
+// second column, its weight (1 where there is none). Columns are separated by a comma or by blanks;
+// a first line that does not start with a number is taken as a header; empty lines and lines that
+// start with # are skipped.
 func Read(fsys fs.FS, path string) (*Distribution, error) {
 	file, err := fsys.Open(path)
 	if err != nil {
@@ -81,7 +85,9 @@ func Read(fsys fs.FS, path string) (*Distribution, error) {
 			observed = append(observed, o)
 		}
 		if len(observed) > mostObserved {
-			return nil, fmt.Errorf("%s:%d: found more than %d lengths; leave some out, or count them with weights", path, n, mostObserved)
+			return nil, fmt.Errorf(
+				"%s:%d: found more than %d lengths; leave some out, or count them with weights",
+				path, n, mostObserved)
 		}
 		header = false
 	}
@@ -100,14 +106,19 @@ func startsNumber(text string) bool { return strings.ContainsRune("0123456789+-.
 
 // parseWeighted reads "tokens" or "tokens, weight".
 func parseWeighted(text string) (Weighted, error) {
-	fields := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\t' })
+	fields := strings.FieldsFunc(text, func(c rune) bool {
+		return c == ',' || c == ' ' ||
+			c == '\t'
+	})
 	if len(fields) != 1 && len(fields) != 2 {
-		return Weighted{}, fmt.Errorf("found %d columns, allowed: tokens, or tokens and weight", len(fields))
+		return Weighted{}, fmt.Errorf("found %d columns, allowed: tokens, or tokens and weight",
+			len(fields))
 	}
 	o := Weighted{Weight: 1}
 	var err error
 	if o.Tokens, err = strconv.Atoi(fields[0]); err != nil {
-		return o, fmt.Errorf("tokens: found %.80q, allowed: whole numbers from 1 to %d", fields[0], MaxTokens)
+		return o, fmt.Errorf("tokens: found %.80q, allowed: whole numbers from 1 to %d", fields[0],
+			MaxTokens)
 	}
 	if len(fields) == 2 {
 		if o.Weight, err = strconv.ParseFloat(fields[1], 64); err != nil {

@@ -16,7 +16,8 @@ func Fixed(tokens int) (*Distribution, error) {
 	return fromWeights(text, tokens, nil, []float64{1})
 }
 
-// Uniform returns the distribution in which every length from min to max, both included, is as likely.
+// Uniform returns the distribution in which every length from min to max, both included, is as
+// likely.
 func Uniform(min, max int) (*Distribution, error) {
 	text := fmt.Sprintf("uniform in [%d, %d]", min, max)
 	if err := checkBounds(text, min, max); err != nil {
@@ -29,8 +30,8 @@ func Uniform(min, max int) (*Distribution, error) {
 	return fromWeights(text, min, nil, weights)
 }
 
-// Normal returns the normal distribution with the given mean and standard deviation in tokens, rounded and truncated to
-// [min, max]. Both parameters are those before truncation.
+// Normal returns the normal distribution with the given mean and standard deviation in tokens,
+// rounded and truncated to [min, max]. Both parameters are those before truncation.
 func Normal(mean, sd float64, min, max int) (*Distribution, error) {
 	name := fmt.Sprintf("normal(%g, %g)", mean, sd)
 	if math.IsNaN(mean) || math.IsInf(mean, 0) {
@@ -46,8 +47,9 @@ func Normal(mean, sd float64, min, max int) (*Distribution, error) {
 	return truncated(name, cdf, min, max)
 }
 
-// LogNormal returns the lognormal distribution with the given mean in tokens and coefficient of variation (standard
-// deviation / mean), rounded and truncated to [min, max]. Both parameters are those before truncation.
+// LogNormal returns the lognormal distribution with the given mean in tokens and coefficient of
+// variation (standard deviation / mean), rounded and truncated to [min, max]. Both parameters are
+// those before truncation.
 func LogNormal(mean, cv float64, min, max int) (*Distribution, error) {
 	name := fmt.Sprintf("lognormal(mean %g, cv %g)", mean, cv)
 	if err := checkPositive(name, "mean", mean); err != nil {
@@ -60,8 +62,8 @@ func LogNormal(mean, cv float64, min, max int) (*Distribution, error) {
 	return logNormal(name, math.Log(mean)-sigma2/2, math.Sqrt(sigma2), min, max)
 }
 
-// LogNormalMuSigma returns the distribution of exp(X) where X is normal with mean mu and standard deviation sigma, rounded
-// and truncated to [min, max] tokens.
+// LogNormalMuSigma returns the distribution of exp(X) where X is normal with mean mu and standard
+// deviation sigma, rounded and truncated to [min, max] tokens.
 func LogNormalMuSigma(mu, sigma float64, min, max int) (*Distribution, error) {
 	name := fmt.Sprintf("lognormal(mu %g, sigma %g)", mu, sigma)
 	if math.IsNaN(mu) || math.IsInf(mu, 0) {
@@ -81,8 +83,9 @@ func logNormal(name string, mu, sigma float64, min, max int) (*Distribution, err
 	return truncated(name, cdf, min, max)
 }
 
-// Gamma returns the gamma distribution with the given mean in tokens and coefficient of variation, rounded and truncated to
-// [min, max]. Both parameters are those before truncation; a cv of 1 is the exponential distribution.
+// Gamma returns the gamma distribution with the given mean in tokens and coefficient of variation,
+// rounded and truncated to [min, max]. Both parameters are those before truncation; a cv of 1 is
+// the exponential distribution.
 func Gamma(mean, cv float64, min, max int) (*Distribution, error) {
 	name := fmt.Sprintf("gamma(mean %g, cv %g)", mean, cv)
 	if err := checkPositive(name, "mean", mean); err != nil {
@@ -101,8 +104,8 @@ func Gamma(mean, cv float64, min, max int) (*Distribution, error) {
 	return truncated(name, distuv.Gamma{Alpha: shape, Beta: shape / mean}.CDF, min, max)
 }
 
-// Exponential returns the exponential distribution with the given mean in tokens, rounded and truncated to [min, max]. The
-// mean is the one before truncation.
+// Exponential returns the exponential distribution with the given mean in tokens, rounded and
+// truncated to [min, max]. The mean is the one before truncation.
 func Exponential(mean float64, min, max int) (*Distribution, error) {
 	name := fmt.Sprintf("exponential(%g)", mean)
 	if err := checkPositive(name, "mean", mean); err != nil {
@@ -111,8 +114,8 @@ func Exponential(mean float64, min, max int) (*Distribution, error) {
 	return truncated(name, func(x float64) float64 { return -math.Expm1(-x / mean) }, min, max)
 }
 
-// Zipf returns the distribution in which the probability of a length k from min to max is proportional to k^−exponent.
-// An exponent of 0 is the uniform distribution.
+// Zipf returns the distribution in which the probability of a length k from min to max is
+// proportional to k^−exponent. An exponent of 0 is the uniform distribution.
 func Zipf(exponent float64, min, max int) (*Distribution, error) {
 	text := fmt.Sprintf("zipf(%g) in [%d, %d]", exponent, min, max)
 	if err := checkSpread(text, "exponent", exponent); err != nil {

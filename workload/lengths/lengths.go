@@ -1,9 +1,10 @@
 // Package lengths holds distributions of token counts: how long prompts and answers are.
 //
-// Every distribution lives on whole numbers between two bounds and is drawn by inverting its cumulative distribution, with
-// one random number a draw. A continuous distribution is rounded to the nearest token and truncated: outside the bounds
-// nothing is drawn, and inside them the proportions are kept, as if draws outside had been thrown away and drawn again.
-// (Clamping, the other custom, piles up requests at the bounds.) Mean tells what the mean is after truncation.
+// Every distribution lives on whole numbers between two bounds and is drawn by inverting its
+// cumulative distribution, with one random number a draw. A continuous distribution is rounded to
+// the nearest token and truncated: outside the bounds nothing is drawn, and inside them the
+// proportions are kept, as if draws outside had been thrown away and drawn again. (Clamping, the
+// other custom, piles up requests at the bounds.) Mean tells what the mean is after truncation.
 package lengths
 
 import (
@@ -14,12 +15,12 @@ import (
 	"github.com/llmsim/llmsim/workload/internal/discrete"
 )
 
-// MaxTokens is the largest length a distribution may reach. Real contexts end at about 10 million tokens; tables of that
-// size would weigh more than the simulation.
+// MaxTokens is the largest length a distribution may reach. Real contexts end at about 10 million
+// tokens; tables of that size would weigh more than the simulation.
 const MaxTokens = 1 << 22
 
-// minMass is the smallest probability that may lie within the bounds. Below it the bounds are a mistake, and differences of
-// the cumulative distribution lose their digits.
+// minMass is the smallest probability that may lie within the bounds. Below it the bounds are a
+// mistake, and differences of the cumulative distribution lose their digits.
 const minMass = 1e-6
 
 // Distribution is a distribution of token counts. It is immutable and safe for concurrent use.
@@ -60,13 +61,15 @@ func (d *Distribution) Max() int { return d.max }
 // String describes the distribution in a few words: "normal(500, 200) in [2, 2000]".
 func (d *Distribution) String() string { return d.text }
 
-// fromWeights returns the distribution in which weights[i] belongs to min+i tokens, or to values[i] where values is given.
+// fromWeights returns the distribution in which weights[i] belongs to min+i tokens, or to values[i]
+// where values is given.
 func fromWeights(text string, min int, values []int, weights []float64) (*Distribution, error) {
 	table, err := discrete.New(weights)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", text, err)
 	}
-	d := &Distribution{table: table, values: values, min: min, max: min + len(weights) - 1, text: text}
+	d := &Distribution{table: table, values: values, min: min, max: min + len(weights) - 1,
+		text: text}
 	if values != nil {
 		d.min, d.max = values[0], values[len(values)-1]
 	}
@@ -95,7 +98,8 @@ func (d *Distribution) moments(weights []float64) {
 	d.variance = squares / total
 }
 
-// truncated returns the rounded distribution with the given cumulative distribution between min and max.
+// truncated returns the rounded distribution with the given cumulative distribution between min and
+// max.
 func truncated(name string, cdf func(float64) float64, min, max int) (*Distribution, error) {
 	text := fmt.Sprintf("%s in [%d, %d]", name, min, max)
 	if err := checkBounds(text, min, max); err != nil {
@@ -110,7 +114,9 @@ func truncated(name string, cdf func(float64) float64, min, max int) (*Distribut
 		below = upTo
 	}
 	if mass := below - first; !(mass >= minMass) {
-		return nil, fmt.Errorf("%s: only a share of %.2g lies between the bounds, allowed: at least %g; widen them or move the mean", text, mass, minMass)
+		return nil, fmt.Errorf(
+			"%s: only a share of %.2g lies between the bounds, allowed: at least %g; widen them "+
+				"or move the mean", text, mass, minMass)
 	}
 	return fromWeights(text, min, nil, weights)
 }

@@ -27,7 +27,8 @@ func bomb(t *testing.T, head, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, err := io.Copy(w, io.MultiReader(strings.NewReader(head), io.LimitReader(endless{text}, 1<<30)))
+	_, err := io.Copy(w, io.MultiReader(strings.NewReader(head),
+		io.LimitReader(endless{text}, 1<<30)))
 	if err == nil {
 		err = w.Close()
 	}
@@ -37,25 +38,33 @@ func bomb(t *testing.T, head, text string) []byte {
 	return b.Bytes()
 }
 
-// A few megabytes of gzip that unpack to a gigabyte take little memory and time, and the error names file and bound.
+// A few megabytes of gzip that unpack to a gigabyte take little memory and time, and the error
+// names file and bound.
 func TestGzipBombs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes bombs of a gigabyte")
 	}
 	for name, c := range map[string]struct{ head, text, want string }{
-		"one string":          {`[{"prompt_len": "`, strings.Repeat("A", 1000), "of more than"},
-		"one string, CSV":     {"arrival_s,prompt_tokens,output_tokens\n1,2,", strings.Repeat("A", 1000), "of more than"},
-		"one field":           {`{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [`, strings.Repeat("1,", 1000), "of more than"},
-		"columns":             {"arrival_s,prompt_tokens,output_tokens", strings.Repeat(",a", 1000), "of more than"},
-		"brackets":            {"[", strings.Repeat("[", 1000), ""},
-		"empty lines":         {"arrival_s,prompt_tokens,output_tokens\n", strings.Repeat("\n", 1000), "empty lines"},
+		"one string": {`[{"prompt_len": "`, strings.Repeat("A", 1000), "of more than"},
+		"one string, CSV": {"arrival_s,prompt_tokens,output_tokens\n1,2,",
+			strings.Repeat("A", 1000), "of more than"},
+		"one field": {
+			`{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [`,
+			strings.Repeat("1,", 1000), "of more than"},
+		"columns": {"arrival_s,prompt_tokens,output_tokens", strings.Repeat(",a", 1000),
+			"of more than"},
+		"brackets": {"[", strings.Repeat("[", 1000), ""},
+		"empty lines": {"arrival_s,prompt_tokens,output_tokens\n",
+			strings.Repeat("\n", 1000), "empty lines"},
 		"empty lines at once": {"", strings.Repeat("\n", 1000), ""},
-		"gap":                 {`[{"prompt_len": 1, "output_len": 1}, `, strings.Repeat("\n ", 1000), "a gap between two"},
+		"gap": {`[{"prompt_len": 1, "output_len": 1}, `,
+			strings.Repeat("\n ", 1000), "a gap between two"},
 	} {
 		path := save(t, bomb(t, c.head, c.text))
 		filestest.Bounded(t, 0, func() {
 			_, _, err := read(path, Options{})
-			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 1000 {
+			if err == nil || !strings.Contains(err.Error(), path) ||
+				!strings.Contains(err.Error(), c.want) || len(err.Error()) > 1000 {
 				t.Errorf("%s: %.1000v", name, err)
 			}
 		})
@@ -64,13 +73,15 @@ func TestGzipBombs(t *testing.T) {
 
 // A column that is there twice is refused, whichever of the two is meant.
 func TestColumnsThatAreThereTwice(t *testing.T) {
-	for _, columns := range []string{"arrival_s,prompt_tokens,output_tokens,prompt_tokens", "arrival_s,prompt_tokens,output_tokens,Class,class"} {
+	for _, columns := range []string{"arrival_s,prompt_tokens,output_tokens,prompt_tokens",
+		"arrival_s,prompt_tokens,output_tokens,Class,class"} {
 		_, _, err := read(save(t, []byte(columns+"\n1,1,1,1,1\n")), Options{})
 		if err == nil || !strings.Contains(err.Error(), "twice") {
 			t.Errorf("%s: %v", columns, err)
 		}
 	}
-	_, _, err := read(save(t, []byte(`[{"prompt_len": 1, "output_len": 1, "prompt_len": 2}]`)), Options{})
+	_, _, err := read(save(t, []byte(`[{"prompt_len": 1, "output_len": 1, "prompt_len": 2}]`)),
+		Options{})
 	if err == nil || !strings.Contains(err.Error(), `the key "prompt_len" is given twice`) {
 		t.Error(err)
 	}

@@ -43,7 +43,8 @@ func optionalColumns() []optional {
 		}},
 		{"prefix", func(d *csvDecoder, field []byte, r *sim.Request) error {
 			n, err := d.number("prefix", field, maxNumber)
-			r.Content = append(r.Content, sim.Segment{ID: content.ID(content.TracePrefix, uint64(n))})
+			r.Content = append(r.Content,
+				sim.Segment{ID: content.ID(content.TracePrefix, uint64(n))})
 			return err
 		}},
 		{"prefix_tokens", readPrefixTokens},
@@ -68,7 +69,8 @@ func (d *csvDecoder) readOptional(r *sim.Request) error {
 	return nil
 }
 
-// readClass finds a class by its name; where the workload names no classes, the column says nothing.
+// readClass finds a class by its name; where the workload names no classes, the column says
+// nothing.
 func readClass(d *csvDecoder, field []byte, r *sim.Request) error {
 	for i, name := range d.classes {
 		if string(field) == name {
@@ -99,7 +101,8 @@ func readPrefixTokens(d *csvDecoder, field []byte, r *sim.Request) error {
 		return err
 	}
 	if tokens > r.Prompt {
-		return d.file.errorf("prefix_tokens: found %d, allowed: at most the %d prompt tokens", tokens, r.Prompt)
+		return d.file.errorf("prefix_tokens: found %d, allowed: at most the %d prompt tokens",
+			tokens, r.Prompt)
 	}
 	if len(r.Content) > 0 {
 		r.Content[0].Tokens = tokens

@@ -6,14 +6,16 @@ import "fmt"
 type Counts struct {
 	// Rows is the number of rows read, Requests of those delivered.
 	Rows, Requests int64
-	// Failed rows were failed requests in the recording, Dropped ones longer than the context, Outside ones before or after
-	// the slice. None of them is delivered.
+	// Failed rows were failed requests in the recording, Dropped ones longer than the context,
+	// Outside ones before or after the slice. None of them is delivered.
 	Failed, Dropped, Outside int64
-	// Clamped requests were cut to the context; Raised ones had no prompt or no output token and got one.
+	// Clamped requests were cut to the context; Raised ones had no prompt or no output token and
+	// got one.
 	Clamped, Raised int64
 }
 
-// Warnings says in words what a reader of the results should know; rows outside the slice were asked for and are none.
+// Warnings says in words what a reader of the results should know; rows outside the slice were
+// asked for and are none.
 func (c Counts) Warnings() []string {
 	var list []string
 	for _, w := range []struct {

@@ -31,8 +31,9 @@ func layouts() []layout {
 	return []layout{
 		{name: "azure", arrival: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens",
 			parse: parseDate, times: "times like 2023-11-16 18:15:46.680", fromFirst: true},
-		{name: "burstgpt", arrival: "Timestamp", prompt: "Request tokens", output: "Response tokens",
-			parse: parseSeconds, times: seconds, fromFirst: true, failures: true},
+		{name: "burstgpt", arrival: "Timestamp", prompt: "Request tokens",
+			output: "Response tokens",
+			parse:  parseSeconds, times: seconds, fromFirst: true, failures: true},
 		{name: "llmsim", arrival: "arrival_s", prompt: "prompt_tokens", output: "output_tokens",
 			parse: parseSeconds, times: seconds, optional: optionalColumns()},
 	}
@@ -43,7 +44,8 @@ func (l layout) required() []string { return []string{l.arrival, l.prompt, l.out
 
 func (l layout) fits(head []byte) bool {
 	columns := split(head, nil)
-	return !slices.ContainsFunc(l.required(), func(name string) bool { return find(columns, name) < 0 })
+	return !slices.ContainsFunc(l.required(),
+		func(name string) bool { return find(columns, name) < 0 })
 }
 
 // open reads the header.
@@ -60,7 +62,8 @@ func (l layout) open(f *file, o Options, c *Counts) (decoder, error) {
 	for _, name := range l.required() {
 		at := find(columns, name)
 		if at < 0 {
-			return nil, f.errorf("%s: found the columns %.300q, allowed: those with %s", l.name, bytes.Join(columns, []byte(", ")), strings.Join(l.required(), ", "))
+			return nil, f.errorf("%s: found the columns %.300q, allowed: those with %s", l.name,
+				bytes.Join(columns, []byte(", ")), strings.Join(l.required(), ", "))
 		}
 		d.at = append(d.at, at)
 	}
@@ -72,7 +75,8 @@ func (l layout) open(f *file, o Options, c *Counts) (decoder, error) {
 	return d, nil
 }
 
-// checkColumns refuses columns that are too many, and those of the same name, of which either might be meant.
+// checkColumns refuses columns that are too many, and those of the same name, of which either might
+// be meant.
 func checkColumns(f *file, columns [][]byte) error {
 	if len(columns) > maxColumns {
 		return f.errorf("found %d columns, allowed: up to %d", len(columns), maxColumns)
@@ -90,7 +94,8 @@ func checkColumns(f *file, columns [][]byte) error {
 
 // find returns the position of a column, or -1.
 func find(columns [][]byte, name string) int {
-	return slices.IndexFunc(columns, func(c []byte) bool { return strings.EqualFold(string(c), name) })
+	return slices.IndexFunc(columns,
+		func(c []byte) bool { return strings.EqualFold(string(c), name) })
 }
 
 // csvDecoder reads rows of a layout.
@@ -118,11 +123,13 @@ func (d *csvDecoder) decode(r *sim.Request) error {
 			return err
 		}
 		if bytes.Count(line, []byte(",")) > maxColumns {
-			return d.file.errorf("found more than %d fields, allowed: %d, as in the header", maxColumns, d.columns)
+			return d.file.errorf("found more than %d fields, allowed: %d, as in the header",
+				maxColumns, d.columns)
 		}
 		d.fields = split(line, d.fields[:0])
 		if len(d.fields) != d.columns {
-			return d.file.errorf("found %d fields, allowed: %d, as in the header", len(d.fields), d.columns)
+			return d.file.errorf("found %d fields, allowed: %d, as in the header", len(d.fields),
+				d.columns)
 		}
 		if r.Arrival, err = d.arrival(d.fields[d.at[0]]); err != nil {
 			return err
@@ -145,7 +152,8 @@ func (d *csvDecoder) decode(r *sim.Request) error {
 func (d *csvDecoder) arrival(field []byte) (sim.Time, error) {
 	at, err := d.layout.parse(field)
 	if err != nil {
-		return 0, d.file.errorf("%s: found %.80q, allowed: %s", d.layout.arrival, field, d.layout.times)
+		return 0, d.file.errorf("%s: found %.80q, allowed: %s", d.layout.arrival, field,
+			d.layout.times)
 	}
 	if !d.begun && d.layout.fromFirst {
 		d.origin = at
@@ -162,13 +170,14 @@ func (d *csvDecoder) arrival(field []byte) (sim.Time, error) {
 func (d *csvDecoder) number(name string, field []byte, most int64) (int, error) {
 	n, ok := digits(bytes.TrimSuffix(field, []byte(".0")))
 	if !ok || n > most {
-		return 0, d.file.errorf("%s: found %.80q, allowed: whole numbers from 0 to %d", name, field, most)
+		return 0, d.file.errorf("%s: found %.80q, allowed: whole numbers from 0 to %d", name, field,
+			most)
 	}
 	return int(n), nil
 }
 
-// split cuts a CSV line at the commas outside quotes, appends the fields to fields, and takes off blanks and quotes around
-// them.
+// split cuts a CSV line at the commas outside quotes, appends the fields to fields, and takes off
+// blanks and quotes around them.
 func split(line []byte, fields [][]byte) [][]byte {
 	start, quoted := 0, false
 	for i, c := range line {

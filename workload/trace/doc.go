@@ -1,5 +1,5 @@
-// Package trace reads recorded workloads as streams: one request at a time, from plain or gzip files of any length, in memory
-// that does not grow with the file.
+// Package trace reads recorded workloads as streams: one request at a time, from plain or gzip
+// files of any length, in memory that does not grow with the file.
 //
 // The formats, told apart by their first line unless Options.Format names one:
 //
@@ -20,8 +20,8 @@
 //	          of messages with "tokens", of which the first two are the prompt and the answer, as in vLLM's serving benchmark.
 //	          There are no arrival times.
 //
-// CSV columns may come in any order, beside others, which are ignored; fields may be quoted but not hold line breaks. Rows
-// must be in order of time. Requests have at least one prompt token and one output token: recorded zeros are raised to one
-// and counted. A row that cannot be read ends the stream with an error that names file, line, field, what was found and what
-// is allowed.
+// CSV columns may come in any order, beside others, which are ignored; fields may be quoted but not
+// hold line breaks. Rows must be in order of time. Requests have at least one prompt token and one
+// output token: recorded zeros are raised to one and counted. A row that cannot be read ends the
+// stream with an error that names file, line, field, what was found and what is allowed.
 package trace

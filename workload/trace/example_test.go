@@ -14,7 +14,8 @@ import (
 // A recorded workload is read one request at a time, here at twice its speed.
 func ExampleOpen() {
 	folder := fstest.MapFS{"day.csv": {Data: []byte(
-		"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.0,374,44\n2023-11-16 18:15:50.0,396,109\n")}}
+		"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.0,374,44\n2023-11-16 " +
+			"18:15:50.0,396,109\n")}}
 	recorded, err := trace.Open("day.csv", trace.Options{FS: folder, Speed: 2})
 	if err != nil {
 		log.Fatal(err)

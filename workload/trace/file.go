@@ -13,12 +13,13 @@ import (
 
 // Bounds on a file, which may be a few bytes of gzip that unpack to gigabytes.
 const (
-	// maxLine is the longest line, or entry of ShareGPT, in bytes: a Mooncake row of a million tokens has about 20 kB, and a
-	// conversation of a million tokens 4 MB.
+	// maxLine is the longest line, or entry of ShareGPT, in bytes: a Mooncake row of a million
+	// tokens has about 20 kB, and a conversation of a million tokens 4 MB.
 	maxLine = 8 << 20
 	// maxBlank bounds the lines without text in a row.
 	maxBlank = 100_000
-	// maxColumns bounds the columns of a table; the formats have eight at most, beside others that are ignored.
+	// maxColumns bounds the columns of a table; the formats have eight at most, beside others that
+	// are ignored.
 	maxColumns = 1000
 )
 
@@ -55,7 +56,8 @@ func openFile(fsys fs.FS, path string) (*file, error) {
 	return f, nil
 }
 
-// head returns the first line that is not blank, or what of it fits into the buffer, without consuming it.
+// head returns the first line that is not blank, or what of it fits into the buffer, without
+// consuming it.
 func (f *file) head() ([]byte, error) {
 	start, err := f.in.Peek(f.in.Size())
 	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {

@@ -10,8 +10,8 @@ import (
 
 // decoder reads the rows of one format.
 type decoder interface {
-	// decode fills r, whose other fields are zero, from the next row; Arrival counts from the origin of the trace. It returns
-	// io.EOF at the end.
+	// decode fills r, whose other fields are zero, from the next row; Arrival counts from the
+	// origin of the trace. It returns io.EOF at the end.
 	decode(r *sim.Request) error
 	// timed reports whether rows have arrival times.
 	timed() bool
@@ -47,7 +47,8 @@ func Formats() []string {
 	return names
 }
 
-// findFormat returns the format with the given name, or the one that fits the file where name is empty.
+// findFormat returns the format with the given name, or the one that fits the file where name is
+// empty.
 func findFormat(f *file, name string) (format, error) {
 	head, err := f.head()
 	if err != nil {
@@ -59,10 +60,13 @@ func findFormat(f *file, name string) (format, error) {
 		}
 	}
 	if name != "" {
-		return format{}, fmt.Errorf("trace format: found %.80q, allowed: %s", name, strings.Join(Formats(), ", "))
+		return format{}, fmt.Errorf("trace format: found %.80q, allowed: %s", name,
+			strings.Join(Formats(), ", "))
 	}
 	if len(head) > 60 {
 		head = append(bytes.Clone(head[:60]), "…"...)
 	}
-	return format{}, fmt.Errorf("%s: found no known trace format in its first line %q, allowed: %s (columns and keys: see workload/trace)", f.path, head, strings.Join(Formats(), ", "))
+	return format{}, fmt.Errorf(
+		"%s: found no known trace format in its first line %q, allowed: %s (columns and keys: "+
+			"see workload/trace)", f.path, head, strings.Join(Formats(), ", "))
 }

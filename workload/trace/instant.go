@@ -11,7 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// instant is a time as a trace tells it: seconds since any origin (1970 for dates) and ticks of sim.Time, fewer than make a second.
+// instant is a time as a trace tells it: seconds since any origin (1970 for dates) and ticks of
+// sim.Time, fewer than make a second.
 type instant struct{ seconds, ticks int64 }
 
 // errNoTime says that a field is not a time; the caller knows the field.
@@ -22,7 +23,8 @@ func (i instant) since(origin instant) (sim.Time, error) {
 	const most = math.MaxInt64/int64(sim.Second) - 1
 	seconds := i.seconds - origin.seconds
 	if seconds > most || seconds < -most {
-		return 0, fmt.Errorf("found a time %d days from the start, allowed: up to %d days; split the trace", seconds/86400, most/86400)
+		return 0, fmt.Errorf("found a time %d days from the start, allowed: up to %d days; split "+
+			"the trace", seconds/86400, most/86400)
 	}
 	return sim.Time(seconds)*sim.Second + sim.Time(i.ticks-origin.ticks), nil
 }
@@ -75,7 +77,8 @@ func parseDate(field []byte) (instant, error) {
 	}
 	year, month, day := number(0, 4), number(5, 7), number(8, 10)
 	hour, minute, second := number(11, 13), number(14, 16), number(17, 19)
-	if year < 0 || month < 1 || month > 12 || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59 {
+	if year < 0 || month < 1 || month > 12 || hour < 0 || hour > 23 || minute < 0 || minute > 59 ||
+		second < 0 || second > 59 {
 		return instant{}, errNoTime
 	}
 	date := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)

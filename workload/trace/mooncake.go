@@ -12,8 +12,9 @@ import (
 	"github.com/llmsim/llmsim/workload/internal/content"
 )
 
-// blockTokens is the number of prompt tokens that one of Mooncake's hash_ids stands for (Qin et al., "Mooncake: Trading More
-// Storage for Less Computation", FAST 2025, section on the released traces).
+// blockTokens is the number of prompt tokens that one of Mooncake's hash_ids stands for (Qin et
+// al., "Mooncake: Trading More Storage for Less Computation", FAST 2025, section on the released
+// traces).
 const blockTokens = 512
 
 // mooncakeRow is a line of the file.
@@ -35,7 +36,8 @@ type mooncake struct {
 func newMooncake(f *file, _ Options, _ *Counts) (decoder, error) { return &mooncake{file: f}, nil }
 
 func fitsMooncake(head []byte) bool {
-	return head[0] == '{' && bytes.Contains(head, []byte(`"timestamp"`)) && bytes.Contains(head, []byte(`"input_length"`))
+	return head[0] == '{' && bytes.Contains(head, []byte(`"timestamp"`)) &&
+		bytes.Contains(head, []byte(`"input_length"`))
 }
 
 func (m *mooncake) timed() bool { return true }
@@ -52,7 +54,8 @@ func (m *mooncake) decode(r *sim.Request) error {
 	}
 	at, err := fromNumber(m.row.Timestamp, 1000)
 	if err != nil {
-		return m.file.errorf("timestamp: found none or a negative one, allowed: milliseconds from 0")
+		return m.file.errorf("timestamp: found none or a negative one, allowed: " +
+			"milliseconds from 0")
 	}
 	if r.Arrival, err = at.since(instant{}); err != nil {
 		return m.file.errorf("timestamp: %w", err)
@@ -77,14 +80,18 @@ func (m *mooncake) tokens(key string, n int64) (int, error) {
 func (m *mooncake) blocks(r *sim.Request) error {
 	block := int(cmp.Or(m.row.BlockSize, blockTokens))
 	if m.row.BlockSize < 0 || m.row.BlockSize > maxTokens {
-		return m.file.errorf("block_size: found %d, allowed: 1 to %d tokens", m.row.BlockSize, maxTokens)
+		return m.file.errorf("block_size: found %d, allowed: 1 to %d tokens", m.row.BlockSize,
+			maxTokens)
 	}
 	left := r.Prompt
 	for _, hash := range m.row.HashIDs {
 		if left <= 0 {
-			return m.file.errorf("hash_ids: found %d, allowed: at most one for each %d of the %d prompt tokens", len(m.row.HashIDs), block, r.Prompt)
+			return m.file.errorf(
+				"hash_ids: found %d, allowed: at most one for each %d of the %d prompt tokens",
+				len(m.row.HashIDs), block, r.Prompt)
 		}
-		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.TraceBlock, hash), Tokens: min(left, block)})
+		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.TraceBlock, hash),
+			Tokens: min(left, block)})
 		left -= block
 	}
 	return nil
@@ -94,7 +101,8 @@ func (m *mooncake) blocks(r *sim.Request) error {
 func jsonError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		field := cmp.Or(wrong.Field, "row")
-		return fmt.Errorf("%s: found a JSON %s, allowed: %s", field, wrong.Value, jsonKind(wrong.Type))
+		return fmt.Errorf("%s: found a JSON %s, allowed: %s", field, wrong.Value,
+			jsonKind(wrong.Type))
 	}
 	return fmt.Errorf("not valid JSON: %w", err)
 }

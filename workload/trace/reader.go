@@ -13,7 +13,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Overlong says what becomes of a request whose prompt and output do not fit into the context together.
+// Overlong says what becomes of a request whose prompt and output do not fit into the context
+// together.
 type Overlong int
 
 const (
@@ -29,16 +30,18 @@ type Options struct {
 	FS fs.FS
 	// Format is one of Formats; empty means that the first line tells.
 	Format string
-	// Speed multiplies the rate: times are divided by it, exactly and rounded down to the tick. In [1e-6, 1e6]; 0 means 1.
+	// Speed multiplies the rate: times are divided by it, exactly and rounded down to the tick. In
+	// [1e-6, 1e6]; 0 means 1.
 	Speed float64
-	// From and For choose the requests that arrive in [From, From+For) of the trace's own time; From becomes 0. For 0 means to
-	// the end. Both apply before Speed.
+	// From and For choose the requests that arrive in [From, From+For) of the trace's own time;
+	// From becomes 0. For 0 means to the end. Both apply before Speed.
 	From, For sim.Time
 	// MaxContext is the longest prompt and output together, in tokens, at least 2; 0 means any.
 	MaxContext int
 	// Overlong says what becomes of longer requests.
 	Overlong Overlong
-	// Classes are the names of the request classes, looked up in the column "class" of our own format.
+	// Classes are the names of the request classes, looked up in the column "class" of our own
+	// format.
 	Classes []string
 }
 
@@ -52,7 +55,8 @@ type Reader struct {
 	err     error
 }
 
-// Open opens a trace and reads as much as tells its format. It fails if the file is missing, empty, or in no known format.
+// Open opens a trace and reads as much as tells its format. It fails if the file is missing, empty,
+// or in no known format.
 func Open(path string, o Options) (*Reader, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -76,7 +80,8 @@ func (r *Reader) detect() error {
 	}
 	r.decoder, err = format.open(r.file, r.options, &r.counts)
 	if err == nil && !r.decoder.timed() && (r.options.From != 0 || r.options.For != 0) {
-		err = fmt.Errorf("%s: found a slice of time, but %s files have no times", r.file.path, format.name)
+		err = fmt.Errorf("%s: found a slice of time, but %s files have no times", r.file.path,
+			format.name)
 	}
 	return err
 }
@@ -88,9 +93,11 @@ func (o Options) check() error {
 	case o.From < 0 || o.From == sim.Never:
 		return fmt.Errorf("trace slice: from: found %v, allowed: finite times from 0", o.From)
 	case o.For < 0:
-		return fmt.Errorf("trace slice: length: found %v, allowed: spans above 0, or 0 for all", o.For)
+		return fmt.Errorf("trace slice: length: found %v, allowed: spans above 0, or 0 for all",
+			o.For)
 	case o.MaxContext < 0 || o.MaxContext == 1:
-		return fmt.Errorf("longest context: found %d, allowed: 2 or more tokens, or 0 for any", o.MaxContext)
+		return fmt.Errorf("longest context: found %d, allowed: 2 or more tokens, or 0 for any",
+			o.MaxContext)
 	}
 	return nil
 }
@@ -104,9 +111,10 @@ func (r *Reader) Counts() Counts { return r.counts }
 // Close closes the file.
 func (r *Reader) Close() error { return r.file.closer.Close() }
 
-// Read fills q with the next request, reusing the space of q.Content. Every field but ID is written; Deadline counts from the
-// arrival. It returns io.EOF after the last request, and an error, now and ever after, where the file is corrupt, out of
-// order, or holds no request within the options.
+// Read fills q with the next request, reusing the space of q.Content. Every field but ID is
+// written; Deadline counts from the arrival. It returns io.EOF after the last request, and an
+// error, now and ever after, where the file is corrupt, out of order, or holds no request within
+// the options.
 func (r *Reader) Read(q *sim.Request) error {
 	if r.err == nil {
 		r.err = r.read(q)
@@ -124,7 +132,9 @@ func (r *Reader) read(q *sim.Request) error {
 		}
 		r.counts.Rows++
 		if q.Arrival < r.last {
-			return r.file.errorf("found a row %v before the one above it, allowed: rows in order of time; sort the file first", r.last-q.Arrival)
+			return r.file.errorf(
+				"found a row %v before the one above it, allowed: rows in order of time; sort "+
+					"the file first", r.last-q.Arrival)
 		}
 		r.last = q.Arrival
 		if r.options.For > 0 && q.Arrival-r.options.From >= r.options.For {
@@ -141,7 +151,8 @@ func (r *Reader) read(q *sim.Request) error {
 		}
 		q.Arrival = slower(q.Arrival-r.options.From, r.options.Speed)
 		if q.Arrival == sim.Never {
-			return r.file.errorf("found a time that divided by a speed of %v is out of range", r.options.Speed)
+			return r.file.errorf("found a time that divided by a speed of %v is out of range",
+				r.options.Speed)
 		}
 		r.counts.Requests++
 		return nil
@@ -159,7 +170,8 @@ func (r *Reader) end() error {
 		what string
 	}{
 		{r.counts.Failed, "failed requests"},
-		{r.counts.Dropped, fmt.Sprintf("longer than the context of %d tokens", r.options.MaxContext)},
+		{r.counts.Dropped, fmt.Sprintf("longer than the context of %d tokens",
+			r.options.MaxContext)},
 		{r.counts.Outside, "outside the slice of time"},
 	} {
 		if c.n > 0 {
@@ -169,7 +181,8 @@ func (r *Reader) end() error {
 	if why == nil {
 		return fmt.Errorf("%s: %w", r.file.path, errors.New("the trace holds no requests"))
 	}
-	return fmt.Errorf("%s: no request is left of the %d rows read: %s", r.file.path, r.counts.Rows, strings.Join(why, ", "))
+	return fmt.Errorf("%s: no request is left of the %d rows read: %s", r.file.path, r.counts.Rows,
+		strings.Join(why, ", "))
 }
 
 // raise gives a request without prompt or output one token.
@@ -206,7 +219,8 @@ func (r *Reader) fit(q *sim.Request) bool {
 	return true
 }
 
-// slower returns t / speed, rounded down; a speed of 0 means 1. It returns sim.Never where that is out of range.
+// slower returns t / speed, rounded down; a speed of 0 means 1. It returns sim.Never where that is
+// out of range.
 //
 // A float64 is m / 2^s with whole m below 2^53, so t·2^s / m is exact in 128 bits.
 func slower(t sim.Time, speed float64) sim.Time {

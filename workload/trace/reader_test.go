@@ -27,7 +27,8 @@ func drawn(rt *rapid.T, t *testing.T) (path string, all []sim.Request) {
 	for range rapid.IntRange(1, 40).Draw(rt, "rows") {
 		at += rapid.Int64Range(0, 5e11).Draw(rt, "gap")
 		prompt := rapid.IntRange(1, 3000).Draw(rt, "prompt")
-		fmt.Fprintf(&text, "%d.%011d,%d,%d,1,%d\n", at/1e11, at%1e11, prompt, rapid.IntRange(1, 500).Draw(rt, "output"),
+		fmt.Fprintf(&text, "%d.%011d,%d,%d,1,%d\n", at/1e11, at%1e11, prompt,
+			rapid.IntRange(1, 500).Draw(rt, "output"),
 			rapid.IntRange(0, prompt).Draw(rt, "prefix"))
 	}
 	path = save(t, []byte(text.String()))
@@ -39,14 +40,16 @@ func drawn(rt *rapid.T, t *testing.T) (path string, all []sim.Request) {
 func TestSpeedDividesTimesExactly(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		path, all := drawn(rt, t)
-		speed := rapid.OneOf(rapid.SampledFrom([]float64{2, 0.5, 1, 10, 1e-4, 1e6}), rapid.Float64Range(1e-3, 1e3)).Draw(rt, "speed")
+		speed := rapid.OneOf(rapid.SampledFrom([]float64{2, 0.5, 1, 10, 1e-4, 1e6}),
+			rapid.Float64Range(1e-3, 1e3)).Draw(rt, "speed")
 		fast, _ := mustRead(t, path, Options{Speed: speed})
 		for i, q := range all {
 			exact := new(big.Rat).SetFloat64(speed)
 			exact.Quo(new(big.Rat).SetInt64(int64(q.Arrival)), exact)
 			want := new(big.Int).Quo(exact.Num(), exact.Denom()).Int64()
 			if fast[i].Arrival != sim.Time(want) {
-				rt.Fatalf("at speed %v, %d ticks became %d, want %d", speed, q.Arrival, fast[i].Arrival, want)
+				rt.Fatalf("at speed %v, %d ticks became %d, want %d", speed, q.Arrival,
+					fast[i].Arrival, want)
 			}
 		}
 	})
@@ -57,7 +60,8 @@ func TestSlowerSaturates(t *testing.T) {
 		at := sim.Time(rapid.Int64Range(0, math.MaxInt64).Draw(t, "time"))
 		speed := rapid.Float64Range(1e-6, 1e6).Draw(t, "speed")
 		got := slower(at, speed)
-		if want := float64(at) / speed; want < 9e18 && math.Abs(float64(got)-want) > 1+want*1e-15 || want > 9.3e18 && got != sim.Never {
+		if want := float64(at) / speed; want < 9e18 && math.Abs(float64(got)-want) > 1+want*1e-15 ||
+			want > 9.3e18 && got != sim.Never {
 			t.Fatalf("%d ticks at speed %v became %d, want about %g", at, speed, got, want)
 		}
 	})
@@ -86,14 +90,16 @@ func TestSlicesConserve(t *testing.T) {
 	})
 }
 
-// Whatever does not fit into the context is dropped, or clamped so that it fits with at least one token of each; nothing else
-// changes.
+// Whatever does not fit into the context is dropped, or clamped so that it fits with at least one
+// token of each; nothing else changes.
 func TestContextIsRespected(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		path, all := drawn(rt, t)
 		most := rapid.IntRange(2, 4000).Draw(rt, "context")
 		dropped, counts, err := read(path, Options{MaxContext: most})
-		want := slices.DeleteFunc(slices.Clone(all), func(q sim.Request) bool { return q.Prompt+q.Output > most })
+		want := slices.DeleteFunc(slices.Clone(all), func(q sim.Request) bool {
+			return q.Prompt+q.Output > most
+		})
 		if (err != nil) != (len(want) == 0) {
 			rt.Fatalf("error %v with %d requests left", err, len(want))
 		}
@@ -105,7 +111,8 @@ func TestContextIsRespected(t *testing.T) {
 		}
 		clamped, counts := mustRead(t, path, Options{MaxContext: most, Overlong: Clamp})
 		if counts.Clamped != int64(len(all)-len(want)) || len(clamped) != len(all) {
-			rt.Fatalf("%d clamped of %d, want %d of %d", counts.Clamped, len(clamped), len(all)-len(want), len(all))
+			rt.Fatalf("%d clamped of %d, want %d of %d", counts.Clamped, len(clamped),
+				len(all)-len(want), len(all))
 		}
 		for i, q := range clamped {
 			shared := 0
@@ -115,7 +122,8 @@ func TestContextIsRespected(t *testing.T) {
 					rt.Fatalf("an empty segment in %+v", q)
 				}
 			}
-			if q.Prompt < 1 || q.Output < 1 || q.Prompt+q.Output > most && all[i].Prompt+all[i].Output > most || shared > q.Prompt {
+			if q.Prompt < 1 || q.Output < 1 || q.Prompt+q.Output > most && all[i].Prompt+
+				all[i].Output > most || shared > q.Prompt {
 				rt.Fatalf("%+v became %+v in a context of %d", all[i], q, most)
 			}
 		}
@@ -159,14 +167,18 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		mooncake + `{"timestamp": 5, "input_length": 600}`:                                         ":2: output_length: found none",
 		mooncake + `{"timestamp": 4, "input_length": 6, "output_length": 9}`:                       ":2: found a row 1ms before",
 		mooncake + `{"timestamp": 9, "input_length": 512, "output_length": 9, "hash_ids": [1, 2]}`: ":2: hash_ids: found 2, allowed: at most one for each 512 of the 512",
-		`[{"prompt_len": 3, "output_len": 4},` + "\n" + `{"prompt_len": 3}]`:                       ":2: entry 2: found no output_len, allowed: one of output_len, output_tokens",
-		`[{"prompt_len": -3, "output_len": 4}]`:                                                    ":1: entry 1: prompt length: found -3, allowed: whole numbers from 0",
-		`[{"prompt_len": null, "output_len": 4}]`:                                                  ":1: entry 1: prompt length: found null",
-		`[[1, 2, 3]]`:                            ":1: entry 1: found a list of 3, allowed: pairs",
-		`[[1, 2], 7]`:                            ":1: entry 2: found neither an object nor a pair",
-		"[[1, 2],\n[3, 4]\n":                     "not valid JSON: the file is cut short",
-		`[]`:                                     "the trace holds no requests",
-		`[{"conversations": [{"value": "hi"}]}]`: "conversations: found 1 messages, allowed: lists of at least 2",
+		`[{"prompt_len": 3, "output_len": 4},` + "\n" +
+			`{"prompt_len": 3}]`: ":2: entry 2: found no output_len, allowed: one of output_len, " +
+			"output_tokens",
+		`[{"prompt_len": -3, "output_len": 4}]`: ":1: entry 1: prompt length: found -3, " +
+			"allowed: whole numbers from 0",
+		`[{"prompt_len": null, "output_len": 4}]`: ":1: entry 1: prompt length: found null",
+		`[[1, 2, 3]]`:        ":1: entry 1: found a list of 3, allowed: pairs",
+		`[[1, 2], 7]`:        ":1: entry 2: found neither an object nor a pair",
+		"[[1, 2],\n[3, 4]\n": "not valid JSON: the file is cut short",
+		`[]`:                 "the trace holds no requests",
+		`[{"conversations": [{"value": "hi"}]}]`: "conversations: found 1 messages, allowed: " +
+			"lists of at least 2",
 		`[{"conversations": [{"tokens": 3}, {"a":1}]}]`: `found a message without "tokens"`,
 	} {
 		_, _, err := read(save(t, []byte(text)), Options{Classes: []string{"batch", "chat"}})
@@ -179,21 +191,23 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	path := filepath.Join("testdata", "azure2023.csv")
 	for want, o := range map[string]Options{
-		`trace format: found "azur", allowed: mooncake`:                      {Format: "azur"},
-		"burstgpt: found the columns":                                        {Format: "burstgpt"},
-		"trace speed: found -1, allowed":                                     {Speed: -1},
-		"trace speed: found NaN":                                             {Speed: math.NaN()},
-		"trace slice: from: found -1":                                        {From: -sim.Second},
-		"trace slice: length: found -1":                                      {For: -sim.Second},
-		"longest context: found 1":                                           {MaxContext: 1},
-		"no request is left of the 4 rows read: 4 outside the slice":         {From: 7200 * sim.Second},
+		`trace format: found "azur", allowed: mooncake`: {Format: "azur"},
+		"burstgpt: found the columns":                   {Format: "burstgpt"},
+		"trace speed: found -1, allowed":                {Speed: -1},
+		"trace speed: found NaN":                        {Speed: math.NaN()},
+		"trace slice: from: found -1":                   {From: -sim.Second},
+		"trace slice: length: found -1":                 {For: -sim.Second},
+		"longest context: found 1":                      {MaxContext: 1},
+		"no request is left of the 4 rows read: 4 outside the slice": {
+			From: 7200 * sim.Second},
 		"no request is left of the 4 rows read: 4 longer than the context o": {MaxContext: 2},
 	} {
 		if _, _, err := read(path, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got error %v, want %q", o, err, want)
 		}
 	}
-	if _, err := Open(filepath.Join("testdata", "sharegpt.json"), Options{From: sim.Second}); err == nil {
+	if _, err := Open(filepath.Join("testdata", "sharegpt.json"),
+		Options{From: sim.Second}); err == nil {
 		t.Error("lengths without times were sliced by time")
 	}
 	if _, err := Open(filepath.Join("testdata", "none.csv"), Options{}); !os.IsNotExist(err) {
@@ -218,14 +232,16 @@ func TestDamagedGzip(t *testing.T) {
 	}
 	damaged := bytes.Clone(whole)
 	damaged[len(damaged)-6] ^= 1
-	if _, _, err := read(save(t, damaged), Options{}); err == nil || !strings.Contains(err.Error(), "checksum") {
+	if _, _, err := read(save(t, damaged), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "checksum") {
 		t.Errorf("a wrong checksum gives %v", err)
 	}
 }
 
 // An error is final.
 func TestErrorsStay(t *testing.T) {
-	r, err := Open(save(t, []byte("arrival_s,prompt_tokens,output_tokens\nx,1,1\n1,1,1\n")), Options{})
+	r, err := Open(save(t, []byte("arrival_s,prompt_tokens,output_tokens\nx,1,1\n1,1,1\n")),
+		Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,8 +273,10 @@ func FuzzRead(f *testing.F) {
 			counts Counts
 			err    error
 		)
-		filestest.Bounded(t, 1000*len(data), func() { // a gzip file may unpack to a thousand times its size
-			list, counts, err = read(path, Options{Format: format, Speed: speed, MaxContext: 5000, Overlong: Clamp})
+		// a gzip file may unpack to a thousand times its size
+		filestest.Bounded(t, 1000*len(data), func() {
+			list, counts, err = read(path, Options{Format: format, Speed: speed, MaxContext: 5000,
+				Overlong: Clamp})
 		})
 		last := sim.Time(0)
 		for _, q := range list {
@@ -269,13 +287,16 @@ func FuzzRead(f *testing.F) {
 				}
 				shared += s.Tokens
 			}
-			if q.Arrival < last || q.Arrival == sim.Never || q.Prompt < 1 || q.Output < 1 || q.Prompt+q.Output > 5000 ||
-				shared > q.Prompt || q.Class != 0 || q.Tenant < 0 || q.Deadline < 0 || q.Session < 0 {
+			if q.Arrival < last || q.Arrival == sim.Never || q.Prompt < 1 || q.Output < 1 ||
+				q.Prompt+q.Output > 5000 ||
+				shared > q.Prompt || q.Class != 0 || q.Tenant < 0 || q.Deadline < 0 ||
+				q.Session < 0 {
 				t.Errorf("after %v: %+v", last, q)
 			}
 			last = q.Arrival
 		}
-		if err == nil && (len(list) == 0 || counts.Requests != int64(len(list)) || counts.Rows != counts.Requests+counts.Failed+counts.Dropped+counts.Outside) {
+		if err == nil && (len(list) == 0 || counts.Requests != int64(len(list)) ||
+			counts.Rows != counts.Requests+counts.Failed+counts.Dropped+counts.Outside) {
 			t.Errorf("%d requests, counts %+v", len(list), counts)
 		}
 	})
@@ -292,11 +313,14 @@ func rows(format string, n int) []byte {
 	for i := range n {
 		switch format {
 		case "azure":
-			fmt.Fprintf(&b, "2024-05-10 %02d:%02d:%02d.%06d+00:00,%d,%d\n", i/3600%24, i/60%60, i%60, i%1e6, 100+i%3000, 1+i%400)
+			fmt.Fprintf(&b, "2024-05-10 %02d:%02d:%02d.%06d+00:00,%d,%d\n", i/3600%24, i/60%60,
+				i%60, i%1e6, 100+i%3000, 1+i%400)
 		case "burstgpt":
-			fmt.Fprintf(&b, "%d,ChatGPT,%d,%d,%d,Conversation log\n", i, 100+i%3000, 1+i%400, 101+i%3400)
+			fmt.Fprintf(&b, "%d,ChatGPT,%d,%d,%d,Conversation log\n", i, 100+i%3000, 1+i%400,
+				101+i%3400)
 		case "mooncake":
-			fmt.Fprintf(&b, "{\"timestamp\": %d, \"input_length\": 6758, \"output_length\": 500, \"hash_ids\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]}\n", i)
+			fmt.Fprintf(&b, "{\"timestamp\": %d, \"input_length\": 6758, \"output_length\": 500, "+
+				"\"hash_ids\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]}\n", i)
 		}
 	}
 	return b.Bytes()

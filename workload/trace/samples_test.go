@@ -70,18 +70,24 @@ func samples() map[string][]sim.Request {
 			{Arrival: 28 * sim.Second, Prompt: 1, Output: 6},
 		},
 		"mooncake.jsonl": {
-			{Prompt: 1100, Output: 20, Content: []sim.Segment{block(7, 512), block(8, 512), block(9, 76)}},
-			{Arrival: 1003 * ms, Prompt: 1024, Output: 1, Content: []sim.Segment{block(7, 512), block(8, 512)}},
-			{Arrival: 1003 * ms, Prompt: 600, Output: 64, Content: []sim.Segment{block(7, 512), block(10, 88)}},
+			{Prompt: 1100, Output: 20, Content: []sim.Segment{block(7, 512), block(8, 512),
+				block(9, 76)}},
+			{Arrival: 1003 * ms, Prompt: 1024, Output: 1,
+				Content: []sim.Segment{block(7, 512), block(8, 512)}},
+			{Arrival: 1003 * ms, Prompt: 600, Output: 64,
+				Content: []sim.Segment{block(7, 512), block(10, 88)}},
 			{Arrival: 90*sim.Second + 500*sim.Microsecond, Prompt: 30, Output: 5},
 		},
 		"sharegpt.json": {
-			{Prompt: 25, Output: 130}, {Prompt: 400, Output: 12}, {Prompt: 77, Output: 3}, {Prompt: 18, Output: 240},
+			{Prompt: 25, Output: 130}, {Prompt: 400, Output: 12}, {Prompt: 77, Output: 3},
+			{Prompt: 18, Output: 240},
 		},
 		"llmsim.csv": {
-			{Arrival: 500 * ms, Prompt: 100, Output: 20, Class: 1, Tenant: 1, Priority: 2, Deadline: 1500 * ms, Session: 11, Content: []sim.Segment{{ID: prefix, Tokens: 64}}},
+			{Arrival: 500 * ms, Prompt: 100, Output: 20, Class: 1, Tenant: 1, Priority: 2,
+				Deadline: 1500 * ms, Session: 11, Content: []sim.Segment{{ID: prefix, Tokens: 64}}},
 			{Arrival: 750 * ms, Prompt: 50, Output: 400, Priority: -1},
-			{Arrival: 2 * sim.Second, Prompt: 100, Output: 1, Class: 1, Tenant: 1, Priority: 2, Deadline: 250 * ms, Session: 11, Content: []sim.Segment{{ID: prefix, Tokens: 100}}},
+			{Arrival: 2 * sim.Second, Prompt: 100, Output: 1, Class: 1, Tenant: 1, Priority: 2,
+				Deadline: 250 * ms, Session: 11, Content: []sim.Segment{{ID: prefix, Tokens: 100}}},
 		},
 	}
 }
@@ -124,10 +130,12 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// A trace reads the same when it is compressed, starts with a byte order mark, has Unix or Windows line ends, or names its
-// format.
+// A trace reads the same when it is compressed, starts with a byte order mark, has Unix or Windows
+// line ends, or names its format.
 func TestSamplesInOtherWrappings(t *testing.T) {
-	formats := map[string]string{"azure2023.csv": "azure", "azure2024.csv": "azure", "burstgpt.csv": "burstgpt", "mooncake.jsonl": "mooncake", "sharegpt.json": "sharegpt", "llmsim.csv": "llmsim"}
+	formats := map[string]string{"azure2023.csv": "azure", "azure2024.csv": "azure",
+		"burstgpt.csv": "burstgpt", "mooncake.jsonl": "mooncake", "sharegpt.json": "sharegpt",
+		"llmsim.csv": "llmsim"}
 	for name := range samples() {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", name)
@@ -196,8 +204,10 @@ func TestPublishedTraces(t *testing.T) {
 				prompt += q.Prompt
 				output += q.Output
 			}
-			if len(got) != want.requests || prompt != want.prompt || output != want.output || counts.Failed != int64(want.failed) {
-				t.Errorf("%d requests, %d failed, %d prompt and %d output tokens; want %+v", len(got), counts.Failed, prompt, output, want)
+			if len(got) != want.requests || prompt != want.prompt || output != want.output ||
+				counts.Failed != int64(want.failed) {
+				t.Errorf("%d requests, %d failed, %d prompt and %d output tokens; want %+v",
+					len(got), counts.Failed, prompt, output, want)
 			}
 			if counts.Raised != 0 {
 				t.Errorf("%d requests were raised to one token", counts.Raised)
@@ -206,8 +216,8 @@ func TestPublishedTraces(t *testing.T) {
 	}
 }
 
-// An infinite prefix cache over the conversation trace hits 36.6 % of the 512-token blocks (Qin et al., FAST 2025): a prompt
-// hits as far as its blocks were all seen before.
+// An infinite prefix cache over the conversation trace hits 36.6 % of the 512-token blocks (Qin et
+// al., FAST 2025): a prompt hits as far as its blocks were all seen before.
 func TestMooncakeSharing(t *testing.T) {
 	path := sharedfiles.Path(t, "traces", "mooncake", "conversation_trace.jsonl")
 	list, _ := mustRead(t, path, Options{})

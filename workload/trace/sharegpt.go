@@ -120,7 +120,8 @@ func entryLengths(entry json.RawMessage) (prompt, output json.RawMessage, err er
 	if entry[0] == '[' {
 		var pair []json.RawMessage
 		if err := json.Unmarshal(entry, &pair); err != nil || len(pair) != 2 {
-			return nil, nil, fmt.Errorf("found a list of %d, allowed: pairs of prompt and output length", len(pair))
+			return nil, nil, fmt.Errorf(
+				"found a list of %d, allowed: pairs of prompt and output length", len(pair))
 		}
 		return pair[0], pair[1], nil
 	}
@@ -147,11 +148,13 @@ func firstExchange(messages json.RawMessage) (prompt, output json.RawMessage, er
 		Tokens json.RawMessage `json:"tokens"`
 	}
 	if err := json.Unmarshal(messages, &list); err != nil || len(list) < 2 {
-		return nil, nil, fmt.Errorf("conversations: found %d messages, allowed: lists of at least 2 objects", len(list))
+		return nil, nil, fmt.Errorf(
+			"conversations: found %d messages, allowed: lists of at least 2 objects", len(list))
 	}
 	for _, m := range list[:2] {
 		if len(m.Tokens) == 0 {
-			return nil, nil, errors.New(`conversations: found a message without "tokens"; texts must be counted with a tokenizer first`)
+			return nil, nil, errors.New(
+				`conversations: found a message without "tokens"; texts must be counted with a tokenizer first`)
 		}
 	}
 	return list[0].Tokens, list[1].Tokens, nil
@@ -171,7 +174,8 @@ func lookUp(keys map[string]json.RawMessage, names []string) (json.RawMessage, e
 func length(what string, value json.RawMessage) (int, error) {
 	var n int64
 	if err := json.Unmarshal(value, &n); err != nil || n < 0 || n > maxTokens || value[0] == 'n' {
-		return 0, fmt.Errorf("%s length: found %.60s, allowed: whole numbers from 0 to %d", what, value, maxTokens)
+		return 0, fmt.Errorf("%s length: found %.60s, allowed: whole numbers from 0 to %d", what,
+			value, maxTokens)
 	}
 	return int(n), nil
 }

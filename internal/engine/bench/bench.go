@@ -110,7 +110,8 @@ func Run(m *gpt2.Model, c Case, o Options) (Result, error) {
 	}
 	var times, bandwidths, rates []float64
 	for spent := time.Duration(0); spent < o.Least || len(times) < 3; {
-		bandwidths, rates = append(bandwidths, machine.ReadBandwidth()), append(rates, machine.MatrixRate())
+		bandwidths, rates = append(bandwidths, machine.ReadBandwidth()),
+			append(rates, machine.MatrixRate())
 		begin := time.Now()
 		if err := runner.Forward(batch); err != nil {
 			return Result{}, err

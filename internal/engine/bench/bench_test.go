@@ -37,7 +37,8 @@ func TestRun(t *testing.T) {
 		if r.FLOPs != wantFLOPs[i] {
 			t.Errorf("%+v: %d FLOPs, want %d", c, r.FLOPs, wantFLOPs[i])
 		}
-		if !(r.StepTime > 0 && r.Rate > 0 && r.BandwidthShare > 0 && r.FLOPShare > 0 && r.Steps >= 3) {
+		if !(r.StepTime > 0 && r.Rate > 0 && r.BandwidthShare > 0 && r.FLOPShare > 0 &&
+			r.Steps >= 3) {
 			t.Errorf("result %+v", r)
 		}
 	}
@@ -48,7 +49,9 @@ func TestRun(t *testing.T) {
 
 func TestWriteTable(t *testing.T) {
 	var b strings.Builder
-	err := WriteTable(&b, []Result{{Case: Case{"decode", 2, 8, 32}, StepTime: 0.0125, Rate: 640, Bandwidth: 4e10, BandwidthShare: 0.9, FLOPRate: 1.6e11, FLOPShare: 0.5}})
+	err := WriteTable(&b, []Result{
+		{Case: Case{"decode", 2, 8, 32}, StepTime: 0.0125, Rate: 640, Bandwidth: 4e10,
+			BandwidthShare: 0.9, FLOPRate: 1.6e11, FLOPShare: 0.5}})
 	want := "decode        2      8      32    12.50       640  40.0   90 %      160   50 %"
 	if err != nil || !strings.Contains(b.String(), want) {
 		t.Errorf("%v, table\n%s\nwant the line\n%s", err, b.String(), want)

@@ -34,7 +34,8 @@ func (s Stats) TokensPerSecond() float64 {
 // Generate continues prompt by at most n tokens and writes them to w as they come: as text, or as
 // numbers where the model has no vocabulary. It ends early at the model's end-of-text token, at the
 // end of its context, and where one of the stop texts begins, which is not written.
-func (s *Session) Generate(ctx context.Context, prompt []int32, n int, stop []string, w io.Writer) (Stats, error) {
+func (s *Session) Generate(ctx context.Context, prompt []int32, n int, stop []string,
+	w io.Writer) (Stats, error) {
 	source, err := s.source(prompt)
 	if err != nil {
 		return Stats{}, err
@@ -90,7 +91,8 @@ func (s *Session) source(prompt []int32) (source, error) {
 	sequence, err := s.engine.Start(prompt)
 	return &plain{
 		engine: s.engine, sequence: sequence, sampler: sampler, noCache: s.settings.NoCache,
-		rng: rand.New(rand.NewPCG(s.settings.Seed, 0)), p: make([]float64, s.engine.Model().Config.Vocab),
+		rng: rand.New(rand.NewPCG(s.settings.Seed, 0)), p: make([]float64,
+			s.engine.Model().Config.Vocab),
 	}, err
 }
 
@@ -109,7 +111,8 @@ func (p *plain) next() ([]int32, error) {
 	if p.noCache {
 		p.sequence.Evict(0)
 	}
-	chunk := engine.Chunk{Sequence: p.sequence, New: p.sequence.Len() - p.sequence.Cached(), Logits: 1}
+	chunk := engine.Chunk{Sequence: p.sequence, New: p.sequence.Len() - p.sequence.Cached(),
+		Logits: 1}
 	if err := p.engine.Step([]engine.Chunk{chunk}); err != nil {
 		return nil, err
 	}
@@ -155,7 +158,9 @@ func (s *Session) Measure(ctx context.Context, prompt []int32, n int) error {
 		streams = append(streams, stream)
 	}
 	for running := streams; ; {
-		running = slices.DeleteFunc(slices.Clone(running), func(stream *speculation.Stream) bool { return stream.Len() >= end })
+		running = slices.DeleteFunc(slices.Clone(running), func(stream *speculation.Stream) bool {
+			return stream.Len() >= end
+		})
 		if len(running) == 0 {
 			return nil
 		}
@@ -168,7 +173,8 @@ func (s *Session) Measure(ctx context.Context, prompt []int32, n int) error {
 // ParseTokens reads token numbers separated by commas or spaces.
 func ParseTokens(text string) ([]int32, error) {
 	var tokens []int32
-	for _, field := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+	for _, field := range strings.FieldsFunc(text,
+		func(r rune) bool { return r == ',' || r == ' ' }) {
 		var t int32
 		if n, err := fmt.Sscanf(field, "%d", &t); n != 1 || err != nil || fmt.Sprint(t) != field {
 			return nil, fmt.Errorf("%q is not a token number", field)

@@ -78,7 +78,8 @@ func TestSeedDeterminesText(t *testing.T) {
 	p := oracle.Load(t, fixture("tiny")).Prompts[0]
 	texts := map[string]int{}
 	for _, seed := range []uint64{1, 1, 2, 3} {
-		text, _ := run(t, Settings{Weights: fixture("tiny"), Seed: seed, Sampling: sampling.Params{Temperature: 1}}, p.IDs, 10)
+		text, _ := run(t, Settings{Weights: fixture("tiny"), Seed: seed, Sampling: sampling.Params{
+			Temperature: 1}}, p.IDs, 10)
 		texts[text]++
 	}
 	if len(texts) != 3 {
@@ -140,13 +141,15 @@ func TestBadSettingsAreErrors(t *testing.T) {
 		t.Error("no error for text without a vocabulary")
 	}
 	for _, prompt := range [][]int32{nil, {300}} {
-		if _, err := session.Generate(context.Background(), prompt, 1, nil, &strings.Builder{}); err == nil {
+		if _, err := session.Generate(context.Background(), prompt, 1, nil,
+			&strings.Builder{}); err == nil {
 			t.Errorf("no error for the prompt %v", prompt)
 		}
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := session.Generate(cancelled, []int32{1}, 1, nil, &strings.Builder{}); !errors.Is(err, context.Canceled) {
+	if _, err := session.Generate(cancelled, []int32{1}, 1, nil,
+		&strings.Builder{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v after cancelling", err)
 	}
 }
@@ -171,7 +174,8 @@ func TestOutputIsTheTextUpToTheStop(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("ab é日🙂"))).Draw(t, "text")
-		stop := rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("ab é🙂")), 0, 3, -1), 0, 2).Draw(t, "stop")
+		stop := rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("ab é🙂")), 0, 3, -1), 0,
+			2).Draw(t, "stop")
 		tokens, err := words.Encode(text)
 		if err != nil {
 			t.Fatal(err)

@@ -60,7 +60,8 @@ func (d Draft) check() error {
 		}
 	}
 	if kinds > 1 {
-		return errors.New("tokens can be drafted by a model, by layers of the model itself or by look-up, by one of them at a time")
+		return errors.New("tokens can be drafted by a model, by layers of the model itself or by " +
+			"look-up, by one of them at a time")
 	}
 	if d.NGram < 0 {
 		return fmt.Errorf("look-up of %d tokens: at least 1 is needed", d.NGram)
@@ -84,7 +85,8 @@ func Open(s Settings) (*Session, error) {
 		return nil, err
 	}
 	if s.NoCache && s.Draft.Active() {
-		return nil, errors.New("drafted tokens are verified with the KV cache: leave one of the two out")
+		return nil, errors.New(
+			"drafted tokens are verified with the KV cache: leave one of the two out")
 	}
 	session := &Session{settings: s}
 	if err := session.open(); err != nil {
@@ -101,7 +103,9 @@ func (s *Session) open() error {
 		return err
 	}
 	s.words, s.noWords = tokenizer.ForModel(o.Weights, model.Config.Vocab)
-	s.engine, err = s.start(model, engine.Options{Threads: o.Threads, NaiveAttention: o.NaiveAttention, Blocks: s.blocks(model), PrefixCaching: true})
+	s.engine, err = s.start(model,
+		engine.Options{Threads: o.Threads, NaiveAttention: o.NaiveAttention,
+			Blocks: s.blocks(model), PrefixCaching: true})
 	if err != nil || !o.Draft.Active() {
 		return err
 	}
@@ -117,7 +121,8 @@ func (s *Session) open() error {
 
 // blocks returns the KV blocks that as many texts as are continued at once take at most.
 func (s *Session) blocks(m *gpt2.Model) int {
-	return max(s.settings.Streams, 1) * ((m.Config.Context + gpt2.BlockTokens - 1) / gpt2.BlockTokens)
+	return max(s.settings.Streams,
+		1) * ((m.Config.Context + gpt2.BlockTokens - 1) / gpt2.BlockTokens)
 }
 
 // load reads a model that is closed with the session.
@@ -158,10 +163,13 @@ func (s *Session) drafter(target *gpt2.Model) (speculation.Drafter, error) {
 		return nil, err
 	}
 	if model.Config.Vocab != target.Config.Vocab || model.Config.Context < target.Config.Context {
-		return nil, fmt.Errorf("the draft has a vocabulary of %d and a context of %d; the model's are %d and %d, and the draft's must not be smaller",
+		return nil, fmt.Errorf(
+			"the draft has a vocabulary of %d and a context of %d; the model's are %d and %d, "+
+				"and the draft's must not be smaller",
 			model.Config.Vocab, model.Config.Context, target.Config.Vocab, target.Config.Context)
 	}
-	e, err := s.start(model, engine.Options{Pool: s.engine.Pool(), Blocks: s.blocks(model), PrefixCaching: true})
+	e, err := s.start(model, engine.Options{Pool: s.engine.Pool(), Blocks: s.blocks(model),
+		PrefixCaching: true})
 	if err != nil {
 		return nil, err
 	}

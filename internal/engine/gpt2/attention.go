@@ -79,7 +79,8 @@ func (t *storeTask) Do(_, i int) {
 		qkv := r.qkv[(row+j)*step:]
 		key := qkv[c.Width+head*size:][:size]
 		value := qkv[c.Width+(heads+head)*size:][:size]
-		r.kv.store(r.kv.tile(t.layer, head, s.Blocks[position/BlockTokens]), position%BlockTokens, key, value)
+		r.kv.store(r.kv.tile(t.layer, head, s.Blocks[position/BlockTokens]), position%BlockTokens,
+			key, value)
 	}
 }
 
@@ -147,7 +148,8 @@ func (t *attentionTask) tiled(s *scratch, item *attentionItem, q queries) {
 		}
 		for column := 0; column < valueWidth; column += width {
 			values := tile[(size+column)*width:]
-			r.set.MulPanel(sums[column:], valueWidth, scores, width, values, min(keys-first, BlockTokens), q.rows)
+			r.set.MulPanel(sums[column:], valueWidth, scores, width, values,
+				min(keys-first, BlockTokens), q.rows)
 		}
 	}
 	step := stride(r.model.Config.Width)

@@ -24,12 +24,14 @@ func BenchmarkDecode(b *testing.B) {
 		m := largeModel(b, Options{Format: format})
 		for _, threads := range []int{1, 2} {
 			for _, c := range []struct{ batch, context int }{{1, 32}, {8, 32}, {16, 1023}} {
-				b.Run(fmt.Sprintf("%v/threads=%d/batch=%d/context=%d", format, threads, c.batch, c.context), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%v/threads=%d/batch=%d/context=%d", format, threads, c.batch,
+					c.context), func(b *testing.B) {
 					per := (c.context + BlockTokens) / BlockTokens
 					r := newRunner(b, m, c.batch*per, threads, kernels.Best())
 					batch := make([]Segment, c.batch)
 					for i := range batch {
-						batch[i] = Segment{Tokens: []int32{int32(i)}, Start: c.context - 1, Blocks: table(i*per, per), Logits: 1}
+						batch[i] = Segment{Tokens: []int32{int32(i)}, Start: c.context - 1,
+							Blocks: table(i*per, per), Logits: 1}
 					}
 					b.ReportAllocs()
 					for b.Loop() {
@@ -38,7 +40,8 @@ func BenchmarkDecode(b *testing.B) {
 						}
 					}
 					b.ReportMetric(float64(b.N*c.batch)/b.Elapsed().Seconds(), "tokens/s")
-					b.ReportMetric(float64(b.N)*float64(m.WeightBytes())/b.Elapsed().Seconds()/1e9, "weightsGB/s")
+					b.ReportMetric(float64(b.N)*float64(m.WeightBytes())/b.Elapsed().Seconds()/1e9,
+						"weightsGB/s")
 				})
 			}
 		}
@@ -50,17 +53,19 @@ func BenchmarkPrefill(b *testing.B) {
 		m := largeModel(b, Options{Format: format})
 		for _, threads := range []int{1, 2} {
 			for _, naive := range []bool{false, true} {
-				b.Run(fmt.Sprintf("%v/threads=%d/naive=%v", format, threads, naive), func(b *testing.B) {
-					r := newRunner(b, m, 16, threads, kernels.Best())
-					r.Naive = naive
-					batch := []Segment{{Tokens: make([]int32, 512), Blocks: table(0, 16), Logits: 1}}
-					for b.Loop() {
-						if err := r.Forward(batch); err != nil {
-							b.Fatal(err)
+				b.Run(fmt.Sprintf("%v/threads=%d/naive=%v", format, threads, naive),
+					func(b *testing.B) {
+						r := newRunner(b, m, 16, threads, kernels.Best())
+						r.Naive = naive
+						batch := []Segment{
+							{Tokens: make([]int32, 512), Blocks: table(0, 16), Logits: 1}}
+						for b.Loop() {
+							if err := r.Forward(batch); err != nil {
+								b.Fatal(err)
+							}
 						}
-					}
-					b.ReportMetric(512*float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
-				})
+						b.ReportMetric(512*float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
+					})
 			}
 		}
 	}

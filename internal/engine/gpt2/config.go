@@ -66,7 +66,8 @@ func ShapeConfig(shape string) (Config, error) {
 		if strings.HasSuffix(shape, ".json") {
 			return ReadConfig(shape)
 		}
-		return Config{}, fmt.Errorf("unknown shape %q: want %s (small, medium, large, xl) or the path of a config.json",
+		return Config{}, fmt.Errorf(
+			"unknown shape %q: want %s (small, medium, large, xl) or the path of a config.json",
 			shape, strings.Join(Shapes(), ", "))
 	}
 	return c.completed(), nil
@@ -128,7 +129,8 @@ func (c Config) Check() error {
 		return fmt.Errorf("n_embd %d is not a multiple of n_head %d", c.Width, c.Heads)
 	}
 	if !slices.Contains(activations, c.Activation) {
-		return fmt.Errorf("activation_function is %q; the engine computes %v", c.Activation, activations)
+		return fmt.Errorf("activation_function is %q; the engine computes %v", c.Activation,
+			activations)
 	}
 	if !(c.Epsilon >= 0 && c.Epsilon < 1) {
 		return fmt.Errorf("layer_norm_epsilon is %v; it must be small and not negative", c.Epsilon)

@@ -57,7 +57,8 @@ func (t *normTask) Do(_, i int) {
 		from = int(t.rows[i])
 	}
 	step := stride(c.Width)
-	t.r.set.LayerNorm(t.r.normed[i*step:], t.r.x[from*step:][:c.Width], t.norm.weight, t.norm.bias, float32(c.Epsilon))
+	t.r.set.LayerNorm(t.r.normed[i*step:], t.r.x[from*step:][:c.Width], t.norm.weight, t.norm.bias,
+		float32(c.Epsilon))
 }
 
 // outcome says what becomes of the result of a linear layer.

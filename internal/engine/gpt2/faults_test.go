@@ -47,10 +47,14 @@ func replaceIn(t *testing.T, path, old, with string) {
 
 func TestDamagedModelsAreErrors(t *testing.T) {
 	config := func(old, with string) func(*testing.T, string) {
-		return func(t *testing.T, dir string) { replaceIn(t, filepath.Join(dir, "config.json"), old, with) }
+		return func(t *testing.T, dir string) {
+			replaceIn(t, filepath.Join(dir, "config.json"), old, with)
+		}
 	}
 	weights := func(old, with string) func(*testing.T, string) {
-		return func(t *testing.T, dir string) { replaceIn(t, filepath.Join(dir, "model.safetensors"), old, with) }
+		return func(t *testing.T, dir string) {
+			replaceIn(t, filepath.Join(dir, "model.safetensors"), old, with)
+		}
 	}
 	poison := func(value float32) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
@@ -60,7 +64,8 @@ func TestDamagedModelsAreErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			bits := math.Float32bits(value)
-			copy(data[len(data)-4:], []byte{byte(bits), byte(bits >> 8), byte(bits >> 16), byte(bits >> 24)})
+			copy(data[len(data)-4:], []byte{byte(bits), byte(bits >> 8), byte(bits >> 16),
+				byte(bits >> 24)})
 			if err := os.WriteFile(path, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +75,9 @@ func TestDamagedModelsAreErrors(t *testing.T) {
 		damage func(t *testing.T, dir string)
 		want   string
 	}{
-		"no config":      {func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, "config.json")) }, "config.json"},
+		"no config": {func(t *testing.T, dir string) {
+			os.Remove(filepath.Join(dir, "config.json"))
+		}, "config.json"},
 		"not JSON":       {config("{", "["), "config.json"},
 		"other family":   {config(`"gpt2"`, `"llama"`), "llama"},
 		"heads":          {config(`"n_head": 4`, `"n_head": 5`), "not a multiple of n_head 5"},
@@ -80,15 +87,20 @@ func TestDamagedModelsAreErrors(t *testing.T) {
 		"epsilon":        {config("1e-05", "-1"), "layer_norm_epsilon"},
 		"too few layers": {config(`"n_layer": 2`, `"n_layer": 1`), `"h.1.`},
 		"missing layer":  {config(`"n_layer": 2`, `"n_layer": 3`), `"h.2.ln_1.weight" is missing`},
-		"countless":      {config(`"n_layer": 2`, `"n_layer": 2000000000`), `"h.2.ln_1.weight" is missing`},
-		"vocabulary":     {config(`"vocab_size": 257`, `"vocab_size": 256`), "shape [257 64]"},
-		"untied":         {config(`"tie_word_embeddings": true`, `"tie_word_embeddings": false`), `"lm_head.weight" is missing`},
-		"no weights":     {func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, "model.safetensors")) }, "model.safetensors"},
+		"countless": {config(`"n_layer": 2`, `"n_layer": 2000000000`),
+			`"h.2.ln_1.weight" is missing`},
+		"vocabulary": {config(`"vocab_size": 257`, `"vocab_size": 256`), "shape [257 64]"},
+		"untied": {config(`"tie_word_embeddings": true`, `"tie_word_embeddings": false`),
+			`"lm_head.weight" is missing`},
+		"no weights": {func(t *testing.T, dir string) {
+			os.Remove(filepath.Join(dir, "model.safetensors"))
+		}, "model.safetensors"},
 		"missing tensor": {weights("ln_f.weight", "ln_g.weight"), `"ln_f.weight" is missing`},
 		"transposed":     {weights("[64,256]", "[256,64]"), "shape [256 64]"},
 		"integers":       {weights(`"F32"`, `"I32"`), "I32"},
-		"NaN":            {poison(float32(math.NaN())), `"ln_f.bias" has the value NaN at element 63`},
-		"infinity":       {poison(float32(math.Inf(-1))), `"ln_f.bias" has the value -Inf`},
+		"NaN": {poison(float32(math.NaN())),
+			`"ln_f.bias" has the value NaN at element 63`},
+		"infinity": {poison(float32(math.Inf(-1))), `"ln_f.bias" has the value -Inf`},
 		"truncated": {func(t *testing.T, dir string) {
 			if err := os.Truncate(filepath.Join(dir, "model.safetensors"), 100_000); err != nil {
 				t.Fatal(err)
@@ -99,7 +111,8 @@ func TestDamagedModelsAreErrors(t *testing.T) {
 			dir := copyFixture(t)
 			c.damage(t, dir)
 			_, err := Load(dir, Options{})
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir) {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), dir) {
 				t.Errorf("error %q, want one that names the file and says %q", err, c.want)
 			}
 		})
@@ -117,7 +130,8 @@ func FuzzConfig(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.HeadSize()*c.Heads != c.Width || min(c.HeadSize(), c.Heads, c.Layers, c.Inner, c.Vocab, c.Context) < 1 {
+		if c.HeadSize()*c.Heads != c.Width || min(c.HeadSize(), c.Heads, c.Layers, c.Inner, c.Vocab,
+			c.Context) < 1 {
 			t.Fatalf("accepted %+v", c)
 		}
 	})
@@ -151,7 +165,8 @@ func TestBadSegmentsAreErrors(t *testing.T) {
 		"logits of -1 of 3 ": {Tokens: tokens, Blocks: []int32{0}, Logits: -1},
 	} {
 		err := r.Forward([]Segment{good, s})
-		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) || !strings.Contains(err.Error(), "segment 1") {
+		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) ||
+			!strings.Contains(err.Error(), "segment 1") {
 			t.Errorf("error %v, want one about segment 1 that says %q", err, want)
 		}
 	}
@@ -166,18 +181,21 @@ func TestBadSegmentsAreErrors(t *testing.T) {
 func TestHeldFormats(t *testing.T) {
 	tokens := []int32{5, 100, 200, 7}
 	exact := newRunner(t, loadModel(t, fixture("tiny"), Options{}), 1, 1, kernels.Best())
-	if err := exact.Forward([]Segment{{Tokens: tokens, Blocks: []int32{0}, Logits: 1}}); err != nil {
+	if err := exact.Forward([]Segment{
+		{Tokens: tokens, Blocks: []int32{0}, Logits: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	for format, bound := range map[kernels.Format]float64{kernels.BF16: 0.3, kernels.Int8: 0.6} {
 		for _, set := range kernels.Available() {
 			m := loadModel(t, fixture("tiny"), Options{Format: format})
 			r := newRunner(t, m, 1, 1, set)
-			if err := r.Forward([]Segment{{Tokens: tokens, Blocks: []int32{0}, Logits: 1}}); err != nil {
+			if err := r.Forward([]Segment{
+				{Tokens: tokens, Blocks: []int32{0}, Logits: 1}}); err != nil {
 				t.Fatal(err)
 			}
 			if d := farthest(r.Logits(0), exact.Logits(0)); d > bound || d == 0 {
-				t.Errorf("%v with %s: logits differ by %v, expected something up to %v", format, set.Name, d, bound)
+				t.Errorf("%v with %s: logits differ by %v, expected something up to %v", format,
+					set.Name, d, bound)
 			}
 		}
 	}
@@ -198,7 +216,8 @@ func TestKeepLayers(t *testing.T) {
 	a := newRunner(t, first, 1, 1, kernels.Best())
 	b := newRunner(t, loadModel(t, fixture("tiny-draft"), Options{}), 1, 1, kernels.Best())
 	for _, r := range []*Runner{a, b} {
-		if err := r.Forward([]Segment{{Tokens: []int32{1, 2, 3}, Blocks: []int32{0}, Logits: 1}}); err != nil {
+		if err := r.Forward([]Segment{
+			{Tokens: []int32{1, 2, 3}, Blocks: []int32{0}, Logits: 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -231,7 +250,8 @@ func TestWriteRandom(t *testing.T) {
 // TestParameters compares with the published sizes (Radford et al. 2019, table 2, corrected in the
 // authors' repository).
 func TestParameters(t *testing.T) {
-	for shape, want := range map[string]int64{"124M": 124439808, "355M": 354823168, "774M": 774030080, "1558M": 1557611200} {
+	for shape, want := range map[string]int64{"124M": 124439808, "355M": 354823168,
+		"774M": 774030080, "1558M": 1557611200} {
 		c, err := ShapeConfig(shape)
 		if err != nil {
 			t.Fatal(err)
@@ -240,7 +260,8 @@ func TestParameters(t *testing.T) {
 			t.Errorf("%s has %d parameters, want %d", shape, got, want)
 		}
 	}
-	if c, err := ShapeConfig(filepath.Join(fixture("tiny"), "config.json")); err != nil || c.Width != 64 {
+	if c, err := ShapeConfig(filepath.Join(fixture("tiny"), "config.json")); err != nil ||
+		c.Width != 64 {
 		t.Errorf("shape of a config.json: %+v, %v", c, err)
 	}
 	if _, err := ShapeConfig("125M"); err == nil {

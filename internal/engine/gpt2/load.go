@@ -14,10 +14,15 @@ func qkvWidth(c Config, kvHeads int) int { return c.Width + 2*kvHeads*c.HeadSize
 // regionSize returns the memory that all weights of a model take.
 func regionSize(c Config, o Options) int {
 	vector := hugepage.Size[float32]
-	matrix := func(in, out int) int { return kernels.MatrixSize(in, out, o.Format) + vector(roundUp(out)) }
-	block := 4*vector(c.Width) + matrix(c.Width, qkvWidth(c, o.KVHeads)) + matrix(c.Width, c.Width) +
+	matrix := func(in, out int) int {
+		return kernels.MatrixSize(in, out, o.Format) +
+			vector(roundUp(out))
+	}
+	block := 4*vector(c.Width) + matrix(c.Width, qkvWidth(c, o.KVHeads)) +
+		matrix(c.Width, c.Width) +
 		matrix(c.Width, c.Inner) + matrix(c.Inner, c.Width)
-	return vector(c.Vocab*c.Width) + vector(c.Context*c.Width) + c.Layers*block + 2*vector(c.Width) +
+	return vector(c.Vocab*c.Width) + vector(c.Context*c.Width) + c.Layers*block +
+		2*vector(c.Width) +
 		kernels.MatrixSize(c.Width, c.Vocab, o.Format)
 }
 
@@ -48,7 +53,8 @@ func (m *Model) load(s *source) error {
 	if l.err != nil {
 		return l.err
 	}
-	m.head.weight = kernels.NewMatrix(m.region, c.Width, c.Vocab, m.Format, func(i, j int) float32 { return head[j*c.Width+i] })
+	m.head.weight = kernels.NewMatrix(m.region, c.Width, c.Vocab, m.Format,
+		func(i, j int) float32 { return head[j*c.Width+i] })
 	return nil
 }
 

@@ -63,7 +63,9 @@ func Load(dir string, o Options) (*Model, error) {
 		o.KVHeads = c.Heads
 	}
 	if o.KVHeads < 0 || o.KVHeads > c.Heads || c.Heads%o.KVHeads != 0 {
-		return nil, fmt.Errorf("%d key and value heads: the number must divide the %d heads of the model", o.KVHeads, c.Heads)
+		return nil, fmt.Errorf(
+			"%d key and value heads: the number must divide the %d heads of the model", o.KVHeads,
+			c.Heads)
 	}
 	s, err := openSource(dir, c)
 	if err != nil {
@@ -118,7 +120,8 @@ func (m *Model) WeightBytes() int64 {
 // KVBytes returns the bytes of keys and values of one token, as the cache holds them (head sizes
 // filled up to whole panels).
 func (m *Model) KVBytes() int64 {
-	return int64(len(m.layers) * m.KVHeads * 4 * (m.Config.HeadSize() + roundUp(m.Config.HeadSize())))
+	return int64(len(m.layers) * m.KVHeads * 4 * (m.Config.HeadSize() +
+		roundUp(m.Config.HeadSize())))
 }
 
 // MatrixFLOPs returns the floating-point operations of the matrix products of one token: in the

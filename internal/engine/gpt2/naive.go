@@ -35,7 +35,8 @@ func (t *attentionTask) allScores(matrix []float32, ld int, item *attentionItem,
 	clear(matrix[:int(item.count)*ld])
 	for b, block := range r.batch[item.segment].Blocks[:ld/BlockTokens] {
 		tile := r.kv.tile(t.layer, int(item.head), block)
-		r.set.MulPanel(matrix[b*BlockTokens:], ld, query, step, tile, r.kv.headSize, int(item.count))
+		r.set.MulPanel(matrix[b*BlockTokens:], ld, query, step, tile, r.kv.headSize,
+			int(item.count))
 	}
 }
 
@@ -70,7 +71,8 @@ func (t *attentionTask) weightedValues(s *scratch, ld int, item *attentionItem, 
 			for b, block := range r.batch[item.segment].Blocks[:ld/BlockTokens] {
 				tile := r.kv.tile(t.layer, int(item.head), block)
 				r.set.MulPanel(sums[:], kernels.PanelWidth, s.matrix[first*ld+b*BlockTokens:], ld,
-					tile[(size+column)*kernels.PanelWidth:], min(keys-b*BlockTokens, BlockTokens), rows)
+					tile[(size+column)*kernels.PanelWidth:], min(keys-b*BlockTokens, BlockTokens),
+					rows)
 			}
 			for row := range rows {
 				out := r.mixed[(int(item.row)+first+row)*step+head*size:][:size]

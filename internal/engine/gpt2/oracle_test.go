@@ -70,11 +70,12 @@ func eachRunner(t *testing.T, test func(t *testing.T, r *Runner, o oracle.Oracle
 		for _, set := range kernels.Available() {
 			for _, threads := range []int{1, 3} {
 				for _, naive := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s/%s/threads=%d/naive=%v", name, set.Name, threads, naive), func(t *testing.T) {
-						r := newRunner(t, m, 64, threads, set)
-						r.Naive = naive
-						test(t, r, o)
-					})
+					t.Run(fmt.Sprintf("%s/%s/threads=%d/naive=%v", name, set.Name, threads, naive),
+						func(t *testing.T) {
+							r := newRunner(t, m, 64, threads, set)
+							r.Naive = naive
+							test(t, r, o)
+						})
 				}
 			}
 		}
@@ -94,7 +95,8 @@ func TestLogitsAndHiddenStates(t *testing.T) {
 					t.Errorf("prompt %d: hidden state after stage %d is off by %v", i, stage, d)
 				}
 			}
-			if err := r.Forward([]Segment{{Tokens: p.IDs, Blocks: table(3, 4), Logits: n}}); err != nil {
+			if err := r.Forward([]Segment{
+				{Tokens: p.IDs, Blocks: table(3, 4), Logits: n}}); err != nil {
 				t.Fatal(err)
 			}
 			for j := range p.AllLogits {
@@ -105,7 +107,8 @@ func TestLogitsAndHiddenStates(t *testing.T) {
 			if d := farthest(r.Logits(n-1), p.LastLogits); d > tolerance {
 				t.Errorf("prompt %d: last logits are off by %v", i, d)
 			}
-			if d := farthest(r.normed[(n-1)*stride(r.model.Config.Width):], p.Trace["ln_f"]); d > tolerance {
+			if d := farthest(r.normed[(n-1)*stride(r.model.Config.Width):],
+				p.Trace["ln_f"]); d > tolerance {
 				t.Errorf("prompt %d: final norm is off by %v", i, d)
 			}
 		}
@@ -136,7 +139,8 @@ func TestGreedy(t *testing.T) {
 			for i := range batch {
 				token := argmax(r.Logits(i))
 				if want := o.Prompts[i].Greedy[step]; token != want {
-					t.Fatalf("prompt %d: token %d of the continuation is %d, want %d", i, step, token, want)
+					t.Fatalf("prompt %d: token %d of the continuation is %d, want %d", i, step,
+						token, want)
 				}
 				s := &batch[i]
 				s.Start += len(s.Tokens)

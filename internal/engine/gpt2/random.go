@@ -28,20 +28,22 @@ func WriteRandom(dir string, c Config, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), append(text, '\n'), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), append(text, '\n'),
+		0o666); err != nil {
 		return err
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	specs := slices.Collect(tensorSpecs(c))
-	return safetensors.Create(filepath.Join(dir, "model.safetensors"), specs, func(i int, row []float32) {
-		mean, deviation := initial(specs[i].Name, c.Layers)
-		for j := range row {
-			row[j] = mean
-			if deviation > 0 {
-				row[j] += float32(rng.NormFloat64() * deviation)
+	return safetensors.Create(filepath.Join(dir, "model.safetensors"), specs,
+		func(i int, row []float32) {
+			mean, deviation := initial(specs[i].Name, c.Layers)
+			for j := range row {
+				row[j] = mean
+				if deviation > 0 {
+					row[j] += float32(rng.NormFloat64() * deviation)
+				}
 			}
-		}
-	})
+		})
 }
 
 // initial returns mean and standard deviation of a tensor's initial values.

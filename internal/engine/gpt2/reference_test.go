@@ -10,18 +10,21 @@ func reference(c Config, kvHeads int, w map[string][]float32, tokens []int32) []
 	for i, t := range tokens {
 		x[i] = make([]float64, c.Width)
 		for j := range x[i] {
-			x[i][j] = float64(w["wte.weight"][int(t)*c.Width+j]) + float64(w["wpe.weight"][i*c.Width+j])
+			x[i][j] = float64(w["wte.weight"][int(t)*c.Width+j]) +
+				float64(w["wpe.weight"][i*c.Width+j])
 		}
 	}
 	for l := range c.Layers {
 		name := layerName(l)
 		qkv := make([][]float64, len(x))
 		for i := range x {
-			qkv[i] = affine(normalise(c, x[i], w[name+"ln_1.weight"], w[name+"ln_1.bias"]), w[name+"attn.c_attn.weight"], w[name+"attn.c_attn.bias"])
+			qkv[i] = affine(normalise(c, x[i], w[name+"ln_1.weight"], w[name+"ln_1.bias"]),
+				w[name+"attn.c_attn.weight"], w[name+"attn.c_attn.bias"])
 		}
 		for i, a := range referenceAttention(c, kvHeads, l, qkv) {
 			add(x[i], affine(a, w[name+"attn.c_proj.weight"], w[name+"attn.c_proj.bias"]))
-			h := affine(normalise(c, x[i], w[name+"ln_2.weight"], w[name+"ln_2.bias"]), w[name+"mlp.c_fc.weight"], w[name+"mlp.c_fc.bias"])
+			h := affine(normalise(c, x[i], w[name+"ln_2.weight"], w[name+"ln_2.bias"]),
+				w[name+"mlp.c_fc.weight"], w[name+"mlp.c_fc.bias"])
 			for j, v := range h {
 				h[j] = v / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v)))
 			}

@@ -122,15 +122,18 @@ func (r *Runner) check(s *Segment) error {
 	case len(s.Tokens) == 0:
 		return fmt.Errorf("no tokens")
 	case s.Start < 0 || end > c.Context:
-		return fmt.Errorf("tokens at positions %d to %d of a model with a context of %d", s.Start, end-1, c.Context)
+		return fmt.Errorf("tokens at positions %d to %d of a model with a context of %d", s.Start,
+			end-1, c.Context)
 	case len(s.Blocks)*BlockTokens < end:
-		return fmt.Errorf("%d KV blocks hold %d tokens, not %d", len(s.Blocks), len(s.Blocks)*BlockTokens, end)
+		return fmt.Errorf("%d KV blocks hold %d tokens, not %d", len(s.Blocks),
+			len(s.Blocks)*BlockTokens, end)
 	case s.Logits < 0 || s.Logits > len(s.Tokens):
 		return fmt.Errorf("logits of %d of %d tokens", s.Logits, len(s.Tokens))
 	}
 	for i, t := range s.Tokens {
 		if t < 0 || int(t) >= c.Vocab {
-			return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", t, s.Start+i, c.Vocab)
+			return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", t,
+				s.Start+i, c.Vocab)
 		}
 	}
 	for _, b := range s.Blocks {

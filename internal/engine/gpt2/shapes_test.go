@@ -34,7 +34,8 @@ func drawConfig(t *rapid.T) Config {
 
 // writeModel writes a model of shape c with random weights, with or without the prefix and the old
 // masks, and returns them.
-func writeModel(t rapid.TB, dir string, c Config, rng *rand.Rand, prefix string) map[string][]float32 {
+func writeModel(t rapid.TB, dir string, c Config, rng *rand.Rand,
+	prefix string) map[string][]float32 {
 	text, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
@@ -50,16 +51,18 @@ func writeModel(t rapid.TB, dir string, c Config, rng *rand.Rand, prefix string)
 			specs[i].Name = prefix + specs[i].Name
 		}
 	}
-	specs = append(specs, safetensors.Spec{Name: prefix + "h.0.attn.bias", Shape: []int64{1, 1, 2, 2}})
+	specs = append(specs, safetensors.Spec{Name: prefix + "h.0.attn.bias",
+		Shape: []int64{1, 1, 2, 2}})
 	weights := map[string][]float32{}
-	err = safetensors.Create(filepath.Join(dir, "model.safetensors"), specs, func(i int, row []float32) {
-		for j := range row {
-			row[j] = float32(rng.NormFloat64() * 0.3)
-		}
-		if i < len(names) {
-			weights[names[i]] = append(weights[names[i]], row...)
-		}
-	})
+	err = safetensors.Create(filepath.Join(dir, "model.safetensors"), specs,
+		func(i int, row []float32) {
+			for j := range row {
+				row[j] = float32(rng.NormFloat64() * 0.3)
+			}
+			if i < len(names) {
+				weights[names[i]] = append(weights[names[i]], row...)
+			}
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +77,10 @@ func TestAnyShape(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		weights := writeModel(t, dir, c, rng, rapid.SampledFrom([]string{"", transformerPrefix}).Draw(t, "prefix"))
-		divisors := slices.DeleteFunc([]int{1, 2, 3, 4, 5, 6}, func(d int) bool { return c.Heads%d != 0 })
+		weights := writeModel(t, dir, c, rng,
+			rapid.SampledFrom([]string{"", transformerPrefix}).Draw(t, "prefix"))
+		divisors := slices.DeleteFunc([]int{1, 2, 3, 4, 5, 6},
+			func(d int) bool { return c.Heads%d != 0 })
 		kvHeads := rapid.SampledFrom(divisors).Draw(t, "KV heads")
 		m, err := Load(dir, Options{KVHeads: kvHeads})
 		if err != nil {
@@ -93,14 +98,17 @@ func TestAnyShape(t *testing.T) {
 			for i := range want {
 				for j := range want[i] {
 					if diff := math.Abs(float64(whole[i][j]) - want[i][j]); !(diff < 1e-3) {
-						t.Fatalf("%s: logit %d at position %d of %d is %v, want %v", set.Name, j, i, len(tokens), whole[i][j], want[i][j])
+						t.Fatalf("%s: logit %d at position %d of %d is %v, want %v", set.Name, j, i,
+							len(tokens), whole[i][j], want[i][j])
 					}
 				}
 			}
-			parts := inChunks(t, r, tokens, func() int { return rapid.IntRange(1, 20).Draw(t, "chunk") }, true)
+			parts := inChunks(t, r, tokens,
+				func() int { return rapid.IntRange(1, 20).Draw(t, "chunk") }, true)
 			for i := range whole {
 				if !slices.Equal(whole[i], parts[i]) {
-					t.Fatalf("%s: logits at position %d differ between one pass and chunks", set.Name, i)
+					t.Fatalf("%s: logits at position %d differ between one pass and chunks",
+						set.Name, i)
 				}
 			}
 		}

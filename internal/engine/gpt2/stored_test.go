@@ -69,7 +69,8 @@ func TestStoredFormats(t *testing.T) {
 			return uint16(bits>>31<<15 | uint32(exponent)<<10 | bits>>13&1023)
 		}, 0.2},
 	} {
-		r := newRunner(t, loadModel(t, store(t, format, c.convert), Options{}), 1, 1, kernels.Best())
+		r := newRunner(t, loadModel(t, store(t, format, c.convert), Options{}), 1, 1,
+			kernels.Best())
 		if err := r.Forward([]Segment{{Tokens: p.IDs, Blocks: []int32{0}, Logits: 1}}); err != nil {
 			t.Fatal(err)
 		}

@@ -16,21 +16,27 @@ func tensorSpecs(c Config) iter.Seq[safetensors.Spec] {
 	d, inner := int64(c.Width), int64(c.Inner)
 	block := []safetensors.Spec{
 		{Name: "ln_1.weight", Shape: []int64{d}}, {Name: "ln_1.bias", Shape: []int64{d}},
-		{Name: "attn.c_attn.weight", Shape: []int64{d, 3 * d}}, {Name: "attn.c_attn.bias", Shape: []int64{3 * d}},
-		{Name: "attn.c_proj.weight", Shape: []int64{d, d}}, {Name: "attn.c_proj.bias", Shape: []int64{d}},
+		{Name: "attn.c_attn.weight", Shape: []int64{d, 3 * d}},
+		{Name: "attn.c_attn.bias", Shape: []int64{3 * d}},
+		{Name: "attn.c_proj.weight", Shape: []int64{d, d}},
+		{Name: "attn.c_proj.bias", Shape: []int64{d}},
 		{Name: "ln_2.weight", Shape: []int64{d}}, {Name: "ln_2.bias", Shape: []int64{d}},
-		{Name: "mlp.c_fc.weight", Shape: []int64{d, inner}}, {Name: "mlp.c_fc.bias", Shape: []int64{inner}},
-		{Name: "mlp.c_proj.weight", Shape: []int64{inner, d}}, {Name: "mlp.c_proj.bias", Shape: []int64{d}},
+		{Name: "mlp.c_fc.weight", Shape: []int64{d, inner}},
+		{Name: "mlp.c_fc.bias", Shape: []int64{inner}},
+		{Name: "mlp.c_proj.weight", Shape: []int64{inner, d}},
+		{Name: "mlp.c_proj.bias", Shape: []int64{d}},
 	}
 	return func(yield func(safetensors.Spec) bool) {
 		ok := yield(safetensors.Spec{Name: "wte.weight", Shape: []int64{int64(c.Vocab), d}}) &&
 			yield(safetensors.Spec{Name: "wpe.weight", Shape: []int64{int64(c.Context), d}})
 		for i := 0; ok && i < c.Layers; i++ {
 			for _, t := range block {
-				ok = ok && yield(safetensors.Spec{Name: fmt.Sprintf("h.%d.%s", i, t.Name), Shape: t.Shape})
+				ok = ok && yield(safetensors.Spec{Name: fmt.Sprintf("h.%d.%s", i, t.Name),
+					Shape: t.Shape})
 			}
 		}
-		ok = ok && yield(safetensors.Spec{Name: "ln_f.weight", Shape: []int64{d}}) && yield(safetensors.Spec{Name: "ln_f.bias", Shape: []int64{d}})
+		ok = ok && yield(safetensors.Spec{Name: "ln_f.weight", Shape: []int64{d}}) &&
+			yield(safetensors.Spec{Name: "ln_f.bias", Shape: []int64{d}})
 		if ok && !c.Tied {
 			yield(safetensors.Spec{Name: "lm_head.weight", Shape: []int64{int64(c.Vocab), d}})
 		}
@@ -79,10 +85,12 @@ func (s *source) check(c Config) error {
 			return fmt.Errorf("tensor %q is missing", s.prefix+spec.Name)
 		}
 		if fmt.Sprint(t.Shape) != fmt.Sprint(spec.Shape) {
-			return fmt.Errorf("tensor %q has shape %v; config.json asks for %v", t.Name, t.Shape, spec.Shape)
+			return fmt.Errorf("tensor %q has shape %v; config.json asks for %v", t.Name, t.Shape,
+				spec.Shape)
 		}
 		if !t.DType.IsFloat() {
-			return fmt.Errorf("tensor %q is stored as %s; F32, F16 and BF16 can be read", t.Name, t.DType)
+			return fmt.Errorf("tensor %q is stored as %s; F32, F16 and BF16 can be read", t.Name,
+				t.DType)
 		}
 		expected[t.Name] = true
 	}
@@ -108,7 +116,8 @@ func (s *source) read(name string) ([]float32, error) {
 	}
 	for i, v := range values {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil, fmt.Errorf("%s: tensor %q has the value %v at element %d of %d", s.file.Path(), t.Name, v, i, len(values))
+			return nil, fmt.Errorf("%s: tensor %q has the value %v at element %d of %d",
+				s.file.Path(), t.Name, v, i, len(values))
 		}
 	}
 	return values, nil

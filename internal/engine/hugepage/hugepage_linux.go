@@ -10,7 +10,8 @@ func allocate(size int) ([]byte, error) {
 	if size >= page {
 		size = (size + page - 1) / page * page
 	}
-	data, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	data, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, err
 	}
@@ -18,7 +19,8 @@ func allocate(size int) ([]byte, error) {
 		// Advice only: a kernel that does not take it gives memory that is slower at first or
 		// throughout, not wrong.
 		_ = unix.Madvise(data, unix.MADV_HUGEPAGE)
-		_ = unix.Madvise(data, unix.MADV_POPULATE_WRITE) // or the first step to touch a page would pay for clearing it
+		// or the first step to touch a page would pay for clearing it
+		_ = unix.Madvise(data, unix.MADV_POPULATE_WRITE)
 	}
 	return data, nil
 }

@@ -58,7 +58,8 @@ type Set struct {
 	squares        func(x *float32, n int, mean float32) float32
 	standardise    func(dst, x, weight, bias *float32, n int, mean, inverse float32)
 	read           func(x *float32, n int) float32
-	softmax        func(scores *float32, rows, visible, step int, scale float32, max, sum, correction *float32)
+	softmax        func(scores *float32, rows, visible, step int, scale float32, max, sum,
+		correction *float32)
 }
 
 // gemmFunc adds a·b to dst for rows rows of a (lda elements apart) and of dst (ldd apart). b is a
@@ -66,7 +67,8 @@ type Set struct {
 // where the format has them.
 //
 // ahead is what to prefetch, advancing by stride bytes with each row of weights.
-type gemmFunc func(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
+type gemmFunc func(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
+	scales *float32, ahead uintptr, stride int)
 
 // Best returns the fastest set for this machine, the last of Available.
 func Best() *Set {
@@ -110,7 +112,8 @@ func distance(rows int) int {
 // mulPanel calls the micro-kernel for groups of rows of nearly equal size. Weights come from memory
 // for the first group and from the cache for the others; so that memory is busy all the time, each
 // group prefetches its share of the weights that follow these k rows.
-func (s *Set) mulPanel(f Format, dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32) {
+func (s *Set) mulPanel(f Format, dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k,
+	rows int, scales *float32) {
 	rowBytes := PanelWidth * f.Bytes()
 	groups := (rows + s.maxRows - 1) / s.maxRows
 	stride, ahead, share := rowBytes, distance(rows), 0
@@ -125,7 +128,8 @@ func (s *Set) mulPanel(f Format, dst *float32, ldd int, a *float32, lda int, b u
 			if scales != nil {
 				half = offset(scales, column)
 			}
-			s.gemm[f](offset(to, column), ldd, from, lda, unsafe.Add(b, column*f.Bytes()), k, n, half, later(b, ahead), stride)
+			s.gemm[f](offset(to, column), ldd, from, lda, unsafe.Add(b, column*f.Bytes()), k, n,
+				half, later(b, ahead), stride)
 		}
 		done += n
 		ahead += share
@@ -139,7 +143,8 @@ func later(p unsafe.Pointer, n int) uintptr { return uintptr(p) + uintptr(n) }
 // the assembly does not check.
 func checkRows(n, stride, width, rows int) {
 	if rows < 1 || width < 1 || n < (rows-1)*stride+width {
-		panic(fmt.Sprintf("kernels: %d rows of %d elements, %d apart, in a slice of %d", rows, width, stride, n))
+		panic(fmt.Sprintf("kernels: %d rows of %d elements, %d apart, in a slice of %d", rows,
+			width, stride, n))
 	}
 }
 

@@ -60,7 +60,8 @@ func TestMulAdd(t *testing.T) {
 			m := newMatrix(t, in, out, format, normals(rng, in*out))
 			first := rapid.IntRange(0, m.Panels()-1).Draw(rt, "first")
 			last := rapid.IntRange(first+1, m.Panels()).Draw(rt, "last")
-			ldx, ldy := in+rapid.IntRange(0, 5).Draw(rt, "pad x"), m.Panels()*PanelWidth+rapid.IntRange(0, 5).Draw(rt, "pad y")
+			ldx, ldy := in+rapid.IntRange(0, 5).Draw(rt, "pad x"), m.Panels()*PanelWidth+
+				rapid.IntRange(0, 5).Draw(rt, "pad y")
 			x, before := normals(rng, rows*ldx), normals(rng, rows*ldy)
 			y := append([]float32(nil), before...)
 			s.MulAdd(y, ldy, x, ldx, rows, &m, first, last)
@@ -84,7 +85,8 @@ func TestMulAdd(t *testing.T) {
 			s.MulAdd(alone, ldy, x[r*ldx:], ldx, 1, &m, first, last)
 			for j := range alone {
 				if math.Float32bits(alone[j]) != math.Float32bits(y[r*ldy+j]) {
-					rt.Fatalf("row %d alone: y[%d] = %v, with others %v", r, j, alone[j], y[r*ldy+j])
+					rt.Fatalf("row %d alone: y[%d] = %v, with others %v", r, j, alone[j],
+						y[r*ldy+j])
 				}
 			}
 		})
@@ -108,7 +110,8 @@ func TestRoundingOfWeights(t *testing.T) {
 					bound = float64(m.scales[j]) * 0.5001
 				}
 				if got := m.stored(i, j); math.Abs(got-want) > bound {
-					t.Fatalf("%v: weight [%d][%d] = %v, want %v ± %v", format, i, j, got, want, bound)
+					t.Fatalf("%v: weight [%d][%d] = %v, want %v ± %v", format, i, j, got, want,
+						bound)
 				}
 			}
 		}
@@ -127,7 +130,8 @@ func TestGELU(t *testing.T) {
 		for i, v := range x {
 			f := float64(v)
 			want := f / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(f+0.044715*f*f*f)))
-			if diff := math.Abs(float64(got[i]) - want); !(diff <= 1e-6*math.Max(1, math.Abs(f))) && !math.IsNaN(want) {
+			if diff := math.Abs(float64(got[i]) - want); !(diff <= 1e-6*math.Max(1, math.Abs(f))) &&
+				!math.IsNaN(want) {
 				t.Errorf("GELU(%v) = %v, want %v", v, got[i], want)
 			}
 		}
@@ -166,7 +170,8 @@ func TestOnlineSoftmax(t *testing.T) {
 	eachSet(t, func(t *testing.T, s *Set) {
 		rapid.Check(t, func(rt *rapid.T) {
 			rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
-			rows, keys := rapid.IntRange(1, 12).Draw(rt, "rows"), rapid.IntRange(1, 100).Draw(rt, "keys")
+			rows, keys := rapid.IntRange(1, 12).Draw(rt, "rows"), rapid.IntRange(1, 100).Draw(rt,
+				"keys")
 			step := rapid.IntRange(0, 1).Draw(rt, "step")
 			visible := rapid.IntRange(1, keys).Draw(rt, "visible")
 			factor := rapid.Float32Range(0.01, 20).Draw(rt, "scale")
@@ -191,13 +196,15 @@ func TestOnlineSoftmax(t *testing.T) {
 				}
 			}
 			for r := range rows {
-				checkSoftmax(rt, got[r], scores[r*keys:(r+1)*keys], min(visible, keys-step*rows)+r*step, factor, float64(state.Sum[r]))
+				checkSoftmax(rt, got[r], scores[r*keys:(r+1)*keys], min(visible, keys-step*rows)+
+					r*step, factor, float64(state.Sum[r]))
 			}
 		})
 	})
 }
 
-func checkSoftmax(t *rapid.T, got []float64, scores []float32, visible int, factor float32, sum float64) {
+func checkSoftmax(t *rapid.T, got []float64, scores []float32, visible int, factor float32,
+	sum float64) {
 	largest := math.Inf(-1)
 	for i := range max(visible, 0) {
 		largest = math.Max(largest, float64(scores[i]*factor))

@@ -108,7 +108,8 @@ const depth = 256
 // MulAdd adds x·W to y for the columns of panels first ≤ p < last: rows rows of x, ldx elements
 // apart, and of y, ldy apart. y has Panels·PanelWidth columns. Each element is summed in the same
 // order whatever rows is.
-func (s *Set) MulAdd(y []float32, ldy int, x []float32, ldx int, rows int, m *Matrix, first, last int) {
+func (s *Set) MulAdd(y []float32, ldy int, x []float32, ldx int, rows int, m *Matrix, first,
+	last int) {
 	checkRows(len(y), ldy, last*PanelWidth, rows)
 	checkRows(len(x), ldx, m.In, rows)
 	if first < 0 || first > last || last > m.Panels() {

@@ -14,34 +14,42 @@ func native() []*Set {
 	avx2 := &Set{
 		Name: "avx2", maxRows: 6, width: PanelWidth / 2,
 		gemm: [3]gemmFunc{gemmF32AVX2, gemmBF16AVX2, gemmInt8AVX2},
-		gelu: geluAVX2, scale: scaleAVX2, sum: sumAVX2, squares: squaresAVX2, standardise: standardiseAVX2, softmax: softmaxAVX2, read: readAVX2,
+		gelu: geluAVX2, scale: scaleAVX2, sum: sumAVX2, squares: squaresAVX2,
+		standardise: standardiseAVX2, softmax: softmaxAVX2, read: readAVX2,
 	}
 	if !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL {
 		return []*Set{avx2}
 	}
-	avx512 := *avx2 // the element-wise kernels are too small a part of a step to gain from wider vectors
+	// the element-wise kernels are too small a part of a step to gain from wider vectors
+	avx512 := *avx2
 	avx512.Name, avx512.maxRows, avx512.width = "avx512", 12, PanelWidth
 	avx512.gemm = [3]gemmFunc{gemmF32AVX512, gemmBF16AVX512, gemmInt8AVX512}
 	return []*Set{avx2, &avx512}
 }
 
 //go:noescape
-func gemmF32AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
+func gemmF32AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
+	scales *float32, ahead uintptr, stride int)
 
 //go:noescape
-func gemmBF16AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
+func gemmBF16AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
+	scales *float32, ahead uintptr, stride int)
 
 //go:noescape
-func gemmInt8AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
+func gemmInt8AVX512(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
+	scales *float32, ahead uintptr, stride int)
 
 //go:noescape
-func gemmF32AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
+func gemmF32AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
+	scales *float32, ahead uintptr, stride int)
 
 //go:noescape
-func gemmBF16AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
+func gemmBF16AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
+	scales *float32, ahead uintptr, stride int)
 
 //go:noescape
-func gemmInt8AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
+func gemmInt8AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
+	scales *float32, ahead uintptr, stride int)
 
 //go:noescape
 func geluAVX2(x *float32, n int)
@@ -59,7 +67,8 @@ func squaresAVX2(x *float32, n int, mean float32) float32
 func standardiseAVX2(dst, x, weight, bias *float32, n int, mean, inverse float32)
 
 //go:noescape
-func softmaxAVX2(scores *float32, rows, visible, step int, scale float32, max, sum, correction *float32)
+func softmaxAVX2(scores *float32, rows, visible, step int, scale float32, max, sum,
+	correction *float32)
 
 //go:noescape
 func readAVX2(x *float32, n int) float32

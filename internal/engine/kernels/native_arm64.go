@@ -12,4 +12,5 @@ func native() []*Set {
 }
 
 //go:noescape
-func gemmF32NEON(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
+func gemmF32NEON(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
+	scales *float32, ahead uintptr, stride int)

@@ -10,11 +10,13 @@ func portable() *Set {
 	return &Set{
 		Name: "go", maxRows: 12, width: PanelWidth,
 		gemm: [3]gemmFunc{gemmF32, gemmBF16, gemmInt8},
-		gelu: gelu, scale: scale, sum: sum, squares: squares, standardise: standardise, softmax: softmax, read: sum,
+		gelu: gelu, scale: scale, sum: sum, squares: squares, standardise: standardise,
+		softmax: softmax, read: sum,
 	}
 }
 
-func gemmF32(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, _ *float32, _ uintptr, _ int) {
+func gemmF32(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, _ *float32,
+	_ uintptr, _ int) {
 	weights := unsafe.Slice((*[PanelWidth]float32)(b), k)
 	for r := range rows {
 		var acc [PanelWidth]float32
@@ -28,7 +30,8 @@ func gemmF32(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, ro
 	}
 }
 
-func gemmBF16(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, _ *float32, _ uintptr, _ int) {
+func gemmBF16(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, _ *float32,
+	_ uintptr, _ int) {
 	weights := unsafe.Slice((*[PanelWidth]uint16)(b), k)
 	for r := range rows {
 		var acc [PanelWidth]float32
@@ -42,7 +45,8 @@ func gemmBF16(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, r
 	}
 }
 
-func gemmInt8(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, _ uintptr, _ int) {
+func gemmInt8(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
+	scales *float32, _ uintptr, _ int) {
 	weights := unsafe.Slice((*[PanelWidth]int8)(b), k)
 	columnScales := (*[PanelWidth]float32)(unsafe.Pointer(scales))
 	for r := range rows {
@@ -99,14 +103,17 @@ func squares(x *float32, n int, mean float32) float32 {
 }
 
 func standardise(dst, x, weight, bias *float32, n int, mean, inverse float32) {
-	out, in, w, b := unsafe.Slice(dst, n), unsafe.Slice(x, n), unsafe.Slice(weight, n), unsafe.Slice(bias, n)
+	out, in, w, b := unsafe.Slice(dst, n), unsafe.Slice(x, n), unsafe.Slice(weight, n),
+		unsafe.Slice(bias, n)
 	for i, v := range in {
 		out[i] = (v-mean)*inverse*w[i] + b[i]
 	}
 }
 
-func softmax(scores *float32, rows, visible, step int, scale float32, max, sum, correction *float32) {
-	maxima, sums, corrections := unsafe.Slice(max, rows), unsafe.Slice(sum, rows), unsafe.Slice(correction, rows)
+func softmax(scores *float32, rows, visible, step int, scale float32, max, sum,
+	correction *float32) {
+	maxima, sums, corrections := unsafe.Slice(max, rows), unsafe.Slice(sum, rows),
+		unsafe.Slice(correction, rows)
 	for r := range rows {
 		row := unsafe.Slice(offset(scores, r*PanelWidth), PanelWidth)
 		softmaxRow(row, clamp(visible+r*step), scale, &maxima[r], &sums[r], &corrections[r])

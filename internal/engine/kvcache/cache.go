@@ -21,7 +21,8 @@ type Cache struct {
 
 // New returns the account of blocks blocks of tokens tokens each, all free.
 func New(blocks, tokens int) *Cache {
-	c := &Cache{tokens: tokens, users: make([]int32, blocks), free: make([]int32, blocks), index: newIndex(blocks, tokens), idle: newList(blocks)}
+	c := &Cache{tokens: tokens, users: make([]int32, blocks), free: make([]int32, blocks),
+		index: newIndex(blocks, tokens), idle: newList(blocks)}
 	for i := range c.free {
 		c.free[i] = int32(blocks - 1 - i) // block 0 is given out first
 	}
@@ -31,7 +32,8 @@ func New(blocks, tokens int) *Cache {
 // Scatter makes the free blocks be given out in a random order, as after long service: neighbours
 // in memory are read faster than blocks that lie anywhere.
 func (c *Cache) Scatter(seed uint64) {
-	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(c.free), func(i, j int) { c.free[i], c.free[j] = c.free[j], c.free[i] })
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(c.free),
+		func(i, j int) { c.free[i], c.free[j] = c.free[j], c.free[i] })
 }
 
 // Blocks returns the number of blocks.

@@ -21,7 +21,8 @@ type holder struct {
 func TestCache(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := New(rapid.IntRange(1, 12).Draw(t, "blocks"), size)
-		content := map[int32][]int32{} // of each block: all tokens from the start of the sequence to its end
+		// of each block: all tokens from the start of the sequence to its end
+		content := map[int32][]int32{}
 		var holders []*holder
 		for range rapid.IntRange(1, 60).Draw(t, "actions") {
 			switch action := rapid.IntRange(0, 2).Draw(t, "action"); {

@@ -22,7 +22,8 @@ type index struct {
 
 func newIndex(blocks, size int) index {
 	return index{
-		blocks: make(map[uint64]int32, blocks), prefix: make([]Prefix, blocks), parent: make([]Prefix, blocks),
+		blocks: make(map[uint64]int32, blocks), prefix: make([]Prefix, blocks),
+		parent: make([]Prefix, blocks),
 		tokens: make([]int32, blocks*size), size: size, next: Root + 1,
 	}
 }

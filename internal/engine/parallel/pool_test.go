@@ -69,7 +69,8 @@ func TestRunWaitsForSlowHelpers(t *testing.T) {
 			p.Run(len(s.calls), s)
 			for i := range s.calls {
 				if got := s.calls[i].Load(); got != 1 {
-					t.Fatalf("%d threads: iteration %d ran %d times when Run returned", threads, i, got)
+					t.Fatalf("%d threads: iteration %d ran %d times when Run returned", threads, i,
+						got)
 				}
 			}
 			if p.waiting.Load() || len(p.left) > 0 {

@@ -35,7 +35,8 @@ func New(pool *parallel.Pool, set *kernels.Set, bytes int) (*Probe, error) {
 		return nil, err
 	}
 	p := &Probe{pool: pool, set: set, region: region}
-	p.read = readTask{set: set, data: hugepage.Take[float32](region, n), sums: make([]float32, pool.Threads())}
+	p.read = readTask{set: set, data: hugepage.Take[float32](region, n),
+		sums: make([]float32, pool.Threads())}
 	p.mul.set = set
 	for range pool.Threads() {
 		p.mul.operands = append(p.mul.operands, newOperands(set.MaxRows()))
@@ -98,7 +99,8 @@ type operands struct{ dst, a, b []float32 }
 
 func newOperands(rows int) operands {
 	return operands{
-		dst: make([]float32, rows*kernels.PanelWidth), a: make([]float32, rows*depth), b: make([]float32, depth*kernels.PanelWidth),
+		dst: make([]float32, rows*kernels.PanelWidth), a: make([]float32, rows*depth),
+		b: make([]float32, depth*kernels.PanelWidth),
 	}
 }
 

@@ -42,7 +42,9 @@ func read(f *os.File) (*File, error) {
 	}
 	length := binary.LittleEndian.Uint64(prefix[:])
 	if length > maxHeader || int64(length) > stat.Size()-8 {
-		return nil, fmt.Errorf("the header claims %d bytes in a file of %d: truncated or not a safetensors file", length, stat.Size())
+		return nil, fmt.Errorf(
+			"the header claims %d bytes in a file of %d: truncated or not a safetensors file",
+			length, stat.Size())
 	}
 	header := make([]byte, length)
 	if _, err := f.ReadAt(header, 8); err != nil {
@@ -81,10 +83,12 @@ func (f *File) Lookup(name string) *Info {
 // whose format is F32, F16 or BF16.
 func (f *File) Float32s(t *Info, dst []float32) error {
 	if !t.DType.IsFloat() {
-		return fmt.Errorf("%s: tensor %q is stored as %s; F32, F16 and BF16 can be read", f.path, t.Name, t.DType)
+		return fmt.Errorf("%s: tensor %q is stored as %s; F32, F16 and BF16 can be read", f.path,
+			t.Name, t.DType)
 	}
 	if int64(len(dst)) != t.Elements() {
-		return fmt.Errorf("%s: tensor %q has %d elements, not %d", f.path, t.Name, t.Elements(), len(dst))
+		return fmt.Errorf("%s: tensor %q has %d elements, not %d", f.path, t.Name, t.Elements(),
+			len(dst))
 	}
 	size := int(t.DType.size())
 	buf := make([]byte, min(1<<20, len(dst)*size))

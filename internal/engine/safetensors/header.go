@@ -54,18 +54,23 @@ func parseHeader(header []byte, dataSize int64) ([]Info, error) {
 		}
 	}
 	slices.SortFunc(tensors, func(a, b Info) int {
-		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End),
+			strings.Compare(a.Name, b.Name))
 	})
 	end := int64(0)
 	for i := range tensors {
 		t := &tensors[i]
 		if t.Begin != end {
-			return nil, fmt.Errorf("tensor %q begins at byte %d of the data, but the tensor before it ends at %d", t.Name, t.Begin, end)
+			return nil, fmt.Errorf(
+				"tensor %q begins at byte %d of the data, but the tensor before it ends at %d",
+				t.Name, t.Begin, end)
 		}
 		end = t.End
 	}
 	if end != dataSize {
-		return nil, fmt.Errorf("the header describes %d bytes of data, but the file has %d: truncated or not a safetensors file", end, dataSize)
+		return nil, fmt.Errorf(
+			"the header describes %d bytes of data, but the file has %d: truncated or not a "+
+				"safetensors file", end, dataSize)
 	}
 	return tensors, nil
 }
@@ -118,7 +123,8 @@ func (t *Info) check(dataSize int64) error {
 		return fmt.Errorf("tensor %q has the unknown format %q", t.Name, t.DType)
 	}
 	if t.Begin < 0 || t.End < t.Begin || t.End > dataSize {
-		return fmt.Errorf("tensor %q lies at bytes %d to %d of a data section of %d bytes: truncated or lying header", t.Name, t.Begin, t.End, dataSize)
+		return fmt.Errorf("tensor %q lies at bytes %d to %d of a data section of %d bytes: "+
+			"truncated or lying header", t.Name, t.Begin, t.End, dataSize)
 	}
 	bytes := size
 	for _, d := range t.Shape {
@@ -131,7 +137,8 @@ func (t *Info) check(dataSize int64) error {
 		bytes *= d
 	}
 	if bytes != t.End-t.Begin {
-		return fmt.Errorf("tensor %q of shape %v and format %s takes %d bytes, but the header gives it %d", t.Name, t.Shape, t.DType, bytes, t.End-t.Begin)
+		return fmt.Errorf("tensor %q of shape %v and format %s takes %d bytes, but the header "+
+			"gives it %d", t.Name, t.Shape, t.DType, bytes, t.End-t.Begin)
 	}
 	return nil
 }

@@ -27,7 +27,9 @@ func TestRoundTrip(t *testing.T) {
 			want = append(want, rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "values"))
 		}
 		at := make([]int, len(specs))
-		err := Create(path, specs, func(i int, row []float32) { at[i] += copy(row, want[i][at[i]:]) })
+		err := Create(path, specs, func(i int, row []float32) {
+			at[i] += copy(row, want[i][at[i]:])
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,22 +83,33 @@ func TestBadFilesAreErrors(t *testing.T) {
 		return string(n[:]) + header + strings.Repeat("\x00", data)
 	}
 	for name, c := range map[string]struct{ file, want string }{
-		"empty":         {"", "too few"},
-		"short":         {"1234567", "too few"},
-		"huge header":   {"\xff\xff\xff\xff\xff\xff\xff\xff{}", "claims"},
-		"cut header":    {file(`{"a":`, 0)[:10], "claims"},
-		"not JSON":      {file("hello", 0), "not a JSON object"},
-		"open object":   {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}`, 4), "not valid JSON"},
-		"text after":    {file(`{} {}`, 0), "after its JSON object"},
-		"twice":         {file(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), "twice"},
-		"format":        {file(`{"a":{"dtype":"F31","shape":[1],"data_offsets":[0,4]}}`, 4), "unknown format"},
-		"shape":         {file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 4), "takes 8 bytes"},
-		"negative":      {file(`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 4), "shape"},
-		"overflow":      {file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}}`, 4), "too large"},
-		"beyond":        {file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 4), "truncated"},
-		"reversed":      {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}`, 4), "lying"},
-		"gap":           {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8), "ends at 0"},
-		"overlap":       {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 4), "ends at 4"},
+		"empty":       {"", "too few"},
+		"short":       {"1234567", "too few"},
+		"huge header": {"\xff\xff\xff\xff\xff\xff\xff\xff{}", "claims"},
+		"cut header":  {file(`{"a":`, 0)[:10], "claims"},
+		"not JSON":    {file("hello", 0), "not a JSON object"},
+		"open object": {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}`, 4),
+			"not valid JSON"},
+		"text after": {file(`{} {}`, 0), "after its JSON object"},
+		"twice": {file(
+			`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), "twice"},
+		"format": {file(`{"a":{"dtype":"F31","shape":[1],"data_offsets":[0,4]}}`, 4),
+			"unknown format"},
+		"shape": {file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 4),
+			"takes 8 bytes"},
+		"negative": {file(`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 4),
+			"shape"},
+		"overflow": {file(
+			`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}}`, 4),
+			"too large"},
+		"beyond": {file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 4),
+			"truncated"},
+		"reversed": {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}`, 4),
+			"lying"},
+		"gap": {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8),
+			"ends at 0"},
+		"overlap": {file(
+			`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 4), "ends at 4"},
 		"trailing data": {file(`{}`, 4), "describes 0 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +118,8 @@ func TestBadFilesAreErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := Open(path)
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one that names the file and says %q", err, c.want)
 			}
 		})

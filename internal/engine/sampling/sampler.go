@@ -84,7 +84,8 @@ func (s *Sampler) Distribution(dst []float64, logits []float32) error {
 }
 
 func (s *Sampler) keepsAll(vocab int) bool {
-	return (s.params.TopK == 0 || s.params.TopK >= vocab) && (s.params.TopP == 0 || s.params.TopP == 1)
+	return (s.params.TopK == 0 || s.params.TopK >= vocab) &&
+		(s.params.TopP == 0 || s.params.TopP == 1)
 }
 
 // truncate keeps the most likely tokens of p, whose sum is given, and scales them to sum to 1.

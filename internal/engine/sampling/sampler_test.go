@@ -36,7 +36,8 @@ func TestOracle(t *testing.T) {
 			}
 			for i := range want {
 				if math.Abs(got[i]-want[i]) > 1e-6 {
-					t.Errorf("%s %+v: probability of token %d is %v, want %v", name, params, i, got[i], want[i])
+					t.Errorf("%s %+v: probability of token %d is %v, want %v", name, params, i,
+						got[i], want[i])
 				}
 			}
 		}
@@ -47,7 +48,8 @@ func TestOracle(t *testing.T) {
 func TestDistribution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		logits := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) float32 {
-			return float32(rapid.IntRange(-8, 8).Draw(t, "quarter")) / 4 // coarse, so that there are ties
+			// coarse, so that there are ties
+			return float32(rapid.IntRange(-8, 8).Draw(t, "quarter")) / 4
 		}), 1, 40).Draw(t, "logits")
 		p := Params{
 			Temperature: rapid.Float64Range(0.1, 3).Draw(t, "temperature"),
@@ -115,13 +117,15 @@ func TestGreedyTakesTheFirstOfTheLargest(t *testing.T) {
 }
 
 func TestBadInputIsAnError(t *testing.T) {
-	for _, p := range []Params{{Temperature: -1}, {Temperature: math.NaN()}, {Temperature: math.Inf(1)}, {TopK: -1}, {TopP: 1.1}, {TopP: math.NaN()}} {
+	for _, p := range []Params{{Temperature: -1}, {Temperature: math.NaN()},
+		{Temperature: math.Inf(1)}, {TopK: -1}, {TopP: 1.1}, {TopP: math.NaN()}} {
 		if _, err := NewSampler(p); err == nil {
 			t.Errorf("no error for %+v", p)
 		}
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		err := newSampler(t, Params{Temperature: 1}).Distribution(make([]float64, 2), []float32{0, float32(bad)})
+		err := newSampler(t, Params{Temperature: 1}).Distribution(make([]float64, 2),
+			[]float32{0, float32(bad)})
 		if !errors.Is(err, ErrNotFinite) {
 			t.Errorf("error %v for a logit of %v", err, bad)
 		}
@@ -139,7 +143,8 @@ func TestDraw(t *testing.T) {
 	}
 	for i := range p {
 		if sigma := math.Sqrt(n * p[i] * (1 - p[i])); math.Abs(counts[i]-n*p[i]) > 4*sigma {
-			t.Errorf("token %d was drawn %v times of %d, want %v ± %v", i, counts[i], n, n*p[i], sigma)
+			t.Errorf("token %d was drawn %v times of %d, want %v ± %v", i, counts[i], n, n*p[i],
+				sigma)
 		}
 	}
 	if got := Draw(p, 1-1e-17); got != 4 {

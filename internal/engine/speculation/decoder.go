@@ -57,7 +57,8 @@ func NewDecoder(target *engine.Engine, drafter Drafter, o Options) (*Decoder, er
 	if err != nil {
 		return nil, err
 	}
-	d := &Decoder{target: target, drafter: drafter, options: o, sampler: sampler, counts: make([]int64, o.Gamma+1), tries: make([]positionCount, o.Gamma)}
+	d := &Decoder{target: target, drafter: drafter, options: o, sampler: sampler,
+		counts: make([]int64, o.Gamma+1), tries: make([]positionCount, o.Gamma)}
 	for range o.Gamma + 1 {
 		d.p = append(d.p, make([]float64, target.Model().Config.Vocab))
 	}
@@ -111,7 +112,8 @@ func (d *Decoder) Step(streams []*Stream) error {
 				return err
 			}
 		}
-		d.chunks = append(d.chunks, engine.Chunk{Sequence: s.Sequence, New: s.Len() - s.Cached(), Logits: len(s.Drafted) + 1})
+		d.chunks = append(d.chunks, engine.Chunk{Sequence: s.Sequence, New: s.Len() - s.Cached(),
+			Logits: len(s.Drafted) + 1})
 	}
 	if err := d.target.Step(d.chunks); err != nil {
 		for _, s := range streams {

@@ -37,7 +37,8 @@ func newEngine(t testing.TB, m *gpt2.Model, o engine.Options) *engine.Engine {
 // look-up.
 func drafters(t testing.TB, target *engine.Engine, blocks int, p sampling.Params) []Drafter {
 	t.Helper()
-	small := newEngine(t, loadModel(t, "tiny-draft"), engine.Options{Blocks: blocks, Pool: target.Pool()})
+	small := newEngine(t, loadModel(t, "tiny-draft"),
+		engine.Options{Blocks: blocks, Pool: target.Pool()})
 	last, err := target.Model().Keep([]int{1})
 	if err != nil {
 		t.Fatal(err)
@@ -62,43 +63,48 @@ func TestGreedyTextIsTheTargets(t *testing.T) {
 	for _, drafter := range drafters(t, target, 64, sampling.Params{}) {
 		for _, algorithm := range []Algorithm{Leviathan, Chen} {
 			for _, gamma := range []int{1, 4, 7} {
-				t.Run(fmt.Sprintf("%s/%v/gamma=%d", drafter.Name(), algorithm, gamma), func(t *testing.T) {
-					d, err := NewDecoder(target, drafter, Options{Gamma: gamma, Algorithm: algorithm})
-					if err != nil {
-						t.Fatal(err)
-					}
-					var streams []*Stream
-					for _, p := range oracle.Prompts {
-						s, err := d.Start(p.IDs)
+				t.Run(fmt.Sprintf("%s/%v/gamma=%d", drafter.Name(), algorithm, gamma),
+					func(t *testing.T) {
+						d, err := NewDecoder(target, drafter,
+							Options{Gamma: gamma, Algorithm: algorithm})
 						if err != nil {
 							t.Fatal(err)
 						}
-						streams = append(streams, s)
-					}
-					added := int64(0)
-					for slices.ContainsFunc(streams, func(s *Stream) bool { return s.Len() < 128 }) {
-						running := slices.DeleteFunc(slices.Clone(streams), func(s *Stream) bool { return s.Len() == 128 })
-						if err := d.Step(running); err != nil {
-							t.Fatal(err)
+						var streams []*Stream
+						for _, p := range oracle.Prompts {
+							s, err := d.Start(p.IDs)
+							if err != nil {
+								t.Fatal(err)
+							}
+							streams = append(streams, s)
 						}
-						for _, s := range running {
-							added += int64(len(s.New))
+						added := int64(0)
+						for slices.ContainsFunc(streams,
+							func(s *Stream) bool { return s.Len() < 128 }) {
+							running := slices.DeleteFunc(slices.Clone(streams),
+								func(s *Stream) bool { return s.Len() == 128 })
+							if err := d.Step(running); err != nil {
+								t.Fatal(err)
+							}
+							for _, s := range running {
+								added += int64(len(s.New))
+							}
 						}
-					}
-					for i, s := range streams {
-						p := oracle.Prompts[i]
-						if got := s.Tokens()[len(p.IDs):][:len(p.Greedy)]; !slices.Equal(got, p.Greedy) {
-							t.Errorf("prompt %d continues with %v, want %v", i, got, p.Greedy)
+						for i, s := range streams {
+							p := oracle.Prompts[i]
+							if got := s.Tokens()[len(p.IDs):][:len(p.Greedy)]; !slices.Equal(got,
+								p.Greedy) {
+								t.Errorf("prompt %d continues with %v, want %v", i, got, p.Greedy)
+							}
+							d.Stop(s)
 						}
-						d.Stop(s)
-					}
-					if got := d.Table().Tokens; got != added {
-						t.Errorf("the table counts %d tokens, the streams got %d", got, added)
-					}
-					if target.Available() != 64 {
-						t.Errorf("%d of 64 blocks available at the end", target.Available())
-					}
-				})
+						if got := d.Table().Tokens; got != added {
+							t.Errorf("the table counts %d tokens, the streams got %d", got, added)
+						}
+						if target.Available() != 64 {
+							t.Errorf("%d of 64 blocks available at the end", target.Available())
+						}
+					})
 			}
 		}
 	}
@@ -111,9 +117,11 @@ func TestLawEndToEnd(t *testing.T) {
 	oracle, _ := oracles(t)
 	prompt := oracle.Prompts[0]
 	params := sampling.Params{Temperature: 1}
-	target := newEngine(t, loadModel(t, "tiny"), engine.Options{Blocks: streams, Threads: 1, PrefixCaching: true})
+	target := newEngine(t, loadModel(t, "tiny"),
+		engine.Options{Blocks: streams, Threads: 1, PrefixCaching: true})
 	for _, drafter := range drafters(t, target, streams, params) {
-		d, err := NewDecoder(target, drafter, Options{Gamma: 2, Algorithm: Chen, Sampling: params, Seed: 5})
+		d, err := NewDecoder(target, drafter, Options{Gamma: 2, Algorithm: Chen, Sampling: params,
+			Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +211,8 @@ func TestExhaustedTargetLeavesStreams(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	d := &Decoder{drafter: NGram{Longest: 2, Shortest: 1}, options: Options{Gamma: 2}, counts: make([]int64, 3), tries: make([]positionCount, 2)}
+	d := &Decoder{drafter: NGram{Longest: 2, Shortest: 1}, options: Options{Gamma: 2},
+		counts: make([]int64, 3), tries: make([]positionCount, 2)}
 	d.count(2, 0)
 	d.count(2, 2)
 	d.count(2, 1)
@@ -217,7 +226,8 @@ func TestTable(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got.Accepted, []int64{2, 2, 1}) || got.Steps != 5 || got.Tokens != 9 || got.TokensPerStep != 1.8 {
+	if !slices.Equal(got.Accepted, []int64{2, 2, 1}) || got.Steps != 5 || got.Tokens != 9 ||
+		got.TokensPerStep != 1.8 {
 		t.Errorf("table %+v", got)
 	}
 	want := []Position{{1, 4, 3, 0.75}, {2, 2, 1, 0.5}}
@@ -234,10 +244,12 @@ func TestLookUp(t *testing.T) {
 		want   []int32
 	}{
 		{[]int32{1, 2, 3, 4, 1, 2}, 3, []int32{3, 4, 1}},
-		{[]int32{1, 2, 3, 1, 2, 4, 1, 2}, 1, []int32{4}},    // the latest of equally long matches
-		{[]int32{5, 2, 3, 9, 2, 7, 5, 2}, 2, []int32{3, 9}}, // the longer match, although it is older
+		{[]int32{1, 2, 3, 1, 2, 4, 1, 2}, 1, []int32{4}}, // the latest of equally long matches
+		// the longer match, although it is older
+		{[]int32{5, 2, 3, 9, 2, 7, 5, 2}, 2, []int32{3, 9}},
 		{[]int32{1, 1}, 5, []int32{1}},
-		{[]int32{1, 1, 1, 1, 1}, 2, []int32{1, 1}}, // an older match where the latest has too little after it
+		// an older match where the latest has too little after it
+		{[]int32{1, 1, 1, 1, 1}, 2, []int32{1, 1}},
 		{[]int32{1, 2, 3}, 3, nil},
 		{[]int32{1}, 3, nil},
 		{[]int32{1, 1, 1}, 0, nil},

@@ -24,7 +24,8 @@ func NewModel(name string, e *engine.Engine, p sampling.Params) (*Model, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Model{name: name, engine: e, sampler: sampler, sequences: map[*Stream]*engine.Sequence{}}, nil
+	return &Model{name: name, engine: e, sampler: sampler,
+		sequences: map[*Stream]*engine.Sequence{}}, nil
 }
 
 // Name implements Drafter.
@@ -51,7 +52,8 @@ func (m *Model) Draft(streams []*Stream) error {
 		active := m.active[:0]
 		for _, s := range m.active {
 			if draft := m.sequences[s]; len(s.Drafted) < s.Want {
-				m.chunks = append(m.chunks, engine.Chunk{Sequence: draft, New: draft.Len() - draft.Cached(), Logits: 1})
+				m.chunks = append(m.chunks,
+					engine.Chunk{Sequence: draft, New: draft.Len() - draft.Cached(), Logits: 1})
 				active = append(active, s)
 			}
 		}
@@ -77,7 +79,8 @@ func (m *Model) Draft(streams []*Stream) error {
 func (m *Model) addPrompts(streams []*Stream) {
 	for _, s := range streams {
 		if draft := m.sequences[s]; s.Prompt > draft.Cached() {
-			m.chunks = append(m.chunks, engine.Chunk{Sequence: draft, New: s.Prompt - draft.Cached()})
+			m.chunks = append(m.chunks,
+				engine.Chunk{Sequence: draft, New: s.Prompt - draft.Cached()})
 		}
 	}
 }

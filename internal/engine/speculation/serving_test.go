@@ -77,7 +77,8 @@ func greedy(t *rapid.T, e *engine.Engine, prompt []int32, n int) []int32 {
 	}
 	p := make([]float64, e.Model().Config.Vocab)
 	for range n {
-		if err := e.Step([]engine.Chunk{{Sequence: s, New: s.Len() - s.Cached(), Logits: 1}}); err != nil {
+		if err := e.Step([]engine.Chunk{
+			{Sequence: s, New: s.Len() - s.Cached(), Logits: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := sampler.Distribution(p, e.Logits(0)); err != nil {
@@ -106,12 +107,14 @@ func TestServedTextIsTheTargets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := &served{t: t, clock: engine.NewClock(target), serving: NewServing(d), plain: plain, gamma: gamma}
+		v := &served{t: t, clock: engine.NewClock(target), serving: NewServing(d), plain: plain,
+			gamma: gamma}
 		v.clock.Drafting = v.serving
 		source := &listed{}
 		for i := range rapid.IntRange(1, 10).Draw(t, "requests") {
 			source.requests = append(source.requests, sim.Request{
-				ID: int64(i), Prompt: rapid.IntRange(1, 80).Draw(t, "prompt"), Output: rapid.IntRange(1, 20).Draw(t, "output"),
+				ID: int64(i), Prompt: rapid.IntRange(1, 80).Draw(t, "prompt"),
+				Output: rapid.IntRange(1, 20).Draw(t, "output"),
 			})
 		}
 		n := len(source.requests)
@@ -125,13 +128,15 @@ func TestServedTextIsTheTargets(t *testing.T) {
 		}
 		_, err = sim.Run(context.Background(), sim.Config{
 			Source: source, Router: &routing.RoundRobin{}, Observer: v,
-			Replicas: []sim.ReplicaConfig{{Scheduler: scheduler, Memory: cache, Clock: v.clock, Speculator: v}},
+			Replicas: []sim.ReplicaConfig{
+				{Scheduler: scheduler, Memory: cache, Clock: v.clock, Speculator: v}},
 		})
 		if err != nil || v.clock.Err() != nil {
 			t.Fatal(err, v.clock.Err())
 		}
 		if v.checked != n || target.Available() != blocks || len(v.serving.streams) != 0 {
-			t.Fatalf("%d of %d requests, %d of %d blocks available, %d streams", v.checked, n, target.Available(), blocks, len(v.serving.streams))
+			t.Fatalf("%d of %d requests, %d of %d blocks available, %d streams", v.checked, n,
+				target.Available(), blocks, len(v.serving.streams))
 		}
 	})
 }

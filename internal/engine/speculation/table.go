@@ -42,7 +42,8 @@ func (d *Decoder) Table() Table {
 	o := d.options
 	t := Table{
 		Drafter: d.drafter.Name(), Algorithm: o.Algorithm.String(), Gamma: o.Gamma,
-		Temperature: o.Sampling.Temperature, TopK: o.Sampling.TopK, TopP: o.Sampling.TopP, Accepted: d.counts,
+		Temperature: o.Sampling.Temperature, TopK: o.Sampling.TopK, TopP: o.Sampling.TopP,
+		Accepted: d.counts,
 	}
 	for n, steps := range d.counts {
 		t.Steps += steps

@@ -41,7 +41,8 @@ func (a Algorithm) String() string { return [...]string{"leviathan", "chen"}[a] 
 // place of drafted[i], and target[len(drafted)] that of the token after them; draft[i] is the
 // distribution that drafted[i] was drawn from, or nil where the proposer was certain. It returns
 // how many tokens are accepted and the token that follows them. target is overwritten.
-func (a Algorithm) Verify(target, draft [][]float64, drafted []int32, rng *rand.Rand) (accepted int, next int32) {
+func (a Algorithm) Verify(target, draft [][]float64, drafted []int32, rng *rand.Rand) (accepted int,
+	next int32) {
 	if a == Leviathan {
 		accepted = acceptAtOnce(target, draft, drafted, rng)
 	} else {

@@ -46,8 +46,10 @@ func TestAcceptanceAndResidual(t *testing.T) {
 	target, draft := oracles(t)
 	logitsP, logitsQ := target.Prompts[0].LastLogits, draft.Prompts[0].LastLogits
 	one, sharp := sampling.Params{Temperature: 1}, sampling.Params{Temperature: 0.7}
-	for params, want := range map[sampling.Params]float64{one: target.Prompts[0].AcceptT1, sharp: target.Prompts[0].AcceptT07} {
-		if got := acceptance(distribution(t, params, logitsP), distribution(t, params, logitsQ)); math.Abs(got-want) > 1e-6 {
+	for params, want := range map[sampling.Params]float64{one: target.Prompts[0].AcceptT1,
+		sharp: target.Prompts[0].AcceptT07} {
+		if got := acceptance(distribution(t, params, logitsP),
+			distribution(t, params, logitsQ)); math.Abs(got-want) > 1e-6 {
 			t.Errorf("%+v: acceptance %v, want %v", params, got, want)
 		}
 	}
@@ -118,8 +120,10 @@ func TestLawOfTheNextToken(t *testing.T) {
 			what := fmt.Sprintf("%v %+v", algorithm, params)
 			chiSquare(t, what, counts, p)
 			alpha := acceptance(p, q)
-			if sigma := math.Sqrt(samples * alpha * (1 - alpha)); math.Abs(float64(accepted)-samples*alpha) > 5*sigma {
-				t.Errorf("%s: %d of %d accepted, want %.0f ± %.0f", what, accepted, samples, samples*alpha, sigma)
+			if sigma := math.Sqrt(samples * alpha * (1 - alpha)); math.Abs(
+				float64(accepted)-samples*alpha) > 5*sigma {
+				t.Errorf("%s: %d of %d accepted, want %.0f ± %.0f", what, accepted, samples,
+					samples*alpha, sigma)
 			}
 		}
 	}
@@ -167,7 +171,8 @@ func TestCertainProposer(t *testing.T) {
 		rng := rand.New(rand.NewPCG(9, uint64(algorithm)))
 		counts := make([]int, len(p))
 		for range 200_000 {
-			n, next := algorithm.Verify([][]float64{slices.Clone(p), {0, 0, 0, 1}}, [][]float64{nil}, []int32{1}, rng)
+			n, next := algorithm.Verify([][]float64{slices.Clone(p), {0, 0, 0, 1}},
+				[][]float64{nil}, []int32{1}, rng)
 			if n == 1 {
 				next = 1
 			}

@@ -56,7 +56,8 @@ func readBPE(vocabPath, mergesPath string) (*Tokenizer, error) {
 	}
 	for word, token := range t.tokens {
 		if other, ok := t.texts[token]; ok || token < 0 {
-			return nil, fmt.Errorf("%s: token %d is %.80q, and was %.80q", vocabPath, token, word, other)
+			return nil, fmt.Errorf("%s: token %d is %.80q, and was %.80q", vocabPath, token, word,
+				other)
 		}
 		t.texts[token] = unspell(word, bytes)
 		t.largest = max(t.largest, token)

@@ -27,12 +27,14 @@ func ForModel(dir string, vocab int) (*Tokenizer, error) {
 			return nil, err
 		}
 		if b.largest >= int32(vocab) {
-			return nil, fmt.Errorf("%s has token %d; the model has a vocabulary of %d", names[0], b.largest, vocab)
+			return nil, fmt.Errorf("%s has token %d; the model has a vocabulary of %d", names[0],
+				b.largest, vocab)
 		}
 		return b, nil
 	}
 	if vocab != publishedVocab {
-		return nil, fmt.Errorf("%s has no vocab.json, and a vocabulary of %d is not GPT-2's of %d", dir, vocab, publishedVocab)
+		return nil, fmt.Errorf("%s has no vocab.json, and a vocabulary of %d is not GPT-2's of %d",
+			dir, vocab, publishedVocab)
 	}
 	return newPublished()
 }

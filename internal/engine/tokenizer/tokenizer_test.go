@@ -65,7 +65,8 @@ func write(t testing.TB, dir, name, text string) {
 func FuzzFiles(f *testing.F) {
 	f.Add(`{"a": 0, "b": 1, "ab": 2}`, "#version: 0.2\na b\n", "abab")
 	f.Add(`{"a": -1}`, "a  b\n", "")
-	base := newBPE() // the vocabulary of a file is added to the single bytes, without which none is accepted
+	// the vocabulary of a file is added to the single bytes, without which none is accepted
+	base := newBPE()
 	var bytes []string
 	for i, s := range base.spell {
 		bytes = append(bytes, fmt.Sprintf("%q: %d", s, 1000+i))
@@ -116,8 +117,10 @@ func FuzzEncode(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, text := range []string{
-		"", " ", "Hello, world!", "I'll say it's they've  been 're 'LL", "  two   spaces ", "tabs\tand\n\nlines \n x", "naïve café ½ ２ 二",
-		"日本語のテキスト", "🙂👍🏽", "<|endoftext|>", "x\u00a0y\u2003 z", "....---===", "12345 678", "\r\n\r\n", strings.Repeat("a", 300), "'", "''s",
+		"", " ", "Hello, world!", "I'll say it's they've  been 're 'LL", "  two   spaces ",
+		"tabs\tand\n\nlines \n x", "naïve café ½ ２ 二",
+		"日本語のテキスト", "🙂👍🏽", "<|endoftext|>", "x\u00a0y\u2003 z", "....---===", "12345 678",
+		"\r\n\r\n", strings.Repeat("a", 300), "'", "''s",
 	} {
 		f.Add(text)
 	}
@@ -198,7 +201,8 @@ func TestBadVocabulariesAreErrors(t *testing.T) {
 		"missing bytes": {`{"a": 0}`, "", "no token for the byte"},
 		"same number":   {strings.Replace(string(full), `"!":33`, `"!":34`, 1), "", "token 34"},
 		"negative":      {strings.Replace(string(full), `"!":33`, `"!":-3`, 1), "", "token -3"},
-		"too large":     {strings.Replace(string(full), `"!":33`, `"!":999`, 1), "", "vocabulary of 256"},
+		"too large": {strings.Replace(string(full), `"!":33`, `"!":999`, 1), "",
+			"vocabulary of 256"},
 		"one part":      {string(full), "a b\nab\n", "merges.txt:1"},
 		"no pair":       {string(full), "#version: 0.2\nab\n", "merges.txt:2"},
 		"unknown merge": {string(full), "#version: 0.2\na b\n", `"ab" is not in the vocabulary`},
@@ -207,7 +211,8 @@ func TestBadVocabulariesAreErrors(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, "vocab.json", c.vocab)
 			write(t, dir, "merges.txt", c.merges)
-			if _, err := ForModel(dir, 256); err == nil || !strings.Contains(fmt.Sprint(err), c.want) {
+			if _, err := ForModel(dir, 256); err == nil ||
+				!strings.Contains(fmt.Sprint(err), c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
 		})

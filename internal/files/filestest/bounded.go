@@ -16,8 +16,8 @@ const (
 	bytesPerByte = 4 << 10
 )
 
-// Bounded calls read, which reads an input of a number of bytes, and fails the test if that takes more
-// time or allocates more memory than any such input is worth. Nothing else may run meanwhile.
+// Bounded calls read, which reads an input of a number of bytes, and fails the test if that takes
+// more time or allocates more memory than any such input is worth. Nothing else may run meanwhile.
 func Bounded(t testing.TB, size int, read func()) {
 	t.Helper()
 	var before, after runtime.MemStats

@@ -14,8 +14,8 @@ type Answer struct {
 	SLO   scenarios.SLO `json:"slo"`
 	// ClassSLOs are those of classes that have one of their own.
 	ClassSLOs []ClassSLO `json:"class_slo,omitempty"`
-	// Rate is what the fleet must sustain where that is steady, in requests/s; Spare replicas may fail
-	// meanwhile.
+	// Rate is what the fleet must sustain where that is steady, in requests/s; Spare replicas may
+	// fail meanwhile.
 	Rate       float64 `json:"rate"`
 	Spare      int     `json:"spare"`
 	Confidence float64 `json:"confidence"`
@@ -51,8 +51,8 @@ type Answer struct {
 	Failed int `json:"failed_simulations,omitempty"`
 	// Pruned counts options that were not simulated, by reason.
 	Pruned []Pruned `json:"pruned"`
-	// Fates says of every option, in the order of the menu, what became of it; of a large menu, of those
-	// that were simulated.
+	// Fates says of every option, in the order of the menu, what became of it; of a large menu, of
+	// those that were simulated.
 	Fates []Fate `json:"options_in_order"`
 }
 
@@ -128,8 +128,8 @@ type Shape struct {
 	Grade evidence.Grade `json:"grade"`
 	// Label is the option of this shape that is shown: the one that costs least as far as is known.
 	Label string `json:"label"`
-	// Rate is the highest that a replica sustains, in requests/s, to about 3 %; 0 where none, or where
-	// replicas are not judged one by one.
+	// Rate is the highest that a replica sustains, in requests/s, to about 3 %; 0 where none, or
+	// where replicas are not judged one by one.
 	Rate float64 `json:"rate"`
 	// KVTokens is what the KV memory of a replica holds; 0 where the model does not fit.
 	KVTokens int `json:"kv_tokens"`

@@ -49,12 +49,14 @@ func shapeOf(t *testing.T, a *Answer, name string) *Shape {
 // more.
 func TestFourA100ServeWellWhatTwoHold(t *testing.T) {
 	a := solve(t, "llama2-70b-chat")
-	one, two, four := shapeOf(t, a, "1 × a100-80gb-sxm"), shapeOf(t, a, "2 × a100-80gb-sxm"), shapeOf(t, a, "4 × a100-80gb-sxm")
+	one, two, four := shapeOf(t, a, "1 × a100-80gb-sxm"), shapeOf(t, a, "2 × a100-80gb-sxm"),
+		shapeOf(t, a, "4 × a100-80gb-sxm")
 	if one.Rate > 0 || !strings.Contains(one.Limit, "does not fit") {
 		t.Errorf("one: %+v", one)
 	}
 	if two.Rate <= 0 || four.KVTokens < 5*two.KVTokens || four.Rate/4 < 1.3*two.Rate/2 {
-		t.Errorf("two hold %d tokens and sustain %g/s, four %d and %g/s", two.KVTokens, two.Rate, four.KVTokens, four.Rate)
+		t.Errorf("two hold %d tokens and sustain %g/s, four %d and %g/s", two.KVTokens, two.Rate,
+			four.KVTokens, four.Rate)
 	}
 	if a.Chosen == nil || a.Chosen.Kept < 0.99 || a.Chosen.KeptWithoutSpares < 0.99 {
 		t.Errorf("the chosen fleet: %+v", a.Chosen)
@@ -67,7 +69,8 @@ func TestACPUForOneGPUsForMany(t *testing.T) {
 		t.Errorf("for one user: %+v", a.Chosen)
 	}
 	a := solve(t, "many-users")
-	if a.Chosen == nil || strings.Contains(a.Chosen.Label, "desktop") || shapeOf(t, a, "1 × desktop-50gbs").Rate > 0 {
+	if a.Chosen == nil || strings.Contains(a.Chosen.Label, "desktop") ||
+		shapeOf(t, a, "1 × desktop-50gbs").Rate > 0 {
 		t.Errorf("for many users: %+v", a.Chosen)
 	}
 }
@@ -151,7 +154,8 @@ func TestShippedPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s.Accelerators() != a.Chosen.Accelerators {
-				t.Errorf("%s: the scenario has %d accelerators, the answer %d", name, s.Accelerators(), a.Chosen.Accelerators)
+				t.Errorf("%s: the scenario has %d accelerators, the answer %d", name,
+					s.Accelerators(), a.Chosen.Accelerators)
 			}
 			s.Source.Close()
 		}
@@ -171,7 +175,8 @@ func TestDisaggregatedIsOnTheMenu(t *testing.T) {
 		}
 		for _, f := range a.Fates {
 			if f.Label == s.Label && s.Rate > f.Ceiling {
-				t.Errorf("%s sustains %g/s, more than its bound of %g/s", s.Label, s.Rate, f.Ceiling)
+				t.Errorf("%s sustains %g/s, more than its bound of %g/s", s.Label, s.Rate,
+					f.Ceiling)
 			}
 		}
 	}
@@ -183,7 +188,9 @@ func TestDisaggregatedIsOnTheMenu(t *testing.T) {
 // A trace tells what requests ask for, and is repeated where it is shorter than a simulation.
 func TestAPlanForATrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "short.csv")
-	if err := os.WriteFile(path, []byte("arrival_s,prompt_tokens,output_tokens\n0,100,20\n1,300,10\n2,50,40\n"), 0o666); err != nil {
+	if err := os.WriteFile(path,
+		[]byte("arrival_s,prompt_tokens,output_tokens\n0,100,20\n1,300,10\n2,50,40\n"),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	a := solve(t, "many-users", "workload={rate: 20/s, trace: "+path+"}")
@@ -192,8 +199,8 @@ func TestAPlanForATrace(t *testing.T) {
 	}
 }
 
-// Loads that no replica alone stands for are put to whole fleets: the answer keeps its SLO when it is run
-// again, and one replica fewer is tried.
+// Loads that no replica alone stands for are put to whole fleets: the answer keeps its SLO when it
+// is run again, and one replica fewer is tried.
 func TestAnyLoad(t *testing.T) {
 	dir := t.TempDir()
 	var chat, code strings.Builder
@@ -210,14 +217,23 @@ func TestAnyLoad(t *testing.T) {
 		}
 	}
 	for name, load := range map[string]string{
-		"traces":     fmt.Sprintf("{classes: [{name: chat, trace: %s, slo: {ttft: 500ms, tpot: 40ms, percentile: 95}}, {name: code, trace: %s, slo: {ttft: 1s, percentile: 90}}]}", filepath.Join(dir, "chat.csv"), filepath.Join(dir, "code.csv")),
-		"bursts":     "{rate: {pattern: bursts, high: 60/s, low: 5/s, for: 5s, pause: 10s}, prompt: 500, output: 60, duration: 60s}",
-		"classes":    "{classes: [{name: chat, rate: 20/s, prompt: 300, output: 100, slo: {ttft: 500ms, tpot: 40ms, percentile: 95}}, {name: code, rate: 3/s, prompt: 4000, output: 20, slo: {ttft: 2s}}]}",
-		"users":      "{arrivals: {process: closed-loop, users: 150, think: 1s}, prompt: 500, output: 100}",
+		"traces": fmt.Sprintf(
+			"{classes: [{name: chat, trace: %s, slo: {ttft: 500ms, tpot: 40ms, percentile: 95}}, "+
+				"{name: code, trace: %s, slo: {ttft: 1s, percentile: 90}}]}",
+			filepath.Join(dir, "chat.csv"), filepath.Join(dir, "code.csv")),
+		"bursts": "{rate: {pattern: bursts, high: 60/s, low: 5/s, for: 5s, pause: 10s}, " +
+			"prompt: 500, output: 60, duration: 60s}",
+		"classes": "{classes: [{name: chat, rate: 20/s, prompt: 300, output: 100, slo: {ttft: " +
+			"500ms, tpot: 40ms, percentile: 95}}, {name: code, rate: 3/s, prompt: 4000, output: " +
+			"20, slo: {ttft: 2s}}]}",
+		"users": "{arrivals: {process: closed-loop, users: 150, think: 1s}, prompt: 500, " +
+			"output: 100}",
 		"sessions":   "{rate: 4/s, prompt: 300, output: 60, sessions: {turns: 4, think: 3s}}",
 		"one prefix": "{rate: 30/s, prompt: 100, output: 60, prefix: {groups: 3, tokens: 2000}}",
 	} {
-		a := solve(t, "many-users", "workload="+load, "menu.hardware=[l40s, a100-80gb-sxm, h100-sxm]", "effort={requests: 300}", "fleet={spare: 0}")
+		a := solve(t, "many-users", "workload="+load,
+			"menu.hardware=[l40s, a100-80gb-sxm, h100-sxm]", "effort={requests: 300}",
+			"fleet={spare: 0}")
 		if a.Chosen == nil {
 			t.Errorf("%s: nothing is found, nearest %+v", name, a.Nearest)
 			continue
@@ -235,19 +251,23 @@ func TestAnyLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !r.SLOMet || r.Completed < 300 {
-			t.Errorf("%s: %s, %d of it, run again: %d requests, kept %v", name, a.Chosen.Label, a.Chosen.Replicas, r.Completed, r.Attainment)
+			t.Errorf("%s: %s, %d of it, run again: %d requests, kept %v", name, a.Chosen.Label,
+				a.Chosen.Replicas, r.Completed, r.Attainment)
 		}
 	}
 }
 
 // The same accelerator may be had at two prices: the cheaper ones while there are any.
 func TestTwoPricesOfOneAccelerator(t *testing.T) {
-	offers := "menu.hardware=[{accelerator: h100-sxm, price: $2/h, count: 2}, {accelerator: h100-sxm, price: $3/h}]"
-	few, many := solve(t, "many-users", offers), solve(t, "many-users", offers, "workload.rate=300/s")
+	offers := "menu.hardware=[{accelerator: h100-sxm, price: $2/h, count: 2}, {accelerator: " +
+		"h100-sxm, price: $3/h}]"
+	few, many := solve(t, "many-users", offers), solve(t, "many-users", offers,
+		"workload.rate=300/s")
 	if few.Chosen == nil || few.Chosen.Label != "1 × h100-sxm at $2/h" {
 		t.Errorf("for few: %+v", few.Chosen)
 	}
-	if many.Chosen == nil || many.Chosen.Label != "1 × h100-sxm at $3/h" || many.Mixed == nil || many.Mixed.Hourly >= many.Chosen.Hourly {
+	if many.Chosen == nil || many.Chosen.Label != "1 × h100-sxm at $3/h" || many.Mixed == nil ||
+		many.Mixed.Hourly >= many.Chosen.Hourly {
 		t.Errorf("for many: %+v, mixed %+v", many.Chosen, many.Mixed)
 	}
 }
@@ -298,14 +318,18 @@ func TestSeveralModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, err := (&File{Plan: f.parts()[1].Plan, name: "alone"}).Solve(context.Background(), Options{})
+	alone, err := (&File{Plan: f.parts()[1].Plan, name: "alone"}).Solve(context.Background(),
+		Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := both.Models[1].Chosen, alone.Models[0].Chosen; got.Label != want.Label || got.Replicas != want.Replicas {
-		t.Errorf("beside another model %d of %s, alone %d of %s", got.Replicas, got.Label, want.Replicas, want.Label)
+	if got, want := both.Models[1].Chosen, alone.Models[0].Chosen; got.Label != want.Label ||
+		got.Replicas != want.Replicas {
+		t.Errorf("beside another model %d of %s, alone %d of %s", got.Replicas, got.Label,
+			want.Replicas, want.Label)
 	}
-	scarce := solveAll(t, "two-models", "menu.hardware=[{accelerator: h100-sxm, count: 4, price: $1/h}, a100-80gb-sxm]")
+	scarce := solveAll(t, "two-models",
+		"menu.hardware=[{accelerator: h100-sxm, count: 4, price: $1/h}, a100-80gb-sxm]")
 	first, second := scarce.Models[0].Chosen, scarce.Models[1].Chosen
 	if !strings.Contains(first.Label, "h100") || !strings.Contains(second.Label, "a100") {
 		t.Errorf("4 H100: %s, then %s", first.Label, second.Label)
@@ -314,7 +338,8 @@ func TestSeveralModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Solve(context.Background(), Options{}); !scenarios.IsInputError(err) || !strings.Contains(err.Error(), "no accelerators are left for hard") {
+	if _, err := f.Solve(context.Background(), Options{}); !scenarios.IsInputError(err) ||
+		!strings.Contains(err.Error(), "no accelerators are left for hard") {
 		t.Errorf("2 H100 for both: %v", err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// bound sets what follows for an option from its servers: price and evidence, and the bounds of its rate
-// and of its latencies.
+// bound sets what follows for an option from its servers: price and evidence, and the bounds of its
+// rate and of its latencies.
 func (o *option) bound(p *Plan) {
 	if o.unfit() != "" {
 		return
@@ -28,11 +28,14 @@ func (o *option) bound(p *Plan) {
 		return
 	}
 	load := o.load()
-	o.ceiling = slack * load.requests / (o.slow * max(o.busy(&load.work), o.paced(&load.kept, load.tpot)))
+	o.ceiling = slack * load.requests / (o.slow * max(o.busy(&load.work),
+		o.paced(&load.kept, load.tpot)))
 	o.least = 1
 	for i := range load.stretches {
 		st := &load.stretches[i]
-		o.least = max(o.least, int(math.Ceil(o.slow*max(o.busy(&st.work), o.paced(&st.work, load.tpot))/(slack*st.seconds))))
+		o.least = max(o.least,
+			int(math.Ceil(o.slow*max(o.busy(&st.work),
+				o.paced(&st.work, load.tpot))/(slack*st.seconds))))
 	}
 	o.latencies(load)
 }
@@ -41,33 +44,39 @@ func (o *option) bound(p *Plan) {
 func (o *option) judge(p *Plan) {
 	weakest := o.prefill.evidence
 	if o.decode != nil {
-		weakest = evidence.Weakest([]evidence.Evidence{o.prefill.evidence.Apart(), o.decode.evidence.Apart()})
+		weakest = evidence.Weakest([]evidence.Evidence{o.prefill.evidence.Apart(),
+			o.decode.evidence.Apart()})
 	}
 	o.grade, o.physics = weakest.Grade, physics{spread: weakest.Spread.TPOT}
 	o.slow = o.physics.slowdown(p.Effort.Confidence)
 	if !trusted(p.Trust, o.grade) {
-		o.distrust = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", o.grade, p.Trust)
+		o.distrust = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", o.grade,
+			p.Trust)
 	}
 }
 
-// load returns the load that the option faces: contexts are limited to what each of its servers serves.
+// load returns the load that the option faces: contexts are limited to what each of its servers
+// serves.
 func (o *option) load() *load {
-	if d := o.decode; d != nil && d.steps.Scenario.Engine.MaxModelLen < o.prefill.steps.Scenario.Engine.MaxModelLen {
+	if d := o.decode; d != nil &&
+		d.steps.Scenario.Engine.MaxModelLen < o.prefill.steps.Scenario.Engine.MaxModelLen {
 		return d.load
 	}
 	return o.prefill.load
 }
 
-// busy bounds the seconds for which a replica, or a group, is busy with requests at the predicted pace.
+// busy bounds the seconds for which a replica, or a group, is busy with requests at the predicted
+// pace.
 func (o *option) busy(w *work) float64 {
 	if o.decode == nil {
 		return o.prefill.pace.both(w)
 	}
-	return max(o.prefill.pace.prefill(w)/float64(o.prefills), o.decode.pace.decode(w)/float64(o.decodes))
+	return max(o.prefill.pace.prefill(w)/float64(o.prefills),
+		o.decode.pace.decode(w)/float64(o.decodes))
 }
 
-// paced bounds the seconds for which a replica, or a group, is busy at the predicted pace with the tokens
-// of requests that keep a limit on the time per token; 0 where there is none.
+// paced bounds the seconds for which a replica, or a group, is busy at the predicted pace with the
+// tokens of requests that keep a limit on the time per token; 0 where there is none.
 func (o *option) paced(w *work, limit sim.Time) float64 {
 	within := limit.Seconds() / o.slow
 	switch {
@@ -88,7 +97,8 @@ func (o *option) latencies(l *load) {
 	}
 	kept, n := 0, float64(len(l.probes))
 	for i := range l.probes {
-		times := o.times(l.promises[i], o.prefill.alone[i].ttft, last.alone[i].tpot, l.probes[i].Output)
+		times := o.times(l.promises[i], o.prefill.alone[i].ttft, last.alone[i].tpot,
+			l.probes[i].Output)
 		if times <= 1 {
 			kept++
 		}
@@ -100,12 +110,14 @@ func (o *option) latencies(l *load) {
 
 // times returns how many times its limits a request takes that has a replica to itself.
 func (o *option) times(slo metrics.SLO, ttft, tpot sim.Time, output int) float64 {
-	times := max(ratio(ttft, slo.TTFT), ratio(tpot, slo.TPOT), ratio(ttft+tpot*sim.Time(output-1), slo.E2E))
+	times := max(ratio(ttft, slo.TTFT), ratio(tpot, slo.TPOT),
+		ratio(ttft+tpot*sim.Time(output-1), slo.E2E))
 	return times * o.slow
 }
 
 // least returns the share of requests that must keep all limits of a request for an SLO to be kept:
-// where each latency has percentiles of its own, at most the sum of what each lets miss may miss any.
+// where each latency has percentiles of its own, at most the sum of what each lets miss may miss
+// any.
 func least(s metrics.SLO) float64 {
 	if s.Share > 0 {
 		return s.Share
@@ -132,8 +144,10 @@ func (o *option) floor() string {
 	for i := range o.prefill.alone {
 		first, pace = max(first, o.prefill.alone[i].ttft), max(pace, last.alone[i].tpot)
 	}
-	return fmt.Sprintf("even a request that has the replica to itself takes up to %s to the first token and %s a token: %s of them could meet the SLO",
-		units.FormatDuration(o.slow*first.Seconds()), units.FormatDuration(o.slow*pace.Seconds()), report.Percent(o.alone))
+	return fmt.Sprintf("even a request that has the replica to itself takes up to %s to the "+
+		"first token and %s a token: %s of them could meet the SLO",
+		units.FormatDuration(o.slow*first.Seconds()), units.FormatDuration(o.slow*pace.Seconds()),
+		report.Percent(o.alone))
 }
 
 func count(text string) int {

@@ -11,12 +11,14 @@ const rounding = 1e-9
 // Check refuses what no simulation shows: shares outside 0 to 1, and what is negative or not
 // finite.
 func (t *trial) Check() error {
-	for name, share := range map[string]float64{"the mean share": t.Kept.Mean, "the target": t.Target, "the share of all": t.All} {
+	for name, share := range map[string]float64{"the mean share": t.Kept.Mean,
+		"the target": t.Target, "the share of all": t.All} {
 		if !(share >= 0 && share <= 1+rounding) {
 			return fmt.Errorf("%s: found %g, want 0 to 1", name, share)
 		}
 	}
-	for name, v := range map[string]float64{"the interval": t.Kept.Half, "the energy": t.EnergyPerMillion, "the flow": t.Flow} {
+	for name, v := range map[string]float64{"the interval": t.Kept.Half,
+		"the energy": t.EnergyPerMillion, "the flow": t.Flow} {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("%s: found %g, want a finite number from 0", name, v)
 		}

@@ -9,34 +9,43 @@ import (
 )
 
 // checkService finds what contradicts itself in a workload and its SLO, whose keys follow prefix.
-func checkService(doc *strict.Document, prefix string, w *scenarios.Workload, s *scenarios.SLO, problem func(field, format string, args ...any)) {
+func checkService(doc *strict.Document, prefix string, w *scenarios.Workload, s *scenarios.SLO,
+	problem func(field, format string, args ...any)) {
 	rated := doc.Has(prefix+"workload.rate") || rates(w)
 	if !rated && !w.Recorded() && w.Arrivals.Process != "closed-loop" {
-		problem(prefix+"workload", "a plan needs a load that the fleet must serve: a rate such as rate: 8/s, a trace, or users in a closed loop")
+		problem(prefix+"workload",
+			"a plan needs a load that the fleet must serve: a rate such as rate: 8/s, a trace, "+
+				"or users in a closed loop")
 	}
 	if w.Arrivals.Process == "at-once" {
-		problem(prefix+"workload.arrivals", "found at-once; a plan is made for requests that arrive over time")
+		problem(prefix+"workload.arrivals",
+			"found at-once; a plan is made for requests that arrive over time")
 	}
 	if (&Plan{Workload: *w}).steady() {
 		for _, key := range []string{"requests", "duration"} {
 			if doc.Has(prefix + "workload." + key) {
-				problem(prefix+"workload."+key, "how long to simulate follows from effort; leave it out")
+				problem(prefix+"workload."+key,
+					"how long to simulate follows from effort; leave it out")
 			}
 		}
 	}
 	s.Check(prefix+"slo", problem)
 	if e := s.E2E.Request; e > 0 && e < s.TTFT.Request {
-		problem(prefix+"slo.e2e", "the whole request within %v contradicts a first token within %v", e, s.TTFT.Request)
+		problem(prefix+"slo.e2e", "the whole request within %v contradicts a first token within %v",
+			e, s.TTFT.Request)
 	}
 }
 
 // rates reports whether every class has a rate of its own.
 func rates(w *scenarios.Workload) bool {
-	return len(w.Classes) > 0 && !slices.ContainsFunc(w.Classes, func(c scenarios.Class) bool { return highest(&c.Rate) == 0 })
+	return len(w.Classes) > 0 &&
+		!slices.ContainsFunc(w.Classes, func(c scenarios.Class) bool {
+			return highest(&c.Rate) == 0
+		})
 }
 
-// steady reports whether requests arrive at rates that hold, or follow a wave whose highest rate counts:
-// then as much can be simulated as it takes.
+// steady reports whether requests arrive at rates that hold, or follow a wave whose highest rate
+// counts: then as much can be simulated as it takes.
 func (p *Plan) steady() bool {
 	w := &p.Workload
 	if w.Arrivals.Process == "closed-loop" || p.recordedTimes() || !holds(&w.Rate) {
@@ -57,13 +66,16 @@ func (p *Plan) recordedTimes() bool {
 }
 
 // replayed reports whether the load begins and ends, and arrives whatever the fleet does.
-func (p *Plan) replayed() bool { return !p.steady() && p.Workload.Arrivals.Process != "closed-loop" }
+func (p *Plan) replayed() bool {
+	return !p.steady() && p.Workload.Arrivals.Process != "closed-loop"
+}
 
-// divisible reports whether n replicas serve n times what one does: requests arrive at a steady rate, and
-// it makes no difference to a request where others like it went.
+// divisible reports whether n replicas serve n times what one does: requests arrive at a steady
+// rate, and it makes no difference to a request where others like it went.
 func (p *Plan) divisible() bool {
 	w := &p.Workload
-	shared := w.Prefix != nil || w.Distinct > 0 || w.Sessions != nil || w.Trace != nil || len(p.Menu.Routing) > 1
+	shared := w.Prefix != nil || w.Distinct > 0 || w.Sessions != nil || w.Trace != nil ||
+		len(p.Menu.Routing) > 1
 	for i := range w.Classes {
 		c := &w.Classes[i]
 		shared = shared || c.Prefix != nil || c.Distinct > 0 || c.Sessions != nil
@@ -106,8 +118,8 @@ func (p *Plan) mean() float64 {
 	return sum
 }
 
-// put returns the workload at a rate, for so many requests. One that is not steady is as it is; it ends
-// by itself, or after so many.
+// put returns the workload at a rate, for so many requests. One that is not steady is as it is; it
+// ends by itself, or after so many.
 func (p *Plan) put(w scenarios.Workload, rate float64, requests int64) scenarios.Workload {
 	if t := w.Trace; t != nil && !p.recordedTimes() { // a trace may be shorter than a simulation
 		again := *t

@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// dimension is one thing to choose for a kind of replica: any of its values goes with any choice of the
-// others.
+// dimension is one thing to choose for a kind of replica: any of its values goes with any choice of
+// the others.
 type dimension struct {
 	size int
 	// set makes the choice of value i in a scenario.
@@ -20,9 +20,9 @@ type dimension struct {
 	common bool
 }
 
-// dimensions lists what there is to choose for a replica, the first varying slowest. A side of a group
-// has lists of its own in place of the menu's; nil stands for a replica that does both. Other is the
-// other side.
+// dimensions lists what there is to choose for a replica, the first varying slowest. A side of a
+// group has lists of its own in place of the menu's; nil stands for a replica that does both. Other
+// is the other side.
 func (m *Menu) dimensions(side, other *Side) []dimension {
 	if side == nil {
 		side, other = &Side{}, &Side{}
@@ -37,27 +37,37 @@ func (m *Menu) dimensions(side, other *Side) []dimension {
 	batching, ownBatching := own(m.Batching, side.Batching, other.Batching)
 	drafts := append([]scenarios.Speculation{{}}, m.Speculation...)
 	return []dimension{
-		{len(hardware), func(s *server, i int) { s.choose(&hardware[i], hardware) }, nil, !ownHardware},
-		{len(tensor), func(s *server, i int) { s.scenario.Parallelism.Tensor = tensor[i] }, nil, !ownTensor},
-		{len(pipeline), func(s *server, i int) { s.scenario.Parallelism.Pipeline = pipeline[i] }, nil, !ownPipeline},
-		{len(data), func(s *server, i int) { s.scenario.Parallelism.Data = data[i] }, nil, !ownData},
-		{len(expert), func(s *server, i int) { s.scenario.Parallelism.Expert = expert[i] }, nil, !ownExpert},
-		{max(1, len(m.Engines)), func(s *server, i int) { s.scenario.Engine.Preset = orNone(m.Engines)[i] },
+		{len(hardware), func(s *server, i int) { s.choose(&hardware[i], hardware) }, nil,
+			!ownHardware},
+		{len(tensor), func(s *server, i int) { s.scenario.Parallelism.Tensor = tensor[i] }, nil,
+			!ownTensor},
+		{len(pipeline), func(s *server, i int) { s.scenario.Parallelism.Pipeline = pipeline[i] },
+			nil, !ownPipeline},
+		{len(data), func(s *server, i int) { s.scenario.Parallelism.Data = data[i] }, nil,
+			!ownData},
+		{len(expert), func(s *server, i int) { s.scenario.Parallelism.Expert = expert[i] }, nil,
+			!ownExpert},
+		{max(1, len(m.Engines)), func(s *server, i int) {
+			s.scenario.Engine.Preset = orNone(m.Engines)[i]
+		},
 			func(i int) string { return m.Engines[i] }, true},
 		{len(weights), func(s *server, i int) { s.scenario.Engine.Weights = weights[i] },
 			func(i int) string { return weights[i] }, !ownWeights},
-		{max(1, len(m.KVCache)), func(s *server, i int) { s.scenario.Engine.KVCache = orNone(m.KVCache)[i] },
+		{max(1, len(m.KVCache)), func(s *server, i int) {
+			s.scenario.Engine.KVCache = orNone(m.KVCache)[i]
+		},
 			func(i int) string { return "KV " + m.KVCache[i] }, true},
 		{len(memory), func(s *server, i int) { s.scenario.Memory = memory[i] },
 			func(i int) string { return settings(memory[i]) }, !ownMemory},
 		{len(batching), func(s *server, i int) { s.scenario.Batching = batching[i] },
 			func(i int) string { return settings(batching[i]) }, !ownBatching},
-		{len(drafts), func(s *server, i int) { s.draft(drafts, i) }, func(i int) string { return draftWords(drafts, i) }, true},
+		{len(drafts), func(s *server, i int) { s.draft(drafts, i) },
+			func(i int) string { return draftWords(drafts, i) }, true},
 	}
 }
 
-// own returns the list of a side, which is the menu's unless it has one, and reports whether one of the
-// two sides has. An empty list has the one value that leaves the choice to the scenario.
+// own returns the list of a side, which is the menu's unless it has one, and reports whether one of
+// the two sides has. An empty list has the one value that leaves the choice to the scenario.
 func own[T any](menu, side, other []T) ([]T, bool) {
 	if len(side) > 0 {
 		return side, true
@@ -98,7 +108,8 @@ func settings(policy any) string {
 	return strings.NewReplacer("map[", "", "]", "").Replace(fmt.Sprint(plain))
 }
 
-// digits writes n in a number system whose places have so many digits each, the last varying fastest.
+// digits writes n in a number system whose places have so many digits each, the last varying
+// fastest.
 func digits(n int, sizes []int) []int {
 	list := make([]int, len(sizes))
 	for i := len(sizes) - 1; i >= 0; i-- {

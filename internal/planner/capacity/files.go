@@ -9,11 +9,13 @@ import (
 // WriteCSV writes what became of every option, a row each, in the order of the menu.
 func (a *Answer) WriteCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
-	if err := w.Write([]string{"option", "outcome", "why", "replicas", "bound_requests_per_second"}); err != nil {
+	if err := w.Write([]string{"option", "outcome", "why", "replicas",
+		"bound_requests_per_second"}); err != nil {
 		return err
 	}
 	for _, f := range a.Fates {
-		row := []string{f.Label, f.Kind, f.Words, strconv.Itoa(f.Replicas), strconv.FormatFloat(f.Ceiling, 'g', -1, 64)}
+		row := []string{f.Label, f.Kind, f.Words, strconv.Itoa(f.Replicas),
+			strconv.FormatFloat(f.Ceiling, 'g', -1, 64)}
 		if err := w.Write(row); err != nil {
 			return err
 		}

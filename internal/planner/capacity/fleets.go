@@ -29,7 +29,8 @@ func (s *search) mixed(shapes []Shape) *Mixed {
 				hourly := float64(n+s.spare)*a.price + float64(m)*b.price
 				if hourly < cost && a.available(n+s.spare) && b.available(m) {
 					cost = hourly
-					best = &Mixed{Labels: [2]string{shapes[i].Label, shapes[j].Label}, Replicas: [2]int{n + s.spare, m}, Hourly: hourly,
+					best = &Mixed{Labels: [2]string{shapes[i].Label, shapes[j].Label},
+						Replicas: [2]int{n + s.spare, m}, Hourly: hourly,
 						Share: float64(n) * rateA / (float64(n)*rateA + float64(m)*rateB)}
 				}
 			}

@@ -60,14 +60,18 @@ func pooled(runs [][]goal) []goal {
 // goals says how requests kept each part of the SLO, and all gaps of the run those of gaps.
 func goals(seen *planner.Observation, requests []planner.Request, confidence float64) []goal {
 	var list []goal
-	add := func(name string, latency metrics.Latency, target float64, keeps func(*planner.Request) (kept, counts bool)) {
-		list = append(list, goal{Name: name, Latency: latency, Target: target, Kept: share(requests, confidence, keeps)})
+	add := func(name string, latency metrics.Latency, target float64,
+		keeps func(*planner.Request) (kept, counts bool)) {
+		list = append(list, goal{Name: name, Latency: latency, Target: target,
+			Kept: share(requests, confidence, keeps)})
 	}
 	classes := seen.Simulation.Scenario.Workload.Classes
 	for class := range max(1, len(classes)) {
 		promise := seen.Simulation.SLO(class)
 		if promise.Share > 0 {
-			add("", "", promise.Share, func(r *planner.Request) (kept, counts bool) { return r.Kept, r.Class == class || len(classes) == 0 })
+			add("", "", promise.Share, func(r *planner.Request) (kept, counts bool) {
+				return r.Kept, r.Class == class || len(classes) == 0
+			})
 			if len(classes) > 1 {
 				list[len(list)-1].Class = classes[class].Name
 			}
@@ -84,14 +88,16 @@ func goals(seen *planner.Observation, requests []planner.Request, confidence flo
 	}
 	for i := range seen.Result.Limits {
 		if l := &seen.Result.Limits[i]; l.Latency == metrics.ITL {
-			list = append(list, goal{Name: l.Name(), Latency: l.Latency, Target: l.Percentile / 100, Kept: stats.Interval{Mean: l.Within}})
+			list = append(list, goal{Name: l.Name(), Latency: l.Latency, Target: l.Percentile / 100,
+				Kept: stats.Interval{Mean: l.Within}})
 		}
 	}
 	return list
 }
 
 // share returns the share of the requests that count which are kept.
-func share(requests []planner.Request, confidence float64, keeps func(*planner.Request) (kept, counts bool)) stats.Interval {
+func share(requests []planner.Request, confidence float64,
+	keeps func(*planner.Request) (kept, counts bool)) stats.Interval {
 	var series []float64
 	for i := range requests {
 		switch kept, counts := keeps(&requests[i]); {

@@ -13,8 +13,8 @@ import (
 	"github.com/llmsim/llmsim/workload"
 )
 
-// probes is the number of requests of a workload for which latencies are bounded, without simulating
-// them.
+// probes is the number of requests of a workload for which latencies are bounded, without
+// simulating them.
 const probes = 400
 
 // mostRead bounds the requests that are read of a recorded workload for the bounds.
@@ -33,8 +33,8 @@ type work struct {
 // load is a workload as far as the bounds need it.
 type load struct {
 	work
-	// kept is a bound from below of the work of the requests that keep the SLO, and tpot the longest
-	// limit of any on the time per token; 0 where some have none.
+	// kept is a bound from below of the work of the requests that keep the SLO, and tpot the
+	// longest limit of any on the time per token; 0 where some have none.
 	kept work
 	tpot sim.Time
 	// flow is how many output tokens are asked for a second; 0 where that depends on the fleet.
@@ -43,8 +43,8 @@ type load struct {
 	probes   []sim.Request
 	promises []metrics.SLO
 	target   float64
-	// stretches are parts of a workload that arrives at times that do not depend on answers, and does
-	// not go on for ever.
+	// stretches are parts of a workload that arrives at times that do not depend on answers, and
+	// does not go on for ever.
 	stretches []stretch
 	words     string
 }
@@ -65,7 +65,8 @@ func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
 	if err := s.Source.Err(); err != nil {
 		return nil, scenarios.BadInput(err)
 	}
-	l := &load{words: strings.TrimSuffix(s.Source.Summary().Text, fmt.Sprintf("; %d requests", probes))}
+	l := &load{words: strings.TrimSuffix(s.Source.Summary().Text,
+		fmt.Sprintf("; %d requests", probes))}
 	for i := range requests {
 		l.add(&requests[i])
 	}
@@ -83,8 +84,8 @@ func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
 	return l, nil
 }
 
-// flow returns the output tokens that a workload asks for a second. The mean of a trace at a rate, which
-// is not known beforehand, is taken from the requests that were drawn.
+// flow returns the output tokens that a workload asks for a second. The mean of a trace at a rate,
+// which is not known beforehand, is taken from the requests that were drawn.
 func flow(w workload.Summary, rate float64, drawn *work) float64 {
 	if w.Output == 0 {
 		return rate * drawn.output / max(1, drawn.requests)
@@ -122,8 +123,8 @@ func (w *work) add(r *sim.Request) {
 // pieces is into how many stretches a recorded workload is divided at most.
 const pieces = 32
 
-// stretches divides requests into the whole, halves, quarters and so on. Those of a stretch have come
-// when it ends, and those that keep the SLO are answered a longest answer later.
+// stretches divides requests into the whole, halves, quarters and so on. Those of a stretch have
+// come when it ends, and those that keep the SLO are answered a longest answer later.
 func stretches(requests []sim.Request, s *scenarios.Simulation) []stretch {
 	missed := allowance(requests, s)
 	var list []stretch
@@ -165,8 +166,8 @@ func longestPace(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 	return longest
 }
 
-// longestAnswer returns the longest time that one of the requests may take under its SLO; negative where
-// there is no limit.
+// longestAnswer returns the longest time that one of the requests may take under its SLO; negative
+// where there is no limit.
 func longestAnswer(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 	longest := sim.Time(0)
 	for i := range requests {
@@ -186,8 +187,8 @@ func longestAnswer(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 	return longest
 }
 
-// without returns a bound from below of the work of all requests but so many, whichever they are: of
-// each figure, the largest are left out.
+// without returns a bound from below of the work of all requests but so many, whichever they are:
+// of each figure, the largest are left out.
 func without(requests []sim.Request, missed int) work {
 	figures := make([][]float64, 6)
 	for i := range requests {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// lookout begins simulations that a search will need unless it finds something better before: those of
-// the next options in order, so that cores and workers have work while one option is tried. What they
-// show is used where it is needed, and else forgotten: the answer does not depend on it.
+// lookout begins simulations that a search will need unless it finds something better before: those
+// of the next options in order, so that cores and workers have work while one option is tried. What
+// they show is used where it is needed, and else forgotten: the answer does not depend on it.
 type lookout struct {
 	s      *search
 	ahead  int // options to look ahead
@@ -19,7 +19,8 @@ type lookout struct {
 }
 
 func (s *search) newLookout() *lookout {
-	l := &lookout{s: s, ahead: max(runtime.GOMAXPROCS(0), s.trials.workers) - 1, begun: map[int]int{}}
+	l := &lookout{s: s, ahead: max(runtime.GOMAXPROCS(0), s.trials.workers) - 1,
+		begun: map[int]int{}}
 	l.slots = make(chan struct{}, max(1, l.ahead))
 	l.trials = *s.trials
 	l.trials.ahead = true

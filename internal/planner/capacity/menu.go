@@ -26,15 +26,15 @@ type Menu struct {
 	Disaggregated []Split                 `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas, to choose from beside replicas that do both."`
 }
 
-// Split is groups of replicas of which some compute prompts and the others go on from there. A fleet of
-// n groups has n times as many of each.
+// Split is groups of replicas of which some compute prompts and the others go on from there. A
+// fleet of n groups has n times as many of each.
 type Split struct {
 	Prefill Side `json:"prefill" required:"true" jsonschema:"Those that compute prompts: how many, or a mapping."`
 	Decode  Side `json:"decode" required:"true" jsonschema:"Those that go on from there: how many, or a mapping."`
 }
 
-// Side is what there is to choose from for one part of a group. Its lists take the place of the menu's.
-// A list that both parts leave to the menu is chosen from once, for both.
+// Side is what there is to choose from for one part of a group. Its lists take the place of the
+// menu's. A list that both parts leave to the menu is chosen from once, for both.
 type Side struct {
 	Replicas Counts               `json:"replicas" short:"true" required:"true" jsonschema:"How many replicas a group has: a number, or a range such as 1..4."`
 	Hardware []Offer              `json:"hardware,omitempty" jsonschema:"Accelerators, with prices and how many there are."`
@@ -73,7 +73,8 @@ func (c *Counts) UnmarshalText(text []byte) error {
 	from, errFrom := strconv.Atoi(strings.TrimSpace(first))
 	to, errTo := strconv.Atoi(strings.TrimSpace(last))
 	if errFrom != nil || errTo != nil || from < 1 || to < from || to > mostInGroup {
-		return fmt.Errorf("found %q; want a number of replicas from 1 to %d, or a range such as 1..4", text, mostInGroup)
+		return fmt.Errorf("found %q; want a number of replicas from 1 to %d, or a range such "+
+			"as 1..4", text, mostInGroup)
 	}
 	*c = Counts{from, to}
 	return nil

@@ -64,8 +64,10 @@ func TestHarderNeverCostsLess(t *testing.T) {
 func drawPair() *rapid.Generator[[2]question] {
 	return rapid.Custom(func(t *rapid.T) [2]question {
 		q := question{
-			rate: rapid.Float64Range(5, 60).Draw(t, "rate"), prompt: rapid.IntRange(100, 2000).Draw(t, "prompt"),
-			output: rapid.IntRange(50, 500).Draw(t, "output"), ttft: rapid.IntRange(300, 3000).Draw(t, "ttft"), tpot: rapid.IntRange(20, 120).Draw(t, "tpot"),
+			rate: rapid.Float64Range(5, 60).Draw(t, "rate"), prompt: rapid.IntRange(100,
+				2000).Draw(t, "prompt"),
+			output: rapid.IntRange(50, 500).Draw(t, "output"), ttft: rapid.IntRange(300,
+				3000).Draw(t, "ttft"), tpot: rapid.IntRange(20, 120).Draw(t, "tpot"),
 		}
 		harder, more := q, rapid.Float64Range(1.02, 1.4).Draw(t, "more")
 		switch rapid.IntRange(0, 4).Draw(t, "what") {
@@ -90,6 +92,7 @@ func easyAndHard(t *testing.T, work *queue.Queue, pair int) {
 	easy, possible := hourly(t, work, q[0])
 	hard, stillPossible := hourly(t, work, q[1])
 	if !possible && stillPossible || possible && stillPossible && hard < easy-1e-9 {
-		t.Errorf("%+v costs $%.2f/h (possible: %v), %+v costs $%.2f/h (possible: %v)", q[0], easy, possible, q[1], hard, stillPossible)
+		t.Errorf("%+v costs $%.2f/h (possible: %v), %+v costs $%.2f/h (possible: %v)", q[0], easy,
+			possible, q[1], hard, stillPossible)
 	}
 }

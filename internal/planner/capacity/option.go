@@ -13,25 +13,25 @@ import (
 // replicas.
 type option struct {
 	index int
-	// prefill is the kind of the replicas that compute prompts, or do both, and decode of those that
-	// go on from there; nil where there are none. A group has so many of each.
+	// prefill is the kind of the replicas that compute prompts, or do both, and decode of those
+	// that go on from there; nil where there are none. A group has so many of each.
 	prefill, decode   *server
 	prefills, decodes int
 	routing           int // of the menu's
 
 	gpus  int     // accelerators of a replica, or a group
 	price float64 // of these, in $/h
-	// physics says how wrong its step times may be, grade why; slow is the factor on step times under
-	// which it must keep the SLO.
+	// physics says how wrong its step times may be, grade why; slow is the factor on step times
+	// under which it must keep the SLO.
 	physics physics
 	grade   evidence.Grade
 	slow    float64
 	// distrust says why the plan does not trust the evidence; empty where it does.
 	distrust string
-	// ceiling is an upper bound of the rate that a replica, or a group, sustains, in requests/s, and
-	// least a lower bound of their number. Alone is the share of requests that could keep the SLO with
-	// a replica to themselves, and excess the mean, over requests, of how many times their limits they
-	// would take. Tight tells that alone is not enough.
+	// ceiling is an upper bound of the rate that a replica, or a group, sustains, in requests/s,
+	// and least a lower bound of their number. Alone is the share of requests that could keep the
+	// SLO with a replica to themselves, and excess the mean, over requests, of how many times their
+	// limits they would take. Tight tells that alone is not enough.
 	ceiling float64
 	least   int
 	alone   float64
@@ -63,7 +63,9 @@ func (f *File) options() ([]*option, error) {
 }
 
 func tooMany(n int) error {
-	return scenarios.BadInput(fmt.Errorf("the menu has %d combinations and more, allowed: %d; shorten its lists", n, mostOptions))
+	return scenarios.BadInput(
+		fmt.Errorf("the menu has %d combinations and more, allowed: %d; shorten its lists", n,
+			mostOptions))
 }
 
 // kinds makes servers, each once.
@@ -75,7 +77,8 @@ type kinds struct {
 // server returns the one of certain choices.
 func (k *kinds) server(list []dimension, choices []int) *server {
 	s := k.file.newServer(list, choices)
-	key := fmt.Sprintf("%p %+v %+v %+v %+v", s.offer, s.scenario.Parallelism, s.scenario.Engine, s.scenario.Batching, s.scenario.Memory)
+	key := fmt.Sprintf("%p %+v %+v %+v %+v", s.offer, s.scenario.Parallelism, s.scenario.Engine,
+		s.scenario.Batching, s.scenario.Memory)
 	if d := s.scenario.Speculation; d != nil {
 		key += fmt.Sprintf(" %+v", *d)
 	}
@@ -99,18 +102,20 @@ func (k *kinds) together() ([]*option, error) {
 	for i := range n {
 		s := k.server(list, digits(i, sizes))
 		for route := range routes {
-			options = append(options, &option{prefill: s, prefills: 1, routing: route, gpus: s.gpus})
+			options = append(options, &option{prefill: s, prefills: 1, routing: route,
+				gpus: s.gpus})
 		}
 	}
 	return options, nil
 }
 
-// apart lists the options in which prompts are computed by replicas of their own. What both sides leave
-// to the menu they have in common; it comes first, then the choices of each side and the numbers of
-// replicas.
+// apart lists the options in which prompts are computed by replicas of their own. What both sides
+// leave to the menu they have in common; it comes first, then the choices of each side and the
+// numbers of replicas.
 func (k *kinds) apart(split *Split) ([]*option, error) {
 	m := &k.file.Plan.Menu
-	prefill, decode := m.dimensions(&split.Prefill, &split.Decode), m.dimensions(&split.Decode, &split.Prefill)
+	prefill, decode := m.dimensions(&split.Prefill, &split.Decode), m.dimensions(&split.Decode,
+		&split.Prefill)
 	own := len(prefill) // where the choices of prefill replicas alone stand
 	sizes := append(sizesOf(prefill), sizesOf(decode)...)
 	for i, d := range prefill {
@@ -118,7 +123,8 @@ func (k *kinds) apart(split *Split) ([]*option, error) {
 			sizes[own+i] = 1
 		}
 	}
-	sizes = append(sizes, split.Prefill.Replicas.size(), split.Decode.Replicas.size(), max(1, len(m.Routing)))
+	sizes = append(sizes, split.Prefill.Replicas.size(), split.Decode.Replicas.size(),
+		max(1, len(m.Routing)))
 	n := combinations(sizes)
 	if n > mostOptions {
 		return nil, tooMany(n)
@@ -131,14 +137,16 @@ func (k *kinds) apart(split *Split) ([]*option, error) {
 		}
 		return servers[key]
 	}
-	each := sizes[len(sizes)-3] * sizes[len(sizes)-2] * sizes[len(sizes)-1] // options of a pair of servers
+	// options of a pair of servers
+	each := sizes[len(sizes)-3] * sizes[len(sizes)-2] * sizes[len(sizes)-1]
 	for i := range n {
 		place := digits(i, sizes)
 		first, second, rest := place[:own], place[own:2*own], place[2*own:]
 		pair := i / each
 		o := &option{
 			prefill:  remembered(2*(pair/product(sizes[own:2*own])), prefill, first),
-			prefills: split.Prefill.Replicas.From + rest[0], decodes: split.Decode.Replicas.From + rest[1], routing: rest[2],
+			prefills: split.Prefill.Replicas.From + rest[0], decodes: split.Decode.Replicas.From +
+				rest[1], routing: rest[2],
 		}
 		for j, d := range decode {
 			if d.common {
@@ -191,8 +199,8 @@ func (o *option) accelerators(offer *Offer) int {
 // available reports whether there are accelerators for so many replicas or groups.
 func (o *option) available(n int) bool { return o.shortest(n) == nil }
 
-// shortest returns an offer of which there are too few accelerators for so many replicas or groups; nil
-// where there are enough of all.
+// shortest returns an offer of which there are too few accelerators for so many replicas or groups;
+// nil where there are enough of all.
 func (o *option) shortest(n int) *Offer {
 	for _, s := range o.servers() {
 		if s.offer.Count > 0 && n*o.accelerators(s.offer) > s.offer.Count {
@@ -204,7 +212,8 @@ func (o *option) shortest(n int) *Offer {
 
 // uses reports whether an option has accelerators of that name.
 func (o *option) uses(accelerator string) bool {
-	return slices.ContainsFunc(o.servers(), func(s *server) bool { return s.offer.Accelerator == accelerator })
+	return slices.ContainsFunc(o.servers(),
+		func(s *server) bool { return s.offer.Accelerator == accelerator })
 }
 
 // unfit says why the option cannot be built; empty where it can.
@@ -237,7 +246,8 @@ func (o *option) grouped(name func(*server) string) string {
 	case o.decode == o.prefill:
 		return fmt.Sprintf("%dP+%dD of %s", o.prefills, o.decodes, name(o.prefill))
 	}
-	return fmt.Sprintf("%dP+%dD of %s and %s", o.prefills, o.decodes, name(o.prefill), name(o.decode))
+	return fmt.Sprintf("%dP+%dD of %s and %s", o.prefills, o.decodes, name(o.prefill),
+		name(o.decode))
 }
 
 // scenario returns n replicas or groups of the option, with steps that take slowdown times what is
@@ -252,12 +262,14 @@ func (o *option) scenario(m *Menu, n int, slowdown float64) scenarios.Scenario {
 		}
 		return s
 	}
-	pools := []scenarios.Pool{{Role: "prefill", Replicas: n * o.prefills}, {Role: "decode", Replicas: n * o.decodes}}
+	pools := []scenarios.Pool{{Role: "prefill", Replicas: n * o.prefills},
+		{Role: "decode", Replicas: n * o.decodes}}
 	if o.decode != o.prefill {
 		for i, server := range o.servers() {
 			own := &server.scenario
 			p := &pools[i]
-			p.Hardware, p.Parallelism, p.Engine, p.Batching, p.Memory, p.Speculation = own.Hardware, own.Parallelism, own.Engine, own.Batching, own.Memory, own.Speculation
+			p.Hardware, p.Parallelism, p.Engine, p.Batching, p.Memory, p.Speculation = own.Hardware,
+				own.Parallelism, own.Engine, own.Batching, own.Memory, own.Speculation
 			p.Engine.Slowdown = slowdown
 		}
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// slack is by how much bounds are looser than they claim: the step times that they interpolate are not
-// quite convex.
+// slack is by how much bounds are looser than they claim: the step times that they interpolate are
+// not quite convex.
 const slack = 1.05
 
 // pace bounds from below what the steps of a server take.
 type pace struct {
-	// hull is the lower convex hull through the seconds of steps of 1, 2, 4, … tokens, attention left
-	// out.
+	// hull is the lower convex hull through the seconds of steps of 1, 2, 4, … tokens, attention
+	// left out.
 	hull []point
-	// token is the least time for a token of a prompt in the best of steps, context that of attending
-	// to a token of context, both in seconds.
+	// token is the least time for a token of a prompt in the best of steps, context that of
+	// attending to a token of context, both in seconds.
 	token, context float64
 	// batch is the most sequences of a step, and room the KV memory in tokens; +Inf where that does
 	// not bound them.
@@ -82,11 +82,11 @@ func (p *pace) step(n float64) float64 {
 	return p.hull[0].seconds
 }
 
-// both bounds the seconds for which a server that does both is busy with requests. They take k steps
-// together at least: as many as their answers have tokens, divided by the sequences of a step, which
-// the batching policy and the KV memory limit. With steps of n tokens taking f(n), f convex, that is at
-// least k·f(N/k) for N tokens in all (Jensen), which grows with k and with N; attention to the context
-// comes on top.
+// both bounds the seconds for which a server that does both is busy with requests. They take k
+// steps together at least: as many as their answers have tokens, divided by the sequences of a
+// step, which the batching policy and the KV memory limit. With steps of n tokens taking f(n), f
+// convex, that is at least k·f(N/k) for N tokens in all (Jensen), which grows with k and with N;
+// attention to the context comes on top.
 func (p *pace) both(w *work) float64 {
 	prompt := w.prompt
 	if p.shares {
@@ -127,11 +127,11 @@ func (p *pace) steps(w *work, tokens float64) float64 {
 	return k*p.step(tokens/k) + stored/p.stride*p.context
 }
 
-// paced bounds the seconds for which a server is busy that gives requests their tokens within a limit of
-// seconds each, on average over an answer. Weighted by the sequences n of each step, steps then take the
-// limit at most on average, so that by convexity n is at most the N with f(N) at the limit, on average;
-// and the time for a token, f(n)/n, is at least that at N, again by convexity. Where f(n)/n bends the
-// other way it is taken to stay as it is. Prompts are left out.
+// paced bounds the seconds for which a server is busy that gives requests their tokens within a
+// limit of seconds each, on average over an answer. Weighted by the sequences n of each step, steps
+// then take the limit at most on average, so that by convexity n is at most the N with f(N) at the
+// limit, on average; and the time for a token, f(n)/n, is at least that at N, again by convexity.
+// Where f(n)/n bends the other way it is taken to stay as it is. Prompts are left out.
 func (p *pace) paced(w *work, limit float64) float64 {
 	n := p.within(limit * p.stride)
 	token := 0.0
@@ -204,7 +204,8 @@ func (s *server) prefillAlone(r *sim.Request) sim.Time {
 	var t sim.Time
 	for done := 0; done < r.Prompt; {
 		n := min(budget, r.Prompt-done)
-		t += s.steps.Clock.Duration(&sim.Step{Prefill: []sim.Chunk{{New: n, Cached: done, Last: done+n == r.Prompt}}})
+		t += s.steps.Clock.Duration(&sim.Step{
+			Prefill: []sim.Chunk{{New: n, Cached: done, Last: done+n == r.Prompt}}})
 		done += n
 	}
 	return t

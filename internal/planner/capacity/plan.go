@@ -1,11 +1,11 @@
 // Package capacity finds the cheapest fleet that meets an SLO: from a model, a workload, an SLO and
 // a menu of hardware and settings to a number of replicas, with the reasons why other options lose.
 //
-// Where it can be, a fleet is sized by one replica: requests that arrive as a Poisson process and are
-// dealt out at random arrive at each replica as a Poisson process (Kingman, "Poisson Processes", 1993,
-// colouring theorem), and dealing them out in turn makes them more even. So n replicas sustain n times
-// the rate of one; the chosen fleet is simulated whole in the end. Any other load, such as a recorded
-// one, is put to whole fleets.
+// Where it can be, a fleet is sized by one replica: requests that arrive as a Poisson process and
+// are dealt out at random arrive at each replica as a Poisson process (Kingman, "Poisson
+// Processes", 1993, colouring theorem), and dealing them out in turn makes them more even. So n
+// replicas sustain n times the rate of one; the chosen fleet is simulated whole in the end. Any
+// other load, such as a recorded one, is put to whole fleets.
 package capacity
 
 import (
@@ -120,12 +120,15 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 // check finds what contradicts itself.
 func (p *Plan) check(doc *strict.Document) strict.Problems {
 	var list strict.Problems
-	problem := func(field, format string, args ...any) { list = append(list, doc.Problem(field, format, args...)) }
+	problem := func(field, format string, args ...any) {
+		list = append(list, doc.Problem(field, format, args...))
+	}
 	switch {
 	case len(p.Models) > 0:
 		for _, key := range []string{"model", "max-model-len", "workload", "slo"} {
 			if doc.Has(key) {
-				problem(key, "has no meaning beside models, of which each has its own; leave one of the two out")
+				problem(key, "has no meaning beside models, of which each has its own; leave one "+
+					"of the two out")
 			}
 		}
 	case !doc.Has("model"):
@@ -137,7 +140,8 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 	for i := range p.Models {
 		m := &p.Models[i]
 		field := fmt.Sprintf("models.%d.", i)
-		if name := cmp.Or(m.Name, m.Model); names[name] || strings.ContainsAny(name, `/\`) && m.Name != "" {
+		if name := cmp.Or(m.Name, m.Model); names[name] || strings.ContainsAny(name, `/\`) &&
+			m.Name != "" {
 			problem(field+"name", "found %q; names of models must differ, and name folders", name)
 		} else {
 			names[name] = true
@@ -145,7 +149,8 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 		checkService(doc, field, &m.Workload, &m.SLO, problem)
 	}
 	if e := p.Effort; e.MostRequests > 0 && e.MostRequests < cmp.Or(e.Requests, firstRequests) {
-		problem("effort.most-requests", "found %d, less than the %d of the first simulation", e.MostRequests, cmp.Or(e.Requests, firstRequests))
+		problem("effort.most-requests", "found %d, less than the %d of the first simulation",
+			e.MostRequests, cmp.Or(e.Requests, firstRequests))
 	}
 	return list
 }
@@ -178,7 +183,8 @@ func shipped(name string) ([]byte, error) {
 	if err == nil {
 		return data, nil
 	}
-	return nil, fmt.Errorf("%s: no such file, and %s", name, nearest.Unknown("shipped plan", strings.TrimSuffix(name, ".yaml"), Shipped()))
+	return nil, fmt.Errorf("%s: no such file, and %s", name,
+		nearest.Unknown("shipped plan", strings.TrimSuffix(name, ".yaml"), Shipped()))
 }
 
 // Shipped returns the names of the plans that come with the program.

@@ -19,7 +19,8 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(string(text))
 	}
-	f.Add("model: x\nworkload: {rate: {pattern: wave, average: 1/s, swing: 1}}\nmenu: {hardware: [{accelerator: a, count: 1}]}\nslo: {e2e: 1s}")
+	f.Add("model: x\nworkload: {rate: {pattern: wave, average: 1/s, swing: 1}}\nmenu: {hardware: " +
+		"[{accelerator: a, count: 1}]}\nslo: {e2e: 1s}")
 	f.Fuzz(func(t *testing.T, text string) {
 		var file *File
 		var err error
@@ -30,7 +31,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if p := &file.Plan; len(p.Menu.Hardware) == 0 || p.Effort.Requests < 100 || p.Effort.MostRequests < p.Effort.Requests {
+		if p := &file.Plan; len(p.Menu.Hardware) == 0 || p.Effort.Requests < 100 ||
+			p.Effort.MostRequests < p.Effort.Requests {
 			t.Errorf("%q is taken for a plan: %+v", text, p)
 		}
 	})
@@ -66,13 +68,16 @@ func TestKeysAreDocumented(t *testing.T) {
 // Lengths of simulations grow with the rate and with the limit of the first token, so that an
 // overload shows.
 func TestSimulationsAreLongEnough(t *testing.T) {
-	f, err := Parse("a.yaml", []byte("model: llama-3.1-8b\nworkload: {rate: 2/s}\nslo: {ttft: 3s}\nmenu: {hardware: [h100-sxm]}\neffort: {requests: 100}"))
+	f, err := Parse("a.yaml", []byte(
+		"model: llama-3.1-8b\nworkload: {rate: 2/s}\nslo: {ttft: 3s}\nmenu: {hardware: "+
+			"[h100-sxm]}\neffort: {requests: 100}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for rate, want := range map[float64]int64{0.1: 100, 10: 600, 100: 6000} {
 		if first, most := f.Plan.lengths(rate); first != want || most < 4*want {
-			t.Errorf("at %g/s: %d to %d requests, want %d and four times as many", rate, first, most, want)
+			t.Errorf("at %g/s: %d to %d requests, want %d and four times as many", rate, first,
+				most, want)
 		}
 	}
 }

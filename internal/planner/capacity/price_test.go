@@ -34,7 +34,9 @@ fleet: {spare: 1}
 		t.Fatal(err)
 	}
 	a := answers.Models[0]
-	load := func() (*scenarios.File, error) { return scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario)) }
+	load := func() (*scenarios.File, error) {
+		return scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario))
+	}
 	f, err := load()
 	if err != nil {
 		t.Fatal(err)
@@ -49,14 +51,16 @@ fleet: {spare: 1}
 		t.Fatal(err)
 	}
 	var html, terminal bytes.Buffer
-	if err := page.Write(&html, page.Run{Result: result, Sample: sample, Steps: simulation.Steps()}); err != nil {
+	if err := page.Write(&html,
+		page.Run{Result: result, Sample: sample, Steps: simulation.Steps()}); err != nil {
 		t.Fatal(err)
 	}
 	report.NewPrinter(&terminal).Result(result)
 	variant := compare.Variant{Label: "answer", Name: "answer.yaml", Load: load}
-	c, err := compare.Run(context.Background(), []compare.Variant{variant, variant}, compare.Options{
-		Replications: 2, Confidence: 0.95, Workers: 2, NoInterval: true,
-	})
+	c, err := compare.Run(context.Background(), []compare.Variant{variant, variant},
+		compare.Options{
+			Replications: 2, Confidence: 0.95, Workers: 2, NoInterval: true,
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +70,9 @@ fleet: {spare: 1}
 			compared = figure.Value.Mean
 		}
 	}
-	shown := regexp.MustCompile(`data-key="cost_per_million_output_tokens" data-value="([^"]*)"`).FindStringSubmatch(html.String())
+	shown := regexp.MustCompile(
+		`data-key="cost_per_million_output_tokens" data-value="([^"]*)"`).FindStringSubmatch(
+		html.String())
 	if shown == nil {
 		t.Fatal("the page has no price")
 	}
@@ -75,12 +81,15 @@ fleet: {spare: 1}
 		t.Fatal(err)
 	}
 	want := a.Chosen.PerMillion
-	for name, got := range map[string]float64{"scenario": result.CostPerMillion, "page": onPage, "comparison": compared} {
+	for name, got := range map[string]float64{"scenario": result.CostPerMillion, "page": onPage,
+		"comparison": compared} {
 		if want == 0 || math.Abs(got/want-1) > 1e-9 {
-			t.Errorf("the %s has $%.6g for a million output tokens, the plan $%.6g", name, got, want)
+			t.Errorf("the %s has $%.6g for a million output tokens, the plan $%.6g", name, got,
+				want)
 		}
 	}
-	if words := fmt.Sprintf("$%s for a million output tokens at the offered", report.Figure(want)); !bytes.Contains(terminal.Bytes(), []byte(words)) {
+	if words := fmt.Sprintf("$%s for a million output tokens at the offered",
+		report.Figure(want)); !bytes.Contains(terminal.Bytes(), []byte(words)) {
 		t.Errorf("the terminal does not have %q:\n%s", words, terminal.String())
 	}
 }

@@ -26,8 +26,8 @@ type fate struct {
 	closest float64
 	// near reports whether that was not far below what the SLO asks for.
 	near bool
-	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict on
-	// the lowest that is not; 0 and nil where none is known.
+	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
+	// on the lowest that is not; 0 and nil where none is known.
 	kept   float64
 	missed *verdict
 }
@@ -60,21 +60,23 @@ func (s *search) cost() float64     { return float64(s.size()) * s.options[s.bes
 func (s *search) chosen() *option   { return s.options[s.best] }
 func (s *search) accelerators() int { return s.size() * s.chosen().gpus }
 
-// beats reports whether n replicas of o, and the spares, are the better answer: cheaper, or as cheap
-// with better evidence, or with fewer accelerators, or earlier on the menu.
+// beats reports whether n replicas of o, and the spares, are the better answer: cheaper, or as
+// cheap with better evidence, or with fewer accelerators, or earlier on the menu.
 func (s *search) beats(o *option, n int) bool {
 	if s.best < 0 {
 		return true
 	}
 	size := n + s.spare
-	return cmp.Or(cmp.Compare(float64(size)*o.price, s.cost()), cmp.Compare(rank(o.grade), rank(s.chosen().grade)), cmp.Compare(size*o.gpus, s.accelerators()), cmp.Compare(o.index, s.best)) < 0
+	return cmp.Or(cmp.Compare(float64(size)*o.price, s.cost()),
+		cmp.Compare(rank(o.grade), rank(s.chosen().grade)), cmp.Compare(size*o.gpus,
+			s.accelerators()), cmp.Compare(o.index, s.best)) < 0
 }
 
 // fewest is the least number of replicas that could sustain the load, by the bounds.
 func (s *search) fewest(o *option) int { return max(1, o.least, int(math.Ceil(s.rate/o.ceiling))) }
 
-// most is the largest number of replicas that is worth a thought: what there is, or where the load is
-// light.
+// most is the largest number of replicas that is worth a thought: what there is, or where the load
+// is light.
 func (s *search) most(o *option) int {
 	n := max(1, int(math.Ceil(s.rate/(o.ceiling*lightLoad))))
 	if s.rate == 0 {
@@ -108,7 +110,8 @@ func (s *search) run(ctx context.Context) error {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.leastCost(a), s.leastCost(b)) })
+	slices.SortStableFunc(order,
+		func(a, b int) int { return cmp.Compare(s.leastCost(a), s.leastCost(b)) })
 	lookout := s.newLookout()
 	defer lookout.close()
 	for k, i := range order {
@@ -145,18 +148,22 @@ func (s *search) words(i int) string {
 		return o.floor()
 	case tooFew:
 		offer := o.shortest(s.fewest(o) + s.spare)
-		return fmt.Sprintf("%d × %s and more are needed, there are %d", (s.fewest(o)+s.spare)*o.accelerators(offer), offer.Accelerator, offer.Count)
+		return fmt.Sprintf("%d × %s and more are needed, there are %d",
+			(s.fewest(o)+s.spare)*o.accelerators(offer), offer.Accelerator, offer.Count)
 	case costsMore:
 		if s.rate > 0 {
-			return fmt.Sprintf("a replica cannot sustain more than %s/s by the roofline, so it costs $%s/h at least", report.Figure(o.ceiling), report.Figure(s.leastCost(i)))
+			return fmt.Sprintf(
+				"a replica cannot sustain more than %s/s by the roofline, so it costs $%s/h "+
+					"at least", report.Figure(o.ceiling), report.Figure(s.leastCost(i)))
 		}
-		return fmt.Sprintf("%s or more are needed by the roofline, so it costs $%s/h at least", several(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
+		return fmt.Sprintf("%s or more are needed by the roofline, so it costs $%s/h at least",
+			several(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
 	}
 	return fate.words
 }
 
-// enough decides whether n replicas of o, spares left out, serve the load: by one of them where they are
-// alike, else by the whole fleet.
+// enough decides whether n replicas of o, spares left out, serve the load: by one of them where
+// they are alike, else by the whole fleet.
 func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) {
 	if s.trials.file.Plan.divisible() {
 		return s.trials.sustains(ctx, o, s.rate/float64(n))
@@ -218,8 +225,9 @@ func (s *search) try(ctx context.Context, i int) error {
 	return nil
 }
 
-// first returns how many replicas of an option are simulated first, and the most that may be asked of it:
-// as many as would be cheaper than the best, or where there is nothing to beat yet, as few as possible.
+// first returns how many replicas of an option are simulated first, and the most that may be asked
+// of it: as many as would be cheaper than the best, or where there is nothing to beat yet, as few
+// as possible.
 func (s *search) first(o *option) (n, most int) {
 	fewest, most := s.fewest(o), s.most(o)
 	if s.best < 0 {
@@ -231,8 +239,8 @@ func (s *search) first(o *option) (n, most int) {
 	return most, most
 }
 
-// bisect returns the least number of replicas that serve the load, between low, which do not, and high,
-// which do.
+// bisect returns the least number of replicas that serve the load, between low, which do not, and
+// high, which do.
 func (s *search) bisect(ctx context.Context, i, low, high int) (int, error) {
 	for high-low > 1 {
 		middle := (low + high) / 2
@@ -261,8 +269,8 @@ func (s *search) lost(o *option, n int, v verdict) string {
 	return words
 }
 
-// highest bisects the highest rate that a replica sustains, to about 3 %, from what is known; 0 where
-// even a light load is too much. The verdict is that of the lowest rate that is too high.
+// highest bisects the highest rate that a replica sustains, to about 3 %, from what is known; 0
+// where even a light load is too much. The verdict is that of the lowest rate that is too high.
 func (s *search) highest(ctx context.Context, i int) (rate float64, above verdict, err error) {
 	o, fate, t := s.options[i], &s.fates[i], *s.trials
 	t.rough = true

@@ -13,14 +13,15 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-var long = flag.Bool("long", false, "search menus of 500 to 3,000 options exhaustively, rather than parts of them")
+var long = flag.Bool("long", false,
+	"search menus of 500 to 3,000 options exhaustively, rather than parts of them")
 
-// menuCase is a menu to be searched exhaustively: what is asked, and the lists from which options are
-// made.
+// menuCase is a menu to be searched exhaustively: what is asked, and the lists from which options
+// are made.
 type menuCase struct{ name, head, hardware, lists, tail string }
 
-// menus are eight questions with 500 options and more. Simulations are short: it is the search that is
-// tested.
+// menus are eight questions with 500 options and more. Simulations are short: it is the search that
+// is tested.
 func menus() []menuCase {
 	const wide = `
   tensor: [1, 2, 4, 8]
@@ -42,18 +43,34 @@ func menus() []menuCase {
       decode: {replicas: 1..2, hardware: [h100-sxm, a100-80gb-sxm, h200-sxm], tensor: [1, 2], weights: [bf16, fp8]}
 `
 	const all = "[h100-sxm, a100-80gb-sxm, h200-sxm, l40s, a40, l4, b200-sxm, mi300x]"
-	const nvidia = "[h100-sxm, a100-80gb-sxm, h200-sxm, l40s, rtx-pro-6000, a100-80gb-pcie, b200-sxm]"
+	const nvidia = "[h100-sxm, a100-80gb-sxm, h200-sxm, l40s, rtx-pro-6000, a100-80gb-pcie, " +
+		"b200-sxm]"
 	return []menuCase{
-		{"chat 8B", "model: llama-3.1-8b\nworkload: {rate: 150/s, prompt: 200, output: 40}\nslo: {ttft: 300ms, tpot: 30ms}", all, wide, ""},
-		{"prefill-heavy 8B, N+1", "model: llama-3.1-8b\nworkload: {rate: 50/s, prompt: {distribution: lognormal, mean: 1500, cv: 0.5, max: 8000}, output: 10}\nslo: {ttft: 600ms, percentile: 95}",
+		{"chat 8B", "model: llama-3.1-8b\nworkload: {rate: 150/s, prompt: 200, output: 40}\nslo: " +
+			"{ttft: 300ms, tpot: 30ms}", all, wide, ""},
+		{"prefill-heavy 8B, N+1",
+			"model: llama-3.1-8b\nworkload: {rate: 50/s, prompt: {distribution: lognormal, mean: " +
+				"1500, cv: 0.5, max: 8000}, output: 10}\nslo: {ttft: 600ms, percentile: 95}",
 			nvidia, wide, "fleet: {spare: 1}"},
-		{"decode-heavy 70B", "model: llama-2-70b\nworkload: {rate: 40/s, prompt: 60, output: 80}\nslo: {ttft: 500ms, tpot: 60ms}", nvidia, wide, ""},
-		{"counts and prices", "model: llama-2-70b\nworkload: {rate: 40/s, prompt: 300, output: 40}\nslo: {ttft: 800ms, tpot: 100ms}",
-			"[{accelerator: h100-sxm, count: 8, price: $1.5/h}, {accelerator: a100-80gb-sxm, count: 64, price: $0.9/h}, {accelerator: h200-sxm, price: $4/h}, l40s, a40, {accelerator: mi300x, count: 1}, {accelerator: b200-sxm, price: $9/h}]", wide, ""},
-		{"tight SLO, mixture of experts", "model: mixtral-8x7b\nworkload: {rate: 80/s, prompt: 200, output: 40}\nslo: {ttft: 300ms, tpot: 15ms}", nvidia, wide, ""},
-		{"expert parallelism", "model: mixtral-8x7b\nworkload: {rate: 80/s, prompt: 400, output: 60}\nslo: {ttft: 1s, tpot: 40ms}", nvidia, experts, ""},
-		{"pools", "model: qwen2.5-14b\nworkload: {rate: 30/s, prompt: 1500, output: 60}\nslo: {ttft: 1s, tpot: 25ms}", "[h100-sxm, a100-80gb-sxm]", pools, ""},
-		{"pools, prompts in bursts", "model: llama-3.1-8b\nworkload: {rate: {pattern: bursts, high: 40/s, low: 4/s, for: 4s, pause: 8s}, prompt: 1500, output: 40, duration: 40s}\nslo: {ttft: 1s, tpot: 30ms}",
+		{"decode-heavy 70B", "model: llama-2-70b\nworkload: {rate: 40/s, prompt: 60, output: " +
+			"80}\nslo: {ttft: 500ms, tpot: 60ms}", nvidia, wide, ""},
+		{"counts and prices", "model: llama-2-70b\nworkload: {rate: 40/s, prompt: 300, output: " +
+			"40}\nslo: {ttft: 800ms, tpot: 100ms}",
+			"[{accelerator: h100-sxm, count: 8, price: $1.5/h}, {accelerator: a100-80gb-sxm, " +
+				"count: 64, price: $0.9/h}, {accelerator: h200-sxm, price: $4/h}, l40s, a40, " +
+				"{accelerator: mi300x, count: 1}, {accelerator: b200-sxm, price: $9/h}]", wide, ""},
+		{"tight SLO, mixture of experts",
+			"model: mixtral-8x7b\nworkload: {rate: 80/s, prompt: 200, output: 40}\nslo: {ttft: " +
+				"300ms, tpot: 15ms}", nvidia, wide, ""},
+		{"expert parallelism",
+			"model: mixtral-8x7b\nworkload: {rate: 80/s, prompt: 400, output: 60}\nslo: {ttft: " +
+				"1s, tpot: 40ms}", nvidia, experts, ""},
+		{"pools", "model: qwen2.5-14b\nworkload: {rate: 30/s, prompt: 1500, output: 60}\nslo: " +
+			"{ttft: 1s, tpot: 25ms}", "[h100-sxm, a100-80gb-sxm]", pools, ""},
+		{"pools, prompts in bursts",
+			"model: llama-3.1-8b\nworkload: {rate: {pattern: bursts, high: 40/s, low: 4/s, for: " +
+				"4s, pause: 8s}, prompt: 1500, output: 40, duration: 40s}\nslo: {ttft: 1s, " +
+				"tpot: 30ms}",
 			"[h100-sxm, l40s]", pools, ""},
 	}
 }
@@ -62,12 +79,16 @@ func menus() []menuCase {
 func (m menuCase) text(whole bool) string {
 	lists, hardware := m.lists, m.hardware
 	if !whole {
-		lists = strings.NewReplacer("tensor: [1, 2, 4, 8]", "tensor: [1, 4]", "weights: [bf16, fp8, int4]", "weights: [fp8]", "data: [1, 2, 4, 8]", "data: [1, 2]",
+		lists = strings.NewReplacer("tensor: [1, 2, 4, 8]", "tensor: [1, 4]",
+			"weights: [bf16, fp8, int4]", "weights: [fp8]", "data: [1, 2, 4, 8]", "data: [1, 2]",
 			"kv-cache: [bf16, fp8]", "kv-cache: [bf16]", "1..2", "1", "{max-sequences: 32}, ", "",
-			"tensor: [1, 2, 4]", "tensor: [1, 2]", "h100-sxm, a100-80gb-sxm, h200-sxm", "h100-sxm, a100-80gb-sxm").Replace(lists)
-		hardware = strings.NewReplacer(", l40s, a40, l4, b200-sxm, mi300x", "", ", rtx-pro-6000, a100-80gb-pcie, b200-sxm", "").Replace(hardware)
+			"tensor: [1, 2, 4]", "tensor: [1, 2]", "h100-sxm, a100-80gb-sxm, h200-sxm",
+			"h100-sxm, a100-80gb-sxm").Replace(lists)
+		hardware = strings.NewReplacer(", l40s, a40, l4, b200-sxm, mi300x", "",
+			", rtx-pro-6000, a100-80gb-pcie, b200-sxm", "").Replace(hardware)
 	}
-	return m.head + "\nmenu:\n  hardware: " + hardware + lists + m.tail + "\neffort: {requests: 200, most-requests: 400}\n"
+	return m.head + "\nmenu:\n  hardware: " + hardware + lists + m.tail +
+		"\neffort: {requests: 200, most-requests: 400}\n"
 }
 
 func testQueue(t *testing.T) *queue.Queue {
@@ -119,7 +140,8 @@ func exhaustive(t *testing.T, s *search) (best, replicas int) {
 		}
 		b := s.options[best]
 		here, there := high+s.spare, replicas+s.spare
-		if cmp.Or(cmp.Compare(float64(here)*o.price, float64(there)*b.price), cmp.Compare(here*o.gpus, there*b.gpus)) < 0 {
+		if cmp.Or(cmp.Compare(float64(here)*o.price, float64(there)*b.price),
+			cmp.Compare(here*o.gpus, there*b.gpus)) < 0 {
 			best, replicas = i, high
 		}
 	}
@@ -135,8 +157,8 @@ func sustained(t *testing.T, s *search, o *option, n int) bool {
 	return v.sustained
 }
 
-// The planner's answer is that of exhaustive search. On the whole menus, together, it takes at most 3 %
-// of its simulations.
+// The planner's answer is that of exhaustive search. On the whole menus, together, it takes at most
+// 3 % of its simulations.
 func TestTheAnswerIsThatOfExhaustiveSearch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates every option of eight menus")
@@ -164,10 +186,12 @@ func againstExhaustive(t *testing.T, text string) (needed, all int) {
 	every, allTrials := prepared(t, text)
 	best, replicas := exhaustive(t, every)
 	if planned.best != best || best >= 0 && planned.fates[best].replicas != replicas {
-		t.Errorf("planned %s, exhaustive search finds %s", answer(planned, planned.best), answerOf(every, best, replicas))
+		t.Errorf("planned %s, exhaustive search finds %s", answer(planned, planned.best),
+			answerOf(every, best, replicas))
 	}
 	needed, all = trials.count(), allTrials.count()
-	t.Logf("%d options, %d simulations, exhaustive %d; %s", len(every.options), needed, all, answer(planned, planned.best))
+	t.Logf("%d options, %d simulations, exhaustive %d; %s", len(every.options), needed, all,
+		answer(planned, planned.best))
 	if n := len(every.options); *long && (n < 500 || n > 3000) {
 		t.Errorf("%d options, want 500 to 3,000", n)
 	}
@@ -177,8 +201,8 @@ func againstExhaustive(t *testing.T, text string) (needed, all int) {
 	return needed, all
 }
 
-// Looking ahead changes neither the answer nor what is said of options, nor how many simulations are
-// said to be needed.
+// Looking ahead changes neither the answer nor what is said of options, nor how many simulations
+// are said to be needed.
 func TestLookingAheadChangesNothing(t *testing.T) {
 	var told []string
 	for _, workers := range []int{1, 4} {
@@ -216,15 +240,18 @@ func answerOf(s *search, i, replicas int) string {
 	if i < 0 {
 		return "nothing"
 	}
-	return fmt.Sprintf("%d replicas of %s, $%.2f/h", replicas, s.label(i), float64(replicas+s.spare)*s.options[i].price)
+	return fmt.Sprintf("%d replicas of %s, $%.2f/h", replicas, s.label(i),
+		float64(replicas+s.spare)*s.options[i].price)
 }
 
 // What one replica sustains is less than the bound, and the bound is not idle talk: within a factor
 // of ten.
 func TestBoundsHold(t *testing.T) {
 	for _, text := range []string{
-		"model: llama-3.1-8b\nworkload: {rate: 60/s, prompt: 300, output: 60}\nslo: {ttft: 20s, tpot: 1s, percentile: 90}\nmenu: {hardware: [h100-sxm, l4], tensor: [1, 2]}",
-		"model: llama-2-70b\nworkload: {rate: 6/s, prompt: 1500, output: 20}\nslo: {ttft: 60s, tpot: 5s, percentile: 90}\nmenu: {hardware: [a100-80gb-sxm], tensor: [2, 4, 8]}",
+		"model: llama-3.1-8b\nworkload: {rate: 60/s, prompt: 300, output: 60}\nslo: {ttft: 20s, " +
+			"tpot: 1s, percentile: 90}\nmenu: {hardware: [h100-sxm, l4], tensor: [1, 2]}",
+		"model: llama-2-70b\nworkload: {rate: 6/s, prompt: 1500, output: 20}\nslo: {ttft: 60s, " +
+			"tpot: 5s, percentile: 90}\nmenu: {hardware: [a100-80gb-sxm], tensor: [2, 4, 8]}",
 	} {
 		s, _ := prepared(t, text+"\neffort: {requests: 1000, most-requests: 2000}")
 		s.fates = make([]fate, len(s.options))
@@ -242,15 +269,18 @@ func TestBoundsHold(t *testing.T) {
 
 // With other inputs the predictions rest on what they rested on before.
 func TestOtherInputsKeepTheEvidence(t *testing.T) {
-	s, _ := prepared(t, "model: llama-2-70b\nworkload: {rate: 6/s, prompt: 500, output: 20}\nmenu: {hardware: [a100-80gb-sxm], tensor: [4]}")
+	s, _ := prepared(t, "model: llama-2-70b\nworkload: {rate: 6/s, prompt: 500, output: "+
+		"20}\nmenu: {hardware: [a100-80gb-sxm], tensor: [4]}")
 	s.best, s.fates = 0, []fate{{kind: chosen, replicas: 1}}
 	for _, p := range s.perturbations() {
 		other, err := s.perturbed(p, contender)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := other.options[0], s.options[0]; got.grade != want.grade || got.physics != want.physics {
-			t.Errorf("%s: %s with %+v, want %s with %+v", p.input, got.grade, got.physics, want.grade, want.physics)
+		if got, want := other.options[0], s.options[0]; got.grade != want.grade ||
+			got.physics != want.physics {
+			t.Errorf("%s: %s with %+v, want %s with %+v", p.input, got.grade, got.physics,
+				want.grade, want.physics)
 		}
 	}
 }
@@ -261,24 +291,37 @@ func TestBadPlans(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                    "the file is empty",
 		"model: llama-3.1-8b": "menu: must be given",
-		strings.Replace(good, "[h100-sxm]", "[]", 1):                                                    "the list is empty",
-		strings.Replace(good, "[h100-sxm]", "[{accelerator: h100-sxm, price: $0/h}]", 1):                "must be more than 0",
-		strings.Replace(good, "[h100-sxm]", "[h1000]", 1):                                               `did you mean h100`,
-		strings.Replace(good, "{rate: 2/s}", "{prompt: 20}", 1):                                         "a plan needs a load",
-		strings.Replace(good, "rate: 2/s", "rate: 2/s, requests: 5", 1):                                 "follows from effort",
-		strings.Replace(good, "rate: 2/s", "rate: 2/s, arrivals: at-once", 1):                           "requests that arrive over time",
-		strings.Replace(good, "menu: {", "menu: {disaggregated: [{prefill: 2..1, decode: 1}], ", 1):     "a number of replicas from 1",
-		good + "\nslo: {ttft: 2s, e2e: 1s}":                                                             "contradicts a first token",
-		good + "\nslo: {itl: 60ms}":                                                                     "slo.itl: found 60ms for a request",
-		good + "\nslo: {ttft: {p50: 2s, p99: 1s}}":                                                      "slo.ttft.p50: found 2s, more than",
-		good + "\neffort: {requests: 5000, most-requests: 1000}":                                        "less than the 5000",
-		"models: [{model: a, workload: {rate: 1/s}}]\nmodel: b\nmenu: {hardware: [l4]}":                 "has no meaning beside models",
-		"models: [{model: a, workload: {rate: 1/s}}, {model: a, workload: {}}]\nmenu: {hardware: [l4]}": "names of models must differ",
-		"models: [{model: a, workload: {prompt: 2}}]\nmenu: {hardware: [l4]}":                           "a plan needs a load",
-		"menu: {hardware: [l4]}":                                                                        "must be given: a model, or several",
-		good + "\nflet: {spare: 1}":                                                                     "did you mean fleet",
-		strings.Replace(good, "menu: {", "menu: {tensor: [0], ", 1):                                     "must be at least 1",
-		strings.Replace(good, "menu: {", "menu: {engines: [vlm], ", 1):                                  "no engine",
+		strings.Replace(good, "[h100-sxm]", "[]",
+			1): "the list is empty",
+		strings.Replace(good, "[h100-sxm]", "[{accelerator: h100-sxm, price: $0/h}]",
+			1): "must be more than 0",
+		strings.Replace(good, "[h100-sxm]", "[h1000]",
+			1): `did you mean h100`,
+		strings.Replace(good, "{rate: 2/s}", "{prompt: 20}",
+			1): "a plan needs a load",
+		strings.Replace(good, "rate: 2/s", "rate: 2/s, requests: 5",
+			1): "follows from effort",
+		strings.Replace(good, "rate: 2/s", "rate: 2/s, arrivals: at-once",
+			1): "requests that arrive over time",
+		strings.Replace(good, "menu: {", "menu: {disaggregated: [{prefill: 2..1, decode: 1}], ",
+			1): "a number of replicas from 1",
+		good + "\nslo: {ttft: 2s, e2e: 1s}":        "contradicts a first token",
+		good + "\nslo: {itl: 60ms}":                "slo.itl: found 60ms for a request",
+		good + "\nslo: {ttft: {p50: 2s, p99: 1s}}": "slo.ttft.p50: found 2s, more than",
+		good + "\neffort: {requests: 5000, " +
+			"most-requests: 1000}": "less than the 5000",
+		"models: [{model: a, workload: {rate: 1/s}}]\nmodel: b\nmenu: " +
+			"{hardware: [l4]}": "has no meaning beside models",
+		"models: [{model: a, workload: {rate: 1/s}}, {model: a, workload: {}}]\nmenu: " +
+			"{hardware: [l4]}": "names of models must differ",
+		"models: [{model: a, workload: {prompt: 2}}]\nmenu: " +
+			"{hardware: [l4]}": "a plan needs a load",
+		"menu: {hardware: [l4]}":    "must be given: a model, or several",
+		good + "\nflet: {spare: 1}": "did you mean fleet",
+		strings.Replace(good, "menu: {", "menu: {tensor: [0], ",
+			1): "must be at least 1",
+		strings.Replace(good, "menu: {", "menu: {engines: [vlm], ",
+			1): "no engine",
 	} {
 		f, err := Parse("bad.yaml", []byte(text))
 		if err == nil {

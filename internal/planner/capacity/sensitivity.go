@@ -52,10 +52,12 @@ func (s *search) sensitivity(ctx context.Context) ([]Sensitivity, error) {
 	return list, group.Wait()
 }
 
-// again answers a plan that is harder or easier than that of s. A harder one never costs less, so that
-// the same fleet is the answer as long as it keeps the SLO. For an easier one it is a fleet to beat.
+// again answers a plan that is harder or easier than that of s. A harder one never costs less, so
+// that the same fleet is the answer as long as it keeps the SLO. For an easier one it is a fleet to
+// beat.
 func (s *search) again(ctx context.Context, easier *search, harder int) error {
-	i := slices.IndexFunc(s.options, func(o *option) bool { return s.label(o.index) == easier.label(easier.best) })
+	i := slices.IndexFunc(s.options,
+		func(o *option) bool { return s.label(o.index) == easier.label(easier.best) })
 	n := easier.fates[easier.best].replicas
 	keeps := harder < 0
 	if harder > 0 {
@@ -82,15 +84,17 @@ func (s *search) compared(input string, other *search, harder int) Sensitivity {
 	case other.best < 0:
 		return Sensitivity{input, true, "no option meets the SLO"}
 	case other.label(other.best) != s.label(s.best):
-		return Sensitivity{input, true, several(other.size(), "replica") + " of " + other.label(other.best)}
+		return Sensitivity{input, true, several(other.size(), "replica") + " of " +
+			other.label(other.best)}
 	case other.size() != s.size():
-		return Sensitivity{input, true, fmt.Sprintf("%s instead of %d", several(other.size(), "replica"), s.size())}
+		return Sensitivity{input, true,
+			fmt.Sprintf("%s instead of %d", several(other.size(), "replica"), s.size())}
 	}
 	return Sensitivity{input, false, "the same"}
 }
 
-// perturbed returns a search with other inputs, among the options that may win: those whose bound is at
-// most so many times the cost of the answer.
+// perturbed returns a search with other inputs, among the options that may win: those whose bound
+// is at most so many times the cost of the answer.
 func (s *search) perturbed(p perturbation, within float64) (*search, error) {
 	f := &File{Plan: s.trials.file.Plan, name: s.trials.file.name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
@@ -139,15 +143,21 @@ func (s *search) perturbations() []perturbation {
 	}
 	if !s.trials.file.Plan.Workload.Recorded() {
 		list = append(list,
-			perturbation{input: "prompts 10 % longer", harder: 1, plan: func(p *Plan) { p.scaleLengths(more, 1) }},
-			perturbation{input: "prompts 10 % shorter", harder: -1, plan: func(p *Plan) { p.scaleLengths(less, 1) }},
-			perturbation{input: "answers 10 % longer", harder: 1, plan: func(p *Plan) { p.scaleLengths(1, more) }},
-			perturbation{input: "answers 10 % shorter", harder: -1, plan: func(p *Plan) { p.scaleLengths(1, less) }})
+			perturbation{input: "prompts 10 % longer", harder: 1,
+				plan: func(p *Plan) { p.scaleLengths(more, 1) }},
+			perturbation{input: "prompts 10 % shorter", harder: -1,
+				plan: func(p *Plan) { p.scaleLengths(less, 1) }},
+			perturbation{input: "answers 10 % longer", harder: 1,
+				plan: func(p *Plan) { p.scaleLengths(1, more) }},
+			perturbation{input: "answers 10 % shorter", harder: -1,
+				plan: func(p *Plan) { p.scaleLengths(1, less) }})
 	}
 	// Steps that take 10 % longer are the same as time that runs 10 % faster for everybody else.
 	list = append(list,
-		perturbation{input: "steps 10 % slower", harder: 1, plan: func(p *Plan) { p.scaleRate(more); p.scaleLimits(1 / more) }},
-		perturbation{input: "steps 10 % faster", harder: -1, plan: func(p *Plan) { p.scaleRate(less); p.scaleLimits(1 / less) }})
+		perturbation{input: "steps 10 % slower", harder: 1,
+			plan: func(p *Plan) { p.scaleRate(more); p.scaleLimits(1 / more) }},
+		perturbation{input: "steps 10 % faster", harder: -1,
+			plan: func(p *Plan) { p.scaleRate(less); p.scaleLimits(1 / less) }})
 	mine := s.chosen().prefill.offer.Accelerator
 	list = append(list, perturbation{input: mine + " 10 % dearer", price: func(o *option) {
 		if o.uses(mine) {

@@ -36,7 +36,8 @@ type latency struct{ ttft, tpot sim.Time }
 // choose takes accelerators of a list.
 func (s *server) choose(o *Offer, list []Offer) {
 	s.offer = o
-	s.scenario.Hardware = scenarios.Hardware{Accelerator: o.Accelerator, File: o.File, Link: o.Link, Network: o.Network, PerNode: o.PerNode, Price: o.Price}
+	s.scenario.Hardware = scenarios.Hardware{Accelerator: o.Accelerator, File: o.File, Link: o.Link,
+		Network: o.Network, PerNode: o.PerNode, Price: o.Price}
 	for i := range list {
 		if other := &list[i]; other != o && other.Accelerator == o.Accelerator {
 			s.terms = fmt.Sprintf(" at $%g/h", float64(o.Price))
@@ -57,7 +58,8 @@ func (s *server) draft(list []scenarios.Speculation, i int) {
 func (f *File) newServer(list []dimension, choices []int) *server {
 	p := &f.Plan
 	s := &server{scenario: scenarios.Scenario{
-		Name: p.Name, Model: p.Model, Engine: scenarios.Engine{MaxModelLen: p.MaxModelLen}, Workload: p.Workload, SLO: p.SLO, Seed: p.Seed,
+		Name: p.Name, Model: p.Model, Engine: scenarios.Engine{MaxModelLen: p.MaxModelLen},
+		Workload: p.Workload, SLO: p.SLO, Seed: p.Seed,
 	}}
 	for i, d := range list {
 		d.set(s, choices[i])
@@ -79,7 +81,8 @@ func (s *server) name() {
 	for _, way := range []struct {
 		name   string
 		degree int
-	}{{"tensor", par.Tensor}, {"pipeline", par.Pipeline}, {"data", par.Data}, {"expert", par.Expert}} {
+	}{{"tensor", par.Tensor}, {"pipeline", par.Pipeline}, {"data", par.Data},
+		{"expert", par.Expert}} {
 		if way.degree > 1 {
 			ways = append(ways, fmt.Sprintf("%s %d", way.name, way.degree))
 		}
@@ -96,8 +99,8 @@ func (s *server) label() string {
 	return strings.Join(append([]string{s.shape}, s.words...), ", ")
 }
 
-// prepare finds out whether a replica can be built, and what its steps take. A server that is prepared
-// anew, for another workload, keeps what does not depend on that.
+// prepare finds out whether a replica can be built, and what its steps take. A server that is
+// prepared anew, for another workload, keeps what does not depend on that.
 func (f *File) prepare(s *server, loads map[int]*load, clocks *scenarios.Clocks) error {
 	file, err := f.file(s.scenario, f.Plan.peak(), probes)
 	if err != nil {
@@ -120,8 +123,10 @@ func (f *File) prepare(s *server, loads map[int]*load, clocks *scenarios.Clocks)
 	defer simulation.Source.Close()
 	s.price = float64(simulation.Scenario.Hardware.Price) * float64(s.gpus)
 	if s.price <= 0 {
-		return scenarios.BadInput(fmt.Errorf("%s: menu.hardware: %s has no price in the catalogue; give one, such as {accelerator: %s, price: $2/h}",
-			f.name, s.offer.Accelerator, s.offer.Accelerator))
+		return scenarios.BadInput(
+			fmt.Errorf("%s: menu.hardware: %s has no price in the catalogue; give one, such as "+
+				"{accelerator: %s, price: $2/h}",
+				f.name, s.offer.Accelerator, s.offer.Accelerator))
 	}
 	if s.steps == nil {
 		s.steps, s.evidence = simulation.Steps(), simulation.Evidence()
@@ -130,8 +135,8 @@ func (f *File) prepare(s *server, loads map[int]*load, clocks *scenarios.Clocks)
 	return s.face(f, simulation, loads)
 }
 
-// face sets the load, and what its probes would take with the server to themselves. Servers of equal
-// contexts face the same load.
+// face sets the load, and what its probes would take with the server to themselves. Servers of
+// equal contexts face the same load.
 func (s *server) face(f *File, simulation *scenarios.Simulation, loads map[int]*load) (err error) {
 	context := s.steps.Scenario.Engine.MaxModelLen
 	if loads[context] == nil {

@@ -27,7 +27,8 @@ type Chance struct {
 // keeps reports whether a fleet of n replicas of o, spares down, keeps the SLO where steps take
 // slowdown times what is predicted, over the pooled requests of at most so many seeds, and the
 // share of requests that do.
-func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, seeds int) (bool, float64, error) {
+func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, seeds int) (bool,
+	float64, error) {
 	if s.trials.file.Plan.recordedTimes() {
 		seeds = 1 // recorded requests are always the same
 	}
@@ -99,8 +100,9 @@ func (s *search) challenger(tried map[int]bool) int {
 	return -1
 }
 
-// open reports whether an option may keep the SLO as a fleet that costs less than the best: a replica
-// kept it or nearly did, or none was simulated at so low a rate, since the best seemed cheaper then.
+// open reports whether an option may keep the SLO as a fleet that costs less than the best: a
+// replica kept it or nearly did, or none was simulated at so low a rate, since the best seemed
+// cheaper then.
 func (s *search) open(i int) bool {
 	fate := &s.fates[i]
 	switch fate.kind {
@@ -196,7 +198,8 @@ func (s *search) chance(ctx context.Context, n int) (float64, error) {
 			low = next
 		case next == 1-certain:
 			high = next
-			if ok, _, err = s.keeps(ctx, s.chosen(), n, math.Round(p.quantile(certain)*1e4)/1e4, fewSeeds); err != nil || !ok {
+			if ok, _, err = s.keeps(ctx, s.chosen(), n, math.Round(p.quantile(certain)*1e4)/1e4,
+				fewSeeds); err != nil || !ok {
 				return 0, err
 			}
 			low = certain

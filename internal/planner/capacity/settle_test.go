@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// No option keeps the SLO as a fleet that costs less than the answer, also where the fleet that seemed
-// cheapest by one replica turned out to need more of them.
+// No option keeps the SLO as a fleet that costs less than the answer, also where the fleet that
+// seemed cheapest by one replica turned out to need more of them.
 func TestNoFleetCostsLess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates fleets of every option")
@@ -30,7 +30,8 @@ menu: {hardware: [h100-sxm, h200-sxm, b200-sxm], tensor: [1, 2, 4], weights: [fp
 			t.Fatal(err)
 		}
 		if ok {
-			t.Errorf("%d of %s keep the SLO in %.4f of the requests for less than %d of %s", n, s.label(i), kept, s.size(), s.label(s.best))
+			t.Errorf("%d of %s keep the SLO in %.4f of the requests for less than %d of %s", n,
+				s.label(i), kept, s.size(), s.label(s.best))
 		}
 	}
 }

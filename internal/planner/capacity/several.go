@@ -49,7 +49,9 @@ func (f *File) Solve(ctx context.Context, o Options) (*Answers, error) {
 	hardware := f.Plan.Menu.Hardware
 	for _, part := range f.parts() {
 		if part.Plan.Menu.Hardware = hardware; len(hardware) == 0 {
-			return nil, scenarios.BadInput(fmt.Errorf("%s: no accelerators are left for %s: the models before it take all", f.name, part.Plan.Name))
+			return nil, scenarios.BadInput(
+				fmt.Errorf("%s: no accelerators are left for %s: the models before it take all",
+					f.name, part.Plan.Name))
 		}
 		a, err := part.solve(ctx, q, o)
 		if err != nil {
@@ -77,7 +79,8 @@ func (f *File) parts() []*File {
 	for _, m := range f.Plan.Models {
 		p := f.Plan
 		p.Models, p.Name = nil, cmp.Or(m.Name, m.Model)
-		p.Model, p.MaxModelLen, p.Workload, p.SLO = m.Model, m.MaxModelLen, m.Workload, m.SLO.Complete()
+		p.Model, p.MaxModelLen, p.Workload, p.SLO = m.Model, m.MaxModelLen, m.Workload,
+			m.SLO.Complete()
 		list = append(list, &File{Plan: p, name: f.name})
 	}
 	if list == nil {
@@ -128,11 +131,13 @@ func (a *Answers) WriteText(out io.Writer) error {
 	for _, answer := range a.Models {
 		row := []string{answer.Name, "none meets the SLO", "–", "–", "–"}
 		if d := answer.Chosen; d != nil {
-			row = []string{answer.Name, d.Label, fmt.Sprint(d.Replicas), fmt.Sprint(d.Accelerators), fmt.Sprintf("%.2f", d.Hourly)}
+			row = []string{answer.Name, d.Label, fmt.Sprint(d.Replicas), fmt.Sprint(d.Accelerators),
+				fmt.Sprintf("%.2f", d.Hourly)}
 		}
 		rows = append(rows, row)
 	}
-	rows = append(rows, []string{"together", "", "", fmt.Sprint(a.Accelerators), fmt.Sprintf("%.2f", a.Hourly)})
+	rows = append(rows, []string{"together", "", "", fmt.Sprint(a.Accelerators),
+		fmt.Sprintf("%.2f", a.Hourly)})
 	p.Table([]string{"model", "replica", "replicas", "GPUs", "$/h"}, rows, 0, 1)
 	return p.Err()
 }

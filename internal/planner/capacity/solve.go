@@ -42,7 +42,9 @@ func (f *File) newSearch(q *queue.Queue, o Options) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trials{file: f, clocks: scenarios.NewClocks(), queue: q, journal: o.Journal, ran: o.Ran, shard: o.Shard, recorded: o.Recorded, workers: o.Queue.Workers, ledger: &ledger{known: map[string]*entry{}}}
+	t := &trials{file: f, clocks: scenarios.NewClocks(), queue: q, journal: o.Journal, ran: o.Ran,
+		shard: o.Shard, recorded: o.Recorded, workers: o.Queue.Workers,
+		ledger: &ledger{known: map[string]*entry{}}}
 	return f.prepared(options, t)
 }
 
@@ -62,7 +64,8 @@ func (f *File) prepared(options []*option, t *trials) (*search, error) {
 		}
 		o.bound(&f.Plan)
 	}
-	return &search{rate: f.Plan.peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1, seeds: mostSeeds, trials: t}, nil
+	return &search{rate: f.Plan.peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1,
+		seeds: mostSeeds, trials: t}, nil
 }
 
 // solve answers the plan of one model.
@@ -75,7 +78,8 @@ func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, e
 		return nil, err
 	}
 	p := &f.Plan
-	a := &Answer{Name: p.Name, Model: p.Model, SLO: p.SLO, ClassSLOs: p.classSLOs(), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
+	a := &Answer{Name: p.Name, Model: p.Model, SLO: p.SLO, ClassSLOs: p.classSLOs(), Rate: s.rate,
+		Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: len(s.options), Simulations: s.trials.count()}
 	if l := s.load(); l != nil {
 		a.Load = l.words
@@ -128,7 +132,8 @@ func (f *File) detail(ctx context.Context, s *search, a *Answer) error {
 
 // growth finds the best fleet for a load so many times as heavy.
 func (s *search) growth(ctx context.Context, factor float64) (*Growth, error) {
-	later, err := s.perturbed(perturbation{plan: func(p *Plan) { p.scaleRate(factor) }}, math.Inf(1))
+	later, err := s.perturbed(perturbation{plan: func(p *Plan) { p.scaleRate(factor) }},
+		math.Inf(1))
 	if err != nil {
 		return nil, err
 	}
@@ -146,8 +151,8 @@ func (s *search) growth(ctx context.Context, factor float64) (*Growth, error) {
 // label names option i.
 func (s *search) label(i int) string { return s.options[i].label(&s.trials.file.Plan.Menu) }
 
-// mostFates is the size of a menu of which an answer says what became of every option; of larger ones it
-// says so of those that were simulated.
+// mostFates is the size of a menu of which an answer says what became of every option; of larger
+// ones it says so of those that were simulated.
 const mostFates = 10_000
 
 // tell counts the options that were not simulated, and says of each what became of it.
@@ -155,7 +160,8 @@ func (a *Answer) tell(s *search) {
 	for i, fate := range s.fates {
 		tried := fate.kind == simulated || fate.kind == chosen || fate.kind == broken
 		if tried || len(s.fates) <= mostFates {
-			a.Fates = append(a.Fates, Fate{s.label(i), fate.kind, s.words(i), fate.replicas, s.options[i].ceiling})
+			a.Fates = append(a.Fates, Fate{s.label(i), fate.kind, s.words(i), fate.replicas,
+				s.options[i].ceiling})
 		}
 		if tried {
 			continue
@@ -163,7 +169,8 @@ func (a *Answer) tell(s *search) {
 		at := slices.IndexFunc(a.Pruned, func(p Pruned) bool { return p.Why == fate.kind })
 		if at < 0 {
 			at = len(a.Pruned)
-			a.Pruned = append(a.Pruned, Pruned{Why: fate.kind, Example: s.label(i) + ": " + s.words(i)})
+			a.Pruned = append(a.Pruned,
+				Pruned{Why: fate.kind, Example: s.label(i) + ": " + s.words(i)})
 		}
 		a.Pruned[at].Options++
 	}
@@ -177,7 +184,8 @@ func (s *search) nearest() *Nearest {
 		if s.fates[i].kind == unfit {
 			continue
 		}
-		if best < 0 || cmp.Or(-cmp.Compare(s.fates[i].closest, s.fates[best].closest), cmp.Compare(s.options[i].excess, s.options[best].excess)) < 0 {
+		if best < 0 || cmp.Or(-cmp.Compare(s.fates[i].closest, s.fates[best].closest),
+			cmp.Compare(s.options[i].excess, s.options[best].excess)) < 0 {
 			best = i
 		}
 	}
@@ -190,8 +198,8 @@ func (s *search) nearest() *Nearest {
 // mostShapes bounds the shapes that an answer shows.
 const mostShapes = 24
 
-// leaders returns the option of each shape that is nearest to being chosen, the nearest of all first,
-// and the number of shapes that are left out.
+// leaders returns the option of each shape that is nearest to being chosen, the nearest of all
+// first, and the number of shapes that are left out.
 func (s *search) leaders() (list []int, left int) {
 	at := map[string]int{}
 	for i, o := range s.options {
@@ -237,7 +245,8 @@ func (s *search) shapes(ctx context.Context) (list []Shape, left int, err error)
 		return nil, 0, err
 	}
 	slices.SortStableFunc(list, func(a, b Shape) int {
-		return cmp.Or(-cmp.Compare(sign(a.Replicas), sign(b.Replicas)), cmp.Compare(a.Hourly, b.Hourly), -cmp.Compare(a.Rate, b.Rate))
+		return cmp.Or(-cmp.Compare(sign(a.Replicas), sign(b.Replicas)),
+			cmp.Compare(a.Hourly, b.Hourly), -cmp.Compare(a.Rate, b.Rate))
 	})
 	return list, left, nil
 }
@@ -289,7 +298,8 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 	case replicas == 0:
 	case !o.available(size):
 		offer := o.shortest(size)
-		sh.Limit = fmt.Sprintf("%d × %s would be needed, there are %d; %s", size*o.accelerators(offer), offer.Accelerator, offer.Count, sh.Limit)
+		sh.Limit = fmt.Sprintf("%d × %s would be needed, there are %d; %s",
+			size*o.accelerators(offer), offer.Accelerator, offer.Count, sh.Limit)
 	default:
 		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.gpus, float64(size)*o.price
 		sh.HourlyLeast = float64(s.optimistic(i, replicas)+s.spare) * o.price
@@ -301,8 +311,8 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 }
 
 // needed returns how many replicas of option i serve the load, spares left out; 0 where none do, or
-// where only whole fleets tell and the bounds say enough. It notes the highest rate of a replica that is
-// judged alone, and what limits the option.
+// where only whole fleets tell and the bounds say enough. It notes the highest rate of a replica
+// that is judged alone, and what limits the option.
 func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
 	o, replicas := s.options[i], s.fates[i].replicas
 	switch {
@@ -358,8 +368,8 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 	return d, err
 }
 
-// mostTogether bounds the requests of the simulation of a whole fleet, unless its rate, or turnsEach for
-// each user of a closed loop, ask for more.
+// mostTogether bounds the requests of the simulation of a whole fleet, unless its rate, or
+// turnsEach for each user of a closed loop, ask for more.
 const (
 	mostTogether = 20_000
 	turnsEach    = 20
@@ -367,12 +377,14 @@ const (
 
 // whole simulates so many replicas of an option at the whole rate where steps take slowdown times
 // what is predicted, with the plan's seed and others, and returns the scenario too.
-func (s *search) whole(ctx context.Context, o *option, replicas int, slowdown float64, seed uint64) (trial, *scenarios.File, error) {
+func (s *search) whole(ctx context.Context, o *option, replicas int, slowdown float64,
+	seed uint64) (trial, *scenarios.File, error) {
 	p := &s.trials.file.Plan
 	scenario := o.scenario(&p.Menu, replicas, slowdown)
 	scenario.Seed += seed
 	first, _ := p.lengths(s.rate)
-	requests := max(first, min(p.Effort.Requests*int64(replicas), mostTogether), turnsEach*int64(p.Workload.Arrivals.Users))
+	requests := max(first, min(p.Effort.Requests*int64(replicas), mostTogether),
+		turnsEach*int64(p.Workload.Arrivals.Users))
 	file, err := s.trials.file.file(scenario, s.rate, requests)
 	if err != nil {
 		return trial{}, nil, err
@@ -393,8 +405,10 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	}
 	o := s.chosen()
 	d := &Deployment{
-		option: o, Label: s.label(s.best), Replicas: s.size(), Accelerators: s.accelerators(), Hourly: s.cost(),
-		Kept: full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes, EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
+		option: o, Label: s.label(s.best), Replicas: s.size(), Accelerators: s.accelerators(),
+		Hourly: s.cost(),
+		Kept:   full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
+		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
 		Scenario: string(text), Grade: o.grade,
 	}
 	if err := d.start(simulation); err != nil {
@@ -426,8 +440,8 @@ func (d *Deployment) start(s *scenarios.Simulation) error {
 	return nil
 }
 
-// millions is how many million output tokens the fleet is asked for in an hour; 0 where that depends on
-// the fleet.
+// millions is how many million output tokens the fleet is asked for in an hour; 0 where that
+// depends on the fleet.
 func (s *search) millions() float64 {
 	flow := s.load().flow
 	if p := &s.trials.file.Plan; p.steady() {

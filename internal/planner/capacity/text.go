@@ -23,7 +23,8 @@ func (a *Answer) WriteText(out io.Writer) error {
 		p.Heading("No option meets the SLO.")
 	}
 	if a.Nearest != nil {
-		p.Text(fmt.Sprintf("Nearest is %s, where %s of the requests keep it: %s.", a.Nearest.Label, report.Percent(a.Nearest.Kept), a.Nearest.Limit))
+		p.Text(fmt.Sprintf("Nearest is %s, where %s of the requests keep it: %s.", a.Nearest.Label,
+			report.Percent(a.Nearest.Kept), a.Nearest.Limit))
 	}
 	p.Gap()
 	a.printShapes(p)
@@ -57,9 +58,12 @@ func (d *Deployment) print(p *report.Printer, spare int) {
 		words += fmt.Sprintf(", %d of them spare", spare)
 	}
 	p.Heading("Answer: " + words + " (" + string(d.Grade) + ")")
-	p.Text(fmt.Sprintf("%s, $%.2f an hour; for a million output tokens $%s, %s GPU-hours and at most %s Wh.",
-		several(d.Accelerators, "accelerator"), d.Hourly, report.Figure(d.PerMillion), report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion)))
-	words = fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO", report.Percent(d.Kept))
+	p.Text(fmt.Sprintf("%s, $%.2f an hour; for a million output tokens $%s, %s GPU-hours and at "+
+		"most %s Wh.",
+		several(d.Accelerators, "accelerator"), d.Hourly, report.Figure(d.PerMillion),
+		report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion)))
+	words = fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO",
+		report.Percent(d.Kept))
 	if spare > 0 {
 		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
 	}
@@ -83,9 +87,11 @@ func (d *Deployment) print(p *report.Printer, spare int) {
 func (d *Deployment) odds() string {
 	var parts []string
 	for _, c := range d.Chances {
-		parts = append(parts, fmt.Sprintf("%s: %s", fmt.Sprint(c.Replicas), percentChance(c.Probability)))
+		parts = append(parts, fmt.Sprintf("%s: %s", fmt.Sprint(c.Replicas),
+			percentChance(c.Probability)))
 	}
-	return fmt.Sprintf("How likely the SLO is kept, given how wrong the step times may be (%s), by the replicas that run: %s.", d.Grade, strings.Join(parts, ", "))
+	return fmt.Sprintf("How likely the SLO is kept, given how wrong the step times may be (%s), "+
+		"by the replicas that run: %s.", d.Grade, strings.Join(parts, ", "))
 }
 
 // percentChance prints a probability that is known to about a hundredth.
@@ -122,15 +128,19 @@ func (a *Answer) printShapes(p *report.Printer) {
 		}
 		rows = append(rows, row)
 	}
-	p.Table([]string{"replica", "KV ktok", "1/s each", "replicas", "$/h", "$/1M", "evidence"}, rows, 0, 6)
+	p.Table([]string{"replica", "KV ktok", "1/s each", "replicas", "$/h", "$/1M", "evidence"}, rows,
+		0, 6)
 	if a.FurtherShapes > 0 {
-		p.Text(fmt.Sprintf("%d more kinds of replicas are farther from being chosen.", a.FurtherShapes))
+		p.Text(fmt.Sprintf("%d more kinds of replicas are farther from being chosen.",
+			a.FurtherShapes))
 	}
 	if apart {
-		p.Text("xP+yD: a group of x replicas that compute prompts and y that go on from there; the other replicas do both.")
+		p.Text("xP+yD: a group of x replicas that compute prompts and y that go on from there; " +
+			"the other replicas do both.")
 	}
 	if b := a.BestMeasured; b != nil {
-		p.Text(fmt.Sprintf("The cheapest whose like was measured: %s of %s, $%.2f an hour.", several(b.Replicas, "replica"), b.Label, b.Hourly))
+		p.Text(fmt.Sprintf("The cheapest whose like was measured: %s of %s, $%.2f an hour.",
+			several(b.Replicas, "replica"), b.Label, b.Hourly))
 	}
 	a.printTightest(p)
 	p.Gap()
@@ -178,25 +188,33 @@ func (a *Answer) printTightest(p *report.Printer) {
 	}
 	for _, name := range names {
 		if t, b := tightest[name], best[name]; each(b) > much*each(t) {
-			p.Text(fmt.Sprintf("%s hold the model, and leave KV memory for %s tokens: %s requests a second for each GPU. %s hold %s tokens, and serve %s.",
-				t.Shape, report.Figure(float64(t.KVTokens)), report.Figure(each(t)), b.Shape, report.Figure(float64(b.KVTokens)), report.Figure(each(b))))
+			p.Text(fmt.Sprintf(
+				"%s hold the model, and leave KV memory for %s tokens: %s requests a second for "+
+					"each GPU. %s hold %s tokens, and serve %s.",
+				t.Shape, report.Figure(float64(t.KVTokens)), report.Figure(each(t)), b.Shape,
+				report.Figure(float64(b.KVTokens)), report.Figure(each(b))))
 		}
 	}
 }
 
 func (a *Answer) printMore(p *report.Printer) {
 	if m := a.Mixed; m != nil {
-		p.Text(fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for %s of the requests, and %d of %s.",
-			m.Hourly, several(m.Replicas[0], "replica"), m.Labels[0], report.Percent(m.Share), m.Replicas[1], m.Labels[1]))
+		p.Text(fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for %s of the "+
+			"requests, and %d of %s.",
+			m.Hourly, several(m.Replicas[0], "replica"), m.Labels[0], report.Percent(m.Share),
+			m.Replicas[1], m.Labels[1]))
 	}
 	if g := a.Growth; g != nil && g.Replicas > 0 {
-		p.Text(fmt.Sprintf("For %g times the rate: %s of %s, $%.2f an hour.", g.Factor, several(g.Replicas, "replica"), g.Label, g.Hourly))
+		p.Text(fmt.Sprintf("For %g times the rate: %s of %s, $%.2f an hour.", g.Factor,
+			several(g.Replicas, "replica"), g.Label, g.Hourly))
 	} else if g != nil {
 		p.Text(fmt.Sprintf("For %g times the rate no option of the menu suffices.", g.Factor))
 	}
 	if s := a.Autoscaling; s != nil {
-		p.Text(fmt.Sprintf("Scaled with the load, from %d to %d replicas, the fleet takes %s GPU-hours a day instead of %s (%s).",
-			s.Least, s.Most, report.Figure(s.Scaled), report.Figure(s.Fixed), report.Percent(s.Scaled/s.Fixed)))
+		p.Text(fmt.Sprintf("Scaled with the load, from %d to %d replicas, the fleet takes %s "+
+			"GPU-hours a day instead of %s (%s).",
+			s.Least, s.Most, report.Figure(s.Scaled), report.Figure(s.Fixed),
+			report.Percent(s.Scaled/s.Fixed)))
 	}
 	if len(a.Sensitivity) == 0 {
 		return
@@ -220,7 +238,8 @@ func (a *Answer) printMore(p *report.Printer) {
 }
 
 func (a *Answer) printSearch(p *report.Printer) {
-	p.Text(fmt.Sprintf("%d options, %d simulations to find the answer and %d for the rest of this page; decisions at %.4g%% confidence.",
+	p.Text(fmt.Sprintf("%d options, %d simulations to find the answer and %d for the rest of "+
+		"this page; decisions at %.4g%% confidence.",
 		a.Options, a.Simulations, a.Further, 100*a.Confidence))
 	for _, pruned := range a.Pruned {
 		p.Item(fmt.Sprintf("%d not simulated: %s. %s", pruned.Options, pruned.Why, pruned.Example))

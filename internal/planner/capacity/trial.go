@@ -20,8 +20,8 @@ import (
 
 // trial is what a simulation of a replica at a rate showed.
 type trial struct {
-	// Goals are the parts of the SLO, over the requests after the warm-up; Kept and Target are those
-	// of the goal that binds.
+	// Goals are the parts of the SLO, over the requests after the warm-up; Kept and Target are
+	// those of the goal that binds.
 	Goals  []goal         `json:"goals"`
 	Kept   stats.Interval `json:"kept"`
 	Target float64        `json:"target"`
@@ -33,8 +33,8 @@ type trial struct {
 	Short bool `json:"short"`
 	// Limit says in words what kept requests from meeting the SLO.
 	Limit string `json:"limit"`
-	// All is the share of all requests that met the SLO, Met whether that is what the SLO asks for, and
-	// Binds the limit that binds.
+	// All is the share of all requests that met the SLO, Met whether that is what the SLO asks for,
+	// and Binds the limit that binds.
 	All   float64 `json:"all"`
 	Met   bool    `json:"met"`
 	Binds string  `json:"binds"`
@@ -77,8 +77,8 @@ func (p *Plan) params() string {
 	return level
 }
 
-// Simulate runs a scenario and sums up what it shows, a queue.Handler. The parameter is the confidence
-// of the interval, and whether all requests count.
+// Simulate runs a scenario and sums up what it shows, a queue.Handler. The parameter is the
+// confidence of the interval, and whether all requests count.
 func Simulate(ctx context.Context, f *scenarios.File, params string) (any, error) {
 	confidence, whole := strings.CutSuffix(params, replayedWhole)
 	level, err := strconv.ParseFloat(confidence, 64)
@@ -105,7 +105,8 @@ func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict
 	}
 	for n := first; ; n = min(2*n, most) {
 		var err error
-		if v.trial, err = t.trial(ctx, o.scenario(&t.file.Plan.Menu, 1, o.slow), rate, n); err != nil {
+		if v.trial, err = t.trial(ctx, o.scenario(&t.file.Plan.Menu, 1, o.slow), rate,
+			n); err != nil {
 			return v, err
 		}
 		kept := v.trial.Kept
@@ -141,7 +142,8 @@ func round(rate float64) float64 {
 // before the end of the load shows.
 func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 	r := seen.Result
-	t := trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds, EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput}
+	t := trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds,
+		EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput}
 	requests, drop := seen.Requests, 0
 	if !whole {
 		requests, drop = t.settled(seen)
@@ -156,8 +158,8 @@ func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 	return t
 }
 
-// settled returns the requests of the steady state, of which the first are warm-up, and notes whether
-// there is one.
+// settled returns the requests of the steady state, of which the first are warm-up, and notes
+// whether there is one.
 func (t *trial) settled(seen *planner.Observation) (requests []planner.Request, drop int) {
 	requests = seen.Requests[:seen.Steady()]
 	if t.Short = 2*len(requests) < len(seen.Requests); t.Short {
@@ -198,9 +200,11 @@ func limit(seen *planner.Observation, t *trial, g *goal) string {
 	if a.E2E < worst {
 		worst, name = a.E2E, "the whole request"
 	}
-	first, words := name == "the first token", fmt.Sprintf("%s is in time for %s", name, report.Percent(worst))
+	first, words := name == "the first token", fmt.Sprintf("%s is in time for %s", name,
+		report.Percent(worst))
 	if g.Name != "" {
-		first, words = g.Latency == metrics.TTFT, fmt.Sprintf("the limit of %s is kept by %s", g.Name, report.Percent(g.Kept.Mean))
+		first, words = g.Latency == metrics.TTFT, fmt.Sprintf("the limit of %s is kept by %s",
+			g.Name, report.Percent(g.Kept.Mean))
 	}
 	if t.Growing {
 		words += ", and the queue grows"
@@ -213,16 +217,23 @@ func limit(seen *planner.Observation, t *trial, g *goal) string {
 func cause(r *scenarios.Result, first, apart bool) string {
 	switch {
 	case first && r.PeakKVUsage > 0.97 && r.MeanQueue > r.MeanPrefill:
-		return fmt.Sprintf("requests wait for KV memory, which is full (%s at most)", several(r.PeakBatch, "sequence"))
+		return fmt.Sprintf("requests wait for KV memory, which is full (%s at most)",
+			several(r.PeakBatch, "sequence"))
 	case r.Preemptions > r.Completed/20:
-		return fmt.Sprintf("KV memory runs out: %d preemptions in %d requests", r.Preemptions, r.Completed)
+		return fmt.Sprintf("KV memory runs out: %d preemptions in %d requests", r.Preemptions,
+			r.Completed)
 	case first && r.Prefill != nil && r.Busy < 0.9:
-		return fmt.Sprintf("a prompt of %d tokens alone takes %s, bound by %s", r.Prefill.Tokens, units.FormatDuration(r.Prefill.Step/1000), diagnosis.BoundWords(r.Prefill.Bound))
+		return fmt.Sprintf("a prompt of %d tokens alone takes %s, bound by %s", r.Prefill.Tokens,
+			units.FormatDuration(r.Prefill.Step/1000), diagnosis.BoundWords(r.Prefill.Bound))
 	case !first && !apart && r.Decode != nil && r.MeanTPOT > 1.5*r.Decode.Step:
-		return fmt.Sprintf("prompts of others are computed in between, which take %s of the time of steps: a token takes %s on average, a step without prompts %s", report.Percent(r.Diagnosis.Prompts), units.FormatDuration(r.MeanTPOT/1000), units.FormatDuration(r.Decode.Step/1000))
+		return fmt.Sprintf("prompts of others are computed in between, which take %s of the time "+
+			"of steps: a token takes %s on average, a step without prompts %s",
+			report.Percent(r.Diagnosis.Prompts), units.FormatDuration(r.MeanTPOT/1000),
+			units.FormatDuration(r.Decode.Step/1000))
 	case r.Decode != nil:
 		return fmt.Sprintf("steps run %s of the time, a decode step for %s takes %s, bound by %s",
-			report.Percent(math.Min(1, r.Busy)), several(r.Decode.Batch, "sequence"), units.FormatDuration(r.Decode.Step/1000), diagnosis.BoundWords(r.Decode.Bound))
+			report.Percent(math.Min(1, r.Busy)), several(r.Decode.Batch, "sequence"),
+			units.FormatDuration(r.Decode.Step/1000), diagnosis.BoundWords(r.Decode.Bound))
 	}
 	return fmt.Sprintf("steps run %s of the time", report.Percent(math.Min(1, r.Busy)))
 }

@@ -23,7 +23,8 @@ type trials struct {
 	// shard is the part of the work that is done, recorded takes simulations from the journal only.
 	shard    shard.Shard
 	recorded bool
-	// rough decides after four times the first simulation at most, for what is told beside the answer.
+	// rough decides after four times the first simulation at most, for what is told beside the
+	// answer.
 	rough bool
 	// workers is how many simulations this process runs at the same time, where that was chosen.
 	workers int
@@ -40,8 +41,8 @@ type ledger struct {
 
 // entry is a simulation that was asked for.
 type entry struct {
-	// needed tells that the answer rests on it; of others, that were begun because they may be needed,
-	// nothing is told.
+	// needed tells that the answer rests on it; of others, that were begun because they may be
+	// needed, nothing is told.
 	needed bool
 	// kept tells that the journal has it.
 	kept  bool
@@ -76,7 +77,8 @@ func (l *ledger) failed() int {
 	return n
 }
 
-// entry returns the entry of a key, and whether it is new; needed is whether the answer rests on it.
+// entry returns the entry of a key, and whether it is new; needed is whether the answer rests on
+// it.
 func (l *ledger) entry(key string, needed bool) (*entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +92,8 @@ func (l *ledger) entry(key string, needed bool) (*entry, bool) {
 }
 
 // trial simulates a scenario at a rate, unless that is known.
-func (t *trials) trial(ctx context.Context, s scenarios.Scenario, rate float64, requests int64) (trial, error) {
+func (t *trials) trial(ctx context.Context, s scenarios.Scenario, rate float64,
+	requests int64) (trial, error) {
 	if err := ctx.Err(); err != nil {
 		return trial{}, err
 	}
@@ -134,7 +137,8 @@ func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queu
 	if err != nil {
 		return nil, err
 	}
-	task := &queue.Task{Kind: Kind, Name: t.file.name, Text: string(text), Params: t.file.Plan.params()}
+	task := &queue.Task{Kind: Kind, Name: t.file.name, Text: string(text),
+		Params: t.file.Plan.params()}
 	task.Key, err = t.queue.Key(f, task.Kind, task.Params)
 	return task, err
 }

@@ -91,7 +91,8 @@ func alone(name string, base, other tree, c Change) (Variant, error) {
 	merged := maps.Clone(base)
 	at, from, key := merged, other, c.Key
 	for outer := range other {
-		if inner, ok := base[outer].(tree); ok && len(key) > len(outer) && key[:len(outer)+1] == outer+"." {
+		if inner, ok := base[outer].(tree); ok && len(key) > len(outer) &&
+			key[:len(outer)+1] == outer+"." {
 			at, key = maps.Clone(inner), key[len(outer)+1:]
 			from = other[outer].(tree)
 			merged[outer] = at

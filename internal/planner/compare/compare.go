@@ -61,8 +61,8 @@ type Outcome struct {
 	// Settled is false where latencies change over the whole run, so that no part of it shows a
 	// steady state.
 	Settled bool `json:"settled"`
-	// Evidence says what the figures rest on. SLOMet is the share of the runs that meet the SLO, Binds
-	// the limit that binds in the first.
+	// Evidence says what the figures rest on. SLOMet is the share of the runs that meet the SLO,
+	// Binds the limit that binds in the first.
 	Evidence evidence.Evidence `json:"evidence"`
 	SLOMet   float64           `json:"slo_met"`
 	Binds    string            `json:"slo_binds,omitempty"`
@@ -87,9 +87,9 @@ type Figure struct {
 	BeyondNoise bool           `json:"beyond_noise"`
 	Better      bool           `json:"better"`
 	Offered     bool           `json:"as_offered,omitempty"`
-	// Range holds the real difference in 80 of 100 cases, over seeds and over how wrong predictions may
-	// be, but for errors that both variants share; nil where that was not asked for. Unsure reports
-	// whether the difference is more than noise, and may still be none.
+	// Range holds the real difference in 80 of 100 cases, over seeds and over how wrong predictions
+	// may be, but for errors that both variants share; nil where that was not asked for. Unsure
+	// reports whether the difference is more than noise, and may still be none.
 	Range  *scenarios.Range `json:"range_80,omitempty"`
 	Unsure bool             `json:"unsure,omitempty"`
 	// noise is half of the range of the difference over seeds alone.
@@ -118,7 +118,8 @@ type trial struct {
 // Run compares the variants; two at least.
 func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error) {
 	if len(variants) < 2 {
-		return nil, scenarios.BadInput(errors.New("there is nothing to compare with: give two scenarios at least, or --vary"))
+		return nil, scenarios.BadInput(
+			errors.New("there is nothing to compare with: give two scenarios at least, or --vary"))
 	}
 	trials := make([]*trial, len(variants))
 	var seed uint64 // of the first variant, from which all seeds count
@@ -138,7 +139,8 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 	if err := replicate(ctx, trials, seed, o); err != nil {
 		return nil, err
 	}
-	c := &Comparison{Replications: len(trials[0].runs), Confidence: o.Confidence, Variants: make([]Outcome, len(trials))}
+	c := &Comparison{Replications: len(trials[0].runs), Confidence: o.Confidence,
+		Variants: make([]Outcome, len(trials))}
 	for _, t := range trials {
 		scenario := &t.runs[0].Simulation.Scenario
 		c.Recorded = c.Recorded || scenario.Workload.Recorded()
@@ -149,7 +151,8 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 	for i, t := range trials {
 		first := t.runs[0].Result
 		c.Variants[i] = Outcome{
-			Label: t.variant.Label, Setup: first.Setup, Load: first.Load, Changes: changes(trials[0].tree, t.tree),
+			Label: t.variant.Label, Setup: first.Setup, Load: first.Load,
+			Changes:  changes(trials[0].tree, t.tree),
 			Evidence: first.Evidence, SLOMet: t.met(), Binds: first.Binds,
 		}
 		drop, settled := t.warmUp()
@@ -174,7 +177,8 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 // results in every variant, one run of each is kept: more of them would be no evidence.
 func replicate(ctx context.Context, trials []*trial, seed uint64, o Options) error {
 	const probe = 2
-	if err := replicateFrom(ctx, trials, seed, 0, min(probe, o.Replications), o.Workers); err != nil {
+	if err := replicateFrom(ctx, trials, seed, 0, min(probe, o.Replications),
+		o.Workers); err != nil {
 		return err
 	}
 	drawn := func(t *trial) bool {
@@ -190,7 +194,8 @@ func replicate(ctx context.Context, trials []*trial, seed uint64, o Options) err
 }
 
 // replicateFrom runs the replications first to last-1 of all variants.
-func replicateFrom(ctx context.Context, trials []*trial, seed uint64, first, last, workers int) error {
+func replicateFrom(ctx context.Context, trials []*trial, seed uint64, first, last,
+	workers int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
 	for _, t := range trials {
@@ -222,7 +227,8 @@ func (t *trial) replication(ctx context.Context, r int, seed uint64) error {
 		return err
 	}
 	if r == 0 {
-		t.page = page.Run{Name: t.variant.Label, Result: t.runs[0].Result, Sample: sample, Steps: t.runs[0].Simulation.Steps()}
+		t.page = page.Run{Name: t.variant.Label, Result: t.runs[0].Result, Sample: sample,
+			Steps: t.runs[0].Simulation.Steps()}
 	}
 	return nil
 }
@@ -261,7 +267,8 @@ func (t *trial) warmUp() (drop int, settled bool) {
 // numbers.
 func (c *Comparison) figures(base, t *trial) []Figure {
 	all := measures()
-	confidence := 1 - (1-c.Confidence)/float64(len(all)) // Bonferroni: that of all intervals together is as asked
+	// Bonferroni: that of all intervals together is as asked
+	confidence := 1 - (1-c.Confidence)/float64(len(all))
 	values, differences := make([][]float64, len(all)), make([][]float64, len(all))
 	served := true // all that both were asked for, in every run
 	for r := range min(len(t.runs), len(base.runs)) {
@@ -279,9 +286,11 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 		offered := served && all[m].Name == "output_throughput" && d.Mean != 0
 		list[m] = Figure{
 			Name: all[m].Name, Title: all[m].Short, Unit: string(all[m].Unit),
-			Value: stats.Mean(values[m], confidence), Difference: d, BeyondNoise: d.Excludes(0), Offered: offered,
-			noise:  stats.Mean(differences[m], interval.Level).Half,
-			Better: d.Excludes(0) && !offered && (d.Mean > 0) == (all[m].Better == scenarios.Higher),
+			Value: stats.Mean(values[m], confidence), Difference: d, BeyondNoise: d.Excludes(0),
+			Offered: offered,
+			noise:   stats.Mean(differences[m], interval.Level).Half,
+			Better: d.Excludes(0) && !offered &&
+				(d.Mean > 0) == (all[m].Better == scenarios.Higher),
 		}
 	}
 	return list
@@ -304,14 +313,16 @@ func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64
 	return nil
 }
 
-func (c *Comparison) effect(ctx context.Context, base, other *trial, change Change, seed uint64, workers int) (Effect, error) {
+func (c *Comparison) effect(ctx context.Context, base, other *trial, change Change, seed uint64,
+	workers int) (Effect, error) {
 	e := Effect{Change: change}
 	v, err := alone(base.variant.Name, base.tree, other.tree, change)
 	if err != nil {
 		return e, err
 	}
 	t := &trial{variant: v}
-	if err := replicateFrom(ctx, []*trial{t}, seed, 0, len(base.runs), workers); scenarios.IsInputError(err) {
+	if err := replicateFrom(ctx, []*trial{t}, seed, 0, len(base.runs),
+		workers); scenarios.IsInputError(err) {
 		e.Impossible = err.Error()
 		return e, nil
 	} else if err != nil {

@@ -22,12 +22,15 @@ slo: {ttft: 1s, tpot: 50ms}
 `
 
 func variant(label, text string) Variant {
-	return Variant{Label: label, Name: label, Load: func() (*scenarios.File, error) { return scenarios.Parse(label, []byte(text)) }}
+	return Variant{Label: label, Name: label, Load: func() (*scenarios.File, error) {
+		return scenarios.Parse(label, []byte(text))
+	}}
 }
 
 func run(t *testing.T, workers int, variants ...Variant) *Comparison {
 	t.Helper()
-	c, err := Run(context.Background(), variants, Options{Replications: 4, Confidence: 0.95, Workers: workers})
+	c, err := Run(context.Background(), variants,
+		Options{Replications: 4, Confidence: 0.95, Workers: workers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +64,9 @@ func TestTheSameDoesNotDiffer(t *testing.T) {
 // Every figure is a number, also of a run shorter than another's warm-up and of answers that have
 // no second token.
 func TestFiguresAreNumbers(t *testing.T) {
-	file, err := scenarios.Parse("short", []byte(strings.NewReplacer("output: 120, requests: 600", "output: 1, requests: 5").Replace(base)))
+	file, err := scenarios.Parse("short",
+		[]byte(strings.NewReplacer("output: 120, requests: 600",
+			"output: 1, requests: 5").Replace(base)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,14 +99,16 @@ func TestTheChangeThatMattersIsNamed(t *testing.T) {
 			t.Errorf("%v: %+v, want beyond noise %v, and no better", e.Change, f, matters)
 		}
 	}
-	if f := figure(t, v.Figures, "mean_tpot_ms"); !f.BeyondNoise || f.Better || f.Difference.Mean <= 0 {
+	if f := figure(t, v.Figures, "mean_tpot_ms"); !f.BeyondNoise || f.Better ||
+		f.Difference.Mean <= 0 {
 		t.Errorf("the slower accelerator is not slower: %+v", f)
 	}
 }
 
 // Common random numbers make differences surer than the values are.
 func TestPairingNarrowsTheInterval(t *testing.T) {
-	c := run(t, 2, variant("a", base), variant("b", strings.ReplaceAll(base, "rate: 12/s", "rate: 13/s")))
+	c := run(t, 2, variant("a", base),
+		variant("b", strings.ReplaceAll(base, "rate: 12/s", "rate: 13/s")))
 	f := figure(t, c.Variants[1].Figures, "mean_e2el_ms")
 	if f.Difference.Half >= f.Value.Half {
 		t.Errorf("the difference is ± %g, the value ± %g", f.Difference.Half, f.Value.Half)
@@ -109,25 +116,31 @@ func TestPairingNarrowsTheInterval(t *testing.T) {
 }
 
 func TestTheOutcomeDoesNotDependOnWorkers(t *testing.T) {
-	points, err := planner.Grid([]planner.Axis{{Key: "batching.token-budget", Values: []string{"512", "2048"}}, {Key: "seed", Values: []string{"1", "2"}}})
+	points, err := planner.Grid([]planner.Axis{
+		{Key: "batching.token-budget", Values: []string{"512", "2048"}},
+		{Key: "seed", Values: []string{"1", "2"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	variants := Points("chat", []string{"workload.duration=20s"}, points)
-	if one, four := run(t, 1, variants...), run(t, 4, variants...); !reflect.DeepEqual(one.Variants, four.Variants) {
+	if one, four := run(t, 1, variants...), run(t, 4, variants...); !reflect.DeepEqual(one.Variants,
+		four.Variants) {
 		t.Error("1 and 4 workers give different outcomes")
 	}
 }
 
 func TestChanges(t *testing.T) {
-	a := tree{"model": "x", "name": "one", "workload": tree{"rate": "1/s", "prompt": 5}, "hardware": "h100"}
-	b := tree{"model": "x", "name": "two", "workload": tree{"rate": "2/s", "prompt": 5, "output": 7}, "hardware": tree{"accelerator": "h100", "price": "$1/h"}}
+	a := tree{"model": "x", "name": "one", "workload": tree{"rate": "1/s", "prompt": 5},
+		"hardware": "h100"}
+	b := tree{"model": "x", "name": "two", "workload": tree{"rate": "2/s", "prompt": 5,
+		"output": 7}, "hardware": tree{"accelerator": "h100", "price": "$1/h"}}
 	var got []string
 	for _, c := range changes(a, b) {
 		got = append(got, c.String())
 	}
 	want := []string{
-		`hardware {"accelerator":"h100","price":"$1/h"} instead of h100`, "workload.output 7 instead of the default", "workload.rate 2/s instead of 1/s",
+		`hardware {"accelerator":"h100","price":"$1/h"} instead of h100`,
+		"workload.output 7 instead of the default", "workload.rate 2/s instead of 1/s",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -177,15 +190,16 @@ func TestRelative(t *testing.T) {
 }
 
 func TestOneVariantIsRefused(t *testing.T) {
-	_, err := Run(context.Background(), []Variant{variant("a", base)}, Options{Replications: 2, Confidence: 0.95, Workers: 1})
+	_, err := Run(context.Background(), []Variant{variant("a", base)},
+		Options{Replications: 2, Confidence: 0.95, Workers: 1})
 	if !scenarios.IsInputError(err) {
 		t.Errorf("error %v, want one of the input", err)
 	}
 }
 
-// Two kinds of accelerators differ by more than noise, and by less than what predictions for them may
-// be wrong by, where their prices are as far apart as their speeds. Two settings of one server share
-// their errors, so that a difference that is more than noise is sure.
+// Two kinds of accelerators differ by more than noise, and by less than what predictions for them
+// may be wrong by, where their prices are as far apart as their speeds. Two settings of one server
+// share their errors, so that a difference that is more than noise is sure.
 func TestDifferencesWithinWhatPredictionsMayBeWrongBy(t *testing.T) {
 	figure := func(vary, name string) *Figure {
 		axis, err := planner.ParseAxis(vary)
@@ -209,7 +223,8 @@ func TestDifferencesWithinWhatPredictionsMayBeWrongBy(t *testing.T) {
 		t.Fatalf("no figure %s", name)
 		return nil
 	}
-	if f := figure("hardware=h200-sxm,mi300x", "mean_tpot_ms"); !f.Unsure || f.Better || f.Range.Low > 0 || f.Range.High < 0 {
+	if f := figure("hardware=h200-sxm,mi300x", "mean_tpot_ms"); !f.Unsure || f.Better ||
+		f.Range.Low > 0 || f.Range.High < 0 {
 		t.Errorf("H200 against MI300X: %+v, want more than noise and unsure", f)
 	}
 	if f := figure("engine.step=1ms,1.3ms", "mean_tpot_ms"); f.Unsure || !f.BeyondNoise {

@@ -62,11 +62,13 @@ func (c *Comparison) differ(first, other *trial, figures []Figure) {
 
 // responses returns how each measure of a variant moves with step times.
 func (c *Comparison) responses(t *trial) []interval.Response {
-	plain, fast, slow := newWindow(t.runs[0], c.WarmUp), newWindow(t.fast, c.WarmUp), newWindow(t.slow, c.WarmUp)
+	plain, fast, slow := newWindow(t.runs[0], c.WarmUp), newWindow(t.fast, c.WarmUp),
+		newWindow(t.slow, c.WarmUp)
 	var list []interval.Response
 	for _, m := range measures() {
 		list = append(list, interval.Response{
-			Plain: m.of(plain), Fast: m.of(fast), Slow: m.of(slow), Spread: t.runs[0].Result.Evidence.Spread,
+			Plain: m.of(plain), Fast: m.of(fast), Slow: m.of(slow),
+			Spread: t.runs[0].Result.Evidence.Spread,
 		})
 	}
 	return list

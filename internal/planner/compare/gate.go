@@ -36,9 +36,12 @@ func ParseGate(text string) (Gate, error) {
 	form := regexp.MustCompile(`^\s*([a-z0-9_]+)\s*([<>])\s*([+-]?[0-9.]+)\s*(%?)\s*$`)
 	parts := form.FindStringSubmatch(text)
 	if parts == nil {
-		return Gate{}, fmt.Errorf("found %q; want a metric, < or >, and a limit, such as 'p99_ttft_ms > +5%%' or 'mean_tpot_ms > 40'", text)
+		return Gate{}, fmt.Errorf(
+			"found %q; want a metric, < or >, and a limit, such as 'p99_ttft_ms > +5%%' or "+
+				"'mean_tpot_ms > 40'", text)
 	}
-	g := Gate{Text: strings.TrimSpace(text), Metric: parts[1], Above: parts[2] == ">", Relative: parts[4] == "%"}
+	g := Gate{Text: strings.TrimSpace(text), Metric: parts[1], Above: parts[2] == ">",
+		Relative: parts[4] == "%"}
 	var err error
 	if g.Limit, err = strconv.ParseFloat(parts[3], 64); err != nil {
 		return Gate{}, fmt.Errorf("found %q; %q is not a number", text, parts[3])
@@ -73,7 +76,8 @@ func (c *Comparison) Check(gates []Gate) []Check {
 		for _, g := range gates {
 			for j := range c.Variants[i].Figures {
 				if f := &c.Variants[i].Figures[j]; f.Name == g.Metric {
-					list = append(list, g.check(c.Variants[i].Label, f, c.Variants[0].Figures[j].Value.Mean))
+					list = append(list,
+						g.check(c.Variants[i].Label, f, c.Variants[0].Figures[j].Value.Mean))
 				}
 			}
 		}
@@ -82,7 +86,8 @@ func (c *Comparison) Check(gates []Gate) []Check {
 }
 
 func (g Gate) check(variant string, f *Figure, first float64) Check {
-	c := Check{Gate: g, Variant: variant, Words: fmt.Sprintf("%s is %s, %s against %s", f.Name, amount(f.Value.Mean, f.Unit), relative(f.Difference, first), amount(first, f.Unit))}
+	c := Check{Gate: g, Variant: variant, Words: fmt.Sprintf("%s is %s, %s against %s", f.Name,
+		amount(f.Value.Mean, f.Unit), relative(f.Difference, first), amount(first, f.Unit))}
 	value := f.Value.Mean
 	if g.Relative {
 		if value = f.Difference.Mean; first != 0 {
@@ -143,11 +148,13 @@ func (c *Comparison) WriteMarkdown(out io.Writer, checks []Check) error {
 	var b strings.Builder
 	for i := 1; i < len(c.Variants); i++ {
 		v := &c.Variants[i]
-		fmt.Fprintf(&b, "### %s against %s\n\n| | first | this | difference | in 80%% of cases | |\n|---|---|---|---|---|---|\n", cell(v.Label), cell(c.Variants[0].Label))
+		fmt.Fprintf(&b, "### %s against %s\n\n| | first | this | difference | in 80%% of cases | "+
+			"|\n|---|---|---|---|---|---|\n", cell(v.Label), cell(c.Variants[0].Label))
 		for j := range v.Figures {
 			f, first := &v.Figures[j], c.Variants[0].Figures[j].Value.Mean
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
-				cell(f.Title), amount(first, f.Unit), amount(f.Value.Mean, f.Unit), relative(f.Difference, first), f.span(first), f.verdict())
+				cell(f.Title), amount(first, f.Unit), amount(f.Value.Mean, f.Unit),
+				relative(f.Difference, first), f.span(first), f.verdict())
 		}
 		first := &c.Variants[0]
 		fmt.Fprintf(&b, "| SLO | %s | %s | | | |\n", first.slo(), v.slo())
@@ -159,7 +166,8 @@ func (c *Comparison) WriteMarkdown(out io.Writer, checks []Check) error {
 		if check.Failed {
 			mark = "**failed**"
 		}
-		fmt.Fprintf(&b, "- %s: `%s` on %s: %s\n", mark, check.Gate.Text, cell(check.Variant), cell(check.Words))
+		fmt.Fprintf(&b, "- %s: `%s` on %s: %s\n", mark, check.Gate.Text, cell(check.Variant),
+			cell(check.Words))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

@@ -28,8 +28,12 @@ func measures() []measure {
 		{named("p99_e2el_ms"), func(w *window) float64 { return quantile(0.99, w.e2e) }},
 		{named("output_throughput"), func(w *window) float64 { return w.throughput }},
 		{named("slo_attainment").InPercent(), func(w *window) float64 { return 100 * w.kept }},
-		{named("cost_per_million_output_tokens"), func(w *window) float64 { return w.run.Result.CostPerMillion }},
-		{named("energy_per_million_output_tokens"), func(w *window) float64 { return w.run.Result.EnergyPerMillion }},
+		{named("cost_per_million_output_tokens"), func(w *window) float64 {
+			return w.run.Result.CostPerMillion
+		}},
+		{named("energy_per_million_output_tokens"), func(w *window) float64 {
+			return w.run.Result.EnergyPerMillion
+		}},
 	}
 }
 

@@ -28,7 +28,10 @@ func (c *Comparison) WriteText(out io.Writer) error {
 	}
 	for i := range c.Variants {
 		if !c.Variants[i].Settled {
-			p.Text(fmt.Sprintf("Note: %s does not settle: its latencies change over the whole run, and would be others in a longer one. More requests than it can serve, or too few to tell?", c.Variants[i].Label))
+			p.Text(fmt.Sprintf(
+				"Note: %s does not settle: its latencies change over the whole run, and would be "+
+					"others in a longer one. More requests than it can serve, or too few to tell?",
+				c.Variants[i].Label))
 		}
 	}
 	return p.Err()
@@ -38,21 +41,29 @@ func (c *Comparison) WriteText(out io.Writer) error {
 func (c *Comparison) basis() []string {
 	var list []string
 	if c.Replications == 1 {
-		list = append(list, "The results do not depend on the seed, so that one run of each is all there is: differences are plain, and nothing says how large they would be with other requests.")
+		list = append(list, "The results do not depend on the seed, so that one run of each is "+
+			"all there is: differences are plain, and nothing says how large they would be with "+
+			"other requests.")
 	} else {
-		list = append(list, fmt.Sprintf("%d runs of each with the same %d seeds. Intervals [in brackets] and “noise” are at %.4g%% confidence for all figures of a table together.",
+		list = append(list, fmt.Sprintf(
+			"%d runs of each with the same %d seeds. Intervals [in brackets] and “noise” are at "+
+				"%.4g%% confidence for all figures of a table together.",
 			c.Replications, c.Replications, 100*c.Confidence))
 	}
 	if c.doubted() {
-		list = append(list, "“Unsure” is more than noise, and less than what predictions may be wrong by in 80% of cases: errors that both share, on the same accelerators under the same engine, cancel and are left out.")
+		list = append(list, "“Unsure” is more than noise, and less than what predictions may be "+
+			"wrong by in 80% of cases: errors that both share, on the same accelerators under "+
+			"the same engine, cancel and are left out.")
 	}
 	if c.Recorded && c.Replications > 1 {
-		list = append(list, "A recorded trace is one sample: intervals cover what is drawn beside it, not other days.")
+		list = append(list, "A recorded trace is one sample: intervals cover what is drawn "+
+			"beside it, not other days.")
 	}
 	if c.Whole != "" {
 		list = append(list, "Whole runs are compared: "+c.Whole+".")
 	} else {
-		list = append(list, fmt.Sprintf("The first %d requests of every run are warm-up and left out.", c.WarmUp))
+		list = append(list, fmt.Sprintf(
+			"The first %d requests of every run are warm-up and left out.", c.WarmUp))
 	}
 	return list
 }
@@ -70,14 +81,17 @@ func (c *Comparison) printVariant(p *report.Printer, v *Outcome) {
 	rows := make([][]string, len(v.Figures))
 	for i := range v.Figures {
 		f := &v.Figures[i]
-		rows[i] = []string{f.Title, amount(first.Figures[i].Value.Mean, f.Unit), amount(f.Value.Mean, f.Unit), relative(f.Difference, first.Figures[i].Value.Mean), f.bar(first.Figures[i].Value.Mean), f.verdict()}
+		rows[i] = []string{f.Title, amount(first.Figures[i].Value.Mean, f.Unit),
+			amount(f.Value.Mean, f.Unit), relative(f.Difference, first.Figures[i].Value.Mean),
+			f.bar(first.Figures[i].Value.Mean), f.verdict()}
 	}
 	rows = append(rows,
 		[]string{"SLO", first.slo(), v.slo(), "", "", ""},
 		[]string{"evidence", string(first.Evidence.Grade), string(v.Evidence.Grade), "", "", ""})
 	p.Table([]string{"", "first", "this", "difference", "", ""}, rows, 0, 4, 5)
 	if first.Binds+v.Binds != "" {
-		p.Text(fmt.Sprintf("The limit that binds: %s of the first, %s of this.", first.Binds, v.Binds))
+		p.Text(fmt.Sprintf("The limit that binds: %s of the first, %s of this.", first.Binds,
+			v.Binds))
 	}
 	if len(v.Effects) > 0 {
 		p.Gap()
@@ -98,7 +112,8 @@ func (v *Outcome) slo() string {
 
 // headline names the figures by which the effects of changes are told.
 func headline() []string {
-	return []string{"p99_ttft_ms", "p99_tpot_ms", "output_throughput", "slo_attainment", "cost_per_million_output_tokens"}
+	return []string{"p99_ttft_ms", "p99_tpot_ms", "output_throughput", "slo_attainment",
+		"cost_per_million_output_tokens"}
 }
 
 func (c *Comparison) printEffects(p *report.Printer, v *Outcome) {
@@ -109,7 +124,8 @@ func (c *Comparison) printEffects(p *report.Printer, v *Outcome) {
 	for i := range v.Effects {
 		e := &v.Effects[i]
 		if e.Impossible != "" {
-			impossible = append(impossible, fmt.Sprintf("%s cannot be changed alone: %s", e.Change.Key, e.Impossible))
+			impossible = append(impossible, fmt.Sprintf("%s cannot be changed alone: %s",
+				e.Change.Key, e.Impossible))
 			continue
 		}
 		row := []string{e.Change.Key}

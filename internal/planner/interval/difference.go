@@ -12,8 +12,8 @@ import (
 // Level is the share of cases that a range holds.
 const Level = level
 
-// Response is how a figure moves with step times: its value with steps as predicted, and as fast and
-// as slow as they are in one case of ten each.
+// Response is how a figure moves with step times: its value with steps as predicted, and as fast
+// and as slow as they are in one case of ten each.
 type Response struct {
 	Plain, Fast, Slow float64
 	// Spread says how wrong the predictions may be.
@@ -25,12 +25,13 @@ func Factors(e evidence.Spread) (fast, slow float64) {
 	return factor(e, (1-level)/2), factor(e, (1+level)/2)
 }
 
-// Difference returns the range of a metric's difference between two systems, other over first, around
-// what was seen. Where both share their errors, as on the same accelerators under the same engine,
-// steps of both are slower and faster together, by the smaller of their spreads; what one of them may
-// be wrong by beyond that, or all where nothing is shared, is independent of the other. Noise is the
-// half width of the range over seeds.
-func Difference(m scenarios.Metric, first, other Response, shared bool, seen, noise float64) scenarios.Range {
+// Difference returns the range of a metric's difference between two systems, other over first,
+// around what was seen. Where both share their errors, as on the same accelerators under the same
+// engine, steps of both are slower and faster together, by the smaller of their spreads; what one
+// of them may be wrong by beyond that, or all where nothing is shared, is independent of the other.
+// Noise is the half width of the range over seeds.
+func Difference(m scenarios.Metric, first, other Response, shared bool, seen,
+	noise float64) scenarios.Range {
 	common := evidence.Spread{}
 	if shared {
 		common.TPOT = min(first.Spread.TPOT, other.Spread.TPOT)
@@ -43,7 +44,8 @@ func Difference(m scenarios.Metric, first, other Response, shared bool, seen, no
 		up += float64(high * high)
 	}
 	a, b := part(common.TPOT, first.Spread.TPOT), part(common.TPOT, other.Spread.TPOT)
-	add(b*(other.Fast-other.Plain)-a*(first.Fast-first.Plain), b*(other.Slow-other.Plain)-a*(first.Slow-first.Plain))
+	add(b*(other.Fast-other.Plain)-a*(first.Fast-first.Plain),
+		b*(other.Slow-other.Plain)-a*(first.Slow-first.Plain))
 	for _, own := range []struct {
 		Response
 		part, sign float64
@@ -51,10 +53,12 @@ func Difference(m scenarios.Metric, first, other Response, shared bool, seen, no
 		rest := own.sign * math.Sqrt(1-own.part*own.part)
 		add(rest*(own.Fast-own.Plain), rest*(own.Slow-own.Plain))
 		o := beside(m, own.Spread)
-		half := own.Plain * math.Sqrt(o*o-common.TTFT*common.TTFT) * distuv.UnitNormal.Quantile((1+level)/2)
+		half := own.Plain * math.Sqrt(o*o-common.TTFT*common.TTFT) * distuv.UnitNormal.Quantile(
+			(1+level)/2)
 		add(-half, half)
 	}
-	return scenarios.Range{Low: rounded(seen - math.Sqrt(down)), High: rounded(seen + math.Sqrt(up))}
+	return scenarios.Range{Low: rounded(seen - math.Sqrt(down)),
+		High: rounded(seen + math.Sqrt(up))}
 }
 
 // part returns the common spread as a part of one's own.

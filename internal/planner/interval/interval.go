@@ -41,7 +41,8 @@ func beside(m scenarios.Metric, e evidence.Spread) float64 {
 }
 
 // Of returns the ranges of the metrics of a result. Load reads its scenario anew.
-func Of(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.Result) (*scenarios.Intervals, error) {
+func Of(ctx context.Context, load func() (*scenarios.File, error),
+	r *scenarios.Result) (*scenarios.Intervals, error) {
 	e := r.Evidence.Spread
 	requests := min(r.Sent(), mostRequests)
 	if requests == 0 {
@@ -79,7 +80,8 @@ func Of(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.
 		}
 		plain = append(plain, one)
 	}
-	list := &scenarios.Intervals{Level: level, Runs: seeds + 2, Requests: requests, Of: map[string]scenarios.Range{}}
+	list := &scenarios.Intervals{Level: level, Runs: seeds + 2, Requests: requests,
+		Of: map[string]scenarios.Range{}}
 	shorter := math.Sqrt(float64(requests) / float64(r.Sent()))
 	for _, m := range scenarios.Metrics() {
 		if ranged(m) {
@@ -112,13 +114,15 @@ func ranged(m scenarios.Metric) bool {
 	case scenarios.Milliseconds, scenarios.PerSeconds, scenarios.Share:
 		return m.Better != scenarios.Neither
 	}
-	return m.Name == "cost_per_million_output_tokens" || m.Name == "energy_per_million_output_tokens"
+	return m.Name == "cost_per_million_output_tokens" ||
+		m.Name == "energy_per_million_output_tokens"
 }
 
 // span puts together what slower and faster steps do to a metric, what other random numbers do, and
 // what other errors do: independent of each other, so that the squares of their parts add up (in
 // logarithms, but for shares).
-func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenarios.Result, shorter, other float64) scenarios.Range {
+func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenarios.Result, shorter,
+	other float64) scenarios.Range {
 	forward, back := math.Log, math.Exp
 	if m.Unit == scenarios.Share {
 		same := func(x float64) float64 { return x }
@@ -131,13 +135,15 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 	}
 	for _, x := range append(seen, value, m.Of(fast), m.Of(late)) {
 		if x <= 0 && m.Unit != scenarios.Share || math.IsNaN(x) {
-			return scenarios.Range{Low: value, High: value} // nothing to reckon with, as TPOT where answers have one token
+			// nothing to reckon with, as TPOT where answers have one token
+			return scenarios.Range{Low: value, High: value}
 		}
 	}
 	for i := range seen {
 		seen[i] = forward(seen[i])
 	}
-	noise := math.Hypot(stat.StdDev(seen, nil)*shorter, other) * distuv.UnitNormal.Quantile((1+level)/2)
+	noise := math.Hypot(stat.StdDev(seen, nil)*shorter,
+		other) * distuv.UnitNormal.Quantile((1+level)/2)
 	a, b := forward(m.Of(fast))-seen[0], forward(m.Of(late))-seen[0]
 	down, up := min(a, b, 0), max(a, b, 0)
 	result := scenarios.Range{
@@ -147,7 +153,8 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 	if m.Unit == scenarios.Share {
 		result.Low, result.High = max(0, result.Low), min(1, result.High)
 	}
-	return scenarios.Range{Low: min(value, rounded(result.Low)), High: max(value, rounded(result.High))}
+	return scenarios.Range{Low: min(value, rounded(result.Low)),
+		High: max(value, rounded(result.High))}
 }
 
 // rounded keeps four digits: a range is known to fewer, and machines agree on these.

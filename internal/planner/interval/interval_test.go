@@ -17,9 +17,12 @@ workload: {rate: 12/s, prompt: 400, output: 120, requests: 400}
 `
 
 // outcome runs the scenario and returns its ranges under a spread of step times.
-func outcome(t *testing.T, spread evidence.Spread, overrides ...string) (*scenarios.Result, *scenarios.Intervals) {
+func outcome(t *testing.T, spread evidence.Spread, overrides ...string) (*scenarios.Result,
+	*scenarios.Intervals) {
 	t.Helper()
-	load := func() (*scenarios.File, error) { return scenarios.Parse("chat", []byte(chat), overrides...) }
+	load := func() (*scenarios.File, error) {
+		return scenarios.Parse("chat", []byte(chat), overrides...)
+	}
 	f, err := load()
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +43,8 @@ func outcome(t *testing.T, spread evidence.Spread, overrides ...string) (*scenar
 	return r, intervals
 }
 
-// A range holds the figure that it is of, is wider where predictions were further off, and is the same each time.
+// A range holds the figure that it is of, is wider where predictions were further off, and is the
+// same each time.
 func TestRangesHoldAndGrow(t *testing.T) {
 	for _, rate := range []string{"2/s", "12/s", "40/s"} {
 		r, narrow := outcome(t, evidence.Spread{TPOT: 0.03, TTFT: 0.05}, "workload.rate="+rate)
@@ -55,9 +59,11 @@ func TestRangesHoldAndGrow(t *testing.T) {
 				t.Errorf("%s is %g, and said to be in [%g, %g]", name, value, span.Low, span.High)
 			}
 		}
-		for _, name := range []string{"mean_ttft_ms", "mean_tpot_ms", "p99_tpot_ms", "mean_e2el_ms"} {
+		for _, name := range []string{"mean_ttft_ms", "mean_tpot_ms", "p99_tpot_ms",
+			"mean_e2el_ms"} {
 			if a, b := narrow.Of[name], wide.Of[name]; b.High-b.Low <= a.High-a.Low {
-				t.Errorf("%s: [%g, %g] is no wider than [%g, %g] of a smaller spread", name, b.Low, b.High, a.Low, a.High)
+				t.Errorf("%s: [%g, %g] is no wider than [%g, %g] of a smaller spread", name, b.Low,
+					b.High, a.Low, a.High)
 			}
 		}
 	}
@@ -69,7 +75,8 @@ func TestStepsPassTheirErrorOn(t *testing.T) {
 	span := a.Of["median_tpot_ms"]
 	for _, ratio := range []float64{span.High / r.MedianTPOT, r.MedianTPOT / span.Low} {
 		if ratio < 1.10 || ratio > 1.18 { // exp(1.28 · 0.1) = 1.137
-			t.Errorf("median TPOT %g in [%g, %g]: off by a factor of %g", r.MedianTPOT, span.Low, span.High, ratio)
+			t.Errorf("median TPOT %g in [%g, %g]: off by a factor of %g", r.MedianTPOT, span.Low,
+				span.High, ratio)
 		}
 	}
 }

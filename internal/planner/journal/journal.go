@@ -87,7 +87,8 @@ func read(path string, f func(entry) error) (int64, error) {
 		}
 		var e entry
 		if err := json.Unmarshal(line, &e); err != nil || e.Key == "" {
-			return 0, fmt.Errorf("%s:%d: not a line of a journal; remove the file to begin anew", path, i+1)
+			return 0, fmt.Errorf("%s:%d: not a line of a journal; remove the file to begin anew",
+				path, i+1)
 		}
 		if err := f(e); err != nil {
 			return 0, err

@@ -23,7 +23,8 @@ func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 	}
 	const n = 20
 	for i := range n {
-		if err := j.Put(fmt.Sprint("key", i), map[string]any{"value": i, "text": "a\nb"}); err != nil {
+		if err := j.Put(fmt.Sprint("key", i),
+			map[string]any{"value": i, "text": "a\nb"}); err != nil {
 			t.Fatal(err)
 		}
 	}

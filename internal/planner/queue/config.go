@@ -79,11 +79,14 @@ func (c *Config) Check() error {
 	case (c.Cert == "") != (c.Key == ""):
 		return errors.New("--nats-cert and --nats-key go together; give both or none")
 	case !c.shared() && c.KeyFile != "":
-		return errors.New("--queue-key is for workers of other processes; give --nats or --listen too")
+		return errors.New("--queue-key is for workers of other processes; give --nats or " +
+			"--listen too")
 	case !c.shared() && (c.Credentials != "" || c.CA != "" || c.Cert != ""):
-		return errors.New("credentials and TLS are for a server that others reach; give --nats or --listen too")
+		return errors.New("credentials and TLS are for a server that others reach; give --nats " +
+			"or --listen too")
 	case c.Listen != "" && c.CA != "" && c.Cert == "":
-		return errors.New("--nats-ca with --listen asks workers for certificates; give the server's --nats-cert and --nats-key too")
+		return errors.New("--nats-ca with --listen asks workers for certificates; give the " +
+			"server's --nats-cert and --nats-key too")
 	}
 	_, err := c.listen()
 	return err
@@ -116,7 +119,9 @@ func (c *Config) listen() (address, error) {
 }
 
 func (c *Config) wrongListen() error {
-	return fmt.Errorf("--listen %q: want a port, such as 4222 for processes of this machine or 0.0.0.0:4222 for all; workers show that they have the key of --queue-key, and need no password", c.Listen)
+	return fmt.Errorf("--listen %q: want a port, such as 4222 for processes of this machine or "+
+		"0.0.0.0:4222 for all; workers show that they have the key of --queue-key, and need no "+
+		"password", c.Listen)
 }
 
 // connect connects to the server, which is that of this process where it is not nil.
@@ -125,11 +130,16 @@ func (c *Config) connect(local *localServer, k *key) (*nats.Conn, error) {
 		nats.Name("llmsim"), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				c.Log(fmt.Sprintf("the connection to %s is lost; trying again (%v)", c.where(), err))
+				c.Log(fmt.Sprintf("the connection to %s is lost; trying again (%v)", c.where(),
+					err))
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { c.Log("the connection to " + c.where() + " is back") }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.Log(err.Error()) }),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			c.Log("the connection to " + c.where() + " is back")
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			c.Log(err.Error())
+		}),
 	}
 	if local != nil {
 		return k.connect("", append(options, nats.InProcessServer(local.server)))
@@ -149,7 +159,8 @@ func (c *Config) connect(local *localServer, k *key) (*nats.Conn, error) {
 	}
 	conn, err := connect(c.URL, options)
 	if errors.Is(err, nats.ErrAuthorization) {
-		err = fmt.Errorf("%w; the server of a planner wants the planner's --queue-key, others a user and password or --nats-creds", err)
+		err = fmt.Errorf("%w; the server of a planner wants the planner's --queue-key, others a "+
+			"user and password or --nats-creds", err)
 	}
 	if err != nil {
 		return nil, scenarios.BadInput(fmt.Errorf("--nats %s: %w", c.where(), err))

@@ -30,11 +30,13 @@ func TestBadConfigs(t *testing.T) {
 		"need no password":        {Listen: "user:password@0.0.0.0:4222"},
 		"for workers of other":    {KeyFile: "a.key"},
 	} {
-		if _, err := Open(context.Background(), c, nil); !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
+		if _, err := Open(context.Background(), c, nil); !scenarios.IsInputError(err) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q in it", c, err, want)
 		}
 	}
-	if _, err := Open(context.Background(), Config{URL: "nats://user:secret@127.0.0.1:1"}, nil); !scenarios.IsInputError(err) || strings.Contains(err.Error(), "secret") {
+	if _, err := Open(context.Background(), Config{URL: "nats://user:secret@127.0.0.1:1"},
+		nil); !scenarios.IsInputError(err) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("nobody there: %v", err)
 	}
 }
@@ -46,21 +48,25 @@ func TestWhoCanJoin(t *testing.T) {
 		planner, worker Config
 		refused         bool
 	}{
-		"this machine":       {Config{Listen: "0"}, Config{}, false},
-		"all machines":       {Config{Listen: "0.0.0.0:0"}, Config{}, false},
-		"another key":        {Config{Listen: "0"}, Config{KeyFile: filepath.Join(t.TempDir(), "other.key")}, true},
+		"this machine": {Config{Listen: "0"}, Config{}, false},
+		"all machines": {Config{Listen: "0.0.0.0:0"}, Config{}, false},
+		"another key": {
+			Config{Listen: "0"}, Config{KeyFile: filepath.Join(t.TempDir(), "other.key")}, true},
 		"a password instead": {Config{Listen: "0"}, Config{URL: "user:guess@"}, true},
 		"TLS":                {Config{Listen: "0", Cert: cert, Key: key}, Config{CA: cert}, false},
 		"TLS, not trusted":   {Config{Listen: "0", Cert: cert, Key: key}, Config{}, true},
-		"certificates":       {Config{Listen: "0", CA: cert, Cert: cert, Key: key}, Config{CA: cert, Cert: cert, Key: key}, false},
-		"without one's own":  {Config{Listen: "0", CA: cert, Cert: cert, Key: key}, Config{CA: cert}, true},
+		"certificates": {Config{Listen: "0", CA: cert, Cert: cert, Key: key},
+			Config{CA: cert, Cert: cert, Key: key}, false},
+		"without one's own": {Config{Listen: "0", CA: cert, Cert: cert, Key: key},
+			Config{CA: cert}, true},
 		"missing authority":  {Config{Listen: "0"}, Config{CA: "nowhere.pem"}, true},
 		"missing credential": {Config{Listen: "0"}, Config{Credentials: "nowhere.creds"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			planner := open(t, c.planner, nil)
 			defer planner.Close()
-			c.worker.URL = strings.Replace(planner.server.server.ClientURL(), "://", "://"+c.worker.URL, 1)
+			c.worker.URL = strings.Replace(planner.server.server.ClientURL(), "://",
+				"://"+c.worker.URL, 1)
 			c.worker.Workers = 1
 			var calls atomic.Int32
 			ctx, cancel := context.WithCancel(context.Background())
@@ -99,12 +105,15 @@ func certificate(t *testing.T) (cert, key string) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "llmsim"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "llmsim"}, IsCA: true,
+		BasicConstraintsValid: true,
+		NotBefore:             time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
-	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey,
+		private)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +123,8 @@ func certificate(t *testing.T) (cert, key string) {
 	}
 	write := func(name, kind string, data []byte) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path

@@ -65,7 +65,8 @@ func (q *Queue) send(ctx context.Context, t *Task) error {
 		t.Files[path] = file
 	}
 	if len(t.Files) > mostFiles {
-		return scenarios.BadInput(fmt.Errorf("%s names %d files; at most %d travel to workers", t.Name, len(t.Files), mostFiles))
+		return scenarios.BadInput(fmt.Errorf("%s names %d files; at most %d travel to workers",
+			t.Name, len(t.Files), mostFiles))
 	}
 	return nil
 }
@@ -78,7 +79,8 @@ func (s *store) upload(ctx context.Context, path string, f SentFile) error {
 		return nil
 	}
 	info, err := s.files.GetInfo(ctx, f.Sum)
-	if err == nil && info.Size == uint64(f.Size) || err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+	if err == nil && info.Size == uint64(f.Size) || err != nil &&
+		!errors.Is(err, jetstream.ErrObjectNotFound) {
 		s.cache.sent[f.Sum] = err == nil
 		return err
 	}
@@ -146,7 +148,8 @@ func (s *store) download(ctx context.Context, f SentFile) error {
 	}
 	hash := sha256.New()
 	_, err = io.Copy(io.MultiWriter(partial, hash), files.Limit(object, "the file", f.Size))
-	if err = errors.Join(err, partial.Close()); err == nil && hex.EncodeToString(hash.Sum(nil)) != f.Sum {
+	if err = errors.Join(err, partial.Close()); err == nil &&
+		hex.EncodeToString(hash.Sum(nil)) != f.Sum {
 		err = errors.New("what the server has is another file")
 	}
 	if err != nil {

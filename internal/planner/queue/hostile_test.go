@@ -111,7 +111,8 @@ func TestGarbageIsRefused(t *testing.T) {
 	}
 	inject(t, q, js, unsigned.Key, data)
 	inject(t, q, js, "moved", signed(t, q, unsigned, unsigned.Key)) // the task of another key
-	inject(t, q, js, "unknown", signed(t, q, map[string]any{"key": "unknown", "kind": "seed", "command": "rm"}, "unknown"))
+	inject(t, q, js, "unknown",
+		signed(t, q, map[string]any{"key": "unknown", "kind": "seed", "command": "rm"}, "unknown"))
 	drained(t, js)
 	for _, err := range doAll(t, q, 3, 1) {
 		if err != nil {
@@ -135,7 +136,8 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 	defer q.Close()
 	js := peer(t, url)
 	outside := filepath.Join(filepath.Dir(q.store.cache.dir), "escaped")
-	names := []string{"../escaped", outside, "..", "", strings.Repeat("A", 64), strings.Repeat("a", 63) + "/", strings.Repeat("a", 66)}
+	names := []string{"../escaped", outside, "..", "", strings.Repeat("A", 64),
+		strings.Repeat("a", 63) + "/", strings.Repeat("a", 66)}
 	for i, sum := range names {
 		if objects, err := js.ObjectStore(context.Background(), fileBucket); err != nil {
 			t.Fatal(err)
@@ -185,10 +187,12 @@ func TestOtherContentsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		clear(q.store.cache.sent)
-		task := &Task{Key: fmt.Sprint("k", len(contents)), Kind: "seed", Name: filepath.Join(dir, "a.yaml"),
+		task := &Task{Key: fmt.Sprint("k", len(contents)), Kind: "seed",
+			Name: filepath.Join(dir, "a.yaml"),
 			Text: scenario + "workload: {prompt: {distribution: empirical, file: prompts.csv}}\n"}
 		err := q.Do(context.Background(), task, new(int))
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && err != nil || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("contents %q in place of the file: %v, want %q", contents, err, want)
 		}
 	}
@@ -203,33 +207,39 @@ func TestWorkersOpenOnlyWhatWasSent(t *testing.T) {
 	if err := os.WriteFile(path, []byte(secret+"\n"+secret), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "secret.json"), []byte(`"`+secret+`"`), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "secret.json"), []byte(`"`+secret+`"`),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
 	url := queuetest.Serve(t)
-	q := open(t, Config{URL: url, Workers: 2}, Handlers{"build": func(_ context.Context, f *scenarios.File, _ string) (any, error) {
-		simulation, err := f.Build(policies.Default())
-		if err == nil {
-			simulation.Source.Close()
-		}
-		return 1, err
-	}})
+	q := open(t, Config{URL: url, Workers: 2},
+		Handlers{"build": func(_ context.Context, f *scenarios.File, _ string) (any, error) {
+			simulation, err := f.Build(policies.Default())
+			if err == nil {
+				simulation.Source.Close()
+			}
+			return 1, err
+		}})
 	defer q.Close()
 	js := peer(t, url)
 	n := 0
-	for _, at := range []string{path, "secret.csv", "../" + filepath.Base(dir) + "/secret.csv", "/etc/passwd", dir} {
+	for _, at := range []string{path, "secret.csv", "../" + filepath.Base(dir) + "/secret.csv",
+		"/etc/passwd", dir} {
 		for _, text := range []string{
-			"workload: {trace: %q}", "hardware: {accelerator: h100-sxm, file: %q}", "hardware: {accelerator: h100-sxm, operators: %q}",
+			"workload: {trace: %q}", "hardware: {accelerator: h100-sxm, file: %q}",
+			"hardware: {accelerator: h100-sxm, operators: %q}",
 			"workload: {prompt: {distribution: empirical, file: %q}}", "model: %q",
 			"speculation: {method: eagle, tokens: 2, acceptance: {file: %q}}",
 		} {
 			if strings.HasPrefix(text, "model") {
 				at = strings.Replace(at, ".csv", ".json", 1)
 			}
-			task := &Task{Key: fmt.Sprint("k", n), Kind: "build", Name: filepath.Join(dir, "a.yaml"), Text: fmt.Sprintf(text+"\n", at)}
+			task := &Task{Key: fmt.Sprint("k", n), Kind: "build",
+				Name: filepath.Join(dir, "a.yaml"), Text: fmt.Sprintf(text+"\n", at)}
 			n++
-			for key, value := range map[string]string{"model": "llama-3.1-8b", "hardware": "h100-sxm"} {
+			for key, value := range map[string]string{"model": "llama-3.1-8b",
+				"hardware": "h100-sxm"} {
 				if !strings.HasPrefix(text, key) {
 					task.Text += key + ": " + value + "\n"
 				}
@@ -279,7 +289,8 @@ func TestForgedResultsAreRefused(t *testing.T) {
 		bucket := results(before)
 		task := seeded(t, before, 1)
 		put := func() {
-			if _, err := bucket.Put(context.Background(), before.store.name(task.Key), forge(before, task.Key)); err != nil {
+			if _, err := bucket.Put(context.Background(), before.store.name(task.Key),
+				forge(before, task.Key)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -288,13 +299,16 @@ func TestForgedResultsAreRefused(t *testing.T) {
 		var got int
 		go func() { done <- before.Do(context.Background(), task, &got) }()
 		worker := open(t, Config{URL: url, Workers: 1}, counting(&calls))
-		if err := <-done; err != nil || got != 10 || calls.Load() != 1 || !strings.Contains(log.text(), "is refused: it is not signed") {
-			t.Errorf("%s, before: result %d after %d runs: %v\n%s", name, got, calls.Load(), err, log.text())
+		if err := <-done; err != nil || got != 10 || calls.Load() != 1 ||
+			!strings.Contains(log.text(), "is refused: it is not signed") {
+			t.Errorf("%s, before: result %d after %d runs: %v\n%s", name, got, calls.Load(), err,
+				log.text())
 		}
 		before.Close()
 		put()
 		after := open(t, Config{URL: url, Log: log.write}, nil)
-		if err := after.Do(context.Background(), task, &got); err != nil || got != 10 || calls.Load() != 2 {
+		if err := after.Do(context.Background(), task, &got); err != nil || got != 10 ||
+			calls.Load() != 2 {
 			t.Errorf("%s, after: result %d after %d runs: %v", name, got, calls.Load(), err)
 		}
 		if err := bucket.Purge(context.Background(), before.store.name(task.Key)); err != nil {
@@ -320,12 +334,13 @@ func (s *share) Check() error {
 func TestImpossibleResultsAreRefused(t *testing.T) {
 	for wrong := range tries + 1 {
 		var calls atomic.Int32
-		q := open(t, Config{Workers: 1}, Handlers{"seed": func(context.Context, *scenarios.File, string) (any, error) {
-			if int(calls.Add(1)) <= wrong {
-				return 1.5, nil
-			}
-			return 0.5, nil
-		}})
+		q := open(t, Config{Workers: 1},
+			Handlers{"seed": func(context.Context, *scenarios.File, string) (any, error) {
+				if int(calls.Add(1)) <= wrong {
+					return 1.5, nil
+				}
+				return 0.5, nil
+			}})
 		var got share
 		err := q.Do(context.Background(), seeded(t, q, 1), &got)
 		var parked *Parked
@@ -341,7 +356,8 @@ func TestStrangersCannotConnect(t *testing.T) {
 	q := open(t, Config{Listen: "0"}, nil)
 	defer q.Close()
 	url := q.server.server.ClientURL()
-	for _, options := range [][]nats.Option{nil, {nats.Token("guess")}, {nats.UserInfo("llmsim", "llmsim")}} {
+	for _, options := range [][]nats.Option{nil, {nats.Token("guess")},
+		{nats.UserInfo("llmsim", "llmsim")}} {
 		if conn, err := nats.Connect(url, options...); !errors.Is(err, nats.ErrAuthorization) {
 			t.Errorf("connected to %v: %v", conn, err)
 		}
@@ -399,11 +415,13 @@ func TestKeys(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("%v: %v", info.Mode(), err)
 	}
-	for _, text := range []string{"", "secret", strings.Repeat("0", 63), strings.Repeat("0", 65), strings.Repeat("g", 64)} {
+	for _, text := range []string{"", "secret", strings.Repeat("0", 63), strings.Repeat("0", 65),
+		strings.Repeat("g", 64)} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(context.Background(), c, nil); !scenarios.IsInputError(err) || strings.Contains(err.Error(), "0000") {
+		if _, err := Open(context.Background(), c, nil); !scenarios.IsInputError(err) ||
+			strings.Contains(err.Error(), "0000") {
 			t.Errorf("the key %q: %v", text, err)
 		}
 	}

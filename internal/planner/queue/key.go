@@ -84,7 +84,8 @@ func (c *Config) key() (*key, error) {
 	k, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = makeKey(path); err == nil {
-			c.Log(fmt.Sprintf("made the key of the queue, %s; workers on other machines need a copy of it", path))
+			c.Log(fmt.Sprintf(
+				"made the key of the queue, %s; workers on other machines need a copy of it", path))
 			k, err = readKey(path)
 		}
 	}
@@ -98,7 +99,8 @@ func (c *Config) keyFile() (string, error) {
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("no folder for the key that planner and workers share (%w); give --queue-key", err)
+		return "", fmt.Errorf(
+			"no folder for the key that planner and workers share (%w); give --queue-key", err)
 	}
 	return filepath.Join(dir, "llmsim", "queue.key"), nil
 }
@@ -122,8 +124,11 @@ func readKey(path string) (*key, error) {
 	}
 	var k key
 	digits := strings.TrimSpace(string(text))
-	if n, err := hex.Decode(k[:], []byte(digits[:min(len(digits), 2*len(k))])); err != nil || n < len(k) || len(digits) > 2*n {
-		return nil, fmt.Errorf("%s: found no key; want %d hexadecimal digits, as llmsim writes where there is no such file", path, 2*len(k))
+	if n, err := hex.Decode(k[:], []byte(digits[:min(len(digits), 2*len(k))])); err != nil ||
+		n < len(k) || len(digits) > 2*n {
+		return nil, fmt.Errorf(
+			"%s: found no key; want %d hexadecimal digits, as llmsim writes where there is no "+
+				"such file", path, 2*len(k))
 	}
 	return &k, nil
 }

@@ -289,7 +289,9 @@ func (q *Queue) missWorkers(ctx context.Context, c jetstream.Consumer) {
 			continue
 		}
 		if idle%12 == 1 { // after 10 s, and each minute
-			q.config.Log(fmt.Sprintf("%d tasks wait for a worker of llmsim %s: start llmsim worker --nats with the address of %s", info.NumPending, q.store.version, q.config.where()))
+			q.config.Log(fmt.Sprintf(
+				"%d tasks wait for a worker of llmsim %s: start llmsim worker --nats with the "+
+					"address of %s", info.NumPending, q.store.version, q.config.where()))
 		}
 	}
 }

@@ -34,7 +34,8 @@ func open(t *testing.T, c Config, h Handlers) *Queue {
 // seeded returns the task of a seed.
 func seeded(t *testing.T, q *Queue, seed int) *Task {
 	t.Helper()
-	task := &Task{Kind: "seed", Name: "a.yaml", Text: scenario, Set: []string{fmt.Sprint("seed=", seed)}}
+	task := &Task{Kind: "seed", Name: "a.yaml", Text: scenario,
+		Set: []string{fmt.Sprint("seed=", seed)}}
 	f, err := scenarios.Parse(task.Name, []byte(task.Text), task.Set...)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +118,8 @@ func TestPoisonedTasksAreParked(t *testing.T) {
 			q := open(t, Config{URL: url, Workers: 2}, counting(&calls, 3, 4))
 			for seed, err := range doAll(t, q, 6, 1) {
 				var parked *Parked
-				if bad := seed == 3 || seed == 4; bad != errors.As(err, &parked) || !bad && err != nil {
+				if bad := seed == 3 || seed == 4; bad != errors.As(err, &parked) || !bad &&
+					err != nil {
 					t.Errorf("seed %d: %v", seed, err)
 				}
 				if seed == 4 && !strings.Contains(err.Error(), "3 tries: panic: an even seed") {
@@ -187,11 +189,12 @@ func TestClosedQueuesGiveTasksBack(t *testing.T) {
 	for range tries + 1 {
 		ctx, cancel := context.WithCancel(context.Background())
 		begun := make(chan struct{})
-		q := open(t, Config{URL: url, Workers: 1}, Handlers{"seed": func(ctx context.Context, _ *scenarios.File, _ string) (any, error) {
-			close(begun)
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}})
+		q := open(t, Config{URL: url, Workers: 1},
+			Handlers{"seed": func(ctx context.Context, _ *scenarios.File, _ string) (any, error) {
+				close(begun)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}})
 		go func() { <-begun; q.stop(); cancel() }()
 		var got int
 		if err := q.Do(ctx, seeded(t, q, 1), &got); !errors.Is(err, context.Canceled) {
@@ -223,7 +226,8 @@ func TestFilesTravel(t *testing.T) {
 	url := queuetest.Serve(t)
 	planner := open(t, Config{URL: url}, nil)
 	defer planner.Close()
-	task := &Task{Kind: "read", Name: filepath.Join(dir, "a.yaml"), Text: scenario + "workload: {prompt: {distribution: empirical, file: prompts.csv}}\n"}
+	task := &Task{Kind: "read", Name: filepath.Join(dir, "a.yaml"), Text: scenario +
+		"workload: {prompt: {distribution: empirical, file: prompts.csv}}\n"}
 	f, err := scenarios.Parse(task.Name, []byte(task.Text))
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +238,8 @@ func TestFilesTravel(t *testing.T) {
 	done := make(chan error, 1)
 	var got string
 	go func() { done <- planner.Do(context.Background(), task, &got) }()
-	for info, err := planner.store.js.Stream(context.Background(), streamName); ; { // until the task is queued
+	// until the task is queued
+	for info, err := planner.store.js.Stream(context.Background(), streamName); ; {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,10 +250,11 @@ func TestFilesTravel(t *testing.T) {
 	if err := os.Rename(path, path+".away"); err != nil {
 		t.Fatal(err)
 	}
-	q := open(t, Config{URL: url, Workers: 1}, Handlers{"read": func(_ context.Context, f *scenarios.File, _ string) (any, error) {
-		data, err := fs.ReadFile(f.FS, path)
-		return string(data), err
-	}})
+	q := open(t, Config{URL: url, Workers: 1},
+		Handlers{"read": func(_ context.Context, f *scenarios.File, _ string) (any, error) {
+			data, err := fs.ReadFile(f.FS, path)
+			return string(data), err
+		}})
 	defer q.Close()
 	if err := <-done; err != nil || got != "tokens\n100\n200\n" {
 		t.Errorf("the worker read %q: %v", got, err)
@@ -261,7 +267,9 @@ func TestFilesTravel(t *testing.T) {
 func TestVersionsDoNotMix(t *testing.T) {
 	url := queuetest.Serve(t)
 	answers := func(n int) Handlers {
-		return Handlers{"seed": func(context.Context, *scenarios.File, string) (any, error) { return n, nil }}
+		return Handlers{"seed": func(context.Context, *scenarios.File, string) (any, error) {
+			return n, nil
+		}}
 	}
 	open1 := open(t, Config{URL: url, version: "v1"}, nil)
 	defer open1.Close()
@@ -282,7 +290,8 @@ func TestVersionsDoNotMix(t *testing.T) {
 	}
 	second := open(t, Config{URL: url, version: "v2", Workers: 1}, answers(2))
 	defer second.Close()
-	for stream, err := peer(t, url).Stream(context.Background(), streamName); ; { // until those of version 2 are done
+	// until those of version 2 are done
+	for stream, err := peer(t, url).Stream(context.Background(), streamName); ; {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,15 +33,18 @@ func startServer(c *Config, k *key) (*localServer, error) {
 		return nil, err
 	}
 	options := &server.Options{
-		ServerName: "llmsim", NoSigs: true, NoLog: true, DontListen: c.Listen == "", Host: a.host, Port: a.port, Nkeys: []*server.NkeyUser{{Nkey: public}},
-		JetStream: true, StoreDir: s.dir, JetStreamMaxMemory: mostMemory, JetStreamMaxStore: 1 << 40, DisableJetStreamBanner: true,
+		ServerName: "llmsim", NoSigs: true, NoLog: true, DontListen: c.Listen == "", Host: a.host,
+		Port: a.port, Nkeys: []*server.NkeyUser{{Nkey: public}},
+		JetStream: true, StoreDir: s.dir, JetStreamMaxMemory: mostMemory,
+		JetStreamMaxStore: 1 << 40, DisableJetStreamBanner: true,
 	}
 	if a.port == 0 {
 		options.Port = server.RANDOM_PORT
 	}
 	if c.Cert != "" {
 		options.TLSTimeout = 5
-		options.TLSConfig, err = server.GenTLSConfig(&server.TLSConfigOpts{CertFile: c.Cert, KeyFile: c.Key, CaFile: c.CA, Verify: c.CA != ""})
+		options.TLSConfig, err = server.GenTLSConfig(&server.TLSConfigOpts{
+			CertFile: c.Cert, KeyFile: c.Key, CaFile: c.CA, Verify: c.CA != ""})
 		if err != nil {
 			s.close()
 			return nil, fmt.Errorf("TLS: %w", err)
@@ -54,7 +57,8 @@ func startServer(c *Config, k *key) (*localServer, error) {
 	s.server.Start()
 	if !s.server.ReadyForConnections(10 * time.Second) {
 		s.close()
-		return nil, fmt.Errorf("the queue cannot listen on %s:%d; is another process there?", a.host, a.port)
+		return nil, fmt.Errorf("the queue cannot listen on %s:%d; is another process there?",
+			a.host, a.port)
 	}
 	if c.Listen != "" {
 		c.Log("workers join with llmsim worker --nats " + s.server.ClientURL() + c.keyFlag())

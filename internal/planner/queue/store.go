@@ -55,18 +55,21 @@ func openStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store,
 	}
 	// One message for a key at a time: what is queued is not queued again.
 	if _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: streamName, Subjects: []string{subject + ">"}, Retention: jetstream.WorkQueuePolicy, Storage: storage,
+		Name: streamName, Subjects: []string{subject + ">"}, Retention: jetstream.WorkQueuePolicy,
+		Storage:           storage,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 	}); err != nil {
 		return nil, err
 	}
-	if s.results, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: resultBucket, TTL: keep, Storage: storage}); err != nil {
+	if s.results, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: resultBucket, TTL: keep, Storage: storage}); err != nil {
 		return nil, err
 	}
 	if !c.shared() {
 		return s, nil
 	}
-	if s.files, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: fileBucket, TTL: keepOnServer}); err != nil {
+	if s.files, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+		Bucket: fileBucket, TTL: keepOnServer}); err != nil {
 		return nil, err
 	}
 	if s.version, err = c.identity(); err != nil {
@@ -86,10 +89,14 @@ func joinStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store,
 	if s.version, err = c.identity(); err != nil {
 		return nil, err
 	}
-	if s.results, err = eventually(ctx, func() (jetstream.KeyValue, error) { return js.KeyValue(ctx, resultBucket) }); err != nil {
+	if s.results, err = eventually(ctx, func() (jetstream.KeyValue, error) {
+		return js.KeyValue(ctx, resultBucket)
+	}); err != nil {
 		return nil, err
 	}
-	if s.files, err = eventually(ctx, func() (jetstream.ObjectStore, error) { return js.ObjectStore(ctx, fileBucket) }); err != nil {
+	if s.files, err = eventually(ctx, func() (jetstream.ObjectStore, error) {
+		return js.ObjectStore(ctx, fileBucket)
+	}); err != nil {
 		return nil, err
 	}
 	s.cache, err = newCache()
@@ -100,7 +107,9 @@ func joinStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store,
 func eventually[T any](ctx context.Context, find func() (T, error)) (T, error) {
 	for {
 		found, err := find()
-		missing := errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrConsumerNotFound)
+		missing := errors.Is(err, jetstream.ErrBucketNotFound) ||
+			errors.Is(err, jetstream.ErrStreamNotFound) ||
+			errors.Is(err, jetstream.ErrConsumerNotFound)
 		if !missing {
 			return found, err
 		}
@@ -121,7 +130,8 @@ func (s *store) close() {
 // consume returns the consumer from which workers of this version take tasks.
 func (s *store) consume(ctx context.Context, redeliver time.Duration) (jetstream.Consumer, error) {
 	return s.js.CreateOrUpdateConsumer(ctx, streamName, jetstream.ConsumerConfig{
-		Durable: consumerName + s.version, FilterSubject: subject + s.version + ".>", AckPolicy: jetstream.AckExplicitPolicy, AckWait: redeliver,
+		Durable: consumerName + s.version, FilterSubject: subject + s.version +
+			".>", AckPolicy: jetstream.AckExplicitPolicy, AckWait: redeliver,
 		MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: 1 << 16, InactiveThreshold: keepOnServer,
 	})
 }
@@ -135,12 +145,15 @@ func (s *store) publish(ctx context.Context, t *Task) error {
 	name := s.name(t.Key)
 	sealed := s.key.seal(aTask, name, data)
 	if len(sealed) > mostMessage {
-		return scenarios.BadInput(fmt.Errorf("%s has %d bytes, too many for a task; workers take at most %d", t.Name, len(sealed), mostMessage))
+		return scenarios.BadInput(
+			fmt.Errorf("%s has %d bytes, too many for a task; workers take at most %d", t.Name,
+				len(sealed), mostMessage))
 	}
 	return insist(ctx, func() error {
 		_, err := s.js.Publish(ctx, subject+name, sealed)
 		var refused *jetstream.APIError
-		if errors.As(err, &refused) && strings.Contains(refused.Description, "maximum messages per subject") {
+		if errors.As(err, &refused) &&
+			strings.Contains(refused.Description, "maximum messages per subject") {
 			return nil
 		}
 		return err
@@ -197,7 +210,9 @@ func (s *store) keep(ctx context.Context, key string, o outcome) error {
 		return err
 	}
 	if len(data) > mostMessage/2 {
-		return s.keep(ctx, key, outcome{Error: fmt.Sprintf("its result has %d bytes; at most %d can be stored", len(data), mostMessage/2)})
+		return s.keep(ctx, key,
+			outcome{Error: fmt.Sprintf("its result has %d bytes; at most %d can be stored",
+				len(data), mostMessage/2)})
 	}
 	return insist(ctx, func() error {
 		_, err := s.results.Put(ctx, s.name(key), s.key.seal(aResult, s.name(key), data))
@@ -225,7 +240,8 @@ func (s *store) watch(ctx context.Context) (jetstream.KeyWatcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.results.Watch(ctx, s.version+".>", jetstream.ResumeFromRevision(stream.CachedInfo().State.LastSeq+1))
+	return s.results.Watch(ctx, s.version+".>",
+		jetstream.ResumeFromRevision(stream.CachedInfo().State.LastSeq+1))
 }
 
 // insist does something again that fails because the server is out of reach, for two minutes.
@@ -234,7 +250,8 @@ func insist(ctx context.Context, do func() error) error {
 	for {
 		err := do()
 		var refused *jetstream.APIError
-		if err == nil || ctx.Err() != nil || errors.As(err, &refused) && refused.Code < 500 || time.Now().After(deadline) {
+		if err == nil || ctx.Err() != nil || errors.As(err, &refused) && refused.Code < 500 ||
+			time.Now().After(deadline) {
 			return err
 		}
 		select {

@@ -75,11 +75,13 @@ func readTask(data []byte) (*Task, error) {
 
 // check refuses what names no file.
 func (f SentFile) check() error {
-	if sum, err := hex.DecodeString(f.Sum); err != nil || hex.EncodeToString(sum) != f.Sum || len(f.Sum) != 64 {
+	if sum, err := hex.DecodeString(f.Sum); err != nil || hex.EncodeToString(sum) != f.Sum ||
+		len(f.Sum) != 64 {
 		return fmt.Errorf("found the hash %.100q; want 64 hexadecimal digits", f.Sum)
 	}
 	if f.Size < 0 || f.Size > mostFileSize {
-		return fmt.Errorf("found a size of %d bytes; files that travel have at most %d", f.Size, int64(mostFileSize))
+		return fmt.Errorf("found a size of %d bytes; files that travel have at most %d", f.Size,
+			int64(mostFileSize))
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ func (c *Config) identity() (string, error) {
 		return c.version, nil
 	}
 	version := scenarios.Version()
-	if strings.HasPrefix(version, "devel") || strings.Contains(version, "dirty") || version == "unknown" {
+	if strings.HasPrefix(version, "devel") || strings.Contains(version, "dirty") ||
+		version == "unknown" {
 		path, err := os.Executable()
 		if err != nil {
 			return "", err
@@ -28,7 +29,8 @@ func (c *Config) identity() (string, error) {
 		}
 		version += "-" + sum[:12]
 	}
-	return strings.NewReplacer(".", "_", "+", "-", " ", "-", "*", "-", ">", "-", "/", "-", "\\", "-").Replace(version), nil
+	return strings.NewReplacer(".", "_", "+", "-", " ", "-", "*", "-", ">", "-", "/", "-", "\\",
+		"-").Replace(version), nil
 }
 
 // strangers logs, until ctx is done, once for each other version whose tasks wait for workers:
@@ -39,11 +41,15 @@ func (s *store) strangers(ctx context.Context, log func(string)) {
 		if stream, err := s.js.Stream(ctx, streamName); err == nil {
 			for info := range stream.ListConsumers(ctx).Info() {
 				other := strings.TrimPrefix(info.Name, consumerName)
-				if other == s.version || named[other] || info.NumPending == 0 || info.NumWaiting > 0 {
+				if other == s.version || named[other] || info.NumPending == 0 ||
+					info.NumWaiting > 0 {
 					continue
 				}
 				named[other] = true
-				log(fmt.Sprintf("refusing %d tasks of llmsim %.100s: this is llmsim %s, and results may differ; start workers of that version, or plan with this one", info.NumPending, other, s.version))
+				log(fmt.Sprintf(
+					"refusing %d tasks of llmsim %.100s: this is llmsim %s, and results may "+
+						"differ; start workers of that version, or plan with this one",
+					info.NumPending, other, s.version))
 			}
 		}
 		select {

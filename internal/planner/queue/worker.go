@@ -42,7 +42,9 @@ func work(ctx context.Context, c Config, handlers Handlers) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	workers.Go(func() { s.strangers(ctx, c.Log) })
-	consumer, err := eventually(ctx, func() (jetstream.Consumer, error) { return s.js.Consumer(ctx, streamName, consumerName+s.version) })
+	consumer, err := eventually(ctx, func() (jetstream.Consumer, error) {
+		return s.js.Consumer(ctx, streamName, consumerName+s.version)
+	})
 	if err != nil {
 		return err
 	}
@@ -68,7 +70,8 @@ type worker struct {
 }
 
 func newWorker(s *store, handlers Handlers, log func(string), redeliver time.Duration) *worker {
-	return &worker{store: s, handlers: handlers, clocks: scenarios.NewClocks(), log: log, beat: redeliver / 3}
+	return &worker{store: s, handlers: handlers, clocks: scenarios.NewClocks(), log: log,
+		beat: redeliver / 3}
 }
 
 // serve takes tasks until ctx is done.
@@ -76,7 +79,8 @@ func (w *worker) serve(ctx context.Context, consumer jetstream.Consumer) {
 	for ctx.Err() == nil {
 		// A server that was started anew does not know that somebody waits: it is missed after two
 		// heartbeats.
-		messages, err := consumer.Messages(jetstream.PullMaxMessages(1), jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(2*time.Second))
+		messages, err := consumer.Messages(jetstream.PullMaxMessages(1),
+			jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(2*time.Second))
 		for err == nil {
 			var m jetstream.Msg
 			if m, err = messages.Next(jetstream.NextContext(ctx)); err == nil {
@@ -119,13 +123,15 @@ func (w *worker) settle(ctx context.Context, m jetstream.Msg) error {
 		return errors.Join(fmt.Errorf("%.200q is refused: %w", m.Subject(), err), m.Term())
 	}
 	if about.NumDelivered > mostDeliveries {
-		return errors.Join(fmt.Errorf("%.200q: no outcome could be stored in %d tries", m.Subject(), mostDeliveries), m.Term())
+		return errors.Join(fmt.Errorf("%.200q: no outcome could be stored in %d tries", m.Subject(),
+			mostDeliveries), m.Term())
 	}
 	if known, ok, err := w.store.result(ctx, t.Key); ok && known.refused == nil || err != nil {
 		return err
 	}
 	if about.NumDelivered > tries {
-		return w.keep(ctx, t, outcome{Error: "each worker that took it went silent; it may need more memory than they have"})
+		return w.keep(ctx, t, outcome{
+			Error: "each worker that took it went silent; it may need more memory than they have"})
 	}
 	value, err := w.alive(ctx, m, t)
 	switch {

@@ -1,5 +1,5 @@
-// Package remedy tries what might help a system that misses its SLO or is overloaded: each change by a
-// short simulation, beside one of the same length without it.
+// Package remedy tries what might help a system that misses its SLO or is overloaded: each change
+// by a short simulation, beside one of the same length without it.
 package remedy
 
 import (
@@ -17,9 +17,11 @@ import (
 // mostRequests bounds the simulations.
 const mostRequests = 1500
 
-// Try adds to a result's diagnosis what would help, where the SLO is missed or the system overloaded. Load reads its scenario anew. Fleets of several pools are left alone.
+// Try adds to a result's diagnosis what would help, where the SLO is missed or the system
+// overloaded. Load reads its scenario anew. Fleets of several pools are left alone.
 func Try(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.Result) error {
-	if r.Completed == 0 || r.SLOMet && r.Diagnosis.Load != scenarios.Overloaded || len(r.Pools) > 0 {
+	if r.Completed == 0 || r.SLOMet && r.Diagnosis.Load != scenarios.Overloaded ||
+		len(r.Pools) > 0 {
 		return nil
 	}
 	before, built, err := run(ctx, load, func(*scenarios.Scenario) {})
@@ -45,12 +47,15 @@ func Try(ctx context.Context, load func() (*scenarios.File, error), r *scenarios
 			Price: float64(after.Accelerators) / float64(before.Accelerators),
 		})
 	}
-	slices.SortStableFunc(r.Diagnosis.Remedies, func(a, b scenarios.Remedy) int { return cmp.Compare(b.Kept[1], a.Kept[1]) })
+	slices.SortStableFunc(r.Diagnosis.Remedies, func(a, b scenarios.Remedy) int {
+		return cmp.Compare(b.Kept[1], a.Kept[1])
+	})
 	return nil
 }
 
 // run simulates a changed scenario, and returns it with its defaults filled in.
-func run(ctx context.Context, load func() (*scenarios.File, error), change func(*scenarios.Scenario)) (*scenarios.Result, *scenarios.Scenario, error) {
+func run(ctx context.Context, load func() (*scenarios.File, error),
+	change func(*scenarios.Scenario)) (*scenarios.Result, *scenarios.Scenario, error) {
 	f, err := load()
 	if err != nil {
 		return nil, nil, err
@@ -76,16 +81,19 @@ type candidate struct {
 // much is how many times smaller or larger a parameter is tried.
 const much = 4
 
-// candidates lists the changes to a scenario that may help: a larger batch where the batch was full,
-// another share of a step for prompts, and one more replica.
+// candidates lists the changes to a scenario that may help: a larger batch where the batch was
+// full, another share of a step for prompts, and one more replica.
 func candidates(s *scenarios.Scenario, r *scenarios.Result) []candidate {
 	var list []candidate
 	if most := parameter(s, "max-sequences"); most > 0 && r.PeakBatch >= most {
-		list = append(list, batching(s, "max-sequences", much*most, fmt.Sprintf("a batch of up to %d sequences in place of %d", much*most, most)))
+		list = append(list, batching(s, "max-sequences", much*most,
+			fmt.Sprintf("a batch of up to %d sequences in place of %d", much*most, most)))
 	}
 	if budget := parameter(s, "token-budget"); budget > 0 {
 		for _, n := range []int{budget / much, much * budget} {
-			list = append(list, batching(s, "token-budget", max(1, n), fmt.Sprintf("a chunk budget of %d tokens a step in place of %d", n, budget)))
+			list = append(list,
+				batching(s, "token-budget", max(1, n),
+					fmt.Sprintf("a chunk budget of %d tokens a step in place of %d", n, budget)))
 		}
 	}
 	n := max(1, s.Replicas) + 1
@@ -93,7 +101,8 @@ func candidates(s *scenarios.Scenario, r *scenarios.Result) []candidate {
 	if n > 2 {
 		words = fmt.Sprintf("%d replicas in place of %d", n, n-1)
 	}
-	return append(list, candidate{words, fmt.Sprintf("replicas=%d", n), func(s *scenarios.Scenario) { s.Replicas = n }})
+	return append(list, candidate{words, fmt.Sprintf("replicas=%d", n),
+		func(s *scenarios.Scenario) { s.Replicas = n }})
 }
 
 // parameter returns a parameter of the batching policy; 0 where it has none of that name.
@@ -110,5 +119,6 @@ func batching(s *scenarios.Scenario, name string, value int, words string) candi
 	params := maps.Clone(s.Batching.Params)
 	params[name] = strconv.Itoa(value)
 	policy := scenarios.Policy{Policy: s.Batching.Policy, Params: params}
-	return candidate{words, fmt.Sprintf("batching.%s=%d", name, value), func(s *scenarios.Scenario) { s.Batching = policy }}
+	return candidate{words, fmt.Sprintf("batching.%s=%d", name, value),
+		func(s *scenarios.Scenario) { s.Batching = policy }}
 }

@@ -15,7 +15,8 @@ func tried(t *testing.T, overrides ...string) *scenarios.Result {
 	t.Helper()
 	load := func() (*scenarios.File, error) {
 		return scenarios.Parse("chat", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
-			"workload: {rate: 60/s, prompt: 400, output: 150, requests: 2000}\nslo: {ttft: 1s, tpot: 50ms}\n"), overrides...)
+			"workload: {rate: 60/s, prompt: 400, output: 150, requests: 2000}\nslo: {ttft: 1s, "+
+			"tpot: 50ms}\n"), overrides...)
 	}
 	f, err := load()
 	if err != nil {
@@ -35,8 +36,8 @@ func tried(t *testing.T, overrides ...string) *scenarios.Result {
 	return r
 }
 
-// What helps is found: a larger batch where the batch is what is too small, and then it is named first.
-// A system that keeps its SLO is left alone.
+// What helps is found: a larger batch where the batch is what is too small, and then it is named
+// first. A system that keeps its SLO is left alone.
 func TestWhatHelpsIsNamed(t *testing.T) {
 	if r := tried(t, "workload.rate=5/s"); len(r.Diagnosis.Remedies) > 0 || !r.SLOMet {
 		t.Errorf("the SLO is met, and yet: %+v", r.Diagnosis)
@@ -65,8 +66,10 @@ func TestWhatHelpsIsNamed(t *testing.T) {
 func TestRemediesHold(t *testing.T) {
 	r := tried(t, "batching.max-sequences=32", "workload.requests=400")
 	for _, m := range r.Diagnosis.Remedies {
-		if again := tried(t, "batching.max-sequences=32", "workload.requests=400", m.Set[0]); again.Attainment.All != m.Kept[1] {
-			t.Errorf("%s: %g of the requests meet the SLO, %g were announced", m.Set[0], again.Attainment.All, m.Kept[1])
+		if again := tried(t, "batching.max-sequences=32", "workload.requests=400",
+			m.Set[0]); again.Attainment.All != m.Kept[1] {
+			t.Errorf("%s: %g of the requests meet the SLO, %g were announced", m.Set[0],
+				again.Attainment.All, m.Kept[1])
 		}
 	}
 }

@@ -34,7 +34,8 @@ func Parse(text string) (Shard, error) {
 	index, err := strconv.Atoi(first)
 	of, err2 := strconv.Atoi(second)
 	if err != nil || err2 != nil || of < 1 || of > most || index < 0 || index >= of {
-		return Shard{}, fmt.Errorf("found %q, want i/n with i from 0 to n−1, such as 0/8 to 7/8", text)
+		return Shard{}, fmt.Errorf("found %q, want i/n with i from 0 to n−1, such as 0/8 to 7/8",
+			text)
 	}
 	return Shard{index, of}, nil
 }
@@ -86,7 +87,9 @@ func Begin(dir string, q Question, s Shard) error {
 	case err != nil:
 		return err
 	case !bytes.Equal(before, data):
-		return scenarios.BadInput(fmt.Errorf("%s is for another shard, or for shards of something else; use another folder, or remove it", dir))
+		return scenarios.BadInput(
+			fmt.Errorf("%s is for another shard, or for shards of something else; use another "+
+				"folder, or remove it", dir))
 	default:
 		return nil
 	}
@@ -106,7 +109,10 @@ func Merge(dirs []string, into *journal.Journal) (Question, error) {
 			err = json.Unmarshal(data, &notes[i])
 		}
 		if err != nil {
-			return Question{}, scenarios.BadInput(fmt.Errorf("%s is not the folder of a shard, made with --shard i/n --out: %w", dir, err))
+			return Question{},
+				scenarios.BadInput(
+					fmt.Errorf("%s is not the folder of a shard, made with --shard i/n --out: %w",
+						dir, err))
 		}
 	}
 	if err := check(dirs, notes); err != nil {
@@ -123,12 +129,14 @@ func Merge(dirs []string, into *journal.Journal) (Question, error) {
 // check finds shards that do not belong together, that are there twice, or that are missing.
 func check(dirs []string, notes []note) error {
 	if version := scenarios.Version(); notes[0].Question.Version != version {
-		return fmt.Errorf("%s was made with llmsim %s, this is %s; merge with that version", dirs[0], notes[0].Question.Version, version)
+		return fmt.Errorf("%s was made with llmsim %s, this is %s; merge with that version",
+			dirs[0], notes[0].Question.Version, version)
 	}
 	holders := map[int]string{}
 	for i, n := range notes {
 		if what := differs(&notes[0], &n); what != "" {
-			return fmt.Errorf("%s and %s do not belong together: the %s differs", dirs[0], dirs[i], what)
+			return fmt.Errorf("%s and %s do not belong together: the %s differs", dirs[0], dirs[i],
+				what)
 		}
 		if other := holders[n.Shard.Index]; other != "" {
 			return fmt.Errorf("%s and %s are both shard %v; leave one out", other, dirs[i], n.Shard)
@@ -154,7 +162,8 @@ func differs(a, b *note) string {
 	switch {
 	case p.Version != q.Version:
 		return fmt.Sprintf("version of llmsim (%s, %s)", p.Version, q.Version)
-	case a.Shard.Of != b.Shard.Of || a.Shard.Of < 1 || a.Shard.Of > most || b.Shard.Index < 0 || b.Shard.Index >= b.Shard.Of:
+	case a.Shard.Of != b.Shard.Of || a.Shard.Of < 1 || a.Shard.Of > most || b.Shard.Index < 0 ||
+		b.Shard.Index >= b.Shard.Of:
 		return fmt.Sprintf("number of shards (%v, %v)", a.Shard, b.Shard)
 	case p.Command != q.Command:
 		return fmt.Sprintf("command (%s, %s)", p.Command, q.Command)
@@ -179,7 +188,9 @@ type Missing struct{ Runs int }
 // Error says so.
 func (m Missing) Error() string {
 	if m.Runs == 0 {
-		return "simulations are missing: a shard is not finished; run the same commands again, and then merge"
+		return "simulations are missing: a shard is not finished; run the same commands again, " +
+			"and then merge"
 	}
-	return fmt.Sprintf("%d runs are missing: a shard is not finished; run the same commands again, and then merge", m.Runs)
+	return fmt.Sprintf("%d runs are missing: a shard is not finished; run the same commands "+
+		"again, and then merge", m.Runs)
 }

@@ -42,7 +42,8 @@ func TestEveryThingIsInOnePart(t *testing.T) {
 // words.
 func TestMergeRefuses(t *testing.T) {
 	dir := t.TempDir()
-	question := Question{Command: "sweep", Name: "a.yaml", Text: "model: x", Version: scenarios.Version()}
+	question := Question{Command: "sweep", Name: "a.yaml", Text: "model: x",
+		Version: scenarios.Version()}
 	part := func(name string, s Shard, change func(*Question)) string {
 		t.Helper()
 		q := question
@@ -64,22 +65,29 @@ func TestMergeRefuses(t *testing.T) {
 	same := func(*Question) {}
 	first, second := part("first", Shard{0, 2}, same), part("second", Shard{1, 2}, same)
 	for want, dirs := range map[string][]string{
-		"version of llmsim": {first, part("version", Shard{1, 2}, func(q *Question) { q.Version = "v0" })},
-		"command":           {first, part("command", Shard{1, 2}, func(q *Question) { q.Command = "plan" })},
-		"contents of":       {first, part("text", Shard{1, 2}, func(q *Question) { q.Text = "model: y" })},
-		"file (":            {first, part("name", Shard{1, 2}, func(q *Question) { q.Name = "b.yaml" })},
-		"set of flags":      {first, part("set", Shard{1, 2}, func(q *Question) { q.Set = []string{"seed=1"} })},
-		"merge with that":   {part("old", Shard{0, 2}, func(q *Question) { q.Version = "v0" }), second},
-		"number of shards":  {first, part("number", Shard{1, 3}, same)},
-		"both shard":        {first, second, part("again", Shard{1, 2}, same)},
-		"missing: 0/2":      {second},
-		"not the folder":    {first, dir},
+		"version of llmsim": {
+			first, part("version", Shard{1, 2}, func(q *Question) { q.Version = "v0" })},
+		"command": {
+			first, part("command", Shard{1, 2}, func(q *Question) { q.Command = "plan" })},
+		"contents of": {
+			first, part("text", Shard{1, 2}, func(q *Question) { q.Text = "model: y" })},
+		"file (": {
+			first, part("name", Shard{1, 2}, func(q *Question) { q.Name = "b.yaml" })},
+		"set of flags": {
+			first, part("set", Shard{1, 2}, func(q *Question) { q.Set = []string{"seed=1"} })},
+		"merge with that": {part("old", Shard{0, 2}, func(q *Question) { q.Version = "v0" }),
+			second},
+		"number of shards": {first, part("number", Shard{1, 3}, same)},
+		"both shard":       {first, second, part("again", Shard{1, 2}, same)},
+		"missing: 0/2":     {second},
+		"not the folder":   {first, dir},
 	} {
 		j, err := journal.Open(filepath.Join(t.TempDir(), "j"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Merge(dirs, j); !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
+		if _, err := Merge(dirs, j); !scenarios.IsInputError(err) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q in it", dirs, err, want)
 		}
 		j.Close()
@@ -89,10 +97,12 @@ func TestMergeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	if q, err := Merge([]string{second, first}, j); err != nil || q.Text != question.Text || j.Len() != 2 {
+	if q, err := Merge([]string{second, first}, j); err != nil || q.Text != question.Text ||
+		j.Len() != 2 {
 		t.Errorf("question %+v, %d results: %v", q, j.Len(), err)
 	}
-	if err := os.WriteFile(filepath.Join(first, noteName), []byte(`{"shard": {"Of": -3}}`), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(first, noteName), []byte(`{"shard": {"Of": -3}}`),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Merge([]string{first, second}, j); !scenarios.IsInputError(err) {

@@ -59,8 +59,8 @@ func Mean(observations []float64, confidence float64) Interval {
 }
 
 // BatchMean is Mean for observations that follow each other and are not independent: the means of
-// this many batches are taken for independent (Law, "Simulation Modeling and Analysis", 5th edition,
-// 9.5.3). Each batch needs at least one.
+// this many batches are taken for independent (Law, "Simulation Modeling and Analysis", 5th
+// edition, 9.5.3). Each batch needs at least one.
 func BatchMean(series []float64, count int, confidence float64) Interval {
 	return Mean(batches(series, len(series)/count)[:count], confidence)
 }

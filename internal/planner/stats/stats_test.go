@@ -34,7 +34,8 @@ func TestWarmUpIsTheMinimum(t *testing.T) {
 		means := batches(series, mserBatch)
 		at := naive(means)
 		if settled != (2*at <= len(means)) || settled && drop != at*mserBatch {
-			t.Fatalf("drops %d (settled %v), the minimum is at batch %d of %d", drop, settled, at, len(means))
+			t.Fatalf("drops %d (settled %v), the minimum is at batch %d of %d", drop, settled, at,
+				len(means))
 		}
 	})
 }
@@ -51,7 +52,8 @@ func TestWarmUpKnowsATransient(t *testing.T) {
 		steady[i] = noise
 	}
 	if drop, settled := WarmUp(rising); !settled || drop < 100 || drop > 600 {
-		t.Errorf("a transient of time constant 50: dropped %d (settled %v), want some hundreds", drop, settled)
+		t.Errorf("a transient of time constant 50: dropped %d (settled %v), want some hundreds",
+			drop, settled)
 	}
 	if _, settled := WarmUp(growing); settled {
 		t.Error("a series that grows all the time counts as settled")

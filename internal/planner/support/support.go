@@ -1,5 +1,5 @@
-// Package support says on what a model can be served, and what is known of each: whether it fits, over
-// how many accelerators, and what predictions for it rest on.
+// Package support says on what a model can be served, and what is known of each: whether it fits,
+// over how many accelerators, and what predictions for it rest on.
 package support
 
 import (
@@ -32,7 +32,8 @@ type Matrix struct {
 // Row is a model on some accelerators.
 type Row struct {
 	Accelerator string `json:"accelerator"`
-	// Tensor is the tensor parallelism; 0 in a row that says why the model fits on no number of them.
+	// Tensor is the tensor parallelism; 0 in a row that says why the model fits on no number of
+	// them.
 	Tensor int `json:"tensor_parallel,omitempty"`
 	// KVTokens is what the KV memory of a replica holds.
 	KVTokens int                `json:"kv_tokens,omitempty"`
@@ -75,7 +76,8 @@ func Answer(ctx context.Context, q Question) (*Matrix, error) {
 // row builds one replica.
 func (q *Question) row(accelerator string, tensor int) (Row, error) {
 	row := Row{Accelerator: accelerator, Tensor: tensor}
-	overrides := append(q.Overrides[:len(q.Overrides):len(q.Overrides)], fmt.Sprintf("parallelism.tensor=%d", tensor))
+	overrides := append(q.Overrides[:len(q.Overrides):len(q.Overrides)],
+		fmt.Sprintf("parallelism.tensor=%d", tensor))
 	file, err := scenarios.Describe(q.Model, accelerator, overrides...)
 	if err != nil {
 		return row, err
@@ -111,13 +113,18 @@ func (m *Matrix) WriteText(out io.Writer) error {
 			continue
 		}
 		rows = append(rows, []string{
-			fmt.Sprintf("%d × %s", r.Tensor, r.Accelerator), report.Figure(float64(r.KVTokens) / 1000),
-			string(r.Evidence.Grade), errorOf(r.Evidence, "TPOT"), errorOf(r.Evidence, "TTFT"), "± " + report.Percent(evidence.Width80*r.Evidence.Spread.TPOT),
+			fmt.Sprintf("%d × %s", r.Tensor, r.Accelerator),
+			report.Figure(float64(r.KVTokens) / 1000),
+			string(r.Evidence.Grade), errorOf(r.Evidence, "TPOT"), errorOf(r.Evidence, "TTFT"),
+			"± " + report.Percent(evidence.Width80*r.Evidence.Spread.TPOT),
 		})
 	}
-	p.Table([]string{"replica", "KV ktokens", "evidence", "TPOT off by", "TTFT", "80% sure"}, rows, 0, 2)
+	p.Table([]string{"replica", "KV ktokens", "evidence", "TPOT off by", "TTFT", "80% sure"}, rows,
+		0, 2)
 	p.Gap()
-	p.Text("“Off by” is the median error on measured rows of this server, or of its nearest relative; constants may have been fitted to some of them. “80% sure” is the range that held 80 of 100 measured TPOTs of servers with this evidence.")
+	p.Text("“Off by” is the median error on measured rows of this server, or of its nearest " +
+		"relative; constants may have been fitted to some of them. “80% sure” is the range that " +
+		"held 80 of 100 measured TPOTs of servers with this evidence.")
 	if len(unfit) > 0 {
 		p.Text("It cannot be served on 1, 2, 4 or 8 of: " + strings.Join(unfit, ", ") + ".")
 	}

@@ -34,11 +34,13 @@ const rounding = 1e-6
 // checkSums refuses figures that contradict each other.
 func (o *outcome) checkSums() error {
 	v := o.Values
-	if rate, served := v["request_throughput"], v["completed"]; math.Abs(rate*v["duration"]-served) > rounding*served {
+	if rate, served := v["request_throughput"],
+		v["completed"]; math.Abs(rate*v["duration"]-served) > rounding*served {
 		return fmt.Errorf("%g requests in %g s are not %g/s", served, v["duration"], rate)
 	}
 	for _, pair := range [][2]string{
-		{"goodput", "request_throughput"}, {"output_throughput", "total_token_throughput"}, {"median_ttft_ms", "p99_ttft_ms"},
+		{"goodput", "request_throughput"}, {"output_throughput", "total_token_throughput"},
+		{"median_ttft_ms", "p99_ttft_ms"},
 		{"median_tpot_ms", "p99_tpot_ms"}, {"median_e2el_ms", "p99_e2el_ms"},
 	} {
 		if less, more := v[pair[0]], v[pair[1]]; less > more*(1+rounding) {

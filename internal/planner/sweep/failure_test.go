@@ -18,7 +18,8 @@ import (
 // Points whose runs fail are rows that say so, the others are as ever; started again, only these
 // are run.
 func TestFailedPointsAreReported(t *testing.T) {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT,
+		JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,12 +31,14 @@ func TestFailedPointsAreReported(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { // a worker that cannot do what has the seed 3
-		ended <- queue.Work(ctx, queue.Config{URL: s.ClientURL(), Workers: 2}, queue.Handlers{Kind: func(ctx context.Context, f *scenarios.File, _ string) (any, error) {
-			if f.Scenario.Seed == 3 {
-				return nil, errors.New("it is broken")
-			}
-			return Simulate(ctx, f, "")
-		}})
+		ended <- queue.Work(ctx, queue.Config{URL: s.ClientURL(), Workers: 2},
+			queue.Handlers{Kind: func(ctx context.Context, f *scenarios.File, _ string) (any,
+				error) {
+				if f.Scenario.Seed == 3 {
+					return nil, errors.New("it is broken")
+				}
+				return Simulate(ctx, f, "")
+			}})
 	}()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "journal.jsonl"))
 	if err != nil {
@@ -53,7 +56,8 @@ func TestFailedPointsAreReported(t *testing.T) {
 	}
 	for _, row := range r.Rows {
 		broken := row.Point[2].Value == "3"
-		if row.Failed != broken || broken && !strings.Contains(row.Reason, "failed in 3 tries: it is broken") {
+		if row.Failed != broken || broken &&
+			!strings.Contains(row.Reason, "failed in 3 tries: it is broken") {
 			t.Errorf("%v: failed %v, %q", row.Point, row.Failed, row.Reason)
 		}
 	}
@@ -61,7 +65,9 @@ func TestFailedPointsAreReported(t *testing.T) {
 		t.Errorf("%d points failed and %d are kept, want 15 and 45", r.Failed(), j.Len())
 	}
 	left := 0
-	if results(t, Options{Journal: j, Started: func(n int) { left = n }}) != results(t, Options{}) || left != 15 {
-		t.Errorf("%d runs when started again, want 15, and then the results of an undisturbed sweep", left)
+	if results(t, Options{Journal: j, Started: func(n int) { left = n }}) != results(t,
+		Options{}) || left != 15 {
+		t.Errorf("%d runs when started again, want 15, and then the results of an "+
+			"undisturbed sweep", left)
 	}
 }

@@ -38,7 +38,8 @@ func (r *Results) WriteCSV(out io.Writer) error {
 		for _, s := range row.Point {
 			cells = append(cells, s.Value)
 		}
-		cells = append(cells, row.Reason, strconv.FormatBool(row.Pareto), string(row.Evidence), strconv.FormatBool(row.SLOMet), row.Binds)
+		cells = append(cells, row.Reason, strconv.FormatBool(row.Pareto), string(row.Evidence),
+			strconv.FormatBool(row.SLOMet), row.Binds)
 		for m := range planner.Metrics() {
 			text := ""
 			if row.Values != nil {
@@ -92,7 +93,8 @@ func (r *Results) MarshalJSON() ([]byte, error) {
 func (r *Results) WriteParquet(out io.Writer) error {
 	group := parquet.Group{
 		"reason": parquet.String(), "pareto": parquet.Leaf(parquet.BooleanType),
-		"evidence": parquet.String(), "slo_met": parquet.Leaf(parquet.BooleanType), "slo_binds": parquet.String(),
+		"evidence": parquet.String(), "slo_met": parquet.Leaf(parquet.BooleanType),
+		"slo_binds": parquet.String(),
 	}
 	for _, a := range r.Axes {
 		group[a.Key] = parquet.String()
@@ -113,8 +115,10 @@ func (r *Results) WriteParquet(out io.Writer) error {
 // parquet returns the row in the order of the schema's columns.
 func (row *Row) parquet(schema *parquet.Schema) parquet.Row {
 	cells := map[string]parquet.Value{
-		"reason": parquet.ByteArrayValue([]byte(row.Reason)), "pareto": parquet.BooleanValue(row.Pareto),
-		"evidence": parquet.ByteArrayValue([]byte(row.Evidence)), "slo_met": parquet.BooleanValue(row.SLOMet),
+		"reason":    parquet.ByteArrayValue([]byte(row.Reason)),
+		"pareto":    parquet.BooleanValue(row.Pareto),
+		"evidence":  parquet.ByteArrayValue([]byte(row.Evidence)),
+		"slo_met":   parquet.BooleanValue(row.SLOMet),
 		"slo_binds": parquet.ByteArrayValue([]byte(row.Binds)),
 	}
 	for _, s := range row.Point {

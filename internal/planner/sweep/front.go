@@ -17,7 +17,9 @@ const (
 
 // column returns the place of a metric in Row.Values.
 func column(name string) int {
-	return slices.IndexFunc(planner.Metrics(), func(m scenarios.Metric) bool { return m.Name == name })
+	return slices.IndexFunc(planner.Metrics(), func(m scenarios.Metric) bool {
+		return m.Name == name
+	})
 }
 
 // markFront marks the rows that no other beats in price of a token and 99th percentile of the

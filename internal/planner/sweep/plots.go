@@ -15,7 +15,8 @@ func (r *Results) WritePlots(dir string) error {
 	horizontal := r.horizontal()
 	for m, metric := range planner.Metrics() {
 		series, names := r.series(m, horizontal)
-		p, err := plots.Lines(metric.Title, axisLabel(r.Axes[horizontal]), label(metric), series, names...)
+		p, err := plots.Lines(metric.Title, axisLabel(r.Axes[horizontal]), label(metric), series,
+			names...)
 		if err == nil {
 			err = plots.Save(dir, metric.Name, p)
 		}
@@ -167,7 +168,8 @@ func (r *Results) plotFront(dir string) error {
 		}
 		all.X, all.Y = append(all.X, row.Values[cost]), append(all.Y, row.Values[latency])
 		if row.Pareto {
-			front.X, front.Y = append(front.X, row.Values[cost]), append(front.Y, row.Values[latency])
+			front.X, front.Y = append(front.X, row.Values[cost]), append(front.Y,
+				row.Values[latency])
 		}
 	}
 	if len(all.X) == 0 {
@@ -175,7 +177,8 @@ func (r *Results) plotFront(dir string) error {
 	}
 	sort.Sort(byX(front))
 	metrics := planner.Metrics()
-	p, err := plots.Front("Price against latency", label(metrics[cost]), label(metrics[latency]), all, front)
+	p, err := plots.Front("Price against latency", label(metrics[cost]), label(metrics[latency]),
+		all, front)
 	if err != nil {
 		return err
 	}

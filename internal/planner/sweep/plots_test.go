@@ -25,8 +25,10 @@ func TestDataOfThePlots(t *testing.T) {
 	load := sweepOf(t, "chat", []string{"engine=ideal", "workload.requests=200"},
 		planner.Axis{Key: "workload.rate", Values: []string{"10/s", "40/s", "160/s"}},
 		planner.Axis{Key: "hardware", Values: []string{"a100-80gb-sxm", "h100-sxm"}})
-	describe(&b, "output tokens (1/s) and p99 TTFT (ms) over "+axisLabel(load.Axes[0]), load.tradeoff("p99_ttft_ms"))
-	drafts := sweepOf(t, "speculation-batch", []string{"engine={preset: ideal, max-model-len: 8192}", "workload.requests=300"},
+	describe(&b, "output tokens (1/s) and p99 TTFT (ms) over "+axisLabel(load.Axes[0]),
+		load.tradeoff("p99_ttft_ms"))
+	drafts := sweepOf(t, "speculation-batch",
+		[]string{"engine={preset: ideal, max-model-len: 8192}", "workload.requests=300"},
 		planner.Axis{Key: "workload.arrivals.users", Values: []string{"1", "16", "256"}},
 		planner.Axis{Key: "speculation.acceptance", Values: []string{"0.5", "0.9"}})
 	gain, names := drafts.series(column("speculation_speedup"), drafts.horizontal())

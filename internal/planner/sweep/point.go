@@ -27,7 +27,8 @@ func Simulate(ctx context.Context, f *scenarios.File, _ string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := outcome{Values: map[string]float64{}, Evidence: result.Evidence.Grade, SLOMet: result.SLOMet, Binds: result.Binds}
+	o := outcome{Values: map[string]float64{}, Evidence: result.Evidence.Grade,
+		SLOMet: result.SLOMet, Binds: result.Binds}
 	for _, m := range planner.Metrics() {
 		o.Values[m.Name] = m.Of(result)
 	}

@@ -60,8 +60,8 @@ type Row struct {
 	// Values are the figures of the result, in the order of planner.Metrics; nil where it did not
 	// run.
 	Values []float64
-	// Evidence says what the figures rest on, SLOMet whether the SLO is met, and Binds which limit of it
-	// binds.
+	// Evidence says what the figures rest on, SLOMet whether the SLO is met, and Binds which limit
+	// of it binds.
 	Evidence evidence.Grade
 	SLOMet   bool
 	Binds    string
@@ -113,13 +113,15 @@ func (s *Sweep) Run(ctx context.Context, o Options) (*Results, error) {
 }
 
 // results puts the outcomes of runs in the order of the grid.
-func (s *Sweep) results(points []planner.Point, keys []string, done map[string]outcome) (*Results, error) {
+func (s *Sweep) results(points []planner.Point, keys []string, done map[string]outcome) (*Results,
+	error) {
 	r := &Results{Axes: s.Axes, Rows: make([]Row, len(points))}
 	for i, p := range points {
 		r.Rows[i] = newRow(p, done[keys[i]])
 	}
 	if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Reason == "" || row.Failed }) {
-		return nil, scenarios.BadInput(fmt.Errorf("no point of the grid can run; the first: %s", r.Rows[0].Reason))
+		return nil, scenarios.BadInput(fmt.Errorf("no point of the grid can run; the first: %s",
+			r.Rows[0].Reason))
 	}
 	r.markFront()
 	return r, nil
@@ -151,7 +153,8 @@ func (r *Results) Failed() int {
 }
 
 func newRow(p planner.Point, o outcome) Row {
-	row := Row{Point: p, Reason: o.Reason, Failed: o.failed, Evidence: o.Evidence, SLOMet: o.SLOMet, Binds: o.Binds}
+	row := Row{Point: p, Reason: o.Reason, Failed: o.failed, Evidence: o.Evidence, SLOMet: o.SLOMet,
+		Binds: o.Binds}
 	if o.Reason == "" {
 		for _, m := range planner.Metrics() {
 			row.Values = append(row.Values, o.Values[m.Name])

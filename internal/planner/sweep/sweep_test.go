@@ -41,17 +41,19 @@ func journaled(path string) error {
 		return err
 	}
 	s := example()
-	_, err = s.Run(context.Background(), Options{Queue: queue.Config{Workers: 2, Dir: path + ".queue"}, Journal: j})
+	_, err = s.Run(context.Background(),
+		Options{Queue: queue.Config{Workers: 2, Dir: path + ".queue"}, Journal: j})
 	return err
 }
 
 // example has 60 points, of which the 20 with one GPU do not fit.
 func example() Sweep {
-	return Sweep{Name: "llama2-70b", Set: []string{"workload.requests=200", "hardware=a100-80gb-sxm"}, Axes: []planner.Axis{
-		{Key: "parallelism.tensor", Values: []string{"1", "2", "4"}},
-		{Key: "workload.rate", Values: []string{"1/s", "2/s", "3/s", "4/s", "5/s"}},
-		{Key: "seed", Values: []string{"1", "2", "3", "4"}},
-	}}
+	return Sweep{Name: "llama2-70b",
+		Set: []string{"workload.requests=200", "hardware=a100-80gb-sxm"}, Axes: []planner.Axis{
+			{Key: "parallelism.tensor", Values: []string{"1", "2", "4"}},
+			{Key: "workload.rate", Values: []string{"1/s", "2/s", "3/s", "4/s", "5/s"}},
+			{Key: "seed", Values: []string{"1", "2", "3", "4"}},
+		}}
 }
 
 func results(t *testing.T, o Options) string {
@@ -72,7 +74,8 @@ func results(t *testing.T, o Options) string {
 }
 
 func TestTheResultsDoNotDependOnWorkers(t *testing.T) {
-	if results(t, Options{Queue: queue.Config{Workers: 1}}) != results(t, Options{Queue: queue.Config{Workers: 8}}) {
+	if results(t, Options{Queue: queue.Config{Workers: 1}}) != results(t,
+		Options{Queue: queue.Config{Workers: 8}}) {
 		t.Error("1 and 8 workers give different bytes")
 	}
 }
@@ -120,7 +123,8 @@ func TestKilledSweepsGoOn(t *testing.T) {
 		seen[line] = true
 	}
 	if len(lines) != 60 || len(seen) != 60 {
-		t.Errorf("after %d kills the journal has %d lines, %d of them different; want 60", kills, len(lines), len(seen))
+		t.Errorf("after %d kills the journal has %d lines, %d of them different; want 60", kills,
+			len(lines), len(seen))
 	}
 	j, err := journal.Open(path)
 	if err != nil {
@@ -128,24 +132,30 @@ func TestKilledSweepsGoOn(t *testing.T) {
 	}
 	defer j.Close()
 	var ran atomic.Int32
-	again := results(t, Options{Queue: queue.Config{Workers: 2}, Journal: j, Done: func() { ran.Add(1) }})
+	again := results(t, Options{Queue: queue.Config{Workers: 2}, Journal: j,
+		Done: func() { ran.Add(1) }})
 	if again != results(t, Options{Queue: queue.Config{Workers: 2}}) || ran.Load() > 0 {
-		t.Errorf("after %d kills the results differ from those of an undisturbed sweep, or runs were done again (%d)", kills, ran.Load())
+		t.Errorf("after %d kills the results differ from those of an undisturbed sweep, or runs "+
+			"were done again (%d)", kills, ran.Load())
 	}
 }
 
 // What does not fit is a row with its reason; the same point under two names is run once.
 func TestRows(t *testing.T) {
 	s := Sweep{Name: "llama2-70b", Set: []string{"workload.requests=20"}, Axes: []planner.Axis{
-		{Key: "parallelism.tensor", Values: []string{"1", "3", "2"}}, {Key: "name", Values: []string{"one", "two"}},
+		{Key: "parallelism.tensor", Values: []string{"1", "3", "2"}},
+		{Key: "name", Values: []string{"one", "two"}},
 	}}
 	runs := 0
-	r, err := s.Run(context.Background(), Options{Queue: queue.Config{Workers: 2}, Started: func(n int) { runs = n }})
+	r, err := s.Run(context.Background(),
+		Options{Queue: queue.Config{Workers: 2}, Started: func(n int) { runs = n }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"does not fit", "does not fit", "tensor parallelism 3", "tensor parallelism 3", "", ""} {
-		if row := r.Rows[i]; !strings.Contains(row.Reason, want) || (want == "") != (row.Reason == "") || (row.Values == nil) != (want != "") {
+	for i, want := range []string{"does not fit", "does not fit", "tensor parallelism 3",
+		"tensor parallelism 3", "", ""} {
+		if row := r.Rows[i]; !strings.Contains(row.Reason, want) ||
+			(want == "") != (row.Reason == "") || (row.Values == nil) != (want != "") {
 			t.Errorf("%v: reason %q, want %q", row.Point, row.Reason, want)
 		}
 	}
@@ -162,7 +172,8 @@ func TestBadSweepsAreErrorsOfTheInput(t *testing.T) {
 		{Key: "batching.token-budgt", Values: []string{"1"}},
 	} {
 		s := Sweep{Name: "llama2-70b", Axes: []planner.Axis{a}}
-		if _, err := s.Run(context.Background(), Options{Queue: queue.Config{Workers: 1}}); !scenarios.IsInputError(err) {
+		if _, err := s.Run(context.Background(),
+			Options{Queue: queue.Config{Workers: 1}}); !scenarios.IsInputError(err) {
 			t.Errorf("%v: error %v, want one of the input", a, err)
 		}
 	}
@@ -188,18 +199,21 @@ func TestFront(t *testing.T) {
 	for _, a := range r.Rows {
 		beaten := false
 		for _, b := range r.Rows {
-			beaten = beaten || b.Values[cost] <= a.Values[cost] && b.Values[latency] <= a.Values[latency] &&
+			beaten = beaten || b.Values[cost] <= a.Values[cost] &&
+				b.Values[latency] <= a.Values[latency] &&
 				(b.Values[cost] < a.Values[cost] || b.Values[latency] < a.Values[latency])
 		}
 		if on := marked[[2]float64{a.Values[cost], a.Values[latency]}]; on == beaten {
-			t.Errorf("price %g, latency %g: on the front %v, beaten %v", a.Values[cost], a.Values[latency], on, beaten)
+			t.Errorf("price %g, latency %g: on the front %v, beaten %v", a.Values[cost],
+				a.Values[latency], on, beaten)
 		}
 	}
 }
 
 // The three files say the same.
 func TestFilesAgree(t *testing.T) {
-	s := Sweep{Name: "llama2-70b", Set: []string{"workload.requests=20"}, Axes: []planner.Axis{{Key: "parallelism.tensor", Values: []string{"1", "2", "4"}}}}
+	s := Sweep{Name: "llama2-70b", Set: []string{"workload.requests=20"},
+		Axes: []planner.Axis{{Key: "parallelism.tensor", Values: []string{"1", "2", "4"}}}}
 	r, err := s.Run(context.Background(), Options{Queue: queue.Config{Workers: 2}})
 	if err != nil {
 		t.Fatal(err)
@@ -225,11 +239,13 @@ func TestFilesAgree(t *testing.T) {
 		t.Fatalf("%d rows, want 3: %v", len(rows), err)
 	}
 	for i, row := range rows {
-		if row.Tensor != lines[i+1][0] || row.Reason != lines[i+1][1] || (row.TPOT == nil) != (i == 0) {
+		if row.Tensor != lines[i+1][0] || row.Reason != lines[i+1][1] ||
+			(row.TPOT == nil) != (i == 0) {
 			t.Errorf("row %d: %+v, in CSV %q", i, row, lines[i+1][:3])
 		}
 		if i > 0 && *row.TPOT != r.Rows[i].Values[column("p99_tpot_ms")] {
-			t.Errorf("row %d: TPOT %g, want %g", i, *row.TPOT, r.Rows[i].Values[column("p99_tpot_ms")])
+			t.Errorf("row %d: TPOT %g, want %g", i, *row.TPOT,
+				r.Rows[i].Values[column("p99_tpot_ms")])
 		}
 	}
 	if err := r.WritePlots(t.TempDir()); err != nil {

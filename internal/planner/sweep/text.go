@@ -47,7 +47,8 @@ func (r *Results) WriteText(out io.Writer) error {
 	}
 	p.Table(header, rows, left...)
 	if front {
-		p.Text("* on the Pareto front: no other point is both cheaper for a token and faster for a request (99th percentile)")
+		p.Text("* on the Pareto front: no other point is both cheaper for a token and faster for " +
+			"a request (99th percentile)")
 	}
 	if len(order) > 0 {
 		p.Gap()

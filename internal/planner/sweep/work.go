@@ -119,7 +119,8 @@ func (w *work) runPoint(ctx context.Context, i int) (o outcome, err error) {
 	if err := ctx.Err(); err != nil {
 		return o, err
 	}
-	task := &queue.Task{Key: w.keys[i], Kind: Kind, Name: w.Name, Text: w.text, Set: w.set(w.points[i])}
+	task := &queue.Task{Key: w.keys[i], Kind: Kind, Name: w.Name, Text: w.text,
+		Set: w.set(w.points[i])}
 	err = w.queue.Do(ctx, task, &o)
 	var parked *queue.Parked
 	switch {

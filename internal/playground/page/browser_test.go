@@ -36,8 +36,10 @@ func open(t *testing.T, address string) *reader {
 		t.Fatal(err)
 	}
 	ctx, stop := chromedp.NewExecAllocator(context.Background(),
-		chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless, chromedp.NoFirstRun,
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
+		chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless,
+		chromedp.NoFirstRun,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true))
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
@@ -102,8 +104,8 @@ func (r *reader) want(settings ...string) {
 	}
 }
 
-// With mouse and keyboard a reader changes the scenario, takes it along as a file, a command and an address, and plays
-// it step by step.
+// With mouse and keyboard a reader changes the scenario, takes it along as a file, a command and an
+// address, and plays it step by step.
 func TestReaderChangesAndPlays(t *testing.T) {
 	r := open(t, "")
 	r.want()
@@ -116,15 +118,18 @@ func TestReaderChangesAndPlays(t *testing.T) {
 
 	r.click("#copy-command")
 	command := see[string](r, `document.getElementById("text-area").value`)
-	if !strings.Contains(command, "llmsim scenario playground") || !strings.Contains(command, "--set workload.rate=15/s") {
+	if !strings.Contains(command, "llmsim scenario playground") ||
+		!strings.Contains(command, "--set workload.rate=15/s") {
 		t.Errorf("the command is %q", command)
 	}
 	r.do(chromedp.KeyEvent(kb.Escape))
 	r.click("#copy-yaml")
-	if _, err := chromedp.Run(r.ctx, chromedp.Poll[bool](`document.getElementById("text-area").value.startsWith("name:")`)); err != nil {
+	if _, err := chromedp.Run(r.ctx,
+		chromedp.Poll[bool](`document.getElementById("text-area").value.startsWith("name:")`)); err != nil {
 		t.Fatal(err)
 	}
-	file, err := scenarios.Parse("my.yaml", []byte(see[string](r, `document.getElementById("text-area").value`)))
+	file, err := scenarios.Parse("my.yaml",
+		[]byte(see[string](r, `document.getElementById("text-area").value`)))
 	if err != nil || file.Scenario.Workload.Rate.Value != 15 {
 		t.Errorf("the file has a rate of %v: %v", file.Scenario.Workload.Rate, err)
 	}
@@ -140,7 +145,8 @@ func TestReaderChangesAndPlays(t *testing.T) {
 	}
 	r.click("#stage-title")
 	r.do(chromedp.KeyEvent(" "))
-	if _, err := chromedp.Run(r.ctx, chromedp.Poll[bool](`app.playing && app.at > `+number(after))); err != nil {
+	if _, err := chromedp.Run(r.ctx,
+		chromedp.Poll[bool](`app.playing && app.at > `+number(after))); err != nil {
 		t.Fatal("the space bar does not play: ", err)
 	}
 	r.do(chromedp.KeyEvent(" "))
@@ -181,7 +187,9 @@ func TestTwoPoliciesGetTheSameRequests(t *testing.T) {
 	r := open(t, "batching=static&batching.batch-size=4&beside=orca&at=3000")
 	type asked struct{ ID, Prompt, Output int }
 	asks := func(stage int) (all map[int]asked) {
-		text := see[string](r, `JSON.stringify(Object.fromEntries(app.stages[`+number(float64(stage))+`].frames.flatMap((f) => f.running).map((r) => [r.id, { ID: r.id, Prompt: r.prompt, Output: r.output }])))`)
+		text := see[string](r, `JSON.stringify(Object.fromEntries(app.stages[`+
+			number(float64(stage))+
+			`].frames.flatMap((f) => f.running).map((r) => [r.id, { ID: r.id, Prompt: r.prompt, Output: r.output }])))`)
 		if err := json.Unmarshal([]byte(text), &all); err != nil {
 			t.Fatal(err)
 		}
@@ -194,11 +202,13 @@ func TestTwoPoliciesGetTheSameRequests(t *testing.T) {
 		}
 	}
 	if len(static) < 2 || len(orca) <= len(static) {
-		t.Errorf("after 3 s a static batch has run %d requests, and Orca %d", len(static), len(orca))
+		t.Errorf("after 3 s a static batch has run %d requests, and Orca %d", len(static),
+			len(orca))
 	}
 }
 
-// A reader goes through each tour to its end: every stop is a scenario that runs, asks, and shows something.
+// A reader goes through each tour to its end: every stop is a scenario that runs, asks, and shows
+// something.
 func TestReaderTakesEachTour(t *testing.T) {
 	r := open(t, "")
 	tours := see[[]string](r, `[...document.querySelectorAll("#tour-list button")].map((e) => e.id)`)
@@ -218,10 +228,13 @@ func TestReaderTakesEachTour(t *testing.T) {
 			}
 			r.click("#tour-answers label")
 			r.click("#tour-check")
-			if _, err := chromedp.Run(r.ctx, chromedp.Poll[bool](`document.getElementById("tour-reveal").textContent.length > 40`)); err != nil {
+			if _, err := chromedp.Run(r.ctx,
+				chromedp.Poll[bool](
+					`document.getElementById("tour-reveal").textContent.length > 40`)); err != nil {
 				t.Fatalf("%s shows nothing: %v", title, err)
 			}
-			if words := r.text("tour-reveal"); strings.Contains(words, "NaN") || strings.Contains(words, "undefined") {
+			if words := r.text("tour-reveal"); strings.Contains(words, "NaN") ||
+				strings.Contains(words, "undefined") {
 				t.Errorf("%s shows %q", title, words)
 			}
 			last := r.text("tour-next") == "Done"

@@ -21,8 +21,9 @@ var sources embed.FS
 var program embed.FS
 
 // ErrNoProgram says that the simulator for browsers was not made when this program was built.
-var ErrNoProgram = errors.New("this llmsim was built without its playground; releases have it, and in a clone:\n" +
-	"  go generate ./internal/playground/page && go build ./cmd/llmsim")
+var ErrNoProgram = errors.New(
+	"this llmsim was built without its playground; releases have it, and in a clone:\n" +
+		"  go generate ./internal/playground/page && go build ./cmd/llmsim")
 
 // content fills the page.
 type content struct {
@@ -62,7 +63,8 @@ func assemble(packed, starter []byte) ([]byte, error) {
 		return nil, err
 	}
 	c.Worker = template.HTML(bytes.Join([][]byte{starter, worker}, []byte("\n")))
-	for _, name := range []string{"simulator.js", "settings.js", "draw.js", "stage.js", "tours.js", "app.js", "start.js"} {
+	for _, name := range []string{"simulator.js", "settings.js", "draw.js", "stage.js", "tours.js",
+		"app.js", "start.js"} {
 		script, err := sources.ReadFile(name)
 		if err != nil {
 			return nil, err

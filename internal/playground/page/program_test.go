@@ -48,15 +48,18 @@ func cases() [][]string {
 		{},
 		{"workload.rate=40/s"},
 		{"batching=static", "batching.batch-size=8", "workload.rate=3/s"},
-		{"model=llama-3.1-70b", "parallelism.tensor=4", "workload.rate=4/s", "speculation.method=eagle", "speculation.tokens=3", "speculation.acceptance=0.7"},
-		{"model=mixtral-8x7b", "hardware=a100-80gb-sxm", "parallelism.tensor=2", "memory.tokens=20000", "workload.rate=2/s"},
-		{"workload.prefix.groups=2", "workload.prefix.tokens=500", "batching=sarathi", "batching.token-budget=512", "seed=3"},
+		{"model=llama-3.1-70b", "parallelism.tensor=4", "workload.rate=4/s",
+			"speculation.method=eagle", "speculation.tokens=3", "speculation.acceptance=0.7"},
+		{"model=mixtral-8x7b", "hardware=a100-80gb-sxm", "parallelism.tensor=2",
+			"memory.tokens=20000", "workload.rate=2/s"},
+		{"workload.prefix.groups=2", "workload.prefix.tokens=500", "batching=sarathi",
+			"batching.token-budget=512", "seed=3"},
 		{"model=deepseek-v3", "hardware=h200-sxm", "parallelism.tensor=8", "workload.rate=1/s"},
 	}
 }
 
-// In a browser the figures are, byte by byte, those of the program, and so are the files that the page
-// gives away.
+// In a browser the figures are, byte by byte, those of the program, and so are the files that the
+// page gives away.
 func TestFiguresInABrowserAreThoseOfTheProgram(t *testing.T) {
 	html(t)
 	node, err := exec.LookPath("node")
@@ -86,7 +89,8 @@ func TestFiguresInABrowserAreThoseOfTheProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Result.OK != string(want) {
-			t.Errorf("%v: in a browser %d bytes%s, want these %d; first go generate ./internal/playground/page, if the simulator changed",
+			t.Errorf("%v: in a browser %d bytes%s, want these %d; first go generate "+
+				"./internal/playground/page, if the simulator changed",
 				settings, len(got.Result.OK), got.Result.Error, len(want))
 		}
 		file, err := scenarios.Parse("my.yaml", []byte(got.YAML.OK))

@@ -23,7 +23,8 @@ import (
 var measured string
 
 // Source says where the measured rates are from.
-const Source = "llama.cpp, one user, some 512 tokens from an empty context: XiongjieDai/GPU-Benchmarks-on-LLM-Inference, commit 00dd2bde"
+const Source = "llama.cpp, one user, some 512 tokens from an empty context: " +
+	"XiongjieDai/GPU-Benchmarks-on-LLM-Inference, commit 00dd2bde"
 
 // Row is a machine that decodes for one user.
 type Row struct {
@@ -62,7 +63,8 @@ func Rows() ([]Row, error) {
 		if err1 != nil || err2 != nil || err3 != nil {
 			return nil, fmt.Errorf("measured.csv: %v: %v, %v, %v", record, err1, err2, err3)
 		}
-		r := Row{Device: record[0], Model: model.Name, Weights: record[5], Bandwidth: 1e9 * bandwidth, Measured: rate}
+		r := Row{Device: record[0], Model: model.Name, Weights: record[5],
+			Bandwidth: 1e9 * bandwidth, Measured: rate}
 		weights := hardware.DType(r.Weights)
 		if weights == "f16" {
 			weights = hardware.FP16
@@ -81,7 +83,8 @@ func Rows() ([]Row, error) {
 
 // predict returns the rate of one user in tokens a second.
 func predict(model, accelerator, weights string) (float64, error) {
-	file, err := scenarios.Describe(model, accelerator, "engine.preset=llama.cpp", "engine.weights="+weights)
+	file, err := scenarios.Describe(model, accelerator, "engine.preset=llama.cpp",
+		"engine.weights="+weights)
 	if err != nil {
 		return 0, err
 	}
@@ -89,5 +92,6 @@ func predict(model, accelerator, weights string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 1 / steps.Clock.Duration(&sim.Step{Decodes: 1, DecodeTokens: 1, Context: meanContext}).Seconds(), nil
+	return 1 / steps.Clock.Duration(&sim.Step{Decodes: 1, DecodeTokens: 1,
+		Context: meanContext}).Seconds(), nil
 }

@@ -20,14 +20,16 @@ func TestRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, device := range map[string]string{"rtx-4090": "RTX 4090", "a100-80gb-pcie": "A100 PCIe"} {
+	for name, device := range map[string]string{"rtx-4090": "RTX 4090",
+		"a100-80gb-pcie": "A100 PCIe"} {
 		a, err := catalog.Accelerator(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range rows {
 			if r.Device == device && (r.Bandwidth != a.Bandwidth || r.Predicted == 0) {
-				t.Errorf("%s: bandwidth %g, in the catalogue %g; predicted %g", device, r.Bandwidth, a.Bandwidth, r.Predicted)
+				t.Errorf("%s: bandwidth %g, in the catalogue %g; predicted %g", device, r.Bandwidth,
+					a.Bandwidth, r.Predicted)
 			}
 		}
 	}

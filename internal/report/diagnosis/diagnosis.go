@@ -1,6 +1,6 @@
-// Package diagnosis says in sentences what the figures of a run mean: what bounds its steps, whether
-// it keeps up with what arrives, where its time goes, what the predictions rest on, whether drafting
-// paid, and what would help.
+// Package diagnosis says in sentences what the figures of a run mean: what bounds its steps,
+// whether it keeps up with what arrives, where its time goes, what the predictions rest on, whether
+// drafting paid, and what would help.
 package diagnosis
 
 import (
@@ -46,12 +46,16 @@ func load(r *scenarios.Result) []string {
 	}
 	var list []string
 	if d.Load == scenarios.Overloaded {
-		list = append(list, fmt.Sprintf("Overloaded: %.3g requests/s arrive and %.3g/s are served meanwhile. "+
-			"The requests in the system grow from %.0f to %.0f, so that latencies depend on how long the run is.",
+		list = append(list, fmt.Sprintf(
+			"Overloaded: %.3g requests/s arrive and %.3g/s are served meanwhile. "+
+				"The requests in the system grow from %.0f to %.0f, so that latencies depend "+
+				"on how "+
+				"long the run is.",
 			r.OfferedRate, d.Served, d.Early, d.Late))
 	}
 	if d.Prompts+d.Decoding > 0 {
-		list = append(list, fmt.Sprintf("Of the time of steps, %.0f%% goes into prompts and %.0f%% into decoding.",
+		list = append(list, fmt.Sprintf(
+			"Of the time of steps, %.0f%% goes into prompts and %.0f%% into decoding.",
 			100*d.Prompts, 100*d.Decoding))
 	}
 	return list
@@ -62,12 +66,14 @@ func drafts(d *scenarios.SpeculationResult) []string {
 	if d == nil || d.Drafts == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("A step gives a sequence %.2f tokens: %.0f%% of the drafted ones are accepted; "+
+	text := fmt.Sprintf("A step gives a sequence %.2f tokens: %.0f%% of the drafted ones are "+
+		"accepted; "+
 		"drafting takes %.0f%% of the time, and %.0f%% of the arithmetic is wasted.",
 		d.TokensPerStep, d.AcceptanceRate, 100*d.DraftTime, 100*d.WastedFLOPs)
 	if d.Speedup != nil {
 		text += fmt.Sprintf(" Tokens reach a user %.2f times as fast as without drafts, "+
-			"and output throughput is %.2f times as high.", d.Speedup.TPOT, d.Speedup.OutputThroughput)
+			"and output throughput is %.2f times as high.", d.Speedup.TPOT,
+			d.Speedup.OutputThroughput)
 	}
 	return []string{text}
 }

@@ -4,8 +4,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Document is what `llmsim scenario --format json` prints and summary.json holds: the figures of a run,
-// and what they mean. scenarios/result.schema.json describes it.
+// Document is what `llmsim scenario --format json` prints and summary.json holds: the figures of a
+// run, and what they mean. scenarios/result.schema.json describes it.
 type Document struct {
 	*scenarios.Result
 	// Insights say in sentences what the figures mean.

@@ -22,8 +22,10 @@ func remedies(d *scenarios.Diagnosis) []string {
 // remedySentence says what a change does.
 func remedySentence(m *scenarios.Remedy) string {
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
-	words := fmt.Sprintf("Tried: with %s, %.3g%% of the requests meet the SLO instead of %.3g%%; 99%% have TTFT within %s instead of %s, and TPOT within %s instead of %s",
-		m.Change, 100*m.Kept[1], 100*m.Kept[0], ms(m.TTFT[1]), ms(m.TTFT[0]), ms(m.TPOT[1]), ms(m.TPOT[0]))
+	words := fmt.Sprintf("Tried: with %s, %.3g%% of the requests meet the SLO instead of %.3g%%; "+
+		"99%% have TTFT within %s instead of %s, and TPOT within %s instead of %s",
+		m.Change, 100*m.Kept[1], 100*m.Kept[0], ms(m.TTFT[1]), ms(m.TTFT[0]), ms(m.TPOT[1]),
+		ms(m.TPOT[0]))
 	if m.Load == scenarios.Overloaded {
 		words += ", still overloaded"
 	}

@@ -12,7 +12,8 @@ import (
 func phases(prefill, decode *scenarios.Phenomenon) []string {
 	var list []string
 	if p := prefill; p != nil {
-		list = append(list, fmt.Sprintf("Prefill is bound by %s: a prompt of %s alone takes %s, %.0f%% of it %s.",
+		list = append(list, fmt.Sprintf(
+			"Prefill is bound by %s: a prompt of %s alone takes %s, %.0f%% of it %s.",
 			BoundWords(p.Bound), plural(p.Tokens, "token"), units.FormatDuration(p.Step/1000),
 			100*p.Share, shareWords(p.Bound)))
 	}
@@ -21,7 +22,8 @@ func phases(prefill, decode *scenarios.Phenomenon) []string {
 		if d.Tokens > d.Batch {
 			words += fmt.Sprintf(", drafts included %s,", plural(d.Tokens, "token"))
 		}
-		list = append(list, fmt.Sprintf("Decode is bound by %s: a step for %s takes %s, %.0f%% of it %s.",
+		list = append(list, fmt.Sprintf(
+			"Decode is bound by %s: a step for %s takes %s, %.0f%% of it %s.",
 			BoundWords(d.Bound), words, units.FormatDuration(d.Step/1000),
 			100*d.Share, shareWords(d.Bound)))
 	}

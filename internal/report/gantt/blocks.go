@@ -45,7 +45,8 @@ func (b *blockRecorder) step(l *sim.Leap) {
 	for s := range b.live {
 		if s.Running() && s.Replica == l.Replica {
 			stored := s.Context()
-			b.blocks.Holders = append(b.blocks.Holders, Holder{s.ID, b.memory.Room(s, stored), int64(stored)})
+			b.blocks.Holders = append(b.blocks.Holders,
+				Holder{s.ID, b.memory.Room(s, stored), int64(stored)})
 		}
 	}
 	slices.SortFunc(b.blocks.Holders, func(x, y Holder) int { return int(x.ID - y.ID) })
@@ -57,8 +58,11 @@ func (b *Blocks) words() string {
 	for _, h := range b.Holders {
 		room, stored = room+h.Room, stored+h.Stored
 	}
-	share := func(n int64) string { return report.Percent(float64(n) / float64(max(1, b.Capacity))) }
-	return fmt.Sprintf("KV memory at its fullest: %d requests; %s holds tokens, %s is taken and empty, %s is free.",
+	share := func(n int64) string {
+		return report.Percent(float64(n) / float64(max(1, b.Capacity)))
+	}
+	return fmt.Sprintf("KV memory at its fullest: %d requests; %s holds tokens, %s is taken and "+
+		"empty, %s is free.",
 		len(b.Holders), share(stored), share(room-stored), share(b.Capacity-room))
 }
 
@@ -72,7 +76,8 @@ const (
 
 // shades are the colours of requests in turn: where tokens are, and where room is empty.
 func shades(i int) (full, empty string) {
-	all := [][2]string{{"#0072b2", "#b3d5e8"}, {"#d55e00", "#f2cfb3"}, {"#009e73", "#b3e2d5"}, {"#cc79a7", "#f0d7e5"}, {"#e69f00", "#f8e2b3"}}
+	all := [][2]string{{"#0072b2", "#b3d5e8"}, {"#d55e00", "#f2cfb3"}, {"#009e73", "#b3e2d5"},
+		{"#cc79a7", "#f0d7e5"}, {"#e69f00", "#f8e2b3"}}
 	return all[i%len(all)][0], all[i%len(all)][1]
 }
 
@@ -99,7 +104,8 @@ func (d *drawing) blocks(b *Blocks, y int) {
 		if colour == "" {
 			colour = "#eceef1"
 		}
-		d.printf(`<rect x="%.2f" y="%d" width="%.2f" height="10" fill="%s"/>`, left+float64(k%mapColumns)*wide, y+18+k/mapColumns*11, wide-1, colour)
+		d.printf(`<rect x="%.2f" y="%d" width="%.2f" height="10" fill="%s"/>`,
+			left+float64(k%mapColumns)*wide, y+18+k/mapColumns*11, wide-1, colour)
 	}
 	d.printf(`</g>`)
 }

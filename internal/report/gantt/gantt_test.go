@@ -36,8 +36,10 @@ func record(t *testing.T, name string, set ...string) *Chart {
 // takes a step, and one thing happens after another between arrival and last token.
 func TestRowsAreLives(t *testing.T) {
 	for _, set := range [][]string{
-		{"batching=static", "memory=contiguous"}, {"batching=orca", "memory=contiguous"}, {"batching=sarathi"},
-		{"batching=vllm-v1", "batching.token-budget=64", "batching.max-sequences=16"}, {"batching=vllm-v0"}, {"replicas=2"}, {"parallelism.pipeline=2"},
+		{"batching=static", "memory=contiguous"}, {"batching=orca", "memory=contiguous"},
+		{"batching=sarathi"},
+		{"batching=vllm-v1", "batching.token-budget=64", "batching.max-sequences=16"},
+		{"batching=vllm-v0"}, {"replicas=2"}, {"parallelism.pipeline=2"},
 	} {
 		c := record(t, "chat", append(set, "workload.rate=40/s", "workload.requests=30")...)
 		if len(c.Rows) != 12 {
@@ -49,7 +51,8 @@ func TestRowsAreLives(t *testing.T) {
 			last := row.Arrival
 			for _, p := range row.Parts {
 				if p.From < last || p.To <= p.From || p.To > row.Finish {
-					t.Errorf("%v: request %d: %+v after %v, until %v", set, row.ID, p, last, row.Finish)
+					t.Errorf("%v: request %d: %+v after %v, until %v", set, row.ID, p, last,
+						row.Finish)
 				}
 				last = p.To
 				prompt += p.Tokens
@@ -58,7 +61,8 @@ func TestRowsAreLives(t *testing.T) {
 				}
 			}
 			if prompt != row.Prompt || decodes != row.Output-1 {
-				t.Errorf("%v: request %d computes %d of %d prompt tokens and has %d decode steps for %d tokens", set, row.ID, prompt, row.Prompt, decodes, row.Output)
+				t.Errorf("%v: request %d computes %d of %d prompt tokens and has %d decode steps "+
+					"for %d tokens", set, row.ID, prompt, row.Prompt, decodes, row.Output)
 			}
 		}
 	}
@@ -78,7 +82,8 @@ func TestPictures(t *testing.T) {
 	b.Name = `<b>"&` + "\x1b[31m"
 	charts := []*Chart{a, b}
 	var picture, page, text bytes.Buffer
-	if err := errors.Join(WriteSVG(&picture, b.Name, charts), WritePage(&page, b.Name, charts), WriteText(&text, charts)); err != nil {
+	if err := errors.Join(WriteSVG(&picture, b.Name, charts), WritePage(&page, b.Name, charts),
+		WriteText(&text, charts)); err != nil {
 		t.Fatal(err)
 	}
 	decoder := xml.NewDecoder(&picture)
@@ -122,7 +127,8 @@ func TestBlocks(t *testing.T) {
 			room, stored = room+h.Room, stored+h.Stored
 		}
 		if room > b.Capacity || len(b.Holders) == 0 {
-			t.Errorf("%s: %d of %d tokens are taken by %d requests", memory, room, b.Capacity, len(b.Holders))
+			t.Errorf("%s: %d of %d tokens are taken by %d requests", memory, room, b.Capacity,
+				len(b.Holders))
 		}
 		empty[memory] = (room - stored) / int64(max(1, len(b.Holders)))
 	}

@@ -69,7 +69,8 @@ type Chart struct {
 
 // Record runs a simulation step by step until the requests from first on, n of them, have ended.
 // With blocks it looks at the KV memory too.
-func Record(ctx context.Context, name string, s *scenarios.Simulation, first int64, n int, blocks bool) (*Chart, error) {
+func Record(ctx context.Context, name string, s *scenarios.Simulation, first int64, n int,
+	blocks bool) (*Chart, error) {
 	r := &recorder{chart: &Chart{Name: name, Rows: make([]Row, n)}, first: first, left: n}
 	for i := range r.chart.Rows {
 		r.chart.Rows[i].ID = first + int64(i)
@@ -171,7 +172,8 @@ func (row *Row) add(kind Kind, step *Step, tokens int) {
 		p.To, p.Steps, p.Tokens = step.To, p.Steps+1, p.Tokens+tokens
 		return
 	}
-	row.Parts = append(row.Parts, Part{Kind: kind, From: step.From, To: step.To, Steps: 1, Tokens: tokens})
+	row.Parts = append(row.Parts, Part{Kind: kind, From: step.From, To: step.To, Steps: 1,
+		Tokens: tokens})
 }
 
 // Finished implements sim.Observer.
@@ -183,7 +185,8 @@ func (r *recorder) Finished(s *sim.Sequence) {
 	if row == nil {
 		return
 	}
-	row.Arrival, row.First, row.Finish, row.Prompt, row.Output = s.Arrival, s.FirstToken, s.LastToken, s.Prompt, s.Output
+	row.Arrival, row.First, row.Finish, row.Prompt, row.Output = s.Arrival, s.FirstToken,
+		s.LastToken, s.Prompt, s.Output
 	if s.Output > 1 && s.FirstToken == s.LastToken {
 		r.whole = append(r.whole, row)
 	}

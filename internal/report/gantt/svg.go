@@ -126,7 +126,8 @@ func (d *drawing) track(c *Chart, t *Track, y int) {
 		d.printf(`<g><title>%s: %d prompt tokens, %d sequences decode, %d keep a place</title>`+
 			`<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/><rect x="%.2f" y="%d" width="%.2f" height="%.1f" fill="%s"/></g>`,
 			units.FormatDuration((s.To - s.From).Seconds()), s.Prompt, s.Decodes, s.Padding,
-			from, y, max(0.3, wide-gap), tall, Decode.colour(), from, y, max(0.3, wide-gap), prompt, Prefill.colour())
+			from, y, max(0.3, wide-gap), tall, Decode.colour(), from, y, max(0.3, wide-gap), prompt,
+			Prefill.colour())
 	}
 }
 
@@ -137,7 +138,8 @@ func (d *drawing) joined(steps []Step) []Step {
 	for _, s := range steps {
 		if n := len(list); n > 0 && d.x(s.To)-d.x(s.From) < narrow {
 			last := &list[n-1]
-			if last.Prompt == 0 && s.Prompt == 0 && last.Decodes == s.Decodes && last.Padding == s.Padding && last.To == s.From {
+			if last.Prompt == 0 && s.Prompt == 0 && last.Decodes == s.Decodes &&
+				last.Padding == s.Padding && last.To == s.From {
 				last.To = s.To
 				continue
 			}
@@ -151,12 +153,16 @@ func (d *drawing) joined(steps []Step) []Step {
 func (d *drawing) row(row *Row, y int) {
 	middle := y + barHeight/2 + 2
 	d.printf(`<g><title>%s</title>`, escape(row.describe()))
-	d.printf(`<text x="%d" y="%d" text-anchor="end" fill="#1c2024">%d</text>`, left-8, middle+4, row.ID)
-	d.printf(`<line x1="%.2f" x2="%.2f" y1="%d" y2="%d" stroke="#8b919b" stroke-width="2"/>`, d.x(row.Arrival), d.x(row.Finish), middle, middle)
+	d.printf(`<text x="%d" y="%d" text-anchor="end" fill="#1c2024">%d</text>`, left-8, middle+4,
+		row.ID)
+	d.printf(`<line x1="%.2f" x2="%.2f" y1="%d" y2="%d" stroke="#8b919b" stroke-width="2"/>`,
+		d.x(row.Arrival), d.x(row.Finish), middle, middle)
 	for _, p := range row.Parts {
-		d.printf(`<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>`, d.x(p.From), y+2, max(1, d.x(p.To)-d.x(p.From)), barHeight, p.Kind.colour())
+		d.printf(`<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>`, d.x(p.From), y+2,
+			max(1, d.x(p.To)-d.x(p.From)), barHeight, p.Kind.colour())
 	}
-	d.printf(`<path d="M%.2f %d v%d" stroke="#1c2024" stroke-width="1.5"/>`, d.x(row.First), y, barHeight+4)
+	d.printf(`<path d="M%.2f %d v%d" stroke="#1c2024" stroke-width="1.5"/>`, d.x(row.First), y,
+		barHeight+4)
 	d.printf(`</g>`)
 }
 
@@ -171,7 +177,8 @@ func (d *drawing) axis(y int) {
 	for at := 0.0; at <= d.whole.Seconds()*(1+1e-9); at += step {
 		x := d.x(sim.Seconds(at))
 		d.printf(`<path d="M%.1f %d v5" stroke="#1c2024"/><path d="M%.1f %d V%d" stroke="#1c2024" stroke-opacity="0.08"/>`, x, y, x, headTall, y)
-		d.printf(`<text x="%.1f" y="%d" text-anchor="middle">%g</text>`, x, y+18, math.Round(at*by*1e6)/1e6)
+		d.printf(`<text x="%.1f" y="%d" text-anchor="middle">%g</text>`, x, y+18,
+			math.Round(at*by*1e6)/1e6)
 	}
 	d.printf(`<text x="%d" y="%d" text-anchor="end" fill="#565b64">time (%s); the upright mark is the first token</text>`, width-right, y+36, unit)
 }
@@ -209,7 +216,8 @@ li { margin: .2rem 0; } summary { cursor: pointer; }
 %s</div>
 `, escape(title), escape(title), svg(title, charts))
 	for _, c := range charts {
-		fmt.Fprintf(&b, "<h2>%s</h2>\n<p>%s</p>\n<details><summary>Each request in words</summary><ul>\n",
+		fmt.Fprintf(&b, "<h2>%s</h2>\n<p>%s</p>\n<details><summary>Each request in "+
+			"words</summary><ul>\n",
 			escape(c.Name), escape(c.words()))
 		for i := range c.Rows {
 			fmt.Fprintf(&b, "<li>%s.</li>\n", escape(c.Rows[i].describe()))

@@ -23,7 +23,8 @@ func WriteText(out io.Writer, charts []*Chart) error {
 		p.Heading(clean(c.Name))
 		for i := range c.Rows {
 			row := &c.Rows[i]
-			p.Line(fmt.Sprintf("%5d %s %s", row.ID, row.draw(whole), units.FormatDuration((row.Finish - row.Arrival).Seconds())))
+			p.Line(fmt.Sprintf("%5d %s %s", row.ID, row.draw(whole),
+				units.FormatDuration((row.Finish - row.Arrival).Seconds())))
 		}
 		p.Text(c.words())
 		if c.Blocks != nil {
@@ -31,7 +32,8 @@ func WriteText(out io.Writer, charts []*Chart) error {
 		}
 		p.Gap()
 	}
-	p.Text(fmt.Sprintf("· waits  ▒ prefill  █ decode  ░ complete, held by a static batch; %s in all; at the right the latency of the request.",
+	p.Text(fmt.Sprintf("· waits  ▒ prefill  █ decode  ░ complete, held by a static batch; %s in "+
+		"all; at the right the latency of the request.",
 		units.FormatDuration(whole.Seconds())))
 	return p.Err()
 }
@@ -59,7 +61,9 @@ func end(charts []*Chart) sim.Time {
 // all the same.
 func (row *Row) draw(whole sim.Time) string {
 	cells := slices.Repeat([]rune{' '}, textWidth)
-	at := func(t sim.Time) int { return min(textWidth-1, int(float64(textWidth)*float64(t)/float64(whole))) }
+	at := func(t sim.Time) int {
+		return min(textWidth-1, int(float64(textWidth)*float64(t)/float64(whole)))
+	}
 	for i := at(row.Arrival); i <= at(row.Finish); i++ {
 		cells[i] = '·'
 	}
@@ -87,8 +91,10 @@ func (c *Chart) words() string {
 		steps += len(c.Tracks[i].Steps)
 	}
 	n := float64(max(1, len(c.Rows)))
-	return fmt.Sprintf("%d requests in %d steps: on average %s to the first token, %s to the last; all are done after %s.",
-		len(c.Rows), steps, units.FormatDuration(ttft/n), units.FormatDuration(latency/n), units.FormatDuration(c.End.Seconds()))
+	return fmt.Sprintf("%d requests in %d steps: on average %s to the first token, %s to the "+
+		"last; all are done after %s.",
+		len(c.Rows), steps, units.FormatDuration(ttft/n), units.FormatDuration(latency/n),
+		units.FormatDuration(c.End.Seconds()))
 }
 
 // name says what a kind of part is.
@@ -100,12 +106,14 @@ func (k Kind) name() string {
 func (row *Row) describe() string {
 	var parts []string
 	for _, p := range row.Parts {
-		words := fmt.Sprintf("%s from %s to %s in %d steps", p.Kind.name(), units.FormatDuration(p.From.Seconds()), units.FormatDuration(p.To.Seconds()), p.Steps)
+		words := fmt.Sprintf("%s from %s to %s in %d steps", p.Kind.name(),
+			units.FormatDuration(p.From.Seconds()), units.FormatDuration(p.To.Seconds()), p.Steps)
 		if p.Tokens > 0 {
 			words += fmt.Sprintf(" (%d tokens)", p.Tokens)
 		}
 		parts = append(parts, words)
 	}
-	return fmt.Sprintf("request %d, %d prompt and %d output tokens, arrives at %s: %s", row.ID, row.Prompt, row.Output,
+	return fmt.Sprintf("request %d, %d prompt and %d output tokens, arrives at %s: %s", row.ID,
+		row.Prompt, row.Output,
 		units.FormatDuration(row.Arrival.Seconds()), strings.Join(parts, "; "))
 }

@@ -38,7 +38,8 @@ func writePage(t *testing.T, name string, set ...string) (string, *scenarios.Res
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := page.Write(&text, page.Run{Result: result, Sample: sample, Steps: s.Steps()}); err != nil {
+	if err := page.Write(&text,
+		page.Run{Result: result, Sample: sample, Steps: s.Steps()}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "report.html")
@@ -56,7 +57,8 @@ func TestPageIsSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if result.Completed != 100_000 || info.Size() > 2_000_000 {
-		t.Errorf("%d requests give a page of %d bytes, want less than 2 MB", result.Completed, info.Size())
+		t.Errorf("%d requests give a page of %d bytes, want less than 2 MB", result.Completed,
+			info.Size())
 	}
 }
 
@@ -78,23 +80,28 @@ func TestPageInBrowser(t *testing.T) {
 		}
 	}
 	do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+path), ready)
-	compareHeadline(t, evaluate[map[string]string](t, ctx, `Object.fromEntries([...document.querySelectorAll("[data-key]")].map((e) => [e.dataset.key, e.dataset.value]))`), result)
+	compareHeadline(t, evaluate[map[string]string](t, ctx,
+		`Object.fromEntries([...document.querySelectorAll("[data-key]")].map((e) => [e.dataset.key, e.dataset.value]))`), result)
 
 	const chosen = `document.getElementById("chosen").textContent`
 	all := evaluate[string](t, ctx, chosen)
 	before := evaluate[string](t, ctx, `document.querySelector("#ttft svg").outerHTML`)
 	do(chromedp.ScrollIntoView(chromedp.CSS("#timeline svg")))
-	box := evaluate[[]float64](t, ctx, `(() => { const r = document.querySelector("#timeline svg").getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()`)
+	box := evaluate[[]float64](t, ctx,
+		`(() => { const r = document.querySelector("#timeline svg").getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()`)
 	middle := box[1] + box[3]/2
 	do(chromedp.DragAndDropXY(box[0]+0.3*box[2], middle, box[0]+0.5*box[2], middle))
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](chosen+`.includes("arriving from")`, chromedp.WithPollingTimeout(time.Minute))); err != nil {
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](chosen+`.includes("arriving from")`,
+		chromedp.WithPollingTimeout(time.Minute))); err != nil {
 		t.Fatal("the brushed range chose no requests: ", err)
 	}
 	brushed := evaluate[string](t, ctx, chosen)
-	if !strings.Contains(all, "in all") || countOf(t, brushed) >= countOf(t, all) || countOf(t, brushed) == 0 {
+	if !strings.Contains(all, "in all") || countOf(t, brushed) >= countOf(t, all) ||
+		countOf(t, brushed) == 0 {
 		t.Errorf("the page tells of %q, and once brushed of %q", all, brushed)
 	}
-	if after := evaluate[string](t, ctx, `document.querySelector("#ttft svg").outerHTML`); after == before {
+	if after := evaluate[string](t, ctx,
+		`document.querySelector("#ttft svg").outerHTML`); after == before {
 		t.Error("the linked chart is the same after the brush")
 	}
 
@@ -103,7 +110,8 @@ func TestPageInBrowser(t *testing.T) {
 	if n := countOf(t, evaluate[string](t, ctx, chosen)); n == 0 || n >= countOf(t, all) {
 		t.Errorf("the form chooses %d requests", n)
 	}
-	if names := evaluate[[]string](t, ctx, `[...document.querySelectorAll(".chart")].map((e) => e.querySelector("svg")?.getAttribute("aria-label") ?? e.querySelector("[aria-label]")?.getAttribute("aria-label") ?? "")`); len(names) < 6 || slices.ContainsFunc(names, func(s string) bool { return len(s) < 20 }) {
+	if names := evaluate[[]string](t, ctx,
+		`[...document.querySelectorAll(".chart")].map((e) => e.querySelector("svg")?.getAttribute("aria-label") ?? e.querySelector("[aria-label]")?.getAttribute("aria-label") ?? "")`); len(names) < 6 || slices.ContainsFunc(names, func(s string) bool { return len(s) < 20 }) {
 		t.Errorf("charts are described as %q", names)
 	}
 
@@ -141,8 +149,10 @@ func evaluate[T any](t *testing.T, ctx context.Context, script string) T {
 func browser(t *testing.T, chromium string) context.Context {
 	t.Helper()
 	ctx, stop := chromedp.NewExecAllocator(context.Background(),
-		chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless, chromedp.NoFirstRun,
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
+		chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless,
+		chromedp.NoFirstRun,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true))
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
@@ -159,7 +169,8 @@ func compareHeadline(t *testing.T, shown map[string]string, result *scenarios.Re
 	}
 	for key, text := range shown {
 		got, err := strconv.ParseFloat(text, 64)
-		if want, ok := field(reflect.ValueOf(*result), key); err != nil || !ok || math.Abs(got-want) > 1e-9*math.Abs(want) {
+		if want, ok := field(reflect.ValueOf(*result), key); err != nil || !ok ||
+			math.Abs(got-want) > 1e-9*math.Abs(want) {
 			t.Errorf("%s is %q on the page, want %v", key, text, want)
 		}
 	}

@@ -26,7 +26,8 @@ type grade struct{ Name, Class, Words string }
 
 func newGrade(r *scenarios.Result) grade {
 	name := string(r.Evidence.Grade)
-	return grade{Name: name, Class: strings.ReplaceAll(name, " ", "-"), Words: r.Evidence.Sentence()}
+	return grade{Name: name, Class: strings.ReplaceAll(name, " ", "-"),
+		Words: r.Evidence.Sentence()}
 }
 
 // card is a headline number: Key is the name of its metric, Exact its value in the result's JSON.
@@ -34,21 +35,29 @@ type card struct{ Label, Value, Note, Key, Exact string }
 
 func newColumn(r *scenarios.Result) column {
 	c := column{
-		Met: r.SLOMet, Grade: newGrade(r), Insights: diagnosis.Of(r), Warnings: r.Warnings, Verdict: verdict(r),
+		Met: r.SLOMet, Grade: newGrade(r), Insights: diagnosis.Of(r), Warnings: r.Warnings,
+		Verdict:   verdict(r),
 		Waterfall: newWaterfall(r), Tables: newTables(r),
 	}
-	c.add("requests", "completed", thousands(r.Completed), unanswered(r)+"in "+units.FormatDuration(r.Duration), r)
+	c.add("requests", "completed", thousands(r.Completed), unanswered(r)+"in "+
+		units.FormatDuration(r.Duration), r)
 	c.latency("time to first token", "ttft", r)
 	c.latency("time per output token", "tpot", r)
 	c.latency("whole request", "e2el", r)
-	c.add("served", "request_throughput", fmt.Sprintf("%.3g/s", r.RequestThroughput), "requests; "+offered(r), r)
+	c.add("served", "request_throughput", fmt.Sprintf("%.3g/s", r.RequestThroughput), "requests; "+
+		offered(r), r)
 	c.add("goodput", "goodput", fmt.Sprintf("%.3g/s", r.Goodput), "requests that meet the SLO", r)
-	c.add("output tokens", "output_throughput", fmt.Sprintf("%.4g/s", r.OutputThroughput), "over all users and the whole run", r)
-	c.add("batch", "mean_decode_batch", fmt.Sprintf("%.3g", r.MeanDecodeBatch), fmt.Sprintf("sequences decode in a step; %d at most", r.PeakBatch), r)
-	c.add("KV memory", "kv_usage", fmt.Sprintf("%.2g%%", 100*r.KVUsage), fmt.Sprintf("in use; %.2g%% at most", 100*r.PeakKVUsage), r)
+	c.add("output tokens", "output_throughput", fmt.Sprintf("%.4g/s", r.OutputThroughput),
+		"over all users and the whole run", r)
+	c.add("batch", "mean_decode_batch", fmt.Sprintf("%.3g", r.MeanDecodeBatch),
+		fmt.Sprintf("sequences decode in a step; %d at most", r.PeakBatch), r)
+	c.add("KV memory", "kv_usage", fmt.Sprintf("%.2g%%", 100*r.KVUsage),
+		fmt.Sprintf("in use; %.2g%% at most", 100*r.PeakKVUsage), r)
 	c.add("accelerators", "accelerators", strconv.Itoa(r.Accelerators), hourly(r), r)
-	c.add("price", "cost_per_million_output_tokens", fmt.Sprintf("$%.3g", r.CostPerMillion), "for a million output tokens "+r.PricedOver, r)
-	c.add("energy", "energy_per_million_output_tokens", fmt.Sprintf("%.3g Wh", r.EnergyPerMillion), "at most, for a million output tokens", r)
+	c.add("price", "cost_per_million_output_tokens", fmt.Sprintf("$%.3g", r.CostPerMillion),
+		"for a million output tokens "+r.PricedOver, r)
+	c.add("energy", "energy_per_million_output_tokens", fmt.Sprintf("%.3g Wh", r.EnergyPerMillion),
+		"at most, for a million output tokens", r)
 	return c
 }
 
@@ -75,7 +84,8 @@ func sure(intervals *scenarios.Intervals, m scenarios.Metric) string {
 		}
 		return fmt.Sprintf("%.3g", x)
 	}
-	return fmt.Sprintf("; %.0f%% sure: %s to %s", 100*intervals.Level, words(span.Low), words(span.High))
+	return fmt.Sprintf("; %.0f%% sure: %s to %s", 100*intervals.Level, words(span.Low),
+		words(span.High))
 }
 
 // latency adds the median of a latency. Where no request has it, as TPOT where answers come at
@@ -87,7 +97,8 @@ func (c *column) latency(label, kind string, r *scenarios.Result) {
 		c.add(label, key, "–", "no request has one", r)
 		return
 	}
-	c.add(label, key, units.FormatDuration(median/1000), "median; 99% within "+units.FormatDuration(p99/1000), r)
+	c.add(label, key, units.FormatDuration(median/1000), "median; 99% within "+
+		units.FormatDuration(p99/1000), r)
 }
 
 // verdict says whether the SLO is met, and what it asks for.
@@ -101,11 +112,14 @@ func verdict(r *scenarios.Result) string {
 	}
 	a := &r.Attainment
 	if r.ByClass() {
-		return fmt.Sprintf("SLO %s: %.4g%% of the requests meet the SLO of their class.", word, 100*a.All)
+		return fmt.Sprintf("SLO %s: %.4g%% of the requests meet the SLO of their class.", word,
+			100*a.All)
 	}
 	var parts []string
 	if r.SLO.Joint() {
-		parts = append(parts, fmt.Sprintf("%.4g%% of the requests have %s, at least %.4g%% are wanted", 100*a.All, r.SLO.RequestWords(), 100*a.Target))
+		parts = append(parts, fmt.Sprintf(
+			"%.4g%% of the requests have %s, at least %.4g%% are wanted", 100*a.All,
+			r.SLO.RequestWords(), 100*a.Target))
 	}
 	return fmt.Sprintf("SLO %s: %s.", word, strings.Join(append(parts, r.LimitWords()...), "; "))
 }
@@ -151,12 +165,16 @@ func newWaterfall(r *scenarios.Result) *waterfall {
 		return nil
 	}
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
-	w := &waterfall{Words: fmt.Sprintf("Latency = TTFT + TPOT × (output tokens − 1): here %s to the first token, and %s for the %.4g that follow on average.",
-		ms(r.MeanQueue+r.MeanPrefill), ms(r.MeanDecode), float64(r.TotalOutputTokens)/float64(max(1, r.Completed))-1)}
+	w := &waterfall{Words: fmt.Sprintf(
+		"Latency = TTFT + TPOT × (output tokens − 1): here %s to the first token, and %s for the "+
+			"%.4g that follow on average.",
+		ms(r.MeanQueue+r.MeanPrefill), ms(r.MeanDecode),
+		float64(r.TotalOutputTokens)/float64(max(1, r.Completed))-1)}
 	for _, p := range []struct {
 		name, class string
 		time        float64
-	}{{"waiting", "queue", r.MeanQueue}, {"prefill", "prefill", r.MeanPrefill}, {"decode", "decode", r.MeanDecode}} {
+	}{{"waiting", "queue", r.MeanQueue}, {"prefill", "prefill", r.MeanPrefill},
+		{"decode", "decode", r.MeanDecode}} {
 		w.Parts = append(w.Parts, waterfallPart{p.name, p.class, ms(p.time), p.time / total})
 	}
 	return w

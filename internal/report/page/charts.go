@@ -18,21 +18,27 @@ type chart struct {
 // charts lists the charts of runs. That of replicas is there where their number changes.
 func charts(runs []Run, d *pageData) []chart {
 	list := []chart{
-		{ID: "timeline", Title: "Batch and queue", Words: each(runs, queueWords), Table: seriesTable(d)},
+		{ID: "timeline", Title: "Batch and queue", Words: each(runs, queueWords),
+			Table: seriesTable(d)},
 		{ID: "memory", Title: "KV memory", Words: each(runs, memoryWords)},
 	}
 	if slices.ContainsFunc(d.Runs, func(r runData) bool { return r.scales() }) {
-		list = append(list, chart{ID: "replicas", Title: "Replicas that are up", Words: each(runs, replicaWords)})
+		list = append(list, chart{ID: "replicas", Title: "Replicas that are up",
+			Words: each(runs, replicaWords)})
 	}
 	return append(list,
-		chart{ID: "scatter", Title: "Time to first token by arrival", Words: each(runs, func(r *Run) string {
-			return latencyWords("TTFT", r.Result.MedianTTFT, r.Result.P99TTFT)
-		})},
-		chart{ID: "ttft", Title: "Time to first token", Class: "half", Words: []string{"Requests by their time to first token."}},
-		chart{ID: "tpot", Title: "Time per output token", Class: "half", Words: each(runs, func(r *Run) string {
-			return latencyWords("TPOT", r.Result.MedianTPOT, r.Result.P99TPOT)
-		})},
-		chart{ID: "operators", Title: "A decode step by its parts", Words: each(runs, stepWords), Table: partsTable(d)})
+		chart{ID: "scatter", Title: "Time to first token by arrival",
+			Words: each(runs, func(r *Run) string {
+				return latencyWords("TTFT", r.Result.MedianTTFT, r.Result.P99TTFT)
+			})},
+		chart{ID: "ttft", Title: "Time to first token", Class: "half",
+			Words: []string{"Requests by their time to first token."}},
+		chart{ID: "tpot", Title: "Time per output token", Class: "half",
+			Words: each(runs, func(r *Run) string {
+				return latencyWords("TPOT", r.Result.MedianTPOT, r.Result.P99TPOT)
+			})},
+		chart{ID: "operators", Title: "A decode step by its parts", Words: each(runs, stepWords),
+			Table: partsTable(d)})
 }
 
 // each says something of every run, under its name where there are several.
@@ -58,7 +64,8 @@ func queueWords(r *Run) string {
 }
 
 func memoryWords(r *Run) string {
-	return fmt.Sprintf("%.2g%% of the KV memory is in use on average, %.2g%% at most.", 100*r.Result.KVUsage, 100*r.Result.PeakKVUsage)
+	return fmt.Sprintf("%.2g%% of the KV memory is in use on average, %.2g%% at most.",
+		100*r.Result.KVUsage, 100*r.Result.PeakKVUsage)
 }
 
 func replicaWords(r *Run) string {
@@ -94,7 +101,8 @@ func stepWords(r *Run) string {
 		return "The KV memory has no room for these batches."
 	}
 	first, last := batches[0], batches[len(batches)-1]
-	words := fmt.Sprintf("A step of %d takes %s, of %d %s.", first, units.FormatDuration(sums[first]/1000), last, units.FormatDuration(sums[last]/1000))
+	words := fmt.Sprintf("A step of %d takes %s, of %d %s.", first,
+		units.FormatDuration(sums[first]/1000), last, units.FormatDuration(sums[last]/1000))
 	if !fits {
 		words += " The KV memory has no room for the pale ones."
 	}
@@ -120,7 +128,8 @@ func seriesTable(d *pageData) *Table {
 			if len(d.Runs) > 1 {
 				at = d.Runs[i].Name + ", " + at
 			}
-			t.Rows = append(t.Rows, []string{at, strconv.Itoa(p.Running), strconv.Itoa(p.Waiting), fmt.Sprintf("%.2g%%", 100*p.KV), strconv.Itoa(p.Up)})
+			t.Rows = append(t.Rows, []string{at, strconv.Itoa(p.Running), strconv.Itoa(p.Waiting),
+				fmt.Sprintf("%.2g%%", 100*p.KV), strconv.Itoa(p.Up)})
 		}
 	}
 	return t
@@ -138,7 +147,8 @@ func partsTable(d *pageData) *Table {
 			if !p.Fits {
 				fits = "no"
 			}
-			t.Rows = append(t.Rows, []string{label, strconv.Itoa(p.Batch), units.FormatDuration(p.Time / 1000), fits})
+			t.Rows = append(t.Rows,
+				[]string{label, strconv.Itoa(p.Batch), units.FormatDuration(p.Time / 1000), fits})
 		}
 	}
 	return t

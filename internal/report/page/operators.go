@@ -50,9 +50,11 @@ func part(operator string) string {
 		return elementwise
 	case operator == "host" || operator == "launch" || operator == "gaps":
 		return host
-	case strings.HasSuffix(operator, "up") || strings.HasSuffix(operator, "down") || operator == "router" || operator == "shared_weight":
+	case strings.HasSuffix(operator, "up") || strings.HasSuffix(operator, "down") ||
+		operator == "router" || operator == "shared_weight":
 		return mlp
-	case operator == "qkv" || operator == "out" || strings.HasPrefix(operator, "q") || strings.HasPrefix(operator, "kv_"):
+	case operator == "qkv" || operator == "out" || strings.HasPrefix(operator, "q") ||
+		strings.HasPrefix(operator, "kv_"):
 		return projections
 	}
 	return communication
@@ -74,7 +76,8 @@ func StepParts(s *scenarios.Steps, r *scenarios.Result) []PartTime {
 		}
 		for rank, name := range parts() {
 			if times[name] > 0 {
-				list = append(list, PartTime{Batch: batch, Name: name, Rank: rank, Time: times[name], Fits: batch <= s.Room(int(context))})
+				list = append(list, PartTime{Batch: batch, Name: name, Rank: rank,
+					Time: times[name], Fits: batch <= s.Room(int(context))})
 			}
 		}
 	}

@@ -98,7 +98,8 @@ func WriteComparison(w io.Writer, c *Comparison) error {
 func (v *view) write(w io.Writer, runs []Run) error {
 	first := runs[0].Result
 	v.Version, v.Seed, v.Style = first.Version, first.Seed, template.CSS(style)
-	v.Scripts = []template.JS{template.JS(vega), template.JS(vegaLite), template.JS(vegaEmbed), template.JS(script)}
+	v.Scripts = []template.JS{template.JS(vega), template.JS(vegaLite), template.JS(vegaEmbed),
+		template.JS(script)}
 	if pools := first.Pools; slices.ContainsFunc(pools, func(p scenarios.PoolResult) bool {
 		return p.Hardware != pools[0].Hardware || p.Model != pools[0].Model
 	}) {
@@ -176,7 +177,8 @@ func newLimits(r *scenarios.Result) limits {
 		return limits{}
 	}
 	s := &r.SLO
-	return limits{sim.Time(s.TTFT.Strictest()).Seconds(), sim.Time(s.TPOT.Strictest()).Seconds(), sim.Time(s.E2E.Strictest()).Seconds()}
+	return limits{sim.Time(s.TTFT.Strictest()).Seconds(), sim.Time(s.TPOT.Strictest()).Seconds(),
+		sim.Time(s.E2E.Strictest()).Seconds()}
 }
 
 // Point is the state of the fleet at a moment: At in seconds, KV the share of its memory in use, Up
@@ -192,7 +194,8 @@ type Point struct {
 func newData(runs []Run) pageData {
 	var d pageData
 	for _, r := range runs {
-		rd := runData{Name: name(r), SLO: newLimits(r.Result), Completed: r.Result.Completed, Requests: r.Sample.requests, Parts: StepParts(r.Steps, r.Result)}
+		rd := runData{Name: name(r), SLO: newLimits(r.Result), Completed: r.Result.Completed,
+			Requests: r.Sample.requests, Parts: StepParts(r.Steps, r.Result)}
 		rd.Series = Points(r.Result)
 		d.Runs = append(d.Runs, rd)
 	}
@@ -203,7 +206,8 @@ func newData(runs []Run) pageData {
 func Points(r *scenarios.Result) []Point {
 	points := make([]Point, len(r.Series))
 	for i, p := range r.Series {
-		points[i] = Point{At: short(p.At), Running: p.Running, Waiting: p.Waiting, Up: p.Up, KV: float64(int(1e4*p.KVUsage)) / 1e4}
+		points[i] = Point{At: short(p.At), Running: p.Running, Waiting: p.Waiting, Up: p.Up,
+			KV: float64(int(1e4*p.KVUsage)) / 1e4}
 	}
 	return points
 }

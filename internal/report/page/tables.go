@@ -31,9 +31,11 @@ func newTables(r *scenarios.Result) []Table {
 // latencyTable has a row for each kind of latency, with the limit of the SLO.
 func latencyTable(r *scenarios.Result) Table {
 	t := Table{Header: []string{"latency", "mean", "p50", "p90", "p95", "p99", "SLO"}}
-	slo := map[string]scenarios.Limits{"ttft": r.SLO.TTFT, "tpot": r.SLO.TPOT, "itl": r.SLO.ITL, "e2el": r.SLO.E2E}
+	slo := map[string]scenarios.Limits{"ttft": r.SLO.TTFT, "tpot": r.SLO.TPOT, "itl": r.SLO.ITL,
+		"e2el": r.SLO.E2E}
 	for _, kind := range []string{"ttft", "tpot", "itl", "e2el"} {
-		row := []string{strings.TrimPrefix(scenarios.MetricNamed("mean_"+kind+"_ms").Title, "mean ")}
+		row := []string{strings.TrimPrefix(scenarios.MetricNamed("mean_"+kind+"_ms").Title,
+			"mean ")}
 		for _, statistic := range []string{"mean", "median", "p90", "p95", "p99"} {
 			x := scenarios.MetricNamed(statistic + "_" + kind + "_ms").Of(r)
 			words := units.FormatDuration(x / 1000)
@@ -52,7 +54,8 @@ func latencyTable(r *scenarios.Result) Table {
 }
 
 func classTable(title string, classes map[string]metrics.ClassSummary) Table {
-	t := Table{Header: []string{title, "completed", "turned away", "timed out", "cancelled", "lost", "TTFT p50", "p99", "TPOT p50", "p99", "whole p99", "SLO met"}}
+	t := Table{Header: []string{title, "completed", "turned away", "timed out", "cancelled", "lost",
+		"TTFT p50", "p99", "TPOT p50", "p99", "whole p99", "SLO met"}}
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
 		c := classes[name]
@@ -60,18 +63,22 @@ func classTable(title string, classes map[string]metrics.ClassSummary) Table {
 		for _, n := range []int64{c.Completed, c.Rejected, c.TimedOut, c.Cancelled, c.Lost} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
-		t.Rows = append(t.Rows, append(row, ms(c.MedianTTFT), ms(c.P99TTFT), ms(c.MedianTPOT), ms(c.P99TPOT), ms(c.P99E2EL), fmt.Sprintf("%.4g%%", 100*c.Attainment.All)))
+		t.Rows = append(t.Rows, append(row, ms(c.MedianTTFT), ms(c.P99TTFT), ms(c.MedianTPOT),
+			ms(c.P99TPOT), ms(c.P99E2EL), fmt.Sprintf("%.4g%%", 100*c.Attainment.All)))
 	}
 	return t
 }
 
 func poolTable(pools []scenarios.PoolResult) Table {
-	t := Table{Header: []string{"pool", "role", "model", "hardware", "replicas", "up", "requests", "busy", "MFU", "MBU", "cost", "energy"}}
+	t := Table{Header: []string{"pool", "role", "model", "hardware", "replicas", "up", "requests",
+		"busy", "MFU", "MBU", "cost", "energy"}}
 	percent := func(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) }
 	for i := range pools {
 		p := &pools[i]
-		t.Rows = append(t.Rows, []string{p.Name, p.Role, p.Model, p.Hardware, strconv.Itoa(p.Replicas), fmt.Sprintf("%.3g", p.MeanReplicas),
-			strconv.FormatInt(p.Completed+p.HandedOver, 10), percent(p.Busy), percent(p.MFU), percent(p.MBU), fmt.Sprintf("$%.3g", p.Cost), fmt.Sprintf("%.4g Wh", p.Energy)})
+		t.Rows = append(t.Rows, []string{p.Name, p.Role, p.Model, p.Hardware,
+			strconv.Itoa(p.Replicas), fmt.Sprintf("%.3g", p.MeanReplicas),
+			strconv.FormatInt(p.Completed+p.HandedOver, 10), percent(p.Busy), percent(p.MFU),
+			percent(p.MBU), fmt.Sprintf("$%.3g", p.Cost), fmt.Sprintf("%.4g Wh", p.Energy)})
 	}
 	return t
 }

@@ -14,8 +14,10 @@ func TestTables(t *testing.T) {
 	if tables := newTables(&scenarios.Result{}); len(tables) != 1 || len(tables[0].Rows) != 4 {
 		t.Errorf("tables of a run without parts: %+v", tables)
 	}
-	r := &scenarios.Result{Pools: []scenarios.PoolResult{{Name: "new", Hardware: "h100-sxm"}, {Name: "old", Hardware: "a100-80gb-sxm"}}}
-	r.Classes = map[string]metrics.ClassSummary{"chat": {Endings: metrics.Endings{Completed: 7, Cancelled: 3}}}
+	r := &scenarios.Result{Pools: []scenarios.PoolResult{{Name: "new", Hardware: "h100-sxm"},
+		{Name: "old", Hardware: "a100-80gb-sxm"}}}
+	r.Classes = map[string]metrics.ClassSummary{
+		"chat": {Endings: metrics.Endings{Completed: 7, Cancelled: 3}}}
 	r.Tenants = map[string]metrics.ClassSummary{"shop": {}, "archive": {}}
 	tables := newTables(r)[1:]
 	if len(tables) != 3 {

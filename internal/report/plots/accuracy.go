@@ -61,7 +61,8 @@ func (a *Accuracy) Draw() (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		scatter.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: radius(len(points)), Shape: shape(i)}
+		scatter.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: radius(len(points)),
+			Shape: shape(i)}
 		if s.Colour != nil {
 			scatter.Color = s.Colour
 		}
@@ -120,7 +121,8 @@ func (s *AccuracySeries) label(p *plot.Plot, points plotter.XYs, above bool) err
 // addDiagonal draws the line of equality, over a band unless it has a name of its own.
 func (a *Accuracy) addDiagonal(p *plot.Plot, low, high float64) error {
 	around, err := plotter.NewPolygon(plotter.XYs{
-		logXY(low, low*(1-band)), logXY(low, low*(1+band)), logXY(high, high*(1+band)), logXY(high, high*(1-band)),
+		logXY(low, low*(1-band)), logXY(low, low*(1+band)), logXY(high, high*(1+band)),
+		logXY(high, high*(1-band)),
 	})
 	if err != nil {
 		return err

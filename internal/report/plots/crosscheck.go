@@ -39,7 +39,8 @@ func Overlay(title, label string, samples []Sample) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		line.Color, line.Width, line.Dashes, line.StepStyle = colour(i), vg.Points(1.5), dashes(i), plotter.PostStep
+		line.Color, line.Width, line.Dashes, line.StepStyle = colour(i), vg.Points(1.5), dashes(i),
+			plotter.PostStep
 		p.Add(line)
 		p.Legend.Add(s.Name, line)
 	}

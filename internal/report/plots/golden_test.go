@@ -41,7 +41,8 @@ func curves(list ...Series) (golden []curve) {
 // What the pictures of a run show is in testdata. The engine is ideal, so that it does not depend
 // on fitted constants.
 func TestDataOfARun(t *testing.T) {
-	result, sample, steps := run(t, "chat", "engine=ideal", "workload.requests=12", "workload.rate=40/s")
+	result, sample, steps := run(t, "chat", "engine=ideal", "workload.requests=12",
+		"workload.rate=40/s")
 	golden(t, "latencies", curves(latencyCurves(sample.Requests())...))
 	running, waiting, kv := stateCurves(page.Points(result))
 	golden(t, "queue", curves(running, waiting))

@@ -36,7 +36,8 @@ func Lines(title, x, y string, series []Series, names ...string) (*plot.Plot, er
 				xys[j].X = math.Log10(xys[j].X)
 			}
 		}
-		if err := addMarkedLine(p, i, series[i].Name, len(series) > 1 && i < mostNamed, xys); err != nil {
+		if err := addMarkedLine(p, i, series[i].Name, len(series) > 1 && i < mostNamed,
+			xys); err != nil {
 			return nil, err
 		}
 	}
@@ -70,7 +71,8 @@ func Tradeoff(title, x, y string, series []Series) (*plot.Plot, error) {
 		for j := range xys {
 			xys[j].Y = math.Log10(xys[j].Y)
 		}
-		if err := addMarkedLine(p, i, series[i].Name, len(series) > 1 && i < mostNamed, xys); err != nil {
+		if err := addMarkedLine(p, i, series[i].Name, len(series) > 1 && i < mostNamed,
+			xys); err != nil {
 			return nil, err
 		}
 	}
@@ -107,7 +109,8 @@ func Front(title, x, y string, all, front Series) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	cloud.GlyphStyle = draw.GlyphStyle{Color: color.Gray{0x90}, Radius: vg.Points(2.5), Shape: shape(0)}
+	cloud.GlyphStyle = draw.GlyphStyle{Color: color.Gray{0x90}, Radius: vg.Points(2.5),
+		Shape: shape(0)}
 	line, marks, err := plotter.NewLinePoints(logPoints(&front))
 	if err != nil {
 		return nil, err

@@ -26,7 +26,8 @@ func writePNG(w io.Writer, canvas *vgimg.Canvas) error {
 // more.
 func indexed(full *image.RGBA) *image.Paletted {
 	few := image.NewPaletted(full.Rect, nil)
-	var known [1 << 15]uint16 // the place of a colour in the palette, and 1; 0 where it is not in it
+	// the place of a colour in the palette, and 1; 0 where it is not in it
+	var known [1 << 15]uint16
 	for i := range few.Pix {
 		r, g, b := full.Pix[4*i]>>3, full.Pix[4*i+1]>>3, full.Pix[4*i+2]>>3
 		place := &known[int(r)<<10|int(g)<<5|int(b)]
@@ -34,7 +35,8 @@ func indexed(full *image.RGBA) *image.Paletted {
 			if len(few.Palette) == 256 {
 				return nil
 			}
-			few.Palette = append(few.Palette, color.RGBA{r<<3 | r>>2, g<<3 | g>>2, b<<3 | b>>2, 0xff})
+			few.Palette = append(few.Palette, color.RGBA{r<<3 | r>>2, g<<3 | g>>2, b<<3 | b>>2,
+				0xff})
 			*place = uint16(len(few.Palette))
 		}
 		few.Pix[i] = byte(*place - 1)

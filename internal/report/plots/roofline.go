@@ -19,7 +19,8 @@ const tera = 1e12
 // Roofline draws the roof, each step as a large mark and its operators as small ones of the same
 // colour.
 func Roofline(r *report.Roofline) (*plot.Plot, error) {
-	p := newPlot(fmt.Sprintf("%s on %s", r.Model, r.Accelerator), "arithmetic intensity (FLOP for each byte moved)", "rate reached (TFLOP/s)")
+	p := newPlot(fmt.Sprintf("%s on %s", r.Model, r.Accelerator),
+		"arithmetic intensity (FLOP for each byte moved)", "rate reached (TFLOP/s)")
 	logarithmic(p)
 	p.Legend.XOffs = -4
 	addGrid(p)
@@ -44,14 +45,16 @@ func addRoof(p *plot.Plot, r *report.Roofline, low, high float64) error {
 		return err
 	}
 	roof.Width = vg.Points(2)
-	ridge, err := plotter.NewLine(plotter.XYs{logXY(r.Ridge, low*r.Bandwidth/tera/10), logXY(r.Ridge, r.Peak/tera)})
+	ridge, err := plotter.NewLine(plotter.XYs{logXY(r.Ridge, low*r.Bandwidth/tera/10),
+		logXY(r.Ridge, r.Peak/tera)})
 	if err != nil {
 		return err
 	}
 	ridge.Dashes = []vg.Length{vg.Points(3), vg.Points(3)}
 	ridge.Color = color.Gray{0x80}
 	p.Add(ridge, roof)
-	p.Legend.Add(fmt.Sprintf("roof: %s, %s", units.FormatByteRate(r.Bandwidth), units.FormatFLOPRate(r.Peak)), roof)
+	p.Legend.Add(fmt.Sprintf("roof: %s, %s", units.FormatByteRate(r.Bandwidth),
+		units.FormatFLOPRate(r.Peak)), roof)
 	p.Legend.Add(fmt.Sprintf("ridge: %.0f FLOP for each byte", r.Ridge), ridge)
 	return nil
 }

@@ -16,7 +16,8 @@ import (
 
 // SaveRun draws a run into dir: how its latencies are distributed, its queue, batch and KV memory
 // over time, and where the time of a decode step goes.
-func SaveRun(dir string, result *scenarios.Result, sample *page.Sample, steps *scenarios.Steps) error {
+func SaveRun(dir string, result *scenarios.Result, sample *page.Sample,
+	steps *scenarios.Steps) error {
 	latencies, err := Latencies(sample.Requests())
 	if err != nil {
 		return err
@@ -35,7 +36,8 @@ func SaveRun(dir string, result *scenarios.Result, sample *page.Sample, steps *s
 		}
 	}
 	return errors.Join(
-		Save(dir, "latencies", latencies), Save(dir, "queue", queue), Save(dir, "memory", memory), Save(dir, "steps", parts),
+		Save(dir, "latencies", latencies), Save(dir, "queue", queue), Save(dir, "memory", memory),
+		Save(dir, "steps", parts),
 	)
 }
 
@@ -43,7 +45,8 @@ func SaveRun(dir string, result *scenarios.Result, sample *page.Sample, steps *s
 func Latencies(requests []page.Request) (*plot.Plot, error) {
 	p := newPlot("Latencies", "time (s)", "requests that take at most so long (%)")
 	p.Y.Tick.Marker = plot.ConstantTicks{
-		{Value: 0, Label: "0"}, {Value: 0.25, Label: "25"}, {Value: 0.5, Label: "50"}, {Value: 0.75, Label: "75"}, {Value: 1, Label: "100"},
+		{Value: 0, Label: "0"}, {Value: 0.25, Label: "25"}, {Value: 0.5, Label: "50"},
+		{Value: 0.75, Label: "75"}, {Value: 1, Label: "100"},
 	}
 	p.X.Tick.Marker = logTicks{}
 	p.Y.Min, p.Y.Max = 0, 1.3 // room for the legend
@@ -76,7 +79,8 @@ func latencyCurves(requests []page.Request) []Series {
 		tpot, ttft, e2e = append(tpot, r.TPOT), append(ttft, r.TTFT), append(e2e, r.E2E)
 	}
 	return []Series{
-		cumulative("time per output token", tpot), cumulative("time to first token", ttft), cumulative("whole request", e2e),
+		cumulative("time per output token", tpot), cumulative("time to first token", ttft),
+		cumulative("whole request", e2e),
 	}
 }
 
@@ -141,7 +145,8 @@ func addLine(p *plot.Plot, i int, s Series) error {
 
 // StepParts draws where the time of a decode step goes, for batches of several sizes.
 func StepParts(parts []page.PartTime) (*plot.Plot, error) {
-	p := newPlot("Where the time of a decode step goes", "sequences in the batch", "time of a step (ms)")
+	p := newPlot("Where the time of a decode step goes", "sequences in the batch",
+		"time of a step (ms)")
 	p.Y.Min = 0
 	batches, stack := stepStack(parts)
 	var below *plotter.BarChart

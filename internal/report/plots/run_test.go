@@ -14,7 +14,8 @@ import (
 )
 
 // run runs a shipped scenario.
-func run(t *testing.T, name string, set ...string) (*scenarios.Result, *page.Sample, *scenarios.Steps) {
+func run(t *testing.T, name string, set ...string) (*scenarios.Result, *page.Sample,
+	*scenarios.Steps) {
 	t.Helper()
 	file, err := scenarios.Load(name, set...)
 	if err != nil {
@@ -68,7 +69,8 @@ func TestSaveRun(t *testing.T) {
 		}
 		for _, name := range []string{"latencies", "queue", "memory", "steps"} {
 			for _, format := range []string{"svg", "png"} {
-				if info, err := os.Stat(filepath.Join(dir, name+"."+format)); err != nil || info.Size() < 1000 {
+				if info, err := os.Stat(filepath.Join(dir, name+"."+format)); err != nil ||
+					info.Size() < 1000 {
 					t.Errorf("%v: %s.%s: %v", set, name, format, err)
 				}
 			}

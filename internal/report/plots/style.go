@@ -42,14 +42,16 @@ func colour(i int) color.Color {
 
 // dashes tell lines apart without colour.
 func dashes(i int) []vg.Length {
-	all := [][]vg.Length{nil, {vg.Points(5), vg.Points(2)}, {vg.Points(1.5), vg.Points(1.5)}, {vg.Points(6), vg.Points(2), vg.Points(1.5), vg.Points(2)}}
+	all := [][]vg.Length{nil, {vg.Points(5), vg.Points(2)}, {vg.Points(1.5), vg.Points(1.5)},
+		{vg.Points(6), vg.Points(2), vg.Points(1.5), vg.Points(2)}}
 	return all[i%len(all)]
 }
 
 // shapes are told apart without colour.
 func shapes() []draw.GlyphDrawer {
 	return []draw.GlyphDrawer{
-		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{},
+		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{},
+		draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{},
 	}
 }
 
@@ -84,7 +86,8 @@ func newPlot(title, x, y string) *plot.Plot {
 	p.Legend.Padding = 3
 	p.Legend.ThumbnailWidth = 14
 	for _, style := range []*font.Font{
-		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font,
+		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
+		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font,
 	} {
 		style.Variant = "Sans"
 	}
@@ -150,7 +153,8 @@ const margin = 3 * vg.Millimeter
 // Save draws p and writes it as name.svg and name.png into dir, which is made if needed. Nothing is
 // written unless both can be drawn.
 func Save(dir, name string, p *plot.Plot) error {
-	vector, pixels := vgsvg.New(Width, Height), vgimg.NewWith(vgimg.UseWH(Width, Height), vgimg.UseDPI(dpi))
+	vector, pixels := vgsvg.New(Width, Height), vgimg.NewWith(vgimg.UseWH(Width, Height),
+		vgimg.UseDPI(dpi))
 	drawn := map[string]*bytes.Buffer{"svg": {}, "png": {}}
 	p.Draw(draw.Crop(draw.New(vector), margin, -margin, margin, -margin))
 	if _, err := vector.WriteTo(drawn["svg"]); err != nil {

@@ -24,11 +24,13 @@ func TestThin(t *testing.T) {
 			x += float64(random >> 62) // points may share an X
 		}
 		kept := thin(line)
-		if len(kept) > max(2*thinColumns+4, len(line)) || len(line) > 3*thinColumns && len(kept) > 2*thinColumns+4 {
+		if len(kept) > max(2*thinColumns+4, len(line)) || len(line) > 3*thinColumns &&
+			len(kept) > 2*thinColumns+4 {
 			t.Fatalf("%d of %d points are kept", len(kept), len(line))
 		}
 		if kept[0] != line[0] || kept[len(kept)-1] != line[len(line)-1] {
-			t.Fatalf("the line ends at %v and %v, thinned at %v and %v", line[0], line[len(line)-1], kept[0], kept[len(kept)-1])
+			t.Fatalf("the line ends at %v and %v, thinned at %v and %v", line[0], line[len(line)-1],
+				kept[0], kept[len(kept)-1])
 		}
 		left := line
 		for _, point := range kept {
@@ -43,7 +45,8 @@ func TestThin(t *testing.T) {
 		low, high := span(line, from, from+width)
 		least, most := span(kept, from-width, from+2*width)
 		if least > low || most < high {
-			t.Fatalf("from %g the line spans %g to %g, thinned %g to %g", from, low, high, least, most)
+			t.Fatalf("from %g the line spans %g to %g, thinned %g to %g", from, low, high, least,
+				most)
 		}
 	})
 }
@@ -70,7 +73,8 @@ func TestPieces(t *testing.T) {
 		joined := slices.Clone(list[0])
 		for i, piece := range list[1:] {
 			if last := list[i][len(list[i])-1]; piece[0] != last {
-				t.Fatalf("piece %d of %d points starts at %v, the one before ends at %v", i+1, n+1, piece[0], last)
+				t.Fatalf("piece %d of %d points starts at %v, the one before ends at %v", i+1, n+1,
+					piece[0], last)
 			}
 			joined = append(joined, piece[1:]...)
 		}

@@ -14,9 +14,9 @@ const (
 	blocks = " ▏▎▍▌▋▊▉█"
 )
 
-// Spark draws values as columns, each the mean of the values that fall into it; top is the value of full
-// height. What is above 0 is seen, however small. The result is width characters wide, or as wide
-// as there are values.
+// Spark draws values as columns, each the mean of the values that fall into it; top is the value of
+// full height. What is above 0 is seen, however small. The result is width characters wide, or as
+// wide as there are values.
 func Spark(values []float64, width int, top float64) string {
 	width = min(width, len(values))
 	heights := []rune(levels)
@@ -101,7 +101,8 @@ func Stack(parts []float64, whole float64, width int) string {
 // are positive.
 func Scale(value, low, high, mark float64, width int) string {
 	at := func(x float64) int {
-		return max(0, min(width-1, int(math.Round(float64(width-1)*math.Log(x/low)/math.Log(high/low)))))
+		return max(0, min(width-1,
+			int(math.Round(float64(width-1)*math.Log(x/low)/math.Log(high/low)))))
 	}
 	cells := slices.Repeat([]rune{' '}, width)
 	for i := range at(value) + 1 {

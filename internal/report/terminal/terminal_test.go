@@ -28,7 +28,8 @@ func TestCharts(t *testing.T) {
 		fmt.Fprintf(&b, "bar %4g      |%s|\n", share, Bar(share, 20))
 	}
 	for _, change := range []float64{-1.5, -0.4, 0, 0.2, 3} {
-		fmt.Fprintf(&b, "change %+4g   |%s|%s|\n", change, Change(change, 5, true), Change(change, 5, false))
+		fmt.Fprintf(&b, "change %+4g   |%s|%s|\n", change, Change(change, 5, true),
+			Change(change, 5, false))
 	}
 	fmt.Fprintf(&b, "stack         |%s|\n", Stack([]float64{40, 0.1, 5, 30}, 100, 40))
 	fmt.Fprintf(&b, "stack, full   |%s|\n", Stack([]float64{140, 1, 5}, 100, 40))

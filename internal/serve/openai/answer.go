@@ -38,7 +38,8 @@ func (u Usage) appendTo(b []byte, e Endpoint) []byte {
 	b = strconv.AppendInt(append(b, completion...), int64(u.Completion), 10)
 	if e == Responses {
 		b = append(b, `,"input_tokens_details":{"cached_tokens":`...)
-		return append(strconv.AppendInt(b, int64(u.Cached), 10), `},"output_tokens_details":{"reasoning_tokens":0}}`...)
+		return append(strconv.AppendInt(b, int64(u.Cached), 10),
+			`},"output_tokens_details":{"reasoning_tokens":0}}`...)
 	}
 	b = append(b, `,"prompt_tokens_details":{"cached_tokens":`...)
 	return append(strconv.AppendInt(b, int64(u.Cached), 10), "}}"...)
@@ -147,7 +148,8 @@ func (h *Head) response(status string, choices []Choice, u *Usage) []byte {
 		ToolChoice string          `json:"tool_choice"`
 		Tools      []any           `json:"tools"`
 		Usage      json.RawMessage `json:"usage"`
-	}{h.ID, "response", h.Created, status, nil, incomplete, h.Model, output, true, "auto", []any{}, usage})
+	}{h.ID, "response", h.Created, status, nil, incomplete, h.Model, output, true, "auto", []any{},
+		usage})
 }
 
 // item is a part of the output of the Responses API.

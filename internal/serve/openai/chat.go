@@ -29,7 +29,8 @@ const maxMessages = 1 << 14
 // cache is found again.
 func conversation(messages []message) ([]Prompt, error) {
 	if len(messages) == 0 || len(messages) > maxMessages {
-		return nil, invalid("messages", "messages: found %d, allowed: 1 to %d", len(messages), maxMessages)
+		return nil, invalid("messages", "messages: found %d, allowed: 1 to %d", len(messages),
+			maxMessages)
 	}
 	var text strings.Builder
 	for i := range messages {
@@ -39,11 +40,13 @@ func conversation(messages []message) ([]Prompt, error) {
 			role = m.Type
 		}
 		switch role {
-		case "system", "developer", "user", "assistant", "tool", "function", "function_call", "function_call_output":
+		case "system", "developer", "user", "assistant", "tool", "function", "function_call",
+			"function_call_output":
 		case "reasoning", "item_reference":
 			continue
 		default:
-			return nil, invalid("messages", "messages.%d.role: found %q, allowed: system, developer, user, assistant, tool",
+			return nil, invalid("messages",
+				"messages.%d.role: found %q, allowed: system, developer, user, assistant, tool",
 				i, shorten(role))
 		}
 		content, err := m.text(i)
@@ -72,7 +75,8 @@ func (m *message) text(i int) (string, error) {
 	}
 	var parts []part
 	if json.Unmarshal(m.Content, &parts) != nil {
-		return "", invalid("messages", "messages.%d.content: found something other than a text or a list of parts", i)
+		return "", invalid("messages",
+			"messages.%d.content: found something other than a text or a list of parts", i)
 	}
 	var all strings.Builder
 	for k, p := range parts {
@@ -80,7 +84,9 @@ func (m *message) text(i int) (string, error) {
 		case "text", "input_text", "output_text", "":
 			all.WriteString(p.Text)
 		default:
-			return "", invalid("messages", "messages.%d.content.%d.type: found %q, allowed: text; the model reads nothing else",
+			return "", invalid("messages",
+				"messages.%d.content.%d.type: found %q, allowed: text; the model reads "+
+					"nothing else",
 				i, k, shorten(p.Type))
 		}
 	}
@@ -105,7 +111,8 @@ func input(instructions string, raw json.RawMessage) ([]Prompt, error) {
 	if json.Unmarshal(raw, &one) == nil {
 		list = []message{{Role: "user", Content: raw}}
 	} else if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, invalid("input", "input: found something other than a text or a list of messages")
+		return nil, invalid("input",
+			"input: found something other than a text or a list of messages")
 	}
 	return conversation(append(messages, list...))
 }

@@ -62,7 +62,8 @@ func optional(s string) *string {
 
 // invalid returns the error of a field.
 func invalid(param, format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Param: param, Message: fmt.Sprintf(format, args...)}
+	return &Error{Status: http.StatusBadRequest, Param: param,
+		Message: fmt.Sprintf(format, args...)}
 }
 
 // NoModel returns the error about a model that is not served.
@@ -77,7 +78,8 @@ func NoModel(name string) *Error {
 func TooLong(context, prompt, output int) *Error {
 	return &Error{
 		Status: http.StatusBadRequest, Param: "messages", Code: "context_length_exceeded",
-		Message: fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d tokens "+
+		Message: fmt.Sprintf("This model's maximum context length is %d tokens. However, you "+
+			"requested %d tokens "+
 			"(%d in the prompt, %d for the answer).", context, prompt+output, prompt, output),
 	}
 }
@@ -88,7 +90,8 @@ func jsonError(err error) *Error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &wrong):
-		return invalid(wrong.Field, "%s: found a JSON %s of the wrong kind", wrong.Field, wrong.Value)
+		return invalid(wrong.Field, "%s: found a JSON %s of the wrong kind", wrong.Field,
+			wrong.Value)
 	case errors.As(err, &syntax):
 		return invalid("", "the body is not JSON: %v at byte %d", syntax, syntax.Offset)
 	}

@@ -141,7 +141,8 @@ func (m *maker) resolve(s object, depth int) (object, error) {
 func (m *maker) find(ref string) (any, error) {
 	path, local := strings.CutPrefix(ref, "#")
 	if !local {
-		return nil, fmt.Errorf("$ref: found %q, allowed: references within the schema", shorten(ref))
+		return nil, fmt.Errorf("$ref: found %q, allowed: references within the schema",
+			shorten(ref))
 	}
 	at := m.root
 	for _, key := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
@@ -293,8 +294,8 @@ func kind(s object) string {
 	return "string"
 }
 
-// least returns the smallest number that s allows and that is not below 1, or the largest if that is
-// below.
+// least returns the smallest number that s allows and that is not below 1, or the largest if that
+// is below.
 func least(s object) float64 {
 	value := 1.0
 	if low, ok := number(s, "minimum"); ok {

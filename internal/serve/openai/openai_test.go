@@ -60,17 +60,20 @@ func drawSchema(t *rapid.T, depth int) any {
 				}
 			}
 		}
-		return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+		return map[string]any{"type": "object", "properties": properties, "required": required,
+			"additionalProperties": false}
 	case "array":
 		n := rapid.IntRange(0, 3).Draw(t, "items")
-		return map[string]any{"type": "array", "items": drawSchema(t, depth+1), "minItems": n, "maxItems": n + 1}
+		return map[string]any{"type": "array", "items": drawSchema(t, depth+1), "minItems": n,
+			"maxItems": n + 1}
 	case "anyOf":
 		return map[string]any{"anyOf": []any{drawSchema(t, depth+1), drawSchema(t, depth+1)}}
 	case "allOf":
 		return map[string]any{"allOf": []any{drawSchema(t, depth+1)}}
 	case "integer", "number":
 		low := rapid.IntRange(-50, 50).Draw(t, "low")
-		return map[string]any{"type": kind, "minimum": low, "maximum": low + rapid.IntRange(0, 50).Draw(t, "span")}
+		return map[string]any{"type": kind, "minimum": low, "maximum": low +
+			rapid.IntRange(0, 50).Draw(t, "span")}
 	case "string":
 		least := rapid.IntRange(0, 30).Draw(t, "least")
 		return map[string]any{"type": kind, "minLength": least, "maxLength": least + 10}
@@ -97,14 +100,15 @@ func TestSchemasWithoutEnd(t *testing.T) {
 		}
 	}
 	// One that may end, does.
-	value, err := Instance(json.RawMessage(`{"type":"object","properties":{"next":{"$ref":"#"}}}`), words)
+	value, err := Instance(json.RawMessage(`{"type":"object","properties":{"next":{"$ref":"#"}}}`),
+		words)
 	if err != nil || strings.Count(string(value), "next") != optionalDepth {
 		t.Errorf("%s: %v", value, err)
 	}
 }
 
-// FuzzParse reads any body for any endpoint: it is a request within bounds, or an error that names a
-// status of the client's.
+// FuzzParse reads any body for any endpoint: it is a request within bounds, or an error that names
+// a status of the client's.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{"prompt":"x","max_tokens":3}`, `{"prompt":[[1,2],[3]],"n":2,"stop":["a"]}`,
@@ -119,12 +123,14 @@ func FuzzParse(f *testing.F) {
 			r, err := Parse(endpoint, []byte(body))
 			if err != nil {
 				var e *Error
-				if !errors.As(err, &e) || e.Status < 400 || e.Status > 499 || !json.Valid(e.Body()) {
+				if !errors.As(err, &e) || e.Status < 400 || e.Status > 499 ||
+					!json.Valid(e.Body()) {
 					t.Errorf("%q: %v", body, err)
 				}
 				continue
 			}
-			if len(r.Prompts) < 1 || len(r.Prompts) > maxPrompts || r.N < 1 || r.N > maxN || len(r.Stop) > maxStop {
+			if len(r.Prompts) < 1 || len(r.Prompts) > maxPrompts || r.N < 1 || r.N > maxN ||
+				len(r.Stop) > maxStop {
 				t.Errorf("%q: %+v", body, r)
 			}
 			schema := r.Schema
@@ -132,7 +138,8 @@ func FuzzParse(f *testing.F) {
 				schema = r.Call.Parameters
 			}
 			if schema != nil {
-				if value, err := Instance(schema, words); err == nil && (!json.Valid(value) || len(value) > 16*maxInstance) {
+				if value, err := Instance(schema, words); err == nil &&
+					(!json.Valid(value) || len(value) > 16*maxInstance) {
 					t.Errorf("%q: made %d bytes", body, len(value))
 				}
 			}

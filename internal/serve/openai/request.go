@@ -101,10 +101,12 @@ func Parse(endpoint Endpoint, data []byte) (*Request, error) {
 	if o := b.StreamOptions; o != nil {
 		r.IncludeUsage, r.ContinuousUsage = o.IncludeUsage, o.Continuous
 		if !b.Stream {
-			return nil, invalid("stream_options", "stream_options: only allowed where stream is true")
+			return nil, invalid("stream_options",
+				"stream_options: only allowed where stream is true")
 		}
 	}
-	for _, step := range []func(*body) error{r.readPrompt, r.readLimits, r.readStop, b.refuse, r.readTools, r.readSchema} {
+	for _, step := range []func(*body) error{r.readPrompt, r.readLimits, r.readStop, b.refuse,
+		r.readTools, r.readSchema} {
 		if err := step(&b); err != nil {
 			return nil, err
 		}
@@ -137,7 +139,8 @@ func (r *Request) readLimits(b *body) error {
 	for _, limit := range []struct {
 		name  string
 		value *int
-	}{{"max_tokens", b.MaxTokens}, {"max_completion_tokens", b.MaxCompletion}, {"max_output_tokens", b.MaxOutput}} {
+	}{{"max_tokens", b.MaxTokens}, {"max_completion_tokens", b.MaxCompletion},
+		{"max_output_tokens", b.MaxOutput}} {
 		if limit.value == nil {
 			continue
 		}
@@ -220,20 +223,23 @@ func prompts(raw json.RawMessage) ([]Prompt, error) {
 	case json.Unmarshal(raw, &tokens) == nil:
 		rows = [][]int64{tokens}
 	case json.Unmarshal(raw, &rows) != nil:
-		return nil, invalid("prompt", "prompt: found something other than a text, tokens, or a list of either")
+		return nil, invalid("prompt",
+			"prompt: found something other than a text, tokens, or a list of either")
 	}
 	for _, row := range rows {
 		p := Prompt{Tokens: make([]int32, len(row))}
 		for i, t := range row {
 			if t < 0 || t > math.MaxInt32 {
-				return nil, invalid("prompt", "prompt: found token %d, allowed: numbers of tokens", t)
+				return nil, invalid("prompt", "prompt: found token %d, allowed: numbers of tokens",
+					t)
 			}
 			p.Tokens[i] = int32(t)
 		}
 		list = append(list, p)
 	}
 	if len(list) == 0 || len(list) > maxPrompts {
-		return nil, invalid("prompt", "prompt: found %d prompts, allowed: 1 to %d", len(list), maxPrompts)
+		return nil, invalid("prompt", "prompt: found %d prompts, allowed: 1 to %d", len(list),
+			maxPrompts)
 	}
 	for _, p := range list {
 		if p.Text == "" && len(p.Tokens) == 0 {

@@ -44,7 +44,8 @@ func (s *Stream) Begin(index int, c *Choice) {
 			Role    string  `json:"role"`
 			Content *string `json:"content"`
 			Calls   []call  `json:"tool_calls"`
-		}{"assistant", nil, []call{{&zero, c.CallID, "function", callFunction{Name: c.Call}}}}), "", nil)
+		}{"assistant", nil, []call{{&zero, c.CallID, "function", callFunction{Name: c.Call}}}}), "",
+			nil)
 	}
 }
 
@@ -139,23 +140,26 @@ func appendText(b []byte, text string) []byte {
 	return append(append(append(b, '"'), text...), '"')
 }
 
-// The events of the Responses API come in a fixed order: the response is created, an item and a part
-// of it are added, text comes, and all are done.
+// The events of the Responses API come in a fixed order: the response is created, an item and a
+// part of it are added, text comes, and all are done.
 
 func (s *Stream) beginResponse(c *Choice) {
 	s.event("response.created", field{"response", s.response("in_progress", nil, nil)})
 	s.event("response.in_progress", field{"response", s.response("in_progress", nil, nil)})
 	empty := Choice{Call: c.Call, CallID: c.CallID}
-	s.event("response.output_item.added", zero("output_index"), field{"item", mustMarshal(s.item(&empty, "in_progress"))})
+	s.event("response.output_item.added", zero("output_index"),
+		field{"item", mustMarshal(s.item(&empty, "in_progress"))})
 	if c.Call == "" {
-		s.event("response.content_part.added", s.itemID(c), zero("output_index"), zero("content_index"),
+		s.event("response.content_part.added", s.itemID(c), zero("output_index"),
+			zero("content_index"),
 			field{"part", mustMarshal(textPart(""))})
 	}
 }
 
 func (s *Stream) pieceOfResponse(c *Choice, text string) {
 	if c.Call != "" {
-		s.event("response.function_call_arguments.delta", s.itemID(c), zero("output_index"), field{"delta", quote(text)})
+		s.event("response.function_call_arguments.delta", s.itemID(c), zero("output_index"),
+			field{"delta", quote(text)})
 		return
 	}
 	s.event("response.output_text.delta", s.itemID(c), zero("output_index"), zero("content_index"),
@@ -164,15 +168,19 @@ func (s *Stream) pieceOfResponse(c *Choice, text string) {
 
 func (s *Stream) finishResponse(c *Choice, u *Usage) {
 	if c.Call != "" {
-		s.event("response.function_call_arguments.done", s.itemID(c), zero("output_index"), field{"arguments", quote(c.Text)},
+		s.event("response.function_call_arguments.done", s.itemID(c), zero("output_index"),
+			field{"arguments", quote(c.Text)},
 			field{"name", quote(c.Call)})
 	} else {
-		s.event("response.output_text.done", s.itemID(c), zero("output_index"), zero("content_index"),
+		s.event("response.output_text.done", s.itemID(c), zero("output_index"),
+			zero("content_index"),
 			field{"text", quote(c.Text)}, field{"logprobs", []byte("[]")})
-		s.event("response.content_part.done", s.itemID(c), zero("output_index"), zero("content_index"),
+		s.event("response.content_part.done", s.itemID(c), zero("output_index"),
+			zero("content_index"),
 			field{"part", mustMarshal(textPart(c.Text))})
 	}
-	s.event("response.output_item.done", zero("output_index"), field{"item", mustMarshal(s.item(c, "completed"))})
+	s.event("response.output_item.done", zero("output_index"),
+		field{"item", mustMarshal(s.item(c, "completed"))})
 	name := "response.completed"
 	if c.Finish == "length" {
 		name = "response.incomplete"

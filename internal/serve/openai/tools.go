@@ -54,7 +54,8 @@ func (r *Request) readTools(b *body) error {
 	for i := range b.Tools {
 		t := &b.Tools[i]
 		if t.Type != "function" {
-			return invalid("tools", "tools.%d.type: found %q, allowed: function", i, shorten(t.Type))
+			return invalid("tools", "tools.%d.type: found %q, allowed: function", i,
+				shorten(t.Type))
 		}
 		f := t.Function
 		if f == nil {
@@ -76,7 +77,8 @@ func (r *Request) readTools(b *body) error {
 				return nil
 			}
 		}
-		return invalid("tool_choice", "tool_choice: found %q, which is none of the tools", shorten(name))
+		return invalid("tool_choice", "tool_choice: found %q, which is none of the tools",
+			shorten(name))
 	}
 	switch {
 	case mode == "required" && len(functions) == 0:
@@ -98,7 +100,8 @@ func toolChoice(raw json.RawMessage) (mode, name string, err error) {
 		case "auto", "none", "required":
 			return mode, "", nil
 		}
-		return "", "", invalid("tool_choice", "tool_choice: found %q, allowed: auto, none, required, or a function", shorten(mode))
+		return "", "", invalid("tool_choice",
+			"tool_choice: found %q, allowed: auto, none, required, or a function", shorten(mode))
 	}
 	var c choice
 	if json.Unmarshal(raw, &c) == nil {
@@ -137,7 +140,9 @@ func (r *Request) readSchema(b *body) error {
 			return invalid("response_format", "response_format: found no schema")
 		}
 	default:
-		return invalid("response_format", "response_format.type: found %q, allowed: text, json_object, json_schema", shorten(f.Type))
+		return invalid("response_format",
+			"response_format.type: found %q, allowed: text, json_object, json_schema",
+			shorten(f.Type))
 	}
 	return nil
 }

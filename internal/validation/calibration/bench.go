@@ -31,7 +31,8 @@ func newBench(m *machine.Machine, model *gpt2.Model, shapes []Shape) (*bench, er
 	for i, b := range rand.New(rand.NewPCG(2, 0)).Perm(blocks) {
 		order[i] = int32(b)
 	}
-	return &bench{machine: m, kv: kv, blocks: order, runner: gpt2.NewRunner(model, kv, m.Kernels(), m.Pool()), vocab: model.Config.Vocab}, nil
+	return &bench{machine: m, kv: kv, blocks: order, runner: gpt2.NewRunner(model, kv, m.Kernels(),
+		m.Pool()), vocab: model.Config.Vocab}, nil
 }
 
 func blocksFor(tokens int) int { return (tokens + gpt2.BlockTokens - 1) / gpt2.BlockTokens }

@@ -44,8 +44,8 @@ func (m *Measurement) once() {
 	}
 }
 
-// TestFitFindsConstants recovers the times of a machine made up from constants: exactly where nothing is noisy, and to less than the
-// noise where a tenth of the points is far off.
+// TestFitFindsConstants recovers the times of a machine made up from constants: exactly where
+// nothing is noisy, and to less than the noise where a tenth of the points is far off.
 func TestFitFindsConstants(t *testing.T) {
 	model := machine.Architecture("gpt2", gpt2.DefaultConfig())
 	for _, noise := range []float64{0, 0.03} {
@@ -75,8 +75,8 @@ func TestFitFindsConstants(t *testing.T) {
 	}
 }
 
-// TestSlowRoundsCount doubles the speed of the machine in a second round: constants are shares of what it reached at that time, and stay
-// the same.
+// TestSlowRoundsCount doubles the speed of the machine in a second round: constants are shares of
+// what it reached at that time, and stay the same.
 func TestSlowRoundsCount(t *testing.T) {
 	model := machine.Architecture("gpt2", gpt2.DefaultConfig())
 	m, _ := invented(t, 0)
@@ -84,10 +84,13 @@ func TestSlowRoundsCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	twice := Round{Rates: machine.Rates{Bandwidth: 2 * m.Noise.Rates.Bandwidth, FLOPRate: 2 * m.Noise.Rates.FLOPRate}}
+	twice := Round{Rates: machine.Rates{Bandwidth: 2 * m.Noise.Rates.Bandwidth,
+		FLOPRate: 2 * m.Noise.Rates.FLOPRate}}
 	fast := steady.Accelerator
-	fast.Bandwidth, fast.Peak = twice.Rates.Bandwidth, map[hardware.DType]float64{hardware.FP32: twice.Rates.FLOPRate}
-	if twice.Seconds, err = predict(&fast, steady.Accelerator.Constants, model, m.Points); err != nil {
+	fast.Bandwidth, fast.Peak = twice.Rates.Bandwidth, map[hardware.DType]float64{
+		hardware.FP32: twice.Rates.FLOPRate}
+	if twice.Seconds, err = predict(&fast, steady.Accelerator.Constants, model,
+		m.Points); err != nil {
 		t.Fatal(err)
 	}
 	m.Rounds = append(m.Rounds, twice)
@@ -140,7 +143,8 @@ func TestWrittenHostsAreRead(t *testing.T) {
 	}
 	for i := range read {
 		if math.Abs(read[i]/f.Predicted[i]-1) > 1e-3 {
-			t.Errorf("%v: %g s before writing, %g s after", m.Points[i].Shape, f.Predicted[i], read[i])
+			t.Errorf("%v: %g s before writing, %g s after", m.Points[i].Shape, f.Predicted[i],
+				read[i])
 		}
 	}
 	if _, err := catalog.Accelerator("host-4"); err != nil {
@@ -189,15 +193,19 @@ func TestMeasure(t *testing.T) {
 func TestNoiseIsRefused(t *testing.T) {
 	same := machine.Rates{Bandwidth: 1, FLOPRate: 1}
 	for want, m := range map[string]Measurement{
-		"varied by ±7.0 %": {Points: []Point{{Spread: 0.07}}, Noise: machine.Noise{Before: same, After: same}},
-		"changed by 69":    {Points: []Point{{}}, Noise: machine.Noise{Before: same, After: machine.Rates{Bandwidth: 2, FLOPRate: 1}}},
-		"took 50 % of":     {Points: []Point{{}}, Noise: machine.Noise{Before: same, After: same, Others: 0.5}},
+		"varied by ±7.0 %": {Points: []Point{{Spread: 0.07}},
+			Noise: machine.Noise{Before: same, After: same}},
+		"changed by 69": {Points: []Point{{}},
+			Noise: machine.Noise{Before: same, After: machine.Rates{Bandwidth: 2, FLOPRate: 1}}},
+		"took 50 % of": {Points: []Point{{}}, Noise: machine.Noise{Before: same, After: same,
+			Others: 0.5}},
 	} {
 		if err := m.Quiet(2); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	alone := Measurement{Points: []Point{{}}, Noise: machine.Noise{Before: same, After: same, Others: 0.5}}
+	alone := Measurement{Points: []Point{{}}, Noise: machine.Noise{Before: same, After: same,
+		Others: 0.5}}
 	if err := alone.Quiet(1); err != nil {
 		t.Errorf("with one thread, other programs do not count: %v", err)
 	}

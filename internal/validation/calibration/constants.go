@@ -6,8 +6,9 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// The constants of a processor that are fitted. Others keep a value that makes no difference there: a processor has no tiles of rows
-// beyond those that the engine hides, and decode attention is bound by memory.
+// The constants of a processor that are fitted. Others keep a value that makes no difference there:
+// a processor has no tiles of rows beyond those that the engine hides, and decode attention is
+// bound by memory.
 const (
 	linearCompute = iota
 	linearMemory
@@ -29,19 +30,21 @@ func start() []float64 {
 	return x
 }
 
-// constantsAt turns a point of the search into constants: fractions are logistic, times and counts exponential, so that each stays in
-// its range.
+// constantsAt turns a point of the search into constants: fractions are logistic, times and counts
+// exponential, so that each stays in its range.
 func constantsAt(x []float64) *hardware.Constants {
 	c := hardware.Roofline()
 	kernel := hardware.Seconds(math.Exp(x[kernelTime]))
 	c.Linear = hardware.Linear{
 		Compute: map[hardware.DType]float64{hardware.FP32: fraction(x[linearCompute])},
-		Memory:  fraction(x[linearMemory]), Kernel: kernel, Overlap: 1 + math.Exp(x[linearOverlap]), Tile: 1,
+		Memory:  fraction(x[linearMemory]), Kernel: kernel, Overlap: 1 + math.Exp(x[linearOverlap]),
+		Tile: 1,
 	}
 	c.Elementwise = hardware.Elementwise{Kernel: kernel, Memory: fraction(x[elementwiseMemory])}
 	c.Attention.DecodeKernel, c.Attention.PrefillKernel = kernel, kernel
 	c.Attention.DecodeMemory = fraction(x[decodeMemory])
-	c.Attention.PrefillCompute, c.Attention.PrefillMemory = fraction(x[prefillCompute]), fraction(x[prefillMemory])
+	c.Attention.PrefillCompute, c.Attention.PrefillMemory = fraction(x[prefillCompute]),
+		fraction(x[prefillMemory])
 	c.Head = hardware.Head{Kernel: kernel, Passes: math.Exp(x[headPasses])}
 	return &c
 }

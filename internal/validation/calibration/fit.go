@@ -23,7 +23,8 @@ type Fit struct {
 	Accelerator hardware.Accelerator
 	// Points are the steps that were measured.
 	Points []Point
-	// Predicted are the seconds of each point, LeftOut those predicted by constants fitted without it and others.
+	// Predicted are the seconds of each point, LeftOut those predicted by constants fitted without
+	// it and others.
 	Predicted, LeftOut []float64
 	// Error and LeftOutError are medians of the absolute relative errors of these.
 	Error, LeftOutError float64
@@ -32,8 +33,10 @@ type Fit struct {
 // folds is into how many parts the points are split; each is predicted from the others.
 const folds = 5
 
-// Calibrate fits the constants of the host to what was measured. The entry gets that name; memory is in bytes.
-func Calibrate(name string, m *Measurement, model *models.Architecture, threads int, memory float64, date time.Time) (*Fit, error) {
+// Calibrate fits the constants of the host to what was measured. The entry gets that name; memory
+// is in bytes.
+func Calibrate(name string, m *Measurement, model *models.Architecture, threads int, memory float64,
+	date time.Time) (*Fit, error) {
 	a := entry(name, m, threads, memory)
 	all := make([]bool, len(m.Points))
 	for i := range all {
@@ -68,7 +71,8 @@ func Calibrate(name string, m *Measurement, model *models.Architecture, threads 
 	}
 	f.Error, f.LeftOutError = medianError(m.Points, f.Predicted), medianError(m.Points, f.LeftOut)
 	constants.Fit = hardware.Fit{
-		Source: "llmsim calibrate, " + model.Name + " in the engine", Date: date.Format(time.DateOnly), Rows: len(m.Points), Error: f.Error,
+		Source: "llmsim calibrate, " + model.Name +
+			" in the engine", Date: date.Format(time.DateOnly), Rows: len(m.Points), Error: f.Error,
 	}
 	f.Accelerator.Constants = constants
 	return f, nil
@@ -77,18 +81,22 @@ func Calibrate(name string, m *Measurement, model *models.Architecture, threads 
 // entry returns the host as a data sheet would have it: what the probes reached.
 func entry(name string, m *Measurement, threads int, memory float64) hardware.Accelerator {
 	return hardware.Accelerator{
-		Name: name, Kind: "cpu", Generation: "host", Memory: memory, Bandwidth: m.Noise.Rates.Bandwidth,
-		Peak: map[hardware.DType]float64{hardware.FP32: m.Noise.Rates.FLOPRate}, SMs: threads, PerNode: 1,
+		Name: name, Kind: "cpu", Generation: "host", Memory: memory,
+		Bandwidth: m.Noise.Rates.Bandwidth,
+		Peak:      map[hardware.DType]float64{hardware.FP32: m.Noise.Rates.FLOPRate}, SMs: threads,
+		PerNode: 1,
 	}
 }
 
 // predict returns the seconds of each point.
-func predict(a *hardware.Accelerator, c *hardware.Constants, model *models.Architecture, points []Point) ([]float64, error) {
+func predict(a *hardware.Accelerator, c *hardware.Constants, model *models.Architecture,
+	points []Point) ([]float64, error) {
 	engine, err := steptime.FindEngine(EngineName)
 	if err != nil {
 		return nil, err
 	}
-	replica := deployment.Config{Model: model, Accelerator: a, Engine: engine, Physics: deployment.Physics{Constants: c}}
+	replica := deployment.Config{Model: model, Accelerator: a, Engine: engine,
+		Physics: deployment.Physics{Constants: c}}
 	clock, err := replica.NewClock()
 	if err != nil {
 		return nil, err
@@ -108,15 +116,17 @@ func medianError(points []Point, predicted []float64) float64 {
 	return machine.Median(errors)
 }
 
-// fit returns the constants with which the points that are kept are predicted best, in each round for a machine of the rates of that
-// round. The search is that of Nelder and Mead (The Computer Journal 7(4), 1965), begun again from where it ended until that
-// changes nothing.
-func fit(a *hardware.Accelerator, model *models.Architecture, m *Measurement, kept []bool) (*hardware.Constants, error) {
+// fit returns the constants with which the points that are kept are predicted best, in each round
+// for a machine of the rates of that round. The search is that of Nelder and Mead (The Computer
+// Journal 7(4), 1965), begun again from where it ended until that changes nothing.
+func fit(a *hardware.Accelerator, model *models.Architecture, m *Measurement,
+	kept []bool) (*hardware.Constants, error) {
 	problem := optimize.Problem{Func: func(x []float64) float64 {
 		sum := 0.0
 		for i := range m.Rounds {
 			then := *a
-			then.Bandwidth, then.Peak = m.Rounds[i].Rates.Bandwidth, map[hardware.DType]float64{hardware.FP32: m.Rounds[i].Rates.FLOPRate}
+			then.Bandwidth, then.Peak = m.Rounds[i].Rates.Bandwidth, map[hardware.DType]float64{
+				hardware.FP32: m.Rounds[i].Rates.FLOPRate}
 			predicted, err := predict(&then, constantsAt(x), model, m.Points)
 			if err != nil {
 				return math.Inf(1)
@@ -127,7 +137,8 @@ func fit(a *hardware.Accelerator, model *models.Architecture, m *Measurement, ke
 	}}
 	x, best := start(), math.Inf(1)
 	for range 8 {
-		result, err := optimize.Minimize(problem, x, &optimize.Settings{FuncEvaluations: 3000}, &optimize.NelderMead{})
+		result, err := optimize.Minimize(problem, x, &optimize.Settings{FuncEvaluations: 3000},
+			&optimize.NelderMead{})
 		if result == nil {
 			return nil, errors.Join(errors.New("the constants could not be fitted"), err)
 		}

@@ -6,16 +6,19 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Shape is a kind of step: sequences that decode with the same context, and perhaps one prompt chunk.
+// Shape is a kind of step: sequences that decode with the same context, and perhaps one prompt
+// chunk.
 type Shape struct {
-	// Decodes is the number of sequences that decode a token, Context what each of them attends to, that token included.
+	// Decodes is the number of sequences that decode a token, Context what each of them attends to,
+	// that token included.
 	Decodes, Context int
 	// New is the number of prompt tokens, Cached the number of tokens before them.
 	New, Cached int
 }
 
-// Grid returns the steps that are measured: decode batch × context, prefill chunk × cached prefix, and some with both. Contexts end
-// in the middle of a KV block, as they do on average. None is longer than the context of the model.
+// Grid returns the steps that are measured: decode batch × context, prefill chunk × cached prefix,
+// and some with both. Contexts end in the middle of a KV block, as they do on average. None is
+// longer than the context of the model.
 func Grid(context int) []Shape {
 	const most = 12 << 10 // tokens of context in a step, for the sake of memory
 	var list []Shape
@@ -45,7 +48,8 @@ func Grid(context int) []Shape {
 
 // Step returns the summary of the step, whose chunk completes a prompt.
 func (s Shape) Step() *sim.Step {
-	step := &sim.Step{Decodes: s.Decodes, DecodeTokens: s.Decodes, Context: int64(s.Decodes) * int64(s.Context)}
+	step := &sim.Step{Decodes: s.Decodes, DecodeTokens: s.Decodes,
+		Context: int64(s.Decodes) * int64(s.Context)}
 	if s.New > 0 {
 		step.Prefill = []sim.Chunk{{New: s.New, Cached: s.Cached, Last: true}}
 	}

@@ -13,7 +13,8 @@ import (
 // Point is a measured step.
 type Point struct {
 	Shape
-	// Seconds is the median time of the step, Spread half of the range of the middle half of its times, as a share of the median.
+	// Seconds is the median time of the step, Spread half of the range of the middle half of its
+	// times, as a share of the median.
 	Seconds, Spread float64
 	// Samples is how often it was measured.
 	Samples int
@@ -44,22 +45,27 @@ func (m *Measurement) Spread() float64 {
 	return machine.Median(spreads)
 }
 
-// The noise up to which constants are claimed: spread of a step, and change of the machine's rates. Rates may change more than in a
-// cross-check, since every round is fitted with its own.
+// The noise up to which constants are claimed: spread of a step, and change of the machine's rates.
+// Rates may change more than in a cross-check, since every round is fitted with its own.
 const (
 	mostSpread = 0.05
 	mostDrift  = 0.20
 )
 
-// Quiet returns an error that says how noisy the machine was, if it was too noisy for a fit to mean anything.
+// Quiet returns an error that says how noisy the machine was, if it was too noisy for a fit to mean
+// anything.
 func (m *Measurement) Quiet(threads int) error {
 	switch {
 	case m.Spread() > mostSpread:
-		return fmt.Errorf("the machine is too noisy: the same step varied by ±%.1f %%, and ±%.0f %% is the limit; close other programs, or raise --rounds", 100*m.Spread(), 100*mostSpread)
+		return fmt.Errorf("the machine is too noisy: the same step varied by ±%.1f %%, and ±%.0f "+
+			"%% is the limit; close other programs, or raise --rounds", 100*m.Spread(),
+			100*mostSpread)
 	case m.Noise.Drift() > mostDrift:
-		return fmt.Errorf("the machine is too noisy: its speed changed by %.1f %% meanwhile, and %.0f %% is the limit", 100*m.Noise.Drift(), 100*mostDrift)
+		return fmt.Errorf("the machine is too noisy: its speed changed by %.1f %% meanwhile, and "+
+			"%.0f %% is the limit", 100*m.Noise.Drift(), 100*mostDrift)
 	case threads > 1 && m.Noise.Others > machine.MostOthers:
-		return fmt.Errorf("other programs took %.0f %% of the processors: with more than one thread, times count on an idle machine only (at most %.0f %%)",
+		return fmt.Errorf("other programs took %.0f %% of the processors: with more than one "+
+			"thread, times count on an idle machine only (at most %.0f %%)",
 			100*m.Noise.Others, 100*machine.MostOthers)
 	}
 	return nil
@@ -68,16 +74,18 @@ func (m *Measurement) Quiet(threads int) error {
 // stepsBetween is how many steps are timed between two probes of the machine.
 const stepsBetween = 10
 
-// Measure times every step of the grid once a round, in an order drawn for each round, so that a machine that slows down
-// meanwhile slows all of them. Progress is told after each round.
-func Measure(ctx context.Context, m *machine.Machine, model *gpt2.Model, rounds int, progress func(round int)) (*Measurement, error) {
+// Measure times every step of the grid once a round, in an order drawn for each round, so that a
+// machine that slows down meanwhile slows all of them. Progress is told after each round.
+func Measure(ctx context.Context, m *machine.Machine, model *gpt2.Model, rounds int,
+	progress func(round int)) (*Measurement, error) {
 	shapes := Grid(model.Config.Context)
 	bench, err := newBench(m, model, shapes)
 	if err != nil {
 		return nil, err
 	}
 	defer bench.close()
-	for _, s := range []Shape{shapes[0], shapes[len(shapes)-1]} { // the first of all steps is slower: buffers grow
+	// the first of all steps is slower: buffers grow
+	for _, s := range []Shape{shapes[0], shapes[len(shapes)-1]} {
 		if _, err := bench.time(s); err != nil {
 			return nil, err
 		}
@@ -110,7 +118,8 @@ func Measure(ctx context.Context, m *machine.Machine, model *gpt2.Model, rounds 
 			times[j] = result.Rounds[j].Seconds[i]
 		}
 		median := machine.Median(times)
-		result.Points = append(result.Points, Point{Shape: s, Seconds: median, Spread: spread(times, median), Samples: rounds})
+		result.Points = append(result.Points,
+			Point{Shape: s, Seconds: median, Spread: spread(times, median), Samples: rounds})
 	}
 	return result, nil
 }

@@ -18,10 +18,12 @@ type Comparison struct {
 	// Name is that of the scenario file, Title what the scenario calls itself.
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	// Measures compare what users and operators see, Steps single steps: each executed step with what was predicted for it.
+	// Measures compare what users and operators see, Steps single steps: each executed step with
+	// what was predicted for it.
 	Measures []Measure  `json:"measures"`
 	Steps    StepErrors `json:"step_errors"`
-	// Acceptance is what was measured of drafts before, and is predicted from; nil where nothing is drafted.
+	// Acceptance is what was measured of drafts before, and is predicted from; nil where nothing is
+	// drafted.
 	Acceptance *speculation.Table `json:"acceptance,omitempty"`
 	// Runs is how often the scenario was executed, Noise what happened to the machine in each run.
 	Runs  int             `json:"runs"`
@@ -31,7 +33,8 @@ type Comparison struct {
 
 	// RealTime is a run with wall-clock arrivals; nil without.
 	RealTime *Run `json:"-"`
-	// Executed are the runs, Predicted the prediction for each: for a machine as fast as it was in that run.
+	// Executed are the runs, Predicted the prediction for each: for a machine as fast as it was in
+	// that run.
 	Executed  []*Run `json:"-"`
 	Predicted []*Run `json:"-"`
 }
@@ -41,7 +44,8 @@ type Measure struct {
 	Name string `json:"name"`
 	// Unit is "ms", "1/s", or empty.
 	Unit string `json:"unit,omitempty"`
-	// Executed is the median of the runs, Low and High their range; Predicted is the median of the predictions for them.
+	// Executed is the median of the runs, Low and High their range; Predicted is the median of the
+	// predictions for them.
 	Predicted float64 `json:"predicted"`
 	Executed  float64 `json:"executed"`
 	Low       float64 `json:"low"`
@@ -59,7 +63,8 @@ type StepErrors struct {
 	Median float64 `json:"median"`
 	P90    float64 `json:"p90"`
 	Bias   float64 `json:"bias"`
-	// Outliers is the number of steps that took longer than OutlierLimit times what is typical for their prediction: something else ran.
+	// Outliers is the number of steps that took longer than OutlierLimit times what is typical for
+	// their prediction: something else ran.
 	Outliers int `json:"outliers"`
 }
 
@@ -75,7 +80,8 @@ type Options struct {
 }
 
 // Compare predicts the scenario, and executes it on as many threads as its host was measured with.
-func Compare(ctx context.Context, name string, f *scenarios.File, hosts *machine.Machines, o Options) (c *Comparison, err error) {
+func Compare(ctx context.Context, name string, f *scenarios.File, hosts *machine.Machines,
+	o Options) (c *Comparison, err error) {
 	d, err := open(ctx, name, f, hosts)
 	if err != nil {
 		return nil, err
@@ -100,11 +106,16 @@ func (c *Comparison) judge(threads int) {
 	for _, n := range c.Noise {
 		switch {
 		case n.Drift() > machine.MostDrift:
-			reasons = append(reasons, fmt.Sprintf("the machine's speed changed by %.0f %% in a run; %.0f %% is the limit", 100*n.Drift(), 100*machine.MostDrift))
+			reasons = append(reasons,
+				fmt.Sprintf("the machine's speed changed by %.0f %% in a run; %.0f %% is the limit",
+					100*n.Drift(), 100*machine.MostDrift))
 		case n.Stolen > machine.MostStolen:
-			reasons = append(reasons, fmt.Sprintf("a hypervisor took %.0f %% of the processors' time; %.0f %% is the limit", 100*n.Stolen, 100*machine.MostStolen))
+			reasons = append(reasons,
+				fmt.Sprintf("a hypervisor took %.0f %% of the processors' time; %.0f %% is "+
+					"the limit", 100*n.Stolen, 100*machine.MostStolen))
 		case threads > 1 && n.Others > machine.MostOthers:
-			reasons = append(reasons, fmt.Sprintf("other programs took %.0f %% of the processors", 100*n.Others))
+			reasons = append(reasons, fmt.Sprintf("other programs took %.0f %% of the processors",
+				100*n.Others))
 		}
 	}
 	if 2*len(reasons) >= len(c.Noise) && len(reasons) > 0 {
@@ -131,23 +142,38 @@ func allMeasures() []measured {
 		{"TPOT", func(l *metrics.Latencies) [4]float64 {
 			return [4]float64{l.MeanTPOT, l.MedianTPOT, l.P90TPOT, l.P99TPOT}
 		}},
-		{"ITL", func(l *metrics.Latencies) [4]float64 { return [4]float64{l.MeanITL, l.MedianITL, l.P90ITL, l.P99ITL} }},
+		{"ITL", func(l *metrics.Latencies) [4]float64 {
+			return [4]float64{l.MeanITL, l.MedianITL, l.P90ITL, l.P99ITL}
+		}},
 		{"E2E", func(l *metrics.Latencies) [4]float64 {
 			return [4]float64{l.MeanE2EL, l.MedianE2EL, l.P90E2EL, l.P99E2EL}
 		}},
 	} {
 		for i, which := range []string{"mean", "p50", "p90", "p99"} {
-			list = append(list, measured{l.name + " " + which, "ms", func(r *scenarios.Result) float64 { return l.of(&r.Latencies)[i] }})
+			list = append(list,
+				measured{l.name + " " + which, "ms", func(r *scenarios.Result) float64 {
+					return l.of(&r.Latencies)[i]
+				}})
 		}
 	}
 	return append(list,
-		measured{"output throughput", "1/s", func(r *scenarios.Result) float64 { return r.OutputThroughput }},
-		measured{"decode batch", "", func(r *scenarios.Result) float64 { return r.MeanDecodeBatch }},
-		measured{"step time", "ms", func(r *scenarios.Result) float64 { return 1000 * r.Busy * r.Duration / float64(r.Steps) }},
+		measured{"output throughput", "1/s", func(r *scenarios.Result) float64 {
+			return r.OutputThroughput
+		}},
+		measured{"decode batch", "", func(r *scenarios.Result) float64 {
+			return r.MeanDecodeBatch
+		}},
+		measured{"step time", "ms", func(r *scenarios.Result) float64 {
+			return 1000 * r.Busy * r.Duration / float64(r.Steps)
+		}},
 		measured{"steps", "", func(r *scenarios.Result) float64 { return float64(r.Steps) }},
 		measured{"tokens a step", "", tokensPerStep},
-		measured{"preemptions", "", func(r *scenarios.Result) float64 { return float64(r.Preemptions) }},
-		measured{"cached tokens", "", func(r *scenarios.Result) float64 { return float64(r.CachedTokens) }},
+		measured{"preemptions", "", func(r *scenarios.Result) float64 {
+			return float64(r.Preemptions)
+		}},
+		measured{"cached tokens", "", func(r *scenarios.Result) float64 {
+			return float64(r.CachedTokens)
+		}},
 	)
 }
 
@@ -171,7 +197,8 @@ func (c *Comparison) measure() {
 		}
 		row := Measure{
 			Name: m.name, Unit: m.unit, Predicted: machine.Median(predicted),
-			Executed: machine.Median(executed), Low: slices.Min(executed), High: slices.Max(executed),
+			Executed: machine.Median(executed), Low: slices.Min(executed),
+			High: slices.Max(executed),
 		}
 		if len(errors) > 0 {
 			row.Error = machine.Median(errors)
@@ -188,12 +215,14 @@ func (c *Comparison) compareSteps() {
 	var predicted, took float64
 	for _, run := range c.Executed {
 		for _, s := range run.Steps {
-			errors, ratios = append(errors, math.Abs(s.Error())), append(ratios, float64(s.Took)/float64(s.Predicted))
+			errors, ratios = append(errors, math.Abs(s.Error())),
+				append(ratios, float64(s.Took)/float64(s.Predicted))
 			predicted, took = predicted+s.Predicted.Seconds(), took+s.Took.Seconds()
 		}
 	}
 	slices.Sort(errors)
-	c.Steps = StepErrors{Count: len(errors), Median: machine.Median(errors), P90: errors[len(errors)*9/10], Bias: predicted/took - 1}
+	c.Steps = StepErrors{Count: len(errors), Median: machine.Median(errors),
+		P90: errors[len(errors)*9/10], Bias: predicted/took - 1}
 	typical := machine.Median(ratios)
 	for _, r := range ratios {
 		if r > OutlierLimit*typical {

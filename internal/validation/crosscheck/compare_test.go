@@ -36,8 +36,8 @@ func writeHost(t *testing.T) string {
 	return path
 }
 
-// TestShippedCrossChecks simulates every scenario of the grid: each is small enough to be executed in seconds, completes all requests,
-// and together they have what the grid promises.
+// TestShippedCrossChecks simulates every scenario of the grid: each is small enough to be executed
+// in seconds, completes all requests, and together they have what the grid promises.
 func TestShippedCrossChecks(t *testing.T) {
 	host := writeHost(t)
 	names := scenarios.CrossChecks()
@@ -61,7 +61,8 @@ func TestShippedCrossChecks(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if r.Rejected > 0 || r.Completed < 10 || r.Steps > 1500 || r.TotalInputTokens > 20_000 {
-			t.Errorf("%s: %d requests completed, %d rejected, %d steps, %d prompt tokens", name, r.Completed, r.Rejected, r.Steps, r.TotalInputTokens)
+			t.Errorf("%s: %d requests completed, %d rejected, %d steps, %d prompt tokens", name,
+				r.Completed, r.Rejected, r.Steps, r.TotalInputTokens)
 		}
 		preemptions, cached = preemptions+r.Preemptions, cached+r.CachedTokens
 		batches[s.Scenario.Batching.Policy] = true
@@ -74,7 +75,8 @@ func TestShippedCrossChecks(t *testing.T) {
 		t.Errorf("%d scenarios have drafts, want 2", drafts)
 	}
 	if preemptions == 0 || cached == 0 || least > 1 || most < 32 {
-		t.Errorf("%d preemptions, %d cached tokens, batches of %d to %d", preemptions, cached, least, most)
+		t.Errorf("%d preemptions, %d cached tokens, batches of %d to %d", preemptions, cached,
+			least, most)
 	}
 	for _, policy := range []string{"static", "orca", "sarathi", "vllm-v0", "vllm-v1"} {
 		if !batches[policy] {
@@ -87,8 +89,10 @@ func TestShippedCrossChecks(t *testing.T) {
 func TestCompare(t *testing.T) {
 	var hosts machine.Machines
 	defer hosts.Close()
-	f, err := scenarios.LoadCrossCheck("v1-overload", "model="+tinyModel, "hardware.file="+writeHost(t),
-		"workload.requests=6", "workload.prompt.max=40", "workload.prompt.min=10", "workload.output.max=9")
+	f, err := scenarios.LoadCrossCheck("v1-overload", "model="+tinyModel, "hardware.file="+
+		writeHost(t),
+		"workload.requests=6", "workload.prompt.max=40", "workload.prompt.min=10",
+		"workload.output.max=9")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +108,10 @@ func TestCompare(t *testing.T) {
 		if busy := run.Result.Busy * run.Result.Duration; sum < 0.999*busy || sum > 1.001*busy {
 			t.Errorf("steps took %g s, and the replica was busy for %g s", sum, busy)
 		}
-		if len(run.Requests) != 6 || run.Result.Completed != 6 || int64(len(run.Steps)) != run.Result.Steps {
-			t.Errorf("%d requests noted, %d completed; %d steps noted of %d", len(run.Requests), run.Result.Completed, len(run.Steps), run.Result.Steps)
+		if len(run.Requests) != 6 || run.Result.Completed != 6 ||
+			int64(len(run.Steps)) != run.Result.Steps {
+			t.Errorf("%d requests noted, %d completed; %d steps noted of %d", len(run.Requests),
+				run.Result.Completed, len(run.Steps), run.Result.Steps)
 		}
 	}
 	for i, p := range c.Predicted {
@@ -113,16 +119,20 @@ func TestCompare(t *testing.T) {
 		for _, s := range p.Spans {
 			busy += s.End - s.Start
 		}
-		if want := p.Result.Busy * p.Result.Duration; int64(len(p.Spans)) != p.Result.Steps || math.Abs(busy/want-1) > 1e-9 {
-			t.Errorf("predicted run %d: %d spans of %g s together, want %d of %g s", i, len(p.Spans), busy, p.Result.Steps, want)
+		if want := p.Result.Busy * p.Result.Duration; int64(len(p.Spans)) != p.Result.Steps ||
+			math.Abs(busy/want-1) > 1e-9 {
+			t.Errorf("predicted run %d: %d spans of %g s together, want %d of %g s", i,
+				len(p.Spans), busy, p.Result.Steps, want)
 		}
 	}
 	throughput := c.Measure("output throughput")
-	if throughput.Low > throughput.Executed || throughput.Executed > throughput.High || throughput.Executed == 0 {
+	if throughput.Low > throughput.Executed || throughput.Executed > throughput.High ||
+		throughput.Executed == 0 {
 		t.Errorf("throughput %+v", throughput)
 	}
 	var text bytes.Buffer
-	if err := c.WriteText(&text); err != nil || !strings.Contains(text.String(), "TTFT p99 (ms)") || !strings.Contains(text.String(), "in real time") {
+	if err := c.WriteText(&text); err != nil || !strings.Contains(text.String(), "TTFT p99 (ms)") ||
+		!strings.Contains(text.String(), "in real time") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 	dir := t.TempDir()
@@ -137,23 +147,27 @@ func TestCompare(t *testing.T) {
 	if err := json.Unmarshal(data, &read); err != nil || len(read.Comparisons) != 1 {
 		t.Errorf("%v in %s", err, data)
 	}
-	for _, name := range []string{"ttft", "tpot", "e2e", "errors-by-tokens", "errors-by-context", "timeline"} {
-		if picture, err := os.ReadFile(filepath.Join(dir, "tiny", name+".svg")); err != nil || !bytes.Contains(picture, []byte("<svg")) {
+	for _, name := range []string{"ttft", "tpot", "e2e", "errors-by-tokens", "errors-by-context",
+		"timeline"} {
+		if picture, err := os.ReadFile(filepath.Join(dir, "tiny", name+".svg")); err != nil ||
+			!bytes.Contains(picture, []byte("<svg")) {
 			t.Errorf("%s.svg: %v", name, err)
 		}
 	}
 	steps, err := os.ReadFile(filepath.Join(dir, "tiny", "steps.csv"))
-	if want := 1 + len(c.Executed[0].Steps) + len(c.Executed[1].Steps); err != nil || bytes.Count(steps, []byte("\n")) != want {
+	if want := 1 + len(c.Executed[0].Steps) + len(c.Executed[1].Steps); err != nil ||
+		bytes.Count(steps, []byte("\n")) != want {
 		t.Errorf("%v: %d lines of steps, want %d", err, bytes.Count(steps, []byte("\n")), want)
 	}
 }
 
-// TestDraftsAreExecuted lets a tiny model draft for another: the prediction rests on a measured table, and the executed run accepts what
-// the models agree on, about as much.
+// TestDraftsAreExecuted lets a tiny model draft for another: the prediction rests on a measured
+// table, and the executed run accepts what the models agree on, about as much.
 func TestDraftsAreExecuted(t *testing.T) {
 	var hosts machine.Machines
 	defer hosts.Close()
-	f, err := scenarios.LoadCrossCheck("speculation-loses", "model="+tinyModel, "speculation.draft="+tinyModel+"-draft",
+	f, err := scenarios.LoadCrossCheck("speculation-loses", "model="+tinyModel,
+		"speculation.draft="+tinyModel+"-draft",
 		"hardware.file="+writeHost(t), "workload.prompt.max=30")
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +186,8 @@ func TestDraftsAreExecuted(t *testing.T) {
 		}
 		for _, r := range []*scenarios.Result{r, p} {
 			if off := r.TokensPerStep/c.Acceptance.TokensPerStep - 1; math.Abs(off) > 0.1 {
-				t.Errorf("%g tokens a step, %g were measured", r.TokensPerStep, c.Acceptance.TokensPerStep)
+				t.Errorf("%g tokens a step, %g were measured", r.TokensPerStep,
+					c.Acceptance.TokensPerStep)
 			}
 		}
 		var took, drafting float64
@@ -180,11 +195,14 @@ func TestDraftsAreExecuted(t *testing.T) {
 			took += s.Took.Seconds()
 		}
 		drafting = r.DraftTime * r.Busy * r.Duration
-		if busy := r.Busy * r.Duration; took < 0.999*busy || took > 1.001*busy || drafting <= 0 || drafting >= busy {
-			t.Errorf("steps took %g s with %g s of drafting, and the replica was busy for %g s", took, drafting, busy)
+		if busy := r.Busy * r.Duration; took < 0.999*busy || took > 1.001*busy || drafting <= 0 ||
+			drafting >= busy {
+			t.Errorf("steps took %g s with %g s of drafting, and the replica was busy for %g s",
+				took, drafting, busy)
 		}
 	}
-	if a, b := c.Executed[0].Result, c.Executed[1].Result; a.AcceptedTokens == b.AcceptedTokens && a.Steps == b.Steps {
+	if a, b := c.Executed[0].Result, c.Executed[1].Result; a.AcceptedTokens == b.AcceptedTokens &&
+		a.Steps == b.Steps {
 		t.Error("both runs accept the same: the choices of the second are not its own")
 	}
 }
@@ -224,7 +242,8 @@ func TestNoisyRunsDoNotCount(t *testing.T) {
 	}{
 		{[]machine.Noise{quiet, quiet, quiet}, 2, ""},
 		{[]machine.Noise{quiet, {Before: fast, After: slow}, quiet}, 1, ""},
-		{[]machine.Noise{{Before: fast, After: slow}, {Before: fast, After: slow}, quiet}, 1, "changed by 69 %"},
+		{[]machine.Noise{{Before: fast, After: slow}, {Before: fast, After: slow}, quiet}, 1,
+			"changed by 69 %"},
 		{[]machine.Noise{{Before: fast, After: fast, Others: 0.5}}, 1, ""},
 		{[]machine.Noise{{Before: fast, After: fast, Others: 0.5}}, 2, "took 50 %"},
 		{[]machine.Noise{{Before: fast, After: fast, Stolen: 0.03}}, 1, "a hypervisor took 3 %"},
@@ -244,13 +263,16 @@ func TestSummarise(t *testing.T) {
 	}
 	void := with("TTFT mean", 0)
 	void.Invalid = "noise"
-	g := Summarise([]*Comparison{with("TTFT mean", -0.051), with("TTFT mean", 0.049), with("E2E p99", 0.11), with("output throughput", -0.2), void})
+	g := Summarise([]*Comparison{with("TTFT mean", -0.051), with("TTFT mean", 0.049),
+		with("E2E p99", 0.11), with("output throughput", -0.2), void})
 	if g.Valid != 4 || g.MeansKept != 2 || g.TailsKept != 3 || g.StepsKept != 4 {
-		t.Errorf("%d valid, %d means, %d tails, %d steps; want 4, 2, 3, 4", g.Valid, g.MeansKept, g.TailsKept, g.StepsKept)
+		t.Errorf("%d valid, %d means, %d tails, %d steps; want 4, 2, 3, 4", g.Valid, g.MeansKept,
+			g.TailsKept, g.StepsKept)
 	}
 }
 
-// TestCompareSteps sums up steps that all take a tenth longer than predicted, but for one that takes half as long again.
+// TestCompareSteps sums up steps that all take a tenth longer than predicted, but for one that
+// takes half as long again.
 func TestCompareSteps(t *testing.T) {
 	run := &Run{}
 	for i := range 100 {
@@ -262,7 +284,8 @@ func TestCompareSteps(t *testing.T) {
 	}
 	c := &Comparison{Executed: []*Run{run}}
 	c.compareSteps()
-	if s := c.Steps; s.Count != 100 || s.Outliers != 1 || math.Abs(s.Median-0.1/1.1) > 1e-12 || math.Abs(s.Bias+1.055/11.055) > 1e-12 {
+	if s := c.Steps; s.Count != 100 || s.Outliers != 1 || math.Abs(s.Median-0.1/1.1) > 1e-12 ||
+		math.Abs(s.Bias+1.055/11.055) > 1e-12 {
 		t.Errorf("%+v", s)
 	}
 }

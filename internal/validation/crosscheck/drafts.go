@@ -26,20 +26,23 @@ type drafts struct {
 	tokens        int // drafted in a row at most
 }
 
-// plainSampling draws tokens as they are. Of two models with random weights most drafted tokens are then accepted, since both spread
-// their probability rather evenly.
+// plainSampling draws tokens as they are. Of two models with random weights most drafted tokens are
+// then accepted, since both spread their probability rather evenly.
 func plainSampling() sampling.Params { return sampling.Params{Temperature: 1} }
 
 // checkDrafts refuses drafts that are not executed.
 func checkDrafts(sp *scenarios.Speculation) error {
 	if sp != nil && (sp.Method != "draft-model" || sp.Accelerator != "" || sp.Tree != nil) {
-		return scenarios.BadInput(errors.New("speculation: the engine executes chains of drafts by a draft-model that shares the processor, and nothing else"))
+		return scenarios.BadInput(
+			errors.New("speculation: the engine executes chains of drafts by a draft-model that " +
+				"shares the processor, and nothing else"))
 	}
 	return nil
 }
 
 // newDrafts readies the draft model of a scenario.
-func newDrafts(s *scenarios.Simulation, host *machine.Machine, target *engine.Engine, blocks int) (*drafts, error) {
+func newDrafts(s *scenarios.Simulation, host *machine.Machine, target *engine.Engine,
+	blocks int) (*drafts, error) {
 	sp := s.Scenario.Speculation
 	d := &drafts{host: host, target: target, name: s.DraftModel().Name, tokens: sp.Tokens}
 	var err error
@@ -58,15 +61,16 @@ func (d *drafts) decoder(seed uint64) (*speculation.Decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return speculation.NewDecoder(d.target, drafter, speculation.Options{Gamma: d.tokens, Sampling: plainSampling(), Seed: seed})
+	return speculation.NewDecoder(d.target, drafter,
+		speculation.Options{Gamma: d.tokens, Sampling: plainSampling(), Seed: seed})
 }
 
 // draftMeasurement is what the prediction is told about drafts.
 type draftMeasurement struct {
 	// Table says how many drafted tokens are accepted.
 	speculation.Table
-	// sampling is the time of choosing tokens for a sequence in a step with drafts, beyond that of choosing the most likely ones, which
-	// is part of every step that is predicted.
+	// sampling is the time of choosing tokens for a sequence in a step with drafts, beyond that of
+	// choosing the most likely ones, which is part of every step that is predicted.
 	sampling sim.Time
 }
 
@@ -122,13 +126,16 @@ func (d *drafts) decode(decoder *speculation.Decoder, random *rand.Rand) error {
 		if err := decoder.Step(running); err != nil {
 			return err
 		}
-		running = slices.DeleteFunc(running, func(s *speculation.Stream) bool { return s.Len() >= measuredPrompt+measuredTokens })
+		running = slices.DeleteFunc(running, func(s *speculation.Stream) bool {
+			return s.Len() >= measuredPrompt+measuredTokens
+		})
 	}
 	return nil
 }
 
-// timeSampling appends some times, in seconds, of what a step with drafts chooses for a sequence: distributions of all drafted tokens, of
-// both models, and of the token after them; and a draw of each drafted token, and of the last. Finding the most likely ones is left out.
+// timeSampling appends some times, in seconds, of what a step with drafts chooses for a sequence:
+// distributions of all drafted tokens, of both models, and of the token after them; and a draw of
+// each drafted token, and of the last. Finding the most likely ones is left out.
 func (d *drafts) timeSampling(times []float64) ([]float64, error) {
 	sampler, err := sampling.NewSampler(plainSampling())
 	if err != nil {
@@ -147,7 +154,8 @@ func (d *drafts) timeSampling(times []float64) ([]float64, error) {
 		likeliest(logits)
 		found := d.host.Now() - drawn
 		distributions, draws := float64(2*d.tokens+1), float64(d.tokens+1)
-		times = append(times, distributions*(computed-begin-found).Seconds()+draws*(drawn-computed).Seconds())
+		times = append(times, distributions*(computed-begin-found).Seconds()+
+			draws*(drawn-computed).Seconds())
 	}
 	return times, nil
 }
@@ -176,8 +184,8 @@ func (m *draftMeasurement) into(f *scenarios.File) *scenarios.File {
 	return &with
 }
 
-// executedDrafts is a sim.Speculator whose drafts are made and verified by the engine. How many tokens are drafted when is up to the
-// predicting one.
+// executedDrafts is a sim.Speculator whose drafts are made and verified by the engine. How many
+// tokens are drafted when is up to the predicting one.
 type executedDrafts struct {
 	*policy.Speculator
 	clock   *engine.Clock

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// draw writes pictures of the comparison into dir: the distributions of latencies over each other, the errors of steps against their
-// tokens and contexts, and the steps of the first run over time.
+// draw writes pictures of the comparison into dir: the distributions of latencies over each other,
+// the errors of steps against their tokens and contexts, and the steps of the first run over time.
 func (c *Comparison) draw(dir string) error {
 	var all error
 	for _, l := range []struct {
@@ -21,7 +21,8 @@ func (c *Comparison) draw(dir string) error {
 		{"e2e", "Whole request", func(r *Request) float64 { return 1000 * r.E2E }},
 	} {
 		p, err := plots.Overlay(l.title+": "+c.Title, "milliseconds", []plots.Sample{
-			{Name: "predicted", Values: pooled(c.Predicted, l.of)}, {Name: "executed", Values: pooled(c.Executed, l.of)},
+			{Name: "predicted", Values: pooled(c.Predicted, l.of)},
+			{Name: "executed", Values: pooled(c.Executed, l.of)},
 		})
 		if err == nil {
 			err = plots.Save(dir, l.file, p)
@@ -32,8 +33,10 @@ func (c *Comparison) draw(dir string) error {
 		file, label string
 		of          func(s *Step) float64
 	}{
-		{"errors-by-tokens", "tokens in the step", func(s *Step) float64 { return float64(s.DecodeTokens + s.New) }},
-		{"errors-by-context", "tokens attended to: contexts, prompts and what is cached of them", func(s *Step) float64 { return float64(int(s.Context) + s.Cached + s.New) }},
+		{"errors-by-tokens", "tokens in the step",
+			func(s *Step) float64 { return float64(s.DecodeTokens + s.New) }},
+		{"errors-by-context", "tokens attended to: contexts, prompts and what is cached of them",
+			func(s *Step) float64 { return float64(int(s.Context) + s.Cached + s.New) }},
 	} {
 		p, err := plots.Errors("Errors of single steps: "+c.Title, x.label, c.stepErrors(x.of))
 		if err == nil {
@@ -42,7 +45,8 @@ func (c *Comparison) draw(dir string) error {
 		all = errors.Join(all, err)
 	}
 	p, err := plots.Timeline("Steps over time: "+c.Title, "time of a step (ms)", []plots.Points{
-		{Name: "predicted", XY: stairs(c.Predicted[0].Spans)}, {Name: "executed", XY: stairs(c.Executed[0].Spans)},
+		{Name: "predicted", XY: stairs(c.Predicted[0].Spans)},
+		{Name: "executed", XY: stairs(c.Executed[0].Spans)},
 	})
 	if err == nil {
 		err = plots.Save(dir, "timeline", p)

@@ -12,15 +12,17 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// realTime makes simulated time wall time: users are goroutines that send their requests when it is time, and a step lasts until it has
-// ended. So it has what the virtual clock leaves out: the work of schedulers and memory between steps, threads that wake up late, and
-// what other programs take of the processors.
+// realTime makes simulated time wall time: users are goroutines that send their requests when it is
+// time, and a step lasts until it has ended. So it has what the virtual clock leaves out: the work
+// of schedulers and memory between steps, threads that wake up late, and what other programs take
+// of the processors.
 type realTime struct {
 	sim.Source
 	clock   *engine.Clock
 	begin   time.Time
 	arrived chan struct{}
-	// next is when the next step begins: when the one before ends, or a request arrives after that. Began is when the latest step did.
+	// next is when the next step begins: when the one before ends, or a request arrives after that.
+	// Began is when the latest step did.
 	next, began sim.Time
 	err         error
 }
@@ -51,7 +53,9 @@ func (r *realTime) Duration(s *sim.Step) sim.Time {
 // Steps implements sim.Observer.
 func (r *realTime) Steps(l *sim.Leap) {
 	if l.Start != r.began && r.err == nil {
-		r.err = scenarios.BadInput(fmt.Errorf("a step began at %v, when no step ended and no request arrived: a scheduler that waits cannot run in real time", l.Start))
+		r.err = scenarios.BadInput(
+			fmt.Errorf("a step began at %v, when no step ended and no request arrived: a "+
+				"scheduler that waits cannot run in real time", l.Start))
 	}
 }
 

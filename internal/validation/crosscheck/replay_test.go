@@ -19,7 +19,8 @@ import (
 
 const tinyModel = "../../engine/testdata/tiny"
 
-// crowded is a scenario in which sequences queue, are cut into chunks, share prefixes and run out of KV memory.
+// crowded is a scenario in which sequences queue, are cut into chunks, share prefixes and run out
+// of KV memory.
 const crowded = `
 model: %s
 hardware: {accelerator: small, file: %s}
@@ -52,7 +53,8 @@ func (r *replayed) Duration(*sim.Step) sim.Time {
 type plain struct{ sim.StepClock }
 
 // simulate builds and runs the scenario with the given clock in place of the predicting one.
-func simulate(t *testing.T, f *scenarios.File, replace func(predicted sim.StepClock) sim.StepClock, observers ...sim.Observer) string {
+func simulate(t *testing.T, f *scenarios.File, replace func(predicted sim.StepClock) sim.StepClock,
+	observers ...sim.Observer) string {
 	t.Helper()
 	s, err := f.Build(policies.Default())
 	if err != nil {
@@ -63,7 +65,8 @@ func simulate(t *testing.T, f *scenarios.File, replace func(predicted sim.StepCl
 	if err != nil {
 		t.Fatal(err)
 	}
-	result.MFU, result.MBU = 0, 0 // sums of floating-point numbers, whose order differs between leaps and steps
+	// sums of floating-point numbers, whose order differs between leaps and steps
+	result.MFU, result.MBU = 0, 0
 	text, err := json.MarshalIndent(result, "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +74,8 @@ func simulate(t *testing.T, f *scenarios.File, replace func(predicted sim.StepCl
 	return string(text)
 }
 
-// crowdedScenario returns the scenario with KV memory for 400 tokens, a fifth of what its requests need together.
+// crowdedScenario returns the scenario with KV memory for 400 tokens, a fifth of what its requests
+// need together.
 func crowdedScenario(t *testing.T, batching, memory string) *scenarios.File {
 	t.Helper()
 	own := filepath.Join(t.TempDir(), "small.yaml")
@@ -82,7 +86,8 @@ func crowdedScenario(t *testing.T, batching, memory string) *scenarios.File {
 			t.Fatal(err)
 		}
 		var err error
-		if f, err = scenarios.Parse("crowded.yaml", fmt.Appendf(nil, crowded, tinyModel, own, batching, memory)); err != nil {
+		if f, err = scenarios.Parse("crowded.yaml",
+			fmt.Appendf(nil, crowded, tinyModel, own, batching, memory)); err != nil {
 			t.Fatal(err)
 		}
 		if size < 1e9 {
@@ -96,8 +101,9 @@ func crowdedScenario(t *testing.T, batching, memory string) *scenarios.File {
 	}
 }
 
-// TestSchedulesDependOnTimesAlone executes scenarios under every policy, then feeds the executed times back as if they were
-// predicted: steps and result must be the same. Predicted times must give the same result whether decode steps are leaped or not.
+// TestSchedulesDependOnTimesAlone executes scenarios under every policy, then feeds the executed
+// times back as if they were predicted: steps and result must be the same. Predicted times must
+// give the same result whether decode steps are leaped or not.
 func TestSchedulesDependOnTimesAlone(t *testing.T) {
 	model, err := gpt2.Load(tinyModel, gpt2.Options{})
 	if err != nil {
@@ -130,15 +136,22 @@ func TestSchedulesDependOnTimesAlone(t *testing.T) {
 					return fedBack
 				})
 				if diff := cmp.Diff(executed.steps, fedBack.steps); diff != "" {
-					t.Errorf("steps differ when executed times are fed back (-executed +fed back):\n%s", diff)
+					t.Errorf("steps differ when executed times are fed back (-executed +fed "+
+						"back):\n%s", diff)
 				}
 				if first != second {
-					t.Errorf("results differ when executed times are fed back (-executed +fed back):\n%s", cmp.Diff(first, second))
+					t.Errorf("results differ when executed times are fed back (-executed +fed "+
+						"back):\n%s", cmp.Diff(first, second))
 				}
-				leaped := simulate(t, f, func(predicted sim.StepClock) sim.StepClock { return predicted })
-				stepped := simulate(t, f, func(predicted sim.StepClock) sim.StepClock { return plain{predicted} })
+				leaped := simulate(t, f, func(predicted sim.StepClock) sim.StepClock {
+					return predicted
+				})
+				stepped := simulate(t, f, func(predicted sim.StepClock) sim.StepClock {
+					return plain{predicted}
+				})
 				if leaped != stepped {
-					t.Errorf("results differ between leaps and steps (-leaped +stepped):\n%s", cmp.Diff(leaped, stepped))
+					t.Errorf("results differ between leaps and steps (-leaped +stepped):\n%s",
+						cmp.Diff(leaped, stepped))
 				}
 				var counts struct{ Preemptions int }
 				if err := json.Unmarshal([]byte(first), &counts); err != nil {

@@ -20,7 +20,8 @@ import (
 type Run struct {
 	// Result is what the scenario command would print.
 	Result *scenarios.Result
-	// Requests are in the order in which they finished, Steps in the order in which they ran; predicted runs leap, and have none.
+	// Requests are in the order in which they finished, Steps in the order in which they ran;
+	// predicted runs leap, and have none.
 	Requests []Request
 	Steps    []Step
 	// Spans are the steps of executed and predicted runs as they followed each other.
@@ -50,7 +51,8 @@ type watcher struct {
 // Finished implements sim.Observer.
 func (w *watcher) Finished(s *sim.Sequence) {
 	w.requests = append(w.requests, Request{
-		Arrival: s.Arrival.Seconds(), TTFT: s.TTFT().Seconds(), TPOT: s.TPOT().Seconds(), E2E: s.E2E().Seconds(),
+		Arrival: s.Arrival.Seconds(), TTFT: s.TTFT().Seconds(), TPOT: s.TPOT().Seconds(),
+		E2E: s.E2E().Seconds(),
 	})
 	if w.clock != nil {
 		w.clock.Release(s.ID)
@@ -81,15 +83,17 @@ func predict(ctx context.Context, f *scenarios.File) (*scenarios.Simulation, *Ru
 		return nil, nil, err
 	}
 	if n := s.Accelerators(); n != 1 {
-		return nil, nil, scenarios.BadInput(fmt.Errorf("the scenario uses %d accelerators; one host executes one replica", n))
+		return nil, nil, scenarios.BadInput(
+			fmt.Errorf("the scenario uses %d accelerators; one host executes one replica", n))
 	}
 	w := &watcher{}
 	result, err := s.Run(ctx, w)
 	return s, &Run{Result: result, Requests: w.requests, Spans: w.spans}, err
 }
 
-// paired returns the scenario on a machine with the rates that were measured while it was executed. What was calibrated are the
-// efficiencies: the shares of these rates that each part of a step reaches.
+// paired returns the scenario on a machine with the rates that were measured while it was executed.
+// What was calibrated are the efficiencies: the shares of these rates that each part of a step
+// reaches.
 func paired(f *scenarios.File, now machine.Rates) *scenarios.File {
 	then := *f
 	then.Tune = func(a *hardware.Accelerator) {
@@ -102,7 +106,8 @@ func paired(f *scenarios.File, now machine.Rates) *scenarios.File {
 	return &then
 }
 
-// execute runs the scenario with every step executed, and predicts each of these steps for the machine as it was meanwhile.
+// execute runs the scenario with every step executed, and predicts each of these steps for the
+// machine as it was meanwhile.
 func (d *side) execute(ctx context.Context) (executed, predicted *Run, err error) {
 	s, err := d.file.Build(policies.Default())
 	if err != nil {
@@ -129,7 +134,8 @@ func (d *side) execute(ctx context.Context) (executed, predicted *Run, err error
 		return nil, nil, err
 	}
 	log.predict(then)
-	return &Run{Result: result, Requests: w.requests, Steps: log.steps, Spans: w.spans, Noise: noise}, predicted, nil
+	return &Run{Result: result, Requests: w.requests, Steps: log.steps, Spans: w.spans,
+		Noise: noise}, predicted, nil
 }
 
 // draft lets the engine make the drafts of a simulation; what is accepted differs from run to run.

@@ -25,14 +25,17 @@ type side struct {
 }
 
 // open predicts the scenario, and readies an engine for it.
-func open(ctx context.Context, name string, f *scenarios.File, hosts *machine.Machines) (*side, error) {
+func open(ctx context.Context, name string, f *scenarios.File, hosts *machine.Machines) (*side,
+	error) {
 	s, expected, err := predict(ctx, f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	threads := s.Accelerator.SMs
 	if most := runtime.GOMAXPROCS(0); threads < 1 || threads > most {
-		return nil, scenarios.BadInput(fmt.Errorf("%s: %s was measured with %d threads, and %d can compute here", name, s.Accelerator.Name, threads, most))
+		return nil, scenarios.BadInput(
+			fmt.Errorf("%s: %s was measured with %d threads, and %d can compute here", name,
+				s.Accelerator.Name, threads, most))
 	}
 	side := &side{file: f, result: &Comparison{Name: name, Title: s.Scenario.Name}}
 	if side.host, err = hosts.With(threads); err != nil {
@@ -50,7 +53,8 @@ func (d *side) ready(ctx context.Context, s *scenarios.Simulation, expected *Run
 		return err
 	}
 	blocks := blocksFor(s, expected)
-	if d.engine, err = newEngine(d.host, s.Model, hardware.DType(s.Scenario.Engine.Weights), blocks); err != nil {
+	if d.engine, err = newEngine(d.host, s.Model, hardware.DType(s.Scenario.Engine.Weights),
+		blocks); err != nil {
 		return err
 	}
 	if s.Scenario.Speculation == nil {
@@ -101,7 +105,8 @@ func (d *side) compare() *Comparison {
 }
 
 // newEngine returns an engine for a model.
-func newEngine(host *machine.Machine, a *models.Architecture, weights hardware.DType, blocks int) (*engine.Engine, error) {
+func newEngine(host *machine.Machine, a *models.Architecture, weights hardware.DType,
+	blocks int) (*engine.Engine, error) {
 	config, err := machine.GPT2(a)
 	if err != nil {
 		return nil, scenarios.BadInput(err)
@@ -117,8 +122,9 @@ func newEngine(host *machine.Machine, a *models.Architecture, weights hardware.D
 	return host.Engine(model, blocks)
 }
 
-// blocksFor returns the KV memory that the predicted run needed, in blocks of the engine, and some to spare: the engine's blocks are larger
-// than most schedulers', and its schedule differs a little.
+// blocksFor returns the KV memory that the predicted run needed, in blocks of the engine, and some
+// to spare: the engine's blocks are larger than most schedulers', and its schedule differs a
+// little.
 func blocksFor(s *scenarios.Simulation, predicted *Run) int {
 	const spare = 64
 	peak := predicted.Result.PeakKVUsage * float64(s.Memory.Tokens)

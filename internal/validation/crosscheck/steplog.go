@@ -14,8 +14,8 @@ type Step struct {
 	Decodes      int   `json:"decodes"`
 	DecodeTokens int   `json:"decode_tokens"`
 	Context      int64 `json:"context"`
-	// Chunks is the number of prompt chunks, New their tokens with padding, Cached the tokens before them, and Last the number of
-	// those that complete a prompt.
+	// Chunks is the number of prompt chunks, New their tokens with padding, Cached the tokens
+	// before them, and Last the number of those that complete a prompt.
 	Chunks int `json:"chunks"`
 	New    int `json:"new"`
 	Cached int `json:"cached"`
@@ -27,7 +27,8 @@ type Step struct {
 
 // describe returns the step without its times.
 func describe(s *sim.Step) Step {
-	d := Step{Decodes: s.Decodes, DecodeTokens: s.DecodeTokens, Context: s.Context, Chunks: len(s.Prefill)}
+	d := Step{Decodes: s.Decodes, DecodeTokens: s.DecodeTokens, Context: s.Context,
+		Chunks: len(s.Prefill)}
 	for i := range s.Prefill {
 		p := &s.Prefill[i]
 		d.New += p.Rows()
@@ -39,8 +40,8 @@ func describe(s *sim.Step) Step {
 	return d
 }
 
-// stepLog is a sim.StepClock that takes the times of another clock and notes them. It has no Decode, so that the simulator asks for
-// every step.
+// stepLog is a sim.StepClock that takes the times of another clock and notes them. It has no
+// Decode, so that the simulator asks for every step.
 type stepLog struct {
 	clock sim.StepClock
 	// every, if set, is called between steps, once in so many.
@@ -63,7 +64,8 @@ func (l *stepLog) Duration(s *sim.Step) sim.Time {
 	d := describe(s)
 	d.Took = l.clock.Duration(s)
 	l.steps = append(l.steps, d)
-	l.shapes = append(l.shapes, sim.Step{Decodes: s.Decodes, DecodeTokens: s.DecodeTokens, Context: s.Context, Prefill: anonymous(s.Prefill)})
+	l.shapes = append(l.shapes, sim.Step{Decodes: s.Decodes, DecodeTokens: s.DecodeTokens,
+		Context: s.Context, Prefill: anonymous(s.Prefill)})
 	return d.Took
 }
 
@@ -84,7 +86,8 @@ func (l *stepLog) noteDrafts(load *policy.Load, took sim.Time) {
 		l.loads = map[int]*policy.Load{}
 	}
 	l.loads[last] = &policy.Load{
-		Sequences: slices.Clone(load.Sequences), Expanded: slices.Clone(load.Expanded), Behind: load.Behind, Context: load.Context,
+		Sequences: slices.Clone(load.Sequences), Expanded: slices.Clone(load.Expanded),
+		Behind: load.Behind, Context: load.Context,
 		Prefill: anonymous(load.Prefill),
 	}
 }

@@ -12,22 +12,27 @@ import (
 func (c *Comparison) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s: %s\n\n", c.Name, c.Title)
-	fmt.Fprintf(t, "\tpredicted\texecuted\trange of %d runs\terror\t%s\n", c.Runs, realTimeColumn(c, "in real time"))
+	fmt.Fprintf(t, "\tpredicted\texecuted\trange of %d runs\terror\t%s\n", c.Runs,
+		realTimeColumn(c, "in real time"))
 	for _, m := range c.Measures {
 		name := m.Name
 		if m.Unit != "" {
 			name += " (" + m.Unit + ")"
 		}
-		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f – %.1f\t%+.1f %%\t%s\n", name, m.Predicted, m.Executed, m.Low, m.High, 100*m.Error,
+		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f – %.1f\t%+.1f %%\t%s\n", name, m.Predicted, m.Executed,
+			m.Low, m.High, 100*m.Error,
 			realTimeColumn(c, strconv.FormatFloat(m.RealTime, 'f', 1, 64)))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nSingle steps (%d): error %.1f %% (median), %.1f %% (p90), %+.1f %% (sum); %d took %.0f %% longer than is typical\n",
-		c.Steps.Count, 100*c.Steps.Median, 100*c.Steps.P90, 100*c.Steps.Bias, c.Steps.Outliers, 100*(OutlierLimit-1))
+	fmt.Fprintf(w, "\nSingle steps (%d): error %.1f %% (median), %.1f %% (p90), %+.1f %% (sum); "+
+		"%d took %.0f %% longer than is typical\n",
+		c.Steps.Count, 100*c.Steps.Median, 100*c.Steps.P90, 100*c.Steps.Bias, c.Steps.Outliers,
+		100*(OutlierLimit-1))
 	for i, n := range c.Noise {
-		fmt.Fprintf(w, "Run %d: the machine's speed changed by %.1f %%; other programs used %.0f %% of the processors, a hypervisor took %.1f %%\n",
+		fmt.Fprintf(w, "Run %d: the machine's speed changed by %.1f %%; other programs used %.0f "+
+			"%% of the processors, a hypervisor took %.1f %%\n",
 			i+1, 100*n.Drift(), 100*n.Others, 100*n.Stolen)
 	}
 	verdict := "The machine was quiet enough.\n"
@@ -46,11 +51,13 @@ func realTimeColumn(c *Comparison, text string) string {
 	return text + "\t"
 }
 
-// Grid is a number of comparisons, and how many of them keep the limits that the project sets itself.
+// Grid is a number of comparisons, and how many of them keep the limits that the project sets
+// itself.
 type Grid struct {
 	Comparisons []*Comparison `json:"comparisons"`
-	// Valid is the number of comparisons that count. Of those, MeansKept have means of TTFT, TPOT and E2E and a throughput within
-	// MeanLimit, TailsKept all three p99 within TailLimit, and StepsKept a median error of single steps within StepLimit.
+	// Valid is the number of comparisons that count. Of those, MeansKept have means of TTFT, TPOT
+	// and E2E and a throughput within MeanLimit, TailsKept all three p99 within TailLimit, and
+	// StepsKept a median error of single steps within StepLimit.
 	Valid     int `json:"valid"`
 	MeansKept int `json:"means_kept"`
 	TailsKept int `json:"tails_kept"`
@@ -100,7 +107,8 @@ func (g *Grid) WriteText(w io.Writer) error {
 	fmt.Fprintln(t, "error in %\tTTFT\tTPOT\tE2E\trate\tTTFT p99\tTPOT p99\tE2E p99\tstep\tnoise\t")
 	for _, c := range g.Comparisons {
 		fmt.Fprint(t, c.Name, "\t")
-		for _, name := range []string{"TTFT mean", "TPOT mean", "E2E mean", "output throughput", "TTFT p99", "TPOT p99", "E2E p99"} {
+		for _, name := range []string{"TTFT mean", "TPOT mean", "E2E mean", "output throughput",
+			"TTFT p99", "TPOT p99", "E2E p99"} {
 			fmt.Fprintf(t, "%+.1f\t", 100*c.Measure(name).Error)
 		}
 		drift := 0.0
@@ -116,7 +124,10 @@ func (g *Grid) WriteText(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nOf %d scenarios %d count. Means of TTFT, TPOT, E2E and throughput within %.0f %%: %d. All p99 within %.0f %%: %d. Median step within %.0f %%: %d.\n",
-		len(g.Comparisons), g.Valid, 100*MeanLimit, g.MeansKept, 100*TailLimit, g.TailsKept, 100*StepLimit, g.StepsKept)
+	_, err := fmt.Fprintf(w, "\nOf %d scenarios %d count. Means of TTFT, TPOT, E2E and "+
+		"throughput within %.0f %%: %d. All p99 within %.0f %%: %d. Median step within %.0f "+
+		"%%: %d.\n",
+		len(g.Comparisons), g.Valid, 100*MeanLimit, g.MeansKept, 100*TailLimit, g.TailsKept,
+		100*StepLimit, g.StepsKept)
 	return err
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// WhatIf is a scenario and a change to it: what the change does, predicted and executed. Runs of both take turns, so that a machine that
-// slows down slows both.
+// WhatIf is a scenario and a change to it: what the change does, predicted and executed. Runs of
+// both take turns, so that a machine that slows down slows both.
 type WhatIf struct {
 	// Change is what was set, as on the command line.
 	Change  string      `json:"change"`
@@ -30,8 +30,8 @@ type Effect struct {
 	Executed  float64 `json:"executed"`
 }
 
-// EffectLimit is the error of an effect that is tolerated, as a share of the effect; SmallEffect is what is tolerated of effects so
-// small that noise would decide.
+// EffectLimit is the error of an effect that is tolerated, as a share of the effect; SmallEffect is
+// what is tolerated of effects so small that noise would decide.
 const (
 	EffectLimit = 0.10
 	SmallEffect = 0.02
@@ -45,8 +45,10 @@ func (e *Effect) Kept() bool {
 	return math.Abs(e.Predicted-e.Executed) <= max(EffectLimit*math.Abs(e.Executed), SmallEffect)
 }
 
-// Ask predicts and executes a scenario before and after a change, the given number of times in turns.
-func Ask(ctx context.Context, name, change string, before, after *scenarios.File, hosts *machine.Machines, runs int) (w *WhatIf, err error) {
+// Ask predicts and executes a scenario before and after a change, the given number of times in
+// turns.
+func Ask(ctx context.Context, name, change string, before, after *scenarios.File,
+	hosts *machine.Machines, runs int) (w *WhatIf, err error) {
 	a, err := open(ctx, name, before, hosts)
 	if err != nil {
 		return nil, err
@@ -82,7 +84,8 @@ func (w *WhatIf) measure() {
 			}
 		}
 		if len(executed) > 0 {
-			w.Effects = append(w.Effects, Effect{m.name, machine.Median(predicted), machine.Median(executed)})
+			w.Effects = append(w.Effects,
+				Effect{m.name, machine.Median(predicted), machine.Median(executed)})
 		}
 	}
 }
@@ -99,14 +102,16 @@ func (w *WhatIf) Invalid() string {
 func WriteWhatIfs(out io.Writer, list []*WhatIf) error {
 	kept, all := 0, 0
 	for _, w := range list {
-		fmt.Fprintf(out, "%s: %s\n%18s %10s %10s %10s\n", w.Before.Name, w.Change, "effect on", "predicted", "executed", "off by")
+		fmt.Fprintf(out, "%s: %s\n%18s %10s %10s %10s\n", w.Before.Name, w.Change, "effect on",
+			"predicted", "executed", "off by")
 		for i := range w.Effects {
 			e := &w.Effects[i]
 			mark := ""
 			if !e.Kept() {
 				mark = "  !"
 			}
-			fmt.Fprintf(out, "%18s %+8.1f %% %+8.1f %% %+8.1f %% of it%s\n", e.Name, 100*e.Predicted, 100*e.Executed, 100*e.Off(), mark)
+			fmt.Fprintf(out, "%18s %+8.1f %% %+8.1f %% %+8.1f %% of it%s\n", e.Name,
+				100*e.Predicted, 100*e.Executed, 100*e.Off(), mark)
 			if w.Invalid() == "" {
 				all++
 				if e.Kept() {
@@ -119,6 +124,8 @@ func WriteWhatIfs(out io.Writer, list []*WhatIf) error {
 		}
 		fmt.Fprintln(out)
 	}
-	_, err := fmt.Fprintf(out, "%d of %d effects are predicted within %.0f %% of the effect, or %.0f points where it is small.\n", kept, all, 100*EffectLimit, 100*SmallEffect)
+	_, err := fmt.Fprintf(out,
+		"%d of %d effects are predicted within %.0f %% of the effect, or %.0f points where it is "+
+			"small.\n", kept, all, 100*EffectLimit, 100*SmallEffect)
 	return err
 }

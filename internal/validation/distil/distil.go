@@ -42,7 +42,8 @@ func tables() map[string]struct {
 		distil  table
 	}{
 		"gemm": {"gemm_dtype", []string{"m", "n", "k"}, products},
-		"moe": {"moe_dtype", []string{"num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size",
+		"moe": {"moe_dtype", []string{"num_tokens", "hidden_size", "inter_size", "topk",
+			"num_experts", "moe_tp_size",
 			"moe_ep_size"}, experts},
 	}
 }
@@ -70,9 +71,11 @@ func Kernels(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.Ke
 func of(dir fs.FS, engine string, a *hardware.Accelerator) (hardware.Kernels, error) {
 	k := hardware.Kernels{
 		Engine: engine, Accelerator: a.Name,
-		Products: map[hardware.DType]hardware.ProductKernel{}, Experts: map[hardware.DType]hardware.ExpertKernel{},
+		Products: map[hardware.DType]hardware.ProductKernel{},
+		Experts:  map[hardware.DType]hardware.ExpertKernel{},
 	}
-	selected, err := measured.Select(dir, measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...), Engine: engine})
+	selected, err := measured.Select(dir,
+		measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...), Engine: engine})
 	if err != nil {
 		return k, nil // the accelerator was not measured
 	}
@@ -92,7 +95,8 @@ func of(dir fs.FS, engine string, a *hardware.Accelerator) (hardware.Kernels, er
 		from = append(from, t.String())
 	}
 	slices.Sort(from)
-	k.Source = "llmsim validate --kernels: " + strings.Join(from, ", ") + " (ai-dynamo/aiconfigurator, systems/data)"
+	k.Source = "llmsim validate --kernels: " + strings.Join(from, ", ") +
+		" (ai-dynamo/aiconfigurator, systems/data)"
 	return k, nil
 }
 
@@ -100,7 +104,8 @@ func of(dir fs.FS, engine string, a *hardware.Accelerator) (hardware.Kernels, er
 func read(dir fs.FS, t measured.Table, format string, names []string) ([]row, error) {
 	var list []row
 	err := t.Each(dir, func(r *measured.Row) {
-		one := row{format: r.Text(format), source: r.Text("kernel_source"), routing: r.Text("distribution")}
+		one := row{format: r.Text(format), source: r.Text("kernel_source"),
+			routing: r.Text("distribution")}
 		one.seconds = r.Number("latency", 0) / 1000
 		for i, name := range names {
 			one.sizes[i] = r.Number(name, 1)

@@ -15,7 +15,8 @@ const untuned = 0.25
 // tokens spread evenly.
 func experts(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error {
 	for format, rows := range byFormat(rows) {
-		if format.weights == hardware.MXFP4 && (format.operand == hardware.FP8) != (a.Peak[hardware.FP4] > 0) {
+		if format.weights == hardware.MXFP4 &&
+			(format.operand == hardware.FP8) != (a.Peak[hardware.FP4] > 0) {
 			continue // the step clock takes the other arithmetic on this accelerator
 		}
 		source, routing := mostUsed(rows)
@@ -29,14 +30,16 @@ func experts(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error 
 			continue
 		}
 		p, quality := fit(kernels, []parameter{
-			{0.5, 0.02, 1}, {200, 0.05, 4000}, {0.8, 0.1, 1}, {30e-6, 2e-6, 300e-6}, {32, 1, 64}, {0.5, 0.001, 20},
+			{0.5, 0.02, 1}, {200, 0.05, 4000}, {0.8, 0.1, 1}, {30e-6, 2e-6, 300e-6}, {32, 1, 64},
+			{0.5, 0.001, 20},
 		})
 		if p[2] < untuned {
 			continue
 		}
 		into.Experts[format.weights] = hardware.ExpertKernel{
-			Compute: rounded(p[0]), Width: rounded(p[1]), Memory: rounded(p[2]), Kernel: hardware.Seconds(rounded(p[3])),
-			Tile: rounded(p[4]), Passes: rounded(p[5]), Name: source, Fit: quality,
+			Compute: rounded(p[0]), Width: rounded(p[1]), Memory: rounded(p[2]),
+			Kernel: hardware.Seconds(rounded(p[3])),
+			Tile:   rounded(p[4]), Passes: rounded(p[5]), Name: source, Fit: quality,
 		}
 	}
 	return nil
@@ -58,7 +61,8 @@ func expertKernel(a *hardware.Accelerator, f format, r row) kernel {
 			compute := flops * (rows + touched*p[4]/2) / p[0] * (1 + p[1]/width)
 			return p[3] + overlap(compute, memory/p[2]) + p[5]*moved
 		},
-		seconds: r.seconds, shape: fmt.Sprintf("%g of %g experts of %g × %g", active, experts, hidden, r.sizes[2]),
+		seconds: r.seconds, shape: fmt.Sprintf("%g of %g experts of %g × %g", active, experts,
+			hidden, r.sizes[2]),
 	}
 }
 

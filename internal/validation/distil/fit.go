@@ -33,7 +33,8 @@ const folds = 5
 // the shapes of a fold left out in turn.
 func fit(kernels []kernel, parameters []parameter) ([]float64, hardware.KernelFit) {
 	best := solve(kernels, parameters)
-	result := hardware.KernelFit{Rows: len(kernels), Error: rounded(median(deviations(kernels, best)))}
+	result := hardware.KernelFit{
+		Rows: len(kernels), Error: rounded(median(deviations(kernels, best)))}
 	var shapes []string
 	for i := range kernels {
 		shapes = append(shapes, kernels[i].shape)
@@ -83,9 +84,12 @@ func solve(kernels []kernel, parameters []parameter) []float64 {
 	for i, p := range parameters {
 		start[i] = math.Log(p.start)
 	}
-	settings := &optimize.Settings{Converger: &optimize.FunctionConverge{Relative: 1e-5, Iterations: 60}, MajorIterations: 1500}
+	settings := &optimize.Settings{
+		Converger:       &optimize.FunctionConverge{Relative: 1e-5, Iterations: 60},
+		MajorIterations: 1500}
 	for range 2 { // the simplex may collapse; a second one starts where the first one ended
-		result, err := optimize.Minimize(optimize.Problem{Func: loss}, start, settings, &optimize.NelderMead{})
+		result, err := optimize.Minimize(optimize.Problem{Func: loss}, start, settings,
+			&optimize.NelderMead{})
 		if result == nil || err != nil {
 			break
 		}

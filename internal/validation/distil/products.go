@@ -26,7 +26,9 @@ func products(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error
 			}
 			compute, memory := 2*paddedRows(m)*n*k/peak(a, format), bytes/a.Bandwidth
 			kernels = append(kernels, kernel{
-				form:    func(p []float64) float64 { return p[2] + overlap(compute/p[0], memory/p[1]) },
+				form: func(p []float64) float64 {
+					return p[2] + overlap(compute/p[0], memory/p[1])
+				},
 				seconds: r.seconds, shape: fmt.Sprintf("%g × %g", n, k),
 			})
 		}
@@ -39,7 +41,8 @@ func products(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error
 		}
 		p, quality := fit(kernels, []parameter{{0.6, 0.05, 1}, {0.8, 0.2, 1}, fixed})
 		into.Products[format.weights] = hardware.ProductKernel{
-			Compute: rounded(p[0]), Memory: rounded(p[1]), Kernel: hardware.Seconds(rounded(p[2])), Fit: quality,
+			Compute: rounded(p[0]), Memory: rounded(p[1]), Kernel: hardware.Seconds(rounded(p[2])),
+			Fit: quality,
 		}
 	}
 	return nil
@@ -90,7 +93,8 @@ func byFormat(rows []row) map[format][]row {
 			continue
 		}
 		f := format{weights, operand, map[hardware.DType]float64{
-			hardware.BF16: 16, hardware.INT4: 4 * (1 + 0.04), hardware.FP4: 4.5, hardware.MXFP4: 4.25,
+			hardware.BF16: 16, hardware.INT4: 4 * (1 + 0.04), hardware.FP4: 4.5,
+			hardware.MXFP4: 4.25,
 		}[weights]}
 		if f.bits == 0 {
 			f.bits = 8

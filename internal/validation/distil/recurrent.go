@@ -18,12 +18,14 @@ func recurrentTables() map[string]models.RecurrentKind {
 }
 
 // Recurrent distils the tables of linear attention of a folder in the published layout.
-func Recurrent(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.RecurrentKernel, error) {
+func Recurrent(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.RecurrentKernel,
+	error) {
 	var list []hardware.RecurrentKernel
 	for _, engine := range engines() {
 		for i := range catalog.Accelerators {
 			a := &catalog.Accelerators[i]
-			wanted := measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...), Engine: engine}
+			wanted := measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...),
+				Engine: engine}
 			tables, err := measured.Select(dir, wanted)
 			if err != nil {
 				continue // the accelerator was not measured
@@ -40,7 +42,8 @@ func Recurrent(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.
 				if k.Kind == "" {
 					continue
 				}
-				k.Source = "llmsim validate --kernels: " + t.String() + " (ai-dynamo/aiconfigurator, systems/data)"
+				k.Source = "llmsim validate --kernels: " + t.String() +
+					" (ai-dynamo/aiconfigurator, systems/data)"
 				k.Date = date.Format(time.DateOnly)
 				list = append(list, k)
 			}
@@ -59,13 +62,15 @@ type recurrence struct {
 }
 
 // recurrent distils one table; the result is empty where prompts or decoding were not measured.
-func recurrent(dir fs.FS, t measured.Table, kind models.RecurrentKind, a *hardware.Accelerator) (hardware.RecurrentKernel, error) {
+func recurrent(dir fs.FS, t measured.Table, kind models.RecurrentKind,
+	a *hardware.Accelerator) (hardware.RecurrentKernel, error) {
 	k := hardware.RecurrentKernel{Engine: t.Engine, Accelerator: a.Name, Kind: string(kind)}
 	steps := map[string]*recurrence{}
 	var order []string
 	err := t.Each(dir, func(r *measured.Row) {
 		phase := r.Text("phase")
-		if strings.Contains(r.Text("kernel_source"), "conv") || phase != "context" && phase != "generation" {
+		if strings.Contains(r.Text("kernel_source"), "conv") || phase != "context" &&
+			phase != "generation" {
 			return // the convolution is priced as an element-wise kernel
 		}
 		s := readRecurrence(r, kind)
@@ -86,20 +91,24 @@ func recurrent(dir fs.FS, t measured.Table, kind models.RecurrentKind, a *hardwa
 		tokens, state := float64(s.batch*s.length), 2*float64(s.batch)*s.StateBytes
 		switch {
 		case s.prefill && s.length >= 64: // shorter ones are computed as a chunk of 64
-			prompts = append(prompts, kernel{seconds: s.seconds, shape: s.shape, form: func(p []float64) float64 {
-				return p[2] + tokens*s.TokenFLOPs/(peak*p[0]) + float64(s.length)*p[1]
-			}})
+			prompts = append(prompts,
+				kernel{seconds: s.seconds, shape: s.shape, form: func(p []float64) float64 {
+					return p[2] + tokens*s.TokenFLOPs/(peak*p[0]) + float64(s.length)*p[1]
+				}})
 		case !s.prefill:
-			decodes = append(decodes, kernel{seconds: s.seconds, shape: s.shape, form: func(p []float64) float64 {
-				return p[1] + state/(bandwidth*p[0])
-			}})
+			decodes = append(decodes,
+				kernel{seconds: s.seconds, shape: s.shape, form: func(p []float64) float64 {
+					return p[1] + state/(bandwidth*p[0])
+				}})
 		}
 	}
 	if len(prompts) < 20 || len(decodes) < 20 { // a phase was not measured
 		return hardware.RecurrentKernel{}, nil
 	}
-	p, fitted := fit(prompts, []parameter{{0.1, 0.005, 1}, {2e-8, 1e-10, 1e-6}, {30e-6, 1e-6, 500e-6}})
-	k.Compute, k.Serial, k.Prefill, k.PrefillFit = rounded(p[0]), hardware.Seconds(rounded(p[1])), hardware.Seconds(rounded(p[2])), fitted
+	p, fitted := fit(prompts, []parameter{{0.1, 0.005, 1}, {2e-8, 1e-10, 1e-6},
+		{30e-6, 1e-6, 500e-6}})
+	k.Compute, k.Serial, k.Prefill, k.PrefillFit = rounded(p[0]), hardware.Seconds(rounded(p[1])),
+		hardware.Seconds(rounded(p[2])), fitted
 	p, fitted = fit(decodes, []parameter{{0.5, 0.02, 1}, {8e-6, 1e-6, 100e-6}})
 	k.Memory, k.Decode, k.DecodeFit = rounded(p[0]), hardware.Seconds(rounded(p[1])), fitted
 	return k, nil
@@ -108,11 +117,15 @@ func recurrent(dir fs.FS, t measured.Table, kind models.RecurrentKind, a *hardwa
 // readRecurrence reads a row.
 func readRecurrence(r *measured.Row, kind models.RecurrentKind) *recurrence {
 	m := models.Recurrent{
-		Kind: kind, Heads: r.Count("num_v_heads"), KeyHeads: r.Count("num_k_heads"), KeyDim: r.Count("head_k_dim"),
-		ValueDim: r.Count("head_v_dim"), Conv: r.Count("d_conv"), GateRank: 128, StateType: hardware.FP32,
+		Kind: kind, Heads: r.Count("num_v_heads"), KeyHeads: r.Count("num_k_heads"),
+		KeyDim:   r.Count("head_k_dim"),
+		ValueDim: r.Count("head_v_dim"), Conv: r.Count("d_conv"), GateRank: 128,
+		StateType: hardware.FP32,
 	}
-	a := models.Architecture{Hidden: r.Count("d_model"), Groups: []models.Group{{Count: 1, Mixer: &m}}}
-	s := &recurrence{shape: fmt.Sprint(m.Heads, m.KeyHeads), batch: r.Count("batch_size"), length: 1, prefill: r.Text("phase") == "context"}
+	a := models.Architecture{Hidden: r.Count("d_model"),
+		Groups: []models.Group{{Count: 1, Mixer: &m}}}
+	s := &recurrence{shape: fmt.Sprint(m.Heads, m.KeyHeads), batch: r.Count("batch_size"),
+		length: 1, prefill: r.Text("phase") == "context"}
 	if s.prefill {
 		s.length = r.Count("seq_len")
 	}
@@ -124,7 +137,8 @@ func readRecurrence(r *measured.Row, kind models.RecurrentKind) *recurrence {
 
 // WriteRecurrent writes a table of the errors of the forms for linear attention.
 func WriteRecurrent(w io.Writer, list []hardware.RecurrentKernel) error {
-	_, err := fmt.Fprintf(w, "\n%-8s %-14s %-21s %-8s %7s %7s %9s\n", "engine", "accelerator", "linear attention", "phase", "rows", "error", "left out")
+	_, err := fmt.Fprintf(w, "\n%-8s %-14s %-21s %-8s %7s %7s %9s\n", "engine", "accelerator",
+		"linear attention", "phase", "rows", "error", "left out")
 	for i := range list {
 		k := &list[i]
 		for _, phase := range []struct {
@@ -132,7 +146,8 @@ func WriteRecurrent(w io.Writer, list []hardware.RecurrentKernel) error {
 			fit  hardware.KernelFit
 		}{{"prefill", k.PrefillFit}, {"decode", k.DecodeFit}} {
 			if err == nil {
-				_, err = fmt.Fprintf(w, "%-8s %-14s %-21s %-8s %7d %5.1f %% %7.1f %%\n", k.Engine, k.Accelerator, k.Kind, phase.name,
+				_, err = fmt.Fprintf(w, "%-8s %-14s %-21s %-8s %7d %5.1f %% %7.1f %%\n", k.Engine,
+					k.Accelerator, k.Kind, phase.name,
 					phase.fit.Rows, 100*phase.fit.Error, 100*phase.fit.LeftOut)
 			}
 		}

@@ -34,7 +34,8 @@ func WriteRecurrentFiles(dir string, list []hardware.RecurrentKernel) error {
 		byEngine[k.Engine] = append(byEngine[k.Engine], k)
 	}
 	for _, engine := range slices.Sorted(maps.Keys(byEngine)) {
-		if err := write(filepath.Join(dir, "recurrent", engine+".yaml"), byEngine[engine]); err != nil {
+		if err := write(filepath.Join(dir, "recurrent", engine+".yaml"),
+			byEngine[engine]); err != nil {
 			return err
 		}
 	}
@@ -52,7 +53,8 @@ func write(name string, content any) error {
 	}
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already; constants replace no file, so choose another folder", name)
+		return fmt.Errorf("%s exists already; constants replace no file, so choose another folder",
+			name)
 	}
 	if err != nil {
 		return err
@@ -63,14 +65,16 @@ func write(name string, content any) error {
 
 // WriteText writes a table of the errors of the forms.
 func WriteText(w io.Writer, list []hardware.Kernels) error {
-	_, err := fmt.Fprintf(w, "%-8s %-14s %-9s %-9s %7s %7s %9s\n", "engine", "accelerator", "kernels", "format", "rows", "error", "left out")
+	_, err := fmt.Fprintf(w, "%-8s %-14s %-9s %-9s %7s %7s %9s\n", "engine", "accelerator",
+		"kernels", "format", "rows", "error", "left out")
 	line := func(k *hardware.Kernels, what string, d hardware.DType, f hardware.KernelFit) {
 		left := "–" // of kernels of one shape nothing can be left out
 		if f.LeftOut > 0 {
 			left = fmt.Sprintf("%.1f %%", 100*f.LeftOut)
 		}
 		if err == nil {
-			_, err = fmt.Fprintf(w, "%-8s %-14s %-9s %-9s %7d %5.1f %% %9s\n", k.Engine, k.Accelerator, what, d, f.Rows, 100*f.Error, left)
+			_, err = fmt.Fprintf(w, "%-8s %-14s %-9s %-9s %7d %5.1f %% %9s\n", k.Engine,
+				k.Accelerator, what, d, f.Rows, 100*f.Error, left)
 		}
 	}
 	for i := range list {

@@ -7,8 +7,9 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// constant is a number of a T that may be fitted, and the range in which it is looked for. The middle of the range, in logarithms,
-// is what is believed without measurements, and the ends are two standard deviations away.
+// constant is a number of a T that may be fitted, and the range in which it is looked for. The
+// middle of the range, in logarithms, is what is believed without measurements, and the ends are
+// two standard deviations away.
 type constant[T any] struct {
 	name      string
 	low, high float64
@@ -26,7 +27,8 @@ func number[T any, F ~float64](name string, low, high float64, field func(*T) *F
 }
 
 // rate is an efficiency of arithmetic in one number format.
-func rate(name string, d hardware.DType, low, high float64, field func(*hardware.Constants) *map[hardware.DType]float64) constant[hardware.Constants] {
+func rate(name string, d hardware.DType, low, high float64,
+	field func(*hardware.Constants) *map[hardware.DType]float64) constant[hardware.Constants] {
 	return constant[hardware.Constants]{
 		name + "." + string(d), low, high,
 		func(c *hardware.Constants) float64 { return (*field(c))[d] },
@@ -40,8 +42,8 @@ func rate(name string, d hardware.DType, low, high float64, field func(*hardware
 
 const us = 1e-6 // seconds
 
-// acceleratorConstants are the fitted constants of an accelerator. Tiles are whole numbers that kernels are written for, and are
-// not fitted.
+// acceleratorConstants are the fitted constants of an accelerator. Tiles are whole numbers that
+// kernels are written for, and are not fitted.
 func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 	type c = hardware.Constants
 	linear := func(c *c) *map[hardware.DType]float64 { return &c.Linear.Compute }
@@ -52,20 +54,38 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 		rate("linear.compute", hardware.FP8, 0.4, 0.92, linear),
 		rate("linear.compute", hardware.FP4, 0.3, 0.85, linear),
 		number("linear.memory", 0.7, 0.95, func(c *c) *float64 { return &c.Linear.Memory }),
-		number("linear.kernel", 2*us, 12*us, func(c *c) *hardware.Seconds { return &c.Linear.Kernel }),
+		number("linear.kernel", 2*us, 12*us, func(c *c) *hardware.Seconds {
+			return &c.Linear.Kernel
+		}),
 		number("linear.overlap", 1.5, 8, func(c *c) *float64 { return &c.Linear.Overlap }),
-		number("elementwise.kernel", 1*us, 5*us, func(c *c) *hardware.Seconds { return &c.Elementwise.Kernel }),
-		number("elementwise.memory", 0.4, 0.97, func(c *c) *float64 { return &c.Elementwise.Memory }),
-		number("attention.decode_kernel", 4*us, 25*us, func(c *c) *hardware.Seconds { return &c.Attention.DecodeKernel }),
-		number("attention.decode_memory", 0.7, 0.97, func(c *c) *float64 { return &c.Attention.DecodeMemory }),
-		number("attention.decode_narrow", 0.4, 1, func(c *c) *float64 { return &c.Attention.DecodeNarrow }),
-		number("attention.decode_compute", 0.04, 0.4, func(c *c) *float64 { return &c.Attention.DecodeCompute }),
-		number("attention.latent_compute", 0.03, 0.8, func(c *c) *float64 { return &c.Attention.LatentCompute }),
-		number("attention.prefill_kernel", 4*us, 30*us, func(c *c) *hardware.Seconds { return &c.Attention.PrefillKernel }),
-		number("attention.prefill_compute", 0.35, 0.85, func(c *c) *float64 { return &c.Attention.PrefillCompute }),
-		number("attention.prefill_memory", 0.15, 0.97, func(c *c) *float64 { return &c.Attention.PrefillMemory }),
-		number("attention.prefill_tail", 0.15, 1.5, func(c *c) *float64 { return &c.Attention.PrefillTail }),
-		number("head.kernel", 10*us, 200*us, func(c *c) *hardware.Seconds { return &c.Head.Kernel }),
+		number("elementwise.kernel", 1*us, 5*us, func(c *c) *hardware.Seconds {
+			return &c.Elementwise.Kernel
+		}),
+		number("elementwise.memory", 0.4, 0.97,
+			func(c *c) *float64 { return &c.Elementwise.Memory }),
+		number("attention.decode_kernel", 4*us, 25*us, func(c *c) *hardware.Seconds {
+			return &c.Attention.DecodeKernel
+		}),
+		number("attention.decode_memory", 0.7, 0.97,
+			func(c *c) *float64 { return &c.Attention.DecodeMemory }),
+		number("attention.decode_narrow", 0.4, 1,
+			func(c *c) *float64 { return &c.Attention.DecodeNarrow }),
+		number("attention.decode_compute", 0.04, 0.4,
+			func(c *c) *float64 { return &c.Attention.DecodeCompute }),
+		number("attention.latent_compute", 0.03, 0.8,
+			func(c *c) *float64 { return &c.Attention.LatentCompute }),
+		number("attention.prefill_kernel", 4*us, 30*us, func(c *c) *hardware.Seconds {
+			return &c.Attention.PrefillKernel
+		}),
+		number("attention.prefill_compute", 0.35, 0.85,
+			func(c *c) *float64 { return &c.Attention.PrefillCompute }),
+		number("attention.prefill_memory", 0.15, 0.97,
+			func(c *c) *float64 { return &c.Attention.PrefillMemory }),
+		number("attention.prefill_tail", 0.15, 1.5,
+			func(c *c) *float64 { return &c.Attention.PrefillTail }),
+		number("head.kernel", 10*us, 200*us, func(c *c) *hardware.Seconds {
+			return &c.Head.Kernel
+		}),
 		number("head.passes", 8, 120, func(c *c) *float64 { return &c.Head.Passes }),
 		rate("experts.compute", hardware.BF16, 0.15, 0.85, experts),
 		rate("experts.compute", hardware.FP8, 0.1, 0.85, experts),
@@ -75,7 +95,9 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 			func(c *c) float64 { return c.Experts.Memory / c.Linear.Memory },
 			func(c *c, v float64) { c.Experts.Memory = min(0.97, v*c.Linear.Memory) },
 		},
-		number("experts.kernel", 4*us, 40*us, func(c *c) *hardware.Seconds { return &c.Experts.Kernel }),
+		number("experts.kernel", 4*us, 40*us, func(c *c) *hardware.Seconds {
+			return &c.Experts.Kernel
+		}),
 	}
 }
 
@@ -93,17 +115,24 @@ func linkConstants(*hardware.Collective) []constant[hardware.Collective] {
 	var list []constant[c]
 	for _, way := range ways {
 		list = append(list,
-			number(way.name+".latency", 0.4*us, 30*us, func(c *c) *hardware.Seconds { return &way.of(c).Latency }),
-			number(way.name+".rank", 0.1*us, 5*us, func(c *c) *hardware.Seconds { return &way.of(c).Rank }),
-			number(way.name+".efficiency", 0.2, 0.95, func(c *c) *float64 { return &way.of(c).Efficiency }),
-			number(way.name+".contention", 0.5, 3, func(c *c) *float64 { return &way.of(c).Contention }),
+			number(way.name+".latency", 0.4*us, 30*us, func(c *c) *hardware.Seconds {
+				return &way.of(c).Latency
+			}),
+			number(way.name+".rank", 0.1*us, 5*us, func(c *c) *hardware.Seconds {
+				return &way.of(c).Rank
+			}),
+			number(way.name+".efficiency", 0.2, 0.95,
+				func(c *c) *float64 { return &way.of(c).Efficiency }),
+			number(way.name+".contention", 0.5, 3,
+				func(c *c) *float64 { return &way.of(c).Contention }),
 		)
 	}
 	return list
 }
 
-// engineConstants are the fitted constants of an engine preset. One that captures graphs is made of compiled code, where the accelerator
-// waits for microseconds; without graphs it launches each kernel, and handles each sequence between steps, in Python.
+// engineConstants are the fitted constants of an engine preset. One that captures graphs is made of
+// compiled code, where the accelerator waits for microseconds; without graphs it launches each
+// kernel, and handles each sequence between steps, in Python.
 func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 	type e = steptime.Engine
 	sequence, launch, most := 10*us, 200*us, 1.5
@@ -113,17 +142,25 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 	return []constant[e]{
 		number("request", 2000*us, 12000*us, func(e *e) *hardware.Seconds { return &e.Request }),
 		number("step", 20*us, 500*us, func(e *e) *hardware.Seconds { return &e.Step }),
-		number("sequence", sequence/50, sequence, func(e *e) *hardware.Seconds { return &e.Sequence }),
+		number("sequence", sequence/50, sequence, func(e *e) *hardware.Seconds {
+			return &e.Sequence
+		}),
 		number("layer", 0.3*us, 8*us, func(e *e) *hardware.Seconds { return &e.Layer }),
 		number("host_step", 100*us, 5000*us, func(e *e) *hardware.Seconds { return &e.HostStep }),
-		number("host_sequence", 2*us, 100*us, func(e *e) *hardware.Seconds { return &e.HostSequence }),
+		number("host_sequence", 2*us, 100*us, func(e *e) *hardware.Seconds {
+			return &e.HostSequence
+		}),
 		number("compute", 0.4, most, func(e *e) *float64 { return &e.Compute }),
 		number("decode_compute", 0.01, 0.1, func(e *e) *float64 { return &e.DecodeCompute }),
 		number("launch", launch/10, launch, func(e *e) *hardware.Seconds { return &e.Launch }),
-		number("launch_prompt", launch/10, launch, func(e *e) *hardware.Seconds { return &e.LaunchPrompt }),
+		number("launch_prompt", launch/10, launch, func(e *e) *hardware.Seconds {
+			return &e.LaunchPrompt
+		}),
 		number("all_reduce", 5*us, 200*us, func(e *e) *hardware.Seconds { return &e.AllReduce }),
 		number("exchange", 10*us, 400*us, func(e *e) *hardware.Seconds { return &e.Exchange }),
-		number("handover", 10_000*us, 800_000*us, func(e *e) *hardware.Seconds { return &e.Handover }),
+		number("handover", 10_000*us, 800_000*us, func(e *e) *hardware.Seconds {
+			return &e.Handover
+		}),
 		number("widening", 5, 60, func(e *e) *float64 { return &e.Widening }),
 		number("served.fixed", 0.4, 2, func(e *e) *float64 { return &e.Served.Fixed }),
 		number("served.sampling", 0.05, 0.2, func(e *e) *float64 { return &e.Served.Sampling }),
@@ -133,7 +170,8 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 		number("served.experts", 0.4, 2.2, func(e *e) *float64 { return &e.Served.Experts }),
 		number("served.experts_fp8", 0.4, 2.2, func(e *e) *float64 { return &e.Served.ExpertsFP8 }),
 		number("served.experts_fp4", 0.4, 2.2, func(e *e) *float64 { return &e.Served.ExpertsFP4 }),
-		number("served.expert_memory", 0.7, 1.4, func(e *e) *float64 { return &e.Served.ExpertMemory }),
+		number("served.expert_memory", 0.7, 1.4,
+			func(e *e) *float64 { return &e.Served.ExpertMemory }),
 		number("memory.context", 1e8, 4e9, func(e *e) *float64 { return &e.Memory.Context }),
 		number("memory.logit_bytes", 8, 150, func(e *e) *float64 { return &e.Memory.LogitBytes }),
 	}

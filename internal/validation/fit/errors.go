@@ -2,27 +2,32 @@ package fit
 
 import "github.com/llmsim/llmsim/internal/validation"
 
-// Error is the median absolute relative error of a quantity of a table, in percent, under several sets of constants.
+// Error is the median absolute relative error of a quantity of a table, in percent, under several
+// sets of constants.
 type Error struct {
 	validation.Target
 	// N is the number of rows.
 	N int `json:"n"`
-	// Shipped and Fitted are the errors with the constants that come with the program and with those fitted to all rows.
+	// Shipped and Fitted are the errors with the constants that come with the program and with
+	// those fitted to all rows.
 	Shipped float64 `json:"shipped_pct"`
 	Fitted  float64 `json:"fitted_pct"`
-	// WithoutModel and WithoutAccelerator are the errors where all rows of the same model, or of the same accelerator, were left out
-	// of the fit; nil where that cannot be done.
+	// WithoutModel and WithoutAccelerator are the errors where all rows of the same model, or of
+	// the same accelerator, were left out of the fit; nil where that cannot be done.
 	WithoutModel       *float64 `json:"without_model_pct"`
 	WithoutAccelerator *float64 `json:"without_accelerator_pct"`
 }
 
-// errorsOf compares the reports. Quantities with a target come first, then the other ones that are fitted to.
+// errorsOf compares the reports. Quantities with a target come first, then the other ones that are
+// fitted to.
 func errorsOf(shipped, fitted, models, accelerators *validation.Report) []Error {
 	var list []Error
 	before := lines(shipped)
-	after, noModel, noAccelerator := byTarget(lines(fitted)), byTarget(lines(models)), byTarget(lines(accelerators))
+	after, noModel, noAccelerator := byTarget(lines(fitted)), byTarget(lines(models)),
+		byTarget(lines(accelerators))
 	for _, line := range before {
-		e := Error{Target: line.Target, N: line.N, Shipped: line.Median, Fitted: after[line.Target].Median}
+		e := Error{Target: line.Target, N: line.N, Shipped: line.Median,
+			Fitted: after[line.Target].Median}
 		if without, ok := noModel[line.Target]; ok && !isKernelTable(line.Table) {
 			e.WithoutModel = &without.Median
 		}
@@ -34,7 +39,8 @@ func errorsOf(shipped, fitted, models, accelerators *validation.Report) []Error 
 	return list
 }
 
-// lines returns the errors of a report by target, and without a target for other quantities that are fitted to.
+// lines returns the errors of a report by target, and without a target for other quantities that
+// are fitted to.
 func lines(r *validation.Report) []validation.TargetResult {
 	if r == nil {
 		return nil
@@ -48,7 +54,10 @@ func lines(r *validation.Report) []validation.TargetResult {
 	for _, t := range summary.Tables {
 		for _, q := range t.Quantities {
 			if find(t.Name, q.Quantity) != nil && !aimed[[2]string{t.Name, q.Quantity}] {
-				list = append(list, validation.TargetResult{Target: validation.Target{Table: t.Name, Quantity: q.Quantity}, N: q.N, Median: q.Median})
+				list = append(list,
+					validation.TargetResult{
+						Target: validation.Target{Table: t.Name, Quantity: q.Quantity}, N: q.N,
+						Median: q.Median})
 			}
 		}
 	}

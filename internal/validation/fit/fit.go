@@ -14,7 +14,8 @@ type Result struct {
 	// Constants are all that predictions of the rows rest on, Errors those of the predictions.
 	Constants []Constant `json:"constants"`
 	Errors    []Error    `json:"errors"`
-	// Goals are what the fitted constants reach on all rows, with the errors of rows left out of the fit with their group.
+	// Goals are what the fitted constants reach on all rows, with the errors of rows left out of
+	// the fit with their group.
 	Goals []validation.GoalResult `json:"goals"`
 	// Rows is the number of measured figures that were fitted to.
 	Rows int `json:"rows"`
@@ -34,7 +35,8 @@ type Constant struct {
 	// Shipped is the value that comes with the program, Fitted the new one.
 	Shipped float64 `json:"shipped"`
 	Fitted  float64 `json:"fitted"`
-	// Deviation is the relative standard deviation of Fitted, given the rows and what is believed without them.
+	// Deviation is the relative standard deviation of Fitted, given the rows and what is believed
+	// without them.
 	Deviation float64 `json:"deviation"`
 	// Kept tells that the rows do not determine the constant, so that it is left as it was.
 	Kept bool `json:"kept"`
@@ -53,7 +55,8 @@ type evidence struct {
 	tables []string
 }
 
-// Run fits the constants to the data and leaves out each model and each accelerator in turn. It tells progress what it does.
+// Run fits the constants to the data and leaves out each model and each accelerator in turn. It
+// tells progress what it does.
 func Run(ctx context.Context, data *validation.Data, progress func(string)) (*Result, error) {
 	p, shipped, err := newProblem(ctx, data, progress)
 	if err != nil {
@@ -75,7 +78,8 @@ func Run(ctx context.Context, data *validation.Data, progress func(string)) (*Re
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Rows: len(p.rows), fitted: p.valuesAt(final.at), owners: p.evidence(final.errors)}
+	result := &Result{Rows: len(p.rows), fitted: p.valuesAt(final.at),
+		owners: p.evidence(final.errors)}
 	result.Constants = p.constants(final.at, known, deviations)
 	fitted, err := data.Compare(ctx, result.fitted.physics())
 	if err != nil {
@@ -94,8 +98,10 @@ func Run(ctx context.Context, data *validation.Data, progress func(string)) (*Re
 	return result, nil
 }
 
-// keep returns the solution in which what the rows do not determine stays as shipped, and the rest finds its place beside it.
-func (p *problem) keep(ctx context.Context, solution *linearised, known []bool) (*linearised, error) {
+// keep returns the solution in which what the rows do not determine stays as shipped, and the rest
+// finds its place beside it.
+func (p *problem) keep(ctx context.Context, solution *linearised, known []bool) (*linearised,
+	error) {
 	l := *solution
 	l.at, l.free = slices.Clone(l.at), known
 	for j := range l.at {
@@ -115,12 +121,14 @@ func (p *problem) constants(x point, known []bool, deviations []float64) []Const
 	list := make([]Constant, len(x))
 	for j := range x {
 		k := &p.parameters[j]
-		list[j] = Constant{string(k.scope), k.owner, k.name, k.isTime(), k.get(p.shipped), math.Exp(x[j]), deviations[j], !known[j]}
+		list[j] = Constant{string(k.scope), k.owner, k.name, k.isTime(), k.get(p.shipped),
+			math.Exp(x[j]), deviations[j], !known[j]}
 	}
 	return list
 }
 
-// evidence sums up the rows by what they depend on. Single kernels count where nothing larger was measured, and for no engine.
+// evidence sums up the rows by what they depend on. Single kernels count where nothing larger was
+// measured, and for no engine.
 func (p *problem) evidence(errors []float64) map[owner]evidence {
 	served, kernels := map[owner][]int{}, map[owner][]int{}
 	for i := range p.rows {

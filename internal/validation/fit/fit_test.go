@@ -20,7 +20,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// layers returns a table of the kernels of layers on the H100, as the clock predicts them with the given constants.
+// layers returns a table of the kernels of layers on the H100, as the clock predicts them with the
+// given constants.
 func layers(t *testing.T, truth *values) *validation.Data {
 	t.Helper()
 	const file = "linear_layers.csv"
@@ -38,7 +39,8 @@ func layers(t *testing.T, truth *values) *validation.Data {
 		table.WriteString("gpu,model,tp,num_tokens,gemm_ms_per_layer,elementwise_ms_per_layer,iter_linear_ms\n")
 		for i, load := range loads {
 			line := fmt.Sprint(i + 2)
-			fmt.Fprintf(table, "%s,%s,%s,\n", load, orOne(measured[line+"GEMMs a layer"]), orOne(measured[line+"element-wise a layer"]))
+			fmt.Fprintf(table, "%s,%s,%s,\n", load, orOne(measured[line+"GEMMs a layer"]),
+				orOne(measured[line+"element-wise a layer"]))
 		}
 		data, err := validation.Read(fstest.MapFS{file: {Data: []byte(table.String())}})
 		if err != nil {
@@ -93,7 +95,8 @@ func run(t *testing.T, data *validation.Data) *Result {
 
 func TestFitRecoversTheConstantsThatMadeTheRows(t *testing.T) {
 	r := run(t, layers(t, otherH100(t)))
-	want := map[string]float64{"linear.compute.bf16": 0.58, "linear.memory": 0.8, "linear.kernel": 5e-6, "elementwise.kernel": 2.6e-6}
+	want := map[string]float64{"linear.compute.bf16": 0.58, "linear.memory": 0.8,
+		"linear.kernel": 5e-6, "elementwise.kernel": 2.6e-6}
 	for _, c := range r.Constants {
 		truth, changed := want[c.Name]
 		switch {
@@ -109,10 +112,12 @@ func TestFitRecoversTheConstantsThatMadeTheRows(t *testing.T) {
 	}
 	for _, e := range r.Errors {
 		if e.Fitted > 1 {
-			t.Errorf("%s %s: error %.2f %% on rows that the clock made", e.Table, e.Quantity, e.Fitted)
+			t.Errorf("%s %s: error %.2f %% on rows that the clock made", e.Table, e.Quantity,
+				e.Fitted)
 		}
 		if e.WithoutModel == nil || *e.WithoutModel > 1.5 {
-			t.Errorf("%s %s: left out, rows that the clock made are not predicted: %v", e.Table, e.Quantity, e.WithoutModel)
+			t.Errorf("%s %s: left out, rows that the clock made are not predicted: %v", e.Table,
+				e.Quantity, e.WithoutModel)
 		}
 	}
 }
@@ -178,7 +183,8 @@ func TestWriteMakesFilesThatReadBackAndReplacesNone(t *testing.T) {
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("read back\n%+v\nwant\n%+v", c, want)
 	}
-	if c.Fit.Date != "2026-03-01" || c.Fit.Rows != r.Rows || !strings.Contains(c.Fit.Source, "linear_layers") {
+	if c.Fit.Date != "2026-03-01" || c.Fit.Rows != r.Rows ||
+		!strings.Contains(c.Fit.Source, "linear_layers") {
 		t.Errorf("fit is %+v", c.Fit)
 	}
 	if err := r.Write(dir, date); err == nil || !strings.Contains(err.Error(), "exists already") {

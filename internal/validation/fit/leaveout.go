@@ -11,32 +11,44 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// leaveOut predicts the rows of each model with constants fitted to those of all others, and the same for accelerators, which
-// then take the constants of their nearest relative. Rows of an engine of which nothing else was measured cannot be left out.
-// Either report is nil where there is nothing to leave out.
-func (p *problem) leaveOut(ctx context.Context, data *validation.Data, solution *linearised) (models, accelerators *validation.Report, err error) {
-	models, err = p.fold(ctx, data, solution, p.names(func(r *row) string { return r.Model }), func(g *validation.Group) string { return g.Model })
+// leaveOut predicts the rows of each model with constants fitted to those of all others, and the
+// same for accelerators, which then take the constants of their nearest relative. Rows of an engine
+// of which nothing else was measured cannot be left out. Either report is nil where there is
+// nothing to leave out.
+func (p *problem) leaveOut(ctx context.Context, data *validation.Data,
+	solution *linearised) (models, accelerators *validation.Report, err error) {
+	models, err = p.fold(ctx, data, solution, p.names(func(r *row) string { return r.Model }),
+		func(g *validation.Group) string { return g.Model })
 	if err != nil {
 		return nil, nil, err
 	}
-	accelerators, err = p.fold(ctx, data, solution, p.names(func(r *row) string { return r.GPU }), func(g *validation.Group) string { return g.GPU })
+	accelerators, err = p.fold(ctx, data, solution, p.names(func(r *row) string { return r.GPU }),
+		func(g *validation.Group) string { return g.GPU })
 	return models, accelerators, err
 }
 
-// leaveOutGroups predicts the rows that goals are about with constants fitted to all but those of the same engine, accelerator and model.
-func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data, solution *linearised) (*validation.Report, error) {
-	same := func(a, b *validation.Group) bool { return a.Engine == b.Engine && a.GPU == b.GPU && a.Model == b.Model }
+// leaveOutGroups predicts the rows that goals are about with constants fitted to all but those of
+// the same engine, accelerator and model.
+func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data,
+	solution *linearised) (*validation.Report, error) {
+	same := func(a, b *validation.Group) bool {
+		return a.Engine == b.Engine && a.GPU == b.GPU &&
+			a.Model == b.Model
+	}
 	var groups []validation.Group
 	for i := range p.rows {
 		g := p.rows[i].Group
-		if g.Engine != "" && !slices.ContainsFunc(groups, func(known validation.Group) bool { return same(&g, &known) }) {
+		if g.Engine != "" && !slices.ContainsFunc(groups, func(known validation.Group) bool {
+			return same(&g, &known)
+		}) {
 			groups = append(groups, g)
 		}
 	}
 	all := &validation.Report{}
 	for i := range groups {
 		g := &groups[i]
-		p.progress(fmt.Sprintf("without %s on %s under %s (%d of %d)", g.Model, g.GPU, g.Engine, i+1, len(groups)))
+		p.progress(fmt.Sprintf("without %s on %s under %s (%d of %d)", g.Model, g.GPU, g.Engine,
+			i+1, len(groups)))
 		v, _, err := p.without(solution, func(r *row) bool { return !same(&r.Group, g) })
 		if err != nil {
 			return nil, err
@@ -62,8 +74,10 @@ func (p *problem) names(of func(*row) string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// fold leaves out each of the names in turn and collects the predictions of the rows that were left out.
-func (p *problem) fold(ctx context.Context, data *validation.Data, solution *linearised, names []string, of func(*validation.Group) string) (*validation.Report, error) {
+// fold leaves out each of the names in turn and collects the predictions of the rows that were left
+// out.
+func (p *problem) fold(ctx context.Context, data *validation.Data, solution *linearised,
+	names []string, of func(*validation.Group) string) (*validation.Report, error) {
 	if len(names) < 2 {
 		return nil, nil
 	}
@@ -99,7 +113,9 @@ func (p *problem) forget(v *values, weights []float64) {
 			}
 		}
 	}
-	maps.DeleteFunc(v.accelerators, func(name string, _ hardware.Constants) bool { return !accelerators[name] })
+	maps.DeleteFunc(v.accelerators, func(name string, _ hardware.Constants) bool {
+		return !accelerators[name]
+	})
 	maps.DeleteFunc(v.links, func(name string, _ hardware.Collective) bool { return !links[name] })
 	maps.DeleteFunc(v.engines, func(name string, _ steptime.Engine) bool { return !engines[name] })
 }

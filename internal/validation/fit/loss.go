@@ -7,14 +7,16 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// robust is the loss of an error of z deviations, with its first and second derivative: z²/2 for small errors and |z| for large ones,
-// so that an outlier pulls no more than a row that is a little off (soft L1: Charbonnier et al., IEEE Trans. Image Processing 6(2), 1997).
+// robust is the loss of an error of z deviations, with its first and second derivative: z²/2 for
+// small errors and |z| for large ones, so that an outlier pulls no more than a row that is a little
+// off (soft L1: Charbonnier et al., IEEE Trans. Image Processing 6(2), 1997).
 func robust(z float64) (loss, first, second float64) {
 	s := math.Sqrt(1 + z*z)
 	return s - 1, z / s, 1 / (s * s * s)
 }
 
-// linearised is the loss around a point, where predictions are taken to be linear in the parameters.
+// linearised is the loss around a point, where predictions are taken to be linear in the
+// parameters.
 type linearised struct {
 	problem *problem
 	prediction
@@ -58,7 +60,8 @@ func (l *linearised) loss(step []float64) float64 {
 func (l *linearised) gradient(grad, step []float64) {
 	for j := range step {
 		p := &l.problem.parameters[j]
-		grad[j] = (l.at[j]+step[j]-p.centre)/(p.deviation*p.deviation) + step[j]/(stepDeviation*stepDeviation)
+		grad[j] = (l.at[j]+step[j]-p.centre)/(p.deviation*p.deviation) +
+			step[j]/(stepDeviation*stepDeviation)
 	}
 	l.terms(step, func(i int, weight, z, deviation float64) {
 		_, first, _ := robust(z)
@@ -93,7 +96,8 @@ func (l *linearised) hessian(h *mat.SymDense, step []float64) {
 			}
 			for b, jb := range places[:a+1] {
 				if jb >= 0 && slopes[b] != 0 && l.moves(jb) {
-					h.SetSym(ja, jb, h.At(ja, jb)+weight*second*slopes[a]*slopes[b]/(deviation*deviation))
+					h.SetSym(ja, jb, h.At(ja, jb)+
+						weight*second*slopes[a]*slopes[b]/(deviation*deviation))
 				}
 			}
 		}
@@ -113,7 +117,8 @@ func (l *linearised) step() ([]float64, error) {
 	return result.X, nil
 }
 
-// deviations returns how well the rows determine each parameter: its standard deviation given rows and prior.
+// deviations returns how well the rows determine each parameter: its standard deviation given rows
+// and prior.
 func (l *linearised) deviations() ([]float64, error) {
 	n := len(l.at)
 	h := mat.NewSymDense(n, nil)

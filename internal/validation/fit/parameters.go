@@ -19,8 +19,8 @@ const (
 	engine      scope = "engine"
 )
 
-// kind is what parameters of different owners have in common. A row depends on at most one parameter of a kind, so that all of
-// them can be moved at once to see how the rows answer.
+// kind is what parameters of different owners have in common. A row depends on at most one
+// parameter of a kind, so that all of them can be moved at once to see how the rows answer.
 type kind struct {
 	scope scope
 	name  string
@@ -41,13 +41,20 @@ const reference = "h100-sxm"
 
 // parameters lists what can be fitted of the shipped constants: those that are not zero.
 func parameters(shipped *values) []parameter {
-	list := parametersOf(accelerator, acceleratorConstants, shipped, func(v *values) map[string]hardware.Constants { return v.accelerators })
-	list = append(list, parametersOf(link, linkConstants, shipped, func(v *values) map[string]hardware.Collective { return v.links })...)
-	list = append(list, parametersOf(engine, engineConstants, shipped, func(v *values) map[string]steptime.Engine { return v.engines })...)
-	return slices.DeleteFunc(list, func(p parameter) bool { return p.owner == reference && p.name == "host" })
+	list := parametersOf(accelerator, acceleratorConstants, shipped,
+		func(v *values) map[string]hardware.Constants { return v.accelerators })
+	list = append(list, parametersOf(link, linkConstants, shipped,
+		func(v *values) map[string]hardware.Collective { return v.links })...)
+	list = append(list, parametersOf(engine, engineConstants, shipped,
+		func(v *values) map[string]steptime.Engine { return v.engines })...)
+	return slices.DeleteFunc(list, func(p parameter) bool {
+		return p.owner == reference &&
+			p.name == "host"
+	})
 }
 
-func parametersOf[T any](s scope, constants func(*T) []constant[T], shipped *values, in func(*values) map[string]T) []parameter {
+func parametersOf[T any](s scope, constants func(*T) []constant[T], shipped *values,
+	in func(*values) map[string]T) []parameter {
 	var list []parameter
 	for _, owner := range slices.Sorted(maps.Keys(in(shipped))) {
 		start := in(shipped)[owner]
@@ -59,7 +66,11 @@ func parametersOf[T any](s scope, constants func(*T) []constant[T], shipped *val
 				kind: kind{s, c.name}, owner: owner,
 				centre: math.Log(c.low*c.high) / 2, deviation: math.Log(c.high/c.low) / 4,
 				get: func(v *values) float64 { t := in(v)[owner]; return c.get(&t) },
-				set: func(v *values, x float64) { t := in(v)[owner]; c.set(&t, x); in(v)[owner] = t },
+				set: func(v *values, x float64) {
+					t := in(v)[owner]
+					c.set(&t, x)
+					in(v)[owner] = t
+				},
 			})
 		}
 	}
@@ -70,7 +81,8 @@ func parametersOf[T any](s scope, constants func(*T) []constant[T], shipped *val
 func (p *parameter) isTime() bool {
 	last := p.name[strings.LastIndex(p.name, ".")+1:]
 	if p.scope == engine {
-		return !strings.HasSuffix(p.name, "compute") && !strings.HasPrefix(p.name, "memory.") && !strings.HasPrefix(p.name, "served.") && p.name != "widening"
+		return !strings.HasSuffix(p.name, "compute") && !strings.HasPrefix(p.name, "memory.") &&
+			!strings.HasPrefix(p.name, "served.") && p.name != "widening"
 	}
 	return strings.HasSuffix(last, "kernel") || last == "latency" || last == "rank"
 }
@@ -86,7 +98,8 @@ func (p *problem) pointOf(v *values) point {
 	return x
 }
 
-// within keeps a parameter near its range: at most three deviations off the centre, and fractions of what hardware can do below 1.
+// within keeps a parameter near its range: at most three deviations off the centre, and fractions
+// of what hardware can do below 1.
 func (p *problem) within(i int, x float64) float64 {
 	k := &p.parameters[i]
 	return min(max(x, k.centre-3*k.deviation), k.centre+2*k.deviation)

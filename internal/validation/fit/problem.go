@@ -28,8 +28,10 @@ type problem struct {
 	progress func(string)
 }
 
-// newProblem looks on what the predictions of the data depend. It also returns the report of the shipped constants.
-func newProblem(ctx context.Context, data *validation.Data, progress func(string)) (*problem, *validation.Report, error) {
+// newProblem looks on what the predictions of the data depend. It also returns the report of the
+// shipped constants.
+func newProblem(ctx context.Context, data *validation.Data, progress func(string)) (*problem,
+	*validation.Report, error) {
 	known, err := models.Load()
 	if err != nil {
 		return nil, nil, err
@@ -39,7 +41,8 @@ func newProblem(ctx context.Context, data *validation.Data, progress func(string
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &problem{data: thin(data, all), shipped: w.shipped, parameters: parameters(w.shipped), accelerators: w.accelerators, links: w.links, models: known, progress: progress}
+	p := &problem{data: thin(data, all), shipped: w.shipped, parameters: parameters(w.shipped),
+		accelerators: w.accelerators, links: w.links, models: known, progress: progress}
 	some, err := p.data.Compare(ctx, w.physics())
 	if err != nil {
 		return nil, nil, err
@@ -62,7 +65,8 @@ func (p *problem) connect() {
 	}
 	for i := range p.rows {
 		r := &p.rows[i]
-		owner := map[scope]string{accelerator: p.accelerators[r.GPU], link: p.links[r.GPU], engine: family(cmp.Or(r.Engine, launcher))}
+		owner := map[scope]string{accelerator: p.accelerators[r.GPU], link: p.links[r.GPU],
+			engine: family(cmp.Or(r.Engine, launcher))}
 		if r.Engine == apart {
 			delete(owner, accelerator)
 		}
@@ -104,9 +108,10 @@ func (p *problem) predict(ctx context.Context, x point) (*prediction, error) {
 	return &prediction{x, errors, found}, nil
 }
 
-// near returns the errors at x, which is near a prediction. Rows that can be rehearsed are not simulated again, and of others only those
-// that accepts; the rest keep the errors that they had.
-func (p *problem) near(ctx context.Context, from *prediction, x point, accepts func(table string, g *validation.Group) bool) ([]float64, error) {
+// near returns the errors at x, which is near a prediction. Rows that can be rehearsed are not
+// simulated again, and of others only those that accepts; the rest keep the errors that they had.
+func (p *problem) near(ctx context.Context, from *prediction, x point,
+	accepts func(table string, g *validation.Group) bool) ([]float64, error) {
 	physics := p.valuesAt(x).physics()
 	errors := slices.Clone(from.errors)
 	err := inParallel(ctx, len(p.rows), func(i int) {
@@ -120,7 +125,10 @@ func (p *problem) near(ctx context.Context, from *prediction, x point, accepts f
 	if err != nil {
 		return nil, err
 	}
-	rest := p.data.Where(func(table string, g validation.Group) bool { return !rehearsed[table] && accepts(table, &g) })
+	rest := p.data.Where(func(table string, g validation.Group) bool {
+		return !rehearsed[table] &&
+			accepts(table, &g)
+	})
 	report, err := rest.Compare(ctx, physics)
 	if err != nil {
 		return nil, err
@@ -149,8 +157,8 @@ func inParallel(ctx context.Context, n int, f func(i int)) error {
 	return context.Cause(ctx)
 }
 
-// nudge is the change of a parameter, in logarithms, by which slopes are found: larger than the jumps that rounding to steps and
-// batches makes, smaller than what bends the loss.
+// nudge is the change of a parameter, in logarithms, by which slopes are found: larger than the
+// jumps that rounding to steps and batches makes, smaller than what bends the loss.
 const nudge = 0.03
 
 // linearise finds the slopes of all rows around a prediction.
@@ -166,7 +174,9 @@ func (p *problem) linearise(ctx context.Context, around *prediction) (*linearise
 				moved[j] -= nudge
 			}
 		}
-		nudged, err := p.near(ctx, around, moved, func(table string, g *validation.Group) bool { return p.touches(kind, table, g) })
+		nudged, err := p.near(ctx, around, moved, func(table string, g *validation.Group) bool {
+			return p.touches(kind, table, g)
+		})
 		if err != nil {
 			return nil, err
 		}

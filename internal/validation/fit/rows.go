@@ -9,12 +9,13 @@ import (
 	"github.com/llmsim/llmsim/internal/validation"
 )
 
-// A quantity counts in the fit by how far off a good model of it may be: the relative error of one standard deviation.
+// A quantity counts in the fit by how far off a good model of it may be: the relative error of one
+// standard deviation.
 type quantity struct {
 	table, name string
 	deviation   float64
-	// on are the beginnings of the names of the constants on which a table of single kernels depends; nil for others. The groups of
-	// such a table are number formats rather than models.
+	// on are the beginnings of the names of the constants on which a table of single kernels
+	// depends; nil for others. The groups of such a table are number formats rather than models.
 	on []string
 }
 
@@ -25,9 +26,10 @@ var (
 	allReduces = []string{"one_shot.", "two_shot.", "library."}
 )
 
-// quantities are what is fitted to. Served steps set the level of the constants. Kernels measured apart lend them shape where served
-// rows say nothing, and count for little: they reach 10–20 % more than in a server, or wait for the host to launch them
-// (docs/physics.md, internal/validation/deviations.md).
+// quantities are what is fitted to. Served steps set the level of the constants. Kernels measured
+// apart lend them shape where served rows say nothing, and count for little: they reach 10–20 %
+// more than in a server, or wait for the host to launch them (docs/physics.md,
+// internal/validation/deviations.md).
 var quantities = []quantity{
 	{"vllm_runs", "TPOT mean", 0.01, nil},
 	{"vllm_runs", "TTFT mean", 0.03, nil},
@@ -74,7 +76,8 @@ var quantities = []quantity{
 
 // alike are tables with many rows of each server, whose errors are alike.
 var alike = map[string]bool{
-	"silicon": true, "silicon_apart": true, "offline_throughput": true, "offline_recent": true, "ml_energy": true, "llama_cpp": true,
+	"silicon": true, "silicon_apart": true, "offline_throughput": true, "offline_recent": true,
+	"ml_energy": true, "llama_cpp": true,
 }
 
 // groupWeight is what a group of one row of such a table counts.
@@ -82,7 +85,10 @@ const groupWeight = 2
 
 // find returns a quantity, or nil where nothing is fitted to it.
 func find(table, name string) *quantity {
-	i := slices.IndexFunc(quantities, func(q quantity) bool { return q.table == table && q.name == name })
+	i := slices.IndexFunc(quantities, func(q quantity) bool {
+		return q.table == table &&
+			q.name == name
+	})
 	if i < 0 {
 		return nil
 	}
@@ -107,10 +113,12 @@ type row struct {
 	key       rowKey
 	kernel    bool
 	deviation float64
-	// weight is 1 for a row of a table with a few rows of each server. Of n kernels, or loads of a server, of the same table, group
-	// and quantity it is as 1/√n: what is wrong with one of them is wrong with most, so that n rows say no more than √n.
+	// weight is 1 for a row of a table with a few rows of each server. Of n kernels, or loads of a
+	// server, of the same table, group and quantity it is as 1/√n: what is wrong with one of them
+	// is wrong with most, so that n rows say no more than √n.
 	weight float64
-	// parameters are the places of the parameters on which the row may depend, by kind; -1 where there is none.
+	// parameters are the places of the parameters on which the row may depend, by kind; -1 where
+	// there is none.
 	parameters []int
 }
 
@@ -138,7 +146,9 @@ func rowsOf(r *validation.Report) []row {
 			}
 			size[g]++
 			groups = append(groups, g)
-			list = append(list, row{Group: c.Group, table: c.Table, key: rowKey{c.File, c.Quantity, c.Line}, kernel: q.on != nil, deviation: q.deviation})
+			list = append(list,
+				row{Group: c.Group, table: c.Table, key: rowKey{c.File, c.Quantity, c.Line},
+					kernel: q.on != nil, deviation: q.deviation})
 		}
 	}
 	for i := range list {
@@ -153,7 +163,8 @@ func rowsOf(r *validation.Report) []row {
 	return list
 }
 
-// logErrors returns ln(predicted/measured) by row, and the comparisons; NaN and nil where the report lacks a row.
+// logErrors returns ln(predicted/measured) by row, and the comparisons; NaN and nil where the
+// report lacks a row.
 func logErrors(r *validation.Report, rows []row) ([]float64, []*validation.Comparison) {
 	byKey := map[rowKey]*validation.Comparison{}
 	for i := range r.Tables {
@@ -174,22 +185,27 @@ func logErrors(r *validation.Report, rows []row) ([]float64, []*validation.Compa
 
 // rehearsed are the tables of whole runs whose slopes follow from a sample of their steps.
 var rehearsed = map[string]bool{
-	"closed_loop": true, "silicon": true, "offline_throughput": true, "offline_recent": true, "mlperf": true, "whatif": true,
+	"closed_loop": true, "silicon": true, "offline_throughput": true, "offline_recent": true,
+	"mlperf": true, "whatif": true,
 }
 
 // isKernelTable reports whether a table is of single kernels.
 func isKernelTable(table string) bool {
-	return slices.ContainsFunc(quantities, func(q quantity) bool { return q.table == table && q.on != nil })
+	return slices.ContainsFunc(quantities, func(q quantity) bool {
+		return q.table == table &&
+			q.on != nil
+	})
 }
 
-// launched is the time to launch an all-reduce, on which kernels measured apart depend as well as an engine that launches each.
+// launched is the time to launch an all-reduce, on which kernels measured apart depend as well as
+// an engine that launches each.
 var launched = kind{engine, "all_reduce"}
 
 // launcher is the engine of which kernels measured apart take that time.
 const launcher = "eager-2023"
 
-// apart is the engine whose kernels have nothing in common with those of the others, so that it says nothing of an accelerator's
-// constants.
+// apart is the engine whose kernels have nothing in common with those of the others, so that it
+// says nothing of an accelerator's constants.
 const apart = "llama.cpp"
 
 // touches reports whether rows of a table and group may depend on a kind of constant.
@@ -199,7 +215,10 @@ func (p *problem) touches(k kind, table string, g *validation.Group) bool {
 	case i < 0:
 		return false
 	case quantities[i].on != nil:
-		return k.scope != engine && slices.ContainsFunc(quantities[i].on, func(begin string) bool { return strings.HasPrefix(k.name, begin) })
+		return k.scope != engine &&
+			slices.ContainsFunc(quantities[i].on, func(begin string) bool {
+				return strings.HasPrefix(k.name, begin)
+			})
 	case k == launched:
 		return g.TP > 1
 	case !p.concerns(k.name, g):
@@ -212,8 +231,8 @@ func (p *problem) touches(k kind, table string, g *validation.Group) bool {
 	return true
 }
 
-// concerns reports whether a constant of that name may matter to the model and the number format of a group. What is not in
-// the catalogue may depend on all.
+// concerns reports whether a constant of that name may matter to the model and the number format of
+// a group. What is not in the catalogue may depend on all.
 func (p *problem) concerns(name string, g *validation.Group) bool {
 	a, err := p.models.Lookup(g.Model)
 	if err != nil {
@@ -231,8 +250,8 @@ func (p *problem) concerns(name string, g *validation.Group) bool {
 	return true
 }
 
-// Large tables are thinned out before the fit: about how many rows of a table of kernels are kept for each accelerator, and each
-// how manyth row of whole benchmarks, which take long to simulate.
+// Large tables are thinned out before the fit: about how many rows of a table of kernels are kept
+// for each accelerator, and each how manyth row of whole benchmarks, which take long to simulate.
 const (
 	kernelRows    = 40
 	benchmarkStep = 3

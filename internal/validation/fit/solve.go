@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/internal/validation"
 )
 
-// A fit finds the slopes of all rows a few times, and takes a few steps with each, which costs little. It ends where the loss no
-// longer falls by enoughGain.
+// A fit finds the slopes of all rows a few times, and takes a few steps with each, which costs
+// little. It ends where the loss no longer falls by enoughGain.
 const (
 	mostSlopes    = 4
 	stepsPerSlope = 3
@@ -26,7 +26,8 @@ func (p *problem) solve(ctx context.Context, x point) (*linearised, error) {
 	weights := p.weights(func(*row) bool { return true })
 	for n := 1; ; n++ {
 		loss := p.loss(around.at, around.errors, weights)
-		p.progress(fmt.Sprintf("round %d: loss %.1f over %d rows and %d constants", n, loss, len(p.rows), len(p.parameters)))
+		p.progress(fmt.Sprintf("round %d: loss %.1f over %d rows and %d constants", n, loss,
+			len(p.rows), len(p.parameters)))
 		l, err := p.linearise(ctx, around)
 		if err != nil {
 			return nil, err
@@ -42,9 +43,9 @@ func (p *problem) solve(ctx context.Context, x point) (*linearised, error) {
 	}
 }
 
-// descend takes steps with the same slopes as long as they lead down, by rehearsal, and then simulates where they end. Where predictions
-// bend so much that a step leads up, it takes a half or a quarter of it; where the simulation does not
-// agree, it goes back half of the way or more.
+// descend takes steps with the same slopes as long as they lead down, by rehearsal, and then
+// simulates where they end. Where predictions bend so much that a step leads up, it takes a half or
+// a quarter of it; where the simulation does not agree, it goes back half of the way or more.
 func (p *problem) descend(ctx context.Context, l *linearised) error {
 	start := l.prediction
 	loss := p.loss(l.at, l.errors, l.weights)
@@ -57,7 +58,9 @@ func (p *problem) descend(ctx context.Context, l *linearised) error {
 		lower := false
 		for part := 1.0; part >= 0.25 && !lower; part /= 2 {
 			x := p.moved(l.at, step, part)
-			errors, err := p.near(ctx, &start, x, func(string, *validation.Group) bool { return true })
+			errors, err := p.near(ctx, &start, x, func(string, *validation.Group) bool {
+				return true
+			})
 			if err != nil {
 				return err
 			}
@@ -98,7 +101,8 @@ func (p *problem) moved(x point, step []float64, part float64) point {
 	return next
 }
 
-// known tells which parameters the rows determine: those of which they say more than is believed without them.
+// known tells which parameters the rows determine: those of which they say more than is believed
+// without them.
 func (p *problem) known(l *linearised) (known []bool, deviations []float64, err error) {
 	deviations, err = l.deviations()
 	if err != nil {
@@ -111,8 +115,9 @@ func (p *problem) known(l *linearised) (known []bool, deviations []float64, err 
 	return known, deviations, nil
 }
 
-// without returns the constants fitted to the rows that keep accepts: a step from the solution for all rows, with its slopes. Most
-// of the rows stay, so that the loss is nearly that of the solution's neighbourhood.
+// without returns the constants fitted to the rows that keep accepts: a step from the solution for
+// all rows, with its slopes. Most of the rows stay, so that the loss is nearly that of the
+// solution's neighbourhood.
 func (p *problem) without(solution *linearised, keep func(*row) bool) (*values, []float64, error) {
 	l := *solution
 	l.weights = p.weights(keep)

@@ -14,7 +14,8 @@ import (
 // WriteText prints the result for people, 100 columns wide.
 func (r *Result) WriteText(w io.Writer) error {
 	b := &bytes.Buffer{}
-	fmt.Fprintf(b, "Fitted to %d measured figures. Constants with ± are determined by them; others are kept.\n", r.Rows)
+	fmt.Fprintf(b, "Fitted to %d measured figures. Constants with ± are determined by them; "+
+		"others are kept.\n", r.Rows)
 	subject := ""
 	for i := range r.Constants {
 		c := &r.Constants[i]
@@ -25,11 +26,14 @@ func (r *Result) WriteText(w io.Writer) error {
 		if c.Kept {
 			fmt.Fprintf(b, "  %-28s %12s %12s\n", c.Name, c.format(c.Shipped), "kept")
 		} else {
-			fmt.Fprintf(b, "  %-28s %12s %12s  ±%.0f %%\n", c.Name, c.format(c.Shipped), c.format(c.Fitted), 100*c.Deviation)
+			fmt.Fprintf(b, "  %-28s %12s %12s  ±%.0f %%\n", c.Name, c.format(c.Shipped),
+				c.format(c.Fitted), 100*c.Deviation)
 		}
 	}
-	fmt.Fprintf(b, "\nMedian absolute error, in percent\n  %-20s %-21s %5s %7s %6s %14s %9s  %s\n", "", "", "", "", "", "left out:", "", "")
-	fmt.Fprintf(b, "  %-20s %-21s %5s %7s %6s %7s %6s %9s  %s\n", "table", "quantity", "rows", "shipped", "fitted", "model", "GPU", "at most", "best other simulator")
+	fmt.Fprintf(b, "\nMedian absolute error, in percent\n  %-20s %-21s %5s %7s %6s %14s %9s  %s\n",
+		"", "", "", "", "", "left out:", "", "")
+	fmt.Fprintf(b, "  %-20s %-21s %5s %7s %6s %7s %6s %9s  %s\n", "table", "quantity", "rows",
+		"shipped", "fitted", "model", "GPU", "at most", "best other simulator")
 	for i := range r.Errors {
 		r.Errors[i].write(b)
 	}
@@ -45,7 +49,8 @@ func (e *Error) write(b *bytes.Buffer) {
 		most = fmt.Sprintf("%g", e.AtMost)
 	}
 	name := strings.TrimSpace(e.Quantity + " " + e.Engine + e.Model)
-	fmt.Fprintf(b, "  %-20s %-21s %5d %7.1f %6.1f %7s %6s %9s  %s\n", e.Table, name, e.N, e.Shipped, e.Fitted, percent(e.WithoutModel), percent(e.WithoutAccelerator), most, e.Peer)
+	fmt.Fprintf(b, "  %-20s %-21s %5d %7.1f %6.1f %7s %6s %9s  %s\n", e.Table, name, e.N, e.Shipped,
+		e.Fitted, percent(e.WithoutModel), percent(e.WithoutAccelerator), most, e.Peer)
 }
 
 func percent(v *float64) string {

@@ -10,8 +10,8 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// values are the constants of everything that is fitted, by name. An accelerator or link that is not among them is predicted with
-// its nearest relative that is.
+// values are the constants of everything that is fitted, by name. An accelerator or link that is
+// not among them is predicted with its nearest relative that is.
 type values struct {
 	accelerators map[string]hardware.Constants
 	links        map[string]hardware.Collective
@@ -20,7 +20,8 @@ type values struct {
 }
 
 func newValues() *values {
-	return &values{map[string]hardware.Constants{}, map[string]hardware.Collective{}, map[string]steptime.Engine{}}
+	return &values{map[string]hardware.Constants{}, map[string]hardware.Collective{},
+		map[string]steptime.Engine{}}
 }
 
 func (v *values) clone() *values {
@@ -33,7 +34,8 @@ func (v *values) physics() validation.Physics {
 		Engine: func(name string) (steptime.Engine, error) {
 			e, err := steptime.FindEngine(name)
 			if fitted, ok := v.engines[family(name)]; ok && err == nil {
-				fitted.Name, fitted.Title, fitted.Source, fitted.Lookahead = e.Name, e.Title, e.Source, e.Lookahead
+				fitted.Name, fitted.Title, fitted.Source, fitted.Lookahead = e.Name, e.Title,
+					e.Source, e.Lookahead
 				e = fitted
 			}
 			return e, err
@@ -42,8 +44,10 @@ func (v *values) physics() validation.Physics {
 	}
 }
 
-// constants returns a function that looks up the constants of accelerators and their links, and remembers them.
-func (v *values) constants() func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants {
+// constants returns a function that looks up the constants of accelerators and their links, and
+// remembers them.
+func (v *values) constants() func(a *hardware.Accelerator, scaleUp,
+	network *hardware.Link) *hardware.Constants {
 	var known sync.Map
 	return func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants {
 		key := [3]string{a.Name, nameOf(scaleUp), nameOf(network)}
@@ -79,7 +83,8 @@ func inOrder[T any](m map[string]T) []T {
 	return list
 }
 
-// family returns the first preset with the same constants: presets that differ in their scheduling alone are fitted together.
+// family returns the first preset with the same constants: presets that differ in their scheduling
+// alone are fitted together.
 func family(name string) string {
 	engine, err := steptime.FindEngine(name)
 	if err != nil {
@@ -87,7 +92,8 @@ func family(name string) string {
 	}
 	for _, e := range steptime.Engines() {
 		first := e.Name
-		e.Name, e.Title, e.Source, e.Lookahead = engine.Name, engine.Title, engine.Source, engine.Lookahead
+		e.Name, e.Title, e.Source, e.Lookahead = engine.Name, engine.Title, engine.Source,
+			engine.Lookahead
 		if e == engine {
 			return first
 		}
@@ -99,13 +105,14 @@ func family(name string) string {
 type witness struct {
 	sync.Mutex
 	shipped *values
-	// accelerators names the constants by accelerator: its own, or those of a relative of its generation. Links names those of the link
-	// within a node by accelerator.
+	// accelerators names the constants by accelerator: its own, or those of a relative of its
+	// generation. Links names those of the link within a node by accelerator.
 	accelerators, links map[string]string
 }
 
 func newWitness() *witness {
-	return &witness{shipped: newValues(), accelerators: map[string]string{}, links: map[string]string{}}
+	return &witness{shipped: newValues(), accelerators: map[string]string{},
+		links: map[string]string{}}
 }
 
 func (w *witness) physics() validation.Physics {
@@ -120,7 +127,8 @@ func (w *witness) physics() validation.Physics {
 			}
 			return e, err
 		},
-		Constants: func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants {
+		Constants: func(a *hardware.Accelerator, scaleUp,
+			network *hardware.Link) *hardware.Constants {
 			c, _ := hardware.FittedConstants(a, scaleUp, network)
 			w.Lock()
 			defer w.Unlock()

@@ -16,14 +16,16 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// Write writes the fitted constants into a folder, in the form of hardware/fitted (accelerators/NAME.yaml, links/NAME.yaml) and of
-// models/steptime/engines.yaml (engines.yaml). It replaces no file: one that is there already is an error.
+// Write writes the fitted constants into a folder, in the form of hardware/fitted
+// (accelerators/NAME.yaml, links/NAME.yaml) and of models/steptime/engines.yaml (engines.yaml). It
+// replaces no file: one that is there already is an error.
 func (r *Result) Write(dir string, date time.Time) error {
 	var engines []steptime.Engine
 	for _, e := range steptime.Engines() {
 		if evidence, ok := r.owners[owner{engine, e.Name}]; ok {
 			e = r.engine(e.Name)
-			e.Source = evidence.source() + fmt.Sprintf(" (%s, %d rows, median error %.2g %%)", date.Format(time.DateOnly), evidence.rows, 100*evidence.error)
+			e.Source = evidence.source() + fmt.Sprintf(" (%s, %d rows, median error %.2g %%)",
+				date.Format(time.DateOnly), evidence.rows, 100*evidence.error)
 			engines = append(engines, e)
 		}
 	}
@@ -43,7 +45,9 @@ func (r *Result) Write(dir string, date time.Time) error {
 	}
 	for name := range files {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s exists already; fitted constants replace no file, so choose another folder", filepath.Join(dir, name))
+			return fmt.Errorf(
+				"%s exists already; fitted constants replace no file, so choose another folder",
+				filepath.Join(dir, name))
 		}
 	}
 	for name, content := range files {
@@ -83,11 +87,13 @@ func round[T any](t *T, constants func(*T) []constant[T]) {
 
 // fit tells where constants are from.
 func (e evidence) fit(date time.Time) hardware.Fit {
-	return hardware.Fit{Source: e.source(), Date: date.Format(time.DateOnly), Rows: e.rows, Error: significant(e.error)}
+	return hardware.Fit{Source: e.source(), Date: date.Format(time.DateOnly), Rows: e.rows,
+		Error: significant(e.error)}
 }
 
 func (e evidence) source() string {
-	return "llmsim validate --fit: tables " + strings.Join(e.tables, ", ") + "; what these do not determine is an own estimate (docs/physics.md)"
+	return "llmsim validate --fit: tables " + strings.Join(e.tables, ", ") +
+		"; what these do not determine is an own estimate (docs/physics.md)"
 }
 
 // writeFile writes a value as a data file.

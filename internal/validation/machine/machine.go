@@ -1,9 +1,10 @@
-// Package machine is this computer as something to measure: models that run on a number of its threads, a stopwatch, and what the
-// computer can do at this moment.
+// Package machine is this computer as something to measure: models that run on a number of its
+// threads, a stopwatch, and what the computer can do at this moment.
 //
-// With one thread, the stopwatch reads the processor time of that thread. It leaves out what other programs took of the processor,
-// so that steps can be timed on a machine that is shared; what they took of caches and of memory bandwidth remains. Several
-// threads wait for each other while spinning, so that processor time says nothing about them: there the stopwatch reads wall time,
+// With one thread, the stopwatch reads the processor time of that thread. It leaves out what other
+// programs took of the processor, so that steps can be timed on a machine that is shared; what they
+// took of caches and of memory bandwidth remains. Several threads wait for each other while
+// spinning, so that processor time says nothing about them: there the stopwatch reads wall time,
 // and only a machine without other load gives times that count.
 package machine
 
@@ -21,7 +22,8 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/probe"
 )
 
-// Machine runs and times models. It is used by the goroutine that made it, which stays on its thread until Close.
+// Machine runs and times models. It is used by the goroutine that made it, which stays on its
+// thread until Close.
 type Machine struct {
 	pool   *parallel.Pool
 	set    *kernels.Set
@@ -39,7 +41,8 @@ type loaded struct {
 // New readies a machine that computes on the given number of threads, at least 1.
 func New(threads int) (*Machine, error) {
 	runtime.LockOSThread()
-	m := &Machine{pool: parallel.New(threads), set: kernels.Best(), models: map[loaded]*gpt2.Model{}, begin: time.Now()}
+	m := &Machine{pool: parallel.New(threads), set: kernels.Best(),
+		models: map[loaded]*gpt2.Model{}, begin: time.Now()}
 	var err error
 	if m.probe, err = probe.New(m.pool, m.set, probe.DefaultBytes); err != nil {
 		return nil, err
@@ -76,7 +79,8 @@ func (m *Machine) Now() time.Duration {
 	return time.Since(m.begin)
 }
 
-// Model returns a model of that shape with random weights, which take as long as trained ones. It belongs to the machine.
+// Model returns a model of that shape with random weights, which take as long as trained ones. It
+// belongs to the machine.
 func (m *Machine) Model(c gpt2.Config, format kernels.Format) (*gpt2.Model, error) {
 	if model := m.models[loaded{c, format}]; model != nil {
 		return model, nil
@@ -97,9 +101,11 @@ func (m *Machine) Model(c gpt2.Config, format kernels.Format) (*gpt2.Model, erro
 	return model, nil
 }
 
-// Engine returns an engine for the model with a KV cache of a number of blocks, scattered as after long service. The caller closes it.
+// Engine returns an engine for the model with a KV cache of a number of blocks, scattered as after
+// long service. The caller closes it.
 func (m *Machine) Engine(model *gpt2.Model, blocks int) (*engine.Engine, error) {
-	return engine.New(model, engine.Options{Blocks: blocks, Pool: m.pool, Kernels: m.set, PrefixCaching: true, Scattered: true})
+	return engine.New(model, engine.Options{Blocks: blocks, Pool: m.pool, Kernels: m.set,
+		PrefixCaching: true, Scattered: true})
 }
 
 // Clock returns a clock that executes steps on e, timed by the machine's stopwatch.

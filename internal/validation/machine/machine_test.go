@@ -11,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// TestShapesRoundTrip takes every published size to the cost model and back, and counts its weights both ways. The catalogue's entry
-// describes the same model.
+// TestShapesRoundTrip takes every published size to the cost model and back, and counts its weights
+// both ways. The catalogue's entry describes the same model.
 func TestShapesRoundTrip(t *testing.T) {
 	catalog, err := models.Load()
 	if err != nil {
@@ -68,7 +68,8 @@ func TestWatch(t *testing.T) {
 			}
 		}
 		if !(n.Others >= 0 && n.Others <= 1 && n.Stolen >= 0 && n.Stolen <= 1) {
-			t.Errorf("%d threads: others had %g of the processors, a hypervisor %g", threads, n.Others, n.Stolen)
+			t.Errorf("%d threads: others had %g of the processors, a hypervisor %g", threads,
+				n.Others, n.Stolen)
 		}
 		c := gpt2.DefaultConfig()
 		c.Layers, c.Width, c.Heads, c.Inner, c.Vocab, c.Context = 1, 32, 2, 64, 97, 64
@@ -91,10 +92,12 @@ func TestStolen(t *testing.T) {
 	if before != (ticks{640, 505, 3}) {
 		t.Errorf("%+v", before)
 	}
-	if stolen, used := parseTicks("cpu 160 10 20 515 10 0 2 23 7 9\n").since(before); stolen != 0.2 || math.Abs(used-0.6) > 1e-12 {
+	if stolen, used := parseTicks("cpu 160 10 20 515 10 0 2 23 7 9\n").since(
+		before); stolen != 0.2 || math.Abs(used-0.6) > 1e-12 {
 		t.Errorf("%g stolen and %g used, want 0.2 and 0.6", stolen, used)
 	}
-	for _, text := range []string{"", "cpu 1 2 3\n", "cpu a b c d e f g h\n", "cpux 1 2 3 4 5 6 7 8\n"} {
+	for _, text := range []string{"", "cpu 1 2 3\n", "cpu a b c d e f g h\n",
+		"cpux 1 2 3 4 5 6 7 8\n"} {
 		got := parseTicks(text)
 		if stolen, used := got.since(before); got != (ticks{}) || stolen != 0 || used != 0 {
 			t.Errorf("%q: %+v", text, got)

@@ -9,7 +9,8 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/cputime"
 )
 
-// Rates are what the machine reaches at a moment: reading memory, in B/s, and multiplying in the caches, in FLOP/s.
+// Rates are what the machine reaches at a moment: reading memory, in B/s, and multiplying in the
+// caches, in FLOP/s.
 type Rates struct {
 	Bandwidth float64 `json:"bandwidth"`
 	FLOPRate  float64 `json:"flop_rate"`
@@ -24,8 +25,8 @@ type Noise struct {
 	Rates  Rates `json:"rates"`
 	Before Rates `json:"first_half"`
 	After  Rates `json:"second_half"`
-	// Others is the share of the processors' time that other programs used, Stolen the share that a hypervisor gave to others; 0 where
-	// the system does not say.
+	// Others is the share of the processors' time that other programs used, Stolen the share that a
+	// hypervisor gave to others; 0 where the system does not say.
 	Others float64 `json:"others"`
 	Stolen float64 `json:"stolen"`
 }
@@ -34,7 +35,8 @@ type Noise struct {
 const (
 	// MostDrift is by how much the rates may change from the first half to the second.
 	MostDrift = 0.05
-	// MostOthers is the largest share of the processors that other programs may use, where the stopwatch reads wall time.
+	// MostOthers is the largest share of the processors that other programs may use, where the
+	// stopwatch reads wall time.
 	MostOthers = 0.03
 	// MostStolen is the largest share that a hypervisor may take.
 	MostStolen = 0.02
@@ -43,7 +45,8 @@ const (
 // Drift returns the larger change of the two rates, as a share.
 func (n Noise) Drift() float64 {
 	change := func(a, b float64) float64 { return math.Abs(math.Log(b / a)) }
-	return max(change(n.Before.Bandwidth, n.After.Bandwidth), change(n.Before.FLOPRate, n.After.FLOPRate))
+	return max(change(n.Before.Bandwidth, n.After.Bandwidth),
+		change(n.Before.FLOPRate, n.After.FLOPRate))
 }
 
 // Watch follows the rates of the machine until Stop.
@@ -82,11 +85,13 @@ func (w *Watch) Stop() Noise {
 	for range ends {
 		w.Sample()
 	}
-	own := (cputime.Process() - w.used).Seconds() / time.Since(w.wall).Seconds() / float64(runtime.NumCPU())
+	own := (cputime.Process() - w.used).Seconds() / time.Since(w.wall).Seconds() / float64(
+		runtime.NumCPU())
 	stolen, used := systemTicks().since(w.system)
 	half := len(w.samples) / 2
 	return Noise{
-		Rates: medians(w.samples), Before: medians(w.samples[:half]), After: medians(w.samples[half:]),
+		Rates: medians(w.samples), Before: medians(w.samples[:half]),
+		After:  medians(w.samples[half:]),
 		Others: max(0, used-own), Stolen: stolen,
 	}
 }

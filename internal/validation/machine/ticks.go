@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ticks is processor time of the whole system, in units of its own: of any kind, idle, and what a hypervisor gave to others while this
-// system wanted it.
+// ticks is processor time of the whole system, in units of its own: of any kind, idle, and what a
+// hypervisor gave to others while this system wanted it.
 type ticks struct{ all, idle, stolen float64 }
 
 // systemTicks reads what the system counts; zeros where it does not say.
@@ -19,8 +19,8 @@ func systemTicks() ticks {
 	return parseTicks(string(text))
 }
 
-// parseTicks reads the first line of /proc/stat: "cpu", then user, nice, system, idle, iowait, irq, softirq and steal (proc_stat(5)).
-// What follows is part of those.
+// parseTicks reads the first line of /proc/stat: "cpu", then user, nice, system, idle, iowait, irq,
+// softirq and steal (proc_stat(5)). What follows is part of those.
 func parseTicks(text string) ticks {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)

@@ -21,24 +21,33 @@ type table struct {
 // Parts of a layer, by the beginnings of operators' names.
 var (
 	attentionOnly = []string{"attention_"}
-	wholeModule   = []string{"attention_", "q_a", "q_b", "kv_", "qkv", "index_", "out", "elementwise"}
+	wholeModule   = []string{"attention_", "q_a", "q_b", "kv_", "qkv", "index_", "out",
+		"elementwise"}
 )
 
 // kinds returns the tables that are about mixers, by name.
 func kinds() map[string]table {
 	return map[string]table{
-		"gdn":                   {kind: "gated delta net", read: gatedDelta},
-		"kda":                   {kind: "Kimi delta attention", read: kimiDelta},
-		"mamba2":                {kind: "Mamba-2", read: mamba2},
-		"context_mla":           {kind: "latent attention", whole: true, read: latent(attentionOnly, prompts)},
-		"generation_mla":        {kind: "latent attention", whole: true, read: latent(attentionOnly, decodes)},
-		"mla_context_module":    {kind: "latent attention, module", whole: true, read: latent(wholeModule, prompts)},
-		"mla_generation_module": {kind: "latent attention, module", whole: true, read: latent(wholeModule, decodes)},
-		"dsa_context_module":    {kind: "sparse latent attention, module", whole: true, read: sparseLatent(prompts)},
-		"dsa_generation_module": {kind: "sparse latent attention, module", whole: true, read: sparseLatent(decodes)},
-		"msa_context_module":    {kind: "sparse attention (MiniMax-M3), module", whole: true, read: sparseSoftmax(prompts)},
-		"msa_generation_module": {kind: "sparse attention (MiniMax-M3), module", whole: true, read: sparseSoftmax(decodes)},
-		"mhc_module":            {kind: "hyper-connections", read: streams},
+		"gdn":    {kind: "gated delta net", read: gatedDelta},
+		"kda":    {kind: "Kimi delta attention", read: kimiDelta},
+		"mamba2": {kind: "Mamba-2", read: mamba2},
+		"context_mla": {kind: "latent attention", whole: true,
+			read: latent(attentionOnly, prompts)},
+		"generation_mla": {kind: "latent attention", whole: true,
+			read: latent(attentionOnly, decodes)},
+		"mla_context_module": {kind: "latent attention, module", whole: true,
+			read: latent(wholeModule, prompts)},
+		"mla_generation_module": {kind: "latent attention, module", whole: true,
+			read: latent(wholeModule, decodes)},
+		"dsa_context_module": {kind: "sparse latent attention, module", whole: true,
+			read: sparseLatent(prompts)},
+		"dsa_generation_module": {kind: "sparse latent attention, module", whole: true,
+			read: sparseLatent(decodes)},
+		"msa_context_module": {kind: "sparse attention (MiniMax-M3), module", whole: true,
+			read: sparseSoftmax(prompts)},
+		"msa_generation_module": {kind: "sparse attention (MiniMax-M3), module", whole: true,
+			read: sparseSoftmax(decodes)},
+		"mhc_module": {kind: "hyper-connections", read: streams},
 	}
 }
 
@@ -47,7 +56,8 @@ func kinds() map[string]table {
 func prompts(r *measured.Row) *sim.Step {
 	s := &sim.Step{}
 	for range r.Count("batch_size") {
-		s.Prefill = append(s.Prefill, sim.Chunk{New: r.Count("isl"), Cached: int(r.Number("step", 0)), Last: true})
+		s.Prefill = append(s.Prefill,
+			sim.Chunk{New: r.Count("isl"), Cached: int(r.Number("step", 0)), Last: true})
 	}
 	return s
 }
@@ -71,7 +81,8 @@ func layer(name string, hidden int, mixer models.Mixer) func() *models.Architect
 // recurrentStep reads the phases of linear attention; others, such as verification of drafts, are
 // left out.
 func recurrentStep(r *measured.Row) (*sim.Step, bool) {
-	if strings.Contains(r.Text("kernel_source"), "conv") { // moves activations, as other element-wise kernels do
+	// moves activations, as other element-wise kernels do
+	if strings.Contains(r.Text("kernel_source"), "conv") {
 		return nil, false
 	}
 	n := r.Count("batch_size")
@@ -96,11 +107,14 @@ func delta(kind models.RecurrentKind) func(r *measured.Row) (kernel, bool) {
 			return kernel{}, false
 		}
 		m := &models.Recurrent{
-			Kind: kind, Heads: r.Count("num_v_heads"), KeyHeads: r.Count("num_k_heads"), KeyDim: r.Count("head_k_dim"),
-			ValueDim: r.Count("head_v_dim"), Conv: r.Count("d_conv"), GateRank: 128, StateType: hardware.FP32,
+			Kind: kind, Heads: r.Count("num_v_heads"), KeyHeads: r.Count("num_k_heads"),
+			KeyDim:   r.Count("head_k_dim"),
+			ValueDim: r.Count("head_v_dim"), Conv: r.Count("d_conv"), GateRank: 128,
+			StateType: hardware.FP32,
 		}
 		return kernel{
-			shape: fmt.Sprint(*m), layer: layer(string(kind), r.Count("d_model"), m), step: step, parts: attentionOnly,
+			shape: fmt.Sprint(*m), layer: layer(string(kind), r.Count("d_model"), m), step: step,
+			parts:   attentionOnly,
 			weights: hardware.BF16, kv: hardware.BF16,
 		}, true
 	}
@@ -115,11 +129,13 @@ func mamba2(r *measured.Row) (kernel, bool) {
 		return kernel{}, false
 	}
 	m := &models.Recurrent{
-		Kind: models.Mamba2, Heads: r.Count("nheads"), KeyHeads: r.Count("n_groups"), KeyDim: r.Count("d_state"),
+		Kind: models.Mamba2, Heads: r.Count("nheads"), KeyHeads: r.Count("n_groups"),
+		KeyDim:   r.Count("d_state"),
 		ValueDim: r.Count("head_dim"), Conv: r.Count("d_conv"), StateType: hardware.FP32,
 	}
 	return kernel{
-		shape: fmt.Sprint(*m), layer: layer("mamba-2", r.Count("d_model"), m), step: step, parts: attentionOnly,
+		shape: fmt.Sprint(*m), layer: layer("mamba-2", r.Count("d_model"), m), step: step,
+		parts:   attentionOnly,
 		weights: hardware.BF16, kv: hardware.BF16,
 	}, true
 }
@@ -147,12 +163,15 @@ func formats(r *measured.Row) (weights, kv hardware.DType, ok bool) {
 
 // latent reads multi-head latent attention with the widths of DeepSeek-V3 (arXiv:2412.19437,
 // section 4.2).
-func latent(parts []string, step func(*measured.Row) *sim.Step) func(r *measured.Row) (kernel, bool) {
+func latent(parts []string, step func(*measured.Row) *sim.Step) func(r *measured.Row) (kernel,
+	bool) {
 	return func(r *measured.Row) (kernel, bool) {
 		weights, kv, ok := formats(r)
-		m := &models.MLA{Heads: r.Count("num_heads"), QueryRank: 1536, KVRank: 512, RopeDim: 64, NopeDim: 128, ValueDim: 128}
+		m := &models.MLA{Heads: r.Count("num_heads"), QueryRank: 1536, KVRank: 512, RopeDim: 64,
+			NopeDim: 128, ValueDim: 128}
 		return kernel{
-			shape: fmt.Sprint(m.Heads), layer: layer("latent attention", 7168, m), step: step(r), parts: parts, weights: weights, kv: kv,
+			shape: fmt.Sprint(m.Heads), layer: layer("latent attention", 7168, m), step: step(r),
+			parts: parts, weights: weights, kv: kv,
 		}, ok
 	}
 }
@@ -172,7 +191,8 @@ func sparseLatent(step func(*measured.Row) *sim.Step) func(r *measured.Row) (ker
 			m.QueryRank, m.NopeDim, m.ValueDim, m.Indexer.Heads = 2048, 192, 256, 32
 		}
 		return kernel{
-			shape: fmt.Sprint(heads, hidden), layer: layer("sparse latent attention", hidden, m), step: step(r), parts: wholeModule,
+			shape: fmt.Sprint(heads, hidden), layer: layer("sparse latent attention", hidden, m),
+			step: step(r), parts: wholeModule,
 			weights: weights, kv: kv,
 		}, ok
 	}
@@ -186,10 +206,12 @@ func sparseSoftmax(step func(*measured.Row) *sim.Step) func(r *measured.Row) (ke
 		heads := r.Count("num_heads")
 		m := &models.Softmax{
 			Heads: heads, KVHeads: max(1, heads/16), HeadDim: 128, QKNorm: true,
-			Indexer: &models.Indexer{Heads: 4, Dim: 128, TopK: 16 * 128, FromInput: true, Unweighted: true},
+			Indexer: &models.Indexer{Heads: 4, Dim: 128, TopK: 16 * 128, FromInput: true,
+				Unweighted: true},
 		}
 		return kernel{
-			shape: fmt.Sprint(heads), layer: layer("sparse attention", 6144, m), step: step(r), parts: wholeModule, weights: weights, kv: kv,
+			shape: fmt.Sprint(heads), layer: layer("sparse attention", 6144, m), step: step(r),
+			parts: wholeModule, weights: weights, kv: kv,
 		}, ok && heads <= 64
 	}
 }
@@ -201,12 +223,14 @@ func streams(r *measured.Row) (kernel, bool) {
 	a := func() *models.Architecture {
 		m := &models.Softmax{Heads: 1, KVHeads: 1, HeadDim: 8, NoRotary: true}
 		return &models.Architecture{
-			Name: "streams", Hidden: hidden, Vocab: 8, MaxContext: 1 << 24, DType: hardware.BF16, Streams: n, NoFinalNorm: true,
+			Name: "streams", Hidden: hidden, Vocab: 8, MaxContext: 1 << 24, DType: hardware.BF16,
+			Streams: n, NoFinalNorm: true,
 			Groups: []models.Group{{Count: 1, Mixer: m, MLP: &models.Dense{Intermediate: 1}}},
 		}
 	}
 	return kernel{
-		shape: fmt.Sprint(n, hidden), layer: a, parts: []string{"streams", "elementwise"}, weights: hardware.BF16, kv: hardware.BF16,
+		shape: fmt.Sprint(n, hidden), layer: a, parts: []string{"streams", "elementwise"},
+		weights: hardware.BF16, kv: hardware.BF16,
 		step: &sim.Step{Prefill: []sim.Chunk{{New: r.Count("num_tokens")}}},
 	}, true
 }

@@ -53,7 +53,9 @@ func Compare(dir fs.FS, catalog hardware.Catalog) ([]Result, error) {
 	for i := range catalog.Accelerators {
 		a := &catalog.Accelerators[i]
 		for _, engine := range []string{"vllm", "sglang", "trtllm"} {
-			tables, err := measured.Select(dir, measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...), Engine: engine})
+			tables, err := measured.Select(dir,
+				measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...),
+					Engine: engine})
 			if err != nil {
 				break // the accelerator was not measured
 			}
@@ -84,7 +86,8 @@ func compare(dir fs.FS, a *hardware.Accelerator, t measured.Table) ([]Result, er
 		if !ok || r.Err() != nil {
 			return
 		}
-		key := fmt.Sprint(k.shape, k.weights, k.kv, k.step.Decodes, k.step.Context, len(k.step.Prefill), first(k.step),
+		key := fmt.Sprint(k.shape, k.weights, k.kv, k.step.Decodes, k.step.Context,
+			len(k.step.Prefill), first(k.step),
 			r.Text("model_name"))
 		if of.whole { // each row is a time of its own
 			key = fmt.Sprint(key, len(readings))
@@ -109,7 +112,8 @@ func first(s *sim.Step) string {
 }
 
 // summarise predicts what was read, and returns the errors in prefill and decode.
-func summarise(readings map[string]*reading, a *hardware.Accelerator, t measured.Table, kind string) ([]Result, error) {
+func summarise(readings map[string]*reading, a *hardware.Accelerator, t measured.Table,
+	kind string) ([]Result, error) {
 	clocks := map[string]*steptime.Clock{}
 	ratios := map[string][]float64{}
 	for _, r := range readings {
@@ -123,7 +127,8 @@ func summarise(readings map[string]*reading, a *hardware.Accelerator, t measured
 		}
 		predicted := 0.0
 		for _, o := range clocks[key].Breakdown(r.step) {
-			if slices.ContainsFunc(r.parts, func(p string) bool { return strings.HasPrefix(o.Name, p) }) {
+			if slices.ContainsFunc(r.parts,
+				func(p string) bool { return strings.HasPrefix(o.Name, p) }) {
 				predicted += o.Time.Seconds()
 			}
 		}
@@ -140,7 +145,8 @@ func summarise(readings map[string]*reading, a *hardware.Accelerator, t measured
 		if list := ratios[phase]; len(list) > 0 {
 			results = append(results, Result{
 				Kind: kind, Phase: phase, Accelerator: a.Name, Engine: t.Engine, Kernels: len(list),
-				Error: median(list, func(x float64) float64 { return math.Abs(x - 1) }), Ratio: median(list, func(x float64) float64 { return x }),
+				Error: median(list, func(x float64) float64 { return math.Abs(x - 1) }),
+				Ratio: median(list, func(x float64) float64 { return x }),
 			})
 		}
 	}
@@ -168,11 +174,13 @@ func median(list []float64, f func(float64) float64) float64 {
 
 // WriteText writes the results as a table.
 func WriteText(w io.Writer, results []Result) error {
-	_, err := fmt.Fprintf(w, "\n%-38s %-8s %-14s %-7s %8s %7s %20s\n", "mixer", "phase", "accelerator", "engine", "kernels", "error", "predicted/measured")
+	_, err := fmt.Fprintf(w, "\n%-38s %-8s %-14s %-7s %8s %7s %20s\n", "mixer", "phase",
+		"accelerator", "engine", "kernels", "error", "predicted/measured")
 	for i := range results {
 		r := &results[i]
 		if err == nil {
-			_, err = fmt.Fprintf(w, "%-38s %-8s %-14s %-7s %8d %5.1f %% %20.2f\n", r.Kind, r.Phase, r.Accelerator, r.Engine, r.Kernels, 100*r.Error, r.Ratio)
+			_, err = fmt.Fprintf(w, "%-38s %-8s %-14s %-7s %8d %5.1f %% %20.2f\n", r.Kind, r.Phase,
+				r.Accelerator, r.Engine, r.Kernels, 100*r.Error, r.Ratio)
 		}
 	}
 	return err

@@ -31,9 +31,11 @@ func TestErrorsByKind(t *testing.T) {
 		found[r.Engine+" "+r.Kind+" "+r.Phase] = r
 	}
 	for name, most := range map[string]float64{
-		"vllm gated delta net prefill": 0.16, "vllm gated delta net decode": 0.08, "trtllm gated delta net prefill": 0.08,
-		"vllm Kimi delta attention prefill": 0.18, "vllm Kimi delta attention decode": 0.06, "sglang Kimi delta attention prefill": 0.11,
-		"vllm hyper-connections prefill": 0.1, "sglang hyper-connections prefill": 0.1,
+		"vllm gated delta net prefill": 0.16, "vllm gated delta net decode": 0.08,
+		"trtllm gated delta net prefill":    0.08,
+		"vllm Kimi delta attention prefill": 0.18, "vllm Kimi delta attention decode": 0.06,
+		"sglang Kimi delta attention prefill": 0.11,
+		"vllm hyper-connections prefill":      0.1, "sglang hyper-connections prefill": 0.1,
 		// These rest on what ordinary attention reaches, which changes with each fit to servers.
 		"trtllm latent attention decode": 0.6, "trtllm latent attention prefill": 0.35,
 		"vllm latent attention, module decode": 0.45, "vllm latent attention, module prefill": 0.35,
@@ -41,7 +43,8 @@ func TestErrorsByKind(t *testing.T) {
 		"sglang sparse attention (MiniMax-M3), module decode": 0.4,
 	} {
 		if r := found[name]; r.Kernels < 40 || r.Error > most {
-			t.Errorf("%s: median error %.1f %% of %d kernels, want at most %.1f %%", name, 100*r.Error, r.Kernels, 100*most)
+			t.Errorf("%s: median error %.1f %% of %d kernels, want at most %.1f %%", name,
+				100*r.Error, r.Kernels, 100*most)
 		}
 	}
 }

@@ -12,9 +12,10 @@ import (
 // accuracy is the ratio of rates at which the search ends.
 const accuracy = 1.02
 
-// search bisects, on a logarithmic scale, for the highest rate at which the condition holds, and returns the figures of the run at
-// that rate; "rate" is one more.
-func (c *Capacity) search(simulate func(rate scenarios.PerSecond) (figures, error)) (figures, error) {
+// search bisects, on a logarithmic scale, for the highest rate at which the condition holds, and
+// returns the figures of the run at that rate; "rate" is one more.
+func (c *Capacity) search(simulate func(rate scenarios.PerSecond) (figures, error)) (figures,
+	error) {
 	try := func(rate float64) (figures, bool, error) {
 		f, err := simulate(scenarios.PerSecond(rate))
 		if err != nil {

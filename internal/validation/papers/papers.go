@@ -1,5 +1,5 @@
-// Package papers holds llmsim against what papers claim. Claims are data, in claims/*.yaml: a published figure, the scenarios
-// that show it, and an expression over their results.
+// Package papers holds llmsim against what papers claim. Claims are data, in claims/*.yaml: a
+// published figure, the scenarios that show it, and an expression over their results.
 package papers
 
 import (
@@ -34,8 +34,8 @@ type Run struct {
 	Scenario string    `json:"scenario" required:"true"`
 	Set      []string  `json:"set,omitempty"`
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// Draws is how often the scenario is run, with seeds from 0 on, where a paper reports few requests; each figure is the median.
-	// 0 means once.
+	// Draws is how often the scenario is run, with seeds from 0 on, where a paper reports few
+	// requests; each figure is the median. 0 means once.
 	Draws int `json:"draws,omitempty" above:"0"`
 }
 
@@ -48,13 +48,15 @@ type Capacity struct {
 	While string `json:"while" required:"true"`
 }
 
-// Claim is a published figure, and how close ours has to be: within a number of percent or points of it, or between limits.
+// Claim is a published figure, and how close ours has to be: within a number of percent or points
+// of it, or between limits.
 type Claim struct {
 	Name string `json:"name" required:"true"`
 	// Where is the section, figure or table, Says the claim in words.
 	Where string `json:"where" required:"true"`
 	Says  string `json:"says" required:"true"`
-	// Figure computes ours from the results of runs; where it is a condition, the claim is that it holds.
+	// Figure computes ours from the results of runs; where it is a condition, the claim is that it
+	// holds.
 	Figure string `json:"figure" required:"true"`
 	Unit   string `json:"unit,omitempty"`
 
@@ -91,7 +93,8 @@ func Read(tree fs.FS) ([]Paper, error) {
 				return doc.Problem(fmt.Sprintf("claims.%d", i), "%s", problem)
 			}
 			if slices.Contains(names, c.Name) {
-				return doc.Problem(fmt.Sprintf("claims.%d.name", i), "there is a claim %q already", c.Name)
+				return doc.Problem(fmt.Sprintf("claims.%d.name", i), "there is a claim %q already",
+					c.Name)
 			}
 			names = append(names, c.Name)
 		}

@@ -33,12 +33,14 @@ func TestClaimsNotMetAreDeviations(t *testing.T) {
 				t.Errorf("%s is met now (%s): take it off the page of deviations", v.Name, v.ours())
 			}
 			if !v.Met && !explained {
-				t.Errorf("%s is not met (%s, published %s), and not among the deviations", v.Name, v.ours(), v.published())
+				t.Errorf("%s is not met (%s, published %s), and not among the deviations", v.Name,
+					v.ours(), v.published())
 			}
 		}
 	}
 	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "KV memory with tokens, Orca (Oracle)") {
+	if err := r.WriteText(&text); err != nil ||
+		!strings.Contains(text.String(), "KV memory with tokens, Orca (Oracle)") {
 		t.Errorf("%v:\n%s", err, &text)
 	}
 }
@@ -47,12 +49,17 @@ func TestClaimsNotMetAreDeviations(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	const run = "paper: p\nruns: [{name: r, scenario: chat}]\nclaims:\n"
 	for _, c := range []struct{ text, want string }{
-		{run + "- {name: a, where: w, says: s, figre: 1}", `x.yaml:4: claims.0: unknown key "figre"`},
-		{run + "- {name: a, where: w, says: s, figure: 1, percent: 5}", "published goes with percent"},
-		{run + "- {name: a, where: w, says: s, figure: 1, published: 2}", "published goes with percent"},
-		{run + "- {name: a, where: w, says: s, figure: 1, published: 2, points: 1, percent: 5}", "exclude each other"},
+		{run + "- {name: a, where: w, says: s, figre: 1}",
+			`x.yaml:4: claims.0: unknown key "figre"`},
+		{run + "- {name: a, where: w, says: s, figure: 1, percent: 5}",
+			"published goes with percent"},
+		{run + "- {name: a, where: w, says: s, figure: 1, published: 2}",
+			"published goes with percent"},
+		{run + "- {name: a, where: w, says: s, figure: 1, published: 2, points: 1, percent: 5}",
+			"exclude each other"},
 		{run + "- {name: a, where: w, says: s, figure: 1, between: [3, 2]}", "the smaller first"},
-		{run + "- {name: a, where: w, says: s, figure: r.x}\n- {name: a, where: w, says: s, figure: r.x}", `x.yaml:5: claims.1.name: there is a claim "a" already`},
+		{run + "- {name: a, where: w, says: s, figure: r.x}\n- {name: a, where: w, says: s, " +
+			"figure: r.x}", `x.yaml:5: claims.1.name: there is a claim "a" already`},
 	} {
 		_, err := Read(fstest.MapFS{"x.yaml": {Data: []byte(c.text)}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -61,7 +68,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A claim about what the runs do not have, or that is no figure, is an error with the name of the claim.
+// A claim about what the runs do not have, or that is no figure, is an error with the name of the
+// claim.
 func TestCheckRefuses(t *testing.T) {
 	small := Run{Name: "r", Scenario: "chat", Set: []string{"workload.duration=1s"}}
 	for _, c := range []struct {
@@ -72,11 +80,17 @@ func TestCheckRefuses(t *testing.T) {
 		{small, "r.completted", "claim a"},
 		{small, "r.name", "neither a number nor a condition"},
 		{Run{Name: "r", Scenario: "chatt"}, "r.completed", "chatt"},
-		{Run{Name: "r", Scenario: "chat", Set: small.Set, Capacity: &Capacity{From: 1, To: 2, While: "completed < 0"}}, "r.rate", "does not hold at the lowest rate"},
-		{Run{Name: "r", Scenario: "chat", Set: small.Set, Capacity: &Capacity{From: 1, To: 2, While: "completed > 0"}}, "r.rate", "holds at the highest rate"},
-		{Run{Name: "r", Scenario: "chat", Set: small.Set, Capacity: &Capacity{From: 1, To: 2, While: "completed"}}, "r.rate", "no condition"},
+		{Run{Name: "r", Scenario: "chat", Set: small.Set,
+			Capacity: &Capacity{From: 1, To: 2, While: "completed < 0"}}, "r.rate",
+			"does not hold at the lowest rate"},
+		{Run{Name: "r", Scenario: "chat", Set: small.Set,
+			Capacity: &Capacity{From: 1, To: 2, While: "completed > 0"}}, "r.rate",
+			"holds at the highest rate"},
+		{Run{Name: "r", Scenario: "chat", Set: small.Set,
+			Capacity: &Capacity{From: 1, To: 2, While: "completed"}}, "r.rate", "no condition"},
 	} {
-		_, err := Check(context.Background(), []Paper{{Runs: []Run{c.run}, Claims: []Claim{{Name: "a", Figure: c.figure}}}})
+		_, err := Check(context.Background(),
+			[]Paper{{Runs: []Run{c.run}, Claims: []Claim{{Name: "a", Figure: c.figure}}}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.run, err, c.want)
 		}
@@ -106,7 +120,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// A run of several draws has the medians of what each seed gives, and its command repeats the first.
+// A run of several draws has the medians of what each seed gives, and its command repeats the
+// first.
 func TestDrawsAreMedians(t *testing.T) {
 	ctx := context.Background()
 	r := Run{Name: "r", Scenario: "chat", Set: []string{"workload.duration=20s"}, Draws: 3}
@@ -133,7 +148,9 @@ func TestDrawsAreMedians(t *testing.T) {
 // The search ends at the highest rate at which the condition holds, to its accuracy.
 func TestCapacityIsFound(t *testing.T) {
 	c := Capacity{From: 0.1, To: 50, While: "latency <= 7"}
-	f, err := c.search(func(rate scenarios.PerSecond) (figures, error) { return figures{"latency": float64(rate) * 2}, nil })
+	f, err := c.search(func(rate scenarios.PerSecond) (figures, error) {
+		return figures{"latency": float64(rate) * 2}, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ func (r *Run) do(ctx context.Context) (figures, error) {
 	}
 	if r.Capacity != nil {
 		return r.Capacity.search(func(rate scenarios.PerSecond) (figures, error) {
-			return simulate(ctx, r.Scenario, append(slices.Clip(r.Set), "workload.rate="+rate.String()))
+			return simulate(ctx, r.Scenario,
+				append(slices.Clip(r.Set), "workload.rate="+rate.String()))
 		})
 	}
 	return simulate(ctx, r.Scenario, r.Set)
@@ -31,7 +32,8 @@ func (r *Run) do(ctx context.Context) (figures, error) {
 func (r *Run) draw(ctx context.Context) (figures, error) {
 	medians, all := figures{}, map[string][]float64{}
 	for seed := range r.Draws {
-		f, err := simulate(ctx, r.Scenario, append(slices.Clip(r.Set), fmt.Sprintf("seed=%d", seed)))
+		f, err := simulate(ctx, r.Scenario,
+			append(slices.Clip(r.Set), fmt.Sprintf("seed=%d", seed)))
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +77,8 @@ func simulate(ctx context.Context, scenario string, set []string) (figures, erro
 
 // latencies observes what papers report of each request beside the usual.
 type latencies struct {
-	normalized []float64 // E2E latency by output token, in ms (Yu et al., Orca, OSDI 2022, section 6.2)
+	// E2E latency by output token, in ms (Yu et al., Orca, OSDI 2022, section 6.2)
+	normalized []float64
 	queued     []float64 // from the arrival to the first step, in ms
 }
 
@@ -115,7 +118,8 @@ func median(list []float64) float64 {
 	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
-// command is the line that repeats a run with these figures: that at capacity, or the first of several.
+// command is the line that repeats a run with these figures: that at capacity, or the first of
+// several.
 func (r *Run) command(f map[string]any) string {
 	line := "llmsim scenario " + r.Scenario
 	for _, set := range r.Set {

@@ -17,20 +17,23 @@ func (r *Report) WriteText(w io.Writer) error {
 	b := &bytes.Buffer{}
 	for i := range r.Papers {
 		p := &r.Papers[i]
-		fmt.Fprintf(b, "%s\n  %-9s %-*s %11s %9s\n", strings.Join(wrap(p.Title, 100), "\n"), "where", claimColumns, "claim", "published", "ours")
+		fmt.Fprintf(b, "%s\n  %-9s %-*s %11s %9s\n", strings.Join(wrap(p.Title, 100), "\n"),
+			"where", claimColumns, "claim", "published", "ours")
 		for j := range p.Verdicts {
 			p.Verdicts[j].writeText(b)
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(b, "%d of %d claims are met; internal/validation/papers/deviations.md says why the others are not.\n", r.Met, r.Claims)
+	fmt.Fprintf(b, "%d of %d claims are met; internal/validation/papers/deviations.md says why "+
+		"the others are not.\n", r.Met, r.Claims)
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
 func (v *Verdict) writeText(b *bytes.Buffer) {
 	says := wrap(v.Says, claimColumns)
-	fmt.Fprintf(b, "  %-9s %-*s %11s %9s  %s\n", v.Where, claimColumns, says[0], v.published(), v.ours(), v.verdict())
+	fmt.Fprintf(b, "  %-9s %-*s %11s %9s  %s\n", v.Where, claimColumns, says[0], v.published(),
+		v.ours(), v.verdict())
 	for _, more := range says[1:] {
 		fmt.Fprintf(b, "  %-9s %s\n", "", more)
 	}

@@ -1,4 +1,5 @@
-// Package content names runs of tokens, so that prompts that repeat a text carry the same segment ID and others never do.
+// Package content names runs of tokens, so that prompts that repeat a text carry the same segment
+// ID and others never do.
 package content
 
 // Kind says what sort of text a run is. Runs of different kinds never share an ID.
@@ -15,12 +16,12 @@ const (
 	kinds
 )
 
-// ID returns the segment ID of the n-th text of a kind. Below 2^60, different texts get different IDs: the packing is one to
-// one, and so is Mix.
+// ID returns the segment ID of the n-th text of a kind. Below 2^60, different texts get different
+// IDs: the packing is one to one, and so is Mix.
 func ID(kind Kind, n uint64) uint64 { return Mix(n*uint64(1<<4) + uint64(kind)) }
 
-// Mix scrambles 64 bits, one to one (the finalizer of SplitMix64; Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
-// Generators", OOPSLA 2014).
+// Mix scrambles 64 bits, one to one (the finalizer of SplitMix64; Steele, Lea and Flood, "Fast
+// Splittable Pseudorandom Number Generators", OOPSLA 2014).
 func Mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

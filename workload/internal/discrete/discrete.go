@@ -1,4 +1,5 @@
-// Package discrete draws from finite distributions: one random number and a constant expected time a draw.
+// Package discrete draws from finite distributions: one random number and a constant expected time
+// a draw.
 package discrete
 
 import (
@@ -9,11 +10,12 @@ import (
 	"math/rand/v2"
 )
 
-// Table is a probability distribution over 0, 1, …, n−1, drawn by inverting its cumulative distribution with the help of a
-// guide table (Chen and Asau 1974; Devroye, Non-Uniform Random Variate Generation, 1986, section III.2.4).
+// Table is a probability distribution over 0, 1, …, n−1, drawn by inverting its cumulative
+// distribution with the help of a guide table (Chen and Asau 1974; Devroye, Non-Uniform Random
+// Variate Generation, 1986, section III.2.4).
 //
-// A draw takes exactly one random number and grows with it, so that two tables fed with the same numbers give draws of
-// equal rank: what a comparison under common random numbers wants.
+// A draw takes exactly one random number and grows with it, so that two tables fed with the same
+// numbers give draws of equal rank: what a comparison under common random numbers wants.
 type Table struct {
 	// below[i] is the smallest number, on a scale of 2^63, that draws more than i.
 	below []uint64
@@ -26,10 +28,12 @@ type Table struct {
 // scale is the end of the range of random numbers, one past the largest.
 const scale = 1 << 63
 
-// New returns the distribution that is proportional to weights, which must be finite, not negative, and not all zero.
+// New returns the distribution that is proportional to weights, which must be finite, not negative,
+// and not all zero.
 func New(weights []float64) (*Table, error) {
 	if uint64(len(weights)) > math.MaxUint32 {
-		return nil, fmt.Errorf("found %d weights, allowed at most %d", len(weights), uint32(math.MaxUint32))
+		return nil, fmt.Errorf("found %d weights, allowed at most %d", len(weights),
+			uint32(math.MaxUint32))
 	}
 	total := 0.0
 	for i, w := range weights {

@@ -9,16 +9,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// At every number the table must agree with a plain search of the cumulative distribution, and never draw what has no weight.
+// At every number the table must agree with a plain search of the cumulative distribution, and
+// never draw what has no weight.
 func TestTableInvertsTheCumulativeDistribution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		weights := rapid.SliceOfN(rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 10)), 1, 300).Draw(t, "weights")
+		weights := rapid.SliceOfN(rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 10)), 1,
+			300).Draw(t, "weights")
 		weights[rapid.IntRange(0, len(weights)-1).Draw(t, "positive")] = 1
 		table, err := New(weights)
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{0, 1, math.MaxUint64 - 1, math.MaxUint64})).Draw(t, "u")
+		u := rapid.OneOf(rapid.Uint64(),
+			rapid.SampledFrom([]uint64{0, 1, math.MaxUint64 - 1, math.MaxUint64})).Draw(t, "u")
 		got := table.At(u)
 		want := sort.Search(len(weights), func(i int) bool { return table.below[i] > u>>1 })
 		if got != want {
@@ -30,8 +33,8 @@ func TestTableInvertsTheCumulativeDistribution(t *testing.T) {
 	})
 }
 
-// The frequencies of a million draws must pass Pearson's test: the statistic is chi-squared with 99 degrees of freedom, which
-// is above 170 once in 100,000 seeds.
+// The frequencies of a million draws must pass Pearson's test: the statistic is chi-squared with 99
+// degrees of freedom, which is above 170 once in 100,000 seeds.
 func TestTableFrequencies(t *testing.T) {
 	const n, draws = 100, 1_000_000
 	weights := make([]float64, n)
@@ -60,7 +63,8 @@ func TestTableFrequencies(t *testing.T) {
 }
 
 func TestNewRefusesWhatIsNoDistribution(t *testing.T) {
-	for _, weights := range [][]float64{nil, {}, {0, 0}, {1, -1}, {math.NaN()}, {math.Inf(1)}, {math.MaxFloat64, math.MaxFloat64}} {
+	for _, weights := range [][]float64{nil, {}, {0, 0}, {1, -1}, {math.NaN()}, {math.Inf(1)},
+		{math.MaxFloat64, math.MaxFloat64}} {
 		if _, err := New(weights); err == nil {
 			t.Errorf("New(%v) made a distribution", weights)
 		}

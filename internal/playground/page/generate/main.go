@@ -26,7 +26,8 @@ func main() {
 func generate(folder string) error {
 	compiled := filepath.Join(folder, "playground.wasm")
 	defer os.Remove(compiled)
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", compiled,
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o",
+		compiled,
 		"github.com/llmsim/llmsim/cmd/playground")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=")
 	build.Stderr = os.Stderr
@@ -40,7 +41,8 @@ func generate(folder string) error {
 	if err != nil {
 		return err
 	}
-	starter, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
+	starter, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm",
+		"wasm_exec.js"))
 	if err != nil {
 		return fmt.Errorf("what starts Go in a browser: %w", err)
 	}
