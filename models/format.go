@@ -15,12 +15,16 @@ type Format struct {
 }
 
 // standardFormat returns how weights are stored where only their number format is known:
-//   - INT4: groups of 128 with a 16-bit scale and a 4-bit zero point (AWQ, arXiv:2306.00978, section 5.1; GPTQ's usual setting).
+//   - INT4: groups of 128 with a 16-bit scale and a 4-bit zero point (AWQ, arXiv:2306.00978,
+//     section 5.1; GPTQ's usual setting).
 //   - FP4: NVFP4, groups of 16 with an 8-bit scale (NVIDIA, "Introducing NVFP4", 2025).
-//   - MXFP4, FP6: groups of 32 with an 8-bit scale (OCP Microscaling Formats specification 1.0, 2023).
-//   - Q4_0: groups of 32 with a 16-bit scale; Q4KM: 4.5 bits, and 6.56 in half of the values and of the down projections
-//     (ggml-org/llama.cpp, ggml-common.h and llama-quant.cpp): 4.58 GiB of Llama-3-8B.
-//   - INT8, FP8: one scale a channel, tensor or block of 128×128, which is neglected: less than 0.1 %.
+//   - MXFP4, FP6: groups of 32 with an 8-bit scale (OCP Microscaling Formats specification 1.0,
+//     2023).
+//   - Q4_0: groups of 32 with a 16-bit scale; Q4KM: 4.5 bits, and 6.56 in half of the values and of
+//     the down projections (ggml-org/llama.cpp, ggml-common.h and llama-quant.cpp): 4.58 GiB of
+//     Llama-3-8B.
+//   - INT8, FP8: one scale a channel, tensor or block of 128×128, which is neglected: less than 0.1
+//     %.
 func standardFormat(d hardware.DType) Format {
 	switch d {
 	case hardware.INT4:

@@ -28,7 +28,8 @@ func measuredKernels(t *testing.T, files map[string]string) string {
 	}
 	tables := map[string]string{
 		"mine__gemm.csv": products,
-		"mine__generation_attention.csv": "batch_size,isl,num_heads,num_key_value_heads,head_dim,attn_dtype,kv_cache_dtype,step,latency\n" +
+		"mine__generation_attention.csv": "batch_size,isl,num_heads,num_key_value_heads,head_dim," +
+			"attn_dtype,kv_cache_dtype,step,latency\n" +
 			"1,10,32,8,128,bfloat16,bfloat16,0,0.010\n1,1000,32,8,128,bfloat16,bfloat16,0,1\n",
 	}
 	for name, text := range files {

@@ -19,7 +19,8 @@ import (
 )
 
 // tinyTrace is a trace in our own format, for scenarios that replay one.
-const tinyTrace = "arrival_s,prompt_tokens,output_tokens,class\n0,10,5,chat\n0.5,3000,20,chat\n0.75,200000,2,chat\n"
+const tinyTrace = "arrival_s,prompt_tokens,output_tokens,class\n" +
+	"0,10,5,chat\n0.5,3000,20,chat\n0.75,200000,2,chat\n"
 
 func writeTrace(t *testing.T) string {
 	t.Helper()

@@ -68,7 +68,8 @@ func (s *standIn) complete(w http.ResponseWriter, r *http.Request) {
 	for range c.MaxTokens {
 		fmt.Fprint(w, "data: {\"choices\":[{\"text\":\" word\"}]}\n\n")
 	}
-	fmt.Fprintf(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d}}\n\ndata: [DONE]\n\n",
+	fmt.Fprintf(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%d,"+
+		"\"completion_tokens\":%d}}\n\ndata: [DONE]\n\n",
 		len(c.Prompt), c.MaxTokens)
 }
 

@@ -58,7 +58,8 @@ type csvRequests struct {
 
 func newCSVRequests(out io.Writer) (*csvRequests, error) {
 	w := bufio.NewWriterSize(out, 1<<16)
-	_, err := w.WriteString("id,class,replica,status,arrival_s,prompt_tokens,output_tokens,cached_tokens,preemptions,queue_ms,ttft_ms,tpot_ms,e2el_ms\n")
+	_, err := w.WriteString("id,class,replica,status,arrival_s,prompt_tokens,output_tokens," +
+		"cached_tokens,preemptions,queue_ms,ttft_ms,tpot_ms,e2el_ms\n")
 	return &csvRequests{out: w}, err
 }
 

@@ -104,7 +104,8 @@ func TestRunsSendTheirStages(t *testing.T) {
 
 // A table that begins with a later stage has a warm cache: no request pays for a whole prompt.
 func TestLaterStagesAreWarm(t *testing.T) {
-	header := "run,model,gpu,tensor_parallel,dtype,profile,stage,rate_rps,stage_s,prompt_tokens_mean,output_tokens,ttft_p99_ms\n"
+	header := "run,model,gpu,tensor_parallel,dtype,profile,stage,rate_rps,stage_s," +
+		"prompt_tokens_mean,output_tokens,ttft_p99_ms\n"
 	slowest := func(stage string) float64 {
 		tables := fstest.MapFS{
 			"vllm_runs.csv": {

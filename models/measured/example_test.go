@@ -11,7 +11,8 @@ import (
 // Select finds the tables of an accelerator in a folder, and Each reads their rows.
 func ExampleSelect() {
 	folder := fstest.MapFS{"h100-sxm__gemm.csv": {Data: []byte(
-		"framework,gemm_dtype,m,n,k,latency\nVLLM,bfloat16,16,4096,8192,0.025\nVLLM,bfloat16,64,4096,8192,0.027\n")}}
+		"framework,gemm_dtype,m,n,k,latency\nVLLM,bfloat16,16,4096,8192,0.025\n" +
+			"VLLM,bfloat16,64,4096,8192,0.027\n")}}
 	tables, err := measured.Select(folder, measured.Wanted{Accelerator: []string{"h100-sxm"}})
 	if err != nil {
 		log.Fatal(err)

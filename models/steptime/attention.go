@@ -166,7 +166,8 @@ func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 			w := c.attention[i].Decode(s.Decodes, s.DecodeTokens, s.Context)
 			o.FLOPs += c.attention[i].count * w.FLOPs / float64(c.ranks)
 			o.Bytes += c.attention[i].count * w.KVRead / float64(c.ranks)
-			compute += c.attention[i].count * w.FLOPs / (float64(c.ranks) * c.attention[i].peak * c.attention[i].decodeCompute)
+			compute += c.attention[i].count * w.FLOPs /
+				(float64(c.ranks) * c.attention[i].peak * c.attention[i].decodeCompute)
 		}
 		o.Bound = largest(compute, o.Bytes/c.cacheRate, c.decodeKernels.Seconds())
 		ops = append(ops, o)

@@ -24,7 +24,8 @@ func TestNaiveAttention(t *testing.T) {
 	for _, n := range []float64{1024, 4096} {
 		k := &flash.constants.Attention
 		scores := 4 * layers * heads * n * n * 2 / (flash.bandwidth * k.PrefillMemory)
-		hidden := layers * 4 * heads * dim * (n*n - n*(n+1)/2) / (flash.wide.peak * k.PrefillCompute)
+		above := n*n - n*(n+1)/2 // the pairs above the diagonal
+		hidden := layers * 4 * heads * dim * above / (flash.wide.peak * k.PrefillCompute)
 		if got, want := extra(int(n)), scores+hidden; math.Abs(got-want) > 1e-6*want {
 			t.Errorf("%g tokens take %g s more, want %g", n, got, want)
 		}

@@ -31,7 +31,8 @@ type Error struct {
 }
 
 // Header is the first line of the table.
-const Header = "engine,gpu,model,weights,kv_cache,tensor,pipeline,expert,data,link,batching,memory,speculation," +
+const Header = "engine,gpu,model,weights,kv_cache,tensor,pipeline,expert,data,link," +
+	"batching,memory,speculation," +
 	"quantity,rows,median_error"
 
 // Record returns the error as a line of the table.

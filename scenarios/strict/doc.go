@@ -6,11 +6,13 @@
 // Structs describe their keys by tags:
 //
 //	json:"token-budget"   the key
-//	short:"true"          the field that a scalar stands for where the struct is expected: `prompt: 512`
+//	short:"true"          the field that a scalar stands for where the struct is expected:
+//	                      `prompt: 512`
 //	rest:"true"           a map[string]string that takes the keys that no other field has
 //	min:"0" above:"0" max:"1" below:"1"   the range of a number
 //	enum:"a,b,c"          the allowed words
-//	kind:"true"           the word that decides which of the other keys apply; the first of its enum where it is not given
+//	kind:"true"           the word that decides which of the other keys apply; the first of its
+//	                      enum where it is not given
 //	only:"a,b"            the key applies to these kinds only
 //	need:"a,b"            the key applies to these kinds only, and must be given
 //	required:"true"       the key must be given

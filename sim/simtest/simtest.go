@@ -30,9 +30,10 @@ const simulations = 200
 
 // Check runs the policies in random simulations, some with several replicas, pipelines, users who
 // go away and replicas that fail. It reports where
-//   - leaping gives other figures than taking each step: then a Decision promises what the policy does not keep, or the headroom
-//     or the growth of a memory is wrong;
-//   - a request ends twice or never, a time between two tokens is not above 0, or memory is not given back;
+//   - leaping gives other figures than taking each step: then a Decision promises what the policy
+//     does not keep, or the headroom or the growth of a memory is wrong;
+//   - a request ends twice or never, a time between two tokens is not above 0, or memory is not
+//     given back;
 //   - a scheduler miscounts who waits, or a memory does not do what sim.Memory says.
 //
 // It stops at the first simulation in which something is wrong, and names its seed.

@@ -3,22 +3,27 @@
 //
 // The formats, told apart by their first line unless Options.Format names one:
 //
-//	azure     CSV with the columns TIMESTAMP, ContextTokens, GeneratedTokens (Azure LLM inference traces of 2023 and 2024;
-//	          github.com/Azure/AzurePublicDataset). Times are dates like 2023-11-16 18:15:46.6805900, with or without a
-//	          fraction and a zone (+00:00 or Z; UTC where there is none), and are counted from the first row.
-//	burstgpt  CSV with the columns Timestamp (in seconds), Request tokens, Response tokens (github.com/HPMLL/BurstGPT). Times
-//	          are counted from the first row. Rows with 0 response tokens are failed requests: they are skipped and counted.
-//	mooncake  JSON lines with timestamp (in milliseconds), input_length, output_length and hash_ids, one for each block of 512
-//	          prompt tokens, the last block being shorter (github.com/kvcache-ai/Mooncake). Equal hash_ids are equal text. A
-//	          row may have block_size, the number of tokens for which one of its hash_ids stands.
-//	llmsim    CSV with the columns arrival_s, prompt_tokens, output_tokens and any of class, tenant, priority, deadline_s
-//	          (after the arrival), session, prefix (a number: rows with the same one share a text) and prefix_tokens (its
-//	          length). Empty optional fields count as 0.
-//	sharegpt  JSON: an array of objects, or objects one after another. Each has a prompt length under one of the keys
-//	          prompt_len, prompt_tokens, input_len, input_length, input_tokens and an output length under one of output_len,
-//	          output_tokens, output_length, completion_tokens; or is a pair [prompt, output]; or has "conversations", a list
-//	          of messages with "tokens", of which the first two are the prompt and the answer, as in vLLM's serving benchmark.
-//	          There are no arrival times.
+//	azure     CSV with the columns TIMESTAMP, ContextTokens, GeneratedTokens (Azure LLM inference
+//	          traces of 2023 and 2024; github.com/Azure/AzurePublicDataset). Times are dates like
+//	          2023-11-16 18:15:46.6805900, with or without a fraction and a zone (+00:00 or Z; UTC
+//	          where there is none), and are counted from the first row.
+//	burstgpt  CSV with the columns Timestamp (in seconds), Request tokens, Response tokens
+//	          (github.com/HPMLL/BurstGPT). Times are counted from the first row. Rows with 0
+//	          response tokens are failed requests: they are skipped and counted.
+//	mooncake  JSON lines with timestamp (in milliseconds), input_length, output_length and
+//	          hash_ids, one for each block of 512 prompt tokens, the last block being shorter
+//	          (github.com/kvcache-ai/Mooncake). Equal hash_ids are equal text. A row may have
+//	          block_size, the number of tokens for which one of its hash_ids stands.
+//	llmsim    CSV with the columns arrival_s, prompt_tokens, output_tokens and any of class,
+//	          tenant, priority, deadline_s (after the arrival), session, prefix (a number: rows
+//	          with the same one share a text) and prefix_tokens (its length). Empty optional
+//	          fields count as 0.
+//	sharegpt  JSON: an array of objects, or objects one after another. Each has a prompt length
+//	          under one of the keys prompt_len, prompt_tokens, input_len, input_length,
+//	          input_tokens and an output length under one of output_len, output_tokens,
+//	          output_length, completion_tokens; or is a pair [prompt, output]; or has
+//	          "conversations", a list of messages with "tokens", of which the first two are the
+//	          prompt and the answer, as in vLLM's serving benchmark. There are no arrival times.
 //
 // CSV columns may come in any order, beside others, which are ignored; fields may be quoted but not
 // hold line breaks. Rows must be in order of time. Requests have at least one prompt token and one

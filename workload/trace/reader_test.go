@@ -132,41 +132,48 @@ func TestContextIsRespected(t *testing.T) {
 
 func TestErrorsNameFileLineAndField(t *testing.T) {
 	const azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,374,44\n"
-	const own = "arrival_s,prompt_tokens,output_tokens,class,priority,deadline_s,session,prefix,prefix_tokens\n"
+	const own = "arrival_s,prompt_tokens,output_tokens,class,priority,deadline_s,session,prefix," +
+		"prefix_tokens\n"
 	const mooncake = `{"timestamp": 5, "input_length": 600, "output_length": 9, "hash_ids": [1, 2]}` + "\n"
 	for text, want := range map[string]string{
 		"":                 "the file is empty",
 		" \n\n":            "the file is empty",
 		"hello,world\n1,2": `no known trace format in its first line "hello,world", allowed: mooncake, sharegpt, azure, burstgpt, llmsim`,
-		"TIMESTAMP,ContextTokens,GeneratedTokens\n":                                                "the trace holds no requests",
-		azure + "2023-11-16 18:15:47,12\n":                                                         ":3: found 2 fields, allowed: 3",
-		azure + "yesterday,12,5\n":                                                                 `:3: TIMESTAMP: found "yesterday", allowed: times like 2023`,
-		azure + "2023-02-30 18:15:47,12,5\n":                                                       `:3: TIMESTAMP: found "2023-02-30 18:15:47"`,
-		azure + "2023-11-16 18:15:47.5+1,12,5\n":                                                   ":3: TIMESTAMP: found",
-		azure + "2023-11-16 18:15:47,-3,5\n":                                                       `:3: ContextTokens: found "-3", allowed: whole numbers from 0`,
-		azure + "2023-11-16 18:15:47,12,NaN\n":                                                     `:3: GeneratedTokens: found "NaN"`,
-		azure + "2023-11-16 18:15:47,12,9999999999999\n":                                           `:3: GeneratedTokens: found "9999999999999", allowed: whole numbers from 0 to 1073741824`,
-		azure + "\n2023-11-16 18:15:46,12,5\n":                                                     ":4: found a row 680ms before the one above it",
-		azure + "2026-11-16 18:15:46,12,5\n":                                                       ":3: TIMESTAMP: found a time 1096 days from the start, allowed: up to 1067 days",
-		own + "-1,5,5,,,,,,\n":                                                                     `:2: arrival_s: found "-1", allowed: seconds from 0`,
-		own + "NaN,5,5,,,,,,\n":                                                                    `:2: arrival_s: found "NaN"`,
-		own + "1,5,5,vip,,,,,\n":                                                                   `:2: class: found "vip", allowed: batch, chat`,
-		own + "1,5,5,chat,high,,,,\n":                                                              `:2: priority: found "high"`,
-		own + "1,5,5,chat,,soon,,,\n":                                                              `:2: deadline_s: found "soon"`,
-		own + "1,5,5,chat,,1e9,,,\n":                                                               ":2: deadline_s: found a time 11574 days",
-		own + "1,5,5,chat,,,-4,,\n":                                                                `:2: session: found "-4"`,
-		own + "1,5,5,chat,,,,x,4\n":                                                                `:2: prefix: found "x"`,
-		own + "1,5,5,chat,,,,1,6\n":                                                                ":2: prefix_tokens: found 6, allowed: at most the 5",
-		mooncake + `{"timestamp": 5, "input_length": 600, "output`:                                 ":2: not valid JSON",
-		mooncake + `{"timestamp": "5", "input_length": 6}`:                                         ":2: timestamp: found a JSON string, allowed: numbers",
-		mooncake + `{"timestamp": 5, "input_length": 6.5}`:                                         ":2: input_length: found a JSON number 6.5, allowed: whole numbers",
-		mooncake + `{"timestamp": 5, "input_length": 600, "hash_ids": 4}`:                          ":2: hash_ids: found a JSON number, allowed: lists",
-		mooncake + `[1, 2]`:                                                                        ":2: row: found a JSON array, allowed: objects",
+		"TIMESTAMP,ContextTokens,GeneratedTokens\n": "the trace holds no requests",
+
+		azure + "2023-11-16 18:15:47,12\n":               ":3: found 2 fields, allowed: 3",
+		azure + "yesterday,12,5\n":                       `:3: TIMESTAMP: found "yesterday", allowed: times like 2023`,
+		azure + "2023-02-30 18:15:47,12,5\n":             `:3: TIMESTAMP: found "2023-02-30 18:15:47"`,
+		azure + "2023-11-16 18:15:47.5+1,12,5\n":         ":3: TIMESTAMP: found",
+		azure + "2023-11-16 18:15:47,-3,5\n":             `:3: ContextTokens: found "-3", allowed: whole numbers from 0`,
+		azure + "2023-11-16 18:15:47,12,NaN\n":           `:3: GeneratedTokens: found "NaN"`,
+		azure + "2023-11-16 18:15:47,12,9999999999999\n": `:3: GeneratedTokens: found "9999999999999", allowed: whole numbers from 0 to 1073741824`,
+		azure + "\n2023-11-16 18:15:46,12,5\n":           ":4: found a row 680ms before the one above it",
+		azure + "2026-11-16 18:15:46,12,5\n": ":3: TIMESTAMP: found a time 1096 days " +
+			"from the start, allowed: up to 1067 days",
+
+		own + "-1,5,5,,,,,,\n":        `:2: arrival_s: found "-1", allowed: seconds from 0`,
+		own + "NaN,5,5,,,,,,\n":       `:2: arrival_s: found "NaN"`,
+		own + "1,5,5,vip,,,,,\n":      `:2: class: found "vip", allowed: batch, chat`,
+		own + "1,5,5,chat,high,,,,\n": `:2: priority: found "high"`,
+		own + "1,5,5,chat,,soon,,,\n": `:2: deadline_s: found "soon"`,
+		own + "1,5,5,chat,,1e9,,,\n":  ":2: deadline_s: found a time 11574 days",
+		own + "1,5,5,chat,,,-4,,\n":   `:2: session: found "-4"`,
+		own + "1,5,5,chat,,,,x,4\n":   `:2: prefix: found "x"`,
+		own + "1,5,5,chat,,,,1,6\n":   ":2: prefix_tokens: found 6, allowed: at most the 5",
+
+		mooncake + `{"timestamp": 5, "input_length": 600, "output`: ":2: not valid JSON",
+		mooncake + `{"timestamp":
+			"5", "input_length": 6}`: ":2: timestamp: found a JSON string, allowed: numbers",
+		mooncake + `{"timestamp": 5, "input_length": 6.5}`:                ":2: input_length: found a JSON number 6.5, allowed: whole numbers",
+		mooncake + `{"timestamp": 5, "input_length": 600, "hash_ids": 4}`: ":2: hash_ids: found a JSON number, allowed: lists",
+		mooncake + `[1, 2]`: ":2: row: found a JSON array, allowed: objects",
 		mooncake + `{"input_length": 600, "output_length": 9}`:                                     ":2: timestamp: found none",
 		mooncake + `{"timestamp": 5, "output_length": 9}`:                                          ":2: input_length: found none",
 		mooncake + `{"timestamp": 5, "input_length": 600}`:                                         ":2: output_length: found none",
 		mooncake + `{"timestamp": 4, "input_length": 6, "output_length": 9}`:                       ":2: found a row 1ms before",
 		mooncake + `{"timestamp": 9, "input_length": 512, "output_length": 9, "hash_ids": [1, 2]}`: ":2: hash_ids: found 2, allowed: at most one for each 512 of the 512",
+
 		`[{"prompt_len": 3, "output_len": 4},` + "\n" +
 			`{"prompt_len": 3}]`: ":2: entry 2: found no output_len, allowed: one of output_len, " +
 			"output_tokens",

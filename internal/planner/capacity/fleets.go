@@ -60,7 +60,8 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []Shape) *Autoscaled {
 		period = 24 * 3600
 	}
 	need := func(slot int) int {
-		phase := 2 * math.Pi * (float64(slot)*24*3600/slots - sim.Time(rate.Peak).Seconds()) / period
+		sincePeak := float64(slot)*24*3600/slots - sim.Time(rate.Peak).Seconds()
+		phase := 2 * math.Pi * sincePeak / period
 		load := float64(rate.Average) * (1 + rate.Swing*math.Cos(phase))
 		return max(1, int(math.Ceil(load/one))) + s.spare
 	}

@@ -64,7 +64,8 @@ func newPace(s *scenarios.Steps) pace {
 func (p *pace) add(next point) {
 	for len(p.hull) >= 2 {
 		a, b := p.hull[len(p.hull)-2], p.hull[len(p.hull)-1]
-		if (b.seconds-a.seconds)*(next.tokens-a.tokens) < (next.seconds-a.seconds)*(b.tokens-a.tokens) {
+		if (b.seconds-a.seconds)*(next.tokens-a.tokens) <
+			(next.seconds-a.seconds)*(b.tokens-a.tokens) {
 			break
 		}
 		p.hull = p.hull[:len(p.hull)-1]

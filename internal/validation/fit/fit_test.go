@@ -36,7 +36,8 @@ func layers(t *testing.T, truth *values) *validation.Data {
 	measured := map[string]string{}
 	read := func() *validation.Data {
 		table := &strings.Builder{}
-		table.WriteString("gpu,model,tp,num_tokens,gemm_ms_per_layer,elementwise_ms_per_layer,iter_linear_ms\n")
+		table.WriteString("gpu,model,tp,num_tokens,gemm_ms_per_layer," +
+			"elementwise_ms_per_layer,iter_linear_ms\n")
 		for i, load := range loads {
 			line := fmt.Sprint(i + 2)
 			fmt.Fprintf(table, "%s,%s,%s,\n", load, orOne(measured[line+"GEMMs a layer"]),
