@@ -148,7 +148,7 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		azure + "2023-11-16 18:15:47,-3,5\n":             `:3: ContextTokens: found "-3", allowed: whole numbers from 0`,
 		azure + "2023-11-16 18:15:47,12,NaN\n":           `:3: GeneratedTokens: found "NaN"`,
 		azure + "2023-11-16 18:15:47,12,9999999999999\n": `:3: GeneratedTokens: found "9999999999999", allowed: whole numbers from 0 to 1073741824`,
-		azure + "\n2023-11-16 18:15:46,12,5\n":           ":4: found a row 680ms before the one above it",
+		azure + "\n2023-11-16 18:15:46,12,5\n":           ":4: found a row 680ms before",
 		azure + "2026-11-16 18:15:46,12,5\n": ":3: TIMESTAMP: found a time 1096 days " +
 			"from the start, allowed: up to 1067 days",
 
