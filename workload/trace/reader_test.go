@@ -162,9 +162,8 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		own + "1,5,5,chat,,,,x,4\n":   `:2: prefix: found "x"`,
 		own + "1,5,5,chat,,,,1,6\n":   ":2: prefix_tokens: found 6, allowed: at most the 5",
 
-		mooncake + `{"timestamp": 5, "input_length": 600, "output`: ":2: not valid JSON",
-		mooncake + `{"timestamp":
-			"5", "input_length": 6}`: ":2: timestamp: found a JSON string, allowed: numbers",
+		mooncake + `{"timestamp": 5, "input_length": 600, "output`:        ":2: not valid JSON",
+		mooncake + `{"timestamp": "5", "input_length": 6}`:                ":2: timestamp: found a JSON string, allowed: numbers",
 		mooncake + `{"timestamp": 5, "input_length": 6.5}`:                ":2: input_length: found a JSON number 6.5, allowed: whole numbers",
 		mooncake + `{"timestamp": 5, "input_length": 600, "hash_ids": 4}`: ":2: hash_ids: found a JSON number, allowed: lists",
 		mooncake + `[1, 2]`: ":2: row: found a JSON array, allowed: objects",
