@@ -48,7 +48,7 @@ func folders(t *testing.T) []string {
 	return list
 }
 
-// The pages for those who change the code name files that exist.
+// The pages for people who change the code name files that exist.
 func TestPagesNameFilesThatExist(t *testing.T) {
 	for _, page := range []string{"docs/changing.md", "docs/architecture.md", "CONTRIBUTING.md"} {
 		for _, name := range paths(t, page) {

@@ -63,7 +63,7 @@ func readFile[T any](name string) T {
 	return v
 }
 
-// relatives tells how far constants carry from one accelerator to another, as errors of step times.
+// relatives says how far constants carry from one accelerator to another, as errors of step times.
 type relatives struct {
 	Source, Date    string
 	SameGeneration  float64 `yaml:"same_generation"`

@@ -40,7 +40,7 @@ type Constants struct {
 	ScaleUp, Network Collective `yaml:"-"`
 }
 
-// Fit tells where constants are from.
+// Fit says where constants are from.
 type Fit struct {
 	// Source names the measurements, Date is when the constants were fitted to them (2006-01-02).
 	Source, Date string

@@ -65,10 +65,10 @@ type Accelerator struct {
 	IdlePower, PeakPower float64
 	// Price is in US dollars an hour for one of them, with its share of the host; 0 where unknown.
 	Price float64
-	// Constants are what was measured on it beyond the data sheet; nil for those that come with the
-	// program, which FittedConstants finds, and for what was not measured.
+	// Constants are what was measured on it beyond the data sheet; nil for the accelerators that
+	// come with the program, which FittedConstants finds, and for what was not measured.
 	Constants *Constants
-	// Sources tells where each figure is from, by its YAML key ("memory", "peak.bf16", …).
+	// Sources says where each figure is from, by its YAML key ("memory", "peak.bf16", …).
 	Sources map[string]string
 }
 
@@ -85,7 +85,7 @@ type Link struct {
 	Port string
 	// Latency is in seconds for a small message, software included.
 	Latency float64
-	// Sources tells where each figure is from, by its YAML key.
+	// Sources says where each figure is from, by its YAML key.
 	Sources map[string]string
 }
 
@@ -102,6 +102,6 @@ type Host struct {
 	Disk float64
 	// IdlePower and PeakPower are in watts.
 	IdlePower, PeakPower float64
-	// Sources tells where each figure is from, by its YAML key.
+	// Sources says where each figure is from, by its YAML key.
 	Sources map[string]string
 }

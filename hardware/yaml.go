@@ -21,7 +21,7 @@ type node struct {
 	shape   shape
 }
 
-// shape tells which of its fields a node uses.
+// shape says which of its fields a node uses.
 type shape string
 
 const (
@@ -30,7 +30,7 @@ const (
 	isTable shape = "a table of keys"
 )
 
-// describe tells people what was found.
+// describe returns what was found, in words for people.
 func (n node) describe() string {
 	if n.shape == isText {
 		return strconv.Quote(n.text)

@@ -8,8 +8,8 @@ import (
 
 // Summary is the outcome of a run. The JSON keys are those of vLLM's serving benchmark where it has
 // them; times ending in _ms are in milliseconds, others in seconds. A latency that no request has
-// is 0: answers of one token, and those that come at once as from a static batch, have no TPOT and
-// no gaps.
+// is 0: answers of one token, and answers that come at once as from a static batch, have no TPOT
+// and no gaps.
 type Summary struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`

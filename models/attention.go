@@ -43,7 +43,7 @@ type AttentionWork struct {
 }
 
 // AttentionLayers returns the kinds of attention on one of tp GPUs, with the cache stored as kv:
-// first those that see all tokens, then those that see a part.
+// first the layers that see all tokens, then the layers that see a part.
 func (a *Architecture) AttentionLayers(tp int, kv hardware.DType) []Attention {
 	var kinds []Attention
 	add := func(l Attention, n int) {

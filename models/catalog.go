@@ -18,7 +18,7 @@ var catalogFiles embed.FS
 type entry struct {
 	Name    string   `json:"name"`
 	Aliases []string `json:"aliases"`
-	// Source tells where the shape is from.
+	// Source says where the shape is from.
 	Source string `json:"source"`
 	// Published is the parameter count that the publisher states, against which the shape is
 	// tested.
@@ -28,7 +28,7 @@ type entry struct {
 }
 
 // published is a parameter count with its source. Beyond is how many elements the published files
-// have beyond the parameters counted here, and Because tells what they are. Digits is the number of
+// have beyond the parameters counted here, and Because says what they are. Digits is the number of
 // leading digits that are stated; 0 means all.
 type published struct {
 	Parameters int64  `json:"parameters"`

@@ -7,8 +7,8 @@ import (
 )
 
 // Compressed is the attention of DeepSeek-V4 (deepseek-ai/DeepSeek-V4-Flash, inference/model.py):
-// every layer sees the last tokens as they are, and all before them through one entry for so many
-// tokens. The one key of a token is its value too.
+// every layer sees the last tokens as they are, and all before them through one entry for a number
+// of tokens. The one key of a token is its value too.
 type Compressed struct {
 	Heads, HeadDim, RopeDim int
 	// QueryRank is the rank of the queries, OutputRank that of the output in each of OutputGroups.
@@ -106,7 +106,7 @@ func (m *Compressed) attention(tp int, kv hardware.DType) []Attention {
 	return append(chosen, window)
 }
 
-// shared returns the work where one entry stands for so many tokens.
+// shared returns the work where one entry stands for the given number of tokens.
 func (l Attention) shared(tokens int) Attention {
 	l.PrefillFLOPs /= float64(tokens)
 	l.DecodeFLOPs /= float64(tokens)

@@ -31,7 +31,7 @@ type MoE struct {
 
 var _ MLP = (*MoE)(nil)
 
-// expertShare tells which routed experts are counted.
+// expertShare says which routed experts are counted.
 type expertShare bool
 
 const (

@@ -129,8 +129,8 @@ func (c *config) readMixers(s *shape) {
 	s.kinds = kinds
 }
 
-// layerKinds returns the kind of each layer: what layer_types names, or all but one in so many with
-// a window, or all after the first few, or all.
+// layerKinds returns the kind of each layer: what layer_types names, or all but one in a fixed
+// number with a window, or all after the first few, or all.
 func (c *config) layerKinds(s *shape, window int) []string {
 	if s.kinds != nil {
 		return s.kinds

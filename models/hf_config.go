@@ -17,7 +17,7 @@ type config struct {
 	// kept at the top.
 	outer *config
 	path  string
-	// used are the keys that were asked for, sections those that were read as objects.
+	// used are the keys that were asked for, sections the keys that were read as objects.
 	used     map[string]bool
 	sections map[string]*config
 }
@@ -57,7 +57,7 @@ func (c *config) section(spellings ...string) *config {
 	return inner
 }
 
-// assume sets fields that are absent; those that are null stay so.
+// assume sets fields that are absent; fields that are null stay so.
 func (c *config) assume(defaults map[string]any) {
 	for name, value := range defaults {
 		if _, ok := c.values[name]; !ok {

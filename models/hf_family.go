@@ -8,7 +8,7 @@ import "maps"
 type family struct {
 	// defaults is the fields that are assumed where config.json is silent.
 	defaults map[string]any
-	// base has the traits that no field tells.
+	// base has the traits that no field gives.
 	base shape
 	// fourfoldMLP reports whether the MLP is four times the hidden size unless a field says
 	// otherwise.
@@ -103,7 +103,7 @@ func plainFamilies() map[string]family {
 	}
 }
 
-// qwenFamilies returns Qwen's models without recurrent layers, and those that are built like them.
+// qwenFamilies returns Qwen's models without recurrent layers, and models that are built like them.
 func qwenFamilies() map[string]family {
 	qkvBias := shape{gated: true, attention: Softmax{QKVBias: true}}
 	qkNorm := shape{gated: true, attention: Softmax{QKNorm: true}}

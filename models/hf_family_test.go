@@ -2,7 +2,7 @@ package models
 
 import "testing"
 
-// Families that the catalogue lacks, and other spellings of those that it has, against published
+// Families that the catalogue lacks, and other spellings of families that it has, against published
 // counts.
 func TestFamilies(t *testing.T) {
 	for _, c := range []struct {

@@ -83,9 +83,9 @@ var ofTowers = regexp.MustCompile(
 	`(?i)image|^img_|vision|visual|video|audio|speech|patch|pixel|projector|multimodal|^mm_|media|tile|frame|` +
 		`select_layer|downsample_ratio|understand|thumbnail|pad2square|spatial_merge`)
 
-// checkWrapper checks the keys beside the section of the language model: those that say the same as
-// it does, and those of towers, are not looked at. Other parts of a model are not served here, and
-// a warning says so.
+// checkWrapper checks the keys beside the section of the language model: a key that says the same
+// as it does, and those of towers, are not looked at. Other parts of a model are not served here,
+// and a warning says so.
 func (c *config) checkWrapper(text *config) {
 	c.use("tie_word_embeddings", "use_backbone_lora", "use_llm_lora", "template", "ps_version")
 	c.use(textSections...)
@@ -111,7 +111,7 @@ func (c *config) checkWrapper(text *config) {
 	c.checkKeys()
 }
 
-// checkSection checks the keys of a section that tells the shape; others are checked by those that
+// checkSection checks the keys of a section that gives the shape; others are checked by what
 // read them.
 func (c *config) checkSection() {
 	switch c.path {

@@ -59,8 +59,8 @@ func (c *config) expertWidth(otherwise int) int {
 	return c.count(otherwise, key)
 }
 
-// expertLayers tells which of the layers have experts: all but the first few, or one in so many, or
-// those not listed as dense, or those listed.
+// expertLayers says which of the layers have experts: all but the first few, or one in a fixed
+// number, or those not listed as dense, or those listed.
 func (c *config) expertLayers(layers int) []bool {
 	sparse := make([]bool, min(layers, maxLayers))
 	if list := c.list("moe_layers"); list != nil {
@@ -111,16 +111,16 @@ func (c *config) enumerated(name, text string, layers int) []bool {
 	return named
 }
 
-// listed returns what a list tells of each layer, which must have as many entries as there are
+// listed returns what a list says of each layer, which must have as many entries as there are
 // layers.
-func (c *config) listed(name string, layers, entries int, tells func(i int) bool) []bool {
+func (c *config) listed(name string, layers, entries int, has func(i int) bool) []bool {
 	if entries != layers {
 		c.fail("%s: found %d entries for %d layers", name, entries, layers)
 		return nil
 	}
 	list := make([]bool, min(layers, maxLayers))
 	for i := range list {
-		list[i] = tells(i)
+		list[i] = has(i)
 	}
 	return list
 }

@@ -211,7 +211,7 @@ func (c *config) onlyModules() modulePatterns {
 	return ps
 }
 
-// integerType names integers of so many bits.
+// integerType names integers of the given bits.
 func integerType(bits int64) hardware.DType { return hardware.DType(fmt.Sprintf("int%d", bits)) }
 
 // group returns the number of weights that share a scale; 0 where a channel does (which -1 says

@@ -3,7 +3,7 @@ package models
 // maxLayers is the largest number of layers that is laid out; Validate refuses more.
 const maxLayers = 1 << 10
 
-// shape is what a config.json tells before its layers are laid out.
+// shape is what a config.json says before its layers are laid out.
 type shape struct {
 	Architecture
 	layers, intermediate int

@@ -224,8 +224,8 @@ var refused = map[string]string{
 	"dream":           "a diffusion model, which does not decode token by token",
 }
 
-// refuseOtherModels fails for models that are not decoder-only language models, and for those whose
-// layers are not modelled.
+// refuseOtherModels fails for models that are not decoder-only language models, and for models
+// whose layers are not modelled.
 func (c *config) refuseOtherModels(modelType string) {
 	if why, known := refused[strings.ToLower(modelType)]; known {
 		c.fail("model_type %q is %s", modelType, why)

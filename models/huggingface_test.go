@@ -103,8 +103,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// window gives layers of a a sliding window: groups of so many layers have none and the window in
-// turn.
+// window gives layers of a a sliding window: groups of the given number of layers have none and the
+// window in turn.
 func window(a *Architecture, window int, counts ...int) {
 	full, windowed := a.Groups[0], a.Groups[0]
 	m := *a.Attends()
@@ -113,7 +113,8 @@ func window(a *Architecture, window int, counts ...int) {
 	a.Groups = alternate(full, windowed, counts)
 }
 
-// sparse gives layers of a 2 of 8 experts: groups of so many layers have none and experts in turn.
+// sparse gives layers of a 2 of 8 experts: groups of the given number of layers have none and
+// experts in turn.
 func sparse(a *Architecture, width int, counts ...int) {
 	experts := a.Groups[0]
 	experts.MLP = &MoE{Experts: 8, Active: 2, Intermediate: width, Gated: true}
@@ -131,7 +132,7 @@ func alternate(one, other Group, counts []int) []Group {
 	return gs
 }
 
-// layerTypes lists so many layers with full attention, and so many with a window.
+// layerTypes lists the given numbers of layers with full attention and with a window.
 func layerTypes(full, windowed int) string {
 	kinds := strings.Repeat(`"full_attention",`, full) + strings.Repeat(`"sliding_attention",`,
 		windowed)

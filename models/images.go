@@ -82,7 +82,7 @@ func (e *ImageEncoder) tiles(width, height int) int {
 	return best
 }
 
-// flops returns those of encoding so many patches.
+// flops returns the FLOPs of encoding the given number of patches.
 func (e *ImageEncoder) flops(patches int) float64 {
 	n, layers := float64(patches), float64(e.Layers)
 	matrices := float64(product(4, e.Width, e.Attention) + product(matrices(e.Gated), e.Width,

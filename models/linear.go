@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Rows tells which rows of a step a linear layer computes.
+// Rows says which rows of a step a linear layer computes.
 type Rows int
 
 const (
@@ -31,7 +31,7 @@ type Linear struct {
 	N, K int
 	// Count is the number of layers that have it.
 	Count int
-	// Rows tells how M follows from the step.
+	// Rows says how M follows from the step.
 	Rows Rows
 	// Experts is the number of routed experts that each have such a matrix, and Active how many of
 	// them a token visits; 0 outside a mixture of experts.
@@ -98,7 +98,7 @@ func (l *Linear) Matrices(m int) float64 {
 	return distinctExperts(l.Experts, l.Active, m/l.Active)
 }
 
-// Copied returns the matrix where there are so many copies of each expert on average, of which a
+// Copied returns the matrix where there are the given copies of each expert on average, of which a
 // token visits one.
 func (l Linear) Copied(copies float64) *Linear {
 	l.Experts = int(math.Round(copies * float64(l.Experts)))

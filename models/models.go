@@ -19,7 +19,7 @@ type Architecture struct {
 	Aliases []string
 	// Family is Hugging Face's model_type, such as "llama".
 	Family string
-	// Source tells where the shape is from.
+	// Source says where the shape is from.
 	Source string
 
 	Hidden, Vocab int
@@ -34,8 +34,8 @@ type Architecture struct {
 	// EmbeddingDim is the width of the token embedding where it differs from Hidden (OPT-350M); 0
 	// means Hidden.
 	EmbeddingDim int
-	// HeadBias reports whether the output head has a bias, NormBias tells LayerNorm (weight and
-	// bias) from RMSNorm (weight).
+	// HeadBias reports whether the output head has a bias, NormBias distinguishes LayerNorm (weight
+	// and bias) from RMSNorm (weight).
 	HeadBias, NormBias bool
 	// NoFinalNorm reports whether there is no norm before the output head, EmbeddingNorm whether
 	// there is one after the embedding (BLOOM).

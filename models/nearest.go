@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// nearest returns at most n of the known names that look like name, the likest first: those that
-// begin with it, and those that a few edits make of it (a third of its length at most). Case does
+// nearest returns at most n of the known names that look like name, the likest first: names that
+// begin with it, and names that a few edits make of it (a third of its length at most). Case does
 // not count.
 func nearest(name string, known []string, n int) []string {
 	type candidate struct {

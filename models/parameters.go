@@ -40,7 +40,8 @@ func (a *Architecture) ActiveParameters() Parameters {
 	return p
 }
 
-// count counts the parameters with all routed experts of each layer, or those that a token visits.
+// count counts the parameters with all routed experts of each layer, or with the experts that a
+// token visits.
 func (a *Architecture) count(share expertShare) Parameters {
 	var p Parameters
 	p.Embedding = product(a.Vocab, a.embeddingDim())

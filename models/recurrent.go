@@ -33,7 +33,7 @@ type Recurrent struct {
 	StateType hardware.DType
 }
 
-// RecurrentKind tells which recurrence it is.
+// RecurrentKind says which recurrence it is.
 type RecurrentKind string
 
 const (

@@ -2,7 +2,7 @@ package models
 
 import "fmt"
 
-// WithKVHeads returns the model with so many KV heads in each layer of softmax attention, to see
+// WithKVHeads returns the model with n KV heads in each layer of softmax attention, to see
 // what sharing them saves (Ainslie et al., arXiv:2305.13245). The error says why it cannot have as
 // many.
 func (a *Architecture) WithKVHeads(n int) (*Architecture, error) {

@@ -13,7 +13,7 @@ type State struct {
 	// Layers is the number of layers.
 	Layers int
 	// TokenBits is what one token adds in one layer; 0 for state of fixed size. Every is the number
-	// of tokens that share an entry of so many bits, where context is compressed (DeepSeek-V4); 0
+	// of tokens that share an entry of the given bits, where context is compressed (DeepSeek-V4); 0
 	// means 1.
 	TokenBits int64
 	Every     int
@@ -38,7 +38,7 @@ func (s *State) growth() float64 {
 }
 
 // States returns what a sequence keeps on one of tp GPUs with its cache stored as kv: of all kinds
-// of layers, those that grow first.
+// of layers, the ones that grow first.
 func (a *Architecture) States(tp int, kv hardware.DType) []State {
 	var kinds []State
 	add := func(s State, n int) {

@@ -54,7 +54,7 @@ func TestClassRates(t *testing.T) {
 	}
 }
 
-// Users who lose patience are counted as such, apart from those whom the queue's time-out sends
+// Users who lose patience are counted as such, apart from users whom the queue's time-out sends
 // away, class by class.
 func TestPatienceAndTimeoutsByClass(t *testing.T) {
 	const classes = overload + `    - {name: hasty, rate: 30/s, patience: 2s}

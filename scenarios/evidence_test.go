@@ -11,7 +11,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// A run tells the measured error of servers like its own, and nothing where anything differs from
+// A run states the measured error of servers like its own, and nothing where anything differs from
 // what was measured.
 func TestAccuracyIsOfWhatRuns(t *testing.T) {
 	for _, c := range []struct {

@@ -46,8 +46,8 @@ func (f *File) Fingerprint(hashFile func(path string) (string, error)) (string, 
 }
 
 // Files returns the paths of the files that the scenario names and that are there, in order. Of a
-// folder that is named as a model it is the configs in it. Of files that are missing, building
-// tells.
+// folder that is named as a model it is the configs in it. Files that are missing are reported when
+// the scenario is built.
 func (f *File) Files() []string {
 	w := &f.Scenario.Workload
 	names := append(f.serverFiles(&f.Scenario),

@@ -39,7 +39,7 @@ type Outage struct {
 }
 
 // Pool is a group of replicas that are alike. Sections that it leaves out are those at the top of
-// the scenario; those that it has stand in their place as a whole.
+// the scenario; lists that it has stand in their place as a whole.
 type Pool struct {
 	Name        string       `json:"name,omitempty" jsonschema:"The name in reports. Default: the role."`
 	Role        string       `json:"role,omitempty" enum:"mixed,prefill,decode" jsonschema:"What they do: prompts (prefill), answers (decode), or both (mixed). Default: mixed."`

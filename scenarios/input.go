@@ -19,7 +19,7 @@ func (e InputError) Unwrap() error { return e.err }
 // BadInput marks an error as one in what the user gave.
 func BadInput(err error) error { return InputError{err} }
 
-// IsInputError tells errors in the input from failures of the run.
+// IsInputError reports whether err is an error in the input rather than a failure of the run.
 func IsInputError(err error) bool {
 	var input InputError
 	return errors.As(err, &input)

@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/workload"
 )
 
-// finished is a simulation after its run, of which the result tells.
+// finished is a simulation after its run, from which the result is made.
 type finished struct {
 	scenario    Scenario
 	warnings    []string

@@ -16,7 +16,7 @@ func (d *demand) recorded() (t *workload.Trace, ownTimes bool) {
 	for _, key := range []string{"prompt", "output", "prefix", "distinct", "sessions"} {
 		if d.file.given("workload."+key) && !d.replaces("workload."+key) {
 			d.problem("workload."+key,
-				"has no meaning beside a trace, which tells what requests ask for; "+
+				"has no meaning beside a trace, which says what requests ask for; "+
 					"leave one of the two out")
 		}
 	}
@@ -62,7 +62,7 @@ func (d *demand) traceTraits() []workload.Traits {
 		field := fmt.Sprintf("workload.classes.%d", i)
 		if d.file.given(field + ".rate") {
 			d.problem(field+".rate",
-				"has no meaning beside a trace, which tells what requests ask for; "+
+				"has no meaning beside a trace, which says what requests ask for; "+
 					"leave one of the two out")
 		}
 		if w.Classes[i].Trace != nil {
@@ -79,7 +79,7 @@ func (d *demand) timed(field string, t *workload.Trace) bool {
 	reader, err := trace.Open(t.Path, t.Options)
 	if errors.Is(err, fs.ErrNotExist) {
 		d.problem(field+".file",
-			"%v. Recorded traces do not come with llmsim; docs/scenarios.md tells "+
+			"%v. Recorded traces do not come with llmsim; docs/scenarios.md says "+
 				"where to get them", plainPathError(err))
 		return false
 	}

@@ -52,7 +52,7 @@ type Result struct {
 	// What became of drafts; absent without speculative decoding.
 	*SpeculationResult
 
-	// Fleet tells what went on between replicas; absent where each served alone, always.
+	// Fleet says what went on between replicas; absent where each served alone, always.
 	Fleet *FleetResult `json:"fleet,omitempty"`
 
 	// Pools has an entry for each, where there are several.

@@ -21,7 +21,7 @@ type Parallelism struct {
 	Pipeline  int    `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Splits the layers into stages. Default: 1."`
 	Expert    int    `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Groups over which routed experts are spread; a divisor of tensor. Default: 1, or with data all accelerators of a stage. With data, 1 splits each expert over all of them."`
 	Data      int    `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Ranks that each have attention, KV cache and sequences of their own, and share the routed experts, in step. Only for mixtures of experts. Default: 1."`
-	Redundant int    `json:"redundant-experts,omitempty" min:"1" max:"4096" jsonschema:"Copies of experts beside one of each, for those that are chosen most (EPLB). Groups divide experts and copies together: 32 make 288 of DeepSeek-V3's 256, for 72 or 144 accelerators. Default: none."`
+	Redundant int    `json:"redundant-experts,omitempty" min:"1" max:"4096" jsonschema:"Copies of experts beside one of each, for the experts that are chosen most (EPLB). Groups divide experts and copies together: 32 make 288 of DeepSeek-V3's 256, for 72 or 144 accelerators. Default: none."`
 	Overlap   string `json:"overlap,omitempty" enum:"two-batch" jsonschema:"Whether prompts are computed in halves, the exchange of tokens between data-parallel ranks in one half beside the arithmetic of the other. Default: no."`
 }
 

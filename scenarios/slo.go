@@ -88,7 +88,7 @@ func (s SLO) WithoutGaps() SLO {
 	return s
 }
 
-// Check tells problem what contradicts itself. Prefix is where the SLO stands, such as "slo".
+// Check reports to problem what contradicts itself. Prefix is where the SLO stands, such as "slo".
 func (s *SLO) Check(prefix string, problem func(field, format string, args ...any)) {
 	if s.ITL.Request > 0 {
 		problem(prefix+".itl",

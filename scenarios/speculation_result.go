@@ -35,7 +35,7 @@ type SpeculationResult struct {
 	Speedup *Speedup `json:"speculation_speedup,omitempty"`
 }
 
-// Speedup tells how many times as fast something is.
+// Speedup says how many times as fast something is.
 type Speedup struct {
 	// TPOT and E2EL compare mean latencies, OutputThroughput tokens a second.
 	TPOT             float64 `json:"tpot"`

@@ -2,7 +2,7 @@ package scenarios
 
 import "runtime/debug"
 
-// Version tells which llmsim this is: the module's version, or the commit that it was built from.
+// Version says which llmsim this is: the module's version, or the commit that it was built from.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

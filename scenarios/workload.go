@@ -80,7 +80,7 @@ type Delay struct {
 // ask for counts, not when.
 type Trace struct {
 	File     string  `json:"file,omitempty" short:"true" required:"true" jsonschema:"The path of the file, plain or gzip. Beside the scenario file, else from the current folder."`
-	Format   string  `json:"format,omitempty" enum:"azure,burstgpt,mooncake,llmsim,sharegpt" jsonschema:"The format. Default: the first line tells."`
+	Format   string  `json:"format,omitempty" enum:"azure,burstgpt,mooncake,llmsim,sharegpt" jsonschema:"The format. Default: by the first line."`
 	Scale    float64 `json:"scale,omitempty" min:"0.000001" max:"1000000" jsonschema:"Multiplies the rate. Default: 1."`
 	From     Span    `json:"from,omitempty" min:"0" jsonschema:"Where to begin, in the trace's own time. Default: at its start."`
 	For      Span    `json:"for,omitempty" above:"0" jsonschema:"How much of it to take, in the trace's own time. Default: all."`

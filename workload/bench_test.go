@@ -30,7 +30,8 @@ func loads() map[string]Config {
 	}
 }
 
-// pump takes one request from a source and tells it that the one that is 50 requests old is done.
+// pump takes one request from a source and reports to it that the request before the last 49 is
+// done.
 func pump(s Source) func() {
 	var ring [50]sim.Request
 	i, n := 0, 0

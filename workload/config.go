@@ -73,9 +73,9 @@ type Source interface {
 	sim.Source
 	// Closer closes the trace, if there is one.
 	io.Closer
-	// Summary tells what the workload looks like before it runs.
+	// Summary says what the workload looks like before it runs.
 	Summary() Summary
-	// Counts tells what happened to the rows of the trace in one pass, so far; zero without a
+	// Counts says what happened to the rows of the trace in one pass, so far; zero without a
 	// trace.
 	Counts() trace.Counts
 }

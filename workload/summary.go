@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Summary tells what a workload looks like before it runs. Figures are 0 where they are not known
+// Summary says what a workload looks like before it runs. Figures are 0 where they are not known
 // beforehand: rates in a closed loop or all at once, everything in a trace.
 type Summary struct {
 	// Text describes the workload in words.

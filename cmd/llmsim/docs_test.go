@@ -44,7 +44,7 @@ func TestDocsCommands(t *testing.T) {
 	}
 }
 
-// notRun tells why commands that begin so are not run.
+// notRun says why commands that begin so are not run.
 func notRun() map[string]string {
 	return map[string]string{
 		"llmsim calibrate":  "measures this computer for a minute",

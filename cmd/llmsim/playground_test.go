@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/internal/playground"
 )
 
-// The figures of the playground are those that the command prints.
+// The playground shows the same figures as the command.
 func TestPlaygroundFiguresAreThoseOfTheCommand(t *testing.T) {
 	for _, settings := range [][]string{
 		{}, {"batching=static", "batching.batch-size=4", "workload.rate=20/s"}} {

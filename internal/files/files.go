@@ -37,8 +37,8 @@ func Exists(fsys fs.FS, name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// Read returns the contents of a file of at most a number of bytes. It does not trust the size that
-// the file tells: a device has none.
+// Read returns the contents of a file of at most a number of bytes. It does not trust the
+// file's size: a device has none.
 func Read(fsys fs.FS, name string, most int64) ([]byte, error) {
 	file, err := fsys.Open(name)
 	if err != nil {

@@ -27,7 +27,7 @@ type Server struct {
 	// Command is the program and its arguments.
 	Command []string
 	// Leader and Worker are the commands of the first pod and of the others of a replica that spans
-	// nodes, which LeaderWorkerSet tells of each other; nil where a replica has one node.
+	// nodes, which LeaderWorkerSet lets find each other; nil where a replica has one node.
 	Leader, Worker []string
 	// Config is the text of the YAML file that the command names, ConfigFile its name; empty where
 	// it needs none. Each group has its own: pools may differ.

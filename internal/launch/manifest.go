@@ -20,7 +20,7 @@ var templates embed.FS
 
 // Bundle is all files that start a fleet.
 type Bundle struct {
-	// Engine and Version are those whose flags the commands use.
+	// Engine and Version name the engine whose flags the commands use.
 	Engine, Version string
 	// Name is that of the Kubernetes objects.
 	Name    string

@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A replica that spans nodes is a group of pods, which LeaderWorkerSet tells of each other by
+// A replica that spans nodes is a group of pods, which find each other by LeaderWorkerSet's
 // variables (https://lws.sigs.k8s.io/docs/reference/labels-annotations-and-environment-variables).
 const (
 	leaderAddress = "$(LWS_LEADER_ADDRESS)"

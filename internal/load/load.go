@@ -222,7 +222,7 @@ func (g *generator) ask(ctx context.Context, a *answer, due time.Time, body []by
 	a.end = time.Now()
 }
 
-// settle books an answer and tells the source.
+// settle books an answer and reports it to the source.
 func (g *generator) settle(a *answer) {
 	g.flying--
 	end := max(g.timeOf(a.end), a.request.Arrival)

@@ -19,7 +19,7 @@ type Request struct {
 	TTFT, TPOT, E2E sim.Time
 	// Prompt and Output are its lengths in tokens, Class is that of sim.Request.
 	Prompt, Output, Class int
-	// Kept tells that it kept every limit of its SLO, Rejected that it was turned away.
+	// Kept reports whether it kept every limit of its SLO, Rejected whether it was turned away.
 	Kept, Rejected bool
 }
 

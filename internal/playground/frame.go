@@ -27,7 +27,7 @@ type Frame struct {
 	Running []Running `json:"running"`
 	// Rejected are the requests that ended without an answer since the last frame.
 	Rejected []int64 `json:"rejected,omitempty"`
-	// Decoding is how many rows decode, those that pad a static batch included.
+	// Decoding is how many rows decode, including rows that pad a static batch.
 	Decoding int `json:"decoding"`
 	// Used and Capacity are in the memory's units; KV blocks, where it has any. Slots is the
 	// capacity in tokens.

@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Stage runs a scenario one step at a time. Its replica's clock tells it what each step carries,
+// Stage runs a scenario one step at a time. Its replica's clock reports what each step carries,
 // its source who arrived, and the simulation when the step ended.
 type Stage struct {
 	simulation *sim.Simulation
@@ -157,19 +157,19 @@ type Waiting struct {
 	arrival sim.Time // when it came
 }
 
-// Next implements sim.Source. Numbers are those that the simulator gives: in order of arrival.
+// Next implements sim.Source. Requests are numbered as by the simulator: in order of arrival.
 func (a *arrivals) Next(r *sim.Request) {
 	a.Source.Next(r)
 	a.waiting = append(a.waiting, Waiting{ID: a.known, Prompt: r.Prompt, arrival: r.Arrival})
 	a.known++
 }
 
-// forget takes a request out of those that wait.
+// forget removes a request from the waiting ones.
 func (a *arrivals) forget(id int64) {
 	a.waiting = slices.DeleteFunc(a.waiting, func(w Waiting) bool { return w.ID == id })
 }
 
-// arrived returns those that wait at the given time.
+// arrived returns the requests that wait at the given time.
 func (a *arrivals) arrived(at sim.Time) []Waiting {
 	list := []Waiting{}
 	for _, w := range a.waiting {

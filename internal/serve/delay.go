@@ -43,8 +43,8 @@ func (d *delay) next() (at time.Time, ok bool) {
 	return d.queue[d.head].at, true
 }
 
-// deliver tells all that is due. A step of a large batch has news for hundreds, which takes
-// milliseconds; those who wait for their first token come first.
+// deliver sends all news that is due. A step of a large batch has news for hundreds, which takes
+// milliseconds; requests that wait for their first token come first.
 func (d *delay) deliver(now time.Time) {
 	end := d.head
 	for end < len(d.queue) && !d.queue[end].at.After(now) {
@@ -69,7 +69,8 @@ func (d *delay) deliver(now time.Time) {
 	}
 }
 
-// advance tells a job how far it is. What a job that began anew after a failure repeats is no news.
+// advance reports to a job how far it is. What a job that began anew after a failure repeats is no
+// news.
 func (j *Job) advance(n news) {
 	j.listener.mu.Lock()
 	s := &j.state

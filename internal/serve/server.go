@@ -208,7 +208,7 @@ func (s *Server) refuse(w http.ResponseWriter, err error) int {
 	}
 	h := w.Header()
 	if h.Get("Content-Type") != "" {
-		return e.Status // a stream had begun, and tells the error itself
+		return e.Status // a stream had begun, and reports the error itself
 	}
 	h.Set("Content-Type", "application/json")
 	if e.RetryAfter > 0 {

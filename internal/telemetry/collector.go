@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Engine describes a replica to those who read its metrics.
+// Engine describes a replica to the readers of its metrics.
 type Engine struct {
 	// Model is the name of the model, Context the longest prompt and answer together in tokens.
 	Model   string
@@ -34,7 +34,7 @@ type Parameters struct {
 // while others read it.
 type Collector struct {
 	dialect Dialect
-	// parameters tells what was asked for; nil where requests ask for exactly what they get.
+	// parameters says what was asked for; nil where requests ask for exactly what they get.
 	parameters func(r *sim.Request) Parameters
 
 	mu      sync.Mutex

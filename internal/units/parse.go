@@ -52,7 +52,7 @@ func decimal(s string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(s)
 }
 
-// explain tells what is wrong with a symbol that is not a unit of k.
+// explain describes what is wrong with a symbol that is not a unit of k.
 func (k kind) explain(symbol string) string {
 	for _, other := range kinds() {
 		if _, ok := other.find(symbol); ok {

@@ -43,7 +43,7 @@ type Table struct {
 	Instead string
 }
 
-// String tells what the table is and where it is from, for people.
+// String says what the table is and where it is from, for people.
 func (t Table) String() string {
 	if t.Engine == "" {
 		return t.Path

@@ -28,15 +28,15 @@ func (c *Clock) allToAll(ops []Operator, tokens int) []Operator {
 	return ops
 }
 
-// exchange returns the seconds in which an accelerator sends its tokens, of so many bytes, to those
-// that have their experts, and the bytes that it sends. A token with k experts goes to
+// exchange returns the seconds in which an accelerator sends its tokens, of the given bytes, to
+// those that have their experts, and the bytes that it sends. A token with k experts goes to
 // n·(1−(1−1/n)^k) of n accelerators, in expectation, once each; to each other node it crosses the
 // network once, and is forwarded there (DeepSeek-V3, arXiv:2412.19437, section 3.2.2). Both links
 // work at the same time.
 func (c *Clock) exchange(bytes float64) (seconds, sent float64) {
 	n := c.cfg.Parallel.Expert
 	perNode := min(n, max(1, c.cfg.Accelerator.PerNode))
-	visited := func(of int) float64 { // the chance that a token goes to one of so many
+	visited := func(of int) float64 { // the chance that a token goes to one of n groups
 		return 1 - math.Pow(1-1/float64(of), float64(c.cfg.Model.Experts().Active))
 	}
 	if perNode > 1 {
@@ -58,8 +58,8 @@ func (c *Clock) exchange(bytes float64) (seconds, sent float64) {
 // 2025, ablation study), where the exchange is a third of what is predicted.
 const twoBatchOverlap = 0.7
 
-// overlapped returns how much of the exchange of so many tokens of a rank is hidden in a step with
-// prompts that would take so long.
+// overlapped returns how much of the exchange of the given tokens of a rank is hidden in a step
+// with prompts that would take so long.
 func (c *Clock) overlapped(whole sim.Time, tokens int) sim.Time {
 	if !c.cfg.Parallel.TwoBatch || tokens == 0 {
 		return 0
@@ -68,7 +68,7 @@ func (c *Clock) overlapped(whole sim.Time, tokens int) sim.Time {
 	return sim.Time(twoBatchOverlap * float64(min(exchange, whole-exchange)))
 }
 
-// gather returns the seconds in which each accelerator gets the tokens of all others, of so many
+// gather returns the seconds in which each accelerator gets the tokens of all others, of the given
 // bytes each, or a part of a sum of them, and the bytes that it sends: half of an all-reduce of all
 // tokens.
 func (c *Clock) gather(bytes float64) (seconds, sent float64) {

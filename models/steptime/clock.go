@@ -115,7 +115,7 @@ func New(cfg Config) (*Clock, error) {
 	return c, nil
 }
 
-// Warnings tells what the predictions rest on that a reader should know.
+// Warnings says what the predictions rest on that a reader should know.
 func (c *Clock) Warnings() []string { return c.warnings }
 
 // decodeCompute returns the fraction of the peak that decode attention reaches.
@@ -194,7 +194,7 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 
 // decoding reports whether s has one row for each sequence, for how many, and the context they
 // attend to. To kernels and captured graphs one token of a prompt after others that are stored is a
-// row like those that decode: so a request goes on that comes from a prefill replica or from host
+// row like decoding sequences: so a request goes on that comes from a prefill replica or from host
 // memory, and so a static batch feeds what prompts are longer than the shortest.
 func decoding(s *sim.Step) (n int, context int64, ok bool) {
 	n, context = s.Decodes, s.Context

@@ -39,7 +39,7 @@ func (c *Clock) communication(name string, count, bytes, seconds float64) Operat
 	return Operator{Name: name, Bytes: count * bytes, Time: times(count, seconds), Bound: Network}
 }
 
-// allReduce returns the seconds to sum a vector of so many bytes over ranks accelerators. A group
+// allReduce returns the seconds to sum a vector of the given bytes over ranks accelerators. A group
 // larger than a node sums within nodes, then around rings through all accelerators, so that
 // 2(ranks−1)/ranks of the vector leave each node (nccl-tests, PERFORMANCE.md: "bus bandwidth"), in
 // equal parts through its ports.
@@ -61,7 +61,8 @@ func (c *Clock) allReduce(bytes float64, ranks int) float64 {
 	return t
 }
 
-// leaving returns the B/s at which so many accelerators of a node send to other nodes together.
+// leaving returns the B/s at which the given number of accelerators of a node send to other nodes
+// together.
 func (c *Clock) leaving(accelerators int) float64 {
 	if c.cfg.Network.Port == "node" {
 		return c.cfg.Network.Bandwidth
@@ -69,8 +70,8 @@ func (c *Clock) leaving(accelerators int) float64 {
 	return float64(accelerators) * c.cfg.Network.Bandwidth
 }
 
-// ring returns the seconds for which each rank of a ring sends, where wire are those that the whole
-// vector takes.
+// ring returns the seconds for which each rank of a ring sends, where wire is the seconds that the
+// whole vector takes.
 func ring(ranks int, wire float64) float64 { return 2 * float64(ranks-1) / float64(ranks) * wire }
 
 // sum returns the seconds of an all-reduce over one link. A ring, and the two-shot kernel, send

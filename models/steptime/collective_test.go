@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// reduction returns the seconds of an all-reduce of so many bytes over nodes of so many
-// accelerators that a catalogue link joins.
+// reduction returns the seconds of an all-reduce of the given bytes over nodes of the given number
+// of accelerators that a catalogue link joins.
 func reduction(t *testing.T, network string, nodes, perNode int, bytes float64) float64 {
 	t.Helper()
 	machines, err := hardware.Load()

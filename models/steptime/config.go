@@ -44,16 +44,17 @@ type Config struct {
 // Parallelism says over how many accelerators one replica is spread. Zero counts as 1.
 type Parallelism struct {
 	// Tensor splits each layer, Pipeline splits the layers into stages. Expert, a divisor of
-	// Tensor, spreads the routed experts over so many groups instead of splitting each over all.
+	// Tensor, spreads the routed experts over this number of groups instead of splitting each over
+	// all.
 	Tensor, Pipeline, Expert int
 	// Data is the number of ranks, of Tensor accelerators a stage each, that have all weights but
 	// those of routed experts, and serve sequences of their own, step by step together. The routed
 	// experts are spread over the accelerators of all ranks, and serve all: Expert is Tensor·Data
 	// then, or 0; or 1, where each expert is split over all of them.
 	Data int
-	// Redundant is the number of copies of experts beside one of each, for those that are chosen
-	// most. Expert divides experts and copies together, so that groups may be as many as do not
-	// divide the experts.
+	// Redundant is the number of copies of experts beside one of each, for the experts that are
+	// chosen most. Expert divides experts and copies together, so that the number of groups need
+	// not divide the experts.
 	Redundant int
 	// TwoBatch computes prompts in halves, so that the exchange of one goes on beside the
 	// arithmetic of the other.
@@ -150,7 +151,7 @@ func defaultDType(d, otherwise hardware.DType) hardware.DType {
 // crossesNodes reports whether one replica needs more accelerators than a node has.
 func (c *Config) crossesNodes() bool { return c.Parallel.GPUs() > max(1, c.Accelerator.PerNode) }
 
-// checkParallelism tells why a model cannot be spread as asked.
+// checkParallelism says why a model cannot be spread as asked.
 func checkParallelism(a *models.Architecture, p Parallelism) error {
 	tp, experts := p.Tensor, a.Experts()
 	if err := a.FitsTensor(tp); err != nil {
@@ -194,7 +195,8 @@ func checkParallelism(a *models.Architecture, p Parallelism) error {
 	return nil
 }
 
-// expertDivisors lists the degrees of expert parallelism above 1 that so many experts allow.
+// expertDivisors lists the degrees of expert parallelism above 1 that the given number of experts
+// allow.
 func expertDivisors(experts int) []int {
 	var ds []int
 	for ep := 2; ep <= experts; ep++ {

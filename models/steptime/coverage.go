@@ -19,7 +19,7 @@ func (c *Clock) findTables() {
 	}
 }
 
-// coverage tells which operators of the model the tables do not have, and are predicted by formula.
+// coverage says which operators of the model the tables do not have, and are predicted by formula.
 func (c *Clock) coverage() []string {
 	var missing []string
 	for i := range c.linear {
@@ -89,7 +89,7 @@ func (c *Clock) measured(table curve, operator, unit string, count float64) (sec
 	return seconds, ok
 }
 
-// Outside tells for which steps so far operator tables did not reach, so that formulas stood in;
+// Outside says for which steps so far operator tables did not reach, so that formulas stood in;
 // nil where they reached always.
 func (c *Clock) Outside() []string {
 	var list []string

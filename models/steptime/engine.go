@@ -13,7 +13,7 @@ import (
 
 // Engine is what a serving engine adds to the work of the accelerators, in a few physical numbers.
 type Engine struct {
-	// Name is how a scenario names the preset, Title is for people, and Source tells where the
+	// Name is how a scenario names the preset, Title is for people, and Source says where the
 	// numbers are from.
 	Name, Title, Source string
 	// Roofline takes the data sheet at its word: efficiencies of 1, perfect overlap, no fixed

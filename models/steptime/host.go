@@ -2,7 +2,7 @@ package steptime
 
 import "github.com/llmsim/llmsim/sim"
 
-// hostFloor returns the time that the host needs for a step of so many tokens and sequences, less
+// hostFloor returns the time that the host needs for a step of the given tokens and sequences, less
 // than which it cannot take: to launch it, and to schedule the next one meanwhile.
 func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 	var floor float64
@@ -19,7 +19,7 @@ func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 	return sim.Seconds(floor * c.constants.Host)
 }
 
-// serial returns the time for which the accelerators wait for the host in a step of so many
+// serial returns the time for which the accelerators wait for the host in a step of the given
 // sequences.
 func (c *Clock) serial(sequences int) sim.Time {
 	wait := float64(c.engine.Step) + float64(sequences)*float64(c.engine.Sequence)
@@ -29,7 +29,7 @@ func (c *Clock) serial(sequences int) sim.Time {
 	return sim.Seconds(wait * c.constants.Host)
 }
 
-// hostWork returns the seconds in which the reference host schedules a step of so many sequences
+// hostWork returns the seconds in which the reference host schedules a step of the given sequences
 // and handles what comes out.
 func (c *Clock) hostWork(sequences int) float64 {
 	return float64(c.engine.HostStep) + float64(sequences)*float64(c.engine.HostSequence)

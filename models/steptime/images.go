@@ -54,8 +54,8 @@ func (c *Clock) chooseImages() error {
 	return nil
 }
 
-// encoded returns how many images step s encodes: those whose first token is computed in it, so
-// that images of which the beginning is cached are not encoded again.
+// encoded returns how many images step s encodes: the images whose first token is computed in it,
+// so that images of which the beginning is cached are not encoded again.
 func (c *Clock) encoded(s *sim.Step) int {
 	n := 0
 	if c.images.count == 0 {

@@ -234,7 +234,7 @@ func (c *Clock) elementwise(ops []Operator, tokens int) []Operator {
 		kernels*float64(k.Kernel)))
 }
 
-// headOperators appends the output head and sampling for so many rows.
+// headOperators appends the output head and sampling for the given number of rows.
 func (c *Clock) headOperators(ops []Operator, rows int) []Operator {
 	if rows == 0 || !c.last {
 		return ops

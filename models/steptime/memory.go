@@ -159,14 +159,14 @@ func kept(cfg *MemoryConfig, kv hardware.DType, tp int, stage float64) models.Ke
 // bounded reports whether a sequence keeps anything else than a part of each token.
 func (p *MemoryPlan) bounded() bool { return p.Kept.Windowed > 0 || p.Kept.Fixed > 0 }
 
-// Limit makes the cache no larger than so many tokens over all ranks.
+// Limit makes the cache no larger than the given number of tokens over all ranks.
 func (p *MemoryPlan) Limit(tokens int) {
 	p.Blocks = tokens / p.Ranks / p.BlockTokens
 	p.KV = float64(tokens/p.Ranks) * p.KVBytesPerToken
 	p.hold(tokens / p.Ranks)
 }
 
-// Longest returns the most tokens that one sequence can have: those that a rank holds.
+// Longest returns the most tokens that one sequence can have: what a rank holds.
 func (p *MemoryPlan) Longest() int {
 	if !p.bounded() {
 		return p.Tokens / p.Ranks

@@ -2,7 +2,7 @@ package steptime
 
 import "github.com/llmsim/llmsim/sim"
 
-// Bound tells what limits an operator.
+// Bound says what limits an operator.
 type Bound string
 
 // What an operator can be bound by.

@@ -58,7 +58,7 @@ func onRank[T sim.Time | perToken](c *Clock, t T, n int) T {
 	return (t*T(c.rank(n)) + T(n) - 1) / T(n)
 }
 
-// routed returns the time of the routed experts of so many tokens.
+// routed returns the time of the routed experts of the given tokens.
 func (c *Clock) routed(tokens int) sim.Time {
 	if c.cfg.Model.Experts() == nil {
 		return 0

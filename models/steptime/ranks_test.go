@@ -158,7 +158,7 @@ func TestTwoBatchOverlap(t *testing.T) {
 	})
 }
 
-// operators returns the times of those that belong to a rank, and of the exchange.
+// operators returns the times of the operators that belong to a rank, and of the exchange.
 func operators(c *Clock, s *sim.Step) map[string]sim.Time {
 	times := map[string]sim.Time{}
 	for _, o := range c.Breakdown(s) {

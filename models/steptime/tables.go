@@ -141,7 +141,7 @@ func around(list []int, x int) (below, above int, ok bool) {
 	return list[i-1], list[i], true
 }
 
-// part tells how far x is between a and b, in logarithms.
+// part says how far x is between a and b, in logarithms.
 func part(a, b, x int) float64 {
 	if a == b {
 		return 0
@@ -179,7 +179,7 @@ func (t *Tables) layer(k expertsKey) curve {
 	return t.experts[k]
 }
 
-// reduce returns the measured seconds of an all-reduce of so many bytes: the faster one where the
+// reduce returns the measured seconds of an all-reduce of the given bytes: the faster one where the
 // engine has its own.
 func (t *Tables) reduce(ranks int, bytes float64, custom bool) (float64, bool) {
 	if t == nil {
@@ -192,7 +192,7 @@ func (t *Tables) reduce(ranks int, bytes float64, custom bool) (float64, bool) {
 	return seconds, ok
 }
 
-// reduces reports whether all-reduces of so many accelerators were measured.
+// reduces reports whether all-reduces of the given accelerators were measured.
 func (t *Tables) reduces(ranks int) bool {
 	return t != nil && len(t.allReduce[ranks])+len(t.library[ranks]) > 0
 }

@@ -30,7 +30,7 @@ func (p *Policies) forgetsWindows() bool {
 	return p.Memory.Name() == "hybrid" || p.Memory.Name() == "sliding-window"
 }
 
-// layers tells what the model's layers keep of a sequence, in bytes on one accelerator.
+// layers says what the model's layers keep of a sequence, in bytes on one accelerator.
 func (c *Config) layers() memory.Layers {
 	k := c.Model.Kept(c.Parallel.Complete().Tensor, c.kv())
 	l := memory.Layers{

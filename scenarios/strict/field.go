@@ -106,7 +106,7 @@ func (r rule) words(tag string) []string {
 	return strings.Split(r.tag.Get(tag), ",")
 }
 
-// checkWord tells what is wrong with a word, or "".
+// checkWord describes what is wrong with a word, or "".
 func (r rule) checkWord(word string) string {
 	allowed := r.words("enum")
 	if len(allowed) == 0 || slices.Contains(allowed, word) {
@@ -118,7 +118,7 @@ func (r rule) checkWord(word string) string {
 	return fmt.Sprintf("found %s; want one of %s", quote(word), strings.Join(allowed, ", "))
 }
 
-// checkNumber tells what is wrong with a number, or "". Text is the number as it was written.
+// checkNumber describes what is wrong with a number, or "". Text is the number as it was written.
 func (r rule) checkNumber(x float64, text string) string {
 	for _, limit := range []struct {
 		tag, words string

@@ -14,7 +14,7 @@ import (
 
 // Set overrides one value, given as "key.path=value" where the value is YAML; items of lists are
 // named by their number. The shape is a pointer to the struct that the document will be decoded
-// into: it tells which keys exist. The value itself is checked by Decode.
+// into: it says which keys exist. The value itself is checked by Decode.
 func (d *Document) Set(assignment string, shape any) error {
 	path, text, found := strings.Cut(assignment, "=")
 	if !found || path == "" {

@@ -16,7 +16,7 @@ import (
 type Document struct {
 	name string
 	root *yaml.Node
-	// overrides tells which values came from the command line, and under which key.
+	// overrides says which values came from the command line, and under which key.
 	overrides map[*yaml.Node]string
 	// places holds, after Decode, the node of every field path that the document sets, and changed
 	// the paths of the fields that overrides set in whole or in part.

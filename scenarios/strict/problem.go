@@ -12,7 +12,7 @@ type Problem struct {
 	Where string
 	// Path is the field, such as "workload.rate"; empty for the file as a whole.
 	Path string
-	// Message tells what was found and what is allowed.
+	// Message says what was found and what is allowed.
 	Message string
 }
 

@@ -23,7 +23,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string, r rule) {
 	}
 }
 
-// setScalar stores the text in v and tells what is wrong with it, or "".
+// setScalar stores the text in v and describes what is wrong with it, or "".
 func setScalar(text string, v reflect.Value, r rule) string {
 	if complaint := checkPrintable(text); complaint != "" {
 		return complaint

@@ -95,5 +95,5 @@ func later(t, span sim.Time) sim.Time {
 	return t + span
 }
 
-// finite tells numbers from NaN and infinities.
+// finite reports whether a number is neither NaN nor infinite.
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -101,7 +101,7 @@ func Read(fsys fs.FS, path string) (*Distribution, error) {
 	return d, nil
 }
 
-// startsNumber tells a data line from a header.
+// startsNumber distinguishes a data line from a header.
 func startsNumber(text string) bool { return strings.ContainsRune("0123456789+-.", rune(text[0])) }
 
 // parseWeighted reads "tokens" or "tokens, weight".

@@ -4,7 +4,7 @@
 // cumulative distribution, with one random number a draw. A continuous distribution is rounded to
 // the nearest token and truncated: outside the bounds nothing is drawn, and inside them the
 // proportions are kept, as if draws outside had been thrown away and drawn again. (Clamping, the
-// other custom, piles up requests at the bounds.) Mean tells what the mean is after truncation.
+// other custom, piles up requests at the bounds.) Mean says what the mean is after truncation.
 package lengths
 
 import (

@@ -20,7 +20,7 @@ type decoder interface {
 // format is a kind of trace file.
 type format struct {
 	name string
-	// fits tells by the first line whether a file has this format.
+	// fits says by the first line whether a file has this format.
 	fits func(head []byte) bool
 	// open returns a decoder for a file at its start.
 	open func(f *file, o Options, c *Counts) (decoder, error)

@@ -11,7 +11,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// instant is a time as a trace tells it: seconds since any origin (1970 for dates) and ticks of
+// instant is a time as a trace writes it: seconds since any origin (1970 for dates) and ticks of
 // sim.Time, fewer than make a second.
 type instant struct{ seconds, ticks int64 }
 

@@ -28,7 +28,7 @@ const (
 type Options struct {
 	// FS has the file; nil means the files of the operating system.
 	FS fs.FS
-	// Format is one of Formats; empty means that the first line tells.
+	// Format is one of Formats; empty means that the first line decides.
 	Format string
 	// Speed multiplies the rate: times are divided by it, exactly and rounded down to the tick. In
 	// [1e-6, 1e6]; 0 means 1.
@@ -55,7 +55,7 @@ type Reader struct {
 	err     error
 }
 
-// Open opens a trace and reads as much as tells its format. It fails if the file is missing, empty,
+// Open opens a trace and reads enough to know its format. It fails if the file is missing, empty,
 // or in no known format.
 func Open(path string, o Options) (*Reader, error) {
 	if err := o.check(); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/speculation"
 )
 
-// Stats tells what a continuation took.
+// Stats says what a continuation took.
 type Stats struct {
 	// Prompt and Output are numbers of tokens.
 	Prompt, Output int

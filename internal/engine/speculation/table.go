@@ -19,7 +19,7 @@ type Table struct {
 	Tokens int64 `json:"tokens"`
 	// Accepted[n] is the number of steps with n accepted tokens, 0 ≤ n ≤ Gamma.
 	Accepted []int64 `json:"accepted"`
-	// Positions tells for each place in the draft how its tokens fared, given that all before were
+	// Positions gives the fate of the tokens at each place in the draft, given that all before were
 	// accepted.
 	Positions []Position `json:"positions"`
 	// TokensPerStep is Tokens/Steps, between 1 and Gamma+1.

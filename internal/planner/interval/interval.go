@@ -107,8 +107,8 @@ func Slow(s *scenarios.Scenario, factor float64) {
 	}
 }
 
-// ranged reports whether a metric gets a range: those that compare systems and are not counts of a
-// run.
+// ranged reports whether a metric gets a range: a metric that compares systems and is not a count
+// of a run.
 func ranged(m scenarios.Metric) bool {
 	switch m.Unit {
 	case scenarios.Milliseconds, scenarios.PerSeconds, scenarios.Share:

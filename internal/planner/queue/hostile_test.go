@@ -22,7 +22,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// notebook gathers what a queue tells people.
+// notebook gathers the messages of a queue for people.
 type notebook struct {
 	mu    sync.Mutex
 	lines []string
@@ -409,7 +409,7 @@ func TestKeys(t *testing.T) {
 	group.Wait()
 	for _, k := range keys {
 		if k == nil || *k != *keys[0] || *k == (key{}) {
-			t.Fatal("those who come at the same time have different keys")
+			t.Fatal("planners that come at the same time have different keys")
 		}
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {

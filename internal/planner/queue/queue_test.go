@@ -17,7 +17,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// scenario is the text of the tasks: a seed tells them apart.
+// scenario is the text of the tasks, which differ in their seeds.
 const scenario = "model: llama-3.1-8b\nhardware: h100-sxm\n"
 
 func TestMain(m *testing.M) { os.Exit(queuetest.Main(m)) }

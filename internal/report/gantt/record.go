@@ -56,7 +56,7 @@ type Track struct {
 
 // Chart is the requests and steps of one run.
 type Chart struct {
-	// Name tells it from others.
+	// Name distinguishes it from others.
 	Name   string
 	Rows   []Row
 	Tracks []Track

@@ -102,7 +102,7 @@ func (k Kind) name() string {
 	return [...]string{"prefill", "decode", "complete, held by a static batch"}[k]
 }
 
-// describe tells the life of a request.
+// describe returns the life of a request in words.
 func (row *Row) describe() string {
 	var parts []string
 	for _, p := range row.Parts {

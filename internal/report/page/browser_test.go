@@ -194,7 +194,7 @@ func field(v reflect.Value, key string) (float64, bool) {
 	return 0, false
 }
 
-// countOf reads the number of requests that the page tells of: "– 1,234 in all; …".
+// countOf reads the number of requests that the page states: "– 1,234 in all; …".
 func countOf(t *testing.T, words string) int {
 	t.Helper()
 	fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(words), "–"))

@@ -39,7 +39,7 @@ const StepBatches = 5
 // Rank returns the place of a part among all parts, which is also that of its colour.
 func Rank(part string) int { return slices.Index(parts(), part) }
 
-// part tells to which part of a step an operator belongs.
+// part returns the part of a step to which an operator belongs.
 func part(operator string) string {
 	switch {
 	case strings.HasPrefix(operator, "attention"):

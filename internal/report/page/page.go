@@ -37,7 +37,7 @@ const SampleSize = 4000
 
 // Run is one run on a page.
 type Run struct {
-	// Name tells it from others of a comparison; empty for that of the scenario.
+	// Name distinguishes it from others of a comparison; empty for that of the scenario.
 	Name   string
 	Result *scenarios.Result
 	Sample *Sample
@@ -143,7 +143,7 @@ func title(r *scenarios.Result) string {
 	return setup
 }
 
-// name tells a run from others.
+// name returns what distinguishes a run from others.
 func name(r Run) string {
 	if r.Name != "" {
 		return r.Name
