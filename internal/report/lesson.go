@@ -62,11 +62,11 @@ func (p *Printer) oneToken(l *Lesson) {
 	p.heading("One token for one user")
 	p.say("The model has %s parameters: %s in %s. To make one token, all that a token passes "+
 		"through has to be read once: %s. "+
-		"At %s that takes %s, so that no engine can give one user more than %.0f tokens/s.",
+		"At %s that takes %s, so that no engine can give one user more than %s a second.",
 		figure(float64(m.Parameters().Total())),
 		units.FormatBytes(float64(m.WeightBytes(l.weights))), l.weights,
 		units.FormatBytes(read), units.FormatByteRate(bandwidth),
-		units.FormatDuration(read/bandwidth), bandwidth/read)
+		units.FormatDuration(read/bandwidth), counted(bandwidth/read, "token"))
 	p.say("The arithmetic is small: %.3g GFLOP, which takes %s at %s. That is %s FLOP for each "+
 		"byte, where the machine could do "+
 		"%s (the ridge of its roofline). Decoding for one user is bound by memory bandwidth, %s "+
@@ -114,8 +114,13 @@ func (p *Printer) batching(l *Lesson) {
 	}
 	p.grid(table.Row{"batch", "a step takes", "tokens/s a user", "tokens/s in all", "FLOP/byte"},
 		rows)
-	one, many := l.decode(1), l.decode(most)
 	p.printf("\n")
+	if most == 1 {
+		p.say("One reading of the weights would serve a whole batch, but the KV memory has room "+
+			"for %s only (of %s tokens).", counted(float64(room), "context"), count(l.context))
+		return
+	}
+	one, many := l.decode(1), l.decode(most)
 	p.say("One reading of the weights serves the whole batch: %d users get %s times the tokens "+
 		"of one, and each waits %s times as "+
 		"long for the next (contexts of %s tokens; the KV memory has room for %s of them). What "+
@@ -140,14 +145,19 @@ func (p *Printer) prefill(l *Lesson) {
 	step := sim.Step{Prefill: []sim.Chunk{{New: l.prompt, Last: true}}}
 	took := l.steps.Clock.Duration(&step).Seconds() * l.stages()
 	w := l.steps.Clock.Work(&step)
+	flops, bandwidth := l.steps.Clock.Peaks()
+	bound := "Prefill is bound by arithmetic where decode is bound by memory."
+	if ridge := flops / bandwidth; w.FLOPs/w.Bytes < ridge {
+		bound = fmt.Sprintf("So short a prompt is bound by memory still: the ridge is at %s.",
+			figure(ridge))
+	}
 	p.heading("The prompt")
 	p.say("The tokens of a prompt are known, and go through the model together: %s of them do %s "+
 		"FLOP for each byte and take %s, "+
-		"%s for each token against %s when decoding. Prefill is bound by arithmetic where decode "+
-		"is bound by memory.",
+		"%s for each token against %s when decoding. %s",
 		count(l.prompt), figure(w.FLOPs/w.Bytes), units.FormatDuration(took),
 		units.FormatDuration(took/float64(l.prompt)),
-		units.FormatDuration(l.decode(1).time))
+		units.FormatDuration(l.decode(1).time), bound)
 }
 
 // kvCache: what attention has to remember.
@@ -165,10 +175,10 @@ func (p *Printer) kvCache(l *Lesson) {
 			heads, units.FormatBytes(all), times(all/token))
 	}
 	weights := float64(m.StreamedBytes(l.weights))
-	p.say("The cache outweighs the weights when %s tokens are kept: %s users with %s tokens "+
+	p.say("The cache outweighs the weights when %s tokens are kept: %s with %s tokens "+
 		"each. From there on a step reads mostly "+
 		"cache, and larger batches help little. There is room for %s tokens here.",
-		figure(weights/token), figure(weights/token/float64(l.context)), count(l.context),
+		figure(weights/token), counted(weights/token/float64(l.context), "user"), count(l.context),
 		count(l.steps.Memory.Tokens))
 }
 

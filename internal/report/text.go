@@ -177,3 +177,11 @@ func figure(x float64) string {
 	}
 	return fmt.Sprintf("%.3g", x)
 }
+
+// counted prints a figure and what it counts: 1 user, 31.1 users.
+func counted(x float64, noun string) string {
+	if f := figure(x); f != "1" {
+		return f + " " + noun + "s"
+	}
+	return "1 " + noun
+}
