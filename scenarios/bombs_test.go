@@ -76,6 +76,9 @@ func TestEndlessDevices(t *testing.T) {
 		t.Skip(err)
 	}
 	filestest.Bounded(t, 0, func() {
+		if _, err := HashFile(device); err == nil || !strings.Contains(err.Error(), device) {
+			t.Errorf("its hash: %v", err)
+		}
 		if _, err := Load(device); !IsInputError(err) ||
 			!strings.Contains(err.Error(), "found more than") {
 			t.Errorf("a scenario: %v", err)

@@ -3,11 +3,12 @@ package scenarios
 import (
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/policies"
 )
 
-// Whatever the file and the override hold, there is a simulation or an input error, and never a
-// panic.
+// Whatever the file and the override hold, there is a simulation or an input error within bounded
+// memory and time, and never a panic.
 func FuzzBuild(f *testing.F) {
 	for _, name := range Shipped() {
 		text, err := ReadShipped(name)
@@ -29,22 +30,24 @@ func FuzzBuild(f *testing.F) {
 		"workload: {classes: [{name: x, model: gpt2, rate: 2/s, tenant: t}, {name: y, model: "+
 		"opt-13b, patience: 3s}]}\n", "fleet.pools.0.role=prefill")
 	f.Fuzz(func(t *testing.T, text, override string) {
-		file, err := Parse("fuzz.yaml", []byte(text), override)
-		if err == nil && manyReplicas(&file.Scenario) {
-			t.Skip("the time would go into many equal replicas")
-		}
-		if err == nil {
-			var s *Simulation
-			if s, err = file.Build(policies.Default()); err == nil {
-				if _, err := s.Explain(); err != nil {
-					t.Fatalf("cannot be explained: %v", err)
-				}
-				s.Source.Close()
+		filestest.Bounded(t, len(text)+len(override), func() {
+			file, err := Parse("fuzz.yaml", []byte(text), override)
+			if err == nil && manyReplicas(&file.Scenario) {
+				t.Skip("the time would go into many equal replicas")
 			}
-		}
-		if err != nil && !IsInputError(err) {
-			t.Fatalf("not an input error: %#v", err)
-		}
+			if err == nil {
+				var s *Simulation
+				if s, err = file.Build(policies.Default()); err == nil {
+					if _, err := s.Explain(); err != nil {
+						t.Fatalf("cannot be explained: %v", err)
+					}
+					s.Source.Close()
+				}
+			}
+			if err != nil && !IsInputError(err) {
+				t.Fatalf("not an input error: %#v", err)
+			}
+		})
 	})
 }
 

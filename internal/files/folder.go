@@ -23,3 +23,8 @@ func (f folder) Open(name string) (fs.File, error) {
 func (f folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return fs.ReadDir(f.fsys, filepath.Join(f.dir, name))
 }
+
+// Stat describes a file of the folder.
+func (f folder) Stat(name string) (fs.FileInfo, error) {
+	return fs.Stat(f.fsys, filepath.Join(f.dir, name))
+}

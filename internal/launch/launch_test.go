@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -183,7 +184,9 @@ func FuzzRead(f *testing.F) {
 	f.Add("vllm serve m -tp 4")
 	f.Add("kind: Pod\nspec: {containers: [{command: [vllm, serve, m]}]}")
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := Read(text)
+		var r *Reading
+		var err error
+		filestest.Bounded(t, len(text), func() { r, err = Read(text) })
 		if err != nil {
 			return
 		}

@@ -12,13 +12,6 @@ import (
 	"strings"
 )
 
-// Limits on what is read from outside.
-const (
-	maxFiles = 4096      // tables of a folder, of all accelerators
-	maxBytes = 256 << 20 // of a file
-	maxRows  = 4 << 20   // of a table
-)
-
 // Wanted says which of a folder's tables are of interest.
 type Wanted struct {
 	// Accelerator lists the names of the accelerator; case, "-" and "_" do not matter.
@@ -54,12 +47,12 @@ func (t Table) String() string {
 // Select returns the wanted tables of a folder, one of each name, in order of their names. An error
 // lists what there is.
 func Select(dir fs.FS, w Wanted) ([]Table, error) {
-	if parquet, err := list(dir, "*/*/*/*/*.parquet"); err != nil {
+	if parquet, err := list(dir, 4, "*.parquet"); err != nil {
 		return nil, err
 	} else if len(parquet) > 0 {
 		return choose(parquet, w)
 	}
-	files, err := list(dir, "*__*.csv")
+	files, err := list(dir, 0, "*__*.csv")
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +71,9 @@ func Select(dir fs.FS, w Wanted) ([]Table, error) {
 
 // Files returns the paths of all tables of a folder.
 func Files(dir fs.FS) []string {
-	files, err := list(dir, "*/*/*/*/*.parquet")
+	files, err := list(dir, 4, "*.parquet")
 	if err == nil && len(files) == 0 {
-		files, err = list(dir, "*__*.csv")
+		files, err = list(dir, 0, "*__*.csv")
 	}
 	if err != nil {
 		return nil
@@ -88,13 +81,45 @@ func Files(dir fs.FS) []string {
 	return files
 }
 
-// list returns the files that match a pattern.
-func list(dir fs.FS, pattern string) ([]string, error) {
-	files, err := fs.Glob(dir, pattern)
-	if len(files) > maxFiles {
-		return nil, fmt.Errorf("%d tables are more than the %d that are read", len(files), maxFiles)
+// list returns the files whose names match a pattern and that are as many folders deep. Folders that
+// cannot be read are left out.
+func list(dir fs.FS, depth int, pattern string) ([]string, error) {
+	var files []string
+	folders, seen := []string{"."}, int64(0)
+	for ; depth >= 0; depth-- {
+		var next []string
+		for _, folder := range folders {
+			entries, err := fs.ReadDir(dir, folder)
+			if err != nil {
+				continue
+			}
+			if seen += int64(len(entries)); seen > maxEntries {
+				return nil, fmt.Errorf("found more than %d files and folders, "+
+					"allowed: a folder of operator tables only", maxEntries)
+			}
+			for _, entry := range entries {
+				at := path.Join(folder, entry.Name())
+				if depth > 0 {
+					if isFolder(dir, at, entry) {
+						next = append(next, at)
+					}
+				} else if match, err := path.Match(pattern, entry.Name()); err == nil && match {
+					files = append(files, at)
+				}
+			}
+		}
+		folders = next
 	}
-	return files, err
+	return files, atMost(int64(len(files)), maxFiles, "tables")
+}
+
+// isFolder reports whether an entry is a folder, or a link to one.
+func isFolder(dir fs.FS, at string, entry fs.DirEntry) bool {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return entry.IsDir()
+	}
+	info, err := fs.Stat(dir, at)
+	return err == nil && info.IsDir()
 }
 
 // accelerator returns the first element of the paths that means one of the wanted names, or the

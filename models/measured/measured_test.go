@@ -9,11 +9,13 @@ import (
 	"testing/fstest"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/llmsim/llmsim/internal/files/filestest"
 )
 
 // product is a row of a published table of matrix products.
 type product struct {
-	Framework string  `parquet:"framework"`
+	Framework string  `parquet:"framework,dict"`
 	DType     string  `parquet:"gemm_dtype,dict"`
 	M         int64   `parquet:"m"`
 	N         int64   `parquet:"n"`
@@ -135,12 +137,36 @@ func FuzzParquet(f *testing.F) {
 		product{"SGLang", "bfloat16", 1, 2, 3, 4})
 	f.Add(good)
 	f.Add(good[:len(good)-9])
+	f.Add(manyRuns(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := fstest.MapFS{"x.parquet": {Data: data}}
 		rows := 0
-		err := Table{Path: "x.parquet"}.Each(dir, func(r *Row) { rows++; r.Text("m") })
+		var err error
+		filestest.Bounded(t, len(data), func() {
+			err = Table{Path: "x.parquet"}.Each(dir, func(r *Row) { rows++; r.Text("m") })
+		})
 		if err == nil && rows > maxRows {
 			t.Errorf("%d rows", rows)
+		}
+	})
+}
+
+// Whatever a CSV file holds, its rows have a field for each column, and mistakes name the file.
+func FuzzCSV(f *testing.F) {
+	f.Add("m,n,k\n1,2,3\n")
+	f.Add("\ufeffm,\"n\n\",m\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		var err error
+		filestest.Bounded(t, len(text), func() {
+			err = Table{Path: "x.csv"}.Each(fstest.MapFS{"x.csv": {Data: []byte(text)}},
+				func(r *Row) {
+					if len(r.fields) < len(r.columns) {
+						t.Errorf("%d fields for %d columns", len(r.fields), len(r.columns))
+					}
+				})
+		})
+		if err != nil && !strings.HasPrefix(err.Error(), "x.csv:") {
+			t.Error(err)
 		}
 	})
 }

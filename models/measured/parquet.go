@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // eachOfParquet calls f with every row of a Parquet file of flat columns.
@@ -21,61 +23,36 @@ func eachOfParquet(dir fs.FS, name string, f func(*Row)) (err error) {
 			err = fmt.Errorf("%s: not a Parquet file that can be read: %v", name, p)
 		}
 	}()
-	file, size, err := open(dir, name)
+	data, err := files.Read(dir, name, maxBytes)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	if err := checkFooter(file, size); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	p, err := parquet.OpenFile(file, size, parquet.SkipPageIndex(true),
-		parquet.SkipBloomFilters(true))
+	p, err := openParquet(data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if err := check(p, file, size); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	var header []string
 	for _, column := range p.Schema().Columns() {
 		header = append(header, strings.Join(column, "."))
 	}
-	return rows(name, p, newRow(header), f)
+	row, err := newRow(header)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return rows(name, p, row, f)
 }
 
-// randomAccess is a file that can be read anywhere.
-type randomAccess interface {
-	io.ReaderAt
-	io.Closer
-}
-
-// inMemory is the content of a file that cannot.
-type inMemory struct{ *bytes.Reader }
-
-func (inMemory) Close() error { return nil }
-
-// open opens a file of at most maxBytes and returns its size.
-func open(dir fs.FS, name string) (randomAccess, int64, error) {
-	file, err := dir.Open(name)
+// openParquet opens a file that is read within the limits.
+func openParquet(data []byte) (*parquet.File, error) {
+	if err := checkFooter(data); err != nil {
+		return nil, err
+	}
+	p, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)),
+		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	info, err := file.Stat()
-	if err == nil && info.Size() > maxBytes {
-		err = fmt.Errorf("%s: %d bytes are more than the %d that are read", name, info.Size(),
-			maxBytes)
-	}
-	if err != nil {
-		file.Close()
-		return nil, 0, err
-	}
-	if f, ok := file.(randomAccess); ok {
-		return f, info.Size(), nil
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxBytes))
-	return inMemory{bytes.NewReader(data)}, int64(len(data)), err
+	return p, checkParquet(p, data)
 }
 
 // rows calls f with every row.
@@ -83,8 +60,7 @@ func rows(name string, p *parquet.File, r *Row, f func(*Row)) error {
 	reader := parquet.NewReader(p)
 	defer reader.Close()
 	buffer := make([]parquet.Row, 512)
-	r.fields = make([]string, len(r.columns))
-	for number := 1; ; {
+	for number := int64(1); ; {
 		n, err := reader.ReadRows(buffer)
 		for _, row := range buffer[:n] {
 			if len(row) != len(r.fields) {
@@ -103,6 +79,9 @@ func rows(name string, p *parquet.File, r *Row, f func(*Row)) error {
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if err == nil {
+			err = atMost(number-1, maxRows, "rows")
 		}
 		if err != nil {
 			return fmt.Errorf("%s: row %d: %w", name, number, err)

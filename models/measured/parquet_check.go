@@ -3,13 +3,11 @@
 package measured
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 
+	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -19,132 +17,162 @@ import (
 // The library makes room for what a file says of itself before it reads it. So the sizes are
 // checked first.
 
-// maxPage bounds the bytes of a page once it is unpacked; the published tables have some KiB.
-const maxPage = 16 << 20
-
-// checkFooter refuses a file whose description is said to be longer than the file.
-func checkFooter(file io.ReaderAt, size int64) error {
-	var tail [8]byte // the description's length and "PAR1"
-	if _, err := file.ReadAt(tail[:], size-8); err != nil {
-		return errors.New("too short for a Parquet file")
-	}
-	if n := int64(binary.LittleEndian.Uint32(tail[:])); n > size-8 || string(tail[4:]) != "PAR1" {
+// checkFooter refuses a file whose description is not as long as it says.
+func checkFooter(data []byte) error {
+	end := len(data) - 8 // the description's length and "PAR1"
+	if end < 0 || string(data[end+4:]) != "PAR1" {
 		return errors.New("its end is not that of a Parquet file")
 	}
-	return nil
-}
-
-// check refuses files that would take more memory than a table of kernels does.
-func check(p *parquet.File, file io.ReaderAt, size int64) error {
-	if n := p.NumRows(); n < 0 || n > maxRows {
-		return fmt.Errorf("%d rows, want at most %d", n, maxRows)
-	}
-	if n := len(p.Schema().Columns()); n > 100 {
-		return fmt.Errorf("%d columns, want at most 100", n)
-	}
-	for _, group := range p.Metadata().RowGroups {
-		for _, column := range group.Columns {
-			if err := checkPages(&column.MetaData, file, size); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// checkPages refuses columns with pages that are larger than maxPage or not in the file.
-func checkPages(c *format.ColumnMetaData, file io.ReaderAt, size int64) error {
-	at := c.DataPageOffset
-	if c.DictionaryPageOffset > 0 {
-		at = min(at, c.DictionaryPageOffset)
-	}
-	end := at + c.TotalCompressedSize
-	if at < 0 || c.TotalCompressedSize < 0 || end > size {
-		return errors.New("a column is not in the file")
-	}
-	var protocol thrift.CompactProtocol
-	for at < end {
-		section := &counter{r: io.NewSectionReader(file, at, end-at)}
-		buffered := bufio.NewReaderSize(section, 256)
-		var page format.PageHeader
-		if err := thrift.NewDecoder(protocol.NewReader(buffered)).Decode(&page); err != nil {
-			return fmt.Errorf("the header of a page: %w", err)
-		}
-		packed, unpacked := int64(page.CompressedPageSize), int64(page.UncompressedPageSize)
-		if packed < 0 || unpacked < 0 || packed > end-at || unpacked > maxPage {
-			return fmt.Errorf("a page of %d bytes, %d unpacked, is larger than any of a table",
-				packed, unpacked)
-		}
-		at += section.n - int64(buffered.Buffered())
-		body := at
-		// before the packed part are two that are not
-		if v2, ok := page.DataPageHeaderV2.Get(); ok {
-			body += int64(v2.RepetitionLevelsByteLength) + int64(v2.DefinitionLevelsByteLength)
-		}
-		at += packed
-		if body < at {
-			if err := checkPacked(c.Codec, io.NewSectionReader(file, body, at-body)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// checkPacked refuses a page that unpacks to more than maxPage: by its own account, which the
-// libraries hold it to, or where it gives none, as far as that is unpacked.
-func checkPacked(codec format.CompressionCodec, page io.Reader) error {
-	var start [zstd.HeaderMaxSize]byte
-	n, err := io.ReadFull(page, start[:])
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+	length := int64(binary.LittleEndian.Uint32(data[end:]))
+	if err := atMost(length, maxFooter, "bytes of description"); err != nil {
 		return err
 	}
-	unpacked := uint64(0)
-	switch codec {
-	case format.Uncompressed:
-	case format.Snappy:
-		unpacked, _ = binary.Uvarint(start[:n])
-	case format.Zstd:
-		var h zstd.Header
-		if err := h.Decode(start[:n]); err != nil {
-			return err
-		}
-		if unpacked = h.FrameContentSize; !h.HasFCS {
-			unpacked = unpackedSize(io.MultiReader(bytes.NewReader(start[:n]), page))
-		}
-	default:
-		return fmt.Errorf("columns are packed with %s, want Zstandard or Snappy", codec)
+	if length > int64(end) {
+		return errors.New("its description is longer than the file")
 	}
-	if unpacked > maxPage {
-		return fmt.Errorf("a page of %d bytes, unpacked, is larger than any of a table", unpacked)
+	_, err := structLength(data[end-int(length) : end])
+	return err
+}
+
+// checkParquet refuses files that would take more memory or time than a table of kernels does.
+func checkParquet(p *parquet.File, data []byte) error {
+	columns := p.Root().Columns()
+	if err := errors.Join(atMost(p.NumRows(), maxRows, "rows"),
+		atMost(int64(len(columns)), maxColumns, "columns")); err != nil {
+		return err
+	}
+	unpacker, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return err
+	}
+	defer unpacker.Close()
+	c := checker{data: data, zstd: unpacker}
+	for _, group := range p.Metadata().RowGroups {
+		if len(group.Columns) != len(columns) {
+			return errors.New("a group of rows does not have all columns")
+		}
+		for i := range group.Columns {
+			if err := c.column(columns[i], &group.Columns[i].MetaData); err != nil {
+				return fmt.Errorf("column %.60s: %w", columns[i].Name(), err)
+			}
+		}
 	}
 	return nil
 }
 
-// unpackedSize returns the bytes that a stream of Zstandard unpacks to, or a little more than
-// maxPage where they are more. What is broken counts as far as it is whole.
-func unpackedSize(packed io.Reader) uint64 {
-	r, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderMaxMemory(maxPage), zstd.WithDecoderLowmem(true))
+// checker adds up what the columns of a file take.
+type checker struct {
+	data                     []byte
+	zstd                     *zstd.Decoder
+	packed, unpacked, values int64
+}
+
+// column refuses a column that is not flat or not in the file, and its pages.
+func (c *checker) column(column *parquet.Column, m *format.ColumnMetaData) error {
+	switch kind := m.Type; {
+	case !column.Leaf() || column.Repeated():
+		return errors.New("holds lists or further columns, want single values")
+	case kind == format.FixedLenByteArray || kind == format.Int96:
+		return fmt.Errorf("has values of type %s, want numbers or texts", kind)
+	}
+	at, size := m.DataPageOffset, m.TotalCompressedSize
+	if m.DictionaryPageOffset > 0 {
+		at = min(at, m.DictionaryPageOffset)
+	}
+	if n := int64(len(c.data)); at < 0 || size < 0 || at > n || size > n-at {
+		return errors.New("is not in the file")
+	}
+	if c.packed += size; c.packed > int64(len(c.data)) {
+		return errors.New("shares its pages with others")
+	}
+	for rest := c.data[at : at+size]; len(rest) > 0; {
+		n, err := structLength(rest)
+		if err != nil {
+			return fmt.Errorf("the header of a page: %w", err)
+		}
+		var header format.PageHeader
+		if err := thrift.Unmarshal(&thrift.CompactProtocol{}, rest[:n], &header); err != nil {
+			return fmt.Errorf("the header of a page: %w", err)
+		}
+		body := rest[n:]
+		if header.CompressedPageSize < 0 || int(header.CompressedPageSize) > len(body) {
+			return errors.New("a page is not in the file")
+		}
+		body, rest = body[:header.CompressedPageSize], body[header.CompressedPageSize:]
+		if err := c.page(column, m, &header, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// page refuses a page that is not what its header says.
+func (c *checker) page(column *parquet.Column, m *format.ColumnMetaData, h *format.PageHeader,
+	body []byte) error {
+	p := page{column: column, packed: true}
+	switch h.Type {
+	case format.DictionaryPage:
+		v := &h.DictionaryPageHeader.V
+		p.values, p.encoding = int64(v.NumValues), v.Encoding
+		if v.Encoding == format.PlainDictionary {
+			p.encoding = format.Plain // its older name in a dictionary
+		}
+	case format.DataPage:
+		v := &h.DataPageHeader.V
+		p.values, p.encoding = int64(v.NumValues), v.Encoding
+		p.levels = inFront
+		if column.Optional() && v.DefinitionLevelEncoding != format.RLE {
+			return fmt.Errorf("encoding %s, want RLE", v.DefinitionLevelEncoding)
+		}
+	case format.DataPageV2:
+		v := &h.DataPageHeaderV2.V
+		p.values, p.encoding = int64(v.NumValues), v.Encoding
+		p.levels = int64(v.DefinitionLevelsByteLength)
+		p.packed = !v.IsCompressed.Valid || v.IsCompressed.V
+		if v.RepetitionLevelsByteLength != 0 || p.levels < 0 || p.levels > int64(len(body)) {
+			return errors.New("a page is shorter than its levels")
+		}
+	default:
+		return fmt.Errorf("a page of type %s", h.Type)
+	}
+	if c.values += p.values; p.values < 0 || c.values > maxValues {
+		return atMost(c.values, maxValues, "values")
+	}
+	outside := max(p.levels, 0)
+	content, err := c.unpack(m.Codec, body[outside:], p.packed)
 	if err != nil {
-		return 0
+		return err
 	}
-	defer r.Close()
-	n, err := io.Copy(io.Discard, io.LimitReader(r, maxPage+1))
-	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-		return maxPage + 1
+	if int64(h.UncompressedPageSize) != outside+int64(len(content)) {
+		return fmt.Errorf("a page of %d bytes says that it has %d", outside+int64(len(content)),
+			h.UncompressedPageSize)
 	}
-	return uint64(n)
+	return p.check(m.Type, body[:outside], content)
 }
 
-// counter counts what is read.
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.n += int64(n)
-	return n, err
+// unpack returns what a page holds.
+func (c *checker) unpack(codec format.CompressionCodec, body []byte, packed bool) (
+	content []byte, err error) {
+	switch {
+	case codec == format.Uncompressed || !packed:
+		content = body
+	case codec == format.Snappy:
+		var n int
+		if n, err = snappy.DecodedLen(body); err == nil {
+			err = atMost(int64(n), maxUnpacked, "bytes in a page")
+		}
+		if err == nil {
+			content, err = snappy.Decode(nil, body)
+		}
+	case codec == format.Zstd:
+		content, err = c.zstd.DecodeAll(body, nil)
+	default:
+		err = fmt.Errorf("packed with %s, want Zstandard or Snappy", codec)
+	}
+	if err == nil {
+		c.unpacked += int64(len(content))
+		err = atMost(c.unpacked, maxUnpacked, "bytes, once unpacked")
+	}
+	return content, err
 }

@@ -1,10 +1,12 @@
 package queue
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // sent is the files that came with a task, by the paths at which its scenario finds them. There is
@@ -34,19 +36,28 @@ func (s *sent) Stat(path string) (fs.FileInfo, error) {
 	return nil, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}
 }
 
-// ReadDir lists the files of a folder that came with the task, in the order of their names.
+// ReadDir lists the files and folders of a folder that came with the task, in the order of their
+// names.
 func (s *sent) ReadDir(folder string) ([]fs.DirEntry, error) {
 	var list []fs.DirEntry
+	seen := map[string]bool{}
 	for _, path := range s.within(folder) {
-		if filepath.Dir(path) != filepath.Clean(folder) {
-			continue
-		}
-		info, err := s.info(path, s.files[path])
+		inside, err := filepath.Rel(folder, path)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, fs.FileInfoToDirEntry(info))
+		name, _, _ := strings.Cut(inside, string(filepath.Separator))
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		info, err := s.Stat(filepath.Join(folder, name))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, fs.FileInfoToDirEntry(named{info, name}))
 	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return list, nil
 }
 

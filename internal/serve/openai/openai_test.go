@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/files/filestest"
 )
 
 func words(i int) string { return fmt.Sprintf(" word%d", i) }
@@ -107,8 +109,8 @@ func TestSchemasWithoutEnd(t *testing.T) {
 	}
 }
 
-// FuzzParse reads any body for any endpoint: it is a request within bounds, or an error that names
-// a status of the client's.
+// FuzzParse reads any body for any endpoint within bounded memory and time: it is a request within
+// bounds, or an error that names a status of the client's.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{"prompt":"x","max_tokens":3}`, `{"prompt":[[1,2],[3]],"n":2,"stop":["a"]}`,
@@ -119,30 +121,35 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		for _, endpoint := range []Endpoint{Completions, Chat, Responses} {
-			r, err := Parse(endpoint, []byte(body))
-			if err != nil {
-				var e *Error
-				if !errors.As(err, &e) || e.Status < 400 || e.Status > 499 ||
-					!json.Valid(e.Body()) {
-					t.Errorf("%q: %v", body, err)
-				}
-				continue
+		filestest.Bounded(t, len(body), func() {
+			for _, endpoint := range []Endpoint{Completions, Chat, Responses} {
+				parseAnything(t, endpoint, body)
 			}
-			if len(r.Prompts) < 1 || len(r.Prompts) > maxPrompts || r.N < 1 || r.N > maxN ||
-				len(r.Stop) > maxStop {
-				t.Errorf("%q: %+v", body, r)
-			}
-			schema := r.Schema
-			if r.Call != nil {
-				schema = r.Call.Parameters
-			}
-			if schema != nil {
-				if value, err := Instance(schema, words); err == nil &&
-					(!json.Valid(value) || len(value) > 16*maxInstance) {
-					t.Errorf("%q: made %d bytes", body, len(value))
-				}
-			}
-		}
+		})
 	})
+}
+
+func parseAnything(t *testing.T, endpoint Endpoint, body string) {
+	r, err := Parse(endpoint, []byte(body))
+	if err != nil {
+		var e *Error
+		if !errors.As(err, &e) || e.Status < 400 || e.Status > 499 || !json.Valid(e.Body()) {
+			t.Errorf("%q: %v", body, err)
+		}
+		return
+	}
+	if len(r.Prompts) < 1 || len(r.Prompts) > maxPrompts || r.N < 1 || r.N > maxN ||
+		len(r.Stop) > maxStop {
+		t.Errorf("%q: %+v", body, r)
+	}
+	schema := r.Schema
+	if r.Call != nil {
+		schema = r.Call.Parameters
+	}
+	if schema != nil {
+		if value, err := Instance(schema, words); err == nil &&
+			(!json.Valid(value) || len(value) > 16*maxInstance) {
+			t.Errorf("%q: made %d bytes", body, len(value))
+		}
+	}
 }
