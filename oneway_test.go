@@ -43,8 +43,33 @@ func TestScenariosRunOneWay(t *testing.T) {
 	}
 }
 
-// references returns, for each file of a package, the files that declare what it names: types,
-// functions, methods, constants and variables.
+// A replica knows nothing of the fleet that it is in: no file of sim that makes up a replica names
+// anything that a file of the fleet declares, nor a field of it. The journey of a request is data
+// that a replica carries along for the fleet, unseen.
+func TestReplicasKnowNoFleet(t *testing.T) {
+	fleet := []string{"accounting.go", "agenda.go", "config.go", "config_check.go", "ending.go",
+		"fleet.go", "handover.go", "instant.go", "journey.go", "outage.go", "placing.go",
+		"pool.go", "prediction.go", "running.go", "scaling.go", "simulation.go", "source.go",
+		"tournament.go"}
+	uses := references(t, "sim")
+	for _, file := range fleet {
+		if len(uses[file]) == 0 && file != "tournament.go" {
+			t.Errorf("sim has no file %s that refers to another", file)
+		}
+	}
+	for file, used := range uses {
+		for _, other := range fleet {
+			if used[other] && !slices.Contains(fleet, file) &&
+				!(file == "sequence.go" && other == "journey.go") {
+				t.Errorf("%s is part of a replica and refers to %s, which is part of the fleet",
+					file, other)
+			}
+		}
+	}
+}
+
+// references returns, for each file of a package, the files that declare what it names: types and
+// their fields, functions, methods, constants and variables.
 func references(t *testing.T, dir string) map[string]map[string]bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -83,10 +108,13 @@ func references(t *testing.T, dir string) map[string]map[string]bool {
 	return uses
 }
 
-// declared reports whether an object is one of a package's own, or a method of such a type.
+// declared reports whether an object is one of a package's own, or a method or field of a type.
 func declared(object types.Object, pkg *types.Package) bool {
-	if f, ok := object.(*types.Func); ok {
-		return f.Signature().Recv() != nil || f.Parent() == pkg.Scope()
+	switch o := object.(type) {
+	case *types.Func:
+		return o.Signature().Recv() != nil || o.Parent() == pkg.Scope()
+	case *types.Var:
+		return o.IsField() || o.Parent() == pkg.Scope()
 	}
 	return object.Parent() == pkg.Scope()
 }

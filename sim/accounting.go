@@ -1,10 +1,5 @@
 package sim
 
-// residents is the list of the requests that a replica was given, in that order.
-type residents struct{ first, last *Sequence }
-
-type residency struct{ previous, next *Sequence }
-
 // assign counts s as a request of r.
 func (f *fleet) assign(r *member, s *Sequence) {
 	s.Replica, s.assigned = r.index, true
@@ -57,25 +52,6 @@ func (f *fleet) promptDone(r *member, s *Sequence) {
 	r.pool.changed(r)
 }
 
-// predict estimates when the prompts given to r will be computed, from the number of tokens that
-// are not computed yet.
-func (r *member) predict(now Time) {
-	r.computed = now + Time(r.uncomputed)*r.timePerPromptToken()
-}
-
-// probe is the length of the prompt by which the speed of replicas is measured, in tokens: about
-// where GPUs reach their full prefill throughput (Splitwise, ISCA 2024, figure 6).
-const probe = 2048
-
-// timePerPromptToken returns how long r takes for a prompt, by token.
-func (r *member) timePerPromptToken() Time {
-	if r.promptToken == 0 {
-		step := Step{Prefill: []Chunk{{New: probe, Last: true}}}
-		r.promptToken = max(r.clock.Duration(&step)*Time(len(r.batches))/probe, 1)
-	}
-	return r.promptToken
-}
-
 func (l *residents) add(s *Sequence) {
 	s.resident = residency{previous: l.last}
 	if l.last == nil {
@@ -99,4 +75,18 @@ func (l *residents) remove(s *Sequence) {
 		at.next.resident.previous = at.previous
 	}
 	s.resident = residency{}
+}
+
+// restIfDrained turns r off if it has nothing left to do.
+func (f *fleet) restIfDrained(r *member) {
+	if r.phase == draining && r.outstanding == 0 && r.leases == 0 {
+		f.rest(r)
+	}
+}
+
+func (f *fleet) rest(r *member) {
+	r.phase = off
+	r.generation++
+	r.result.Up += f.now - r.since
+	r.forget()
 }

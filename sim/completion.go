@@ -39,7 +39,7 @@ func (b *Batch) deliver(at Time) {
 // emit reports that tokens of s came out at the given time, where somebody asks for them.
 func (b *Batch) emit(s *Sequence, at Time) {
 	if b.r.streamed {
-		b.r.effects = append(b.r.effects, effect{kind: emitted, s: s, b: b, at: at})
+		b.r.effects = append(b.r.effects, effect{kind: emitted, s: s, time: at})
 	}
 }
 
@@ -47,8 +47,32 @@ func (b *Batch) emit(s *Sequence, at Time) {
 // memory that it has here stays taken.
 func (b *Batch) pass(s *Sequence) {
 	b.leave(s, true)
-	s.Swapped, s.Stored = s.Stored, 0
+	s.Swapped, s.Stored, s.imported = s.Stored, 0, true
 	s.preempted, s.Preemptions = s.Preemptions, 0 // to the next scheduler it is a newcomer
 	b.r.result.HandedOver++
-	b.effect(passed, s)
+	step := b.flight.end - b.flight.start
+	b.r.effects = append(b.r.effects, effect{kind: passed, s: s, time: step})
+}
+
+// expel takes s out of b before its answer is complete, and drops its KV cache.
+func (b *Batch) expel(s *Sequence) {
+	if s.held {
+		s.held = false
+		b.held--
+	}
+	b.leave(s, true)
+	b.r.memory.Release(s, false)
+}
+
+// expelLeaving removes the sequences that were to leave when the step ended, except those that
+// finished with it.
+func (b *Batch) expelLeaving() {
+	for i, s := range b.leaving {
+		b.leaving[i] = nil
+		if s.batch == b {
+			b.expel(s)
+			b.effect(expelled, s)
+		}
+	}
+	b.leaving = b.leaving[:0]
 }

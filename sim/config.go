@@ -1,10 +1,5 @@
 package sim
 
-import (
-	"errors"
-	"fmt"
-)
-
 // Config is a simulation: who asks, who serves, and who watches.
 type Config struct {
 	// Source yields the requests; nil where all are pushed from outside, see Simulation.Push.
@@ -42,48 +37,6 @@ type Config struct {
 	MaxLeap int64
 }
 
-// ReplicaConfig is one server: a model on one or more accelerators, with its own queue.
-type ReplicaConfig struct {
-	Scheduler Scheduler
-	Memory    Memory
-	Clock     StepClock
-	// Speculator drafts tokens; nil where sequences decode one token a step. It needs a replica of
-	// one stage.
-	Speculator Speculator
-	// Host is where KV caches can be swapped out to.
-	Host HostMemory
-	// Stages is the number of pipeline stages, each with a batch under way; 0 means 1.
-	Stages int
-	// Lookahead is the number of steps that are planned before the running one ends: 0, or 1 for
-	// asynchronous scheduling, where a request also waits for the step after the running one. It
-	// applies without a pipeline only.
-	Lookahead int
-	// Latency is added between every token and the user (network, tokenisation, HTTP).
-	Latency Time
-	// MaxContext is the longest prompt and answer together that is served, in tokens; 0 means no
-	// bound.
-	MaxContext int
-
-	// Model is the model served, in the numbers of Request.Model, and Role the phases of a request.
-	// Replicas that agree in both make a Pool.
-	Model int
-	Role  Role
-	// Link is the index in Config.Links over which a prefill replica sends KV caches, of KVBytes
-	// byte, in Layers parts that become ready one after another; 0 parts count as 1.
-	Link    int
-	KVBytes Footprint[int64]
-	Layers  int
-	// Relays has a prefill replica send the first token along with the KV cache, so that its user
-	// gets it when the decode replica begins with the request. Otherwise it answers by itself.
-	Relays bool
-	// Off replicas do not run at first; a Scaler may start them. ColdStart is the time from then
-	// until they take requests.
-	Off       bool
-	ColdStart Time
-	// Steady replicas run whatever a Scaler of their pool says.
-	Steady bool
-}
-
 // Router picks the replica that serves a request.
 type Router interface {
 	// Route returns the index of a replica that takes requests, of the pool or one of its siblings.
@@ -95,40 +48,6 @@ type Router interface {
 type Admission interface {
 	// Admit reports whether r, which arrives for the pool, is let in.
 	Admit(r *Request, pool *Pool) bool
-}
-
-func (c *Config) check() error {
-	switch {
-	case c.Router == nil:
-		return errors.New("sim: no router")
-	case len(c.Replicas) == 0:
-		return errors.New("sim: no replicas")
-	case c.SampleEvery < 0:
-		return fmt.Errorf("sim: SampleEvery is %v, want 0 or more", c.SampleEvery)
-	case c.MaxLeap < 0:
-		return fmt.Errorf("sim: MaxLeap is %d, want 0 or more", c.MaxLeap)
-	}
-	for i := range c.Replicas {
-		r := &c.Replicas[i]
-		switch {
-		case r.Scheduler == nil || r.Memory == nil || r.Clock == nil:
-			return fmt.Errorf("sim: replica %d lacks a scheduler, a memory or a clock", i)
-		case r.Stages < 0:
-			return fmt.Errorf("sim: replica %d has %d pipeline stages, want 1 or more", i, r.Stages)
-		case r.Lookahead < 0 || r.Lookahead > 1:
-			return fmt.Errorf("sim: replica %d looks %d steps ahead, want 0 or 1", i, r.Lookahead)
-		case r.Speculator != nil && r.Stages > 1:
-			return fmt.Errorf("sim: replica %d drafts tokens and has %d pipeline stages, want 1",
-				i, r.Stages)
-		case r.Host.Tokens < 0 || !r.Host.Time.valid():
-			return fmt.Errorf("sim: replica %d has host memory for %d tokens, %v each, want 0 or "+
-				"more",
-				i, r.Host.Tokens, r.Host.Time.Token)
-		case r.Latency < 0:
-			return fmt.Errorf("sim: replica %d has latency %v, want 0 or more", i, r.Latency)
-		}
-	}
-	return c.checkFleet()
 }
 
 // Result is what can be counted without an Observer.
@@ -145,37 +64,57 @@ type Result struct {
 	Links []LinkResult
 }
 
-// ReplicaResult is the work that one replica did.
-type ReplicaResult struct {
-	Completed, Rejected, Preemptions int64
-	// HandedOver is the number of requests that went on at another replica.
-	HandedOver int64
-	// Up is the time from being started until being switched off, or failing, or the end.
-	Up Time
-	// Busy is the time during which steps ran, a step in several pipeline stages counted once.
+// Outage is a failure of a replica: what it holds is gone, and it takes no requests for a while.
+type Outage struct {
+	// Replica is its index.
+	Replica int
+	// At is when it begins, For how long it lasts; Never means that the replica does not come back.
+	// Where the replica does not run, or another outage is under way, nothing happens.
+	At, For Time
+}
+
+// Retry says what becomes of the requests of a replica that fails.
+type Retry struct {
+	// Attempts is how often a request is sent to another replica, to begin anew; 0 means that it is
+	// lost at once.
+	Attempts int
+	// Delay passes before.
+	Delay Time
+}
+
+// Scaler decides how many replicas a pool has.
+type Scaler interface {
+	// Replicas returns how many should run or be starting. Numbers out of range are bounded.
+	Replicas(p *Pool) int
+}
+
+// Scaling lets a Scaler start and stop the replicas of a pool.
+type Scaling struct {
+	// Model and Role name the pool.
+	Model int
+	Role  Role
+	// Scaler is asked after each span of Every.
+	Scaler Scaler
+	Every  Time
+	// Min is the least number of replicas.
+	Min int
+}
+
+// Link carries KV caches from prefill replicas to decode replicas, one after another.
+type Link struct {
+	// Bandwidth is in byte/s, above 0.
+	Bandwidth float64
+	// Latency is added to each transfer; it does not occupy the link.
+	Latency Time
+}
+
+// LinkResult is what a link carried.
+type LinkResult struct {
+	// Transfers and Bytes were carried.
+	Transfers, Bytes int64
+	// Busy is the time during which the link was taken.
 	Busy Time
-	// Steps is the number of steps.
-	Steps int64
-	// PrefillTokens and DecodeTokens are the tokens that went through the linear layers; work
-	// repeated after a preemption counts again.
-	PrefillTokens, DecodeTokens int64
-	// Sampled is the number of tokens that came out.
-	Sampled int64
-	// Drafted and Accepted are the tokens drafted and of them accepted; Drafting is the part of
-	// Busy spent on drafts.
-	Drafted, Accepted int64
-	Drafting          Time
-	// PaddingTokens are the tokens that a static batch computed for nothing, beside those above.
-	PaddingTokens int64
-	// SwappedTokens is the number of tokens whose KV went over the link to host memory, both ways
-	// together.
-	SwappedTokens int64
-	// CachedTokens is the number of prompt tokens that the prefix cache supplied; FetchedTokens are
-	// those of them that came from slower memory.
-	CachedTokens, FetchedTokens int64
-	// KVCapacity is the size of the KV memory, in the memory's units.
-	KVCapacity int64
-	// PrefillPairs is the number of (query, key) pairs of prefill attention, DecodeContext that of
-	// decode attention.
-	PrefillPairs, DecodeContext int64
+	// Visible is the sum over the transfers of the time from the end of the prefill to the arrival
+	// of the KV cache: the part that did not overlap with the prefill, and waiting for the link.
+	Visible Time
 }

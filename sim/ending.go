@@ -1,25 +1,9 @@
 package sim
 
-import "fmt"
-
-// place is where a request is.
-type place uint8
-
-const (
-	nowhere    place = iota // about to be placed
-	atGate                  // it waits until a replica of its pool takes requests
-	atReplica               // it waits or runs there
-	underWay                // its KV cache is being moved
-	comingBack              // it will be tried again after a failure
+import (
+	"errors"
+	"fmt"
 )
-
-// Withdrawer is a Scheduler that takes part when a sequence that waits times out, is cancelled or
-// is lost in a failure. One that does not is expected to keep the waiting sequences in Queues, from
-// which the simulator takes them.
-type Withdrawer interface {
-	// Withdraw forgets s, which was handed over and is in no batch.
-	Withdraw(s *Sequence)
-}
 
 // end ends s without an answer: now, or with the step that it runs in.
 func (f *fleet) end(s *Sequence, why Rejection) {
@@ -28,8 +12,7 @@ func (f *fleet) end(s *Sequence, why Rejection) {
 		s.queue.Remove(s)
 	case atReplica:
 		r := &f.replicas[s.Replica]
-		r.now = f.now
-		left := r.withdraw(s)
+		left := r.withdraw(s, f.now)
 		f.settle(r)
 		if !left {
 			s.doomed, s.verdict = true, why
@@ -60,83 +43,105 @@ func (f *fleet) drop(s *Sequence, why Rejection) {
 	f.retire(s, f.now)
 }
 
-// withdraw takes s out of r. It returns false where s is in a batch that runs a step: it leaves
-// when that ends.
-func (r *replica) withdraw(s *Sequence) bool {
-	if b := s.batch; b != nil && b.flight.active {
-		r.cut(b)
-		b.leaving = append(b.leaving, s)
-		r.schedule()
-		return false
-	}
-	b := s.batch
-	r.detach(s)
-	if b != nil && b.held > 0 && b.held == b.running {
-		b.deliver(r.now)
-	}
-	r.disturb(r.now)
-	return true
+// reject drops s, which r cannot serve.
+func (f *fleet) reject(r *member, s *Sequence, why Rejection) {
+	r.result.Rejected++
+	f.drop(s, why)
 }
 
-// detach takes s, which is in no step that runs, out of r, with all that it holds there.
-func (r *replica) detach(s *Sequence) {
+// finish counts s, whose last token came out now.
+func (f *fleet) finish(s *Sequence) {
+	f.unassign(s)
+	f.result.Completed++
+	f.result.End = max(f.result.End, s.LastToken)
+	s.Preemptions += s.preempted
+	if f.observer != nil {
+		f.observer.Finished(s)
+	}
+	f.retire(s, s.LastToken+s.Latency)
+}
+
+// tell reports the tokens of s that came out since it was last told.
+func (f *fleet) tell(s *Sequence, at Time) {
+	if n := s.Progress() - s.told; n > 0 {
+		s.told += n
+		f.tokens(s, n, at)
+	}
+}
+
+// retire tells the source that s is done with, and keeps its space for reuse.
+func (f *fleet) retire(s *Sequence, at Time) {
+	f.live--
+	if len(f.pushed) > 0 {
+		delete(f.pushed, s.ID)
+	}
+	f.source.Done(&s.Request, f.after(at))
+	f.arrival = f.source.NextArrival()
+	s.reset()
+	f.spare = append(f.spare, s)
+}
+
+// retryOrLose sends s, whose replica failed, to another replica to begin anew, or ends it as lost.
+func (f *fleet) retryOrLose(s *Sequence) {
 	switch {
-	case s.batch != nil:
-		s.batch.expel(s)
-		return
-	case s.queue == &r.incoming:
-		r.incoming.Remove(s)
-	case r.withdrawer != nil:
-		r.withdrawer.Withdraw(s)
-	case s.queue != nil:
-		s.queue.Remove(s)
+	case s.doomed:
+		f.drop(s, s.verdict)
+	case s.Retries >= f.retry.Attempts:
+		f.drop(s, Lost)
 	default:
-		r.err = fmt.Errorf("the scheduler %T cannot give back a request that waits, which "+
-			"timeouts, cancellations and failures need",
-			r.scheduler)
+		f.unassign(s)
+		f.yield(s)
+		f.result.Retries++
+		s.again()
+		f.note(later(f.now, f.retry.Delay), event{kind: placing, s: s})
+	}
+}
+
+// yield gives back what the KV cache of s takes at the replica that computed its prompt, if it
+// still does.
+func (f *fleet) yield(s *Sequence) {
+	m := s.move
+	if m == nil {
 		return
 	}
-	if s.Stored > 0 { // it was paused
-		r.unpause(s)
-		r.memory.Release(s, false)
-	}
-	if s.move == nil {
-		r.hostFree += int64(s.Swapped)
+	r := &f.replicas[m.source]
+	held, handle, stored := s.Held, s.Handle, s.Stored
+	s.Held, s.Handle, s.Stored = m.held, m.handle, s.Prompt
+	r.memory.Release(s, true)
+	s.Held, s.Handle, s.Stored = held, handle, stored
+	s.move = nil
+	r.leases--
+	r.disturb(f.now)
+	f.settle(r)
+	f.restIfDrained(r)
+}
+
+// giveUp ends the requests that wait for a replica.
+func (p *Pool) giveUp() {
+	for s := p.gate.Front(); s != nil; s = p.gate.Front() {
+		p.fleet.end(s, Unavailable)
 	}
 }
 
-// disturb lets r plan anew after something changed that its schedulers may have counted on: a
-// request left, or memory is free.
-func (r *replica) disturb(now Time) {
-	r.now = now
-	for i := range r.batches {
-		if b := &r.batches[i]; b.flight.active {
-			r.cut(b)
+// giveUp ends the requests that wait for a replica; if there are none, all is stuck.
+func (f *fleet) giveUp() {
+	before := f.live
+	for _, p := range f.pools {
+		p.giveUp()
+	}
+	f.stuck = f.live == before
+}
+
+// abandoned returns an error where a scheduler rests although requests wait.
+func (f *fleet) abandoned() error {
+	var errs []error
+	for i := range f.replicas {
+		r := &f.replicas[i]
+		if r.outstanding > 0 {
+			errs = append(errs, fmt.Errorf("sim: the scheduler %T of replica %d rests although %d "+
+				"requests wait",
+				r.scheduler, i, r.outstanding))
 		}
 	}
-	r.retryFrom(now)
-	r.schedule()
-}
-
-// expel takes s out of b before its answer is complete, and drops its KV cache.
-func (b *Batch) expel(s *Sequence) {
-	if s.held {
-		s.held = false
-		b.held--
-	}
-	b.leave(s, true)
-	b.r.memory.Release(s, false)
-}
-
-// expelLeaving removes the sequences that were to leave when the step ended, except those that
-// finished with it.
-func (b *Batch) expelLeaving() {
-	for i, s := range b.leaving {
-		b.leaving[i] = nil
-		if s.batch == b {
-			b.expel(s)
-			b.effect(expelled, s)
-		}
-	}
-	b.leaving = b.leaving[:0]
+	return errors.Join(errs...)
 }

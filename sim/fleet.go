@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -106,147 +105,6 @@ func (f *fleet) pool(model int, role Role) *Pool {
 	return nil
 }
 
-// arriveNext takes in the next request of the source.
-func (f *fleet) arriveNext(at Time) {
-	s := f.sequence()
-	f.source.Next(&s.Request)
-	f.arrival = f.source.NextArrival()
-	f.number(s)
-	if at < f.now || s.Arrival != at {
-		f.fault("request %d arrives at %v, announced for %v, when it is %v already",
-			s.ID, s.Arrival, at, f.now)
-		return
-	}
-	if f.err = f.admissible(&s.Request); f.err == nil {
-		f.arrive(s)
-	}
-}
-
-// number gives s, which is to arrive, its ID.
-func (f *fleet) number(s *Sequence) {
-	s.ID = f.numbered
-	f.numbered++
-	f.live++
-}
-
-// admissible returns an error where q makes no sense here.
-func (f *fleet) admissible(q *Request) error {
-	switch {
-	case q.Prompt < 1 || q.Output < 1:
-		return fmt.Errorf("sim: request %d has %d prompt and %d output tokens, want 1 or more of "+
-			"each",
-			q.ID, q.Prompt, q.Output)
-	case q.Model < 0 || q.Model >= len(f.entries) || f.entries[q.Model] == nil:
-		return fmt.Errorf("sim: request %d is for model %d, which no replica serves", q.ID, q.Model)
-	}
-	return nil
-}
-
-// arrive takes in s, which arrives now.
-func (f *fleet) arrive(s *Sequence) {
-	f.now = s.Arrival
-	f.result.Arrived++
-	p := f.entries[s.Model]
-	p.arrived++
-	if f.admission != nil && !f.admission.Admit(&s.Request, p) {
-		f.drop(s, Refused)
-		return
-	}
-	if f.queueTimeout > 0 {
-		f.note(later(s.Arrival, f.queueTimeout), event{kind: timingOut, s: s})
-	}
-	if s.Patience > 0 {
-		f.note(later(s.Arrival, s.Patience), event{kind: cancelling, s: s})
-	}
-	f.place(s)
-}
-
-// place takes s to a replica.
-func (f *fleet) place(s *Sequence) {
-	i, ok := f.choose(s, f.router, f.entries[s.Model])
-	if !ok {
-		return
-	}
-	r := &f.replicas[i]
-	if why, ok := r.serves(&s.Request); !ok {
-		f.reject(r, s, why)
-		return
-	}
-	f.assign(r, s)
-	f.accept(r, s)
-}
-
-// choose asks a router for a replica for s. Where none takes requests, s waits at the gate of the
-// pool, or ends.
-func (f *fleet) choose(s *Sequence, router Router, p *Pool) (replica int, ok bool) {
-	if len(p.accepting) == 0 {
-		if p.hopeless() {
-			f.drop(s, Unavailable)
-			return 0, false
-		}
-		s.place = atGate
-		p.gate.Push(s)
-		return 0, false
-	}
-	i := router.Route(&s.Request, p)
-	if i < 0 || i >= len(f.replicas) {
-		f.fault("the router sent request %d to replica %d of %d", s.ID, i, len(f.replicas))
-		return 0, false
-	}
-	r := &f.replicas[i]
-	if r.phase != serving || r.pool.model != s.Model || s.move != nil && r.role == Prefill {
-		f.fault("the router sent request %d to replica %d, which does not take it", s.ID, i)
-		return 0, false
-	}
-	return i, true
-}
-
-// accept lets s wait and run at r.
-func (f *fleet) accept(r *member, s *Sequence) {
-	s.place = atReplica
-	s.Latency = r.latency
-	r.accept(s, f.now)
-	f.settle(r)
-}
-
-// reject drops s, which r cannot serve.
-func (f *fleet) reject(r *member, s *Sequence, why Rejection) {
-	r.result.Rejected++
-	f.drop(s, why)
-}
-
-// finish counts s, whose last token came out now.
-func (f *fleet) finish(s *Sequence) {
-	f.unassign(s)
-	f.result.Completed++
-	f.result.End = max(f.result.End, s.LastToken)
-	s.Preemptions += s.preempted
-	if f.observer != nil {
-		f.observer.Finished(s)
-	}
-	f.retire(s, s.LastToken+s.Latency)
-}
-
-// tell reports the tokens of s that came out since it was last told.
-func (f *fleet) tell(s *Sequence, at Time) {
-	if n := s.Progress() - s.told; n > 0 {
-		s.told += n
-		f.tokens(s, n, at)
-	}
-}
-
-// retire tells the source that s is done with, and keeps its space for reuse.
-func (f *fleet) retire(s *Sequence, at Time) {
-	f.live--
-	if len(f.pushed) > 0 {
-		delete(f.pushed, s.ID)
-	}
-	f.source.Done(&s.Request, f.after(at))
-	f.arrival = f.source.NextArrival()
-	s.reset()
-	f.spare = append(f.spare, s)
-}
-
 func (f *fleet) sequence() *Sequence {
 	n := len(f.spare)
 	if n == 0 {
@@ -280,33 +138,69 @@ func (f *fleet) summary() Result {
 	return f.result
 }
 
-// giveUp ends the requests that wait for a replica; if there are none, all is stuck.
-func (f *fleet) giveUp() {
-	before := f.live
-	for _, p := range f.pools {
-		p.giveUp()
-	}
-	f.stuck = f.live == before
+// member is a replica in the fleet, and what the fleet knows of it.
+type member struct {
+	replica
+	index     int
+	latency   Time
+	kvBytes   Footprint[int64]
+	layers    int
+	link      int
+	coldStart Time
+	steady    bool // never stopped by a scaler
+
+	// The generation tells failures and stops apart from what was noted before them.
+	pool       *Pool
+	role       Role
+	position   int // in pool.members
+	phase      phase
+	generation uint32
+	since      Time // when it was switched on
+	recovers   bool // an outage will end
+
+	// What it was given and has not finished: requests, their prompt tokens, and of these the
+	// tokens of prompts not complete.
+	outstanding         int
+	prompts, uncomputed int64
+	leases              int       // requests that go on elsewhere and hold memory here
+	residents           residents // listed where replicas may fail
+	// when these prompts will be complete, as far as can be told; kept where pool.predicting
+	computed    Time
+	promptToken Time // see timePerPromptToken
 }
 
-// abandoned returns an error where a scheduler rests although requests wait.
-func (f *fleet) abandoned() error {
-	var errs []error
-	for i := range f.replicas {
-		r := &f.replicas[i]
-		if r.outstanding > 0 {
-			errs = append(errs, fmt.Errorf("sim: the scheduler %T of replica %d rests although %d "+
-				"requests wait",
-				r.scheduler, i, r.outstanding))
-		}
+func newMember(index int, c *ReplicaConfig, maxLeap int64) member {
+	return member{
+		replica: newReplica(c, maxLeap), index: index, latency: c.Latency,
+		kvBytes: c.KVBytes, layers: c.Layers, link: c.Link,
+		role: c.Role, coldStart: c.ColdStart, steady: c.Steady, phase: serving,
 	}
-	return errors.Join(errs...)
 }
 
-// later returns at + span, or Never where that is out of range.
-func later(at, span Time) Time {
-	if span >= Never-at {
-		return Never
-	}
-	return at + span
+// phase is a part of the life of a replica.
+type phase uint8
+
+const (
+	off phase = iota
+	starting
+	serving
+	draining // it finishes what it has, and takes no more
+	failed
+)
+
+// after returns when an effect of what happens now takes place that is due at the given time: later
+// than its cause. So whatever replicas and users do to each other happens at another instant, and
+// the order in which replicas are visited does not matter.
+func (f *fleet) after(due Time) Time { return max(due, f.now+1) }
+
+// note puts an effect of what happens now on the agenda.
+func (f *fleet) note(due Time, e event) {
+	e.at = f.after(due)
+	f.agenda.push(e)
+}
+
+type link struct {
+	Link
+	free   Time // when the last transfer is through
+	result LinkResult
 }

@@ -1,30 +1,5 @@
 package sim
 
-// Link carries KV caches from prefill replicas to decode replicas, one after another.
-type Link struct {
-	// Bandwidth is in byte/s, above 0.
-	Bandwidth float64
-	// Latency is added to each transfer; it does not occupy the link.
-	Latency Time
-}
-
-// LinkResult is what a link carried.
-type LinkResult struct {
-	// Transfers and Bytes were carried.
-	Transfers, Bytes int64
-	// Busy is the time during which the link was taken.
-	Busy Time
-	// Visible is the sum over the transfers of the time from the end of the prefill to the arrival
-	// of the KV cache: the part that did not overlap with the prefill, and waiting for the link.
-	Visible Time
-}
-
-type link struct {
-	Link
-	free   Time // when the last transfer is through
-	result LinkResult
-}
-
 // send queues a transfer of the given number of bytes on the link, and returns when it has arrived.
 // The bytes become ready evenly, layer by layer, during the step that ends at computed, and the
 // last layer with it (Splitwise, ISCA 2024, section 4.3; Mooncake, FAST 2025, section 5.2). While a
@@ -40,18 +15,6 @@ func (l *link) send(bytes int64, layers int, computed, step Time) Time {
 	l.result.Busy += whole
 	l.result.Visible = later(l.result.Visible, end-computed)
 	return end
-}
-
-// move is a request on its way from a prefill replica to a decode replica. The KV cache keeps its
-// place in the memory of the source until the target has taken the request into a batch: a decode
-// pool that is full holds up the prefill pool.
-type move struct {
-	source       int
-	held, handle int  // what the memory of the source wrote into the sequence
-	computed     Time // when the prompt was complete, or when a transfer had to begin again
-	step         Time // the length of the step that completed it
-	// Replicas that failed meanwhile are of a later generation.
-	sourceGeneration, targetGeneration uint32
 }
 
 // lend begins the move of s, whose prompt the step that ends now has computed at r.
@@ -114,23 +77,4 @@ func (f *fleet) deliver(s *Sequence) {
 	default:
 		f.accept(r, s)
 	}
-}
-
-// yield gives back what the KV cache of s takes at the replica that computed its prompt, if it
-// still does.
-func (f *fleet) yield(s *Sequence) {
-	m := s.move
-	if m == nil {
-		return
-	}
-	r := &f.replicas[m.source]
-	held, handle, stored := s.Held, s.Handle, s.Stored
-	s.Held, s.Handle, s.Stored = m.held, m.handle, s.Prompt
-	r.memory.Release(s, true)
-	s.Held, s.Handle, s.Stored = held, handle, stored
-	s.move = nil
-	r.leases--
-	r.disturb(f.now)
-	f.settle(r)
-	f.restIfDrained(r)
 }

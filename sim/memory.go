@@ -46,3 +46,36 @@ type TieredMemory interface {
 	// device, and for how long they keep the link to host memory busy.
 	Fetched() (tokens int64, busy Time)
 }
+
+// Forgetter is a Memory that keeps tokens for later requests.
+type Forgetter interface {
+	// Forget drops what no sequence holds.
+	Forget()
+}
+
+// SlotMemory is a Memory that can tell how its slots are divided.
+type SlotMemory interface {
+	Memory
+	// Slots returns the number of tokens that could be stored, and how many of those set aside
+	// serve several sequences, each but the first of which counts.
+	Slots() (all, shared int64)
+	// Room returns the slots set aside for s, which runs and stores the given number of tokens.
+	Room(s *Sequence, stored int) int64
+}
+
+// Slots divides KV memory, in tokens, by what it is good for (Kwon et al., SOSP 2023, figure 2).
+type Slots struct {
+	// Tokens is the number of slots that hold the KV of a token, or receive it in the running step.
+	// Reserved are kept for tokens that a running request will still store, Internal for tokens
+	// that it never will. External are all others: free, kept in case a prompt comes back, in holes
+	// between reservations, or of KV caches that are under way to another replica.
+	Tokens, Reserved, Internal, External int64
+}
+
+// Add adds those of another memory.
+func (s *Slots) Add(o Slots) {
+	s.Tokens += o.Tokens
+	s.Reserved += o.Reserved
+	s.Internal += o.Internal
+	s.External += o.External
+}

@@ -2,21 +2,6 @@ package sim
 
 import "slices"
 
-// Role says which phases of a request a replica serves.
-type Role int
-
-// Roles of replicas.
-const (
-	// Mixed replicas serve a request from prompt to answer.
-	Mixed Role = iota
-	// Prefill replicas compute prompts, give the first token, and hand the request and its KV cache
-	// to a decode replica.
-	Prefill
-	// Decode replicas go on where prefill replicas stopped. They can serve whole requests too, if a
-	// router sends them some.
-	Decode
-)
-
 // Pool is the set of replicas of one model and one role. Routers, scalers and admission see it. It
 // names replicas by their index in Config.Replicas.
 type Pool struct {
@@ -206,9 +191,33 @@ func (p *Pool) hopeless() bool {
 	return true
 }
 
-// giveUp ends the requests that wait for a replica.
-func (p *Pool) giveUp() {
-	for s := p.gate.Front(); s != nil; s = p.gate.Front() {
-		p.fleet.end(s, Unavailable)
+// Running returns the number of replicas that take requests or are starting.
+func (p *Pool) Running() int {
+	n := 0
+	for _, i := range p.members {
+		if ph := p.fleet.replicas[i].phase; ph == serving || ph == starting {
+			n++
+		}
 	}
+	return n
+}
+
+// Waiting returns the number of requests that wait for a place in a batch. Like Busy it looks at
+// every replica.
+func (p *Pool) Waiting() int {
+	n := p.gate.Len()
+	for _, i := range p.members {
+		r := &p.fleet.replicas[i]
+		n += r.scheduler.Waiting() + r.incoming.Len()
+	}
+	return n
+}
+
+// Busy returns the time during which steps ran so far, summed over the replicas.
+func (p *Pool) Busy() Time {
+	var sum Time
+	for _, i := range p.members {
+		sum += p.fleet.replicas[i].busy(p.fleet.now)
+	}
+	return sum
 }

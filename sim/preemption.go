@@ -1,15 +1,5 @@
 package sim
 
-// HostMemory is where the KV caches of preempted sequences can wait, and the link to it (PCIe,
-// say).
-type HostMemory struct {
-	// Tokens is its room, in tokens of context; 0 means that nothing can be swapped out.
-	Tokens int64
-	// Time is the time that what a sequence keeps takes on the link, in either direction. Transfers
-	// wait for each other.
-	Time Footprint[Time]
-}
-
 // Victim returns the sequence that was admitted last over all batches of the replica, the usual one
 // to preempt. It is nil while another batch of the pipeline is under way, whose memory cannot be
 // taken: leave those out that lack memory, and they are tried again when it ends.
@@ -107,7 +97,8 @@ func (b *Batch) SwapOut(s *Sequence) bool {
 // swapIn brings the KV cache of s, for which memory is taken, back from host memory, or from
 // another replica.
 func (b *Batch) swapIn(s *Sequence) {
-	if s.move != nil {
+	if s.imported {
+		s.imported = false
 		b.effect(admitted, s)
 	} else {
 		b.r.hostFree += int64(s.Swapped)

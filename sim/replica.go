@@ -49,14 +49,14 @@ type replica struct {
 type effect struct {
 	kind effectKind
 	s    *Sequence
-	b    *Batch // that did it
-	at   Time   // when tokens of s came out
+	time Time  // emitted: when the tokens came out; passed: how long the step took
+	leap *Leap // that has ended
 }
 
 type effectKind uint8
 
 const (
-	stepped  effectKind = iota // a leap of b has ended
+	stepped  effectKind = iota // a leap has ended
 	prompted                   // the prompt of s is computed
 	emitted                    // tokens of s came out
 	finished                   // the last token of s came out
@@ -66,7 +66,7 @@ const (
 )
 
 func (b *Batch) effect(kind effectKind, s *Sequence) {
-	b.r.effects = append(b.r.effects, effect{kind: kind, s: s, b: b})
+	b.r.effects = append(b.r.effects, effect{kind: kind, s: s})
 }
 
 // flight is the leap that a batch has under way.
@@ -114,143 +114,6 @@ func (r *replica) init() {
 	}
 }
 
-// accept takes in a request that arrives now.
-func (r *replica) accept(s *Sequence, now Time) {
-	r.now = now
-	s.visible = r.planned
-	hidden := false // until a step is planned that can see s
-	for i := range r.batches {
-		if b := &r.batches[i]; b.flight.active {
-			r.interrupt(b, s)
-			hidden = r.lookahead > 0
-		}
-	}
-	if hidden || r.incoming.Len() > 0 {
-		r.incoming.Push(s)
-	} else {
-		r.scheduler.Enqueue(s)
-	}
-	r.retryFrom(now)
-	r.schedule()
-}
-
-// interrupt cuts b's leap short at the first boundary at which s can be planned for, and sets
-// s.visible to it.
-func (r *replica) interrupt(b *Batch, s *Sequence) {
-	f := &b.flight
-	if !f.leaping {
-		s.visible = r.planned + r.lookahead
-		return
-	}
-	if f.ignoreArrivals && r.lookahead == 0 {
-		return // the scheduler may as well see it now
-	}
-	current := f.run.ending(r.now - f.start) // steps from the start to the end of the one that runs
-	s.visible = r.planned - f.steps + current + r.lookahead
-	if !f.ignoreArrivals {
-		r.shorten(b, current+r.lookahead)
-	}
-}
-
-// cut ends b's leap with the step that runs.
-func (r *replica) cut(b *Batch) {
-	if f := &b.flight; f.leaping {
-		r.shorten(b, f.run.ending(r.now-f.start))
-	}
-}
-
-// shorten bounds the steps of b's leap.
-func (r *replica) shorten(b *Batch, steps int64) {
-	f := &b.flight
-	if steps < f.steps {
-		r.planned -= f.steps - steps
-		r.fly(b, steps)
-	}
-	if len(r.batches) > 1 {
-		b.store(f.steps) // now that another batch may need memory
-	}
-}
-
-// fly sets the number of steps of b's leap, and with it its end and when the pipeline stages are
-// free.
-func (r *replica) fly(b *Batch, steps int64) {
-	f := &b.flight
-	f.steps = steps
-	f.end = f.start + f.run.duration(steps)
-	last := len(r.free) - 1
-	r.free[last] = f.end
-	if last > 0 { // the last step leaves the stages one after another
-		stage := f.run.step(steps-1) / Time(len(r.free))
-		for i := range last {
-			r.free[i] = f.end - Time(last-i)*stage
-		}
-	}
-}
-
-// retryFrom asks for a new attempt to start a resting batch, as soon as the first stage is free.
-func (r *replica) retryFrom(at Time) {
-	for i := range r.batches {
-		if !r.batches[i].flight.active {
-			r.retry = min(r.retry, max(at, r.free[0]))
-			return
-		}
-	}
-}
-
-// schedule finds out when something happens next.
-func (r *replica) schedule() {
-	r.next = r.retry
-	for i := range r.batches {
-		if f := &r.batches[i].flight; f.active {
-			r.next = min(r.next, f.end)
-		}
-	}
-}
-
-// land ends the leaps that end now. launch follows.
-func (r *replica) land(now Time) {
-	r.now = now
-	for i := range r.batches {
-		if b := &r.batches[i]; b.flight.active && b.flight.end == now {
-			b.land()
-			r.retryFrom(now)
-		}
-	}
-}
-
-// launch begins the leaps that can begin now.
-func (r *replica) launch(now Time) {
-	if r.retry <= now {
-		r.retry = Never
-		r.launchBatch()
-	}
-	r.schedule()
-}
-
-// launchBatch starts a batch that rests, if the scheduler has a step for one.
-func (r *replica) launchBatch() {
-	r.reveal(r.planned)
-	for range r.batches {
-		b := &r.batches[r.first]
-		r.first = (r.first + 1) % len(r.batches)
-		if b.flight.active {
-			continue
-		}
-		if b.launch() {
-			r.retryFrom(r.free[0])
-			return
-		}
-	}
-}
-
-// reveal hands the scheduler the arrivals that the given step can see.
-func (r *replica) reveal(step int64) {
-	for s := r.incoming.Front(); s != nil && s.visible <= step; s = r.incoming.Front() {
-		r.incoming.Remove(s)
-		r.scheduler.Enqueue(s)
-	}
-}
-
 // alone reports whether only b has work, now and soon.
 func (r *replica) alone(b *Batch) bool {
 	if len(r.batches) == 1 {
@@ -262,41 +125,6 @@ func (r *replica) alone(b *Batch) bool {
 		}
 	}
 	return r.scheduler.Waiting() == 0
-}
-
-// state returns what the replica looks like at the time at, before which nothing else happens. A
-// step that ends then counts as running still where events of that time are to come.
-func (r *replica) state(at Time, early bool) State {
-	st := State{
-		Waiting: r.scheduler.Waiting() + r.incoming.Len(),
-		Used:    r.memory.Used(), Capacity: r.memory.Capacity(),
-	}
-	for i := range r.batches {
-		b := &r.batches[i]
-		st.Running += b.running
-		st.Decoding += b.decodes
-		if b.flight.active && b.flight.leaping {
-			// The step that runs has its memory, see store.
-			running := b.flight.run.completed(at-b.flight.start) + 1
-			if early {
-				running = b.flight.run.ending(at - b.flight.start)
-			}
-			running = min(running, b.flight.steps)
-			st.Used += r.memory.Growth(b.lane, running-b.flight.stored)
-		}
-	}
-	return st
-}
-
-// busy returns the time during which steps ran until now.
-func (r *replica) busy(now Time) Time {
-	begin := Never
-	for i := range r.batches {
-		if fl := &r.batches[i].flight; fl.active {
-			begin = min(begin, fl.start)
-		}
-	}
-	return r.result.Busy + max(0, now-max(begin, r.busyUntil))
 }
 
 // serves reports whether r can serve q, and if not, why.
@@ -312,4 +140,42 @@ func (r *replica) serves(q *Request) (why Rejection, ok bool) {
 		return TooLarge, false
 	}
 	return 0, true
+}
+
+// Batch is the set of sequences that a replica runs together, and the next step of it that a
+// Scheduler forms. A replica has one batch, or one for each stage of its pipeline.
+type Batch struct {
+	r    *replica
+	lane int
+
+	// The running sequences, oldest first; of them, those whose prompt is not complete, and how
+	// many a static batch holds back.
+	head, tail *Sequence
+	running    int
+	prefilling []*Sequence
+	held       int
+
+	// The decoding sequences: all advance together, one token for each of the steps counted here.
+	steps   int64
+	decodes int
+	context int64 // tokens stored for them in total
+	finish  finishHeap
+
+	// Token times: the decoding sequences had their last token at lastToken, but for the newcomers
+	// since then.
+	lastToken Time
+	newcomers []*Sequence
+	// Sequences that end without an answer when the running step ends.
+	leaving []*Sequence
+
+	// The step under construction, then under way.
+	step         Step
+	decode       bool
+	together     bool
+	reserve      int64 // units of memory that Prefill leaves free
+	retryPrefill bool  // limits the leap to one step: a refused Prefill may succeed in the next
+	ready        Time  // when its transfers from and to host memory are done
+	flight       flight
+	gaps         []Gap
+	leaped       Leap // the last flight, where it is observed
 }

@@ -45,20 +45,48 @@ type Segment struct {
 	Tokens int
 }
 
-// Source yields requests in order of arrival. Open-loop sources ignore Done; closed-loop ones send
-// a user's next request after the last.
-type Source interface {
-	// NextArrival returns when the next known request arrives, or Never if none is known (for now,
-	// if a request is under way). Only Next and Done change it.
-	NextArrival() Time
-	// Next fills r with the request that NextArrival announced, reusing the space of r.Content. It
-	// is called only when NextArrival is not Never. Every field of r but ID, which the simulator
-	// sets, is written.
-	Next(r *Request)
-	// Done is called when r finished or ended without an answer at the time at; arrivals that
-	// follow from it must not be earlier than at.
-	Done(r *Request, at Time)
-	// Err returns what broke the stream (a corrupt trace line, say), or nil. The simulator asks
-	// when NextArrival is Never.
-	Err() error
+// Rejection says why a request ends without an answer.
+type Rejection int
+
+// Reasons for a rejection.
+const (
+	// TooLong means that prompt and answer together exceed the longest context served.
+	TooLong Rejection = iota
+	// TooLarge means that the KV cache of the request does not fit into the memory of the replica,
+	// even alone.
+	TooLarge
+	// Refused means that admission control turned the request away.
+	Refused
+	// Unavailable means that no replica serves the model, and none will.
+	Unavailable
+	// TimedOut means that the request had not begun to run after Config.QueueTimeout.
+	TimedOut
+	// Cancelled means that the user went away, see Request.Patience.
+	Cancelled
+	// Lost means that replicas failed under the request, more often than Config.Retry allows.
+	Lost
+)
+
+// Rejections is the number of reasons for a rejection.
+const Rejections = int(Lost) + 1
+
+// String says the reason in words.
+func (r Rejection) String() string {
+	switch r {
+	case TooLong:
+		return "longer than the context served"
+	case TooLarge:
+		return "larger than the KV memory"
+	case Refused:
+		return "refused by admission control"
+	case Unavailable:
+		return "no replica available"
+	case TimedOut:
+		return "timed out in the queue"
+	case Cancelled:
+		return "cancelled by the user"
+	case Lost:
+		return "lost in a failure"
+	}
+	return "unknown reason"
 }

@@ -1,34 +1,5 @@
 package sim
 
-// Scaler decides how many replicas a pool has.
-type Scaler interface {
-	// Replicas returns how many should run or be starting. Numbers out of range are bounded.
-	Replicas(p *Pool) int
-}
-
-// Scaling lets a Scaler start and stop the replicas of a pool.
-type Scaling struct {
-	// Model and Role name the pool.
-	Model int
-	Role  Role
-	// Scaler is asked after each span of Every.
-	Scaler Scaler
-	Every  Time
-	// Min is the least number of replicas.
-	Min int
-}
-
-// phase is a part of the life of a replica.
-type phase uint8
-
-const (
-	off phase = iota
-	starting
-	serving
-	draining // it finishes what it has, and takes no more
-	failed
-)
-
 // scale asks the n-th scaler, and follows it.
 func (f *fleet) scale(n int) {
 	sc := &f.scalings[n]
@@ -84,49 +55,4 @@ func (f *fleet) ready(r *member, generation uint32) {
 	if r.generation == generation { // it was not stopped meanwhile
 		f.open(r)
 	}
-}
-
-// restIfDrained turns r off if it has nothing left to do.
-func (f *fleet) restIfDrained(r *member) {
-	if r.phase == draining && r.outstanding == 0 && r.leases == 0 {
-		f.rest(r)
-	}
-}
-
-func (f *fleet) rest(r *member) {
-	r.phase = off
-	r.generation++
-	r.result.Up += f.now - r.since
-	r.forget()
-}
-
-// Running returns the number of replicas that take requests or are starting.
-func (p *Pool) Running() int {
-	n := 0
-	for _, i := range p.members {
-		if ph := p.fleet.replicas[i].phase; ph == serving || ph == starting {
-			n++
-		}
-	}
-	return n
-}
-
-// Waiting returns the number of requests that wait for a place in a batch. Like Busy it looks at
-// every replica.
-func (p *Pool) Waiting() int {
-	n := p.gate.Len()
-	for _, i := range p.members {
-		r := &p.fleet.replicas[i]
-		n += r.scheduler.Waiting() + r.incoming.Len()
-	}
-	return n
-}
-
-// Busy returns the time during which steps ran so far, summed over the replicas.
-func (p *Pool) Busy() Time {
-	var sum Time
-	for _, i := range p.members {
-		sum += p.fleet.replicas[i].busy(p.fleet.now)
-	}
-	return sum
 }

@@ -51,16 +51,10 @@ type Sequence struct {
 	drafted        int    // tokens drafted in the step that runs
 	relayed        bool   // its first token came out, and its user has not got it
 	visible        int64  // first step that may be planned with it, see replica.incoming
+	imported       bool   // Swapped counts tokens that came from another replica
+	preempted      int    // Preemptions at the replica that computed its prompt
 
-	place     place
-	assigned  bool   // it counts as a request of Replica
-	doomed    bool   // it ends with the step that it runs in, for the reason verdict
-	life      uint32 // tells stale events, see agenda
-	verdict   Rejection
-	resident  residency // in the list of the requests of Replica
-	preempted int       // before it was handed over
-	told      int       // tokens reported by Config.Tokens
-	move      *move     // while memory of another replica holds its KV cache
+	journey
 }
 
 // Running reports whether s has a place in a batch.
@@ -94,19 +88,6 @@ func (s *Sequence) advance() int {
 		return 0
 	}
 	return int(s.batch.steps - s.joined)
-}
-
-// reset readies s for the next request, keeping the space of its content.
-func (s *Sequence) reset() {
-	*s = Sequence{Request: Request{Content: s.Content[:0]}, epoch: s.epoch + 1, life: s.life + 1}
-}
-
-// again readies s, which a failure took out of its replica, to begin anew.
-func (s *Sequence) again() {
-	*s = Sequence{
-		Request: s.Request, Retries: s.Retries + 1, place: comingBack, epoch: s.epoch +
-			1, life: s.life,
-	}
 }
 
 // TTFT returns the time to first token as the user sees it: queueing, prefill and the front end.

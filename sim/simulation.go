@@ -85,52 +85,6 @@ func (s *Simulation) Advance(until Time) error {
 	return f.err
 }
 
-// due returns when something happens next, be it that a scaler is asked.
-func (f *fleet) due() Time {
-	_, at := f.next.min()
-	return min(f.arrival, f.agenda.next(), Time(at))
-}
-
-// step carries out the first of what happens at the given time, which is the next at which
-// something does.
-func (s *Simulation) step(at Time) {
-	f := s.fleet
-	s.takeSamples(at)
-	switch at {
-	case f.arrival:
-		f.arriveNext(at)
-	case f.agenda.next():
-		_, running := f.next.min()
-		idle := f.arrival == Never && Time(running) == Never && f.agenda.pending == 0
-		f.happen(f.agenda.pop())
-		if idle && s.closed && f.live > 0 && f.agenda.pending == 0 {
-			f.giveUp() // no scaler starts a replica for those who wait for one
-		}
-	default:
-		i, _ := f.next.min()
-		f.run(&f.replicas[i], at)
-	}
-}
-
-// takeSamples samples the state at all times before the given one that are due.
-func (s *Simulation) takeSamples(before Time) {
-	for s.sample < before {
-		s.takeSample()
-	}
-}
-
-func (s *Simulation) takeSample() {
-	f, at := s.fleet, s.sample
-	for i := range f.replicas {
-		r := &f.replicas[i]
-		state := r.state(at, false)
-		state.Slots, r.sampled = r.slots, at
-		state.Up = r.phase != off && r.phase != failed
-		f.observer.Sampled(at, i, state)
-	}
-	s.sample = later(at, s.sampleEvery)
-}
-
 // Push lets a request come from outside, at r.Arrival, or right after Now where that is over. Of
 // all other fields of r but ID, each has its meaning. Push returns the ID of the request, or what
 // is wrong with it.
@@ -187,11 +141,3 @@ func (s *Simulation) Err() error {
 	}
 	return f.abandoned()
 }
-
-// silence is a source without requests.
-type silence struct{}
-
-func (silence) NextArrival() Time   { return Never }
-func (silence) Next(*Request)       {}
-func (silence) Done(*Request, Time) {}
-func (silence) Err() error          { return nil }

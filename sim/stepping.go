@@ -152,7 +152,7 @@ func (b *Batch) land() {
 			Context: b.step.Context, Form: f.run.form,
 			Prefill: b.step.Prefill, Gaps: b.gaps, Running: b.running, Used: used,
 		}
-		b.effect(stepped, nil)
+		r.effects = append(r.effects, effect{kind: stepped, leap: &b.leaped})
 	}
 }
 
@@ -170,14 +170,6 @@ func (b *Batch) decoded() {
 			b.emit(s, f.end)
 		}
 	}
-}
-
-// store takes memory for the decodes of the leap's first steps. The step that runs always has its
-// own: another batch of the pipeline may be short of it.
-func (b *Batch) store(steps int64) {
-	f := &b.flight
-	b.r.memory.Advance(b.lane, steps-f.stored)
-	f.stored = steps
 }
 
 // recordGaps notes the times between tokens that end with the first step of the leap.
@@ -258,5 +250,29 @@ func (b *Batch) prefilled(c *Chunk) {
 		b.pass(s)
 	} else if s.Generated == s.Output {
 		b.complete(s)
+	}
+}
+
+// launchBatch starts a batch that rests, if the scheduler has a step for one.
+func (r *replica) launchBatch() {
+	r.reveal(r.planned)
+	for range r.batches {
+		b := &r.batches[r.first]
+		r.first = (r.first + 1) % len(r.batches)
+		if b.flight.active {
+			continue
+		}
+		if b.launch() {
+			r.retryFrom(r.free[0])
+			return
+		}
+	}
+}
+
+// reveal hands the scheduler the arrivals that the given step can see.
+func (r *replica) reveal(step int64) {
+	for s := r.incoming.Front(); s != nil && s.visible <= step; s = r.incoming.Front() {
+		r.incoming.Remove(s)
+		r.scheduler.Enqueue(s)
 	}
 }

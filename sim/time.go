@@ -49,3 +49,11 @@ func (t Time) String() string {
 	}
 	return time.Duration(t / Nanosecond).String()
 }
+
+// later returns at + span, or Never where that is out of range.
+func later(at, span Time) Time {
+	if span >= Never-at {
+		return Never
+	}
+	return at + span
+}

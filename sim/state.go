@@ -1,30 +1,38 @@
 package sim
 
-// Slots divides KV memory, in tokens, by what it is good for (Kwon et al., SOSP 2023, figure 2).
-type Slots struct {
-	// Tokens is the number of slots that hold the KV of a token, or receive it in the running step.
-	// Reserved are kept for tokens that a running request will still store, Internal for tokens
-	// that it never will. External are all others: free, kept in case a prompt comes back, in holes
-	// between reservations, or of KV caches that are under way to another replica.
-	Tokens, Reserved, Internal, External int64
+// state returns what the replica looks like at the time at, before which nothing else happens. A
+// step that ends then counts as running still where events of that time are to come.
+func (r *replica) state(at Time, early bool) State {
+	st := State{
+		Waiting: r.scheduler.Waiting() + r.incoming.Len(),
+		Used:    r.memory.Used(), Capacity: r.memory.Capacity(),
+	}
+	for i := range r.batches {
+		b := &r.batches[i]
+		st.Running += b.running
+		st.Decoding += b.decodes
+		if b.flight.active && b.flight.leaping {
+			// The step that runs has its memory, see store.
+			running := b.flight.run.completed(at-b.flight.start) + 1
+			if early {
+				running = b.flight.run.ending(at - b.flight.start)
+			}
+			running = min(running, b.flight.steps)
+			st.Used += r.memory.Growth(b.lane, running-b.flight.stored)
+		}
+	}
+	return st
 }
 
-// Add adds those of another memory.
-func (s *Slots) Add(o Slots) {
-	s.Tokens += o.Tokens
-	s.Reserved += o.Reserved
-	s.Internal += o.Internal
-	s.External += o.External
-}
-
-// SlotMemory is a Memory that can tell how its slots are divided.
-type SlotMemory interface {
-	Memory
-	// Slots returns the number of tokens that could be stored, and how many of those set aside
-	// serve several sequences, each but the first of which counts.
-	Slots() (all, shared int64)
-	// Room returns the slots set aside for s, which runs and stores the given number of tokens.
-	Room(s *Sequence, stored int) int64
+// busy returns the time during which steps ran until now.
+func (r *replica) busy(now Time) Time {
+	begin := Never
+	for i := range r.batches {
+		if fl := &r.batches[i].flight; fl.active {
+			begin = min(begin, fl.start)
+		}
+	}
+	return r.result.Busy + max(0, now-max(begin, r.busyUntil))
 }
 
 // slotsOf returns how the memory of r is divided at the time at, before which nothing else happens.

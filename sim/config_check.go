@@ -1,6 +1,43 @@
 package sim
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+func (c *Config) check() error {
+	switch {
+	case c.Router == nil:
+		return errors.New("sim: no router")
+	case len(c.Replicas) == 0:
+		return errors.New("sim: no replicas")
+	case c.SampleEvery < 0:
+		return fmt.Errorf("sim: SampleEvery is %v, want 0 or more", c.SampleEvery)
+	case c.MaxLeap < 0:
+		return fmt.Errorf("sim: MaxLeap is %d, want 0 or more", c.MaxLeap)
+	}
+	for i := range c.Replicas {
+		r := &c.Replicas[i]
+		switch {
+		case r.Scheduler == nil || r.Memory == nil || r.Clock == nil:
+			return fmt.Errorf("sim: replica %d lacks a scheduler, a memory or a clock", i)
+		case r.Stages < 0:
+			return fmt.Errorf("sim: replica %d has %d pipeline stages, want 1 or more", i, r.Stages)
+		case r.Lookahead < 0 || r.Lookahead > 1:
+			return fmt.Errorf("sim: replica %d looks %d steps ahead, want 0 or 1", i, r.Lookahead)
+		case r.Speculator != nil && r.Stages > 1:
+			return fmt.Errorf("sim: replica %d drafts tokens and has %d pipeline stages, want 1",
+				i, r.Stages)
+		case r.Host.Tokens < 0 || !r.Host.Time.valid():
+			return fmt.Errorf("sim: replica %d has host memory for %d tokens, %v each, want 0 or "+
+				"more",
+				i, r.Host.Tokens, r.Host.Time.Token)
+		case r.Latency < 0:
+			return fmt.Errorf("sim: replica %d has latency %v, want 0 or more", i, r.Latency)
+		}
+	}
+	return c.checkFleet()
+}
 
 // checkFleet checks what replicas have to do with each other.
 func (c *Config) checkFleet() error {

@@ -1,0 +1,145 @@
+package sim
+
+import "fmt"
+
+// accept takes in a request that arrives now.
+func (r *replica) accept(s *Sequence, now Time) {
+	r.now = now
+	s.visible = r.planned
+	hidden := false // until a step is planned that can see s
+	for i := range r.batches {
+		if b := &r.batches[i]; b.flight.active {
+			r.interrupt(b, s)
+			hidden = r.lookahead > 0
+		}
+	}
+	if hidden || r.incoming.Len() > 0 {
+		r.incoming.Push(s)
+	} else {
+		r.scheduler.Enqueue(s)
+	}
+	r.retryFrom(now)
+	r.schedule()
+}
+
+// land ends the leaps that end now. launch follows.
+func (r *replica) land(now Time) {
+	r.now = now
+	for i := range r.batches {
+		if b := &r.batches[i]; b.flight.active && b.flight.end == now {
+			b.land()
+			r.retryFrom(now)
+		}
+	}
+}
+
+// launch begins the leaps that can begin now.
+func (r *replica) launch(now Time) {
+	if r.retry <= now {
+		r.retry = Never
+		r.launchBatch()
+	}
+	r.schedule()
+}
+
+// withdraw takes s out of r. It returns false where s is in a batch that runs a step: it leaves
+// when that ends.
+func (r *replica) withdraw(s *Sequence, now Time) bool {
+	r.now = now
+	if b := s.batch; b != nil && b.flight.active {
+		r.cut(b)
+		b.leaving = append(b.leaving, s)
+		r.schedule()
+		return false
+	}
+	b := s.batch
+	r.detach(s)
+	if b != nil && b.held > 0 && b.held == b.running {
+		b.deliver(r.now)
+	}
+	r.disturb(now)
+	return true
+}
+
+// detach takes s, which is in no step that runs, out of r, with all that it holds there.
+func (r *replica) detach(s *Sequence) {
+	switch {
+	case s.batch != nil:
+		s.batch.expel(s)
+		return
+	case s.queue == &r.incoming:
+		r.incoming.Remove(s)
+	case r.withdrawer != nil:
+		r.withdrawer.Withdraw(s)
+	case s.queue != nil:
+		s.queue.Remove(s)
+	default:
+		r.err = fmt.Errorf("the scheduler %T cannot give back a request that waits, which "+
+			"timeouts, cancellations and failures need",
+			r.scheduler)
+		return
+	}
+	if s.Stored > 0 { // it was paused
+		r.unpause(s)
+		r.memory.Release(s, false)
+	}
+	if !s.imported {
+		r.hostFree += int64(s.Swapped)
+	}
+}
+
+// disturb lets r plan anew after something changed that its schedulers may have counted on: a
+// request left, or memory is free.
+func (r *replica) disturb(now Time) {
+	r.now = now
+	for i := range r.batches {
+		if b := &r.batches[i]; b.flight.active {
+			r.cut(b)
+		}
+	}
+	r.retryFrom(now)
+	r.schedule()
+}
+
+// abort ends what r runs: steps that ended before now count, those under way are lost.
+func (r *replica) abort(now Time) {
+	r.now = now
+	for i := range r.batches {
+		b := &r.batches[i]
+		if b.flight.active {
+			b.leaving = b.leaving[:0] // fail takes all sequences out
+			b.abort()
+		}
+		b.ready = 0
+		r.free[i] = now
+	}
+	r.retry, r.linkFree = Never, now
+	r.schedule()
+}
+
+// abort ends what b runs: steps that ended before now count, the one under way is lost, and with it
+// all its sequences.
+func (b *Batch) abort() {
+	r, f := b.r, &b.flight
+	done := int64(0)
+	if f.leaping {
+		done = f.run.ending(r.now-f.start) - 1
+	}
+	r.planned -= f.steps - done
+	lost := max(f.stored-done, 0) // steps that have their memory
+	if done > 0 {
+		r.fly(b, done)
+		f.stored = min(f.stored, done)
+		b.land()
+	}
+	f.active = false
+	b.steps += lost
+	b.context += lost * int64(b.decodes)
+	b.newcomers = b.newcomers[:0]
+}
+
+func (r *replica) forget() {
+	if m, ok := r.memory.(Forgetter); ok {
+		m.Forget()
+	}
+}

@@ -1,0 +1,81 @@
+package sim
+
+// due returns when something happens next, be it that a scaler is asked.
+func (f *fleet) due() Time {
+	_, at := f.next.min()
+	return min(f.arrival, f.agenda.next(), Time(at))
+}
+
+// step carries out the first of what happens at the given time, which is the next at which
+// something does.
+func (s *Simulation) step(at Time) {
+	f := s.fleet
+	s.takeSamples(at)
+	switch at {
+	case f.arrival:
+		f.arriveNext(at)
+	case f.agenda.next():
+		_, running := f.next.min()
+		idle := f.arrival == Never && Time(running) == Never && f.agenda.pending == 0
+		f.happen(f.agenda.pop())
+		if idle && s.closed && f.live > 0 && f.agenda.pending == 0 {
+			f.giveUp() // no scaler starts a replica for those who wait for one
+		}
+	default:
+		i, _ := f.next.min()
+		f.run(&f.replicas[i], at)
+	}
+}
+
+// happen carries out an event.
+func (f *fleet) happen(e event) {
+	f.now = e.at
+	if e.s != nil && e.s.life != e.life {
+		return // the request has ended
+	}
+	switch e.kind {
+	case arriving:
+		f.arrive(e.s)
+	case placing:
+		f.place(e.s)
+	case timingOut:
+		if s := e.s; s.batch == nil && s.Generated == 0 && s.Preemptions == 0 {
+			f.end(s, TimedOut)
+		}
+	case cancelling:
+		f.end(e.s, Cancelled)
+	case handingOver:
+		f.handOver(e.s)
+	case delivering:
+		f.deliver(e.s)
+	case yielding:
+		f.yield(e.s)
+	case failing:
+		f.fail(&f.outages[e.n])
+	case recovering:
+		f.recover(&f.replicas[e.n])
+	case readying:
+		f.ready(&f.replicas[e.n], e.life)
+	case scaling:
+		f.scale(e.n)
+	}
+}
+
+// takeSamples samples the state at all times before the given one that are due.
+func (s *Simulation) takeSamples(before Time) {
+	for s.sample < before {
+		s.takeSample()
+	}
+}
+
+func (s *Simulation) takeSample() {
+	f, at := s.fleet, s.sample
+	for i := range f.replicas {
+		r := &f.replicas[i]
+		state := r.state(at, false)
+		state.Slots, r.sampled = r.slots, at
+		state.Up = r.phase != off && r.phase != failed
+		f.observer.Sampled(at, i, state)
+	}
+	s.sample = later(at, s.sampleEvery)
+}

@@ -1,0 +1,54 @@
+package sim
+
+// journey is what the fleet keeps of a request. Replicas leave it alone.
+type journey struct {
+	place    place
+	assigned bool   // it counts as a request of Sequence.Replica
+	doomed   bool   // it ends with the step that it runs in, for the reason verdict
+	life     uint32 // that of the events on the agenda that concern it; others are stale
+	verdict  Rejection
+	resident residency
+	told     int   // tokens reported by Config.Tokens
+	move     *move // while memory of another replica holds its KV cache
+}
+
+// place is where a request is.
+type place uint8
+
+const (
+	nowhere    place = iota // about to be placed
+	atGate                  // it waits until a replica of its pool takes requests
+	atReplica               // it waits or runs there
+	underWay                // its KV cache is being moved
+	comingBack              // it will be tried again after a failure
+)
+
+// residents is the list of the requests that a replica was given, in that order.
+type residents struct{ first, last *Sequence }
+
+// residency is the place of a request in that list.
+type residency struct{ previous, next *Sequence }
+
+// move is a request on its way from a prefill replica to a decode replica. The KV cache keeps its
+// place in the memory of the source until the target has taken the request into a batch: a decode
+// pool that is full holds up the prefill pool.
+type move struct {
+	source       int
+	held, handle int  // what the memory of the source wrote into the sequence
+	computed     Time // when the prompt was complete, or when a transfer had to begin again
+	step         Time // the length of the step that completed it
+	// Replicas that failed meanwhile are of a later generation.
+	sourceGeneration, targetGeneration uint32
+}
+
+// reset readies s for the next request, keeping the space of its content.
+func (s *Sequence) reset() {
+	*s = Sequence{Request: Request{Content: s.Content[:0]}, epoch: s.epoch + 1,
+		journey: journey{life: s.life + 1}}
+}
+
+// again readies s, which a failure took out of its replica, to begin anew.
+func (s *Sequence) again() {
+	*s = Sequence{Request: s.Request, Retries: s.Retries + 1, epoch: s.epoch + 1,
+		journey: journey{life: s.life, place: comingBack}}
+}

@@ -1,0 +1,98 @@
+package sim
+
+// admit gives s, which waited, a place in the batch.
+func (b *Batch) admit(s *Sequence) {
+	s.batch = b
+	s.admitted = b.r.admissions
+	b.r.admissions++
+	if s.Preemptions == 0 && s.Generated == 0 {
+		s.Scheduled = b.r.now
+	}
+	s.older, s.newer = b.tail, nil
+	if b.tail == nil {
+		b.head = s
+	} else {
+		b.tail.newer = s
+	}
+	b.tail = s
+	b.running++
+	b.prefilling = append(b.prefilling, s)
+	if b.r.listener != nil {
+		b.r.listener.Entered(b, s)
+	}
+}
+
+// leave takes s out of the batch. Its memory is another matter.
+func (b *Batch) leave(s *Sequence, gone bool) {
+	if b.r.listener != nil {
+		b.r.listener.Left(b, s, gone)
+	}
+	b.stopProgress(s)
+	if s.older == nil {
+		b.head = s.newer
+	} else {
+		s.older.newer = s.newer
+	}
+	if s.newer == nil {
+		b.tail = s.older
+	} else {
+		s.newer.older = s.older
+	}
+	s.older, s.newer, s.batch = nil, nil, nil
+	b.running--
+}
+
+// stopProgress takes s out of the sequences that decode or prefill. It keeps its place in the
+// batch.
+func (b *Batch) stopProgress(s *Sequence) {
+	if !s.decoding {
+		b.prefilling = without(b.prefilling, s)
+		return
+	}
+	if s.advance() > 0 {
+		s.LastToken = b.lastToken
+	} else {
+		b.newcomers = without(b.newcomers, s)
+	}
+	s.Generated, s.Stored = s.Progress(), s.Context()
+	b.context -= int64(s.Stored)
+	b.decodes--
+	s.decoding = false
+	s.epoch++
+	if b.r.speculator == nil {
+		b.r.memory.Leave(b.lane, s)
+	}
+}
+
+// joinDecodes adds s, whose prompt is complete, to the decoding sequences.
+func (b *Batch) joinDecodes(s *Sequence) {
+	b.prefilling = without(b.prefilling, s)
+	s.joined = b.steps
+	s.decoding = true
+	b.decodes++
+	b.context += int64(s.Stored)
+	if b.r.speculator != nil {
+		return // such sequences grow one by one
+	}
+	b.finish.push(b.steps+int64(s.Output-s.Generated), s)
+	b.newcomers = append(b.newcomers, s)
+	b.r.memory.Join(b.lane, s)
+}
+
+// decodingSequences yields the decoding sequences, oldest first.
+func (b *Batch) decodingSequences(yield func(*Sequence) bool) {
+	for s := b.head; s != nil; s = s.newer {
+		if s.decoding && !yield(s) {
+			return
+		}
+	}
+}
+
+func without(list []*Sequence, s *Sequence) []*Sequence {
+	for i, other := range list {
+		if other == s {
+			return append(list[:i], list[i+1:]...)
+		}
+	}
+	return list
+}

@@ -1,0 +1,106 @@
+package sim
+
+import "fmt"
+
+// arriveNext takes in the next request of the source.
+func (f *fleet) arriveNext(at Time) {
+	s := f.sequence()
+	f.source.Next(&s.Request)
+	f.arrival = f.source.NextArrival()
+	f.number(s)
+	if at < f.now || s.Arrival != at {
+		f.fault("request %d arrives at %v, announced for %v, when it is %v already",
+			s.ID, s.Arrival, at, f.now)
+		return
+	}
+	if f.err = f.admissible(&s.Request); f.err == nil {
+		f.arrive(s)
+	}
+}
+
+// number gives s, which is to arrive, its ID.
+func (f *fleet) number(s *Sequence) {
+	s.ID = f.numbered
+	f.numbered++
+	f.live++
+}
+
+// admissible returns an error where q makes no sense here.
+func (f *fleet) admissible(q *Request) error {
+	switch {
+	case q.Prompt < 1 || q.Output < 1:
+		return fmt.Errorf("sim: request %d has %d prompt and %d output tokens, want 1 or more of "+
+			"each",
+			q.ID, q.Prompt, q.Output)
+	case q.Model < 0 || q.Model >= len(f.entries) || f.entries[q.Model] == nil:
+		return fmt.Errorf("sim: request %d is for model %d, which no replica serves", q.ID, q.Model)
+	}
+	return nil
+}
+
+// arrive takes in s, which arrives now.
+func (f *fleet) arrive(s *Sequence) {
+	f.now = s.Arrival
+	f.result.Arrived++
+	p := f.entries[s.Model]
+	p.arrived++
+	if f.admission != nil && !f.admission.Admit(&s.Request, p) {
+		f.drop(s, Refused)
+		return
+	}
+	if f.queueTimeout > 0 {
+		f.note(later(s.Arrival, f.queueTimeout), event{kind: timingOut, s: s})
+	}
+	if s.Patience > 0 {
+		f.note(later(s.Arrival, s.Patience), event{kind: cancelling, s: s})
+	}
+	f.place(s)
+}
+
+// place takes s to a replica.
+func (f *fleet) place(s *Sequence) {
+	i, ok := f.choose(s, f.router, f.entries[s.Model])
+	if !ok {
+		return
+	}
+	r := &f.replicas[i]
+	if why, ok := r.serves(&s.Request); !ok {
+		f.reject(r, s, why)
+		return
+	}
+	f.assign(r, s)
+	f.accept(r, s)
+}
+
+// choose asks a router for a replica for s. Where none takes requests, s waits at the gate of the
+// pool, or ends.
+func (f *fleet) choose(s *Sequence, router Router, p *Pool) (replica int, ok bool) {
+	if len(p.accepting) == 0 {
+		if p.hopeless() {
+			f.drop(s, Unavailable)
+			return 0, false
+		}
+		s.place = atGate
+		p.gate.Push(s)
+		return 0, false
+	}
+	i := router.Route(&s.Request, p)
+	if i < 0 || i >= len(f.replicas) {
+		f.fault("the router sent request %d to replica %d of %d", s.ID, i, len(f.replicas))
+		return 0, false
+	}
+	r := &f.replicas[i]
+	if r.phase != serving || r.pool.model != s.Model || s.move != nil && r.role == Prefill {
+		f.fault("the router sent request %d to replica %d, which does not take it", s.ID, i)
+		return 0, false
+	}
+	return i, true
+}
+
+// accept lets s wait and run at r.
+func (f *fleet) accept(r *member, s *Sequence) {
+	s.place = atReplica
+	s.Latency = r.latency
+	r.accept(s, f.now)
+	f.settle(r)
+}

@@ -1,0 +1,47 @@
+package sim
+
+// run lets r do what happens at the given time: leaps end, and the next ones begin.
+func (f *fleet) run(r *member, at Time) {
+	f.now = at
+	r.land(at)
+	if len(r.effects) > 0 {
+		f.carryOut(r)
+	}
+	r.launch(at)
+	f.settle(r)
+}
+
+// settle carries out what came of a call of r, and notes when something happens there next.
+func (f *fleet) settle(r *member) {
+	if len(r.effects) > 0 {
+		f.carryOut(r)
+	}
+	f.next.set(r.index, int64(r.next))
+	if r.err != nil {
+		f.fault("replica %d: %w", r.index, r.err)
+	}
+}
+
+func (f *fleet) carryOut(r *member) {
+	for i := 0; i < len(r.effects); i++ {
+		e := r.effects[i]
+		switch e.kind {
+		case stepped:
+			e.leap.Replica = r.index
+			f.observer.Steps(e.leap)
+		case prompted:
+			f.promptDone(r, e.s)
+		case emitted:
+			f.tell(e.s, e.time)
+		case finished:
+			f.finish(e.s)
+		case expelled:
+			f.drop(e.s, e.s.verdict)
+		case passed:
+			f.lend(r, e.s, e.time)
+		case admitted:
+			f.note(f.now, event{kind: yielding, s: e.s})
+		}
+	}
+	r.effects = r.effects[:0]
+}

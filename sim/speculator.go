@@ -1,0 +1,38 @@
+package sim
+
+// Speculator drafts tokens that the model then verifies, several in one step (speculative decoding:
+// Leviathan, Kalman and Matias, ICML 2023; Chen et al., arXiv:2302.01318). How many are accepted
+// differs from sequence to sequence, so that such a replica takes every step by itself.
+type Speculator interface {
+	// Plan is told that a step of b is being formed, before Draft is asked for each sequence that
+	// decodes.
+	Plan(b *Batch)
+	// Draft returns how many tokens are drafted for s in this step; 0 means that it decodes
+	// plainly. All of them are verified and need KV memory, also those of a tree of which one path
+	// is kept at most.
+	Draft(s *Sequence) int
+	// Duration returns the time of a step, drafting included, when the model alone takes verify for
+	// it.
+	Duration(step *Step, verify Time) Time
+	// Accept returns how many of the drafted tokens of s are accepted, in [0, drafted]. It is asked
+	// in order of admission, once a step, and only where drafted is not 0. One more token always
+	// comes from the model itself.
+	Accept(s *Sequence, drafted int) int
+}
+
+// DraftState is what a Speculator keeps of a sequence.
+type DraftState struct {
+	// Met is true once the Speculator knows the sequence, and Kind is what it made of it, such as
+	// how easily the text is drafted.
+	Met  bool
+	Kind int
+	// Length is the number of tokens in a row of the latest draft.
+	Length int
+	// Tried is the number of drafted tokens that were looked at: those accepted, and the first one
+	// rejected of each draft.
+	Tried int
+	// Behind is the number of tokens before the newest that the drafter has yet to compute.
+	Behind int
+	// Ready is true where the next draft was made while the last one was verified.
+	Ready bool
+}
