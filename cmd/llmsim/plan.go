@@ -45,8 +45,8 @@ func planCommand() *cobra.Command {
 		"override a field of the plan: key.path=value (repeatable)")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "",
-		"folder for plan.json, options.csv, scenario.yaml (the answer), and the journal from "+
-			"which a stopped plan goes on")
+		"folder for plan.json, options.csv, scenario.yaml (the answer), a front as a picture, "+
+			"and the journal from which a stopped plan goes on")
 	f.StringVar(&flags.emit, "emit", "",
 		"folder for what starts the answer: start.sh, kubernetes.yaml and notes")
 	f.Var(choice(&flags.trust, "any", "relative", "measured"), "trust",
@@ -179,6 +179,9 @@ func (flags *planFlags) start(all *capacity.Answers) error {
 func writeAnswer(dir string, a *capacity.Answer) error {
 	if err := files.Write(filepath.Join(dir, "options.csv"), a.WriteCSV); err != nil ||
 		a.Chosen == nil {
+		return err
+	}
+	if err := a.WriteFront(dir); err != nil {
 		return err
 	}
 	return files.Write(filepath.Join(dir, "scenario.yaml"), func(w io.Writer) error {

@@ -20,10 +20,16 @@ type Answer struct {
 	Spare      int     `json:"spare"`
 	Confidence float64 `json:"confidence"`
 
-	// Chosen is the cheapest fleet; nil where no option meets the SLO: then Nearest says which
+	// Goal is what was looked for.
+	Goal Goal `json:"goal"`
+	// Chosen is the fleet that the goal asks for, of a front the cheapest; nil where no option meets the SLO: then Nearest says which
 	// comes closest, if any fits.
 	Chosen  *Deployment `json:"chosen,omitempty"`
 	Nearest *Nearest    `json:"nearest,omitempty"`
+	// Points are the fleets by which a front or the lowest latency was found, Reaches what is known
+	// of the highest rates of fleets by which the highest was; empty for other goals.
+	Points  []Point `json:"points,omitempty"`
+	Reaches []Reach `json:"reaches,omitempty"`
 	// Shapes are the kinds of replicas by accelerator and parallelism, each at its best settings,
 	// cheapest fleet first.
 	Shapes []Shape `json:"shapes"`
@@ -76,6 +82,7 @@ func (p *Plan) classSLOs() []ClassSLO {
 // Deployment is a fleet of equal replicas.
 type Deployment struct {
 	option *option
+	load   string // in words
 	Label  string `json:"label"`
 	// Replicas includes the spares.
 	Replicas     int     `json:"replicas"`

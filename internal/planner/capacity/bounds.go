@@ -19,10 +19,7 @@ func (o *option) bound(p *Plan) {
 	if o.unfit() != "" {
 		return
 	}
-	o.price = float64(o.prefills) * o.prefill.price
-	if o.decode != nil {
-		o.price += float64(o.decodes) * o.decode.price
-	}
+	o.price, o.watts = o.sum((*server).hourly), o.sum((*server).peakPower)
 	o.judge(p)
 	if o.unfit() != "" {
 		return

@@ -23,5 +23,10 @@ func (t *trial) Check() error {
 			return fmt.Errorf("%s: found %g, want a finite number from 0", name, v)
 		}
 	}
+	for name, v := range t.Latencies {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("latencies.%s: found %g, want a finite number from 0", name, v)
+		}
+	}
 	return nil
 }

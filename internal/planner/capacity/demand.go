@@ -11,7 +11,7 @@ import (
 // checkService finds what contradicts itself in a workload and its SLO, whose keys follow prefix.
 func checkService(doc *strict.Document, prefix string, w *scenarios.Workload, s *scenarios.SLO,
 	problem func(field, format string, args ...any)) {
-	rated := doc.Has(prefix+"workload.rate") || rates(w)
+	rated := doc.Has(prefix+"workload.rate") || rates(w) || highest(&w.Rate) > 0
 	if !rated && !w.Recorded() && w.Arrivals.Process != "closed-loop" {
 		problem(prefix+"workload",
 			"a plan needs a load that the fleet must serve: a rate such as rate: 8/s, a trace, "+

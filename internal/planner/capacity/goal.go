@@ -1,119 +1,189 @@
 package capacity
 
 import (
+	"fmt"
 	"math"
+	"strconv"
 
-	"github.com/llmsim/llmsim/internal/planner"
-	"github.com/llmsim/llmsim/internal/planner/stats"
-	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// goal is one part of an SLO: what share of the requests must keep it, and what share does.
-type goal struct {
-	// Name names the limit of a percentile; it is empty for the limits that requests must keep at
-	// once.
-	Name string `json:"name,omitempty"`
-	// Class names the requests that must keep it, where there are several classes.
-	Class string `json:"class,omitempty"`
-	// Latency is that of the limit, or empty.
-	Latency metrics.Latency `json:"latency,omitempty"`
-	Kept    stats.Interval  `json:"kept"`
-	Target  float64         `json:"target"`
+// Goal is what a plan looks for.
+type Goal struct {
+	Find    string          `json:"find,omitempty" short:"true" kind:"true" enum:"cheapest,throughput,latency,front" jsonschema:"What to look for: the cheapest fleet that keeps the SLO, the fleet that serves the most requests of this kind, the one with the lowest latency, or every fleet that no other beats in price, latency and energy at once. Default: cheapest."`
+	Budget  scenarios.Price `json:"budget,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most that the fleet may cost, such as $40/h. Of a front the default is twice what the cheapest costs."`
+	Power   Watts           `json:"power,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most that the accelerators of the fleet may draw, all at their peak power, such as 10kW."`
+	Measure string          `json:"measure,omitempty" only:"latency,front" enum:"mean_ttft_ms,p99_ttft_ms,mean_tpot_ms,p99_tpot_ms,mean_e2el_ms,p99_e2el_ms" jsonschema:"The latency to compare, of latency and front. Default: p99_e2el_ms."`
 }
 
-// used says how near a goal is to being missed: the share of requests that miss it, over that of
-// those that may.
-func (g *goal) used() float64 {
-	if g.Target == 1 {
-		return (1 - g.Kept.Mean) / 1e-9
+// Watts is a power, written as "10kW".
+type Watts float64
+
+// UnmarshalText reads a power with its unit.
+func (w *Watts) UnmarshalText(text []byte) error {
+	watts, err := units.ParsePower(string(text))
+	*w = Watts(watts)
+	return err
+}
+
+// MarshalText writes the power exactly, in watts.
+func (w Watts) MarshalText() ([]byte, error) {
+	return []byte(strconv.FormatFloat(float64(w), 'f', -1, 64) + "W"), nil
+}
+
+// The goals of a plan.
+const (
+	findCheapest   = "cheapest"
+	findThroughput = "throughput"
+	findLatency    = "latency"
+	findFront      = "front"
+)
+
+// check finds what contradicts itself between the goal and the rest of a plan.
+func (g *Goal) check(p *Plan, doc *strict.Document,
+	problem func(field, format string, args ...any)) {
+	bounded := g.Budget > 0 || g.Power > 0
+	if g.Find == "" || g.Find == findCheapest {
+		return
 	}
-	return (1 - g.Kept.Mean) / (1 - g.Target)
-}
-
-// binding returns the goal that is nearest to being missed, or is missed by most.
-func binding(goals []goal) goal {
-	best := 0
-	for i := range goals {
-		if goals[i].used() > goals[best].used() {
-			best = i
+	if len(p.Models) > 0 {
+		problem("goal", "found %s beside several models, which are planned for the least cost; "+
+			"make a plan for each", g.Find)
+	}
+	for _, key := range []string{"fleet.growth", "fleet.autoscaling"} {
+		if doc.Has(key) {
+			problem(key, "is told of the cheapest fleet only; leave it out, or the goal")
 		}
 	}
-	return goals[best]
+	if g.Find == findThroughput && !p.steady() {
+		problem("goal", "throughput is asked of requests that arrive at a steady rate, which is "+
+			"raised; a recorded trace, bursts and users in a closed loop have a load of their own")
+	}
+	if g.Find != findFront && !bounded && !p.Menu.counted() {
+		problem("goal", "nothing bounds the fleet: give a budget such as budget: $40/h, a power "+
+			"such as power: 10kW, or a count to each of menu.hardware")
+	}
 }
 
-// pooled puts the goals of runs with different seeds together.
-func pooled(runs [][]goal) []goal {
-	list := make([]goal, len(runs[0]))
-	n := float64(len(runs))
-	for i := range list {
-		list[i] = runs[0][i]
-		sum, variance := 0.0, 0.0
-		for _, run := range runs {
-			sum += run[i].Kept.Mean
-			variance += float64(run[i].Kept.Half * run[i].Kept.Half)
-		}
-		list[i].Kept = stats.Interval{Mean: sum / n, Half: math.Sqrt(variance) / n}
+// counted reports whether the menu says of all accelerators how many there are.
+func (m *Menu) counted() bool {
+	lists := [][]Offer{m.Hardware}
+	for i := range m.Disaggregated {
+		s := &m.Disaggregated[i]
+		lists = append(lists, s.Prefill.Hardware, s.Decode.Hardware)
 	}
-	return list
-}
-
-// goals says how requests kept each part of the SLO, and all gaps of the run those of gaps.
-func goals(seen *planner.Observation, requests []planner.Request, confidence float64) []goal {
-	var list []goal
-	add := func(name string, latency metrics.Latency, target float64,
-		keeps func(*planner.Request) (kept, counts bool)) {
-		list = append(list, goal{Name: name, Latency: latency, Target: target,
-			Kept: share(requests, confidence, keeps)})
-	}
-	classes := seen.Simulation.Scenario.Workload.Classes
-	for class := range max(1, len(classes)) {
-		promise := seen.Simulation.SLO(class)
-		if promise.Share > 0 {
-			add("", "", promise.Share, func(r *planner.Request) (kept, counts bool) {
-				return r.Kept, r.Class == class || len(classes) == 0
-			})
-			if len(classes) > 1 {
-				list[len(list)-1].Class = classes[class].Name
+	for _, list := range lists {
+		for i := range list {
+			if list[i].Count == 0 {
+				return false
 			}
 		}
-		for _, l := range promise.Percentiles {
-			if l.Latency == metrics.ITL {
-				continue
-			}
-			name := (&metrics.LimitResult{Latency: l.Latency, Percentile: l.Percentile}).Name()
-			add(name, l.Latency, l.Percentile/100, func(r *planner.Request) (kept, counts bool) {
-				return !r.Rejected && r.Of(l.Latency) <= l.Most, r.Class == class
-			})
-		}
 	}
-	for i := range seen.Result.Limits {
-		if l := &seen.Result.Limits[i]; l.Latency == metrics.ITL {
-			list = append(list, goal{Name: l.Name(), Latency: l.Latency, Target: l.Percentile / 100,
-				Kept: stats.Interval{Mean: l.Within}})
-		}
-	}
-	return list
+	return true
 }
 
-// share returns the share of the requests that count which are kept.
-func share(requests []planner.Request, confidence float64,
-	keeps func(*planner.Request) (kept, counts bool)) stats.Interval {
-	var series []float64
-	for i := range requests {
-		switch kept, counts := keeps(&requests[i]); {
-		case kept && counts:
-			series = append(series, 1)
-		case counts:
-			series = append(series, 0)
+// complete fills in defaults.
+func (g *Goal) complete() {
+	if g.Find == "" {
+		g.Find = findCheapest
+	}
+	if g.Measure == "" && (g.Find == findLatency || g.Find == findFront) {
+		g.Measure = "p99_e2el_ms"
+	}
+}
+
+// words says what the goal is.
+func (g *Goal) words() string {
+	var words string
+	switch g.Find {
+	case findThroughput:
+		words = "the most requests a second"
+	case findLatency:
+		words = "the lowest " + g.Measure
+	case findFront:
+		words = "fleets that no other beats in price, " + g.Measure + " and energy"
+	}
+	if g.Budget > 0 {
+		words += fmt.Sprintf(", for at most $%g an hour", float64(g.Budget))
+	}
+	if g.Power > 0 {
+		words += fmt.Sprintf(", with accelerators of at most %s in all",
+			units.FormatPower(float64(g.Power)))
+	}
+	return words
+}
+
+// unbounded is a number of replicas that nothing limits.
+const unbounded = math.MaxInt32
+
+// allowed returns the most replicas or groups of an option, spares included, for which there are
+// accelerators, money and power; unbounded where nothing limits them.
+func (s *search) allowed(o *option) int {
+	n := unbounded
+	for _, server := range o.servers() {
+		if offer := server.offer; offer.Count > 0 {
+			n = min(n, offer.Count/o.accelerators(offer))
 		}
 	}
-	switch {
-	case len(series) == 0:
-		return stats.Interval{Mean: 1}
-	case len(series) < batchCount:
-		kept := stats.Mean(series, confidence)
-		kept.Half = min(kept.Half, 1) // of a single request nothing is known
-		return kept
+	g := &s.trials.file.Plan.Goal
+	if g.Budget > 0 {
+		n = min(n, int(min(unbounded, float64(g.Budget)/o.price+1e-9)))
 	}
-	return stats.BatchMean(series, batchCount, confidence)
+	if g.Power > 0 {
+		n = min(n, int(min(unbounded, float64(g.Power)/o.watts+1e-9)))
+	}
+	return n
+}
+
+// possible reports as an error that no option of the menu can be built, or that the budget or the
+// power is less than the smallest fleet takes; the error names what comes nearest.
+func (s *search) possible() error {
+	p := &s.trials.file.Plan
+	name := s.trials.file.name
+	g := &p.Goal
+	if g.Budget == 0 && g.Power == 0 {
+		return nil
+	}
+	cheapest, leanest := -1, -1
+	for i, o := range s.options {
+		switch {
+		case o.unfit() != "" || o.tight:
+			continue
+		case g.Power > 0 && o.watts == 0:
+			return scenarios.BadInput(fmt.Errorf("%s: goal.power: the catalogue has no peak "+
+				"power for %s", name, o.prefill.offer.Accelerator))
+		case s.allowed(o) > s.spare:
+			return nil
+		}
+		if cheapest < 0 || o.price < s.options[cheapest].price {
+			cheapest = i
+		}
+		if leanest < 0 || o.watts < s.options[leanest].watts {
+			leanest = i
+		}
+	}
+	if cheapest < 0 {
+		return nil // nothing can keep the SLO, and the answer says why
+	}
+	fleet := float64(1 + s.spare)
+	spares := ""
+	if s.spare > 0 {
+		spares = " with its spares"
+	}
+	if least := fleet * s.options[cheapest].price; g.Budget > 0 && least > float64(g.Budget) {
+		return scenarios.BadInput(fmt.Errorf("%s: goal.budget: found $%g/h, and the smallest "+
+			"fleet that may keep the SLO%s is of %s for $%s/h", name, float64(g.Budget), spares,
+			s.label(cheapest), report.Figure(least)))
+	}
+	if least := fleet * s.options[leanest].watts; g.Power > 0 && least > float64(g.Power) {
+		return scenarios.BadInput(fmt.Errorf("%s: goal.power: found %s, and the smallest fleet "+
+			"that may keep the SLO%s is of %s, which draw up to %s", name,
+			units.FormatPower(float64(g.Power)), spares, s.label(leanest),
+			units.FormatPower(least)))
+	}
+	return scenarios.BadInput(fmt.Errorf("%s: goal: no fleet that may keep the SLO keeps to the "+
+		"budget, the power and the counts of menu.hardware together", name))
 }

@@ -21,6 +21,7 @@ type option struct {
 
 	gpus  int     // accelerators of a replica, or a group
 	price float64 // of these, in $/h
+	watts float64 // that these draw at most
 	// physics says how wrong its step times may be, grade why; slow is the factor on step times
 	// under which it must keep the SLO.
 	physics physics
@@ -182,6 +183,15 @@ func (o *option) servers() []*server {
 		return []*server{o.prefill}
 	}
 	return []*server{o.prefill, o.decode}
+}
+
+// sum adds up a figure of the replicas of an option, or of a group.
+func (o *option) sum(of func(*server) float64) float64 {
+	sum := float64(float64(o.prefills) * of(o.prefill))
+	if o.decode != nil {
+		sum += float64(float64(o.decodes) * of(o.decode))
+	}
+	return sum
 }
 
 // accelerators returns how many of an offer a replica or a group takes.

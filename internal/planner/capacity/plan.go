@@ -31,6 +31,7 @@ type Plan struct {
 	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
 	Workload    scenarios.Workload `json:"workload,omitzero" jsonschema:"Who asks for what, as in a scenario. The whole fleet must serve it."`
 	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
+	Goal        Goal               `json:"goal,omitzero" jsonschema:"What to look for. Default: the cheapest fleet that keeps the SLO."`
 	Menu        Menu               `json:"menu" required:"true" jsonschema:"What there is to choose from."`
 	Fleet       Fleet              `json:"fleet,omitzero" jsonschema:"What the fleet must stand."`
 	Effort      Effort             `json:"effort,omitzero" jsonschema:"How carefully to simulate."`
@@ -134,6 +135,9 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 	case !doc.Has("model"):
 		problem("model", "must be given: a model, or several in models")
 	default:
+		if p.Goal.Find == findThroughput && !doc.Has("workload.rate") && !rates(&p.Workload) {
+			p.Workload.Rate.Value = 1 // any will do: it is raised
+		}
 		checkService(doc, "", &p.Workload, &p.SLO, problem)
 	}
 	names := map[string]bool{}
@@ -148,6 +152,7 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 		}
 		checkService(doc, field, &m.Workload, &m.SLO, problem)
 	}
+	p.Goal.check(p, doc, problem)
 	if e := p.Effort; e.MostRequests > 0 && e.MostRequests < cmp.Or(e.Requests, firstRequests) {
 		problem("effort.most-requests", "found %d, less than the %d of the first simulation",
 			e.MostRequests, cmp.Or(e.Requests, firstRequests))
@@ -161,6 +166,7 @@ func (p *Plan) complete() {
 		p.Menu.Tensor = []int{1, 2, 4, 8}
 	}
 	p.SLO = p.SLO.Complete()
+	p.Goal.complete()
 	e := &p.Effort
 	e.Requests = cmp.Or(e.Requests, firstRequests)
 	if e.MostRequests == 0 {

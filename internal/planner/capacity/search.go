@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // lightLoad is the share of the highest conceivable rate at which requests hardly meet: an SLO that
@@ -41,6 +42,8 @@ const (
 	costsMore  = "costs more even at the roofline bound of its rate"
 	simulated  = "simulated"
 	broken     = "its simulations failed"
+	beyond     = "the smallest fleet is beyond the accelerators, the budget or the power"
+	outdone    = "another is better, whatever a simulation would show"
 )
 
 // search looks for the cheapest fleet of replicas of one kind.
@@ -82,12 +85,7 @@ func (s *search) most(o *option) int {
 	if s.rate == 0 {
 		n = max(int(float64(o.least)/lightLoad), s.trials.file.Plan.Workload.Arrivals.Users)
 	}
-	for _, server := range o.servers() {
-		if offer := server.offer; offer.Count > 0 {
-			n = min(n, offer.Count/o.accelerators(offer)-s.spare)
-		}
-	}
-	return n
+	return min(n, s.allowed(o)-s.spare)
 }
 
 // run finds the best fleet. Options are taken in the order of the least that they could cost, so
@@ -146,8 +144,11 @@ func (s *search) words(i int) string {
 		return o.unfit()
 	case outOfReach:
 		return o.floor()
-	case tooFew:
+	case tooFew, beyond:
 		offer := o.shortest(s.fewest(o) + s.spare)
+		if offer == nil {
+			return s.unaffordable(o)
+		}
 		return fmt.Sprintf("%d × %s and more are needed, there are %d",
 			(s.fewest(o)+s.spare)*o.accelerators(offer), offer.Accelerator, offer.Count)
 	case costsMore:
@@ -160,6 +161,20 @@ func (s *search) words(i int) string {
 			several(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
 	}
 	return fate.words
+}
+
+// unaffordable says what the smallest fleet of an option takes that is beyond the goal's limits.
+func (s *search) unaffordable(o *option) string {
+	n := 1 + s.spare
+	if find := s.goal().Find; find != findThroughput {
+		n = s.fewest(o) + s.spare
+	}
+	words := fmt.Sprintf("%s cost $%s/h", several(n, "replica"),
+		report.Figure(float64(n)*o.price))
+	if s.goal().Power > 0 {
+		words += " and draw up to " + units.FormatPower(float64(n)*o.watts)
+	}
+	return words
 }
 
 // enough decides whether n replicas of o, spares left out, serve the load: by one of them where

@@ -152,3 +152,15 @@ func (s *server) face(f *File, simulation *scenarios.Simulation, loads map[int]*
 	}
 	return nil
 }
+
+// hourly is the price of the server's accelerators, in $/h.
+func (s *server) hourly() float64 { return s.price }
+
+// peakPower and idlePower are what the server's accelerators draw at most and at least, in watts.
+func (s *server) peakPower() float64 { return float64(s.gpus) * s.steps.Accelerator.PeakPower }
+func (s *server) idlePower() float64 { return float64(s.gpus) * s.steps.Accelerator.IdlePower }
+
+// running is what steps draw at least beside the idle power, in watts.
+func (s *server) running() float64 {
+	return float64(float64(s.gpus)*s.steps.Accelerator.Power(0, 0)) - s.idlePower()
+}

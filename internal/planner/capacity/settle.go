@@ -32,7 +32,7 @@ func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, 
 	if s.trials.file.Plan.recordedTimes() {
 		seeds = 1 // recorded requests are always the same
 	}
-	var runs [][]goal
+	var runs [][]clause
 	for seed := range seeds {
 		t, _, err := s.whole(ctx, o, n, slowdown, uint64(seed))
 		if err != nil {
@@ -41,7 +41,7 @@ func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, 
 		if t.Growing {
 			return false, t.Kept.Mean, nil
 		}
-		runs = append(runs, t.Goals)
+		runs = append(runs, t.Clauses)
 		g := binding(pooled(runs))
 		if seed+1 == seeds || g.Kept.Excludes(g.Target) && seed+1 >= fewSeeds {
 			return g.Kept.Mean >= g.Target-1e-12, g.Kept.Mean, nil

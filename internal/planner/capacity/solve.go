@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch"
 
@@ -74,25 +75,47 @@ func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, e
 	if err != nil {
 		return nil, err
 	}
-	if err := s.answer(ctx); err != nil {
+	if err := s.possible(); err != nil {
 		return nil, err
 	}
 	p := &f.Plan
-	a := &Answer{Name: p.Name, Model: p.Model, SLO: p.SLO, ClassSLOs: p.classSLOs(), Rate: s.rate,
+	var points []Point
+	var reaches []*reach
+	switch p.Goal.Find {
+	case findThroughput:
+		reaches, err = s.reachFarthest(ctx)
+	case findLatency:
+		points, err = s.swiftest(ctx)
+	default:
+		err = s.answer(ctx)
+	}
+	if err == nil && p.Goal.Find == findFront && s.best >= 0 {
+		points, err = s.front(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{Name: p.Name, Model: p.Model, Goal: p.Goal, Points: points,
+		Reaches: s.told(reaches), SLO: p.SLO, ClassSLOs: p.classSLOs(), Rate: s.rate,
 		Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: len(s.options), Simulations: s.trials.count()}
 	if l := s.load(); l != nil {
 		a.Load = l.words
 	}
 	a.tell(s)
-	if a.Shapes, a.FurtherShapes, err = s.shapes(ctx); err != nil {
-		return nil, err
+	if p.Goal.Find == findCheapest {
+		if a.Shapes, a.FurtherShapes, err = s.shapes(ctx); err != nil {
+			return nil, err
+		}
 	}
 	a.BestMeasured = bestMeasured(a.Shapes)
 	if s.best < 0 {
 		a.Nearest = s.nearest()
 	} else if err := f.detail(ctx, s, a); err != nil {
 		return nil, err
+	}
+	if p.Goal.Find == findThroughput && a.Chosen != nil {
+		a.Load = a.Chosen.load
 	}
 	a.Further = s.trials.count() - a.Simulations
 	a.Failed = s.trials.failed()
@@ -112,7 +135,7 @@ func (s *search) load() *load {
 // detail adds what there is to say about the chosen fleet.
 func (f *File) detail(ctx context.Context, s *search, a *Answer) error {
 	var err error
-	if a.Chosen, err = s.deploy(ctx); err != nil {
+	if a.Chosen, err = s.deploy(ctx); err != nil || f.Plan.Goal.Find != findCheapest {
 		return err
 	}
 	if s.trials.shard.Whole() {
@@ -379,18 +402,29 @@ const (
 // what is predicted, with the plan's seed and others, and returns the scenario too.
 func (s *search) whole(ctx context.Context, o *option, replicas int, slowdown float64,
 	seed uint64) (trial, *scenarios.File, error) {
+	return s.wholeAt(ctx, o, replicas, s.rate, slowdown, seed)
+}
+
+// wholeAt is whole at another rate.
+func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate, slowdown float64,
+	seed uint64) (trial, *scenarios.File, error) {
 	p := &s.trials.file.Plan
 	scenario := o.scenario(&p.Menu, replicas, slowdown)
 	scenario.Seed += seed
-	first, _ := p.lengths(s.rate)
-	requests := max(first, min(p.Effort.Requests*int64(replicas), mostTogether),
-		turnsEach*int64(p.Workload.Arrivals.Users))
-	file, err := s.trials.file.file(scenario, s.rate, requests)
+	requests := p.together(rate, replicas)
+	file, err := s.trials.file.file(scenario, rate, requests)
 	if err != nil {
 		return trial{}, nil, err
 	}
-	t, err := s.trials.trial(ctx, scenario, s.rate, requests)
+	t, err := s.trials.trial(ctx, scenario, rate, requests)
 	return t, file, err
+}
+
+// together returns the requests of the simulation of a whole fleet.
+func (p *Plan) together(rate float64, replicas int) int64 {
+	first, _ := p.lengths(rate)
+	return max(first, min(p.Effort.Requests*int64(replicas), mostTogether),
+		turnsEach*int64(p.Workload.Arrivals.Users))
 }
 
 func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deployment, error) {
@@ -404,8 +438,9 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 		return nil, err
 	}
 	o := s.chosen()
+	load := simulation.Source.Summary().Text
 	d := &Deployment{
-		option: o, Label: s.label(s.best), Replicas: s.size(), Accelerators: s.accelerators(),
+		load: load[:max(0, strings.LastIndex(load, "; "))], option: o, Label: s.label(s.best), Replicas: s.size(), Accelerators: s.accelerators(),
 		Hourly: s.cost(),
 		Kept:   full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
 		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
@@ -444,6 +479,9 @@ func (d *Deployment) start(s *scenarios.Simulation) error {
 // depends on the fleet.
 func (s *search) millions() float64 {
 	flow := s.load().flow
+	if peak := s.trials.file.Plan.peak(); s.rate != peak {
+		flow *= s.rate / peak // the goal was to raise it
+	}
 	if p := &s.trials.file.Plan; p.steady() {
 		flow *= p.mean() / p.peak()
 	}

@@ -16,18 +16,27 @@ func (a *Answer) WriteText(out io.Writer) error {
 	}
 	p.Text(fmt.Sprintf("%s; %s", a.Model, a.Load))
 	p.Text("SLO: " + a.slo())
+	if words := a.Goal.words(); words != "" {
+		p.Text("Goal: " + words)
+	}
 	p.Gap()
 	if a.Chosen != nil {
 		a.Chosen.print(p, a.Spare)
-	} else {
+	} else if a.Nearest != nil {
 		p.Heading("No option meets the SLO.")
+	} else {
+		p.Heading("No option of the menu can be built.")
 	}
 	if a.Nearest != nil {
 		p.Text(fmt.Sprintf("Nearest is %s, where %s of the requests keep it: %s.", a.Nearest.Label,
 			report.Percent(a.Nearest.Kept), a.Nearest.Limit))
 	}
 	p.Gap()
-	a.printShapes(p)
+	if a.Goal.Find == findCheapest {
+		a.printShapes(p)
+	} else {
+		a.printGoal(p)
+	}
 	p.Gap()
 	a.printMore(p)
 	a.printSearch(p)

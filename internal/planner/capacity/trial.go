@@ -20,11 +20,11 @@ import (
 
 // trial is what a simulation of a replica at a rate showed.
 type trial struct {
-	// Goals are the parts of the SLO, over the requests after the warm-up; Kept and Target are
-	// those of the goal that binds.
-	Goals  []goal         `json:"goals"`
-	Kept   stats.Interval `json:"kept"`
-	Target float64        `json:"target"`
+	// Clauses are the parts of the SLO, over the requests after the warm-up; Kept and Target are
+	// those of the clause that binds.
+	Clauses []clause       `json:"clauses"`
+	Kept    stats.Interval `json:"kept"`
+	Target  float64        `json:"target"`
 	// Classes has the share of each class of requests, where there are several.
 	Classes []ClassKept `json:"classes,omitempty"`
 	// Growing tells that latencies grow over the whole run: more arrives than is served.
@@ -42,6 +42,8 @@ type trial struct {
 	Flow float64 `json:"output_tokens_per_second"`
 	// EnergyPerMillion is the energy for a million output tokens, in Wh.
 	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
+	// Latencies are those of all requests in milliseconds, by the names of results.
+	Latencies map[string]float64 `json:"latencies"`
 }
 
 // ClassKept is the share of the requests of a class that met its SLO.
@@ -143,13 +145,14 @@ func round(rate float64) float64 {
 func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 	r := seen.Result
 	t := trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds,
-		EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput}
+		EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput,
+		Latencies: latencies(seen.Requests)}
 	requests, drop := seen.Requests, 0
 	if !whole {
 		requests, drop = t.settled(seen)
 	}
-	t.Goals = goals(seen, requests[drop:], confidence)
-	g := binding(t.Goals)
+	t.Clauses = clauses(seen, requests[drop:], confidence)
+	g := binding(t.Clauses)
 	t.Kept, t.Target = g.Kept, g.Target
 	for _, c := range seen.Simulation.Scenario.Workload.Classes {
 		t.Classes = append(t.Classes, ClassKept{c.Name, r.Classes[c.Name].Attainment.All})
@@ -187,7 +190,7 @@ func growing(series []float64) bool {
 }
 
 // limit says what stands between the requests and their SLO, whose part g binds.
-func limit(seen *planner.Observation, t *trial, g *goal) string {
+func limit(seen *planner.Observation, t *trial, g *clause) string {
 	r := seen.Result
 	a, of := &r.Attainment, ""
 	if class, ok := r.Classes[g.Class]; ok {

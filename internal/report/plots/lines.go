@@ -126,6 +126,34 @@ func Front(title, x, y string, all, front Series) (*plot.Plot, error) {
 	return p, nil
 }
 
+// Cloud draws points on logarithmic axes: those of others small and grey, behind the series. All
+// values are positive.
+func Cloud(title, x, y string, others Series, series []Series) (*plot.Plot, error) {
+	p := newPlot(title, x, y)
+	logarithmic(p)
+	addGrid(p)
+	p.Legend.Top = true
+	for i, s := range append([]Series{others}, series...) {
+		if len(s.X) == 0 {
+			continue
+		}
+		marks, err := plotter.NewScatter(logPoints(&s))
+		if err != nil {
+			return nil, err
+		}
+		marks.GlyphStyle = draw.GlyphStyle{Color: color.Gray{0x90}, Radius: vg.Points(2),
+			Shape: shape(0)}
+		if i > 0 {
+			marks.GlyphStyle = draw.GlyphStyle{Color: colour(i - 1), Radius: vg.Points(4),
+				Shape: shape(i)}
+		}
+		p.Add(marks)
+		p.Legend.Add(s.Name, marks)
+	}
+	p.Y.Max += 0.25 * (p.Y.Max - p.Y.Min) // room for the legend
+	return p, nil
+}
+
 func logPoints(s *Series) plotter.XYs {
 	xys := make(plotter.XYs, len(s.X))
 	for i := range s.X {

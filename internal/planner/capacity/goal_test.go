@@ -1,0 +1,211 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// goalPlans are menus for all goals: of replicas that do both, and of groups.
+func goalPlans(goal string) []string {
+	const effort = "\neffort: {requests: 200, most-requests: 400}\n"
+	return []string{
+		`
+model: llama-3.1-8b
+workload: {rate: 30/s, prompt: {distribution: lognormal, mean: 500, cv: 0.7, max: 4000}, output: {distribution: exponential, mean: 60, max: 400}}
+slo: {ttft: 800ms, tpot: 40ms, percentile: 95}
+goal: ` + goal + `
+menu:
+  hardware: [l4, l40s, a100-80gb-sxm, {accelerator: h100-sxm, count: 4}]
+  tensor: [1, 2]
+  batching: [{max-sequences: 32}, {token-budget: 2048}]
+` + effort, `
+model: qwen2.5-14b
+workload: {rate: 6/s, prompt: 1500, output: 60}
+slo: {ttft: 1s, tpot: 25ms}
+goal: ` + goal + `
+menu:
+  hardware: [h100-sxm, a100-80gb-sxm, l40s]
+  tensor: [1, 2]
+  disaggregated: [{prefill: 1, decode: 1..2}]
+fleet: {spare: 1}
+` + effort,
+	}
+}
+
+// The fleet that serves most is the one that is found when the highest rate of every fleet is, with
+// fewer simulations, and a larger budget never serves less.
+func TestMostThroughput(t *testing.T) {
+	last := map[int]float64{}
+	needed, all := 0, 0
+	for _, budget := range []float64{12, 20} {
+		for k, text := range goalPlans(fmt.Sprintf("{find: throughput, budget: $%g/h}", budget)) {
+			s, _ := prepared(t, text)
+			if _, err := s.reachFarthest(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			every, _ := prepared(t, text)
+			best := highestOfAll(t, every)
+			if math.Abs(s.rate-best) > 1e-9*best {
+				t.Errorf("plan %d at $%g/h: %g/s, the highest of all is %g/s", k, budget, s.rate,
+					best)
+			}
+			if s.cost() > budget || s.rate < last[k] {
+				t.Errorf("plan %d at $%g/h: %g/s for $%g/h, with less %g/s", k, budget, s.rate,
+					s.cost(), last[k])
+			}
+			last[k] = s.rate
+			needed += s.trials.count()
+			all += every.trials.count()
+		}
+	}
+	if 3*needed > 2*all {
+		t.Errorf("%d simulations, all fleets take %d", needed, all)
+	}
+}
+
+// highestOfAll returns the highest rate of any fleet.
+func highestOfAll(t *testing.T, s *search) float64 {
+	t.Helper()
+	s.fates = make([]fate, len(s.options))
+	best := 0.0
+	for _, r := range s.reaches() {
+		for !r.done() {
+			if err := s.narrow(context.Background(), []*reach{r}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		best = max(best, r.rate(r.kept))
+	}
+	return best
+}
+
+// The fleet with the lowest latency is that of all fleets.
+func TestLowestLatency(t *testing.T) {
+	for _, measure := range []string{"p99_e2el_ms", "mean_ttft_ms", "p99_tpot_ms"} {
+		goal := fmt.Sprintf("{find: latency, budget: $25/h, measure: %s}", measure)
+		for k, text := range goalPlans(goal) {
+			s, _ := prepared(t, text)
+			found, err := s.swiftest(context.Background())
+			if err != nil || s.best < 0 || len(found) == 0 {
+				t.Fatalf("plan %d: found %v, error %v", k, found, err)
+			}
+			c := &comparison{s, map[int]*sample{}}
+			for _, r := range s.reaches() {
+				if r.replicas < s.fewest(s.options[r.option]) {
+					continue
+				}
+				for _, p := range simulatedFleet(t, c, r.option, r.replicas) {
+					if p.Latency < found[0].Latency {
+						t.Errorf("plan %d, %s: %s takes %g ms, the answer %g ms", k, measure,
+							p.Label, p.Latency, found[0].Latency)
+					}
+				}
+			}
+		}
+	}
+}
+
+// simulatedFleet simulates a fleet, and checks that its bounds hold.
+func simulatedFleet(t *testing.T, c *comparison, option, replicas int) []Point {
+	t.Helper()
+	f, err := c.bounded(option, replicas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := c.points(context.Background(), []fleet{f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range points {
+		if p.Latency < f.latency || p.Energy < f.energy || f.latency == 0 || f.energy == 0 {
+			t.Errorf("%d of %s: %g ms and %g Wh, bounds %g and %g", p.Replicas, p.Label,
+				p.Latency, p.Energy, f.latency, f.energy)
+		}
+	}
+	return points
+}
+
+// No fleet of a front beats another; each fleet that was simulated is on the front or beaten by one
+// of it; the cheapest fleet is on it; and it is the front of all fleets of the menu.
+func TestFront(t *testing.T) {
+	simulated, every := 0, 0
+	for k, text := range goalPlans("front") {
+		s, _ := prepared(t, text)
+		s.goal().Budget = scenarios.Price([]float64{10, 40}[k])
+		if err := s.answer(context.Background()); err != nil || s.best < 0 {
+			t.Fatal("no answer", err)
+		}
+		found, err := s.front(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		front := (&Answer{Points: found}).front()
+		for _, p := range found {
+			beaten := 0
+			for i := range front {
+				if front[i].dominates(&p) {
+					beaten++
+				}
+			}
+			if p.Front != (beaten == 0) {
+				t.Errorf("plan %d: %+v is beaten by %d of the front", k, p, beaten)
+			}
+		}
+		if front[0].Hourly != s.cost() {
+			t.Errorf("plan %d: the front begins with $%g/h, the cheapest fleet costs $%g/h", k,
+				front[0].Hourly, s.cost())
+		}
+		c := &comparison{s, map[int]*sample{}}
+		list, err := c.fleets()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []Point
+		for _, f := range list {
+			all = append(all, simulatedFleet(t, c, f.option, f.replicas)...)
+		}
+		markFront(all)
+		if got, want := fmt.Sprint(front), fmt.Sprint((&Answer{Points: all}).front()); got != want {
+			t.Errorf("plan %d: front %s\nof all fleets %s", k, got, want)
+		}
+		simulated += len(found)
+		every += len(all)
+	}
+	if simulated >= every {
+		t.Errorf("all of %d fleets simulated: nothing is left out by bounds", every)
+	}
+}
+
+// Goals that contradict the rest of a plan are errors that name what is possible.
+func TestBadGoals(t *testing.T) {
+	const good = "model: llama-3.1-8b\nworkload: {rate: 2/s}\nmenu: {hardware: [h100-sxm, l4]}\n"
+	for text, want := range map[string]string{
+		"goal: cheap":                        `did you mean cheapest`,
+		"goal: {budget: $3/h}":               "goal.budget",
+		"goal: {find: front, budgets: $3/h}": "did you mean budget",
+		"goal: throughput":                   "nothing bounds the fleet",
+		"goal: {find: latency, budget: 3}":   "a price an hour",
+		"goal: {find: latency, power: 3}":    "a power",
+		"goal: {find: throughput, budget: $9/h, measure: p99_ttft_ms}": "goal.measure",
+		"goal: {find: front}\nfleet: {growth: 2}":                      "cheapest fleet only",
+		"goal: {find: throughput, budget: $0.1/h}":                     "1 × l4 for $",
+		"goal: {find: front, power: 50W}":                              "1 × l4, which draw",
+		"goal: {find: latency, budget: $0.1/h}\nfleet: {spare: 1}":     "with its spares is of 1 × l4",
+	} {
+		f, err := Parse("bad.yaml", []byte(good+text))
+		if err == nil {
+			var s *search
+			if s, err = f.newSearch(testQueue(t), Options{}); err == nil {
+				err = s.possible()
+			}
+		}
+		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q in it", text, err, want)
+		}
+	}
+}

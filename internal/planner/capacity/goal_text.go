@@ -1,0 +1,110 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/internal/units"
+)
+
+// mostRows bounds the fleets that a page shows.
+const mostRows = 24
+
+// printGoal prints the table of a goal other than the cheapest fleet.
+func (a *Answer) printGoal(p *report.Printer) {
+	switch a.Goal.Find {
+	case findThroughput:
+		a.printReaches(p)
+	case findLatency:
+		p.Text("The largest fleets of the menu, the fastest first:")
+		a.printPoints(p, a.Points)
+	case findFront:
+		front := a.front()
+		p.Text(fmt.Sprintf("No other fleet is as good as one of these in price, latency and "+
+			"energy at once (%d of %d that keep the SLO):", len(front), len(a.Points)))
+		a.printPoints(p, front)
+	}
+}
+
+// front returns the fleets of the front, by price.
+func (a *Answer) front() []Point {
+	var list []Point
+	for _, p := range a.Points {
+		if p.Front {
+			list = append(list, p)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.Hourly, b.Hourly), cmp.Compare(a.Latency, b.Latency))
+	})
+	return list
+}
+
+func (a *Answer) printPoints(p *report.Printer, list []Point) {
+	var rows [][]string
+	for i := range list[:min(len(list), mostRows)] {
+		q := &list[i]
+		rows = append(rows, []string{fmt.Sprintf("%d of %s", q.Replicas, q.Label),
+			fmt.Sprintf("%.2f", q.Hourly), report.Figure(q.Latency), report.Figure(q.Energy),
+			string(q.Grade)})
+	}
+	p.Table([]string{"replicas", "$/h", a.Goal.Measure, "Wh/1M", "evidence"}, rows, 0, 4)
+	if left := len(list) - len(rows); left > 0 {
+		p.Text(fmt.Sprintf("%d more are in plan.json of --out.", left))
+	}
+	p.Text("Latency and energy are simulated with steps as slow as the confidence demands.")
+}
+
+func (a *Answer) printReaches(p *report.Printer) {
+	var rows [][]string
+	for i := range a.Reaches {
+		r := &a.Reaches[i]
+		rate := report.Figure(r.Rate)
+		if r.Rate < 0.96*r.Bound {
+			rate = "< " + report.Figure(r.Bound)
+		}
+		rows = append(rows, []string{fmt.Sprintf("%d of %s", r.Replicas, r.Label), rate,
+			fmt.Sprintf("%.2f", r.Hourly), units.FormatPower(r.Watts), string(r.Grade)})
+	}
+	p.Table([]string{"replicas", "1/s", "$/h", "peak power", "evidence"}, rows, 0, 4)
+	p.Text("Rates are to about 3%. Of fleets with < no more is known: another serves more.")
+}
+
+// WriteFront draws the fleets that were simulated for a front into dir; nothing where there are
+// none.
+func (a *Answer) WriteFront(dir string) error {
+	front := a.front()
+	if len(front) == 0 {
+		return nil
+	}
+	others := plots.Series{Name: "beaten by another"}
+	for _, q := range a.Points {
+		if !q.Front {
+			others.X, others.Y = append(others.X, q.Hourly), append(others.Y, q.Latency)
+		}
+	}
+	byEnergy := slices.Clone(front)
+	slices.SortStableFunc(byEnergy, func(a, b Point) int { return cmp.Compare(a.Energy, b.Energy) })
+	var series []plots.Series
+	for third := range 3 {
+		part := byEnergy[third*len(front)/3 : (third+1)*len(front)/3]
+		if len(part) == 0 {
+			continue
+		}
+		s := plots.Series{Name: fmt.Sprintf("front, up to %s Wh for 1M tokens",
+			report.Figure(part[len(part)-1].Energy))}
+		for _, q := range part {
+			s.X, s.Y = append(s.X, q.Hourly), append(s.Y, q.Latency)
+		}
+		series = append(series, s)
+	}
+	p, err := plots.Cloud("Fleets that keep the SLO", "price of the fleet ($/h)",
+		a.Goal.Measure[:len(a.Goal.Measure)-len("_ms")]+" (ms)", others, series)
+	if err != nil {
+		return err
+	}
+	return plots.Save(dir, "front", p)
+}

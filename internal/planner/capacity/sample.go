@@ -1,0 +1,192 @@
+package capacity
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// latencies returns the mean and the 99th percentile of each latency over the requests that were
+// served, in milliseconds, by the names of results. The time per token is that of answers of more
+// than one token.
+func latencies(requests []planner.Request) map[string]float64 {
+	var ttft, tpot, e2e []weighted
+	for i := range requests {
+		r := &requests[i]
+		if r.Rejected {
+			continue
+		}
+		ttft = append(ttft, weighted{milliseconds(r.TTFT), 1})
+		e2e = append(e2e, weighted{milliseconds(r.E2E), 1})
+		if r.Output > 1 {
+			tpot = append(tpot, weighted{milliseconds(r.TPOT), 1})
+		}
+	}
+	figures := map[string]float64{}
+	for name, list := range map[string][]weighted{"ttft": ttft, "tpot": tpot, "e2el": e2e} {
+		figures["mean_"+name+"_ms"], figures["p99_"+name+"_ms"] = spread(list)
+	}
+	return figures
+}
+
+func milliseconds(t sim.Time) float64 { return 1000 * t.Seconds() }
+
+// weighted is a figure that stands for a number of requests.
+type weighted struct{ value, weight float64 }
+
+// spread returns the mean and the 99th percentile, by the nearest rank; 0 of an empty list.
+func spread(list []weighted) (mean, p99 float64) {
+	slices.SortFunc(list, func(a, b weighted) int { return cmp.Compare(a.value, b.value) })
+	sum, total := 0.0, 0.0
+	for _, w := range list {
+		sum += float64(w.value * w.weight)
+		total += w.weight
+	}
+	if total == 0 {
+		return 0, 0
+	}
+	below := 0.0
+	for _, w := range list {
+		if below += w.weight; below >= math.Ceil(0.99*total) {
+			return sum / total, w.value
+		}
+	}
+	return sum / total, list[len(list)-1].value
+}
+
+// sample is the requests with which fleets are compared, as far as bounds need them: sorted into
+// cells of similar lengths, of which the least stand for all.
+type sample struct {
+	prompts []int   // the least of each group of similar prompts
+	cells   []cell  // in no order
+	shared  bool    // whether prompts may come from a cache
+	work    work    // of the requests in cells
+	tokens  float64 // of all answers
+	seconds float64 // until the last request arrives
+}
+
+// cell is requests of similar lengths.
+type cell struct {
+	group, output int // the place of the prompts in sample.prompts, and the shortest answer
+	weight        float64
+}
+
+// similar is the ratio of the lengths in a cell.
+const similar = 1.08
+
+// newSample reads the requests of a fleet of o at the rate of the search; nil where they depend on
+// how fast others are answered, or are too many.
+func (s *search) newSample(o *option) (*sample, error) {
+	f := s.trials.file
+	p := &f.Plan
+	if p.Workload.Arrivals.Process == "closed-loop" || p.sessions() {
+		return nil, nil
+	}
+	most := int(p.together(s.rate, compared))
+	if p.recordedTimes() || !p.steady() {
+		most = mostRead
+	}
+	file, err := f.file(o.scenario(&p.Menu, 1, 1), s.rate, int64(most))
+	if err != nil {
+		return nil, err
+	}
+	file.Clocks = s.trials.clocks
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	defer simulation.Source.Close()
+	requests := draw(simulation.Source, most+1)
+	if err := simulation.Source.Err(); err != nil || len(requests) == 0 || len(requests) > most {
+		return nil, err
+	}
+	return sampled(requests, o.prefill.steps.Scenario.Engine.MaxModelLen), nil
+}
+
+// sessions reports whether requests of one user follow each other.
+func (p *Plan) sessions() bool {
+	return p.Workload.Sessions != nil || slices.ContainsFunc(p.Workload.Classes,
+		func(c scenarios.Class) bool { return c.Sessions != nil })
+}
+
+// sampled sorts requests into cells, without those that are longer than a context.
+func sampled(requests []sim.Request, context int) *sample {
+	s := &sample{seconds: requests[len(requests)-1].Arrival.Seconds()}
+	bucket := func(n int) int { return int(math.Log(float64(max(1, n))) / math.Log(similar)) }
+	groups, cells := map[int]int{}, map[[2]int]int{}
+	for i := range requests {
+		r := &requests[i]
+		s.tokens += float64(r.Output)
+		if r.Prompt+r.Output > context {
+			continue
+		}
+		s.work.add(r)
+		s.shared = s.shared || len(r.Content) > 0
+		g, known := groups[bucket(r.Prompt)]
+		if !known {
+			g = len(s.prompts)
+			groups[bucket(r.Prompt)], s.prompts = g, append(s.prompts, r.Prompt)
+		}
+		s.prompts[g] = min(s.prompts[g], r.Prompt)
+		at := [2]int{g, bucket(r.Output)}
+		c, known := cells[at]
+		if !known {
+			c = len(s.cells)
+			cells[at], s.cells = c, append(s.cells, cell{group: g, output: r.Output})
+		}
+		s.cells[c].output = min(s.cells[c].output, r.Output)
+		s.cells[c].weight++
+	}
+	return s
+}
+
+// floor bounds a latency of any fleet of o from below, in milliseconds: that of requests each of
+// which has a replica to itself.
+func (s *sample) floor(o *option, measure string) float64 {
+	last := o.servers()[len(o.servers())-1]
+	first, pace := make([]float64, len(s.prompts)), make([]float64, len(s.prompts))
+	for g, prompt := range s.prompts {
+		r := &sim.Request{Prompt: prompt, Output: 2}
+		if !s.shared || !o.prefill.pace.shares {
+			first[g] = milliseconds(o.prefill.prefillAlone(r))
+		}
+		pace[g] = milliseconds(last.decodeAlone(r))
+	}
+	var list []weighted
+	for _, c := range s.cells {
+		value := first[c.group]
+		switch measure {
+		case "mean_tpot_ms", "p99_tpot_ms":
+			if value = pace[c.group]; c.output < 2 {
+				continue
+			}
+		case "mean_e2el_ms", "p99_e2el_ms":
+			value += float64(pace[c.group] * float64(c.output-1))
+		}
+		list = append(list, weighted{value, c.weight})
+	}
+	mean, p99 := spread(list)
+	if strings.HasPrefix(measure, "mean") {
+		p99 = mean
+	}
+	return o.slow * p99 / slack
+}
+
+// energy bounds the energy for a million output tokens of n replicas of o from below, in Wh: their
+// idle power, and what running steps draws beside it for as long as they are busy at least.
+func (s *sample) energy(o *option, n int) float64 {
+	joules := float64(float64(n) * o.sum((*server).idlePower) * s.seconds)
+	if d := o.decode; d == nil {
+		joules += o.slow / slack * float64(o.prefill.running()*o.prefill.pace.both(&s.work))
+	} else {
+		joules += o.slow / slack * (float64(o.prefill.running()*o.prefill.pace.prefill(&s.work)) +
+			float64(d.running()*d.pace.decode(&s.work)))
+	}
+	return joules / 3600 / s.tokens * 1e6
+}
