@@ -94,18 +94,33 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-// plainTicks are gonum's, with numbers as people write them: 2500 and not 2500.00.
+// plainTicks are gonum's, with numbers as people write them: 2500 and not 2500.00. Labels have six
+// digits, or as many as it takes for neighbours to differ.
 type plainTicks struct{}
 
 // Ticks implements plot.Ticker.
 func (plainTicks) Ticks(low, high float64) []plot.Tick {
 	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', 6, 64)
+	for digits := 6; digits <= 17; digits++ {
+		if labelled(ticks, digits) {
+			break
 		}
 	}
 	return ticks
+}
+
+// labelled labels the major ticks with a number of digits, and reports whether neighbours differ.
+func labelled(ticks []plot.Tick, digits int) bool {
+	last, differ := "", true
+	for i := range ticks {
+		if ticks[i].Label == "" {
+			continue
+		}
+		ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', digits, 64)
+		differ = differ && ticks[i].Label != last
+		last = ticks[i].Label
+	}
+	return differ
 }
 
 // Logarithmic axes hold the decimal logarithms of their values: with gonum's own logarithmic scale
