@@ -18,6 +18,7 @@ import (
 type Recorder struct {
 	files    *folder
 	requests requestWriter
+	row      requestRow // of the request that is being written, so that none is allocated
 	sample   *page.Sample
 	err      error
 }
@@ -69,16 +70,16 @@ func newRequestWriter(format string, out io.Writer) (requestWriter, error) {
 func (r *Recorder) Finished(s *sim.Sequence) {
 	r.sample.Finished(s)
 	if r.err == nil {
-		row := finishedRow(s)
-		r.err = r.requests.write(&row)
+		r.row = finishedRow(s)
+		r.err = r.requests.write(&r.row)
 	}
 }
 
 // Rejected implements sim.Observer.
 func (r *Recorder) Rejected(q *sim.Request, why sim.Rejection) {
 	if r.err == nil {
-		row := rejectedRow(q, why)
-		r.err = r.requests.write(&row)
+		r.row = rejectedRow(q, why)
+		r.err = r.requests.write(&r.row)
 	}
 }
 
