@@ -188,8 +188,8 @@ func (p *Printer) verdict(r *scenarios.Result) string {
 			percent(a.All), percent(a.Target), r.SLO.RequestWords()))
 	}
 	if a.All < a.Target {
-		parts = append(parts, fmt.Sprintf("first token %s, pace %s, whole %s", percent(a.TTFT),
-			percent(a.TPOT), percent(a.E2E)))
+		parts = append(parts, fmt.Sprintf("limits are kept of TTFT by %s, of TPOT by %s, of "+
+			"E2E by %s", percent(a.TTFT), percent(a.TPOT), percent(a.E2E)))
 	}
 	parts = append(parts, r.LimitWords()...)
 	return word + ": " + strings.Join(append(parts,

@@ -106,6 +106,11 @@ type Deployment struct {
 	// Chances say how likely this number of replicas, spares left out, keeps the SLO, and one fewer
 	// and one more: over how wrong the predicted step times may be.
 	Chances []Chance `json:"chances"`
+	// Insights say what the figures of the whole fleet mean, as those of a scenario do.
+	Insights []string `json:"insights"`
+	// OneFewer says what keeps one replica fewer from the SLO, and what would help; nil where there
+	// is one.
+	OneFewer *Advice `json:"one_fewer,omitempty"`
 	// Scenario is the fleet as a scenario file, Launch the commands that start a replica, one for
 	// each pool.
 	Scenario string   `json:"scenario"`
@@ -118,9 +123,24 @@ type Deployment struct {
 
 // Nearest is the option that comes closest to the SLO.
 type Nearest struct {
-	Label string  `json:"label"`
-	Kept  float64 `json:"kept"`
-	Limit string  `json:"limit"`
+	option int
+	Label  string  `json:"label"`
+	Kept   float64 `json:"kept"`
+	Limit  string  `json:"limit"`
+	// Advice says what would help it; nil where nothing of it can be simulated.
+	Advice *Advice `json:"advice,omitempty"`
+}
+
+// Advice says why a fleet misses the SLO, and what was tried that is not on the menu.
+type Advice struct {
+	// Replicas are those that run, Slowdown is the factor on predicted step times under which they
+	// must keep the SLO, Kept the share of requests that do.
+	Replicas int     `json:"replicas"`
+	Slowdown float64 `json:"slowdown"`
+	Kept     float64 `json:"kept"`
+	// Insights say what the figures of the run mean, as those of a scenario do, and what helps.
+	Insights []string           `json:"insights"`
+	Remedies []scenarios.Remedy `json:"remedies,omitempty"`
 }
 
 // Shape is a kind of replica by accelerator and parallelism.

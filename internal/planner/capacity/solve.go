@@ -109,9 +109,13 @@ func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, e
 		}
 	}
 	a.BestMeasured = bestMeasured(a.Shapes)
-	if s.best < 0 {
+	if s.best >= 0 {
+		err = f.detail(ctx, s, a)
+	} else {
 		a.Nearest = s.nearest()
-	} else if err := f.detail(ctx, s, a); err != nil {
+		err = s.adviseNearest(ctx, a.Nearest)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if p.Goal.Find == findThroughput && a.Chosen != nil {
@@ -135,7 +139,10 @@ func (s *search) load() *load {
 // detail adds what there is to say about the chosen fleet.
 func (f *File) detail(ctx context.Context, s *search, a *Answer) error {
 	var err error
-	if a.Chosen, err = s.deploy(ctx); err != nil || f.Plan.Goal.Find != findCheapest {
+	if a.Chosen, err = s.deploy(ctx); err != nil {
+		return err
+	}
+	if err = s.explain(ctx, a); err != nil || f.Plan.Goal.Find != findCheapest {
 		return err
 	}
 	if s.trials.shard.Whole() {
@@ -215,7 +222,8 @@ func (s *search) nearest() *Nearest {
 	if best < 0 {
 		return nil
 	}
-	return &Nearest{s.label(best), s.fates[best].closest, s.words(best)}
+	return &Nearest{option: best, Label: s.label(best), Kept: s.fates[best].closest,
+		Limit: s.words(best)}
 }
 
 // mostShapes bounds the shapes that an answer shows.

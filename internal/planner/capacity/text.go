@@ -21,7 +21,7 @@ func (a *Answer) WriteText(out io.Writer) error {
 	}
 	p.Gap()
 	if a.Chosen != nil {
-		a.Chosen.print(p, a.Spare)
+		a.Chosen.print(p, a)
 	} else if a.Nearest != nil {
 		p.Heading("No option meets the SLO.")
 	} else {
@@ -30,6 +30,7 @@ func (a *Answer) WriteText(out io.Writer) error {
 	if a.Nearest != nil {
 		p.Text(fmt.Sprintf("Nearest is %s, where %s of the requests keep it: %s.", a.Nearest.Label,
 			report.Percent(a.Nearest.Kept), a.Nearest.Limit))
+		a.Nearest.Advice.print(p, a.Confidence)
 	}
 	p.Gap()
 	if a.Goal.Find == findCheapest {
@@ -61,7 +62,8 @@ func (a *Answer) slo() string {
 	return words
 }
 
-func (d *Deployment) print(p *report.Printer, spare int) {
+func (d *Deployment) print(p *report.Printer, a *Answer) {
+	spare := a.Spare
 	words := several(d.Replicas, "replica") + " of " + d.Label
 	if spare > 0 {
 		words += fmt.Sprintf(", %d of them spare", spare)
@@ -85,6 +87,10 @@ func (d *Deployment) print(p *report.Printer, spare int) {
 	}
 	p.Text(fmt.Sprintf("%s; %s binds.", words, d.Binds))
 	p.Text(d.odds())
+	for _, words := range d.Insights {
+		p.Text(words)
+	}
+	d.OneFewer.print(p, a.Confidence)
 	p.Gap()
 	p.Text("To start a replica:")
 	for _, command := range d.Launch {

@@ -12,7 +12,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
-	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -196,49 +195,17 @@ func limit(seen *planner.Observation, t *trial, g *clause) string {
 	if class, ok := r.Classes[g.Class]; ok {
 		a, of = &class.Attainment, "of "+g.Class+", "
 	}
-	worst, name := a.TTFT, "the first token"
-	if a.TPOT < worst {
-		worst, name = a.TPOT, "the pace"
-	}
-	if a.E2E < worst {
-		worst, name = a.E2E, "the whole request"
-	}
-	first, words := name == "the first token", fmt.Sprintf("%s is in time for %s", name,
-		report.Percent(worst))
+	latency, kept := diagnosis.Worst(a)
+	first, words := latency == "TTFT", fmt.Sprintf("%s of the requests keep the limit of %s",
+		report.Percent(kept), latency)
 	if g.Name != "" {
-		first, words = g.Latency == metrics.TTFT, fmt.Sprintf("the limit of %s is kept by %s",
-			g.Name, report.Percent(g.Kept.Mean))
+		first, words = g.Latency == metrics.TTFT, fmt.Sprintf("%s of the requests keep the "+
+			"limit of %s", report.Percent(g.Kept.Mean), g.Name)
 	}
 	if t.Growing {
 		words += ", and the queue grows"
 	}
-	return of + words + ": " + cause(r, first, len(seen.Simulation.Scenario.Fleet.Pools) > 0)
-}
-
-// cause names what the time goes into: that to the first token, or that of the others; apart are
-// prefill and decode.
-func cause(r *scenarios.Result, first, apart bool) string {
-	switch {
-	case first && r.PeakKVUsage > 0.97 && r.MeanQueue > r.MeanPrefill:
-		return fmt.Sprintf("requests wait for KV memory, which is full (%s at most)",
-			several(r.PeakBatch, "sequence"))
-	case r.Preemptions > r.Completed/20:
-		return fmt.Sprintf("KV memory runs out: %d preemptions in %d requests", r.Preemptions,
-			r.Completed)
-	case first && r.Prefill != nil && r.Busy < 0.9:
-		return fmt.Sprintf("a prompt of %d tokens alone takes %s, bound by %s", r.Prefill.Tokens,
-			units.FormatDuration(r.Prefill.Step/1000), diagnosis.BoundWords(r.Prefill.Bound))
-	case !first && !apart && r.Decode != nil && r.MeanTPOT > 1.5*r.Decode.Step:
-		return fmt.Sprintf("prompts of others are computed in between, which take %s of the time "+
-			"of steps: a token takes %s on average, a step without prompts %s",
-			report.Percent(r.Diagnosis.Prompts), units.FormatDuration(r.MeanTPOT/1000),
-			units.FormatDuration(r.Decode.Step/1000))
-	case r.Decode != nil:
-		return fmt.Sprintf("steps run %s of the time, a decode step for %s takes %s, bound by %s",
-			report.Percent(math.Min(1, r.Busy)), several(r.Decode.Batch, "sequence"),
-			units.FormatDuration(r.Decode.Step/1000), diagnosis.BoundWords(r.Decode.Bound))
-	}
-	return fmt.Sprintf("steps run %s of the time", report.Percent(math.Min(1, r.Busy)))
+	return of + words + ": " + diagnosis.Cause(r, first)
 }
 
 // several counts things in words.

@@ -5,23 +5,22 @@ package remedy
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// mostRequests bounds the simulations.
-const mostRequests = 1500
+// A simulation has at most requestsFirst requests, and requestsMore for each further replica.
+const (
+	requestsFirst = 1500
+	requestsMore  = 500
+)
 
 // Try adds to a result's diagnosis what would help, where the SLO is missed or the system
-// overloaded. Load reads its scenario anew. Fleets of several pools are left alone.
+// overloaded. Load reads its scenario anew.
 func Try(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.Result) error {
-	if r.Completed == 0 || r.SLOMet && r.Diagnosis.Load != scenarios.Overloaded ||
-		len(r.Pools) > 0 {
+	if r.Completed == 0 || r.SLOMet && r.Diagnosis.Load != scenarios.Overloaded {
 		return nil
 	}
 	before, built, err := run(ctx, load, func(*scenarios.Scenario) {})
@@ -39,18 +38,57 @@ func Try(ctx context.Context, load func() (*scenarios.File, error), r *scenarios
 		if after.Latencies == before.Latencies {
 			continue // it changes nothing
 		}
-		r.Diagnosis.Remedies = append(r.Diagnosis.Remedies, scenarios.Remedy{
-			Change: c.words, Set: []string{c.set}, Load: after.Diagnosis.Load,
-			Kept:  [2]float64{before.Attainment.All, after.Attainment.All},
-			TTFT:  [2]float64{before.P99TTFT, after.P99TTFT},
-			TPOT:  [2]float64{before.P99TPOT, after.P99TPOT},
-			Price: float64(after.Accelerators) / float64(before.Accelerators),
-		})
+		r.Diagnosis.Remedies = append(r.Diagnosis.Remedies, c.remedy(before, after))
 	}
-	slices.SortStableFunc(r.Diagnosis.Remedies, func(a, b scenarios.Remedy) int {
-		return cmp.Compare(b.Kept[1], a.Kept[1])
-	})
+	slices.SortStableFunc(r.Diagnosis.Remedies, better)
 	return nil
+}
+
+// better orders remedies: those under which the SLO is met first, the cheapest of them first, and
+// others by the share of requests that meet the SLO.
+func better(a, b scenarios.Remedy) int {
+	switch {
+	case a.Met && b.Met:
+		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(b.Kept[1], a.Kept[1]))
+	case a.Met:
+		return -1
+	case b.Met:
+		return 1
+	}
+	return cmp.Or(cmp.Compare(b.Kept[1], a.Kept[1]), cmp.Compare(a.Price, b.Price))
+}
+
+// remedy says what a change does.
+func (c *candidate) remedy(before, after *scenarios.Result) scenarios.Remedy {
+	return scenarios.Remedy{
+		Change: c.words, Set: c.set, Requests: before.Sent(), Met: after.SLOMet,
+		Load:  after.Diagnosis.Load,
+		Kept:  [2]float64{before.Attainment.All, after.Attainment.All},
+		TTFT:  [2]float64{before.P99TTFT, after.P99TTFT},
+		TPOT:  [2]float64{before.P99TPOT, after.P99TPOT},
+		Helps: helps(before, after),
+		Price: price(before, after),
+	}
+}
+
+// helps reports whether a change mends what is wrong, or a part of it.
+func helps(before, after *scenarios.Result) bool {
+	if before.Diagnosis.Load == scenarios.Overloaded {
+		return after.Diagnosis.Load != scenarios.Overloaded
+	}
+	return after.SLOMet && !before.SLOMet ||
+		after.Attainment.All >= before.Attainment.All+worthwhile
+}
+
+// worthwhile is the least change of the share of requests that meet the SLO that is called help.
+const worthwhile = 0.01
+
+// price is how many times as much an hour costs afterwards.
+func price(before, after *scenarios.Result) float64 {
+	if before.Cost == 0 {
+		return float64(after.Accelerators) / float64(before.Accelerators)
+	}
+	return after.Cost / after.Duration / (before.Cost / before.Duration)
 }
 
 // run simulates a changed scenario, and returns it with its defaults filled in.
@@ -60,9 +98,10 @@ func run(ctx context.Context, load func() (*scenarios.File, error),
 	if err != nil {
 		return nil, nil, err
 	}
+	most := int64(requestsFirst + requestsMore*(replicas(&f.Scenario)-1))
 	change(&f.Scenario)
-	if w := &f.Scenario.Workload; w.Requests == 0 || w.Requests > mostRequests {
-		w.Requests = mostRequests
+	if w := &f.Scenario.Workload; w.Requests == 0 || w.Requests > most {
+		w.Requests = most
 	}
 	simulation, err := f.Build(policies.Default())
 	if err != nil {
@@ -72,53 +111,11 @@ func run(ctx context.Context, load func() (*scenarios.File, error),
 	return r, &simulation.Scenario, err
 }
 
-// candidate is a change that may help.
-type candidate struct {
-	words, set string
-	apply      func(*scenarios.Scenario)
-}
-
-// much is how many times smaller or larger a parameter is tried.
-const much = 4
-
-// candidates lists the changes to a scenario that may help: a larger batch where the batch was
-// full, another share of a step for prompts, and one more replica.
-func candidates(s *scenarios.Scenario, r *scenarios.Result) []candidate {
-	var list []candidate
-	if most := parameter(s, "max-sequences"); most > 0 && r.PeakBatch >= most {
-		list = append(list, batching(s, "max-sequences", much*most,
-			fmt.Sprintf("a batch of up to %d sequences in place of %d", much*most, most)))
+// replicas counts those of a scenario.
+func replicas(s *scenarios.Scenario) int {
+	n := 0
+	for i := range s.Fleet.Pools {
+		n += s.Fleet.Pools[i].Replicas
 	}
-	if budget := parameter(s, "token-budget"); budget > 0 {
-		for _, n := range []int{budget / much, much * budget} {
-			list = append(list,
-				batching(s, "token-budget", max(1, n),
-					fmt.Sprintf("a chunk budget of %d tokens a step in place of %d", n, budget)))
-		}
-	}
-	n := max(1, s.Replicas) + 1
-	words := "a second replica"
-	if n > 2 {
-		words = fmt.Sprintf("%d replicas in place of %d", n, n-1)
-	}
-	return append(list, candidate{words, fmt.Sprintf("replicas=%d", n),
-		func(s *scenarios.Scenario) { s.Replicas = n }})
-}
-
-// parameter returns a parameter of the batching policy; 0 where it has none of that name.
-func parameter(s *scenarios.Scenario, name string) int {
-	n, err := strconv.Atoi(s.Batching.Params[name])
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// batching returns the change of one parameter of the batching policy.
-func batching(s *scenarios.Scenario, name string, value int, words string) candidate {
-	params := maps.Clone(s.Batching.Params)
-	params[name] = strconv.Itoa(value)
-	policy := scenarios.Policy{Policy: s.Batching.Policy, Params: params}
-	return candidate{words, fmt.Sprintf("batching.%s=%d", name, value),
-		func(s *scenarios.Scenario) { s.Batching = policy }}
+	return max(1, n, s.Replicas)
 }

@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,10 +14,15 @@ import (
 // tried runs a scenario and tries what would help.
 func tried(t *testing.T, overrides ...string) *scenarios.Result {
 	t.Helper()
+	return triedText(t, "model: llama-3.1-8b\nhardware: h100-sxm\n"+
+		"workload: {rate: 60/s, prompt: 400, output: 150, requests: 2000}\nslo: {ttft: 1s, "+
+		"tpot: 50ms}\n", overrides...)
+}
+
+func triedText(t *testing.T, text string, overrides ...string) *scenarios.Result {
+	t.Helper()
 	load := func() (*scenarios.File, error) {
-		return scenarios.Parse("chat", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
-			"workload: {rate: 60/s, prompt: 400, output: 150, requests: 2000}\nslo: {ttft: 1s, "+
-			"tpot: 50ms}\n"), overrides...)
+		return scenarios.Parse("scenario", []byte(text), overrides...)
 	}
 	f, err := load()
 	if err != nil {
@@ -57,12 +63,51 @@ func TestWhatHelpsIsNamed(t *testing.T) {
 		t.Errorf("a larger batch is not tried, or does not help: %+v", r.Diagnosis.Remedies)
 	}
 	list := diagnosis.Of(r)
-	if last := list[len(list)-1]; !strings.HasPrefix(last, "Tried: with ") {
-		t.Errorf("the last sentence is %q", last)
+	if !slices.ContainsFunc(list, func(words string) bool {
+		return strings.HasPrefix(words, "What would help, tried with 1500 requests: ")
+	}) {
+		t.Errorf("no sentence says what helps: %q", list)
 	}
 }
 
-// Doing what a remedy says gives what it promised.
+// split is a system whose prompts are computed apart, by too few replicas.
+const split = `
+model: llama-3.1-8b
+hardware: h100-sxm
+fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}]}
+workload: {rate: 40/s, prompt: 2000, output: 50, requests: 1500}
+slo: {ttft: 1s, tpot: 50ms}
+`
+
+// Of pools that compute prompts and answers apart the one that is too small is found, by overrides
+// that can be given as they are printed. What helps less, or is dearer, comes later.
+func TestPoolsApart(t *testing.T) {
+	r := triedText(t, split)
+	if r.Diagnosis.Load != scenarios.Overloaded {
+		t.Fatalf("not overloaded: %+v", r.Diagnosis)
+	}
+	best := r.Diagnosis.Remedies[0]
+	if !best.Helps || !best.Met || best.Price <= 1 ||
+		!strings.HasPrefix(best.Set[0], "fleet.pools.0.replicas=") {
+		t.Errorf("the best remedy is %+v", best)
+	}
+	decode := 0
+	for _, m := range r.Diagnosis.Remedies {
+		if len(m.Set) == 1 && strings.HasPrefix(m.Set[0], "fleet.pools.1.") && m.Helps {
+			decode++
+		}
+		if again := triedText(t, split, m.Set...); again.Attainment.All != m.Kept[1] ||
+			again.SLOMet != m.Met {
+			t.Errorf("%s: %g of the requests meet the SLO, %g were announced", m.Set,
+				again.Attainment.All, m.Kept[1])
+		}
+	}
+	if decode > 0 {
+		t.Errorf("%d changes of decode replicas are said to help", decode)
+	}
+}
+
+// Doing what a remedy says gives what it announced.
 func TestRemediesHold(t *testing.T) {
 	r := tried(t, "batching.max-sequences=32", "workload.requests=400")
 	for _, m := range r.Diagnosis.Remedies {

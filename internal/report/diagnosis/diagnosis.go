@@ -13,14 +13,14 @@ import (
 
 // Of returns the sentences on a result, the most important first.
 func Of(r *scenarios.Result) []string {
-	list := append(bounds(r), load(r)...)
+	list := slices.Concat(bounds(r), load(r), missed(r))
 	for i := range r.Kinds {
 		if words := r.Kinds[i].Evidence.Sentence(); !slices.Contains(list, words) {
 			list = append(list, words)
 		}
 	}
 	list = append(list, drafts(r.SpeculationResult)...)
-	return append(list, remedies(r.Diagnosis)...)
+	return append(list, Remedies(r.Diagnosis)...)
 }
 
 // bounds says what bounds the steps: once where all pools have the same server.
@@ -44,15 +44,7 @@ func load(r *scenarios.Result) []string {
 	if d == nil || r.Completed == 0 {
 		return nil
 	}
-	var list []string
-	if d.Load == scenarios.Overloaded {
-		list = append(list, fmt.Sprintf(
-			"Overloaded: %.3g requests/s arrive and %.3g/s are served meanwhile. "+
-				"The requests in the system grow from %.0f to %.0f, so that latencies depend "+
-				"on how "+
-				"long the run is.",
-			r.OfferedRate, d.Served, d.Early, d.Late))
-	}
+	list := overload(r)
 	if d.Prompts+d.Decoding > 0 {
 		list = append(list, fmt.Sprintf(
 			"Of the time of steps, %.0f%% goes into prompts and %.0f%% into decoding.",
@@ -60,6 +52,21 @@ func load(r *scenarios.Result) []string {
 	}
 	return list
 }
+
+// overload says that more arrives than is served, where it does.
+func overload(r *scenarios.Result) []string {
+	d := r.Diagnosis
+	if d == nil || d.Load != scenarios.Overloaded {
+		return nil
+	}
+	return []string{fmt.Sprintf(
+		"Overloaded: %.3g requests/s arrive and %.3g/s are served meanwhile. The requests in the "+
+			"system grow from %.0f to %.0f, so that latencies depend on how long the run is.",
+		r.OfferedRate, d.Served, d.Early, d.Late)}
+}
+
+// Missed says why requests miss their SLO, where they do.
+func Missed(r *scenarios.Result) []string { return append(overload(r), missed(r)...) }
 
 // drafts says whether drafting paid, where something was drafted.
 func drafts(d *scenarios.SpeculationResult) []string {

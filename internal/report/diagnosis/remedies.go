@@ -2,35 +2,48 @@ package diagnosis
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// remedies says what was tried, the most helpful first.
-func remedies(d *scenarios.Diagnosis) []string {
-	if d == nil {
+// mostHelp bounds the remedies that are described.
+const mostHelp = 4
+
+// Remedies says what was tried and helps, the most helpful first, and names what does not.
+func Remedies(d *scenarios.Diagnosis) []string {
+	if d == nil || len(d.Remedies) == 0 {
 		return nil
 	}
-	var list []string
+	var list, rest []string
 	for i := range d.Remedies {
-		list = append(list, remedySentence(&d.Remedies[i]))
+		m := &d.Remedies[i]
+		switch {
+		case m.Helps && len(list) < mostHelp:
+			list = append(list, remedySentence(m))
+		case !m.Helps:
+			rest = append(rest, m.Change)
+		}
+	}
+	if len(rest) > 0 {
+		list = append(list, "Tried, and no help: "+strings.Join(rest, "; ")+".")
 	}
 	return list
 }
 
-// remedySentence says what a change does.
+// remedySentence says what a change that helps does.
 func remedySentence(m *scenarios.Remedy) string {
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
-	words := fmt.Sprintf("Tried: with %s, %.3g%% of the requests meet the SLO instead of %.3g%%; "+
-		"99%% have TTFT within %s instead of %s, and TPOT within %s instead of %s",
-		m.Change, 100*m.Kept[1], 100*m.Kept[0], ms(m.TTFT[1]), ms(m.TTFT[0]), ms(m.TPOT[1]),
-		ms(m.TPOT[0]))
-	if m.Load == scenarios.Overloaded {
-		words += ", still overloaded"
+	words := fmt.Sprintf("What would help, tried with %d requests: %s. Then %.3g%% of the "+
+		"requests meet the SLO instead of %.3g%%, p99 TTFT is %s instead of %s, and p99 TPOT %s "+
+		"instead of %s", m.Requests, m.Change, 100*m.Kept[1], 100*m.Kept[0], ms(m.TTFT[1]),
+		ms(m.TTFT[0]), ms(m.TPOT[1]), ms(m.TPOT[0]))
+	if m.Met {
+		words += ": the SLO is met"
 	}
-	if m.Price != 1 {
+	if m.Price < 0.995 || m.Price > 1.005 {
 		words += fmt.Sprintf(", at %.3g times the price an hour", m.Price)
 	}
-	return words + " (" + m.Set[0] + ")."
+	return words + " (--set '" + strings.Join(m.Set, "' --set '") + "')."
 }

@@ -1,0 +1,108 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/planner/remedy"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// explain adds the diagnosis of the chosen fleet, as `llmsim scenario` gives it, and what would
+// make do with one replica fewer.
+func (s *search) explain(ctx context.Context, a *Answer) error {
+	if !s.trials.shard.Whole() {
+		return nil
+	}
+	r, _, err := s.observed(ctx, s.chosen(), s.size(), 1)
+	if err != nil {
+		return err
+	}
+	a.Chosen.Insights = diagnosis.Of(r)
+	if n := s.fates[s.best].replicas; n > 1 && a.Goal.Find == findCheapest {
+		a.Chosen.OneFewer, err = s.advise(ctx, s.chosen(), n-1, s.pessimism(s.best))
+	}
+	return err
+}
+
+// adviseNearest adds what would help the option that comes closest to the SLO: with all replicas
+// that there are, or as many as it takes at least.
+func (s *search) adviseNearest(ctx context.Context, n *Nearest) error {
+	if find := s.trials.file.Plan.Goal.Find; n == nil || find != findCheapest ||
+		!s.trials.shard.Whole() {
+		return nil
+	}
+	o, replicas := s.options[n.option], 0
+	if kind := s.fates[n.option].kind; kind == broken || kind == outOfReach {
+		return nil // nothing is known of it, or a request alone misses the SLO
+	}
+	for _, server := range o.servers() {
+		if server.offer.Count > 0 {
+			replicas = max(1, s.most(o))
+		}
+	}
+	if replicas == 0 {
+		replicas = s.fewest(o)
+	}
+	var err error
+	n.Advice, err = s.advise(ctx, o, replicas, o.slow)
+	return err
+}
+
+// advise simulates so many replicas of an option, and tries what would help.
+func (s *search) advise(ctx context.Context, o *option, replicas int,
+	slowdown float64) (*Advice, error) {
+	r, load, err := s.observed(ctx, o, replicas, slowdown)
+	if err != nil || r.Completed == 0 {
+		return nil, err
+	}
+	a := &Advice{Replicas: replicas, Slowdown: slowdown, Kept: r.Attainment.All}
+	if err := remedy.Try(ctx, load, r); err != nil {
+		return nil, err
+	}
+	// more replicas are what the plan itself counts
+	a.Remedies = slices.DeleteFunc(r.Diagnosis.Remedies, func(m scenarios.Remedy) bool {
+		return strings.HasPrefix(m.Set[0], "replicas=")
+	})
+	a.Insights = append(diagnosis.Missed(r), diagnosis.Remedies(&scenarios.Diagnosis{
+		Remedies: a.Remedies})...)
+	return a, nil
+}
+
+// observed simulates a whole fleet in this process, and returns what reads it anew.
+func (s *search) observed(ctx context.Context, o *option, replicas int,
+	slowdown float64) (*scenarios.Result, func() (*scenarios.File, error), error) {
+	p := &s.trials.file.Plan
+	scenario, requests := o.scenario(&p.Menu, replicas, slowdown), p.together(s.rate, replicas)
+	load := func() (*scenarios.File, error) {
+		return s.trials.file.file(scenario, s.rate, requests)
+	}
+	file, err := load()
+	if err != nil {
+		return nil, nil, err
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := simulation.Run(ctx)
+	return r, load, err
+}
+
+// print says why a fleet misses the SLO, and what would help.
+func (a *Advice) print(p *report.Printer, confidence float64) {
+	if a == nil {
+		return
+	}
+	p.Text(fmt.Sprintf("With %s, and steps %.3g times as long as predicted, which %.3g%% of cases "+
+		"stay within, %s of the requests meet the SLO.", several(a.Replicas, "replica"),
+		a.Slowdown, 100*confidence, report.Percent(a.Kept)))
+	for _, words := range a.Insights {
+		p.Item(words)
+	}
+}

@@ -1,0 +1,64 @@
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Cause names what the time to the first token goes into, or else that to the others.
+func Cause(r *scenarios.Result, first bool) string {
+	apart := slices.ContainsFunc(r.Pools, func(p scenarios.PoolResult) bool {
+		return p.Role == "prefill"
+	})
+	switch {
+	case first && r.PeakKVUsage > 0.97 && r.MeanQueue > r.MeanPrefill:
+		return fmt.Sprintf("requests wait for KV memory, which is full (%s at most)",
+			plural(int(r.PeakBatch), "sequence"))
+	case r.Preemptions > r.Completed/20:
+		return fmt.Sprintf("KV memory runs out: %s in %s",
+			plural(int(r.Preemptions), "preemption"), plural(int(r.Completed), "request"))
+	case first && r.Prefill != nil && r.Busy < 0.9:
+		return fmt.Sprintf("a prompt of %s alone takes %s, bound by %s",
+			plural(r.Prefill.Tokens, "token"), units.FormatDuration(r.Prefill.Step/1000),
+			BoundWords(r.Prefill.Bound))
+	case !first && !apart && r.Decode != nil && r.MeanTPOT > 1.5*r.Decode.Step:
+		return fmt.Sprintf("prompts of others are computed between the tokens of an answer, and "+
+			"take %.0f%% of the time of steps: a token takes %s on average, a step without "+
+			"prompts %s", 100*r.Diagnosis.Prompts, units.FormatDuration(r.MeanTPOT/1000),
+			units.FormatDuration(r.Decode.Step/1000))
+	case r.Decode != nil:
+		return fmt.Sprintf("steps run %.0f%% of the time, and a decode step for %s takes %s, "+
+			"bound by %s", 100*min(1, r.Busy), plural(r.Decode.Batch, "sequence"),
+			units.FormatDuration(r.Decode.Step/1000), BoundWords(r.Decode.Bound))
+	}
+	return fmt.Sprintf("steps run %.0f%% of the time", 100*min(1, r.Busy))
+}
+
+// missed says which latency keeps most requests from their SLO, and why; nothing where the SLO is
+// met, or requests have no limits in common.
+func missed(r *scenarios.Result) []string {
+	a := &r.Attainment
+	if r.SLOMet || r.Completed == 0 || r.ByClass() || !r.SLO.Joint() ||
+		r.Diagnosis.Load == scenarios.Overloaded {
+		return nil
+	}
+	latency, kept := Worst(a)
+	return []string{fmt.Sprintf("Most requests that miss the SLO miss its limit of %s, which "+
+		"%.3g%% keep: %s.", latency, 100*kept, Cause(r, latency == "TTFT"))}
+}
+
+// Worst returns the latency whose limit the fewest requests keep, and their share.
+func Worst(a *metrics.Attainment) (latency string, kept float64) {
+	latency, kept = "TTFT", a.TTFT
+	if a.TPOT < kept {
+		latency, kept = "TPOT", a.TPOT
+	}
+	if a.E2E < kept {
+		latency, kept = "E2E", a.E2E
+	}
+	return latency, kept
+}
