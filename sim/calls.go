@@ -5,6 +5,7 @@ import "fmt"
 // accept takes in a request that arrives now.
 func (r *replica) accept(s *Sequence, now Time) {
 	r.now = now
+	r.seat(s)
 	s.visible = r.planned
 	hidden := false // until a step is planned that can see s
 	for i := range r.batches {
@@ -86,6 +87,18 @@ func (r *replica) detach(s *Sequence) {
 	if !s.imported {
 		r.hostFree += int64(s.Swapped)
 	}
+	r.vacate(s.Slot)
+}
+
+// giveBack releases what s, which went on elsewhere, left in r: the KV cache of its prompt, under
+// the slot that it had.
+func (r *replica) giveBack(s *Sequence, slot int, now Time) {
+	elsewhere, stored := s.Slot, s.Stored
+	s.Slot, s.Stored = slot, s.Prompt
+	r.memory.Release(s, true)
+	s.Slot, s.Stored = elsewhere, stored
+	r.vacate(slot)
+	r.disturb(now)
 }
 
 // disturb lets r plan anew after something changed that its schedulers may have counted on: a

@@ -16,6 +16,7 @@ func (b *Batch) complete(s *Sequence) {
 func (b *Batch) retire(s *Sequence) {
 	b.leave(s, true)
 	b.r.memory.Release(s, true)
+	b.r.vacate(s.Slot)
 	b.r.result.Completed++
 	b.effect(finished, s)
 }
@@ -62,6 +63,7 @@ func (b *Batch) expel(s *Sequence) {
 	}
 	b.leave(s, true)
 	b.r.memory.Release(s, false)
+	b.r.vacate(s.Slot)
 }
 
 // expelLeaving removes the sequences that were to leave when the step ended, except those that

@@ -105,13 +105,9 @@ func (f *fleet) yield(s *Sequence) {
 		return
 	}
 	r := &f.replicas[m.source]
-	held, handle, stored := s.Held, s.Handle, s.Stored
-	s.Held, s.Handle, s.Stored = m.held, m.handle, s.Prompt
-	r.memory.Release(s, true)
-	s.Held, s.Handle, s.Stored = held, handle, stored
 	s.move = nil
 	r.leases--
-	r.disturb(f.now)
+	r.giveBack(s, m.slot, f.now)
 	f.settle(r)
 	f.restIfDrained(r)
 }

@@ -20,10 +20,8 @@ func (l *link) send(bytes int64, layers int, computed, step Time) Time {
 // lend begins the move of s, whose prompt the step that ends now has computed at r.
 func (f *fleet) lend(r *member, s *Sequence, step Time) {
 	s.move = &move{
-		source: r.index, held: s.Held, handle: s.Handle,
-		computed: f.now, step: step, sourceGeneration: r.generation,
+		source: r.index, slot: s.Slot, computed: f.now, step: step, sourceGeneration: r.generation,
 	}
-	s.Held, s.Handle = 0, 0
 	s.place = underWay
 	r.leases++
 	r.pool.Sibling(Decode).arrived++

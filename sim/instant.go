@@ -73,7 +73,7 @@ func (s *Simulation) takeSample() {
 	for i := range f.replicas {
 		r := &f.replicas[i]
 		state := r.state(at, false)
-		state.Slots, r.sampled = r.slots, at
+		state.Slots, r.sampled = r.divide, at
 		state.Up = r.phase != off && r.phase != failed
 		f.observer.Sampled(at, i, state)
 	}

@@ -33,8 +33,7 @@ type residency struct{ previous, next *Sequence }
 // place in the memory of the source until the target has taken the request into a batch: a decode
 // pool that is full holds up the prefill pool.
 type move struct {
-	source       int
-	held, handle int  // what the memory of the source wrote into the sequence
+	source, slot int  // the replica that computed the prompt, and Sequence.Slot there
 	computed     Time // when the prompt was complete, or when a transfer had to begin again
 	step         Time // the length of the step that completed it
 	// Replicas that failed meanwhile are of a later generation.

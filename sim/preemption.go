@@ -36,27 +36,25 @@ func (b *Batch) Preemptible(yield func(*Sequence) bool) {
 	}
 }
 
-// Preempt drops the KV cache of s, which is computed again later. If s runs, it loses its place and
-// is handed back to the scheduler.
-func (b *Batch) Preempt(s *Sequence) {
-	running := b.displace(s)
+// Preempt drops the KV cache of s, which is computed again later, and returns s. If s ran, it loses
+// its place, and the scheduler that calls Preempt lets it wait again; it is not enqueued.
+func (b *Batch) Preempt(s *Sequence) *Sequence {
+	b.displace(s)
 	b.r.memory.Release(s, false)
 	s.Stored = 0
-	if running {
-		b.r.scheduler.Enqueue(s)
-	}
+	return s
 }
 
-// Pause takes s out of its batch and hands it back to the scheduler. Its KV cache stays, and it
-// goes on with Prefill.
-func (b *Batch) Pause(s *Sequence) {
+// Pause takes s out of its batch and returns it, to wait again as after Preempt. Its KV cache
+// stays, and it goes on with Prefill.
+func (b *Batch) Pause(s *Sequence) *Sequence {
 	b.displace(s)
 	s.newer = b.r.paused
 	if s.newer != nil {
 		s.newer.older = s
 	}
 	b.r.paused = s
-	b.r.scheduler.Enqueue(s)
+	return s
 }
 
 // unpause takes s out of the waiting sequences that keep their KV cache.
@@ -72,9 +70,9 @@ func (r *replica) unpause(s *Sequence) {
 	s.older, s.newer = nil, nil
 }
 
-// SwapOut moves the KV cache of s to host memory; Prefill brings it back. If s runs, it loses its
-// place and is handed back to the scheduler. SwapOut returns false, and does nothing, where s has
-// no KV or host memory no room for it.
+// SwapOut moves the KV cache of s to host memory; Prefill brings it back. If s ran, it loses its
+// place, to wait again as after Preempt. SwapOut returns false, and does nothing, where s has no KV
+// or host memory no room for it.
 //
 // The step under construction begins when its transfers are done, as in vLLM V0, whose copies are
 // in the stream of the forward pass.
@@ -83,14 +81,11 @@ func (b *Batch) SwapOut(s *Sequence) bool {
 	if n == 0 || int64(n) > r.hostFree {
 		return false
 	}
-	running := b.displace(s)
+	b.displace(s)
 	r.memory.Release(s, false)
 	s.Swapped, s.Stored = n, 0
 	r.hostFree -= int64(n)
 	b.transfer(n)
-	if running {
-		r.scheduler.Enqueue(s)
-	}
 	return true
 }
 
@@ -132,13 +127,13 @@ func (b *Batch) occupyLink(busy Time) {
 	b.ready = b.r.linkFree
 }
 
-// displace takes s out of its batch and of the step under construction. It returns false where s
-// did not run.
-func (b *Batch) displace(s *Sequence) bool {
+// displace takes s out of its batch and of the step under construction, or, where it is paused,
+// out of the sequences that are.
+func (b *Batch) displace(s *Sequence) {
 	home := s.batch
 	if home == nil {
 		b.r.unpause(s)
-		return false
+		return
 	}
 	for i := range b.step.Prefill {
 		if b.step.Prefill[i].Sequence == s {
@@ -152,5 +147,4 @@ func (b *Batch) displace(s *Sequence) bool {
 	}
 	s.Preemptions++
 	b.r.result.Preemptions++
-	return true
 }

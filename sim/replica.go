@@ -35,13 +35,15 @@ type replica struct {
 	// paused is the first of the waiting sequences that keep their KV cache, see Batch.Pause.
 	paused   *Sequence
 	incoming Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
+	slots    int   // Sequence.Slot given out so far
+	vacant   []int // of them, those that are free again
 
 	effects   []effect
 	err       error // the replica cannot go on
 	busyUntil Time
 	result    ReplicaResult
-	slots     func() Slots
-	sampled   Time // when the slots were last asked for
+	divide    func() Slots // how the memory is divided; nil where it cannot tell
+	sampled   Time         // when the state was last asked for
 }
 
 // effect is what came of a call of a replica that concerns others. The fleet carries effects out,
@@ -110,7 +112,7 @@ func (r *replica) init() {
 		b.step.Sequences = b.decodingSequences
 	}
 	if m, ok := r.memory.(SlotMemory); ok {
-		r.slots = func() Slots { return r.slotsOf(m, r.sampled) }
+		r.divide = func() Slots { return r.slotsOf(m, r.sampled) }
 	}
 }
 
@@ -179,3 +181,15 @@ type Batch struct {
 	gaps         []Gap
 	leaped       Leap // the last flight, where it is observed
 }
+
+// seat gives s a slot, vacate takes one back.
+func (r *replica) seat(s *Sequence) {
+	if k := len(r.vacant) - 1; k >= 0 {
+		s.Slot, r.vacant = r.vacant[k], r.vacant[:k]
+		return
+	}
+	s.Slot = r.slots
+	r.slots++
+}
+
+func (r *replica) vacate(slot int) { r.vacant = append(r.vacant, slot) }

@@ -4,10 +4,12 @@ import "math"
 
 // Scheduler decides what each step of one replica does. It owns the order of the waiting sequences.
 type Scheduler interface {
-	// Enqueue hands over a sequence that waits to run: one that arrived, or one that was preempted
-	// (s.Preemptions > 0).
+	// Enqueue hands over a sequence that arrived and waits to run. A sequence that the scheduler
+	// itself preempts, pauses or swaps out is its own to put back into order: it is not handed over
+	// again.
 	Enqueue(s *Sequence)
-	// Waiting returns the number of sequences handed over that are not in a batch.
+	// Waiting returns the number of sequences that were handed over, have not left, and are not in
+	// a batch.
 	Waiting() int
 	// Schedule forms the next step of b with the methods of Batch. A step left empty lets the batch
 	// rest.
@@ -26,7 +28,7 @@ type Listener interface {
 	// now on, unless that token was its last.
 	Joined(b *Batch, s *Sequence)
 	// Left is called when s leaves b, either for good (gone: its last token came out, or the
-	// request goes elsewhere) or to be handed over again. Its progress can still be read.
+	// request goes elsewhere) or to wait again. Its progress can still be read.
 	Left(b *Batch, s *Sequence, gone bool)
 }
 

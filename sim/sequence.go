@@ -26,18 +26,11 @@ type Sequence struct {
 	Replica int
 	Latency Time
 
-	// Drafted and Accepted count the tokens drafted for the sequence and those accepted; Draft
-	// belongs to the Speculator.
+	// Drafted and Accepted count the tokens drafted for the sequence and those accepted.
 	Drafted, Accepted int
-	Draft             DraftState
-
-	// Held and Handle belong to the Memory that holds the sequence: a count and an index of its
-	// own.
-	Held, Handle int
-	// Rank, Place and Tag belong to the Scheduler: the sequence's rank in an order, its place in a
-	// queue, and a number or index of its own.
-	Rank       float64
-	Place, Tag int
+	// Slot tells the sequences of a replica apart: a small number from 0, which another one gets
+	// when the sequence has left and holds no memory. See PerSequence.
+	Slot int
 
 	batch          *Batch    // where it runs; nil while it waits
 	older, newer   *Sequence // neighbours in the batch

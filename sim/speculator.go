@@ -19,20 +19,3 @@ type Speculator interface {
 	// comes from the model itself.
 	Accept(s *Sequence, drafted int) int
 }
-
-// DraftState is what a Speculator keeps of a sequence.
-type DraftState struct {
-	// Met is true once the Speculator knows the sequence, and Kind is what it made of it, such as
-	// how easily the text is drafted.
-	Met  bool
-	Kind int
-	// Length is the number of tokens in a row of the latest draft.
-	Length int
-	// Tried is the number of drafted tokens that were looked at: those accepted, and the first one
-	// rejected of each draft.
-	Tried int
-	// Behind is the number of tokens before the newest that the drafter has yet to compute.
-	Behind int
-	// Ready is true where the next draft was made while the last one was verified.
-	Ready bool
-}

@@ -14,7 +14,7 @@ type ShortestPrompt struct {
 	waiting              sim.Queue
 }
 
-// Enqueue implements sim.Scheduler: s arrived, or had to give way.
+// Enqueue implements sim.Scheduler: s arrived.
 func (p *ShortestPrompt) Enqueue(s *sim.Sequence) { p.waiting.Push(s) }
 
 // Waiting implements sim.Scheduler.
@@ -24,7 +24,7 @@ func (p *ShortestPrompt) Waiting() int { return p.waiting.Len() }
 // while the budget lasts.
 func (p *ShortestPrompt) Schedule(b *sim.Batch) sim.Decision {
 	for !b.Decode() { // KV memory is short: the newest gives way, and nobody starts in this step
-		if b.Preempt(b.Newest()); b.Decode() {
+		if p.waiting.Push(b.Preempt(b.Newest())); b.Decode() {
 			return sim.Decision{Steps: 1}
 		}
 	}

@@ -78,11 +78,12 @@ func (c *Continuous) decode(b *sim.Batch) bool {
 	return true
 }
 
-// giveWay takes the place and the memory of s.
+// giveWay takes the place and the memory of s, which waits again.
 func (c *Continuous) giveWay(b *sim.Batch, s *sim.Sequence) {
 	if !c.swap || !b.SwapOut(s) {
 		b.Preempt(s)
 	}
+	c.waiting.add(s)
 }
 
 // resume spends the budget on prompts that were begun, and returns what is left of it.

@@ -57,7 +57,7 @@ type displacing struct {
 // lane returns the decoding sequences in b.
 func (d *displacing) lane(b *sim.Batch) *heap {
 	for len(d.decoding) <= b.Lane() {
-		d.decoding = append(d.decoding, nil)
+		d.decoding = append(d.decoding, heap{})
 	}
 	return &d.decoding[b.Lane()]
 }
@@ -65,7 +65,7 @@ func (d *displacing) lane(b *sim.Batch) *heap {
 // fromBehind returns the place of s, which runs in b, in the order turned around, as it was before
 // the first step of b.
 func (d *displacing) fromBehind(b *sim.Batch, s *sim.Sequence) entry {
-	rank := s.Rank
+	rank := *d.ranks.Of(s)
 	if d.consumed {
 		rank -= float64(int64(s.Progress()) - b.Steps())
 	}
@@ -74,9 +74,9 @@ func (d *displacing) fromBehind(b *sim.Batch, s *sim.Sequence) entry {
 
 func (d *displacing) displaced(b *sim.Batch) *sim.Sequence {
 	var last entry
-	for q := *d.lane(b); len(q) > 0; {
-		last = d.fromBehind(b, q[0].s)
-		if last.rank == q[0].rank {
+	for q := d.lane(b); q.len() > 0; {
+		last = d.fromBehind(b, q.entries[0].s)
+		if last.rank == q.entries[0].rank {
 			break
 		}
 		q.replace(0, last)
@@ -89,7 +89,7 @@ func (d *displacing) displaced(b *sim.Batch) *sim.Sequence {
 	if last.s == nil {
 		return nil
 	}
-	if e := d.place(last.s); e.before(&d.waiting[0]) {
+	if e := d.place(last.s); e.before(&d.waiting.entries[0]) {
 		return nil
 	}
 	return last.s

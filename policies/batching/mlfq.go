@@ -19,9 +19,8 @@ type MLFQ struct {
 	waiting []heap        // by level, in the order in which they entered it
 	paused  []sim.Queue   // by level, the waiting sequences that hold memory
 	running [][]sim.Queue // by lane and level, in the order in which their quantum began
-	jobs    []job         // by Sequence.Tag − 1
-	spare   []int         // tags for reuse
-	n       int           // sequences that wait
+	jobs    sim.PerSequence[job]
+	n       int // sequences that wait
 }
 
 // MLFQConfig is what a multi-level feedback queue is made of.
@@ -77,35 +76,26 @@ func (m *MLFQ) quantum(level int) sim.Time {
 	return m.Quantum << level
 }
 
-func (m *MLFQ) job(s *sim.Sequence) *job { return &m.jobs[s.Tag-1] }
+func (m *MLFQ) job(s *sim.Sequence) *job { return m.jobs.Of(s) }
 
 // Waiting implements sim.Scheduler.
 func (m *MLFQ) Waiting() int { return m.n }
 
 // Enqueue implements sim.Scheduler.
 func (m *MLFQ) Enqueue(s *sim.Sequence) {
-	if s.Tag == 0 {
-		m.register(s)
-	}
-	m.wait(s, s.Stored > 0)
-	m.n++
-}
-
-// register gives s, which arrived, its place.
-func (m *MLFQ) register(s *sim.Sequence) {
-	if k := len(m.spare); k > 0 {
-		s.Tag = m.spare[k-1]
-		m.spare = m.spare[:k-1]
-	} else {
-		m.jobs = append(m.jobs, job{})
-		s.Tag = len(m.jobs)
-	}
 	prefill := sim.Seconds(float64(s.Prompt) / m.PrefillRate)
 	level := 0
 	for level < m.Levels-1 && m.quantum(level) < prefill {
 		level++
 	}
 	*m.job(s) = job{level: level, entered: s.Arrival}
+	m.add(s)
+}
+
+// add lets s, which arrived or made way, wait.
+func (m *MLFQ) add(s *sim.Sequence) {
+	m.wait(s, s.Stored > 0)
+	m.n++
 }
 
 // wait puts s into the queue of its level.
@@ -157,8 +147,8 @@ func (m *MLFQ) before(s, other *sim.Sequence) bool {
 // first returns the sequence that starts next, or nil.
 func (m *MLFQ) first() *sim.Sequence {
 	for _, waiting := range m.waiting {
-		if len(waiting) > 0 {
-			return waiting[0].s
+		if waiting.len() > 0 {
+			return waiting.entries[0].s
 		}
 	}
 	return nil
@@ -173,7 +163,7 @@ func (m *MLFQ) start(b *sim.Batch, s *sim.Sequence) bool {
 			if !m.before(s, worst) {
 				return false
 			}
-			b.Pause(worst)
+			m.add(b.Pause(worst))
 		}
 		if b.Prefill(s, math.MaxInt) > 0 {
 			break
@@ -211,7 +201,8 @@ func last(levels []sim.Queue, other *sim.Sequence) *sim.Sequence {
 // runs in b; if first is given, of one that comes after it. It returns false if there is nobody.
 func (m *MLFQ) release(b *sim.Batch, first *sim.Sequence) bool {
 	s := last(m.paused, first) // all that wait come after the first
-	if s != nil {
+	paused := s != nil
+	if paused {
 		j := m.job(s)
 		j.paused = false
 		m.paused[j.level].Remove(s)
@@ -221,14 +212,17 @@ func (m *MLFQ) release(b *sim.Batch, first *sim.Sequence) bool {
 	if !m.Swap || !b.SwapOut(s) {
 		b.Preempt(s)
 	}
+	if !paused {
+		m.add(s)
+	}
 	return true
 }
 
 // promote takes those that have waited in their queue for too long into the first one.
 func (m *MLFQ) promote(now sim.Time) {
 	for level := 1; level < m.Levels && m.Starvation > 0; level++ {
-		for len(m.waiting[level]) > 0 {
-			s := m.waiting[level][0].s
+		for m.waiting[level].len() > 0 {
+			s := m.waiting[level].entries[0].s
 			j := m.job(s)
 			if j.entered+m.Starvation > now {
 				break
@@ -267,8 +261,8 @@ func (m *MLFQ) wake(levels []sim.Queue) sim.Time {
 		}
 	}
 	for level := 1; level < m.Levels && m.Starvation > 0; level++ {
-		if len(m.waiting[level]) > 0 {
-			at = min(at, m.job(m.waiting[level][0].s).entered+m.Starvation)
+		if m.waiting[level].len() > 0 {
+			at = min(at, m.job(m.waiting[level].entries[0].s).entered+m.Starvation)
 		}
 	}
 	return at
@@ -281,22 +275,12 @@ func (m *MLFQ) Entered(*sim.Batch, *sim.Sequence) {}
 func (m *MLFQ) Joined(*sim.Batch, *sim.Sequence) {}
 
 // Left implements sim.Listener.
-func (m *MLFQ) Left(b *sim.Batch, s *sim.Sequence, gone bool) {
+func (m *MLFQ) Left(b *sim.Batch, s *sim.Sequence, _ bool) {
 	m.running[b.Lane()][m.job(s).level].Remove(s)
-	if gone {
-		m.forget(s)
-	}
 }
 
 // Withdraw implements sim.Withdrawer.
 func (m *MLFQ) Withdraw(s *sim.Sequence) {
 	m.unwait(s)
 	m.n--
-	m.forget(s)
-}
-
-// forget frees the place of s, which is gone.
-func (m *MLFQ) forget(s *sim.Sequence) {
-	m.spare = append(m.spare, s.Tag)
-	s.Tag = 0
 }

@@ -5,8 +5,9 @@ import "github.com/llmsim/llmsim/sim"
 // ranked is an order by rank: the lowest comes first, of equals the one that arrived first. The one
 // with the highest rank gives way first.
 type ranked struct {
-	// rank is computed when a request arrives, and kept in Sequence.Rank.
+	// rank is computed when a request arrives, and kept in ranks.
 	rank    func(r *sim.Request) float64
+	ranks   sim.PerSequence[float64]
 	waiting heap
 	// consumed tells that the rank is work to do, of which each token that comes out takes one
 	// away.
@@ -15,7 +16,7 @@ type ranked struct {
 
 // place returns where s is in order at the moment.
 func (r *ranked) place(s *sim.Sequence) entry {
-	rank := s.Rank
+	rank := *r.ranks.Of(s)
 	if r.consumed {
 		rank -= float64(s.Progress())
 	}
@@ -24,13 +25,13 @@ func (r *ranked) place(s *sim.Sequence) entry {
 
 func (r *ranked) add(s *sim.Sequence) {
 	if s.Preemptions == 0 {
-		s.Rank = r.rank(&s.Request)
+		*r.ranks.Of(s) = r.rank(&s.Request)
 	}
 	r.waiting.push(r.place(s))
 }
 
-func (r *ranked) len() int                           { return len(r.waiting) }
-func (r *ranked) first() *sim.Sequence               { return r.waiting[0].s }
+func (r *ranked) len() int                           { return r.waiting.len() }
+func (r *ranked) first() *sim.Sequence               { return r.waiting.entries[0].s }
 func (r *ranked) remove(s *sim.Sequence)             { r.waiting.remove(s) }
 func (r *ranked) displaced(*sim.Batch) *sim.Sequence { return nil }
 func (r *ranked) ignoresArrivals(full bool) bool     { return full }

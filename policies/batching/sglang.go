@@ -169,7 +169,7 @@ func (g *SGLang) retract(b *sim.Batch) {
 		if victim == nil {
 			return
 		}
-		b.Preempt(victim)
+		g.waiting.add(b.Preempt(victim))
 	}
 	progress := g.progress(b) + sglangAhead*b.Running()
 	g.setRatio(b, min(1, float64(progress)/float64(max(g.lanes[b.Lane()].output, 1))))

@@ -49,7 +49,7 @@ func NewStatic(size int, delay sim.Time, prompts Prompts, alone bool) (*Static, 
 	return &Static{size: size, delay: delay, prompts: prompts, alone: alone}, nil
 }
 
-// Enqueue implements sim.Scheduler: a sequence for which memory ran out is in the next batch.
+// Enqueue implements sim.Scheduler.
 func (s *Static) Enqueue(q *sim.Sequence) { s.waiting.add(q) }
 
 // Waiting implements sim.Scheduler.
@@ -111,25 +111,26 @@ func (s *Static) shortest() int {
 // complete. The newest give way where memory is short.
 func (s *Static) proceed(b *sim.Batch) {
 	for !b.Decode() {
-		if !preemptNewest(b) {
+		if !s.preemptNewest(b) {
 			return
 		}
 	}
 	for i := 0; i < len(b.Prefilling()); {
 		if b.Prefill(b.Prefilling()[i], 1) > 0 {
 			i++
-		} else if !preemptNewest(b) { // perhaps i itself, but none before it
+		} else if !s.preemptNewest(b) { // perhaps i itself, but none before it
 			return
 		}
 	}
 }
 
-// preemptNewest returns false while nobody can give way.
-func preemptNewest(b *sim.Batch) bool {
+// preemptNewest lets the newest wait for the next batch. It returns false while nobody can give
+// way.
+func (s *Static) preemptNewest(b *sim.Batch) bool {
 	victim := b.Victim()
 	if victim == nil {
 		return false
 	}
-	b.Preempt(victim)
+	s.waiting.add(b.Preempt(victim))
 	return true
 }

@@ -14,6 +14,8 @@ import (
 type VTC struct {
 	Continuous
 	tenants tenants
+	// joined is the number of tokens that a decoding sequence had when it began to, at least 1.
+	joined sim.PerSequence[int]
 }
 
 // NewVTC returns the scheduler in which an input token counts inputWeight and an output token
@@ -52,18 +54,18 @@ func (v *VTC) Joined(b *sim.Batch, s *sim.Sequence) {
 	t := v.tenants.of(s)
 	t.output -= b.Steps() - 1
 	t.join(b, 1)
-	s.Tag = s.Generated // what it had when it joined, at least 1
+	*v.joined.Of(s) = s.Generated
 }
 
 // Left implements sim.Listener. Tokens that a speculator drafted are counted here, since such
 // batches count no steps.
 func (v *VTC) Left(b *sim.Batch, s *sim.Sequence, _ bool) {
 	v.tenants.next = -1
-	if s.Tag > 0 {
+	if joined := v.joined.Of(s); *joined > 0 {
 		t := v.tenants.of(s)
-		t.output += b.Steps() + int64(s.Generated-s.Tag)
+		t.output += b.Steps() + int64(s.Generated-*joined)
 		t.join(b, -1)
-		s.Tag = 0
+		*joined = 0
 	}
 }
 

@@ -30,7 +30,11 @@ type Contiguous struct {
 	capacity    int64
 	used        int64
 	longest     int // of all reservations, in tokens
+	regions     sim.PerSequence[region]
 }
+
+// region is what a sequence has: the first address, and how many there are, one a token.
+type region struct{ address, tokens int }
 
 // space is a range of addresses from 0, one a token, that is handed out in pieces.
 type space interface {
@@ -87,7 +91,8 @@ func (c *Contiguous) Match(*sim.Sequence) int { return 0 }
 
 // Extend implements sim.Memory: a newcomer gets its reservation, the others have theirs.
 func (c *Contiguous) Extend(s *sim.Sequence, _ int, reserve int64) bool {
-	if s.Held > 0 {
+	held := c.regions.Of(s)
+	if held.tokens > 0 {
 		return c.capacity-c.used >= reserve
 	}
 	address, taken, ok := c.space.allocate(c.size(s))
@@ -99,7 +104,7 @@ func (c *Contiguous) Extend(s *sim.Sequence, _ int, reserve int64) bool {
 		return false
 	}
 	c.used += int64(taken)
-	s.Handle, s.Held = address, taken
+	*held = region{address, taken}
 	return true
 }
 
@@ -119,9 +124,10 @@ func powerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 // Release implements sim.Memory.
 func (c *Contiguous) Release(s *sim.Sequence, _ bool) {
-	c.space.free(s.Handle, s.Held)
-	c.used -= int64(s.Held)
-	s.Handle, s.Held = 0, 0
+	held := c.regions.Of(s)
+	c.space.free(held.address, held.tokens)
+	c.used -= int64(held.tokens)
+	*held = region{}
 }
 
 // Join implements sim.Memory.

@@ -18,6 +18,7 @@ type contiguousTwin struct {
 	reservation Reservation
 	buddy       bool
 	longest     int
+	memory      *Contiguous
 	owner       []int64
 	pieces      map[int64][2]int
 }
@@ -101,17 +102,18 @@ func (c *contiguousTwin) extend(s *sim.Sequence, _ int, reserve int64) bool {
 	if place < 0 || int64(len(c.owner))-c.used()-int64(size) < reserve {
 		return false
 	}
-	if s.Held == 0 {
+	got := *c.memory.regions.Of(s)
+	if got.tokens == 0 {
 		return true // which the memory will be blamed for
 	}
-	if s.Held != size || !c.free(s.Handle, size) || !c.buddy && s.Handle != place || c.buddy &&
-		s.Handle%size != 0 {
-		c.t.Fatalf("%d tokens at %d; want %d, at %d if first", s.Held, s.Handle, size, place)
+	if got.tokens != size || !c.free(got.address, size) || !c.buddy && got.address != place ||
+		c.buddy && got.address%size != 0 {
+		c.t.Fatalf("%d tokens at %d; want %d, at %d if first", got.tokens, got.address, size, place)
 	}
 	for i := range size {
-		c.owner[s.Handle+i] = s.ID + 1
+		c.owner[got.address+i] = s.ID + 1
 	}
-	c.pieces[s.ID] = [2]int{s.Handle, size}
+	c.pieces[s.ID] = [2]int{got.address, size}
 	return true
 }
 
@@ -140,7 +142,7 @@ func contiguousEqualsTwin(t *rapid.T) {
 	}
 	m := machine{
 		memory: c,
-		twin: &contiguousTwin{t, reservation, buddy, longest, make([]int64, tokens),
+		twin: &contiguousTwin{t, reservation, buddy, longest, c, make([]int64, tokens),
 			map[int64][2]int{}},
 		request: drawRequest,
 	}
@@ -160,7 +162,7 @@ func TestContiguousHoldsOrcaMaxBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for c.Extend(&sim.Sequence{Request: sim.Request{Prompt: 1, Output: 1}}, 1, 0) {
+	for c.Extend(&sim.Sequence{Slot: n, Request: sim.Request{Prompt: 1, Output: 1}}, 1, 0) {
 		n++
 	}
 	if n != 7 {

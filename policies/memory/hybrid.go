@@ -18,8 +18,7 @@ type Hybrid struct {
 	// states reports whether checkpoints are kept although layers have state of fixed size.
 	states  bool
 	tree    runTree
-	holders []holder // by Sequence.Handle − 1; others are units
-	spare   []int
+	holders sim.PerSequence[holder] // others are units
 	words   []sim.Segment
 }
 
@@ -104,12 +103,11 @@ func checkpointName(text []sim.Segment, tokens int64) uint64 {
 func (h *Hybrid) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	text, total := h.text(s), h.Units(s.Stored+n)
 	var stored found
-	held := int64(0)
-	if s.Handle == 0 {
+	held, holder := int64(0), h.holders.Of(s)
+	if !holder.begun {
 		stored = h.tree.probe(text, int64(s.Stored)/h.block)
 		held = stored.blocks * h.full
 	} else {
-		holder := &h.holders[s.Handle-1]
 		held = holder.others + holder.blocks*h.full
 	}
 	need := max(0, total-held)
@@ -117,16 +115,15 @@ func (h *Hybrid) Extend(s *sim.Sequence, n int, reserve int64) bool {
 		return false
 	}
 	// what comes back from elsewhere has its last window only
-	whole := s.Handle > 0 || s.Swapped == 0
-	if s.Handle == 0 {
-		h.admit(s)
-		h.tree.share(&h.holders[s.Handle-1].path, text, stored.blocks)
+	whole := holder.begun || s.Swapped == 0
+	if !holder.begun {
+		holder.begun = true
+		h.tree.share(&holder.path, text, stored.blocks)
 		if s.Stored > 0 {
 			h.touch(checkpointName(text, int64(s.Stored)))
 		}
 	}
 	h.take(need)
-	holder := &h.holders[s.Handle-1]
 	holder.others += need
 	sure := min(s.Stored+n, s.Prompt+s.Generated)
 	h.name(holder, text, sure)
@@ -183,20 +180,9 @@ func (h *Hybrid) touch(name uint64) {
 	}
 }
 
-// admit gives s a handle.
-func (h *Hybrid) admit(s *sim.Sequence) {
-	if k := len(h.spare); k > 0 {
-		s.Handle = h.spare[k-1]
-		h.spare = h.spare[:k-1]
-		return
-	}
-	h.holders = append(h.holders, holder{})
-	s.Handle = len(h.holders)
-}
-
 // Release implements sim.Memory.
 func (h *Hybrid) Release(s *sim.Sequence, done bool) {
-	holder := &h.holders[s.Handle-1]
+	holder := h.holders.Of(s)
 	if h.shares() && (!done || s.Answer != 0) {
 		h.words = wholeText(h.words, s)
 		h.name(holder, h.words, s.Stored)
@@ -206,17 +192,14 @@ func (h *Hybrid) Release(s *sim.Sequence, done bool) {
 	}
 	h.tree.leaveUnnamed(holder.others)
 	h.tree.leave(&holder.path)
-	holder.others = 0
-	h.spare = append(h.spare, s.Handle)
-	s.Handle = 0
+	holder.others, holder.begun = 0, false
 }
 
 // Leave implements sim.Memory.
 func (h *Hybrid) Leave(lane int, s *sim.Sequence) {
-	h.Windowed.Leave(lane, s)
-	holder := &h.holders[s.Handle-1]
-	holder.others = int64(s.Held) - holder.blocks*h.full
-	s.Held = 0
+	h.stopGrowing(lane, s)
+	holder := h.holders.Of(s)
+	holder.others = h.Units(s.Context()) - holder.blocks*h.full
 }
 
 // available returns the units that can be had: those that hold nothing, and those that nobody uses.

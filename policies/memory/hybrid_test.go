@@ -287,6 +287,7 @@ func TestHybridSharesPrefixes(t *testing.T) {
 			Request: sim.Request{ID: 1, Prompt: 1500, Output: 400,
 				Content: []sim.Segment{system, {ID: 2, Tokens: 500}}}}
 		second := &sim.Sequence{
+			Slot: 1,
 			Request: sim.Request{ID: 2, Prompt: 1100, Output: 5,
 				Content: []sim.Segment{system, {ID: 3, Tokens: 100}}}}
 		if h.Match(second) != 0 || !h.Extend(first, 1500, 0) {

@@ -13,6 +13,7 @@ import (
 type Paged struct {
 	lanes
 	capacity, free int64
+	held           sim.PerSequence[int64] // blocks
 }
 
 // NewPaged returns a memory of the given number of blocks, each of blockSize tokens.
@@ -41,19 +42,21 @@ func (p *Paged) Match(*sim.Sequence) int { return 0 }
 
 // Extend implements sim.Memory.
 func (p *Paged) Extend(s *sim.Sequence, n int, reserve int64) bool {
-	need := max(0, p.blocks(s.Stored+n)-int64(s.Held))
+	held := p.held.Of(s)
+	need := max(0, p.blocks(s.Stored+n)-*held)
 	if p.free-need < reserve {
 		return false
 	}
 	p.free -= need
-	s.Held += int(need)
+	*held += need
 	return true
 }
 
 // Release implements sim.Memory.
 func (p *Paged) Release(s *sim.Sequence, _ bool) {
-	p.free += int64(s.Held)
-	s.Held = 0
+	held := p.held.Of(s)
+	p.free += *held
+	*held = 0
 }
 
 // Join implements sim.Memory.
@@ -62,7 +65,7 @@ func (p *Paged) Join(lane int, s *sim.Sequence) { p.join(lane, s, 1) }
 // Leave implements sim.Memory.
 func (p *Paged) Leave(lane int, s *sim.Sequence) {
 	p.leave(lane, s, 1)
-	s.Held = int(p.blocks(s.Context()))
+	*p.held.Of(s) = p.blocks(s.Context())
 }
 
 // Headroom implements sim.Memory.
@@ -88,5 +91,5 @@ func (p *Paged) Slots() (all, shared int64) { return p.capacity * p.block, 0 }
 
 // Room implements sim.SlotMemory.
 func (p *Paged) Room(s *sim.Sequence, stored int) int64 {
-	return max(p.blocks(stored), int64(s.Held)) * p.block
+	return max(p.blocks(stored), *p.held.Of(s)) * p.block
 }

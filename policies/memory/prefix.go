@@ -24,8 +24,7 @@ type PrefixCache struct {
 	capacity int64
 	free     int64 // blocks that hold nothing
 	tree     runTree
-	holders  []holder // by Sequence.Handle − 1
-	spare    []int    // handles for reuse
+	holders  sim.PerSequence[holder]
 	words    []sim.Segment
 	fetched  found // by the last Extend
 }
@@ -42,6 +41,7 @@ type Tier struct {
 type holder struct {
 	path
 	others int64
+	begun  bool // the sequence has been given room
 }
 
 // NewPrefixCache returns a memory of the given number of blocks, each of blockSize tokens, over
@@ -102,37 +102,25 @@ func wholeText(space []sim.Segment, s *sim.Sequence) []sim.Segment {
 func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	need, text := p.blocks(s.Stored+n), p.text(s)
 	var stored found
-	if s.Handle == 0 {
+	h := p.holders.Of(s)
+	if !h.begun {
 		stored = p.tree.probe(text, int64(s.Stored)/p.block)
 		need -= stored.blocks - stored.lower
 	} else {
-		h := &p.holders[s.Handle-1]
 		need = max(0, need-h.blocks-h.others) // rejected tokens have left room
 	}
 	if p.available()-stored.unused-need < reserve {
 		return false
 	}
-	if s.Handle == 0 {
-		p.admit(s)
-		p.tree.share(&p.holders[s.Handle-1].path, text, stored.blocks)
+	if !h.begun {
+		h.begun = true
+		p.tree.share(&h.path, text, stored.blocks)
 	}
 	p.fetched = stored
 	p.take(need)
-	h := &p.holders[s.Handle-1]
 	h.others += need - stored.lower
 	p.name(h, text, min(s.Stored+n, s.Prompt+s.Generated))
 	return true
-}
-
-// admit gives s a handle.
-func (p *PrefixCache) admit(s *sim.Sequence) {
-	if k := len(p.spare); k > 0 {
-		s.Handle = p.spare[k-1]
-		p.spare = p.spare[:k-1]
-		return
-	}
-	p.holders = append(p.holders, holder{})
-	s.Handle = len(p.holders)
 }
 
 // name names the blocks of h that are full when it stores so many tokens, as far as the text goes.
@@ -148,15 +136,13 @@ func (p *PrefixCache) name(h *holder, text []sim.Segment, stored int) {
 // Release implements sim.Memory. What s alone has is of use again if it was preempted; the answer
 // of a finished request is, if a later prompt may repeat it.
 func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
-	h := &p.holders[s.Handle-1]
+	h := p.holders.Of(s)
 	if !done || s.Answer != 0 {
 		p.name(h, p.wholeText(s), s.Stored)
 	}
 	p.tree.leaveUnnamed(h.others)
 	p.tree.leave(&h.path)
-	h.others = 0
-	p.spare = append(p.spare, s.Handle)
-	s.Handle = 0
+	*h = holder{}
 }
 
 // available returns the blocks that can be had: those that hold nothing, and those that nobody
@@ -177,7 +163,7 @@ func (p *PrefixCache) Join(lane int, s *sim.Sequence) { p.join(lane, s, 1) }
 // Leave implements sim.Memory.
 func (p *PrefixCache) Leave(lane int, s *sim.Sequence) {
 	p.leave(lane, s, 1)
-	h := &p.holders[s.Handle-1]
+	h := p.holders.Of(s)
 	h.others = p.blocks(s.Context()) - h.blocks
 }
 
@@ -208,7 +194,7 @@ func (p *PrefixCache) Slots() (all, shared int64) {
 
 // Room implements sim.SlotMemory.
 func (p *PrefixCache) Room(s *sim.Sequence, stored int) int64 {
-	h := &p.holders[s.Handle-1]
+	h := p.holders.Of(s)
 	return max(p.blocks(stored), h.blocks+h.others) * p.block
 }
 

@@ -17,7 +17,8 @@ type Windowed struct {
 	limit          int64 // blocks that a sequence takes in a windowed layer
 	fixed          int64 // units that a sequence takes besides, however long it is
 	capacity, free int64
-	filling        []filling // by lane
+	filling        []filling              // by lane
+	held           sim.PerSequence[int64] // units
 }
 
 // filling tells how many of the decoding sequences of a lane take the last block of their window in
@@ -104,19 +105,21 @@ func (w *Windowed) Match(*sim.Sequence) int { return 0 }
 
 // Extend implements sim.Memory.
 func (w *Windowed) Extend(s *sim.Sequence, n int, reserve int64) bool {
-	need := max(0, w.Units(s.Stored+n)-int64(s.Held))
+	held := w.held.Of(s)
+	need := max(0, w.Units(s.Stored+n)-*held)
 	if w.free-need < reserve {
 		return false
 	}
 	w.free -= need
-	s.Held += int(need)
+	*held += need
 	return true
 }
 
 // Release implements sim.Memory.
 func (w *Windowed) Release(s *sim.Sequence, _ bool) {
-	w.free += int64(s.Held)
-	s.Held = 0
+	held := w.held.Of(s)
+	w.free += *held
+	*held = 0
 }
 
 // Join implements sim.Memory.
@@ -131,10 +134,15 @@ func (w *Windowed) Join(lane int, s *sim.Sequence) {
 
 // Leave implements sim.Memory.
 func (w *Windowed) Leave(lane int, s *sim.Sequence) {
+	w.stopGrowing(lane, s)
+	*w.held.Of(s) = w.Units(s.Context())
+}
+
+// stopGrowing takes s out of the sequences that grow in the lane.
+func (w *Windowed) stopGrowing(lane int, s *sim.Sequence) {
 	left := w.untilFull(s)
 	w.filling[lane].add(left, -1)
 	w.leave(lane, s, w.weight(left))
-	s.Held = int(w.Units(s.Context()))
 }
 
 // untilFull returns the number of steps until s has taken its last block in windowed layers, at

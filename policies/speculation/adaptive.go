@@ -76,6 +76,9 @@ type PerRequest struct {
 	// expected.
 	sequences, drafted int
 	tokens             float64
+	// tried is the number of drafted tokens of a sequence that were looked at: those accepted, and
+	// the first one rejected of each draft.
+	tried sim.PerSequence[int]
 }
 
 // NewPerRequest returns the policy that expects the given acceptance rate in (0, 1) of a new
@@ -106,7 +109,7 @@ func (p *PerRequest) Length(o *Outlook) int {
 
 // LengthOf implements ByRequest.
 func (p *PerRequest) LengthOf(s *sim.Sequence, length int) int {
-	own := estimate{p.first.accepted + float64(s.Accepted), p.first.tried + float64(s.Draft.Tried)}
+	own := estimate{p.first.accepted + float64(s.Accepted), p.first.tried + float64(*p.tried.Of(s))}
 	n, chance := 0, own.rate()
 	p.tokens++
 	for n < length && chance > p.worth {
@@ -117,6 +120,11 @@ func (p *PerRequest) LengthOf(s *sim.Sequence, length int) int {
 	p.sequences++
 	p.drafted += n
 	return n
+}
+
+// Learn implements Learner.
+func (p *PerRequest) Learn(s *sim.Sequence, length, accepted int) {
+	*p.tried.Of(s) += min(accepted+1, length)
 }
 
 func checkEstimate(initial float64, name string, tokens int) error {

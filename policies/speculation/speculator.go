@@ -41,6 +41,7 @@ type Config struct {
 type Speculator struct {
 	c         Config
 	drafts    []Draft // by length
+	states    sim.PerSequence[state]
 	byRequest ByRequest
 	learner   Learner
 	outlook   Outlook
@@ -50,6 +51,17 @@ type Speculator struct {
 	load, late Load // of the step: all drafts, and those that were not made ahead
 	flops      float64
 	accepted   []int64 // by number of tokens accepted: drafts
+}
+
+// state is what a Speculator keeps of a sequence.
+type state struct {
+	met  bool
+	kind int // of its text: how easily it is drafted, see Acceptance
+	// length is the number of tokens in a row of the latest draft.
+	length int
+	// behind is the number of tokens before the newest that the drafter has yet to compute.
+	behind int
+	ready  bool // the next draft was made while the last one was verified
 }
 
 var _ sim.Speculator = (*Speculator)(nil)
@@ -86,30 +98,30 @@ func (p *Speculator) Plan(b *sim.Batch) {
 
 // Draft implements sim.Speculator.
 func (p *Speculator) Draft(s *sim.Sequence) int {
-	d := &s.Draft
-	if !d.Met {
-		d.Met, d.Kind = true, int(p.uniform()*float64(len(p.c.Acceptance)))
+	d := p.states.Of(s)
+	if !d.met {
+		d.met, d.kind = true, int(p.uniform()*float64(len(p.c.Acceptance)))
 		if p.c.Cold {
-			d.Behind = s.Stored
+			d.behind = s.Stored
 		}
 	}
-	d.Length = p.length
+	d.length = p.length
 	if p.byRequest != nil {
-		d.Length = p.byRequest.LengthOf(s, p.length)
+		d.length = p.byRequest.LengthOf(s, p.length)
 	}
-	if m := p.c.Match; d.Length > 0 && m > 0 && m < 1 && p.uniform() >= m {
-		d.Length = 0
+	if m := p.c.Match; d.length > 0 && m > 0 && m < 1 && p.uniform() >= m {
+		d.length = 0
 	}
-	if d.Length == 0 {
-		d.Behind, d.Ready = d.Behind+1, false
+	if d.length == 0 {
+		d.behind, d.ready = d.behind+1, false
 		return 0
 	}
-	p.load.add(s)
-	if !d.Ready {
-		p.late.add(s)
+	p.load.add(s, d)
+	if !d.ready {
+		p.late.add(s, d)
 	}
-	d.Behind = 0
-	return p.drafts[d.Length].Tokens
+	d.behind = 0
+	return p.drafts[d.length].Tokens
 }
 
 // Duration implements sim.Speculator.
@@ -140,7 +152,8 @@ func (p *Speculator) host(sequences int) sim.Time {
 // Accept implements sim.Speculator. The memory may have been too short for the draft; then it is
 // not asked.
 func (p *Speculator) Accept(s *sim.Sequence, _ int) int {
-	n := p.drafts[s.Draft.Length].accepted(s.Draft.Kind, p.uniform())
+	d := p.states.Of(s)
+	n := p.drafts[d.length].accepted(d.kind, p.uniform())
 	p.Settle(s, n)
 	return n
 }
@@ -148,20 +161,19 @@ func (p *Speculator) Accept(s *sim.Sequence, _ int) int {
 // Settle books that n tokens of the latest draft of s were accepted, where something else than
 // Accept found that out.
 func (p *Speculator) Settle(s *sim.Sequence, n int) {
-	d := &s.Draft
+	d := p.states.Of(s)
 	p.accepted[n]++
-	d.Tried += min(n+1, d.Length)
 	switch {
 	case p.c.Recompute:
-		d.Behind = n
-	case n == d.Length:
-		d.Behind = 1 // the last token was drafted, but not computed by the drafter
+		d.behind = n
+	case n == d.length:
+		d.behind = 1 // the last token was drafted, but not computed by the drafter
 	}
 	if p.c.Ahead {
-		d.Ready = n == d.Length && p.uniform() < at(p.c.Acceptance[d.Kind], d.Length)
+		d.ready = n == d.length && p.uniform() < at(p.c.Acceptance[d.kind], d.length)
 	}
 	if p.learner != nil {
-		p.learner.Learn(s, d.Length, n)
+		p.learner.Learn(s, d.length, n)
 	}
 }
 
@@ -190,10 +202,10 @@ func (l *Load) clear(d *Draft) {
 }
 
 // add takes the draft of s into the load.
-func (l *Load) add(s *sim.Sequence) {
-	for pass := range s.Draft.Length {
+func (l *Load) add(s *sim.Sequence, d *state) {
+	for pass := range d.length {
 		l.Sequences[pass]++
 	}
-	l.Behind += s.Draft.Behind
+	l.Behind += d.behind
 	l.Context += int64(s.Stored)
 }

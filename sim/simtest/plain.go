@@ -11,13 +11,7 @@ type inOrder struct {
 
 func (o *inOrder) Waiting() int { return o.queue.Len() }
 
-func (o *inOrder) Enqueue(s *sim.Sequence) {
-	if s.Preemptions > 0 {
-		o.queue.PushFront(s)
-	} else {
-		o.queue.Push(s)
-	}
-}
+func (o *inOrder) Enqueue(s *sim.Sequence) { o.queue.Push(s) }
 
 func (o *inOrder) Schedule(b *sim.Batch) sim.Decision {
 	before := o.Waiting()
@@ -26,14 +20,14 @@ func (o *inOrder) Schedule(b *sim.Batch) sim.Decision {
 		if victim == nil {
 			return sim.Decision{Steps: 1}
 		}
-		b.Preempt(victim)
+		o.queue.PushFront(b.Preempt(victim))
 	}
 	budget := o.budget
 	for i := 0; i < len(b.Prefilling()) && budget > 0; i++ {
 		n := b.Prefill(b.Prefilling()[i], budget)
 		if n == 0 {
 			if victim := b.Victim(); victim != nil {
-				b.Preempt(victim)
+				o.queue.PushFront(b.Preempt(victim))
 				return sim.Decision{Steps: 1}
 			}
 		}
@@ -57,6 +51,7 @@ func (o *inOrder) Schedule(b *sim.Batch) sim.Decision {
 // tokens is KV memory in which each token takes one unit.
 type tokens struct {
 	capacity, used int64
+	held           sim.PerSequence[int64]
 	decoding       map[int]int64 // sequences by lane
 }
 
@@ -71,25 +66,27 @@ func (m *tokens) Used() int64             { return m.used }
 func (m *tokens) Capacity() int64         { return m.capacity }
 
 func (m *tokens) Extend(s *sim.Sequence, n int, reserve int64) bool {
-	need := int64(max(0, s.Stored+n-s.Held))
+	held := m.held.Of(s)
+	need := max(0, int64(s.Stored+n)-*held)
 	if m.capacity-m.used-need < reserve {
 		return false
 	}
 	m.used += need
-	s.Held += int(need)
+	*held += need
 	return true
 }
 
 func (m *tokens) Release(s *sim.Sequence, _ bool) {
-	m.used -= int64(s.Held)
-	s.Held = 0
+	held := m.held.Of(s)
+	m.used -= *held
+	*held = 0
 }
 
 func (m *tokens) Join(lane int, _ *sim.Sequence) { m.decoding[lane]++ }
 
 func (m *tokens) Leave(lane int, s *sim.Sequence) {
 	m.decoding[lane]--
-	s.Held = s.Context()
+	*m.held.Of(s) = int64(s.Context())
 }
 
 func (m *tokens) Headroom(lane int, limit int64) int64 {

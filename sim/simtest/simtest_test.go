@@ -98,6 +98,32 @@ type uncounted struct{ sim.Scheduler }
 
 func (uncounted) Waiting() int { return 0 }
 
+// careless forgets the sequences that it preempts.
+type careless struct{ *shortQueue }
+
+func (c careless) Schedule(b *sim.Batch) sim.Decision {
+	for !b.Decode() {
+		b.Preempt(b.Newest())
+	}
+	return c.shortQueue.Schedule(b)
+}
+
+// shortQueue starts whole prompts in order, few at once.
+type shortQueue struct{ sim.Queue }
+
+func (q *shortQueue) Enqueue(s *sim.Sequence) { q.Push(s) }
+func (q *shortQueue) Waiting() int            { return q.Len() }
+
+func (q *shortQueue) Schedule(b *sim.Batch) sim.Decision {
+	for !b.Decode() {
+		q.PushFront(b.Preempt(b.Newest()))
+	}
+	for s := q.Front(); s != nil && b.Running() < 8 && b.Prefill(s, 1000) > 0; s = q.Front() {
+		q.Remove(s)
+	}
+	return sim.Decision{Steps: 1}
+}
+
 // hasty returns decisions for no steps.
 type hasty struct{ sim.Scheduler }
 
@@ -147,6 +173,8 @@ func TestWrongPoliciesAreCaught(t *testing.T) {
 		return m
 	}
 	for want, p := range map[string]simtest.Policies{
+		"lost theirs": {Scheduler: func() sim.Scheduler { return careless{&shortQueue{}} },
+			Memory: paged},
 		"differ: stepping gives": {Scheduler: func() sim.Scheduler { return deaf{v1()} }},
 		"differ":                 {Scheduler: func() sim.Scheduler { return fickle{v1()} }},
 		"sequences wait":         {Scheduler: func() sim.Scheduler { return uncounted{v1()} }},

@@ -8,8 +8,8 @@ type scheduler struct {
 	listener sim.Listener
 	record   *record
 	replica  int
-	entered  int // sequences that got a place since the last look
-	enqueued int
+	// Sequences that got a place in the step under construction, and that lost theirs.
+	entered, displaced int
 }
 
 // withdrawing is one that is a Withdrawer too.
@@ -27,19 +27,14 @@ func watchScheduler(s sim.Scheduler, r *record, replica int) sim.Scheduler {
 	return &w
 }
 
-func (w *scheduler) Enqueue(s *sim.Sequence) {
-	w.enqueued++
-	w.Scheduler.Enqueue(s)
-}
-
 func (w *scheduler) Schedule(b *sim.Batch) sim.Decision {
 	waiting := w.Waiting()
-	w.entered, w.enqueued = 0, 0
+	w.entered, w.displaced = 0, 0
 	d := w.Scheduler.Schedule(b)
-	if want := waiting - w.entered + w.enqueued; w.Waiting() != want {
+	if want := waiting - w.entered + w.displaced; w.Waiting() != want {
 		w.record.problem("at %v the scheduler of replica %d says that %d sequences wait; of %d, "+
 			"%d got a place and %d lost theirs",
-			b.Now(), w.replica, w.Waiting(), waiting, w.entered, w.enqueued)
+			b.Now(), w.replica, w.Waiting(), waiting, w.entered, w.displaced)
 	}
 	if d.Steps < 1 && b.Running() > 0 {
 		w.record.problem("at %v the scheduler of replica %d returns a decision for %d steps, "+
@@ -62,6 +57,9 @@ func (w *scheduler) Joined(b *sim.Batch, s *sim.Sequence) {
 }
 
 func (w *scheduler) Left(b *sim.Batch, s *sim.Sequence, gone bool) {
+	if !gone {
+		w.displaced++
+	}
 	if w.listener != nil {
 		w.listener.Left(b, s, gone)
 	}
