@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
@@ -85,14 +86,63 @@ func words(v any) string {
 	return string(text)
 }
 
-// alone returns the variant that differs from base by one change only, whose value is taken from
-// other.
-func alone(name string, base, other tree, c Change) (Variant, error) {
+// together puts the changes that only have a meaning with each other into one group: how requests
+// arrive, how often and how many. A rate says nothing where all arrive at once.
+func together(list []Change) [][]Change {
+	var groups [][]Change
+	if !slices.ContainsFunc(list, func(c Change) bool { return c.Key == "workload.arrivals" }) {
+		for i := range list {
+			groups = append(groups, list[i:i+1])
+		}
+		return groups
+	}
+	arrival := -1
+	for i, c := range list {
+		switch c.Key {
+		case "workload.arrivals", "workload.rate", "workload.requests", "workload.duration":
+			if arrival >= 0 {
+				groups[arrival] = append(groups[arrival], c)
+				continue
+			}
+			arrival = len(groups)
+		}
+		groups = append(groups, slices.Clone(list[i:i+1]))
+	}
+	return groups
+}
+
+// keys names the changes of a group: workload.arrivals, rate.
+func keys(group []Change) string {
+	names := make([]string, len(group))
+	for i, c := range group {
+		names[i] = c.Key
+		if i > 0 {
+			names[i] = c.Key[strings.LastIndexByte(c.Key, '.')+1:]
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// alone returns the variant that differs from base by one group of changes only, whose values are
+// taken from other.
+func alone(name string, base, other tree, group []Change) (Variant, error) {
+	merged := base
+	for _, c := range group {
+		merged = with(merged, other, c.Key)
+	}
+	text, err := json.Marshal(merged) // JSON is YAML
+	return Variant{
+		Label: keys(group), Name: name,
+		Load: func() (*scenarios.File, error) { return scenarios.Parse(name, text) },
+	}, err
+}
+
+// with returns base with one key as other has it.
+func with(base, other tree, key string) tree {
 	merged := maps.Clone(base)
-	at, from, key := merged, other, c.Key
+	at, from := merged, other
 	for outer := range other {
-		if inner, ok := base[outer].(tree); ok && len(key) > len(outer) &&
-			key[:len(outer)+1] == outer+"." {
+		if inner, ok := base[outer].(tree); ok && strings.HasPrefix(key, outer+".") {
 			at, key = maps.Clone(inner), key[len(outer)+1:]
 			from = other[outer].(tree)
 			merged[outer] = at
@@ -104,9 +154,5 @@ func alone(name string, base, other tree, c Change) (Variant, error) {
 	} else {
 		delete(at, key)
 	}
-	text, err := json.Marshal(merged) // JSON is YAML
-	return Variant{
-		Label: c.Key, Name: name,
-		Load: func() (*scenarios.File, error) { return scenarios.Parse(name, text) },
-	}, err
+	return merged
 }

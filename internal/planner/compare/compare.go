@@ -96,9 +96,10 @@ type Figure struct {
 	noise float64
 }
 
-// Effect is what a change alone does.
+// Effect is what a change alone does, With those that only have a meaning together with it.
 type Effect struct {
 	Change  Change   `json:"change"`
+	With    []Change `json:"with,omitempty"`
 	Figures []Figure `json:"figures,omitempty"`
 	// Impossible says why the change cannot be made alone.
 	Impossible string `json:"impossible,omitempty"`
@@ -299,11 +300,12 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 // attribute makes each change alone where a variant has several, to tell which matters.
 func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64, o Options) error {
 	for i, t := range trials {
-		if len(c.Variants[i].Changes) < 2 {
+		groups := together(c.Variants[i].Changes)
+		if len(groups) < 2 {
 			continue
 		}
-		for _, change := range c.Variants[i].Changes {
-			effect, err := c.effect(ctx, trials[0], t, change, seed, o.Workers)
+		for _, group := range groups {
+			effect, err := c.effect(ctx, trials[0], t, group, seed, o.Workers)
 			if err != nil {
 				return err
 			}
@@ -313,10 +315,10 @@ func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64
 	return nil
 }
 
-func (c *Comparison) effect(ctx context.Context, base, other *trial, change Change, seed uint64,
+func (c *Comparison) effect(ctx context.Context, base, other *trial, group []Change, seed uint64,
 	workers int) (Effect, error) {
-	e := Effect{Change: change}
-	v, err := alone(base.variant.Name, base.tree, other.tree, change)
+	e := Effect{Change: group[0], With: group[1:]}
+	v, err := alone(base.variant.Name, base.tree, other.tree, group)
 	if err != nil {
 		return e, err
 	}

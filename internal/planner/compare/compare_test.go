@@ -176,11 +176,12 @@ func TestRelative(t *testing.T) {
 		base float64
 		want string
 	}{
-		{stats.Interval{Mean: 3, Half: 1.1}, 1, "4× [2.9, 5.1]"},
-		{stats.Interval{Mean: -98, Half: 1}, 100, "0.02× [0.01, 0.03]"},
+		{stats.Interval{Mean: 3, Half: 1.1}, 1, "4 times [2.9, 5.1]"},
+		{stats.Interval{Mean: -98, Half: 1}, 100, "50 times less [33, 100]"},
 		{stats.Interval{Mean: 5, Half: 2}, 100, "+5% [+3, +7]"},
+		{stats.Interval{Mean: -90, Half: 20}, 100, "10 times less [3.3, ∞]"},
 		{stats.Interval{Mean: 5, Half: math.Inf(1)}, 100, "+5%"},
-		{stats.Interval{Mean: 40, Half: 2}, 1, "41× [39, 43]"},
+		{stats.Interval{Mean: 40, Half: 2}, 1, "41 times [39, 43]"},
 		{stats.Interval{Mean: 40, Half: 2}, 0, "+40 [+38, +42]"},
 	} {
 		if got := relative(c.d, c.base); got != c.want {

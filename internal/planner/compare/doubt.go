@@ -90,7 +90,7 @@ func constants(t *trial) map[server]bool {
 // span prints the range of the difference as shares of a value, or as ratios where they are large;
 // nothing where it is not known.
 func (f *Figure) span(base float64) string {
-	if f.Range == nil {
+	if f.Range == nil || f.absent(base) {
 		return ""
 	}
 	return fmt.Sprintf("%s to %s", share(f.Range.Low, base), share(f.Range.High, base))

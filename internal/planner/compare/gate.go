@@ -87,7 +87,7 @@ func (c *Comparison) Check(gates []Gate) []Check {
 
 func (g Gate) check(variant string, f *Figure, first float64) Check {
 	c := Check{Gate: g, Variant: variant, Words: fmt.Sprintf("%s is %s, %s against %s", f.Name,
-		amount(f.Value.Mean, f.Unit), relative(f.Difference, first), amount(first, f.Unit))}
+		amount(f.Value.Mean, f.Unit), f.difference(first), amount(first, f.Unit))}
 	value := f.Value.Mean
 	if g.Relative {
 		if value = f.Difference.Mean; first != 0 {
@@ -154,7 +154,7 @@ func (c *Comparison) WriteMarkdown(out io.Writer, checks []Check) error {
 			f, first := &v.Figures[j], c.Variants[0].Figures[j].Value.Mean
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
 				cell(f.Title), amount(first, f.Unit), amount(f.Value.Mean, f.Unit),
-				relative(f.Difference, first), f.span(first), f.verdict())
+				f.difference(first), f.span(first), f.verdict())
 		}
 		first := &c.Variants[0]
 		fmt.Fprintf(&b, "| SLO | %s | %s | | | |\n", first.slo(), v.slo())

@@ -34,8 +34,8 @@ func (c *Comparison) versus(v *Outcome) page.Versus {
 	for i := range v.Figures {
 		f, base := &v.Figures[i], first.Figures[i].Value.Mean
 		versus.Table.Rows = append(versus.Table.Rows, []string{
-			f.Title, amount(base, f.Unit), amount(f.Value.Mean, f.Unit), relative(f.Difference,
-				base), f.span(base), f.verdict(),
+			f.Title, amount(base, f.Unit), amount(f.Value.Mean, f.Unit), f.difference(base),
+			f.span(base), f.verdict(),
 		})
 	}
 	add := func(what, first, this string) {

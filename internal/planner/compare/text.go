@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 
-	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/terminal"
 	"github.com/llmsim/llmsim/internal/units"
@@ -81,9 +80,9 @@ func (c *Comparison) printVariant(p *report.Printer, v *Outcome) {
 	rows := make([][]string, len(v.Figures))
 	for i := range v.Figures {
 		f := &v.Figures[i]
-		rows[i] = []string{f.Title, amount(first.Figures[i].Value.Mean, f.Unit),
-			amount(f.Value.Mean, f.Unit), relative(f.Difference, first.Figures[i].Value.Mean),
-			f.bar(first.Figures[i].Value.Mean), f.verdict()}
+		base := first.Figures[i].Value.Mean
+		rows[i] = []string{f.Title, amount(base, f.Unit), amount(f.Value.Mean, f.Unit),
+			f.difference(base), f.bar(base), f.verdict()}
 	}
 	rows = append(rows,
 		[]string{"SLO", first.slo(), v.slo(), "", "", ""},
@@ -125,10 +124,10 @@ func (c *Comparison) printEffects(p *report.Printer, v *Outcome) {
 		e := &v.Effects[i]
 		if e.Impossible != "" {
 			impossible = append(impossible, fmt.Sprintf("%s cannot be changed alone: %s",
-				e.Change.Key, e.Impossible))
+				e.keys(), e.Impossible))
 			continue
 		}
-		row := []string{e.Change.Key}
+		row := []string{e.keys()}
 		for _, name := range headline() {
 			for j := range e.Figures {
 				if f := &e.Figures[j]; f.Name == name {
@@ -149,8 +148,13 @@ func (c *Comparison) printEffects(p *report.Printer, v *Outcome) {
 	}
 }
 
+func (e *Effect) keys() string { return keys(append([]Change{e.Change}, e.With...)) }
+
 func (e *Effect) cell(f *Figure, base float64) string {
-	if !f.BeyondNoise && !math.IsInf(f.Difference.Half, 1) {
+	switch {
+	case f.absent(base):
+		return "–"
+	case !f.BeyondNoise && !math.IsInf(f.Difference.Half, 1):
 		return "noise"
 	}
 	return share(f.Difference.Mean, base)
@@ -158,6 +162,8 @@ func (e *Effect) cell(f *Figure, base float64) string {
 
 func (f *Figure) verdict() string {
 	switch {
+	case f.absent(f.Value.Mean - f.Difference.Mean):
+		return "–"
 	case f.Difference.Mean == 0 && f.Difference.Half == 0:
 		return "the same"
 	case f.Offered:
@@ -165,7 +171,7 @@ func (f *Figure) verdict() string {
 	case math.IsInf(f.Difference.Half, 1):
 		return "one run"
 	case !f.BeyondNoise:
-		return "within noise"
+		return "noise"
 	case f.Unsure:
 		return "unsure"
 	case f.Better:
@@ -177,6 +183,9 @@ func (f *Figure) verdict() string {
 // bar draws the difference as a share of a value, lightly where it is within noise. It is full at
 // 100 %.
 func (f *Figure) bar(base float64) string {
+	if f.absent(base) {
+		return ""
+	}
 	change := f.Difference.Mean
 	if base != 0 {
 		change /= math.Abs(base)
@@ -188,6 +197,9 @@ func (f *Figure) bar(base float64) string {
 func amount(x float64, unit string) string {
 	switch unit {
 	case "ms":
+		if x == 0 {
+			return "–" // nobody has it
+		}
 		return units.FormatDuration(x / 1000)
 	case "$":
 		return "$" + report.Figure(x)
@@ -197,62 +209,4 @@ func amount(x float64, unit string) string {
 		return report.Figure(x) + "/s"
 	}
 	return report.Figure(x) + " " + unit
-}
-
-// relative prints a difference as a share of a value, or as a ratio where it is large, with its
-// interval in brackets.
-func relative(d stats.Interval, base float64) string {
-	known := d.Half != 0 && !math.IsInf(d.Half, 1)
-	low, high := d.Mean-d.Half, d.Mean+d.Half
-	if base == 0 {
-		if known {
-			return fmt.Sprintf("%+.3g [%+.3g, %+.3g]", d.Mean, low, high)
-		}
-		return fmt.Sprintf("%+.3g", d.Mean)
-	}
-	base = math.Abs(base)
-	words := share(d.Mean, base)
-	switch {
-	case !known:
-		return words
-	case isRatio(d.Mean / base):
-		return fmt.Sprintf("%s [%s, %s]", words, bound(max(0, 1+low/base)), bound(1+high/base))
-	}
-	return fmt.Sprintf("%s [%s, %s]", words, signed(100*low/base), signed(100*high/base))
-}
-
-// signed prints a percentage with two digits, and never with an exponent.
-func signed(percent float64) string {
-	if math.Abs(percent) >= 10 {
-		return fmt.Sprintf("%+.0f", percent)
-	}
-	return fmt.Sprintf("%+.2g", percent)
-}
-
-// bound prints an end of an interval of ratios with two digits, and never with an exponent.
-func bound(ratio float64) string {
-	if ratio >= 10 {
-		return report.Figure(math.Round(ratio))
-	}
-	return fmt.Sprintf("%.2g", ratio)
-}
-
-// isRatio reports whether a relative change reads better as a ratio: at twice and more, or half and
-// less.
-func isRatio(change float64) bool { return change >= 1 || change <= -0.5 }
-
-// share prints a difference as a percentage of a value, or the ratio of the two values where the
-// difference is large.
-func share(x, base float64) string {
-	if base == 0 {
-		return fmt.Sprintf("%+.3g", x)
-	}
-	change := x / math.Abs(base)
-	switch {
-	case isRatio(change) && 1+change >= 10:
-		return report.Figure(1+change) + "×"
-	case isRatio(change):
-		return fmt.Sprintf("%.2g×", max(0, 1+change))
-	}
-	return fmt.Sprintf("%+.2g%%", 100*change)
 }

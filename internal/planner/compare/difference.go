@@ -1,0 +1,87 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/report"
+)
+
+// absent reports whether one of two variants has no such latency, as TPOT where answers come at
+// once: then there is no difference to speak of. Base is the value of the first variant.
+func (f *Figure) absent(base float64) bool {
+	return f.Unit == "ms" && (base == 0 || f.Value.Mean == 0)
+}
+
+// difference prints how a figure differs from its value in the first variant.
+func (f *Figure) difference(base float64) string {
+	if f.absent(base) {
+		return "–"
+	}
+	return relative(f.Difference, base)
+}
+
+// relative prints a difference as a share of a value, or as a ratio where it is large, with its
+// interval in brackets.
+func relative(d stats.Interval, base float64) string {
+	known := d.Half != 0 && !math.IsInf(d.Half, 1)
+	low, high := d.Mean-d.Half, d.Mean+d.Half
+	if base == 0 {
+		if known {
+			return fmt.Sprintf("%+.3g [%+.3g, %+.3g]", d.Mean, low, high)
+		}
+		return fmt.Sprintf("%+.3g", d.Mean)
+	}
+	base = math.Abs(base)
+	words := share(d.Mean, base)
+	switch r := 1 + d.Mean/base; {
+	case !known:
+		return words
+	case r >= 2:
+		return fmt.Sprintf("%s [%s, %s]", words, times(max(0, 1+low/base)), times(1+high/base))
+	case r <= 0.5:
+		return fmt.Sprintf("%s [%s, %s]", words, fewer(1+high/base), fewer(1+low/base))
+	}
+	return fmt.Sprintf("%s [%s, %s]", words, signed(100*low/base), signed(100*high/base))
+}
+
+// share prints a difference as a percentage of a value, or as a number of times where it is twice
+// or half and beyond: 41 times, 12 times less.
+func share(x, base float64) string {
+	if base == 0 {
+		return fmt.Sprintf("%+.3g", x)
+	}
+	change := x / math.Abs(base)
+	switch r := 1 + change; {
+	case r >= 2:
+		return times(r) + " times"
+	case r > 0 && r <= 0.5:
+		return fewer(r) + " times less"
+	}
+	return signed(100*change) + "%"
+}
+
+// signed prints a percentage with two digits, and never with an exponent.
+func signed(percent float64) string {
+	if math.Abs(percent) >= 10 {
+		return fmt.Sprintf("%+.0f", percent)
+	}
+	return fmt.Sprintf("%+.2g", percent)
+}
+
+// times prints a ratio with two digits, and never with an exponent.
+func times(ratio float64) string {
+	if ratio >= 10 {
+		return report.Figure(math.Round(ratio))
+	}
+	return fmt.Sprintf("%.2g", ratio)
+}
+
+// fewer prints how many times less a share is.
+func fewer(share float64) string {
+	if share <= 0 {
+		return "∞"
+	}
+	return times(1 / share)
+}
