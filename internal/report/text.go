@@ -107,38 +107,6 @@ func (p *Printer) grid(header table.Row, rows []table.Row, left ...int) {
 	p.printf("%s\n", t.Render())
 }
 
-// least is the width below which a column of names is not broken further.
-const least = 6
-
-// narrow breaks names into lines, the widest column of names first, until a table fits into the
-// columns of a terminal.
-func narrow(header table.Row, rows []table.Row, left []int, config []table.ColumnConfig) {
-	widths := make([]int, len(header))
-	total := 0
-	for i := range header {
-		for _, row := range append([]table.Row{header}, rows...) {
-			if i < len(row) {
-				widths[i] = max(widths[i], text.LongestLineLen(fmt.Sprint(row[i])))
-			}
-		}
-		total += widths[i] + 2
-	}
-	for total > columns {
-		widest := -1
-		for _, i := range left {
-			if widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
-				widest = i
-			}
-		}
-		if widest < 0 {
-			return
-		}
-		widths[widest]--
-		total--
-		config[widest].WidthMax, config[widest].WidthMaxEnforcer = widths[widest], text.WrapSoft
-	}
-}
-
 // count prints a whole number with commas: 1,234,567.
 func count[T int | int64](n T) string {
 	digits := strconv.FormatInt(int64(n), 10)

@@ -87,7 +87,7 @@ func (c *Comparison) printVariant(p *report.Printer, v *Outcome) {
 	rows = append(rows,
 		[]string{"SLO", first.slo(), v.slo(), "", "", ""},
 		[]string{"evidence", string(first.Evidence.Grade), string(v.Evidence.Grade), "", "", ""})
-	p.Table([]string{"", "first", "this", "difference", "", ""}, rows, 0, 4, 5)
+	p.Table([]string{"", "first", "this", "difference", "", ""}, rows, 0, 5)
 	if first.Binds+v.Binds != "" {
 		p.Text(fmt.Sprintf("The limit that binds: %s of the first, %s of this.", first.Binds,
 			v.Binds))

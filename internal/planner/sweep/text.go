@@ -3,8 +3,12 @@ package sweep
 import (
 	"fmt"
 	"io"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
@@ -15,49 +19,135 @@ func tableMetrics() []string {
 	return []string{"p99_ttft_ms", "p99_tpot_ms", "output_throughput", "slo_attainment", frontCost}
 }
 
+// tableColumn is a column of the table for people. Columns of less rank are left out first where
+// the table is too wide.
+type tableColumn struct {
+	title string
+	words bool
+	rank  int
+	cell  func(*Row) string
+}
+
+const (
+	always = iota + 1
+	soonLeftOut
+	leftOutFirst
+)
+
+// tableColumns lists the columns of points that ran. What is the same for all of them is no column:
+// it is said in a sentence.
+func (r *Results) tableColumns(ran []*Row) (list []tableColumn, same []string) {
+	for i, a := range r.Axes {
+		list = append(list, tableColumn{a.Key[strings.LastIndexByte(a.Key, '.')+1:], true, always,
+			func(row *Row) string { return shortNumber(row.Point[i].Value) }})
+	}
+	for _, name := range tableMetrics() {
+		m, rank := scenarios.MetricNamed(name), always
+		if name == "output_throughput" {
+			rank = soonLeftOut
+		}
+		list = append(list, tableColumn{m.Short, false, rank,
+			func(row *Row) string { return cell(m, row.Values[column(name)]) }})
+	}
+	for _, c := range []tableColumn{
+		{"binds", true, soonLeftOut, func(row *Row) string { return row.Binds }},
+		{"evidence", true, leftOutFirst, func(row *Row) string { return string(row.Evidence) }},
+	} {
+		if value, all := common(ran, c.cell); !all {
+			list = append(list, c)
+		} else if value != "" {
+			same = append(same, fmt.Sprintf("%s: %s", c.title, value))
+		}
+	}
+	return append(list, tableColumn{"", false, always, func(row *Row) string {
+		if row.Pareto {
+			return "*"
+		}
+		return ""
+	}}), same
+}
+
+// common returns the value that all rows have; all is false where they differ.
+func common(rows []*Row, of func(*Row) string) (value string, all bool) {
+	for i, row := range rows {
+		if i == 0 {
+			value = of(row)
+		} else if of(row) != value {
+			return "", false
+		}
+	}
+	return value, true
+}
+
+// shortNumber is a number with four digits and its unit, and any other value as it is.
+func shortNumber(value string) string {
+	x, unit, ok := planner.Number(value)
+	if !ok || strings.HasPrefix(value, "$") {
+		return value
+	}
+	return strconv.FormatFloat(math.Round(x*1e4)/1e4, 'g', max(4, len(fmt.Sprint(int(x)))), 64) +
+		unit
+}
+
+// tableOf returns the header and the cells of columns, and which of them hold words.
+func tableOf(list []tableColumn, ran []*Row) (header []string, rows [][]string, words []int) {
+	rows = make([][]string, len(ran))
+	for i, c := range list {
+		header = append(header, c.title)
+		if c.words {
+			words = append(words, i)
+		}
+		for k, row := range ran {
+			rows[k] = append(rows[k], c.cell(row))
+		}
+	}
+	return header, rows, words
+}
+
 // WriteText prints a table of the points for people, and why others cannot run.
 func (r *Results) WriteText(out io.Writer) error {
 	p := report.NewPrinter(out)
-	header := []string{}
-	left := []int{}
-	for i, a := range r.Axes {
-		header = append(header, a.Key[strings.LastIndexByte(a.Key, '.')+1:])
-		left = append(left, i)
-	}
-	for _, name := range tableMetrics() {
-		header = append(header, scenarios.MetricNamed(name).Short)
-	}
-	header = append(header, "binds", "evidence", "")
-	left = append(left, len(header)-3, len(header)-2)
-	var rows [][]string
+	var ran []*Row
 	reasons := map[string][]string{}
 	var order []string
-	front := false
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		if row.Reason != "" {
-			if reasons[row.Reason] == nil {
-				order = append(order, row.Reason)
-			}
-			reasons[row.Reason] = append(reasons[row.Reason], row.Point.String())
+		if row.Reason == "" {
+			ran = append(ran, row)
 			continue
 		}
-		rows = append(rows, row.cells())
-		front = front || row.Pareto
+		if reasons[row.Reason] == nil {
+			order = append(order, row.Reason)
+		}
+		reasons[row.Reason] = append(reasons[row.Reason], row.Point.String())
 	}
-	p.Table(header, rows, left...)
-	if front {
-		p.Text("* on the Pareto front: no other point is both cheaper for a token and faster for " +
-			"a request (99th percentile)")
-	}
+	r.writeTable(p, ran)
 	if len(order) > 0 {
 		p.Gap()
-		p.Text(fmt.Sprintf("%d of %d points cannot run:", len(r.Rows)-len(rows), len(r.Rows)))
+		p.Text(fmt.Sprintf("%d of %d points cannot run:", len(r.Rows)-len(ran), len(r.Rows)))
 		for _, reason := range order {
 			p.Item(whichPoints(reasons[reason]) + ": " + reason)
 		}
 	}
 	return p.Err()
+}
+
+// writeTable prints the points that ran, with as many columns as there is room for.
+func (r *Results) writeTable(p *report.Printer, ran []*Row) {
+	list, same := r.tableColumns(ran)
+	header, rows, words := tableOf(list, ran)
+	for rank := leftOutFirst; rank > always && !report.Fits(header, rows, words...); rank-- {
+		list = slices.DeleteFunc(list, func(c tableColumn) bool { return c.rank == rank })
+		header, rows, words = tableOf(list, ran)
+	}
+	p.Table(header, rows, words...)
+	for _, words := range same {
+		p.Text("For all of them, " + words + ".")
+	}
+	if slices.ContainsFunc(ran, func(row *Row) bool { return row.Pareto }) {
+		p.Text("* on the Pareto front: no other point is both cheaper for a token and faster for " +
+			"a request (99th percentile)")
+	}
 }
 
 // whichPoints names points, the first of many.
@@ -66,21 +156,6 @@ func whichPoints(names []string) string {
 		return fmt.Sprintf("%s and %d others", names[0], len(names)-1)
 	}
 	return strings.Join(names, "; ")
-}
-
-func (row *Row) cells() []string {
-	var cells []string
-	for _, s := range row.Point {
-		cells = append(cells, s.Value)
-	}
-	for _, name := range tableMetrics() {
-		cells = append(cells, cell(scenarios.MetricNamed(name), row.Values[column(name)]))
-	}
-	mark := ""
-	if row.Pareto {
-		mark = "*"
-	}
-	return append(cells, row.Binds, string(row.Evidence), mark)
 }
 
 func cell(m scenarios.Metric, x float64) string {
