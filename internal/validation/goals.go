@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 //go:embed goals.csv
@@ -141,10 +142,10 @@ func WriteGoals(b *bytes.Buffer, list []GoalResult) {
 		return
 	}
 	fmt.Fprintln(b, "Goals: median absolute and median error of all rows, those that constants "+
-		"were fitted to among them; and")
-	fmt.Fprintln(b, "of rows whose engine, GPU and model together were left out of the fit, when "+
+		"were fitted to among them; and "+
+		"of rows whose engine, GPU and model together were left out of the fit, when "+
 		"the constants were fitted")
-	fmt.Fprintf(b, "  %-27s %-18s %5s %8s %8s  %17s %7s\n", "rows", "quantity", "rows", "all",
+	fmt.Fprintf(b, "  %-20s %-14s %4s %6s %7s  %13s %5s\n", "rows", "quantity", "rows", "all",
 		"bias", "left out", "goal")
 	for i := range list {
 		r := &list[i]
@@ -154,9 +155,14 @@ func WriteGoals(b *bytes.Buffer, list []GoalResult) {
 		}
 		without := "–"
 		if r.LeftOut != nil && r.LeftOutBias != nil {
-			without = fmt.Sprintf("%.1f %% %+.1f %%", *r.LeftOut, *r.LeftOutBias)
+			without = fmt.Sprintf("%.1f%% %+.1f%%", *r.LeftOut, *r.LeftOutBias)
 		}
-		fmt.Fprintf(b, "  %-27s %-18s %5d %6.1f %% %+6.1f %%  %17s %5g %% %s\n", r.Name, r.Quantity,
+		name := r.Name
+		if utf8.RuneCountInString(name) > 20 {
+			fmt.Fprintf(b, "  %s\n", name)
+			name = ""
+		}
+		fmt.Fprintf(b, "  %-20s %-14s %4d %5.1f%% %+6.1f%%  %13s %4g%% %s\n", name, r.Quantity,
 			r.N, r.Median, r.Bias, without, r.AtMost, verdict)
 	}
 	b.WriteByte('\n')

@@ -117,7 +117,7 @@ func writeReliability(b *bytes.Buffer, list []Reliability, held Held) {
 	fmt.Fprintf(b, "Rows count as measured, and again as if nothing of their engine, accelerator "+
 		"and model had been.\n")
 	fmt.Fprintf(b, "Over all, each server counting the same: %.0f %% as measured, %.0f %% with "+
-		"its own rows left out of the\n"+
+		"its own rows left out of the "+
 		"evidence. The constants were fitted to some of these rows in either case.\n",
 		100*held.Measured, 100*held.LeftOut)
 	fmt.Fprintf(b, "  %-14s %-22s %-8s %6s %8s\n", "evidence", "table", "error of", "rows",

@@ -6,9 +6,10 @@ import (
 	"io"
 	"path"
 	"strings"
+	"unicode/utf8"
 )
 
-// WriteText prints the summary for people, 100 columns wide.
+// WriteText prints the summary for people, 80 columns wide.
 func (s *Summary) WriteText(w io.Writer) error {
 	b := &bytes.Buffer{}
 	for i := range s.Tables {
@@ -18,8 +19,30 @@ func (s *Summary) WriteText(w io.Writer) error {
 	WriteGoals(b, s.Goals)
 	writeReliability(b, s.Reliability, s.Held)
 	writeList(b, "Files that were not read:", s.Ignored)
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, fold(b.String(), 80))
 	return err
+}
+
+// fold breaks lines that are longer at spaces; what follows is indented further than the line.
+func fold(words string, columns int) string {
+	var b strings.Builder
+	for line := range strings.SplitAfterSeq(words, "\n") {
+		indent := strings.Repeat(" ", len(line)-len(strings.TrimLeft(line, " ")))
+		if indent != "" {
+			indent += "    "
+		}
+		for utf8.RuneCountInString(strings.TrimRight(line, "\n")) > columns {
+			letters := []rune(line)
+			at := strings.LastIndexByte(string(letters[:columns+1]), ' ')
+			if strings.TrimSpace(line[:max(0, at)]) == "" {
+				break // one long word
+			}
+			b.WriteString(strings.TrimRight(line[:at], " ") + "\n")
+			line = indent + strings.TrimLeft(line[at:], " ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // fewRows is the number of comparisons up to which a table is printed row by row.
@@ -28,7 +51,7 @@ const fewRows = 40
 func (t *TableSummary) writeText(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s: %s\n", t.Name, files(t.Files))
 	if len(t.Quantities) > 0 {
-		fmt.Fprintf(b, "  %-22s %6s %8s %8s %8s %9s  %s\n", "error of", "rows", "median", "mean",
+		fmt.Fprintf(b, "  %-22s %5s %8s %8s %8s %8s  %s\n", "error of", "rows", "median", "mean",
 			"bias", "worst", "in row")
 		writeStatistics(b, t.Quantities, len(t.Files) > 1)
 	}
@@ -50,10 +73,13 @@ func (t *TableSummary) writeText(b *bytes.Buffer) {
 	b.WriteByte('\n')
 }
 
+// caseWidth is the width of the column that names what was measured.
+const caseWidth = 26
+
 // writeRows prints every comparison under the name of its group.
 func writeRows(b *bytes.Buffer, rows []Comparison) {
 	if len(rows) > 0 {
-		fmt.Fprintf(b, "  %-40s %-12s %10s %10s\n", "", "", "measured", "predicted")
+		fmt.Fprintf(b, "    %-*s %-11s %8s %9s\n", caseWidth, "", "", "measured", "predicted")
 	}
 	var group Group
 	for i := range rows {
@@ -62,7 +88,12 @@ func writeRows(b *bytes.Buffer, rows []Comparison) {
 			group = c.Group
 			fmt.Fprintf(b, "  %s\n", &group)
 		}
-		fmt.Fprintf(b, "    %-38s %-12s %10s %10s %-8s %+6.1f %%\n", c.Case, c.Quantity,
+		name := c.Case
+		if utf8.RuneCountInString(name) > caseWidth {
+			fmt.Fprintf(b, "    %s\n", name)
+			name = ""
+		}
+		fmt.Fprintf(b, "    %-*s %-11s %8s %9s %-8s %+6.1f %%\n", caseWidth, name, c.Quantity,
 			number(c.Measured), number(c.Predicted), c.Unit, 100*c.Error())
 	}
 }
@@ -87,7 +118,7 @@ func writeStatistics(b *bytes.Buffer, list []Statistics, nameFile bool) {
 		if s.Fit != "" {
 			name += ", " + string(s.Fit)
 		}
-		fmt.Fprintf(b, "    %-20s %6d %6.1f %% %6.1f %% %+6.1f %% %+7.1f %%  %s\n", name, s.N,
+		fmt.Fprintf(b, "  %-22s %5d %6.1f %% %6.1f %% %+6.1f %% %+6.1f %%  %s\n", name, s.N,
 			s.Median, s.Mean, s.Bias, s.Worst.Error, row)
 	}
 }
@@ -104,15 +135,15 @@ func writeTargets(b *bytes.Buffer, list []TargetResult) {
 	}
 	fmt.Fprintln(b, "Targets: median absolute error of the rows above, those that constants were "+
 		"fitted to among them")
-	fmt.Fprintf(b, "  %-19s %-20s %5s %8s %9s     %s\n", "table", "quantity", "rows", "ours",
-		"at most", "best other simulator")
+	fmt.Fprintf(b, "  %-19s %-17s %5s %7s %8s    %s\n", "table", "quantity", "rows", "ours",
+		"at most", "best other")
 	for i := range list {
 		r := &list[i]
 		verdict := "✓"
 		if !r.Met {
 			verdict = "✗"
 		}
-		fmt.Fprintf(b, "  %-19s %-20s %5d %6.1f %% %7g %% %s  %s\n", r.Table, r.subject(), r.N,
+		fmt.Fprintf(b, "  %-19s %-17s %5d %5.1f %% %6g %% %s  %s\n", r.Table, r.subject(), r.N,
 			r.Median, r.AtMost, verdict, r.Peer)
 	}
 	b.WriteByte('\n')

@@ -10,21 +10,21 @@ import (
 )
 
 // claimColumns is the width of the column with the claims.
-const claimColumns = 49
+const claimColumns = 30
 
-// WriteText prints the report for people, 100 columns wide.
+// WriteText prints the report for people, 80 columns wide.
 func (r *Report) WriteText(w io.Writer) error {
 	b := &bytes.Buffer{}
 	for i := range r.Papers {
 		p := &r.Papers[i]
-		fmt.Fprintf(b, "%s\n  %-9s %-*s %11s %9s\n", strings.Join(wrap(p.Title, 100), "\n"),
+		fmt.Fprintf(b, "%s\n  %-9s %-*s %10s %9s\n", strings.Join(wrap(p.Title, 80), "\n"),
 			"where", claimColumns, "claim", "published", "ours")
 		for j := range p.Verdicts {
 			p.Verdicts[j].writeText(b)
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(b, "%d of %d claims are met; internal/validation/papers/deviations.md says why "+
+	fmt.Fprintf(b, "%d of %d claims are met;\ninternal/validation/papers/deviations.md says why "+
 		"the others are not.\n", r.Met, r.Claims)
 	_, err := w.Write(b.Bytes())
 	return err
@@ -32,7 +32,7 @@ func (r *Report) WriteText(w io.Writer) error {
 
 func (v *Verdict) writeText(b *bytes.Buffer) {
 	says := wrap(v.Says, claimColumns)
-	fmt.Fprintf(b, "  %-9s %-*s %11s %9s  %s\n", v.Where, claimColumns, says[0], v.published(),
+	fmt.Fprintf(b, "  %-9s %-*s %10s %9s  %s\n", v.Where, claimColumns, says[0], v.published(),
 		v.ours(), v.verdict())
 	for _, more := range says[1:] {
 		fmt.Fprintf(b, "  %-9s %s\n", "", more)
