@@ -22,6 +22,8 @@ type Answer struct {
 
 	// Goal is what was looked for.
 	Goal Goal `json:"goal"`
+	// Prices names the price file and its date; empty where there is none.
+	Prices string `json:"prices,omitempty"`
 	// Chosen is the fleet that the goal asks for, of a front the cheapest; nil where no option meets the SLO: then Nearest says which
 	// comes closest, if any fits.
 	Chosen  *Deployment `json:"chosen,omitempty"`
@@ -44,6 +46,9 @@ type Answer struct {
 	// saves; nil where not asked for.
 	Growth      *Growth     `json:"growth,omitempty"`
 	Autoscaling *Autoscaled `json:"autoscaling,omitempty"`
+	// Rented is the cheapest day of a wave with replicas that always run and others by the hour;
+	// nil where not asked for.
+	Rented *Rented `json:"rented,omitempty"`
 	// Sensitivity tells which inputs change the answer if they are wrong by 10 %.
 	Sensitivity []Sensitivity `json:"sensitivity,omitempty"`
 
@@ -93,6 +98,10 @@ type Deployment struct {
 	PerMillion       float64 `json:"dollars_per_million_output_tokens"`
 	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
 	GPUHours         float64 `json:"gpu_hours_per_million_output_tokens"`
+	// Carbon is what is emitted for that energy, in grams of CO2 equivalent; 0 where unknown.
+	Carbon float64 `json:"g_co2_per_million_output_tokens,omitempty"`
+	// Interrupted is the fleet with spot replicas that are taken away; nil where there are none.
+	Interrupted *Interrupted `json:"interrupted,omitempty"`
 	// Kept is the share of requests that meet the SLO when the whole fleet is simulated,
 	// KeptWithoutSpares when the spares are down.
 	Kept              float64 `json:"kept"`

@@ -55,15 +55,8 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []Shape) *Autoscaled {
 		}
 	}
 	one = max(one, s.rate/float64(s.fates[s.best].replicas))
-	period := sim.Time(rate.Period).Seconds()
-	if period == 0 {
-		period = 24 * 3600
-	}
 	need := func(slot int) int {
-		sincePeak := float64(slot)*24*3600/slots - sim.Time(rate.Peak).Seconds()
-		phase := 2 * math.Pi * sincePeak / period
-		load := float64(rate.Average) * (1 + rate.Swing*math.Cos(phase))
-		return max(1, int(math.Ceil(load/one))) + s.spare
+		return max(1, int(math.Ceil(loadAt(rate, slot)/one))) + s.spare
 	}
 	a := &Autoscaled{Fixed: float64(24 * s.accelerators()), Least: math.MaxInt}
 	for slot := range slots {
@@ -72,4 +65,73 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []Shape) *Autoscaled {
 		a.Scaled += float64(n*s.chosen().gpus) * 24 / slots
 	}
 	return a
+}
+
+// loadAt is the rate of a wave at the beginning of a slot.
+func loadAt(rate *scenarios.Rate, slot int) float64 {
+	period := sim.Time(rate.Period).Seconds()
+	if period == 0 {
+		period = 24 * 3600
+	}
+	phase := 2 * math.Pi * (float64(slot)*24*3600/slots - sim.Time(rate.Peak).Seconds()) / period
+	return float64(rate.Average) * (1 + float64(rate.Swing*math.Cos(phase)))
+}
+
+// Rented is a day of a wave with two kinds of replicas: a base that always runs, with the spares,
+// and a peak that is rented by the hour, on demand.
+type Rented struct {
+	Base         string `json:"base"`
+	BaseReplicas int    `json:"base_replicas"`
+	Peak         string `json:"peak"`
+	PeakReplicas int    `json:"most_peak_replicas"`
+	// Daily is its price for a day in US dollars, Fixed that of the chosen fleet.
+	Daily float64 `json:"dollars_per_day"`
+	Fixed float64 `json:"fixed_dollars_per_day"`
+}
+
+// rented finds the cheapest base and peak for a wave: of every two kinds of replicas of which the
+// second can be given back, and every size of the base. As for autoscaling, each slot has the
+// replicas that the next one needs. It is nil for a load that does not change.
+func (s *search) rented(rate *scenarios.Rate, shapes []Shape) *Rented {
+	if rate.Pattern != "wave" {
+		return nil
+	}
+	var best *Rented
+	for i := range shapes {
+		for j := range shapes {
+			if r := s.rentedOf(rate, &shapes[i], &shapes[j]); r != nil &&
+				(best == nil || r.Daily < best.Daily*(1-1e-9)) {
+				best = r
+			}
+		}
+	}
+	if best != nil {
+		best.Fixed = 24 * s.cost()
+	}
+	return best
+}
+
+// rentedOf finds the cheapest base of one kind with a peak of another; nil where there is none.
+func (s *search) rentedOf(rate *scenarios.Rate, base, peak *Shape) *Rented {
+	a, b := s.options[base.option], s.options[peak.option]
+	if base.Rate == 0 || peak.Rate == 0 || b.prefill.offer.term() == reserved {
+		return nil
+	}
+	highest := float64(rate.Average) * (1 + rate.Swing)
+	var best *Rented
+	for n := range int(math.Ceil(highest/base.Rate)) + 1 {
+		r := &Rented{Base: base.Label, BaseReplicas: n + s.spare, Peak: peak.Label,
+			Daily: 24 * float64(n+s.spare) * a.price}
+		for slot := range slots {
+			load := max(loadAt(rate, slot), loadAt(rate, slot+1)) - float64(n)*base.Rate
+			m := max(0, int(math.Ceil(load/peak.Rate-1e-9)))
+			r.PeakReplicas = max(r.PeakReplicas, m)
+			r.Daily += float64(m) * b.price * 24 / slots
+		}
+		if a.available(n+s.spare) && b.available(r.PeakReplicas) &&
+			(best == nil || r.Daily < best.Daily) {
+			best = r
+		}
+	}
+	return best
 }

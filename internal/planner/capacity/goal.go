@@ -144,6 +144,14 @@ func (s *search) possible() error {
 	p := &s.trials.file.Plan
 	name := s.trials.file.name
 	g := &p.Goal
+	for _, o := range s.options {
+		_, taken := o.interrupted()
+		if taken && (g.Find == findLatency || g.Find == findFront) {
+			return scenarios.BadInput(fmt.Errorf("%s: goal: found %s and spot accelerators, "+
+				"which are planned for the cheapest fleet and for throughput; leave %s out, or "+
+				"choose another term", name, g.Find, o.label(&p.Menu)))
+		}
+	}
 	if g.Budget == 0 && g.Power == 0 {
 		return nil
 	}

@@ -54,8 +54,15 @@ type Offer struct {
 	Link        string          `json:"link,omitempty" jsonschema:"What joins the accelerators of a node."`
 	Network     string          `json:"network,omitempty" jsonschema:"What joins nodes."`
 	PerNode     int             `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"How many accelerators a node holds. Default: the catalogue's."`
-	Price       scenarios.Price `json:"price,omitempty" above:"0" jsonschema:"The price of one. Default: the catalogue's."`
 	Count       int             `json:"count,omitempty" min:"1" jsonschema:"How many there are. Default: as many as needed."`
+	Price       scenarios.Price `json:"price,omitempty" above:"0" jsonschema:"The price of one. Default: that of the price file, or the catalogue's."`
+	Region      string          `json:"region,omitempty" jsonschema:"Where it is, in the words of the price file."`
+	Carbon      Carbon          `json:"carbon,omitempty" above:"0" jsonschema:"What is emitted for its electricity, such as 380g/kWh."`
+	Term        string          `json:"term,omitempty" kind:"true" enum:"on-demand,reserved,spot" jsonschema:"How it is rented: by the hour, for long, or until somebody else wants it. Default: on-demand."`
+	// What follows is how a spot accelerator is taken away.
+	Interruptions scenarios.PerSecond `json:"interruptions,omitempty" above:"0" need:"spot" jsonschema:"How often a replica is taken away, such as 0.05/h."`
+	Notice        scenarios.Span      `json:"notice,omitempty" above:"0" only:"spot" jsonschema:"How long before that it is announced; the replica serves on until then. Default: not at all."`
+	Return        scenarios.Span      `json:"return,omitempty" above:"0" need:"spot" jsonschema:"How long after the announcement another serves in its place."`
 }
 
 // Counts is a range of numbers of replicas, written 2 or 1..4.

@@ -33,10 +33,13 @@ type Plan struct {
 	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
 	Goal        Goal               `json:"goal,omitzero" jsonschema:"What to look for. Default: the cheapest fleet that keeps the SLO."`
 	Menu        Menu               `json:"menu" required:"true" jsonschema:"What there is to choose from."`
+	Prices      string             `json:"prices,omitempty" jsonschema:"A file with a date and the prices of accelerators by region and term: each of the menu without a price stands for all its offers there."`
 	Fleet       Fleet              `json:"fleet,omitzero" jsonschema:"What the fleet must stand."`
 	Effort      Effort             `json:"effort,omitzero" jsonschema:"How carefully to simulate."`
 	Trust       string             `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: that its like was served and measured, or a relative of it. Default: any."`
 	Seed        uint64             `json:"seed,omitempty" jsonschema:"Selects the random numbers."`
+
+	priced string // the price file in words; empty where there is none
 }
 
 // Service is one of several models.
@@ -115,6 +118,11 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 		return nil, scenarios.BadInput(problems)
 	}
 	f.Plan.complete()
+	if f.Plan.Prices != "" {
+		if err := f.Plan.price(doc); err != nil {
+			return nil, scenarios.BadInput(err)
+		}
+	}
 	return f, nil
 }
 

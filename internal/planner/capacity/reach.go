@@ -143,6 +143,11 @@ func (s *search) narrow(ctx context.Context, list []*reach) error {
 // sustains decides whether n replicas of o sustain a rate: by one of them where they are alike,
 // else by the whole fleet.
 func (s *search) sustains(ctx context.Context, o *option, n int, rate float64) (verdict, error) {
+	if _, taken := o.interrupted(); taken {
+		rate = round(rate)
+		t, err := s.withstands(ctx, o, n, rate, o.slow)
+		return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
+	}
 	if s.trials.file.Plan.divisible() {
 		return s.trials.sustains(ctx, o, rate/float64(n))
 	}

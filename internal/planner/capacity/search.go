@@ -180,6 +180,10 @@ func (s *search) unaffordable(o *option) string {
 // enough decides whether n replicas of o, spares left out, serve the load: by one of them where
 // they are alike, else by the whole fleet.
 func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) {
+	if _, taken := o.interrupted(); taken {
+		t, err := s.withstands(ctx, o, n, s.rate, o.slow)
+		return verdict{rate: s.rate / float64(n), sustained: t.kept(), trial: t}, err
+	}
 	if s.trials.file.Plan.divisible() {
 		return s.trials.sustains(ctx, o, s.rate/float64(n))
 	}

@@ -38,11 +38,7 @@ func (s *server) choose(o *Offer, list []Offer) {
 	s.offer = o
 	s.scenario.Hardware = scenarios.Hardware{Accelerator: o.Accelerator, File: o.File, Link: o.Link,
 		Network: o.Network, PerNode: o.PerNode, Price: o.Price}
-	for i := range list {
-		if other := &list[i]; other != o && other.Accelerator == o.Accelerator {
-			s.terms = fmt.Sprintf(" at $%g/h", float64(o.Price))
-		}
-	}
+	s.terms = o.terms(list)
 }
 
 // draft takes one of several ways of speculative decoding, the first of which is none.
@@ -164,3 +160,6 @@ func (s *server) idlePower() float64 { return float64(s.gpus) * s.steps.Accelera
 func (s *server) running() float64 {
 	return float64(float64(s.gpus)*s.steps.Accelerator.Power(0, 0)) - s.idlePower()
 }
+
+// emission is what is emitted for the server's accelerators at their peak power, in g/kWh · W.
+func (s *server) emission() float64 { return s.peakPower() * float64(s.offer.Carbon) }

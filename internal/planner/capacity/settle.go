@@ -32,6 +32,10 @@ func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, 
 	if s.trials.file.Plan.recordedTimes() {
 		seeds = 1 // recorded requests are always the same
 	}
+	if _, taken := o.interrupted(); taken {
+		t, err := s.withstands(ctx, o, n, s.rate, slowdown)
+		return t.kept(), t.Kept.Mean, err
+	}
 	var runs [][]clause
 	for seed := range seeds {
 		t, _, err := s.whole(ctx, o, n, slowdown, uint64(seed))

@@ -95,7 +95,7 @@ func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, e
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Name: p.Name, Model: p.Model, Goal: p.Goal, Points: points,
+	a := &Answer{Name: p.Name, Model: p.Model, Goal: p.Goal, Prices: p.priced, Points: points,
 		Reaches: s.told(reaches), SLO: p.SLO, ClassSLOs: p.classSLOs(), Rate: s.rate,
 		Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: len(s.options), Simulations: s.trials.count()}
@@ -150,6 +150,7 @@ func (f *File) detail(ctx context.Context, s *search, a *Answer) error {
 	}
 	if f.Plan.Fleet.Autoscaling {
 		a.Autoscaling = s.autoscaled(&f.Plan.Workload.Rate, a.Shapes)
+		a.Rented = s.rented(&f.Plan.Workload.Rate, a.Shapes)
 	}
 	if growth := f.Plan.Fleet.Growth; growth != 1 {
 		if a.Growth, err = s.growth(ctx, growth); err != nil {
@@ -346,8 +347,9 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 // that is judged alone, and what limits the option.
 func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
 	o, replicas := s.options[i], s.fates[i].replicas
+	_, taken := o.interrupted()
 	switch {
-	case s.trials.file.Plan.divisible():
+	case s.trials.file.Plan.divisible() && !taken:
 		rate, above, err := s.highest(ctx, i)
 		if err != nil {
 			return 0, err
@@ -393,6 +395,9 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 	}
 	d, err := s.deployment(file, full, reduced)
 	if err != nil {
+		return nil, err
+	}
+	if d.Interrupted, err = s.interrupt(ctx); err != nil {
 		return nil, err
 	}
 	d.Chances, err = s.chances(ctx)
@@ -456,6 +461,9 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	}
 	if err := d.start(simulation); err != nil {
 		return nil, err
+	}
+	if carbon := o.sum((*server).emission) / o.watts; carbon > 0 {
+		d.Carbon = carbon * d.EnergyPerMillion / 1000
 	}
 	if millions := full.Flow * 3600 / 1e6; s.millions() > 0 {
 		d.PerMillion, d.GPUHours = d.Hourly/s.millions(), float64(d.Accelerators)/s.millions()

@@ -16,6 +16,9 @@ func (a *Answer) WriteText(out io.Writer) error {
 	}
 	p.Text(fmt.Sprintf("%s; %s", a.Model, a.Load))
 	p.Text("SLO: " + a.slo())
+	if a.Prices != "" {
+		p.Text("Prices: " + a.Prices)
+	}
 	if words := a.Goal.words(); words != "" {
 		p.Text("Goal: " + words)
 	}
@@ -73,6 +76,10 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 		"most %s Wh.",
 		several(d.Accelerators, "accelerator"), d.Hourly, report.Figure(d.PerMillion),
 		report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion)))
+	if d.Carbon > 0 {
+		p.Text(fmt.Sprintf("For that energy at most %s g of CO2 are emitted.",
+			report.Figure(d.Carbon)))
+	}
 	words = fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO",
 		report.Percent(d.Kept))
 	if spare > 0 {
@@ -86,6 +93,11 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 		words += " (" + strings.Join(classes, ", ") + ")"
 	}
 	p.Text(fmt.Sprintf("%s; %s binds.", words, d.Binds))
+	if i := d.Interrupted; i != nil {
+		p.Text(fmt.Sprintf("%s: %s meet the SLO; of the long run, at least %s is "+
+			"reckoned.",
+			i.words(), report.Percent(i.Kept), report.Percent(i.Expected)))
+	}
 	p.Text(d.odds())
 	for _, words := range d.Insights {
 		p.Text(words)
@@ -230,6 +242,11 @@ func (a *Answer) printMore(p *report.Printer) {
 			"GPU-hours a day instead of %s (%s).",
 			s.Least, s.Most, report.Figure(s.Scaled), report.Figure(s.Fixed),
 			report.Percent(s.Scaled/s.Fixed)))
+	}
+	if r := a.Rented; r != nil && r.Daily < r.Fixed {
+		p.Text(fmt.Sprintf("A day of the wave costs least, $%.2f instead of $%.2f, with %s of %s "+
+			"that always run, and up to %d of %s that are given back when they are not needed.",
+			r.Daily, r.Fixed, several(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas, r.Peak))
 	}
 	if len(a.Sensitivity) == 0 {
 		return

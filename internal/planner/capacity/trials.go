@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/llmsim/llmsim/internal/planner/journal"
@@ -129,7 +130,7 @@ func (t *trials) keep(key string, e *entry) error {
 
 // task describes the simulation of a scenario at a rate.
 func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queue.Task, error) {
-	text, err := t.file.text(s, rate, requests)
+	text, err := t.file.text(unpriced(s), rate, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +142,17 @@ func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queu
 		Params: t.file.Plan.params()}
 	task.Key, err = t.queue.Key(f, task.Kind, task.Params)
 	return task, err
+}
+
+// unpriced leaves prices out of a scenario, which what it shows does not depend on, so that equal
+// replicas are simulated once.
+func unpriced(s scenarios.Scenario) scenarios.Scenario {
+	s.Hardware.Price = 0
+	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)
+	for i := range s.Fleet.Pools {
+		s.Fleet.Pools[i].Hardware.Price = 0
+	}
+	return s
 }
 
 // run has a simulation run.

@@ -1,0 +1,221 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// interruption is how replicas of an option are taken away and come back.
+type interruption struct {
+	rate float64 // how often each, 1/s
+	// notice passes from the announcement until a replica is gone, and away is for how long then
+	// none serves in its place, in seconds.
+	notice, away float64
+}
+
+// interrupted returns how replicas of an option are taken away; false where they are not. Of a
+// group, all replicas go together, as often as those of either kind would.
+func (o *option) interrupted() (interruption, bool) {
+	var all interruption
+	for _, s := range o.servers() {
+		if s.offer.Term != spot {
+			continue
+		}
+		notice, back := sim.Time(s.offer.Notice).Seconds(), sim.Time(s.offer.Return).Seconds()
+		all.rate += float64(s.offer.Interruptions)
+		all.notice, all.away = notice, max(all.away, back-notice)
+	}
+	all.away = max(all.away, 0)
+	return all, all.rate > 0
+}
+
+// down is the share of the time for which a replica is away, in the long run: a renewal process of
+// times between interruptions and absences.
+func (p interruption) down() float64 {
+	absent := float64(p.rate * p.away)
+	return absent / (1 + absent)
+}
+
+// rarely is the probability of so many replicas away at once that it is not looked at: all requests
+// are taken to miss the SLO then.
+const rarely = 1e-5
+
+// withstands returns what n replicas of a spot option show at a rate although they are taken away
+// at random. The shares that keep each part of the SLO are means over how many are away, each with
+// its probability (binomial: they are taken away independently). Where those that are left sustain
+// less than the rate, all requests are taken to miss the SLO, until the queue that builds up has
+// been served by all replicas again (a fluid queue); so are all that are under way when a replica
+// goes.
+func (s *search) withstands(ctx context.Context, o *option, n int, rate,
+	slowdown float64) (trial, error) {
+	p, _ := o.interrupted()
+	one, err := s.alone(ctx, o, slowdown)
+	if err != nil {
+		return trial{}, err
+	}
+	mixed, _, err := s.wholeAt(ctx, o, n, rate, slowdown, 0)
+	if err != nil {
+		return trial{}, err
+	}
+	lost := float64(n) * p.rate * mixed.Latencies["mean_e2el_ms"] / 1000
+	kept := make([]float64, len(mixed.Clauses))
+	for away, rest := 0, 1.0; rest > rarely; away++ {
+		chance := binomial(n, away, p.down())
+		if rest -= chance; away == n || float64(n-away)*one < rate && away > 0 {
+			spare := max(float64(n)*one-rate, 1e-3*rate)
+			lost += chance * (rate - float64(float64(n-away)*one)) / spare
+			if away == n {
+				break
+			}
+			continue
+		}
+		t, _, err := s.wholeAt(ctx, o, n-away, rate, slowdown, 0)
+		if err != nil {
+			return trial{}, err
+		}
+		for i := range kept {
+			kept[i] += float64(chance * t.Clauses[i].Kept.Mean)
+		}
+	}
+	mixed.Clauses = slices.Clone(mixed.Clauses)
+	for i := range kept {
+		mixed.Clauses[i].Kept = stats.Interval{Mean: max(0, kept[i]-lost)}
+	}
+	binds := binding(mixed.Clauses)
+	mixed.Kept, mixed.Target = binds.Kept, binds.Target
+	return mixed, nil
+}
+
+// alone returns the highest rate that a replica or group sustains by itself, to about 3 %, where
+// steps take slowdown times what is predicted.
+func (s *search) alone(ctx context.Context, o *option, slowdown float64) (float64, error) {
+	slower := *o
+	slower.slow, slower.ceiling = slowdown, o.ceiling*o.slow/slowdown
+	r := &reach{option: o.index, replicas: 1, kept: grid + 1, ceiling: slower.ceiling}
+	rough := *s.trials
+	rough.rough = true
+	for !r.done() {
+		place := (r.kept + r.missed) / 2
+		v, err := rough.sustains(ctx, &slower, r.rate(place))
+		if err != nil {
+			return 0, err
+		}
+		if v.sustained {
+			r.kept = place
+		} else {
+			r.missed = place
+		}
+	}
+	return r.rate(r.kept), nil
+}
+
+// binomial is the probability of k out of n where each has the probability p.
+func binomial(n, k int, p float64) float64 {
+	ways, _ := math.Lgamma(float64(n + 1))
+	for _, part := range []int{k, n - k} {
+		orders, _ := math.Lgamma(float64(part + 1))
+		ways -= orders
+	}
+	if p == 0 {
+		return float64(1 - min(k, 1))
+	}
+	return math.Exp(ways + float64(float64(k)*math.Log(p)) +
+		float64(float64(n-k)*math.Log1p(-p)))
+}
+
+// The length of the simulation in which the chosen fleet loses replicas at random: as many
+// interruptions, unless those are so rare that they take more requests.
+const (
+	wantedInterruptions = 20
+	mostInterrupted     = 200_000
+)
+
+// outages draws when replicas of a fleet of n replicas or groups are taken away within a time, in
+// seconds, from an explicit source for each. Replica k of a group of size in pools that follow
+// each other goes with the others of its group.
+func (o *option) outages(n int, within float64, seed uint64) []scenarios.Outage {
+	p, _ := o.interrupted()
+	var list []scenarios.Outage
+	for group := range n {
+		source := rand.New(rand.NewPCG(seed, uint64(group)))
+		for at := source.ExpFloat64() / p.rate; at < within; at += source.ExpFloat64() / p.rate {
+			at += p.notice
+			for _, replica := range o.members(group, n) {
+				list = append(list, scenarios.Outage{Replica: replica, At: span(at),
+					For: span(max(p.away, 0.001))})
+			}
+			at += p.away
+		}
+	}
+	slices.SortStableFunc(list, func(a, b scenarios.Outage) int { return cmp.Compare(a.At, b.At) })
+	return list
+}
+
+func span(seconds float64) scenarios.Span { return scenarios.Span(sim.Seconds(seconds)) }
+
+// members returns the replicas of one of n groups, counted through all pools.
+func (o *option) members(group, n int) []int {
+	if o.decode == nil {
+		return []int{group}
+	}
+	var list []int
+	for k := range o.prefills {
+		list = append(list, group*o.prefills+k)
+	}
+	for k := range o.decodes {
+		list = append(list, n*o.prefills+group*o.decodes+k)
+	}
+	return list
+}
+
+// Interrupted is a simulation in which replicas of the fleet are taken away at random.
+type Interrupted struct {
+	Interruptions int     `json:"interruptions"`
+	Hours         float64 `json:"hours"`
+	// Kept is the share of requests that kept the SLO; Expected what it is in the long run at least,
+	// reckoned from how many replicas are away how often. Both are with steps as predicted.
+	Kept     float64 `json:"kept"`
+	Expected float64 `json:"expected"`
+	scenario scenarios.Scenario
+	requests int64
+}
+
+// interrupt simulates the chosen fleet with replicas that are taken away at random; nil where they
+// are not, or where the load is not steady.
+func (s *search) interrupt(ctx context.Context) (*Interrupted, error) {
+	o, n := s.chosen(), s.size()
+	p, taken := o.interrupted()
+	if !taken || s.rate == 0 {
+		return nil, nil
+	}
+	plan := &s.trials.file.Plan
+	seconds := wantedInterruptions / (float64(n) * p.rate)
+	i := &Interrupted{requests: int64(math.Ceil(min(mostInterrupted, seconds*s.rate)))}
+	i.requests = max(i.requests, plan.together(s.rate, n))
+	seconds = float64(i.requests) / s.rate
+	i.scenario = o.scenario(&plan.Menu, n, 1)
+	i.scenario.Fleet.Outages = o.outages(n, seconds, plan.Seed)
+	i.scenario.Fleet.Retries = 3
+	i.Interruptions, i.Hours = len(i.scenario.Fleet.Outages)/len(o.members(0, n)), seconds/3600
+	t, err := s.trials.trial(ctx, i.scenario, s.rate, i.requests)
+	if err != nil {
+		return nil, err
+	}
+	expected, err := s.withstands(ctx, o, n, s.rate, 1)
+	i.Kept, i.Expected = t.All, expected.Kept.Mean
+	return i, err
+}
+
+// words says what the simulation shows.
+func (i *Interrupted) words() string {
+	return fmt.Sprintf("With replicas taken away at random, %s in %.3g hours of simulated time",
+		several(i.Interruptions, "time"), i.Hours)
+}

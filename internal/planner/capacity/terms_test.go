@@ -1,0 +1,174 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+func priceFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "prices.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A price file gives an accelerator all its offers, those of a term or a region where the menu
+// names one, and none where the menu has a price; the answer names its date.
+func TestPriceFile(t *testing.T) {
+	path := priceFile(t, `
+date: 2026-11-20
+offers:
+  - {accelerator: h100-sxm, region: us-east, price: $3/h, carbon: 380g/kWh}
+  - {accelerator: h100-sxm, region: us-east, term: reserved, price: $2/h}
+  - {accelerator: h100-sxm, region: eu-north, term: spot, price: $1/h, interruptions: 0.05/h, return: 10m}
+  - {accelerator: l4, price: $0.5/h}
+`)
+	const head = "model: llama-3.1-8b\nworkload: {rate: 20/s}\nmenu: {hardware: "
+	for menu, want := range map[string]string{
+		"[h100-sxm, l4]": "[3 2 1 0.5]",
+		"[{accelerator: h100-sxm, term: on-demand}]": "[3]",
+		"[{accelerator: h100-sxm, region: us-east}]": "[3 2]",
+		"[{accelerator: h100-sxm, price: $9/h}, l4]": "[9 0.5]",
+		"[{accelerator: h100-sxm, term: spot, " +
+			"interruptions: 1/h, return: 1m, count: 4}]": "[1]",
+	} {
+		f, err := Parse("plan.yaml", []byte(head+menu+"}\nprices: "+path))
+		if err != nil {
+			t.Errorf("%s: %v", menu, err)
+			continue
+		}
+		var got []float64
+		for _, o := range f.Plan.Menu.Hardware {
+			got = append(got, float64(o.Price))
+		}
+		if fmt.Sprint(got) != want || !strings.Contains(f.Plan.priced, "of 2026-11-20") {
+			t.Errorf("%s: prices %v of %q, want %s", menu, got, f.Plan.priced, want)
+		}
+	}
+	for menu, want := range map[string]string{
+		"[h100-sxn]": "did you mean h100-sxm",
+		"[{accelerator: h100-sxm, region: mars}]":         "none for it",
+		"[{accelerator: h100-sxm, term: spots}]":          "did you mean spot",
+		"[{accelerator: h100-sxm, interruptions: 1/h}]":   "interruptions",
+		"[{accelerator: h100-sxm, term: spot, price: 3}]": "a price an hour",
+		"[{accelerator: h100-sxm, carbon: 3}]":            "380g/kWh",
+	} {
+		if _, err := Parse("plan.yaml", []byte(head+menu+"}\nprices: "+path)); err == nil ||
+			!scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q in it", menu, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"offers: [{accelerator: l4, price: $1/h}]":                   "date: must be given",
+		"date: yesterday\noffers: [{accelerator: l4, price: $1/h}]":  "want a day",
+		"date: 2026-11-20\noffers: [{accelerator: l4}]":              "has no price",
+		"date: 2026-11-20\noffers: [{accelerator: l4, prize: $1/h}]": "did you mean price",
+	} {
+		_, err := Parse("plan.yaml", []byte(head+"[l4]}\nprices: "+priceFile(t, text)))
+		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q in it", text, err, want)
+		}
+	}
+}
+
+// The share of requests that keep the SLO while replicas are taken away at random is at least what
+// is reckoned from how many are away, but for chance, and not far above.
+func TestSpotIsAsReckoned(t *testing.T) {
+	for _, groups := range []bool{false, true} {
+		s, _ := prepared(t, `
+model: llama-3.1-8b
+workload: {rate: 19/s, prompt: 300, output: 40}
+slo: {ttft: 2s, tpot: 150ms, percentile: 90}
+menu:
+  hardware: [{accelerator: l4, term: spot, interruptions: 6/h, notice: 20s, return: 80s}]
+  tensor: [1]
+  disaggregated: [{prefill: 1, decode: 1}]
+effort: {requests: 1000, most-requests: 2000}
+`)
+		n := 3
+		if groups {
+			s.options, n = s.options[1:], 2
+		}
+		s.options = s.options[:1]
+		s.best, s.fates = 0, []fate{{kind: chosen, replicas: n}}
+		seen, err := s.interrupt(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := s.chosen().interrupted()
+		want := float64(n) * p.rate * 3600 * seen.Hours / (1 + p.rate*p.away)
+		if k := float64(seen.Interruptions); k < 10 || math.Abs(k-want) > 4*math.Sqrt(want) {
+			t.Errorf("%g interruptions in %g h, want about %g", k, seen.Hours, want)
+		}
+		if seen.Kept < seen.Expected-0.05 || seen.Kept > seen.Expected+0.4 || seen.Kept > 0.99 {
+			t.Errorf("groups %v: simulated %g, reckoned %g", groups, seen.Kept, seen.Expected)
+		}
+	}
+}
+
+// Probabilities of how many replicas are away add up to one, and have the mean of the binomial
+// distribution.
+func TestBinomial(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, p := rapid.IntRange(1, 300).Draw(t, "n"), rapid.Float64Range(0, 0.999).Draw(t, "p")
+		sum, mean := 0.0, 0.0
+		for k := range n + 1 {
+			sum += binomial(n, k, p)
+			mean += float64(k) * binomial(n, k, p)
+		}
+		if math.Abs(sum-1) > 1e-9 || math.Abs(mean-float64(n)*p) > 1e-6 {
+			t.Fatalf("sum %g, mean %g, want 1 and %g", sum, mean, float64(n)*p)
+		}
+	})
+}
+
+// Of equal replicas, as many are reserved as run for so much of the day that it pays: the k-th where
+// the share of the day in which k are needed is at least the ratio of the prices.
+func TestReservedBaseOfAWave(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := &scenarios.Rate{Pattern: "wave",
+			Average: scenarios.PerSecond(rapid.Float64Range(1, 200).Draw(t, "average")),
+			Swing:   rapid.Float64Range(0, 1).Draw(t, "swing")}
+		one := rapid.Float64Range(1, 20).Draw(t, "one")
+		long, hour := rapid.Float64Range(0.5, 3).Draw(t, "reserved"),
+			rapid.Float64Range(0.5, 3).Draw(t, "on demand")
+		s := &search{options: []*option{
+			{prefill: &server{offer: &Offer{Term: reserved}}, prefills: 1, price: long},
+			{prefill: &server{offer: new(Offer)}, prefills: 1, price: hour},
+		}, fates: []fate{{replicas: 1}}}
+		got := s.rentedOf(rate, &Shape{option: 0, Rate: one}, &Shape{option: 1, Rate: one})
+		var needs []int
+		for slot := range slots {
+			load := max(loadAt(rate, slot), loadAt(rate, slot+1))
+			needs = append(needs, max(0, int(math.Ceil(load/one-1e-9))))
+		}
+		daily, base := 0.0, 0
+		for k := 1; k <= slices.Max(needs); k++ {
+			share := 0.0
+			for _, n := range needs {
+				if n >= k {
+					share += 1.0 / slots
+				}
+			}
+			if daily += 24 * min(long, hour*share); long < hour*share {
+				base = k
+			}
+		}
+		if math.Abs(got.Daily-daily) > 1e-6*daily {
+			t.Fatalf("$%g a day with %d reserved, want $%g with %d", got.Daily, got.BaseReplicas,
+				daily, base)
+		}
+	})
+}
