@@ -38,8 +38,8 @@ func groups() []group {
 	return []group{
 		{"simulate", "Simulate:", []*cobra.Command{scenarioCommand(), timelineCommand()}},
 		{"decide", "Decide:", []*cobra.Command{
-			compareCommand(), sweepCommand(), planCommand(), supportCommand(), workerCommand(),
-			mergeCommand(),
+			compareCommand(), sweepCommand(), tuneCommand(), planCommand(), supportCommand(),
+			workerCommand(), mergeCommand(),
 		}},
 		{"connect", "Connect to servers and clients:",
 			[]*cobra.Command{serveCommand(), loadCommand()}},

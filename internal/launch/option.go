@@ -23,6 +23,20 @@ type option struct {
 	note string
 }
 
+// Flag returns the flag of an engine that sets a key of a scenario, and false where none does.
+func Flag(engineName, key string) (string, bool) {
+	e, err := find(engineName)
+	if err != nil {
+		return "", false
+	}
+	for _, o := range e.options() {
+		if o.key == key {
+			return o.flags[0], true
+		}
+	}
+	return "", false
+}
+
 // key returns an option that sets a key.
 func key(name string, flags ...string) option { return option{flags: flags, key: name} }
 

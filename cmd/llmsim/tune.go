@@ -1,0 +1,125 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+	"runtime"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/planner/tuning"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+)
+
+// tuneFlags are the flags of the tune command.
+type tuneFlags struct {
+	set, vary    []string
+	goal         string
+	most         int
+	requests     int
+	replications int
+	confidence   float64
+	workers      int
+	format       string
+	out          string
+	checkSLO     bool
+}
+
+func tuneCommand() *cobra.Command {
+	var flags tuneFlags
+	cmd := &cobra.Command{
+		Use:   "tune FILE|NAME",
+		Short: "Find the engine's settings for a scenario, and say what each of them brings",
+		Long: "Find the engine's settings for a scenario's traffic, SLO and hardware, and say " +
+			"what each of them brings. Without --vary, what is tuned is how replicas divide the " +
+			"accelerators, and each number that the engine has a flag for.",
+		Example: `  llmsim tune chat
+  llmsim tune my.yaml --set workload.rate=20/s --out tuned
+  llmsim tune my.yaml --vary batching.token-budget=512,2048,8192 --vary memory=paged,prefix-cache`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&flags.set, "set", nil,
+		"override a field of the scenario: key.path=value (repeatable)")
+	f.StringArrayVar(&flags.vary, "vary", nil,
+		"tune this key over these values, and only what is given so: key.path=value,value "+
+			"(repeatable)")
+	f.Var(choice(&flags.goal, "", "slo", "latency", "throughput"), "goal",
+		"what to improve: slo, the use of its tightest limit; latency, the mean time of a "+
+			"request; or throughput. Default: slo, or throughput where all requests come at once")
+	f.Var(countOf(&flags.most, 1000), "options",
+		"the most options of the first round; of more combinations, these are drawn")
+	f.Var(countOf(&flags.requests, 4000), "requests", "the most requests of a simulation")
+	f.Var(countOf(&flags.replications, 10), "replications",
+		"seeds of the last comparison, and of the runs that say what each setting brings")
+	f.Float64Var(&flags.confidence, "confidence", 0.95,
+		"confidence of the intervals, above 0 and below 1")
+	f.Var(countOf(&flags.workers, runtime.GOMAXPROCS(0)), "workers",
+		"simulations at the same time")
+	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	f.StringVar(&flags.out, "out", "",
+		"folder for tune.json, scenario.yaml (the best), and what starts it: start.sh, "+
+			"kubernetes.yaml and notes")
+	f.BoolVar(&flags.checkSLO, "check-slo", false,
+		"exit with code 3 if a run of the best misses the SLO")
+	return cmd
+}
+
+func (flags *tuneFlags) run(cmd *cobra.Command, name string) error {
+	axes, err := axes(flags.vary)
+	if err != nil {
+		return err
+	}
+	text, err := scenarios.Read(name)
+	if err != nil {
+		return err
+	}
+	load := func(overrides ...string) (*scenarios.File, error) {
+		set := append(flags.set[:len(flags.set):len(flags.set)], overrides...)
+		return scenarios.Parse(name, text, set...)
+	}
+	counter := report.NewCounter(cmd.ErrOrStderr(), "simulations")
+	counter.Start(-1)
+	answer, err := tuning.Tune(cmd.Context(), load, tuning.Options{
+		Goal: flags.goal, Axes: axes, Replications: flags.replications,
+		Requests: int64(flags.requests), Most: flags.most, Confidence: flags.confidence, Workers: flags.workers,
+		Ran: counter.Step,
+	})
+	counter.End()
+	if err == nil {
+		err = flags.write(cmd, answer)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	if flags.checkSLO && answer.Tuned.Met < 1 {
+		return errSLOMissed
+	}
+	return nil
+}
+
+// write prints the answer, and writes the files of --out.
+func (flags *tuneFlags) write(cmd *cobra.Command, a *tuning.Answer) error {
+	asJSON := func(w io.Writer) error { return report.JSON(w, a) }
+	if flags.out != "" {
+		if err := files.Write(filepath.Join(flags.out, "tune.json"), asJSON); err != nil {
+			return err
+		}
+		scenario := func(w io.Writer) error { _, err := w.Write(a.Scenario()); return err }
+		if err := files.Write(filepath.Join(flags.out, "scenario.yaml"), scenario); err != nil {
+			return err
+		}
+		if b := a.Bundle(); b != nil {
+			if err := b.Write(flags.out); err != nil {
+				return err
+			}
+		}
+	}
+	if flags.format == "json" {
+		return asJSON(cmd.OutOrStdout())
+	}
+	return a.WriteText(cmd.OutOrStdout())
+}

@@ -1,0 +1,231 @@
+package tuning
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Dimension is one thing that is tuned. The first of its choices leaves the scenario as it is.
+type Dimension struct {
+	// Name is the engine's flag, or the key of the scenario where no flag sets it.
+	Name    string
+	Choices []Choice
+}
+
+// Choice is a value of a dimension, and what it sets in the scenario.
+type Choice struct {
+	Label string
+	Set   []string
+}
+
+// mostOptions bounds a menu.
+const mostOptions = 1_000_000
+
+// menu returns what there is to tune of a scenario, whose defaults are filled in: the axes, or
+// where there are none, parallelism and the numbers that its engine has a flag for.
+func menu(s *scenarios.Simulation, axes []planner.Axis) ([]Dimension, error) {
+	list, err := named(&s.Scenario, axes), error(nil)
+	if len(axes) == 0 {
+		list, err = usual(s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	options := 1
+	for _, d := range list {
+		if options *= len(d.Choices); options > mostOptions {
+			return nil, scenarios.BadInput(fmt.Errorf("there are more than %d combinations to "+
+				"try; give fewer values with --vary", mostOptions))
+		}
+	}
+	if options == 1 {
+		return nil, scenarios.BadInput(fmt.Errorf("there is nothing to choose: the batching "+
+			"policy %s and the memory policy %s have no number that is tuned; name keys and "+
+			"values with --vary", s.Scenario.Batching.Policy, s.Scenario.Memory.Policy))
+	}
+	return list, nil
+}
+
+// named returns the dimensions that somebody asked for.
+func named(s *scenarios.Scenario, axes []planner.Axis) []Dimension {
+	list := make([]Dimension, len(axes))
+	for i, a := range axes {
+		own := "as it is"
+		for _, n := range numbers() {
+			if n.key == a.Key {
+				own = n.of(s)
+			}
+		}
+		list[i] = Dimension{Name: a.Key, Choices: []Choice{{Label: own}}}
+		for _, v := range a.Values {
+			set := planner.Setting{Key: a.Key, Value: v}
+			list[i].Choices = append(list[i].Choices, Choice{v, []string{set.String()}})
+		}
+	}
+	return list
+}
+
+// usual returns the dimensions of an engine: those that one of its flags sets, or all for an engine
+// that no command line is known of.
+func usual(simulation *scenarios.Simulation) ([]Dimension, error) {
+	s := &simulation.Scenario
+	if len(s.Fleet.Pools) > 0 {
+		return nil, scenarios.BadInput(fmt.Errorf("fleet.pools: what is tuned by itself is one " +
+			"kind of replica; name keys and values with --vary, such as " +
+			"--vary routing=round-robin,least-requests"))
+	}
+	engine, _ := launch.EngineOf(s.Engine.Preset)
+	list := []Dimension{layouts(simulation)}
+	for _, n := range numbers() {
+		name := n.key
+		if engine != "" {
+			flag, known := launch.Flag(engine, n.key)
+			if !known {
+				continue
+			}
+			name = flag
+		}
+		if d := n.dimension(name, n.of(s)); len(d.Choices) > 1 {
+			list = append(list, d)
+		}
+	}
+	return slices.DeleteFunc(list, func(d Dimension) bool { return len(d.Choices) == 1 }), nil
+}
+
+// number is a number that engines are tuned by.
+type number struct {
+	key string
+	// of returns what a scenario has; empty where its policy has no such parameter.
+	of func(s *scenarios.Scenario) string
+	// values returns those that are tried beside a present one.
+	values func(present float64) []float64
+}
+
+// numbers lists the numbers that are tuned. No share of memory above 0.95 is tried: what other
+// programs, fragments and graphs take is not simulated.
+func numbers() []number {
+	batching := func(name string) func(*scenarios.Scenario) string {
+		return func(s *scenarios.Scenario) string { return s.Batching.Params[name] }
+	}
+	fixed := func(values ...float64) func(float64) []float64 {
+		return func(float64) []float64 { return values }
+	}
+	return []number{
+		{"batching.max-sequences", batching("max-sequences"), around(16)},
+		{"batching.token-budget", batching("token-budget"), around(256)},
+		{"batching.chunk", batching("chunk"), around(256)},
+		{"batching.chunk-limit", batching("chunk-limit"), fixed(0, 512, 2048)},
+		{"memory.block-size",
+			func(s *scenarios.Scenario) string { return s.Memory.Params["block-size"] },
+			fixed(16, 32, 64)},
+		{"memory.utilization", func(s *scenarios.Scenario) string {
+			if s.Memory.Tokens > 0 {
+				return "" // the size of the cache is given
+			}
+			return strconv.FormatFloat(s.Memory.Utilization, 'g', -1, 64)
+		}, fixed(0.85, 0.9, 0.95)},
+	}
+}
+
+// around returns an eighth, a quarter, half, twice and four times of what there is, none below a
+// least number.
+func around(least float64) func(present float64) []float64 {
+	return func(present float64) (list []float64) {
+		for _, factor := range []float64{1. / 8, 1. / 4, 1. / 2, 2, 4} {
+			if x := float64(int(present * factor)); x >= least {
+				list = append(list, x)
+			}
+		}
+		return list
+	}
+}
+
+// dimension returns the choices of a number, beside the present one.
+func (n *number) dimension(name, present string) Dimension {
+	d := Dimension{Name: name, Choices: []Choice{{Label: present}}}
+	value, err := strconv.ParseFloat(present, 64)
+	if err != nil {
+		return d
+	}
+	for _, x := range n.values(value) {
+		if x != value {
+			label := strconv.FormatFloat(x, 'g', -1, 64)
+			d.Choices = append(d.Choices, Choice{label, []string{n.key + "=" + label}})
+		}
+	}
+	return d
+}
+
+// layout is a way to divide accelerators into replicas and each replica's among its ranks.
+type layout struct{ replicas, tensor, data, expert int }
+
+// layouts returns the layouts that use as many accelerators as the scenario does, and as many
+// stages of a pipeline.
+func layouts(simulation *scenarios.Simulation) Dimension {
+	p := simulation.Scenario.Parallelism
+	own := layout{max(1, simulation.Scenario.Replicas), max(1, p.Tensor), max(1, p.Data),
+		max(1, p.Expert)}
+	d := Dimension{Name: "parallelism", Choices: []Choice{{Label: own.String()}}}
+	total := own.replicas * own.tensor * own.data
+	mixture := simulation.Model.Experts() != nil
+	for _, tensor := range divisors(total) {
+		for _, data := range divisors(total / tensor) {
+			if data > 1 && !mixture {
+				continue
+			}
+			l := layout{total / tensor / data, tensor, data, 1}
+			for _, l.expert = range slices.Compact([]int{1, tensor * data}) {
+				spread := l.expert > 1 || data == 1
+				if l != own && spread && (mixture || l.expert == 1) {
+					d.Choices = append(d.Choices, Choice{l.String(), l.set(mixture)})
+				}
+			}
+		}
+	}
+	return d
+}
+
+// set returns the settings of a layout.
+func (l layout) set(mixture bool) []string {
+	list := []string{fmt.Sprintf("replicas=%d", l.replicas),
+		fmt.Sprintf("parallelism.tensor=%d", l.tensor)}
+	if mixture {
+		list = append(list, fmt.Sprintf("parallelism.data=%d", l.data),
+			fmt.Sprintf("parallelism.expert=%d", l.expert))
+	}
+	return list
+}
+
+// String returns a layout in the short terms of the field, such as "2 × TP 4".
+func (l layout) String() string {
+	var parts []string
+	for _, one := range []struct {
+		name   string
+		degree int
+	}{{"TP", l.tensor}, {"DP", l.data}, {"EP", l.expert}} {
+		if one.degree > 1 || one.name == "TP" {
+			parts = append(parts, fmt.Sprintf("%s %d", one.name, one.degree))
+		}
+	}
+	words := strings.Join(parts, " ")
+	if l.replicas > 1 {
+		words = fmt.Sprintf("%d × %s", l.replicas, words)
+	}
+	return words
+}
+
+// divisors returns the divisors of n in rising order.
+func divisors(n int) (list []int) {
+	for i := 1; i <= n; i++ {
+		if n%i == 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}

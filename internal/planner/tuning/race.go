@@ -1,0 +1,201 @@
+package tuning
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Rung is a round of the race.
+type Rung struct {
+	// Options is the number of options that ran, Requests that of each of their simulations, and
+	// Seeds the number of these.
+	Options  int   `json:"options"`
+	Requests int64 `json:"requests"`
+	Seeds    int   `json:"seeds"`
+}
+
+// Unfit is options that cannot run for the same reason.
+type Unfit struct {
+	Reason  string `json:"reason"`
+	Options int    `json:"options"`
+	// Example is what the first of them sets.
+	Example []string `json:"example"`
+}
+
+// race is what became of all options.
+type race struct {
+	// options is the number of combinations, tried of those that were run or refused.
+	options, tried int
+	rungs          []Rung
+	unfit          []Unfit
+	// refused are the options in unfit.
+	refused map[string]bool
+	// last are the trials of the last rung, the best first; the default is among them.
+	last []trial
+	// requests and seeds are those of the last rung.
+	requests int64
+	seeds    []uint64
+}
+
+const (
+	// shortest is the least number of requests of a simulation.
+	shortest = 200
+	// fills is how many times the first rung's requests fill the default's largest batch, where
+	// that leaves room for a longer rung.
+	fills = 4
+	// step is how many times more requests, and fewer options, each rung has.
+	step = 4
+	// finalists is the number of options of the last rung, beside the default.
+	finalists = 5
+)
+
+// race runs all options, and keeps the better ones for longer runs. Where a scenario has a steady
+// state, its first rungs are shorter; every rung of others has the whole run, with more seeds.
+func (t *tuner) race(ctx context.Context, steady bool) (*race, error) {
+	standard := make(option, len(t.menu))
+	first, err := t.measure(ctx, []option{standard}, t.Requests, []uint64{0, 1})
+	if err != nil {
+		return nil, err
+	}
+	if first[0].reason != "" {
+		return nil, scenarios.BadInput(errors.New(first[0].reason))
+	}
+	a, b := first[0].runs[0], first[0].runs[1]
+	r := &race{requests: a.sent, seeds: seeds(0, t.Replications),
+		refused: map[string]bool{}}
+	if a.loss == b.loss && a.figures == b.figures {
+		r.seeds = seeds(0, 1) // nothing is drawn
+	}
+	all := options(t.menu)
+	alive, requests := sample(all, t.Most), r.requests
+	r.options, r.tried = len(all), len(alive)
+	if steady {
+		requests = max(shortest, min(fills*int64(a.peak), r.requests/step))
+	}
+	for len(alive) > finalists+1 {
+		rung := Rung{Options: len(alive), Requests: min(requests, r.requests),
+			Seeds: int(min(max(1, requests/max(1, r.requests)), int64(len(r.seeds))))}
+		trials, err := t.rung(ctx, r, alive, rung)
+		if err != nil {
+			return nil, err
+		}
+		keep := max(finalists, (len(alive)+step-1)/step)
+		if rung.Seeds == len(r.seeds) && rung.Requests == r.requests {
+			keep = finalists
+		}
+		alive = survivors(trials, keep)
+		requests *= step
+	}
+	if len(all) > t.Most {
+		if alive, err = t.climb(ctx, r, alive); err != nil {
+			return nil, err
+		}
+	}
+	r.last, err = t.rung(ctx, r, alive, Rung{len(alive), r.requests, len(r.seeds)})
+	return r, err
+}
+
+// climb tries the neighbours of the best option, and of what becomes the best, in runs of full
+// length. Alive begins with the best.
+func (t *tuner) climb(ctx context.Context, r *race, alive []option) ([]option, error) {
+	const (
+		rounds = 4
+		some   = 3 // seeds
+	)
+	for range rounds {
+		best := alive[0]
+		list := slices.Clone(alive)
+		for _, o := range best.neighbours(t.menu) {
+			if !slices.ContainsFunc(list, func(p option) bool { return slices.Equal(o, p) }) {
+				list = append(list, o)
+				r.tried++
+			}
+		}
+		trials, err := t.rung(ctx, r, list,
+			Rung{len(list), r.requests, min(some, len(r.seeds))})
+		if err != nil {
+			return nil, err
+		}
+		if alive = survivors(trials, finalists); slices.Equal(alive[0], best) {
+			break
+		}
+	}
+	return alive, nil
+}
+
+// seeds returns n numbers from first on, to be added to the scenario's seed.
+func seeds(first, n int) []uint64 {
+	list := make([]uint64, n)
+	for i := range list {
+		list[i] = uint64(first + i)
+	}
+	return list
+}
+
+// rung runs options, and returns those that can run, the best first.
+func (t *tuner) rung(ctx context.Context, r *race, options []option, rung Rung) ([]trial, error) {
+	trials, err := t.measure(ctx, options, rung.Requests, r.seeds[:rung.Seeds])
+	if err != nil {
+		return nil, err
+	}
+	trials = slices.DeleteFunc(trials, func(one trial) bool {
+		if one.reason != "" {
+			r.refuse(one, t.menu)
+		}
+		return one.reason != ""
+	})
+	rung.Options = len(trials)
+	r.rungs = append(r.rungs, rung)
+	slices.SortStableFunc(trials, func(a, b trial) int {
+		return cmp.Or(cmp.Compare(a.loss(), b.loss()), cmp.Compare(a.changes(), b.changes()))
+	})
+	return trials, nil
+}
+
+// refuse counts an option that cannot run, once.
+func (r *race) refuse(one trial, menu []Dimension) {
+	key := fmt.Sprint(one.option)
+	if r.refused[key] {
+		return
+	}
+	r.refused[key] = true
+	i := slices.IndexFunc(r.unfit, func(u Unfit) bool { return u.Reason == one.reason })
+	if i < 0 {
+		i = len(r.unfit)
+		r.unfit = append(r.unfit, Unfit{Reason: one.reason, Example: one.settings(menu)})
+	}
+	r.unfit[i].Options++
+}
+
+// survivors returns the best of sorted trials, and the default. Of options that came to the same to
+// the last bit, the one that changes least goes first, and the others only where there is room.
+func survivors(sorted []trial, most int) []option {
+	var list, alike []option
+	standard := option(nil)
+	for i := range sorted {
+		one := &sorted[i]
+		if one.changes() == 0 {
+			standard = one.option
+		}
+		twin := false
+		for j := i - 1; j >= 0 && !twin && sorted[j].loss() == one.loss(); j-- {
+			twin = same(&sorted[j], one)
+		}
+		if twin {
+			alike = append(alike, one.option)
+		} else {
+			list = append(list, one.option)
+		}
+	}
+	list = append(list, alike...)
+	kept := slices.Clone(list[:min(most, len(list))])
+	if !slices.ContainsFunc(kept, func(o option) bool { return o.changes() == 0 }) {
+		kept = append(kept, standard)
+	}
+	return kept
+}
