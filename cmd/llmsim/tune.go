@@ -85,8 +85,8 @@ func (flags *tuneFlags) run(cmd *cobra.Command, name string) error {
 	counter.Start(-1)
 	answer, err := tuning.Tune(cmd.Context(), load, tuning.Options{
 		Goal: flags.goal, Axes: axes, Replications: flags.replications,
-		Requests: int64(flags.requests), Most: flags.most, Confidence: flags.confidence, Workers: flags.workers,
-		Ran: counter.Step,
+		Requests: int64(flags.requests), Most: flags.most, Confidence: flags.confidence,
+		Workers: flags.workers, Ran: counter.Step,
 	})
 	counter.End()
 	if err == nil {

@@ -320,7 +320,8 @@ func TestRefusals(t *testing.T) {
 			text += "fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}]}"
 		case "nothing":
 			text = strings.Replace(narrow, "{max-sequences: 8, token-budget: 2048}", "orca", 1) +
-				"memory: {policy: contiguous, tokens: 100000}\nengine: {preset: eager-2023, max-model-len: 4096}\n"
+				"memory: {policy: contiguous, tokens: 100000}\n" +
+				"engine: {preset: eager-2023, max-model-len: 4096}\n"
 		}
 		_, err := Tune(context.Background(), loader(text), o)
 		if err == nil || !strings.Contains(err.Error(), want) || !scenarios.IsInputError(err) {
