@@ -112,8 +112,8 @@ func lengthFiles(prompt, output *Length, prefix *Prefix, sessions *Sessions) []s
 	return list
 }
 
-// HashFile returns the SHA-256 of the contents of a file in hexadecimal. It takes regular files only:
-// a device may never end, and a pipe is empty when it is read again.
+// HashFile returns the SHA-256 of the contents of a file in hexadecimal. It takes regular files
+// only: a device may never end, and a pipe is empty when it is read again.
 func HashFile(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

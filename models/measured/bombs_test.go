@@ -23,21 +23,26 @@ func TestTablesAreBounded(t *testing.T) {
 		name string
 		data []byte
 	}{
-		"found 1048577 rows":                  {"rows.csv", text("1\n", maxRows+1)},
-		"found 101 columns":                   {"columns.csv", wide},
-		"(64 MiB), which is the most":         {"bytes.csv", text(strings.Repeat("x", 60_000)+"\n", 1200)},
-		"a line of more than 65536 bytes":     {"line.csv", text(",", maxLine+1)},
-		"goes on over the end of its line":    {"field.csv", text("\"\n\n", 1)},
-		`the column "m" twice`:                {"twice.csv", []byte("m,n, m\n")},
-		"found 1048577 rows, allowed":         {"rows.parquet", repeated(t, 7, maxRows+1)},
-		"bytes, once unpacked":                {"packed.parquet", repeated(t, strings.Repeat("x", 1000), 70_000)},
-		"found 20000 bytes in a field":        {"field.parquet", repeated(t, strings.Repeat("x", 20_000), 3)},
-		"has more":                            {"runs.parquet", manyRuns(t)},
-		"its description of itself is broken": {"list.parquet", footer("\x29\xfc\xff\xff\xff\xff\x07")},
-		"found 131073 bytes of description":   {"long.parquet", footer(strings.Repeat("\x00", maxFooter+1))},
-		"its description is longer than":      {"short.parquet", []byte("\x09\x00\x00\x00PAR1")},
-		"its end is not that of a Parquet":    {"empty.parquet", nil},
-		"is not in the file":                  {"pages.parquet", moved(t)},
+		"found 1048577 rows": {"rows.csv", text("1\n", maxRows+1)},
+		"found 101 columns":  {"columns.csv", wide},
+		"(64 MiB), which is the most": {
+			"bytes.csv", text(strings.Repeat("x", 60_000)+"\n", 1200)},
+		"a line of more than 65536 bytes":  {"line.csv", text(",", maxLine+1)},
+		"goes on over the end of its line": {"field.csv", text("\"\n\n", 1)},
+		`the column "m" twice`:             {"twice.csv", []byte("m,n, m\n")},
+		"found 1048577 rows, allowed":      {"rows.parquet", repeated(t, 7, maxRows+1)},
+		"bytes, once unpacked": {
+			"packed.parquet", repeated(t, strings.Repeat("x", 1000), 70_000)},
+		"found 20000 bytes in a field": {
+			"field.parquet", repeated(t, strings.Repeat("x", 20_000), 3)},
+		"has more": {"runs.parquet", manyRuns(t)},
+		"its description of itself is broken": {
+			"list.parquet", footer("\x29\xfc\xff\xff\xff\xff\x07")},
+		"found 131073 bytes of description": {
+			"long.parquet", footer(strings.Repeat("\x00", maxFooter+1))},
+		"its description is longer than":   {"short.parquet", []byte("\x09\x00\x00\x00PAR1")},
+		"its end is not that of a Parquet": {"empty.parquet", nil},
+		"is not in the file":               {"pages.parquet", moved(t)},
 	} {
 		t.Run(file.name, func(t *testing.T) {
 			dir := fstest.MapFS{file.name: {Data: file.data}}

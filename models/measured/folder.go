@@ -81,8 +81,8 @@ func Files(dir fs.FS) []string {
 	return files
 }
 
-// list returns the files whose names match a pattern and that are as many folders deep. Folders that
-// cannot be read are left out.
+// list returns the files whose names match a pattern and that are as many folders deep. Folders
+// that cannot be read are left out.
 func list(dir fs.FS, depth int, pattern string) ([]string, error) {
 	var files []string
 	folders, seen := []string{"."}, int64(0)

@@ -24,8 +24,8 @@ type Answer struct {
 	Goal Goal `json:"goal"`
 	// Prices names the price file and its date; empty where there is none.
 	Prices string `json:"prices,omitempty"`
-	// Chosen is the fleet that the goal asks for, of a front the cheapest; nil where no option meets the SLO: then Nearest says which
-	// comes closest, if any fits.
+	// Chosen is the fleet that the goal asks for, of a front the cheapest; nil where no option
+	// meets the SLO: then Nearest says which comes closest, if any fits.
 	Chosen  *Deployment `json:"chosen,omitempty"`
 	Nearest *Nearest    `json:"nearest,omitempty"`
 	// Points are the fleets by which a front or the lowest latency was found, Reaches what is known

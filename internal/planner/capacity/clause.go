@@ -88,8 +88,9 @@ func clauses(seen *planner.Observation, requests []planner.Request, confidence f
 	}
 	for i := range seen.Result.Limits {
 		if l := &seen.Result.Limits[i]; l.Latency == metrics.ITL {
-			list = append(list, clause{Name: l.Name(), Latency: l.Latency, Target: l.Percentile / 100,
-				Kept: stats.Interval{Mean: l.Within}})
+			list = append(list,
+				clause{Name: l.Name(), Latency: l.Latency, Target: l.Percentile / 100,
+					Kept: stats.Interval{Mean: l.Within}})
 		}
 	}
 	return list

@@ -195,7 +195,8 @@ func TestBadGoals(t *testing.T) {
 		"goal: {find: front}\nfleet: {growth: 2}":                      "cheapest fleet only",
 		"goal: {find: throughput, budget: $0.1/h}":                     "1 × l4 for $",
 		"goal: {find: front, power: 50W}":                              "1 × l4, which draw",
-		"goal: {find: latency, budget: $0.1/h}\nfleet: {spare: 1}":     "with its spares is of 1 × l4",
+		"goal: {find: latency, budget: $0.1/h}\nfleet: " +
+			"{spare: 1}": "with its spares is of 1 × l4",
 	} {
 		f, err := Parse("bad.yaml", []byte(good+text))
 		if err == nil {

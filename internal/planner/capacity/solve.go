@@ -453,7 +453,8 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	o := s.chosen()
 	load := simulation.Source.Summary().Text
 	d := &Deployment{
-		load: load[:max(0, strings.LastIndex(load, "; "))], option: o, Label: s.label(s.best), Replicas: s.size(), Accelerators: s.accelerators(),
+		load: load[:max(0, strings.LastIndex(load, "; "))], option: o, Label: s.label(s.best),
+		Replicas: s.size(), Accelerators: s.accelerators(),
 		Hourly: s.cost(),
 		Kept:   full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
 		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,

@@ -180,8 +180,8 @@ func (o *option) members(group, n int) []int {
 type Interrupted struct {
 	Interruptions int     `json:"interruptions"`
 	Hours         float64 `json:"hours"`
-	// Kept is the share of requests that kept the SLO; Expected what it is in the long run at least,
-	// reckoned from how many replicas are away how often. Both are with steps as predicted.
+	// Kept is the share of requests that kept the SLO; Expected what it is in the long run at
+	// least, reckoned from how many replicas are away how often. Both are with steps as predicted.
 	Kept     float64 `json:"kept"`
 	Expected float64 `json:"expected"`
 	scenario scenarios.Scenario

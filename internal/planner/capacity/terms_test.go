@@ -134,8 +134,8 @@ func TestBinomial(t *testing.T) {
 	})
 }
 
-// Of equal replicas, as many are reserved as run for so much of the day that it pays: the k-th where
-// the share of the day in which k are needed is at least the ratio of the prices.
+// Of equal replicas, as many are reserved as run for so much of the day that it pays: the k-th
+// where the share of the day in which k are needed is at least the ratio of the prices.
 func TestReservedBaseOfAWave(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := &scenarios.Rate{Pattern: "wave",
