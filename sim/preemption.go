@@ -46,9 +46,13 @@ func (b *Batch) Preempt(s *Sequence) *Sequence {
 }
 
 // Pause takes s out of its batch and returns it, to wait again as after Preempt. Its KV cache
-// stays, and it goes on with Prefill.
+// stays, and it goes on with Prefill. One that has stored nothing yet is preempted.
 func (b *Batch) Pause(s *Sequence) *Sequence {
 	b.displace(s)
+	if s.Stored == 0 {
+		b.r.memory.Release(s, false)
+		return s
+	}
 	s.newer = b.r.paused
 	if s.newer != nil {
 		s.newer.older = s

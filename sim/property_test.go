@@ -29,6 +29,9 @@ type setting struct {
 	sampleEvery       sim.Time
 	users             int    // of a closed loop; 0 where requests come by themselves
 	drawn             *drawn // policies in place of vllm-v1 and the memories above
+	// make makes a scheduler in place of vllm-v1.
+	make func() (sim.Scheduler, error)
+	host sim.HostMemory
 }
 
 func drawSetting(t *rapid.T) setting {
@@ -76,6 +79,9 @@ func drawKind(t *rapid.T) setting {
 }
 
 func (c *setting) scheduler() (sim.Scheduler, error) {
+	if c.make != nil {
+		return c.make()
+	}
 	if c.drawn != nil {
 		return c.drawn.batching.Build(c.drawn.place, c.drawn.params)
 	}
@@ -146,7 +152,7 @@ func (c *setting) replica(t interface{ Fatal(...any) }, j *journal) sim.ReplicaC
 	j.memories = append(j.memories, m)
 	r := sim.ReplicaConfig{
 		Scheduler: s, Memory: m, Clock: c.clock, Stages: c.stages, Lookahead: c.lookahead,
-		MaxContext: c.maxContext,
+		MaxContext: c.maxContext, Host: c.host,
 	}
 	if c.drawn != nil {
 		r.Host = c.drawn.host

@@ -14,6 +14,7 @@ type record struct {
 	gaps     map[sim.Time]int64
 	samples  []sample
 	problems []string
+	stop     func() // ends the simulation
 }
 
 // end is how a request ended.
@@ -36,6 +37,7 @@ func (r *record) problem(format string, args ...any) {
 	if len(r.problems) < mostProblems {
 		r.problems = append(r.problems, fmt.Sprintf(format, args...))
 	}
+	r.stop()
 }
 
 func (r *record) Steps(l *sim.Leap) {
@@ -74,8 +76,8 @@ func (r *record) Sampled(at sim.Time, replica int, state sim.State) {
 	}
 }
 
-// conservation returns where something was lost or came twice.
-func (r *record) conservation(result sim.Result) []string {
+// conservation looks for what was lost or came twice.
+func (r *record) conservation(result sim.Result) {
 	seen := make([]int, r.requests)
 	for _, e := range r.ended {
 		if seen[e.ID]++; seen[e.ID] > 1 {
@@ -101,7 +103,6 @@ func (r *record) conservation(result sim.Result) []string {
 			r.problem("at the end the memory of replica %d still has %d units in use", i, m.Used())
 		}
 	}
-	return r.problems
 }
 
 // differs says where leaping and stepping part.

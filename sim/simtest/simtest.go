@@ -66,8 +66,10 @@ func (p Policies) orPlain() Policies {
 // check returns what is wrong in the simulation that a seed makes up.
 func check(p Policies, seed uint64) []string {
 	stepped, record := run(p, seed, 1)
+	if len(record.problems) == 0 {
+		record.conservation(stepped)
+	}
 	problems := record.problems
-	problems = append(problems, record.conservation(stepped)...)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -92,13 +94,21 @@ func check(p Policies, seed uint64) []string {
 	return problems
 }
 
-// run simulates what a seed makes up with leaps of the given number of steps at most.
-func run(p Policies, seed uint64, maxLeap int64) (sim.Result, *record) {
-	r := &record{gaps: map[sim.Time]int64{}}
+// run simulates what a seed makes up with leaps of the given number of steps at most. It ends with
+// the first problem.
+func run(p Policies, seed uint64, maxLeap int64) (result sim.Result, r *record) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	r = &record{gaps: map[sim.Time]int64{}, stop: stop}
+	defer func() {
+		if len(r.problems) > 0 {
+			recover() // a policy that broke its contract may well panic
+		}
+	}()
 	c := draw(p, seed, r)
 	c.MaxLeap, c.Observer = maxLeap, r
-	result, err := sim.Run(context.Background(), c)
-	if err != nil {
+	result, err := sim.Run(ctx, c)
+	if err != nil && ctx.Err() == nil {
 		r.problem("%v", err)
 	}
 	return result, r

@@ -15,7 +15,13 @@ type scheduler struct {
 // withdrawing is one that is a Withdrawer too.
 type withdrawing struct {
 	scheduler
-	sim.Withdrawer
+	withdrawer sim.Withdrawer
+}
+
+func (w *withdrawing) Withdraw(s *sim.Sequence) {
+	before := w.Waiting()
+	w.withdrawer.Withdraw(s)
+	w.counted("Withdraw", s, before, before-1)
 }
 
 func watchScheduler(s sim.Scheduler, r *record, replica int) sim.Scheduler {
@@ -25,6 +31,20 @@ func watchScheduler(s sim.Scheduler, r *record, replica int) sim.Scheduler {
 		return &withdrawing{w, withdrawer}
 	}
 	return &w
+}
+
+func (w *scheduler) Enqueue(s *sim.Sequence) {
+	before := w.Waiting()
+	w.Scheduler.Enqueue(s)
+	w.counted("Enqueue", s, before, before+1)
+}
+
+// counted reports where the number of sequences that wait is not the one that a call leaves.
+func (w *scheduler) counted(call string, s *sim.Sequence, before, want int) {
+	if n := w.Waiting(); n != want {
+		w.record.problem("%s of request %d: the scheduler of replica %d says that %d sequences "+
+			"wait, and %d before", call, s.ID, w.replica, n, before)
+	}
 }
 
 func (w *scheduler) Schedule(b *sim.Batch) sim.Decision {
