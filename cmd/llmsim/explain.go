@@ -15,6 +15,7 @@ type explainFlags struct {
 	prompt, context int
 	devices         bool
 	format, out     string
+	style           plots.Style
 }
 
 func explainCommand() *cobra.Command {
@@ -48,6 +49,8 @@ func explainCommand() *cobra.Command {
 	f.Var(choice(&flags.format, "table", "json"), "format",
 		"with --devices, what to print: table or json")
 	f.StringVar(&flags.out, "out", "", "with --devices, folder for devices.svg and devices.png")
+	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
+		"with --devices, what pictures are for: print, or slide (16:9, larger letters)")
 	return cmd
 }
 
@@ -60,7 +63,7 @@ func (flags *explainFlags) showDevices(cmd *cobra.Command) error {
 	if flags.out != "" {
 		picture, err := devices.Plot(rows)
 		if err == nil {
-			err = plots.Save(flags.out, "devices", picture)
+			err = flags.style.Save(flags.out, "devices", picture)
 		}
 		if err != nil {
 			return failed(err)

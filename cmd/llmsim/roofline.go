@@ -14,6 +14,7 @@ type rooflineFlags struct {
 	context          int
 	format           string
 	out              string
+	style            plots.Style
 }
 
 func rooflineCommand() *cobra.Command {
@@ -37,6 +38,8 @@ func rooflineCommand() *cobra.Command {
 		"context of each sequence that decodes, in tokens")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "", "folder for roofline.svg and roofline.png")
+	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
+		"what pictures are for: print, or slide (16:9, larger letters)")
 	return cmd
 }
 
@@ -51,7 +54,7 @@ func (flags *rooflineFlags) run(cmd *cobra.Command, model, accelerator string) e
 		if err != nil {
 			return err
 		}
-		if err := plots.Save(flags.out, "roofline", picture); err != nil {
+		if err := flags.style.Save(flags.out, "roofline", picture); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,7 @@ type scenarioFlags struct {
 	set            []string
 	format         string
 	out            string
+	style          plots.Style
 	requestsFormat string
 	trace          string
 	checkSLO       bool
@@ -54,6 +55,8 @@ func scenarioCommand() *cobra.Command {
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "",
 		"folder for report.html, summary.json, requests.csv, timeseries.csv and pictures")
+	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
+		"what the pictures of --out are for: print, or slide (16:9, larger letters)")
 	f.Var(choice(&flags.requestsFormat, report.RequestFormats()...), "requests-format",
 		"format of the requests file in --out: csv or parquet")
 	f.StringVar(&flags.trace, "trace", "", "file for a timeline, to be opened at ui.perfetto.dev")
@@ -200,7 +203,7 @@ func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Sim
 	if err := recorder.Finish(result, simulation.Steps()); err != nil {
 		return nil, err
 	}
-	return result, plots.SaveRun(flags.out, result, recorder.Sample(), simulation.Steps())
+	return result, flags.style.SaveRun(flags.out, result, recorder.Sample(), simulation.Steps())
 }
 
 // measure runs, and says how sure the result is and, where the SLO is missed, what would help.

@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/internal/planner/sweep"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ type sweepFlags struct {
 	format    string
 	out       string
 	noPlots   bool
+	style     plots.Style
 	queue     queueFlags
 	shard     shardFlag
 }
@@ -47,6 +49,8 @@ func sweepCommand() *cobra.Command {
 	f.StringVar(&flags.out, "out", "",
 		"folder for results.csv, .json and .parquet, plots, and the journal from which a stopped "+
 			"sweep goes on")
+	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
+		"what pictures are for: print, or slide (16:9, larger letters)")
 	f.BoolVar(&flags.noPlots, "no-plots", false, "write no plots into --out")
 	flags.queue.add(cmd)
 	flags.shard.add(cmd)
@@ -117,7 +121,8 @@ func (flags *sweepFlags) write(cmd *cobra.Command, r *sweep.Results) error {
 			}
 		}
 		if !flags.noPlots {
-			if err := r.WritePlots(filepath.Join(flags.out, "plots")); err != nil {
+			if err := r.WritePlots(filepath.Join(flags.out, "plots"),
+				flags.style); err != nil {
 				return err
 			}
 		}

@@ -91,14 +91,15 @@ func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
 			byLevel, byTable = append(byLevel, curve), append(byTable, tables)
 		}
 	}
-	levels, err := plots.Lines("How often ranges hold what was measured",
-		"share that ranges are to hold (%)",
-		"share that they hold (%)", append(byLevel, ideal))
+	levels, err := (&plots.Curves{Title: "How often ranges hold what was measured",
+		X: "share that ranges are to hold (%)", Y: "share that they hold (%)",
+		Series: append(byLevel, ideal), Percent: true}).Draw()
 	if err != nil {
 		return nil, err
 	}
-	tables, err := plots.Lines("Measured values in ranges of 80 %", "table",
-		"share in the range (%)", byTable, names...)
+	tables, err := (&plots.Curves{Title: "Measured values in ranges of 80 %", X: "table",
+		Y: "share in the range (%)", Series: byTable, Names: names, Points: true, Percent: true,
+		Limit: 80, LimitName: "80 %, as it should be"}).Draw()
 	return map[string]*plot.Plot{"reliability": levels, "reliability_by_table": tables}, err
 }
 

@@ -1,40 +1,102 @@
 package sweep
 
 import (
+	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // WritePlots draws every metric over the axis with the most values that are numbers (of several,
 // the last), a line for each combination of the others, latencies against throughput along the same
 // lines, and the Pareto front, as SVG and PNG into dir.
-func (r *Results) WritePlots(dir string) error {
+func (r *Results) WritePlots(dir string, style plots.Style) error {
 	horizontal := r.horizontal()
 	for m, metric := range planner.Metrics() {
-		series, names := r.series(m, horizontal)
-		p, err := plots.Lines(metric.Title, axisLabel(r.Axes[horizontal]), label(metric), series,
-			names...)
+		c := r.curves(m, metric, horizontal)
+		p, err := c.Draw()
 		if err == nil {
-			err = plots.Save(dir, metric.Name, p)
+			err = style.Save(dir, metric.Name, p)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for _, latency := range []string{"p99_ttft_ms", "p99_tpot_ms"} {
-		if err := r.plotTradeoff(dir, latency); err != nil {
+		if err := r.plotTradeoff(dir, style, latency); err != nil {
 			return err
 		}
 	}
-	return r.plotFront(dir)
+	return r.plotFront(dir, style)
+}
+
+// curves returns a metric as the picture of it shows it: times in a unit in which they are read
+// easily, shares in percent, and the limit of the SLO where there is one.
+func (r *Results) curves(m int, metric scenarios.Metric, horizontal int) *plots.Curves {
+	series, names := r.series(m, horizontal)
+	c := &plots.Curves{Title: r.titled(metric.Title), X: axisLabel(r.Axes[horizontal]),
+		Y: label(metric), Series: series, Names: names}
+	limit, name := r.limit(metric.Name)
+	factor := 1.0
+	switch metric.Unit {
+	case scenarios.Milliseconds:
+		unit, seconds := plots.TimeUnit(highest(series) / 1000)
+		factor, c.Y = 1e-3/seconds, fmt.Sprintf("%s (%s)", metric.Title, unit)
+	case scenarios.Share:
+		factor, c.Percent, c.Y = 100, true, metric.Title+" (%)"
+	}
+	for _, s := range series {
+		for i := range s.Y {
+			s.Y[i] *= factor
+		}
+	}
+	c.Limit, c.LimitName = limit*factor, name
+	return c
+}
+
+func highest(series []plots.Series) (most float64) {
+	for _, s := range series {
+		for _, y := range s.Y {
+			most = max(most, y)
+		}
+	}
+	return most
+}
+
+// titled is a title with the name of the scenario.
+func (r *Results) titled(title string) string {
+	if r.Scenario == "" {
+		return title
+	}
+	return title + ": " + r.Scenario
+}
+
+// limit returns the limit of the SLO on a metric in milliseconds, with words for it; 0 where there
+// is none, or where an axis changes it. A mean or median is not what an SLO limits.
+func (r *Results) limit(metric string) (limit float64, words string) {
+	if slices.ContainsFunc(r.Axes, func(a planner.Axis) bool {
+		return strings.HasPrefix(a.Key, "slo")
+	}) {
+		return 0, ""
+	}
+	for name, l := range map[string]scenarios.Limits{"p99_ttft_ms": r.SLO.TTFT,
+		"p99_tpot_ms": r.SLO.TPOT, "p99_e2el_ms": r.SLO.E2E} {
+		if s := sim.Time(l.Strictest()).Seconds(); name == metric && s > 0 {
+			return 1000 * s, "SLO " + units.FormatDuration(s)
+		}
+	}
+	return 0, ""
 }
 
 // plotTradeoff draws a latency against throughput as the axis to plot over grows: what becomes of
 // users as the load rises, say.
-func (r *Results) plotTradeoff(dir, latency string) error {
+func (r *Results) plotTradeoff(dir string, style plots.Style, latency string) error {
 	series := r.tradeoff(latency)
 	if len(series) == 0 {
 		return nil
@@ -42,11 +104,13 @@ func (r *Results) plotTradeoff(dir, latency string) error {
 	metrics := planner.Metrics()
 	throughput := metrics[column("output_throughput")]
 	title := "Latency against throughput, as " + r.Axes[r.horizontal()].Key + " grows"
-	p, err := plots.Tradeoff(title, label(throughput), label(metrics[column(latency)]), series)
+	limit, name := r.limit(latency)
+	p, err := plots.Tradeoff(r.titled(title), label(throughput), metrics[column(latency)].Title,
+		series, limit, name)
 	if err != nil {
 		return err
 	}
-	return plots.Save(dir, "throughput_"+latency, p)
+	return style.Save(dir, "throughput_"+latency, p)
 }
 
 // tradeoff returns the points of each line in order of the axis to plot over; none where that has
@@ -145,6 +209,7 @@ func (r *Results) lines(axis int, point func(*Row) (x, y float64, ok bool)) (lis
 		}
 		list[n].X = append(list[n].X, x)
 		list[n].Y = append(list[n].Y, y)
+		list[n].Missed = append(list[n].Missed, !row.SLOMet)
 	}
 	return list
 }
@@ -158,7 +223,7 @@ func named(s planner.Setting) string {
 }
 
 // plotFront draws price against latency. Where prices are not known there is nothing to draw.
-func (r *Results) plotFront(dir string) error {
+func (r *Results) plotFront(dir string, style plots.Style) error {
 	cost, latency := column(frontCost), column(frontLatency)
 	all, front := plots.Series{Name: "points of the sweep"}, plots.Series{Name: "Pareto front"}
 	for i := range r.Rows {
@@ -177,12 +242,12 @@ func (r *Results) plotFront(dir string) error {
 	}
 	sort.Sort(byX(front))
 	metrics := planner.Metrics()
-	p, err := plots.Front("Price against latency", label(metrics[cost]), label(metrics[latency]),
-		all, front)
+	p, err := plots.Front(r.titled("Price against latency"), label(metrics[cost]),
+		label(metrics[latency]), all, front)
 	if err != nil {
 		return err
 	}
-	return plots.Save(dir, "pareto", p)
+	return style.Save(dir, "pareto", p)
 }
 
 // byX sorts the points of a series from left to right.

@@ -45,8 +45,11 @@ type Options struct {
 
 // Results are the points of a sweep in the order of the grid.
 type Results struct {
-	Axes []planner.Axis
-	Rows []Row
+	// Scenario is the name of the scenario, SLO its SLO, which axes may change.
+	Scenario string
+	SLO      scenarios.SLO
+	Axes     []planner.Axis
+	Rows     []Row
 }
 
 // Row is one point.
@@ -109,7 +112,16 @@ func (s *Sweep) Run(ctx context.Context, o Options) (*Results, error) {
 	if !o.Shard.Whole() {
 		return nil, failures(done)
 	}
-	return s.results(points, w.keys, done)
+	r, err := s.results(points, w.keys, done)
+	if err != nil {
+		return nil, err
+	}
+	f, err := w.load(nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Scenario, r.SLO = f.Scenario.Name, f.Scenario.SLO.Complete()
+	return r, nil
 }
 
 // results puts the outcomes of runs in the order of the grid.

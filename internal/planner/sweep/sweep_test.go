@@ -18,6 +18,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -248,7 +249,7 @@ func TestFilesAgree(t *testing.T) {
 				r.Rows[i].Values[column("p99_tpot_ms")])
 		}
 	}
-	if err := r.WritePlots(t.TempDir()); err != nil {
+	if err := r.WritePlots(t.TempDir(), plots.Print); err != nil {
 		t.Error(err)
 	}
 }

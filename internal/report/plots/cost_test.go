@@ -23,7 +23,7 @@ func TestPicturesCostWhatTheyShow(t *testing.T) {
 			state[i] = page.Point{At: float64(i), Running: int(random >> 60),
 				Waiting: int(random >> 50), KV: value / (1 << 24)}
 		}
-		latencies, err := Latencies(requests)
+		latencies, err := Latencies(requests, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,8 @@ func TestPicturesCostWhatTheyShow(t *testing.T) {
 // strokes returns the points of all that p strokes, and of the longest stroke.
 func strokes(p *plot.Plot) (all, longest int) {
 	var canvas recorder.Canvas
-	p.Draw(draw.NewCanvas(&canvas, Width, Height))
+	width, height, _ := Print.size()
+	p.Draw(draw.NewCanvas(&canvas, width, height))
 	for _, action := range canvas.Actions {
 		if s, ok := action.(*recorder.Stroke); ok {
 			all += len(s.Path)

@@ -101,7 +101,7 @@ func Timeline(title, label string, lines []Points) (*plot.Plot, error) {
 		p.Add(line)
 		p.Legend.Add(l.Name, line)
 	}
-	roomForLegend(p)
+	roomForLegend(p, 3)
 	p.Legend.XOffs = -4
 	return p, nil
 }

@@ -44,10 +44,15 @@ func picture(t *rapid.T) (string, *plot.Plot, error) {
 	switch rapid.SampledFrom([]string{"lines", "trade-off", "front", "overlay", "errors",
 		"timeline", "accuracy"}).Draw(t, "picture") {
 	case "lines":
-		p, err := Lines("title", "x", "y", list("series"))
+		c := Curves{Title: "title", X: "x", Y: "y", Series: list("series"),
+			Percent: rapid.Bool().Draw(t, "percent"), Points: rapid.Bool().Draw(t, "points only")}
+		if limit := figures(t, 2)[0]; rapid.Bool().Draw(t, "limited") {
+			c.Limit, c.LimitName = limit, "limit"
+		}
+		p, err := c.Draw()
 		return "lines", p, err
 	case "trade-off":
-		p, err := Tradeoff("title", "x", "y", list("series"))
+		p, err := Tradeoff("title", "x", "y", list("series"), figures(t, 1)[0], "limit")
 		return "trade-off", p, err
 	case "front":
 		p, err := Front("title", "x", "y", some(), some())

@@ -11,41 +11,109 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Series is a named row of points.
+// Series is a named row of points. Missed says which of them miss the SLO; nil if none does.
 type Series struct {
-	Name string
-	X, Y []float64
+	Name   string
+	X, Y   []float64
+	Missed []bool
 }
 
 // mostNamed is how many series a legend has room for.
 const mostNamed = 10
 
-// Lines draws each series as a line with marks. Where names are given, they are written at 0, 1, 2,
-// … of the horizontal axis. That axis is logarithmic if most values would crowd at its left end.
-func Lines(title, x, y string, series []Series, names ...string) (*plot.Plot, error) {
-	p := newPlot(title, x, y)
+// Curves is series that are drawn as lines with marks.
+type Curves struct {
+	Title, X, Y string
+	Series      []Series
+	// Names, where there are any, are written at 0, 1, 2, … of the horizontal axis. That axis is
+	// logarithmic if most values would crowd at its left end.
+	Names []string
+	// Percent says that vertical values are in percent, and end at 100.
+	Percent bool
+	// Points leaves the lines out, where there is nothing between the marks.
+	Points bool
+	// Limit is a value that is not to be exceeded, with its name; 0 for none.
+	Limit     float64
+	LimitName string
+}
+
+// Draw draws the curves.
+func (c *Curves) Draw() (*plot.Plot, error) {
+	p := newPlot(c.Title, c.X, c.Y)
 	addGrid(p)
-	logarithmic := len(names) == 0 && crowded(series)
+	logarithmic := len(c.Names) == 0 && crowded(c.Series)
 	if logarithmic {
 		p.X.Tick.Marker = logTicks{}
 	}
-	for i := range series {
-		xys := points(&series[i])
-		for j := range xys {
-			if logarithmic {
-				xys[j].X = math.Log10(xys[j].X)
+	if c.Percent {
+		p.Y.Tick.Marker = plainTicks{most: 100}
+	}
+	most := 0.0
+	for i := range c.Series {
+		s := c.Series[i]
+		if logarithmic {
+			s.X = slices.Clone(s.X)
+			for j := range s.X {
+				s.X[j] = math.Log10(s.X[j])
 			}
 		}
-		if err := addMarkedLine(p, i, series[i].Name, len(series) > 1 && i < mostNamed,
-			xys); err != nil {
+		for _, y := range s.Y {
+			most = max(most, y)
+		}
+		named := len(c.Series) > 1 && i < mostNamed
+		if err := addMarkedLine(p, i, &s, named, c.Points); err != nil {
 			return nil, err
 		}
 	}
-	if len(names) > 0 {
-		p.NominalX(names...)
+	if len(c.Names) > 0 {
+		p.NominalX(c.Names...)
 	}
-	roomForLegend(p)
+	p.Y.Max = max(p.Y.Max, most)
+	entries := min(len(c.Series), mostNamed)
+	// A limit far above all values would only flatten them.
+	if c.Limit > 0 && c.Limit < 10*most {
+		p.Y.Max = max(p.Y.Max, c.Limit)
+		entries++
+		if err := addLimit(p, c.Limit, c.LimitName); err != nil {
+			return nil, err
+		}
+	}
+	if anyMissed(c.Series) {
+		addMissedKey(p)
+		entries++
+	}
+	roomForLegend(p, entries)
 	return p, nil
+}
+
+// addLimit draws a horizontal line over the whole width.
+func addLimit(p *plot.Plot, limit float64, name string) error {
+	line, err := plotter.NewLine(plotter.XYs{{X: p.X.Min, Y: limit}, {X: p.X.Max, Y: limit}})
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width, line.Dashes = limitColour(), vg.Points(1.2), dashes(1)
+	p.Add(line)
+	p.Legend.Add(name, line)
+	return nil
+}
+
+// limitColour is the colour of limits, which no series has.
+func limitColour() color.Color { return color.RGBA{0xa8, 0x1c, 0x1c, 0xff} }
+
+func anyMissed(series []Series) bool {
+	return slices.ContainsFunc(series, func(s Series) bool {
+		return slices.Contains(s.Missed, true)
+	})
+}
+
+// addMissedKey explains the cross on points that miss the SLO.
+func addMissedKey(p *plot.Plot) {
+	p.Legend.Add("misses the SLO", &plotter.Scatter{GlyphStyle: missedStyle()})
+}
+
+func missedStyle() draw.GlyphStyle {
+	return draw.GlyphStyle{Color: limitColour(), Radius: vg.Points(4), Shape: draw.CrossGlyph{}}
 }
 
 // crowded reports whether the horizontal values are positive and half of them within the first
@@ -60,29 +128,40 @@ func crowded(series []Series) bool {
 }
 
 // Tradeoff draws each series as a line with marks, its vertical axis logarithmic. Vertical values
-// are positive.
-func Tradeoff(title, x, y string, series []Series) (*plot.Plot, error) {
+// are positive, in milliseconds. A limit is as in Curves.
+func Tradeoff(title, x, y string, series []Series, limit float64, name string) (*plot.Plot, error) {
 	p := newPlot(title, x, y)
-	p.Y.Tick.Marker = logTicks{}
+	p.Y.Tick.Marker = logTimes{1e-3}
 	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 4
 	addGrid(p)
 	for i := range series {
-		xys := points(&series[i])
-		for j := range xys {
-			xys[j].Y = math.Log10(xys[j].Y)
+		s := series[i]
+		s.Y = slices.Clone(s.Y)
+		for j := range s.Y {
+			s.Y[j] = math.Log10(s.Y[j])
 		}
-		if err := addMarkedLine(p, i, series[i].Name, len(series) > 1 && i < mostNamed,
-			xys); err != nil {
+		if err := addMarkedLine(p, i, &s, len(series) > 1 && i < mostNamed, false); err != nil {
 			return nil, err
 		}
 	}
 	p.X.Min = 0
 	p.Y.Min, p.Y.Max = math.Floor(p.Y.Min), math.Ceil(p.Y.Max)
-	p.Y.Max += 0.3 * (p.Y.Max - p.Y.Min) // room for the legend
+	if at := math.Log10(limit); limit > 0 && at > p.Y.Min && at < p.Y.Max+1 {
+		p.Y.Max = max(p.Y.Max, at)
+		if err := addLimit(p, at, name); err != nil {
+			return nil, err
+		}
+	}
+	if anyMissed(series) {
+		addMissedKey(p)
+	}
+	leaveRoom(p, min(len(series), mostNamed)+3)
 	return p, nil
 }
 
-func addMarkedLine(p *plot.Plot, i int, name string, named bool, xys plotter.XYs) error {
+// addMarkedLine draws a series, with a cross where it misses the SLO.
+func addMarkedLine(p *plot.Plot, i int, s *Series, named, pointsOnly bool) error {
+	xys := points(s)
 	if len(xys) == 0 {
 		return nil
 	}
@@ -92,9 +171,24 @@ func addMarkedLine(p *plot.Plot, i int, name string, named bool, xys plotter.XYs
 	}
 	line.Color = colour(i)
 	marks.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: vg.Points(2.5), Shape: shape(i)}
-	p.Add(line, marks)
+	var missed plotter.XYs
+	for j := range s.Missed {
+		if s.Missed[j] {
+			missed = append(missed, xys[j])
+		}
+	}
+	key := []plot.Thumbnailer{marks}
+	if pointsOnly {
+		p.Add(marks)
+	} else {
+		p.Add(line, marks)
+		key = append(key, line)
+	}
 	if named {
-		p.Legend.Add(name, line, marks)
+		p.Legend.Add(s.Name, key...)
+	}
+	if len(missed) > 0 {
+		p.Add(&plotter.Scatter{XYs: missed, GlyphStyle: missedStyle()})
 	}
 	return nil
 }
@@ -171,8 +265,8 @@ func points(s *Series) plotter.XYs {
 }
 
 // roomForLegend starts the vertical axis at zero where that shows sizes as they are, and leaves
-// room above the data.
-func roomForLegend(p *plot.Plot) {
+// room above the data for the lines of a legend.
+func roomForLegend(p *plot.Plot, lines int) {
 	p.Legend.Top = true
 	if p.Y.Min > 0 {
 		p.Y.Min = 0
@@ -180,5 +274,12 @@ func roomForLegend(p *plot.Plot) {
 	if p.Y.Max <= p.Y.Min || math.IsInf(p.Y.Max, 0) {
 		p.Y.Min, p.Y.Max = 0, 1
 	}
-	p.Y.Max += 0.25 * (p.Y.Max - p.Y.Min)
+	leaveRoom(p, lines+1)
+}
+
+// leaveRoom raises the top of a vertical axis, so that as many lines of a legend stand above the
+// data: each takes a twentieth of the picture.
+func leaveRoom(p *plot.Plot, lines int) {
+	share := min(0.5, float64(lines)/20)
+	p.Y.Max += share / (1 - share) * (p.Y.Max - p.Y.Min)
 }

@@ -8,49 +8,80 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 
 	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
-// SaveRun draws a run into dir: how its latencies are distributed, its queue, batch and KV memory
-// over time, and where the time of a decode step goes.
-func SaveRun(dir string, result *scenarios.Result, sample *page.Sample,
+// SaveRun draws a run into dir: how its latencies are distributed, its queue, batch, KV memory and
+// replicas over time, and where the time of a decode step goes.
+func (s Style) SaveRun(dir string, result *scenarios.Result, sample *page.Sample,
 	steps *scenarios.Steps) error {
-	latencies, err := Latencies(sample.Requests())
-	if err != nil {
+	pictures := map[string]*plot.Plot{}
+	var err error
+	if pictures["latencies"], err = Latencies(sample.Requests(), sloLines(result)); err != nil {
 		return err
 	}
-	queue, memory, err := State(page.Points(result))
-	if err != nil {
+	state := page.Points(result)
+	if pictures["queue"], pictures["memory"], err = State(state); err != nil {
 		return err
 	}
-	parts, err := StepParts(page.StepParts(steps, result))
-	if err != nil {
+	if pictures["steps"], err = StepParts(page.StepParts(steps, result)); err != nil {
 		return err
 	}
-	for _, p := range []*plot.Plot{latencies, queue, memory, parts} {
+	if scales(state) {
+		if pictures["replicas"], err = Replicas(state); err != nil {
+			return err
+		}
+	}
+	for name, p := range pictures {
 		if result.Name != "" {
 			p.Title.Text += ": " + result.Name
 		}
+		if d := result.Diagnosis; name != "steps" && d != nil && d.Load == scenarios.Overloaded {
+			p.Title.Text += "\nOVERLOADED: a longer run would show longer latencies"
+		}
+		if err := s.Save(dir, name, p); err != nil {
+			return err
+		}
 	}
-	return errors.Join(
-		Save(dir, "latencies", latencies), Save(dir, "queue", queue), Save(dir, "memory", memory),
-		Save(dir, "steps", parts),
-	)
+	return nil
 }
 
-// Latencies draws the cumulative distributions of TTFT, TPOT and the whole request.
-func Latencies(requests []page.Request) (*plot.Plot, error) {
-	p := newPlot("Latencies", "time (s)", "requests that take at most so long (%)")
+// sloLine is the limit of an SLO on a latency of requests, in seconds.
+type sloLine struct {
+	curve int // of latencyCurves
+	at    float64
+}
+
+// sloLines returns the limits of the SLO of a run, none where each class has its own.
+func sloLines(r *scenarios.Result) (list []sloLine) {
+	if r.ByClass() {
+		return nil
+	}
+	for i, l := range []scenarios.Limits{r.SLO.TPOT, r.SLO.TTFT, r.SLO.E2E} {
+		if at := sim.Time(l.Strictest()).Seconds(); at > 0 {
+			list = append(list, sloLine{i, at})
+		}
+	}
+	return list
+}
+
+// Latencies draws the cumulative distributions of TTFT, TPOT and the whole request, and the limits
+// of the SLO.
+func Latencies(requests []page.Request, limits []sloLine) (*plot.Plot, error) {
+	p := newPlot("Latencies", "time", "requests that take at most as long (%)")
 	p.Y.Tick.Marker = plot.ConstantTicks{
 		{Value: 0, Label: "0"}, {Value: 0.25, Label: "25"}, {Value: 0.5, Label: "50"},
 		{Value: 0.75, Label: "75"}, {Value: 1, Label: "100"},
 	}
-	p.X.Tick.Marker = logTicks{}
-	p.Y.Min, p.Y.Max = 0, 1.3 // room for the legend
+	p.X.Tick.Marker = logTimes{1}
 	addGrid(p)
+	drawn := map[int]bool{}
 	for i, c := range latencyCurves(requests) {
 		points := make(plotter.XYs, len(c.X))
 		for j := range points {
@@ -63,12 +94,43 @@ func Latencies(requests []page.Request) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
+		drawn[i] = true
 		line.Color, line.Width, line.Dashes = colour(i), vg.Points(1.5), dashes(i)
 		p.Add(line)
 		p.Legend.Add(c.Name, line)
 	}
+	for _, l := range limits {
+		if !drawn[l.curve] {
+			continue
+		}
+		if err := addSLO(p, l); err != nil {
+			return nil, err
+		}
+	}
+	p.Y.Min, p.Y.Max = 0, 1.45 // room for the legend
 	p.Legend.Top, p.Legend.XOffs = true, -4
 	return p, nil
+}
+
+// addSLO draws a limit as a vertical line in the colour of its curve.
+func addSLO(p *plot.Plot, l sloLine) error {
+	x := math.Log10(l.at)
+	line, err := plotter.NewLine(plotter.XYs{{X: x, Y: 0}, {X: x, Y: 1.1}})
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width = colour(l.curve), vg.Points(1)
+	line.Dashes = []vg.Length{vg.Points(2), vg.Points(3)}
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: 1.11}},
+		Labels: []string{"SLO " + units.FormatDuration(l.at)}})
+	if err != nil {
+		return err
+	}
+	style := &labels.TextStyle[0]
+	style.Color, style.XAlign = colour(l.curve), text.XCenter
+	style.Font.Size, style.Font.Variant = 8, "Sans"
+	p.Add(line, labels)
+	return nil
 }
 
 // latencyCurves returns, for each latency, its values in seconds and the share of the requests that
@@ -99,18 +161,57 @@ func cumulative(name string, values []float64) Series {
 // State draws requests in a batch and waiting, and the KV memory in use, over time.
 func State(state []page.Point) (queue, memory *plot.Plot, err error) {
 	running, waiting, kv := stateCurves(state)
-	queue = newPlot("Batch and queue", "time (s)", "requests")
-	memory = newPlot("KV memory", "time (s)", "in use (%)")
+	unit, by := TimeUnit(length(state))
+	for _, s := range []*Series{&running, &waiting, &kv} {
+		for i := range s.X {
+			s.X[i] /= by
+		}
+	}
+	queue = newPlot("Batch and queue", "time ("+unit+")", "requests")
+	memory = newPlot("KV memory", "time ("+unit+")", "in use (%)")
 	for _, p := range []*plot.Plot{queue, memory} {
 		addGrid(p)
 	}
 	err = errors.Join(
 		addLine(queue, 0, running), addLine(queue, 1, waiting), addLine(memory, 0, kv),
 	)
-	roomForLegend(queue)
+	roomForLegend(queue, 2)
 	queue.Legend.XOffs = -4
-	memory.Y.Min = 0
+	memory.Y.Min, memory.Y.Tick.Marker = 0, plainTicks{most: 100}
+	if memory.Y.Max > 50 { // the end of the memory is in sight
+		memory.Y.Max = 100
+		err = errors.Join(err, addLimit(memory, 100, "all of the KV memory"))
+		roomForLegend(memory, 1)
+	}
 	return queue, memory, err
+}
+
+// length is the time of the last point, in seconds.
+func length(state []page.Point) float64 {
+	if len(state) == 0 {
+		return 0
+	}
+	return state[len(state)-1].At
+}
+
+// scales reports whether the number of replicas changes.
+func scales(state []page.Point) bool {
+	return slices.ContainsFunc(state, func(p page.Point) bool { return p.Up != state[0].Up })
+}
+
+// Replicas draws the number of replicas that serve, start or finish what they have, over time.
+func Replicas(state []page.Point) (*plot.Plot, error) {
+	unit, by := TimeUnit(length(state))
+	p := newPlot("Replicas that are up", "time ("+unit+")", "replicas")
+	addGrid(p)
+	var s Series
+	for _, point := range state {
+		s.X, s.Y = append(s.X, point.At/by), append(s.Y, float64(point.Up))
+	}
+	err := addLine(p, 2, s)
+	p.Y.Min = 0
+	p.Y.Max++
+	return p, err
 }
 
 // stateCurves returns numbers of requests, and the KV memory in use in percent, over time in
@@ -143,7 +244,8 @@ func addLine(p *plot.Plot, i int, s Series) error {
 	return nil
 }
 
-// StepParts draws where the time of a decode step goes, for batches of several sizes.
+// StepParts draws where the time of a decode step goes, for batches of several sizes. Batches that
+// the KV memory has no room for are left out.
 func StepParts(parts []page.PartTime) (*plot.Plot, error) {
 	p := newPlot("Where the time of a decode step goes", "sequences in the batch",
 		"time of a step (ms)")
@@ -165,11 +267,14 @@ func StepParts(parts []page.PartTime) (*plot.Plot, error) {
 	}
 	p.NominalX(batches...)
 	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 4
+	leaveRoom(p, len(stack)+1)
 	return p, nil
 }
 
-// stepStack returns sizes of batches, and for each part of a step its time in milliseconds by size.
+// stepStack returns sizes of batches that fit, and for each part of a step its time in milliseconds
+// by size.
 func stepStack(parts []page.PartTime) (batches []string, stack []Series) {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(t page.PartTime) bool { return !t.Fits })
 	index := map[int]int{}
 	for _, part := range parts {
 		if _, known := index[part.Batch]; !known {

@@ -64,7 +64,7 @@ func TestSaveRun(t *testing.T) {
 	for _, set := range [][]string{nil, {"workload.output=1"}} {
 		result, sample, steps := run(t, "chat", append(set, "workload.requests=30")...)
 		dir := t.TempDir()
-		if err := SaveRun(dir, result, sample, steps); err != nil {
+		if err := Print.SaveRun(dir, result, sample, steps); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"latencies", "queue", "memory", "steps"} {

@@ -8,11 +8,12 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -62,12 +63,23 @@ func shape(i int) draw.GlyphDrawer {
 	return all[(i+i/len(colours()))%len(all)]
 }
 
-// Width and Height fit half a page, and a projector.
+// Style is what a picture is made for.
+type Style string
+
+// Styles of pictures: half a page of print, and a slide of 16:9, on which letters are larger.
 const (
-	Width  = 18 * vg.Centimeter
-	Height = 11.5 * vg.Centimeter
-	dpi    = 200 // of PNG
+	Print Style = "print"
+	Slide Style = "slide"
 )
+
+// size returns the width and height of a picture, and the dots of an inch in a PNG. Letters have
+// the same size in points, so that they are larger on a smaller picture.
+func (s Style) size() (width, height vg.Length, dpi int) {
+	if s == Slide {
+		return 14.4 * vg.Centimeter, 8.1 * vg.Centimeter, 339 // 1,920 dots wide
+	}
+	return 18 * vg.Centimeter, 11.5 * vg.Centimeter, 200
+}
 
 // newPlot returns an empty plot in the common style. Axis labels have their unit.
 func newPlot(title, x, y string) *plot.Plot {
@@ -94,63 +106,11 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-// plainTicks are gonum's, with numbers as people write them: 2500 and not 2500.00. Labels have six
-// digits, or as many as it takes for neighbours to differ.
-type plainTicks struct{}
-
-// Ticks implements plot.Ticker.
-func (plainTicks) Ticks(low, high float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for digits := 6; digits <= 17; digits++ {
-		if labelled(ticks, digits) {
-			break
-		}
-	}
-	return ticks
-}
-
-// labelled labels the major ticks with a number of digits, and reports whether neighbours differ.
-func labelled(ticks []plot.Tick, digits int) bool {
-	last, differ := "", true
-	for i := range ticks {
-		if ticks[i].Label == "" {
-			continue
-		}
-		ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', digits, 64)
-		differ = differ && ticks[i].Label != last
-		last = ticks[i].Label
-	}
-	return differ
-}
-
 // Logarithmic axes hold the decimal logarithms of their values: with gonum's own logarithmic scale
 // the room for an axis label is reckoned off centre, and the picture shrinks.
 
 // logXY returns a point on logarithmic axes. Both values are positive.
 func logXY(x, y float64) plotter.XY { return plotter.XY{X: math.Log10(x), Y: math.Log10(y)} }
-
-// logTicks marks powers of ten with plain numbers, and their multiples without, as far as the
-// powers are labels enough: over less than two decades 2 and 5 times a power are labelled too, over
-// less than half a decade all multiples.
-type logTicks struct{}
-
-// Ticks implements plot.Ticker.
-func (logTicks) Ticks(low, high float64) []plot.Tick {
-	var ticks []plot.Tick
-	for e := math.Floor(low); e <= math.Ceil(high); e++ {
-		for m := 1.0; m < 10; m++ {
-			tick := plot.Tick{Value: e + math.Log10(m)}
-			if tick.Value < low || tick.Value > high {
-				continue
-			}
-			if m == 1 || (m == 2 || m == 5) && high-low < 2 || high-low < 0.5 {
-				tick.Label = strconv.FormatFloat(m*math.Pow(10, e), 'g', 12, 64)
-			}
-			ticks = append(ticks, tick)
-		}
-	}
-	return ticks
-}
 
 // logarithmic makes both axes logarithmic, for points made by logXY.
 func logarithmic(p *plot.Plot) { p.X.Tick.Marker, p.Y.Tick.Marker = logTicks{}, logTicks{} }
@@ -165,10 +125,34 @@ func addGrid(p *plot.Plot) {
 // margin is left free around a picture.
 const margin = 3 * vg.Millimeter
 
+// breakLines breaks words into lines of at most a width.
+func breakLines(words *string, style text.Style, width vg.Length) {
+	var lines []string
+	for line := range strings.SplitSeq(*words, "\n") {
+		current := ""
+		for word := range strings.FieldsSeq(line) {
+			longer := strings.TrimLeft(current+" "+word, " ")
+			if current != "" && style.Width(longer) > width {
+				lines = append(lines, current)
+				longer = word
+			}
+			current = longer
+		}
+		lines = append(lines, current)
+	}
+	*words = strings.Join(lines, "\n")
+}
+
+// Save draws p for print, as Style.Save does.
+func Save(dir, name string, p *plot.Plot) error { return Print.Save(dir, name, p) }
+
 // Save draws p and writes it as name.svg and name.png into dir, which is made if needed. Nothing is
 // written unless both can be drawn.
-func Save(dir, name string, p *plot.Plot) error {
-	vector, pixels := vgsvg.New(Width, Height), vgimg.NewWith(vgimg.UseWH(Width, Height),
+func (s Style) Save(dir, name string, p *plot.Plot) error {
+	width, height, dpi := s.size()
+	breakLines(&p.Title.Text, p.Title.TextStyle, width-4*margin)
+	breakLines(&p.Y.Label.Text, p.Y.Label.TextStyle, height-8*margin)
+	vector, pixels := vgsvg.New(width, height), vgimg.NewWith(vgimg.UseWH(width, height),
 		vgimg.UseDPI(dpi))
 	drawn := map[string]*bytes.Buffer{"svg": {}, "png": {}}
 	p.Draw(draw.Crop(draw.New(vector), margin, -margin, margin, -margin))
