@@ -104,7 +104,7 @@ func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *ca
 	tell := cmd.ErrOrStderr()
 	fmt.Fprintf(tell, "threads: %d; writing and loading random weights of %d parameters\n", threads,
 		flags.config.Parameters())
-	model, err := host.Model(flags.config, kernels.F32)
+	model, err := host.Model(cmd.Context(), flags.config, kernels.F32)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func newGPT2InitCommand() *cobra.Command {
 			return err
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := gpt2.WriteRandom(args[0], config, seed); err != nil {
+			if err := gpt2.WriteRandom(cmd.Context(), args[0], config, seed); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d parameters\n", args[0],

@@ -38,6 +38,7 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 		"plan": {"plan", "many-users", "--set",
 			"effort.requests=100000000"},
 		"worker without a queue": {"worker", "--nats", queuetest.Serve(t)},
+		"calibrate":              {"calibrate", "--out", filepath.Join(dir, "host.yaml")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ func published(t *testing.T) string {
 		t.Fatal(err)
 	}
 	c.Layers, c.Width, c.Heads, c.Context = 2, 64, 2, 128
-	if err := gpt2.WriteRandom(dir, c, 7); err != nil {
+	if err := gpt2.WriteRandom(t.Context(), dir, c, 7); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -2,6 +2,8 @@ package gpt2
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -226,12 +228,26 @@ func TestKeepLayers(t *testing.T) {
 	}
 }
 
+// Who ends the writing of weights leaves none that are half written.
+func TestWriteRandomEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := t.TempDir()
+	if err := WriteRandom(ctx, dir, DefaultConfig(), 42); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != "config.json" {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
 func TestWriteRandom(t *testing.T) {
 	c := DefaultConfig()
 	c.Layers, c.Heads, c.Width, c.Inner, c.Vocab, c.Context = 1, 2, 10, 0, 30, 20
 	one, two := t.TempDir(), filepath.Join(t.TempDir(), "new")
 	for _, dir := range []string{one, two} {
-		if err := WriteRandom(dir, c, 42); err != nil {
+		if err := WriteRandom(t.Context(), dir, c, 42); err != nil {
 			t.Fatal(err)
 		}
 	}

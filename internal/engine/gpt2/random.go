@@ -1,6 +1,7 @@
 package gpt2
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -15,8 +16,9 @@ import (
 // WriteRandom writes config.json and model.safetensors of a model with random weights to dir, which
 // it makes. The weights are drawn as GPT-2's are before training (Radford et al. 2019, section
 // 2.3): normal with standard deviation 0.02, 0.01 for positions, and 1/√(2·layers) of that where a
-// block adds to the residual stream. The same seed gives the same files.
-func WriteRandom(dir string, c Config, seed uint64) error {
+// block adds to the residual stream. The same seed gives the same files. It ends with the error of
+// ctx where that is done, and then leaves no weights.
+func WriteRandom(ctx context.Context, dir string, c Config, seed uint64) error {
 	c = c.completed()
 	if err := c.Check(); err != nil {
 		return err
@@ -35,7 +37,7 @@ func WriteRandom(dir string, c Config, seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	specs := slices.Collect(tensorSpecs(c))
 	return safetensors.Create(filepath.Join(dir, "model.safetensors"), specs,
-		func(i int, row []float32) {
+		func(i int, row []float32) error {
 			mean, deviation := initial(specs[i].Name, c.Layers)
 			for j := range row {
 				row[j] = mean
@@ -43,6 +45,7 @@ func WriteRandom(dir string, c Config, seed uint64) error {
 					row[j] += float32(rng.NormFloat64() * deviation)
 				}
 			}
+			return ctx.Err()
 		})
 }
 

@@ -55,13 +55,14 @@ func writeModel(t rapid.TB, dir string, c Config, rng *rand.Rand,
 		Shape: []int64{1, 1, 2, 2}})
 	weights := map[string][]float32{}
 	err = safetensors.Create(filepath.Join(dir, "model.safetensors"), specs,
-		func(i int, row []float32) {
+		func(i int, row []float32) error {
 			for j := range row {
 				row[j] = float32(rng.NormFloat64() * 0.3)
 			}
 			if i < len(names) {
 				weights[names[i]] = append(weights[names[i]], row...)
 			}
+			return nil
 		})
 	if err != nil {
 		t.Fatal(err)

@@ -29,8 +29,9 @@ func TestRoundTrip(t *testing.T) {
 			want = append(want, rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "values"))
 		}
 		at := make([]int, len(specs))
-		err := Create(path, specs, func(i int, row []float32) {
+		err := Create(path, specs, func(i int, row []float32) error {
 			at[i] += copy(row, want[i][at[i]:])
+			return nil
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -1,14 +1,14 @@
 package safetensors
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"math"
-	"os"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Spec names a float32 tensor to be written.
@@ -19,27 +19,29 @@ type Spec struct {
 
 // Create writes a file of F32 tensors in the order given. It calls fill for each tensor and row
 // (the last dimension), so that a tensor need not be in memory as a whole; fill writes every
-// element of row.
-func Create(path string, tensors []Spec, fill func(tensor int, row []float32)) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w := bufio.NewWriterSize(f, 1<<20)
+// element of row. The file appears once it is whole; an error of fill ends it.
+func Create(path string, tensors []Spec, fill func(tensor int, row []float32) error) error {
 	header, err := encodeHeader(tensors)
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(header); err != nil {
-		return err
-	}
+	return files.Write(path, func(w io.Writer) error {
+		if _, err := w.Write(header); err != nil {
+			return err
+		}
+		return writeTensors(w, tensors, fill)
+	})
+}
+
+func writeTensors(w io.Writer, tensors []Spec, fill func(tensor int, row []float32) error) error {
 	for i, t := range tensors {
 		width := t.Shape[len(t.Shape)-1]
 		row := make([]float32, width)
 		raw := make([]byte, 4*width)
 		for range rows(t.Shape) {
-			fill(i, row)
+			if err := fill(i, row); err != nil {
+				return err
+			}
 			for j, v := range row {
 				binary.LittleEndian.PutUint32(raw[4*j:], math.Float32bits(v))
 			}
@@ -48,7 +50,7 @@ func Create(path string, tensors []Spec, fill func(tensor int, row []float32)) (
 			}
 		}
 	}
-	return w.Flush()
+	return nil
 }
 
 // rows returns the number of vectors along the last dimension.

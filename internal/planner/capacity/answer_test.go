@@ -288,7 +288,7 @@ func TestCostGrowsWithTheRate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := f.newSearch(testQueue(t), Options{})
+		s, err := f.newSearch(t.Context(), testQueue(t), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

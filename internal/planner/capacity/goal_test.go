@@ -201,7 +201,7 @@ func TestBadGoals(t *testing.T) {
 		f, err := Parse("bad.yaml", []byte(good+text))
 		if err == nil {
 			var s *search
-			if s, err = f.newSearch(testQueue(t), Options{}); err == nil {
+			if s, err = f.newSearch(t.Context(), testQueue(t), Options{}); err == nil {
 				err = s.possible()
 			}
 		}

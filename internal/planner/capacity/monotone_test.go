@@ -36,7 +36,7 @@ func hourly(t *testing.T, q *queue.Queue, asked question) (float64, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := f.newSearch(q, Options{})
+	s, err := f.newSearch(t.Context(), q, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package capacity
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -107,7 +108,7 @@ func prepared(t *testing.T, text string) (*search, *trials) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := f.newSearch(testQueue(t), Options{})
+	s, err := f.newSearch(t.Context(), testQueue(t), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,8 @@ func TestLookingAheadChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := f.newSearch(testQueue(t), Options{Queue: queue.Config{Workers: workers}})
+		s, err := f.newSearch(t.Context(), testQueue(t),
+			Options{Queue: queue.Config{Workers: workers}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +275,7 @@ func TestOtherInputsKeepTheEvidence(t *testing.T) {
 		"20}\nmenu: {hardware: [a100-80gb-sxm], tensor: [4]}")
 	s.best, s.fates = 0, []fate{{kind: chosen, replicas: 1}}
 	for _, p := range s.perturbations() {
-		other, err := s.perturbed(p, contender)
+		other, err := s.perturbed(t.Context(), p, contender)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,10 +327,24 @@ func TestBadPlans(t *testing.T) {
 	} {
 		f, err := Parse("bad.yaml", []byte(text))
 		if err == nil {
-			_, err = f.newSearch(q, Options{})
+			_, err = f.newSearch(t.Context(), q, Options{})
 		}
 		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", text, err, want)
 		}
+	}
+}
+
+// Who ends a plan does not wait until all options are prepared.
+func TestPreparingEnds(t *testing.T) {
+	f, err := Parse("menu.yaml", []byte("model: llama-2-7b\nworkload: {rate: 1/s}\n"+
+		"menu: {hardware: [l4]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.newSearch(ctx, testQueue(t), Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func (s *search) sensitivity(ctx context.Context) ([]Sensitivity, error) {
 		if !s.trials.shard.Mine(i) {
 			continue
 		}
-		other, err := s.perturbed(p, contender)
+		other, err := s.perturbed(ctx, p, contender)
 		if err != nil {
 			return nil, errors.Join(err, group.Wait())
 		}
@@ -95,7 +95,7 @@ func (s *search) compared(input string, other *search, harder int) Sensitivity {
 
 // perturbed returns a search with other inputs, among the options that may win: those whose bound
 // is at most so many times the cost of the answer.
-func (s *search) perturbed(p perturbation, within float64) (*search, error) {
+func (s *search) perturbed(ctx context.Context, p perturbation, within float64) (*search, error) {
 	f := &File{Plan: s.trials.file.Plan, name: s.trials.file.name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
 	if p.plan != nil {
@@ -121,7 +121,7 @@ func (s *search) perturbed(p perturbation, within float64) (*search, error) {
 		other.prefill, other.decode, other.index = again(o.prefill), again(o.decode), len(options)
 		options = append(options, &other)
 	}
-	other, err := f.prepared(options, &trials)
+	other, err := f.prepared(ctx, options, &trials)
 	if err != nil {
 		return nil, err
 	}

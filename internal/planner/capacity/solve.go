@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // newSearch prepares the options of the menu.
-func (f *File) newSearch(q *queue.Queue, o Options) (*search, error) {
+func (f *File) newSearch(ctx context.Context, q *queue.Queue, o Options) (*search, error) {
 	options, err := f.options()
 	if err != nil {
 		return nil, err
@@ -46,11 +46,11 @@ func (f *File) newSearch(q *queue.Queue, o Options) (*search, error) {
 	t := &trials{file: f, clocks: scenarios.NewClocks(), queue: q, journal: o.Journal, ran: o.Ran,
 		shard: o.Shard, recorded: o.Recorded, workers: o.Queue.Workers,
 		ledger: &ledger{known: map[string]*entry{}}}
-	return f.prepared(options, t)
+	return f.prepared(ctx, options, t)
 }
 
 // prepared finds out what can be built of the options, and bounds what it does.
-func (f *File) prepared(options []*option, t *trials) (*search, error) {
+func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*search, error) {
 	loads := map[int]*load{}
 	ready := map[*server]bool{}
 	for _, o := range options {
@@ -59,6 +59,9 @@ func (f *File) prepared(options []*option, t *trials) (*search, error) {
 				continue
 			}
 			ready[server] = true
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			if err := f.prepare(server, loads, t.clocks); err != nil {
 				return nil, err
 			}
@@ -71,7 +74,7 @@ func (f *File) prepared(options []*option, t *trials) (*search, error) {
 
 // solve answers the plan of one model.
 func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, error) {
-	s, err := f.newSearch(q, o)
+	s, err := f.newSearch(ctx, q, o)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +166,7 @@ func (f *File) detail(ctx context.Context, s *search, a *Answer) error {
 
 // growth finds the best fleet for a load so many times as heavy.
 func (s *search) growth(ctx context.Context, factor float64) (*Growth, error) {
-	later, err := s.perturbed(perturbation{plan: func(p *Plan) { p.scaleRate(factor) }},
+	later, err := s.perturbed(ctx, perturbation{plan: func(p *Plan) { p.scaleRate(factor) }},
 		math.Inf(1))
 	if err != nil {
 		return nil, err

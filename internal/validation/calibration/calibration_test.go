@@ -167,7 +167,7 @@ func TestMeasure(t *testing.T) {
 	defer m.Close()
 	c := gpt2.DefaultConfig()
 	c.Layers, c.Width, c.Heads, c.Inner, c.Vocab, c.Context = 1, 32, 2, 64, 97, 256
-	model, err := m.Model(c, kernels.F32)
+	model, err := m.Model(t.Context(), c, kernels.F32)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,13 +41,14 @@ func checkDrafts(sp *scenarios.Speculation) error {
 }
 
 // newDrafts readies the draft model of a scenario.
-func newDrafts(s *scenarios.Simulation, host *machine.Machine, target *engine.Engine,
-	blocks int) (*drafts, error) {
+func newDrafts(ctx context.Context, s *scenarios.Simulation, host *machine.Machine,
+	target *engine.Engine, blocks int) (*drafts, error) {
 	sp := s.Scenario.Speculation
 	d := &drafts{host: host, target: target, name: s.DraftModel().Name, tokens: sp.Tokens}
 	var err error
 	weights := cmp.Or(hardware.DType(sp.Weights), s.DraftModel().DType)
-	if d.draft, err = newEngine(host, s.DraftModel(), weights, blocks); err != nil {
+	if d.draft, err = newEngine(ctx, host, s.DraftModel(), weights,
+		blocks); err != nil {
 		return nil, fmt.Errorf("speculation.draft: %w", err)
 	}
 	return d, nil

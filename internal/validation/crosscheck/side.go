@@ -53,14 +53,14 @@ func (d *side) ready(ctx context.Context, s *scenarios.Simulation, expected *Run
 		return err
 	}
 	blocks := blocksFor(s, expected)
-	if d.engine, err = newEngine(d.host, s.Model, hardware.DType(s.Scenario.Engine.Weights),
-		blocks); err != nil {
+	if d.engine, err = newEngine(ctx, d.host, s.Model,
+		hardware.DType(s.Scenario.Engine.Weights), blocks); err != nil {
 		return err
 	}
 	if s.Scenario.Speculation == nil {
 		return nil
 	}
-	if d.drafts, err = newDrafts(s, d.host, d.engine, blocks); err != nil {
+	if d.drafts, err = newDrafts(ctx, s, d.host, d.engine, blocks); err != nil {
 		return err
 	}
 	measured, err := d.drafts.measure(ctx)
@@ -105,8 +105,8 @@ func (d *side) compare() *Comparison {
 }
 
 // newEngine returns an engine for a model.
-func newEngine(host *machine.Machine, a *models.Architecture, weights hardware.DType,
-	blocks int) (*engine.Engine, error) {
+func newEngine(ctx context.Context, host *machine.Machine, a *models.Architecture,
+	weights hardware.DType, blocks int) (*engine.Engine, error) {
 	config, err := machine.GPT2(a)
 	if err != nil {
 		return nil, scenarios.BadInput(err)
@@ -115,7 +115,7 @@ func newEngine(host *machine.Machine, a *models.Architecture, weights hardware.D
 	if err != nil {
 		return nil, scenarios.BadInput(fmt.Errorf("engine.weights: %w", err))
 	}
-	model, err := host.Model(config, format)
+	model, err := host.Model(ctx, config, format)
 	if err != nil {
 		return nil, err
 	}

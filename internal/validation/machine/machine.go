@@ -9,6 +9,7 @@
 package machine
 
 import (
+	"context"
 	"errors"
 	"os"
 	"runtime"
@@ -80,8 +81,9 @@ func (m *Machine) Now() time.Duration {
 }
 
 // Model returns a model of that shape with random weights, which take as long as trained ones. It
-// belongs to the machine.
-func (m *Machine) Model(c gpt2.Config, format kernels.Format) (*gpt2.Model, error) {
+// belongs to the machine. It is not made where ctx is done meanwhile.
+func (m *Machine) Model(ctx context.Context, c gpt2.Config, format kernels.Format) (
+	*gpt2.Model, error) {
 	if model := m.models[loaded{c, format}]; model != nil {
 		return model, nil
 	}
@@ -90,7 +92,7 @@ func (m *Machine) Model(c gpt2.Config, format kernels.Format) (*gpt2.Model, erro
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	if err := gpt2.WriteRandom(dir, c, 1); err != nil {
+	if err := gpt2.WriteRandom(ctx, dir, c, 1); err != nil {
 		return nil, err
 	}
 	model, err := gpt2.Load(dir, gpt2.Options{Format: format})

@@ -73,11 +73,11 @@ func TestWatch(t *testing.T) {
 		}
 		c := gpt2.DefaultConfig()
 		c.Layers, c.Width, c.Heads, c.Inner, c.Vocab, c.Context = 1, 32, 2, 64, 97, 64
-		first, err := m.Model(c, kernels.F32)
+		first, err := m.Model(t.Context(), c, kernels.F32)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := m.Model(c, kernels.F32); err != nil || again != first {
+		if again, err := m.Model(t.Context(), c, kernels.F32); err != nil || again != first {
 			t.Errorf("loaded twice: %v", err)
 		}
 		if err := m.Close(); err != nil {
