@@ -32,6 +32,8 @@ type Answer struct {
 	// of the highest rates of fleets by which the highest was; empty for other goals.
 	Points  []Point `json:"points,omitempty"`
 	Reaches []Reach `json:"reaches,omitempty"`
+	// Jobs are the fleets of a job that would be in time, the cheapest first.
+	Jobs []JobDone `json:"jobs,omitempty"`
 	// Shapes are the kinds of replicas by accelerator and parallelism, each at its best settings,
 	// cheapest fleet first.
 	Shapes []Shape `json:"shapes"`
@@ -102,6 +104,10 @@ type Deployment struct {
 	Carbon float64 `json:"g_co2_per_million_output_tokens,omitempty"`
 	// Interrupted is the fleet with spot replicas that are taken away; nil where there are none.
 	Interrupted *Interrupted `json:"interrupted,omitempty"`
+	// JobHours is how long a job takes that was simulated whole, or the share of it that was, with
+	// steps as predicted; 0 for other loads.
+	JobHours float64 `json:"job_hours,omitempty"`
+	JobShare float64 `json:"job_share_simulated,omitempty"`
 	// Kept is the share of requests that meet the SLO when the whole fleet is simulated,
 	// KeptWithoutSpares when the spares are down.
 	Kept              float64 `json:"kept"`
@@ -185,11 +191,16 @@ type Shape struct {
 // Mixed is a fleet of two kinds of replicas, among which requests are shared in proportion to what
 // they sustain.
 type Mixed struct {
+	options  [2]*option
 	Labels   [2]string `json:"labels"`
 	Replicas [2]int    `json:"replicas"`
 	Hourly   float64   `json:"dollars_per_hour"`
 	// Share is the part of the requests that the first kind serves.
 	Share float64 `json:"share_of_first"`
+	// Simulated reports whether the fleet was simulated whole, spares down, and Kept the share of
+	// requests that kept the part of the SLO that binds.
+	Simulated bool    `json:"simulated"`
+	Kept      float64 `json:"kept,omitempty"`
 }
 
 // Growth is the cheapest fleet for a higher rate.

@@ -18,7 +18,7 @@ func (t *trial) Check() error {
 		}
 	}
 	for name, v := range map[string]float64{"the interval": t.Kept.Half,
-		"the energy": t.EnergyPerMillion, "the flow": t.Flow} {
+		"the energy": t.EnergyPerMillion, "the flow": t.Flow, "the duration": t.Seconds} {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("%s: found %g, want a finite number from 0", name, v)
 		}

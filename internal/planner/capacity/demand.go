@@ -121,6 +121,10 @@ func (p *Plan) mean() float64 {
 // put returns the workload at a rate, for so many requests. One that is not steady is as it is; it
 // ends by itself, or after so many.
 func (p *Plan) put(w scenarios.Workload, rate float64, requests int64) scenarios.Workload {
+	if p.Job != nil {
+		w.Requests, w.Arrivals.Process = requests, "at-once"
+		return w
+	}
 	if t := w.Trace; t != nil && !p.recordedTimes() { // a trace may be shorter than a simulation
 		again := *t
 		again.Repeat = true

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"context"
 	"math"
 
 	"github.com/llmsim/llmsim/scenarios"
@@ -29,7 +30,8 @@ func (s *search) mixed(shapes []Shape) *Mixed {
 				hourly := float64(n+s.spare)*a.price + float64(m)*b.price
 				if hourly < cost && a.available(n+s.spare) && b.available(m) {
 					cost = hourly
-					best = &Mixed{Labels: [2]string{shapes[i].Label, shapes[j].Label},
+					best = &Mixed{options: [2]*option{a, b},
+						Labels:   [2]string{shapes[i].Label, shapes[j].Label},
 						Replicas: [2]int{n + s.spare, m}, Hourly: hourly,
 						Share: float64(n) * rateA / (float64(n)*rateA + float64(m)*rateB)}
 				}
@@ -37,6 +39,52 @@ func (s *search) mixed(shapes []Shape) *Mixed {
 		}
 	}
 	return best
+}
+
+// mostMore bounds the replicas that a mixed fleet gets beyond those that are reckoned.
+const mostMore = 4
+
+// confirmed simulates a mixed fleet, and gives it more of the second kind until it keeps the SLO;
+// nil where it then costs as much as the answer. One with a group of replicas stays as reckoned:
+// a scenario has one pair of pools.
+func (s *search) confirmed(ctx context.Context, m *Mixed) (*Mixed, error) {
+	if m == nil || m.options[0].decode != nil || m.options[1].decode != nil {
+		return m, nil
+	}
+	plan, trials := &s.trials.file.Plan, *s.trials
+	trials.recorded = false // parts of the work do not know the rates of all kinds
+	for range mostMore {
+		if m.Hourly >= s.cost()*(1-1e-9) || !m.options[1].available(m.Replicas[1]) {
+			return nil, nil
+		}
+		t, err := trials.trial(ctx, m.scenario(&plan.Menu, s.spare), s.rate,
+			plan.together(s.rate, m.Replicas[0]+m.Replicas[1]))
+		if err != nil {
+			return nil, err
+		}
+		if m.Kept = t.Kept.Mean; t.kept() {
+			m.Simulated = true
+			return m, nil
+		}
+		m.Replicas[1]++
+		m.Hourly += m.options[1].price
+	}
+	return nil, nil
+}
+
+// scenario returns a mixed fleet without its spares, with steps as slow as each kind's must be
+// expected to be.
+func (m *Mixed) scenario(menu *Menu, spare int) scenarios.Scenario {
+	all := m.options[0].scenario(menu, 1, m.options[0].slow)
+	for k, o := range m.options {
+		one := o.scenario(menu, 1, o.slow)
+		all.Fleet.Pools = append(all.Fleet.Pools, scenarios.Pool{
+			Name: []string{"first", "second"}[k], Replicas: m.Replicas[k],
+			Hardware: one.Hardware, Parallelism: one.Parallelism, Engine: one.Engine,
+			Batching: one.Batching, Memory: one.Memory, Speculation: one.Speculation})
+	}
+	all.Fleet.Pools[0].Replicas -= spare
+	return all
 }
 
 // slots is the number of quarters of an hour in a day.

@@ -40,6 +40,7 @@ const (
 	findThroughput = "throughput"
 	findLatency    = "latency"
 	findFront      = "front"
+	findJob        = "job" // of a plan with a job
 )
 
 // check finds what contradicts itself between the goal and the rest of a plan.

@@ -16,6 +16,8 @@ const mostRows = 24
 // printGoal prints the table of a goal other than the cheapest fleet.
 func (a *Answer) printGoal(p *report.Printer) {
 	switch a.Goal.Find {
+	case findJob:
+		a.printJobs(p)
 	case findThroughput:
 		a.printReaches(p)
 	case findLatency:
@@ -107,4 +109,37 @@ func (a *Answer) WriteFront(dir string) error {
 		return err
 	}
 	return plots.Save(dir, "front", p)
+}
+
+// missed says that there is no answer.
+func (g *Goal) missed() string {
+	if g.Find == findJob {
+		return "No option is in time."
+	}
+	return "No option meets the SLO."
+}
+
+// printJob says how long the simulation of a job took.
+func (d *Deployment) printJob(p *report.Printer) {
+	words := "The whole job simulated"
+	if d.JobShare < 1 {
+		words = report.Percent(d.JobShare) + " of the job simulated"
+	}
+	p.Text(fmt.Sprintf("%s, with steps as predicted: it takes %s hours.", words,
+		report.Figure(d.JobHours)))
+	d.printStart(p)
+}
+
+func (a *Answer) printJobs(p *report.Printer) {
+	var rows [][]string
+	for i := range a.Jobs {
+		j := &a.Jobs[i]
+		if i == 0 {
+			p.Text(fmt.Sprintf("%d requests; with steps as slow as the confidence demands:",
+				j.Requests))
+		}
+		rows = append(rows, []string{fmt.Sprintf("%d of %s", j.Replicas, j.Label),
+			report.Figure(j.Hours), fmt.Sprintf("%.2f", j.Dollars), report.Figure(j.PerMillion)})
+	}
+	p.Table([]string{"replicas", "hours", "$", "$/1M tokens"}, rows, 0)
 }

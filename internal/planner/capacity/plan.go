@@ -26,11 +26,12 @@ import (
 // Plan is a question: what a plan file says. The tags of its fields describe the keys.
 type Plan struct {
 	Name        string             `json:"name,omitempty" jsonschema:"What people call the plan."`
-	Models      []Service          `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. They choose from the menu in this order."`
+	Models      []Service          `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. Their fleets are those that cost the least together."`
 	Model       string             `json:"model,omitempty" jsonschema:"The model, as in a scenario."`
 	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
 	Workload    scenarios.Workload `json:"workload,omitzero" jsonschema:"Who asks for what, as in a scenario. The whole fleet must serve it."`
 	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
+	Job         *Job               `json:"job,omitempty" jsonschema:"Instead of requests that arrive over time: requests that are all there at the start, and must be answered within a time."`
 	Goal        Goal               `json:"goal,omitzero" jsonschema:"What to look for. Default: the cheapest fleet that keeps the SLO."`
 	Menu        Menu               `json:"menu" required:"true" jsonschema:"What there is to choose from."`
 	Prices      string             `json:"prices,omitempty" jsonschema:"A file with a date and the prices of accelerators by region and term: each of the menu without a price stands for all its offers there."`
@@ -146,6 +147,10 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 		if p.Goal.Find == findThroughput && !doc.Has("workload.rate") && !rates(&p.Workload) {
 			p.Workload.Rate.Value = 1 // any will do: it is raised
 		}
+		if p.Job != nil {
+			p.Job.check(p, doc, problem)
+			break
+		}
 		checkService(doc, "", &p.Workload, &p.SLO, problem)
 	}
 	names := map[string]bool{}
@@ -175,6 +180,9 @@ func (p *Plan) complete() {
 	}
 	p.SLO = p.SLO.Complete()
 	p.Goal.complete()
+	if p.Job != nil {
+		p.Goal.Find = findJob
+	}
 	e := &p.Effort
 	e.Requests = cmp.Or(e.Requests, firstRequests)
 	if e.MostRequests == 0 {

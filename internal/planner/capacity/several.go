@@ -36,9 +36,8 @@ func (a *Answers) Met() bool {
 	return !slices.ContainsFunc(a.Models, func(answer *Answer) bool { return answer.Chosen == nil })
 }
 
-// Solve answers the plan. An SLO that no option meets is an answer too: see Answer.Nearest. Models
-// choose in turn: one that comes later has what is left of the accelerators of which there are not
-// more than a number.
+// Solve answers the plan. An SLO that no option meets is an answer too: see Answer.Nearest. Several
+// models have the fleets that cost the least together.
 func (f *File) Solve(ctx context.Context, o Options) (*Answers, error) {
 	q, err := queue.Open(ctx, o.Queue, queue.Handlers{Kind: Simulate})
 	if err != nil {
@@ -46,6 +45,68 @@ func (f *File) Solve(ctx context.Context, o Options) (*Answers, error) {
 	}
 	defer q.Close()
 	all := &Answers{Name: f.Plan.Name}
+	if all.Models, err = f.each(ctx, q, o); err != nil {
+		return nil, err
+	}
+	for _, a := range all.Models {
+		if d := a.Chosen; d != nil {
+			all.Accelerators += d.Accelerators
+			all.Hourly += d.Hourly
+		}
+	}
+	if o.Shard.Whole() {
+		return all, nil
+	}
+	if n := all.Failed(); n > 0 {
+		return nil, shard.Failed(n)
+	}
+	return nil, nil
+}
+
+// each answers the plan of each model: with the fleet that it would have alone, where there are
+// accelerators for all of these; else with fleets that are chosen jointly, or where none are
+// possible, in turn.
+func (f *File) each(ctx context.Context, q *queue.Queue, o Options) ([]*Answer, error) {
+	var list []*Answer
+	var found []*finding
+	var searches []*search
+	parts := f.parts()
+	for _, part := range parts {
+		one, err := part.find(ctx, q, o)
+		if err != nil {
+			return nil, err
+		}
+		found, searches = append(found, one), append(searches, one.search)
+	}
+	j := newJointly(searches)
+	for _, one := range found {
+		one.stock = len(parts) > 1 && len(j.offers) > 0
+	}
+	if len(parts) > 1 && j.conflict() {
+		possible, err := j.choose(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !possible {
+			return f.inTurn(ctx, q, o)
+		}
+		for _, one := range found {
+			one.shared = true
+		}
+	}
+	for k, part := range parts {
+		a, err := part.told(ctx, found[k])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// inTurn answers the plan of each model with what the models before it leave.
+func (f *File) inTurn(ctx context.Context, q *queue.Queue, o Options) ([]*Answer, error) {
+	var list []*Answer
 	hardware := f.Plan.Menu.Hardware
 	for _, part := range f.parts() {
 		if part.Plan.Menu.Hardware = hardware; len(hardware) == 0 {
@@ -57,20 +118,12 @@ func (f *File) Solve(ctx context.Context, o Options) (*Answers, error) {
 		if err != nil {
 			return nil, err
 		}
-		if d := a.Chosen; d != nil {
-			all.Accelerators += d.Accelerators
-			all.Hourly += d.Hourly
-			hardware = remaining(hardware, d)
+		if a.Chosen != nil {
+			hardware = remaining(hardware, a.Chosen)
 		}
-		all.Models = append(all.Models, a)
+		list = append(list, a)
 	}
-	if o.Shard.Whole() {
-		return all, nil
-	}
-	if n := all.Failed(); n > 0 {
-		return nil, shard.Failed(n)
-	}
-	return nil, nil
+	return list, nil
 }
 
 // parts returns a plan for each model.

@@ -72,8 +72,28 @@ func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*sea
 		seeds: mostSeeds, trials: t}, nil
 }
 
+// finding is a search that has found what the goal asks for, and how.
+type finding struct {
+	*search
+	points  []Point
+	reaches []*reach
+	jobs    []*jobFleet
+	// stock reports whether other models take accelerators from the same stock, and shared whether
+	// the fleet is not the best for this model alone for that reason.
+	stock, shared bool
+}
+
 // solve answers the plan of one model.
 func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, error) {
+	found, err := f.find(ctx, q, o)
+	if err != nil {
+		return nil, err
+	}
+	return f.told(ctx, found)
+}
+
+// find looks for what the goal of one model asks for.
+func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, error) {
 	s, err := f.newSearch(ctx, q, o)
 	if err != nil {
 		return nil, err
@@ -81,29 +101,36 @@ func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, e
 	if err := s.possible(); err != nil {
 		return nil, err
 	}
-	p := &f.Plan
-	var points []Point
-	var reaches []*reach
-	switch p.Goal.Find {
+	found := &finding{search: s}
+	switch f.Plan.Goal.Find {
+	case findJob:
+		found.jobs, err = s.doJob(ctx)
 	case findThroughput:
-		reaches, err = s.reachFarthest(ctx)
+		found.reaches, err = s.reachFarthest(ctx)
 	case findLatency:
-		points, err = s.swiftest(ctx)
+		found.points, err = s.swiftest(ctx)
 	default:
 		err = s.answer(ctx)
 	}
-	if err == nil && p.Goal.Find == findFront && s.best >= 0 {
-		points, err = s.front(ctx)
+	if err == nil && f.Plan.Goal.Find == findFront && s.best >= 0 {
+		found.points, err = s.front(ctx)
 	}
-	if err != nil {
-		return nil, err
-	}
-	a := &Answer{Name: p.Name, Model: p.Model, Goal: p.Goal, Prices: p.priced, Points: points,
-		Reaches: s.told(reaches), SLO: p.SLO, ClassSLOs: p.classSLOs(), Rate: s.rate,
-		Spare: s.spare, Confidence: p.Effort.Confidence,
+	return found, err
+}
+
+// told makes an answer of what was found.
+func (f *File) told(ctx context.Context, found *finding) (*Answer, error) {
+	s, p := found.search, &f.Plan
+	var err error
+	a := &Answer{Name: p.Name, Model: p.Model, Goal: p.Goal, Prices: p.priced,
+		Points: found.points, Reaches: s.told(found.reaches), SLO: p.SLO,
+		ClassSLOs: p.classSLOs(), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: len(s.options), Simulations: s.trials.count()}
 	if l := s.load(); l != nil {
 		a.Load = l.words
+	}
+	for _, j := range found.jobs[:min(len(found.jobs), mostShapes)] {
+		a.Jobs = append(a.Jobs, s.done(j))
 	}
 	a.tell(s)
 	if p.Goal.Find == findCheapest {
@@ -113,7 +140,7 @@ func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, e
 	}
 	a.BestMeasured = bestMeasured(a.Shapes)
 	if s.best >= 0 {
-		err = f.detail(ctx, s, a)
+		err = f.detail(ctx, found, a)
 	} else {
 		a.Nearest = s.nearest()
 		err = s.adviseNearest(ctx, a.Nearest)
@@ -140,16 +167,23 @@ func (s *search) load() *load {
 }
 
 // detail adds what there is to say about the chosen fleet.
-func (f *File) detail(ctx context.Context, s *search, a *Answer) error {
+func (f *File) detail(ctx context.Context, found *finding, a *Answer) error {
 	var err error
+	s := found.search
+	if f.Plan.Job != nil {
+		a.Chosen, err = s.deployJob(ctx)
+		return err
+	}
 	if a.Chosen, err = s.deploy(ctx); err != nil {
 		return err
 	}
-	if err = s.explain(ctx, a); err != nil || f.Plan.Goal.Find != findCheapest {
+	if err = s.explain(ctx, a); err != nil || f.Plan.Goal.Find != findCheapest || found.shared {
 		return err
 	}
-	if s.trials.shard.Whole() {
-		a.Mixed = s.mixed(a.Shapes)
+	if s.trials.shard.Whole() && !found.stock {
+		if a.Mixed, err = s.confirmed(ctx, s.mixed(a.Shapes)); err != nil {
+			return err
+		}
 	}
 	if f.Plan.Fleet.Autoscaling {
 		a.Autoscaling = s.autoscaled(&f.Plan.Workload.Rate, a.Shapes)

@@ -15,7 +15,9 @@ func (a *Answer) WriteText(out io.Writer) error {
 		p.Heading(a.Name)
 	}
 	p.Text(fmt.Sprintf("%s; %s", a.Model, a.Load))
-	p.Text("SLO: " + a.slo())
+	if a.Goal.Find != findJob {
+		p.Text("SLO: " + a.slo())
+	}
 	if a.Prices != "" {
 		p.Text("Prices: " + a.Prices)
 	}
@@ -26,11 +28,11 @@ func (a *Answer) WriteText(out io.Writer) error {
 	if a.Chosen != nil {
 		a.Chosen.print(p, a)
 	} else if a.Nearest != nil {
-		p.Heading("No option meets the SLO.")
+		p.Heading(a.Goal.missed())
 	} else {
 		p.Heading("No option of the menu can be built.")
 	}
-	if a.Nearest != nil {
+	if a.Nearest != nil && a.Goal.Find != findJob {
 		p.Text(fmt.Sprintf("Nearest is %s, where %s of the requests keep it: %s.", a.Nearest.Label,
 			report.Percent(a.Nearest.Kept), a.Nearest.Limit))
 		a.Nearest.Advice.print(p, a.Confidence)
@@ -80,6 +82,10 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 		p.Text(fmt.Sprintf("For that energy at most %s g of CO2 are emitted.",
 			report.Figure(d.Carbon)))
 	}
+	if d.JobHours > 0 {
+		d.printJob(p)
+		return
+	}
 	words = fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO",
 		report.Percent(d.Kept))
 	if spare > 0 {
@@ -103,6 +109,11 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 		p.Text(words)
 	}
 	d.OneFewer.print(p, a.Confidence)
+	d.printStart(p)
+}
+
+// printStart prints what starts a replica.
+func (d *Deployment) printStart(p *report.Printer) {
 	p.Gap()
 	p.Text("To start a replica:")
 	for _, command := range d.Launch {
@@ -226,10 +237,15 @@ func (a *Answer) printTightest(p *report.Printer) {
 
 func (a *Answer) printMore(p *report.Printer) {
 	if m := a.Mixed; m != nil {
-		p.Text(fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for %s of the "+
-			"requests, and %d of %s.",
+		words := fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for %s of "+
+			"the requests, and %d of %s",
 			m.Hourly, several(m.Replicas[0], "replica"), m.Labels[0], report.Percent(m.Share),
-			m.Replicas[1], m.Labels[1]))
+			m.Replicas[1], m.Labels[1])
+		if m.Simulated {
+			words += fmt.Sprintf("; simulated whole, %s keep the part of the SLO that binds",
+				report.Percent(m.Kept))
+		}
+		p.Text(words + ".")
 	}
 	if g := a.Growth; g != nil && g.Replicas > 0 {
 		p.Text(fmt.Sprintf("For %g times the rate: %s of %s, $%.2f an hour.", g.Factor,

@@ -37,6 +37,8 @@ type trial struct {
 	All   float64 `json:"all"`
 	Met   bool    `json:"met"`
 	Binds string  `json:"binds"`
+	// Seconds is how long the run took.
+	Seconds float64 `json:"seconds"`
 	// Flow is the output tokens a second.
 	Flow float64 `json:"output_tokens_per_second"`
 	// EnergyPerMillion is the energy for a million output tokens, in Wh.
@@ -145,7 +147,7 @@ func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 	r := seen.Result
 	t := trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds,
 		EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput,
-		Latencies: latencies(seen.Requests)}
+		Seconds: r.Duration, Latencies: latencies(seen.Requests)}
 	requests, drop := seen.Requests, 0
 	if !whole {
 		requests, drop = t.settled(seen)

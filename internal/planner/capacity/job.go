@@ -1,0 +1,227 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Job is requests that are all there at the start, and must be answered within a time.
+type Job struct {
+	Within   scenarios.Span `json:"within" above:"0" required:"true" jsonschema:"The time that there is, such as 8h."`
+	Requests int64          `json:"requests,omitempty" min:"1" max:"1000000000" jsonschema:"How many requests there are."`
+	Tokens   int64          `json:"tokens,omitempty" min:"1" jsonschema:"How many tokens they have, prompts and answers together: instead of requests."`
+}
+
+// check finds what contradicts itself between a job and the rest of a plan.
+func (j *Job) check(p *Plan, doc *strict.Document,
+	problem func(field, format string, args ...any)) {
+	if (j.Requests == 0) == (j.Tokens == 0) {
+		problem("job", "give either requests or tokens")
+	}
+	for _, key := range []string{"models", "goal", "slo", "fleet", "workload.rate",
+		"workload.arrivals", "workload.requests", "workload.duration", "workload.sessions"} {
+		if doc.Has(key) {
+			problem(key, "has no meaning for a job, whose requests are all there at the start; "+
+				"leave it out")
+		}
+	}
+	for i := range p.Workload.Classes {
+		if highest(&p.Workload.Classes[i].Rate) > 0 {
+			problem(fmt.Sprintf("workload.classes.%d.rate", i), "has no meaning for a job; give "+
+				"classes a weight")
+		}
+	}
+}
+
+// The requests of the two simulations by which the time that a replica takes for each more request
+// is known, and the most of the simulation of the whole job.
+const (
+	jobSample    = 4000
+	mostInJob    = 300_000
+	jobTolerance = 1e-9
+)
+
+// jobFleet is what is known of an option that does a job: a replica takes a time for each request,
+// and some time beside it, to begin and to end.
+type jobFleet struct {
+	option, replicas   int
+	each, begin, total float64 // in seconds; total is that of the fleet
+	dollars            float64 // of the fleet until it is done
+}
+
+// seconds is how long n replicas take for requests.
+func (j *jobFleet) seconds(requests int64, n int) float64 {
+	return j.begin + j.each*math.Ceil(float64(requests)/float64(n))
+}
+
+// JobDone is the fleet of a job, or an option that would do it.
+type JobDone struct {
+	Label    string  `json:"label"`
+	Replicas int     `json:"replicas"`
+	Requests int64   `json:"requests"`
+	Hours    float64 `json:"hours"`
+	// Dollars is the price of the fleet until the job is done, PerMillion that of a million tokens,
+	// prompts and answers together.
+	Dollars    float64 `json:"dollars"`
+	PerMillion float64 `json:"dollars_per_million_tokens"`
+}
+
+// doJob finds the fleet that does the job in time for the least money, each option with as few
+// replicas as are in time. Options are tried in the order of the least that the job costs by their
+// bounds, until that is more than the best.
+func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
+	s.best, s.fates = -1, make([]fate, len(s.options))
+	requests := s.jobRequests()
+	var order []int
+	for i, o := range s.options {
+		switch {
+		case o.unfit() != "":
+			s.fates[i] = fate{kind: unfit}
+		case s.allowed(o) < s.fewestInJob(o, requests):
+			s.fates[i] = fate{kind: tooFew}
+		default:
+			s.fates[i] = fate{kind: outdone}
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(s.leastForJob(a, requests), s.leastForJob(b, requests))
+	})
+	var all []*jobFleet
+	var best *jobFleet
+	for len(order) > 0 {
+		var now []*jobFleet
+		for len(order) > 0 && len(now) < atOnce {
+			if i := order[0]; best == nil || s.leastForJob(i, requests) < best.dollars {
+				now = append(now, &jobFleet{option: i})
+			} else {
+				s.fates[i].words = fmt.Sprintf("by the roofline the job costs $%.2f at least",
+					s.leastForJob(i, requests))
+			}
+			order = order[1:]
+		}
+		if err := each(ctx, now, func(ctx context.Context, j *jobFleet) error {
+			return s.timeJob(ctx, j, requests)
+		}); err != nil {
+			return nil, err
+		}
+		for _, j := range now {
+			if j.replicas > 0 {
+				all = append(all, j)
+			}
+			if j.replicas > 0 && (best == nil || cmp.Or(cmp.Compare(j.dollars, best.dollars),
+				cmp.Compare(j.option, best.option)) < 0) {
+				best = j
+			}
+		}
+	}
+	if best != nil {
+		s.best = best.option
+		s.fates[s.best] = fate{kind: chosen, replicas: best.replicas}
+	}
+	slices.SortStableFunc(all, func(a, b *jobFleet) int {
+		return cmp.Or(cmp.Compare(a.dollars, b.dollars), cmp.Compare(a.option, b.option))
+	})
+	return all, nil
+}
+
+// jobRequests is how many requests the job has.
+func (s *search) jobRequests() int64 {
+	j := s.trials.file.Plan.Job
+	if l := s.load(); j.Requests == 0 && l != nil {
+		each := (l.prompt + l.output) / l.requests
+		return max(1, int64(math.Ceil(float64(j.Tokens)/each)))
+	}
+	return max(1, j.Requests)
+}
+
+// fewestInJob is the least number of replicas that may be in time, by the bounds.
+func (s *search) fewestInJob(o *option, requests int64) int {
+	within := sim.Time(s.trials.file.Plan.Job.Within).Seconds()
+	return max(1, int(math.Ceil(min(unbounded, float64(requests)/o.ceiling/within))))
+}
+
+// leastForJob is the least that a job costs with option i, by its bounds.
+func (s *search) leastForJob(i int, requests int64) float64 {
+	o := s.options[i]
+	return o.price * float64(requests) / o.ceiling / 3600
+}
+
+// timeJob finds out how long a replica takes, and so how many are in time; none where there are not
+// enough.
+func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error {
+	o, fate := s.options[j.option], &s.fates[j.option]
+	sample := min(requests, jobSample)
+	t, err := s.trials.trial(ctx, o.scenario(&s.trials.file.Plan.Menu, 1, o.slow), 0, sample)
+	if err == nil && sample > 1 {
+		var half trial
+		half, err = s.trials.trial(ctx, o.scenario(&s.trials.file.Plan.Menu, 1, o.slow), 0,
+			sample/2)
+		j.each = max(0, t.Seconds-half.Seconds) / float64(sample-sample/2)
+	}
+	if words, failed := failure(err); failed {
+		fate.kind, fate.words = broken, words
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fate.kind = simulated
+	j.begin = max(0, t.Seconds-j.each*float64(sample))
+	if p, taken := o.interrupted(); taken { // time away, and work that begins anew
+		j.each *= 1 + p.rate*(p.away+t.Latencies["mean_e2el_ms"]/1000)
+	}
+	within := sim.Time(s.trials.file.Plan.Job.Within).Seconds()
+	most := min(int64(s.allowed(o)), requests)
+	n := int64(math.Ceil(j.each * float64(requests) / max(within-j.begin, jobTolerance)))
+	for n = max(1, n); n <= most && j.seconds(requests, int(n)) > within; n++ {
+	}
+	if n > most {
+		fate.words = fmt.Sprintf("%d would take %.3g hours", most,
+			j.seconds(requests, int(most))/3600)
+		return nil
+	}
+	j.replicas = int(n)
+	j.total = j.seconds(requests, j.replicas)
+	j.dollars = float64(j.replicas) * o.price * j.total / 3600
+	fate.words, fate.replicas = fmt.Sprintf("the job costs $%.2f", j.dollars), j.replicas
+	return nil
+}
+
+// done says what an option would take for the job.
+func (s *search) done(j *jobFleet) JobDone {
+	requests := s.jobRequests()
+	l := s.load()
+	tokens := float64(requests) * (l.prompt + l.output) / l.requests
+	return JobDone{Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
+		Hours: j.total / 3600, Dollars: j.dollars, PerMillion: j.dollars / tokens * 1e6}
+}
+
+// deployJob simulates the chosen fleet with the whole job, or as much of it as mostInJob, with
+// steps as predicted.
+func (s *search) deployJob(ctx context.Context) (*Deployment, error) {
+	o, n := s.chosen(), s.size()
+	scenario := o.scenario(&s.trials.file.Plan.Menu, n, 1)
+	requests := min(s.jobRequests(), mostInJob)
+	t, err := s.trials.trial(ctx, scenario, 0, requests)
+	if err != nil {
+		return nil, err
+	}
+	file, err := s.trials.file.file(scenario, 0, s.jobRequests())
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.deployment(file, t, t)
+	if err == nil {
+		d.JobHours = t.Seconds / 3600
+		d.JobShare = float64(requests) / float64(s.jobRequests())
+	}
+	return d, err
+}

@@ -1,0 +1,81 @@
+package capacity
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+const jobText = `
+model: llama-3.1-8b
+workload: {prompt: {distribution: lognormal, mean: 600, cv: 0.6, max: 4000}, output: {distribution: exponential, mean: 80, max: 600}}
+job: {tokens: 30000000, within: 10m}
+menu: {hardware: [l4, l40s, a100-80gb-sxm, {accelerator: h100-sxm, count: 2}], tensor: [1, 2], weights: [bf16, fp8], batching: [{max-sequences: 16}, {max-sequences: 128}, {token-budget: 2048}]}
+`
+
+// The fleet for a job costs the least of all that are in time; when the whole job is simulated, it
+// takes what was said, and is in time.
+func TestJob(t *testing.T) {
+	s, _ := prepared(t, jobText)
+	found, err := s.doJob(context.Background())
+	if err != nil || s.best < 0 {
+		t.Fatal("no answer", err)
+	}
+	requests := s.jobRequests()
+	if l := s.load(); math.Abs(float64(requests)*(l.prompt+l.output)/l.requests/30e6-1) > 1e-3 {
+		t.Errorf("%d requests are not 30 million tokens", requests)
+	}
+	every, _ := prepared(t, jobText)
+	every.fates = make([]fate, len(every.options))
+	simulated := 0
+	for i, o := range every.options {
+		if o.unfit() != "" {
+			continue
+		}
+		simulated++
+		j := &jobFleet{option: i}
+		if err := every.timeJob(context.Background(), j, requests); err != nil {
+			t.Fatal(err)
+		}
+		if j.replicas > 0 && j.dollars < found[0].dollars*(1-1e-9) {
+			t.Errorf("%s does it for $%g, the answer for $%g", every.label(i), j.dollars,
+				found[0].dollars)
+		}
+	}
+	if len(found) == simulated {
+		t.Errorf("all of %d options were simulated", simulated)
+	}
+	o := s.chosen()
+	whole, err := s.trials.trial(context.Background(),
+		o.scenario(&s.trials.file.Plan.Menu, s.size(), o.slow), 0, requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole.Seconds > 600 || math.Abs(whole.Seconds/found[0].total-1) > 0.05 {
+		t.Errorf("the whole job takes %g s, want %g s and at most 600 s", whole.Seconds,
+			found[0].total)
+	}
+}
+
+// What contradicts a job is an error.
+func TestBadJobs(t *testing.T) {
+	for change, want := range map[string]string{
+		"job: {within: 1h}":                                    "either requests or tokens",
+		"job: {within: 1h, tokens: 5, requests: 5}":            "either requests or tokens",
+		"job: {tokens: 5}":                                     "within: must be given",
+		"job: {tokens: 5, within: 1h}\nslo: {ttft: 1s}":        "slo: has no meaning for a job",
+		"job: {tokens: 5, within: 1h}\ngoal: front":            "goal: has no meaning for a job",
+		"job: {tokens: 5, until: 1h}":                          `unknown key`,
+		"job: {requests: 5, within: 1h}\nfleet: {spare: 1}":    "fleet: has no meaning for a job",
+		"job: {requests: 5, within: 1h}\nmodels: [{model: a}]": "models",
+	} {
+		_, err := Parse("job.yaml", []byte("model: llama-3.1-8b\nworkload: {prompt: 5}\nmenu: "+
+			"{hardware: [l4]}\n"+change))
+		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q in it", change, err, want)
+		}
+	}
+}

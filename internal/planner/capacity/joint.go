@@ -1,0 +1,222 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+)
+
+// choice is a fleet that one of several models may have.
+type choice struct {
+	option, replicas int // without the spares; a bound from below unless exact
+	exact            bool
+	cost             float64
+	// takes is how many accelerators of each counted offer the fleet has.
+	takes []int
+}
+
+// jointly chooses fleets for several models from one stock.
+type jointly struct {
+	searches []*search
+	offers   []Offer // those that are counted
+	// sizes is what is known of the options of each model: the least number of replicas, 0 where
+	// none suffices.
+	sizes []map[int]int
+}
+
+// newJointly prepares the choice from what each model would have alone.
+func newJointly(searches []*search) *jointly {
+	j := &jointly{searches: searches, sizes: make([]map[int]int, len(searches))}
+	for k, s := range searches {
+		j.sizes[k] = map[int]int{}
+		if s.best >= 0 {
+			j.sizes[k][s.best] = s.fates[s.best].replicas
+		}
+		for _, o := range s.options {
+			for _, server := range o.servers() {
+				if offer := *server.offer; offer.Count > 0 && !slices.Contains(j.offers, offer) {
+					j.offers = append(j.offers, offer)
+				}
+			}
+		}
+	}
+	return j
+}
+
+// takes returns how many accelerators of each counted offer n replicas of an option and the spares
+// have.
+func (j *jointly) takes(s *search, o *option, n int) []int {
+	list := make([]int, len(j.offers))
+	var seen []Offer
+	for _, server := range o.servers() {
+		i := slices.Index(j.offers, *server.offer)
+		if i >= 0 && !slices.Contains(seen, j.offers[i]) {
+			seen = append(seen, j.offers[i])
+			list[i] = (n + s.spare) * o.accelerators(server.offer)
+		}
+	}
+	return list
+}
+
+// fit reports whether there are accelerators for what fleets take together.
+func (j *jointly) fit(taken []int) bool {
+	for i, n := range taken {
+		if n > j.offers[i].Count {
+			return false
+		}
+	}
+	return true
+}
+
+// conflict reports whether the fleets that the models would have alone take more than there is.
+func (j *jointly) conflict() bool {
+	taken := make([]int, len(j.offers))
+	for _, s := range j.searches {
+		if s.best >= 0 {
+			taken = sum(taken, j.takes(s, s.chosen(), s.fates[s.best].replicas))
+		}
+	}
+	return !j.fit(taken)
+}
+
+func sum(a, b []int) []int {
+	list := slices.Clone(a)
+	for i := range b {
+		list[i] += b[i]
+	}
+	return list
+}
+
+// choose finds the fleets of all models that cost the least together and for which there are
+// accelerators; it reports whether there are any. It takes options at the least that they could
+// cost and take, and sizes those that are chosen so, until all that are chosen are sized.
+func (j *jointly) choose(ctx context.Context) (bool, error) {
+	for {
+		picked := j.cheapest()
+		if picked == nil {
+			return false, nil
+		}
+		exact := true
+		for k, c := range picked {
+			if c.exact {
+				continue
+			}
+			exact = false
+			if err := j.size(ctx, k, c.option); err != nil {
+				return false, err
+			}
+		}
+		if exact {
+			for k, c := range picked {
+				j.searches[k].take(c.option, c.replicas)
+			}
+			return true, nil
+		}
+	}
+}
+
+// take makes a fleet the answer.
+func (s *search) take(option, replicas int) {
+	if s.best >= 0 {
+		was := &s.fates[s.best]
+		was.kind, was.words = simulated, "its accelerators serve another model"
+	}
+	s.best = option
+	s.fates[option].kind, s.fates[option].words = chosen, ""
+	s.fates[option].replicas = replicas
+}
+
+// size finds the least number of replicas with which an option serves a model.
+func (j *jointly) size(ctx context.Context, k, option int) error {
+	s := j.searches[k]
+	best, before := s.best, s.fates[option]
+	s.best = -1
+	err := s.try(ctx, option)
+	if words, failed := failure(err); failed {
+		s.fates[option].kind, s.fates[option].words, err = broken, words, nil
+	}
+	if err == nil && s.best >= 0 {
+		err = s.settle(ctx)
+	}
+	j.sizes[k][option] = 0
+	if s.best >= 0 {
+		j.sizes[k][option] = s.fates[option].replicas
+		s.fates[option].kind, s.fates[option].words = simulated, before.words
+	}
+	s.best = best
+	return err
+}
+
+// choices lists the fleets that a model may have, none of which costs as much as another and takes
+// as much of every offer, the cheapest first.
+func (j *jointly) choices(k int) []choice {
+	s := j.searches[k]
+	var all []choice
+	for i, o := range s.options {
+		if kind := s.fates[i].kind; kind == unfit || kind == outOfReach || kind == tooFew ||
+			kind == broken {
+			continue
+		}
+		n, exact := j.sizes[k][i]
+		if exact && n == 0 {
+			continue
+		}
+		if !exact {
+			n = s.fewest(o)
+		}
+		all = append(all, choice{option: i, replicas: n, exact: exact,
+			cost: float64(n+s.spare) * o.price, takes: j.takes(s, o, n)})
+	}
+	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(a.cost, b.cost) })
+	var list []choice
+	for _, c := range all {
+		if !slices.ContainsFunc(list, func(d choice) bool { return d.takesNoMore(&c) }) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// takesNoMore reports whether a fleet takes at most what another does, of each offer.
+func (c *choice) takesNoMore(other *choice) bool {
+	for i := range c.takes {
+		if c.takes[i] > other.takes[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// cheapest returns the cheapest choices for all models for which there are accelerators; nil where
+// there are none.
+func (j *jointly) cheapest() []choice {
+	lists := make([][]choice, len(j.searches))
+	rest := make([]float64, len(lists)+1) // the least that the models from k on cost
+	for k := len(lists) - 1; k >= 0; k-- {
+		if lists[k] = j.choices(k); len(lists[k]) == 0 {
+			return nil
+		}
+		rest[k] = rest[k+1] + lists[k][0].cost
+	}
+	var best []choice
+	least := math.Inf(1)
+	var extend func(picked []choice, taken []int, cost float64)
+	extend = func(picked []choice, taken []int, cost float64) {
+		k := len(picked)
+		if k == len(lists) {
+			best, least = slices.Clone(picked), cost
+			return
+		}
+		for _, c := range lists[k] {
+			if cost+c.cost+rest[k+1] >= least {
+				return
+			}
+			if all := sum(taken, c.takes); j.fit(all) {
+				extend(append(picked, c), all, cost+c.cost)
+			}
+		}
+	}
+	extend(nil, make([]int, len(j.offers)), 0)
+	return best
+}

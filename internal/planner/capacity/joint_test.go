@@ -1,0 +1,89 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+)
+
+// Fleets of several models from one stock cost the least of all that there are accelerators for,
+// and no more than when the models choose in turn.
+func TestModelsShareAStock(t *testing.T) {
+	conflicts := 0
+	for _, counts := range [][2]int{{2, 2}, {3, 4}, {20, 20}} {
+		f, err := Parse("joint.yaml", fmt.Appendf(nil, `
+models:
+  - {name: chat, model: llama-3.1-8b, workload: {rate: 60/s, prompt: 300, output: 60}, slo: {ttft: 1s, tpot: 40ms}}
+  - {name: code, model: qwen2.5-14b, workload: {rate: 12/s, prompt: 900, output: 60}, slo: {ttft: 1s, tpot: 50ms}}
+menu:
+  hardware: [{accelerator: h100-sxm, count: %d, price: $2/h}, {accelerator: a100-80gb-sxm, count: %d, price: $1.2/h}, l40s]
+  tensor: [1, 2]
+effort: {requests: 200, most-requests: 400}
+`, counts[0], counts[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := testQueue(t)
+		var searches []*search
+		for _, part := range f.parts() {
+			found, err := part.find(context.Background(), q, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			searches = append(searches, found.search)
+		}
+		j := newJointly(searches)
+		if j.conflict() {
+			conflicts++
+		}
+		if possible, err := j.choose(context.Background()); err != nil || !possible {
+			t.Fatal("no answer", err)
+		}
+		got := searches[0].cost() + searches[1].cost()
+		want := cheapestPair(t, j)
+		if j.conflict() || math.Abs(got-want) > 1e-9 {
+			t.Errorf("%v: $%g/h, the cheapest pair costs $%g/h", counts, got, want)
+		}
+		inTurn, err := f.inTurn(context.Background(), q, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := inTurn[0].Chosen, inTurn[1].Chosen; a != nil && b != nil &&
+			got > a.Hourly+b.Hourly+1e-9 {
+			t.Errorf("%v: $%g/h, in turn $%g/h", counts, got, a.Hourly+b.Hourly)
+		}
+	}
+	if conflicts == 0 || conflicts == 3 {
+		t.Errorf("%d of 3 stocks are too small for what each model would have alone", conflicts)
+	}
+}
+
+// cheapestPair returns the price of the cheapest fleets of two models, after all options of both
+// are sized.
+func cheapestPair(t *testing.T, j *jointly) float64 {
+	t.Helper()
+	for k, s := range j.searches {
+		for i, o := range s.options {
+			if _, known := j.sizes[k][i]; !known && o.unfit() == "" && !o.tight {
+				if err := j.size(context.Background(), k, i); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	best := math.Inf(1)
+	a, b := j.searches[0], j.searches[1]
+	for i, n := range j.sizes[0] {
+		for k, m := range j.sizes[1] {
+			if n == 0 || m == 0 {
+				continue
+			}
+			x, y := a.options[i], b.options[k]
+			if j.fit(sum(j.takes(a, x, n), j.takes(b, y, m))) {
+				best = min(best, float64(n)*x.price+float64(m)*y.price)
+			}
+		}
+	}
+	return best
+}
