@@ -45,28 +45,31 @@ func explainCommand() *cobra.Command {
 	f.Var(countOf(&flags.prompt, 512), "prompt", "length of the prompt, in tokens")
 	f.Var(countOf(&flags.context, 1024), "context", "context of each user, in tokens")
 	f.BoolVar(&flags.devices, "devices", false,
-		"show measured rates of one user on many machines against bandwidth over bytes")
+		"show measured rates of one user on many machines against bandwidth and FLOP/s")
 	f.Var(choice(&flags.format, "table", "json"), "format",
 		"with --devices, what to print: table or json")
-	f.StringVar(&flags.out, "out", "", "with --devices, folder for devices.svg and devices.png")
+	f.StringVar(&flags.out, "out", "",
+		"with --devices, folder for devices and devices-prompts as SVG and PNG")
 	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
 		"with --devices, what pictures are for: print, or slide (16:9, larger letters)")
 	return cmd
 }
 
-// showDevices shows the law of decoding on machines that were measured.
+// showDevices shows the laws of decoding and prefill on machines that were measured.
 func (flags *explainFlags) showDevices(cmd *cobra.Command) error {
 	rows, err := devices.Rows()
 	if err != nil {
 		return failed(err)
 	}
 	if flags.out != "" {
-		picture, err := devices.Plot(rows)
-		if err == nil {
-			err = flags.style.Save(flags.out, "devices", picture)
-		}
+		pictures, err := devices.Pictures(rows)
 		if err != nil {
 			return failed(err)
+		}
+		for name, picture := range pictures {
+			if err := flags.style.Save(flags.out, name, picture); err != nil {
+				return failed(err)
+			}
 		}
 	}
 	if flags.format == "json" {

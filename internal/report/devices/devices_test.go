@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// No machine beats the law, a machine of the catalogue has the catalogue's bandwidth and a
-// prediction below the law, and the table keeps to 80 columns.
+// No machine beats a law, a machine of the catalogue has the catalogue's bandwidth and a
+// prediction below both, and the table keeps to 80 columns.
 func TestRows(t *testing.T) {
 	rows, err := Rows()
 	if err != nil {
@@ -21,21 +21,25 @@ func TestRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, device := range map[string]string{"rtx-4090": "RTX 4090",
-		"a100-80gb-pcie": "A100 PCIe"} {
+		"a100-80gb-pcie": "A100 PCIe", "m1-max": "M1 Max", "m2-ultra": "M2 Ultra"} {
 		a, err := catalog.Accelerator(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range rows {
-			if r.Device == device && (r.Bandwidth != a.Bandwidth || r.Predicted == 0) {
-				t.Errorf("%s: bandwidth %g, in the catalogue %g; predicted %g", device, r.Bandwidth,
-					a.Bandwidth, r.Predicted)
+			if r.Device == device && (r.Bandwidth != a.Bandwidth ||
+				r.Peak != a.Peak[hardware.FP16] || r.Decode.Predicted == 0) {
+				t.Errorf("%s: bandwidth %g and %g FLOP/s, in the catalogue %g and %g; predicted %g",
+					device, r.Bandwidth, r.Peak, a.Bandwidth, a.Peak[hardware.FP16],
+					r.Decode.Predicted)
 			}
 		}
 	}
 	for _, r := range rows {
-		if r.Measured <= 0 || r.Measured >= r.Law || r.Predicted >= r.Law {
-			t.Errorf("%+v is not below the law", r)
+		for _, rate := range []Rate{r.Decode, r.Prefill} {
+			if rate.Measured <= 0 || rate.Measured >= rate.Law || rate.Predicted >= rate.Law {
+				t.Errorf("%s, %s %s: %+v is not below the law", r.Device, r.Model, r.Weights, rate)
+			}
 		}
 	}
 	var out bytes.Buffer
@@ -47,7 +51,7 @@ func TestRows(t *testing.T) {
 			t.Errorf("%q is longer than 80 columns", line)
 		}
 	}
-	if _, err := Plot(rows); err != nil {
+	if _, err := Pictures(rows); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -51,6 +50,7 @@ func (a *Accuracy) Draw() (*plot.Plot, error) {
 	if err := a.addDiagonal(p, low, high); err != nil {
 		return nil, err
 	}
+	names := newLabels(p)
 	for i := range a.Series {
 		s := &a.Series[i]
 		points := make(plotter.XYs, len(s.Measured))
@@ -70,8 +70,8 @@ func (a *Accuracy) Draw() (*plot.Plot, error) {
 			scatter.Shape, scatter.Radius = draw.RingGlyph{}, vg.Points(4)
 		}
 		p.Add(scatter)
-		if err := s.label(p, points, i%2 == 1); err != nil {
-			return nil, err
+		for k, name := range s.Labels {
+			names.add(points[k], name)
 		}
 		key := *scatter
 		key.GlyphStyle.Radius = vg.Points(3)
@@ -79,6 +79,7 @@ func (a *Accuracy) Draw() (*plot.Plot, error) {
 	}
 	p.X.Min, p.X.Max = math.Log10(low), math.Log10(high)
 	p.Y.Min, p.Y.Max = p.X.Min, p.X.Max
+	p.Add(names)
 	return p, nil
 }
 
@@ -92,30 +93,6 @@ func (a *Accuracy) span() (low, high float64) {
 		}
 	}
 	return low / 1.5, high * 1.5
-}
-
-// label writes the names of points below them to the right, or above them to the left, where those
-// of another series do not stand.
-func (s *AccuracySeries) label(p *plot.Plot, points plotter.XYs, above bool) error {
-	if len(s.Labels) == 0 {
-		return nil
-	}
-	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: points, Labels: s.Labels})
-	if err != nil {
-		return err
-	}
-	labels.Offset = vg.Point{X: vg.Points(5), Y: vg.Points(-7)}
-	if above {
-		labels.Offset = vg.Point{X: vg.Points(-4), Y: vg.Points(2)}
-	}
-	for i := range labels.TextStyle {
-		labels.TextStyle[i].Font.Size, labels.TextStyle[i].Font.Variant = 6.5, "Sans"
-		if above {
-			labels.TextStyle[i].XAlign = text.XRight
-		}
-	}
-	p.Add(labels)
-	return nil
 }
 
 // addDiagonal draws the line of equality, over a band unless it has a name of its own.
