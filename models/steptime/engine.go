@@ -97,7 +97,10 @@ type EngineMemory struct {
 	// Context is the bytes of the driver's context, libraries and captured graphs on each
 	// accelerator.
 	Context float64
-	// LogitBytes is the peak bytes of sampling an element of the logits.
+	// LogitBytes is the peak bytes of sampling an element of the logits: the logits in 4 bytes,
+	// their copy with penalties, the sorted values with indexes of 8 bytes, probabilities and sums
+	// of them. It is fitted to the blocks that engines report, since what lives at once is up to
+	// the allocator: 50 to 60 for vLLM, which tries a step of all sequences before it makes blocks.
 	LogitBytes float64 `yaml:"logit_bytes"`
 }
 
