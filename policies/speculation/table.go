@@ -31,7 +31,7 @@ func ReadTable(r io.Reader) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := files.CheckKeys(data); err != nil {
+	if err := files.CheckFields(data); err != nil {
 		return nil, fmt.Errorf("not an acceptance table: %w", err)
 	}
 	var t Table

@@ -71,7 +71,7 @@ func TestGzipBombs(t *testing.T) {
 	}
 }
 
-// A column that is there twice is refused, whichever of the two is meant.
+// A column or a key that is there twice is refused, whichever of the two is meant.
 func TestColumnsThatAreThereTwice(t *testing.T) {
 	for _, columns := range []string{"arrival_s,prompt_tokens,output_tokens,prompt_tokens",
 		"arrival_s,prompt_tokens,output_tokens,Class,class"} {
@@ -80,9 +80,13 @@ func TestColumnsThatAreThereTwice(t *testing.T) {
 			t.Errorf("%s: %v", columns, err)
 		}
 	}
-	_, _, err := read(save(t, []byte(`[{"prompt_len": 1, "output_len": 1, "prompt_len": 2}]`)),
-		Options{})
-	if err == nil || !strings.Contains(err.Error(), `the key "prompt_len" is given twice`) {
-		t.Error(err)
+	for text, want := range map[string]string{
+		`[{"prompt_len": 1, "output_len": 1, "prompt_len": 2}]`:                      `"prompt_len" is given twice`,
+		`{"timestamp": 0, "input_length": 1, "output_length": 1, "Input_length": 2}`: `:1: the key "Input_length" is given twice`,
+	} {
+		_, _, err := read(save(t, []byte(text)), Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/internal/content"
 )
@@ -51,6 +52,9 @@ func (m *mooncake) decode(r *sim.Request) error {
 	m.row = mooncakeRow{Timestamp: -1, Input: -1, Output: -1, HashIDs: m.row.HashIDs[:0]}
 	if err := json.Unmarshal(line, &m.row); err != nil {
 		return m.file.errorf("%w", jsonError(err))
+	}
+	if twice, ok := errors.AsType[files.KeyTwice](files.CheckFields(line)); ok {
+		return m.file.errorf("%w", twice)
 	}
 	at, err := fromNumber(m.row.Timestamp, 1000)
 	if err != nil {

@@ -91,7 +91,7 @@ func ReadConfig(path string) (Config, error) {
 
 func parseConfig(data []byte) (Config, error) {
 	c := DefaultConfig()
-	if err := files.CheckKeys(data); err != nil {
+	if err := files.CheckFields(data); err != nil {
 		return Config{}, err
 	}
 	if err := json.Unmarshal(data, &c); err != nil {
