@@ -12,14 +12,16 @@ var mlperfColumns = []string{"submitter", "model", "scenario", "accelerator", "g
 
 // benchmark is a workload of MLPerf Inference v5.1: the model, the samples of the data set, and
 // mean lengths (mlcommons/inference, language/*/README.md and user.conf; the output lengths are
-// TOKENS_PER_SAMPLE of the submission checker).
+// TOKENS_PER_SAMPLE of the submission checker). The prompts of Llama-2-70B are those of 1,056 of
+// the 24,576 samples, taken from each of the four parts of OpenOrca: 221 tokens on average, ± 4
+// (openshift-psap/performance-dashboard, mlperf-data/summaries/llama2-70b-99.csv).
 type benchmark struct {
 	architecture            string
 	samples, prompt, output int
 }
 
 var benchmarks = map[string]benchmark{
-	"llama2-70b-99": {"llama-2-70b", 24576, 294, 294},
+	"llama2-70b-99": {"llama-2-70b", 24576, 221, 294},
 	"llama3.1-8b":   {"llama-3.1-8b", 13368, 778, 128},
 	"llama3.1-405b": {"llama-3.1-405b", 8313, 9428, 685},
 	"mixtral-8x7b":  {"mixtral-8x7b", 15000, 430, 145},
@@ -94,12 +96,10 @@ func (c *catalogs) mlperf(r *row) *mlperf {
 	if r.err != nil {
 		return nil
 	}
-	m.engine = "trtllm"
-	if strings.HasPrefix(m.accelerator.Generation, "cdna") { // AMD's
-		m.engine = "vllm-v1"
-	}
+	m.engine = mlperfEngine(m.accelerator.Generation, r.text("location"))
 	m.setDefaults()
 	m.narrowCache()
+	m.chunked = m.engine == "trtllm" // enable_chunked_context
 	m.divide(min(gpus, max(1, m.accelerator.PerNode)))
 	m.limitRanks()
 	m.replicas = max(1, gpus/m.parallel().GPUs())
@@ -108,24 +108,57 @@ func (c *catalogs) mlperf(r *row) *mlperf {
 	return m
 }
 
+// mlperfEngine returns the engine of a submission: systems whose folder of results ends in vLLM
+// name theirs (version 0.10 at the time, which schedules step by step), AMD's run on a vLLM of
+// their own, and all others on TensorRT-LLM.
+func mlperfEngine(generation, results string) string {
+	switch {
+	case strings.HasPrefix(generation, "cdna"):
+		return "vllm-v1"
+	case strings.Contains(results, "_vLLM/"):
+		return "vllm-v1-sync"
+	}
+	return "trtllm"
+}
+
+// stageTokens is the number of tokens, and of sequences, of a step on two H100.
+const stageTokens = 1024
+
 // divide spreads the model over as few accelerators as leave at least half of their memory to the
-// cache, as submitters do: experts and data-parallel attention over all, other models by tensor
-// parallelism.
+// cache: experts and data-parallel attention over all, other models in two stages, each by tensor
+// parallelism, as submitters did with Llama-2-70B on H100 and Llama-3.1-405B on H200 and B200
+// (mlcommons/inference_results_v5.0, closed/NVIDIA/configs). The step of a stage is kept as small as
+// theirs (max_num_tokens), so that one does not wait for the other.
 func (m *mlperf) divide(gpus int) {
 	weights := float64(m.model.WeightBytes(m.weights))
 	for m.tensor < gpus && weights/float64(m.tensor) > m.accelerator.Memory/2 {
 		m.tensor *= 2
 	}
-	if m.model.Experts() != nil && m.tensor > 1 {
+	switch {
+	case m.tensor == 1:
+	case m.model.Experts() != nil:
 		m.data, m.tensor = gpus, 1
+	default:
+		m.pipeline, m.tensor = 2, m.tensor/2
+		m.maxSequences, m.tokenBudget = stageTokens, stageTokens
 	}
 }
 
 func (m *mlperf) at() place { return m.place }
 
+// shortestRun is how many seconds a run takes at least, in samples at the rate that the submitter
+// aims for: 600, and a tenth more to be sure (mlcommons/inference, loadgen: min_duration of
+// user.conf, and the slack of the number of samples). Samples are drawn again for that.
+const shortestRun = 660
+
+// drawn returns the number of samples of a run. Submitters aim for what they then reach.
+func (m *mlperf) drawn() int {
+	return max(m.samples, int(shortestRun*m.measured[0].value)/m.output)
+}
+
 // compare implements experiment. The samples are shared out evenly; one replica is simulated.
 func (m *mlperf) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
-	load, err := offlineLoad(max(1, m.samples/m.replicas), m.prompt, m.output)
+	load, err := offlineLoad(max(1, m.drawn()/m.replicas), m.prompt, m.output)
 	if err != nil {
 		return nil, err
 	}
