@@ -76,6 +76,9 @@ type deployment struct {
 	// host is how many times longer the machine's host takes than that of an H100 machine; 0 means
 	// as usual around the GPU.
 	host float64
+	// sorts tells that the next token is one of the most likely (top-k, top-p), for which logits are
+	// sorted, whatever the engine's preset does.
+	sorts bool
 	// engineTimes tells that times were taken inside the engine, so that the cost of a request
 	// outside it does not count.
 	engineTimes bool
@@ -218,6 +221,9 @@ func (d *deployment) preset(p *Physics, blockTokens int) (servers.Config, error)
 	engine, err := p.engine(d.engine)
 	if err != nil {
 		return servers.Config{}, err
+	}
+	if d.sorts {
+		engine.Served.Sampling = 1
 	}
 	return d.config(p, engine, blockTokens)
 }
