@@ -2,6 +2,7 @@ package fit
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models/steptime"
@@ -101,9 +102,15 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 	}
 }
 
-// linkConstants are the fitted constants of a link within a node.
-func linkConstants(*hardware.Collective) []constant[hardware.Collective] {
+// linkConstants are the fitted constants of a link within a node. Accelerators that reach each other
+// without the memory of the host are believed to be in each other's way as RTX PRO 6000 are, whose
+// all-reduces were measured (0.36), give or take a half.
+func linkConstants(start *hardware.Collective) []constant[hardware.Collective] {
 	type c = hardware.Collective
+	least, most := 0.5, 3.0
+	if strings.HasSuffix(start.Link, "-p2p") {
+		least, most = 0.18, 0.72
+	}
 	ways := []struct {
 		name string
 		of   func(*c) *hardware.AllReduce
@@ -123,7 +130,7 @@ func linkConstants(*hardware.Collective) []constant[hardware.Collective] {
 			}),
 			number(way.name+".efficiency", 0.2, 0.95,
 				func(c *c) *float64 { return &way.of(c).Efficiency }),
-			number(way.name+".contention", 0.5, 3,
+			number(way.name+".contention", least, most,
 				func(c *c) *float64 { return &way.of(c).Contention }),
 		)
 	}
