@@ -76,8 +76,8 @@ type deployment struct {
 	// host is how many times longer the machine's host takes than that of an H100 machine; 0 means
 	// as usual around the GPU.
 	host float64
-	// sorts tells that the next token is one of the most likely (top-k, top-p), for which logits are
-	// sorted, whatever the engine's preset does.
+	// sorts tells that the next token is one of the most likely (top-k, top-p), for which logits
+	// are sorted, whatever the engine's preset does.
 	sorts bool
 	// engineTimes tells that times were taken inside the engine, so that the cost of a request
 	// outside it does not count.

@@ -127,8 +127,8 @@ const stageTokens = 1024
 // divide spreads the model over as few accelerators as leave at least half of their memory to the
 // cache: experts and data-parallel attention over all, other models in two stages, each by tensor
 // parallelism, as submitters did with Llama-2-70B on H100 and Llama-3.1-405B on H200 and B200
-// (mlcommons/inference_results_v5.0, closed/NVIDIA/configs). The step of a stage is kept as small as
-// theirs (max_num_tokens), so that one does not wait for the other.
+// (mlcommons/inference_results_v5.0, closed/NVIDIA/configs). The step of a stage is kept as small
+// as theirs (max_num_tokens), so that one does not wait for the other.
 func (m *mlperf) divide(gpus int) {
 	weights := float64(m.model.WeightBytes(m.weights))
 	for m.tensor < gpus && weights/float64(m.tensor) > m.accelerator.Memory/2 {

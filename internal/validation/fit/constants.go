@@ -102,9 +102,9 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 	}
 }
 
-// linkConstants are the fitted constants of a link within a node. Accelerators that reach each other
-// without the memory of the host are believed to be in each other's way as RTX PRO 6000 are, whose
-// all-reduces were measured (0.36), give or take a half.
+// linkConstants are the fitted constants of a link within a node. Accelerators that reach each
+// other without the memory of the host are believed to be in each other's way as RTX PRO 6000 are,
+// whose all-reduces were measured (0.36), give or take a half.
 func linkConstants(start *hardware.Collective) []constant[hardware.Collective] {
 	type c = hardware.Collective
 	least, most := 0.5, 3.0
