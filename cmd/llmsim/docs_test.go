@@ -113,11 +113,14 @@ func writeNamedFiles(t *testing.T, dir, page string) {
 	t.Helper()
 	const scenario = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 5/s, " +
 		"requests: 300}\n"
+	const azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n" +
+		"2023-11-16 18:17:03.97,480,10\n2023-11-16 18:17:04.03,318,8\n"
 	files := map[string]string{
 		"my.yaml": scenario, "before.yaml": scenario, "after.yaml": scenario +
 			"seed: 0\nbatching: {token-budget: 512}\n",
 		"my-plan.yaml": "model: llama-3.1-8b\nworkload: {rate: 10/s, prompt: 500, output: " +
 			"200}\nslo: {ttft: 1s, tpot: 50ms}\nmenu: {hardware: [h100-sxm]}\n",
+		"AzureLLMInferenceTrace_conv.csv": azure, "AzureLLMInferenceTrace_code.csv": azure,
 		"trace.csv.gz": zipped(t, "arrival_s,prompt_tokens,output_tokens\n0,100,10\n0.5,200,20\n"),
 	}
 	for _, block := range namedBlock.FindAllStringSubmatch(page, -1) {
