@@ -248,6 +248,9 @@ func TestExtremeValues(t *testing.T) {
 			return err
 		}
 		for column := range records[0] {
+			if testing.Short() && column%4 != 0 {
+				continue
+			}
 			t.Run(path.Base(name)+"/"+records[0][column], func(t *testing.T) {
 				var b bytes.Buffer
 				w := csv.NewWriter(&b)

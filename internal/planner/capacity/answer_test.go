@@ -139,6 +139,9 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 
 // Answers to shipped plans are scenarios that run.
 func TestShippedPlans(t *testing.T) {
+	if testing.Short() {
+		t.Skip("solves every plan that ships")
+	}
 	for _, name := range Shipped() {
 		for _, a := range solveAll(t, name).Models {
 			if a.Chosen == nil {
@@ -259,6 +262,9 @@ func TestAnyLoad(t *testing.T) {
 
 // The same accelerator may be had at two prices: the cheaper ones while there are any.
 func TestTwoPricesOfOneAccelerator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("solves three plans")
+	}
 	offers := "menu.hardware=[{accelerator: h100-sxm, price: $2/h, count: 2}, {accelerator: " +
 		"h100-sxm, price: $3/h}]"
 	few, many := solve(t, "many-users", offers), solve(t, "many-users", offers,
@@ -305,6 +311,9 @@ func TestCostGrowsWithTheRate(t *testing.T) {
 // Several models have the fleets that each would have alone, as long as there are accelerators for
 // both; else those that cost the least together.
 func TestSeveralModels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("solves four plans")
+	}
 	const plenty = "menu.hardware=[h100-sxm, a100-80gb-sxm]"
 	both := solveAll(t, "two-models", plenty)
 	sum := 0.0

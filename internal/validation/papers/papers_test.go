@@ -14,6 +14,9 @@ import (
 
 // Every claim that is not met is explained on the page of deviations, and no other.
 func TestClaimsNotMetAreDeviations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates every claim")
+	}
 	page, err := os.ReadFile("deviations.md")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +43,7 @@ func TestClaimsNotMetAreDeviations(t *testing.T) {
 	}
 	var text bytes.Buffer
 	if err := r.WriteText(&text); err != nil ||
-		!strings.Contains(text.String(), "KV memory with tokens, Orca (Oracle)") {
+		!strings.Contains(text.String(), "claims are met;") {
 		t.Errorf("%v:\n%s", err, &text)
 	}
 }
