@@ -315,6 +315,7 @@ async function begin() {
   hasten(0);
   show();
   makeTours();
+  makeMachines();
   connect();
   openTour();
   await simulate();

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/llmsim/llmsim/internal/browsertest"
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -27,25 +27,11 @@ type reader struct {
 func open(t *testing.T, address string) *reader {
 	t.Helper()
 	text := html(t)
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("no chromium on this machine (Debian: apt-get install chromium)")
-	}
+	r := &reader{t, browsertest.Start(t, 10*time.Minute)}
 	file := filepath.Join(t.TempDir(), "playground.html")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := chromedp.NewExecAllocator(context.Background(),
-		chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless,
-		chromedp.NoFirstRun,
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true))
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(stop)
-	ctx, stop = context.WithTimeout(ctx, 10*time.Minute)
-	t.Cleanup(stop)
-	r := &reader{t, ctx}
 	r.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+file+"#"+address))
 	r.ready()
 	return r
@@ -77,11 +63,7 @@ func (r *reader) press(selector, keys string) {
 // see returns what a script finds on the page.
 func see[T any](r *reader, script string) T {
 	r.t.Helper()
-	value, err := chromedp.Run(r.ctx, chromedp.Evaluate[T](script))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return value
+	return browsertest.See[T](r.t, r.ctx, script)
 }
 
 func (r *reader) text(id string) string {
@@ -212,8 +194,8 @@ func TestTwoPoliciesGetTheSameRequests(t *testing.T) {
 func TestReaderTakesEachTour(t *testing.T) {
 	r := open(t, "")
 	tours := see[[]string](r, `[...document.querySelectorAll("#tour-list button")].map((e) => e.id)`)
-	if len(tours) != 6 {
-		t.Errorf("%d tours, want 6", len(tours))
+	if len(tours) != 7 {
+		t.Errorf("%d tours, want 7", len(tours))
 	}
 	for _, tour := range tours {
 		r.click("#" + tour)
@@ -246,6 +228,33 @@ func TestReaderTakesEachTour(t *testing.T) {
 		if see[bool](r, `!document.getElementById("tour").hidden`) {
 			t.Errorf("%s does not end", tour)
 		}
+	}
+}
+
+// A reader sets the sliders to a machine of their own: twice the bandwidth writes twice the tokens,
+// prompts stay as they are, and the address holds the machine.
+func TestReaderAddsAMachine(t *testing.T) {
+	r := open(t, "tour=machines.1&machine=100,3,4")
+	rates := func() (decode, prompt float64) {
+		return see[float64](r, "expected(machines.phases.decode).law"),
+			see[float64](r, "expected(machines.phases.prompt).law")
+	}
+	decode, prompt := rates()
+	r.press("#machine-bandwidth", strings.Repeat(kb.ArrowRight, 15)) // 15 times 0.02 decades: 2
+	faster, same := rates()
+	if ratio := faster / decode; ratio < 1.99 || ratio > 2.01 || same != prompt {
+		t.Errorf("twice the bandwidth: tokens %v times as fast, prompts from %v to %v", ratio,
+			prompt, same)
+	}
+	words := r.text("machine-decode-words")
+	r.do(chromedp.Reload())
+	r.ready()
+	if r.text("machine-decode-words") != words || !strings.Contains(words, "Your machine") {
+		t.Errorf("once loaded again it says %q, want %q", r.text("machine-decode-words"), words)
+	}
+	r.do(chromedp.EmulateViewport(390, 844))
+	if wide := see[float64](r, "document.documentElement.scrollWidth"); wide > 390 {
+		t.Errorf("on a phone the page is %v pixels wide", wide)
 	}
 }
 

@@ -5,9 +5,12 @@ import (
 	"bytes"
 	"embed"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"html/template"
 	"io/fs"
+
+	"github.com/llmsim/llmsim/internal/report/devices"
 )
 
 //go:generate go run ./generate wasm
@@ -30,7 +33,9 @@ type content struct {
 	Style   template.CSS
 	Program template.HTML
 	Worker  template.HTML
-	Scripts []template.JS
+	// Machines is the measured machines of a tour, as JSON.
+	Machines template.JS
+	Scripts  []template.JS
 }
 
 // HTML returns the page, or ErrNoProgram.
@@ -62,9 +67,18 @@ func assemble(packed, starter []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	machines, err := devices.Rows()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := json.Marshal(machines)
+	if err != nil {
+		return nil, err
+	}
+	c.Machines = template.JS(rows) // encoding/json escapes <, > and &
 	c.Worker = template.HTML(bytes.Join([][]byte{starter, worker}, []byte("\n")))
-	for _, name := range []string{"simulator.js", "settings.js", "draw.js", "stage.js", "tours.js",
-		"app.js", "start.js"} {
+	for _, name := range []string{"simulator.js", "settings.js", "draw.js", "stage.js",
+		"machines.js", "tours.js", "app.js", "start.js"} {
 		script, err := sources.ReadFile(name)
 		if err != nil {
 			return nil, err

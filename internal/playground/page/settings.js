@@ -42,7 +42,7 @@ const policyOf = (options, name) => options.batching.find((p) => p.name === name
 
 // initialState returns the state in which nothing is changed.
 function initialState() {
-  const state = { values: {}, more: [], beside: "", at: 0, tour: "" };
+  const state = { values: {}, more: [], beside: "", at: 0, tour: "", machine: "" };
   for (const c of controls) state.values[c.id] = c.initial;
   return state;
 }
@@ -69,6 +69,7 @@ function addressOf(state, options) {
   if (state.beside) pairs.push(["beside", state.beside]);
   if (state.at) pairs.push(["at", state.at.toFixed(3)]);
   if (state.tour) pairs.push(["tour", state.tour]);
+  if (state.machine) pairs.push(["machine", state.machine]);
   return pairs.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&");
 }
 
@@ -79,7 +80,7 @@ function stateOf(address, options) {
     const [key, raw = ""] = pair.split(/=(.*)/s);
     let value = raw;
     try { value = decodeURIComponent(raw); } catch { /* kept as it is written */ }
-    if (key === "beside" || key === "tour") state[key] = value;
+    if (key === "beside" || key === "tour" || key === "machine") state[key] = value;
     else if (key === "at") state.at = Math.max(0, Number(value) || 0);
     else if (key !== "speculation.method") place(state, options, key, value);
   }

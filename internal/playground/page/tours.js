@@ -121,6 +121,23 @@ const tours = [
       ask: "Is a million tokens cheaper or dearer than with one?", answers: ["Cheaper", "Dearer, but within the SLO"],
       reveal: ([r], b) => `${r.slo_met ? "The SLO is met" : `The SLO is missed (${percent(r.slo_attainment.all)})`}, and a million output tokens cost $${r.cost_per_million_output_tokens.toPrecision(3)}${b ? ` in place of $${b.cost_per_million_output_tokens.toPrecision(3)}` : ""}. To search over accelerators, numbers and splits at once: llmsim plan.` },
   ] },
+  { id: "machines", name: "Your own machine", stops: [
+    { title: "Where do machines lie?", machines: true,
+      text: "Each point is a machine that was measured with llama.cpp: a laptop, workstations, an A100. To the right is what the law allows, upwards what it reached; rings are what this simulator predicts. Set the sliders to your own computer: its data sheet tells the bandwidth of its memory (a laptop has 50 to 400 GB/s), and FLOP/s in 16 bits.",
+      set: {},
+      ask: "Your memory gets twice as fast, and nothing else changes. What becomes of the tokens it writes in a second?", answers: ["Twice as many", "As many as before", "It depends on the cores"],
+      reveal: () => "Twice as many: in the left picture your point moves along the line, in the right one it stays. To write a token, all weights are read once, whatever the cores could do meanwhile." },
+    { title: "Four bits instead of sixteen", machines: true,
+      text: "Llama-3-8B has 16 GB in 16 bits, and 4.9 GB in a 4-bit format. Switch \"Weights\" back and forth.",
+      set: {},
+      ask: "Which of the two phases gains?", answers: ["Writing only", "Reading the prompt only", "Both alike"],
+      reveal: () => "Writing: a third of the bytes, about three times the tokens. A prompt does the same arithmetic as before, since weights of 4 bits are unpacked and multiplied as 16 bits, so its point does not move to the right." },
+    { title: "A GPU for prompts", machines: true,
+      text: "Now drag \"Arithmetic\" from your processor's to an A100's: 312 TFLOP/s.",
+      set: {},
+      ask: "Somebody pastes long documents and wants one word back. Which of your two sliders should they pay for?", answers: ["Bandwidth", "Arithmetic", "Both"],
+      reveal: () => "Arithmetic: reading a prompt is bound by FLOP/s, as the right picture shows. Who chats, and reads long answers, pays for bandwidth. Points far below the line are machines whose kernels leave much unused, such as the A100 with weights of 4 bits." },
+  ] },
 ];
 
 function makeTours() {
@@ -147,10 +164,10 @@ function enter(id, n) {
   const tour = tours.find((t) => t.id === id);
   const { more = [], beside = "", at = 0, ...values } = tour.stops[n - 1].set;
   play(false);
-  const from = stopOf();
+  const from = stopOf(), { machine } = app.state;
   app.before = from?.tour === tour && from.n === n - 1 ? app.figures[0]?.figures : undefined;
   change((s) => {
-    Object.assign(s, initialState(), { beside, more: [...more], tour: `${id}.${n}` });
+    Object.assign(s, initialState(), { beside, more: [...more], tour: `${id}.${n}`, machine });
     Object.assign(s.values, values);
   });
   openTour();
@@ -177,6 +194,8 @@ function openTour() {
   el("tour-answers").replaceChildren(...stop.answers.map((words, i) =>
     element("label", {}, element("input", { type: "radio", name: "answer", value: i, required: true }), words)));
   el("tour-reveal").textContent = "";
+  el("machines").hidden = !stop.machines;
+  if (stop.machines) { readMachine(); drawMachines(); }
   el("tour-check").hidden = false;
   el("tour-back").disabled = n === 1;
   el("tour-next").textContent = n === tour.stops.length ? "Done" : "Next";

@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/llmsim/llmsim/internal/browsertest"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -65,12 +65,8 @@ func TestPageIsSmall(t *testing.T) {
 // A browser without network opens the page from disk: its headline is the result's, and a brushed
 // range of time chooses requests.
 func TestPageInBrowser(t *testing.T) {
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("no chromium on this machine (Debian: apt-get install chromium)")
-	}
+	ctx := browsertest.Start(t, 5*time.Minute)
 	path, result := writePage(t, "chat")
-	ctx := browser(t, chromium)
 	console := chromedp.Console(ctx)
 	ready := chromedp.WaitVisible(chromedp.CSS(`body[data-ready="yes"]`))
 	do := func(steps ...chromedp.Action[chromedp.Void]) {
@@ -80,14 +76,14 @@ func TestPageInBrowser(t *testing.T) {
 		}
 	}
 	do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+path), ready)
-	compareHeadline(t, evaluate[map[string]string](t, ctx,
+	compareHeadline(t, browsertest.See[map[string]string](t, ctx,
 		`Object.fromEntries([...document.querySelectorAll("[data-key]")].map((e) => [e.dataset.key, e.dataset.value]))`), result)
 
 	const chosen = `document.getElementById("chosen").textContent`
-	all := evaluate[string](t, ctx, chosen)
-	before := evaluate[string](t, ctx, `document.querySelector("#ttft svg").outerHTML`)
+	all := browsertest.See[string](t, ctx, chosen)
+	before := browsertest.See[string](t, ctx, `document.querySelector("#ttft svg").outerHTML`)
 	do(chromedp.ScrollIntoView(chromedp.CSS("#timeline svg")))
-	box := evaluate[[]float64](t, ctx,
+	box := browsertest.See[[]float64](t, ctx,
 		`(() => { const r = document.querySelector("#timeline svg").getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()`)
 	middle := box[1] + box[3]/2
 	do(chromedp.DragAndDropXY(box[0]+0.3*box[2], middle, box[0]+0.5*box[2], middle))
@@ -95,28 +91,28 @@ func TestPageInBrowser(t *testing.T) {
 		chromedp.WithPollingTimeout(time.Minute))); err != nil {
 		t.Fatal("the brushed range chose no requests: ", err)
 	}
-	brushed := evaluate[string](t, ctx, chosen)
+	brushed := browsertest.See[string](t, ctx, chosen)
 	if !strings.Contains(all, "in all") || countOf(t, brushed) >= countOf(t, all) ||
 		countOf(t, brushed) == 0 {
 		t.Errorf("the page tells of %q, and once brushed of %q", all, brushed)
 	}
-	if after := evaluate[string](t, ctx,
+	if after := browsertest.See[string](t, ctx,
 		`document.querySelector("#ttft svg").outerHTML`); after == before {
 		t.Error("the linked chart is the same after the brush")
 	}
 
 	// The keyboard chooses as the mouse does, and every chart says in words what it shows.
-	evaluate[bool](t, ctx, `(() => { document.getElementById("from").value = 100; document.getElementById("to").value = 200; document.querySelector("#range button").click(); return true; })()`)
-	if n := countOf(t, evaluate[string](t, ctx, chosen)); n == 0 || n >= countOf(t, all) {
+	browsertest.See[bool](t, ctx, `(() => { document.getElementById("from").value = 100; document.getElementById("to").value = 200; document.querySelector("#range button").click(); return true; })()`)
+	if n := countOf(t, browsertest.See[string](t, ctx, chosen)); n == 0 || n >= countOf(t, all) {
 		t.Errorf("the form chooses %d requests", n)
 	}
-	if names := evaluate[[]string](t, ctx,
+	if names := browsertest.See[[]string](t, ctx,
 		`[...document.querySelectorAll(".chart")].map((e) => e.querySelector("svg")?.getAttribute("aria-label") ?? e.querySelector("[aria-label]")?.getAttribute("aria-label") ?? "")`); len(names) < 6 || slices.ContainsFunc(names, func(s string) bool { return len(s) < 20 }) {
 		t.Errorf("charts are described as %q", names)
 	}
 
 	do(chromedp.EmulateViewport(400, 800), chromedp.Reload(), ready)
-	if width := evaluate[float64](t, ctx, `document.documentElement.scrollWidth`); width > 400 {
+	if width := browsertest.See[float64](t, ctx, `document.documentElement.scrollWidth`); width > 400 {
 		t.Errorf("on a phone the page is %v pixels wide, want at most 400", width)
 	}
 	do(chromedp.Steps(printMark)) // the last message: what came before has been seen
@@ -134,31 +130,6 @@ const lastMark = "the test is done"
 func printMark(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
 	_, err := chromedp.Run(ctx, chromedp.Evaluate[any](`console.log("`+lastMark+`")`))
 	return chromedp.Void{}, err
-}
-
-func evaluate[T any](t *testing.T, ctx context.Context, script string) T {
-	t.Helper()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
-}
-
-// browser starts a browser for five minutes at most.
-func browser(t *testing.T, chromium string) context.Context {
-	t.Helper()
-	ctx, stop := chromedp.NewExecAllocator(context.Background(),
-		chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless,
-		chromedp.NoFirstRun,
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true))
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(stop)
-	ctx, stop = context.WithTimeout(ctx, 5*time.Minute)
-	t.Cleanup(stop)
-	return ctx
 }
 
 // compareHeadline compares the numbers of the cards with those of the result.

@@ -1,0 +1,42 @@
+// Package browsertest starts a browser for tests of pages.
+package browsertest
+
+import (
+	"context"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Start starts a browser without a window or a network of its own, for at most so long, and returns
+// the context in which chromedp drives it. It skips the test where there is no browser.
+func Start(t *testing.T, longest time.Duration) context.Context {
+	t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("no chromium on this machine (Debian: apt-get install chromium)")
+	}
+	ctx, stop := chromedp.NewExecAllocator(context.Background(),
+		chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless,
+		chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true))
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	ctx, stop = context.WithTimeout(ctx, longest)
+	t.Cleanup(stop)
+	return ctx
+}
+
+// See returns what a script finds on the page.
+func See[T any](t *testing.T, ctx context.Context, script string) T {
+	t.Helper()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
