@@ -109,6 +109,7 @@ func TestFullDisks(t *testing.T) {
 	llmsim := program(t)
 	for name, args := range map[string][]string{
 		"scenario": {"scenario", "speed", "--set", "workload.requests=50000"},
+		"plan":     {"plan", "many-users"},
 		"sweep": {"sweep", "speed", "--set", "workload.requests=500", "--vary", "seed=1..60:60",
 			"--no-plots"},
 	} {
@@ -153,5 +154,24 @@ func TestFullDisks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where nothing can be written to standard output, each command says so and fails.
+func TestFullStandardOutput(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	for _, line := range []string{"help", "scenario --help", "version", "completion bash",
+		"list models", "memory gpt2 l4", "roofline gpt2 l4", "explain gpt2 l4", "support gpt2",
+		"scenario speed --set workload.requests=20",
+		"scenario speed --set workload.requests=20 --format json"} {
+		var said strings.Builder
+		code := execute(t.Context(), strings.Fields(line), full, &said)
+		if code != exitFailed || !strings.Contains(said.String(), "no space left") {
+			t.Errorf("%s: exit code %d, %q", line, code, said.String())
+		}
 	}
 }

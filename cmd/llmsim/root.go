@@ -82,10 +82,14 @@ func newRoot() *cobra.Command {
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
+	out := &standardOutput{Writer: stdout}
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if out.err != nil { // of which the help, for one, says nothing
+		err = runError{out.err}
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "llmsim: interrupted; nothing was written")
@@ -93,6 +97,29 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "llmsim:", strings.TrimSpace(err.Error()))
 	}
 	return exitCode(err)
+}
+
+// standardOutput is standard output, with the first error of writing to it: a disk may be full.
+type standardOutput struct {
+	io.Writer
+	err error
+}
+
+// Write writes on.
+func (o *standardOutput) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// Fd returns the number of the file, which says whether there is a terminal.
+func (o *standardOutput) Fd() uintptr {
+	if file, ok := o.Writer.(interface{ Fd() uintptr }); ok {
+		return file.Fd()
+	}
+	return ^uintptr(0) // no file
 }
 
 // runError is an error that is not the fault of the input. Commands return it for what goes wrong

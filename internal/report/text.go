@@ -32,7 +32,7 @@ func NewPrinter(out io.Writer) *Printer {
 }
 
 func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+	file, ok := w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
