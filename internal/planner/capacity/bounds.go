@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
@@ -39,7 +40,7 @@ func (o *option) bound(p *Plan) {
 
 // judge sets how wrong the step times may be.
 func (o *option) judge(p *Plan) {
-	weakest := o.prefill.evidence
+	weakest := *o.prefill.evidence
 	if o.decode != nil {
 		weakest = evidence.Weakest([]evidence.Evidence{o.prefill.evidence.Apart(),
 			o.decode.evidence.Apart()})
@@ -56,7 +57,7 @@ func (o *option) judge(p *Plan) {
 // serves.
 func (o *option) load() *load {
 	if d := o.decode; d != nil &&
-		d.steps.Scenario.Engine.MaxModelLen < o.prefill.steps.Scenario.Engine.MaxModelLen {
+		d.context < o.prefill.context {
 		return d.load
 	}
 	return o.prefill.load
@@ -136,20 +137,17 @@ func ratio(t, limit sim.Time) float64 {
 
 // floor says why the SLO is out of reach at any rate.
 func (o *option) floor() string {
-	var first, pace sim.Time
-	last := o.servers()[len(o.servers())-1]
-	for i := range o.prefill.alone {
-		first, pace = max(first, o.prefill.alone[i].ttft), max(pace, last.alone[i].tpot)
-	}
+	first, pace := o.prefill.slowest.ttft, o.servers()[len(o.servers())-1].slowest.tpot
 	return fmt.Sprintf("even a request that has the replica to itself takes up to %s to the "+
 		"first token and %s a token: %s of them could meet the SLO",
 		units.FormatDuration(o.slow*first.Seconds()), units.FormatDuration(o.slow*pace.Seconds()),
 		report.Percent(o.alone))
 }
 
+// count reads a whole number; 0 where there is none.
 func count(text string) int {
-	n := 0
-	if _, err := fmt.Sscan(text, &n); err != nil {
+	n, err := strconv.Atoi(text)
+	if err != nil {
 		return 0
 	}
 	return n

@@ -49,8 +49,8 @@ type comparison struct {
 
 // sample returns the requests that o faces; nil where nothing is known of them.
 func (c *comparison) sample(o *option) (*sample, error) {
-	context := o.prefill.steps.Scenario.Engine.MaxModelLen
-	if d := o.decode; d != nil && d.steps.Scenario.Engine.MaxModelLen != context {
+	context := o.prefill.context
+	if d := o.decode; d != nil && d.context != context {
 		return nil, nil
 	}
 	if s, known := c.samples[context]; known {
@@ -66,10 +66,11 @@ func (c *comparison) bounded(i, n int) (fleet, error) {
 	o := c.options[i]
 	f := fleet{option: i, replicas: n}
 	s, err := c.sample(o)
-	if s != nil {
-		f.latency = s.floor(o, c.goal().Measure)
-		f.energy = s.energy(o, n+c.spare)
+	if s == nil || err != nil {
+		return f, err
 	}
+	f.energy = s.energy(o, n+c.spare)
+	f.latency, err = c.floor(s, o)
 	return f, err
 }
 

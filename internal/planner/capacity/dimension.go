@@ -13,7 +13,7 @@ import (
 type dimension struct {
 	size int
 	// set makes the choice of value i in a scenario.
-	set func(s *server, i int)
+	set func(s *draft, i int)
 	// word names value i in labels; nil where the shape of a replica does.
 	word func(i int) string
 	// common says that both sides of a group have the same choice.
@@ -37,31 +37,31 @@ func (m *Menu) dimensions(side, other *Side) []dimension {
 	batching, ownBatching := own(m.Batching, side.Batching, other.Batching)
 	drafts := append([]scenarios.Speculation{{}}, m.Speculation...)
 	return []dimension{
-		{len(hardware), func(s *server, i int) { s.choose(&hardware[i], hardware) }, nil,
+		{len(hardware), func(s *draft, i int) { s.choose(&hardware[i], hardware) }, nil,
 			!ownHardware},
-		{len(tensor), func(s *server, i int) { s.scenario.Parallelism.Tensor = tensor[i] }, nil,
+		{len(tensor), func(s *draft, i int) { s.scenario.Parallelism.Tensor = tensor[i] }, nil,
 			!ownTensor},
-		{len(pipeline), func(s *server, i int) { s.scenario.Parallelism.Pipeline = pipeline[i] },
+		{len(pipeline), func(s *draft, i int) { s.scenario.Parallelism.Pipeline = pipeline[i] },
 			nil, !ownPipeline},
-		{len(data), func(s *server, i int) { s.scenario.Parallelism.Data = data[i] }, nil,
+		{len(data), func(s *draft, i int) { s.scenario.Parallelism.Data = data[i] }, nil,
 			!ownData},
-		{len(expert), func(s *server, i int) { s.scenario.Parallelism.Expert = expert[i] }, nil,
+		{len(expert), func(s *draft, i int) { s.scenario.Parallelism.Expert = expert[i] }, nil,
 			!ownExpert},
-		{max(1, len(m.Engines)), func(s *server, i int) {
+		{max(1, len(m.Engines)), func(s *draft, i int) {
 			s.scenario.Engine.Preset = orNone(m.Engines)[i]
 		},
 			func(i int) string { return m.Engines[i] }, true},
-		{len(weights), func(s *server, i int) { s.scenario.Engine.Weights = weights[i] },
+		{len(weights), func(s *draft, i int) { s.scenario.Engine.Weights = weights[i] },
 			func(i int) string { return weights[i] }, !ownWeights},
-		{max(1, len(m.KVCache)), func(s *server, i int) {
+		{max(1, len(m.KVCache)), func(s *draft, i int) {
 			s.scenario.Engine.KVCache = orNone(m.KVCache)[i]
 		},
 			func(i int) string { return "KV " + m.KVCache[i] }, true},
-		{len(memory), func(s *server, i int) { s.scenario.Memory = memory[i] },
+		{len(memory), func(s *draft, i int) { s.scenario.Memory = memory[i] },
 			func(i int) string { return settings(memory[i]) }, !ownMemory},
-		{len(batching), func(s *server, i int) { s.scenario.Batching = batching[i] },
+		{len(batching), func(s *draft, i int) { s.scenario.Batching = batching[i] },
 			func(i int) string { return settings(batching[i]) }, !ownBatching},
-		{len(drafts), func(s *server, i int) { s.draft(drafts, i) },
+		{len(drafts), func(s *draft, i int) { s.speculate(drafts, i) },
 			func(i int) string { return draftWords(drafts, i) }, true},
 	}
 }

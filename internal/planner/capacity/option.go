@@ -45,7 +45,7 @@ const mostOptions = 2_000_000
 
 // options lists every combination of the menu.
 func (f *File) options() ([]*option, error) {
-	kinds := &kinds{file: f, known: map[string]*server{}}
+	kinds := &kinds{file: f, known: map[string]*server{}, shapes: map[string]string{}}
 	list, err := kinds.together()
 	for i := range f.Plan.Menu.Disaggregated {
 		if err != nil {
@@ -69,19 +69,28 @@ func tooMany(n int) error {
 			mostOptions))
 }
 
-// kinds makes servers, each once.
+// kinds makes servers, each once where several options may have the same.
 type kinds struct {
-	file  *File
-	known map[string]*server
+	file   *File
+	known  map[string]*server
+	shapes map[string]string // each once
 }
 
 // server returns the one of certain choices.
 func (k *kinds) server(list []dimension, choices []int) *server {
-	s := k.file.newServer(list, choices)
-	key := fmt.Sprintf("%p %+v %+v %+v %+v", s.offer, s.scenario.Parallelism, s.scenario.Engine,
-		s.scenario.Batching, s.scenario.Memory)
-	if d := s.scenario.Speculation; d != nil {
-		key += fmt.Sprintf(" %+v", *d)
+	s, d := k.file.newServer(list, choices)
+	if shape, known := k.shapes[s.shape]; known {
+		s.shape = shape
+	} else {
+		k.shapes[s.shape] = s.shape
+	}
+	if len(k.file.Plan.Menu.Disaggregated) == 0 {
+		return s // every combination is another
+	}
+	key := fmt.Sprintf("%p %+v %+v %+v %+v", s.offer, d.scenario.Parallelism, d.scenario.Engine,
+		d.scenario.Batching, d.scenario.Memory)
+	if way := d.scenario.Speculation; way != nil {
+		key += fmt.Sprintf(" %+v", *way)
 	}
 	if known := k.known[key]; known != nil {
 		return known
@@ -263,7 +272,7 @@ func (o *option) grouped(name func(*server) string) string {
 // scenario returns n replicas or groups of the option, with steps that take slowdown times what is
 // predicted.
 func (o *option) scenario(m *Menu, n int, slowdown float64) scenarios.Scenario {
-	s := o.prefill.scenario
+	s := o.prefill.asked()
 	s.Engine.Slowdown = slowdown
 	s.Routing = orNone(m.Routing)[o.routing]
 	if o.decode == nil {
@@ -276,7 +285,7 @@ func (o *option) scenario(m *Menu, n int, slowdown float64) scenarios.Scenario {
 		{Role: "decode", Replicas: n * o.decodes}}
 	if o.decode != o.prefill {
 		for i, server := range o.servers() {
-			own := &server.scenario
+			own := server.asked()
 			p := &pools[i]
 			p.Hardware, p.Parallelism, p.Engine, p.Batching, p.Memory, p.Speculation = own.Hardware,
 				own.Parallelism, own.Engine, own.Batching, own.Memory, own.Speculation

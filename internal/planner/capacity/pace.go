@@ -35,9 +35,24 @@ type point struct{ tokens, seconds float64 }
 // largestStep is the number of tokens up to which steps are looked at.
 const largestStep = 1 << 15
 
-// newPace looks at the steps of a server.
+// newPace looks at the steps of a clock.
 func newPace(s *scenarios.Steps) pace {
-	p := pace{batch: math.Inf(1), room: math.Inf(1), stride: 1, context: contextTime(s)}
+	p := pace{context: contextTime(s)}
+	for t := 1; t <= largestStep; t *= 2 {
+		p.add(point{float64(t), linearTime(s, t)})
+	}
+	last := p.hull[len(p.hull)-1]
+	p.token = last.seconds / last.tokens
+	if n := len(p.hull); n > 1 {
+		before := p.hull[n-2]
+		p.token = min(p.token, (last.seconds-before.seconds)/(last.tokens-before.tokens))
+	}
+	return p
+}
+
+// under returns the pace with the limits of a server's policies and memory.
+func (p pace) under(s *scenarios.Steps) pace {
+	p.batch, p.room, p.stride = math.Inf(1), math.Inf(1), 1
 	if most := count(s.Scenario.Batching.Params["max-sequences"]); most > 0 {
 		p.batch = float64(most)
 	}
@@ -48,15 +63,6 @@ func newPace(s *scenarios.Steps) pace {
 		p.stride += float64(d.Tokens)
 	}
 	p.shares = !slices.Contains([]string{"paged", "contiguous"}, s.Scenario.Memory.Policy)
-	for t := 1; t <= largestStep; t *= 2 {
-		p.add(point{float64(t), linearTime(s, t)})
-	}
-	last := p.hull[len(p.hull)-1]
-	p.token = last.seconds / last.tokens
-	if n := len(p.hull); n > 1 {
-		before := p.hull[n-2]
-		p.token = min(p.token, (last.seconds-before.seconds)/(last.tokens-before.tokens))
-	}
 	return p
 }
 
@@ -194,18 +200,18 @@ func contextTime(s *scenarios.Steps) float64 {
 }
 
 // prefillAlone is the least time in which a prompt can be computed.
-func (s *server) prefillAlone(r *sim.Request) sim.Time {
+func (s *server) prefillAlone(steps *scenarios.Steps, r *sim.Request) sim.Time {
 	if s.pace.shares && len(r.Content) > 0 {
 		return 0
 	}
-	budget := count(s.steps.Scenario.Batching.Params["token-budget"])
+	budget := s.budget
 	if budget == 0 {
 		budget = r.Prompt
 	}
 	var t sim.Time
 	for done := 0; done < r.Prompt; {
 		n := min(budget, r.Prompt-done)
-		t += s.steps.Clock.Duration(&sim.Step{
+		t += steps.Clock.Duration(&sim.Step{
 			Prefill: []sim.Chunk{{New: n, Cached: done, Last: done+n == r.Prompt}}})
 		done += n
 	}
@@ -213,10 +219,10 @@ func (s *server) prefillAlone(r *sim.Request) sim.Time {
 }
 
 // decodeAlone is the least time per token after the first.
-func (s *server) decodeAlone(r *sim.Request) sim.Time {
+func (s *server) decodeAlone(steps *scenarios.Steps, r *sim.Request) sim.Time {
 	if r.Output <= 1 {
 		return 0
 	}
-	step := s.steps.Clock.Decode(1, int64(r.Prompt)+1).At(int64(r.Prompt) + 1)
+	step := steps.Clock.Decode(1, int64(r.Prompt)+1).At(int64(r.Prompt) + 1)
 	return sim.Time(float64(step) / s.pace.stride)
 }

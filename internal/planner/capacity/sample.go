@@ -106,7 +106,7 @@ func (s *search) newSample(o *option) (*sample, error) {
 	if err := simulation.Source.Err(); err != nil || len(requests) == 0 || len(requests) > most {
 		return nil, err
 	}
-	return sampled(requests, o.prefill.steps.Scenario.Engine.MaxModelLen), nil
+	return sampled(requests, o.prefill.context), nil
 }
 
 // sessions reports whether requests of one user follow each other.
@@ -146,18 +146,32 @@ func sampled(requests []sim.Request, context int) *sample {
 	return s
 }
 
-// floor bounds a latency of any fleet of o from below, in milliseconds: that of requests each of
-// which has a replica to itself.
-func (s *sample) floor(o *option, measure string) float64 {
+// floor bounds the measure of the goal for any fleet of o from below, in milliseconds: by that of
+// requests each of which has a replica to itself.
+func (c *comparison) floor(s *sample, o *option) (float64, error) {
 	last := o.servers()[len(o.servers())-1]
+	prompts, err := c.trials.steps(o.prefill)
+	if err != nil {
+		return 0, err
+	}
+	answers, err := c.trials.steps(last)
+	if err != nil {
+		return 0, err
+	}
 	first, pace := make([]float64, len(s.prompts)), make([]float64, len(s.prompts))
 	for g, prompt := range s.prompts {
 		r := &sim.Request{Prompt: prompt, Output: 2}
 		if !s.shared || !o.prefill.pace.shares {
-			first[g] = milliseconds(o.prefill.prefillAlone(r))
+			first[g] = milliseconds(o.prefill.prefillAlone(prompts, r))
 		}
-		pace[g] = milliseconds(last.decodeAlone(r))
+		pace[g] = milliseconds(last.decodeAlone(answers, r))
 	}
+	return o.slow * s.measured(c.goal().Measure, first, pace) / slack, nil
+}
+
+// measured returns a measure of the requests, given the time to first token and the time per token
+// of each group of prompts, in milliseconds.
+func (s *sample) measured(measure string, first, pace []float64) float64 {
 	var list []weighted
 	for _, c := range s.cells {
 		value := first[c.group]
@@ -175,7 +189,7 @@ func (s *sample) floor(o *option, measure string) float64 {
 	if strings.HasPrefix(measure, "mean") {
 		p99 = mean
 	}
-	return o.slow * p99 / slack
+	return p99
 }
 
 // energy bounds the energy for a million output tokens of n replicas of o from below, in Wh: their
@@ -183,10 +197,10 @@ func (s *sample) floor(o *option, measure string) float64 {
 func (s *sample) energy(o *option, n int) float64 {
 	joules := float64(float64(n) * o.sum((*server).idlePower) * s.seconds)
 	if d := o.decode; d == nil {
-		joules += o.slow / slack * float64(o.prefill.running()*o.prefill.pace.both(&s.work))
+		joules += o.slow / slack * float64(o.prefill.run*o.prefill.pace.both(&s.work))
 	} else {
-		joules += o.slow / slack * (float64(o.prefill.running()*o.prefill.pace.prefill(&s.work)) +
-			float64(d.running()*d.pace.decode(&s.work)))
+		joules += o.slow / slack * (float64(o.prefill.run*o.prefill.pace.prefill(&s.work)) +
+			float64(d.run*d.pace.decode(&s.work)))
 	}
 	return joules / 3600 / s.tokens * 1e6
 }

@@ -108,7 +108,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 	again := func(old *server) *server {
 		if old != nil && servers[old] == nil {
 			other := *old
-			other.scenario.Workload, other.scenario.SLO = f.Plan.Workload, f.Plan.SLO
+			other.file = f
 			servers[old] = &other
 		}
 		return servers[old]

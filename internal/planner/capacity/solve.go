@@ -49,29 +49,6 @@ func (f *File) newSearch(ctx context.Context, q *queue.Queue, o Options) (*searc
 	return f.prepared(ctx, options, t)
 }
 
-// prepared finds out what can be built of the options, and bounds what it does.
-func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*search, error) {
-	loads := map[int]*load{}
-	ready := map[*server]bool{}
-	for _, o := range options {
-		for _, server := range o.servers() {
-			if ready[server] {
-				continue
-			}
-			ready[server] = true
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if err := f.prepare(server, loads, t.clocks); err != nil {
-				return nil, err
-			}
-		}
-		o.bound(&f.Plan)
-	}
-	return &search{rate: f.Plan.peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1,
-		seeds: mostSeeds, trials: t}, nil
-}
-
 // finding is a search that has found what the goal asks for, and how.
 type finding struct {
 	*search
@@ -354,7 +331,7 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 		sh.Limit = s.words(i)
 		return sh, nil
 	}
-	sh.KVTokens = o.prefill.steps.Memory.Tokens
+	sh.KVTokens = o.prefill.room
 	replicas, err := s.needed(ctx, i, &sh)
 	if words, failed := failure(err); failed {
 		sh.Limit = words

@@ -1,0 +1,203 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// block is how many options are prepared and bounded before what is needed for their bounds alone
+// is dropped.
+const block = 4096
+
+// loads are the loads that servers face, by their context. Its methods may be called by several
+// goroutines.
+type loads struct {
+	mu    sync.Mutex
+	known map[int]*load
+	// words are those of servers that do not fit: few, for many servers.
+	words map[string]string
+}
+
+// of returns the load of servers of a context, which the simulation of one of them tells.
+func (l *loads) of(f *File, context int, s *scenarios.Simulation) (*load, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known[context] == nil {
+		made, err := f.newLoad(s)
+		if err != nil {
+			return nil, err
+		}
+		l.known[context] = made
+	}
+	return l.known[context], nil
+}
+
+// same returns words, each once.
+func (l *loads) same(words string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.words[words]; ok {
+		return known
+	}
+	l.words[words] = words
+	return words
+}
+
+// preparer prepares servers, one after another.
+type preparer struct {
+	file   *File
+	loads  *loads
+	clocks *scenarios.Clocks
+	// clock is that of the last server, and pace its pace: neighbours on the menu often have the
+	// same.
+	clock *steptime.Clock
+	pace  pace
+}
+
+// prepared finds out what can be built of the options, and bounds what it does, on all cores.
+func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*search, error) {
+	shared := &loads{known: map[int]*load{}, words: map[string]string{}}
+	workers := make([]*preparer, runtime.GOMAXPROCS(0))
+	for i := range workers {
+		workers[i] = &preparer{file: f, loads: shared, clocks: scenarios.NewClocks()}
+	}
+	ready := map[*server]bool{}
+	for first := 0; first < len(options); first += block {
+		some := options[first:min(first+block, len(options))]
+		var fresh []*server
+		for _, o := range some {
+			for _, s := range o.servers() {
+				if !ready[s] {
+					ready[s], fresh = true, append(fresh, s)
+				}
+			}
+		}
+		if err := prepareAll(ctx, workers, fresh); err != nil {
+			return nil, err
+		}
+		for _, o := range some {
+			o.bound(&f.Plan)
+		}
+		if len(f.Plan.Menu.Disaggregated) == 0 { // no later option has the same servers
+			clear(ready)
+			drop(fresh)
+		}
+	}
+	for s := range ready {
+		s.alone = nil
+	}
+	return &search{rate: f.Plan.peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1,
+		seeds: mostSeeds, trials: t}, nil
+}
+
+// prepareAll has servers prepared, each worker those of a part of the menu.
+func prepareAll(ctx context.Context, workers []*preparer, list []*server) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i, w := range workers {
+		part := list[i*len(list)/len(workers) : (i+1)*len(list)/len(workers)]
+		group.Go(func() error {
+			for _, s := range part {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := w.prepare(s); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// drop drops what servers need for the bounds of options alone.
+func drop(list []*server) {
+	for _, s := range list {
+		s.alone = nil
+	}
+}
+
+// prepare finds out whether a replica can be built, and what its steps take. A server that is
+// prepared anew, for another workload, keeps its evidence.
+func (p *preparer) prepare(s *server) error {
+	f := p.file
+	file, err := f.file(s.asked(), f.Plan.peak(), probes)
+	if err != nil {
+		return err
+	}
+	if s.evidence == nil {
+		if err := file.CheckNames(policies.Default()); err != nil {
+			return fmt.Errorf("%s: %w", s.label(), err)
+		}
+	}
+	file.Clocks = p.clocks
+	simulation, err := file.Build(policies.Default())
+	if scenarios.IsInputError(err) {
+		s.unfit = p.loads.same(reason(err))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer simulation.Source.Close()
+	s.price = float64(simulation.Scenario.Hardware.Price) * float64(s.gpus)
+	if s.price <= 0 {
+		return scenarios.BadInput(
+			fmt.Errorf("%s: menu.hardware: %s has no price in the catalogue; give one, such as "+
+				"{accelerator: %s, price: $2/h}",
+				f.name, s.offer.Accelerator, s.offer.Accelerator))
+	}
+	if s.evidence == nil {
+		e := simulation.Evidence()
+		s.evidence = &e
+	}
+	steps := simulation.Steps()
+	p.describe(s, steps)
+	if s.load, err = p.loads.of(f, s.context, simulation); err != nil {
+		return err
+	}
+	s.face(steps)
+	return nil
+}
+
+// describe sets what a server's steps say of it.
+func (p *preparer) describe(s *server, steps *scenarios.Steps) {
+	if p.clock != steps.Clock {
+		p.clock, p.pace = steps.Clock, newPace(steps)
+	}
+	s.pace = p.pace.under(steps)
+	a, n := &steps.Accelerator, float64(s.gpus)
+	s.peak, s.idle = float64(n*a.PeakPower), float64(n*a.IdlePower)
+	s.run = float64(n*a.Power(0, 0)) - s.idle
+	s.context, s.room = steps.Scenario.Engine.MaxModelLen, steps.Memory.Tokens
+	s.budget = count(steps.Scenario.Batching.Params["token-budget"])
+}
+
+// face sets what the probes of the load would take with the server to themselves.
+func (s *server) face(steps *scenarios.Steps) {
+	s.alone, s.slowest = make([]latency, len(s.load.probes)), latency{}
+	for i := range s.load.probes {
+		p := &s.load.probes[i]
+		s.alone[i] = latency{s.prefillAlone(steps, p), s.decodeAlone(steps, p)}
+		s.slowest.ttft = max(s.slowest.ttft, s.alone[i].ttft)
+		s.slowest.tpot = max(s.slowest.tpot, s.alone[i].tpot)
+	}
+}
+
+// steps returns the steps of a server that fits, made anew.
+func (t *trials) steps(s *server) (*scenarios.Steps, error) {
+	file, err := t.file.file(s.asked(), t.file.Plan.peak(), 1)
+	if err != nil {
+		return nil, err
+	}
+	file.Clocks = t.clocks
+	return file.Steps(policies.Default())
+}
