@@ -3,6 +3,7 @@ package scenarios
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,8 +20,8 @@ func TestBombs(t *testing.T) {
 		fmt.Fprintf(&lengths, "    - {name: c%d, prompt: {distribution: uniform, min: %d, max: "+
 			"2000000}}\n", i, i+1)
 	}
-	for i := range 60_000 {
-		fmt.Fprintf(&unknown, "k%d: 1\n", i)
+	for i := 0; unknown.Len() < 1<<20-100; i++ { // as many as a file holds
+		fmt.Fprintf(&unknown, "%s:\n", strconv.FormatInt(int64(i), 36))
 	}
 	for i := range 10_000 {
 		fmt.Fprintf(&classes, "    - {name: c%d, tenant: t%d, rate: 1/h}\n", i, i)
@@ -36,6 +37,8 @@ func TestBombs(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown keys": {head + unknown.String(), "there may be more; mend these first"},
+		"more unknown keys than fit": {head + strings.ReplaceAll(unknown.String(), ":", ": 1"),
+			"more than 1048576 bytes"},
 		"aliases": {head + "workload:\n  classes:\n" + aliases.String(),
 			"values, counting what aliases repeat"},
 		"aliases of lists": {head + lists.String() + "workload: {classes: *a30}\n",
