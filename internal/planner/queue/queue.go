@@ -114,6 +114,9 @@ func (q *Queue) Close() {
 // Do has a task done, unless its result is known, and decodes the result. The error is Parked where
 // the task failed. A result that is not signed, or that its Check refuses, is computed anew.
 func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
+	if err := checkKey(t.Key); err != nil {
+		return err
+	}
 	for try := 1; ; try++ {
 		o, err := q.outcome(ctx, t)
 		switch {

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -13,7 +15,8 @@ import (
 // Task is a simulation to be done. It has all that a worker needs but the files that the scenario
 // names, which travel apart, by the hash of their contents.
 type Task struct {
-	// Key names the result by all that it depends on: see Queue.Key.
+	// Key names the result by all that it depends on, in letters, digits, minus signs, underscores
+	// and points: see Queue.Key.
 	Key string `json:"key"`
 	// Kind selects the handler.
 	Kind string `json:"kind"`
@@ -62,6 +65,9 @@ func readTask(data []byte) (*Task, error) {
 	if t == nil || t.Key == "" || t.Kind == "" {
 		return nil, fmt.Errorf("not a task: key and kind must be given")
 	}
+	if err := checkKey(t.Key); err != nil {
+		return nil, err
+	}
 	if len(t.Files) > mostFiles {
 		return nil, fmt.Errorf("found %d files; a task has at most %d", len(t.Files), mostFiles)
 	}
@@ -71,6 +77,17 @@ func readTask(data []byte) (*Task, error) {
 		}
 	}
 	return t, nil
+}
+
+// checkKey refuses a key by which the server cannot store a result.
+func checkKey(key string) error {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+	wrong := strings.IndexFunc(key, func(r rune) bool { return !strings.ContainsRune(letters, r) })
+	if wrong >= 0 || key == "" || slices.Contains(strings.Split(key, "."), "") {
+		return fmt.Errorf("found the key %.100q; want letters, digits, minus signs, underscores "+
+			"and single points between them", key)
+	}
+	return nil
 }
 
 // check refuses what names no file.
