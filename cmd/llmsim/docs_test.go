@@ -54,6 +54,8 @@ func notRun() map[string]string {
 		"llmsim serve":      "answers until it is stopped",
 		"llmsim playground": "serves a page until it is stopped",
 		"llmsim load":       "needs a server",
+		"llmsim plan deepseek-v3-h200": "takes ten seconds, and is a shipped plan: those have a " +
+			"test of their own",
 		"llmsim scenario chat --set " +
 			"workload.trace.file=requests.jsonl": "replays what a server recorded",
 	}
