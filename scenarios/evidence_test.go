@@ -53,7 +53,7 @@ func TestAccuracyIsOfWhatRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if told := r.Evidence.Grade == evidence.Measured; told != c.told || told &&
-			!strings.Contains(strings.Join(diagnosis.Of(r), " "), "Held against") {
+			!strings.Contains(strings.Join(diagnosis.Of(r), " "), "Compared with") {
 			t.Errorf("%s: called measured: %t, want %t; %+v", c.override, told, c.told, r.Evidence)
 		}
 	}

@@ -81,7 +81,7 @@ func (p *Printer) ranges(r *scenarios.Result) {
 		}
 	}
 	if span := r.Intervals.Of["cost_per_million_output_tokens"]; r.Cost > 0 &&
-		span.Low < span.High {
+		figure(span.Low) != figure(span.High) {
 		list = append(list, fmt.Sprintf("$%s to $%s for a million output tokens", figure(span.Low),
 			figure(span.High)))
 	}
@@ -122,7 +122,7 @@ func (p *Printer) headline(r *scenarios.Result) {
 	if r.Intervals != nil {
 		p.ranges(r)
 	}
-	p.entry("energy", fmt.Sprintf("%s Wh at most for a million output tokens",
+	p.entry("energy", fmt.Sprintf("%s Wh at most for a million output tokens of the whole run",
 		figure(r.EnergyPerMillion)))
 }
 
@@ -193,7 +193,7 @@ func (p *Printer) verdict(r *scenarios.Result) string {
 	}
 	parts = append(parts, r.LimitWords()...)
 	return word + ": " + strings.Join(append(parts,
-		fmt.Sprintf("goodput %s requests/s", figure(r.Goodput))), "; ")
+		fmt.Sprintf("goodput of the whole run %s requests/s", figure(r.Goodput))), "; ")
 }
 
 // pools prints what each pool did, and its part of the work, the cost and the energy.

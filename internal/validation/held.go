@@ -9,8 +9,9 @@ import (
 )
 
 // Held is the share of served latencies that lie in ranges of 80 %, each server counting the same:
-// as those of servers that were measured, and with what was measured of the same engine,
-// accelerator and model left out of the evidence.
+// as those of servers that were measured, and as if nothing of the same engine, accelerator and
+// model had been. Where there are enough rows, ranges are calibrated without the row, or those
+// rows.
 type Held struct {
 	Measured float64 `json:"measured"`
 	LeftOut  float64 `json:"left_out"`
@@ -20,28 +21,27 @@ type Held struct {
 func (r *Report) Held() Held {
 	all := r.grades()
 	return Held{
-		Measured: heldBy(all, evidence.Width80, func(g *graded) bool { return !g.without }),
-		LeftOut:  heldBy(all, evidence.Width80, func(g *graded) bool { return g.without }),
+		Measured: heldBy(all, evidence.Width80, func(g *graded) bool { return !g.withoutServer }),
+		LeftOut:  heldBy(all, evidence.Width80, func(g *graded) bool { return g.withoutServer }),
 	}
 }
 
-// heldBy returns the share of the chosen rows within so many standard deviations of their
-// predictions, each server and quantity counting the same; 0 where there are none.
+// heldBy returns the share of the chosen latencies in ranges of so many standard deviations, each
+// server and quantity counting the same; 0 where there are none.
 func heldBy(all []graded, width float64, chooses func(*graded) bool) float64 {
-	type server struct{ key, quantity any }
 	rows, inside := map[server]float64{}, map[server]float64{}
 	for i := range all {
-		if g := &all[i]; chooses(g) {
-			s := server{g.Key, latency(g.Quantity)}
+		if g := &all[i]; g.shown == g.quantity && chooses(g) {
+			s := server{g.Key, g.quantity}
 			rows[s]++
-			if g.within(width) {
+			if g.range80().Holds(g.deviation, width) {
 				inside[s]++
 			}
 		}
 	}
 	held, servers := 0.0, 0.0
-	for _, g := range all { // in the order of the rows, so that sums are the same each time
-		s := server{g.Key, latency(g.Quantity)}
+	for i := range all { // in the order of the rows, so that sums are the same each time
+		s := server{all[i].Key, all[i].quantity}
 		if n := rows[s]; n > 0 {
 			held += inside[s] / n
 			servers++
@@ -52,6 +52,15 @@ func heldBy(all []graded, width float64, chooses func(*graded) bool) float64 {
 		return 0
 	}
 	return held / servers
+}
+
+// range80 is the range that the row has had no part in, or where there are too few rows for that,
+// the one that results have.
+func (g *graded) range80() evidence.Off {
+	if g.calibratable {
+		return g.unseen
+	}
+	return g.off
 }
 
 // ReliabilityPlots draws how often ranges hold what was measured, by file name: over the share that
@@ -65,7 +74,8 @@ func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
 	var byLevel, byTable []plots.Series
 	var names []string
 	at := map[string]int{}
-	for _, k := range r.Reliability() {
+	shares := reliability(all)
+	for _, k := range shares {
 		if _, seen := at[k.Table]; !seen {
 			at[k.Table] = len(names)
 			names = append(names, k.Table)
@@ -75,7 +85,7 @@ func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
 		ideal.X, ideal.Y = append(ideal.X, 100*level), append(ideal.Y, 100*level)
 	}
 	for _, grade := range evidence.Grades() {
-		of := func(g *graded) bool { return g.Grade == grade }
+		of := func(g *graded) bool { return g.grade == grade }
 		curve, tables := plots.Series{Name: string(grade)}, plots.Series{Name: string(grade)}
 		for _, level := range ideal.X {
 			curve.X = append(curve.X, level)
@@ -83,7 +93,7 @@ func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
 				of))
 		}
 		for i, table := range names {
-			if share, known := heldOf(r.Reliability(), grade, table); known {
+			if share, known := heldOf(shares, grade, table); known {
 				tables.X, tables.Y = append(tables.X, float64(i)), append(tables.Y, 100*share)
 			}
 		}
@@ -108,7 +118,11 @@ func heldOf(list []Reliability, grade evidence.Grade, table string) (share float
 	inside, rows := 0.0, 0
 	for _, k := range list {
 		if k.Grade == grade && k.Table == table {
-			inside += k.Inside * float64(k.Rows)
+			share := k.Inside
+			if k.LeftOut != nil {
+				share = *k.LeftOut
+			}
+			inside += float64(share * float64(k.Rows))
 			rows += k.Rows
 		}
 	}

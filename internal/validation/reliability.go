@@ -4,100 +4,122 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
-
-// intervalLevel is the share of measurements that ranges of results are to hold.
-const intervalLevel = 0.8
-
-// latency returns what evidence calls a measured quantity of a served request, or "".
-func latency(quantity string) string {
-	switch quantity {
-	case "TTFT mean", "first token", "prompt":
-		return "TTFT"
-	case "TPOT mean", "token p50", "token":
-		return "TPOT"
-	}
-	return ""
-}
 
 // Reliability says how often the ranges of one grade hold what was measured.
 type Reliability struct {
 	Grade    evidence.Grade `json:"grade"`
 	Table    string         `json:"table"`
 	Quantity string         `json:"quantity"`
-	Rows     int            `json:"rows"`
-	// Inside is the share of the rows that lie in ranges of 80 %.
-	Inside float64 `json:"inside"`
+	// Rows and Servers count what was measured, Inside is the share of the rows that lie in ranges
+	// of 80 %.
+	Rows    int     `json:"rows"`
+	Servers int     `json:"servers"`
+	Inside  float64 `json:"inside"`
+	// LeftOut is that share where ranges are calibrated without the row, or for lower grades than
+	// measured without all rows of its engine, accelerator and model; absent where the report has
+	// too few rows.
+	LeftOut *float64 `json:"inside_left_out,omitempty"`
+
+	keys map[any]bool
+	left float64
 }
 
-// graded is a served latency with what its prediction would rest on; without is set where that
-// leaves out what was measured of its own server.
+// graded is a row with the range that its prediction would have, and the one that it would have if
+// the row, or all of its engine, accelerator and model, had never been seen.
 type graded struct {
-	*Comparison
-	evidence.Evidence
-	without bool
+	served
+	grade         evidence.Grade
+	off, unseen   evidence.Off
+	calibratable  bool
+	withoutServer bool
 }
 
-// grades returns the served latencies, each twice: as that of a server that was measured, and as
-// that of one of which nothing with the same engine, accelerator and model was.
+// enoughRows is how many rows a report has from which ranges can be calibrated.
+const enoughRows = 500
+
+// grades returns the rows of servers, each twice: as that of a server that was measured, where it
+// was, and as that of one of which nothing with the same engine, accelerator and model was.
 func (r *Report) grades() []graded {
+	rows := r.served(true)
+	c := calibration{r.served(false)}
+	calibratable := len(c.rows) >= enoughRows
+	places, priors := c.servers(), map[server]evidence.Off{}
 	var list []graded
-	for i := range r.Tables {
-		for j := range r.Tables[i].Rows {
-			c := &r.Tables[i].Rows[j]
-			if c.Key.Engine == "" || latency(c.Quantity) == "" || c.Predicted <= 0 ||
-				c.Measured <= 0 {
-				continue
-			}
-			list = append(list, graded{c, evidence.Of(c.Key, true), false},
-				graded{c, evidence.Without(c.Key), true})
+	for i := range rows {
+		s := &rows[i]
+		k := server{s.Key, s.quantity}
+		before, known := priors[k]
+		if !known && calibratable {
+			before = c.before(s)
+			priors[k] = before
 		}
+		with, without := evidence.Of(s.Key, true), evidence.Without(s.Key)
+		g := graded{served: *s, grade: with.Grade, off: offOf(&with, s.quantity),
+			calibratable: calibratable}
+		if with.Grade == evidence.Measured {
+			var others []float64
+			for _, j := range places[k] {
+				if c.rows[j].Comparison != s.Comparison {
+					others = append(others, c.rows[j].deviation)
+				}
+			}
+			g.unseen = given(before, others)
+			list = append(list, g)
+		}
+		g.grade, g.off, g.withoutServer = without.Grade, offOf(&without, s.quantity), true
+		g.unseen = before.Below(without.Grade, s.quantity)
+		list = append(list, g)
 	}
 	return list
 }
 
-// deviation is the absolute logarithm of the measured over the predicted value.
-func (g *graded) deviation() float64 { return math.Abs(math.Log(g.Measured / g.Predicted)) }
-
-// inside reports whether the measured value lies in the range of 80 %.
-func (g *graded) inside() bool {
-	return g.within(evidence.Width80)
-}
-
-// within reports whether the measured value is within so many standard deviations of the predicted
-// one.
-func (g *graded) within(width float64) bool {
-	spread := g.Spread.TPOT
-	if latency(g.Quantity) == "TTFT" {
-		spread = g.Spread.TTFT
+// offOf returns the range of a quantity that evidence gives.
+func offOf(e *evidence.Evidence, quantity string) evidence.Off {
+	s := &e.Spread
+	if quantity == "TTFT" {
+		return evidence.Off{Bias: s.TTFTBias, Within: s.TTFT * evidence.Width80}
 	}
-	return g.deviation() <= width*spread
+	return evidence.Off{Bias: s.TPOTBias, Within: s.TPOT * evidence.Width80}
 }
 
 // Reliability says of each grade, table and quantity how often ranges hold what was measured.
-func (r *Report) Reliability() []Reliability {
+func (r *Report) Reliability() []Reliability { return reliability(r.grades()) }
+
+func reliability(all []graded) []Reliability {
 	var list []Reliability
-	for _, g := range r.grades() {
-		same := func(k Reliability) bool {
-			return k.Grade == g.Grade && k.Table == g.Table && k.Quantity == latency(g.Quantity)
+	for i := range all {
+		g := &all[i]
+		at := slices.IndexFunc(list, func(k Reliability) bool {
+			return k.Grade == g.grade && k.Table == g.Table && k.Quantity == g.shown
+		})
+		if at < 0 {
+			at = len(list)
+			list = append(list, Reliability{Grade: g.grade, Table: g.Table, Quantity: g.shown,
+				keys: map[any]bool{}})
+			if g.calibratable {
+				list[at].LeftOut = new(float64)
+			}
 		}
-		i := slices.IndexFunc(list, same)
-		if i < 0 {
-			i = len(list)
-			list = append(list,
-				Reliability{Grade: g.Grade, Table: g.Table, Quantity: latency(g.Quantity)})
+		k := &list[at]
+		k.Rows++
+		k.keys[g.Key] = true
+		if g.off.Holds(g.deviation, evidence.Width80) {
+			k.Inside++
 		}
-		list[i].Rows++
-		if g.inside() {
-			list[i].Inside++
+		if g.unseen.Holds(g.deviation, evidence.Width80) {
+			k.left++
 		}
 	}
 	for i := range list {
-		list[i].Inside /= float64(list[i].Rows)
+		k := &list[i]
+		k.Inside, k.Servers = k.Inside/float64(k.Rows), len(k.keys)
+		if k.LeftOut != nil {
+			*k.LeftOut = k.left / float64(k.Rows)
+		}
 	}
 	slices.SortFunc(list, func(a, b Reliability) int {
 		return cmp.Or(cmp.Compare(slices.Index(evidence.Grades(), a.Grade),
@@ -107,84 +129,54 @@ func (r *Report) Reliability() []Reliability {
 	return list
 }
 
+// calibrated reports whether ranges hold as many values as they are to.
+func calibrated(share float64) bool { return share >= 0.75 && share <= 0.85 }
+
+// tells reports whether there are enough rows and servers to tell how often ranges hold.
+func (k *Reliability) tells() bool { return k.Rows >= 30 && k.Servers >= 5 }
+
+// verdict says in a word how often ranges hold.
+func (k *Reliability) verdict() string {
+	share := k.Inside
+	if k.LeftOut != nil {
+		share = *k.LeftOut
+	}
+	switch {
+	case !k.tells():
+		return "few servers"
+	case calibrated(share):
+		return ""
+	case share < 0.75:
+		return "too narrow"
+	}
+	return "too wide"
+}
+
 // writeReliability prints how often ranges hold what was measured.
 func writeReliability(b *bytes.Buffer, list []Reliability, held Held) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "How often the range that is to hold %.0f %% of what is measured does, by "+
-		"what a prediction rests on.\n", 100*intervalLevel)
-	fmt.Fprintf(b, "Rows count as measured, and again as if nothing of their engine, accelerator "+
-		"and model had been.\n")
+	fmt.Fprintf(b, "How often the ranges that are to hold %.0f %% of what is measured do, by what a "+
+		"prediction rests on.\n", 100*intervalLevel)
+	fmt.Fprint(b, "A row counts with the evidence of its server, and again as if nothing of its "+
+		"engine, accelerator and model had\n"+
+		"been measured. \"Inside\" is of the ranges that results have, \"left out\" of ranges that "+
+		"were calibrated without that\n"+
+		"row, or without all rows of that engine, accelerator and model. The step times were "+
+		"fitted to some of the rows.\n")
 	fmt.Fprintf(b, "Over all, each server counting the same: %.0f %% as measured, %.0f %% with "+
-		"its own rows left out of the "+
-		"evidence. The constants were fitted to some of these rows in either case.\n",
-		100*held.Measured, 100*held.LeftOut)
-	fmt.Fprintf(b, "  %-14s %-22s %-8s %6s %8s\n", "evidence", "table", "error of", "rows",
-		"inside")
-	for _, k := range list {
-		fmt.Fprintf(b, "  %-14s %-22s %-8s %6d %6.0f %%\n", k.Grade, k.Table, k.Quantity, k.Rows,
-			100*k.Inside)
+		"nothing of the kind measured.\n", 100*held.Measured, 100*held.LeftOut)
+	fmt.Fprintf(b, "  %-14s %-20s %-6s %6s %8s %8s %9s\n", "evidence", "table", "of", "rows",
+		"servers", "inside", "left out")
+	for i := range list {
+		k := &list[i]
+		left := "–"
+		if k.LeftOut != nil {
+			left = fmt.Sprintf("%.0f %%", 100**k.LeftOut)
+		}
+		fmt.Fprintf(b, "  %-14s %-20s %-6s %6d %8d %6.0f %% %9s  %s\n", k.Grade, k.Table,
+			k.Quantity, k.Rows, k.Servers, 100*k.Inside, left, k.verdict())
 	}
 	b.WriteByte('\n')
-}
-
-// Rules returns, for each grade and quantity, the rule under which the ranges hold what was
-// measured as often as they are to. Each server counts the same, however many rows there are of it.
-// Floors are those of the rules that are in force, but where a rule has nothing else.
-func (r *Report) Rules() map[evidence.Grade]map[string]evidence.Rule {
-	all := r.grades()
-	table := map[evidence.Grade]map[string]evidence.Rule{}
-	for _, grade := range evidence.Grades() {
-		table[grade] = map[string]evidence.Rule{}
-		for _, quantity := range []string{"TPOT", "TTFT"} {
-			table[grade][quantity] = rule(all, grade, quantity)
-		}
-	}
-	return table
-}
-
-func rule(all []graded, grade evidence.Grade, quantity string) evidence.Rule {
-	old := evidence.RuleOf(grade, quantity)
-	servers := map[any]float64{}
-	var chosen []graded
-	for _, g := range all {
-		if g.Grade == grade && latency(g.Quantity) == quantity {
-			servers[g.Key]++
-			chosen = append(chosen, g)
-		}
-	}
-	if len(chosen) == 0 {
-		return old
-	}
-	type point struct{ ratio, weight float64 }
-	points := make([]point, len(chosen))
-	total := 0.0
-	for i := range chosen {
-		g := &chosen[i]
-		points[i] = point{g.deviation() / g.believed(old), 1 / servers[g.Key]}
-		total += points[i].weight
-	}
-	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.ratio, b.ratio) })
-	sum, times := 0.0, 0.0
-	for _, p := range points {
-		if sum += p.weight; sum >= intervalLevel*total {
-			times = p.ratio
-			break
-		}
-	}
-	if grade == evidence.Kernels || grade == evidence.Formula {
-		return evidence.Rule{Rows: len(chosen), Floor: times * old.Floor, Times: 1}
-	}
-	return evidence.Rule{Rows: len(chosen), Floor: old.Floor, Times: times}
-}
-
-// believed returns the error that a rule takes for that of the prediction.
-func (g *graded) believed(r evidence.Rule) float64 {
-	for _, e := range g.Errors {
-		if e.Quantity == latency(g.Quantity) {
-			return max(r.Floor, e.Median)
-		}
-	}
-	return r.Floor
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,19 +29,21 @@ type Error struct {
 	// 0.02 is 2 %.
 	Rows   int     `json:"rows"`
 	Median float64 `json:"median_error"`
+	// Off says where measured values lie, as ranges take it: Bias and Within are logarithms.
+	Off Off `json:"off"`
 }
 
 // Header is the first line of the table.
 const Header = "engine,gpu,model,weights,kv_cache,tensor,pipeline,expert,data,link," +
 	"batching,memory,speculation," +
-	"quantity,rows,median_error"
+	"quantity,rows,median_error,bias,within"
 
 // Record returns the error as a line of the table.
 func (e *Error) Record() string {
-	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d,%d,%d,%s,%s,%s,%s,%s,%d,%.3f",
+	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d,%d,%d,%s,%s,%s,%s,%s,%d,%.3f,%.3f,%.3f",
 		e.Engine, e.Accelerator, e.Model, e.Weights, e.KV, e.Tensor, e.Pipeline, e.Expert, e.Data,
-		e.Link,
-		e.Batching, e.Memory, e.Speculation, e.Quantity, e.Rows, e.Median)
+		e.Link, e.Batching, e.Memory, e.Speculation, e.Quantity, e.Rows, e.Median, e.Off.Bias,
+		e.Off.Within)
 }
 
 // errorsOf returns the errors measured for a server; none where no such server was measured.
@@ -97,9 +100,13 @@ func parse(row []string) (Error, error) {
 		*number, err = strconv.Atoi(row[column])
 		failures = append(failures, err)
 	}
-	var err error
-	e.Median, err = strconv.ParseFloat(row[15], 64)
-	return e, errors.Join(append(failures, err)...)
+	for column, number := range map[int]*float64{15: &e.Median, 16: &e.Off.Bias,
+		17: &e.Off.Within} {
+		var err error
+		*number, err = strconv.ParseFloat(row[column], 64)
+		failures = append(failures, err)
+	}
+	return e, errors.Join(failures...)
 }
 
 // held says the errors of one server in words: "" where there are none.
@@ -108,20 +115,32 @@ func held(list []Error) string {
 		return ""
 	}
 	var parts []string
-	rows := 0
-	for _, e := range list {
+	rows, biased := 0, ""
+	for i := range list {
+		e := &list[i]
 		parts = append(parts, fmt.Sprintf("%s is off by %s%%", e.Quantity, percent(e.Median)))
 		rows = max(rows, e.Rows)
+		if times := math.Exp(e.Off.Bias); times > much || times < 1/much {
+			biased += fmt.Sprintf(" Measured %ss are %.2g times the predicted ones, typically.",
+				e.Quantity, times)
+		}
 	}
 	k := &list[0].Key
 	on := k.Accelerator
 	if n := k.Tensor * k.Pipeline * k.Data; n > 1 {
 		on = fmt.Sprintf("%d × %s", n, on)
 	}
-	return fmt.Sprintf("Held against %d measurements of %s (%s) with %s on %s, "+
-		"to some of which constants may have been fitted: %s (medians).",
-		rows, k.Model, k.Weights, k.Engine, on, strings.Join(parts, " and "))
+	counted := "one measurement"
+	if rows > 1 {
+		counted = fmt.Sprintf("%d measurements", rows)
+	}
+	return fmt.Sprintf("Compared with %s of %s (%s) under %s on %s, the predicted %s "+
+		"(median). Constants may have been fitted to some of them.%s",
+		counted, k.Model, k.Weights, k.Engine, on, strings.Join(parts, " and the "), biased)
 }
+
+// much is the factor between measured and predicted times from which a bias is told.
+const much = 1.15
 
 // percent writes a share with two digits.
 func percent(share float64) string {

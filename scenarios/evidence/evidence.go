@@ -42,6 +42,8 @@ type Evidence struct {
 	Deviations []string `json:"known_deviations,omitempty"`
 	// Spread says how far the predictions may be from what would be measured.
 	Spread Spread `json:"spread"`
+
+	key deployment.Key
 }
 
 // farthest is the greatest distance of a relative.
@@ -50,23 +52,23 @@ const farthest = 4
 // Of returns the evidence for a server. Own is false where the step
 // times are not the ones that llmsim predicts for the engine, so that no measurement of it applies.
 func Of(key deployment.Key, own bool) Evidence {
-	e := Evidence{Grade: Formula, Deviations: deviations(key)}
+	e := Evidence{Grade: Formula, Deviations: deviations(key), key: key}
 	if own {
 		e.find(key, func(deployment.Key) bool { return false })
 	}
-	e.Spread = spread(e.Grade, e.Errors)
+	e.Spread = spread(e.Grade, key, e.Errors)
 	return e
 }
 
 // Without returns the evidence for a server as it would be if no server with the same engine,
 // accelerator and model had been measured.
 func Without(key deployment.Key) Evidence {
-	e := Evidence{Grade: Formula, Deviations: deviations(key)}
+	e := Evidence{Grade: Formula, Deviations: deviations(key), key: key}
 	e.find(key, func(other deployment.Key) bool {
 		return other.Engine == key.Engine && other.Accelerator == key.Accelerator &&
 			other.Model == key.Model
 	})
-	e.Spread = spread(e.Grade, e.Errors)
+	e.Spread = spread(e.Grade, key, e.Errors)
 	return e
 }
 
@@ -109,8 +111,8 @@ func distance(a, b deployment.Key) (float64, []string) {
 		}
 	}
 	differ(1, "model", a.Model, b.Model)
-	differ(1.5, "of kind", family(a.Model), family(b.Model))
-	differ(1.5, "on", a.Accelerator, b.Accelerator)
+	differ(1.5, "layers with", family(a.Model), family(b.Model))
+	differ(1.5, "accelerator", a.Accelerator, b.Accelerator)
 	differ(1.5, "weights", a.Weights, b.Weights)
 	differ(0.5, "KV cache", a.KV, b.KV)
 	differ(0.5, "tensor parallelism", a.Tensor, b.Tensor)
@@ -139,8 +141,8 @@ func (e *Evidence) Sentence() string {
 	case Measured:
 		words = held(e.Errors)
 	case Relative:
-		words = fmt.Sprintf("No such server was measured. The nearest is one with %s: %s",
-			list(e.Differs), held(e.Errors))
+		words = fmt.Sprintf("No such server was measured. The nearest that was has other features: %s. %s",
+			strings.Join(e.Differs, ", "), held(e.Errors))
 	case Kernels:
 		words = "No server like this was measured, only the kernels that it runs."
 	default:
@@ -160,17 +162,9 @@ func (e Evidence) Apart() Evidence {
 	}
 	if e.Grade == Relative {
 		e.Differs = append(slices.Clip(e.Differs), "prefill and decode on one server")
-		e.Spread = spread(Relative, e.Errors)
+		e.Spread = spread(Relative, e.key, e.Errors)
 	}
 	return e
-}
-
-// list joins words as a sentence does.
-func list(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
 // Weakest returns the evidence of the lower grade, of which predictions for a system of several

@@ -47,14 +47,16 @@ func TestDistanceAndSpreads(t *testing.T) {
 			}
 		}
 	}
-	for _, quantity := range []string{"TPOT", "TTFT"} {
-		last := 0.0
-		for _, g := range Grades() {
-			s := RuleOf(g, quantity).spread(0)
-			if s < last || s == 0 {
-				t.Errorf("%s %s: spread %g after %g", g, quantity, s, last)
+	for _, key := range all {
+		for _, quantity := range []string{"TPOT", "TTFT"} {
+			last := 0.0
+			for _, g := range []Grade{Relative, Kernels, Formula} {
+				o := off(g, key, nil, quantity)
+				if o.Within <= last {
+					t.Errorf("%+v %s %s: within %g after %g", key, g, quantity, o.Within, last)
+				}
+				last = o.Within
 			}
-			last = s
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (o *option) judge(p *Plan) {
 		weakest = evidence.Weakest([]evidence.Evidence{o.prefill.evidence.Apart(),
 			o.decode.evidence.Apart()})
 	}
-	o.grade, o.physics = weakest.Grade, physics{spread: weakest.Spread.TPOT}
+	o.grade, o.physics = weakest.Grade, physics{weakest.Spread.TPOTBias, weakest.Spread.TPOT}
 	o.slow = o.physics.slowdown(p.Effort.Confidence)
 	if !trusted(p.Trust, o.grade) {
 		o.distrust = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", o.grade,

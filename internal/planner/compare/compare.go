@@ -278,7 +278,7 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 		for m := range all {
 			v := all[m].of(here)
 			values[m] = append(values[m], v)
-			differences[m] = append(differences[m], v-all[m].of(there))
+			differences[m] = append(differences[m], difference(v, all[m].of(there)))
 		}
 	}
 	list := make([]Figure, len(all))
@@ -295,6 +295,14 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 		}
 	}
 	return list
+}
+
+// difference returns a−b, and 0 where that is what rounding left.
+func difference(a, b float64) float64 {
+	if math.Abs(a-b) < 1e-9*math.Abs(b) {
+		return 0
+	}
+	return a - b
 }
 
 // attribute makes each change alone where a variant has several, to tell which matters.

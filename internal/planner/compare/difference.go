@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // absent reports whether one of two variants has no such latency, as TPOT where answers come at
@@ -19,7 +20,19 @@ func (f *Figure) difference(base float64) string {
 	if f.absent(base) {
 		return "–"
 	}
+	if f.Unit == string(scenarios.Percent) {
+		return points(f.Difference)
+	}
 	return relative(f.Difference, base)
+}
+
+// points prints a difference of two percentages, with its interval in brackets.
+func points(d stats.Interval) string {
+	words := signed(d.Mean) + " points"
+	if d.Half == 0 || math.IsInf(d.Half, 1) {
+		return words
+	}
+	return fmt.Sprintf("%s [%s, %s]", words, signed(d.Mean-d.Half), signed(d.Mean+d.Half))
 }
 
 // relative prints a difference as a share of a value, or as a ratio where it is large, with its

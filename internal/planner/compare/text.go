@@ -5,9 +5,11 @@ import (
 	"io"
 	"math"
 
+	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/terminal"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // WriteText prints the comparison for people, in 80 columns.
@@ -58,6 +60,9 @@ func (c *Comparison) basis() []string {
 		list = append(list, "A recorded trace is one sample: intervals cover what is drawn "+
 			"beside it, not other days.")
 	}
+	list = append(list, "Tokens/s are those of answers that end while requests arrive, the price "+
+		"is that at the offered rate where both keep up with it, and energy is that of the whole "+
+		"run.")
 	if c.Whole != "" {
 		list = append(list, "Whole runs are compared: "+c.Whole+".")
 	} else {
@@ -156,6 +161,8 @@ func (e *Effect) cell(f *Figure, base float64) string {
 		return "–"
 	case !f.BeyondNoise && !math.IsInf(f.Difference.Half, 1):
 		return "noise"
+	case f.Unit == string(scenarios.Percent):
+		return points(stats.Interval{Mean: f.Difference.Mean})
 	}
 	return share(f.Difference.Mean, base)
 }

@@ -35,7 +35,7 @@ func Difference(m scenarios.Metric, first, other Response, shared bool, seen,
 	common := evidence.Spread{}
 	if shared {
 		common.TPOT = min(first.Spread.TPOT, other.Spread.TPOT)
-		common.TTFT = min(beside(m, first.Spread), beside(m, other.Spread))
+		common.TTFT = min(beside(m, first.Spread).deviation, beside(m, other.Spread).deviation)
 	}
 	down, up := noise*noise, noise*noise
 	add := func(fast, slow float64) {
@@ -53,9 +53,13 @@ func Difference(m scenarios.Metric, first, other Response, shared bool, seen,
 		rest := own.sign * math.Sqrt(1-own.part*own.part)
 		add(rest*(own.Fast-own.Plain), rest*(own.Slow-own.Plain))
 		o := beside(m, own.Spread)
-		half := own.Plain * math.Sqrt(o*o-common.TTFT*common.TTFT) * distuv.UnitNormal.Quantile(
-			(1+level)/2)
-		add(-half, half)
+		half := own.Plain * distuv.UnitNormal.Quantile((1+level)/2) *
+			math.Sqrt(float64(o.deviation*o.deviation)-float64(common.TTFT*common.TTFT))
+		shift := own.sign * own.Plain * math.Expm1(o.bias)
+		if shared {
+			shift = 0
+		}
+		add(shift-half, shift+half)
 	}
 	return scenarios.Range{Low: rounded(seen - math.Sqrt(down)),
 		High: rounded(seen + math.Sqrt(up))}

@@ -29,15 +29,20 @@ const (
 
 // factor returns the factor on step times that is not exceeded with probability p.
 func factor(e evidence.Spread, p float64) float64 {
-	return math.Exp(e.TPOT * distuv.UnitNormal.Quantile(p))
+	return math.Exp(e.TPOTBias + e.TPOT*distuv.UnitNormal.Quantile(p))
 }
 
-// beside returns the standard deviation of a metric's logarithm that step times do not account for.
-func beside(m scenarios.Metric, e evidence.Spread) float64 {
+// besides is what the error of a metric has that step times do not account for: the logarithm of
+// the measured over the predicted value around a bias.
+type besides struct{ bias, deviation float64 }
+
+// beside returns it. Only times to first token have more.
+func beside(m scenarios.Metric, e evidence.Spread) besides {
 	if !strings.Contains(m.Name, "ttft") {
-		return 0
+		return besides{}
 	}
-	return math.Sqrt(max(0, e.TTFT*e.TTFT-e.TPOT*e.TPOT))
+	return besides{e.TTFTBias - e.TPOTBias,
+		math.Sqrt(max(0, float64(e.TTFT*e.TTFT)-float64(e.TPOT*e.TPOT)))}
 }
 
 // Of returns the ranges of the metrics of a result. Load reads its scenario anew.
@@ -85,7 +90,7 @@ func Of(ctx context.Context, load func() (*scenarios.File, error),
 	shorter := math.Sqrt(float64(requests) / float64(r.Sent()))
 	for _, m := range scenarios.Metrics() {
 		if ranged(m) {
-			list.Of[m.Name] = span(m, r, fast, late, plain, shorter, beside(m, e))
+			list.Of[m.Name] = span(m, r, fast, late, plain, shorter, e)
 		}
 	}
 	return list, nil
@@ -121,8 +126,8 @@ func ranged(m scenarios.Metric) bool {
 // span puts together what slower and faster steps do to a metric, what other random numbers do, and
 // what other errors do: independent of each other, so that the squares of their parts add up (in
 // logarithms, but for shares).
-func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenarios.Result, shorter,
-	other float64) scenarios.Range {
+func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenarios.Result,
+	shorter float64, e evidence.Spread) scenarios.Range {
 	forward, back := math.Log, math.Exp
 	if m.Unit == scenarios.Share {
 		same := func(x float64) float64 { return x }
@@ -143,18 +148,37 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 		seen[i] = forward(seen[i])
 	}
 	noise := math.Hypot(stat.StdDev(seen, nil)*shorter,
-		other) * distuv.UnitNormal.Quantile((1+level)/2)
+		beside(m, e).deviation) * distuv.UnitNormal.Quantile((1+level)/2)
 	a, b := forward(m.Of(fast))-seen[0], forward(m.Of(late))-seen[0]
-	down, up := min(a, b, 0), max(a, b, 0)
+	middle := typical(a, b, e)
+	centre := forward(value) + middle + beside(m, e).bias
 	result := scenarios.Range{
-		Low:  back(forward(value) - math.Hypot(down, noise)),
-		High: back(forward(value) + math.Hypot(up, noise)),
+		Low:  back(centre - math.Hypot(middle-min(a, b, middle), noise)),
+		High: back(centre + math.Hypot(max(a, b, middle)-middle, noise)),
 	}
 	if m.Unit == scenarios.Share {
 		result.Low, result.High = max(0, result.Low), min(1, result.High)
 	}
 	return scenarios.Range{Low: min(value, rounded(result.Low)),
 		High: max(value, rounded(result.High))}
+}
+
+// typical returns by how much a figure differs from the plain run where steps take as long as they
+// typically do, given by how much it does where they are as fast and as slow as in one case of ten
+// each: by linear interpolation between the three.
+func typical(fast, slow float64, e evidence.Spread) float64 {
+	if e.TPOTBias == 0 || e.TPOT == 0 {
+		return 0
+	}
+	width := distuv.UnitNormal.Quantile((1 + level) / 2)
+	plain := -e.TPOTBias / e.TPOT // where the plain run is, in standard deviations
+	switch {
+	case math.Abs(plain) >= width:
+		return (fast + slow) / 2
+	case plain < 0:
+		return slow * -plain / (width - plain)
+	}
+	return fast * plain / (width + plain)
 }
 
 // rounded keeps four digits: a range is known to fewer, and machines agree on these.

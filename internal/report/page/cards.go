@@ -44,9 +44,9 @@ func newColumn(r *scenarios.Result) column {
 	c.latency("time to first token", "ttft", r)
 	c.latency("time per output token", "tpot", r)
 	c.latency("whole request", "e2el", r)
-	c.add("served", "request_throughput", fmt.Sprintf("%.3g/s", r.RequestThroughput), "requests; "+
+	c.add("served", "request_throughput", fmt.Sprintf("%.3g/s", r.RequestThroughput), "requests of the whole run; "+
 		offered(r), r)
-	c.add("goodput", "goodput", fmt.Sprintf("%.3g/s", r.Goodput), "requests that meet the SLO", r)
+	c.add("goodput", "goodput", fmt.Sprintf("%.3g/s", r.Goodput), "requests that meet the SLO, of the whole run", r)
 	c.add("output tokens", "output_throughput", fmt.Sprintf("%.4g/s", r.OutputThroughput),
 		"over all users and the whole run", r)
 	c.add("batch", "mean_decode_batch", fmt.Sprintf("%.3g", r.MeanDecodeBatch),
@@ -57,7 +57,7 @@ func newColumn(r *scenarios.Result) column {
 	c.add("price", "cost_per_million_output_tokens", fmt.Sprintf("$%.3g", r.CostPerMillion),
 		"for a million output tokens "+r.PricedOver, r)
 	c.add("energy", "energy_per_million_output_tokens", fmt.Sprintf("%.3g Wh", r.EnergyPerMillion),
-		"at most, for a million output tokens", r)
+		"at most, for a million output tokens of the whole run", r)
 	return c
 }
 
