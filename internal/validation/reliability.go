@@ -157,12 +157,12 @@ func writeReliability(b *bytes.Buffer, list []Reliability, held Held) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "How often the ranges that are to hold %.0f %% of what is measured do, by what a "+
-		"prediction rests on.\n", 100*intervalLevel)
+	fmt.Fprintf(b, "How often the ranges that are to hold %.0f %% of what is measured do, by what "+
+		"a prediction rests on.\n", 100*intervalLevel)
 	fmt.Fprint(b, "A row counts with the evidence of its server, and again as if nothing of its "+
 		"engine, accelerator and model had\n"+
-		"been measured. \"Inside\" is of the ranges that results have, \"left out\" of ranges that "+
-		"were calibrated without that\n"+
+		"been measured. \"Inside\" is of the ranges that results have, \"left out\" of ranges "+
+		"that were calibrated without that\n"+
 		"row, or without all rows of that engine, accelerator and model. The step times were "+
 		"fitted to some of the rows.\n")
 	fmt.Fprintf(b, "Over all, each server counting the same: %.0f %% as measured, %.0f %% with "+

@@ -141,7 +141,8 @@ func (e *Evidence) Sentence() string {
 	case Measured:
 		words = held(e.Errors)
 	case Relative:
-		words = fmt.Sprintf("No such server was measured. The nearest that was has other features: %s. %s",
+		words = fmt.Sprintf(
+			"No such server was measured. The nearest that was has other features: %s. %s",
 			strings.Join(e.Differs, ", "), held(e.Errors))
 	case Kernels:
 		words = "No server like this was measured, only the kernels that it runs."

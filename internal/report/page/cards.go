@@ -44,9 +44,10 @@ func newColumn(r *scenarios.Result) column {
 	c.latency("time to first token", "ttft", r)
 	c.latency("time per output token", "tpot", r)
 	c.latency("whole request", "e2el", r)
-	c.add("served", "request_throughput", fmt.Sprintf("%.3g/s", r.RequestThroughput), "requests of the whole run; "+
-		offered(r), r)
-	c.add("goodput", "goodput", fmt.Sprintf("%.3g/s", r.Goodput), "requests that meet the SLO, of the whole run", r)
+	c.add("served", "request_throughput", fmt.Sprintf("%.3g/s", r.RequestThroughput),
+		"requests of the whole run; "+offered(r), r)
+	c.add("goodput", "goodput", fmt.Sprintf("%.3g/s", r.Goodput),
+		"requests that meet the SLO, of the whole run", r)
 	c.add("output tokens", "output_throughput", fmt.Sprintf("%.4g/s", r.OutputThroughput),
 		"over all users and the whole run", r)
 	c.add("batch", "mean_decode_batch", fmt.Sprintf("%.3g", r.MeanDecodeBatch),
