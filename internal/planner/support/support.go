@@ -125,9 +125,9 @@ func (m *Matrix) WriteText(out io.Writer) error {
 	p.Text("“Off by” is the median error on rows measured of this server, or of the nearest one " +
 		"that was measured (“relative”); constants may have been fitted to some of them.")
 	p.Text("“80% of TPOTs” is where a measured TPOT is expected, against the predicted one, in " +
-		"80 of 100 cases. For “measured” it follows from the errors on this server's own rows. Else " +
-		"it follows from those on all servers under this engine with such a kind of model, or " +
-		"under all engines where none was measured, and is wider the less was measured; for " +
+		"80 of 100 cases. For “measured” it follows from the errors on this server's own rows. " +
+		"Else it follows from those on all servers under this engine with such a kind of model, " +
+		"or under all engines where none was measured, and is wider the less was measured; for " +
 		"“formula only” by a guess, from how far constants carry to other accelerators. " +
 		"`llmsim validate` shows for each table how often such ranges held.")
 	if len(unfit) > 0 {
