@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +9,9 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/planner/journal"
+	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"
 )
@@ -99,24 +98,14 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *capacity.File) (*capacit
 	counter := report.NewCounter(cmd.ErrOrStderr(), "simulations")
 	counter.Start(-1)
 	defer counter.End()
-	c, err := flags.queue.config(cmd)
-	if err != nil {
-		return nil, scenarios.BadInput(err)
-	}
-	o := capacity.Options{Queue: c, Shard: flags.shard.Shard, Ran: counter.Step}
-	if flags.out == "" {
-		return file.Solve(cmd.Context(), o)
-	}
-	if o.Journal, err = journal.Open(filepath.Join(flags.out, "journal.jsonl")); err != nil {
-		return nil, runError{err}
-	}
-	o.Queue.Dir = filepath.Join(flags.out, "queue")
-	answers, err := file.Solve(cmd.Context(), o)
-	if errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("interrupted; %d simulations are kept in %s, and the same command goes "+
-			"on from there", o.Journal.Len(), flags.out)
-	}
-	return answers, errors.Join(err, o.Journal.Close())
+	var answers *capacity.Answers
+	err := flags.queue.keep(cmd, flags.out, "simulations",
+		func(c queue.Config, j *journal.Journal) (err error) {
+			answers, err = file.Solve(cmd.Context(), capacity.Options{Queue: c,
+				Shard: flags.shard.Shard, Ran: counter.Step, Journal: j})
+			return err
+		})
+	return answers, err
 }
 
 // write prints the answers, and writes the files of --out: where there are several models, those of

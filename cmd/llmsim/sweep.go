@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/planner/journal"
+	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/internal/planner/sweep"
 	"github.com/llmsim/llmsim/internal/report"
@@ -89,25 +89,14 @@ func (flags *sweepFlags) run(cmd *cobra.Command, name string) error {
 func (flags *sweepFlags) sweep(cmd *cobra.Command, s *sweep.Sweep) (*sweep.Results, error) {
 	counter := report.NewCounter(cmd.ErrOrStderr(), "runs")
 	defer counter.End()
-	c, err := flags.queue.config(cmd)
-	if err != nil {
-		return nil, scenarios.BadInput(err)
-	}
-	o := sweep.Options{Queue: c, Shard: flags.shard.Shard, Started: counter.Start,
-		Done: counter.Step}
-	if flags.out == "" {
-		return s.Run(cmd.Context(), o)
-	}
-	if o.Journal, err = journal.Open(filepath.Join(flags.out, "journal.jsonl")); err != nil {
-		return nil, runError{err}
-	}
-	o.Queue.Dir = filepath.Join(flags.out, "queue")
-	results, err := s.Run(cmd.Context(), o)
-	if errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("interrupted; %d runs are kept in %s, and the same command goes on "+
-			"from there", o.Journal.Len(), flags.out)
-	}
-	return results, errors.Join(err, o.Journal.Close())
+	var results *sweep.Results
+	err := flags.queue.keep(cmd, flags.out, "runs",
+		func(c queue.Config, j *journal.Journal) (err error) {
+			results, err = s.Run(cmd.Context(), sweep.Options{Queue: c, Shard: flags.shard.Shard,
+				Started: counter.Start, Done: counter.Step, Journal: j})
+			return err
+		})
+	return results, err
 }
 
 func (flags *sweepFlags) write(cmd *cobra.Command, r *sweep.Results) error {
