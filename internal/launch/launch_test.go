@@ -143,7 +143,7 @@ kind: Service
 		{manifest, "engine.max-model-len=32000 memory.policy=prefix-cache model=m " +
 			"parallelism.tensor=2", ""},
 	} {
-		r, err := Read(c.text)
+		r, err := Read("\ufeff" + c.text) // as some editors begin files
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue

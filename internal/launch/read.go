@@ -75,6 +75,7 @@ func Read(text string) (*Reading, error) {
 	if len(text) > mostText {
 		return nil, fmt.Errorf("the text has %d bytes, more than %d", len(text), mostText)
 	}
+	text = strings.TrimPrefix(text, "\ufeff") // some editors begin files with it
 	commands, err := shellCommands(text)
 	if err == nil {
 		if found := starting(commands); len(found) > 0 {

@@ -36,6 +36,9 @@ func eachOfCSV(dir fs.FS, name string, f func(*Row)) error {
 	lines := csv.NewReader(&shortLines{r: files.Limit(file, name, maxBytes)})
 	lines.ReuseRecord = true
 	header, err := lines.Read()
+	if err == io.EOF {
+		return fmt.Errorf("%s: the file is empty", name)
+	}
 	if err != nil {
 		return within(name, err)
 	}

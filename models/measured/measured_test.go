@@ -121,7 +121,7 @@ func TestMistakesNameTheirPlace(t *testing.T) {
 		"row.parquet":   `row.parquet: row 1: column latency is "-1", want a number of at least 0`,
 		"row.csv":       `row.csv:2: column latency is "-1"`,
 		"short.parquet": "short.parquet: ", "text.parquet": "text.parquet: ",
-		"empty.csv": "empty.csv: EOF", "none.parquet": "none.parquet",
+		"empty.csv": "empty.csv: the file is empty", "none.parquet": "none.parquet",
 	} {
 		err := Table{Path: path}.Each(dir, func(r *Row) { r.Number("latency", 0) })
 		if err == nil || !strings.Contains(err.Error(), want) {

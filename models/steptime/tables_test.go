@@ -130,7 +130,7 @@ func TestTablesSayWhatIsWrong(t *testing.T) {
 		"wrong number of fields": {
 			"x__gemm.csv": "gemm_dtype,m\nbfloat16,1,2\n"},
 		"nothing that can be used in x__mla_bmm.csv": {"x__mla_bmm.csv": "a\n"},
-		"x__gemm.csv: EOF":                           {"x__gemm.csv": ""},
+		"x__gemm.csv: the file is empty":             {"x__gemm.csv": ""},
 	} {
 		if _, err := ReadTables(tableFiles(files),
 			measured.Wanted{Accelerator: []string{"h100"}}); err == nil ||

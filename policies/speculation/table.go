@@ -1,6 +1,7 @@
 package speculation
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,6 +32,7 @@ func ReadTable(r io.Reader) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors begin files with it
 	if err := files.CheckFields(data); err != nil {
 		return nil, fmt.Errorf("not an acceptance table: %w", err)
 	}

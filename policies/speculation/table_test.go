@@ -2,6 +2,7 @@ package speculation_test
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestReadsTheEnginesTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := speculation.ReadTable(&text)
+	table, err := speculation.ReadTable(io.MultiReader(strings.NewReader("\ufeff"), &text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,8 @@ func (r *Request) readLimits(b *body) error {
 			continue
 		}
 		if *limit.value < 1 || *limit.value > maxTokens {
-			return invalid(limit.name, "%s: found %d, allowed: 1 or more", limit.name, *limit.value)
+			return invalid(limit.name, "%s: found %d, allowed: 1 to %d", limit.name, *limit.value,
+				maxTokens)
 		}
 		r.MaxTokens = *limit.value
 	}
