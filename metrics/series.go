@@ -20,9 +20,9 @@ type Point struct {
 // columns.
 const seriesPoints = 2048
 
-// slotReplicas is the number of replicas whose slots are counted at a moment: counting takes time
-// in proportion to the sequences that run. In larger fleets replicas take turns.
-const slotReplicas = 8
+// Counting slots takes time in proportion to the sequences that run. Up to allSlots replicas, all
+// have theirs counted at each moment; in larger fleets slotReplicas of them have, in turns.
+const allSlots, slotReplicas = 8, 2
 
 // series keeps a bounded number of evenly spaced points: when it is full, every other one is
 // dropped.
@@ -78,7 +78,9 @@ func (s *series) close() {
 		return
 	}
 	s.open = false
-	s.turns = (s.replicas + slotReplicas - 1) / slotReplicas
+	if s.turns = 1; s.replicas > allSlots {
+		s.turns = (s.replicas + slotReplicas - 1) / slotReplicas
+	}
 	s.turn = (s.turn + 1) % s.turns
 	if s.capacity > 0 {
 		s.now.KVUsage = float64(s.used) / float64(s.capacity)

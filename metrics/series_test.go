@@ -30,7 +30,7 @@ func TestReplicasTakeTurnsWithSlots(t *testing.T) {
 	}
 	s.close()
 	for i, n := range counted {
-		if n < moments/13-1 || n > moments/13+1 {
+		if want := moments * slotReplicas / replicas; n < want-1 || n > want+1 {
 			t.Errorf("the slots of replica %d are counted %d times in %d moments", i, n, moments)
 		}
 	}

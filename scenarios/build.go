@@ -74,7 +74,7 @@ func longestStep(pools []pool) sim.Time {
 // thousands over the run where its length is known, fewer in large fleets, and not many more than
 // there are steps. So sampling takes a small part of the run.
 func sampleEvery(load workload.Summary, step sim.Time, replicas int) sim.Time {
-	const most, least, states, perStep = 2000, 256, 128_000, 10
+	const most, least, states, perStep = 2000, 128, 128_000, 10
 	samples := max(min(most, states/replicas), least)
 	every := 200 * sim.Millisecond
 	switch {

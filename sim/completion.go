@@ -3,6 +3,7 @@ package sim
 // complete retires s after its last token. A static batch first waits until all its sequences are
 // complete.
 func (b *Batch) complete(s *Sequence) {
+	s.finishing = false
 	if b.together {
 		b.stopProgress(s)
 		s.held = true

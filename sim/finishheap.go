@@ -2,8 +2,11 @@ package sim
 
 // finishHeap orders the decoding sequences of a batch by the step at which they will be complete.
 // Entries of sequences that left early are stale: their epoch differs, and they are dropped when
-// they surface.
-type finishHeap []finishEntry
+// they surface. While there are none, no sequence is looked at.
+type finishHeap struct {
+	entries []finishEntry
+	stale   int
+}
 
 type finishEntry struct {
 	step, admitted int64
@@ -21,19 +24,21 @@ const heapArity = 4
 
 // next returns the earliest completion step, or Forever.
 func (h *finishHeap) next() int64 {
-	for len(*h) > 0 {
-		if e := &(*h)[0]; e.epoch == e.seq.epoch {
+	for len(h.entries) > 0 {
+		if e := &h.entries[0]; h.stale == 0 || e.epoch == e.seq.epoch {
 			return e.step
 		}
 		h.pop()
+		h.stale--
 	}
 	return Forever
 }
 
 func (h *finishHeap) push(step int64, s *Sequence) {
 	e := finishEntry{step: step, admitted: s.admitted, seq: s, epoch: s.epoch}
-	*h = append(*h, e)
-	q := *h
+	s.finishing = true
+	h.entries = append(h.entries, e)
+	q := h.entries
 	i := len(q) - 1
 	for i > 0 {
 		up := (i - 1) / heapArity
@@ -46,14 +51,20 @@ func (h *finishHeap) push(step int64, s *Sequence) {
 	q[i] = e
 }
 
-// pop removes and returns the sequence at the top, which next has found to be current.
+// leave notes that s leaves before it is complete.
+func (h *finishHeap) leave(s *Sequence) {
+	s.finishing = false
+	h.stale++
+}
+
+// pop removes and returns the sequence at the top.
 func (h *finishHeap) pop() *Sequence {
-	q := *h
+	q := h.entries
 	top, last := q[0].seq, len(q)-1
 	e := q[last]
 	q[last] = finishEntry{}
 	q = q[:last]
-	*h = q
+	h.entries = q
 	i := 0
 	for {
 		child := heapArity*i + 1

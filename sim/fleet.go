@@ -53,11 +53,16 @@ func newFleet(c *Config) *fleet {
 		maxLeap = Forever
 	}
 	f.replicas = make([]member, len(c.Replicas))
+	var reports []*report // by lane
 	for i := range c.Replicas {
+		stages := max(c.Replicas[i].Stages, 1)
+		for len(reports) < stages {
+			reports = append(reports, new(report))
+		}
 		m := &f.replicas[i]
 		*m = newMember(i, &c.Replicas[i], maxLeap)
 		m.observed, m.streamed = c.Observer != nil, c.Tokens != nil
-		m.init()
+		m.init(stages, reports)
 		f.join(m, &c.Replicas[i])
 	}
 	for _, l := range c.Links {
@@ -140,33 +145,32 @@ func (f *fleet) summary() Result {
 
 // member is a replica in the fleet, and what the fleet knows of it.
 type member struct {
-	replica
-	index     int
-	latency   Time
-	kvBytes   Footprint[int64]
-	layers    int
-	link      int
-	coldStart Time
-	steady    bool // never stopped by a scaler
-
-	// The generation tells failures and stops apart from what was noted before them.
-	pool       *Pool
-	role       Role
-	position   int // in pool.members
-	phase      phase
-	generation uint32
-	since      Time // when it was switched on
-	recovers   bool // an outage will end
-
+	index int
+	pool  *Pool
 	// What it was given and has not finished: requests, their prompt tokens, and of these the
 	// tokens of prompts not complete.
 	outstanding         int
 	prompts, uncomputed int64
-	leases              int       // requests that go on elsewhere and hold memory here
-	residents           residents // listed where replicas may fail
+	leases              int // requests that go on elsewhere and hold memory here
+	position            int // in pool.members
+	phase               phase
+	// The generation tells failures and stops apart from what was noted before them.
+	generation uint32
+	replica
+
+	residents residents // listed where replicas may fail
+	latency   Time
 	// when these prompts will be complete, as far as can be told; kept where pool.predicting
 	computed    Time
 	promptToken Time // see timePerPromptToken
+	role        Role
+	since       Time // when it was switched on
+	recovers    bool // an outage will end
+	kvBytes     Footprint[int64]
+	layers      int
+	link        int
+	coldStart   Time
+	steady      bool // never stopped by a scaler
 }
 
 func newMember(index int, c *ReplicaConfig, maxLeap int64) member {

@@ -59,6 +59,9 @@ func (b *Batch) stopProgress(s *Sequence) {
 	b.decodes--
 	s.decoding = false
 	s.epoch++
+	if s.finishing {
+		b.finish.leave(s)
+	}
 	if b.r.speculator == nil {
 		b.r.memory.Leave(b.lane, s)
 	}

@@ -16,6 +16,7 @@ type Pool struct {
 	gate        Queue // requests that wait for a replica that takes them
 	scaled      bool  // replicas can be started
 	predicting  bool  // somebody asks how long prompts wait
+	looks       int64 // how often somebody looked at a replica
 
 	trees  [measures]*tournament // over members, made when a router asks for one
 	ranked bool                  // there is one
@@ -57,20 +58,26 @@ func (p *Pool) Arrived() int64 { return p.arrived }
 func (p *Pool) Outstanding() int { return p.outstanding + p.gate.Len() }
 
 // Requests returns the number of requests that replica i was given and has not finished.
-func (p *Pool) Requests(i int) int { return p.fleet.replicas[i].outstanding }
+func (p *Pool) Requests(i int) int { return p.look(i).outstanding }
 
 // Tokens returns the number of prompt tokens of these requests.
-func (p *Pool) Tokens(i int) int64 { return p.fleet.replicas[i].prompts }
+func (p *Pool) Tokens(i int) int64 { return p.look(i).prompts }
 
 // Pending returns the number of prompt tokens of these requests that are not computed yet, those of
 // a prompt together when it is.
-func (p *Pool) Pending(i int) int64 { return p.fleet.replicas[i].uncomputed }
+func (p *Pool) Pending(i int) int64 { return p.look(i).uncomputed }
+
+// look returns replica i.
+func (p *Pool) look(i int) *member {
+	p.looks++
+	return &p.fleet.replicas[i]
+}
 
 // Wait predicts the time to first token of a request with a prompt of the given length, in tokens,
 // on replica i: the prompts that are not computed yet, and its own, at the replica's speed. Decodes
 // in the same batch and cached prefixes are left out.
 func (p *Pool) Wait(i, prompt int) Time {
-	r := &p.fleet.replicas[i]
+	r := p.look(i)
 	r.pool.predict()
 	return max(0, r.computed-p.fleet.now) + Time(prompt)*r.timePerPromptToken()
 }
@@ -88,7 +95,7 @@ func (p *Pool) predict() {
 
 // State returns what replica i looks like. It takes time in proportion to the stages of the
 // replica's pipeline.
-func (p *Pool) State(i int) State { return p.fleet.replicas[i].state(p.fleet.now, true) }
+func (p *Pool) State(i int) State { return p.look(i).state(p.fleet.now, true) }
 
 // LeastRequests returns the replica that takes requests and has the fewest, of several the one with
 // the lowest index. Like LeastTokens and LeastWait it takes time in proportion to the logarithm of
@@ -121,6 +128,7 @@ func (p *Pool) least(by measure) int {
 		}
 	}
 	k, _ := p.trees[by].min()
+	p.looks++
 	return p.members[k]
 }
 

@@ -3,47 +3,51 @@ package sim
 // replica is one server by itself: a scheduler over a memory, with one batch a pipeline stage. It
 // knows nothing of other replicas, nor of who sends it requests: what comes of a call is left in
 // effects.
+//
+// In a large fleet each step finds its replica out of the processor's caches. So what every step
+// touches comes first, here and in Batch, and what only reports need is shared.
 type replica struct {
-	scheduler  Scheduler
-	memory     Memory
-	clock      StepClock
-	leaper     LeapClock // clock, where it can leap
+	now       Time
+	next      Time    // when something happens by itself, or Never
+	retry     Time    // when to try to start a batch that rests, or Never
+	batches   []Batch // one for each pipeline stage
+	busyUntil Time
+	planned   int64  // steps planned so far: the number of the next one
+	free      []Time // when each pipeline stage is free
+	first     int    // the batch that is served first when the first stage is free
+	scheduler Scheduler
+	memory    Memory
+	clock     StepClock
+	leaper    LeapClock // clock, where it can leap
+	effects   []effect
+	maxLeap   int64
+	err       error // the replica cannot go on
+
 	speculator Speculator
 	listener   Listener     // scheduler, where it wants to be told
-	withdrawer Withdrawer   // scheduler, where it gives back requests itself
 	tiered     TieredMemory // memory, where it has tiers
-	host       HostMemory
 	lookahead  int64
-	maxLeap    int64
-	limit      int  // longest context, 0 without bound
-	passes     bool // requests go on elsewhere after their prompt
-	relays     bool // and their first token with them
-	observed   bool // leaps are asked for
-	streamed   bool // tokens are asked for
-
-	now     Time
-	batches []Batch
-	free    []Time // when each pipeline stage is free
-	first   int    // the batch that is served first when the first stage is free
-	retry   Time   // when to try to start a batch that rests, or Never
-	next    Time   // when something happens by itself, or Never
-
+	passes     bool  // requests go on elsewhere after their prompt
+	relays     bool  // and their first token with them
+	observed   bool  // leaps are asked for
+	streamed   bool  // tokens are asked for
+	incoming   Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
 	admissions int64
-	planned    int64 // steps planned so far: the number of the next one
+	slots      int   // Sequence.Slot given out so far
+	vacant     []int // of them, those that are free again
+	result     ReplicaResult
+	oneBatch   [1]Batch // where there is one
+	oneFree    [1]Time
+
+	limit      int        // longest context, 0 without bound
+	withdrawer Withdrawer // scheduler, where it gives back requests itself
+	host       HostMemory
 	hostFree   int64 // room in host memory, in tokens
 	linkFree   Time  // when the link to it is free
 	// paused is the first of the waiting sequences that keep their KV cache, see Batch.Pause.
-	paused   *Sequence
-	incoming Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
-	slots    int   // Sequence.Slot given out so far
-	vacant   []int // of them, those that are free again
-
-	effects   []effect
-	err       error // the replica cannot go on
-	busyUntil Time
-	result    ReplicaResult
-	divide    func() Slots // how the memory is divided; nil where it cannot tell
-	sampled   Time         // when the state was last asked for
+	paused  *Sequence
+	divide  func() Slots // how the memory is divided; nil where it cannot tell
+	sampled Time         // when the state was last asked for
 }
 
 // effect is what came of a call of a replica that concerns others. The fleet carries effects out,
@@ -71,6 +75,13 @@ func (b *Batch) effect(kind effectKind, s *Sequence) {
 	b.r.effects = append(b.r.effects, effect{kind: kind, s: s})
 }
 
+// report is what a leap that has landed reports. All batches of a lane share it, in whatever
+// replica they are: the effects of a landing are carried out before the next one.
+type report struct {
+	leap Leap
+	gaps []Gap
+}
+
 // flight is the leap that a batch has under way.
 type flight struct {
 	active bool
@@ -87,14 +98,12 @@ type flight struct {
 }
 
 func newReplica(c *ReplicaConfig, maxLeap int64) replica {
-	stages := max(c.Stages, 1)
 	r := replica{
 		scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
 		maxLeap: maxLeap, limit: c.MaxContext, passes: c.Role == Prefill, relays: c.Relays,
-		batches: make([]Batch, stages), free: make([]Time, stages),
 		host: c.Host, hostFree: c.Host.Tokens, retry: Never, next: Never,
 	}
-	if stages == 1 {
+	if c.Stages < 2 {
 		r.lookahead = int64(c.Lookahead)
 	}
 	r.leaper, _ = c.Clock.(LeapClock)
@@ -104,11 +113,16 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 	return r
 }
 
-// init ties the batches to r, which has reached its place in memory.
-func (r *replica) init() {
+// init makes the batches of r, which has reached its place in memory. What they report has its
+// place in reports, by lane.
+func (r *replica) init(stages int, reports []*report) {
+	r.batches, r.free = r.oneBatch[:], r.oneFree[:]
+	if stages > 1 {
+		r.batches, r.free = make([]Batch, stages), make([]Time, stages)
+	}
 	for i := range r.batches {
 		b := &r.batches[i]
-		b.r, b.lane = r, i
+		b.r, b.lane, b.report = r, i, reports[i]
 		b.step.Sequences = b.decodingSequences
 	}
 	if m, ok := r.memory.(SlotMemory); ok {
@@ -178,8 +192,7 @@ type Batch struct {
 	retryPrefill bool  // limits the leap to one step: a refused Prefill may succeed in the next
 	ready        Time  // when its transfers from and to host memory are done
 	flight       flight
-	gaps         []Gap
-	leaped       Leap // the last flight, where it is observed
+	report       *report
 }
 
 // seat gives s a slot, vacate takes one back.

@@ -34,18 +34,19 @@ type Sequence struct {
 
 	batch          *Batch    // where it runs; nil while it waits
 	older, newer   *Sequence // neighbours in the batch
+	admitted       int64     // orders admissions to the replica
+	joined         int64     // batch.steps when decoding began
+	epoch          uint32    // tells stale heap entries, see finishHeap
+	finishing      bool      // it has an entry there
+	decoding       bool
+	held           bool      // complete, and waits for the rest of a static batch
+	relayed        bool      // its first token came out, and its user has not got it
+	imported       bool      // Swapped counts tokens that came from another replica
 	queue          *Queue    // where it waits; nil where it runs or a Scheduler keeps it otherwise
 	before, behind *Sequence // neighbours there
-	admitted       int64     // orders admissions to the replica
-	decoding       bool
-	held           bool   // complete, and waits for the rest of a static batch
-	joined         int64  // batch.steps when decoding began
-	epoch          uint32 // tells stale heap entries, see finishHeap
-	drafted        int    // tokens drafted in the step that runs
-	relayed        bool   // its first token came out, and its user has not got it
-	visible        int64  // first step that may be planned with it, see replica.incoming
-	imported       bool   // Swapped counts tokens that came from another replica
-	preempted      int    // Preemptions at the replica that computed its prompt
+	visible        int64     // first step that may be planned with it, see replica.incoming
+	drafted        int       // tokens drafted in the step that runs
+	preempted      int       // Preemptions at the replica that computed its prompt
 
 	journey
 }

@@ -118,7 +118,7 @@ func (b *Batch) outlastTime() {
 func (b *Batch) land() {
 	r, f := b.r, &b.flight
 	f.active = false
-	b.gaps = b.gaps[:0]
+	b.report.gaps = b.report.gaps[:0]
 	decodes := b.step.Decodes - f.padding
 	b.book()
 	var used int64
@@ -146,13 +146,13 @@ func (b *Batch) land() {
 		b.deliver(f.end)
 	}
 	if r.observed {
-		b.leaped = Leap{
+		b.report.leap = Leap{
 			Lane: b.lane, Start: f.start, End: f.end, Steps: f.steps,
 			Decodes: decodes, DecodeTokens: b.step.DecodeTokens - f.padding, Padding: f.padding,
 			Context: b.step.Context, Form: f.run.form,
-			Prefill: b.step.Prefill, Gaps: b.gaps, Running: b.running, Used: used,
+			Prefill: b.step.Prefill, Gaps: b.report.gaps, Running: b.running, Used: used,
 		}
-		r.effects = append(r.effects, effect{kind: stepped, leap: &b.leaped})
+		r.effects = append(r.effects, effect{kind: stepped, leap: &b.report.leap})
 	}
 }
 
@@ -179,10 +179,10 @@ func (b *Batch) recordGaps() {
 		first = b.flight.start + b.flight.run.step(0)
 	}
 	if old := b.decodes - len(b.newcomers); old > 0 {
-		b.gaps = append(b.gaps, Gap{Span: first - b.lastToken, Count: int64(old)})
+		b.report.gaps = append(b.report.gaps, Gap{Span: first - b.lastToken, Count: int64(old)})
 	}
 	for _, s := range b.newcomers {
-		b.gaps = append(b.gaps, Gap{Span: first - s.LastToken, Count: 1})
+		b.report.gaps = append(b.report.gaps, Gap{Span: first - s.LastToken, Count: 1})
 	}
 }
 
@@ -231,9 +231,9 @@ func (b *Batch) prefilled(c *Chunk) {
 		b.effect(prompted, s)
 	case s.relayed:
 		s.FirstToken, s.relayed = b.flight.start, false
-		b.gaps = append(b.gaps, Gap{Span: b.flight.end - b.flight.start, Count: 1})
+		b.report.gaps = append(b.report.gaps, Gap{Span: b.flight.end - b.flight.start, Count: 1})
 	default:
-		b.gaps = append(b.gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
+		b.report.gaps = append(b.report.gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
 	}
 	s.Generated++
 	s.LastToken = b.flight.end

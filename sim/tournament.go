@@ -6,10 +6,14 @@ import "math"
 // index.
 type tournament struct {
 	leaves int
-	keys   []int64
-	// winner is a binary tree over the leaves: node 1 is the root, node n has the children 2n and
-	// 2n+1.
-	winner []int32
+	// nodes is a binary tree: node 1 is the root and has the winner of all, node n has the children
+	// 2n and 2n+1, and the leaves come last.
+	nodes []contender
+}
+
+type contender struct {
+	key   int64
+	index int32
 }
 
 func newTournament(n int) tournament {
@@ -17,34 +21,34 @@ func newTournament(n int) tournament {
 	for leaves < n {
 		leaves *= 2
 	}
-	t := tournament{leaves: leaves, keys: make([]int64, leaves), winner: make([]int32, 2*leaves)}
-	for i := range t.keys {
-		t.keys[i] = math.MaxInt64
-		t.winner[leaves+i] = int32(i)
+	t := tournament{leaves: leaves, nodes: make([]contender, 2*leaves)}
+	for i := range leaves {
+		t.nodes[leaves+i] = contender{math.MaxInt64, int32(i)}
 	}
 	for n := leaves - 1; n >= 1; n-- {
-		t.winner[n] = t.winner[2*n]
+		t.nodes[n] = t.nodes[2*n]
 	}
 	return t
 }
 
 // min returns the winner and its key.
 func (t *tournament) min() (int, int64) {
-	i := t.winner[1]
-	return int(i), t.keys[i]
+	winner := &t.nodes[1]
+	return int(winner.index), winner.key
 }
 
 // set changes the key of i.
 func (t *tournament) set(i int, key int64) {
-	t.keys[i] = key
-	for n := (t.leaves + i) / 2; n >= 1; n /= 2 {
-		left, right := t.winner[2*n], t.winner[2*n+1]
-		if t.keys[right] < t.keys[left] {
-			left = right
+	n := t.leaves + i
+	t.nodes[n].key = key
+	for n /= 2; n >= 1; n /= 2 {
+		winner := t.nodes[2*n]
+		if right := &t.nodes[2*n+1]; right.key < winner.key {
+			winner = *right
 		}
-		if left != int32(i) && left == t.winner[n] {
-			return // i has not won here before, nor does it now
+		if winner == t.nodes[n] {
+			return // nothing changes above
 		}
-		t.winner[n] = left
+		t.nodes[n] = winner
 	}
 }

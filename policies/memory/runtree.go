@@ -217,6 +217,12 @@ func (t *runTree) leaveUnnamed(units int64) {
 	if units == 0 {
 		return
 	}
+	newest := t.nodes[0].older
+	if n := &t.nodes[newest]; newest != 0 && n.name == 0 && n.unit == 1 { // they may as well be one
+		n.blocks += units
+		t.tiers[0].unused += units
+		return
+	}
 	number := t.number()
 	t.nodes[number] = runNode{blocks: units, unit: 1}
 	t.link(number)

@@ -1,0 +1,78 @@
+//go:build unix
+
+package scenarios_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// BenchmarkReplicaPairs reports by router how much CPU time a request costs in fleets of 64 and of
+// 1,000 replicas, as a multiple of its cost with one replica, at the same load a replica: the
+// median over rounds, in each of which the three sizes take turns.
+func BenchmarkReplicaPairs(b *testing.B) {
+	const rounds, requests = 5, 300_000
+	for _, router := range policies.Default().Routing.Policies {
+		if router.Name == "splitwise" {
+			continue // it needs pools of several roles
+		}
+		b.Run(router.Name, func(b *testing.B) {
+			var one []float64
+			ratios := map[int][]float64{}
+			for range rounds * b.N {
+				alone := replicasCPU(b, router.Name, 1, requests)
+				one = append(one, alone)
+				for _, replicas := range []int{64, 1000} {
+					ratios[replicas] = append(ratios[replicas],
+						replicasCPU(b, router.Name, replicas, requests)/alone)
+				}
+			}
+			b.ReportMetric(median(one)/requests*1e9, "ns/request")
+			b.ReportMetric(median(ratios[64]), "×64")
+			b.ReportMetric(median(ratios[1000]), "×1000")
+		})
+	}
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// replicasCPU returns the CPU time, in seconds, of a run of that many requests.
+func replicasCPU(b *testing.B, router string, replicas, requests int) float64 {
+	text := fmt.Sprintf("model: llama-3.1-8b\nhardware: h100\nreplicas: %d\nrouting: %s\n"+
+		"workload: {rate: %d/s, prompt: 500, output: 250, requests: %d}\n",
+		replicas, router, 20*replicas, requests)
+	file, err := scenarios.Parse("bench.yaml", []byte(text))
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := file.Build(policies.Default())
+	if err != nil {
+		b.Fatal(err)
+	}
+	runtime.GC()
+	before := cpuTime(b)
+	if r, err := s.Run(context.Background()); err != nil || r.Completed != int64(requests) {
+		b.Fatal(r, err)
+	}
+	return (cpuTime(b) - before).Seconds()
+}
+
+// cpuTime returns the time that this process has computed.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

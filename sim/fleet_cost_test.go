@@ -1,0 +1,67 @@
+package sim_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// work counts what a run does.
+type work struct{ leaps, looks, allocations int64 }
+
+func (w *work) Steps(*sim.Leap)                      { w.leaps++ }
+func (w *work) Finished(*sim.Sequence)               {}
+func (w *work) Rejected(*sim.Request, sim.Rejection) {}
+func (w *work) Sampled(sim.Time, int, sim.State)     {}
+
+// fleetWork returns what a run of a fleet of that many replicas, with equal loads, takes.
+func fleetWork(t *testing.T, p *policies.Policy[sim.Router], replicas, requests int) work {
+	c := benchmarkConfig(t, int64(requests), 20*float64(replicas), replicas, 28000, 25)
+	router, err := p.Build(policies.Deployment{Seed: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w work
+	c.Router, c.Observer = router, &w
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s, err := sim.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Advance(sim.Never); err != nil || s.Result().Completed != int64(requests) {
+		t.Fatal(s.Result().Completed, err)
+	}
+	runtime.ReadMemStats(&after)
+	w.looks = s.Looks()
+	w.allocations = int64(after.Mallocs - before.Mallocs)
+	return w
+}
+
+// What a request takes does not grow with the fleet, whatever routes it: as many leaps, a few
+// replicas looked at, and no allocation beyond what makes room for the most that a replica has.
+func TestRequestsOfLargeFleetsTakeNoMoreWork(t *testing.T) {
+	routers := policies.Default().Routing.Policies
+	const few, many = 4000, 6000
+	for i := range routers {
+		p := &routers[i]
+		alone := fleetWork(t, p, 1, few)
+		for _, replicas := range []int{64, 1000} {
+			w, more := fleetWork(t, p, replicas, few), fleetWork(t, p, replicas, many)
+			if w.leaps > alone.leaps*5/4 {
+				t.Errorf("%s, %d replicas: %d leaps, and %d with one replica", p.Name, replicas,
+					w.leaps, alone.leaps)
+			}
+			if w.looks > 3*few {
+				t.Errorf("%s, %d replicas: looks at replicas %d times for %d requests", p.Name,
+					replicas, w.looks, few)
+			}
+			if n := more.allocations - w.allocations; n > int64(5*replicas) {
+				t.Errorf("%s, %d replicas: %d allocations for %d more requests", p.Name, replicas,
+					n, many-few)
+			}
+		}
+	}
+}
