@@ -4,6 +4,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/devices"
+	"github.com/llmsim/llmsim/internal/report/drafts"
 	"github.com/llmsim/llmsim/internal/report/plots"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ type explainFlags struct {
 	set             []string
 	prompt, context int
 	devices         bool
+	sampling        bool
 	format, out     string
 	style           plots.Style
 }
@@ -25,9 +27,10 @@ func explainCommand() *cobra.Command {
 		Short: "Explain why serving costs what it costs, in this model's and this machine's " +
 			"numbers",
 		Example: `  llmsim explain llama-3.1-8b h100
-  llmsim explain --devices --out pictures`,
+  llmsim explain --devices --out pictures
+  llmsim explain --sampling`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if flags.devices {
+			if flags.devices || flags.sampling {
 				return cobra.NoArgs(cmd, args)
 			}
 			return cobra.ExactArgs(2)(cmd, args)
@@ -35,6 +38,9 @@ func explainCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if flags.devices {
 				return flags.showDevices(cmd)
+			}
+			if flags.sampling {
+				return flags.showSampling(cmd)
 			}
 			return flags.run(cmd, args[0], args[1])
 		},
@@ -46,8 +52,10 @@ func explainCommand() *cobra.Command {
 	f.Var(countOf(&flags.context, 1024), "context", "context of each user, in tokens")
 	f.BoolVar(&flags.devices, "devices", false,
 		"show measured rates of one user on many machines against bandwidth and FLOP/s")
+	f.BoolVar(&flags.sampling, "sampling", false,
+		"show speculative sampling: two laws, the coin, and what is drawn after a rejection")
 	f.Var(choice(&flags.format, "table", "json"), "format",
-		"with --devices, what to print: table or json")
+		"with --devices or --sampling, what to print: table or json")
 	f.StringVar(&flags.out, "out", "",
 		"with --devices, folder for devices and devices-prompts as SVG and PNG")
 	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
@@ -76,6 +84,15 @@ func (flags *explainFlags) showDevices(cmd *cobra.Command) error {
 		return report.JSON(cmd.OutOrStdout(), rows)
 	}
 	return failed(devices.Write(cmd.OutOrStdout(), rows))
+}
+
+// showSampling shows how drafts are verified.
+func (flags *explainFlags) showSampling(cmd *cobra.Command) error {
+	show := drafts.New(0)
+	if flags.format == "json" {
+		return report.JSON(cmd.OutOrStdout(), show)
+	}
+	return failed(show.Write(cmd.OutOrStdout()))
 }
 
 func (flags *explainFlags) run(cmd *cobra.Command, model, accelerator string) error {
