@@ -123,7 +123,7 @@ const tours = [
   ] },
   { id: "machines", name: "Your own machine", stops: [
     { title: "Where do machines lie?", machines: true,
-      text: "Each point is a machine that was measured with llama.cpp: a laptop, workstations, an A100. To the right is what the law allows, upwards what it reached; rings are what this simulator predicts. Set the sliders to your own computer: its data sheet tells the bandwidth of its memory (a laptop has 50 to 400 GB/s), and FLOP/s in 16 bits.",
+      text: "Each point is a machine that was measured with llama.cpp: a laptop, workstations, an A100. To the right is what the law allows, upwards what it reached; round in 4 bits, square in 16; rings are what this simulator predicts. Set the sliders to your own computer: its data sheet tells the bandwidth of its memory (a laptop has 50 to 400 GB/s), and FLOP/s in 16 bits.",
       set: {},
       ask: "Your memory gets twice as fast, and nothing else changes. What becomes of the tokens it writes in a second?", answers: ["Twice as many", "As many as before", "It depends on the cores"],
       reveal: () => "Twice as many: in the left picture your point moves along the line, in the right one it stays. To write a token, all weights are read once, whatever the cores could do meanwhile." },
