@@ -18,6 +18,9 @@ type pace struct {
 	// hull is the lower convex hull through the seconds of steps of 1, 2, 4, … tokens, attention
 	// left out.
 	hull []point
+	// curve has the least seconds of steps of as many sequences and more that decode, attention
+	// left out, for growing numbers of them.
+	curve []point
 	// token is the least time for a token of a prompt in the best of steps, context that of
 	// attending to a token of context, both in seconds.
 	token, context float64
@@ -39,8 +42,9 @@ const largestStep = 1 << 15
 func newPace(s *scenarios.Steps) pace {
 	p := pace{context: contextTime(s)}
 	for t := 1; t <= largestStep; t *= 2 {
-		p.add(point{float64(t), linearTime(s, t)})
+		p.hull = appendBelow(p.hull, point{float64(t), linearTime(s, t)})
 	}
+	p.curve = curve(s)
 	last := p.hull[len(p.hull)-1]
 	p.token = last.seconds / last.tokens
 	if n := len(p.hull); n > 1 {
@@ -66,17 +70,17 @@ func (p pace) under(s *scenarios.Steps) pace {
 	return p
 }
 
-// add adds a point to the right of the hull.
-func (p *pace) add(next point) {
-	for len(p.hull) >= 2 {
-		a, b := p.hull[len(p.hull)-2], p.hull[len(p.hull)-1]
+// appendBelow adds a point to the right of a lower convex hull.
+func appendBelow(hull []point, next point) []point {
+	for len(hull) >= 2 {
+		a, b := hull[len(hull)-2], hull[len(hull)-1]
 		if (b.seconds-a.seconds)*(next.tokens-a.tokens) <
 			(next.seconds-a.seconds)*(b.tokens-a.tokens) {
 			break
 		}
-		p.hull = p.hull[:len(p.hull)-1]
+		hull = hull[:len(hull)-1]
 	}
-	p.hull = append(p.hull, next)
+	return append(hull, next)
 }
 
 // step bounds the seconds of a step of n tokens, attention left out.
@@ -135,37 +139,59 @@ func (p *pace) steps(w *work, tokens float64) float64 {
 }
 
 // paced bounds the seconds for which a server is busy that gives requests their tokens within a
-// limit of seconds each, on average over an answer. Weighted by the sequences n of each step, steps
-// then take the limit at most on average, so that by convexity n is at most the N with f(N) at the
-// limit, on average; and the time for a token, f(n)/n, is at least that at N, again by convexity.
-// Where f(n)/n bends the other way it is taken to stay as it is. Prompts are left out.
+// limit of seconds each, on average over an answer. Prompts are left out.
 func (p *pace) paced(w *work, limit float64) float64 {
-	n := p.within(limit * p.stride)
-	token := 0.0
-	for i := 1; i < len(p.hull); i++ {
-		a, b := p.hull[i-1], p.hull[i]
-		slope := (b.seconds - a.seconds) / (b.tokens - a.tokens)
-		if base := a.seconds - slope*a.tokens; base >= 0 {
-			token = max(token, base/n+slope)
-		}
-	}
 	stored := w.stored
 	if p.shares {
 		stored = w.own
 	}
-	return (max(0, w.output-w.requests)*token + stored*p.context) / p.stride
+	return (max(0, w.output-w.requests)*p.share(limit*p.stride) + stored*p.context) / p.stride
 }
 
-// within returns the most tokens of a step that takes at most so many seconds, and 1 at least.
-func (p *pace) within(seconds float64) float64 {
-	for i := 1; i < len(p.hull); i++ {
-		a, b := p.hull[i-1], p.hull[i]
-		if b.seconds > seconds || i == len(p.hull)-1 {
+// share bounds a token's share of the seconds of steps, f(n)/n of a step of n sequences, where
+// tokens are of steps that take a limit at most on average. So it is the least mean of f(n)/n over
+// any shares of the tokens with a mean of f(n) within the limit: the lower convex hull of the
+// points (f(n), f(n)/n), at the limit. Nothing is asked of f but that it grows.
+func (p *pace) share(limit float64) float64 {
+	var hull []point // seconds of the step, seconds of a token
+	for i, c := range p.curve {
+		most := p.batch
+		if i+1 < len(p.curve) {
+			most = min(most, p.curve[i+1].tokens-1)
+		}
+		if c.tokens > p.batch {
+			break
+		}
+		hull = appendBelow(hull, point{c.seconds, c.seconds / max(most, c.tokens)})
+	}
+	for i := 1; i < len(hull); i++ {
+		a, b := hull[i-1], hull[i]
+		if b.seconds >= a.seconds {
+			return a.seconds
+		}
+		if limit < b.tokens {
 			slope := (b.seconds - a.seconds) / (b.tokens - a.tokens)
-			return max(1, a.tokens+(seconds-a.seconds)/max(slope, 1e-12))
+			return min(a.seconds, a.seconds+slope*(limit-a.tokens))
 		}
 	}
-	return math.Inf(1)
+	return hull[len(hull)-1].seconds
+}
+
+// mostDecoding is the number of sequences up to which steps are looked at.
+const mostDecoding = 4096
+
+// curve looks at the steps of a clock in which sequences decode: each number up to 64, and then
+// numbers that grow by a 32nd.
+func curve(s *scenarios.Steps) []point {
+	var list []point
+	for n := 1; n <= mostDecoding; n += max(1, n/32) {
+		decode := sim.Step{Decodes: n, DecodeTokens: n, Context: int64(n)}
+		list = append(list, point{float64(n), withoutAttention(s, &decode)})
+	}
+	for i := len(list) - 2; i >= 0; i-- {
+		list[i].seconds = min(list[i].seconds, list[i+1].seconds)
+	}
+	return list
 }
 
 // linearTime is the time of a step of n tokens without attention: the shorter of n sequences that

@@ -18,6 +18,10 @@ const wrong = 0.10
 // again with other inputs.
 const contender = 1.4
 
+// mostAgain is how many plans with other inputs are answered at the same time: each has options of
+// its own, of which there may be a million.
+const mostAgain = 2
+
 // perturbation is an input that may be other than the plan says.
 type perturbation struct {
 	input string
@@ -33,15 +37,18 @@ func (s *search) sensitivity(ctx context.Context) ([]Sensitivity, error) {
 	inputs := s.perturbations()
 	list := make([]Sensitivity, len(inputs))
 	group, ctx := errgroup.WithContext(ctx)
+	slots := make(chan struct{}, mostAgain)
 	for i, p := range inputs {
 		if !s.trials.shard.Mine(i) {
 			continue
 		}
+		slots <- struct{}{}
 		other, err := s.perturbed(ctx, p, contender)
 		if err != nil {
 			return nil, errors.Join(err, group.Wait())
 		}
 		group.Go(func() error {
+			defer func() { <-slots }()
 			if err := other.again(ctx, s, p.harder); err != nil {
 				return err
 			}
