@@ -62,6 +62,7 @@ func New(cfg Config) (*Clock, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Engine.Served = servedBy(&cfg)
 	c := &Clock{
 		cfg: cfg, engine: &cfg.Engine, constants: cfg.Engine.Served.on(cfg.Constants),
 		kernels: cfg.Kernels, tables: cfg.Operators, outside: outside{}, warnings: warnings,

@@ -85,6 +85,11 @@ type Engine struct {
 	// algorithm 0 and section 3.1).
 	NaiveAttention bool `yaml:"naive_attention"`
 
+	// DeepGEMM reports whether products in 8 bits are those of DeepGEMM where experts are spread
+	// over data-parallel ranks (SGLang with DeepEP). Served.FP8 and ExpertsFP8 were fitted to other
+	// kernels and do not count there.
+	DeepGEMM bool `yaml:"deep_gemm"`
+
 	// Hybrid reports whether the engine keeps no more of a sequence than each kind of layer needs:
 	// windows, and state of fixed size.
 	Hybrid bool

@@ -45,6 +45,15 @@ func (s *Served) on(constants *hardware.Constants) *hardware.Constants {
 	return &c
 }
 
+// servedBy returns the factors of the engine's kernels in a server.
+func servedBy(c *Config) Served {
+	s := c.Engine.Served
+	if p := &c.Parallel; c.Engine.DeepGEMM && p.Data > 1 && p.Expert > 1 {
+		s.FP8, s.ExpertsFP8 = 1, 1
+	}
+	return s
+}
+
 // product returns the factor on the efficiency of dense products of matrices stored as d.
 func (s *Served) product(d hardware.DType) float64 {
 	switch d {
