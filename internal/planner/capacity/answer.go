@@ -40,7 +40,7 @@ type Answer struct {
 	// FurtherShapes is how many are not shown, those farthest from being chosen.
 	FurtherShapes int `json:"further_shapes,omitempty"`
 	// BestMeasured is the cheapest of the shapes that was measured, where the cheapest of all was
-	// not; nil where there is none.
+	// not; or where none was, the cheapest of a better grade, if there is one.
 	BestMeasured *Shape `json:"best_measured,omitempty"`
 	// Mixed is a cheaper fleet of two kinds of replicas, if there is one.
 	Mixed *Mixed `json:"mixed,omitempty"`

@@ -132,7 +132,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 	if err != nil {
 		return nil, err
 	}
-	other.seeds, trials.rough = fewSeeds, p.price == nil
+	other.seeds, trials.rough = s.seeds, p.price == nil
 	for _, o := range other.options {
 		if p.price != nil {
 			p.price(o)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // WriteText prints the answer for people, in 80 columns.
@@ -177,7 +178,12 @@ func (a *Answer) printShapes(p *report.Printer) {
 			"the other replicas do both.")
 	}
 	if b := a.BestMeasured; b != nil {
-		p.Text(fmt.Sprintf("The cheapest whose like was measured: %s of %s, $%.2f an hour.",
+		words := "The cheapest whose like was measured"
+		if b.Grade != evidence.Measured {
+			words = fmt.Sprintf("No option was measured. The cheapest of a better grade (%s)",
+				b.Grade)
+		}
+		p.Text(fmt.Sprintf("%s: %s of %s, $%.2f an hour.", words,
 			several(b.Replicas, "replica"), b.Label, b.Hourly))
 	}
 	a.printTightest(p)
@@ -196,9 +202,9 @@ func (a *Answer) printShapes(p *report.Printer) {
 // costRange prints what a fleet costs: at best, and with the asked confidence.
 func costRange(least, cost float64) string {
 	if least == 0 || least == cost {
-		return fmt.Sprintf("%.2f", cost)
+		return report.Figure(cost)
 	}
-	return fmt.Sprintf("%.2f–%.2f", least, cost)
+	return report.Figure(least) + "–" + report.Figure(cost)
 }
 
 // printTightest says where the fewest accelerators that hold the model serve much less, each, than

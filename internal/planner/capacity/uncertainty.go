@@ -14,17 +14,21 @@ func trusted(trust string, grade evidence.Grade) bool {
 	return trust == "" || trust == "any" || rank(grade) <= rank(evidence.Grade(trust))
 }
 
-// bestMeasured returns the cheapest shape that was measured, where the cheapest of all was not; nil
-// where there is none.
+// bestMeasured returns the cheapest shape that was measured, or where none was, the cheapest of a
+// better grade than the cheapest of all; nil where there is none, or the cheapest was measured.
 func bestMeasured(shapes []Shape) *Shape {
+	var best *Shape
 	for i := range shapes {
+		s := &shapes[i]
 		switch {
-		case shapes[i].Replicas == 0:
-		case shapes[i].Grade == evidence.Measured && i == 0:
+		case s.Replicas == 0:
+		case s.Grade == evidence.Measured && i == 0:
 			return nil
-		case shapes[i].Grade == evidence.Measured:
-			return &shapes[i]
+		case s.Grade == evidence.Measured:
+			return s
+		case best == nil && rank(s.Grade) < rank(shapes[0].Grade):
+			best = s
 		}
 	}
-	return nil
+	return best
 }
