@@ -78,6 +78,8 @@ func TestLookup(t *testing.T) {
 		"codellama/CodeLlama-34b-Instruct-hf":  "codellama-34b",
 		"gpt2":                                 "gpt-2-124m",
 		"deepseek-ai/DeepSeek-R1":              "deepseek-v3",
+		"deepseek-ai/DeepSeek-R1-0528":         "deepseek-v3",
+		"deepseek-ai/DeepSeek-V3.2-Exp":        "deepseek-v3.2",
 	} {
 		if a, err := c.Lookup(name); err != nil || a.Name != want {
 			t.Errorf("%q: found %v, %v, want %s", name, a, err, want)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
@@ -58,6 +59,11 @@ func planCommand() *cobra.Command {
 func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 	if cmd.Flags().Changed("trust") {
 		flags.set = append(flags.set, "trust="+flags.trust)
+	}
+	if flags.emit != "" {
+		if err := launch.CheckFolder(flags.emit); err != nil {
+			return fmt.Errorf("--emit: %w", err)
+		}
 	}
 	file, err := capacity.Load(name, flags.set...)
 	if err != nil {

@@ -100,6 +100,9 @@ func (flags *scenarioFlags) run(cmd *cobra.Command, args []string) error {
 		return failed(err)
 	}
 	if flags.emit != "" {
+		if err := launch.CheckFolder(flags.emit); err != nil {
+			return fmt.Errorf("--emit: %w", err)
+		}
 		return flags.start(simulation)
 	}
 	result, err := flags.simulate(cmd, simulation)

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"runtime"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/tuning"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/scenarios"
@@ -23,7 +26,7 @@ type tuneFlags struct {
 	confidence   float64
 	workers      int
 	format       string
-	out          string
+	out, emit    string
 	checkSLO     bool
 }
 
@@ -61,14 +64,20 @@ func tuneCommand() *cobra.Command {
 		"simulations at the same time")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "",
-		"folder for tune.json, scenario.yaml (the best), and what starts it: start.sh, "+
-			"kubernetes.yaml and notes")
+		"folder for tune.json and scenario.yaml, which is the best")
+	f.StringVar(&flags.emit, "emit", "",
+		"folder for what starts the best: start.sh, kubernetes.yaml and notes")
 	f.BoolVar(&flags.checkSLO, "check-slo", false,
 		"exit with code 3 if a run of the best misses the SLO")
 	return cmd
 }
 
 func (flags *tuneFlags) run(cmd *cobra.Command, name string) error {
+	if flags.emit != "" {
+		if err := launch.CheckFolder(flags.emit); err != nil {
+			return fmt.Errorf("--emit: %w", err)
+		}
+	}
 	axes, err := axes(flags.vary)
 	if err != nil {
 		return err
@@ -112,10 +121,14 @@ func (flags *tuneFlags) write(cmd *cobra.Command, a *tuning.Answer) error {
 		if err := files.Write(filepath.Join(flags.out, "scenario.yaml"), scenario); err != nil {
 			return err
 		}
-		if b := a.Bundle(); b != nil {
-			if err := b.Write(flags.out); err != nil {
-				return err
-			}
+	}
+	if flags.emit != "" {
+		b := a.Bundle()
+		if b == nil {
+			return errors.New("no engine is known that starts the best on its hardware")
+		}
+		if err := b.Write(flags.emit); err != nil {
+			return err
 		}
 	}
 	if flags.format == "json" {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -116,6 +117,16 @@ type deployed struct {
 
 // configFile is the name of the file in which an engine finds settings that have no flag.
 func (d *deployed) configFile() string { return d.name + "-extra-llm-api-config.yaml" }
+
+// perRank returns a parameter of the batching policy, which limits all data-parallel ranks
+// together, as the limit of one of them.
+func (d *deployed) perRank(name string) string {
+	n, err := strconv.Atoi(d.batching.Params[name])
+	if ranks := max(1, d.parallelism.Data); err == nil && ranks > 1 {
+		return strconv.Itoa((n + ranks - 1) / ranks)
+	}
+	return d.batching.Params[name]
+}
 
 // gpus is the number of accelerators of a replica.
 func (d *deployed) gpus() int {

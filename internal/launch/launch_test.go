@@ -23,12 +23,12 @@ func draw(t *rapid.T, e engine) []string {
 	settings := []string{
 		"model=deepseek-v2-lite", "hardware=h200-sxm", "memory.tokens=1000000",
 		"engine.max-model-len=" + n("len", 100, 5000),
-		"batching.max-sequences=" + n("sequences", 1, 512), "memory.utilization=0." +
+		"batching.max-sequences=" + eight(n("sequences", 1, 64)), "memory.utilization=0." +
 			n("utilization", 51, 95),
 	}
 	switch e.name {
-	case "vllm":
-		settings = append(settings, "batching.token-budget="+n("budget", 512, 9000),
+	case "vllm": // limits are those of 8 ranks at most, each of which has a share
+		settings = append(settings, "batching.token-budget="+eight(n("budget", 512, 9000)),
 			"memory.policy="+rapid.SampledFrom([]string{"paged", "prefix-cache"}).Draw(t, "memory"))
 	case "sglang":
 		settings = append(settings, "engine.preset=sglang", "batching.policy=sglang",
@@ -45,6 +45,12 @@ func draw(t *rapid.T, e engine) []string {
 			n("pipeline", 1, max(1, min(2, 8/tensor)))))
 	}
 	return settings
+}
+
+// eight returns eight times a number.
+func eight(digits string) string {
+	n, _ := strconv.Atoi(digits)
+	return strconv.Itoa(8 * n)
 }
 
 // built returns the scenario of some settings with every default filled in.
@@ -114,6 +120,25 @@ spec:
 ---
 kind: Service
 `
+	// as github.com/kubernetes-sigs/wg-serving/pull/72 has it, shortened, with a second container
+	const gke = `
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  template:
+    spec:
+      containers:
+      - name: inference-server
+        image: vllm/vllm-openai:v0.8.5
+        args: [--model=$(MODEL_ID), --tensor-parallel-size=$(TENSOR_PARALLEL_SIZE)]
+        env:
+        - {name: MODEL_ID, value: TinyLlama/TinyLlama-1.1b}
+        - {name: HUGGING_FACE_HUB_TOKEN, valueFrom: {secretKeyRef: {key: token, name: hf}}}
+        - {name: TENSOR_PARALLEL_SIZE, value: "2"}
+      - name: metrics
+        image: prom/statsd-exporter
+        args: [--log.level=info]
+`
 	for _, c := range []struct{ text, settings, note string }{
 		{"vllm serve m -tp 4", "memory.policy=prefix-cache model=m parallelism.tensor=4", ""},
 		{"A=1 exec /usr/bin/vllm serve m \\\n  --max_model_len=128K --dtype auto",
@@ -138,6 +163,27 @@ kind: Service
 			"batching.policy=sglang engine.preset=sglang memory.policy=radix model=m " +
 				"parallelism.data=72 parallelism.overlap=two-batch " +
 				"parallelism.redundant-experts=32 parallelism.tensor=1", ""},
+		// as docs.vllm.ai/en/v0.15.1/deployment/docker has it
+		{`docker run --runtime nvidia --gpus all -v ~/.cache/huggingface:/root/.cache/huggingface \
+			--env "HF_TOKEN=$HF_TOKEN" -p 8000:8000 --ipc=host vllm/vllm-openai:latest \
+			--model Qwen/Qwen3-0.6B`, "memory.policy=prefix-cache model=Qwen/Qwen3-0.6B", ""},
+		{"sudo docker run lmsysorg/sglang:latest python3 -m sglang.launch_server --model m " +
+			"--api-key $KEY", "batching.policy=sglang engine.preset=sglang memory.policy=radix " +
+			"model=m", ""},
+		// as huggingface.co/lukealonso/MiniMax-M2.7-NVFP4/discussions/10 has it, but for the model
+		{"CUDA_VISIBLE_DEVICES=0,1 vllm serve m --port 23333 --trust-remote-code " +
+			"--tensor-parallel-size 2 --enable-auto-tool-choice --disable-custom-all-reduce " +
+			"--enable_expert_parallel --gpu-memory-utilization 0.95 --max-num-seqs 8 " +
+			"--kv-cache-dtype turboquant_k8v4 --max-model-len 130k",
+			"batching.max-sequences=8 engine.max-model-len=130000 memory.policy=prefix-cache " +
+				"memory.utilization=0.95 model=m parallelism.expert=2 parallelism.tensor=2",
+			"turboquant_k8v4 is not known as a number format"},
+		{"vllm serve m -tp 2 -dp 4 -ep --max-num-seqs 64 --max-num-batched-tokens 4k",
+			"batching.max-sequences=256 batching.token-budget=16000 memory.policy=prefix-cache " +
+				"model=m parallelism.data=4 parallelism.tensor=2", ""},
+		{"vllm serve m --max-num-seq 64", "memory.policy=prefix-cache model=m",
+			"did you mean --max-num-seqs?"},
+		{gke, "memory.policy=prefix-cache model=TinyLlama/TinyLlama-1.1b parallelism.tensor=2", ""},
 		{"#!/bin/sh\nset -e\ncd /x\nvllm serve 'a model'\n",
 			"memory.policy=prefix-cache model=a model", ""},
 		{manifest, "engine.max-model-len=32000 memory.policy=prefix-cache model=m " +
@@ -165,6 +211,7 @@ func TestReadRefuses(t *testing.T) {
 		"echo hello":                      "no command that starts an engine",
 		"vllm serve":                      "names no model",
 		"vllm serve $MODEL":               "line 1 has a variable",
+		"vllm serve m\\\n -tp $TP":        "-tp: line 2 has a variable",
 		"vllm serve m -tp none":           "whole number",
 		"vllm serve m -tp":                "needs a value",
 		"vllm serve a b":                  `found "b" beside the model a`,

@@ -3,8 +3,10 @@ package launch
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,9 +78,28 @@ func objectName(s *scenarios.Scenario) string {
 	return name
 }
 
-// Write writes the bundle into a folder: start.sh with the commands, kubernetes.yaml, the
+// CheckFolder returns an error for a path that has something at it, but for an empty folder: nothing
+// that stands there is overwritten, nor mixed with what starts another fleet.
+func CheckFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s is no folder that can be written into: %w", dir, err)
+	case len(entries) > 0:
+		return fmt.Errorf("%s has files already, such as %s; name a new folder", dir,
+			entries[0].Name())
+	}
+	return nil
+}
+
+// Write writes the bundle into a folder, which CheckFolder allows: start.sh with the commands, kubernetes.yaml, the
 // configuration files of TensorRT-LLM, and NOTES.md, which says what the files leave out.
 func (b *Bundle) Write(dir string) error {
+	if err := CheckFolder(dir); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}

@@ -39,6 +39,10 @@ func containerCommands(value any, list [][]string) [][]string {
 		}
 	case map[string]any:
 		command := append(stringsOf(v["command"]), stringsOf(v["args"])...)
+		if image, ok := v["image"].(string); ok {
+			command = entered(image, command)
+		}
+		command = expanded(command, environment(v["env"]))
 		if script, ok := shellScript(command); ok {
 			inner, err := shellCommands(script)
 			if err == nil {
@@ -52,6 +56,29 @@ func containerCommands(value any, list [][]string) [][]string {
 		}
 	}
 	return list
+}
+
+// environment returns the variables of a container that a manifest gives the values of, as
+// "$(NAME)" followed by its value, in turn.
+func environment(value any) (list []string) {
+	items, _ := value.([]any)
+	for _, item := range items {
+		variable, _ := item.(map[string]any)
+		name, named := variable["name"].(string)
+		if text, ok := variable["value"].(string); ok && named {
+			list = append(list, "$("+name+")", text)
+		}
+	}
+	return list
+}
+
+// expanded returns words with the variables that Kubernetes puts into commands and arguments.
+func expanded(words, variables []string) []string {
+	replace := strings.NewReplacer(variables...)
+	for i, word := range words {
+		words[i] = replace.Replace(word)
+	}
+	return words
 }
 
 // stringsOf returns a list of words, nil for anything else.

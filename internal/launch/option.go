@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -116,9 +117,12 @@ func format(text string) (string, error) {
 	case "nvfp4", "fp4", "fp4_e2m1", "modelopt_fp4", "mxfp4":
 		return "fp4", nil
 	}
-	return "", fmt.Errorf("found %q; known are auto, bfloat16, float16, fp8, int8, awq, gptq, "+
-		"nvfp4 and mxfp4", text)
+	return "", errFormat
 }
+
+// errFormat is that of a number format that is not simulated.
+var errFormat = errors.New("known are auto, bfloat16, float16, fp8, int8, awq, gptq, nvfp4 and " +
+	"mxfp4")
 
 // flags collects a command line.
 type flags []string

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/llmsim/llmsim/internal/nearest"
 )
 
 // Reading is a command as a scenario.
@@ -102,10 +104,11 @@ type started struct {
 func starting(commands [][]string) []started {
 	var list []started
 	for _, words := range commands {
-		for len(words) > 0 && (strings.Contains(words[0], "=") || words[0] == "exec" ||
-			words[0] == "env" || words[0] == "nohup") {
+		for len(words) > 0 && (strings.Contains(words[0], "=") || slices.Contains(
+			[]string{"exec", "env", "nohup", "sudo"}, words[0])) {
 			words = words[1:]
 		}
+		words = contained(words)
 		for _, e := range engines() {
 			if n := e.program(words); n > 0 {
 				list = append(list, started{e, words[n:]})
@@ -113,6 +116,35 @@ func starting(commands [][]string) []started {
 		}
 	}
 	return list
+}
+
+// contained returns the command that runs in the container which a command such as docker run
+// starts, and any other command as it is.
+func contained(words []string) []string {
+	if len(words) < 2 || words[1] != "run" ||
+		!slices.Contains([]string{"docker", "podman", "nerdctl"}, base(words[0])) {
+		return words
+	}
+	for i, word := range words {
+		for _, e := range engines() {
+			image, _, _ := strings.Cut(e.image, ":")
+			if name, _, _ := strings.Cut(word, ":"); name == image {
+				return entered(word, words[i+1:])
+			}
+		}
+	}
+	return words
+}
+
+// entered returns the command of a container with certain arguments. The image of vLLM starts vllm
+// serve with those that do not name a program.
+func entered(image string, words []string) []string {
+	if strings.Contains(image, "vllm-openai") &&
+		(len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "/") &&
+			!strings.HasPrefix(words[0], "/")) {
+		return append([]string{"vllm", "serve"}, words...)
+	}
+	return words
 }
 
 // one reads the only command.
@@ -125,7 +157,12 @@ func one(found []started) (*Reading, error) {
 	case 1:
 		return found[0].read()
 	}
-	return nil, fmt.Errorf("found %d commands that start an engine; give one of them", len(found))
+	var names []string
+	for _, s := range found {
+		names = append(names, s.engine.name+" "+strings.Join(s.words[:min(2, len(s.words))], " "))
+	}
+	return nil, fmt.Errorf("found %d commands that start an engine: %s; give one of them",
+		len(found), strings.Join(names, ", "))
 }
 
 // read turns the flags of a command into settings.
@@ -142,6 +179,9 @@ func (s started) read() (*Reading, error) {
 		word, value, joined := strings.Cut(words[0], "=")
 		words = words[1:]
 		if !strings.HasPrefix(word, "-") {
+			if err := closed(word); err != nil {
+				return nil, err
+			}
 			if _, set := r.values["model"]; set {
 				return nil, fmt.Errorf("found %q beside the model %s; a flag would begin with --",
 					word, r.values["model"])
@@ -151,7 +191,7 @@ func (s started) read() (*Reading, error) {
 		}
 		o, off := lookUp(known, word)
 		if o == nil {
-			words = r.unknown(word, words, joined)
+			words = r.unknown(word, words, joined, slices.Sorted(maps.Keys(known)))
 			continue
 		}
 		if !o.isSwitch && !joined {
@@ -159,6 +199,9 @@ func (s started) read() (*Reading, error) {
 				return nil, fmt.Errorf("%s needs a value", word)
 			}
 			value, words = words[0], words[1:]
+		}
+		if err := closed(value); err != nil && o.key != "" {
+			return nil, fmt.Errorf("%s: %w", word, err)
 		}
 		if err := r.take(o, word, value, off); err != nil {
 			return nil, err
@@ -206,7 +249,13 @@ func (r *reading) take(o *option, flag, value string, off bool) error {
 		}
 	} else if o.value != nil {
 		var err error
-		if value, err = o.value(value); err != nil {
+		given := value
+		value, err = o.value(value)
+		if errors.Is(err, errFormat) {
+			r.note("%s %s is not known as a number format, and was left out: %v", flag, given, err)
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
 	}
@@ -216,49 +265,55 @@ func (r *reading) take(o *option, flag, value string, off bool) error {
 	return nil
 }
 
-// unknown notes a flag that is not known, and returns the words after its value, if it seems to
-// have one.
-func (r *reading) unknown(flag string, words []string, joined bool) []string {
-	r.note("%s is not known, and was left out", flag)
+// unknown notes a flag that is not among those known, and returns the words after its value, if it
+// seems to have one.
+func (r *reading) unknown(flag string, words []string, joined bool, known []string) []string {
+	meant := ""
+	if near := nearest.Names(flag, known); len(near) > 0 {
+		meant = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	r.note("%s is not known, and was left out%s", flag, meant)
 	if !joined && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
 		return words[1:]
 	}
 	return words
 }
 
-// shellCommands returns the simple commands of a shell script. Words that need a shell to be
-// evaluated are refused where they belong to a command that starts an engine; other commands with
-// such words are left out.
+// open marks a word that needs a shell to be evaluated: what stands behind it is its line.
+const open = "\x00"
+
+// closed returns an error for a word that needs a shell to be evaluated.
+func closed(word string) error {
+	if _, line, found := strings.Cut(word, open); found {
+		return fmt.Errorf("line %s has a variable or a substitution; write its value", line)
+	}
+	return nil
+}
+
+// shellCommands returns the simple commands of a shell script.
 func shellCommands(text string) ([][]string, error) {
 	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
 	if err != nil {
 		return nil, err
 	}
 	var list [][]string
-	var refused error
 	syntax.Walk(file, func(node syntax.Node) bool {
 		call, ok := node.(*syntax.CallExpr)
 		if !ok {
 			return true
 		}
 		words := make([]string, 0, len(call.Args))
-		var open *syntax.Word
 		for _, arg := range call.Args {
 			word, plain := literal(arg)
-			if !plain && open == nil {
-				open = arg
+			if !plain {
+				word += open + strconv.FormatUint(uint64(arg.Pos().Line()), 10)
 			}
 			words = append(words, word)
 		}
-		if open == nil {
-			list = append(list, words)
-		} else if len(starting([][]string{words})) > 0 {
-			refused = fmt.Errorf("line %d has a variable or a substitution; write its value",
-				open.Pos().Line())
-		}
+		list = append(list, words)
 		return true
 	})
-	return list, refused
+	return list, nil
 }
 
 // literal returns the text of a word, and whether it is the same in every shell.

@@ -43,8 +43,10 @@ func writeVLLM(d *deployed) ([]string, string) {
 	}
 	f.add("--max-model-len", d.engine.MaxModelLen)
 	f.add("--gpu-memory-utilization", d.memory.Utilization)
-	f.param("--max-num-seqs", d.batching.Params["max-sequences"])
-	f.param("--max-num-batched-tokens", d.batching.Params["token-budget"])
+	// Each data-parallel rank is an engine core with a scheduler of its own
+	// (https://docs.vllm.ai/en/v0.15.1/serving/data_parallel_deployment).
+	f.param("--max-num-seqs", d.perRank("max-sequences"))
+	f.param("--max-num-batched-tokens", d.perRank("token-budget"))
 	f.param("--long-prefill-token-threshold", d.batching.Params["chunk-limit"])
 	if d.batching.Policy == "priority" {
 		f.add("--scheduling-policy", "priority")
@@ -117,6 +119,8 @@ func vllmOptions() []option {
 			"--async-scheduling"),
 		noted("kernels follow from engine.preset", "--attention-backend", "--compilation-config",
 			"-O", "--moe-backend"),
+		notedSwitch("which kernels reduce over accelerators follows from the hardware",
+			"--disable-custom-all-reduce"),
 	}
 	list = append(list, ignored("--host", "--port", "--api-key", "--served-model-name",
 		"--tokenizer", "--tokenizer-mode", "--chat-template",
@@ -144,6 +148,11 @@ func settleVLLM(r *reading) {
 	case expert && data > 1:
 		// with data, the experts are spread over all accelerators
 		delete(r.values, "parallelism.expert")
+		for _, key := range []string{"batching.max-sequences", "batching.token-budget"} {
+			if n := r.number(key, 0); n > 0 {
+				r.set(key, strconv.Itoa(n*data)) // of all ranks
+			}
+		}
 	case expert && tensor > 1:
 		r.set("parallelism.expert", strconv.Itoa(tensor))
 	case expert:
