@@ -78,8 +78,8 @@ func objectName(s *scenarios.Scenario) string {
 	return name
 }
 
-// CheckFolder returns an error for a path that has something at it, but for an empty folder: nothing
-// that stands there is overwritten, nor mixed with what starts another fleet.
+// CheckFolder returns an error for a path that has something at it, but for an empty folder:
+// nothing that stands there is overwritten, nor mixed with what starts another fleet.
 func CheckFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -94,8 +94,9 @@ func CheckFolder(dir string) error {
 	return nil
 }
 
-// Write writes the bundle into a folder, which CheckFolder allows: start.sh with the commands, kubernetes.yaml, the
-// configuration files of TensorRT-LLM, and NOTES.md, which says what the files leave out.
+// Write writes the bundle into a folder, which CheckFolder allows: start.sh with the commands,
+// kubernetes.yaml, the configuration files of TensorRT-LLM, and NOTES.md, which says what the files
+// leave out.
 func (b *Bundle) Write(dir string) error {
 	if err := CheckFolder(dir); err != nil {
 		return err
