@@ -13,9 +13,9 @@ import (
 type Continuous struct {
 	limits  Limits
 	waiting order
-	// whole tells that prompts are not cut into chunks.
+	// whole is true where prompts are not cut into chunks.
 	whole bool
-	// swap tells that those that give way move to host memory where there is room; else they are
+	// swap is true where a sequence that gives way moves to host memory if it has room; else it is
 	// computed again.
 	swap bool
 	// accept reports whether a newcomer may start, beyond there being memory for its prompt; nil
@@ -37,8 +37,8 @@ type order interface {
 	victim(b *sim.Batch) *sim.Sequence
 	// displaced returns a running sequence of b that gives way to the first that waits, or nil.
 	displaced(b *sim.Batch) *sim.Sequence
-	// ignoresArrivals tells that an arrival cannot start before somebody finishes; full that there
-	// is no place in the batch.
+	// ignoresArrivals reports whether no arrival can start before somebody finishes. The batch has
+	// no place left where full is true.
 	ignoresArrivals(full bool) bool
 }
 
@@ -137,7 +137,7 @@ func (c *Continuous) fitsWhole(b *sim.Batch, budget int, first bool) bool {
 	return tokens <= budget || first && tokens > c.limits.TokenBudget-c.limits.MaxSequences
 }
 
-// start puts the first that waits into the batch, with so many tokens of its prompt at most; others
+// start puts the first that waits into the batch, with at most limit tokens of its prompt; others
 // may have to give way to it. It returns the number of tokens, 0 where there is no place or no
 // memory.
 func (c *Continuous) start(b *sim.Batch, limit int) int {

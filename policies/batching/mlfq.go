@@ -37,7 +37,7 @@ type MLFQConfig struct {
 	// Starvation is how long a request stays in its queue before it comes into the first one; 0
 	// means for ever.
 	Starvation sim.Time
-	// Swap tells that where memory is short, KV caches move to host memory; else they are computed
+	// Swap is true where KV caches move to host memory when memory is short; else they are computed
 	// again.
 	Swap bool
 }
@@ -218,7 +218,7 @@ func (m *MLFQ) release(b *sim.Batch, first *sim.Sequence) bool {
 	return true
 }
 
-// promote takes those that have waited in their queue for too long into the first one.
+// promote moves sequences that have waited in their queue for too long into the first one.
 func (m *MLFQ) promote(now sim.Time) {
 	for level := 1; level < m.Levels && m.Starvation > 0; level++ {
 		for m.waiting[level].len() > 0 {

@@ -9,7 +9,7 @@ type ranked struct {
 	rank    func(r *sim.Request) float64
 	ranks   sim.PerSequence[float64]
 	waiting heap
-	// consumed tells that the rank is work to do, of which each token that comes out takes one
+	// consumed is true where the rank is work to do, of which each token that comes out takes one
 	// away.
 	consumed bool
 }

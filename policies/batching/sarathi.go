@@ -26,7 +26,7 @@ func NewHybridOnly(maxSequences, tokenBudget int) (*Continuous, error) {
 // "chunked-prefills-only").
 type ChunkedOnly struct {
 	Continuous
-	// turn tells by lane that the decoding sequences come next.
+	// turn is true, by lane, where the decoding sequences come next.
 	turn []bool
 }
 

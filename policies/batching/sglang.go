@@ -29,18 +29,18 @@ type SGLang struct {
 	initial   float64
 	maxOutput int
 	lanes     []sglangLane
-	// full tells that memory did not suffice for another request: only somebody's leaving changes
+	// full is true when memory did not suffice for another request: only somebody's leaving changes
 	// that.
 	full bool
 }
 
 // sglangLane is what is known of a batch.
 type sglangLane struct {
-	// The new-token ratio was anchor when the batch had decoded so many steps.
+	// The new-token ratio was anchor when the batch had decoded since steps.
 	anchor float64
 	since  int64
 	// output is what its sequences may generate, prompts the tokens in the prompts of the decoding
-	// sequences. long counts those that may generate more than is counted.
+	// sequences. long counts the sequences that may generate more than is counted.
 	output, prompts, long int
 }
 
@@ -87,8 +87,8 @@ func (g *SGLang) Schedule(b *sim.Batch) sim.Decision {
 		b.Running() >= g.limits.MaxSequences}
 }
 
-// admitLikely starts those that will likely find memory to the end, and returns what is left of the
-// budget.
+// admitLikely starts the sequences that will likely find memory to the end, and returns what is
+// left of the budget.
 func (g *SGLang) admitLikely(b *sim.Batch, budget int) int {
 	m := b.Memory()
 	g.waiting.memory = m

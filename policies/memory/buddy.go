@@ -65,7 +65,7 @@ func (b *buddy) free(address, taken int) {
 	b.push(at, order)
 }
 
-// order returns the order of the smallest piece for so many tokens.
+// order returns the order of the smallest piece that holds the given number of tokens.
 func order(tokens int) int { return bits.Len(uint(tokens - 1)) }
 
 func (b *buddy) push(at, order int) {

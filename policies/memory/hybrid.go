@@ -57,7 +57,7 @@ func (h *Hybrid) Match(s *sim.Sequence) int {
 	return int(best * h.block)
 }
 
-// kept reports whether there is a checkpoint after so many blocks of a text.
+// kept reports whether there is a checkpoint after the given number of blocks of a text.
 func (h *Hybrid) kept(text []sim.Segment, blocks int64) bool {
 	_, kept := h.tree.byName[checkpointName(text, blocks*h.block)]
 	return kept

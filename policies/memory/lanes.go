@@ -18,7 +18,7 @@ type lane struct {
 	phases []int64
 }
 
-// blocks returns the number of blocks that hold so many tokens.
+// blocks returns the number of blocks that hold the given number of tokens.
 func (l *lanes) blocks(tokens int) int64 { return (int64(tokens) + l.block - 1) / l.block }
 
 // Units implements sim.Memory.

@@ -145,8 +145,7 @@ func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
 	*h = holder{}
 }
 
-// available returns the blocks that can be had: those that hold nothing, and those that nobody
-// uses.
+// available returns the number of blocks that hold nothing, or that nobody uses.
 func (p *PrefixCache) available() int64 { return p.free + p.tree.tiers[0].unused }
 
 // take uses up blocks, empty ones first.

@@ -42,8 +42,8 @@ type runNode struct {
 	older, newer int32 // neighbours in the ring of the tier, while there is no user
 }
 
-// path is the nodes that a sequence holds, from the root to the leaf, with so many blocks. Its text
-// goes on at the cursor.
+// path is the nodes that a sequence holds, from the root to the leaf, and the number of their
+// blocks. Its text goes on at the cursor.
 type path struct {
 	leaf   int32
 	blocks int64
@@ -212,7 +212,7 @@ func (t *runTree) leave(p *path) {
 	*p = path{}
 }
 
-// leaveUnnamed keeps so many units of memory that nobody can ask for in their turn.
+// leaveUnnamed leaves units of memory that nobody can ask for to be overwritten in their turn.
 func (t *runTree) leaveUnnamed(units int64) {
 	if units == 0 {
 		return

@@ -214,7 +214,7 @@ func (w *Windowed) Advance(lane int, steps int64) {
 	w.pass(lane, steps)
 }
 
-// pass lets so many steps of a lane go by, in which windows may become full.
+// pass lets steps of a lane go by, in which windows may become full.
 func (w *Windowed) pass(lane int, steps int64) {
 	w.advance(lane, steps)
 	full := w.filling[lane].advance(steps)

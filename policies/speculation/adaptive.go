@@ -46,7 +46,7 @@ type Adaptive struct {
 }
 
 // NewAdaptive returns the policy that begins with the given acceptance rate in (0, 1), and
-// remembers about so many steps, at least 1.
+// remembers about memory steps, at least 1.
 func NewAdaptive(initial float64, memory int) (*Adaptive, error) {
 	if err := checkEstimate(initial, "memory", memory); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ type ByRequest interface {
 // Learner is a Lengths that is told how drafts fare.
 type Learner interface {
 	Lengths
-	// Learn tells that s had a draft of so many tokens in a row, of which so many were accepted.
+	// Learn is called when a draft for s of length tokens in a row had accepted of them accepted.
 	Learn(s *sim.Sequence, length, accepted int)
 }
 

@@ -18,14 +18,16 @@ type Config struct {
 	// Match is the share of steps in (0, 1] in which the drafter has something to propose to a
 	// sequence; 0 means always.
 	Match float64
-	// Recompute tells that the drafter computes accepted tokens anew, since it works on features
+	// Recompute is true where the drafter computes accepted tokens anew, since it works on features
 	// that only the model knows.
 	Recompute bool
-	// Ahead tells that drafter and model work at the same time: while a draft is verified, the next
-	// one is made on the guess that all of it is accepted, and thrown away otherwise (PEARL: Liu et
-	// al., ICLR 2025, arXiv:2408.11850, section 4). The drafter needs accelerators of its own.
+	// Ahead is true where drafter and model work at the same time: while a draft is verified, the
+	// next one is made on the guess that all of it is accepted, and thrown away otherwise (PEARL:
+	// Liu et al., ICLR 2025, arXiv:2408.11850, section 4). The drafter needs accelerators of its
+	// own.
 	Ahead bool
-	// Cold tells that prompts are computed elsewhere, so that the drafter has yet to compute them.
+	// Cold is true where prompts are computed elsewhere, so that the drafter has yet to compute
+	// them.
 	Cold bool
 	// Step and Sequence are the host's time for a step with drafts, and for each sequence that has
 	// one, during which the accelerators wait.
@@ -141,7 +143,7 @@ func (p *Speculator) Duration(step *sim.Step, verify sim.Time) sim.Time {
 	return total + p.host(p.load.rows())
 }
 
-// host returns the time of the host for a step in which so many sequences have drafts.
+// host returns the time of the host for a step in which that many sequences have drafts.
 func (p *Speculator) host(sequences int) sim.Time {
 	if sequences == 0 {
 		return 0

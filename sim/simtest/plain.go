@@ -2,7 +2,7 @@ package simtest
 
 import "github.com/llmsim/llmsim/sim"
 
-// inOrder serves those that wait first come, first served; when memory runs out, the last one to
+// inOrder serves waiting sequences first come, first served; when memory runs out, the last one to
 // start gives way.
 type inOrder struct {
 	queue          sim.Queue
