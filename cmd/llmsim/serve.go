@@ -135,6 +135,9 @@ func (flags *serveFlags) open(cmd *cobra.Command) error {
 
 // fill completes the options.
 func (flags *serveFlags) fill(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("api-key") && flags.APIKey == "" { // a variable that is not set, say
+		return errors.New("--api-key is empty; leave it out to serve whoever asks")
+	}
 	flags.Version = scenarios.Version()
 	if flags.name != "" {
 		if len(flags.Models) != 1 {
