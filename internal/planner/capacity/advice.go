@@ -54,7 +54,7 @@ func (s *search) adviseNearest(ctx context.Context, n *Nearest) error {
 	return err
 }
 
-// advise simulates so many replicas of an option, and tries what would help.
+// advise simulates a number of replicas of an option, and tries what would help.
 func (s *search) advise(ctx context.Context, o *option, replicas int,
 	slowdown float64) (*Advice, error) {
 	r, load, err := s.observed(ctx, o, replicas, slowdown)

@@ -22,7 +22,7 @@ type clause struct {
 }
 
 // used says how near a clause is to being missed: the share of requests that miss it, over that of
-// those that may.
+// the requests that may.
 func (g *clause) used() float64 {
 	if g.Target == 1 {
 		return (1 - g.Kept.Mean) / 1e-9

@@ -118,8 +118,8 @@ func (p *Plan) mean() float64 {
 	return sum
 }
 
-// put returns the workload at a rate, for so many requests. One that is not steady is as it is; it
-// ends by itself, or after so many.
+// put returns the workload at a rate, for a number of requests. One that is not steady is as it is;
+// it ends by itself, or after that number.
 func (p *Plan) put(w scenarios.Workload, rate float64, requests int64) scenarios.Workload {
 	if p.Job != nil {
 		w.Requests, w.Arrivals.Process = requests, "at-once"
@@ -156,7 +156,7 @@ func (p *Plan) put(w scenarios.Workload, rate float64, requests int64) scenarios
 	return w
 }
 
-// scaleRate makes the load so many times as heavy.
+// scaleRate multiplies the load by a factor.
 func (p *Plan) scaleRate(by float64) {
 	w := &p.Workload
 	scale := func(r *scenarios.Rate) {

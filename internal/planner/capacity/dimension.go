@@ -108,7 +108,7 @@ func settings(policy any) string {
 	return strings.NewReplacer("map[", "", "]", "").Replace(fmt.Sprint(plain))
 }
 
-// digits writes n in a number system whose places have so many digits each, the last varying
+// digits writes n in a number system whose places have sizes digits each, the last varying
 // fastest.
 func digits(n int, sizes []int) []int {
 	list := make([]int, len(sizes))

@@ -187,7 +187,7 @@ func longestAnswer(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 	return longest
 }
 
-// without returns a bound from below of the work of all requests but so many, whichever they are:
+// without returns a bound from below of the work of all requests but missed, whichever they are:
 // of each figure, the largest are left out.
 func without(requests []sim.Request, missed int) work {
 	figures := make([][]float64, 6)

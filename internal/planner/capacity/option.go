@@ -14,7 +14,8 @@ import (
 type option struct {
 	index int
 	// prefill is the kind of the replicas that compute prompts, or do both, and decode of those
-	// that go on from there; nil where there are none. A group has so many of each.
+	// that go on from there; nil where there are none. Prefills and decodes are their numbers
+	// in a group.
 	prefill, decode   *server
 	prefills, decodes int
 	routing           int // of the menu's
@@ -32,7 +33,7 @@ type option struct {
 	// ceiling is an upper bound of the rate that a replica, or a group, sustains, in requests/s,
 	// and least a lower bound of their number. Alone is the share of requests that could keep the
 	// SLO with a replica to themselves, and excess the mean, over requests, of how many times their
-	// limits they would take. Tight tells that alone is not enough.
+	// limits they would take. Tight reports whether alone is not enough.
 	ceiling float64
 	least   int
 	alone   float64
@@ -215,10 +216,10 @@ func (o *option) accelerators(offer *Offer) int {
 	return n
 }
 
-// available reports whether there are accelerators for so many replicas or groups.
+// available reports whether there are accelerators for n replicas or groups.
 func (o *option) available(n int) bool { return o.shortest(n) == nil }
 
-// shortest returns an offer of which there are too few accelerators for so many replicas or groups;
+// shortest returns an offer of which there are too few accelerators for n replicas or groups;
 // nil where there are enough of all.
 func (o *option) shortest(n int) *Offer {
 	for _, s := range o.servers() {

@@ -29,7 +29,7 @@ type pace struct {
 	batch, room float64
 	// stride is the most tokens that a sequence gains in a step.
 	stride float64
-	// shares tells that prompt tokens may come from a cache.
+	// shares reports whether prompt tokens may come from a cache.
 	shares bool
 }
 
@@ -125,7 +125,7 @@ func (p *pace) decode(w *work) float64 {
 	return p.steps(&later, later.output)
 }
 
-// steps bounds the seconds of the steps in which so many tokens are computed.
+// steps bounds the seconds of the steps in which a number of tokens are computed.
 func (p *pace) steps(w *work, tokens float64) float64 {
 	stored := w.stored
 	if p.shares {

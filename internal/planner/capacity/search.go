@@ -276,7 +276,7 @@ func (s *search) bisect(ctx context.Context, i, low, high int) (int, error) {
 	return high, nil
 }
 
-// lost says why so many replicas are not enough.
+// lost says why n replicas of an option are not enough.
 func (s *search) lost(o *option, n int, v verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
 	if s.rate == 0 {

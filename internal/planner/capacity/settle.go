@@ -25,7 +25,7 @@ type Chance struct {
 }
 
 // keeps reports whether a fleet of n replicas of o, spares down, keeps the SLO where steps take
-// slowdown times what is predicted, over the pooled requests of at most so many seeds, and the
+// slowdown times what is predicted, over the pooled requests of at most that many seeds, and the
 // share of requests that do.
 func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, seeds int) (bool,
 	float64, error) {

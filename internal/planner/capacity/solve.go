@@ -175,7 +175,7 @@ func (f *File) detail(ctx context.Context, found *finding, a *Answer) error {
 	return err
 }
 
-// growth finds the best fleet for a load so many times as heavy.
+// growth finds the best fleet for a load that is factor times as heavy.
 func (s *search) growth(ctx context.Context, factor float64) (*Growth, error) {
 	later, err := s.perturbed(ctx, perturbation{plan: func(p *Plan) { p.scaleRate(factor) }},
 		math.Inf(1))
@@ -425,7 +425,7 @@ const (
 	turnsEach    = 20
 )
 
-// whole simulates so many replicas of an option at the whole rate where steps take slowdown times
+// whole simulates replicas of an option at the whole rate where steps take slowdown times
 // what is predicted, with the plan's seed and others, and returns the scenario too.
 func (s *search) whole(ctx context.Context, o *option, replicas int, slowdown float64,
 	seed uint64) (trial, *scenarios.File, error) {

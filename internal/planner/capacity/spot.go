@@ -44,8 +44,8 @@ func (p interruption) down() float64 {
 	return absent / (1 + absent)
 }
 
-// rarely is the probability of so many replicas away at once that it is not looked at: all requests
-// are taken to miss the SLO then.
+// rarely is the probability below which numbers of replicas that are away at once are not looked
+// at: all requests are taken to miss the SLO then.
 const rarely = 1e-5
 
 // withstands returns what n replicas of a spot option show at a rate although they are taken away

@@ -26,9 +26,10 @@ type trial struct {
 	Target  float64        `json:"target"`
 	// Classes has the share of each class of requests, where there are several.
 	Classes []ClassKept `json:"classes,omitempty"`
-	// Growing tells that latencies grow over the whole run: more arrives than is served.
+	// Growing reports whether latencies grow over the whole run: more arrives than is served.
 	Growing bool `json:"growing"`
-	// Short tells that requests take longer than half of the run, so that it shows no steady state.
+	// Short reports whether requests take longer than half of the run, which then shows no
+	// steady state.
 	Short bool `json:"short"`
 	// Limit says in words what kept requests from meeting the SLO.
 	Limit string `json:"limit"`

@@ -42,10 +42,10 @@ type ledger struct {
 
 // entry is a simulation that was asked for.
 type entry struct {
-	// needed tells that the answer rests on it; of others, that were begun because they may be
+	// needed reports whether the answer rests on it; of others, that were begun because they may be
 	// needed, nothing is told.
 	needed bool
-	// kept tells that the journal has it.
+	// kept reports whether the journal has it.
 	kept  bool
 	ready chan struct{} // closed when there is a trial or an error
 	trial trial
@@ -65,7 +65,7 @@ func (l *ledger) count() int {
 	return n
 }
 
-// failed counts those that failed.
+// failed counts the simulations that failed.
 func (l *ledger) failed() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,13 +167,13 @@ func (t *trials) run(ctx context.Context, task *queue.Task) (result trial, err e
 	return result, err
 }
 
-// text returns the scenario file of replicas at a rate, for so many requests.
+// text returns the scenario file of replicas at a rate, for a number of requests.
 func (f *File) text(s scenarios.Scenario, rate float64, requests int64) ([]byte, error) {
 	s.Workload = f.Plan.put(s.Workload, rate, requests)
 	return strict.Encode(s, func(string) bool { return true })
 }
 
-// file returns the scenario of replicas at a rate, for so many requests.
+// file returns the scenario of replicas at a rate, for a number of requests.
 func (f *File) file(s scenarios.Scenario, rate float64, requests int64) (*scenarios.File, error) {
 	text, err := f.text(s, rate, requests)
 	if err != nil {
