@@ -162,5 +162,6 @@ func spread(g Grade, key deployment.Key, errors []Error) Spread {
 
 // Range returns the factors on a predicted TPOT between which 80 of 100 measured ones lie.
 func (s *Spread) Range() (low, high float64) {
-	return math.Exp(s.TPOTBias - s.TPOT*Width80), math.Exp(s.TPOTBias + s.TPOT*Width80)
+	width := float64(s.TPOT * Width80) // not fused, so that all machines print the same
+	return math.Exp(s.TPOTBias - width), math.Exp(s.TPOTBias + width)
 }
