@@ -169,7 +169,8 @@ func checkOrder(prefix, name string, value any) []string {
 	for key, x := range group {
 		switch x := x.(type) {
 		case float64:
-			if math.IsNaN(x) || math.IsInf(x, 0) || x < 0 && key != "seed" && key != "priority" {
+			signed := key == "seed" || key == "priority" || strings.HasSuffix(key, "_bias")
+			if math.IsNaN(x) || math.IsInf(x, 0) || x < 0 && !signed {
 				list = append(list, fmt.Sprintf("%s%s.%s is %g", prefix, name, key, x))
 			}
 		case map[string]any:
