@@ -78,32 +78,35 @@ func (f *finished) diagnose() *Diagnosis {
 		return d
 	}
 	span := (sent - 1) / f.summary.OfferedRate
-	quarters, last := inSystem(f.collector.Series(), span)
+	quarters, waiting, last := inSystem(f.collector.Series(), span)
 	d.Early, d.Late = quarters[1], quarters[3]
 	d.Served = (sent - float64(last)) / span
-	d.Load = loadOf(quarters, span, f.summary.MeanE2EL/1000)
+	d.Load = loadOf(quarters, waiting, span, f.summary.MeanE2EL/1000)
 	return d
 }
 
 // loadOf judges the mean numbers of requests in the system over the quarters of a span of seconds.
 // Those of a system that keeps up vary by chance: by less than a quarter, or three times the square
-// root of what a Poisson process would leave in it.
-func loadOf(quarters [4]float64, span, latency float64) LoadState {
+// root of what a Poisson process would leave in it. For its first latencies a system that keeps up
+// fills as well, but with requests that run: it is overloaded then if a quarter of them wait.
+func loadOf(quarters [4]float64, waiting, span, latency float64) LoadState {
 	early, late := quarters[1], quarters[3]
 	grows := late > quarters[2] && quarters[2] > early && late > 1.25*early &&
 		late-early > 3*math.Sqrt(early)+1
+	short := span < long*latency
 	switch {
-	case grows:
+	case grows && (!short || waiting > late/4):
 		return Overloaded
-	case span < long*latency:
+	case short:
 		return TooShort
 	}
 	return KeepsUp
 }
 
 // inSystem returns the mean numbers of requests that wait or run in each quarter of a span of
-// seconds, and how many there are at its end.
-func inSystem(points []metrics.Point, span float64) (quarters [4]float64, last int) {
+// seconds, how many of the last quarter's wait, and how many wait or run at its end.
+func inSystem(points []metrics.Point, span float64) (quarters [4]float64, waiting float64,
+	last int) {
 	var n [4]float64
 	for i := range points {
 		p := &points[i]
@@ -114,9 +117,12 @@ func inSystem(points []metrics.Point, span float64) (quarters [4]float64, last i
 		last = p.Waiting + p.Running
 		quarters[q] += float64(last)
 		n[q]++
+		if q == 3 {
+			waiting += float64(p.Waiting)
+		}
 	}
 	for q := range quarters {
 		quarters[q] = times(quarters[q], n[q])
 	}
-	return quarters, last
+	return quarters, times(waiting, n[3]), last
 }

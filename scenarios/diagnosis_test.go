@@ -27,6 +27,11 @@ func TestOverloadIsTold(t *testing.T) {
 	if d := at("20/s", "60"); d.Load == Overloaded {
 		t.Errorf("a short run: %+v", d)
 	}
+	const filling = "model: llama-3.1-8b\nhardware: h100-sxm\n" +
+		"workload: {rate: 10/s, prompt: 500, output: 4000, requests: 200}\n"
+	if d := runYAML(t, filling).Diagnosis; d.Load != TooShort || d.Late < 1.5*d.Early {
+		t.Errorf("a system that fills with long answers: %+v", d)
+	}
 }
 
 // The time of steps is divided between prompts and decoding: all of it, none of it for what does
