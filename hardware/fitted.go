@@ -129,7 +129,10 @@ type Collective struct {
 	// Link is the catalogue name of the link that was measured, Across says that it joins nodes.
 	Link   string
 	Across bool
-	Fit    Fit
+	// Distilled reports whether the constants are those of kernels measured apart, which a fit to
+	// servers leaves as they are.
+	Distilled bool `yaml:",omitempty"`
+	Fit       Fit
 	// OneShot and TwoShot are the engine's own kernels: each rank reads the vectors of all others,
 	// or sums its part of them and then reads the other parts. Library is that of the collective
 	// library, a ring.

@@ -8,6 +8,13 @@ type ElementwiseKernel struct {
 	Elements int64
 }
 
+// ExpertActivation and ExpertCombine name the kernels between and after the products of routed
+// experts.
+const (
+	ExpertActivation = "expert_activation"
+	ExpertCombine    = "expert_combine"
+)
+
 // ElementwiseKernels lists the element-wise kernels of a step on one of tp GPUs, fused as engines
 // do: the residual is added by the norm that follows (reads and writes both), rotation is in place,
 // and the activation multiplies the gate.

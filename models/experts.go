@@ -85,11 +85,16 @@ func (m *MoE) loose(hidden int, share expertShare) looseParameters {
 }
 
 func (m *MoE) elementwise(hidden, tp int) []ElementwiseKernel {
-	width := m.Active*split(m.Intermediate, tp) + split(m.SharedIntermediate, tp)
-	return []ElementwiseKernel{
-		{Name: "expert_activation", Elements: product(matrices(m.Gated), width)},
-		{Name: "expert_combine", Elements: product(m.Active+1, hidden)},
+	n := matrices(m.Gated)
+	ks := []ElementwiseKernel{
+		{Name: ExpertActivation, Elements: product(n, m.Active, split(m.Intermediate, tp))},
+		{Name: ExpertCombine, Elements: product(m.Active+1, hidden)},
 	}
+	if m.SharedIntermediate > 0 {
+		ks = append(ks, ElementwiseKernel{Name: "shared_activation",
+			Elements: product(n, split(m.SharedIntermediate, tp))})
+	}
+	return ks
 }
 
 func (m *MoE) sizes() ([]size, error) {

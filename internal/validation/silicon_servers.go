@@ -44,9 +44,9 @@ func siliconArtefact(r *row) string {
 // drafting is the share by which a token is faster with multi-token prediction at least.
 const drafting = 0.88
 
-// speculativeTwins returns the rows that have a twin, alike in all columns but the times, that took
-// longer by more than runs of one server differ: the table has no column for multi-token
-// prediction, and DeepSeek's were run with it and without.
+// speculativeTwins returns the rows that have a twin, alike in all columns but the times, the
+// version and which DeepSeek it is, that took longer by more than runs of one server differ: the
+// table has no column for multi-token prediction, and DeepSeek's were run with it and without.
 func speculativeTwins(t *table) map[int]bool {
 	slowest := map[string]float64{}
 	key := func(r *row) string {
@@ -54,8 +54,8 @@ func speculativeTwins(t *table) map[int]bool {
 			return ""
 		}
 		fields := slices.Clone(r.fields)
-		for _, time := range []string{"ttft_ms", "tpot_ms"} {
-			fields[t.columns[time]] = ""
+		for _, name := range []string{"ttft_ms", "tpot_ms", "model", "backend_version", "month"} {
+			fields[t.columns[name]] = ""
 		}
 		return strings.Join(fields, ",")
 	}

@@ -32,8 +32,10 @@ type Clock struct {
 	byFormat map[hardware.DType]*peakRate
 	// experts is what the kernels of routed experts reach.
 	experts hardware.ExpertKernel
-	// expertOverlap joins their compute and memory time.
+	// expertOverlap joins their compute and memory time. expertsWhole reports whether their fixed
+	// time has all that comes between and after the two products in it.
 	expertOverlap float64
+	expertsWhole  bool
 	// cacheRate is the rate in B/s at which decode attention reads the cache.
 	cacheRate    float64
 	crossesNodes bool

@@ -48,6 +48,10 @@ type Engine struct {
 	// NativeFP8Attention reports whether decode attention computes in the 8 bits of the cache, so
 	// that no time is lost on widening them.
 	NativeFP8Attention bool `yaml:"native_fp8_attention"`
+	// FusedQuantise reports whether the kernel before a product brings its activations to 8 or 4
+	// bits where they have one scale a tensor, or a block of 16: norms and activations do it on
+	// their way.
+	FusedQuantise bool `yaml:"fused_quantise"`
 	// Widening is the FLOP for each weight, in kernels without tensor cores, to bring 4-bit weights
 	// to the format of the arithmetic.
 	Widening float64

@@ -121,6 +121,7 @@ func (c *Clock) takeKernelsOfExperts() {
 	c.experts, c.expertOverlap = e, hardware.KernelOverlap
 	l := &c.constants.Linear
 	c.experts.Compute = min(1, e.Compute*l.Compute[hardware.BF16]/apart.Compute)
-	c.experts.Memory = max(k.Memory, min(1, e.Memory*l.Memory/apart.Memory))
-	c.experts.Kernel = min(e.Kernel, 2*k.Kernel)
+	c.experts.Memory = min(1, e.Memory*l.Memory/apart.Memory)
+	c.experts.Kernel = e.Kernel * hardware.Seconds(or1(c.engine.Served.Fixed))
+	c.expertsWhole = true
 }

@@ -104,12 +104,18 @@ func (c *Clock) formatOf(l *models.Linear) hardware.DType {
 // weights, where that is what the product computes in: they are read and written once.
 func (c *Clock) quantise(l *models.Linear, m int) float64 {
 	r := c.rateOf(l)
-	if r.format == c.wide.format || c.engine.Roofline {
+	if r.format == c.wide.format || c.engine.Roofline || c.fusesQuantise(l) {
 		return 0
 	}
 	k := &c.constants.Elementwise
 	bytes := float64(m) * float64(l.K) * (c.activationBytes + bytesOf(r.format))
 	return float64(k.Kernel) + bytes/(c.bandwidth*k.Memory)
+}
+
+// fusesQuantise reports whether the kernel before the product brings its activations to the format.
+func (c *Clock) fusesQuantise(l *models.Linear) bool {
+	d := l.Format(c.cfg.Weights).DType
+	return c.engine.FusedQuantise && (d == hardware.FP8 || d == hardware.FP4)
 }
 
 // roundUp rounds m rows up to a multiple of tile, or to a power of two from 16 below it. One row is
@@ -147,7 +153,10 @@ func (c *Clock) routedExperts(l *models.Linear, tokens int) Operator {
 	memory := skew * bytes / (c.bandwidth * k.Memory)
 	vectors := rows * c.routedPart() * (4*float64(c.cfg.Model.Hidden) + 6*width) / 2
 	moved := k.Passes * vectors / c.bandwidth
-	fixed := float64(k.Kernel)/2 + moved + c.quantise(l, c.rank(tokens))
+	fixed := float64(k.Kernel)/2 + moved
+	if !c.expertsWhole {
+		fixed += c.quantise(l, c.rank(tokens))
+	}
 	both := overlap(compute, memory, c.expertOverlap)
 	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, fixed)
 	if seconds, ok := c.measured(c.tables.layer(c.expertsKey()), "routed experts", "tokens",
@@ -219,6 +228,9 @@ func (c *Clock) elementwise(ops []Operator, tokens int) []Operator {
 	k := &c.constants.Elementwise
 	var bytes, kernels float64
 	for _, e := range c.pointwise {
+		if c.expertsWhole && (e.Name == models.ExpertActivation || e.Name == models.ExpertCombine) {
+			continue
+		}
 		kernels += c.share(e.Count)
 		bytes += c.share(e.Count) * float64(tokens) * float64(e.Elements) * c.activationBytes
 	}

@@ -1,8 +1,9 @@
 package distil
 
 import (
+	"cmp"
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
 )
@@ -10,6 +11,9 @@ import (
 // untuned is a fraction of the bandwidth: kernels that stream weights more slowly were run without
 // their tuned configurations, which servers load.
 const untuned = 0.25
+
+// vague is an error beyond which one form does not describe the kernels: they are several.
+const vague = 0.2
 
 // experts distils routed experts, of the kernel that the engine chose for most of the shapes, with
 // tokens spread evenly.
@@ -29,11 +33,8 @@ func experts(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error 
 		if len(kernels) < 100 {
 			continue
 		}
-		p, quality := fit(kernels, []parameter{
-			{0.5, 0.02, 1}, {200, 0.05, 4000}, {0.8, 0.1, 1}, {30e-6, 2e-6, 300e-6}, {32, 1, 64},
-			{0.5, 0.001, 20},
-		})
-		if p[2] < untuned {
+		p, quality := fitExperts(kernels)
+		if p[2] < untuned || quality.Error > vague {
 			continue
 		}
 		into.Experts[format.weights] = hardware.ExpertKernel{
@@ -45,6 +46,29 @@ func experts(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error 
 	return nil
 }
 
+// worse is how much larger the error of a form may be whose fixed time is no longer than the
+// fastest kernel.
+const worse = 1.2
+
+// fitExperts fits the form of hardware.ExpertKernel. No kernel is faster than its fixed time; but
+// that differs by shape, so that one for all may be longer than the fastest kernel where the others
+// insist.
+func fitExperts(kernels []kernel) ([]float64, hardware.KernelFit) {
+	least := slices.MinFunc(kernels, func(a, b kernel) int {
+		return cmp.Compare(a.seconds, b.seconds)
+	}).seconds
+	within := func(fixed parameter) ([]float64, hardware.KernelFit) {
+		return fit(kernels, []parameter{
+			{0.5, 0.02, 1}, {200, 0.05, 4000}, {0.8, 0.1, 1}, fixed, {32, 1, 64}, {0.5, 0.001, 20},
+		})
+	}
+	free, best := within(parameter{30e-6, 2e-6, 300e-6})
+	if p, quality := within(parameter{least / 2, 2e-6, least}); quality.Error <= worse*best.Error {
+		return p, quality
+	}
+	return free, best
+}
+
 // expertKernel returns the form of hardware.ExpertKernel for a row: all tokens choose among all
 // experts, of which the accelerator has a part.
 func expertKernel(a *hardware.Accelerator, f format, r row) kernel {
@@ -52,7 +76,7 @@ func expertKernel(a *hardware.Accelerator, f format, r row) kernel {
 	width, ranks := r.sizes[2]/r.sizes[5], r.sizes[6]
 	matrices := 3 * hidden * width
 	rows := tokens * active / ranks
-	touched := max(experts*(1-math.Pow(1-active/experts, tokens))/ranks, min(1, rows))
+	touched := min(experts, tokens*active) / ranks
 	flops := 2 * matrices / peak(a, f)
 	memory := touched * matrices * f.bits / 8 / a.Bandwidth
 	moved := tokens * active * (4*hidden + 6*width) / a.Bandwidth

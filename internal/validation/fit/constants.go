@@ -107,6 +107,9 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 // whose all-reduces were measured (0.36), give or take a half.
 func linkConstants(start *hardware.Collective) []constant[hardware.Collective] {
 	type c = hardware.Collective
+	if start.Distilled {
+		return nil
+	}
 	least, most := 0.5, 3.0
 	if strings.HasSuffix(start.Link, "-p2p") {
 		least, most = 0.18, 0.72
@@ -160,7 +163,7 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 		number("compute", 0.4, most, func(e *e) *float64 { return &e.Compute }),
 		number("decode_compute", 0.01, 0.1, func(e *e) *float64 { return &e.DecodeCompute }),
 		number("launch", launch/10, launch, func(e *e) *hardware.Seconds { return &e.Launch }),
-		number("launch_prompt", launch/10, launch, func(e *e) *hardware.Seconds {
+		number("launch_prompt", launch/10, 5*launch, func(e *e) *hardware.Seconds {
 			return &e.LaunchPrompt
 		}),
 		number("all_reduce", 5*us, 200*us, func(e *e) *hardware.Seconds { return &e.AllReduce }),
