@@ -48,9 +48,8 @@ type Engine struct {
 	// NativeFP8Attention reports whether decode attention computes in the 8 bits of the cache, so
 	// that no time is lost on widening them.
 	NativeFP8Attention bool `yaml:"native_fp8_attention"`
-	// FusedQuantise reports whether the kernel before a product brings its activations to 8 or 4
-	// bits where they have one scale a tensor, or a block of 16: norms and activations do it on
-	// their way.
+	// FusedQuantise reports whether norms and activations bring their results to 8 bits on their
+	// way, where there is one scale a tensor. Scales a block take a kernel of their own.
 	FusedQuantise bool `yaml:"fused_quantise"`
 	// Widening is the FLOP for each weight, in kernels without tensor cores, to bring 4-bit weights
 	// to the format of the arithmetic.

@@ -114,8 +114,7 @@ func (c *Clock) quantise(l *models.Linear, m int) float64 {
 
 // fusesQuantise reports whether the kernel before the product brings its activations to the format.
 func (c *Clock) fusesQuantise(l *models.Linear) bool {
-	d := l.Format(c.cfg.Weights).DType
-	return c.engine.FusedQuantise && (d == hardware.FP8 || d == hardware.FP4)
+	return c.engine.FusedQuantise && l.Format(c.cfg.Weights).DType == hardware.FP8
 }
 
 // roundUp rounds m rows up to a multiple of tile, or to a power of two from 16 below it. One row is
