@@ -45,31 +45,39 @@ func siliconArtefact(r *row) string {
 const drafting = 0.88
 
 // speculativeTwins returns the rows that have a twin, alike in all columns but the times, the
-// version and which DeepSeek it is, that took longer by more than runs of one server differ: the
-// table has no column for multi-token prediction, and DeepSeek's were run with it and without.
+// version and which DeepSeek it is, with as many clients or fewer, that took longer by more than
+// runs of one server differ: the table has no column for multi-token prediction, and DeepSeek's were
+// run with it and without.
 func speculativeTwins(t *table) map[int]bool {
-	slowest := map[string]float64{}
-	key := func(r *row) string {
-		if !strings.Contains(strings.ToLower(r.text("model")), "deepseek") {
-			return ""
-		}
-		fields := slices.Clone(r.fields)
-		for _, name := range []string{"ttft_ms", "tpot_ms", "model", "backend_version", "month"} {
-			fields[t.columns[name]] = ""
-		}
-		return strings.Join(fields, ",")
-	}
+	alike := map[string][]*row{}
 	for i := range t.rows {
-		k := key(&t.rows[i])
-		slowest[k] = max(slowest[k], t.rows[i].figure("tpot_ms"))
+		if r := &t.rows[i]; strings.Contains(strings.ToLower(r.text("model")), "deepseek") {
+			k := twinKey(r)
+			alike[k] = append(alike[k], r)
+		}
 	}
 	twins := map[int]bool{}
-	for i := range t.rows {
-		r := &t.rows[i]
-		k := key(r)
-		twins[r.line] = k != "" && r.figure("tpot_ms") < drafting*slowest[k]
+	for _, rows := range alike {
+		for _, r := range rows {
+			for _, other := range rows {
+				if other.figure("concurrency") <= r.figure("concurrency") &&
+					r.figure("tpot_ms") < drafting*other.figure("tpot_ms") {
+					twins[r.line] = true
+				}
+			}
+		}
 	}
 	return twins
+}
+
+// twinKey returns what twins have in common.
+func twinKey(r *row) string {
+	fields := slices.Clone(r.fields)
+	for _, name := range []string{"ttft_ms", "tpot_ms", "concurrency", "model", "backend_version",
+		"month"} {
+		fields[r.table.columns[name]] = ""
+	}
+	return strings.Join(fields, ",")
 }
 
 // siliconMeasured leaves out times to first token that say nothing about a server in use.
