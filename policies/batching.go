@@ -223,6 +223,8 @@ func sglang() Policy[sim.Scheduler] {
 				Doc:     "share of the output still to come that is taken as used at first",
 				Default: "0.7", Kind: Number},
 			maxOutput(),
+			{Name: "receive-interval", Doc: "decode steps between two looks at what arrived " +
+				"(scheduler_recv_interval)", Default: "1"},
 		},
 		Refuses: map[string]string{"preemption": recomputes},
 		Advice: func(memory string) string {
@@ -235,7 +237,7 @@ func sglang() Policy[sim.Scheduler] {
 		},
 		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
 			return batching.NewSGLang(v.Count("max-sequences"), v.Count("chunk"),
-				v.Number("new-token-ratio"), v.Count("max-output"))
+				v.Number("new-token-ratio"), v.Count("max-output"), v.Count("receive-interval"))
 		},
 	}
 }

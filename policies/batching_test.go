@@ -36,6 +36,7 @@ func TestBatchingPoliciesRefuse(t *testing.T) {
 		{"orca", "token-budget", "512", "token-budget", "vllm-v1 and sarathi"},
 		{"vllm-v0", "chunk-limit", "512", "chunk-limit", "vllm-v1, sarathi and trtllm"},
 		{"sglang", "new-token-ratio", "0", "", "more than 0 and at most 1"},
+		{"sglang", "receive-interval", "0", "", "at least 1"},
 		{"sglang", "chunk", "0", "", "at least 1"},
 		{"mlfq", "quantum", "0s", "", "more than 0"},
 		{"vtc", "input-weigth", "1", "input-weigth", "did you mean input-weight"},

@@ -80,6 +80,7 @@ func sglangOptions() []option {
 		key("memory.utilization", "--mem-fraction-static"),
 		read("batching.max-sequences", count, "--max-running-requests"),
 		read("batching.chunk", count, "--chunked-prefill-size"),
+		read("batching.receive-interval", count, "--scheduler-recv-interval"),
 		read("memory.block-size", count, "--page-size"),
 		{flags: []string{"--disable-radix-cache"}, key: "memory.policy", isSwitch: true,
 			on: "paged"},

@@ -79,6 +79,9 @@ type deployment struct {
 	// sorts tells that the next token is one of the most likely (top-k, top-p), for which logits
 	// are sorted, whatever the engine's preset does.
 	sorts bool
+	// receive is the number of decode steps between two looks of SGLang at what arrived; 0 counts
+	// as 1.
+	receive int
 	// engineTimes tells that times were taken inside the engine, so that the cost of a request
 	// outside it does not count.
 	engineTimes bool
@@ -198,6 +201,7 @@ func (d *deployment) policies(blockTokens int) (servers.Policies, error) {
 	}
 	if own == "sglang" {
 		params["chunk"] = params["token-budget"]
+		params["receive-interval"] = strconv.Itoa(max(1, d.receive))
 		delete(params, "token-budget")
 	}
 	if d.chunked {

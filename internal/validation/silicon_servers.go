@@ -104,7 +104,7 @@ func siliconMeasured(r *row, all []measurement) []measurement {
 // scripts' (SemiAnalysisAI/InferenceX, benchmarks/single_node, 2026); those of a vendor's own runs
 // (aic) are the engines' defaults.
 func (l *clients) siliconFlags(r *row, engine string) {
-	public := r.text("source") == "inferencex"
+	public := r.text("source") == "inferencex" || repeated(r)
 	l.engine = engine
 	if engine == "vllm-v1" && beforeAsynchronous(r.text("backend_version")) && !public {
 		l.engine = "vllm-v1-sync"
@@ -121,6 +121,12 @@ func (l *clients) siliconFlags(r *row, engine string) {
 	if !strings.HasPrefix(l.model.Name, "gpt-oss") || l.accelerator.Generation != "hopper" {
 		l.narrowCache()
 	}
+}
+
+// repeated reports whether a row that the table gives to the vendor is a run of InferenceX: those of
+// Qwen3.5 are the same to the last digit.
+func repeated(r *row) bool {
+	return strings.Contains(strings.ToLower(r.text("model")), "qwen3.5")
 }
 
 // publicFlags are those of InferenceX' scripts.
@@ -140,5 +146,10 @@ func (l *clients) publicFlags() {
 			l.tokenBudget = 32768 * ranks
 		}
 		l.utilisation = 0.85
+		if l.accelerator.Generation == "blackwell" { // --scheduler-recv-interval
+			if l.receive = 10; l.count >= 16 {
+				l.receive = 30
+			}
+		}
 	}
 }

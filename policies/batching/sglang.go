@@ -32,6 +32,10 @@ type SGLang struct {
 	// full is true when memory did not suffice for another request: only somebody's leaving changes
 	// that.
 	full bool
+	// interval is the number of decode steps between two looks at what arrived, received how many
+	// of those that wait have been seen.
+	interval int64
+	received int
 }
 
 // sglangLane is what is known of a batch.
@@ -39,6 +43,10 @@ type sglangLane struct {
 	// The new-token ratio was anchor when the batch had decoded since steps.
 	anchor float64
 	since  int64
+	// The batch had decoded so many steps when the scheduler last looked at what arrived. prompted
+	// tells that the last step computed prompts, after which it looks again.
+	looked   int64
+	prompted bool
 	// output is what its sequences may generate, prompts the tokens in the prompts of the decoding
 	// sequences. long counts the sequences that may generate more than is counted.
 	output, prompts, long int
@@ -47,8 +55,10 @@ type sglangLane struct {
 // NewSGLang returns the scheduler for at most maxSequences at once (max_running_requests) and chunk
 // prompt tokens a step (chunked_prefill_size). ratio is the initial new-token ratio in (0, 1], 0.7
 // by default. maxOutput is the number of output tokens that every request asks room for
-// (max_new_tokens); 0 means that it asks for just what it will generate.
-func NewSGLang(maxSequences, chunk int, ratio float64, maxOutput int) (*SGLang, error) {
+// (max_new_tokens); 0 means that it asks for just what it will generate. While sequences decode,
+// the scheduler looks for new requests once in interval steps (scheduler_recv_interval), and after
+// each step with prompts.
+func NewSGLang(maxSequences, chunk int, ratio float64, maxOutput, interval int) (*SGLang, error) {
 	switch {
 	case maxSequences < 1:
 		return nil, fmt.Errorf("max-sequences is %d, want at least 1", maxSequences)
@@ -58,8 +68,10 @@ func NewSGLang(maxSequences, chunk int, ratio float64, maxOutput int) (*SGLang, 
 		return nil, fmt.Errorf("new-token-ratio is %g, want more than 0 and at most 1", ratio)
 	case maxOutput < 0:
 		return nil, fmt.Errorf("max-output is %d, want 0 (what is generated) or more", maxOutput)
+	case interval < 1:
+		return nil, fmt.Errorf("receive-interval is %d, want at least 1", interval)
 	}
-	g := &SGLang{initial: ratio, maxOutput: maxOutput}
+	g := &SGLang{initial: ratio, maxOutput: maxOutput, interval: int64(interval)}
 	g.Continuous = Continuous{
 		limits:  Limits{MaxSequences: maxSequences, TokenBudget: chunk, ChunkLimit: chunk},
 		waiting: &g.waiting}
@@ -75,16 +87,46 @@ func (g *SGLang) Schedule(b *sim.Batch) sim.Decision {
 		g.setRatio(b, g.initial)
 		g.full = false
 	}
+	g.receive(b)
+	l := &g.lanes[b.Lane()]
 	budget := g.admitLikely(b, g.resume(b, g.limits.TokenBudget))
-	if budget < g.limits.TokenBudget {
+	if l.prompted = budget < g.limits.TokenBudget; l.prompted {
 		return sim.Decision{Steps: 1}
 	}
 	if !b.Decode() {
 		g.retract(b)
 		return sim.Decision{Steps: 1}
 	}
-	return sim.Decision{Steps: sim.Forever, IgnoreArrivals: g.full ||
+	stands := sim.Decision{Steps: sim.Forever, IgnoreArrivals: g.full ||
 		b.Running() >= g.limits.MaxSequences}
+	if g.interval > 1 && b.DecodeTokens() == b.Decodes() {
+		stands.Steps, stands.IgnoreArrivals = l.looked+g.interval-b.Steps(), true
+	}
+	return stands
+}
+
+// receive takes notice of the requests that arrived, where the scheduler looks for them. With
+// drafts, whose steps are not counted, it does so in each.
+func (g *SGLang) receive(b *sim.Batch) {
+	l := &g.lanes[b.Lane()]
+	if g.interval == 1 || b.Running() == 0 || l.prompted || b.Steps()-l.looked >= g.interval ||
+		b.DecodeTokens() > b.Decodes() {
+		g.received, l.looked = g.waiting.len(), b.Steps()
+	}
+}
+
+// Enqueue implements sim.Scheduler.
+func (g *SGLang) Enqueue(s *sim.Sequence) {
+	g.Continuous.Enqueue(s)
+	if s.Preemptions > 0 {
+		g.received++
+	}
+}
+
+// Withdraw implements sim.Withdrawer.
+func (g *SGLang) Withdraw(s *sim.Sequence) {
+	g.Continuous.Withdraw(s)
+	g.received = min(g.received, g.waiting.len())
 }
 
 // admitLikely starts the sequences that will likely find memory to the end, and returns what is
@@ -93,7 +135,7 @@ func (g *SGLang) admitLikely(b *sim.Batch, budget int) int {
 	m := b.Memory()
 	g.waiting.memory = m
 	taken := -1.0 // by the output to come, in tokens
-	for budget > 0 && !g.full && g.waiting.len() > 0 && b.Running() < g.limits.MaxSequences {
+	for budget > 0 && !g.full && g.received > 0 && b.Running() < g.limits.MaxSequences {
 		s := g.waiting.first()
 		if taken < 0 {
 			taken = g.ratio(b) * float64(g.allToCome(b))
@@ -109,6 +151,7 @@ func (g *SGLang) admitLikely(b *sim.Batch, budget int) int {
 			break
 		}
 		g.waiting.remove(s)
+		g.received--
 		taken += float64(g.toCome(s))
 		budget -= n
 	}
