@@ -95,7 +95,7 @@ func (r *rehearsal) sums(clock sim.StepClock) (all, gaps, prompts float64) {
 // without a simulation.
 func (c *Comparison) Rehearse(p Physics) (float64, bool) {
 	r := c.rehearsal
-	if r == nil {
+	if r == nil || r.deployment.pipeline > 1 { // stages take their steps at the same time
 		return 0, false
 	}
 	server, err := r.deployment.preset(&p, blockTokens)
