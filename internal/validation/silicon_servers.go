@@ -29,8 +29,8 @@ func siliconArtefact(r *row) string {
 		r.optional("moe_ep", 1) > 1:
 		return "TensorRT-LLM with DeepSeek and expert parallelism on Hopper: multi-token " +
 			"prediction was on"
-	case engine == "sglang" && strings.Contains(model, "qwen3.5") && r.text("precision") == "fp8" &&
-		r.optional("tp", 1) == 4 && r.optional("moe_tp", 1) == 4:
+	case engine == "sglang" && strings.Contains(model, "qwen3.5") &&
+		r.text("precision") == "fp8" && r.optional("tp", 1) == 4 && r.optional("moe_tp", 1) == 4:
 		return "SGLang with Qwen3.5 in FP8 on four accelerators and experts split: a third faster " +
 			"than on eight in small batches, so multi-token prediction was on"
 	case strings.HasPrefix(model, "nvidia/") || strings.HasPrefix(r.text("backend_version"),
@@ -50,8 +50,8 @@ const drafting = 0.88
 
 // speculativeTwins returns the rows that have a twin, alike in all columns but the times, the
 // version and which DeepSeek it is, with as many clients or fewer, that took longer by more than
-// runs of one server differ: the table has no column for multi-token prediction, and DeepSeek's were
-// run with it and without.
+// runs of one server differ: the table has no column for multi-token prediction, and DeepSeek's
+// were run with it and without.
 func speculativeTwins(t *table) map[int]bool {
 	alike := map[string][]*row{}
 	for i := range t.rows {
@@ -123,8 +123,8 @@ func (l *clients) siliconFlags(r *row, engine string) {
 	}
 }
 
-// repeated reports whether a row that the table gives to the vendor is a run of InferenceX: those of
-// Qwen3.5 are the same to the last digit.
+// repeated reports whether a row that the table gives to the vendor is a run of InferenceX: those
+// of Qwen3.5 are the same to the last digit.
 func repeated(r *row) bool {
 	return strings.Contains(strings.ToLower(r.text("model")), "qwen3.5")
 }
