@@ -31,8 +31,8 @@ func siliconArtefact(r *row) string {
 			"prediction was on"
 	case engine == "sglang" && strings.Contains(model, "qwen3.5") &&
 		r.text("precision") == "fp8" && r.optional("tp", 1) == 4 && r.optional("moe_tp", 1) == 4:
-		return "SGLang with Qwen3.5 in FP8 on four accelerators and experts split: a third faster " +
-			"than on eight in small batches, so multi-token prediction was on"
+		return "SGLang with Qwen3.5 in FP8 on four accelerators and experts split: a " +
+			"third faster than on eight in small batches, so multi-token prediction was on"
 	case strings.HasPrefix(model, "nvidia/") || strings.HasPrefix(r.text("backend_version"),
 		"1.3.0"):
 		return "a fleet under a router, whose number of replicas is not published"
