@@ -83,7 +83,7 @@ func (c *setting) values(hostTokens int64) map[string][]string {
 		"preemption": preemption, "watermark": {"0", "0.01", "0.3"},
 		"max-output": {"0", "0", "40", "300"}, "new-token-ratio": {"0.1", "0.7", "1"},
 		"receive-interval": {"1", "1", "4", "30"},
-		"max-delay": {"0s", "5ms", "1s"}, "prediction-error": {"0", "0.5"},
+		"max-delay":        {"0s", "5ms", "1s"}, "prediction-error": {"0", "0.5"},
 		"levels": {"1", "3", "8"}, "quantum": {"100us", "20ms", "500ms"},
 		"prefill-rate": {"500", "100000"}, "starvation": {"0s", "30ms", "1s"},
 		"key": {"-priority", "prompt", "-output", "arrival + 0.01 * prompt",
