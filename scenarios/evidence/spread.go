@@ -41,9 +41,11 @@ func (o Off) Holds(deviation, width float64) bool {
 }
 
 // Below returns o for predictions of a lower grade than those that it was seen of: to their errors
-// comes an independent one.
+// comes an independent one. Its squares are not fused, and math.Hypot is not used, since that
+// differs between machines in the last digit.
 func (o Off) Below(g Grade, quantity string) Off {
-	return Off{o.Bias, math.Hypot(o.Within, beyond(g, quantity))}
+	more := beyond(g, quantity)
+	return Off{o.Bias, math.Sqrt(float64(o.Within*o.Within) + float64(more*more))}
 }
 
 // beyond returns by how much, in logarithms, 80 of 100 predictions are off because less was
