@@ -115,6 +115,7 @@ func (c *checker) page(column *parquet.Column, m *format.ColumnMetaData, h *form
 	case format.DictionaryPage:
 		v := &h.DictionaryPageHeader.V
 		p.values, p.encoding = int64(v.NumValues), v.Encoding
+		//lint:ignore SA1019 older files have it
 		if v.Encoding == format.PlainDictionary {
 			p.encoding = format.Plain // its older name in a dictionary
 		}

@@ -44,6 +44,7 @@ func (p *page) check(kind format.Type, levels, content []byte) error {
 	switch p.encoding {
 	case format.Plain:
 		return checkTexts(kind, content)
+	//lint:ignore SA1019 older files have it
 	case format.RLEDictionary, format.PlainDictionary:
 		if len(content) == 0 {
 			return nil

@@ -43,7 +43,8 @@ type Evidence struct {
 	// Spread says how far the predictions may be from what would be measured.
 	Spread Spread `json:"spread"`
 
-	key deployment.Key
+	// Server is the server that it is about.
+	Server deployment.Key `json:"-"`
 }
 
 // farthest is the greatest distance of a relative.
@@ -52,7 +53,7 @@ const farthest = 4
 // Of returns the evidence for a server. Own is false where the step
 // times are not the ones that llmsim predicts for the engine, so that no measurement of it applies.
 func Of(key deployment.Key, own bool) Evidence {
-	e := Evidence{Grade: Formula, Deviations: deviations(key), key: key}
+	e := Evidence{Grade: Formula, Deviations: deviations(key), Server: key}
 	if own {
 		e.find(key, func(deployment.Key) bool { return false })
 	}
@@ -63,7 +64,7 @@ func Of(key deployment.Key, own bool) Evidence {
 // Without returns the evidence for a server as it would be if no server with the same engine,
 // accelerator and model had been measured.
 func Without(key deployment.Key) Evidence {
-	e := Evidence{Grade: Formula, Deviations: deviations(key), key: key}
+	e := Evidence{Grade: Formula, Deviations: deviations(key), Server: key}
 	e.find(key, func(other deployment.Key) bool {
 		return other.Engine == key.Engine && other.Accelerator == key.Accelerator &&
 			other.Model == key.Model
@@ -163,7 +164,7 @@ func (e Evidence) Apart() Evidence {
 	}
 	if e.Grade == Relative {
 		e.Differs = append(slices.Clip(e.Differs), "prefill and decode on one server")
-		e.Spread = spread(Relative, e.key, e.Errors)
+		e.Spread = spread(Relative, e.Server, e.Errors)
 	}
 	return e
 }
