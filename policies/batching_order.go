@@ -35,7 +35,7 @@ func sjf() Policy[sim.Scheduler] {
 func srtf() Policy[sim.Scheduler] {
 	return Policy[sim.Scheduler]{
 		Name:   "srtf",
-		Doc:    "vllm-v1 with the fewest tokens to come first, also before those that run",
+		Doc:    "vllm-v1 with the fewest tokens to come first, also before running ones",
 		Source: "Schrage, Operations Research 16 (1968); Shahout et al., TRAIL, ICLR 2025",
 		Params: with(chunkLimit(), predictionError(), preemption()),
 		New: func(d Deployment, v Values) (sim.Scheduler, error) {
@@ -51,7 +51,7 @@ func srtf() Policy[sim.Scheduler] {
 func mlfq() Policy[sim.Scheduler] {
 	return Policy[sim.Scheduler]{
 		Name: "mlfq",
-		Doc: "skip-join multi-level feedback queue: those that have run for long make way, " +
+		Doc: "skip-join multi-level feedback queue: requests that have run for long make way, " +
 			"without knowing lengths",
 		Source: "Wu et al., FastServe, arXiv:2305.05920, section 4",
 		Params: with(maxSequences(),

@@ -65,7 +65,7 @@ type Deployment struct {
 	// SequenceBytes what state of fixed size takes for a sequence; HostRate is the rate in B/s of
 	// their links to host memory, each in one direction, 0 where there is none.
 	TokenBytes, SequenceBytes, HostRate float64
-	// Layers tells what the model's layers keep.
+	// Layers says what the model's layers keep.
 	Layers memory.Layers
 }
 

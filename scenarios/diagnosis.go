@@ -49,11 +49,11 @@ type Remedy struct {
 	Kept [2]float64 `json:"slo_attainment"`
 	TTFT [2]float64 `json:"p99_ttft_ms"`
 	TPOT [2]float64 `json:"p99_tpot_ms"`
-	// Met tells that the SLO is met then, Load how what arrives compares with what is served.
+	// Met reports whether the SLO is met then, Load how what arrives compares with what is served.
 	Met  bool      `json:"slo_met"`
 	Load LoadState `json:"load"`
-	// Helps tells that the SLO is met then, or by clearly more requests, or that a system that was
-	// overloaded is so no more.
+	// Helps reports whether the SLO is met then, or by clearly more requests, or that a system that
+	// was overloaded is so no more.
 	Helps bool `json:"helps"`
 	// Price is how many times as much an hour costs, Requests the length of the runs.
 	Price    float64 `json:"price"`

@@ -67,7 +67,7 @@ func (b *Batch) expel(s *Sequence) {
 	b.r.vacate(s.Slot)
 }
 
-// expelLeaving removes the sequences that were to leave when the step ended, except those that
+// expelLeaving removes the sequences that were to leave when the step ended, except sequences that
 // finished with it.
 func (b *Batch) expelLeaving() {
 	for i, s := range b.leaving {

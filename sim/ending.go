@@ -69,7 +69,7 @@ func (f *fleet) tell(s *Sequence, at Time) {
 	}
 }
 
-// retire tells the source that s is done with, and keeps its space for reuse.
+// retire reports to the source that s is done with, and keeps its space for reuse.
 func (f *fleet) retire(s *Sequence, at Time) {
 	f.live--
 	if len(f.pushed) > 0 {

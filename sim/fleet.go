@@ -154,7 +154,7 @@ type member struct {
 	leases              int // requests that go on elsewhere and hold memory here
 	position            int // in pool.members
 	phase               phase
-	// The generation tells failures and stops apart from what was noted before them.
+	// The generation distinguishes failures and stops from what was noted before them.
 	generation uint32
 	replica
 

@@ -32,7 +32,7 @@ type fleetSetting struct {
 	relays       bool
 }
 
-// poolName tells pools apart.
+// poolName distinguishes pools.
 type poolName struct {
 	model int
 	role  sim.Role
@@ -290,7 +290,7 @@ func TestRelaysDelayFirstTokensOnly(t *testing.T) {
 	})
 }
 
-// Every request ends once, in one of the ways; every block is given back, also by those that a
+// Every request ends once, in one of the ways; every block is given back, also by requests that a
 // failure hit; every transfer belongs to a hand-over.
 func TestFleetConserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -19,7 +19,7 @@ func (s *Simulation) step(at Time) {
 		idle := f.arrival == Never && Time(running) == Never && f.agenda.pending == 0
 		f.happen(f.agenda.pop())
 		if idle && s.closed && f.live > 0 && f.agenda.pending == 0 {
-			f.giveUp() // no scaler starts a replica for those who wait for one
+			f.giveUp() // no scaler starts a replica for requests that wait for one
 		}
 	default:
 		i, _ := f.next.min()

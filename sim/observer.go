@@ -13,7 +13,7 @@ type Observer interface {
 	Sampled(at Time, replica int, state State)
 }
 
-// Observers tells several observers the same, in their order.
+// Observers reports the same to several observers, in their order.
 type Observers []Observer
 
 // Steps implements Observer.
@@ -90,7 +90,7 @@ type State struct {
 	Waiting, Running, Decoding int
 	// Used and Capacity are in the memory's units.
 	Used, Capacity int64
-	// Slots tells how the memory is divided; nil where it is no SlotMemory. It walks all sequences
+	// Slots says how the memory is divided; nil where it is no SlotMemory. It walks all sequences
 	// that run, and is valid during the call of Sampled.
 	Slots func() Slots
 }

@@ -155,8 +155,8 @@ type plainMLFQ struct {
 	orders int
 }
 
-// plainJob is a request in the queue. A level and a time order those that wait: of the queue, and
-// when it entered it; and those that run: of the queue, and when its quantum began.
+// plainJob is a request in the queue. A level and a time order waiting jobs: of the queue, and
+// when it entered it; and running ones: of the queue, and when its quantum began.
 type plainJob struct {
 	*plainSequence
 	level          int
@@ -198,8 +198,8 @@ func first(a, b *plainJob) int {
 	return cmp.Or(a.level-b.level, cmp.Compare(a.entered, b.entered), int(a.ID-b.ID))
 }
 
-// waiting returns the jobs that wait, the first to start first; runners those that run, and paused
-// those that wait and hold memory, the first to give way last.
+// waiting returns the jobs that wait, the first to start first; runners the running ones, and
+// paused the ones that wait and hold memory, the first to give way last.
 func (p *plainMLFQ) waiting() []*plainJob {
 	return p.ordered(func(j *plainJob) bool { return !j.runs }, first)
 }
@@ -231,7 +231,7 @@ func (p *plainMLFQ) step(r *plainReplica) sim.Time {
 	}
 }
 
-// move takes jobs into another queue: those that waited for too long into the first, those whose
+// move takes jobs into another queue: jobs that waited for too long into the first, jobs whose
 // quantum is over into the next.
 func (p *plainMLFQ) move(now sim.Time) {
 	for _, j := range p.waiting() {

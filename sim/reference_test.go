@@ -20,7 +20,7 @@ type reference struct {
 	waiting []*plain
 	running []*plain
 	done    []finished
-	// With lookahead, those that arrived after the step that runs was planned.
+	// With lookahead, requests that arrived after the step that runs was planned.
 	unseen []*plain
 }
 
@@ -53,7 +53,7 @@ func (r *reference) run() []finished {
 	return r.done
 }
 
-// arrivals returns those that have arrived by now.
+// arrivals returns the requests that have arrived by now.
 func (r *reference) arrivals() []*plain {
 	n := 0
 	for n < len(r.pending) && r.pending[n].Arrival <= r.now {
@@ -84,7 +84,7 @@ func (r *reference) step() {
 	if chunk == 0 {
 		chunk = r.c.budget
 	}
-	// Sequences that decode come before those that prefill.
+	// Sequences that decode come before sequences that prefill.
 	order := slices.Clone(r.running)
 	slices.SortStableFunc(order, func(a, b *plain) int { return prefilling(a) - prefilling(b) })
 	for _, s := range order {

@@ -34,7 +34,7 @@ type replica struct {
 	incoming   Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
 	admissions int64
 	slots      int   // Sequence.Slot given out so far
-	vacant     []int // of them, those that are free again
+	vacant     []int // of them, the ones that are free again
 	result     ReplicaResult
 	oneBatch   [1]Batch // where there is one
 	oneFree    [1]Time
@@ -164,7 +164,7 @@ type Batch struct {
 	r    *replica
 	lane int
 
-	// The running sequences, oldest first; of them, those whose prompt is not complete, and how
+	// The running sequences, oldest first; of them, the ones whose prompt is not complete, and how
 	// many a static batch holds back.
 	head, tail *Sequence
 	running    int

@@ -28,7 +28,7 @@ type Sequence struct {
 
 	// Drafted and Accepted count the tokens drafted for the sequence and those accepted.
 	Drafted, Accepted int
-	// Slot tells the sequences of a replica apart: a small number from 0, which another one gets
+	// Slot distinguishes the sequences of a replica: a small number from 0, which another one gets
 	// when the sequence has left and holds no memory. See PerSequence.
 	Slot int
 
@@ -36,7 +36,7 @@ type Sequence struct {
 	older, newer   *Sequence // neighbours in the batch
 	admitted       int64     // orders admissions to the replica
 	joined         int64     // batch.steps when decoding began
-	epoch          uint32    // tells stale heap entries, see finishHeap
+	epoch          uint32    // marks stale heap entries, see finishHeap
 	finishing      bool      // it has an entry there
 	decoding       bool
 	held           bool      // complete, and waits for the rest of a static batch

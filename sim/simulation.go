@@ -56,7 +56,7 @@ func New(c Config) (*Simulation, error) {
 func (s *Simulation) Now() Time { return max(s.fleet.now, 0) }
 
 // Next returns when something happens next. It is Never when all requests have ended, or nothing
-// can happen to those that have not, or after an error: see Err. Scalers may still be asked, and
+// can happen to requests that have not, or after an error: see Err. Scalers may still be asked, and
 // replicas fail and recover.
 func (s *Simulation) Next() Time {
 	f := s.fleet

@@ -2,7 +2,7 @@ package sim
 
 // Step is the summary of one forward pass, all that its cost depends on.
 type Step struct {
-	// Decodes is the number of sequences that decode, and of those that keep their place in a
+	// Decodes is the number of sequences that decode, and of sequences that keep their place in a
 	// static batch although they are complete: their rows are computed, but attend to nothing.
 	Decodes int
 	// DecodeTokens is the number of query tokens of those sequences together: Decodes, or more when

@@ -92,7 +92,7 @@ func TestCommandsParseByPublishedOptions(t *testing.T) {
 	})
 }
 
-// The parser by which commands are held tells apart what vLLM would.
+// The parser for published options accepts and refuses what vLLM does.
 func TestParsePublished(t *testing.T) {
 	options := publishedOptions(t, "vllm-serve-options.txt")
 	for text, good := range map[string]bool{

@@ -137,7 +137,7 @@ func contained(words []string) []string {
 }
 
 // entered returns the command of a container with certain arguments. The image of vLLM starts vllm
-// serve with those that do not name a program.
+// serve with the images that do not name a program.
 func entered(image string, words []string) []string {
 	if strings.Contains(image, "vllm-openai") &&
 		(len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "/") &&

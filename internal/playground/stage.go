@@ -127,7 +127,7 @@ func (s *stageObserver) Steps(l *sim.Leap) {
 
 // Finished implements sim.Observer.
 func (s *stageObserver) Finished(q *sim.Sequence) {
-	// A request finishes just before its last step is reported, which began first of those that
+	// A request finishes just before its last step is reported, which began first of the steps that
 	// run.
 	s.fresh.finished = append(s.fresh.finished, (*Stage)(s).show(q, s.carrying[0]))
 	delete(s.running, q)

@@ -26,7 +26,7 @@ type Comparison struct {
 	Table string
 	File  string
 	Line  int
-	// Case tells the row from others of its group: load, lengths, batch.
+	// Case distinguishes the row from others of its group: load, lengths, batch.
 	Case string
 	// Quantity is what was measured, in Unit.
 	Quantity, Unit      string

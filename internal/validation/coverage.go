@@ -25,7 +25,7 @@ var servedQuantities = map[string]string{
 
 var coverageColumns = []string{"TPOT", "TTFT", "rate"}
 
-// WriteCoverage writes a page, in Markdown, that tells of which engines, accelerators, model
+// WriteCoverage writes a page, in Markdown, that lists the engines, accelerators, model
 // families and number formats served rows were compared, how many, and with what median absolute
 // error; and of which there were none.
 func (r *Report) WriteCoverage(w io.Writer) error {

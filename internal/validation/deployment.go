@@ -53,7 +53,7 @@ type deployment struct {
 	pipeline, data int
 	// redundant is the number of copies of routed experts.
 	redundant int
-	// twoBatch tells that prompts are computed in halves that overlap.
+	// twoBatch reports whether prompts are computed in halves that overlap.
 	twoBatch bool
 	// weights, kv and activations are number formats; all are set.
 	weights, kv, activations hardware.DType
@@ -71,18 +71,18 @@ type deployment struct {
 	// chunked splits prompts that are longer than tokenBudget where the engine does not do so by
 	// itself (TensorRT-LLM).
 	chunked bool
-	// prefixCaching keeps the KV cache of prompts for those that begin alike.
+	// prefixCaching keeps the KV cache of prompts for prompts that begin alike.
 	prefixCaching bool
 	// host is how many times longer the machine's host takes than that of an H100 machine; 0 means
 	// as usual around the GPU.
 	host float64
-	// sorts tells that the next token is one of the most likely (top-k, top-p), for which logits
-	// are sorted, whatever the engine's preset does.
+	// sorts reports whether the next token is one of the most likely (top-k, top-p), for which
+	// logits are sorted, whatever the engine's preset does.
 	sorts bool
 	// receive is the number of decode steps between two looks of SGLang at what arrived; 0 counts
 	// as 1.
 	receive int
-	// engineTimes tells that times were taken inside the engine, so that the cost of a request
+	// engineTimes reports whether times were taken inside the engine, so that the cost of a request
 	// outside it does not count.
 	engineTimes bool
 }

@@ -24,7 +24,7 @@ type deviation struct {
 	from, to                                               float64
 }
 
-// chooses reports whether a comparison is one of those that deviate. What is empty chooses all.
+// chooses reports whether a comparison is one that deviates. What is empty chooses all.
 func (d *deviation) chooses(c *Comparison) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	return c.Table == d.table && c.Quantity == d.quantity && is(d.engine, c.Engine) &&

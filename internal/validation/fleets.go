@@ -98,8 +98,8 @@ func (w workers) fits(r *row, end string) bool {
 
 // apartSurvey is what the rows of a table say of each other.
 type apartSurvey struct {
-	// slowest and fastest are the times per output token of rows alike in all that tells loads
-	// apart.
+	// slowest and fastest are the times per output token of rows alike in all that distinguishes
+	// loads apart.
 	slowest, fastest map[string]float64
 	// complete holds measurements of rows that have the number of workers.
 	complete map[string]bool

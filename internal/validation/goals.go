@@ -34,7 +34,7 @@ type Goal struct {
 	LeftOutBias *float64 `json:"left_out_bias_pct,omitempty"`
 }
 
-// GoalResult is a goal beside what the shipped constants reach on all rows, those that they were
+// GoalResult is a goal beside what the shipped constants reach on all rows, the ones that they were
 // fitted to among them.
 type GoalResult struct {
 	Goal

@@ -26,7 +26,7 @@ func (r *Report) Held() Held {
 	}
 }
 
-// heldBy returns the share of the chosen latencies in ranges of so many standard deviations, each
+// heldBy returns the share of the chosen latencies in ranges of the given standard deviations, each
 // server and quantity counting the same; 0 where there are none.
 func heldBy(all []graded, width float64, chooses func(*graded) bool) float64 {
 	rows, inside := map[server]float64{}, map[server]float64{}
@@ -64,7 +64,7 @@ func (g *graded) range80() evidence.Off {
 }
 
 // ReliabilityPlots draws how often ranges hold what was measured, by file name: over the share that
-// they are to hold, by grade, and of those that are to hold 80 %, by table and grade.
+// they are to hold, by grade, and of the ranges that are to hold 80 %, by table and grade.
 func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
 	all := r.grades()
 	if len(all) == 0 {

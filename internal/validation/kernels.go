@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// allReduceKind tells which all-reduce was measured.
+// allReduceKind says which all-reduce was measured.
 type allReduceKind int
 
 const (

@@ -49,7 +49,7 @@ func (c *catalogs) model(name string) (*models.Architecture, error) {
 	}
 }
 
-// isVariant tells words that follow a model's name and change neither its shape nor, since tables
+// isVariant reports words that follow a model's name and change neither its shape nor, since tables
 // have a column for it, its number format.
 func isVariant(word string) bool {
 	word = strings.ToLower(word)
@@ -65,8 +65,8 @@ func isVariant(word string) bool {
 	return err == nil && len(word) == 4 && release > 0
 }
 
-// accelerator finds a GPU by the names of the catalogue, and by those that drivers and clouds make
-// of them: NVIDIA H100 80GB HBM3, H100-SXM5-80GB.
+// accelerator finds a GPU by the names of the catalogue, and by the names that drivers and clouds
+// make of them: NVIDIA H100 80GB HBM3, H100-SXM5-80GB.
 func (c *catalogs) accelerator(name string) (hardware.Accelerator, error) {
 	if a, err := c.hardware.Accelerator(name); err == nil {
 		return a, nil

@@ -12,7 +12,7 @@ import (
 // intervalLevel is the share of measurements that ranges of results are to hold.
 const intervalLevel = 0.8
 
-// served is a measured latency of a server, or what tells of one, with the logarithm of the
+// served is a measured latency of a server, or what stands for one, with the logarithm of the
 // measured over the predicted time.
 type served struct {
 	*Comparison
@@ -71,8 +71,8 @@ func (s *served) together() together {
 }
 
 // Where little was measured of a server or a pool, what is known of more counts too: as much as so
-// many servers do for a pool, and as so many rows do for the width of a server's range. For its
-// bias it counts as one row.
+// many servers do for a pool, and as the same number of rows do for the width of a server's range.
+// For its bias it counts as one row.
 const (
 	poolWorth  = 3
 	widthWorth = 2

@@ -132,8 +132,8 @@ func reliability(all []graded) []Reliability {
 // calibrated reports whether ranges hold as many values as they are to.
 func calibrated(share float64) bool { return share >= 0.75 && share <= 0.85 }
 
-// tells reports whether there are enough rows and servers to tell how often ranges hold.
-func (k *Reliability) tells() bool { return k.Rows >= 30 && k.Servers >= 5 }
+// enough reports whether there are enough rows and servers to say how often ranges hold.
+func (k *Reliability) enough() bool { return k.Rows >= 30 && k.Servers >= 5 }
 
 // verdict says in a word how often ranges hold.
 func (k *Reliability) verdict() string {
@@ -142,7 +142,7 @@ func (k *Reliability) verdict() string {
 		share = *k.LeftOut
 	}
 	switch {
-	case !k.tells():
+	case !k.enough():
 		return "few servers"
 	case calibrated(share):
 		return ""

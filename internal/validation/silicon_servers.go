@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// siliconArtefact says why a row tells nothing about a server of its description; empty where it
+// siliconArtefact says why a row says nothing about a server of its description; empty where it
 // does. The reasons are those of the tables' own notes, and of the columns; none looks at a
 // prediction.
 func siliconArtefact(r *row) string {

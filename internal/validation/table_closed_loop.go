@@ -29,7 +29,7 @@ const (
 	leastWaves   = 2
 )
 
-// waves returns the number of requests that are simulated for so many clients.
+// waves returns the number of requests that are simulated for the given number of clients.
 func waves(clients int) int64 {
 	if clients >= manyClients {
 		return int64(max(leastWaves*clients, min(fewWaves*clients, manyRequests)))

@@ -30,7 +30,7 @@ func readEager(c *catalogs, t *table) []experiment {
 		e := &eagerBatch{deployment: d, batch: r.batch("batch_size"),
 			prompt: r.count("prompt_size"), output: r.count("token_size"),
 			measured: r.measured(eagerFigures)}
-		// Answers that ended early have fewer tokens, as the ratio of end-to-end times tells.
+		// Answers that ended early have fewer tokens, as the ratio of end-to-end times shows.
 		e.output = max(1, int(float64(e.output)*min(1, r.optional("e2e_ratio", 1))))
 		if r.err != nil {
 			return
@@ -57,7 +57,7 @@ func (e *eagerBatch) compare(_ context.Context, p *Physics) ([]Comparison, error
 		"token": middle.Milliseconds()}), nil
 }
 
-// prefill returns the step that computes n chunks of so many tokens after cached ones.
+// prefill returns the step that computes n chunks of the given length after cached tokens.
 func prefill(n, tokens, cached int) *sim.Step {
 	s := &sim.Step{}
 	for range n {
@@ -66,7 +66,7 @@ func prefill(n, tokens, cached int) *sim.Step {
 	return s
 }
 
-// decode returns the step in which n sequences attend to so many tokens each.
+// decode returns the step in which n sequences attend to the given number of tokens each.
 func decode(n, context int) *sim.Step {
 	return &sim.Step{Decodes: n, DecodeTokens: n, Context: int64(n) * int64(context)}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Whole iterations without output head, sampling and host: kernels measured apart and summed. The
-// file's name tells the rest: iteration_GPU_MODEL_tpN.csv.
+// file's name states the rest: iteration_GPU_MODEL_tpN.csv.
 var iterationColumns = []string{"phase", "batch", "tokens", "kv", "iter_ms"}
 
 var iterationFigures = []figure{{"linear_ms", "linear", "ms", 1}, {"attn_ms", "attention", "ms", 1},

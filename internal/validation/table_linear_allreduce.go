@@ -8,7 +8,7 @@ import (
 )
 
 // Linear layers and the all-reduces of an iteration, by the network that joins the GPUs. The file's
-// name tells the model: linear_and_allreduce_MODEL.csv.
+// name states the model: linear_and_allreduce_MODEL.csv.
 var linearAllReduceColumns = []string{"gpu", "network", "tp", "num_tokens", "linear_ms",
 	"allreduce_iter_ms", "iter_no_attn_ms"}
 

@@ -28,7 +28,7 @@ var benchmarks = map[string]benchmark{
 	"deepseek-r1":   {"deepseek-v3", 4388, 800, 3886},
 }
 
-// system is what tells one measured system from another.
+// system is what distinguishes one measured system from another.
 type mlperfSystem struct{ model, accelerator, weights, nodes string }
 
 // mlperf is the best submission of one system: submitters tune, and the best shows what the

@@ -10,7 +10,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// The file's name tells GPU and model, and perhaps the tensor parallelism and the number format:
+// The file's name states GPU and model, and perhaps the tensor parallelism and the number format:
 // GPU__MODEL__tp2__fp8. Its rows are the requests of one run, with the times at which the engine
 // (not the client) saw them.
 var requestColumns = []string{"arrival_s", "prompt_tokens", "output_tokens", "first_token_s",

@@ -15,7 +15,7 @@ import (
 )
 
 // One machine, one change at a time (kubernetes-sigs/inference-perf, demos/kubecon-na-2025): rising
-// constant rates, under each set of flags. The file's name tells engine, version and GPU:
+// constant rates, under each set of flags. The file's name states engine, version and GPU:
 // whatif_vllm_0.11_h100.csv.
 var whatifColumns = []string{
 	"variant", "vllm", "stage", "requested_rate", "requests_per_s", "prompt_mean", "output_mean",
@@ -31,8 +31,9 @@ const (
 	whatifInFlight  = 440
 	whatifContext   = 512
 	whatifSequences = 128
-	// whatifClient is what the demo's client adds to the times that it tells, in ms: the difference
-	// that is left up to 31 requests a second to the server without a change, where nothing waits.
+	// whatifClient is what the demo's client adds to the times that it reports, in ms: the
+	// difference that is left up to 31 requests a second to the server without a change, where
+	// nothing waits.
 	whatifClient = 8.0
 	// kept is the share of the requested rate that a stage reaches at least that is not saturated.
 	kept = 0.97
@@ -258,7 +259,7 @@ func (s *whatifLoad) content(n, prompt int) []sim.Segment {
 	return list
 }
 
-// load returns the requests of the stage, so many seconds long.
+// load returns the requests of the stage, of the given length in seconds.
 func (s *whatifLoad) load(seconds float64) *script {
 	rng := rand.New(rand.NewPCG(0, 0))
 	var requests []sim.Request

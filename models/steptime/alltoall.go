@@ -29,7 +29,7 @@ func (c *Clock) allToAll(ops []Operator, tokens int) []Operator {
 }
 
 // exchange returns the seconds in which an accelerator sends its tokens, of the given bytes, to
-// those that have their experts, and the bytes that it sends. A token with k experts goes to
+// the ones that have their experts, and the bytes that it sends. A token with k experts goes to
 // n·(1−(1−1/n)^k) of n accelerators, in expectation, once each; to each other node it crosses the
 // network once, and is forwarded there (DeepSeek-V3, arXiv:2412.19437, section 3.2.2). Both links
 // work at the same time.

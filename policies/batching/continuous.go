@@ -7,9 +7,9 @@ import (
 )
 
 // Continuous decides anew for every step who is in the batch (iteration-level scheduling: Yu et
-// al., OSDI 2022, section 3). Those that decode come first, then prompts that were begun, then the
-// waiting sequences, in some order, as far as places, token budget and KV memory go. When memory
-// runs out, those last in order give way. The constructors say whose scheduler it is.
+// al., OSDI 2022, section 3). Sequences that decode come first, then prompts that were begun, then
+// the waiting sequences, in some order, as far as places, token budget and KV memory go. When
+// memory runs out, those last in order give way. The constructors say whose scheduler it is.
 type Continuous struct {
 	limits  Limits
 	waiting order

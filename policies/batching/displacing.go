@@ -9,9 +9,9 @@ type Displacing struct {
 	order displacing
 }
 
-// newRanked returns the scheduler of vLLM V1 with an order by rank. displace tells that who waits
-// may take the place of one that runs; swap that those that give way move to host memory, else they
-// are computed again.
+// newRanked returns the scheduler of vLLM V1 with an order by rank. displace says that who waits
+// may take the place of one that runs; swap that sequences that give way move to host memory, else
+// they are computed again.
 func newRanked(limits Limits, order ranked, displace, swap bool) (sim.Scheduler, error) {
 	d := &Displacing{order: displacing{ranked: order}}
 	c, err := newContinuous(limits, &d.order.ranked)

@@ -2,7 +2,7 @@ package batching
 
 import "github.com/llmsim/llmsim/sim"
 
-// fifo is the order of arrival. Those that gave way come first again; the one that started last
+// fifo is the order of arrival. Sequences that gave way come first again; the one that started last
 // gives way first.
 type fifo struct{ queue sim.Queue }
 

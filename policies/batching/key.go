@@ -36,7 +36,7 @@ func fields() []field {
 	}
 }
 
-// functions are those that an expression may use.
+// functions are the ones that an expression may use.
 func functions() []string { return []string{"min", "max", "abs", "floor", "ceil", "round"} }
 
 // value computes a part of an expression; truth is 1 or 0.

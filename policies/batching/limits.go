@@ -14,7 +14,7 @@ type Limits struct {
 	ChunkLimit int
 }
 
-// resolve checks the limits, and gives those that are left open their value.
+// resolve checks the limits, and gives limits that are left open their value.
 func (l Limits) resolve() (Limits, error) {
 	switch {
 	case l.MaxSequences < 1:

@@ -31,7 +31,7 @@ type MLFQConfig struct {
 	Levels int
 	// Quantum is that of the first queue.
 	Quantum sim.Time
-	// PrefillRate is the number of prompt tokens computed in a second, as profiled, which tells
+	// PrefillRate is the number of prompt tokens computed in a second, as profiled, which says
 	// where a request enters.
 	PrefillRate float64
 	// Starvation is how long a request stays in its queue before it comes into the first one; 0
@@ -234,7 +234,7 @@ func (m *MLFQ) promote(now sim.Time) {
 	}
 }
 
-// demote takes those whose quantum is over into the next queue, as of the moment at which it was.
+// demote takes jobs whose quantum is over into the next queue, as of the moment at which it was.
 func (m *MLFQ) demote(levels []sim.Queue, now sim.Time) {
 	for level := range m.Levels - 1 {
 		for s := levels[level].Front(); s != nil && m.job(s).began+

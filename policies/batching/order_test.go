@@ -85,7 +85,7 @@ type orderly struct {
 	*batching.Displacing
 	t      *rapid.T
 	before func(a, b *sim.Sequence) bool
-	all    []*sim.Sequence // that arrived; those that finished are neither waiting nor running
+	all    []*sim.Sequence // that arrived; finished ones are neither waiting nor running
 	done   map[*sim.Sequence]bool
 }
 
@@ -117,7 +117,7 @@ func (o *orderly) Schedule(b *sim.Batch) sim.Decision {
 	return d
 }
 
-// Those that run come before those that wait, where they can be displaced.
+// Running sequences come before waiting ones, where they can be displaced.
 func TestDisplacingKeepsOrder(t *testing.T) {
 	left := func(s *sim.Sequence) float64 { return float64(s.Output - s.Progress()) }
 	for _, c := range []struct {

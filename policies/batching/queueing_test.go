@@ -77,7 +77,7 @@ type failer interface {
 	Fatal(...any)
 }
 
-// build makes a batching policy of the registry that runs so many sequences at once.
+// build makes a batching policy of the registry that runs the given number of sequences at once.
 func build(t failer, name string, places int, params map[string]string) sim.Scheduler {
 	t.Helper()
 	r := policies.Default()
@@ -96,7 +96,7 @@ func build(t failer, name string, places int, params map[string]string) sim.Sche
 	return s
 }
 
-// simulate serves all jobs and tells the observer.
+// simulate serves all jobs and reports to the observer.
 func simulate(t failer, source sim.Source, s sim.Scheduler, clock sim.StepClock, o sim.Observer,
 	maxLeap int64) {
 	t.Helper()

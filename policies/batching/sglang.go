@@ -33,7 +33,7 @@ type SGLang struct {
 	// that.
 	full bool
 	// interval is the number of decode steps between two looks at what arrived, received how many
-	// of those that wait have been seen.
+	// of the waiting requests have been seen.
 	interval int64
 	received int
 }
@@ -43,8 +43,8 @@ type sglangLane struct {
 	// The new-token ratio was anchor when the batch had decoded since steps.
 	anchor float64
 	since  int64
-	// The batch had decoded so many steps when the scheduler last looked at what arrived. prompted
-	// tells that the last step computed prompts, after which it looks again.
+	// The batch had decoded this number of steps when the scheduler last looked at what arrived.
+	// prompted reports whether the last step computed prompts, after which it looks again.
 	looked   int64
 	prompted bool
 	// output is what its sequences may generate, prompts the tokens in the prompts of the decoding

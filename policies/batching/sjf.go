@@ -48,8 +48,8 @@ func NewSJF(limits Limits, prediction Prediction) (sim.Scheduler, error) {
 
 // NewSRTF returns the scheduler of vLLM V1 with the shortest remaining time first: a request that
 // waits takes the place of the one that runs with the most output tokens to come, if it has fewer
-// itself (Schrage, Operations Research 1968). swap tells that those displaced move to host memory;
-// else they are computed again.
+// itself (Schrage, Operations Research 1968). swap says that displaced sequences move to host
+// memory; else they are computed again.
 func NewSRTF(limits Limits, prediction Prediction, swap bool) (sim.Scheduler, error) {
 	lengths, err := prediction.lengths()
 	if err != nil {

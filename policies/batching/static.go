@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Prompts tells what becomes of prompts of unequal length in a static batch.
+// Prompts says what becomes of prompts of unequal length in a static batch.
 type Prompts int
 
 const (
@@ -16,7 +16,7 @@ const (
 	// Packed computes each prompt for itself.
 	Packed
 	// Shortest computes all prompts at once as far as the shortest goes. What is left of the others
-	// is fed token by token, in steps in which those that are ahead decode already.
+	// is fed token by token, in steps in which sequences that are ahead decode already.
 	Shortest
 )
 
@@ -37,7 +37,7 @@ type Static struct {
 // NewStatic returns the scheduler for batches of at most size sequences: the waiting sequences when
 // the batch before ends. It waits for a batch to be full, but not longer than delay after the
 // arrival of its first request (dynamic batching of NVIDIA Triton: max_batch_size,
-// max_queue_delay_microseconds). alone tells that a batch has the whole pipeline to itself, where
+// max_queue_delay_microseconds). alone says that a batch has the whole pipeline to itself, where
 // otherwise each stage may have one.
 func NewStatic(size int, delay sim.Time, prompts Prompts, alone bool) (*Static, error) {
 	switch {
@@ -107,8 +107,8 @@ func (s *Static) shortest() int {
 	return least
 }
 
-// proceed lets those of a batch that decode do so, and feeds one token to those whose prompt is not
-// complete. The newest give way where memory is short.
+// proceed lets the decoding sequences of a batch do so, and feeds one token to each whose prompt is
+// not complete. The newest give way where memory is short.
 func (s *Static) proceed(b *sim.Batch) {
 	for !b.Decode() {
 		if !s.preemptNewest(b) {

@@ -75,7 +75,7 @@ type tenants struct {
 
 	list    []tenant // by number
 	waiting []int    // those with requests that wait, in order of number
-	fresh   []int    // of them, those that are not lifted yet, in order of arrival
+	fresh   []int    // of them, the ones that are not lifted yet, in order of arrival
 	next    int      // whose request is first; −1 where that is not decided
 	last    int      // who was the last to have requests that wait; −1 at the beginning
 	n       int      // requests that wait

@@ -88,7 +88,7 @@ func (h *Hybrid) boundaries(text []sim.Segment, from, to int64) func(yield func(
 	}
 }
 
-// checkpointName names what layers keep after so many tokens of a text, by the last of them. It
+// checkpointName names what layers keep after a number of tokens of a text, by the last of them. It
 // differs from the names of blocks.
 func checkpointName(text []sim.Segment, tokens int64) uint64 {
 	if tokens == 0 {
@@ -135,8 +135,8 @@ func (h *Hybrid) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	return true
 }
 
-// name names the blocks in layers that grow which are full when so many tokens are stored, as far
-// as the text goes.
+// name names the blocks in layers that grow which are full when the given number of tokens are
+// stored, as far as the text goes.
 func (h *Hybrid) name(holder *holder, text []sim.Segment, stored int) {
 	if !h.shares() {
 		return
@@ -148,8 +148,8 @@ func (h *Hybrid) name(holder *holder, text []sim.Segment, stored int) {
 	holder.others -= (shared.blocks + added) * h.full
 }
 
-// keep leaves a checkpoint after so many blocks of a text: as a copy, or of what a sequence gives
-// back, whose units are owned.
+// keep leaves a checkpoint after the given number of blocks of a text: as a copy, or of what a
+// sequence gives back, whose units are owned.
 func (h *Hybrid) keep(text []sim.Segment, blocks int64, owned *int64) {
 	units := h.windowed*min(blocks, h.limit) + h.fixed
 	name := checkpointName(text, blocks*h.block)
@@ -202,7 +202,8 @@ func (h *Hybrid) Leave(lane int, s *sim.Sequence) {
 	holder.others = h.Units(s.Context()) - holder.blocks*h.full
 }
 
-// available returns the units that can be had: those that hold nothing, and those that nobody uses.
+// available returns the units that can be had: the ones that hold nothing, and the ones that nobody
+// uses.
 func (h *Hybrid) available() int64 { return h.free + h.tree.tiers[0].unused }
 
 // take uses up units, empty ones first.

@@ -45,7 +45,7 @@ func (l *lane) add(context int, weight int64) {
 }
 
 // growth returns what the lane takes in its next steps: in as many steps as a block has tokens, a
-// block for each sequence; in the steps left over, one for those whose turn it is.
+// block for each sequence; in the steps left over, one for each whose turn it is.
 func (l *lanes) growth(number int, steps int64) int64 {
 	if number >= len(l.lanes) {
 		return 0

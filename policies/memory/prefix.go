@@ -97,8 +97,8 @@ func wholeText(space []sim.Segment, s *sim.Sequence) []sim.Segment {
 	return append(append(space[:0], s.Content...), own)
 }
 
-// Extend implements sim.Memory. Drafted tokens, beyond those that s has for sure, may be rejected:
-// they get room, but no name.
+// Extend implements sim.Memory. Drafted tokens, beyond the ones that s has for sure, may be
+// rejected: they get room, but no name.
 func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	need, text := p.blocks(s.Stored+n), p.text(s)
 	var stored found
@@ -123,8 +123,8 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	return true
 }
 
-// name names the blocks of h that are full when it stores so many tokens, as far as the text goes.
-// A block that exists already is shared, and the copy dropped.
+// name names the blocks of h that are full when it stores the given number of tokens, as far as the
+// text goes. A block that exists already is shared, and the copy dropped.
 func (p *PrefixCache) name(h *holder, text []sim.Segment, stored int) {
 	full := int64(stored)/p.block - h.blocks
 	shared := p.tree.share(&h.path, text, full)

@@ -11,7 +11,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// prefixTwin has every block, by number, and a queue of those that nobody uses, the next to be
+// prefixTwin has every block, by number, and a queue of the blocks that nobody uses, the next to be
 // overwritten first. Lower tiers are queues of names.
 type prefixTwin struct {
 	blockSize int
@@ -145,8 +145,8 @@ func (p *prefixTwin) take() int {
 	return block
 }
 
-// label names the blocks that are full with so many tokens. A copy is dropped for the block that
-// was there before.
+// label names the blocks that are full with the given number of tokens. A copy is dropped for the
+// block that was there before.
 func (p *prefixTwin) label(s *sim.Sequence, tokens int) {
 	for i, block := range p.held[s.ID] {
 		if (i+1)*p.blockSize > tokens {

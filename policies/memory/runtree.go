@@ -3,7 +3,7 @@ package memory
 import "github.com/llmsim/llmsim/sim"
 
 // runTree is a radix tree of full KV blocks: a node is a run of blocks, and follows its parent in
-// every text that has it. Nodes that nobody uses stay, in a ring for each tier of memory that tells
+// every text that has it. Nodes that nobody uses stay, in a ring for each tier of memory that says
 // in which order they were left, until their place is needed.
 //
 // A sequence that holds a node holds all before it, and leaves its end first. Hence a node is never
@@ -163,8 +163,8 @@ func (p *path) extend(leaf int32, blocks int64, text []sim.Segment, block int) {
 	p.at.skip(text, int(blocks)*block)
 }
 
-// split cuts a node after so many blocks and returns the number of the upper part. The lower one
-// keeps the number, which holders and children know.
+// split cuts a node after the given number of blocks and returns the number of the upper part. The
+// lower one keeps the number, which holders and children know.
 func (t *runTree) split(number int32, blocks int64) (upper int32) {
 	upper = t.number()
 	n := &t.nodes[number]

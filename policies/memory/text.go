@@ -9,7 +9,7 @@ type cursor struct {
 	before          uint64
 }
 
-// run describes the full blocks that begin at the cursor: all those that lie in the same segment,
+// run describes the full blocks that begin at the cursor: all that lie in the same segment,
 // or the one that reaches over its end. The name of the first says what all of its tokens are, and
 // all before it: equal names mean equal texts. There are no blocks where the text ends first.
 func (c cursor) run(text []sim.Segment, block int) (first uint64, blocks int) {

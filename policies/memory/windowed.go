@@ -21,7 +21,7 @@ type Windowed struct {
 	held           sim.PerSequence[int64] // units
 }
 
-// filling tells how many of the decoding sequences of a lane take the last block of their window in
+// filling says how many of the decoding sequences of a lane take the last block of their window in
 // which step.
 type filling struct {
 	step  int
@@ -29,8 +29,8 @@ type filling struct {
 	total int64
 }
 
-// Layers tells what a token takes in the layers of a model that grow with the context, and in those
-// with a sliding window. Only the ratio counts, so that both may be numbers of alike layers.
+// Layers says what a token takes in the layers of a model that grow with the context, and in the
+// layers with a sliding window. Only the ratio counts, so that both may be numbers of alike layers.
 type Layers struct {
 	Full, Windowed int
 	// Window is in tokens, the one that attends included.
@@ -159,7 +159,7 @@ func (w *Windowed) weight(untilFull int64) int64 {
 	return w.full
 }
 
-// add counts sequences that are full in so many steps, if they are not already.
+// add counts sequences that are full in the given number of steps, if they are not already.
 func (f *filling) add(untilFull, n int64) {
 	if untilFull > 0 {
 		f.ends[(f.step+int(untilFull))%len(f.ends)] += n

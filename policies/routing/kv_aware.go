@@ -22,7 +22,7 @@ type KVAware struct {
 }
 
 // NewKVAware returns the router for reports once a period; 0 means always fresh. It chooses between
-// so many replicas drawn at random, or among all where choices is 0.
+// that number of replicas drawn at random, or among all where choices is 0.
 func NewKVAware(period sim.Time, choices int, seed uint64) (*KVAware, error) {
 	if period < 0 || choices < 0 {
 		return nil, fmt.Errorf("period is %v and choices %d, want 0 or more", period, choices)

@@ -26,10 +26,10 @@ type place struct {
 	slot    int // in names
 }
 
-// NewPrefixAware returns the router that remembers so many beginnings (of as many texts as a prompt
-// consists of, each ends one), at least 1, and that prefers a replica for a beginning of at least
-// that share of the prompt, in [0, 1], as long as it has at most slack unfinished requests more
-// than the one with the fewest.
+// NewPrefixAware returns the router that remembers the given number of beginnings (of as many texts
+// as a prompt consists of, each ends one), at least 1, and that prefers a replica for a beginning
+// of at least that share of the prompt, in [0, 1], as long as it has at most slack unfinished
+// requests more than the one with the fewest.
 func NewPrefixAware(capacity int, share float64, slack int) (*PrefixAware, error) {
 	if capacity < 1 {
 		return nil, fmt.Errorf("beginnings is %d, want at least 1", capacity)

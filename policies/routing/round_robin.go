@@ -1,5 +1,5 @@
-// Package routing holds the policies that pick a replica for each request, and those that turn
-// requests away.
+// Package routing holds the policies that pick a replica for each request, and the policies that
+// turn requests away.
 package routing
 
 import "github.com/llmsim/llmsim/sim"

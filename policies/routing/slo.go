@@ -41,7 +41,7 @@ func (s SLOAware) Route(r *sim.Request, pool *sim.Pool) int {
 }
 
 // Admit implements sim.Admission: requests that are predicted to miss the SLO wherever they go are
-// refused at once, before they take anything from those that can be served in time (Mooncake's
+// refused at once, before they take anything from requests that can be served in time (Mooncake's
 // early rejection).
 func (s SLOAware) Admit(r *sim.Request, pool *sim.Pool) bool {
 	return pool.Len() == 0 || pool.Wait(pool.LeastWait(), r.Prompt) <= s.limit(r)

@@ -22,7 +22,7 @@ type Forecast struct {
 	samples     int
 }
 
-// NewForecast returns the scaler for replicas that each serve so many requests a second, above 0,
+// NewForecast returns the scaler for replicas that each serve the given requests a second, above 0,
 // looking ahead so far; replicas not needed stay for keep. The weights of the newest rate and the
 // newest trend are in (0, 1].
 func NewForecast(perReplica float64, ahead, keep sim.Time, level, trend float64) (*Forecast,

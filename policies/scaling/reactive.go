@@ -29,8 +29,8 @@ func (o *Outstanding) Replicas(p *sim.Pool) int {
 	return o.hold.most(p.Now(), atLeast(float64(p.Outstanding())/o.target))
 }
 
-// Queue adds a replica for every so many requests that wait for a place in a batch, and takes one
-// away when none waits.
+// Queue adds a replica for every PerReplica requests that wait for a place in a batch, and takes
+// one away when none waits.
 type Queue struct {
 	perReplica float64
 	hold       hold

@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// verification returns how many times as long a step takes for so many sequences when four drafted
-// tokens of each are verified.
+// verification returns how many times as long a step takes for the given number of sequences when
+// four drafted tokens of each are verified.
 func verification(clock *steptime.Clock, sequences int) float64 {
 	context := int64(500 * sequences)
 	plain := clock.Duration(&sim.Step{Decodes: sequences, DecodeTokens: sequences,

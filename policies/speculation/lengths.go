@@ -15,7 +15,7 @@ type Lengths interface {
 	Length(o *Outlook) int
 }
 
-// ByRequest is a Lengths that tells requests of the same step apart.
+// ByRequest is a Lengths that distinguishes requests of the same step.
 type ByRequest interface {
 	Lengths
 	// LengthOf returns the length for one sequence, in [0, length] with the length for the step.

@@ -26,7 +26,7 @@ type forecast struct {
 // again: the time of a step changes by less.
 const tolerance = 32
 
-// look turns to a step of so many sequences with so much context in total.
+// look turns to a step of the given number of sequences with the given context in total.
 func (o *Outlook) look(sequences int, context int64) {
 	o.sequences, o.context = sequences, context
 	o.most = len(o.speculator.drafts) - 1
@@ -56,12 +56,12 @@ func (o *Outlook) Sequences() int { return o.sequences }
 // budget allows.
 func (o *Outlook) Most() int { return o.most }
 
-// Mean returns the mean number of tokens that a sequence gets from a step with drafts of so many
-// tokens in a row, its own included.
+// Mean returns the mean number of tokens that a sequence gets from a step with drafts of the given
+// number of tokens in a row, its own included.
 func (o *Outlook) Mean(length int) float64 { return o.speculator.drafts[length].mean }
 
-// Time returns the time that the step is predicted to take with drafts of so many tokens in a row
-// for all sequences.
+// Time returns the time that the step is predicted to take with drafts of the given number of
+// tokens in a row for all sequences.
 func (o *Outlook) Time(length int) sim.Time {
 	if o.now.times[length] == 0 {
 		o.now.times[length] = o.predict(length)

@@ -59,7 +59,7 @@ func PredictionModule(target *models.Architecture) *models.Architecture {
 }
 
 // OutputHead returns the shape of one layer of the target with its output head or, where vocabulary
-// is above 0, with one of so many tokens.
+// is above 0, with one of the given number of tokens.
 func OutputHead(target *models.Architecture, vocabulary int) *models.Architecture {
 	a := oneLayer(target, " output head")
 	a.Groups[0].MLP = &models.Dense{Intermediate: denseWidth(target), Gated: gatedMLP(target)}

@@ -30,7 +30,7 @@ func (l *list) Next(r *sim.Request) {
 func (l *list) Done(*sim.Request, sim.Time) {}
 func (l *list) Err() error                  { return nil }
 
-// answers are n requests at the start with answers of so many tokens.
+// answers are n requests at the start with answers of the given number of tokens.
 func answers(n, tokens int) []sim.Request {
 	requests := make([]sim.Request, n)
 	for i := range requests {
@@ -86,8 +86,8 @@ func constant(t interface{ Fatal(...any) }, alpha float64) speculation.Acceptanc
 	return a
 }
 
-// serve runs the requests on one replica with memory for all of them, at most so many at a time; p
-// may be nil.
+// serve runs the requests on one replica with memory for all of them, at most the given number at a
+// time; p may be nil.
 func serve(t *testing.T, requests []sim.Request, together int, clock sim.StepClock,
 	p sim.Speculator, observer sim.Observer) sim.ReplicaResult {
 	t.Helper()

@@ -50,7 +50,7 @@ type Speculator struct {
 	random    *rand.PCG
 
 	length     int  // that all sequences of the step have, or at most have
-	load, late Load // of the step: all drafts, and those that were not made ahead
+	load, late Load // of the step: all drafts, and the ones that were not made ahead
 	flops      float64
 	accepted   []int64 // by number of tokens accepted: drafts
 }

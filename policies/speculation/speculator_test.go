@@ -72,9 +72,9 @@ func TestConvergesToClosedForms(t *testing.T) {
 	}
 }
 
-// The same for a law by position, a Beta law and a tree. Where requests differ, those that accept
-// little take more steps: over a run of equal answers, tokens a step are the harmonic mean over the
-// requests.
+// The same for a law by position, a Beta law and a tree. Where requests differ, requests that
+// accept little take more steps: over a run of equal answers, tokens a step are the harmonic mean
+// over the requests.
 func TestConvergesToExactMeans(t *testing.T) {
 	byPosition, err := speculation.ByPosition([]float64{0.71, 0.67, 0.63, 0.6, 0.57})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 type Table struct {
 	// Steps is the number of steps measured, one a sequence.
 	Steps int64 `json:"steps"`
-	// Positions tells for each place in the draft, the first one first, how its tokens fared, given
+	// Positions says of each place in the draft, the first one first, how its tokens fared, given
 	// that all before were accepted.
 	Positions []struct {
 		// Drafted tokens were looked at there, Accepted of them accepted.

@@ -40,9 +40,9 @@ func (o Off) Holds(deviation, width float64) bool {
 	return math.Abs(deviation-o.Bias) <= o.Within*width/Width80
 }
 
-// Below returns o for predictions of a lower grade than those that it was seen of: to their errors
-// comes an independent one. Its squares are not fused, and math.Hypot is not used, since that
-// differs between machines in the last digit.
+// Below returns o for predictions of a lower grade than the ones that it was seen of: to their
+// errors comes an independent one. Its squares are not fused, and math.Hypot is not used, since
+// that differs between machines in the last digit.
 func (o Off) Below(g Grade, quantity string) Off {
 	more := beyond(g, quantity)
 	return Off{o.Bias, math.Sqrt(float64(o.Within*o.Within) + float64(more*more))}

@@ -15,9 +15,9 @@ type T interface {
 	Errorf(format string, args ...any)
 }
 
-// Policies makes the policies of one replica, anew for each replica and run. Those that are nil are
-// plain ones: requests are served first come, first served, a token of KV memory is one unit, and
-// replicas take turns.
+// Policies makes the policies of one replica, anew for each replica and run. Policies that are nil
+// are plain ones: requests are served first come, first served, a token of KV memory is one unit,
+// and replicas take turns.
 type Policies struct {
 	Scheduler func() sim.Scheduler
 	// Memory has room for at least 256 tokens; more than some thousand are never short.

@@ -51,7 +51,7 @@ type Answer struct {
 	// Rented is the cheapest day of a wave with replicas that always run and others by the hour;
 	// nil where not asked for.
 	Rented *Rented `json:"rented,omitempty"`
-	// Sensitivity tells which inputs change the answer if they are wrong by 10 %.
+	// Sensitivity says which inputs change the answer if they are wrong by 10 %.
 	Sensitivity []Sensitivity `json:"sensitivity,omitempty"`
 
 	// Options is the size of the menu, Simulations how many the search needed, Further how many the
@@ -148,8 +148,8 @@ type Nearest struct {
 
 // Advice says why a fleet misses the SLO, and what was tried that is not on the menu.
 type Advice struct {
-	// Replicas are those that run, Slowdown is the factor on predicted step times under which they
-	// must keep the SLO, Kept the share of requests that do.
+	// Replicas is the number that run, Slowdown is the factor on predicted step times under which
+	// they must keep the SLO, Kept the share of requests that do.
 	Replicas int     `json:"replicas"`
 	Slowdown float64 `json:"slowdown"`
 	Kept     float64 `json:"kept"`

@@ -188,7 +188,7 @@ func TestDisaggregatedIsOnTheMenu(t *testing.T) {
 	}
 }
 
-// A trace tells what requests ask for, and is repeated where it is shorter than a simulation.
+// A trace says what requests ask for, and is repeated where it is shorter than a simulation.
 func TestAPlanForATrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "short.csv")
 	if err := os.WriteFile(path,
@@ -309,7 +309,7 @@ func TestCostGrowsWithTheRate(t *testing.T) {
 }
 
 // Several models have the fleets that each would have alone, as long as there are accelerators for
-// both; else those that cost the least together.
+// both; else the ones that cost the least together.
 func TestSeveralModels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("solves four plans")

@@ -128,7 +128,7 @@ func (c *comparison) same(ctx context.Context, o *option, n int) (trial, error) 
 	return c.trials.trial(ctx, o.scenario(&p.Menu, n, o.slow), c.rate, p.together(c.rate, compared))
 }
 
-// points simulates several fleets at the same time, and returns those that keep the SLO.
+// points simulates several fleets at the same time, and returns the ones that keep the SLO.
 func (c *comparison) points(ctx context.Context, list []fleet) ([]Point, error) {
 	found := make([]outcome, len(list))
 	places := make([]int, len(list))
@@ -215,8 +215,8 @@ const (
 )
 
 // front finds the fleets that keep the SLO and that no other beats in price, latency and energy at
-// once, from the cheapest on. Fleets are taken by their price; those whose bounds show that another
-// is as good in all three are not simulated.
+// once, from the cheapest on. Fleets are taken by their price; fleets whose bounds show that
+// another is as good in all three are not simulated.
 func (s *search) front(ctx context.Context) ([]Point, error) {
 	c := &comparison{s, map[int]*sample{}}
 	list, err := c.fleets()
@@ -243,7 +243,7 @@ func (s *search) front(ctx context.Context) ([]Point, error) {
 }
 
 // fleets lists the fleets of the menu that may be on the front, by price: the cheapest, and of each
-// option those that cost as much and more, in steps of a quarter.
+// option the fleets that cost as much and more, in steps of a quarter.
 func (c *comparison) fleets() ([]fleet, error) {
 	most := dearest * c.cost()
 	if b := float64(c.goal().Budget); b > 0 {

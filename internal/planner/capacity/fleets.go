@@ -41,7 +41,7 @@ func (s *search) mixed(shapes []Shape) *Mixed {
 	return best
 }
 
-// mostMore bounds the replicas that a mixed fleet gets beyond those that are reckoned.
+// mostMore bounds the replicas that a mixed fleet gets beyond the reckoned ones.
 const mostMore = 4
 
 // confirmed simulates a mixed fleet, and gives it more of the second kind until it keeps the SLO;

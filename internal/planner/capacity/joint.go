@@ -19,7 +19,7 @@ type choice struct {
 // jointly chooses fleets for several models from one stock.
 type jointly struct {
 	searches []*search
-	offers   []Offer // those that are counted
+	offers   []Offer // the ones that are counted
 	// sizes is what is known of the options of each model: the least number of replicas, 0 where
 	// none suffices.
 	sizes []map[int]int
@@ -90,7 +90,7 @@ func sum(a, b []int) []int {
 
 // choose finds the fleets of all models that cost the least together and for which there are
 // accelerators; it reports whether there are any. It takes options at the least that they could
-// cost and take, and sizes those that are chosen so, until all that are chosen are sized.
+// cost and take, and sizes the ones that are chosen so, until all that are chosen are sized.
 func (j *jointly) choose(ctx context.Context) (bool, error) {
 	for {
 		picked := j.cheapest()

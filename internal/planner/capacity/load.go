@@ -124,7 +124,7 @@ func (w *work) add(r *sim.Request) {
 const pieces = 32
 
 // stretches divides requests into the whole, halves, quarters and so on. Those of a stretch have
-// come when it ends, and those that keep the SLO are answered a longest answer later.
+// come when it ends, and requests that keep the SLO are answered a longest answer later.
 func stretches(requests []sim.Request, s *scenarios.Simulation) []stretch {
 	missed := allowance(requests, s)
 	var list []stretch

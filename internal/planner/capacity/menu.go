@@ -29,8 +29,8 @@ type Menu struct {
 // Split is groups of replicas of which some compute prompts and the others go on from there. A
 // fleet of n groups has n times as many of each.
 type Split struct {
-	Prefill Side `json:"prefill" required:"true" jsonschema:"Those that compute prompts: how many, or a mapping."`
-	Decode  Side `json:"decode" required:"true" jsonschema:"Those that go on from there: how many, or a mapping."`
+	Prefill Side `json:"prefill" required:"true" jsonschema:"The replicas that compute prompts: how many, or a mapping."`
+	Decode  Side `json:"decode" required:"true" jsonschema:"The replicas that go on from there: how many, or a mapping."`
 }
 
 // Side is what there is to choose from for one part of a group. Its lists take the place of the

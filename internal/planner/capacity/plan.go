@@ -26,7 +26,7 @@ import (
 // Plan is a question: what a plan file says. The tags of its fields describe the keys.
 type Plan struct {
 	Name        string             `json:"name,omitempty" jsonschema:"What people call the plan."`
-	Models      []Service          `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. Their fleets are those that cost the least together."`
+	Models      []Service          `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. Their fleets are the ones that cost the least together."`
 	Model       string             `json:"model,omitempty" jsonschema:"The model, as in a scenario."`
 	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
 	Workload    scenarios.Workload `json:"workload,omitzero" jsonschema:"Who asks for what, as in a scenario. The whole fleet must serve it."`

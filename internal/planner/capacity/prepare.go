@@ -26,7 +26,7 @@ type loads struct {
 	words map[string]string
 }
 
-// of returns the load of servers of a context, which the simulation of one of them tells.
+// of returns the load of servers of a context, which the simulation of one of them gives.
 func (l *loads) of(f *File, context int, s *scenarios.Simulation) (*load, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

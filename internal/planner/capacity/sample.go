@@ -115,7 +115,7 @@ func (p *Plan) sessions() bool {
 		func(c scenarios.Class) bool { return c.Sessions != nil })
 }
 
-// sampled sorts requests into cells, without those that are longer than a context.
+// sampled sorts requests into cells, without requests that are longer than a context.
 func sampled(requests []sim.Request, context int) *sample {
 	s := &sample{seconds: requests[len(requests)-1].Arrival.Seconds()}
 	bucket := func(n int) int { return int(math.Log(float64(max(1, n))) / math.Log(similar)) }

@@ -100,8 +100,8 @@ func (s *search) compared(input string, other *search, harder int) Sensitivity {
 	return Sensitivity{input, false, "the same"}
 }
 
-// perturbed returns a search with other inputs, among the options that may win: those whose bound
-// is at most within times the cost of the answer.
+// perturbed returns a search with other inputs, among the options that may win: the ones whose
+// bound is at most within times the cost of the answer.
 func (s *search) perturbed(ctx context.Context, p perturbation, within float64) (*search, error) {
 	f := &File{Plan: s.trials.file.Plan, name: s.trials.file.name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)

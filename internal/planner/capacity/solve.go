@@ -197,7 +197,7 @@ func (s *search) growth(ctx context.Context, factor float64) (*Growth, error) {
 func (s *search) label(i int) string { return s.options[i].label(&s.trials.file.Plan.Menu) }
 
 // mostFates is the size of a menu of which an answer says what became of every option; of larger
-// ones it says so of those that were simulated.
+// ones it says so of the simulated ones.
 const mostFates = 10_000
 
 // tell counts the options that were not simulated, and says of each what became of it.

@@ -50,10 +50,10 @@ const rarely = 1e-5
 
 // withstands returns what n replicas of a spot option show at a rate although they are taken away
 // at random. The shares that keep each part of the SLO are means over how many are away, each with
-// its probability (binomial: they are taken away independently). Where those that are left sustain
-// less than the rate, all requests are taken to miss the SLO, until the queue that builds up has
-// been served by all replicas again (a fluid queue); so are all that are under way when a replica
-// goes.
+// its probability (binomial: they are taken away independently). Where the replicas that are left
+// sustain less than the rate, all requests are taken to miss the SLO, until the queue that builds
+// up has been served by all replicas again (a fluid queue); so are all that are under way when a
+// replica goes.
 func (s *search) withstands(ctx context.Context, o *option, n int, rate,
 	slowdown float64) (trial, error) {
 	p, _ := o.interrupted()

@@ -154,7 +154,7 @@ func (l *PriceList) missing(entry *Offer) string {
 
 func (o *Offer) term() string { return cmp.Or(o.Term, onDemand) }
 
-// terms tells an offer from others of the same accelerator; empty where there are none.
+// terms distinguishes an offer from others of the same accelerator; empty where there are none.
 func (o *Offer) terms(list []Offer) string {
 	if !slices.ContainsFunc(list, func(other Offer) bool {
 		return other.Accelerator == o.Accelerator && other != *o

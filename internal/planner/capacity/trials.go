@@ -16,7 +16,7 @@ import (
 // trials has simulations run, and remembers them. Its methods may be called by several goroutines.
 type trials struct {
 	file *File
-	// clocks serve scenarios that are built here, one after another; those that run have others.
+	// clocks serve scenarios that are built here, one after another; running ones have others.
 	clocks  *scenarios.Clocks
 	queue   *queue.Queue
 	journal *journal.Journal

@@ -96,7 +96,7 @@ type Figure struct {
 	noise float64
 }
 
-// Effect is what a change alone does, With those that only have a meaning together with it.
+// Effect is what a change alone does, With the changes that only have a meaning together with it.
 type Effect struct {
 	Change  Change   `json:"change"`
 	With    []Change `json:"with,omitempty"`

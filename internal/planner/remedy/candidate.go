@@ -130,7 +130,7 @@ func parameter(p scenarios.Policy, name string) int {
 	return n
 }
 
-// larger returns the change to so many more replicas.
+// larger returns the change to the given number of more replicas.
 func (p *pool) larger(s *scenarios.Scenario, more int) candidate {
 	was := max(1, *p.replicas(s))
 	n := was + more

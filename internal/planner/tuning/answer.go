@@ -38,8 +38,8 @@ type Answer struct {
 	Launch []string `json:"launch,omitempty"`
 	Notes  []string `json:"notes,omitempty"`
 
-	// Options is the number of combinations, Tried that of those that were looked at, and Unfit
-	// are those of them that cannot run, by reason.
+	// Options is the number of combinations, Tried that of the combinations that were looked at,
+	// and Unfit are those of them that cannot run, by reason.
 	Options int     `json:"options"`
 	Tried   int     `json:"tried"`
 	Unfit   []Unfit `json:"cannot_run,omitempty"`

@@ -71,7 +71,7 @@ func named(s *scenarios.Scenario, axes []planner.Axis) []Dimension {
 	return list
 }
 
-// usual returns the dimensions of an engine: those that one of its flags sets, or all for an engine
+// usual returns the dimensions of an engine: what one of its flags sets, or all for an engine
 // that no command line is known of.
 func usual(simulation *scenarios.Simulation) ([]Dimension, error) {
 	s := &simulation.Scenario
@@ -103,7 +103,7 @@ type number struct {
 	key string
 	// of returns what a scenario has; empty where its policy has no such parameter.
 	of func(s *scenarios.Scenario) string
-	// values returns those that are tried beside a present one.
+	// values returns the values that are tried beside a present one.
 	values func(present float64) []float64
 }
 

@@ -29,7 +29,7 @@ type Unfit struct {
 
 // race is what became of all options.
 type race struct {
-	// options is the number of combinations, tried of those that were run or refused.
+	// options is the number of combinations, tried of the ones that were run or refused.
 	options, tried int
 	rungs          []Rung
 	unfit          []Unfit
@@ -137,7 +137,7 @@ func seeds(first, n int) []uint64 {
 	return list
 }
 
-// rung runs options, and returns those that can run, the best first.
+// rung runs options, and returns the ones that can run, the best first.
 func (t *tuner) rung(ctx context.Context, r *race, options []option, rung Rung) ([]trial, error) {
 	trials, err := t.measure(ctx, options, rung.Requests, r.seeds[:rung.Seeds])
 	if err != nil {

@@ -61,7 +61,7 @@ func difference(a, b trial, confidence float64) stats.Interval {
 	return stats.Mean(list, confidence)
 }
 
-// measure runs options for so many requests with each of some seeds, on all workers.
+// measure runs options for a number of requests with each of some seeds, on all workers.
 func (t *tuner) measure(ctx context.Context, options []option, requests int64,
 	seeds []uint64) ([]trial, error) {
 	trials := make([]trial, len(options))

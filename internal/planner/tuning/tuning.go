@@ -1,6 +1,6 @@
 // Package tuning finds the settings of an engine that serve a scenario's traffic best on the
-// scenario's hardware, and says what each of them brought. Of all combinations those that do badly
-// in short simulations are left out, and the rest go on to longer ones: successive halving
+// scenario's hardware, and says what each of them brought. Of all combinations the ones that do
+// badly in short simulations are left out, and the rest go on to longer ones: successive halving
 // (Jamieson and Talwalkar, AISTATS 2016, arXiv:1502.07943), with the same random numbers for all.
 package tuning
 

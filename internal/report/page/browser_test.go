@@ -94,7 +94,7 @@ func TestPageInBrowser(t *testing.T) {
 	brushed := browsertest.See[string](t, ctx, chosen)
 	if !strings.Contains(all, "in all") || countOf(t, brushed) >= countOf(t, all) ||
 		countOf(t, brushed) == 0 {
-		t.Errorf("the page tells of %q, and once brushed of %q", all, brushed)
+		t.Errorf("the page states %q, and once brushed %q", all, brushed)
 	}
 	if after := browsertest.See[string](t, ctx,
 		`document.querySelector("#ttft svg").outerHTML`); after == before {

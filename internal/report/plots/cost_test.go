@@ -11,7 +11,7 @@ import (
 )
 
 // However long a run was, a picture has no more to draw than it can show: a line has at most a low
-// and a high point in each column, and a stroke never has so many that it takes long.
+// and a high point in each column, and a stroke never has enough of them to take long.
 func TestPicturesCostWhatTheyShow(t *testing.T) {
 	for _, n := range []int{0, 1, 10, 10_000, 200_000} {
 		requests, state := make([]page.Request, n), make([]page.Point, n)

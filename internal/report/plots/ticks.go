@@ -83,7 +83,7 @@ func (logTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// logTimes are logTicks of times, with a unit at each: 10 ms, 1 s. Values are in a unit of so many
+// logTimes are logTicks of times, with a unit at each: 10 ms, 1 s. Values are in a unit of some
 // seconds.
 type logTimes struct{ seconds float64 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // The constants of a processor that are fitted. Others keep a value that makes no difference there:
-// a processor has no tiles of rows beyond those that the engine hides, and decode attention is
+// a processor has no tiles of rows beyond the ones that the engine hides, and decode attention is
 // bound by memory.
 const (
 	linearCompute = iota

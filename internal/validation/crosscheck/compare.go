@@ -68,7 +68,7 @@ type StepErrors struct {
 	Outliers int `json:"outliers"`
 }
 
-// OutlierLimit tells a step that was disturbed.
+// OutlierLimit is the ratio from which a step counts as disturbed.
 const OutlierLimit = 1.25
 
 // Options says how scenarios are executed.

@@ -15,7 +15,7 @@ type Step struct {
 	DecodeTokens int   `json:"decode_tokens"`
 	Context      int64 `json:"context"`
 	// Chunks is the number of prompt chunks, New their tokens with padding, Cached the tokens
-	// before them, and Last the number of those that complete a prompt.
+	// before them, and Last the number of chunks that complete a prompt.
 	Chunks int `json:"chunks"`
 	New    int `json:"new"`
 	Cached int `json:"cached"`
@@ -44,7 +44,7 @@ func describe(s *sim.Step) Step {
 // Decode, so that the simulator asks for every step.
 type stepLog struct {
 	clock sim.StepClock
-	// every, if set, is called between steps, once in so many.
+	// every, if set, is called between steps, once in this number of them.
 	every func()
 	steps []Step
 	// shapes are the steps without their sequences, from which they can be predicted.

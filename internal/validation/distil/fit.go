@@ -18,12 +18,12 @@ type parameter struct{ start, low, high float64 }
 type kernel struct {
 	form    func(p []float64) float64
 	seconds float64
-	// shape tells it from those that are left out together.
+	// shape distinguishes it from kernels that are left out together.
 	shape string
 }
 
-// enough is the number of kernels to which a form is fitted; of more, so many are drawn. Tables are
-// grids, in which every nth row would be of one size.
+// enough is the number of kernels to which a form is fitted; of more, this number is drawn. Tables
+// are grids, in which every nth row would be of one size.
 const enough = 800
 
 // folds is the number of parts in which shapes are left out.

@@ -30,7 +30,7 @@ type Constant struct {
 	Scope string `json:"scope"`
 	Of    string `json:"of"`
 	Name  string `json:"name"`
-	// Time tells that the values are in seconds; others are fractions, counts or bytes.
+	// Time reports whether the values are in seconds; others are fractions, counts or bytes.
 	Time bool `json:"time"`
 	// Shipped is the value that comes with the program, Fitted the new one.
 	Shipped float64 `json:"shipped"`
@@ -38,7 +38,7 @@ type Constant struct {
 	// Deviation is the relative standard deviation of Fitted, given the rows and what is believed
 	// without them.
 	Deviation float64 `json:"deviation"`
-	// Kept tells that the rows do not determine the constant, so that it is left as it was.
+	// Kept reports that the rows do not determine the constant, so that it is left as it was.
 	Kept bool `json:"kept"`
 }
 
@@ -56,7 +56,7 @@ type evidence struct {
 }
 
 // Run fits the constants to the data and leaves out each model and each accelerator in turn. It
-// tells progress what it does.
+// reports to progress what it does.
 func Run(ctx context.Context, data *validation.Data, progress func(string)) (*Result, error) {
 	p, shipped, err := newProblem(ctx, data, progress)
 	if err != nil {

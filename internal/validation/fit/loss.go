@@ -22,7 +22,7 @@ type linearised struct {
 	prediction
 	slopes  [][]float64
 	weights []float64 // by row; 0 for rows left out
-	free    []bool    // by parameter: those that may move; nil for all
+	free    []bool    // by parameter: whether it may move; nil for all
 }
 
 // stepDeviation is how far a parameter is trusted to move along its tangent, in logarithms.

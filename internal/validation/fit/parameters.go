@@ -39,7 +39,7 @@ type parameter struct {
 // reference is the accelerator whose hosts are the measure of others.
 const reference = "h100-sxm"
 
-// parameters lists what can be fitted of the shipped constants: those that are not zero.
+// parameters lists what can be fitted of the shipped constants: the ones that are not zero.
 func parameters(shipped *values) []parameter {
 	list := parametersOf(accelerator, acceleratorConstants, shipped,
 		func(v *values) map[string]hardware.Constants { return v.accelerators })

@@ -24,7 +24,7 @@ type problem struct {
 	models  *models.Catalog
 	// accelerators names the constants by accelerator, links those of the link within a node.
 	accelerators, links map[string]string
-	// progress tells people what is going on.
+	// progress says what is going on, for people.
 	progress func(string)
 }
 
@@ -109,7 +109,8 @@ func (p *problem) predict(ctx context.Context, x point) (*prediction, error) {
 }
 
 // near returns the errors at x, which is near a prediction. Rows that can be rehearsed are not
-// simulated again, and of others only those that accepts; the rest keep the errors that they had.
+// simulated again, and of others only the ones that it accepts; the rest keep the errors that they
+// had.
 func (p *problem) near(ctx context.Context, from *prediction, x point,
 	accepts func(table string, g *validation.Group) bool) ([]float64, error) {
 	physics := p.valuesAt(x).physics()

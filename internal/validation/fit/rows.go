@@ -100,7 +100,7 @@ func Mark(d *validation.Data, r *validation.Report) {
 	r.Mark(thin(d, r), func(table, name string) bool { return find(table, name) != nil })
 }
 
-// rowKey tells one measured figure from all others.
+// rowKey distinguishes one measured figure from all others.
 type rowKey struct {
 	file, quantity string
 	line           int

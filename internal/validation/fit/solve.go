@@ -101,7 +101,7 @@ func (p *problem) moved(x point, step []float64, part float64) point {
 	return next
 }
 
-// known tells which parameters the rows determine: those of which they say more than is believed
+// known says which parameters the rows determine: the ones of which they say more than is believed
 // without them.
 func (p *problem) known(l *linearised) (known []bool, deviations []float64, err error) {
 	deviations, err = l.deviations()

@@ -85,7 +85,7 @@ func round[T any](t *T, constants func(*T) []constant[T]) {
 	}
 }
 
-// fit tells where constants are from.
+// fit says where constants are from.
 func (e evidence) fit(date time.Time) hardware.Fit {
 	return hardware.Fit{Source: e.source(), Date: date.Format(time.DateOnly), Rows: e.rows,
 		Error: significant(e.error)}

@@ -11,7 +11,7 @@ import (
 )
 
 // table says of which kind of mixer a table is, and how its rows are read: false leaves one out.
-// whole tells tables of which each row is a time of its own from those where kernels add up.
+// whole reports whether each row of a table is a time of its own; in other tables kernels add up.
 type table struct {
 	kind  string
 	whole bool

@@ -30,7 +30,7 @@ type Result struct {
 
 // kernel is what was measured: a layer, or a part of one, in one step.
 type kernel struct {
-	// shape tells kernels apart that one clock cannot predict; layer makes the model, for a new
+	// shape distinguishes kernels that one clock cannot predict; layer makes the model, for a new
 	// shape only.
 	shape string
 	layer func() *models.Architecture
