@@ -3,8 +3,6 @@ package capacity
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/remedy"
 	"github.com/llmsim/llmsim/internal/report"
@@ -62,13 +60,11 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 		return nil, err
 	}
 	a := &Advice{Replicas: replicas, Slowdown: slowdown, Kept: r.Attainment.All}
-	if err := remedy.Try(ctx, load, r); err != nil {
+	// More replicas are what the plan itself counts.
+	if err := remedy.Try(ctx, load, r, "replicas"); err != nil {
 		return nil, err
 	}
-	// more replicas are what the plan itself counts
-	a.Remedies = slices.DeleteFunc(r.Diagnosis.Remedies, func(m scenarios.Remedy) bool {
-		return strings.HasPrefix(m.Set[0], "replicas=")
-	})
+	a.Remedies = r.Diagnosis.Remedies
 	a.Insights = append(diagnosis.Missed(r), diagnosis.Remedies(&scenarios.Diagnosis{
 		Remedies: a.Remedies})...)
 	return a, nil

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -18,8 +19,10 @@ const (
 )
 
 // Try adds to a result's diagnosis what would help, where the SLO is missed or the system
-// overloaded. Load reads its scenario anew.
-func Try(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.Result) error {
+// overloaded. Load reads its scenario anew. Changes of the keys in leaveOut, such as "replicas", are
+// not tried.
+func Try(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.Result,
+	leaveOut ...string) error {
 	if r.Completed == 0 || r.SLOMet && r.Diagnosis.Load != scenarios.Overloaded {
 		return nil
 	}
@@ -28,6 +31,9 @@ func Try(ctx context.Context, load func() (*scenarios.File, error), r *scenarios
 		return err
 	}
 	for _, c := range candidates(built, r) {
+		if key, _, _ := strings.Cut(c.set[0], "="); slices.Contains(leaveOut, key) {
+			continue
+		}
 		after, _, err := run(ctx, load, c.apply)
 		if scenarios.IsInputError(err) {
 			continue // the change does not fit, such as a batch for which there is no memory
