@@ -42,7 +42,8 @@ func limits(v Values) batching.Limits {
 // preemption is what becomes of the KV cache of sequences that give way.
 func preemption() Param {
 	return Param{
-		Name: "preemption", Doc: "whether the KV cache of sequences that give way is computed again " +
+		Name: "preemption", Doc: "whether the KV cache of sequences that give way is " +
+			"computed again " +
 			"or swapped out to host memory",
 		Default: "recompute", Kind: Word, Words: []string{"recompute", "swap"},
 	}
@@ -67,8 +68,8 @@ const (
 		"compute chunks"
 	noTokenBudget = "it bounds the requests in a batch, not the tokens in a step; vllm-v1 and " +
 		"sarathi have a token budget"
-	recomputes = "it computes the KV cache of sequences that give way again; vllm-v0, srtf, mlfq, " +
-		"priority and edf can swap"
+	recomputes = "it computes the KV cache of sequences that give way again; vllm-v0, " +
+		"srtf, mlfq, priority and edf can swap"
 )
 
 // requestLevel refuses what policies do not have that bound requests, and not tokens.

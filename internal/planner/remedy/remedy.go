@@ -19,8 +19,8 @@ const (
 )
 
 // Try adds to a result's diagnosis what would help, where the SLO is missed or the system
-// overloaded. Load reads its scenario anew. Changes of the keys in leaveOut, such as "replicas", are
-// not tried.
+// overloaded. Load reads its scenario anew. Changes of the keys in leaveOut, such as "replicas",
+// are not tried.
 func Try(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.Result,
 	leaveOut ...string) error {
 	if r.Completed == 0 || r.SLOMet && r.Diagnosis.Load != scenarios.Overloaded {
