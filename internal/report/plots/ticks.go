@@ -38,7 +38,9 @@ func number(x, step float64) string {
 	case x == 0:
 		return "0" // and not -0
 	case decimals > 4 || math.Abs(x) >= 1e15:
-		return strconv.FormatFloat(x, 'g', 12, 64)
+		// Neighbours differ in the digit of a step; a float64 has 17.
+		digits := 2 + math.Log10(math.Abs(x)/step)
+		return strconv.FormatFloat(x, 'g', max(12, min(17, int(digits))), 64)
 	case decimals == 0 && x >= 1e4:
 		return report.Figure(x)
 	}

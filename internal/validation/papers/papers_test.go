@@ -3,11 +3,13 @@ package papers
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -41,11 +43,51 @@ func TestClaimsNotMetAreDeviations(t *testing.T) {
 			}
 		}
 	}
+	checkText(t, r)
+}
+
+// checkText reports a claim of which the text for people lacks the words, the figure or the
+// verdict, and lines beyond 80 columns.
+func checkText(t *testing.T, r *Report) {
+	t.Helper()
 	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil ||
-		!strings.Contains(text.String(), "claims are met;") {
-		t.Errorf("%v:\n%s", err, &text)
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
 	}
+	met := 0
+	for _, p := range r.Papers {
+		for _, v := range p.Verdicts {
+			if v.Met {
+				met++
+			}
+			first := fmt.Sprintf("  %-9s %s", v.Where, wrap(v.Says, claimColumns)[0])
+			line := lineWith(text.String(), first, v.published()+" "+v.ours()+"  "+v.verdict())
+			if line == "" {
+				t.Errorf("no line says %q, %s, %s, %s", first, v.published(), v.ours(), v.verdict())
+			}
+		}
+	}
+	summary := fmt.Sprintf("%d of %d claims are met;", met, r.Claims)
+	if met != r.Met || !strings.Contains(text.String(), summary) {
+		t.Errorf("%q is not in\n%s", summary, &text)
+	}
+	for line := range strings.Lines(text.String()) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("longer than 80 columns: %s", line)
+		}
+	}
+}
+
+// lineWith returns the first line of a text that begins with some words and ends with others,
+// spaces aside, "" where there is none.
+func lineWith(text, first, last string) string {
+	spaces := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, first) && strings.HasSuffix(spaces(line), spaces(last)) {
+			return line
+		}
+	}
+	return ""
 }
 
 // What is wrong with a file of claims is said with its line and what would be right.
