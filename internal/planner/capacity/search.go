@@ -3,48 +3,13 @@ package capacity
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
-
-	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/units"
 )
 
 // lightLoad is the share of the highest conceivable rate at which requests hardly meet: an SLO that
 // is missed there is missed at any rate.
 const lightLoad = 1.0 / 64
-
-// fate is what became of an option.
-type fate struct {
-	// kind groups the options that lost for the same kind of reason; words say it for one that was
-	// simulated, see search.words for others.
-	kind, words string
-	// replicas is the least number that sustains the rate, without spares; 0 where that is not
-	// known.
-	replicas int
-	// closest is the highest share that was seen to meet the SLO; 0 where nothing was simulated.
-	closest float64
-	// near reports whether that was not far below what the SLO asks for.
-	near bool
-	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
-	// on the lowest that is not; 0 and nil where none is known.
-	kept   float64
-	missed *verdict
-}
-
-// Kinds of fates.
-const (
-	chosen     = "chosen"
-	unfit      = "does not fit"
-	outOfReach = "cannot meet the SLO even for a request that has the replica to itself"
-	tooFew     = "there are too few accelerators"
-	costsMore  = "costs more even at the roofline bound of its rate"
-	simulated  = "simulated"
-	broken     = "its simulations failed"
-	beyond     = "the smallest fleet is beyond the accelerators, the budget or the power"
-	outdone    = "another is better, whatever a simulation would show"
-)
 
 // search looks for the cheapest fleet of replicas of one kind.
 type search struct {
@@ -134,47 +99,6 @@ func (s *search) run(ctx context.Context) error {
 func (s *search) leastCost(i int) float64 {
 	o := s.options[i]
 	return float64(s.fewest(o)+s.spare) * o.price
-}
-
-// words says what became of option i.
-func (s *search) words(i int) string {
-	o, fate := s.options[i], &s.fates[i]
-	switch fate.kind {
-	case unfit:
-		return o.unfit()
-	case outOfReach:
-		return o.floor()
-	case tooFew, beyond:
-		offer := o.shortest(s.fewest(o) + s.spare)
-		if offer == nil {
-			return s.unaffordable(o)
-		}
-		return fmt.Sprintf("%d × %s and more are needed, there are %d",
-			(s.fewest(o)+s.spare)*o.accelerators(offer), offer.Accelerator, offer.Count)
-	case costsMore:
-		if s.rate > 0 {
-			return fmt.Sprintf(
-				"a replica cannot sustain more than %s/s by the roofline, so it costs $%s/h "+
-					"at least", report.Figure(o.ceiling), report.Figure(s.leastCost(i)))
-		}
-		return fmt.Sprintf("%s or more are needed by the roofline, so it costs $%s/h at least",
-			several(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
-	}
-	return fate.words
-}
-
-// unaffordable says what the smallest fleet of an option takes that is beyond the goal's limits.
-func (s *search) unaffordable(o *option) string {
-	n := 1 + s.spare
-	if find := s.goal().Find; find != findThroughput {
-		n = s.fewest(o) + s.spare
-	}
-	words := fmt.Sprintf("%s cost $%s/h", several(n, "replica"),
-		report.Figure(float64(n)*o.price))
-	if s.goal().Power > 0 {
-		words += " and draw up to " + units.FormatPower(float64(n)*o.watts)
-	}
-	return words
 }
 
 // enough decides whether n replicas of o, spares left out, serve the load: by one of them where
@@ -274,18 +198,6 @@ func (s *search) bisect(ctx context.Context, i, low, high int) (int, error) {
 		}
 	}
 	return high, nil
-}
-
-// lost says why n replicas of an option are not enough.
-func (s *search) lost(o *option, n int, v verdict) string {
-	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
-	if s.rate == 0 {
-		words = fmt.Sprintf("with %s, %s", several(n, "replica"), v.trial.Limit)
-	}
-	if offer := o.shortest(n + s.spare + 1); offer != nil {
-		words += fmt.Sprintf("; there are %d × %s", offer.Count, offer.Accelerator)
-	}
-	return words
 }
 
 // highest bisects the highest rate that a replica sustains, to about 3 %, from what is known; 0

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // WriteText prints the answer for people, in 80 columns.
@@ -142,103 +141,6 @@ func percentChance(p float64) string {
 		return "more than 98%"
 	}
 	return report.Percent(p)
-}
-
-// printShapes prints the ranking, and the limit of each shape below it.
-func (a *Answer) printShapes(p *report.Printer) {
-	var rows [][]string
-	apart := false
-	for i := range a.Shapes {
-		s := &a.Shapes[i]
-		apart = apart || !plainShape(s.Shape)
-		row := []string{s.Shape, "–", "–", "–", "–", "–", string(s.Grade)}
-		if s.KVTokens > 0 {
-			row[1] = report.Figure(float64(s.KVTokens) / 1000)
-		}
-		if s.Rate > 0 {
-			row[2] = report.Figure(s.Rate)
-		}
-		if s.Replicas > 0 {
-			row[3] = fmt.Sprint(s.Replicas)
-			row[4] = costRange(s.HourlyLeast, s.Hourly)
-		}
-		if s.PerMillion > 0 {
-			row[5] = report.Figure(s.PerMillion)
-		}
-		rows = append(rows, row)
-	}
-	p.Table([]string{"replica", "KV ktok", "1/s each", "replicas", "$/h", "$/1M", "evidence"}, rows,
-		0, 6)
-	if a.FurtherShapes > 0 {
-		p.Text(fmt.Sprintf("%d more kinds of replicas are farther from being chosen.",
-			a.FurtherShapes))
-	}
-	if apart {
-		p.Text("xP+yD: a group of x replicas that compute prompts and y that go on from there; " +
-			"the other replicas do both.")
-	}
-	if b := a.BestMeasured; b != nil {
-		words := "The cheapest whose like was measured"
-		if b.Grade != evidence.Measured {
-			words = fmt.Sprintf("No option was measured. The cheapest of a better grade (%s)",
-				b.Grade)
-		}
-		p.Text(fmt.Sprintf("%s: %s of %s, $%.2f an hour.", words,
-			several(b.Replicas, "replica"), b.Label, b.Hourly))
-	}
-	a.printTightest(p)
-	p.Gap()
-	p.Text("What limits each:")
-	for i := range a.Shapes {
-		s := &a.Shapes[i]
-		label := s.Shape
-		if s.Label != s.Shape {
-			label = s.Label
-		}
-		p.Item(label + ": " + s.Limit)
-	}
-}
-
-// costRange prints what a fleet costs: at best, and with the asked confidence.
-func costRange(least, cost float64) string {
-	if least == 0 || least == cost {
-		return report.Figure(cost)
-	}
-	return report.Figure(least) + "–" + report.Figure(cost)
-}
-
-// printTightest says where the fewest accelerators that hold the model serve much less, each, than
-// more of them together.
-func (a *Answer) printTightest(p *report.Printer) {
-	const much = 1.1
-	tightest, best := map[string]*Shape{}, map[string]*Shape{}
-	var names []string
-	each := func(s *Shape) float64 { return s.Rate / float64(s.GPUs) }
-	for i := range a.Shapes {
-		s := &a.Shapes[i]
-		if s.Rate == 0 || !plainShape(s.Shape) {
-			continue
-		}
-		t := tightest[s.Accelerator]
-		if t == nil {
-			names = append(names, s.Accelerator)
-		}
-		if t == nil || s.GPUs < t.GPUs {
-			tightest[s.Accelerator] = s
-		}
-		if b := best[s.Accelerator]; b == nil || each(s) > each(b) {
-			best[s.Accelerator] = s
-		}
-	}
-	for _, name := range names {
-		if t, b := tightest[name], best[name]; each(b) > much*each(t) {
-			p.Text(fmt.Sprintf(
-				"%s hold the model, and leave KV memory for %s tokens: %s requests a second for "+
-					"each GPU. %s hold %s tokens, and serve %s.",
-				t.Shape, report.Figure(float64(t.KVTokens)), report.Figure(each(t)), b.Shape,
-				report.Figure(float64(b.KVTokens)), report.Figure(each(b))))
-		}
-	}
 }
 
 func (a *Answer) printMore(p *report.Printer) {

@@ -1,0 +1,96 @@
+package capacity
+
+import (
+	"context"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// deploy simulates the chosen fleet whole, with and without its spares.
+func (s *search) deploy(ctx context.Context) (*Deployment, error) {
+	reduced, _, err := s.whole(ctx, s.chosen(), s.fates[s.best].replicas, 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	full, file, err := s.whole(ctx, s.chosen(), s.size(), 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.deployment(file, full, reduced)
+	if err != nil {
+		return nil, err
+	}
+	if d.Interrupted, err = s.interrupt(ctx); err != nil {
+		return nil, err
+	}
+	d.Chances, err = s.chances(ctx)
+	return d, err
+}
+
+func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deployment, error) {
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	defer simulation.Source.Close()
+	text, err := simulation.Explain()
+	if err != nil {
+		return nil, err
+	}
+	o := s.chosen()
+	load := simulation.Source.Summary().Text
+	d := &Deployment{
+		load: load[:max(0, strings.LastIndex(load, "; "))], option: o, Label: s.label(s.best),
+		Replicas: s.size(), Accelerators: s.accelerators(),
+		Hourly: s.cost(),
+		Kept:   full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
+		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
+		Scenario: string(text), Grade: o.grade,
+	}
+	if err := d.start(simulation); err != nil {
+		return nil, err
+	}
+	if carbon := o.sum((*server).emission) / o.watts; carbon > 0 {
+		d.Carbon = carbon * d.EnergyPerMillion / 1000
+	}
+	if millions := full.Flow * 3600 / 1e6; s.millions() > 0 {
+		d.PerMillion, d.GPUHours = d.Hourly/s.millions(), float64(d.Accelerators)/s.millions()
+	} else if millions > 0 {
+		d.PerMillion, d.GPUHours = d.Hourly/millions, float64(d.Accelerators)/millions
+	}
+	return d, nil
+}
+
+// start sets what starts the fleet.
+func (d *Deployment) start(s *scenarios.Simulation) error {
+	bundle, err := launch.NewBundle(&s.Scenario, s.Model, "")
+	if err != nil {
+		d.Unstartable = err.Error()
+		return nil
+	}
+	d.Bundle = bundle
+	for i := range bundle.Servers {
+		line, err := bundle.Servers[i].Line()
+		if err != nil {
+			return err
+		}
+		d.Launch = append(d.Launch, line)
+	}
+	return nil
+}
+
+// millions is how many million output tokens the fleet is asked for in an hour; 0 where that
+// depends on the fleet.
+func (s *search) millions() float64 {
+	flow := s.load().flow
+	if peak := s.trials.file.Plan.peak(); s.rate != peak {
+		flow *= s.rate / peak // the goal was to raise it
+	}
+	if p := &s.trials.file.Plan; p.steady() {
+		flow *= p.mean() / p.peak()
+	}
+	return flow * 3600 / 1e6
+}

@@ -1,0 +1,142 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
+)
+
+// fate is what became of an option.
+type fate struct {
+	// kind groups the options that lost for the same kind of reason; words say it for one that was
+	// simulated, see search.words for others.
+	kind, words string
+	// replicas is the least number that sustains the rate, without spares; 0 where that is not
+	// known.
+	replicas int
+	// closest is the highest share that was seen to meet the SLO; 0 where nothing was simulated.
+	closest float64
+	// near reports whether that was not far below what the SLO asks for.
+	near bool
+	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
+	// on the lowest that is not; 0 and nil where none is known.
+	kept   float64
+	missed *verdict
+}
+
+// Kinds of fates.
+const (
+	chosen     = "chosen"
+	unfit      = "does not fit"
+	outOfReach = "cannot meet the SLO even for a request that has the replica to itself"
+	tooFew     = "there are too few accelerators"
+	costsMore  = "costs more even at the roofline bound of its rate"
+	simulated  = "simulated"
+	broken     = "its simulations failed"
+	beyond     = "the smallest fleet is beyond the accelerators, the budget or the power"
+	outdone    = "another is better, whatever a simulation would show"
+)
+
+// words says what became of option i.
+func (s *search) words(i int) string {
+	o, fate := s.options[i], &s.fates[i]
+	switch fate.kind {
+	case unfit:
+		return o.unfit()
+	case outOfReach:
+		return o.floor()
+	case tooFew, beyond:
+		offer := o.shortest(s.fewest(o) + s.spare)
+		if offer == nil {
+			return s.unaffordable(o)
+		}
+		return fmt.Sprintf("%d × %s and more are needed, there are %d",
+			(s.fewest(o)+s.spare)*o.accelerators(offer), offer.Accelerator, offer.Count)
+	case costsMore:
+		if s.rate > 0 {
+			return fmt.Sprintf(
+				"a replica cannot sustain more than %s/s by the roofline, so it costs $%s/h "+
+					"at least", report.Figure(o.ceiling), report.Figure(s.leastCost(i)))
+		}
+		return fmt.Sprintf("%s or more are needed by the roofline, so it costs $%s/h at least",
+			several(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
+	}
+	return fate.words
+}
+
+// unaffordable says what the smallest fleet of an option takes that is beyond the goal's limits.
+func (s *search) unaffordable(o *option) string {
+	n := 1 + s.spare
+	if find := s.goal().Find; find != findThroughput {
+		n = s.fewest(o) + s.spare
+	}
+	words := fmt.Sprintf("%s cost $%s/h", several(n, "replica"),
+		report.Figure(float64(n)*o.price))
+	if s.goal().Power > 0 {
+		words += " and draw up to " + units.FormatPower(float64(n)*o.watts)
+	}
+	return words
+}
+
+// lost says why n replicas of an option are not enough.
+func (s *search) lost(o *option, n int, v verdict) string {
+	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
+	if s.rate == 0 {
+		words = fmt.Sprintf("with %s, %s", several(n, "replica"), v.trial.Limit)
+	}
+	if offer := o.shortest(n + s.spare + 1); offer != nil {
+		words += fmt.Sprintf("; there are %d × %s", offer.Count, offer.Accelerator)
+	}
+	return words
+}
+
+// label names option i.
+func (s *search) label(i int) string { return s.options[i].label(&s.trials.file.Plan.Menu) }
+
+// mostFates is the size of a menu of which an answer says what became of every option; of larger
+// ones it says so of the simulated ones.
+const mostFates = 10_000
+
+// tell counts the options that were not simulated, and says of each what became of it.
+func (a *Answer) tell(s *search) {
+	for i, fate := range s.fates {
+		tried := fate.kind == simulated || fate.kind == chosen || fate.kind == broken
+		if tried || len(s.fates) <= mostFates {
+			a.Fates = append(a.Fates, Fate{s.label(i), fate.kind, s.words(i), fate.replicas,
+				s.options[i].ceiling})
+		}
+		if tried {
+			continue
+		}
+		at := slices.IndexFunc(a.Pruned, func(p Pruned) bool { return p.Why == fate.kind })
+		if at < 0 {
+			at = len(a.Pruned)
+			a.Pruned = append(a.Pruned,
+				Pruned{Why: fate.kind, Example: s.label(i) + ": " + s.words(i)})
+		}
+		a.Pruned[at].Options++
+	}
+}
+
+// nearest returns the option under which the most requests meet the SLO, of several with none the
+// one that misses it by least; nil where nothing fits at all.
+func (s *search) nearest() *Nearest {
+	best := -1
+	for i := range s.fates {
+		if s.fates[i].kind == unfit {
+			continue
+		}
+		if best < 0 || cmp.Or(-cmp.Compare(s.fates[i].closest, s.fates[best].closest),
+			cmp.Compare(s.options[i].excess, s.options[best].excess)) < 0 {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	return &Nearest{option: best, Label: s.label(best), Kept: s.fates[best].closest,
+		Limit: s.words(best)}
+}

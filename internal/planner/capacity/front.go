@@ -1,0 +1,103 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+)
+
+// dearest is how many times the price of the cheapest fleet a front goes up to, where there is no
+// budget; step is the ratio of the sizes of fleets of an option.
+const (
+	dearest = 2.0
+	step    = 1.25
+)
+
+// front finds the fleets that keep the SLO and that no other beats in price, latency and energy at
+// once, from the cheapest on. Fleets are taken by their price; fleets whose bounds show that
+// another is as good in all three are not simulated.
+func (s *search) front(ctx context.Context) ([]Point, error) {
+	c := &comparison{s, map[int]*sample{}}
+	list, err := c.fleets()
+	if err != nil {
+		return nil, err
+	}
+	var all []Point
+	for len(list) > 0 {
+		var now []fleet
+		for len(list) > 0 && len(now) < atOnce {
+			if f := list[0]; !c.hopeless(f, all) {
+				now = append(now, f)
+			}
+			list = list[1:]
+		}
+		kept, err := c.points(ctx, now)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, kept...)
+	}
+	markFront(all)
+	return all, nil
+}
+
+// fleets lists the fleets of the menu that may be on the front, by price: the cheapest, and of each
+// option the fleets that cost as much and more, in steps of a quarter.
+func (c *comparison) fleets() ([]fleet, error) {
+	most := dearest * c.cost()
+	if b := float64(c.goal().Budget); b > 0 {
+		most = b
+	}
+	var list []fleet
+	for i, o := range c.options {
+		if kind := c.fates[i].kind; kind == unfit || kind == outOfReach || kind == tooFew {
+			continue
+		}
+		least := c.fewest(o)
+		if i == c.best {
+			least = c.fates[i].replicas
+		}
+		for c.beats(o, least) {
+			least++
+		}
+		for n := least; float64(n+c.spare)*o.price <= most*(1+1e-9) && n <= c.allowed(o)-c.spare; {
+			f, err := c.bounded(i, n)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, f)
+			n = max(n+1, int(math.Ceil(step*float64(n))))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b fleet) int {
+		return cmp.Or(cmp.Compare(c.hourly(a), c.hourly(b)), cmp.Compare(a.latency, b.latency))
+	})
+	return list, nil
+}
+
+func (c *comparison) hourly(f fleet) float64 {
+	return float64(f.replicas+c.spare) * c.options[f.option].price
+}
+
+// hopeless reports whether a fleet is beaten by another whatever its simulation would show.
+func (c *comparison) hopeless(f fleet, all []Point) bool {
+	least := Point{Hourly: c.hourly(f), Latency: f.latency, Energy: f.energy}
+	return slices.ContainsFunc(all, func(p Point) bool { return p.dominates(&least) })
+}
+
+// dominates reports whether p is at least as good as q in price, latency and energy, and better in
+// one.
+func (p *Point) dominates(q *Point) bool {
+	return p.Hourly <= q.Hourly && p.Latency <= q.Latency && p.Energy <= q.Energy &&
+		(p.Hourly < q.Hourly || p.Latency < q.Latency || p.Energy < q.Energy)
+}
+
+// markFront marks the points that no other dominates.
+func markFront(all []Point) {
+	for i := range all {
+		all[i].Front = !slices.ContainsFunc(all, func(p Point) bool {
+			return p.dominates(&all[i])
+		})
+	}
+}

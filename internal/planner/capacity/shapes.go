@@ -1,0 +1,167 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// mostShapes bounds the shapes that an answer shows.
+const mostShapes = 24
+
+// leaders returns the option of each shape that is nearest to being chosen, the nearest of all
+// first, and the number of shapes that are left out.
+func (s *search) leaders() (list []int, left int) {
+	at := map[string]int{}
+	for i, o := range s.options {
+		name := o.shape()
+		k, seen := at[name]
+		switch {
+		case !seen:
+			at[name] = len(list)
+			list = append(list, i)
+		case s.closer(i, list[k]):
+			list[k] = i
+		}
+	}
+	if left = max(0, len(list)-mostShapes); left > 0 {
+		slices.SortStableFunc(list, func(i, j int) int {
+			switch {
+			case s.closer(i, j):
+				return -1
+			case s.closer(j, i):
+				return 1
+			}
+			return 0
+		})
+	}
+	return list[:len(list)-left], left
+}
+
+// shapes shows each accelerator and parallelism at its best settings, as far as they are known.
+func (s *search) shapes(ctx context.Context) (list []Shape, left int, err error) {
+	leaders, left := s.leaders()
+	list = make([]Shape, len(leaders))
+	group, ctx := errgroup.WithContext(ctx)
+	for n, i := range leaders {
+		if !s.trials.shard.Mine(n) {
+			continue
+		}
+		group.Go(func() (err error) {
+			list[n], err = s.shape(ctx, i)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, 0, err
+	}
+	slices.SortStableFunc(list, func(a, b Shape) int {
+		return cmp.Or(-cmp.Compare(sign(a.Replicas), sign(b.Replicas)),
+			cmp.Compare(a.Hourly, b.Hourly), -cmp.Compare(a.Rate, b.Rate))
+	})
+	return list, left, nil
+}
+
+func sign(n int) int { return min(n, 1) }
+
+// closer reports whether option i is nearer to being chosen than option j, which comes before it.
+func (s *search) closer(i, j int) bool {
+	rank := func(k int) (int, float64) {
+		o, fate := s.options[k], &s.fates[k]
+		switch {
+		case fate.replicas > 0:
+			return 0, float64(fate.replicas+s.spare) * o.price
+		case fate.kind == simulated:
+			return 1, -fate.closest
+		case fate.kind == costsMore || fate.kind == tooFew:
+			return 2, s.leastCost(k)
+		case fate.kind == outOfReach || fate.kind == broken:
+			return 3, -fate.closest
+		}
+		return 4, 0
+	}
+	rankI, costI := rank(i)
+	rankJ, costJ := rank(j)
+	return cmp.Or(cmp.Compare(rankI, rankJ), cmp.Compare(costI, costJ)) < 0
+}
+
+// shape finds the highest rate of an option, and the fleet that it would take.
+func (s *search) shape(ctx context.Context, i int) (Shape, error) {
+	o, fate := s.options[i], &s.fates[i]
+	sh := Shape{Shape: o.shape(), GPUs: o.gpus, Label: s.label(i), Grade: o.grade, option: i}
+	if o.decode == nil || o.decode.offer.Accelerator == o.prefill.offer.Accelerator {
+		sh.Accelerator = o.prefill.offer.Accelerator
+	}
+	if fate.kind == unfit || fate.kind == outOfReach || fate.kind == broken {
+		sh.Limit = s.words(i)
+		return sh, nil
+	}
+	sh.KVTokens = o.prefill.room
+	replicas, err := s.needed(ctx, i, &sh)
+	if words, failed := failure(err); failed {
+		sh.Limit = words
+		return sh, nil
+	}
+	if err != nil {
+		return sh, err
+	}
+	switch size := replicas + s.spare; {
+	case replicas == 0:
+	case !o.available(size):
+		offer := o.shortest(size)
+		sh.Limit = fmt.Sprintf("%d × %s would be needed, there are %d; %s",
+			size*o.accelerators(offer), offer.Accelerator, offer.Count, sh.Limit)
+	default:
+		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.gpus, float64(size)*o.price
+		sh.HourlyLeast = float64(s.optimistic(i, replicas)+s.spare) * o.price
+		if millions := s.millions(); millions > 0 {
+			sh.PerMillion = sh.Hourly / millions
+		}
+	}
+	return sh, nil
+}
+
+// needed returns how many replicas of option i serve the load, spares left out; 0 where none do, or
+// where only whole fleets tell and the bounds say enough. It notes the highest rate of a replica
+// that is judged alone, and what limits the option.
+func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
+	o, replicas := s.options[i], s.fates[i].replicas
+	_, taken := o.interrupted()
+	switch {
+	case s.trials.file.Plan.divisible() && !taken:
+		rate, above, err := s.highest(ctx, i)
+		if err != nil {
+			return 0, err
+		}
+		sh.Rate, sh.Limit = rate, "at more, "+above.trial.Limit
+		if replicas == 0 && rate > 0 {
+			replicas = int(math.Ceil(s.rate / rate))
+		}
+	case replicas == 0:
+		sh.Limit = s.words(i)
+	case replicas == 1:
+		sh.Limit = "one is enough"
+	default:
+		v, err := s.enough(ctx, o, replicas-1)
+		if err != nil {
+			return 0, err
+		}
+		sh.Limit = s.lost(o, replicas-1, v)
+	}
+	return replicas, nil
+}
+
+// likely is the probability of what is called the least cost: steps are that fast in one case of
+// ten.
+const likely = 0.1
+
+// optimistic reckons how many replicas of an option would do in place of n if steps were as fast as
+// they are in one case of ten, taking rates to be inverse to step times.
+func (s *search) optimistic(i, n int) int {
+	o := s.options[i]
+	return max(1, int(math.Ceil(float64(n)*o.physics.quantile(likely)/s.pessimism(i)-1e-9)))
+}

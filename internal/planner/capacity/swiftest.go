@@ -1,0 +1,61 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/report"
+)
+
+// swiftest finds the fleet with the lowest latency among the largest of each option, in the order
+// of their bounds.
+func (s *search) swiftest(ctx context.Context) ([]Point, error) {
+	s.best, s.fates = -1, make([]fate, len(s.options))
+	c := &comparison{s, map[int]*sample{}}
+	var list []fleet
+	for _, r := range s.reaches() {
+		if r.replicas < s.fewest(s.options[r.option]) {
+			s.fates[r.option] = fate{kind: beyond}
+			continue
+		}
+		f, err := c.bounded(r.option, r.replicas)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	slices.SortStableFunc(list, func(a, b fleet) int { return cmp.Compare(a.latency, b.latency) })
+	var all []Point
+	var best *Point
+	for len(list) > 0 {
+		var now []fleet
+		for len(list) > 0 && len(now) < atOnce {
+			if f := list[0]; best == nil || f.latency < best.Latency {
+				now = append(now, f)
+			} else {
+				s.fates[f.option].words = fmt.Sprintf("its bound is %s ms",
+					report.Figure(f.latency))
+			}
+			list = list[1:]
+		}
+		kept, err := c.points(ctx, now)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, kept...)
+		for i := range kept {
+			if p := &kept[i]; best == nil || cmp.Or(cmp.Compare(p.Latency, best.Latency),
+				cmp.Compare(p.Hourly, best.Hourly), cmp.Compare(p.option, best.option)) < 0 {
+				best = p
+			}
+		}
+	}
+	if best != nil {
+		s.best = best.option
+		s.fates[s.best] = fate{kind: chosen, replicas: best.Replicas - s.spare}
+	}
+	slices.SortStableFunc(all, func(a, b Point) int { return cmp.Compare(a.Latency, b.Latency) })
+	return all, nil
+}

@@ -1,0 +1,43 @@
+package capacity
+
+import (
+	"context"
+
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// mostTogether bounds the requests of the simulation of a whole fleet, unless its rate, or
+// turnsEach for each user of a closed loop, ask for more.
+const (
+	mostTogether = 20_000
+	turnsEach    = 20
+)
+
+// whole simulates replicas of an option at the whole rate where steps take slowdown times
+// what is predicted, with the plan's seed and others, and returns the scenario too.
+func (s *search) whole(ctx context.Context, o *option, replicas int, slowdown float64,
+	seed uint64) (trial, *scenarios.File, error) {
+	return s.wholeAt(ctx, o, replicas, s.rate, slowdown, seed)
+}
+
+// wholeAt is whole at another rate.
+func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate, slowdown float64,
+	seed uint64) (trial, *scenarios.File, error) {
+	p := &s.trials.file.Plan
+	scenario := o.scenario(&p.Menu, replicas, slowdown)
+	scenario.Seed += seed
+	requests := p.together(rate, replicas)
+	file, err := s.trials.file.file(scenario, rate, requests)
+	if err != nil {
+		return trial{}, nil, err
+	}
+	t, err := s.trials.trial(ctx, scenario, rate, requests)
+	return t, file, err
+}
+
+// together returns the requests of the simulation of a whole fleet.
+func (p *Plan) together(rate float64, replicas int) int64 {
+	first, _ := p.lengths(rate)
+	return max(first, min(p.Effort.Requests*int64(replicas), mostTogether),
+		turnsEach*int64(p.Workload.Arrivals.Users))
+}
