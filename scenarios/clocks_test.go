@@ -24,11 +24,7 @@ func TestSharedClocksChangeNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				f.Clocks = shared
-				s, err := f.Build(policies.Default())
-				if err != nil {
-					t.Fatal(err)
-				}
-				r, err := s.Run(context.Background())
+				r, err := f.Run(context.Background(), policies.Default())
 				if err != nil {
 					t.Fatal(err)
 				}

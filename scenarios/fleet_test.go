@@ -21,11 +21,7 @@ func runFleet(t *testing.T, fleet string) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := f.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := s.Run(context.Background())
+	r, err := f.Run(context.Background(), policies.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,11 +76,7 @@ func TestResultsKeepTheirSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := file.Build(policies.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := s.Run(context.Background())
+		result, err := file.Run(context.Background(), policies.Default())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,11 +24,7 @@ func TestShortfallIsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := file.Build(policies.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := s.Run(context.Background())
+		r, err := file.Run(context.Background(), policies.Default())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,11 +47,7 @@ func TestLongStepsAreSampledSeldom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := s.Run(context.Background())
+	r, err := file.Run(context.Background(), policies.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,11 +17,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		log.Fatal(err)
-	}
-	result, err := simulation.Run(context.Background())
+	result, err := file.Run(context.Background(), policies.Default())
 	if err != nil {
 		log.Fatal(err)
 	}

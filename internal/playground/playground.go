@@ -46,11 +46,7 @@ func Result(ctx context.Context, settings []string) ([]byte, error) {
 
 // ResultOf returns the same of any scenario.
 func ResultOf(ctx context.Context, file *scenarios.File) ([]byte, error) {
-	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		return nil, err
-	}
-	result, err := simulation.Run(ctx)
+	result, err := file.Run(ctx, policies.Default())
 	if err != nil {
 		return nil, err
 	}

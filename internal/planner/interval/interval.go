@@ -63,11 +63,7 @@ func Of(ctx context.Context, load func() (*scenarios.File, error),
 			f.Scenario.Workload.Requests = mostRequests
 		}
 		Slow(&f.Scenario, factor)
-		simulation, err := f.Build(policies.Default())
-		if err != nil {
-			return nil, err
-		}
-		return simulation.Run(ctx)
+		return f.Run(ctx, policies.Default())
 	}
 	fast, err := run(0, factor(e, (1-level)/2))
 	if err != nil {

@@ -27,11 +27,7 @@ func outcome(t *testing.T, spread evidence.Spread, overrides ...string) (*scenar
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulation, err := f.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := simulation.Run(context.Background())
+	r, err := f.Run(context.Background(), policies.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

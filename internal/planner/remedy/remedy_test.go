@@ -28,11 +28,7 @@ func triedText(t *testing.T, text string, overrides ...string) *scenarios.Result
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulation, err := f.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := simulation.Run(context.Background())
+	r, err := f.Run(context.Background(), policies.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,12 +54,8 @@ func simulate(ctx context.Context, scenario string, set []string) (figures, erro
 	if err != nil {
 		return nil, err
 	}
-	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		return nil, err
-	}
 	var l latencies
-	result, err := simulation.Run(ctx, &l)
+	result, err := file.Run(ctx, policies.Default(), &l)
 	if err != nil {
 		return nil, err
 	}
