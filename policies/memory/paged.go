@@ -12,8 +12,7 @@ import (
 // Blocks are counted, not named.
 type Paged struct {
 	lanes
-	capacity, free int64
-	held           sim.PerSequence[int64] // blocks
+	stock // of blocks
 }
 
 // NewPaged returns a memory of the given number of blocks, each of blockSize tokens.
@@ -21,7 +20,7 @@ func NewPaged(blocks int64, blockSize int) (*Paged, error) {
 	if err := checkBlocks(blocks, blockSize); err != nil {
 		return nil, err
 	}
-	return &Paged{lanes: lanes{block: int64(blockSize)}, capacity: blocks, free: blocks}, nil
+	return &Paged{lanes{block: int64(blockSize)}, stock{capacity: blocks, free: blocks}}, nil
 }
 
 func checkBlocks(blocks int64, blockSize int) error {
@@ -37,26 +36,9 @@ func checkBlocks(blocks int64, blockSize int) error {
 // Fits implements sim.Memory.
 func (p *Paged) Fits(tokens int) bool { return p.blocks(tokens) <= p.capacity }
 
-// Match implements sim.Memory: nothing is shared.
-func (p *Paged) Match(*sim.Sequence) int { return 0 }
-
 // Extend implements sim.Memory.
 func (p *Paged) Extend(s *sim.Sequence, n int, reserve int64) bool {
-	held := p.held.Of(s)
-	need := max(0, p.blocks(s.Stored+n)-*held)
-	if p.free-need < reserve {
-		return false
-	}
-	p.free -= need
-	*held += need
-	return true
-}
-
-// Release implements sim.Memory.
-func (p *Paged) Release(s *sim.Sequence, _ bool) {
-	held := p.held.Of(s)
-	p.free += *held
-	*held = 0
+	return p.grow(s, p.blocks(s.Stored+n), reserve)
 }
 
 // Join implements sim.Memory.
@@ -79,12 +61,6 @@ func (p *Paged) Advance(lane int, steps int64) {
 	p.free -= p.growth(lane, steps)
 	p.advance(lane, steps)
 }
-
-// Used implements sim.Memory.
-func (p *Paged) Used() int64 { return p.capacity - p.free }
-
-// Capacity implements sim.Memory.
-func (p *Paged) Capacity() int64 { return p.capacity }
 
 // Slots implements sim.SlotMemory.
 func (p *Paged) Slots() (all, shared int64) { return p.capacity * p.block, 0 }

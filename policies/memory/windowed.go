@@ -13,12 +13,11 @@ import (
 // make a block of all.
 type Windowed struct {
 	lanes
+	stock          // of units
 	full, windowed int64
-	limit          int64 // blocks that a sequence takes in a windowed layer
-	fixed          int64 // units that a sequence takes besides, however long it is
-	capacity, free int64
-	filling        []filling              // by lane
-	held           sim.PerSequence[int64] // units
+	limit          int64     // blocks that a sequence takes in a windowed layer
+	fixed          int64     // units that a sequence takes besides, however long it is
+	filling        []filling // by lane
 }
 
 // filling says how many of the decoding sequences of a lane take the last block of their window in
@@ -100,26 +99,9 @@ func (w *Windowed) Units(tokens int) int64 {
 // Fits implements sim.Memory.
 func (w *Windowed) Fits(tokens int) bool { return w.Units(tokens) <= w.capacity }
 
-// Match implements sim.Memory: nothing is shared.
-func (w *Windowed) Match(*sim.Sequence) int { return 0 }
-
 // Extend implements sim.Memory.
 func (w *Windowed) Extend(s *sim.Sequence, n int, reserve int64) bool {
-	held := w.held.Of(s)
-	need := max(0, w.Units(s.Stored+n)-*held)
-	if w.free-need < reserve {
-		return false
-	}
-	w.free -= need
-	*held += need
-	return true
-}
-
-// Release implements sim.Memory.
-func (w *Windowed) Release(s *sim.Sequence, _ bool) {
-	held := w.held.Of(s)
-	w.free += *held
-	*held = 0
+	return w.grow(s, w.Units(s.Stored+n), reserve)
 }
 
 // Join implements sim.Memory.
@@ -220,9 +202,3 @@ func (w *Windowed) pass(lane int, steps int64) {
 	full := w.filling[lane].advance(steps)
 	w.lanes.lanes[lane].add(int((w.limit-1)*w.block)+1, -full*w.windowed)
 }
-
-// Used implements sim.Memory.
-func (w *Windowed) Used() int64 { return w.capacity - w.free }
-
-// Capacity implements sim.Memory.
-func (w *Windowed) Capacity() int64 { return w.capacity }

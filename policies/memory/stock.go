@@ -1,0 +1,38 @@
+package memory
+
+import "github.com/llmsim/llmsim/sim"
+
+// stock is memory in units, of which each sequence holds a number and none is shared.
+type stock struct {
+	capacity, free int64
+	held           sim.PerSequence[int64]
+}
+
+// grow lets s hold the given number of units, if it held fewer. It returns false, and s holds what
+// it held, where fewer than reserve units would be left free.
+func (k *stock) grow(s *sim.Sequence, units, reserve int64) bool {
+	held := k.held.Of(s)
+	need := max(0, units-*held)
+	if k.free-need < reserve {
+		return false
+	}
+	k.free -= need
+	*held += need
+	return true
+}
+
+// Match implements sim.Memory: nothing is shared.
+func (k *stock) Match(*sim.Sequence) int { return 0 }
+
+// Release implements sim.Memory.
+func (k *stock) Release(s *sim.Sequence, _ bool) {
+	held := k.held.Of(s)
+	k.free += *held
+	*held = 0
+}
+
+// Used implements sim.Memory.
+func (k *stock) Used() int64 { return k.capacity - k.free }
+
+// Capacity implements sim.Memory.
+func (k *stock) Capacity() int64 { return k.capacity }
