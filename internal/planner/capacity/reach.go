@@ -41,6 +41,17 @@ func (r *reach) rate(place int) float64 {
 	return r.ceiling * math.Pow(lightLoad, float64(place)/grid)
 }
 
+// next returns the place in the grid to simulate: the middle of what is not known, but no rate
+// below served, which another fleet is known to serve; a fleet that misses that has lost. It is
+// r.missed where all that is not known is below served.
+func (r *reach) next(served float64) int {
+	place := (r.kept + r.missed) / 2
+	for place > r.missed && r.rate(place) < served {
+		place--
+	}
+	return place
+}
+
 // done reports whether the highest rate is known.
 func (r *reach) done() bool { return r.kept-r.missed == 1 }
 
@@ -67,29 +78,31 @@ func (s *search) reaches() []*reach {
 }
 
 // reachFarthest finds the fleet that serves the most requests a second within the limits of the
-// goal: of the fleets whose bounds are highest, those bounds are narrowed by bisection, until none
-// is above what the best is known to serve. It returns what is known of each.
+// goal. Of the fleets whose bounds are highest, those bounds are narrowed, until none is above what
+// the best is known to serve. It returns what is known of each.
 func (s *search) reachFarthest(ctx context.Context) ([]*reach, error) {
 	s.best, s.fates = -1, make([]fate, len(s.options))
 	all := s.reaches()
 	open := reachHeap(append([]*reach(nil), all...))
 	heap.Init(&open)
 	var best *reach
+	served := 0.0 // the highest rate that any fleet is known to serve
 	for len(open) > 0 {
 		var now []*reach
 		for len(open) > 0 && len(now) < atOnce {
 			r := heap.Pop(&open).(*reach)
-			if best == nil || r.rate(r.missed) > best.rate(best.kept) {
+			if r.next(served) > r.missed {
 				now = append(now, r)
 			} else {
 				s.fates[r.option].words = fmt.Sprintf("%s serve less than %s/s",
 					several(r.replicas, "replica"), report.Figure(r.rate(r.missed)))
 			}
 		}
-		if err := s.narrow(ctx, now); err != nil {
+		if err := s.narrow(ctx, now, served); err != nil {
 			return nil, err
 		}
 		for _, r := range now {
+			served = max(served, r.rate(r.kept))
 			switch {
 			case s.fates[r.option].kind == broken:
 			case !r.done():
@@ -116,11 +129,11 @@ func (s *search) better(r, best *reach) bool {
 		cmp.Compare(cost(r), cost(best)), cmp.Compare(r.option, best.option)) < 0
 }
 
-// narrow halves what is not known of each fleet.
-func (s *search) narrow(ctx context.Context, list []*reach) error {
+// narrow simulates each fleet once, where another is known to serve a rate.
+func (s *search) narrow(ctx context.Context, list []*reach, served float64) error {
 	return each(ctx, list, func(ctx context.Context, r *reach) error {
 		o, fate := s.options[r.option], &s.fates[r.option]
-		place := (r.kept + r.missed) / 2
+		place := r.next(served)
 		v, err := s.sustains(ctx, o, r.replicas, r.rate(place))
 		if words, failed := failure(err); failed {
 			fate.kind, fate.words = broken, words
