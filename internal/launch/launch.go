@@ -35,6 +35,10 @@ type Server struct {
 	Config, ConfigFile string
 	// Replicas is how many there are, Accelerators how many each has, on Nodes of them.
 	Replicas, Accelerators, Nodes int
+	// Least is the fewest replicas where the scenario starts and stops them; else 0.
+	Least int
+	// Port is the one on which the engine listens.
+	Port int
 	// Resource is the name under which Kubernetes counts the accelerators, such as nvidia.com/gpu.
 	Resource string
 }
@@ -109,6 +113,7 @@ func EngineOf(preset string) (string, bool) {
 type deployed struct {
 	// name is that of the group.
 	name, model, role string
+	hardware          scenarios.Hardware
 	parallelism       scenarios.Parallelism
 	engine            scenarios.Engine
 	batching          scenarios.Policy
@@ -142,18 +147,21 @@ func Fleet(s *scenarios.Scenario, model *models.Architecture, engineName string)
 	if err != nil {
 		return nil, nil, err
 	}
-	resource, err := resource(s.Hardware.Accelerator)
-	if err != nil {
-		return nil, nil, err
-	}
 	var list []Server
 	for _, g := range groups(s, published(s, model)) {
+		resource, err := resource(g.hardware.Accelerator)
+		if err != nil {
+			return nil, nil, err
+		}
 		command, config := e.write(&g.deployed)
-		perNode := max(1, s.Hardware.PerNode)
+		perNode := max(1, g.hardware.PerNode)
 		server := Server{
 			Name: g.name, Role: g.role, Command: command, Config: config,
-			ConfigFile: g.configFile(), Resource: resource,
+			ConfigFile: g.configFile(), Resource: resource, Port: e.port, Least: g.least,
 			Replicas: g.replicas, Accelerators: g.gpus(), Nodes: (g.gpus() + perNode - 1) / perNode,
+		}
+		if e.name == "vllm" && g.role == "decode" {
+			server.Port = vllmBehindSidecar
 		}
 		if err := e.spread(&server, &g.deployed); err != nil {
 			return nil, nil, err
@@ -167,12 +175,13 @@ func Fleet(s *scenarios.Scenario, model *models.Architecture, engineName string)
 type group struct {
 	deployed
 	replicas int
+	least    int // of Server
 }
 
 // groups returns the pools of a scenario, or the one group of all its replicas.
 func groups(s *scenarios.Scenario, model string) []group {
-	all := deployed{name: "server", model: model, role: "mixed", parallelism: s.Parallelism,
-		engine: s.Engine, batching: s.Batching, memory: s.Memory}
+	all := deployed{name: "server", model: model, role: "mixed", hardware: s.Hardware,
+		parallelism: s.Parallelism, engine: s.Engine, batching: s.Batching, memory: s.Memory}
 	if len(s.Fleet.Pools) == 0 {
 		return []group{{deployed: all, replicas: max(1, s.Replicas)}}
 	}
@@ -181,6 +190,9 @@ func groups(s *scenarios.Scenario, model string) []group {
 		p, one := &s.Fleet.Pools[i], all
 		if p.Role != "" {
 			one.role = p.Role
+		}
+		if p.Hardware.Accelerator != "" {
+			one.hardware = p.Hardware
 		}
 		if p.Parallelism != (scenarios.Parallelism{}) {
 			one.parallelism = p.Parallelism
@@ -196,6 +208,9 @@ func groups(s *scenarios.Scenario, model string) []group {
 		}
 		one.name = fmt.Sprintf("%s-%d", one.role, i)
 		list[i] = group{deployed: one, replicas: p.Replicas}
+		if p.Scaling.Policy != "" {
+			list[i].least = max(1, p.Scaling.Min)
+		}
 	}
 	return list
 }
@@ -250,16 +265,27 @@ func missing(s *scenarios.Scenario, e engine) []string {
 		list = append(list, fmt.Sprintf("batching %s: %s has its own scheduler", s.Batching.Policy,
 			e.name))
 	}
-	if len(s.Fleet.Pools) > 0 {
-		list = append(list, "fleet.pools: clients need a proxy in front that sends a request to "+
-			"prefill and then to decode, such as the engine's own router, llm-d or Dynamo")
-	} else if s.Routing.Policy != "" && s.Routing.Policy != "round-robin" && s.Replicas > 1 {
-		list = append(list, fmt.Sprintf(
-			"routing %s: a Kubernetes Service spreads connections at random; use a gateway with "+
-				"an endpoint picker", s.Routing.Policy))
+	picker := "a gateway with an endpoint picker"
+	if e.name == "vllm" {
+		picker = "llm-d.yaml, whose endpoint picker comes near"
+	}
+	if s.Routing.Policy != "" && s.Routing.Policy != "round-robin" && s.Replicas > 1 {
+		list = append(list, fmt.Sprintf("routing %s: a Kubernetes Service spreads connections at "+
+			"random; use %s", s.Routing.Policy, picker))
 	}
 	for _, g := range groups(s, "") {
 		list = append(list, missingOf(g.parallelism, e)...)
+		if g.role == "prefill" && e.name == "vllm" {
+			list = append(list, "fleet.pools: a request goes to prefill and then to decode only "+
+				"by way of llm-d.yaml; with kubernetes.yaml alone, decode replicas do both")
+		} else if g.role == "prefill" {
+			list = append(list, "fleet.pools: clients need a proxy in front that sends a request "+
+				"to prefill and then to decode, such as the engine's own router")
+		}
+		if g.hardware.Accelerator != s.Hardware.Accelerator {
+			list = append(list, "fleet.pools: where a cluster has several accelerators, give each "+
+				"pool a nodeSelector, which is the cluster's own")
+		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

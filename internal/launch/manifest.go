@@ -29,13 +29,13 @@ type Bundle struct {
 	Image   string
 	Port    int
 	Servers []Server
-	// WaitingMetric is the metric by which replicas are started and stopped, where the scenario
-	// does so; empty otherwise.
+	// WaitingMetric is the metric by which replicas are started and stopped; empty where the engine
+	// exports none.
 	WaitingMetric string
-	// Least and Most are the replicas of the autoscaler.
-	Least, Most int
 	// Notes say what of the scenario the files do not express.
 	Notes []string
+	// routing is the scenario's routing policy.
+	routing string
 }
 
 // NewBundle describes what starts the fleet of a scenario whose defaults are filled in. An empty
@@ -53,17 +53,9 @@ func NewBundle(s *scenarios.Scenario, model *models.Architecture, engineName str
 		return nil, err
 	}
 	b := &Bundle{Engine: e.name, Version: e.version, Image: e.image, Port: e.port,
-		Name: objectName(s)}
-	if b.Servers, b.Notes, err = Fleet(s, model, engineName); err != nil {
-		return nil, err
-	}
-	for i := range s.Fleet.Pools {
-		if scaling := &s.Fleet.Pools[i].Scaling; scaling.Policy != "" {
-			b.WaitingMetric, b.Least, b.Most = e.waiting, max(1, scaling.Min),
-				s.Fleet.Pools[i].Replicas
-		}
-	}
-	return b, nil
+		Name: objectName(s), WaitingMetric: e.waiting, routing: s.Routing.Policy}
+	b.Servers, b.Notes, err = Fleet(s, model, engineName)
+	return b, err
 }
 
 // objectName returns a name for Kubernetes objects: a DNS label (RFC 1123) that leaves room for
@@ -95,8 +87,8 @@ func CheckFolder(dir string) error {
 }
 
 // Write writes the bundle into a folder, which CheckFolder allows: start.sh with the commands,
-// kubernetes.yaml, the configuration files of TensorRT-LLM, and NOTES.md, which says what the files
-// leave out.
+// kubernetes.yaml, llm-d.yaml for vLLM, the configuration files of TensorRT-LLM, and NOTES.md,
+// which says what the files leave out.
 func (b *Bundle) Write(dir string) error {
 	if err := CheckFolder(dir); err != nil {
 		return err
@@ -112,8 +104,15 @@ func (b *Bundle) Write(dir string) error {
 	if err != nil {
 		return err
 	}
+	gateway, err := b.LLMD()
+	if err != nil {
+		return err
+	}
 	files := map[string]string{"start.sh": script, "kubernetes.yaml": manifests,
 		"NOTES.md": b.notes()}
+	if gateway != "" {
+		files["llm-d.yaml"] = gateway
+	}
 	for i := range b.Servers {
 		if server := &b.Servers[i]; server.Config != "" {
 			files[server.ConfigFile] = server.Config
@@ -142,8 +141,8 @@ func (b *Bundle) Script() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&s, "%s) # %d of them, %d accelerators each\n\texec %s ;;\n", b.Servers[i].Name,
-			b.Servers[i].Replicas, b.Servers[i].Accelerators, line)
+		fmt.Fprintf(&s, "%s) # replicas: %d, accelerators of each: %d\n\texec %s ;;\n",
+			b.Servers[i].Name, b.Servers[i].Replicas, b.Servers[i].Accelerators, line)
 	}
 	s.WriteString("*)\n\techo \"unknown group: $1\" >&2\n\texit 2 ;;\nesac\n")
 	return s.String(), nil
@@ -158,27 +157,17 @@ func (b *Bundle) groupNames() []string {
 }
 
 // Manifests returns Kubernetes manifests: for each group a Deployment, or a LeaderWorkerSet where a
-// replica spans nodes, with a Service over the pods that take requests, and an autoscaler where the
-// scenario scales.
+// replica spans nodes, with an autoscaler where the scenario scales it, and a Service over the pods
+// that take requests.
 func (b *Bundle) Manifests() (string, error) {
-	quote := func(v any) (string, error) {
-		text, err := json.Marshal(v) // JSON is YAML
-		return string(text), err
-	}
-	indent := func(n int, text string) string {
-		return strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+strings.Repeat(" ", n))
-	}
-	all, err := template.New("").Funcs(template.FuncMap{"quote": quote, "indent": indent}).ParseFS(
-		templates, "templates/*.yaml")
+	all, err := parsed()
 	if err != nil {
 		return "", err
 	}
 	var out strings.Builder
+	front := &b.Servers[0]
 	for i := range b.Servers {
 		server := &b.Servers[i]
-		if i > 0 {
-			out.WriteString("---\n")
-		}
 		kind := "deployment.yaml"
 		if server.Nodes > 1 {
 			kind = "leaderworkerset.yaml"
@@ -186,24 +175,37 @@ func (b *Bundle) Manifests() (string, error) {
 		if err := b.execute(all, &out, kind, server); err != nil {
 			return "", err
 		}
-	}
-	out.WriteString("---\n")
-	if err := b.execute(all, &out, "service.yaml", &b.Servers[0]); err != nil {
-		return "", err
-	}
-	if b.WaitingMetric != "" {
-		out.WriteString("---\n")
-		if err := b.execute(all, &out, "autoscaler.yaml", &b.Servers[0]); err != nil {
-			return "", err
+		if server.Least > 0 && b.WaitingMetric != "" {
+			if err := b.execute(all, &out, "autoscaler.yaml", server); err != nil {
+				return "", err
+			}
+		}
+		if front.Role == "prefill" {
+			front = server
 		}
 	}
-	return out.String(), nil
+	err = b.execute(all, &out, "service.yaml", front)
+	return strings.TrimPrefix(out.String(), "---\n"), err
 }
 
+// parsed returns the templates of all manifests.
+func parsed() (*template.Template, error) {
+	quote := func(v any) (string, error) {
+		text, err := json.Marshal(v) // JSON is YAML
+		return string(text), err
+	}
+	indent := func(n int, text string) string {
+		text = strings.TrimSuffix(text, "\n")
+		return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", n))
+	}
+	return template.New("").Funcs(template.FuncMap{"quote": quote, "indent": indent}).ParseFS(
+		templates, "templates/*.yaml")
+}
+
+// execute writes one document and the line that begins it.
 func (b *Bundle) execute(all *template.Template, out io.Writer, name string, server *Server) error {
-	perNode := server.Accelerators
-	if server.Nodes > 1 {
-		perNode = (server.Accelerators + server.Nodes - 1) / server.Nodes
+	if _, err := io.WriteString(out, "---\n"); err != nil {
+		return err
 	}
 	return all.ExecuteTemplate(out, name, struct {
 		*Bundle
@@ -211,7 +213,13 @@ func (b *Bundle) execute(all *template.Template, out io.Writer, name string, ser
 		// PerNode is the number of accelerators of each pod.
 		PerNode int
 		Object  string
-	}{b, server, perNode, b.Name + "-" + server.Name})
+		// Sidecar is set where llm-d's proxy stands before the engine, Transfers where KV caches
+		// come from other pods or go there, by vLLM's connector.
+		Sidecar, Transfers bool
+		SidecarImage       string
+	}{b, server, (server.Accelerators + server.Nodes - 1) / server.Nodes,
+		b.Name + "-" + server.Name, server.Port != b.Port,
+		b.Engine == "vllm" && server.Role != "mixed", sidecarImage})
 }
 
 // notes returns the text of NOTES.md.

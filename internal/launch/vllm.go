@@ -66,6 +66,9 @@ func writeVLLM(d *deployed) ([]string, string) {
 	if d.role != "mixed" {
 		f.add("--kv-transfer-config", `{"kv_connector":"NixlConnector","kv_role":"kv_both"}`)
 	}
+	if d.role == "decode" {
+		f.add("--port", vllmBehindSidecar)
+	}
 	return f, ""
 }
 

@@ -1,6 +1,6 @@
 // Package manifests holds the Kubernetes manifests that llmsim writes against the Go types of
-// Kubernetes and LeaderWorkerSet. It is a module of its own, so that the simulator does not depend
-// on these.
+// Kubernetes, LeaderWorkerSet, the Gateway API and its Inference Extension. It is a module of its
+// own, so that the simulator does not depend on these.
 package manifests
 
 import (
@@ -14,13 +14,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
 	core "k8s.io/api/core/v1"
+	rbac "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	inference "sigs.k8s.io/gateway-api-inference-extension/api/v1"
+	gateway "sigs.k8s.io/gateway-api/apis/v1"
 	lws "sigs.k8s.io/lws/api/leaderworkerset/v1"
 )
 
@@ -47,9 +51,11 @@ var fleets = map[string]struct {
 	"two nodes": {[]string{"two-nodes.yaml"}, "LeaderWorkerSet Service"},
 	"two nodes of SGLang": {[]string{"two-nodes.yaml", "--engine", "sglang"},
 		"LeaderWorkerSet Service"},
+	"pools over nodes": {[]string{"wide-pools.yaml"},
+		"LeaderWorkerSet HorizontalPodAutoscaler LeaderWorkerSet Service"},
 	"wide experts": {[]string{"wide.yaml"}, "LeaderWorkerSet Service"},
 	"pools":        {[]string{"pools.yaml"}, "Deployment Deployment Service"},
-	"scaled":       {[]string{"scaled.yaml"}, "Deployment Service HorizontalPodAutoscaler"},
+	"scaled":       {[]string{"scaled.yaml"}, "Deployment HorizontalPodAutoscaler Service"},
 }
 
 func TestManifestsDecodeStrictly(t *testing.T) {
@@ -63,29 +69,11 @@ func TestManifestsDecodeStrictly(t *testing.T) {
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			manifests, err := os.ReadFile(filepath.Join(dir, "kubernetes.yaml"))
-			if err != nil {
-				t.Fatal(err)
+			objects, kinds := decodeFile(t, filepath.Join(dir, "kubernetes.yaml"))
+			if kinds != fleet.kinds {
+				t.Errorf("found %s, want %s", kinds, fleet.kinds)
 			}
-			var kinds string
-			reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifests)))
-			for {
-				document, err := reader.Read()
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				kind, err := decode(document)
-				if err != nil {
-					t.Fatalf("%v in\n%s", err, document)
-				}
-				kinds += " " + kind
-			}
-			if kinds[1:] != fleet.kinds {
-				t.Errorf("found%s, want %s", kinds, fleet.kinds)
-			}
+			checkLLMD(t, filepath.Join(dir, "llm-d.yaml"), objects)
 			if out, err := exec.Command("sh", "-n",
 				filepath.Join(dir, "start.sh")).CombinedOutput(); err != nil {
 				t.Errorf("start.sh: %v\n%s", err, out)
@@ -94,43 +82,72 @@ func TestManifestsDecodeStrictly(t *testing.T) {
 	}
 }
 
+// decodeFile decodes all documents of a file, and returns them with their kinds in turn.
+func decodeFile(t *testing.T, name string) (objects []any, kinds string) {
+	t.Helper()
+	manifests, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifests)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, strings.TrimSpace(kinds)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, kind, err := decode(document)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		objects, kinds = append(objects, object), kinds+" "+kind
+	}
+}
+
 // decode decodes a document strictly as the type that it names.
-func decode(document []byte) (string, error) {
+func decode(document []byte) (object any, kind string, err error) {
 	data, err := yaml.ToJSON(document)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	var head struct {
 		APIVersion, Kind string
 		Metadata         struct{ Name string }
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	if problems := validation.IsDNS1123Label(head.Metadata.Name); len(problems) > 0 {
-		return "", fmt.Errorf("name %q: %v", head.Metadata.Name, problems)
+		return nil, "", fmt.Errorf("name %q: %v", head.Metadata.Name, problems)
 	}
-	var into any
-	switch head.APIVersion + " " + head.Kind {
-	case "apps/v1 Deployment":
-		into = new(apps.Deployment)
-	case "v1 Service":
-		into = new(core.Service)
-	case "v1 ConfigMap":
-		into = new(core.ConfigMap)
-	case "autoscaling/v2 HorizontalPodAutoscaler":
-		into = new(autoscaling.HorizontalPodAutoscaler)
-	case "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet":
-		into = new(lws.LeaderWorkerSet)
-	default:
-		return "", fmt.Errorf("unknown kind %s %s", head.APIVersion, head.Kind)
+	object, known := map[string]any{
+		"apps/v1 Deployment":                           new(apps.Deployment),
+		"v1 Service":                                   new(core.Service),
+		"v1 ServiceAccount":                            new(core.ServiceAccount),
+		"v1 ConfigMap":                                 new(core.ConfigMap),
+		"rbac.authorization.k8s.io/v1 Role":            new(rbac.Role),
+		"rbac.authorization.k8s.io/v1 RoleBinding":     new(rbac.RoleBinding),
+		"autoscaling/v2 HorizontalPodAutoscaler":       new(autoscaling.HorizontalPodAutoscaler),
+		"leaderworkerset.x-k8s.io/v1 LeaderWorkerSet":  new(lws.LeaderWorkerSet),
+		"gateway.networking.k8s.io/v1 HTTPRoute":       new(gateway.HTTPRoute),
+		"inference.networking.k8s.io/v1 InferencePool": new(inference.InferencePool),
+	}[head.APIVersion+" "+head.Kind]
+	if !known {
+		return nil, "", fmt.Errorf("unknown kind %s %s", head.APIVersion, head.Kind)
 	}
+	if err := decodeStrictly(data, object); err != nil {
+		return nil, "", err
+	}
+	return object, head.Kind, check(object)
+}
+
+// decodeStrictly decodes JSON whose fields are all known.
+func decodeStrictly(data []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return "", err
-	}
-	return head.Kind, check(into)
+	return decoder.Decode(into)
 }
 
 var label = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
@@ -153,7 +170,8 @@ func check(object any) error {
 	}
 	for _, pod := range pods {
 		for _, c := range pod.Spec.Containers {
-			if len(c.Command) == 0 || c.Image == "" || len(c.Resources.Limits) != 1 {
+			if c.Image == "" || c.Name != "picker" &&
+				(len(c.Command) == 0 || len(c.Resources.Limits) != 1) {
 				return fmt.Errorf("container %s lacks a command, an image or its accelerators",
 					c.Name)
 			}
