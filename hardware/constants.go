@@ -89,8 +89,9 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 			band = carries().OtherGeneration
 		}
 		warnings = append(warnings,
-			fmt.Sprintf("%s was not measured: efficiencies are those of %s; expect step times to "+
-				"be off by up to %s", a.Name, c.Accelerator, units.FormatFraction(band)))
+			fmt.Sprintf("%s was not measured: efficiencies are those of %s; between any two "+
+				"measured accelerators as near as these, the median error of step times was at "+
+				"most %s", a.Name, c.Accelerator, units.FormatFraction(band)))
 	}
 	use := func(l *Link, into *Collective, across bool) {
 		if l == nil {

@@ -25,9 +25,9 @@ var servedQuantities = map[string]string{
 
 var coverageColumns = []string{"TPOT", "TTFT", "rate"}
 
-// WriteCoverage writes a page, in Markdown, that lists the engines, accelerators, model
-// families and number formats served rows were compared, how many, and with what median absolute
-// error; and of which there were none.
+// WriteCoverage writes a page, in Markdown, that lists engines, accelerators, model families and
+// number formats: how many served rows of each were compared, with what median absolute error, and
+// which have no row.
 func (r *Report) WriteCoverage(w io.Writer) error {
 	c, err := loadCatalogs()
 	if err != nil {

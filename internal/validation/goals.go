@@ -141,10 +141,9 @@ func WriteGoals(b *bytes.Buffer, list []GoalResult) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintln(b, "Goals: median absolute and median error of all rows, those that constants "+
-		"were fitted to among them; and "+
-		"of rows whose engine, GPU and model together were left out of the fit, when "+
-		"the constants were fitted")
+	fmt.Fprintln(b, "Goals: median absolute and median error of all rows, which include rows that "+
+		"constants were fitted to; and of rows whose engine, GPU and model together were left "+
+		"out of the fit, when the constants were fitted")
 	fmt.Fprintf(b, "  %-20s %-14s %4s %6s %7s  %13s %5s\n", "rows", "quantity", "rows", "all",
 		"bias", "left out", "goal")
 	for i := range list {

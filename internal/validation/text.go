@@ -133,8 +133,8 @@ func writeTargets(b *bytes.Buffer, list []TargetResult) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintln(b, "Targets: median absolute error of the rows above, those that constants were "+
-		"fitted to among them")
+	fmt.Fprintln(b, "Targets: median absolute error of the rows above, which include rows that "+
+		"constants were fitted to")
 	fmt.Fprintf(b, "  %-19s %-17s %5s %7s %8s    %s\n", "table", "quantity", "rows", "ours",
 		"at most", "best other")
 	for i := range list {

@@ -64,8 +64,8 @@ type Answer struct {
 	Failed int `json:"failed_simulations,omitempty"`
 	// Pruned counts options that were not simulated, by reason.
 	Pruned []Pruned `json:"pruned"`
-	// Fates says of every option, in the order of the menu, what became of it; of a large menu, of
-	// those that were simulated.
+	// Fates says of every option, in the order of the menu, what became of it; in a large menu, of
+	// every simulated option.
 	Fates []Fate `json:"options_in_order"`
 }
 

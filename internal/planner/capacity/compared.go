@@ -10,8 +10,8 @@ import (
 // by which fleets are compared. All are of the same requests.
 const compared = 10
 
-// Point is a fleet that was simulated, and what it costs and shows, with steps as slow as the asked
-// confidence demands.
+// Point is a fleet that was simulated, and what it costs and shows, with steps so slow that
+// real ones are faster with the asked confidence.
 type Point struct {
 	option   int
 	Label    string `json:"label"`

@@ -73,8 +73,8 @@ func (o *option) accelerators(offer *Offer) int {
 // available reports whether there are accelerators for n replicas or groups.
 func (o *option) available(n int) bool { return o.shortest(n) == nil }
 
-// shortest returns an offer of which there are too few accelerators for n replicas or groups;
-// nil where there are enough of all.
+// shortest returns an offer that has too few accelerators for n replicas or groups; nil where all
+// offers have enough.
 func (o *option) shortest(n int) *Offer {
 	for _, s := range o.servers() {
 		if s.offer.Count > 0 && n*o.accelerators(s.offer) > s.offer.Count {

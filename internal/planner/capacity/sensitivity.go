@@ -19,7 +19,7 @@ const wrong = 0.10
 const contender = 1.4
 
 // mostAgain is how many plans with other inputs are answered at the same time: each has options of
-// its own, of which there may be a million.
+// its own, up to a million.
 const mostAgain = 2
 
 // perturbation is an input that may be other than the plan says.

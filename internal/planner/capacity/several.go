@@ -142,7 +142,7 @@ func (f *File) parts() []*File {
 	return list
 }
 
-// remaining returns what is left of offers when a fleet has taken its accelerators.
+// remaining returns the offers with the accelerators that are left when a fleet has taken its own.
 func remaining(offers []Offer, d *Deployment) []Offer {
 	var left []Offer
 	for _, o := range offers {

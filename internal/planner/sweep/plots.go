@@ -36,8 +36,8 @@ func (r *Results) WritePlots(dir string, style plots.Style) error {
 	return r.plotFront(dir, style)
 }
 
-// curves returns a metric as the picture of it shows it: times in a unit in which they are read
-// easily, shares in percent, and the limit of the SLO where there is one.
+// curves returns the curves of a metric for a picture: times in a readable unit, shares in percent,
+// and the limit of the SLO where there is one.
 func (r *Results) curves(m int, metric scenarios.Metric, horizontal int) *plots.Curves {
 	series, names := r.series(m, horizontal)
 	c := &plots.Curves{Title: r.titled(metric.Title), X: axisLabel(r.Axes[horizontal]),

@@ -8,7 +8,7 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// constant is a number of a T that may be fitted, and the range in which it is looked for. The
+// constant is a number of a T that may be fitted, and the range that the fit searches. The
 // middle of the range, in logarithms, is what is believed without measurements, and the ends are
 // two standard deviations away.
 type constant[T any] struct {
