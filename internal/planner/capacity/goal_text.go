@@ -57,8 +57,8 @@ func (a *Answer) printPoints(p *report.Printer, list []Point) {
 	if left := len(list) - len(rows); left > 0 {
 		p.Text(fmt.Sprintf("%d more are in plan.json of --out.", left))
 	}
-	p.Text("Latency and energy are simulated with steps so slow that real ones are faster with the " +
-		"asked confidence.")
+	p.Text("Latency and energy are simulated with steps so slow that real ones are faster with " +
+		"the asked confidence.")
 }
 
 func (a *Answer) printReaches(p *report.Printer) {
