@@ -4,6 +4,7 @@ import (
 	"embed"
 	"io/fs"
 	"path"
+	"sync"
 )
 
 //go:embed catalog/*.yaml
@@ -17,8 +18,12 @@ type Catalog struct {
 	Links        []Link
 }
 
-// Load returns the catalogue that comes with the program.
-func Load() (Catalog, error) {
+// Load returns the catalogue that comes with the program, the same at each call: do not change its
+// entries.
+func Load() (Catalog, error) { return shipped() }
+
+// shipped reads the files of the program once: they never change.
+var shipped = sync.OnceValues(func() (Catalog, error) {
 	names, err := fs.Glob(catalogFiles, "catalog/*.yaml")
 	if err != nil {
 		return Catalog{}, err
@@ -36,7 +41,7 @@ func Load() (Catalog, error) {
 		files = append(files, f)
 	}
 	return Catalog{}.with(files)
-}
+})
 
 // With returns a copy of the catalogue with the entries of a user's YAML file. An entry of a known
 // name changes the figures that it gives and keeps the others; `like: NAME` starts a new entry from

@@ -110,13 +110,13 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 }
 
 // dataSheets is the built-in catalogue, in which the relatives of a device are looked for.
-var dataSheets = sync.OnceValue(func() Catalog {
+func dataSheets() Catalog {
 	c, err := Load()
 	if err != nil {
 		panic(err)
 	}
 	return c
-})
+}
 
 // NearestConstants returns of some measured constants those of a, or of its nearest relative, and
 // how far that is: 0 for itself, 1 for the same generation, 2 for another. Of equally near
@@ -147,10 +147,8 @@ func (d distance) less(e distance) bool {
 
 // kinship returns the distance of a from the accelerator of that name in the catalogue.
 func kinship(a *Accelerator, name string) distance {
-	relative, err := dataSheets().Accelerator(name)
-	if err != nil {
-		panic(err)
-	}
+	sheets := dataSheets().Accelerators
+	relative := &sheets[indexOf(name, sheets)]
 	d := distance{2, ratio(relative.Bandwidth, a.Bandwidth)}
 	switch {
 	case relative.Name == a.Name:
@@ -166,12 +164,9 @@ func kinship(a *Accelerator, name string) distance {
 // device are not alike.
 func NearestCollective(l *Link, across bool, measured []Collective) Collective {
 	var best Collective
-	gap := math.Inf(1)
+	gap, sheets := math.Inf(1), dataSheets().Links
 	for _, c := range measured {
-		relative, err := dataSheets().Link(c.Link)
-		if err != nil {
-			panic(err)
-		}
+		relative := &sheets[indexOf(c.Link, sheets)]
 		g := ratio(relative.Bandwidth, l.Bandwidth)
 		switch {
 		case relative.Name == l.Name:

@@ -3,7 +3,8 @@ package hardware
 import (
 	"io/fs"
 	"maps"
-	"slices"
+	"path"
+	"strings"
 	"sync"
 )
 
@@ -66,17 +67,49 @@ type ExpertKernel struct {
 	Fit  KernelFit
 }
 
-// AllKernels returns the kernels of all engines, by engine and accelerator.
-func AllKernels() []Kernels { return slices.Clone(fittedKernels()) }
+// AllKernels returns the kernels of all engines, by engine and accelerator. They are shared: do not
+// change them.
+func AllKernels() []Kernels {
+	var list []Kernels
+	for _, f := range kernelFiles() {
+		list = append(list, *f.kernels())
+	}
+	return list
+}
 
-var fittedKernels = sync.OnceValue(func() []Kernels {
+// KernelsOn returns the kernels of an engine family on the accelerator of that catalogue name; nil
+// where they were not measured. They are shared: do not change them.
+func KernelsOn(engine, accelerator string) *Kernels {
+	for _, f := range kernelFiles() {
+		if f.engine == engine && f.accelerator == accelerator {
+			return f.kernels()
+		}
+	}
+	return nil
+}
+
+// kernelFile is the kernels of one engine on one accelerator, read when they are first asked for.
+type kernelFile struct {
+	engine, accelerator string
+	kernels             func() *Kernels
+}
+
+// kernelFiles lists the files of fitted/kernels, whose paths are ENGINE/ACCELERATOR.yaml.
+var kernelFiles = sync.OnceValue(func() []kernelFile {
 	names, err := fs.Glob(fittedFiles, "fitted/kernels/*/*.yaml")
 	if err != nil {
 		panic(err)
 	}
-	var list []Kernels
+	var list []kernelFile
 	for _, name := range names {
-		list = append(list, readFile[Kernels](name))
+		list = append(list, kernelFile{
+			engine:      path.Base(path.Dir(name)),
+			accelerator: strings.TrimSuffix(path.Base(name), ".yaml"),
+			kernels: sync.OnceValue(func() *Kernels {
+				k := readFile[Kernels](name)
+				return &k
+			}),
+		})
 	}
 	return list
 })
@@ -86,14 +119,15 @@ var fittedKernels = sync.OnceValue(func() []Kernels {
 // with the engine those of another one on the same accelerator stand in: engines share most of
 // their libraries.
 func FindKernels(engine string, a *Accelerator) *Kernels {
-	k := NearestKernels(engine, a, fittedKernels())
+	k := nearestKernels(engine, a)
 	if k == nil {
 		return nil
 	}
 	complete := *k
 	complete.Products, complete.Experts = maps.Clone(k.Products), maps.Clone(k.Experts)
-	for _, other := range fittedKernels() {
-		if other.Accelerator == k.Accelerator {
+	for _, f := range kernelFiles() {
+		if f.accelerator == k.Accelerator {
+			other := f.kernels()
 			complete.Products = withDefaults(complete.Products, other.Products)
 			complete.Experts = withDefaults(complete.Experts, other.Experts)
 		}
@@ -111,16 +145,21 @@ func withDefaults[T any](m, defaults map[DType]T) map[DType]T {
 	return all
 }
 
-// NearestKernels returns of some measured kernels those of an engine family on a, or on its nearest
-// relative; nil where there are none of the engine.
-func NearestKernels(engine string, a *Accelerator, measured []Kernels) *Kernels {
-	var best *Kernels
+// nearestKernels returns the kernels of an engine family on a, or on its nearest relative; nil
+// where there are none of the engine.
+func nearestKernels(engine string, a *Accelerator) *Kernels {
+	var best *kernelFile
 	closest := farthest()
-	for i := range measured {
-		k := &measured[i]
-		if d := kinship(a, k.Accelerator); k.Engine == engine && d.less(closest) {
-			best, closest = k, d
+	for _, f := range kernelFiles() {
+		if f.engine != engine {
+			continue
+		}
+		if d := kinship(a, f.accelerator); d.less(closest) {
+			best, closest = &f, d
 		}
 	}
-	return best
+	if best == nil {
+		return nil
+	}
+	return best.kernels()
 }

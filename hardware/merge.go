@@ -154,11 +154,10 @@ func lookUp[T any, P part[T]](kind, name string, list []T) (T, error) {
 // indexOf is the place of the entry of a name or alias in a list, -1 if there is none.
 func indexOf[T any, P part[T]](name string, list []T) int {
 	folded := fold(name)
+	same := func(known string) bool { return fold(known) == folded }
 	for i := range list {
-		for _, known := range P(&list[i]).header().names() {
-			if known == name || fold(known) == folded {
-				return i
-			}
+		if h := P(&list[i]).header(); same(*h.name) || slices.ContainsFunc(*h.aliases, same) {
+			return i
 		}
 	}
 	return -1

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 )
 
 // catalogFiles has one file a family, its models from small to large.
@@ -38,20 +39,31 @@ type published struct {
 	Digits     int    `json:"digits"`
 }
 
-// Catalog is the models that are known by name.
+// Catalog is the models that are known by name. The shape of each is read when it is first asked
+// for, since most programs want one of them.
 type Catalog struct {
-	models []*Architecture
+	models []*known
 	// byName has the models by the lookupKey of their names and aliases.
-	byName map[string]*Architecture
+	byName map[string]*known
 }
 
-// Load reads the built-in catalogue.
-func Load() (*Catalog, error) {
+// known is a model of the catalogue.
+type known struct {
+	name string
+	// read returns the shape, the same at each call.
+	read func() (*Architecture, error)
+}
+
+// Load returns the built-in catalogue, the same at each call.
+func Load() (*Catalog, error) { return shipped() }
+
+// shipped reads the files of the program once: they never change.
+var shipped = sync.OnceValues(func() (*Catalog, error) {
 	files, err := catalogFiles.ReadDir("catalog")
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{byName: map[string]*Architecture{}}
+	c := &Catalog{byName: map[string]*known{}}
 	for _, f := range files {
 		name := path.Join("catalog", f.Name())
 		data, err := catalogFiles.ReadFile(name)
@@ -69,7 +81,7 @@ func Load() (*Catalog, error) {
 		}
 	}
 	return c, nil
-}
+})
 
 // parseEntries reads a catalogue file, in which unknown fields are mistakes.
 func parseEntries(data []byte) ([]entry, error) {
@@ -84,20 +96,26 @@ func parseEntries(data []byte) ([]entry, error) {
 
 // add adds a model under its name and aliases, which no other model may have.
 func (c *Catalog) add(e entry) error {
-	a, _, err := FromHuggingFace(bytes.NewReader(e.Config), e.Name)
-	if err != nil {
-		return err
-	}
-	a.Aliases, a.Source = e.Aliases, e.Source
+	m := &known{e.Name, sync.OnceValues(e.architecture)}
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
 		key := lookupKey(name)
-		if other, taken := c.byName[key]; taken && other != a {
-			return fmt.Errorf("%s: the name %q belongs to %s", e.Name, name, other.Name)
+		if other, taken := c.byName[key]; taken && other != m {
+			return fmt.Errorf("%s: the name %q belongs to %s", e.Name, name, other.name)
 		}
-		c.byName[key] = a
+		c.byName[key] = m
 	}
-	c.models = append(c.models, a)
+	c.models = append(c.models, m)
 	return nil
+}
+
+// architecture reads the shape of the model.
+func (e entry) architecture() (*Architecture, error) {
+	a, _, err := FromHuggingFace(bytes.NewReader(e.Config), e.Name)
+	if err != nil {
+		return nil, err
+	}
+	a.Aliases, a.Source = e.Aliases, e.Source
+	return a, nil
 }
 
 // lookupKey returns what names of the same model have in common: lower case, no organisation before
@@ -122,19 +140,29 @@ func lookupKey(name string) string {
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 // All returns the models by family, from small to large in each. They are shared: do not change
-// them.
-func (c *Catalog) All() []*Architecture { return c.models }
+// them. It panics on a mistake in the catalogue, which is part of the program.
+func (c *Catalog) All() []*Architecture {
+	list := make([]*Architecture, len(c.models))
+	for i, m := range c.models {
+		a, err := m.read()
+		if err != nil {
+			panic(fmt.Sprintf("models: %v", err))
+		}
+		list[i] = a
+	}
+	return list
+}
 
 // Lookup returns the model of that name or alias, such as "llama-2-70b", "Llama2-70b" or
 // "meta-llama/Llama-2-70b-hf". The error for an unknown name has the nearest known ones. The model
 // is shared: do not change it.
 func (c *Catalog) Lookup(name string) (*Architecture, error) {
-	if a, ok := c.byName[lookupKey(name)]; ok {
-		return a, nil
+	if m, ok := c.byName[lookupKey(name)]; ok {
+		return m.read()
 	}
 	var names []string
-	for _, a := range c.models {
-		names = append(names, a.Name)
+	for _, m := range c.models {
+		names = append(names, m.name)
 	}
 	if near := nearest(name, names, 3); len(near) > 0 {
 		return nil, fmt.Errorf("unknown model %q; did you mean %s?", name,

@@ -1,6 +1,9 @@
 package models
 
-import "maps"
+import (
+	"maps"
+	"sync"
+)
 
 // family is what a model_type implies beyond the fields of its config.json. Where it follows a
 // default, that is of the family's configuration class in Hugging Face's transformers (or of the
@@ -27,27 +30,18 @@ type family struct {
 	read func(c *config, s *shape)
 }
 
-// familyOf returns the family of a model_type.
-func familyOf(modelType string) (f family, known bool) {
-	if f, known = llamaFamilies()[modelType]; known {
-		return f, true
+// families returns the families by model_type. They never change.
+var families = sync.OnceValue(func() map[string]family {
+	all := map[string]family{}
+	for _, some := range []map[string]family{gptFamilies(), plainFamilies(), qwenFamilies(),
+		gemmaFamilies(), latentFamilies(), expertFamilies(), hybridFamilies()} {
+		maps.Copy(all, some)
 	}
-	f, known = gptFamilies()[modelType]
-	return f, known
-}
+	return all
+})
 
 // fields are values of config.json that are assumed where it is silent.
 type fields = map[string]any
-
-// llamaFamilies returns the families with RMSNorm and, but for Nemotron, a gated MLP.
-func llamaFamilies() map[string]family {
-	all := map[string]family{}
-	for _, families := range []map[string]family{plainFamilies(), qwenFamilies(), gemmaFamilies(),
-		latentFamilies(), expertFamilies(), hybridFamilies()} {
-		maps.Copy(all, families)
-	}
-	return all
-}
 
 // plainFamilies returns the families that differ from Llama in biases, norms and windows only.
 func plainFamilies() map[string]family {

@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ func FromHuggingFace(r io.Reader, name string) (a *Architecture, warnings []stri
 	return Checkpoint{Config: r}.Read(name)
 }
 
-// Read reads the files of a checkpoint, in any of the spellings that the families of familyOf use.
+// Read reads the files of a checkpoint, in any of the spellings that the families use.
 // The name becomes the architecture's, and begins each error; that of a model which is read as what
 // it is not says so. Warnings tell what was assumed.
 //
@@ -87,7 +88,7 @@ func (c *config) architecture(assume string, quantised *config) *Architecture {
 		modelType = c.text("model_type")
 	}
 	c.refuseOtherModels(modelType)
-	f, known := familyOf(modelType)
+	f, known := families()[modelType]
 	note := ""
 	if !known {
 		if assume != "llama" {
@@ -95,7 +96,7 @@ func (c *config) architecture(assume string, quantised *config) *Architecture {
 				unknownType(modelType))
 			return &Architecture{}
 		}
-		f, note = llamaFamilies()["llama"],
+		f, note = families()["llama"],
 			fmt.Sprintf("model_type %q is not known: read as a Llama-like model (RMSNorm, "+
 				"gated MLP)", modelType)
 	}
@@ -299,14 +300,4 @@ func (c *config) tensorType() hardware.DType {
 }
 
 // knownTypes lists the model types that are read.
-func knownTypes() []string {
-	var names []string
-	for name := range llamaFamilies() {
-		names = append(names, name)
-	}
-	for name := range gptFamilies() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func knownTypes() []string { return slices.Sorted(maps.Keys(families())) }

@@ -5,15 +5,10 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"sync"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models"
 )
-
-// shippedModels reads the catalogue once: it does not change, and takes longer to read than many a
-// scenario to run.
-var shippedModels = sync.OnceValues(models.Load)
 
 // findModel looks in the catalogue, or reads a config.json: the one at path, or in the folder
 // there.
@@ -21,7 +16,7 @@ func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []s
 	if path, ok := modelFile(fsys, path); ok {
 		return readCheckpoint(fsys, name, path, assume)
 	}
-	catalog, err := shippedModels()
+	catalog, err := models.Load()
 	if err != nil {
 		return nil, nil, err
 	}

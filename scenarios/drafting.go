@@ -192,7 +192,7 @@ func sameTokens(a, b *models.Architecture) bool {
 
 // drafters names the smaller models of the catalogue that share the vocabulary of a model.
 func drafters(model *models.Architecture) string {
-	catalog, err := shippedModels()
+	catalog, err := models.Load()
 	if err != nil {
 		return ""
 	}

@@ -2,16 +2,11 @@ package scenarios
 
 import (
 	"cmp"
-	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
-
-// shippedHardware reads the catalogue once: it does not change, and takes longer to read than many
-// a scenario to run.
-var shippedHardware = sync.OnceValues(hardware.Load)
 
 // machine is the accelerators of a replica and what joins them.
 type machine struct {
@@ -55,7 +50,7 @@ func (v *view) findMachine() machine {
 
 // hardwareCatalog returns the catalogue with the entries of the view's own file, if one is given.
 func (v *view) hardwareCatalog() (hardware.Catalog, error) {
-	catalog, err := shippedHardware()
+	catalog, err := hardware.Load()
 	path := v.locate("hardware.file", v.s.Hardware.File)
 	if err != nil || path == "" {
 		return catalog, err

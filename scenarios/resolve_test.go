@@ -11,6 +11,7 @@ import (
 // What a scenario means follows from what was written alone, which stays as it is: resolving it
 // again gives the same, also after a simulation was put together from it.
 func TestResolvingChangesNothing(t *testing.T) {
+	keepCatalogues(t)
 	registry := policies.Default()
 	scenarios := [][]string{
 		{"workload={prefix: {groups: 2, tokens: {distribution: exponential, mean: 50}}}"},

@@ -55,6 +55,7 @@ func run(t *testing.T, s *Simulation) *Result {
 // Every shipped scenario is short and commented, runs, and passes its own schema; with all defaults
 // written out, it is accepted again, explains itself in the same words, and gives the same result.
 func TestShippedScenarios(t *testing.T) {
+	keepCatalogues(t)
 	schema, err := scenarioSchema(t).Resolve(nil)
 	if err != nil {
 		t.Fatal(err)

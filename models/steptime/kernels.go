@@ -63,10 +63,8 @@ func (c *Clock) relative(d hardware.DType) (own, apart hardware.ProductKernel, o
 // use.
 func (c *Clock) anchor() (hardware.ProductKernel, bool) {
 	k := c.kernels
-	for _, other := range hardware.AllKernels() {
-		if other.Engine == k.Engine && other.Accelerator == c.constants.Accelerator {
-			k = &other
-		}
+	if own := hardware.KernelsOn(k.Engine, c.constants.Accelerator); own != nil {
+		k = own
 	}
 	p, ok := k.Products[hardware.BF16]
 	return p, ok

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
@@ -125,7 +126,7 @@ func distance(a, b deployment.Key) (float64, []string) {
 }
 
 // servers lists the servers that were measured, each once.
-func servers() []deployment.Key {
+var servers = sync.OnceValue(func() []deployment.Key {
 	var list []deployment.Key
 	for _, e := range measured() {
 		if !slices.Contains(list, e.Key) {
@@ -133,7 +134,7 @@ func servers() []deployment.Key {
 		}
 	}
 	return list
-}
+})
 
 // Sentence says the evidence in words.
 func (e *Evidence) Sentence() string {

@@ -3,7 +3,6 @@ package evidence
 import (
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
@@ -17,7 +16,7 @@ type catalogs struct {
 }
 
 // shipped reads the catalogues, which are part of the program: they are right, or a test fails.
-var shipped = sync.OnceValue(func() catalogs {
+func shipped() catalogs {
 	m, err := models.Load()
 	if err != nil {
 		panic(err)
@@ -27,7 +26,7 @@ var shipped = sync.OnceValue(func() catalogs {
 		panic(err)
 	}
 	return catalogs{m, h}
-})
+}
 
 // family names what of a model's architecture the accuracy of predictions depends on; "" where the
 // model is not in the catalogue.
