@@ -39,9 +39,16 @@ type process struct {
 
 func start(t *testing.T, program string, args ...string) *process {
 	t.Helper()
+	return startWith(t, nil, program, args...)
+}
+
+// startWith is start with more environment variables.
+func startWith(t *testing.T, env []string, program string, args ...string) *process {
+	t.Helper()
 	p := &process{Cmd: exec.Command(program, args...), ended: make(chan error, 1)}
 	p.Stdout, p.Stderr = io.Discard, &p.stderr
-	p.Env = append(os.Environ(), "XDG_CONFIG_HOME="+program+".config") // where the queue's key is
+	// where the queue's key is
+	p.Env = slices.Concat(os.Environ(), []string{"XDG_CONFIG_HOME=" + program + ".config"}, env)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
+)
+
+// kindsOfPlans are one cheap plan of each kind, and what is in its plan.json if it is of that kind.
+func kindsOfPlans() map[string]struct{ text, shows string } {
+	const asked = "model: llama-3.1-8b\nworkload: {rate: 30/s, prompt: 400, output: 40}\n" +
+		"slo: {ttft: 800ms, tpot: 40ms}\n"
+	const effort = "\neffort: {requests: 100, most-requests: 200}\n"
+	const menu = "menu: {hardware: [l40s, a100-80gb-sxm, {accelerator: h100-sxm, count: 3}], " +
+		"tensor: [1]}" + effort
+	return map[string]struct{ text, shows string }{
+		"throughput": {asked + "goal: {find: throughput, budget: $7/h}\n" + menu, `"rate_bound"`},
+		"latency":    {asked + "goal: {find: latency, budget: $7/h}\n" + menu, `"latency_ms"`},
+		"front":      {asked + "goal: {find: front, budget: $7/h}\n" + menu, `"front": true`},
+		"job": {"model: llama-3.1-8b\nworkload: {prompt: 400, output: 40}\n" +
+			"job: {requests: 20000, within: 10m}\nmenu: {hardware: [l40s, a100-80gb-sxm, " +
+			"h100-sxm], tensor: [1], batching: [{max-sequences: 16}, {token-budget: 2048}]}",
+			`"job_hours"`},
+		"joint": {"models:\n" +
+			"  - {name: chat, model: llama-3.1-8b, workload: {rate: 60/s, prompt: 300, " +
+			"output: 60}, slo: {ttft: 1s, tpot: 40ms}}\n" +
+			"  - {name: code, model: qwen2.5-14b, workload: {rate: 12/s, prompt: 900, " +
+			"output: 60}, slo: {ttft: 1s, tpot: 50ms}}\n" +
+			"menu: {hardware: [{accelerator: h100-sxm, count: 2, price: $2/h}, " +
+			"{accelerator: a100-80gb-sxm, count: 4, price: $1.2/h}, l40s], tensor: [1]}" + effort,
+			"its accelerators serve another model"},
+		"mixed": {"model: llama-3.1-8b\nworkload: {rate: 130/s, prompt: 400, output: 40}\n" +
+			"slo: {ttft: 800ms, tpot: 40ms}\nmenu: {hardware: [{accelerator: h100-sxm, " +
+			"count: 2, price: $2/h}, {accelerator: h100-sxm, price: $3/h}], tensor: [1]}" + effort,
+			`"share_of_first"`},
+	}
+}
+
+// Plans of every kind have the same bytes with 1 core, with 2, and with workers of which one, the
+// only one until then, is killed half way.
+func TestPlansOfEveryKindHaveTheSameBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("answers six plans three times")
+	}
+	llmsim, nats := program(t), queuetest.Serve(t)
+	for name, kind := range kindsOfPlans() {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "plan.yaml")
+			if err := os.WriteFile(file, []byte(kind.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			one, two, killed := filepath.Join(dir, "one"), filepath.Join(dir, "two"),
+				filepath.Join(dir, "killed")
+			for _, cores := range []string{"1", "2"} {
+				out := map[string]string{"1": one, "2": two}[cores]
+				p := startWith(t, []string{"GOMAXPROCS=" + cores}, llmsim, "plan", file, "--out",
+					out)
+				if !p.endsWithin(t, patience) {
+					t.Fatal("the undisturbed plan does not end")
+				}
+			}
+			half := len(sortedLines(t, one)) / 2
+			worker := func() *process {
+				return start(t, llmsim, "worker", "--nats", nats, "--workers", "1")
+			}
+			first := worker()
+			planner := start(t, llmsim, "plan", file, "--nats", nats, "--workers", "0",
+				"--redeliver", "1s", "--out", killed)
+			if !planner.hasDone(t, killed, half) {
+				t.Fatal("the plan was done before the worker was killed")
+			}
+			first.kill(t)
+			others := []*process{worker(), worker()}
+			if !planner.endsWithin(t, patience) {
+				t.Fatalf("the disturbed plan does not end: %s", planner.stderr.String())
+			}
+			for _, w := range others {
+				w.kill(t)
+			}
+			answer := answerFiles(t, one)
+			if !bytes.Contains(answer["plan.json"], []byte(kind.shows)) {
+				t.Errorf("no %s in the answer: it is of another kind", kind.shows)
+			}
+			for _, dir := range []string{two, killed} {
+				sameAnswer(t, answer, answerFiles(t, dir), filepath.Base(dir))
+			}
+		})
+	}
+}
+
+// answerFiles returns the files of an answer by their path below its folder, without the journal.
+func answerFiles(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	found := map[string][]byte{}
+	root := os.DirFS(dir)
+	err := fs.WalkDir(root, ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Base(path) == "journal.jsonl" {
+			return err
+		}
+		found[path], err = fs.ReadFile(root, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// sameAnswer checks that two answers have the same files with the same bytes.
+func sameAnswer(t *testing.T, want, got map[string][]byte, name string) {
+	t.Helper()
+	paths := func(files map[string][]byte) []string {
+		var list []string
+		for path := range files {
+			list = append(list, path)
+		}
+		slices.Sort(list)
+		return list
+	}
+	if a, b := paths(want), paths(got); len(a) < 3 || !slices.Equal(a, b) {
+		t.Errorf("%s: files %v, want %v", name, b, a)
+	}
+	for path, data := range want {
+		if !bytes.Equal(got[path], data) {
+			t.Errorf("%s: %s differs", name, path)
+		}
+	}
+}
