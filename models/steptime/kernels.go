@@ -16,6 +16,10 @@ type peakRate struct {
 	// memory is the fraction of the bandwidth at which weights stream in, kernel the fixed time of
 	// a product in seconds, overlap joins compute and memory time.
 	memory, kernel, overlap float64
+	// blocks is the fixed time in seconds by which the engine's products in 8 bits with a scale a
+	// block take longer than those in 16 bits, which is that of a kernel before them; 0 for other
+	// formats, and where it was not measured.
+	blocks float64
 }
 
 // peakRate returns the rates of products of matrices stored as d, and notes where another format
@@ -35,11 +39,15 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 			c.cfg.Accelerator.Name, wanted, used))
 	}
 	l := &c.constants.Linear
-	r := peakRate{used, peak, efficiency(l.Compute, sixteen(d), used), l.Memory, float64(l.Kernel),
-		l.Overlap}
+	r := peakRate{format: used, peak: peak, efficiency: efficiency(l.Compute, sixteen(d), used),
+		memory: l.Memory, kernel: float64(l.Kernel), overlap: l.Overlap}
 	name := c.cfg.Accelerator.Name
 	borrowed := c.constants.Accelerator != name && c.kernels != nil && c.kernels.Accelerator == name
-	if own, apart, ok := c.relative(d); ok && (borrowed || l.Compute[sixteen(d)] == 0) {
+	own, apart, ok := c.relative(d)
+	if ok && d == hardware.FP8Block {
+		r.blocks = float64(own.Kernel-apart.Kernel) * or1(c.engine.Served.Fixed)
+	}
+	if ok && (borrowed || l.Compute[sixteen(d)] == 0) {
 		r.efficiency = min(1, l.Compute[hardware.BF16]*own.Compute/apart.Compute)
 		r.memory = min(1, l.Memory*own.Memory/apart.Memory)
 		r.overlap = hardware.KernelOverlap

@@ -109,19 +109,7 @@ func (c *Clock) quantise(l *models.Linear, m int) float64 {
 	}
 	k := &c.constants.Elementwise
 	bytes := float64(m) * float64(l.K) * (c.activationBytes + bytesOf(r.format))
-	return max(float64(k.Kernel), c.quantiseBlocks(l)) + bytes/(c.bandwidth*k.Memory)
-}
-
-// quantiseBlocks returns the fixed time by which the engine's products in 8 bits with a scale a
-// block take longer than those in 16 bits, which is that of a kernel before them; 0 for other
-// formats, and where it was not measured.
-func (c *Clock) quantiseBlocks(l *models.Linear) float64 {
-	d := l.Format(c.cfg.Weights).DType
-	own, apart, ok := c.relative(d)
-	if d != hardware.FP8Block || !ok {
-		return 0
-	}
-	return float64(own.Kernel-apart.Kernel) * or1(c.engine.Served.Fixed)
+	return max(float64(k.Kernel), r.blocks) + bytes/(c.bandwidth*k.Memory)
 }
 
 // fusesQuantise reports whether the kernel before the product brings its activations to the format.
