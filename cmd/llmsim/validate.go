@@ -47,7 +47,7 @@ With --papers it repeats experiments of papers on schedulers and KV memory, and 
 			"picture of each table, and two of how often ranges of 80 % hold what was measured")
 	f.BoolVar(&flags.fit, "fit", false,
 		"refit the constants, leave out each model and GPU in turn, and write the constants "+
-			"to --out")
+			"to --out, with left_out.csv, the predictions of rows left out")
 	f.BoolVar(&flags.kernels, "kernels", false,
 		"distil DIR's tables of kernels, as published, into constants of engines, and write them "+
 			"to --out")

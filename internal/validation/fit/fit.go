@@ -22,6 +22,8 @@ type Result struct {
 
 	fitted *values
 	owners map[owner]evidence
+	// leftOut are the rows of goals, predicted without their group.
+	leftOut *validation.Report
 }
 
 // Constant is a constant before and after the fit.
@@ -94,7 +96,7 @@ func Run(ctx context.Context, data *validation.Data, progress func(string)) (*Re
 	if err != nil {
 		return nil, err
 	}
-	result.Goals = fitted.GoalsBeside(groups)
+	result.Goals, result.leftOut = fitted.GoalsBeside(groups), groups
 	return result, nil
 }
 

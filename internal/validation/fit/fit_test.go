@@ -188,6 +188,10 @@ func TestWriteMakesFilesThatReadBackAndReplacesNone(t *testing.T) {
 		!strings.Contains(c.Fit.Source, "linear_layers") {
 		t.Errorf("fit is %+v", c.Fit)
 	}
+	left, err := os.ReadFile(filepath.Join(dir, "left_out.csv"))
+	if err != nil || !strings.HasPrefix(string(left), "table,file,line,") {
+		t.Errorf("rows left out: %v, %q", err, left)
+	}
 	if err := r.Write(dir, date); err == nil || !strings.Contains(err.Error(), "exists already") {
 		t.Errorf("writing over constants: %v", err)
 	}

@@ -17,8 +17,9 @@ import (
 )
 
 // Write writes the fitted constants into a folder, in the form of hardware/fitted
-// (accelerators/NAME.yaml, links/NAME.yaml) and of models/steptime/engines.yaml (engines.yaml). It
-// replaces no file: one that is there already is an error.
+// (accelerators/NAME.yaml, links/NAME.yaml) and of models/steptime/engines.yaml (engines.yaml), and
+// left_out.csv, with predictions that were made without any row of the same engine, accelerator and
+// model. It replaces no file: one that is there already is an error.
 func (r *Result) Write(dir string, date time.Time) error {
 	var engines []steptime.Engine
 	for _, e := range steptime.Engines() {
@@ -29,29 +30,29 @@ func (r *Result) Write(dir string, date time.Time) error {
 			engines = append(engines, e)
 		}
 	}
-	files := map[string]any{}
+	contents := map[string]func(io.Writer) error{"left_out.csv": r.leftOut.WriteCSV}
 	if len(engines) > 0 {
-		files["engines.yaml"] = engines
+		contents["engines.yaml"] = encoded(engines)
 	}
 	for name, c := range r.fitted.accelerators {
 		c.Fit = r.owners[owner{accelerator, name}].fit(date)
-		files[filepath.Join("accelerators", name+".yaml")] = roundedAccelerator(c)
+		contents[filepath.Join("accelerators", name+".yaml")] = encoded(roundedAccelerator(c))
 	}
 	for name, c := range r.fitted.links {
 		if evidence, ok := r.owners[owner{link, name}]; ok {
 			c.Fit = evidence.fit(date)
-			files[filepath.Join("links", name+".yaml")] = roundedLink(c)
+			contents[filepath.Join("links", name+".yaml")] = encoded(roundedLink(c))
 		}
 	}
-	for name := range files {
+	for name := range contents {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf(
 				"%s exists already; fitted constants replace no file, so choose another folder",
 				filepath.Join(dir, name))
 		}
 	}
-	for name, content := range files {
-		if err := writeFile(filepath.Join(dir, name), content); err != nil {
+	for name, write := range contents {
+		if err := files.Write(filepath.Join(dir, name), write); err != nil {
 			return err
 		}
 	}
@@ -96,14 +97,14 @@ func (e evidence) source() string {
 		"; what these do not determine is an own estimate (docs/physics.md)"
 }
 
-// writeFile writes a value as a data file.
-func writeFile(path string, content any) error {
-	text, err := datafile.Encode(content)
-	if err != nil {
+// encoded returns what writes a value as a data file.
+func encoded(content any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		text, err := datafile.Encode(content)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(text)
 		return err
 	}
-	return files.Write(path, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
 }
