@@ -2,7 +2,6 @@ package validation
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,8 +56,8 @@ func isVariant(word string) bool {
 		return true
 	}
 	switch word {
-	case "instruct", "chat", "hf", "it", "base", "thinking", "kv", "dynamic", "v0.1", "v0.2",
-		"v0.3":
+	case "instruct", "chat", "hf", "it", "base", "thinking", "kv", "dynamic", "terminus",
+		"v0.1", "v0.2", "v0.3":
 		return true
 	}
 	release, err := strconv.Atoi(word) // year and month, or month and day: 2507, 0528
@@ -71,28 +70,39 @@ func (c *catalogs) accelerator(name string) (hardware.Accelerator, error) {
 	if a, err := c.hardware.Accelerator(name); err == nil {
 		return a, nil
 	}
-	words, memory := gpuWords(name)
+	words, size := gpuWords(name)
 	for n := len(words); n > 0; n-- {
-		a, err := c.hardware.Accelerator(strings.Join(words[:n], "-"))
-		if err == nil && (memory == 0 || math.Abs(a.Memory/memory-1) < 0.1) {
-			return a, nil
+		// Where there are several sizes, the catalogue's aliases have it after the name: a100-40gb.
+		sized := slices.Insert(slices.Clone(words[:n]), 1, fmt.Sprintf("%dgb", size))
+		for _, list := range [][]string{sized, words[:n]} {
+			a, err := c.hardware.Accelerator(strings.Join(list, "-"))
+			if err == nil && holds(&a, size) {
+				return a, nil
+			}
 		}
 	}
 	return hardware.Accelerator{}, &unknownName{"GPU", name}
 }
 
-// gpuWords splits a GPU's name into words, without vendor, kind of memory and number of the socket.
-// A size of memory is returned in bytes.
-func gpuWords(name string) (words []string, memory float64) {
+// holds reports whether an accelerator is sold with the given size of memory, of which what it
+// reports may be 15 % less; 0 is any size.
+func holds(a *hardware.Accelerator, gigabytes int) bool {
+	return gigabytes == 0 || a.Memory < 1.01*float64(gigabytes)*(1<<30) &&
+		a.Memory > 0.85*float64(gigabytes)*1e9
+}
+
+// gpuWords splits a GPU's name into words, without vendor, family, kind of memory and number of the
+// socket, and the size of its memory in GB or GiB; 0 where the name has none.
+func gpuWords(name string) (words []string, size int) {
 	for _, word := range strings.FieldsFunc(strings.ToLower(name),
 		func(r rune) bool { return strings.ContainsRune(" -_", r) }) {
-		if size, err := strconv.Atoi(strings.TrimSuffix(word, "gb")); err == nil &&
+		if n, err := strconv.Atoi(strings.TrimSuffix(word, "gb")); err == nil &&
 			strings.HasSuffix(word, "gb") {
-			memory = float64(size) * (1 << 30)
+			size = n
 			continue
 		}
 		switch {
-		case slices.Contains([]string{"nvidia", "amd", "tesla", "geforce"}, word) ||
+		case slices.Contains([]string{"nvidia", "amd", "instinct", "tesla", "geforce"}, word) ||
 			strings.HasPrefix(word, "hbm") || strings.HasPrefix(word, "gddr"):
 		case strings.HasPrefix(word, "sxm"):
 			words = append(words, "sxm")
@@ -100,11 +110,7 @@ func gpuWords(name string) (words []string, memory float64) {
 			words = append(words, word)
 		}
 	}
-	if memory > 0 && len(words) > 0 {
-		// Where there are several sizes, the catalogue's aliases have it after the name: a100-40gb.
-		words = slices.Insert(words, 1, fmt.Sprintf("%.0fgb", memory/(1<<30)))
-	}
-	return words, memory
+	return words, size
 }
 
 // links returns the usual links of an accelerator; nil where it has none.
