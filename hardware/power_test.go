@@ -15,13 +15,15 @@ func TestPowerGrowsWithinItsLimits(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SampledFrom(c.Accelerators).Draw(t, "accelerator")
-		memory, arithmetic := rapid.Float64Range(0, 1.5).Draw(t, "memory"), rapid.Float64Range(0,
-			1.5).Draw(t, "arithmetic")
-		p := a.Power(memory, arithmetic)
+		share := rapid.Float64Range(0, 1.5)
+		u := Usage{share.Draw(t, "bandwidth"), share.Draw(t, "computing"),
+			share.Draw(t, "arithmetic")}
+		p := a.Power(u)
 		if p < a.IdlePower || p > a.PeakPower {
 			t.Fatalf("%s draws %g W, want %g to %g", a.Name, p, a.IdlePower, a.PeakPower)
 		}
-		if more := a.Power(memory+0.1, arithmetic+0.1); more < p {
+		u = Usage{u.Bandwidth + 0.1, u.Computing + 0.1, u.Arithmetic + 0.1}
+		if more := a.Power(u); more < p {
 			t.Fatalf("%s draws %g W, and %g when it does more", a.Name, p, more)
 		}
 	})
@@ -30,7 +32,7 @@ func TestPowerGrowsWithinItsLimits(t *testing.T) {
 func TestPowerLawsHaveSources(t *testing.T) {
 	for _, law := range powerLaws() {
 		if len(law.Source) < 20 || law.Date == "" || law.Running <= 0 || law.Memory < 0 ||
-			law.Arithmetic < 0 {
+			law.Computing < 0 || law.Arithmetic < 0 {
 			t.Errorf("%+v", law)
 		}
 	}

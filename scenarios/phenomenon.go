@@ -1,8 +1,6 @@
 package scenarios
 
 import (
-	"math"
-
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -24,22 +22,24 @@ type Phenomenon struct {
 
 // prefillPhenomenon is the step that computes a prompt of a length by itself.
 func prefillPhenomenon(clock *steptime.Clock, prompt int) *Phenomenon {
-	p := newPhenomenon(clock, &sim.Step{Prefill: []sim.Chunk{{New: prompt, Last: true}}})
+	p := newPhenomenon(clock, promptAlone(prompt))
 	p.Batch = 1
 	return p
 }
 
+// promptAlone is the step that computes a prompt of a length by itself.
+func promptAlone(prompt int) *sim.Step {
+	return &sim.Step{Prefill: []sim.Chunk{{New: prompt, Last: true}}}
+}
+
 // decodePhenomenon is the mean step of those in which sequences decoded; nil where none did.
 func decodePhenomenon(clock *steptime.Clock, m *workMeter) *Phenomenon {
-	if m.decodeSteps == 0 {
+	step := m.meanDecode()
+	if step == nil {
 		return nil
 	}
-	steps, decodes := float64(m.decodeSteps), float64(m.decodes)
-	batch := max(1, int(math.Round(decodes/steps)))
-	tokens := max(batch, int(math.Round(float64(m.decodeTokens)/steps)))
-	context := max(int64(batch), int64(math.Round(float64(m.context)/decodes*float64(batch))))
-	p := newPhenomenon(clock, &sim.Step{Decodes: batch, DecodeTokens: tokens, Context: context})
-	p.Batch = batch
+	p := newPhenomenon(clock, step)
+	p.Batch = step.Decodes
 	return p
 }
 

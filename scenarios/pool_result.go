@@ -86,9 +86,10 @@ func (f *finished) poolResults() (list []PoolResult, total usage) {
 			u.could.Bytes
 		up := sum.MeanReplicas * f.summary.Duration
 		sum.Busy = times(busy, up)
-		sum.charge(p.accelerators(), p.Accelerator, float64(p.s.Hardware.Price), busy, up)
+		b := bill{busy: busy, up: up, usage: meter.usage()}
+		sum.charge(p.accelerators(), p.Accelerator, float64(p.s.Hardware.Price), &b)
 		if n := p.draftAccelerators(); n > 0 {
-			sum.charge(n, &p.drafting.accelerator, p.drafting.accelerator.Price, busy, up)
+			sum.charge(n, &p.drafting.accelerator, p.drafting.accelerator.Price, &b)
 		}
 	}
 	if f.summary.Completed > 0 {
@@ -144,16 +145,36 @@ func (sum *PoolResult) add(outcome *sim.Result, first, size int) (busy float64) 
 	return busy
 }
 
+// usage returns what steps asked of an accelerator on average: that of the mean decode step and of
+// the mean number of tokens of prompts in a step, each for the time that it took.
+func (m *workMeter) usage() hardware.Usage {
+	var decoding, prompts hardware.Usage
+	if step := m.meanDecode(); step != nil {
+		decoding = m.clock.Usage(step)
+	}
+	if m.promptSteps > 0 {
+		mean := times(float64(m.promptTokens), float64(m.promptSteps))
+		prompts = m.clock.Usage(promptAlone(max(1, int(math.Round(mean)))))
+	}
+	return decoding.Mixed(times(m.decoding.Seconds(), (m.decoding+m.prompts).Seconds()), prompts)
+}
+
+// bill is what accelerators are charged for: the seconds for which replicas ran steps and were up,
+// summed over them, and what their steps asked of an accelerator.
+type bill struct {
+	busy, up float64
+	usage    hardware.Usage
+}
+
 // charge adds what n accelerators of all replicas cost and take: idle power, and while steps run
-// what their use of bandwidth and arithmetic takes (hardware.PowerLaw). Busy and up are the seconds
-// for which replicas ran steps and were up, summed over them.
-func (sum *PoolResult) charge(n int, a *hardware.Accelerator, price, busy, up float64) {
+// what the law says of their usage (hardware.PowerLaw).
+func (sum *PoolResult) charge(n int, a *hardware.Accelerator, price float64, b *bill) {
 	each := float64(n) / float64(sum.Replicas) / 3600
 	sum.Accelerators += n
-	sum.AcceleratorHours += float64(each * up)
-	sum.Cost += float64(price * each * up)
-	sum.Energy += float64(each * (float64(a.Power(sum.MBU, sum.MFU)*busy) +
-		float64(a.IdlePower*(up-busy))))
+	sum.AcceleratorHours += float64(each * b.up)
+	sum.Cost += float64(price * each * b.up)
+	sum.Energy += float64(each * (float64(a.Power(b.usage)*b.busy) +
+		float64(a.IdlePower*(b.up-b.busy))))
 }
 
 // times returns a/b, and 0 where there is no b.

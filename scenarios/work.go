@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"math"
+
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -15,6 +17,8 @@ type workMeter struct {
 	verifyTokens int64
 	// Sums over the steps in which someone decodes, for the mean of them.
 	decodeSteps, decodes, decodeTokens, context int64
+	// promptSteps are the steps with prompts, promptTokens the tokens of prompts in them.
+	promptSteps, promptTokens int64
 	// prompts and decoding are the time of steps: what each takes.
 	prompts, decoding sim.Time
 }
@@ -82,6 +86,12 @@ func (m *workMeter) add(l *sim.Leap) {
 		w.FLOPs, w.Bytes = (w.FLOPs+last.FLOPs)/2, (w.Bytes+last.Bytes)/2
 	}
 	m.divide(l)
+	if len(l.Prefill) > 0 {
+		m.promptSteps += l.Steps
+	}
+	for i := range l.Prefill {
+		m.promptTokens += l.Steps * int64(l.Prefill[i].New)
+	}
 	m.total.FLOPs += float64(float64(l.Steps) * w.FLOPs)
 	m.total.Bytes += float64(float64(l.Steps) * w.Bytes)
 	if l.Decodes > 0 {
@@ -105,4 +115,16 @@ func (m *workMeter) divide(l *sim.Leap) {
 	}
 	m.decoding += decoding
 	m.prompts += l.End - l.Start - decoding
+}
+
+// meanDecode returns the mean step of those in which sequences decoded; nil where none did.
+func (m *workMeter) meanDecode() *sim.Step {
+	if m.decodeSteps == 0 {
+		return nil
+	}
+	steps, decodes := float64(m.decodeSteps), float64(m.decodes)
+	batch := max(1, int(math.Round(decodes/steps)))
+	tokens := max(batch, int(math.Round(float64(m.decodeTokens)/steps)))
+	context := max(int64(batch), int64(math.Round(float64(m.context)/decodes*float64(batch))))
+	return &sim.Step{Decodes: batch, DecodeTokens: tokens, Context: context}
 }

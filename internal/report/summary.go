@@ -122,7 +122,7 @@ func (p *Printer) headline(r *scenarios.Result) {
 	if r.Intervals != nil {
 		p.ranges(r)
 	}
-	p.entry("energy", fmt.Sprintf("%s Wh at most for a million output tokens of the whole run",
+	p.entry("energy", fmt.Sprintf("%s Wh for a million output tokens of the whole run",
 		figure(r.EnergyPerMillion)))
 }
 

@@ -23,6 +23,8 @@ type Physics struct {
 	// Constants returns the fitted constants of an accelerator and its links; nil ones are those
 	// that come with the program.
 	Constants func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants
+	// Power returns what is known of the power that an accelerator draws.
+	Power func(a *hardware.Accelerator) *hardware.PowerLaw
 }
 
 func (p *Physics) engine(name string) (steptime.Engine, error) {
@@ -38,6 +40,13 @@ func (p *Physics) constants(a *hardware.Accelerator, scaleUp,
 		return p.Constants(a, scaleUp, network)
 	}
 	return nil
+}
+
+func (p *Physics) powerLaw(a *hardware.Accelerator) *hardware.PowerLaw {
+	if p.Power != nil {
+		return p.Power(a)
+	}
+	return a.PowerLaw()
 }
 
 // deployment is a model served by one engine on some GPUs, with the limits that the measurement

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
 )
 
 // ML.ENERGY's leaderboard: vLLM with a queue that is always full, so that max_num_seqs sequences
@@ -96,35 +98,91 @@ func (f *fullBatch) spreadExperts(r *row) {
 
 func (f *fullBatch) at() place { return f.place }
 
-// compare implements experiment. While f.batch sequences run, one in f.output of them begins anew
-// each step: a share of the steps has a prompt to compute, the others none. Contexts are those of
-// sequences that are met at a random time, with lengths that vary by lengthSpread: long ones are
-// met more often.
+// compare implements experiment.
 func (f *fullBatch) compare(_ context.Context, p *Physics) ([]Comparison, error) {
+	steps, err := f.steps(p)
+	if err != nil {
+		return nil, err
+	}
+	predicted := map[string]float64{"output rate": float64(f.batch) / steps.mean,
+		"token p50": 1000 * steps.median}
+	law := p.powerLaw(&f.accelerator)
+	power := float64(f.gpus) * law.Watts(&f.accelerator, steps.usage)
+	predicted["power"] = power
+	predicted["energy a token"] = power * steps.mean / float64(f.batch)
+	return f.place.compare(f.measured, predicted), nil
+}
+
+// fullSteps is what the steps of a full batch take, in seconds, and ask of an accelerator.
+type fullSteps struct {
+	mean, median float64
+	usage        hardware.Usage
+}
+
+// steps looks at the steps of the server. While f.batch sequences run, one in f.output of them
+// begins anew each step: a share of the steps has a prompt to compute, the others none. Contexts
+// are those of sequences that are met at a random time, with lengths that vary by lengthSpread:
+// long ones are met more often.
+func (f *fullBatch) steps(p *Physics) (*fullSteps, error) {
 	clock, err := f.clock(p)
 	if err != nil {
 		return nil, err
 	}
 	middle := int(f.prompt + f.output/2*(1+lengthSpread*lengthSpread))
-	plain := decode(f.batch, middle)
+	plain, mixed := decode(f.batch, middle), decode(f.batch, middle)
 	prompts := float64(f.batch) / f.output // that begin in a step, on average
 	share := min(1, prompts)
-	mixed := decode(f.batch, middle)
 	mixed.Prefill = prefill(1, max(1, int(f.prompt*prompts/share)), 0).Prefill
-	usual, slow := clock.Duration(plain), clock.Duration(mixed)
-	step := (1-share)*usual.Seconds() + share*slow.Seconds()
-	predicted := map[string]float64{"output rate": float64(f.batch) / step,
-		"token p50": usual.Milliseconds()}
+	usual, slow := clock.Duration(plain).Seconds(), clock.Duration(mixed).Seconds()
+	s := &fullSteps{mean: (1-share)*usual + share*slow, median: usual}
 	if share > 0.5 {
-		predicted["token p50"] = slow.Milliseconds()
+		s.median = slow
 	}
-	few, more := clock.Work(plain), clock.Work(mixed)
-	flops, bytes := (1-share)*few.FLOPs+share*more.FLOPs, (1-share)*few.Bytes+share*more.Bytes
-	peak, bandwidth := clock.Peaks()
-	power := float64(f.gpus) * f.accelerator.Power(bytes/step/bandwidth, flops/step/peak)
-	predicted["power"] = power
-	predicted["energy a token"] = power * step / float64(f.batch)
-	return f.place.compare(f.measured, predicted), nil
+	s.usage = clock.Usage(mixed).Mixed(share*slow/s.mean, clock.Usage(plain))
+	return s, nil
+}
+
+// Draw is what an accelerator of a measured server drew.
+type Draw struct {
+	Group
+	Accelerator *hardware.Accelerator
+	// Usage is what steps ask of the accelerator if they take as long as they were measured to.
+	Usage hardware.Usage
+	Watts float64
+}
+
+// Draws returns what was measured of the power of accelerators, with the work of steps as p
+// predicts it.
+func (d *Data) Draws(p Physics) []Draw {
+	var list []Draw
+	for i := range d.tables {
+		for _, e := range d.tables[i].experiments {
+			f, ok := e.(*fullBatch)
+			if !ok {
+				continue
+			}
+			if draw, ok := f.draw(&p); ok {
+				list = append(list, draw)
+			}
+		}
+	}
+	return list
+}
+
+// draw reports false where the row lacks rate or power, or its steps cannot be predicted.
+func (f *fullBatch) draw(p *Physics) (Draw, bool) {
+	steps, err := f.steps(p)
+	found := map[string]float64{}
+	for _, m := range f.measured {
+		found[m.quantity] = m.value
+	}
+	rate, power := found["output rate"], found["power"]
+	if err != nil || rate <= 0 || power <= 0 {
+		return Draw{}, false
+	}
+	time := steps.mean * rate / float64(f.batch) // predicted over measured
+	return Draw{f.Group, &f.accelerator, steps.usage.Mixed(time, hardware.Usage{}),
+		power / float64(f.gpus)}, true
 }
 
 // lengthSpread is the coefficient of variation of the lengths of answers.

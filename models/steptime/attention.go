@@ -155,8 +155,10 @@ func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 				o.Bytes += c.attention[i].count * w.KVRead / float64(c.ranks)
 			}
 		}
-		o.Bound = largest(o.FLOPs/(c.wide.peak*k.PrefillCompute),
-			o.Bytes/(c.bandwidth*k.PrefillMemory), c.prefillKernels.Seconds())
+		compute := o.FLOPs / (c.wide.peak * k.PrefillCompute)
+		o.Bound = largest(compute, o.Bytes/(c.bandwidth*k.PrefillMemory),
+			c.prefillKernels.Seconds())
+		o.Computing = sim.Seconds(compute)
 		ops = append(ops, o)
 	}
 	if s.Decodes > 0 {
@@ -170,6 +172,7 @@ func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 				(float64(c.ranks) * c.attention[i].peak * c.attention[i].decodeCompute)
 		}
 		o.Bound = largest(compute, o.Bytes/c.cacheRate, c.decodeKernels.Seconds())
+		o.Computing = sim.Seconds(compute)
 		ops = append(ops, o)
 	}
 	return ops

@@ -24,13 +24,16 @@ type Operator struct {
 	Time         sim.Time
 	// Bound is the largest part of Time: compute, memory traffic, or fixed times.
 	Bound Bound
+	// Computing is the time that the arithmetic would take by itself.
+	Computing sim.Time
 }
 
 // kernel returns the operator of count kernels that compute and move so much each, with the given
 // seconds of compute, memory traffic, both overlapped, and fixed time.
 func kernel(name string, count, flops, bytes, compute, memory, both, fixed float64) Operator {
 	return Operator{Name: name, FLOPs: count * flops, Bytes: count * bytes,
-		Time: times(count, both+fixed), Bound: largest(compute, memory, fixed)}
+		Time: times(count, both+fixed), Bound: largest(compute, memory, fixed),
+		Computing: times(count, compute)}
 }
 
 // largest returns what the largest of the seconds of arithmetic, of memory traffic and of fixed

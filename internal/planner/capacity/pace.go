@@ -31,6 +31,8 @@ type pace struct {
 	stride float64
 	// shares reports whether prompt tokens may come from a cache.
 	shares bool
+	// watts is the least that an accelerator draws while a step runs.
+	watts float64
 }
 
 type point struct{ tokens, seconds float64 }
@@ -40,7 +42,7 @@ const largestStep = 1 << 15
 
 // newPace looks at the steps of a clock.
 func newPace(s *scenarios.Steps) pace {
-	p := pace{context: contextTime(s)}
+	p := pace{context: contextTime(s), watts: leastPower(s)}
 	for t := 1; t <= largestStep; t *= 2 {
 		p.hull = appendBelow(p.hull, point{float64(t), linearTime(s, t)})
 	}
@@ -192,6 +194,22 @@ func curve(s *scenarios.Steps) []point {
 		list[i].seconds = min(list[i].seconds, list[i+1].seconds)
 	}
 	return list
+}
+
+// leastPower looks at the watts of an accelerator in steps of sequences that decode, after short
+// and after long contexts, and of prompts.
+func leastPower(s *scenarios.Steps) float64 {
+	least := s.Accelerator.PeakPower
+	for n := 1; n <= mostDecoding; n *= 2 {
+		for _, step := range []sim.Step{
+			{Decodes: n, DecodeTokens: n, Context: int64(n)},
+			{Decodes: n, DecodeTokens: n, Context: int64(n) * 8192},
+			{Prefill: []sim.Chunk{{New: n, Last: true}}},
+		} {
+			least = min(least, s.Accelerator.Power(s.Clock.Usage(&step)))
+		}
+	}
+	return least
 }
 
 // linearTime is the time of a step of n tokens without attention: the shorter of n sequences that

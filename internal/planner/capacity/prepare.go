@@ -176,7 +176,7 @@ func (p *preparer) describe(s *server, steps *scenarios.Steps) {
 	s.pace = p.pace.under(steps)
 	a, n := &steps.Accelerator, float64(s.gpus)
 	s.peak, s.idle = float64(n*a.PeakPower), float64(n*a.IdlePower)
-	s.run = float64(n*a.Power(0, 0)) - s.idle
+	s.run = float64(n*p.pace.watts) - s.idle
 	s.context, s.room = steps.Scenario.Engine.MaxModelLen, steps.Memory.Tokens
 	s.budget = count(steps.Scenario.Batching.Params["token-budget"])
 }

@@ -24,6 +24,8 @@ type Result struct {
 	owners map[owner]evidence
 	// leftOut are the rows of goals, predicted without their group.
 	leftOut *validation.Report
+	draws   []validation.Draw
+	laws    powerLaws
 }
 
 // Constant is a constant before and after the fit.
@@ -83,7 +85,13 @@ func Run(ctx context.Context, data *validation.Data, progress func(string)) (*Re
 	result := &Result{Rows: len(p.rows), fitted: p.valuesAt(final.at),
 		owners: p.evidence(final.errors)}
 	result.Constants = p.constants(final.at, known, deviations)
-	fitted, err := data.Compare(ctx, result.fitted.physics())
+	physics := result.fitted.physics()
+	result.draws = data.Draws(physics)
+	if result.laws, err = fitPower(result.draws); err != nil {
+		return nil, err
+	}
+	physics.Power = result.laws.of
+	fitted, err := data.Compare(ctx, physics)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +100,7 @@ func Run(ctx context.Context, data *validation.Data, progress func(string)) (*Re
 		return nil, err
 	}
 	result.Errors = errorsOf(shipped, fitted, models, accelerators)
-	groups, err := p.leaveOutGroups(ctx, data, final)
+	groups, err := p.leaveOutGroups(ctx, data, final, result.draws)
 	if err != nil {
 		return nil, err
 	}

@@ -28,9 +28,9 @@ func (p *problem) leaveOut(ctx context.Context, data *validation.Data,
 }
 
 // leaveOutGroups predicts the rows that goals are about with constants fitted to all but those of
-// the same engine, accelerator and model.
+// the same engine, accelerator and model. The laws of power are fitted without them, too.
 func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data,
-	solution *linearised) (*validation.Report, error) {
+	solution *linearised, draws []validation.Draw) (*validation.Report, error) {
 	same := func(a, b *validation.Group) bool {
 		return a.Engine == b.Engine && a.GPU == b.GPU &&
 			a.Model == b.Model
@@ -54,7 +54,14 @@ func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data,
 			return nil, err
 		}
 		left := data.Where(func(_ string, other validation.Group) bool { return same(&other, g) })
-		r, err := left.Compare(ctx, v.physics())
+		physics := v.physics()
+		laws, err := fitPower(slices.DeleteFunc(slices.Clone(draws),
+			func(d validation.Draw) bool { return same(&d.Group, g) }))
+		if err != nil {
+			return nil, err
+		}
+		physics.Power = laws.of
+		r, err := left.Compare(ctx, physics)
 		if err != nil {
 			return nil, err
 		}

@@ -17,9 +17,9 @@ import (
 )
 
 // Write writes the fitted constants into a folder, in the form of hardware/fitted
-// (accelerators/NAME.yaml, links/NAME.yaml) and of models/steptime/engines.yaml (engines.yaml), and
-// left_out.csv, with predictions that were made without any row of the same engine, accelerator and
-// model. It replaces no file: one that is there already is an error.
+// (accelerators/NAME.yaml, links/NAME.yaml, power.yaml) and of models/steptime/engines.yaml
+// (engines.yaml), and left_out.csv, with predictions that were made without any row of the same
+// engine, accelerator and model. It replaces no file: one that is there already is an error.
 func (r *Result) Write(dir string, date time.Time) error {
 	var engines []steptime.Engine
 	for _, e := range steptime.Engines() {
@@ -33,6 +33,9 @@ func (r *Result) Write(dir string, date time.Time) error {
 	contents := map[string]func(io.Writer) error{"left_out.csv": r.leftOut.WriteCSV}
 	if len(engines) > 0 {
 		contents["engines.yaml"] = encoded(engines)
+	}
+	if len(r.laws) > 0 {
+		contents["power.yaml"] = encoded(r.laws.written(r.draws, date))
 	}
 	for name, c := range r.fitted.accelerators {
 		c.Fit = r.owners[owner{accelerator, name}].fit(date)

@@ -1,0 +1,38 @@
+package steptime
+
+import (
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/sim"
+
+	"pgregory.net/rapid"
+)
+
+// No step moves more than the memory can or computes for longer than it takes.
+func TestUsageIsAShare(t *testing.T) {
+	machines, known := catalogues(t)
+	rapid.Check(t, func(t *rapid.T) {
+		c, s := mustClock(t, deployed(t, machines, known)), anyStep(t)
+		u := c.Usage(s)
+		if u.Bandwidth < 0 || u.Bandwidth > 1.001 || u.Computing < 0 || u.Computing > 1 ||
+			u.Arithmetic < 0 {
+			t.Fatalf("%+v", u)
+		}
+	})
+}
+
+// A prompt keeps the arithmetic of an H100 busy, and one sequence that decodes its memory.
+func TestUsageSaysWhatBinds(t *testing.T) {
+	c := mustClock(t, Config{Model: llama8B(), Accelerator: h100()})
+	prompt := c.Usage(&sim.Step{Prefill: []sim.Chunk{{New: 8192, Last: true}}})
+	decode := c.Usage(&sim.Step{Decodes: 1, DecodeTokens: 1, Context: 1000})
+	if prompt.Computing < 0.7 || prompt.Arithmetic < 0.4 || decode.Computing > 0.1 ||
+		decode.Bandwidth < 0.6 {
+		t.Errorf("a prompt %+v, decoding %+v", prompt, decode)
+	}
+	half := hardware.Usage{Bandwidth: decode.Bandwidth / 2}
+	if m := decode.Mixed(0.5, hardware.Usage{}); m.Bandwidth != half.Bandwidth {
+		t.Errorf("half of %+v is %+v", decode, m)
+	}
+}
