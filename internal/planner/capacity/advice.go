@@ -11,21 +11,20 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// explain adds the diagnosis of the chosen fleet, as `llmsim scenario` gives it, and what would
+// explain returns the diagnosis of the chosen fleet, as `llmsim scenario` gives it, and what would
 // make do with one replica fewer.
-func (s *search) explain(ctx context.Context, a *Answer) error {
+func (s *search) explain(ctx context.Context) (insights []string, oneFewer *Advice, err error) {
 	if !s.trials.shard.Whole() {
-		return nil
+		return nil, nil, nil
 	}
 	r, _, err := s.observed(ctx, s.chosen(), s.size(), 1)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	a.Chosen.Insights = diagnosis.Of(r)
-	if n := s.fates[s.best].replicas; n > 1 && a.Goal.Find == findCheapest {
-		a.Chosen.OneFewer, err = s.advise(ctx, s.chosen(), n-1, s.pessimism(s.best))
+	if n := s.fates[s.best].replicas; n > 1 && s.goal().Find == findCheapest {
+		oneFewer, err = s.advise(ctx, s.chosen(), n-1, s.pessimism(s.best))
 	}
-	return err
+	return diagnosis.Of(r), oneFewer, err
 }
 
 // adviseNearest adds what would help the option that comes closest to the SLO: with all replicas

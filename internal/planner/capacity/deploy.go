@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -11,23 +13,36 @@ import (
 
 // deploy simulates the chosen fleet whole, with and without its spares.
 func (s *search) deploy(ctx context.Context) (*Deployment, error) {
-	reduced, _, err := s.whole(ctx, s.chosen(), s.fates[s.best].replicas, 1, 0)
-	if err != nil {
-		return nil, err
-	}
-	full, file, err := s.whole(ctx, s.chosen(), s.size(), 1, 0)
-	if err != nil {
+	var full, reduced trial
+	var file *scenarios.File
+	var interrupted *Interrupted
+	var chances []Chance
+	group, within := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		reduced, _, err = s.whole(within, s.chosen(), s.fates[s.best].replicas, 1, 0)
+		return err
+	})
+	group.Go(func() (err error) {
+		full, file, err = s.whole(within, s.chosen(), s.size(), 1, 0)
+		return err
+	})
+	group.Go(func() (err error) {
+		interrupted, err = s.interrupt(within)
+		return err
+	})
+	group.Go(func() (err error) {
+		chances, err = s.chances(within)
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	d, err := s.deployment(file, full, reduced)
 	if err != nil {
 		return nil, err
 	}
-	if d.Interrupted, err = s.interrupt(ctx); err != nil {
-		return nil, err
-	}
-	d.Chances, err = s.chances(ctx)
-	return d, err
+	d.Interrupted, d.Chances = interrupted, chances
+	return d, nil
 }
 
 func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deployment, error) {

@@ -168,20 +168,20 @@ func (s *search) settle(ctx context.Context) error {
 
 // chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more.
 func (s *search) chances(ctx context.Context) ([]Chance, error) {
-	var list []Chance
 	n := s.fates[s.best].replicas
+	var list []Chance
+	var places []int
 	for k := max(1, n-1); k <= n+1; k++ {
-		_, kept, err := s.keeps(ctx, s.chosen(), k, 1, fewSeeds)
-		if err != nil {
-			return nil, err
-		}
-		p, err := s.chance(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, Chance{k, p, kept})
+		list, places = append(list, Chance{Replicas: k}), append(places, len(places))
 	}
-	return list, nil
+	err := each(ctx, places, func(ctx context.Context, place int) (err error) {
+		c := &list[place]
+		if _, c.Kept, err = s.keeps(ctx, s.chosen(), c.Replicas, 1, fewSeeds); err == nil {
+			c.Probability, err = s.chance(ctx, c.Replicas)
+		}
+		return err
+	})
+	return list, err
 }
 
 // chance bisects the slowdown up to which n replicas keep the SLO, and returns how likely steps are

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
@@ -134,7 +136,8 @@ func (s *search) load() *load {
 	return nil
 }
 
-// detail adds what there is to say about the chosen fleet.
+// detail adds what there is to say about the chosen fleet. Its parts do not depend on each other,
+// and are found at the same time.
 func (f *File) detail(ctx context.Context, found *finding, a *Answer) error {
 	var err error
 	s := found.search
@@ -142,28 +145,49 @@ func (f *File) detail(ctx context.Context, found *finding, a *Answer) error {
 		a.Chosen, err = s.deployJob(ctx)
 		return err
 	}
-	if a.Chosen, err = s.deploy(ctx); err != nil {
+	var insights []string
+	var oneFewer *Advice
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		a.Chosen, err = s.deploy(ctx)
+		return err
+	})
+	group.Go(func() (err error) {
+		insights, oneFewer, err = s.explain(ctx)
+		return err
+	})
+	if f.Plan.Goal.Find == findCheapest && !found.shared {
+		f.others(ctx, group, found, a)
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err = s.explain(ctx, a); err != nil || f.Plan.Goal.Find != findCheapest || found.shared {
-		return err
-	}
+	a.Chosen.Insights, a.Chosen.OneFewer = insights, oneFewer
+	return nil
+}
+
+// others has a group find what else could be asked for in place of the cheapest fleet.
+func (f *File) others(ctx context.Context, group *errgroup.Group, found *finding, a *Answer) {
+	s := found.search
 	if s.trials.shard.Whole() && !found.stock {
-		if a.Mixed, err = s.confirmed(ctx, s.mixed(a.Shapes)); err != nil {
+		group.Go(func() (err error) {
+			a.Mixed, err = s.confirmed(ctx, s.mixed(a.Shapes))
 			return err
-		}
+		})
 	}
 	if f.Plan.Fleet.Autoscaling {
 		a.Autoscaling = s.autoscaled(&f.Plan.Workload.Rate, a.Shapes)
 		a.Rented = s.rented(&f.Plan.Workload.Rate, a.Shapes)
 	}
-	if growth := f.Plan.Fleet.Growth; growth != 1 {
-		if a.Growth, err = s.growth(ctx, growth); err != nil {
-			return err
+	group.Go(func() (err error) {
+		if growth := f.Plan.Fleet.Growth; growth != 1 {
+			if a.Growth, err = s.growth(ctx, growth); err != nil {
+				return err
+			}
 		}
-	}
-	a.Sensitivity, err = s.sensitivity(ctx)
-	return err
+		a.Sensitivity, err = s.sensitivity(ctx)
+		return err
+	})
 }
 
 // growth finds the best fleet for a load that is factor times as heavy.
