@@ -46,15 +46,33 @@ func (e *Error) Record() string {
 		e.Off.Within)
 }
 
-// errorsOf returns the errors measured for a server; none where no such server was measured.
+// errorsOf returns the errors measured for a server, or for the same in the other format of 16
+// bits; none where no such server was measured.
 func errorsOf(key deployment.Key) []Error {
-	var list []Error
+	var list, alike []Error
 	for _, e := range measured() {
-		if e.Key == key {
+		switch {
+		case e.Key == key:
 			list = append(list, e)
+		case sixteen(e.Key) == sixteen(key):
+			alike = append(alike, e)
 		}
 	}
-	return list
+	if len(list) > 0 {
+		return list
+	}
+	return alike
+}
+
+// sixteen returns the key with BF16 for FP16, which has the same bytes and the same rates on every
+// accelerator that was measured.
+func sixteen(k deployment.Key) deployment.Key {
+	for _, format := range []*hardware.DType{&k.Weights, &k.KV} {
+		if *format == hardware.FP16 {
+			*format = hardware.BF16
+		}
+	}
+	return k
 }
 
 // OfRelatives reports whether other servers of the same engine on the same accelerator were

@@ -104,6 +104,7 @@ func distance(a, b deployment.Key) (float64, []string) {
 		!sameGeneration(a.Accelerator, b.Accelerator) {
 		return math.Inf(1), nil
 	}
+	a, b = sixteen(a), sixteen(b)
 	d := 0.0
 	var words []string
 	differ := func(weight float64, what string, x, y any) {
