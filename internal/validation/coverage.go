@@ -59,7 +59,7 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 		}
 		b.WriteByte('\n')
 	}
-	writeUncovered(b, c, errors)
+	writeMatrix(b, c, errors)
 	_, err = io.WriteString(w, b.String())
 	return err
 }
@@ -92,23 +92,40 @@ func cell(errors []float64) string {
 	return fmt.Sprintf("%d: %.0f %%", len(errors), quantile(errors, 0.5))
 }
 
-// writeUncovered lists for each engine the accelerators of which nothing was measured.
-func writeUncovered(b *strings.Builder, c *catalogs, errors map[covered]map[string][]float64) {
-	fmt.Fprint(b, "\n## None\n\nAccelerators of the catalogue without a served row, by engine:\n\n")
+// writeMatrix counts the measured figures of each accelerator under each engine, and names the
+// accelerators that have none.
+func writeMatrix(b *strings.Builder, c *catalogs, errors map[covered]map[string][]float64) {
+	type server struct{ engine, gpu string }
+	figures := map[server]int{}
+	for key, columns := range errors {
+		for _, list := range columns {
+			figures[server{key.engine, key.gpu}] += len(list)
+		}
+	}
+	var engines []string
 	for _, e := range steptime.Engines() {
-		if e.Roofline {
+		if !e.Roofline {
+			engines = append(engines, e.Name)
+		}
+	}
+	fmt.Fprint(b, "\n## By accelerator\n\nHow many figures of each accelerator were compared "+
+		"under each engine; – where none was measured.\n\n")
+	fmt.Fprintf(b, "| | %s |\n|---%s|\n", strings.Join(engines, " | "),
+		strings.Repeat("|---", len(engines)))
+	var none []string
+	for i := range c.hardware.Accelerators {
+		name := c.hardware.Accelerators[i].Name
+		row, all := "| "+name+" |", 0
+		for _, engine := range engines {
+			n := figures[server{engine, name}]
+			all += n
+			row += " " + cmp.Or(strings.TrimPrefix(fmt.Sprint(n), "0"), "–") + " |"
+		}
+		if all == 0 {
+			none = append(none, name)
 			continue
 		}
-		var none []string
-		for _, a := range c.hardware.Accelerators {
-			measured := func(k covered) bool { return k.engine == e.Name && k.gpu == a.Name }
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(errors)), measured) {
-				none = append(none, a.Name)
-			}
-		}
-		if len(none) == len(c.hardware.Accelerators) {
-			none = []string{"all"}
-		}
-		fmt.Fprintf(b, "- %s: %s\n", e.Name, strings.Join(none, ", "))
+		fmt.Fprintln(b, row)
 	}
+	fmt.Fprintf(b, "\nNo server on %s was measured.\n", strings.Join(none, ", "))
 }
