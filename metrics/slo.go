@@ -49,7 +49,7 @@ type verdict struct{ ttft, tpot, e2e bool }
 
 func (v verdict) all() bool { return v.ttft && v.tpot && v.e2e }
 
-func (s SLO) judge(q *sim.Sequence) verdict {
+func (s *SLO) judge(q *sim.Sequence) verdict {
 	return verdict{
 		ttft: s.TTFT == 0 || q.TTFT() <= s.TTFT,
 		tpot: s.TPOT == 0 || q.TPOT() <= s.TPOT,

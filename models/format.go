@@ -54,10 +54,15 @@ func standardFormat(d hardware.DType) Format {
 // narrowBits returns the width of the integers of weight-only quantisation that have no arithmetic
 // of their own; 0 for others.
 func narrowBits(d hardware.DType) int64 {
-	for bits, name := range map[int64]hardware.DType{2: "int2", 3: "int3", 5: "int5", 6: "int6"} {
-		if d == name {
-			return bits
-		}
+	switch d {
+	case "int2":
+		return 2
+	case "int3":
+		return 3
+	case "int5":
+		return 5
+	case "int6":
+		return 6
 	}
 	return 0
 }

@@ -1,5 +1,7 @@
 package sim
 
+import "math/bits"
+
 // finishHeap orders the decoding sequences of a batch by the step at which they will be complete.
 // Entries of sequences that left early are stale: their epoch differs, and they are dropped when
 // they surface. While there are none, no sequence is looked at.
@@ -14,10 +16,13 @@ type finishEntry struct {
 	epoch          uint32
 }
 
-// before orders entries by their step, and those of one step by their admission, so that the order
-// does not depend on stale entries, which leaping drops later than stepping.
-func (e *finishEntry) before(other *finishEntry) bool {
-	return e.step < other.step || e.step == other.step && e.admitted < other.admitted
+// precedes returns 1 where e comes before other, else 0. It orders entries by their step, and those
+// of one step by their admission, so that the order does not depend on stale entries, which leaping
+// drops later than stepping. A processor cannot predict the outcome, so there is no branch in it.
+func (e *finishEntry) precedes(other *finishEntry) int {
+	_, borrow := bits.Sub64(uint64(e.admitted), uint64(other.admitted), 0)
+	_, borrow = bits.Sub64(uint64(e.step), uint64(other.step), borrow)
+	return int(borrow)
 }
 
 const heapArity = 4
@@ -42,7 +47,7 @@ func (h *finishHeap) push(step int64, s *Sequence) {
 	i := len(q) - 1
 	for i > 0 {
 		up := (i - 1) / heapArity
-		if !e.before(&q[up]) {
+		if e.precedes(&q[up]) == 0 {
 			break
 		}
 		q[i] = q[up]
@@ -73,11 +78,9 @@ func (h *finishHeap) pop() *Sequence {
 		}
 		least := child
 		for c := child + 1; c < min(child+heapArity, last); c++ {
-			if q[c].before(&q[least]) {
-				least = c
-			}
+			least += (c - least) * q[c].precedes(&q[least])
 		}
-		if !q[least].before(&e) {
+		if q[least].precedes(&e) == 0 {
 			break
 		}
 		q[i] = q[least]

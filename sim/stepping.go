@@ -146,14 +146,19 @@ func (b *Batch) land() {
 		b.deliver(f.end)
 	}
 	if r.observed {
-		b.report.leap = Leap{
-			Lane: b.lane, Start: f.start, End: f.end, Steps: f.steps,
-			Decodes: decodes, DecodeTokens: b.step.DecodeTokens - f.padding, Padding: f.padding,
-			Context: b.step.Context, Form: f.run.form,
-			Prefill: b.step.Prefill, Gaps: b.report.gaps, Running: b.running, Used: used,
-		}
-		r.effects = append(r.effects, effect{kind: stepped, leap: &b.report.leap})
+		b.describe(decodes, used)
 	}
+}
+
+// describe reports the leap that has ended. The report is filled in place, which is quicker than
+// copied.
+func (b *Batch) describe(decodes int, used int64) {
+	f, l := &b.flight, &b.report.leap
+	l.Lane, l.Start, l.End, l.Steps = b.lane, f.start, f.end, f.steps
+	l.Decodes, l.DecodeTokens, l.Padding = decodes, b.step.DecodeTokens-f.padding, f.padding
+	l.Context, l.Form = b.step.Context, f.run.form
+	l.Prefill, l.Gaps, l.Running, l.Used = b.step.Prefill, b.report.gaps, b.running, used
+	b.r.effects = append(b.r.effects, effect{kind: stepped, leap: l})
 }
 
 // decoded advances all that decode by the steps of the leap.
@@ -258,7 +263,9 @@ func (r *replica) launchBatch() {
 	r.reveal(r.planned)
 	for range r.batches {
 		b := &r.batches[r.first]
-		r.first = (r.first + 1) % len(r.batches)
+		if r.first++; r.first == len(r.batches) {
+			r.first = 0
+		}
 		if b.flight.active {
 			continue
 		}

@@ -56,7 +56,9 @@ func (c *Clock) newAttention(l models.Attention) attention {
 func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
 	if s.DecodeTokens == s.Decodes {
 		f := c.form(s.Decodes)
-		f.reach(c, s.Decodes, s.Context)
+		if f.measured {
+			f.reach(c, s.Decodes, s.Context)
+		}
 		return formAt(f.attention, s.Context).At(s.Context)
 	}
 	t := c.decodeKernels
@@ -100,7 +102,9 @@ func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
 			chunks = append(chunks, work)
 		}
 	}
-	t = max(t/sim.Time(c.ranks), fullest(chunks, c.ranks))
+	if c.ranks > 1 {
+		t = max(t/sim.Time(c.ranks), fullest(chunks, c.ranks))
+	}
 	if longest > 0 {
 		t += c.prefillKernels
 		for j := range c.attention {

@@ -28,15 +28,17 @@ func (c *Clock) decode(n int, context int64) sim.Affine {
 		return c.cfg.Given.decode(n)
 	}
 	f := c.form(n)
-	f.reach(c, n, context)
+	if f.measured {
+		f.reach(c, n, context)
+	}
 	return formAt(f.step, context)
 }
 
 // reach notes contexts to which tables of decode attention do not reach: the formula is the first
 // segment then, and the last.
 func (f *form) reach(c *Clock, n int, context int64) {
-	if last := len(f.attention) - 1; f.measured &&
-		(context <= f.attention[0].through || context > f.attention[last-1].through) {
+	last := len(f.attention) - 1
+	if context <= f.attention[0].through || context > f.attention[last-1].through {
 		c.outside.note("decode attention", "tokens of context",
 			math.Round(float64(context)/float64(n)))
 	}

@@ -19,19 +19,22 @@ type load struct {
 // busiest returns the load of s.
 func (c *Clock) busiest(s *sim.Step) load {
 	tokens, rows := s.DecodeTokens, s.DecodeTokens
-	chunks := make([]int, len(s.Prefill))
 	for i := range s.Prefill {
-		chunks[i] = s.Prefill[i].Rows()
-		tokens += chunks[i]
+		tokens += s.Prefill[i].Rows()
 		if s.Prefill[i].Last {
 			rows++
 		}
 	}
-	return load{
-		tokens: max(c.rank(tokens), fullest(chunks, c.ranks)), rows: c.rank(rows),
-		sequences: c.rank(s.Decodes + len(s.Prefill)),
-		routed:    tokens,
+	l := load{tokens: c.rank(tokens), rows: c.rank(rows),
+		sequences: c.rank(s.Decodes + len(s.Prefill)), routed: tokens}
+	if c.ranks > 1 {
+		chunks := make([]int, len(s.Prefill))
+		for i := range s.Prefill {
+			chunks[i] = s.Prefill[i].Rows()
+		}
+		l.tokens = max(l.tokens, fullest(chunks, c.ranks))
 	}
+	return l
 }
 
 // fullest returns what the rank with the most of some undivided loads has at least, however they

@@ -38,10 +38,10 @@ func (t perToken) times(tokens int64) sim.Time {
 // affine returns the form that holds at a context: in whole ticks by token, and never less than s.
 func (s segment) affine(context int64) sim.Affine {
 	whole, rest := s.slope/fraction, s.slope%fraction
-	through := s.through
-	if rest > 0 {
-		through = min(through, pieceEnd(context))
+	if rest == 0 {
+		return sim.Affine{Base: s.base, PerToken: sim.Time(whole), Through: s.through}
 	}
+	through := min(s.through, pieceEnd(context))
 	return sim.Affine{Base: s.base + rest.times(through), PerToken: sim.Time(whole),
 		Through: through}
 }
@@ -50,10 +50,10 @@ func (s segment) affine(context int64) sim.Affine {
 // and count whole ticks for each of its tokens. Pieces grow with the context, so that few leaps end
 // there, and what whole ticks leave out is at most a sixteenth of a tick for each token of context.
 func pieceEnd(context int64) int64 {
-	const least, parts = 1 << 12, 16 // parts of a range in which the context doubles
+	const least, parts = 12, 4 // log2 of a piece's tokens, and of the parts of a doubling range
 	before := max(context-1, 0)
-	size := max(least, int64(1)<<bits.Len64(uint64(before))/(2*parts))
-	return (before/size + 1) * size
+	size := uint(max(least, bits.Len64(uint64(before))-1-parts))
+	return (before>>size + 1) << size
 }
 
 // formAt returns the form that holds at a context, of segments in order of context.

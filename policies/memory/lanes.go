@@ -40,7 +40,11 @@ func (l *lanes) leave(number int, s *sim.Sequence, weight int64) {
 // add changes what sequences of the given context take.
 func (l *lane) add(context int, weight int64) {
 	block := int64(len(l.phases))
-	l.phases[(int64(context)%block-l.clock+block)%block] += weight
+	phase := int64(context)%block - l.clock
+	if phase < 0 {
+		phase += block
+	}
+	l.phases[phase] += weight
 	l.round += weight
 }
 
@@ -51,9 +55,12 @@ func (l *lanes) growth(number int, steps int64) int64 {
 		return 0
 	}
 	of := &l.lanes[number]
-	n := steps / l.block * of.round
+	n := int64(0)
+	if steps >= l.block { // divisions are dear, and leaps are short
+		n, steps = steps/l.block*of.round, steps%l.block
+	}
 	at := of.turn()
-	for range steps % l.block {
+	for range steps {
 		n += of.phases[at]
 		at = of.after(at)
 	}
@@ -66,6 +73,9 @@ func (l *lanes) headroom(number int, limit, available int64) int64 {
 		return limit
 	}
 	of := &l.lanes[number]
+	if limit < l.block && of.round <= available {
+		return limit
+	}
 	rounds := available / of.round
 	if limit/l.block < rounds {
 		return limit
@@ -85,7 +95,9 @@ func (l *lanes) headroom(number int, limit, available int64) int64 {
 func (l *lanes) advance(number int, steps int64) {
 	if number < len(l.lanes) {
 		of := &l.lanes[number]
-		of.clock = (of.clock + steps) % l.block
+		if of.clock += steps; of.clock >= l.block {
+			of.clock %= l.block
+		}
 	}
 }
 

@@ -66,8 +66,12 @@ func (p *PrefixCache) Fits(tokens int) bool { return p.blocks(tokens) <= p.capac
 
 // Match implements sim.Memory. At least one token is left to compute, since its result is needed.
 func (p *PrefixCache) Match(s *sim.Sequence) int {
+	text := p.text(s)
+	if len(text) == 0 {
+		return 0
+	}
 	limit := (int64(s.Remaining()) - 1) / p.block
-	return int(p.tree.probe(p.text(s), limit).blocks * p.block)
+	return int(p.tree.probe(text, limit).blocks * p.block)
 }
 
 // text describes the tokens of s as far as they may be found again: those of a sequence that was
@@ -104,7 +108,9 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	var stored found
 	h := p.holders.Of(s)
 	if !h.begun {
-		stored = p.tree.probe(text, int64(s.Stored)/p.block)
+		if s.Stored > 0 {
+			stored = p.tree.probe(text, int64(s.Stored)/p.block)
+		}
 		need -= stored.blocks - stored.lower
 	} else {
 		need = max(0, need-h.blocks-h.others) // rejected tokens have left room
@@ -126,6 +132,9 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 // name names the blocks of h that are full when it stores the given number of tokens, as far as the
 // text goes. A block that exists already is shared, and the copy dropped.
 func (p *PrefixCache) name(h *holder, text []sim.Segment, stored int) {
+	if h.at.segment == len(text) {
+		return // nothing more of the text can be shared
+	}
 	full := int64(stored)/p.block - h.blocks
 	shared := p.tree.share(&h.path, text, full)
 	p.free += shared.blocks - shared.lower
@@ -140,7 +149,11 @@ func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
 	if !done || s.Answer != 0 {
 		p.name(h, p.wholeText(s), s.Stored)
 	}
-	p.tree.leaveUnnamed(h.others)
+	if p.tree.bare() { // nothing else would be overwritten before them
+		p.free += h.others
+	} else {
+		p.tree.leaveUnnamed(h.others)
+	}
 	p.tree.leave(&h.path)
 	*h = holder{}
 }

@@ -212,6 +212,9 @@ func (t *runTree) leave(p *path) {
 	*p = path{}
 }
 
+// bare reports whether there is no unused block that could be asked for, nor a lower tier.
+func (t *runTree) bare() bool { return len(t.tiers) == 1 && t.nodes[0].newer == 0 }
+
 // leaveUnnamed leaves units of memory that nobody can ask for to be overwritten in their turn.
 func (t *runTree) leaveUnnamed(units int64) {
 	if units == 0 {
