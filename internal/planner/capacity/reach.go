@@ -38,7 +38,7 @@ func (r *reach) rate(place int) float64 {
 	if place > grid {
 		return 0
 	}
-	return r.ceiling * math.Pow(lightLoad, float64(place)/grid)
+	return round(r.ceiling * math.Pow(lightLoad, float64(place)/grid))
 }
 
 // next returns the place in the grid to simulate: the middle of what is not known, but no rate

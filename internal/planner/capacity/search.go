@@ -137,25 +137,24 @@ func (s *search) try(ctx context.Context, i int) error {
 	o := s.options[i]
 	low := s.fewest(o) - 1 // does not sustain the load
 	n, high := s.first(o)
-	for step := 1; ; step *= 2 {
-		v, err := s.serves(ctx, i, n)
-		if err != nil {
+	ok, err := s.suffice(ctx, i, n)
+	if err == nil && !ok && n < high && s.trials.file.Plan.divisible() {
+		// What misses the SLO at a light load does so at any.
+		if light, err := s.suffice(ctx, i, high); err != nil || !light {
 			return err
 		}
-		if v.sustained {
-			break
-		}
-		low = n
-		s.fates[i].closest = max(s.fates[i].closest, v.trial.Kept.Mean)
-		s.fates[i].near = s.fates[i].near || v.trial.Kept.Mean >= v.trial.Target-nearMiss
-		s.fates[i].kind, s.fates[i].words = simulated, s.lost(o, n, v)
+	}
+	for step := 1; err == nil && !ok; step *= 2 {
 		if n == high {
 			return nil
 		}
-		n = min(high, n+step)
+		low, n = n, min(high, n+step)
+		ok, err = s.suffice(ctx, i, n)
 	}
-	high, err := s.bisect(ctx, i, low, n)
 	if err != nil {
+		return err
+	}
+	if high, err = s.bisect(ctx, i, low, n); err != nil {
 		return err
 	}
 	s.fates[i].replicas = high
@@ -166,6 +165,20 @@ func (s *search) try(ctx context.Context, i int) error {
 		s.fates[i].kind, s.fates[i].words, s.best = chosen, "", i
 	}
 	return nil
+}
+
+// suffice reports whether n replicas of option i serve the load, and notes what became of it where
+// they do not.
+func (s *search) suffice(ctx context.Context, i, n int) (bool, error) {
+	v, err := s.serves(ctx, i, n)
+	if err != nil || v.sustained {
+		return v.sustained, err
+	}
+	fate := &s.fates[i]
+	fate.closest = max(fate.closest, v.trial.Kept.Mean)
+	fate.near = fate.near || v.trial.Kept.Mean >= v.trial.Target-nearMiss
+	fate.kind, fate.words = simulated, s.lost(s.options[i], n, v)
+	return false, nil
 }
 
 // first returns how many replicas of an option are simulated first, and the most that may be asked

@@ -21,7 +21,7 @@ var long = flag.Bool("long", false,
 // are made.
 type menuCase struct{ name, head, hardware, lists, tail string }
 
-// menus are eight questions with 500 options and more. Simulations are short: it is the search that
+// menus are ten questions with 500 options and more. Simulations are short: it is the search that
 // is tested.
 func menus() []menuCase {
 	const wide = `
@@ -42,6 +42,19 @@ func menus() []menuCase {
   disaggregated:
     - prefill: {replicas: 1..2, hardware: [h100-sxm, l40s], batching: [{token-budget: 2048}, {token-budget: 8192}]}
       decode: {replicas: 1..2, hardware: [h100-sxm, a100-80gb-sxm, h200-sxm], tensor: [1, 2], weights: [bf16, fp8]}
+`
+	const drafts = wide + `
+  speculation:
+    - {method: eagle, tokens: 2, acceptance: 0.7}
+    - {method: eagle, tokens: 4, acceptance: 0.7}
+    - {method: n-gram, tokens: 4, acceptance: 0.3}
+`
+	const routings = `
+  tensor: [1, 2, 4]
+  weights: [bf16, fp8]
+  memory: [{policy: prefix-cache}, {policy: paged}]
+  routing: [round-robin, least-requests, prefix-aware, {policy: prefix-aware, share: 0.2}]
+  batching: [{max-sequences: 32}, {max-sequences: 128}, {max-sequences: 256, token-budget: 2048}]
 `
 	const all = "[h100-sxm, a100-80gb-sxm, h200-sxm, l40s, a40, l4, b200-sxm, mi300x]"
 	const nvidia = "[h100-sxm, a100-80gb-sxm, h200-sxm, l40s, rtx-pro-6000, a100-80gb-pcie, " +
@@ -73,6 +86,12 @@ func menus() []menuCase {
 				"4s, pause: 8s}, prompt: 1500, output: 40, duration: 40s}\nslo: {ttft: 1s, " +
 				"tpot: 30ms}",
 			"[h100-sxm, l40s]", pools, ""},
+		{"drafts", "model: llama-3.1-8b\nworkload: {rate: 6/s, prompt: 200, output: 60}\nslo: " +
+			"{ttft: 1s, tpot: 5ms}", nvidia, drafts, ""},
+		{"routings over shared prefixes",
+			"model: llama-3.1-8b\nworkload: {rate: 12/s, prompt: 100, output: 20, prefix: " +
+				"{groups: 40, tokens: 3000}}\nslo: {ttft: 120ms, tpot: 30ms}", nvidia, routings,
+			""},
 	}
 }
 
@@ -83,6 +102,7 @@ func (m menuCase) text(whole bool) string {
 		lists = strings.NewReplacer("tensor: [1, 2, 4, 8]", "tensor: [1, 4]",
 			"weights: [bf16, fp8, int4]", "weights: [fp8]", "data: [1, 2, 4, 8]", "data: [1, 2]",
 			"kv-cache: [bf16, fp8]", "kv-cache: [bf16]", "1..2", "1", "{max-sequences: 32}, ", "",
+			"[bf16, fp8]\n  memory", "[fp8]\n  memory", "round-robin, ", "",
 			"tensor: [1, 2, 4]", "tensor: [1, 2]", "h100-sxm, a100-80gb-sxm, h200-sxm",
 			"h100-sxm, a100-80gb-sxm").Replace(lists)
 		hardware = strings.NewReplacer(", l40s, a40, l4, b200-sxm, mi300x", "",
@@ -162,7 +182,7 @@ func sustained(t *testing.T, s *search, o *option, n int) bool {
 // 3 % of its simulations.
 func TestTheAnswerIsThatOfExhaustiveSearch(t *testing.T) {
 	if testing.Short() {
-		t.Skip("simulates every option of eight menus")
+		t.Skip("simulates every option of ten menus")
 	}
 	for _, menu := range menus() {
 		t.Run(menu.name, func(t *testing.T) { againstExhaustive(t, menu.text(*long)) })
@@ -248,7 +268,7 @@ func TestBoundsHold(t *testing.T) {
 	for _, text := range []string{
 		"model: llama-3.1-8b\nworkload: {rate: 60/s, prompt: 300, output: 60}\nslo: {ttft: 20s, " +
 			"tpot: 1s, percentile: 90}\nmenu: {hardware: [h100-sxm, l4], tensor: [1, 2]}",
-		"model: llama-2-70b\nworkload: {rate: 6/s, prompt: 1500, output: 20}\nslo: {ttft: 60s, " +
+		"model: llama-3.1-8b\nworkload: {rate: 6/s, prompt: 1500, output: 20}\nslo: {ttft: 60s, " +
 			"tpot: 5s, percentile: 90}\nmenu: {hardware: [a100-80gb-sxm], tensor: [2, 4, 8]}",
 		"model: mixtral-8x7b\nworkload: {rate: 20/s, prompt: 200, output: 60}\nslo: {ttft: 2s, " +
 			"tpot: 25ms, percentile: 90}\nmenu: {hardware: [h100-sxm, h200-sxm], tensor: [2], " +
@@ -273,7 +293,7 @@ func TestBoundsHold(t *testing.T) {
 
 // With other inputs the predictions rest on what they rested on before.
 func TestOtherInputsKeepTheEvidence(t *testing.T) {
-	s, _ := prepared(t, "model: llama-2-70b\nworkload: {rate: 6/s, prompt: 500, output: "+
+	s, _ := prepared(t, "model: llama-3.1-8b\nworkload: {rate: 6/s, prompt: 500, output: "+
 		"20}\nmenu: {hardware: [a100-80gb-sxm], tensor: [4]}")
 	s.best, s.fates = 0, []fate{{kind: chosen, replicas: 1}}
 	for _, p := range s.perturbations() {

@@ -84,9 +84,16 @@ func (s *search) closer(i, j int) bool {
 		}
 		return 4, 0
 	}
+	// Of options that cost as much by their bounds, the one that may serve more is nearer; drafts
+	// raise the bound by more than they help.
+	serves := func(k int) float64 {
+		o := s.options[k]
+		return o.ceiling / o.servers()[len(o.servers())-1].pace.stride
+	}
 	rankI, costI := rank(i)
 	rankJ, costJ := rank(j)
-	return cmp.Or(cmp.Compare(rankI, rankJ), cmp.Compare(costI, costJ)) < 0
+	return cmp.Or(cmp.Compare(rankI, rankJ), cmp.Compare(costI, costJ),
+		-cmp.Compare(serves(i), serves(j))) < 0
 }
 
 // shape finds the highest rate of an option, and the fleet that it would take.

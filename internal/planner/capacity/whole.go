@@ -20,19 +20,27 @@ func (s *search) whole(ctx context.Context, o *option, replicas int, slowdown fl
 	return s.wholeAt(ctx, o, replicas, s.rate, slowdown, seed)
 }
 
-// wholeAt is whole at another rate.
+// mostDoubled bounds how often the simulation of a whole fleet is doubled in length.
+const mostDoubled = 2
+
+// wholeAt is whole at another rate. While the SLO is kept and yet latencies seem to grow, which a
+// short run may show by chance, the simulation is doubled in length.
 func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate, slowdown float64,
-	seed uint64) (trial, *scenarios.File, error) {
+	seed uint64) (t trial, file *scenarios.File, err error) {
 	p := &s.trials.file.Plan
 	scenario := o.scenario(&p.Menu, replicas, slowdown)
 	scenario.Seed += seed
 	requests := p.together(rate, replicas)
-	file, err := s.trials.file.file(scenario, rate, requests)
-	if err != nil {
-		return trial{}, nil, err
+	for doubled := 0; ; doubled++ {
+		if file, err = s.trials.file.file(scenario, rate, requests); err != nil {
+			return trial{}, nil, err
+		}
+		t, err = s.trials.trial(ctx, scenario, rate, requests)
+		if err != nil || !t.Growing || t.Kept.Mean < t.Target || doubled == mostDoubled {
+			return t, file, err
+		}
+		requests *= 2
 	}
-	t, err := s.trials.trial(ctx, scenario, rate, requests)
-	return t, file, err
 }
 
 // together returns the requests of the simulation of a whole fleet.
