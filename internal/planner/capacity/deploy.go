@@ -71,11 +71,14 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	if carbon := o.sum((*server).emission) / o.watts; carbon > 0 {
 		d.Carbon = carbon * d.EnergyPerMillion / 1000
 	}
-	if millions := full.Flow * 3600 / 1e6; s.millions() > 0 {
-		d.PerMillion, d.GPUHours = d.Hourly/s.millions(), float64(d.Accelerators)/s.millions()
-	} else if millions > 0 {
+	millions := s.millions()
+	if millions == 0 {
+		millions = full.Flow * 3600 / 1e6
+	}
+	if millions > 0 {
 		d.PerMillion, d.GPUHours = d.Hourly/millions, float64(d.Accelerators)/millions
 	}
+	d.Sold = s.trials.file.Plan.sold(&full, millions)
 	return d, nil
 }
 
@@ -104,7 +107,7 @@ func (s *search) millions() float64 {
 	if peak := s.trials.file.Plan.peak(); s.rate != peak {
 		flow *= s.rate / peak // the goal was to raise it
 	}
-	if p := &s.trials.file.Plan; p.steady() {
+	if p := &s.trials.file.Plan; p.steady() && p.peak() > 0 {
 		flow *= p.mean() / p.peak()
 	}
 	return flow * 3600 / 1e6

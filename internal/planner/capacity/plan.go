@@ -35,6 +35,7 @@ type Plan struct {
 	Goal        Goal               `json:"goal,omitzero" jsonschema:"What to look for. Default: the cheapest fleet that keeps the SLO."`
 	Menu        Menu               `json:"menu" required:"true" jsonschema:"What there is to choose from."`
 	Prices      string             `json:"prices,omitempty" jsonschema:"A file with a date and the prices of accelerators by region and term: each of the menu without a price stands for all its offers there."`
+	Tokens      *TokenPrices       `json:"tokens,omitempty" jsonschema:"What a million tokens are sold for, or cost elsewhere: the answer says what those of an hour are worth. Default: that of the price file."`
 	Fleet       Fleet              `json:"fleet,omitzero" jsonschema:"What the fleet must stand."`
 	Effort      Effort             `json:"effort,omitzero" jsonschema:"How carefully to simulate."`
 	Trust       string             `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: that its like was served and measured, or a relative of it. Default: any."`

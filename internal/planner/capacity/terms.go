@@ -44,9 +44,10 @@ func (c Carbon) MarshalText() ([]byte, error) {
 
 // PriceList is what a price file says.
 type PriceList struct {
-	Date   string  `json:"date" required:"true" jsonschema:"When the prices held, such as 2026-11-22."`
-	Source string  `json:"source,omitempty" jsonschema:"Whose prices they are."`
-	Offers []Offer `json:"offers" required:"true" jsonschema:"Accelerators with price, region, term and carbon."`
+	Date   string       `json:"date" required:"true" jsonschema:"When the prices held, such as 2026-11-22."`
+	Source string       `json:"source,omitempty" jsonschema:"Whose prices they are."`
+	Offers []Offer      `json:"offers" required:"true" jsonschema:"Accelerators with price, region, term and carbon."`
+	Tokens *TokenPrices `json:"tokens,omitempty" jsonschema:"What a million tokens are sold for, or cost elsewhere."`
 }
 
 // price replaces each entry of the menu without a price by the offers of the price file for its
@@ -60,6 +61,7 @@ func (p *Plan) price(doc *strict.Document) error {
 	if list.Source != "" {
 		p.priced += ", " + list.Source
 	}
+	p.Tokens = cmp.Or(p.Tokens, list.Tokens)
 	p.Menu.Disaggregated = slices.Clone(p.Menu.Disaggregated)
 	lists := map[string]*[]Offer{"menu.hardware": &p.Menu.Hardware}
 	for i := range p.Menu.Disaggregated {

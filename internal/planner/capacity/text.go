@@ -82,6 +82,9 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 		p.Text(fmt.Sprintf("For that energy at most %s g of CO2 are emitted.",
 			report.Figure(d.Carbon)))
 	}
+	if d.Sold != nil {
+		p.Text(d.Sold.words(d.Hourly))
+	}
 	if d.JobHours > 0 {
 		d.printJob(p)
 		return

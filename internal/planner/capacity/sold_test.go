@@ -1,0 +1,61 @@
+package capacity
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// An hour's tokens are those that are asked for, each with its price: all prompts of a workload
+// that repeats its prefixes, most of which come from a cache, and all answers.
+func TestTokensSold(t *testing.T) {
+	const text = `
+model: llama-3.1-8b
+workload: {rate: 20/s, prompt: 100, output: 50, prefix: {groups: 4, tokens: 2000}}
+slo: {ttft: 1s, tpot: 50ms}
+tokens: {input: $0.5/M, cached-input: $0.05/M, output: $2/M}
+menu: {hardware: [h100-sxm], tensor: [1]}
+effort: {requests: 500, most-requests: 1000}
+`
+	for _, change := range []string{"", ", memory: [{policy: paged}]", ", memory: []"} {
+		plan := strings.Replace(text, ", tensor: [1]", ", tensor: [1]"+change, 1)
+		if change == ", memory: []" { // cached tokens have no price of their own
+			plan = strings.Replace(text, " cached-input: $0.05/M,", "", 1)
+		}
+		found, _ := prepared(t, plan)
+		if err := found.answer(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		d, err := found.deploy(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := d.Sold
+		const output = 20 * 50 * 3600 / 1e6
+		if prompts := s.Input + s.Cached; math.Abs(s.Output/output-1) > 1e-9 ||
+			math.Abs(prompts/s.Output-2100.0/50) > 1e-6 {
+			t.Errorf("%q: %+v million tokens of prompts and %g of answers an hour", change,
+				prompts, s.Output)
+		}
+		if paged := strings.Contains(change, "paged"); paged != (s.Cached == 0) ||
+			!paged && s.Cached < 10*s.Input {
+			t.Errorf("%q: %g million tokens are cached, %g are not", change, s.Cached, s.Input)
+		}
+		want := 0.5*s.Input + 0.05*s.Cached + 2*s.Output
+		if change == ", memory: []" {
+			want = 0.5*(s.Input+s.Cached) + 2*s.Output
+		}
+		if math.Abs(s.Hourly/want-1) > 1e-9 {
+			t.Errorf("%q: $%g an hour, want $%g", change, s.Hourly, want)
+		}
+	}
+	for _, bad := range []string{"0.5", "$0.5", "$-1/M", "$1/h"} {
+		_, err := Parse("sold.yaml", []byte(strings.Replace(text, "$0.5/M", bad, 1)))
+		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), "such as $0.15/M") {
+			t.Errorf("%s: error %v", bad, err)
+		}
+	}
+}
