@@ -2,6 +2,8 @@ package scenarios
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models/steptime"
@@ -38,12 +40,17 @@ func planMemory(c *chosen) *planned {
 	full := degrees.degrees().Complete()
 	degrees.Pipeline, degrees.Expert, degrees.Data = full.Pipeline, full.Expert, full.Data
 	p.config = p.spread(degrees.degrees())
-	var err error
+	p.oneShare()
+	field, err := "parallelism", error(nil)
+	if p.s.Memory.StaticShare > 0 {
+		field = "memory.static-share"
+	}
 	if p.s.Memory.Utilization, err = p.config.Utilization(); err == nil {
+		p.s.Memory.StaticShare, p.s.Memory.KVShare = 0, 0
 		p.plan, err = p.config.PlanMemory()
 	}
 	if err != nil {
-		p.problem("parallelism", "%v", err)
+		p.problem(field, "%v", err)
 		return p
 	}
 	if tokens := p.s.Memory.Tokens; tokens > p.plan.Tokens && p.plan.Err() == nil {
@@ -57,6 +64,21 @@ func planMemory(c *chosen) *planned {
 		p.s.Speculation = &sp
 	}
 	return p
+}
+
+// oneShare refuses memory that is divided in several ways.
+func (p *planned) oneShare() {
+	var given []string
+	for name, share := range map[string]float64{"utilization": p.s.Memory.Utilization,
+		"static-share": p.s.Memory.StaticShare, "kv-share": p.s.Memory.KVShare} {
+		if share > 0 {
+			given = append(given, name)
+		}
+	}
+	if slices.Sort(given); len(given) > 1 {
+		p.problem("memory", "found %s, which say the same in several ways. Leave one of them",
+			strings.Join(given, " and "))
+	}
 }
 
 // numberFormats writes down the formats that follow from the model where the scenario leaves them
@@ -76,8 +98,11 @@ func (p *planned) spread(degrees steptime.Parallelism) deployment.Config {
 	c := p.chosen.config
 	c.Parallel, c.MaxContext = degrees, p.s.Engine.MaxModelLen
 	c.Weights, c.KV = hardware.DType(p.s.Engine.Weights), hardware.DType(p.s.Engine.KVCache)
-	c.Memory.Utilization, c.Memory.Tokens = p.s.Memory.Utilization, p.s.Memory.Tokens
-	if p.s.Memory.Utilization == 0 {
+	m := &p.s.Memory
+	c.Memory.Utilization, c.Memory.StaticShare, c.Memory.KVShare = m.Utilization, m.StaticShare,
+		m.KVShare
+	c.Memory.Tokens = m.Tokens
+	if m.Utilization == 0 && m.StaticShare == 0 && m.KVShare == 0 {
 		c.Memory.KVShare = c.Defaults().KVShare
 	}
 	if p.s.drafts() {

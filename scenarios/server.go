@@ -58,7 +58,9 @@ type Policy struct {
 // KVMemory is the KV memory of a replica: how much there is, and the policy that hands it out.
 type KVMemory struct {
 	Policy      string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the policy."`
-	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine takes for weights, activations and KV cache. Default: 0.9; for trtllm, 0.9 of what weights and activations leave."`
+	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine takes for weights, activations and KV cache. Default: 0.9; for trtllm, what follows from a kv-share of 0.9."`
+	StaticShare float64           `json:"static-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as SGLang's --mem-fraction-static: the share of accelerator memory for weights and KV cache, with activations and engine beside it."`
+	KVShare     float64           `json:"kv-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as TensorRT-LLM's free_gpu_memory_fraction: the share for the KV cache of what weights, activations and engine leave."`
 	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"The size of the KV cache in tokens, where it is known. Default: what utilization leaves."`
 	Swap        Bytes             `json:"swap,omitempty" jsonschema:"Host memory to which KV caches can be swapped out, of all accelerators of a replica together, such as 16GiB. Default: none."`
 	Params      map[string]string `json:"-" rest:"true"`

@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
@@ -42,6 +43,9 @@ type Simulation struct {
 // Explain returns the scenario with every default filled in, as YAML that gives the same result.
 // What the scenario and the command line leave open is marked as a default.
 func (s *Simulation) Explain() ([]byte, error) { return strict.Encode(s.Scenario, s.given) }
+
+// Given reports whether the file or the command line sets a field, such as batching.max-sequences.
+func (s *Simulation) Given(field string) bool { return s.given(field) }
 
 // Run simulates. Observers are told what happens besides. It stops early when ctx is done, with its
 // error. A trace that turns out to be corrupt is an InputError.
@@ -84,6 +88,15 @@ func runBaseline(ctx context.Context, build func() (*Simulation, error)) (*metri
 		return nil, err
 	}
 	return &r.Summary, nil
+}
+
+// Servers returns a replica of each pool.
+func (s *Simulation) Servers() []*deployment.Server {
+	list := make([]*deployment.Server, len(s.pools))
+	for i := range s.pools {
+		list[i] = &s.pools[i].Server
+	}
+	return list
 }
 
 // Steps returns the step times that the simulation uses: those of the first pool.

@@ -145,7 +145,7 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command,
 
 // start writes what starts the scenario's fleet.
 func (flags *scenarioFlags) start(simulation *scenarios.Simulation) error {
-	bundle, err := launch.NewBundle(&simulation.Scenario, simulation.Model, flags.engine)
+	bundle, err := launch.NewBundle(simulation, flags.engine)
 	if err != nil {
 		return err
 	}

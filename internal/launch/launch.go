@@ -6,6 +6,7 @@
 package launch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
 // Server is a group of replicas that are started by the same command.
@@ -118,6 +120,8 @@ type deployed struct {
 	engine            scenarios.Engine
 	batching          scenarios.Policy
 	memory            scenarios.KVMemory
+	graph             int // of Engine, where it is given
+	server            *deployment.Server
 }
 
 // configFile is the name of the file in which an engine finds settings that have no flag.
@@ -127,37 +131,48 @@ func (d *deployed) configFile() string { return d.name + "-extra-llm-api-config.
 // together, as the limit of one of them.
 func (d *deployed) perRank(name string) string {
 	n, err := strconv.Atoi(d.batching.Params[name])
-	if ranks := max(1, d.parallelism.Data); err == nil && ranks > 1 {
+	if ranks := d.ranks(); err == nil && ranks > 1 {
 		return strconv.Itoa((n + ranks - 1) / ranks)
 	}
 	return d.batching.Params[name]
 }
 
+// ranks is the number of data-parallel ranks of a replica.
+func (d *deployed) ranks() int { return max(1, d.parallelism.Data) }
+
+// tokens is the size of the KV cache of a rank in tokens, where the scenario gives it; else 0.
+func (d *deployed) tokens() int { return d.memory.Tokens / d.ranks() }
+
 // gpus is the number of accelerators of a replica.
 func (d *deployed) gpus() int {
 	p := d.parallelism
-	return max(1, p.Tensor) * max(1, p.Pipeline) * max(1, p.Data)
+	return max(1, p.Tensor) * max(1, p.Pipeline) * d.ranks()
 }
 
-// Fleet returns what starts the replicas of a scenario whose defaults are filled in, under an
-// engine. The second result says what of the scenario no flag of the engine expresses.
-func Fleet(s *scenarios.Scenario, model *models.Architecture, engineName string) ([]Server,
-	[]string, error) {
+// Fleet returns what starts the replicas of a scenario under an engine. The second result says what
+// of the scenario no flag of the engine expresses.
+func Fleet(simulation *scenarios.Simulation, engineName string) ([]Server, []string, error) {
 	e, err := find(engineName)
 	if err != nil {
 		return nil, nil, err
 	}
-	var list []Server
-	for _, g := range groups(s, published(s, model)) {
-		resource, err := resource(g.hardware.Accelerator)
+	list, all := []Server{}, groups(simulation)
+	for i := range all {
+		g := &all[i]
+		kind, err := resource(g.hardware.Accelerator)
 		if err != nil {
 			return nil, nil, err
+		}
+		if p := g.parallelism; e.name == "trtllm" && p.Data > 1 && p.Tensor > 1 {
+			return nil, nil, fmt.Errorf("parallelism has tensor %d and data %d: with data, "+
+				"TensorRT-LLM has a rank on each accelerator; set tensor to 1, or choose vllm or "+
+				"sglang", p.Tensor, p.Data)
 		}
 		command, config := e.write(&g.deployed)
 		perNode := max(1, g.hardware.PerNode)
 		server := Server{
 			Name: g.name, Role: g.role, Command: command, Config: config,
-			ConfigFile: g.configFile(), Resource: resource, Port: e.port, Least: g.least,
+			ConfigFile: g.configFile(), Resource: kind, Port: e.port, Least: g.least,
 			Replicas: g.replicas, Accelerators: g.gpus(), Nodes: (g.gpus() + perNode - 1) / perNode,
 		}
 		if e.name == "vllm" && g.role == "decode" {
@@ -168,7 +183,7 @@ func Fleet(s *scenarios.Scenario, model *models.Architecture, engineName string)
 		}
 		list = append(list, server)
 	}
-	return list, missing(s, e), nil
+	return list, missing(simulation, &e, all), nil
 }
 
 // group is replicas that are alike.
@@ -179,9 +194,14 @@ type group struct {
 }
 
 // groups returns the pools of a scenario, or the one group of all its replicas.
-func groups(s *scenarios.Scenario, model string) []group {
-	all := deployed{name: "server", model: model, role: "mixed", hardware: s.Hardware,
-		parallelism: s.Parallelism, engine: s.Engine, batching: s.Batching, memory: s.Memory}
+func groups(simulation *scenarios.Simulation) []group {
+	s, servers := &simulation.Scenario, simulation.Servers()
+	all := deployed{name: "server", model: nameOf(servers[0].Model, s.Model), role: "mixed",
+		hardware: s.Hardware, parallelism: s.Parallelism, engine: s.Engine, batching: s.Batching,
+		memory: s.Memory, server: servers[0]}
+	if simulation.Given("engine.graph") {
+		all.graph = s.Engine.Graph
+	}
 	if len(s.Fleet.Pools) == 0 {
 		return []group{{deployed: all, replicas: max(1, s.Replicas)}}
 	}
@@ -206,7 +226,8 @@ func groups(s *scenarios.Scenario, model string) []group {
 		if p.Memory.Policy != "" {
 			one.memory = p.Memory
 		}
-		one.name = fmt.Sprintf("%s-%d", one.role, i)
+		one.name, one.server = fmt.Sprintf("%s-%d", one.role, i), servers[i]
+		one.model = nameOf(servers[i].Model, cmp.Or(p.Model, s.Model))
 		list[i] = group{deployed: one, replicas: p.Replicas}
 		if p.Scaling.Policy != "" {
 			list[i].least = max(1, p.Scaling.Min)
@@ -215,14 +236,14 @@ func groups(s *scenarios.Scenario, model string) []group {
 	return list
 }
 
-// published returns the name of the model on Hugging Face, or what the scenario calls it.
-func published(s *scenarios.Scenario, model *models.Architecture) string {
+// nameOf returns the name of a model on Hugging Face, or what the scenario calls it.
+func nameOf(model *models.Architecture, called string) string {
 	for _, alias := range model.Aliases {
 		if strings.Contains(alias, "/") {
 			return alias
 		}
 	}
-	return s.Model
+	return called
 }
 
 // resource returns the name under which Kubernetes counts an accelerator.
@@ -242,65 +263,4 @@ func resource(accelerator string) (string, error) {
 			"%s is no accelerator that a serving engine is started on in a cluster", accelerator)
 	}
 	return "nvidia.com/gpu", nil
-}
-
-// missing says what of a scenario no flag expresses.
-func missing(s *scenarios.Scenario, e engine) []string {
-	var list []string
-	if s.Speculation != nil {
-		list = append(list, "speculation: give the engine its draft model; the acceptance that "+
-			"the scenario takes for granted is a property of your texts")
-	}
-	if known, ok := EngineOf(s.Engine.Preset); !ok || known != e.name {
-		list = append(list, fmt.Sprintf("engine.preset %s is simulated; the commands start %s",
-			s.Engine.Preset, e.name))
-	}
-	switch s.Batching.Policy {
-	case "vllm-v1", "sglang", "trtllm":
-	case "priority":
-		if e.name != "vllm" {
-			list = append(list, "batching priority: only vLLM has a flag for it here")
-		}
-	default:
-		list = append(list, fmt.Sprintf("batching %s: %s has its own scheduler", s.Batching.Policy,
-			e.name))
-	}
-	picker := "a gateway with an endpoint picker"
-	if e.name == "vllm" {
-		picker = "llm-d.yaml, whose endpoint picker comes near"
-	}
-	if s.Routing.Policy != "" && s.Routing.Policy != "round-robin" && s.Replicas > 1 {
-		list = append(list, fmt.Sprintf("routing %s: a Kubernetes Service spreads connections at "+
-			"random; use %s", s.Routing.Policy, picker))
-	}
-	for _, g := range groups(s, "") {
-		list = append(list, missingOf(g.parallelism, e)...)
-		if g.role == "prefill" && e.name == "vllm" {
-			list = append(list, "fleet.pools: a request goes to prefill and then to decode only "+
-				"by way of llm-d.yaml; with kubernetes.yaml alone, decode replicas do both")
-		} else if g.role == "prefill" {
-			list = append(list, "fleet.pools: clients need a proxy in front that sends a request "+
-				"to prefill and then to decode, such as the engine's own router")
-		}
-		if g.hardware.Accelerator != s.Hardware.Accelerator {
-			list = append(list, "fleet.pools: where a cluster has several accelerators, give each "+
-				"pool a nodeSelector, which is the cluster's own")
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// missingOf says what of a group's parallelism no flag of the engine expresses.
-func missingOf(p scenarios.Parallelism, e engine) (list []string) {
-	if p.Redundant > 0 && e.name == "trtllm" {
-		list = append(list, fmt.Sprintf("parallelism.redundant-experts %d: "+
-			"TensorRT-LLM reads copies of experts from a file of its load balancer, which is not "+
-			"written", p.Redundant))
-	}
-	if p.Overlap != "" && e.name != "sglang" {
-		list = append(list, fmt.Sprintf("parallelism.overlap %s: no flag of %s is written for it",
-			p.Overlap, e.name))
-	}
-	return list
 }

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,41 +11,63 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// draw makes up what an engine is asked for, as settings of a scenario.
+// draw makes up what an engine is asked for, as settings of a scenario: together, or with pools of
+// their own for prompts and answers.
 func draw(t *rapid.T, e engine) []string {
 	n := func(name string, low, high int) string {
 		return strconv.Itoa(rapid.IntRange(low, high).Draw(t, name))
 	}
-	tensor := 1 << rapid.IntRange(0, 3).Draw(t, "tensor")
-	settings := []string{
-		"model=deepseek-v2-lite", "hardware=h200-sxm", "memory.tokens=1000000",
-		"engine.max-model-len=" + n("len", 100, 5000),
-		"batching.max-sequences=" + eight(n("sequences", 1, 64)), "memory.utilization=0." +
-			n("utilization", 51, 95),
+	settings := []string{"hardware=h200-sxm",
+		"batching.max-sequences=" + eight(n("sequences", 1, 64)),
+		"memory.utilization=0." + n("utilization", 61, 95)}
+	maybe := func(setting string) {
+		if rapid.Bool().Draw(t, setting) {
+			settings = append(settings, setting)
+		}
 	}
+	one := func(choices ...string) {
+		settings = append(settings, rapid.SampledFrom(choices).Draw(t, choices[0]))
+	}
+	one("model=deepseek-v2-lite", "model=llama-3.1-8b", "model=gpt-oss-20b", "model=qwen3-30b-a3b")
+	maybe("engine.max-model-len=" + n("len", 100, 5000))
+	maybe("engine.kv-cache=fp8")
+	maybe("engine.weights=fp8")
+	maybe("engine.graph=" + eight(n("graph", 1, 20)))
+	maybe("memory.tokens=" + strconv.Itoa(1024*rapid.IntRange(32, 64).Draw(t, "tokens")))
 	switch e.name {
-	case "vllm": // limits are those of 8 ranks at most, each of which has a share
-		settings = append(settings, "batching.token-budget="+eight(n("budget", 512, 9000)),
-			"memory.policy="+rapid.SampledFrom([]string{"paged", "prefix-cache"}).Draw(t, "memory"))
+	case "vllm":
+		settings = append(settings, "batching.token-budget="+eight(n("budget", 512, 9000)))
+		maybe("batching.chunk-limit=" + n("limit", 64, 512))
+		maybe("memory.block-size=32")
+		one("engine=vllm-v1", "memory=paged", "memory=prefix-cache", "memory=offload",
+			"batching.policy=priority")
 	case "sglang":
-		settings = append(settings, "engine.preset=sglang", "batching.policy=sglang",
-			"batching.chunk="+n("chunk", 512, 9000),
-			"memory.policy="+rapid.SampledFrom([]string{"paged", "radix"}).Draw(t, "memory"))
+		settings = append(settings, "engine.preset=sglang", "batching.chunk="+n("chunk", 512, 9000))
+		one("batching=sglang", "memory=paged", "memory=radix", "batching.receive-interval=4",
+			"batching.new-token-ratio=0.5", "memory.block-size=64")
 	case "trtllm":
-		settings = append(settings, "engine.preset=trtllm", "batching.policy=trtllm",
-			"memory.policy=prefix-cache", "batching.token-budget="+n("budget", 512, 9000))
+		settings = append(settings, "engine.preset=trtllm",
+			"batching.token-budget="+eight(n("budget", 512, 9000)))
+		one("memory=prefix-cache", "memory=paged", "batching.chunked-context=true",
+			"batching.capacity=max-utilization", "memory.block-size=64")
 	}
-	if data := 1 << rapid.IntRange(0, 3).Draw(t, "data"); data > 1 && e.name != "trtllm" {
-		settings = append(settings, fmt.Sprintf("parallelism={tensor: %d, data: %d}", tensor, data))
-	} else {
-		settings = append(settings, fmt.Sprintf("parallelism={tensor: %d, pipeline: %s}", tensor,
-			n("pipeline", 1, max(1, min(2, 8/tensor)))))
+	shapes := []string{"tensor: 1", "tensor: 2, pipeline: 2", "tensor: 4, expert: 4",
+		"tensor: 1, data: 8", "tensor: 1, data: 4, expert: 1",
+		"tensor: 1, data: 8, redundant-experts: 8", "tensor: 1, data: 8, overlap: two-batch"}
+	if e.name != "trtllm" { // has a rank on each accelerator
+		shapes = append(shapes, "tensor: 2, data: 4")
 	}
-	return settings
+	shape := rapid.SampledFrom(shapes).Draw(t, "shape")
+	if rapid.Bool().Draw(t, "together") {
+		return append(settings, "parallelism={"+shape+"}")
+	}
+	return append(settings, "fleet.pools=[{role: prefill, replicas: 2, parallelism: {tensor: 2}}, "+
+		"{role: decode, replicas: 1, parallelism: {"+shape+"}}]")
 }
 
 // eight returns eight times a number.
@@ -53,56 +76,121 @@ func eight(digits string) string {
 	return strconv.Itoa(8 * n)
 }
 
-// built returns the scenario of some settings with every default filled in.
-func built(t rapid.TB, settings []string) *scenarios.Simulation {
-	t.Helper()
+// build returns the simulation of some settings.
+func build(settings []string) (*scenarios.Simulation, error) {
 	file, err := scenarios.Parse("drawn", []byte("workload: {requests: 1}"), settings...)
 	if err != nil {
-		t.Fatalf("%q: %v", settings, err)
+		return nil, err
 	}
 	simulation, err := file.Build(policies.Default())
+	if err == nil {
+		simulation.Source.Close()
+	}
+	return simulation, err
+}
+
+// built returns the simulation of settings that are good.
+func built(t rapid.TB, settings []string) *scenarios.Simulation {
+	t.Helper()
+	simulation, err := build(settings)
 	if err != nil {
 		t.Fatalf("%q: %v", settings, err)
 	}
-	simulation.Source.Close()
 	return simulation
 }
 
-// A command that is written for a scenario is read as the same scenario.
+// A command that is written for a scenario is read as the same scenario, and what of it is not is
+// said beside the command.
 func TestACommandIsReadAsItWasMeant(t *testing.T) {
 	for _, e := range engines() {
 		t.Run(e.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				meant := built(t, draw(t, e))
-				servers, _, err := Fleet(&meant.Scenario, meant.Model, e.name)
+				settings := draw(t, e)
+				meant, err := build(settings)
+				if err != nil {
+					t.Skip(err) // a combination that nothing serves
+				}
+				servers, notes, err := Fleet(meant, e.name)
 				if err != nil {
 					t.Fatal(err)
 				}
-				line, err := servers[0].Line()
-				if err != nil {
-					t.Fatal(err)
-				}
-				reading, err := Read(line)
-				if err != nil {
-					t.Fatalf("%s: %v", line, err)
-				}
-				got := built(t, append(reading.Settings, "hardware=h200-sxm",
-					"memory.tokens=1000000"))
-				a, b := meant.Scenario, got.Scenario
-				if a.Parallelism != b.Parallelism || a.Engine.MaxModelLen != b.Engine.MaxModelLen ||
-					a.Memory.Policy != b.Memory.Policy ||
-					a.Memory.Utilization != b.Memory.Utilization ||
-					a.Batching.Policy != b.Batching.Policy || got.Model.Name != meant.Model.Name {
-					t.Fatalf("%s\nmeans %+v %+v %+v\nwas   %+v %+v %+v", line, b.Parallelism,
-						b.Batching, b.Memory, a.Parallelism, a.Batching, a.Memory)
-				}
-				for _, key := range []string{"max-sequences", "token-budget", "chunk"} {
-					if x, y := a.Batching.Params[key], b.Batching.Params[key]; x != y {
-						t.Fatalf("%s: %s is %s, was %s", line, key, y, x)
+				for i, g := range groups(meant) {
+					line, err := servers[i].Line()
+					if err != nil {
+						t.Fatal(err)
+					}
+					reading, err := readWith(line, files(nil).or(map[string]string{
+						servers[i].ConfigFile: servers[i].Config}))
+					if err != nil {
+						t.Fatalf("%s: %v", line, err)
+					}
+					got := groups(built(t, append(reading.Settings, "hardware=h200-sxm")))[0]
+					for _, d := range differences(&g.deployed, &got.deployed) {
+						key, _, _ := strings.Cut(d, ":")
+						section, _, _ := strings.Cut(key, ".")
+						if !slices.ContainsFunc(notes, func(note string) bool {
+							return strings.HasPrefix(note, key) ||
+								strings.HasPrefix(note, section+" ") // another policy
+						}) {
+							t.Fatalf("%q\n%s\n%s\n%s; notes %q", settings, line,
+								servers[i].Config, d, notes)
+						}
 					}
 				}
 			})
 		})
+	}
+}
+
+// differences says what of one server is not so in another, by the keys of a scenario.
+func differences(a, b *deployed) (list []string) {
+	differ := func(key string, x, y any) {
+		if x != y {
+			list = append(list, fmt.Sprintf("%s: %v, read as %v", key, x, y))
+		}
+	}
+	p, q := a.parallelism, b.parallelism
+	differ("model", a.model, b.model)
+	differ("parallelism.tensor", p.Tensor, q.Tensor)
+	differ("parallelism.pipeline", p.Pipeline, q.Pipeline)
+	differ("parallelism.data", p.Data, q.Data)
+	differ("parallelism.expert", p.Expert, q.Expert)
+	differ("parallelism.redundant", p.Redundant, q.Redundant)
+	differ("parallelism.overlap", p.Overlap, q.Overlap)
+	differ("engine.weights", a.engine.Weights, b.engine.Weights)
+	differ("engine.kv-cache", a.engine.KVCache, b.engine.KVCache)
+	if most, err := strconv.Atoi(a.perRank("max-sequences")); err == nil && a.graph < most {
+		differ("engine.graph", a.engine.Graph, b.engine.Graph)
+	}
+	differ("engine.max-model-len", a.engine.MaxModelLen, b.engine.MaxModelLen)
+	differ("memory.tokens", a.memory.Tokens, b.memory.Tokens)
+	differ("batching", a.batching.Policy, b.batching.Policy)
+	differ("memory", a.memory.Policy, b.memory.Policy)
+	// TensorRT-LLM's share is of what weights leave.
+	if apart := a.memory.Utilization - b.memory.Utilization; math.Abs(apart) > 1e-4 &&
+		a.server.Plan.Weights == b.server.Plan.Weights {
+		differ("memory.utilization", a.memory.Utilization, b.memory.Utilization)
+	}
+	for name, value := range a.batching.Params {
+		differ("batching."+name, value, b.batching.Params[name])
+	}
+	for name, value := range a.memory.Params {
+		differ("memory."+name, value, b.memory.Params[name])
+	}
+	return list
+}
+
+// The shares by which engines divide an accelerator's memory follow from each other: of 80 GB, 70
+// are usable, of which weights take 40, activations 4 and the engine 1. So the KV cache has 25,
+// weights and cache have 65 of 80, and the cache has 25 of the 35 that the rest leaves.
+func TestSharesOfMemory(t *testing.T) {
+	plan := steptime.MemoryPlan{Total: 80e9, Usable: 70e9, Weights: 38e9, Draft: 2e9,
+		Activations: 4e9, Context: 1e9}
+	if got := staticShare(&plan); got != "0.8125" {
+		t.Errorf("mem_fraction_static %s, want 65/80", got)
+	}
+	if got := freeShare(&plan); got != "0.7143" {
+		t.Errorf("free_gpu_memory_fraction %s, want 25/35", got)
 	}
 }
 
@@ -140,53 +228,69 @@ spec:
         args: [--log.level=info]
 `
 	for _, c := range []struct{ text, settings, note string }{
-		{"vllm serve m -tp 4", "memory.policy=prefix-cache model=m parallelism.tensor=4", ""},
+		{"vllm serve m -tp 4", "model=m parallelism.tensor=4", ""},
 		{"A=1 exec /usr/bin/vllm serve m \\\n  --max_model_len=128K --dtype auto",
-			"engine.max-model-len=131072 memory.policy=prefix-cache model=m", ""},
+			"engine.max-model-len=131072 model=m", ""},
 		{"vllm serve m -tp 2 -dp 4 -ep",
-			"memory.policy=prefix-cache model=m parallelism.data=4 parallelism.tensor=2", ""},
+			"model=m parallelism.data=4 parallelism.tensor=2", ""},
 		{"vllm serve m -tp 8 -ep --no-enable-prefix-caching",
 			"memory.policy=paged model=m parallelism.expert=8 parallelism.tensor=8", ""},
-		{"vllm serve m -dp 4", "memory.policy=prefix-cache model=m replicas=4",
+		{"vllm serve m -dp 4", "model=m replicas=4",
 			"read as 4 replicas"},
-		{"vllm serve m --frobnicate 3 --seed 1", "memory.policy=prefix-cache model=m",
+		{"vllm serve m --frobnicate 3 --seed 1", "model=m",
 			"--frobnicate is not known"},
 		{"python3 -m sglang.launch_server --model-path m --tp 8 --dp 8 --enable-dp-attention",
-			"batching.policy=sglang engine.preset=sglang memory.policy=radix model=m " +
+			"batching.policy=sglang engine.preset=sglang model=m " +
 				"parallelism.data=8 parallelism.expert=1 parallelism.tensor=1", ""},
 		{"python3 -m sglang.launch_server --model-path m --tp 8 --dp 8 " +
 			"--enable-dp-attention --ep 8",
-			"batching.policy=sglang engine.preset=sglang memory.policy=radix model=m " +
+			"batching.policy=sglang engine.preset=sglang model=m " +
 				"parallelism.data=8 parallelism.tensor=1", ""},
 		{"python3 -m sglang.launch_server --model-path m --tp 72 --dp 72 --enable-dp-attention " +
 			"--moe-a2a-backend deepep --ep-num-redundant-experts 32 --enable-two-batch-overlap",
-			"batching.policy=sglang engine.preset=sglang memory.policy=radix model=m " +
+			"batching.policy=sglang engine.preset=sglang model=m " +
 				"parallelism.data=72 parallelism.overlap=two-batch " +
 				"parallelism.redundant-experts=32 parallelism.tensor=1", ""},
 		// as docs.vllm.ai/en/v0.15.1/deployment/docker has it
 		{`docker run --runtime nvidia --gpus all -v ~/.cache/huggingface:/root/.cache/huggingface \
 			--env "HF_TOKEN=$HF_TOKEN" -p 8000:8000 --ipc=host vllm/vllm-openai:latest \
-			--model Qwen/Qwen3-0.6B`, "memory.policy=prefix-cache model=Qwen/Qwen3-0.6B", ""},
+			--model Qwen/Qwen3-0.6B`, "model=Qwen/Qwen3-0.6B", ""},
 		{"sudo docker run lmsysorg/sglang:latest python3 -m sglang.launch_server --model m " +
-			"--api-key $KEY", "batching.policy=sglang engine.preset=sglang memory.policy=radix " +
+			"--api-key $KEY", "batching.policy=sglang engine.preset=sglang " +
 			"model=m", ""},
 		// as huggingface.co/lukealonso/MiniMax-M2.7-NVFP4/discussions/10 has it, but for the model
 		{"CUDA_VISIBLE_DEVICES=0,1 vllm serve m --port 23333 --trust-remote-code " +
 			"--tensor-parallel-size 2 --enable-auto-tool-choice --disable-custom-all-reduce " +
 			"--enable_expert_parallel --gpu-memory-utilization 0.95 --max-num-seqs 8 " +
 			"--kv-cache-dtype turboquant_k8v4 --max-model-len 130k",
-			"batching.max-sequences=8 engine.max-model-len=130000 memory.policy=prefix-cache " +
+			"batching.max-sequences=8 engine.max-model-len=130000 " +
 				"memory.utilization=0.95 model=m parallelism.expert=2 parallelism.tensor=2",
-			"turboquant_k8v4 is not known as a number format"},
+			"turboquant_k8v4 was left out: known are"},
 		{"vllm serve m -tp 2 -dp 4 -ep --max-num-seqs 64 --max-num-batched-tokens 4k",
-			"batching.max-sequences=256 batching.token-budget=16000 memory.policy=prefix-cache " +
+			"batching.max-sequences=256 batching.token-budget=16000 " +
 				"model=m parallelism.data=4 parallelism.tensor=2", ""},
-		{"vllm serve m --max-num-seq 64", "memory.policy=prefix-cache model=m",
+		{"vllm serve m --max-num-seq 64", "model=m",
 			"did you mean --max-num-seqs?"},
-		{gke, "memory.policy=prefix-cache model=TinyLlama/TinyLlama-1.1b parallelism.tensor=2", ""},
+		// as nvidia.github.io/TensorRT-LLM/1.0.0/commands/trtllm-serve has it, shortened
+		{"cat <<EOF > /tmp/extra.yml\nenable_attention_dp: true\nprint_iter_log: true\n" +
+			"kv_cache_config:\n  free_gpu_memory_fraction: 0.8\n  dtype: fp8\n" +
+			"cuda_graph_config:\n  enable_padding: true\n  max_batch_size: 4\nEOF\n" +
+			"trtllm-serve m --tp_size 8 --ep_size 8 --max_batch_size 16 " +
+			"--extra_llm_api_options /tmp/extra.yml",
+			"batching.max-sequences=128 batching.policy=trtllm engine.graph=4 " +
+				"engine.kv-cache=fp8 engine.preset=trtllm memory.kv-share=0.8 " +
+				"memory.policy=prefix-cache model=m parallelism.data=8 parallelism.tensor=1",
+			"print_iter_log of /tmp/extra.yml was left out"},
+		{"trtllm-serve m --config x.yaml", "batching.policy=trtllm engine.preset=trtllm " +
+			"memory.policy=prefix-cache model=m", "x.yaml is not at hand"},
+		{"vllm serve m --served-model-name a b --enable-dbo --max-logprobs 5", "model=m",
+			"--enable-dbo was left out: a scenario has nothing for it"},
+		{"vllm serve Qwen/Qwen3-30B-A3B -dp 4 --max-num-seqs 8", "batching.max-sequences=32 " +
+			"model=Qwen/Qwen3-30B-A3B parallelism.data=4 parallelism.expert=1", ""},
+		{gke, "model=TinyLlama/TinyLlama-1.1b parallelism.tensor=2", ""},
 		{"#!/bin/sh\nset -e\ncd /x\nvllm serve 'a model'\n",
-			"memory.policy=prefix-cache model=a model", ""},
-		{manifest, "engine.max-model-len=32000 memory.policy=prefix-cache model=m " +
+			"model=a model", ""},
+		{manifest, "engine.max-model-len=32000 model=m " +
 			"parallelism.tensor=2", ""},
 	} {
 		r, err := Read("\ufeff" + c.text) // as some editors begin files
@@ -251,7 +355,7 @@ func TestEachPoolHasItsConfiguration(t *testing.T) {
 		"memory=prefix-cache",
 		"fleet.pools=[{role: prefill, replicas: 2, parallelism: {tensor: 2}}, {role: decode, " +
 			"replicas: 1, parallelism: {tensor: 1, data: 4}}]"})
-	servers, _, err := Fleet(&simulation.Scenario, simulation.Model, "trtllm")
+	servers, _, err := Fleet(simulation, "trtllm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +375,7 @@ func TestParallelismWithoutFlagsIsSaid(t *testing.T) {
 		"memory=prefix-cache",
 		"parallelism={tensor: 1, data: 4, redundant-experts: 4, overlap: two-batch}"})
 	for engine, want := range map[string]int{"sglang": 0, "vllm": 1, "trtllm": 2} {
-		_, missing, err := Fleet(&simulation.Scenario, simulation.Model, engine)
+		_, missing, err := Fleet(simulation, engine)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,10 +394,10 @@ func TestParallelismWithoutFlagsIsSaid(t *testing.T) {
 // A name that people gave cannot break out of a command or a manifest.
 func TestNamesAreQuoted(t *testing.T) {
 	simulation := built(t, []string{"model=llama-3.1-8b", "hardware=h100-sxm"})
-	s := simulation.Scenario
+	s := &simulation.Scenario
 	s.Model = `x"; rm -rf / #'$(reboot)`
 	simulation.Model.Aliases = nil
-	b, err := NewBundle(&s, simulation.Model, "vllm")
+	b, err := NewBundle(simulation, "vllm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -38,10 +37,10 @@ type Bundle struct {
 	routing string
 }
 
-// NewBundle describes what starts the fleet of a scenario whose defaults are filled in. An empty
-// engine is the one that the scenario's preset describes, or vLLM.
-func NewBundle(s *scenarios.Scenario, model *models.Architecture, engineName string) (*Bundle,
-	error) {
+// NewBundle describes what starts the fleet of a scenario. An empty engine is the one that the
+// scenario's preset describes, or vLLM.
+func NewBundle(simulation *scenarios.Simulation, engineName string) (*Bundle, error) {
+	s := &simulation.Scenario
 	if engineName == "" {
 		engineName, _ = EngineOf(s.Engine.Preset)
 	}
@@ -54,7 +53,7 @@ func NewBundle(s *scenarios.Scenario, model *models.Architecture, engineName str
 	}
 	b := &Bundle{Engine: e.name, Version: e.version, Image: e.image, Port: e.port,
 		Name: objectName(s), WaitingMetric: e.waiting, routing: s.Routing.Policy}
-	b.Servers, b.Notes, err = Fleet(s, model, engineName)
+	b.Servers, b.Notes, err = Fleet(simulation, engineName)
 	return b, err
 }
 
@@ -134,8 +133,11 @@ func (b *Bundle) Write(dir string) error {
 func (b *Bundle) Script() (string, error) {
 	var s strings.Builder
 	fmt.Fprintf(&s, "#!/bin/sh\n# Starts one replica under %s %s. The argument names the group: "+
-		"%s.\nset -eu\ncase \"${1:-%s}\" in\n",
-		b.Engine, b.Version, strings.Join(b.groupNames(), ", "), b.Servers[0].Name)
+		"%s.\nset -eu\n", b.Engine, b.Version, strings.Join(b.groupNames(), ", "))
+	if b.Servers[0].Config != "" {
+		s.WriteString("cd \"$(dirname \"$0\")\" # where its configuration is\n")
+	}
+	fmt.Fprintf(&s, "case \"${1:-%s}\" in\n", b.Servers[0].Name)
 	for i := range b.Servers {
 		line, err := b.Servers[i].Line()
 		if err != nil {

@@ -11,22 +11,30 @@ import (
 // mostDocuments bounds the documents of a manifest: a deployment has some ten.
 const mostDocuments = 1000
 
-// manifestCommands returns the commands of all containers in Kubernetes manifests, and whether the
-// text is such manifests.
-func manifestCommands(text string) ([][]string, bool) {
+// manifestCommands returns the commands of all containers in Kubernetes manifests, the files of
+// their ConfigMaps, and whether the text is such manifests.
+func manifestCommands(text string) ([][]string, map[string]string, bool) {
 	var list [][]string
+	mounted := map[string]string{}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for range mostDocuments {
 		var document map[string]any
 		switch err := decoder.Decode(&document); {
 		case errors.Is(err, io.EOF):
-			return list, true
+			return list, mounted, true
 		case err != nil:
-			return nil, false
+			return nil, nil, false
+		}
+		if data, ok := document["data"].(map[string]any); ok && document["kind"] == "ConfigMap" {
+			for name, value := range data {
+				if file, ok := value.(string); ok {
+					mounted[name] = file
+				}
+			}
 		}
 		list = containerCommands(document, list)
 	}
-	return nil, false
+	return nil, nil, false
 }
 
 // containerCommands appends the commands that a value holds at any depth: lists of words under the
@@ -44,7 +52,7 @@ func containerCommands(value any, list [][]string) [][]string {
 		}
 		command = expanded(command, environment(v["env"]))
 		if script, ok := shellScript(command); ok {
-			inner, err := shellCommands(script)
+			inner, _, err := shellCommands(script)
 			if err == nil {
 				list = append(list, inner...)
 			}

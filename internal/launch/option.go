@@ -1,10 +1,11 @@
 package launch
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
 )
 
 // option says what a flag of an engine means for a scenario.
@@ -117,12 +118,64 @@ func format(text string) (string, error) {
 	case "nvfp4", "fp4", "fp4_e2m1", "modelopt_fp4", "mxfp4":
 		return "fp4", nil
 	}
-	return "", errFormat
+	return "", leftOut("known are auto, bfloat16, float16, fp8, int8, awq, gptq, nvfp4 and mxfp4")
 }
 
-// errFormat is that of a number format that is not simulated.
-var errFormat = errors.New("known are auto, bfloat16, float16, fp8, int8, awq, gptq, nvfp4 and " +
-	"mxfp4")
+// leftOut is why a value sets nothing.
+type leftOut string
+
+// Error returns the reason.
+func (l leftOut) Error() string { return string(l) }
+
+// chunk reads the size of SGLang's chunks.
+func chunk(text string) (string, error) {
+	if text == "-1" {
+		return "", leftOut("prompts that are never cut are not simulated under SGLang")
+	}
+	return count(text)
+}
+
+// precision reads the number format of activations. Weights of 16 bits take the same time in both
+// formats, and those of a checkpoint that is quantized stay as they are.
+func precision(text string) (string, error) {
+	if read, err := format(text); err != nil || read == "fp32" {
+		return read, err
+	}
+	return "", nil
+}
+
+// shared returns the options that vLLM and SGLang spell alike and mean alike.
+func shared() []option {
+	list := []option{
+		{flags: []string{"--kv-cache-dtype"}, key: "engine.kv-cache", value: format},
+		read("engine.weights", precision, "--dtype"),
+		noted("the link and the exchange of experts follow from the hardware", "--all2all-backend",
+			"--deepep-mode"),
+		noted("kernels follow from engine.preset", "--attention-backend", "--moe-runner-backend",
+			"--moe-backend", "--fp8-gemm-backend", "--decode-attention-backend",
+			"--prefill-attention-backend", "--compilation-config", "-O"),
+		noted("weights in host memory are not simulated", "--cpu-offload-gb"),
+		noted("adapters are not simulated", "--lora-modules", "--lora-paths", "--max-loras",
+			"--max-loras-per-batch", "--max-lora-rank"),
+		notedSwitch("adapters are not simulated", "--enable-lora"),
+		notedSwitch("balancing experts over accelerators is parallelism.redundant-experts",
+			"--enable-eplb"),
+		notedSwitch("which kernels reduce over accelerators follows from the hardware",
+			"--disable-custom-all-reduce"),
+	}
+	list = append(list, ignored("--host", "--port", "--api-key", "--served-model-name",
+		"--tokenizer-mode", "--chat-template", "--tool-call-parser", "--reasoning-parser",
+		"--revision", "--download-dir", "--load-format", "--nnodes", "--node-rank")...)
+	return append(list, ignoredSwitches("--trust-remote-code")...)
+}
+
+const (
+	noPools = "a scenario has pools for prefill and decode (fleet.pools), which one command does " +
+		"not tell"
+	noAcceptance = "speculative decoding needs an acceptance rate, which is a property of your " +
+		"texts: set speculation, such as speculation={method: eagle, acceptance: 0.7}"
+	noSchedule = "whether the host schedules ahead follows from engine.preset"
+)
 
 // flags collects a command line.
 type flags []string
@@ -130,14 +183,49 @@ type flags []string
 // add appends a flag with its value.
 func (f *flags) add(flag string, value any) { *f = append(*f, flag, fmt.Sprint(value)) }
 
-// param appends a flag with the value of a policy's parameter, if the policy has it.
-func (f *flags) param(flag, value string) {
-	if value != "" && value != "0" {
+// param appends a flag with a value that is neither empty nor 0.
+func (f *flags) param(flag string, value any) {
+	if text := fmt.Sprint(value); text != "" && text != "0" {
+		f.add(flag, text)
+	}
+}
+
+// degree appends a flag with a degree of parallelism above 1.
+func (f *flags) degree(flag string, n int) {
+	if n > 1 {
+		f.add(flag, n)
+	}
+}
+
+// formats appends number formats as vLLM and SGLang name them, which differ in that of the cache.
+func (f *flags) formats(d *deployed, cache string) {
+	if flag, value := d.asksWeights(); flag != "" {
 		f.add(flag, value)
 	}
+	if d.engine.KVCache == "fp8" {
+		f.add("--kv-cache-dtype", cache)
+	}
+}
+
+// asksWeights returns the flag that has weights stored otherwise than they are published; empty
+// where no flag does.
+func (d *deployed) asksWeights() (flag, value string) {
+	full := map[hardware.DType]string{hardware.BF16: "bfloat16", hardware.FP16: "float16",
+		hardware.FP32: "float32"}
+	weights, published := hardware.DType(d.engine.Weights), d.server.Model.DType
+	switch {
+	case weights == published || full[published] == "":
+		return "", ""
+	case weights == "fp8":
+		return "--quantization", "fp8"
+	case full[weights] != "":
+		return "--dtype", full[weights]
+	}
+	return "", ""
 }
 
 // caches reports whether a memory policy keeps prompts for later requests.
 func caches(policy string) bool {
-	return policy == "prefix-cache" || policy == "radix" || policy == "offload"
+	return policy == "prefix-cache" || policy == "radix" || policy == "offload" ||
+		policy == "hybrid"
 }

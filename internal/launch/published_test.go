@@ -2,109 +2,132 @@ package launch
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"gopkg.in/yaml.v3"
 	"pgregory.net/rapid"
 )
 
-// publishedOptions reads the options of an engine as it publishes them: whether each takes a value.
-func publishedOptions(t *testing.T, name string) map[string]bool {
-	t.Helper()
-	text, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := map[string]bool{}
-	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 0 && words[0] != "#" {
-			list[words[0]] = len(words) == 1
-		}
-	}
-	if len(list) < 50 {
-		t.Fatalf("%d options", len(list))
-	}
-	return list
-}
-
-// parse reads the arguments of a command by published options, strictly: the model, then options
-// that are known, each once and with its value.
-func parse(words []string, options map[string]bool) error {
-	if len(words) == 0 || strings.HasPrefix(words[0], "-") {
-		return fmt.Errorf("%q begins with no model", words)
-	}
+// parse reads the options of a command by those that an engine publishes, strictly: all are known,
+// each once and with its value.
+func parse(words []string, options map[string]values) error {
 	var seen []string
-	for words = words[1:]; len(words) > 0; {
+	for len(words) > 0 {
 		name := words[0]
 		takes, known := options[name]
 		if rest, negated := strings.CutPrefix(name, "--no-"); !known && negated {
 			takes, known = options["--"+rest]
-			known = known && !takes
+			known = known && takes == none
 		}
 		switch {
 		case !known:
 			return fmt.Errorf("%s is not published", name)
 		case slices.Contains(seen, name):
 			return fmt.Errorf("%s is there twice", name)
-		case takes && (len(words) < 2 || strings.HasPrefix(words[1], "-")):
+		case takes != none && (len(words) < 2 || strings.HasPrefix(words[1], "-")):
 			return fmt.Errorf("%s has no value", name)
 		}
 		seen = append(seen, name)
-		if words = words[1:]; takes {
-			words = words[1:]
-		}
+		words = takes.after(words[1:], false)
 	}
 	return nil
 }
 
-// Every command of vLLM that is written, of leaders and workers too, parses by the options that
-// vLLM publishes.
+// Every command that is written, of leaders and workers too, parses by the options that its engine
+// publishes, and what TensorRT-LLM finds in its file are fields that it has.
 func TestCommandsParseByPublishedOptions(t *testing.T) {
-	options := publishedOptions(t, "vllm-serve-options.txt")
-	rapid.Check(t, func(t *rapid.T) {
-		settings := draw(t, vllm())
-		more := rapid.SampledFrom([]string{"", "parallelism={tensor: 16}",
-			"parallelism={tensor: 8, pipeline: 2}",
-			"parallelism={tensor: 1, data: 16, redundant-experts: 16}", "engine.kv-cache=fp8",
-			"batching=priority", "fleet.pools=[{role: prefill, replicas: 1}, {role: decode, " +
-				"replicas: 1}]"}).Draw(t, "more")
-		if more != "" {
-			settings = append(settings, more)
+	for _, e := range engines() {
+		options := e.published()
+		if len(options) < 50 {
+			t.Fatalf("%s publishes %d options", e.name, len(options))
 		}
-		s := built(t, settings)
-		servers, _, err := Fleet(&s.Scenario, s.Model, "vllm")
-		if err != nil {
-			t.Fatalf("%q: %v", settings, err)
-		}
-		for i := range servers {
-			for _, command := range [][]string{servers[i].Command, servers[i].Leader,
-				servers[i].Worker} {
-				if len(command) == 0 || command[0] == "/bin/sh" {
-					continue // a worker's shell command has the leader's options
+		t.Run(e.name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				settings := draw(t, e)
+				if e.name != "trtllm" && rapid.Bool().Draw(t, "nodes") {
+					settings = append(settings, "model=deepseek-v2-lite", "fleet.pools=[]",
+						rapid.SampledFrom([]string{"parallelism={tensor: 16}",
+							"parallelism={tensor: 8, pipeline: 2}",
+							"parallelism={tensor: 1, data: 16}"}).Draw(t, "over nodes"))
 				}
-				if err := parse(command[2:], options); err != nil {
-					t.Fatalf("%q: %v", command, err)
+				s, err := build(settings)
+				if err != nil {
+					t.Skip(err)
+				}
+				servers, _, err := Fleet(s, e.name)
+				if err != nil {
+					t.Fatalf("%q: %v", settings, err)
+				}
+				for i := range servers {
+					for _, command := range [][]string{servers[i].Command, servers[i].Leader,
+						servers[i].Worker} {
+						if len(command) == 0 || command[0] == "/bin/sh" {
+							continue // a worker's shell command has the leader's options
+						}
+						words := command[e.program(command):]
+						if e.name != "sglang" {
+							words = words[1:] // the model
+						}
+						if err := parse(words, options); err != nil {
+							t.Fatalf("%q: %v", command, err)
+						}
+					}
+					var config trtllmConfig
+					if err := yaml.Unmarshal([]byte(servers[i].Config), &config); err != nil ||
+						len(config.Others) > 0 || len(config.Cache.Others) > 0 {
+						t.Fatalf("%v in\n%s", err, servers[i].Config)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Each flag that is read is one that an engine publishes, or did before.
+func TestFlagsThatAreReadArePublished(t *testing.T) {
+	before := []string{"--tp", "--pp", "--dp", // which argparse completes
+		"--model",                                // of the module that vllm serve replaced
+		"-O",                                     // vLLM, --optimization-level since v0.15
+		"--swap-space", "--disable-log-requests", // vLLM before v0.12
+		"--enable-log-requests", "--moe-backend", "--language-model-only", // vLLM since
+		"--uvicorn-log-level", "--disable-uvicorn-access-log"}
+	all := map[string]values{}
+	for _, e := range engines() {
+		for name, v := range e.published() {
+			all[name] = v
+		}
+	}
+	for _, e := range engines() {
+		own := e.published()
+		for _, o := range e.options() {
+			for _, f := range o.flags {
+				v, known := own[f]
+				if _, elsewhere := all[f]; !known && !elsewhere && !slices.Contains(before, f) {
+					t.Errorf("%s: %s is not published", e.name, f)
+				}
+				if known && o.isSwitch != (v == none) {
+					t.Errorf("%s: %s is a switch here: %t", e.name, f, o.isSwitch)
 				}
 			}
 		}
-	})
+	}
 }
 
 // The parser for published options accepts and refuses what vLLM does.
 func TestParsePublished(t *testing.T) {
-	options := publishedOptions(t, "vllm-serve-options.txt")
+	e := vllm()
 	for text, good := range map[string]bool{
-		"m -tp 2 --enable-expert-parallel --no-enable-prefix-caching": true,
-		"m --max-num-seqs 4 --max-num-seqs 4":                         false,
-		"m --max-num-seq 4":                                           false,
-		"m --max-num-seqs":                                            false,
-		"m --no-max-num-seqs":                                         false,
-		"m --enforce-eager true":                                      false,
-		"--max-num-seqs 4":                                            false,
+		"-tp 2 --enable-expert-parallel --no-enable-prefix-caching": true,
+		"--served-model-name a b --seed 1":                          true,
+		"--max-num-seqs 4 --max-num-seqs 4":                         false,
+		"--max-num-seq 4":                                           false,
+		"--max-num-seqs":                                            false,
+		"--no-max-num-seqs":                                         false,
+		"--enforce-eager true":                                      false,
 	} {
-		if err := parse(strings.Fields(text), options); (err == nil) != good {
+		if err := parse(strings.Fields(text), e.published()); (err == nil) != good {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -8,13 +8,16 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/models"
 )
 
 // Reading is a command as a scenario.
@@ -31,6 +34,34 @@ type Reading struct {
 type reading struct {
 	values map[string]string
 	notes  []string
+	file   files
+	model  *models.Architecture // nil where it is not in the catalogue
+}
+
+// experts reports whether the model is known to be a mixture of experts.
+func (r *reading) experts() bool { return r.model != nil && r.model.Experts() != nil }
+
+// files returns the text of a file that a command names, and whether it is at hand.
+type files func(name string) (string, bool)
+
+// keepsParts reports whether the model is known to have layers with windows or states of fixed
+// size.
+func (r *reading) keepsParts() bool {
+	if r.model == nil {
+		return false
+	}
+	kept := r.model.Kept(1, hardware.BF16)
+	return kept.Windowed+kept.Fixed > 0
+}
+
+// or returns what also looks for files elsewhere.
+func (f files) or(elsewhere map[string]string) files {
+	return func(name string) (string, bool) {
+		if text, found := elsewhere[name]; found || f == nil {
+			return text, found
+		}
+		return f(name)
+	}
 }
 
 func (r *reading) set(key, value string) { r.values[key] = value }
@@ -47,51 +78,77 @@ func (r *reading) number(key string, otherwise int) int {
 	return otherwise
 }
 
+// ofAllRanks multiplies counts of one data-parallel rank.
+func (r *reading) ofAllRanks(ranks int, keys ...string) {
+	for _, key := range keys {
+		if n := r.number(key, 0); n > 0 {
+			r.set(key, strconv.Itoa(n*ranks))
+		}
+	}
+}
+
 // mostText bounds the text of a command or a manifest, in bytes: the longest that people write by
 // hand is a thousandth of it.
 const mostText = 1 << 20
 
-// ReadFileOrText reads the file of that name, or if there is none, the text itself.
+// ReadFileOrText reads the file of that name, or if there is none, the text itself. A configuration
+// that the command of a file names may lie beside it.
 func ReadFileOrText(text string) (*Reading, error) {
 	if strings.ContainsAny(text, " \n") {
 		return Read(text)
 	}
-	file, err := os.Open(text)
+	data, err := readFile(os.Open(text))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Read(text)
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, mostText+1))
+	folder, err := os.OpenRoot(filepath.Dir(text))
 	if err != nil {
 		return nil, err
 	}
-	return Read(string(data))
+	defer folder.Close()
+	return readWith(data, func(name string) (string, bool) {
+		beside, err := readFile(folder.Open(name))
+		return beside, err == nil
+	})
+}
+
+// readFile reads what was opened, up to the byte after the most.
+func readFile(file *os.File, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, mostText+1))
+	return string(data), err
 }
 
 // Read reads a command that starts an engine: a line for a shell, a shell script with one such
 // line, or a Kubernetes manifest.
-func Read(text string) (*Reading, error) {
+func Read(text string) (*Reading, error) { return readWith(text, nil) }
+
+// readWith reads a command whose files are found beside it.
+func readWith(text string, beside files) (*Reading, error) {
 	if len(text) > mostText {
 		return nil, fmt.Errorf("the text has %d bytes, more than %d", len(text), mostText)
 	}
 	text = strings.TrimPrefix(text, "\ufeff") // some editors begin files with it
-	commands, err := shellCommands(text)
+	commands, written, err := shellCommands(text)
 	if err == nil {
 		if found := starting(commands); len(found) > 0 {
-			return one(found)
+			return only(found, beside.or(written))
 		}
 	}
-	if contained, manifest := manifestCommands(text); manifest {
-		commands, err = contained, nil
+	if contained, mounted, manifest := manifestCommands(text); manifest {
+		commands, written, err = contained, mounted, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf(
 			"this is neither a command for a shell nor a Kubernetes manifest: %w", err)
 	}
-	return one(starting(commands))
+	return only(starting(commands), beside.or(written))
 }
 
 // started is a command that starts a known engine.
@@ -147,15 +204,15 @@ func entered(image string, words []string) []string {
 	return words
 }
 
-// one reads the only command.
-func one(found []started) (*Reading, error) {
+// only reads the only command.
+func only(found []started, file files) (*Reading, error) {
 	switch len(found) {
 	case 0:
 		return nil, errors.New(
 			"found no command that starts an engine; known are vllm serve, python -m " +
 				"sglang.launch_server and trtllm-serve")
 	case 1:
-		return found[0].read()
+		return found[0].read(file)
 	}
 	var names []string
 	for _, s := range found {
@@ -166,9 +223,9 @@ func one(found []started) (*Reading, error) {
 }
 
 // read turns the flags of a command into settings.
-func (s started) read() (*Reading, error) {
-	r := &reading{values: map[string]string{}}
-	known := map[string]*option{}
+func (s started) read(file files) (*Reading, error) {
+	r := &reading{values: map[string]string{}, file: file}
+	known, published := map[string]*option{}, s.engine.published()
 	options := s.engine.options()
 	for i := range options {
 		for _, f := range options[i].flags {
@@ -191,7 +248,12 @@ func (s started) read() (*Reading, error) {
 		}
 		o, off := lookUp(known, word)
 		if o == nil {
-			words = r.unknown(word, words, joined, slices.Sorted(maps.Keys(known)))
+			if takes, is := published[word]; is {
+				r.note("%s was left out: a scenario has nothing for it", word)
+				words = takes.after(words, joined)
+			} else {
+				words = r.unknown(word, words, joined, slices.Sorted(maps.Keys(published)))
+			}
 			continue
 		}
 		if !o.isSwitch && !joined {
@@ -199,6 +261,9 @@ func (s started) read() (*Reading, error) {
 				return nil, fmt.Errorf("%s needs a value", word)
 			}
 			value, words = words[0], words[1:]
+			if published[word] == several {
+				words = several.after(words, joined)
+			}
 		}
 		if err := closed(value); err != nil && o.key != "" {
 			return nil, fmt.Errorf("%s: %w", word, err)
@@ -209,6 +274,13 @@ func (s started) read() (*Reading, error) {
 	}
 	if r.values["model"] == "" {
 		return nil, errors.New("the command names no model")
+	}
+	catalogue, err := models.Load()
+	if err != nil {
+		return nil, err
+	}
+	if model, err := catalogue.Lookup(r.values["model"]); err == nil {
+		r.model = model
 	}
 	s.engine.settle(r)
 	result := &Reading{Engine: s.engine.name, Notes: r.notes}
@@ -251,8 +323,8 @@ func (r *reading) take(o *option, flag, value string, off bool) error {
 		var err error
 		given := value
 		value, err = o.value(value)
-		if errors.Is(err, errFormat) {
-			r.note("%s %s is not known as a number format, and was left out: %v", flag, given, err)
+		if reason, left := errors.AsType[leftOut](err); left {
+			r.note("%s %s was left out: %v", flag, given, reason)
 			return nil
 		}
 		if err != nil {
@@ -290,14 +362,19 @@ func closed(word string) error {
 	return nil
 }
 
-// shellCommands returns the simple commands of a shell script.
-func shellCommands(text string) ([][]string, error) {
+// shellCommands returns the simple commands of a shell script, and the files that it writes from
+// text of its own, by their names without folders.
+func shellCommands(text string) ([][]string, map[string]string, error) {
 	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var list [][]string
+	written := map[string]string{}
 	syntax.Walk(file, func(node syntax.Node) bool {
+		if statement, ok := node.(*syntax.Stmt); ok {
+			keepHereDocument(statement, written)
+		}
 		call, ok := node.(*syntax.CallExpr)
 		if !ok {
 			return true
@@ -313,7 +390,23 @@ func shellCommands(text string) ([][]string, error) {
 		list = append(list, words)
 		return true
 	})
-	return list, nil
+	return list, written, nil
+}
+
+// keepHereDocument keeps what a statement such as cat <<EOF >FILE writes.
+func keepHereDocument(statement *syntax.Stmt, written map[string]string) {
+	var name, text string
+	for _, r := range statement.Redirs {
+		switch {
+		case r.Hdoc != nil:
+			text, _ = literal(r.Hdoc)
+		case r.Op == syntax.RdrOut && r.Word != nil:
+			name, _ = literal(r.Word)
+		}
+	}
+	if name != "" && text != "" {
+		written[path.Base(name)] = text
+	}
 }
 
 // literal returns the text of a word, and whether it is the same in every shell.

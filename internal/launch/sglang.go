@@ -1,6 +1,9 @@
 package launch
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // sglang describes SGLang: https://docs.sglang.io/advanced_features/server_arguments.html.
 func sglang() engine {
@@ -26,41 +29,37 @@ func writeSGLang(d *deployed) ([]string, string) {
 	p := d.parallelism
 	// SGLang's tensor parallelism counts the accelerators of all data-parallel ranks of attention.
 	f.add("--tp-size", max(1, p.Tensor)*max(1, p.Data))
-	if p.Pipeline > 1 {
-		f.add("--pp-size", p.Pipeline)
-	}
+	f.degree("--pp-size", p.Pipeline)
 	if p.Data > 1 {
 		f.add("--dp-size", p.Data)
 		f = append(f, "--enable-dp-attention")
 	}
-	if p.Expert > 1 {
-		f.add("--ep-size", p.Expert)
-	}
-	if p.Redundant > 0 {
-		f.add("--ep-num-redundant-experts", p.Redundant)
-	}
+	f.degree("--ep-size", p.Expert)
+	f.param("--ep-num-redundant-experts", p.Redundant)
 	if p.Overlap == "two-batch" {
 		f = append(f, "--enable-two-batch-overlap")
 	}
 	f.add("--context-length", d.engine.MaxModelLen)
-	f.add("--mem-fraction-static", d.memory.Utilization)
+	f.add("--mem-fraction-static", staticShare(&d.server.Plan))
+	f.param("--max-total-tokens", d.tokens())
 	f.param("--max-running-requests", d.batching.Params["max-sequences"])
-	chunk := d.batching.Params["chunk"]
-	if chunk == "" {
-		chunk = d.batching.Params["token-budget"]
+	f.param("--chunked-prefill-size", cmp.Or(d.batching.Params["chunk"],
+		d.batching.Params["token-budget"]))
+	if interval := d.batching.Params["receive-interval"]; interval != "1" {
+		f.param("--scheduler-recv-interval", interval)
 	}
-	f.param("--chunked-prefill-size", chunk)
-	if size := d.memory.Params["block-size"]; d.memory.Policy == "radix" && size != "1" {
+	if size := d.memory.Params["block-size"]; size != "1" {
 		f.param("--page-size", size)
 	}
 	if !caches(d.memory.Policy) {
 		f = append(f, "--disable-radix-cache")
 	}
-	if d.engine.Weights == "fp8" {
-		f.add("--quantization", "fp8")
-	}
-	if d.engine.KVCache == "fp8" {
-		f.add("--kv-cache-dtype", "fp8_e4m3")
+	f.formats(d, "fp8_e4m3")
+	switch {
+	case d.graph == 1:
+		f = append(f, "--disable-cuda-graph")
+	default:
+		f.param("--cuda-graph-max-bs", d.graph)
 	}
 	if d.role != "mixed" {
 		f.add("--disaggregation-mode", d.role)
@@ -77,56 +76,42 @@ func sglangOptions() []option {
 		{flags: []string{"--enable-dp-attention"}, key: "attention", isSwitch: true, on: "data"},
 		read("parallelism.expert", count, "--ep-size", "--ep", "--expert-parallel-size"),
 		read("engine.max-model-len", count, "--context-length"),
-		key("memory.utilization", "--mem-fraction-static"),
+		key("memory.static-share", "--mem-fraction-static"),
+		read("memory.tokens", count, "--max-total-tokens"),
 		read("batching.max-sequences", count, "--max-running-requests"),
-		read("batching.chunk", count, "--chunked-prefill-size"),
+		read("batching.chunk", chunk, "--chunked-prefill-size"),
 		read("batching.receive-interval", count, "--scheduler-recv-interval"),
 		read("memory.block-size", count, "--page-size"),
 		{flags: []string{"--disable-radix-cache"}, key: "memory.policy", isSwitch: true,
 			on: "paged"},
-		read("engine.kv-cache", format, "--kv-cache-dtype"),
 		read("engine.weights", format, "--quantization"),
-		read("engine.weights", format, "--dtype"),
 		read("engine.graph", count, "--cuda-graph-max-bs"),
 		{flags: []string{"--disable-cuda-graph"}, key: "engine.graph", isSwitch: true, on: "1"},
-		noted("a scenario has pools for prefill and decode (fleet.pools), which one command does "+
-			"not tell", "--disaggregation-mode"),
+		noted(noPools, "--disaggregation-mode"),
 		noted("the order of waiting requests is that of batching.policy", "--schedule-policy"),
 		noted("the share of new tokens is batching.new-token-ratio", "--schedule-conservativeness"),
 		noted("the limit of prompt tokens in a step is batching.chunk", "--max-prefill-tokens"),
-		noted("speculative decoding needs an acceptance rate, which is a property of your texts: "+
-			"set speculation, such as speculation={method: eagle, acceptance: 0.7}",
-			"--speculative-algorithm", "--speculative-num-steps", "--speculative-eagle-topk",
-			"--speculative-num-draft-tokens", "--speculative-draft-model-path"),
+		noted(noAcceptance, "--speculative-algorithm", "--speculative-num-steps",
+			"--speculative-eagle-topk", "--speculative-num-draft-tokens",
+			"--speculative-draft-model-path"),
 		key("exchange", "--moe-a2a-backend"),
-		noted("the link and the exchange of experts follow from the hardware", "--deepep-mode"),
 		read("parallelism.redundant-experts", count, "--ep-num-redundant-experts"),
-		noted("kernels follow from engine.preset", "--attention-backend", "--moe-runner-backend",
-			"--fp8-gemm-backend", "--decode-attention-backend", "--prefill-attention-backend"),
 		{flags: []string{"--enable-two-batch-overlap"}, key: "parallelism.overlap", isSwitch: true,
 			on: "two-batch"},
-		notedSwitch("balancing experts over accelerators is parallelism.redundant-experts",
-			"--enable-eplb"),
-		notedSwitch("whether the host schedules ahead follows from engine.preset",
-			"--disable-overlap-schedule"),
+		notedSwitch(noSchedule, "--disable-overlap-schedule"),
 	}
-	list = append(list, ignored("--host", "--port", "--api-key", "--served-model-name",
-		"--tokenizer-path", "--tokenizer-mode", "--chat-template",
-		"--tool-call-parser", "--reasoning-parser", "--random-seed", "--revision", "--download-dir",
-		"--load-format", "--log-level", "--nnodes",
-		"--node-rank", "--dist-init-addr", "--watchdog-timeout",
+	list = append(list, ignored("--tokenizer-path", "--random-seed", "--log-level",
+		"--dist-init-addr", "--watchdog-timeout",
 		"--disaggregation-transfer-backend", "--disaggregation-bootstrap-port")...)
-	return append(list, ignoredSwitches("--trust-remote-code", "--enable-metrics", "--log-requests",
+	list = append(list, ignoredSwitches("--enable-metrics", "--log-requests",
 		"--skip-server-warmup", "--enable-p2p-check")...)
+	return append(list, shared()...)
 }
 
 // settleSGLang turns what SGLang's flags mean together into keys.
 func settleSGLang(r *reading) {
 	r.set("engine.preset", "sglang")
 	r.set("batching.policy", "sglang")
-	if _, set := r.values["memory.policy"]; !set {
-		r.set("memory.policy", "radix")
-	}
 	_, attention := r.values["attention"]
 	_, exchange := r.values["exchange"]
 	delete(r.values, "attention")
@@ -137,6 +122,7 @@ func settleSGLang(r *reading) {
 	case attention && tensor%data == 0:
 		spread := exchange || r.number("parallelism.expert", 1) > 1
 		r.set("parallelism.tensor", strconv.Itoa(tensor/data))
+		r.ofAllRanks(data, "memory.tokens")
 		delete(r.values, "parallelism.expert")
 		if !spread { // each accelerator has a slice of all experts
 			r.set("parallelism.expert", "1")

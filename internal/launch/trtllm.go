@@ -1,9 +1,9 @@
 package launch
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // trtllm describes TensorRT-LLM:
@@ -29,32 +29,20 @@ func writeTRTLLM(d *deployed) ([]string, string) {
 	f := flags{"trtllm-serve", "serve", d.model, "--backend", "pytorch", "--host", "0.0.0.0"}
 	p := d.parallelism
 	f.add("--tp_size", max(1, p.Tensor)*max(1, p.Data))
-	if p.Pipeline > 1 {
-		f.add("--pp_size", p.Pipeline)
-	}
-	if p.Expert > 1 {
-		f.add("--ep_size", p.Expert)
-	}
-	f.param("--max_batch_size", d.batching.Params["max-sequences"])
-	f.param("--max_num_tokens", d.batching.Params["token-budget"])
+	f.degree("--pp_size", p.Pipeline)
+	f.degree("--ep_size", p.Expert)
+	// With attention data parallelism each rank has such limits
+	// (tensorrt_llm/_torch/pyexecutor/py_executor.py, total_max_num_active_requests).
+	f.param("--max_batch_size", d.perRank("max-sequences"))
+	f.param("--max_num_tokens", d.perRank("token-budget"))
 	f.add("--max_seq_len", d.engine.MaxModelLen)
-	f.add("--kv_cache_free_gpu_memory_fraction", d.memory.Utilization)
+	f.add("--kv_cache_free_gpu_memory_fraction", freeShare(&d.server.Plan))
 	f.add("--extra_llm_api_options", d.configFile())
-	var b strings.Builder
-	fmt.Fprintf(&b, "enable_attention_dp: %t\n", p.Data > 1)
-	fmt.Fprintf(&b, "enable_chunked_prefill: %t\n", d.batching.Policy != "trtllm" ||
-		d.batching.Params["chunked-context"] == "true")
-	fmt.Fprintf(&b, "kv_cache_config:\n  enable_block_reuse: %t\n", caches(d.memory.Policy))
-	if d.engine.KVCache == "fp8" {
-		b.WriteString("  dtype: fp8\n")
+	text, err := yaml.Marshal(trtllmConfigOf(d))
+	if err != nil {
+		panic(err) // a struct of numbers and words
 	}
-	if n := d.batching.Params["max-sequences"]; n != "" {
-		fmt.Fprintf(&b, "cuda_graph_config:\n  enable_padding: true\n  max_batch_size: %s\n", n)
-	}
-	if d.role != "mixed" {
-		b.WriteString("cache_transceiver_config:\n  backend: DEFAULT\n")
-	}
-	return f, b.String()
+	return f, string(text)
 }
 
 func trtllmOptions() []option {
@@ -63,23 +51,18 @@ func trtllmOptions() []option {
 		read("parallelism.tensor", count, "--tp_size", "--tensor_parallel_size"),
 		read("parallelism.pipeline", count, "--pp_size", "--pipeline_parallel_size"),
 		read("parallelism.expert", count, "--ep_size", "--moe_expert_parallel_size"),
+		{flags: []string{"--enable_attention_dp"}, key: "attention", isSwitch: true, on: "data"},
 		read("batching.max-sequences", count, "--max_batch_size"),
 		read("batching.token-budget", count, "--max_num_tokens"),
 		read("engine.max-model-len", count, "--max_seq_len"),
-		{
-			flags: []string{"--kv_cache_free_gpu_memory_fraction", "--free_gpu_memory_fraction"},
-			key:   "memory.utilization",
-			note: "the share of what weights and buffers leave free is read as a share of " +
-				"all memory",
-		},
+		key("memory.kv-share", "--kv_cache_free_gpu_memory_fraction",
+			"--free_gpu_memory_fraction"),
 		read("engine.kv-cache", format, "--kv_cache_dtype"),
 		{flags: []string{"--enable_chunked_prefill"}, key: "batching.chunked-context",
 			isSwitch: true, on: "true"},
-		noted("the file is not read: its enable_attention_dp is parallelism.data, its "+
-			"kv_cache_config.dtype engine.kv-cache; set these", "--extra_llm_api_options",
-			"--config"),
-		noted("splits each expert, which a scenario does by parallelism.tensor", "--moe_tp_size",
-			"--cluster_size"),
+		key("config", "--extra_llm_api_options", "--config"),
+		noted("experts are split by parallelism.expert and tensor alone", "--cluster_size",
+			"--moe_cluster_parallel_size"),
 	}
 	list = append(list, ignored("--host", "--port", "--backend", "--tokenizer",
 		"--served_model_name", "--num_postprocess_workers", "--max_beam_width",
@@ -88,15 +71,30 @@ func trtllmOptions() []option {
 	return append(list, ignoredSwitches("--trust_remote_code")...)
 }
 
-// settleTRTLLM names the preset and its policies.
+// settleTRTLLM names the preset and its policies, and turns what the flags mean together into keys.
+// Blocks of the cache are reused by default (tensorrt_llm/llmapi/llm_args.py, v1.0).
 func settleTRTLLM(r *reading) {
 	r.set("engine.preset", "trtllm")
 	r.set("batching.policy", "trtllm")
-	if _, set := r.values["memory.policy"]; !set {
+	if !r.keepsParts() {
 		r.set("memory.policy", "prefix-cache")
 	}
-	if expert := r.number("parallelism.expert", 1); expert > 1 &&
-		r.number("parallelism.tensor", 1)%expert != 0 {
-		r.note("--ep_size %s does not divide --tp_size", strconv.Itoa(expert))
+	if name, given := r.values["config"]; given {
+		delete(r.values, "config")
+		r.trtllmConfig(name)
+	}
+	_, attention := r.values["attention"]
+	delete(r.values, "attention")
+	tensor, expert := r.number("parallelism.tensor", 1), r.number("parallelism.expert", 1)
+	switch {
+	case attention && tensor > 1:
+		r.set("parallelism.tensor", "1")
+		r.set("parallelism.data", strconv.Itoa(tensor))
+		r.ofAllRanks(tensor, "batching.max-sequences", "batching.token-budget", "memory.tokens")
+		if delete(r.values, "parallelism.expert"); expert == 1 {
+			r.set("parallelism.expert", "1") // each accelerator has a slice of all experts
+		}
+	case tensor%expert != 0:
+		r.note("--ep_size %d does not divide --tp_size", expert)
 	}
 }

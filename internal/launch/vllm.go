@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 )
@@ -28,12 +29,8 @@ func writeVLLM(d *deployed) ([]string, string) {
 	f := flags{"vllm", "serve", d.model}
 	p := d.parallelism
 	f.add("--tensor-parallel-size", max(1, p.Tensor))
-	if p.Pipeline > 1 {
-		f.add("--pipeline-parallel-size", p.Pipeline)
-	}
-	if p.Data > 1 {
-		f.add("--data-parallel-size", p.Data)
-	}
+	f.degree("--pipeline-parallel-size", p.Pipeline)
+	f.degree("--data-parallel-size", p.Data)
 	if p.Expert > 1 {
 		f = append(f, "--enable-expert-parallel")
 	}
@@ -52,16 +49,22 @@ func writeVLLM(d *deployed) ([]string, string) {
 		f.add("--scheduling-policy", "priority")
 	}
 	f.param("--block-size", d.memory.Params["block-size"])
-	if caches(d.memory.Policy) {
+	if block, err := strconv.Atoi(d.memory.Params["block-size"]); err == nil && block > 0 {
+		f.param("--num-gpu-blocks-override", d.tokens()/block)
+	}
+	switch policy := d.memory.Policy; {
+	case policy == "hybrid": // as vLLM does it by itself
+	case caches(policy):
 		f = append(f, "--enable-prefix-caching")
-	} else {
+	default:
 		f = append(f, "--no-enable-prefix-caching")
 	}
-	if d.engine.Weights == "fp8" {
-		f.add("--quantization", "fp8")
-	}
-	if d.engine.KVCache == "fp8" {
-		f.add("--kv-cache-dtype", "fp8")
+	f.formats(d, "fp8")
+	switch {
+	case d.graph == 1:
+		f = append(f, "--enforce-eager")
+	default:
+		f.param("--max-cudagraph-capture-size", d.graph)
 	}
 	if d.role != "mixed" {
 		f.add("--kv-transfer-config", `{"kv_connector":"NixlConnector","kv_role":"kv_both"}`)
@@ -86,11 +89,10 @@ func vllmOptions() []option {
 		read("batching.token-budget", tokens, "--max-num-batched-tokens"),
 		read("batching.chunk-limit", tokens, "--long-prefill-token-threshold"),
 		read("memory.block-size", count, "--block-size"),
+		read("rank-blocks", count, "--num-gpu-blocks-override"),
 		{flags: []string{"--enable-prefix-caching"}, key: "memory.policy", isSwitch: true,
 			on: "prefix-cache", off: "paged"},
-		read("engine.kv-cache", format, "--kv-cache-dtype"),
 		read("engine.weights", format, "--quantization", "-q"),
-		read("engine.weights", format, "--dtype"),
 		{flags: []string{"--enforce-eager"}, key: "engine.graph", isSwitch: true, on: "1"},
 		read("engine.graph", count, "--max-cudagraph-capture-size"),
 		read("batching.policy", func(text string) (string, error) {
@@ -102,67 +104,63 @@ func vllmOptions() []option {
 			}
 			return "", fmt.Errorf("found %q; want fcfs or priority", text)
 		}, "--scheduling-policy"),
+		read("parallelism.redundant-experts", redundantExperts, "--eplb-config"),
 		{flags: []string{"--enable-chunked-prefill"}, isSwitch: true},
-		noted("speculative decoding needs an acceptance rate, which is a property of your texts: "+
-			"set speculation, such as speculation={method: eagle, acceptance: 0.7}",
-			"--speculative-config"),
-		noted("a scenario has pools for prefill and decode (fleet.pools), which one command does "+
-			"not tell", "--kv-transfer-config"),
-		noted("weights in host memory are not simulated", "--cpu-offload-gb"),
+		noted(noAcceptance, "--speculative-config"),
+		noted(noPools, "--kv-transfer-config"),
 		noted("vLLM's version 1 scheduler does not swap", "--swap-space"),
-		noted("the number of KV blocks follows from memory; set memory.tokens to fix it",
-			"--num-gpu-blocks-override"),
-		noted("the link and the exchange of experts follow from the hardware", "--all2all-backend"),
-		noted("adapters are not simulated", "--lora-modules", "--max-loras", "--max-lora-rank"),
-		notedSwitch("adapters are not simulated", "--enable-lora"),
-		noted("copies of experts are parallelism.redundant-experts", "--eplb-config"),
-		notedSwitch("balancing experts over accelerators is parallelism.redundant-experts",
-			"--enable-eplb"),
-		notedSwitch("whether the host schedules ahead follows from engine.preset",
-			"--async-scheduling"),
-		noted("kernels follow from engine.preset", "--attention-backend", "--compilation-config",
-			"-O", "--moe-backend"),
-		notedSwitch("which kernels reduce over accelerators follows from the hardware",
-			"--disable-custom-all-reduce"),
+		notedSwitch(noSchedule, "--async-scheduling"),
 	}
-	list = append(list, ignored("--host", "--port", "--api-key", "--served-model-name",
-		"--tokenizer", "--tokenizer-mode", "--chat-template",
-		"--tool-call-parser", "--reasoning-parser", "--seed", "--revision", "--download-dir",
-		"--load-format", "--config-format", "--uvicorn-log-level",
+	list = append(list, ignored("--tokenizer", "--seed",
+		"--config-format", "--uvicorn-log-level",
 		"--distributed-executor-backend", "--limit-mm-per-prompt", "--generation-config",
 		"--data-parallel-address", "--data-parallel-rpc-port",
 		"--data-parallel-backend", "--data-parallel-start-rank", "--data-parallel-size-local",
-		"--nnodes", "--node-rank", "--master-addr", "--master-port")...)
-	return append(list, ignoredSwitches("--trust-remote-code", "--enable-auto-tool-choice",
+		"--master-addr", "--master-port")...)
+	list = append(list, ignoredSwitches("--enable-auto-tool-choice",
 		"--disable-log-requests", "--disable-log-stats",
 		"--enable-log-requests", "--headless", "--data-parallel-hybrid-lb",
 		"--data-parallel-external-lb", "--disable-uvicorn-access-log", "--language-model-only")...)
+	return append(list, shared()...)
 }
 
-// settleVLLM turns what vLLM's flags mean together into keys. Prefix caching is on by default
-// (vllm/config/cache.py).
-func settleVLLM(r *reading) {
-	if _, set := r.values["memory.policy"]; !set {
-		r.set("memory.policy", "prefix-cache")
+// redundantExperts reads the copies of experts in the settings of vLLM's load balancer.
+func redundantExperts(text string) (string, error) {
+	var config struct {
+		Redundant int `json:"num_redundant_experts"`
 	}
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return "", fmt.Errorf("found %q; want JSON: %w", text, err)
+	}
+	if config.Redundant < 1 {
+		return "", nil
+	}
+	return strconv.Itoa(config.Redundant), nil
+}
+
+// settleVLLM turns what vLLM's flags mean together into keys.
+func settleVLLM(r *reading) {
 	tensor, data := r.number("parallelism.tensor", 1), r.number("parallelism.data", 1)
 	_, expert := r.values["parallelism.expert"]
+	if blocks := r.number("rank-blocks", 0); blocks > 0 {
+		r.set("memory.tokens", strconv.Itoa(blocks*r.number("memory.block-size", 16)))
+	}
+	delete(r.values, "rank-blocks")
 	switch {
 	case expert && data > 1:
 		// with data, the experts are spread over all accelerators
 		delete(r.values, "parallelism.expert")
-		for _, key := range []string{"batching.max-sequences", "batching.token-budget"} {
-			if n := r.number(key, 0); n > 0 {
-				r.set(key, strconv.Itoa(n*data)) // of all ranks
-			}
-		}
+		r.ofAllRanks(data, "batching.max-sequences", "batching.token-budget", "memory.tokens")
 	case expert && tensor > 1:
 		r.set("parallelism.expert", strconv.Itoa(tensor))
 	case expert:
 		delete(r.values, "parallelism.expert")
+	case data > 1 && r.experts(): // each accelerator has a slice of all experts
+		r.set("parallelism.expert", "1")
+		r.ofAllRanks(data, "batching.max-sequences", "batching.token-budget", "memory.tokens")
 	case data > 1:
 		delete(r.values, "parallelism.data")
 		r.set("replicas", strconv.Itoa(data))
-		r.note("--data-parallel-size without --enable-expert-parallel is read as %d replicas", data)
+		r.note("--data-parallel-size without experts is read as %d replicas", data)
 	}
 }

@@ -1,6 +1,7 @@
 package deployment_test
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -74,11 +75,15 @@ func TestEveryEngineServesWithItsOwnPolicies(t *testing.T) {
 }
 
 // The share of the memory that an engine takes gives the same plan as the rule from which it
-// follows.
-func TestUtilizationFollowsFromTheShareOfKV(t *testing.T) {
+// follows, and each rule leaves the KV cache what it says.
+func TestUtilizationFollowsFromOtherShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := draw(t)
-		c.Memory.KVShare = rapid.Float64Range(0.05, 1).Draw(t, "share")
+		share := rapid.Float64Range(0.05, 1).Draw(t, "share")
+		static := rapid.Bool().Draw(t, "static")
+		if c.Memory.KVShare = share; static {
+			c.Memory.KVShare, c.Memory.StaticShare = 0, share
+		}
 		one, err := c.PlanMemory()
 		if err != nil {
 			return
@@ -86,9 +91,17 @@ func TestUtilizationFollowsFromTheShareOfKV(t *testing.T) {
 		if c.Memory.Utilization, err = c.Utilization(); err != nil {
 			t.Fatal(err)
 		}
-		c.Memory.KVShare = 0
+		c.Memory.KVShare, c.Memory.StaticShare = 0, 0
 		if two, err := c.PlanMemory(); err != nil || one != two {
 			t.Fatalf("%v: by share %+v, by utilization %+v", err, one, two)
+		}
+		taken := one.Weights + one.Draft + one.Activations + one.Context
+		want := share * (one.Total - taken)
+		if static {
+			want = share*one.Total - one.Weights - one.Draft
+		}
+		if left := one.Usable - taken; one.KV > 0 && math.Abs(left-want) > 1 {
+			t.Fatalf("the KV cache has %g bytes, want %g", left, want)
 		}
 	})
 }

@@ -2,7 +2,9 @@ package deployment
 
 import (
 	"cmp"
+	"fmt"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -14,6 +16,9 @@ type Memory struct {
 	// KVShare is the share of what weights, activations and engine leave that becomes KV cache,
 	// which is how TensorRT-LLM divides memory; 0 means that Utilization counts.
 	KVShare float64
+	// StaticShare is the share of an accelerator's memory for weights and KV cache, beside which
+	// activations and engine find room: how SGLang divides memory. 0 means that Utilization counts.
+	StaticShare float64
 	// Tokens is the size of the KV cache, where it is known; 0 means what is left.
 	Tokens int
 	// LargestStep is the number of tokens that activations have room for; 0 means the largest step
@@ -43,15 +48,29 @@ func (c *Config) PlanMemory() (steptime.MemoryPlan, error) {
 }
 
 // Utilization returns the share of an accelerator's memory that the engine takes, which follows
-// from Memory.KVShare where that is given.
+// from Memory.KVShare or Memory.StaticShare where one of them is given.
+//
+// TensorRT-LLM takes its share of what the largest step leaves (tensorrt_llm/_torch/pyexecutor/
+// _util.py, _cal_max_memory); SGLang leaves the rest of memory free, in which activations find room
+// (docs.sglang.io/advanced_features/hyperparameter_tuning.html).
 func (c *Config) Utilization() (float64, error) {
-	if c.Memory.KVShare == 0 {
+	if c.Memory.KVShare == 0 && c.Memory.StaticShare == 0 {
 		return cmp.Or(c.Memory.Utilization, 0.9), nil
 	}
 	m := c.memory()
 	m.Utilisation = 1
 	plan, err := steptime.Plan(m)
-	return 1 - (1-c.Memory.KVShare)*plan.KV/plan.Total, err
+	if c.Memory.KVShare > 0 {
+		return 1 - (1-c.Memory.KVShare)*plan.KV/plan.Total, err
+	}
+	beside := plan.Activations + plan.Context
+	share := c.Memory.StaticShare + beside/plan.Total
+	if share > 1 && err == nil {
+		err = fmt.Errorf("a static-share of %g leaves %s of an accelerator, and activations and "+
+			"engine take %s", c.Memory.StaticShare,
+			units.FormatBytes(plan.Total*(1-c.Memory.StaticShare)), units.FormatBytes(beside))
+	}
+	return share, err
 }
 
 func (c *Config) memory() steptime.MemoryConfig {

@@ -84,7 +84,7 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 
 // start sets what starts the fleet.
 func (d *Deployment) start(s *scenarios.Simulation) error {
-	bundle, err := launch.NewBundle(&s.Scenario, s.Model, "")
+	bundle, err := launch.NewBundle(s, "")
 	if err != nil {
 		d.Unstartable = err.Error()
 		return nil

@@ -237,7 +237,7 @@ func (t *tuner) describe(a *Answer, tuned option) error {
 	if !known {
 		return nil
 	}
-	bundle, err := launch.NewBundle(&s.Scenario, s.Model, engine)
+	bundle, err := launch.NewBundle(s, engine)
 	if err != nil {
 		a.Notes = []string{err.Error()} // hardware on which no engine is started
 		return nil

@@ -85,11 +85,12 @@ func usual(simulation *scenarios.Simulation) ([]Dimension, error) {
 	for _, n := range numbers() {
 		name := n.key
 		if engine != "" {
-			flag, known := launch.Flag(engine, n.key)
-			if !known {
+			switch flag, known := launch.Flag(engine, n.key); {
+			case known:
+				name = flag
+			case n.key != "memory.utilization": // which other engines count otherwise
 				continue
 			}
-			name = flag
 		}
 		if d := n.dimension(name, n.of(s)); len(d.Choices) > 1 {
 			list = append(list, d)
