@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ type Menu struct {
 	Tensor   []int                `json:"tensor,omitempty" min:"1" max:"4096" jsonschema:"Degrees of tensor parallelism. Default: 1, 2, 4 and 8."`
 	Pipeline []int                `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Numbers of pipeline stages. Default: 1."`
 	Data     []int                `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Numbers of data-parallel ranks of attention, for mixtures of experts. Default: 1."`
-	Expert   []int                `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Degrees of expert parallelism. Default: that of a scenario."`
+	Expert   []int                `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Degrees of expert parallelism. With data, experts are spread over all accelerators of a stage, whose number must be among these, or with 1 each is split over them. Default: that of a scenario, which with data spreads them."`
 	Engines  []string             `json:"engines,omitempty" jsonschema:"Engine presets. Default: that of a scenario."`
 	Weights  []string             `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number formats of the weights. Default: as published."`
 	KVCache  []string             `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"Number formats of the KV cache. Default: that of activations."`
@@ -63,6 +64,44 @@ type Offer struct {
 	Interruptions scenarios.PerSecond `json:"interruptions,omitempty" above:"0" need:"spot" jsonschema:"How often a replica is taken away, such as 0.05/h."`
 	Notice        scenarios.Span      `json:"notice,omitempty" above:"0" only:"spot" jsonschema:"How long before that it is announced; the replica serves on until then. Default: not at all."`
 	Return        scenarios.Span      `json:"return,omitempty" above:"0" need:"spot" jsonschema:"How long after the announcement another serves in its place."`
+}
+
+// checkExperts refuses degrees of expert parallelism of which none spreads experts where attention
+// is data-parallel: there they are spread over all accelerators of a stage or not at all.
+func (m *Menu) checkExperts(problem func(field, format string, args ...any)) {
+	none := &Side{}
+	m.checkExpertsOf("menu.expert", none, none, problem)
+	for i := range m.Disaggregated {
+		field, d := fmt.Sprintf("menu.disaggregated.%d.", i), &m.Disaggregated[i]
+		m.checkExpertsOf(field+"prefill.expert", &d.Prefill, &d.Decode, problem)
+		m.checkExpertsOf(field+"decode.expert", &d.Decode, &d.Prefill, problem)
+	}
+}
+
+func (m *Menu) checkExpertsOf(field string, side, other *Side,
+	problem func(field, format string, args ...any)) {
+	expert, _ := own(m.Expert, side.Expert, other.Expert)
+	data, _ := own(m.Data, side.Data, other.Data)
+	tensor, _ := own(m.Tensor, side.Tensor, other.Tensor)
+	if field != "menu.expert" && len(side.Expert)+len(side.Data)+len(side.Tensor) == 0 {
+		return // as the menu's
+	}
+	var spread []int
+	for _, ranks := range data {
+		for _, degree := range tensor {
+			if n := max(1, degree) * ranks; ranks > 1 && !slices.Contains(spread, n) {
+				spread = append(spread, n)
+			}
+		}
+	}
+	works := func(n int) bool { return n == 0 || slices.Contains(spread, n) }
+	if len(spread) == 0 || slices.Max(expert) == 1 || slices.ContainsFunc(expert, works) {
+		return
+	}
+	problem(field, "found %s; with data-parallel attention, experts are spread over all %d "+
+		"accelerators of a stage, or with 1 each is split over them: add %[2]d, or leave expert "+
+		"out",
+		strings.Trim(fmt.Sprint(expert), "[]"), spread[0])
 }
 
 // Counts is a range of numbers of replicas, written 2 or 1..4.

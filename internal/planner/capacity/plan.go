@@ -166,6 +166,7 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 		}
 		checkService(doc, field, &m.Workload, &m.SLO, problem)
 	}
+	p.Menu.checkExperts(problem)
 	p.Goal.check(p, doc, problem)
 	if e := p.Effort; e.MostRequests > 0 && e.MostRequests < cmp.Or(e.Requests, firstRequests) {
 		problem("effort.most-requests", "found %d, less than the %d of the first simulation",

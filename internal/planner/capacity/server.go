@@ -101,6 +101,9 @@ func (d *draft) shape() string {
 			ways = append(ways, fmt.Sprintf("%s %d", way.name, way.degree))
 		}
 	}
+	if par.Data > 1 && par.Expert == 1 {
+		ways = append(ways, "each expert split")
+	}
 	shape := fmt.Sprintf("%d × %s", par.Accelerators(), d.offer.Accelerator)
 	if par.Pipeline > 1 || par.Data > 1 || par.Expert > 1 {
 		shape += " (" + strings.Join(ways, ", ") + ")"

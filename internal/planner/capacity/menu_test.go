@@ -1,0 +1,34 @@
+package capacity
+
+import (
+	"strings"
+	"testing"
+)
+
+// A list of degrees of expert parallelism that spreads no experts beside data-parallel attention is
+// refused, and the error says which degree would.
+func TestExpertsAreSpreadBesideData(t *testing.T) {
+	const plan = `{model: deepseek-v2-lite, workload: {rate: 1/s}, slo: {ttft: 1s}, ` +
+		`menu: {hardware: [h200-sxm], tensor: [1], `
+	const apart = `disaggregated: [{prefill: 1, decode: {replicas: 1, `
+	for menu, want := range map[string]string{
+		"data: [8], expert: [1, 8]":                                   "",
+		"data: [16], expert: [1, 8]":                                  "menu.expert: found 1 8",
+		"data: [16], expert: [1]":                                     "",
+		"data: [16]":                                                  "",
+		"expert: [1, 8]":                                              "",
+		"expert: [1, 8], " + apart + "data: [8]}}]":                   "",
+		"expert: [1, 8], " + apart + "data: [32]}}]":                  "add 32",
+		apart + "data: [32], expert: [16]}}]":                         "0.decode.expert",
+		apart + "tensor: [2], data: [8, 16], expert: [1, 32]}}]":      "",
+		"data: [8], expert: [1, 8], " + apart + "hardware: [h100]}}]": "",
+	} {
+		_, err := Parse("p.yaml", []byte(plan+menu+"}}"))
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", menu, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: error %v, want one with %q", menu, err, want)
+		}
+	}
+}
