@@ -60,6 +60,7 @@ func (a *assembly) addReplicas() {
 			r.Model, r.Role = p.model, p.role
 			if p.role != sim.Mixed {
 				r.Latency += p.Clock.Handover()
+				r.FirstChunk = p.Engine.FirstChunk
 			}
 			if p.role == sim.Prefill {
 				r.KVBytes, r.Relays = p.HandedOver(),

@@ -32,6 +32,9 @@ func (c *Config) check() error {
 			return fmt.Errorf("sim: replica %d has host memory for %d tokens, %v each, want 0 or "+
 				"more",
 				i, r.Host.Tokens, r.Host.Time.Token)
+		case !(r.FirstChunk >= 0) || r.FirstChunk > maxFirstChunk:
+			return fmt.Errorf("sim: replica %d sends %g tokens first, want 0 to %d", i,
+				r.FirstChunk, maxFirstChunk)
 		case r.Latency < 0:
 			return fmt.Errorf("sim: replica %d has latency %v, want 0 or more", i, r.Latency)
 		}

@@ -30,6 +30,7 @@ type fleetSetting struct {
 	sizes        []int // what the scaler asks for, in turn
 	router       string
 	relays       bool
+	firstChunk   float64
 }
 
 // poolName distinguishes pools.
@@ -48,7 +49,8 @@ func drawFleet(t *rapid.T) fleetSetting {
 			Delay: span(t, "delay", 0, 1e9)},
 		router: rapid.SampledFrom([]string{"turn", "requests", "tokens", "wait", "state",
 			"sibling"}).Draw(t, "router"),
-		relays: rapid.Bool().Draw(t, "relays"),
+		relays:     rapid.Bool().Draw(t, "relays"),
+		firstChunk: float64(rapid.IntRange(0, 40).Draw(t, "first chunk")) / 2,
 	}
 	c.replicas = rapid.IntRange(1, 5).Draw(t, "replicas")
 	if rapid.Bool().Draw(t, "disaggregated") {
@@ -221,7 +223,7 @@ func (c *fleetSetting) config(t *rapid.T, maxLeap int64) (sim.Config, *ends) {
 		r := c.kinds[i].replica(t, j)
 		r.Model, r.Role, r.Off, r.Steady, r.Layers, r.KVBytes, r.ColdStart = p.model, p.role,
 			c.off[i], c.steady[i], c.layers, c.footprint, c.coldStart
-		r.Relays = c.relays && r.Role == sim.Prefill
+		r.Relays, r.FirstChunk = c.relays && r.Role == sim.Prefill, c.firstChunk
 		config.Replicas = append(config.Replicas, r)
 		if c.scaled && !slices.Contains(c.pools[:i], p) {
 			config.Scalings = append(config.Scalings,
@@ -262,8 +264,8 @@ func TestFleetLeapEqualsStep(t *testing.T) {
 	})
 }
 
-// Who sends the first token of a request that is handed over changes nothing but when its user has
-// it: not before it was computed, and not after the last one.
+// Who sends the first token of a request that is handed over, and with how many others, changes
+// nothing but when its user has it: not before it was computed, and not after the last one.
 func TestRelaysDelayFirstTokensOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawFleet(t)

@@ -27,11 +27,12 @@ type replica struct {
 	listener   Listener     // scheduler, where it wants to be told
 	tiered     TieredMemory // memory, where it has tiers
 	lookahead  int64
-	passes     bool  // requests go on elsewhere after their prompt
-	relays     bool  // and their first token with them
-	observed   bool  // leaps are asked for
-	streamed   bool  // tokens are asked for
-	incoming   Queue // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
+	passes     bool    // requests go on elsewhere after their prompt
+	relays     bool    // and their first token with them
+	firstChunk float64 // see ReplicaConfig
+	observed   bool    // leaps are asked for
+	streamed   bool    // tokens are asked for
+	incoming   Queue   // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
 	admissions int64
 	slots      int   // Sequence.Slot given out so far
 	vacant     []int // of them, the ones that are free again
@@ -101,7 +102,7 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 	r := replica{
 		scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
 		maxLeap: maxLeap, limit: c.MaxContext, passes: c.Role == Prefill, relays: c.Relays,
-		host: c.Host, hostFree: c.Host.Tokens, retry: Never, next: Never,
+		firstChunk: c.FirstChunk, host: c.Host, hostFree: c.Host.Tokens, retry: Never, next: Never,
 	}
 	if c.Stages < 2 {
 		r.lookahead = int64(c.Lookahead)

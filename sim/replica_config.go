@@ -34,6 +34,10 @@ type ReplicaConfig struct {
 	// Relays has a prefill replica send the first token along with the KV cache, so that its user
 	// gets it when the decode replica begins with the request. Otherwise it answers by itself.
 	Relays bool
+	// FirstChunk is the number of tokens that the user of a request with a relayed first token gets
+	// at once from a decode replica, after as many steps as long as the first; 0 means that the
+	// first token comes alone and before them.
+	FirstChunk float64
 	// Off replicas do not run at first; a Scaler may start them. ColdStart is the time from then
 	// until they take requests.
 	Off       bool
@@ -101,3 +105,6 @@ type ReplicaResult struct {
 	// decode attention.
 	PrefillPairs, DecodeContext int64
 }
+
+// maxFirstChunk is the largest FirstChunk.
+const maxFirstChunk = 1000

@@ -235,7 +235,7 @@ func (b *Batch) prefilled(c *Chunk) {
 		s.FirstToken, s.relayed = b.flight.end, goesOn && b.r.relays
 		b.effect(prompted, s)
 	case s.relayed:
-		s.FirstToken, s.relayed = b.flight.start, false
+		s.FirstToken, s.relayed = b.flight.start+b.untilFirstChunk(), false
 		b.report.gaps = append(b.report.gaps, Gap{Span: b.flight.end - b.flight.start, Count: 1})
 	default:
 		b.report.gaps = append(b.report.gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
@@ -256,6 +256,12 @@ func (b *Batch) prefilled(c *Chunk) {
 	} else if s.Generated == s.Output {
 		b.complete(s)
 	}
+}
+
+// untilFirstChunk returns how long the user of a request whose first token was relayed waits for
+// the first tokens of the replica: so many steps like the one that is under way.
+func (b *Batch) untilFirstChunk() Time {
+	return Time(b.r.firstChunk * float64(b.flight.end-b.flight.start))
 }
 
 // launchBatch starts a batch that rests, if the scheduler has a step for one.

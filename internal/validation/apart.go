@@ -43,6 +43,7 @@ func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcom
 			}
 			r.Role = end.role
 			r.Latency += server.Clock.Handover()
+			r.FirstChunk = server.Engine.FirstChunk
 			if end.role == sim.Prefill {
 				r.KVBytes.Token, r.Layers, r.Relays = end.model.KVBytesPerToken(end.kv),
 					end.model.Layers(), true

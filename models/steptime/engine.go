@@ -76,6 +76,10 @@ type Engine struct {
 	// Handover is what it takes to go on at a decode replica, beside the link: routing, registering
 	// memory, polling. It delays the first token.
 	Handover hardware.Seconds
+	// FirstChunk is the number of decode steps after which a user gets the first tokens of a
+	// request that goes on at a decode replica, where that one answers: engines send tokens in
+	// chunks.
+	FirstChunk float64 `yaml:"first_chunk"`
 	// Relays reports whether a user whose prompt was computed apart gets the first token from the
 	// decode replica, too, once that has a place for the request.
 	Relays bool

@@ -171,6 +171,7 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 		number("handover", 10_000*us, 800_000*us, func(e *e) *hardware.Seconds {
 			return &e.Handover
 		}),
+		number("first_chunk", 5, 40, func(e *e) *float64 { return &e.FirstChunk }),
 		number("widening", 5, 60, func(e *e) *float64 { return &e.Widening }),
 		number("served.fixed", 0.4, 2, func(e *e) *float64 { return &e.Served.Fixed }),
 		number("served.sampling", 0.05, 0.2, func(e *e) *float64 { return &e.Served.Sampling }),

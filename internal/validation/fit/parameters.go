@@ -82,7 +82,8 @@ func (p *parameter) isTime() bool {
 	last := p.name[strings.LastIndex(p.name, ".")+1:]
 	if p.scope == engine {
 		return !strings.HasSuffix(p.name, "compute") && !strings.HasPrefix(p.name, "memory.") &&
-			!strings.HasPrefix(p.name, "served.") && p.name != "widening"
+			!strings.HasPrefix(p.name, "served.") && p.name != "widening" &&
+			p.name != "first_chunk"
 	}
 	return strings.HasSuffix(last, "kernel") || last == "latency" || last == "rank"
 }
