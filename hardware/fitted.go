@@ -129,16 +129,14 @@ type Collective struct {
 	// Link is the catalogue name of the link that was measured, Across says that it joins nodes.
 	Link   string
 	Across bool
-	// Distilled reports whether the constants are those of kernels measured apart, which a fit to
-	// servers leaves as they are.
-	Distilled bool `yaml:",omitempty"`
-	Fit       Fit
+	Fit    Fit
 	// OneShot and TwoShot are the engine's own kernels: each rank reads the vectors of all others,
 	// or sums its part of them and then reads the other parts. Library is that of the collective
-	// library, a ring.
+	// library, a ring; Bulk is what that does with many MiB, which waits longer and moves more.
 	OneShot AllReduce `yaml:"one_shot"`
 	TwoShot AllReduce `yaml:"two_shot"`
 	Library AllReduce
+	Bulk    AllReduce `yaml:",omitempty"`
 }
 
 // AllReduce describes one way to sum a vector over the GPUs of a group: latency + (ranks-2)·rank +
@@ -152,8 +150,12 @@ type AllReduce struct {
 	// Ranks is the largest group; 0 means any.
 	Ranks int
 	// Contention is the exponent with which the bandwidth falls as the group grows beyond two, on
-	// links that share a root; 0 on switched ones.
+	// links that share a root. It is negative where larger groups reach more, and where the switch
+	// sums.
 	Contention float64
+	// Distilled reports whether the constants are those of kernels measured apart, which a fit to
+	// servers leaves as they are.
+	Distilled bool `yaml:",omitempty"`
 }
 
 // Seconds returns the seconds for a group of that many ranks, where wire is the seconds that the

@@ -6,7 +6,7 @@ func (d *deployment) setDefaults() {
 	switch d.engine {
 	case "vllm-v1", "vllm-v1-sync", "vllm-v0":
 		d.setVLLMDefaults()
-	case "trtllm":
+	case "trtllm", "trtllm-tensorrt":
 		d.maxSequences, d.kvShare = 2048, 0.9
 	case "sglang":
 		d.maxSequences = 2048

@@ -99,7 +99,7 @@ func (c *catalogs) mlperf(r *row) *mlperf {
 	m.engine = mlperfEngine(m.accelerator.Generation, r.text("location"))
 	m.setDefaults()
 	m.narrowCache()
-	m.chunked = m.engine == "trtllm" // enable_chunked_context
+	m.chunked = strings.HasPrefix(m.engine, "trtllm") // enable_chunked_context
 	m.divide(min(gpus, max(1, m.accelerator.PerNode)))
 	m.limitRanks()
 	m.replicas = max(1, gpus/m.parallel().GPUs())
@@ -118,7 +118,7 @@ func mlperfEngine(generation, results string) string {
 	case strings.Contains(results, "_vLLM/"):
 		return "vllm-v1-sync"
 	}
-	return "trtllm"
+	return "trtllm-tensorrt"
 }
 
 // stageTokens is the number of tokens, and of sequences, of a step on two H100.

@@ -52,10 +52,6 @@ func readOffline(c *catalogs, t *table) []experiment {
 		if r.err != nil {
 			return
 		}
-		o.engine = "trtllm"
-		o.setDefaults()
-		o.kvShare = 0.95 // kv_cache_free_gpu_mem_fraction
-		o.narrowCache()
 		o.options(r.text("trtllm_version"))
 		if r.text("unit") == "per GPU" {
 			o.per = float64(o.parallel().GPUs())
@@ -67,20 +63,28 @@ func readOffline(c *catalogs, t *table) []experiment {
 	return list
 }
 
-// options are those of the page's llm_options.yml. From version 1.0 on, models with experts but
-// gpt-oss on one GPU run with data-parallel attention, and gpt-oss keeps a cache of 16 bits on
-// Hopper (TensorRT-LLM, docs/source/developer-guide/perf-overview.md, "Running the Benchmark").
+// options are those of the pages. From version 1.0 on, models with experts but gpt-oss on one GPU
+// run with data-parallel attention, and gpt-oss keeps a cache of 16 bits on Hopper
+// (TensorRT-LLM, docs/source/developer-guide/perf-overview.md, "Running the Benchmark").
 func (o *offline) options(version string) {
-	if version == "" || before(version, 1, 0, 0) {
+	compiled := version == "" || before(version, 1, 0, 0)
+	if o.engine = "trtllm"; compiled {
+		o.engine = "trtllm-tensorrt"
+	}
+	o.setDefaults()
+	o.kvShare = 0.95 // kv_cache_free_gpu_mem_fraction
+	o.narrowCache()
+	if compiled {
+		o.builtLimits()
 		return
 	}
 	if o.model.Experts() != nil && o.data == 0 && o.tensor > 1 {
 		o.data, o.tensor, o.expert = o.tensor, 1, 0
 	}
-	o.limitRanks()
 	if strings.HasPrefix(o.model.Name, "gpt-oss") && o.accelerator.Generation == "hopper" {
 		o.kv = o.activations
 	}
+	o.tunedLimits()
 }
 
 // limitRanks makes the limits of an engine, which each data-parallel rank has, those of all.

@@ -1,6 +1,10 @@
 package steptime
 
-import "github.com/llmsim/llmsim/hardware"
+import (
+	"math"
+
+	"github.com/llmsim/llmsim/hardware"
+)
 
 // collectives appends the all-reduces of tensor parallelism, the exchange of tokens between
 // data-parallel ranks, and the send to the next pipeline stage.
@@ -16,7 +20,8 @@ func (c *Clock) collectives(ops []Operator, tokens int) []Operator {
 		}
 		seconds := c.allReduce(vector, tp)
 		if tokens > c.engine.Graph {
-			seconds = max(seconds, float64(c.engine.AllReduce))
+			seconds = max(seconds, float64(c.engine.AllReduce)) +
+				float64(c.engine.Skew)*math.Log2(float64(tp))
 		}
 		ops = append(ops, c.communication("all_reduce", count, vector, seconds))
 	}
@@ -80,7 +85,7 @@ func ring(ranks int, wire float64) float64 { return 2 * float64(ranks-1) / float
 func sum(link *hardware.Link, k *hardware.Collective, bytes float64, ranks int,
 	custom bool) float64 {
 	wire := bytes / link.Bandwidth
-	t := k.Library.Seconds(ranks, ring(ranks, wire))
+	t := min(k.Library.Seconds(ranks, ring(ranks, wire)), k.Bulk.Seconds(ranks, ring(ranks, wire)))
 	if custom {
 		t = min(t, k.OneShot.Seconds(ranks, float64(ranks-1)*wire),
 			k.TwoShot.Seconds(ranks, ring(ranks, wire)))

@@ -82,3 +82,27 @@ func TestExchangeReachesThePublishedBandwidth(t *testing.T) {
 		}
 	}
 }
+
+// An all-reduce that the hosts launch waits for the last of the ranks, of which each doubling
+// brings a later one; in a captured graph none is launched.
+func TestAllReducesWaitForTheLastRank(t *testing.T) {
+	const skew, graph = 30e-6, 64
+	for _, ranks := range []int{2, 4, 8} {
+		seconds := func(skew float64, tokens int) float64 {
+			e := Engine{Name: "test", Skew: hardware.Seconds(skew), Graph: graph}
+			c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), ScaleUp: nvlink4,
+				Engine: e, Parallel: Parallelism{Tensor: ranks}})
+			for _, o := range c.collectives(nil, tokens) {
+				return o.Time.Seconds()
+			}
+			return 0
+		}
+		want := float64(llama8B().AllReduces()) * skew * math.Log2(float64(ranks))
+		if got := seconds(skew, graph+1) - seconds(0, graph+1); math.Abs(got/want-1) > 1e-6 {
+			t.Errorf("%d ranks wait %g s, want %g", ranks, got, want)
+		}
+		if got := seconds(skew, graph) - seconds(0, graph); got != 0 {
+			t.Errorf("%d ranks wait %g s in a graph", ranks, got)
+		}
+	}
+}

@@ -86,6 +86,9 @@ type Engine struct {
 	// AllReduce is the time that the host needs to launch an all-reduce outside a graph: the floor
 	// under each.
 	AllReduce hardware.Seconds `yaml:"all_reduce"`
+	// Skew is how much later the last of two ranks comes to an all-reduce outside a graph, where
+	// the host of each launches its own kernels.
+	Skew hardware.Seconds
 
 	// NaiveAttention reports whether the attention of prompts moves its scores through memory, for
 	// all pairs of tokens, instead of keeping them on the chip (FlashAttention, arXiv:2205.14135,

@@ -10,9 +10,10 @@ import (
 // MAX_UTILIZATION: requests start as long as there is memory for their prompts; when it runs out,
 // the newest is paused and computed again (tensorrt_llm/batch_manager/capacityScheduler.cpp,
 // v0.15). Prompts are whole unless chunked says otherwise (enable_chunked_context). maxSequences is
-// max_batch_size, tokenBudget max_num_tokens.
+// max_batch_size, tokenBudget max_num_tokens; where that is smaller, no more sequences than it run.
 func NewTRTLLMMaxUtilization(maxSequences, tokenBudget int, chunked bool) (*Continuous, error) {
-	c, err := newContinuous(Limits{MaxSequences: maxSequences, TokenBudget: tokenBudget}, &fifo{})
+	most := min(maxSequences, max(1, tokenBudget))
+	c, err := newContinuous(Limits{MaxSequences: most, TokenBudget: tokenBudget}, &fifo{})
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func DefaultsOf(preset string, a *hardware.Accelerator) Defaults {
 		return Defaults{Batching: OwnPolicy{Name: "vllm-v0"}, Memory: OwnPolicy{Name: "paged"}}
 	case "sglang":
 		return Defaults{Batching: OwnPolicy{Name: "sglang"}, Memory: OwnPolicy{Name: "radix"}}
-	case "trtllm":
+	case "trtllm", "trtllm-tensorrt":
 		// tensorrt_llm/llmapi/llm_args.py, v1.0: max_batch_size 2048, max_num_tokens 8192,
 		// free_gpu_memory_fraction 0.9.
 		return Defaults{

@@ -107,9 +107,6 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 // whose all-reduces were measured (0.36), give or take a half.
 func linkConstants(start *hardware.Collective) []constant[hardware.Collective] {
 	type c = hardware.Collective
-	if start.Distilled {
-		return nil
-	}
 	least, most := 0.5, 3.0
 	if strings.HasSuffix(start.Link, "-p2p") {
 		least, most = 0.18, 0.72
@@ -124,6 +121,9 @@ func linkConstants(start *hardware.Collective) []constant[hardware.Collective] {
 	}
 	var list []constant[c]
 	for _, way := range ways {
+		if way.of(start).Distilled {
+			continue
+		}
 		list = append(list,
 			number(way.name+".latency", 0.4*us, 30*us, func(c *c) *hardware.Seconds {
 				return &way.of(c).Latency
@@ -167,6 +167,7 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 			return &e.LaunchPrompt
 		}),
 		number("all_reduce", 5*us, 200*us, func(e *e) *hardware.Seconds { return &e.AllReduce }),
+		number("skew", 5*us, 200*us, func(e *e) *hardware.Seconds { return &e.Skew }),
 		number("exchange", 10*us, 400*us, func(e *e) *hardware.Seconds { return &e.Exchange }),
 		number("handover", 10_000*us, 800_000*us, func(e *e) *hardware.Seconds {
 			return &e.Handover

@@ -1,0 +1,101 @@
+package validation
+
+import (
+	"math"
+	"strings"
+)
+
+// built are the limits with which trtllm-bench of version 0.14 built an engine.
+type built struct {
+	// model is the beginning of the model's name; length is that of the requests, 0 for all others.
+	model          string
+	tensor, length int
+	// sequences and tokens are max_batch_size and max_num_tokens.
+	sequences, tokens int
+}
+
+// builtEngines are those of NVIDIA/TensorRT-LLM, tensorrt_llm/bench/build/benchmark_config.yml,
+// commit 8fcf9fc2 (2024), where Llama 3.1 has the entries of Llama 3. The first that fits counts;
+// groups larger than the largest that is listed have the limits of that.
+var builtEngines = []built{
+	{"llama-2-7b", 1, 0, 4096, 8192},
+	{"llama-2-70b", 2, 0, 2048, 2048},
+	{"llama-2-70b", 4, 4224, 256, 8192},
+	{"llama-2-70b", 4, 0, 4096, 8192},
+	{"llama-2-70b", 8, 2176, 1024, 16384},
+	{"llama-2-70b", 8, 0, 8192, 16384},
+	{"falcon-180b", 4, 0, 4096, 8192},
+	{"falcon-180b", 8, 0, 2048, 8192},
+	{"gpt-j", 1, 256, 2048, 2048},
+	{"gpt-j", 1, 0, 128, 2048},
+	{"llama-3-8b", 1, 0, 2048, 8192},
+	{"llama-3-70b", 1, 0, 2048, 2048},
+	{"llama-3-70b", 2, 4096, 2048, 1024},
+	{"llama-3-70b", 2, 0, 256, 1024},
+	{"llama-3-70b", 4, 0, 2048, 1024},
+	{"llama-3-70b", 8, 0, 8192, 16384},
+	{"mixtral-8x7b", 2, 0, 2048, 3072},
+	{"mixtral-8x7b", 8, 0, 8192, 8192},
+	{"mistral-7b", 1, 0, 4098, 8192},
+}
+
+// builtLimits sets the limits of an engine that trtllm-bench of version 0.14 built. Prompts are cut
+// into chunks, as those beyond max_num_tokens have to be. Models that it has no entry for have the
+// defaults of the engine.
+func (o *offline) builtLimits() {
+	o.chunked = true
+	name := strings.NewReplacer("3.1", "3", "3.3", "3").Replace(o.model.Name)
+	for _, b := range builtEngines {
+		if strings.HasPrefix(name, b.model) && o.tensor <= b.tensor &&
+			(b.length == 0 || b.length == o.prompt+o.output) {
+			o.maxSequences, o.tokenBudget = b.sequences, b.tokens
+			return
+		}
+	}
+}
+
+// tunedLimits sets the limits that trtllm-bench chooses from version 0.15 on: as many sequences as
+// might have room beside the weights, and the tokens of a step that keep up with them. Without
+// chunks a step has room for a prompt (tensorrt_llm/bench/build/tuning.py, calc_engine_setting and
+// finetune_setting; bench/benchmark/utils/general.py, get_settings). Attention by data-parallel
+// ranks does not change them: each rank gets the limits of all.
+func (o *offline) tunedLimits() {
+	ranks, stages := max(1, o.data), float64(max(1, o.pipeline))
+	group := o.tensor * ranks
+	memory := float64(group)*stages*o.accelerator.Memory - float64(o.model.WeightBytes(o.weights))
+	room := 0.95 * memory / (o.tunedCache(group) * float64(o.prompt+o.output))
+	sequences := max(1, min(room, 4096)/stages)
+	tokens := min(sequences*(1+float64(o.prompt)/float64(o.output)), 32768)
+	o.maxSequences = int(roundTo(sequences, 256, 32, 1024, 128, 256))
+	o.maxSequences = max(64, o.maxSequences)
+	o.tokenBudget = max(2048, int(roundTo(tokens, 4096, 256, 8192, 512, 1024)))
+	o.tokenBudget = max(o.tokenBudget, o.prompt+o.maxSequences)
+	o.limitRanks()
+}
+
+// tunedCache returns the bytes that trtllm-bench takes a token to store on a group of accelerators:
+// in all layers alike, whatever their windows, and latent vectors once.
+func (o *offline) tunedCache(group int) float64 {
+	total := 0.0
+	for _, l := range o.model.AttentionLayers(group, o.kv) {
+		copies := float64(group)
+		if l.Latent {
+			copies = 1
+		}
+		total += copies * float64(l.Count) * l.KVBytes
+	}
+	return total
+}
+
+// roundTo rounds x up to a multiple of the first step below small, of the second below large, and
+// of the third beyond.
+func roundTo(x, small, first, large, second, third float64) float64 {
+	step := third
+	switch {
+	case x < small:
+		step = first
+	case x < large:
+		step = second
+	}
+	return step * math.Ceil(x/step)
+}
