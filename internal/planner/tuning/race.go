@@ -35,7 +35,10 @@ type race struct {
 	unfit          []Unfit
 	// refused are the options in unfit.
 	refused map[string]bool
-	// last are the trials of the last rung, the best first; the default is among them.
+	// seen are the options of the first rung.
+	seen map[string]bool
+	// last are the trials of the last rung and of the neighbours of the best, the best first; the
+	// default is among them.
 	last []trial
 	// requests and seeds are those of the last rung.
 	requests int64
@@ -67,13 +70,16 @@ func (t *tuner) race(ctx context.Context, steady bool) (*race, error) {
 	}
 	a, b := first[0].runs[0], first[0].runs[1]
 	r := &race{requests: a.sent, seeds: seeds(0, t.Replications),
-		refused: map[string]bool{}}
+		refused: map[string]bool{}, seen: map[string]bool{}}
 	if a.loss == b.loss && a.figures == b.figures {
 		r.seeds = seeds(0, 1) // nothing is drawn
 	}
 	all := options(t.menu)
 	alive, requests := sample(all, t.Most), r.requests
 	r.options, r.tried = len(all), len(alive)
+	for _, o := range alive {
+		r.seen[fmt.Sprint(o)] = true
+	}
 	if steady {
 		requests = max(shortest, min(fills*int64(a.peak), r.requests/step))
 	}
@@ -91,41 +97,37 @@ func (t *tuner) race(ctx context.Context, steady bool) (*race, error) {
 		alive = survivors(trials, keep)
 		requests *= step
 	}
-	if len(all) > t.Most {
-		if alive, err = t.climb(ctx, r, alive); err != nil {
-			return nil, err
-		}
-	}
-	r.last, err = t.rung(ctx, r, alive, Rung{len(alive), r.requests, len(r.seeds)})
-	return r, err
+	return r, t.climb(ctx, r, alive)
 }
 
-// climb tries the neighbours of the best option, and of what becomes the best, in runs of full
-// length. Alive begins with the best.
-func (t *tuner) climb(ctx context.Context, r *race, alive []option) ([]option, error) {
-	const (
-		rounds = 4
-		some   = 3 // seeds
-	)
+// climb runs the options of the last rung, and then the neighbours of the best one, and of what
+// becomes the best: short runs may have left out what is a little better.
+func (t *tuner) climb(ctx context.Context, r *race, fresh []option) error {
+	const rounds = 8
+	done := map[string]bool{}
 	for range rounds {
-		best := alive[0]
-		list := slices.Clone(alive)
-		for _, o := range best.neighbours(t.menu) {
-			if !slices.ContainsFunc(list, func(p option) bool { return slices.Equal(o, p) }) {
-				list = append(list, o)
+		trials, err := t.rung(ctx, r, fresh, Rung{len(fresh), r.requests, len(r.seeds)})
+		if err != nil {
+			return err
+		}
+		for _, o := range fresh {
+			done[fmt.Sprint(o)] = true
+		}
+		r.last = append(r.last, trials...)
+		order(r.last)
+		fresh = slices.DeleteFunc(r.last[0].neighbours(t.menu), func(o option) bool {
+			return done[fmt.Sprint(o)]
+		})
+		if len(fresh) == 0 {
+			return nil
+		}
+		for _, o := range fresh {
+			if !r.seen[fmt.Sprint(o)] {
 				r.tried++
 			}
 		}
-		trials, err := t.rung(ctx, r, list,
-			Rung{len(list), r.requests, min(some, len(r.seeds))})
-		if err != nil {
-			return nil, err
-		}
-		if alive = survivors(trials, finalists); slices.Equal(alive[0], best) {
-			break
-		}
 	}
-	return alive, nil
+	return nil
 }
 
 // seeds returns n numbers from first on, to be added to the scenario's seed.
@@ -151,10 +153,15 @@ func (t *tuner) rung(ctx context.Context, r *race, options []option, rung Rung) 
 	})
 	rung.Options = len(trials)
 	r.rungs = append(r.rungs, rung)
+	order(trials)
+	return trials, nil
+}
+
+// order sorts trials, the best first, and of equals the one that changes less.
+func order(trials []trial) {
 	slices.SortStableFunc(trials, func(a, b trial) int {
 		return cmp.Or(cmp.Compare(a.loss(), b.loss()), cmp.Compare(a.changes(), b.changes()))
 	})
-	return trials, nil
 }
 
 // refuse counts an option that cannot run, once.

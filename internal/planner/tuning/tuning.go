@@ -123,7 +123,8 @@ func (t *tuner) checkNames() error {
 }
 
 // simplify takes back what the best of the last rung does not need: in turn, each setting without
-// which it is not worse beyond noise. What is left is no worse than the best, nor than the default.
+// which it is not worse beyond noise than any option of that rung. What is left is no worse than
+// the default.
 func (t *tuner) simplify(ctx context.Context, r *race) (option, error) {
 	best := r.last[0]
 	current := best
@@ -135,8 +136,9 @@ func (t *tuner) simplify(ctx context.Context, r *race) (option, error) {
 		if err != nil {
 			return nil, err
 		}
-		if simpler := trials[0]; simpler.reason == "" && !t.worse(simpler, current) &&
-			!t.worse(simpler, best) {
+		simpler := trials[0]
+		worse := func(than trial) bool { return t.worse(simpler, than) }
+		if simpler.reason == "" && !worse(current) && !slices.ContainsFunc(r.last, worse) {
 			current = simpler
 		}
 	}

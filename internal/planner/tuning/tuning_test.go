@@ -111,6 +111,54 @@ func TestTheBestOfAll(t *testing.T) {
 	}
 }
 
+// Whatever the scenario, the goal and a small menu, no option is better than the answer beyond the
+// noise of runs as long as those of the last rung, under the same random numbers.
+func TestNoOptionIsBetterBeyondNoise(t *testing.T) {
+	draw := rand.New(rand.NewPCG(3, 4))
+	some := func(key string, values ...string) planner.Axis {
+		draw.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+		return axes(t, key+"="+strings.Join(values[:2+draw.IntN(2)], ","))[0]
+	}
+	menus := 5
+	if testing.Short() {
+		menus = 2
+	}
+	for range menus {
+		o := Options{Replications: 5, Requests: 400, Most: 1000, Confidence: 0.95, Workers: 2,
+			Goal: Goals()[draw.IntN(len(Goals()))].Name}
+		o.Axes = []planner.Axis{some("batching.max-sequences", "4", "16", "64", "256"),
+			some("batching.token-budget", "512", "1024", "4096", "16384"),
+			some("memory.utilization", "0.3", "0.5", "0.95")}
+		text := fmt.Sprintf(`
+model: llama-3.1-8b
+hardware: %s
+seed: %d
+batching: {max-sequences: 128}
+slo: {ttft: 500ms, tpot: 30ms}
+workload:
+  rate: %d/s
+  prompt: {distribution: lognormal, mean: %d, cv: 1, min: 1, max: 4000}
+  output: {distribution: lognormal, mean: %d, cv: 1, min: 1, max: 1000}
+  requests: 400
+`, []string{"h100-sxm", "a100-80gb-sxm"}[draw.IntN(2)], draw.IntN(100), 1+draw.IntN(50),
+			50+draw.IntN(800), 20+draw.IntN(150))
+		s, r, best := searching(t, text, o)
+		all, err := s.measure(context.Background(), append(options(s.menu), best), r.requests,
+			r.seeds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := all[len(all)-1]
+		for _, other := range all {
+			if other.reason == "" && s.worse(answer, other) {
+				t.Errorf("%s: %q has a loss of %g, %q of %g: apart by %+v\n%s", o.Goal,
+					best.settings(s.menu), answer.loss(), other.settings(s.menu), other.loss(),
+					difference(answer, other, o.Confidence), text)
+			}
+		}
+	}
+}
+
 // On the last rung the answer is no worse than the default, whatever the scenario.
 func TestNeverWorseThanTheDefault(t *testing.T) {
 	o := Options{Replications: 2, Requests: 120, Most: 1000, Confidence: 0.95, Workers: 2}
