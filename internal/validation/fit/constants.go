@@ -103,13 +103,14 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 }
 
 // linkConstants are the fitted constants of a link within a node. Accelerators that reach each
-// other without the memory of the host are believed to be in each other's way as RTX PRO 6000 are,
-// whose all-reduces were measured (0.36), give or take a half.
+// other without the memory of the host are believed to reach as much of it (0.53), and to be in
+// each other's way (0.36), as RTX PRO 6000 whose all-reduces were measured, give or take two fifths
+// and a half.
 func linkConstants(start *hardware.Collective) []constant[hardware.Collective] {
 	type c = hardware.Collective
-	least, most := 0.5, 3.0
+	least, most, slow, fast := 0.5, 3.0, 0.2, 0.95
 	if strings.HasSuffix(start.Link, "-p2p") {
-		least, most = 0.18, 0.72
+		least, most, slow, fast = 0.18, 0.72, 0.37, 0.76
 	}
 	ways := []struct {
 		name string
@@ -131,7 +132,7 @@ func linkConstants(start *hardware.Collective) []constant[hardware.Collective] {
 			number(way.name+".rank", 0.1*us, 5*us, func(c *c) *hardware.Seconds {
 				return &way.of(c).Rank
 			}),
-			number(way.name+".efficiency", 0.2, 0.95,
+			number(way.name+".efficiency", slow, fast,
 				func(c *c) *float64 { return &way.of(c).Efficiency }),
 			number(way.name+".contention", least, most,
 				func(c *c) *float64 { return &way.of(c).Contention }),
