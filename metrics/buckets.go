@@ -41,21 +41,38 @@ func (b buckets) index(x float64) int {
 // value returns the number that stands for those of a bucket.
 func (b buckets) value(index int) float64 { return b.least(index) * (1 + b.accuracy) }
 
-// least returns the smallest number of a bucket.
+// least returns the smallest number of a bucket. It is sought around a guess that may differ
+// between machines, with the arithmetic of index, which does not.
 func (b buckets) least(index int) float64 {
-	octave := uint64(float64(index) / b.perOctave)
-	// bits of positive numbers are in their order
-	low, high := (1023+octave)<<52, (1023+octave+2)<<52
-	if octave > 0 {
-		low -= 1 << 52 // the division is rounded
+	if index <= 0 {
+		return 1
 	}
-	for low < high {
-		middle := low + (high-low)/2
-		if b.index(math.Float64frombits(middle)) < index {
-			low = middle + 1
+	// bits of positive numbers are in their order
+	below := func(bits uint64) bool { return b.index(math.Float64frombits(bits)) < index }
+	low := math.Float64bits(b.guess(index))
+	high := low
+	for step := uint64(1); !below(low); step *= 8 {
+		low -= step
+	}
+	for step := uint64(1); below(high); step *= 8 {
+		high += step
+	}
+	for high-low > 1 {
+		if middle := low + (high-low)/2; below(middle) {
+			low = middle
 		} else {
 			high = middle
 		}
 	}
-	return math.Float64frombits(low)
+	return math.Float64frombits(high)
+}
+
+// guess returns about the smallest number of a bucket, by Newton's method for the interpolation.
+func (b buckets) guess(index int) float64 {
+	octave, part := math.Modf(float64(index) / b.perOctave)
+	s := part
+	for range 4 {
+		s -= (((cubicA*s+cubicB)*s+cubicC)*s - part) / ((3*cubicA*s+2*cubicB)*s + cubicC)
+	}
+	return math.Ldexp(1+s, int(octave))
 }

@@ -47,7 +47,7 @@ type Clock struct {
 	attention []attention
 
 	byTokens, byRows, byRouted, byExchanged memo
-	forms                                   []form
+	forms                                   []*form // by the number of sequences
 	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand that of
 	// computing the keys and values of a cached token anew (MLA).
 	decodeKernels, prefillKernels, expand sim.Time

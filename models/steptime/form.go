@@ -46,14 +46,14 @@ func (f *form) reach(c *Clock, n int, context int64) {
 
 // form returns the form for n sequences.
 func (c *Clock) form(n int) *form {
-	for n >= len(c.forms) {
-		c.forms = append(c.forms, form{})
+	if missing := n + 1 - len(c.forms); missing > 0 {
+		c.forms = append(c.forms, make([]*form, missing)...)
 	}
-	f := &c.forms[n]
-	if f.step == nil {
-		*f = c.newForm(n)
+	if c.forms[n] == nil {
+		f := c.newForm(n)
+		c.forms[n] = &f
 	}
-	return f
+	return c.forms[n]
 }
 
 // newForm builds the form for n sequences: attention and the rest of the accelerators' time, and

@@ -19,8 +19,8 @@ func (m *memo) at(n int) sim.Time {
 	if n == 0 || n >= memoLimit {
 		return m.fill(n)
 	}
-	for n >= len(m.times) {
-		m.times = append(m.times, 0)
+	if missing := n + 1 - len(m.times); missing > 0 {
+		m.times = append(m.times, make([]sim.Time, missing)...)
 	}
 	m.times[n] = m.fill(n)
 	return m.times[n]
