@@ -24,16 +24,7 @@ func TestAzureTracesOnOneFleet(t *testing.T) {
 	}
 	dir := t.TempDir()
 	writeNamedFiles(t, dir, string(page))
-	for _, name := range []string{"conv", "code"} {
-		name = "AzureLLMInferenceTrace_" + name + ".csv"
-		data, err := os.ReadFile(filepath.Join(traces, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyTraces(t, traces, dir)
 	run := func(args ...string) []byte {
 		var stdout, stderr bytes.Buffer
 		if code := execute(context.Background(), args, &stdout, &stderr); code != exitDone {

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/sharedfiles"
+)
+
+var pages = flag.Bool("pages", false,
+	"run the commands whose output pages show, and compare; takes a minute")
+
+// The questions of planners and the page of DeepSeek show what their commands print. With -update,
+// figures are written anew; what has other words is for people to write.
+func TestPagesShowTheOutput(t *testing.T) {
+	if !*pages {
+		t.Skip("takes a minute: run it with -pages, and with -update to write figures anew")
+	}
+	traces := sharedfiles.Path(t, "traces")
+	for _, name := range []string{"questions.md", "deepseek.md"} {
+		path := filepath.Join("..", "..", "docs", name)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		writeNamedFiles(t, dir, string(text))
+		copyTraces(t, traces, dir)
+		lines := strings.Split(string(text), "\n")
+		for i, line := range lines {
+			command, is := strings.CutPrefix(line, "    $ ")
+			if !is {
+				continue
+			}
+			cmd := exec.Command("sh", "-c", command)
+			cmd.Dir = dir
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%s: %v", command, err)
+			}
+			shown := lines[i+1:]
+			end := slices.IndexFunc(shown, func(s string) bool {
+				return !strings.HasPrefix(s, "    ")
+			})
+			renew(t, command, shown[:end], strings.Split(string(out), "\n"))
+		}
+		if *update {
+			err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// renew compares the lines that a page shows with those that a command prints, and writes what is
+// printed in their place. A line of "…" stands for any number of them.
+func renew(t *testing.T, command string, shown, printed []string) {
+	for len(shown) > 0 {
+		if strings.TrimSpace(shown[0]) == "…" {
+			shown = shown[1:]
+			continue
+		}
+		part := shown
+		if end := slices.IndexFunc(part, func(s string) bool {
+			return strings.TrimSpace(s) == "…"
+		}); end >= 0 {
+			part = part[:end]
+		}
+		at := find(part, printed)
+		if at < 0 {
+			t.Errorf("%s does not print, beside figures,\n%s\nbut\n%s", command,
+				strings.Join(part, "\n"), strings.Join(printed, "\n"))
+			return
+		}
+		for i := range part {
+			if line := strings.TrimRight("    "+printed[at+i], " "); part[i] != line && !*update {
+				t.Errorf("%s\nshown:   %s\nprinted: %s", command, part[i], line)
+			} else {
+				part[i] = line
+			}
+		}
+		shown, printed = shown[len(part):], printed[at+len(part):]
+	}
+}
+
+// find returns where the lines of a part are printed, but for figures, one after another; -1 where
+// they are not.
+func find(part, printed []string) int {
+	for at := range printed {
+		if at+len(part) <= len(printed) && slices.EqualFunc(part, printed[at:at+len(part)],
+			func(a, b string) bool { return slices.Equal(words(a), words(b)) }) {
+			return at
+		}
+	}
+	return -1
+}
+
+// copyTraces copies the recorded traces that pages name.
+func copyTraces(t *testing.T, from, to string) {
+	t.Helper()
+	for _, name := range []string{"conv", "code"} {
+		name = "AzureLLMInferenceTrace_" + name + ".csv"
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := map[string]string{name: string(data)}
+		if strings.Contains(name, "conv") {
+			files["trace.csv.gz"] = zipped(t, string(data))
+		}
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(to, name), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
