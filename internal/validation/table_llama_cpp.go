@@ -51,6 +51,9 @@ func readLlamaCpp(c *catalogs, t *table) []experiment {
 			return
 		}
 		o.engine = "llama.cpp"
+		if r.text("build") < "2024" && r.text("build") != "" {
+			o.engine = "llama.cpp-2023"
+		}
 		o.place = place{Group: o.group(), file: t.file, line: r.line,
 			name: fmt.Sprintf("%d × %s, %d tokens", o.devices, r.text("device"), o.tokens)}
 		list = append(list, o)

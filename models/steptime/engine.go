@@ -54,6 +54,11 @@ type Engine struct {
 	// Widening is the FLOP for each weight, in kernels without tensor cores, to bring 4-bit weights
 	// to the format of the arithmetic.
 	Widening float64
+	// HalfSums is set where products in 16 bits sum in 16 bits, at half the rate of INT8: twice as
+	// fast on GeForce as with sums in 32 bits, and as fast on other NVIDIA GPUs. It is the part of
+	// that rate that these kernels reach, relative to others; 0 means sums in 32 bits. Accelerators
+	// without a rate for INT8 have one way only.
+	HalfSums float64 `yaml:"half_sums"`
 	// Kernels names the family of engines whose measured kernels it has: "vllm", "sglang" or
 	// "trtllm". Empty means that the accelerator's constants count for all.
 	Kernels string

@@ -53,7 +53,18 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 		r.overlap = hardware.KernelOverlap
 	}
 	r.efficiency = min(1, r.efficiency*or1(c.engine.Compute)*c.engine.Served.product(sixteen(d)))
+	c.halveSums(&r)
 	return r, nil
+}
+
+// halveSums takes the rate of 16-bit products for those that sum in 16 bits, where the engine and
+// the accelerator have such.
+func (c *Clock) halveSums(r *peakRate) {
+	eight := c.cfg.Accelerator.Peak[hardware.INT8]
+	sixteen := r.format == hardware.BF16 || r.format == hardware.FP16
+	if c.engine.HalfSums > 0 && eight > 0 && sixteen {
+		r.peak, r.efficiency = max(r.peak, eight/2), min(1, r.efficiency*c.engine.HalfSums)
+	}
 }
 
 // relative returns the engine's kernels for dense products of matrices stored as d, and those for

@@ -162,7 +162,7 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 			return &e.HostSequence
 		}),
 		number("compute", 0.4, most, func(e *e) *float64 { return &e.Compute }),
-		number("decode_compute", 0.01, 0.1, func(e *e) *float64 { return &e.DecodeCompute }),
+		number("decode_compute", 0.003, 0.1, func(e *e) *float64 { return &e.DecodeCompute }),
 		number("launch", launch/10, launch, func(e *e) *hardware.Seconds { return &e.Launch }),
 		number("launch_prompt", launch/10, 5*launch, func(e *e) *hardware.Seconds {
 			return &e.LaunchPrompt
@@ -174,6 +174,7 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 			return &e.Handover
 		}),
 		number("first_chunk", 5, 40, func(e *e) *float64 { return &e.FirstChunk }),
+		number("half_sums", 0.3, 1.2, func(e *e) *float64 { return &e.HalfSums }),
 		number("widening", 5, 60, func(e *e) *float64 { return &e.Widening }),
 		number("served.fixed", 0.4, 2, func(e *e) *float64 { return &e.Served.Fixed }),
 		number("served.sampling", 0.05, 0.2, func(e *e) *float64 { return &e.Served.Sampling }),

@@ -83,7 +83,7 @@ func (p *parameter) isTime() bool {
 	if p.scope == engine {
 		return !strings.HasSuffix(p.name, "compute") && !strings.HasPrefix(p.name, "memory.") &&
 			!strings.HasPrefix(p.name, "served.") && p.name != "widening" &&
-			p.name != "first_chunk"
+			p.name != "first_chunk" && p.name != "half_sums"
 	}
 	return strings.HasSuffix(last, "kernel") || last == "latency" || last == "rank"
 }

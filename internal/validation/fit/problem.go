@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -67,7 +68,7 @@ func (p *problem) connect() {
 		r := &p.rows[i]
 		owner := map[scope]string{accelerator: p.accelerators[r.GPU], link: p.links[r.GPU],
 			engine: family(cmp.Or(r.Engine, launcher))}
-		if r.Engine == apart {
+		if strings.HasPrefix(r.Engine, apart) {
 			delete(owner, accelerator)
 		}
 		for _, kind := range p.kinds {
