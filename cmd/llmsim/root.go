@@ -24,7 +24,7 @@ const (
 
 var (
 	errSLOMissed  = errors.New("the SLO is missed")
-	errGateFailed = errors.New("a limit of --fail-on is passed")
+	errGateFailed = errors.New("a limit of --fail-on is not kept")
 )
 
 // group is commands that serve the same end, as --help shows them.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Gate is a limit that a change of configuration must keep, such as "p99_ttft_ms > +5%": it fails a
@@ -25,13 +26,14 @@ type Gate struct {
 	Metric string
 	Above  bool
 	// Limit is compared with the relative difference from the first variant where Relative is set,
-	// as a share of it, else with the value itself, in the figure's unit.
+	// as a share of it, else with the value itself, in the figure's unit. Of figures in percent the
+	// difference is one of points.
 	Limit    float64
 	Relative bool
 }
 
 // ParseGate reads a gate: a metric, < or >, and a limit, which is a difference from the first
-// variant if it ends in a percent sign.
+// variant if it ends in a percent sign; of metrics in percent, if it has a sign besides.
 func ParseGate(text string) (Gate, error) {
 	form := regexp.MustCompile(`^\s*([a-z0-9_]+)\s*([<>])\s*([+-]?[0-9.]+)\s*(%?)\s*$`)
 	parts := form.FindStringSubmatch(text)
@@ -46,15 +48,18 @@ func ParseGate(text string) (Gate, error) {
 	if g.Limit, err = strconv.ParseFloat(parts[3], 64); err != nil {
 		return Gate{}, fmt.Errorf("found %q; %q is not a number", text, parts[3])
 	}
-	if g.Relative {
-		g.Limit /= 100
-	}
 	var names []string
 	for _, m := range measures() {
 		names = append(names, m.Name)
 	}
-	if !slices.Contains(names, g.Metric) {
+	i := slices.Index(names, g.Metric)
+	switch {
+	case i < 0:
 		return Gate{}, errors.New(nearest.Unknown("metric", g.Metric, names))
+	case measures()[i].Unit == scenarios.Percent:
+		g.Relative = g.Relative && strings.ContainsAny(parts[3], "+-")
+	case g.Relative:
+		g.Limit /= 100
 	}
 	return g, nil
 }
@@ -69,7 +74,8 @@ type Check struct {
 }
 
 // Check holds gates against all variants but the first. A difference that is not 0 for certain does
-// not fail a relative gate.
+// not fail a relative gate; a latency that no request has, since all are refused or have no second
+// token, fails any.
 func (c *Comparison) Check(gates []Gate) []Check {
 	var list []Check
 	for i := 1; i < len(c.Variants); i++ {
@@ -88,13 +94,29 @@ func (c *Comparison) Check(gates []Gate) []Check {
 func (g Gate) check(variant string, f *Figure, first float64) Check {
 	c := Check{Gate: g, Variant: variant, Words: fmt.Sprintf("%s is %s, %s against %s", f.Name,
 		amount(f.Value.Mean, f.Unit), f.difference(first), amount(first, f.Unit))}
+	none := f.absent(1) // whatever the first has
+	if none || g.Relative && f.absent(first) {
+		c.Failed = true
+		c.Words = fmt.Sprintf("%s: no request of %s has one, so that nothing keeps the limit",
+			f.Name, variant)
+		if !none {
+			c.Words = fmt.Sprintf("%s is %s, and no request of the first has one to compare with",
+				f.Name, amount(f.Value.Mean, f.Unit))
+		}
+		return c
+	}
 	value := f.Value.Mean
 	if g.Relative {
-		if value = f.Difference.Mean; first != 0 {
-			value /= first
+		value = f.Difference.Mean
+		switch {
+		case f.Unit == string(scenarios.Percent):
+		case first != 0:
+			value /= math.Abs(first)
+		case value != 0: // any share of nothing, and more
+			value = math.Inf(int(math.Copysign(1, value)))
 		}
 	}
-	c.Failed = value > g.Limit == g.Above && value != g.Limit
+	c.Failed = value > g.Limit == g.Above && value != g.Limit || math.IsNaN(value)
 	if g.Relative && c.Failed && !f.BeyondNoise && !math.IsInf(f.Difference.Half, 1) {
 		c.Failed, c.Words = false, c.Words+", within noise"
 	}

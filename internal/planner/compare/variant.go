@@ -17,12 +17,20 @@ type Variant struct {
 }
 
 // Files returns a variant for each scenario file or shipped scenario, with overrides that apply to
-// all.
+// all. Files that have the same name are told apart by their folders.
 func Files(names []string, overrides []string) []Variant {
+	seen := map[string]int{}
+	for _, name := range names {
+		seen[filepath.Base(name)]++
+	}
 	list := make([]Variant, len(names))
 	for i, name := range names {
+		label := filepath.Base(name)
+		if seen[label] > 1 {
+			label = filepath.ToSlash(name)
+		}
 		list[i] = Variant{
-			Label: strings.TrimSuffix(filepath.Base(name), ".yaml"), Name: name,
+			Label: strings.TrimSuffix(label, ".yaml"), Name: name,
 			Load: func() (*scenarios.File, error) { return scenarios.Load(name, overrides...) },
 		}
 	}

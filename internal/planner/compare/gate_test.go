@@ -1,0 +1,72 @@
+package compare
+
+import (
+	"bytes"
+	"encoding/xml"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// What a gate says of a figure and of the first variant's: differences are shares of the first, of
+// percentages points, and any share of nothing is too much. What nobody has keeps no limit.
+func TestGates(t *testing.T) {
+	for _, c := range []struct {
+		gate        string
+		first, this float64
+		sure        bool
+		failed      bool
+	}{
+		{"p99_ttft_ms > +5%", 100, 106, true, true},
+		{"p99_ttft_ms > 5%", 100, 106, true, true},
+		{"p99_ttft_ms > +5%", 100, 106, false, false}, // within noise
+		{"p99_ttft_ms > +5%", 100, 105, true, false},
+		{"p99_ttft_ms > +5%", 100, 0, true, true}, // all are refused
+		{"p99_ttft_ms > 500", 100, 0, true, true},
+		{"p99_tpot_ms > +5%", 0, 8, true, true}, // answers of the first had one token
+		{"p99_tpot_ms > 30", 0, 8, true, false},
+		{"p99_tpot_ms > +5%", 0, 0, true, true},
+		{"output_throughput < -5%", 100, 94, true, true},
+		{"output_throughput < -5%", 100, 96, true, false},
+		{"cost_per_million_output_tokens > +5%", 0, 0.01, true, true},
+		{"cost_per_million_output_tokens > +5%", 0, 0, true, false},
+		{"slo_attainment < 99%", 100, 98.5, true, true},
+		{"slo_attainment < 99", 100, 98.5, true, true},
+		{"slo_attainment < 99%", 100, 99.5, true, false},
+		{"slo_attainment < -1%", 50, 48.5, true, true},
+		{"slo_attainment < -1%", 50, 49.2, true, false}, // less than a point
+	} {
+		g, err := ParseGate(c.gate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		metric := scenarios.MetricNamed(g.Metric)
+		if g.Metric == "slo_attainment" {
+			metric = metric.InPercent()
+		}
+		f := &Figure{Name: g.Metric, Unit: string(metric.Unit), Value: stats.Interval{Mean: c.this},
+			Difference: stats.Interval{Mean: c.this - c.first}, BeyondNoise: c.sure}
+		check := g.check("this", f, c.first)
+		if check.Failed != c.failed {
+			t.Errorf("%s, %g against %g: failed %t, want %t; %s", c.gate, c.this, c.first,
+				check.Failed, c.failed, check.Words)
+		}
+		var report bytes.Buffer
+		if err := WriteJUnit(&report, []Check{check}); err != nil {
+			t.Fatal(err)
+		}
+		var read struct {
+			Failures int `xml:"failures,attr"`
+			Cases    []struct {
+				Name    string    `xml:"name,attr"`
+				Failure *struct{} `xml:"failure"`
+			} `xml:"testcase"`
+		}
+		if err := xml.Unmarshal(report.Bytes(), &read); err != nil ||
+			(read.Failures == 1) != c.failed || (read.Cases[0].Failure != nil) != c.failed ||
+			read.Cases[0].Name != c.gate {
+			t.Errorf("%v: %s", err, report.Bytes())
+		}
+	}
+}
