@@ -126,7 +126,7 @@ func drop(list []*server) {
 }
 
 // prepare finds out whether a replica can be built, and what its steps take. A server that is
-// prepared anew, for another workload, keeps its evidence.
+// prepared anew, for another workload, keeps its evidence and what its steps take.
 func (p *preparer) prepare(s *server) error {
 	f := p.file
 	file, err := f.file(s.asked(), f.Plan.peak(), probes)
@@ -170,10 +170,14 @@ func (p *preparer) prepare(s *server) error {
 
 // describe sets what a server's steps say of it.
 func (p *preparer) describe(s *server, steps *scenarios.Steps) {
-	if p.clock != steps.Clock {
-		p.clock, p.pace = steps.Clock, newPace(steps)
+	pace := s.pace
+	if pace.hull == nil { // else steps take what they took under another workload
+		if p.clock != steps.Clock {
+			p.clock, p.pace = steps.Clock, newPace(steps)
+		}
+		pace = p.pace
 	}
-	s.pace = p.pace.under(steps)
+	s.pace = pace.under(steps)
 	a, n := &steps.Accelerator, float64(s.gpus)
 	s.peak, s.idle = float64(n*a.PeakPower), float64(n*a.IdlePower)
 	s.run = float64(n*p.pace.watts) - s.idle

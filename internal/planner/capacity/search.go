@@ -213,8 +213,13 @@ func (s *search) bisect(ctx context.Context, i, low, high int) (int, error) {
 	return high, nil
 }
 
-// highest bisects the highest rate that a replica sustains, to about 3 %, from what is known; 0
-// where even a light load is too much. The verdict is that of the lowest rate that is too high.
+// fall is by how much less is tried at first than what a replica does not sustain, while nothing is
+// known of what it does.
+const fall = 1.5
+
+// highest finds the highest rate that a replica sustains, to about 3 %, from what is known: falling
+// from the bound, and then by bisection; 0 where even a light load is too much. The verdict is that
+// of the lowest rate that is too high.
 func (s *search) highest(ctx context.Context, i int) (rate float64, above verdict, err error) {
 	o, fate, t := s.options[i], &s.fates[i], *s.trials
 	t.rough = true
@@ -222,15 +227,19 @@ func (s *search) highest(ctx context.Context, i int) (rate float64, above verdic
 	if fate.missed != nil {
 		high, above = fate.missed.rate, *fate.missed
 	}
-	if low == 0 {
-		low = o.ceiling * lightLoad
-		first, err := t.sustains(ctx, o, low)
-		if err != nil || !first.sustained {
-			return 0, first, err
+	light := round(o.ceiling * lightLoad)
+	for low == 0 || high/low > 1.03 {
+		next := math.Sqrt(low * high)
+		switch {
+		case low > 0:
+		case high <= light:
+			return 0, above, nil
+		case high < o.ceiling/4: // there may be none
+			next = light
+		default:
+			next = max(light, high/fall)
 		}
-	}
-	for high/low > 1.03 {
-		v, err := t.sustains(ctx, o, math.Sqrt(low*high))
+		v, err := t.sustains(ctx, o, next)
 		if err != nil {
 			return 0, above, err
 		}
