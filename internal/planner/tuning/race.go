@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -97,7 +98,16 @@ func (t *tuner) race(ctx context.Context, steady bool) (*race, error) {
 		alive = survivors(trials, keep)
 		requests *= step
 	}
-	return r, t.climb(ctx, r, alive)
+	if err := t.climb(ctx, r, alive); err != nil {
+		return nil, err
+	}
+	if len(r.refused) > 0 && len(r.refused) == r.tried-1 {
+		u := &r.unfit[0]
+		return nil, scenarios.BadInput(fmt.Errorf("nothing to choose from: of %d combinations "+
+			"beside the scenario's own none can run, such as %s: %s", len(r.refused),
+			strings.Join(u.Example, " "), u.Reason))
+	}
+	return r, nil
 }
 
 // climb runs the options of the last rung, and then the neighbours of the best one, and of what

@@ -353,6 +353,7 @@ func TestRefusals(t *testing.T) {
 		"key":          `unknown key "max-sequence"`,
 		"pools":        "fleet.pools",
 		"nothing":      "nothing to choose",
+		"unfit":        "none can run, such as parallelism.tensor=3: parallelism: tensor",
 	} {
 		o, text := quick(), narrow
 		switch change {
@@ -362,6 +363,8 @@ func TestRefusals(t *testing.T) {
 			o.Goal = "lattency"
 		case "axis":
 			o.Axes = axes(t, "batching=vllm-v2,sarathi")
+		case "unfit":
+			o.Axes = axes(t, "parallelism.tensor=3,64")
 		case "key":
 			o.Axes = axes(t, "slo.max-sequence=1,2")
 		case "pools":
