@@ -113,14 +113,36 @@ func (l *clients) siliconFlags(r *row, engine string) {
 	l.least = equalLength
 	if public {
 		l.least = drawnLength
-		l.publicFlags()
-	} else if engine == "sglang" && before(r.text("backend_version"), 0, 5, 2) {
+		l.publicFlags(r.text("backend_version"))
+	} else if engine == "sglang" && (before(r.text("backend_version"), 0, 5, 2) ||
+		l.count <= inStep) {
 		l.least = 1 // lengths are equal; prompts first keeps the clients in step, as measured
 	}
-	// Checkpoints of gpt-oss have narrow experts only, and a cache of 16 bits on Hopper.
-	if !strings.HasPrefix(l.model.Name, "gpt-oss") || l.accelerator.Generation != "hopper" {
+	if !l.wideCache(r.text("backend_version"), public) {
 		l.narrowCache()
 	}
+}
+
+// inStep is the number of clients that stay in step where their requests have equal lengths and
+// prompts go first: answers end in the same step, and the next prompts meet in one. Of hundreds of
+// clients the answers' way back takes so long that their next requests are spread.
+const inStep = 16
+
+// wideCache reports whether the cache has 16 bits though the weights are narrower. Checkpoints of
+// gpt-oss have narrow experts only. Those in FP8 with a scale a block bring no scales for a cache,
+// which vLLM and SGLang then keep in 16 bits unless they are told otherwise: InferenceX' scripts
+// tell vLLM from 0.19 on, and SGLang not for DeepSeek on Hopper.
+func (l *clients) wideCache(version string, public bool) bool {
+	hopper := l.accelerator.Generation == "hopper"
+	switch {
+	case strings.HasPrefix(l.model.Name, "gpt-oss"):
+		return hopper
+	case !public || l.weights != hardware.FP8Block:
+		return false
+	case l.engine == "sglang":
+		return hopper && strings.HasPrefix(l.model.Name, "deepseek")
+	}
+	return strings.HasPrefix(l.engine, "vllm") && before(version, 0, 19, 0)
 }
 
 // repeated reports whether a row that the table gives to the vendor is a run of InferenceX: those
@@ -130,22 +152,29 @@ func repeated(r *row) bool {
 }
 
 // publicFlags are those of InferenceX' scripts.
-func (l *clients) publicFlags() {
+func (l *clients) publicFlags(version string) {
 	ranks := max(1, l.data)
 	switch l.engine {
 	case "vllm-v1", "vllm-v1-sync":
 		l.maxSequences, l.tokenBudget = max(1, l.count), 8192*ranks
+		if l.weights == hardware.FP8Block && l.accelerator.Generation == "blackwell" &&
+			before(version, 0, 19, 0) {
+			l.expert = l.tensor // the script compares EP_SIZE with -ge 1
+		}
 	case "trtllm":
 		// --max_num_tokens, at least 8192; prompts are whole.
 		l.tokenBudget = max(8192, (l.count+l.prompt+64+63)/64*64) * ranks
 		l.kvShare = 0.8
 	case "sglang":
-		l.maxSequences, l.tokenBudget = 256*ranks, 16384*ranks
+		l.maxSequences, l.tokenBudget = max(256*ranks, l.count), 16384*ranks
 		if l.weights == hardware.FP8 || l.weights == hardware.FP8Block ||
 			l.weights == hardware.BF16 {
 			l.tokenBudget = 32768 * ranks
 		}
-		l.utilisation = 0.85
+		l.utilisation = 0.82
+		if l.weights == hardware.FP4 {
+			l.utilisation = 0.85
+		}
 		if l.accelerator.Generation == "blackwell" { // --scheduler-recv-interval
 			if l.receive = 10; l.count >= 16 {
 				l.receive = 30
