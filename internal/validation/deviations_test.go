@@ -56,9 +56,14 @@ func readDeviations(t *testing.T) []deviation {
 	return list
 }
 
+// sharedTables are those of ../shared/measured.
+func sharedTables() fs.FS {
+	return os.DirFS(filepath.Join("..", "..", "..", "shared", "measured"))
+}
+
 // compareMeasured compares the tables of ../shared/measured once for all tests.
 var compareMeasured = sync.OnceValues(func() (*Report, error) {
-	data, err := Read(os.DirFS(filepath.Join("..", "..", "..", "shared", "measured")))
+	data, err := Read(sharedTables())
 	if err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 		number("compute", 0.4, most, func(e *e) *float64 { return &e.Compute }),
 		number("decode_compute", 0.003, 0.1, func(e *e) *float64 { return &e.DecodeCompute }),
 		number("launch", launch/10, launch, func(e *e) *hardware.Seconds { return &e.Launch }),
-		number("launch_prompt", launch/10, 5*launch, func(e *e) *hardware.Seconds {
+		number("launch_prompt", launch/10, 20*launch, func(e *e) *hardware.Seconds {
 			return &e.LaunchPrompt
 		}),
 		number("all_reduce", 5*us, 200*us, func(e *e) *hardware.Seconds { return &e.AllReduce }),

@@ -37,7 +37,7 @@ var quantities = []quantity{
 	{"closed_loop", "TPOT mean", 0.04, nil},
 	{"closed_loop", "TTFT mean", 0.07, nil},
 	{"silicon", "TPOT mean", 0.06, nil},
-	{"silicon", "TTFT mean", 0.5, nil},
+	{"silicon", "TTFT mean", 0.25, nil},
 	{"silicon_apart", "TPOT mean", 0.12, nil},
 	{"silicon_apart", "TTFT mean", 0.3, nil},
 	{"offline_recent", "output rate", 0.08, nil},
