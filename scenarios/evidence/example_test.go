@@ -22,5 +22,5 @@ func ExampleOf() {
 	fmt.Println(e.Grade+":", e.Differs)
 	// Output:
 	// measured
-	// relative: [weights fp16]
+	// relative: [weights bf16]
 }
