@@ -20,9 +20,9 @@ type Clock struct {
 	warnings      []string
 
 	// layers is the number of layers of the slowest pipeline stage, last reports whether it has the
-	// output head.
-	layers float64
-	last   bool
+	// output head. allLayers is the number of layers of the model.
+	layers, allLayers float64
+	last              bool
 	// bandwidth is in B/s; operand and wide are the rates of quantised matrix products and of all
 	// other arithmetic.
 	bandwidth       float64
@@ -106,10 +106,14 @@ func New(cfg Config) (*Clock, error) {
 				2*float64(l.N)*float64(l.K)/(c.rateOf(l).peak*c.rateOf(l).efficiency))
 		}
 	}
-	c.byTokens.fill = func(n int) sim.Time { return total(c.tokenOperators(nil, n, 0)) }
-	c.byRouted.fill = func(n int) sim.Time { return total(c.tokenOperators(nil, 0, n)) }
-	c.byExchanged.fill = func(n int) sim.Time { return total(c.allToAll(nil, n)) }
-	c.byRows.fill = func(n int) sim.Time { return total(c.headOperators(nil, n)) }
+	c.byTokens.fill = totalOf(func(ops []Operator, n int) []Operator {
+		return c.tokenOperators(ops, n, 0)
+	})
+	c.byRouted.fill = totalOf(func(ops []Operator, n int) []Operator {
+		return c.tokenOperators(ops, 0, n)
+	})
+	c.byExchanged.fill = totalOf(c.allToAll)
+	c.byRows.fill = totalOf(c.headOperators)
 	c.work = newWorkForm(&cfg)
 	c.findTables()
 	if c.tables != nil {
@@ -142,6 +146,7 @@ func (c *Clock) narrowCache() bool { return bytesOf(c.cfg.KV) == 1 }
 // stages other than the last.
 func (c *Clock) chooseStage() {
 	layers, stages := c.cfg.Model.Layers(), c.cfg.Parallel.Pipeline
+	c.allLayers = float64(layers)
 	most, fewest := (layers+stages-1)/stages, layers/stages
 	var perLayer, head float64
 	for i := range c.linear {
@@ -164,7 +169,7 @@ func (c *Clock) share(count int) float64 {
 	if count <= 1 {
 		return float64(count)
 	}
-	return float64(count) * c.layers / float64(c.cfg.Model.Layers())
+	return float64(count) * c.layers / c.allLayers
 }
 
 // Duration returns the time of step s in the slowest pipeline stage, the send to the next stage
@@ -209,6 +214,15 @@ func decoding(s *sim.Step) (n int, context int64, ok bool) {
 		context += int64(s.Prefill[i].Cached) + 1
 	}
 	return n, context, s.DecodeTokens == s.Decodes
+}
+
+// totalOf returns the time of the operators that list appends, in space that is used again.
+func totalOf(list func(ops []Operator, n int) []Operator) func(n int) sim.Time {
+	var space []Operator
+	return func(n int) sim.Time {
+		space = list(space[:0], n)
+		return total(space)
+	}
 }
 
 func total(ops []Operator) sim.Time {
