@@ -197,6 +197,16 @@ func (f *flags) degree(flag string, n int) {
 	}
 }
 
+// graphs appends the flag that launches all steps kernel by kernel, or the one that bounds steps
+// which are launched as a graph, where the scenario says so.
+func (f *flags) graphs(d *deployed, none, most string) {
+	if d.graph == 1 {
+		*f = append(*f, none)
+		return
+	}
+	f.param(most, d.graph)
+}
+
 // formats appends number formats as vLLM and SGLang name them, which differ in that of the cache.
 func (f *flags) formats(d *deployed, cache string) {
 	if flag, value := d.asksWeights(); flag != "" {

@@ -55,12 +55,7 @@ func writeSGLang(d *deployed) ([]string, string) {
 		f = append(f, "--disable-radix-cache")
 	}
 	f.formats(d, "fp8_e4m3")
-	switch {
-	case d.graph == 1:
-		f = append(f, "--disable-cuda-graph")
-	default:
-		f.param("--cuda-graph-max-bs", d.graph)
-	}
+	f.graphs(d, "--disable-cuda-graph", "--cuda-graph-max-bs")
 	if d.role != "mixed" {
 		f.add("--disaggregation-mode", d.role)
 	}

@@ -60,12 +60,7 @@ func writeVLLM(d *deployed) ([]string, string) {
 		f = append(f, "--no-enable-prefix-caching")
 	}
 	f.formats(d, "fp8")
-	switch {
-	case d.graph == 1:
-		f = append(f, "--enforce-eager")
-	default:
-		f.param("--max-cudagraph-capture-size", d.graph)
-	}
+	f.graphs(d, "--enforce-eager", "--max-cudagraph-capture-size")
 	if d.role != "mixed" {
 		f.add("--kv-transfer-config", `{"kv_connector":"NixlConnector","kv_role":"kv_both"}`)
 	}

@@ -119,7 +119,7 @@ func TestNoOptionIsBetterBeyondNoise(t *testing.T) {
 		draw.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
 		return axes(t, key+"="+strings.Join(values[:2+draw.IntN(2)], ","))[0]
 	}
-	menus := 5
+	menus := 4
 	if testing.Short() {
 		menus = 2
 	}
