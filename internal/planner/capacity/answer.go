@@ -190,19 +190,18 @@ type Shape struct {
 	Limit string `json:"limit"`
 }
 
-// Mixed is a fleet of two kinds of replicas, among which requests are shared in proportion to what
-// they sustain.
+// Mixed is a fleet of two kinds of replicas, among which requests go to the replica with the fewest
+// unless the menu has routing policies.
 type Mixed struct {
 	options  [2]*option
 	Labels   [2]string `json:"labels"`
 	Replicas [2]int    `json:"replicas"`
 	Hourly   float64   `json:"dollars_per_hour"`
-	// Share is the part of the requests that the first kind serves.
+	// Share is the part of the requests that the first kind serves, by the highest rates.
 	Share float64 `json:"share_of_first"`
-	// Simulated reports whether the fleet was simulated whole, spares down, and Kept the share of
-	// requests that kept the part of the SLO that binds.
-	Simulated bool    `json:"simulated"`
-	Kept      float64 `json:"kept,omitempty"`
+	// Kept is the share of requests that kept the part of the SLO that binds, the fleet simulated
+	// whole with the spares down.
+	Kept float64 `json:"kept"`
 }
 
 // Growth is the cheapest fleet for a higher rate.

@@ -1,75 +1,97 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
 
-// mixed looks for a cheaper fleet of two kinds of replicas: with requests shared in proportion to
-// what they sustain, each kind sustains its part, and the sum sustains the sum. The spares are of
-// the kind that sustains more.
-func (s *search) mixed(shapes []Shape) *Mixed {
-	var best *Mixed
-	cost := s.cost() * (1 - 1e-9)
-	for i := range shapes {
-		for j := range shapes {
-			a, b := s.options[shapes[i].option], s.options[shapes[j].option]
-			rateA, rateB := shapes[i].Rate, shapes[j].Rate
-			if i == j || rateA < rateB || rateB == 0 {
-				continue
-			}
-			for n := 1; float64(n+s.spare)*a.price < cost; n++ {
-				rest := s.rate - float64(n)*rateA
-				if rest <= 0 {
-					break
-				}
-				m := int(math.Ceil(rest / rateB))
-				hourly := float64(n+s.spare)*a.price + float64(m)*b.price
-				if hourly < cost && a.available(n+s.spare) && b.available(m) {
-					cost = hourly
-					best = &Mixed{options: [2]*option{a, b},
-						Labels:   [2]string{shapes[i].Label, shapes[j].Label},
-						Replicas: [2]int{n + s.spare, m}, Hourly: hourly,
-						Share: float64(n) * rateA / (float64(n)*rateA + float64(m)*rateB)}
-				}
-			}
-		}
-	}
-	return best
+// Mixed fleets are simulated whose replicas sustain together, by their highest rates, nearly the
+// load, since a fleet shares its requests more evenly than chance does, and up to mostMore replicas
+// more. At most mostMixed are, half of which sustain less than the load so.
+const (
+	nearly    = 0.95
+	mostMore  = 4
+	mostMixed = 12
+)
+
+// pair is a fleet of two kinds of replicas: shapes of an answer.
+type pair struct {
+	first, second   int
+	n, m            int // without the spares, which are of the first kind
+	hourly, reckons float64
 }
 
-// mostMore bounds the replicas that a mixed fleet gets beyond the reckoned ones.
-const mostMore = 4
-
-// confirmed simulates a mixed fleet, and gives it more of the second kind until it keeps the SLO;
-// nil where it then costs as much as the answer. One with a group of replicas stays as reckoned:
-// a scenario has one pair of pools.
-func (s *search) confirmed(ctx context.Context, m *Mixed) (*Mixed, error) {
-	if m == nil || m.options[0].decode != nil || m.options[1].decode != nil {
-		return m, nil
-	}
+// mixed finds the cheapest fleet of two kinds of replicas that keeps the SLO and costs less than
+// the answer: fleets are simulated whole, spares down, the cheapest first. Those with a group of
+// replicas are left out: a scenario has one pair of pools. It is nil where there is none.
+func (s *search) mixed(ctx context.Context, shapes []Shape) (*Mixed, error) {
 	plan, trials := &s.trials.file.Plan, *s.trials
 	trials.recorded = false // parts of the work do not know the rates of all kinds
-	for range mostMore {
-		if m.Hourly >= s.cost()*(1-1e-9) || !m.options[1].available(m.Replicas[1]) {
-			return nil, nil
+	tried := 0
+	for _, p := range s.pairs(shapes) {
+		if tried == mostMixed || tried >= mostMixed/2 && p.reckons < s.rate {
+			continue
 		}
+		tried++
+		m := s.mix(&p, shapes)
 		t, err := trials.trial(ctx, m.scenario(&plan.Menu, s.spare), s.rate,
 			plan.together(s.rate, m.Replicas[0]+m.Replicas[1]))
 		if err != nil {
 			return nil, err
 		}
 		if m.Kept = t.Kept.Mean; t.kept() {
-			m.Simulated = true
 			return m, nil
 		}
-		m.Replicas[1]++
-		m.Hourly += m.options[1].price
 	}
 	return nil, nil
+}
+
+// mix describes a pair.
+func (s *search) mix(p *pair, shapes []Shape) *Mixed {
+	a, b := &shapes[p.first], &shapes[p.second]
+	return &Mixed{options: [2]*option{s.options[a.option], s.options[b.option]},
+		Labels: [2]string{a.Label, b.Label}, Replicas: [2]int{p.n + s.spare, p.m},
+		Hourly: p.hourly, Share: float64(p.n) * a.Rate / p.reckons}
+}
+
+// pairs lists the fleets of two kinds that cost less than the answer and may keep the SLO, the
+// cheapest first. A replica of the first kind sustains as much as one of the second, or more.
+func (s *search) pairs(shapes []Shape) []pair {
+	var list []pair
+	for i := range shapes {
+		for j := range shapes {
+			a, b := &shapes[i], &shapes[j]
+			if i != j && b.Rate > 0 && (a.Rate > b.Rate || a.Rate == b.Rate && i < j) &&
+				s.options[a.option].decode == nil && s.options[b.option].decode == nil {
+				list = append(list, s.pairsOf(shapes, i, j)...)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(p, q pair) int {
+		return cmp.Or(cmp.Compare(p.hourly, q.hourly), -cmp.Compare(p.reckons, q.reckons))
+	})
+	return list
+}
+
+// pairsOf lists those of two kinds.
+func (s *search) pairsOf(shapes []Shape, first, second int) (list []pair) {
+	a, b := s.options[shapes[first].option], s.options[shapes[second].option]
+	rateA, rateB := shapes[first].Rate, shapes[second].Rate
+	price := func(n, m int) float64 { return float64(n+s.spare)*a.price + float64(m)*b.price }
+	most := s.cost() * (1 - 1e-9)
+	for n := 1; a.available(n+s.spare) && price(n, 1) < most; n++ {
+		least := max(1, int(math.Ceil((nearly*s.rate-float64(n)*rateA)/rateB)))
+		for m := least; m <= least+mostMore && b.available(m) && price(n, m) < most; m++ {
+			list = append(list, pair{first, second, n, m, price(n, m),
+				float64(n)*rateA + float64(m)*rateB})
+		}
+	}
+	return list
 }
 
 // scenario returns a mixed fleet without its spares, with steps as slow as each kind's must be
@@ -84,6 +106,9 @@ func (m *Mixed) scenario(menu *Menu, spare int) scenarios.Scenario {
 			Batching: one.Batching, Memory: one.Memory, Speculation: one.Speculation})
 	}
 	all.Fleet.Pools[0].Replicas -= spare
+	if all.Routing.Policy == "" { // the default gives unequal replicas equal parts
+		all.Routing.Policy = "least-requests"
+	}
 	return all
 }
 

@@ -171,7 +171,7 @@ func (f *File) others(ctx context.Context, group *errgroup.Group, found *finding
 	s := found.search
 	if s.trials.shard.Whole() && !found.stock {
 		group.Go(func() (err error) {
-			a.Mixed, err = s.confirmed(ctx, s.mixed(a.Shapes))
+			a.Mixed, err = s.mixed(ctx, a.Shapes)
 			return err
 		})
 	}

@@ -148,14 +148,10 @@ func percentChance(p float64) string {
 
 func (a *Answer) printMore(p *report.Printer) {
 	if m := a.Mixed; m != nil {
-		words := fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for %s of "+
-			"the requests, and %d of %s",
+		words := fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for about %s "+
+			"of the requests, and %d of %s; simulated whole, %s keep the part of the SLO that binds",
 			m.Hourly, several(m.Replicas[0], "replica"), m.Labels[0], report.Percent(m.Share),
-			m.Replicas[1], m.Labels[1])
-		if m.Simulated {
-			words += fmt.Sprintf("; simulated whole, %s keep the part of the SLO that binds",
-				report.Percent(m.Kept))
-		}
+			m.Replicas[1], m.Labels[1], report.Percent(m.Kept))
 		p.Text(words + ".")
 	}
 	if g := a.Growth; g != nil && g.Replicas > 0 {

@@ -1,0 +1,93 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// stock is what a service has to choose from: two kinds of accelerators, few of each.
+type stock struct {
+	rate   float64
+	counts [2]int
+	price  float64 // of the second kind, $/h
+}
+
+func drawStock() *rapid.Generator[stock] {
+	return rapid.Custom(func(t *rapid.T) stock {
+		return stock{rapid.Float64Range(60, 260).Draw(t, "rate"),
+			[2]int{rapid.IntRange(1, 3).Draw(t, "h100"), rapid.IntRange(1, 4).Draw(t, "a100")},
+			rapid.Float64Range(0.4, 1.4).Draw(t, "price")}
+	})
+}
+
+// The mixed fleet of a small stock is the cheapest of all that keep the SLO when every number of
+// both kinds is simulated, and none is told where none costs less than one kind.
+func TestMixedFleets(t *testing.T) {
+	const stocks = 6
+	found := 0
+	for k := range stocks {
+		drawn := drawStock().Example(k)
+		s, _ := prepared(t, fmt.Sprintf(`
+model: llama-3.1-8b
+workload: {rate: %.4g/s, prompt: 300, output: 40}
+slo: {ttft: 1s, tpot: 60ms}
+menu: {hardware: [{accelerator: h100-sxm, count: %d, price: $3/h}, {accelerator: a100-80gb-sxm, count: %d, price: $%.2f/h}, {accelerator: h200-sxm, price: $9/h}], tensor: [1]}
+effort: {requests: 200, most-requests: 400}
+`, drawn.rate, drawn.counts[0], drawn.counts[1], drawn.price))
+		if err := s.answer(context.Background()); err != nil || s.best < 0 {
+			t.Fatal("no answer", err)
+		}
+		shapes, _, err := s.shapes(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		mixed, err := s.mixed(context.Background(), shapes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.cost()
+		if mixed != nil {
+			got = mixed.Hourly
+			found++
+		}
+		if want := cheapestMix(t, s); got != want {
+			t.Errorf("%+v: %+v for $%g/h, the cheapest fleet of two kinds or one costs $%g/h",
+				drawn, mixed, got, want)
+		}
+	}
+	if found == 0 || found == stocks {
+		t.Errorf("%d of %d stocks have a mixed fleet that costs less", found, stocks)
+	}
+}
+
+// cheapestMix returns the least price of a fleet of two kinds that keeps the SLO, or that of the
+// answer where none costs less.
+func cheapestMix(t *testing.T, s *search) float64 {
+	t.Helper()
+	plan, least := &s.trials.file.Plan, s.cost()
+	for i, a := range s.options {
+		for _, b := range s.options[i+1:] {
+			for n := 1; a.available(n) && float64(n)*a.price < least; n++ {
+				for m := 1; b.available(m); m++ {
+					cost := float64(n)*a.price + float64(m)*b.price
+					if cost >= least*(1-1e-9) {
+						break
+					}
+					fleet := &Mixed{options: [2]*option{a, b}, Replicas: [2]int{n, m}}
+					got, err := s.trials.trial(context.Background(),
+						fleet.scenario(&plan.Menu, 0), s.rate, plan.together(s.rate, n+m))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got.kept() {
+						least = cost
+					}
+				}
+			}
+		}
+	}
+	return least
+}
