@@ -34,7 +34,7 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 			"menu: {hardware: [{accelerator: h100-sxm, count: 2, price: $2/h}, " +
 			"{accelerator: a100-80gb-sxm, count: 4, price: $1.2/h}, l40s], tensor: [1]}" + effort,
 			"its accelerators serve another model"},
-		"mixed": {"model: llama-3.1-8b\nworkload: {rate: 130/s, prompt: 400, output: 40}\n" +
+		"mixed": {"model: llama-3.1-8b\nworkload: {rate: 165/s, prompt: 400, output: 40}\n" +
 			"slo: {ttft: 800ms, tpot: 40ms}\nmenu: {hardware: [{accelerator: h100-sxm, " +
 			"count: 2, price: $2/h}, {accelerator: h100-sxm, price: $3/h}], tensor: [1]}" + effort,
 			`"share_of_first"`},

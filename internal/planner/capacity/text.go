@@ -149,7 +149,8 @@ func percentChance(p float64) string {
 func (a *Answer) printMore(p *report.Printer) {
 	if m := a.Mixed; m != nil {
 		words := fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for about %s "+
-			"of the requests, and %d of %s; simulated whole, %s keep the part of the SLO that binds",
+			"of the requests, and %d of %s; simulated whole, %s keep the part of the SLO that "+
+			"binds",
 			m.Hourly, several(m.Replicas[0], "replica"), m.Labels[0], report.Percent(m.Share),
 			m.Replicas[1], m.Labels[1], report.Percent(m.Kept))
 		p.Text(words + ".")
