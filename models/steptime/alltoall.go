@@ -22,10 +22,18 @@ func (c *Clock) allToAll(ops []Operator, tokens int) []Operator {
 		if c.cfg.Parallel.Expert == 1 {
 			seconds, sent = c.gather(vectors * c.activationBytes)
 		}
-		seconds += float64(c.engine.Exchange) / 2
+		seconds += c.waitForRanks() / 2
 		ops = append(ops, c.communication(way.name, c.expertLayers(), sent, seconds))
 	}
 	return ops
+}
+
+// waitForRanks returns the seconds that an exchange takes there and back beyond the link's.
+func (c *Clock) waitForRanks() float64 {
+	if wide := c.engine.WideExchange; wide > 0 && c.ranks > 8 {
+		return float64(wide)
+	}
+	return float64(c.engine.Exchange)
 }
 
 // exchange returns the seconds in which an accelerator sends its tokens, of the given bytes, to

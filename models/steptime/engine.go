@@ -78,6 +78,9 @@ type Engine struct {
 	// Exchange is the time a layer that data-parallel ranks wait for each other, beyond that of the
 	// link, when they exchange tokens with the experts.
 	Exchange hardware.Seconds
+	// WideExchange is Exchange over more than eight ranks, where an engine has kernels for that
+	// which its users choose there (DeepEP); 0 means Exchange.
+	WideExchange hardware.Seconds `yaml:"wide_exchange"`
 	// Handover is what it takes to go on at a decode replica, beside the link: routing, registering
 	// memory, polling. It delays the first token.
 	Handover hardware.Seconds
