@@ -186,8 +186,11 @@ func TestAKilledPlanGoesOn(t *testing.T) {
 		t.Fatal("the undisturbed plan does not end")
 	}
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	kills := 0
-	for lines := 1; ; lines += 1 + rng.IntN(20) {
+	kills, stride := 0, 20
+	if testing.Short() {
+		stride = 60
+	}
+	for lines := 1; ; lines += 1 + rng.IntN(stride) {
 		p := start(t, llmsim, "plan", "llama2-70b-chat", "--out", killed)
 		if !p.hasDone(t, killed, lines) {
 			break

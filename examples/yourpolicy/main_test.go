@@ -16,6 +16,9 @@ import (
 
 // The program works in a module of its own, which knows where llmsim is and what llmsim needs.
 func TestOutsideTheTree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the simulator once more, as part of another module")
+	}
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)

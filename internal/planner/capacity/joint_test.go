@@ -10,8 +10,11 @@ import (
 // Fleets of several models from one stock cost the least of all that there are accelerators for,
 // and no more than when the models choose in turn.
 func TestModelsShareAStock(t *testing.T) {
-	conflicts := 0
-	for _, counts := range [][2]int{{2, 2}, {3, 4}, {20, 20}} {
+	conflicts, stocks := 0, [][2]int{{2, 2}, {3, 4}, {20, 20}}
+	if testing.Short() {
+		stocks = stocks[:2]
+	}
+	for _, counts := range stocks {
 		f, err := Parse("joint.yaml", fmt.Appendf(nil, `
 models:
   - {name: chat, model: llama-3.1-8b, workload: {rate: 60/s, prompt: 300, output: 60}, slo: {ttft: 1s, tpot: 40ms}}

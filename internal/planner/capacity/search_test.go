@@ -289,7 +289,11 @@ func TestBoundsHold(t *testing.T) {
 			"tpot: 12ms, percentile: 90}\nmenu: {hardware: [h100-sxm], tensor: [1], pipeline: " +
 			"[1, 2], batching: [{max-sequences: 8}, {max-sequences: 256}]}",
 	} {
-		s, _ := prepared(t, text+"\neffort: {requests: 1000, most-requests: 2000}")
+		effort := "\neffort: {requests: 1000, most-requests: 2000}"
+		if testing.Short() {
+			effort = "\neffort: {requests: 300, most-requests: 600}"
+		}
+		s, _ := prepared(t, text+effort)
 		s.fates = make([]fate, len(s.options))
 		for i, o := range s.options {
 			rate, _, err := s.highest(context.Background(), i)
