@@ -17,9 +17,13 @@ import (
 func TestAsk(t *testing.T) {
 	var hosts machine.Machines
 	defer hosts.Close()
+	requests := "workload.requests=48"
+	if testing.Short() {
+		requests = "workload.requests=16"
+	}
 	load := func(change string) *scenarios.File {
 		f, err := scenarios.LoadCrossCheck("v1-batch-32", "model="+tinyModel, "hardware.file="+
-			writeHost(t), "workload.prompt.max=30", change)
+			writeHost(t), "workload.prompt.max=30", requests, change)
 		if err != nil {
 			t.Fatal(err)
 		}
