@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ type validateFlags struct {
 	format  string
 	out     string
 	fit     bool
+	only    []string
 	kernels bool
 	papers  bool
 }
@@ -48,6 +50,8 @@ With --papers it repeats experiments of papers on schedulers and KV memory, and 
 	f.BoolVar(&flags.fit, "fit", false,
 		"refit the constants, leave out each model and GPU in turn, and write the constants "+
 			"to --out, with left_out.csv, the predictions of rows left out")
+	f.StringSliceVar(&flags.only, "only", nil,
+		"with --fit: the engines, accelerators and links whose constants are fitted; others stay")
 	f.BoolVar(&flags.kernels, "kernels", false,
 		"distil DIR's tables of kernels, as published, into constants of engines, and write them "+
 			"to --out")
@@ -59,6 +63,9 @@ With --papers it repeats experiments of papers on schedulers and KV memory, and 
 }
 
 func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
+	if len(flags.only) > 0 && !flags.fit {
+		return errors.New("--only goes with --fit")
+	}
 	if flags.papers {
 		return flags.checkPapers(cmd, args)
 	}
@@ -97,7 +104,7 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 
 // refit fits the constants to the data, and writes them.
 func (flags *validateFlags) refit(cmd *cobra.Command, data *validation.Data) error {
-	result, err := fit.Run(cmd.Context(), data,
+	result, err := fit.Run(cmd.Context(), data, flags.only,
 		func(progress string) { fmt.Fprintln(cmd.ErrOrStderr(), progress) })
 	if err != nil {
 		return err

@@ -59,10 +59,12 @@ type evidence struct {
 	tables []string
 }
 
-// Run fits the constants to the data and leaves out each model and each accelerator in turn. It
-// reports to progress what it does.
-func Run(ctx context.Context, data *validation.Data, progress func(string)) (*Result, error) {
-	p, shipped, err := newProblem(ctx, data, progress)
+// Run fits the constants of the given engines, accelerators and links to the data, or of all where
+// none is given, and leaves out each model and each accelerator in turn. Other constants stay as
+// they ship. It reports to progress what it does. A name without constants is an error.
+func Run(ctx context.Context, data *validation.Data, owners []string, progress func(string)) (
+	*Result, error) {
+	p, shipped, err := newProblem(ctx, data, owners, progress)
 	if err != nil {
 		return nil, err
 	}

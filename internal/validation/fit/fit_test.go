@@ -87,7 +87,7 @@ func otherH100(t *testing.T) *values {
 
 func run(t *testing.T, data *validation.Data) *Result {
 	t.Helper()
-	r, err := Run(context.Background(), data, func(string) {})
+	r, err := Run(context.Background(), data, nil, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestFitIsTheSameEachTime(t *testing.T) {
 }
 
 func TestLossFallsAsItsGradientSays(t *testing.T) {
-	p, _, err := newProblem(context.Background(), layers(t, otherH100(t)), func(string) {})
+	p, _, err := newProblem(context.Background(), layers(t, otherH100(t)), nil, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

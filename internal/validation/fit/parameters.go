@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -39,18 +40,35 @@ type parameter struct {
 // reference is the accelerator whose hosts are the measure of others.
 const reference = "h100-sxm"
 
-// parameters lists what can be fitted of the shipped constants: the ones that are not zero.
-func parameters(shipped *values) []parameter {
+// parameters lists what can be fitted of the shipped constants: the ones that are not zero, of the
+// given owners, or of all where none is given. An owner without constants is an error.
+func parameters(shipped *values, owners []string) ([]parameter, error) {
 	list := parametersOf(accelerator, acceleratorConstants, shipped,
 		func(v *values) map[string]hardware.Constants { return v.accelerators })
 	list = append(list, parametersOf(link, linkConstants, shipped,
 		func(v *values) map[string]hardware.Collective { return v.links })...)
 	list = append(list, parametersOf(engine, engineConstants, shipped,
 		func(v *values) map[string]steptime.Engine { return v.engines })...)
+	for _, owner := range owners {
+		if !slices.ContainsFunc(list, func(p parameter) bool { return p.owner == owner }) {
+			return nil, fmt.Errorf("no constants of %q, found those of %s", owner,
+				strings.Join(ownersOf(list), ", "))
+		}
+	}
 	return slices.DeleteFunc(list, func(p parameter) bool {
-		return p.owner == reference &&
-			p.name == "host"
-	})
+		return len(owners) > 0 && !slices.Contains(owners, p.owner) ||
+			p.owner == reference && p.name == "host"
+	}), nil
+}
+
+// ownersOf returns the engines, accelerators and links that parameters belong to, each once.
+func ownersOf(list []parameter) []string {
+	var owners []string
+	for i := range list {
+		owners = append(owners, list[i].owner)
+	}
+	slices.Sort(owners)
+	return slices.Compact(owners)
 }
 
 func parametersOf[T any](s scope, constants func(*T) []constant[T], shipped *values,

@@ -31,8 +31,8 @@ type problem struct {
 
 // newProblem looks on what the predictions of the data depend. It also returns the report of the
 // shipped constants.
-func newProblem(ctx context.Context, data *validation.Data, progress func(string)) (*problem,
-	*validation.Report, error) {
+func newProblem(ctx context.Context, data *validation.Data, owners []string,
+	progress func(string)) (*problem, *validation.Report, error) {
 	known, err := models.Load()
 	if err != nil {
 		return nil, nil, err
@@ -42,7 +42,11 @@ func newProblem(ctx context.Context, data *validation.Data, progress func(string
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &problem{data: thin(data, all), shipped: w.shipped, parameters: parameters(w.shipped),
+	list, err := parameters(w.shipped, owners)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &problem{data: thin(data, all), shipped: w.shipped, parameters: list,
 		accelerators: w.accelerators, links: w.links, models: known, progress: progress}
 	some, err := p.data.Compare(ctx, w.physics())
 	if err != nil {

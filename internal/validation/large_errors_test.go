@@ -1,0 +1,41 @@
+package validation
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// A group of rows of one server is known to deviate from this many rows and this median error on,
+// in percent.
+const (
+	someRows   = 5
+	largeError = 30
+)
+
+// Every server of the measured tables of which a quantity is far off is on the page of known
+// deviations: nothing is wrong in silence.
+func TestLargeErrorsAreKnown(t *testing.T) {
+	type server struct {
+		group           Group
+		table, quantity string
+	}
+	groups := map[server][]Comparison{}
+	for _, c := range measuredReport(t).rows(func(c *Comparison) bool {
+		return c.Engine != "" && servedQuantities[c.Quantity] != ""
+	}) {
+		s := server{c.Group, c.Table, c.Quantity}
+		groups[s] = append(groups[s], c)
+	}
+	known := readDeviations(t)
+	for s, rows := range groups {
+		all := statistics(rows)
+		if len(rows) < someRows || all.Median <= largeError {
+			continue
+		}
+		if !slices.ContainsFunc(known, func(d deviation) bool { return d.chooses(&rows[0]) }) {
+			t.Errorf("not on deviations.md: %s, %s, %s: the median error of %d rows is %.0f %%",
+				s.table, fmt.Sprint(s.group), s.quantity, len(rows), all.Median)
+		}
+	}
+}
