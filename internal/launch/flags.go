@@ -1,0 +1,70 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/nearest"
+)
+
+// lookUp returns the option of a flag, and whether the flag is its negation.
+func lookUp(known map[string]*option, flag string) (*option, bool) {
+	plain := flag
+	if strings.HasPrefix(flag, "--") { // engines take hyphens and underscores alike
+		plain = "--" + strings.ReplaceAll(flag[2:], "_", "-")
+	}
+	for _, form := range []string{
+		flag, plain, "--" + strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")} {
+		if o := known[form]; o != nil {
+			return o, false
+		}
+	}
+	if rest, negated := strings.CutPrefix(plain, "--no-"); negated {
+		if o := known["--"+rest]; o != nil && o.isSwitch {
+			return o, true
+		}
+	}
+	return nil, false
+}
+
+// take applies an option.
+func (r *reading) take(o *option, flag, value string, off bool) error {
+	if o.note != "" {
+		r.note("%s: %s", flag, o.note)
+	}
+	if o.isSwitch {
+		if value = o.on; off {
+			value = o.off
+		}
+	} else if o.value != nil {
+		var err error
+		given := value
+		value, err = o.value(value)
+		if reason, left := errors.AsType[leftOut](err); left {
+			r.note("%s %s was left out: %v", flag, given, reason)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	if o.key != "" && value != "" {
+		r.set(o.key, value)
+	}
+	return nil
+}
+
+// unknown notes a flag that is not among those known, and returns the words after its value, if it
+// seems to have one.
+func (r *reading) unknown(flag string, words []string, joined bool, known []string) []string {
+	meant := ""
+	if near := nearest.Names(flag, known); len(near) > 0 {
+		meant = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	r.note("%s is not known, and was left out%s", flag, meant)
+	if !joined && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+		return words[1:]
+	}
+	return words
+}
