@@ -93,6 +93,9 @@ func (flags *planFlags) conclude(cmd *cobra.Command, answers *capacity.Answers, 
 			"%d simulations failed, and the answer leaves their results out; the same command "+
 				"tries these again", n))
 	}
+	if !answers.Buildable() {
+		return errors.New("no option of the menu can be built: see what limits each")
+	}
 	if !answers.Met() {
 		return errSLOMissed
 	}

@@ -31,6 +31,13 @@ func (a *Answers) Failed() int {
 	return n
 }
 
+// Buildable reports whether some option of each model's menu can be built.
+func (a *Answers) Buildable() bool {
+	return !slices.ContainsFunc(a.Models, func(answer *Answer) bool {
+		return answer.Chosen == nil && answer.Nearest == nil
+	})
+}
+
 // Met reports whether there is a fleet for every model.
 func (a *Answers) Met() bool {
 	return !slices.ContainsFunc(a.Models, func(answer *Answer) bool { return answer.Chosen == nil })

@@ -14,7 +14,11 @@ func (a *Answer) WriteText(out io.Writer) error {
 	if a.Name != "" {
 		p.Heading(a.Name)
 	}
-	p.Text(fmt.Sprintf("%s; %s", a.Model, a.Load))
+	if a.Load == "" { // no server was built that the load could be drawn for
+		p.Text(a.Model)
+	} else {
+		p.Text(a.Model + "; " + a.Load)
+	}
 	if a.Goal.Find != findJob {
 		p.Text("SLO: " + a.slo())
 	}
