@@ -28,10 +28,10 @@ type drafting struct {
 func (f *found) findDrafting() drafting {
 	d := drafting{written: *f.s.Speculation}
 	sp := &d.written
-	if f.s.Parallelism.Data > 1 {
-		f.problem("speculation",
-			"drafts are not predicted for data-parallel ranks; leave out speculation, or "+
-				"parallelism.data")
+	if f.s.Parallelism.Data > 1 && sp.Method != "mtp" {
+		f.problem("speculation.method", "found %s; of data-parallel ranks only drafts of mtp are "+
+			"predicted, whose module is spread as the model is. Use mtp, or leave out "+
+			"parallelism.data", sp.Method)
 		return d
 	}
 	sp.Tokens = cmp.Or(sp.Tokens, 4)

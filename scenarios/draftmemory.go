@@ -26,6 +26,10 @@ func (d *drafting) bytes(c *deployment.Config) (weights, kv float64) {
 		two := *a
 		two.Groups = slices.Concat(a.Groups, a.Groups)
 		weights = float64(two.WeightBytesPerGPU(format, tp, 1) - a.WeightBytesPerGPU(format, tp, 1))
+		if ranks := float64(c.Parallel.Data); ranks > 1 { // each has a part of the experts
+			experts := two.ExpertBytesPerGPU(format, tp, 1) - a.ExpertBytesPerGPU(format, tp, 1)
+			weights -= float64(experts) * (1 - 1/ranks)
+		}
 		if sp.Vocabulary > 0 {
 			weights += head(sp.Vocabulary)
 		}

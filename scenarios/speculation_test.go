@@ -187,6 +187,39 @@ func TestDrafterTakesMemory(t *testing.T) {
 	}
 }
 
+// A prediction module over data-parallel ranks saves what its tokens save, less what verifying and
+// drafting cost, and each rank has its part of the experts.
+func TestModuleOfDataParallelRanks(t *testing.T) {
+	const text = "model: deepseek-v3\nhardware: h200-sxm\nparallelism: {tensor: 1, data: 16}\n" +
+		"engine: {max-model-len: 8192}\nbatching: {max-sequences: 512}\nworkload: {arrivals: " +
+		"{process: closed-loop, users: 128}, prompt: 200, output: 100, requests: 256}\n"
+	plain := runText(t, text)
+	drafts := func(rate string) *Result {
+		return runText(t, text, "speculation={method: mtp, tokens: 1, acceptance: {rate: "+rate+"}}")
+	}
+	hardly, mostly := drafts("0.001"), drafts("0.9")
+	if hardly.MeanTPOT <= plain.MeanTPOT {
+		t.Errorf("drafts that are hardly ever accepted take %g ms a token, %g without",
+			hardly.MeanTPOT, plain.MeanTPOT)
+	}
+	if gain := plain.MeanTPOT / mostly.MeanTPOT; gain <= 1.2 || gain >= 1.9 {
+		t.Errorf("drafts of which nine of ten are accepted gain %g, want 1.2 to 1.9", gain)
+	}
+	f, err := Parse("s.yaml", []byte(text),
+		"speculation={method: mtp, tokens: 1, acceptance: {rate: 0.9}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := f.Memory(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A sixteenth of 11.27 GB of experts, and some 0.2 to 0.4 GB that every rank has.
+	if got := m.Plan.Draft / 1e9; got < 0.9 || got > 1.1 {
+		t.Errorf("the module takes %.2f GB of each rank, want 0.9 to 1.1", got)
+	}
+}
+
 func TestBadSpeculation(t *testing.T) {
 	for _, c := range []struct{ section, override, want string }{
 		{"{method: eagle}", "", "s.yaml:6: speculation.acceptance: must be given"},
@@ -201,6 +234,8 @@ func TestBadSpeculation(t *testing.T) {
 		{"{method: draft-model, draft: llama-2-7b, acceptance: 0.5}", "",
 			"speculation.draft: llama-2-7b has 32000 tokens and llama-3.1-8b has 128256: a draft " +
 				"must be in the model's own tokens. It could be llama-3.2-1b"},
+		{"{method: eagle, acceptance: 0.5}", "parallelism.data=2",
+			"speculation.method: found eagle; of data-parallel ranks only drafts of mtp"},
 		{"{method: eagle, acceptance: 0.5}", "parallelism.pipeline=2",
 			"parallelism.pipeline: found 2; drafts are verified in a replica of one stage"},
 		{"{method: draft-model, draft: llama-3.2-1b, ahead: true, acceptance: 0.5}", "",

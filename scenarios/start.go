@@ -67,6 +67,10 @@ func (c *clocked) draftClock(a *models.Architecture) *steptime.Clock {
 	d := c.config
 	d.Model, d.Weights, d.Parallel = a, c.drafting.weights(&c.config),
 		steptime.Parallelism{Tensor: tensor}
+	if sp.Method == "mtp" { // the module is a layer of the model, and spread as it is
+		d.Parallel = c.config.Parallel
+		d.Parallel.TwoBatch = false
+	}
 	d.Physics.Operators, d.Physics.Given = nil, nil // they are those of the model
 	d.Engine.HostStep, d.Engine.HostSequence, d.Engine.Lookahead = 0, 0, 0
 	field := "speculation.method"
