@@ -195,7 +195,8 @@ func TestModuleOfDataParallelRanks(t *testing.T) {
 		"{process: closed-loop, users: 128}, prompt: 200, output: 100, requests: 256}\n"
 	plain := runText(t, text)
 	drafts := func(rate string) *Result {
-		return runText(t, text, "speculation={method: mtp, tokens: 1, acceptance: {rate: "+rate+"}}")
+		return runText(t, text,
+			"speculation={method: mtp, tokens: 1, acceptance: {rate: "+rate+"}}")
 	}
 	hardly, mostly := drafts("0.001"), drafts("0.9")
 	if hardly.MeanTPOT <= plain.MeanTPOT {

@@ -77,7 +77,7 @@ func TestRanksRefuse(t *testing.T) {
 		{[]string{"model=mixtral-8x7b", "parallelism={tensor: 1, data: 4, expert: 2}"},
 			"make it 4"},
 		{[]string{"model=mixtral-8x7b", "parallelism={tensor: 1, data: 4}",
-			"speculation={method: n-gram, acceptance: 0.5}"}, "leave out speculation"},
+			"speculation={method: n-gram, acceptance: 0.5}"}, "only drafts of mtp are predicted"},
 	} {
 		f, err := Parse("s.yaml", []byte(smallFleet), c.overrides...)
 		if err == nil {
