@@ -280,7 +280,7 @@ func TestBoundsHold(t *testing.T) {
 	for _, text := range []string{
 		"model: llama-3.1-8b\nworkload: {rate: 60/s, prompt: 300, output: 60}\nslo: {ttft: 20s, " +
 			"tpot: 1s, percentile: 90}\nmenu: {hardware: [h100-sxm, l4], tensor: [1, 2]}",
-		"model: llama-3.1-8b\nworkload: {rate: 6/s, prompt: 1500, output: 20}\nslo: {ttft: 60s, " +
+		"model: llama-2-70b\nworkload: {rate: 6/s, prompt: 1500, output: 20}\nslo: {ttft: 60s, " +
 			"tpot: 5s, percentile: 90}\nmenu: {hardware: [a100-80gb-sxm], tensor: [2, 4, 8]}",
 		"model: mixtral-8x7b\nworkload: {rate: 20/s, prompt: 200, output: 60}\nslo: {ttft: 2s, " +
 			"tpot: 25ms, percentile: 90}\nmenu: {hardware: [h100-sxm, h200-sxm], tensor: [2], " +
@@ -309,7 +309,7 @@ func TestBoundsHold(t *testing.T) {
 
 // With other inputs the predictions rest on what they rested on before.
 func TestOtherInputsKeepTheEvidence(t *testing.T) {
-	s, _ := prepared(t, "model: llama-3.1-8b\nworkload: {rate: 6/s, prompt: 500, output: "+
+	s, _ := prepared(t, "model: llama-2-70b\nworkload: {rate: 6/s, prompt: 500, output: "+
 		"20}\nmenu: {hardware: [a100-80gb-sxm], tensor: [4]}")
 	s.best, s.fates = 0, []fate{{kind: chosen, replicas: 1}}
 	for _, p := range s.perturbations() {
