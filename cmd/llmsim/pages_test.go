@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,17 +11,14 @@ import (
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
-var pages = flag.Bool("pages", false,
-	"run the commands whose output pages show, and compare; takes a minute")
-
-// The questions of planners and the page of DeepSeek show what their commands print. With -update,
-// figures are written anew; what has other words is for people to write.
+// The questions of planners, the page of DeepSeek and that of plans show what their commands print.
+// With -update, figures are written anew; what has other words is for people to write.
 func TestPagesShowTheOutput(t *testing.T) {
-	if !*pages {
-		t.Skip("takes a minute: run it with -pages, and with -update to write figures anew")
+	if testing.Short() {
+		t.Skip("answers the plans of three pages")
 	}
 	traces := sharedfiles.Path(t, "traces")
-	for _, name := range []string{"questions.md", "deepseek.md"} {
+	for _, name := range []string{"questions.md", "deepseek.md", "planning.md"} {
 		path := filepath.Join("..", "..", "docs", name)
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -34,8 +30,8 @@ func TestPagesShowTheOutput(t *testing.T) {
 		lines := strings.Split(string(text), "\n")
 		for i, line := range lines {
 			command, is := strings.CutPrefix(line, "    $ ")
-			if !is {
-				continue
+			if !is || strings.Contains(command, " worker ") || strings.Contains(command, " sweep ") {
+				continue // they wait for each other
 			}
 			cmd := exec.Command("sh", "-c", command)
 			cmd.Dir = dir
@@ -58,8 +54,8 @@ func TestPagesShowTheOutput(t *testing.T) {
 	}
 }
 
-// renew compares the lines that a page shows with those that a command prints, and writes what is
-// printed in their place. A line of "…" stands for any number of them.
+// renew compares the lines that a page shows with the output of a command, and replaces them by the
+// lines of the output. A line of "…" stands for any number of lines.
 func renew(t *testing.T, command string, shown, printed []string) {
 	for len(shown) > 0 {
 		if strings.TrimSpace(shown[0]) == "…" {
