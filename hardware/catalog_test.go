@@ -153,7 +153,7 @@ func TestBalance(t *testing.T) {
 	for _, a := range c.Accelerators {
 		ridge := max(a.Peak[FP32], a.Peak[FP16], a.Peak[BF16]) / a.Bandwidth
 		within(a.Name, "the ridge point in FLOP/byte", ridge, 10, 600)
-		within(a.Name, "the time in s to read the memory once", a.Memory/a.Bandwidth, 0.01, 5)
+		within(a.Name, "the time in s to read the memory once", a.Memory/a.Bandwidth, 0.0138, 5)
 		within(a.Name, "L2 as a share of the memory", a.L2/a.Memory, 0, 0.005)
 		within(a.Name, "idle power as a share of the peak", a.IdlePower/max(a.PeakPower, 1), 0, 0.5)
 		if a.Price > 0 {

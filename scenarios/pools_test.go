@@ -40,8 +40,8 @@ func TestEqualPoolsAreOne(t *testing.T) {
 		!near(one.MFU, two.MFU) || !near(one.MBU, two.MBU) {
 		t.Errorf("one pool costs %v, two %v", one.Cost, two.Cost)
 	}
-	// What steps draw is that of the mean step of each pool.
-	if math.Abs(two.Energy/one.Energy-1) > 0.005 {
+	// What steps draw is that of the mean step of each pool, which differ a little.
+	if math.Abs(two.Energy/one.Energy-1) > 1e-4 {
 		t.Errorf("one pool takes %v Wh, two %v", one.Energy, two.Energy)
 	}
 }
