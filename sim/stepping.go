@@ -259,7 +259,7 @@ func (b *Batch) prefilled(c *Chunk) {
 }
 
 // untilFirstChunk returns how long the user of a request whose first token was relayed waits for
-// the first tokens of the replica: so many steps like the one that is under way.
+// the first tokens of the replica: the steps of a first chunk, each as long as the running one.
 func (b *Batch) untilFirstChunk() Time {
 	return Time(b.r.firstChunk * float64(b.flight.end-b.flight.start))
 }

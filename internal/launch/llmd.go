@@ -18,8 +18,9 @@ type scorer struct {
 	Weight int
 }
 
-// scorersOf returns the plugins that come nearest to a routing policy, and those that the Inference
-// Extension's own chart has for any other (config/charts/inferencepool, v1.2.0).
+// scorersOf returns the plugins that come nearest to a routing policy. A policy without such
+// plugins gets the default plugins of the Inference Extension's chart
+// (config/charts/inferencepool, v1.2.0).
 func scorersOf(routing string) []scorer {
 	unfinished := scorer{"active-request-scorer", 1}
 	switch routing {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// parse reads the options of a command by those that an engine publishes, strictly: all are known,
-// each once and with its value.
+// parse checks the options of a command against the options that an engine publishes: it returns an
+// error for an unknown option, for one that is given twice, and for one without its value.
 func parse(words []string, options map[string]values) error {
 	var seen []string
 	for len(words) > 0 {

@@ -22,7 +22,7 @@ func TestLimitsOfBenchmarks(t *testing.T) {
 		// Some 430 requests of 163,840 bytes a token have room: 512 sequences, and 860 tokens,
 		// which is less than the least.
 		{"llama-3.3-70b", "b200-sxm", "fp4", "1.0", 1, 0, 1000, 1000, 512, 2048},
-		// A step has room for a whole prompt beside those that decode.
+		// A step has room for a whole prompt beside the decoding sequences.
 		{"llama-3.3-70b", "b200-sxm", "fp4", "1.0", 1, 0, 20000, 2000, 64, 20064},
 		// Each of four ranks has the limits of all.
 		{"qwen3-235b-a22b", "b200-sxm", "fp4", "1.2dev", 1, 4, 32768, 1024, 4 * 192, 4 * 32960},

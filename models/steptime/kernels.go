@@ -57,8 +57,8 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 	return r, nil
 }
 
-// halveSums takes the rate of 16-bit products for those that sum in 16 bits, where the engine and
-// the accelerator have such.
+// halveSums sets the rate of 16-bit products to that of kernels that also sum in 16 bits, if the
+// engine uses such kernels and the accelerator is faster with them.
 func (c *Clock) halveSums(r *peakRate) {
 	eight := c.cfg.Accelerator.Peak[hardware.INT8]
 	sixteen := r.format == hardware.BF16 || r.format == hardware.FP16

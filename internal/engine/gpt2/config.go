@@ -36,8 +36,8 @@ type Config struct {
 	EndOfText int `json:"eos_token_id"`
 }
 
-// activations are the names under which the tanh form of GELU goes, the one GPT-2 was trained with.
-var activations = []string{"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}
+// activations returns the names of the tanh form of GELU, with which GPT-2 was trained.
+func activations() []string { return []string{"gelu_new", "gelu_pytorch_tanh", "gelu_fast"} }
 
 // DefaultConfig returns the shape of GPT-2 small (124M parameters).
 func DefaultConfig() Config {
@@ -128,9 +128,9 @@ func (c Config) Check() error {
 	if c.Width%c.Heads != 0 {
 		return fmt.Errorf("n_embd %d is not a multiple of n_head %d", c.Width, c.Heads)
 	}
-	if !slices.Contains(activations, c.Activation) {
+	if !slices.Contains(activations(), c.Activation) {
 		return fmt.Errorf("activation_function is %q; the engine computes %v", c.Activation,
-			activations)
+			activations())
 	}
 	if !(c.Epsilon >= 0 && c.Epsilon < 1) {
 		return fmt.Errorf("layer_norm_epsilon is %v; it must be small and not negative", c.Epsilon)

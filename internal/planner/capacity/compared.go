@@ -10,8 +10,8 @@ import (
 // by which fleets are compared. All are of the same requests.
 const compared = 10
 
-// Point is a fleet that was simulated, and what it costs and shows, with steps so slow that
-// real ones are faster with the asked confidence.
+// Point is a fleet that was simulated, and what it costs and shows, with slow steps: at the
+// asked confidence, by how far predictions of such servers were off.
 type Point struct {
 	option   int
 	Label    string `json:"label"`

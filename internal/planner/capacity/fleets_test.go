@@ -34,7 +34,12 @@ func TestMixedFleets(t *testing.T) {
 model: llama-3.1-8b
 workload: {rate: %.4g/s, prompt: 300, output: 40}
 slo: {ttft: 1s, tpot: 60ms}
-menu: {hardware: [{accelerator: h100-sxm, count: %d, price: $3/h}, {accelerator: a100-80gb-sxm, count: %d, price: $%.2f/h}, {accelerator: h200-sxm, price: $9/h}], tensor: [1]}
+menu:
+  tensor: [1]
+  hardware:
+    - {accelerator: h100-sxm, count: %d, price: $3/h}
+    - {accelerator: a100-80gb-sxm, count: %d, price: $%.2f/h}
+    - {accelerator: h200-sxm, price: $9/h}
 effort: {requests: 200, most-requests: 400}
 `, drawn.rate, drawn.counts[0], drawn.counts[1], drawn.price))
 		if err := s.answer(context.Background()); err != nil || s.best < 0 {

@@ -57,8 +57,8 @@ func (a *Answer) printPoints(p *report.Printer, list []Point) {
 	if left := len(list) - len(rows); left > 0 {
 		p.Text(fmt.Sprintf("%d more are in plan.json of --out.", left))
 	}
-	p.Text("Latency and energy are simulated with steps so slow that real ones are faster with " +
-		"the asked confidence.")
+	p.Text("Latency and energy are simulated with slow steps: at the asked confidence, by how " +
+		"far predictions of such servers were off (docs/validation.md).")
 }
 
 func (a *Answer) printReaches(p *report.Printer) {
@@ -136,8 +136,8 @@ func (a *Answer) printJobs(p *report.Printer) {
 	for i := range a.Jobs {
 		j := &a.Jobs[i]
 		if i == 0 {
-			p.Text(fmt.Sprintf("%d requests; with steps so slow that real ones are faster with "+
-				"the asked confidence:", j.Requests))
+			p.Text(fmt.Sprintf("%d requests; with slow steps, at the asked confidence by how far "+
+				"predictions of such servers were off:", j.Requests))
 		}
 		rows = append(rows, []string{fmt.Sprintf("%d of %s", j.Replicas, j.Label),
 			report.Figure(j.Hours), fmt.Sprintf("%.2f", j.Dollars), report.Figure(j.PerMillion)})

@@ -81,7 +81,7 @@ func (s *Sold) words(fleet float64) string {
 	if s.Hourly < fleet {
 		left = fmt.Sprintf("$%.2f less than", fleet-s.Hourly)
 	}
-	return fmt.Sprintf("At the prices of tokens an hour's are worth $%.2f, %s the fleet costs: "+
-		"$%.2f for input, $%.2f for cached input (%s of prompt tokens), $%.2f for output.",
+	return fmt.Sprintf("At these prices the tokens of an hour are worth $%.2f, %s the fleet "+
+		"costs: $%.2f for input, $%.2f for cached input (%s of prompt tokens), $%.2f for output.",
 		s.Hourly, left, s.InputDollars, s.CachedDollars, report.Percent(share), s.OutputDollars)
 }

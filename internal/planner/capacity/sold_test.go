@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// An hour's tokens are those that are asked for, each with its price: all prompts of a workload
-// that repeats its prefixes, most of which come from a cache, and all answers.
+// A deployment sells all tokens that its users ask for in an hour, each at its price: all prompts
+// of a workload that repeats its prefixes, most of which come from a cache, and all answers.
 func TestTokensSold(t *testing.T) {
 	const text = `
 model: llama-3.1-8b

@@ -13,7 +13,11 @@ func TestShortRunsOfWholeFleets(t *testing.T) {
 model: llama-3.1-8b
 workload: {rate: 30/s, prompt: 100, output: 60, prefix: {groups: 6, tokens: 3000}}
 slo: {ttft: 500ms, tpot: 30ms}
-menu: {hardware: [a100-80gb-sxm, h100-sxm], tensor: [1], memory: [{policy: prefix-cache}], routing: [round-robin, prefix-aware]}
+menu:
+  hardware: [a100-80gb-sxm, h100-sxm]
+  tensor: [1]
+  memory: [{policy: prefix-cache}]
+  routing: [round-robin, prefix-aware]
 effort: {requests: 300, most-requests: 4000}
 `
 	var answers []string
