@@ -46,14 +46,7 @@ replicas: %d
 			b.ReportAllocs()
 			text := fmt.Sprintf(common, bc.rate, bc.output, 4*bc.output, b.N, bc.replicas) +
 				bc.memory
-			file, err := scenarios.Parse("bench.yaml", []byte(text))
-			if err != nil {
-				b.Fatal(err)
-			}
-			s, err := file.Build(policies.Default())
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := ready(b, text)
 			b.ResetTimer()
 			r, err := s.Run(context.Background())
 			if err != nil || r.Completed != int64(b.N) {
@@ -63,4 +56,18 @@ replicas: %d
 			b.ReportMetric(1e9*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "requests/s")
 		})
 	}
+}
+
+// ready builds a scenario.
+func ready(b *testing.B, text string) *scenarios.Simulation {
+	b.Helper()
+	file, err := scenarios.Parse("bench.yaml", []byte(text))
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := file.Build(policies.Default())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios"
 )
 
 // BenchmarkReplicas runs the same load a replica with one replica and with many; an operation is a
@@ -18,19 +17,7 @@ func BenchmarkReplicas(b *testing.B) {
 		}
 		for _, replicas := range []int{1, 64, 1000} {
 			b.Run(fmt.Sprintf("%s/replicas=%d", router.Name, replicas), func(b *testing.B) {
-				text := fmt.Sprintf(
-					"model: llama-3.1-8b\nhardware: h100\nreplicas: %d\nrouting: %s\n"+
-						"workload: {rate: %d/s, prompt: 500, output: 250, requests: %d}\n",
-					replicas,
-					router.Name, 20*replicas, b.N)
-				file, err := scenarios.Parse("bench.yaml", []byte(text))
-				if err != nil {
-					b.Fatal(err)
-				}
-				s, err := file.Build(policies.Default())
-				if err != nil {
-					b.Fatal(err)
-				}
+				s := ready(b, equalLoads(router.Name, replicas, b.N))
 				b.ResetTimer()
 				if r, err := s.Run(context.Background()); err != nil || r.Completed != int64(b.N) {
 					b.Fatal(r, err)
@@ -38,4 +25,11 @@ func BenchmarkReplicas(b *testing.B) {
 			})
 		}
 	}
+}
+
+// equalLoads returns a scenario in which replicas have 20 requests/s each.
+func equalLoads(router string, replicas, requests int) string {
+	return fmt.Sprintf("model: llama-3.1-8b\nhardware: h100\nreplicas: %d\nrouting: %s\n"+
+		"workload: {rate: %d/s, prompt: 500, output: 250, requests: %d}\n",
+		replicas, router, 20*replicas, requests)
 }

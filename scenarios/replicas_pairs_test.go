@@ -4,7 +4,6 @@ package scenarios_test
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"syscall"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios"
 )
 
 // BenchmarkReplicaPairs reports by router how much CPU time a request costs in fleets of 64 and of
@@ -47,19 +45,9 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// replicasCPU returns the CPU time, in seconds, of a run of that many requests.
+// replicasCPU returns the CPU time, in seconds, of a run of the given number of requests.
 func replicasCPU(b *testing.B, router string, replicas, requests int) float64 {
-	text := fmt.Sprintf("model: llama-3.1-8b\nhardware: h100\nreplicas: %d\nrouting: %s\n"+
-		"workload: {rate: %d/s, prompt: 500, output: 250, requests: %d}\n",
-		replicas, router, 20*replicas, requests)
-	file, err := scenarios.Parse("bench.yaml", []byte(text))
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := file.Build(policies.Default())
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := ready(b, equalLoads(router, replicas, requests))
 	runtime.GC()
 	before := cpuTime(b)
 	if r, err := s.Run(context.Background()); err != nil || r.Completed != int64(requests) {
