@@ -1,0 +1,26 @@
+package evidence
+
+import (
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+)
+
+// FP16 stands for BF16 only where accelerators compute both at the same rate, as all do that were
+// measured.
+func TestMeasuredAcceleratorsComputeBothFormatsAlike(t *testing.T) {
+	catalog, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range measured() {
+		a, err := catalog.Accelerator(e.Accelerator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Peak[hardware.FP16] != a.Peak[hardware.BF16] {
+			t.Errorf("%s computes FP16 at %g and BF16 at %g FLOP/s", a.Name,
+				a.Peak[hardware.FP16], a.Peak[hardware.BF16])
+		}
+	}
+}
