@@ -26,9 +26,10 @@ type pair struct {
 	hourly, reckons float64
 }
 
-// mixed finds the cheapest fleet of two kinds of replicas that keeps the SLO and costs less than
-// the answer: fleets are simulated whole, spares down, the cheapest first. Those with a group of
-// replicas are left out: a scenario has one pair of pools. It is nil where there is none.
+// mixed returns a fleet of two kinds of replicas that keeps the SLO and costs less than the answer:
+// the cheapest of at most mostMixed fleets, which are simulated whole, spares down, the cheapest
+// first. Fleets with a group of replicas are left out: a scenario has one pair of pools. It returns
+// nil where none of them keeps the SLO.
 func (s *search) mixed(ctx context.Context, shapes []Shape) (*Mixed, error) {
 	plan, trials := &s.trials.file.Plan, *s.trials
 	trials.recorded = false // parts of the work do not know the rates of all kinds
@@ -78,17 +79,19 @@ func (s *search) pairs(shapes []Shape) []pair {
 	return list
 }
 
-// pairsOf lists those of two kinds.
+// pairsOf lists the fleets of two given kinds.
 func (s *search) pairsOf(shapes []Shape, first, second int) (list []pair) {
 	a, b := s.options[shapes[first].option], s.options[shapes[second].option]
 	rateA, rateB := shapes[first].Rate, shapes[second].Rate
-	price := func(n, m int) float64 { return float64(n+s.spare)*a.price + float64(m)*b.price }
+	price := func(n, m int) float64 {
+		return float64(float64(n+s.spare)*a.price) + float64(float64(m)*b.price)
+	}
 	most := s.cost() * (1 - 1e-9)
 	for n := 1; a.available(n+s.spare) && price(n, 1) < most; n++ {
 		least := max(1, int(math.Ceil((nearly*s.rate-float64(n)*rateA)/rateB)))
 		for m := least; m <= least+mostMore && b.available(m) && price(n, m) < most; m++ {
 			list = append(list, pair{first, second, n, m, price(n, m),
-				float64(n)*rateA + float64(m)*rateB})
+				float64(float64(n)*rateA) + float64(float64(m)*rateB)})
 		}
 	}
 	return list

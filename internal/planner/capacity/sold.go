@@ -57,15 +57,15 @@ func (p *Plan) sold(t *trial, output float64) *Sold {
 		return nil
 	}
 	each := output / t.Flow
-	s := &Sold{Cached: each * t.Cached, Output: output}
-	s.Input = each*t.Input - s.Cached
+	s := &Sold{Cached: float64(each * t.Cached), Output: output}
+	s.Input = float64(each*t.Input) - s.Cached
 	cached := p.Tokens.Input
 	if p.Tokens.Cached != nil {
 		cached = *p.Tokens.Cached
 	}
-	s.InputDollars = s.Input * float64(p.Tokens.Input)
-	s.CachedDollars = s.Cached * float64(cached)
-	s.OutputDollars = s.Output * float64(p.Tokens.Output)
+	s.InputDollars = float64(s.Input * float64(p.Tokens.Input))
+	s.CachedDollars = float64(s.Cached * float64(cached))
+	s.OutputDollars = float64(s.Output * float64(p.Tokens.Output))
 	s.Hourly = s.InputDollars + s.CachedDollars + s.OutputDollars
 	return s
 }
