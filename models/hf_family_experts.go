@@ -271,3 +271,14 @@ func readGrok(c *config, s *shape) {
 	}
 	c.use("attn_temperature_len")
 }
+
+// readLlama4 notes what changes no size: queries and keys have norms without weights.
+func readLlama4(c *config, _ *shape) {
+	c.use("use_qk_norm", "no_rope_layers", "for_llm_compressor")
+}
+
+// readPhiMoE reads the biases, which all projections and the output head have, and the kind of
+// norms.
+func readPhiMoE(c *config, s *shape) {
+	s.NormBias, s.HeadBias = true, c.flag(false, "lm_head_bias")
+}

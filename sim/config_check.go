@@ -44,52 +44,74 @@ func (c *Config) check() error {
 
 // checkFleet checks what replicas have to do with each other.
 func (c *Config) checkFleet() error {
-	type pool struct {
-		model int
-		role  Role
+	for _, check := range []func() error{c.checkPools, c.checkLinks, c.checkOutages,
+		c.checkScalings} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
-	sizes := map[pool]int{}
-	running := map[pool]int{}
+	return nil
+}
+
+// poolKey is what the replicas of a pool have in common.
+type poolKey struct {
+	model int
+	role  Role
+}
+
+// checkPools checks each replica's place in its pool, and that pools which hand requests over have
+// the ones that take them.
+func (c *Config) checkPools() error {
+	sizes := map[poolKey]int{}
 	for i := range c.Replicas {
-		r := &c.Replicas[i]
-		switch {
-		case r.Model < 0 || r.Role < Mixed || r.Role > Decode:
-			return fmt.Errorf("sim: replica %d has model %d and role %d, want 0 or more, and one "+
-				"of the roles",
-				i, r.Model, r.Role)
-		case r.Off && r.Steady:
-			return fmt.Errorf("sim: replica %d is off at first and steady, want one of the two at "+
-				"most",
-				i)
-		case r.ColdStart < 0:
-			return fmt.Errorf("sim: replica %d has a cold start of %v, want 0 or more",
-				i, r.ColdStart)
-		case r.Role == Prefill && (r.Link < 0 || r.Link >= len(c.Links)):
-			return fmt.Errorf("sim: prefill replica %d sends KV caches over link %d, and there "+
-				"are %d links",
-				i, r.Link, len(c.Links))
-		case r.Role == Prefill && (!r.KVBytes.valid() || r.KVBytes.Of(1) < 1 || r.Layers < 0):
-			return fmt.Errorf("sim: prefill replica %d sends %d byte a token in %d layers, want 1 "+
-				"or more, and 0 or more",
-				i, r.KVBytes.Token, r.Layers)
+		if err := c.checkPlace(i); err != nil {
+			return err
 		}
-		sizes[pool{r.Model, r.Role}]++
-		if !r.Off {
-			running[pool{r.Model, r.Role}]++
-		}
+		sizes[poolKey{c.Replicas[i].Model, c.Replicas[i].Role}]++
 	}
 	for p := range sizes {
-		if p.role == Prefill && (sizes[pool{p.model, Decode}] == 0 || c.Handover == nil) {
+		if p.role == Prefill && (sizes[poolKey{p.model, Decode}] == 0 || c.Handover == nil) {
 			return fmt.Errorf("sim: the prefill replicas of model %d have no decode replicas to "+
 				"go on, or no router to choose one",
 				p.model)
 		}
-		if p.role == Decode && sizes[pool{p.model, Prefill}] == 0 {
+		if p.role == Decode && sizes[poolKey{p.model, Prefill}] == 0 {
 			return fmt.Errorf("sim: the decode replicas of model %d have no prefill replicas "+
 				"before them",
 				p.model)
 		}
 	}
+	return nil
+}
+
+// checkPlace checks what replica i says of its place in the fleet.
+func (c *Config) checkPlace(i int) error {
+	r := &c.Replicas[i]
+	switch {
+	case r.Model < 0 || r.Role < Mixed || r.Role > Decode:
+		return fmt.Errorf("sim: replica %d has model %d and role %d, want 0 or more, and one "+
+			"of the roles",
+			i, r.Model, r.Role)
+	case r.Off && r.Steady:
+		return fmt.Errorf("sim: replica %d is off at first and steady, want one of the two at "+
+			"most",
+			i)
+	case r.ColdStart < 0:
+		return fmt.Errorf("sim: replica %d has a cold start of %v, want 0 or more",
+			i, r.ColdStart)
+	case r.Role == Prefill && (r.Link < 0 || r.Link >= len(c.Links)):
+		return fmt.Errorf("sim: prefill replica %d sends KV caches over link %d, and there "+
+			"are %d links",
+			i, r.Link, len(c.Links))
+	case r.Role == Prefill && (!r.KVBytes.valid() || r.KVBytes.Of(1) < 1 || r.Layers < 0):
+		return fmt.Errorf("sim: prefill replica %d sends %d byte a token in %d layers, want 1 "+
+			"or more, and 0 or more",
+			i, r.KVBytes.Token, r.Layers)
+	}
+	return nil
+}
+
+func (c *Config) checkLinks() error {
 	for i, l := range c.Links {
 		if !(l.Bandwidth > 0) || l.Latency < 0 {
 			return fmt.Errorf("sim: link %d has %g byte/s and latency %v, want more than 0, and 0 "+
@@ -97,6 +119,11 @@ func (c *Config) checkFleet() error {
 				i, l.Bandwidth, l.Latency)
 		}
 	}
+	return nil
+}
+
+// checkOutages checks outages, and what becomes of requests that wait or are lost.
+func (c *Config) checkOutages() error {
 	for i, o := range c.Outages {
 		if o.Replica < 0 || o.Replica >= len(c.Replicas) || o.At < 0 || o.For < 0 {
 			return fmt.Errorf("sim: outage %d is of replica %d at %v for %v; there are %d "+
@@ -109,8 +136,21 @@ func (c *Config) checkFleet() error {
 			"more",
 			c.QueueTimeout, c.Retry.Attempts, c.Retry.Delay)
 	}
+	return nil
+}
+
+// checkScalings checks that each pool has one scaler at most, and that one without runs.
+func (c *Config) checkScalings() error {
+	sizes, running := map[poolKey]int{}, map[poolKey]int{}
+	for i := range c.Replicas {
+		p := poolKey{c.Replicas[i].Model, c.Replicas[i].Role}
+		sizes[p]++
+		if !c.Replicas[i].Off {
+			running[p]++
+		}
+	}
 	for i, s := range c.Scalings {
-		p := pool{s.Model, s.Role}
+		p := poolKey{s.Model, s.Role}
 		switch {
 		case sizes[p] == 0:
 			return fmt.Errorf("sim: scaling %d is of model %d, role %d, which no replica has, or "+
@@ -121,7 +161,6 @@ func (c *Config) checkFleet() error {
 				i, s.Scaler, s.Every, s.Min, sizes[p])
 		}
 		delete(sizes, p)
-		delete(running, p)
 	}
 	for p := range sizes {
 		if running[p] == 0 {

@@ -152,50 +152,10 @@ func only(found []started, file files) (*Reading, error) {
 // read turns the flags of a command into settings.
 func (s started) read(file files) (*Reading, error) {
 	r := &reading{values: map[string]string{}, file: file}
-	known, published := map[string]*option{}, s.engine.published()
-	options := s.engine.options()
-	for i := range options {
-		for _, f := range options[i].flags {
-			known[f] = &options[i]
-		}
-	}
+	d := s.engine.dialect()
 	for words := s.words; len(words) > 0; {
-		word, value, joined := strings.Cut(words[0], "=")
-		words = words[1:]
-		if !strings.HasPrefix(word, "-") {
-			if err := closed(word); err != nil {
-				return nil, err
-			}
-			if _, set := r.values["model"]; set {
-				return nil, fmt.Errorf("found %q beside the model %s; a flag would begin with --",
-					word, r.values["model"])
-			}
-			r.set("model", word)
-			continue
-		}
-		o, off := lookUp(known, word)
-		if o == nil {
-			if takes, is := published[word]; is {
-				r.note("%s was left out: a scenario has nothing for it", word)
-				words = takes.after(words, joined)
-			} else {
-				words = r.unknown(word, words, joined, slices.Sorted(maps.Keys(published)))
-			}
-			continue
-		}
-		if !o.isSwitch && !joined {
-			if len(words) == 0 {
-				return nil, fmt.Errorf("%s needs a value", word)
-			}
-			value, words = words[0], words[1:]
-			if published[word] == several {
-				words = several.after(words, joined)
-			}
-		}
-		if err := closed(value); err != nil && o.key != "" {
-			return nil, fmt.Errorf("%s: %w", word, err)
-		}
-		if err := r.take(o, word, value, off); err != nil {
+		var err error
+		if words, err = r.next(words, d); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,10 @@ package launch
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
@@ -56,6 +59,68 @@ func (r *reading) set(key, value string) { r.values[key] = value }
 
 func (r *reading) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// dialect is the flags of an engine: the ones that mean something in a scenario, and all that are
+// published.
+type dialect struct {
+	known     map[string]*option
+	published map[string]values
+}
+
+func (e *engine) dialect() dialect {
+	d := dialect{known: map[string]*option{}, published: e.published()}
+	options := e.options()
+	for i := range options {
+		for _, name := range options[i].flags {
+			d.known[name] = &options[i]
+		}
+	}
+	return d
+}
+
+// next takes the next flag with its value, or the model, from words, and returns what is left.
+func (r *reading) next(words []string, d dialect) ([]string, error) {
+	word, value, joined := strings.Cut(words[0], "=")
+	words = words[1:]
+	if !strings.HasPrefix(word, "-") {
+		return words, r.takeModel(word)
+	}
+	o, off := lookUp(d.known, word)
+	if o == nil {
+		takes, is := d.published[word]
+		if !is {
+			return r.unknown(word, words, joined, slices.Sorted(maps.Keys(d.published))), nil
+		}
+		r.note("%s was left out: a scenario has nothing for it", word)
+		return takes.after(words, joined), nil
+	}
+	if !o.isSwitch && !joined {
+		if len(words) == 0 {
+			return nil, fmt.Errorf("%s needs a value", word)
+		}
+		value, words = words[0], words[1:]
+		if d.published[word] == several {
+			words = several.after(words, joined)
+		}
+	}
+	if err := closed(value); err != nil && o.key != "" {
+		return nil, fmt.Errorf("%s: %w", word, err)
+	}
+	return words, r.take(o, word, value, off)
+}
+
+// takeModel takes a word that is no flag as the name of the model.
+func (r *reading) takeModel(name string) error {
+	if err := closed(name); err != nil {
+		return err
+	}
+	if _, set := r.values["model"]; set {
+		return fmt.Errorf("found %q beside the model %s; a flag would begin with --", name,
+			r.values["model"])
+	}
+	r.set("model", name)
+	return nil
 }
 
 // number returns a value that was read as a count.

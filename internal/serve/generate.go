@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/serve/openai"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // call is one HTTP request that generates, under way.
@@ -23,14 +21,6 @@ type call struct {
 	first   time.Time
 	sent    []progress // of each plan
 	status  int
-}
-
-// progress is what of a plan has been sent.
-type progress struct {
-	tokens, bytes, cached int
-	begun, finished       bool
-	text                  []byte   // all of it, where the end repeats it
-	stop                  *stopper // of an answer that is computed
 }
 
 // generate answers an endpoint that generates.
@@ -136,192 +126,6 @@ func (c *call) run(w http.ResponseWriter, r *http.Request) error {
 		return c.stream(w, r)
 	}
 	return c.collect(w, r)
-}
-
-// errGone ends a call whose client does not listen any more.
-var errGone = errors.New("the client went away")
-
-// await waits for news of the call's jobs.
-func (c *call) await(ctx context.Context) error {
-	select {
-	case <-c.plans[0].job.listener.wake:
-		return nil
-	case <-ctx.Done():
-		return errGone
-	}
-}
-
-// collect waits for all answers and sends them in one piece.
-func (c *call) collect(w http.ResponseWriter, r *http.Request) error {
-	for open := len(c.plans); open > 0; {
-		if err := c.await(r.Context()); err != nil {
-			return err
-		}
-		open = 0
-		for i, p := range c.plans {
-			state := p.job.look()
-			if state.Failed {
-				return failure(state.Why)
-			}
-			c.take(i, &state, nil)
-			if !c.sent[i].finished {
-				open++
-			}
-		}
-	}
-	choices := make([]openai.Choice, len(c.plans))
-	for i, p := range c.plans {
-		choices[i] = p.choice
-		choices[i].Text = string(c.sent[i].text)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, err := w.Write(c.head.Document(choices, c.usage()))
-	return gone(err)
-}
-
-// stream sends pieces as they come. The status is sent with the first, so that a request that is
-// turned away gets an error.
-func (c *call) stream(w http.ResponseWriter, r *http.Request) error {
-	out := &flusher{w: w, control: http.NewResponseController(w),
-		patience: c.server.Limits.WriteTime}
-	events := openai.NewStream(c.head, c.request.ContinuousUsage)
-	for open := len(c.plans); open > 0; {
-		if err := c.await(r.Context()); err != nil {
-			return err
-		}
-		open = 0
-		for i, p := range c.plans {
-			state := p.job.look()
-			if state.Failed && !out.begun {
-				return failure(state.Why)
-			}
-			if state.Failed {
-				events.Fail(failure(state.Why))
-				return errors.Join(failure(state.Why), out.send(&events.Bytes))
-			}
-			c.take(i, &state, events)
-			if !c.sent[i].finished {
-				open++
-			}
-		}
-		if open == 0 {
-			events.End(c.finalUsage())
-		}
-		if err := out.send(&events.Bytes); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// take moves the tokens of a plan that have come since last time into events, or into the text
-// where events is nil.
-func (c *call) take(i int, state *JobState, events *openai.Stream) {
-	p, done := c.plans[i], &c.sent[i]
-	done.cached = state.Cached
-	if state.Tokens > 0 && c.first.IsZero() {
-		c.first = time.Now()
-	}
-	if state.Tokens > 0 && !done.begun {
-		done.begun = true
-		if events != nil {
-			events.Begin(i, &p.choice)
-		}
-	}
-	for ; done.tokens < state.Tokens; done.tokens++ {
-		if done.stop != nil && done.stop.stopped {
-			break
-		}
-		u := c.usage()
-		u.Completion++
-		c.give(i, c.piece(i, done.tokens, state), u, events)
-	}
-	stopped := done.stop != nil && done.stop.stopped
-	if !state.Ended && !stopped || done.finished {
-		return
-	}
-	done.finished = true
-	if done.stop != nil {
-		c.give(i, done.stop.rest(), c.usage(), events)
-		if stopped || state.Stopped {
-			p.choice.Finish = "stop"
-		}
-	}
-	if events != nil {
-		p.choice.Text = string(done.text)
-		u := c.usage()
-		events.Finish(i, &p.choice, &u)
-	}
-}
-
-// give adds text to a plan's answer.
-func (c *call) give(i int, piece string, u openai.Usage, events *openai.Stream) {
-	if piece == "" {
-		return
-	}
-	if done := &c.sent[i]; events == nil || c.head.Endpoint == openai.Responses {
-		done.text = append(done.text, piece...)
-	}
-	if events != nil {
-		events.Piece(i, &c.plans[i].choice, piece, &u)
-	}
-}
-
-// piece returns the text of a token, less what lies behind the text at which to stop.
-func (c *call) piece(i, token int, state *JobState) string {
-	p, done := c.plans[i], &c.sent[i]
-	var piece string
-	if done.stop != nil {
-		return done.stop.next(c.server.piece(state.Text[token]))
-	}
-	piece = p.script.piece(token)
-	if p.bytes >= 0 {
-		piece = piece[:min(len(piece), max(p.bytes-done.bytes, 0))]
-	}
-	done.bytes += len(piece)
-	return piece
-}
-
-// usage counts the tokens so far.
-func (c *call) usage() openai.Usage {
-	var u openai.Usage
-	for i, p := range c.plans {
-		u.Completion += c.sent[i].tokens
-		u.Cached += c.sent[i].cached
-		if i%c.request.N == 0 {
-			u.Prompt += len(p.job.Prompt)
-		}
-	}
-	u.Cached = min(u.Cached, u.Prompt)
-	return u
-}
-
-// finalUsage returns the usage, or nil where the client does not want it.
-func (c *call) finalUsage() *openai.Usage {
-	if !c.request.IncludeUsage {
-		return nil
-	}
-	u := c.usage()
-	return &u
-}
-
-// failure says to a client why there is no answer.
-func failure(why sim.Rejection) *openai.Error {
-	e := &openai.Error{Message: "The request was " + why.String() + "."}
-	switch why {
-	case sim.TooLong, sim.TooLarge:
-		e.Status, e.Code = http.StatusBadRequest, "context_length_exceeded"
-		e.Message = "The request is " + why.String() + "."
-	case sim.Refused, sim.TimedOut:
-		e.Status, e.RetryAfter, e.Code = http.StatusTooManyRequests, 1, "too_many_requests"
-	case sim.Unavailable:
-		e.Status, e.RetryAfter, e.Message = http.StatusServiceUnavailable, 5,
-			"No replica serves the model now."
-	default:
-		e.Status, e.Message = http.StatusInternalServerError,
-			"The request was lost in a failure of the server."
-	}
-	return e
 }
 
 // log writes a line about a call.

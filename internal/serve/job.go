@@ -94,3 +94,12 @@ type Model struct {
 	// Context is the longest prompt and answer together, in tokens.
 	Context int
 }
+
+// fail ends a job without a complete answer.
+func (j *Job) fail(why sim.Rejection) {
+	j.tell(func(s *JobState) {
+		if !s.Ended {
+			s.Ended, s.Failed, s.Why = true, true, why
+		}
+	})
+}

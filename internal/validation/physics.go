@@ -1,0 +1,40 @@
+package validation
+
+import (
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// Physics is what predictions rest on. The zero value is what the program ships; a fit tries
+// others.
+type Physics struct {
+	// Engine returns the preset of that name.
+	Engine func(name string) (steptime.Engine, error)
+	// Constants returns the fitted constants of an accelerator and its links; nil ones are those
+	// that come with the program.
+	Constants func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants
+	// Power returns what is known of the power that an accelerator draws.
+	Power func(a *hardware.Accelerator) *hardware.PowerLaw
+}
+
+func (p *Physics) engine(name string) (steptime.Engine, error) {
+	if p.Engine != nil {
+		return p.Engine(name)
+	}
+	return steptime.FindEngine(name)
+}
+
+func (p *Physics) constants(a *hardware.Accelerator, scaleUp,
+	network *hardware.Link) *hardware.Constants {
+	if p.Constants != nil {
+		return p.Constants(a, scaleUp, network)
+	}
+	return nil
+}
+
+func (p *Physics) powerLaw(a *hardware.Accelerator) *hardware.PowerLaw {
+	if p.Power != nil {
+		return p.Power(a)
+	}
+	return a.PowerLaw()
+}

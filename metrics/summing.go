@@ -1,0 +1,175 @@
+package metrics
+
+import (
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Summary sums up what was observed of a run with the given result.
+func (c *Collector) Summary(r *sim.Result) Summary {
+	c.series.close()
+	duration := (c.last - c.first).Seconds()
+	g := c.all
+	s := Summary{
+		Endings:          g.endings(),
+		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
+		Duration: max(duration, 0),
+		OfferedRate: ratio(float64(g.completed+g.unanswered()-1),
+			(c.newest - c.first).Seconds()),
+		RequestThroughput:    ratio(float64(g.completed), duration),
+		OutputThroughput:     ratio(float64(g.outputTokens), duration),
+		TotalTokenThroughput: ratio(float64(g.inputTokens+g.outputTokens), duration),
+		Latencies:            g.latencies(),
+		Goodput:              ratio(float64(g.keptAll), duration),
+		Attainment:           g.attainment(),
+		MeanQueue:            1000 * ratio(g.queued, float64(g.completed)),
+		MeanPrefill:          1000 * ratio(g.prefill, float64(g.completed)),
+		MeanDecode:           1000 * ratio(g.decode, float64(g.completed)),
+		PeakBatch:            c.peak,
+	}
+	if g.tpot.Count() > 0 { // else no user sees a gap: answers have one token, or come at once
+		s.MeanITL, s.MedianITL, s.StdITL, s.P90ITL, s.P95ITL, s.P99ITL = c.itl.statistics()
+	}
+	s.addClasses(c, duration)
+	s.addTenants(c, duration)
+	s.addWork(r, duration)
+	s.addSeries(&c.series)
+	s.KVShares = sharesOf(c.series.points)
+	for i, used := range c.peakUsed {
+		s.PeakKVUsage = max(s.PeakKVUsage, ratio(float64(used), float64(r.Replicas[i].KVCapacity)))
+	}
+	return s
+}
+
+// addClasses sums up by class, and says which SLOs are met: that of each class, or that of all
+// requests where there are none, and in either case that of gaps.
+func (s *Summary) addClasses(c *Collector, duration float64) {
+	s.SLOMet = c.all.met()
+	gaps := c.all.slo.percentiles(ITL, c.itl, 0)
+	if len(c.classes) == 0 {
+		s.Limits = append(c.all.limits(), gaps...)
+	} else {
+		s.Classes = make(map[string]ClassSummary, len(c.classes))
+		s.SLOMet = !c.all.empty() // each class has its own SLO
+		s.Limits = gaps
+	}
+	all := slices.Clone(s.Limits)
+	names := make([]string, len(all))
+	for _, class := range c.classes {
+		sum := class.summary(duration)
+		s.Classes[class.name] = sum
+		s.SLOMet = s.SLOMet && (class.empty() || class.met())
+		if class.empty() {
+			continue
+		}
+		for _, l := range sum.Limits {
+			all, names = append(all, l), append(names, class.name+": ")
+		}
+	}
+	for i := range gaps {
+		s.SLOMet = s.SLOMet && gaps[i].Met
+	}
+	if i := binding(all); i >= 0 {
+		s.Binds = names[i] + all[i].Name()
+	}
+}
+
+// addTenants sums up by tenant. The SLO of a tenant is met where that of each of its classes with
+// requests is.
+func (s *Summary) addTenants(c *Collector, duration float64) {
+	if len(c.tenants) > 0 {
+		s.Tenants = make(map[string]ClassSummary, len(c.tenants))
+	}
+	for i, tenant := range c.tenants {
+		ts := tenant.summary(duration)
+		ts.SLOMet = !tenant.empty()
+		for k, class := range c.classes {
+			ts.SLOMet = ts.SLOMet && (c.owners[k] != i || class.empty() || class.met())
+		}
+		s.Tenants[tenant.name] = ts
+	}
+}
+
+func (s *Summary) addWork(r *sim.Result, duration float64) {
+	var decodes int64
+	var busy float64
+	for i := range r.Replicas {
+		w := &r.Replicas[i]
+		s.Preemptions += w.Preemptions
+		s.Steps += w.Steps
+		s.CachedTokens += w.CachedTokens
+		s.FetchedTokens += w.FetchedTokens
+		s.SwappedTokens += w.SwappedTokens
+		decodes += w.DecodeTokens - w.Drafted
+		busy += w.Busy.Seconds()
+	}
+	s.MeanDecodeBatch = ratio(float64(decodes), float64(s.Steps))
+	s.Busy = ratio(busy, duration*float64(len(r.Replicas)))
+}
+
+func (s *Summary) addSeries(t *series) {
+	n := float64(t.moments)
+	s.KVUsage = ratio(t.usage, n)
+	s.MeanRunning = ratio(t.running, n)
+	s.MeanWaiting = ratio(t.waiting, n)
+	s.PeakWaiting = t.peakWaiting
+}
+
+func (g *group) summary(duration float64) ClassSummary {
+	s := ClassSummary{
+		Endings:          g.endings(),
+		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
+		Latencies:  g.latencies(),
+		Goodput:    ratio(float64(g.keptAll), duration),
+		Attainment: g.attainment(),
+	}
+	s.SLOMet, s.Limits = g.met(), g.limits()
+	return s
+}
+
+func (g *group) latencies() Latencies {
+	var l Latencies
+	l.MeanTTFT, l.MedianTTFT, l.StdTTFT, l.P90TTFT, l.P95TTFT, l.P99TTFT = g.ttft.statistics()
+	l.MeanTPOT, l.MedianTPOT, l.StdTPOT, l.P90TPOT, l.P95TPOT, l.P99TPOT = g.tpot.statistics()
+	l.MeanE2EL, l.MedianE2EL, l.StdE2EL, l.P90E2EL, l.P95E2EL, l.P99E2EL = g.e2e.statistics()
+	return l
+}
+
+func (g *group) attainment() Attainment {
+	n := float64(g.completed + g.unanswered())
+	if g.empty() {
+		return Attainment{Target: g.slo.Share}
+	}
+	return Attainment{
+		TTFT: float64(g.keptTTFT) / n, TPOT: float64(g.keptTPOT) / n, E2E: float64(g.keptE2E) / n,
+		All: float64(g.keptAll) / n, Target: g.slo.Share,
+	}
+}
+
+// met reports whether the limits were kept in the share of requests that the SLO asks for, and
+// those of percentiles. Without requests nothing was measured, and no SLO is met.
+func (g *group) met() bool {
+	if g.empty() || g.attainment().All < g.slo.Share {
+		return false
+	}
+	return !slices.ContainsFunc(g.limits(), func(l LimitResult) bool { return !l.Joint && !l.Met })
+}
+
+// empty reports whether the group had no requests.
+func (g *group) empty() bool { return g.completed+g.unanswered() == 0 }
+
+// statistics returns mean, median, standard deviation and 90th, 95th and 99th percentile in
+// milliseconds.
+func (d *Distribution) statistics() (mean, median, std, p90, p95, p99 float64) {
+	ms := float64(sim.Millisecond)
+	return d.Mean() / ms, d.Quantile(0.5) / ms, d.Std() / ms, d.Quantile(0.9) / ms,
+		d.Quantile(0.95) / ms, d.Quantile(0.99) / ms
+}
+
+func ratio(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}
