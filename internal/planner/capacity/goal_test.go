@@ -3,7 +3,6 @@ package capacity
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -35,53 +34,6 @@ menu:
 fleet: {spare: 1}
 ` + effort,
 	}
-}
-
-// The fleet that serves most is the one that is found when the highest rate of every fleet is, with
-// fewer simulations, and a larger budget never serves less.
-func TestMostThroughput(t *testing.T) {
-	last := map[int]float64{}
-	needed, all := 0, 0
-	for _, budget := range []float64{12, 20} {
-		for k, text := range goalPlans(fmt.Sprintf("{find: throughput, budget: $%g/h}", budget)) {
-			s, _ := prepared(t, text)
-			if _, err := s.reachFarthest(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			every, _ := prepared(t, text)
-			best := highestOfAll(t, every)
-			if math.Abs(s.rate-best) > 1e-9*best {
-				t.Errorf("plan %d at $%g/h: %g/s, the highest of all is %g/s", k, budget, s.rate,
-					best)
-			}
-			if s.cost() > budget || s.rate < last[k] {
-				t.Errorf("plan %d at $%g/h: %g/s for $%g/h, with less %g/s", k, budget, s.rate,
-					s.cost(), last[k])
-			}
-			last[k] = s.rate
-			needed += s.trials.count()
-			all += every.trials.count()
-		}
-	}
-	if 2*needed > all {
-		t.Errorf("%d simulations, all fleets take %d", needed, all)
-	}
-}
-
-// highestOfAll returns the highest rate of any fleet.
-func highestOfAll(t *testing.T, s *search) float64 {
-	t.Helper()
-	s.fates = make([]fate, len(s.options))
-	best := 0.0
-	for _, r := range s.reaches() {
-		for !r.done() {
-			if err := s.narrow(context.Background(), []*reach{r}, 0); err != nil {
-				t.Fatal(err)
-			}
-		}
-		best = max(best, r.rate(r.kept))
-	}
-	return best
 }
 
 // The fleet with the lowest latency is that of all fleets.

@@ -26,11 +26,13 @@ const atOnce = 8
 // reach is what is known of the highest rate that a fleet sustains.
 type reach struct {
 	option, replicas int // replicas leaves out spares
-	// kept and missed are places in the grid: the fleet sustains the rate at kept, and not that at
-	// missed. Place 0 is the bound, place grid+1 no load at all.
+	// kept and missed are places in the grid: one replica sustains its share of the rate at kept,
+	// and one replica or the fleet does not sustain that at missed. Place 0 is the bound, place
+	// grid+1 no load at all.
 	kept, missed int
 	ceiling      float64 // of the fleet, in requests/s
-	last         verdict // the last that was missed
+	price        float64 // of the fleet with the spares, in $/h
+	settling     bool    // whether the fleet was simulated whole
 }
 
 // rate returns the rate of the fleet at a place in the grid.
@@ -40,6 +42,9 @@ func (r *reach) rate(place int) float64 {
 	}
 	return round(r.ceiling * math.Pow(lightLoad, float64(place)/grid))
 }
+
+// highest returns the highest rate that the fleet may sustain, as far as is known.
+func (r *reach) highest() float64 { return r.rate(r.missed + 1) }
 
 // next returns the place in the grid to simulate: the middle of what is not known, but no rate
 // below served, which another fleet is known to serve; a fleet that misses that has lost. It is
@@ -70,63 +75,107 @@ func (s *search) reaches() []*reach {
 			s.fates[i] = fate{kind: beyond}
 		default:
 			s.fates[i] = fate{kind: outdone}
-			list = append(list, &reach{option: i, replicas: n, kept: grid + 1,
-				ceiling: float64(n) * o.ceiling})
+			list = append(list, s.reach(i, n))
 		}
 	}
 	return list
 }
 
+// reach returns what is known of n replicas of option i without a simulation.
+func (s *search) reach(i, n int) *reach {
+	o := s.options[i]
+	return &reach{option: i, replicas: n, kept: grid + 1, ceiling: float64(n) * o.ceiling,
+		price: float64(n+s.spare) * o.price}
+}
+
 // reachFarthest finds the fleet that serves the most requests a second within the limits of the
-// goal. Of the fleets whose bounds are highest, those bounds are narrowed, until none is above what
-// the best is known to serve. It returns what is known of each.
+// goal, and returns what is known of each. Of the fleets whose bounds are highest, those bounds are
+// narrowed, until none is above what the best would serve if its replicas did what one does. That
+// fleet is then simulated whole. Where it misses the SLO, less is known of it, and the search goes
+// on: no fleet that is tried in the end serves more than the answer.
 func (s *search) reachFarthest(ctx context.Context) ([]*reach, error) {
 	s.best, s.fates = -1, make([]fate, len(s.options))
 	all := s.reaches()
 	open := reachHeap(append([]*reach(nil), all...))
 	heap.Init(&open)
-	var best *reach
-	served := 0.0 // the highest rate that any fleet is known to serve
-	for len(open) > 0 {
-		var now []*reach
-		for len(open) > 0 && len(now) < atOnce {
-			r := heap.Pop(&open).(*reach)
-			if r.next(served) > r.missed {
-				now = append(now, r)
-			} else {
-				s.fates[r.option].words = fmt.Sprintf("%s serve less than %s/s",
-					several(r.replicas, "replica"), report.Figure(r.rate(r.missed)))
+	served := 0.0 // the highest rate that any fleet is believed to serve
+	for len(open) > 0 && open[0].highest() > 0 {
+		if now := open.unknown(served); len(now) > 0 {
+			if err := s.narrow(ctx, now, served); err != nil {
+				return nil, err
 			}
+			for _, r := range now {
+				if s.fates[r.option].kind != broken {
+					served = max(served, r.rate(r.kept))
+					heap.Push(&open, r)
+				}
+			}
+			continue
 		}
-		if err := s.narrow(ctx, now, served); err != nil {
+		r := heap.Pop(&open).(*reach)
+		ok, err := s.carries(ctx, r)
+		if err != nil {
 			return nil, err
 		}
-		for _, r := range now {
-			served = max(served, r.rate(r.kept))
-			switch {
-			case s.fates[r.option].kind == broken:
-			case !r.done():
-				heap.Push(&open, r)
-			case r.kept <= grid && (best == nil || s.better(r, best)):
-				best = r
+		if ok {
+			s.choose(r, open)
+			break
+		}
+		if s.fates[r.option].kind != broken {
+			fewer := s.lower(r)
+			heap.Push(&open, r)
+			if fewer != nil {
+				all = append(all, fewer)
+				heap.Push(&open, fewer)
 			}
 		}
-	}
-	if best != nil {
-		s.best, s.rate = best.option, best.rate(best.kept)
-		s.fates[s.best].kind, s.fates[s.best].words = chosen, ""
-		s.fates[s.best].replicas = best.replicas
+		served = open.served()
 	}
 	return all, nil
 }
 
-// better reports whether r serves more than best, or as much for less.
-func (s *search) better(r, best *reach) bool {
-	cost := func(r *reach) float64 {
-		return float64(r.replicas+s.spare) * s.options[r.option].price
+// carries reports whether the fleet keeps the SLO at the highest rate that it may sustain, which
+// one of its replicas does: simulated whole, with its spares down, over several seeds. That rate is
+// then the one of the search.
+func (s *search) carries(ctx context.Context, r *reach) (bool, error) {
+	before, fate := s.rate, &s.fates[r.option]
+	s.rate = r.highest()
+	ok, kept, err := s.keeps(ctx, s.options[r.option], r.replicas, s.pessimism(r.option), s.seeds)
+	if !ok {
+		s.rate = before
 	}
-	return cmp.Or(-cmp.Compare(r.rate(r.kept), best.rate(best.kept)),
-		cmp.Compare(cost(r), cost(best)), cmp.Compare(r.option, best.option)) < 0
+	if words, failed := failure(err); failed {
+		fate.kind, fate.words = broken, words
+		return false, nil
+	}
+	fate.closest = max(fate.closest, kept)
+	return ok, err
+}
+
+// lower notes that a fleet misses the SLO at the highest rate that it might have sustained. It
+// returns a smaller fleet of the option if that may serve more now, which only large ones do: their
+// replicas serve as much as one does alone.
+func (s *search) lower(r *reach) *reach {
+	settling := r.settling
+	r.missed, r.kept, r.settling = r.kept, r.kept+1, true
+	n := min(r.replicas-1, int(float64(r.replicas)*r.rate(r.kept)/r.rate(r.missed)))
+	if settling || n < 1 {
+		return nil
+	}
+	fewer := s.reach(r.option, n)
+	fewer.missed, fewer.kept = r.missed-1, r.missed
+	return fewer
+}
+
+// choose makes a fleet the answer, and notes of the others that they serve less.
+func (s *search) choose(best *reach, others reachHeap) {
+	for _, r := range others {
+		s.fates[r.option].words = fmt.Sprintf("%s serve less than %s/s",
+			several(r.replicas, "replica"), report.Figure(r.rate(r.missed)))
+	}
+	s.best = best.option
+	s.fates[s.best].kind, s.fates[s.best].words = chosen, ""
+	s.fates[s.best].replicas = best.replicas
 }
 
 // narrow simulates each fleet once, where another is known to serve a rate.
@@ -147,7 +196,7 @@ func (s *search) narrow(ctx context.Context, list []*reach, served float64) erro
 			r.kept = place
 			return nil
 		}
-		r.missed, r.last = place, v
+		r.missed = place
 		fate.closest, fate.words = max(fate.closest, v.trial.Kept.Mean), s.lost(o, r.replicas, v)
 		return nil
 	})
@@ -178,13 +227,18 @@ func each[T any](ctx context.Context, list []T, f func(context.Context, T) error
 	return group.Wait()
 }
 
-// reachHeap is a heap.Interface with the fleet first whose highest rate may be the highest.
+// reachHeap is a heap.Interface with the fleet first that may sustain the highest rate: of equal
+// ones, those of which that is not known, and then the cheapest.
 type reachHeap []*reach
 
 func (h reachHeap) Len() int { return len(h) }
 func (h reachHeap) Less(i, j int) bool {
-	return cmp.Or(-cmp.Compare(h[i].rate(h[i].missed), h[j].rate(h[j].missed)),
-		cmp.Compare(h[i].option, h[j].option)) < 0
+	a, b := h[i], h[j]
+	if a.done() != b.done() && a.highest() == b.highest() {
+		return b.done()
+	}
+	return cmp.Or(-cmp.Compare(a.highest(), b.highest()), cmp.Compare(a.price, b.price),
+		cmp.Compare(a.option, b.option)) < 0
 }
 func (h reachHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *reachHeap) Push(x any)   { *h = append(*h, x.(*reach)) }
@@ -197,13 +251,34 @@ func (h *reachHeap) Pop() any {
 	return last
 }
 
+// unknown takes fleets from the heap of which it is not known whether they sustain more than served
+// or as much: up to atOnce.
+func (h *reachHeap) unknown(served float64) []*reach {
+	var list []*reach
+	for len(*h) > 0 && len(list) < atOnce && !(*h)[0].done() && (*h)[0].highest() >= served {
+		list = append(list, heap.Pop(h).(*reach))
+	}
+	return list
+}
+
+// served returns the highest rate that any fleet is believed to serve.
+func (h reachHeap) served() float64 {
+	most := 0.0
+	for _, r := range h {
+		most = max(most, r.rate(r.kept))
+	}
+	return most
+}
+
 // Reach is what is known of the requests that the largest fleet of an option serves.
 type Reach struct {
 	Label    string  `json:"label"`
 	Replicas int     `json:"replicas"` // with the spares
 	Hourly   float64 `json:"dollars_per_hour"`
 	Watts    float64 `json:"peak_watts"`
-	// Rate is what the fleet is known to serve, in requests/s, and Bound what it does not.
+	// Rate is what the fleet serves as far as is known, in requests/s, and Bound what it does not.
+	// Of the answer that is known of the whole fleet, of others of one replica only, where replicas
+	// are alike.
 	Rate  float64 `json:"rate"`
 	Bound float64 `json:"rate_bound"`
 	// Grade says what the predictions rest on.
@@ -216,7 +291,7 @@ func (s *search) told(all []*reach) []Reach {
 	var list []Reach
 	seen := map[string]bool{}
 	slices.SortStableFunc(all, func(a, b *reach) int {
-		return cmp.Or(-cmp.Compare(a.rate(a.missed), b.rate(b.missed)),
+		return cmp.Or(-cmp.Compare(a.highest(), b.highest()), cmp.Compare(a.price, b.price),
 			cmp.Compare(a.option, b.option))
 	})
 	for _, r := range all {

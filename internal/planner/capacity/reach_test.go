@@ -1,0 +1,137 @@
+package capacity
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/planner/queue"
+)
+
+// throughputPlan draws a small menu of which the fleet that serves most is asked for: the spares,
+// what requests share and how strict the SLO is differ.
+func throughputPlan(rng *rand.Rand, budget float64) string {
+	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
+	return fmt.Sprintf(`
+model: llama-3.1-8b
+workload: {prompt: {distribution: lognormal, mean: %s, cv: 0.7, max: 6000}, output: {distribution: exponential, mean: %s, max: 400}%s}
+slo: {ttft: %s, tpot: %s, percentile: %s}
+goal: {find: throughput, budget: $%g/h}
+menu:
+  hardware: [%s, %s, {accelerator: h100-sxm, count: 4}]
+  tensor: [1, 2]
+  batching: [{max-sequences: %s}, {token-budget: 2048}]
+%s
+fleet: {spare: %s}
+seed: %d
+effort: {requests: 200, most-requests: 400}
+`, pick("100", "500", "1500"), pick("20", "60"), pick("", "", ", prefix: {groups: 9, tokens: 500}"),
+		pick("300ms", "800ms", "2s"), pick("30ms", "60ms"), pick("90", "95", "99"), budget,
+		pick("l4", "a40"), pick("l40s", "a100-80gb-sxm"), pick("8", "32"),
+		pick("", "  routing: [least-requests]", "  disaggregated: [{prefill: 1, decode: 1}]"),
+		pick("0", "1"), rng.IntN(1000))
+}
+
+// The fleet that serves most keeps the SLO when it is simulated whole, and no fleet of the menu
+// that does so serves more, at a rate that one of its replicas sustains. It takes fewer simulations
+// than looking at all of them, and a larger budget serves no less.
+func TestMostThroughput(t *testing.T) {
+	seeds := []uint64{12, 1} // the fleets that seem best by one replica miss the SLO
+	if testing.Short() {
+		seeds = seeds[:1]
+	}
+	for k := uint64(2); *long && k < 40; k++ {
+		seeds = append(seeds, k)
+	}
+	needed, all := 0, 0
+	for _, seed := range seeds {
+		last := 0.0
+		for _, budget := range []float64{8, 16} {
+			text := throughputPlan(rand.New(rand.NewPCG(seed, 0)), budget)
+			s, _ := prepared(t, text)
+			if _, err := s.reachFarthest(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			every, _ := prepared(t, text)
+			best := highestOfAll(t, every)
+			if s.best < 0 {
+				t.Errorf("no answer, %g/s can be served:%s", best, text)
+				continue
+			}
+			ok, kept, err := s.keeps(context.Background(), s.chosen(), s.fates[s.best].replicas,
+				s.pessimism(s.best), s.seeds)
+			if err != nil || !ok {
+				t.Errorf("the answer keeps the SLO for %g of the requests, error %v:%s", kept, err,
+					text)
+			}
+			if s.rate != best || s.cost() > budget || s.rate < last {
+				t.Errorf("%g/s for $%g/h, the highest of all is %g/s, and with less %g/s:%s",
+					s.rate, s.cost(), best, last, text)
+			}
+			last = s.rate
+			needed += s.trials.count()
+			all += every.trials.count()
+		}
+	}
+	t.Logf("%d simulations, all fleets take %d", needed, all)
+	if 2*needed > all {
+		t.Errorf("%d simulations, all fleets take %d", needed, all)
+	}
+}
+
+// highestOfAll returns the highest rate at which any fleet keeps the SLO: for each option, the
+// rates up to that of one replica, and all sizes.
+func highestOfAll(t *testing.T, s *search) float64 {
+	t.Helper()
+	s.fates = make([]fate, len(s.options))
+	best := 0.0
+	for _, r := range s.reaches() {
+		for !r.done() {
+			if err := s.narrow(context.Background(), []*reach{r}, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := r.replicas; n >= 1; n-- {
+			for place := r.kept; place <= grid; place++ {
+				s.rate = s.reach(r.option, n).rate(place)
+				if s.rate <= best {
+					break
+				}
+				ok, _, err := s.keeps(context.Background(), s.options[r.option], n,
+					s.pessimism(r.option), s.seeds)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ok {
+					best = s.rate
+				}
+			}
+		}
+	}
+	return best
+}
+
+// The answer does not depend on how many simulations there are at the same time.
+func TestThroughputAlike(t *testing.T) {
+	var told []string
+	for _, workers := range []int{1, 3} {
+		f, err := Parse("menu.yaml", []byte(throughputPlan(rand.New(rand.NewPCG(1, 0)), 8)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := f.Solve(t.Context(), Options{Queue: queue.Config{Workers: workers}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told = append(told, string(text))
+	}
+	if told[0] != told[1] {
+		t.Errorf("alone %s\nwith three %s", told[0], told[1])
+	}
+}
