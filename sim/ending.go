@@ -77,7 +77,7 @@ func (f *fleet) retire(s *Sequence, at Time) {
 	}
 	f.source.Done(&s.Request, f.after(at))
 	f.arrival = f.source.NextArrival()
-	s.reset()
+	s.expire()
 	f.spare = append(f.spare, s)
 }
 

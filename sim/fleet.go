@@ -117,6 +117,7 @@ func (f *fleet) sequence() *Sequence {
 	}
 	s := f.spare[n-1]
 	f.spare = f.spare[:n-1]
+	s.reset()
 	return s
 }
 

@@ -72,6 +72,13 @@ func (l *ledger) Steps(leap *sim.Leap) {
 	for _, g := range leap.Gaps {
 		got = append(got, slices.Repeat([]sim.Time{g.Span}, int(g.Count))...)
 	}
+	for i := range leap.Prefill {
+		p := &leap.Prefill[i]
+		a := attempt{p.Sequence.ID, p.Sequence.Retries}
+		if p.Last && !slices.Contains(l.running[leap.Replica], a) {
+			l.Fatalf("a chunk of request %d is told, which the step did not compute", a.id)
+		}
+	}
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(want, got) {
@@ -84,7 +91,8 @@ func (l *ledger) Steps(leap *sim.Leap) {
 }
 
 // Each gap lies between two tokens of one request, whatever fails, goes away, moves or stops
-// meanwhile.
+// meanwhile, and each chunk is of a request that the step computed, also where the request ended
+// with it.
 func TestGapsAreBetweenTokens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawFleet(t)

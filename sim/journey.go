@@ -40,10 +40,17 @@ type move struct {
 	sourceGeneration, targetGeneration uint32
 }
 
+// expire makes s, which has ended, stale wherever it is still noted. What it says stays until it is
+// used again, since observers may yet be told of its last step.
+func (s *Sequence) expire() {
+	s.epoch++
+	s.life++
+}
+
 // reset readies s for the next request, keeping the space of its content.
 func (s *Sequence) reset() {
-	*s = Sequence{Request: Request{Content: s.Content[:0]}, epoch: s.epoch + 1,
-		journey: journey{life: s.life + 1}}
+	*s = Sequence{Request: Request{Content: s.Content[:0]}, epoch: s.epoch,
+		journey: journey{life: s.life}}
 }
 
 // again readies s, which a failure took out of its replica, to begin anew.
