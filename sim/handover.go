@@ -73,6 +73,7 @@ func (f *fleet) deliver(s *Sequence) {
 		m.computed, m.step = f.now, 0
 		f.handOver(s)
 	default:
+		s.Delivered = f.now
 		f.accept(r, s)
 	}
 }

@@ -14,6 +14,9 @@ type Sequence struct {
 	// Scheduled is when the first step of the sequence began, FirstToken and LastToken when those
 	// tokens came out; 0 before.
 	Scheduled, FirstToken, LastToken Time
+	// Delivered is when the KV cache came from the replica that computed the prompt; 0 where one
+	// replica does both.
+	Delivered Time
 	// Preemptions counts how often the sequence lost its place in a batch.
 	Preemptions int
 	// Retries counts how often a replica failed under the sequence, and it began anew.

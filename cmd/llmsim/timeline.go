@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"path/filepath"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report/gantt"
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"
 )
@@ -19,6 +21,7 @@ type timelineFlags struct {
 	first     int
 	blocks    bool
 	out       string
+	one       waterfallFlags
 }
 
 func timelineCommand() *cobra.Command {
@@ -28,7 +31,8 @@ func timelineCommand() *cobra.Command {
 		Short: "Show some requests and the steps that carry them, under one policy or several",
 		Example: `  llmsim timeline chat
   llmsim timeline chat --vary batching=static,orca,sarathi --out pictures
-  llmsim timeline attention-mha --vary memory=contiguous,paged --blocks --out pictures`,
+  llmsim timeline attention-mha --vary memory=contiguous,paged --blocks --out pictures
+  llmsim timeline chat --request slowest --trace trace.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
 	}
@@ -40,6 +44,11 @@ func timelineCommand() *cobra.Command {
 	f.IntVar(&flags.first, "first", 0, "number of the first request to show, from 0")
 	f.BoolVar(&flags.blocks, "blocks", false, "show what the KV memory holds at its fullest, too")
 	f.StringVar(&flags.out, "out", "", "folder for timeline.html and timeline.svg")
+	flags.one.add(f)
+	cmd.MarkFlagsMutuallyExclusive("request", "requests")
+	cmd.MarkFlagsMutuallyExclusive("request", "first")
+	cmd.MarkFlagsMutuallyExclusive("request", "blocks")
+	cmd.MarkFlagsMutuallyExclusive("request", "out")
 	return cmd
 }
 
@@ -52,20 +61,27 @@ func (flags *timelineFlags) run(cmd *cobra.Command, name string) error {
 		}
 		variants = compare.Points(name, flags.set, points)
 	}
-	title := "Timeline of " + name
+	if flags.one.request != "" {
+		return flags.one.run(cmd, variants)
+	}
+	if flags.one.format != "table" || flags.one.trace != "" {
+		return errors.New("--format json and --trace show one request: give its number as " +
+			"--request, or slowest")
+	}
+	return flags.draw(cmd, "Timeline of "+name, variants)
+}
+
+// draw draws some requests of each variant.
+func (flags *timelineFlags) draw(cmd *cobra.Command, title string,
+	variants []compare.Variant) error {
 	var charts []*gantt.Chart
 	for _, v := range variants {
-		file, err := v.Load()
+		simulation, err := built(cmd, v)
 		if err != nil {
 			return err
 		}
-		simulation, err := file.Build(policies.Default())
-		if err != nil {
-			return err
-		}
-		note(cmd, simulation.Warnings)
-		if file.Scenario.Name != "" {
-			title = file.Scenario.Name
+		if name := simulation.Scenario.Name; name != "" {
+			title = name
 		}
 		chart, err := gantt.Record(cmd.Context(), v.Label, simulation, int64(flags.first),
 			flags.requests, flags.blocks)
@@ -85,4 +101,18 @@ func (flags *timelineFlags) run(cmd *cobra.Command, name string) error {
 		}
 	}
 	return failed(gantt.WriteText(cmd.OutOrStdout(), charts))
+}
+
+// built returns the simulation of a variant, and prints its warnings.
+func built(cmd *cobra.Command, v compare.Variant) (*scenarios.Simulation, error) {
+	file, err := v.Load()
+	if err != nil {
+		return nil, err
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	note(cmd, simulation.Warnings)
+	return simulation, nil
 }

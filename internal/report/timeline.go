@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/report/life"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -15,8 +16,8 @@ import (
 const TimelineEvents = 200_000
 
 // Timeline is a sim.Observer that writes a run in the Trace Event Format (JSON), to be opened at
-// ui.perfetto.dev: a track for each batch of each replica with its steps, tracks for requests
-// (queued, prefill, decode), and counters of batch, queue and KV use. When it is full it goes on
+// ui.perfetto.dev: a track for each batch of each replica with its steps, a track for each request
+// with the parts of its life, and counters of batch, queue and KV use. When it is full it goes on
 // with no more, and says so in the file.
 type Timeline struct {
 	file  *files.Pending
@@ -26,6 +27,7 @@ type Timeline struct {
 	known map[track]bool
 	queue map[int]int // last seen, by replica
 	fresh []int64     // requests that got a token since the last step
+	lives *life.Recorder
 	err   error
 }
 
@@ -43,6 +45,7 @@ func NewTimeline(name string, events int) (*Timeline, error) {
 	}
 	t := &Timeline{file: file, out: bufio.NewWriterSize(file, 1<<16), left: events,
 		known: map[track]bool{}, queue: map[int]int{}}
+	t.lives = life.NewRecorder(t.request)
 	t.write(`{"displayTimeUnit":"ms","traceEvents":[`)
 	t.write(`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"requests"}}`, requestsProcess)
 	return t, nil
@@ -69,7 +72,7 @@ type micros sim.Time
 
 // Format implements fmt.Formatter.
 func (m micros) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "%d.%06d", int64(m)/int64(sim.Microsecond), int64(m)%int64(sim.Microsecond))
+	fmt.Fprintf(f, "%d.%05d", int64(m)/int64(sim.Microsecond), int64(m)%int64(sim.Microsecond))
 }
 
 func process(replica int) int { return requestsProcess + 1 + replica }
@@ -103,6 +106,7 @@ func (t *Timeline) Steps(l *sim.Leap) {
 		process(l.Replica), micros(l.End), l.Running)
 	t.event(l.End, `{"ph":"C","name":"KV blocks","pid":%d,"ts":%v,"args":{"used":%d}}`,
 		process(l.Replica), micros(l.End), l.Used)
+	t.lives.Steps(l)
 }
 
 // name names a track when it is first seen.
@@ -119,37 +123,37 @@ func (t *Timeline) name(k track) {
 		process(k.replica), k.lane, k.lane)
 }
 
-// Finished implements sim.Observer. A request is a slice with its phases inside, on a track of its
-// own.
-func (t *Timeline) Finished(s *sim.Sequence) {
-	const edges = 8
-	if t.left < edges {
+// Finished implements sim.Observer.
+func (t *Timeline) Finished(s *sim.Sequence) { t.lives.Finished(s) }
+
+// request writes a request as a slice with its parts inside, on a track of its own.
+func (t *Timeline) request(l *life.Life) {
+	if edges := 2 + 2*len(l.Parts); t.left < edges {
 		t.left = 0
 		return
 	}
-	name := fmt.Sprintf("request %d", s.ID)
-	t.edge(s, 'b', name, s.Arrival,
+	name := fmt.Sprintf("request %d", l.ID)
+	t.edge(l, 'b', name, l.Arrival,
 		fmt.Sprintf(`{"replica":%d,"prompt":%d,"output":%d,"cached":%d,"preemptions":%d}`,
-			s.Replica, s.Prompt, s.Output, s.Cached, s.Preemptions))
-	for _, phase := range []struct {
-		name     string
-		from, to sim.Time
-	}{{"queued", s.Arrival, s.Scheduled}, {"prefill", s.Scheduled, s.FirstToken},
-		{"decode", s.FirstToken, s.LastToken}} {
-		t.edge(s, 'b', phase.name, phase.from, "{}")
-		t.edge(s, 'e', phase.name, phase.to, "{}")
+			l.Replica, l.Prompt, l.Output, l.Cached, l.Preemptions))
+	for i := range l.Parts {
+		p := &l.Parts[i]
+		t.edge(l, 'b', p.Kind.String(), p.From, fmt.Sprintf(
+			`{"steps":%d,"tokens":%d,"replica":%d}`, p.Steps, p.Tokens, p.Replica))
+		t.edge(l, 'e', p.Kind.String(), p.To, "{}")
 	}
-	t.edge(s, 'e', name, s.LastToken, "{}")
+	t.edge(l, 'e', name, l.End, "{}")
 }
 
-// edge writes the beginning or the end of a slice on the track of request s.
-func (t *Timeline) edge(s *sim.Sequence, phase rune, name string, at sim.Time, args string) {
-	t.event(s.LastToken, `{"ph":"%c","cat":"request","id":%d,"name":%q,"pid":%d,"tid":0,"ts":%v,"args":%s}`,
-		phase, s.ID, name, requestsProcess, micros(at), args)
+// edge writes the beginning or the end of a slice on the track of a request.
+func (t *Timeline) edge(l *life.Life, phase rune, name string, at sim.Time, args string) {
+	t.event(l.Last, `{"ph":"%c","cat":"request","id":%d,"name":%q,"pid":%d,"tid":0,"ts":%v,"args":%s}`,
+		phase, l.ID, name, requestsProcess, micros(at), args)
 }
 
 // Rejected implements sim.Observer.
 func (t *Timeline) Rejected(r *sim.Request, why sim.Rejection) {
+	t.lives.Rejected(r, why)
 	t.event(r.Arrival, `{"ph":"i","s":"p","name":"rejected: %v","pid":%d,"tid":0,"ts":%v,"args":{"request":%d,"prompt":%d,"output":%d}}`,
 		why, requestsProcess, micros(r.Arrival), r.ID, r.Prompt, r.Output)
 }
@@ -167,6 +171,7 @@ func (t *Timeline) Sampled(at sim.Time, replica int, state sim.State) {
 
 // Close completes the file. A run that failed leaves a file that is complete up to then.
 func (t *Timeline) Close() error {
+	t.lives.Close()
 	note := "the whole run"
 	if t.left == 0 {
 		note = fmt.Sprintf("the run up to %v; what came later is left out", t.until)

@@ -3,6 +3,7 @@ package report_test
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // traceEvent is what the checker reads of an event of the Trace Event Format.
@@ -128,6 +130,30 @@ func TestTimelineKeepsTheFormat(t *testing.T) {
 		if requests != 200 {
 			t.Errorf("%v: %d requests in the timeline, want 200", set, requests)
 		}
+	}
+}
+
+// Times are exact: each chunk and each run of decode steps of a request ends when a step does.
+func TestPartsEndWithSteps(t *testing.T) {
+	ends := map[int64]bool{} // in ticks
+	ticks := func(us float64) int64 {
+		return int64(math.Round(us * float64(sim.Microsecond/sim.Tick)))
+	}
+	trace, parts := runTimeline(t, report.TimelineEvents, "workload.rate=50/s"), 0
+	for _, e := range trace.Events {
+		if e.Phase == "X" {
+			ends[ticks(*e.At+*e.Duration)] = true
+		}
+	}
+	for _, e := range trace.Events {
+		if e.Phase == "e" && (e.Name == "prefill" || e.Name == "decode") {
+			if parts++; !ends[ticks(*e.At)] {
+				t.Fatalf("a part ends at %v µs, where no step does: %+v", *e.At, e)
+			}
+		}
+	}
+	if parts < 400 {
+		t.Errorf("%d parts of 200 requests", parts)
 	}
 }
 

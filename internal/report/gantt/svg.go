@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/report/life"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -24,8 +25,8 @@ const (
 	headTall  = 40
 )
 
-// palette is of Okabe and Ito, as in package plots.
-func (k Kind) colour() string { return [...]string{"#d55e00", "#0072b2", "#9ecae1"}[k] }
+// colour is one of the palette of Okabe and Ito, as in package plots.
+func (l look) colour() string { return [...]string{"#d55e00", "#0072b2", "#9ecae1"}[l] }
 
 // WriteSVG draws charts below each other, all on the same scale of time.
 func WriteSVG(out io.Writer, title string, charts []*Chart) error {
@@ -78,7 +79,7 @@ func (d *drawing) x(t sim.Time) float64 {
 func (d *drawing) legend(title string) {
 	d.printf(`<text x="%d" y="22" font-size="16" font-weight="600">%s</text>`, left, escape(title))
 	x := width - right
-	for _, k := range []Kind{Held, Decode, Prefill} {
+	for _, k := range []look{held, decode, prefill} {
 		x -= 7*len(k.name()) + 26
 		d.printf(`<rect x="%d" y="13" width="12" height="12" fill="%s"/><text x="%d" y="23">%s</text>`, x, k.colour(), x+17, k.name())
 	}
@@ -102,7 +103,7 @@ func (d *drawing) chart(c *Chart, y int) {
 		y += stepTall
 	}
 	for i := range c.Rows {
-		d.row(&c.Rows[i], y)
+		d.row(c.Rows[i], y)
 		y += rowHeight
 	}
 	if c.Blocks != nil {
@@ -126,8 +127,8 @@ func (d *drawing) track(c *Chart, t *Track, y int) {
 		d.printf(`<g><title>%s: %d prompt tokens, %d sequences decode, %d keep a place</title>`+
 			`<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/><rect x="%.2f" y="%d" width="%.2f" height="%.1f" fill="%s"/></g>`,
 			units.FormatDuration((s.To - s.From).Seconds()), s.Prompt, s.Decodes, s.Padding,
-			from, y, max(0.3, wide-gap), tall, Decode.colour(), from, y, max(0.3, wide-gap), prompt,
-			Prefill.colour())
+			from, y, max(0.3, wide-gap), tall, decode.colour(), from, y, max(0.3, wide-gap), prompt,
+			prefill.colour())
 	}
 }
 
@@ -150,16 +151,20 @@ func (d *drawing) joined(steps []Step) []Step {
 }
 
 // row draws the life of a request: a thin line while it waits, and bars for what it does.
-func (d *drawing) row(row *Row, y int) {
+func (d *drawing) row(row *life.Life, y int) {
 	middle := y + barHeight/2 + 2
-	d.printf(`<g><title>%s</title>`, escape(row.describe()))
+	d.printf(`<g><title>%s</title>`, escape(describe(row)))
 	d.printf(`<text x="%d" y="%d" text-anchor="end" fill="#1c2024">%d</text>`, left-8, middle+4,
 		row.ID)
 	d.printf(`<line x1="%.2f" x2="%.2f" y1="%d" y2="%d" stroke="#8b919b" stroke-width="2"/>`,
-		d.x(row.Arrival), d.x(row.Finish), middle, middle)
+		d.x(row.Arrival), d.x(row.Last), middle, middle)
 	for _, p := range row.Parts {
+		look := lookOf(p.Kind)
+		if look == waits {
+			continue
+		}
 		d.printf(`<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>`, d.x(p.From), y+2,
-			max(1, d.x(p.To)-d.x(p.From)), barHeight, p.Kind.colour())
+			max(1, d.x(p.To)-d.x(p.From)), barHeight, look.colour())
 	}
 	d.printf(`<path d="M%.2f %d v%d" stroke="#1c2024" stroke-width="1.5"/>`, d.x(row.First), y,
 		barHeight+4)
@@ -220,7 +225,7 @@ li { margin: .2rem 0; } summary { cursor: pointer; }
 			"words</summary><ul>\n",
 			escape(c.Name), escape(c.words()))
 		for i := range c.Rows {
-			fmt.Fprintf(&b, "<li>%s.</li>\n", escape(c.Rows[i].describe()))
+			fmt.Fprintf(&b, "<li>%s.</li>\n", escape(describe(c.Rows[i])))
 		}
 		b.WriteString("</ul></details>\n")
 	}

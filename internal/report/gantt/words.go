@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/life"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -22,9 +23,9 @@ func WriteText(out io.Writer, charts []*Chart) error {
 	for _, c := range charts {
 		p.Heading(clean(c.Name))
 		for i := range c.Rows {
-			row := &c.Rows[i]
-			p.Line(fmt.Sprintf("%5d %s %s", row.ID, row.draw(whole),
-				units.FormatDuration((row.Finish - row.Arrival).Seconds())))
+			row := c.Rows[i]
+			p.Line(fmt.Sprintf("%5d %s %s", row.ID, draw(row, whole),
+				units.FormatDuration((row.Last - row.Arrival).Seconds())))
 		}
 		p.Text(c.words())
 		if c.Blocks != nil {
@@ -59,19 +60,19 @@ func end(charts []*Chart) sim.Time {
 
 // draw draws the life of a request in characters. A part that is shorter than a character is seen
 // all the same.
-func (row *Row) draw(whole sim.Time) string {
+func draw(row *life.Life, whole sim.Time) string {
 	cells := slices.Repeat([]rune{' '}, textWidth)
 	at := func(t sim.Time) int {
 		return min(textWidth-1, int(float64(textWidth)*float64(t)/float64(whole)))
 	}
-	for i := at(row.Arrival); i <= at(row.Finish); i++ {
+	for i := at(row.Arrival); i <= at(row.Last); i++ {
 		cells[i] = '·'
 	}
-	for _, kind := range []Kind{Held, Decode, Prefill} {
+	for _, shade := range []look{held, decode, prefill} {
 		for _, p := range row.Parts {
-			if p.Kind == kind {
+			if lookOf(p.Kind) == shade {
 				for i := at(p.From); i <= at(p.To-1); i++ {
-					cells[i] = map[Kind]rune{Prefill: '▒', Decode: '█', Held: '░'}[kind]
+					cells[i] = [...]rune{prefill: '▒', decode: '█', held: '░'}[shade]
 				}
 			}
 		}
@@ -85,7 +86,7 @@ func (c *Chart) words() string {
 	steps := 0
 	for i := range c.Rows {
 		ttft += (c.Rows[i].First - c.Rows[i].Arrival).Seconds()
-		latency += (c.Rows[i].Finish - c.Rows[i].Arrival).Seconds()
+		latency += (c.Rows[i].Last - c.Rows[i].Arrival).Seconds()
 	}
 	for i := range c.Tracks {
 		steps += len(c.Tracks[i].Steps)
@@ -97,18 +98,44 @@ func (c *Chart) words() string {
 		units.FormatDuration(c.End.Seconds()))
 }
 
-// name says what a kind of part is.
-func (k Kind) name() string {
-	return [...]string{"prefill", "decode", "complete, held by a static batch"}[k]
+// look is how a part is drawn.
+type look int
+
+const (
+	prefill look = iota
+	decode
+	held
+	waits
+)
+
+func lookOf(k life.Kind) look {
+	switch k {
+	case life.Prefill, life.Recompute:
+		return prefill
+	case life.Decode:
+		return decode
+	case life.Held:
+		return held
+	}
+	return waits
+}
+
+// name says what is drawn so.
+func (l look) name() string {
+	return [...]string{"prefill", "decode", "complete, held by a static batch"}[l]
 }
 
 // describe returns the life of a request in words.
-func (row *Row) describe() string {
+func describe(row *life.Life) string {
 	var parts []string
 	for _, p := range row.Parts {
-		words := fmt.Sprintf("%s from %s to %s in %d steps", p.Kind.name(),
+		look := lookOf(p.Kind)
+		if look == waits {
+			continue
+		}
+		words := fmt.Sprintf("%s from %s to %s in %d steps", look.name(),
 			units.FormatDuration(p.From.Seconds()), units.FormatDuration(p.To.Seconds()), p.Steps)
-		if p.Tokens > 0 {
+		if look == prefill {
 			words += fmt.Sprintf(" (%d tokens)", p.Tokens)
 		}
 		parts = append(parts, words)
