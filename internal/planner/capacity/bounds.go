@@ -14,103 +14,119 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// bound sets what follows for an option from its servers: price and evidence, and the bounds of its
-// rate and of its latencies.
-func (o *option) bound(p *Plan) {
+// bound sets what follows for an option from its servers: its price, and the bounds of its rate,
+// given for how long its parts are busy.
+func (o *option) bound(all []busy) {
 	if o.unfit() != "" {
 		return
 	}
-	o.price, o.watts = o.sum((*server).hourly), o.sum((*server).peakPower)
-	o.judge(p)
-	if o.unfit() != "" {
-		return
-	}
+	o.price = o.sum((*server).hourly)
 	load := o.load()
-	o.ceiling = slack * load.requests / (o.slow * max(o.busy(&load.work),
-		o.paced(&load.kept, load.tpot)))
+	o.ceiling = slack * load.requests / (o.slow * o.divided(all[0]))
 	o.least = 1
 	for i := range load.stretches {
-		st := &load.stretches[i]
-		o.least = max(o.least,
-			int(math.Ceil(o.slow*max(o.busy(&st.work),
-				o.paced(&st.work, load.tpot))/(slack*st.seconds))))
+		n := math.Ceil(o.slow * o.divided(all[1+i]) / (slack * load.stretches[i].seconds))
+		o.least = max(o.least, int32(min(n, unbounded)))
 	}
-	o.latencies(load)
+}
+
+// busy bounds the seconds for which one replica of each kind is busy at the predicted pace; last is
+// 0 where one kind does both.
+type busy struct{ first, last float64 }
+
+// divided bounds the seconds for which a replica, or a group, is busy, given one of each kind.
+func (o *option) divided(b busy) float64 {
+	if o.decode == nil {
+		return b.first
+	}
+	return max(b.first/float64(o.prefills), b.last/float64(o.decodes))
+}
+
+// bound sets what follows for all options of the same parts, and returns how long these are busy:
+// with the whole load, and then with each of its stretches.
+func (p *parts) bound(plan *Plan) []busy {
+	if p.unfit() != "" {
+		return nil
+	}
+	p.judge(plan)
+	if p.unfit() != "" {
+		return nil
+	}
+	load := p.load()
+	p.latencies(load)
+	list := []busy{p.busy(&load.work, &load.kept, load.tpot)}
+	for i := range load.stretches {
+		w := &load.stretches[i].work
+		list = append(list, p.busy(w, w, load.tpot))
+	}
+	return list
 }
 
 // judge sets how wrong the step times may be.
-func (o *option) judge(p *Plan) {
-	weakest := *o.prefill.evidence
-	if o.decode != nil {
-		weakest = evidence.Weakest([]evidence.Evidence{o.prefill.evidence.Apart(),
-			o.decode.evidence.Apart()})
+func (p *parts) judge(plan *Plan) {
+	weakest := *p.prefill.evidence
+	if p.decode != nil {
+		weakest = evidence.Weakest([]evidence.Evidence{p.prefill.evidence.Apart(),
+			p.decode.evidence.Apart()})
 	}
-	o.grade, o.physics = weakest.Grade, physics{weakest.Spread.TPOTBias, weakest.Spread.TPOT}
-	o.slow = o.physics.slowdown(p.Effort.Confidence)
-	if !trusted(p.Trust, o.grade) {
-		o.distrust = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", o.grade,
-			p.Trust)
+	p.grade, p.physics = weakest.Grade, physics{weakest.Spread.TPOTBias, weakest.Spread.TPOT}
+	p.slow = p.physics.slowdown(plan.Effort.Confidence)
+	if !trusted(plan.Trust, p.grade) {
+		p.distrust = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", p.grade,
+			plan.Trust)
 	}
 }
 
-// load returns the load that the option faces: contexts are limited to what each of its servers
+// load returns the load that the parts face: contexts are limited to what each of its servers
 // serves.
-func (o *option) load() *load {
-	if d := o.decode; d != nil &&
-		d.context < o.prefill.context {
+func (p *parts) load() *load {
+	if d := p.decode; d != nil &&
+		d.context < p.prefill.context {
 		return d.load
 	}
-	return o.prefill.load
+	return p.prefill.load
 }
 
-// busy bounds the seconds for which a replica, or a group, is busy with requests at the predicted
-// pace.
-func (o *option) busy(w *work) float64 {
-	if o.decode == nil {
-		return o.prefill.pace.both(w)
+// busy bounds the seconds for which one replica of each kind is busy with requests, of which kept
+// are those that keep the SLO, with a limit on the time per token; 0 stands for none.
+func (p *parts) busy(w, kept *work, limit sim.Time) busy {
+	b := busy{first: p.prefill.pace.both(w)}
+	slowest, last := &b.first, &p.prefill.pace
+	if p.decode != nil {
+		b = busy{p.prefill.pace.prefill(w), p.decode.pace.decode(w)}
+		slowest, last = &b.last, &p.decode.pace
 	}
-	return max(o.prefill.pace.prefill(w)/float64(o.prefills),
-		o.decode.pace.decode(w)/float64(o.decodes))
-}
-
-// paced bounds the seconds for which a replica, or a group, is busy at the predicted pace with the
-// tokens of requests that keep a limit on the time per token; 0 where there is none.
-func (o *option) paced(w *work, limit sim.Time) float64 {
-	within := limit.Seconds() / o.slow
-	switch {
-	case limit == 0:
-		return 0
-	case o.decode == nil:
-		return o.prefill.pace.paced(w, within)
+	if limit > 0 {
+		*slowest = max(*slowest, last.paced(kept, limit.Seconds()/p.slow))
 	}
-	return o.decode.pace.paced(w, within) / float64(o.decodes)
+	return b
 }
 
 // latencies finds out how many requests could keep their limits if each had a replica to itself.
-func (o *option) latencies(l *load) {
-	o.alone, o.excess, o.tight = 1, 0, false
-	last := o.servers()[len(o.servers())-1]
-	if o.prefill.load != l || last.load != l {
+func (p *parts) latencies(l *load) {
+	p.alone, p.excess, p.tight = 1, 0, false
+	last := p.servers()[len(p.servers())-1]
+	if p.prefill.load != l || last.load != l {
 		return // servers of different contexts: nothing is claimed
 	}
 	kept, n := 0, float64(len(l.probes))
 	for i := range l.probes {
-		times := o.times(l.promises[i], o.prefill.alone[i].ttft, last.alone[i].tpot,
+		times := p.times(l.promises[i], p.prefill.alone[i].ttft, last.alone[i].tpot,
 			l.probes[i].Output)
 		if times <= 1 {
 			kept++
 		}
-		o.excess += times / n
+		p.excess += times / n
 	}
-	o.alone = float64(kept) / n
-	o.tight = o.alone+3*math.Sqrt(o.alone*(1-o.alone)/n) < l.target-1e-9
+	p.alone = float64(kept) / n
+	p.tight = p.alone+3*math.Sqrt(p.alone*(1-p.alone)/n) < l.target-1e-9
 }
 
 // times returns how many times its limits a request takes that has a replica to itself.
-func (o *option) times(slo metrics.SLO, ttft, tpot sim.Time, output int) float64 {
+func (p *parts) times(slo metrics.SLO, ttft, tpot sim.Time, output int) float64 {
 	times := max(ratio(ttft, slo.TTFT), ratio(tpot, slo.TPOT),
 		ratio(ttft+tpot*sim.Time(output-1), slo.E2E))
-	return times * o.slow
+	return times * p.slow
 }
 
 // least returns the share of requests that must keep all limits of a request for an SLO to be kept:
@@ -136,12 +152,12 @@ func ratio(t, limit sim.Time) float64 {
 }
 
 // floor says why the SLO is out of reach at any rate.
-func (o *option) floor() string {
-	first, pace := o.prefill.slowest.ttft, o.servers()[len(o.servers())-1].slowest.tpot
+func (p *parts) floor() string {
+	first, pace := p.prefill.slowest.ttft, p.servers()[len(p.servers())-1].slowest.tpot
 	return fmt.Sprintf("even a request that has the replica to itself takes up to %s to the "+
 		"first token and %s a token: %s of them could meet the SLO",
-		units.FormatDuration(o.slow*first.Seconds()), units.FormatDuration(o.slow*pace.Seconds()),
-		report.Percent(o.alone))
+		units.FormatDuration(p.slow*first.Seconds()), units.FormatDuration(p.slow*pace.Seconds()),
+		report.Percent(p.alone))
 }
 
 // count reads a whole number; 0 where there is none.

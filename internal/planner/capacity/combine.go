@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -77,8 +78,9 @@ func (k *kinds) together() ([]*option, error) {
 	options := make([]*option, 0, n*routes)
 	for i := range n {
 		s := k.server(list, digits(i, sizes))
+		alike := &parts{prefill: s}
 		for route := range routes {
-			options = append(options, &option{prefill: s, prefills: 1, routing: route,
+			options = append(options, &option{parts: alike, prefills: 1, routing: int32(route),
 				gpus: s.gpus})
 		}
 	}
@@ -113,25 +115,25 @@ func (k *kinds) apart(split *Split) ([]*option, error) {
 		}
 		return servers[key]
 	}
-	// options of a pair of servers
-	each := sizes[len(sizes)-3] * sizes[len(sizes)-2] * sizes[len(sizes)-1]
-	for i := range n {
-		place := digits(i, sizes)
-		first, second, rest := place[:own], place[own:2*own], place[2*own:]
-		pair := i / each
-		o := &option{
-			prefill:  remembered(2*(pair/product(sizes[own:2*own])), prefill, first),
-			prefills: split.Prefill.Replicas.From + rest[0], decodes: split.Decode.Replicas.From +
-				rest[1], routing: rest[2],
-		}
+	numbers := sizes[2*own:] // of replicas, and ways of routing: the options of the same parts
+	for i := range n / product(numbers) {
+		place := digits(i, sizes[:2*own])
+		first, second := place[:own], slices.Clone(place[own:])
 		for j, d := range decode {
 			if d.common {
 				second[j] = first[j]
 			}
 		}
-		o.decode = remembered(2*pair+1, decode, second)
-		o.gpus = o.prefills*o.prefill.gpus + o.decodes*o.decode.gpus
-		options = append(options, o)
+		both := &parts{prefill: remembered(2*(i/product(sizes[own:2*own])), prefill, first),
+			decode: remembered(2*i+1, decode, second)}
+		for k := range product(numbers) {
+			rest := digits(k, numbers)
+			prefills, decodes := split.Prefill.Replicas.From+rest[0],
+				split.Decode.Replicas.From+rest[1]
+			options = append(options, &option{parts: both, prefills: int32(prefills),
+				decodes: int32(decodes), routing: int32(rest[2]),
+				gpus: prefills*both.prefill.gpus + decodes*both.decode.gpus})
+		}
 	}
 	return options, nil
 }

@@ -68,7 +68,7 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	if err := d.start(simulation); err != nil {
 		return nil, err
 	}
-	if carbon := o.sum((*server).emission) / o.watts; carbon > 0 {
+	if carbon := o.sum((*server).emission) / o.watts(); carbon > 0 {
 		d.Carbon = carbon * d.EnergyPerMillion / 1000
 	}
 	millions := s.millions()

@@ -11,34 +11,52 @@ import (
 
 // fate is what became of an option.
 type fate struct {
-	// kind groups the options that lost for the same kind of reason; words say it for one that was
-	// simulated, see search.words for others.
-	kind, words string
+	// kind groups the options that lost for the same kind of reason.
+	kind kind
+	// near reports whether the share that was seen to meet the SLO was not far below what the SLO
+	// asks for, and closest is the highest such share; 0 where nothing was simulated.
+	near    bool
+	closest float64
+	// words say why one that was simulated lost; see search.words for others.
+	words string
 	// replicas is the least number that sustains the rate, without spares; 0 where that is not
 	// known.
 	replicas int
-	// closest is the highest share that was seen to meet the SLO; 0 where nothing was simulated.
-	closest float64
-	// near reports whether that was not far below what the SLO asks for.
-	near bool
 	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
 	// on the lowest that is not; 0 and nil where none is known.
 	kept   float64
 	missed *verdict
 }
 
-// Kinds of fates.
+// kind is what becomes of options; 0 where that is not known yet.
+type kind uint8
+
 const (
-	chosen     = "chosen"
-	unfit      = "does not fit"
-	outOfReach = "cannot meet the SLO even for a request that has the replica to itself"
-	tooFew     = "there are too few accelerators"
-	costsMore  = "costs more even at the roofline bound of its rate"
-	simulated  = "simulated"
-	broken     = "its simulations failed"
-	beyond     = "the smallest fleet is beyond the accelerators, the budget or the power"
-	outdone    = "another is better, whatever a simulation would show"
+	chosen kind = 1 + iota
+	unfit
+	outOfReach
+	tooFew
+	costsMore
+	simulated
+	broken
+	beyond
+	outdone
 )
+
+// String says in words what becomes of options.
+func (k kind) String() string {
+	return [...]string{
+		chosen:     "chosen",
+		unfit:      "does not fit",
+		outOfReach: "cannot meet the SLO even for a request that has the replica to itself",
+		tooFew:     "there are too few accelerators",
+		costsMore:  "costs more even at the roofline bound of its rate",
+		simulated:  "simulated",
+		broken:     "its simulations failed",
+		beyond:     "the smallest fleet is beyond the accelerators, the budget or the power",
+		outdone:    "another is better, whatever a simulation would show",
+	}[k]
+}
 
 // words says what became of option i.
 func (s *search) words(i int) string {
@@ -76,7 +94,7 @@ func (s *search) unaffordable(o *option) string {
 	words := fmt.Sprintf("%s cost $%s/h", several(n, "replica"),
 		report.Figure(float64(n)*o.price))
 	if s.goal().Power > 0 {
-		words += " and draw up to " + units.FormatPower(float64(n)*o.watts)
+		words += " and draw up to " + units.FormatPower(float64(n)*o.watts())
 	}
 	return words
 }
@@ -103,19 +121,20 @@ const mostFates = 10_000
 // tell counts the options that were not simulated, and says of each what became of it.
 func (a *Answer) tell(s *search) {
 	for i, fate := range s.fates {
+		why := fate.kind.String()
 		tried := fate.kind == simulated || fate.kind == chosen || fate.kind == broken
 		if tried || len(s.fates) <= mostFates {
-			a.Fates = append(a.Fates, Fate{s.label(i), fate.kind, s.words(i), fate.replicas,
+			a.Fates = append(a.Fates, Fate{s.label(i), why, s.words(i), fate.replicas,
 				s.options[i].ceiling})
 		}
 		if tried {
 			continue
 		}
-		at := slices.IndexFunc(a.Pruned, func(p Pruned) bool { return p.Why == fate.kind })
+		at := slices.IndexFunc(a.Pruned, func(p Pruned) bool { return p.Why == why })
 		if at < 0 {
 			at = len(a.Pruned)
 			a.Pruned = append(a.Pruned,
-				Pruned{Why: fate.kind, Example: s.label(i) + ": " + s.words(i)})
+				Pruned{Why: why, Example: s.label(i) + ": " + s.words(i)})
 		}
 		a.Pruned[at].Options++
 	}

@@ -134,7 +134,7 @@ func (s *search) allowed(o *option) int {
 		n = min(n, int(min(unbounded, float64(g.Budget)/o.price+1e-9)))
 	}
 	if g.Power > 0 {
-		n = min(n, int(min(unbounded, float64(g.Power)/o.watts+1e-9)))
+		n = min(n, int(min(unbounded, float64(g.Power)/o.watts()+1e-9)))
 	}
 	return n
 }
@@ -161,7 +161,7 @@ func (s *search) possible() error {
 		switch {
 		case o.unfit() != "" || o.tight:
 			continue
-		case g.Power > 0 && o.watts == 0:
+		case g.Power > 0 && o.watts() == 0:
 			return scenarios.BadInput(fmt.Errorf("%s: goal.power: the catalogue has no peak "+
 				"power for %s", name, o.prefill.offer.Accelerator))
 		case s.allowed(o) > s.spare:
@@ -170,7 +170,7 @@ func (s *search) possible() error {
 		if cheapest < 0 || o.price < s.options[cheapest].price {
 			cheapest = i
 		}
-		if leanest < 0 || o.watts < s.options[leanest].watts {
+		if leanest < 0 || o.watts() < s.options[leanest].watts() {
 			leanest = i
 		}
 	}
@@ -187,7 +187,7 @@ func (s *search) possible() error {
 			"fleet that may keep the SLO%s is of %s for $%s/h", name, float64(g.Budget), spares,
 			s.label(cheapest), report.Figure(least)))
 	}
-	if least := fleet * s.options[leanest].watts; g.Power > 0 && least > float64(g.Power) {
+	if least := fleet * s.options[leanest].watts(); g.Power > 0 && least > float64(g.Power) {
 		return scenarios.BadInput(fmt.Errorf("%s: goal.power: found %s, and the smallest fleet "+
 			"that may keep the SLO%s is of %s, which draw up to %s", name,
 			units.FormatPower(float64(g.Power)), spares, s.label(leanest),

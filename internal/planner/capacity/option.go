@@ -11,43 +11,52 @@ import (
 
 // option is one combination of the menu: a kind of replica, or of a group of prefill and decode
 // replicas.
+// There may be two million of them, so that what others have too is kept apart.
 type option struct {
+	*parts
 	index int
-	// prefill is the kind of the replicas that compute prompts, or do both, and decode of those
-	// that go on from there; nil where there are none. Prefills and decodes are their numbers
-	// in a group.
-	prefill, decode   *server
-	prefills, decodes int
-	routing           int // of the menu's
-
 	gpus  int     // accelerators of a replica, or a group
 	price float64 // of these, in $/h
-	watts float64 // that these draw at most
-	// physics says how wrong its step times may be, grade why; slow is the factor on step times
-	// under which it must keep the SLO.
+	// ceiling is an upper bound of the rate that a replica, or a group, sustains, in requests/s,
+	// and least a lower bound of their number.
+	ceiling float64
+	least   int32
+	// prefills and decodes are the numbers of replicas of either kind in a group.
+	prefills, decodes int32
+	routing           int32 // of the menu's
+}
+
+// parts is the kinds of replicas of an option, and what follows from them alone. Options that
+// differ in how many there are, or in what the whole fleet does, have it in common.
+type parts struct {
+	// prefill is the kind of the replicas that compute prompts, or do both, and decode of those
+	// that go on from there; nil where there are none.
+	prefill, decode *server
+	// physics says how wrong the step times may be, grade why; slow is the factor on step times
+	// under which an option must keep the SLO.
 	physics physics
 	grade   evidence.Grade
 	slow    float64
 	// distrust says why the plan does not trust the evidence; empty where it does.
 	distrust string
-	// ceiling is an upper bound of the rate that a replica, or a group, sustains, in requests/s,
-	// and least a lower bound of their number. Alone is the share of requests that could keep the
-	// SLO with a replica to themselves, and excess the mean, over requests, of how many times their
-	// limits they would take. Tight reports whether alone is not enough.
-	ceiling float64
-	least   int
-	alone   float64
-	excess  float64
-	tight   bool
+	// alone is the share of requests that could keep the SLO with a replica to themselves, and
+	// excess the mean, over requests, of how many times their limits they would take. Tight reports
+	// whether alone is not enough.
+	alone  float64
+	excess float64
+	tight  bool
 }
 
 // servers lists the kinds of replicas of an option.
-func (o *option) servers() []*server {
-	if o.decode == nil {
-		return []*server{o.prefill}
+func (p *parts) servers() []*server {
+	if p.decode == nil {
+		return []*server{p.prefill}
 	}
-	return []*server{o.prefill, o.decode}
+	return []*server{p.prefill, p.decode}
 }
+
+// watts is what the accelerators of a replica, or a group, draw at most.
+func (o *option) watts() float64 { return o.sum((*server).peakPower) }
 
 // sum adds up a figure of the replicas of an option, or of a group.
 func (o *option) sum(of func(*server) float64) float64 {
@@ -62,10 +71,10 @@ func (o *option) sum(of func(*server) float64) float64 {
 func (o *option) accelerators(offer *Offer) int {
 	n := 0
 	if o.prefill.offer == offer {
-		n += o.prefills * o.prefill.gpus
+		n += int(o.prefills) * o.prefill.gpus
 	}
 	if o.decode != nil && o.decode.offer == offer {
-		n += o.decodes * o.decode.gpus
+		n += int(o.decodes) * o.decode.gpus
 	}
 	return n
 }
@@ -85,19 +94,19 @@ func (o *option) shortest(n int) *Offer {
 }
 
 // uses reports whether an option has accelerators of that name.
-func (o *option) uses(accelerator string) bool {
-	return slices.ContainsFunc(o.servers(),
+func (p *parts) uses(accelerator string) bool {
+	return slices.ContainsFunc(p.servers(),
 		func(s *server) bool { return s.offer.Accelerator == accelerator })
 }
 
 // unfit says why the option cannot be built; empty where it can.
-func (o *option) unfit() string {
-	for _, s := range o.servers() {
+func (p *parts) unfit() string {
+	for _, s := range p.servers() {
 		if s.unfit != "" {
 			return s.unfit
 		}
 	}
-	return o.distrust
+	return p.distrust
 }
 
 // shape names accelerators and parallelism, by which options are grouped.
@@ -136,8 +145,8 @@ func (o *option) scenario(m *Menu, n int, slowdown float64) scenarios.Scenario {
 		}
 		return s
 	}
-	pools := []scenarios.Pool{{Role: "prefill", Replicas: n * o.prefills},
-		{Role: "decode", Replicas: n * o.decodes}}
+	pools := []scenarios.Pool{{Role: "prefill", Replicas: n * int(o.prefills)},
+		{Role: "decode", Replicas: n * int(o.decodes)}}
 	if o.decode != o.prefill {
 		for i, server := range o.servers() {
 			own := server.asked()

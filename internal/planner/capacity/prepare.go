@@ -70,6 +70,8 @@ func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*sea
 		workers[i] = &preparer{file: f, loads: shared, clocks: scenarios.NewClocks()}
 	}
 	ready := map[*server]bool{}
+	var last *parts
+	var all []busy
 	for first := 0; first < len(options); first += block {
 		some := options[first:min(first+block, len(options))]
 		var fresh []*server
@@ -84,7 +86,10 @@ func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*sea
 			return nil, err
 		}
 		for _, o := range some {
-			o.bound(&f.Plan)
+			if o.parts != last { // options of the same parts follow each other
+				last, all = o.parts, o.parts.bound(&f.Plan)
+			}
+			o.bound(all)
 		}
 		if len(f.Plan.Menu.Disaggregated) == 0 { // no later option has the same servers
 			clear(ready)

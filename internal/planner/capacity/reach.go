@@ -303,7 +303,7 @@ func (s *search) told(all []*reach) []Reach {
 		}
 		n := r.replicas + s.spare
 		list = append(list, Reach{Label: s.label(r.option), Replicas: n,
-			Hourly: float64(n) * o.price, Watts: float64(n) * o.watts,
+			Hourly: float64(n) * o.price, Watts: float64(n) * o.watts(),
 			Rate: r.rate(r.kept), Bound: r.rate(r.missed), Grade: o.grade})
 	}
 	return list

@@ -41,7 +41,9 @@ func (s *search) beats(o *option, n int) bool {
 }
 
 // fewest is the least number of replicas that could sustain the load, by the bounds.
-func (s *search) fewest(o *option) int { return max(1, o.least, int(math.Ceil(s.rate/o.ceiling))) }
+func (s *search) fewest(o *option) int {
+	return max(1, int(o.least), int(math.Ceil(s.rate/o.ceiling)))
+}
 
 // most is the largest number of replicas that is worth a thought: what there is, or where the load
 // is light.

@@ -111,7 +111,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 	trials := *s.trials
 	trials.file = f
 	var options []*option
-	servers := map[*server]*server{}
+	servers, known := map[*server]*server{}, map[*parts]*parts{}
 	again := func(old *server) *server {
 		if old != nil && servers[old] == nil {
 			other := *old
@@ -124,8 +124,13 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 		if s.fates[i].kind == unfit || s.leastCost(i) > within*s.cost() {
 			continue
 		}
+		if known[o.parts] == nil {
+			both := *o.parts
+			both.prefill, both.decode = again(o.prefill), again(o.decode)
+			known[o.parts] = &both
+		}
 		other := *o
-		other.prefill, other.decode, other.index = again(o.prefill), again(o.decode), len(options)
+		other.parts, other.index = known[o.parts], len(options)
 		options = append(options, &other)
 	}
 	other, err := f.prepared(ctx, options, &trials)

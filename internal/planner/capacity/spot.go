@@ -97,8 +97,9 @@ func (s *search) withstands(ctx context.Context, o *option, n int, rate,
 // alone returns the highest rate that a replica or group sustains by itself, to about 3 %, where
 // steps take slowdown times what is predicted.
 func (s *search) alone(ctx context.Context, o *option, slowdown float64) (float64, error) {
-	slower := *o
-	slower.slow, slower.ceiling = slowdown, o.ceiling*o.slow/slowdown
+	slower, alike := *o, *o.parts
+	slower.parts, alike.slow = &alike, slowdown
+	slower.ceiling = o.ceiling * o.slow / slowdown
 	r := &reach{option: o.index, replicas: 1, kept: grid + 1, ceiling: slower.ceiling}
 	rough := *s.trials
 	rough.rough = true
@@ -167,11 +168,12 @@ func (o *option) members(group, n int) []int {
 		return []int{group}
 	}
 	var list []int
-	for k := range o.prefills {
-		list = append(list, group*o.prefills+k)
+	prefills, decodes := int(o.prefills), int(o.decodes)
+	for k := range prefills {
+		list = append(list, group*prefills+k)
 	}
-	for k := range o.decodes {
-		list = append(list, n*o.prefills+group*o.decodes+k)
+	for k := range decodes {
+		list = append(list, n*prefills+group*decodes+k)
 	}
 	return list
 }

@@ -145,8 +145,9 @@ func TestReservedBaseOfAWave(t *testing.T) {
 		long, hour := rapid.Float64Range(0.5, 3).Draw(t, "reserved"),
 			rapid.Float64Range(0.5, 3).Draw(t, "on demand")
 		s := &search{options: []*option{
-			{prefill: &server{offer: &Offer{Term: reserved}}, prefills: 1, price: long},
-			{prefill: &server{offer: new(Offer)}, prefills: 1, price: hour},
+			{parts: &parts{prefill: &server{offer: &Offer{Term: reserved}}}, prefills: 1,
+				price: long},
+			{parts: &parts{prefill: &server{offer: new(Offer)}}, prefills: 1, price: hour},
 		}, fates: []fate{{replicas: 1}}}
 		got := s.rentedOf(rate, &Shape{option: 0, Rate: one}, &Shape{option: 1, Rate: one})
 		var needs []int
