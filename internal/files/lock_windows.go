@@ -6,6 +6,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// locks reports whether Lock keeps others out.
+const locks = true
+
 // Lock takes a file for this process, as long as it is open. It fails at once where another process
 // has it.
 func Lock(f *os.File) error {

@@ -6,12 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Thread returns the processor time that the calling thread has used. Call it from a goroutine that
-// is locked to its thread.
-func Thread() time.Duration { return read(unix.CLOCK_THREAD_CPUTIME_ID) }
+// Thread returns the processor time that the calling thread has used, and whether there is a clock
+// that tells. Call it from a goroutine that is locked to its thread.
+func Thread() (used time.Duration, ok bool) { return read(unix.CLOCK_THREAD_CPUTIME_ID), true }
 
-// Process returns the processor time that all threads of the program have used together.
-func Process() time.Duration { return read(unix.CLOCK_PROCESS_CPUTIME_ID) }
+// Process returns the processor time that all threads of the program have used together, and
+// whether there is a clock that tells.
+func Process() (used time.Duration, ok bool) { return read(unix.CLOCK_PROCESS_CPUTIME_ID), true }
 
 func read(clock int32) time.Duration {
 	var t unix.Timespec

@@ -97,25 +97,28 @@ func (s *store) upload(ctx context.Context, path string, f SentFile) error {
 // cache is the files that a worker has fetched, in a folder of its own that it never leaves. They
 // are named by their hashes.
 type cache struct {
-	dir  string
-	root *os.Root
-	mu   sync.Mutex
-	sent map[string]bool // what is on the server
-	have map[string]bool // what is in the folder
+	folder *files.Temporary
+	root   *os.Root
+	mu     sync.Mutex
+	sent   map[string]bool // what is on the server
+	have   map[string]bool // what is in the folder
 }
 
 func newCache() (*cache, error) {
-	dir, err := os.MkdirTemp("", "llmsim-files-")
+	folder, err := files.NewTemporary("llmsim-files")
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir)
-	return &cache{dir: dir, root: root, sent: map[string]bool{}, have: map[string]bool{}}, err
+	root, err := os.OpenRoot(folder.Path)
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return &cache{folder: folder, root: root, sent: map[string]bool{}, have: map[string]bool{}}, nil
 }
 
 func (c *cache) close() {
 	c.root.Close()
-	os.RemoveAll(c.dir)
+	_ = c.folder.Close() // what cannot be removed now is when the next cache is made
 }
 
 // fetch returns the files of a task, and no others.

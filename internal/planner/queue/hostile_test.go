@@ -135,7 +135,7 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 	q := open(t, Config{URL: url, Workers: 1, Log: log.write}, counting(new(atomic.Int32)))
 	defer q.Close()
 	js := peer(t, url)
-	outside := filepath.Join(filepath.Dir(q.store.cache.dir), "escaped")
+	outside := filepath.Join(filepath.Dir(q.store.cache.folder.Path), "escaped")
 	names := []string{"../escaped", outside, "..", "", strings.Repeat("A", 64),
 		strings.Repeat("a", 63) + "/", strings.Repeat("a", 66)}
 	for i, sum := range names {
@@ -157,7 +157,7 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 	if _, err := os.Stat(outside); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s: %v", outside, err)
 	}
-	if entries, err := os.ReadDir(q.store.cache.dir); err != nil || len(entries) > 0 {
+	if entries, err := os.ReadDir(q.store.cache.folder.Path); err != nil || len(entries) > 0 {
 		t.Errorf("%v in the worker's folder: %v", entries, err)
 	}
 }

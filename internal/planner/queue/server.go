@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // localServer is a NATS server within this process. What it holds is gone when it ends.
 type localServer struct {
 	server *server.Server
-	dir    string
+	dir    string           // what it stores, removed with it
+	own    *files.Temporary // holds dir, where nobody named one
 }
 
 // mostMemory bounds the tasks and results that a server within the process holds, in bytes.
@@ -29,7 +32,7 @@ func startServer(c *Config, k *key) (*localServer, error) {
 		return nil, err
 	}
 	s := &localServer{}
-	if s.dir, err = c.folder(); err != nil {
+	if err := s.makeFolder(c.Dir); err != nil {
 		return nil, err
 	}
 	options := &server.Options{
@@ -66,15 +69,20 @@ func startServer(c *Config, k *key) (*localServer, error) {
 	return s, nil
 }
 
-// folder returns an empty folder for the server.
-func (c *Config) folder() (string, error) {
-	if c.Dir == "" {
-		return os.MkdirTemp("", "llmsim-queue-")
+// makeFolder makes an empty folder for the server: dir, or a temporary one.
+func (s *localServer) makeFolder(dir string) error {
+	if dir == "" {
+		var err error
+		if s.own, err = files.NewTemporary("llmsim-queue"); err == nil {
+			s.dir = s.own.Path
+		}
+		return err
 	}
-	if err := os.RemoveAll(c.Dir); err != nil { // what a killed process left
-		return "", err
+	if err := os.RemoveAll(dir); err != nil { // what a killed process left
+		return err
 	}
-	return c.Dir, os.MkdirAll(c.Dir, 0o700)
+	s.dir = dir
+	return os.MkdirAll(dir, 0o700)
 }
 
 func (s *localServer) close() {
@@ -83,4 +91,7 @@ func (s *localServer) close() {
 		s.server.WaitForShutdown()
 	}
 	os.RemoveAll(s.dir)
+	if s.own != nil {
+		_ = s.own.Close() // what cannot be removed now is when the next queue begins
+	}
 }

@@ -11,7 +11,6 @@ package machine
 import (
 	"context"
 	"errors"
-	"os"
 	"runtime"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 	"github.com/llmsim/llmsim/internal/engine/parallel"
 	"github.com/llmsim/llmsim/internal/engine/probe"
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Machine runs and times models. It is used by the goroutine that made it, which stays on its
@@ -74,8 +74,8 @@ func (m *Machine) Pool() *parallel.Pool { return m.pool }
 
 // Now reads the stopwatch.
 func (m *Machine) Now() time.Duration {
-	if m.pool.Threads() == 1 {
-		return cputime.Thread()
+	if used, ok := cputime.Thread(); ok && m.pool.Threads() == 1 {
+		return used
 	}
 	return time.Since(m.begin)
 }
@@ -87,15 +87,15 @@ func (m *Machine) Model(ctx context.Context, c gpt2.Config, format kernels.Forma
 	if model := m.models[loaded{c, format}]; model != nil {
 		return model, nil
 	}
-	dir, err := os.MkdirTemp("", "llmsim-weights-")
+	folder, err := files.NewTemporary("llmsim-weights")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	if err := gpt2.WriteRandom(ctx, dir, c, 1); err != nil {
+	defer folder.Close()
+	if err := gpt2.WriteRandom(ctx, folder.Path, c, 1); err != nil {
 		return nil, err
 	}
-	model, err := gpt2.Load(dir, gpt2.Options{Format: format})
+	model, err := gpt2.Load(folder.Path, gpt2.Options{Format: format})
 	if err != nil {
 		return nil, err
 	}

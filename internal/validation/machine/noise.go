@@ -55,7 +55,7 @@ type Watch struct {
 	samples []Rates
 	begun   int // how many samples are older than the last call of Begin
 	wall    time.Time
-	used    time.Duration
+	used    time.Duration // processor time of this process at the beginning
 	system  ticks
 }
 
@@ -64,7 +64,8 @@ const ends = 3
 
 // Watch begins to look for noise.
 func (m *Machine) Watch() *Watch {
-	w := &Watch{machine: m, wall: time.Now(), used: cputime.Process(), system: systemTicks()}
+	w := &Watch{machine: m, wall: time.Now(), system: systemTicks()}
+	w.used = processTime(w.wall)
 	for range ends {
 		w.Sample()
 	}
@@ -85,7 +86,7 @@ func (w *Watch) Stop() Noise {
 	for range ends {
 		w.Sample()
 	}
-	own := (cputime.Process() - w.used).Seconds() / time.Since(w.wall).Seconds() / float64(
+	own := (processTime(w.wall) - w.used).Seconds() / time.Since(w.wall).Seconds() / float64(
 		runtime.NumCPU())
 	stolen, used := systemTicks().since(w.system)
 	half := len(w.samples) / 2
@@ -94,6 +95,15 @@ func (w *Watch) Stop() Noise {
 		After:  medians(w.samples[half:]),
 		Others: max(0, used-own), Stolen: stolen,
 	}
+}
+
+// processTime returns the processor time of this process, or, where no clock tells it, the time
+// since a moment: as if one processor had been used.
+func processTime(since time.Time) time.Duration {
+	if used, ok := cputime.Process(); ok {
+		return used
+	}
+	return time.Since(since)
 }
 
 func medians(samples []Rates) Rates {
