@@ -13,7 +13,7 @@ func (f *fleet) assign(r *member, s *Sequence) {
 		}
 	}
 	if f.fallible {
-		r.residents.add(s)
+		r.residents.insert(s, nil)
 	}
 	r.pool.changed(r)
 }
@@ -50,31 +50,6 @@ func (f *fleet) promptDone(r *member, s *Sequence) {
 		r.predict(f.now)
 	}
 	r.pool.changed(r)
-}
-
-func (l *residents) add(s *Sequence) {
-	s.resident = residency{previous: l.last}
-	if l.last == nil {
-		l.first = s
-	} else {
-		l.last.resident.next = s
-	}
-	l.last = s
-}
-
-func (l *residents) remove(s *Sequence) {
-	at := s.resident
-	if at.previous == nil {
-		l.first = at.next
-	} else {
-		at.previous.resident.next = at.next
-	}
-	if at.next == nil {
-		l.last = at.previous
-	} else {
-		at.next.resident.previous = at.previous
-	}
-	s.resident = residency{}
 }
 
 // restIfDrained turns r off if it has nothing left to do.

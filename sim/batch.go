@@ -28,14 +28,14 @@ func (b *Batch) Steps() int64 {
 func (b *Batch) Context() int64 { return b.context }
 
 // Oldest and Newest return the sequence that entered the batch first and last, or nil.
-func (b *Batch) Oldest() *Sequence { return b.head }
+func (b *Batch) Oldest() *Sequence { return b.members.first }
 
 // Newest returns the sequence that entered the batch last, or nil.
-func (b *Batch) Newest() *Sequence { return b.tail }
+func (b *Batch) Newest() *Sequence { return b.members.last }
 
 // All yields the sequences in the batch, oldest first. The batch must not change meanwhile.
 func (b *Batch) All(yield func(*Sequence) bool) {
-	for s := b.head; s != nil; s = s.newer {
+	for s := b.members.first; s != nil; s = s.newer() {
 		if !yield(s) {
 			return
 		}
@@ -106,7 +106,7 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 		b.swapIn(s)
 	}
 	if paused {
-		b.r.unpause(s)
+		b.r.paused.remove(s)
 	}
 	if s.batch == nil {
 		b.admit(s)

@@ -81,7 +81,7 @@ func (r *replica) detach(s *Sequence) {
 		return
 	}
 	if s.Stored > 0 { // it was paused
-		r.unpause(s)
+		r.paused.remove(s)
 		r.memory.Release(s, false)
 	}
 	if !s.imported {

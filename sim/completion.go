@@ -26,8 +26,8 @@ func (b *Batch) retire(s *Sequence) {
 // deliver returns the answers that are held back. Their users see the first token and the last at
 // the same time.
 func (b *Batch) deliver(at Time) {
-	for s := b.head; s != nil; {
-		next := s.newer
+	for s := b.members.first; s != nil; {
+		next := s.newer()
 		if s.held {
 			b.held--
 			s.held = false

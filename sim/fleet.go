@@ -159,7 +159,7 @@ type member struct {
 	generation uint32
 	replica
 
-	residents residents // listed where replicas may fail
+	residents list // listed where replicas may fail
 	latency   Time
 	// when these prompts will be complete, as far as can be told; kept where pool.predicting
 	computed    Time
@@ -179,6 +179,7 @@ func newMember(index int, c *ReplicaConfig, maxLeap int64) member {
 		replica: newReplica(c, maxLeap), index: index, latency: c.Latency,
 		kvBytes: c.KVBytes, layers: c.Layers, link: c.Link,
 		role: c.Role, coldStart: c.ColdStart, steady: c.Steady, phase: serving,
+		residents: list{kind: resident},
 	}
 }
 

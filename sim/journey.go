@@ -7,7 +7,6 @@ type journey struct {
 	doomed   bool   // it ends with the step that it runs in, for the reason verdict
 	life     uint32 // that of the events on the agenda that concern it; others are stale
 	verdict  Rejection
-	resident residency
 	told     int   // tokens reported by Config.Tokens
 	move     *move // while memory of another replica holds its KV cache
 }
@@ -22,12 +21,6 @@ const (
 	underWay                // its KV cache is being moved
 	comingBack              // it will be tried again after a failure
 )
-
-// residents is the list of the requests that a replica was given, in that order.
-type residents struct{ first, last *Sequence }
-
-// residency is the place of a request in that list.
-type residency struct{ previous, next *Sequence }
 
 // move is a request on its way from a prefill replica to a decode replica. The KV cache keeps its
 // place in the memory of the source until the target has taken the request into a batch: a decode

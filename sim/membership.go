@@ -8,13 +8,7 @@ func (b *Batch) admit(s *Sequence) {
 	if s.Preemptions == 0 && s.Generated == 0 {
 		s.Scheduled = b.r.now
 	}
-	s.older, s.newer = b.tail, nil
-	if b.tail == nil {
-		b.head = s
-	} else {
-		b.tail.newer = s
-	}
-	b.tail = s
+	b.members.insert(s, nil)
 	b.running++
 	b.prefilling = append(b.prefilling, s)
 	if b.r.listener != nil {
@@ -28,17 +22,8 @@ func (b *Batch) leave(s *Sequence, gone bool) {
 		b.r.listener.Left(b, s, gone)
 	}
 	b.stopProgress(s)
-	if s.older == nil {
-		b.head = s.newer
-	} else {
-		s.older.newer = s.newer
-	}
-	if s.newer == nil {
-		b.tail = s.older
-	} else {
-		s.newer.older = s.older
-	}
-	s.older, s.newer, s.batch = nil, nil, nil
+	b.members.remove(s)
+	s.batch = nil
 	b.running--
 }
 
@@ -84,7 +69,7 @@ func (b *Batch) joinDecodes(s *Sequence) {
 
 // decodingSequences yields the decoding sequences, oldest first.
 func (b *Batch) decodingSequences(yield func(*Sequence) bool) {
-	for s := b.head; s != nil; s = s.newer {
+	for s := b.members.first; s != nil; s = s.newer() {
 		if s.decoding && !yield(s) {
 			return
 		}

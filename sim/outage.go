@@ -15,7 +15,7 @@ func (f *fleet) fail(o *Outage) {
 	r.abort(f.now)
 	f.settle(r)
 	for s := r.residents.first; s != nil; {
-		next := s.resident.next
+		next := s.links[resident].behind
 		if s.place == atReplica { // others are under way, and find out on arrival
 			r.detach(s)
 			f.retryOrLose(s)

@@ -10,9 +10,9 @@ func (b *Batch) Victim() *Sequence {
 		if other.flight.active {
 			return nil
 		}
-		s := other.tail
+		s := other.members.last
 		for s != nil && s.held {
-			s = s.older
+			s = s.links[batched].before
 		}
 		if s != nil && (last == nil || s.admitted > last.admitted) {
 			last = s
@@ -28,7 +28,7 @@ func (b *Batch) Preemptible(yield func(*Sequence) bool) {
 		return
 	}
 	for i := range b.r.batches {
-		for s := b.r.batches[i].head; s != nil; s = s.newer {
+		for s := b.r.batches[i].members.first; s != nil; s = s.newer() {
 			if !s.held && !yield(s) {
 				return
 			}
@@ -53,25 +53,8 @@ func (b *Batch) Pause(s *Sequence) *Sequence {
 		b.r.memory.Release(s, false)
 		return s
 	}
-	s.newer = b.r.paused
-	if s.newer != nil {
-		s.newer.older = s
-	}
-	b.r.paused = s
+	b.r.paused.insert(s, nil)
 	return s
-}
-
-// unpause takes s out of the waiting sequences that keep their KV cache.
-func (r *replica) unpause(s *Sequence) {
-	if s.older == nil {
-		r.paused = s.newer
-	} else {
-		s.older.newer = s.newer
-	}
-	if s.newer != nil {
-		s.newer.older = s.older
-	}
-	s.older, s.newer = nil, nil
 }
 
 // SwapOut moves the KV cache of s to host memory; Prefill brings it back. If s ran, it loses its
@@ -136,7 +119,7 @@ func (b *Batch) occupyLink(busy Time) {
 func (b *Batch) displace(s *Sequence) {
 	home := s.batch
 	if home == nil {
-		b.r.unpause(s)
+		b.r.paused.remove(s)
 		return
 	}
 	for i := range b.step.Prefill {

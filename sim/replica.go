@@ -45,8 +45,8 @@ type replica struct {
 	host       HostMemory
 	hostFree   int64 // room in host memory, in tokens
 	linkFree   Time  // when the link to it is free
-	// paused is the first of the waiting sequences that keep their KV cache, see Batch.Pause.
-	paused  *Sequence
+	// paused are the waiting sequences that keep their KV cache, see Batch.Pause.
+	paused  list
 	divide  func() Slots // how the memory is divided; nil where it cannot tell
 	sampled Time         // when the state was last asked for
 }
@@ -117,6 +117,7 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 // init makes the batches of r, which has reached its place in memory. What they report has its
 // place in reports, by lane.
 func (r *replica) init(stages int, reports []*report) {
+	r.paused.kind = batched
 	r.batches, r.free = r.oneBatch[:], r.oneFree[:]
 	if stages > 1 {
 		r.batches, r.free = make([]Batch, stages), make([]Time, stages)
@@ -124,6 +125,7 @@ func (r *replica) init(stages int, reports []*report) {
 	for i := range r.batches {
 		b := &r.batches[i]
 		b.r, b.lane, b.report = r, i, reports[i]
+		b.members.kind = batched
 		b.step.Sequences = b.decodingSequences
 	}
 	if m, ok := r.memory.(SlotMemory); ok {
@@ -167,7 +169,7 @@ type Batch struct {
 
 	// The running sequences, oldest first; of them, the ones whose prompt is not complete, and how
 	// many a static batch holds back.
-	head, tail *Sequence
+	members    list
 	running    int
 	prefilling []*Sequence
 	held       int

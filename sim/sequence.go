@@ -35,24 +35,26 @@ type Sequence struct {
 	// when the sequence has left and holds no memory. See PerSequence.
 	Slot int
 
-	batch          *Batch    // where it runs; nil while it waits
-	older, newer   *Sequence // neighbours in the batch
-	admitted       int64     // orders admissions to the replica
-	joined         int64     // batch.steps when decoding began
-	epoch          uint32    // marks stale heap entries, see finishHeap
-	finishing      bool      // it has an entry there
-	decoding       bool
-	held           bool      // complete, and waits for the rest of a static batch
-	relayed        bool      // its first token came out, and its user has not got it
-	imported       bool      // Swapped counts tokens that came from another replica
-	queue          *Queue    // where it waits; nil where it runs or a Scheduler keeps it otherwise
-	before, behind *Sequence // neighbours there
-	visible        int64     // first step that may be planned with it, see replica.incoming
-	drafted        int       // tokens drafted in the step that runs
-	preempted      int       // Preemptions at the replica that computed its prompt
+	links     [listKinds]links
+	batch     *Batch // where it runs; nil while it waits
+	admitted  int64  // orders admissions to the replica
+	joined    int64  // batch.steps when decoding began
+	epoch     uint32 // marks stale heap entries, see finishHeap
+	finishing bool   // it has an entry there
+	decoding  bool
+	held      bool   // complete, and waits for the rest of a static batch
+	relayed   bool   // its first token came out, and its user has not got it
+	imported  bool   // Swapped counts tokens that came from another replica
+	queue     *Queue // where it waits; nil where it runs or a Scheduler keeps it otherwise
+	visible   int64  // first step that may be planned with it, see replica.incoming
+	drafted   int    // tokens drafted in the step that runs
+	preempted int    // Preemptions at the replica that computed its prompt
 
 	journey
 }
+
+// newer returns the sequence that entered the batch of s after it, or nil.
+func (s *Sequence) newer() *Sequence { return s.links[batched].behind }
 
 // Running reports whether s has a place in a batch.
 func (s *Sequence) Running() bool { return s.batch != nil }

@@ -18,7 +18,7 @@ func (b *Batch) DecodeTokens() int {
 func (b *Batch) draft() bool {
 	m, spec := b.r.memory, b.r.speculator
 	spec.Plan(b)
-	for s := b.head; s != nil; s = s.newer {
+	for s := b.members.first; s != nil; s = s.newer() {
 		if !s.decoding {
 			continue
 		}
@@ -49,8 +49,8 @@ func (b *Batch) makeRoom(s *Sequence) bool {
 // of its answer. The memory of rejected tokens stays with the sequence for the next step.
 func (b *Batch) verify() {
 	w, end := &b.r.result, b.flight.end
-	for s := b.head; s != nil; {
-		next := s.newer
+	for s := b.members.first; s != nil; {
+		next := s.newer()
 		if s.decoding {
 			accepted := 0
 			if s.drafted > 0 {

@@ -42,7 +42,7 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 	for i := range r.batches {
 		b := &r.batches[i]
 		begun := b.begun(at)
-		for s := b.head; s != nil; s = s.newer {
+		for s := b.members.first; s != nil; s = s.newer() {
 			stored := s.Context()
 			if s.decoding {
 				stored += begun
@@ -57,7 +57,7 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 			d.Reserved -= int64(b.step.Prefill[i].New)
 		}
 	}
-	for s := r.paused; s != nil; s = s.newer {
+	for s := r.paused.first; s != nil; s = s.newer() {
 		d.give(m, s, s.Stored)
 	}
 	if d.Tokens < 0 { // what is shared is shared by KV caches under way, too

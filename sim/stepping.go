@@ -111,7 +111,7 @@ func (b *Batch) pipeline(stage Time) {
 func (b *Batch) outlastTime() {
 	b.r.err = fmt.Errorf("request %d runs in a step that ends after %.0f days, which is as far "+
 		"as simulated time goes",
-		b.head.ID, Never.Seconds()/86400)
+		b.members.first.ID, Never.Seconds()/86400)
 }
 
 // land books the leap that ends now: tokens come out, requests finish, prompts complete.
