@@ -15,6 +15,7 @@ type group struct {
 	// requests that ended without an answer, by reason
 	without                   [sim.Rejections]int64
 	inputTokens, outputTokens int64
+	cachedInput               int64
 	keptTTFT, keptTPOT        int64
 	keptE2E, keptAll          int64
 }
@@ -35,6 +36,7 @@ func (g *group) add(s *sim.Sequence, v verdict) {
 	g.completed++
 	g.inputTokens += int64(s.Prompt)
 	g.outputTokens += int64(s.Output)
+	g.cachedInput += int64(min(s.Cached, s.Prompt))
 	g.ttft.Add(s.TTFT())
 	g.e2e.Add(s.E2E())
 	// an answer that comes at once has no time per token

@@ -12,6 +12,9 @@ type Summary struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`
 	TotalOutputTokens int64 `json:"total_output_tokens"`
+	// CachedInput counts the tokens of the prompts of completed requests that came from a prefix
+	// cache when the requests were last admitted, as an engine reports them to users.
+	CachedInput int64 `json:"-"`
 	// Duration is from the first arrival to the last token.
 	Duration float64 `json:"duration"`
 	// OfferedRate is the rate in 1/s at which requests arrived; 0 where all came at once.

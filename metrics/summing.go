@@ -14,7 +14,8 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	s := Summary{
 		Endings:          g.endings(),
 		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
-		Duration: max(duration, 0),
+		CachedInput: g.cachedInput,
+		Duration:    max(duration, 0),
 		OfferedRate: ratio(float64(g.completed+g.unanswered()-1),
 			(c.newest - c.first).Seconds()),
 		RequestThroughput:    ratio(float64(g.completed), duration),

@@ -10,7 +10,7 @@ import (
 // Metric is a figure of a result. Tables, plots, comparisons, sweeps, the page, the reference and
 // the JSON Schema of results all read it here. How it is computed is said at its field of Result.
 type Metric struct {
-	// Name is the key in the JSON of a result, Path where its value is if that is an object: keys
+	// Name is the key in the JSON of a result, Path where its value is if that is in an object: keys
 	// joined by dots.
 	Name, Path string
 	// Title is for people, Short for the head of a column.
@@ -19,7 +19,10 @@ type Metric struct {
 	Better       Direction
 	// Swept is set where sweeps have a column and a plot of it.
 	Swept bool
-	// Absent is the value where a result does not have the figure.
+	// Signed is set where the figure may be negative.
+	Signed bool
+	// Absent is the value where a result does not have the figure; not a number where none would
+	// do.
 	Absent float64
 }
 
@@ -106,7 +109,7 @@ func Metrics() []Metric {
 	for _, l := range latencies() {
 		list = append(list, l.statistics()...)
 	}
-	return append(list, outcomeMetrics()...)
+	return append(append(list, outcomeMetrics()...), soldMetrics()...)
 }
 
 // outcomeMetrics lists the figures after the latencies.

@@ -11,7 +11,8 @@ import (
 
 // full is a result that has every part.
 func full() *Result {
-	return &Result{SpeculationResult: &SpeculationResult{Speedup: &Speedup{}}}
+	return &Result{SpeculationResult: &SpeculationResult{Speedup: &Speedup{}},
+		Sold: &Sold{Margin: new(float64)}}
 }
 
 // The list of metrics and the numbers in the JSON of a result are the same: a number that is not in

@@ -108,7 +108,7 @@ func valueWords(f reflect.StructField) string {
 		word = "duration"
 	case reflect.TypeFor[PerSecond]():
 		word = "rate"
-	case reflect.TypeFor[Price]():
+	case reflect.TypeFor[Price](), reflect.TypeFor[TokenPrice]():
 		word = "price"
 	}
 	for _, limit := range []struct{ tag, words string }{{"min", "from"}, {"above", "above"},

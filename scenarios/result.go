@@ -42,6 +42,9 @@ type Result struct {
 	Cost           float64 `json:"cost"`
 	CostPerMillion float64 `json:"cost_per_million_output_tokens"`
 	PricedOver     string  `json:"priced_over,omitempty"`
+	// Sold is what the tokens of an hour are worth, reckoned in the same way; nil where the
+	// scenario has no prices of tokens.
+	Sold *Sold `json:"tokens_sold,omitempty"`
 	// Energy is that of the accelerators in Wh, at their peak power while steps run and idle
 	// otherwise: an upper bound. EnergyPerMillion is for a million output tokens.
 	Energy           float64 `json:"energy"`
@@ -128,8 +131,7 @@ func (f *finished) result() (*Result, error) {
 		r.EnergyPerMillion = r.Energy / float64(r.TotalOutputTokens) * 1e6
 	}
 	load := f.source.Summary()
-	r.CostPerMillion, r.PricedOver = perMillion(r.Cost, &r.Summary, r.Diagnosis.Load, load.Rate,
-		load.Output)
+	r.price(f.scenario.Tokens, load.Rate, load.Output)
 	if len(pools) > 1 {
 		r.Pools = pools
 	}

@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,8 +41,9 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 		})
 	}
 	for _, m := range scenarios.Metrics() {
-		p := schema.Properties[m.Name]
-		if _, inner, nested := strings.Cut(m.Path, "."); nested {
+		outer, inner, nested := strings.Cut(cmp.Or(m.Path, m.Name), ".")
+		p := schema.Properties[outer]
+		if nested {
 			p = p.Properties[inner]
 		}
 		p.Description = m.Title

@@ -20,6 +20,7 @@ type Scenario struct {
 	Fleet       Fleet        `json:"fleet,omitzero" jsonschema:"How replicas work together, fail, start and stop."`
 	Workload    Workload     `json:"workload,omitzero" jsonschema:"Who asks for what, and when."`
 	SLO         SLO          `json:"slo,omitzero" jsonschema:"The SLO of all requests. Default: time to first token 2s and 200ms a token, each in 99% of requests (MLPerf Inference 4.0, Llama-2-70B server)."`
+	Tokens      *TokenPrices `json:"tokens,omitempty" jsonschema:"What a million tokens are sold for, or cost elsewhere: the result says what those of an hour are worth. Default: nothing is said."`
 	Seed        uint64       `json:"seed" jsonschema:"Selects the random numbers; the same scenario and seed give the same result everywhere. Default: 0."`
 }
 

@@ -53,9 +53,10 @@ func scenarioSchema(t *testing.T) *jsonschema.Schema {
 		TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 			reflect.TypeFor[Span](): quantity(`^[0-9.]+ ?(ps|ns|us|µs|ms|s|m|min|h|d)$`, "50ms",
 				"10m"),
-			reflect.TypeFor[PerSecond](): quantity(`^[0-9.]+ ?/(s|min|h|d)$`, "2/s", "90/min"),
-			reflect.TypeFor[Bytes]():     quantity(`^[0-9.]+ ?([kKMGT]i?)?B$`, "16GiB"),
-			reflect.TypeFor[Price]():     quantity(`^(\$[0-9.]+|[0-9.]+ ?\$)/h$`, "$1.79/h"),
+			reflect.TypeFor[PerSecond]():  quantity(`^[0-9.]+ ?/(s|min|h|d)$`, "2/s", "90/min"),
+			reflect.TypeFor[Bytes]():      quantity(`^[0-9.]+ ?([kKMGT]i?)?B$`, "16GiB"),
+			reflect.TypeFor[TokenPrice](): quantity(`^\$[0-9.]+/M$`, "$0.15/M"),
+			reflect.TypeFor[Price]():      quantity(`^(\$[0-9.]+|[0-9.]+ ?\$)/h$`, "$1.79/h"),
 		}})
 	if err != nil {
 		t.Fatal(err)

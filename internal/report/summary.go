@@ -119,6 +119,9 @@ func (p *Printer) headline(r *scenarios.Result) {
 			figure(r.CostPerMillion),
 			r.PricedOver, figure(r.Cost/r.Duration*3600), accelerators(r.Accelerators)))
 	}
+	if r.Sold != nil {
+		p.entry("tokens", "those of an hour "+r.PricedOver+" are worth "+diagnosis.Sold(r.Sold))
+	}
 	if r.Intervals != nil {
 		p.ranges(r)
 	}

@@ -103,7 +103,7 @@ type Deployment struct {
 	// Carbon is what is emitted for that energy, in grams of CO2 equivalent; 0 where unknown.
 	Carbon float64 `json:"g_co2_per_million_output_tokens,omitempty"`
 	// Sold is what the tokens of an hour are worth; nil where the plan has no prices of tokens.
-	Sold *Sold `json:"tokens_sold,omitempty"`
+	Sold *scenarios.Sold `json:"tokens_sold,omitempty"`
 	// Interrupted is the fleet with spot replicas that are taken away; nil where there are none.
 	Interrupted *Interrupted `json:"interrupted,omitempty"`
 	// JobHours is how long a job takes that was simulated whole, or the share of it that was, with

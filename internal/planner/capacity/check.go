@@ -23,6 +23,9 @@ func (t *trial) Check() error {
 			return fmt.Errorf("%s: found %g, want a finite number from 0", name, v)
 		}
 	}
+	if c := t.Tokens; c.Cached < 0 || c.Cached > c.Input || c.Output < 0 {
+		return fmt.Errorf("the tokens: found %+v, which contradict each other", c)
+	}
 	for name, v := range t.Latencies {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("latencies.%s: found %g, want a finite number from 0", name, v)

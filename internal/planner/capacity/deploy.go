@@ -78,7 +78,7 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	if millions > 0 {
 		d.PerMillion, d.GPUHours = d.Hourly/millions, float64(d.Accelerators)/millions
 	}
-	d.Sold = s.trials.file.Plan.sold(&full, millions)
+	d.Sold = s.trials.file.Plan.Tokens.Sold(full.Tokens, millions, d.Hourly)
 	return d, nil
 }
 

@@ -25,21 +25,21 @@ import (
 
 // Plan is a question: what a plan file says. The tags of its fields describe the keys.
 type Plan struct {
-	Name        string             `json:"name,omitempty" jsonschema:"What people call the plan."`
-	Models      []Service          `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. Their fleets are the ones that cost the least together."`
-	Model       string             `json:"model,omitempty" jsonschema:"The model, as in a scenario."`
-	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
-	Workload    scenarios.Workload `json:"workload,omitzero" jsonschema:"Who asks for what, as in a scenario. The whole fleet must serve it."`
-	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
-	Job         *Job               `json:"job,omitempty" jsonschema:"Instead of requests that arrive over time: requests that are all there at the start, and must be answered within a time."`
-	Goal        Goal               `json:"goal,omitzero" jsonschema:"What to look for. Default: the cheapest fleet that keeps the SLO."`
-	Menu        Menu               `json:"menu" required:"true" jsonschema:"What there is to choose from."`
-	Prices      string             `json:"prices,omitempty" jsonschema:"A file with a date and the prices of accelerators by region and term: each of the menu without a price stands for all its offers there."`
-	Tokens      *TokenPrices       `json:"tokens,omitempty" jsonschema:"What a million tokens are sold for, or cost elsewhere: the answer says what those of an hour are worth. Default: that of the price file."`
-	Fleet       Fleet              `json:"fleet,omitzero" jsonschema:"What the fleet must stand."`
-	Effort      Effort             `json:"effort,omitzero" jsonschema:"How carefully to simulate."`
-	Trust       string             `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: that its like was served and measured, or a relative of it. Default: any."`
-	Seed        uint64             `json:"seed,omitempty" jsonschema:"Selects the random numbers."`
+	Name        string                 `json:"name,omitempty" jsonschema:"What people call the plan."`
+	Models      []Service              `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. Their fleets are the ones that cost the least together."`
+	Model       string                 `json:"model,omitempty" jsonschema:"The model, as in a scenario."`
+	MaxModelLen int                    `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
+	Workload    scenarios.Workload     `json:"workload,omitzero" jsonschema:"Who asks for what, as in a scenario. The whole fleet must serve it."`
+	SLO         scenarios.SLO          `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
+	Job         *Job                   `json:"job,omitempty" jsonschema:"Instead of requests that arrive over time: requests that are all there at the start, and must be answered within a time."`
+	Goal        Goal                   `json:"goal,omitzero" jsonschema:"What to look for. Default: the cheapest fleet that keeps the SLO."`
+	Menu        Menu                   `json:"menu" required:"true" jsonschema:"What there is to choose from."`
+	Prices      string                 `json:"prices,omitempty" jsonschema:"A file with a date and the prices of accelerators by region and term: each of the menu without a price stands for all its offers there."`
+	Tokens      *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"What a million tokens are sold for, or cost elsewhere: the answer says what those of an hour are worth. Default: that of the price file."`
+	Fleet       Fleet                  `json:"fleet,omitzero" jsonschema:"What the fleet must stand."`
+	Effort      Effort                 `json:"effort,omitzero" jsonschema:"How carefully to simulate."`
+	Trust       string                 `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: that its like was served and measured, or a relative of it. Default: any."`
+	Seed        uint64                 `json:"seed,omitempty" jsonschema:"Selects the random numbers."`
 
 	priced string // the price file in words; empty where there is none
 }

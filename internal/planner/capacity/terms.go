@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
@@ -44,10 +45,10 @@ func (c Carbon) MarshalText() ([]byte, error) {
 
 // PriceList is what a price file says.
 type PriceList struct {
-	Date   string       `json:"date" required:"true" jsonschema:"When the prices held, such as 2026-11-22."`
-	Source string       `json:"source,omitempty" jsonschema:"Whose prices they are."`
-	Offers []Offer      `json:"offers" required:"true" jsonschema:"Accelerators with price, region, term and carbon."`
-	Tokens *TokenPrices `json:"tokens,omitempty" jsonschema:"What a million tokens are sold for, or cost elsewhere."`
+	Date   string                 `json:"date" required:"true" jsonschema:"When the prices held, such as 2026-11-22."`
+	Source string                 `json:"source,omitempty" jsonschema:"Whose prices they are."`
+	Offers []Offer                `json:"offers" required:"true" jsonschema:"Accelerators with price, region, term and carbon."`
+	Tokens *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"What a million tokens are sold for, or cost elsewhere."`
 }
 
 // price replaces each entry of the menu without a price by the offers of the price file for its

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 )
 
 // WriteText prints the answer for people, in 80 columns.
@@ -87,7 +88,7 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 			report.Figure(d.Carbon)))
 	}
 	if d.Sold != nil {
-		p.Text(d.Sold.words(d.Hourly))
+		p.Text("At these prices the tokens of an hour are worth " + diagnosis.Sold(d.Sold) + ".")
 	}
 	if d.JobHours > 0 {
 		d.printJob(p)

@@ -40,11 +40,10 @@ type trial struct {
 	Binds string  `json:"binds"`
 	// Seconds is how long the run took.
 	Seconds float64 `json:"seconds"`
-	// Flow is the output tokens a second, Input and Cached the tokens of prompts and the part of
-	// these that came from a cache.
-	Flow   float64 `json:"output_tokens_per_second"`
-	Input  float64 `json:"input_tokens_per_second"`
-	Cached float64 `json:"cached_tokens_per_second"`
+	// Flow is the output tokens a second.
+	Flow float64 `json:"output_tokens_per_second"`
+	// Tokens counts those of the requests that were completed.
+	Tokens scenarios.TokenCounts `json:"tokens"`
 	// EnergyPerMillion is the energy for a million output tokens, in Wh.
 	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
 	// Latencies are those of all requests in milliseconds, by the names of results.
@@ -151,11 +150,7 @@ func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 	r := seen.Result
 	t := trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds,
 		EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput,
-		Seconds: r.Duration, Latencies: latencies(seen.Requests)}
-	if r.Duration > 0 {
-		t.Input = float64(r.TotalInputTokens) / r.Duration
-		t.Cached = float64(min(r.CachedTokens, r.TotalInputTokens)) / r.Duration
-	}
+		Seconds: r.Duration, Latencies: latencies(seen.Requests), Tokens: r.Counts()}
 	requests, drop := seen.Requests, 0
 	if !whole {
 		requests, drop = t.settled(seen)

@@ -30,6 +30,7 @@ func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate, slo
 	p := &s.trials.file.Plan
 	scenario := o.scenario(&p.Menu, replicas, slowdown)
 	scenario.Seed += seed
+	scenario.Tokens = p.Tokens
 	requests := p.together(rate, replicas)
 	for doubled := 0; ; doubled++ {
 		if file, err = s.trials.file.file(scenario, rate, requests); err != nil {

@@ -45,6 +45,9 @@ type Comparison struct {
 	Variants []Outcome `json:"variants"`
 	// runs are the first runs of the variants.
 	runs []page.Run
+	// sold reports whether the result of every run says what its tokens are worth, and what they
+	// leave.
+	sold bool
 }
 
 // Outcome is what came out of one variant.
@@ -124,8 +127,11 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 		return nil, err
 	}
 	c := &Comparison{Replications: len(trials[0].runs), Confidence: o.Confidence,
-		Variants: make([]Outcome, len(trials))}
+		Variants: make([]Outcome, len(trials)), sold: true}
 	for _, t := range trials {
+		for _, run := range t.runs {
+			c.sold = c.sold && run.Result.Sold != nil && run.Result.Sold.Margin != nil
+		}
 		scenario := &t.runs[0].Simulation.Scenario
 		c.Recorded = c.Recorded || scenario.Workload.Recorded()
 		if reason := scenario.Unsteady(); reason != "" && c.Whole == "" {
@@ -160,7 +166,7 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 // figures sums up the runs of t, and their differences from those of base with the same random
 // numbers.
 func (c *Comparison) figures(base, t *trial) []Figure {
-	all := measures()
+	all := measures(c.sold)
 	// Bonferroni: that of all intervals together is as asked
 	confidence := 1 - (1-c.Confidence)/float64(len(all))
 	values, differences := make([][]float64, len(all)), make([][]float64, len(all))

@@ -23,7 +23,16 @@ func (f *Figure) difference(base float64) string {
 	if f.Unit == string(scenarios.Percent) {
 		return points(f.Difference)
 	}
-	return relative(f.Difference, base)
+	return relative(f.Difference, f.whole(base))
+}
+
+// whole returns the value of which a difference is told as a share; 0, so that it is told as it is,
+// of a figure that may be negative.
+func (f *Figure) whole(base float64) float64 {
+	if scenarios.MetricNamed(f.Name).Signed {
+		return 0
+	}
+	return base
 }
 
 // points prints a difference of two percentages, with its interval in brackets.

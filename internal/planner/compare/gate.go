@@ -49,14 +49,14 @@ func ParseGate(text string) (Gate, error) {
 		return Gate{}, fmt.Errorf("found %q; %q is not a number", text, parts[3])
 	}
 	var names []string
-	for _, m := range measures() {
+	for _, m := range measures(true) {
 		names = append(names, m.Name)
 	}
 	i := slices.Index(names, g.Metric)
 	switch {
 	case i < 0:
 		return Gate{}, errors.New(nearest.Unknown("metric", g.Metric, names))
-	case measures()[i].Unit == scenarios.Percent:
+	case measures(true)[i].Unit == scenarios.Percent:
 		g.Relative = g.Relative && strings.ContainsAny(parts[3], "+-")
 	case g.Relative:
 		g.Limit /= 100
@@ -80,15 +80,20 @@ func (c *Comparison) Check(gates []Gate) []Check {
 	var list []Check
 	for i := 1; i < len(c.Variants); i++ {
 		for _, g := range gates {
-			for j := range c.Variants[i].Figures {
-				if f := &c.Variants[i].Figures[j]; f.Name == g.Metric {
-					list = append(list,
-						g.check(c.Variants[i].Label, f, c.Variants[0].Figures[j].Value.Mean))
-				}
-			}
+			list = append(list, c.check(g, &c.Variants[i]))
 		}
 	}
 	return list
+}
+
+// check holds a gate against a variant.
+func (c *Comparison) check(g Gate, v *Outcome) Check {
+	j := slices.IndexFunc(v.Figures, func(f Figure) bool { return f.Name == g.Metric })
+	if j < 0 {
+		return Check{Gate: g, Variant: v.Label, Failed: true, Words: g.Metric + ": not all of " +
+			"the scenarios have prices of tokens and of accelerators"}
+	}
+	return g.check(v.Label, &v.Figures[j], c.Variants[0].Figures[j].Value.Mean)
 }
 
 func (g Gate) check(variant string, f *Figure, first float64) Check {

@@ -16,10 +16,11 @@ type measure struct {
 	of func(w *window) float64
 }
 
-// measures lists what is compared. Latencies are in milliseconds.
-func measures() []measure {
+// measures lists what is compared: where tokens are sold, also what they are worth. Latencies are
+// in milliseconds.
+func measures(sold bool) []measure {
 	named := scenarios.MetricNamed
-	return []measure{
+	list := []measure{
 		{named("mean_ttft_ms"), func(w *window) float64 { return mean(w.ttft) }},
 		{named("p99_ttft_ms"), func(w *window) float64 { return quantile(0.99, w.ttft) }},
 		{named("mean_tpot_ms"), func(w *window) float64 { return mean(w.tpot) }},
@@ -35,6 +36,14 @@ func measures() []measure {
 			return w.run.Result.EnergyPerMillion
 		}},
 	}
+	if !sold {
+		return list
+	}
+	for _, name := range []string{"tokens_sold", "margin"} {
+		m := named(name)
+		list = append(list, measure{m, func(w *window) float64 { return m.Of(w.run.Result) }})
+	}
+	return list
 }
 
 // window is the part of a run after its warm-up: what the requests from the first-th experienced,

@@ -164,7 +164,7 @@ func (e *Effect) cell(f *Figure, base float64) string {
 	case f.Unit == string(scenarios.Percent):
 		return points(stats.Interval{Mean: f.Difference.Mean})
 	}
-	return share(f.Difference.Mean, base)
+	return share(f.Difference.Mean, f.whole(base))
 }
 
 func (f *Figure) verdict() string {
@@ -209,6 +209,9 @@ func amount(x float64, unit string) string {
 		}
 		return units.FormatDuration(x / 1000)
 	case "$":
+		if x < 0 {
+			return "-$" + report.Figure(-x)
+		}
 		return "$" + report.Figure(x)
 	case "%":
 		return report.Percent(x / 100)

@@ -16,14 +16,19 @@ func (o *outcome) Check() error {
 		}
 		return nil
 	}
-	metrics := planner.Metrics()
-	for _, m := range metrics {
-		if v, ok := o.Values[m.Name]; !ok || !(v >= 0) || math.IsInf(v, 0) {
+	known := 0
+	for _, m := range planner.Metrics() {
+		v, found := o.Values[m.Name]
+		if !found && math.IsNaN(m.Absent) {
+			continue
+		}
+		known++
+		if !found || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 && !m.Signed {
 			return fmt.Errorf("%s: found %g, want a finite number from 0", m.Name, v)
 		}
 	}
-	if len(o.Values) != len(metrics) {
-		return fmt.Errorf("found %d figures, want %d", len(o.Values), len(metrics))
+	if len(o.Values) != known {
+		return fmt.Errorf("found %d figures, want %d", len(o.Values), known)
 	}
 	return o.checkSums()
 }

@@ -4,11 +4,15 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"iter"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -20,13 +24,31 @@ func (r *Results) header() []string {
 		names = append(names, a.Key)
 	}
 	names = append(names, "reason", "pareto", "evidence", "slo_met", "slo_binds")
-	for _, m := range planner.Metrics() {
+	for _, m := range r.metrics() {
 		names = append(names, m.Name)
 	}
 	return names
 }
 
-// WriteCSV writes a row for each point. The metrics of points that cannot run are empty.
+// metrics yields the metrics that some point has, each with its place in Row.Values.
+func (r *Results) metrics() iter.Seq2[int, scenarios.Metric] {
+	return func(yield func(int, scenarios.Metric) bool) {
+		for at, m := range planner.Metrics() {
+			has := func(row Row) bool { return row.has(at) }
+			if !math.IsNaN(m.Absent) || slices.ContainsFunc(r.Rows, has) {
+				if !yield(at, m) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// has reports whether a point has the metric at a place.
+func (row *Row) has(at int) bool { return row.Values != nil && !math.IsNaN(row.Values[at]) }
+
+// WriteCSV writes a row for each point. The metrics of points that cannot run are empty, and so is
+// what a point does not have.
 func (r *Results) WriteCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
 	if err := w.Write(r.header()); err != nil {
@@ -40,9 +62,9 @@ func (r *Results) WriteCSV(out io.Writer) error {
 		}
 		cells = append(cells, row.Reason, strconv.FormatBool(row.Pareto), string(row.Evidence),
 			strconv.FormatBool(row.SLOMet), row.Binds)
-		for m := range planner.Metrics() {
+		for m := range r.metrics() {
 			text := ""
-			if row.Values != nil {
+			if row.has(m) {
 				text = strconv.FormatFloat(row.Values[m], 'g', -1, 64)
 			}
 			cells = append(cells, text)
@@ -80,8 +102,10 @@ func (r *Results) MarshalJSON() ([]byte, error) {
 		}
 		if row.Values != nil {
 			list[i].Metrics = map[string]float64{}
-			for m, metric := range planner.Metrics() {
-				list[i].Metrics[metric.Name] = row.Values[m]
+			for m, metric := range r.metrics() {
+				if row.has(m) {
+					list[i].Metrics[metric.Name] = row.Values[m]
+				}
 			}
 		}
 	}
@@ -99,7 +123,7 @@ func (r *Results) WriteParquet(out io.Writer) error {
 	for _, a := range r.Axes {
 		group[a.Key] = parquet.String()
 	}
-	for _, m := range planner.Metrics() {
+	for _, m := range r.metrics() {
 		group[m.Name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
 	}
 	schema := parquet.NewSchema("sweep", group)
@@ -125,7 +149,7 @@ func (row *Row) parquet(schema *parquet.Schema) parquet.Row {
 		cells[s.Key] = parquet.ByteArrayValue([]byte(s.Value))
 	}
 	for m, metric := range planner.Metrics() {
-		if row.Values != nil {
+		if row.has(m) {
 			cells[metric.Name] = parquet.DoubleValue(row.Values[m]).Level(0, 1, 0)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // lines, and the Pareto front, as SVG and PNG into dir.
 func (r *Results) WritePlots(dir string, style plots.Style) error {
 	horizontal := r.horizontal()
-	for m, metric := range planner.Metrics() {
+	for m, metric := range r.metrics() {
 		c := r.curves(m, metric, horizontal)
 		p, err := c.Draw()
 		if err == nil {
@@ -176,7 +176,7 @@ func (r *Results) series(metric, axis int) (list []plots.Series, names []string)
 		}
 	}
 	list = r.lines(axis, func(row *Row) (x, y float64, ok bool) {
-		return at[row.Point[axis].Value], row.Values[metric], true
+		return at[row.Point[axis].Value], row.Values[metric], row.has(metric)
 	})
 	return list, names
 }

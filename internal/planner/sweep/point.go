@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/policies"
@@ -30,7 +31,9 @@ func Simulate(ctx context.Context, f *scenarios.File, _ string) (any, error) {
 	o := outcome{Values: map[string]float64{}, Evidence: result.Evidence.Grade,
 		SLOMet: result.SLOMet, Binds: result.Binds}
 	for _, m := range planner.Metrics() {
-		o.Values[m.Name] = m.Of(result)
+		if v := m.Of(result); !math.IsNaN(v) {
+			o.Values[m.Name] = v
+		}
 	}
 	return o, nil
 }

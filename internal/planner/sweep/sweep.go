@@ -60,7 +60,8 @@ type Row struct {
 	Reason string
 	// Failed reports whether the point could have run, but its runs failed.
 	Failed bool
-	// Values are the figures of the result, in the order of planner.Metrics; nil where it did not
+	// Values are the figures of the result, in the order of planner.Metrics, not a number where the
+	// result does not have one; nil where it did not
 	// run.
 	Values []float64
 	// Evidence says what the figures rest on, SLOMet whether the SLO is met, and Binds which limit
@@ -169,7 +170,11 @@ func newRow(p planner.Point, o outcome) Row {
 		Binds: o.Binds}
 	if o.Reason == "" {
 		for _, m := range planner.Metrics() {
-			row.Values = append(row.Values, o.Values[m.Name])
+			v, found := o.Values[m.Name]
+			if !found {
+				v = m.Absent
+			}
+			row.Values = append(row.Values, v)
 		}
 	}
 	return row

@@ -15,8 +15,14 @@ import (
 )
 
 // tableMetrics are the columns of the table for people, which has 80 characters.
-func tableMetrics() []string {
-	return []string{"p99_ttft_ms", "p99_tpot_ms", "output_throughput", "slo_attainment", frontCost}
+func (r *Results) tableMetrics() []string {
+	list := []string{"p99_ttft_ms", "p99_tpot_ms", "output_throughput", "slo_attainment", frontCost}
+	for _, m := range r.metrics() {
+		if m.Name == "margin" {
+			list = append(list, m.Name)
+		}
+	}
+	return list
 }
 
 // tableColumn is a column of the table for people. Columns of less rank are left out first where
@@ -41,7 +47,7 @@ func (r *Results) tableColumns(ran []*Row) (list []tableColumn, same []string) {
 		list = append(list, tableColumn{a.Key[strings.LastIndexByte(a.Key, '.')+1:], true, always,
 			func(row *Row) string { return shortNumber(row.Point[i].Value) }})
 	}
-	for _, name := range tableMetrics() {
+	for _, name := range r.tableMetrics() {
 		m, rank := scenarios.MetricNamed(name), always
 		if name == "output_throughput" {
 			rank = soonLeftOut
@@ -159,6 +165,9 @@ func whichPoints(names []string) string {
 }
 
 func cell(m scenarios.Metric, x float64) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
 	switch m.Unit {
 	case scenarios.Milliseconds:
 		return units.FormatDuration(x / 1000)

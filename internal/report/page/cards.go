@@ -57,6 +57,10 @@ func newColumn(r *scenarios.Result) column {
 	c.add("accelerators", "accelerators", strconv.Itoa(r.Accelerators), hourly(r), r)
 	c.add("price", "cost_per_million_output_tokens", fmt.Sprintf("$%.3g", r.CostPerMillion),
 		"for a million output tokens "+r.PricedOver, r)
+	if r.Sold != nil {
+		c.add("tokens of an hour", "tokens_sold", fmt.Sprintf("$%.4g", r.Sold.Hourly),
+			r.PricedOver+" they are worth "+diagnosis.Sold(r.Sold), r)
+	}
 	c.add("energy", "energy_per_million_output_tokens", fmt.Sprintf("%.3g Wh", r.EnergyPerMillion),
 		"at most, for a million output tokens of the whole run", r)
 	return c
