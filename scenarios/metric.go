@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"math"
 	"reflect"
 	"strings"
 
@@ -10,8 +11,8 @@ import (
 // Metric is a figure of a result. Tables, plots, comparisons, sweeps, the page, the reference and
 // the JSON Schema of results all read it here. How it is computed is said at its field of Result.
 type Metric struct {
-	// Name is the key in the JSON of a result, Path where its value is if that is in an object: keys
-	// joined by dots.
+	// Name is the key in the JSON of a result; where the value is in an object, Path has the keys to
+	// it, joined by dots.
 	Name, Path string
 	// Title is for people, Short for the head of a column.
 	Title, Short string
@@ -175,6 +176,19 @@ func outcomeMetrics() []Metric {
 			Unit: Share, Better: Lower},
 		{Name: "wasted_flops_share", Title: "share of the arithmetic that drafts add", Unit: Share,
 			Better: Lower},
+	}
+}
+
+// soldMetrics lists the figures of tokens that are sold. A result without prices of tokens has
+// none.
+func soldMetrics() []Metric {
+	return []Metric{
+		{Name: "tokens_sold", Path: "tokens_sold.dollars_per_hour", Short: "sold $/h",
+			Title: "worth of the tokens of an hour", Unit: Dollars, Better: Higher, Swept: true,
+			Absent: math.NaN()},
+		{Name: "margin", Path: "tokens_sold.margin_dollars_per_hour", Short: "margin $/h",
+			Title: "worth of the tokens of an hour, less the price of the fleet", Unit: Dollars,
+			Better: Higher, Swept: true, Signed: true, Absent: math.NaN()},
 	}
 }
 

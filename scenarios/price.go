@@ -16,3 +16,9 @@ func (r *Result) price(tokens *TokenPrices, rate, output float64) {
 	}
 	r.Sold = tokens.Sold(r.Counts(), flow*3600/1e6, r.Cost/r.Duration*3600)
 }
+
+// Counts returns the tokens of the requests that were completed.
+func (r *Result) Counts() TokenCounts {
+	return TokenCounts{Input: r.TotalInputTokens, Cached: r.CachedInput,
+		Output: r.TotalOutputTokens}
+}

@@ -144,8 +144,8 @@ func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queu
 	return task, err
 }
 
-// unpriced leaves all prices out of a scenario, which what it shows does not depend on, so that equal
-// replicas are simulated once.
+// unpriced leaves all prices out of a scenario, which what it shows does not depend on, so that
+// equal replicas are simulated once.
 func unpriced(s scenarios.Scenario) scenarios.Scenario {
 	s.Hardware.Price, s.Tokens = 0, nil
 	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)
