@@ -11,8 +11,8 @@ import (
 // Metric is a figure of a result. Tables, plots, comparisons, sweeps, the page, the reference and
 // the JSON Schema of results all read it here. How it is computed is said at its field of Result.
 type Metric struct {
-	// Name is the key in the JSON of a result; where the value is in an object, Path has the keys to
-	// it, joined by dots.
+	// Name is the key in the JSON of a result; where the value is within an object, Path has the
+	// keys to it, joined by dots.
 	Name, Path string
 	// Title is for people, Short for the head of a column.
 	Title, Short string

@@ -131,7 +131,12 @@ func (f *finished) result() (*Result, error) {
 		r.EnergyPerMillion = r.Energy / float64(r.TotalOutputTokens) * 1e6
 	}
 	load := f.source.Summary()
-	r.price(f.scenario.Tokens, load.Rate, load.Output)
+	p := price(r.Cost, &r.Summary, r.Diagnosis.Load, load.Rate, load.Output)
+	r.CostPerMillion, r.PricedOver = p.perMillion, p.over
+	if p.flow > 0 {
+		r.Sold = f.scenario.Tokens.Sold(CountTokens(&r.Summary), p.flow*3600/1e6,
+			r.Cost/r.Duration*3600)
+	}
 	if len(pools) > 1 {
 		r.Pools = pools
 	}

@@ -1,11 +1,19 @@
 package scenarios
 
+import "github.com/llmsim/llmsim/metrics"
+
 // TokenCounts are tokens of the requests that were completed. No user pays for others.
 type TokenCounts struct {
 	// Input counts all tokens of prompts, and Cached those of them that came from a prefix cache.
 	Input  int64 `json:"input"`
 	Cached int64 `json:"cached_input"`
 	Output int64 `json:"output"`
+}
+
+// CountTokens counts the tokens of the requests that were completed.
+func CountTokens(s *metrics.Summary) TokenCounts {
+	return TokenCounts{Input: s.TotalInputTokens, Cached: s.CachedInput,
+		Output: s.TotalOutputTokens}
 }
 
 // Sold is what the tokens of an hour are worth.

@@ -150,7 +150,8 @@ func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 	r := seen.Result
 	t := trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds,
 		EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput,
-		Seconds: r.Duration, Latencies: latencies(seen.Requests), Tokens: r.Counts()}
+		Seconds: r.Duration, Latencies: latencies(seen.Requests),
+		Tokens: scenarios.CountTokens(&r.Summary)}
 	requests, drop := seen.Requests, 0
 	if !whole {
 		requests, drop = t.settled(seen)
