@@ -56,8 +56,7 @@ func (p *parts) bound(plan *Plan) []busy {
 	p.latencies(load)
 	list := []busy{p.busy(&load.work, &load.kept, load.tpot)}
 	for i := range load.stretches {
-		w := &load.stretches[i].work
-		list = append(list, p.busy(w, w, load.tpot))
+		list = append(list, p.busyAtBest(&load.stretches[i].work, load.tpot))
 	}
 	return list
 }
@@ -97,9 +96,22 @@ func (p *parts) busy(w, kept *work, limit sim.Time) busy {
 		slowest, last = &b.last, &p.decode.pace
 	}
 	if limit > 0 {
-		*slowest = max(*slowest, last.paced(kept, limit.Seconds()/p.slow))
+		*slowest = max(*slowest, last.paced(w, kept, limit.Seconds()/p.slow))
 	}
 	return b
+}
+
+// busyAtBest is busy for some of the requests, which may be those whose drafts fare best.
+func (p *parts) busyAtBest(w *work, limit sim.Time) busy {
+	best := *p
+	for _, s := range []**server{&best.prefill, &best.decode} {
+		if *s != nil {
+			lucky := **s
+			lucky.pace.mean = lucky.pace.stride
+			*s = &lucky
+		}
+	}
+	return best.busy(w, w, limit)
 }
 
 // latencies finds out how many requests could keep their limits if each had a replica to itself.
@@ -109,16 +121,16 @@ func (p *parts) latencies(l *load) {
 	if p.prefill.load != l || last.load != l {
 		return // servers of different contexts: nothing is claimed
 	}
-	kept, n := 0, float64(len(l.probes))
+	kept, n := 0.0, float64(len(l.probes))
 	for i := range l.probes {
 		times := p.times(l.promises[i], p.prefill.alone[i].ttft, last.alone[i].tpot,
 			l.probes[i].Output)
 		if times <= 1 {
-			kept++
+			kept += last.inTime(i, l.promises[i].TPOT, p.slow)
 		}
 		p.excess += times / n
 	}
-	p.alone = float64(kept) / n
+	p.alone = kept / n
 	p.tight = p.alone+3*math.Sqrt(p.alone*(1-p.alone)/n) < l.target-1e-9
 }
 

@@ -27,8 +27,9 @@ type pace struct {
 	// batch is the most sequences of a step, and room the KV memory in tokens; +Inf where that does
 	// not bound them.
 	batch, room float64
-	// stride is the most tokens that a sequence gains in a step.
-	stride float64
+	// stride is the most tokens that a sequence gains in a step, and mean those on average over a
+	// long run.
+	stride, mean float64
 	// shares reports whether prompt tokens may come from a cache.
 	shares bool
 	// watts is the least that an accelerator draws while a step runs.
@@ -58,7 +59,7 @@ func newPace(s *scenarios.Steps) pace {
 
 // under returns the pace with the limits of a server's policies and memory.
 func (p pace) under(s *scenarios.Steps) pace {
-	p.batch, p.room, p.stride = math.Inf(1), math.Inf(1), 1
+	p.batch, p.room, p.stride, p.mean = math.Inf(1), math.Inf(1), 1, 1
 	if most := count(s.Scenario.Batching.Params["max-sequences"]); most > 0 {
 		p.batch = float64(most)
 	}
@@ -67,6 +68,7 @@ func (p pace) under(s *scenarios.Steps) pace {
 	}
 	if d := s.Scenario.Speculation; d != nil {
 		p.stride += float64(d.Tokens)
+		p.mean = p.stride
 	}
 	p.shares = !slices.Contains([]string{"paged", "contiguous"}, s.Scenario.Memory.Policy)
 	return p
@@ -133,21 +135,29 @@ func (p *pace) steps(w *work, tokens float64) float64 {
 	if p.shares {
 		stored = w.own
 	}
-	k := max(w.output/p.batch, stored/p.room, w.output/largestStep) / p.stride
+	k := max(w.output/p.batch, stored/p.room, w.output/largestStep) / p.mean
 	if k <= 0 {
 		return tokens * p.token
 	}
-	return k*p.step(tokens/k) + stored/p.stride*p.context
+	return k*p.step(tokens/k) + stored/p.mean*p.context
 }
 
-// paced bounds the seconds for which a server is busy that gives requests their tokens within a
-// limit of seconds each, on average over an answer. Prompts are left out.
-func (p *pace) paced(w *work, limit float64) float64 {
-	stored := w.stored
+// paced bounds the seconds for which a server is busy that gives the kept ones of requests their
+// tokens within a limit of seconds each, on average over an answer. Prompts are left out. The kept
+// ones may be those whose drafts fare best: they take the steps that all take on average but for
+// one for each token of the others.
+func (p *pace) paced(w, kept *work, limit float64) float64 {
+	stored := kept.stored
 	if p.shares {
-		stored = w.own
+		stored = kept.own
 	}
-	return (max(0, w.output-w.requests)*p.share(limit*p.stride) + stored*p.context) / p.stride
+	all, tokens := w.output-w.requests, kept.output-kept.requests
+	if tokens <= 0 {
+		return stored * p.context / p.stride
+	}
+	steps := max(tokens/p.stride, all/p.mean-(all-tokens))
+	gain := tokens / steps
+	return (tokens*p.share(limit*gain) + stored*p.context) / gain
 }
 
 // share bounds a token's share of the seconds of steps, f(n)/n of a step of n sequences, where
@@ -264,9 +274,13 @@ func (s *server) prefillAlone(steps *scenarios.Steps, r *sim.Request) sim.Time {
 
 // decodeAlone is the least time per token after the first.
 func (s *server) decodeAlone(steps *scenarios.Steps, r *sim.Request) sim.Time {
+	return sim.Time(float64(plainStep(steps, r)) / s.pace.stride)
+}
+
+// plainStep is the least time of a step in which a request decodes, and nobody drafts.
+func plainStep(steps *scenarios.Steps, r *sim.Request) sim.Time {
 	if r.Output <= 1 {
 		return 0
 	}
-	step := steps.Clock.Decode(1, int64(r.Prompt)+1).At(int64(r.Prompt) + 1)
-	return sim.Time(float64(step) / s.pace.stride)
+	return steps.Clock.Decode(1, int64(r.Prompt)+1).At(int64(r.Prompt) + 1)
 }

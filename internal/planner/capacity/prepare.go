@@ -97,7 +97,7 @@ func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*sea
 		}
 	}
 	for s := range ready {
-		s.alone = nil
+		s.alone, s.drafts = nil, nil
 	}
 	return &search{rate: f.Plan.peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1,
 		seeds: mostSeeds, trials: t}, nil
@@ -126,7 +126,7 @@ func prepareAll(ctx context.Context, workers []*preparer, list []*server) error 
 // drop drops what servers need for the bounds of options alone.
 func drop(list []*server) {
 	for _, s := range list {
-		s.alone = nil
+		s.alone, s.drafts = nil, nil
 	}
 }
 
@@ -166,6 +166,9 @@ func (p *preparer) prepare(s *server) error {
 	}
 	steps := simulation.Steps()
 	p.describe(s, steps)
+	if s.drafts = newDrafting(simulation, s.pace.batch); s.drafts != nil {
+		s.pace.mean = s.drafts.mean()
+	}
 	if s.load, err = p.loads.of(f, s.context, simulation); err != nil {
 		return err
 	}
@@ -195,7 +198,11 @@ func (s *server) face(steps *scenarios.Steps) {
 	s.alone, s.slowest = make([]latency, len(s.load.probes)), latency{}
 	for i := range s.load.probes {
 		p := &s.load.probes[i]
-		s.alone[i] = latency{s.prefillAlone(steps, p), s.decodeAlone(steps, p)}
+		s.alone[i] = latency{ttft: s.prefillAlone(steps, p), tpot: s.decodeAlone(steps, p)}
+		if s.drafts != nil {
+			s.alone[i].plain = plainStep(steps, p)
+			s.alone[i].drafted = s.drafts.least(p, s.alone[i].plain)
+		}
 		s.slowest.ttft = max(s.slowest.ttft, s.alone[i].ttft)
 		s.slowest.tpot = max(s.slowest.tpot, s.alone[i].tpot)
 	}

@@ -36,10 +36,14 @@ type server struct {
 	// bounded, and slowest the longest of these times.
 	alone   []latency
 	slowest latency
+	// drafts is what speculative decoding brings, until options are bounded; nil where there is
+	// none.
+	drafts *drafting
 }
 
-// latency is the time to first token, and the time per token after it.
-type latency struct{ ttft, tpot sim.Time }
+// latency is the time to first token, and the time per token after it. Where a server drafts, plain
+// and drafted are the times of steps without drafts and with them.
+type latency struct{ ttft, tpot, plain, drafted sim.Time }
 
 // draft is a scenario while the choices of the dimensions are made.
 type draft struct {
