@@ -31,7 +31,7 @@ func lookUp(known map[string]*option, flag string) (*option, bool) {
 // take applies an option.
 func (r *reading) take(o *option, flag, value string, off bool) error {
 	if o.note != "" {
-		r.note("%s: %s", flag, o.note)
+		r.noteFlag(flag, o.note)
 	}
 	if o.isSwitch {
 		if value = o.on; off {
@@ -53,6 +53,17 @@ func (r *reading) take(o *option, flag, value string, off bool) error {
 		r.set(o.key, value)
 	}
 	return nil
+}
+
+// noteFlag says why a flag is left out, once for flags of which the same is to be said.
+func (r *reading) noteFlag(flag, why string) {
+	for i, note := range r.notes {
+		if before, found := strings.CutSuffix(note, ": "+why); found {
+			r.notes[i] = before + ", " + flag + ": " + why
+			return
+		}
+	}
+	r.note("%s: %s", flag, why)
 }
 
 // unknown notes a flag that is not among those known, and returns the words after its value, if it

@@ -194,6 +194,60 @@ func TestSharesOfMemory(t *testing.T) {
 	}
 }
 
+// trtllmScript is as nvidia.github.io/TensorRT-LLM/1.0.0/commands/trtllm-serve/
+// run-benchmark-with-trtllm-serve.html has it.
+const trtllmScript = `#! /bin/bash
+model_path=/path/to/llama3.1_70B
+extra_llm_api_file=/tmp/extra-llm-api-config.yml
+
+cat << EOF > ${extra_llm_api_file}
+enable_attention_dp: false
+print_iter_log: true
+cuda_graph_config:
+  enable_padding: true
+  max_batch_size: 1024
+kv_cache_config:
+  dtype: fp8
+EOF
+
+trtllm-serve ${model_path} \
+    --max_batch_size 1024 \
+    --max_num_tokens 2048 \
+    --max_seq_len 1024 \
+    --kv_cache_free_gpu_memory_fraction 0.9 \
+    --tp_size 1 \
+    --ep_size 1 \
+    --trust_remote_code \
+    --extra_llm_api_options ${extra_llm_api_file}
+`
+
+// sglangNodes is as docs.sglang.ai/references/multi_node_deployment/lws_pd has it, shortened.
+const sglangNodes = `
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+spec:
+  leaderWorkerTemplate:
+    size: 2
+    leaderTemplate:
+      spec:
+        containers:
+          - name: sglang-leader
+            image: sglang:latest
+            command: [python3, -m, sglang.launch_server, --model-path, /work/models,
+              --mem-fraction-static, "0.93", --torch-compile-max-bs, "8",
+              --max-running-requests, "20", --tp, "16",
+              --dist-init-addr, "$(LWS_LEADER_ADDRESS):20000", --nnodes, $(LWS_GROUP_SIZE),
+              --node-rank, $(LWS_WORKER_INDEX), --trust-remote-code]
+    workerTemplate:
+      spec:
+        containers:
+          - name: sglang-worker
+            image: sglang:latest
+            command: [python3, -m, sglang.launch_server, --model-path, /work/models, --tp, "16",
+              --dist-init-addr, "$(LWS_LEADER_ADDRESS):20000", --nnodes, $(LWS_GROUP_SIZE),
+              --node-rank, $(LWS_WORKER_INDEX)]
+`
+
 func TestRead(t *testing.T) {
 	manifest := `
 apiVersion: apps/v1
@@ -287,6 +341,30 @@ spec:
 			"--enable-dbo was left out: a scenario has nothing for it"},
 		{"vllm serve Qwen/Qwen3-30B-A3B -dp 4 --max-num-seqs 8", "batching.max-sequences=32 " +
 			"model=Qwen/Qwen3-30B-A3B parallelism.data=4 parallelism.expert=1", ""},
+		{trtllmScript, "batching.max-sequences=1024 batching.policy=trtllm " +
+			"batching.token-budget=2048 engine.kv-cache=fp8 " +
+			"engine.max-model-len=1024 engine.preset=trtllm memory.kv-share=0.9 " +
+			"memory.policy=prefix-cache model=/path/to/llama3.1_70B parallelism.expert=1 " +
+			"parallelism.tensor=1", "print_iter_log"},
+		{sglangNodes, "batching.max-sequences=20 batching.policy=sglang engine.preset=sglang " +
+			"memory.static-share=0.93 model=/work/models parallelism.tensor=16", "--torch-compile"},
+		{"ARGS='--max-num-seqs 8 -tp 2'\nexport M=m\nmodel=$M\nvllm serve ${model} $ARGS",
+			"batching.max-sequences=8 model=m parallelism.tensor=2", ""},
+		{"mpirun -n 8 --oversubscribe trtllm-llmapi-launch trtllm-serve m --tp_size 8",
+			"batching.policy=trtllm engine.preset=trtllm memory.policy=prefix-cache " +
+				"model=m parallelism.tensor=8", ""},
+		{"uv run vllm serve google/gemma-3-27b-it -tp 2 -O3",
+			"model=google/gemma-3-27b-it parallelism.tensor=2", "-O: kernels follow"},
+		{"vllm serve Qwen/Qwen2.5-72B-Instruct-AWQ -tp=2 --quantization awq_marlin",
+			"engine.weights=int4 model=Qwen/Qwen2.5-72B-Instruct parallelism.tensor=2",
+			"with weights in int4, as its name says"},
+		{"vllm serve meta-llama/Meta-Llama-3.1-405B-Instruct-FP8 -tp 8 -pp 2",
+			"engine.weights=fp8 model=meta-llama/Meta-Llama-3.1-405B-Instruct " +
+				"parallelism.pipeline=2 parallelism.tensor=8", "in fp8"},
+		{"python -m sglang.launch_server --model-path m --speculative-algorithm EAGLE " +
+			"--speculative-num-steps 1 --speculative-eagle-topk 1",
+			"batching.policy=sglang engine.preset=sglang model=m",
+			"--speculative-algorithm, --speculative-num-steps, --speculative-eagle-topk: "},
 		{gke, "model=TinyLlama/TinyLlama-1.1b parallelism.tensor=2", ""},
 		{"#!/bin/sh\nset -e\ncd /x\nvllm serve 'a model'\n",
 			"model=a model", ""},
@@ -312,17 +390,22 @@ spec:
 
 func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"echo hello":                      "no command that starts an engine",
-		"vllm serve":                      "names no model",
-		"vllm serve $MODEL":               "line 1 has a variable",
-		"vllm serve m\\\n -tp $TP":        "-tp: line 2 has a variable",
-		"vllm serve m -tp none":           "whole number",
-		"vllm serve m -tp":                "needs a value",
-		"vllm serve a b":                  `found "b" beside the model a`,
-		"vllm serve a; vllm serve b":      "found 2 commands",
-		"vllm serve 'a":                   "neither a command",
-		strings.Repeat("x", mostText+1):   "more than",
-		"vllm serve m --max-model-len 9z": "count of tokens",
+		"echo hello":                         "no command that starts an engine",
+		"vllm serve":                         "names no model",
+		"vllm serve $MODEL":                  "line 1 has a variable",
+		"vllm serve m\\\n -tp $TP":           "-tp: line 2 has a variable",
+		"vllm serve m -tp none":              "whole number",
+		"vllm serve m -tp":                   "needs a value",
+		"M=a; M=b; vllm serve $M":            "line 1 has a variable",
+		"for M in a; do vllm serve $M; done": "line 1 has a variable",
+		"M=a; vllm serve ${M:-b}":            "line 1 has a variable",
+		"M='a b'; vllm serve x$M":            "line 1 has a variable",
+		"M=$M$M; vllm serve $M":              "line 1 has a variable",
+		"vllm serve a b":                     `found "b" beside the model a`,
+		"vllm serve a; vllm serve b":         "found 2 commands",
+		"vllm serve 'a":                      "neither a command",
+		strings.Repeat("x", mostText+1):      "more than",
+		"vllm serve m --max-model-len 9z":    "count of tokens",
 	} {
 		if _, err := Read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: error %v, want one with %q", text, err, want)

@@ -3,6 +3,8 @@ package launch
 import (
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -59,8 +61,12 @@ func containerCommands(value any, list [][]string) [][]string {
 		} else if len(command) > 0 {
 			list = append(list, command)
 		}
-		for _, item := range v {
-			list = containerCommands(item, list)
+		leader := containerCommands(v["leaderTemplate"], nil)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if key == "workerTemplate" && len(starting(leader)) > 0 {
+				continue // workers are parts of the engine that the leader starts
+			}
+			list = containerCommands(v[key], list)
 		}
 	}
 	return list

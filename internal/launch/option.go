@@ -151,7 +151,7 @@ func shared() []option {
 		read("engine.weights", precision, "--dtype"),
 		noted("the link and the exchange of experts follow from the hardware", "--all2all-backend",
 			"--deepep-mode"),
-		noted("kernels follow from engine.preset", "--attention-backend", "--moe-runner-backend",
+		noted(noKernels, "--attention-backend", "--moe-runner-backend",
 			"--moe-backend", "--fp8-gemm-backend", "--decode-attention-backend",
 			"--prefill-attention-backend", "--compilation-config", "-O"),
 		noted("weights in host memory are not simulated", "--cpu-offload-gb"),
@@ -174,6 +174,7 @@ const (
 		"not tell"
 	noAcceptance = "speculative decoding needs an acceptance rate, which is a property of your " +
 		"texts: set speculation, such as speculation={method: eagle, acceptance: 0.7}"
+	noKernels  = "kernels follow from engine.preset"
 	noSchedule = "whether the host schedules ahead follows from engine.preset"
 )
 

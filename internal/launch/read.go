@@ -26,7 +26,11 @@ func ReadFileOrText(text string) (*Reading, error) {
 	}
 	data, err := readFile(os.Open(text))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Read(text)
+		r, err := Read(text)
+		if err != nil && strings.ContainsAny(text, "./") {
+			return nil, fmt.Errorf("there is no file %s, and as a command: %w", text, err)
+		}
+		return r, err
 	}
 	if err != nil {
 		return nil, err
@@ -92,7 +96,7 @@ func starting(commands [][]string) []started {
 			[]string{"exec", "env", "nohup", "sudo"}, words[0])) {
 			words = words[1:]
 		}
-		words = contained(words)
+		words = launched(contained(words))
 		for _, e := range engines() {
 			if n := e.program(words); n > 0 {
 				list = append(list, started{e, words[n:]})
@@ -100,6 +104,23 @@ func starting(commands [][]string) []started {
 		}
 	}
 	return list
+}
+
+// launched returns the engine's command in that of a program that starts others, such as mpirun,
+// and any other command as it is.
+func launched(words []string) []string {
+	if len(words) == 0 || !slices.Contains([]string{"mpirun", "mpiexec", "srun", "numactl", "uv",
+		"uvx", "time", "trtllm-llmapi-launch"}, base(words[0])) {
+		return words
+	}
+	for i := range words {
+		for _, e := range engines() {
+			if e.program(words[i:]) > 0 {
+				return words[i:]
+			}
+		}
+	}
+	return words
 }
 
 // contained returns the command that runs in the container which a command such as docker run
@@ -166,9 +187,7 @@ func (s started) read(file files) (*Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	if model, err := catalogue.Lookup(r.values["model"]); err == nil {
-		r.model = model
-	}
+	r.find(catalogue)
 	s.engine.settle(r)
 	result := &Reading{Engine: s.engine.name, Notes: r.notes}
 	for _, key := range slices.Sorted(maps.Keys(r.values)) {

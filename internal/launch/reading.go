@@ -87,6 +87,9 @@ func (r *reading) next(words []string, d dialect) ([]string, error) {
 		return words, r.takeModel(word)
 	}
 	o, off := lookUp(d.known, word)
+	if short := word[:min(2, len(word))]; o == nil && d.known[short] != nil && !joined {
+		o, value, word, joined = d.known[short], word[2:], short, true // such as -O3
+	}
 	if o == nil {
 		takes, is := d.published[word]
 		if !is {

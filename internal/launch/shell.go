@@ -29,9 +29,10 @@ func shellCommands(text string) ([][]string, map[string]string, error) {
 	}
 	var list [][]string
 	written := map[string]string{}
+	variables := constants(file)
 	syntax.Walk(file, func(node syntax.Node) bool {
 		if statement, ok := node.(*syntax.Stmt); ok {
-			keepHereDocument(statement, written)
+			variables.keepHereDocument(statement, written)
 		}
 		call, ok := node.(*syntax.CallExpr)
 		if !ok {
@@ -39,7 +40,11 @@ func shellCommands(text string) ([][]string, map[string]string, error) {
 		}
 		words := make([]string, 0, len(call.Args))
 		for _, arg := range call.Args {
-			word, plain := literal(arg)
+			if several, ok := variables.split(arg); ok {
+				words = append(words, several...)
+				continue
+			}
+			word, plain := variables.literal(arg)
 			if !plain {
 				word += open + strconv.FormatUint(uint64(arg.Pos().Line()), 10)
 			}
@@ -52,14 +57,14 @@ func shellCommands(text string) ([][]string, map[string]string, error) {
 }
 
 // keepHereDocument keeps what a statement such as cat <<EOF >FILE writes.
-func keepHereDocument(statement *syntax.Stmt, written map[string]string) {
+func (v variables) keepHereDocument(statement *syntax.Stmt, written map[string]string) {
 	var name, text string
 	for _, r := range statement.Redirs {
 		switch {
 		case r.Hdoc != nil:
-			text, _ = literal(r.Hdoc)
+			text, _ = v.literal(r.Hdoc)
 		case r.Op == syntax.RdrOut && r.Word != nil:
-			name, _ = literal(r.Word)
+			name, _ = v.literal(r.Word)
 		}
 	}
 	if name != "" && text != "" {
@@ -67,11 +72,59 @@ func keepHereDocument(statement *syntax.Stmt, written map[string]string) {
 	}
 }
 
+// variables are the values of variables of a shell.
+type variables map[string]string
+
+// constants returns the variables that a script gives one value, which needs no shell.
+func constants(file *syntax.File) variables {
+	known, set := variables{}, map[string]int{}
+	note := func(list []*syntax.Assign) {
+		for _, a := range list {
+			if a.Name == nil || a.Naked {
+				continue
+			}
+			set[a.Name.Value]++
+			if a.Value == nil || a.Append || a.Index != nil {
+				continue
+			}
+			if value, plain := known.literal(a.Value); plain {
+				known[a.Name.Value] = value
+			}
+		}
+	}
+	syntax.Walk(file, func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.CallExpr:
+			if len(n.Args) == 0 { // else it is of that command alone
+				note(n.Assigns)
+			}
+		case *syntax.DeclClause:
+			note(n.Args)
+		case *syntax.WordIter:
+			set[n.Name.Value] = 2
+		}
+		return true
+	})
+	for name, times := range set {
+		if times > 1 {
+			delete(known, name)
+		}
+	}
+	return known
+}
+
 // literal returns the text of a word, and whether it is the same in every shell.
-func literal(word *syntax.Word) (string, bool) {
+func (v variables) literal(word *syntax.Word) (string, bool) {
 	var b strings.Builder
+	plain := v.write(&b, word.Parts, false)
+	return b.String(), plain
+}
+
+// write appends the text of parts of a word, and reports whether it is one word, the same in every
+// shell.
+func (v variables) write(b *strings.Builder, parts []syntax.WordPart, quoted bool) bool {
 	plain := true
-	for _, part := range word.Parts {
+	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
 			b.WriteString(unescape(p.Value))
@@ -79,19 +132,43 @@ func literal(word *syntax.Word) (string, bool) {
 			b.WriteString(p.Value)
 			plain = plain && !p.Dollar
 		case *syntax.DblQuoted:
-			for _, inner := range p.Parts {
-				lit, ok := inner.(*syntax.Lit)
-				if !ok {
-					plain = false
-					continue
-				}
-				b.WriteString(unescape(lit.Value))
-			}
+			plain = v.write(b, p.Parts, true) && plain
+		case *syntax.ParamExp:
+			value, known := v.of(p)
+			b.WriteString(value)
+			one := quoted || !strings.ContainsAny(value, " \t\n")
+			plain = plain && known && one && b.Len() <= mostText
 		default:
 			plain = false
 		}
 	}
-	return b.String(), plain
+	return plain
+}
+
+// of returns the value of a variable where a word has it as it is: $NAME or ${NAME}.
+func (v variables) of(p *syntax.ParamExp) (string, bool) {
+	if p.Param == nil {
+		return "", false
+	}
+	name, around := p.Param.Value, uint(len("${}"))
+	if p.Short {
+		around = uint(len("$"))
+	}
+	value, known := v[name]
+	return value, known && p.End().Offset()-p.Pos().Offset() == uint(len(name))+around
+}
+
+// split returns the words that a variable alone stands for, and false for any other word.
+func (v variables) split(word *syntax.Word) ([]string, bool) {
+	if len(word.Parts) != 1 {
+		return nil, false
+	}
+	p, ok := word.Parts[0].(*syntax.ParamExp)
+	if !ok {
+		return nil, false
+	}
+	value, known := v.of(p)
+	return strings.Fields(value), known
 }
 
 // unescape removes the backslashes of a word.

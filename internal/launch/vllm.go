@@ -105,6 +105,7 @@ func vllmOptions() []option {
 		noted(noPools, "--kv-transfer-config"),
 		noted("vLLM's version 1 scheduler does not swap", "--swap-space"),
 		notedSwitch(noSchedule, "--async-scheduling"),
+		noted(noKernels, "-O"),
 	}
 	list = append(list, ignored("--tokenizer", "--seed",
 		"--config-format", "--uvicorn-log-level",
