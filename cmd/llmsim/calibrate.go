@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
+	"github.com/llmsim/llmsim/internal/engine/probe"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/internal/validation/calibration"
@@ -96,7 +97,7 @@ func (flags *calibrateFlags) run(cmd *cobra.Command) error {
 // calibrate measures the computer with a number of threads.
 func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *calibration.Fit,
 	err error) {
-	host, err := machine.New(threads)
+	host, err := machine.New(threads, probe.DefaultBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -163,8 +163,11 @@ workload:
 func TestNeverWorseThanTheDefault(t *testing.T) {
 	o := Options{Replications: 2, Requests: 120, Most: 1000, Confidence: 0.95, Workers: 2}
 	o.Axes = axes(t, "batching.max-sequences=4,64", "batching.token-budget=512,4096")
-	draw := rand.New(rand.NewPCG(1, 2))
-	for range 25 {
+	draw, loads := rand.New(rand.NewPCG(1, 2)), 25
+	if testing.Short() {
+		loads = 8
+	}
+	for range loads {
 		o.Goal = Goals()[draw.IntN(len(Goals()))].Name
 		text := fmt.Sprintf(`
 model: llama-3.1-8b

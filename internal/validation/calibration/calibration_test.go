@@ -160,7 +160,7 @@ func TestWrittenHostsAreRead(t *testing.T) {
 
 // TestMeasure times the grid of a small model once: every step gets a time, and progress is told.
 func TestMeasure(t *testing.T) {
-	m, err := machine.New(1)
+	m, err := machine.New(1, 1<<24)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func TestShippedCrossChecks(t *testing.T) {
 
 // TestCompare executes a small scenario and checks that the comparison adds up.
 func TestCompare(t *testing.T) {
-	var hosts machine.Machines
+	hosts := machine.Machines{ProbeBytes: 1 << 24}
 	defer hosts.Close()
 	f, err := scenarios.LoadCrossCheck("v1-overload", "model="+tinyModel, "hardware.file="+
 		writeHost(t),
@@ -164,7 +164,7 @@ func TestCompare(t *testing.T) {
 // TestDraftsAreExecuted lets a tiny model draft for another: the prediction rests on a measured
 // table, and the executed run accepts what the models agree on, about as much.
 func TestDraftsAreExecuted(t *testing.T) {
-	var hosts machine.Machines
+	hosts := machine.Machines{ProbeBytes: 1 << 24}
 	defer hosts.Close()
 	f, err := scenarios.LoadCrossCheck("speculation-loses", "model="+tinyModel,
 		"speculation.draft="+tinyModel+"-draft",
@@ -209,7 +209,7 @@ func TestDraftsAreExecuted(t *testing.T) {
 
 // TestOnlyGPT2IsExecuted refuses what the engine does not run, before anything runs.
 func TestOnlyGPT2IsExecuted(t *testing.T) {
-	var hosts machine.Machines
+	hosts := machine.Machines{ProbeBytes: 1 << 24}
 	defer hosts.Close()
 	for want, set := range map[string]string{
 		"llama-3.2-1b is no GPT-2":               "model=llama-3.2-1b",

@@ -14,7 +14,7 @@ import (
 // seconds.
 func inRealTime(t *testing.T, overrides ...string) (run *Run, wall float64, err error) {
 	t.Helper()
-	var hosts machine.Machines
+	hosts := machine.Machines{ProbeBytes: 1 << 24}
 	defer hosts.Close()
 	f, err := scenarios.LoadCrossCheck("v1-chat", append([]string{
 		"model=" + tinyModel, "hardware.file=" + writeHost(t), "workload.requests=12",

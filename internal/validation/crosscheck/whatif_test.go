@@ -15,7 +15,7 @@ import (
 // TestAsk changes how many sequences run at once, and changes nothing: the first has an effect,
 // which both clocks see, and the second none but noise; runs take turns.
 func TestAsk(t *testing.T) {
-	var hosts machine.Machines
+	hosts := machine.Machines{ProbeBytes: 1 << 24}
 	defer hosts.Close()
 	requests := "workload.requests=48"
 	if testing.Short() {

@@ -39,13 +39,15 @@ type loaded struct {
 	format kernels.Format
 }
 
-// New readies a machine that computes on the given number of threads, at least 1.
-func New(threads int) (*Machine, error) {
+// New readies a machine that computes on the given number of threads, at least 1. Its rates are
+// measured by reading a number of bytes at a time, which only probe.DefaultBytes are sure to come
+// from memory; fewer take less time.
+func New(threads, probeBytes int) (*Machine, error) {
 	runtime.LockOSThread()
 	m := &Machine{pool: parallel.New(threads), set: kernels.Best(),
 		models: map[loaded]*gpt2.Model{}, begin: time.Now()}
 	var err error
-	if m.probe, err = probe.New(m.pool, m.set, probe.DefaultBytes); err != nil {
+	if m.probe, err = probe.New(m.pool, m.set, probeBytes); err != nil {
 		return nil, err
 	}
 	m.probe.Now = m.Now

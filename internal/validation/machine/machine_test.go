@@ -53,7 +53,7 @@ func TestShapesRoundTrip(t *testing.T) {
 // TestWatch measures rates with both stopwatches, and loads a model once.
 func TestWatch(t *testing.T) {
 	for threads := 1; threads <= 2; threads++ {
-		m, err := New(threads)
+		m, err := New(threads, 1<<24)
 		if err != nil {
 			t.Fatal(err)
 		}

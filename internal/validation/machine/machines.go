@@ -1,10 +1,17 @@
 package machine
 
-import "errors"
+import (
+	"cmp"
+	"errors"
+
+	"github.com/llmsim/llmsim/internal/engine/probe"
+)
 
 // Machines keeps a Machine for each number of threads. Only one computes at a time.
 type Machines struct {
-	known map[int]*Machine
+	// ProbeBytes is what a probe reads at a time, see New; 0 means probe.DefaultBytes.
+	ProbeBytes int
+	known      map[int]*Machine
 }
 
 // With returns the machine that computes on the given number of threads.
@@ -12,7 +19,7 @@ func (m *Machines) With(threads int) (*Machine, error) {
 	if host := m.known[threads]; host != nil {
 		return host, nil
 	}
-	host, err := New(threads)
+	host, err := New(threads, cmp.Or(m.ProbeBytes, probe.DefaultBytes))
 	if err != nil {
 		return nil, err
 	}
