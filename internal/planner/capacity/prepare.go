@@ -69,6 +69,9 @@ func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*sea
 	for i := range workers {
 		workers[i] = &preparer{file: f, loads: shared, clocks: scenarios.NewClocks()}
 	}
+	if err := f.checkRouting(options); err != nil {
+		return nil, err
+	}
 	ready := map[*server]bool{}
 	var last *parts
 	var all []busy
@@ -101,6 +104,23 @@ func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*sea
 	}
 	return &search{rate: f.Plan.peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1,
 		seeds: mostSeeds, trials: t}, nil
+}
+
+// checkRouting finds routing policies of the menu that do not exist. Simulations do not show all of
+// them: one replica needs none.
+func (f *File) checkRouting(options []*option) error {
+	for _, policy := range f.Plan.Menu.Routing {
+		s := options[0].prefill.asked()
+		s.Routing = policy
+		file, err := f.file(s, f.Plan.peak(), 1)
+		if err == nil {
+			err = file.CheckNames(policies.Default())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepareAll has servers prepared, each worker those of a part of the menu.

@@ -130,7 +130,7 @@ func (t *trials) keep(key string, e *entry) error {
 
 // task describes the simulation of a scenario at a rate.
 func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queue.Task, error) {
-	text, err := t.file.text(unpriced(s), rate, requests)
+	text, err := t.file.text(bare(s), rate, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -144,10 +144,13 @@ func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queu
 	return task, err
 }
 
-// unpriced leaves all prices out of a scenario, which what it shows does not depend on, so that
-// equal replicas are simulated once.
-func unpriced(s scenarios.Scenario) scenarios.Scenario {
+// bare leaves out of a scenario what the trial does not depend on, so that equal replicas are
+// simulated once: all prices, and which replica requests go to where there is one.
+func bare(s scenarios.Scenario) scenarios.Scenario {
 	s.Hardware.Price, s.Tokens = 0, nil
+	if s.Replicas <= 1 && len(s.Fleet.Pools) == 0 {
+		s.Routing = scenarios.Policy{}
+	}
 	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)
 	for i := range s.Fleet.Pools {
 		s.Fleet.Pools[i].Hardware.Price = 0
