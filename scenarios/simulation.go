@@ -78,6 +78,10 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 	return done.result()
 }
 
+// Unsampled leaves the state of replicas at even times out of the run. Its result has no series,
+// and neither what follows from it: means over time, and whether the load is more than is served.
+func (s *Simulation) Unsampled() { s.config.SampleEvery = 0 }
+
 func runBaseline(ctx context.Context, build func() (*Simulation, error)) (*metrics.Summary, error) {
 	s, err := build()
 	if err != nil {

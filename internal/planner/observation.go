@@ -49,7 +49,13 @@ func Observe(ctx context.Context, file *scenarios.File, others ...sim.Observer) 
 	if err != nil {
 		return nil, err
 	}
-	o := &Observation{Simulation: simulation}
+	return Watch(ctx, simulation, others...)
+}
+
+// Watch is Observe for a simulation that is built.
+func Watch(ctx context.Context, simulation *scenarios.Simulation,
+	others ...sim.Observer) (o *Observation, err error) {
+	o = &Observation{Simulation: simulation}
 	o.Result, err = simulation.Run(ctx, append(slices.Clip(others), (*requestLog)(o))...)
 	return o, err
 }

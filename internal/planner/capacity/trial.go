@@ -13,6 +13,7 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -91,7 +92,12 @@ func Simulate(ctx context.Context, f *scenarios.File, params string) (any, error
 	if err != nil {
 		return nil, err
 	}
-	seen, err := planner.Observe(ctx, f)
+	simulation, err := f.Build(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	simulation.Unsampled()
+	seen, err := planner.Watch(ctx, simulation)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,38 @@
+package capacity
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmsim/llmsim/internal/planner"
+)
+
+// What a trial shows does not rest on samples of the state, which it goes without.
+func TestTrialsNeedNoSamples(t *testing.T) {
+	for _, menu := range menus() {
+		s, trials := prepared(t, menu.text(false))
+		o, f := s.options[len(s.options)-1], trials.file
+		if o.unfit() != "" {
+			continue
+		}
+		for _, load := range []float64{0.3, 1.5} {
+			file, err := f.file(o.scenario(&f.Plan.Menu, 2, o.slow), load*o.ceiling, 300)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Simulate(t.Context(), file, f.Plan.params())
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, err := planner.Observe(t.Context(), file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := judge(seen, f.Plan.Effort.Confidence, f.Plan.replayed())
+			if diff := cmp.Diff(want, got.(trial)); diff != "" {
+				t.Errorf("%s: with samples (-) and without (+):\n%s", menu.name, diff)
+			}
+		}
+	}
+}
