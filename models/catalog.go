@@ -168,6 +168,6 @@ func (c *Catalog) Lookup(name string) (*Architecture, error) {
 		return nil, fmt.Errorf("unknown model %q; did you mean %s?", name,
 			strings.Join(near, " or "))
 	}
-	return nil, fmt.Errorf("unknown model %q; known: %s (or the path of a Hugging Face "+
-		"config.json)", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown model %q; llmsim list models has the %d that are known (or "+
+		"give the path of a Hugging Face config.json)", name, len(names))
 }

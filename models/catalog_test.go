@@ -89,8 +89,8 @@ func TestLookup(t *testing.T) {
 		"lama-2-70b":  `unknown model "lama-2-70b"; did you mean llama-2-70b or `,
 		"qwen3-33b":   "did you mean qwen3-32b or ",
 		"llama-3.1":   "did you mean llama-3.1-405b or llama-3.1-70b or llama-3.1-8b?",
-		"transformer": `unknown model "transformer"; known: bloom-176b, `,
-		"":            "known: ",
+		"transformer": `unknown model "transformer"; llmsim list models has the `,
+		"":            "config.json",
 	} {
 		if _, err := c.Lookup(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", name, err, want)

@@ -28,7 +28,8 @@ func (c *choiceFlag) Type() string { return "word" }
 // Set stores a word, or refuses it.
 func (c *choiceFlag) Set(word string) error {
 	if !slices.Contains(c.allowed, word) {
-		return errors.New(nearest.Unknown("format", word, c.allowed))
+		known := slices.DeleteFunc(slices.Clone(c.allowed), func(w string) bool { return w == "" })
+		return errors.New(nearest.Unknown("word", word, known))
 	}
 	*c.to = word
 	return nil

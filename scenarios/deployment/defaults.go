@@ -78,7 +78,7 @@ func (o *OwnPolicy) Complete(name *string, given map[string]string) map[string]s
 	_, sequencesGiven := given["max-sequences"]
 	budget, err := strconv.Atoi(all["token-budget"])
 	sequences, _ := strconv.Atoi(all["max-sequences"])
-	if err == nil && budget < sequences && !sequencesGiven {
+	if err == nil && 0 < budget && budget < sequences && !sequencesGiven {
 		all["max-sequences"] = all["token-budget"]
 	}
 	return all

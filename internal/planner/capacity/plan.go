@@ -77,6 +77,7 @@ var library embed.FS
 type File struct {
 	Plan Plan
 	name string
+	doc  *strict.Document // nil of a part of a plan
 }
 
 // Load reads a plan: the file of that name, or the shipped plan. Overrides are of the form
@@ -107,7 +108,7 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 	if err != nil {
 		return nil, scenarios.BadInput(err)
 	}
-	f := &File{name: name}
+	f := &File{name: name, doc: doc}
 	for _, o := range overrides {
 		if err := doc.Set(o, &f.Plan); err != nil {
 			return nil, scenarios.BadInput(err)

@@ -53,7 +53,7 @@ func (f *File) Solve(ctx context.Context, o Options) (*Answers, error) {
 	defer q.Close()
 	all := &Answers{Name: f.Plan.Name}
 	if all.Models, err = f.each(ctx, q, o); err != nil {
-		return nil, err
+		return nil, f.asked(err)
 	}
 	for _, a := range all.Models {
 		if d := a.Chosen; d != nil {

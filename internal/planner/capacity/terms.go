@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,9 @@ type PriceList struct {
 // accelerator, in its region and on its terms where it names them.
 func (p *Plan) price(doc *strict.Document) error {
 	list, err := readPrices(p.Prices)
+	if errors.Is(err, fs.ErrNotExist) {
+		return doc.Problem("prices", "%s: no such file", p.Prices)
+	}
 	if err != nil {
 		return err
 	}
@@ -79,8 +83,7 @@ func (p *Plan) price(doc *strict.Document) error {
 			found := list.of(o, doc.Has(fmt.Sprintf("%s.%d.term", field, i)))
 			if found == nil {
 				problems = append(problems, doc.Problem(fmt.Sprintf("%s.%d", field, i),
-					"%s has no price, and %s none for %s", o.Accelerator, p.Prices,
-					list.missing(o)))
+					"found no price for it in %s: %s", p.Prices, list.missing(o)))
 			}
 			priced = append(priced, found...)
 		}
@@ -143,16 +146,21 @@ func (l *PriceList) of(entry *Offer, termed bool) []Offer {
 	return list
 }
 
-// missing says which offer a price file does not have, and the nearest name.
+// missing says which offer a price file does not have, and what comes nearest.
 func (l *PriceList) missing(entry *Offer) string {
-	var names []string
+	var names, terms []string
 	for i := range l.Offers {
-		names = append(names, l.Offers[i].Accelerator)
+		o := &l.Offers[i]
+		names = append(names, o.Accelerator)
+		if o.Accelerator == entry.Accelerator {
+			terms = append(terms, strings.TrimSpace(o.term()+" "+o.Region))
+		}
 	}
-	if !slices.Contains(names, entry.Accelerator) {
-		return nearest.Unknown("accelerator", entry.Accelerator, names)
+	if terms == nil {
+		slices.Sort(names)
+		return nearest.Unknown("accelerator", entry.Accelerator, slices.Compact(names))
 	}
-	return strings.TrimSpace("it " + entry.Term + " " + entry.Region)
+	return nearest.Unknown("offer", strings.TrimSpace(entry.Term+" "+entry.Region), terms)
 }
 
 func (o *Offer) term() string { return cmp.Or(o.Term, onDemand) }

@@ -59,7 +59,7 @@ offers:
 	}
 	for menu, want := range map[string]string{
 		"[h100-sxn]": "did you mean h100-sxm",
-		"[{accelerator: h100-sxm, region: mars}]":         "none for it",
+		"[{accelerator: h100-sxm, region: mars}]":         `unknown offer "mars"; known: on-demand`,
 		"[{accelerator: h100-sxm, term: spots}]":          "did you mean spot",
 		"[{accelerator: h100-sxm, interruptions: 1/h}]":   "interruptions",
 		"[{accelerator: h100-sxm, term: spot, price: 3}]": "a price an hour",

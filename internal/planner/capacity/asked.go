@@ -1,0 +1,65 @@
+package capacity
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// asked turns problems of the scenarios that a plan is made into, which nobody wrote, into problems
+// of the plan: of its keys, and on its lines.
+func (f *File) asked(err error) error {
+	var list strict.Problems
+	if f.doc == nil || !scenarios.IsInputError(err) || !errors.As(err, &list) {
+		return err
+	}
+	var own strict.Problems
+	for _, p := range list {
+		key := keyOfPlan(p.Path)
+		if len(f.Plan.Menu.Disaggregated) > 0 && strings.HasPrefix(key, "menu.") {
+			key = "menu" // what the parts of a group have may be wrong
+		}
+		own = append(own, f.doc.Problem(key, "%s", p.Message))
+	}
+	return scenarios.BadInput(own)
+}
+
+// checkRouting refuses routing policies that do not exist, and parameters that they do not have.
+func (s *search) checkRouting() error {
+	p := &s.trials.file.Plan
+	for i := range p.Menu.Routing {
+		at := slices.IndexFunc(s.options, func(o *option) bool { return int(o.routing) == i })
+		if at < 0 {
+			continue
+		}
+		f, err := s.trials.file.file(s.options[at].scenario(&p.Menu, 1, 1), p.peak(), probes)
+		if err == nil {
+			err = f.CheckNames(policies.Default())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyOfPlan returns the key of a plan from which a key of a scenario comes.
+func keyOfPlan(key string) string {
+	for _, k := range [][2]string{
+		{"hardware.accelerator", "menu.hardware"}, {"hardware", "menu.hardware"},
+		{"parallelism", "menu"}, {"engine.preset", "menu.engines"},
+		{"engine.max-model-len", "max-model-len"}, {"engine", "menu"},
+		{"batching", "menu.batching"}, {"memory", "menu.memory"}, {"routing", "menu.routing"},
+		{"speculation", "menu.speculation"}, {"fleet.pools", "menu.disaggregated"},
+	} {
+		if rest, found := strings.CutPrefix(key, k[0]); found &&
+			(rest == "" || rest[0] == '.') {
+			return k[1] + rest
+		}
+	}
+	return key
+}
