@@ -2,10 +2,8 @@ package capacity
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
@@ -26,25 +24,6 @@ func (f *File) asked(err error) error {
 		own = append(own, f.doc.Problem(key, "%s", p.Message))
 	}
 	return scenarios.BadInput(own)
-}
-
-// checkRouting refuses routing policies that do not exist, and parameters that they do not have.
-func (s *search) checkRouting() error {
-	p := &s.trials.file.Plan
-	for i := range p.Menu.Routing {
-		at := slices.IndexFunc(s.options, func(o *option) bool { return int(o.routing) == i })
-		if at < 0 {
-			continue
-		}
-		f, err := s.trials.file.file(s.options[at].scenario(&p.Menu, 1, 1), p.peak(), probes)
-		if err == nil {
-			err = f.CheckNames(policies.Default())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // keyOfPlan returns the key of a plan from which a key of a scenario comes.

@@ -145,9 +145,6 @@ func (s *search) possible() error {
 	p := &s.trials.file.Plan
 	name := s.trials.file.name
 	g := &p.Goal
-	if err := s.checkRouting(); err != nil {
-		return err
-	}
 	for _, o := range s.options {
 		_, taken := o.interrupted()
 		if taken && (g.Find == findLatency || g.Find == findFront) {
