@@ -101,7 +101,8 @@ func (s *search) compared(input string, other *search, harder int) Sensitivity {
 }
 
 // perturbed returns a search with other inputs, among the options that may win: the ones whose
-// bound is at most within times the cost of the answer.
+// bound is at most within times the cost of the answer. Where prices alone change, all else that is
+// known of options holds.
 func (s *search) perturbed(ctx context.Context, p perturbation, within float64) (*search, error) {
 	f := &File{Plan: s.trials.file.Plan, name: s.trials.file.name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
@@ -124,25 +125,30 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 		if s.fates[i].kind == unfit || s.leastCost(i) > within*s.cost() {
 			continue
 		}
+		other := *o
+		other.index = len(options)
+		options = append(options, &other)
+		if p.price != nil {
+			p.price(&other)
+			continue
+		}
 		if known[o.parts] == nil {
 			both := *o.parts
 			both.prefill, both.decode = again(o.prefill), again(o.decode)
 			known[o.parts] = &both
 		}
-		other := *o
-		other.parts, other.index = known[o.parts], len(options)
-		options = append(options, &other)
+		other.parts = known[o.parts]
 	}
+	if p.price != nil {
+		return &search{rate: s.rate, spare: s.spare, options: options, best: -1, seeds: s.seeds,
+			trials: &trials}, nil
+	}
+	trials.rough = true
 	other, err := f.prepared(ctx, options, &trials)
 	if err != nil {
 		return nil, err
 	}
-	other.seeds, trials.rough = s.seeds, p.price == nil
-	for _, o := range other.options {
-		if p.price != nil {
-			p.price(o)
-		}
-	}
+	other.seeds = s.seeds
 	return other, nil
 }
 
