@@ -43,7 +43,8 @@ func planCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil,
 		"override a field of the plan: key.path=value (repeatable)")
-	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	f.Var(choice(&flags.format, "table", "brief", "json"), "format",
+		"what to print: table, brief (some ten lines) or json")
 	f.StringVar(&flags.out, "out", "",
 		"folder for plan.json, options.csv, scenario.yaml (the answer), a front as a picture, "+
 			"and the journal from which a stopped plan goes on")
@@ -143,8 +144,11 @@ func (flags *planFlags) write(cmd *cobra.Command, all *capacity.Answers) error {
 	if err := flags.start(all); err != nil {
 		return err
 	}
-	if flags.format == "json" {
+	switch flags.format {
+	case "json":
 		return asJSON(cmd.OutOrStdout())
+	case "brief":
+		return all.WriteBrief(cmd.OutOrStdout())
 	}
 	return all.WriteText(cmd.OutOrStdout())
 }

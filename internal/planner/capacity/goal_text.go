@@ -121,15 +121,14 @@ func (g *Goal) missed() string {
 	return "No option meets the SLO."
 }
 
-// printJob says how long the simulation of a job took.
-func (d *Deployment) printJob(p *report.Printer) {
+// jobWords says how long the simulation of a job took.
+func (d *Deployment) jobWords() string {
 	words := "The whole job simulated"
 	if d.JobShare < 1 {
 		words = report.Percent(d.JobShare) + " of the job simulated"
 	}
-	p.Text(fmt.Sprintf("%s, with steps as predicted: it takes %s hours.", words,
-		report.Figure(d.JobHours)))
-	d.printStart(p)
+	return fmt.Sprintf("%s, with steps as predicted: it takes %s hours.", words,
+		report.Figure(d.JobHours))
 }
 
 func (a *Answer) printJobs(p *report.Printer) {

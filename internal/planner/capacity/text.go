@@ -32,14 +32,10 @@ func (a *Answer) WriteText(out io.Writer) error {
 	p.Gap()
 	if a.Chosen != nil {
 		a.Chosen.print(p, a)
-	} else if a.Nearest != nil {
-		p.Heading(a.Goal.missed())
 	} else {
-		p.Heading("No option of the menu can be built.")
+		a.printNone(p)
 	}
 	if a.Nearest != nil && a.Goal.Find != findJob {
-		p.Text(fmt.Sprintf("Nearest is %s, where %s of the requests keep it: %s.", a.Nearest.Label,
-			report.Percent(a.Nearest.Kept), a.Nearest.Limit))
 		a.Nearest.Advice.print(p, a.Confidence)
 	}
 	p.Gap()
@@ -52,6 +48,19 @@ func (a *Answer) WriteText(out io.Writer) error {
 	a.printMore(p)
 	a.printSearch(p)
 	return p.Err()
+}
+
+// printNone says that there is no answer, and what comes nearest.
+func (a *Answer) printNone(p *report.Printer) {
+	if a.Nearest == nil {
+		p.Heading("No option of the menu can be built.")
+		return
+	}
+	p.Heading(a.Goal.missed())
+	if a.Goal.Find != findJob {
+		p.Text(fmt.Sprintf("Nearest is %s, where %s of the requests keep it: %s.", a.Nearest.Label,
+			report.Percent(a.Nearest.Kept), a.Nearest.Limit))
+	}
 }
 
 func (a *Answer) slo() string {
@@ -74,11 +83,7 @@ func (a *Answer) slo() string {
 
 func (d *Deployment) print(p *report.Printer, a *Answer) {
 	spare := a.Spare
-	words := several(d.Replicas, "replica") + " of " + d.Label
-	if spare > 0 {
-		words += fmt.Sprintf(", %d of them spare", spare)
-	}
-	p.Heading("Answer: " + words + " (" + string(d.Grade) + ")")
+	p.Heading(d.heading(spare))
 	p.Text(fmt.Sprintf("%s, $%.2f an hour; for a million output tokens $%s, %s GPU-hours and at "+
 		"most %s Wh.",
 		several(d.Accelerators, "accelerator"), d.Hourly, report.Figure(d.PerMillion),
@@ -91,10 +96,11 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 		p.Text("At these prices the tokens of an hour are worth " + diagnosis.Sold(d.Sold) + ".")
 	}
 	if d.JobHours > 0 {
-		d.printJob(p)
+		p.Text(d.jobWords())
+		d.printStart(p)
 		return
 	}
-	words = fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO",
+	words := fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO",
 		report.Percent(d.Kept))
 	if spare > 0 {
 		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
@@ -120,6 +126,15 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 	d.printStart(p)
 }
 
+// heading names the fleet, some of whose replicas are spare.
+func (d *Deployment) heading(spare int) string {
+	words := several(d.Replicas, "replica") + " of " + d.Label
+	if spare > 0 {
+		words += fmt.Sprintf(", %d of them spare", spare)
+	}
+	return "Answer: " + words + " (" + string(d.Grade) + ")"
+}
+
 // printStart prints what starts a replica.
 func (d *Deployment) printStart(p *report.Printer) {
 	p.Gap()
@@ -132,12 +147,16 @@ func (d *Deployment) printStart(p *report.Printer) {
 // odds says how likely the fleet and its neighbours keep the SLO.
 func (d *Deployment) odds() string {
 	var parts []string
-	for _, c := range d.Chances {
-		parts = append(parts, fmt.Sprintf("%s: %s", fmt.Sprint(c.Replicas),
-			percentChance(c.Probability)))
+	for i, c := range d.Chances {
+		number, cases := several(c.Replicas, "replica"), " of cases"
+		if i > 0 {
+			number, cases = fmt.Sprint(c.Replicas), ""
+		}
+		parts = append(parts, fmt.Sprintf("by %s in %s%s", number, percentChance(c.Probability),
+			cases))
 	}
-	return fmt.Sprintf("How likely the SLO is kept, given how wrong the step times may be (%s), "+
-		"by the replicas that run: %s.", d.Grade, strings.Join(parts, ", "))
+	return fmt.Sprintf("Given how wrong the step times may be (%s), the SLO is kept %s.", d.Grade,
+		strings.Join(parts, ", "))
 }
 
 // percentChance prints a probability that is known to about a hundredth.
@@ -152,6 +171,12 @@ func percentChance(p float64) string {
 }
 
 func (a *Answer) printMore(p *report.Printer) {
+	a.printOthers(p)
+	a.printSensitivity(p)
+}
+
+// printOthers prints what else could be asked for in place of the answer.
+func (a *Answer) printOthers(p *report.Printer) {
 	if m := a.Mixed; m != nil {
 		words := fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for about %s "+
 			"of the requests, and %d of %s; simulated whole, %s keep the part of the SLO that "+
@@ -177,6 +202,10 @@ func (a *Answer) printMore(p *report.Printer) {
 			"that always run, and up to %d of %s that are given back when they are not needed.",
 			r.Daily, r.Fixed, several(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas, r.Peak))
 	}
+}
+
+// printSensitivity says which inputs change the answer.
+func (a *Answer) printSensitivity(p *report.Printer) {
 	if len(a.Sensitivity) == 0 {
 		return
 	}

@@ -1,0 +1,118 @@
+package capacity
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
+)
+
+// nextBest is how many fleets a brief answer names beside the one that it gives.
+const nextBest = 2
+
+// WriteBrief prints the answers in some ten lines each, in 80 columns.
+func (a *Answers) WriteBrief(out io.Writer) error {
+	p := report.NewPrinter(out)
+	for i, answer := range a.Models {
+		if i > 0 {
+			p.Gap()
+		}
+		if len(a.Models) > 1 {
+			p.Heading(answer.Name)
+		}
+		answer.printBrief(p)
+	}
+	if len(a.Models) > 1 {
+		p.Gap()
+		p.Text(fmt.Sprintf("Together: %s, $%.2f an hour.", several(a.Accelerators, "accelerator"),
+			a.Hourly))
+	}
+	return p.Err()
+}
+
+// printBrief prints the fleet, how sure it is, what comes next, and what would change it.
+func (a *Answer) printBrief(p *report.Printer) {
+	if a.Chosen == nil {
+		a.printNone(p)
+		if a.Nearest == nil {
+			for _, pruned := range a.Pruned {
+				p.Item(pruned.Example)
+			}
+		}
+		return
+	}
+	d := a.Chosen
+	p.Heading(d.heading(a.Spare))
+	if words := a.Goal.words(); words != "" {
+		p.Text("Goal: " + words)
+	}
+	if d.JobHours > 0 {
+		d.printCost(p)
+		p.Text(d.jobWords())
+	} else {
+		p.Text(fmt.Sprintf("SLO: %s. %s of the requests meet it; %s binds.", a.slo(),
+			report.Percent(d.Kept), d.Binds))
+		p.Text(d.odds())
+		d.printCost(p)
+	}
+	if d.Sold != nil {
+		p.Text("The tokens of an hour are worth " + diagnosis.Sold(d.Sold) + ".")
+	}
+	if a.Goal.Find == findFront {
+		a.printPoints(p, a.front())
+	} else if next := a.next(); next != nil {
+		p.Text("Next: " + strings.Join(next, "; ") + ".")
+	}
+	a.printOthers(p)
+	var changes []string
+	for _, s := range a.Sensitivity {
+		if s.Changes {
+			changes = append(changes, s.Input+": "+s.Answer)
+		}
+	}
+	switch {
+	case changes != nil:
+		p.Text("If an input is wrong by 10%: " + strings.Join(changes, "; ") + ".")
+	case a.Sensitivity != nil:
+		p.Text("If an input is wrong by 10%, the answer is the same.")
+	}
+}
+
+// printCost prints what the fleet costs.
+func (d *Deployment) printCost(p *report.Printer) {
+	p.Text(fmt.Sprintf("%s, $%.2f an hour; $%s for a million output tokens.",
+		several(d.Accelerators, "accelerator"), d.Hourly, report.Figure(d.PerMillion)))
+}
+
+// next names the fleets that come after the chosen one, with what they were compared by.
+func (a *Answer) next() []string {
+	var list []string
+	add := func(replicas int, label, words string) {
+		if label != a.Chosen.Label && len(list) < nextBest {
+			list = append(list, fmt.Sprintf("%s of %s, %s", several(replicas, "replica"), label,
+				words))
+		}
+	}
+	for i := range a.Shapes {
+		if s := &a.Shapes[i]; s.Replicas > 0 {
+			add(s.Replicas, s.Label, fmt.Sprintf("$%.2f an hour (%s)", s.Hourly, s.Grade))
+		}
+	}
+	for i := range a.Reaches {
+		r := &a.Reaches[i]
+		add(r.Replicas, r.Label, fmt.Sprintf("less than %s/s (%s)", report.Figure(r.Bound),
+			r.Grade))
+	}
+	for i := range a.Points {
+		q := &a.Points[i]
+		add(q.Replicas, q.Label, fmt.Sprintf("%s %s (%s)", a.Goal.Measure,
+			report.Figure(q.Latency), q.Grade))
+	}
+	for i := range a.Jobs {
+		j := &a.Jobs[i]
+		add(j.Replicas, j.Label, fmt.Sprintf("$%.2f, %s hours", j.Dollars, report.Figure(j.Hours)))
+	}
+	return list
+}
