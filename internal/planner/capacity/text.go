@@ -50,6 +50,14 @@ func (a *Answer) WriteText(out io.Writer) error {
 	return p.Err()
 }
 
+// rate prints a rate in requests a second, or of few requests in those an hour.
+func rate(perSecond float64) string {
+	if perSecond < 0.05 {
+		return report.Figure(3600*perSecond) + "/h"
+	}
+	return report.Figure(perSecond) + "/s"
+}
+
 // printNone says that there is no answer, and what comes nearest.
 func (a *Answer) printNone(p *report.Printer) {
 	if a.Nearest == nil {
@@ -73,7 +81,7 @@ func (a *Answer) slo() string {
 		words = strings.Join(parts, "; ")
 	}
 	if a.Rate > 0 {
-		words = report.Figure(a.Rate) + "/s, " + words
+		words = rate(a.Rate) + ", " + words
 	}
 	if a.Spare > 0 {
 		words += fmt.Sprintf("; also with %d down", a.Spare)

@@ -142,7 +142,7 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 		first := t.runs[0].Result
 		c.Variants[i] = Outcome{
 			Label: t.variant.Label, Setup: first.Setup, Load: first.Load,
-			Changes:  changes(trials[0].tree, t.tree),
+			Changes:  changesOf(trials[0], t),
 			Evidence: first.Evidence, SLOMet: t.met(), Binds: first.Binds,
 		}
 		drop, settled := t.warmUp()

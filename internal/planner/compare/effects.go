@@ -27,7 +27,8 @@ func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64
 func (c *Comparison) effect(ctx context.Context, base, other *trial, group []Change, seed uint64,
 	workers int) (Effect, error) {
 	e := Effect{Change: group[0], With: group[1:]}
-	v, err := alone(base.variant.Name, base.tree, other.tree, group)
+	from, to := spelled(base, other)
+	v, err := alone(base.variant.Name, from, to, group)
 	if err != nil {
 		return e, err
 	}
