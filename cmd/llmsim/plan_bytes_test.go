@@ -38,6 +38,11 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 			"slo: {ttft: 800ms, tpot: 40ms}\nmenu: {hardware: [{accelerator: h100-sxm, " +
 			"count: 2, price: $2/h}, {accelerator: h100-sxm, price: $3/h}], tensor: [1]}" + effort,
 			`"share_of_first"`},
+		"scaled": {"model: llama-3.1-8b\nworkload: {rate: {pattern: wave, average: 8/s, " +
+			"swing: 0.9, period: 10m, peak: 5m}, prompt: 900, output: 60}\n" +
+			"slo: {ttft: 1s, tpot: 40ms, percentile: 95}\nmenu: {hardware: [l40s], " +
+			"tensor: [1], scaling: [{policy: outstanding, target: 6, keep: 30s}]}" + effort,
+			`"mean_replicas"`},
 	}
 }
 
@@ -45,7 +50,7 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 // only one until then, is killed half way.
 func TestPlansOfEveryKindHaveTheSameBytes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("answers six plans three times")
+		t.Skip("answers seven plans three times")
 	}
 	llmsim, nats := program(t), queuetest.Serve(t)
 	for name, kind := range kindsOfPlans() {

@@ -17,7 +17,7 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *Advi
 	if !s.trials.shard.Whole() {
 		return nil, nil, nil
 	}
-	r, _, err := s.observed(ctx, s.chosen(), s.size(), 1)
+	r, _, err := s.observed(ctx, s.chosen().spared(s.spare), s.size(), 1)
 	if err != nil {
 		return nil, nil, err
 	}

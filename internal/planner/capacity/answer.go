@@ -95,6 +95,9 @@ type Deployment struct {
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`
+	// Scaled says how many of them run, where they start and stop with the load; nil where all run
+	// always. Then the price of an hour is that of the ones that run, on average.
+	Scaled *ScaledFleet `json:"scaled,omitempty"`
 	// PerMillion, EnergyPerMillion and GPUHours are for a million output tokens: in US dollars, Wh
 	// (an upper bound) and hours of an accelerator.
 	PerMillion       float64 `json:"dollars_per_million_output_tokens"`
@@ -179,10 +182,13 @@ type Shape struct {
 	KVTokens int `json:"kv_tokens"`
 	// Replicas and Accelerators are those of the fleet, spares included; 0 where none meets the
 	// SLO.
-	Replicas     int     `json:"replicas"`
-	Accelerators int     `json:"accelerators"`
-	Hourly       float64 `json:"dollars_per_hour"`
-	PerMillion   float64 `json:"dollars_per_million_output_tokens"`
+	Replicas     int `json:"replicas"`
+	Accelerators int `json:"accelerators"`
+	// Fewest is the least number of replicas that run, spares included, where they start and stop
+	// with the load; 0 where all run always.
+	Fewest     int     `json:"fewest_replicas,omitempty"`
+	Hourly     float64 `json:"dollars_per_hour"`
+	PerMillion float64 `json:"dollars_per_million_output_tokens"`
 	// HourlyLeast is what the fleet would cost if steps were as fast as they are in one case of
 	// ten. It is reckoned, not simulated.
 	HourlyLeast float64 `json:"least_dollars_per_hour"`

@@ -24,6 +24,7 @@ func (o *option) bound(all []busy) {
 	load := o.load()
 	o.ceiling = slack * load.requests / (o.slow * o.divided(all[0]))
 	o.least = 1
+	o.boundMean(load)
 	for i := range load.stretches {
 		n := math.Ceil(o.slow * o.divided(all[1+i]) / (slack * load.stretches[i].seconds))
 		o.least = max(o.least, int32(min(n, unbounded)))

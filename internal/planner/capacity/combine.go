@@ -71,17 +71,17 @@ func (k *kinds) together() ([]*option, error) {
 	m := &k.file.Plan.Menu
 	list := m.dimensions(nil, nil)
 	sizes := sizesOf(list)
-	n, routes := combinations(sizes), max(1, len(m.Routing))
-	if n*routes > mostOptions {
-		return nil, tooMany(n * routes)
+	n, routes, ways := combinations(sizes), max(1, len(m.Routing)), m.scalings()
+	if each := routes * len(ways); n > mostOptions/each {
+		return nil, tooMany(n * each)
 	}
-	options := make([]*option, 0, n*routes)
+	options := make([]*option, 0, n*routes*len(ways))
 	for i := range n {
 		s := k.server(list, digits(i, sizes))
 		alike := &parts{prefill: s}
 		for route := range routes {
-			options = append(options, &option{parts: alike, prefills: 1, routing: int32(route),
-				gpus: s.gpus})
+			options = (&option{parts: alike, prefills: 1, routing: int32(route),
+				gpus: s.gpus}).each(ways, options)
 		}
 	}
 	return options, nil
@@ -103,11 +103,11 @@ func (k *kinds) apart(split *Split) ([]*option, error) {
 	}
 	sizes = append(sizes, split.Prefill.Replicas.size(), split.Decode.Replicas.size(),
 		max(1, len(m.Routing)))
-	n := combinations(sizes)
-	if n > mostOptions {
-		return nil, tooMany(n)
+	n, ways := combinations(sizes), m.scalings()
+	if n > mostOptions/len(ways) {
+		return nil, tooMany(n * len(ways))
 	}
-	options := make([]*option, 0, n)
+	options := make([]*option, 0, n*len(ways))
 	servers := map[int]*server{}
 	remembered := func(key int, list []dimension, choices []int) *server {
 		if servers[key] == nil {
@@ -130,9 +130,9 @@ func (k *kinds) apart(split *Split) ([]*option, error) {
 			rest := digits(k, numbers)
 			prefills, decodes := split.Prefill.Replicas.From+rest[0],
 				split.Decode.Replicas.From+rest[1]
-			options = append(options, &option{parts: both, prefills: int32(prefills),
+			options = (&option{parts: both, prefills: int32(prefills),
 				decodes: int32(decodes), routing: int32(rest[2]),
-				gpus: prefills*both.prefill.gpus + decodes*both.decode.gpus})
+				gpus: prefills*both.prefill.gpus + decodes*both.decode.gpus}).each(ways, options)
 		}
 	}
 	return options, nil

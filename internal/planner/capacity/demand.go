@@ -9,8 +9,8 @@ import (
 )
 
 // checkService finds what contradicts itself in a workload and its SLO, whose keys follow prefix.
-func checkService(doc *strict.Document, prefix string, w *scenarios.Workload, s *scenarios.SLO,
-	problem func(field, format string, args ...any)) {
+func (p *Plan) checkService(doc *strict.Document, prefix string, w *scenarios.Workload,
+	s *scenarios.SLO, problem func(field, format string, args ...any)) {
 	rated := doc.Has(prefix+"workload.rate") || rates(w) || highest(&w.Rate) > 0
 	if !rated && !w.Recorded() && w.Arrivals.Process != "closed-loop" {
 		problem(prefix+"workload",
@@ -21,7 +21,7 @@ func checkService(doc *strict.Document, prefix string, w *scenarios.Workload, s 
 		problem(prefix+"workload.arrivals",
 			"found at-once; a plan is made for requests that arrive over time")
 	}
-	if (&Plan{Workload: *w}).steady() {
+	if (&Plan{Workload: *w}).steady() && !p.scaled() {
 		for _, key := range []string{"requests", "duration"} {
 			if doc.Has(prefix + "workload." + key) {
 				problem(prefix+"workload."+key,
@@ -48,7 +48,7 @@ func rates(w *scenarios.Workload) bool {
 // counts: then as much can be simulated as it takes.
 func (p *Plan) steady() bool {
 	w := &p.Workload
-	if w.Arrivals.Process == "closed-loop" || p.recordedTimes() || !holds(&w.Rate) {
+	if p.scaled() || w.Arrivals.Process == "closed-loop" || p.recordedTimes() || !holds(&w.Rate) {
 		return false
 	}
 	return !slices.ContainsFunc(w.Classes, func(c scenarios.Class) bool { return !holds(&c.Rate) })

@@ -17,13 +17,14 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 	var file *scenarios.File
 	var interrupted *Interrupted
 	var chances []Chance
+	fixed := 0
 	group, within := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		reduced, _, err = s.whole(within, s.chosen(), s.fates[s.best].replicas, 1, 0)
 		return err
 	})
 	group.Go(func() (err error) {
-		full, file, err = s.whole(within, s.chosen(), s.size(), 1, 0)
+		full, file, err = s.whole(within, s.chosen().spared(s.spare), s.size(), 1, 0)
 		return err
 	})
 	group.Go(func() (err error) {
@@ -34,6 +35,12 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 		chances, err = s.chances(within)
 		return err
 	})
+	if s.chosen().scaled() {
+		group.Go(func() (err error) {
+			fixed, err = s.fixed(within)
+			return err
+		})
+	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
@@ -42,6 +49,10 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 		return nil, err
 	}
 	d.Interrupted, d.Chances = interrupted, chances
+	if fixed > 0 {
+		d.Scaled.Fixed = fixed + s.spare
+		d.Scaled.FixedHourly = float64(float64(fixed+s.spare) * s.chosen().price)
+	}
 	return d, nil
 }
 
@@ -63,7 +74,7 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 		Hourly: s.cost(),
 		Kept:   full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
 		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
-		Scenario: string(text), Grade: o.grade,
+		Scenario: string(text), Grade: o.grade, Scaled: s.scaledFleet(&full),
 	}
 	if err := d.start(simulation); err != nil {
 		return nil, err
@@ -76,7 +87,7 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 		millions = full.Flow * 3600 / 1e6
 	}
 	if millions > 0 {
-		d.PerMillion, d.GPUHours = d.Hourly/millions, float64(d.Accelerators)/millions
+		d.PerMillion, d.GPUHours = d.Hourly/millions, d.accelerators()/millions
 	}
 	d.Sold = s.trials.file.Plan.Tokens.Sold(full.Tokens, millions, d.Hourly)
 	return d, nil

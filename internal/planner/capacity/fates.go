@@ -22,6 +22,11 @@ type fate struct {
 	// replicas is the least number that sustains the rate, without spares; 0 where that is not
 	// known.
 	replicas int
+	// running is how many run on average, spares included, of a fleet that is scaled and whose
+	// number of replicas is known. Unused reports whether one that misses the SLO never runs all of
+	// its replicas, so that more would not help.
+	running float64
+	unused  bool
 	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
 	// on the lowest that is not; 0 and nil where none is known.
 	kept   float64
@@ -74,6 +79,11 @@ func (s *search) words(i int) string {
 		return fmt.Sprintf("%d × %s and more are needed, there are %d",
 			(s.fewest(o)+s.spare)*o.accelerators(offer), offer.Accelerator, offer.Count)
 	case costsMore:
+		if s.options[i].scaled() {
+			return fmt.Sprintf("%s replicas or more run on average by the roofline, so it costs "+
+				"$%s/h at least", report.Figure(s.leastCost(i)/o.price),
+				report.Figure(s.leastCost(i)))
+		}
 		if s.rate > 0 {
 			return fmt.Sprintf(
 				"a replica cannot sustain more than %s/s by the roofline, so it costs $%s/h "+
@@ -102,7 +112,10 @@ func (s *search) unaffordable(o *option) string {
 // lost says why n replicas of an option are not enough.
 func (s *search) lost(o *option, n int, v verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
-	if s.rate == 0 {
+	switch {
+	case o.scaled():
+		words = fmt.Sprintf("with up to %s, %s", several(n, "replica"), v.trial.Limit)
+	case s.rate == 0:
 		words = fmt.Sprintf("with %s, %s", several(n, "replica"), v.trial.Limit)
 	}
 	if offer := o.shortest(n + s.spare + 1); offer != nil {

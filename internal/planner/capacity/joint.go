@@ -136,7 +136,7 @@ func (j *jointly) size(ctx context.Context, k, option int) error {
 	if words, failed := failure(err); failed {
 		s.fates[option].kind, s.fates[option].words, err = broken, words, nil
 	}
-	if err == nil && s.best >= 0 {
+	if err == nil && s.best >= 0 && !s.chosen().scaled() {
 		err = s.settle(ctx)
 	}
 	j.sizes[k][option] = 0
@@ -162,11 +162,14 @@ func (j *jointly) choices(k int) []choice {
 		if exact && n == 0 {
 			continue
 		}
-		if !exact {
+		cost := s.leastCost(i)
+		if exact {
+			cost = s.hourly(i)
+		} else {
 			n = s.fewest(o)
 		}
-		all = append(all, choice{option: i, replicas: n, exact: exact,
-			cost: float64(n+s.spare) * o.price, takes: j.takes(s, o, n)})
+		all = append(all, choice{option: i, replicas: n, exact: exact, cost: cost,
+			takes: j.takes(s, o, n)})
 	}
 	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(a.cost, b.cost) })
 	var list []choice

@@ -37,6 +37,8 @@ type load struct {
 	// longest limit of any on the time per token; 0 where some have none.
 	kept work
 	tpot sim.Time
+	// lasts is the time until the last request arrives, in seconds, of a load that ends.
+	lasts float64
 	// flow is how many output tokens are asked for a second; 0 where that depends on the fleet.
 	flow float64
 	// probes are requests, and promises their SLOs.
@@ -72,7 +74,12 @@ func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
 	}
 	l.flow = flow(s.Source.Summary(), f.Plan.peak(), &l.work)
 	if n := len(requests); f.Plan.replayed() && n > 1 {
-		l.flow = l.output / max(1e-9, (requests[n-1].Arrival-requests[0].Arrival).Seconds())
+		last, err := f.rest(s.Source, l, &requests[n-1])
+		if err != nil {
+			return nil, err
+		}
+		l.lasts = last.Seconds()
+		l.flow = l.output / max(1e-9, (last-requests[0].Arrival).Seconds())
 		l.stretches = stretches(requests, s)
 	}
 	l.kept, l.tpot = without(requests, allowance(requests, s)), longestPace(requests, s)
@@ -82,6 +89,26 @@ func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
 		l.target = max(l.target, least(s.SLO(r.Class)))
 	}
 	return l, nil
+}
+
+// rest reads what is left of a load that is judged as a whole, and returns when the last request
+// arrives.
+func (f *File) rest(source sim.Source, l *load, last *sim.Request) (sim.Time, error) {
+	if !f.Plan.scaled() {
+		return last.Arrival, nil
+	}
+	most := max(wholeLoad, float64(f.Plan.Effort.MostRequests))
+	for l.requests <= most {
+		more := draw(source, 1)
+		if len(more) == 0 {
+			return last.Arrival, source.Err()
+		}
+		last = &more[0]
+		l.add(last)
+	}
+	return 0, scenarios.BadInput(fmt.Errorf("%s: workload: has more than %.0f requests, and fleets "+
+		"of menu.scaling are judged by all of them: give a shorter duration or period, plan a "+
+		"part of the rate, or allow for more with effort.most-requests", f.name, most))
 }
 
 // flow returns the output tokens that a workload asks for a second. The mean of a trace at a rate,

@@ -36,7 +36,7 @@ func (l *lookout) begin(ctx context.Context, next []int) {
 	other := &search{rate: s.rate, spare: s.spare, options: s.options, trials: &l.trials}
 	for k, found := 0, 0; k < len(next) && found < l.ahead; k++ {
 		o := s.options[next[k]]
-		if !s.beats(o, s.fewest(o)) {
+		if !s.mayWin(o.index) {
 			continue
 		}
 		found++

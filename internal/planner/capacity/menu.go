@@ -22,9 +22,10 @@ type Menu struct {
 	Batching []scenarios.Policy   `json:"batching,omitempty" jsonschema:"Batching policies with their parameters. Default: that of a scenario."`
 	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters. Default: that of a scenario."`
 	Routing  []scenarios.Policy   `json:"routing,omitempty" jsonschema:"Routing policies with their parameters. Default: that of a scenario."`
-	// Speculation and Disaggregated add options; those without are there always.
+	// Speculation, Disaggregated and Scaling add options; those without are there always.
 	Speculation   []scenarios.Speculation `json:"speculation,omitempty" jsonschema:"Ways of speculative decoding, to choose from beside none."`
 	Disaggregated []Split                 `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas, to choose from beside replicas that do both."`
+	Scaling       []Autoscale             `json:"scaling,omitempty" jsonschema:"Ways of starting and stopping replicas with a load that changes, to choose from beside fixed numbers. The plan finds the most that run."`
 }
 
 // Split is groups of replicas of which some compute prompts and the others go on from there. A

@@ -24,6 +24,8 @@ type option struct {
 	// prefills and decodes are the numbers of replicas of either kind in a group.
 	prefills, decodes int32
 	routing           int32 // of the menu's
+	// way is how replicas start and stop with the load; nil where their number is fixed.
+	way *way
 }
 
 // parts is the kinds of replicas of an option, and what follows from them alone. Options that
@@ -118,6 +120,9 @@ func (o *option) label(m *Menu) string {
 	if len(m.Routing) > 1 {
 		words += ", " + settings(m.Routing[o.routing])
 	}
+	if o.scaled() {
+		words += ", " + m.scalingWords(o.way.index)
+	}
 	return words
 }
 
@@ -139,7 +144,11 @@ func (o *option) scenario(m *Menu, n int, slowdown float64) scenarios.Scenario {
 	s := o.prefill.asked()
 	s.Engine.Slowdown = slowdown
 	s.Routing = orNone(m.Routing)[o.routing]
-	if o.decode == nil {
+	switch {
+	case o.decode == nil && o.scaled():
+		s.Fleet.Pools = []scenarios.Pool{{Replicas: n, Scaling: o.scalingOf(m, 1)}}
+		return s
+	case o.decode == nil:
 		if n > 1 {
 			s.Replicas = n
 		}
@@ -147,6 +156,10 @@ func (o *option) scenario(m *Menu, n int, slowdown float64) scenarios.Scenario {
 	}
 	pools := []scenarios.Pool{{Role: "prefill", Replicas: n * int(o.prefills)},
 		{Role: "decode", Replicas: n * int(o.decodes)}}
+	if o.scaled() {
+		pools[0].Scaling = o.scalingOf(m, int(o.prefills))
+		pools[1].Scaling = o.scalingOf(m, int(o.decodes))
+	}
 	if o.decode != o.prefill {
 		for i, server := range o.servers() {
 			own := server.asked()

@@ -153,7 +153,7 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 			p.Job.check(p, doc, problem)
 			break
 		}
-		checkService(doc, "", &p.Workload, &p.SLO, problem)
+		p.checkService(doc, "", &p.Workload, &p.SLO, problem)
 	}
 	names := map[string]bool{}
 	for i := range p.Models {
@@ -165,9 +165,10 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 		} else {
 			names[name] = true
 		}
-		checkService(doc, field, &m.Workload, &m.SLO, problem)
+		p.checkService(doc, field, &m.Workload, &m.SLO, problem)
 	}
 	p.Menu.checkExperts(problem)
+	p.checkScaling(doc, problem)
 	p.Goal.check(p, doc, problem)
 	if e := p.Effort; e.MostRequests > 0 && e.MostRequests < cmp.Or(e.Requests, firstRequests) {
 		problem("effort.most-requests", "found %d, less than the %d of the first simulation",
@@ -182,6 +183,10 @@ func (p *Plan) complete() {
 		p.Menu.Tensor = []int{1, 2, 4, 8}
 	}
 	p.SLO = p.SLO.Complete()
+	p.onePeriod(&p.Workload)
+	for i := range p.Models {
+		p.onePeriod(&p.Models[i].Workload)
+	}
 	p.Goal.complete()
 	if p.Job != nil {
 		p.Goal.Find = findJob

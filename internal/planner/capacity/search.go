@@ -3,8 +3,11 @@ package capacity
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
+
+	"github.com/llmsim/llmsim/internal/report"
 )
 
 // lightLoad is the share of the highest conceivable rate at which requests hardly meet: an SLO that
@@ -24,25 +27,44 @@ type search struct {
 
 // replicas and cost of the best fleet, spares included.
 func (s *search) size() int         { return s.fates[s.best].replicas + s.spare }
-func (s *search) cost() float64     { return float64(s.size()) * s.options[s.best].price }
+func (s *search) cost() float64     { return s.hourly(s.best) }
 func (s *search) chosen() *option   { return s.options[s.best] }
 func (s *search) accelerators() int { return s.size() * s.chosen().gpus }
 
-// beats reports whether n replicas of o, and the spares, are the better answer: cheaper, or as
-// cheap with better evidence, or with fewer accelerators, or earlier on the menu.
+// hourly is what the fleet of an option costs whose number of replicas is known, in $/h.
+func (s *search) hourly(i int) float64 {
+	fate, o := &s.fates[i], s.options[i]
+	if o.scaled() {
+		return float64(fate.running * o.price)
+	}
+	return float64(float64(fate.replicas+s.spare) * o.price)
+}
+
+// beats reports whether a fixed number of replicas of o, and the spares, are the better answer.
 func (s *search) beats(o *option, n int) bool {
+	return s.wins(o, n, float64(float64(n+s.spare)*o.price))
+}
+
+// wins reports whether n replicas of o, and the spares, that cost that much an hour are the better
+// answer: cheaper, or as cheap with better evidence, or with fewer accelerators, or earlier on the
+// menu.
+func (s *search) wins(o *option, n int, hourly float64) bool {
 	if s.best < 0 {
 		return true
 	}
-	size := n + s.spare
-	return cmp.Or(cmp.Compare(float64(size)*o.price, s.cost()),
-		cmp.Compare(rank(o.grade), rank(s.chosen().grade)), cmp.Compare(size*o.gpus,
+	return cmp.Or(cmp.Compare(hourly, s.cost()),
+		cmp.Compare(rank(o.grade), rank(s.chosen().grade)), cmp.Compare((n+s.spare)*o.gpus,
 			s.accelerators()), cmp.Compare(o.index, s.best)) < 0
+}
+
+// mayWin reports whether an option could be the better answer, by the bounds.
+func (s *search) mayWin(i int) bool {
+	return s.wins(s.options[i], s.fewest(s.options[i]), s.leastCost(i))
 }
 
 // fewest is the least number of replicas that could sustain the load, by the bounds.
 func (s *search) fewest(o *option) int {
-	return max(1, int(o.least), int(math.Ceil(s.rate/o.ceiling)))
+	return max(1, int(o.least), o.always(), int(math.Ceil(s.rate/o.ceiling)))
 }
 
 // most is the largest number of replicas that is worth a thought: what there is, or where the load
@@ -80,7 +102,7 @@ func (s *search) run(ctx context.Context) error {
 	lookout := s.newLookout()
 	defer lookout.close()
 	for k, i := range order {
-		if o := s.options[i]; !s.beats(o, s.fewest(o)) {
+		if !s.mayWin(i) {
 			if i != s.best {
 				s.fates[i] = fate{kind: costsMore}
 			}
@@ -100,12 +122,18 @@ func (s *search) run(ctx context.Context) error {
 // leastCost is the least that a fleet of option i could cost, by the bounds.
 func (s *search) leastCost(i int) float64 {
 	o := s.options[i]
-	return float64(s.fewest(o)+s.spare) * o.price
+	if o.scaled() {
+		return float64(max(o.way.mean, float64(o.always()+s.spare)) * o.price)
+	}
+	return float64(float64(s.fewest(o)+s.spare) * o.price)
 }
 
 // enough decides whether n replicas of o, spares left out, serve the load: by one of them where
 // they are alike, else by the whole fleet.
 func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) {
+	if o.scaled() {
+		return s.keepsUp(ctx, o, n)
+	}
 	if _, taken := o.interrupted(); taken {
 		t, err := s.withstands(ctx, o, n, s.rate, o.slow)
 		return verdict{rate: s.rate / float64(n), sustained: t.kept(), trial: t}, err
@@ -123,9 +151,13 @@ func (s *search) serves(ctx context.Context, i, n int) (verdict, error) {
 	if err != nil {
 		return v, err
 	}
-	if fate := &s.fates[i]; v.sustained {
+	switch fate := &s.fates[i]; {
+	case v.sustained:
 		fate.kept = max(fate.kept, v.rate)
-	} else if fate.missed == nil || v.rate < fate.missed.rate {
+	case s.options[i].scaled():
+		fate.unused = fate.missed != nil && slices.Equal(fate.missed.trial.Running, v.trial.Running)
+		fate.missed = &v
+	case fate.missed == nil || v.rate < fate.missed.rate:
 		fate.missed = &v
 	}
 	return v, nil
@@ -147,7 +179,7 @@ func (s *search) try(ctx context.Context, i int) error {
 		}
 	}
 	for step := 1; err == nil && !ok; step *= 2 {
-		if n == high {
+		if n == high || s.fates[i].unused {
 			return nil
 		}
 		low, n = n, min(high, n+step)
@@ -160,13 +192,25 @@ func (s *search) try(ctx context.Context, i int) error {
 		return err
 	}
 	s.fates[i].replicas = high
-	if s.beats(o, high) {
-		if s.best >= 0 {
-			s.fates[s.best].kind = simulated
-		}
-		s.fates[i].kind, s.fates[i].words, s.best = chosen, "", i
+	if s.fates[i].running, err = s.charge(ctx, o, high); err != nil {
+		return err
+	}
+	if s.wins(o, high, s.hourly(i)) {
+		s.crown(i)
+	} else if fate := &s.fates[i]; o.scaled() {
+		fate.kind, fate.words = simulated, fmt.Sprintf("up to %s, %s on average, cost $%s/h",
+			several(high+s.spare, "replica"), report.Figure(fate.running),
+			report.Figure(s.hourly(i)))
 	}
 	return nil
+}
+
+// crown makes an option the best.
+func (s *search) crown(i int) {
+	if s.best >= 0 {
+		s.fates[s.best].kind = simulated
+	}
+	s.fates[i].kind, s.fates[i].words, s.best = chosen, "", i
 }
 
 // suffice reports whether n replicas of option i serve the load, and notes what became of it where
@@ -188,7 +232,7 @@ func (s *search) suffice(ctx context.Context, i, n int) (bool, error) {
 // as possible.
 func (s *search) first(o *option) (n, most int) {
 	fewest, most := s.fewest(o), s.most(o)
-	if s.best < 0 {
+	if s.best < 0 || o.scaled() {
 		return fewest, most
 	}
 	for most >= fewest && !s.beats(o, most) {

@@ -76,9 +76,13 @@ func (s *search) again(ctx context.Context, easier *search, harder int) error {
 	if keeps {
 		s.fates = make([]fate, len(s.options))
 		s.best, s.fates[i] = i, fate{kind: chosen, replicas: n}
-	}
-	if keeps && harder > 0 {
-		return nil
+		if harder > 0 {
+			return nil
+		}
+		var err error
+		if s.fates[i].running, err = s.charge(ctx, s.options[i], n); err != nil {
+			return err
+		}
 	}
 	return s.answer(ctx)
 }
@@ -137,7 +141,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 			both.prefill, both.decode = again(o.prefill), again(o.decode)
 			known[o.parts] = &both
 		}
-		other.parts = known[o.parts]
+		other.parts, other.way = known[o.parts], o.way.copied()
 	}
 	if p.price != nil {
 		return &search{rate: s.rate, spare: s.spare, options: options, best: -1, seeds: s.seeds,
@@ -149,6 +153,9 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 		return nil, err
 	}
 	other.seeds = s.seeds
+	if f.Plan.scaled() {
+		other.seeds = fewSeeds // as rough as other loads are judged here
+	}
 	return other, nil
 }
 

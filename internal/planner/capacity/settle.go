@@ -29,9 +29,7 @@ type Chance struct {
 // share of requests that do.
 func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, seeds int) (bool,
 	float64, error) {
-	if s.trials.file.Plan.recordedTimes() {
-		seeds = 1 // recorded requests are always the same
-	}
+	seeds = s.trials.file.Plan.seeds(seeds)
 	if _, taken := o.interrupted(); taken {
 		t, err := s.withstands(ctx, o, n, s.rate, slowdown)
 		return t.kept(), t.Kept.Mean, err
@@ -54,6 +52,15 @@ func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, 
 	return false, 0, nil
 }
 
+// seeds returns how many runs are of use where that many are asked for: recorded requests are
+// always the same.
+func (p *Plan) seeds(n int) int {
+	if p.recordedTimes() {
+		return 1
+	}
+	return n
+}
+
 // answer finds the best option and sizes it as a fleet.
 func (s *search) answer(ctx context.Context) error {
 	if err := s.run(ctx); err != nil || s.best < 0 {
@@ -69,6 +76,14 @@ func (s *search) settleBest(ctx context.Context) error {
 	tried := map[int]bool{}
 	for next := s.best; next >= 0; next = s.challenger(tried) {
 		tried[next] = true
+		if s.options[next].scaled() { // sized as a fleet from the start
+			if next != s.best {
+				if err := s.try(ctx, next); err != nil {
+					return err
+				}
+			}
+			continue
+		}
 		fate := &s.fates[next]
 		if next != s.best {
 			ok, _, err := s.keeps(ctx, s.options[next], s.worth(next), s.pessimism(next), s.seeds)
@@ -79,8 +94,8 @@ func (s *search) settleBest(ctx context.Context) error {
 				continue
 			}
 			fate.replicas = s.worth(next)
-			s.fates[s.best].kind, s.fates[s.best].words = simulated, "another costs less"
-			fate.kind, fate.words, s.best = chosen, "", next
+			s.fates[s.best].words = "another costs less"
+			s.crown(next)
 		}
 		if err := s.settle(ctx); err != nil {
 			return err
@@ -96,7 +111,13 @@ const nearMiss = 0.05
 // challenger returns an option that was not tried yet and might cost less than the best; -1 where
 // there is none.
 func (s *search) challenger(tried map[int]bool) int {
-	for i := range s.options {
+	for i, o := range s.options {
+		if o.scaled() {
+			if !tried[i] && s.openScaled(i) {
+				return i
+			}
+			continue
+		}
 		if s.open(i) && !tried[i] && s.worth(i) >= s.fewest(s.options[i]) {
 			return i
 		}

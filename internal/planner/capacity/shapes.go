@@ -71,10 +71,10 @@ func sign(n int) int { return min(n, 1) }
 // closer reports whether option i is nearer to being chosen than option j, which comes before it.
 func (s *search) closer(i, j int) bool {
 	rank := func(k int) (int, float64) {
-		o, fate := s.options[k], &s.fates[k]
+		fate := &s.fates[k]
 		switch {
 		case fate.replicas > 0:
-			return 0, float64(fate.replicas+s.spare) * o.price
+			return 0, s.hourly(k)
 		case fate.kind == simulated:
 			return 1, -fate.closest
 		case fate.kind == costsMore || fate.kind == tooFew:
@@ -125,6 +125,10 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 	default:
 		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.gpus, float64(size)*o.price
 		sh.HourlyLeast = float64(s.optimistic(i, replicas)+s.spare) * o.price
+		if o.scaled() {
+			sh.HourlyLeast *= s.hourly(i) / sh.Hourly
+			sh.Hourly, sh.Fewest = s.hourly(i), o.way.always+s.spare
+		}
 		if millions := s.millions(); millions > 0 {
 			sh.PerMillion = sh.Hourly / millions
 		}

@@ -23,6 +23,9 @@ func (a *Answer) printShapes(p *report.Printer) {
 		}
 		if s.Replicas > 0 {
 			row[3] = fmt.Sprint(s.Replicas)
+			if s.Fewest > 0 {
+				row[3] = fmt.Sprintf("%d–%d", s.Fewest, s.Replicas)
+			}
 			row[4] = costRange(s.HourlyLeast, s.Hourly)
 		}
 		if s.PerMillion > 0 {

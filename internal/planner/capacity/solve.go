@@ -39,7 +39,11 @@ func (f *File) newSearch(ctx context.Context, q *queue.Queue, o Options) (*searc
 	t := &trials{file: f, clocks: scenarios.NewClocks(), queue: q, journal: o.Journal, ran: o.Ran,
 		shard: o.Shard, recorded: o.Recorded, workers: o.Queue.Workers,
 		ledger: &ledger{known: map[string]*entry{}}}
-	return f.prepared(ctx, options, t)
+	s, err := f.prepared(ctx, options, t)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.checkWays()
 }
 
 // finding is a search that has found what the goal asks for, and how.

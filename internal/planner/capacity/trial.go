@@ -41,6 +41,9 @@ type trial struct {
 	Binds string  `json:"binds"`
 	// Seconds is how long the run took.
 	Seconds float64 `json:"seconds"`
+	// Running is how many replicas of each pool ran or were starting on average, until the last
+	// request arrived: what they did after that counts too. It is empty where all run always.
+	Running []float64 `json:"running,omitempty"`
 	// Flow is the output tokens a second.
 	Flow float64 `json:"output_tokens_per_second"`
 	// Tokens counts those of the requests that were completed.
@@ -157,7 +160,7 @@ func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 	t := trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds,
 		EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput,
 		Seconds: r.Duration, Latencies: latencies(seen.Requests),
-		Tokens: scenarios.CountTokens(&r.Summary)}
+		Tokens: scenarios.CountTokens(&r.Summary), Running: running(seen)}
 	requests, drop := seen.Requests, 0
 	if !whole {
 		requests, drop = t.settled(seen)
@@ -170,6 +173,24 @@ func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 	}
 	t.Limit = limit(seen, &t, &g)
 	return t
+}
+
+// running returns how many replicas of each pool ran or were starting, over the time in which
+// requests arrived.
+func running(seen *planner.Observation) []float64 {
+	r := seen.Result
+	lasts := r.Duration
+	if n := len(seen.Requests); n > 0 && seen.Requests[n-1].Arrival > 0 {
+		lasts = seen.Requests[n-1].Arrival.Seconds()
+	}
+	var list []float64
+	for i := range r.Pools {
+		list = append(list, r.Pools[i].MeanReplicas*r.Duration/lasts)
+	}
+	if list == nil && r.Fleet != nil { // of one pool
+		list = append(list, r.Fleet.MeanReplicas*r.Duration/lasts)
+	}
+	return list
 }
 
 // settled returns the requests of the steady state, of which the first are warm-up, and notes

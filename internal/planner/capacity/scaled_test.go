@@ -1,0 +1,165 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// scaledMenu asks for a fleet under a wave, with the whole menu or a part of it.
+func scaledMenu(whole bool) string {
+	const head = `
+model: llama-3.1-8b
+workload: {rate: {pattern: wave, average: 10/s, swing: 0.95, period: 20m, peak: 10m}, prompt: 900, output: 60}
+slo: {ttft: 1s, tpot: 40ms, percentile: 95}
+effort: {requests: 200, most-requests: 400}
+menu:
+`
+	if !whole {
+		return head + `
+  hardware: [l40s, a100-80gb-sxm]
+  tensor: [1]
+  scaling:
+    - {policy: outstanding, target: 6, min: 1..2, keep: 30s, cold-start: {boot: 20s, disk: xeon-8480}}
+`
+	}
+	return head + `
+  hardware: [l40s, a100-80gb-sxm, h100-sxm, a40]
+  tensor: [1, 2]
+  weights: [bf16, fp8]
+  batching: [{max-sequences: 64}, {max-sequences: 256, token-budget: 2048}]
+  scaling:
+    - {policy: outstanding, target: 5, min: 1..3, keep: 30s, cold-start: {boot: 20s, disk: xeon-8480}}
+    - {policy: outstanding, target: 8, min: 1..3, keep: 30s, cold-start: {boot: 20s, disk: xeon-8480}}
+    - {policy: utilization, target: 0.5, min: 1..3, keep: 30s, cold-start: {boot: 20s, disk: xeon-8480}}
+    - {policy: queue, per-replica: 1, min: 1..3, keep: 30s, cold-start: {boot: 20s, disk: xeon-8480}}
+    - {policy: forecast, per-replica: 4, ahead: 40s, min: 1..3, keep: 30s, cold-start: {boot: 20s, disk: xeon-8480}}
+`
+}
+
+// The answer of a menu with scaling is that of every fleet, simulated whole: of each option every
+// number of replicas up to the first that is not used at once. No fleet runs fewer replicas on
+// average than the bound.
+func TestScaledFleetsAreThoseOfExhaustiveSearch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates every fleet of a menu")
+	}
+	planned, trials := prepared(t, scaledMenu(*long))
+	if err := planned.answer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if planned.best < 0 {
+		t.Fatal("no fleet keeps the SLO: nothing is tested")
+	}
+	every, allTrials := prepared(t, scaledMenu(*long))
+	best, replicas, running := -1, 0, 0.0
+	for i, o := range every.options {
+		n, mean := leastFleet(t, every, o)
+		if n == 0 {
+			continue
+		}
+		if o.scaled() && mean < o.way.mean {
+			t.Errorf("%s: %g replicas run on average, below the bound %g", every.label(i), mean, o.way.mean)
+		}
+		if best < 0 || cmp.Or(cmp.Compare(mean*o.price, running*every.options[best].price),
+			cmp.Compare(rank(o.grade), rank(every.options[best].grade)),
+			cmp.Compare(n*o.gpus, replicas*every.options[best].gpus)) < 0 {
+			best, replicas, running = i, n, mean
+		}
+	}
+	if planned.best != best || planned.fates[best].replicas != replicas {
+		t.Errorf("planned %s, exhaustive search finds %s", answer(planned, planned.best),
+			answerOf(every, best, replicas))
+	}
+	needed, all := trials.count(), allTrials.count()
+	t.Logf("%d options, %d simulations, exhaustive %d; %s", len(every.options), needed, all,
+		answer(planned, planned.best))
+	if most := map[bool]int{false: 50, true: 3}[*long]; 100*needed > most*all {
+		t.Errorf("%d simulations, exhaustive search needs %d: more than %d %%", needed, all, most)
+	}
+}
+
+// leastFleet returns the cheapest number of replicas of an option that keeps the SLO, and how many
+// of them run on average; 0 where none does.
+func leastFleet(t *testing.T, s *search, o *option) (replicas int, running float64) {
+	t.Helper()
+	if o.unfit() != "" {
+		return 0, 0
+	}
+	running = math.Inf(1)
+	for n := max(1, o.always()); n <= 12; n++ {
+		ok, _, err := s.keeps(context.Background(), o, n, o.slow, s.seeds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean, err := s.charge(context.Background(), o, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok && mean < running*(1-1e-9) {
+			replicas, running = n, mean
+		}
+	}
+	return replicas, running
+}
+
+// What a plan says of a scaled fleet and its spares is what its scenario shows: a recorded load has
+// one run, so that both are the same.
+func TestScaledFleetCostsWhatItsScenarioDoes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "day.csv")
+	var b strings.Builder
+	b.WriteString("arrival_s,prompt_tokens,output_tokens\n")
+	at := 0.0
+	for at < 900 {
+		rate := 2.0
+		if at > 300 && at < 600 { // requests a second
+			rate = 14
+		}
+		at += 1 / rate
+		fmt.Fprintf(&b, "%.2f,1200,80\n", at)
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	a := solve(t, "many-users", "workload={trace: "+path+"}", "slo={ttft: 2s, percentile: 90}",
+		"menu={hardware: [l40s], tensor: [1], scaling: [{policy: outstanding, target: 5, keep: 60s}]}",
+		"fleet={spare: 1}")
+	d := a.Chosen
+	if d == nil || d.Scaled == nil {
+		t.Fatalf("chosen %+v, want a scaled fleet", d)
+	}
+	if f := d.Scaled; f.Fewest != 2 || f.Mean >= float64(d.Replicas) || f.Mean < 2 {
+		t.Errorf("%g of %d to %d replicas run on average", f.Mean, f.Fewest, d.Replicas)
+	}
+	file, err := scenarios.Parse("answer.yaml", []byte(d.Scenario))
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := simulation.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := strconv.ParseFloat(fmt.Sprintf("%.2f", at), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Cost / last * 3600; math.Abs(got/d.Hourly-1) > 1e-9 {
+		t.Errorf("the plan says $%g an hour, its scenario costs $%g", d.Hourly, got)
+	}
+	if !r.SLOMet {
+		t.Errorf("its scenario keeps %v", r.Attainment)
+	}
+}
