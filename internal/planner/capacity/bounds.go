@@ -24,11 +24,11 @@ func (o *option) bound(all []busy) {
 	load := o.load()
 	o.ceiling = slack * load.requests / (o.slow * o.divided(all[0]))
 	o.least = 1
-	o.boundMean(load)
 	for i := range load.stretches {
 		n := math.Ceil(o.slow * o.divided(all[1+i]) / (slack * load.stretches[i].seconds))
 		o.least = max(o.least, int32(min(n, unbounded)))
 	}
+	o.boundMean(load)
 }
 
 // busy bounds the seconds for which one replica of each kind is busy at the predicted pace; last is
