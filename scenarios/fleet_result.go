@@ -7,9 +7,10 @@ type FleetResult struct {
 	// Retries counts how often requests began anew after a failure.
 	Retries int64 `json:"retries"`
 	// MeanReplicas is the number of the Replicas that ran or were starting, on average. The cost is
-	// theirs.
+	// theirs. UsedReplicas counts the ones that ran or were starting at some time.
 	Replicas     int     `json:"replicas"`
 	MeanReplicas float64 `json:"mean_replicas"`
+	UsedReplicas int     `json:"used_replicas"`
 	// Transfers is the number of KV caches that were moved, VisibleTransfer the mean time from the
 	// end of a prefill until its KV cache had arrived, LinkBusy the share of the time in which the
 	// link was taken.
@@ -26,7 +27,11 @@ func (f *finished) fleetResult() *FleetResult {
 	sum := &FleetResult{Retries: f.outcome.Retries, Replicas: len(f.outcome.Replicas)}
 	end := f.outcome.End.Seconds()
 	for i := range f.outcome.Replicas {
-		sum.MeanReplicas += f.outcome.Replicas[i].Up.Seconds() / end
+		up := f.outcome.Replicas[i].Up
+		sum.MeanReplicas += up.Seconds() / end
+		if up > 0 {
+			sum.UsedReplicas++
+		}
 	}
 	for _, l := range f.outcome.Links {
 		sum.Transfers += l.Transfers

@@ -37,7 +37,7 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 	})
 	if s.chosen().scaled() {
 		group.Go(func() (err error) {
-			fixed, err = s.fixed(within)
+			fixed, err = s.fixedInstead(within, s.chosen())
 			return err
 		})
 	}

@@ -40,7 +40,11 @@ func (l *lookout) begin(ctx context.Context, next []int) {
 			continue
 		}
 		found++
+		ask := other.enough
 		n, _ := s.first(o)
+		if o.scaled() {
+			ask, n = other.firstAsked(o, s.fixed)
+		}
 		if l.begun[o.index] == n {
 			continue
 		}
@@ -52,7 +56,7 @@ func (l *lookout) begin(ctx context.Context, next []int) {
 		l.begun[o.index] = n
 		l.group.Go(func() {
 			defer func() { <-l.slots }()
-			_, _ = other.enough(ctx, o, n) // an error shows again where the trial is needed
+			_, _ = ask(ctx, o, n) // an error shows again where the trial is needed
 		})
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/llmsim/llmsim/internal/report"
 )
 
 // lightLoad is the share of the highest conceivable rate at which requests hardly meet: an SLO that
@@ -23,6 +21,8 @@ type search struct {
 	best    int // index of the option; -1 where there is none
 	seeds   int // the most runs of a whole fleet for a decision
 	trials  *trials
+	// fixed is what is known of the least fixed number of replicas of options that are scaled.
+	fixed map[alike]int
 }
 
 // replicas and cost of the best fleet, spares included.
@@ -97,8 +97,10 @@ func (s *search) run(ctx context.Context) error {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order,
-		func(a, b int) int { return cmp.Compare(s.leastCost(a), s.leastCost(b)) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(s.leastCost(a), s.leastCost(b)),
+			cmp.Compare(s.options[a].busyCost(), s.options[b].busyCost()))
+	})
 	lookout := s.newLookout()
 	defer lookout.close()
 	for k, i := range order {
@@ -155,7 +157,8 @@ func (s *search) serves(ctx context.Context, i, n int) (verdict, error) {
 	case v.sustained:
 		fate.kept = max(fate.kept, v.rate)
 	case s.options[i].scaled():
-		fate.unused = fate.missed != nil && slices.Equal(fate.missed.trial.Running, v.trial.Running)
+		fate.unused = v.trial.Unused > 0 && s.options[i].decode == nil || fate.missed != nil &&
+			slices.Equal(fate.missed.trial.Running, v.trial.Running)
 		fate.missed = &v
 	case fate.missed == nil || v.rate < fate.missed.rate:
 		fate.missed = &v
@@ -169,6 +172,14 @@ func (t *trial) kept() bool { return t.Kept.Mean >= t.Target-1e-12 && !t.Growing
 // try simulates an option, and makes it the best if it is.
 func (s *search) try(ctx context.Context, i int) error {
 	o := s.options[i]
+	if o.scaled() {
+		return s.tryScaled(ctx, i)
+	}
+	if n, known := s.fixed[o.fixed()]; known && !s.beats(o, n) {
+		s.fates[i].kind = outdone
+		s.fates[i].words = fmt.Sprintf("fewer than %s miss the SLO", several(n, "replica"))
+		return nil
+	}
 	low := s.fewest(o) - 1 // does not sustain the load
 	n, high := s.first(o)
 	ok, err := s.suffice(ctx, i, n)
@@ -179,7 +190,7 @@ func (s *search) try(ctx context.Context, i int) error {
 		}
 	}
 	for step := 1; err == nil && !ok; step *= 2 {
-		if n == high || s.fates[i].unused {
+		if n == high {
 			return nil
 		}
 		low, n = n, min(high, n+step)
@@ -192,15 +203,8 @@ func (s *search) try(ctx context.Context, i int) error {
 		return err
 	}
 	s.fates[i].replicas = high
-	if s.fates[i].running, err = s.charge(ctx, o, high); err != nil {
-		return err
-	}
-	if s.wins(o, high, s.hourly(i)) {
+	if s.beats(o, high) {
 		s.crown(i)
-	} else if fate := &s.fates[i]; o.scaled() {
-		fate.kind, fate.words = simulated, fmt.Sprintf("up to %s, %s on average, cost $%s/h",
-			several(high+s.spare, "replica"), report.Figure(fate.running),
-			report.Figure(s.hourly(i)))
 	}
 	return nil
 }
@@ -232,7 +236,7 @@ func (s *search) suffice(ctx context.Context, i, n int) (bool, error) {
 // as possible.
 func (s *search) first(o *option) (n, most int) {
 	fewest, most := s.fewest(o), s.most(o)
-	if s.best < 0 || o.scaled() {
+	if s.best < 0 {
 		return fewest, most
 	}
 	for most >= fewest && !s.beats(o, most) {

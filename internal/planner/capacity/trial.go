@@ -44,6 +44,8 @@ type trial struct {
 	// Running is how many replicas of each pool ran or were starting on average, until the last
 	// request arrived: what they did after that counts too. It is empty where all run always.
 	Running []float64 `json:"running,omitempty"`
+	// Unused is how many replicas never ran.
+	Unused int `json:"unused,omitempty"`
 	// Flow is the output tokens a second.
 	Flow float64 `json:"output_tokens_per_second"`
 	// Tokens counts those of the requests that were completed.
@@ -161,6 +163,9 @@ func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 		EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput,
 		Seconds: r.Duration, Latencies: latencies(seen.Requests),
 		Tokens: scenarios.CountTokens(&r.Summary), Running: running(seen)}
+	if r.Fleet != nil {
+		t.Unused = r.Fleet.Replicas - r.Fleet.UsedReplicas
+	}
 	requests, drop := seen.Requests, 0
 	if !whole {
 		requests, drop = t.settled(seen)
