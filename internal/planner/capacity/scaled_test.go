@@ -68,7 +68,8 @@ func TestScaledFleetsAreThoseOfExhaustiveSearch(t *testing.T) {
 			continue
 		}
 		if o.scaled() && mean < o.way.mean {
-			t.Errorf("%s: %g replicas run on average, below the bound %g", every.label(i), mean, o.way.mean)
+			t.Errorf("%s: %g replicas run on average, below the bound %g", every.label(i), mean,
+				o.way.mean)
 		}
 		if best < 0 || cmp.Or(cmp.Compare(mean*o.price, running*every.options[best].price),
 			cmp.Compare(rank(o.grade), rank(every.options[best].grade)),
@@ -131,7 +132,8 @@ func TestScaledFleetCostsWhatItsScenarioDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := solve(t, "many-users", "workload={trace: "+path+"}", "slo={ttft: 2s, percentile: 90}",
-		"menu={hardware: [l40s], tensor: [1], scaling: [{policy: outstanding, target: 5, keep: 60s}]}",
+		"menu={hardware: [l40s], tensor: [1], scaling: [{policy: outstanding, target: 5, "+
+			"keep: 60s}]}",
 		"fleet={spare: 1}")
 	d := a.Chosen
 	if d == nil || d.Scaled == nil {

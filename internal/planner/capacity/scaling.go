@@ -68,13 +68,14 @@ func (p *Plan) checkScaling(doc *strict.Document, problem func(field, format str
 	const field = "menu.scaling"
 	switch {
 	case p.Job != nil:
-		problem(field, "has no meaning beside a job, which is all there at the start; leave one of "+
-			"the two out")
+		problem(field, "has no meaning beside a job, which is all there at the start; leave one "+
+			"of the two out")
 	case p.Goal.Find != "" && p.Goal.Find != findCheapest:
 		problem(field, "is planned for the cheapest fleet only; leave it out, or goal %s",
 			p.Goal.Find)
 	case p.Fleet.Autoscaling:
-		problem("fleet.autoscaling", "reckons what menu.scaling simulates; leave one of the two out")
+		problem("fleet.autoscaling", "reckons what menu.scaling simulates; leave one of the two "+
+			"out")
 	}
 	for i := range p.Models {
 		w := &p.Models[i].Workload
