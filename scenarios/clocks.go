@@ -4,20 +4,52 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/workload/lengths"
 )
 
 // Clocks keeps step clocks, with what they have computed, for many scenarios that serve the same
-// model on the same accelerators. It makes building and short runs cheaper, and changes no result.
-// It is used by one goroutine at a time, and so are the simulations that share it.
+// model on the same accelerators, and the tables of their distributions of lengths. It makes
+// building and short runs cheaper, and changes no result. It is used by one goroutine at a time,
+// and so are the simulations that share it.
 type Clocks struct {
-	known map[string]*steptime.Clock
+	known   map[string]*steptime.Clock
+	lengths map[Length]*lengths.Distribution
+	entries int // of these tables
 }
 
 // mostClocks bounds the memory of Clocks: a clock takes some hundred kilobytes.
 const mostClocks = 64
 
+// mostEntries bounds the tables of distributions, to 16 MB or so.
+const mostEntries = 1 << 20
+
 // NewClocks returns an empty set.
-func NewClocks() *Clocks { return &Clocks{known: map[string]*steptime.Clock{}} }
+func NewClocks() *Clocks {
+	return &Clocks{known: map[string]*steptime.Clock{}, lengths: map[Length]*lengths.Distribution{}}
+}
+
+// distribution returns the one that l describes, or makes it. One that was observed is read from
+// its file each time, which may change.
+func (c *Clocks) distribution(l Length, make func() (*lengths.Distribution, error)) (
+	*lengths.Distribution, error) {
+	if c == nil || l.File != "" {
+		return make()
+	}
+	if known := c.lengths[l]; known != nil {
+		return known, nil
+	}
+	made, err := make()
+	if err != nil {
+		return nil, err
+	}
+	size := l.Max - l.Min + 1
+	if c.entries += size; c.entries > mostEntries {
+		clear(c.lengths)
+		c.entries = size
+	}
+	c.lengths[l] = made
+	return made, nil
+}
 
 // clock returns the clock of a scenario whose defaults are filled in, or makes it. Scenarios with a
 // model or hardware of their own files get a clock of their own: files may change.

@@ -16,7 +16,9 @@ func TestSharedClocksChangeNothing(t *testing.T) {
 	clocks := scenarios.NewClocks()
 	for round := range 2 {
 		for _, override := range []string{"parallelism.tensor=2", "parallelism.tensor=4",
-			"engine.weights=fp8", "hardware=h100-sxm", "engine=ideal", "workload.rate=3/s"} {
+			"engine.weights=fp8", "hardware=h100-sxm", "engine=ideal", "workload.rate=3/s",
+			"workload.prompt.mean=300", "workload.prompt.max=900", "engine.max-model-len=2000",
+			"workload.prompt={distribution: lognormal, mean: 500, cv: 0.4}"} {
 			var results [2][]byte
 			for i, shared := range []*scenarios.Clocks{nil, clocks} {
 				f, err := scenarios.Load("llama2-70b", "workload.requests=50", override)

@@ -94,7 +94,9 @@ func (d *demand) lengths(field string, l *Length) *lengths.Distribution {
 			"narrow them by min and max, or give several classes the same", maxLengthEntries)
 		return nil
 	}
-	made, err := located.distribution(d.file.files())
+	made, err := d.file.Clocks.distribution(located, func() (*lengths.Distribution, error) {
+		return located.distribution(d.file.files())
+	})
 	if err != nil {
 		d.problem(field, "%v", plainPathError(err))
 		return nil

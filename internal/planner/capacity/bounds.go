@@ -133,6 +133,9 @@ func (p *parts) latencies(l *load) {
 	}
 	p.alone = kept / n
 	p.tight = p.alone+3*math.Sqrt(p.alone*(1-p.alone)/n) < l.target-1e-9
+	if last.drafts != nil {
+		p.alone = math.Round(1e4*p.alone) / 1e4 // a chance of 1e-19 is none
+	}
 }
 
 // times returns how many times its limits a request takes that has a replica to itself.

@@ -110,7 +110,7 @@ func TestDraftsKeepTheirBounds(t *testing.T) {
 			return seen.(trial)
 		}
 		light := observe(o.ceiling * lightLoad / 4)
-		noise := 4 * math.Sqrt((o.alone*(1-o.alone)+1e-3)/400)
+		noise := 5 * math.Sqrt((o.alone*(1-o.alone)+1e-3)/400)
 		if light.All > o.alone+noise {
 			t.Errorf("%s\n%g of the requests keep the SLO, the bound is %g", text, light.All,
 				o.alone)

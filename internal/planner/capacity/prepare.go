@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // block is how many options are prepared and bounded before what is needed for their bounds alone
@@ -218,13 +219,15 @@ func (s *server) face(steps *scenarios.Steps) {
 	s.alone, s.slowest = make([]latency, len(s.load.probes)), latency{}
 	for i := range s.load.probes {
 		p := &s.load.probes[i]
-		s.alone[i] = latency{ttft: s.prefillAlone(steps, p), tpot: s.decodeAlone(steps, p)}
+		l := latency{ttft: s.prefillAlone(steps, p), tpot: s.decodeAlone(steps, p)}
+		pace := l.tpot
 		if s.drafts != nil {
-			s.alone[i].plain = plainStep(steps, p)
-			s.alone[i].drafted = s.drafts.least(p, s.alone[i].plain)
+			l.plain = plainStep(steps, p)
+			l.drafted = s.drafts.least(p, l.plain)
+			pace = min(l.plain, sim.Time(float64(l.drafted)/s.pace.mean))
 		}
-		s.slowest.ttft = max(s.slowest.ttft, s.alone[i].ttft)
-		s.slowest.tpot = max(s.slowest.tpot, s.alone[i].tpot)
+		s.alone[i] = l
+		s.slowest.ttft, s.slowest.tpot = max(s.slowest.ttft, l.ttft), max(s.slowest.tpot, pace)
 	}
 }
 

@@ -32,8 +32,9 @@ type server struct {
 	evidence        *evidence.Evidence
 	pace            pace
 	load            *load
-	// alone is what each probe of the load would take with the server to itself, until options are
-	// bounded, and slowest the longest of these times.
+	// alone is what each probe of the load would take at least with the server to itself, until
+	// options are bounded, and slowest the longest of these times, with drafts as they are on
+	// average.
 	alone   []latency
 	slowest latency
 	// drafts is what speculative decoding brings, until options are bounded; nil where there is
