@@ -28,14 +28,11 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		return Result{}, err
 	}
 	s.closed, s.fleet.fallible = true, len(c.Outages) > 0
-	cancelled := ctx.Done()
 	for t := s.Next(); t != Never; t = s.Next() {
-		select {
-		case <-cancelled:
-			return s.Result(), ctx.Err()
-		default:
-			s.step(t)
+		if err := ctx.Err(); err != nil {
+			return s.Result(), err
 		}
+		s.step(t)
 	}
 	return s.Result(), s.Err()
 }
