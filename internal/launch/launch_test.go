@@ -226,6 +226,7 @@ const sglangNodes = `
 apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 spec:
+  replicas: 3
   leaderWorkerTemplate:
     size: 2
     leaderTemplate:
@@ -347,7 +348,8 @@ spec:
 			"memory.policy=prefix-cache model=/path/to/llama3.1_70B parallelism.expert=1 " +
 			"parallelism.tensor=1", "print_iter_log"},
 		{sglangNodes, "batching.max-sequences=20 batching.policy=sglang engine.preset=sglang " +
-			"memory.static-share=0.93 model=/work/models parallelism.tensor=16", "--torch-compile"},
+			"memory.static-share=0.93 model=/work/models parallelism.tensor=16 replicas=3",
+			"--torch-compile"},
 		{"ARGS='--max-num-seqs 8 -tp 2'\nexport M=m\nmodel=$M\nvllm serve ${model} $ARGS",
 			"batching.max-sequences=8 model=m parallelism.tensor=2", ""},
 		{"mpirun -n 8 --oversubscribe trtllm-llmapi-launch trtllm-serve m --tp_size 8",
