@@ -15,7 +15,10 @@ type fate struct {
 	kind kind
 	// near reports whether the share that was seen to meet the SLO was not far below what the SLO
 	// asks for, and closest is the highest such share; 0 where nothing was simulated.
-	near    bool
+	near bool
+	// unused reports whether a fleet that is scaled and misses the SLO never runs all of its
+	// replicas, so that more would not help.
+	unused  bool
 	closest float64
 	// words say why one that was simulated lost; see search.words for others.
 	words string
@@ -23,10 +26,8 @@ type fate struct {
 	// known.
 	replicas int
 	// running is how many run on average, spares included, of a fleet that is scaled and whose
-	// number of replicas is known. Unused reports whether one that misses the SLO never runs all of
-	// its replicas, so that more would not help.
+	// number of replicas is known.
 	running float64
-	unused  bool
 	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
 	// on the lowest that is not; 0 and nil where none is known.
 	kept   float64
