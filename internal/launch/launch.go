@@ -37,8 +37,9 @@ type Server struct {
 	Config, ConfigFile string
 	// Replicas is how many there are, Accelerators how many each has, on Nodes of them.
 	Replicas, Accelerators, Nodes int
-	// Least is the fewest replicas where the scenario starts and stops them; else 0.
-	Least int
+	// Autoscaler says how they are started and stopped; nil where the scenario does not, or the
+	// engine has no metric for it.
+	Autoscaler *Autoscaler
 	// Port is the one on which the engine listens.
 	Port int
 	// Resource is the name under which Kubernetes counts the accelerators, such as nvidia.com/gpu.
@@ -66,9 +67,9 @@ type engine struct {
 	port    int    // on which it listens by default
 	// preset is the prefix of the engine presets that describe it.
 	preset string
-	// waiting is the Prometheus metric of the requests that wait; empty where the engine exports
-	// none.
-	waiting string
+	// waiting and running are the Prometheus metrics of the requests that wait and that run; empty
+	// where the engine exports none.
+	waiting, running string
 	// write returns the command of a replica and its configuration file, if it needs one.
 	write func(d *deployed) (command []string, config string)
 	// program returns the number of words that start the engine at the beginning of a command; 0
@@ -120,7 +121,8 @@ type deployed struct {
 	engine            scenarios.Engine
 	batching          scenarios.Policy
 	memory            scenarios.KVMemory
-	graph             int // of Engine, where it is given
+	scaling           scenarios.Scaling // without a policy where all replicas run always
+	graph             int               // of Engine, where it is given
 	server            *deployment.Server
 }
 
@@ -172,8 +174,9 @@ func Fleet(simulation *scenarios.Simulation, engineName string) ([]Server, []str
 		perNode := max(1, g.hardware.PerNode)
 		server := Server{
 			Name: g.name, Role: g.role, Command: command, Config: config,
-			ConfigFile: g.configFile(), Resource: kind, Port: e.port, Least: g.least,
-			Replicas: g.replicas, Accelerators: g.gpus(), Nodes: (g.gpus() + perNode - 1) / perNode,
+			ConfigFile: g.configFile(), Resource: kind, Port: e.port,
+			Autoscaler: e.autoscaler(&g.scaling),
+			Replicas:   g.replicas, Accelerators: g.gpus(), Nodes: (g.gpus() + perNode - 1) / perNode,
 		}
 		if e.name == "vllm" && g.role == "decode" {
 			server.Port = vllmBehindSidecar
@@ -190,7 +193,6 @@ func Fleet(simulation *scenarios.Simulation, engineName string) ([]Server, []str
 type group struct {
 	deployed
 	replicas int
-	least    int // of Server
 }
 
 // groups returns the pools of a scenario, or the one group of all its replicas.
@@ -228,10 +230,8 @@ func groups(simulation *scenarios.Simulation) []group {
 		}
 		one.name, one.server = fmt.Sprintf("%s-%d", one.role, i), servers[i]
 		one.model = nameOf(servers[i].Model, cmp.Or(p.Model, s.Model))
+		one.scaling = p.Scaling
 		list[i] = group{deployed: one, replicas: p.Replicas}
-		if p.Scaling.Policy != "" {
-			list[i].least = max(1, p.Scaling.Min)
-		}
 	}
 	return list
 }

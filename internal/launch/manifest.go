@@ -28,9 +28,6 @@ type Bundle struct {
 	Image   string
 	Port    int
 	Servers []Server
-	// WaitingMetric is the metric by which replicas are started and stopped; empty where the engine
-	// exports none.
-	WaitingMetric string
 	// Notes say what of the scenario the files do not express.
 	Notes []string
 	// routing is the scenario's routing policy.
@@ -52,7 +49,7 @@ func NewBundle(simulation *scenarios.Simulation, engineName string) (*Bundle, er
 		return nil, err
 	}
 	b := &Bundle{Engine: e.name, Version: e.version, Image: e.image, Port: e.port,
-		Name: objectName(s), WaitingMetric: e.waiting, routing: s.Routing.Policy}
+		Name: objectName(s), routing: s.Routing.Policy}
 	b.Servers, b.Notes, err = Fleet(simulation, engineName)
 	return b, err
 }
@@ -177,7 +174,7 @@ func (b *Bundle) Manifests() (string, error) {
 		if err := b.execute(all, &out, kind, server); err != nil {
 			return "", err
 		}
-		if server.Least > 0 && b.WaitingMetric != "" {
+		if server.Autoscaler != nil {
 			if err := b.execute(all, &out, "autoscaler.yaml", server); err != nil {
 				return "", err
 			}

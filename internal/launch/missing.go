@@ -33,6 +33,7 @@ func missing(simulation *scenarios.Simulation, e *engine, groups []group) []stri
 		g := &groups[i]
 		list = append(list, g.missing(e)...)
 		list = append(list, g.missingParams(e, simulation.Given)...)
+		list = append(list, e.unscaled(g.name, &g.scaling)...)
 		if g.role == "prefill" && e.name == "vllm" {
 			list = append(list, "fleet.pools: a request goes to prefill and then to decode only "+
 				"by way of llm-d.yaml; with kubernetes.yaml alone, decode replicas do both")

@@ -80,7 +80,17 @@ func readWith(text string, beside files) (*Reading, error) {
 		return nil, fmt.Errorf(
 			"this is neither a command for a shell nor a Kubernetes manifest: %w", err)
 	}
-	return only(starting(commands), beside.or(written))
+	found := starting(commands)
+	result, err := only(found, beside.or(written))
+	if err == nil {
+		e := &found[0].engine
+		m := fleetOf(text, e)
+		settings, notes := m.settings(e)
+		result.Settings = append(result.Settings, settings...)
+		slices.Sort(result.Settings)
+		result.Notes = append(result.Notes, notes...)
+	}
+	return result, err
 }
 
 // started is a command that starts a known engine.

@@ -10,7 +10,8 @@ func sglang() engine {
 	return engine{
 		name: "sglang", version: "0.5.7", image: "lmsysorg/sglang:v0.5.7", port: 30000,
 		preset: "sglang", waiting: "sglang:num_queue_reqs",
-		write: writeSGLang, options: sglangOptions, settle: settleSGLang,
+		running: "sglang:num_running_reqs",
+		write:   writeSGLang, options: sglangOptions, settle: settleSGLang,
 		program: func(words []string) int {
 			switch {
 			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
@@ -58,6 +59,9 @@ func writeSGLang(d *deployed) ([]string, string) {
 	f.graphs(d, "--disable-cuda-graph", "--cuda-graph-max-bs")
 	if d.role != "mixed" {
 		f.add("--disaggregation-mode", d.role)
+	}
+	if d.scaling.Policy != "" {
+		f = append(f, "--enable-metrics") // which the autoscaler reads
 	}
 	return append(f, "--host", "0.0.0.0"), ""
 }

@@ -11,7 +11,8 @@ func vllm() engine {
 	return engine{
 		name: "vllm", version: "0.15.1", image: "vllm/vllm-openai:v0.15.1", port: 8000,
 		preset: "vllm", waiting: "vllm:num_requests_waiting",
-		write: writeVLLM, options: vllmOptions, settle: settleVLLM,
+		running: "vllm:num_requests_running",
+		write:   writeVLLM, options: vllmOptions, settle: settleVLLM,
 		program: func(words []string) int {
 			switch {
 			case len(words) > 1 && base(words[0]) == "vllm" && words[1] == "serve":
