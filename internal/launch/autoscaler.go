@@ -26,7 +26,7 @@ type Autoscaler struct {
 type Metric struct{ Name, Target string }
 
 // longestHold is the longest stabilizationWindowSeconds that Kubernetes allows
-// (https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#hpascalingrules-v2-autoscaling).
+// (https://pkg.go.dev/k8s.io/api/autoscaling/v2#HPAScalingRules).
 const longestHold = 3600
 
 // autoscaler returns what comes nearest to a way of scaling; nil where there is none, or where the
@@ -78,20 +78,20 @@ func (e *engine) unscaled(pool string, s *scenarios.Scaling) (list []string) {
 		return nil
 	}
 	if e.waiting == "" {
-		say("%s: %s exports no number of requests that wait or run, so that there is no autoscaler",
-			s.Policy, e.name)
+		say("%s: %s exports no number of requests that wait or run, so that there is no "+
+			"autoscaler", s.Policy, e.name)
 		return list
 	}
 	switch s.Policy {
 	case "outstanding":
-		say("outstanding counts the requests that run and wait together; the autoscaler takes the " +
-			"larger of both numbers")
+		say("outstanding counts the requests that run and wait together; the autoscaler takes " +
+			"the larger of both numbers")
 	case "queue":
 		say("queue adds replicas to the ones that run while requests wait; the autoscaler wants "+
 			"one for each %s requests that wait, of all", s.Params["per-replica"])
 	default:
-		say("%s: %s exports no metric for it; the autoscaler wants a replica for each request that "+
-			"waits", s.Policy, e.name)
+		say("%s: %s exports no metric for it; the autoscaler wants a replica for each request "+
+			"that waits", s.Policy, e.name)
 	}
 	if sim.Time(s.Every) != 15*sim.Second {
 		say("every %s: a cluster has one interval for all autoscalers, 15s unless it was set "+

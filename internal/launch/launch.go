@@ -175,8 +175,8 @@ func Fleet(simulation *scenarios.Simulation, engineName string) ([]Server, []str
 		server := Server{
 			Name: g.name, Role: g.role, Command: command, Config: config,
 			ConfigFile: g.configFile(), Resource: kind, Port: e.port,
-			Autoscaler: e.autoscaler(&g.scaling),
-			Replicas:   g.replicas, Accelerators: g.gpus(), Nodes: (g.gpus() + perNode - 1) / perNode,
+			Autoscaler: e.autoscaler(&g.scaling), Replicas: g.replicas, Accelerators: g.gpus(),
+			Nodes: (g.gpus() + perNode - 1) / perNode,
 		}
 		if e.name == "vllm" && g.role == "decode" {
 			server.Port = vllmBehindSidecar

@@ -106,8 +106,8 @@ func (m *manifest) settings(e *engine) (list, notes []string) {
 	}
 	policy := m.policy(e)
 	if policy == "" {
-		notes = append(notes, fmt.Sprintf("autoscaler: no scaling policy does what it does; all %d "+
-			"replicas run always", m.most))
+		notes = append(notes, fmt.Sprintf("autoscaler: no scaling policy does what it does; all "+
+			"%d replicas run always", m.most))
 		return []string{fmt.Sprintf("replicas=%d", m.most)}, notes
 	}
 	return []string{fmt.Sprintf("fleet.pools=[{replicas: %d, scaling: {%s, min: %d, keep: %ds}}]",
