@@ -148,7 +148,7 @@ func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		sh.Rate, sh.Limit = rate, "at more, "+above.trial.Limit
+		sh.Rate, sh.Limit = rate, "at a higher rate, "+above.trial.Limit
 		if replicas == 0 && rate > 0 {
 			replicas = int(math.Ceil(s.rate / rate))
 		}

@@ -98,10 +98,14 @@ func (a *Answer) printTightest(p *report.Printer) {
 	}
 	for _, name := range names {
 		if t, b := tightest[name], best[name]; each(b) > much*each(t) {
+			holds := "hold the model, and leave"
+			if t.GPUs == 1 {
+				holds = "holds the model, and leaves"
+			}
 			p.Text(fmt.Sprintf(
-				"%s hold the model, and leave KV memory for %s tokens: %s requests a second for "+
-					"each GPU. %s hold %s tokens, and serve %s.",
-				t.Shape, report.Figure(float64(t.KVTokens)), report.Figure(each(t)), b.Shape,
+				"%s %s KV memory for %s tokens: %s requests a second for each GPU. %s hold %s "+
+					"tokens, and serve %s for each.",
+				t.Shape, holds, report.Figure(float64(t.KVTokens)), report.Figure(each(t)), b.Shape,
 				report.Figure(float64(b.KVTokens)), report.Figure(each(b))))
 		}
 	}
