@@ -164,7 +164,8 @@ func TestBetaMoments(t *testing.T) {
 				t.Fatalf("mean %g, std %g: %d tokens are accepted with chance %g, want %g", mean,
 					std, i+1, got, want)
 			}
-			if i == 0 && math.Abs(got-mean) > 1e-9 {
+			// Parts are cut by an inverse that is not exact, which a rate near 1 shows.
+			if i == 0 && math.Abs(got-mean) > 1e-7 {
 				t.Fatalf("the mean is %g, want %g", got, mean)
 			}
 		}
