@@ -13,13 +13,10 @@ import (
 // mostDocuments bounds the documents of a manifest: a deployment has some ten.
 const mostDocuments = 1000
 
-// mostReplicas bounds the replicas of a manifest that are believed.
-const mostReplicas = 100_000
-
-// manifestCommands returns the commands in Kubernetes manifests that start an engine, the files of
+// manifestCommands returns the commands of all containers in Kubernetes manifests, the files of
 // their ConfigMaps, and whether the text is such manifests.
-func manifestCommands(text string) ([]started, map[string]string, bool) {
-	var list []started
+func manifestCommands(text string) ([][]string, map[string]string, bool) {
+	var list [][]string
 	mounted := map[string]string{}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for range mostDocuments {
@@ -37,15 +34,7 @@ func manifestCommands(text string) ([]started, map[string]string, bool) {
 				}
 			}
 		}
-		found := starting(containerCommands(document, nil))
-		if spec, ok := document["spec"].(map[string]any); ok {
-			if n, ok := spec["replicas"].(int); ok && n <= mostReplicas {
-				for i := range found {
-					found[i].replicas = n
-				}
-			}
-		}
-		list = append(list, found...)
+		list = containerCommands(document, list)
 	}
 	return nil, nil, false
 }

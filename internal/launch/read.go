@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/models"
@@ -74,7 +73,7 @@ func readWith(text string, beside files) (*Reading, error) {
 		}
 	}
 	if contained, mounted, manifest := manifestCommands(text); manifest {
-		return only(contained, beside.or(mounted))
+		commands, written, err = contained, mounted, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf(
@@ -97,8 +96,6 @@ func readWith(text string, beside files) (*Reading, error) {
 type started struct {
 	engine engine
 	words  []string // after the words that name the program
-	// replicas is how many run, where a manifest says so; else 0.
-	replicas int
 }
 
 // starting returns the commands that start a known engine.
@@ -112,7 +109,7 @@ func starting(commands [][]string) []started {
 		words = launched(contained(words))
 		for _, e := range engines() {
 			if n := e.program(words); n > 0 {
-				list = append(list, started{engine: e, words: words[n:]})
+				list = append(list, started{e, words[n:]})
 			}
 		}
 	}
@@ -202,9 +199,6 @@ func (s started) read(file files) (*Reading, error) {
 	}
 	r.find(catalogue)
 	s.engine.settle(r)
-	if s.replicas > 1 {
-		r.set("replicas", strconv.Itoa(s.replicas*r.number("replicas", 1)))
-	}
 	result := &Reading{Engine: s.engine.name, Notes: r.notes}
 	for _, key := range slices.Sorted(maps.Keys(r.values)) {
 		result.Settings = append(result.Settings, key+"="+r.values[key])
