@@ -367,6 +367,8 @@ spec:
 			"--speculative-num-steps 1 --speculative-eagle-topk 1",
 			"batching.policy=sglang engine.preset=sglang model=m",
 			"--speculative-algorithm, --speculative-num-steps, --speculative-eagle-topk: "},
+		{"kind: Deployment\nspec:\n  replicas: 3\n  pod: {command: [vllm, serve, m, -dp, '4']}",
+			"model=m replicas=12", "read as 4 replicas"},
 		{gke, "model=TinyLlama/TinyLlama-1.1b parallelism.tensor=2", ""},
 		{"#!/bin/sh\nset -e\ncd /x\nvllm serve 'a model'\n",
 			"model=a model", ""},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,22 @@ func fleetOf(text string, e *engine) (m manifest) {
 		}
 	}
 	return m
+}
+
+// multiply takes over the replicas that the command itself starts: each pod has as many.
+func (m *manifest) multiply(r *Reading) {
+	at := slices.IndexFunc(r.Settings, func(s string) bool {
+		return strings.HasPrefix(s, "replicas=")
+	})
+	if at < 0 || m.workloads != 1 {
+		return
+	}
+	each, _ := strconv.Atoi(strings.TrimPrefix(r.Settings[at], "replicas="))
+	r.Settings = slices.Delete(r.Settings, at, at+1)
+	m.replicas, m.most = m.replicas*each, m.most*each
+	if m.scaled != nil {
+		m.scaled.Least *= each
+	}
 }
 
 // within returns the value at a path of keys; nil where there is none.

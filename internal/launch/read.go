@@ -84,6 +84,7 @@ func readWith(text string, beside files) (*Reading, error) {
 	if err == nil {
 		e := &found[0].engine
 		m := fleetOf(text, e)
+		m.multiply(result)
 		settings, notes := m.settings(e)
 		result.Settings = append(result.Settings, settings...)
 		slices.Sort(result.Settings)
