@@ -1,6 +1,9 @@
 package sim
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // tournament finds the least of a fixed number of keys; of equal keys the one with the lowest
 // index.
@@ -42,13 +45,19 @@ func (t *tournament) set(i int, key int64) {
 	n := t.leaves + i
 	t.nodes[n].key = key
 	for n /= 2; n >= 1; n /= 2 {
-		winner := t.nodes[2*n]
-		if right := &t.nodes[2*n+1]; right.key < winner.key {
-			winner = *right
-		}
+		winner := t.nodes[2*n+t.rightWins(n)]
 		if winner == t.nodes[n] {
 			return // nothing changes above
 		}
 		t.nodes[n] = winner
 	}
+}
+
+// rightWins returns 1 where the right child of a node wins, else 0. A processor cannot predict the
+// outcome, so there is no branch in it.
+func (t *tournament) rightWins(node int) int {
+	const sign = 1 << 63 // keys have one
+	left, right := t.nodes[2*node].key, t.nodes[2*node+1].key
+	_, borrow := bits.Sub64(uint64(right)^sign, uint64(left)^sign, 0)
+	return int(borrow)
 }
