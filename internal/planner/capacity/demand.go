@@ -131,7 +131,8 @@ func (p *Plan) put(w scenarios.Workload, rate float64, requests int64) scenarios
 		w.Trace = &again
 	}
 	if !p.steady() {
-		if requests > 0 && w.Requests == 0 && w.Duration == 0 && !p.recordedTimes() {
+		if requests > 0 && w.Requests == 0 && w.Duration == 0 && !p.recordedTimes() &&
+			!endsItself(&w) {
 			w.Requests = requests
 		}
 		return w

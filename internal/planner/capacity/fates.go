@@ -81,7 +81,7 @@ func (s *search) words(i int) string {
 			(s.fewest(o)+s.spare)*o.accelerators(offer), offer.Accelerator, offer.Count)
 	case costsMore:
 		if s.options[i].scaled() {
-			return fmt.Sprintf("%s replicas or more run on average by the roofline, so it costs "+
+			return fmt.Sprintf("%s or more replicas run on average by the roofline, so it costs "+
 				"$%s/h at least", report.Figure(s.leastCost(i)/o.price),
 				report.Figure(s.leastCost(i)))
 		}
