@@ -9,78 +9,6 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// way is how replicas of an option start and stop with the load.
-type way struct {
-	index  int // of Menu.scalings
-	entry  int // of Menu.Scaling
-	always int // the least number of replicas, or of groups, that run
-	// standing is how many spares run beside these.
-	standing int
-	// mean bounds the replicas or groups that run on average from below.
-	mean float64
-}
-
-// copied returns a way of its own; nil for nil.
-func (w *way) copied() *way {
-	if w == nil {
-		return nil
-	}
-	other := *w
-	return &other
-}
-
-// scaled reports whether replicas of the option start and stop with the load.
-func (o *option) scaled() bool { return o.way != nil }
-
-// always is the least number of replicas, or of groups, that run of an option that is scaled; 0 of
-// others.
-func (o *option) always() int {
-	if o.way == nil {
-		return 0
-	}
-	return o.way.always
-}
-
-// each adds an option to a list with a fixed number of replicas, and in each way of scaling if all
-// its accelerators can be given back.
-func (o *option) each(ways []scaling, list []*option) []*option {
-	list = append(list, o)
-	for k := 1; k < len(ways) && o.scalable(); k++ {
-		other := *o
-		other.way = &way{index: k, entry: ways[k].entry, always: ways[k].Min}
-		list = append(list, &other)
-	}
-	return list
-}
-
-// scalable reports whether all accelerators of an option can be given back.
-func (o *option) scalable() bool {
-	for _, s := range o.servers() {
-		if !s.offer.scalable() {
-			return false
-		}
-	}
-	return true
-}
-
-// scalingOf returns how a pool is scaled that has some replicas in each group.
-func (o *option) scalingOf(m *Menu, each int) scenarios.Scaling {
-	way := m.scalings()[o.way.index].Scaling
-	way.Min = (o.way.always + o.way.standing) * each
-	return way
-}
-
-// spared returns the option with spares that run beside the least number of replicas.
-func (o *option) spared(n int) *option {
-	if o.way == nil {
-		return o
-	}
-	other := *o
-	other.way = o.way.copied()
-	other.way.standing = n
-	return &other
-}
-
 // checkWays builds a fleet in each way of scaling, so that a policy or parameter that is not known
 // is refused before anything is simulated.
 func (s *search) checkWays() error {
@@ -109,40 +37,6 @@ func (s *search) checkWays() error {
 		}
 	}
 	return nil
-}
-
-// busyCost is what the replicas of a scaled option cost at least that are busy, in $/h; 0 of
-// others.
-func (o *option) busyCost() float64 {
-	if o.way == nil {
-		return 0
-	}
-	return float64(o.way.mean * o.price)
-}
-
-// boundMean bounds how many replicas or groups run on average, however they are scaled: each serves
-// at most as much as the predicted pace allows, and requests must be served by some. In a group,
-// parts are weighted by their price.
-func (o *option) boundMean(l *load) {
-	if !o.scaled() {
-		return
-	}
-	paid := o.prefill.pace.both(&l.work) * o.prefill.price
-	if d := o.decode; d != nil {
-		paid = o.prefill.pace.prefill(&l.work)*o.prefill.price +
-			d.pace.decode(&l.work)*d.price
-	}
-	o.way.mean = paid / (slack * l.lasts * o.sum((*server).hourly))
-}
-
-// paid returns how many replicas or groups the accelerators come to that run on average, given how
-// many replicas of each pool do.
-func (o *option) paid(running []float64) float64 {
-	sum := 0.0
-	for k, s := range o.servers() {
-		sum += float64(running[k] * s.price)
-	}
-	return sum / o.sum((*server).hourly)
 }
 
 // tryScaled simulates a scaled option, and makes it the best if it is. It has at no time more
@@ -212,7 +106,7 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		fate.running = (sum + float64(all-seeds)*least) / float64(all)
+		fate.running = (sum + float64(float64(all-seeds)*least)) / float64(all)
 		if !s.wins(o, n, s.hourly(i)) {
 			fate.kind, fate.words = simulated, fmt.Sprintf(
 				"of up to %s, %s or more run on average, for $%s/h",
@@ -256,13 +150,6 @@ func (s *search) dearer(i int) bool {
 	return false
 }
 
-// lower reports whether an option is another one but for a lower least number of replicas.
-func (o *option) lower(other *option) bool {
-	return o.scaled() && other.scaled() && o.parts == other.parts && o.routing == other.routing &&
-		o.prefills == other.prefills && o.decodes == other.decodes &&
-		o.way.entry == other.way.entry && o.way.always < other.way.always
-}
-
 // keepsUp decides whether a scaled fleet of at most n replicas, spares left out, serves the load:
 // the whole fleet does, over pooled seeds.
 func (s *search) keepsUp(ctx context.Context, o *option, n int) (verdict, error) {
@@ -281,24 +168,6 @@ func (s *search) keepsUp(ctx context.Context, o *option, n int) (verdict, error)
 	t.Kept.Mean = kept
 	return verdict{sustained: ok, trial: t}, err
 }
-
-// places lists the numbers below n.
-func places(n int) []int {
-	list := make([]int, n)
-	for k := range list {
-		list[k] = k
-	}
-	return list
-}
-
-// alike names options that differ in scaling alone.
-type alike struct {
-	parts                      *parts
-	prefills, decodes, routing int32
-}
-
-// fixed names an option whatever its scaling is.
-func (o *option) fixed() alike { return alike{o.parts, o.prefills, o.decodes, o.routing} }
 
 // leastFixed returns the least fixed number of the replicas of an option, spares left out, that
 // does not miss the SLO beyond chance in one run; 0 where all do.
@@ -333,27 +202,6 @@ func (s *search) leastFixed(ctx context.Context, o *option) (int, error) {
 	return found, nil
 }
 
-// fixedInstead returns the least fixed number of the replicas of an option that keeps the SLO,
-// spares left out; 0 where none of mostSteps does.
-func (s *search) fixedInstead(ctx context.Context, o *option) (int, error) {
-	n, err := s.leastFixed(ctx, o)
-	if err != nil || n == 0 {
-		return 0, err
-	}
-	fixed := *o
-	fixed.way = nil
-	for range mostSteps {
-		ok, _, err := s.keeps(ctx, &fixed, n, o.slow, s.seeds)
-		if err != nil || ok {
-			return n, err
-		}
-		if n++; !o.available(n + s.spare) {
-			break
-		}
-	}
-	return 0, nil
-}
-
 // openScaled reports whether a scaled option may cost less than the best: it was left out, since
 // the best seemed cheaper then, or it is known to cost less.
 func (s *search) openScaled(i int) bool {
@@ -363,74 +211,4 @@ func (s *search) openScaled(i int) bool {
 	}
 	return fate.running > 0 && fate.missed == nil && i != s.best &&
 		s.wins(s.options[i], max(1, fate.replicas), s.hourly(i))
-}
-
-// ScaledFleet says how many replicas of a fleet run that start and stop with the load, spares
-// included.
-type ScaledFleet struct {
-	// Policy is the way of scaling in words.
-	Policy string `json:"policy"`
-	// Fewest run always; Mean is how many replicas, or groups, run on average, parts of a group
-	// weighted by their price, and Accelerators how many accelerators do.
-	Fewest       int     `json:"fewest_replicas"`
-	Mean         float64 `json:"mean_replicas"`
-	Accelerators float64 `json:"mean_accelerators"`
-	// Fixed is the least fixed number of the same replicas or groups that keeps the SLO, spares
-	// included, and FixedHourly what they cost; 0 where none was found.
-	Fixed       int     `json:"fixed_replicas"`
-	FixedHourly float64 `json:"fixed_dollars_per_hour"`
-}
-
-// scaledFleet describes the chosen fleet, given what its simulation shows; nil where all replicas
-// run always.
-func (s *search) scaledFleet(full *trial) *ScaledFleet {
-	o := s.chosen()
-	if !o.scaled() {
-		return nil
-	}
-	f := &ScaledFleet{Policy: s.trials.file.Plan.Menu.scalingWords(o.way.index),
-		Fewest: o.way.always + s.spare, Mean: s.fates[s.best].running}
-	for k, server := range o.servers() {
-		f.Accelerators += float64(full.Running[k] * float64(server.gpus))
-	}
-	f.Accelerators *= f.Mean / o.paid(full.Running) // of all seeds
-	return f
-}
-
-// accelerators is how many accelerators of a fleet run on average.
-func (d *Deployment) accelerators() float64 {
-	if d.Scaled != nil {
-		return d.Scaled.Accelerators
-	}
-	return float64(d.Accelerators)
-}
-
-// charge returns how many replicas or groups of an option run on average, spares included, with
-// steps as predicted: the mean of as many seeds as a figure that is shown. Of a fixed number it is
-// that number.
-func (s *search) charge(ctx context.Context, o *option, n int) (float64, error) {
-	if !o.scaled() {
-		return float64(n + s.spare), nil
-	}
-	seeds := s.trials.file.Plan.seeds(fewSeeds)
-	sum, err := s.ran(ctx, o, n, seeds)
-	return sum / float64(seeds), err
-}
-
-// ran returns how many replicas or groups of a scaled option run on average, spares included, with
-// steps as predicted: the sum of some seeds.
-func (s *search) ran(ctx context.Context, o *option, n, seeds int) (float64, error) {
-	paid := make([]float64, seeds)
-	err := each(ctx, places(seeds), func(ctx context.Context, k int) error {
-		t, _, err := s.whole(ctx, o.spared(s.spare), n+s.spare, 1, uint64(k))
-		if err == nil {
-			paid[k] = o.paid(t.Running)
-		}
-		return err
-	})
-	sum := 0.0
-	for _, v := range paid {
-		sum += v
-	}
-	return sum, err
 }

@@ -1,0 +1,105 @@
+package capacity
+
+import (
+	"context"
+)
+
+// places lists the numbers below n.
+func places(n int) []int {
+	list := make([]int, n)
+	for k := range list {
+		list[k] = k
+	}
+	return list
+}
+
+// fixedInstead returns the least fixed number of the replicas of an option that keeps the SLO,
+// spares left out; 0 where none of mostSteps does.
+func (s *search) fixedInstead(ctx context.Context, o *option) (int, error) {
+	n, err := s.leastFixed(ctx, o)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	fixed := *o
+	fixed.way = nil
+	for range mostSteps {
+		ok, _, err := s.keeps(ctx, &fixed, n, o.slow, s.seeds)
+		if err != nil || ok {
+			return n, err
+		}
+		if n++; !o.available(n + s.spare) {
+			break
+		}
+	}
+	return 0, nil
+}
+
+// ScaledFleet says how many replicas of a fleet run that start and stop with the load, spares
+// included.
+type ScaledFleet struct {
+	// Policy is the way of scaling in words.
+	Policy string `json:"policy"`
+	// Fewest run always; Mean is how many replicas, or groups, run on average, parts of a group
+	// weighted by their price, and Accelerators how many accelerators do.
+	Fewest       int     `json:"fewest_replicas"`
+	Mean         float64 `json:"mean_replicas"`
+	Accelerators float64 `json:"mean_accelerators"`
+	// Fixed is the least fixed number of the same replicas or groups that keeps the SLO, spares
+	// included, and FixedHourly what they cost; 0 where none was found.
+	Fixed       int     `json:"fixed_replicas"`
+	FixedHourly float64 `json:"fixed_dollars_per_hour"`
+}
+
+// scaledFleet describes the chosen fleet, given what its simulation shows; nil where all replicas
+// run always.
+func (s *search) scaledFleet(full *trial) *ScaledFleet {
+	o := s.chosen()
+	if !o.scaled() {
+		return nil
+	}
+	f := &ScaledFleet{Policy: s.trials.file.Plan.Menu.scalingWords(o.way.index),
+		Fewest: o.way.always + s.spare, Mean: s.fates[s.best].running}
+	for k, server := range o.servers() {
+		f.Accelerators += float64(full.Running[k] * float64(server.gpus))
+	}
+	f.Accelerators *= f.Mean / o.paid(full.Running) // of all seeds
+	return f
+}
+
+// accelerators is how many accelerators of a fleet run on average.
+func (d *Deployment) accelerators() float64 {
+	if d.Scaled != nil {
+		return d.Scaled.Accelerators
+	}
+	return float64(d.Accelerators)
+}
+
+// charge returns how many replicas or groups of an option run on average, spares included, with
+// steps as predicted: the mean of as many seeds as a figure that is shown. Of a fixed number it is
+// that number.
+func (s *search) charge(ctx context.Context, o *option, n int) (float64, error) {
+	if !o.scaled() {
+		return float64(n + s.spare), nil
+	}
+	seeds := s.trials.file.Plan.seeds(fewSeeds)
+	sum, err := s.ran(ctx, o, n, seeds)
+	return sum / float64(seeds), err
+}
+
+// ran returns how many replicas or groups of a scaled option run on average, spares included, with
+// steps as predicted: the sum of some seeds.
+func (s *search) ran(ctx context.Context, o *option, n, seeds int) (float64, error) {
+	paid := make([]float64, seeds)
+	err := each(ctx, places(seeds), func(ctx context.Context, k int) error {
+		t, _, err := s.whole(ctx, o.spared(s.spare), n+s.spare, 1, uint64(k))
+		if err == nil {
+			paid[k] = o.paid(t.Running)
+		}
+		return err
+	})
+	sum := 0.0
+	for _, v := range paid {
+		sum += v
+	}
+	return sum, err
+}
