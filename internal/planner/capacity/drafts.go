@@ -11,13 +11,13 @@ import (
 // drafting bounds what the speculative decoding of a server brings.
 type drafting struct {
 	// reach is, for each kind of request, the chance that a step gives a sequence at least 1, 2, …
-	// tokens beside the model's own. Matched reports whether some sequences of a step may go
-	// without a draft for want of one.
-	reach   [][]float64
-	matched bool
-	batch   float64 // the most sequences of a step
-	source  *speculation.Speculator
-	known   map[waiting]float64
+	// tokens beside the model's own. Sometimes reports whether there is no draft for a sequence in
+	// some steps.
+	reach     [][]float64
+	sometimes bool
+	batch     float64 // the most sequences of a step
+	source    *speculation.Speculator
+	known     map[waiting]float64
 }
 
 // waiting is a number of tokens to come within a time, where a plain step and one with drafts take
@@ -34,7 +34,7 @@ func newDrafting(s *scenarios.Simulation, batch float64) *drafting {
 		return nil
 	}
 	match := s.Scenario.Speculation.Match
-	return &drafting{reach: p.Reach(), matched: match > 0 && match < 1, batch: batch, source: p,
+	return &drafting{reach: p.Reach(), sometimes: match > 0 && match < 1, batch: batch, source: p,
 		known: map[waiting]float64{}}
 }
 
@@ -55,7 +55,7 @@ func (d *drafting) mean() float64 {
 
 // least bounds the time of a step in which a sequence has a draft, given that of a plain one.
 func (d *drafting) least(r *sim.Request, plain sim.Time) sim.Time {
-	if d.matched {
+	if d.sometimes {
 		return plain
 	}
 	return max(plain, d.source.Least(int64(r.Prompt)+1, d.batch))

@@ -129,17 +129,18 @@ func (p *pace) decode(w *work) float64 {
 	return p.steps(&later, later.output)
 }
 
-// steps bounds the seconds of the steps in which a number of tokens are computed.
+// steps bounds the seconds of the steps in which a number of tokens are computed. Sequences may
+// share memory, but each attends to its whole context.
 func (p *pace) steps(w *work, tokens float64) float64 {
-	stored := w.stored
+	held := w.stored
 	if p.shares {
-		stored = w.own
+		held = w.own
 	}
-	k := max(w.output/p.batch, stored/p.room, w.output/largestStep) / p.mean
+	k := max(w.output/p.batch, held/p.room, w.output/largestStep) / p.mean
 	if k <= 0 {
 		return tokens * p.token
 	}
-	return k*p.step(tokens/k) + stored/p.mean*p.context
+	return k*p.step(tokens/k) + w.stored/p.mean*p.context
 }
 
 // paced bounds the seconds for which a server is busy that gives the kept ones of requests their
@@ -147,17 +148,13 @@ func (p *pace) steps(w *work, tokens float64) float64 {
 // ones may be those whose drafts fare best: they take the steps that all take on average but for
 // one for each token of the others.
 func (p *pace) paced(w, kept *work, limit float64) float64 {
-	stored := kept.stored
-	if p.shares {
-		stored = kept.own
-	}
 	all, tokens := w.output-w.requests, kept.output-kept.requests
 	if tokens <= 0 {
-		return stored * p.context / p.stride
+		return kept.stored * p.context / p.stride
 	}
 	steps := max(tokens/p.stride, all/p.mean-(all-tokens))
 	gain := tokens / steps
-	return (tokens*p.share(limit*gain) + stored*p.context) / gain
+	return (tokens*p.share(limit*gain) + kept.stored*p.context) / gain
 }
 
 // share bounds a token's share of the seconds of steps, f(n)/n of a step of n sequences, where

@@ -290,6 +290,9 @@ func TestBoundsHold(t *testing.T) {
 		"model: llama-3.1-8b\nworkload: {rate: 20/s, prompt: 200, output: 60}\nslo: {ttft: 2s, " +
 			"tpot: 12ms, percentile: 90}\nmenu: {hardware: [h100-sxm], tensor: [1], pipeline: " +
 			"[1, 2], batching: [{max-sequences: 8}, {max-sequences: 256}]}",
+		"model: llama-3.1-8b\nworkload: {rate: 20/s, prompt: 50, output: 200, prefix: {groups: " +
+			"2, tokens: 12000}}\nslo: {ttft: 5s, tpot: 100ms, percentile: 80}\nmenu: {hardware: " +
+			"[h100-sxm], tensor: [1, 2], memory: [{policy: prefix-cache}]}",
 	} {
 		effort := "\neffort: {requests: 1000, most-requests: 2000}"
 		if testing.Short() {
