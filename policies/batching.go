@@ -190,13 +190,18 @@ func trtllm() Policy[sim.Scheduler] {
 				Doc:     "whether prompts are cut into chunks (enable_chunked_context)",
 				Default: "false", Kind: Flag},
 			maxOutput(),
+			{Name: "wait-steps", Doc: "most decode steps for which newcomers wait for others " +
+				"(batch_wait_timeout_iters)", Default: "0"},
+			{Name: "wait-tokens", Doc: "share of the token budget with which they wait no longer " +
+				"(batch_wait_max_tokens_ratio)", Default: "0", Kind: Number},
 		},
 		Refuses: map[string]string{"preemption": recomputes},
 		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
 			n, budget, chunked := v.Count("max-sequences"), v.Count("token-budget"),
 				v.Flag("chunked-context")
+			wait := batching.BatchWait{Steps: v.Count("wait-steps"), Tokens: v.Number("wait-tokens")}
 			if v.Word("capacity") == "guaranteed-no-evict" {
-				return batching.NewTRTLLMNoEvict(n, budget, chunked, v.Count("max-output"))
+				return batching.NewTRTLLMNoEvict(n, budget, chunked, wait, v.Count("max-output"))
 			}
 			if v.Count("max-output") > 0 {
 				return nil, &ParamError{
@@ -204,7 +209,7 @@ func trtllm() Policy[sim.Scheduler] {
 					"max-utilization reserves nothing for answers: leave it at 0, or use " +
 						"guaranteed-no-evict"}
 			}
-			return batching.NewTRTLLMMaxUtilization(n, budget, chunked)
+			return batching.NewTRTLLMMaxUtilization(n, budget, chunked, wait)
 		},
 	}
 }

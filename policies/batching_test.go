@@ -38,6 +38,7 @@ func TestBatchingPoliciesRefuse(t *testing.T) {
 		{"sglang", "new-token-ratio", "0", "", "more than 0 and at most 1"},
 		{"sglang", "receive-interval", "0", "", "at least 1"},
 		{"sglang", "chunk", "0", "", "at least 1"},
+		{"trtllm", "wait-tokens", "1.5", "", "0 (start at once) to 1"},
 		{"mlfq", "quantum", "0s", "", "more than 0"},
 		{"vtc", "input-weigth", "1", "input-weigth", "did you mean input-weight"},
 		{"priority", "key", "", "key", `want an expression such as "prompt + 2 * output"`},

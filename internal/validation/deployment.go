@@ -57,6 +57,12 @@ type deployment struct {
 	// receive is the number of decode steps between two looks of SGLang at what arrived; 0 counts
 	// as 1.
 	receive int
+	// waitSteps and waitTokens say how newcomers wait for each other under TensorRT-LLM; 0 means
+	// that they do not.
+	waitSteps  int
+	waitTokens float64
+	// captured reports whether steps with prompts are launched as graphs, too.
+	captured bool
 	// engineTimes reports whether times were taken inside the engine, so that the cost of a request
 	// outside it does not count.
 	engineTimes bool
@@ -182,6 +188,10 @@ func (d *deployment) policies(blockTokens int) (servers.Policies, error) {
 	if d.chunked {
 		params["chunked-context"] = "true"
 	}
+	if d.waitSteps > 0 {
+		params["wait-steps"] = strconv.Itoa(d.waitSteps)
+		params["wait-tokens"] = strconv.FormatFloat(d.waitTokens, 'g', -1, 64)
+	}
 	batching, err := servers.Choose(&registry.Batching, own, params)
 	if err != nil {
 		return servers.Policies{}, err
@@ -203,6 +213,9 @@ func (d *deployment) preset(p *Physics, blockTokens int) (servers.Config, error)
 	}
 	if d.sorts {
 		engine.Served.Sampling = 1
+	}
+	if d.captured {
+		engine.Graph = max(engine.Graph, d.tokenBudget)
 	}
 	return d.config(p, engine, blockTokens)
 }

@@ -113,7 +113,7 @@ func (l *clients) siliconFlags(r *row, engine string) {
 	l.least = equalLength
 	if public {
 		l.least = drawnLength
-		l.publicFlags(r.text("backend_version"))
+		l.publicFlags(r.text("backend_version"), r.text("month"))
 	} else if engine == "sglang" && (before(r.text("backend_version"), 0, 5, 2) ||
 		l.count <= inStep) {
 		l.least = 1 // lengths are equal; prompts first keeps the clients in step, as measured
@@ -151,8 +151,8 @@ func repeated(r *row) bool {
 	return strings.Contains(strings.ToLower(r.text("model")), "qwen3.5")
 }
 
-// publicFlags are those of InferenceX' scripts.
-func (l *clients) publicFlags(version string) {
+// publicFlags are those of InferenceX' scripts, in the month of the run.
+func (l *clients) publicFlags(version, month string) {
 	ranks := max(1, l.data)
 	switch l.engine {
 	case "vllm-v1", "vllm-v1-sync":
@@ -162,9 +162,8 @@ func (l *clients) publicFlags(version string) {
 			l.expert = l.tensor // the script compares EP_SIZE with -ge 1
 		}
 	case "trtllm":
-		// --max_num_tokens, at least 8192; prompts are whole.
-		l.tokenBudget = max(8192, (l.count+l.prompt+64+63)/64*64) * ranks
-		l.kvShare = 0.8
+		l.trtllmFlags(month)
+		l.tokenBudget *= ranks
 	case "sglang":
 		l.maxSequences, l.tokenBudget = max(256*ranks, l.count), 16384*ranks
 		if l.weights == hardware.FP8 || l.weights == hardware.FP8Block ||

@@ -21,6 +21,8 @@ type Continuous struct {
 	// accept reports whether a newcomer may start, beyond there being memory for its prompt; nil
 	// means that it may.
 	accept func(b *sim.Batch, s *sim.Sequence) bool
+	// gathering is set where newcomers wait for each other.
+	gathering *gathering
 }
 
 // order is the order of the waiting sequences.
@@ -60,6 +62,11 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 	budget := c.resume(b, c.limits.TokenBudget-b.DecodeTokens())
 	if c.waiting.len() > before {
 		return sim.Decision{Steps: 1} // someone was preempted: nobody is admitted in the same step
+	}
+	if c.gathering != nil {
+		if steps := c.gathering.left(b, c); steps > 0 {
+			return sim.Decision{Steps: steps}
+		}
 	}
 	c.admit(b, budget)
 	return c.stands(b)

@@ -11,13 +11,21 @@ import (
 // the newest is paused and computed again (tensorrt_llm/batch_manager/capacityScheduler.cpp,
 // v0.15). Prompts are whole unless chunked says otherwise (enable_chunked_context). maxSequences is
 // max_batch_size, tokenBudget max_num_tokens; where that is smaller, no more sequences than it run.
-func NewTRTLLMMaxUtilization(maxSequences, tokenBudget int, chunked bool) (*Continuous, error) {
+func NewTRTLLMMaxUtilization(maxSequences, tokenBudget int, chunked bool, wait BatchWait) (
+	*Continuous, error) {
+	if err := wait.validate(); err != nil {
+		return nil, err
+	}
 	most := min(maxSequences, max(1, tokenBudget))
-	c, err := newContinuous(Limits{MaxSequences: most, TokenBudget: tokenBudget}, &fifo{})
+	queue := &fifo{}
+	c, err := newContinuous(Limits{MaxSequences: most, TokenBudget: tokenBudget}, queue)
 	if err != nil {
 		return nil, err
 	}
 	c.whole = !chunked
+	if wait.Steps > 0 && wait.Tokens > 0 {
+		c.gathering = &gathering{BatchWait: wait, queue: queue}
+	}
 	return c, nil
 }
 
@@ -34,9 +42,9 @@ type TRTLLMNoEvict struct {
 // NewTRTLLMNoEvict returns the scheduler with the parameters of NewTRTLLMMaxUtilization. maxOutput
 // is the number of output tokens that every request asks room for (max_tokens); 0 means that it
 // asks for just what it will generate, as benchmarks do.
-func NewTRTLLMNoEvict(maxSequences, tokenBudget int, chunked bool, maxOutput int) (*TRTLLMNoEvict,
-	error) {
-	c, err := NewTRTLLMMaxUtilization(maxSequences, tokenBudget, chunked)
+func NewTRTLLMNoEvict(maxSequences, tokenBudget int, chunked bool, wait BatchWait, maxOutput int) (
+	*TRTLLMNoEvict, error) {
+	c, err := NewTRTLLMMaxUtilization(maxSequences, tokenBudget, chunked, wait)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,77 @@
+package batching
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// BatchWait is how newcomers wait for each other before a step computes their prompts, while others
+// decode: for at most Steps steps (batch_wait_timeout_iters of TensorRT-LLM), or until a step would
+// have Tokens of its token budget (batch_wait_max_tokens_ratio). So fewer steps have prompts. The
+// zero value starts them at once, as does an engine with drafts, whose steps are not counted
+// (tensorrt_llm/_torch/pyexecutor/py_executor.py, _waiting_requests, v1.1).
+type BatchWait struct {
+	Steps  int
+	Tokens float64
+}
+
+func (w BatchWait) validate() error {
+	switch {
+	case w.Steps < 0:
+		return fmt.Errorf("wait-steps is %d, want 0 (start at once) or more", w.Steps)
+	case !(w.Tokens >= 0 && w.Tokens <= 1):
+		return fmt.Errorf("wait-tokens is %g, want 0 (start at once) to 1", w.Tokens)
+	}
+	return nil
+}
+
+// gathering is what is known of the newcomers that wait for each other.
+type gathering struct {
+	BatchWait
+	queue *fifo
+	// begun has, by batch, 1 more than the number of steps that it had made when they began to
+	// wait; 0 where nobody does.
+	begun []int64
+}
+
+// left returns for how many steps more the newcomers wait.
+func (g *gathering) left(b *sim.Batch, c *Continuous) int64 {
+	for len(g.begun) <= b.Lane() {
+		g.begun = append(g.begun, 0)
+	}
+	begun := &g.begun[b.Lane()]
+	if b.Decodes() == 0 || b.DecodeTokens() > b.Decodes() || !g.someStart(b, c) ||
+		g.enough(b, &c.limits) {
+		*begun = 0
+		return 0
+	}
+	if *begun == 0 {
+		*begun = b.Steps() + 1
+	}
+	left := *begun - 1 + int64(g.Steps) - b.Steps()
+	if left <= 0 {
+		*begun = 0
+	}
+	return max(0, left)
+}
+
+// someStart reports whether the first that waits has a place and room in memory.
+func (g *gathering) someStart(b *sim.Batch, c *Continuous) bool {
+	return g.queue.len() > 0 && b.Running() < c.limits.MaxSequences &&
+		(c.accept == nil || c.accept(b, g.queue.first()))
+}
+
+// enough reports whether the newcomers that find a place fill the step.
+func (g *gathering) enough(b *sim.Batch, l *Limits) bool {
+	wanted := g.Tokens * float64(l.TokenBudget)
+	tokens, places := b.DecodeTokens(), l.MaxSequences-b.Running()
+	for s := range g.queue.queue.All {
+		if float64(tokens) >= wanted || places == 0 || tokens+s.Remaining() > l.TokenBudget {
+			break
+		}
+		tokens += s.Remaining()
+		places--
+	}
+	return float64(tokens) >= wanted
+}

@@ -1,0 +1,47 @@
+package batching_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// firsts notes when requests got their first token, in steps, by class.
+type firsts struct {
+	sojourns
+	at map[int]sim.Time
+}
+
+func (f *firsts) Finished(s *sim.Sequence) { f.at[s.Class] = s.FirstToken / step }
+
+// One newcomer waits the number of steps beside a sequence that decodes. Two start as soon as they
+// fill the step, and whoever comes while nobody decodes starts at once.
+func TestNewcomersWaitForEachOther(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		arrival := sim.Time(rapid.IntRange(1, 50).Draw(t, "arrival"))
+		gap := sim.Time(rapid.IntRange(0, 40).Draw(t, "gap"))
+		jobs := list{
+			{Prompt: 40, Output: 200, Class: 0},
+			{Prompt: 40, Output: 1, Class: 1, Arrival: arrival * step},
+			{Prompt: 40, Output: 1, Class: 2, Arrival: (arrival + gap) * step},
+		}
+		params := map[string]string{"wait-steps": "20", "wait-tokens": "0.8",
+			"token-budget": "100"}
+		got := firsts{at: map[int]sim.Time{}}
+		leap := rapid.SampledFrom([]int64{0, 1}).Draw(t, "leap")
+		simulate(t, &jobs, build(t, "trtllm", 8, params), server{step: step}, &got, leap)
+		first, second := arrival+20, arrival+gap+20
+		if gap <= 20 { // both fill the step
+			first, second = arrival+min(gap, 20), arrival+gap
+		}
+		want := map[int]sim.Time{0: 1, 1: first + 1, 2: second + 1}
+		for class, at := range want {
+			if got.at[class] != at {
+				t.Fatalf("request %d has its first token after step %d, want %d", class,
+					got.at[class], at)
+			}
+		}
+	})
+}
