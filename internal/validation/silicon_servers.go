@@ -165,19 +165,29 @@ func (l *clients) publicFlags(version, month string) {
 		l.trtllmFlags(month)
 		l.tokenBudget *= ranks
 	case "sglang":
-		l.maxSequences, l.tokenBudget = max(256*ranks, l.count), 16384*ranks
-		if l.weights == hardware.FP8 || l.weights == hardware.FP8Block ||
-			l.weights == hardware.BF16 {
-			l.tokenBudget = 32768 * ranks
-		}
-		l.utilisation = 0.82
-		if l.weights == hardware.FP4 {
-			l.utilisation = 0.85
-		}
-		if l.accelerator.Generation == "blackwell" { // --scheduler-recv-interval
-			if l.receive = 10; l.count >= 16 {
-				l.receive = 30
-			}
-		}
+		l.sglangFlags(ranks)
+	}
+}
+
+// sglangFlags are those for SGLang (qwen3.5_bf16_b200.sh, qwen3.5_fp4_b200.sh, dsr1_fp4_b200.sh,
+// dsr1_fp8_b200.sh).
+func (l *clients) sglangFlags(ranks int) {
+	hybrid, four := strings.HasPrefix(l.model.Name, "qwen3.5"), l.weights == hardware.FP4
+	l.maxSequences, l.tokenBudget = max(256*ranks, l.count), 32768*ranks
+	if four && !hybrid {
+		l.tokenBudget = 16384 * ranks
+	}
+	l.utilisation = 0.82
+	if four {
+		l.utilisation = 0.85
+	}
+	if l.accelerator.Generation != "blackwell" {
+		return
+	}
+	l.receive = 10 // --scheduler-recv-interval
+	switch {
+	case l.weights == hardware.FP8Block && !hybrid && l.tensor == 4:
+	case l.count >= 16, four && hybrid:
+		l.receive = 30
 	}
 }

@@ -20,9 +20,10 @@ type Clock struct {
 	warnings      []string
 
 	// layers is the number of layers of the slowest pipeline stage, last reports whether it has the
-	// output head. allLayers is the number of layers of the model.
-	layers, allLayers float64
-	last              bool
+	// output head. allLayers is the number of layers of the model, latentLayers that of layers with
+	// latent attention in the stage.
+	layers, allLayers, latentLayers float64
+	last                            bool
 	// bandwidth is in B/s; operand and wide are the rates of quantised matrix products and of all
 	// other arithmetic.
 	bandwidth       float64
@@ -97,6 +98,9 @@ func New(cfg Config) (*Clock, error) {
 	for _, l := range cfg.Model.AttentionLayers(cfg.Parallel.Tensor, cfg.KV) {
 		a := c.newAttention(l)
 		c.attention = append(c.attention, a)
+		if l.Latent {
+			c.latentLayers += a.count
+		}
 		c.decodeKernels += times(a.count, a.decodeKernel)
 		c.prefillKernels += times(a.count, a.prefillKernel)
 	}

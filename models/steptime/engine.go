@@ -73,6 +73,9 @@ type Engine struct {
 	Graph        int
 	Launch       hardware.Seconds
 	LaunchPrompt hardware.Seconds `yaml:"launch_prompt"`
+	// LaunchLatent is how much longer than LaunchPrompt it takes to launch a layer with latent
+	// attention, which has more kernels.
+	LaunchLatent hardware.Seconds `yaml:"launch_latent"`
 	// CustomAllReduce reports whether the engine has its own all-reduce for small messages.
 	CustomAllReduce bool `yaml:"custom_all_reduce"`
 	// Exchange is the time a layer that data-parallel ranks wait for each other, beyond that of the

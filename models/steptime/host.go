@@ -9,7 +9,8 @@ func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 	switch {
 	case tokens <= c.engine.Graph:
 	case prompts:
-		floor = c.layers * float64(c.engine.LaunchPrompt)
+		floor = c.layers*float64(c.engine.LaunchPrompt) +
+			c.latentLayers*float64(c.engine.LaunchLatent)
 	default:
 		floor = c.layers * float64(c.engine.Launch)
 	}

@@ -167,6 +167,9 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 		number("launch_prompt", launch/10, 20*launch, func(e *e) *hardware.Seconds {
 			return &e.LaunchPrompt
 		}),
+		number("launch_latent", launch/10, 20*launch, func(e *e) *hardware.Seconds {
+			return &e.LaunchLatent
+		}),
 		number("all_reduce", 5*us, 200*us, func(e *e) *hardware.Seconds { return &e.AllReduce }),
 		number("skew", 5*us, 200*us, func(e *e) *hardware.Seconds { return &e.Skew }),
 		number("exchange", 10*us, 400*us, func(e *e) *hardware.Seconds { return &e.Exchange }),
