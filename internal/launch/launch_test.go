@@ -55,6 +55,8 @@ func draw(t *rapid.T, e engine) []string {
 			"batching.token-budget="+eight(n("budget", 512, 9000)))
 		one("memory=prefix-cache", "memory=paged", "batching.chunked-context=true",
 			"batching.capacity=max-utilization", "memory.block-size=64")
+		maybe("batching.wait-steps=20")
+		maybe("batching.wait-tokens=0.9")
 	}
 	shapes := []string{"tensor: 1", "tensor: 2, pipeline: 2", "tensor: 4, expert: 4",
 		"tensor: 1, data: 8", "tensor: 1, data: 4, expert: 1",

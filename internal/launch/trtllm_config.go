@@ -11,10 +11,13 @@ import (
 )
 
 // trtllmConfig is the file in which TensorRT-LLM finds what has no flag: the fields of
-// tensorrt_llm/llmapi/llm_args.py, v1.0, that a scenario says something of.
+// tensorrt_llm/llmapi/llm_args.py, v1.0, that a scenario says something of; those of the wait for
+// others are of v1.1.
 type trtllmConfig struct {
 	AttentionDP    bool               `yaml:"enable_attention_dp"`
 	ChunkedPrefill bool               `yaml:"enable_chunked_prefill"`
+	WaitSteps      int                `yaml:"batch_wait_timeout_iters,omitempty"`
+	WaitTokens     float64            `yaml:"batch_wait_max_tokens_ratio,omitempty"`
 	Cache          trtllmCache        `yaml:"kv_cache_config"`
 	Graphs         *trtllmGraphs      `yaml:"cuda_graph_config,omitempty"`
 	Transceiver    *trtllmTransceiver `yaml:"cache_transceiver_config,omitempty"`
@@ -55,6 +58,8 @@ func trtllmConfigOf(d *deployed) *trtllmConfig {
 	if d.engine.KVCache == "fp8" {
 		c.Cache.DType = "fp8"
 	}
+	c.WaitSteps, _ = strconv.Atoi(d.batching.Params["wait-steps"]) // 0 where there is none
+	c.WaitTokens, _ = strconv.ParseFloat(d.batching.Params["wait-tokens"], 64)
 	batch, _ := strconv.Atoi(d.perRank("max-sequences"))
 	if batch = min(batch, d.engine.Graph); batch > 1 {
 		c.Graphs = &trtllmGraphs{Padding: true, MaxBatchSize: batch}
@@ -83,6 +88,12 @@ func (r *reading) trtllmConfig(name string) {
 	}
 	if c.ChunkedPrefill {
 		r.set("batching.chunked-context", "true")
+	}
+	if c.WaitSteps > 0 {
+		r.set("batching.wait-steps", strconv.Itoa(c.WaitSteps))
+	}
+	if c.WaitTokens > 0 {
+		r.set("batching.wait-tokens", strconv.FormatFloat(c.WaitTokens, 'g', -1, 64))
 	}
 	if reuse := c.Cache.BlockReuse; reuse != nil && !*reuse {
 		r.set("memory.policy", "paged")
