@@ -199,7 +199,8 @@ func trtllm() Policy[sim.Scheduler] {
 		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
 			n, budget, chunked := v.Count("max-sequences"), v.Count("token-budget"),
 				v.Flag("chunked-context")
-			wait := batching.BatchWait{Steps: v.Count("wait-steps"), Tokens: v.Number("wait-tokens")}
+			wait := batching.BatchWait{Steps: v.Count("wait-steps"),
+				Tokens: v.Number("wait-tokens")}
 			if v.Word("capacity") == "guaranteed-no-evict" {
 				return batching.NewTRTLLMNoEvict(n, budget, chunked, wait, v.Count("max-output"))
 			}
