@@ -83,7 +83,8 @@ func (a *Answer) printBrief(p *report.Printer) {
 // printCost prints what the fleet costs.
 func (d *Deployment) printCost(p *report.Printer) {
 	p.Text(fmt.Sprintf("%s, $%.2f an hour; $%s for a million output tokens.",
-		several(d.Accelerators, "accelerator"), d.Hourly, report.Figure(d.PerMillion)))
+		d.running(), d.Hourly, report.Figure(d.PerMillion)))
+	d.printFixed(p)
 }
 
 // next names the fleets that come after the chosen one, with what they were compared by.

@@ -2,6 +2,9 @@ package capacity
 
 import (
 	"context"
+	"fmt"
+
+	"github.com/llmsim/llmsim/internal/report"
 )
 
 // places lists the numbers below n.
@@ -64,6 +67,24 @@ func (s *search) scaledFleet(full *trial) *ScaledFleet {
 	}
 	f.Accelerators *= f.Mean / o.paid(full.Running) // of all seeds
 	return f
+}
+
+// running says how many accelerators run.
+func (d *Deployment) running() string {
+	words := several(d.Accelerators, "accelerator")
+	if f := d.Scaled; f != nil {
+		return fmt.Sprintf("On average %s replicas run, on %s of at most %s",
+			report.Figure(f.Mean), report.Figure(f.Accelerators), words)
+	}
+	return words
+}
+
+// printFixed says what a fixed number of the replicas of a scaled fleet would cost.
+func (d *Deployment) printFixed(p *report.Printer) {
+	if f := d.Scaled; f != nil && f.Fixed > 0 {
+		p.Text(fmt.Sprintf("A fixed number of them that keeps the SLO is %d, for $%.2f an hour.",
+			f.Fixed, f.FixedHourly))
+	}
 }
 
 // accelerators is how many accelerators of a fleet run on average.

@@ -92,18 +92,10 @@ func (a *Answer) slo() string {
 func (d *Deployment) print(p *report.Printer, a *Answer) {
 	spare := a.Spare
 	p.Heading(d.heading(spare))
-	words := several(d.Accelerators, "accelerator")
-	if f := d.Scaled; f != nil {
-		words = fmt.Sprintf("On average %s replicas run, on %s of at most %s",
-			report.Figure(f.Mean), report.Figure(f.Accelerators), words)
-	}
 	p.Text(fmt.Sprintf("%s, $%.2f an hour; for a million output tokens $%s, %s GPU-hours and at "+
-		"most %s Wh.", words, d.Hourly, report.Figure(d.PerMillion),
+		"most %s Wh.", d.running(), d.Hourly, report.Figure(d.PerMillion),
 		report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion)))
-	if f := d.Scaled; f != nil && f.Fixed > 0 {
-		p.Text(fmt.Sprintf("A fixed number of them that keeps the SLO is %d, for $%.2f an hour.",
-			f.Fixed, f.FixedHourly))
-	}
+	d.printFixed(p)
 	if d.Carbon > 0 {
 		p.Text(fmt.Sprintf("For that energy at most %s g of CO2 are emitted.",
 			report.Figure(d.Carbon)))
@@ -116,7 +108,7 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 		d.printStart(p)
 		return
 	}
-	words = fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO",
+	words := fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO",
 		report.Percent(d.Kept))
 	if spare > 0 {
 		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
