@@ -1,15 +1,12 @@
 package capacity
 
 import (
-	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/scenarios/evidence"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -225,86 +222,4 @@ func each[T any](ctx context.Context, list []T, f func(context.Context, T) error
 		group.Go(func() error { return f(ctx, v) })
 	}
 	return group.Wait()
-}
-
-// reachHeap is a heap.Interface with the fleet first that may sustain the highest rate: of equal
-// ones, those of which that is not known, and then the cheapest.
-type reachHeap []*reach
-
-func (h reachHeap) Len() int { return len(h) }
-func (h reachHeap) Less(i, j int) bool {
-	a, b := h[i], h[j]
-	if a.done() != b.done() && a.highest() == b.highest() {
-		return b.done()
-	}
-	return cmp.Or(-cmp.Compare(a.highest(), b.highest()), cmp.Compare(a.price, b.price),
-		cmp.Compare(a.option, b.option)) < 0
-}
-func (h reachHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *reachHeap) Push(x any)   { *h = append(*h, x.(*reach)) }
-
-// Pop implements heap.Interface.
-func (h *reachHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
-}
-
-// unknown takes fleets from the heap of which it is not known whether they sustain more than served
-// or as much: up to atOnce.
-func (h *reachHeap) unknown(served float64) []*reach {
-	var list []*reach
-	for len(*h) > 0 && len(list) < atOnce && !(*h)[0].done() && (*h)[0].highest() >= served {
-		list = append(list, heap.Pop(h).(*reach))
-	}
-	return list
-}
-
-// served returns the highest rate that any fleet is believed to serve.
-func (h reachHeap) served() float64 {
-	most := 0.0
-	for _, r := range h {
-		most = max(most, r.rate(r.kept))
-	}
-	return most
-}
-
-// Reach is what is known of the requests that the largest fleet of an option serves.
-type Reach struct {
-	Label    string  `json:"label"`
-	Replicas int     `json:"replicas"` // with the spares
-	Hourly   float64 `json:"dollars_per_hour"`
-	Watts    float64 `json:"peak_watts"`
-	// Rate is what the fleet serves as far as is known, in requests/s, and Bound what it does not.
-	// Of the answer that is known of the whole fleet, of others of one replica only, where replicas
-	// are alike.
-	Rate  float64 `json:"rate"`
-	Bound float64 `json:"rate_bound"`
-	// Grade says what the predictions rest on.
-	Grade evidence.Grade `json:"grade"`
-}
-
-// told returns what is known of the fleets that serve most, of each accelerator and parallelism
-// the best, up to mostShapes.
-func (s *search) told(all []*reach) []Reach {
-	var list []Reach
-	seen := map[string]bool{}
-	slices.SortStableFunc(all, func(a, b *reach) int {
-		return cmp.Or(-cmp.Compare(a.highest(), b.highest()), cmp.Compare(a.price, b.price),
-			cmp.Compare(a.option, b.option))
-	})
-	for _, r := range all {
-		o := s.options[r.option]
-		if shape := o.shape(); seen[shape] || len(list) == mostShapes {
-			continue
-		} else {
-			seen[shape] = true
-		}
-		n := r.replicas + s.spare
-		list = append(list, Reach{Label: s.label(r.option), Replicas: n,
-			Hourly: float64(n) * o.price, Watts: float64(n) * o.watts(),
-			Rate: r.rate(r.kept), Bound: r.rate(r.missed), Grade: o.grade})
-	}
-	return list
 }

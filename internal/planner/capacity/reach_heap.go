@@ -1,0 +1,49 @@
+package capacity
+
+import (
+	"cmp"
+	"container/heap"
+)
+
+// reachHeap is a heap.Interface with the fleet first that may sustain the highest rate: of equal
+// ones, those of which that is not known, and then the cheapest.
+type reachHeap []*reach
+
+func (h reachHeap) Len() int { return len(h) }
+func (h reachHeap) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	if a.done() != b.done() && a.highest() == b.highest() {
+		return b.done()
+	}
+	return cmp.Or(-cmp.Compare(a.highest(), b.highest()), cmp.Compare(a.price, b.price),
+		cmp.Compare(a.option, b.option)) < 0
+}
+func (h reachHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *reachHeap) Push(x any)   { *h = append(*h, x.(*reach)) }
+
+// Pop implements heap.Interface.
+func (h *reachHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}
+
+// unknown takes fleets from the heap of which it is not known whether they sustain more than served
+// or as much: up to atOnce.
+func (h *reachHeap) unknown(served float64) []*reach {
+	var list []*reach
+	for len(*h) > 0 && len(list) < atOnce && !(*h)[0].done() && (*h)[0].highest() >= served {
+		list = append(list, heap.Pop(h).(*reach))
+	}
+	return list
+}
+
+// served returns the highest rate that any fleet is believed to serve.
+func (h reachHeap) served() float64 {
+	most := 0.0
+	for _, r := range h {
+		most = max(most, r.rate(r.kept))
+	}
+	return most
+}

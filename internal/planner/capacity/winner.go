@@ -1,0 +1,75 @@
+package capacity
+
+import (
+	"cmp"
+	"math"
+)
+
+// replicas and cost of the best fleet, spares included.
+func (s *search) size() int         { return s.fates[s.best].replicas + s.spare }
+func (s *search) cost() float64     { return s.hourly(s.best) }
+func (s *search) chosen() *option   { return s.options[s.best] }
+func (s *search) accelerators() int { return s.size() * s.chosen().gpus }
+
+// hourly is what the fleet of an option costs whose number of replicas is known, in $/h.
+func (s *search) hourly(i int) float64 {
+	fate, o := &s.fates[i], s.options[i]
+	if o.scaled() {
+		return float64(fate.running * o.price)
+	}
+	return float64(float64(fate.replicas+s.spare) * o.price)
+}
+
+// beats reports whether a fixed number of replicas of o, and the spares, are the better answer.
+func (s *search) beats(o *option, n int) bool {
+	return s.wins(o, n, float64(float64(n+s.spare)*o.price))
+}
+
+// wins reports whether n replicas of o, and the spares, that cost that much an hour are the better
+// answer: cheaper, or as cheap with better evidence, or with fewer accelerators, or earlier on the
+// menu.
+func (s *search) wins(o *option, n int, hourly float64) bool {
+	if s.best < 0 {
+		return true
+	}
+	return cmp.Or(cmp.Compare(hourly, s.cost()),
+		cmp.Compare(rank(o.grade), rank(s.chosen().grade)), cmp.Compare((n+s.spare)*o.gpus,
+			s.accelerators()), cmp.Compare(o.index, s.best)) < 0
+}
+
+// mayWin reports whether an option could be the better answer, by the bounds.
+func (s *search) mayWin(i int) bool {
+	return s.wins(s.options[i], s.fewest(s.options[i]), s.leastCost(i))
+}
+
+// fewest is the least number of replicas that could sustain the load, by the bounds.
+func (s *search) fewest(o *option) int {
+	return max(1, int(o.least), o.always(), int(math.Ceil(s.rate/o.ceiling)))
+}
+
+// most is the largest number of replicas that is worth a thought: what there is, or where the load
+// is light.
+func (s *search) most(o *option) int {
+	n := max(1, int(math.Ceil(s.rate/(o.ceiling*lightLoad))))
+	if s.rate == 0 {
+		n = max(int(float64(o.least)/lightLoad), s.trials.file.Plan.Workload.Arrivals.Users)
+	}
+	return min(n, s.allowed(o)-s.spare)
+}
+
+// leastCost is the least that a fleet of option i could cost, by the bounds.
+func (s *search) leastCost(i int) float64 {
+	o := s.options[i]
+	if o.scaled() {
+		return float64(max(o.way.mean, float64(o.always()+s.spare)) * o.price)
+	}
+	return float64(float64(s.fewest(o)+s.spare) * o.price)
+}
+
+// crown makes an option the best.
+func (s *search) crown(i int) {
+	if s.best >= 0 {
+		s.fates[s.best].kind = simulated
+	}
+	s.fates[i].kind, s.fates[i].words, s.best = chosen, "", i
+}
