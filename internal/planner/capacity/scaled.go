@@ -39,9 +39,10 @@ func (s *search) checkWays() error {
 	return nil
 }
 
-// tryScaled simulates a scaled option, and makes it the best if it is. It has at no time more
-// replicas than a fixed fleet of its most, and does not keep an SLO that such a fleet misses. From
-// there on, a higher most and a higher least never cost less.
+// tryScaled simulates a scaled option, and makes it the best if it is. It rests on three rules,
+// which exhaustive search confirms on its menus: a fleet of up to n replicas does not keep an SLO
+// that n fixed ones miss; it costs no less where n is higher; and no less where the least number of
+// replicas is higher.
 func (s *search) tryScaled(ctx context.Context, i int) error {
 	o, fate := s.options[i], &s.fates[i]
 	if s.dearer(i) {
@@ -118,8 +119,8 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (bool, error) {
 	return true, nil
 }
 
-// firstAsked returns what is simulated first of a scaled option, given what is known of fixed
-// numbers: a fixed fleet, or how many replicas run.
+// firstAsked returns the simulation that tryScaled begins with, and its number of replicas: that of
+// a fixed fleet, or where the least fixed number is known, that of how many replicas run.
 func (s *search) firstAsked(o *option, known map[alike]int) (func(context.Context, *option,
 	int) (verdict, error), int) {
 	n, found := known[o.fixed()]
