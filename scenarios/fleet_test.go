@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -17,15 +16,7 @@ workload: {rate: 20/s, prompt: 900, output: 60, requests: 400}
 // runFleet runs a small scenario with a fleet section.
 func runFleet(t *testing.T, fleet string) *Result {
 	t.Helper()
-	f, err := Parse("fleet.yaml", []byte(smallFleet+fleet))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := f.Run(context.Background(), policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return resultOf(t, smallFleet+fleet)
 }
 
 // Apart, a prefill delays no answer: every KV cache is moved once, and sending it layer by layer

@@ -73,7 +73,7 @@ func (d *demand) setArrivals() {
 func (d *demand) setEnd(ownTimes bool) {
 	w := &d.workload
 	ends := w.Requests > 0 || w.Duration > 0 || len(d.config.Traces) > 0 ||
-		w.Trace != nil && !w.Trace.Repeat || !ownTimes && w.ends()
+		w.Trace != nil && !w.Trace.Repeat || !ownTimes && w.Ends()
 	if !ends {
 		w.Requests = defaultRequests
 	}

@@ -23,7 +23,7 @@ func shortfall(w *Workload, sent int64) string {
 	case w.Trace != nil && !w.Trace.Repeat:
 		return fmt.Sprintf("the trace has %d of the %d requests that workload.requests asks for",
 			sent, asked)
-	case w.ends():
+	case w.Ends():
 		return fmt.Sprintf("the rate ends after %d of the %d requests that workload.requests "+
 			"asks for", sent, asked)
 	}

@@ -150,8 +150,8 @@ func (l Length) Scaled(by float64) Length {
 	return l
 }
 
-// ends reports whether all rates stop by themselves.
-func (w *Workload) ends() bool {
+// Ends reports whether all rates stop by themselves.
+func (w *Workload) Ends() bool {
 	shared := len(w.Classes) == 0
 	for i := range w.Classes {
 		if r := &w.Classes[i].Rate; r.Pattern == "" && r.Value == 0 {

@@ -87,8 +87,8 @@ func (p *parts) load() *load {
 	return p.prefill.load
 }
 
-// busy bounds the seconds for which one replica of each kind is busy with requests, of which kept
-// are those that keep the SLO, with a limit on the time per token; 0 stands for none.
+// busy bounds the seconds for which one replica of each kind is busy with the work w. The part kept
+// is of requests that keep a limit on the time per token; a limit of 0 stands for none.
 func (p *parts) busy(w, kept *work, limit sim.Time) busy {
 	b := busy{first: p.prefill.pace.both(w)}
 	slowest, last := &b.first, &p.prefill.pace

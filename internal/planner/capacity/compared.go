@@ -126,11 +126,7 @@ func (c *comparison) same(ctx context.Context, o *option, n int) (trial, error) 
 // points simulates several fleets at the same time, and returns the ones that keep the SLO.
 func (c *comparison) points(ctx context.Context, list []fleet) ([]Point, error) {
 	found := make([]outcome, len(list))
-	places := make([]int, len(list))
-	for k := range places {
-		places[k] = k
-	}
-	err := each(ctx, places, func(ctx context.Context, k int) (err error) {
+	err := each(ctx, places(len(list)), func(ctx context.Context, k int) (err error) {
 		found[k], err = c.outcome(ctx, list[k])
 		if words, failed := failure(err); failed {
 			found[k].failure = words

@@ -132,7 +132,7 @@ func (p *Plan) put(w scenarios.Workload, rate float64, requests int64) scenarios
 	}
 	if !p.steady() {
 		if requests > 0 && w.Requests == 0 && w.Duration == 0 && !p.recordedTimes() &&
-			!endsItself(&w) {
+			!w.Ends() {
 			w.Requests = requests
 		}
 		return w

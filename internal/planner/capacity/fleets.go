@@ -145,10 +145,7 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []Shape) *Autoscaled {
 
 // loadAt is the rate of a wave at the beginning of a slot.
 func loadAt(rate *scenarios.Rate, slot int) float64 {
-	period := sim.Time(rate.Period).Seconds()
-	if period == 0 {
-		period = 24 * 3600
-	}
+	period := sim.Time(cmp.Or(rate.Period, day)).Seconds()
 	phase := 2 * math.Pi * (float64(slot)*24*3600/slots - sim.Time(rate.Peak).Seconds()) / period
 	return float64(rate.Average) * (1 + float64(rate.Swing*math.Cos(phase)))
 }

@@ -223,3 +223,12 @@ func each[T any](ctx context.Context, list []T, f func(context.Context, T) error
 	}
 	return group.Wait()
 }
+
+// places lists the numbers below n.
+func places(n int) []int {
+	list := make([]int, n)
+	for k := range list {
+		list[k] = k
+	}
+	return list
+}

@@ -130,12 +130,11 @@ func (s *search) firstAsked(o *option, known map[alike]int) (func(context.Contex
 			return verdict{}, err
 		}, n
 	}
-	fixed := *o
-	fixed.way = nil
+	fixed := o.unscaled()
 	return func(ctx context.Context, o *option, n int) (verdict, error) {
-		_, _, err := s.whole(ctx, &fixed, n, o.slow, 0)
+		_, _, err := s.whole(ctx, fixed, n, o.slow, 0)
 		return verdict{}, err
-	}, s.fewest(&fixed)
+	}, s.fewest(fixed)
 }
 
 // dearer reports whether the same fleet with a lower least number of replicas, which comes before
@@ -177,11 +176,11 @@ func (s *search) leastFixed(ctx context.Context, o *option) (int, error) {
 	if n, known := s.fixed[key]; known {
 		return n, nil
 	}
-	fixed := *o
-	fixed.way = nil
-	low, n, found := s.fewest(&fixed)-1, s.fewest(&fixed), 0
-	for step := 1; found == 0 && n <= s.most(&fixed) || found-low > 1; {
-		t, _, err := s.whole(ctx, &fixed, n, o.slow, 0)
+	fixed := o.unscaled()
+	n, most, found := s.fewest(fixed), s.most(fixed), 0
+	low := n - 1
+	for step := 1; found == 0 && low < most || found-low > 1; {
+		t, _, err := s.whole(ctx, fixed, n, o.slow, 0)
 		switch {
 		case err != nil:
 			return 0, err
@@ -193,7 +192,7 @@ func (s *search) leastFixed(ctx context.Context, o *option) (int, error) {
 		if found > 0 {
 			n = (low + found) / 2
 		} else {
-			n, step = n+step, 2*step
+			n, step = min(n+step, most), 2*step
 		}
 	}
 	if s.fixed == nil {

@@ -7,15 +7,6 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 )
 
-// places lists the numbers below n.
-func places(n int) []int {
-	list := make([]int, n)
-	for k := range list {
-		list[k] = k
-	}
-	return list
-}
-
 // fixedInstead returns the least fixed number of the replicas of an option that keeps the SLO,
 // spares left out; 0 where none of mostSteps does.
 func (s *search) fixedInstead(ctx context.Context, o *option) (int, error) {
@@ -23,10 +14,9 @@ func (s *search) fixedInstead(ctx context.Context, o *option) (int, error) {
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	fixed := *o
-	fixed.way = nil
+	fixed := o.unscaled()
 	for range mostSteps {
-		ok, _, err := s.keeps(ctx, &fixed, n, o.slow, s.seeds)
+		ok, _, err := s.keeps(ctx, fixed, n, o.slow, s.seeds)
 		if err != nil || ok {
 			return n, err
 		}

@@ -113,6 +113,37 @@ func leastFleet(t *testing.T, s *search, o *option) (replicas int, running float
 	return replicas, running
 }
 
+// A fleet of all accelerators that there are is found, also where their number is not one that
+// doubling comes to.
+func TestScaledFleetsOfAllThereIs(t *testing.T) {
+	text := strings.Replace(scaledMenu(false), "[l40s, a100-80gb-sxm]",
+		"[{accelerator: l40s, count: 4}]", 1)
+	s, _ := prepared(t, text)
+	if err := s.answer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s.best < 0 || !s.chosen().scaled() || s.size() != 4 {
+		t.Errorf("planned %s, want 4 replicas, scaled", answer(s, s.best))
+	}
+}
+
+// Phases of one class end, and the steady rate of another does not.
+func TestScaledLoadsMustEnd(t *testing.T) {
+	text := `
+model: llama-3.1-8b
+workload:
+  classes:
+    - {name: a, rate: {pattern: phases, phases: [{rate: 1/s, for: 60s}]}, prompt: 100, output: 10}
+    - {name: b, rate: 1/s, prompt: 100, output: 10}
+slo: {ttft: 1s}
+menu: {hardware: [l40s], scaling: [outstanding]}
+`
+	_, err := Parse("plan.yaml", []byte(text))
+	if err == nil || !strings.Contains(err.Error(), "has no end") {
+		t.Errorf("found %v, want that the load has no end", err)
+	}
+}
+
 // What a plan says of a scaled fleet and its spares is what its scenario shows: a recorded load has
 // one run, so that both are the same.
 func TestScaledFleetCostsWhatItsScenarioDoes(t *testing.T) {

@@ -106,18 +106,10 @@ func checkScaled(doc *strict.Document, field string, w *scenarios.Workload,
 	case p.steady() && longestPeriod(w) == 0:
 		problem(field, "arrives at a steady rate, for which there is nothing to start or stop: "+
 			"leave menu.scaling out, or give a wave, phases, bursts or a recorded trace")
-	case !p.steady() && !ends && !endsItself(w):
+	case !p.steady() && !ends && !w.Ends():
 		problem(field, "has no end, and all fleets of menu.scaling are judged by the same "+
 			"requests: give a duration such as duration: 2h")
 	}
-}
-
-// endsItself reports whether the rates of a workload are phases, after the last of which no request
-// arrives.
-func endsItself(w *scenarios.Workload) bool {
-	ends := func(r *scenarios.Rate) bool { return r.Pattern == "phases" && !r.Repeat }
-	return ends(&w.Rate) || rates(w) && !slices.ContainsFunc(w.Classes,
-		func(c scenarios.Class) bool { return !ends(&c.Rate) })
 }
 
 // longestPeriod returns the longest period of the waves of a workload; 0 where there are none.

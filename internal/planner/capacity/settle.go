@@ -191,11 +191,10 @@ func (s *search) settle(ctx context.Context) error {
 func (s *search) chances(ctx context.Context) ([]Chance, error) {
 	n := s.fates[s.best].replicas
 	var list []Chance
-	var places []int
 	for k := max(1, n-1); k <= n+1; k++ {
-		list, places = append(list, Chance{Replicas: k}), append(places, len(places))
+		list = append(list, Chance{Replicas: k})
 	}
-	err := each(ctx, places, func(ctx context.Context, place int) (err error) {
+	err := each(ctx, places(len(list)), func(ctx context.Context, place int) (err error) {
 		c := &list[place]
 		if _, c.Kept, err = s.keeps(ctx, s.chosen(), c.Replicas, 1, fewSeeds); err == nil {
 			c.Probability, err = s.chance(ctx, c.Replicas)

@@ -1,8 +1,6 @@
 package capacity
 
-import (
-	"github.com/llmsim/llmsim/scenarios"
-)
+import "github.com/llmsim/llmsim/scenarios"
 
 // way is how replicas of an option start and stop with the load.
 type way struct {
@@ -63,6 +61,13 @@ func (o *option) scalingOf(m *Menu, each int) scenarios.Scaling {
 	way := m.scalings()[o.way.index].Scaling
 	way.Min = (o.way.always + o.way.standing) * each
 	return way
+}
+
+// unscaled returns the option with a fixed number of replicas.
+func (o *option) unscaled() *option {
+	other := *o
+	other.way = nil
+	return &other
 }
 
 // spared returns the option with spares that run beside the least number of replicas.
