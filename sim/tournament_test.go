@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The winner has the least key, and the lowest index of those that do, however keys change.
+// The winner has the least key, however keys change. Of equal keys the lowest index wins.
 func TestTournament(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := make([]int64, rapid.IntRange(1, 9).Draw(t, "keys"))

@@ -75,7 +75,7 @@ type recorder struct {
 	chart    *Chart
 	lives    *life.Recorder
 	first, n int64 // the requests that are recorded
-	left     int   // of them, those that have not ended
+	left     int   // how many of them have not ended
 	stop     context.CancelCauseFunc
 	blocks   *blockRecorder // nil where nobody asked
 }

@@ -12,8 +12,8 @@ type Recorder struct {
 	done    func(*Life)
 	under   map[int64]*running
 	batches map[batch][]*running
-	// ended are the requests that finished, and dropped those that ended without an answer, since a
-	// step was told last: the next one may be the step that they ended with.
+	// ended holds the requests that finished since the last step that was told, dropped the ones
+	// that ended without an answer: the next step that is told may be the one that ended them.
 	ended   []*running
 	dropped []int64
 }
