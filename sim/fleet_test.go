@@ -215,7 +215,7 @@ func (c *fleetSetting) config(t *rapid.T, maxLeap int64) (sim.Config, *ends) {
 	config, j := none.config(t, maxLeap)
 	config.Source = c.source()
 	all := &ends{journal: j}
-	config.Observer = all
+	config.Observer = sim.Observers{all, &limit{T: t, leaps: 1_000_000}}
 	config.Router, config.Handover = &route{by: c.router}, &route{by: c.router}
 	config.Links, config.QueueTimeout, config.Outages, config.Retry = c.links, c.queueTimeout,
 		c.outages, c.retry
@@ -244,6 +244,24 @@ func (e *ends) Rejected(r *sim.Request, why sim.Rejection) {
 	e.journal.Rejected(r, why)
 	e.why = append(e.why, why)
 }
+
+// limit is an observer that gives a drawn fleet up after a number of leaps. A replica whose memory
+// is full of prompts that another one has yet to take begins the next prompt and drops it, over and
+// over, as vLLM does. With steps of nanoseconds and an outage of minutes the test would not end.
+type limit struct {
+	*rapid.T
+	leaps int
+}
+
+func (l *limit) Steps(*sim.Leap) {
+	if l.leaps--; l.leaps < 0 {
+		l.Skip("prompts are begun and dropped too often")
+	}
+}
+
+func (*limit) Finished(*sim.Sequence)               {}
+func (*limit) Rejected(*sim.Request, sim.Rejection) {}
+func (*limit) Sampled(sim.Time, int, sim.State)     {}
 
 // Leaping gives what stepping gives in fleets too, whatever fails, goes away, moves, starts or
 // stops meanwhile.

@@ -99,8 +99,8 @@ func TestGapsAreBetweenTokens(t *testing.T) {
 		for _, k := range c.kinds {
 			k.stages = 1 // so that the last step that a clock saw is the one that ends next
 		}
-		config, all := c.config(t, 1)
-		l := &ledger{T: t, Observer: all, last: map[attempt]sim.Time{},
+		config, _ := c.config(t, 1)
+		l := &ledger{T: t, Observer: config.Observer, last: map[attempt]sim.Time{},
 			running: make([][]attempt, len(config.Replicas))}
 		config.Observer = l
 		for i := range config.Replicas {
