@@ -58,6 +58,9 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 	if err != nil || r.Completed == 0 {
 		return nil, err
 	}
+	if _, taken := o.interrupted(); taken && r.SLOMet {
+		return nil, nil // it is missed when replicas are away
+	}
 	a := &Advice{Replicas: replicas, Slowdown: slowdown, Kept: r.Attainment.All}
 	// More replicas are what the plan itself counts.
 	if err := remedy.Try(ctx, load, r, "replicas"); err != nil {

@@ -113,10 +113,10 @@ func (s *search) unaffordable(o *option) string {
 // lost says why n replicas of an option are not enough.
 func (s *search) lost(o *option, n int, v verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
-	switch {
+	switch _, taken := o.interrupted(); {
 	case o.scaled():
 		words = fmt.Sprintf("with up to %s, %s", several(n, "replica"), v.trial.Limit)
-	case s.rate == 0:
+	case s.rate == 0 || taken:
 		words = fmt.Sprintf("with %s, %s", several(n, "replica"), v.trial.Limit)
 	}
 	if offer := o.shortest(n + s.spare + 1); offer != nil {

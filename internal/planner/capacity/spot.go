@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -52,8 +53,8 @@ const rarely = 1e-5
 // at random. The shares that keep each part of the SLO are means over how many are away, each with
 // its probability (binomial: they are taken away independently). Where the replicas that are left
 // sustain less than the rate, all requests are taken to miss the SLO, until the queue that builds
-// up has been served by all replicas again (a fluid queue); so are all that are under way when a
-// replica goes.
+// up has been served by all replicas again (a fluid queue); so are those that a replica has under
+// way when it goes, which are an n-th of the requests under way.
 func (s *search) withstands(ctx context.Context, o *option, n int, rate,
 	slowdown float64) (trial, error) {
 	p, _ := o.interrupted()
@@ -65,7 +66,7 @@ func (s *search) withstands(ctx context.Context, o *option, n int, rate,
 	if err != nil {
 		return trial{}, err
 	}
-	lost := float64(n) * p.rate * mixed.Latencies["mean_e2el_ms"] / 1000
+	lost := p.rate * mixed.Latencies["mean_e2el_ms"] / 1000 // n times a second, an n-th
 	kept := make([]float64, len(mixed.Clauses))
 	for away, rest := 0, 1.0; rest > rarely; away++ {
 		chance := binomial(n, away, p.down())
@@ -89,9 +90,20 @@ func (s *search) withstands(ctx context.Context, o *option, n int, rate,
 	for i := range kept {
 		mixed.Clauses[i].Kept = stats.Interval{Mean: max(0, kept[i]-lost)}
 	}
+	whole := mixed.kept()
 	binds := binding(mixed.Clauses)
 	mixed.Kept, mixed.Target = binds.Kept, binds.Target
+	if whole {
+		mixed.Limit = p.words(binds.Kept.Mean)
+	}
 	return mixed, nil
+}
+
+// words says what interruptions leave of the SLO of a fleet that keeps it while they are none.
+func (p interruption) words(kept float64) string {
+	return fmt.Sprintf("%s of the requests keep the SLO in the long run: a replica is taken away "+
+		"%s times an hour, and away for %s of the time", report.Percent(kept),
+		report.Figure(3600*p.rate), report.Percent(p.down()))
 }
 
 // alone returns the highest rate that a replica or group sustains by itself, to about 3 %, where

@@ -165,9 +165,10 @@ func (l *PriceList) missing(entry *Offer) string {
 
 func (o *Offer) term() string { return cmp.Or(o.Term, onDemand) }
 
-// terms distinguishes an offer from others of the same accelerator; empty where there are none.
+// terms says what is special about an offer, and distinguishes it from others of the same
+// accelerator; empty where there are none of those and it is on demand.
 func (o *Offer) terms(list []Offer) string {
-	if !slices.ContainsFunc(list, func(other Offer) bool {
+	if o.term() == onDemand && !slices.ContainsFunc(list, func(other Offer) bool {
 		return other.Accelerator == o.Accelerator && other != *o
 	}) {
 		return ""

@@ -173,3 +173,33 @@ func TestReservedBaseOfAWave(t *testing.T) {
 		}
 	})
 }
+
+// A spot fleet with one replica more keeps the SLO of no fewer requests in the long run: of the
+// requests under way, those of one replica are lost when it goes, however many there are.
+func TestMoreSpotReplicasKeepMore(t *testing.T) {
+	s, _ := prepared(t, `
+model: llama-3.1-8b
+workload: {rate: 25/s, prompt: 600, output: 150}
+slo: {ttft: 1s, tpot: 60ms}
+menu:
+  hardware: [{accelerator: l40s, term: spot, interruptions: 0.3/h, notice: 30s, return: 20m}]
+  tensor: [1]
+effort: {requests: 300, most-requests: 600}
+`)
+	before := 0.0
+	for _, n := range []int{4, 5, 6, 8, 16, 64} {
+		v, err := s.withstands(context.Background(), s.options[0], n, s.rate, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Kept.Mean < before-1e-3 {
+			t.Errorf("%d replicas keep the SLO of %g of the requests, fewer of %g", n, v.Kept.Mean,
+				before)
+		}
+		before = v.Kept.Mean
+	}
+	// A request takes about 3 s, in which its replica is taken away in 0.03 % of cases.
+	if before < 0.999 {
+		t.Errorf("64 replicas keep the SLO of %g of the requests, want nearly all", before)
+	}
+}
