@@ -33,7 +33,7 @@ func calibrateCommand() *cobra.Command {
 	var flags calibrateFlags
 	cmd := &cobra.Command{
 		Use:   "calibrate",
-		Short: "Measure this computer, and write it as hardware that scenarios can name",
+		Short: "Measure this computer, and write it to a hardware file that scenarios can name",
 		Example: `  llmsim calibrate --out host.yaml
   llmsim calibrate --threads 1,2 --out host.yaml
   llmsim crosscheck v1-light --hardware host.yaml`,
@@ -43,12 +43,12 @@ func calibrateCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.out, "out", "host.yaml",
-		"the file to write; what was measured goes beside it, as CSV")
+		"the hardware file to write; the measurements go into a CSV file beside it")
 	f.StringVar(&flags.name, "name", "host", "the name of the accelerator in scenarios")
 	f.StringVar(&flags.shape, "shape", "124M", "the GPT-2 that is measured: "+
 		strings.Join(gpt2.Shapes(), ", ")+", or a config.json")
 	f.IntSliceVar(&flags.threads, "threads", []int{1},
-		"threads that compute; more than one needs an idle machine. Each number gives an "+
+		"numbers of computing threads; more than one needs an idle machine. Each number makes an "+
 			"accelerator of its own: host, host-2, …")
 	f.Var(countOf(&flags.rounds, 5), "rounds", "how often each step is measured")
 	return cmd
@@ -56,7 +56,7 @@ func calibrateCommand() *cobra.Command {
 
 func (flags *calibrateFlags) check() (err error) {
 	if flags.rounds < 3 {
-		return errors.New("--rounds: 3 at least, or outliers cannot be recognised")
+		return errors.New("--rounds must be at least 3, or outliers cannot be recognised")
 	}
 	for _, n := range flags.threads {
 		if most := runtime.GOMAXPROCS(0); n < 1 || n > most {
@@ -103,7 +103,7 @@ func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *ca
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
 	tell := cmd.ErrOrStderr()
-	fmt.Fprintf(tell, "threads: %d; writing and loading random weights of %d parameters\n", threads,
+	fmt.Fprintf(tell, "threads: %d; writing and loading %d random parameters\n", threads,
 		flags.config.Parameters())
 	model, err := host.Model(cmd.Context(), flags.config, kernels.F32)
 	if err != nil {

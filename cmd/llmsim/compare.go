@@ -44,11 +44,11 @@ func compareCommand() *cobra.Command {
 	f.StringArrayVar(&flags.set, "set", nil,
 		"override a field of all scenarios: key.path=value (repeatable)")
 	f.StringArrayVar(&flags.vary, "vary", nil,
-		"compare one scenario with itself: key.path=value,value (repeatable)")
+		"compare a scenario with variants of it: key.path=value,value (repeatable)")
 	f.Var(countOf(&flags.replications, 10), "replications",
 		"runs of each scenario, each with another seed")
 	f.BoolVar(&flags.noInterval, "no-interval", false,
-		"do not simulate again for how wrong the differences may be")
+		"do not run the further simulations that show how uncertain the differences are")
 	f.Float64Var(&flags.confidence, "confidence", 0.95,
 		"confidence of the intervals, above 0 and below 1")
 	f.Var(countOf(&flags.workers, runtime.GOMAXPROCS(0)), "workers", "runs at the same time")
@@ -56,16 +56,16 @@ func compareCommand() *cobra.Command {
 		"what to print: table, json, or markdown for the summary of a pull request")
 	f.StringArrayVar(&flags.failOn, "fail-on", nil,
 		"exit with code 3 if a metric is worse than a limit: 'p99_ttft_ms > +5%' (repeatable)")
-	f.StringVar(&flags.junit, "junit", "", "file for the outcome of --fail-on as a JUnit report")
+	f.StringVar(&flags.junit, "junit", "", "file for a JUnit report of the limits of --fail-on")
 	f.StringVar(&flags.out, "out", "",
-		"folder for comparison.json and report.html, with the scenarios side by side")
+		"folder for comparison.json and for report.html, which shows the scenarios side by side")
 	return cmd
 }
 
 func (flags *compareFlags) run(cmd *cobra.Command, names []string) error {
 	if flags.replications < 2 || !(flags.confidence > 0 && flags.confidence < 1) {
-		return errors.New("noise needs 2 replications at least, and a confidence above 0 and " +
-			"below 1, such as 0.95")
+		return errors.New("the intervals need at least 2 replications, and a confidence above 0 " +
+			"and below 1, such as 0.95")
 	}
 	variants, err := flags.variants(names)
 	if err != nil {
@@ -101,7 +101,8 @@ func (flags *compareFlags) gates() ([]compare.Gate, error) {
 		}
 	}
 	if flags.junit != "" && len(gates) == 0 {
-		return nil, errors.New("--junit writes the outcome of --fail-on: give one")
+		return nil, errors.New("--junit writes the outcome of --fail-on: give a limit with " +
+			"--fail-on")
 	}
 	return gates, nil
 }

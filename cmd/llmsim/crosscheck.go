@@ -26,11 +26,11 @@ func crosscheckCommand() *cobra.Command {
 	var flags crosscheckFlags
 	cmd := &cobra.Command{
 		Use:   "crosscheck FILE|NAME… | --all",
-		Short: "Compare scenarios with predicted steps and with steps that GPT-2 executes here",
-		Long: "Run scenarios with predicted steps and with steps that GPT-2 executes here, and " +
-			"compare. Arrivals are virtual, step times are\n" +
-			"measured. llmsim calibrate writes the hardware file. The program comes with these " +
-			"scenarios:\n\n  " + shippedCrossChecks(),
+		Short: "Compare predicted steps with steps that GPT-2 executes on this machine",
+		Long: "Run scenarios with predicted steps and with steps that GPT-2 executes on this " +
+			"machine, and compare the results. Requests arrive at virtual times, while the times " +
+			"of executed steps are measured. llmsim calibrate writes the hardware file. These " +
+			"scenarios ship with the program:\n\n  " + shippedCrossChecks(),
 		Example: `  llmsim crosscheck v1-chat --hardware host.yaml
   llmsim crosscheck v1-batch-32 --hardware host.yaml --what-if batching.max-sequences=8
   llmsim crosscheck --all --hardware host.yaml --out results`,
@@ -38,20 +38,23 @@ func crosscheckCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.hardware, "hardware", "host.yaml", "the file that llmsim calibrate wrote")
-	f.StringVar(&flags.accelerator, "accelerator", "host", "its entry of that name")
+	f.StringVar(&flags.accelerator, "accelerator", "host", "the name of an accelerator in the "+
+		"file of --hardware")
 	f.StringArrayVar(&flags.set, "set", nil,
 		"override a field of all scenarios: key.path=value (repeatable)")
 	f.StringArrayVar(&flags.whatIf, "what-if", nil,
-		"compare each scenario with this change to it, predicted and executed: key.path=value "+
+		"also run each scenario with this change, and compare the effects: key.path=value "+
 			"(repeatable)")
-	f.BoolVar(&flags.all, "all", false, "all scenarios that come with the program for this")
+	f.BoolVar(&flags.all, "all", false, "run all scenarios that ship with the program for this "+
+		"command")
 	f.BoolVar(&flags.realTime, "real-time", false,
-		"also run each scenario with wall-clock arrivals, to see what the virtual clock leaves out")
+		"also run each scenario with arrivals by the wall clock, to show what the virtual clock "+
+			"leaves out")
 	f.Var(countOf(&flags.runs, 3), "runs", "how often each scenario is executed")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "",
-		"folder for crosscheck.json and, for each scenario, steps and requests as CSV and plots; "+
-			"for what-ifs.json with --what-if")
+		"folder for crosscheck.json, and for the steps, the requests and plots of each scenario; "+
+			"with --what-if, for what-ifs.json")
 	return cmd
 }
 
@@ -60,10 +63,11 @@ func (flags *crosscheckFlags) run(cmd *cobra.Command, names []string) (err error
 		names = slices.Concat(names, scenarios.CrossChecks())
 	}
 	if len(names) == 0 {
-		return errors.New("name a scenario, or say --all; there are " + shippedCrossChecks())
+		return errors.New("give the name of a scenario, or --all; these ship: " +
+			"" + shippedCrossChecks())
 	}
 	if flags.realTime && len(flags.whatIf) > 0 {
-		return errors.New("--real-time and --what-if do not go together")
+		return errors.New("--real-time and --what-if do not go together: leave one of them out")
 	}
 	for _, name := range names {
 		// so that mistakes show before anything runs

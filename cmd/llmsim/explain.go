@@ -23,9 +23,8 @@ type explainFlags struct {
 func explainCommand() *cobra.Command {
 	var flags explainFlags
 	cmd := &cobra.Command{
-		Use: "explain MODEL HARDWARE",
-		Short: "Explain why serving costs what it costs, in this model's and this machine's " +
-			"numbers",
+		Use:   "explain MODEL HARDWARE",
+		Short: "Explain step by step what serving a model on an accelerator costs, and why",
 		Example: `  llmsim explain llama-3.1-8b h100
   llmsim explain --devices --out pictures
   llmsim explain --sampling`,
@@ -51,9 +50,10 @@ func explainCommand() *cobra.Command {
 	f.Var(countOf(&flags.prompt, 512), "prompt", "length of the prompt, in tokens")
 	f.Var(countOf(&flags.context, 1024), "context", "context of each user, in tokens")
 	f.BoolVar(&flags.devices, "devices", false,
-		"show measured rates of one user on many machines against bandwidth and FLOP/s")
+		"show the measured speed of many machines for one user, against their bandwidth and FLOP/s")
 	f.BoolVar(&flags.sampling, "sampling", false,
-		"show speculative sampling: two laws, the coin, and what is drawn after a rejection")
+		"show speculative sampling: both distributions, the acceptance test, and the draw after "+
+			"a rejection")
 	f.Var(choice(&flags.format, "table", "json"), "format",
 		"with --devices or --sampling, what to print: table or json")
 	f.StringVar(&flags.out, "out", "",

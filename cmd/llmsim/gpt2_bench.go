@@ -27,15 +27,17 @@ type gpt2BenchFlags struct {
 func newGPT2BenchCommand() *cobra.Command {
 	var flags gpt2BenchFlags
 	cmd := &cobra.Command{
-		Use:     "bench --weights DIR",
-		Short:   "Time prefill and decode beside this machine's measured bandwidth and FLOP rate",
+		Use: "bench --weights DIR",
+		Short: "Time prefill and decode, and compare with this machine's measured bandwidth " +
+			"and FLOP rate",
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return flags.open() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.weights, "weights", "", "folder with config.json and model.safetensors")
-	f.StringVar(&flags.dtype, "dtype", "fp32", "how weights are held: fp32, bf16 or int8")
+	f.StringVar(&flags.dtype, "dtype", "fp32", "number format of the weights in memory: fp32, "+
+		"bf16 or int8")
 	f.IntSliceVar(&flags.threads, "threads", []int{1, runtime.GOMAXPROCS(0)}, "numbers of threads")
 	f.IntSliceVar(&flags.batches, "batch", []int{1, 8, 16}, "sizes of decode batches")
 	f.IntSliceVar(&flags.contexts, "context", []int{32, 1024},

@@ -45,10 +45,11 @@ func newGPT2GenerateCommand() *cobra.Command {
 		"divides the logits; 0 takes the most likely token")
 	f.IntVar(&s.Sampling.TopK, "top-k", 0, "keep the k most likely tokens; 0 keeps all")
 	f.Float64Var(&s.Sampling.TopP, "top-p", 1,
-		"keep the most likely tokens with this probability together")
+		"keep the most likely tokens whose probabilities add up to this")
 	f.Uint64Var(&s.Seed, "seed", 42, "seed of the choices")
 	f.IntVar(&s.Threads, "threads", 0, "threads; 0 means one a processor")
-	f.StringVar(&flags.format, "dtype", "fp32", "how weights are held: fp32, bf16 or int8")
+	f.StringVar(&flags.format, "dtype", "fp32", "number format of the weights in memory: fp32, "+
+		"bf16 or int8")
 	f.IntVar(&s.KVHeads, "kv-heads", 0,
 		"merge key and value heads into this many; 1 gives multi-query attention")
 	f.BoolVar(&s.NoCache, "no-kv-cache", false, "compute the whole text again for every token")
@@ -57,14 +58,16 @@ func newGPT2GenerateCommand() *cobra.Command {
 	f.IntSliceVar(&s.Draft.Layers, "draft-layers", nil,
 		"layers of the model itself that draft tokens")
 	f.IntVar(&s.Draft.NGram, "draft-ngram", 0,
-		"draft by looking up the last tokens, at most this many, in the text so far")
+		"draft by looking up the last tokens in the text so far; this is the most tokens to look "+
+			"up")
 	f.IntVar(&s.Draft.Gamma, "gamma", 4, "drafted tokens a step")
 	f.StringVar(&flags.algorithm, "algorithm", "leviathan",
 		"how drafts are verified: leviathan or chen")
 	f.StringVar(&flags.acceptances, "acceptance", "",
 		"file for the measured acceptance table (JSON)")
 	f.IntVar(&s.Streams, "streams", 1,
-		"continue the prompt this many times at once for the acceptance table; one text is printed")
+		"how many times to continue the prompt at once for the acceptance table; one text is "+
+			"printed")
 	return cmd
 }
 

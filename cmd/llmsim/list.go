@@ -18,7 +18,7 @@ func listCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:       "list hardware|links|models|engines|policies|scenarios|plans|configs DIR",
-		Short:     "List what scenarios can name, and what ships",
+		Short:     "List the names that scenarios can use, and the scenarios and plans that ship",
 		Args:      listArgs,
 		ValidArgs: listed(),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -30,12 +30,11 @@ func loadCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "load URL --scenario FILE|NAME | --trace FILE",
 		Short: "Send a workload to an OpenAI endpoint and measure what its users see",
-		Long: "Send the workload of a scenario, or a recorded one, to any OpenAI endpoint, and " +
-			"measure TTFT, ITL and E2E latency as\n" +
-			"vLLM's serving benchmark defines them. The keys of --format json are those of " +
-			"llmsim scenario. Times count from when\n" +
-			"the workload sends a request, so that a slow server hides nothing. A key for the " +
-			"server is taken from " + apiKeyVariable + ".",
+		Long: "Send the workload of a scenario, or a recorded workload, to an OpenAI endpoint. " +
+			"TTFT, ITL and E2E latency are measured as vLLM's serving benchmark defines them. " +
+			"--format json prints the keys of llmsim scenario. Times count from the moment at " +
+			"which the workload sends a request, so that they include the delays of a slow " +
+			"server. The API key for the server is taken from " + apiKeyVariable + ".",
 		Example: `  llmsim load http://127.0.0.1:8000 --scenario chat
   llmsim load http://127.0.0.1:8000 --scenario chat --set workload.rate=4/s \
       --set workload.duration=1m --format json
@@ -49,15 +48,16 @@ func loadCommand() *cobra.Command {
 	f.StringArrayVar(&flags.set, "set", nil,
 		"override a field of the scenario: key.path=value (repeatable)")
 	f.StringVar(&flags.trace, "trace", "",
-		"recorded workload that is sent instead, at its own times")
+		"a file of recorded requests to send at their own times, in place of a scenario")
 	f.StringVar(&flags.Model, "model", "",
-		"model to ask for; the first that the server lists if not given")
+		"the model to request; without it, the first model that the server lists")
 	f.Var(choice(&flags.endpoint, "completions", "chat"), "endpoint",
-		"what is called: completions (prompts as tokens) or chat (as text)")
+		"the endpoint to call: completions (prompts as tokens) or chat (prompts as text)")
 	f.Float64Var(&flags.Speed, "speed", 1,
-		"seconds of the workload in a second of wall time, as in llmsim serve")
-	f.IntVar(&flags.Concurrency, "concurrency", 0, "most requests under way; 0 means no limit")
-	f.DurationVar(&flags.Timeout, "timeout", 10*time.Minute, "longest a request may take")
+		"seconds of the workload in one second of wall-clock time, as in llmsim serve")
+	f.IntVar(&flags.Concurrency, "concurrency", 0, "the most requests in flight; 0 means no limit")
+	f.DurationVar(&flags.Timeout, "timeout", 10*time.Minute, "the longest time that a request "+
+		"may take")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	return cmd
 }

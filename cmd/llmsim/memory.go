@@ -14,24 +14,28 @@ type memoryFlag struct{ flag, key, usage string }
 func memoryFlags() []memoryFlag {
 	return []memoryFlag{
 		{"tensor-parallel", "parallelism.tensor",
-			"accelerators that each layer is split over (default: the fewest that hold the model)"},
-		{"pipeline-parallel", "parallelism.pipeline", "stages that the layers are split into"},
+			"the number of accelerators that share each layer (default: the fewest that hold the " +
+				"model)"},
+		{"pipeline-parallel", "parallelism.pipeline", "the number of stages that share the layers"},
 		{"engine", "engine.preset", "engine preset"},
-		{"assume", "shape.assume", "as what a config.json of an unknown model type is read: llama"},
+		{"assume", "shape.assume", "the model type as which to read a config.json of an unknown " +
+			"type: llama"},
 		{"weights", "engine.weights", "number format of the weights (default: as published)"},
 		{"kv-cache", "engine.kv-cache", "number format of the KV cache"},
-		{"max-model-len", "engine.max-model-len", "longest prompt and answer together, in tokens"},
+		{"max-model-len", "engine.max-model-len", "the most tokens of a prompt and its answer " +
+			"together"},
 		{"utilization", "memory.utilization", "share of the memory that the engine takes"},
-		{"token-budget", "batching.token-budget", "tokens in a step"},
-		{"max-sequences", "batching.max-sequences", "sequences in a batch"},
+		{"token-budget", "batching.token-budget", "the most tokens in a step"},
+		{"max-sequences", "batching.max-sequences", "the most sequences in a batch"},
 	}
 }
 
 func memoryCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use:     "memory MODEL HARDWARE",
-		Short:   "Show what fits: weights, activation peak, KV blocks, most concurrent contexts",
+		Use: "memory MODEL HARDWARE",
+		Short: "Show what fits into memory: weights, activation peak, KV blocks and concurrent " +
+			"contexts",
 		Example: "  llmsim memory llama-2-70b a100-80gb --tensor-parallel 2",
 		Args:    cobra.ExactArgs(2),
 	}

@@ -19,10 +19,10 @@ func mergeCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "merge DIR…",
-		Short: "Join the shards of a sweep or a plan (--shard) to the results of the whole",
-		Long: "Join the shards of a sweep or a plan to the results that it would have had " +
-			"undivided: the same bytes.\n" +
-			"Files that the scenario names must be where they were.",
+		Short: "Join the shards of a sweep or a plan (see --shard) into the results of the whole",
+		Long: "Join the shards of a sweep or a plan. The results have the same bytes as those of " +
+			"one undivided run. The files that the scenario names must still be in the same " +
+			"places.",
 		Example: "  llmsim merge results/shard-* --out results/all",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,7 +37,7 @@ func mergeCommand() *cobra.Command {
 // merge joins the journals, and answers the question from them.
 func merge(cmd *cobra.Command, dirs []string, out string, noPlots bool) error {
 	if out == "" {
-		return errors.New("where do the results go? Give --out DIR")
+		return errors.New("--out is missing: give the folder for the results")
 	}
 	j, err := journal.Open(filepath.Join(out, "journal.jsonl"))
 	if err != nil {

@@ -34,7 +34,7 @@ func planCommand() *cobra.Command {
 		Use:   "plan FILE|NAME",
 		Short: "Find the cheapest fleet that meets an SLO, and say why other options lose",
 		Long: "Find the cheapest fleet that meets an SLO, and say why other options lose. The " +
-			"exit code is 3 if none meets it.",
+			"exit code is 3 if no fleet meets it.",
 		Example: `  llmsim plan llama2-70b-chat
   llmsim plan my-plan.yaml --set workload.rate=40/s --out answer`,
 		Args: cobra.ExactArgs(1),
@@ -44,12 +44,12 @@ func planCommand() *cobra.Command {
 	f.StringArrayVar(&flags.set, "set", nil,
 		"override a field of the plan: key.path=value (repeatable)")
 	f.Var(choice(&flags.format, "table", "brief", "json"), "format",
-		"what to print: table, brief (some ten lines) or json")
+		"what to print: table, brief (about ten lines) or json")
 	f.StringVar(&flags.out, "out", "",
-		"folder for plan.json, options.csv, scenario.yaml (the answer), a front as a picture, "+
+		"folder for plan.json, options.csv, scenario.yaml (the answer), a picture of a front, "+
 			"and the journal from which a stopped plan goes on")
 	f.StringVar(&flags.emit, "emit", "",
-		"folder for what starts the answer: start.sh, kubernetes.yaml and notes")
+		"folder for the files that start the answer's fleet: start.sh, kubernetes.yaml and notes")
 	f.Var(choice(&flags.trust, "any", "relative", "measured"), "trust",
 		"the least evidence on which an option may win: any, relative or measured")
 	flags.queue.add(cmd)

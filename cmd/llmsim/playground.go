@@ -19,12 +19,11 @@ func playgroundCommand() *cobra.Command {
 	var listen, out string
 	cmd := &cobra.Command{
 		Use:   "playground",
-		Short: "Open a page that simulates in the browser, step by step, with guided tours",
-		Long: "Serve a page on this machine that holds the simulator itself: results as a slider " +
-			"moves, every step of a server as a\n" +
-			"picture, two policies side by side, and six guided tours. With --out it is a file, " +
-			"which opens from disk and from any host\n" +
-			"of files; nothing else is loaded.",
+		Short: "Serve a page that simulates in the browser, step by step, with guided tours",
+		Long: "Serve a page on this machine that contains the simulator itself. It shows results " +
+			"while you move a slider, every step of a server as a picture, two policies side by " +
+			"side, and six guided tours. With --out the page is written to a file, which works " +
+			"from disk and from any web server, and loads nothing else.",
 		Example: `  llmsim playground
   llmsim playground --out playground.html`,
 		Args: cobra.NoArgs,
@@ -45,7 +44,7 @@ func playgroundCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&listen, "listen", "127.0.0.1:8080",
 		"address to listen at; port 0 takes a free one")
-	f.StringVar(&out, "out", "", "file for the page, in place of serving it")
+	f.StringVar(&out, "out", "", "file to write the page to, instead of serving it")
 	return cmd
 }
 

@@ -18,11 +18,11 @@ type queueFlags struct{ queue.Config }
 func (flags *queueFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Var(countFrom(0, &flags.Workers, runtime.GOMAXPROCS(0)), "workers",
-		"runs at the same time in this process; with --nats or --listen 0 leaves all to "+
+		"runs at the same time in this process; with --nats or --listen, 0 leaves all runs to "+
 			"llmsim worker")
 	f.StringVar(&flags.Listen, "listen", "",
-		"let llmsim worker processes join: a port for those of this machine, or 0.0.0.0:4222 "+
-			"for all")
+		"the address at which llmsim worker processes may join: a port for those on this "+
+			"machine, or 0.0.0.0:4222 for all")
 	f.DurationVar(&flags.Redeliver, "redeliver", queue.DefaultRedeliver,
 		"how long a worker may be silent before its task is given to another")
 	flags.addServer(cmd)
@@ -35,7 +35,7 @@ func (flags *queueFlags) addServer(cmd *cobra.Command) {
 		"a NATS server with JetStream that hands out the runs, such as "+
 			"nats://user:password@host:4222")
 	f.StringVar(&flags.KeyFile, "queue-key", "",
-		"file with the key that planners and workers share, made where missing (default "+
+		"file with the key that planners and workers share; it is made if it is missing (default "+
 			"llmsim/queue.key in your configuration folder)")
 	f.StringVar(&flags.Credentials, "nats-creds", "", "file with the JWT and key of a NATS user")
 	f.StringVar(&flags.CA, "nats-ca", "", "PEM file with the certificates to trust, for TLS")
@@ -55,8 +55,8 @@ func (flags *queueFlags) config(cmd *cobra.Command) (queue.Config, error) {
 	}
 	c := flags.Config
 	if c.Workers == 0 && c.URL == "" && c.Listen == "" {
-		return c, fmt.Errorf("--workers 0 leaves all runs to other processes; give --nats or " +
-			"--listen for these to join")
+		return c, fmt.Errorf("--workers 0 leaves all runs to other processes, which need --nats " +
+			"or --listen to join: give one of the two")
 	}
 	c.Log = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "llmsim:", text) }
 	return c, c.Check()

@@ -24,7 +24,7 @@ const (
 
 var (
 	errSLOMissed  = errors.New("the SLO is missed")
-	errGateFailed = errors.New("a limit of --fail-on is not kept")
+	errGateFailed = errors.New("a limit of --fail-on is broken")
 )
 
 // group is commands that serve the same end, as --help shows them.
@@ -58,9 +58,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "llmsim",
 		Short: "Simulate serving large language models",
-		Long: "llmsim answers what happens if you serve this model, on this hardware, under this " +
-			"policy, to\n" +
-			"these users.",
+		Long: "llmsim simulates the serving of large language models. It predicts latencies, " +
+			"throughput,\nmemory and cost, and plans fleets.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -41,7 +41,7 @@ func scenarioCommand() *cobra.Command {
 	var flags scenarioFlags
 	cmd := &cobra.Command{
 		Use:   "scenario [FILE|NAME]",
-		Short: "Simulate a scenario: from a file, or one that ships (llmsim list scenarios)",
+		Short: "Simulate a scenario from a file, or one that ships (see llmsim list scenarios)",
 		Example: `  llmsim scenario llama2-70b.yaml
   llmsim scenario my.yaml --set workload.rate=4/s --format json
   llmsim scenario my.yaml --out results
@@ -56,24 +56,25 @@ func scenarioCommand() *cobra.Command {
 	f.StringVar(&flags.out, "out", "",
 		"folder for report.html, summary.json, requests.csv, timeseries.csv and pictures")
 	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
-		"what the pictures of --out are for: print, or slide (16:9, larger letters)")
+		"the use of the pictures in --out: print, or slide (16:9, larger letters)")
 	f.Var(choice(&flags.requestsFormat, report.RequestFormats()...), "requests-format",
 		"format of the requests file in --out: csv or parquet")
-	f.StringVar(&flags.trace, "trace", "", "file for a timeline, to be opened at ui.perfetto.dev")
+	f.StringVar(&flags.trace, "trace", "", "file for a timeline, to open at ui.perfetto.dev")
 	f.StringVar(&flags.metrics, "metrics", "",
 		"file for the metrics that a vLLM fleet would have had (OpenMetrics with times from "+
 			"2026 on)")
 	f.BoolVar(&flags.checkSLO, "check-slo", false, "exit with code 3 if the SLO is missed")
 	f.BoolVar(&flags.explain, "explain", false,
-		"print the scenario with every default filled in, and do not run it")
+		"print the scenario with every default filled in, without running it")
 	f.BoolVar(&flags.noInterval, "no-interval", false,
-		"do not simulate again for how sure the figures are, and what would help")
+		"do not run the further simulations that show how uncertain the figures are and what "+
+			"would help")
 	f.StringVar(&flags.from, "from", "",
-		"a command that starts an engine, or a file with one (a shell script, a Kubernetes "+
-			"manifest), in place of a scenario")
+		"a command that starts an engine, or a file with such a command (a shell script, a "+
+			"Kubernetes manifest), in place of a scenario")
 	f.StringVar(&flags.emit, "emit", "",
-		"folder for what starts the scenario's fleet: start.sh, kubernetes.yaml and notes; does "+
-			"not run it")
+		"folder for the files that start the scenario's fleet: start.sh, kubernetes.yaml and "+
+			"notes. The scenario is not simulated")
 	f.Var(choice(&flags.engine, append([]string{""}, launch.Engines()...)...), "engine",
 		"the engine of --emit. Default: that of the scenario's preset")
 	return cmd
@@ -130,7 +131,7 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command,
 			"give a scenario: a file, the name of one that ships (llmsim list scenarios), " +
 				"or --from")
 	case len(args) > 0:
-		return nil, errors.New("--from takes the place of a scenario: leave one of the two out")
+		return nil, errors.New("--from takes the place of a scenario: leave out one of the two")
 	}
 	reading, err := launch.ReadFileOrText(flags.from)
 	if err != nil {

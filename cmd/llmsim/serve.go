@@ -30,12 +30,11 @@ func serveCommand() *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve FILE|NAME | --engine gpt2 --weights DIR",
-		Short: "Answer OpenAI's API in the place of a scenario's fleet, as fast as it would",
-		Long: "Answer OpenAI's API in the place of a scenario's fleet. Requests that come are " +
-			"simulated in wall-clock time, with the\n" +
-			"policies and physics of llmsim scenario; answers are made up. Metrics have the " +
-			"names of vLLM or SGLang. A key that\n" +
-			"clients must send is taken from " + apiKeyVariable + ".",
+		Short: "Serve OpenAI's API as a scenario's fleet would, with the same latencies",
+		Long: "Serve OpenAI's API as a scenario's fleet would. Each request is simulated in " +
+			"wall-clock time, with the policies and the step times of llmsim scenario; the texts " +
+			"of the answers are made up. Metrics have the names of vLLM or SGLang. The API key " +
+			"that clients must send is taken from " + apiKeyVariable + ".",
 		Example: `  llmsim serve chat
   llmsim serve my.yaml --listen 127.0.0.1:8000 --speed 10 --record requests.jsonl
   llmsim load http://127.0.0.1:8000 --scenario chat --set workload.duration=1m
@@ -48,24 +47,24 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&flags.listen, "listen", "127.0.0.1:8000",
 		"address to listen at; port 0 takes a free one")
 	f.BoolVar(&flags.perReplica, "per-replica-ports", false,
-		"also listen at the next ports, one for each replica alone")
-	f.Float64Var(&flags.Speed, "speed", 1, "simulated seconds in a second")
-	f.Uint64Var(&flags.Seed, "seed", 0, "changes made-up texts")
+		"also listen at the next ports, one for each replica")
+	f.Float64Var(&flags.Speed, "speed", 1, "simulated seconds in one second of wall-clock time")
+	f.Uint64Var(&flags.Seed, "seed", 0, "the seed of the made-up texts")
 	f.StringVar(&flags.record, "record", "",
-		"file for the requests that come, which --set workload.trace.file=FILE replays")
+		"file to record the requests in, which --set workload.trace.file=FILE replays")
 	f.StringVar(&flags.otlp, "otlp", "",
 		"address of an OpenTelemetry collector for spans, such as http://127.0.0.1:4318")
 	f.StringVar(&flags.APIKey, "api-key", "", "key that clients must send, if not from "+
 		apiKeyVariable)
 	f.StringVar(&flags.name, "served-model-name", "",
-		"name of the model in the API; that of the scenario if not given")
+		"name of the model in the API; without it, the scenario's name for it")
 	f.Var(choice(&flags.Dialect, telemetry.Dialects()...), "metrics",
 		"names of the metrics: vllm or sglang")
 	f.Var(choice(&flags.engine, "simulated", "gpt2"), "engine",
-		"what computes answers: simulated (made up), or gpt2 (a real model)")
+		"what computes the answers: simulated (texts are made up), or gpt2 (a real model)")
 	f.StringVar(&flags.weights, "weights", "", "folder of the model of --engine gpt2")
 	f.Var(countOf(&flags.sequences, 8), "max-num-seqs",
-		"most sequences in a batch of --engine gpt2")
+		"the most sequences in a batch of --engine gpt2")
 	f.IntVar(&flags.threads, "threads", 0, "threads of --engine gpt2; 0 means one a processor")
 	f.BoolVar(&flags.quiet, "quiet", false, "do not log requests")
 	return cmd
@@ -136,7 +135,7 @@ func (flags *serveFlags) open(cmd *cobra.Command) error {
 // fill completes the options.
 func (flags *serveFlags) fill(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("api-key") && flags.APIKey == "" { // a variable that is not set, say
-		return errors.New("--api-key is empty; leave it out to serve whoever asks")
+		return errors.New("--api-key is empty: give a key, or leave the flag out to serve everyone")
 	}
 	flags.Version = scenarios.Version()
 	if flags.name != "" {
@@ -184,7 +183,7 @@ func (flags *serveFlags) answer(cmd *cobra.Command) error {
 	}
 	if !serve.Loopback(listeners[0].Addr()) && flags.APIKey == "" {
 		fmt.Fprintf(cmd.ErrOrStderr(),
-			"llmsim: WARNING: whoever reaches %s may use this server; give it --api-key\n",
+			"llmsim: WARNING: everyone who can reach %s can use this server; set --api-key\n",
 			listeners[0].Addr())
 	}
 	return service.Run(cmd.Context(), listeners)

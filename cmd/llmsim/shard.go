@@ -15,7 +15,8 @@ type shardFlag struct{ shard.Shard }
 
 func (s *shardFlag) add(cmd *cobra.Command) {
 	cmd.Flags().Var(s, "shard",
-		"do part i/n of the work, i from 0, into --out; llmsim merge joins the parts")
+		"do only part i/n of the work, where i starts at 0, and write it to --out; llmsim merge "+
+			"joins the parts")
 }
 
 func (s *shardFlag) String() string {

@@ -12,10 +12,10 @@ func supportCommand() *cobra.Command {
 	var format, engine, weights string
 	cmd := &cobra.Command{
 		Use:   "support MODEL [ACCELERATOR…]",
-		Short: "Show on what a model can be served, and what is known of each",
-		Long: "Show on what a model can be served: whether it fits, over how many accelerators, " +
-			"and what " +
-			"predictions for it rest on. Without accelerators, all of the catalogue are shown.",
+		Short: "Show which accelerators can serve a model, and what the predictions rest on",
+		Long: "Show which accelerators can serve a model: whether it fits, on how many " +
+			"accelerators, and what the predictions for it rest on. Without names of " +
+			"accelerators, all accelerators of the catalogue are shown.",
 		Example: "  llmsim support llama-3.1-70b\n  llmsim support deepseek-v3 h200-sxm b200-sxm " +
 			"--engine sglang",
 		Args: cobra.MinimumNArgs(1),

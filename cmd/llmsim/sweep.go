@@ -33,7 +33,7 @@ func sweepCommand() *cobra.Command {
 	var flags sweepFlags
 	cmd := &cobra.Command{
 		Use:   "sweep FILE|NAME",
-		Short: "Run a scenario over a grid of settings; with --out it goes on where it was stopped",
+		Short: "Run a scenario over a grid of settings; with --out, a stopped sweep can go on",
 		Example: `  llmsim sweep chat --vary hardware=a100-80gb,h100 --vary workload.rate=1/s..40/s:8
   llmsim sweep llama2-70b --vary parallelism.tensor=1,2,4,8 --out results`,
 		Args: cobra.ExactArgs(1),
@@ -50,7 +50,7 @@ func sweepCommand() *cobra.Command {
 		"folder for results.csv, .json and .parquet, plots, and the journal from which a stopped "+
 			"sweep goes on")
 	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
-		"what pictures are for: print, or slide (16:9, larger letters)")
+		"the use of the pictures: print, or slide (16:9, larger letters)")
 	f.BoolVar(&flags.noPlots, "no-plots", false, "write no plots into --out")
 	flags.queue.add(cmd)
 	flags.shard.add(cmd)
@@ -59,7 +59,7 @@ func sweepCommand() *cobra.Command {
 
 func (flags *sweepFlags) run(cmd *cobra.Command, name string) error {
 	if len(flags.vary) == 0 {
-		return errors.New("nothing to vary: give --vary key.path=value,value, such as --vary " +
+		return errors.New("--vary is missing: give key.path=value,value, such as --vary " +
 			"workload.rate=1/s..40/s:8")
 	}
 	axes, err := axes(flags.vary)

@@ -39,10 +39,12 @@ func timelineCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
 	f.StringArrayVar(&flags.vary, "vary", nil,
-		"show one chart for each value: key.path=value,value (repeatable)")
+		"draw a chart for each value: key.path=value,value (repeatable)")
 	f.Var(countOf(&flags.requests, 12), "requests", "number of requests to show")
-	f.IntVar(&flags.first, "first", 0, "number of the first request to show, from 0")
-	f.BoolVar(&flags.blocks, "blocks", false, "show what the KV memory holds at its fullest, too")
+	f.IntVar(&flags.first, "first", 0, "number of the first request to show, where 0 is the "+
+		"first of the workload")
+	f.BoolVar(&flags.blocks, "blocks", false, "also show the content of the KV memory when it is "+
+		"fullest")
 	f.StringVar(&flags.out, "out", "", "folder for timeline.html and timeline.svg")
 	flags.one.add(f)
 	cmd.MarkFlagsMutuallyExclusive("request", "requests")

@@ -34,9 +34,9 @@ func tuneCommand() *cobra.Command {
 	var flags tuneFlags
 	cmd := &cobra.Command{
 		Use:   "tune FILE|NAME",
-		Short: "Find the engine's settings for a scenario, and say what each of them brings",
-		Long: "Find the engine's settings for a scenario's traffic, SLO and hardware, and say " +
-			"what each of them brings. Without --vary, what is tuned is how replicas divide the " +
+		Short: "Find the best engine settings for a scenario, and say what each of them brings",
+		Long: "Find the best engine settings for a scenario's traffic, SLO and hardware, and say " +
+			"what each of them brings. Without --vary, the command tunes how replicas divide the " +
 			"accelerators, and each number that the engine has a flag for.",
 		Example: `  llmsim tune chat
   llmsim tune my.yaml --set workload.rate=20/s --out tuned
@@ -48,13 +48,13 @@ func tuneCommand() *cobra.Command {
 	f.StringArrayVar(&flags.set, "set", nil,
 		"override a field of the scenario: key.path=value (repeatable)")
 	f.StringArrayVar(&flags.vary, "vary", nil,
-		"tune this key over these values, and only what is given so: key.path=value,value "+
-			"(repeatable)")
+		"tune this key over these values, and no other keys: key.path=value,value (repeatable)")
 	f.Var(choice(&flags.goal, "", "slo", "latency", "throughput"), "goal",
-		"what to improve: slo, the use of its tightest limit; latency, the mean time of a "+
-			"request; or throughput. Default: slo, or throughput where all requests come at once")
+		"what to improve: slo (the use of the SLO's tightest limit), latency (the mean time of a "+
+			"request) or throughput. Default: slo, or throughput if all requests arrive at once")
 	f.Var(countOf(&flags.most, 1000), "options",
-		"the most options of the first round; of more combinations, these are drawn")
+		"the most options in the first round; if there are more combinations, the options are "+
+			"drawn from them")
 	f.Var(countOf(&flags.requests, 4000), "requests", "the most requests of a simulation")
 	f.Var(countOf(&flags.replications, 10), "replications",
 		"seeds of the last comparison, and of the runs that say what each setting brings")
@@ -64,11 +64,11 @@ func tuneCommand() *cobra.Command {
 		"simulations at the same time")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "",
-		"folder for tune.json and scenario.yaml, which is the best")
+		"folder for tune.json, and for scenario.yaml with the best settings")
 	f.StringVar(&flags.emit, "emit", "",
-		"folder for what starts the best: start.sh, kubernetes.yaml and notes")
+		"folder for the files that start the best option: start.sh, kubernetes.yaml and notes")
 	f.BoolVar(&flags.checkSLO, "check-slo", false,
-		"exit with code 3 if a run of the best misses the SLO")
+		"exit with code 3 if a run of the best option misses the SLO")
 	return cmd
 }
 
@@ -125,7 +125,7 @@ func (flags *tuneFlags) write(cmd *cobra.Command, a *tuning.Answer) error {
 	if flags.emit != "" {
 		b := a.Bundle()
 		if b == nil {
-			return errors.New("no engine is known that starts the best on its hardware")
+			return errors.New("no engine is known that starts the best option on its hardware")
 		}
 		if err := b.Write(flags.emit); err != nil {
 			return err

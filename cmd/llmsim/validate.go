@@ -31,10 +31,11 @@ func validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [DIR]",
 		Short: "Predict what was measured on real GPUs, and show how wrong the predictions are",
-		Long: `validate reads the tables of measurements in DIR and below that it knows (docs/validation.md), simulates each row as it was
-measured, and compares. Without DIR it takes figures that others published, which come with the program.
-
-With --papers it repeats experiments of papers on schedulers and KV memory, and says which of their claims hold here.`,
+		Long: "Simulate each row of the tables of measurements in DIR and its subfolders as it " +
+			"was measured, and compare. docs/validation.md lists the known tables. Without DIR, " +
+			"the command takes published figures that ship with the program.\n\n" +
+			"With --papers it repeats experiments of papers on schedulers and KV memory, and " +
+			"says which of their claims llmsim confirms.",
 		Example: `  llmsim validate
   llmsim validate --papers
   llmsim validate measurements --out errors
@@ -45,18 +46,20 @@ With --papers it repeats experiments of papers on schedulers and KV memory, and 
 	f := cmd.Flags()
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	f.StringVar(&flags.out, "out", "",
-		"folder for rows.csv, with every prediction beside its measurement, coverage.md, a "+
-			"picture of each table, and two of how often ranges of 80 % hold what was measured")
+		"folder for rows.csv (every prediction beside its measurement), coverage.md, a picture "+
+			"of each table, and two pictures that show how often the 80 % ranges contain the "+
+			"measurement")
 	f.BoolVar(&flags.fit, "fit", false,
-		"refit the constants, leave out each model and GPU in turn, and write the constants "+
-			"to --out, with left_out.csv, the predictions of rows left out")
+		"fit the constants again, leave out each model and GPU in turn, and write the constants "+
+			"to --out, with left_out.csv, the predictions of the rows that were left out")
 	f.StringSliceVar(&flags.only, "only", nil,
-		"with --fit: the engines, accelerators and links whose constants are fitted; others stay")
+		"with --fit: the engines, accelerators and links whose constants are fitted; others keep "+
+			"theirs")
 	f.BoolVar(&flags.kernels, "kernels", false,
-		"distil DIR's tables of kernels, as published, into constants of engines, and write them "+
-			"to --out")
+		"compute the constants of engines from the published tables of kernels in DIR, and write "+
+			"them to --out")
 	f.BoolVar(&flags.papers, "papers", false,
-		"hold claims of papers, which come with the program, against their scenarios")
+		"test claims of papers with the scenarios that ship with the program for them")
 	cmd.MarkFlagsMutuallyExclusive("papers", "fit", "kernels")
 	cmd.MarkFlagsMutuallyExclusive("papers", "out")
 	return cmd
@@ -64,7 +67,7 @@ With --papers it repeats experiments of papers on schedulers and KV memory, and 
 
 func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	if len(flags.only) > 0 && !flags.fit {
-		return errors.New("--only goes with --fit")
+		return errors.New("--only needs --fit")
 	}
 	if flags.papers {
 		return flags.checkPapers(cmd, args)

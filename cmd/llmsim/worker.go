@@ -16,10 +16,10 @@ func workerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker --nats URL",
 		Short: "Run simulations for sweeps and plans on other machines",
-		Long: "Run simulations for sweeps and plans that have the same --nats, or whose --listen " +
-			"it names, until it is interrupted:\n" +
-			"then it gives the runs in hand back. It takes what is signed with the key of " +
-			"--queue-key, and nothing else.",
+		Long: "Run simulations for sweeps and plans on other machines. --nats is the server that " +
+			"these also name, or the --listen address of one of them. The worker stops when it " +
+			"is interrupted, and gives its unfinished runs back to the queue. It takes only " +
+			"tasks that are signed with the key of --queue-key.",
 		Example: `  llmsim worker --nats nats://planner.example.com:4222
   llmsim worker --nats tls://host:4222 --nats-ca ca.pem --nats-creds worker.creds`,
 		Args: cobra.NoArgs,
@@ -33,8 +33,8 @@ func workerCommand() *cobra.Command {
 
 func (flags *queueFlags) work(cmd *cobra.Command) error {
 	if flags.URL == "" {
-		return errors.New("where are the tasks? Give --nats URL, that of a NATS server or of a " +
-			"sweep or plan with --listen")
+		return errors.New("--nats is missing: give the URL of a NATS server, or of a sweep or " +
+			"plan with --listen")
 	}
 	c, err := flags.config(cmd)
 	if err != nil {
