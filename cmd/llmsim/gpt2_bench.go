@@ -28,8 +28,8 @@ func newGPT2BenchCommand() *cobra.Command {
 	var flags gpt2BenchFlags
 	cmd := &cobra.Command{
 		Use: "bench --weights DIR",
-		Short: "Time prefill and decode, and compare with this machine's measured bandwidth " +
-			"and FLOP rate",
+		Short: "Time prefill and decode, and compare with the bandwidth and FLOP rate of this " +
+			"machine",
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return flags.open() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },

@@ -13,9 +13,8 @@ func newGPT2InitCommand() *cobra.Command {
 	var seed uint64
 	var config gpt2.Config
 	cmd := &cobra.Command{
-		Use: "init DIR",
-		Short: "Write a GPT-2 with random weights: as fast as a trained one, but its texts " +
-			"have no meaning",
+		Use:     "init DIR",
+		Short:   "Write a GPT-2 with random weights: as fast as a trained one, but without sense",
 		Example: "  llmsim gpt2 init --shape 124M --seed 42 weights",
 		Args:    cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) (err error) {

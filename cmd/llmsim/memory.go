@@ -34,7 +34,7 @@ func memoryCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "memory MODEL HARDWARE",
-		Short: "Show what fits into memory: weights, activation peak, KV blocks and concurrent " +
+		Short: "Show what fits into memory: weights, activation peak, KV blocks, concurrent " +
 			"contexts",
 		Example: "  llmsim memory llama-2-70b a100-80gb --tensor-parallel 2",
 		Args:    cobra.ExactArgs(2),
