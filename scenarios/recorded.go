@@ -32,6 +32,10 @@ func (d *demand) recorded() (t *workload.Trace, ownTimes bool) {
 		d.problem("workload.trace.repeat",
 			"needs a rate or arrivals; the trace's own times do not repeat")
 	}
+	if !ownTimes && made.Part != 0 {
+		d.problem("workload.trace.resample",
+			"draws parts of the trace with its own times; leave rate and arrivals out, or this")
+	}
 	return &made, ownTimes
 }
 
@@ -47,7 +51,8 @@ func (d *demand) recording(field string, written *Trace, longest int) (*Trace, w
 	if t.Overlong == "clamp" {
 		o.MaxContext, o.Overlong = longest, trace.Clamp
 	}
-	return &t, workload.Trace{Path: d.file.locate(field+".file", t.File), Options: o}
+	return &t, workload.Trace{Path: d.file.locate(field+".file", t.File), Options: o,
+		Part: sim.Time(t.Resample)}
 }
 
 // traceTraits returns what the requests of a trace carry, by class.

@@ -25,6 +25,13 @@ type Workload struct {
 // Recorded reports whether requests come from traces.
 func (w *Workload) Recorded() bool { return w.Trace != nil || w.tracedClasses() }
 
+// Resampled reports whether parts of traces are drawn by the seed.
+func (w *Workload) Resampled() bool {
+	drawn := func(t *Trace) bool { return t != nil && t.Resample > 0 }
+	return drawn(w.Trace) ||
+		slices.ContainsFunc(w.Classes, func(c Class) bool { return drawn(c.Trace) })
+}
+
 // tracedClasses reports whether classes have traces of their own.
 func (w *Workload) tracedClasses() bool {
 	return slices.ContainsFunc(w.Classes, func(c Class) bool { return c.Trace != nil })
@@ -84,6 +91,7 @@ type Trace struct {
 	Scale    float64 `json:"scale,omitempty" min:"0.000001" max:"1000000" jsonschema:"Multiplies the rate. Default: 1."`
 	From     Span    `json:"from,omitempty" min:"0" jsonschema:"Where to begin, in the trace's own time. Default: at its start."`
 	For      Span    `json:"for,omitempty" above:"0" jsonschema:"How much of it to take, in the trace's own time. Default: all."`
+	Resample Span    `json:"resample,omitempty" above:"0" jsonschema:"The length of parts, such as 1d, into which the trace is cut from its start: as many as it has are drawn by the seed, with replacement, and played one after another. Only with the trace's own times. Default: the trace is played as it was recorded."`
 	Overlong string  `json:"overlong,omitempty" enum:"reject,clamp" jsonschema:"What becomes of requests longer than the engine serves: they are turned away and counted, or cut to what fits. Default: reject."`
 	Repeat   bool    `json:"repeat,omitempty" jsonschema:"Begin again at the end; only with a rate or arrivals of the scenario's own."`
 }

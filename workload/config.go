@@ -44,6 +44,10 @@ type Trace struct {
 	trace.Options
 	// Repeat begins again at its end; only under Arrivals or Users.
 	Repeat bool
+	// Part is the length of the parts into which the trace is cut, in its own time and from From
+	// on; 0 means that it is played as it is. As many parts as it has are drawn with replacement
+	// and played one after another. Only with the trace's own times.
+	Part sim.Time
 	// Traits go with the requests, by class; of classes beyond, requests have none.
 	Traits []Traits
 }
@@ -97,7 +101,7 @@ func Open(c Config) (Source, error) {
 	case len(c.Traces) > 0:
 		return newMerged(c, limit)
 	case c.replays():
-		r, err := newReplay(c.Trace, limit)
+		r, err := newReplay(c.Trace, c.Seed, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -146,6 +150,10 @@ func (c Config) check() error {
 	case c.replays() && slices.ContainsFunc(c.recordings(), func(t Trace) bool { return t.Repeat }):
 		return errors.New("found a repeated trace with its own times, allowed: repeating under " +
 			"arrivals or users")
+	case !c.replays() && slices.ContainsFunc(c.recordings(),
+		func(t Trace) bool { return t.Part != 0 }):
+		return errors.New("found parts of a trace under arrivals or users, allowed: parts with " +
+			"the trace's own times")
 	case c.Requests < 0:
 		return fmt.Errorf("requests: found %d, allowed: 1 or more, or 0 for any number", c.Requests)
 	case c.Duration < 0:

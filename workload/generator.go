@@ -37,7 +37,7 @@ func newGenerator(c Config, l limit) (*generator, error) {
 		return nil, fmt.Errorf("workload: %w", err)
 	}
 	if c.Trace != nil {
-		tape, err := openTape(c.Trace)
+		tape, err := openTape(c.Trace, c.Seed)
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,8 @@ type merged struct {
 func newMerged(c Config, l limit) (*merged, error) {
 	m := &merged{limit: l, summary: c.summary()}
 	for i := range c.Traces {
-		part, err := newReplay(&c.Traces[i], limit{left: math.MaxInt64, until: sim.Never})
+		part, err := newReplay(&c.Traces[i], c.Seed,
+			limit{left: math.MaxInt64, until: sim.Never})
 		if err != nil {
 			return nil, errors.Join(err, m.Close())
 		}
@@ -83,14 +84,7 @@ func (m *merged) Close() error {
 func (m *merged) Counts() trace.Counts {
 	var sum trace.Counts
 	for _, part := range m.parts {
-		c := part.Counts()
-		sum.Rows += c.Rows
-		sum.Requests += c.Requests
-		sum.Failed += c.Failed
-		sum.Outside += c.Outside
-		sum.Dropped += c.Dropped
-		sum.Clamped += c.Clamped
-		sum.Raised += c.Raised
+		sum.Add(part.Counts())
 	}
 	return sum
 }

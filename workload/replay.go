@@ -15,8 +15,8 @@ type replay struct {
 }
 
 // newReplay opens a trace that has times.
-func newReplay(t *Trace, l limit) (*replay, error) {
-	tape, err := openTape(t)
+func newReplay(t *Trace, seed uint64, l limit) (*replay, error) {
+	tape, err := openTape(t, seed)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ const (
 	turnThinkStream
 	userThinkStream
 	textStream
+	partStream
 )
 
 // source returns the random numbers of a purpose.

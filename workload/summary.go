@@ -185,6 +185,9 @@ func (t Trace) String() string {
 	if t.Speed != 0 && t.Speed != 1 {
 		text += fmt.Sprintf(" at %g times the rate", t.Speed)
 	}
+	if t.Part > 0 {
+		text += fmt.Sprintf(", in drawn parts of %v", t.Part)
+	}
 	if t.Repeat {
 		text += ", repeating"
 	}

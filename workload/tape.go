@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"errors"
 	"io"
 
 	"github.com/llmsim/llmsim/sim"
@@ -16,6 +17,8 @@ type tape struct {
 	// ahead is the next request; there is none if dry.
 	ahead sim.Request
 	dry   bool
+	// parts are played one after another; nil where the trace is played as it is.
+	parts *parts
 	// pass counts the rows of the first whole pass of a trace that repeats.
 	pass   *trace.Counts
 	broken error
@@ -23,23 +26,50 @@ type tape struct {
 
 // openTape opens a trace and reads its first request, so that a trace without any is an error at
 // once.
-func openTape(t *Trace) (*tape, error) {
-	reader, err := trace.Open(t.Path, t.Options)
-	if err != nil {
+func openTape(t *Trace, seed uint64) (p *tape, err error) {
+	p = &tape{trace: t}
+	if t.Part != 0 {
+		if p.parts, err = t.draw(seed); err != nil {
+			return nil, err
+		}
+	}
+	if p.reader, err = p.open(); err != nil {
 		return nil, err
 	}
-	p := &tape{trace: t, reader: reader}
 	p.wind()
 	return p, p.broken
+}
+
+// open opens the trace, or the part of it that plays.
+func (p *tape) open() (*trace.Reader, error) {
+	if p.parts != nil {
+		return trace.Open(p.trace.Path, p.parts.options(p.trace))
+	}
+	return trace.Open(p.trace.Path, p.trace.Options)
 }
 
 // wind reads the next request ahead. At the end of the trace the file is closed, or read again.
 func (p *tape) wind() {
 	err := p.reader.Read(&p.ahead)
+	for p.parts != nil && (err == io.EOF || errors.Is(err, trace.ErrNoneLeft)) &&
+		p.parts.next(p.reader.Counts()) {
+		p.reader.Close()
+		reader, failed := p.open()
+		if err = failed; err == nil {
+			p.reader = reader
+			err = p.reader.Read(&p.ahead)
+		}
+	}
 	if err == nil {
+		if p.parts != nil {
+			p.parts.rename(&p.ahead)
+		}
 		return
 	}
 	p.reader.Close()
+	if p.parts != nil && p.parts.before.Requests > 0 && errors.Is(err, trace.ErrNoneLeft) {
+		err = io.EOF // the last part is empty, others are not
+	}
 	if err == io.EOF && p.trace.Repeat {
 		p.rewind()
 		return
@@ -56,7 +86,7 @@ func (p *tape) rewind() {
 		counts := p.reader.Counts()
 		p.pass = &counts
 	}
-	reader, err := trace.Open(p.trace.Path, p.trace.Options)
+	reader, err := p.open()
 	if err != nil {
 		p.dry, p.broken = true, err
 		return
@@ -88,6 +118,9 @@ func (p *tape) fill(r *sim.Request, _ int) []turn {
 func (p *tape) counts() trace.Counts {
 	if p.pass != nil {
 		return *p.pass
+	}
+	if p.parts != nil {
+		return p.parts.counts(p.reader.Counts(), p.dry)
 	}
 	return p.reader.Counts()
 }

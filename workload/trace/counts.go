@@ -14,6 +14,17 @@ type Counts struct {
 	Clamped, Raised int64
 }
 
+// Add adds what happened to other rows.
+func (c *Counts) Add(other Counts) {
+	c.Rows += other.Rows
+	c.Requests += other.Requests
+	c.Failed += other.Failed
+	c.Dropped += other.Dropped
+	c.Outside += other.Outside
+	c.Clamped += other.Clamped
+	c.Raised += other.Raised
+}
+
 // Warnings says in words what a reader of the results should know; rows outside the slice were
 // asked for and are none.
 func (c Counts) Warnings() []string {

@@ -36,6 +36,8 @@ type Options struct {
 	// From and For choose the requests that arrive in [From, From+For) of the trace's own time;
 	// From becomes 0. For 0 means to the end. Both apply before Speed.
 	From, For sim.Time
+	// Shift is added to the times that are left, before Speed: 0 or more.
+	Shift sim.Time
 	// MaxContext is the longest prompt and output together, in tokens, at least 2; 0 means any.
 	MaxContext int
 	// Overlong says what becomes of longer requests.
@@ -44,6 +46,9 @@ type Options struct {
 	// format.
 	Classes []string
 }
+
+// ErrNoneLeft is the end of a trace that has rows, of which the options leave none.
+var ErrNoneLeft = errors.New("no request is left")
 
 // Reader is an open trace.
 type Reader struct {
@@ -95,6 +100,8 @@ func (o Options) check() error {
 	case o.For < 0:
 		return fmt.Errorf("trace slice: length: found %v, allowed: spans above 0, or 0 for all",
 			o.For)
+	case o.Shift < 0 || o.Shift > sim.Never-o.For:
+		return fmt.Errorf("trace shift: found %v, allowed: finite times from 0", o.Shift)
 	case o.MaxContext < 0 || o.MaxContext == 1:
 		return fmt.Errorf("longest context: found %d, allowed: 2 or more tokens, or 0 for any",
 			o.MaxContext)
@@ -149,7 +156,7 @@ func (r *Reader) read(q *sim.Request) error {
 		if !r.fit(q) {
 			continue
 		}
-		q.Arrival = slower(q.Arrival-r.options.From, r.options.Speed)
+		q.Arrival = slower(q.Arrival-r.options.From+r.options.Shift, r.options.Speed)
 		if q.Arrival == sim.Never {
 			return r.file.errorf("found a time that divided by a speed of %v is out of range",
 				r.options.Speed)
@@ -181,7 +188,7 @@ func (r *Reader) end() error {
 	if why == nil {
 		return fmt.Errorf("%s: %w", r.file.path, errors.New("the trace holds no requests"))
 	}
-	return fmt.Errorf("%s: no request is left of the %d rows read: %s", r.file.path, r.counts.Rows,
+	return fmt.Errorf("%s: %w of the %d rows read: %s", r.file.path, ErrNoneLeft, r.counts.Rows,
 		strings.Join(why, ", "))
 }
 

@@ -53,9 +53,9 @@ func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, 
 }
 
 // seeds returns how many runs are of use where that many are asked for: recorded requests are
-// always the same.
+// always the same, unless they are resampled.
 func (p *Plan) seeds(n int) int {
-	if p.recordedTimes() {
+	if p.recordedTimes() && !p.Workload.Resampled() {
 		return 1
 	}
 	return n
@@ -187,6 +187,15 @@ func (s *search) settle(ctx context.Context) error {
 	return nil
 }
 
+// few returns the most runs that a probability rests on. Days differ more than draws of the same
+// load do, so that of a trace that is resampled there are as many as for a decision.
+func (s *search) few() int {
+	if s.trials.file.Plan.Workload.Resampled() {
+		return s.seeds
+	}
+	return fewSeeds
+}
+
 // chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more.
 func (s *search) chances(ctx context.Context) ([]Chance, error) {
 	n := s.fates[s.best].replicas
@@ -196,7 +205,7 @@ func (s *search) chances(ctx context.Context) ([]Chance, error) {
 	}
 	err := each(ctx, places(len(list)), func(ctx context.Context, place int) (err error) {
 		c := &list[place]
-		if _, c.Kept, err = s.keeps(ctx, s.chosen(), c.Replicas, 1, fewSeeds); err == nil {
+		if _, c.Kept, err = s.keeps(ctx, s.chosen(), c.Replicas, 1, s.few()); err == nil {
 			c.Probability, err = s.chance(ctx, c.Replicas)
 		}
 		return err
@@ -212,7 +221,7 @@ func (s *search) chance(ctx context.Context, n int) (float64, error) {
 	p := s.chosen().physics
 	low, high := 0.0, 1.0 // of the probability: kept at low, missed at high
 	for next := 1 - certain; high-low > precise; next = (low + high) / 2 {
-		ok, _, err := s.keeps(ctx, s.chosen(), n, math.Round(p.quantile(next)*1e4)/1e4, fewSeeds)
+		ok, _, err := s.keeps(ctx, s.chosen(), n, math.Round(p.quantile(next)*1e4)/1e4, s.few())
 		switch {
 		case err != nil:
 			return 0, err
@@ -223,7 +232,7 @@ func (s *search) chance(ctx context.Context, n int) (float64, error) {
 		case next == 1-certain:
 			high = next
 			if ok, _, err = s.keeps(ctx, s.chosen(), n, math.Round(p.quantile(certain)*1e4)/1e4,
-				fewSeeds); err != nil || !ok {
+				s.few()); err != nil || !ok {
 				return 0, err
 			}
 			low = certain

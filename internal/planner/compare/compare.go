@@ -39,7 +39,7 @@ type Comparison struct {
 	// why none was, if a scenario forbids it.
 	WarmUp int    `json:"warm_up_requests"`
 	Whole  string `json:"nothing_left_out_because,omitempty"`
-	// Recorded is set where a scenario replays a recorded trace, which is one sample of what may
+	// Recorded is set where a scenario replays a recorded trace as it is: one sample of what may
 	// come.
 	Recorded bool      `json:"recorded_trace,omitempty"`
 	Variants []Outcome `json:"variants"`
@@ -133,7 +133,8 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 			c.sold = c.sold && run.Result.Sold != nil && run.Result.Sold.Margin != nil
 		}
 		scenario := &t.runs[0].Simulation.Scenario
-		c.Recorded = c.Recorded || scenario.Workload.Recorded()
+		w := &scenario.Workload
+		c.Recorded = c.Recorded || w.Recorded() && !w.Resampled()
 		if reason := scenario.Unsteady(); reason != "" && c.Whole == "" {
 			c.Whole = t.variant.Label + " " + reason
 		}
