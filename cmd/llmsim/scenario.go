@@ -70,8 +70,9 @@ func scenarioCommand() *cobra.Command {
 		"do not run the further simulations that show how uncertain the figures are and what "+
 			"would help")
 	f.StringVar(&flags.from, "from", "",
-		"a command that starts an engine, or a file with such a command (a shell script, a "+
-			"Kubernetes manifest), in place of a scenario")
+		"a command that starts an engine, or a file with such a command or with those of "+
+			"prefill and decode pools (a shell script, a Kubernetes manifest), in place of a "+
+			"scenario")
 	f.StringVar(&flags.emit, "emit", "",
 		"folder for the files that start the scenario's fleet: start.sh, kubernetes.yaml and "+
 			"notes. The scenario is not simulated")

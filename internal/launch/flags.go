@@ -52,6 +52,9 @@ func (r *reading) take(o *option, flag, value string, off bool) error {
 	if o.key != "" && value != "" {
 		r.set(o.key, value)
 	}
+	if o.key == "pool" {
+		r.poolFlag = flag
+	}
 	return nil
 }
 

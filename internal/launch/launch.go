@@ -122,7 +122,8 @@ type deployed struct {
 	batching          scenarios.Policy
 	memory            scenarios.KVMemory
 	scaling           scenarios.Scaling // without a policy where all replicas run always
-	graph             int               // of Engine, where it is given
+	given             func(key string) bool
+	graph             int // of Engine, where it is given
 	server            *deployment.Server
 }
 
@@ -201,10 +202,11 @@ func groups(simulation *scenarios.Simulation) []group {
 	all := deployed{name: "server", model: nameOf(servers[0].Model, s.Model), role: "mixed",
 		hardware: s.Hardware, parallelism: s.Parallelism, engine: s.Engine, batching: s.Batching,
 		memory: s.Memory, server: servers[0]}
-	if simulation.Given("engine.graph") {
-		all.graph = s.Engine.Graph
-	}
+	all.given = simulation.Given
 	if len(s.Fleet.Pools) == 0 {
+		if all.given("engine.graph") {
+			all.graph = s.Engine.Graph
+		}
 		return []group{{deployed: all, replicas: max(1, s.Replicas)}}
 	}
 	list := make([]group, len(s.Fleet.Pools))
@@ -231,9 +233,26 @@ func groups(simulation *scenarios.Simulation) []group {
 		one.name, one.server = fmt.Sprintf("%s-%d", one.role, i), servers[i]
 		one.model = nameOf(servers[i].Model, cmp.Or(p.Model, s.Model))
 		one.scaling = p.Scaling
+		one.given = givenIn(simulation, i)
+		if one.given("engine.graph") {
+			one.graph = one.engine.Graph
+		}
 		list[i] = group{deployed: one, replicas: p.Replicas}
 	}
 	return list
+}
+
+// givenIn returns what reports whether somebody gave a key for a pool: in a section of the pool's
+// own, or else in the one at the top.
+func givenIn(simulation *scenarios.Simulation, pool int) func(key string) bool {
+	own := fmt.Sprintf("fleet.pools.%d.", pool)
+	return func(key string) bool {
+		section, _, _ := strings.Cut(key, ".")
+		if simulation.Given(own + section) {
+			return simulation.Given(own + key)
+		}
+		return simulation.Given(key)
+	}
 }
 
 // nameOf returns the name of a model on Hugging Face, or what the scenario calls it.

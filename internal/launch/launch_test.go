@@ -127,16 +127,9 @@ func TestACommandIsReadAsItWasMeant(t *testing.T) {
 						t.Fatalf("%s: %v", line, err)
 					}
 					got := groups(built(t, append(reading.Settings, "hardware=h200-sxm")))[0]
-					for _, d := range differences(&g.deployed, &got.deployed) {
-						key, _, _ := strings.Cut(d, ":")
-						section, _, _ := strings.Cut(key, ".")
-						if !slices.ContainsFunc(notes, func(note string) bool {
-							return strings.HasPrefix(note, key) ||
-								strings.HasPrefix(note, section+" ") // another policy
-						}) {
-							t.Fatalf("%q\n%s\n%s\n%s; notes %q", settings, line,
-								servers[i].Config, d, notes)
-						}
+					for _, d := range unsaid(differences(&g.deployed, &got.deployed), notes) {
+						t.Fatalf("%q\n%s\n%s\n%s; notes %q", settings, line,
+							servers[i].Config, d, notes)
 					}
 				}
 			})
@@ -408,10 +401,20 @@ func TestReadRefuses(t *testing.T) {
 		"M='a b'; vllm serve x$M":            "line 1 has a variable",
 		"M=$M$M; vllm serve $M":              "line 1 has a variable",
 		"vllm serve a b":                     `found "b" beside the model a`,
-		"vllm serve a; vllm serve b":         "found 2 commands",
-		"vllm serve 'a":                      "neither a command",
-		strings.Repeat("x", mostText+1):      "more than",
-		"vllm serve m --max-model-len 9z":    "count of tokens",
+		"vllm serve a; vllm serve b": "found 2 commands that start an engine: vllm a, vllm b; " +
+			"give one of them, or those of prefill and decode pools: nothing says whether vllm a " +
+			"or vllm b is for prefill or for decode",
+		"vllm serve a & vllm serve a": "nothing says whether vllm a is",
+		"case $1 in\nprefill) vllm serve m;;\ndecode) trtllm-serve m;;\nesac": "vllm m " +
+			"(prefill), trtllm m (decode); give one of them, or those of prefill and " +
+			"decode pools: their engines differ",
+		"vllm serve a; vllm serve b -tp x":            "vllm b: -tp: found \"x\"",
+		strings.Repeat("vllm serve m\n", mostPools+1): "at most 100",
+		"vllm serve m -dp $((A * 2))":                 "line 1 has a variable",
+		"A=010; vllm serve m -dp $((A * 2))":          "line 1 has a variable",
+		"vllm serve 'a":                               "neither a command",
+		strings.Repeat("x", mostText+1):               "more than",
+		"vllm serve m --max-model-len 9z":             "count of tokens",
 	} {
 		if _, err := Read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: error %v, want one with %q", text, err, want)
@@ -423,6 +426,9 @@ func TestReadRefuses(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add("vllm serve m -tp 4")
 	f.Add("kind: Pod\nspec: {containers: [{command: [vllm, serve, m]}]}")
+	for _, pools := range []string{sglangPools, vllmPools, trtllmPools, llmdSet, llmdWide} {
+		f.Add(pools)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var r *Reading
 		var err error

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/scenarios"
@@ -17,10 +18,6 @@ func missing(simulation *scenarios.Simulation, e *engine, groups []group) []stri
 		list = append(list, "speculation: give the engine its draft model; the acceptance that "+
 			"the scenario takes for granted is a property of your texts")
 	}
-	if known, ok := EngineOf(s.Engine.Preset); !ok || known != e.name {
-		list = append(list, fmt.Sprintf("engine.preset %s is simulated; the commands start %s",
-			s.Engine.Preset, e.name))
-	}
 	picker := "a gateway with an endpoint picker"
 	if e.name == "vllm" {
 		picker = "llm-d.yaml, whose endpoint picker comes near"
@@ -32,7 +29,7 @@ func missing(simulation *scenarios.Simulation, e *engine, groups []group) []stri
 	for i := range groups {
 		g := &groups[i]
 		list = append(list, g.missing(e)...)
-		list = append(list, g.missingParams(e, simulation.Given)...)
+		list = append(list, g.missingParams(e)...)
 		list = append(list, e.unscaled(g.name, &g.scaling)...)
 		if g.role == "prefill" && e.name == "vllm" {
 			list = append(list, "fleet.pools: a request goes to prefill and then to decode only "+
@@ -54,6 +51,16 @@ func missing(simulation *scenarios.Simulation, e *engine, groups []group) []stri
 func (d *deployed) missing(e *engine) (list []string) {
 	say := func(format string, args ...any) {
 		list = append(list, fmt.Sprintf(format, args...))
+	}
+	if known, ok := EngineOf(d.engine.Preset); !ok || known != e.name {
+		say("engine.preset %s is simulated; the commands start %s", d.engine.Preset, e.name)
+	}
+	for _, name := range []string{"max-sequences", "token-budget"} {
+		n, err := strconv.Atoi(d.batching.Params[name])
+		if err == nil && n%d.ranks() > 0 && e.name != "sglang" {
+			say("batching.%s %d: each of %d ranks has a limit of its own, %s", name, n, d.ranks(),
+				d.perRank(name))
+		}
 	}
 	p := d.parallelism
 	if p.Redundant > 0 && e.name == "trtllm" {
@@ -91,12 +98,12 @@ func (d *deployed) missing(e *engine) (list []string) {
 }
 
 // missingParams names parameters of policies that somebody gave and no flag sets.
-func (d *deployed) missingParams(e *engine, given func(field string) bool) (list []string) {
+func (d *deployed) missingParams(e *engine) (list []string) {
 	for section, params := range map[string]map[string]string{
 		"batching": d.batching.Params, "memory": d.memory.Params} {
 		for _, name := range slices.Sorted(maps.Keys(params)) {
 			key := section + "." + name
-			if _, known := Flag(e.name, key); !known && given(key) {
+			if _, known := Flag(e.name, key); !known && d.given(key) {
 				list = append(list, fmt.Sprintf("%s %s: no flag of %s is written for it", key,
 					params[name], e.name))
 			}

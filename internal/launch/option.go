@@ -170,8 +170,6 @@ func shared() []option {
 }
 
 const (
-	noPools = "a scenario has pools for prefill and decode (fleet.pools), which one command does " +
-		"not tell"
 	noAcceptance = "speculative decoding needs an acceptance rate, which is a property of your " +
 		"texts: set speculation, such as speculation={method: eagle, acceptance: 0.7}"
 	noKernels  = "kernels follow from engine.preset"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,65 +55,59 @@ func readFile(file *os.File, err error) (string, error) {
 	return string(data), err
 }
 
-// Read reads a command that starts an engine: a line for a shell, a shell script with one such
-// line, or a Kubernetes manifest.
+// Read reads what starts an engine: a line for a shell, a shell script, or Kubernetes manifests. It
+// has one command that does, or commands of pools that share the work.
 func Read(text string) (*Reading, error) { return readWith(text, nil) }
 
-// readWith reads a command whose files are found beside it.
+// readWith reads commands whose files are found beside them.
 func readWith(text string, beside files) (*Reading, error) {
 	if len(text) > mostText {
 		return nil, fmt.Errorf("the text has %d bytes, more than %d", len(text), mostText)
 	}
 	text = strings.TrimPrefix(text, "\ufeff") // some editors begin files with it
-	commands, written, err := shellCommands(text)
-	if err == nil {
-		if found := starting(commands); len(found) > 0 {
-			return only(found, beside.or(written))
-		}
+	documents, isYAML := decode(text)
+	if isYAML && ofKubernetes(documents) {
+		return fleetOf(manifestCommands(documents), beside)
 	}
-	if contained, mounted, manifest := manifestCommands(text); manifest {
-		commands, written, err = contained, mounted, nil
+	commands, written, err := shellCommands(text, nil)
+	if err == nil && (!isYAML || len(starting(commands)) > 0) {
+		return fleetOf(commands, beside.or(written))
 	}
-	if err != nil {
+	if !isYAML {
 		return nil, fmt.Errorf(
 			"this is neither a command for a shell nor a Kubernetes manifest: %w", err)
 	}
-	found := starting(commands)
-	result, err := only(found, beside.or(written))
-	if err == nil {
-		e := &found[0].engine
-		m := fleetOf(text, e)
-		m.multiply(result)
-		settings, notes := m.settings(e)
-		result.Settings = append(result.Settings, settings...)
-		slices.Sort(result.Settings)
-		result.Notes = append(result.Notes, notes...)
-	}
-	return result, err
+	return fleetOf(manifestCommands(documents), beside)
 }
 
 // started is a command that starts a known engine.
 type started struct {
 	engine engine
 	words  []string // after the words that name the program
+	place
 }
 
 // starting returns the commands that start a known engine.
-func starting(commands [][]string) []started {
+func starting(commands []command) []started {
 	var list []started
-	for _, words := range commands {
-		for len(words) > 0 && (strings.Contains(words[0], "=") || slices.Contains(
-			[]string{"exec", "env", "nohup", "sudo"}, words[0])) {
-			words = words[1:]
-		}
-		words = launched(contained(words))
+	for _, c := range commands {
+		words := launched(contained(plain(c.words)))
 		for _, e := range engines() {
 			if n := e.program(words); n > 0 {
-				list = append(list, started{e, words[n:]})
+				list = append(list, started{e, words[n:], c.place})
 			}
 		}
 	}
 	return list
+}
+
+// plain returns a command without what is before it: variables that are set, and exec and the like.
+func plain(words []string) []string {
+	for len(words) > 0 && (strings.Contains(words[0], "=") ||
+		slices.Contains([]string{"exec", "env", "nohup", "sudo"}, words[0])) {
+		words = words[1:]
+	}
+	return words
 }
 
 // launched returns the engine's command in that of a program that starts others, such as mpirun,
@@ -163,26 +156,8 @@ func entered(image string, words []string) []string {
 	return words
 }
 
-// only reads the only command.
-func only(found []started, file files) (*Reading, error) {
-	switch len(found) {
-	case 0:
-		return nil, errors.New(
-			"found no command that starts an engine; known are vllm serve, python -m " +
-				"sglang.launch_server and trtllm-serve")
-	case 1:
-		return found[0].read(file)
-	}
-	var names []string
-	for _, s := range found {
-		names = append(names, s.engine.name+" "+strings.Join(s.words[:min(2, len(s.words))], " "))
-	}
-	return nil, fmt.Errorf("found %d commands that start an engine: %s; give one of them",
-		len(found), strings.Join(names, ", "))
-}
-
 // read turns the flags of a command into settings.
-func (s started) read(file files) (*Reading, error) {
+func (s *started) read(file files) (*reading, error) {
 	r := &reading{values: map[string]string{}, file: file}
 	d := s.engine.dialect()
 	for words := s.words; len(words) > 0; {
@@ -200,9 +175,5 @@ func (s started) read(file files) (*Reading, error) {
 	}
 	r.find(catalogue)
 	s.engine.settle(r)
-	result := &Reading{Engine: s.engine.name, Notes: r.notes}
-	for _, key := range slices.Sorted(maps.Keys(r.values)) {
-		result.Settings = append(result.Settings, key+"="+r.values[key])
-	}
-	return result, nil
+	return r, nil
 }

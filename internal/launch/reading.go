@@ -26,7 +26,9 @@ type reading struct {
 	values map[string]string
 	notes  []string
 	file   files
-	model  *models.Architecture // nil where it is not in the catalogue
+	// poolFlag is what says that the command is one of several pools; empty where nothing does.
+	poolFlag string
+	model    *models.Architecture // nil where it is not in the catalogue
 }
 
 // experts reports whether the model is known to be a mixture of experts.

@@ -86,7 +86,15 @@ func sglangOptions() []option {
 		read("engine.weights", format, "--quantization"),
 		read("engine.graph", count, "--cuda-graph-max-bs"),
 		{flags: []string{"--disable-cuda-graph"}, key: "engine.graph", isSwitch: true, on: "1"},
-		noted(noPools, "--disaggregation-mode"),
+		read("pool", func(text string) (string, error) {
+			switch text {
+			case "null":
+				return "", nil
+			case "prefill", "decode":
+				return text, nil
+			}
+			return "", leftOut("known are prefill, decode and null")
+		}, "--disaggregation-mode"),
 		noted("the order of waiting requests is that of batching.policy", "--schedule-policy"),
 		noted("the share of new tokens is batching.new-token-ratio", "--schedule-conservativeness"),
 		noted("the limit of prompt tokens in a step is batching.chunk", "--max-prefill-tokens"),

@@ -20,40 +20,47 @@ func closed(word string) error {
 	return nil
 }
 
-// shellCommands returns the simple commands of a shell script, and the files that it writes from
-// text of its own, by their names without folders.
-func shellCommands(text string) ([][]string, map[string]string, error) {
-	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
+// shellCommands returns the simple commands of a shell script that runs with some variables set,
+// and the files that it writes from text of its own, by their names without folders.
+func shellCommands(text string, set variables) ([]command, map[string]string, error) {
+	parser := syntax.NewParser(syntax.KeepComments(true))
+	file, err := parser.Parse(strings.NewReader(text), "")
 	if err != nil {
 		return nil, nil, err
 	}
-	var list [][]string
+	var list []command
+	var around arm
 	written := map[string]string{}
-	variables := constants(file)
+	variables := constants(file, set)
 	syntax.Walk(file, func(node syntax.Node) bool {
-		if statement, ok := node.(*syntax.Stmt); ok {
-			variables.keepHereDocument(statement, written)
+		switch n := node.(type) {
+		case *syntax.CaseItem:
+			around = variables.arm(n)
+		case *syntax.Stmt:
+			variables.keepHereDocument(n, written)
+		case *syntax.CallExpr:
+			list = append(list, command{variables.words(n), around.at(n.Pos())})
 		}
-		call, ok := node.(*syntax.CallExpr)
-		if !ok {
-			return true
-		}
-		words := make([]string, 0, len(call.Args))
-		for _, arg := range call.Args {
-			if several, ok := variables.split(arg); ok {
-				words = append(words, several...)
-				continue
-			}
-			word, plain := variables.literal(arg)
-			if !plain {
-				word += open + strconv.FormatUint(uint64(arg.Pos().Line()), 10)
-			}
-			words = append(words, word)
-		}
-		list = append(list, words)
 		return true
 	})
 	return list, written, nil
+}
+
+// words returns the words of a simple command.
+func (v variables) words(call *syntax.CallExpr) []string {
+	words := make([]string, 0, len(call.Args))
+	for _, arg := range call.Args {
+		if several, ok := v.split(arg); ok {
+			words = append(words, several...)
+			continue
+		}
+		word, plain := v.literal(arg)
+		if !plain {
+			word += open + strconv.FormatUint(uint64(arg.Pos().Line()), 10)
+		}
+		words = append(words, word)
+	}
+	return words
 }
 
 // keepHereDocument keeps what a statement such as cat <<EOF >FILE writes.
@@ -75,9 +82,12 @@ func (v variables) keepHereDocument(statement *syntax.Stmt, written map[string]s
 // variables are the values of variables of a shell.
 type variables map[string]string
 
-// constants returns the variables that a script gives one value, which needs no shell.
-func constants(file *syntax.File) variables {
+// constants returns the variables that a script has, or gives one value, which needs no shell.
+func constants(file *syntax.File, before variables) variables {
 	known, set := variables{}, map[string]int{}
+	for name, value := range before {
+		known[name], set[name] = value, 1
+	}
 	note := func(list []*syntax.Assign) {
 		for _, a := range list {
 			if a.Name == nil || a.Naked {
@@ -138,6 +148,10 @@ func (v variables) write(b *strings.Builder, parts []syntax.WordPart, quoted boo
 			b.WriteString(value)
 			one := quoted || !strings.ContainsAny(value, " \t\n")
 			plain = plain && known && one && b.Len() <= mostText
+		case *syntax.ArithmExp:
+			n, known := v.compute(p.X)
+			b.WriteString(strconv.Itoa(n))
+			plain = plain && known
 		default:
 			plain = false
 		}

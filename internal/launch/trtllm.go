@@ -1,7 +1,9 @@
 package launch
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -17,6 +19,9 @@ func trtllm() engine {
 			switch {
 			case len(words) > 1 && base(words[0]) == "trtllm-serve" && words[1] == "serve":
 				return 2
+			case len(words) > 1 && base(words[0]) == "trtllm-serve" && slices.Contains(
+				[]string{"disaggregated", "disaggregated_mpi_worker"}, words[1]):
+				return 0 // which start what stands before engines, or engines of other commands
 			case len(words) > 0 && base(words[0]) == "trtllm-serve":
 				return 1
 			}
@@ -61,13 +66,22 @@ func trtllmOptions() []option {
 		{flags: []string{"--enable_chunked_prefill"}, key: "batching.chunked-context",
 			isSwitch: true, on: "true"},
 		key("config", "--extra_llm_api_options", "--config"),
+		read("pool", func(text string) (string, error) {
+			switch strings.ToLower(text) {
+			case "context":
+				return "prefill", nil
+			case "generation":
+				return "decode", nil
+			}
+			return "", leftOut("known are CONTEXT and GENERATION")
+		}, "--server_role"),
 		noted("experts are split by parallelism.expert and tensor alone", "--cluster_size",
 			"--moe_cluster_parallel_size"),
 	}
 	list = append(list, ignored("--host", "--port", "--backend", "--tokenizer",
 		"--served_model_name", "--num_postprocess_workers", "--max_beam_width",
 		"--log_level", "--reasoning_parser", "--tool_parser", "--gpus_per_node",
-		"--metadata_server_config_file", "--server_role")...)
+		"--metadata_server_config_file")...)
 	return append(list, ignoredSwitches("--trust_remote_code")...)
 }
 

@@ -116,8 +116,9 @@ func (r *reading) trtllmConfig(name string) {
 		c.Graphs.MaxBatchSize < r.number("batching.max-sequences", 0) {
 		r.set("engine.graph", strconv.Itoa(c.Graphs.MaxBatchSize))
 	}
-	if c.Transceiver != nil {
-		r.note("cache_transceiver_config: %s", noPools)
+	if c.Transceiver != nil && r.values["pool"] == "" {
+		r.set("pool", "mixed")
+		r.poolFlag = "cache_transceiver_config"
 	}
 	for section, others := range map[string]map[string]any{"": c.Others,
 		"kv_cache_config.": c.Cache.Others} {

@@ -103,7 +103,7 @@ func vllmOptions() []option {
 		read("parallelism.redundant-experts", redundantExperts, "--eplb-config"),
 		{flags: []string{"--enable-chunked-prefill"}, isSwitch: true},
 		noted(noAcceptance, "--speculative-config"),
-		noted(noPools, "--kv-transfer-config"),
+		read("pool", transferRole, "--kv-transfer-config"),
 		noted("vLLM's version 1 scheduler does not swap", "--swap-space"),
 		notedSwitch(noSchedule, "--async-scheduling"),
 		noted(noKernels, "-O"),
@@ -119,6 +119,24 @@ func vllmOptions() []option {
 		"--enable-log-requests", "--headless", "--data-parallel-hybrid-lb",
 		"--data-parallel-external-lb", "--disable-uvicorn-access-log", "--language-model-only")...)
 	return append(list, shared()...)
+}
+
+// transferRole reads what a replica does with the KV caches of others: it makes them in a prefill
+// pool, and takes them over in a decode pool.
+func transferRole(text string) (string, error) {
+	var config struct {
+		Role string `json:"kv_role"`
+	}
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return "", leftOut("it is not JSON: " + err.Error())
+	}
+	switch config.Role {
+	case "kv_producer":
+		return "prefill", nil
+	case "kv_consumer":
+		return "decode", nil
+	}
+	return "mixed", nil
 }
 
 // redundantExperts reads the copies of experts in the settings of vLLM's load balancer.

@@ -1,0 +1,71 @@
+package launch
+
+// command is a simple command, with what stands around it.
+type command struct {
+	words []string
+	place
+}
+
+// place is what stands around a command: the object of a manifest, or the arm of a case in a
+// script. That of a command that stands alone is empty.
+type place struct {
+	// name is that of the object or the arm.
+	name string
+	// role is what it says that the command does: mixed, prefill or decode; empty where it says
+	// nothing.
+	role string
+	// replicas is how often the command runs; 0 where that is not said.
+	replicas int
+	// copies is how many of the object there are, each with its replicas; 0 for one.
+	copies int
+	// size is the number of pods of a replica that spans nodes; 0 where that is not said.
+	size int
+	// mounted is the files of the ConfigMaps that the object names.
+	mounted map[string]string
+	// scaler is the HorizontalPodAutoscaler of the object, nil where it has none.
+	scaler map[string]any
+}
+
+// mostReplicas bounds the numbers of replicas that are multiplied: a scenario has fewer.
+const mostReplicas = 1 << 20
+
+// within returns the place of what a mapping of a manifest holds.
+func (p place) within(object map[string]any) place {
+	if name, ok := at(object, "metadata", "name").(string); ok && p.name == "" {
+		p.name = name
+	}
+	if role, ok := at(object, "metadata", "labels", "llm-d.ai/role").(string); ok {
+		p.role = labelled(role)
+	}
+	if n, ok := object["size"].(int); ok && object["workerTemplate"] != nil {
+		p.size = n
+	}
+	if n, ok := object["slices"].(int); ok && n > 0 { // of a DisaggregatedSet
+		p.copies = min(n, mostReplicas)
+	}
+	if n, ok := object["replicas"].(int); ok && n > 0 {
+		p.replicas = min(n, mostReplicas) * max(1, p.copies)
+	}
+	return p
+}
+
+// labelled returns the role that a value of llm-d's label stands for
+// (llm-d-inference-scheduler, docs/architecture.md); empty for another value.
+func labelled(value string) string {
+	switch value {
+	case "prefill", "decode":
+		return value
+	case "both", "prefill-decode":
+		return "mixed"
+	}
+	return ""
+}
+
+// at returns the value at a path of keys of decoded YAML; nil where there is none.
+func at(value any, path ...string) any {
+	for _, key := range path {
+		object, _ := value.(map[string]any)
+		value = object[key]
+	}
+	return value
+}

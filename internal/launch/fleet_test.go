@@ -1,0 +1,351 @@
+package launch
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// drawPools makes up pools of every role that a fleet may have, with sections of their own.
+func drawPools(t *rapid.T, e engine) string {
+	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+	shapes := []string{"tensor: 1", "tensor: 2", "tensor: 1, data: 8", "tensor: 2, pipeline: 2"}
+	if e.name != "trtllm" { // which starts no replica over several nodes
+		shapes = append(shapes, "tensor: 16", "tensor: 1, data: 16", "tensor: 8, pipeline: 2")
+	}
+	roles := []string{"prefill", "decode"}
+	for _, role := range []string{"prefill", "decode", "mixed"} {
+		if rapid.Bool().Draw(t, "another "+role) {
+			roles = append(roles, role)
+		}
+	}
+	var pools []string
+	for i, role := range rapid.Permutation(roles).Draw(t, "roles") {
+		replicas := n("replicas", 1, 4)
+		pool := fmt.Sprintf("name: p%d, role: %s, replicas: %d", i, role, replicas)
+		maybe := func(format string, args ...any) {
+			if own := fmt.Sprintf(format, args...); rapid.Bool().Draw(t, own) {
+				pool += ", " + own
+			}
+		}
+		maybe("parallelism: {%s}", rapid.SampledFrom(shapes).Draw(t, "shape"))
+		maybe("batching: {max-sequences: %d}", 16*n("sequences", 1, 32))
+		maybe("memory: {utilization: 0.%d}", n("utilization", 80, 95))
+		preset := map[string]string{"vllm": "vllm-v1"}[e.name]
+		if preset == "" {
+			preset = e.name
+		}
+		maybe("engine: {preset: %s, graph: %d}", preset, 16*n("graph", 1, 8))
+		maybe("scaling: {policy: outstanding, target: %d, min: %d, keep: 60s}",
+			n("target", 1, 64), n("min", 1, replicas))
+		pools = append(pools, "{"+pool+"}")
+	}
+	return "fleet.pools=[" + strings.Join(pools, ", ") + "]"
+}
+
+// A fleet with pools is read back from its manifests and from its script as it was meant, and what
+// of it is not is said beside them. What starts the fleet that was read is what started the first.
+func TestAFleetIsReadAsItWasMeant(t *testing.T) {
+	for _, e := range engines() {
+		t.Run(e.name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				settings := append(draw(t, e), "model=deepseek-v2-lite", "parallelism={}",
+					drawPools(t, e))
+				meant, err := build(settings)
+				if err != nil {
+					t.Skip(err) // a combination that nothing serves
+				}
+				b, err := NewBundle(meant, e.name)
+				if err != nil {
+					t.Fatalf("%q: %v", settings, err)
+				}
+				manifests, err := b.Manifests()
+				if err != nil {
+					t.Fatal(err)
+				}
+				again := sameFleet(t, b, groups(meant), manifests)
+				if !reflect.DeepEqual(again, b.Servers) {
+					t.Fatalf("%q\n%s\nread as\n%+v", settings, manifests, again)
+				}
+				script, err := b.Script()
+				if err != nil {
+					t.Fatal(err)
+				}
+				again = sameFleet(t, b, groups(meant), script)
+				if !reflect.DeepEqual(unscaled(again), unscaled(b.Servers)) {
+					t.Fatalf("%q\n%s\nread as\n%+v", settings, script, again)
+				}
+			})
+		})
+	}
+}
+
+// sameFleet reads a fleet, checks that it has the groups that were meant, and returns what starts
+// it.
+func sameFleet(t *rapid.T, b *Bundle, meant []group, text string) []Server {
+	beside := map[string]string{}
+	for i := range b.Servers {
+		beside[b.Servers[i].ConfigFile] = b.Servers[i].Config
+	}
+	reading, err := readWith(text, files(nil).or(beside))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	simulation := built(t, append(reading.Settings, "hardware=h200-sxm"))
+	got := groups(simulation)
+	if len(got) != len(meant) {
+		t.Fatalf("%d groups, read as %d, by %q", len(meant), len(got), reading.Settings)
+	}
+	for i := range meant {
+		if meant[i].role != got[i].role || meant[i].replicas != got[i].replicas {
+			t.Fatalf("%d of %s, read as %d of %s", meant[i].replicas, meant[i].role,
+				got[i].replicas, got[i].role)
+		}
+		for _, d := range unsaid(differences(&meant[i].deployed, &got[i].deployed), b.Notes) {
+			t.Fatalf("%s, read by %q; notes %q in\n%s", d, reading.Settings, b.Notes, text)
+		}
+	}
+	servers, _, err := Fleet(simulation, b.Engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return servers
+}
+
+// unscaled returns servers without what concerns autoscalers, of which a script says nothing.
+func unscaled(servers []Server) []Server {
+	list := slices.Clone(servers)
+	for i := range list {
+		s := &list[i]
+		s.Autoscaler = nil
+		for _, command := range []*[]string{&s.Command, &s.Leader, &s.Worker} {
+			*command = slices.DeleteFunc(slices.Clone(*command), func(word string) bool {
+				return word == "--enable-metrics"
+			})
+		}
+	}
+	return list
+}
+
+// unsaid returns the differences that no note names by its key, or by its section, which then has
+// another policy.
+func unsaid(differences, notes []string) []string {
+	return slices.DeleteFunc(differences, func(d string) bool {
+		key, _, _ := strings.Cut(d, ":")
+		section, _, _ := strings.Cut(key, ".")
+		return slices.ContainsFunc(notes, func(note string) bool {
+			return strings.HasPrefix(note, key) || strings.HasPrefix(note, section+" ")
+		})
+	})
+}
+
+// sglangPools is as docs/advanced_features/pd_disaggregation.md of sgl-project/sglang has it at
+// 08edc506, shortened, with a second decode worker.
+const sglangPools = `
+# prefill 0
+python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3-0324 --host ${local_ip} \
+  --disaggregation-mode prefill --port 30000 --dist-init-addr ${prefill_master_ip}:5000 \
+  --nnodes 2 --node-rank 0 --tp-size 16 --dp-size 8 --enable-dp-attention --moe-a2a-backend deepep
+# prefill 1
+python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3-0324 --host ${local_ip} \
+  --disaggregation-mode prefill --port 30000 --dist-init-addr ${prefill_master_ip}:5000 \
+  --nnodes 2 --node-rank 1 --tp-size 16 --dp-size 8 --enable-dp-attention --moe-a2a-backend deepep
+python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3-0324 \
+  --disaggregation-mode decode --port 30001 --tp 8 --max-running-requests 128
+python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3-0324 \
+  --disaggregation-mode decode --port 30002 --tp 8 --max-running-requests 128
+python -m sglang_router.launch_router --pd-disaggregation --prefill http://127.0.0.1:30000 \
+  --decode http://127.0.0.1:30001 --host 0.0.0.0 --port 8000
+`
+
+// vllmPools is as docs/features/nixl_connector_usage.md of vllm-project/vllm has it at 026c83f9,
+// shortened: only the proxy tells which is which.
+const vllmPools = `
+CUDA_VISIBLE_DEVICES=0 VLLM_NIXL_SIDE_CHANNEL_PORT=5600 vllm serve Qwen/Qwen3-0.6B \
+  --port 8100 --enforce-eager \
+  --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_both"}'
+CUDA_VISIBLE_DEVICES=1 VLLM_NIXL_SIDE_CHANNEL_PORT=5601 vllm serve Qwen/Qwen3-0.6B \
+  --port 8200 --kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_both"}'
+python tests/v1/kv_connector/nixl_integration/toy_proxy_server.py --port 8192 \
+  --prefiller-hosts localhost --prefiller-ports 8100 --decoder-hosts localhost \
+  --decoder-ports 8200
+`
+
+// trtllmPools is as examples/disaggregated/README.md of NVIDIA/TensorRT-LLM has it at 01397124,
+// shortened, with the proxy's file written by the script.
+const trtllmPools = `
+cat <<EOF > disagg_config.yaml
+hostname: localhost
+port: 8000
+backend: pytorch
+context_servers:
+  num_instances: 2
+  urls: ["localhost:8001", "localhost:8002"]
+generation_servers:
+  num_instances: 1
+  urls: ["localhost:8003"]
+EOF
+CUDA_VISIBLE_DEVICES=0 trtllm-serve TinyLlama/T --host localhost --port 8001 &> log_ctx_0 &
+CUDA_VISIBLE_DEVICES=1 trtllm-serve TinyLlama/T --host localhost --port 8002 &> log_ctx_1 &
+CUDA_VISIBLE_DEVICES=2 trtllm-serve TinyLlama/T --host localhost --port 8003 &> log_gen_0 &
+trtllm-serve disaggregated -c disagg_config.yaml
+`
+
+// llmdSet is as guides/pd-disaggregation/modelserver/gpu/vllm/base/disaggregatedset.yaml of
+// llm-d/llm-d has it at 5554114, shortened.
+const llmdSet = `
+apiVersion: disaggregatedset.x-k8s.io/v1
+kind: DisaggregatedSet
+metadata: {name: pd-disagg-vllm}
+spec:
+  slices: 2
+  roles:
+    - name: prefill
+      spec:
+        replicas: 4
+        leaderWorkerTemplate:
+          size: 1
+          workerTemplate:
+            metadata: {labels: {llm-d.ai/role: prefill}}
+            spec:
+              containers:
+                - name: modelserver
+                  command: [vllm, serve]
+                  args: [openai/gpt-oss-120b, --tensor-parallel-size=1, --block-size=128,
+                    --kv-transfer-config, '{"kv_connector":"NixlConnector","kv_role":"kv_both"}']
+    - name: decode
+      spec:
+        replicas: 1
+        leaderWorkerTemplate:
+          size: 1
+          workerTemplate:
+            metadata: {labels: {llm-d.ai/role: decode}}
+            spec:
+              initContainers:
+                - {name: routing-proxy, args: [--port=8000, --kv-connector=nixlv2]}
+              containers:
+                - name: modelserver
+                  command: [vllm, serve]
+                  args: [openai/gpt-oss-120b, --tensor-parallel-size=4, --block-size=128,
+                    --port=8200, --kv-transfer-config,
+                    '{"kv_connector":"NixlConnector","kv_role":"kv_both"}']
+`
+
+// llmdWide is as guides/wide-ep-lws/manifests/modelserver/base of llm-d/llm-d has it at 03da3b0,
+// shortened, with both pools in one file.
+const llmdWide = `
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: wide-ep-llm-d-decode, labels: {llm-d.ai/role: decode}}
+spec:
+  replicas: 1
+  leaderWorkerTemplate:
+    size: 4
+    workerTemplate:
+      spec: &pod
+        containers:
+          - name: vllm-worker
+            command: [/bin/bash, -c]
+            args:
+              - |-
+                START_RANK=$(( ${LWS_WORKER_INDEX:-0} * DP_SIZE_LOCAL ))
+                source /opt/vllm/bin/activate
+                exec vllm serve \
+                  deepseek-ai/DeepSeek-R1-0528 \
+                  --port 8200 \
+                  --enable-expert-parallel \
+                  --data-parallel-hybrid-lb \
+                  --data-parallel-size $((LWS_GROUP_SIZE * DP_SIZE_LOCAL)) \
+                  --data-parallel-size-local $DP_SIZE_LOCAL \
+                  --data-parallel-address ${LWS_LEADER_ADDRESS} \
+                  --data-parallel-start-rank $START_RANK \
+                  --trust-remote-code \
+                  --kv_transfer_config '{"kv_connector":"NixlConnector","kv_role":"kv_both"}'
+            env: [{name: DP_SIZE_LOCAL, value: "8"}]
+---
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: wide-ep-llm-d-prefill, labels: {llm-d.ai/role: prefill}}
+spec:
+  replicas: 2
+  leaderWorkerTemplate:
+    size: 2
+    workerTemplate:
+      spec:
+        containers:
+          - command: [/bin/bash, -c]
+            args: ["exec vllm serve deepseek-ai/DeepSeek-R1-0528 --enable-expert-parallel
+              --data-parallel-size $((LWS_GROUP_SIZE * 8))"]
+`
+
+// Pools are read in the forms in which engines and llm-d document them.
+func TestReadPools(t *testing.T) {
+	for name, c := range map[string]struct{ text, settings string }{
+		"SGLang": {sglangPools, "engine.preset=sglang " +
+			"fleet.pools=[{role: prefill, replicas: 1, batching: {policy: sglang}, " +
+			"parallelism: {data: 8, tensor: 2}}, {role: decode, replicas: 2, batching: " +
+			"{max-sequences: 128, policy: sglang}, parallelism: {tensor: 8}}] " +
+			"model=deepseek-ai/DeepSeek-V3-0324"},
+		"vLLM": {vllmPools, "fleet.pools=[{role: prefill, replicas: 1, engine: {graph: 1}}, " +
+			"{role: decode, replicas: 1}] model=Qwen/Qwen3-0.6B"},
+		"TensorRT-LLM": {trtllmPools, "batching.policy=trtllm engine.preset=trtllm fleet.pools=" +
+			"[{role: prefill, replicas: 2}, {role: decode, replicas: 1}] " +
+			"memory.policy=prefix-cache model=TinyLlama/T"},
+		"llm-d": {llmdSet, "fleet.pools=[{role: prefill, replicas: 8, parallelism: {tensor: 1}}, " +
+			"{role: decode, replicas: 2, parallelism: {tensor: 4}}] memory.block-size=128 " +
+			"model=openai/gpt-oss-120b"},
+		"llm-d, wide": {llmdWide, "fleet.pools=[{role: decode, replicas: 1, parallelism: " +
+			"{data: 32}}, {role: prefill, replicas: 2, parallelism: {data: 16}}] " +
+			"model=deepseek-ai/DeepSeek-R1-0528"},
+		"three pools": {"case $1 in\nmixed-0) vllm serve m;;\ndecode-1) # replicas: 3, of 8\n" +
+			"vllm serve m;;\nprefill-2) vllm serve m;;\nprefill-3) vllm serve m -tp 2;;\nesac",
+			"fleet.pools=[{role: mixed, replicas: 1}, {role: decode, replicas: 3}, {name: " +
+				"prefill-2, role: prefill, replicas: 1}, {name: prefill-3, role: prefill, " +
+				"replicas: 1, parallelism: {tensor: 2}}] model=m"},
+	} {
+		r, err := Read(c.text)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := strings.Join(r.Settings, " "); got != c.settings {
+			t.Errorf("%s\nread as %s\nwant    %s", name, got, c.settings)
+		}
+		if len(r.Notes) > 0 {
+			t.Errorf("%s: notes %q", name, r.Notes)
+		}
+	}
+}
+
+// What one pool leaves out is said with its name, and what all leave out once. A part of a fleet is
+// read as a whole one, and it is said that another is missing.
+func TestWhatPoolsLeaveOutIsSaid(t *testing.T) {
+	pools := "vllm serve m --enable-dbo --kv-transfer-config '{\"kv_role\": \"kv_producer\"}'\n" +
+		"vllm serve m --enable-dbo --kv-transfer-config '{\"kv_role\": \"kv_consumer\"}' --foo"
+	for text, want := range map[string]string{
+		pools: "[--enable-dbo was left out: a scenario has nothing for it " +
+			"decode: --foo is not known, and was left out]",
+		"vllm serve m --kv-transfer-config '{\"kv_role\": \"kv_both\"}'": "" +
+			"[--kv-transfer-config: a scenario has pools for prefill and decode " +
+			"(fleet.pools), and this command is one of them: give those of both together]",
+		"trtllm-serve m --server_role MM": "[--server_role MM was left out: known are CONTEXT " +
+			"and GENERATION]",
+		"kind: Pod\nmetadata: {labels: {llm-d.ai/role: decode}}\nspec: {containers: [" +
+			"{command: [vllm, serve, m, --kv-transfer-config, " +
+			"'{\"kv_role\": \"kv_producer\"}']}]}": "[its flags say prefill, " +
+			"and what stands around them decode, as which it is read " +
+			"--kv-transfer-config: a scenario has pools for prefill and decode (fleet.pools), " +
+			"and this command is one of them: give those of both together]",
+	} {
+		r, err := Read(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := fmt.Sprint(r.Notes); got != want {
+			t.Errorf("%s\nnotes %s\nwant  %s", text, got, want)
+		}
+	}
+}
