@@ -160,7 +160,7 @@ func TestClassesRefuse(t *testing.T) {
 		"    - {name: a, slo: {itl: 60ms}}\n": "workload.classes.0.slo.itl: found 60ms for a " +
 			"request",
 		"    - {name: a, slo: {ttft: {p50: 2s, p99: " +
-			"1s}}}\n": "workload.classes.0.slo.ttft.p50: found 2s, more than the 1s of p99",
+			"1s}}}\n": "workload.classes.0.slo.ttft.p50: found 2s, but the limit of 1s for p99",
 		"    - {name: a, slo: {tpot: {p90: 1s}, " +
 			"percentile: 95}}\n": "workload.classes.0.slo.percentile: has no meaning",
 		"    - {name: a, slo: {e2e: {p98: " +

@@ -11,11 +11,11 @@ import (
 
 // Limits are those of one latency: of a request, and of percentiles.
 type Limits struct {
-	Request Span `json:"request,omitempty" short:"true" above:"0" jsonschema:"The most for a request; slo.percentile says how many of them must keep this limit and those of the other latencies, all at once."`
-	P50     Span `json:"p50,omitempty" above:"0" jsonschema:"The most for the median."`
-	P90     Span `json:"p90,omitempty" above:"0" jsonschema:"The most for the 90th percentile."`
-	P95     Span `json:"p95,omitempty" above:"0" jsonschema:"The most for the 95th percentile."`
-	P99     Span `json:"p99,omitempty" above:"0" jsonschema:"The most for the 99th percentile."`
+	Request Span `json:"request,omitempty" short:"true" above:"0" jsonschema:"The limit for a single request. slo.percentile says which share of the requests must keep this limit and those of the other latencies at once."`
+	P50     Span `json:"p50,omitempty" above:"0" jsonschema:"The limit for the median."`
+	P90     Span `json:"p90,omitempty" above:"0" jsonschema:"The limit for the 90th percentile."`
+	P95     Span `json:"p95,omitempty" above:"0" jsonschema:"The limit for the 95th percentile."`
+	P99     Span `json:"p99,omitempty" above:"0" jsonschema:"The limit for the 99th percentile."`
 }
 
 // percentileLimit is the limit of a percentile, in (0, 100), with its key.

@@ -5,24 +5,24 @@ import "github.com/llmsim/llmsim/models/steptime"
 // Hardware is what one replica runs on.
 type Hardware struct {
 	Accelerator string  `json:"accelerator,omitempty" short:"true" required:"true" jsonschema:"The accelerator's name."`
-	File        string  `json:"file,omitempty" jsonschema:"A YAML file with entries of your own, in the form of the catalogue's."`
-	Link        string  `json:"link,omitempty" jsonschema:"What joins the accelerators of a node. Default: the accelerator's own link."`
-	Network     string  `json:"network,omitempty" jsonschema:"What joins nodes. Default: the accelerator's usual network."`
-	PerNode     int     `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"How many accelerators a node holds, whose link joins them. Default: the catalogue's."`
-	Operators   string  `json:"operators,omitempty" jsonschema:"A folder of kernel times measured on this accelerator, as CSV files or in the layout of ai-dynamo/aiconfigurator, which take the place of formulas where they reach: see physics.md, measured operators. Default: none."`
-	Kernels     string  `json:"operators-version,omitempty" jsonschema:"The engine's version whose kernels are taken, where the folder of operators has several. Default: the newest."`
-	Host        float64 `json:"host,omitempty" above:"0" max:"100" jsonschema:"How many times longer the host takes for the engine's work than that of an H100 machine. Default: as measured with the accelerator, or 1."`
+	File        string  `json:"file,omitempty" jsonschema:"A YAML file with accelerators of your own, in the format of the catalogue."`
+	Link        string  `json:"link,omitempty" jsonschema:"The link between the accelerators of a node. Default: the accelerator's own link."`
+	Network     string  `json:"network,omitempty" jsonschema:"The network between nodes. Default: the accelerator's usual network."`
+	PerNode     int     `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"The number of accelerators that the link of a node joins. Default: the catalogue's."`
+	Operators   string  `json:"operators,omitempty" jsonschema:"A folder of kernel times measured on this accelerator, as CSV files or in the layout of ai-dynamo/aiconfigurator. They replace the formulas for the shapes that they cover: see physics.md, measured operators. Default: none."`
+	Kernels     string  `json:"operators-version,omitempty" jsonschema:"The engine version whose kernels are used, if the folder of operators has several. Default: the newest."`
+	Host        float64 `json:"host,omitempty" above:"0" max:"100" jsonschema:"The time that the host takes for the engine's work, as a multiple of the time of an H100 machine's host. Default: as measured with the accelerator, or 1."`
 	Price       Price   `json:"price,omitempty" min:"0" jsonschema:"The price of one accelerator, such as $1.79/h. Default: the catalogue's."`
 }
 
 // Parallelism spreads one replica over accelerators.
 type Parallelism struct {
 	Tensor    int    `json:"tensor,omitempty" min:"1" max:"4096" short:"true" jsonschema:"Splits each layer."`
-	Pipeline  int    `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Splits the layers into stages. Default: 1."`
-	Expert    int    `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Groups over which routed experts are spread; a divisor of tensor. Default: 1, or with data all accelerators of a stage. With data, 1 splits each expert over all of them."`
-	Data      int    `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Ranks that each have attention, KV cache and sequences of their own, and share the routed experts, in step. Only for mixtures of experts. Default: 1."`
-	Redundant int    `json:"redundant-experts,omitempty" min:"1" max:"4096" jsonschema:"Copies of experts beside one of each, for the experts that are chosen most (EPLB). Groups divide experts and copies together: 32 make 288 of DeepSeek-V3's 256, for 72 or 144 accelerators. Default: none."`
-	Overlap   string `json:"overlap,omitempty" enum:"two-batch" jsonschema:"Whether prompts are computed in halves, the exchange of tokens between data-parallel ranks in one half beside the arithmetic of the other. Default: no."`
+	Pipeline  int    `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"The number of stages that share the layers. Default: 1."`
+	Expert    int    `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"The number of groups over which routed experts are spread; a divisor of tensor. With data, it is all accelerators of a stage, or 1, which splits each expert over all of them. Default: 1, or with data all accelerators of a stage."`
+	Data      int    `json:"data,omitempty" min:"1" max:"4096" jsonschema:"The number of data-parallel ranks. Each rank has attention, KV cache and sequences of its own. The ranks take their steps together, and share the routed experts. Only for mixtures of experts. Default: 1."`
+	Redundant int    `json:"redundant-experts,omitempty" min:"1" max:"4096" jsonschema:"The number of additional copies of experts, for the experts that are chosen most (EPLB). Groups divide experts and copies together: 32 copies make 288 of DeepSeek-V3's 256 experts, for 72 or 144 accelerators. Default: none."`
+	Overlap   string `json:"overlap,omitempty" enum:"two-batch" jsonschema:"Whether prompts are computed in two halves, so that one half exchanges tokens between data-parallel ranks while the other half computes. Default: no."`
 }
 
 // Engine is the serving engine: a preset, and what the scenario changes of it.
@@ -30,23 +30,23 @@ type Engine struct {
 	Preset      string `json:"preset,omitempty" short:"true" jsonschema:"The name of a preset."`
 	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"The number format of the weights. Default: as published."`
 	KVCache     string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"The number format of the KV cache. Default: that of activations."`
-	MaxModelLen int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens. Default: what the model was made for."`
+	MaxModelLen int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together. Default: the longest context that the model was made for."`
 
-	Slowdown     float64 `json:"slowdown,omitempty" min:"0.01" max:"100" jsonschema:"A factor on the times of all steps, to see what follows where the prediction is wrong. Default: 1."`
-	Request      Span    `json:"request,omitempty" above:"0" jsonschema:"What a request costs the host before its first step and after its first token. Default of this and what follows: the preset's (llmsim list engines)."`
-	Step         Span    `json:"step,omitempty" above:"0" jsonschema:"The time a step for which the accelerators wait for the host."`
-	Sequence     Span    `json:"sequence,omitempty" above:"0" jsonschema:"The same, for each sequence in the step."`
-	Layer        Span    `json:"layer,omitempty" above:"0" jsonschema:"What a layer takes beyond the sum of its kernels."`
-	HostStep     Span    `json:"host-step,omitempty" above:"0" jsonschema:"The time a step in which the host schedules and handles outputs, beside the accelerators if it schedules ahead."`
-	HostSequence Span    `json:"host-sequence,omitempty" above:"0" jsonschema:"The same, for each sequence in the step."`
-	Graph        int     `json:"graph,omitempty" min:"1" jsonschema:"The most tokens of a step that is launched as one captured graph."`
-	Launch       Span    `json:"launch,omitempty" above:"0" jsonschema:"The least time a layer of a step without a graph, where sequences decode only."`
-	LaunchPrompt Span    `json:"launch-prompt,omitempty" above:"0" jsonschema:"The same, where prompts are computed."`
+	Slowdown     float64 `json:"slowdown,omitempty" min:"0.01" max:"100" jsonschema:"A factor on the times of all steps, to show what follows if the prediction is wrong. Default: 1."`
+	Request      Span    `json:"request,omitempty" above:"0" jsonschema:"The time that the host needs for a request before its first step and after its first token. Default of this and the following keys: the preset's (llmsim list engines)."`
+	Step         Span    `json:"step,omitempty" above:"0" jsonschema:"The time in each step for which the accelerators wait for the host."`
+	Sequence     Span    `json:"sequence,omitempty" above:"0" jsonschema:"The additional time for each sequence of the step."`
+	Layer        Span    `json:"layer,omitempty" above:"0" jsonschema:"The time that a layer takes in addition to the sum of its kernels."`
+	HostStep     Span    `json:"host-step,omitempty" above:"0" jsonschema:"The time in each step that the host needs for scheduling and outputs. It runs in parallel with the accelerators if the host schedules ahead."`
+	HostSequence Span    `json:"host-sequence,omitempty" above:"0" jsonschema:"The additional time for each sequence of the step."`
+	Graph        int     `json:"graph,omitempty" min:"1" jsonschema:"The largest number of tokens of a step that is launched as one captured graph."`
+	Launch       Span    `json:"launch,omitempty" above:"0" jsonschema:"The least time of a layer, in steps without a graph that only decode."`
+	LaunchPrompt Span    `json:"launch-prompt,omitempty" above:"0" jsonschema:"The same, in steps that compute prompts."`
 }
 
 // Attention says how the attention of prompts is computed.
 type Attention struct {
-	Kernel string `json:"kernel,omitempty" short:"true" enum:"flash,naive" jsonschema:"flash keeps scores on the chip; naive moves them through memory, for all pairs of tokens (FlashAttention, arXiv:2205.14135, algorithm 0). The room that they take is not counted."`
+	Kernel string `json:"kernel,omitempty" short:"true" enum:"flash,naive" jsonschema:"flash keeps attention scores on the chip; naive moves them through memory, for all pairs of tokens (FlashAttention, arXiv:2205.14135, algorithm 0). The memory that the scores take is not counted."`
 }
 
 // Policy names a policy and sets its parameters.
@@ -58,18 +58,18 @@ type Policy struct {
 // KVMemory is the KV memory of a replica: how much there is, and the policy that hands it out.
 type KVMemory struct {
 	Policy      string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the policy."`
-	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine takes for weights, activations and KV cache. Default: 0.9; for trtllm, what follows from a kv-share of 0.9."`
-	StaticShare float64           `json:"static-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as SGLang's --mem-fraction-static: the share of accelerator memory for weights and KV cache, with activations and engine beside it."`
-	KVShare     float64           `json:"kv-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as TensorRT-LLM's free_gpu_memory_fraction: the share for the KV cache of what weights, activations and engine leave."`
-	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"The size of the KV cache in tokens, where it is known. Default: what utilization leaves."`
-	Swap        Bytes             `json:"swap,omitempty" jsonschema:"Host memory to which KV caches can be swapped out, of all accelerators of a replica together, such as 16GiB. Default: none."`
+	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine uses for weights, activations and KV cache. Default: 0.9; for trtllm, the share that follows from a kv-share of 0.9."`
+	StaticShare float64           `json:"static-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as SGLang's --mem-fraction-static: the share of accelerator memory for weights and KV cache, without activations and the engine itself."`
+	KVShare     float64           `json:"kv-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as TensorRT-LLM's free_gpu_memory_fraction: the KV cache's share of the memory that weights, activations and engine leave."`
+	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"The size of the KV cache in tokens, if it is known. Default: what utilization leaves."`
+	Swap        Bytes             `json:"swap,omitempty" jsonschema:"The host memory to which KV caches can be swapped out, for all accelerators of a replica together, such as 16GiB. Default: none."`
 	Params      map[string]string `json:"-" rest:"true"`
 }
 
 // Shape changes the model that is named.
 type Shape struct {
-	KVHeads int    `json:"kv-heads,omitempty" min:"1" max:"2048" jsonschema:"How many KV heads the layers have: as many as query heads is multi-head attention, 1 is multi-query. Default: the model's."`
-	Assume  string `json:"assume,omitempty" enum:"llama" jsonschema:"As what a config.json of an unknown model_type is read. Default: it is refused."`
+	KVHeads int    `json:"kv-heads,omitempty" min:"1" max:"2048" jsonschema:"The number of KV heads of a layer. The number of query heads gives multi-head attention, 1 gives multi-query attention. Default: the model's."`
+	Assume  string `json:"assume,omitempty" enum:"llama" jsonschema:"The model type as which to read a config.json of an unknown model_type. Default: none, the file is refused."`
 }
 
 func (p Parallelism) degrees() steptime.Parallelism {

@@ -13,10 +13,10 @@ import (
 // limits of percentiles, each of which must be kept by itself. Limits of zero are not set.
 type SLO struct {
 	TTFT       Limits  `json:"ttft,omitzero" jsonschema:"The longest time to first token."`
-	TPOT       Limits  `json:"tpot,omitzero" jsonschema:"The longest mean time per output token after the first."`
-	ITL        Limits  `json:"itl,omitzero" jsonschema:"The longest gap between tokens, by percentile of all gaps."`
+	TPOT       Limits  `json:"tpot,omitzero" jsonschema:"The longest mean time per output token, after the first token."`
+	ITL        Limits  `json:"itl,omitzero" jsonschema:"The longest gap between tokens, for percentiles of all gaps."`
 	E2E        Limits  `json:"e2e,omitzero" jsonschema:"The longest time from request to last token."`
-	Percentile float64 `json:"percentile,omitempty" above:"0" max:"100" jsonschema:"The share of requests, in percent, that must keep all limits of a request at once. Default: 99."`
+	Percentile float64 `json:"percentile,omitempty" above:"0" max:"100" jsonschema:"The share of the requests, in percent, that must keep all limits for single requests at once. Default: 99."`
 }
 
 // defaultSLO is the limit of MLPerf Inference 4.0 for Llama-2-70B in the server scenario: a time to
@@ -97,8 +97,8 @@ func (s *SLO) Check(prefix string, problem func(field, format string, args ...an
 	}
 	if s.Percentile > 0 && !s.Joint() && *s != (SLO{Percentile: s.Percentile}) {
 		problem(prefix+".percentile",
-			"has no meaning where every limit is of a percentile; leave it out, or give a limit "+
-				"of requests, such as ttft: {request: 2s}")
+			"has no meaning where every limit is that of a percentile; leave it out, or give a "+
+				"limit for requests, such as ttft: {request: 2s}")
 	}
 	for _, l := range s.each() {
 		lower := percentileLimit{}
@@ -108,8 +108,8 @@ func (s *SLO) Check(prefix string, problem func(field, format string, args ...an
 			}
 			if lower.most > p.most {
 				problem(fmt.Sprintf("%s.%s.%s", prefix, l.key, lower.key),
-					"found %v, more than the %v of %s, which keeps it too; want less, or "+
-						"leave it out",
+					"found %v, but the limit of %v for %s is tighter and implies it; want less, "+
+						"or leave it out",
 					lower.most, p.most, p.key)
 			}
 			lower = p

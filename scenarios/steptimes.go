@@ -9,21 +9,21 @@ import (
 // and answers takes the larger of the two fixed times.
 type StepTimes struct {
 	Prefill PrefillTimes `json:"prefill" required:"true" jsonschema:"Steps that compute prompts."`
-	Decode  DecodeTimes  `json:"decode" required:"true" jsonschema:"Steps that give each sequence a token."`
+	Decode  DecodeTimes  `json:"decode" required:"true" jsonschema:"Steps that give each sequence one token."`
 }
 
 // PrefillTimes are those of prompts.
 type PrefillTimes struct {
 	Step   Span `json:"step" required:"true" above:"0" jsonschema:"The fixed time."`
-	Token  Span `json:"token,omitempty" min:"0" jsonschema:"Each prompt token."`
-	Square Span `json:"square,omitempty" min:"0" jsonschema:"Each pair of tokens of a prompt: n² for n tokens."`
+	Token  Span `json:"token,omitempty" min:"0" jsonschema:"The time for each prompt token."`
+	Square Span `json:"square,omitempty" min:"0" jsonschema:"The time for each pair of tokens of a prompt: n² pairs for n tokens."`
 }
 
 // DecodeTimes are those of answers.
 type DecodeTimes struct {
 	Step    Span `json:"step,omitempty" min:"0" jsonschema:"The fixed time."`
-	Token   Span `json:"token,omitempty" min:"0" jsonschema:"Each sequence."`
-	Context Span `json:"context,omitempty" min:"0" jsonschema:"Each token that the sequences attend to."`
+	Token   Span `json:"token,omitempty" min:"0" jsonschema:"The time for each sequence."`
+	Context Span `json:"context,omitempty" min:"0" jsonschema:"The time for each token of the sequences' contexts."`
 }
 
 // given returns the step times as the clock takes them, or nil.

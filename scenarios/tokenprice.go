@@ -28,9 +28,9 @@ func (p TokenPrice) MarshalText() ([]byte, error) {
 
 // TokenPrices are what users pay for tokens, or what a provider asks for them.
 type TokenPrices struct {
-	Input  TokenPrice  `json:"input" required:"true" jsonschema:"For a million tokens of prompts, such as $0.15/M."`
-	Cached *TokenPrice `json:"cached-input,omitempty" jsonschema:"For a million tokens of prompts that come from a prefix cache. Default: as other input."`
-	Output TokenPrice  `json:"output" required:"true" jsonschema:"For a million tokens of answers."`
+	Input  TokenPrice  `json:"input" required:"true" jsonschema:"The price of a million prompt tokens, such as $0.15/M."`
+	Cached *TokenPrice `json:"cached-input,omitempty" jsonschema:"The price of a million prompt tokens that come from a prefix cache. Default: the price of other input."`
+	Output TokenPrice  `json:"output" required:"true" jsonschema:"The price of a million output tokens."`
 }
 
 // complete returns the prices with their defaults filled in; nil for nil.

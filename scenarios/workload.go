@@ -7,19 +7,19 @@ import (
 
 // Workload says who asks for what, and when: requests drawn from distributions, or a trace.
 type Workload struct {
-	Rate     Rate      `json:"rate,omitzero" jsonschema:"How many requests (or conversations) begin a second, over all replicas: a rate such as 2/s, or one that changes. Default: 1/s, or the trace's own times."`
-	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly they arrive: a word, or a mapping. Default: poisson."`
-	Requests int64     `json:"requests,omitempty" min:"1" jsonschema:"Stop after this many requests. Default: 1000, or the whole trace."`
-	Duration Span      `json:"duration,omitempty" above:"0" jsonschema:"Let no request arrive later than this."`
+	Rate     Rate      `json:"rate,omitzero" jsonschema:"The number of requests (or conversations) that arrive in a second, over all replicas: a rate such as 2/s, or one that changes. Default: 1/s, or the times of the trace."`
+	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly requests arrive: a word, or a mapping. Default: poisson."`
+	Requests int64     `json:"requests,omitempty" min:"1" jsonschema:"The number of requests after which the workload ends. Default: 1000, or the whole trace."`
+	Duration Span      `json:"duration,omitempty" above:"0" jsonschema:"The time after which no request arrives."`
 	Prompt   Length    `json:"prompt,omitzero" jsonschema:"The length of prompts in tokens: a number, or a distribution. Default: normal, mean 500, std 200, from 2 to 2000."`
 	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers in tokens: a number, or a distribution. Default: normal, mean 250, std 100, from 2 to 1000."`
-	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"Text that groups of prompts begin with, before the length given by prompt."`
-	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts, sent in turn again and again. Default: all differ."`
-	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with, whose tokens the length of prompts counts: the size of one, or a mapping. Their encoder takes time where their first token is computed. Default: none."`
-	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns; each prompt repeats what was said before."`
-	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they go away. Default: for ever."`
-	Classes  []Class   `json:"classes,omitempty" jsonschema:"Kinds of requests, mixed by share and reported apart."`
-	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests instead of drawn ones: the path of a file, or a mapping."`
+	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with. Its length is added to the one given by prompt."`
+	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts, which are sent in turn again and again. Default: all prompts differ."`
+	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with: the size of one image, or a mapping. The length of prompts includes their tokens. Their encoder takes time in the step that computes their first token. Default: none."`
+	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns. Each prompt repeats the earlier turns."`
+	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel. Default: without limit."`
+	Classes  []Class   `json:"classes,omitempty" jsonschema:"Kinds of requests, mixed by share and reported separately."`
+	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests instead of random ones: the path of a file, or a mapping."`
 }
 
 // Recorded reports whether requests come from traces.
@@ -39,40 +39,40 @@ func (w *Workload) tracedClasses() bool {
 
 // Class is a kind of request. What it leaves open is as in the workload around it.
 type Class struct {
-	Name     string    `json:"name" required:"true" jsonschema:"The name in reports; in a trace, the one in its class column."`
-	Share    float64   `json:"share,omitempty" above:"0" jsonschema:"Its part of the requests of classes without a rate of their own, in any unit. Default: 1."`
-	Rate     Rate      `json:"rate,omitzero" jsonschema:"How many of its requests (or conversations) begin a second, beside those of other classes. Default: its share."`
-	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly they arrive, where it has a rate. Default: poisson."`
+	Name     string    `json:"name" required:"true" jsonschema:"The name in reports; for a trace, the name in its class column."`
+	Share    float64   `json:"share,omitempty" above:"0" jsonschema:"The weight of the class among the classes without a rate of their own, in any unit. Default: 1."`
+	Rate     Rate      `json:"rate,omitzero" jsonschema:"The number of its requests (or conversations) that arrive in a second, in addition to those of other classes. Default: by its share."`
+	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly its requests arrive, if the class has a rate. Default: poisson."`
 	Prompt   Length    `json:"prompt,omitzero" jsonschema:"The length of prompts."`
 	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers."`
-	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"Text that groups of prompts begin with."`
+	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with."`
 	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns."`
-	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests of this class, at their own times, instead of drawn ones; then every class has a trace."`
-	Model    string    `json:"model,omitempty" jsonschema:"The model that is asked for, where pools serve several."`
-	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent, for policies that look at it; more is more urgent."`
-	Tenant   string    `json:"tenant,omitempty" jsonschema:"Who sends them and pays, for policies that share fairly and for reports. Policies number tenants from 0 in the order of the classes. Default: all are the same."`
-	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"When the answer should be complete, after the arrival, for policies that look at it. Default: the e2e of the SLO, if that is limited."`
-	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they go away."`
+	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests of this class, at their own times, instead of random ones. If one class has a trace, all classes must have one."`
+	Model    string    `json:"model,omitempty" jsonschema:"The model that its requests name, if the pools serve several models."`
+	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent its requests are, for policies that use it. A larger number is more urgent."`
+	Tenant   string    `json:"tenant,omitempty" jsonschema:"The tenant who sends its requests, for policies that share fairly and for reports. Policies number tenants from 0 in the order of the classes. Default: all classes have the same tenant."`
+	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"The time after the arrival by which the answer should be complete, for policies that use it. Default: the e2e limit of the SLO, if there is one."`
+	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel."`
 	SLO      SLO       `json:"slo,omitzero" jsonschema:"The SLO of this class. Default: that of the scenario."`
 }
 
 // Prefix is text that prompts share: system prompts, documents, examples.
 type Prefix struct {
-	Groups int     `json:"groups,omitempty" required:"true" min:"1" jsonschema:"How many different prefixes there are."`
+	Groups int     `json:"groups,omitempty" required:"true" min:"1" jsonschema:"The number of different prefixes."`
 	Tokens Length  `json:"tokens,omitzero" required:"true" jsonschema:"The length of a prefix."`
-	Zipf   float64 `json:"zipf,omitempty" min:"0" jsonschema:"How unequally popular they are: the k-th is chosen in proportion to k to the power of minus this. Default: 0, equally."`
+	Zipf   float64 `json:"zipf,omitempty" min:"0" jsonschema:"How unequal their popularity is: prefix number k is chosen in proportion to k to the power of minus this number. Default: 0, all equally."`
 }
 
 // Images are what every prompt begins with.
 type Images struct {
-	Count int    `json:"count,omitempty" min:"1" max:"1000" jsonschema:"How many there are. Default: 1."`
-	Size  string `json:"size,omitempty" short:"true" required:"true" jsonschema:"The width and height of each in pixels, such as 1024x768."`
+	Count int    `json:"count,omitempty" min:"1" max:"1000" jsonschema:"The number of images. Default: 1."`
+	Size  string `json:"size,omitempty" short:"true" required:"true" jsonschema:"The width and height of each image in pixels, such as 1024x768."`
 }
 
 // Sessions makes conversations of requests.
 type Sessions struct {
-	Turns Length `json:"turns,omitzero" short:"true" required:"true" jsonschema:"How many turns a conversation has: a number, or a distribution."`
+	Turns Length `json:"turns,omitzero" short:"true" required:"true" jsonschema:"The number of turns of a conversation: a number, or a distribution."`
 	Think Delay  `json:"think,omitzero" jsonschema:"The time between an answer and the next message. Default: none."`
 }
 
@@ -86,46 +86,46 @@ type Delay struct {
 // Trace is a recorded workload. Where the scenario gives a rate or arrivals, only what its requests
 // ask for counts, not when.
 type Trace struct {
-	File     string  `json:"file,omitempty" short:"true" required:"true" jsonschema:"The path of the file, plain or gzip. Beside the scenario file, else from the current folder."`
-	Format   string  `json:"format,omitempty" enum:"azure,burstgpt,mooncake,llmsim,sharegpt" jsonschema:"The format. Default: by the first line."`
-	Scale    float64 `json:"scale,omitempty" min:"0.000001" max:"1000000" jsonschema:"Multiplies the rate. Default: 1."`
-	From     Span    `json:"from,omitempty" min:"0" jsonschema:"Where to begin, in the trace's own time. Default: at its start."`
-	For      Span    `json:"for,omitempty" above:"0" jsonschema:"How much of it to take, in the trace's own time. Default: all."`
-	Resample Span    `json:"resample,omitempty" above:"0" jsonschema:"The length of parts, such as 1d, into which the trace is cut from its start: as many as it has are drawn by the seed, with replacement, and played one after another. Only with the trace's own times. Default: the trace is played as it was recorded."`
-	Overlong string  `json:"overlong,omitempty" enum:"reject,clamp" jsonschema:"What becomes of requests longer than the engine serves: they are turned away and counted, or cut to what fits. Default: reject."`
-	Repeat   bool    `json:"repeat,omitempty" jsonschema:"Begin again at the end; only with a rate or arrivals of the scenario's own."`
+	File     string  `json:"file,omitempty" short:"true" required:"true" jsonschema:"The path of the file, plain or gzip. It is looked up beside the scenario file, and then from the current folder."`
+	Format   string  `json:"format,omitempty" enum:"azure,burstgpt,mooncake,llmsim,sharegpt" jsonschema:"The format of the file. Default: found from its first line."`
+	Scale    float64 `json:"scale,omitempty" min:"0.000001" max:"1000000" jsonschema:"A factor on the rate of the trace. Default: 1."`
+	From     Span    `json:"from,omitempty" min:"0" jsonschema:"The time of the trace at which the replay begins. Default: its start."`
+	For      Span    `json:"for,omitempty" above:"0" jsonschema:"The length of the replayed part, in the time of the trace. Default: all of it."`
+	Resample Span    `json:"resample,omitempty" above:"0" jsonschema:"The length of the parts, such as 1d, into which the trace is cut from its start. As many parts as the trace has are drawn by the seed, with replacement, and played one after another. Only with the times of the trace. Default: the trace is played as it was recorded."`
+	Overlong string  `json:"overlong,omitempty" enum:"reject,clamp" jsonschema:"What happens to requests longer than the engine's limit: they are refused and counted, or cut to what fits. Default: reject."`
+	Repeat   bool    `json:"repeat,omitempty" jsonschema:"Whether the trace starts again at its end. This needs a rate or arrivals of the scenario's own."`
 }
 
 // Rate is the number of requests a second over time.
 type Rate struct {
-	Pattern string    `json:"pattern,omitempty" kind:"true" enum:"steady,phases,bursts,wave" jsonschema:"How the rate changes."`
+	Pattern string    `json:"pattern,omitempty" kind:"true" enum:"steady,phases,bursts,wave" jsonschema:"The law by which the rate changes."`
 	Value   PerSecond `json:"value,omitempty" short:"true" need:"steady" above:"0" jsonschema:"The rate."`
 	Phases  []Phase   `json:"phases,omitempty" need:"phases" jsonschema:"One after another."`
-	Repeat  bool      `json:"repeat,omitempty" only:"phases" jsonschema:"Begin again after the last phase; otherwise arrivals end."`
+	Repeat  bool      `json:"repeat,omitempty" only:"phases" jsonschema:"Whether the first phase follows the last one; otherwise arrivals end."`
 	High    PerSecond `json:"high,omitempty" need:"bursts" above:"0" jsonschema:"The rate in a burst."`
 	Low     PerSecond `json:"low,omitempty" only:"bursts" min:"0" jsonschema:"The rate between bursts. Default: none."`
 	For     Span      `json:"for,omitempty" need:"bursts" above:"0" jsonschema:"How long a burst lasts."`
-	Pause   Span      `json:"pause,omitempty" need:"bursts" above:"0" jsonschema:"How long it is from the end of a burst to the next."`
-	Random  bool      `json:"random,omitempty" only:"bursts" jsonschema:"Draw the lengths of bursts and pauses, with these as means."`
-	Average PerSecond `json:"average,omitempty" need:"wave" above:"0" jsonschema:"The mean of a rate that follows a daily wave."`
-	Swing   float64   `json:"swing,omitempty" need:"wave" min:"0" max:"1" jsonschema:"How far the wave goes up and down, as a share of the average."`
+	Pause   Span      `json:"pause,omitempty" need:"bursts" above:"0" jsonschema:"The time from the end of a burst to the next burst."`
+	Random  bool      `json:"random,omitempty" only:"bursts" jsonschema:"Whether the lengths of bursts and pauses are random, with these means."`
+	Average PerSecond `json:"average,omitempty" need:"wave" above:"0" jsonschema:"The mean rate of a daily wave."`
+	Swing   float64   `json:"swing,omitempty" need:"wave" min:"0" max:"1" jsonschema:"How far the rate rises and falls, as a share of the average."`
 	Period  Span      `json:"period,omitempty" only:"wave" above:"0" jsonschema:"The length of the wave. Default: 1d."`
-	Peak    Span      `json:"peak,omitempty" only:"wave" min:"0" jsonschema:"When the wave is highest. Default: at the start."`
+	Peak    Span      `json:"peak,omitempty" only:"wave" min:"0" jsonschema:"The time at which the rate is highest. Default: at the start."`
 }
 
 // Phase is a stretch of time in which the rate holds or changes evenly.
 type Phase struct {
-	Rate PerSecond  `json:"rate" required:"true" min:"0" jsonschema:"The rate at its start."`
-	To   *PerSecond `json:"to,omitempty" min:"0" jsonschema:"The rate at its end. Default: the same."`
-	For  Span       `json:"for" required:"true" above:"0" jsonschema:"How long it lasts."`
+	Rate PerSecond  `json:"rate" required:"true" min:"0" jsonschema:"The rate at the start of the phase."`
+	To   *PerSecond `json:"to,omitempty" min:"0" jsonschema:"The rate at the end of the phase. Default: the rate at its start."`
+	For  Span       `json:"for" required:"true" above:"0" jsonschema:"The length of the phase."`
 }
 
 // Arrivals says how evenly requests arrive around the rate.
 type Arrivals struct {
 	Process string  `json:"process,omitempty" kind:"true" short:"true" enum:"poisson,constant,gamma,weibull,lognormal,closed-loop,at-once" jsonschema:"The kind of process: random gaps of a distribution, users who wait for their answers (closed-loop), or everything at the start (at-once)."`
-	CV      float64 `json:"cv,omitempty" need:"gamma,lognormal" only:"weibull" min:"0.001" max:"100" jsonschema:"The coefficient of variation of the gaps: 1 is like Poisson, more is burstier."`
-	Shape   float64 `json:"shape,omitempty" only:"weibull" above:"0" jsonschema:"The shape parameter of the gaps, instead of cv: 1 is Poisson, less is burstier."`
-	Users   int     `json:"users,omitempty" need:"closed-loop" min:"1" jsonschema:"How many users there are; each waits for an answer before asking again."`
+	CV      float64 `json:"cv,omitempty" need:"gamma,lognormal" only:"weibull" min:"0.001" max:"100" jsonschema:"The coefficient of variation of the gaps: 1 is like Poisson, a larger number is burstier."`
+	Shape   float64 `json:"shape,omitempty" only:"weibull" above:"0" jsonschema:"The shape parameter of the gaps, instead of cv: 1 is Poisson, a smaller number is burstier."`
+	Users   int     `json:"users,omitempty" need:"closed-loop" min:"1" jsonschema:"The number of users. Each user waits for an answer before the next request."`
 	Think   Delay   `json:"think,omitzero" only:"closed-loop" jsonschema:"The time between an answer and the same user's next request. Default: none."`
 	RampUp  Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"The time over which the users' first requests are spread. Default: none, all start at once."`
 }
@@ -134,14 +134,14 @@ type Arrivals struct {
 // max].
 type Length struct {
 	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"fixed,uniform,normal,lognormal,gamma,exponential,zipf,empirical" jsonschema:"The distribution."`
-	Value        int     `json:"value,omitempty" short:"true" need:"fixed" min:"1" jsonschema:"The length, where it is always the same."`
+	Value        int     `json:"value,omitempty" short:"true" need:"fixed" min:"1" jsonschema:"The length, if all lengths are the same."`
 	Mean         float64 `json:"mean,omitempty" need:"normal,lognormal,gamma,exponential" above:"0" jsonschema:"The mean, before truncation."`
 	Std          float64 `json:"std,omitempty" need:"normal" min:"0" jsonschema:"The standard deviation, before truncation."`
 	CV           float64 `json:"cv,omitempty" need:"lognormal,gamma" min:"0" jsonschema:"The standard deviation divided by the mean, before truncation."`
 	Exponent     float64 `json:"exponent,omitempty" need:"zipf" min:"0" jsonschema:"The probability of a length k is proportional to k to the power of minus this."`
-	Min          int     `json:"min,omitempty" need:"uniform" only:"normal,lognormal,gamma,exponential,zipf" min:"1" jsonschema:"The shortest. Default: 1."`
-	Max          int     `json:"max,omitempty" need:"uniform,zipf" only:"normal,lognormal,gamma,exponential" min:"1" jsonschema:"The longest. Default: what the engine serves."`
-	File         string  `json:"file,omitempty" need:"empirical" jsonschema:"A file with a length a line, and its weight in a second column."`
+	Min          int     `json:"min,omitempty" need:"uniform" only:"normal,lognormal,gamma,exponential,zipf" min:"1" jsonschema:"The shortest length. Default: 1."`
+	Max          int     `json:"max,omitempty" need:"uniform,zipf" only:"normal,lognormal,gamma,exponential" min:"1" jsonschema:"The longest length. Default: the longest that the engine serves."`
+	File         string  `json:"file,omitempty" need:"empirical" jsonschema:"A file with one length in each line, and its weight in a second column."`
 }
 
 // Scaled returns the distribution with all lengths multiplied, as far as it is described by

@@ -19,13 +19,13 @@ func (p *Plan) checkService(doc *strict.Document, prefix string, w *scenarios.Wo
 	}
 	if w.Arrivals.Process == "at-once" {
 		problem(prefix+"workload.arrivals",
-			"found at-once; a plan is made for requests that arrive over time")
+			"found at-once; a plan needs requests that arrive over time, or a job")
 	}
 	if (&Plan{Workload: *w}).steady() && !p.scaled() {
 		for _, key := range []string{"requests", "duration"} {
 			if doc.Has(prefix + "workload." + key) {
 				problem(prefix+"workload."+key,
-					"how long to simulate follows from effort; leave it out")
+					"the length of simulations follows from effort; leave this out")
 			}
 		}
 	}

@@ -59,8 +59,8 @@ func (k kind) String() string {
 		costsMore:  "costs more even at the roofline bound of its rate",
 		simulated:  "simulated",
 		broken:     "its simulations failed",
-		beyond:     "the smallest fleet is beyond the accelerators, the budget or the power",
-		outdone:    "another is better, whatever a simulation would show",
+		beyond:     "the smallest fleet needs more than the accelerators, the budget or the power",
+		outdone:    "another option is better, whatever a simulation would show",
 	}[k]
 }
 

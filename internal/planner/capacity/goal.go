@@ -13,10 +13,10 @@ import (
 
 // Goal is what a plan looks for.
 type Goal struct {
-	Find    string          `json:"find,omitempty" short:"true" kind:"true" enum:"cheapest,throughput,latency,front" jsonschema:"What to look for: the cheapest fleet that keeps the SLO, the fleet that serves the most requests of this kind, the one with the lowest latency, or every fleet that no other beats in price, latency and energy at once. Default: cheapest."`
-	Budget  scenarios.Price `json:"budget,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most that the fleet may cost, such as $40/h. Of a front the default is twice what the cheapest costs."`
-	Power   Watts           `json:"power,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most that the accelerators of the fleet may draw, all at their peak power, such as 10kW."`
-	Measure string          `json:"measure,omitempty" only:"latency,front" enum:"mean_ttft_ms,p99_ttft_ms,mean_tpot_ms,p99_tpot_ms,mean_e2el_ms,p99_e2el_ms" jsonschema:"The latency to compare, of latency and front. Default: p99_e2el_ms."`
+	Find    string          `json:"find,omitempty" short:"true" kind:"true" enum:"cheapest,throughput,latency,front" jsonschema:"What to look for: the cheapest fleet that keeps the SLO, the fleet that serves the most requests of this kind, the fleet with the lowest latency, or all fleets that no other fleet beats in price, latency and energy at once. Default: cheapest."`
+	Budget  scenarios.Price `json:"budget,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most that the fleet may cost, such as $40/h. Default for a front: twice the price of the cheapest fleet."`
+	Power   Watts           `json:"power,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most power that the accelerators of the fleet may draw, all at their peak, such as 10kW."`
+	Measure string          `json:"measure,omitempty" only:"latency,front" enum:"mean_ttft_ms,p99_ttft_ms,mean_tpot_ms,p99_tpot_ms,mean_e2el_ms,p99_e2el_ms" jsonschema:"The latency to compare, for the goals latency and front. Default: p99_e2el_ms."`
 }
 
 // Watts is a power, written as "10kW".
@@ -51,17 +51,18 @@ func (g *Goal) check(p *Plan, doc *strict.Document,
 		return
 	}
 	if len(p.Models) > 0 {
-		problem("goal", "found %s beside several models, which are planned for the least cost; "+
-			"make a plan for each", g.Find)
+		problem("goal", "found %s together with several models, which are planned for the least "+
+			"cost only; make a plan for each model", g.Find)
 	}
 	for _, key := range []string{"fleet.growth", "fleet.autoscaling"} {
 		if doc.Has(key) {
-			problem(key, "is told of the cheapest fleet only; leave it out, or the goal")
+			problem(key, "has a meaning for the cheapest fleet only; leave out this key or the "+
+				"goal")
 		}
 	}
 	if g.Find == findThroughput && !p.steady() {
-		problem("goal", "throughput is asked of requests that arrive at a steady rate, which is "+
-			"raised; a recorded trace, bursts and users in a closed loop have a load of their own")
+		problem("goal", "this goal raises a steady rate of requests; recorded traces, bursts and "+
+			"users in a closed loop have no such rate")
 	}
 	if g.Find != findFront && !bounded && !p.Menu.counted() {
 		problem("goal", "nothing bounds the fleet: give a budget such as budget: $40/h, a power "+

@@ -73,8 +73,9 @@ func (a *Answer) printReaches(p *report.Printer) {
 			fmt.Sprintf("%.2f", r.Hourly), units.FormatPower(r.Watts), string(r.Grade)})
 	}
 	p.Table([]string{"replicas", "1/s", "$/h", "peak power", "evidence"}, rows, 0, 4)
-	p.Text("Rates are to about 3%. The answer's holds for the whole fleet simulated; the others " +
-		"may be less. Of fleets with < no more is known: another serves more.")
+	p.Text("Rates are accurate to about 3%. The rate of the answer holds for the whole fleet " +
+		"simulated; the other rates may be lower. A fleet with < serves less than another, and " +
+		"no more is known of it.")
 }
 
 // WriteFront draws the fleets that were simulated for a front into dir; nothing where there are

@@ -14,9 +14,9 @@ import (
 
 // Job is requests that are all there at the start, and must be answered within a time.
 type Job struct {
-	Within   scenarios.Span `json:"within" above:"0" required:"true" jsonschema:"The time that there is, such as 8h."`
-	Requests int64          `json:"requests,omitempty" min:"1" max:"1000000000" jsonschema:"How many requests there are."`
-	Tokens   int64          `json:"tokens,omitempty" min:"1" jsonschema:"How many tokens they have, prompts and answers together: instead of requests."`
+	Within   scenarios.Span `json:"within" above:"0" required:"true" jsonschema:"The time in which the job must be done, such as 8h."`
+	Requests int64          `json:"requests,omitempty" min:"1" max:"1000000000" jsonschema:"The number of requests."`
+	Tokens   int64          `json:"tokens,omitempty" min:"1" jsonschema:"The number of tokens of prompts and answers together, in place of requests."`
 }
 
 // check finds what contradicts itself between a job and the rest of a plan.
@@ -28,14 +28,14 @@ func (j *Job) check(p *Plan, doc *strict.Document,
 	for _, key := range []string{"models", "goal", "slo", "fleet", "workload.rate",
 		"workload.arrivals", "workload.requests", "workload.duration", "workload.sessions"} {
 		if doc.Has(key) {
-			problem(key, "has no meaning for a job, whose requests are all there at the start; "+
-				"leave it out")
+			problem(key, "has no meaning for a job, whose requests all wait at the start; leave "+
+				"it out")
 		}
 	}
 	for i := range p.Workload.Classes {
 		if highest(&p.Workload.Classes[i].Rate) > 0 {
 			problem(fmt.Sprintf("workload.classes.%d.rate", i), "has no meaning for a job; give "+
-				"classes a weight")
+				"each class a weight instead")
 		}
 	}
 }

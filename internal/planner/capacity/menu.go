@@ -15,7 +15,7 @@ type Menu struct {
 	Tensor   []int                `json:"tensor,omitempty" min:"1" max:"4096" jsonschema:"Degrees of tensor parallelism. Default: 1, 2, 4 and 8."`
 	Pipeline []int                `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Numbers of pipeline stages. Default: 1."`
 	Data     []int                `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Numbers of data-parallel ranks of attention, for mixtures of experts. Default: 1."`
-	Expert   []int                `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Degrees of expert parallelism. With data, experts are spread over all accelerators of a stage, whose number must be among these, or with 1 each is split over them. Default: that of a scenario, which with data spreads them."`
+	Expert   []int                `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Degrees of expert parallelism. With data, the list must have the number of accelerators of a stage, over which the experts are spread, or 1, with which each expert is split over them. Default: that of a scenario, which with data spreads the experts."`
 	Engines  []string             `json:"engines,omitempty" jsonschema:"Engine presets. Default: that of a scenario."`
 	Weights  []string             `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number formats of the weights. Default: as published."`
 	KVCache  []string             `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"Number formats of the KV cache. Default: that of activations."`
@@ -23,22 +23,22 @@ type Menu struct {
 	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters. Default: that of a scenario."`
 	Routing  []scenarios.Policy   `json:"routing,omitempty" jsonschema:"Routing policies with their parameters. Default: that of a scenario."`
 	// Speculation, Disaggregated and Scaling add options; those without are there always.
-	Speculation   []scenarios.Speculation `json:"speculation,omitempty" jsonschema:"Ways of speculative decoding, to choose from beside none."`
-	Disaggregated []Split                 `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas, to choose from beside replicas that do both."`
-	Scaling       []Autoscale             `json:"scaling,omitempty" jsonschema:"Ways of starting and stopping replicas with a load that changes, to choose from beside fixed numbers. The plan finds the most that run."`
+	Speculation   []scenarios.Speculation `json:"speculation,omitempty" jsonschema:"Ways of speculative decoding. Options without it are tried too."`
+	Disaggregated []Split                 `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas. Replicas that do both are tried too."`
+	Scaling       []Autoscale             `json:"scaling,omitempty" jsonschema:"Ways of starting and stopping replicas while the load changes. Fixed numbers are tried too. The plan finds the largest number of running replicas."`
 }
 
 // Split is groups of replicas of which some compute prompts and the others go on from there. A
 // fleet of n groups has n times as many of each.
 type Split struct {
-	Prefill Side `json:"prefill" required:"true" jsonschema:"The replicas that compute prompts: how many, or a mapping."`
-	Decode  Side `json:"decode" required:"true" jsonschema:"The replicas that go on from there: how many, or a mapping."`
+	Prefill Side `json:"prefill" required:"true" jsonschema:"The replicas that compute prompts: their number, or a mapping."`
+	Decode  Side `json:"decode" required:"true" jsonschema:"The replicas that decode the answers: their number, or a mapping."`
 }
 
 // Side is what there is to choose from for one part of a group. Its lists take the place of the
 // menu's. A list that both parts leave to the menu is chosen from once, for both.
 type Side struct {
-	Replicas Counts               `json:"replicas" short:"true" required:"true" jsonschema:"How many replicas a group has: a number, or a range such as 1..4."`
+	Replicas Counts               `json:"replicas" short:"true" required:"true" jsonschema:"The number of such replicas in a group: a number, or a range such as 1..4."`
 	Hardware []Offer              `json:"hardware,omitempty" jsonschema:"Accelerators, with prices and how many there are."`
 	Tensor   []int                `json:"tensor,omitempty" min:"1" max:"4096" jsonschema:"Degrees of tensor parallelism."`
 	Pipeline []int                `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Numbers of pipeline stages."`
@@ -52,19 +52,19 @@ type Side struct {
 // Offer is accelerators that can be had.
 type Offer struct {
 	Accelerator string          `json:"accelerator,omitempty" short:"true" required:"true" jsonschema:"The accelerator's name."`
-	File        string          `json:"file,omitempty" jsonschema:"A YAML file with entries of your own."`
-	Link        string          `json:"link,omitempty" jsonschema:"What joins the accelerators of a node."`
+	File        string          `json:"file,omitempty" jsonschema:"A YAML file with accelerators of your own."`
+	Link        string          `json:"link,omitempty" jsonschema:"The link between the accelerators of a node."`
 	Network     string          `json:"network,omitempty" jsonschema:"What joins nodes."`
-	PerNode     int             `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"How many accelerators a node holds. Default: the catalogue's."`
-	Count       int             `json:"count,omitempty" min:"1" jsonschema:"How many there are. Default: as many as needed."`
-	Price       scenarios.Price `json:"price,omitempty" above:"0" jsonschema:"The price of one. Default: that of the price file, or the catalogue's."`
-	Region      string          `json:"region,omitempty" jsonschema:"Where it is, in the words of the price file."`
-	Carbon      Carbon          `json:"carbon,omitempty" above:"0" jsonschema:"What is emitted for its electricity, such as 380g/kWh."`
-	Term        string          `json:"term,omitempty" kind:"true" enum:"on-demand,reserved,spot" jsonschema:"How it is rented: by the hour, for long, or until somebody else wants it. Default: on-demand."`
+	PerNode     int             `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"The number of accelerators of a node. Default: the catalogue's."`
+	Count       int             `json:"count,omitempty" min:"1" jsonschema:"The number of accelerators that exist. Default: as many as needed."`
+	Price       scenarios.Price `json:"price,omitempty" above:"0" jsonschema:"The price of one accelerator. Default: that of the price file, or the catalogue's."`
+	Region      string          `json:"region,omitempty" jsonschema:"The region of the accelerator, as the price file names it."`
+	Carbon      Carbon          `json:"carbon,omitempty" above:"0" jsonschema:"The emissions of its electricity, such as 380g/kWh."`
+	Term        string          `json:"term,omitempty" kind:"true" enum:"on-demand,reserved,spot" jsonschema:"How the accelerator is rented: by the hour, for a long time, or until the provider takes it back. Default: on-demand."`
 	// What follows is how a spot accelerator is taken away.
 	Interruptions scenarios.PerSecond `json:"interruptions,omitempty" above:"0" need:"spot" jsonschema:"How often a replica is taken away, such as 0.05/h."`
-	Notice        scenarios.Span      `json:"notice,omitempty" above:"0" only:"spot" jsonschema:"How long before that it is announced; the replica serves on until then. Default: not at all."`
-	Return        scenarios.Span      `json:"return,omitempty" above:"0" need:"spot" jsonschema:"How long after the announcement another serves in its place."`
+	Notice        scenarios.Span      `json:"notice,omitempty" above:"0" only:"spot" jsonschema:"The time between the announcement and the end of the replica, which serves until the end. Default: none."`
+	Return        scenarios.Span      `json:"return,omitempty" above:"0" need:"spot" jsonschema:"The time from the announcement until another replica serves in its place."`
 }
 
 // checkExperts refuses degrees of expert parallelism of which none spreads experts where attention
@@ -99,9 +99,9 @@ func (m *Menu) checkExpertsOf(field string, side, other *Side,
 	if len(spread) == 0 || slices.Max(expert) == 1 || slices.ContainsFunc(expert, works) {
 		return
 	}
-	problem(field, "found %s; with data-parallel attention, experts are spread over all %d "+
-		"accelerators of a stage, or with 1 each is split over them: add %[2]d, or leave expert "+
-		"out",
+	problem(field, "found %s; with data-parallel attention, the experts are spread over all %d "+
+		"accelerators of a stage, or with 1 each expert is split over them: add %[2]d, or leave "+
+		"expert out",
 		strings.Trim(fmt.Sprint(expert), "[]"), spread[0])
 }
 

@@ -25,46 +25,46 @@ import (
 
 // Plan is a question: what a plan file says. The tags of its fields describe the keys.
 type Plan struct {
-	Name        string                 `json:"name,omitempty" jsonschema:"What people call the plan."`
-	Models      []Service              `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. Their fleets are the ones that cost the least together."`
+	Name        string                 `json:"name,omitempty" jsonschema:"The name of the plan in reports."`
+	Models      []Service              `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. The answer has the fleets that cost the least together."`
 	Model       string                 `json:"model,omitempty" jsonschema:"The model, as in a scenario."`
-	MaxModelLen int                    `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
-	Workload    scenarios.Workload     `json:"workload,omitzero" jsonschema:"Who asks for what, as in a scenario. The whole fleet must serve it."`
+	MaxModelLen int                    `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together, as in a scenario's engine."`
+	Workload    scenarios.Workload     `json:"workload,omitzero" jsonschema:"The requests, as in a scenario. The whole fleet must serve it."`
 	SLO         scenarios.SLO          `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
-	Job         *Job                   `json:"job,omitempty" jsonschema:"Instead of requests that arrive over time: requests that are all there at the start, and must be answered within a time."`
+	Job         *Job                   `json:"job,omitempty" jsonschema:"Requests that all wait at the start and must be answered within a time, instead of requests that arrive over time."`
 	Goal        Goal                   `json:"goal,omitzero" jsonschema:"What to look for. Default: the cheapest fleet that keeps the SLO."`
-	Menu        Menu                   `json:"menu" required:"true" jsonschema:"What there is to choose from."`
-	Prices      string                 `json:"prices,omitempty" jsonschema:"A file with a date and the prices of accelerators by region and term: each of the menu without a price stands for all its offers there."`
-	Tokens      *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"What a million tokens are sold for, or cost elsewhere: the answer says what those of an hour are worth. Default: that of the price file."`
-	Fleet       Fleet                  `json:"fleet,omitzero" jsonschema:"What the fleet must stand."`
-	Effort      Effort                 `json:"effort,omitzero" jsonschema:"How carefully to simulate."`
-	Trust       string                 `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: that its like was served and measured, or a relative of it. Default: any."`
-	Seed        uint64                 `json:"seed,omitempty" jsonschema:"Selects the random numbers."`
+	Menu        Menu                   `json:"menu" required:"true" jsonschema:"The parts from which the fleet is chosen."`
+	Prices      string                 `json:"prices,omitempty" jsonschema:"A file with a date and the prices of accelerators by region and term. An accelerator of the menu without a price stands for all its offers in this file."`
+	Tokens      *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"The price at which a million tokens are sold, or cost with a provider. The answer then says what the tokens of an hour are worth. Default: that of the price file."`
+	Fleet       Fleet                  `json:"fleet,omitzero" jsonschema:"Failures and growth that the fleet must be ready for."`
+	Effort      Effort                 `json:"effort,omitzero" jsonschema:"How long and how carefully to simulate."`
+	Trust       string                 `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: measured (a similar server was measured), relative (a relative of it was measured), or any. Default: any."`
+	Seed        uint64                 `json:"seed,omitempty" jsonschema:"The seed of the random numbers."`
 
 	priced string // the price file in words; empty where there is none
 }
 
 // Service is one of several models.
 type Service struct {
-	Name        string             `json:"name,omitempty" jsonschema:"What people call it. Default: the model."`
+	Name        string             `json:"name,omitempty" jsonschema:"The name of this part of the answer. Default: the model."`
 	Model       string             `json:"model" required:"true" jsonschema:"The model, as in a scenario."`
-	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The longest prompt and answer together, in tokens, as in a scenario's engine."`
-	Workload    scenarios.Workload `json:"workload" required:"true" jsonschema:"Who asks for what, as in a scenario."`
+	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together, as in a scenario's engine."`
+	Workload    scenarios.Workload `json:"workload" required:"true" jsonschema:"The requests, as in a scenario."`
 	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
 }
 
 // Fleet says what the fleet must stand.
 type Fleet struct {
-	Spare       int     `json:"spare,omitempty" min:"0" max:"1000" jsonschema:"How many replicas may fail while the rest meets the SLO: 1 for N+1. Default: 0."`
-	Growth      float64 `json:"growth,omitempty" above:"0" max:"1000" jsonschema:"A factor by which the rate will grow, such as 2: the fleet for that is told too."`
-	Autoscaling bool    `json:"autoscaling,omitempty" jsonschema:"For a rate that follows a wave: tell what starting and stopping replicas saves."`
+	Spare       int     `json:"spare,omitempty" min:"0" max:"1000" jsonschema:"The number of replicas that may fail while the rest meets the SLO: 1 for N+1. Default: 0."`
+	Growth      float64 `json:"growth,omitempty" above:"0" max:"1000" jsonschema:"A factor by which the rate will grow, such as 2. The answer also gives the fleet for the larger rate."`
+	Autoscaling bool    `json:"autoscaling,omitempty" jsonschema:"Whether the answer says what starting and stopping replicas saves, for a rate that follows a wave."`
 }
 
 // Effort says how carefully to simulate.
 type Effort struct {
 	Requests     int64   `json:"requests,omitempty" min:"100" jsonschema:"Requests of the first simulation at a rate. Default: 1000."`
-	MostRequests int64   `json:"most-requests,omitempty" min:"100" jsonschema:"Simulations are doubled in length up to this, as long as the share that meets the SLO may be above or below what the SLO asks for. Default: 16000."`
-	Confidence   float64 `json:"confidence,omitempty" above:"0" below:"1" jsonschema:"Of the decision that a rate is sustained or not. Default: 0.95."`
+	MostRequests int64   `json:"most-requests,omitempty" min:"100" jsonschema:"Requests of the longest simulation at a rate. A simulation is doubled in length up to this, until it is clear whether enough requests meet the SLO. Default: 16000."`
+	Confidence   float64 `json:"confidence,omitempty" above:"0" below:"1" jsonschema:"The confidence of the decision whether a rate is sustained. Default: 0.95."`
 }
 
 // firstRequests is the length of the first simulation at a rate, unless a plan says otherwise.
@@ -139,12 +139,12 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 	case len(p.Models) > 0:
 		for _, key := range []string{"model", "max-model-len", "workload", "slo"} {
 			if doc.Has(key) {
-				problem(key, "has no meaning beside models, of which each has its own; leave one "+
-					"of the two out")
+				problem(key, "has no meaning together with models, each of which has its own; "+
+					"leave out one of the two")
 			}
 		}
 	case !doc.Has("model"):
-		problem("model", "must be given: a model, or several in models")
+		problem("model", "must be given: one model here, or several in models")
 	default:
 		if p.Goal.Find == findThroughput && !doc.Has("workload.rate") && !rates(&p.Workload) {
 			p.Workload.Rate.Value = 1 // any will do: it is raised
@@ -161,7 +161,8 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 		field := fmt.Sprintf("models.%d.", i)
 		if name := cmp.Or(m.Name, m.Model); names[name] || strings.ContainsAny(name, `/\`) &&
 			m.Name != "" {
-			problem(field+"name", "found %q; names of models must differ, and name folders", name)
+			problem(field+"name", "found %q; the names of models must differ, and be usable as "+
+				"names of folders", name)
 		} else {
 			names[name] = true
 		}
@@ -171,7 +172,8 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 	p.checkScaling(doc, problem)
 	p.Goal.check(p, doc, problem)
 	if e := p.Effort; e.MostRequests > 0 && e.MostRequests < cmp.Or(e.Requests, firstRequests) {
-		problem("effort.most-requests", "found %d, less than the %d of the first simulation",
+		problem("effort.most-requests", "found %d, which is less than the %d requests of the "+
+			"first simulation",
 			e.MostRequests, cmp.Or(e.Requests, firstRequests))
 	}
 	return list

@@ -17,7 +17,7 @@ type Autoscale struct {
 	Policy    string              `json:"policy" short:"true" required:"true" jsonschema:"The name of a scaling policy, as in a scenario's pool."`
 	Min       Counts              `json:"min,omitzero" jsonschema:"The least number of replicas, or of groups, beside the spares: a number, or a range such as 1..4. Default: 1."`
 	Every     scenarios.Span      `json:"every,omitempty" above:"0" jsonschema:"The time between decisions. Default: 15s."`
-	ColdStart scenarios.ColdStart `json:"cold-start,omitzero" jsonschema:"What it takes to start a replica. Default: nothing."`
+	ColdStart scenarios.ColdStart `json:"cold-start,omitzero" jsonschema:"How long the start of a replica takes. Default: no time."`
 	Params    map[string]string   `json:"-" rest:"true"`
 }
 
@@ -68,14 +68,14 @@ func (p *Plan) checkScaling(doc *strict.Document, problem func(field, format str
 	const field = "menu.scaling"
 	switch {
 	case p.Job != nil:
-		problem(field, "has no meaning beside a job, which is all there at the start; leave one "+
-			"of the two out")
+		problem(field, "has no meaning together with a job, whose requests all wait at the "+
+			"start; leave out one of the two")
 	case p.Goal.Find != "" && p.Goal.Find != findCheapest:
-		problem(field, "is planned for the cheapest fleet only; leave it out, or goal %s",
+		problem(field, "is planned for the cheapest fleet only; leave it out, or leave out goal %s",
 			p.Goal.Find)
 	case p.Fleet.Autoscaling:
-		problem("fleet.autoscaling", "reckons what menu.scaling simulates; leave one of the two "+
-			"out")
+		problem("fleet.autoscaling", "estimates what menu.scaling simulates; leave out one of "+
+			"the two")
 	}
 	for i := range p.Models {
 		w := &p.Models[i].Workload
@@ -87,9 +87,9 @@ func (p *Plan) checkScaling(doc *strict.Document, problem func(field, format str
 	m := &p.Menu
 	if !slices.ContainsFunc(m.Hardware, func(o Offer) bool { return o.scalable() }) &&
 		p.Prices == "" {
-		problem(field, "all accelerators of menu.hardware are reserved or spot: reserved ones are "+
-			"paid for whether they run or not, and spot ones are planned in fixed numbers; add "+
-			"one on demand, or leave scaling out")
+		problem(field, "all accelerators of menu.hardware are reserved or spot: reserved ones "+
+			"are paid for even while they are off, and spot ones are planned in fixed numbers; "+
+			"add an accelerator on demand, or leave scaling out")
 	}
 }
 
@@ -100,8 +100,8 @@ func checkScaled(doc *strict.Document, field string, w *scenarios.Workload,
 	ends := doc.Has(field+".duration") || doc.Has(field+".requests")
 	switch {
 	case w.Arrivals.Process == "closed-loop":
-		problem(field+".arrivals", "found closed-loop; replicas are started and stopped for loads "+
-			"that do not depend on the fleet: leave menu.scaling out, or give rates")
+		problem(field+".arrivals", "found closed-loop; scaling is planned only for loads that do "+
+			"not depend on the fleet: leave menu.scaling out, or give rates")
 	case p.recordedTimes():
 	case p.steady() && longestPeriod(w) == 0:
 		problem(field, "arrives at a steady rate, for which there is nothing to start or stop: "+

@@ -352,16 +352,16 @@ func TestBadPlans(t *testing.T) {
 			1): "a number of replicas from 1",
 		good + "\nslo: {ttft: 2s, e2e: 1s}":        "contradicts a first token",
 		good + "\nslo: {itl: 60ms}":                "slo.itl: found 60ms for a request",
-		good + "\nslo: {ttft: {p50: 2s, p99: 1s}}": "slo.ttft.p50: found 2s, more than",
+		good + "\nslo: {ttft: {p50: 2s, p99: 1s}}": "slo.ttft.p50: found 2s, but the limit of 1s",
 		good + "\neffort: {requests: 5000, " +
 			"most-requests: 1000}": "less than the 5000",
 		"models: [{model: a, workload: {rate: 1/s}}]\nmodel: b\nmenu: " +
-			"{hardware: [l4]}": "has no meaning beside models",
+			"{hardware: [l4]}": "has no meaning together with models",
 		"models: [{model: a, workload: {rate: 1/s}}, {model: a, workload: {}}]\nmenu: " +
 			"{hardware: [l4]}": "names of models must differ",
 		"models: [{model: a, workload: {prompt: 2}}]\nmenu: " +
 			"{hardware: [l4]}": "a plan needs a load",
-		"menu: {hardware: [l4]}":    "must be given: a model, or several",
+		"menu: {hardware: [l4]}":    "must be given: one model here, or several",
 		good + "\nflet: {spare: 1}": "did you mean fleet",
 		strings.Replace(good, "menu: {", "menu: {tensor: [0], ",
 			1): "must be at least 1",

@@ -118,7 +118,8 @@ func (f *File) inTurn(ctx context.Context, q *queue.Queue, o Options) ([]*Answer
 	for _, part := range f.parts() {
 		if part.Plan.Menu.Hardware = hardware; len(hardware) == 0 {
 			return nil, scenarios.BadInput(
-				fmt.Errorf("%s: no accelerators are left for %s: the models before it take all",
+				fmt.Errorf("%s: no accelerators are left for %s: the models before it take all "+
+					"of them",
 					f.name, part.Plan.Name))
 		}
 		a, err := part.solve(ctx, q, o)

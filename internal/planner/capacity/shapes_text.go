@@ -40,13 +40,14 @@ func (a *Answer) printShapes(p *report.Printer) {
 			a.FurtherShapes))
 	}
 	if apart {
-		p.Text("xP+yD: a group of x replicas that compute prompts and y that go on from there; " +
-			"the other replicas do both.")
+		p.Text("xP+yD: a group of x replicas that compute prompts and y replicas that decode; " +
+			"all other replicas do both.")
 	}
 	if b := a.BestMeasured; b != nil {
-		words := "The cheapest whose like was measured"
+		words := "The cheapest option of which a similar server was measured"
 		if b.Grade != evidence.Measured {
-			words = fmt.Sprintf("No option was measured. The cheapest of a better grade (%s)",
+			words = fmt.Sprintf("No option was measured. The cheapest option with better "+
+				"evidence (%s)",
 				b.Grade)
 		}
 		p.Text(fmt.Sprintf("%s: %s of %s, $%.2f an hour.", words,

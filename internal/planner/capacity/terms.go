@@ -33,7 +33,7 @@ func (c *Carbon) UnmarshalText(text []byte) error {
 	number, ok := strings.CutSuffix(strings.TrimSpace(string(text)), "g/kWh")
 	grams, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if !ok || err != nil || !(grams >= 0 && grams < 1e5) {
-		return fmt.Errorf("found %q; want grams of CO2 for a kWh, such as 380g/kWh", text)
+		return fmt.Errorf("found %q; want grams of CO2 a kWh, such as 380g/kWh", text)
 	}
 	*c = Carbon(grams)
 	return nil
@@ -46,10 +46,10 @@ func (c Carbon) MarshalText() ([]byte, error) {
 
 // PriceList is what a price file says.
 type PriceList struct {
-	Date   string                 `json:"date" required:"true" jsonschema:"When the prices held, such as 2026-11-22."`
-	Source string                 `json:"source,omitempty" jsonschema:"Whose prices they are."`
+	Date   string                 `json:"date" required:"true" jsonschema:"The day of the prices, such as 2026-11-22."`
+	Source string                 `json:"source,omitempty" jsonschema:"The source of the prices."`
 	Offers []Offer                `json:"offers" required:"true" jsonschema:"Accelerators with price, region, term and carbon."`
-	Tokens *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"What a million tokens are sold for, or cost elsewhere."`
+	Tokens *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"The price at which a million tokens are sold, or cost with a provider."`
 }
 
 // price replaces each entry of the menu without a price by the offers of the price file for its

@@ -66,7 +66,8 @@ func (a *Answer) printNone(p *report.Printer) {
 	}
 	p.Heading(a.Goal.missed())
 	if a.Goal.Find != findJob {
-		p.Text(fmt.Sprintf("Nearest is %s, where %s of the requests keep it: %s.", a.Nearest.Label,
+		p.Text(fmt.Sprintf("The nearest option is %s, where %s of the requests meet it: "+
+			"%s.", a.Nearest.Label,
 			report.Percent(a.Nearest.Kept), a.Nearest.Limit))
 	}
 }

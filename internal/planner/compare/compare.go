@@ -106,7 +106,8 @@ type Effect struct {
 func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error) {
 	if len(variants) < 2 {
 		return nil, scenarios.BadInput(
-			errors.New("there is nothing to compare with: give two scenarios at least, or --vary"))
+			errors.New("there is nothing to compare: give at least two scenarios, or one with " +
+				"--vary"))
 	}
 	trials := make([]*trial, len(variants))
 	var seed uint64 // of the first variant, from which all seeds count

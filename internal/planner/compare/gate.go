@@ -102,7 +102,7 @@ func (g Gate) check(variant string, f *Figure, first float64) Check {
 	none := f.absent(1) // whatever the first has
 	if none || g.Relative && f.absent(first) {
 		c.Failed = true
-		c.Words = fmt.Sprintf("%s: no request of %s has one, so that nothing keeps the limit",
+		c.Words = fmt.Sprintf("%s: no request of %s has one, so the limit is broken",
 			f.Name, variant)
 		if !none {
 			c.Words = fmt.Sprintf("%s is %s, and no request of the first has one to compare with",
@@ -126,7 +126,7 @@ func (g Gate) check(variant string, f *Figure, first float64) Check {
 		c.Failed, c.Words = false, c.Words+", within noise"
 	}
 	if f.Unsure {
-		c.Words += ", less than what predictions may be wrong by"
+		c.Words += ", which is less than the predictions may be wrong by"
 	}
 	return c
 }

@@ -30,8 +30,9 @@ func (c *Comparison) WriteText(out io.Writer) error {
 	for i := range c.Variants {
 		if !c.Variants[i].Settled {
 			p.Text(fmt.Sprintf(
-				"Note: %s does not settle: its latencies change over the whole run, and would be "+
-					"others in a longer one. More requests than it can serve, or too few to tell?",
+				"Note: %s does not reach a steady state: its latencies change over the whole "+
+					"run, and a longer run would show others. Either more requests arrive than "+
+					"it can serve, or the run has too few requests.",
 				c.Variants[i].Label))
 		}
 	}
@@ -42,9 +43,8 @@ func (c *Comparison) WriteText(out io.Writer) error {
 func (c *Comparison) basis() []string {
 	var list []string
 	if c.Replications == 1 {
-		list = append(list, "The results do not depend on the seed, so that one run of each is "+
-			"all there is: differences are plain, and nothing says how large they would be with "+
-			"other requests.")
+		list = append(list, "The results do not depend on the seed, so each scenario runs once. "+
+			"The differences have no intervals, and would be others with other requests.")
 	} else {
 		list = append(list, fmt.Sprintf(
 			"%d runs of each with the same %d seeds. Intervals [in brackets] and “noise” are at "+
@@ -52,17 +52,17 @@ func (c *Comparison) basis() []string {
 			c.Replications, c.Replications, 100*c.Confidence))
 	}
 	if c.doubted() {
-		list = append(list, "“Unsure” is more than noise, and less than what predictions may be "+
-			"wrong by in 80% of cases: errors that both share, on the same accelerators under "+
-			"the same engine, cancel and are left out.")
+		list = append(list, "“Unsure” differences are more than noise, but the range for wrong "+
+			"predictions, which holds in 80% of cases, contains 0. Scenarios on the same "+
+			"accelerators under the same engine share their errors, which cancel and are left out.")
 	}
 	if c.Recorded && c.Replications > 1 {
-		list = append(list, "A recorded trace is one sample: intervals cover what is drawn "+
-			"beside it, not other days.")
+		list = append(list, "A recorded trace is one sample: the intervals cover the random "+
+			"draws of the simulation, and not other days.")
 	}
-	list = append(list, "Tokens/s are those of answers that end while requests arrive, the price "+
-		"is that at the offered rate where both keep up with it, and energy is that of the whole "+
-		"run.")
+	list = append(list, "Tokens/s counts the answers that end while requests arrive. The price "+
+		"is that at the offered rate if both scenarios keep up with it. Energy is that of the "+
+		"whole run.")
 	if c.Whole != "" {
 		list = append(list, "Whole runs are compared: "+c.Whole+".")
 	} else {

@@ -75,15 +75,15 @@ func (c *Config) where() string {
 func (c *Config) Check() error {
 	switch {
 	case c.URL != "" && c.Listen != "":
-		return errors.New("--nats names a server and --listen starts one; give one of the two")
+		return errors.New("--nats names a server and --listen starts one; give only one of the two")
 	case (c.Cert == "") != (c.Key == ""):
 		return errors.New("--nats-cert and --nats-key go together; give both or none")
 	case !c.shared() && c.KeyFile != "":
 		return errors.New("--queue-key is for workers of other processes; give --nats or " +
 			"--listen too")
 	case !c.shared() && (c.Credentials != "" || c.CA != "" || c.Cert != ""):
-		return errors.New("credentials and TLS are for a server that others reach; give --nats " +
-			"or --listen too")
+		return errors.New("credentials and TLS are for a server that other machines reach; give " +
+			"--nats or --listen too")
 	case c.Listen != "" && c.CA != "" && c.Cert == "":
 		return errors.New("--nats-ca with --listen asks workers for certificates; give the " +
 			"server's --nats-cert and --nats-key too")
@@ -159,8 +159,8 @@ func (c *Config) connect(local *localServer, k *key) (*nats.Conn, error) {
 	}
 	conn, err := connect(c.URL, options)
 	if errors.Is(err, nats.ErrAuthorization) {
-		err = fmt.Errorf("%w; the server of a planner wants the planner's --queue-key, others a "+
-			"user and password or --nats-creds", err)
+		err = fmt.Errorf("%w; the server of a planner needs the planner's --queue-key, other "+
+			"servers need a user and password or --nats-creds", err)
 	}
 	if err != nil {
 		return nil, scenarios.BadInput(fmt.Errorf("--nats %s: %w", c.where(), err))

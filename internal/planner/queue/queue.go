@@ -259,7 +259,7 @@ func (q *Queue) remind(ctx context.Context) {
 				err = q.store.publish(ctx, t)
 			}
 			if err != nil && ctx.Err() == nil {
-				q.config.Log(fmt.Sprintf("asking after %s: %v", t.Key, err))
+				q.config.Log(fmt.Sprintf("asking for the result of %s: %v", t.Key, err))
 			}
 		}
 	}

@@ -60,7 +60,8 @@ func startServer(c *Config, k *key) (*localServer, error) {
 	s.server.Start()
 	if !s.server.ReadyForConnections(10 * time.Second) {
 		s.close()
-		return nil, fmt.Errorf("the queue cannot listen on %s:%d; is another process there?",
+		return nil, fmt.Errorf("the queue cannot listen on %s:%d; another process may use this "+
+			"port",
 			a.host, a.port)
 	}
 	if c.Listen != "" {

@@ -91,7 +91,7 @@ func (w *worker) serve(ctx context.Context, consumer jetstream.Consumer) {
 			messages.Stop()
 		}
 		if ctx.Err() == nil {
-			w.log(fmt.Sprintf("taking tasks: %v; trying again", err))
+			w.log(fmt.Sprintf("asking for tasks: %v; trying again", err))
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Second):
@@ -131,7 +131,8 @@ func (w *worker) settle(ctx context.Context, m jetstream.Msg) error {
 	}
 	if about.NumDelivered > tries {
 		return w.keep(ctx, t, outcome{
-			Error: "each worker that took it went silent; it may need more memory than they have"})
+			Error: "each worker that took it went silent; the task may need more memory than the " +
+				"workers have"})
 	}
 	value, err := w.alive(ctx, m, t)
 	switch {
@@ -176,7 +177,7 @@ func (w *worker) alive(ctx context.Context, m jetstream.Msg, t *Task) (json.RawM
 				return
 			case <-ticker.C:
 				if err := m.InProgress(); err != nil {
-					w.log(fmt.Sprintf("telling that a task is in progress: %v", err))
+					w.log(fmt.Sprintf("reporting that a task is in progress: %v", err))
 				}
 			}
 		}

@@ -88,8 +88,8 @@ func Begin(dir string, q Question, s Shard) error {
 		return err
 	case !bytes.Equal(before, data):
 		return scenarios.BadInput(
-			fmt.Errorf("%s is for another shard, or for shards of something else; use another "+
-				"folder, or remove it", dir))
+			fmt.Errorf("%s belongs to another shard, or to shards of another command; use "+
+				"another folder, or remove it", dir))
 	default:
 		return nil
 	}

@@ -85,10 +85,10 @@ func (m *Matrix) WriteText(out io.Writer) error {
 	p.Table([]string{"on", "TP", "KV ktok", "evidence", "TPOT off", "TTFT", "80% of TPOT"},
 		rows, 0, 3)
 	p.Gap()
-	p.Text("“TP” is how many accelerators a replica has, as tensor parallelism. “KV ktok” is " +
-		"what its KV cache holds, in thousands of tokens.")
-	p.Text("“Off” is the median error on rows measured of this server, or of the nearest one " +
-		"that was measured (“relative”); constants may have been fitted to some of them.")
+	p.Text("“TP” is the number of accelerators of a replica, by tensor parallelism. “KV ktok” is " +
+		"the size of its KV cache, in thousands of tokens.")
+	p.Text("“Off” is the median error on measured rows of this server, or of the nearest " +
+		"measured server (“relative”). Constants may have been fitted to some of these rows.")
 	p.Text("“80% of TPOT” is where a measured TPOT is expected, against the predicted one, in " +
 		"80 of 100 cases. For “measured” it follows from the errors on this server's own rows. " +
 		"Else it follows from those on all servers under this engine with such a kind of model, " +

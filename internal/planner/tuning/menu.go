@@ -46,8 +46,8 @@ func menu(s *scenarios.Simulation, axes []planner.Axis) ([]Dimension, error) {
 	}
 	if options == 1 {
 		return nil, scenarios.BadInput(fmt.Errorf("there is nothing to choose: the batching "+
-			"policy %s and the memory policy %s have no number that is tuned; name keys and "+
-			"values with --vary", s.Scenario.Batching.Policy, s.Scenario.Memory.Policy))
+			"policy %s and the memory policy %s have no number to tune; name keys and values "+
+			"with --vary", s.Scenario.Batching.Policy, s.Scenario.Memory.Policy))
 	}
 	return list, nil
 }
@@ -76,9 +76,9 @@ func named(s *scenarios.Scenario, axes []planner.Axis) []Dimension {
 func usual(simulation *scenarios.Simulation) ([]Dimension, error) {
 	s := &simulation.Scenario
 	if len(s.Fleet.Pools) > 0 {
-		return nil, scenarios.BadInput(fmt.Errorf("fleet.pools: what is tuned by itself is one " +
-			"kind of replica; name keys and values with --vary, such as " +
-			"--vary routing=round-robin,least-requests"))
+		return nil, scenarios.BadInput(fmt.Errorf("fleet.pools: without --vary, only one kind of " +
+			"replica is tuned; name keys and values with --vary, such as --vary " +
+			"routing=round-robin,least-requests"))
 	}
 	engine, _ := launch.EngineOf(s.Engine.Preset)
 	list := []Dimension{layouts(simulation)}

@@ -103,8 +103,8 @@ func (t *tuner) race(ctx context.Context, steady bool) (*race, error) {
 	}
 	if len(r.refused) > 0 && len(r.refused) == r.tried-1 {
 		u := &r.unfit[0]
-		return nil, scenarios.BadInput(fmt.Errorf("nothing to choose from: of %d combinations "+
-			"beside the scenario's own none can run, such as %s: %s", len(r.refused),
+		return nil, scenarios.BadInput(fmt.Errorf("nothing to choose from: none of the %d "+
+			"combinations other than the scenario's own can run, such as %s: %s", len(r.refused),
 			strings.Join(u.Example, " "), u.Reason))
 	}
 	return r, nil

@@ -156,7 +156,7 @@ func (a *Answer) printSearch(p *report.Printer) {
 		words += fmt.Sprintf(", of which %d were tried", a.Tried)
 	}
 	if refused > 0 {
-		words += fmt.Sprintf("; %d cannot run", refused)
+		words += fmt.Sprintf("; %d of them cannot run", refused)
 	}
 	p.Text(words + ":")
 	for i, u := range a.Unfit {
@@ -176,12 +176,12 @@ func (a *Answer) printSearch(p *report.Printer) {
 	}
 	if a.Seeds > 1 {
 		p.Text(fmt.Sprintf("The figures above are from %d other seeds; intervals are at %.4g%% "+
-			"confidence together. They hold what is drawn, not how wrong predictions may be: "+
-			"the evidence is “%s”, and llmsim compare weighs it.", a.Seeds, 100*a.Confidence,
+			"confidence together. They cover the random draws, and not how wrong predictions may "+
+			"be: the evidence is “%s”, and llmsim compare weighs it.", a.Seeds, 100*a.Confidence,
 			a.Evidence.Grade))
 	} else {
-		p.Text(fmt.Sprintf("Nothing in this scenario is drawn, so that one run of each option is "+
-			"all there is: nothing says how large differences would be with other requests. "+
-			"The evidence is “%s”.", a.Evidence.Grade))
+		p.Text(fmt.Sprintf("Nothing in this scenario is random, so each option runs once. The "+
+			"differences would be others with other requests. The evidence is "+
+			"“%s”.", a.Evidence.Grade))
 	}
 }

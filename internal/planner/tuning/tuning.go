@@ -55,8 +55,8 @@ type tuner struct {
 func Tune(ctx context.Context, load Load, o Options) (*Answer, error) {
 	if o.Replications < 2 || o.Requests < 1 || o.Most < 1 ||
 		!(o.Confidence > 0 && o.Confidence < 1) {
-		return nil, scenarios.BadInput(errors.New("tuning needs 2 replications, a request and an " +
-			"option at least, and a confidence above 0 and below 1, such as 0.95"))
+		return nil, scenarios.BadInput(errors.New("tuning needs at least 2 replications, 1 " +
+			"request and 1 option, and a confidence above 0 and below 1, such as 0.95"))
 	}
 	file, err := load()
 	if err != nil {

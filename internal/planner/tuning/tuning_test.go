@@ -356,7 +356,7 @@ func TestRefusals(t *testing.T) {
 		"key":          `unknown key "max-sequence"`,
 		"pools":        "fleet.pools",
 		"nothing":      "nothing to choose",
-		"unfit":        "none can run, such as parallelism.tensor=3: parallelism: tensor",
+		"unfit":        "own can run, such as parallelism.tensor=3: parallelism: tensor",
 	} {
 		o, text := quick(), narrow
 		switch change {
