@@ -62,6 +62,9 @@ type Answer struct {
 	// Failed counts simulations that failed, so that the answer leaves out what they would have
 	// told.
 	Failed int `json:"failed_simulations,omitempty"`
+	// Unproven says what the answer rests on beside bounds and simulations; nil where there is
+	// nothing else.
+	Unproven *Unproven `json:"unproven,omitempty"`
 	// Pruned counts options that were not simulated, by reason.
 	Pruned []Pruned `json:"pruned"`
 	// Fates says of every option, in the order of the menu, what became of it; in a large menu, of

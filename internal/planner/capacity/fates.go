@@ -15,10 +15,7 @@ type fate struct {
 	kind kind
 	// near reports whether the share that was seen to meet the SLO was not far below what the SLO
 	// asks for, and closest is the highest such share; 0 where nothing was simulated.
-	near bool
-	// unused reports whether a fleet that is scaled and misses the SLO never runs all of its
-	// replicas, so that more would not help.
-	unused  bool
+	near    bool
 	closest float64
 	// words say why one that was simulated lost; see search.words for others.
 	words string

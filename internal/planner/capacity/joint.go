@@ -136,13 +136,16 @@ func (j *jointly) size(ctx context.Context, k, option int) error {
 	if words, failed := failure(err); failed {
 		s.fates[option].kind, s.fates[option].words, err = broken, words, nil
 	}
-	if err == nil && s.best >= 0 && !s.chosen().scaled() {
-		err = s.settle(ctx)
+	kept := s.best >= 0
+	if err == nil && kept && !s.chosen().scaled() {
+		kept, err = s.settle(ctx)
 	}
 	j.sizes[k][option] = 0
 	if s.best >= 0 {
-		j.sizes[k][option] = s.fates[option].replicas
 		s.fates[option].kind, s.fates[option].words = simulated, before.words
+	}
+	if kept {
+		j.sizes[k][option] = s.fates[option].replicas
 	}
 	s.best = best
 	return err

@@ -37,7 +37,7 @@ type load struct {
 	// longest limit of any on the time per token; 0 where some have none.
 	kept work
 	tpot sim.Time
-	// lasts is the time until the last request arrives, in seconds, of a load that ends.
+	// lasts is the time from the first request to the last, in seconds, of a load that ends.
 	lasts float64
 	// flow is how many output tokens are asked for a second; 0 where that depends on the fleet.
 	flow float64
@@ -78,7 +78,7 @@ func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.lasts = last.Seconds()
+		l.lasts = (last - requests[0].Arrival).Seconds()
 		l.flow = l.output / max(1e-9, (last-requests[0].Arrival).Seconds())
 		l.stretches = stretches(requests, s)
 	}

@@ -64,6 +64,7 @@ type Fleet struct {
 type Effort struct {
 	Requests     int64   `json:"requests,omitempty" min:"100" jsonschema:"Requests of the first simulation at a rate. Default: 1000."`
 	MostRequests int64   `json:"most-requests,omitempty" min:"100" jsonschema:"Requests of the longest simulation at a rate. A simulation is doubled in length up to this, until it is clear whether enough requests meet the SLO. Default: 16000."`
+	Checks       int     `json:"checks,omitempty" min:"1" jsonschema:"With menu.scaling: how many simulations the search may spend on fleets that were left out by rules that are not proven. Default: one for every 16 of the search, and at least 8."`
 	Confidence   float64 `json:"confidence,omitempty" above:"0" below:"1" jsonschema:"The confidence of the decision whether a rate is sustained. Default: 0.95."`
 }
 

@@ -39,16 +39,12 @@ func (s *search) checkWays() error {
 	return nil
 }
 
-// tryScaled simulates a scaled option, and makes it the best if it is. It rests on three rules,
-// which exhaustive search confirms on its menus: a fleet of up to n replicas does not keep an SLO
-// that n fixed ones miss; it costs no less where n is higher; and no less where the least number of
-// replicas is higher.
+// tryScaled simulates a scaled option, and makes it the best if it is. It rests on two rules, which
+// are not proven: a fleet of up to n replicas does not keep an SLO that n fixed ones miss, nor one
+// that up to more of them miss; and it costs no less where n is higher. See check for what becomes
+// of the fleets that they leave out.
 func (s *search) tryScaled(ctx context.Context, i int) error {
 	o, fate := s.options[i], &s.fates[i]
-	if s.dearer(i) {
-		fate.kind, fate.words = outdone, "with a lower least number of replicas it costs too much"
-		return nil
-	}
 	n, err := s.leastFixed(ctx, o)
 	if err != nil {
 		return err
@@ -64,22 +60,16 @@ func (s *search) tryScaled(ctx context.Context, i int) error {
 	}
 	low, high, found := n-1, s.most(o)+1, 0 // too few, and too many
 	for step := 1; high-low > 1; {
-		worth, err := s.worthwhile(ctx, i, n)
+		seen, err := s.examine(ctx, i, n)
 		if err != nil {
 			return err
 		}
-		ok := false
-		if worth {
-			if ok, err = s.suffice(ctx, i, n); err != nil {
-				return err
-			}
-		}
 		switch {
-		case ok:
+		case seen.kept:
 			found, high = n, n
-		case !worth:
+		case !seen.worth:
 			high = n
-		case fate.unused:
+		case seen.settled:
 			return nil
 		default:
 			low = n
@@ -89,34 +79,83 @@ func (s *search) tryScaled(ctx context.Context, i int) error {
 		}
 	}
 	if found > 0 {
-		fate.replicas = found
-		if fate.running, err = s.charge(ctx, o, found); err == nil {
-			s.crown(i)
-		}
+		return s.prefer(ctx, i, found)
+	}
+	return nil
+}
+
+// prefer makes a scaled fleet of up to n replicas the best.
+func (s *search) prefer(ctx context.Context, i, n int) (err error) {
+	running, err := s.charge(ctx, s.options[i], n)
+	if err == nil {
+		s.fates[i].replicas, s.fates[i].running = n, running
+		s.crown(i)
 	}
 	return err
 }
 
+// examined is what simulations show of a scaled fleet of up to some number of replicas.
+type examined struct {
+	// worth reports whether it would be the best if it kept the SLO, and kept whether it is.
+	worth, kept bool
+	// settled reports whether fleets of up to more replicas show the same: some of them never run.
+	settled bool
+}
+
+// examine simulates a scaled fleet of up to n replicas, and notes what became of it where it is not
+// better than the best. What it costs is simulated before its SLO.
+func (s *search) examine(ctx context.Context, i, n int) (examined, error) {
+	looked := s.looked(i)
+	looked.note(n)
+	worth, unused, err := s.worthwhile(ctx, i, n)
+	if err != nil {
+		return examined{}, err
+	}
+	if !worth {
+		looked.settle(n, unused)
+		return examined{settled: unused}, nil
+	}
+	o := s.options[i]
+	v, err := s.enough(ctx, o, n)
+	if err != nil {
+		return examined{}, err
+	}
+	seen := examined{worth: true, kept: v.sustained, settled: unused && v.unused}
+	looked.settle(n, seen.settled)
+	if fate := &s.fates[i]; !v.sustained && i != s.best {
+		fate.missed, fate.closest = &v, max(fate.closest, v.trial.Kept.Mean)
+		fate.kind, fate.words = simulated, s.lost(o, n, v)
+	}
+	return seen, nil
+}
+
 // worthwhile reports whether a scaled option of at most n replicas would be the best if it kept the
-// SLO, and notes what runs. The mean of all seeds is at least what one shows and the others must.
-func (s *search) worthwhile(ctx context.Context, i, n int) (bool, error) {
+// SLO, and whether some of these never run. The mean of all seeds is at least what one shows and
+// the others must.
+func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, err error) {
 	o, fate := s.options[i], &s.fates[i]
 	least, all := s.leastCost(i)/o.price, s.trials.file.Plan.seeds(fewSeeds)
 	for seeds := 1; seeds <= all; seeds++ {
-		sum, err := s.ran(ctx, o, n, seeds)
-		if err != nil {
-			return false, err
+		var sum float64
+		if sum, unused, err = s.ran(ctx, o, n, seeds); err != nil {
+			return false, false, err
 		}
-		fate.running = (sum + float64(float64(all-seeds)*least)) / float64(all)
-		if !s.wins(o, n, s.hourly(i)) {
+		running := (sum + float64(float64(all-seeds)*least)) / float64(all)
+		hourly := float64(running * o.price)
+		wins := s.wins(o, n, hourly)
+		if i != s.best {
+			fate.running = running
+		}
+		if !wins && i != s.best {
 			fate.kind, fate.words = simulated, fmt.Sprintf(
 				"of up to %s, %s or more run on average, for $%s/h",
-				several(n+s.spare, "replica"), report.Figure(fate.running),
-				report.Figure(s.hourly(i)))
-			return false, nil
+				several(n+s.spare, "replica"), report.Figure(running), report.Figure(hourly))
+		}
+		if !wins {
+			return false, unused, nil
 		}
 	}
-	return true, nil
+	return true, unused, nil
 }
 
 // firstAsked returns the simulation that tryScaled begins with, and its number of replicas: that of
@@ -126,7 +165,7 @@ func (s *search) firstAsked(o *option, known map[alike]int) (func(context.Contex
 	n, found := known[o.fixed()]
 	if n = max(n, o.way.always); found {
 		return func(ctx context.Context, o *option, n int) (verdict, error) {
-			_, err := s.ran(ctx, o, n, 1)
+			_, _, err := s.ran(ctx, o, n, 1)
 			return verdict{}, err
 		}, n
 	}
@@ -135,19 +174,6 @@ func (s *search) firstAsked(o *option, known map[alike]int) (func(context.Contex
 		_, _, err := s.whole(ctx, fixed, n, o.slow, 0)
 		return verdict{}, err
 	}, s.fewest(fixed)
-}
-
-// dearer reports whether the same fleet with a lower least number of replicas, which comes before
-// an option on the menu, is known to cost too much.
-func (s *search) dearer(i int) bool {
-	o := s.options[i]
-	for j := i - 1; j >= 0 && s.options[j].lower(s.options[j+1]); j-- {
-		if fate := &s.fates[j]; fate.running > 0 &&
-			!s.wins(o, o.way.always, float64(fate.running*o.price)) {
-			return true
-		}
-	}
-	return false
 }
 
 // keepsUp decides whether a scaled fleet of at most n replicas, spares left out, serves the load:
@@ -160,13 +186,16 @@ func (s *search) keepsUp(ctx context.Context, o *option, n int) (verdict, error)
 	}); err != nil {
 		return verdict{}, err
 	}
-	ok, kept, err := s.keeps(ctx, o, n, o.slow, s.seeds)
+	runs, ok, err := s.pool(ctx, o, n, o.slow, s.seeds)
 	if err != nil {
 		return verdict{}, err
 	}
-	t, _, err := s.whole(ctx, o, n, o.slow, 0)
-	t.Kept.Mean = kept
-	return verdict{sustained: ok, trial: t}, err
+	v := verdict{sustained: ok, unused: true, trial: runs[0]}
+	v.trial.Kept.Mean = sharePooled(runs)
+	for k := range runs {
+		v.unused = v.unused && o.neverRan(&runs[k], n)
+	}
+	return v, nil
 }
 
 // leastFixed returns the least fixed number of the replicas of an option, spares left out, that
@@ -206,8 +235,8 @@ func (s *search) leastFixed(ctx context.Context, o *option) (int, error) {
 // the best seemed cheaper then, or it is known to cost less.
 func (s *search) openScaled(i int) bool {
 	fate := &s.fates[i]
-	if fate.kind == costsMore || fate.kind == outdone {
-		return s.mayWin(i) && !s.dearer(i)
+	if fate.kind == costsMore {
+		return s.mayWin(i)
 	}
 	return fate.running > 0 && fate.missed == nil && i != s.best &&
 		s.wins(s.options[i], max(1, fate.replicas), s.hourly(i))

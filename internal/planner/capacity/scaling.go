@@ -21,21 +21,15 @@ type Autoscale struct {
 	Params    map[string]string   `json:"-" rest:"true"`
 }
 
-// scaling is one way of scaling, of an entry of the menu.
-type scaling struct {
-	scenarios.Scaling
-	entry int
-}
-
 // scalings lists the ways of scaling of the menu, of which the first is a fixed number of replicas.
-func (m *Menu) scalings() []scaling {
-	list := make([]scaling, 1)
+func (m *Menu) scalings() []scenarios.Scaling {
+	list := make([]scenarios.Scaling, 1)
 	for i := range m.Scaling {
 		a := &m.Scaling[i]
 		from, to := max(1, a.Min.From), max(1, a.Min.To)
 		for least := from; least <= to; least++ {
-			list = append(list, scaling{scenarios.Scaling{Policy: a.Policy, Min: least,
-				Every: a.Every, ColdStart: a.ColdStart, Params: a.Params}, i})
+			list = append(list, scenarios.Scaling{Policy: a.Policy, Min: least, Every: a.Every,
+				ColdStart: a.ColdStart, Params: a.Params})
 		}
 	}
 	return list
@@ -43,7 +37,7 @@ func (m *Menu) scalings() []scaling {
 
 // scalingWords names a way of scaling among those of the menu. What all have in common is left out.
 func (m *Menu) scalingWords(i int) string {
-	way := m.scalings()[i].Scaling
+	way := m.scalings()[i]
 	first := &m.Scaling[0]
 	differ := slices.ContainsFunc(m.Scaling, func(a Autoscale) bool {
 		return a.Every != first.Every || !reflect.DeepEqual(a.ColdStart, first.ColdStart)

@@ -23,6 +23,14 @@ type search struct {
 	trials  *trials
 	// fixed is what is known of the least fixed number of replicas of options that are scaled.
 	fixed map[alike]int
+	// missing is what became of options of which no fleet keeps the SLO, although one replica
+	// suggests it.
+	missing map[int]fate
+	// sizes is what is known of fleets that were simulated whole, by option; checked and better are
+	// how many were since rules that are not proven had left them out, and how many of these were
+	// better than what was known.
+	sizes           map[int]*sizes
+	checked, better int
 }
 
 // run finds the best fleet. Options are taken in the order of the least that they could cost, so
@@ -34,7 +42,10 @@ func (s *search) run(ctx context.Context) error {
 	}
 	var order []int
 	for i, o := range s.options {
+		lost, missing := s.missing[i]
 		switch {
+		case missing:
+			s.fates[i] = lost
 		case o.unfit() != "":
 			s.fates[i] = fate{kind: unfit}
 		case o.tight:
@@ -95,10 +106,6 @@ func (s *search) serves(ctx context.Context, i, n int) (verdict, error) {
 	switch fate := &s.fates[i]; {
 	case v.sustained:
 		fate.kept = max(fate.kept, v.rate)
-	case s.options[i].scaled():
-		fate.unused = v.trial.Unused > 0 && s.options[i].decode == nil || fate.missed != nil &&
-			slices.Equal(fate.missed.trial.Running, v.trial.Running)
-		fate.missed = &v
 	case fate.missed == nil || v.rate < fate.missed.rate:
 		fate.missed = &v
 	}
@@ -115,7 +122,7 @@ func (s *search) try(ctx context.Context, i int) error {
 		return s.tryScaled(ctx, i)
 	}
 	if n, known := s.fixed[o.fixed()]; known && !s.beats(o, n) {
-		s.fates[i].kind = outdone
+		s.fates[i].kind = simulated
 		s.fates[i].words = fmt.Sprintf("fewer than %s miss the SLO", several(n, "replica"))
 		return nil
 	}

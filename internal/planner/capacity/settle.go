@@ -13,9 +13,6 @@ const (
 	mostSeeds = 12
 )
 
-// mostSteps bounds how far the number of replicas moves from what one replica suggests.
-const mostSteps = 8
-
 // Chance is how likely a number of replicas keeps the SLO, spares down.
 type Chance struct {
 	Replicas    int     `json:"replicas"`
@@ -29,27 +26,51 @@ type Chance struct {
 // share of requests that do.
 func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, seeds int) (bool,
 	float64, error) {
-	seeds = s.trials.file.Plan.seeds(seeds)
 	if _, taken := o.interrupted(); taken {
 		t, err := s.withstands(ctx, o, n, s.rate, slowdown)
 		return t.kept(), t.Kept.Mean, err
 	}
-	var runs [][]clause
+	runs, ok, err := s.pool(ctx, o, n, slowdown, seeds)
+	if err != nil {
+		return false, 0, err
+	}
+	return ok, sharePooled(runs), nil
+}
+
+// pool simulates a fleet with one seed after another until it is clear whether it keeps the SLO,
+// and returns the runs. It does not where latencies grow in one of them.
+func (s *search) pool(ctx context.Context, o *option, n int, slowdown float64,
+	seeds int) (runs []trial, kept bool, err error) {
+	seeds = s.trials.file.Plan.seeds(seeds)
+	var all [][]clause
 	for seed := range seeds {
 		t, _, err := s.whole(ctx, o, n, slowdown, uint64(seed))
 		if err != nil {
-			return false, 0, err
+			return nil, false, err
 		}
-		if t.Growing {
-			return false, t.Kept.Mean, nil
+		if runs = append(runs, t); t.Growing {
+			return runs, false, nil
 		}
-		runs = append(runs, t.Clauses)
-		g := binding(pooled(runs))
+		all = append(all, t.Clauses)
+		g := binding(pooled(all))
 		if seed+1 == seeds || g.Kept.Excludes(g.Target) && seed+1 >= fewSeeds {
-			return g.Kept.Mean >= g.Target-1e-12, g.Kept.Mean, nil
+			return runs, g.Kept.Mean >= g.Target-1e-12, nil
 		}
 	}
-	return false, 0, nil
+	return runs, false, nil
+}
+
+// sharePooled returns the share of the requests of some runs that keep the part of the SLO that
+// binds: of the last run where latencies grow in it.
+func sharePooled(runs []trial) float64 {
+	var all [][]clause
+	for i := range runs {
+		if runs[i].Growing {
+			return runs[i].Kept.Mean
+		}
+		all = append(all, runs[i].Clauses)
+	}
+	return binding(pooled(all)).Kept.Mean
 }
 
 // seeds returns how many runs are of use where that many are asked for: recorded requests are
@@ -61,25 +82,36 @@ func (p *Plan) seeds(n int) int {
 	return n
 }
 
-// answer finds the best option and sizes it as a fleet.
+// answer finds the best option and sizes it as a fleet. An option of which no fleet keeps the SLO,
+// although one replica suggests it, is left out, and the search begins again.
 func (s *search) answer(ctx context.Context) error {
-	if err := s.run(ctx); err != nil || s.best < 0 {
-		return err
+	for {
+		if err := s.run(ctx); err != nil || s.best < 0 {
+			return err
+		}
+		if kept, err := s.settleBest(ctx); kept || err != nil {
+			return err
+		}
+		if s.missing == nil {
+			s.missing = map[int]fate{}
+		}
+		s.missing[s.best] = fate{kind: simulated, closest: s.fates[s.best].closest,
+			words: "one replica sustains its share, but no fleet keeps the SLO over several runs"}
+		s.fates = nil
 	}
-	return s.settleBest(ctx)
 }
 
 // settleBest sizes the best fleet as a fleet. Then it tries, as fleets too, the options that would
 // cost less: at the number of replicas that is known of them, and those of which one replica missed
-// the SLO by little.
-func (s *search) settleBest(ctx context.Context) error {
+// the SLO by little. It reports whether there is a fleet of the best one that keeps the SLO.
+func (s *search) settleBest(ctx context.Context) (bool, error) {
 	tried := map[int]bool{}
 	for next := s.best; next >= 0; next = s.challenger(tried) {
 		tried[next] = true
 		if s.options[next].scaled() { // sized as a fleet from the start
 			if next != s.best {
 				if err := s.try(ctx, next); err != nil {
-					return err
+					return false, err
 				}
 			}
 			continue
@@ -88,8 +120,9 @@ func (s *search) settleBest(ctx context.Context) error {
 		if next != s.best {
 			ok, _, err := s.keeps(ctx, s.options[next], s.worth(next), s.pessimism(next), s.seeds)
 			if err != nil {
-				return err
+				return false, err
 			}
+			s.looked(next).note(s.worth(next))
 			if !ok {
 				continue
 			}
@@ -97,11 +130,11 @@ func (s *search) settleBest(ctx context.Context) error {
 			s.fates[s.best].words = "another costs less"
 			s.crown(next)
 		}
-		if err := s.settle(ctx); err != nil {
-			return err
+		if kept, err := s.settle(ctx); err != nil || !kept {
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // nearMiss is by how much the share of requests that kept the SLO may be below its target for an
@@ -154,37 +187,40 @@ func (s *search) worth(i int) int {
 // pessimism returns the slowdown under which an option must keep the SLO.
 func (s *search) pessimism(i int) float64 { return s.options[i].slow }
 
-// settle finds the smallest fleet that keeps the SLO with the asked confidence, from the number of
-// replicas that one replica suggests: a fleet shares its requests more evenly than chance does, and
-// a router may do better or worse.
-func (s *search) settle(ctx context.Context) error {
+// settle finds the smallest fleet that keeps the SLO with the asked confidence, and reports whether
+// there is one. It begins with the number of replicas that one replica suggests: a fleet shares its
+// requests more evenly than chance does, and a router may do better or worse. From there it moves
+// by steps that double, and bisects the last one, so that one replica fewer is known to miss it.
+func (s *search) settle(ctx context.Context) (bool, error) {
 	o, fate := s.chosen(), &s.fates[s.best]
-	slow := s.pessimism(s.best)
-	ok, _, err := s.keeps(ctx, o, fate.replicas, slow, s.seeds)
-	if err != nil {
-		return err
-	}
-	down := ok
-	for range mostSteps {
-		next := fate.replicas + 1
-		if down {
-			next = fate.replicas - 1
+	most := max(fate.replicas, s.most(o))
+	low, high := 0, most+1 // the SLO is missed with low, and kept with high up to most
+	for n, step := fate.replicas, 1; high-low > 1; step *= 2 {
+		s.looked(s.best).note(n)
+		ok, kept, err := s.keeps(ctx, o, n, s.pessimism(s.best), s.seeds)
+		if err != nil {
+			return false, err
 		}
-		if next < 1 || !o.available(next+s.spare) {
-			return nil
+		fate.closest = max(fate.closest, kept)
+		if ok {
+			high = n
+		} else {
+			low = n
 		}
-		if ok, _, err = s.keeps(ctx, o, next, slow, s.seeds); err != nil {
-			return err
-		}
-		if down && !ok {
-			return nil
-		}
-		fate.replicas = next
-		if !down && ok {
-			return nil
+		switch {
+		case high > most:
+			n = min(low+step, most)
+		case low == 0:
+			n = max(high-step, 1)
+		default:
+			n = (low + high) / 2
 		}
 	}
-	return nil
+	if high > most {
+		return false, nil
+	}
+	fate.replicas = high
+	return true, nil
 }
 
 // few returns the most runs that a probability rests on. Days differ more than draws of the same

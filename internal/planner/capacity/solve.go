@@ -84,7 +84,9 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 	case findLatency:
 		found.points, err = s.swiftest(ctx)
 	default:
-		err = s.answer(ctx)
+		if err = s.answer(ctx); err == nil && f.Plan.scaled() {
+			err = s.check(ctx)
+		}
 	}
 	if err == nil && f.Plan.Goal.Find == findFront && s.best >= 0 {
 		found.points, err = s.front(ctx)
@@ -107,6 +109,7 @@ func (f *File) told(ctx context.Context, found *finding) (*Answer, error) {
 		a.Jobs = append(a.Jobs, s.done(j))
 	}
 	a.tell(s)
+	a.Unproven = s.unproven()
 	if p.Goal.Find == findCheapest {
 		if a.Shapes, a.FurtherShapes, err = s.shapes(ctx); err != nil {
 			return nil, err

@@ -246,4 +246,5 @@ func (a *Answer) printSearch(p *report.Printer) {
 	for _, pruned := range a.Pruned {
 		p.Item(fmt.Sprintf("%d not simulated: %s. %s", pruned.Options, pruned.Why, pruned.Example))
 	}
+	a.Unproven.print(p)
 }

@@ -41,8 +41,8 @@ type trial struct {
 	Binds string  `json:"binds"`
 	// Seconds is how long the run took.
 	Seconds float64 `json:"seconds"`
-	// Running is how many replicas of each pool ran or were starting on average, until the last
-	// request arrived: what they did after that counts too. It is empty where all run always.
+	// Running is how many replicas of each pool ran or were starting on average, from the first
+	// request to the last: what they did after that counts too. It is empty where all run always.
 	Running []float64 `json:"running,omitempty"`
 	// Unused is how many replicas never ran.
 	Unused int `json:"unused,omitempty"`
@@ -68,6 +68,9 @@ type verdict struct {
 	rate            float64
 	sustained, sure bool
 	trial           trial
+	// unused reports whether some replicas of a scaled fleet never ran, so that more would show the
+	// same.
+	unused bool
 }
 
 // batchCount is how many batch means an interval is made of (Schmeiser, "Batch size effects in the
@@ -181,12 +184,12 @@ func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 }
 
 // running returns how many replicas of each pool ran or were starting, over the time in which
-// requests arrived.
+// requests arrived: from the first of them, as the duration of a result is counted, to the last.
 func running(seen *planner.Observation) []float64 {
 	r := seen.Result
 	lasts := r.Duration
-	if n := len(seen.Requests); n > 0 && seen.Requests[n-1].Arrival > 0 {
-		lasts = seen.Requests[n-1].Arrival.Seconds()
+	if n := len(seen.Requests); n > 0 && seen.Requests[n-1].Arrival > seen.Requests[0].Arrival {
+		lasts = (seen.Requests[n-1].Arrival - seen.Requests[0].Arrival).Seconds()
 	}
 	var list []float64
 	for i := range r.Pools {

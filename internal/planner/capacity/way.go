@@ -5,7 +5,6 @@ import "github.com/llmsim/llmsim/scenarios"
 // way is how replicas of an option start and stop with the load.
 type way struct {
 	index  int // of Menu.scalings
-	entry  int // of Menu.Scaling
 	always int // the least number of replicas, or of groups, that run
 	// standing is how many spares run beside these.
 	standing int
@@ -36,11 +35,11 @@ func (o *option) always() int {
 
 // each adds an option to a list with a fixed number of replicas, and in each way of scaling if all
 // its accelerators can be given back.
-func (o *option) each(ways []scaling, list []*option) []*option {
+func (o *option) each(ways []scenarios.Scaling, list []*option) []*option {
 	list = append(list, o)
 	for k := 1; k < len(ways) && o.scalable(); k++ {
 		other := *o
-		other.way = &way{index: k, entry: ways[k].entry, always: ways[k].Min}
+		other.way = &way{index: k, always: ways[k].Min}
 		list = append(list, &other)
 	}
 	return list
@@ -58,7 +57,7 @@ func (o *option) scalable() bool {
 
 // scalingOf returns how a pool is scaled that has some replicas in each group.
 func (o *option) scalingOf(m *Menu, each int) scenarios.Scaling {
-	way := m.scalings()[o.way.index].Scaling
+	way := m.scalings()[o.way.index]
 	way.Min = (o.way.always + o.way.standing) * each
 	return way
 }
@@ -113,13 +112,6 @@ func (o *option) paid(running []float64) float64 {
 		sum += float64(running[k] * s.price)
 	}
 	return sum / o.sum((*server).hourly)
-}
-
-// lower reports whether an option is another one but for a lower least number of replicas.
-func (o *option) lower(other *option) bool {
-	return o.scaled() && other.scaled() && o.parts == other.parts && o.routing == other.routing &&
-		o.prefills == other.prefills && o.decodes == other.decodes &&
-		o.way.entry == other.way.entry && o.way.always < other.way.always
 }
 
 // alike names options that differ in scaling alone.

@@ -1,0 +1,165 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// fewChecks and checkShare bound the simulations of fleets that rules left out which are not
+// proven: one for sixteen of the search, and at least eight.
+const (
+	fewChecks  = 8
+	checkShare = 16
+)
+
+// sizes is what is known of the numbers of replicas of an option, spares left out, whose fleets
+// were simulated whole: they are the answer, or are not better.
+type sizes struct {
+	seen map[int]bool
+	near int // the first of them
+	top  int // fleets of more show the same as one of so many; 0 where that is not known
+}
+
+// note counts a number of replicas as simulated.
+func (z *sizes) note(n int) {
+	if z.seen == nil {
+		z.seen, z.near = map[int]bool{}, n
+	}
+	z.seen[n] = true
+}
+
+// settle notes whether fleets of more than n replicas show the same as one of n.
+func (z *sizes) settle(n int, settled bool) {
+	if settled && (z.top == 0 || n < z.top) {
+		z.top = n
+	}
+}
+
+// next returns the number of replicas that was not simulated, of the ones between two, that is
+// nearest to the first that was, or else to near; 0 where all were.
+func (z *sizes) next(from, to, near int) int {
+	if z.seen != nil {
+		near = z.near
+	}
+	if z.top > 0 {
+		to = min(to, z.top)
+	}
+	near = min(max(near, from), to)
+	for d := 0; near+d <= to || near-d >= from; d++ {
+		for _, n := range [...]int{near + d, near - d} {
+			if from <= n && n <= to && !z.seen[n] {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// looked returns what is known of the fleets of option i.
+func (s *search) looked(i int) *sizes {
+	if s.sizes[i] == nil {
+		if s.sizes == nil {
+			s.sizes = map[int]*sizes{}
+		}
+		s.sizes[i] = &sizes{}
+	}
+	return s.sizes[i]
+}
+
+// doubtful returns a number of replicas of option i that was not simulated as a fleet, although no
+// bound says that this fleet is worse than the best: a rule left it out that is not proven. It is 0
+// where there is none.
+func (s *search) doubtful(i int) int {
+	o := s.options[i]
+	switch s.fates[i].kind {
+	case unfit, outOfReach, tooFew, broken:
+		return 0
+	}
+	if s.best >= 0 && i != s.best && !s.mayWin(i) {
+		return 0
+	}
+	to := s.most(o)
+	if s.best >= 0 && !o.scaled() {
+		to = s.worth(i)
+	}
+	near, known := s.fixed[o.fixed()]
+	if !known || near == 0 {
+		near = to
+	}
+	return s.looked(i).next(s.fewest(o), to, near)
+}
+
+// doubts lists the options that have fleets that only rules left out: that of the answer first,
+// then the ones that seem cheapest.
+func (s *search) doubts() []int {
+	var list []int
+	for i := range s.options {
+		if s.doubtful(i) > 0 {
+			list = append(list, i)
+		}
+	}
+	cost := func(i int) float64 {
+		if i == s.best {
+			return 0
+		}
+		if running := s.fates[i].running; running > 0 {
+			return float64(running * s.options[i].price)
+		}
+		return s.leastCost(i)
+	}
+	slices.SortStableFunc(list, func(i, j int) int { return cmp.Compare(cost(i), cost(j)) })
+	return list
+}
+
+// check simulates fleets that rules left out, as many as the plan has time for: of the options that
+// seem cheapest the fleets whose numbers of replicas are nearest to those that were simulated. One
+// that is better becomes the answer.
+func (s *search) check(ctx context.Context) error {
+	begun := s.trials.count()
+	most := cmp.Or(s.trials.file.Plan.Effort.Checks, max(fewChecks, begun/checkShare))
+	for list := s.doubts(); len(list) > 0; list = s.doubts() {
+		for _, i := range list {
+			n := s.doubtful(i)
+			if n == 0 {
+				continue // what was found meanwhile costs less
+			}
+			if s.trials.count()-begun >= most {
+				return nil
+			}
+			better, err := s.checkOne(ctx, i, n)
+			if words, failed := failure(err); failed {
+				s.fates[i] = fate{kind: broken, words: words}
+			} else if err != nil {
+				return err
+			}
+			s.checked++
+			if better {
+				s.better++
+			}
+		}
+	}
+	return nil
+}
+
+// checkOne simulates n replicas of option i, makes them the answer if they are better, and reports
+// whether they are.
+func (s *search) checkOne(ctx context.Context, i, n int) (bool, error) {
+	o := s.options[i]
+	if o.scaled() {
+		seen, err := s.examine(ctx, i, n)
+		if err != nil || !seen.kept {
+			return false, err
+		}
+		return true, s.prefer(ctx, i, n)
+	}
+	s.looked(i).note(n)
+	ok, kept, err := s.keeps(ctx, o, n, s.pessimism(i), s.seeds)
+	if err != nil || !ok {
+		s.fates[i].closest = max(s.fates[i].closest, kept)
+		return false, err
+	}
+	s.fates[i].replicas = n
+	s.crown(i)
+	return true, nil
+}
