@@ -36,10 +36,9 @@ func (d *Distribution) Add(span sim.Time) { d.AddRepeated(span, 1) }
 func (d *Distribution) AddRepeated(span sim.Time, count int64) {
 	if span == 0 {
 		d.zeros += uint64(count)
-		d.n += uint64(count)
-		return
+	} else {
+		d.counts.add(d.buckets.index(float64(span)), float64(count))
 	}
-	d.counts.add(d.buckets.index(float64(span)), float64(count))
 	d.n += uint64(count)
 	d.addSum(span, count)
 }

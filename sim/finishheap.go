@@ -3,8 +3,8 @@ package sim
 import "math/bits"
 
 // finishHeap orders the decoding sequences of a batch by the step at which they will be complete.
-// Entries of sequences that left early are stale: their epoch differs, and they are dropped when
-// they surface. While there are none, no sequence is looked at.
+// It is a binary heap. Entries of sequences that left early are stale: their epoch differs, and
+// they are dropped when they surface. While there are none, no sequence is looked at.
 type finishHeap struct {
 	entries []finishEntry
 	stale   int
@@ -25,8 +25,6 @@ func (e *finishEntry) precedes(other *finishEntry) int {
 	return int(borrow)
 }
 
-const heapArity = 4
-
 // next returns the earliest completion step, or Forever.
 func (h *finishHeap) next() int64 {
 	for len(h.entries) > 0 {
@@ -40,13 +38,16 @@ func (h *finishHeap) next() int64 {
 }
 
 func (h *finishHeap) push(step int64, s *Sequence) {
-	e := finishEntry{step: step, admitted: s.admitted, seq: s, epoch: s.epoch}
 	s.finishing = true
-	h.entries = append(h.entries, e)
+	h.entries = append(h.entries, finishEntry{})
+	h.rise(len(h.entries)-1, finishEntry{step, s.admitted, s, s.epoch})
+}
+
+// rise puts e in the free place i, or above it.
+func (h *finishHeap) rise(i int, e finishEntry) {
 	q := h.entries
-	i := len(q) - 1
 	for i > 0 {
-		up := (i - 1) / heapArity
+		up := (i - 1) / 2
 		if e.precedes(&q[up]) == 0 {
 			break
 		}
@@ -62,7 +63,8 @@ func (h *finishHeap) leave(s *Sequence) {
 	h.stale++
 }
 
-// pop removes and returns the sequence at the top.
+// pop removes and returns the sequence at the top. The free place sinks to the bottom, where the
+// last entry most often belongs: this takes half the comparisons of sinking that entry.
 func (h *finishHeap) pop() *Sequence {
 	q := h.entries
 	top, last := q[0].seq, len(q)-1
@@ -70,24 +72,19 @@ func (h *finishHeap) pop() *Sequence {
 	q[last] = finishEntry{}
 	q = q[:last]
 	h.entries = q
-	i := 0
-	for {
-		child := heapArity*i + 1
-		if child >= last {
-			break
-		}
-		least := child
-		for c := child + 1; c < min(child+heapArity, last); c++ {
-			least += (c - least) * q[c].precedes(&q[least])
-		}
-		if q[least].precedes(&e) == 0 {
-			break
-		}
-		q[i] = q[least]
-		i = least
+	if last == 0 {
+		return top
 	}
-	if last > 0 {
-		q[i] = e
+	i, child := 0, 1
+	for ; child+1 < last; child = 2*i + 1 {
+		child += q[child+1].precedes(&q[child])
+		q[i] = q[child]
+		i = child
 	}
+	if child < last {
+		q[i] = q[child]
+		i = child
+	}
+	h.rise(i, e)
 	return top
 }

@@ -53,11 +53,11 @@ func newFleet(c *Config) *fleet {
 		maxLeap = Forever
 	}
 	f.replicas = make([]member, len(c.Replicas))
-	var reports []*report // by lane
+	var reports []*Leap // by lane
 	for i := range c.Replicas {
 		stages := max(c.Replicas[i].Stages, 1)
 		for len(reports) < stages {
-			reports = append(reports, new(report))
+			reports = append(reports, new(Leap))
 		}
 		m := &f.replicas[i]
 		*m = newMember(i, &c.Replicas[i], maxLeap)

@@ -76,13 +76,6 @@ func (b *Batch) effect(kind effectKind, s *Sequence) {
 	b.r.effects = append(b.r.effects, effect{kind: kind, s: s})
 }
 
-// report is what a leap that has landed reports. All batches of a lane share it, in whatever
-// replica they are: the effects of a landing are carried out before the next one.
-type report struct {
-	leap Leap
-	gaps []Gap
-}
-
 // flight is the leap that a batch has under way.
 type flight struct {
 	active bool
@@ -116,7 +109,7 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 
 // init makes the batches of r, which has reached its place in memory. What they report has its
 // place in reports, by lane.
-func (r *replica) init(stages int, reports []*report) {
+func (r *replica) init(stages int, reports []*Leap) {
 	r.paused.kind = batched
 	r.batches, r.free = r.oneBatch[:], r.oneFree[:]
 	if stages > 1 {
@@ -195,7 +188,9 @@ type Batch struct {
 	retryPrefill bool  // limits the leap to one step: a refused Prefill may succeed in the next
 	ready        Time  // when its transfers from and to host memory are done
 	flight       flight
-	report       *report
+	// report is the leap that has landed last. All batches of a lane share it, in whatever replica
+	// they are: the effects of a landing are carried out before the next one.
+	report *Leap
 }
 
 // seat gives s a slot, vacate takes one back.

@@ -80,9 +80,9 @@ func (b *Batch) verify() {
 
 // addGap notes a time between the arrivals of tokens; tokens that arrive together have one.
 func (b *Batch) addGap(span Time) {
-	if k := len(b.report.gaps); k > 0 && b.report.gaps[k-1].Span == span {
-		b.report.gaps[k-1].Count++
+	if k := len(b.report.Gaps); k > 0 && b.report.Gaps[k-1].Span == span {
+		b.report.Gaps[k-1].Count++
 		return
 	}
-	b.report.gaps = append(b.report.gaps, Gap{Span: span, Count: 1})
+	b.report.Gaps = append(b.report.Gaps, Gap{Span: span, Count: 1})
 }

@@ -118,7 +118,7 @@ func (b *Batch) outlastTime() {
 func (b *Batch) land() {
 	r, f := b.r, &b.flight
 	f.active = false
-	b.report.gaps = b.report.gaps[:0]
+	b.report.Gaps = b.report.Gaps[:0]
 	decodes := b.step.Decodes - f.padding
 	b.book()
 	var used int64
@@ -153,11 +153,11 @@ func (b *Batch) land() {
 // describe reports the leap that has ended. The report is filled in place, which is quicker than
 // copied.
 func (b *Batch) describe(decodes int, used int64) {
-	f, l := &b.flight, &b.report.leap
+	f, l := &b.flight, b.report
 	l.Lane, l.Start, l.End, l.Steps = b.lane, f.start, f.end, f.steps
 	l.Decodes, l.DecodeTokens, l.Padding = decodes, b.step.DecodeTokens-f.padding, f.padding
 	l.Context, l.Form = b.step.Context, f.run.form
-	l.Prefill, l.Gaps, l.Running, l.Used = b.step.Prefill, b.report.gaps, b.running, used
+	l.Prefill, l.Running, l.Used = b.step.Prefill, b.running, used
 	b.r.effects = append(b.r.effects, effect{kind: stepped, leap: l})
 }
 
@@ -165,7 +165,9 @@ func (b *Batch) describe(decodes int, used int64) {
 func (b *Batch) decoded() {
 	f := &b.flight
 	b.recordGaps()
-	b.store(f.steps)
+	if f.steps > f.stored {
+		b.store(f.steps)
+	}
 	b.steps += f.steps
 	b.context += int64(b.decodes) * f.steps
 	b.lastToken = f.end
@@ -184,10 +186,10 @@ func (b *Batch) recordGaps() {
 		first = b.flight.start + b.flight.run.step(0)
 	}
 	if old := b.decodes - len(b.newcomers); old > 0 {
-		b.report.gaps = append(b.report.gaps, Gap{Span: first - b.lastToken, Count: int64(old)})
+		b.report.Gaps = append(b.report.Gaps, Gap{Span: first - b.lastToken, Count: int64(old)})
 	}
 	for _, s := range b.newcomers {
-		b.report.gaps = append(b.report.gaps, Gap{Span: first - s.LastToken, Count: 1})
+		b.report.Gaps = append(b.report.Gaps, Gap{Span: first - s.LastToken, Count: 1})
 	}
 }
 
@@ -236,9 +238,9 @@ func (b *Batch) prefilled(c *Chunk) {
 		b.effect(prompted, s)
 	case s.relayed:
 		s.FirstToken, s.relayed = b.flight.start+b.untilFirstChunk(), false
-		b.report.gaps = append(b.report.gaps, Gap{Span: b.flight.end - b.flight.start, Count: 1})
+		b.report.Gaps = append(b.report.Gaps, Gap{Span: b.flight.end - b.flight.start, Count: 1})
 	default:
-		b.report.gaps = append(b.report.gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
+		b.report.Gaps = append(b.report.Gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
 	}
 	s.Generated++
 	s.LastToken = b.flight.end

@@ -18,8 +18,8 @@ type segment struct {
 
 // perToken is a time for each token of context, in ticks / 1024: contexts have millions of tokens,
 // and one may take less than a nanosecond, where the accelerators of many data-parallel ranks share
-// them.
-type perToken int64
+// them. It has no sign, so that a division by fraction is a shift.
+type perToken uint64
 
 // fraction is the part of a tick in which perToken counts.
 const fraction = 1 << 10
@@ -32,7 +32,8 @@ func perTokenOf(n, s float64) perToken {
 
 // times returns the time of a number of tokens, rounded up.
 func (t perToken) times(tokens int64) sim.Time {
-	return sim.Time(int64(t)/fraction*tokens + (int64(t)%fraction*tokens+fraction-1)/fraction)
+	n := perToken(tokens)
+	return sim.Time(t/fraction*n + (t%fraction*n+fraction-1)/fraction)
 }
 
 // affine returns the form that holds at a context: in whole ticks by token, and never less than s.

@@ -10,10 +10,10 @@ type lanes struct {
 }
 
 // lane counts by phase what the decoding sequences of a lane take with each block, a weight that is
-// 1 for a plain block. The phase is the position within a block, less the lane's clock, at which
-// the next token goes. It does not change while they decode.
+// 1 for a plain block. A sequence takes a block in the steps in which it is the turn of its phase,
+// which does not change while it decodes. The turn goes down by one with each step.
 type lane struct {
-	clock  int64 // steps taken, modulo the block
+	turn   int64 // the phase whose sequences take a block in the next step
 	round  int64 // what they take in as many steps as a block has tokens
 	phases []int64
 }
@@ -40,9 +40,9 @@ func (l *lanes) leave(number int, s *sim.Sequence, weight int64) {
 // add changes what sequences of the given context take.
 func (l *lane) add(context int, weight int64) {
 	block := int64(len(l.phases))
-	phase := int64(context)%block - l.clock
-	if phase < 0 {
-		phase += block
+	phase := int64(context)%block + l.turn
+	if phase >= block {
+		phase -= block
 	}
 	l.phases[phase] += weight
 	l.round += weight
@@ -59,7 +59,7 @@ func (l *lanes) growth(number int, steps int64) int64 {
 	if steps >= l.block { // divisions are dear, and leaps are short
 		n, steps = steps/l.block*of.round, steps%l.block
 	}
-	at := of.turn()
+	at := of.turn
 	for range steps {
 		n += of.phases[at]
 		at = of.after(at)
@@ -81,7 +81,7 @@ func (l *lanes) headroom(number int, limit, available int64) int64 {
 		return limit
 	}
 	steps, left := rounds*l.block, available%of.round
-	at := of.turn()
+	at := of.turn
 	for steps < limit {
 		if left -= of.phases[at]; left < 0 {
 			break
@@ -95,24 +95,16 @@ func (l *lanes) headroom(number int, limit, available int64) int64 {
 func (l *lanes) advance(number int, steps int64) {
 	if number < len(l.lanes) {
 		of := &l.lanes[number]
-		if of.clock += steps; of.clock >= l.block {
-			of.clock %= l.block
+		if of.turn -= steps; of.turn < 0 {
+			of.turn = l.block - 1 + (of.turn+1)%l.block
 		}
 	}
 }
 
-// turn returns the phase whose sequences take a block in the next step.
-func (l *lane) turn() int {
-	if l.clock == 0 {
-		return 0
-	}
-	return len(l.phases) - int(l.clock)
-}
-
 // after returns the phase whose turn comes a step after that of the given one.
-func (l *lane) after(phase int) int {
+func (l *lane) after(phase int64) int64 {
 	if phase == 0 {
-		return len(l.phases) - 1
+		return int64(len(l.phases)) - 1
 	}
 	return phase - 1
 }
