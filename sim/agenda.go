@@ -19,11 +19,12 @@ const (
 	scaling                      // a scaler is asked
 )
 
-// event is an entry of the agenda. It concerns a sequence, for as long as its life is the same, or
-// what n numbers.
+// event is an entry of the agenda. It concerns a sequence, while the life of the sequence is the
+// same, or the thing with the number n.
 type event struct {
 	at Time
-	// order is that of events at the same time: arrivals first, then the sooner noted.
+	// order sorts events of the same time: arrivals come first, and then the event that was noted
+	// first.
 	order int64
 	kind  eventKind
 	life  uint32
@@ -39,7 +40,7 @@ func (e *event) before(other *event) bool {
 type agenda struct {
 	heap  []event
 	noted int64
-	// pending counts the events other than scaling, which goes on for ever.
+	// pending counts the events other than scaling, which never ends.
 	pending int
 }
 

@@ -15,7 +15,7 @@ func (b *Batch) Running() int { return b.running }
 // Decodes returns the number of sequences in the batch that decode.
 func (b *Batch) Decodes() int { return b.decodes }
 
-// Steps returns the number of steps in which the batch has decoded so far. With a Speculator they
+// Steps returns the number of steps in which the batch has decoded so far. Steps with a Speculator
 // are not counted.
 func (b *Batch) Steps() int64 {
 	if f := &b.flight; f.active && f.leaping { // asked while another batch of the pipeline plans
@@ -24,7 +24,7 @@ func (b *Batch) Steps() int64 {
 	return b.steps
 }
 
-// Context returns the number of tokens stored for the decoding sequences together.
+// Context returns the number of tokens stored for all decoding sequences together.
 func (b *Batch) Context() int64 { return b.context }
 
 // Oldest and Newest return the sequence that entered the batch first and last, or nil.
@@ -46,8 +46,9 @@ func (b *Batch) All(yield func(*Sequence) bool) {
 // slice is valid until the next Prefill or Preempt.
 func (b *Batch) Prefilling() []*Sequence { return b.prefilling }
 
-// Decode puts all decoding sequences into the step. It returns false, and does nothing, where
-// memory lacks room for one more token each: then preempt one and try again.
+// Decode puts all decoding sequences into the step. It returns false, and does nothing, if memory
+// has no room for one more token of each. The scheduler can then preempt a sequence and call Decode
+// again.
 func (b *Batch) Decode() bool {
 	if b.decodes == 0 {
 		return true
@@ -70,10 +71,11 @@ func (b *Batch) Decode() bool {
 // memory free.
 func (b *Batch) Reserve(units int64) { b.reserve = units }
 
-// Prefill puts the next tokens of s's prompt into the step, limit at most, and returns how many; s
-// enters the batch if it waited. 0 means that memory is short, and nothing was done. The cached
-// prefix of a newcomer costs nothing; a sequence that was paused or swapped out goes on with what
-// it stored, which leaves one token to compute where it had begun to decode.
+// Prefill puts the next tokens of s's prompt into the step, at most limit of them, and returns
+// their number. If s waited, it enters the batch. Prefill returns 0, and does nothing, if memory is
+// short. The cached prefix of a newcomer costs nothing. A sequence that was paused or swapped out
+// continues with the tokens that it stored; if it had begun to decode, one token is left to
+// compute.
 //
 // Call Decode before Prefill: memory for the tokens of the decoding sequences comes first.
 func (b *Batch) Prefill(s *Sequence, limit int) int {
@@ -90,7 +92,7 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 	}
 	if n <= 0 || !m.Extend(s, s.Swapped+n, reserve) {
 		if newcomer {
-			// Its cached prefix may be overwritten, and the first chunk with a shorter one takes
+			// The cached prefix may be overwritten, and a first chunk with a shorter prefix takes
 			// less memory.
 			b.retryPrefill = b.retryPrefill || s.Stored > 0 && limit < s.Stored+s.Remaining()
 			s.Stored = 0
@@ -118,7 +120,7 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 }
 
 // Pad lengthens each chunk of the step to the given number of tokens, as static batches do. The
-// padding is computed for nothing.
+// computation of the padding is wasted.
 func (b *Batch) Pad(tokens int) {
 	for i := range b.step.Prefill {
 		c := &b.step.Prefill[i]

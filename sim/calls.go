@@ -43,8 +43,8 @@ func (r *replica) launch(now Time) {
 	r.schedule()
 }
 
-// withdraw takes s out of r. It returns false where s is in a batch that runs a step: it leaves
-// when that ends.
+// withdraw takes s out of r. It returns false if s is in a batch that runs a step; then s leaves
+// when the step ends.
 func (r *replica) withdraw(s *Sequence, now Time) bool {
 	r.now = now
 	if b := s.batch; b != nil && b.flight.active {
@@ -62,7 +62,7 @@ func (r *replica) withdraw(s *Sequence, now Time) bool {
 	return true
 }
 
-// detach takes s, which is in no step that runs, out of r, with all that it holds there.
+// detach takes s, which is in no running step, out of r, and releases all that s holds there.
 func (r *replica) detach(s *Sequence) {
 	switch {
 	case s.batch != nil:
@@ -90,8 +90,8 @@ func (r *replica) detach(s *Sequence) {
 	r.vacate(s.Slot)
 }
 
-// giveBack releases what s, which went on elsewhere, left in r: the KV cache of its prompt, under
-// the slot that it had.
+// giveBack releases the KV cache that s left in r when it moved to another replica. The cache is
+// stored under the slot that s had in r.
 func (r *replica) giveBack(s *Sequence, slot int, now Time) {
 	elsewhere, stored := s.Slot, s.Stored
 	s.Slot, s.Stored = slot, s.Prompt
@@ -101,8 +101,8 @@ func (r *replica) giveBack(s *Sequence, slot int, now Time) {
 	r.disturb(now)
 }
 
-// disturb lets r plan anew after something changed that its schedulers may have counted on: a
-// request left, or memory is free.
+// disturb lets r plan again after a change that its schedulers could not know: a request left, or
+// memory became free.
 func (r *replica) disturb(now Time) {
 	r.now = now
 	for i := range r.batches {
@@ -114,7 +114,7 @@ func (r *replica) disturb(now Time) {
 	r.schedule()
 }
 
-// abort ends what r runs: steps that ended before now count, those under way are lost.
+// abort ends the leaps of r. Steps that ended before now count, and running steps are lost.
 func (r *replica) abort(now Time) {
 	r.now = now
 	for i := range r.batches {
@@ -130,8 +130,8 @@ func (r *replica) abort(now Time) {
 	r.schedule()
 }
 
-// abort ends what b runs: steps that ended before now count, the one under way is lost, and with it
-// all its sequences.
+// abort ends the leap of b. Steps that ended before now count. The running step is lost, together
+// with all its sequences.
 func (b *Batch) abort() {
 	r, f := b.r, &b.flight
 	done := int64(0)

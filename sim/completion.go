@@ -39,15 +39,15 @@ func (b *Batch) deliver(at Time) {
 	}
 }
 
-// emit reports that tokens of s came out at the given time, where somebody asks for them.
+// emit reports that tokens of s came out at the given time, if Config.Tokens is set.
 func (b *Batch) emit(s *Sequence, at Time) {
 	if b.r.streamed {
 		b.r.effects = append(b.r.effects, effect{kind: emitted, s: s, time: at})
 	}
 }
 
-// pass takes s, whose prompt is complete, out of b, to go on elsewhere with its KV cache. The
-// memory that it has here stays taken.
+// pass takes s, whose prompt is complete, out of b. s moves to another replica with its KV cache,
+// and its memory here stays taken until then.
 func (b *Batch) pass(s *Sequence) {
 	b.leave(s, true)
 	s.Swapped, s.Stored, s.imported = s.Stored, 0, true

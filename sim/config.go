@@ -1,34 +1,36 @@
 package sim
 
-// Config is a simulation: who asks, who serves, and who watches.
+// Config describes a simulation: its requests, its replicas and its observers.
 type Config struct {
-	// Source yields the requests; nil where all are pushed from outside, see Simulation.Push.
+	// Source yields the requests. It is nil if all requests are pushed from outside with
+	// Simulation.Push.
 	Source Source
-	// Router picks a replica for each.
+	// Router picks a replica for each request.
 	Router Router
-	// Handover picks the replica that decodes what a prefill replica has computed; needed where
-	// there are any.
+	// Handover picks the decode replica for each prompt that a prefill replica has computed. It is
+	// required if there are prefill replicas.
 	Handover Router
 	// Replicas lists the servers, at least one.
 	Replicas []ReplicaConfig
 	// Links carry KV caches from prefill replicas to decode replicas, see ReplicaConfig.Link.
 	Links []Link
-	// Admission may turn requests away on arrival; nil takes all.
+	// Admission may refuse requests on arrival; nil admits all.
 	Admission Admission
-	// QueueTimeout ends requests that have not begun to run so long after their arrival; 0 means
-	// none.
+	// QueueTimeout is the longest time from the arrival of a request to its first step. A request
+	// that waits longer is ended. 0 means no limit.
 	QueueTimeout Time
-	// Outages are failures of replicas, Retry says what becomes of their requests.
+	// Outages are failures of replicas, and Retry says what happens to the requests of a replica
+	// that fails.
 	Outages []Outage
 	Retry   Retry
 	// Scalings start and stop replicas, at most one for a pool.
 	Scalings []Scaling
-	// Observer watches; nil where only the Result matters.
+	// Observer is told what happens. It is nil if only the Result matters.
 	Observer Observer
-	// Tokens, where it is set, is called for each sequence to which tokens came out: n at the given
-	// time, or one after another up to then where steps were leapt. Answers of static batches come
-	// out as a whole. A request that began anew after a failure repeats its tokens; s.Progress
-	// returns how many it has.
+	// Tokens, if it is set, is called when n tokens of a sequence have come out. They came out at
+	// the given time or, where steps were leapt, one after another up to that time. Answers of
+	// static batches come out as a whole. A request that began anew after a failure repeats its
+	// tokens. s.Progress returns the number of its tokens.
 	Tokens func(s *Sequence, n int, at Time)
 	// SampleEvery is the time between state samples; 0 means none.
 	SampleEvery Time
@@ -39,20 +41,21 @@ type Config struct {
 
 // Router picks the replica that serves a request.
 type Router interface {
-	// Route returns the index of a replica that takes requests, of the pool or one of its siblings.
-	// The pool has one at least.
+	// Route returns the index of a replica that accepts requests, from the pool or one of its
+	// siblings. The pool has at least one such replica.
 	Route(r *Request, pool *Pool) int
 }
 
-// Admission decides who is served.
+// Admission decides which requests are served.
 type Admission interface {
-	// Admit reports whether r, which arrives for the pool, is let in.
+	// Admit reports whether r, which arrives for the pool, is admitted.
 	Admit(r *Request, pool *Pool) bool
 }
 
-// Result is what can be counted without an Observer.
+// Result holds the figures of a run that need no Observer.
 type Result struct {
-	// Arrived = Completed + Rejected + TimedOut + Cancelled + Lost: each request ends in one way.
+	// Each request ends in exactly one way, so that at the end of a run Arrived = Completed +
+	// Rejected + TimedOut + Cancelled + Lost.
 	Arrived, Completed, Rejected, TimedOut, Cancelled, Lost int64
 	// Retries is how often a request began anew after a failure.
 	Retries int64
@@ -64,27 +67,30 @@ type Result struct {
 	Links []LinkResult
 }
 
-// Outage is a failure of a replica: what it holds is gone, and it takes no requests for a while.
+// Outage is a failure of a replica. The replica loses all that it holds, and accepts no requests
+// for a while.
 type Outage struct {
 	// Replica is its index.
 	Replica int
-	// At is when it begins, For how long it lasts; Never means that the replica does not come back.
-	// Where the replica does not run, or another outage is under way, nothing happens.
+	// At is when the outage begins, and For how long it lasts. Never means that the replica does
+	// not come back. An outage has no effect if the replica does not run, or if another outage is
+	// under way.
 	At, For Time
 }
 
-// Retry says what becomes of the requests of a replica that fails.
+// Retry says what happens to the requests of a replica that fails.
 type Retry struct {
-	// Attempts is how often a request is sent to another replica, to begin anew; 0 means that it is
-	// lost at once.
+	// Attempts is how often a request may begin anew on another replica. 0 means that the request
+	// is lost at once.
 	Attempts int
-	// Delay passes before.
+	// Delay is the time until the request arrives at the other replica.
 	Delay Time
 }
 
 // Scaler decides how many replicas a pool has.
 type Scaler interface {
-	// Replicas returns how many should run or be starting. Numbers out of range are bounded.
+	// Replicas returns the number of replicas of the pool that should be running or starting. The
+	// simulator bounds it by Scaling.Min and by the size of the pool.
 	Replicas(p *Pool) int
 }
 
@@ -93,7 +99,7 @@ type Scaling struct {
 	// Model and Role name the pool.
 	Model int
 	Role  Role
-	// Scaler is asked after each span of Every.
+	// Scaler is asked again each time the span Every has passed.
 	Scaler Scaler
 	Every  Time
 	// Min is the least number of replicas.
@@ -110,11 +116,12 @@ type Link struct {
 
 // LinkResult is what a link carried.
 type LinkResult struct {
-	// Transfers and Bytes were carried.
+	// Transfers is the number of KV caches that were sent, and Bytes their size in byte.
 	Transfers, Bytes int64
 	// Busy is the time during which the link was taken.
 	Busy Time
-	// Visible is the sum over the transfers of the time from the end of the prefill to the arrival
-	// of the KV cache: the part that did not overlap with the prefill, and waiting for the link.
+	// Visible is the time from the end of the prefill to the arrival of the KV cache, summed over
+	// the transfers. It covers the part of the transfer that did not overlap with the prefill, and
+	// the wait for the link.
 	Visible Time
 }

@@ -42,7 +42,7 @@ func (c *Config) check() error {
 	return c.checkFleet()
 }
 
-// checkFleet checks what replicas have to do with each other.
+// checkFleet checks the relations between replicas.
 func (c *Config) checkFleet() error {
 	for _, check := range []func() error{c.checkPools, c.checkLinks, c.checkOutages,
 		c.checkScalings} {
@@ -59,8 +59,8 @@ type poolKey struct {
 	role  Role
 }
 
-// checkPools checks each replica's place in its pool, and that pools which hand requests over have
-// the ones that take them.
+// checkPools checks each replica's place in its pool. It also checks that each prefill pool has a
+// decode pool, and each decode pool a prefill pool.
 func (c *Config) checkPools() error {
 	sizes := map[poolKey]int{}
 	for i := range c.Replicas {
@@ -84,7 +84,7 @@ func (c *Config) checkPools() error {
 	return nil
 }
 
-// checkPlace checks what replica i says of its place in the fleet.
+// checkPlace checks the settings of replica i that concern its place in the fleet.
 func (c *Config) checkPlace(i int) error {
 	r := &c.Replicas[i]
 	switch {
@@ -122,7 +122,7 @@ func (c *Config) checkLinks() error {
 	return nil
 }
 
-// checkOutages checks outages, and what becomes of requests that wait or are lost.
+// checkOutages checks the outages, the queue timeout and the retries.
 func (c *Config) checkOutages() error {
 	for i, o := range c.Outages {
 		if o.Replica < 0 || o.Replica >= len(c.Replicas) || o.At < 0 || o.For < 0 {
@@ -139,7 +139,8 @@ func (c *Config) checkOutages() error {
 	return nil
 }
 
-// checkScalings checks that each pool has one scaler at most, and that one without runs.
+// checkScalings checks that each pool has at most one scaler, and that a pool without a scaler has
+// a running replica.
 func (c *Config) checkScalings() error {
 	sizes, running := map[poolKey]int{}, map[poolKey]int{}
 	for i := range c.Replicas {

@@ -3,17 +3,18 @@
 // replicas behind a router.
 //
 // The package does no I/O, reads no wall clock, draws no random numbers and keeps no package-level
-// state. It defines the interfaces that others implement: Source (who arrives when), Router (to
-// which replica), Scheduler (who runs next), Memory (where the KV cache goes), StepClock (what a
-// step costs) and Observer (what came out).
+// state. It defines the interfaces that others implement: Source (the requests and their arrivals),
+// Router (the replica of each request), Scheduler (the requests of the next step), Memory (the
+// place of the KV cache), StepClock (the time of a step) and Observer (the results).
 //
-// Steady stretches are jumped: while neither the batch nor the decision changes, the duration of a
-// decode step is affine in the total context, so that many steps are taken in one leap with an
-// exact closed form. Leaping and stepping give bit-identical results.
+// The simulator leaps over steady stretches. While neither the batch nor the decision changes, the
+// duration of a decode step is affine in the total context. So an exact closed form gives the time
+// of many steps, and they are taken in one leap. Leaping and stepping give bit-identical results.
 //
-// What happens at one instant happens in this order: the requests of the source arrive, then those
-// that were pushed from outside; then what is on the agenda takes place, first noted first
-// (timeouts, cancellations, hand-overs, outages, scaling); then replicas, the one with the lowest
-// index first, end steps and begin others; at last the state is sampled. Every effect on another
-// replica, on a user or on the fleet comes at least a tick of the clock later than its cause.
+// The events of one instant have a fixed order. First the requests of the source arrive, and then
+// the requests that were pushed from outside. Then the events of the agenda take place (timeouts,
+// cancellations, hand-overs, outages, scaling), in the order in which they were noted. Then
+// replicas end steps and begin others, the replica with the lowest index first. At last the state
+// is sampled. Every effect on another replica, on a user or on the fleet comes at least one tick of
+// the clock later than its cause.
 package sim

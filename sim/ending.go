@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// end ends s without an answer: now, or with the step that it runs in.
+// end ends s without an answer, either now or at the end of the step in which s runs.
 func (f *fleet) end(s *Sequence, why Rejection) {
 	switch s.place {
 	case atGate:
@@ -22,7 +22,7 @@ func (f *fleet) end(s *Sequence, why Rejection) {
 	f.drop(s, why)
 }
 
-// drop ends s, which no batch or queue holds any more, without an answer.
+// drop ends s without an answer. No batch or queue may hold s.
 func (f *fleet) drop(s *Sequence, why Rejection) {
 	f.unassign(s)
 	f.yield(s)
@@ -61,7 +61,7 @@ func (f *fleet) finish(s *Sequence) {
 	f.retire(s, s.LastToken+s.Latency)
 }
 
-// tell reports the tokens of s that came out since it was last told.
+// tell reports the tokens of s that came out since the last report.
 func (f *fleet) tell(s *Sequence, at Time) {
 	if n := s.Progress() - s.told; n > 0 {
 		s.told += n
@@ -69,7 +69,7 @@ func (f *fleet) tell(s *Sequence, at Time) {
 	}
 }
 
-// retire reports to the source that s is done with, and keeps its space for reuse.
+// retire reports the end of s to the source, and keeps the space of s for reuse.
 func (f *fleet) retire(s *Sequence, at Time) {
 	f.live--
 	if len(f.pushed) > 0 {
@@ -97,8 +97,7 @@ func (f *fleet) retryOrLose(s *Sequence) {
 	}
 }
 
-// yield gives back what the KV cache of s takes at the replica that computed its prompt, if it
-// still does.
+// yield releases the KV cache of s at the replica that computed its prompt, if it is still there.
 func (f *fleet) yield(s *Sequence) {
 	m := s.move
 	if m == nil {
@@ -119,7 +118,7 @@ func (p *Pool) giveUp() {
 	}
 }
 
-// giveUp ends the requests that wait for a replica; if there are none, all is stuck.
+// giveUp ends the requests that wait for a replica. If there are none, the simulation is stuck.
 func (f *fleet) giveUp() {
 	before := f.live
 	for _, p := range f.pools {
@@ -128,7 +127,7 @@ func (f *fleet) giveUp() {
 	f.stuck = f.live == before
 }
 
-// abandoned returns an error where a scheduler rests although requests wait.
+// abandoned returns an error if a scheduler forms no step although requests wait.
 func (f *fleet) abandoned() error {
 	var errs []error
 	for i := range f.replicas {

@@ -3,8 +3,8 @@ package sim
 import "math/bits"
 
 // finishHeap orders the decoding sequences of a batch by the step at which they will be complete.
-// It is a binary heap. Entries of sequences that left early are stale: their epoch differs, and
-// they are dropped when they surface. While there are none, no sequence is looked at.
+// It is a binary heap. The entry of a sequence that left early is stale: its epoch differs, and it
+// is dropped when it reaches the top. While there are no stale entries, the heap reads no sequence.
 type finishHeap struct {
 	entries []finishEntry
 	stale   int
@@ -16,9 +16,9 @@ type finishEntry struct {
 	epoch          uint32
 }
 
-// precedes returns 1 where e comes before other, else 0. It orders entries by their step, and those
-// of one step by their admission, so that the order does not depend on stale entries, which leaping
-// drops later than stepping. A processor cannot predict the outcome, so there is no branch in it.
+// precedes returns 1 if e comes before other, else 0. It orders entries by their step, and entries
+// of the same step by their admission. So the order does not depend on stale entries, which leaping
+// drops later than stepping. The code has no branch, because a processor could not predict it.
 func (e *finishEntry) precedes(other *finishEntry) int {
 	_, borrow := bits.Sub64(uint64(e.admitted), uint64(other.admitted), 0)
 	_, borrow = bits.Sub64(uint64(e.step), uint64(other.step), borrow)
@@ -57,7 +57,7 @@ func (h *finishHeap) rise(i int, e finishEntry) {
 	q[i] = e
 }
 
-// leave notes that s leaves before it is complete.
+// leave notes that s leaves the batch before its answer is complete.
 func (h *finishHeap) leave(s *Sequence) {
 	s.finishing = false
 	h.stale++

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// fleet runs the replicas, and what happens between them.
+// fleet runs the replicas, and carries out what happens between them.
 type fleet struct {
 	source    Source
 	router    Router
@@ -148,20 +148,21 @@ func (f *fleet) summary() Result {
 type member struct {
 	index int
 	pool  *Pool
-	// What it was given and has not finished: requests, their prompt tokens, and of these the
-	// tokens of prompts not complete.
+	// The load that the replica was given and has not finished: requests, their prompt tokens, and
+	// the tokens of the prompts that are not complete.
 	outstanding         int
 	prompts, uncomputed int64
 	leases              int // requests that go on elsewhere and hold memory here
 	position            int // in pool.members
 	phase               phase
-	// The generation distinguishes failures and stops from what was noted before them.
+	// The generation grows with each failure or stop, so that events noted before it are
+	// recognised.
 	generation uint32
 	replica
 
 	residents list // listed where replicas may fail
 	latency   Time
-	// when these prompts will be complete, as far as can be told; kept where pool.predicting
+	// the predicted time at which these prompts are complete; kept if pool.predicting
 	computed    Time
 	promptToken Time // see timePerPromptToken
 	role        Role
@@ -194,12 +195,12 @@ const (
 	failed
 )
 
-// after returns when an effect of what happens now takes place that is due at the given time: later
-// than its cause. So whatever replicas and users do to each other happens at another instant, and
+// after returns the time of an effect of the present instant that is due at the given time. It is
+// always later than now. So effects between replicas and users take place at a later instant, and
 // the order in which replicas are visited does not matter.
 func (f *fleet) after(due Time) Time { return max(due, f.now+1) }
 
-// note puts an effect of what happens now on the agenda.
+// note puts an effect of the present instant on the agenda.
 func (f *fleet) note(due Time, e event) {
 	e.at = f.after(due)
 	f.agenda.push(e)

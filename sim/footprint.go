@@ -1,18 +1,18 @@
 package sim
 
-// Footprint is what a sequence keeps of its context, in any unit: bytes, or the time that they take
-// on a link.
+// Footprint is the size of what a sequence keeps of its context, in any unit, such as bytes or the
+// time of their transfer.
 type Footprint[T ~int64] struct {
-	// Token is added by each token, and kept.
+	// Token is the size that each token adds for good.
 	Token T
-	// WindowToken is added by each token, and kept for the last Window of them.
+	// WindowToken is the size that each of the last Window tokens adds.
 	WindowToken T
 	Window      int
-	// Fixed is kept from the first token on, however many follow.
+	// Fixed is the size that does not depend on the number of tokens, if there is at least one.
 	Fixed T
 }
 
-// Of returns what a sequence of n tokens keeps, which is nothing where n is 0.
+// Of returns the size for a sequence of n tokens, which is 0 if n is 0.
 func (f *Footprint[T]) Of(n int) T {
 	if n == 0 {
 		return 0

@@ -1,9 +1,9 @@
 package sim
 
-// send queues a transfer of the given number of bytes on the link, and returns when it has arrived.
-// The bytes become ready evenly, layer by layer, during the step that ends at computed, and the
-// last layer with it (Splitwise, ISCA 2024, section 4.3; Mooncake, FAST 2025, section 5.2). While a
-// transfer waits for layers, the link is free for others.
+// send queues a transfer of the given number of bytes on the link, and returns the time at which it
+// has arrived. The layers become ready at even distances during the step that ends at computed, the
+// last one at its end (Splitwise, ISCA 2024, section 4.3; Mooncake, FAST 2025, section 5.2). While
+// a transfer waits for layers, the link is free for others.
 func (l *link) send(bytes int64, layers int, computed, step Time) Time {
 	whole := max(Seconds(float64(bytes)/l.Bandwidth), 1)
 	n := Time(max(layers, 1))
@@ -17,7 +17,8 @@ func (l *link) send(bytes int64, layers int, computed, step Time) Time {
 	return end
 }
 
-// lend begins the move of s, whose prompt the step that ends now has computed at r.
+// lend begins the move of s to a decode replica. The step that ends now has computed its prompt at
+// r.
 func (f *fleet) lend(r *member, s *Sequence, step Time) {
 	s.move = &move{
 		source: r.index, slot: s.Slot, computed: f.now, step: step, sourceGeneration: r.generation,
@@ -61,9 +62,9 @@ func (f *fleet) handOver(s *Sequence) {
 	f.note(at, event{kind: delivering, s: s})
 }
 
-// deliver lets s wait for a place at the replica that has its KV cache now. Its scheduler sees a
-// sequence as after SwapOut: with its memory taken, one token is left to compute, the one that came
-// out of the prefill.
+// deliver lets s wait for a place at the replica that now has its KV cache. The scheduler sees s as
+// after SwapOut. When memory for s is taken, one token is left to compute, which is the one that
+// came out of the prefill.
 func (f *fleet) deliver(s *Sequence) {
 	r, m := &f.replicas[s.Replica], s.move
 	switch {

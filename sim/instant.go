@@ -1,13 +1,12 @@
 package sim
 
-// due returns when something happens next, be it that a scaler is asked.
+// due returns the time of the next event, including those at which a scaler is asked.
 func (f *fleet) due() Time {
 	_, at := f.next.min()
 	return min(f.arrival, f.agenda.next(), Time(at))
 }
 
-// step carries out the first of what happens at the given time, which is the next at which
-// something does.
+// step carries out the first event of the given time, which is the time of the next event.
 func (s *Simulation) step(at Time) {
 	f := s.fleet
 	s.takeSamples(at)

@@ -1,6 +1,6 @@
 package sim
 
-// journey is what the fleet keeps of a request. Replicas leave it alone.
+// journey is the state that the fleet keeps of a request. Replicas do not use it.
 type journey struct {
 	place    place
 	assigned bool   // it counts as a request of Sequence.Replica
@@ -23,30 +23,30 @@ const (
 )
 
 // move is a request on its way from a prefill replica to a decode replica. The KV cache keeps its
-// place in the memory of the source until the target has taken the request into a batch: a decode
-// pool that is full holds up the prefill pool.
+// place in the memory of the source until the target has taken the request into a batch. So a full
+// decode pool holds up the prefill pool.
 type move struct {
 	source, slot int  // the replica that computed the prompt, and Sequence.Slot there
 	computed     Time // when the prompt was complete, or when a transfer had to begin again
 	step         Time // the length of the step that completed it
-	// Replicas that failed meanwhile are of a later generation.
+	// A replica that failed meanwhile has a later generation.
 	sourceGeneration, targetGeneration uint32
 }
 
-// expire makes s, which has ended, stale wherever it is still noted. What it says stays until it is
-// used again, since observers may yet be told of its last step.
+// expire marks s, which has ended, so that every remaining note of it is stale. Its fields keep
+// their values until s is reused, since the last step of s may still be reported to observers.
 func (s *Sequence) expire() {
 	s.epoch++
 	s.life++
 }
 
-// reset readies s for the next request, keeping the space of its content.
+// reset prepares s for another request. It keeps the space of the content.
 func (s *Sequence) reset() {
 	*s = Sequence{Request: Request{Content: s.Content[:0]}, epoch: s.epoch,
 		journey: journey{life: s.life}}
 }
 
-// again readies s, which a failure took out of its replica, to begin anew.
+// again prepares s, whose replica failed, to begin anew.
 func (s *Sequence) again() {
 	*s = Sequence{Request: s.Request, Retries: s.Retries + 1, epoch: s.epoch + 1,
 		journey: journey{life: s.life, place: comingBack}}

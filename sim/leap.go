@@ -53,15 +53,15 @@ func (r *replica) fly(b *Batch, steps int64) {
 	}
 }
 
-// store takes memory for the decodes of the leap's first steps. The step that runs always has its
-// own: another batch of the pipeline may be short of it.
+// store takes memory for the decodes of the leap's first steps. The running step always has its
+// memory already, since another batch of the pipeline may run out of memory.
 func (b *Batch) store(steps int64) {
 	f := &b.flight
 	b.r.memory.Advance(b.lane, steps-f.stored)
 	f.stored = steps
 }
 
-// retryFrom asks for a new attempt to start a resting batch, as soon as the first stage is free.
+// retryFrom schedules a new attempt to start a resting batch, as soon as the first stage is free.
 func (r *replica) retryFrom(at Time) {
 	for i := range r.batches {
 		if !r.batches[i].flight.active {
@@ -71,7 +71,7 @@ func (r *replica) retryFrom(at Time) {
 	}
 }
 
-// schedule finds out when something happens next.
+// schedule computes the time at which the replica acts next.
 func (r *replica) schedule() {
 	r.next = r.retry
 	for i := range r.batches {

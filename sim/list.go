@@ -1,13 +1,13 @@
 package sim
 
-// list is a list of sequences that is threaded through them. A sequence is in one list of a kind at
-// most.
+// list is a list of sequences whose links are in the sequences themselves. A sequence is in at most
+// one list of each kind.
 type list struct {
 	first, last *Sequence
 	kind        listKind
 }
 
-// listKind says which links of a sequence a list goes through.
+// listKind says which links of a sequence a list uses.
 type listKind uint8
 
 const (

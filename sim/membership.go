@@ -16,7 +16,7 @@ func (b *Batch) admit(s *Sequence) {
 	}
 }
 
-// leave takes s out of the batch. Its memory is another matter.
+// leave takes s out of the batch. It does not release the memory of s.
 func (b *Batch) leave(s *Sequence, gone bool) {
 	if b.r.listener != nil {
 		b.r.listener.Left(b, s, gone)
@@ -27,8 +27,7 @@ func (b *Batch) leave(s *Sequence, gone bool) {
 	b.running--
 }
 
-// stopProgress takes s out of the sequences that decode or prefill. It keeps its place in the
-// batch.
+// stopProgress ends the decoding or the prefill of s. s keeps its place in the batch.
 func (b *Batch) stopProgress(s *Sequence) {
 	if !s.decoding {
 		b.prefilling = without(b.prefilling, s)

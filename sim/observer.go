@@ -1,7 +1,7 @@
 package sim
 
-// Observer is told what happens, in the order in which it happens. What it is handed is valid
-// during the call only.
+// Observer is told what happens, in the order in which it happens. The arguments of its methods are
+// valid during the call only.
 type Observer interface {
 	// Steps reports a leap (or a single step) that has ended.
 	Steps(l *Leap)
@@ -13,7 +13,7 @@ type Observer interface {
 	Sampled(at Time, replica int, state State)
 }
 
-// Observers reports the same to several observers, in their order.
+// Observers reports every event to several observers, in their order.
 type Observers []Observer
 
 // Steps implements Observer.
@@ -46,27 +46,27 @@ func (all Observers) Sampled(at Time, replica int, state State) {
 
 // Leap is a run of steps of one batch in which neither the batch nor the decision changed.
 type Leap struct {
-	// Replica and Lane tell which batch.
+	// Replica and Lane are the indices of the replica and of its batch.
 	Replica, Lane int
 	// Start is when the first step began, End when the last ended.
 	Start, End Time
 	// Steps is their number, 1 where Prefill is not empty.
 	Steps int64
-	// Decodes is the number of sequences that decode; each gets a token a step. DecodeTokens is the
-	// number of tokens that they put into each step: Decodes, or more where drafts are verified,
-	// which then give any number of them.
+	// Decodes is the number of sequences that decode; each gets one token a step. DecodeTokens is
+	// the number of tokens that they put into each step: Decodes, or more if drafts are verified. A
+	// step that verifies drafts may give a sequence several tokens.
 	Decodes, DecodeTokens int
-	// Padding is the number of sequences that are complete and keep their place in a static batch.
+	// Padding is the number of complete sequences that keep their place in a static batch.
 	Padding int
-	// Context is the number of tokens attended to by the decoding sequences in the first step; it
+	// Context is the number of tokens to which the decoding sequences attend in the first step. It
 	// grows by Decodes a step.
 	Context int64
-	// Form gives the length of a step from its context; set where Steps is more than 1.
+	// Form gives the length of a step from its context. It is set if Steps is more than 1.
 	Form Affine
 	// Prefill lists the prompt chunks computed.
 	Prefill []Chunk
-	// Gaps are the times between tokens that ended with the first step (with all steps, where Steps
-	// is 1). In each later step the gap of all Decodes sequences is the length of the step.
+	// Gaps are the times between tokens that ended with the first step. In each later step, the gap
+	// of all Decodes sequences is the length of the step.
 	Gaps []Gap
 	// Running is the number of sequences in the batch, Used the units of KV memory in use at the
 	// end.
@@ -74,23 +74,23 @@ type Leap struct {
 	Used    int64
 }
 
-// Gap is a time between two tokens of a sequence, seen Count times.
+// Gap is a time between two tokens of a sequence, which occurred Count times.
 type Gap struct {
 	Span  Time
 	Count int64
 }
 
-// State is what a replica looks like at one moment.
+// State is the state of a replica at one moment.
 type State struct {
-	// Up reports whether the replica serves, starts or finishes what it has: neither off nor
-	// failed.
+	// Up reports whether the replica serves, starts, or finishes its last requests. It is false if
+	// the replica is off or has failed.
 	Up bool
 	// Waiting, Running and Decoding are numbers of sequences. A decoding sequence counts as running
 	// too.
 	Waiting, Running, Decoding int
 	// Used and Capacity are in the memory's units.
 	Used, Capacity int64
-	// Slots says how the memory is divided; nil where it is no SlotMemory. It walks all sequences
-	// that run, and is valid during the call of Sampled.
+	// Slots returns how the memory is divided. It is nil if the memory is no SlotMemory. It visits
+	// all running sequences, and may be called during the call of Sampled only.
 	Slots func() Slots
 }

@@ -34,7 +34,7 @@ func (f *fleet) recover(r *member) {
 	f.open(r)
 }
 
-// open lets r take requests, those first that wait for a replica.
+// open lets r accept requests. The requests that wait for a replica come first.
 func (f *fleet) open(r *member) {
 	p := r.pool
 	p.open(r)

@@ -1,7 +1,7 @@
 package sim
 
-// PerSequence is what a policy keeps of each sequence of its replica, a T each. The zero value is
-// ready for use.
+// PerSequence holds a value of type T for each sequence of a replica, for use by a policy. The zero
+// value is ready for use.
 type PerSequence[T any] struct{ list []kept[T] }
 
 // kept is a T for the request that has a slot.
@@ -11,7 +11,7 @@ type kept[T any] struct {
 	value   T
 }
 
-// Of returns what is kept of s. It is the zero value when s is new to the replica. The pointer is
+// Of returns the value for s, which is the zero value if s is new to the replica. The pointer is
 // valid until Of is called for another sequence.
 func (p *PerSequence[T]) Of(s *Sequence) *T {
 	for s.Slot >= len(p.list) {

@@ -18,14 +18,14 @@ func (f *fleet) arriveNext(at Time) {
 	}
 }
 
-// number gives s, which is to arrive, its ID.
+// number sets the ID of s, which is about to arrive.
 func (f *fleet) number(s *Sequence) {
 	s.ID = f.numbered
 	f.numbered++
 	f.live++
 }
 
-// admissible returns an error where q makes no sense here.
+// admissible returns an error if q is not a valid request, or if no replica serves its model.
 func (f *fleet) admissible(q *Request) error {
 	switch {
 	case q.Prompt < 1 || q.Output < 1:
@@ -72,8 +72,8 @@ func (f *fleet) place(s *Sequence) {
 	f.accept(r, s)
 }
 
-// choose asks a router for a replica for s. Where none takes requests, s waits at the gate of the
-// pool, or ends.
+// choose asks a router for a replica for s. If no replica accepts requests, s waits at the gate of
+// the pool, or ends.
 func (f *fleet) choose(s *Sequence, router Router, p *Pool) (replica int, ok bool) {
 	if len(p.accepting) == 0 {
 		if p.hopeless() {

@@ -36,10 +36,10 @@ const (
 // Len returns the number of replicas that take requests.
 func (p *Pool) Len() int { return len(p.accepting) }
 
-// At returns the index of the k-th of them, k in [0, Len()).
+// At returns the index of the k-th replica that takes requests, k in [0, Len()).
 func (p *Pool) At(k int) int { return p.accepting[k] }
 
-// Accepts reports whether the replica of that index is in the pool and takes requests.
+// Accepts reports whether the replica with the index i is in the pool and takes requests.
 func (p *Pool) Accepts(i int) bool {
 	if i < 0 || i >= len(p.fleet.replicas) {
 		return false
@@ -48,7 +48,7 @@ func (p *Pool) Accepts(i int) bool {
 	return r.pool == p && r.phase == serving
 }
 
-// Now returns the time.
+// Now returns the simulated time.
 func (p *Pool) Now() Time { return p.fleet.now }
 
 // Arrived returns the number of requests that came to the pool so far.
@@ -60,11 +60,12 @@ func (p *Pool) Outstanding() int { return p.outstanding + p.gate.Len() }
 // Requests returns the number of requests that replica i was given and has not finished.
 func (p *Pool) Requests(i int) int { return p.look(i).outstanding }
 
-// Tokens returns the number of prompt tokens of these requests.
+// Tokens returns the number of prompt tokens of the requests that replica i was given and has not
+// finished.
 func (p *Pool) Tokens(i int) int64 { return p.look(i).prompts }
 
-// Pending returns the number of prompt tokens of these requests that are not computed yet, those of
-// a prompt together when it is.
+// Pending returns the number of prompt tokens that replica i was given and has not computed. The
+// tokens of a prompt count until the whole prompt is computed.
 func (p *Pool) Pending(i int) int64 { return p.look(i).uncomputed }
 
 // look returns replica i.
@@ -73,9 +74,9 @@ func (p *Pool) look(i int) *member {
 	return &p.fleet.replicas[i]
 }
 
-// Wait predicts the time to first token of a request with a prompt of the given length, in tokens,
-// on replica i: the prompts that are not computed yet, and its own, at the replica's speed. Decodes
-// in the same batch and cached prefixes are left out.
+// Wait predicts the time to first token on replica i of a request whose prompt has the given number
+// of tokens. It is the time in which the replica computes the pending prompts and then this one.
+// The prediction ignores decodes in the same batch and cached prefixes.
 func (p *Pool) Wait(i, prompt int) Time {
 	r := p.look(i)
 	r.pool.predict()
@@ -93,13 +94,14 @@ func (p *Pool) predict() {
 	}
 }
 
-// State returns what replica i looks like. It takes time in proportion to the stages of the
-// replica's pipeline.
+// State returns the state of replica i. It takes time in proportion to the stages of the replica's
+// pipeline.
 func (p *Pool) State(i int) State { return p.look(i).state(p.fleet.now, true) }
 
-// LeastRequests returns the replica that takes requests and has the fewest, of several the one with
-// the lowest index. Like LeastTokens and LeastWait it takes time in proportion to the logarithm of
-// the size of the pool, which must not be empty.
+// LeastRequests returns the replica with the fewest unfinished requests, among the replicas that
+// take requests. Of equal replicas it returns the one with the lowest index. Like LeastTokens and
+// LeastWait, it takes time in proportion to the logarithm of the size of the pool, which must not
+// be empty.
 func (p *Pool) LeastRequests() int { return p.least(byRequests) }
 
 // LeastTokens returns the replica with the fewest prompt tokens of unfinished requests.
@@ -108,9 +110,9 @@ func (p *Pool) LeastTokens() int { return p.least(byTokens) }
 // LeastPending returns the replica with the fewest prompt tokens that are not computed yet.
 func (p *Pool) LeastPending() int { return p.least(byPending) }
 
-// LeastWait returns the replica that will have computed the prompts given to it first. Sending each
-// request there serves them as from one queue, where a replica computes one prompt at a time and
-// all are equally fast.
+// LeastWait returns the replica that is predicted to be the first to finish its pending prompts. If
+// replicas are equally fast and compute one prompt at a time, sending each request there serves all
+// requests as from one queue.
 func (p *Pool) LeastWait() int { return p.least(byWait) }
 
 // Sibling returns the pool of another role that serves the same model, or nil.
@@ -132,7 +134,7 @@ func (p *Pool) least(by measure) int {
 	return p.members[k]
 }
 
-// changed updates the order of the replicas after a change of r.
+// changed updates the order of the replicas after the load of r changed.
 func (p *Pool) changed(r *member) {
 	if p.ranked {
 		p.rankAll(r)
@@ -180,7 +182,7 @@ func (p *Pool) close(r *member, phase phase) {
 	p.changed(r)
 }
 
-// hopeless reports whether no replica accepts requests, now or later.
+// hopeless reports whether no replica accepts requests now, and none will later.
 func (p *Pool) hopeless() bool {
 	for _, i := range p.members {
 		switch r := &p.fleet.replicas[i]; r.phase {
@@ -210,7 +212,7 @@ func (p *Pool) Running() int {
 	return n
 }
 
-// Waiting returns the number of requests that wait for a place in a batch. Like Busy it looks at
+// Waiting returns the number of requests that wait for a place in a batch. Like Busy, it visits
 // every replica.
 func (p *Pool) Waiting() int {
 	n := p.gate.Len()

@@ -6,11 +6,11 @@ func (r *member) predict(now Time) {
 	r.computed = now + Time(r.uncomputed)*r.timePerPromptToken()
 }
 
-// probe is the length of the prompt by which the speed of replicas is measured, in tokens: about
-// where GPUs reach their full prefill throughput (Splitwise, ISCA 2024, figure 6).
+// probe is the length in tokens of the prompt that measures the speed of a replica. It is about the
+// length at which GPUs reach their full prefill throughput (Splitwise, ISCA 2024, figure 6).
 const probe = 2048
 
-// timePerPromptToken returns how long r takes for a prompt, by token.
+// timePerPromptToken returns the time that r takes for one token of a prompt.
 func (r *member) timePerPromptToken() Time {
 	if r.promptToken == 0 {
 		step := Step{Prefill: []Chunk{{New: probe, Last: true}}}

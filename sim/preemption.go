@@ -1,8 +1,9 @@
 package sim
 
-// Victim returns the sequence that was admitted last over all batches of the replica, the usual one
-// to preempt. It is nil while another batch of the pipeline is under way, whose memory cannot be
-// taken: leave those out that lack memory, and they are tried again when it ends.
+// Victim returns the sequence that was admitted last over all batches of the replica, which is the
+// usual one to preempt. It returns nil while another batch of the pipeline runs a step, since
+// memory of that batch cannot be taken. The scheduler then leaves out the sequences that lack
+// memory, and they are tried again when that step ends.
 func (b *Batch) Victim() *Sequence {
 	var last *Sequence
 	for i := range b.r.batches {
@@ -22,7 +23,7 @@ func (b *Batch) Victim() *Sequence {
 }
 
 // Preemptible yields the sequences in all batches of the replica, for policies that choose another
-// victim; none while another batch is under way.
+// victim. It yields none while another batch runs a step.
 func (b *Batch) Preemptible(yield func(*Sequence) bool) {
 	if b.Victim() == nil {
 		return
@@ -36,8 +37,9 @@ func (b *Batch) Preemptible(yield func(*Sequence) bool) {
 	}
 }
 
-// Preempt drops the KV cache of s, which is computed again later, and returns s. If s ran, it loses
-// its place, and the scheduler that calls Preempt lets it wait again; it is not enqueued.
+// Preempt drops the KV cache of s, which will be computed again, and returns s. If s ran, it loses
+// its place in the batch. The scheduler that calls Preempt must put s back among its waiting
+// sequences; Enqueue is not called.
 func (b *Batch) Preempt(s *Sequence) *Sequence {
 	b.displace(s)
 	b.r.memory.Release(s, false)
@@ -45,8 +47,9 @@ func (b *Batch) Preempt(s *Sequence) *Sequence {
 	return s
 }
 
-// Pause takes s out of its batch and returns it, to wait again as after Preempt. Its KV cache
-// stays, and it goes on with Prefill. One that has stored nothing yet is preempted.
+// Pause takes s out of its batch and returns it, to wait again as after Preempt. The KV cache of s
+// stays, and Prefill continues with it. A sequence that has stored nothing yet is preempted
+// instead.
 func (b *Batch) Pause(s *Sequence) *Sequence {
 	b.displace(s)
 	if s.Stored == 0 {
@@ -57,9 +60,9 @@ func (b *Batch) Pause(s *Sequence) *Sequence {
 	return s
 }
 
-// SwapOut moves the KV cache of s to host memory; Prefill brings it back. If s ran, it loses its
-// place, to wait again as after Preempt. SwapOut returns false, and does nothing, where s has no KV
-// or host memory no room for it.
+// SwapOut moves the KV cache of s to host memory, and Prefill brings it back. If s ran, it loses
+// its place, and waits again as after Preempt. SwapOut returns false, and does nothing, if s has no
+// KV cache or host memory has no room for it.
 //
 // The step under construction begins when its transfers are done, as in vLLM V0, whose copies are
 // in the stream of the forward pass.
@@ -96,7 +99,7 @@ func (b *Batch) transfer(n int) {
 	b.occupyLink(b.r.host.Time.Of(n))
 }
 
-// fetch waits for what Memory brings from slower places for a newcomer.
+// fetch lets the step wait for the tokens of a newcomer that the memory brings from slower memory.
 func (b *Batch) fetch() {
 	if b.r.tiered == nil {
 		return
@@ -114,8 +117,8 @@ func (b *Batch) occupyLink(busy Time) {
 	b.ready = b.r.linkFree
 }
 
-// displace takes s out of its batch and of the step under construction, or, where it is paused,
-// out of the sequences that are.
+// displace takes s out of its batch and out of the step under construction. If s is paused,
+// displace takes it out of the paused sequences.
 func (b *Batch) displace(s *Sequence) {
 	home := s.batch
 	if home == nil {

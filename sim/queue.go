@@ -1,7 +1,7 @@
 package sim
 
-// Queue is a first-in-first-out queue of sequences that also takes one at the front. A sequence is
-// in one queue at most. The zero value is empty and ready.
+// Queue is a first-in-first-out queue of sequences. A sequence can also be added at the front. A
+// sequence is in at most one queue. The zero value is empty and ready for use.
 type Queue struct {
 	list list
 	n    int
@@ -31,7 +31,7 @@ func (q *Queue) Push(s *Sequence) { q.Insert(s, nil) }
 // PushFront adds s at the front.
 func (q *Queue) PushFront(s *Sequence) { q.Insert(s, q.list.first) }
 
-// Insert adds s before next, which is in q, or at the back where next is nil.
+// Insert adds s before next, which is in q, or at the back if next is nil.
 func (q *Queue) Insert(s, next *Sequence) {
 	q.list.insert(s, next)
 	s.queue = q

@@ -1,8 +1,8 @@
 package sim
 
-// replica is one server by itself: a scheduler over a memory, with one batch a pipeline stage. It
-// knows nothing of other replicas, nor of who sends it requests: what comes of a call is left in
-// effects.
+// replica is one server by itself: a scheduler over a memory, with one batch for each pipeline
+// stage. It knows nothing of other replicas, nor of the sender of its requests. Each call leaves
+// its effects on others in the field effects.
 //
 // In a large fleet each step finds its replica out of the processor's caches. So what every step
 // touches comes first, here and in Batch, and what only reports need is shared.
@@ -51,8 +51,7 @@ type replica struct {
 	sampled Time         // when the state was last asked for
 }
 
-// effect is what came of a call of a replica that concerns others. The fleet carries effects out,
-// in order.
+// effect is an effect of a call of a replica on others. The fleet carries effects out, in order.
 type effect struct {
 	kind effectKind
 	s    *Sequence
@@ -86,7 +85,7 @@ type flight struct {
 	steps   int64
 	stored  int64   // steps whose decodes have their memory
 	run     stretch // of steps that all stages take one after another; valid where leaping
-	// leaping is true where run gives the lengths of the steps; otherwise there is one step.
+	// leaping is true if run gives the lengths of the steps; otherwise the flight has one step.
 	leaping        bool
 	ignoreArrivals bool
 }
@@ -107,8 +106,8 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 	return r
 }
 
-// init makes the batches of r, which has reached its place in memory. What they report has its
-// place in reports, by lane.
+// init makes the batches of r, which must not be moved afterwards. Each batch reports in the
+// element of reports for its lane.
 func (r *replica) init(stages int, reports []*Leap) {
 	r.paused.kind = batched
 	r.batches, r.free = r.oneBatch[:], r.oneFree[:]
@@ -126,7 +125,7 @@ func (r *replica) init(stages int, reports []*Leap) {
 	}
 }
 
-// alone reports whether only b has work, now and soon.
+// alone reports whether no other batch than b has work or will soon have it.
 func (r *replica) alone(b *Batch) bool {
 	if len(r.batches) == 1 {
 		return true
@@ -154,27 +153,27 @@ func (r *replica) serves(q *Request) (why Rejection, ok bool) {
 	return 0, true
 }
 
-// Batch is the set of sequences that a replica runs together, and the next step of it that a
-// Scheduler forms. A replica has one batch, or one for each stage of its pipeline.
+// Batch is the set of sequences that a replica runs together, with the next step, which a Scheduler
+// forms. A replica has one batch, or one for each stage of its pipeline.
 type Batch struct {
 	r    *replica
 	lane int
 
-	// The running sequences, oldest first; of them, the ones whose prompt is not complete, and how
-	// many a static batch holds back.
+	// The running sequences, oldest first; the sequences among them whose prompt is not complete;
+	// and the number of sequences that a static batch holds back.
 	members    list
 	running    int
 	prefilling []*Sequence
 	held       int
 
-	// The decoding sequences: all advance together, one token for each of the steps counted here.
+	// The decoding sequences all advance together, by one token for each step counted here.
 	steps   int64
 	decodes int
 	context int64 // tokens stored for them in total
 	finish  finishHeap
 
-	// Token times: the decoding sequences had their last token at lastToken, but for the newcomers
-	// since then.
+	// The decoding sequences had their last token at lastToken, except for the newcomers since
+	// then.
 	lastToken Time
 	newcomers []*Sequence
 	// Sequences that end without an answer when the running step ends.
@@ -188,12 +187,12 @@ type Batch struct {
 	retryPrefill bool  // limits the leap to one step: a refused Prefill may succeed in the next
 	ready        Time  // when its transfers from and to host memory are done
 	flight       flight
-	// report is the leap that has landed last. All batches of a lane share it, in whatever replica
-	// they are: the effects of a landing are carried out before the next one.
+	// report is the leap that ended last. The batches of all replicas with the same lane share it,
+	// since the effects of a leap are carried out before the next leap ends.
 	report *Leap
 }
 
-// seat gives s a slot, vacate takes one back.
+// seat gives s a slot, and vacate takes a slot back.
 func (r *replica) seat(s *Sequence) {
 	if k := len(r.vacant) - 1; k >= 0 {
 		s.Slot, r.vacant = r.vacant[k], r.vacant[:k]

@@ -8,22 +8,22 @@ type ReplicaConfig struct {
 	// Speculator drafts tokens; nil where sequences decode one token a step. It needs a replica of
 	// one stage.
 	Speculator Speculator
-	// Host is where KV caches can be swapped out to.
+	// Host is the host memory to which KV caches can be swapped out.
 	Host HostMemory
-	// Stages is the number of pipeline stages, each with a batch under way; 0 means 1.
+	// Stages is the number of pipeline stages, each with a batch of its own; 0 means 1.
 	Stages int
-	// Lookahead is the number of steps that are planned before the running one ends: 0, or 1 for
-	// asynchronous scheduling, where a request also waits for the step after the running one. It
-	// applies without a pipeline only.
+	// Lookahead is the number of steps that are planned before the running step ends. It is 0, or 1
+	// for asynchronous scheduling, where a new request also waits for the step after the running
+	// one. It applies without a pipeline only.
 	Lookahead int
 	// Latency is added between every token and the user (network, tokenisation, HTTP).
 	Latency Time
-	// MaxContext is the longest prompt and answer together that is served, in tokens; 0 means no
-	// bound.
+	// MaxContext is the largest number of tokens of a prompt and its answer together that the
+	// replica serves; 0 means no bound.
 	MaxContext int
 
-	// Model is the model served, in the numbers of Request.Model, and Role the phases of a request.
-	// Replicas that agree in both make a Pool.
+	// Model is the index of the served model, as in Request.Model, and Role says which phases of a
+	// request the replica serves. Replicas that agree in both make a Pool.
 	Model int
 	Role  Role
 	// Link is the index in Config.Links over which a prefill replica sends KV caches, of KVBytes
@@ -31,18 +31,19 @@ type ReplicaConfig struct {
 	Link    int
 	KVBytes Footprint[int64]
 	Layers  int
-	// Relays has a prefill replica send the first token along with the KV cache, so that its user
-	// gets it when the decode replica begins with the request. Otherwise it answers by itself.
+	// Relays makes a prefill replica send the first token along with the KV cache, so that the user
+	// gets it when the decode replica begins with the request. Otherwise the prefill replica sends
+	// the first token to the user.
 	Relays bool
-	// FirstChunk is the number of tokens that the user of a request with a relayed first token gets
-	// at once from a decode replica, after as many steps as long as the first; 0 means that the
-	// first token comes alone and before them.
+	// FirstChunk is the number of tokens that a decode replica sends at once at the start, to the
+	// user of a request with a relayed first token. They come after that number of steps, each
+	// taken as long as the first. 0 means that the first token comes alone, before the others.
 	FirstChunk float64
-	// Off replicas do not run at first; a Scaler may start them. ColdStart is the time from then
-	// until they take requests.
+	// Off means that the replica does not run at first; a Scaler may start it. ColdStart is the
+	// time from the start until the replica takes requests.
 	Off       bool
 	ColdStart Time
-	// Steady replicas run whatever a Scaler of their pool says.
+	// Steady means that the replica always runs, whatever a Scaler of its pool says.
 	Steady bool
 }
 
@@ -53,30 +54,32 @@ type Role int
 const (
 	// Mixed replicas serve a request from prompt to answer.
 	Mixed Role = iota
-	// Prefill replicas compute prompts, give the first token, and hand the request and its KV cache
-	// to a decode replica.
+	// Prefill replicas compute prompts and the first token, and hand the request and its KV cache
+	// over to a decode replica.
 	Prefill
-	// Decode replicas go on where prefill replicas stopped. They can serve whole requests too, if a
-	// router sends them some.
+	// Decode replicas continue the requests of prefill replicas. They can also serve whole
+	// requests, if a router sends them some.
 	Decode
 )
 
-// HostMemory is where the KV caches of preempted sequences can wait, and the link to it (PCIe,
-// say).
+// HostMemory is the memory in which the KV caches of preempted sequences can wait, with the link to
+// it, such as PCIe.
 type HostMemory struct {
-	// Tokens is its room, in tokens of context; 0 means that nothing can be swapped out.
+	// Tokens is the size of the memory, in tokens of context; 0 means that nothing can be swapped
+	// out.
 	Tokens int64
-	// Time is the time that what a sequence keeps takes on the link, in either direction. Transfers
-	// wait for each other.
+	// Time is the time that the KV cache of a sequence takes on the link, in either direction.
+	// Transfers take place one after another.
 	Time Footprint[Time]
 }
 
 // ReplicaResult is the work that one replica did.
 type ReplicaResult struct {
 	Completed, Rejected, Preemptions int64
-	// HandedOver is the number of requests that went on at another replica.
+	// HandedOver is the number of requests that were handed over to another replica.
 	HandedOver int64
-	// Up is the time from being started until being switched off, or failing, or the end.
+	// Up is the time during which the replica was on: from each start until it was switched off,
+	// until it failed, or until the end.
 	Up Time
 	// Busy is the time during which steps ran, a step in several pipeline stages counted once.
 	Busy Time
@@ -87,17 +90,18 @@ type ReplicaResult struct {
 	PrefillTokens, DecodeTokens int64
 	// Sampled is the number of tokens that came out.
 	Sampled int64
-	// Drafted and Accepted are the tokens drafted and of them accepted; Drafting is the part of
-	// Busy spent on drafts.
+	// Drafted is the number of drafted tokens, and Accepted the number of them that were accepted.
+	// Drafting is the part of Busy spent on drafts.
 	Drafted, Accepted int64
 	Drafting          Time
-	// PaddingTokens are the tokens that a static batch computed for nothing, beside those above.
+	// PaddingTokens is the number of padding tokens that static batches computed, in addition to
+	// the tokens above.
 	PaddingTokens int64
-	// SwappedTokens is the number of tokens whose KV went over the link to host memory, both ways
-	// together.
+	// SwappedTokens is the number of tokens whose KV went over the link to host memory, in both
+	// directions together.
 	SwappedTokens int64
-	// CachedTokens is the number of prompt tokens that the prefix cache supplied; FetchedTokens are
-	// those of them that came from slower memory.
+	// CachedTokens is the number of prompt tokens that the prefix cache supplied. FetchedTokens is
+	// the number of them that came from slower memory.
 	CachedTokens, FetchedTokens int64
 	// KVCapacity is the size of the KV memory, in the memory's units.
 	KVCapacity int64

@@ -1,6 +1,6 @@
 package sim
 
-// Request is what a user asks for. A Source fills it; the simulator never changes it.
+// Request is a request of a user. A Source fills it, and the simulator changes only the ID.
 type Request struct {
 	// ID numbers requests in order of arrival, from 0.
 	ID int64
@@ -8,24 +8,28 @@ type Request struct {
 	Arrival Time
 	// Prompt is the length of the prompt in tokens, at least 1.
 	Prompt int
-	// Output is the number of tokens that will be generated, at least 1. Schedulers that may not
-	// know it must not read it.
+	// Output is the number of tokens that will be generated, at least 1. A scheduler must not read
+	// it if it cannot know the length of answers.
 	Output int
-	// Class indexes the scenario's request classes; 0 where there is one class.
+	// Class is the index of the request's class in the scenario; 0 if there is only one class.
 	Class int
-	// Tenant indexes who pays, for fairness policies; 0 where there is one tenant.
+	// Tenant is the index of the tenant who sent the request, for fairness policies; 0 if there is
+	// only one.
 	Tenant int
 	// Priority orders requests for priority policies; larger is more urgent, 0 the default.
 	Priority int
-	// Deadline is when the answer should be complete, for deadline policies; 0 means none.
+	// Deadline is the time by which the answer should be complete, for deadline policies; 0 means
+	// none.
 	Deadline Time
-	// TTFT is the time to first token of the SLO, for routers and admission; 0 means none.
+	// TTFT is the SLO's limit of the time to first token, for routers and admission; 0 means none.
 	TTFT Time
 	// Session names a conversation, for routers with affinity; 0 means none.
 	Session int64
-	// Model indexes the models that the fleet serves; 0 where there is one.
+	// Model is the index of the requested model among the models that the fleet serves; 0 if there
+	// is only one.
 	Model int
-	// Patience is how long the user waits for the whole answer before going away; 0 means for ever.
+	// Patience is how long the user waits for the whole answer before the request is cancelled; 0
+	// means without limit.
 	Patience Time
 	// Content describes the prompt for prefix caches as runs of tokens from the start; empty means
 	// that no other prompt shares anything with it. Lengths sum to at most Prompt; the rest is
@@ -45,7 +49,7 @@ type Segment struct {
 	Tokens int
 }
 
-// Rejection says why a request ends without an answer.
+// Rejection is the reason why a request ends without an answer.
 type Rejection int
 
 // Reasons for a rejection.
@@ -59,18 +63,19 @@ const (
 	Refused
 	// Unavailable means that no replica serves the model, and none will.
 	Unavailable
-	// TimedOut means that the request had not begun to run after Config.QueueTimeout.
+	// TimedOut means that the request waited longer than Config.QueueTimeout for its first step.
 	TimedOut
-	// Cancelled means that the user went away, see Request.Patience.
+	// Cancelled means that the user did not wait for the answer, see Request.Patience.
 	Cancelled
-	// Lost means that replicas failed under the request, more often than Config.Retry allows.
+	// Lost means that replicas failed while they had the request, more often than Config.Retry
+	// allows.
 	Lost
 )
 
 // Rejections is the number of reasons for a rejection.
 const Rejections = int(Lost) + 1
 
-// String says the reason in words.
+// String returns the reason in words.
 func (r Rejection) String() string {
 	switch r {
 	case TooLong:

@@ -1,6 +1,6 @@
 package sim
 
-// run lets r do what happens at the given time: leaps end, and the next ones begin.
+// run lets r act at the given time: leaps end, and the next ones begin.
 func (f *fleet) run(r *member, at Time) {
 	f.now = at
 	r.land(at)
@@ -11,7 +11,7 @@ func (f *fleet) run(r *member, at Time) {
 	f.settle(r)
 }
 
-// settle carries out what came of a call of r, and notes when something happens there next.
+// settle carries out the effects of a call of r, and notes when r acts next.
 func (f *fleet) settle(r *member) {
 	if len(r.effects) > 0 {
 		f.carryOut(r)

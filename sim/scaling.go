@@ -1,6 +1,7 @@
 package sim
 
-// scale asks the n-th scaler, and follows it.
+// scale asks the scaler with the number n how many replicas should run, and starts or stops
+// replicas.
 func (f *fleet) scale(n int) {
 	sc := &f.scalings[n]
 	p := f.pool(sc.Model, sc.Role)
@@ -13,7 +14,7 @@ func (f *fleet) scale(n int) {
 	f.note(later(f.now, sc.Every), event{kind: scaling, n: n})
 }
 
-// start gets one more replica to run: one that drains, else the first that is off.
+// start lets one more replica run: a replica that drains, else the first that is off.
 func (f *fleet) start(p *Pool) bool {
 	for _, i := range p.members {
 		if r := &f.replicas[i]; r.phase == draining {

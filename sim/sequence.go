@@ -6,33 +6,34 @@ type Sequence struct {
 	Request
 
 	// Generated is the number of output tokens so far, and Stored the number of tokens whose KV is
-	// kept. Both stand still while the sequence decodes: then call Progress and Context.
+	// kept. Both are not updated while the sequence decodes; Progress and Context return the
+	// numbers then.
 	Generated, Stored int
 	// Cached is the number of prompt tokens that the prefix cache supplied when the sequence was
 	// last admitted.
 	Cached int
-	// Scheduled is when the first step of the sequence began, FirstToken and LastToken when those
-	// tokens came out; 0 before.
+	// Scheduled is when the first step of the sequence began. FirstToken and LastToken are when
+	// these tokens came out. Each is 0 before that time.
 	Scheduled, FirstToken, LastToken Time
-	// Delivered is when the KV cache came from the replica that computed the prompt; 0 where one
+	// Delivered is when the KV cache arrived from the replica that computed the prompt; 0 if one
 	// replica does both.
 	Delivered Time
 	// Preemptions counts how often the sequence lost its place in a batch.
 	Preemptions int
-	// Retries counts how often a replica failed under the sequence, and it began anew.
+	// Retries counts how often the sequence began anew because its replica failed.
 	Retries int
 	// Swapped is the number of tokens whose KV waits in host memory, or has come from a prefill
 	// replica.
 	Swapped int
-	// Replica is the index of the replica that serves the sequence, and Latency what its front end
-	// adds between a token and the user.
+	// Replica is the index of the replica that serves the sequence. Latency is the time that the
+	// replica's front end adds between a token and the user.
 	Replica int
 	Latency Time
 
 	// Drafted and Accepted count the tokens drafted for the sequence and those accepted.
 	Drafted, Accepted int
-	// Slot distinguishes the sequences of a replica: a small number from 0, which another one gets
-	// when the sequence has left and holds no memory. See PerSequence.
+	// Slot is a small number, from 0, that distinguishes the sequences of a replica. Another
+	// sequence gets the number when this one has left and holds no memory. See PerSequence.
 	Slot int
 
 	links     [listKinds]links
@@ -72,9 +73,9 @@ func (s *Sequence) Progress() int { return s.Generated + s.advance() }
 // construction or under way.
 func (s *Sequence) Verifying() int { return s.drafted }
 
-// Remaining returns the number of tokens to compute before s gives its next token: those of the
-// prompt, and after a preemption those generated before it, less the ones stored here or in host
-// memory. It is 0 for a sequence that decodes or is complete.
+// Remaining returns the number of tokens to compute before the next token of s comes out. These are
+// the tokens of the prompt and, after a preemption, the tokens generated before it, less the tokens
+// stored in KV or host memory. It is 0 for a sequence that decodes or is complete.
 func (s *Sequence) Remaining() int {
 	if s.decoding || s.held {
 		return 0
@@ -95,8 +96,8 @@ func (s *Sequence) TTFT() Time { return s.FirstToken + s.Latency - s.Arrival }
 // E2E returns the latency from sending the request to the last token, as the user sees it.
 func (s *Sequence) E2E() Time { return s.LastToken + s.Latency - s.Arrival }
 
-// TPOT returns the mean time per output token after the first; 0 for an answer of one token, which
-// has none.
+// TPOT returns the mean time per output token after the first. It is 0 for an answer of one token,
+// which has no such time.
 func (s *Sequence) TPOT() Time {
 	if s.Output < 2 {
 		return 0

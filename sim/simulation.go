@@ -7,8 +7,8 @@ import (
 )
 
 // Simulation is a run that its owner drives from one instant to the next, as a server in real time,
-// a page or a debugger does; Run drives it to the end. The package comment gives the order of what
-// happens at one instant. A Simulation is not safe for concurrent use.
+// a page or a debugger does. Run drives it to the end. The package comment gives the order of
+// events at one instant. A Simulation is not safe for concurrent use.
 type Simulation struct {
 	fleet       *fleet
 	sampleEvery Time
@@ -16,9 +16,9 @@ type Simulation struct {
 	closed      bool // nothing more comes from outside
 }
 
-// Run simulates until every request of the source has ended, or ctx is cancelled. The result is
-// determined by the configuration alone. The error is the context's, the source's, or says which
-// scheduler left requests behind.
+// Run simulates until every request of the source has ended, or ctx is cancelled. The configuration
+// alone determines the result. Run returns an error if the configuration is wrong, if ctx is
+// cancelled, if the source fails, or if a scheduler rests although requests wait.
 func Run(ctx context.Context, c Config) (Result, error) {
 	if c.Source == nil {
 		return Result{}, errors.New("sim: no source of requests")
@@ -37,7 +37,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return s.Result(), s.Err()
 }
 
-// New returns a simulation in which nothing has happened yet, or what is wrong with c.
+// New returns a simulation in which nothing has happened yet. It returns an error if c is wrong.
 func New(c Config) (*Simulation, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -49,12 +49,12 @@ func New(c Config) (*Simulation, error) {
 	return s, nil
 }
 
-// Now returns the time up to which everything has happened, 0 at first.
+// Now returns the time up to which the simulation has run; 0 at first.
 func (s *Simulation) Now() Time { return max(s.fleet.now, 0) }
 
-// Next returns when something happens next. It is Never when all requests have ended, or nothing
-// can happen to requests that have not, or after an error: see Err. Scalers may still be asked, and
-// replicas fail and recover.
+// Next returns the time of the next event. It returns Never when all requests have ended, when
+// nothing more can happen to the remaining ones, and after an error: see Err. Even then scalers may
+// still be asked, and replicas may fail and recover.
 func (s *Simulation) Next() Time {
 	f := s.fleet
 	if f.err != nil || f.arrival == Never && (f.live == 0 || f.stuck) {
@@ -63,8 +63,8 @@ func (s *Simulation) Next() Time {
 	return f.due()
 }
 
-// Advance carries out everything that happens up to and including the time until; if that is Never,
-// up to the end. Afterwards it is until.
+// Advance carries out all events up to and including the time until, or up to the end if until is
+// Never. Afterwards Now returns until.
 func (s *Simulation) Advance(until Time) error {
 	f := s.fleet
 	if until == Never {
@@ -82,9 +82,9 @@ func (s *Simulation) Advance(until Time) error {
 	return f.err
 }
 
-// Push lets a request come from outside, at r.Arrival, or right after Now where that is over. Of
-// all other fields of r but ID, each has its meaning. Push returns the ID of the request, or what
-// is wrong with it.
+// Push adds a request from outside. It arrives at r.Arrival, or right after Now if that time has
+// passed. Push sets the ID and uses all other fields of r. It returns the ID of the request, or an
+// error if the request is wrong.
 func (s *Simulation) Push(r Request) (id int64, err error) {
 	f := s.fleet
 	r.ID = f.numbered
@@ -101,8 +101,8 @@ func (s *Simulation) Push(r Request) (id int64, err error) {
 	return q.ID, nil
 }
 
-// Cancel lets the user of a request that was pushed go away now. It returns false where the request
-// has ended.
+// Cancel ends a pushed request now, as when its user goes away. It returns false if the request has
+// already ended.
 func (s *Simulation) Cancel(id int64) bool {
 	q, ok := s.fleet.pushed[id]
 	if ok {
@@ -111,7 +111,7 @@ func (s *Simulation) Cancel(id int64) bool {
 	return ok
 }
 
-// Fail lets a replica fail now for the given time, as an Outage does.
+// Fail makes a replica fail now for the given time, as an Outage does.
 func (s *Simulation) Fail(replica int, lasts Time) error {
 	f := s.fleet
 	if replica < 0 || replica >= len(f.replicas) || lasts < 0 {
@@ -123,11 +123,11 @@ func (s *Simulation) Fail(replica int, lasts Time) error {
 	return nil
 }
 
-// Result returns what can be counted so far.
+// Result returns the figures of the run so far.
 func (s *Simulation) Result() Result { return s.fleet.summary() }
 
-// Err returns what broke the simulation. Once Next is Never, it is also what broke the source, or
-// says which scheduler rests although requests wait.
+// Err returns the error that stopped the simulation. Once Next is Never, Err also returns an error
+// of the source, or an error that names the scheduler that rests although requests wait.
 func (s *Simulation) Err() error {
 	f := s.fleet
 	if f.err != nil || s.Next() != Never {

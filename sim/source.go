@@ -1,20 +1,21 @@
 package sim
 
-// Source yields requests in order of arrival. Open-loop sources ignore Done; closed-loop ones send
-// a user's next request after the last.
+// Source yields requests in order of arrival. Open-loop sources ignore Done. Closed-loop sources
+// send a user's next request after the previous one has ended.
 type Source interface {
-	// NextArrival returns when the next known request arrives, or Never if none is known (for now,
-	// if a request is under way). Only Next and Done change it.
+	// NextArrival returns the arrival time of the next known request, or Never if none is known.
+	// While requests are unfinished, Done may make more known. Only Next and Done change the
+	// result.
 	NextArrival() Time
-	// Next fills r with the request that NextArrival announced, reusing the space of r.Content. It
-	// is called only when NextArrival is not Never. Every field of r but ID, which the simulator
-	// sets, is written.
+	// Next fills r with the request that NextArrival announced, and reuses the space of r.Content.
+	// It writes every field of r except ID, which the simulator sets. It is called only when
+	// NextArrival is not Never.
 	Next(r *Request)
-	// Done is called when r finished or ended without an answer at the time at; arrivals that
-	// follow from it must not be earlier than at.
+	// Done is called when r ended at the time at, with or without an answer. Arrivals that follow
+	// from it must not be earlier than at.
 	Done(r *Request, at Time)
-	// Err returns what broke the stream (a corrupt trace line, say), or nil. The simulator asks
-	// when NextArrival is Never.
+	// Err returns the error that ended the stream, such as a corrupt line of a trace, or nil. The
+	// simulator calls it when NextArrival is Never.
 	Err() error
 }
 

@@ -14,7 +14,7 @@ func (b *Batch) DecodeTokens() int {
 }
 
 // draft asks for the drafts of all decoding sequences, and stores them with the token from the
-// model. A sequence for whose draft memory is short goes without.
+// model. A sequence gets no draft if memory has no room for it.
 func (b *Batch) draft() bool {
 	m, spec := b.r.memory, b.r.speculator
 	spec.Plan(b)
@@ -78,7 +78,7 @@ func (b *Batch) verify() {
 	}
 }
 
-// addGap notes a time between the arrivals of tokens; tokens that arrive together have one.
+// addGap notes a time between tokens. Tokens that arrive together count as one arrival.
 func (b *Batch) addGap(span Time) {
 	if k := len(b.report.Gaps); k > 0 && b.report.Gaps[k-1].Span == span {
 		b.report.Gaps[k-1].Count++

@@ -1,7 +1,8 @@
 package sim
 
-// state returns what the replica looks like at the time at, before which nothing else happens. A
-// step that ends then counts as running still where events of that time are to come.
+// state returns the state of the replica at the time at. Nothing else may happen before that time.
+// If early is true, a step that ends at that time still counts as running, since other events of
+// the instant are to come.
 func (r *replica) state(at Time, early bool) State {
 	st := State{
 		Waiting: r.scheduler.Waiting() + r.incoming.Len(),
@@ -35,7 +36,8 @@ func (r *replica) busy(now Time) Time {
 	return r.result.Busy + max(0, now-max(begin, r.busyUntil))
 }
 
-// slotsOf returns how the memory of r is divided at the time at, before which nothing else happens.
+// slotsOf returns how the memory of r is divided at the time at. Nothing else may happen before
+// that time.
 func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 	all, shared := m.Slots()
 	d := Slots{Tokens: -shared, External: all + shared}
@@ -76,8 +78,8 @@ func (d *Slots) give(m SlotMemory, s *Sequence, stored int) {
 	d.External -= room
 }
 
-// begun returns how many decode steps of the leap under way have begun by the time at: their tokens
-// have their memory.
+// begun returns the number of decode steps of the running leap that have begun by the time at.
+// Their tokens have memory.
 func (b *Batch) begun(at Time) int {
 	f := &b.flight
 	switch {

@@ -1,35 +1,36 @@
 package sim
 
-// Step is the summary of one forward pass, all that its cost depends on.
+// Step is the summary of one forward pass. It has all that the cost of the pass depends on.
 type Step struct {
-	// Decodes is the number of sequences that decode, and of sequences that keep their place in a
-	// static batch although they are complete: their rows are computed, but attend to nothing.
+	// Decodes is the number of sequences that decode. It includes the complete sequences of a
+	// static batch, whose rows are computed but attend to nothing.
 	Decodes int
 	// DecodeTokens is the number of query tokens of those sequences together: Decodes, or more when
 	// a speculative step verifies drafted tokens.
 	DecodeTokens int
-	// Context is the sum over the decoding sequences of the tokens attended to, the new one
-	// included.
+	// Context is the number of tokens to which the decoding sequences attend, the new token
+	// included, summed over the sequences.
 	Context int64
 	// Prefill lists the prompt chunks computed in this step.
 	Prefill []Chunk
-	// Sequences yields the decoding sequences, for clocks that execute the step. Predicting clocks
-	// leave it alone.
+	// Sequences yields the decoding sequences, for clocks that execute the step. Clocks that
+	// predict its time do not use it.
 	Sequences func(yield func(*Sequence) bool)
 }
 
 // Chunk is a run of prompt tokens computed in one step.
 type Chunk struct {
-	// Sequence is whose prompt it is; nil in steps made up for a what-if.
+	// Sequence is the sequence whose prompt is computed. It is nil in steps that are not part of a
+	// simulation.
 	Sequence *Sequence
 	// New is the number of tokens computed, at least 1.
 	New int
 	// Cached is the number of tokens of the same sequence whose KV is already stored.
 	Cached int
-	// Padding is the number of tokens by which a static batch lengthens the chunk; they are
-	// computed for nothing.
+	// Padding is the number of tokens by which a static batch lengthens the chunk. Their
+	// computation is wasted.
 	Padding int
-	// Last is true where the chunk completes the prompt, so that a token is sampled from it.
+	// Last is true if the chunk completes the prompt, so that a token is sampled from it.
 	Last bool
 }
 
@@ -48,13 +49,13 @@ func (s *Step) Tokens() int {
 // StepClock says how long a step takes: predicted from hardware and model, or executed and
 // measured.
 type StepClock interface {
-	// Duration returns the time that s takes in one pipeline stage (the slowest), at least a tick.
-	// The step is valid during the call only.
+	// Duration returns the time that s takes in the slowest pipeline stage, at least one tick. The
+	// step is valid during the call only.
 	Duration(s *Step) Time
 }
 
-// Affine is a duration that is affine in the total context, Base + PerToken·context, for contexts
-// in (…, Through].
+// Affine is a duration that is affine in the total context: Base + PerToken·context, for contexts
+// of at most Through tokens.
 type Affine struct {
 	Base, PerToken Time
 	// Through is the largest context for which the form holds.
@@ -64,8 +65,8 @@ type Affine struct {
 // At returns the duration at the given total context.
 func (a Affine) At(context int64) Time { return a.Base + a.PerToken*Time(context) }
 
-// LeapClock is a StepClock whose pure decode steps are piecewise affine in the total context, so
-// that they can be leaped.
+// LeapClock is a StepClock for which the duration of steps without prefill is piecewise affine in
+// the total context, so that the simulator can leap over them.
 type LeapClock interface {
 	StepClock
 	// Decode returns the form that holds for n sequences decoding one token each, at a total

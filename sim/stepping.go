@@ -2,13 +2,13 @@ package sim
 
 import "fmt"
 
-// launch forms the next step of b and starts it. It returns false where the scheduler leaves the
-// step empty.
+// launch forms the next step of b and starts it. It returns false if the scheduler leaves the step
+// empty.
 func (b *Batch) launch() bool {
 	r := b.r
 	d := b.plan()
 	if b.empty() && r.incoming.Len() > 0 {
-		// Nothing is under way that an arrival would have to wait for.
+		// No step runs for which an arrival would have to wait.
 		r.reveal(Forever)
 		d = b.plan()
 	}
@@ -106,8 +106,7 @@ func (b *Batch) pipeline(stage Time) {
 	b.flight.steps, b.flight.end = 1, at
 }
 
-// outlastTime stops the simulation: the step that starts would end after the last instant that Time
-// can name.
+// outlastTime stops the simulation, because the next step would end after the largest Time.
 func (b *Batch) outlastTime() {
 	b.r.err = fmt.Errorf("request %d runs in a step that ends after %.0f days, which is as far "+
 		"as simulated time goes",
@@ -150,8 +149,8 @@ func (b *Batch) land() {
 	}
 }
 
-// describe reports the leap that has ended. The report is filled in place, which is quicker than
-// copied.
+// describe reports the leap that has ended. It fills the report in place, which is faster than a
+// copy.
 func (b *Batch) describe(decodes int, used int64) {
 	f, l := &b.flight, b.report
 	l.Lane, l.Start, l.End, l.Steps = b.lane, f.start, f.end, f.steps
@@ -260,8 +259,9 @@ func (b *Batch) prefilled(c *Chunk) {
 	}
 }
 
-// untilFirstChunk returns how long the user of a request whose first token was relayed waits for
-// the first tokens of the replica: the steps of a first chunk, each as long as the running one.
+// untilFirstChunk returns how long the user of a request with a relayed first token waits for the
+// replica's first tokens. It is the time of the steps of a first chunk, each taken as long as the
+// running step.
 func (b *Batch) untilFirstChunk() Time {
 	return Time(b.r.firstChunk * float64(b.flight.end-b.flight.start))
 }
@@ -284,7 +284,7 @@ func (r *replica) launchBatch() {
 	}
 }
 
-// reveal hands the scheduler the arrivals that the given step can see.
+// reveal gives the scheduler the arrivals that the given step can include.
 func (r *replica) reveal(step int64) {
 	for s := r.incoming.Front(); s != nil && s.visible <= step; s = r.incoming.Front() {
 		r.incoming.Remove(s)

@@ -6,7 +6,7 @@ import (
 )
 
 // Time is a point in simulated time, or a span of it, in ticks of 10 ps. Its range is about ±2.9
-// years; a simulation that would go on longer ends with an error.
+// years. A simulation that would last longer ends with an error.
 type Time int64
 
 // Units of Time.
@@ -50,7 +50,7 @@ func (t Time) String() string {
 	return time.Duration(t / Nanosecond).String()
 }
 
-// later returns at + span, or Never where that is out of range.
+// later returns at + span, or Never if the sum is out of range.
 func later(at, span Time) Time {
 	if span >= Never-at {
 		return Never

@@ -5,12 +5,12 @@ import (
 	"math/bits"
 )
 
-// tournament finds the least of a fixed number of keys; of equal keys the one with the lowest
-// index.
+// tournament finds the smallest of a fixed number of keys. Of equal keys, it finds the one with the
+// lowest index.
 type tournament struct {
 	leaves int
-	// nodes is a binary tree: node 1 is the root and has the winner of all, node n has the children
-	// 2n and 2n+1, and the leaves come last.
+	// nodes is a binary tree. Node 1 is the root and holds the winner of all. Node n has the
+	// children 2n and 2n+1, and the leaves come last.
 	nodes []contender
 }
 
@@ -53,8 +53,8 @@ func (t *tournament) set(i int, key int64) {
 	}
 }
 
-// rightWins returns 1 where the right child of a node wins, else 0. A processor cannot predict the
-// outcome, so there is no branch in it.
+// rightWins returns 1 if the right child of a node wins, else 0. The code has no branch, because a
+// processor could not predict it.
 func (t *tournament) rightWins(node int) int {
 	const sign = 1 << 63 // keys have one
 	left, right := t.nodes[2*node].key, t.nodes[2*node+1].key
