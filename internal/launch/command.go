@@ -37,6 +37,11 @@ func (p place) within(object map[string]any) place {
 	if role, ok := at(object, "metadata", "labels", "llm-d.ai/role").(string); ok {
 		p.role = labelled(role)
 	}
+	for _, key := range []string{"componentType", "subComponentType"} { // of Dynamo
+		if said, ok := object[key].(string); ok && phase(said) != "" {
+			p.role = said
+		}
+	}
 	if n, ok := object["size"].(int); ok && object["workerTemplate"] != nil {
 		p.size = n
 	}

@@ -49,11 +49,12 @@ func (r *reading) take(o *option, flag, value string, off bool) error {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
 	}
-	if o.key != "" && value != "" {
+	switch {
+	case o.key == "" || value == "":
+	case o.key == "pool":
+		r.setPool(flag, value)
+	default:
 		r.set(o.key, value)
-	}
-	if o.key == "pool" {
-		r.poolFlag = flag
 	}
 	return nil
 }

@@ -51,6 +51,15 @@ func fleetOf(commands []command, file files) (*Reading, error) {
 		}
 		members = append(members, m)
 	}
+	r, err := joined(members)
+	if err == nil {
+		r.route(commands)
+	}
+	return r, err
+}
+
+// joined returns the fleet of all members.
+func joined(members []member) (*Reading, error) {
 	if len(members) == 1 {
 		return members[0].alone()
 	}
@@ -58,6 +67,26 @@ func fleetOf(commands []command, file files) (*Reading, error) {
 		return nil, err
 	}
 	return together(members)
+}
+
+// route takes over what a frontend of Dynamo says of routing.
+func (r *Reading) route(commands []command) {
+	for _, c := range commands {
+		words := plain(c.words)
+		if len(words) < 3 || !isPython(words[0]) || words[2] != "dynamo.frontend" {
+			continue
+		}
+		for _, mode := range valuesOf(words, "--router-mode") {
+			switch policy := routingOf(mode); policy {
+			case "round-robin":
+			case "":
+				r.Notes = append(r.Notes, "--router-mode "+mode+" is no routing policy")
+			default:
+				r.Settings = append(r.Settings, "routing="+policy)
+			}
+		}
+	}
+	slices.Sort(r.Settings)
 }
 
 // title names a command for people.

@@ -35,6 +35,10 @@ type Server struct {
 	// Config is the text of the YAML file that the command names, ConfigFile its name; empty where
 	// it needs none. Each group has its own: pools may differ.
 	Config, ConfigFile string
+	// WorkerArgs are the arguments of Dynamo's worker for the same replica, WorkerConfig the text
+	// of the YAML file that they name, by the name ConfigFile; empty where it needs none.
+	WorkerArgs   []string
+	WorkerConfig string
 	// Replicas is how many there are, Accelerators how many each has, on Nodes of them.
 	Replicas, Accelerators, Nodes int
 	// Autoscaler says how they are started and stopped; nil where the scenario does not, or the
@@ -45,6 +49,9 @@ type Server struct {
 	// Resource is the name under which Kubernetes counts the accelerators, such as nvidia.com/gpu.
 	Resource string
 }
+
+// PerNode is the number of accelerators of each node.
+func (s *Server) PerNode() int { return (s.Accelerators + s.Nodes - 1) / s.Nodes }
 
 // Line returns the command as a line for a POSIX shell.
 func (s *Server) Line() (string, error) {
@@ -77,6 +84,7 @@ type engine struct {
 	program func(words []string) int
 	options func() []option
 	settle  func(r *reading)
+	worker  dynamoWorker
 }
 
 // engines returns the engines that are known; the first is the default.
@@ -179,6 +187,8 @@ func Fleet(simulation *scenarios.Simulation, engineName string) ([]Server, []str
 			Autoscaler: e.autoscaler(&g.scaling), Replicas: g.replicas, Accelerators: g.gpus(),
 			Nodes: (g.gpus() + perNode - 1) / perNode,
 		}
+		mode, _ := routerMode(simulation.Scenario.Routing.Policy)
+		server.WorkerArgs, server.WorkerConfig = e.worker.write(&g.deployed, command, mode == "kv")
 		if e.name == "vllm" && g.role == "decode" {
 			server.Port = vllmBehindSidecar
 		}

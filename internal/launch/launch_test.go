@@ -426,7 +426,8 @@ func TestReadRefuses(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add("vllm serve m -tp 4")
 	f.Add("kind: Pod\nspec: {containers: [{command: [vllm, serve, m]}]}")
-	for _, pools := range []string{sglangPools, vllmPools, trtllmPools, llmdSet, llmdWide} {
+	for _, pools := range []string{sglangPools, vllmPools, trtllmPools, llmdSet, llmdWide,
+		dynamoPools} {
 		f.Add(pools)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -32,6 +32,7 @@ type Bundle struct {
 	Notes []string
 	// routing is the scenario's routing policy.
 	routing string
+	worker  dynamoWorker
 }
 
 // NewBundle describes what starts the fleet of a scenario. An empty engine is the one that the
@@ -49,7 +50,7 @@ func NewBundle(simulation *scenarios.Simulation, engineName string) (*Bundle, er
 		return nil, err
 	}
 	b := &Bundle{Engine: e.name, Version: e.version, Image: e.image, Port: e.port,
-		Name: objectName(s), routing: s.Routing.Policy}
+		Name: objectName(s), routing: s.Routing.Policy, worker: e.worker}
 	b.Servers, b.Notes, err = Fleet(simulation, engineName)
 	return b, err
 }
@@ -83,8 +84,8 @@ func CheckFolder(dir string) error {
 }
 
 // Write writes the bundle into a folder, which CheckFolder allows: start.sh with the commands,
-// kubernetes.yaml, llm-d.yaml for vLLM, the configuration files of TensorRT-LLM, and NOTES.md,
-// which says what the files leave out.
+// kubernetes.yaml, llm-d.yaml for vLLM, dynamo.yaml where Dynamo can start such a fleet, the
+// configuration files of TensorRT-LLM, and NOTES.md, which says what the files leave out.
 func (b *Bundle) Write(dir string) error {
 	if err := CheckFolder(dir); err != nil {
 		return err
@@ -104,10 +105,17 @@ func (b *Bundle) Write(dir string) error {
 	if err != nil {
 		return err
 	}
+	graph, without, err := b.Dynamo()
+	if err != nil {
+		return err
+	}
 	files := map[string]string{"start.sh": script, "kubernetes.yaml": manifests,
-		"NOTES.md": b.notes()}
+		"NOTES.md": b.notes(without)}
 	if gateway != "" {
 		files["llm-d.yaml"] = gateway
+	}
+	if graph != "" {
+		files["dynamo.yaml"] = graph
 	}
 	for i := range b.Servers {
 		if server := &b.Servers[i]; server.Config != "" {
@@ -209,20 +217,18 @@ func (b *Bundle) execute(all *template.Template, out io.Writer, name string, ser
 	return all.ExecuteTemplate(out, name, struct {
 		*Bundle
 		Server *Server
-		// PerNode is the number of accelerators of each pod.
-		PerNode int
-		Object  string
+		Object string
 		// Sidecar is set where llm-d's proxy stands before the engine, Transfers where KV caches
 		// come from other pods or go there, by vLLM's connector.
 		Sidecar, Transfers bool
 		SidecarImage       string
-	}{b, server, (server.Accelerators + server.Nodes - 1) / server.Nodes,
-		b.Name + "-" + server.Name, server.Port != b.Port,
+	}{b, server, b.Name + "-" + server.Name, server.Port != b.Port,
 		b.Engine == "vllm" && server.Role != "mixed", sidecarImage})
 }
 
-// notes returns the text of NOTES.md.
-func (b *Bundle) notes() string {
+// notes returns the text of NOTES.md. The argument says why there is no manifest for Dynamo; it is
+// empty where there is one.
+func (b *Bundle) notes(withoutDynamo string) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "# %s under %s %s\n\nThe flags are those of version %s; other versions may "+
 		"name them differently.\n", b.Name, b.Engine, b.Version, b.Version)
@@ -230,6 +236,15 @@ func (b *Bundle) notes() string {
 		s.WriteString("\nThe files do not express:\n\n")
 	}
 	for _, note := range b.Notes {
+		fmt.Fprintf(&s, "- %s\n", note)
+	}
+	if withoutDynamo != "" {
+		fmt.Fprintf(&s, "\nThere is no dynamo.yaml: %s.\n", withoutDynamo)
+		return s.String()
+	}
+	s.WriteString("\ndynamo.yaml takes the place of kubernetes.yaml where NVIDIA Dynamo is " +
+		"installed. What holds for it alone:\n\n")
+	for _, note := range b.notesOnDynamo() {
 		fmt.Fprintf(&s, "- %s\n", note)
 	}
 	return s.String()

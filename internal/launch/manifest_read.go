@@ -111,6 +111,10 @@ func collect(value any, around place, list []command) []command {
 	case map[string]any:
 		around = around.within(v)
 		list = containerCommands(v, around, list)
+		if mode, ok := environment(v["envs"])["DYN_ROUTER_MODE"]; ok { // which Dynamo reads, too
+			list = append(list, command{
+				[]string{"python3", "-m", "dynamo.frontend", "--router-mode", mode}, around})
+		}
 		leader := false
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if key == "workerTemplate" && leader {

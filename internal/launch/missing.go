@@ -33,10 +33,12 @@ func missing(simulation *scenarios.Simulation, e *engine, groups []group) []stri
 		list = append(list, e.unscaled(g.name, &g.scaling)...)
 		if g.role == "prefill" && e.name == "vllm" {
 			list = append(list, "fleet.pools: a request goes to prefill and then to decode only "+
-				"by way of llm-d.yaml; with kubernetes.yaml alone, decode replicas do both")
+				"by way of llm-d.yaml or of Dynamo; with kubernetes.yaml alone, decode replicas "+
+				"do both")
 		} else if g.role == "prefill" {
 			list = append(list, "fleet.pools: clients need a proxy in front that sends a request "+
-				"to prefill and then to decode, such as the engine's own router")
+				"to prefill and then to decode, such as Dynamo's frontend or the engine's own "+
+				"router")
 		}
 		if g.hardware.Accelerator != s.Hardware.Accelerator {
 			list = append(list, "fleet.pools: where a cluster has several accelerators, give each "+

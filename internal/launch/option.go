@@ -144,6 +144,17 @@ func precision(text string) (string, error) {
 	return "", nil
 }
 
+// pool reads the mode of disaggregation of SGLang and of Dynamo's workers.
+func pool(text string) (string, error) {
+	switch text {
+	case "null", "agg", "prefill_and_decode":
+		return "", nil
+	case "prefill", "decode":
+		return text, nil
+	}
+	return "", leftOut("known are prefill, decode, agg and null")
+}
+
 // shared returns the options that vLLM and SGLang spell alike and mean alike.
 func shared() []option {
 	list := []option{
@@ -165,7 +176,8 @@ func shared() []option {
 	}
 	list = append(list, ignored("--host", "--port", "--api-key", "--served-model-name",
 		"--tokenizer-mode", "--chat-template", "--tool-call-parser", "--reasoning-parser",
-		"--revision", "--download-dir", "--load-format", "--nnodes", "--node-rank")...)
+		"--kv-events-config", "--revision", "--download-dir", "--load-format", "--nnodes",
+		"--node-rank")...)
 	return append(list, ignoredSwitches("--trust-remote-code")...)
 }
 

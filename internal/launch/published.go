@@ -18,8 +18,11 @@ const (
 )
 
 // published returns the options that the engine publishes, with how many values each takes.
-func (e *engine) published() map[string]values {
-	text, err := publishedFiles.ReadFile("published/" + e.name + ".txt")
+func (e *engine) published() map[string]values { return publishedBy(e.name) }
+
+// publishedBy returns the options that an engine publishes, or Dynamo for its workers.
+func publishedBy(name string) map[string]values {
+	text, err := publishedFiles.ReadFile("published/" + name + ".txt")
 	if err != nil {
 		panic(err) // the file is part of the program
 	}

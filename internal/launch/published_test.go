@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,9 @@ func TestCommandsParseByPublishedOptions(t *testing.T) {
 							t.Fatalf("%q: %v", command, err)
 						}
 					}
+					if err := parse(servers[i].WorkerArgs, ofWorkers(&e)); err != nil {
+						t.Fatalf("%q: %v", servers[i].WorkerArgs, err)
+					}
 					var config trtllmConfig
 					if err := yaml.Unmarshal([]byte(servers[i].Config), &config); err != nil ||
 						len(config.Others) > 0 || len(config.Cache.Others) > 0 {
@@ -85,6 +89,19 @@ func TestCommandsParseByPublishedOptions(t *testing.T) {
 	}
 }
 
+// ofWorkers returns the options of Dynamo's worker for an engine.
+func ofWorkers(e *engine) map[string]values {
+	switch options := publishedBy("dynamo"); e.name {
+	case "vllm":
+		maps.Copy(options, e.published())
+		options["--model"] = one // in place of the first argument of vllm serve
+		return options
+	case "trtllm": // has none of the engine's own
+		return options
+	}
+	return e.published()
+}
+
 // Each flag that is read is one that an engine publishes, or did before.
 func TestFlagsThatAreReadArePublished(t *testing.T) {
 	before := []string{"--tp", "--pp", "--dp", // which argparse completes
@@ -94,10 +111,8 @@ func TestFlagsThatAreReadArePublished(t *testing.T) {
 		"--enable-log-requests", "--moe-backend", "--language-model-only", // vLLM since
 		"--uvicorn-log-level", "--disable-uvicorn-access-log"}
 	all := map[string]values{}
-	for _, e := range engines() {
-		for name, v := range e.published() {
-			all[name] = v
-		}
+	for _, name := range append(Engines(), "dynamo") {
+		maps.Copy(all, publishedBy(name))
 	}
 	for _, e := range engines() {
 		own := e.published()

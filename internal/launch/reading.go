@@ -59,6 +59,14 @@ func (f files) or(elsewhere map[string]string) files {
 
 func (r *reading) set(key, value string) { r.values[key] = value }
 
+// setPool keeps what a flag says of the pool that the command belongs to. That there are pools says
+// less than which one this is.
+func (r *reading) setPool(flag, role string) {
+	if r.values["pool"] == "" || phase(role) != "" {
+		r.values["pool"], r.poolFlag = role, flag
+	}
+}
+
 func (r *reading) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
@@ -71,7 +79,8 @@ type dialect struct {
 }
 
 func (e *engine) dialect() dialect {
-	d := dialect{known: map[string]*option{}, published: e.published()}
+	d := dialect{known: map[string]*option{}, published: publishedBy("dynamo")}
+	maps.Copy(d.published, e.published())
 	options := e.options()
 	for i := range options {
 		for _, name := range options[i].flags {

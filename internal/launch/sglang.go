@@ -12,10 +12,11 @@ func sglang() engine {
 		preset: "sglang", waiting: "sglang:num_queue_reqs",
 		running: "sglang:num_running_reqs",
 		write:   writeSGLang, options: sglangOptions, settle: settleSGLang,
+		worker: dynamoSGLang(),
 		program: func(words []string) int {
 			switch {
 			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
-				words[2] == "sglang.launch_server":
+				(words[2] == "sglang.launch_server" || words[2] == "dynamo.sglang"):
 				return 3
 			case len(words) > 1 && base(words[0]) == "sglang" && words[1] == "serve":
 				return 2
@@ -86,15 +87,7 @@ func sglangOptions() []option {
 		read("engine.weights", format, "--quantization"),
 		read("engine.graph", count, "--cuda-graph-max-bs"),
 		{flags: []string{"--disable-cuda-graph"}, key: "engine.graph", isSwitch: true, on: "1"},
-		read("pool", func(text string) (string, error) {
-			switch text {
-			case "null":
-				return "", nil
-			case "prefill", "decode":
-				return text, nil
-			}
-			return "", leftOut("known are prefill, decode and null")
-		}, "--disaggregation-mode"),
+		read("pool", pool, "--disaggregation-mode"),
 		noted("the order of waiting requests is that of batching.policy", "--schedule-policy"),
 		noted("the share of new tokens is batching.new-token-ratio", "--schedule-conservativeness"),
 		noted("the limit of prompt tokens in a step is batching.chunk", "--max-prefill-tokens"),

@@ -14,9 +14,12 @@ func trtllm() engine {
 	return engine{
 		name: "trtllm", version: "1.0.0", image: "nvcr.io/nvidia/tensorrt-llm/release:1.0.0",
 		port: 8000, preset: "trtllm",
-		write: writeTRTLLM, options: trtllmOptions, settle: settleTRTLLM,
+		write: writeTRTLLM, options: trtllmOptions, settle: settleTRTLLM, worker: dynamoTRTLLM(),
 		program: func(words []string) int {
 			switch {
+			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
+				words[2] == "dynamo.trtllm":
+				return 3
 			case len(words) > 1 && base(words[0]) == "trtllm-serve" && words[1] == "serve":
 				return 2
 			case len(words) > 1 && base(words[0]) == "trtllm-serve" && slices.Contains(
@@ -52,10 +55,11 @@ func writeTRTLLM(d *deployed) ([]string, string) {
 
 func trtllmOptions() []option {
 	list := []option{
-		key("model", "--model"),
+		key("model", "--model", "--model-path"),
 		read("parallelism.tensor", count, "--tp_size", "--tensor_parallel_size"),
 		read("parallelism.pipeline", count, "--pp_size", "--pipeline_parallel_size"),
-		read("parallelism.expert", count, "--ep_size", "--moe_expert_parallel_size"),
+		read("parallelism.expert", count, "--ep_size", "--moe_expert_parallel_size",
+			"--expert-parallel-size"),
 		{flags: []string{"--enable_attention_dp"}, key: "attention", isSwitch: true, on: "data"},
 		read("batching.max-sequences", count, "--max_batch_size"),
 		read("batching.token-budget", count, "--max_num_tokens"),
@@ -65,7 +69,9 @@ func trtllmOptions() []option {
 		read("engine.kv-cache", format, "--kv_cache_dtype"),
 		{flags: []string{"--enable_chunked_prefill"}, key: "batching.chunked-context",
 			isSwitch: true, on: "true"},
-		key("config", "--extra_llm_api_options", "--config"),
+		key("config", "--extra_llm_api_options", "--config", "--extra-engine-args"),
+		read("block-size", count, "--kv-block-size"), // of Dynamo's worker alone
+		read("pool", pool, "--disaggregation-mode"),
 		read("pool", func(text string) (string, error) {
 			switch strings.ToLower(text) {
 			case "context":
@@ -82,7 +88,8 @@ func trtllmOptions() []option {
 		"--served_model_name", "--num_postprocess_workers", "--max_beam_width",
 		"--log_level", "--reasoning_parser", "--tool_parser", "--gpus_per_node",
 		"--metadata_server_config_file")...)
-	return append(list, ignoredSwitches("--trust_remote_code")...)
+	return append(list, ignoredSwitches("--trust_remote_code", "--publish-events-and-metrics",
+		"--publish-kv-events")...)
 }
 
 // settleTRTLLM names the preset and its policies, and turns what the flags mean together into keys.
@@ -96,6 +103,10 @@ func settleTRTLLM(r *reading) {
 	if name, given := r.values["config"]; given {
 		delete(r.values, "config")
 		r.trtllmConfig(name)
+	}
+	if size, given := r.values["block-size"]; given {
+		r.set("memory.block-size", size)
+		delete(r.values, "block-size")
 	}
 	_, attention := r.values["attention"]
 	delete(r.values, "attention")

@@ -15,6 +15,7 @@ import (
 // others are of v1.1.
 type trtllmConfig struct {
 	AttentionDP    bool               `yaml:"enable_attention_dp"`
+	NoOverlap      bool               `yaml:"disable_overlap_scheduler,omitempty"`
 	ChunkedPrefill bool               `yaml:"enable_chunked_prefill"`
 	WaitSteps      int                `yaml:"batch_wait_timeout_iters,omitempty"`
 	WaitTokens     float64            `yaml:"batch_wait_max_tokens_ratio,omitempty"`
@@ -64,6 +65,8 @@ func trtllmConfigOf(d *deployed) *trtllmConfig {
 	if batch = min(batch, d.engine.Graph); batch > 1 {
 		c.Graphs = &trtllmGraphs{Padding: true, MaxBatchSize: batch}
 	}
+	// Engines that only compute prompts cannot schedule ahead (examples/disaggregated/README.md).
+	c.NoOverlap = d.role == "prefill"
 	if d.role != "mixed" {
 		c.Transceiver = &trtllmTransceiver{Backend: "DEFAULT"}
 	}
@@ -116,9 +119,11 @@ func (r *reading) trtllmConfig(name string) {
 		c.Graphs.MaxBatchSize < r.number("batching.max-sequences", 0) {
 		r.set("engine.graph", strconv.Itoa(c.Graphs.MaxBatchSize))
 	}
-	if c.Transceiver != nil && r.values["pool"] == "" {
-		r.set("pool", "mixed")
-		r.poolFlag = "cache_transceiver_config"
+	if c.NoOverlap && c.Transceiver == nil {
+		r.note("disable_overlap_scheduler: %s", noSchedule)
+	}
+	if c.Transceiver != nil {
+		r.setPool("cache_transceiver_config", "mixed")
 	}
 	for section, others := range map[string]map[string]any{"": c.Others,
 		"kv_cache_config.": c.Cache.Others} {

@@ -3,6 +3,7 @@ package launch
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -12,13 +13,14 @@ func vllm() engine {
 		name: "vllm", version: "0.15.1", image: "vllm/vllm-openai:v0.15.1", port: 8000,
 		preset: "vllm", waiting: "vllm:num_requests_waiting",
 		running: "vllm:num_requests_running",
-		write:   writeVLLM, options: vllmOptions, settle: settleVLLM,
+		write:   writeVLLM, options: vllmOptions, settle: settleVLLM, worker: dynamoVLLM(),
 		program: func(words []string) int {
 			switch {
 			case len(words) > 1 && base(words[0]) == "vllm" && words[1] == "serve":
 				return 2
 			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
-				words[2] == "vllm.entrypoints.openai.api_server":
+				slices.Contains([]string{"vllm.entrypoints.openai.api_server", "dynamo.vllm"},
+					words[2]):
 				return 3
 			}
 			return 0
@@ -104,6 +106,9 @@ func vllmOptions() []option {
 		{flags: []string{"--enable-chunked-prefill"}, isSwitch: true},
 		noted(noAcceptance, "--speculative-config"),
 		read("pool", transferRole, "--kv-transfer-config"),
+		{flags: []string{"--is-prefill-worker"}, key: "pool", isSwitch: true, on: "prefill"},
+		{flags: []string{"--is-decode-worker"}, key: "pool", isSwitch: true, on: "decode"},
+		read("pool", pool, "--disaggregation-mode"),
 		noted("vLLM's version 1 scheduler does not swap", "--swap-space"),
 		notedSwitch(noSchedule, "--async-scheduling"),
 		noted(noKernels, "-O"),

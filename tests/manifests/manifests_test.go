@@ -1,5 +1,6 @@
 // Package manifests holds the Kubernetes manifests that llmsim writes against the Go types of
-// Kubernetes, LeaderWorkerSet, the Gateway API and its Inference Extension. It is a module of its
+// Kubernetes, LeaderWorkerSet, the Gateway API and its Inference Extension, and against the fields
+// that the types of NVIDIA Dynamo have. It is a module of its
 // own, so that the simulator does not depend on these.
 package manifests
 
@@ -55,7 +56,11 @@ var fleets = map[string]struct {
 		"LeaderWorkerSet HorizontalPodAutoscaler LeaderWorkerSet Service"},
 	"wide experts": {[]string{"wide.yaml"}, "LeaderWorkerSet Service"},
 	"pools":        {[]string{"pools.yaml"}, "Deployment Deployment Service"},
-	"scaled":       {[]string{"scaled.yaml"}, "Deployment HorizontalPodAutoscaler Service"},
+	"pools of SGLang": {[]string{"pools.yaml", "--engine", "sglang"},
+		"Deployment Deployment Service"},
+	"pools of TensorRT-LLM": {[]string{"pools.yaml", "--engine", "trtllm"},
+		"Deployment ConfigMap Deployment ConfigMap Service"},
+	"scaled": {[]string{"scaled.yaml"}, "Deployment HorizontalPodAutoscaler Service"},
 }
 
 func TestManifestsDecodeStrictly(t *testing.T) {
@@ -74,6 +79,7 @@ func TestManifestsDecodeStrictly(t *testing.T) {
 				t.Errorf("found %s, want %s", kinds, fleet.kinds)
 			}
 			checkLLMD(t, filepath.Join(dir, "llm-d.yaml"), objects)
+			checkDynamo(t, filepath.Join(dir, "dynamo.yaml"), objects)
 			if out, err := exec.Command("sh", "-n",
 				filepath.Join(dir, "start.sh")).CombinedOutput(); err != nil {
 				t.Errorf("start.sh: %v\n%s", err, out)
@@ -133,6 +139,7 @@ func decode(document []byte) (object any, kind string, err error) {
 		"leaderworkerset.x-k8s.io/v1 LeaderWorkerSet":  new(lws.LeaderWorkerSet),
 		"gateway.networking.k8s.io/v1 HTTPRoute":       new(gateway.HTTPRoute),
 		"inference.networking.k8s.io/v1 InferencePool": new(inference.InferencePool),
+		"nvidia.com/v1alpha1 DynamoGraphDeployment":    new(graph),
 	}[head.APIVersion+" "+head.Kind]
 	if !known {
 		return nil, "", fmt.Errorf("unknown kind %s %s", head.APIVersion, head.Kind)
@@ -157,6 +164,8 @@ func check(object any) error {
 	var pods []core.PodTemplateSpec
 	var selector map[string]string
 	switch o := object.(type) {
+	case *graph:
+		return checkGraph(o)
 	case *apps.Deployment:
 		pods, selector = append(pods, o.Spec.Template), o.Spec.Selector.MatchLabels
 	case *lws.LeaderWorkerSet:
