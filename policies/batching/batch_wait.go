@@ -6,10 +6,10 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// BatchWait is how newcomers wait for each other before a step computes their prompts, while others
-// decode: for at most Steps steps (batch_wait_timeout_iters of TensorRT-LLM), or until a step would
-// have Tokens of its token budget (batch_wait_max_tokens_ratio). So fewer steps have prompts. The
-// zero value starts them at once, as does an engine with drafts, whose steps are not counted
+// BatchWait lets newcomers wait for each other while others decode, so that fewer steps compute
+// prompts. They wait for at most Steps steps (batch_wait_timeout_iters of TensorRT-LLM), or until
+// their step would fill the share Tokens of its token budget (batch_wait_max_tokens_ratio). The
+// zero value starts newcomers at once. So does an engine with drafts, whose steps are not counted
 // (tensorrt_llm/_torch/pyexecutor/py_executor.py, _waiting_requests, v1.1).
 type BatchWait struct {
 	Steps  int
@@ -26,16 +26,16 @@ func (w BatchWait) validate() error {
 	return nil
 }
 
-// gathering is what is known of the newcomers that wait for each other.
+// gathering is the state of the newcomers that wait for each other.
 type gathering struct {
 	BatchWait
 	queue *fifo
-	// begun has, by batch, 1 more than the number of steps that it had made when they began to
-	// wait; 0 where nobody does.
+	// begun holds, for each batch, the number of its steps when newcomers began to wait, plus 1. It
+	// is 0 if none wait.
 	begun []int64
 }
 
-// left returns for how many steps more the newcomers wait.
+// left returns the number of steps for which the newcomers still wait.
 func (g *gathering) left(b *sim.Batch, c *Continuous) int64 {
 	for len(g.begun) <= b.Lane() {
 		g.begun = append(g.begun, 0)
@@ -56,7 +56,7 @@ func (g *gathering) left(b *sim.Batch, c *Continuous) int64 {
 	return max(0, left)
 }
 
-// someStart reports whether the first that waits has a place and room in memory.
+// someStart reports whether the first waiting sequence has a place and room in memory.
 func (g *gathering) someStart(b *sim.Batch, c *Continuous) bool {
 	return g.queue.len() > 0 && b.Running() < c.limits.MaxSequences &&
 		(c.accept == nil || c.accept(b, g.queue.first()))

@@ -6,22 +6,23 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Continuous decides anew for every step who is in the batch (iteration-level scheduling: Yu et
-// al., OSDI 2022, section 3). Sequences that decode come first, then prompts that were begun, then
-// the waiting sequences, in some order, as far as places, token budget and KV memory go. When
-// memory runs out, those last in order give way. The constructors say whose scheduler it is.
+// Continuous decides in every step which sequences are in the batch (iteration-level scheduling: Yu
+// et al., OSDI 2022, section 3). Decoding sequences come first, then prompts that were begun, and
+// then the waiting sequences in some order, as far as places, token budget and KV memory allow.
+// When memory runs out, the sequences last in order give way. Each constructor says which engine's
+// scheduler it returns.
 type Continuous struct {
 	limits  Limits
 	waiting order
-	// whole is true where prompts are not cut into chunks.
+	// whole is true if prompts are not cut into chunks.
 	whole bool
-	// swap is true where a sequence that gives way moves to host memory if it has room; else it is
-	// computed again.
+	// swap is true if a sequence that gives way moves to host memory, as far as there is room.
+	// Otherwise it is computed again.
 	swap bool
-	// accept reports whether a newcomer may start, beyond there being memory for its prompt; nil
-	// means that it may.
+	// accept reports whether a newcomer may start, if memory has room for its prompt; nil means
+	// that it always may.
 	accept func(b *sim.Batch, s *sim.Sequence) bool
-	// gathering is set where newcomers wait for each other.
+	// gathering is set if newcomers wait for each other.
 	gathering *gathering
 }
 
@@ -30,17 +31,19 @@ type order interface {
 	// add takes in a sequence that arrived or gave way.
 	add(s *sim.Sequence)
 	len() int
-	// first returns the sequence that starts next. It stays the same until one is added, is
-	// removed, or leaves a batch. It is asked only when there is one, and a place for it.
+	// first returns the sequence that starts next. The result stays the same until a sequence is
+	// added, is removed, or leaves a batch. first is called only if a sequence waits and has a
+	// place.
 	first() *sim.Sequence
-	// remove takes a sequence out, most often the first.
+	// remove takes a sequence out, which is usually the first.
 	remove(s *sim.Sequence)
-	// victim returns the running sequence that gives way first, or nil while none can.
+	// victim returns the running sequence that gives way first, or nil if none can give way now.
 	victim(b *sim.Batch) *sim.Sequence
-	// displaced returns a running sequence of b that gives way to the first that waits, or nil.
+	// displaced returns a running sequence of b that gives way to the first waiting sequence, or
+	// nil.
 	displaced(b *sim.Batch) *sim.Sequence
-	// ignoresArrivals reports whether no arrival can start before somebody finishes. The batch has
-	// no place left where full is true.
+	// ignoresArrivals reports whether no arrival can start before a sequence finishes. full says
+	// that the batch has no place left.
 	ignoresArrivals(full bool) bool
 }
 
@@ -72,8 +75,8 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 	return c.stands(b)
 }
 
-// decode puts the decoding sequences into the step; those last in order give way where memory is
-// short. It returns false where memory is short and nobody can give way.
+// decode puts the decoding sequences into the step. If memory is short, the sequences last in order
+// give way. decode returns false if memory is short and no sequence can give way.
 func (c *Continuous) decode(b *sim.Batch) bool {
 	for !b.Decode() {
 		victim := c.waiting.victim(b)
@@ -85,7 +88,7 @@ func (c *Continuous) decode(b *sim.Batch) bool {
 	return true
 }
 
-// giveWay takes the place and the memory of s, which waits again.
+// giveWay takes the place and the memory from s, which waits again.
 func (c *Continuous) giveWay(b *sim.Batch, s *sim.Sequence) {
 	if !c.swap || !b.SwapOut(s) {
 		b.Preempt(s)
@@ -93,7 +96,7 @@ func (c *Continuous) giveWay(b *sim.Batch, s *sim.Sequence) {
 	c.waiting.add(s)
 }
 
-// resume spends the budget on prompts that were begun, and returns what is left of it.
+// resume spends the budget on prompts that were begun, and returns the rest of the budget.
 func (c *Continuous) resume(b *sim.Batch, budget int) int {
 	for i := 0; i < len(b.Prefilling()) && budget > 0; {
 		s := b.Prefilling()[i]
@@ -133,8 +136,8 @@ func (c *Continuous) admit(b *sim.Batch, budget int) int {
 	return budget
 }
 
-// fitsWhole reports whether the prompt of the first that waits is within the budget. The first one
-// to start in a step may exceed it, if there might never be enough.
+// fitsWhole reports whether the prompt of the first waiting sequence is within the budget. The
+// first sequence to start in a step may exceed the budget, since it might otherwise never start.
 func (c *Continuous) fitsWhole(b *sim.Batch, budget int, first bool) bool {
 	s := c.waiting.first()
 	tokens := s.Remaining()
@@ -144,9 +147,9 @@ func (c *Continuous) fitsWhole(b *sim.Batch, budget int, first bool) bool {
 	return tokens <= budget || first && tokens > c.limits.TokenBudget-c.limits.MaxSequences
 }
 
-// start puts the first that waits into the batch, with at most limit tokens of its prompt; others
-// may have to give way to it. It returns the number of tokens, 0 where there is no place or no
-// memory.
+// start puts the first waiting sequence into the batch, with at most limit tokens of its prompt.
+// Others may have to give way to it. start returns the number of tokens, which is 0 if there is no
+// place or no memory.
 func (c *Continuous) start(b *sim.Batch, limit int) int {
 	for {
 		if b.Running() < c.limits.MaxSequences {
@@ -167,8 +170,8 @@ func (c *Continuous) start(b *sim.Batch, limit int) int {
 	}
 }
 
-// stands returns the decision when all that can run does: it stands until somebody finishes, or
-// arrives that may go first.
+// stands returns the decision for a step in which all sequences run that can. It holds until a
+// sequence finishes, or until one arrives that may come first.
 func (c *Continuous) stands(b *sim.Batch) sim.Decision {
 	full := b.Running() >= c.limits.MaxSequences
 	return sim.Decision{Steps: sim.Forever, IgnoreArrivals: c.waiting.ignoresArrivals(full)}

@@ -2,16 +2,16 @@ package batching
 
 import "github.com/llmsim/llmsim/sim"
 
-// Displacing is a Continuous in which a sequence that waits takes the place of one that runs and is
-// behind it in order.
+// Displacing is a Continuous in which a waiting sequence takes the place of a running sequence that
+// comes after it in order.
 type Displacing struct {
 	Continuous
 	order displacing
 }
 
-// newRanked returns the scheduler of vLLM V1 with an order by rank. displace says that who waits
-// may take the place of one that runs; swap that sequences that give way move to host memory, else
-// they are computed again.
+// newRanked returns the scheduler of vLLM V1 with an order by rank. If displace is true, a waiting
+// sequence may take the place of a running one. If swap is true, sequences that give way move to
+// host memory; otherwise they are computed again.
 func newRanked(limits Limits, order ranked, displace, swap bool) (sim.Scheduler, error) {
 	d := &Displacing{order: displacing{ranked: order}}
 	c, err := newContinuous(limits, &d.order.ranked)
@@ -44,13 +44,13 @@ func (d *Displacing) Left(b *sim.Batch, s *sim.Sequence, _ bool) {
 	}
 }
 
-// displacing is an order by rank in which the first that waits may take the place of the last that
-// runs.
+// displacing is an order by rank in which the first waiting sequence may take the place of the last
+// running one.
 type displacing struct {
 	ranked
-	// decoding has by lane the decoding sequences, the last in order on top. All consume their
-	// ranks alike, a token a step, so that they stay in order. With drafts they go faster, and move
-	// down when they come to the top.
+	// decoding holds the decoding sequences of each lane, the last in order on top. The ranks of
+	// all of them change by one token a step, so that their order stays. With drafts a sequence may
+	// be faster; it moves down when it comes to the top.
 	decoding []heap
 }
 
@@ -62,8 +62,8 @@ func (d *displacing) lane(b *sim.Batch) *heap {
 	return &d.decoding[b.Lane()]
 }
 
-// fromBehind returns the place of s, which runs in b, in the order turned around, as it was before
-// the first step of b.
+// fromBehind returns the place of s, which runs in b, in the reversed order, as it was before the
+// first step of b.
 func (d *displacing) fromBehind(b *sim.Batch, s *sim.Sequence) entry {
 	rank := *d.ranks.Of(s)
 	if d.consumed {

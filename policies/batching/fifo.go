@@ -2,8 +2,8 @@ package batching
 
 import "github.com/llmsim/llmsim/sim"
 
-// fifo is the order of arrival. Sequences that gave way come first again; the one that started last
-// gives way first.
+// fifo is the order of arrival. Sequences that gave way come first when they wait again. The
+// sequence that started last gives way first.
 type fifo struct{ queue sim.Queue }
 
 func (f *fifo) add(s *sim.Sequence) {

@@ -39,7 +39,7 @@ func (h *heap) remove(s *sim.Sequence) {
 	}
 }
 
-// replace puts e into place i, or where it belongs instead.
+// replace puts e into place i, and then moves it to where it belongs.
 func (h *heap) replace(i int, e entry) { h.up(h.down(i, e), e) }
 
 // up puts e at place i, or above.

@@ -16,7 +16,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// field is a field of a request that an expression may use.
+// field is a property of a request that an expression may use.
 type field struct {
 	name string
 	of   func(r *sim.Request) float64
@@ -42,12 +42,12 @@ func functions() []string { return []string{"min", "max", "abs", "floor", "ceil"
 // value computes a part of an expression; truth is 1 or 0.
 type value func(r *sim.Request) float64
 
-// ParseKey turns an expression into a key for NewPriority. It may use arrival, deadline and ttft
-// (s, 0 for none), prompt, output (tokens), class, tenant and priority, numbers, arithmetic,
-// comparisons, and, or, not, a ? b : c, min, max, abs, floor, ceil and round
-// (https://expr-lang.org). With "-priority" the order is that of vLLM's --scheduling-policy
-// priority (vllm/v1/core/sched/request_queue.py, v0.15; vLLM counts priorities downwards). What is
-// wrong with it is said with its place. The function allocates nothing, unlike the library's
+// ParseKey turns an expression into a key for NewPriority. An expression may use arrival, deadline
+// and ttft (s, 0 for none), prompt, output (tokens), class, tenant and priority, numbers,
+// arithmetic, comparisons, and, or, not, a ? b : c, min, max, abs, floor, ceil and round
+// (https://expr-lang.org). The expression "-priority" gives the order of vLLM's --scheduling-policy
+// priority (vllm/v1/core/sched/request_queue.py, v0.15; vLLM counts priorities downwards). An error
+// names the place in the expression. The returned function allocates nothing, unlike the library's
 // machine.
 func ParseKey(key string) (func(r *sim.Request) float64, error) {
 	if strings.TrimSpace(key) == "" {
@@ -103,7 +103,7 @@ func explain(err error) string {
 	return fmt.Sprintf("%s (at character %d)", message, where.Column+1)
 }
 
-// kind returns what people call a type of the expression library.
+// kind returns the usual name of a type of the expression library.
 func kind(name string) string {
 	switch name {
 	case "float64", "int":

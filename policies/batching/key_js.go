@@ -6,8 +6,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// ParseKey knows one key in a browser, the default: the library that reads expressions is a third
-// of the page.
+// ParseKey accepts only the default key in a browser, because the library that reads expressions
+// would be a third of the page.
 func ParseKey(key string) (func(r *sim.Request) float64, error) {
 	if key != "-priority" {
 		return nil, errors.New(`expressions other than "-priority" are not read in a browser`)

@@ -2,19 +2,19 @@ package batching
 
 import "fmt"
 
-// Limits bound what a replica does at once.
+// Limits bound the work of a replica in one step.
 type Limits struct {
-	// MaxSequences is the most sequences in a batch.
+	// MaxSequences is the largest number of sequences in a batch.
 	MaxSequences int
-	// TokenBudget is the most tokens in a step, the decoding sequences counted; at least
-	// MaxSequences.
+	// TokenBudget is the largest number of tokens in a step, including one for each decoding
+	// sequence. It is at least MaxSequences.
 	TokenBudget int
-	// ChunkLimit is the most prompt tokens of one request in a step; 0 means no limit but the
-	// budget.
+	// ChunkLimit is the largest number of prompt tokens of one request in a step; 0 means no limit
+	// except the budget.
 	ChunkLimit int
 }
 
-// resolve checks the limits, and gives limits that are left open their value.
+// resolve checks the limits, and returns them with values for the ones that are not given.
 func (l Limits) resolve() (Limits, error) {
 	switch {
 	case l.MaxSequences < 1:

@@ -7,13 +7,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// MLFQ is the skip-join multi-level feedback queue of FastServe: nobody knows how long answers get,
-// so that requests that have run for long make way for others. A request enters the first queue
-// whose quantum holds the computation of its prompt, and goes to the next one whenever it has run
-// for the quantum of its own; each is twice that of the one before. Those in the first queues run,
-// whole prompts in the same step as the others; one that makes way keeps its KV cache while there
-// is memory (Wu et al., Fast Distributed Inference Serving for Large Language Models,
-// arXiv:2305.05920, section 4). Swapping ahead of need is not modelled.
+// MLFQ is the skip-join multi-level feedback queue of FastServe (Wu et al., Fast Distributed
+// Inference Serving for Large Language Models, arXiv:2305.05920, section 4). The lengths of answers
+// are unknown, so requests that have run for long give way to others. A request enters the first
+// queue whose quantum is long enough to compute its prompt. It moves to the next queue when it has
+// run for the quantum of its queue; each quantum is twice the one before. The requests in the first
+// queues run, with whole prompts in the same step as decodes. A request that gives way keeps its KV
+// cache while there is memory. Swapping ahead of need is not modelled.
 type MLFQ struct {
 	MLFQConfig
 	waiting []heap        // by level, in the order in which they entered it
@@ -23,26 +23,26 @@ type MLFQ struct {
 	n       int // sequences that wait
 }
 
-// MLFQConfig is what a multi-level feedback queue is made of.
+// MLFQConfig holds the parameters of a multi-level feedback queue.
 type MLFQConfig struct {
-	// MaxSequences is the most sequences in a batch.
+	// MaxSequences is the largest number of sequences in a batch.
 	MaxSequences int
-	// Levels is the number of queues, in [1, 32]; in the last one, quanta have no end.
+	// Levels is the number of queues, in [1, 32]. The last queue has no limit of time.
 	Levels int
-	// Quantum is that of the first queue.
+	// Quantum is the quantum of the first queue.
 	Quantum sim.Time
-	// PrefillRate is the number of prompt tokens computed in a second, as profiled, which says
-	// where a request enters.
+	// PrefillRate is the number of prompt tokens computed in a second, as measured beforehand. It
+	// decides which queue a request enters.
 	PrefillRate float64
-	// Starvation is how long a request stays in its queue before it comes into the first one; 0
-	// means for ever.
+	// Starvation is the time after which a request moves from its queue to the first one; 0 means
+	// never.
 	Starvation sim.Time
-	// Swap is true where KV caches move to host memory when memory is short; else they are computed
-	// again.
+	// Swap is true if KV caches move to host memory when memory is short. Otherwise they are
+	// computed again.
 	Swap bool
 }
 
-// job is what the queues know of a sequence.
+// job is the state of a sequence in the queues.
 type job struct {
 	level   int
 	entered sim.Time // its queue
@@ -68,7 +68,7 @@ func NewMLFQ(c MLFQConfig) (*MLFQ, error) {
 		paused: make([]sim.Queue, c.Levels)}, nil
 }
 
-// quantum returns that of a level.
+// quantum returns the quantum of a level.
 func (m *MLFQ) quantum(level int) sim.Time {
 	if level == m.Levels-1 || m.Quantum > sim.Never>>(level+1) {
 		return sim.Never / 2
@@ -107,7 +107,7 @@ func (m *MLFQ) wait(s *sim.Sequence, paused bool) {
 	}
 }
 
-// unwait takes s out of it, and reports whether it holds memory.
+// unwait takes s out of the queue of its level, and reports whether s holds memory.
 func (m *MLFQ) unwait(s *sim.Sequence) (paused bool) {
 	j := m.job(s)
 	m.waiting[j.level].remove(s)
@@ -154,8 +154,8 @@ func (m *MLFQ) first() *sim.Sequence {
 	return nil
 }
 
-// start puts s, which is the first, into the batch; others that come after it make way. It returns
-// false where there is no place or no memory.
+// start puts s, which is the first, into the batch. Others that come after it give way. start
+// returns false if there is no place or no memory.
 func (m *MLFQ) start(b *sim.Batch, s *sim.Sequence) bool {
 	for {
 		if b.Running() >= m.MaxSequences {
@@ -197,8 +197,9 @@ func last(levels []sim.Queue, other *sim.Sequence) *sim.Sequence {
 	return nil
 }
 
-// release frees the memory of one that is paused, of the highest level, or else of the last that
-// runs in b; if first is given, of one that comes after it. It returns false if there is nobody.
+// release frees the memory of one sequence: of a paused sequence of the highest level, or else of
+// the last one that runs in b. If first is given, the sequence must come after first. release
+// returns false if there is no such sequence.
 func (m *MLFQ) release(b *sim.Batch, first *sim.Sequence) bool {
 	s := last(m.paused, first) // all that wait come after the first
 	paused := s != nil
@@ -234,7 +235,8 @@ func (m *MLFQ) promote(now sim.Time) {
 	}
 }
 
-// demote takes jobs whose quantum is over into the next queue, as of the moment at which it was.
+// demote moves the jobs whose quantum is over to the next queue. Their time there counts from the
+// end of the quantum.
 func (m *MLFQ) demote(levels []sim.Queue, now sim.Time) {
 	for level := range m.Levels - 1 {
 		for s := levels[level].Front(); s != nil && m.job(s).began+
@@ -249,7 +251,8 @@ func (m *MLFQ) demote(levels []sim.Queue, now sim.Time) {
 	}
 }
 
-// wake returns when the order of the waiting and the running sequences changes by itself, or 0.
+// wake returns the time at which the order of waiting and running sequences changes by itself, or
+// 0.
 func (m *MLFQ) wake(levels []sim.Queue) sim.Time {
 	if m.n == 0 {
 		return 0

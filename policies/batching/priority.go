@@ -2,12 +2,13 @@ package batching
 
 import "github.com/llmsim/llmsim/sim"
 
-// NewPriority returns the scheduler of vLLM V1 with an order of your own: the request with the
-// lowest key first, of equals the one that arrived first; when memory runs out the last in order
-// gives way. The key of a request is asked when it arrives.
+// NewPriority returns the scheduler of vLLM V1 with an order by key. The request with the lowest
+// key comes first, and of equal keys the one that arrived first. When memory runs out, the last in
+// order gives way. key is called once for each request, when it arrives.
 //
-// displace says that a request that waits takes the place of one that runs and is behind it in
-// order; swap that sequences that give way move to host memory.
+// If displace is true, a waiting request takes the place of a running one that comes after it in
+// order. If swap is true, sequences that give way move to host memory; otherwise they are computed
+// again.
 func NewPriority(limits Limits, key func(r *sim.Request) float64, displace,
 	swap bool) (sim.Scheduler, error) {
 	return newRanked(limits, ranked{rank: key}, displace, swap)

@@ -2,19 +2,18 @@ package batching
 
 import "github.com/llmsim/llmsim/sim"
 
-// ranked is an order by rank: the lowest comes first, of equals the one that arrived first. The one
-// with the highest rank gives way first.
+// ranked is an order by rank. The lowest rank comes first, and of equal ranks the sequence that
+// arrived first. The sequence with the highest rank gives way first.
 type ranked struct {
 	// rank is computed when a request arrives, and kept in ranks.
 	rank    func(r *sim.Request) float64
 	ranks   sim.PerSequence[float64]
 	waiting heap
-	// consumed is true where the rank is work to do, of which each token that comes out takes one
-	// away.
+	// consumed is true if the rank counts the tokens to come, so that each token reduces it by one.
 	consumed bool
 }
 
-// place returns where s is in order at the moment.
+// place returns the present place of s in the order.
 func (r *ranked) place(s *sim.Sequence) entry {
 	rank := *r.ranks.Of(s)
 	if r.consumed {

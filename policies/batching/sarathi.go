@@ -3,15 +3,16 @@ package batching
 import "github.com/llmsim/llmsim/sim"
 
 // NewSarathi returns the scheduler of Sarathi-Serve, for at most maxSequences at once and
-// tokenBudget tokens a step. Batching is free of stalls: the decoding sequences are in every step,
-// and the budget that they leave goes to chunks of prompts, first those begun (Agrawal et al., OSDI
-// 2024, algorithm 3). The budget bounds the time between tokens.
+// tokenBudget tokens a step (Agrawal et al., OSDI 2024, algorithm 3). Prompts never stall decoding:
+// the decoding sequences are in every step, and chunks of prompts use the rest of the budget, begun
+// prompts first. So the budget bounds the time between tokens.
 func NewSarathi(maxSequences, tokenBudget int) (*Continuous, error) {
 	return newContinuous(Limits{MaxSequences: maxSequences, TokenBudget: tokenBudget}, &fifo{})
 }
 
-// NewHybridOnly returns Sarathi-Serve without chunks: whole prompts are computed in the steps in
-// which others decode, as far as the budget goes (Agrawal et al., table 4, "hybrid-batching-only").
+// NewHybridOnly returns Sarathi-Serve without chunks. Whole prompts are computed in the steps in
+// which others decode, as far as the budget allows (Agrawal et al., table 4,
+// "hybrid-batching-only").
 func NewHybridOnly(maxSequences, tokenBudget int) (*Continuous, error) {
 	c, err := NewSarathi(maxSequences, tokenBudget)
 	if err != nil {
@@ -21,12 +22,11 @@ func NewHybridOnly(maxSequences, tokenBudget int) (*Continuous, error) {
 	return c, nil
 }
 
-// ChunkedOnly is Sarathi-Serve without hybrid batches: chunks of prompts are computed in steps of
-// their own, and the decoding sequences do so in between (Agrawal et al., table 4,
-// "chunked-prefills-only").
+// ChunkedOnly is Sarathi-Serve without hybrid batches. Chunks of prompts are computed in steps of
+// their own, and the steps between them decode (Agrawal et al., table 4, "chunked-prefills-only").
 type ChunkedOnly struct {
 	Continuous
-	// turn is true, by lane, where the decoding sequences come next.
+	// turn is true for each lane in which the next step decodes.
 	turn []bool
 }
 

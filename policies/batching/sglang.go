@@ -17,38 +17,40 @@ const (
 	sglangClip         = 4096 // most output tokens counted for a request (CLIP_MAX_NEW_TOKENS)
 )
 
-// SGLang is the scheduler of SGLang: a step computes prompts or decodes, prompts first. Of the
-// waiting sequences the one with the longest cached prefix starts (Zheng et al., NeurIPS 2024,
-// section 3). It starts only if memory is likely to last: a share of the output that others may
-// still generate is taken as used. The share, the new-token ratio, falls with every step, and rises
-// when memory runs out after all; then those with the least output are retracted and computed
-// again.
+// SGLang is the scheduler of SGLang. A step either computes prompts or decodes, and prompts come
+// first. Of the waiting sequences, the one with the longest cached prefix starts (Zheng et al.,
+// NeurIPS 2024, section 3). It starts only if memory is likely to last. For this, a share of the
+// output that others may still generate counts as used. This share, the new-token ratio, falls with
+// every step. When memory runs out, the ratio rises, and the sequences with the least output are
+// retracted and computed again.
 type SGLang struct {
 	Continuous
 	waiting   longestPrefix
 	initial   float64
 	maxOutput int
 	lanes     []sglangLane
-	// full is true when memory did not suffice for another request: only somebody's leaving changes
-	// that.
+	// full is true if memory did not suffice for another request. It stays true until a sequence
+	// leaves.
 	full bool
-	// interval is the number of decode steps between two looks at what arrived, received how many
-	// of the waiting requests have been seen.
+	// interval is the number of decode steps between two looks at the arrivals. received is the
+	// number of waiting requests that the scheduler has seen.
 	interval int64
 	received int
 }
 
-// sglangLane is what is known of a batch.
+// sglangLane is the scheduler's state of one batch.
 type sglangLane struct {
-	// The new-token ratio was anchor when the batch had decoded since steps.
+	// The new-token ratio was anchor when the batch had decoded for since steps.
 	anchor float64
 	since  int64
-	// The batch had decoded this number of steps when the scheduler last looked at what arrived.
-	// prompted reports whether the last step computed prompts, after which it looks again.
+	// looked is the number of steps that the batch had decoded when the scheduler last looked at
+	// the arrivals. prompted reports whether the last step computed prompts, after which the
+	// scheduler looks again.
 	looked   int64
 	prompted bool
-	// output is what its sequences may generate, prompts the tokens in the prompts of the decoding
-	// sequences. long counts the sequences that may generate more than is counted.
+	// output is the number of tokens that the sequences may generate, and prompts the number of
+	// prompt tokens of the decoding sequences. long counts the sequences that may generate more
+	// tokens than output includes for them.
 	output, prompts, long int
 }
 
@@ -105,8 +107,8 @@ func (g *SGLang) Schedule(b *sim.Batch) sim.Decision {
 	return stands
 }
 
-// receive takes notice of the requests that arrived, where the scheduler looks for them. With
-// drafts, whose steps are not counted, it does so in each.
+// receive notes the requests that arrived, if the scheduler looks for them in this step. With
+// drafts, whose steps are not counted, it looks in every step.
 func (g *SGLang) receive(b *sim.Batch) {
 	l := &g.lanes[b.Lane()]
 	if g.interval == 1 || b.Running() == 0 || l.prompted || b.Steps()-l.looked >= g.interval ||
@@ -129,8 +131,8 @@ func (g *SGLang) Withdraw(s *sim.Sequence) {
 	g.received = min(g.received, g.waiting.len())
 }
 
-// admitLikely starts the sequences that will likely find memory to the end, and returns what is
-// left of the budget.
+// admitLikely starts the sequences for which memory will likely suffice to their end, and returns
+// the rest of the budget.
 func (g *SGLang) admitLikely(b *sim.Batch, budget int) int {
 	m := b.Memory()
 	g.waiting.memory = m
@@ -175,7 +177,7 @@ func (g *SGLang) setRatio(b *sim.Batch, ratio float64) {
 func (g *SGLang) output(s *sim.Sequence) int { return max(s.Output, g.maxOutput) }
 func (g *SGLang) toCome(s *sim.Sequence) int { return min(g.output(s)-s.Progress(), sglangClip) }
 
-// allToCome returns the number of tokens that those in b may still generate.
+// allToCome returns the number of tokens that the sequences in b may still generate.
 func (g *SGLang) allToCome(b *sim.Batch) int {
 	l, n := &g.lanes[b.Lane()], 0
 	if l.long > 0 {
@@ -187,8 +189,8 @@ func (g *SGLang) allToCome(b *sim.Batch) int {
 	return l.output - g.progress(b)
 }
 
-// progress returns the number of tokens that those in b have generated. One that decodes has stored
-// all but the last.
+// progress returns the number of tokens that the sequences in b have generated. A decoding sequence
+// has stored all of them except the last.
 func (g *SGLang) progress(b *sim.Batch) int {
 	n := int(b.Context()) - g.lanes[b.Lane()].prompts + b.Decodes()
 	for _, s := range b.Prefilling() {
@@ -197,8 +199,9 @@ func (g *SGLang) progress(b *sim.Batch) int {
 	return n
 }
 
-// retract preempts those with the least output, of equals the longest prompt, until there is memory
-// for some steps, and sets the ratio to what would have sufficed.
+// retract preempts the sequences with the least output, and of equals those with the longest
+// prompt, until there is memory for some steps. Then it sets the ratio to the value that would have
+// sufficed.
 func (g *SGLang) retract(b *sim.Batch) {
 	m := b.Memory()
 	for b.Decodes() > 1 && m.Headroom(b.Lane(), sglangAhead) < sglangAhead || !b.Decode() {
@@ -237,7 +240,7 @@ func (g *SGLang) Left(b *sim.Batch, s *sim.Sequence, _ bool) {
 	}
 }
 
-// count adds s to those in b, or takes it away.
+// count adds s to the sequences in b, or takes it away.
 func (g *SGLang) count(b *sim.Batch, s *sim.Sequence, sign int) {
 	l, n := &g.lanes[b.Lane()], g.output(s)
 	l.output += sign * n
@@ -246,8 +249,8 @@ func (g *SGLang) count(b *sim.Batch, s *sim.Sequence, sign int) {
 	}
 }
 
-// longestPrefix is the order of cached prefixes, the longest first, of equals that which arrived
-// first. Where many wait, it is the order of arrival.
+// longestPrefix orders sequences by cached prefix, the longest first. Of equals, the sequence that
+// arrived first comes first. If many wait, it is the order of arrival.
 type longestPrefix struct {
 	fifo
 	memory sim.Memory

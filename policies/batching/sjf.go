@@ -8,13 +8,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Prediction is how well a scheduler knows the length of an answer beforehand: as if by a model
-// whose errors are lognormal.
+// Prediction says how well a scheduler knows the length of an answer beforehand. The errors of its
+// predictions are lognormal.
 type Prediction struct {
 	// Sigma is the standard deviation of the logarithm of predicted over true length; 0 means that
 	// the length is known.
 	Sigma float64
-	// Seed selects the errors. Every request has its own, whatever else happens.
+	// Seed selects the errors. The error of a request depends on the seed and the request only.
 	Seed uint64
 }
 
@@ -37,7 +37,7 @@ func (p Prediction) lengths() (func(r *sim.Request) float64, error) {
 
 // NewSJF returns the scheduler of vLLM V1 with the shortest job first: the request with the fewest
 // output tokens to come, known or predicted (Fu et al., Efficient LLM Scheduling by Learning to
-// Rank, NeurIPS 2024). Who runs is not disturbed.
+// Rank, NeurIPS 2024). Running requests are not displaced.
 func NewSJF(limits Limits, prediction Prediction) (sim.Scheduler, error) {
 	lengths, err := prediction.lengths()
 	if err != nil {
@@ -46,10 +46,10 @@ func NewSJF(limits Limits, prediction Prediction) (sim.Scheduler, error) {
 	return newRanked(limits, ranked{rank: lengths}, false, false)
 }
 
-// NewSRTF returns the scheduler of vLLM V1 with the shortest remaining time first: a request that
-// waits takes the place of the one that runs with the most output tokens to come, if it has fewer
-// itself (Schrage, Operations Research 1968). swap says that displaced sequences move to host
-// memory; else they are computed again.
+// NewSRTF returns the scheduler of vLLM V1 with the shortest remaining time first (Schrage,
+// Operations Research 1968). A waiting request takes the place of the running one with the most
+// output tokens to come, if it has fewer itself. If swap is true, displaced sequences move to host
+// memory; otherwise they are computed again.
 func NewSRTF(limits Limits, prediction Prediction, swap bool) (sim.Scheduler, error) {
 	lengths, err := prediction.lengths()
 	if err != nil {

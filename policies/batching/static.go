@@ -7,23 +7,23 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Prompts says what becomes of prompts of unequal length in a static batch.
+// Prompts says how a static batch computes prompts of unequal length.
 type Prompts int
 
 const (
 	// Padded makes all prompts of a batch as long as the longest.
 	Padded Prompts = iota
-	// Packed computes each prompt for itself.
+	// Packed computes each prompt at its own length.
 	Packed
-	// Shortest computes all prompts at once as far as the shortest goes. What is left of the others
-	// is fed token by token, in steps in which sequences that are ahead decode already.
+	// Shortest computes all prompts at once up to the length of the shortest. The rest of the
+	// longer prompts is computed token by token, in steps in which other sequences already decode.
 	Shortest
 )
 
-// Static is batching by request: a batch runs until all its sequences are complete, and only then
-// the next one starts. Sequences that are complete before keep their place, as padding, and all
-// answers are returned at the end, as FasterTransformer does (the baseline of Yu et al., OSDI 2022,
-// section 2).
+// Static is batching by request, as in FasterTransformer (the baseline of Yu et al., OSDI 2022,
+// section 2). A batch runs until all its sequences are complete, and only then the next batch
+// starts. Sequences that are complete earlier keep their place, as padding. All answers are
+// returned at the end.
 type Static struct {
 	size    int
 	delay   sim.Time
@@ -34,11 +34,11 @@ type Static struct {
 	lane    int
 }
 
-// NewStatic returns the scheduler for batches of at most size sequences: the waiting sequences when
-// the batch before ends. It waits for a batch to be full, but not longer than delay after the
-// arrival of its first request (dynamic batching of NVIDIA Triton: max_batch_size,
-// max_queue_delay_microseconds). alone says that a batch has the whole pipeline to itself, where
-// otherwise each stage may have one.
+// NewStatic returns the scheduler for batches of at most size sequences. A batch takes the
+// sequences that wait when the batch before it ends. It waits until it is full, but not longer than
+// delay after the arrival of its first request (dynamic batching of NVIDIA Triton: max_batch_size,
+// max_queue_delay_microseconds). If alone is true, a batch has the whole pipeline to itself;
+// otherwise each stage may have a batch.
 func NewStatic(size int, delay sim.Time, prompts Prompts, alone bool) (*Static, error) {
 	switch {
 	case size < 1:
@@ -95,7 +95,8 @@ func (s *Static) start(b *sim.Batch) {
 	}
 }
 
-// shortest returns the least number of tokens that one of the next batch has to compute.
+// shortest returns the smallest number of prompt tokens that a sequence of the next batch has to
+// compute.
 func (s *Static) shortest() int {
 	least, n := math.MaxInt, 0
 	for q := range s.waiting.queue.All {
@@ -107,8 +108,8 @@ func (s *Static) shortest() int {
 	return least
 }
 
-// proceed lets the decoding sequences of a batch do so, and feeds one token to each whose prompt is
-// not complete. The newest give way where memory is short.
+// proceed lets the decoding sequences of a batch decode, and computes one prompt token of each
+// other sequence. If memory is short, the newest sequences give way.
 func (s *Static) proceed(b *sim.Batch) {
 	for !b.Decode() {
 		if !s.preemptNewest(b) {
@@ -124,8 +125,8 @@ func (s *Static) proceed(b *sim.Batch) {
 	}
 }
 
-// preemptNewest lets the newest wait for the next batch. It returns false while nobody can give
-// way.
+// preemptNewest lets the newest sequence wait for the next batch. It returns false if no sequence
+// can give way now.
 func (s *Static) preemptNewest(b *sim.Batch) bool {
 	victim := b.Victim()
 	if victim == nil {

@@ -7,10 +7,11 @@ import (
 )
 
 // NewTRTLLMMaxUtilization returns the in-flight batching of TensorRT-LLM with the capacity policy
-// MAX_UTILIZATION: requests start as long as there is memory for their prompts; when it runs out,
-// the newest is paused and computed again (tensorrt_llm/batch_manager/capacityScheduler.cpp,
-// v0.15). Prompts are whole unless chunked says otherwise (enable_chunked_context). maxSequences is
-// max_batch_size, tokenBudget max_num_tokens; where that is smaller, no more sequences than it run.
+// MAX_UTILIZATION (tensorrt_llm/batch_manager/capacityScheduler.cpp, v0.15). Requests start as long
+// as there is memory for their prompts. When memory runs out, the newest is paused and computed
+// again. Prompts are whole unless chunked is true (enable_chunked_context). maxSequences is
+// max_batch_size, and tokenBudget is max_num_tokens. At most tokenBudget sequences run, even if
+// maxSequences is larger.
 func NewTRTLLMMaxUtilization(maxSequences, tokenBudget int, chunked bool, wait BatchWait) (
 	*Continuous, error) {
 	if err := wait.validate(); err != nil {
@@ -30,12 +31,12 @@ func NewTRTLLMMaxUtilization(maxSequences, tokenBudget int, chunked bool, wait B
 }
 
 // TRTLLMNoEvict is the in-flight batching of TensorRT-LLM with the capacity policy
-// GUARANTEED_NO_EVICT, its default: a request starts when there is memory for it and for all that
-// run to grow to their full length, so that nobody is ever paused.
+// GUARANTEED_NO_EVICT, its default: a request starts if memory suffices for it and all running
+// requests to grow to their full length, so that no request is ever paused.
 type TRTLLMNoEvict struct {
 	Continuous
 	maxOutput int
-	// promised is the units of memory that the running sequences may come to take.
+	// promised is the number of units of memory that the running sequences may take in the end.
 	promised int64
 }
 
@@ -58,7 +59,8 @@ func NewTRTLLMNoEvict(maxSequences, tokenBudget int, chunked bool, wait BatchWai
 	return t, nil
 }
 
-// units returns the memory that s may come to take. The last token is never stored.
+// units returns the number of units of memory that s may take in the end. The last token is never
+// stored.
 func (t *TRTLLMNoEvict) units(b *sim.Batch, s *sim.Sequence) int64 {
 	return b.Memory().Units(s.Prompt + max(s.Output, t.maxOutput) - 1)
 }

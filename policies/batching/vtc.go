@@ -7,19 +7,20 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// VTC is the scheduler of vLLM V1 with fairness between tenants: who starts next is a request of
-// the tenant that was served least, counted in weighted input and output tokens (virtual token
-// counter: Sheng et al., OSDI 2024, algorithm 2). A tenant that comes back is lifted to the least
-// counter of the waiting sequences, since unused service cannot be saved up.
+// VTC is the scheduler of vLLM V1 with fairness between tenants (virtual token counter: Sheng et
+// al., OSDI 2024, algorithm 2). The next request to start is one of the tenant that was served
+// least. Service is counted in weighted input and output tokens. The counter of a tenant that comes
+// back is lifted to the smallest counter of the tenants that wait, so that a tenant cannot save up
+// unused service.
 type VTC struct {
 	Continuous
 	tenants tenants
-	// joined is the number of tokens that a decoding sequence had when it began to, at least 1.
+	// joined is the number of tokens that a sequence had when it began to decode, at least 1.
 	joined sim.PerSequence[int]
 }
 
-// NewVTC returns the scheduler in which an input token counts inputWeight and an output token
-// outputWeight; the paper's are 1 and 2.
+// NewVTC returns the scheduler. An input token counts as inputWeight of service, and an output
+// token as outputWeight; the paper uses 1 and 2.
 func NewVTC(limits Limits, inputWeight, outputWeight float64) (*VTC, error) {
 	if !(inputWeight >= 0 && outputWeight >= 0 && inputWeight+outputWeight > 0) {
 		return nil, fmt.Errorf(
@@ -84,7 +85,8 @@ type tenants struct {
 // tenant is a client and the service that it got.
 type tenant struct {
 	queue fifo
-	// lifted is a number of weighted tokens that it did not use; input and output are tokens.
+	// lifted is the number of weighted tokens by which the counter was lifted; input and output are
+	// numbers of served tokens.
 	lifted        float64
 	input, output int64
 	// lanes has its sequences that decode: each gives a token a step of its batch. output is less
@@ -179,8 +181,8 @@ func (ts *tenants) delete(number int) {
 	ts.waiting = slices.Delete(ts.waiting, i, i+1)
 }
 
-// least returns which of the tenants that wait was served least, those excepted that are not to be
-// asked; −1 if there is none.
+// least returns the tenant that was served least among the tenants that wait and are not in except;
+// −1 if there is none.
 func (ts *tenants) least(except []int) int {
 	least, counter := -1, 0.0
 	for _, i := range ts.waiting {

@@ -2,9 +2,9 @@ package memory
 
 import "math/bits"
 
-// buddy hands out pieces of a power of two of tokens, each at a multiple of its size. A piece that
-// is too large is cut in halves; two free halves become one again (Knuth, The Art of Computer
-// Programming, volume 1, section 2.5, algorithms R and S).
+// buddy hands out pieces whose size in tokens is a power of two, each at a multiple of its size. A
+// piece that is too large is cut into halves, and two free halves become one piece again (Knuth,
+// The Art of Computer Programming, volume 1, section 2.5, algorithms R and S).
 type buddy struct {
 	pieces map[int]piece // that are free, by address
 	first  []int         // by order, the free piece returned last, or none
@@ -20,7 +20,7 @@ func newBuddy(tokens int) *buddy {
 	for i := range b.first {
 		b.first[i] = none
 	}
-	// The largest powers of two that make up the whole, from the start.
+	// The whole is made of the largest possible powers of two, from the start.
 	for at := 0; at < tokens; {
 		order := bits.Len(uint(tokens-at)) - 1
 		b.push(at, order)

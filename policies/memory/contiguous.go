@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Reservation says how much room a sequence gets when it starts, for all that it will ever store.
+// Reservation says how much memory a sequence gets when it starts. It gets no more later.
 type Reservation int
 
 // The reservations that the vLLM paper compares with (Kwon et al., SOSP 2023, section 6.1).
@@ -17,13 +17,14 @@ const (
 	// ReservePowerOfTwo takes the prompt, and the next power of two of the output's true length
 	// (Orca, Pow2).
 	ReservePowerOfTwo
-	// ReserveExact takes what the sequence will need, which only an oracle knows (Orca, Oracle).
+	// ReserveExact takes exactly what the sequence will need, which only an oracle knows (Orca,
+	// Oracle).
 	ReserveExact
 )
 
 // Contiguous keeps the KV cache of each sequence in one piece, reserved when the sequence starts,
-// as engines did before paging. Its unit is a token. Reservations leave holes between them, into
-// which a long one does not fit.
+// as engines did before paging. Its unit is a token. Reservations leave holes between them that are
+// too small for long ones.
 type Contiguous struct {
 	reservation Reservation
 	space       space
@@ -43,15 +44,16 @@ type space interface {
 	allocate(tokens int) (address, taken int, ok bool)
 	// free gives back a piece as allocate returned it.
 	free(address, taken int)
-	// piece returns the tokens that a piece of at least that many takes.
+	// piece returns the size in tokens of a piece that holds at least that many.
 	piece(tokens int) int
-	// largest returns the tokens of the largest piece that there is when all are free.
+	// largest returns the size in tokens of the largest piece when all memory is free.
 	largest() int
 }
 
-// NewContiguous returns a memory for that many tokens, of which a context has at most longest (0
-// for no bound but the memory). With buddy, pieces have a power of two of tokens (the allocator
-// that the vLLM paper gives to Orca); else the first hole that is large enough is used.
+// NewContiguous returns a memory for that many tokens. A context has at most longest tokens; 0
+// means no bound except the memory. With buddy, the size of each piece is a power of two (the
+// allocator that the vLLM paper gives to Orca). Otherwise a piece comes from the first hole that is
+// large enough.
 func NewContiguous(tokens int64, longest int, reservation Reservation, buddy bool) (*Contiguous,
 	error) {
 	if tokens < 1 {
@@ -136,7 +138,7 @@ func (c *Contiguous) Join(int, *sim.Sequence) {}
 // Leave implements sim.Memory.
 func (c *Contiguous) Leave(int, *sim.Sequence) {}
 
-// Headroom implements sim.Memory: what a sequence will need it has.
+// Headroom implements sim.Memory. A sequence has all the memory that it will need.
 func (c *Contiguous) Headroom(_ int, limit int64) int64 { return limit }
 
 // Growth implements sim.Memory.
@@ -154,6 +156,6 @@ func (c *Contiguous) Capacity() int64 { return c.capacity }
 // Slots implements sim.SlotMemory.
 func (c *Contiguous) Slots() (all, shared int64) { return c.capacity, 0 }
 
-// Room implements sim.SlotMemory: what was asked for. That the allocator rounds it up counts as a
-// hole.
+// Room implements sim.SlotMemory. It returns the size that was asked for; what the allocator adds
+// to it counts as a hole.
 func (c *Contiguous) Room(s *sim.Sequence, _ int) int64 { return int64(c.size(s)) }

@@ -1,8 +1,8 @@
 package memory
 
-// evict makes room of the given number of units in a tier, which has them unused, and returns how
-// many it made: blocks go as a whole. They move to the next tier, or are forgotten in the last. In
-// memory of several tiers a block is a unit.
+// evict frees at least the given number of units in a tier, which must hold that many unused, and
+// returns the number of freed units. Only whole blocks are freed, so it may be more. Blocks move to
+// the next tier, or are dropped from the last. In memory of several tiers a block is one unit.
 func (t *runTree) evict(from int32, units int64) (made int64) {
 	for made < units {
 		number := t.nodes[from].newer
@@ -54,8 +54,8 @@ func (t *runTree) demote(number int32, blocks int64, to int32) {
 	t.link(number)
 }
 
-// continues reports whether the text of a node goes on with another and with no other, in the same
-// segment, so that they could be one. So do blocks that nobody can ask for.
+// continues reports whether the node next is the only continuation of a node, within the same
+// segment, so that both could be one node. Blocks without names continue each other too.
 func (t *runTree) continues(number, next int32) bool {
 	n, m := &t.nodes[number], &t.nodes[next]
 	if n.name == 0 || m.name == 0 {

@@ -1,7 +1,7 @@
 package memory
 
-// Forget implements sim.Forgetter: what no sequence uses is gone from every tier, since the replica
-// failed or was switched off.
+// Forget implements sim.Forgetter. It drops the blocks that no sequence uses from every tier, since
+// the replica failed or was switched off.
 func (p *PrefixCache) Forget() {
 	p.free += p.tree.tiers[0].unused
 	for i := range p.tree.tiers { // each moves to the next, and is forgotten in the last

@@ -2,20 +2,20 @@ package memory
 
 import "github.com/llmsim/llmsim/sim"
 
-// Hybrid is Windowed memory whose prompts share what they begin with (vLLM's hybrid KV cache
+// Hybrid is a Windowed memory in which prompts share their beginnings (vLLM's hybrid KV cache
 // manager: vllm/v1/core/kv_cache_coordinator.py, find_longest_cache_hit, v0.15). In layers that
-// grow, full blocks are shared as in PrefixCache. A prompt can go on where these end only if the
-// other layers have what they need there: the blocks that a window sees, and the state of recurrent
-// layers. That is a checkpoint, which is kept wherever a text may go on differently: at the last
-// full block of each segment of a prompt, of answers that later prompts repeat, and of what a
-// preempted sequence has stored.
+// grow with the context, full blocks are shared as in PrefixCache. A prompt can continue after
+// shared blocks only if the other layers have what they need at that point: the blocks that a
+// window sees, and the state of recurrent layers. These form a checkpoint. Checkpoints are kept
+// where texts may differ from then on: at the last full block of each segment of a prompt, of an
+// answer that later prompts repeat, and of what a preempted sequence has stored.
 //
-// Blocks and checkpoints that nobody uses wait in one queue for their place to be needed. A
-// sequence that goes on from a checkpoint has a copy of it, where vLLM shares the blocks until the
-// window has passed them.
+// Unused blocks and checkpoints are in one queue, and are overwritten in its order. A sequence that
+// continues from a checkpoint has a copy of it. vLLM instead shares the blocks until the window has
+// passed them.
 type Hybrid struct {
 	Windowed
-	// states reports whether checkpoints are kept although layers have state of fixed size.
+	// states reports whether checkpoints are kept even if layers have state of fixed size.
 	states  bool
 	tree    runTree
 	holders sim.PerSequence[holder] // others are units
@@ -38,7 +38,7 @@ func NewHybrid(blocks int64, blockSize int, l Layers, states bool) (*Hybrid, err
 // to find.
 func (h *Hybrid) shares() bool { return h.full > 0 && (h.fixed == 0 || h.states) }
 
-// Match implements sim.Memory: the longest beginning that is stored and ends at a checkpoint.
+// Match implements sim.Memory. It finds the longest stored beginning that ends at a checkpoint.
 func (h *Hybrid) Match(s *sim.Sequence) int {
 	if !h.shares() {
 		return 0
@@ -63,7 +63,7 @@ func (h *Hybrid) kept(text []sim.Segment, blocks int64) bool {
 	return kept
 }
 
-// text describes the tokens of s as far as they may be found again.
+// text describes the tokens of s that another request may find again.
 func (h *Hybrid) text(s *sim.Sequence) []sim.Segment {
 	if s.Preemptions > 0 {
 		h.words = wholeText(h.words, s)
@@ -88,8 +88,8 @@ func (h *Hybrid) boundaries(text []sim.Segment, from, to int64) func(yield func(
 	}
 }
 
-// checkpointName names what layers keep after a number of tokens of a text, by the last of them. It
-// differs from the names of blocks.
+// checkpointName names the checkpoint after a number of tokens of a text, by the last of them. The
+// name differs from the names of blocks.
 func checkpointName(text []sim.Segment, tokens int64) uint64 {
 	if tokens == 0 {
 		return 0
@@ -172,7 +172,7 @@ func (h *Hybrid) keep(text []sim.Segment, blocks int64, owned *int64) {
 	h.tree.link(number)
 }
 
-// touch makes a checkpoint the last to be overwritten, if it is still there.
+// touch makes a checkpoint the last in the queue, if it is still there.
 func (h *Hybrid) touch(name uint64) {
 	if number, there := h.tree.byName[name]; there {
 		h.tree.unlink(number)
@@ -231,9 +231,9 @@ func (h *Hybrid) Advance(lane int, steps int64) {
 	}
 }
 
-// Used implements sim.Memory: what nobody uses counts as free.
+// Used implements sim.Memory. Unused blocks and checkpoints count as free.
 func (h *Hybrid) Used() int64 { return h.capacity - h.available() }
 
-// Forget implements sim.Forgetter: what no sequence uses is gone, since the replica failed or was
+// Forget implements sim.Forgetter. It drops what no sequence uses, since the replica failed or was
 // switched off.
 func (h *Hybrid) Forget() { h.free += h.tree.evict(0, h.tree.tiers[0].unused) }

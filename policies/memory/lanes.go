@@ -2,16 +2,16 @@ package memory
 
 import "github.com/llmsim/llmsim/sim"
 
-// lanes counts the blocks that decoding sequences will need. Those of a lane grow in step, so that
-// it is enough to know how many stand at each position within a block.
+// lanes counts the blocks that decoding sequences will need. The sequences of a lane grow together,
+// so it is enough to know how many of them are at each position within a block.
 type lanes struct {
 	block int64
 	lanes []lane
 }
 
-// lane counts by phase what the decoding sequences of a lane take with each block, a weight that is
-// 1 for a plain block. A sequence takes a block in the steps in which it is the turn of its phase,
-// which does not change while it decodes. The turn goes down by one with each step.
+// lane holds, for each phase, the units that the decoding sequences of a lane take with each new
+// block. A sequence takes a block in the steps in which it is the turn of its phase. The phase of a
+// sequence does not change while it decodes, and the turn goes down by one with each step.
 type lane struct {
 	turn   int64 // the phase whose sequences take a block in the next step
 	round  int64 // what they take in as many steps as a block has tokens
@@ -37,7 +37,7 @@ func (l *lanes) leave(number int, s *sim.Sequence, weight int64) {
 	l.lanes[number].add(s.Context(), -weight)
 }
 
-// add changes what sequences of the given context take.
+// add changes the weight of the sequences with the given context.
 func (l *lane) add(context int, weight int64) {
 	block := int64(len(l.phases))
 	phase := int64(context)%block + l.turn
@@ -48,8 +48,9 @@ func (l *lane) add(context int, weight int64) {
 	l.round += weight
 }
 
-// growth returns what the lane takes in its next steps: in as many steps as a block has tokens, a
-// block for each sequence; in the steps left over, one for each whose turn it is.
+// growth returns the units that the lane takes in its next steps. In each run of as many steps as a
+// block has tokens, every sequence takes one block. In the remaining steps, the sequences whose
+// turn it is take one.
 func (l *lanes) growth(number int, steps int64) int64 {
 	if number >= len(l.lanes) {
 		return 0
@@ -67,7 +68,7 @@ func (l *lanes) growth(number int, steps int64) int64 {
 	return n
 }
 
-// headroom returns for how many steps, up to limit, what is available lasts.
+// headroom returns the number of steps, at most limit, for which the available units suffice.
 func (l *lanes) headroom(number int, limit, available int64) int64 {
 	if number >= len(l.lanes) || l.lanes[number].round == 0 {
 		return limit

@@ -6,19 +6,18 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// PrefixCache is paged memory whose full blocks can be shared: a block is named by its tokens and
-// all before it, and stays in memory after its last user, until its place is needed; the least
-// recently used one goes first (vLLM's automatic prefix caching: vllm/v1/core/kv_cache_manager.py
-// and block_pool.py, v0.15). With blocks of one token it is SGLang's RadixAttention (Zheng et al.,
-// NeurIPS 2024, section 3).
+// PrefixCache is paged memory whose full blocks can be shared (vLLM's automatic prefix caching:
+// vllm/v1/core/kv_cache_manager.py and block_pool.py, v0.15). The name of a block stands for its
+// tokens and all tokens before it. A block stays in memory after its last user until its place is
+// needed; the least recently used block is dropped first. With blocks of one token it is SGLang's
+// RadixAttention (Zheng et al., NeurIPS 2024, section 3).
 //
-// Blocks that no other prompt can share have no names, but wait for their turn to be overwritten
-// like the others. A copy of a block that exists already is given back at once, where vLLM keeps
-// it.
+// Blocks that no other prompt can share have no names, but are overwritten in the same order as the
+// others. A copy of an existing block is given back at once, while vLLM keeps it.
 //
 // With lower tiers, blocks whose place is needed move to slower memory, and come back for a prompt
-// that has them (Gao et al., CachedAttention, USENIX ATC 2024; Qin et al., Mooncake, FAST 2025).
-// Moving away happens beside the steps and takes no time.
+// that begins with them (Gao et al., CachedAttention, USENIX ATC 2024; Qin et al., Mooncake, FAST
+// 2025). Moving a block down takes no time, since it happens while steps run.
 type PrefixCache struct {
 	lanes
 	capacity int64
@@ -29,15 +28,16 @@ type PrefixCache struct {
 	fetched  found // by the last Extend
 }
 
-// Tier is memory to which blocks of the device move.
+// Tier is a slower memory to which blocks of the accelerator's memory move.
 type Tier struct {
-	// Blocks is its room.
+	// Blocks is its size in blocks.
 	Blocks int64
-	// Fetch is the time that the KV of a block takes from there to the device.
+	// Fetch is the time in which the KV of a block moves from the tier to the accelerator.
 	Fetch sim.Time
 }
 
-// holder is what a sequence holds: its named blocks, which come first, and a number of others.
+// holder is the memory that a sequence holds: named blocks, which come first, and a number of
+// others.
 type holder struct {
 	path
 	others int64
@@ -74,8 +74,8 @@ func (p *PrefixCache) Match(s *sim.Sequence) int {
 	return int(p.tree.probe(text, limit).blocks * p.block)
 }
 
-// text describes the tokens of s as far as they may be found again: those of a sequence that was
-// preempted all are, by itself.
+// text describes the tokens of s that may be found again. A preempted sequence may find all of its
+// own tokens.
 func (p *PrefixCache) text(s *sim.Sequence) []sim.Segment {
 	if s.Preemptions > 0 {
 		return p.wholeText(s)
@@ -89,7 +89,7 @@ func (p *PrefixCache) wholeText(s *sim.Sequence) []sim.Segment {
 	return p.words
 }
 
-// wholeText describes all tokens of s, in the given space: what it may share, and what is its own.
+// wholeText describes all tokens of s in the given space: those that it may share, and its own.
 func wholeText(space []sim.Segment, s *sim.Sequence) []sim.Segment {
 	own := sim.Segment{ID: hash(uint64(s.ID)), Tokens: s.Prompt + s.Output}
 	for _, segment := range s.Content {
@@ -101,8 +101,7 @@ func wholeText(space []sim.Segment, s *sim.Sequence) []sim.Segment {
 	return append(append(space[:0], s.Content...), own)
 }
 
-// Extend implements sim.Memory. Drafted tokens, beyond the ones that s has for sure, may be
-// rejected: they get room, but no name.
+// Extend implements sim.Memory. Drafted tokens may be rejected, so they get memory, but no name.
 func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	need, text := p.blocks(s.Stored+n), p.text(s)
 	var stored found
@@ -129,8 +128,8 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	return true
 }
 
-// name names the blocks of h that are full when it stores the given number of tokens, as far as the
-// text goes. A block that exists already is shared, and the copy dropped.
+// name gives names to the blocks of h that are full when it stores the given number of tokens, as
+// far as the text reaches. If a block exists already, it is shared, and the copy is dropped.
 func (p *PrefixCache) name(h *holder, text []sim.Segment, stored int) {
 	if h.at.segment == len(text) {
 		return // nothing more of the text can be shared
@@ -142,8 +141,8 @@ func (p *PrefixCache) name(h *holder, text []sim.Segment, stored int) {
 	h.others -= shared.blocks + added
 }
 
-// Release implements sim.Memory. What s alone has is of use again if it was preempted; the answer
-// of a finished request is, if a later prompt may repeat it.
+// Release implements sim.Memory. If s was preempted, it may use its own blocks again. The answer of
+// a finished request may be used again if a later prompt repeats it.
 func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
 	h := p.holders.Of(s)
 	if !done || s.Answer != 0 {
@@ -158,7 +157,7 @@ func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
 	*h = holder{}
 }
 
-// available returns the number of blocks that hold nothing, or that nobody uses.
+// available returns the number of blocks that are empty or have no users.
 func (p *PrefixCache) available() int64 { return p.free + p.tree.tiers[0].unused }
 
 // take uses up blocks, empty ones first.
@@ -193,7 +192,7 @@ func (p *PrefixCache) Advance(lane int, steps int64) {
 	p.advance(lane, steps)
 }
 
-// Used implements sim.Memory: blocks that nobody uses count as free.
+// Used implements sim.Memory. Blocks without users count as free.
 func (p *PrefixCache) Used() int64 { return p.capacity - p.available() }
 
 // Capacity implements sim.Memory.

@@ -2,13 +2,14 @@ package memory
 
 import "github.com/llmsim/llmsim/sim"
 
-// runTree is a radix tree of full KV blocks: a node is a run of blocks, and follows its parent in
-// every text that has it. Nodes that nobody uses stay, in a ring for each tier of memory that says
-// in which order they were left, until their place is needed.
+// runTree is a radix tree of full KV blocks. A node is a run of blocks, and follows its parent in
+// every text that has it. Nodes without users stay until their place is needed. Each tier of memory
+// has a ring of them, in the order in which their last users left.
 //
-// A sequence that holds a node holds all before it, and leaves its end first. Hence a node is never
-// left after its parent, and what goes first is always an end: taking the end of the oldest node is
-// the same as taking the least recently used block.
+// A sequence that holds a node holds all nodes before it, and leaves the last node first. So a node
+// never loses its last user after its parent does, and the oldest node of a ring has no children.
+// Dropping the last blocks of the oldest node is therefore the same as dropping the least recently
+// used blocks.
 type runTree struct {
 	block  int   // tokens in one
 	unit   int64 // what a block takes of the memory
@@ -20,7 +21,7 @@ type runTree struct {
 	shared int64 // blocks, counted once for each user but the first
 }
 
-// tier is a memory, the device's own first, of which only the unused blocks matter.
+// tier is the memory of the accelerator, or a slower one. Only its unused blocks matter here.
 type tier struct {
 	Tier
 	unused int64 // what blocks that no sequence uses take
@@ -42,15 +43,15 @@ type runNode struct {
 	older, newer int32 // neighbours in the ring of the tier, while there is no user
 }
 
-// path is the nodes that a sequence holds, from the root to the leaf, and the number of their
-// blocks. Its text goes on at the cursor.
+// path holds the nodes of a sequence, from the root to the leaf, and the number of their blocks.
+// The text of the sequence continues at the cursor.
 type path struct {
 	leaf   int32
 	blocks int64
 	at     cursor
 }
 
-// found counts blocks of a text that are stored already.
+// found counts the blocks of a text that are stored already.
 type found struct {
 	blocks int64 // all of them
 	unused int64 // what those on the device take that nobody uses
@@ -58,7 +59,7 @@ type found struct {
 	fetch  sim.Time
 }
 
-// newRunTree returns a tree over the device and lower tiers.
+// newRunTree returns a tree over the accelerator's memory and lower tiers.
 func newRunTree(block int, lower []Tier) runTree {
 	t := runTree{block: block, unit: 1, byName: map[uint64]int32{}, tiers: make([]tier, 1)}
 	for _, l := range lower {
@@ -70,8 +71,8 @@ func newRunTree(block int, lower []Tier) runTree {
 	return t
 }
 
-// find returns the node with which the text goes on at the cursor, and how many of its blocks do,
-// up to limit.
+// find returns the node with which the text continues at the cursor, and the number of its blocks
+// that agree with the text, at most limit.
 func (t *runTree) find(at cursor, text []sim.Segment, limit int64) (number int32, blocks int64) {
 	name, n := at.run(text, t.block)
 	if n == 0 {
@@ -111,8 +112,8 @@ func (t *runTree) count(f *found, number int32, blocks int64) {
 	}
 }
 
-// share adds the next blocks of the text to the path as far as they are stored, up to limit. Those
-// of lower tiers come back to the device.
+// share adds the next blocks of the text to the path as far as they are stored, up to limit. Blocks
+// of lower tiers come back to the accelerator.
 func (t *runTree) share(p *path, text []sim.Segment, limit int64) found {
 	var f found
 	for f.blocks < limit {
@@ -130,8 +131,8 @@ func (t *runTree) share(p *path, text []sim.Segment, limit int64) found {
 	return f
 }
 
-// add stores the next blocks of the text, up to limit, which are not there yet, and adds them to
-// the path. It returns how many there are: the text may end.
+// add stores the next blocks of the text, which are not stored yet, up to limit, and adds them to
+// the path. It returns their number, which is less than limit if the text ends.
 func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 	added := int64(0)
 	for added < limit {
@@ -186,7 +187,7 @@ func (t *runTree) split(number int32, blocks int64) (upper int32) {
 	return upper
 }
 
-// use adds a user to a node, which comes to the device if it is not there.
+// use adds a user to a node, and moves the node to the accelerator if it is in a lower tier.
 func (t *runTree) use(number int32) {
 	n := &t.nodes[number]
 	if n.users == 0 {
@@ -198,8 +199,8 @@ func (t *runTree) use(number int32) {
 	n.users++
 }
 
-// leave takes a user from all nodes of the path, the last first: the end of a text is of use to
-// fewer than its beginning.
+// leave takes a user from all nodes of the path, the last node first, because fewer texts share the
+// end of a text than its beginning.
 func (t *runTree) leave(p *path) {
 	for number := p.leaf; number != 0; number = t.nodes[number].parent {
 		n := &t.nodes[number]
@@ -212,10 +213,10 @@ func (t *runTree) leave(p *path) {
 	*p = path{}
 }
 
-// bare reports whether there is no unused block that could be asked for, nor a lower tier.
+// bare reports whether there is neither an unused block with a name nor a lower tier.
 func (t *runTree) bare() bool { return len(t.tiers) == 1 && t.nodes[0].newer == 0 }
 
-// leaveUnnamed leaves units of memory that nobody can ask for to be overwritten in their turn.
+// leaveUnnamed adds units of memory without a name to the ring, to be overwritten in order.
 func (t *runTree) leaveUnnamed(units int64) {
 	if units == 0 {
 		return

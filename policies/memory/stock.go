@@ -2,14 +2,14 @@ package memory
 
 import "github.com/llmsim/llmsim/sim"
 
-// stock is memory in units, of which each sequence holds a number and none is shared.
+// stock is memory in units. Each sequence holds a number of units, and none is shared.
 type stock struct {
 	capacity, free int64
 	held           sim.PerSequence[int64]
 }
 
-// grow lets s hold the given number of units, if it held fewer. It returns false, and s holds what
-// it held, where fewer than reserve units would be left free.
+// grow lets s hold the given number of units, if it held fewer. It returns false, and changes
+// nothing, if fewer than reserve units would stay free.
 func (k *stock) grow(s *sim.Sequence, units, reserve int64) bool {
 	held := k.held.Of(s)
 	need := max(0, units-*held)
@@ -21,7 +21,7 @@ func (k *stock) grow(s *sim.Sequence, units, reserve int64) bool {
 	return true
 }
 
-// Match implements sim.Memory: nothing is shared.
+// Match implements sim.Memory. Nothing is shared.
 func (k *stock) Match(*sim.Sequence) int { return 0 }
 
 // Release implements sim.Memory.

@@ -2,16 +2,17 @@ package memory
 
 import "github.com/llmsim/llmsim/sim"
 
-// cursor is a place in a text that is made of segments: offset tokens of a segment have passed,
-// after others whose hash is before. The zero value is at the start of every text.
+// cursor is a place in a text that is made of segments. It is offset tokens into a segment, and
+// before is the hash of the earlier segments. The zero value is the start of every text.
 type cursor struct {
 	segment, offset int
 	before          uint64
 }
 
-// run describes the full blocks that begin at the cursor: all that lie in the same segment,
-// or the one that reaches over its end. The name of the first says what all of its tokens are, and
-// all before it: equal names mean equal texts. There are no blocks where the text ends first.
+// run describes the full blocks that begin at the cursor: all blocks within the same segment, or
+// the one that reaches over its end. The name of the first block stands for its tokens and all
+// tokens before it, so that equal names mean equal texts. There are no blocks if the text ends
+// before the block does.
 func (c cursor) run(text []sim.Segment, block int) (first uint64, blocks int) {
 	if c.segment == len(text) {
 		return 0, 0

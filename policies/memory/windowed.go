@@ -6,11 +6,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Windowed is paged memory for models of whose layers some (or all) see a sliding window only, or
-// keep state of fixed size. Where a sequence has filled the window it overwrites its oldest block
-// (the rolling buffer of Jiang et al., Mistral 7B, arXiv:2310.06825, section 2); in the other
-// layers it grows. The unit is a block of one layer of each kind's ratio: full and windowed of them
-// make a block of all.
+// Windowed is paged memory for models in which some or all layers see only a sliding window, or
+// keep state of fixed size. A sequence that has filled the window overwrites its oldest block in
+// these layers (the rolling buffer of Jiang et al., Mistral 7B, arXiv:2310.06825, section 2). In
+// the other layers it grows. A block of all layers consists of full units for the layers that grow,
+// and windowed units for the layers with a window.
 type Windowed struct {
 	lanes
 	stock          // of units
@@ -20,33 +20,33 @@ type Windowed struct {
 	filling        []filling // by lane
 }
 
-// filling says how many of the decoding sequences of a lane take the last block of their window in
-// which step.
+// filling counts, for each coming step, the decoding sequences of a lane that take the last block
+// of their window in it.
 type filling struct {
 	step  int
 	ends  []int64 // by step, modulo their number
 	total int64
 }
 
-// Layers says what a token takes in the layers of a model that grow with the context, and in the
-// layers with a sliding window. Only the ratio counts, so that both may be numbers of alike layers.
+// Layers holds the size of a token in the layers of a model that grow with the context, and in the
+// layers with a sliding window. Only the ratio of the two counts, so both may be numbers of layers.
 type Layers struct {
 	Full, Windowed int
-	// Window is in tokens, the one that attends included.
+	// Window is the size of the window in tokens, including the token that attends.
 	Window int
-	// Fixed is what a sequence takes besides, in the unit of Full and Windowed: the state of
-	// recurrent layers.
+	// Fixed is the size of the state of recurrent layers, which each sequence takes in addition, in
+	// the unit of Full and Windowed.
 	Fixed int
-	// StateTokens is the number of tokens that take as much in a layer that grows as the state does
-	// in a recurrent one; 0 without recurrent layers.
+	// StateTokens is the number of tokens whose KV in a layer that grows is as large as the state
+	// of a recurrent layer; 0 without recurrent layers.
 	StateTokens int
 }
 
 // Bounded reports whether some layers keep less than a part of each token.
 func (l Layers) Bounded() bool { return l.Windowed > 0 || l.Fixed > 0 }
 
-// Whole returns the layers as engines see them that keep the KV of all tokens, also where a window
-// has passed.
+// Whole returns the layers for engines that keep the KV of all tokens, even after a window has
+// passed them.
 func (l Layers) Whole() Layers {
 	return Layers{Full: l.Full + l.Windowed, Fixed: l.Fixed, StateTokens: l.StateTokens}
 }
@@ -133,7 +133,8 @@ func (w *Windowed) untilFull(s *sim.Sequence) int64 {
 	return (w.limit-1)*w.block + 1 - int64(s.Context())
 }
 
-// weight is what a sequence takes with each block as long as it fills its window, or then.
+// weight is the number of units that a sequence takes with each block, while it fills its window or
+// afterwards.
 func (w *Windowed) weight(untilFull int64) int64 {
 	if untilFull > 0 {
 		return w.full + w.windowed
@@ -175,8 +176,8 @@ func (f *filling) advance(steps int64) int64 {
 	return full
 }
 
-// Headroom implements sim.Memory. It ends where a window is full, since sequences grow by less from
-// then on.
+// Headroom implements sim.Memory. It ends at the step in which a window is full, since that
+// sequence grows by less afterwards.
 func (w *Windowed) Headroom(lane int, limit int64) int64 {
 	if lane < len(w.filling) {
 		limit = w.filling[lane].next(limit)
@@ -196,7 +197,7 @@ func (w *Windowed) Advance(lane int, steps int64) {
 	w.pass(lane, steps)
 }
 
-// pass lets steps of a lane go by, in which windows may become full.
+// pass counts steps of a lane, in which windows may become full.
 func (w *Windowed) pass(lane int, steps int64) {
 	w.advance(lane, steps)
 	full := w.filling[lane].advance(steps)

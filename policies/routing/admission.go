@@ -6,11 +6,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// QueueLimit refuses requests while the pool has too many unfinished ones.
+// QueueLimit refuses requests while the pool has too many unfinished requests.
 type QueueLimit struct{ perReplica int }
 
-// NewQueueLimit returns the admission policy for a number of unfinished requests for each replica
-// that takes some, at least 1.
+// NewQueueLimit returns the admission policy. The limit of a pool is perReplica unfinished
+// requests, at least 1, for each replica that accepts requests.
 func NewQueueLimit(perReplica int) (QueueLimit, error) {
 	if perReplica < 1 {
 		return QueueLimit{}, fmt.Errorf("per-replica is %d requests, want at least 1", perReplica)
@@ -23,8 +23,8 @@ func (q QueueLimit) Admit(_ *sim.Request, pool *sim.Pool) bool {
 	return pool.Outstanding() < q.perReplica*max(1, pool.Len())
 }
 
-// RateLimit gives each tenant a token bucket (Turner, IEEE Communications Magazine 24(10), 1986):
-// requests take one each, and are refused while it is empty.
+// RateLimit gives each tenant a token bucket (Turner, IEEE Communications Magazine 24(10), 1986).
+// Each request takes one token, and is refused while the bucket is empty.
 type RateLimit struct {
 	rate    float64
 	burst   float64

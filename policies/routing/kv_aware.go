@@ -7,10 +7,10 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// KVAware sends requests where the share of KV memory in use is lowest, as the replicas last
-// reported it; requests that wait count as full replicas do. Reports are as old as their period,
-// which makes everybody run to the same replica (Mitzenmacher, How Useful Is Old Information?, IEEE
-// TPDS 11(1), 2000); choosing between a few at random avoids that.
+// KVAware sends each request to the replica with the lowest share of KV memory in use, as the
+// replicas last reported it. Each waiting request counts as a full memory. Between two reports, all
+// requests would go to the same replica (Mitzenmacher, How Useful Is Old Information?, IEEE TPDS
+// 11(1), 2000). A choice between a few replicas drawn at random avoids that.
 type KVAware struct {
 	period  sim.Time
 	choices int
@@ -21,8 +21,9 @@ type KVAware struct {
 	lowest int
 }
 
-// NewKVAware returns the router for reports once a period; 0 means always fresh. It chooses between
-// that number of replicas drawn at random, or among all where choices is 0.
+// NewKVAware returns the router. Replicas report once a period; 0 means that reports are always
+// fresh. The router chooses between that number of replicas drawn at random, or among all replicas
+// if choices is 0.
 func NewKVAware(period sim.Time, choices int, seed uint64) (*KVAware, error) {
 	if period < 0 || choices < 0 {
 		return nil, fmt.Errorf("period is %v and choices %d, want 0 or more", period, choices)
@@ -64,7 +65,7 @@ func (k *KVAware) report(pool *sim.Pool) {
 	}
 }
 
-// load returns what replica i reported; nothing if it did not run then.
+// load returns what replica i reported last; 0 if it did not run then.
 func (k *KVAware) load(i int) float64 {
 	if i >= len(k.loads) {
 		return 0

@@ -6,11 +6,12 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// PrefixAware sends a request to the replica that last served the longest beginning of its prompt,
-// unless that is a small part of it, or the replica has too much to do: then where the fewest
-// requests are unfinished (as SGLang's cache-aware router does, with a list of beginnings for its
-// tree: sgl-router/src/policies/cache_aware.rs, v0.4). It knows what it sent where, not what the
-// replicas keep.
+// PrefixAware sends a request to the replica that last served the longest beginning of its prompt.
+// If that beginning is a small part of the prompt, or the replica has too many requests, the
+// request goes to the replica with the fewest unfinished requests. SGLang's cache-aware router does
+// the same, with a tree in place of the list of beginnings (sgl-router/src/policies/cache_aware.rs,
+// v0.4). The router knows which replica it sent a beginning to, but not whether the replica still
+// keeps it.
 type PrefixAware struct {
 	share    float64
 	slack    int
@@ -26,10 +27,10 @@ type place struct {
 	slot    int // in names
 }
 
-// NewPrefixAware returns the router that remembers the given number of beginnings (of as many texts
-// as a prompt consists of, each ends one), at least 1, and that prefers a replica for a beginning
-// of at least that share of the prompt, in [0, 1], as long as it has at most slack unfinished
-// requests more than the one with the fewest.
+// NewPrefixAware returns the router. It remembers the given number of beginnings, at least 1; each
+// segment of a prompt ends a beginning. It prefers a replica for a beginning of at least that share
+// of the prompt, in [0, 1]. The replica may have at most slack unfinished requests more than the
+// replica with the fewest.
 func NewPrefixAware(capacity int, share float64, slack int) (*PrefixAware, error) {
 	if capacity < 1 {
 		return nil, fmt.Errorf("beginnings is %d, want at least 1", capacity)
@@ -62,8 +63,8 @@ func (p *PrefixAware) Route(r *sim.Request, pool *sim.Pool) int {
 	return best
 }
 
-// longest returns the replica that last served the longest known beginning, or -1 where none is
-// long enough.
+// longest returns the replica that last served the longest known beginning, or -1 if no beginning
+// is long enough.
 func (p *PrefixAware) longest(r *sim.Request, pool *sim.Pool) int {
 	best, name, tokens := -1, uint64(0), 0
 	for _, segment := range r.Content {
@@ -83,8 +84,8 @@ func (p *PrefixAware) longest(r *sim.Request, pool *sim.Pool) int {
 // after names the beginning that ends with a segment, from the name of the one before it.
 func after(name uint64, s sim.Segment) uint64 { return mix(name ^ mix(s.ID^mix(uint64(s.Tokens)))) }
 
-// note remembers where a beginning is served, and forgets the one that was noted first when there
-// are too many.
+// note remembers where a beginning is served. If there are too many, it forgets the beginning that
+// was noted first.
 func (p *PrefixAware) note(name uint64, replica int) {
 	if at, known := p.places[name]; known {
 		p.places[name] = place{replica, at.slot}

@@ -3,9 +3,9 @@ package routing
 import "github.com/llmsim/llmsim/sim"
 
 // SessionAffinity sends all requests of a conversation to the same replica, where its KV cache may
-// still be. Requests without a conversation go where the fewest are unfinished. When a replica is
-// added at the end, as few conversations as possible move (jump consistent hash: Lamping and Veach,
-// arXiv:1406.2294).
+// still be. Requests without a conversation go to the replica with the fewest unfinished requests.
+// When a replica is added at the end, as few conversations as possible move (jump consistent hash:
+// Lamping and Veach, arXiv:1406.2294).
 type SessionAffinity struct{}
 
 // Route implements sim.Router.

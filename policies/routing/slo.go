@@ -6,14 +6,14 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// SLOAware meets the SLO of a time to first token: of the replica with the fewest unfinished
-// requests and the one that will have computed its prompts first, it takes the former as long as
-// that is predicted to meet the SLO. In a fleet of unequal replicas the slow ones so serve what can
-// wait (compare Mooncake, FAST 2025, algorithm 1).
+// SLOAware routes by the SLO's limit of the time to first token. It takes the replica with the
+// fewest unfinished requests, if that replica is predicted to keep the limit. Otherwise it takes
+// the replica that is predicted to compute its prompts first. So in a fleet of unequal replicas,
+// slow replicas serve requests that can wait (compare Mooncake, FAST 2025, algorithm 1).
 type SLOAware struct{ ttft sim.Time }
 
-// NewSLOAware returns the router for an SLO of all requests, or, where ttft is 0, for the SLO of
-// each request.
+// NewSLOAware returns the router for the limit ttft of all requests, or, if ttft is 0, for the SLO
+// of each request.
 func NewSLOAware(ttft sim.Time) (SLOAware, error) {
 	if ttft < 0 {
 		return SLOAware{}, fmt.Errorf("ttft is %v, want 0 or more", ttft)
@@ -40,9 +40,9 @@ func (s SLOAware) Route(r *sim.Request, pool *sim.Pool) int {
 	return pool.LeastWait()
 }
 
-// Admit implements sim.Admission: requests that are predicted to miss the SLO wherever they go are
-// refused at once, before they take anything from requests that can be served in time (Mooncake's
-// early rejection).
+// Admit implements sim.Admission. It refuses a request at once if the request is predicted to miss
+// the SLO on every replica. So the request takes nothing from requests that can be served in time
+// (Mooncake's early rejection).
 func (s SLOAware) Admit(r *sim.Request, pool *sim.Pool) bool {
 	return pool.Len() == 0 || pool.Wait(pool.LeastWait(), r.Prompt) <= s.limit(r)
 }

@@ -6,11 +6,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Splitwise is the cluster scheduler of Splitwise (Patel et al., ISCA 2024, section 4.2): the
-// shortest queue, by prompt tokens that are not computed (by those of unfinished requests, for
-// hand-overs), in the pool of the phase; if that is longer than a limit, in the mixed pool; if that
-// is too, in the pool of the other phase, whose replicas then batch both; if all are longer, the
-// shortest. It is meant as router and for hand-overs.
+// Splitwise is the cluster scheduler of Splitwise (Patel et al., ISCA 2024, section 4.2), as a
+// router and for hand-overs. The length of a queue is its number of prompt tokens that are not
+// computed; for hand-overs, it is the prompt tokens of unfinished requests. A request goes to the
+// shortest queue in the pool of its phase. If that queue is longer than a limit, the request goes
+// to the mixed pool, and if that is too long as well, to the pool of the other phase, whose
+// replicas then batch both phases. If all queues are longer than the limit, the request goes to the
+// shortest one.
 type Splitwise struct{ limit int64 }
 
 // NewSplitwise returns the router for a limit in tokens, at least 1.

@@ -8,16 +8,17 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// ColdStart is what happens between the decision to start a replica and its first request: the
-// machine comes up, and weights are streamed to the accelerators over each part of their way, of
-// which the slowest sets the pace (ServerlessLLM, Fu et al., OSDI 2024, section 4).
+// ColdStart describes the start of a replica, from the decision to its first request. The machine
+// comes up, and then weights are streamed to the accelerators. The slowest part of their way sets
+// the pace (ServerlessLLM, Fu et al., OSDI 2024, section 4).
 type ColdStart struct {
-	// Boot is the time for machine, container and engine: all that is no loading of weights.
+	// Boot is the time in which machine, container and engine start, without the loading of
+	// weights.
 	Boot sim.Time
 	// Weights is the size of the weights of the replica in bytes.
 	Weights float64
-	// Disk, Network and PCIe are bandwidths in byte/s of the replica together; 0 means that the
-	// weights do not go that way. One of Disk and Network is needed where there are weights.
+	// Disk, Network and PCIe are the bandwidths of the whole replica, in byte/s; 0 means that the
+	// weights do not go that way. If there are weights, Disk or Network must be given.
 	Disk, Network, PCIe float64
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Forecast has replicas ready when they will be needed: it follows the rate of arrivals and its
-// trend (Holt's linear exponential smoothing, Int. J. Forecasting 20(1), 2004), looks as far ahead
-// as a replica takes to start, and divides by what one serves.
+// Forecast starts replicas before they are needed. It smooths the rate of arrivals and its trend
+// (Holt's linear exponential smoothing, Int. J. Forecasting 20(1), 2004), extrapolates them by the
+// time that a replica takes to start, and divides by the rate that one replica serves.
 type Forecast struct {
 	perReplica   float64
 	ahead        float64
@@ -22,9 +22,9 @@ type Forecast struct {
 	samples     int
 }
 
-// NewForecast returns the scaler for replicas that each serve the given requests a second, above 0,
-// looking ahead so far; replicas not needed stay for keep. The weights of the newest rate and the
-// newest trend are in (0, 1].
+// NewForecast returns the scaler. perReplica is the number of requests a second that a replica
+// serves, above 0. The scaler looks ahead by the given time, and replicas that are not needed stay
+// for keep. The weights of the newest rate and of the newest trend are in (0, 1].
 func NewForecast(perReplica float64, ahead, keep sim.Time, level, trend float64) (*Forecast,
 	error) {
 	switch {
@@ -49,7 +49,7 @@ func (f *Forecast) Replicas(p *sim.Pool) int {
 	return f.hold.most(now, atLeast(max(0, f.rate+f.slope*f.ahead)/f.perReplica))
 }
 
-// observe smooths the rate of the last span seconds.
+// observe adds the rate of the last span seconds to the smoothed values.
 func (f *Forecast) observe(arrivals, span float64) {
 	rate := arrivals / span
 	f.samples++

@@ -10,13 +10,15 @@ import (
 )
 
 // Outstanding keeps the number of unfinished requests for each replica near a target, as Knative
-// does with concurrency. It adds at once, and takes away only what was not needed for a while.
+// does with concurrency. It adds replicas at once, and removes only replicas that were not needed
+// for a while.
 type Outstanding struct {
 	target float64
 	hold   hold
 }
 
-// NewOutstanding returns the scaler for a target above 0; replicas not needed stay for keep.
+// NewOutstanding returns the scaler for a target above 0. Replicas that are not needed stay for
+// keep.
 func NewOutstanding(target float64, keep sim.Time) (*Outstanding, error) {
 	if !(target > 0) || math.IsInf(target, 1) {
 		return nil, fmt.Errorf("target is %g requests a replica, want more than 0", target)
@@ -29,15 +31,15 @@ func (o *Outstanding) Replicas(p *sim.Pool) int {
 	return o.hold.most(p.Now(), atLeast(float64(p.Outstanding())/o.target))
 }
 
-// Queue adds a replica for every PerReplica requests that wait for a place in a batch, and takes
-// one away when none waits.
+// Queue adds a replica for every PerReplica requests that wait for a place in a batch, and removes
+// one when no request waits.
 type Queue struct {
 	perReplica float64
 	hold       hold
 }
 
-// NewQueue returns the scaler for a number of waiting requests above 0 that call for a replica
-// more; replicas not needed stay for keep.
+// NewQueue returns the scaler. perReplica is the number of waiting requests, above 0, for which it
+// adds a replica. Replicas that are not needed stay for keep.
 func NewQueue(perReplica float64, keep sim.Time) (*Queue, error) {
 	if !(perReplica > 0) || math.IsInf(perReplica, 1) {
 		return nil, fmt.Errorf("per-replica is %g waiting requests, want more than 0", perReplica)
@@ -57,7 +59,7 @@ func (q *Queue) Replicas(p *sim.Pool) int {
 
 // Utilization keeps the share of time in which steps run near a target (the rule of Kubernetes'
 // horizontal pod autoscaler: desired = ceil(current × metric / target)). Engines that batch are
-// busy at low load already, so that other signals say more.
+// busy even at a low load, so other signals say more.
 type Utilization struct {
 	target float64
 	hold   hold
@@ -65,7 +67,8 @@ type Utilization struct {
 	at     sim.Time
 }
 
-// NewUtilization returns the scaler for a target in (0, 1]; replicas not needed stay for keep.
+// NewUtilization returns the scaler for a target in (0, 1]. Replicas that are not needed stay for
+// keep.
 func NewUtilization(target float64, keep sim.Time) (*Utilization, error) {
 	if !(target > 0 && target <= 1) {
 		return nil, fmt.Errorf("target is %g of the time, want more than 0 and at most 1", target)
@@ -81,7 +84,7 @@ func (u *Utilization) Replicas(p *sim.Pool) int {
 	return u.hold.most(now, atLeast(replicas/u.target))
 }
 
-// atLeast rounds up; what floating point adds does not count.
+// atLeast rounds up, except for an excess as small as a floating-point error.
 func atLeast(replicas float64) int { return int(math.Ceil(replicas - 1e-9)) }
 
 // hold remembers sizes for a while, so that a pool does not shrink in a short lull.
@@ -95,7 +98,7 @@ type wanted struct {
 	replicas int
 }
 
-// most notes a size and returns the largest within the last span of keep.
+// most notes a size, and returns the largest size within the last span of keep.
 func (h *hold) most(now sim.Time, replicas int) int {
 	for n := len(h.past); n > 0 && h.past[n-1].replicas <= replicas; n-- {
 		h.past = h.past[:n-1]

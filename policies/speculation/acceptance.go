@@ -8,16 +8,17 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Acceptance says how likely drafted tokens are accepted. It lists kinds of requests, all equally
-// frequent: for each, the chance that the token at each position is accepted, given that those
-// before it were. The last position stands for all that follow.
+// Acceptance holds the probabilities that drafted tokens are accepted. It lists kinds of requests,
+// which are all equally frequent. For each kind it has the probability that the token at each
+// position is accepted, given that the tokens before it were. The last position stands for all
+// further ones.
 type Acceptance [][]float64
 
-// Constant is the same chance alpha in [0, 1] for every token, independent of all others, as
-// Leviathan et al. 2023 assume in section 3.1.
+// Constant is the same probability alpha in [0, 1] for every token, independent of all other
+// tokens, as Leviathan et al. 2023 assume in section 3.1.
 func Constant(alpha float64) (Acceptance, error) { return ByPosition([]float64{alpha}) }
 
-// ByPosition is a chance in [0, 1] for each position of the draft.
+// ByPosition is a probability in [0, 1] for each position of the draft.
 func ByPosition(rates []float64) (Acceptance, error) {
 	if len(rates) == 0 {
 		return nil, fmt.Errorf("no acceptance rates; want at least one")
@@ -35,9 +36,10 @@ func ByPosition(rates []float64) (Acceptance, error) {
 const kinds = 256
 
 // Beta draws the acceptance rate of each request from a Beta distribution with the given mean in
-// (0, 1) and standard deviation: some texts are easier to draft than others. It is cut into 256
-// parts of equal probability, and each request has the mean of one. A deviation with which nearly
-// all requests accept all or nothing is refused.
+// (0, 1) and standard deviation, since some texts are easier to draft than others. The distribution
+// is cut into 256 parts of equal probability, and each request has the mean of one part. Beta
+// returns an error for a deviation that is too large, with which nearly all requests accept all
+// tokens or none.
 func Beta(mean, std float64) (Acceptance, error) {
 	if !(mean > 0 && mean < 1) {
 		return nil, fmt.Errorf("the mean acceptance rate is %v, want more than 0 and less than 1",
@@ -66,7 +68,7 @@ func Beta(mean, std float64) (Acceptance, error) {
 	return acceptance, nil
 }
 
-// mean returns the acceptance rate at a position, from 0, over all kinds of requests.
+// mean returns the mean acceptance rate over all kinds of requests at a position, counted from 0.
 func (a Acceptance) mean(position int) float64 {
 	sum := 0.0
 	for _, rates := range a {
@@ -75,5 +77,5 @@ func (a Acceptance) mean(position int) float64 {
 	return sum / float64(len(a))
 }
 
-// at returns the rate at a position, from 0.
+// at returns the rate at a position, counted from 0.
 func at(rates []float64, position int) float64 { return rates[min(position, len(rates)-1)] }

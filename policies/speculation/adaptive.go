@@ -6,12 +6,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// estimate is an acceptance rate as it has been observed, recent drafts weighing more: accepted
-// tokens over tokens looked at, those after a rejection left out, which is the likelihood estimate
-// of a geometric law that is cut off.
+// estimate is an observed acceptance rate, in which recent drafts have more weight. It is the
+// number of accepted tokens divided by the number of examined tokens; tokens after a rejection are
+// not examined. This is the maximum-likelihood estimate of a truncated geometric distribution.
 type estimate struct{ accepted, tried float64 }
 
-// prior returns the estimate of somebody who has seen weight tokens, of which a share was accepted.
+// prior returns the estimate that would follow from weight examined tokens of which a share was
+// accepted.
 func prior(rate, weight float64) estimate { return estimate{rate * weight, weight} }
 
 func (e *estimate) learn(length, accepted int) {
@@ -19,7 +20,7 @@ func (e *estimate) learn(length, accepted int) {
 	e.tried += float64(min(accepted+1, length))
 }
 
-// fade brings e nearer to the prior: what is long ago counts less.
+// fade brings e nearer to the prior, so that old drafts count less.
 func (e *estimate) fade(to estimate, keep float64) {
 	e.accepted = to.accepted + float64(keep*(e.accepted-to.accepted))
 	e.tried = to.tried + float64(keep*(e.tried-to.tried))
@@ -37,9 +38,9 @@ func (e *estimate) mean(length int) float64 {
 	return mean
 }
 
-// Adaptive takes the length that gives most tokens a second at the acceptance rate that it
-// observes, one for all requests: the goodput of SmartSpec (Liu et al. 2024, arXiv:2406.14066,
-// section 4).
+// Adaptive takes the length that gives the most tokens a second at the observed acceptance rate,
+// which is one rate for all requests. This is the goodput of SmartSpec (Liu et al. 2024,
+// arXiv:2406.14066, section 4).
 type Adaptive struct {
 	first, now estimate
 	keep       float64
@@ -55,8 +56,8 @@ func NewAdaptive(initial float64, memory int) (*Adaptive, error) {
 	return &Adaptive{first: first, now: first, keep: 1 - 1/float64(memory)}, nil
 }
 
-// Length implements Lengths. Memory fades with each step, so that drafting that did not pay is
-// tried again.
+// Length implements Lengths. Old observations lose weight with each step, so that drafting is tried
+// again after a time in which it did not pay.
 func (a *Adaptive) Length(o *Outlook) int {
 	a.now.fade(a.first, a.keep)
 	return o.best(a.now.mean)
@@ -65,24 +66,24 @@ func (a *Adaptive) Length(o *Outlook) int {
 // Learn implements Learner.
 func (a *Adaptive) Learn(_ *sim.Sequence, length, accepted int) { a.now.learn(length, accepted) }
 
-// PerRequest gives each request the length that its own acceptance so far is worth: a token is
-// drafted where its chance to be accepted, over the time that it costs, is above the rate at which
-// the batch gives tokens. That is the condition of the optimum of a ratio, found by going on from
+// PerRequest chooses the length for each request by the request's own acceptance so far. A token is
+// drafted if its probability to be accepted, divided by the time that it costs, is above the rate
+// at which the batch gives tokens. This is the condition for the optimum of a ratio. Each step uses
 // the ratio of the step before (Dinkelbach, Management Science 13(7), 1967).
 type PerRequest struct {
 	first estimate
 	worth float64 // least chance to be accepted for which a token is drafted
-	// Of the step before: its sequences, the tokens drafted in a row for them, and the tokens
-	// expected.
+	// The figures of the step before: its sequences, the tokens drafted in a row for them, and the
+	// expected tokens.
 	sequences, drafted int
 	tokens             float64
-	// tried is the number of drafted tokens of a sequence that were looked at: those accepted, and
-	// the first one rejected of each draft.
+	// tried is the number of examined tokens of a sequence: the accepted ones, and the first
+	// rejected token of each draft.
 	tried sim.PerSequence[int]
 }
 
-// NewPerRequest returns the policy that expects the given acceptance rate in (0, 1) of a new
-// request, as if it had seen weight tokens of it, at least 1.
+// NewPerRequest returns the policy. A new request starts with the given acceptance rate in (0, 1),
+// as if weight tokens of it had been examined, at least 1.
 func NewPerRequest(initial float64, weight int) (*PerRequest, error) {
 	if err := checkEstimate(initial, "weight", weight); err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func NewPerRequest(initial float64, weight int) (*PerRequest, error) {
 	return &PerRequest{first: prior(initial, float64(weight))}, nil
 }
 
-// Length implements Lengths: the longest that any request may have.
+// Length implements Lengths. It returns the longest draft that any request may have.
 func (p *PerRequest) Length(o *Outlook) int {
 	most := o.Most()
 	if most == 0 {

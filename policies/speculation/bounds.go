@@ -2,9 +2,9 @@ package speculation
 
 import "github.com/llmsim/llmsim/sim"
 
-// Reach bounds from above, for each kind of request, the chance that a step accepts at least 1, 2,
-// … drafted tokens, whatever the policy of lengths and the steps before: of drafts of any length
-// the largest.
+// Reach returns, for each kind of request, upper bounds of the probabilities that a step accepts at
+// least 1, 2, … drafted tokens. The bounds hold for every policy of lengths and whatever happened
+// in the steps before, since each is the largest probability over drafts of all lengths.
 func (p *Speculator) Reach() [][]float64 {
 	most := len(p.drafts) - 1
 	list := make([][]float64, len(p.c.Acceptance))
@@ -22,8 +22,8 @@ func (p *Speculator) Reach() [][]float64 {
 	return list
 }
 
-// Least bounds from below the time of a step in which a sequence after that context has a draft,
-// given the most sequences of a batch; +Inf stands for any number.
+// Least returns a lower bound of the time of a step in which a sequence with that context has a
+// draft. batch is the largest number of sequences in a batch; +Inf stands for any number.
 func (p *Speculator) Least(context int64, batch float64) sim.Time {
 	shortest := 1
 	longest := len(p.drafts) - 1

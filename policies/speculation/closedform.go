@@ -13,21 +13,22 @@ func ExpectedTokens(alpha float64, gamma int) float64 {
 }
 
 // Speedup returns the expected improvement of the wall time, (1 − α^(γ+1))/((1 − α)(γc + 1))
-// (Leviathan et al. 2023, theorem 3.8), where a token drafted takes cost of the time of a step of
-// the model, and verifying takes no longer than decoding.
+// (Leviathan et al. 2023, theorem 3.8). cost is the time to draft a token, as a share of the time
+// of a step of the model. Verifying is assumed to take no longer than decoding.
 func Speedup(alpha float64, gamma int, cost float64) float64 {
 	return ExpectedTokens(alpha, gamma) / (float64(gamma)*cost + 1)
 }
 
-// Operations returns the expected increase of the number of operations for the same text, (1 −
-// α)(γĉ + γ + 1)/(1 − α^(γ+1)) (Leviathan et al. 2023, theorem 3.11), where a token drafted takes
-// cost of the operations of a token of the model.
+// Operations returns the factor by which the expected number of operations for the same text grows,
+// (1 − α)(γĉ + γ + 1)/(1 − α^(γ+1)) (Leviathan et al. 2023, theorem 3.11). cost is the number of
+// operations to draft a token, as a share of the operations of the model for a token.
 func Operations(alpha float64, gamma int, cost float64) float64 {
 	return (float64(gamma)*cost + float64(gamma+1)) / ExpectedTokens(alpha, gamma)
 }
 
-// OptimalLength returns the gamma in [0, most] with the largest Speedup, the least of equal ones
-// (Leviathan et al. 2023, section 3.5). It is 0 unless alpha is above cost (corollary 3.9).
+// OptimalLength returns the gamma in [0, most] with the largest Speedup, and of equal ones the
+// smallest (Leviathan et al. 2023, section 3.5). It is 0 unless alpha is above cost (corollary
+// 3.9).
 func OptimalLength(alpha, cost float64, most int) int {
 	best := 0
 	for gamma := 1; gamma <= most; gamma++ {

@@ -5,23 +5,23 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Drafter says what drafting costs.
+// Drafter predicts the cost of drafting.
 type Drafter interface {
-	// Duration returns the time to draft as l says.
+	// Duration returns the time that the drafting described by l takes.
 	Duration(l *Load) sim.Time
-	// FLOPs returns the arithmetic of it.
+	// FLOPs returns the number of floating-point operations of this drafting.
 	FLOPs(l *Load) float64
 }
 
-// Load is what is drafted in a step.
+// Load describes the drafting of a step.
 type Load struct {
-	// Sequences is the number of sequences that draft, by pass: those with drafts of at least 1, 2,
-	// … tokens in a row.
+	// Sequences is the number of drafting sequences in each pass: those with drafts of at least 1,
+	// 2, … tokens in a row.
 	Sequences []int
 	// Expanded is the number of tokens of a sequence that each pass computes, see Draft.
 	Expanded []int
 	// Behind is the number of tokens of these sequences that the drafter has not computed yet,
-	// besides the newest of each.
+	// without the newest token of each.
 	Behind int
 	// Context is the sum of the contexts of these sequences.
 	Context int64
@@ -39,8 +39,8 @@ type Model struct {
 	perPair     float64 // of a query and a key
 }
 
-// NewModel returns the drafter whose passes take the clock's time. One that sharesCache uses the KV
-// cache of the model, so that it has neither prompts nor accepted tokens to compute.
+// NewModel returns the drafter whose passes take the clock's time. If sharesCache is true, it uses
+// the KV cache of the model, and need not compute prompts and accepted tokens.
 func NewModel(clock *steptime.Clock, sharesCache bool) *Model {
 	none := clock.Work(&sim.Step{Decodes: 1, DecodeTokens: 1}).FLOPs
 	return &Model{
@@ -49,8 +49,8 @@ func NewModel(clock *steptime.Clock, sharesCache bool) *Model {
 	}
 }
 
-// Duration implements Drafter: the passes come one after another. The first one also catches up
-// with what the drafter has not computed.
+// Duration implements Drafter. The passes come one after another. The first pass also computes the
+// tokens that the drafter has not computed yet.
 func (m *Model) Duration(l *Load) sim.Time {
 	var t sim.Time
 	for pass := range max(1, len(l.Sequences)) {
@@ -79,7 +79,7 @@ func (m *Model) FLOPs(l *Load) float64 {
 	return float64(m.perToken*tokens) + float64(m.perPair*pairs)
 }
 
-// pass returns the step of the drafter in a pass, from 0.
+// pass returns the step of the drafter in a pass, counted from 0.
 func (m *Model) pass(l *Load, pass int) sim.Step {
 	var step sim.Step
 	if pass == 0 && !m.sharesCache {
@@ -97,16 +97,16 @@ func (m *Model) pass(l *Load, pass int) sim.Step {
 	return step
 }
 
-// Heads is a drafter of several output heads on top of the model, which all guess at once, one for
-// each place after the next token (Medusa: Cai et al., ICML 2024, arXiv:2401.10774). Its small
+// Heads is a drafter with several output heads on top of the model (Medusa: Cai et al., ICML 2024,
+// arXiv:2401.10774). All heads guess at once, one for each place after the next token. Its small
 // residual blocks are left out.
 type Heads struct {
 	with, without *steptime.Clock
 	flops         float64 // of a head and row
 }
 
-// NewHeads returns the drafter; a head takes the difference between the clocks of a model with its
-// output head and with next to none.
+// NewHeads returns the drafter. The time of a head is the difference between the clocks of a model
+// with its output head and of the same model with nearly none.
 func NewHeads(with, without *steptime.Clock) *Heads {
 	row := sim.Step{Decodes: 1, DecodeTokens: 1, Context: 1}
 	return &Heads{with: with, without: without,
@@ -126,11 +126,11 @@ func (h *Heads) Duration(l *Load) sim.Time {
 // FLOPs implements Drafter.
 func (h *Heads) FLOPs(l *Load) float64 { return float64(l.depth()) * float64(l.rows()) * h.flops }
 
-// Lookup is a drafter that searches the text so far for the newest tokens, and proposes what
-// followed them there: n-gram or prompt look-up decoding (Saxena 2023; Yang et al. 2023,
-// arXiv:2304.04487).
+// Lookup is a drafter that searches the text so far for the newest tokens, and proposes the tokens
+// that followed them there. This is called n-gram or prompt look-up decoding (Saxena 2023; Yang et
+// al. 2023, arXiv:2304.04487).
 type Lookup struct {
-	// Token is the host's time for each token of the texts searched.
+	// Token is the host's time for each token of the searched texts.
 	Token sim.Time
 }
 

@@ -10,38 +10,40 @@ import (
 
 // Lengths decides how many tokens are drafted in a row: γ in Leviathan et al., K in Chen et al.
 type Lengths interface {
-	// Length returns the length for the step that o describes, in [0, o.Most()]; 0 means that
-	// nobody drafts.
+	// Length returns the length for the step that o describes, in [0, o.Most()]; 0 means that no
+	// sequence drafts.
 	Length(o *Outlook) int
 }
 
 // ByRequest is a Lengths that distinguishes requests of the same step.
 type ByRequest interface {
 	Lengths
-	// LengthOf returns the length for one sequence, in [0, length] with the length for the step.
+	// LengthOf returns the length for one sequence, in [0, length], where length is that of the
+	// step.
 	LengthOf(s *sim.Sequence, length int) int
 }
 
-// Learner is a Lengths that is told how drafts fare.
+// Learner is a Lengths that is told how many drafted tokens were accepted.
 type Learner interface {
 	Lengths
-	// Learn is called when a draft for s of length tokens in a row had accepted of them accepted.
+	// Learn is called when a draft for s was verified: accepted of its length tokens in a row were
+	// accepted.
 	Learn(s *sim.Sequence, length, accepted int)
 }
 
-// Fixed drafts as many tokens as it may, always.
+// Fixed always drafts the largest allowed number of tokens.
 type Fixed struct{}
 
 // Length implements Lengths.
 func (Fixed) Length(o *Outlook) int { return o.Most() }
 
-// ByBatch looks the length up by the number of sequences that decode.
+// ByBatch takes the length from a table by the number of decoding sequences.
 type ByBatch struct{ steps []batchStep }
 
 type batchStep struct{ sequences, length int }
 
-// NewByBatch reads a schedule such as "1:5, 16:3, 64:0": from 1 sequence on 5 tokens, from 16 on 3,
-// from 64 on none.
+// NewByBatch reads a table such as "1:5, 16:3, 64:0": 5 tokens from 1 sequence on, 3 from 16 on,
+// and none from 64 on.
 func NewByBatch(schedule string) (*ByBatch, error) {
 	var b ByBatch
 	for _, entry := range strings.Split(schedule, ",") {
@@ -71,16 +73,17 @@ func (b *ByBatch) Length(o *Outlook) int {
 	return min(length, o.Most())
 }
 
-// Optimal takes the length that gives most tokens a second, from the acceptance that is known and
-// the times that are predicted for the batch and its contexts: Leviathan et al. 2023, section 3.5,
-// with real costs in place of c. It is 0 once arithmetic binds.
+// Optimal takes the length that gives the most tokens a second, from the true acceptance and the
+// predicted times for the batch and its contexts. This is the rule of Leviathan et al. 2023,
+// section 3.5, with predicted costs in place of c. The length is 0 if a step is bound by
+// arithmetic.
 type Optimal struct{}
 
 // Length implements Lengths.
 func (Optimal) Length(o *Outlook) int { return o.best(o.Mean) }
 
-// best returns the length with the largest rate of tokens, where mean gives the tokens a sequence
-// and step by length.
+// best returns the length with the largest rate of tokens. mean returns the number of tokens of a
+// sequence in a step for each length.
 func (o *Outlook) best(mean func(length int) float64) int {
 	best, most := 0, 0.0
 	for length := 0; length <= o.Most(); length++ {

@@ -2,8 +2,8 @@ package speculation
 
 import "github.com/llmsim/llmsim/sim"
 
-// Outlook is what a policy of draft lengths knows of the step that is formed: how many sequences
-// decode, how many tokens their drafts would give, and how long the step would take.
+// Outlook tells a policy of draft lengths about the step that is being formed: the number of
+// decoding sequences, the tokens that drafts would give, and the time that the step would take.
 type Outlook struct {
 	speculator *Speculator
 	sequences  int
@@ -11,19 +11,20 @@ type Outlook struct {
 	most       int
 	forecasts  []forecast // by number of sequences
 	now        *forecast
-	// Of the step that is predicted; here, since what an interface is given lives on.
+	// step is the step to predict. It is a field because a value that is passed to an interface
+	// would be allocated each time.
 	step sim.Step
 	load Load
 }
 
-// forecast is the times of steps by length; 0 where not asked for yet.
+// forecast holds the times of steps by length; 0 for a time that was not computed yet.
 type forecast struct {
 	context int64
 	times   []sim.Time
 }
 
-// tolerance is the part of the context by which it may differ from that of a forecast which is used
-// again: the time of a step changes by less.
+// tolerance is the share by which the context may differ from that of an earlier forecast that is
+// used again. The time of a step changes by less than that share.
 const tolerance = 32
 
 // look turns to a step of the given number of sequences with the given context in total.
@@ -57,7 +58,7 @@ func (o *Outlook) Sequences() int { return o.sequences }
 func (o *Outlook) Most() int { return o.most }
 
 // Mean returns the mean number of tokens that a sequence gets from a step with drafts of the given
-// number of tokens in a row, its own included.
+// number of tokens in a row, including the model's own token.
 func (o *Outlook) Mean(length int) float64 { return o.speculator.drafts[length].mean }
 
 // Time returns the time that the step is predicted to take with drafts of the given number of

@@ -3,10 +3,10 @@ package speculation
 import "github.com/llmsim/llmsim/models"
 
 // FeatureHead returns the shape of a drafter that is one layer on top of the target's features,
-// with the target's output head: EAGLE (Li et al., ICML 2024, arXiv:2401.15077, section 4.1), and
-// EAGLE-3 (arXiv:2503.01840, section 3.1), whose own head knows vocabulary tokens only; 0 means the
-// target's. The matrix that joins a feature with an embedding, 2·hidden² weights, counts as a wider
-// MLP.
+// with the target's output head: EAGLE (Li et al., ICML 2024, arXiv:2401.15077, section 4.1).
+// EAGLE-3 (arXiv:2503.01840, section 3.1) has its own output head with fewer tokens; vocabulary is
+// their number, and 0 means the target's vocabulary. The matrix that joins a feature with an
+// embedding, 2·hidden² weights, counts as a wider MLP.
 func FeatureHead(target *models.Architecture, vocabulary int) *models.Architecture {
 	a := oneLayer(target, " EAGLE head")
 	width := denseWidth(target) + a.Hidden
@@ -21,8 +21,8 @@ func FeatureHead(target *models.Architecture, vocabulary int) *models.Architectu
 	return a
 }
 
-// denseWidth returns the width of the dense MLP of the target, or that of all experts which a token
-// visits where it has none.
+// denseWidth returns the width of the target's dense MLP. If the target has none, it returns the
+// width of all experts that a token visits together.
 func denseWidth(target *models.Architecture) int {
 	for i := range target.Groups {
 		if m, ok := target.Groups[i].MLP.(*models.Dense); ok {
@@ -87,7 +87,8 @@ func SkippedLayers(target *models.Architecture, layers int) *models.Architecture
 	return &a
 }
 
-// oneLayer returns the target with one layer, whose attention is full where the target has any.
+// oneLayer returns the target with one layer. Its attention is full if the target has layers with
+// full attention.
 func oneLayer(target *models.Architecture, name string) *models.Architecture {
 	a := *target
 	a.Name += name

@@ -6,30 +6,32 @@ import (
 	"slices"
 )
 
-// Shape is the form of a draft: a chain, or a tree whose branches are alternatives, of which one
-// path is accepted at most (SpecInfer: Miao et al., ASPLOS 2024, arXiv:2305.09781, section 3;
-// EAGLE-2: Li et al., EMNLP 2024, arXiv:2406.16858, section 4).
+// Shape is the form of a draft: a chain, or a tree. The branches of a tree are alternatives, of
+// which at most one path is accepted (SpecInfer: Miao et al., ASPLOS 2024, arXiv:2305.09781,
+// section 3; EAGLE-2: Li et al., EMNLP 2024, arXiv:2406.16858, section 4).
 type Shape struct {
 	// Depth is the largest number of tokens drafted one after another: γ of a chain.
 	Depth int
-	// Width is how many candidates follow a token, and how many tokens of a depth are followed
-	// further; 1 makes a chain.
+	// Width is the number of candidates after each token, and the number of tokens at each depth
+	// that get candidates of their own; 1 makes a chain.
 	Width int
-	// Nodes bounds the tokens that are verified; 0 means no bound. The likeliest are kept.
+	// Nodes is the largest number of tokens to verify; 0 means no bound. The most likely tokens are
+	// kept.
 	Nodes int
-	// Siblings is the chance in [0, 1] that a further candidate is the right one where those before
-	// it are not.
+	// Siblings is the probability in [0, 1] that a further candidate is right if the candidates
+	// before it are wrong.
 	Siblings float64
 }
 
 // Draft is a draft of some depth.
 type Draft struct {
-	// Tokens is the number of tokens verified, besides the model's own.
+	// Tokens is the number of drafted tokens to verify.
 	Tokens int
 	// Expanded is the number of tokens of a sequence that the drafter computes in each of its
 	// passes. The first follows the last token of the text.
 	Expanded []int
-	// Reach is, for each kind of request, the chance that at least 1, 2, … tokens are accepted.
+	// Reach holds, for each kind of request, the probability that at least 1, 2, … tokens are
+	// accepted.
 	Reach [][]float64
 
 	mean float64
@@ -45,11 +47,12 @@ type node struct {
 
 // Drafts returns the drafts of each depth from 0 to s.Depth.
 //
-// A token's chance is the product of the chances on its path, those of the r-th candidate being α
-// for the first and (1 − α)·s·(1 − s)^(r−2) for further ones with s = Siblings. It depends on rank
-// and depth alone: the positional acceptance of Sequoia (Chen et al. 2024, arXiv:2402.12374,
-// section 3.1). Paths exclude each other, so that the chance to accept i tokens is the sum over the
-// nodes of that depth, and the mean number of tokens the sum over all nodes.
+// The probability of a token is the product of the probabilities on its path. The first candidate
+// has α, and candidate number r has (1 − α)·s·(1 − s)^(r−2) with s = Siblings. So the probability
+// depends on rank and depth alone, as in the positional acceptance of Sequoia (Chen et al. 2024,
+// arXiv:2402.12374, section 3.1). Paths exclude each other. So the probability to accept i tokens
+// is the sum over the nodes of that depth, and the mean number of accepted tokens is the sum over
+// all nodes.
 func (s Shape) Drafts(a Acceptance) ([]Draft, error) {
 	switch {
 	case s.Depth < 1 || s.Depth > 64:
@@ -69,7 +72,7 @@ func (s Shape) Drafts(a Acceptance) ([]Draft, error) {
 	return drafts, nil
 }
 
-// draft returns the draft of one depth: of the tokens proposed, the likeliest.
+// draft returns the draft of one depth: the most likely of the proposed tokens.
 func (s Shape) draft(a Acceptance, depth int) Draft {
 	nodes, expanded := s.propose(a, depth)
 	d := Draft{Tokens: len(nodes), Expanded: expanded}
@@ -98,9 +101,9 @@ func (s Shape) draft(a Acceptance, depth int) Draft {
 	return d
 }
 
-// propose returns the tokens that the drafter proposes, each after the one that it follows, and how
-// many it computes in each pass. It follows the likeliest further, by the mean acceptance of all
-// requests.
+// propose returns the tokens that the drafter proposes, each after its predecessor, and the number
+// of tokens that it computes in each pass. The most likely tokens, by the mean acceptance of all
+// requests, get candidates of their own.
 func (s Shape) propose(a Acceptance, depth int) (nodes []node, expanded []int) {
 	frontier := []int{-1}
 	for d := range depth {
@@ -121,7 +124,8 @@ func (s Shape) propose(a Acceptance, depth int) (nodes []node, expanded []int) {
 	return nodes, expanded
 }
 
-// chance returns that of the candidate of a rank, from 0, where the first one's is rate.
+// chance returns the probability of the candidate of a rank, counted from 0, if that of the first
+// candidate is rate.
 func (s Shape) chance(rate float64, rank int) float64 {
 	if rank == 0 {
 		return rate
@@ -133,8 +137,8 @@ func (s Shape) chance(rate float64, rank int) float64 {
 	return chance
 }
 
-// likeliest returns the indices of the nodes from the given one on, the likeliest first. No token
-// comes before the one that it follows.
+// likeliest returns the indices of the nodes from the given one on, the most likely first. No token
+// comes before its predecessor.
 func likeliest(nodes []node, from int) []int {
 	order := make([]int, 0, len(nodes)-from)
 	for i := from; i < len(nodes); i++ {
@@ -145,9 +149,9 @@ func likeliest(nodes []node, from int) []int {
 	return order
 }
 
-// Mean returns the mean number of tokens that a step with the draft gives to a sequence, the
-// model's own included. Kinds of requests that get fewer take more steps for the same answer, and
-// so make up more of a batch: it is the harmonic mean over them.
+// Mean returns the mean number of tokens that a step with the draft gives to a sequence, including
+// the model's own token. It is the harmonic mean over the kinds of requests, since a kind that gets
+// fewer tokens takes more steps for the same answer, and so makes up a larger part of a batch.
 func (d *Draft) Mean() float64 {
 	steps := 0.0
 	for kind := range d.Reach {
@@ -165,8 +169,8 @@ func (d *Draft) MeanOf(kind int) float64 {
 	return mean
 }
 
-// accepted returns how many tokens are accepted, for u uniform in [0, 1): the largest i whose
-// chance to be reached is above u.
+// accepted returns the number of accepted tokens for u uniform in [0, 1): the largest i for which
+// the probability of at least i accepted tokens is above u.
 func (d *Draft) accepted(kind int, u float64) int {
 	n := 0
 	for _, reach := range d.Reach[kind] {

@@ -7,35 +7,34 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Config puts a Speculator together.
+// Config holds the parts and settings of a Speculator.
 type Config struct {
 	Acceptance Acceptance
 	Shape      Shape
 	Drafter    Drafter
 	Lengths    Lengths
-	// Verify predicts the steps of the model.
+	// Verify predicts the times of the model's steps.
 	Verify sim.StepClock
-	// Match is the share of steps in (0, 1] in which the drafter has something to propose to a
-	// sequence; 0 means always.
+	// Match is the share of steps in (0, 1] in which the drafter has a proposal for a sequence; 0
+	// means all steps.
 	Match float64
-	// Recompute is true where the drafter computes accepted tokens anew, since it works on features
-	// that only the model knows.
+	// Recompute is true if the drafter computes accepted tokens again, because it needs features
+	// that only the model computes.
 	Recompute bool
-	// Ahead is true where drafter and model work at the same time: while a draft is verified, the
-	// next one is made on the guess that all of it is accepted, and thrown away otherwise (PEARL:
-	// Liu et al., ICLR 2025, arXiv:2408.11850, section 4). The drafter needs accelerators of its
-	// own.
+	// Ahead is true if drafter and model work at the same time. While a draft is verified, the next
+	// one is made as if all of it were accepted; otherwise the next one is thrown away (PEARL: Liu
+	// et al., ICLR 2025, arXiv:2408.11850, section 4). The drafter needs accelerators of its own.
 	Ahead bool
-	// Cold is true where prompts are computed elsewhere, so that the drafter has yet to compute
-	// them.
+	// Cold is true if prompts are computed on another replica, so that the drafter still has to
+	// compute them.
 	Cold bool
-	// Step and Sequence are the host's time for a step with drafts, and for each sequence that has
-	// one, during which the accelerators wait.
+	// Step is the host's time for a step with drafts, and Sequence its time for each sequence that
+	// has a draft. The accelerators wait for both.
 	Step, Sequence sim.Time
 	// TokenBudget bounds the tokens of the decoding sequences in a step, drafts included; 0 means
 	// no bound. Drafts are shortened to keep it.
 	TokenBudget int
-	// Seed determines what is accepted.
+	// Seed determines which tokens are accepted.
 	Seed uint64
 }
 
@@ -55,13 +54,13 @@ type Speculator struct {
 	accepted   []int64 // by number of tokens accepted: drafts
 }
 
-// state is what a Speculator keeps of a sequence.
+// state is a Speculator's state of one sequence.
 type state struct {
 	met  bool
 	kind int // of its text: how easily it is drafted, see Acceptance
 	// length is the number of tokens in a row of the latest draft.
 	length int
-	// behind is the number of tokens before the newest that the drafter has yet to compute.
+	// behind is the number of tokens before the newest one that the drafter still has to compute.
 	behind int
 	ready  bool // the next draft was made while the last one was verified
 }
@@ -143,7 +142,7 @@ func (p *Speculator) Duration(step *sim.Step, verify sim.Time) sim.Time {
 	return total + p.host(p.load.rows())
 }
 
-// host returns the time of the host for a step in which that many sequences have drafts.
+// host returns the host's time for a step in which that many sequences have drafts.
 func (p *Speculator) host(sequences int) sim.Time {
 	if sequences == 0 {
 		return 0
@@ -160,8 +159,8 @@ func (p *Speculator) Accept(s *sim.Sequence, _ int) int {
 	return n
 }
 
-// Settle books that n tokens of the latest draft of s were accepted, where something else than
-// Accept found that out.
+// Settle books that n tokens of the latest draft of s were accepted. It is for callers that find
+// this out without Accept.
 func (p *Speculator) Settle(s *sim.Sequence, n int) {
 	d := p.states.Of(s)
 	p.accepted[n]++
@@ -179,21 +178,22 @@ func (p *Speculator) Settle(s *sim.Sequence, n int) {
 	}
 }
 
-// Load returns what is drafted in the latest step of which Duration was asked. It is valid until
-// the next step.
+// Load returns the drafting of the latest step for which Duration was called. It is valid until the
+// next step.
 func (p *Speculator) Load() *Load { return &p.load }
 
-// Cost returns the time that drafting as l says adds to a step, where nothing is drafted ahead.
+// Cost returns the time that the drafting described by l adds to a step, if nothing is drafted
+// ahead.
 func (p *Speculator) Cost(l *Load) sim.Time { return p.c.Drafter.Duration(l) + p.host(l.rows()) }
 
 // uniform returns a number in [0, 1).
 func (p *Speculator) uniform() float64 { return float64(p.random.Uint64()>>11) / (1 << 53) }
 
-// Accepted returns the number of drafts by how many of their tokens were accepted. It is valid
-// until the next step.
+// Accepted returns the number of drafts for each number of accepted tokens. It is valid until the
+// next step.
 func (p *Speculator) Accepted() []int64 { return p.accepted }
 
-// FLOPs returns the arithmetic spent on drafts so far.
+// FLOPs returns the number of floating-point operations for drafts so far.
 func (p *Speculator) FLOPs() float64 { return p.flops }
 
 // clear empties the load, for drafts no longer than d.
@@ -203,7 +203,7 @@ func (l *Load) clear(d *Draft) {
 	l.Expanded, l.Behind, l.Context, l.Prefill = d.Expanded, 0, 0, nil
 }
 
-// add takes the draft of s into the load.
+// add adds the draft of s to the load.
 func (l *Load) add(s *sim.Sequence, d *state) {
 	for pass := range d.length {
 		l.Sequences[pass]++

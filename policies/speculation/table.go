@@ -9,15 +9,16 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 )
 
-// Table is what was measured of a drafter: the JSON that `llmsim gpt2` writes, as far as the
-// simulator needs it.
+// Table holds the measured acceptance of a drafter: the part of the JSON of `llmsim gpt2` that the
+// simulator needs.
 type Table struct {
-	// Steps is the number of steps measured, one a sequence.
+	// Steps is the number of measured steps, counted for each sequence.
 	Steps int64 `json:"steps"`
-	// Positions says of each place in the draft, the first one first, how its tokens fared, given
-	// that all before were accepted.
+	// Positions holds the counts for each position of a draft, in order, given that all tokens
+	// before it were accepted.
 	Positions []struct {
-		// Drafted tokens were looked at there, Accepted of them accepted.
+		// Drafted is the number of tokens examined at this position, and Accepted the number of
+		// them that were accepted.
 		Drafted  int64 `json:"drafted"`
 		Accepted int64 `json:"accepted"`
 	} `json:"positions"`
@@ -72,5 +73,5 @@ func (t *Table) Acceptance() Acceptance {
 	return Acceptance{rates}
 }
 
-// Match returns the share of steps in which the drafter had something to propose, in (0, 1].
+// Match returns the share of steps in which the drafter had a proposal, in (0, 1].
 func (t *Table) Match() float64 { return float64(t.Positions[0].Drafted) / float64(t.Steps) }
