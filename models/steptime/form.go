@@ -46,14 +46,15 @@ func (f *form) reach(c *Clock, n int, context int64) {
 
 // form returns the form for n sequences.
 func (c *Clock) form(n int) *form {
+	if n < len(c.forms) && c.forms[n] != nil {
+		return c.forms[n]
+	}
 	if missing := n + 1 - len(c.forms); missing > 0 {
 		c.forms = append(c.forms, make([]*form, missing)...)
 	}
-	if c.forms[n] == nil {
-		f := c.newForm(n)
-		c.forms[n] = &f
-	}
-	return c.forms[n]
+	f := c.newForm(n)
+	c.forms[n] = &f
+	return &f
 }
 
 // newForm builds the form for n sequences: attention and the rest of the accelerators' time, and

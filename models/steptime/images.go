@@ -57,15 +57,18 @@ func (c *Clock) chooseImages() error {
 // encoded returns how many images step s encodes: the images whose first token is computed in it,
 // so that images of which the beginning is cached are not encoded again.
 func (c *Clock) encoded(s *sim.Step) int {
-	n := 0
 	if c.images.count == 0 {
 		return 0
 	}
-	begun := func(tokens int) int {
-		return min(c.images.count, (tokens+c.images.tokens-1)/c.images.tokens)
-	}
-	for i := range s.Prefill {
-		chunk := &s.Prefill[i]
+	return c.images.begunIn(s)
+}
+
+// begunIn returns how many images have their first token computed in step s.
+func (i *imageCost) begunIn(s *sim.Step) int {
+	n := 0
+	begun := func(tokens int) int { return min(i.count, (tokens+i.tokens-1)/i.tokens) }
+	for k := range s.Prefill {
+		chunk := &s.Prefill[k]
 		n += begun(chunk.Cached+chunk.New) - begun(chunk.Cached)
 	}
 	return n
