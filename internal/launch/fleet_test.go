@@ -352,8 +352,7 @@ func TestWhatPoolsLeaveOutIsSaid(t *testing.T) {
 	}
 }
 
-// drawForDynamo makes up a fleet that Dynamo starts: one pool, or a pool for each phase, in the
-// order of their names.
+// drawForDynamo makes up a fleet that Dynamo starts: one pool, or one for each phase.
 func drawForDynamo(t *rapid.T, e engine) []string {
 	routing := rapid.SampledFrom([]string{"round-robin", "random", "prefix-aware"}).
 		Draw(t, "routing")
@@ -369,7 +368,7 @@ func drawForDynamo(t *rapid.T, e engine) []string {
 			"parallelism={"+shape()+"}")
 	}
 	var pools []string
-	for _, role := range []string{"decode", "prefill"} {
+	for _, role := range []string{"prefill", "decode"} {
 		pools = append(pools, fmt.Sprintf("{role: %s, replicas: %d, parallelism: {%s}, batching: "+
 			"{max-sequences: %d}}", role, n("replicas", 4), shape(), 16*n("sequences", 32)))
 	}

@@ -116,7 +116,7 @@ func collect(value any, around place, list []command) []command {
 				[]string{"python3", "-m", "dynamo.frontend", "--router-mode", mode}, around})
 		}
 		leader := false
-		for _, key := range slices.Sorted(maps.Keys(v)) {
+		for _, key := range inOrder(v) {
 			if key == "workerTemplate" && leader {
 				continue // workers are parts of the engine that the leader starts
 			}
@@ -126,6 +126,20 @@ func collect(value any, around place, list []command) []command {
 		}
 	}
 	return list
+}
+
+// inOrder returns the keys of a mapping in their order, but those of Dynamo's decode workers last:
+// prefill comes before decode.
+func inOrder(object map[string]any) []string {
+	keys := slices.Sorted(maps.Keys(object))
+	decodes := func(key string) int {
+		if at(object[key], "subComponentType") == "decode" {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(keys, func(a, b string) int { return decodes(a) - decodes(b) })
+	return keys
 }
 
 // containerCommands appends the commands of a container.
