@@ -18,11 +18,11 @@ type Catalog struct {
 	Links        []Link
 }
 
-// Load returns the catalogue that comes with the program, the same at each call: do not change its
-// entries.
+// Load returns the catalogue that ships with the program. All calls return the same entries, so do
+// not change them.
 func Load() (Catalog, error) { return shipped() }
 
-// shipped reads the files of the program once: they never change.
+// shipped reads the files of the program once, since they never change.
 var shipped = sync.OnceValues(func() (Catalog, error) {
 	names, err := fs.Glob(catalogFiles, "catalog/*.yaml")
 	if err != nil {
@@ -64,7 +64,7 @@ func (c Catalog) With(filename string, data []byte) (Catalog, error) {
 }
 
 // Accelerator finds an accelerator by name or alias. Case does not matter, and "_" or " " may stand
-// for "-". The error offers the nearest names. What is returned shares nothing with the catalogue.
+// for "-". The error offers the nearest names. The result shares no memory with the catalogue.
 func (c Catalog) Accelerator(name string) (Accelerator, error) {
 	return lookUp("accelerator", name, c.Accelerators)
 }

@@ -49,8 +49,8 @@ func readFitted[T any](dir string) []T {
 	return list
 }
 
-// readFile reads an embedded YAML file. It is part of the program, so that a mistake in it is a
-// bug.
+// readFile reads an embedded YAML file. The file is part of the program, so a mistake in it is a
+// bug, and readFile panics.
 func readFile[T any](name string) T {
 	data, err := fittedFiles.ReadFile(name)
 	if err != nil {
@@ -63,7 +63,8 @@ func readFile[T any](name string) T {
 	return v
 }
 
-// relatives says how far constants carry from one accelerator to another, as errors of step times.
+// relatives says how well constants of one accelerator predict the step times of another, as
+// relative errors.
 type relatives struct {
 	Source, Date    string
 	SameGeneration  float64 `yaml:"same_generation"`
@@ -74,8 +75,9 @@ var carries = sync.OnceValue(func() relatives {
 	return readFile[relatives]("fitted/relatives.yaml")
 })
 
-// FittedConstants returns the constants of an accelerator and of the links that join it, and
-// warnings where those of a relative stand in because it was not measured. Links may be nil.
+// FittedConstants returns the constants of an accelerator and of the links that join it. If the
+// accelerator or a link was not measured, the constants are those of a relative, and a warning says
+// so. Links may be nil.
 func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []string) {
 	var warnings []string
 	c, own := a.own()
@@ -109,7 +111,7 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 	return c, warnings
 }
 
-// dataSheets is the built-in catalogue, in which the relatives of a device are looked for.
+// dataSheets is the built-in catalogue, in which the relatives of a device are found.
 func dataSheets() Catalog {
 	c, err := Load()
 	if err != nil {
@@ -118,9 +120,9 @@ func dataSheets() Catalog {
 	return c
 }
 
-// NearestConstants returns of some measured constants those of a, or of its nearest relative, and
-// how far that is: 0 for itself, 1 for the same generation, 2 for another. Of equally near
-// relatives the one with the most similar bandwidth is taken.
+// NearestConstants returns the measured constants of a, or of its nearest relative, and the
+// distance: 0 for a itself, 1 for the same generation, 2 for another generation. Of equally near
+// relatives, it takes the one with the most similar bandwidth.
 func NearestConstants(a *Accelerator, measured []Constants) (Constants, int) {
 	best, closest := Constants{}, farthest()
 	for _, c := range measured {
@@ -159,9 +161,9 @@ func kinship(a *Accelerator, name string) distance {
 	return d
 }
 
-// NearestCollective returns of some measured constants those of the link of that name, or of the
-// link of the same scope with the most similar bandwidth; those with one port a node and with one a
-// device are not alike.
+// NearestCollective returns the measured constants of the link of that name, or of the link with
+// the most similar bandwidth. That link must have the same scope, and the same kind of port: one
+// for each node, or one for each device.
 func NearestCollective(l *Link, across bool, measured []Collective) Collective {
 	var best Collective
 	gap, sheets := math.Inf(1), dataSheets().Links
@@ -181,5 +183,5 @@ func NearestCollective(l *Link, across bool, measured []Collective) Collective {
 	return best
 }
 
-// ratio returns how many times the smaller the larger of two rates is.
+// ratio returns the larger of two rates divided by the smaller.
 func ratio(a, b float64) float64 { return max(a, b) / min(a, b) }

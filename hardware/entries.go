@@ -15,11 +15,11 @@ type part[T any] interface {
 	keys(f *form, links []Link)
 	// required lists the keys that a new entry needs.
 	required() []string
-	// detach copies what the entry shares with the one that it was copied from.
+	// detach copies the parts that the entry shares with the entry that it was copied from.
 	detach()
 }
 
-// header is what every entry has.
+// header holds the fields that every entry has.
 type header struct {
 	name    *string
 	aliases *[]string

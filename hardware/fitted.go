@@ -21,13 +21,14 @@ func (s *Seconds) UnmarshalYAML(node *yaml.Node) error {
 // MarshalYAML writes a duration with its unit.
 func (s Seconds) MarshalYAML() (any, error) { return units.FormatDuration(float64(s)), nil }
 
-// Constants are what measurements say about an accelerator and its links beyond their data sheets.
+// Constants holds what was measured of an accelerator and its links and is not in their data
+// sheets.
 type Constants struct {
 	// Accelerator is the catalogue name of the device that was measured.
 	Accelerator string
 	Fit         Fit
-	// Host is how much longer the hosts in which the accelerator was measured take for the same
-	// work than those of the H100: it multiplies the host times of an engine.
+	// Host is a factor on the host times of an engine. It is the time that the hosts of the
+	// measured accelerator take for some work, divided by that of the H100's hosts.
 	Host        float64
 	Linear      Linear
 	Elementwise Elementwise
@@ -35,16 +36,16 @@ type Constants struct {
 	Head        Head
 	Experts     Experts
 
-	// ScaleUp and Network are those of the links that join the accelerators within a node and
-	// across nodes.
+	// ScaleUp and Network are the constants of the links that join the accelerators within a node
+	// and across nodes.
 	ScaleUp, Network Collective `yaml:"-"`
 }
 
-// Fit says where constants are from.
+// Fit says where constants come from.
 type Fit struct {
-	// Source names the measurements, Date is when the constants were fitted to them (2006-01-02).
+	// Source names the measurements, and Date is the day of the fit (2006-01-02).
 	Source, Date string
-	// Rows is the number of measured rows, Error the median absolute relative error on them.
+	// Rows is the number of measured rows, and Error the median absolute relative error on them.
 	Rows  int
 	Error float64
 }
@@ -58,11 +59,11 @@ type Linear struct {
 	Memory float64
 	// Kernel is the fixed time of one kernel.
 	Kernel Seconds
-	// Overlap is the exponent that joins compute and memory time: 1 where they do not overlap,
-	// infinite where they do perfectly.
+	// Overlap is the exponent that joins compute and memory time. It is 1 if they do not overlap,
+	// and infinite if they overlap perfectly.
 	Overlap float64
-	// Tile is the number of rows to which more rows are rounded up; fewer are rounded to a power of
-	// two from 16.
+	// Tile is the number of rows to whose multiples the rows of a product are rounded up. Fewer
+	// rows than Tile are rounded up to a power of two, at least 16.
 	Tile int
 }
 
@@ -76,21 +77,21 @@ type Elementwise struct {
 
 // Attention describes the kernels that read the KV cache.
 type Attention struct {
-	// DecodeKernel is the fixed time a layer, DecodeMemory the fraction of the peak bandwidth at
-	// which the cache streams in, and DecodeCompute the fraction of the peak rate that single
+	// DecodeKernel is the fixed time of a layer. DecodeMemory is the fraction of the peak bandwidth
+	// at which the cache streams in, and DecodeCompute the fraction of the peak rate that single
 	// queries reach.
 	DecodeKernel  Seconds `yaml:"decode_kernel"`
 	DecodeMemory  float64 `yaml:"decode_memory"`
 	DecodeCompute float64 `yaml:"decode_compute"`
-	// LatentCompute is DecodeCompute of multi-head latent attention, whose heads share what is
-	// read.
+	// LatentCompute takes the place of DecodeCompute for multi-head latent attention, whose heads
+	// share the data that is read.
 	LatentCompute float64 `yaml:"latent_compute"`
-	// DecodeNarrow is the fraction of DecodeMemory that a cache of 8 bits an element reaches:
-	// widening the elements takes longer than reading them. 0 means 1.
+	// DecodeNarrow is the fraction of DecodeMemory that a cache of 8 bits an element reaches, since
+	// its kernels spend longer on widening the elements than on reading them. 0 means 1.
 	DecodeNarrow float64 `yaml:"decode_narrow,omitempty"`
-	// PrefillKernel is the fixed time a layer, PrefillCompute the fraction of the peak rate that
-	// long prompts reach, and PrefillMemory the fraction of the peak bandwidth at which queries,
-	// keys, values and outputs move.
+	// PrefillKernel is the fixed time of a layer. PrefillCompute is the fraction of the peak rate
+	// that long prompts reach, and PrefillMemory the fraction of the peak bandwidth at which
+	// queries, keys, values and outputs move.
 	PrefillKernel  Seconds `yaml:"prefill_kernel"`
 	PrefillCompute float64 `yaml:"prefill_compute"`
 	PrefillMemory  float64 `yaml:"prefill_memory"`
@@ -99,10 +100,10 @@ type Attention struct {
 	PrefillTail float64 `yaml:"prefill_tail"`
 }
 
-// Head describes what follows the last layer.
+// Head describes the work after the last layer.
 type Head struct {
-	// Kernel is the fixed time of sampling a step, Passes the number of times that 4-byte logits
-	// are read or written.
+	// Kernel is the fixed time of sampling in a step, and Passes the number of times that 4-byte
+	// logits are read or written.
 	Kernel Seconds
 	Passes float64
 }
@@ -111,7 +112,7 @@ type Head struct {
 // those of Linear.
 type Experts struct {
 	// Compute is the fraction of the peak rate that large batches reach, by number format of the
-	// operands; Memory the fraction of the peak bandwidth at which weights stream in.
+	// operands. Memory is the fraction of the peak bandwidth at which weights stream in.
 	Compute map[DType]float64
 	Memory  float64
 	// Kernel is the fixed time of one of the two products of a layer, with half of routing and
@@ -119,20 +120,22 @@ type Experts struct {
 	Kernel Seconds
 	// Tile is the granularity in rows to which the tokens of an expert are rounded up.
 	Tile float64
-	// Served lists the formats whose constants were fitted to servers. Of others the Kernels of an
-	// engine are taken, where they were measured.
+	// Served lists the formats whose constants were fitted to servers. For other formats, the
+	// Kernels of an engine are used if they were measured.
 	Served []DType `yaml:",omitempty"`
 }
 
-// Collective describes all-reduces over a link. Each takes the fastest way that serves the group.
+// Collective describes all-reduces over a link. Each all-reduce takes the fastest way that serves
+// the group.
 type Collective struct {
-	// Link is the catalogue name of the link that was measured, Across says that it joins nodes.
+	// Link is the catalogue name of the measured link. Across is true if it joins nodes.
 	Link   string
 	Across bool
 	Fit    Fit
-	// OneShot and TwoShot are the engine's own kernels: each rank reads the vectors of all others,
-	// or sums its part of them and then reads the other parts. Library is that of the collective
-	// library, a ring; Bulk is what that does with many MiB, which waits longer and moves more.
+	// OneShot and TwoShot are the engine's own kernels. With OneShot, each rank reads the vectors
+	// of all others. With TwoShot, each rank sums its part of the vectors and then reads the other
+	// parts. Library is the ring of the collective library. Bulk is the library's way for many MiB,
+	// which waits longer and moves more.
 	OneShot AllReduce `yaml:"one_shot"`
 	TwoShot AllReduce `yaml:"two_shot"`
 	Library AllReduce
@@ -142,19 +145,19 @@ type Collective struct {
 // AllReduce describes one way to sum a vector over the GPUs of a group: latency + (ranks-2)·rank +
 // bytes moved/(bandwidth·efficiency).
 type AllReduce struct {
-	// Latency is for two ranks, Rank for each further one.
+	// Latency is the fixed time for two ranks, and Rank the additional time for each further rank.
 	Latency, Rank Seconds
-	// Efficiency is the fraction of the link's bandwidth that is reached; 0 means that there is no
-	// such way.
+	// Efficiency is the fraction of the link's bandwidth that is reached; 0 means that the link
+	// does not have this way.
 	Efficiency float64
 	// Ranks is the largest group; 0 means any.
 	Ranks int
 	// Contention is the exponent with which the bandwidth falls as the group grows beyond two, on
-	// links that share a root. It is negative where larger groups reach more, and where the switch
-	// sums.
+	// links that share a root. It is negative if larger groups reach a higher bandwidth, for
+	// example because the switch sums.
 	Contention float64
-	// Distilled reports whether the constants are those of kernels measured apart, which a fit to
-	// servers leaves as they are.
+	// Distilled reports whether the constants come from kernels that were measured alone. A fit to
+	// servers does not change such constants.
 	Distilled bool `yaml:",omitempty"`
 }
 
@@ -168,8 +171,8 @@ func (r *AllReduce) Seconds(ranks int, wire float64) float64 {
 	return float64(r.Latency) + float64(ranks-2)*float64(r.Rank) + wire*shared/r.Efficiency
 }
 
-// Roofline returns the constants of a machine as its data sheet has it: efficiencies of 1, perfect
-// overlap and no fixed times.
+// Roofline returns the constants of a machine that reaches its data sheet: efficiencies of 1,
+// perfect overlap and no fixed times.
 func Roofline() Constants {
 	return Constants{
 		Accelerator: "roofline",

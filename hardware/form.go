@@ -11,13 +11,14 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// form is the set of keys that a table of a catalogue file may have, and where their values go. A
-// figure is written either as `memory: 80GB`, for which the table's own `source:` stands, or as
+// form is the set of keys that a table of a catalogue file may have, with the places for their
+// values. A figure is written either as `memory: 80GB`, with the table's own `source:`, or as
 // `memory: {value: 80GB, source: "…"}`.
 type form struct {
-	// file and path say where the table is, for error messages.
+	// file and path name the place of the table, for error messages.
 	file, path string
-	// source stands for the figures that name none; where it is empty, each has to.
+	// source is the source of all figures that name none. If it is empty, each figure must name its
+	// own.
 	source string
 	// sources receives the source of each figure, by its key.
 	sources map[string]string
@@ -33,8 +34,8 @@ func newForm(file, path, source string, sources map[string]string) *form {
 	return f
 }
 
-// read takes the values of a table. Its source comes first, because it stands for the figures above
-// it too.
+// read takes the values of a table. It reads the source first, because the source also applies to
+// the figures above it.
 func (f *form) read(table node) error {
 	if table.shape != isTable {
 		return f.fail(table.line, f.path, "found %s, want a table of keys", table.describe())
@@ -57,7 +58,7 @@ func (f *form) read(table node) error {
 	return nil
 }
 
-// fail is an error at a line of the file.
+// fail returns an error at a line of the file.
 func (f *form) fail(line int, path, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s: %s", f.file, line, path, fmt.Sprintf(format, args...))
 }

@@ -44,9 +44,9 @@ type Accelerator struct {
 	// Generation groups devices with the same cores ("ampere", "hopper", …): the nearest measured
 	// relative is looked for there.
 	Generation string
-	// Memory is the device memory in bytes that a program sees, on which the KV cache's size hangs.
-	// It is not the number in the product's name: an "80 GB" A100 has 80 GiB on board, of which the
-	// driver leaves 79.15 GiB.
+	// Memory is the device memory in bytes that a program sees, which determines the size of the KV
+	// cache. It differs from the number in the product's name: an "80 GB" A100 has 80 GiB on board,
+	// of which the driver leaves 79.15 GiB.
 	Memory float64
 	// Bandwidth is the peak memory bandwidth in B/s.
 	Bandwidth float64
@@ -56,19 +56,21 @@ type Accelerator struct {
 	SMs int
 	// L2 is the last-level cache in bytes; 0 where unknown.
 	L2 float64
-	// ScaleUp names the link between accelerators of one node, HostLink the one to the host,
-	// Network the one to other nodes.
+	// ScaleUp is the name of the link between accelerators of one node, HostLink that of the link
+	// to the host, and Network that of the link to other nodes.
 	ScaleUp, HostLink, Network string
 	// PerNode is the number of accelerators that ScaleUp joins, at least 1.
 	PerNode int
 	// IdlePower and PeakPower are in watts.
 	IdlePower, PeakPower float64
-	// Price is in US dollars an hour for one of them, with its share of the host; 0 where unknown.
+	// Price is the price of one accelerator with its share of the host, in US dollars an hour; 0 if
+	// unknown.
 	Price float64
-	// Constants are what was measured on it beyond the data sheet; nil for the accelerators that
-	// come with the program, which FittedConstants finds, and for what was not measured.
+	// Constants are the fitted constants that a user's entry gives. They are nil for the
+	// accelerators that ship with the program, whose constants FittedConstants returns, and for
+	// accelerators that were not measured.
 	Constants *Constants
-	// Sources says where each figure is from, by its YAML key ("memory", "peak.bf16", …).
+	// Sources holds the source of each figure, by its YAML key ("memory", "peak.bf16", …).
 	Sources map[string]string
 }
 
@@ -80,12 +82,12 @@ type Link struct {
 	// Bandwidth is what one device can send, in B/s in one direction, over all of its lanes or
 	// links of this kind together.
 	Bandwidth float64
-	// Port is "node" where the devices of a node share one port of that bandwidth, as on Ethernet;
-	// "device" or empty where each has its own.
+	// Port is "node" if the devices of a node share one port of that bandwidth, as on Ethernet. It
+	// is "device" or empty if each device has its own.
 	Port string
 	// Latency is in seconds for a small message, software included.
 	Latency float64
-	// Sources says where each figure is from, by its YAML key.
+	// Sources holds the source of each figure, by its YAML key.
 	Sources map[string]string
 }
 
@@ -96,12 +98,12 @@ type Host struct {
 	Title   string
 	// Cores is the number of physical cores.
 	Cores int
-	// Memory is in bytes, Bandwidth (of that memory) in B/s.
+	// Memory is the size of host memory in bytes, and Bandwidth its bandwidth in B/s.
 	Memory, Bandwidth float64
 	// Disk is the sequential read rate in B/s from which weights are loaded.
 	Disk float64
 	// IdlePower and PeakPower are in watts.
 	IdlePower, PeakPower float64
-	// Sources says where each figure is from, by its YAML key.
+	// Sources holds the source of each figure, by its YAML key.
 	Sources map[string]string
 }

@@ -8,25 +8,24 @@ import (
 	"sync"
 )
 
-// Kernels are what one engine's kernels reach on one accelerator, by number format of the weights,
-// distilled from measurements of single kernels. Where Constants know a format from servers, those
-// stand.
+// Kernels holds the constants of one engine's kernels on one accelerator, by number format of the
+// weights. They were fitted to measurements of single kernels. If Constants has values for a format
+// that were fitted to servers, those are used instead.
 type Kernels struct {
 	// Engine is the family of engines that has the kernels: "vllm", "sglang" or "trtllm".
 	// Accelerator is the catalogue name of the device that was measured.
 	Engine, Accelerator string
-	// Source names the measurements, Date is when the constants were distilled from them
-	// (2006-01-02).
+	// Source names the measurements, and Date is the day of the fit (2006-01-02).
 	Source, Date string
 	// Products are dense matrix products, Experts the routed experts of a layer.
 	Products map[DType]ProductKernel
 	Experts  map[DType]ExpertKernel
 }
 
-// KernelFit says how well a form describes the kernels that it was fitted to.
+// KernelFit says how well a formula describes the kernels to which it was fitted.
 type KernelFit struct {
-	// Rows is the number of kernels measured. Error is the median absolute relative error on them,
-	// LeftOut that on kernels whose shape was left out of the fit.
+	// Rows is the number of measured kernels. Error is the median absolute relative error on them,
+	// and LeftOut the error on kernels whose shape was left out of the fit.
 	Rows    int
 	Error   float64
 	LeftOut float64 `yaml:"left_out"`
@@ -39,7 +38,7 @@ const KernelOverlap = 4
 // ProductKernel describes dense matrix products as Linear does.
 type ProductKernel struct {
 	// Compute is the fraction of the peak rate that large products reach, Memory the fraction of
-	// the peak bandwidth at which weights stream in, Kernel the fixed time of one.
+	// the peak bandwidth at which weights stream in, and Kernel the fixed time of a product.
 	Compute, Memory float64
 	Kernel          Seconds
 	Fit             KernelFit
@@ -59,8 +58,8 @@ type ExpertKernel struct {
 	// Tile is the granularity in rows to which the tokens of an expert are rounded up.
 	Tile float64
 	// Passes is how often inputs, intermediate vectors and outputs are read or written. An
-	// accelerator that has some of the experts moves the vectors of all tokens that it is given,
-	// whoever computes them.
+	// accelerator that has some of the experts moves the vectors of all tokens that it receives,
+	// even those that other accelerators compute.
 	Passes float64
 	// Name is what the engine calls the kernel.
 	Name string
@@ -77,8 +76,8 @@ func AllKernels() []Kernels {
 	return list
 }
 
-// KernelsOn returns the kernels of an engine family on the accelerator of that catalogue name; nil
-// where they were not measured. They are shared: do not change them.
+// KernelsOn returns the kernels of an engine family on the accelerator of that catalogue name, or
+// nil if they were not measured. The result is shared: do not change it.
 func KernelsOn(engine, accelerator string) *Kernels {
 	for _, f := range kernelFiles() {
 		if f.engine == engine && f.accelerator == accelerator {
@@ -115,9 +114,9 @@ var kernelFiles = sync.OnceValue(func() []kernelFile {
 })
 
 // FindKernels returns the kernels of an engine family on a, or on the nearest relative of a that
-// was measured with that engine; nil where no accelerator was. For formats that were not measured
-// with the engine those of another one on the same accelerator stand in: engines share most of
-// their libraries.
+// was measured with that engine. It returns nil if no accelerator was measured with it. Formats
+// that were not measured with the engine take the kernels of another engine on the same
+// accelerator, because engines share most of their libraries.
 func FindKernels(engine string, a *Accelerator) *Kernels {
 	k := nearestKernels(engine, a)
 	if k == nil {
@@ -145,8 +144,8 @@ func withDefaults[T any](m, defaults map[DType]T) map[DType]T {
 	return all
 }
 
-// nearestKernels returns the kernels of an engine family on a, or on its nearest relative; nil
-// where there are none of the engine.
+// nearestKernels returns the kernels of an engine family on a, or on its nearest relative, or nil
+// if none were measured.
 func nearestKernels(engine string, a *Accelerator) *Kernels {
 	var best *kernelFile
 	closest := farthest()

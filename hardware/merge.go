@@ -12,12 +12,12 @@ import (
 // file is one parsed catalogue file.
 type file struct {
 	name string
-	// source stands for figures that name none; "" where they must.
+	// source is the source of figures that name none; "" if each figure must name its own.
 	source string
 	root   node
 }
 
-// sections are the keys of a file, in the order in which they are read: accelerators name links.
+// sections are the keys of a file. Links are read before the accelerators that name them.
 func sections() []string { return []string{"links", "hosts", "accelerators"} }
 
 // parseFile reads a file and checks its outermost keys.
@@ -104,8 +104,8 @@ func addTo[T any, P part[T]](list *[]T, kind string, f *form, e entry, links []L
 	return nil
 }
 
-// start returns what an entry's values are written over: the entry of that name, or the one that it
-// is like, or an empty one.
+// start returns the entry over which new values are written: the entry of that name, the entry
+// named by `like`, or an empty one.
 func start[T any, P part[T]](list []T, at int, kind string, f *form, e entry) (T, error) {
 	var item T
 	like, isLike := e.value.get("like")
@@ -151,7 +151,7 @@ func lookUp[T any, P part[T]](kind, name string, list []T) (T, error) {
 	return none, fmt.Errorf("%s", nearest.Unknown(kind, name, known))
 }
 
-// indexOf is the place of the entry of a name or alias in a list, -1 if there is none.
+// indexOf returns the index of the entry with a name or alias in a list, or -1.
 func indexOf[T any, P part[T]](name string, list []T) int {
 	folded := fold(name)
 	same := func(known string) bool { return fold(known) == folded }

@@ -9,9 +9,9 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// constants adds the key whose table holds constants that somebody fitted to an accelerator of
-// their own, in the form of the program's own files. What is left out stays as on the data sheet:
-// efficiencies of 1 and no fixed times.
+// constants adds the key for constants that a user fitted to an accelerator, in the format of the
+// program's own files. Constants that are left out are those of the data sheet: efficiencies of 1
+// and no fixed times.
 func (f *form) constants(key string, to **Constants) {
 	f.fields[key] = func(path string, value node) error {
 		c := Roofline()
@@ -67,7 +67,7 @@ func (f *form) group(key string, keys func(*form)) {
 	}
 }
 
-// fraction adds a key whose value is a share of what the data sheet states.
+// fraction adds a key whose value is a share of a figure of the data sheet.
 func (f *form) fraction(key string, to *float64) {
 	f.figure(key, to, positive(units.ParseFraction))
 }
@@ -103,7 +103,7 @@ func number(s string) (float64, error) {
 	return v, nil
 }
 
-// clone returns a copy that shares nothing with c; nil for nil.
+// clone returns a copy that shares no memory with c; nil for nil.
 func (c *Constants) clone() *Constants {
 	if c == nil {
 		return nil
@@ -115,7 +115,7 @@ func (c *Constants) clone() *Constants {
 	return &d
 }
 
-// own returns the constants that came with the entry of a, in the name of a.
+// own returns the constants of the entry of a, under the name of a.
 func (a *Accelerator) own() (Constants, bool) {
 	if a.Constants == nil {
 		return Constants{}, false

@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// RecurrentKernel is what one engine's kernels for one kind of linear attention reach on one
-// accelerator, distilled from measurements of single kernels.
+// RecurrentKernel holds the constants of one engine's kernels for one kind of linear attention on
+// one accelerator. They were fitted to measurements of single kernels.
 type RecurrentKernel struct {
 	// Engine is the family of engines: "vllm", "sglang" or "trtllm". Accelerator is the catalogue
 	// name of the device that was measured, Kind names the mixer as package models does.
 	Engine, Accelerator, Kind string
-	// Source names the measurements, Date is when the constants were distilled from them
-	// (2006-01-02).
+	// Source names the measurements, and Date is the day of the fit (2006-01-02).
 	Source, Date string
-	// Compute is the fraction of the peak rate that prompts reach. Serial is the time of a token of
-	// the longest prompt, whose chunks follow one another. Prefill is the fixed time.
+	// Compute is the fraction of the peak rate that prompts reach. Serial is the time for each
+	// token of the longest prompt, whose chunks are computed one after another. Prefill is the
+	// fixed time.
 	Compute         float64
 	Serial, Prefill Seconds
-	// Memory is the fraction of the bandwidth at which decoding sequences read and write their
-	// states, Decode the fixed time.
+	// Memory is the fraction of the peak bandwidth at which decoding sequences read and write their
+	// states, and Decode is the fixed time.
 	Memory float64
 	Decode Seconds
-	// PrefillFit and DecodeFit say how well the forms hold.
+	// PrefillFit and DecodeFit say how well the formulas hold.
 	PrefillFit KernelFit `yaml:"prefill_fit"`
 	DecodeFit  KernelFit `yaml:"decode_fit"`
 }
@@ -41,8 +41,8 @@ var recurrentKernels = sync.OnceValue(func() []RecurrentKernel {
 })
 
 // FindRecurrent returns the kernels of an engine family for a kind of linear attention on a, or on
-// the nearest relative of a that was measured; nil where the engine was not. An empty engine is
-// vllm.
+// the nearest measured relative of a. It returns nil if the engine was not measured. An empty
+// engine means vllm.
 func FindRecurrent(engine, kind string, a *Accelerator) *RecurrentKernel {
 	if engine == "" {
 		engine = "vllm"

@@ -55,7 +55,8 @@ func (n node) get(key string) (node, bool) {
 	return node{}, false
 }
 
-// mostText bounds a file, in bytes: the whole catalogue of the program has a twentieth of that.
+// mostText is the largest size of a file in bytes, about twenty times the whole catalogue of the
+// program.
 const mostText = 1 << 20
 
 // parseYAML reads the one document of a YAML file. Errors start with FILE:LINE.
@@ -89,7 +90,7 @@ func syntaxError(file string, err error) error {
 	return fmt.Errorf("%s: %s", file, message)
 }
 
-// convert copies the library's tree, and refuses what would make two readings of a file possible.
+// convert copies the library's tree, and refuses constructs that could be read in two ways.
 func convert(file string, y *yaml.Node) (node, error) {
 	n := node{line: y.Line}
 	switch y.Kind {

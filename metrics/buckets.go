@@ -38,11 +38,11 @@ func (b buckets) index(x float64) int {
 	return int(logarithm * b.perOctave)
 }
 
-// value returns the number that stands for those of a bucket.
+// value returns the number that stands for all numbers of a bucket.
 func (b buckets) value(index int) float64 { return b.least(index) * (1 + b.accuracy) }
 
-// least returns the smallest number of a bucket. It is sought around a guess that may differ
-// between machines, with the arithmetic of index, which does not.
+// least returns the smallest number of a bucket. It searches around a guess, which may differ
+// between machines, with the arithmetic of index, which does not differ.
 func (b buckets) least(index int) float64 {
 	if index <= 0 {
 		return 1

@@ -1,27 +1,28 @@
-// Package metrics turns what the simulator observes into what people ask for: TTFT, TPOT, ITL, E2E
-// latency, throughput, SLO attainment and goodput, and a time series of queue, batch and KV use.
-// Its size does not depend on the number of requests.
+// Package metrics computes the figures of a run from what the simulator reports: TTFT, TPOT, ITL,
+// E2E latency, throughput, SLO attainment and goodput, and a time series of queue, batch and KV
+// use. The memory that it takes does not depend on the number of requests.
 package metrics
 
 import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Accuracies of the quantiles, relative. Inter-token latency is seen for every token, and takes a
-// coarser one for speed.
+// The relative accuracies of quantiles. Inter-token latency is recorded for every token, and has a
+// lower accuracy for speed.
 const (
 	requestAccuracy = 0.001
 	tokenAccuracy   = 0.005
 )
 
-// Config says what to collect.
+// Config says which figures to collect.
 type Config struct {
-	// Classes names the request classes, by Request.Class; nil or one where they are not told
-	// apart.
+	// Classes holds the request classes, by Request.Class. It is nil or has one class if classes
+	// are not reported separately.
 	Classes []Class
-	// Tenants names who pays, by Request.Tenant; nil where they are not told apart.
+	// Tenants holds the names of the tenants, by Request.Tenant. It is nil if tenants are not
+	// reported separately.
 	Tenants []string
-	// SLO is the SLO of requests of no class or of a class without its own.
+	// SLO is the SLO of requests without a class, and of classes without an SLO of their own.
 	SLO SLO
 	// SeriesPoints bounds the points of the time series; 0 means 2,048. When it is full, every
 	// other point is dropped.
@@ -32,7 +33,7 @@ type Config struct {
 type Class struct {
 	Name string
 	SLO  SLO
-	// Tenant is the index in Config.Tenants of who sends them.
+	// Tenant is the index in Config.Tenants of the tenant who sends the requests of the class.
 	Tenant int
 }
 
@@ -79,8 +80,8 @@ func New(c Config) (*Collector, error) {
 	return m, m.addTenants(c)
 }
 
-// addTenants readies the groups of tenants. The share wanted of a tenant is the largest of its
-// classes.
+// addTenants prepares the groups of tenants. The share wanted of a tenant is the largest share
+// wanted of its classes.
 func (c *Collector) addTenants(config Config) error {
 	for i, name := range config.Tenants {
 		slo := SLO{}

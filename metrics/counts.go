@@ -32,7 +32,8 @@ func (c *counts) each(yield func(bucket int, n float64) bool) {
 	}
 }
 
-// ranked returns the bucket of a rank, from 0: the first up to which there is more than rank.
+// ranked returns the bucket of a rank, counted from 0. It is the first bucket for which the numbers
+// up to and including it sum to more than rank.
 func (c *counts) ranked(rank float64) int {
 	sum, last := 0.0, 0
 	for bucket, n := range c.each {

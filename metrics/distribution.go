@@ -8,9 +8,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Distribution summarises spans of time: the mean is exact, quantiles have a relative error of at
-// most its accuracy (DDSketch: Masson, Rim and Lee, VLDB 2019). Its size does not depend on the
-// number of spans, and their order does not matter.
+// Distribution summarises spans of time. The mean is exact, and quantiles have a relative error of
+// at most the accuracy of the distribution (DDSketch: Masson, Rim and Lee, VLDB 2019). Its size
+// does not depend on the number of spans, and their order does not matter.
 type Distribution struct {
 	buckets buckets
 	counts  counts
@@ -29,10 +29,10 @@ func NewDistribution(accuracy float64) (*Distribution, error) {
 	return &Distribution{buckets: newBuckets(accuracy)}, nil
 }
 
-// Add takes in a span, which is not negative.
+// Add adds a span, which must not be negative.
 func (d *Distribution) Add(span sim.Time) { d.AddRepeated(span, 1) }
 
-// AddRepeated takes in count equal spans.
+// AddRepeated adds count equal spans.
 func (d *Distribution) AddRepeated(span sim.Time, count int64) {
 	if span == 0 {
 		d.zeros += uint64(count)
@@ -43,9 +43,9 @@ func (d *Distribution) AddRepeated(span sim.Time, count int64) {
 	d.addSum(span, count)
 }
 
-// AddSteps takes in the later steps of a leap, each once for every sequence that decodes: the gaps
-// between their tokens. Steps of one bucket are booked together, so that the cost depends on how
-// far they are apart and not on how many there are.
+// AddSteps adds the lengths of all steps of a leap except the first, each once for every decoding
+// sequence. These are the gaps between their tokens. Steps of one bucket are added together, so
+// that the cost depends on the number of buckets and not on the number of steps.
 func (d *Distribution) AddSteps(l *sim.Leap) {
 	count := int64(l.Decodes)
 	bucketOf := func(step int64) int {
@@ -126,8 +126,8 @@ func (d *Distribution) Quantile(q float64) float64 {
 	return value
 }
 
-// quantileAmong returns the q-quantile of the spans and of as many others as given, which are
-// longer than any; it is infinite where these decide it.
+// quantileAmong returns the q-quantile of the spans together with the given number of further
+// spans, which are longer than any other. It is infinite if the quantile falls among these.
 func (d *Distribution) quantileAmong(q float64, longer int64) float64 {
 	rank := float64(q * float64(int64(d.n)+longer-1))
 	switch {

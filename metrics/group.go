@@ -2,13 +2,13 @@ package metrics
 
 import "github.com/llmsim/llmsim/sim"
 
-// group sums up the requests of a class, or all.
+// group sums up the requests of a class, of a tenant, or of the whole run.
 type group struct {
 	name string
 	slo  SLO
 
 	ttft, tpot, e2e *Distribution
-	// Seconds that requests spent waiting for their first step, in prefill and in decode.
+	// The seconds that requests spent before their first step, in prefill, and in decode.
 	queued, prefill, decode float64
 
 	completed int64
@@ -31,7 +31,7 @@ func newGroup(name string, slo SLO) (*group, error) {
 	return g, nil
 }
 
-// add takes in a request that finished, and what became of its limits.
+// add adds a request that finished, with the verdict on its limits.
 func (g *group) add(s *sim.Sequence, v verdict) {
 	g.completed++
 	g.inputTokens += int64(s.Prompt)

@@ -2,16 +2,16 @@ package metrics
 
 import "github.com/llmsim/llmsim/sim"
 
-// Histogram counts spans in bins of equal width from Low to High, which are in seconds. What is
-// longer is left out.
+// Histogram counts spans in bins of equal width from Low to High, in seconds. Spans longer than
+// High are left out.
 type Histogram struct {
 	Low, High float64
 	Counts    []float64
 }
 
-// Histogram counts from the shortest span to the 99th percentile, in at most the given number of
-// bins, and in fewer where they would be finer than the accuracy of the distribution. Without spans
-// it is empty.
+// Histogram returns the counts from the shortest span to the 99th percentile, in at most the given
+// number of bins. It has fewer bins if they would be finer than the accuracy of the distribution.
+// Without spans it is empty.
 func (d *Distribution) Histogram(bins int) Histogram {
 	if d.n == 0 {
 		return Histogram{}
@@ -42,7 +42,7 @@ func (d *Distribution) Histogram(bins int) Histogram {
 // histogramBins is fine enough for a chart in a line of text.
 const histogramBins = 36
 
-// Histograms returns those of TTFT and TPOT over all requests.
+// Histograms returns the histograms of TTFT and TPOT over all requests.
 func (c *Collector) Histograms() (ttft, tpot Histogram) {
 	return c.all.ttft.Histogram(histogramBins), c.all.tpot.Histogram(histogramBins)
 }

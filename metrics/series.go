@@ -8,20 +8,22 @@ type Point struct {
 	At sim.Time
 	// Waiting, Running and Decoding are numbers of requests over all replicas.
 	Waiting, Running, Decoding int
-	// Up is the number of replicas that serve, start or finish what they have.
+	// Up is the number of replicas that serve, start, or finish their last requests.
 	Up int
 	// KVUsage is the share of the KV memory in use over all replicas, in [0, 1].
 	KVUsage float64
-	// Slots divides the KV memory of some replicas; zero where the memory policy cannot.
+	// Slots divides the KV memory of some replicas. It is zero if the memory policy cannot report
+	// it.
 	Slots sim.Slots
 }
 
-// seriesPoints is how many points are kept unless a Config says otherwise: more than a screen has
-// columns.
+// seriesPoints is the default for the largest number of points. It is more than the columns of a
+// screen.
 const seriesPoints = 2048
 
-// Counting slots takes time in proportion to the sequences that run. Up to allSlots replicas, all
-// have theirs counted at each moment; in larger fleets slotReplicas of them have, in turns.
+// Counting slots takes time in proportion to the running sequences. In fleets of up to allSlots
+// replicas, the slots of all replicas are counted at each moment. In larger fleets, the slots of
+// slotReplicas replicas are counted, in turns.
 const allSlots, slotReplicas = 8, 2
 
 // series keeps a bounded number of evenly spaced points: when it is full, every other one is
@@ -37,7 +39,7 @@ type series struct {
 	used, capacity int64
 	replicas       int // looked at so far
 	open           bool
-	// The slots of one replica in every few are counted, of another one at each moment.
+	// The slots of one replica in turns are counted, of another replica at each moment.
 	turns, turn int
 
 	// Over all moments, kept or not.

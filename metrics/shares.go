@@ -1,10 +1,12 @@
 package metrics
 
-// KVShares says what KV memory holds, as means over time of shares of all of it (Kwon et al., SOSP
-// 2023, figure 2); 0 where the memory policy cannot tell. They sum to 1.
+// KVShares divides KV memory by its content. Each field is the mean over time of a share of the
+// whole memory (Kwon et al., SOSP 2023, figure 2). The shares sum to 1, or all are 0 if the memory
+// policy cannot report them.
 type KVShares struct {
-	// Tokens hold the KV of a token; Reserved wait for one that a running request will store,
-	// Internal for one that it never will; External are free, or in holes too small to use.
+	// Tokens is the share that holds the KV of tokens. Reserved is kept for tokens that a running
+	// request will store, and Internal for tokens that it will never store. External is free, or in
+	// holes that are too small to use.
 	Tokens   float64 `json:"kv_tokens_share"`
 	Reserved float64 `json:"kv_reserved_share"`
 	Internal float64 `json:"kv_internal_share"`

@@ -7,20 +7,20 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// SLO is a service level objective: limits that a share of the requests must keep, all at once, and
-// limits of percentiles, each of which must be kept by itself.
+// SLO is a service level objective. It has limits that a share of the requests must keep all at
+// once, and limits of percentiles, each of which must be kept by itself.
 type SLO struct {
-	// TTFT, TPOT and E2E are the limits of a request; 0 means none.
+	// TTFT, TPOT and E2E are the limits for a single request; 0 means no limit.
 	TTFT, TPOT, E2E sim.Time
-	// Share is the part of the requests that must keep all of them, in (0, 1]; 0 where none must,
-	// so that they only say which requests are good.
+	// Share is the share of the requests that must keep all these limits, in (0, 1]. If it is 0, no
+	// share is required, and the limits only define goodput.
 	Share float64
-	// Percentiles are limited besides.
+	// Percentiles holds the limits of percentiles.
 	Percentiles []PercentileLimit
 }
 
-// PercentileLimit is the most that a percentile of a latency may be. Requests without an answer
-// count as slower than any other.
+// PercentileLimit is a limit of a percentile of a latency. Requests without an answer count as
+// slower than any other.
 type PercentileLimit struct {
 	Latency    Latency
 	Percentile float64 // in (0, 100)
@@ -30,7 +30,7 @@ type PercentileLimit struct {
 // Latency is a kind of latency that an SLO limits.
 type Latency string
 
-// Kinds of latency. ITL is that of gaps between tokens, the others of requests.
+// Kinds of latency. ITL is the gap between two tokens; the others are latencies of requests.
 const (
 	TTFT Latency = "ttft"
 	TPOT Latency = "tpot"
@@ -57,20 +57,21 @@ func (s *SLO) judge(q *sim.Sequence) verdict {
 	}
 }
 
-// Kept reports whether a finished request kept every limit of a request.
+// Kept reports whether a finished request kept every limit for single requests.
 func (s SLO) Kept(q *sim.Sequence) bool { return s.judge(q).all() }
 
-// LimitResult is what became of one limit of an SLO.
+// LimitResult says how well one limit of an SLO was kept.
 type LimitResult struct {
 	Latency Latency `json:"latency"`
-	// Percentile is the part of the requests that must keep the limit, in percent.
+	// Percentile is the share of the requests that must keep the limit, in percent.
 	Percentile float64 `json:"percentile"`
 	// Joint reports whether the requests must keep other limits at the same time.
 	Joint bool `json:"joint"`
-	// Limit is in milliseconds, as Measured is: the percentile among the answered requests.
+	// Limit is the limit, and Measured the percentile of the answered requests, both in
+	// milliseconds.
 	Limit    float64 `json:"limit_ms"`
 	Measured float64 `json:"measured_ms"`
-	// Within is the share that keeps the limit, of all requests or gaps: [0, 1].
+	// Within is the share of all requests, or of all gaps, that keeps the limit, in [0, 1].
 	Within float64 `json:"within"`
 	Met    bool    `json:"met"`
 }
@@ -80,11 +81,11 @@ func (l *LimitResult) Name() string {
 	return fmt.Sprintf("p%g %s", l.Percentile, strings.ToUpper(string(l.Latency)))
 }
 
-// Used is what was measured as a share of the limit.
+// Used returns the measured percentile as a share of the limit.
 func (l *LimitResult) Used() float64 { return ratio(l.Measured, l.Limit) }
 
-// Binding returns the limit that binds: of the missed limits, else of all, the one of which the
-// largest share is used; nil where there is no limit.
+// Binding returns the limit that binds. Among the missed limits, or among all if none is missed, it
+// is the limit of which the largest share is used. Binding returns nil if there is no limit.
 func Binding(limits []LimitResult) *LimitResult {
 	if i := binding(limits); i >= 0 {
 		return &limits[i]
@@ -92,7 +93,7 @@ func Binding(limits []LimitResult) *LimitResult {
 	return nil
 }
 
-// binding returns the index of the limit that binds, -1 where there is none.
+// binding returns the index of the limit that binds, or -1 if there is none.
 func binding(limits []LimitResult) int {
 	best := -1
 	for i := range limits {
@@ -106,7 +107,7 @@ func binding(limits []LimitResult) int {
 	return best
 }
 
-// limits returns what became of each limit of the group's SLO, but for those of gaps.
+// limits returns the results of all limits of the group's SLO except those of gaps.
 func (g *group) limits() []LimitResult {
 	var list []LimitResult
 	a := g.attainment()
@@ -130,7 +131,7 @@ func (g *group) limits() []LimitResult {
 	return list
 }
 
-// percentiles returns what became of the limits of a latency's percentiles.
+// percentiles returns the results of the limits of a latency's percentiles.
 func (s SLO) percentiles(latency Latency, d *Distribution, unanswered int64) []LimitResult {
 	var list []LimitResult
 	for _, l := range s.Percentiles {

@@ -5,15 +5,15 @@ import (
 )
 
 // Summary is the outcome of a run. The JSON keys are those of vLLM's serving benchmark where it has
-// them; times ending in _ms are in milliseconds, others in seconds. A latency that no request has
-// is 0: answers of one token, and answers that come at once as from a static batch, have no TPOT
-// and no gaps.
+// them. Times whose key ends in _ms are in milliseconds, and others in seconds. A latency that no
+// request has is 0. Answers of one token, and answers that come as a whole from a static batch,
+// have no TPOT and no gaps.
 type Summary struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`
 	TotalOutputTokens int64 `json:"total_output_tokens"`
-	// CachedInput counts the tokens of the prompts of completed requests that came from a prefix
-	// cache when the requests were last admitted, as an engine reports them to users.
+	// CachedInput is the number of prompt tokens of completed requests that came from a prefix
+	// cache when the request was last admitted. Engines report the same number to users.
 	CachedInput int64 `json:"-"`
 	// Duration is from the first arrival to the last token.
 	Duration float64 `json:"duration"`
@@ -25,26 +25,26 @@ type Summary struct {
 
 	Latencies
 
-	// Goodput is the rate in 1/s of requests that kept every limit of their SLO, Attainment their
-	// share of all requests, those without an answer among them.
+	// Goodput is the rate in 1/s of requests that kept every limit of their SLO. Attainment is
+	// their share of all requests, including those without an answer.
 	Goodput    float64    `json:"goodput"`
 	Attainment Attainment `json:"slo_attainment"`
-	// SLOMet reports whether every class with requests (or, without classes, all requests together)
-	// kept its limits in the share that its SLO asks for, and those of percentiles. It is false
-	// where there were no requests.
+	// SLOMet reports whether every class with requests, or all requests together if there are no
+	// classes, kept its SLO: the limits in the share that the SLO asks for, and the limits of
+	// percentiles. It is false if there were no requests.
 	SLOMet bool `json:"slo_met"`
-	// Limits says what became of each limit; those of classes are with these. Binds names the limit
-	// that binds, of a class behind its name: the one that is missed by most, or else would be
-	// first.
+	// Limits holds the result of each limit; the limits of a class are in its ClassSummary. Binds
+	// names the limit that binds, with the name of its class in front. It is the limit that is
+	// missed by most, or the one that would be missed first.
 	Limits []LimitResult `json:"slo_limits,omitempty"`
 	Binds  string        `json:"slo_binds,omitempty"`
 
 	Classes map[string]ClassSummary `json:"classes,omitempty"`
-	// Tenants sums up the classes of each. Their SLOs count.
+	// Tenants sums up the classes of each tenant. The SLOs are those of the classes.
 	Tenants map[string]ClassSummary `json:"tenants,omitempty"`
 
-	// MeanQueue, MeanPrefill and MeanDecode say where the time of a request went: waiting for its
-	// first step, from there to the first token, and from there to the last.
+	// MeanQueue, MeanPrefill and MeanDecode divide the time of a request: from its arrival to its
+	// first step, from there to the first token, and from there to the last token.
 	MeanQueue   float64 `json:"mean_queue_ms"`
 	MeanPrefill float64 `json:"mean_prefill_ms"`
 	MeanDecode  float64 `json:"mean_decode_ms"`
@@ -53,7 +53,8 @@ type Summary struct {
 	Steps           int64   `json:"steps"`
 	MeanDecodeBatch float64 `json:"mean_decode_batch"`
 	PeakBatch       int     `json:"peak_batch"`
-	// KVUsage is the mean share of the KV memory in use, PeakKVUsage the largest of any replica.
+	// KVUsage is the mean share of the KV memory in use, and PeakKVUsage the largest share of any
+	// replica.
 	KVUsage     float64 `json:"kv_usage"`
 	PeakKVUsage float64 `json:"peak_kv_usage"`
 	KVShares
@@ -61,8 +62,8 @@ type Summary struct {
 	MeanWaiting  float64 `json:"mean_waiting"`
 	PeakWaiting  int     `json:"peak_waiting"`
 	CachedTokens int64   `json:"cached_tokens"`
-	// FetchedTokens counts cached tokens that came from slower memory, SwappedTokens tokens that
-	// moved to host memory or back.
+	// FetchedTokens is the number of cached tokens that came from slower memory. SwappedTokens is
+	// the number of tokens that moved to host memory or back.
 	FetchedTokens int64 `json:"fetched_tokens"`
 	SwappedTokens int64 `json:"swapped_tokens"`
 	// Busy is the share of the time in which a replica ran a step, on average.
@@ -72,8 +73,8 @@ type Summary struct {
 // Endings counts requests by how they ended.
 type Endings struct {
 	Completed int64 `json:"completed"`
-	// Rejected requests were turned away, TimedOut ones waited too long, Cancelled ones were given
-	// up by their users, and Lost ones were at replicas that failed.
+	// Rejected requests were refused, TimedOut requests waited too long, Cancelled requests were
+	// given up by their users, and Lost requests were at replicas that failed.
 	Rejected  int64 `json:"rejected"`
 	TimedOut  int64 `json:"timed_out"`
 	Cancelled int64 `json:"cancelled"`
@@ -115,19 +116,19 @@ type Latencies struct {
 	P99E2EL    float64 `json:"p99_e2el_ms"`
 }
 
-// Attainment is the share of requests that kept a limit, in [0, 1]: 1 where there is no limit, 0
-// where there were no requests.
+// Attainment holds the shares of requests that kept a limit, in [0, 1]. A share is 1 if there is no
+// such limit, and 0 if there were no requests.
 type Attainment struct {
 	TTFT float64 `json:"ttft"`
 	TPOT float64 `json:"tpot"`
 	E2E  float64 `json:"e2e"`
-	// All is the share that kept every limit at once, Target the share that the SLO asks for.
+	// All is the share that kept every limit at once, and Target the share that the SLO asks for.
 	All    float64 `json:"all"`
 	Target float64 `json:"target"`
 }
 
 // ClassSummary is the outcome for the requests of one class or tenant. Inter-token latency is not
-// kept by class: those keys are 0.
+// collected by class, so its keys are 0.
 type ClassSummary struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`
@@ -145,7 +146,7 @@ func (c *Collector) Series() []Point {
 	return c.series.points
 }
 
-// Rejections returns the number of requests turned away for each reason that occurred.
+// Rejections returns the number of requests without an answer for each reason that occurred.
 func (c *Collector) Rejections() map[sim.Rejection]int64 {
 	why := map[sim.Rejection]int64{}
 	for i, n := range c.all.without {

@@ -43,8 +43,8 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	return s
 }
 
-// addClasses sums up by class, and says which SLOs are met: that of each class, or that of all
-// requests where there are none, and in either case that of gaps.
+// addClasses sums up by class, and decides which SLOs are met: that of each class, or that of all
+// requests if there are no classes. In either case the limits of gaps count too.
 func (s *Summary) addClasses(c *Collector, duration float64) {
 	s.SLOMet = c.all.met()
 	gaps := c.all.slo.percentiles(ITL, c.itl, 0)
@@ -76,8 +76,8 @@ func (s *Summary) addClasses(c *Collector, duration float64) {
 	}
 }
 
-// addTenants sums up by tenant. The SLO of a tenant is met where that of each of its classes with
-// requests is.
+// addTenants sums up by tenant. The SLO of a tenant is met if the SLO of each of its classes with
+// requests is met.
 func (s *Summary) addTenants(c *Collector, duration float64) {
 	if len(c.tenants) > 0 {
 		s.Tenants = make(map[string]ClassSummary, len(c.tenants))

@@ -14,33 +14,34 @@ import (
 type Class struct {
 	// Name appears in messages and reports.
 	Name string
-	// Weight is the share of the class among requests (among conversations, where it has turns) of
-	// classes without arrivals of their own, in any unit, above 0.
+	// Weight is the share of the class among the requests of all classes without arrivals of their
+	// own, in any unit, above 0. For a class with turns, conversations count in place of requests.
 	Weight float64
-	// Prompt is the length of what the user writes; a shared prefix and, in a conversation, all
-	// that was said before come in front of it.
+	// Prompt is the length of what the user writes. A shared prefix and, in a conversation, all
+	// earlier turns are put before it.
 	Prompt *lengths.Distribution
 	// Output is the length of the answer.
 	Output *lengths.Distribution
-	// Traits go with each request.
+	// Traits are the traits of each request.
 	Traits
-	// Arrivals is the process by which requests of this class begin, whatever its weight; nil where
-	// it shares that of the workload.
+	// Arrivals is the process by which requests of this class arrive, whatever its weight. It is
+	// nil if the class shares the arrivals of the workload.
 	Arrivals *arrivals.Process
 	// Prefix, if any, is the text that groups of prompts begin with.
 	Prefix *Prefix
 	// Distinct, if not 0, is the number of different prompts that are sent in turn, again and
-	// again, as benchmarks do. The j-th always has the same length and, with a prefix, that of
-	// group j modulo the number of groups.
+	// again, as benchmarks do. Prompt number j always has the same length. With prefixes, it has
+	// that of group j modulo the number of groups.
 	Distinct int
 	// Turns, if any, makes each request a conversation.
 	Turns *Turns
 }
 
-// Traits are what a request carries for policies and reports, in the meaning of sim.Request.
+// Traits are properties of a request for policies and reports, with the same meaning as in
+// sim.Request.
 type Traits struct {
 	Priority, Tenant, Model int
-	// Deadline counts from the arrival; 0 means none, as with the others.
+	// Deadline counts from the arrival. 0 means none, as for the other fields.
 	Deadline, TTFT, Patience sim.Time
 }
 
@@ -74,14 +75,14 @@ type Prefix struct {
 	Groups int
 	// Tokens is the length of a prefix; each group draws its own once.
 	Tokens *lengths.Distribution
-	// Zipf says how popular groups are: the k-th is chosen in proportion to k^−Zipf. 0 means that
-	// all are as popular.
+	// Zipf is the exponent of the popularity of groups: group number k is chosen in proportion to
+	// k^−Zipf. 0 means that all groups are equally popular.
 	Zipf float64
 }
 
-// Turns makes conversations: every turn's prompt is all that was said before and a new message,
-// sent after the answer to the turn before. If a turn is turned away, the conversation goes on as
-// if it had been answered.
+// Turns describes conversations. The prompt of a turn consists of all earlier turns and a new
+// message. It is sent after the answer to the turn before. If a turn is refused, the conversation
+// continues as if it had been answered.
 type Turns struct {
 	// Count is the number of turns.
 	Count *lengths.Distribution
@@ -99,7 +100,7 @@ const (
 	maxTurns   = 1 << 16
 )
 
-// check refuses parameters out of range; at is the class's number from 1.
+// check refuses parameters out of range; at is the number of the class, from 1.
 func (c Class) check(at int) error {
 	name := fmt.Sprintf("class %d", at)
 	if c.Name != "" {

@@ -12,53 +12,53 @@ import (
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
-// Config describes a workload. Requests come from Classes or from Trace; their times from Arrivals,
-// from Users, or, where neither is given, from the trace.
+// Config describes a workload. Requests come from Classes or from Trace. Their times come from
+// Arrivals, from Users, or, if neither is given, from the trace.
 type Config struct {
-	// Classes are the kinds of requests that are drawn.
+	// Classes are the kinds of random requests.
 	Classes []Class
 	// Trace is a recorded workload.
 	Trace *Trace
-	// Traces are recorded workloads that are played together, each at its own times: the requests
-	// of the k-th are of class k.
+	// Traces are recorded workloads that are replayed together, each at its own times. The requests
+	// of trace number k have class k.
 	Traces []Trace
-	// Arrivals is the process by which requests (conversations, where a class has turns) begin, of
-	// classes without their own.
+	// Arrivals is the process by which requests arrive, for classes without arrivals of their own.
+	// For a class with turns, it starts conversations.
 	Arrivals *arrivals.Process
 	// Users send requests in a closed loop.
 	Users *Users
-	// Requests is the most that are sent; 0 means any number.
+	// Requests is the largest number of requests to send; 0 means no limit.
 	Requests int64
-	// Duration is when sending ends: what would arrive then or later is not sent. 0 means never.
+	// Duration is the time at which sending ends. A request that would arrive then or later is not
+	// sent. 0 means never.
 	Duration sim.Time
 	// Seed determines everything that is random.
 	Seed uint64
 }
 
-// Trace is a recorded workload. Under Arrivals or Users only what its requests ask for counts, not
-// when.
+// Trace is a recorded workload. With Arrivals or Users, the times of its requests do not count.
 type Trace struct {
-	// Path is the file.
+	// Path is the path of the file.
 	Path string
-	// Options say how it is read.
+	// Options say how the file is read.
 	trace.Options
-	// Repeat begins again at its end; only under Arrivals or Users.
+	// Repeat starts the trace again at its end. It needs Arrivals or Users.
 	Repeat bool
 	// Part is the length of the parts into which the trace is cut, in its own time and from From
 	// on; 0 means that it is played as it is. As many parts as it has are drawn with replacement
 	// and played one after another. Only with the trace's own times.
 	Part sim.Time
-	// Traits go with the requests, by class; of classes beyond, requests have none.
+	// Traits are the traits of requests, by class. Requests of further classes have none.
 	Traits []Traits
 }
 
-// Users is a closed loop: each user sends a request, waits for the answer, thinks, and sends the
-// next.
+// Users describes a closed loop. Each user sends a request, waits for the answer, thinks, and sends
+// the next request.
 type Users struct {
 	// Count is the number of users, 1 to 2^24; each takes a few bytes.
 	Count int
-	// Think is the time between an answer and the user's next request; in a conversation its
-	// class's own applies, and this one after its end.
+	// Think is the time between an answer and the user's next request. Within a conversation, the
+	// time of its class applies, and Think after its end.
 	Think arrivals.Delay
 	// RampUp is the time over which the users' first requests are spread evenly; 0 means that all
 	// start at once.
@@ -67,25 +67,25 @@ type Users struct {
 
 const maxUsers = 1 << 24
 
-// retryAfter is how long a user waits at least after a request that ended the moment it was sent
-// because it was turned away. Without it a user who does not think would try for ever without time
-// passing.
+// retryAfter is the least time that a user waits after a request that was refused at once. Without
+// it, a user without thinking time would try again without end while no time passes.
 const retryAfter = sim.Second
 
-// Source is a stream of requests that knows what it is.
+// Source is a stream of requests that can describe itself.
 type Source interface {
 	sim.Source
 	// Closer closes the trace, if there is one.
 	io.Closer
-	// Summary says what the workload looks like before it runs.
+	// Summary returns a description of the workload.
 	Summary() Summary
 	// Counts says what happened to the rows of the trace in one pass, so far; zero without a
 	// trace.
 	Counts() trace.Counts
 }
 
-// Open checks c and starts the workload. It fails if the parts do not go together, a parameter is
-// out of range, or the trace cannot be read; what is wrong further down in a trace shows in Err.
+// Open checks c and starts the workload. It returns an error if the parts do not go together, a
+// parameter is out of range, or the trace cannot be read. Err returns errors that are found later
+// in a trace.
 func Open(c Config) (Source, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
@@ -122,7 +122,7 @@ func (c Config) recordings() []Trace {
 	return c.Traces
 }
 
-// own reports whether every class has arrivals of its own, and there is one.
+// own reports whether there are classes and all of them have arrivals of their own.
 func (c Config) own() bool {
 	return len(c.Classes) > 0 &&
 		!slices.ContainsFunc(c.Classes, func(class Class) bool { return class.Arrivals == nil })
@@ -165,7 +165,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// endless reports whether nothing would stop the stream.
+// endless reports whether the stream has no end.
 func (c Config) endless() bool {
 	if c.Requests > 0 || len(c.Traces) > 0 || (c.Trace != nil && !c.Trace.Repeat) {
 		return false
@@ -181,7 +181,7 @@ func (c Config) endless() bool {
 	})
 }
 
-// processes lists those by which requests begin.
+// processes lists the arrival processes.
 func (c Config) processes() []*arrivals.Process {
 	var list []*arrivals.Process
 	if c.Arrivals != nil {

@@ -7,8 +7,8 @@ import (
 
 // conversation is a session whose turns are not all sent yet.
 type conversation struct {
-	// last is the turn sent last. Its Deadline counts from the arrival, and its Content is the
-	// conversation's own.
+	// last is the turn that was sent last. Its Deadline counts from the arrival, and the
+	// conversation owns its Content.
 	last sim.Request
 	// sent is the number of turns sent, and turns are those after the first.
 	sent  int
@@ -30,7 +30,7 @@ func (c *conversation) begin(r *sim.Request, turns []turn, maxContext int) {
 // coming returns the turn that comes next; there must be one.
 func (c *conversation) coming() turn { return c.turns[c.sent-1] }
 
-// goesOn reports whether there is another turn, and it fits.
+// goesOn reports whether there is another turn that fits into the context.
 func (c *conversation) goesOn() bool {
 	if c.sent > len(c.turns) {
 		return false
@@ -39,7 +39,7 @@ func (c *conversation) goesOn() bool {
 	return c.maxContext == 0 || c.last.Prompt+c.last.Output+t.message+t.output <= c.maxContext
 }
 
-// next fills r with the next turn: all that was said, the answer to it, and a new message.
+// next fills r with the next turn: all earlier turns with their answers, and a new message.
 func (c *conversation) next(r *sim.Request) {
 	t := c.coming()
 	c.last.Content = append(c.last.Content,

@@ -1,9 +1,8 @@
-// Package workload says who asks for what, when: the requests that a simulation serves, as a
-// stream.
+// Package workload makes the stream of requests that a simulation serves.
 //
-// Open makes a stream from a Config: requests drawn from classes, or recorded in a trace; sent at
-// the times of an arrival process, by a fixed number of users who each wait for their answer, or at
-// the recorded times. Its parts:
+// Open makes a stream from a Config. Requests are drawn from classes, or come from a trace. They
+// are sent at the times of an arrival process, by a fixed number of users who each wait for their
+// answer, or at the recorded times. The parts are:
 //
 //	lengths    distributions of prompt and output lengths
 //	arrivals   arrival processes, rates that change, thinking times

@@ -8,7 +8,7 @@ import (
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
-// generator sends the requests of a script, at the times of a process or in a closed loop.
+// generator sends the requests of a script, at the times of arrival processes or in a closed loop.
 type generator struct {
 	limit
 	script  script
@@ -16,8 +16,8 @@ type generator struct {
 	classes []Class
 	summary Summary
 
-	// openings are the processes of an open loop, and fresh is the next arrival of any of them;
-	// sim.Never where there is none.
+	// openings are the processes of an open loop, and fresh is the next arrival of any of them, or
+	// sim.Never.
 	openings []opening
 	fresh    sim.Time
 	// think is the thinking time of the users of a closed loop; nil in an open one.
@@ -55,14 +55,14 @@ func newGenerator(c Config, l limit) (*generator, error) {
 // anyClass stands for all classes that share arrivals.
 const anyClass = -1
 
-// opening is a process by which requests of a class begin, and the next arrival.
+// opening is the arrival process of a class, with its next arrival.
 type opening struct {
 	class int
 	times *arrivals.Times
 	next  sim.Time
 }
 
-// open adds a process; the n-th draws random numbers of its own.
+// open adds a process. Each process draws from random numbers of its own.
 func (g *generator) open(p *arrivals.Process, class, n int, seed uint64) error {
 	times, err := p.Times(gapStream.nth(seed, n), burstStream.nth(seed, n))
 	if err != nil {
@@ -191,7 +191,7 @@ func (g *generator) Done(r *sim.Request, at sim.Time) {
 	g.waiting.push(later(at, think), nil)
 }
 
-// goOn lets a session that got its answer at the given time think about its next turn, and reports
+// goOn schedules the next turn of a session that got its answer at the given time, and reports
 // whether there is one.
 func (g *generator) goOn(session int64, at sim.Time) bool {
 	talk := g.talks[session]

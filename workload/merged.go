@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
-// merged plays recorded workloads together, each at its own times: the requests of the k-th are of
-// class k. Requests that arrive at the same time are sent in the order of the traces.
+// merged replays recorded workloads together, each at its own times. The requests of trace number k
+// have class k. Requests that arrive at the same time are sent in the order of the traces.
 type merged struct {
 	limit
 	parts   []*replay

@@ -10,22 +10,22 @@ import (
 	"github.com/llmsim/llmsim/workload/internal/discrete"
 )
 
-// script says what requests ask for, one after another.
+// script yields the requests without their times, one after another.
 type script interface {
-	// more says whether there is another request.
+	// more reports whether there is another request.
 	more() bool
-	// fill writes what the next request asks for: every field of r but ID and Arrival; Deadline
-	// counts from the arrival. It is of the given class, or of any that shares arrivals where that
-	// is below 0. If it opens a conversation, the turns to come are returned, valid until the next
-	// call.
+	// fill writes the next request of the given class into r: every field except ID and Arrival,
+	// with Deadline counted from the arrival. A class below 0 stands for any class that shares
+	// arrivals. If the request opens a conversation, fill returns the later turns, which are valid
+	// until the next call.
 	fill(r *sim.Request, class int) []turn
-	// err returns what broke the script, or nil.
+	// err returns the error that ended the script, or nil.
 	err() error
 }
 
 // turn is a later turn of a conversation.
 type turn struct {
-	// message and output are the tokens that the user writes and gets.
+	// message is the number of tokens that the user writes, and output that of the answer.
 	message, output int
 	// think is the time between the answer before and this turn.
 	think sim.Time
@@ -45,7 +45,7 @@ type mix struct {
 	turns   []turn
 }
 
-// drawnClass is a class and what drawing from it needs.
+// drawnClass is a class with the state for drawing from it.
 type drawnClass struct {
 	Class
 	number uint64
@@ -125,7 +125,7 @@ func (m *mix) fill(r *sim.Request, class int) []turn {
 	return m.share(c, r)
 }
 
-// share adds what the prompt of r has in common with others.
+// share adds the text that the prompt of r shares with others.
 func (m *mix) share(c *drawnClass, r *sim.Request) []turn {
 	var text uint64
 	if c.Distinct > 0 {
@@ -171,7 +171,7 @@ func (m *mix) converse(c *drawnClass) []turn {
 	return m.turns
 }
 
-// text numbers the n-th text of a class.
+// text returns the segment ID of text number n of a class.
 func (c *drawnClass) text(n uint64) uint64 { return c.number<<40 | n }
 
 // fixed returns the random number that belongs to a text.
@@ -179,7 +179,7 @@ func (m *mix) fixed(kind content.Kind, text uint64) uint64 {
 	return content.Mix(m.texts ^ content.ID(kind, text))
 }
 
-// turnText returns the segment ID of a message or an answer: the n-th of a session.
+// turnText returns the segment ID of message or answer number n of a session.
 func turnText(kind content.Kind, session int64, n int) uint64 {
 	return content.ID(kind, uint64(session)*maxTurns+uint64(n))
 }

@@ -9,19 +9,20 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Summary says what a workload looks like before it runs. Figures are 0 where they are not known
-// beforehand: rates in a closed loop or all at once, everything in a trace.
+// Summary describes a workload before it runs. A figure is 0 if it is not known beforehand: the
+// rate of a closed loop or of requests that all arrive at once, and every figure of a trace.
 type Summary struct {
 	// Text describes the workload in words.
 	Text string
 	// Rate is the mean number of requests a second in the long run, later turns of conversations
 	// included.
 	Rate float64
-	// Prompt and Output are the mean lengths in tokens, over all requests, prefixes and histories
-	// included. Conversations that end early for want of context are not accounted for.
+	// Prompt and Output are the mean lengths in tokens over all requests, including prefixes and
+	// earlier turns. They ignore that conversations may end early because their context is too
+	// long.
 	Prompt, Output float64
-	// Requests is the most requests that are sent, and Duration when sending ends; 0 where there is
-	// no such limit.
+	// Requests is the largest number of requests to send, and Duration the time at which sending
+	// ends; 0 if there is no such limit.
 	Requests int64
 	Duration sim.Time
 }
@@ -47,14 +48,14 @@ func (c Config) summary() Summary {
 	return s
 }
 
-// rounded returns a mean without its last bits, in which machines differ.
+// rounded returns a mean without its last bits, which may differ between machines.
 func rounded(tokens float64) float64 {
 	const grid = 1 << 20
 	return math.Round(tokens*grid) / grid
 }
 
-// flows returns how many requests (or conversations) of each class begin a second; where that is
-// not known, in proportion to each other, as far as can be told.
+// flows returns the number of requests (or conversations) of each class that arrive in a second. If
+// this is not known, it returns numbers in the right proportion, as far as they are known.
 func (c Config) flows() (list []float64, known bool) {
 	total := 0.0
 	for _, class := range c.Classes {

@@ -9,12 +9,11 @@ import (
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
-// tape plays a trace, one request ahead. It is the script of a workload whose requests were
-// recorded.
+// tape reads a trace, one request ahead. It is the script of a recorded workload.
 type tape struct {
 	trace  *Trace
 	reader *trace.Reader
-	// ahead is the next request; there is none if dry.
+	// ahead is the next request, unless dry is set.
 	ahead sim.Request
 	dry   bool
 	// parts are played one after another; nil where the trace is played as it is.
@@ -99,8 +98,8 @@ func (p *tape) rewind() {
 func (p *tape) more() bool { return !p.dry }
 func (p *tape) err() error { return p.broken }
 
-// fill hands out the request that was read ahead; its Arrival is the recorded one, and so are
-// tenant, priority and deadline where the trace has them.
+// fill returns the request that was read ahead. Its Arrival is the recorded one, and so are tenant,
+// priority and deadline if the trace has them.
 func (p *tape) fill(r *sim.Request, _ int) []turn {
 	id, space := r.ID, r.Content
 	*r = p.ahead

@@ -2,12 +2,12 @@ package workload
 
 import "github.com/llmsim/llmsim/sim"
 
-// waiter is someone who will send a request at a known time: a user, or a conversation.
+// waiter is a user or a conversation that will send a request at a known time.
 type waiter struct {
 	at sim.Time
 	// order breaks ties: first come, first served.
 	order int64
-	// talk is the conversation that goes on; nil for a user's fresh request.
+	// talk is the conversation that continues; nil for a new request of a user.
 	talk *conversation
 }
 

@@ -8,9 +8,10 @@ import (
 )
 
 // KVAware sends each request to the replica with the lowest share of KV memory in use, as the
-// replicas last reported it. Each waiting request counts as a full memory. Between two reports, all
-// requests would go to the same replica (Mitzenmacher, How Useful Is Old Information?, IEEE TPDS
-// 11(1), 2000). A choice between a few replicas drawn at random avoids that.
+// replicas last reported it. Each waiting request adds as much to the share as a full memory.
+// Between two reports, all requests would go to the same replica (Mitzenmacher, How Useful Is Old
+// Information?, IEEE TPDS 11(1), 2000). A choice between a few replicas drawn at random avoids
+// that.
 type KVAware struct {
 	period  sim.Time
 	choices int

@@ -1,12 +1,12 @@
-// Package arrivals says when requests arrive: renewal processes (constant gaps, Poisson, gamma,
-// Weibull, lognormal) whose rate may be steady or change over time (phases and ramps, bursts, a
-// daily wave), and delays such as thinking times.
+// Package arrivals holds arrival processes, and delays such as thinking times. The processes are
+// renewal processes (constant gaps, Poisson, gamma, Weibull, lognormal). Their rate may be steady
+// or change over time (phases and ramps, bursts, a daily wave).
 //
 // A changing rate stretches the gaps of the renewal process exactly. Gaps have mean 1 in "expected
-// arrivals"; the n-th arrival comes when the integral of the rate has grown to the sum of the first
+// arrivals". Arrival number n comes when the integral of the rate has grown to the sum of the first
 // n gaps (time rescaling; Gerhardt and Nelson, "Transforming Renewal Processes for Simulation of
 // Nonstationary Arrival Processes", INFORMS Journal on Computing 21(4), 2009). With exponential
-// gaps that is the non-homogeneous Poisson process.
+// gaps this is the non-homogeneous Poisson process.
 package arrivals
 
 import (
@@ -28,7 +28,7 @@ type Process struct {
 }
 
 // Times starts the process at time 0. Gaps are drawn from gaps, and the lengths of random bursts
-// from bursts, so that changing one leaves the other alone.
+// from bursts, so that a change of one does not change the other.
 func (p Process) Times(gaps, bursts rand.Source) (*Times, error) {
 	if p.Rate == nil {
 		return nil, errors.New("arrivals: found no rate")

@@ -34,7 +34,7 @@ func (b Bursts) Pacer(src rand.Source) (Pacer, error) {
 	w := &piecewise{next: func() (Phase, bool) {
 		phase := phases.List[turn]
 		turn = 1 - turn
-		// At least a tick: a length of 0 would mean for ever.
+		// The length is at least one tick, since 0 would mean a phase without end.
 		phase.For = max(sim.Seconds(draw.ExpFloat64()*phase.For.Seconds()), sim.Tick)
 		return phase, true
 	}}

@@ -12,11 +12,11 @@ import (
 
 // Phase is a stretch of time in which the rate is constant or changes linearly.
 type Phase struct {
-	// From and To are the rates in arrivals/s at the start and at the end, at least 0; equal where
-	// the rate holds.
+	// From and To are the rates in arrivals/s at the start and at the end, at least 0. They are
+	// equal if the rate is constant.
 	From, To float64
-	// For is how long the phase lasts. 0 means for ever, in the last phase of a list that does not
-	// repeat, if the rate holds.
+	// For is how long the phase lasts. 0 means without end, which is allowed for the last phase of
+	// a list that does not repeat, if its rate is constant.
 	For sim.Time
 }
 
@@ -51,7 +51,7 @@ func (p Phases) Pacer(rand.Source) (Pacer, error) {
 	return w, nil
 }
 
-// check refuses rates and lengths that make no sense.
+// check refuses rates and lengths out of range.
 func (p Phases) check() error {
 	if len(p.List) == 0 {
 		return errors.New("phases: found none, allowed: at least one")

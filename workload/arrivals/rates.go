@@ -10,7 +10,7 @@ import (
 
 // Rate is the expected number of arrivals a second as a function of time.
 type Rate interface {
-	// Pacer checks the parameters and starts at time 0; what is random about the rate is drawn from
+	// Pacer checks the parameters and starts at time 0. Random lengths of the rate are drawn from
 	// src.
 	Pacer(src rand.Source) (Pacer, error)
 	// Mean returns the average rate in arrivals/s over the long run (for a rate that ends, until it
@@ -25,9 +25,9 @@ type Rate interface {
 // Pacer turns expected arrivals into time.
 type Pacer interface {
 	// Advance moves on until the integral of the rate has grown by expected, at least 0, and
-	// returns the time then: the last such moment where the rate is zero for a while. It returns
-	// sim.Never, then and ever after, if the integral never grows that much within the range of
-	// sim.Time.
+	// returns that time. If the rate is zero for a while then, it returns the last such moment. It
+	// returns sim.Never, in this call and all later ones, if the integral never grows that much
+	// within the range of sim.Time.
 	Advance(expected float64) sim.Time
 }
 
@@ -72,7 +72,7 @@ func (s *steady) Advance(expected float64) sim.Time {
 	return s.now
 }
 
-// AtOnce is the rate of an offline job: every request is there at time 0.
+// AtOnce is the rate of an offline job: every request arrives at time 0.
 type AtOnce struct{}
 
 // Pacer implements Rate.

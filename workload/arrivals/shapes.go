@@ -19,12 +19,12 @@ type Shape interface {
 }
 
 // MaxCV is the largest coefficient of variation (standard deviation / mean) of a shape. Measured
-// traffic stays below 10; far above that, runs of any length see no typical gap.
+// traffic stays below 10. Far above that, even a long run has no typical gap.
 const MaxCV = 100
 
-// MinCV is the smallest coefficient of variation of a shape but Constant. Below it gaps are equal
-// for all that a simulation could show, and the arithmetic of a gamma distribution with shape 1/cv²
-// loses its digits.
+// MinCV is the smallest coefficient of variation of a shape other than Constant. Below it a
+// simulation could not tell the gaps from equal ones, and the arithmetic of a gamma distribution
+// with shape 1/cv² loses its digits.
 const MinCV = 0.001
 
 // Constant spans are all equal.

@@ -13,7 +13,7 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 )
 
-// Weighted is a length and how often it occurs, in any unit.
+// Weighted is a length with a weight for how often it occurs, in any unit.
 type Weighted struct {
 	Tokens int
 	Weight float64
@@ -52,8 +52,8 @@ func checkObserved(o Weighted) error {
 	return checkSpread(strconv.Itoa(o.Tokens)+" tokens", "weight", o.Weight)
 }
 
-// Bounds on a file of lengths. A distribution of a million lengths, each with its weight, is as
-// good as any.
+// Bounds on a file of lengths. A million lengths, each with its weight, describe any distribution
+// well enough.
 const (
 	mostObserved = 1 << 20
 	mostBytes    = 32 << 20

@@ -1,10 +1,10 @@
 // Package lengths holds distributions of token counts: how long prompts and answers are.
 //
-// Every distribution lives on whole numbers between two bounds and is drawn by inverting its
-// cumulative distribution, with one random number a draw. A continuous distribution is rounded to
-// the nearest token and truncated: outside the bounds nothing is drawn, and inside them the
-// proportions are kept, as if draws outside had been thrown away and drawn again. (Clamping, the
-// other custom, piles up requests at the bounds.) Mean says what the mean is after truncation.
+// Every distribution has whole numbers between two bounds as its values. A draw inverts the
+// cumulative distribution, with one random number. A continuous distribution is rounded to the
+// nearest token and truncated. Nothing is drawn outside the bounds, and the proportions inside them
+// are kept, as if draws outside had been thrown away and drawn again. (Clamping would instead
+// collect requests at the bounds.) Mean returns the mean after truncation.
 package lengths
 
 import (
@@ -16,11 +16,11 @@ import (
 )
 
 // MaxTokens is the largest length a distribution may reach. Real contexts end at about 10 million
-// tokens; tables of that size would weigh more than the simulation.
+// tokens. Tables of that size would take more memory than the simulation.
 const MaxTokens = 1 << 22
 
-// minMass is the smallest probability that may lie within the bounds. Below it the bounds are a
-// mistake, and differences of the cumulative distribution lose their digits.
+// minMass is the smallest probability that may lie within the bounds. Below it the bounds are
+// surely a mistake, and differences of the cumulative distribution lose their digits.
 const minMass = 1e-6
 
 // Distribution is a distribution of token counts. It is immutable and safe for concurrent use.

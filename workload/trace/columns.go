@@ -8,7 +8,7 @@ import (
 	"github.com/llmsim/llmsim/workload/internal/content"
 )
 
-// optional is a column that a row of our own format may have.
+// optional is a column that a row of llmsim's own format may have.
 type optional struct {
 	column string
 	// read puts a field that is not empty into the row.
@@ -69,8 +69,7 @@ func (d *csvDecoder) readOptional(r *sim.Request) error {
 	return nil
 }
 
-// readClass finds a class by its name; where the workload names no classes, the column says
-// nothing.
+// readClass finds a class by its name. If the workload names no classes, the column is ignored.
 func readClass(d *csvDecoder, field []byte, r *sim.Request) error {
 	for i, name := range d.classes {
 		if string(field) == name {

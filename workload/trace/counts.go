@@ -2,15 +2,16 @@ package trace
 
 import "fmt"
 
-// Counts tell what happened to the rows of a trace so far, for reports and warnings.
+// Counts holds the numbers of rows of a trace by what happened to them, for reports and warnings.
 type Counts struct {
-	// Rows is the number of rows read, Requests of those delivered.
+	// Rows is the number of rows read, and Requests the number of requests delivered.
 	Rows, Requests int64
-	// Failed rows were failed requests in the recording, Dropped ones longer than the context,
-	// Outside ones before or after the slice. None of them is delivered.
+	// Failed is the number of rows that were failed requests in the recording. Dropped requests
+	// were longer than the context, and Outside ones were before or after the slice. None of these
+	// rows is delivered.
 	Failed, Dropped, Outside int64
-	// Clamped requests were cut to the context; Raised ones had no prompt or no output token and
-	// got one.
+	// Clamped requests were cut to the context. Raised requests had no prompt token or no output
+	// token, and got one.
 	Clamped, Raised int64
 }
 
@@ -25,8 +26,8 @@ func (c *Counts) Add(other Counts) {
 	c.Raised += other.Raised
 }
 
-// Warnings says in words what a reader of the results should know; rows outside the slice were
-// asked for and are none.
+// Warnings returns what a reader of the results should know, in words. Rows outside the slice are
+// left out on purpose, and give no warning.
 func (c Counts) Warnings() []string {
 	var list []string
 	for _, w := range []struct {

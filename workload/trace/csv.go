@@ -8,10 +8,10 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// maxTokens bounds what a trace may claim, so that sums stay in range.
+// maxTokens is the largest number of tokens that a row may have, so that sums stay in range.
 const maxTokens = 1 << 30
 
-// layout says where a CSV format keeps what.
+// layout describes the columns of a CSV format.
 type layout struct {
 	name                    string
 	arrival, prompt, output string
@@ -75,8 +75,8 @@ func (l layout) open(f *file, o Options, c *Counts) (decoder, error) {
 	return d, nil
 }
 
-// checkColumns refuses columns that are too many, and those of the same name, of which either might
-// be meant.
+// checkColumns refuses too many columns, and two columns of the same name, since either might be
+// meant.
 func checkColumns(f *file, columns [][]byte) error {
 	if len(columns) > maxColumns {
 		return f.errorf("found %d columns, allowed: up to %d", len(columns), maxColumns)
@@ -109,7 +109,7 @@ type csvDecoder struct {
 	at       []int
 	optional []placed
 	fields   [][]byte
-	// origin is where time counts from, known once the first row was read.
+	// origin is the time from which arrivals count. It is known once the first row was read.
 	origin instant
 	begun  bool
 }

@@ -23,7 +23,7 @@ const (
 	maxColumns = 1000
 )
 
-// file reads a text file, plain or gzip, and knows where it is.
+// file reads a text file, plain or gzip, and knows the current line.
 type file struct {
 	path   string
 	closer io.Closer
@@ -98,7 +98,7 @@ func (f *file) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", f.path, f.line, fmt.Errorf(format, args...))
 }
 
-// broken returns an error for a file that cannot be read on.
+// broken returns an error for a file that cannot be read further.
 func (f *file) broken(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the gzip file is cut short")

@@ -20,13 +20,13 @@ type decoder interface {
 // format is a kind of trace file.
 type format struct {
 	name string
-	// fits says by the first line whether a file has this format.
+	// fits reports whether a file has this format, by its first line.
 	fits func(head []byte) bool
 	// open returns a decoder for a file at its start.
 	open func(f *file, o Options, c *Counts) (decoder, error)
 }
 
-// formats lists what can be read; the first that fits is taken.
+// formats lists the formats that can be read. The first one that fits is taken.
 func formats() []format {
 	list := []format{
 		{"mooncake", fitsMooncake, newMooncake},

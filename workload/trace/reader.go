@@ -13,8 +13,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Overlong says what becomes of a request whose prompt and output do not fit into the context
-// together.
+// Overlong says what happens to a request whose prompt and output together do not fit into the
+// context.
 type Overlong int
 
 const (
@@ -24,14 +24,14 @@ const (
 	Clamp
 )
 
-// Options say how a trace is read. The zero value reads all of it as it is.
+// Options say how a trace is read. The zero value reads the whole trace unchanged.
 type Options struct {
-	// FS has the file; nil means the files of the operating system.
+	// FS is the file system of the file; nil means that of the operating system.
 	FS fs.FS
 	// Format is one of Formats; empty means that the first line decides.
 	Format string
-	// Speed multiplies the rate: times are divided by it, exactly and rounded down to the tick. In
-	// [1e-6, 1e6]; 0 means 1.
+	// Speed is a factor on the rate, in [1e-6, 1e6]; 0 means 1. Times are divided by it exactly,
+	// and rounded down to the tick.
 	Speed float64
 	// From and For choose the requests that arrive in [From, From+For) of the trace's own time;
 	// From becomes 0. For 0 means to the end. Both apply before Speed.
@@ -40,14 +40,14 @@ type Options struct {
 	Shift sim.Time
 	// MaxContext is the longest prompt and output together, in tokens, at least 2; 0 means any.
 	MaxContext int
-	// Overlong says what becomes of longer requests.
+	// Overlong says what happens to longer requests.
 	Overlong Overlong
 	// Classes are the names of the request classes, looked up in the column "class" of our own
 	// format.
 	Classes []string
 }
 
-// ErrNoneLeft is the end of a trace that has rows, of which the options leave none.
+// ErrNoneLeft is the error for a trace that has rows, but none within the options.
 var ErrNoneLeft = errors.New("no request is left")
 
 // Reader is an open trace.
@@ -60,8 +60,8 @@ type Reader struct {
 	err     error
 }
 
-// Open opens a trace and reads enough to know its format. It fails if the file is missing, empty,
-// or in no known format.
+// Open opens a trace and reads enough to find its format. It returns an error if the file is
+// missing, empty, or in no known format.
 func Open(path string, o Options) (*Reader, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// Timed reports whether the trace has arrival times. Where it has none, Arrival is 0.
+// Timed reports whether the trace has arrival times. If it has none, Arrival is 0.
 func (r *Reader) Timed() bool { return r.decoder.timed() }
 
 // Counts returns what happened to the rows so far.
@@ -200,7 +200,7 @@ func (r *Reader) raise(q *sim.Request) {
 	}
 }
 
-// fit sees to it that a request fits into the context, and reports whether it stays.
+// fit cuts a request to the context if Overlong says so, and reports whether the request stays.
 func (r *Reader) fit(q *sim.Request) bool {
 	most := r.options.MaxContext
 	if most == 0 || q.Prompt+q.Output <= most {

@@ -69,7 +69,7 @@ func (s *shareGPT) decode(r *sim.Request) error {
 	return nil
 }
 
-// end sees to it that the array is closed.
+// end checks that the array is closed.
 func (s *shareGPT) end() error {
 	switch _, err := s.decoder.Token(); {
 	case err == nil && s.array, err == io.EOF && !s.array:
