@@ -91,11 +91,11 @@ func dynamoTRTLLM() dynamoWorker {
 
 // without returns words without an option and its value.
 func without(words []string, option string) []string {
-	at := slices.Index(words, option)
-	if at < 0 {
+	i := slices.Index(words, option)
+	if i < 0 {
 		return words
 	}
-	return slices.Delete(slices.Clone(words), at, min(at+2, len(words)))
+	return slices.Delete(slices.Clone(words), i, min(i+2, len(words)))
 }
 
 // routerMode returns the --router-mode of Dynamo's frontend that comes nearest to a routing policy,

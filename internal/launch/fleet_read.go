@@ -72,7 +72,7 @@ func joined(members []member) (*Reading, error) {
 // route takes over what a frontend of Dynamo says of routing.
 func (r *Reading) route(commands []command) {
 	for _, c := range commands {
-		words := plain(c.words)
+		words := bare(c.words)
 		if len(words) < 3 || !isPython(words[0]) || words[2] != "dynamo.frontend" {
 			continue
 		}
@@ -145,7 +145,6 @@ func (m *member) alone() (*Reading, error) {
 			"is one of them: give those of both together", m.poolFlag)
 	}
 	delete(m.values, "pool")
-	r := &Reading{Engine: m.engine.name, Notes: m.notes}
 	switch scaling := m.scaled(); {
 	case len(scaling) > 0:
 		var pool section
@@ -159,8 +158,7 @@ func (m *member) alone() (*Reading, error) {
 	case m.replicas > 1:
 		m.set("replicas", strconv.Itoa(m.replicas))
 	}
-	r.Settings, r.Notes = settings(m.values), m.notes
-	return r, nil
+	return &Reading{m.engine.name, settings(m.values), m.notes}, nil
 }
 
 // scaled returns how the replicas are started and stopped, empty where all run always. It sets how

@@ -168,6 +168,7 @@ func Fleet(simulation *scenarios.Simulation, engineName string) ([]Server, []str
 		return nil, nil, err
 	}
 	list, all := []Server{}, groups(simulation)
+	router, _ := routerMode(simulation.Scenario.Routing.Policy)
 	for i := range all {
 		g := &all[i]
 		kind, err := resource(g.hardware.Accelerator)
@@ -187,8 +188,7 @@ func Fleet(simulation *scenarios.Simulation, engineName string) ([]Server, []str
 			Autoscaler: e.autoscaler(&g.scaling), Replicas: g.replicas, Accelerators: g.gpus(),
 			Nodes: (g.gpus() + perNode - 1) / perNode,
 		}
-		mode, _ := routerMode(simulation.Scenario.Routing.Policy)
-		server.WorkerArgs, server.WorkerConfig = e.worker.write(&g.deployed, command, mode == "kv")
+		server.WorkerArgs, server.WorkerConfig = e.worker.write(&g.deployed, command, router == "kv")
 		if e.name == "vllm" && g.role == "decode" {
 			server.Port = vllmBehindSidecar
 		}

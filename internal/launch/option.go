@@ -144,8 +144,8 @@ func precision(text string) (string, error) {
 	return "", nil
 }
 
-// pool reads the mode of disaggregation of SGLang and of Dynamo's workers.
-func pool(text string) (string, error) {
+// mode reads the mode of disaggregation of SGLang and of Dynamo's workers.
+func mode(text string) (string, error) {
 	switch text {
 	case "null", "agg", "prefill_and_decode":
 		return "", nil

@@ -38,7 +38,6 @@ func disagree(members []member) error {
 // together returns a fleet of pools. What all pools agree in stands at the top of the scenario, and
 // the rest in each.
 func together(members []member) (*Reading, error) {
-	r := &Reading{Engine: members[0].engine.name}
 	var list []section
 	roles := map[string]int{}
 	for i := range members {
@@ -66,8 +65,7 @@ func together(members []member) (*Reading, error) {
 		return nil, err
 	}
 	common["fleet.pools"] = text
-	r.Settings, r.Notes = settings(common), notesOf(members)
-	return r, nil
+	return &Reading{members[0].engine.name, settings(common), notesOf(members)}, nil
 }
 
 // agreed returns the values of sections that are the same in all pools, and the names of the other

@@ -91,7 +91,7 @@ type started struct {
 func starting(commands []command) []started {
 	var list []started
 	for _, c := range commands {
-		words := launched(contained(plain(c.words)))
+		words := launched(contained(bare(c.words)))
 		for _, e := range engines() {
 			if n := e.program(words); n > 0 {
 				list = append(list, started{e, words[n:], c.place})
@@ -101,8 +101,8 @@ func starting(commands []command) []started {
 	return list
 }
 
-// plain returns a command without what is before it: variables that are set, and exec and the like.
-func plain(words []string) []string {
+// bare returns a command without what is before it: variables that are set, and exec and the like.
+func bare(words []string) []string {
 	for len(words) > 0 && (strings.Contains(words[0], "=") ||
 		slices.Contains([]string{"exec", "env", "nohup", "sudo"}, words[0])) {
 		words = words[1:]

@@ -46,7 +46,7 @@ func proxied(commands []command, file files) map[string]string {
 		}
 	}
 	for _, c := range commands {
-		words := plain(c.words)
+		words := bare(c.words)
 		note("prefill", valuesOf(words, "--prefiller-ports", "--prefiller-port", "--prefill"))
 		note("decode", valuesOf(words, "--decoder-ports", "--decoder-port", "--decode"))
 		if len(words) < 2 || base(words[0]) != "trtllm-serve" || words[1] != "disaggregated" {

@@ -87,7 +87,7 @@ func sglangOptions() []option {
 		read("engine.weights", format, "--quantization"),
 		read("engine.graph", count, "--cuda-graph-max-bs"),
 		{flags: []string{"--disable-cuda-graph"}, key: "engine.graph", isSwitch: true, on: "1"},
-		read("pool", pool, "--disaggregation-mode"),
+		read("pool", mode, "--disaggregation-mode"),
 		noted("the order of waiting requests is that of batching.policy", "--schedule-policy"),
 		noted("the share of new tokens is batching.new-token-ratio", "--schedule-conservativeness"),
 		noted("the limit of prompt tokens in a step is batching.chunk", "--max-prefill-tokens"),

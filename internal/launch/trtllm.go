@@ -71,7 +71,7 @@ func trtllmOptions() []option {
 			isSwitch: true, on: "true"},
 		key("config", "--extra_llm_api_options", "--config", "--extra-engine-args"),
 		read("block-size", count, "--kv-block-size"), // of Dynamo's worker alone
-		read("pool", pool, "--disaggregation-mode"),
+		read("pool", mode, "--disaggregation-mode"),
 		read("pool", func(text string) (string, error) {
 			switch strings.ToLower(text) {
 			case "context":

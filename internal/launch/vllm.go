@@ -108,7 +108,7 @@ func vllmOptions() []option {
 		read("pool", transferRole, "--kv-transfer-config"),
 		{flags: []string{"--is-prefill-worker"}, key: "pool", isSwitch: true, on: "prefill"},
 		{flags: []string{"--is-decode-worker"}, key: "pool", isSwitch: true, on: "decode"},
-		read("pool", pool, "--disaggregation-mode"),
+		read("pool", mode, "--disaggregation-mode"),
 		noted("vLLM's version 1 scheduler does not swap", "--swap-space"),
 		notedSwitch(noSchedule, "--async-scheduling"),
 		noted(noKernels, "-O"),
