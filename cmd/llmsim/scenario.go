@@ -71,8 +71,8 @@ func scenarioCommand() *cobra.Command {
 			"would help")
 	f.StringVar(&flags.from, "from", "",
 		"a command that starts an engine, or a file with such a command or with those of "+
-			"prefill and decode pools (a shell script, a Kubernetes manifest), in place of a "+
-			"scenario")
+			"prefill and decode pools (a shell script, a Kubernetes manifest, a folder of "+
+			"--emit), in place of a scenario")
 	f.StringVar(&flags.emit, "emit", "",
 		"folder for the files that start the scenario's fleet: start.sh, kubernetes.yaml and "+
 			"notes. The scenario is not simulated")

@@ -29,7 +29,7 @@ func fleetOf(commands []command, file files) (*Reading, error) {
 	if len(found) == 0 {
 		return nil, errors.New(
 			"found no command that starts an engine; known are vllm serve, python -m " +
-				"sglang.launch_server and trtllm-serve")
+				"sglang.launch_server, trtllm-serve and the workers of Dynamo")
 	}
 	if len(found) > mostPools {
 		return nil, fmt.Errorf("found %d commands that start an engine; a fleet has at most %d",
@@ -77,16 +77,24 @@ func (r *Reading) route(commands []command) {
 			continue
 		}
 		for _, mode := range valuesOf(words, "--router-mode") {
-			switch policy := routingOf(mode); policy {
-			case "round-robin":
-			case "":
+			switch policy, err := routingOf(mode), closed(mode); {
+			case err != nil:
+				r.Notes = append(r.Notes, "--router-mode: "+err.Error())
+			case policy == "":
 				r.Notes = append(r.Notes, "--router-mode "+mode+" is no routing policy")
 			default:
-				r.Settings = append(r.Settings, "routing="+policy)
+				r.setRouting(policy)
 			}
 		}
 	}
-	slices.Sort(r.Settings)
+}
+
+// setRouting sets the routing policy, but for the one that is the default.
+func (r *Reading) setRouting(policy string) {
+	if policy != "round-robin" {
+		r.Settings = append(r.Settings, "routing="+policy)
+		slices.Sort(r.Settings)
+	}
 }
 
 // title names a command for people.

@@ -142,3 +142,36 @@ func unsaid(differences, notes []string) []string {
 		})
 	})
 }
+
+// The routing of a fleet behind llm-d is read from the scorers of its endpoint picker:
+// least-requests stands for the policies that have no scorer of their own, and scorers that are no
+// policy are named.
+func TestRoutingIsReadFromLLMD(t *testing.T) {
+	for meant, want := range map[string]string{"least-requests": "least-requests",
+		"choices": "least-requests", "kv-aware": "kv-aware", "prefix-aware": "prefix-aware",
+		"session-affinity": "session-affinity", "round-robin": ""} {
+		b, err := NewBundle(built(t, []string{"model=llama-3.1-8b", "hardware=h200-sxm",
+			"replicas=2", "routing=" + meant}), "vllm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := b.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		r, err := ReadFileOrText(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, setting := range r.Settings {
+			if value, found := strings.CutPrefix(setting, "routing="); found {
+				got = value
+			}
+		}
+		said := strings.Contains(fmt.Sprint(r.Notes), "together are no routing policy")
+		if got != want || said != (want == "") {
+			t.Errorf("%s is read as %q, want %q; notes %q", meant, got, want, r.Notes)
+		}
+	}
+}

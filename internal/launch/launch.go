@@ -169,6 +169,7 @@ func Fleet(simulation *scenarios.Simulation, engineName string) ([]Server, []str
 	}
 	list, all := []Server{}, groups(simulation)
 	router, _ := routerMode(simulation.Scenario.Routing.Policy)
+	events := router == "kv"
 	for i := range all {
 		g := &all[i]
 		kind, err := resource(g.hardware.Accelerator)
@@ -188,7 +189,7 @@ func Fleet(simulation *scenarios.Simulation, engineName string) ([]Server, []str
 			Autoscaler: e.autoscaler(&g.scaling), Replicas: g.replicas, Accelerators: g.gpus(),
 			Nodes: (g.gpus() + perNode - 1) / perNode,
 		}
-		server.WorkerArgs, server.WorkerConfig = e.worker.write(&g.deployed, command, router == "kv")
+		server.WorkerArgs, server.WorkerConfig = e.worker.write(&g.deployed, command, events)
 		if e.name == "vllm" && g.role == "decode" {
 			server.Port = vllmBehindSidecar
 		}

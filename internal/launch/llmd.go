@@ -1,6 +1,11 @@
 package launch
 
-import "strings"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // llm-d 0.4 puts an endpoint picker in front of vLLM's pods, which the Gateway API Inference
 // Extension asks where each request goes, and a proxy into the pods that decode, which has the
@@ -35,6 +40,51 @@ func scorersOf(routing string) []scorer {
 	}
 	return []scorer{{"queue-scorer", 2}, {"kv-cache-utilization-scorer", 2},
 		{"prefix-cache-scorer", 3}}
+}
+
+// pickers returns the names of the scorers of the endpoint pickers whose configuration is in the
+// ConfigMaps of a manifest.
+func pickers(documents []map[string]any) (scorers []string) {
+	for _, document := range documents {
+		if document["kind"] != "ConfigMap" {
+			continue
+		}
+		files := texts(document["data"])
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			inner, isYAML := decode(files[name])
+			if !isYAML || len(inner) != 1 || inner[0]["kind"] != "EndpointPickerConfig" {
+				continue
+			}
+			plugins, _ := inner[0]["plugins"].([]any)
+			for _, plugin := range plugins {
+				if kind, _ := at(plugin, "type").(string); strings.HasSuffix(kind, "-scorer") {
+					scorers = append(scorers, kind)
+				}
+			}
+		}
+	}
+	return scorers
+}
+
+// pick takes over what llm-d's endpoint picker says of routing: the policy whose scorers it has.
+func (r *Reading) pick(scorers []string) {
+	if len(scorers) == 0 {
+		return
+	}
+	slices.Sort(scorers)
+	for _, policy := range []string{"least-requests", "kv-aware", "prefix-aware",
+		"session-affinity"} {
+		var own []string
+		for _, s := range scorersOf(policy) {
+			own = append(own, s.Name)
+		}
+		if slices.Sort(own); slices.Equal(own, scorers) {
+			r.setRouting(policy)
+			return
+		}
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("the endpoint picker's %s together are no routing policy",
+		strings.Join(scorers, ", ")))
 }
 
 // LLMDRole is the label by which llm-d's endpoint picker tells pods apart.

@@ -17,11 +17,14 @@ import (
 // hand is a thousandth of it.
 const mostText = 1 << 20
 
-// ReadFileOrText reads the file of that name, or if there is none, the text itself. A configuration
-// that the command of a file names may lie beside it.
+// ReadFileOrText reads the file of that name, or the folder that Write filled, or if there is
+// neither, the text itself. A configuration that the command of a file names may lie beside it.
 func ReadFileOrText(text string) (*Reading, error) {
 	if strings.ContainsAny(text, " \n") {
 		return Read(text)
+	}
+	if info, err := os.Stat(text); err == nil && info.IsDir() {
+		return readFolder(text)
 	}
 	data, err := readFile(os.Open(text))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,6 +46,28 @@ func ReadFileOrText(text string) (*Reading, error) {
 		beside, err := readFile(folder.Open(name))
 		return beside, err == nil
 	})
+}
+
+// readFolder reads a folder as Write leaves it: its kubernetes.yaml, with llm-d.yaml where there is
+// one.
+func readFolder(name string) (*Reading, error) {
+	folder, err := os.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	manifests, err := readFile(folder.Open("kubernetes.yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the folder %s has no kubernetes.yaml; name a file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	gateway, err := readFile(folder.Open("llm-d.yaml"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return readWith(manifests+"\n---\n"+gateway, nil)
 }
 
 // readFile reads what was opened, up to the byte after the most.
@@ -67,7 +92,11 @@ func readWith(text string, beside files) (*Reading, error) {
 	text = strings.TrimPrefix(text, "\ufeff") // some editors begin files with it
 	documents, isYAML := decode(text)
 	if isYAML && ofKubernetes(documents) {
-		return fleetOf(manifestCommands(documents), beside)
+		r, err := fleetOf(manifestCommands(documents), beside)
+		if err == nil {
+			r.pick(pickers(documents))
+		}
+		return r, err
 	}
 	commands, written, err := shellCommands(text, nil)
 	if err == nil && (!isYAML || len(starting(commands)) > 0) {
