@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// settled is a server that agrees with those of other pools on what it serves.
+// settled is a server that agrees with the servers of other pools on model, roles and contexts.
 type settled struct {
 	*fitted
 	s      Scenario // with the longest context that all pools of the model serve
@@ -18,16 +18,16 @@ type settled struct {
 	model int
 }
 
-// alone returns a server that has nobody to agree with.
+// alone returns a server that need not agree with any other.
 func alone(f *fitted) *settled { return &settled{fitted: f, s: f.s, config: f.config} }
 
-// group is the replicas of a pool: where they stand, and what they are.
+// group is the replicas of a pool: their place in the fleet, and their server.
 type group struct {
 	place
 	*settled
 }
 
-// fleet is the pools of a scenario, which can work together.
+// fleet is the pools of a scenario, after the check that they can work together.
 type fleet struct {
 	*layout
 	kinds  []*settled // by place.kind
@@ -70,7 +70,7 @@ func (f *fleet) serving(model int) []*group {
 	return list
 }
 
-// disaggregated reports whether a model has prefill and decode apart.
+// disaggregated reports whether a model has separate prefill and decode pools.
 func (f *fleet) disaggregated(model int) bool {
 	return slices.ContainsFunc(f.serving(model),
 		func(g *group) bool { return g.role == sim.Prefill })
@@ -79,7 +79,8 @@ func (f *fleet) disaggregated(model int) bool {
 // context returns the longest context with which a model is served.
 func (f *fleet) context(model int) int { return f.serving(model)[0].config.MaxContext }
 
-// agreeOnRoles refuses prefill without decode, and ends that cannot read each other's KV caches.
+// agreeOnRoles refuses a prefill pool without a decode pool, and pools that cannot read each
+// other's KV caches.
 func (f *fleet) agreeOnRoles(model int) {
 	var formats []string
 	has := map[sim.Role]bool{}
@@ -100,8 +101,8 @@ func (f *fleet) agreeOnRoles(model int) {
 	}
 }
 
-// agreeOnContext bounds the contexts of a model by what each of its pools serves, so that it does
-// not matter to which one a request comes.
+// agreeOnContext bounds the contexts of a model by the smallest limit of its pools, so that every
+// pool can serve each request.
 func (f *fleet) agreeOnContext(model int) {
 	pools := f.serving(model)
 	least, most := pools[0], pools[0]

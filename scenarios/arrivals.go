@@ -5,7 +5,7 @@ import (
 	"github.com/llmsim/llmsim/workload/arrivals"
 )
 
-// process returns the arrival process at a rate; it is not that of a closed loop.
+// process returns the arrival process at a rate, for workloads that are not a closed loop.
 func (a *Arrivals) process(r *Rate) arrivals.Process {
 	switch a.Process {
 	case "at-once":
@@ -49,7 +49,7 @@ func (p Phase) between() arrivals.Phase {
 	return arrivals.Phase{From: float64(p.Rate), To: float64(end), For: sim.Time(p.For)}
 }
 
-// delay returns the time that people take as the workload package draws it.
+// delay returns the user's thinking time in the form of the workload package.
 func (d *Delay) delay() arrivals.Delay {
 	delay := arrivals.Delay{Mean: sim.Time(d.Mean)}
 	switch d.Distribution {

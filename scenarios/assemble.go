@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// assembly puts a resolved scenario together: policies, clocks and links become what the simulator
-// runs.
+// assembly makes the configuration of the simulator from a resolved scenario: policies, clocks and
+// links.
 type assembly struct {
 	*resolved
 	pools       []pool
@@ -34,7 +34,8 @@ func (r *resolved) assemble() *assembly {
 	return a
 }
 
-// seed returns the seed of the policies of a replica. Those of the fleet have that of number 0.
+// seed returns the seed of a replica's policies. The policies of the fleet have the seed with
+// number 0.
 func (a *assembly) seed(replica int) uint64 { return a.file.Scenario.Seed + uint64(replica) }
 
 // buildPolicy makes a policy that serves the whole fleet.
@@ -46,8 +47,8 @@ func buildPolicy[T any](a *assembly, field string, choice *deployment.Choice[T])
 	return made
 }
 
-// addReplicas makes the servers, each with policies of its own. Those of a pool predict steps by
-// the same clock.
+// addReplicas makes the servers, each with policies of its own. The servers of a pool share one
+// clock.
 func (a *assembly) addReplicas() {
 	for i := range a.pools {
 		p := &a.pools[i]
@@ -74,7 +75,7 @@ func (a *assembly) addReplicas() {
 	}
 }
 
-// addFleet adds what goes on between the replicas.
+// addFleet adds the parts of the configuration that concern several replicas.
 func (a *assembly) addFleet() {
 	b, c := a.between, &a.config
 	w := &b.written
@@ -112,7 +113,7 @@ func (a *assembly) addScaling(s *scaledPool) {
 	})
 }
 
-// addSpeculators gives each replica that decodes, of the pools that draft, a speculator.
+// addSpeculators gives a speculator to each replica that decodes, in the pools that draft.
 func (a *assembly) addSpeculators() {
 	a.speculators = make([]*speculation.Speculator, len(a.config.Replicas))
 	for i := range a.pools {

@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// between is what goes on between the replicas of a fleet.
+// between holds the settings that concern several replicas of a fleet.
 type between struct {
 	*view // of the scenario at the top
 	fleet *fleet
@@ -19,14 +19,14 @@ type between struct {
 	router    deployment.Choice[sim.Router]
 	admission deployment.Choice[sim.Admission] // its Policy is nil where all are let in
 	outages   []sim.Outage
-	// link and handover are the way of KV caches from prefill to decode; link is nil where there is
-	// none.
+	// link and handover describe the way of KV caches from prefill to decode; link is nil if there
+	// is none.
 	link     *sim.Link
 	handover deployment.Choice[sim.Router]
 	scalings []scaledPool
 }
 
-// between settles what goes on between the replicas.
+// between settles the settings that concern several replicas.
 func (f *fleet) between(registry *policies.Registry) *between {
 	s := f.file.Scenario
 	b := &between{
@@ -58,7 +58,7 @@ func choosePolicy[T any](b *between, field string, family *policies.Family[T],
 	return choose(b.view, b.fleet.groups[0].config.Anywhere(), field, family, &p.Policy, &p.Params)
 }
 
-// findOutages checks that the replicas are there that fail.
+// findOutages checks that the replicas of outages exist.
 func (b *between) findOutages() {
 	for i, o := range b.written.Outages {
 		if o.Replica >= b.fleet.replicas {
@@ -75,7 +75,8 @@ func (b *between) findOutages() {
 	}
 }
 
-// findWay gives KV caches a way from prefill to decode replicas. The slowest end sets the pace.
+// findWay finds the link for KV caches from prefill to decode replicas. The slowest network sets
+// the pace.
 func (b *between) findWay() {
 	t := &b.written.Transfer
 	asked := *t
@@ -117,7 +118,7 @@ func (b *between) findWay() {
 	b.handover = choosePolicy(b, "fleet.handover", &b.registry.Routing, &b.written.Handover)
 }
 
-// only returns the member of a set of one, and nothing of a larger set.
+// only returns the member of a set of one, and "" for a larger set.
 func only[T comparable](set map[T]bool) T {
 	var member T
 	if len(set) == 1 {

@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/workload"
 )
 
-// Build readies the scenario to run: names are looked up, defaults filled in, and all is checked
-// that can be before the first request. What is wrong is an InputError.
+// Build prepares the scenario to run. It looks up names, fills in defaults, and checks all that can
+// be checked before the first request. The error is an InputError if the scenario is wrong.
 func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	r, err := resolve(f, registry)
 	if err != nil {
@@ -40,11 +40,12 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	return s, nil
 }
 
-// comparesDrafts reports whether a pool drafts and asks how it would do without.
+// comparesDrafts reports whether a pool drafts and asks for a comparison with decoding without
+// drafts.
 func comparesDrafts(p pool) bool { return p.drafter != nil && p.s.Speculation.Baseline != "skip" }
 
-// without returns a scenario whose defaults are filled in, without speculative decoding and so on
-// the same accelerators.
+// without returns a scenario whose defaults are filled in, without speculative decoding but on the
+// same accelerators.
 func (f *File) without(drafts Scenario) *File {
 	plain := *f
 	plain.Scenario = drafts
@@ -70,9 +71,9 @@ func longestStep(pools []pool) sim.Time {
 	return longest
 }
 
-// sampleEvery returns the time between two samples of the state of that many replicas: some
-// thousands over the run where its length is known, fewer in large fleets, and not many more than
-// there are steps. So sampling takes a small part of the run.
+// sampleEvery returns the time between two samples of the state of that many replicas. If the
+// length of the run is known, it gives some thousands of samples, fewer in large fleets, and not
+// many more than there are steps. So sampling takes a small part of the time.
 func sampleEvery(load workload.Summary, step sim.Time, replicas int) sim.Time {
 	const most, least, states, perStep = 2000, 128, 128_000, 10
 	samples := max(min(most, states/replicas), least)

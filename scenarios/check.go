@@ -2,8 +2,8 @@ package scenarios
 
 import "github.com/llmsim/llmsim/policies"
 
-// CheckNames reports what the scenario names that does not exist: model, hardware, engine, policies
-// and their parameters. Whether it fits and runs is another question: see Build.
+// CheckNames returns an error if the scenario names a model, hardware, an engine, a policy or a
+// parameter that does not exist. It does not check whether the scenario fits and runs: see Build.
 func (f *File) CheckNames(registry *policies.Registry) error {
 	n := &notes{file: f}
 	servers := layOut(n, registry).choose()

@@ -10,8 +10,8 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// findModel looks in the catalogue, or reads a config.json: the one at path, or in the folder
-// there.
+// findModel looks the model up in the catalogue, or reads the config.json at path or in the folder
+// at path.
 func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []string, error) {
 	if path, ok := modelFile(fsys, path); ok {
 		return readCheckpoint(fsys, name, path, assume)
@@ -28,7 +28,8 @@ func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []s
 // layer, take some MB.
 const mostConfig = 16 << 20
 
-// modelFile returns the config.json that a model's path means, and whether it means one.
+// modelFile returns the path of the config.json that a model's name stands for, and whether it
+// stands for one.
 func modelFile(fsys fs.FS, path string) (string, bool) {
 	if inside := filepath.Join(path, "config.json"); files.Exists(fsys, inside) {
 		return inside, true

@@ -2,7 +2,7 @@ package scenarios
 
 import "github.com/llmsim/llmsim/scenarios/deployment"
 
-// chosen is what was found, under policies.
+// chosen is what was found, with its policies.
 type chosen struct {
 	*found
 	s        Scenario // with the policies and their parameters
@@ -34,7 +34,7 @@ func choosePolicies(f *found) *chosen {
 	return c
 }
 
-// advise warns of policies that do worse together, or with the model, than others would.
+// advise warns of policies that other policies would beat in this combination, or with this model.
 func (c *chosen) advise() {
 	if c.config.KeepsWindowsWhole() {
 		c.warn("memory.policy: %s keeps the KV of all tokens, also in layers of %s with a "+

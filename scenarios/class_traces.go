@@ -6,7 +6,7 @@ import (
 	"github.com/llmsim/llmsim/workload"
 )
 
-// classTraces describes the recorded workloads of classes, which are played together.
+// classTraces describes the recorded workloads of classes, which are replayed together.
 func (d *demand) classTraces() []workload.Trace {
 	w := &d.workload
 	d.leaveOut("workload", "rate", "arrivals", "prompt", "output", "prefix", "distinct", "sessions")

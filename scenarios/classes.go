@@ -10,7 +10,7 @@ import (
 	"github.com/llmsim/llmsim/workload/arrivals"
 )
 
-// setObjectives fills in the SLO and the patience of each class, and finds who the tenants are.
+// setObjectives fills in the SLO and the patience of each class, and lists the tenants.
 func (d *demand) setObjectives() {
 	classes, names := d.workload.Classes, map[string]bool{}
 	named := slices.ContainsFunc(classes, func(c Class) bool { return c.Tenant != "" })
@@ -34,7 +34,7 @@ func (d *demand) setObjectives() {
 	}
 }
 
-// classSLO returns the SLO of a class: that of all requests where it writes none.
+// classSLO returns the SLO of a class, or that of all requests if the class has none.
 func (d *demand) classSLO(field string, own SLO) SLO {
 	if own == (SLO{}) {
 		return d.slo.WithoutGaps()
@@ -47,7 +47,7 @@ func (d *demand) classSLO(field string, own SLO) SLO {
 	return own.Complete()
 }
 
-// classes returns the kinds of requests, one where the scenario names none.
+// classes returns the kinds of requests. There is one kind if the scenario names none.
 func (d *demand) classes() []workload.Class {
 	w := &d.workload
 	if len(w.Classes) == 0 {
@@ -89,8 +89,8 @@ func (d *demand) anonymous() Class {
 	}
 }
 
-// ownArrivals returns the process of a class with a rate of its own; nil where it has a share of
-// the others.
+// ownArrivals returns the process of a class with a rate of its own, or nil if the class has a
+// share of the common rate.
 func (d *demand) ownArrivals(field string, c *Class) *arrivals.Process {
 	if !d.file.given(field + ".rate") {
 		if d.file.given(field + ".arrivals") {
@@ -117,8 +117,8 @@ func (d *demand) ownArrivals(field string, c *Class) *arrivals.Process {
 	return &process
 }
 
-// class turns one kind of requests into what the workload package draws from; field is where it
-// stands.
+// class returns one kind of requests in the form of the workload package; field is its place in the
+// scenario.
 func (d *demand) class(field string, c *Class) workload.Class {
 	traits := d.traits(field, c)
 	longest := d.fleet.context(traits.Model)
@@ -154,7 +154,7 @@ func (d *demand) class(field string, c *Class) workload.Class {
 // maxTurns bounds a distribution of turns that has no bound of its own.
 const maxTurns = 1000
 
-// traits returns what the requests of a class carry.
+// traits returns the traits of the requests of a class.
 func (d *demand) traits(field string, c *Class) workload.Traits {
 	return workload.Traits{
 		Priority: c.Priority, Tenant: d.tenant[c.Tenant], Model: d.served(field, c),

@@ -7,10 +7,10 @@ import (
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// Clocks keeps step clocks, with what they have computed, for many scenarios that serve the same
-// model on the same accelerators, and the tables of their distributions of lengths. It makes
-// building and short runs cheaper, and changes no result. It is used by one goroutine at a time,
-// and so are the simulations that share it.
+// Clocks keeps step clocks, with the step times that they have computed, for many scenarios that
+// serve the same model on the same accelerators. It also keeps the tables of their distributions of
+// lengths. It makes building and short runs cheaper, and changes no result. A Clocks and the
+// simulations that share it may be used by one goroutine at a time only.
 type Clocks struct {
 	known   map[string]*steptime.Clock
 	lengths map[Length]*lengths.Distribution
@@ -28,8 +28,8 @@ func NewClocks() *Clocks {
 	return &Clocks{known: map[string]*steptime.Clock{}, lengths: map[Length]*lengths.Distribution{}}
 }
 
-// distribution returns the one that l describes, or makes it. One that was observed is read from
-// its file each time, which may change.
+// distribution returns the distribution that l describes, and makes it if necessary. A distribution
+// from a file is read each time, since the file may change.
 func (c *Clocks) distribution(l Length, make func() (*lengths.Distribution, error)) (
 	*lengths.Distribution, error) {
 	if c == nil || l.File != "" {
@@ -51,8 +51,9 @@ func (c *Clocks) distribution(l Length, make func() (*lengths.Distribution, erro
 	return made, nil
 }
 
-// clock returns the clock of a scenario whose defaults are filled in, or makes it. Scenarios with a
-// model or hardware of their own files get a clock of their own: files may change.
+// clock returns the clock of a scenario whose defaults are filled in, and makes it if necessary. A
+// scenario whose model or hardware comes from a file gets a clock of its own, since the file may
+// change.
 func (c *Clocks) clock(s *Scenario, ownModel bool, make func() (*steptime.Clock, error)) (
 	*steptime.Clock, error) {
 	if c == nil || s.Hardware.File != "" || s.Hardware.Operators != "" || ownModel {

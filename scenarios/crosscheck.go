@@ -16,8 +16,8 @@ import (
 //go:embed crosscheck/*.yaml
 var crossChecks embed.FS
 
-// CrossChecks returns the names of the scenarios that are small enough to be executed, and come
-// with the program for that.
+// CrossChecks returns the names of the shipped scenarios that are small enough to be executed by
+// GPT-2.
 func CrossChecks() []string {
 	entries, err := crossChecks.ReadDir("crosscheck")
 	if err != nil {
@@ -30,8 +30,8 @@ func CrossChecks() []string {
 	return names
 }
 
-// LoadCrossCheck reads a scenario to execute: the file of that name, or if there is none, the one
-// of CrossChecks. Overrides are as in Load.
+// LoadCrossCheck reads a scenario to execute: the file of that name or, if there is none, the
+// scenario of CrossChecks. Overrides are as in Load.
 func LoadCrossCheck(name string, overrides ...string) (*File, error) {
 	data, err := files.Read(files.Disk{}, name, strict.MostText)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,7 +6,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// What a scenario gets that says nothing about its load.
+// The defaults for a scenario that does not describe its load.
 const (
 	defaultRate     PerSecond = 1
 	defaultRequests int64     = 1000
@@ -20,7 +20,7 @@ func defaultOutput() Length {
 	return Length{Distribution: "normal", Mean: 250, Std: 100, Min: 2, Max: 1000}
 }
 
-// complete fills in what a distribution leaves open; longest bounds it where nothing else does. A
+// complete fills in the defaults of a distribution; longest bounds it if nothing else does. A
 // default length takes at most half of the context, so that a default prompt and a default output
 // fit together.
 func (l *Length) complete(otherwise Length, longest int) {
@@ -34,7 +34,7 @@ func (l *Length) complete(otherwise Length, longest int) {
 	}
 }
 
-// complete fills in what the rate leaves open.
+// complete fills in the defaults of the rate.
 func (r *Rate) complete() {
 	switch r.Pattern {
 	case "", "steady":

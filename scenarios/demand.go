@@ -10,7 +10,7 @@ import (
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// demand is who asks a fleet for what, and when.
+// demand describes the requests to a fleet, and when they arrive.
 type demand struct {
 	*notes
 	fleet    *fleet
@@ -20,8 +20,8 @@ type demand struct {
 	tenant   map[string]int // the number of a tenant, by name
 	config   workload.Config
 
-	// distributions has those of lengths by their description, lengthEntries counts what all can
-	// draw.
+	// distributions holds the distributions of lengths by their description. lengthEntries is the
+	// number of different lengths of all of them.
 	distributions map[Length]*lengths.Distribution
 	lengthEntries int
 }
@@ -38,8 +38,8 @@ func (d *demand) metrics() metrics.Config {
 	return c
 }
 
-// served returns the number of the model that a class asks for, which may be left out where the
-// fleet serves one.
+// served returns the number of the model that a class names. The name may be left out if the fleet
+// serves one model.
 func (d *demand) served(field string, c *Class) int {
 	models := d.fleet.models
 	if c.Model == "" && len(models) == 1 {
@@ -79,7 +79,7 @@ func (d *demand) leastContext() int {
 // maxLengthEntries bounds the tables of all distributions of lengths together, to some 400 MB.
 const maxLengthEntries = 1 << 24
 
-// lengths returns the distribution that l describes, nil where it cannot be; classes with the same
+// lengths returns the distribution that l describes, or nil if l is wrong. Classes with the same
 // description share one.
 func (d *demand) lengths(field string, l *Length) *lengths.Distribution {
 	located := *l

@@ -6,7 +6,7 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 )
 
-// Diagnosis says whether a system serves what arrives, and what its time goes into.
+// Diagnosis says whether a system serves all requests that arrive, and what its time is used for.
 type Diagnosis struct {
 	Load LoadState `json:"load"`
 	// Served is the rate in 1/s at which requests were completed while others arrived.
@@ -15,56 +15,58 @@ type Diagnosis struct {
 	// quarter of the time in which requests arrive.
 	Early float64 `json:"requests_in_system_early"`
 	Late  float64 `json:"requests_in_system_late"`
-	// Prompts and Decoding are the shares of the time of steps that prompts and decoding take. A
-	// step for both is divided by what it would take to decode alone.
+	// Prompts and Decoding are the shares of the time of steps that prompts and decoding take. Of a
+	// step for both, decoding counts the time that it would take alone, and prompts count the rest.
 	Prompts  float64 `json:"prompt_time_share"`
 	Decoding float64 `json:"decode_time_share"`
 	// Remedies are changes that were tried because the SLO is missed or the system is overloaded.
 	Remedies []Remedy `json:"remedies,omitempty"`
 }
 
-// LoadState says how what arrives compares with what is served.
+// LoadState compares the rate of arrivals with the rate at which requests are served.
 type LoadState string
 
 // States of load.
 const (
 	// KeepsUp: the number of requests in the system does not grow.
 	KeepsUp LoadState = "keeps up"
-	// Overloaded: it grows as long as requests arrive, so that latencies depend on the length of
-	// the run.
+	// Overloaded: the number of requests in the system grows as long as requests arrive, so that
+	// latencies depend on the length of the run.
 	Overloaded LoadState = "overloaded"
-	// TooShort: requests take too much of the run for it to tell.
+	// TooShort: the run is too short, compared with the latency of a request, to tell the two
+	// apart.
 	TooShort LoadState = "too short to tell"
-	// NoRate: requests do not arrive at a rate that stays the same.
+	// NoRate: requests do not arrive at a constant rate.
 	NoRate LoadState = "no steady rate"
 )
 
-// Remedy is a change that was tried, and what it does in a simulation.
+// Remedy is a change that was tried, with its effect in a simulation.
 type Remedy struct {
-	// Change says in words what is changed, Set lists the overrides of the scenario.
+	// Change describes the change in words, and Set lists the overrides of the scenario.
 	Change string   `json:"change"`
 	Set    []string `json:"set"`
-	// Kept is the share of requests that meet the SLO, TTFT and TPOT are 99th percentiles in
-	// milliseconds, each before and after. Runs of equal length are compared.
+	// Kept is the share of requests that meet the SLO. TTFT and TPOT are 99th percentiles in
+	// milliseconds. Each is given before and after the change, in runs of equal length.
 	Kept [2]float64 `json:"slo_attainment"`
 	TTFT [2]float64 `json:"p99_ttft_ms"`
 	TPOT [2]float64 `json:"p99_tpot_ms"`
-	// Met reports whether the SLO is met then, Load how what arrives compares with what is served.
+	// Met reports whether the SLO is met after the change, and Load whether the system keeps up.
 	Met  bool      `json:"slo_met"`
 	Load LoadState `json:"load"`
-	// Helps reports whether the SLO is met then, or by clearly more requests, or that a system that
-	// was overloaded is so no more.
+	// Helps reports whether the change helps: the SLO is met, clearly more requests meet it, or the
+	// system is not overloaded after the change.
 	Helps bool `json:"helps"`
-	// Price is how many times as much an hour costs, Requests the length of the runs.
+	// Price is the price of an hour after the change, divided by that before. Requests is the
+	// number of requests of the runs.
 	Price    float64 `json:"price"`
 	Requests int64   `json:"requests"`
 }
 
-// long is how many times the latency of a mean request requests must arrive for a run to tell
-// whether the system keeps up.
+// long is the time over which requests must arrive to show whether the system keeps up, as a
+// multiple of the mean latency of a request.
 const long = 8
 
-// diagnose says whether the system keeps up, and what its time goes into.
+// diagnose says whether the system keeps up, and what its time is used for.
 func (f *finished) diagnose() *Diagnosis {
 	d := &Diagnosis{Load: NoRate}
 	prompts, decoding := 0.0, 0.0
@@ -86,9 +88,10 @@ func (f *finished) diagnose() *Diagnosis {
 }
 
 // loadOf judges the mean numbers of requests in the system over the quarters of a span of seconds.
-// Those of a system that keeps up vary by chance: by less than a quarter, or three times the square
-// root of what a Poisson process would leave in it. For its first latencies a system that keeps up
-// fills as well, but with requests that run: it is overloaded then if a quarter of them wait.
+// In a system that keeps up, these numbers vary by chance: by less than a quarter, or by three
+// times the square root of the number that a Poisson process would give. At its start, for a few
+// latencies, such a system fills too, but with running requests. It counts as overloaded then if a
+// quarter of its requests wait.
 func loadOf(quarters [4]float64, waiting, span, latency float64) LoadState {
 	early, late := quarters[1], quarters[3]
 	grows := late > quarters[2] && quarters[2] > early && late > 1.25*early &&

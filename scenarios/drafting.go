@@ -18,9 +18,9 @@ type drafting struct {
 	written    Speculation // with its defaults
 	acceptance speculation.Acceptance
 	lengths    deployment.Choice[speculation.Lengths]
-	// model is run for each token in a row; nil where the method runs none.
+	// model runs once for each token in a row; nil if the method runs no model.
 	model *models.Architecture
-	// accelerator is what a draft model runs on.
+	// accelerator is the accelerator of a draft model.
 	accelerator hardware.Accelerator
 }
 
@@ -75,7 +75,7 @@ func (f *found) scheduling(sp *Speculation) string {
 	return cmp.Or(sp.Scheduling, "asynchronous")
 }
 
-// readAcceptance makes the law of acceptance.
+// readAcceptance returns the probabilities of acceptance.
 func (f *found) readAcceptance(sp *Speculation) (law speculation.Acceptance) {
 	a := &sp.Acceptance
 	var err error
@@ -126,7 +126,7 @@ func (f *found) acceptanceTable(name string) (*speculation.Table, error) {
 	return table, nil
 }
 
-// findDrafter finds the model that drafts, and refuses what cannot.
+// findDrafter finds the model that drafts, and refuses a model that cannot draft.
 func (f *found) findDrafter(d *drafting) {
 	sp, model := &d.written, f.config.Model
 	switch sp.Method {

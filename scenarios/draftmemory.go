@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// bytes returns what the drafter takes on each accelerator of a replica: its weights, and its cache
-// for a token.
+// bytes returns the memory in bytes that the drafter takes on each accelerator of a replica: for
+// its weights, and for each token of its cache.
 func (d *drafting) bytes(c *deployment.Config) (weights, kv float64) {
 	sp, a, tp := &d.written, d.model, max(1, c.Parallel.Tensor)
 	wide := float64(2 * c.Model.Hidden)

@@ -6,8 +6,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// exchangeTimes puts the times that are given into a preset and the preset's others into e. It
-// reports whether the preset changed.
+// exchangeTimes copies the times that e gives into the preset, and the preset's other times into e.
+// It reports whether the preset changed.
 func (e *Engine) exchangeTimes(preset *steptime.Engine) (changed bool) {
 	for _, pair := range []struct {
 		asked  *Span

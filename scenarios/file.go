@@ -9,22 +9,22 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// File is a scenario as somebody wrote it, with what the command line changed.
+// File is a scenario as it was written, with the changes of the command line.
 type File struct {
 	Scenario Scenario
-	// Clocks, if any, supplies the step clock, so that scenarios built one after another share it.
+	// Clocks, if not nil, supplies the step clock, so that scenarios that are built one after
+	// another share it.
 	Clocks *Clocks
-	// Tune, if set, changes the accelerator that the scenario names: to how fast it was at some
-	// moment, say.
+	// Tune, if not nil, changes the accelerator that the scenario names, for example to its speed
+	// at some moment.
 	Tune func(a *hardware.Accelerator)
-	// FS opens the files that the scenario names, by the paths at which it finds them; nil means
-	// those of the operating system.
+	// FS opens the files that the scenario names; nil means the files of the operating system.
 	FS  fs.FS
 	doc *strict.Document
 	dir string
 }
 
-// Parse reads a scenario from the contents of the file of that name.
+// Parse reads a scenario from the contents of a file; name is the file's name in error messages.
 func Parse(name string, data []byte, overrides ...string) (*File, error) {
 	doc, err := strict.Parse(name, data)
 	if err != nil {
@@ -57,11 +57,11 @@ func (f *File) exists(path string) bool {
 	return err == nil
 }
 
-// files returns what opens the files that the scenario names.
+// files returns the file system of the files that the scenario names.
 func (f *File) files() fs.FS { return files.Or(f.FS) }
 
-// locate returns the path of a file that the scenario names: beside the scenario file if it is
-// there, else as it stands.
+// locate returns the path of a file that the scenario names. It is relative to the scenario file if
+// the file exists there, else as written.
 func (f *File) locate(field, path string) string {
 	beside := filepath.Join(f.dir, path)
 	if path == "" || filepath.IsAbs(path) || f.overridden(field) || !f.exists(beside) {

@@ -17,9 +17,9 @@ import (
 )
 
 // Fingerprint returns a hash of all that a result depends on: the scenario and its seed, the
-// contents of the files that it names, and the version of the program. Scenarios that differ in
-// their name or layout only have the same. The contents of a file are hashed by hashFile: HashFile,
-// or one that remembers what that returned.
+// contents of the files that it names, and the version of the program. Scenarios that differ only
+// in their name or layout have the same fingerprint. hashFile returns the hash of a file: it is
+// HashFile, or a function that remembers the results of HashFile.
 func (f *File) Fingerprint(hashFile func(path string) (string, error)) (string, error) {
 	s := f.Scenario
 	s.Name = ""
@@ -45,9 +45,9 @@ func (f *File) Fingerprint(hashFile func(path string) (string, error)) (string, 
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Files returns the paths of the files that the scenario names and that are there, in order. Of a
-// folder that is named as a model it is the configs in it. Files that are missing are reported when
-// the scenario is built.
+// Files returns the paths of the existing files that the scenario names, in order. For a folder
+// that is named as a model, these are the configs in it. Missing files are reported when the
+// scenario is built.
 func (f *File) Files() []string {
 	w := &f.Scenario.Workload
 	names := append(f.serverFiles(&f.Scenario),
@@ -91,7 +91,7 @@ func checkpointFiles(path string) []string {
 		filepath.Join(folder, "hf_quant_config.json")}
 }
 
-// serverFiles lists the files of what serves.
+// serverFiles lists the files of the servers.
 func (f *File) serverFiles(s *Scenario) []string {
 	list := append(f.operatorFiles(s.Hardware.Operators), s.Model, s.Hardware.File)
 	if sp := s.Speculation; sp != nil {
@@ -112,8 +112,8 @@ func lengthFiles(prompt, output *Length, prefix *Prefix, sessions *Sessions) []s
 	return list
 }
 
-// HashFile returns the SHA-256 of the contents of a file in hexadecimal. It takes regular files
-// only: a device may never end, and a pipe is empty when it is read again.
+// HashFile returns the SHA-256 of the contents of a file in hexadecimal. It accepts regular files
+// only, since a device may never end, and a pipe is empty when it is read again.
 func HashFile(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

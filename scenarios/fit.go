@@ -1,13 +1,13 @@
 package scenarios
 
-// fitted is what was planned and fits, with the longest context that it serves.
+// fitted is a planned server that fits, with the longest context that it serves.
 type fitted struct {
 	*planned
 	s Scenario // with the longest context
 }
 
-// fit refuses a model that does not fit, and settles the longest context that is served: what the
-// model was made for, or what the cache holds if that is less.
+// fit refuses a model that does not fit, and settles the longest context that is served. It is the
+// context that the model was made for, or what the cache holds if that is less.
 func fit(p *planned) *fitted {
 	f := &fitted{planned: p, s: p.s}
 	name, made := p.config.Model.Name, p.config.Model.MaxContext

@@ -1,6 +1,6 @@
 package scenarios
 
-// Fleet is how replicas work together, fail, start and stop.
+// Fleet describes how replicas work together, fail, start and stop.
 type Fleet struct {
 	Pools        []Pool   `json:"pools,omitempty" jsonschema:"Groups of replicas by what they do. Default: one group that computes prompts and answers, with the number of replicas given by replicas."`
 	Handover     Policy   `json:"handover,omitzero" jsonschema:"Which decode replica continues after a prefill replica: a routing policy and its parameters. Default: least-tokens."`
@@ -12,7 +12,7 @@ type Fleet struct {
 	RetryDelay   Span     `json:"retry-delay,omitempty" above:"0" jsonschema:"The time until a failure is noticed. Default: none."`
 }
 
-// Scaling is a scaling policy and what starting a replica takes.
+// Scaling is a scaling policy with the start of a replica.
 type Scaling struct {
 	Policy    string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the scaling policy."`
 	Every     Span              `json:"every,omitempty" above:"0" jsonschema:"The time between decisions. Default: 15s."`
@@ -21,7 +21,7 @@ type Scaling struct {
 	Params    map[string]string `json:"-" rest:"true"`
 }
 
-// Transfer is the way of KV caches.
+// Transfer describes the way of KV caches from prefill to decode replicas.
 type Transfer struct {
 	Link     string `json:"link,omitempty" short:"true" jsonschema:"The link that all transfers share, from the catalogue. Default: the slowest of the pools' networks."`
 	Ports    int    `json:"ports,omitempty" min:"1" max:"4096" jsonschema:"The number of such links of a replica. Default: one for each accelerator."`
@@ -38,8 +38,8 @@ type Outage struct {
 	For     Span `json:"for,omitempty" above:"0" jsonschema:"The time when it is back. Default: never."`
 }
 
-// Pool is a group of replicas that are alike. Sections that it leaves out are those at the top of
-// the scenario; lists that it has stand in their place as a whole.
+// Pool is a group of equal replicas. A section that it leaves out is that at the top of the
+// scenario. A list that it has replaces the list at the top as a whole.
 type Pool struct {
 	Name        string       `json:"name,omitempty" jsonschema:"The name of the pool in reports. Default: its role."`
 	Role        string       `json:"role,omitempty" enum:"mixed,prefill,decode" jsonschema:"What its replicas compute: prompts (prefill), answers (decode), or both (mixed). Default: mixed."`
@@ -55,7 +55,7 @@ type Pool struct {
 	Scaling     Scaling      `json:"scaling,omitzero" jsonschema:"When replicas start and stop: a scaling policy and its parameters. Default: all replicas run all the time."`
 }
 
-// ColdStart is what it takes to start a replica.
+// ColdStart describes the start of a replica.
 type ColdStart struct {
 	Boot    Span   `json:"boot,omitempty" above:"0" jsonschema:"The time in which machine, container and engine start, without the loading of weights. Default: none."`
 	Disk    string `json:"disk,omitempty" jsonschema:"The host from whose disk weights are read, from the catalogue."`

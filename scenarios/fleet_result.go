@@ -2,24 +2,26 @@ package scenarios
 
 import "reflect"
 
-// FleetResult is what went on between replicas.
+// FleetResult holds the figures of a fleet that concern several replicas.
 type FleetResult struct {
 	// Retries counts how often requests began anew after a failure.
 	Retries int64 `json:"retries"`
-	// MeanReplicas is the number of the Replicas that ran or were starting, on average. The cost is
-	// theirs. UsedReplicas counts the ones that ran or were starting at some time.
+	// MeanReplicas is the mean number of replicas that ran or were starting, which is the number
+	// that is paid for. UsedReplicas is the number of replicas that ran or were starting at some
+	// time.
 	Replicas     int     `json:"replicas"`
 	MeanReplicas float64 `json:"mean_replicas"`
 	UsedReplicas int     `json:"used_replicas"`
-	// Transfers is the number of KV caches that were moved, VisibleTransfer the mean time from the
-	// end of a prefill until its KV cache had arrived, LinkBusy the share of the time in which the
-	// link was taken.
+	// Transfers is the number of KV caches that were moved. VisibleTransfer is the mean time from
+	// the end of a prefill until its KV cache had arrived. LinkBusy is the share of the time in
+	// which the link was busy.
 	Transfers       int64   `json:"kv_transfers"`
 	VisibleTransfer float64 `json:"mean_visible_transfer_ms"`
 	LinkBusy        float64 `json:"link_busy"`
 }
 
-// fleetResult sums up what went on between replicas; nil where the scenario has nothing go on.
+// fleetResult returns the figures that concern several replicas, or nil if replicas served
+// independently.
 func (f *finished) fleetResult() *FleetResult {
 	if reflect.ValueOf(f.scenario.Fleet).IsZero() || f.outcome.End == 0 {
 		return nil

@@ -10,7 +10,8 @@ import (
 // largestImage is the longest side of an image in pixels.
 const largestImage = 1 << 14
 
-// findImages returns the images of the workload, which the model has to know how to make tokens of.
+// findImages returns the images of the workload. The model must have a known way to make tokens
+// from images.
 func (v *view) findImages(model *models.Architecture) steptime.Images {
 	asked := v.s.Workload.Images
 	if asked == nil || model == nil {

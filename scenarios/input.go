@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// InputError is an error in what the user gave: scenario, overrides, or a file that they name.
+// InputError is an error in the user's input: the scenario, overrides, or a file that they name.
 type InputError struct{ err error }
 
 // Error returns the message.
@@ -16,7 +16,7 @@ func (e InputError) Error() string { return e.err.Error() }
 // Unwrap returns the error within.
 func (e InputError) Unwrap() error { return e.err }
 
-// BadInput marks an error as one in what the user gave.
+// BadInput marks an error as one in the user's input.
 func BadInput(err error) error { return InputError{err} }
 
 // IsInputError reports whether err is an error in the input rather than a failure of the run.

@@ -1,15 +1,15 @@
 package scenarios
 
-// Intervals say how sure a result is: ranges that hold what would be measured in a share of
-// the cases (Level), over how wrong step times may be and over the random numbers of the run.
+// Intervals say how uncertain a result is. Each range contains the measured value in a share of the
+// cases, Level. It covers the error of the step times and the random numbers of the run.
 type Intervals struct {
-	// Level is the share of cases in the range, 0.8.
+	// Level is the share of the cases in which the range contains the measured value, 0.8.
 	Level float64 `json:"level"`
-	// Runs is the number of simulations beside the one that the result is of, Requests the length
-	// of each.
+	// Runs is the number of additional simulations behind the ranges, and Requests the number of
+	// requests of each.
 	Runs     int   `json:"runs"`
 	Requests int64 `json:"requests"`
-	// Of has the range of each metric by its name.
+	// Of holds the range of each metric by its name.
 	Of map[string]Range `json:"metrics"`
 }
 

@@ -5,7 +5,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// KindResult is a kind of server: the pools that have it, and what predictions of it rest on.
+// KindResult describes a kind of server: the pools that have it, and the evidence for its
+// predictions.
 type KindResult struct {
 	Pools    []string
 	Evidence evidence.Evidence

@@ -6,8 +6,8 @@ import (
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// distribution returns the distribution of token counts; one that was observed is read from a file
-// of fsys.
+// distribution returns the distribution of token counts. An empirical distribution is read from a
+// file of fsys.
 func (l *Length) distribution(fsys fs.FS) (*lengths.Distribution, error) {
 	switch l.Distribution {
 	case "uniform":

@@ -70,12 +70,12 @@ func Shipped() []string {
 	return names
 }
 
-// Listing is a shipped scenario and what it is about.
+// Listing is a shipped scenario with its title.
 type Listing struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	// Trace is the recording that it replays and that does not come with the program; its comment
-	// says where it is from.
+	// Trace is the path of the recording that it replays, if the recording does not ship with the
+	// program. The comment of the scenario says where to get it.
 	Trace string `json:"trace,omitempty"`
 }
 

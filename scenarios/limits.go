@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// Limits are those of one latency: of a request, and of percentiles.
+// Limits holds the limits of one latency, for single requests and for percentiles.
 type Limits struct {
 	Request Span `json:"request,omitempty" short:"true" above:"0" jsonschema:"The limit for a single request. slo.percentile says which share of the requests must keep this limit and those of the other latencies at once."`
 	P50     Span `json:"p50,omitempty" above:"0" jsonschema:"The limit for the median."`
@@ -31,8 +31,8 @@ func (l *Limits) percentiles() []percentileLimit {
 		{"p99", 99, l.P99}}
 }
 
-// Strictest returns the limit of a request, or else that of the highest percentile; 0 where there
-// is none.
+// Strictest returns the limit for single requests, or else that of the highest percentile; 0 if
+// there is none.
 func (l Limits) Strictest() Span {
 	limit := Span(0)
 	for _, p := range l.percentiles() {
@@ -49,7 +49,8 @@ func (l Limits) Scaled(by float64) Limits {
 	return l
 }
 
-// MarshalJSON writes the limits as a scenario does: the limit of a request alone is no mapping.
+// MarshalJSON writes the limits as a scenario does: a limit for single requests alone is written
+// without a mapping.
 func (l Limits) MarshalJSON() ([]byte, error) {
 	plain, err := strict.Plain(l)
 	if err != nil {
@@ -58,7 +59,7 @@ func (l Limits) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain)
 }
 
-// Words says what the limits are, such as "≤ 2s, p50 ≤ 300ms".
+// Words returns the limits in words, such as "≤ 2s, p50 ≤ 300ms".
 func (l Limits) Words() string {
 	var parts []string
 	if l.Request > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// demands settles who asks the fleet for what, and when.
+// demands settles the requests to the fleet, and when they arrive.
 func (f *fleet) demands() *demand {
 	s := &f.file.Scenario
 	d := &demand{
@@ -36,7 +36,7 @@ func (f *fleet) demands() *demand {
 	return d
 }
 
-// setArrivals says when requests are sent that bring no times of their own.
+// setArrivals sets when requests without times of their own are sent.
 func (d *demand) setArrivals() {
 	w, c := &d.workload, &d.config
 	a := &w.Arrivals
@@ -69,7 +69,7 @@ func (d *demand) setArrivals() {
 	c.Arrivals = &process
 }
 
-// setEnd says when the workload ends.
+// setEnd sets when the workload ends.
 func (d *demand) setEnd(ownTimes bool) {
 	w := &d.workload
 	ends := w.Requests > 0 || w.Duration > 0 || len(d.config.Traces) > 0 ||

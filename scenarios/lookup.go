@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// found is what a view names: a model, accelerators and what joins them, and an engine.
+// found holds what a view names: a model, accelerators with their links, and an engine.
 type found struct {
 	*view
 	s       Scenario // with the defaults of hardware and engine
@@ -65,14 +65,14 @@ func (v *view) findModel() *models.Architecture {
 	return model
 }
 
-// engine is a preset with what the scenario changes of it.
+// engine is a preset with the changes of the scenario.
 type engine struct {
 	written  Engine // with all of the preset's times
 	preset   steptime.Engine
 	adjusted bool // the preset's times are not its own
 }
 
-// findEngine looks the preset up and puts in the times that the scenario changes.
+// findEngine looks the preset up, and sets the times that the scenario changes.
 func (v *view) findEngine() engine {
 	made := engine{written: v.s.Engine}
 	e := &made.written

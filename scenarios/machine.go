@@ -8,7 +8,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// machine is the accelerators of a replica and what joins them.
+// machine is the accelerators of a replica with their links.
 type machine struct {
 	written                    Hardware // with the catalogue's link, network, node and price
 	catalog                    hardware.Catalog
@@ -62,7 +62,7 @@ func (v *view) hardwareCatalog() (hardware.Catalog, error) {
 	return catalog.With(path, data)
 }
 
-// findLink returns the link of a name, nil where the name is empty.
+// findLink returns the link of a name, or nil if the name is empty.
 func (v *view) findLink(catalog hardware.Catalog, field, name string) *hardware.Link {
 	if name == "" {
 		return nil

@@ -16,15 +16,15 @@ func Describe(model, accelerator string, overrides ...string) (*File, error) {
 	return Parse("", text, overrides...)
 }
 
-// Memory is where the memory of each accelerator goes (of the first pool, where there are several),
-// and what would fit if the model does not.
+// Memory says what the memory of each accelerator of the first pool is used for, and what would fit
+// if the model does not.
 type Memory struct {
 	// Scenario has the defaults filled in on which the plan rests.
 	Scenario Scenario
 	Plan     steptime.MemoryPlan
-	// Warnings say what the plan rests on that a reader should know.
+	// Warnings are facts about the plan that a reader should know.
 	Warnings []string
-	// Advice names the least changes with which the model fits; empty where it does.
+	// Advice names the smallest changes with which the model fits. It is empty if the model fits.
 	Advice string
 }
 

@@ -8,26 +8,26 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 )
 
-// Metric is a figure of a result. Tables, plots, comparisons, sweeps, the page, the reference and
-// the JSON Schema of results all read it here. How it is computed is said at its field of Result.
+// Metric describes a figure of a result, for tables, plots, comparisons, sweeps, the page, the
+// reference and the JSON Schema of results. The field of Result says how the figure is computed.
 type Metric struct {
-	// Name is the key in the JSON of a result; where the value is within an object, Path has the
-	// keys to it, joined by dots.
+	// Name is the key in the JSON of a result. If the value is within an object, Path has the keys
+	// to it, joined by dots.
 	Name, Path string
-	// Title is for people, Short for the head of a column.
+	// Title is the name for people, and Short the one for the head of a column.
 	Title, Short string
 	Unit         Unit
 	Better       Direction
-	// Swept is set where sweeps have a column and a plot of it.
+	// Swept is set if sweeps have a column and a plot of the figure.
 	Swept bool
-	// Signed is set where the figure may be negative.
+	// Signed is set if the figure may be negative.
 	Signed bool
-	// Absent is the value where a result does not have the figure; not a number where none would
-	// do.
+	// Absent is the value for a result that does not have the figure. It is NaN if no number would
+	// be right.
 	Absent float64
 }
 
-// Unit is what a figure is counted in.
+// Unit is the unit of a figure.
 type Unit string
 
 // Units.
@@ -47,7 +47,7 @@ const (
 // Direction says which values of a metric are better.
 type Direction int
 
-// Directions. Neither is that of figures that describe, such as the size of a batch.
+// Directions. Neither is for figures that only describe, such as the size of a batch.
 const (
 	Neither Direction = iota
 	Lower

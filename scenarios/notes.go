@@ -6,7 +6,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// notes collects what is wrong with a scenario, and what a reader of its result should know.
+// notes collects the errors of a scenario, and warnings for a reader of its result.
 type notes struct {
 	file     *File
 	problems strict.Problems
@@ -35,8 +35,8 @@ func (n *notes) addWarnings(warnings []string) {
 	}
 }
 
-// each takes one step of the way from what was written to what runs: for each kind of server,
-// unless something is wrong already. So all servers take a step before one takes the next.
+// each takes one step of resolving for all kinds of servers, unless a problem was noted before. So
+// all servers take a step before any takes the next one.
 func each[From, To any](n *notes, list []From, step func(From) To) []To {
 	if len(n.problems) > 0 {
 		return nil

@@ -19,6 +19,7 @@ type finished struct {
 	collector *metrics.Collector
 	summary   metrics.Summary
 	work      *fleetWork
-	// baseline is the summary without speculative decoding; nil where nobody compares.
+	// baseline is the summary of the run without speculative decoding; nil if there is no
+	// comparison.
 	baseline *metrics.Summary
 }

@@ -5,17 +5,17 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Phenomenon is what a typical step of a phase is like.
+// Phenomenon describes a typical step of a phase.
 type Phenomenon struct {
-	// Batch is the number of sequences, Tokens that of the tokens computed, Context the sum of the
-	// contexts they attend to.
+	// Batch is the number of sequences, Tokens the number of computed tokens, and Context the sum
+	// of the contexts to which the sequences attend.
 	Batch   int   `json:"batch"`
 	Tokens  int   `json:"tokens"`
 	Context int64 `json:"context"`
 	// Step is the time of the step in milliseconds.
 	Step float64 `json:"step_ms"`
 	// Bound is what takes the largest part of that time ("compute", "memory", "latency", "network"
-	// or "host"), Share its part.
+	// or "host"), and Share is this part.
 	Bound steptime.Bound `json:"bound"`
 	Share float64        `json:"share"`
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// planned is what was chosen, spread over accelerators whose memory is divided. The model may not
-// fit.
+// planned is a server with its policies, its parallelism and a plan of its memory. The model may
+// not fit.
 type planned struct {
 	*chosen
 	s      Scenario // with parallelism, number formats and the share of memory that is used
@@ -19,11 +19,12 @@ type planned struct {
 	plan   steptime.MemoryPlan
 }
 
-// comfortableContext is the number of tokens that a default parallelism must leave room for, where
-// the model serves as many.
+// comfortableContext is the number of tokens for which a default parallelism must leave room, if
+// the model's context is that long.
 const comfortableContext = 8192
 
-// planMemory divides the memory, after choosing the parallelism where the scenario leaves it open.
+// planMemory divides the memory. First it chooses the parallelism, if the scenario does not give
+// it.
 func planMemory(c *chosen) *planned {
 	p := &planned{chosen: c, s: c.s, config: c.config}
 	model, longest := c.config.Model, c.config.Model.MaxContext
@@ -66,7 +67,7 @@ func planMemory(c *chosen) *planned {
 	return p
 }
 
-// oneShare refuses memory that is divided in several ways.
+// oneShare refuses a scenario that gives more than one of the shares of memory.
 func (p *planned) oneShare() {
 	var given []string
 	for name, share := range map[string]float64{"utilization": p.s.Memory.Utilization,
@@ -81,8 +82,8 @@ func (p *planned) oneShare() {
 	}
 }
 
-// numberFormats writes down the formats that follow from the model where the scenario leaves them
-// open.
+// numberFormats sets the number formats that the scenario does not give; they follow from the
+// model.
 func (p *planned) numberFormats() {
 	e, m := &p.s.Engine, p.config.Model
 	sixteen := hardware.BF16

@@ -8,9 +8,9 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// choose finds the policy of that name, or the family's first, and completes its parameters. Its
-// Policy is nil, and the problem noted, where there is none; anywhere is a place that has all it
-// could ask for.
+// choose finds the policy of that name, or the family's first, and completes its parameters. If
+// there is no such policy, it notes the problem, and the Policy of the result is nil. anywhere is a
+// place that has everything that a policy may need.
 func choose[T any](v *view, anywhere policies.Deployment, field string, family *policies.Family[T],
 	name *string, params *map[string]string) deployment.Choice[T] {
 	*name = cmp.Or(*name, family.Policies[0].Name)
@@ -27,7 +27,7 @@ func choose[T any](v *view, anywhere policies.Deployment, field string, family *
 	return choice
 }
 
-// policyProblem places an error of a policy at the parameter that it is about.
+// policyProblem notes an error of a policy at the parameter that caused it.
 func (v *view) policyProblem(field string, err error) {
 	var parameter *policies.ParamError
 	if errors.As(err, &parameter) {

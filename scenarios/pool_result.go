@@ -9,25 +9,25 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// PoolResult is what one pool did, and what it took.
+// PoolResult holds the work and the costs of one pool.
 type PoolResult struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
-	// Model and Hardware are the names of what the pool serves and on what.
+	// Model and Hardware are the names of the model and of the accelerator of the pool.
 	Model    string `json:"model"`
 	Hardware string `json:"hardware"`
-	// Accelerators is their number over all replicas, those of draft models included; MeanReplicas
-	// counts the replicas that ran or were starting, on average.
+	// Accelerators is the number of accelerators over all replicas, including those of draft
+	// models. MeanReplicas is the mean number of replicas that ran or were starting.
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
 	MeanReplicas float64 `json:"mean_replicas"`
-	// Completed requests ended here, HandedOver ones went on at another pool, Rejected ones could
-	// not be served here.
+	// Completed counts requests that ended in this pool, HandedOver requests that went to another
+	// pool, and Rejected requests that this pool could not serve.
 	Completed  int64 `json:"completed"`
 	HandedOver int64 `json:"handed_over"`
 	Rejected   int64 `json:"rejected"`
-	// OutputTokens came out here, PrefillTokens were computed for prompts, CachedTokens were in the
-	// prefix cache.
+	// OutputTokens counts the tokens that came out, PrefillTokens the prompt tokens that were
+	// computed, and CachedTokens the prompt tokens that came from the prefix cache.
 	OutputTokens  int64 `json:"output_tokens"`
 	PrefillTokens int64 `json:"prefill_tokens"`
 	CachedTokens  int64 `json:"cached_tokens"`
@@ -40,7 +40,7 @@ type PoolResult struct {
 	Cost             float64 `json:"cost"`
 	Energy           float64 `json:"energy"`
 	AcceleratorHours float64 `json:"accelerator_hours"`
-	// Prefill and Decode tell what bounds a typical step of the pool.
+	// Prefill and Decode say what bounds a typical step of the pool.
 	Prefill *Phenomenon `json:"prefill,omitempty"`
 	Decode  *Phenomenon `json:"decode,omitempty"`
 }
@@ -56,14 +56,14 @@ func (p *pool) draftAccelerators() int {
 	return 0
 }
 
-// usage is the work that steps did, and what the accelerators could have done in their time.
+// usage is the work of steps, and the work that the accelerators could have done in the same time.
 type usage struct{ done, could steptime.Work }
 
 // mfu and mbu return the shares of the peaks that were used.
 func (u *usage) mfu() float64 { return times(u.done.FLOPs, u.could.FLOPs) }
 func (u *usage) mbu() float64 { return times(u.done.Bytes, u.could.Bytes) }
 
-// poolResults returns what each pool did, and what the accelerators of all did.
+// poolResults returns the result of each pool, and the usage of all accelerators.
 func (f *finished) poolResults() (list []PoolResult, total usage) {
 	list = make([]PoolResult, len(f.pools))
 	for i := range f.pools {
@@ -127,7 +127,7 @@ func (f *finished) meanPrompt(pools []PoolResult, model int) int {
 	return max(1, int(math.Round(times(float64(tokens), float64(prompts)))))
 }
 
-// add takes in the work of the replicas from first on, and returns for how many seconds they ran
+// add adds the work of the replicas from first on, and returns the seconds for which they ran
 // steps.
 func (sum *PoolResult) add(outcome *sim.Result, first, size int) (busy float64) {
 	for i := first; i < first+size; i++ {
@@ -145,8 +145,8 @@ func (sum *PoolResult) add(outcome *sim.Result, first, size int) (busy float64) 
 	return busy
 }
 
-// usage returns what steps asked of an accelerator on average: that of the mean decode step and of
-// the mean number of tokens of prompts in a step, each for the time that it took.
+// usage returns the mean usage of an accelerator by steps. It weighs the mean decode step, and a
+// step with the mean number of prompt tokens, by the time that each took.
 func (m *workMeter) usage() hardware.Usage {
 	var decoding, prompts hardware.Usage
 	if step := m.meanDecode(); step != nil {
@@ -159,15 +159,15 @@ func (m *workMeter) usage() hardware.Usage {
 	return decoding.Mixed(times(m.decoding.Seconds(), (m.decoding+m.prompts).Seconds()), prompts)
 }
 
-// bill is what accelerators are charged for: the seconds for which replicas ran steps and were up,
-// summed over them, and what their steps asked of an accelerator.
+// bill holds the basis of cost and energy: the seconds for which replicas ran steps and were up,
+// summed over them, and the usage of an accelerator by steps.
 type bill struct {
 	busy, up float64
 	usage    hardware.Usage
 }
 
-// charge adds what n accelerators of all replicas cost and take: idle power, and while steps run
-// what the law says of their usage (hardware.PowerLaw).
+// charge adds the cost and the energy of n accelerators for each replica. The power is the idle
+// power, and while steps run that of hardware.PowerLaw.
 func (sum *PoolResult) charge(n int, a *hardware.Accelerator, price float64, b *bill) {
 	each := float64(n) / float64(sum.Replicas) / 3600
 	sum.Accelerators += n

@@ -2,16 +2,16 @@ package scenarios
 
 import "github.com/llmsim/llmsim/metrics"
 
-// pricing is how prices are reckoned: for a million output tokens in US dollars, over in words, and
-// flow, the output tokens a second of that time.
+// pricing is the price of a million output tokens in US dollars, the period that it is for in words
+// (over), and the output tokens a second in that period (flow).
 type pricing struct {
 	perMillion, flow float64
 	over             string
 }
 
-// price reckons prices of a run from its cost: at the rate and the mean answer that are asked for
-// where the system keeps up with them, so that they do not depend on the requests that were drawn,
-// else over the whole run.
+// price computes the prices of a run from its cost. If the system keeps up, it uses the offered
+// rate and the mean length of answers, so that prices do not depend on the random requests.
+// Otherwise it uses the whole run.
 func price(cost float64, s *metrics.Summary, load LoadState, rate, output float64) pricing {
 	switch {
 	case s.TotalOutputTokens == 0 || s.Duration == 0:

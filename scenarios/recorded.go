@@ -39,8 +39,8 @@ func (d *demand) recorded() (t *workload.Trace, ownTimes bool) {
 	return &made, ownTimes
 }
 
-// recording describes a trace that stands at a field, and returns it with its defaults filled in
-// besides; longest is the longest context served.
+// recording describes the trace at a field of the scenario, and also returns it with its defaults
+// filled in. longest is the longest context that is served.
 func (d *demand) recording(field string, written *Trace, longest int) (*Trace, workload.Trace) {
 	t := *written
 	t.Scale, t.Overlong = cmp.Or(t.Scale, 1), cmp.Or(t.Overlong, "reject")
@@ -55,7 +55,7 @@ func (d *demand) recording(field string, written *Trace, longest int) (*Trace, w
 		Part: sim.Time(t.Resample)}
 }
 
-// traceTraits returns what the requests of a trace carry, by class.
+// traceTraits returns the traits of a trace's requests, by class.
 func (d *demand) traceTraits() []workload.Traits {
 	w := &d.workload
 	if len(w.Classes) == 0 {
@@ -79,7 +79,8 @@ func (d *demand) traceTraits() []workload.Traits {
 	return list
 }
 
-// timed reports whether the trace has arrival times; where it cannot be read, the problem is noted.
+// timed reports whether the trace has arrival times. If the trace cannot be read, timed notes the
+// problem.
 func (d *demand) timed(field string, t *workload.Trace) bool {
 	reader, err := trace.Open(t.Path, t.Options)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,9 +97,9 @@ func (d *demand) timed(field string, t *workload.Trace) bool {
 	return reader.Timed()
 }
 
-// yieldToTrace reports whether the trace's own times apply: where the scenario gives neither rate
-// nor arrivals, or the trace comes from the command line and they do not. Then how much is sent
-// does not follow from them either.
+// yieldToTrace reports whether the trace's own times apply. They do if the scenario gives neither a
+// rate nor arrivals, or if the trace comes from the command line and these do not. In the second
+// case, the number of requests and the duration of the file do not apply either.
 func (d *demand) yieldToTrace() bool {
 	w := &d.workload
 	if d.file.given("workload.rate") || d.file.given("workload.arrivals") {
@@ -116,8 +117,8 @@ func (d *demand) yieldToTrace() bool {
 	return true
 }
 
-// replaces reports whether a trace from the command line stands in for the field, which does not
-// come from there.
+// replaces reports whether a trace from the command line replaces the field, which must not come
+// from the command line itself.
 func (d *demand) replaces(field string) bool {
 	return d.file.overridden("workload.trace.file") && !d.file.overridden(field)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/llmsim/llmsim/policies"
 )
 
-// resolved is what a scenario means: all names are looked up and all defaults filled in. It follows
-// from what was written, and from the files that are named there, alone.
+// resolved is a scenario in which all names are looked up and all defaults filled in. It depends
+// only on the written scenario and the files that it names.
 type resolved struct {
 	*notes
 	fleet   *fleet
@@ -16,18 +16,18 @@ type resolved struct {
 	demand  *demand
 }
 
-// choose looks up what the views name, and their policies.
+// choose looks up everything that the views name, and their policies.
 func (l *layout) choose() []*chosen {
 	return each(l.notes, each(l.notes, l.views, lookUp), choosePolicies)
 }
 
-// plan divides the memory of the servers besides.
+// plan does the same as choose, and divides the memory of the servers.
 func (l *layout) plan() []*planned { return each(l.notes, l.choose(), planMemory) }
 
-// fit refuses servers whose model does not fit besides.
+// fit does the same as plan, and refuses servers whose model does not fit.
 func (l *layout) fit() []*fitted { return each(l.notes, l.plan(), fit) }
 
-// resolve finds out what a scenario means. What is wrong is an InputError.
+// resolve resolves a scenario. The error is an InputError if the scenario is wrong.
 func resolve(file *File, registry *policies.Registry) (*resolved, error) {
 	n := &notes{file: file}
 	l := layOut(n, registry)
@@ -43,8 +43,8 @@ func resolve(file *File, registry *policies.Registry) (*resolved, error) {
 	return r, n.err()
 }
 
-// scenario returns the scenario as it is meant: at the top what all pools agree in, and in each
-// pool the rest.
+// scenario returns the resolved scenario. Settings in which all pools agree are at the top, and all
+// other settings in each pool.
 func (r *resolved) scenario() Scenario {
 	s := r.file.Scenario
 	s.Replicas, s.Routing = r.fleet.replicas, r.between.routing

@@ -13,17 +13,17 @@ import (
 // it has what they rest on.
 type Result struct {
 	Name string `json:"name,omitempty"`
-	// Setup says in words what serves, Load who asks.
+	// Setup describes the servers in words, and Load the requests.
 	Setup string `json:"setup"`
 	Load  string `json:"load"`
-	// Version is that of the program, Scenario has every default filled in. Together with the files
-	// that the scenario names they determine everything else.
+	// Version is the version of the program. Scenario has every default filled in. Together with
+	// the files that the scenario names, they determine everything else.
 	Version  string `json:"version"`
 	Seed     uint64 `json:"seed"`
 	Scenario any    `json:"scenario"`
 
 	metrics.Summary
-	// SLO is that of requests of no class or of a class without its own.
+	// SLO is the SLO of requests without a class, and of classes without an SLO of their own.
 	SLO SLO `json:"slo"`
 	// ClassSLOs are the SLOs of the classes.
 	ClassSLOs map[string]SLO `json:"class_slo,omitempty"`
@@ -36,50 +36,51 @@ type Result struct {
 	// arithmetic needs, each byte moved once.
 	MFU float64 `json:"mfu"`
 	MBU float64 `json:"mbu"`
-	// Cost is that of the accelerators for the duration, in US dollars; CostPerMillion is for a
-	// million output tokens. 0 where the price is not known. PricedOver says how the latter is
-	// reckoned: "at the offered rate", or "over the whole run with its drain".
+	// Cost is the price of the accelerators for the duration, and CostPerMillion the price of a
+	// million output tokens, both in US dollars; 0 if the price is not known. PricedOver says how
+	// CostPerMillion is computed: "at the offered rate", or "over the whole run with its drain".
 	Cost           float64 `json:"cost"`
 	CostPerMillion float64 `json:"cost_per_million_output_tokens"`
 	PricedOver     string  `json:"priced_over,omitempty"`
-	// Sold is what the tokens of an hour are worth, reckoned in the same way; nil where the
-	// scenario has no prices of tokens.
+	// Sold is the worth of the tokens of an hour, computed in the same way; nil if the scenario has
+	// no prices of tokens.
 	Sold *Sold `json:"tokens_sold,omitempty"`
 	// Energy is that of the accelerators in Wh, at their peak power while steps run and idle
 	// otherwise: an upper bound. EnergyPerMillion is for a million output tokens.
 	Energy           float64 `json:"energy"`
 	EnergyPerMillion float64 `json:"energy_per_million_output_tokens"`
-	// AcceleratorHours is the time for which accelerators are paid, summed over them.
+	// AcceleratorHours is the time in hours for which accelerators are paid, summed over them.
 	AcceleratorHours float64 `json:"accelerator_hours"`
 
-	// What became of drafts; absent without speculative decoding.
+	// The figures of drafts; absent without speculative decoding.
 	*SpeculationResult
 
-	// Fleet says what went on between replicas; absent where each served alone, always.
+	// Fleet has the figures that concern several replicas; absent if all replicas served
+	// independently all the time.
 	Fleet *FleetResult `json:"fleet,omitempty"`
 
-	// Pools has an entry for each, where there are several.
+	// Pools has an entry for each pool, if there are several.
 	Pools []PoolResult `json:"pools,omitempty"`
 
-	// Prefill and Decode tell what bounds a typical step of each phase, of the first pool that has
-	// it; absent where there was none.
+	// Prefill and Decode say what bounds a typical step of the phase in the first pool that has it.
+	// They are absent if there was no such step.
 	Prefill *Phenomenon `json:"prefill,omitempty"`
 	Decode  *Phenomenon `json:"decode,omitempty"`
-	// Diagnosis says whether the system serves what arrives, and what its time goes into.
+	// Diagnosis says whether the system keeps up with the arrivals, and what its time is used for.
 	Diagnosis *Diagnosis `json:"diagnosis"`
-	// Evidence says what the predictions rest on: that of the server of the lowest grade, where
-	// there are several kinds.
+	// Evidence is the evidence for the predictions. If there are several kinds of servers, it is
+	// that of the lowest grade.
 	Evidence evidence.Evidence `json:"evidence"`
-	// Intervals say how sure the figures are; absent where nobody asked.
+	// Intervals say how uncertain the figures are; absent if they were not computed.
 	Intervals *Intervals `json:"intervals,omitempty"`
-	// Warnings say what to keep in mind when reading the figures.
+	// Warnings are facts that a reader of the figures should know.
 	Warnings []string `json:"warnings"`
 
 	// Kinds has an entry for each kind of server.
 	Kinds []KindResult `json:"-"`
 
-	// Series is the state of the fleet over time, TTFTs and TPOTs are how these latencies are
-	// distributed.
+	// Series is the state of the fleet over time. TTFTs and TPOTs are the histograms of these
+	// latencies.
 	Series       []metrics.Point   `json:"-"`
 	TTFTs, TPOTs metrics.Histogram `json:"-"`
 }
@@ -100,7 +101,7 @@ func (f *finished) result() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	// before clocks are asked of steps that did not run
+	// before the clocks compute steps that did not run
 	kinds, notices := kindsOf(f.pools), f.notices()
 	pools, used := f.poolResults()
 	kindList := kindResults(kinds)

@@ -14,8 +14,9 @@ type scaledPool struct {
 	policy deployment.Choice[sim.Scaler]
 	every  sim.Time
 	cold   sim.Time // what starting a replica takes
-	// first is the number of replicas that run at the start; least counts the replicas that run
-	// always, with those of steady, the pools that serve the same requests and are not scaled.
+	// first is the number of replicas that run at the start. least is the number of replicas that
+	// always run, including those of steady, which are the pools that serve the same requests and
+	// are not scaled.
 	first, least int
 	steady       []int
 }
@@ -25,8 +26,8 @@ func scalingField(pool int) string { return fmt.Sprintf("fleet.pools.%d.scaling"
 // scaled reports whether the scenario has the replicas of a pool start and stop.
 func (f *fleet) scaled(pool int) bool { return f.file.given(scalingField(pool)) }
 
-// scale lets the policy that a scaling names start and stop the replicas of a pool. It returns
-// false where it cannot, with the problem noted. The defaults are filled into w.
+// scale sets up the scaling of a pool, and fills the defaults into w. It returns false, and notes
+// the problem, if the scaling is wrong.
 func (f *fleet) scale(top *view, pool int, w *Scaling) (scaledPool, bool) {
 	g, field := &f.groups[pool], scalingField(pool)
 	w.Min = cmp.Or(w.Min, 1)

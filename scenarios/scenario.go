@@ -1,8 +1,8 @@
 package scenarios
 
-// Scenario is what a scenario file says: which model is served on which hardware, under which
-// policies, to whom. The tags of its fields describe the keys; the scenario reference and
-// schema.json are made from them.
+// Scenario is the content of a scenario file: the model, the hardware, the policies and the
+// workload. The tags of its fields describe the keys. The scenario reference and schema.json are
+// made from these tags.
 type Scenario struct {
 	Name        string       `json:"name,omitempty" jsonschema:"The name of the scenario in reports."`
 	Model       string       `json:"model,omitempty" required:"unless fleet" jsonschema:"The model: a name of the catalogue (llmsim list models), or the path of a Hugging Face config.json; or a mapping of a name and the keys of shape, such as {name: llama-2-7b, kv-heads: 8}." spread:"shape"`

@@ -2,7 +2,7 @@ package scenarios
 
 import "github.com/llmsim/llmsim/models/steptime"
 
-// Hardware is what one replica runs on.
+// Hardware describes the accelerators of a replica.
 type Hardware struct {
 	Accelerator string  `json:"accelerator,omitempty" short:"true" required:"true" jsonschema:"The accelerator's name."`
 	File        string  `json:"file,omitempty" jsonschema:"A YAML file with accelerators of your own, in the format of the catalogue."`
@@ -25,7 +25,7 @@ type Parallelism struct {
 	Overlap   string `json:"overlap,omitempty" enum:"two-batch" jsonschema:"Whether prompts are computed in two halves, so that one half exchanges tokens between data-parallel ranks while the other half computes. Default: no."`
 }
 
-// Engine is the serving engine: a preset, and what the scenario changes of it.
+// Engine is the serving engine: a preset, and the scenario's changes of it.
 type Engine struct {
 	Preset      string `json:"preset,omitempty" short:"true" jsonschema:"The name of a preset."`
 	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"The number format of the weights. Default: as published."`
@@ -55,7 +55,7 @@ type Policy struct {
 	Params map[string]string `json:"-" rest:"true"`
 }
 
-// KVMemory is the KV memory of a replica: how much there is, and the policy that hands it out.
+// KVMemory describes the KV memory of a replica: its size, and the policy that manages it.
 type KVMemory struct {
 	Policy      string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the policy."`
 	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine uses for weights, activations and KV cache. Default: 0.9; for trtllm, the share that follows from a kv-share of 0.9."`
@@ -80,5 +80,6 @@ func (p Parallelism) degrees() steptime.Parallelism {
 	}
 }
 
-// Accelerators returns how many one replica takes. Degrees that are left open count as 1.
+// Accelerators returns the number of accelerators of one replica. Degrees that are not given count
+// as 1.
 func (p Parallelism) Accelerators() int { return p.degrees().Complete().GPUs() }

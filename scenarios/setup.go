@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// setup says in words what serves.
+// setup describes the servers in words.
 func setup(kinds []kind) string {
 	if len(kinds) == 1 {
 		return kinds[0].describe()
@@ -20,7 +20,7 @@ func setup(kinds []kind) string {
 // kind is the pools that have the same server.
 type kind []*pool
 
-// kindsOf groups pools by what their replicas are.
+// kindsOf groups pools by their servers.
 func kindsOf(pools []pool) []kind {
 	var list []kind
 	at := map[*server]int{}
@@ -44,7 +44,7 @@ func (k kind) names() []string {
 	return names
 }
 
-// describe says in words what the replicas are.
+// describe describes the replicas in words.
 func (k kind) describe() string {
 	replicas, accelerators := 0, 0
 	for _, p := range k {

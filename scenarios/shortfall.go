@@ -7,8 +7,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// shortfall says why fewer requests were sent than the scenario asks for, or "". A run that ends at
-// workload.duration has sent what it was asked for, unless that is nothing.
+// shortfall returns the reason why fewer requests were sent than the scenario asks for, or "". A
+// run that ends at workload.duration has sent all that it should, unless it sent no request.
 func shortfall(w *Workload, sent int64) string {
 	asked := w.Requests
 	switch {

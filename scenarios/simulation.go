@@ -19,11 +19,11 @@ import (
 type Simulation struct {
 	// Scenario has every default filled in.
 	Scenario Scenario
-	// Warnings say what a reader of the result should know.
+	// Warnings are facts that a reader of the result should know.
 	Warnings []string
 
-	// What the first pool is: its model on accelerators under an engine, and where the memory of
-	// one accelerator goes.
+	// The server of the first pool: its model on accelerators under an engine, and the plan of the
+	// memory of one accelerator.
 	Model       *models.Architecture
 	Accelerator hardware.Accelerator
 	Engine      steptime.Engine
@@ -36,19 +36,20 @@ type Simulation struct {
 	speculators []*speculation.Speculator // by replica; nil for replicas that do not draft
 	config      sim.Config
 	metrics     metrics.Config
-	// baseline builds the same scenario without speculative decoding; nil where nobody compares.
+	// baseline builds the same scenario without speculative decoding; nil if there is no
+	// comparison.
 	baseline func() (*Simulation, error)
 }
 
 // Explain returns the scenario with every default filled in, as YAML that gives the same result.
-// What the scenario and the command line leave open is marked as a default.
+// Values that neither the scenario nor the command line gives are marked as defaults.
 func (s *Simulation) Explain() ([]byte, error) { return strict.Encode(s.Scenario, s.given) }
 
 // Given reports whether the file or the command line sets a field, such as batching.max-sequences.
 func (s *Simulation) Given(field string) bool { return s.given(field) }
 
-// Run simulates. Observers are told what happens besides. It stops early when ctx is done, with its
-// error. A trace that turns out to be corrupt is an InputError.
+// Run runs the simulation, and tells the observers what happens. If ctx is done, Run stops early
+// and returns its error. An error in a trace is an InputError.
 func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Result, error) {
 	defer s.Source.Close()
 	collector, err := metrics.New(s.metrics)
@@ -78,8 +79,8 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 	return done.result()
 }
 
-// Unsampled leaves the state of replicas at even times out of the run. Its result has no series,
-// and neither what follows from it: means over time, and whether the load is more than is served.
+// Unsampled turns off the samples of the state of replicas. The result then has no series and none
+// of the figures that follow from it: means over time, and whether the system is overloaded.
 func (s *Simulation) Unsampled() { s.config.SampleEvery = 0 }
 
 func runBaseline(ctx context.Context, build func() (*Simulation, error)) (*metrics.Summary, error) {
@@ -116,11 +117,11 @@ func (s *Simulation) Steps() *Steps {
 	return steps
 }
 
-// DraftModel returns the model that the first pool runs for each drafted token; nil where there is
+// DraftModel returns the model that the first pool runs for each drafted token, or nil if there is
 // none.
 func (s *Simulation) DraftModel() *models.Architecture { return s.pools[0].drafting.model }
 
-// Accelerators returns how many are used, over all replicas.
+// Accelerators returns the number of accelerators over all replicas.
 func (s *Simulation) Accelerators() int {
 	n := 0
 	for i := range s.pools {

@@ -9,8 +9,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// SLO is a service level objective: limits that a share of the requests must keep, all at once, and
-// limits of percentiles, each of which must be kept by itself. Limits of zero are not set.
+// SLO is a service level objective. It has limits that a share of the requests must keep all at
+// once, and limits of percentiles, each of which must be kept by itself. A limit of zero is not
+// set.
 type SLO struct {
 	TTFT       Limits  `json:"ttft,omitzero" jsonschema:"The longest time to first token."`
 	TPOT       Limits  `json:"tpot,omitzero" jsonschema:"The longest mean time per output token, after the first token."`
@@ -38,10 +39,10 @@ func (s *SLO) each() []latencyLimits {
 		{metrics.E2E, &s.E2E}}
 }
 
-// Joint reports whether requests must keep limits of several latencies, or of one, at once.
+// Joint reports whether there are limits for single requests, which requests must keep at once.
 func (s SLO) Joint() bool { return s.TTFT.Request > 0 || s.TPOT.Request > 0 || s.E2E.Request > 0 }
 
-// complete fills in what an SLO leaves open.
+// complete fills in the defaults of an SLO.
 func (s *SLO) complete() {
 	if *s == (SLO{Percentile: s.Percentile}) {
 		percentile := s.Percentile
@@ -59,8 +60,8 @@ func (s SLO) Complete() SLO {
 	return s
 }
 
-// limits returns the SLO as the metrics take it. Where no limit is of requests, those of the
-// highest percentiles say which requests are good.
+// limits returns the SLO in the form of package metrics. If there is no limit for single requests,
+// the limits of the highest percentiles define which requests count for goodput.
 func (s *SLO) limits() metrics.SLO {
 	m := metrics.SLO{
 		TTFT: sim.Time(s.TTFT.Request), TPOT: sim.Time(s.TPOT.Request),
@@ -88,7 +89,8 @@ func (s SLO) WithoutGaps() SLO {
 	return s
 }
 
-// Check reports to problem what contradicts itself. Prefix is where the SLO stands, such as "slo".
+// Check calls problem for each contradiction in the SLO. Prefix is the place of the SLO in the
+// scenario, such as "slo".
 func (s *SLO) Check(prefix string, problem func(field, format string, args ...any)) {
 	if s.ITL.Request > 0 {
 		problem(prefix+".itl",
@@ -117,7 +119,7 @@ func (s *SLO) Check(prefix string, problem func(field, format string, args ...an
 	}
 }
 
-// Words says what the SLO asks for.
+// Words returns the SLO in words.
 func (s SLO) Words() string {
 	var parts []string
 	if s.Joint() {

@@ -7,7 +7,8 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 )
 
-// LimitWords says of each limit of a percentile what was measured, and which limit of all binds.
+// LimitWords returns the measured value for each limit of a percentile, and the limit that binds,
+// in words.
 func (r *Result) LimitWords() []string {
 	var list []string
 	for i := range r.Limits {
@@ -26,7 +27,7 @@ func (r *Result) LimitWords() []string {
 	return list
 }
 
-// limitWords says what was measured, and whether the limit is kept.
+// limitWords returns the measured value, and whether the limit is kept, in words.
 func limitWords(l *metrics.LimitResult) string {
 	sign := "≤"
 	if l.Measured > l.Limit {

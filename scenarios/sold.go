@@ -2,7 +2,7 @@ package scenarios
 
 import "github.com/llmsim/llmsim/metrics"
 
-// TokenCounts are tokens of the requests that were completed. No user pays for others.
+// TokenCounts holds the numbers of tokens of completed requests. No user pays for other requests.
 type TokenCounts struct {
 	// Input counts all tokens of prompts, and Cached those of them that came from a prefix cache.
 	Input  int64 `json:"input"`
@@ -16,26 +16,27 @@ func CountTokens(s *metrics.Summary) TokenCounts {
 		Output: s.TotalOutputTokens}
 }
 
-// Sold is what the tokens of an hour are worth.
+// Sold is the worth of the tokens of an hour.
 type Sold struct {
 	// Input, Cached and Output are millions of tokens an hour; Input leaves out the cached ones.
 	Input  float64 `json:"input_millions_per_hour"`
 	Cached float64 `json:"cached_input_millions_per_hour"`
 	Output float64 `json:"output_millions_per_hour"`
-	// InputDollars, CachedDollars and OutputDollars are what these cost at the prices of tokens, an
+	// InputDollars, CachedDollars and OutputDollars are the worth of these tokens in US dollars an
 	// hour, and Hourly is their sum.
 	InputDollars  float64 `json:"input_dollars_per_hour"`
 	CachedDollars float64 `json:"cached_input_dollars_per_hour"`
 	OutputDollars float64 `json:"output_dollars_per_hour"`
 	Hourly        float64 `json:"dollars_per_hour"`
-	// Margin is Hourly less the price of the fleet; nil where that is not known.
+	// Margin is Hourly less the price of the fleet in US dollars an hour; nil if that price is not
+	// known.
 	Margin *float64 `json:"margin_dollars_per_hour,omitempty"`
 }
 
-// Sold reckons what tokens are worth that a fleet serves in an hour at a price in US dollars,
-// output millions of them in answers; nil without prices of tokens, or without answers. The counts
-// say how many tokens of prompts belong to these, and how many of them are cached. A price of 0 is
-// one that is not known.
+// Sold computes the worth of the tokens that a fleet serves in an hour, with output millions of
+// tokens in answers. The counts give the ratio of prompt tokens and cached tokens to output tokens.
+// hourly is the price of the fleet in US dollars an hour; 0 means that it is not known. Sold
+// returns nil without prices of tokens, or without answers.
 func (p *TokenPrices) Sold(c TokenCounts, output, fleet float64) *Sold {
 	if p == nil || c.Output == 0 {
 		return nil

@@ -4,8 +4,8 @@ import (
 	"github.com/llmsim/llmsim/policies/speculation"
 )
 
-// Speculation is speculative decoding: who drafts, what becomes of the drafts, and how long they
-// are.
+// Speculation describes speculative decoding: the drafter, the acceptance of drafts, and their
+// length.
 type Speculation struct {
 	Method      string        `json:"method" kind:"true" enum:"draft-model,eagle,mtp,medusa,n-gram,layer-skip" jsonschema:"The drafter: a smaller model, an EAGLE head, a multi-token prediction module, Medusa heads, a look-up in the text so far, or some layers of the model itself."`
 	Draft       string        `json:"draft,omitempty" need:"draft-model" jsonschema:"The draft model: a name of the catalogue, or the path of a Hugging Face config.json."`
@@ -35,7 +35,7 @@ type Tree struct {
 // defaultSiblings is s in 1 − (1 − s)⁴ = 0.19/0.30, see Tree.
 const defaultSiblings = 0.22
 
-// Acceptance says how likely drafted tokens are accepted.
+// Acceptance gives the probability that drafted tokens are accepted.
 type Acceptance struct {
 	Law       string    `json:"law,omitempty" kind:"true" enum:"constant,by-position,beta,measured" jsonschema:"The kind of distribution."`
 	Rate      float64   `json:"rate,omitempty" short:"true" need:"constant" above:"0" max:"1" jsonschema:"The acceptance rate of every token, given that the tokens before it were accepted."`

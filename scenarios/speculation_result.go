@@ -7,17 +7,17 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// SpeculationResult is what became of the drafts. The keys that begin with spec_decode are those of
+// SpeculationResult holds the figures of drafts. The keys that begin with spec_decode are those of
 // vLLM's serving benchmark.
 type SpeculationResult struct {
-	// Drafts were made, of DraftTokens tokens together, of which AcceptedTokens were accepted:
-	// AcceptanceRate in percent.
+	// Drafts is the number of drafts, DraftTokens the number of their tokens, and AcceptedTokens
+	// the number of accepted tokens. AcceptanceRate is the share of accepted tokens in percent.
 	Drafts         int64   `json:"spec_decode_num_drafts"`
 	DraftTokens    int64   `json:"spec_decode_draft_tokens"`
 	AcceptedTokens int64   `json:"spec_decode_accepted_tokens"`
 	AcceptanceRate float64 `json:"spec_decode_acceptance_rate"`
-	// AcceptanceLength is the mean number of tokens that a step with a draft gives, the model's own
-	// included.
+	// AcceptanceLength is the mean number of tokens that a step with a draft gives, including the
+	// model's own token.
 	AcceptanceLength float64 `json:"spec_decode_acceptance_length"`
 	// PerPosition is, for each place in a row of drafted tokens, the share of drafts that were
 	// accepted that far.
@@ -25,25 +25,26 @@ type SpeculationResult struct {
 	// TokensPerStep is the mean number of tokens that a step gives to a sequence that decodes, with
 	// a draft or without.
 	TokensPerStep float64 `json:"tokens_per_step"`
-	// DraftTime is the share of the time of steps that drafting adds, the host's overhead included.
+	// DraftTime is the share of the time of steps that drafting adds, including the host's
+	// overhead.
 	DraftTime float64 `json:"draft_time_share"`
-	// WastedFLOPs is the share of all arithmetic, that of the drafter included, that decoding
+	// WastedFLOPs is the share of all arithmetic, including that of the drafter, that decoding
 	// without drafts would not have needed.
 	WastedFLOPs float64 `json:"wasted_flops_share"`
-	// Speedup compares with the same scenario without speculative decoding; absent where that did
-	// not run.
+	// Speedup is the comparison with the same scenario without speculative decoding; absent if that
+	// did not run.
 	Speedup *Speedup `json:"speculation_speedup,omitempty"`
 }
 
-// Speedup says how many times as fast something is.
+// Speedup holds factors by which speculative decoding is faster.
 type Speedup struct {
-	// TPOT and E2EL compare mean latencies, OutputThroughput tokens a second.
+	// TPOT and E2EL compare mean latencies, and OutputThroughput compares tokens a second.
 	TPOT             float64 `json:"tpot"`
 	E2EL             float64 `json:"e2el"`
 	OutputThroughput float64 `json:"output_throughput"`
 }
 
-// speculationResult sums up what became of the drafts; nil where nothing drafts.
+// speculationResult returns the figures of drafts, or nil if no pool drafts.
 func (f *finished) speculationResult() *SpeculationResult {
 	if !slices.ContainsFunc(f.speculators, func(p *speculation.Speculator) bool {
 		return p != nil

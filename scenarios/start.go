@@ -12,7 +12,7 @@ import (
 type server struct {
 	*clocked
 	deployment.Server
-	// drafter predicts what drafting takes; nil where nothing is drafted.
+	// drafter predicts the time of drafting; nil if nothing is drafted.
 	drafter speculation.Drafter
 }
 
@@ -27,7 +27,7 @@ type pool struct {
 // EPYC, 2026), texts of 2,000 tokens, n-grams of 4 down to 2.
 const lookupToken = 3 * sim.Nanosecond
 
-// start makes the server of a clock, with the clocks that predict what drafting takes.
+// start makes the server of a clock, with the clocks that predict the time of drafting.
 func start(c *clocked) *server {
 	s := &server{clocked: c, Server: deployment.Server{Config: c.config, Plan: c.plan,
 		Clock: c.clock}}
@@ -93,8 +93,9 @@ func (c *clocked) draftClock(a *models.Architecture) *steptime.Clock {
 	return clock
 }
 
-// limitToDraftModel checks that a draft model with accelerators of its own fits there. Its cache
-// must hold what the model's does: the plan that it returns is limited to that.
+// limitToDraftModel checks that a draft model fits on its own accelerators. Its cache must hold the
+// same tokens as the model's cache, so the plan that it returns is limited to the smaller of the
+// two.
 func (c *clocked) limitToDraftModel(plan steptime.MemoryPlan) steptime.MemoryPlan {
 	draft := &c.drafting
 	d := c.spread(steptime.Parallelism{Tensor: c.s.Speculation.Tensor})

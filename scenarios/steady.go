@@ -1,7 +1,8 @@
 package scenarios
 
-// Unsteady says why the start and the end of a scenario's runs are part of what it shows, so that
-// no request may be left out as warm-up; it is empty where the scenario has a steady state.
+// Unsteady returns the reason why the start and the end of a scenario's runs are part of what it
+// shows, so that no request may be left out as warm-up. It returns "" if the scenario has a steady
+// state.
 func (s *Scenario) Unsteady() string {
 	w := &s.Workload
 	switch {
@@ -30,8 +31,8 @@ func (s *Scenario) Unsteady() string {
 // changes reports whether a rate follows a pattern.
 func (r *Rate) changes() bool { return r.Pattern != "" && r.Pattern != "steady" }
 
-// offersRate reports whether requests arrive at a rate that stays the same, whatever becomes of
-// them.
+// offersRate reports whether requests arrive at a constant rate that does not depend on the
+// answers.
 func (s *Scenario) offersRate() bool {
 	return s.Unsteady() == "" && s.Workload.Arrivals.Process != "closed-loop"
 }

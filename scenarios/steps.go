@@ -7,10 +7,9 @@ import (
 	"github.com/llmsim/llmsim/policies"
 )
 
-// Steps predicts the steps of a scenario without running it: those of the first pool, where there
-// are several.
+// Steps predicts the steps of the first pool of a scenario without running it.
 type Steps struct {
-	// Scenario is as that pool sees it, and has the defaults filled in on which the predictions
+	// Scenario is the scenario as that pool sees it, with the defaults on which the predictions
 	// rest.
 	Scenario    Scenario
 	Model       *models.Architecture
@@ -20,7 +19,8 @@ type Steps struct {
 	Warnings    []string
 }
 
-// Steps readies the step times of the scenario. What is wrong is an InputError.
+// Steps prepares the step times of the scenario. The error is an InputError if the scenario is
+// wrong.
 func (f *File) Steps(registry *policies.Registry) (*Steps, error) {
 	n := &notes{file: f}
 	servers := each(n, each(n, layOut(n, registry).fit(), alone), startClock)

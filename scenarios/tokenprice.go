@@ -26,7 +26,7 @@ func (p TokenPrice) MarshalText() ([]byte, error) {
 	return []byte("$" + strconv.FormatFloat(float64(p), 'f', -1, 64) + "/M"), nil
 }
 
-// TokenPrices are what users pay for tokens, or what a provider asks for them.
+// TokenPrices holds the prices that users pay for tokens, or that a provider asks for them.
 type TokenPrices struct {
 	Input  TokenPrice  `json:"input" required:"true" jsonschema:"The price of a million prompt tokens, such as $0.15/M."`
 	Cached *TokenPrice `json:"cached-input,omitempty" jsonschema:"The price of a million prompt tokens that come from a prefix cache. Default: the price of other input."`

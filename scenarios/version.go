@@ -2,7 +2,8 @@ package scenarios
 
 import "runtime/debug"
 
-// Version says which llmsim this is: the module's version, or the commit that it was built from.
+// Version returns the version of llmsim: the module's version, or the commit that it was built
+// from.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// view is the scenario as one kind of server sees it: with the sections of its pool in place of
-// those at the top. Pools without sections of their own share a view.
+// view is the scenario as one kind of server sees it. The sections of its pool replace those at the
+// top. Pools without sections of their own share a view.
 type view struct {
 	*notes
 	registry *policies.Registry
@@ -21,11 +21,11 @@ type view struct {
 	label    string   // the pool's name, where there are others
 }
 
-// place is where a pool stands in the fleet.
+// place is the place of a pool in the fleet.
 type place struct {
 	name string // empty where the scenario names no pools
 	role sim.Role
-	// Its replicas are those of the numbers from first on.
+	// The replicas of the pool have the numbers from first on.
 	first, size int
 	kind        int // the number of its view
 }
@@ -33,13 +33,13 @@ type place struct {
 // roleNames returns the names of sim.Mixed, sim.Prefill and sim.Decode in scenarios.
 func roleNames() []string { return []string{"mixed", "prefill", "decode"} }
 
-// layout is what a scenario writes of its fleet: the pools and their views.
+// layout holds the pools of a scenario and their views.
 type layout struct {
 	*notes
 	pools  []Pool // with names and roles; none where the scenario names none
 	places []place
 	views  []*view
-	// replicas is their number over all pools.
+	// replicas is the number of replicas over all pools.
 	replicas int
 }
 
@@ -100,7 +100,7 @@ func (p *Pool) over(s Scenario) (seen Scenario, differs bool) {
 	return s, differs
 }
 
-// section is a part of the scenario that pools can have of their own: at the top, and in a pool.
+// section is a part of the scenario that both the top and a pool may have.
 type section struct{ top, pool reflect.Value }
 
 // sections lists the keys that a scenario and a pool have in common, apart from names and numbers.
@@ -117,8 +117,8 @@ func sections(s *Scenario, p *Pool) []section {
 	return list
 }
 
-// problem notes what is wrong with a field of the scenario as the view has it: once, and without
-// the pool's name, where several pools share it.
+// problem notes a problem with a field of the view. If several pools share the field, the problem
+// is noted once, without the name of a pool.
 func (v *view) problem(field, format string, args ...any) {
 	p := v.file.doc.Problem(v.at(field), format, args...)
 	for i, other := range v.problems {
@@ -141,7 +141,7 @@ func (v *view) warn(format string, args ...any) {
 	v.addWarnings([]string{words})
 }
 
-// at returns where a field of the view is written: in the pool, or at the top.
+// at returns the path of a field of the view in the scenario: in the pool, or at the top.
 func (v *view) at(field string) string {
 	section, _, _ := strings.Cut(field, ".")
 	if v.own != "" && v.file.given(v.own+"."+section) {

@@ -11,15 +11,16 @@ import (
 type workMeter struct {
 	clock *steptime.Clock
 	total steptime.Work
-	// Of the steps that verify drafts: the arithmetic of the sequences that decode, and their
+	// The arithmetic of the decoding sequences in steps that verify drafts, and the number of their
 	// tokens.
 	verifyFLOPs  float64
 	verifyTokens int64
-	// Sums over the steps in which someone decodes, for the mean of them.
+	// Sums over the steps in which sequences decode, from which the mean step follows.
 	decodeSteps, decodes, decodeTokens, context int64
-	// promptSteps are the steps with prompts, promptTokens the tokens of prompts in them.
+	// promptSteps is the number of steps with prompts, and promptTokens the number of prompt tokens
+	// in them.
 	promptSteps, promptTokens int64
-	// prompts and decoding are the time of steps: what each takes.
+	// prompts and decoding divide the time of steps between the two.
 	prompts, decoding sim.Time
 }
 
@@ -69,8 +70,8 @@ func (w *fleetWork) total() workMeter {
 	return sum
 }
 
-// add takes in a leap. Work is affine in the context between two breakpoints, so that of all its
-// steps is their number times the mean of the first and the last.
+// add adds a leap. Work is affine in the context between two breakpoints, so the work of all steps
+// is their number times the mean of the first and the last step.
 func (m *workMeter) add(l *sim.Leap) {
 	var step sim.Step // filled in place, which is quicker than copied
 	step.Decodes, step.DecodeTokens, step.Context = l.Decodes, l.DecodeTokens, l.Context
@@ -103,8 +104,8 @@ func (m *workMeter) add(l *sim.Leap) {
 	}
 }
 
-// divide adds the time of a leap to that of prompts and decoding. A step for both decodes in the
-// time that this would take alone; what it takes beyond goes into prompts.
+// divide adds the time of a leap to that of prompts and decoding. Of a step for both, decoding
+// counts the time that it would take alone, and prompts count the rest.
 func (m *workMeter) divide(l *sim.Leap) {
 	decoding := l.End - l.Start
 	if len(l.Prefill) > 0 {
@@ -118,7 +119,7 @@ func (m *workMeter) divide(l *sim.Leap) {
 	m.prompts += l.End - l.Start - decoding
 }
 
-// meanDecode returns the mean step of those in which sequences decoded; nil where none did.
+// meanDecode returns the mean of the steps in which sequences decoded, or nil if none did.
 func (m *workMeter) meanDecode() *sim.Step {
 	if m.decodeSteps == 0 {
 		return nil

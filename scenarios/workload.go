@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Workload says who asks for what, and when: requests drawn from distributions, or a trace.
+// Workload describes the requests and their arrivals: random requests from distributions, or a
+// trace.
 type Workload struct {
 	Rate     Rate      `json:"rate,omitzero" jsonschema:"The number of requests (or conversations) that arrive in a second, over all replicas: a rate such as 2/s, or one that changes. Default: 1/s, or the times of the trace."`
 	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly requests arrive: a word, or a mapping. Default: poisson."`
@@ -37,7 +38,7 @@ func (w *Workload) tracedClasses() bool {
 	return slices.ContainsFunc(w.Classes, func(c Class) bool { return c.Trace != nil })
 }
 
-// Class is a kind of request. What it leaves open is as in the workload around it.
+// Class is a kind of request. Keys that it leaves out are those of the workload around it.
 type Class struct {
 	Name     string    `json:"name" required:"true" jsonschema:"The name in reports; for a trace, the name in its class column."`
 	Share    float64   `json:"share,omitempty" above:"0" jsonschema:"The weight of the class among the classes without a rate of their own, in any unit. Default: 1."`
@@ -64,27 +65,27 @@ type Prefix struct {
 	Zipf   float64 `json:"zipf,omitempty" min:"0" jsonschema:"How unequal their popularity is: prefix number k is chosen in proportion to k to the power of minus this number. Default: 0, all equally."`
 }
 
-// Images are what every prompt begins with.
+// Images describes the images that every prompt begins with.
 type Images struct {
 	Count int    `json:"count,omitempty" min:"1" max:"1000" jsonschema:"The number of images. Default: 1."`
 	Size  string `json:"size,omitempty" short:"true" required:"true" jsonschema:"The width and height of each image in pixels, such as 1024x768."`
 }
 
-// Sessions makes conversations of requests.
+// Sessions describes conversations.
 type Sessions struct {
 	Turns Length `json:"turns,omitzero" short:"true" required:"true" jsonschema:"The number of turns of a conversation: a number, or a distribution."`
 	Think Delay  `json:"think,omitzero" jsonschema:"The time between an answer and the next message. Default: none."`
 }
 
-// Delay is a time that people take.
+// Delay is a thinking time of users.
 type Delay struct {
 	Mean         Span    `json:"mean,omitempty" short:"true" required:"true" min:"0" jsonschema:"The mean."`
 	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"constant,exponential,gamma,lognormal" jsonschema:"The distribution."`
 	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" min:"0.001" max:"100" jsonschema:"The standard deviation divided by the mean."`
 }
 
-// Trace is a recorded workload. Where the scenario gives a rate or arrivals, only what its requests
-// ask for counts, not when.
+// Trace is a recorded workload. If the scenario gives a rate or arrivals, the times of the trace do
+// not count.
 type Trace struct {
 	File     string  `json:"file,omitempty" short:"true" required:"true" jsonschema:"The path of the file, plain or gzip. It is looked up beside the scenario file, and then from the current folder."`
 	Format   string  `json:"format,omitempty" enum:"azure,burstgpt,mooncake,llmsim,sharegpt" jsonschema:"The format of the file. Default: found from its first line."`
@@ -144,8 +145,8 @@ type Length struct {
 	File         string  `json:"file,omitempty" need:"empirical" jsonschema:"A file with one length in each line, and its weight in a second column."`
 }
 
-// Scaled returns the distribution with all lengths multiplied, as far as it is described by
-// numbers: one that is read from a file, or left to its default, stays as it is.
+// Scaled returns the distribution with all lengths multiplied by a factor. A distribution that is
+// read from a file, or left to its default, does not change.
 func (l Length) Scaled(by float64) Length {
 	scale := func(n int) int {
 		if n == 0 {

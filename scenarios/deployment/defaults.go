@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// Defaults are what an engine does where nobody says otherwise.
+// Defaults holds the policies and limits of an engine without further flags.
 type Defaults struct {
 	Batching, Memory OwnPolicy
 	// KVShare is as in Memory.KVShare.
@@ -21,9 +21,8 @@ type OwnPolicy struct {
 	Params map[string]string
 }
 
-// DefaultsOf returns what the engine of a preset does by itself on an accelerator. A preset that
-// stands for no engine with policies of its own, such as ideal, has those of vLLM V1 without a
-// prefix cache.
+// DefaultsOf returns the defaults of a preset's engine on an accelerator. A preset such as ideal,
+// which stands for no engine, has those of vLLM V1 without a prefix cache.
 func DefaultsOf(preset string, a *hardware.Accelerator) Defaults {
 	switch preset {
 	case "vllm-v1", "vllm-v1-sync":
@@ -60,9 +59,9 @@ func limits(sequences, tokens int) map[string]string {
 	}
 }
 
-// Complete sets the name of a policy to the engine's own where it is empty, and returns the
-// parameters completed with those of the engine where the policy is its own. A token budget below
-// the engine's number of sequences lowers that, as in vLLM.
+// Complete returns the name and the parameters of a policy. An empty name becomes the engine's own
+// policy. If the policy is the engine's own, missing parameters take the engine's values. A token
+// budget below the engine's number of sequences lowers that number, as in vLLM.
 func (o *OwnPolicy) Complete(name *string, given map[string]string) map[string]string {
 	if *name == "" {
 		*name = o.Name

@@ -1,6 +1,6 @@
-// Package deployment assembles servers: a model on accelerators, under an engine and its policies,
-// becomes the sim.ReplicaConfig that a simulation runs. Scenarios, validation, fits and planners
-// all build their servers here, so that what is held against measurements is what users run.
+// Package deployment assembles servers: it makes the sim.ReplicaConfig of a model on accelerators,
+// under an engine and its policies. Scenarios, validation, fits and planners all build their
+// servers here, so that measurements are compared with the same servers that users simulate.
 package deployment
 
 import (
@@ -11,19 +11,19 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// Config says what one replica is.
+// Config describes one replica.
 type Config struct {
 	Model       *models.Architecture
 	Accelerator *hardware.Accelerator
 	// ScaleUp joins the accelerators of a node, Network joins nodes, and HostLink joins each
-	// accelerator and its host. Each may be nil where there is none.
+	// accelerator with its host. Each is nil if there is no such link.
 	ScaleUp, Network, HostLink *hardware.Link
-	// Parallel says over how many accelerators the replica is spread.
+	// Parallel says how the replica is spread over accelerators.
 	Parallel steptime.Parallelism
 	// Weights, KV and Activations are number formats. Empty ones follow the model, see
 	// steptime.Config.
 	Weights, KV, Activations hardware.DType
-	// Engine is a preset, perhaps with times changed.
+	// Engine is a preset, whose times may be changed.
 	Engine steptime.Engine
 	// MaxContext is the longest prompt and answer together that is served, in tokens; 0 means no
 	// limit.
@@ -35,18 +35,18 @@ type Config struct {
 	Physics     Physics
 }
 
-// Physics changes what predictions rest on. Its zero value leaves everything as llmsim ships it.
+// Physics changes the basis of predictions. Its zero value changes nothing.
 type Physics struct {
 	// Constants are the efficiencies of the accelerator; nil takes the fitted ones.
 	Constants *hardware.Constants
-	// Host is how many times longer the host takes than that of an H100 machine; 0 means as
+	// Host is the time of the host, as a multiple of the time of an H100 machine's host; 0 means as
 	// measured.
 	Host float64
 	// Operators are kernels measured on the accelerator; nil means none.
 	Operators *steptime.Tables
-	// Given are step times that take the place of all predictions; nil means none.
+	// Given are step times that replace all predictions; nil means none.
 	Given *steptime.Given
-	// Images are what every prompt begins with.
+	// Images are the images that every prompt begins with.
 	Images steptime.Images
 	// Adjusted says that times of Config.Engine are not those of its preset.
 	Adjusted bool
@@ -55,7 +55,8 @@ type Physics struct {
 }
 
 // NewClock returns the clock that predicts the steps of a replica. The error says why the replica
-// cannot run as configured; whether the model fits into memory is another question, see PlanMemory.
+// cannot run as configured. NewClock does not check whether the model fits into memory: see
+// PlanMemory.
 func (c *Config) NewClock() (*steptime.Clock, error) {
 	s := steptime.Config{
 		Model: c.Model, Accelerator: c.Accelerator, Parallel: c.Parallel,
@@ -73,10 +74,10 @@ func (c *Config) NewClock() (*steptime.Clock, error) {
 	return steptime.New(s)
 }
 
-// Server is a replica that fits, from which any number of equal ones are made.
+// Server is a replica that fits, from which any number of equal replicas can be made.
 type Server struct {
 	Config
-	// Plan is where the memory of each accelerator goes.
+	// Plan says what the memory of each accelerator is used for.
 	Plan steptime.MemoryPlan
 	// Clock predicts the steps. Replicas share it; it is used by one goroutine at a time.
 	Clock *steptime.Clock

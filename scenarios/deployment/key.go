@@ -4,8 +4,8 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// Key names what a server is as far as the accuracy of its predictions depends on it. What was
-// measured of one key says nothing of another.
+// Key holds the properties of a server on which the accuracy of its predictions depends. A
+// measurement of one key says nothing about another.
 type Key struct {
 	// Engine is the name of a preset, which stands for an engine and a family of its versions.
 	Engine string `json:"engine"`
@@ -15,23 +15,23 @@ type Key struct {
 	// Weights and KV are number formats.
 	Weights hardware.DType `json:"weights"`
 	KV      hardware.DType `json:"kv_cache"`
-	// Tensor, Pipeline, Expert and Data are the degrees of parallelism, and Link what joins the
-	// accelerators of a node; "" where there is one.
+	// Tensor, Pipeline, Expert and Data are the degrees of parallelism. Link joins the accelerators
+	// of a node; "" if there is only one.
 	Tensor   int    `json:"tensor_parallel"`
 	Pipeline int    `json:"pipeline_parallel"`
 	Expert   int    `json:"expert_parallel"`
 	Data     int    `json:"data_parallel"`
 	Link     string `json:"link,omitempty"`
-	// Batching and Memory are names of policies. A KV cache in blocks counts as "paged" whether
-	// it keeps prefixes or not: where no prompts are alike it makes no difference.
+	// Batching and Memory are names of policies. A KV cache in blocks counts as "paged", whether it
+	// keeps prefixes or not, because that makes no difference if no prompts are alike.
 	Batching string `json:"batching"`
 	Memory   string `json:"memory"`
 	// Speculation is the method of speculative decoding; "" without it.
 	Speculation string `json:"speculation,omitempty"`
 }
 
-// Key returns the key of a server. It returns false where the step times are not the ones that
-// llmsim predicts for the engine, so that no measurement of it applies.
+// Key returns the key of a server. It returns false if the step times are not the ones that llmsim
+// predicts for the engine, so that no measurement applies.
 func (c *Config) Key() (Key, bool) {
 	p := c.Parallel.Complete()
 	k := Key{

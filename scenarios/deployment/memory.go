@@ -13,15 +13,15 @@ type Memory struct {
 	// Utilization is the share of an accelerator's memory that the engine takes for weights,
 	// activations and KV cache; 0 means 0.9.
 	Utilization float64
-	// KVShare is the share of what weights, activations and engine leave that becomes KV cache,
-	// which is how TensorRT-LLM divides memory; 0 means that Utilization counts.
+	// KVShare is the KV cache's share of the memory that weights, activations and engine leave, as
+	// TensorRT-LLM divides memory. 0 means that Utilization counts.
 	KVShare float64
-	// StaticShare is the share of an accelerator's memory for weights and KV cache, beside which
-	// activations and engine find room: how SGLang divides memory. 0 means that Utilization counts.
+	// StaticShare is the share of an accelerator's memory for weights and KV cache, without
+	// activations and engine, as SGLang divides memory. 0 means that Utilization counts.
 	StaticShare float64
-	// Tokens is the size of the KV cache, where it is known; 0 means what is left.
+	// Tokens is the size of the KV cache in tokens, if it is known; 0 means what is left.
 	Tokens int
-	// LargestStep is the number of tokens that activations have room for; 0 means the largest step
+	// LargestStep is the number of tokens for which activations have room; 0 means the largest step
 	// that the scheduler forms.
 	LargestStep int
 	// Swap is the host memory in bytes for KV caches that are swapped out, of all accelerators of a
@@ -47,8 +47,8 @@ func (c *Config) PlanMemory() (steptime.MemoryPlan, error) {
 	return plan, err
 }
 
-// Utilization returns the share of an accelerator's memory that the engine takes, which follows
-// from Memory.KVShare or Memory.StaticShare where one of them is given.
+// Utilization returns the share of an accelerator's memory that the engine takes. It follows from
+// Memory.KVShare or Memory.StaticShare if one of them is given.
 //
 // TensorRT-LLM takes its share of what the largest step leaves (tensorrt_llm/_torch/pyexecutor/
 // _util.py, _cal_max_memory); SGLang leaves the rest of memory free, in which activations find room

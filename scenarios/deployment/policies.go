@@ -8,13 +8,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Policies are those of a replica. Fleets have others besides.
+// Policies are the policies of a replica. A fleet has further ones.
 type Policies struct {
 	Batching Choice[sim.Scheduler]
 	Memory   Choice[sim.Memory]
 }
 
-// Choice is a policy and the parameters that it is given, as a scenario writes them. Those left out
+// Choice is a policy with its parameters, as a scenario writes them. Parameters that are left out
 // take their defaults.
 type Choice[T any] struct {
 	Policy *policies.Policy[T]
@@ -38,12 +38,12 @@ func Choose[T any](family *policies.Family[T], name string, params map[string]st
 	return Choice[T]{policy, all}, nil
 }
 
-// Build makes the policy for a place. What is wrong with a parameter is a *policies.ParamError.
+// Build makes the policy for a place. An error in a parameter is a *policies.ParamError.
 func (c *Choice[T]) Build(place policies.Deployment) (T, error) {
 	return c.Policy.Build(place, c.Params)
 }
 
-// Name returns the name of the policy, or "" where none is chosen.
+// Name returns the name of the policy, or "" if none is chosen.
 func (c *Choice[T]) Name() string {
 	if c.Policy == nil {
 		return ""
@@ -74,7 +74,7 @@ func (p *Policies) blockTokens() int { return p.Memory.count("block-size") }
 // limit.
 func (c *Config) TokenBudget() int { return c.Policies.tokenBudget() }
 
-// Anywhere describes a place with memory enough for any policy, in which parameters are checked
+// Anywhere describes a place with enough memory for any policy. It serves to check parameters
 // before the memory is planned.
 func (c *Config) Anywhere() policies.Deployment {
 	place := policies.Deployment{KVTokens: 1 << 40, MaxContext: 1 << 20, TokenBytes: 1,

@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Defaults returns what the engine does by itself with the model: where layers keep less than a
-// part of each token, engines that know such layers have the memory policy hybrid.
+// Defaults returns the engine's defaults for the model. If the model has layers that do not keep
+// the KV of every token, engines that know such layers use the memory policy hybrid.
 func (c *Config) Defaults() Defaults {
 	d := DefaultsOf(c.Engine.Name, c.Accelerator)
 	if c.Engine.Hybrid && c.layers().Bounded() {
@@ -19,8 +19,8 @@ func (c *Config) Defaults() Defaults {
 	return d
 }
 
-// KeepsWindowsWhole reports whether the memory policy keeps the KV of all tokens in layers that see
-// a window of them, which the engine itself does not.
+// KeepsWindowsWhole reports whether the memory policy keeps the KV of all tokens in layers with a
+// sliding window, while the engine itself does not.
 func (c *Config) KeepsWindowsWhole() bool {
 	return c.Engine.Hybrid && c.layers().Windowed > 0 && !c.Policies.forgetsWindows()
 }
@@ -30,7 +30,7 @@ func (p *Policies) forgetsWindows() bool {
 	return p.Memory.Name() == "hybrid" || p.Memory.Name() == "sliding-window"
 }
 
-// layers says what the model's layers keep of a sequence, in bytes on one accelerator.
+// layers returns the sizes that the model's layers keep of a sequence, in bytes on one accelerator.
 func (c *Config) layers() memory.Layers {
 	k := c.Model.Kept(c.Parallel.Complete().Tensor, c.kv())
 	l := memory.Layers{
@@ -53,7 +53,8 @@ func (c *Config) kept() models.Kept {
 	return k
 }
 
-// HandedOver returns the bytes of what a sequence keeps, once for all accelerators of a replica.
+// HandedOver returns the size in bytes of what a sequence keeps, for all accelerators of a replica
+// together.
 func (c *Config) HandedOver() sim.Footprint[int64] {
 	k := c.Model.Kept(1, c.kv())
 	return sim.Footprint[int64]{

@@ -1,5 +1,5 @@
-// Package evidence says what predictions for a server rest on, and how wrong they may be: whether
-// such a server was measured, a relative of it, its kernels only, or nothing.
+// Package evidence says what the predictions for a server rest on, and how wrong they may be.
+// Either such a server was measured, or a similar one, or only its kernels, or nothing.
 package evidence
 
 import (
@@ -20,12 +20,12 @@ import (
 //go:embed errors.csv
 var table string
 
-// Error is how far predictions of a latency are from measurements of one server.
+// Error says how far predictions of a latency are from measurements of one server.
 type Error struct {
 	deployment.Key
 	// Quantity is "TTFT" or "TPOT".
 	Quantity string `json:"quantity"`
-	// Rows is the number of measured rows, Median the median of their absolute relative errors:
+	// Rows is the number of measured rows, and Median the median of their absolute relative errors:
 	// 0.02 is 2 %.
 	Rows   int     `json:"rows"`
 	Median float64 `json:"median_error"`
@@ -76,8 +76,7 @@ func sixteen(k deployment.Key) deployment.Key {
 }
 
 // OfRelatives reports whether other servers of the same engine on the same accelerator were
-// measured: with another model, say. How far off predictions of those were says nothing of this
-// one.
+// measured, for example with another model.
 func OfRelatives(key deployment.Key) bool {
 	return slices.ContainsFunc(measured(), func(e Error) bool {
 		return e.Key != key && e.Engine == key.Engine && e.Accelerator == key.Accelerator
@@ -127,7 +126,7 @@ func parse(row []string) (Error, error) {
 	return e, errors.Join(failures...)
 }
 
-// held says the errors of one server in words: "" where there are none.
+// held returns the errors of one server in words, or "" if there are none.
 func held(list []Error) string {
 	if len(list) == 0 {
 		return ""
@@ -157,7 +156,7 @@ func held(list []Error) string {
 		counted, k.Model, k.Weights, k.Engine, on, strings.Join(parts, " and the "), biased)
 }
 
-// much is the factor between measured and predicted times from which a bias is told.
+// much is the factor between measured and predicted times from which on a sentence names the bias.
 const much = 1.15
 
 // percent writes a share with two digits.

@@ -18,7 +18,7 @@ type Grade string
 const (
 	// Measured: such a server was served and measured.
 	Measured Grade = "measured"
-	// Relative: a server that differs in little was.
+	// Relative: a server with few differences was measured.
 	Relative Grade = "relative"
 	// Kernels: no server like it was measured; the kernels of its engine on its accelerator were.
 	Kernels Grade = "kernels only"
@@ -29,30 +29,30 @@ const (
 // Grades returns all grades, the best first.
 func Grades() []Grade { return []Grade{Measured, Relative, Kernels, Formula} }
 
-// Evidence is what is known of how wrong predictions for a server are.
+// Evidence says what is known about the errors of predictions for a server.
 type Evidence struct {
 	Grade Grade `json:"grade"`
-	// Errors are those of this server where it was measured, else those of the nearest one that
-	// was.
+	// Errors are the errors of this server if it was measured, else those of the nearest measured
+	// server.
 	Errors []Error `json:"errors,omitempty"`
-	// Nearest is the nearest server that was measured, and Differs says in what it differs; absent
-	// where this one was, or none is near.
+	// Nearest is the nearest measured server, and Differs says in what it differs. Both are absent
+	// if this server was measured, or if no measured server is near.
 	Nearest *deployment.Key `json:"nearest,omitempty"`
 	Differs []string        `json:"differs,omitempty"`
-	// Deviations are known ones that apply to the server.
+	// Deviations are the known deviations that apply to the server.
 	Deviations []string `json:"known_deviations,omitempty"`
 	// Spread says how far the predictions may be from what would be measured.
 	Spread Spread `json:"spread"`
 
-	// Server is the server that it is about.
+	// Server is the server that the evidence is about.
 	Server deployment.Key `json:"-"`
 }
 
 // farthest is the greatest distance of a relative.
 const farthest = 4
 
-// Of returns the evidence for a server. Own is false where the step
-// times are not the ones that llmsim predicts for the engine, so that no measurement of it applies.
+// Of returns the evidence for a server. own is false if the step times are not the ones that llmsim
+// predicts for the engine, so that no measurement applies.
 func Of(key deployment.Key, own bool) Evidence {
 	e := Evidence{Grade: Formula, Deviations: deviations(key), Server: key}
 	if own {
@@ -137,7 +137,7 @@ var servers = sync.OnceValue(func() []deployment.Key {
 	return list
 })
 
-// Sentence says the evidence in words.
+// Sentence returns the evidence in words.
 func (e *Evidence) Sentence() string {
 	var words string
 	switch e.Grade {
@@ -158,8 +158,8 @@ func (e *Evidence) Sentence() string {
 	return words
 }
 
-// Apart returns the evidence for a server that only computes prompts, or only goes on from there,
-// from that for one that does both: what was measured of the latter is a relative's.
+// Apart returns the evidence for a server that only computes prompts or only decodes, given the
+// evidence for a server that does both. A measurement of the latter counts as one of a relative.
 func (e Evidence) Apart() Evidence {
 	if e.Grade == Measured {
 		e.Grade = Relative
@@ -171,8 +171,8 @@ func (e Evidence) Apart() Evidence {
 	return e
 }
 
-// Weakest returns the evidence of the lower grade, of which predictions for a system of several
-// servers are no better than.
+// Weakest returns the evidence with the lower grade. Predictions for a system of several servers
+// are no better than that.
 func Weakest(list []Evidence) Evidence {
 	return slices.MaxFunc(list, func(a, b Evidence) int {
 		return cmp.Compare(slices.Index(Grades(), a.Grade), slices.Index(Grades(), b.Grade))

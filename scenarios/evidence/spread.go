@@ -13,8 +13,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// Spread says how far predictions may be from measurements: the logarithm of the measured over the
-// predicted time is taken as normally distributed around a bias, which is above 0 where measured
+// Spread says how far predictions may be from measurements. The logarithm of the measured over the
+// predicted time is assumed to be normally distributed around a bias, which is above 0 if measured
 // times are longer. TPOT and TTFT are the standard deviations.
 type Spread struct {
 	TPOT     float64 `json:"tpot"`
@@ -27,8 +27,8 @@ type Spread struct {
 // distribution lie, to each side.
 const Width80 = 1.2816
 
-// Off says where the logarithms of the measured over the predicted times of one quantity lie: 80 of
-// 100 are within Within of Bias.
+// Off describes the logarithms of the measured over the predicted times of one quantity: 80 of 100
+// differ from Bias by at most Within.
 type Off struct {
 	Bias   float64 `json:"bias"`
 	Within float64 `json:"within"`
@@ -40,9 +40,9 @@ func (o Off) Holds(deviation, width float64) bool {
 	return math.Abs(deviation-o.Bias) <= o.Within*width/Width80
 }
 
-// Below returns o for predictions of a lower grade than the ones that it was seen of: to their
-// errors comes an independent one. Its squares are not fused, and math.Hypot is not used, since
-// that differs between machines in the last digit.
+// Below returns o for predictions of a lower grade than those from which o comes, by adding an
+// independent error. Its squares are not fused, and math.Hypot is not used, since the last digit of
+// both differs between machines.
 func (o Off) Below(g Grade, quantity string) Off {
 	more := beyond(g, quantity)
 	return Off{o.Bias, math.Sqrt(float64(o.Within*o.Within) + float64(more*more))}
@@ -162,7 +162,7 @@ func spread(g Grade, key deployment.Key, errors []Error) Spread {
 		TTFT: ttft.Within / Width80, TTFTBias: ttft.Bias}
 }
 
-// Range returns the factors on a predicted TPOT between which 80 of 100 measured ones lie.
+// Range returns the factors on a predicted TPOT between which 80 of 100 measured values lie.
 func (s *Spread) Range() (low, high float64) {
 	width := float64(s.TPOT * Width80) // not fused, so that all machines print the same
 	return math.Exp(s.TPOTBias - width), math.Exp(s.TPOTBias + width)

@@ -13,8 +13,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Decode fills the struct that into points to. It reports all problems of the document together, as
-// Problems. Fields that the document does not set are left as they are.
+// Decode fills the struct that into points to. It returns all problems of the document together, as
+// Problems. Fields that the document does not set do not change.
 func (d *Document) Decode(into any) error {
 	dec := decoder{doc: d}
 	dec.structure(d.root, reflect.ValueOf(into).Elem(), "")
@@ -22,8 +22,9 @@ func (d *Document) Decode(into any) error {
 	return dec.problems.orNil()
 }
 
-// mostValues bounds the values of a document, each counted as often as aliases repeat it: four
-// times what a rate for each hour of a year takes. Aliases of aliases grow exponentially.
+// mostValues is the largest number of values of a document, where each value counts as often as
+// aliases repeat it. It is four times what a rate for each hour of a year takes. Without it,
+// aliases of aliases could grow exponentially.
 const mostValues = 100_000
 
 type decoder struct {
@@ -76,7 +77,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, r rule) {
 	}
 }
 
-// structure decodes a mapping, or the scalar that is short for one.
+// structure decodes a mapping, or the scalar that stands for one.
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	list := fields(v.Type())
 	if n.Kind == yaml.ScalarNode {
@@ -116,8 +117,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	d.applicable(n, v, path, list, keys)
 }
 
-// applicable checks that the keys that must be given are, and that none is given that does not
-// apply to the kind.
+// applicable checks that all required keys are given, and that each given key applies to the kind.
 func (d *decoder) applicable(n *yaml.Node, v reflect.Value, path string, list []field,
 	keys map[string]*yaml.Node) {
 	kind, word := kindOf(list, v)
@@ -137,7 +137,7 @@ func (d *decoder) applicable(n *yaml.Node, v reflect.Value, path string, list []
 	}
 }
 
-// placeOf prefers the key's own line, except for values that came from the command line.
+// placeOf returns the place of the key, or that of the value if it came from the command line.
 func (d *decoder) placeOf(key, value *yaml.Node) *yaml.Node {
 	if _, ok := d.doc.overrides[value]; ok {
 		return value
@@ -198,7 +198,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// want says in words what a type takes.
+// want returns the values that a type takes, in words.
 func want(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

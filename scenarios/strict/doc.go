@@ -1,7 +1,6 @@
-// Package strict reads YAML into Go structs and forgives nothing: unknown and duplicate keys, wrong
-// types, missing units and values out of range are all reported, with file, line, field path and
-// what is allowed. It is the only package besides the hardware catalogue's reader that knows the
-// YAML library.
+// Package strict reads YAML into Go structs. It reports unknown and duplicate keys, wrong types,
+// missing units and values out of range, with file, line, field path and what is allowed. Only this
+// package and the reader of the hardware catalogue use the YAML library.
 //
 // Structs describe their keys by tags:
 //

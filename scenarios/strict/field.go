@@ -22,7 +22,7 @@ type field struct {
 	rule  rule
 }
 
-// rule is what values of a field may be.
+// rule says which values a field may have.
 type rule struct {
 	tag reflect.StructTag
 }
@@ -78,8 +78,8 @@ func names(list []field) []string {
 	return keys
 }
 
-// kindOf returns the key that decides which others apply, and its word; both are empty where there
-// is no such key.
+// kindOf returns the key that decides which others apply, and its word. Both are empty if there is
+// no such key.
 func kindOf(list []field, v reflect.Value) (key, word string) {
 	for _, f := range list {
 		if f.rule.tag.Get("kind") == "true" {

@@ -12,9 +12,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Set overrides one value, given as "key.path=value" where the value is YAML; items of lists are
-// named by their number. The shape is a pointer to the struct that the document will be decoded
-// into: it says which keys exist. The value itself is checked by Decode.
+// Set overrides one value, given as "key.path=value" with a value in YAML. Items of lists are named
+// by their number. shape is a pointer to the struct into which the document will be decoded; it
+// says which keys exist. Decode checks the value itself.
 func (d *Document) Set(assignment string, shape any) error {
 	path, text, found := strings.Cut(assignment, "=")
 	if !found || path == "" {
@@ -99,8 +99,9 @@ func (d *Document) slot(parent *yaml.Node, t reflect.Type, key, path string) (**
 		describe(parent))
 }
 
-// open makes the node in the slot one that keys can be set in: a new mapping where there is none, a
-// copy of an anchored value (which others share), the mapping that a scalar is short for.
+// open makes the node in the slot a mapping whose keys can be set. This is a new mapping if there
+// is none, a copy of an anchored value, which others share, or the mapping that a scalar stands
+// for.
 func (d *Document) open(slot **yaml.Node, t reflect.Type, path string) {
 	if n := *slot; n.Kind == yaml.AliasNode {
 		copied := *n.Alias

@@ -12,7 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Document is a parsed YAML file that remembers where each value stands.
+// Document is a parsed YAML file with the place of each value.
 type Document struct {
 	name string
 	root *yaml.Node
@@ -24,12 +24,12 @@ type Document struct {
 	changed map[string]bool
 }
 
-// MostText bounds a file, in bytes. The longest that people write have some ten thousand; the YAML
-// library takes a hundred times the memory of the text.
+// MostText is the largest size of a file in bytes. The longest files that people write have about
+// ten thousand. The YAML library takes a hundred times the memory of the text.
 const MostText = 1 << 20
 
-// Parse reads the one document of a YAML file; name is used in messages. Without a name, which is
-// for YAML that a program wrote, messages name neither file nor line.
+// Parse reads the one document of a YAML file; name is its name in messages. Without a name, for
+// YAML that a program wrote, messages name neither file nor line.
 func Parse(name string, data []byte) (*Document, error) {
 	if len(data) > MostText {
 		return nil, Problems{{
@@ -63,10 +63,12 @@ func Parse(name string, data []byte) (*Document, error) {
 	return doc, nil
 }
 
-// Has reports whether the document, or an override, sets the field. It knows after Decode.
+// Has reports whether the document, or an override, sets the field. It may be called after Decode
+// only.
 func (d *Document) Has(path string) bool { return d.places[path] != nil }
 
-// Overridden reports whether an override sets the field or a part of it. It knows after Decode.
+// Overridden reports whether an override sets the field or a part of it. It may be called after
+// Decode only.
 func (d *Document) Overridden(path string) bool { return d.changed[path] }
 
 // noteChanges finds the fields that overrides set.

@@ -28,10 +28,10 @@ func (p Problem) Error() string {
 	return text
 }
 
-// Problems is everything that is wrong with the input, in the order of the file.
+// Problems lists all problems of the input, in the order of the file.
 type Problems []Problem
 
-// mostProblems bounds what is listed, which is more than anyone mends at once.
+// mostProblems is the largest number of problems to list. Nobody corrects more at once.
 const mostProblems = 20
 
 // Error returns one problem a line, the first of them where there are many.

@@ -2,9 +2,9 @@ package strict
 
 import "gopkg.in/yaml.v3"
 
-// Spread lets a key that stands for a name be a mapping of that name and of what another key, a
-// mapping, holds: with Spread("model", "name", "shape"), model: {name: m, kv-heads: 1} is model: m
-// and shape: {kv-heads: 1}.
+// Spread lets a key whose value is a name be a mapping of that name and of the keys of another
+// mapping. With Spread("model", "name", "shape"), model: {name: m, kv-heads: 1} means model: m and
+// shape: {kv-heads: 1}.
 func (d *Document) Spread(key, name, into string) error {
 	at := d.child(key)
 	if at < 0 || resolve(d.root.Content[at]).Kind != yaml.MappingNode {
