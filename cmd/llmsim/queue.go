@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/llmsim/llmsim/internal/planner/queue"
 
@@ -43,16 +41,8 @@ func (flags *queueFlags) addServer(cmd *cobra.Command) {
 	f.StringVar(&flags.Key, "nats-key", "", "PEM file with the key of --nats-cert")
 }
 
-// garbage is by how many percent the heap may grow between collections while simulations run. They
-// leave little behind, so that more frequent ones only cost time: with the usual 100, two cores are
-// a tenth slower.
-const garbage = 400
-
 // config returns the configuration, with messages to standard error.
 func (flags *queueFlags) config(cmd *cobra.Command) (queue.Config, error) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
-	}
 	c := flags.Config
 	if c.Workers == 0 && c.URL == "" && c.Listen == "" {
 		return c, fmt.Errorf("--workers 0 leaves all runs to other processes, which need --nats " +
