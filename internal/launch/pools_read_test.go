@@ -197,6 +197,10 @@ func TestReadPools(t *testing.T) {
 			"model=deepseek-ai/DeepSeek-R1-0528"},
 		"Dynamo": {dynamoPools, "fleet.pools=[{role: decode, replicas: 2}, {role: prefill, " +
 			"replicas: 3, parallelism: {tensor: 2}}] model=Qwen/Qwen3-0.6B routing=prefix-aware"},
+		"parts of options": {"vllm serve m --kv-transfer-config.kv_connector NixlConnector " +
+			"--kv-transfer-config.kv_role kv_producer\nvllm serve m -tp 2 " +
+			"--kv-transfer-config.kv_role=kv_consumer", "fleet.pools=[{role: prefill, " +
+			"replicas: 1}, {role: decode, replicas: 1, parallelism: {tensor: 2}}] model=m"},
 		"three pools": {"case $1 in\nmixed-0) vllm serve m;;\ndecode-1) # replicas: 3, of 8\n" +
 			"vllm serve m;;\nprefill-2) vllm serve m;;\nprefill-3) vllm serve m -tp 2;;\nesac",
 			"fleet.pools=[{role: mixed, replicas: 1}, {role: decode, replicas: 3}, {name: " +

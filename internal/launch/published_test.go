@@ -105,7 +105,9 @@ func ofWorkers(e *engine) map[string]values {
 // Each flag that is read is one that an engine publishes, or did before.
 func TestFlagsThatAreReadArePublished(t *testing.T) {
 	before := []string{"--tp", "--pp", "--dp", // which argparse completes
-		"--model",                                // of the module that vllm serve replaced
+		"--model",                      // of the module that vllm serve replaced
+		"--kv-transfer-config.kv_role", // a part of an option of vLLM
+		"--kv-transfer-config.kv_connector",
 		"-O",                                     // vLLM, --optimization-level since v0.15
 		"--swap-space", "--disable-log-requests", // vLLM before v0.12
 		"--enable-log-requests", "--moe-backend", "--language-model-only", // vLLM since

@@ -106,6 +106,7 @@ func vllmOptions() []option {
 		{flags: []string{"--enable-chunked-prefill"}, isSwitch: true},
 		noted(noAcceptance, "--speculative-config"),
 		read("pool", transferRole, "--kv-transfer-config"),
+		read("pool", kvRole, "--kv-transfer-config.kv_role"),
 		{flags: []string{"--is-prefill-worker"}, key: "pool", isSwitch: true, on: "prefill"},
 		{flags: []string{"--is-decode-worker"}, key: "pool", isSwitch: true, on: "decode"},
 		read("pool", mode, "--disaggregation-mode"),
@@ -113,7 +114,7 @@ func vllmOptions() []option {
 		notedSwitch(noSchedule, "--async-scheduling"),
 		noted(noKernels, "-O"),
 	}
-	list = append(list, ignored("--tokenizer", "--seed",
+	list = append(list, ignored("--tokenizer", "--seed", "--kv-transfer-config.kv_connector",
 		"--config-format", "--uvicorn-log-level",
 		"--distributed-executor-backend", "--limit-mm-per-prompt", "--generation-config",
 		"--data-parallel-address", "--data-parallel-rpc-port",
@@ -135,7 +136,12 @@ func transferRole(text string) (string, error) {
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
 		return "", leftOut("it is not JSON: " + err.Error())
 	}
-	switch config.Role {
+	return kvRole(config.Role)
+}
+
+// kvRole reads the role alone. Any other than of one pool is that of some pool.
+func kvRole(name string) (string, error) {
+	switch name {
 	case "kv_producer":
 		return "prefill", nil
 	case "kv_consumer":
