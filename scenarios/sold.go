@@ -35,7 +35,7 @@ type Sold struct {
 
 // Sold computes the worth of the tokens that a fleet serves in an hour, with output millions of
 // tokens in answers. The counts give the ratio of prompt tokens and cached tokens to output tokens.
-// hourly is the price of the fleet in US dollars an hour; 0 means that it is not known. Sold
+// fleet is the price of the fleet in US dollars an hour; 0 means that it is not known. Sold
 // returns nil without prices of tokens, or without answers.
 func (p *TokenPrices) Sold(c TokenCounts, output, fleet float64) *Sold {
 	if p == nil || c.Output == 0 {
