@@ -11,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// explain returns the diagnosis of the chosen fleet, as `llmsim scenario` gives it, and what would
-// make do with one replica fewer.
+// explain returns the diagnosis of the chosen fleet, as `llmsim scenario` gives it, and the changes
+// with which one replica fewer would suffice.
 func (s *search) explain(ctx context.Context) (insights []string, oneFewer *Advice, err error) {
 	if !s.trials.shard.Whole() {
 		return nil, nil, nil
@@ -27,8 +27,8 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *Advi
 	return diagnosis.Of(r), oneFewer, err
 }
 
-// adviseNearest adds what would help the option that comes closest to the SLO: with all replicas
-// that there are, or as many as it takes at least.
+// adviseNearest adds the changes that would help the option that comes closest to the SLO. The
+// option has all replicas that exist, or the least number that it needs.
 func (s *search) adviseNearest(ctx context.Context, n *Nearest) error {
 	if find := s.trials.file.Plan.Goal.Find; n == nil || find != findCheapest ||
 		!s.trials.shard.Whole() {
@@ -51,7 +51,7 @@ func (s *search) adviseNearest(ctx context.Context, n *Nearest) error {
 	return err
 }
 
-// advise simulates a number of replicas of an option, and tries what would help.
+// advise simulates a number of replicas of an option, and tries changes that may help.
 func (s *search) advise(ctx context.Context, o *option, replicas int,
 	slowdown float64) (*Advice, error) {
 	r, load, err := s.observed(ctx, o, replicas, slowdown)
@@ -62,7 +62,7 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 		return nil, nil // it is missed when replicas are away
 	}
 	a := &Advice{Replicas: replicas, Slowdown: slowdown, Kept: r.Attainment.All}
-	// More replicas are what the plan itself counts.
+	// The plan itself counts replicas, so more of them is no advice.
 	if err := remedy.Try(ctx, load, r, "replicas"); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,8 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 	return a, nil
 }
 
-// observed simulates a whole fleet in this process, and returns what reads it anew.
+// observed simulates a whole fleet in this process, and returns a function that reads its scenario
+// again.
 func (s *search) observed(ctx context.Context, o *option, replicas int,
 	slowdown float64) (*scenarios.Result, func() (*scenarios.File, error), error) {
 	p := &s.trials.file.Plan
@@ -92,7 +93,7 @@ func (s *search) observed(ctx context.Context, o *option, replicas int,
 	return r, load, err
 }
 
-// print says why a fleet misses the SLO, and what would help.
+// print prints why a fleet misses the SLO, and what would help.
 func (a *Advice) print(p *report.Printer, confidence float64) {
 	if a == nil {
 		return

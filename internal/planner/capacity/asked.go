@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// asked turns problems of the scenarios that a plan is made into, which nobody wrote, into problems
-// of the plan: of its keys, and on its lines.
+// asked turns problems of the scenarios that are made from a plan into problems of the plan, at its
+// keys and lines, since nobody wrote these scenarios.
 func (f *File) asked(err error) error {
 	var list strict.Problems
 	if f.doc == nil || !scenarios.IsInputError(err) || !errors.As(err, &list) {

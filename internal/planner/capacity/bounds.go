@@ -14,8 +14,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// bound sets what follows for an option from its servers: its price, and the bounds of its rate,
-// given for how long its parts are busy.
+// bound sets the price of an option and the bounds of its rate, given for how long its parts are
+// busy.
 func (o *option) bound(all []busy) {
 	if o.unfit() != "" {
 		return
@@ -32,7 +32,7 @@ func (o *option) bound(all []busy) {
 }
 
 // busy bounds the seconds for which one replica of each kind is busy at the predicted pace; last is
-// 0 where one kind does both.
+// 0 if one kind does both.
 type busy struct{ first, last float64 }
 
 // divided bounds the seconds for which a replica, or a group, is busy, given one of each kind.
@@ -62,7 +62,7 @@ func (p *parts) bound(plan *Plan) []busy {
 	return list
 }
 
-// judge sets how wrong the step times may be.
+// judge sets how wrong the predicted step times may be.
 func (p *parts) judge(plan *Plan) {
 	weakest := *p.prefill.evidence
 	if p.decode != nil {
@@ -102,7 +102,8 @@ func (p *parts) busy(w, kept *work, limit sim.Time) busy {
 	return b
 }
 
-// busyAtBest is busy for some of the requests, which may be those whose drafts fare best.
+// busyAtBest is busy for a part of the requests, which may be the requests with the best accepted
+// drafts.
 func (p *parts) busyAtBest(w *work, limit sim.Time) busy {
 	best := *p
 	for _, s := range []**server{&best.prefill, &best.decode} {
@@ -115,7 +116,8 @@ func (p *parts) busyAtBest(w *work, limit sim.Time) busy {
 	return best.busy(w, w, limit)
 }
 
-// latencies finds out how many requests could keep their limits if each had a replica to itself.
+// latencies computes the share of requests that could keep their limits if each had a replica to
+// itself.
 func (p *parts) latencies(l *load) {
 	p.alone, p.excess, p.tight = 1, 0, false
 	last := p.servers()[len(p.servers())-1]
@@ -138,7 +140,7 @@ func (p *parts) latencies(l *load) {
 	}
 }
 
-// times returns how many times its limits a request takes that has a replica to itself.
+// times returns the latency of a request with a replica to itself, as a multiple of its limit.
 func (p *parts) times(slo metrics.SLO, ttft, tpot sim.Time, output int) float64 {
 	times := max(ratio(ttft, slo.TTFT), ratio(tpot, slo.TPOT),
 		ratio(ttft+tpot*sim.Time(output-1), slo.E2E))
@@ -159,7 +161,7 @@ func least(s metrics.SLO) float64 {
 	return 1 - missing[metrics.TTFT] - missing[metrics.TPOT] - missing[metrics.E2E]
 }
 
-// ratio is how many times its limit something takes, 0 where there is no limit.
+// ratio returns a latency as a multiple of its limit; 0 if there is no limit.
 func ratio(t, limit sim.Time) float64 {
 	if limit == 0 {
 		return 0
@@ -176,7 +178,7 @@ func (p *parts) floor() string {
 		report.Percent(p.alone))
 }
 
-// count reads a whole number; 0 where there is none.
+// count reads a whole number; 0 if there is none.
 func count(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -185,7 +187,7 @@ func count(text string) int {
 	return n
 }
 
-// reason says without file and line what is wrong with a scenario.
+// reason returns the error of a scenario without file and line.
 func reason(err error) string {
 	var list strict.Problems
 	if errors.As(err, &list) && len(list) > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 )
 
-// nextBest is how many fleets a brief answer names beside the one that it gives.
+// nextBest is the number of further fleets that a brief answer names.
 const nextBest = 2
 
 // WriteBrief prints the answers in some ten lines each, in 80 columns.
@@ -32,7 +32,8 @@ func (a *Answers) WriteBrief(out io.Writer) error {
 	return p.Err()
 }
 
-// printBrief prints the fleet, how sure it is, what comes next, and what would change it.
+// printBrief prints the fleet, how certain it is, the next best fleets, and what would change the
+// answer.
 func (a *Answer) printBrief(p *report.Printer) {
 	if a.Chosen == nil {
 		a.printNone(p)

@@ -8,8 +8,8 @@ import (
 // rounding is how far above 1 the mean of shares may come by adding them up.
 const rounding = 1e-9
 
-// Check refuses what no simulation shows: shares outside 0 to 1, and what is negative or not
-// finite.
+// Check refuses results that no simulation gives: shares outside 0 to 1, and figures that are
+// negative or not finite.
 func (t *trial) Check() error {
 	for name, share := range map[string]float64{"the mean share": t.Kept.Mean,
 		"the target": t.Target, "the share of all": t.All} {

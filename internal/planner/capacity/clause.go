@@ -8,12 +8,13 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 )
 
-// clause is one part of an SLO: what share of the requests must keep it, and what share does.
+// clause is one part of an SLO, with the share of the requests that must keep it and the share that
+// does.
 type clause struct {
 	// Name names the limit of a percentile; it is empty for the limits that requests must keep at
 	// once.
 	Name string `json:"name,omitempty"`
-	// Class names the requests that must keep it, where there are several classes.
+	// Class names the class of the requests that must keep it, if there are several classes.
 	Class string `json:"class,omitempty"`
 	// Latency is that of the limit, or empty.
 	Latency metrics.Latency `json:"latency,omitempty"`
@@ -21,8 +22,8 @@ type clause struct {
 	Target  float64         `json:"target"`
 }
 
-// used says how near a clause is to being missed: the share of requests that miss it, over that of
-// the requests that may.
+// used returns how near a clause is to being missed: the share of requests that miss it, divided by
+// the share that may.
 func (g *clause) used() float64 {
 	if g.Target == 1 {
 		return (1 - g.Kept.Mean) / 1e-9
@@ -57,7 +58,8 @@ func pooled(runs [][]clause) []clause {
 	return list
 }
 
-// clauses says how requests kept each part of the SLO, and all gaps of the run those of gaps.
+// clauses returns how well requests kept each part of the SLO, and how well all gaps of the run
+// kept the limits of gaps.
 func clauses(seen *planner.Observation, requests []planner.Request, confidence float64) []clause {
 	var list []clause
 	add := func(name string, latency metrics.Latency, target float64,
@@ -96,7 +98,7 @@ func clauses(seen *planner.Observation, requests []planner.Request, confidence f
 	return list
 }
 
-// share returns the share of the requests that count which are kept.
+// share returns the share of the counted requests that kept the clause.
 func share(requests []planner.Request, confidence float64,
 	keeps func(*planner.Request) (kept, counts bool)) stats.Interval {
 	var series []float64

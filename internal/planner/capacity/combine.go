@@ -36,14 +36,14 @@ func tooMany(n int) error {
 			mostOptions))
 }
 
-// kinds makes servers, each once where several options may have the same.
+// kinds makes servers. Options with equal servers share one.
 type kinds struct {
 	file   *File
 	known  map[string]*server
 	shapes map[string]string // each once
 }
 
-// server returns the one of certain choices.
+// server returns the server for the given choices.
 func (k *kinds) server(list []dimension, choices []int) *server {
 	s, d := k.file.newServer(list, choices)
 	if shape, known := k.shapes[s.shape]; known {
@@ -87,9 +87,9 @@ func (k *kinds) together() ([]*option, error) {
 	return options, nil
 }
 
-// apart lists the options in which prompts are computed by replicas of their own. What both sides
-// leave to the menu they have in common; it comes first, then the choices of each side and the
-// numbers of replicas.
+// apart lists the options with separate replicas for prompts. The choices that both sides leave to
+// the menu are common to both. They come first, then the choices of each side, and then the numbers
+// of replicas.
 func (k *kinds) apart(split *Split) ([]*option, error) {
 	m := &k.file.Plan.Menu
 	prefill, decode := m.dimensions(&split.Prefill, &split.Decode), m.dimensions(&split.Decode,

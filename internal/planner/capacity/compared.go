@@ -6,43 +6,44 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// compared is the number of replicas for which the simulation of a fleet would be as long as those
-// by which fleets are compared. All are of the same requests.
+// compared is the number of replicas that sets the length of the simulations by which fleets are
+// compared. All of these simulations have the same requests.
 const compared = 10
 
-// Point is a fleet that was simulated, and what it costs and shows, with slow steps: at the
-// asked confidence, by how far predictions of such servers were off.
+// Point is a simulated fleet with its price and its figures. Steps are slow: as slow as the asked
+// confidence demands, by how far predictions of such servers were off.
 type Point struct {
 	option   int
 	Label    string `json:"label"`
 	Replicas int    `json:"replicas"` // with the spares
-	// Hourly is its price in US dollars, Latency the measure of the goal in milliseconds, and
-	// Energy that for a million output tokens in Wh.
+	// Hourly is its price in US dollars an hour, Latency the measure of the goal in milliseconds,
+	// and Energy the energy for a million output tokens in Wh.
 	Hourly  float64 `json:"dollars_per_hour"`
 	Latency float64 `json:"latency_ms"`
 	Energy  float64 `json:"wh_per_million_output_tokens"`
 	// Kept is the share of requests that keep the part of the SLO that binds, with the spares down.
 	Kept float64 `json:"kept"`
-	// Front reports whether no other fleet is better in one of the three and as good in the others.
+	// Front reports whether no other fleet is better in one of these three and as good in the
+	// others.
 	Front bool `json:"front"`
 	// Grade says what the predictions rest on.
 	Grade evidence.Grade `json:"grade"`
 }
 
-// fleet is one that may be simulated: an option, and the replicas without the spares.
+// fleet is a fleet that may be simulated: an option, and the number of replicas without the spares.
 type fleet struct {
 	option, replicas int
 	// latency and energy are bounds from below.
 	latency, energy float64
 }
 
-// comparison looks for fleets that are better than others.
+// comparison looks for the best fleets by simulations with the same requests.
 type comparison struct {
 	*search
 	samples map[int]*sample // by context
 }
 
-// sample returns the requests that o faces; nil where nothing is known of them.
+// sample returns the requests that o faces, or nil if they are not known.
 func (c *comparison) sample(o *option) (*sample, error) {
 	context := o.prefill.context
 	if d := o.decode; d != nil && d.context != context {
@@ -71,7 +72,7 @@ func (c *comparison) bounded(i, n int) (fleet, error) {
 
 func (s *search) goal() *Goal { return &s.trials.file.Plan.Goal }
 
-// outcome is what the simulation of a fleet shows.
+// outcome is the result of the simulation of a fleet.
 type outcome struct {
 	point   Point
 	kept    bool  // the SLO, with the spares down
@@ -101,7 +102,7 @@ func (c *comparison) outcome(ctx context.Context, f fleet) (outcome, error) {
 	return outcome{point: point, kept: true, reduced: reduced}, nil
 }
 
-// note says what became of an option one of whose fleets was simulated.
+// note records the fate of an option of which a fleet was simulated.
 func (c *comparison) note(f fleet, o *outcome) {
 	fate := &c.fates[f.option]
 	fate.closest = max(fate.closest, o.reduced.Kept.Mean)
@@ -117,7 +118,7 @@ func (c *comparison) note(f fleet, o *outcome) {
 	}
 }
 
-// same simulates n replicas of an option with the requests that all fleets are compared by.
+// same simulates n replicas of an option with the requests that are common to all fleets.
 func (c *comparison) same(ctx context.Context, o *option, n int) (trial, error) {
 	p := &c.trials.file.Plan
 	return c.trials.trial(ctx, o.scenario(&p.Menu, n, o.slow), c.rate, p.together(c.rate, compared))

@@ -8,7 +8,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// checkService finds what contradicts itself in a workload and its SLO, whose keys follow prefix.
+// checkService reports contradictions in a workload and its SLO, whose keys follow prefix.
 func (p *Plan) checkService(doc *strict.Document, prefix string, w *scenarios.Workload,
 	s *scenarios.SLO, problem func(field, format string, args ...any)) {
 	rated := doc.Has(prefix+"workload.rate") || rates(w) || highest(&w.Rate) > 0
@@ -44,8 +44,8 @@ func rates(w *scenarios.Workload) bool {
 		})
 }
 
-// steady reports whether requests arrive at rates that hold, or follow a wave whose highest rate
-// counts: then as much can be simulated as it takes.
+// steady reports whether requests arrive at constant rates, or follow a wave, of which the highest
+// rate counts. Such a load can be simulated for as long as necessary.
 func (p *Plan) steady() bool {
 	w := &p.Workload
 	if p.scaled() || w.Arrivals.Process == "closed-loop" || p.recordedTimes() || !holds(&w.Rate) {
@@ -59,7 +59,7 @@ func holds(r *scenarios.Rate) bool {
 	return r.Pattern == "" || r.Pattern == "steady" || r.Pattern == "wave"
 }
 
-// recordedTimes reports whether requests arrive when they were recorded to.
+// recordedTimes reports whether requests arrive at the recorded times.
 func (p *Plan) recordedTimes() bool {
 	w := &p.Workload
 	return w.Recorded() && w.Rate.Pattern == "" && w.Rate.Value == 0 && w.Arrivals.Process == ""
@@ -70,8 +70,8 @@ func (p *Plan) replayed() bool {
 	return !p.steady() && p.Workload.Arrivals.Process != "closed-loop"
 }
 
-// divisible reports whether n replicas serve n times what one does: requests arrive at a steady
-// rate, and it makes no difference to a request where others like it went.
+// divisible reports whether n replicas serve n times the rate of one. This holds if requests arrive
+// at a steady rate, and if the latency of a request does not depend on where similar requests went.
 func (p *Plan) divisible() bool {
 	w := &p.Workload
 	shared := w.Prefix != nil || w.Distinct > 0 || w.Sessions != nil || w.Trace != nil ||
@@ -83,7 +83,7 @@ func (p *Plan) divisible() bool {
 	return p.steady() && !shared
 }
 
-// highest returns the highest rate of a pattern that holds, in requests a second.
+// highest returns the highest rate of a steady pattern, in requests a second.
 func highest(r *scenarios.Rate) float64 {
 	if r.Pattern == "wave" {
 		return float64(r.Average) * (1 + r.Swing)
@@ -91,7 +91,7 @@ func highest(r *scenarios.Rate) float64 {
 	return float64(max(r.Value, r.High))
 }
 
-// peak is the rate that the fleet must sustain where it is steady, in requests a second.
+// peak returns the rate that the fleet must sustain if the load is steady, in requests a second.
 func (p *Plan) peak() float64 {
 	if !p.steady() {
 		return 0
@@ -103,7 +103,7 @@ func (p *Plan) peak() float64 {
 	return sum
 }
 
-// mean is the rate in the long run where it is steady, in requests a second.
+// mean returns the rate of a steady load in the long run, in requests a second.
 func (p *Plan) mean() float64 {
 	average := func(r *scenarios.Rate) float64 {
 		if r.Pattern == "wave" {
@@ -118,8 +118,8 @@ func (p *Plan) mean() float64 {
 	return sum
 }
 
-// put returns the workload at a rate, for a number of requests. One that is not steady is as it is;
-// it ends by itself, or after that number.
+// put returns the workload at a rate, for a number of requests. A load that is not steady keeps its
+// rate; it ends by itself, or after that number.
 func (p *Plan) put(w scenarios.Workload, rate float64, requests int64) scenarios.Workload {
 	if p.Job != nil {
 		w.Requests, w.Arrivals.Process = requests, "at-once"

@@ -93,7 +93,7 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	return d, nil
 }
 
-// start sets what starts the fleet.
+// start sets the files and commands that start the fleet.
 func (d *Deployment) start(s *scenarios.Simulation) error {
 	bundle, err := launch.NewBundle(s, "")
 	if err != nil {
@@ -111,8 +111,8 @@ func (d *Deployment) start(s *scenarios.Simulation) error {
 	return nil
 }
 
-// millions is how many million output tokens the fleet is asked for in an hour; 0 where that
-// depends on the fleet.
+// millions returns how many million output tokens the load asks for in an hour; 0 if that depends
+// on the fleet.
 func (s *search) millions() float64 {
 	flow := s.load().flow
 	if peak := s.trials.file.Plan.peak(); s.rate != peak {

@@ -8,21 +8,21 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// dimension is one thing to choose for a kind of replica: any of its values goes with any choice of
-// the others.
+// dimension is one choice for a kind of replica. Any of its values can be combined with any choice
+// of the other dimensions.
 type dimension struct {
 	size int
 	// set makes the choice of value i in a scenario.
 	set func(s *draft, i int)
-	// word names value i in labels; nil where the shape of a replica does.
+	// word names value i in labels; nil if the shape of a replica names it.
 	word func(i int) string
-	// common says that both sides of a group have the same choice.
+	// common is true if both sides of a group have the same choice.
 	common bool
 }
 
-// dimensions lists what there is to choose for a replica, the first varying slowest. A side of a
-// group has lists of its own in place of the menu's; nil stands for a replica that does both. Other
-// is the other side.
+// dimensions lists the choices for a replica, the first varying slowest. side may have lists of its
+// own in place of the menu's; nil stands for a replica that does both. other is the other side of
+// the group.
 func (m *Menu) dimensions(side, other *Side) []dimension {
 	if side == nil {
 		side, other = &Side{}, &Side{}
@@ -66,8 +66,9 @@ func (m *Menu) dimensions(side, other *Side) []dimension {
 	}
 }
 
-// own returns the list of a side, which is the menu's unless it has one, and reports whether one of
-// the two sides has. An empty list has the one value that leaves the choice to the scenario.
+// own returns the list of a side, or the menu's list if the side has none, and reports whether one
+// of the two sides has a list of its own. An empty list becomes a list with one value that leaves
+// the choice to the scenario.
 func own[T any](menu, side, other []T) ([]T, bool) {
 	if len(side) > 0 {
 		return side, true
@@ -75,7 +76,8 @@ func own[T any](menu, side, other []T) ([]T, bool) {
 	return orNone(menu), len(other) > 0
 }
 
-// orNone returns the list, or the one value that leaves the choice to the scenario's defaults.
+// orNone returns the list or, if it is empty, a list with one value that leaves the choice to the
+// scenario's defaults.
 func orNone[T any](list []T) []T {
 	if len(list) == 0 {
 		return make([]T, 1)
@@ -119,7 +121,8 @@ func digits(n int, sizes []int) []int {
 	return list
 }
 
-// combinations is how many numbers that number system has; it stops counting beyond mostOptions.
+// combinations returns how many numbers that number system has. It stops counting beyond
+// mostOptions.
 func combinations(sizes []int) int {
 	n := 1
 	for _, size := range sizes {

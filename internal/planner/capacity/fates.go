@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// fate is what became of an option.
+// fate says what the search found out about an option.
 type fate struct {
 	// kind groups the options that lost for the same kind of reason.
 	kind kind
@@ -17,7 +17,7 @@ type fate struct {
 	// asks for, and closest is the highest such share; 0 where nothing was simulated.
 	near    bool
 	closest float64
-	// words say why one that was simulated lost; see search.words for others.
+	// words say why a simulated option lost; see search.words for others.
 	words string
 	// replicas is the least number that sustains the rate, without spares; 0 where that is not
 	// known.
@@ -31,7 +31,7 @@ type fate struct {
 	missed *verdict
 }
 
-// kind is what becomes of options; 0 where that is not known yet.
+// kind is the reason why an option was left out, in general; 0 if it is not known yet.
 type kind uint8
 
 const (
@@ -46,7 +46,7 @@ const (
 	outdone
 )
 
-// String says in words what becomes of options.
+// String returns the reason in words.
 func (k kind) String() string {
 	return [...]string{
 		chosen:     "chosen",
@@ -61,7 +61,7 @@ func (k kind) String() string {
 	}[k]
 }
 
-// words says what became of option i.
+// words returns the fate of option i in words.
 func (s *search) words(i int) string {
 	o, fate := s.options[i], &s.fates[i]
 	switch fate.kind {
@@ -93,7 +93,7 @@ func (s *search) words(i int) string {
 	return fate.words
 }
 
-// unaffordable says what the smallest fleet of an option takes that is beyond the goal's limits.
+// unaffordable says which limits of the goal the smallest fleet of an option breaks.
 func (s *search) unaffordable(o *option) string {
 	n := 1 + s.spare
 	if find := s.goal().Find; find != findThroughput {
@@ -125,11 +125,11 @@ func (s *search) lost(o *option, n int, v verdict) string {
 // label names option i.
 func (s *search) label(i int) string { return s.options[i].label(&s.trials.file.Plan.Menu) }
 
-// mostFates is the size of a menu of which an answer says what became of every option; of larger
-// ones it says so of the simulated ones.
+// mostFates is the largest size of a menu for which an answer has the fate of every option. For a
+// larger menu, it has the fates of the simulated options.
 const mostFates = 10_000
 
-// tell counts the options that were not simulated, and says of each what became of it.
+// tell counts the options that were not simulated, and adds the fates of options to the answer.
 func (a *Answer) tell(s *search) {
 	for i, fate := range s.fates {
 		why := fate.kind.String()
@@ -151,8 +151,9 @@ func (a *Answer) tell(s *search) {
 	}
 }
 
-// nearest returns the option under which the most requests meet the SLO, of several with none the
-// one that misses it by least; nil where nothing fits at all.
+// nearest returns the option under which the most requests meet the SLO. Of several options under
+// which none does, it returns the one that misses the SLO by least. It returns nil if no option
+// fits.
 func (s *search) nearest() *Nearest {
 	best := -1
 	for i := range s.fates {

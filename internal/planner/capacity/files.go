@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes what became of every option, a row each, in the order of the menu.
+// WriteCSV writes the fate of every option, one row each, in the order of the menu.
 func (a *Answer) WriteCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
 	if err := w.Write([]string{"option", "outcome", "why", "replicas",

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// dearest is how many times the price of the cheapest fleet a front goes up to, where there is no
-// budget; step is the ratio of the sizes of fleets of an option.
+// dearest is the largest price of a front without a budget, as a multiple of the price of the
+// cheapest fleet. step is the ratio of the sizes of two consecutive fleets of an option.
 const (
 	dearest = 2.0
 	step    = 1.25
@@ -42,8 +42,8 @@ func (s *search) front(ctx context.Context) ([]Point, error) {
 	return all, nil
 }
 
-// fleets lists the fleets of the menu that may be on the front, by price: the cheapest, and of each
-// option the fleets that cost as much and more, in steps of a quarter.
+// fleets lists the fleets of the menu that may be on the front, by price. These are the cheapest
+// fleet, and the fleets of each option that cost as much or more, in steps of a quarter.
 func (c *comparison) fleets() ([]fleet, error) {
 	most := dearest * c.cost()
 	if b := float64(c.goal().Budget); b > 0 {
@@ -80,7 +80,7 @@ func (c *comparison) hourly(f fleet) float64 {
 	return float64(f.replicas+c.spare) * c.options[f.option].price
 }
 
-// hopeless reports whether a fleet is beaten by another whatever its simulation would show.
+// hopeless reports whether another fleet beats a fleet, whatever its simulation would show.
 func (c *comparison) hopeless(f fleet, all []Point) bool {
 	least := Point{Hourly: c.hourly(f), Latency: f.latency, Energy: f.energy}
 	return slices.ContainsFunc(all, func(p Point) bool { return p.dominates(&least) })

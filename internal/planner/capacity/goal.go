@@ -11,7 +11,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// Goal is what a plan looks for.
+// Goal says what a plan looks for.
 type Goal struct {
 	Find    string          `json:"find,omitempty" short:"true" kind:"true" enum:"cheapest,throughput,latency,front" jsonschema:"What to look for: the cheapest fleet that keeps the SLO, the fleet that serves the most requests of this kind, the fleet with the lowest latency, or all fleets that no other fleet beats in price, latency and energy at once. Default: cheapest."`
 	Budget  scenarios.Price `json:"budget,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most that the fleet may cost, such as $40/h. Default for a front: twice the price of the cheapest fleet."`
@@ -43,7 +43,7 @@ const (
 	findJob        = "job" // of a plan with a job
 )
 
-// check finds what contradicts itself between the goal and the rest of a plan.
+// check reports contradictions between the goal and the rest of a plan.
 func (g *Goal) check(p *Plan, doc *strict.Document,
 	problem func(field, format string, args ...any)) {
 	bounded := g.Budget > 0 || g.Power > 0
@@ -70,7 +70,7 @@ func (g *Goal) check(p *Plan, doc *strict.Document,
 	}
 }
 
-// counted reports whether the menu says of all accelerators how many there are.
+// counted reports whether the menu gives the number of all accelerators.
 func (m *Menu) counted() bool {
 	lists := [][]Offer{m.Hardware}
 	for i := range m.Disaggregated {
@@ -118,11 +118,11 @@ func (g *Goal) words() string {
 	return words
 }
 
-// unbounded is a number of replicas that nothing limits.
+// unbounded is the number of replicas if nothing limits it.
 const unbounded = math.MaxInt32
 
-// allowed returns the most replicas or groups of an option, spares included, for which there are
-// accelerators, money and power; unbounded where nothing limits them.
+// allowed returns the largest number of replicas or groups of an option, spares included, for which
+// accelerators, budget and power suffice; unbounded if nothing limits them.
 func (s *search) allowed(o *option) int {
 	n := unbounded
 	for _, server := range o.servers() {
@@ -140,8 +140,8 @@ func (s *search) allowed(o *option) int {
 	return n
 }
 
-// possible reports as an error that no option of the menu can be built, or that the budget or the
-// power is less than the smallest fleet takes; the error names what comes nearest.
+// possible returns an error if no option of the menu can be built, or if the smallest fleet takes
+// more than the budget or the power. The error names the option that comes nearest.
 func (s *search) possible() error {
 	p := &s.trials.file.Plan
 	name := s.trials.file.name

@@ -10,7 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// mostRows bounds the fleets that a page shows.
+// mostRows is the largest number of fleets that a page shows.
 const mostRows = 24
 
 // printGoal prints the table of a goal other than the cheapest fleet.
@@ -78,8 +78,8 @@ func (a *Answer) printReaches(p *report.Printer) {
 		"no more is known of it.")
 }
 
-// WriteFront draws the fleets that were simulated for a front into dir; nothing where there are
-// none.
+// WriteFront draws the fleets that were simulated for a front into dir. It draws nothing if there
+// are none.
 func (a *Answer) WriteFront(dir string) error {
 	front := a.front()
 	if len(front) == 0 {
@@ -114,7 +114,7 @@ func (a *Answer) WriteFront(dir string) error {
 	return plots.Save(dir, "front", p)
 }
 
-// missed says that there is no answer.
+// missed prints that there is no answer.
 func (g *Goal) missed() string {
 	if g.Find == findJob {
 		return "No option is in time."
@@ -122,7 +122,7 @@ func (g *Goal) missed() string {
 	return "No option meets the SLO."
 }
 
-// jobWords says how long the simulation of a job took.
+// jobWords says how long a job took in the simulation.
 func (d *Deployment) jobWords() string {
 	words := "The whole job simulated"
 	if d.JobShare < 1 {

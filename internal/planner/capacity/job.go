@@ -12,14 +12,14 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Job is requests that are all there at the start, and must be answered within a time.
+// Job is a number of requests that all wait at the start, and must be answered within a time.
 type Job struct {
 	Within   scenarios.Span `json:"within" above:"0" required:"true" jsonschema:"The time in which the job must be done, such as 8h."`
 	Requests int64          `json:"requests,omitempty" min:"1" max:"1000000000" jsonschema:"The number of requests."`
 	Tokens   int64          `json:"tokens,omitempty" min:"1" jsonschema:"The number of tokens of prompts and answers together, in place of requests."`
 }
 
-// check finds what contradicts itself between a job and the rest of a plan.
+// check reports contradictions between a job and the rest of a plan.
 func (j *Job) check(p *Plan, doc *strict.Document,
 	problem func(field, format string, args ...any)) {
 	if (j.Requests == 0) == (j.Tokens == 0) {
@@ -48,15 +48,15 @@ const (
 	jobTolerance = 1e-9
 )
 
-// jobFleet is what is known of an option that does a job: a replica takes a time for each request,
-// and some time beside it, to begin and to end.
+// jobFleet is what is known of an option for a job: the time that a replica takes for each request,
+// and a fixed time for the beginning and the end.
 type jobFleet struct {
 	option, replicas   int
 	each, begin, total float64 // in seconds; total is that of the fleet
 	dollars            float64 // of the fleet until it is done
 }
 
-// seconds is how long n replicas take for requests.
+// seconds returns the time that n replicas take for a number of requests.
 func (j *jobFleet) seconds(requests int64, n int) float64 {
 	return j.begin + j.each*math.Ceil(float64(requests)/float64(n))
 }
@@ -132,7 +132,7 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 	return all, nil
 }
 
-// jobRequests is how many requests the job has.
+// jobRequests returns the number of requests of the job.
 func (s *search) jobRequests() int64 {
 	j := s.trials.file.Plan.Job
 	if l := s.load(); j.Requests == 0 && l != nil {
@@ -142,20 +142,20 @@ func (s *search) jobRequests() int64 {
 	return max(1, j.Requests)
 }
 
-// fewestInJob is the least number of replicas that may be in time, by the bounds.
+// fewestInJob returns the least number of replicas that may be in time, by the bounds.
 func (s *search) fewestInJob(o *option, requests int64) int {
 	within := sim.Time(s.trials.file.Plan.Job.Within).Seconds()
 	return max(1, int(math.Ceil(min(unbounded, float64(requests)/o.ceiling/within))))
 }
 
-// leastForJob is the least that a job costs with option i, by its bounds.
+// leastForJob returns the least that a job costs with option i, by its bounds.
 func (s *search) leastForJob(i int, requests int64) float64 {
 	o := s.options[i]
 	return o.price * float64(requests) / o.ceiling / 3600
 }
 
-// timeJob finds out how long a replica takes, and so how many are in time; none where there are not
-// enough.
+// timeJob finds out how long a replica takes, and from that the number of replicas that are in
+// time, if there are enough accelerators.
 func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error {
 	o, fate := s.options[j.option], &s.fates[j.option]
 	sample := min(requests, jobSample)
@@ -195,7 +195,7 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 	return nil
 }
 
-// done says what an option would take for the job.
+// done returns the time and the price of the job with an option.
 func (s *search) done(j *jobFleet) JobDone {
 	requests := s.jobRequests()
 	l := s.load()

@@ -7,25 +7,25 @@ import (
 	"slices"
 )
 
-// choice is a fleet that one of several models may have.
+// choice is a possible fleet of one of several models.
 type choice struct {
 	option, replicas int // without the spares; a bound from below unless exact
 	exact            bool
 	cost             float64
-	// takes is how many accelerators of each counted offer the fleet has.
+	// takes is the number of accelerators of each counted offer that the fleet takes.
 	takes []int
 }
 
-// jointly chooses fleets for several models from one stock.
+// jointly chooses fleets for several models that share accelerators.
 type jointly struct {
 	searches []*search
 	offers   []Offer // the ones that are counted
-	// sizes is what is known of the options of each model: the least number of replicas, 0 where
-	// none suffices.
+	// sizes holds the least number of replicas of the options of each model, as far as it is known;
+	// 0 if none suffices.
 	sizes []map[int]int
 }
 
-// newJointly prepares the choice from what each model would have alone.
+// newJointly prepares the choice from the fleets that each model would have alone.
 func newJointly(searches []*search) *jointly {
 	j := &jointly{searches: searches, sizes: make([]map[int]int, len(searches))}
 	for k, s := range searches {
@@ -69,7 +69,8 @@ func (j *jointly) fit(taken []int) bool {
 	return true
 }
 
-// conflict reports whether the fleets that the models would have alone take more than there is.
+// conflict reports whether the fleets that the models would have alone need more accelerators than
+// exist.
 func (j *jointly) conflict() bool {
 	taken := make([]int, len(j.offers))
 	for _, s := range j.searches {
@@ -89,8 +90,9 @@ func sum(a, b []int) []int {
 }
 
 // choose finds the fleets of all models that cost the least together and for which there are
-// accelerators; it reports whether there are any. It takes options at the least that they could
-// cost and take, and sizes the ones that are chosen so, until all that are chosen are sized.
+// accelerators. It reports whether there are such fleets. It first takes the least cost and size of
+// each option by the bounds, then sizes the chosen options, and repeats this until all chosen
+// options are sized.
 func (j *jointly) choose(ctx context.Context) (bool, error) {
 	for {
 		picked := j.cheapest()
@@ -151,8 +153,8 @@ func (j *jointly) size(ctx context.Context, k, option int) error {
 	return err
 }
 
-// choices lists the fleets that a model may have, none of which costs as much as another and takes
-// as much of every offer, the cheapest first.
+// choices lists the fleets that a model may have, the cheapest first. It leaves out a fleet if
+// another costs no more and takes no more of every offer.
 func (j *jointly) choices(k int) []choice {
 	s := j.searches[k]
 	var all []choice
@@ -194,7 +196,7 @@ func (c *choice) takesNoMore(other *choice) bool {
 	return true
 }
 
-// cheapest returns the cheapest choices for all models for which there are accelerators; nil where
+// cheapest returns the cheapest choices for all models for which there are accelerators, or nil if
 // there are none.
 func (j *jointly) cheapest() []choice {
 	lists := make([][]choice, len(j.searches))

@@ -13,20 +13,21 @@ import (
 	"github.com/llmsim/llmsim/workload"
 )
 
-// probes is the number of requests of a workload for which latencies are bounded, without
-// simulating them.
+// probes is the number of requests of a workload for which latencies are bounded without a
+// simulation.
 const probes = 400
 
 // mostRead bounds the requests that are read of a recorded workload for the bounds.
 const mostRead = 200_000
 
-// work is what requests ask of a server, summed over them.
+// work is the work of requests for a server, summed over them.
 type work struct {
 	requests float64
-	// prompt, output are tokens; fresh are those of prompts that no cache can supply.
+	// prompt and output are numbers of tokens; fresh is the number of prompt tokens that no cache
+	// can supply.
 	prompt, fresh, output float64
 	// stored is KV memory, in tokens times the steps for which a sequence that decodes alone keeps
-	// them, and so is own, which leaves out what may be shared.
+	// them. own is the same without tokens that may be shared.
 	stored, own float64
 }
 
@@ -37,9 +38,10 @@ type load struct {
 	// longest limit of any on the time per token; 0 where some have none.
 	kept work
 	tpot sim.Time
-	// lasts is the time from the first request to the last, in seconds, of a load that ends.
+	// lasts is the time from the first request to the last of a load that ends, in seconds.
 	lasts float64
-	// flow is how many output tokens are asked for a second; 0 where that depends on the fleet.
+	// flow is the number of output tokens a second that the load asks for; 0 if that depends on the
+	// fleet.
 	flow float64
 	// probes are requests, and promises their SLOs.
 	probes   []sim.Request
@@ -51,7 +53,7 @@ type load struct {
 	words     string
 }
 
-// stretch is what must be done within a time, whatever else happens.
+// stretch is work that must be done within a time, whatever else happens.
 type stretch struct {
 	work
 	seconds float64
@@ -91,8 +93,8 @@ func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
 	return l, nil
 }
 
-// rest reads what is left of a load that is judged as a whole, and returns when the last request
-// arrives.
+// rest reads the remaining requests of a load that is judged as a whole, and returns when the last
+// request arrives.
 func (f *File) rest(source sim.Source, l *load, last *sim.Request) (sim.Time, error) {
 	if !f.Plan.scaled() {
 		return last.Arrival, nil
@@ -171,7 +173,7 @@ func stretches(requests []sim.Request, s *scenarios.Simulation) []stretch {
 	return list
 }
 
-// allowance is how many requests need not keep the SLO.
+// allowance returns the number of requests that need not keep the SLO.
 func allowance(requests []sim.Request, s *scenarios.Simulation) int {
 	missed := 0.0
 	for i := range requests {
@@ -180,7 +182,7 @@ func allowance(requests []sim.Request, s *scenarios.Simulation) int {
 	return int(math.Ceil(missed))
 }
 
-// longestPace returns the longest limit on the time per token; 0 where some requests have none.
+// longestPace returns the longest limit on the time per token; 0 if some requests have none.
 func longestPace(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 	longest := sim.Time(0)
 	for i := range requests {
@@ -194,7 +196,7 @@ func longestPace(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 }
 
 // longestAnswer returns the longest time that one of the requests may take under its SLO; negative
-// where there is no limit.
+// if there is no limit.
 func longestAnswer(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 	longest := sim.Time(0)
 	for i := range requests {
@@ -214,8 +216,8 @@ func longestAnswer(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 	return longest
 }
 
-// without returns a bound from below of the work of all requests but missed, whichever they are:
-// of each figure, the largest are left out.
+// without returns a lower bound of the work of all requests except any missed of them. It leaves
+// out the largest values of each figure.
 func without(requests []sim.Request, missed int) work {
 	figures := make([][]float64, 6)
 	for i := range requests {

@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// lookout begins simulations that a search will need unless it finds something better before: those
-// of the next options in order, so that cores and workers have work while one option is tried. What
-// they show is used where it is needed, and else forgotten: the answer does not depend on it.
+// lookout begins simulations that a search will need unless it finds a better fleet before. They
+// are those of the next options in order, so that cores and workers have work while one option is
+// tried. Their results are used if they are needed, and dropped otherwise, so the answer does not
+// depend on them.
 type lookout struct {
 	s      *search
 	ahead  int // options to look ahead
@@ -61,5 +62,5 @@ func (l *lookout) begin(ctx context.Context, next []int) {
 	}
 }
 
-// close waits for what is under way.
+// close waits for the simulations that run.
 func (l *lookout) close() { l.group.Wait() }

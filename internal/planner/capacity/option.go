@@ -10,8 +10,8 @@ import (
 )
 
 // option is one combination of the menu: a kind of replica, or of a group of prefill and decode
-// replicas.
-// There may be two million of them, so that what others have too is kept apart.
+// replicas. There may be two million options, so the parts that several options share are kept
+// elsewhere.
 type option struct {
 	*parts
 	index int
@@ -28,18 +28,18 @@ type option struct {
 	way *way
 }
 
-// parts is the kinds of replicas of an option, and what follows from them alone. Options that
-// differ in how many there are, or in what the whole fleet does, have it in common.
+// parts is the kinds of replicas of an option, with all that follows from them alone. Options that
+// differ only in numbers of replicas, or in policies of the whole fleet, share it.
 type parts struct {
 	// prefill is the kind of the replicas that compute prompts, or do both, and decode of those
 	// that go on from there; nil where there are none.
 	prefill, decode *server
-	// physics says how wrong the step times may be, grade why; slow is the factor on step times
+	// physics says how wrong the step times may be, and grade why. slow is the factor on step times
 	// under which an option must keep the SLO.
 	physics physics
 	grade   evidence.Grade
 	slow    float64
-	// distrust says why the plan does not trust the evidence; empty where it does.
+	// distrust says why the plan does not trust the evidence; empty if it does.
 	distrust string
 	// alone is the share of requests that could keep the SLO with a replica to themselves, and
 	// excess the mean, over requests, of how many times their limits they would take. Tight reports
@@ -57,7 +57,7 @@ func (p *parts) servers() []*server {
 	return []*server{p.prefill, p.decode}
 }
 
-// watts is what the accelerators of a replica, or a group, draw at most.
+// watts returns the largest power of the accelerators of a replica or a group.
 func (o *option) watts() float64 { return o.sum((*server).peakPower) }
 
 // sum adds up a figure of the replicas of an option, or of a group.
@@ -101,7 +101,7 @@ func (p *parts) uses(accelerator string) bool {
 		func(s *server) bool { return s.offer.Accelerator == accelerator })
 }
 
-// unfit says why the option cannot be built; empty where it can.
+// unfit says why the option cannot be built; empty if it can.
 func (p *parts) unfit() string {
 	for _, s := range p.servers() {
 		if s.unfit != "" {

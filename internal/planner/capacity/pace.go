@@ -13,7 +13,7 @@ import (
 // not quite convex.
 const slack = 1.05
 
-// pace bounds from below what the steps of a server take.
+// pace bounds the times of a server's steps from below.
 type pace struct {
 	// hull is the lower convex hull through the seconds of steps of 1, 2, 4, … tokens, attention
 	// left out.
@@ -24,15 +24,15 @@ type pace struct {
 	// token is the least time for a token of a prompt in the best of steps, context that of
 	// attending to a token of context, both in seconds.
 	token, context float64
-	// batch is the most sequences of a step, and room the KV memory in tokens; +Inf where that does
-	// not bound them.
+	// batch is the largest number of sequences of a step, and room the KV memory in tokens; +Inf if
+	// it is no bound.
 	batch, room float64
-	// stride is the most tokens that a sequence gains in a step, and mean those on average over a
-	// long run.
+	// stride is the largest number of tokens that a sequence gains in a step, and mean the average
+	// over a long run.
 	stride, mean float64
 	// shares reports whether prompt tokens may come from a cache.
 	shares bool
-	// watts is the least that an accelerator draws while a step runs.
+	// watts is the least power of an accelerator while a step runs.
 	watts float64
 }
 
@@ -118,8 +118,8 @@ func (p *pace) prefill(w *work) float64 {
 	return w.prompt * p.token
 }
 
-// decode bounds the seconds for which a server that goes on from there is busy with requests. Their
-// first tokens come with the prompts.
+// decode bounds the seconds for which a server that only decodes is busy with requests. Their first
+// tokens come with the prompts.
 func (p *pace) decode(w *work) float64 {
 	later := *w
 	if w.output > 0 {

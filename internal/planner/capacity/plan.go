@@ -1,11 +1,11 @@
 // Package capacity finds the cheapest fleet that meets an SLO: from a model, a workload, an SLO and
 // a menu of hardware and settings to a number of replicas, with the reasons why other options lose.
 //
-// Where it can be, a fleet is sized by one replica: requests that arrive as a Poisson process and
-// are dealt out at random arrive at each replica as a Poisson process (Kingman, "Poisson
-// Processes", 1993, colouring theorem), and dealing them out in turn makes them more even. So n
-// replicas sustain n times the rate of one; the chosen fleet is simulated whole in the end. Any
-// other load, such as a recorded one, is put to whole fleets.
+// If possible, a fleet is sized by simulating one replica. Requests that arrive as a Poisson
+// process and are dealt out at random arrive at each replica as a Poisson process (Kingman,
+// "Poisson Processes", 1993, colouring theorem). Dealing them out in turn makes arrivals more even.
+// So n replicas sustain n times the rate of one, and the chosen fleet is simulated whole in the
+// end. For any other load, such as a recorded one, whole fleets are simulated.
 package capacity
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// Plan is a question: what a plan file says. The tags of its fields describe the keys.
+// Plan is the content of a plan file. The tags of its fields describe the keys.
 type Plan struct {
 	Name        string                 `json:"name,omitempty" jsonschema:"The name of the plan in reports."`
 	Models      []Service              `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. The answer has the fleets that cost the least together."`
@@ -53,7 +53,7 @@ type Service struct {
 	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
 }
 
-// Fleet says what the fleet must stand.
+// Fleet says for which failures and growth the fleet must be ready.
 type Fleet struct {
 	Spare       int     `json:"spare,omitempty" min:"0" max:"1000" jsonschema:"The number of replicas that may fail while the rest meets the SLO: 1 for N+1. Default: 0."`
 	Growth      float64 `json:"growth,omitempty" above:"0" max:"1000" jsonschema:"A factor by which the rate will grow, such as 2. The answer also gives the fleet for the larger rate."`
@@ -74,7 +74,7 @@ const firstRequests = 1000
 //go:embed library/*.yaml
 var library embed.FS
 
-// File is a plan as somebody wrote it.
+// File is a plan as it was written.
 type File struct {
 	Plan Plan
 	name string
@@ -130,7 +130,7 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 	return f, nil
 }
 
-// check finds what contradicts itself.
+// check reports contradictions in the plan.
 func (p *Plan) check(doc *strict.Document) strict.Problems {
 	var list strict.Problems
 	problem := func(field, format string, args ...any) {

@@ -20,7 +20,7 @@ const grid = 128
 // not depend on cores and workers, and so neither do the answer and the number of simulations.
 const atOnce = 8
 
-// reach is what is known of the highest rate that a fleet sustains.
+// reach is the knowledge about the highest rate that a fleet sustains.
 type reach struct {
 	option, replicas int // replicas leaves out spares
 	// kept and missed are places in the grid: one replica sustains its share of the rate at kept,
@@ -86,10 +86,10 @@ func (s *search) reach(i, n int) *reach {
 }
 
 // reachFarthest finds the fleet that serves the most requests a second within the limits of the
-// goal, and returns what is known of each. Of the fleets whose bounds are highest, those bounds are
-// narrowed, until none is above what the best would serve if its replicas did what one does. That
-// fleet is then simulated whole. Where it misses the SLO, less is known of it, and the search goes
-// on: no fleet that is tried in the end serves more than the answer.
+// goal, and returns the reach of each fleet. It narrows the highest bounds, until none is above the
+// rate that the best fleet would serve if its replicas did what one does. That fleet is then
+// simulated whole. If it misses the SLO, its bound is lowered, and the search goes on. So no fleet
+// that was tried serves more than the answer.
 func (s *search) reachFarthest(ctx context.Context) ([]*reach, error) {
 	s.best, s.fates = -1, make([]fate, len(s.options))
 	all := s.reaches()
@@ -131,9 +131,9 @@ func (s *search) reachFarthest(ctx context.Context) ([]*reach, error) {
 	return all, nil
 }
 
-// carries reports whether the fleet keeps the SLO at the highest rate that it may sustain, which
-// one of its replicas does: simulated whole, with its spares down, over several seeds. That rate is
-// then the one of the search.
+// carries reports whether the fleet keeps the SLO at the highest rate that one of its replicas
+// sustains. The fleet is simulated whole, with its spares down, over several seeds. That rate then
+// becomes the rate of the search.
 func (s *search) carries(ctx context.Context, r *reach) (bool, error) {
 	before, fate := s.rate, &s.fates[r.option]
 	s.rate = r.highest()
@@ -164,7 +164,7 @@ func (s *search) lower(r *reach) *reach {
 	return fewer
 }
 
-// choose makes a fleet the answer, and notes of the others that they serve less.
+// choose makes a fleet the answer, and notes that the others serve less.
 func (s *search) choose(best *reach, others reachHeap) {
 	for _, r := range others {
 		s.fates[r.option].words = fmt.Sprintf("%s serve less than %s/s",

@@ -7,15 +7,15 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// Reach is what is known of the requests that the largest fleet of an option serves.
+// Reach says how many requests the largest fleet of an option serves, as far as is known.
 type Reach struct {
 	Label    string  `json:"label"`
 	Replicas int     `json:"replicas"` // with the spares
 	Hourly   float64 `json:"dollars_per_hour"`
 	Watts    float64 `json:"peak_watts"`
-	// Rate is what the fleet serves as far as is known, in requests/s, and Bound what it does not.
-	// Of the answer that is known of the whole fleet, of others of one replica only, where replicas
-	// are alike.
+	// Rate is a rate in requests/s that the fleet serves, and Bound a rate that it does not serve.
+	// For the answer both hold for the whole fleet. For other fleets with equal replicas, they
+	// follow from one replica.
 	Rate  float64 `json:"rate"`
 	Bound float64 `json:"rate_bound"`
 	// Grade says what the predictions rest on.

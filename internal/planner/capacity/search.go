@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// lightLoad is the share of the highest conceivable rate at which requests hardly meet: an SLO that
-// is missed there is missed at any rate.
+// lightLoad is the share of the bound of the rate at which requests hardly meet each other. An SLO
+// that is missed there is missed at any rate.
 const lightLoad = 1.0 / 64
 
 // search looks for the cheapest fleet of replicas of one kind.
@@ -80,8 +80,8 @@ func (s *search) run(ctx context.Context) error {
 	return nil
 }
 
-// enough decides whether n replicas of o, spares left out, serve the load: by one of them where
-// they are alike, else by the whole fleet.
+// enough decides whether n replicas of o, without the spares, serve the load. It simulates one
+// replica if all are alike, and else the whole fleet.
 func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) {
 	if o.scaled() {
 		return s.keepsUp(ctx, o, n)
@@ -112,7 +112,7 @@ func (s *search) serves(ctx context.Context, i, n int) (verdict, error) {
 	return v, nil
 }
 
-// kept reports whether the SLO was kept, and would be if the run went on.
+// kept reports whether the SLO was kept, and would still be kept in a longer run.
 func (t *trial) kept() bool { return t.Kept.Mean >= t.Target-1e-12 && !t.Growing && !t.Short }
 
 // try simulates an option, and makes it the best if it is.
@@ -130,7 +130,7 @@ func (s *search) try(ctx context.Context, i int) error {
 	n, high := s.first(o)
 	ok, err := s.suffice(ctx, i, n)
 	if err == nil && !ok && n < high && s.trials.file.Plan.divisible() {
-		// What misses the SLO at a light load does so at any.
+		// An option that misses the SLO at a light load misses it at any.
 		if light, err := s.suffice(ctx, i, high); err != nil || !light {
 			return err
 		}

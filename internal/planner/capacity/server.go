@@ -9,9 +9,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// server is one kind of replica. Options are made of them: many options have the same. There may be
-// a million, so that it holds what the search asks of all; the rest is made again where it is
-// needed: see asked and steps.
+// server is one kind of replica. Options consist of servers, and many options share the same
+// server. There may be a million servers, so a server holds only what the search needs of all of
+// them. The rest is made again when it is needed: see asked and steps.
 type server struct {
 	file    *File
 	list    []dimension
@@ -20,7 +20,8 @@ type server struct {
 	shape   string // accelerator and parallelism
 	gpus    int
 
-	// unfit says why no replica can be built; empty where one can. Then the rest is set.
+	// unfit says why no replica can be built. If it is empty, a replica can be built, and the other
+	// fields are set.
 	unfit string
 	price float64 // of its accelerators, in $/h
 	// peak and idle are what its accelerators draw at most and at least, and run what steps draw at
@@ -37,8 +38,8 @@ type server struct {
 	// average.
 	alone   []latency
 	slowest latency
-	// drafts is what speculative decoding brings, until options are bounded; nil where there is
-	// none.
+	// drafts describes the speculative decoding of the server, until options are bounded; nil if
+	// there is none.
 	drafts *drafting
 }
 

@@ -13,7 +13,7 @@ const (
 	mostSeeds = 12
 )
 
-// Chance is how likely a number of replicas keeps the SLO, spares down.
+// Chance is the probability that a number of replicas keeps the SLO, with the spares down.
 type Chance struct {
 	Replicas    int     `json:"replicas"`
 	Probability float64 `json:"probability"`
@@ -101,9 +101,10 @@ func (s *search) answer(ctx context.Context) error {
 	}
 }
 
-// settleBest sizes the best fleet as a fleet. Then it tries, as fleets too, the options that would
-// cost less: at the number of replicas that is known of them, and those of which one replica missed
-// the SLO by little. It reports whether there is a fleet of the best one that keeps the SLO.
+// settleBest finds the size of the best option by simulating whole fleets. Then it tries the
+// options that would cost less, also as whole fleets: options with a known number of replicas, and
+// options of which one replica missed the SLO by little. It reports whether a fleet of the best
+// option keeps the SLO.
 func (s *search) settleBest(ctx context.Context) (bool, error) {
 	tried := map[int]bool{}
 	for next := s.best; next >= 0; next = s.challenger(tried) {
@@ -137,11 +138,11 @@ func (s *search) settleBest(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// nearMiss is by how much the share of requests that kept the SLO may be below its target for an
-// option to be tried as a fleet.
+// nearMiss is the largest difference between the target and the share of requests that kept the SLO
+// with which an option is still tried as a fleet.
 const nearMiss = 0.05
 
-// challenger returns an option that was not tried yet and might cost less than the best; -1 where
+// challenger returns an option that was not tried yet and might cost less than the best, or -1 if
 // there is none.
 func (s *search) challenger(tried map[int]bool) int {
 	for i, o := range s.options {
@@ -173,8 +174,7 @@ func (s *search) open(i int) bool {
 	return fate.replicas > 0
 }
 
-// worth returns the largest number of replicas of an option with which it beats the best; 0 where
-// none does.
+// worth returns the largest number of replicas with which an option beats the best; 0 if none does.
 func (s *search) worth(i int) int {
 	o := s.options[i]
 	n := min(s.most(o), int(s.cost()/o.price)-s.spare+1)

@@ -14,19 +14,18 @@ import (
 
 // Options say how to answer a plan.
 type Options struct {
-	// Queue says how many simulations there are at the same time, and where. The answer does not
-	// depend on it.
+	// Queue says how many simulations run at the same time, and on which machines. The answer does
+	// not depend on it.
 	Queue queue.Config
-	// Shard is the part of the work to do, into the journal: then there is no answer. All parts
-	// look for the cheapest fleet, and share the rest.
+	// Shard is the part of the work to do; its results go into the journal, and there is no answer.
+	// All parts look for the cheapest fleet, and share the rest.
 	Shard shard.Shard
-	// Recorded takes all from the journal: what is not there is a shard.Missing.
+	// Recorded takes all results from the journal. A missing result is a shard.Missing error.
 	Recorded bool
-	// Journal keeps simulations, so that a plan that is stopped goes on where it was; nil keeps
+	// Journal keeps the results of simulations, so that a stopped plan can go on; nil keeps
 	// nothing.
 	Journal *journal.Journal
-	// Ran is told that a simulation is done; nil where nobody watches. It is called by several
-	// goroutines.
+	// Ran is called after each simulation, by several goroutines. It may be nil.
 	Ran func()
 }
 
@@ -46,7 +45,7 @@ func (f *File) newSearch(ctx context.Context, q *queue.Queue, o Options) (*searc
 	return s, s.checkWays()
 }
 
-// finding is a search that has found what the goal asks for, and how.
+// finding is the result of a search, with all that the answer needs.
 type finding struct {
 	*search
 	points  []Point
@@ -66,7 +65,7 @@ func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, e
 	return f.told(ctx, found)
 }
 
-// find looks for what the goal of one model asks for.
+// find searches for the fleet that the goal asks for, for one model.
 func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, error) {
 	s, err := f.newSearch(ctx, q, o)
 	if err != nil {
@@ -94,7 +93,7 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 	return found, err
 }
 
-// told makes an answer of what was found.
+// told makes an answer from a finding.
 func (f *File) told(ctx context.Context, found *finding) (*Answer, error) {
 	s, p := found.search, &f.Plan
 	var err error
@@ -133,7 +132,7 @@ func (f *File) told(ctx context.Context, found *finding) (*Answer, error) {
 	return a, nil
 }
 
-// load returns what the fleet is asked for; nil where nothing fits.
+// load returns the load of the fleet, or nil if no option fits.
 func (s *search) load() *load {
 	for _, o := range s.options {
 		if o.unfit() == "" {
@@ -143,8 +142,8 @@ func (s *search) load() *load {
 	return nil
 }
 
-// detail adds what there is to say about the chosen fleet. Its parts do not depend on each other,
-// and are found at the same time.
+// detail adds the details of the chosen fleet to the answer. They do not depend on each other, and
+// are computed at the same time.
 func (f *File) detail(ctx context.Context, found *finding, a *Answer) error {
 	var err error
 	s := found.search
@@ -173,7 +172,7 @@ func (f *File) detail(ctx context.Context, found *finding, a *Answer) error {
 	return nil
 }
 
-// others has a group find what else could be asked for in place of the cheapest fleet.
+// others lets a group compute the alternatives to the cheapest fleet.
 func (f *File) others(ctx context.Context, group *errgroup.Group, found *finding, a *Answer) {
 	s := found.search
 	if s.trials.shard.Whole() && !found.stock {
@@ -197,7 +196,7 @@ func (f *File) others(ctx context.Context, group *errgroup.Group, found *finding
 	})
 }
 
-// growth finds the best fleet for a load that is factor times as heavy.
+// growth finds the best fleet for factor times the load.
 func (s *search) growth(ctx context.Context, factor float64) (*Growth, error) {
 	later, err := s.perturbed(ctx, perturbation{plan: func(p *Plan) { p.scaleRate(factor) }},
 		math.Inf(1))

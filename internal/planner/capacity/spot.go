@@ -14,7 +14,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// interruption is how replicas of an option are taken away and come back.
+// interruption describes how replicas of an option are taken away and come back.
 type interruption struct {
 	rate float64 // how often each, 1/s
 	// notice passes from the announcement until a replica is gone, and away is for how long then
@@ -38,15 +38,15 @@ func (o *option) interrupted() (interruption, bool) {
 	return all, all.rate > 0
 }
 
-// down is the share of the time for which a replica is away, in the long run: a renewal process of
-// times between interruptions and absences.
+// down returns the share of the time for which a replica is away in the long run. It is that of a
+// renewal process of times between interruptions, and absences.
 func (p interruption) down() float64 {
 	absent := float64(p.rate * p.away)
 	return absent / (1 + absent)
 }
 
-// rarely is the probability below which numbers of replicas that are away at once are not looked
-// at: all requests are taken to miss the SLO then.
+// rarely is the probability below which a number of replicas that are away at once is not examined.
+// All requests are taken to miss the SLO then.
 const rarely = 1e-5
 
 // withstands returns what n replicas of a spot option show at a rate although they are taken away
@@ -106,8 +106,8 @@ func (p interruption) words(kept float64) string {
 		report.Figure(3600*p.rate), report.Percent(p.down()))
 }
 
-// alone returns the highest rate that a replica or group sustains by itself, to about 3 %, where
-// steps take slowdown times what is predicted.
+// alone returns the highest rate that a replica or group sustains by itself, to about 3 %, if steps
+// take slowdown times their predicted time.
 func (s *search) alone(ctx context.Context, o *option, slowdown float64) (float64, error) {
 	slower, alike := *o, *o.parts
 	slower.parts, alike.slow = &alike, slowdown
@@ -190,7 +190,8 @@ func (o *option) members(group, n int) []int {
 	return list
 }
 
-// Interrupted is a simulation in which replicas of the fleet are taken away at random.
+// Interrupted is the result of a simulation in which replicas of the fleet are taken away at
+// random.
 type Interrupted struct {
 	Interruptions int     `json:"interruptions"`
 	Hours         float64 `json:"hours"`
@@ -228,7 +229,7 @@ func (s *search) interrupt(ctx context.Context) (*Interrupted, error) {
 	return i, err
 }
 
-// words says what the simulation shows.
+// words returns the result of the simulation in words.
 func (i *Interrupted) words() string {
 	return fmt.Sprintf("With replicas taken away at random, %s in %.3g hours of simulated time",
 		several(i.Interruptions, "time"), i.Hours)

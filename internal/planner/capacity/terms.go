@@ -24,8 +24,7 @@ const (
 	spot     = "spot"
 )
 
-// Carbon is what is emitted for electricity, in grams of CO2 equivalent for a kWh, written as
-// "380g/kWh".
+// Carbon is the emissions of electricity, in grams of CO2 equivalent a kWh, written as "380g/kWh".
 type Carbon float64
 
 // UnmarshalText reads an amount with its unit.
@@ -44,7 +43,7 @@ func (c Carbon) MarshalText() ([]byte, error) {
 	return []byte(strconv.FormatFloat(float64(c), 'f', -1, 64) + "g/kWh"), nil
 }
 
-// PriceList is what a price file says.
+// PriceList is the content of a price file.
 type PriceList struct {
 	Date   string                 `json:"date" required:"true" jsonschema:"The day of the prices, such as 2026-11-22."`
 	Source string                 `json:"source,omitempty" jsonschema:"The source of the prices."`
@@ -126,8 +125,8 @@ func readPrices(name string) (*PriceList, error) {
 	return list, nil
 }
 
-// of returns the offers that an entry of the menu stands for; it stands for itself where it has a
-// price.
+// of returns the offers that an entry of the menu stands for. An entry with a price stands for
+// itself.
 func (l *PriceList) of(entry *Offer, termed bool) []Offer {
 	if entry.Price > 0 {
 		return []Offer{*entry}
@@ -146,7 +145,7 @@ func (l *PriceList) of(entry *Offer, termed bool) []Offer {
 	return list
 }
 
-// missing says which offer a price file does not have, and what comes nearest.
+// missing says which offer a price file does not have, and names the nearest offer.
 func (l *PriceList) missing(entry *Offer) string {
 	var names, terms []string
 	for i := range l.Offers {
@@ -165,8 +164,8 @@ func (l *PriceList) missing(entry *Offer) string {
 
 func (o *Offer) term() string { return cmp.Or(o.Term, onDemand) }
 
-// terms says what is special about an offer, and distinguishes it from others of the same
-// accelerator; empty where there are none of those and it is on demand.
+// terms returns the terms of an offer in words, which distinguish it from other offers of the same
+// accelerator. They are empty for the only offer of an accelerator if it is on demand.
 func (o *Offer) terms(list []Offer) string {
 	if o.term() == onDemand && !slices.ContainsFunc(list, func(other Offer) bool {
 		return other.Accelerator == o.Accelerator && other != *o

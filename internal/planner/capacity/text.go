@@ -50,7 +50,7 @@ func (a *Answer) WriteText(out io.Writer) error {
 	return p.Err()
 }
 
-// rate prints a rate in requests a second, or of few requests in those an hour.
+// rate prints a rate in requests a second, or in requests an hour if there are few.
 func rate(perSecond float64) string {
 	if perSecond < 0.05 {
 		return report.Figure(3600*perSecond) + "/h"
@@ -58,7 +58,7 @@ func rate(perSecond float64) string {
 	return report.Figure(perSecond) + "/s"
 }
 
-// printNone says that there is no answer, and what comes nearest.
+// printNone prints that there is no answer, and which option comes nearest.
 func (a *Answer) printNone(p *report.Printer) {
 	if a.Nearest == nil {
 		p.Heading("No option of the menu can be built.")
@@ -147,7 +147,7 @@ func (d *Deployment) heading(spare int) string {
 	return "Answer: " + words + " (" + string(d.Grade) + ")"
 }
 
-// printStart prints what starts a replica.
+// printStart prints the command that starts a replica.
 func (d *Deployment) printStart(p *report.Printer) {
 	p.Gap()
 	p.Text("To start a replica:")
@@ -156,7 +156,7 @@ func (d *Deployment) printStart(p *report.Printer) {
 	}
 }
 
-// odds says how likely the fleet and its neighbours keep the SLO.
+// odds returns the probabilities that the fleet and its neighbours keep the SLO, in words.
 func (d *Deployment) odds() string {
 	var parts []string
 	for i, c := range d.Chances {
@@ -187,7 +187,7 @@ func (a *Answer) printMore(p *report.Printer) {
 	a.printSensitivity(p)
 }
 
-// printOthers prints what else could be asked for in place of the answer.
+// printOthers prints alternatives to the answer.
 func (a *Answer) printOthers(p *report.Printer) {
 	if m := a.Mixed; m != nil {
 		words := fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for about %s "+
@@ -216,7 +216,7 @@ func (a *Answer) printOthers(p *report.Printer) {
 	}
 }
 
-// printSensitivity says which inputs change the answer.
+// printSensitivity prints which inputs change the answer.
 func (a *Answer) printSensitivity(p *report.Printer) {
 	if len(a.Sensitivity) == 0 {
 		return

@@ -18,41 +18,43 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// trial is what a simulation of a replica at a rate showed.
+// trial is the result of a simulation of a replica, or of a fleet, at a rate.
 type trial struct {
 	// Clauses are the parts of the SLO, over the requests after the warm-up; Kept and Target are
 	// those of the clause that binds.
 	Clauses []clause       `json:"clauses"`
 	Kept    stats.Interval `json:"kept"`
 	Target  float64        `json:"target"`
-	// Classes has the share of each class of requests, where there are several.
+	// Classes has the share of each class of requests, if there are several.
 	Classes []ClassKept `json:"classes,omitempty"`
-	// Growing reports whether latencies grow over the whole run: more arrives than is served.
+	// Growing reports whether latencies grow over the whole run, because more requests arrive than
+	// are served.
 	Growing bool `json:"growing"`
 	// Short reports whether requests take longer than half of the run, which then shows no
 	// steady state.
 	Short bool `json:"short"`
-	// Limit says in words what kept requests from meeting the SLO.
+	// Limit says in words why requests missed the SLO.
 	Limit string `json:"limit"`
-	// All is the share of all requests that met the SLO, Met whether that is what the SLO asks for,
-	// and Binds the limit that binds.
+	// All is the share of all requests that met the SLO. Met reports whether the SLO was met, and
+	// Binds names the limit that binds.
 	All   float64 `json:"all"`
 	Met   bool    `json:"met"`
 	Binds string  `json:"binds"`
 	// Seconds is how long the run took.
 	Seconds float64 `json:"seconds"`
-	// Running is how many replicas of each pool ran or were starting on average, from the first
-	// request to the last: what they did after that counts too. It is empty where all run always.
+	// Running is the mean number of replicas of each pool that ran or were starting, for the time
+	// from the first request to the last, including what they ran after that. It is empty if all
+	// replicas run all the time.
 	Running []float64 `json:"running,omitempty"`
-	// Unused is how many replicas never ran.
+	// Unused is the number of replicas that never ran.
 	Unused int `json:"unused,omitempty"`
-	// Flow is the output tokens a second.
+	// Flow is the number of output tokens a second.
 	Flow float64 `json:"output_tokens_per_second"`
-	// Tokens counts those of the requests that were completed.
+	// Tokens counts the tokens of completed requests.
 	Tokens scenarios.TokenCounts `json:"tokens"`
 	// EnergyPerMillion is the energy for a million output tokens, in Wh.
 	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
-	// Latencies are those of all requests in milliseconds, by the names of results.
+	// Latencies are the latencies of all requests in milliseconds, by the names of metrics.
 	Latencies map[string]float64 `json:"latencies"`
 }
 
@@ -73,17 +75,17 @@ type verdict struct {
 	unused bool
 }
 
-// batchCount is how many batch means an interval is made of (Schmeiser, "Batch size effects in the
+// batchCount is the number of batch means behind an interval (Schmeiser, "Batch size effects in the
 // analysis of simulation output", Operations Research 30, 1982: ten to thirty).
 const batchCount = 20
 
-// Kind is the kind of tasks that are simulations of a plan.
+// Kind is the kind of the queue's tasks that are simulations of a plan.
 const Kind = "trial"
 
 // replayedWhole marks tasks whose requests all count, from the first to the last.
 const replayedWhole = "-whole"
 
-// params are what Simulate has to know of the plan.
+// params are the settings of the plan that Simulate needs.
 func (p *Plan) params() string {
 	level := strconv.FormatFloat(p.Effort.Confidence, 'f', -1, 64)
 	if p.replayed() {
@@ -229,7 +231,7 @@ func growing(series []float64) bool {
 	return late > 1.1*early
 }
 
-// limit says what stands between the requests and their SLO, whose part g binds.
+// limit says why requests miss the SLO, of which part g binds.
 func limit(seen *planner.Observation, t *trial, g *clause) string {
 	r := seen.Result
 	a, of := &r.Attainment, ""

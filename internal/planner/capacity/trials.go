@@ -13,28 +13,31 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// trials has simulations run, and remembers them. Its methods may be called by several goroutines.
+// trials runs simulations and remembers their results. Its methods may be called by several
+// goroutines.
 type trials struct {
 	file *File
-	// clocks serve scenarios that are built here, one after another; running ones have others.
+	// clocks serve the scenarios that are built here, one after another. Running simulations have
+	// others.
 	clocks  *scenarios.Clocks
 	queue   *queue.Queue
 	journal *journal.Journal
 	ran     func()
-	// shard is the part of the work that is done, recorded takes simulations from the journal only.
+	// shard is the part of the work to do. recorded takes results from the journal only.
 	shard    shard.Shard
 	recorded bool
-	// rough decides after four times the first simulation at most, for what is told beside the
-	// answer.
+	// rough limits simulations to four times the length of the first, for parts of the page other
+	// than the answer.
 	rough bool
-	// workers is how many simulations this process runs at the same time, where that was chosen.
+	// workers is the number of simulations that this process runs at the same time, if it was
+	// chosen.
 	workers int
 	// ahead marks trials that may not be needed.
 	ahead bool
 	*ledger
 }
 
-// ledger is what is known of simulations, by key.
+// ledger holds the simulations that were asked for, by key.
 type ledger struct {
 	mu    sync.Mutex
 	known map[string]*entry
@@ -42,8 +45,8 @@ type ledger struct {
 
 // entry is a simulation that was asked for.
 type entry struct {
-	// needed reports whether the answer rests on it; of others, that were begun because they may be
-	// needed, nothing is told.
+	// needed reports whether the answer rests on the simulation. Other simulations were begun
+	// because they might be needed, and leave no trace in the answer.
 	needed bool
 	// kept reports whether the journal has it.
 	kept  bool
@@ -144,8 +147,8 @@ func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queu
 	return task, err
 }
 
-// bare leaves out of a scenario what the trial does not depend on, so that equal replicas are
-// simulated once: all prices, and which replica requests go to where there is one.
+// bare leaves out the parts of a scenario on which the trial does not depend, so that equal
+// replicas are simulated once. These are all prices, and the routing if there is one replica.
 func bare(s scenarios.Scenario) scenarios.Scenario {
 	s.Hardware.Price, s.Tokens = 0, nil
 	if s.Replicas <= 1 && len(s.Fleet.Pools) == 0 {

@@ -9,13 +9,14 @@ import (
 // rank returns the place of a grade among all, the best first.
 func rank(g evidence.Grade) int { return slices.Index(evidence.Grades(), g) }
 
-// trusted reports whether a plan that trusts one grade takes another.
+// trusted reports whether a plan that trusts one grade accepts another.
 func trusted(trust string, grade evidence.Grade) bool {
 	return trust == "" || trust == "any" || rank(grade) <= rank(evidence.Grade(trust))
 }
 
-// bestMeasured returns the cheapest shape that was measured, or where none was, the cheapest of a
-// better grade than the cheapest of all; nil where there is none, or the cheapest was measured.
+// bestMeasured returns the cheapest measured shape. If no shape was measured, it returns the
+// cheapest shape with a better grade than the cheapest of all. It returns nil if there is none, or
+// if the cheapest of all was measured.
 func bestMeasured(shapes []Shape) *Shape {
 	var best *Shape
 	for i := range shapes {

@@ -20,14 +20,15 @@ func (s *search) hourly(i int) float64 {
 	return float64(float64(fate.replicas+s.spare) * o.price)
 }
 
-// beats reports whether a fixed number of replicas of o, and the spares, are the better answer.
+// beats reports whether a fixed number of replicas of o, with the spares, is a better answer than
+// the best.
 func (s *search) beats(o *option, n int) bool {
 	return s.wins(o, n, float64(float64(n+s.spare)*o.price))
 }
 
-// wins reports whether n replicas of o, and the spares, that cost that much an hour are the better
-// answer: cheaper, or as cheap with better evidence, or with fewer accelerators, or earlier on the
-// menu.
+// wins reports whether n replicas of o, with the spares, at that price an hour are a better answer
+// than the best: cheaper, or as cheap with better evidence, with fewer accelerators, or earlier on
+// the menu.
 func (s *search) wins(o *option, n int, hourly float64) bool {
 	if s.best < 0 {
 		return true
@@ -42,13 +43,13 @@ func (s *search) mayWin(i int) bool {
 	return s.wins(s.options[i], s.fewest(s.options[i]), s.leastCost(i))
 }
 
-// fewest is the least number of replicas that could sustain the load, by the bounds.
+// fewest returns the least number of replicas that could sustain the load, by the bounds.
 func (s *search) fewest(o *option) int {
 	return max(1, int(o.least), o.always(), int(math.Ceil(s.rate/o.ceiling)))
 }
 
-// most is the largest number of replicas that is worth a thought: what there is, or where the load
-// is light.
+// most returns the largest number of replicas to consider: as many as there are accelerators for,
+// or the number at which the load of each is light.
 func (s *search) most(o *option) int {
 	n := max(1, int(math.Ceil(s.rate/(o.ceiling*lightLoad))))
 	if s.rate == 0 {
@@ -57,7 +58,7 @@ func (s *search) most(o *option) int {
 	return min(n, s.allowed(o)-s.spare)
 }
 
-// leastCost is the least that a fleet of option i could cost, by the bounds.
+// leastCost returns the least that a fleet of option i could cost, by the bounds.
 func (s *search) leastCost(i int) float64 {
 	o := s.options[i]
 	if o.scaled() {
