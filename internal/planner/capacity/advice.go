@@ -58,8 +58,8 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 	if err != nil || r.Completed == 0 {
 		return nil, err
 	}
-	if _, taken := o.interrupted(); taken && r.SLOMet {
-		return nil, nil // it is missed when replicas are away
+	if r.SLOMet {
+		return nil, nil // it is missed when replicas are away, with other seeds or in a longer run
 	}
 	a := &Advice{Replicas: replicas, Slowdown: slowdown, Kept: r.Attainment.All}
 	// The plan itself counts replicas, so more of them is no advice.

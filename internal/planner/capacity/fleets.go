@@ -124,13 +124,12 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []Shape) *Autoscaled {
 	if rate.Pattern != "wave" {
 		return nil
 	}
-	one := 0.0
+	one := s.rate / float64(s.fates[s.best].replicas)
 	for i := range shapes {
 		if shapes[i].option == s.best {
-			one = shapes[i].Rate
+			one = max(one, s.each(&shapes[i]))
 		}
 	}
-	one = max(one, s.rate/float64(s.fates[s.best].replicas))
 	need := func(slot int) int {
 		return max(1, int(math.Ceil(loadAt(rate, slot)/one))) + s.spare
 	}
@@ -141,6 +140,15 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []Shape) *Autoscaled {
 		a.Scaled += float64(n*s.chosen().gpus) * 24 / slots
 	}
 	return a
+}
+
+// each returns the rate that a replica of a shape serves in a fleet: no more than what it sustains
+// alone, and no more than its share of the load where a fleet was found to need more replicas.
+func (s *search) each(sh *Shape) float64 {
+	if n := sh.Replicas - s.spare; n > 0 && float64(n-1)*sh.Rate >= s.rate {
+		return s.rate / float64(n)
+	}
+	return sh.Rate
 }
 
 // loadAt is the rate of a wave at the beginning of a slot.
@@ -187,17 +195,18 @@ func (s *search) rented(rate *scenarios.Rate, shapes []Shape) *Rented {
 // rentedOf finds the cheapest base of one kind with a peak of another; nil where there is none.
 func (s *search) rentedOf(rate *scenarios.Rate, base, peak *Shape) *Rented {
 	a, b := s.options[base.option], s.options[peak.option]
-	if base.Rate == 0 || peak.Rate == 0 || b.prefill.offer.term() == reserved {
+	always, hourly := s.each(base), s.each(peak)
+	if always == 0 || hourly == 0 || b.prefill.offer.term() == reserved {
 		return nil
 	}
 	highest := float64(rate.Average) * (1 + rate.Swing)
 	var best *Rented
-	for n := range int(math.Ceil(highest/base.Rate)) + 1 {
+	for n := range int(math.Ceil(highest/always)) + 1 {
 		r := &Rented{Base: base.Label, BaseReplicas: n + s.spare, Peak: peak.Label,
 			Daily: 24 * float64(n+s.spare) * a.price}
 		for slot := range slots {
-			load := max(loadAt(rate, slot), loadAt(rate, slot+1)) - float64(n)*base.Rate
-			m := max(0, int(math.Ceil(load/peak.Rate-1e-9)))
+			load := max(loadAt(rate, slot), loadAt(rate, slot+1)) - float64(n)*always
+			m := max(0, int(math.Ceil(load/hourly-1e-9)))
 			r.PeakReplicas = max(r.PeakReplicas, m)
 			r.Daily += float64(m) * b.price * 24 / slots
 		}

@@ -21,6 +21,9 @@ type search struct {
 	best    int // index of the option; -1 where there is none
 	seeds   int // the most runs of a whole fleet for a decision
 	trials  *trials
+	// lean is the share of the replicas that one suggests with which a fleet was found to do; 0
+	// where that is not known.
+	lean float64
 	// fixed is what is known of the least fixed number of replicas of options that are scaled.
 	fixed map[alike]int
 	// missing is what became of options of which no fleet keeps the SLO, although one replica

@@ -152,7 +152,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 	if err != nil {
 		return nil, err
 	}
-	other.seeds = s.seeds
+	other.seeds, other.lean = s.seeds, s.lean
 	if f.Plan.scaled() {
 		other.seeds = fewSeeds // as rough as other loads are judged here
 	}

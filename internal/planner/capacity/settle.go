@@ -7,10 +7,11 @@ import (
 
 // The runs of a whole fleet whose requests are pooled: two for a probability that is shown, and up
 // to twelve for a decision, until the interval of the share that keeps the SLO is clear of its
-// target.
+// target, or that many requests are pooled.
 const (
-	fewSeeds  = 2
-	mostSeeds = 12
+	fewSeeds   = 2
+	mostSeeds  = 12
+	mostPooled = 200_000
 )
 
 // Chance is the probability that a number of replicas keeps the SLO, with the spares down.
@@ -43,8 +44,9 @@ func (s *search) pool(ctx context.Context, o *option, n int, slowdown float64,
 	seeds int) (runs []trial, kept bool, err error) {
 	seeds = s.trials.file.Plan.seeds(seeds)
 	var all [][]clause
+	var requests int64
 	for seed := range seeds {
-		t, _, err := s.whole(ctx, o, n, slowdown, uint64(seed))
+		t, file, err := s.whole(ctx, o, n, slowdown, uint64(seed))
 		if err != nil {
 			return nil, false, err
 		}
@@ -52,8 +54,10 @@ func (s *search) pool(ctx context.Context, o *option, n int, slowdown float64,
 			return runs, false, nil
 		}
 		all = append(all, t.Clauses)
+		requests += file.Scenario.Workload.Requests
 		g := binding(pooled(all))
-		if seed+1 == seeds || g.Kept.Excludes(g.Target) && seed+1 >= fewSeeds {
+		if seed+1 == seeds || seed+1 >= fewSeeds &&
+			(g.Kept.Excludes(g.Target) || requests >= mostPooled) {
 			return runs, g.Kept.Mean >= g.Target-1e-12, nil
 		}
 	}
@@ -188,21 +192,44 @@ func (s *search) worth(i int) int {
 func (s *search) pessimism(i int) float64 { return s.options[i].slow }
 
 // settle finds the smallest fleet that keeps the SLO with the asked confidence, and reports whether
-// there is one. It begins with the number of replicas that one replica suggests: a fleet shares its
-// requests more evenly than chance does, and a router may do better or worse. From there it moves
-// by steps that double, and bisects the last one, so that one replica fewer is known to miss it.
+// there is one.
 func (s *search) settle(ctx context.Context) (bool, error) {
-	o, fate := s.chosen(), &s.fates[s.best]
-	most := max(fate.replicas, s.most(o))
-	low, high := 0, most+1 // the SLO is missed with low, and kept with high up to most
-	for n, step := fate.replicas, 1; high-low > 1; step *= 2 {
+	fate := &s.fates[s.best]
+	n, err := s.smallest(ctx, s.best, fate.replicas, func(n int, kept float64) {
 		s.looked(s.best).note(n)
-		ok, kept, err := s.keeps(ctx, o, n, s.pessimism(s.best), s.seeds)
-		if err != nil {
-			return false, err
-		}
 		fate.closest = max(fate.closest, kept)
-		if ok {
+	})
+	if err != nil || n == 0 {
+		return false, err
+	}
+	s.lean = float64(n) / float64(fate.replicas)
+	fate.replicas = n
+	return true, nil
+}
+
+// smallest returns the least number of replicas of option i that keep the SLO with the asked
+// confidence; 0 where there is none. It begins with the n that one replica suggests: a fleet shares
+// its requests more evenly than chance does, and a router may do better or worse. From there it
+// moves by steps that double, and bisects the last one, so that one replica fewer is known to miss
+// it. What is told beside the answer is found to one in a hundred. Each number is noted with the
+// share of requests that keep the SLO.
+func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept float64)) (int,
+	error) {
+	o := s.options[i]
+	if s.lean > 0 {
+		n = max(1, int(math.Round(s.lean*float64(n))))
+	}
+	most, near := max(n, s.most(o)), 1
+	if s.trials.rough {
+		near += n / 100
+	}
+	low, high := 0, most+1 // the SLO is missed with low, and kept with high up to most
+	for step := 1; high-low > near || high > most && high-low > 1; step *= 2 {
+		ok, kept, err := s.keeps(ctx, o, n, s.pessimism(i), s.seeds)
+		if err != nil {
+			return 0, err
+		}
+		if note(n, kept); ok {
 			high = n
 		} else {
 			low = n
@@ -217,10 +244,9 @@ func (s *search) settle(ctx context.Context) (bool, error) {
 		}
 	}
 	if high > most {
-		return false, nil
+		return 0, nil
 	}
-	fate.replicas = high
-	return true, nil
+	return high, nil
 }
 
 // few returns the most runs that a probability rests on. Days differ more than draws of the same

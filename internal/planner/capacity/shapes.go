@@ -152,6 +152,10 @@ func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
 		if replicas == 0 && rate > 0 {
 			replicas = int(math.Ceil(s.rate / rate))
 		}
+		if s.best >= 0 && i != s.best && replicas > 0 &&
+			float64(replicas+s.spare)*o.price < contender*s.cost() {
+			return s.rival(ctx, i, replicas)
+		}
 	case replicas == 0:
 		sh.Limit = s.words(i)
 	case replicas == 1:
@@ -164,6 +168,19 @@ func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
 		sh.Limit = s.lost(o, replicas-1, v)
 	}
 	return replicas, nil
+}
+
+// rival sizes an option that is nearly as cheap as the answer as a fleet, from what one replica
+// suggests. What would cost less than the answer was tried before.
+func (s *search) rival(ctx context.Context, i, n int) (int, error) {
+	if !s.options[i].available(n + s.spare) {
+		return n, nil
+	}
+	fleet, err := s.smallest(ctx, i, n, func(int, float64) {})
+	if err != nil || fleet == 0 {
+		return n, err
+	}
+	return max(fleet, s.worth(i)+1), nil
 }
 
 // likely is the probability of what is called the least cost: steps are that fast in one case of

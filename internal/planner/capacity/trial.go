@@ -134,6 +134,11 @@ func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict
 		kept := v.trial.Kept
 		v.sure = kept.Excludes(v.trial.Target) || kept.Half == 0
 		v.sustained = kept.Mean >= v.trial.Target && !v.trial.Growing && !v.trial.Short
+		enough := v.trial.fills(rate)
+		if v.sustained && n < enough {
+			most = max(most, enough)
+			continue
+		}
 		if v.sure && (v.sustained || kept.Mean < v.trial.Target) || n >= most {
 			return v, nil
 		}

@@ -23,6 +23,18 @@ func (s *search) whole(ctx context.Context, o *option, replicas int, slowdown fl
 // mostDoubled bounds how often the simulation of a whole fleet is doubled in length.
 const mostDoubled = 2
 
+// A replica that begins empty takes some lengths of a request to fill. What keeps the SLO at a rate
+// is simulated for enough of them, unless that takes more than mostFilling requests.
+const (
+	filling     = 10
+	mostFilling = 300_000
+)
+
+// fills returns how many requests it takes at a rate until what is served has been full for long.
+func (t *trial) fills(rate float64) int64 {
+	return int64(min(mostFilling, filling*rate*t.Latencies["mean_e2el_ms"]/1000))
+}
+
 // wholeAt is whole at another rate. While the SLO is kept and yet latencies seem to grow, which a
 // short run may show by chance, the simulation is doubled in length.
 func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate, slowdown float64,
@@ -37,10 +49,14 @@ func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate, slo
 			return trial{}, nil, err
 		}
 		t, err = s.trials.trial(ctx, scenario, rate, requests)
-		if err != nil || !t.Growing || t.Kept.Mean < t.Target || doubled == mostDoubled {
+		enough := t.fills(rate)
+		if err != nil || !t.Growing && requests >= enough || t.Kept.Mean < t.Target ||
+			doubled == mostDoubled {
 			return t, file, err
 		}
-		requests *= 2
+		if requests = max(requests, enough); t.Growing {
+			requests *= 2
+		}
 	}
 }
 
