@@ -1,7 +1,7 @@
 // Package measured reads tables of single kernels as ai-dynamo/aiconfigurator publishes them:
-// Parquet files GPU/FAMILY/ENGINE/VERSION/NAME.parquet, or CSV files GPU__NAME.csv. It knows where
-// tables are and how to read their rows, and nothing of what is done with them.
+// Parquet files GPU/FAMILY/ENGINE/VERSION/NAME.parquet, or CSV files GPU__NAME.csv. It finds the
+// tables and reads their rows, and does not interpret them.
 //
-// The files come from outside. A Folder reads no more of them than its limits say, and what is
-// wrong with one is an error with its name.
+// The files come from outside. A Folder reads no more of them than its limits allow, and an error
+// in a file names the file.
 package measured

@@ -16,8 +16,8 @@ import (
 type Wanted struct {
 	// Accelerator lists the names of the accelerator; case, "-" and "_" do not matter.
 	Accelerator []string
-	// Engine is the family of the engine: "vllm", "sglang" or "trtllm". Where it is empty or has no
-	// table, that of another engine is taken.
+	// Engine is the family of the engine: "vllm", "sglang" or "trtllm". If it is empty or has no
+	// table, the table of another engine is taken.
 	Engine string
 	// Version is the version of the engine; empty means the newest that each table has.
 	Version string
@@ -25,18 +25,18 @@ type Wanted struct {
 
 // Table is one table of a folder.
 type Table struct {
-	// Name is what was measured: "gemm", "context_attention", "moe", …
+	// Name is the name of the measured kernels: "gemm", "context_attention", "moe", …
 	Name string
-	// Engine and Version tell whose kernels they are; empty for CSV files, which do not say it.
+	// Engine and Version are those of the kernels; empty for CSV files, which do not name them.
 	Engine, Version string
 	// Path is the file within the folder.
 	Path string
-	// Instead says what was wanted where the table is of another engine or version; else it is
+	// Instead says what was wanted if the table is that of another engine or version; else it is
 	// empty.
 	Instead string
 }
 
-// String says what the table is and where it is from, for people.
+// String describes the table and its source, for people.
 func (t Table) String() string {
 	if t.Engine == "" {
 		return t.Path

@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// Row is a row of a table. The first mistake that is found in it is kept.
+// Row is a row of a table. It keeps the first error that a method finds.
 type Row struct {
 	columns map[string]int
 	fields  []string
 	err     error
 }
 
-// Err returns the first mistake in what was asked of the row.
+// Err returns the first error that a method of the row found.
 func (r *Row) Err() error { return r.err }
 
-// Text returns the field of a column, empty where the column is not there.
+// Text returns the field of a column, or "" if there is no such column.
 func (r *Row) Text(column string) string {
 	if i, ok := r.columns[column]; ok && i < len(r.fields) {
 		return r.fields[i]
@@ -23,7 +23,7 @@ func (r *Row) Text(column string) string {
 	return ""
 }
 
-// Number returns a finite number of at least least.
+// Number returns the number in a column, which must be finite and at least least.
 func (r *Row) Number(column string, least float64) float64 {
 	v, err := strconv.ParseFloat(r.Text(column), 64)
 	if r.err == nil && (err != nil || !(v >= least) || v > 1e15) {
@@ -33,7 +33,7 @@ func (r *Row) Number(column string, least float64) float64 {
 	return v
 }
 
-// Count returns a whole number of at least 1.
+// Count returns the number in a column, which must be whole and at least 1.
 func (r *Row) Count(column string) int {
 	v := r.Number(column, 1)
 	if r.err == nil && v != float64(int(v)) {

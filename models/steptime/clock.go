@@ -6,7 +6,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Clock predicts step times. It is used by one goroutine at a time.
+// Clock predicts step times. Only one goroutine may use it at a time.
 type Clock struct {
 	cfg       Config
 	engine    *Engine
@@ -31,7 +31,7 @@ type Clock struct {
 	activationBytes float64
 	// byFormat are the rates of products of matrices that are stored in other formats than most.
 	byFormat map[hardware.DType]*peakRate
-	// experts is what the kernels of routed experts reach.
+	// experts holds the constants of the kernels of routed experts.
 	experts hardware.ExpertKernel
 	// expertOverlap joins their compute and memory time. expertsWhole reports whether their fixed
 	// time has all that comes between and after the two products in it.
@@ -58,8 +58,8 @@ type Clock struct {
 
 var _ sim.LeapClock = (*Clock)(nil)
 
-// New returns the clock of one replica, or an error that says why the configuration cannot run.
-// Whether the model fits into memory is another question: see Plan.
+// New returns the clock of one replica, or an error that says why the configuration cannot run. New
+// does not check whether the model fits into memory: see Plan.
 func New(cfg Config) (*Clock, error) {
 	cfg, warnings, err := cfg.resolve()
 	if err != nil {
@@ -126,7 +126,7 @@ func New(cfg Config) (*Clock, error) {
 	return c, nil
 }
 
-// Warnings says what the predictions rest on that a reader should know.
+// Warnings returns facts about the basis of the predictions that a reader should know.
 func (c *Clock) Warnings() []string { return c.warnings }
 
 // decodeCompute returns the fraction of the peak that decode attention reaches.
@@ -176,8 +176,8 @@ func (c *Clock) share(count int) float64 {
 	return float64(count) * c.layers / c.allLayers
 }
 
-// Duration returns the time of step s in the slowest pipeline stage, the send to the next stage
-// included.
+// Duration returns the time of step s in the slowest pipeline stage, including the send to the next
+// stage.
 func (c *Clock) Duration(s *sim.Step) sim.Time {
 	if n, context, ok := decoding(s); ok && c.cfg.Given == nil {
 		return c.Decode(n, context).At(context)
@@ -185,7 +185,7 @@ func (c *Clock) Duration(s *sim.Step) sim.Time {
 	return c.slowed(c.predicted(s))
 }
 
-// predicted returns the time of step s without the slowdown that is configured.
+// predicted returns the time of step s without the configured slowdown.
 func (c *Clock) predicted(s *sim.Step) sim.Time {
 	if c.cfg.Given != nil {
 		return c.cfg.Given.duration(s)

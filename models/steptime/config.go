@@ -7,64 +7,65 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// Config says what runs where.
+// Config describes a replica: the model, the accelerators, the parallelism and the engine.
 type Config struct {
 	Model       *models.Architecture
 	Accelerator *hardware.Accelerator
-	// ScaleUp joins the accelerators of a node, Network those of different nodes. Either may be nil
-	// where it is not needed.
+	// ScaleUp joins the accelerators of a node, and Network those of different nodes. Each may be
+	// nil if it is not needed.
 	ScaleUp, Network *hardware.Link
 	Parallel         Parallelism
-	// Weights is the number format of the layers' matrices, KV that of the cache, Activations that
-	// of everything else. Empty ones follow the model: its published format for weights, 16 bits
-	// for the others (32 where the model is published so).
+	// Weights is the number format of the layers' matrices, KV that of the cache, and Activations
+	// that of everything else. Empty formats follow the model: the published format for weights,
+	// and 16 bits for the others, or 32 if the model is published in 32 bits.
 	Weights, KV, Activations hardware.DType
 	Engine                   Engine
 	// Constants are the fitted efficiencies of the accelerator; nil takes those of the nearest
 	// measured relative.
 	Constants *hardware.Constants
-	// Kernels are those of the engine on the accelerator; nil takes those of its family that were
-	// measured on the nearest relative.
+	// Kernels are the constants of the engine's kernels on the accelerator; nil takes those that
+	// were measured with the engine's family on the nearest relative.
 	Kernels *hardware.Kernels
-	// Host is how many times longer the host takes than that of an H100 machine, in place of what
-	// Constants say; 0 for that.
+	// Host is the time of the host, as a multiple of the time of an H100 machine's host; 0 takes
+	// the value of Constants.
 	Host float64
-	// Operators are kernels measured on the accelerator, which take the place of formulas within
-	// their range; nil for none.
+	// Operators are kernels measured on the accelerator, which replace formulas within the measured
+	// range; nil means none.
 	Operators *Tables
-	// Given are step times that take the place of everything predicted; nil for none.
+	// Given are step times that replace all predictions; nil means none.
 	Given *Given
-	// Images are what every prompt begins with.
+	// Images are the images that every prompt begins with.
 	Images Images
-	// Slowdown is the factor by which all steps take longer than predicted, to see what follows
-	// where the prediction is wrong; 0 counts as 1.
+	// Slowdown is a factor on the predicted times of all steps, to show what follows if the
+	// prediction is wrong; 0 means 1.
 	Slowdown float64
 }
 
-// Parallelism says over how many accelerators one replica is spread. Zero counts as 1.
+// Parallelism says how one replica is spread over accelerators. Zero means 1.
 type Parallelism struct {
 	// Tensor splits each layer, Pipeline splits the layers into stages. Expert, a divisor of
 	// Tensor, spreads the routed experts over this number of groups instead of splitting each over
 	// all.
 	Tensor, Pipeline, Expert int
-	// Data is the number of ranks, of Tensor accelerators a stage each, that have all weights but
-	// those of routed experts, and serve sequences of their own, step by step together. The routed
-	// experts are spread over the accelerators of all ranks, and serve all: Expert is Tensor·Data
-	// then, or 0; or 1, where each expert is split over all of them.
+	// Data is the number of data-parallel ranks. A rank has Tensor accelerators in each stage and
+	// all weights except those of routed experts. It serves sequences of its own, and all ranks
+	// take their steps together. The routed experts are shared by all ranks. With Expert =
+	// Tensor·Data, or 0, they are spread over the accelerators of all ranks. With Expert = 1, each
+	// expert is split over all of them.
 	Data int
-	// Redundant is the number of copies of experts beside one of each, for the experts that are
-	// chosen most. Expert divides experts and copies together, so that the number of groups need
-	// not divide the experts.
+	// Redundant is the number of additional copies of experts, for the experts that are chosen
+	// most. Expert divides experts and copies together, so the number of groups need not divide the
+	// number of experts.
 	Redundant int
-	// TwoBatch computes prompts in halves, so that the exchange of one goes on beside the
-	// arithmetic of the other.
+	// TwoBatch computes prompts in two halves, so that one half exchanges tokens while the other
+	// half computes.
 	TwoBatch bool
 }
 
 // GPUs returns the number of accelerators of one replica.
 func (p Parallelism) GPUs() int { return max(1, p.Tensor) * max(1, p.Pipeline) * max(1, p.Data) }
 
-// copies returns how many copies of a routed expert there are on average.
+// copies returns the mean number of copies of a routed expert.
 func (p Parallelism) copies(a *models.Architecture) float64 {
 	if p.Redundant == 0 {
 		return 1
@@ -126,7 +127,7 @@ func (c Config) resolve() (Config, []string, error) {
 	return c, warnings, nil
 }
 
-// findConstants sets the constants where they are not given, and returns warnings about them.
+// findConstants sets the constants that are not given, and returns warnings about them.
 func (c *Config) findConstants() []string {
 	switch {
 	case c.Constants != nil:
@@ -151,7 +152,7 @@ func defaultDType(d, otherwise hardware.DType) hardware.DType {
 // crossesNodes reports whether one replica needs more accelerators than a node has.
 func (c *Config) crossesNodes() bool { return c.Parallel.GPUs() > max(1, c.Accelerator.PerNode) }
 
-// checkParallelism says why a model cannot be spread as asked.
+// checkParallelism returns an error if a model cannot be spread as asked.
 func checkParallelism(a *models.Architecture, p Parallelism) error {
 	tp, experts := p.Tensor, a.Experts()
 	if err := a.FitsTensor(tp); err != nil {

@@ -19,7 +19,7 @@ func (c *Clock) findTables() {
 	}
 }
 
-// coverage says which operators of the model the tables do not have, and are predicted by formula.
+// coverage lists the operators of the model that the tables do not have, and that formulas predict.
 func (c *Clock) coverage() []string {
 	var missing []string
 	for i := range c.linear {
@@ -62,8 +62,8 @@ func (c *Clock) coverage() []string {
 	return append(warnings, c.tables.notes...)
 }
 
-// outside notes what was asked of tables beyond their range, by operator and the unit of its
-// counts.
+// outside holds the counts for which tables were used outside their range, by operator and the unit
+// of its counts.
 type outside map[[2]string]extent
 
 // extent is the least and the most of something.
@@ -79,7 +79,7 @@ func (o outside) note(operator, unit string, count float64) {
 	o[key] = extent{min(e.least, count), max(e.most, count)}
 }
 
-// measured returns the seconds that a table has for a count, and notes where it does not reach.
+// measured returns the seconds that a table has for a count, and notes counts outside the table.
 func (c *Clock) measured(table curve, operator, unit string, count float64) (seconds float64,
 	ok bool) {
 	seconds, ok = table.at(count)
@@ -89,8 +89,8 @@ func (c *Clock) measured(table curve, operator, unit string, count float64) (sec
 	return seconds, ok
 }
 
-// Outside says for which steps so far operator tables did not reach, so that formulas stood in;
-// nil where they reached always.
+// Outside describes the steps so far for which operator tables did not reach, so that formulas were
+// used. It returns nil if the tables covered all steps.
 func (c *Clock) Outside() []string {
 	var list []string
 	for _, key := range slices.SortedFunc(maps.Keys(c.outside), func(a, b [2]string) int {

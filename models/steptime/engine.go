@@ -11,94 +11,96 @@ import (
 	"github.com/llmsim/llmsim/internal/datafile"
 )
 
-// Engine is what a serving engine adds to the work of the accelerators, in a few physical numbers.
+// Engine holds the constants of a serving engine: the times that it adds to the work of the
+// accelerators, and the differences of its kernels.
 type Engine struct {
-	// Name is how a scenario names the preset, Title is for people, and Source says where the
-	// numbers are from.
+	// Name is the name of the preset in scenarios, Title its name for people, and Source the source
+	// of the numbers.
 	Name, Title, Source string
-	// Roofline takes the data sheet at its word: efficiencies of 1, perfect overlap, no fixed
+	// Roofline takes the figures of the data sheet: efficiencies of 1, perfect overlap, no fixed
 	// times, no communication, no host.
 	Roofline bool
 
 	// Lookahead is the number of steps that are scheduled before the running one ends: 1 with
 	// asynchronous scheduling. A new request waits for them.
 	Lookahead int
-	// Request is what a request costs before its first step and after its first token: HTTP,
-	// tokenising, detokenising.
+	// Request is the host's time for a request before its first step and after its first token:
+	// HTTP, tokenising, detokenising.
 	Request hardware.Seconds
 
-	// Step and Sequence are the time a step, and a step and sequence, for which the accelerator
-	// waits for the host.
+	// Step is the time in each step for which the accelerator waits for the host, and Sequence the
+	// additional time for each sequence of the step.
 	Step, Sequence hardware.Seconds
-	// HostStep and HostSequence are the time a step, and a step and sequence, in which the host
-	// schedules, prepares inputs and handles outputs. With a lookahead this runs beside the
-	// accelerator, and is a floor under the step; without, it adds to the step.
+	// HostStep is the time in each step in which the host schedules, prepares inputs and handles
+	// outputs, and HostSequence the additional time for each sequence. With a lookahead the host
+	// does this while the accelerator computes, so it is a lower bound of the step. Without a
+	// lookahead it adds to the step.
 	HostStep     hardware.Seconds `yaml:"host_step"`
 	HostSequence hardware.Seconds `yaml:"host_sequence"`
-	// Compute is the compute efficiency of the engine's kernels as a fraction of that of the
-	// accelerator's fitted ones; it may be more than 1. 0 means 1.
+	// Compute is the compute efficiency of the engine's kernels, as a multiple of the efficiency
+	// fitted for the accelerator; 0 means 1.
 	Compute float64
-	// Served is how the engine's kernels in a server differ from what the accelerator's constants
-	// say.
+	// Served holds factors by which the engine's kernels in a server differ from the accelerator's
+	// constants.
 	Served Served
 	// DecodeCompute is the fraction of the peak rate that decode attention reaches in kernels
-	// without tensor cores, where each query head by itself reads the KV head that it shares; 0
-	// means that kernels are those of the accelerator's constants.
+	// without tensor cores, in which each query head reads the shared KV head by itself. 0 means
+	// that the accelerator's constants hold.
 	DecodeCompute float64 `yaml:"decode_compute"`
 	// NativeFP8Attention reports whether decode attention computes in the 8 bits of the cache, so
-	// that no time is lost on widening them.
+	// that it need not widen them.
 	NativeFP8Attention bool `yaml:"native_fp8_attention"`
-	// FusedQuantise reports whether norms and activations bring their results to 8 bits on their
-	// way, where there is one scale a tensor. Scales a block take a kernel of their own.
+	// FusedQuantise reports whether the kernels of norms and activations also convert their results
+	// to 8 bits, if there is one scale for each tensor. With a scale for each block, this takes a
+	// kernel of its own.
 	FusedQuantise bool `yaml:"fused_quantise"`
-	// Widening is the FLOP for each weight, in kernels without tensor cores, to bring 4-bit weights
-	// to the format of the arithmetic.
+	// Widening is the number of FLOP for each weight, in kernels without tensor cores, that
+	// converts 4-bit weights to the format of the arithmetic.
 	Widening float64
-	// HalfSums is set where products in 16 bits sum in 16 bits, at half the rate of INT8: twice as
-	// fast on GeForce as with sums in 32 bits, and as fast on other NVIDIA GPUs. It is the part of
-	// that rate that these kernels reach, relative to others; 0 means sums in 32 bits. Accelerators
-	// without a rate for INT8 have one way only.
+	// HalfSums is above 0 if products in 16 bits also sum in 16 bits. Their peak is half the rate
+	// of INT8, which is twice the rate of sums in 32 bits on GeForce, and the same rate on other
+	// NVIDIA GPUs. HalfSums is the part of that rate that these kernels reach, relative to other
+	// kernels; 0 means sums in 32 bits. On accelerators without a rate for INT8 it has no effect.
 	HalfSums float64 `yaml:"half_sums"`
-	// Kernels names the family of engines whose measured kernels it has: "vllm", "sglang" or
-	// "trtllm". Empty means that the accelerator's constants count for all.
+	// Kernels names the family of engines whose measured kernels the engine has: "vllm", "sglang"
+	// or "trtllm". Empty means that the accelerator's constants hold for all kernels.
 	Kernels string
-	// Layer is the time a layer that kernels take in a running model beyond the sum of their times
-	// measured apart.
+	// Layer is the time that a layer takes in a running model in addition to the sum of its
+	// kernels' separately measured times.
 	Layer hardware.Seconds
 
 	// Graph is the largest number of tokens of a step that is launched as one captured graph; 0
-	// means that every kernel is launched by the host. Launch and LaunchPrompt are the times a
-	// layer that the host needs to launch kernels one by one, where sequences decode only and where
-	// prompts are computed: the floor under steps without a graph.
+	// means that the host launches every kernel. Launch and LaunchPrompt are the times in which the
+	// host launches the kernels of a layer one by one, in steps that only decode and in steps with
+	// prompts. They are lower bounds of steps without a graph.
 	Graph        int
 	Launch       hardware.Seconds
 	LaunchPrompt hardware.Seconds `yaml:"launch_prompt"`
-	// LaunchLatent is how much longer than LaunchPrompt it takes to launch a layer with latent
-	// attention, which has more kernels.
+	// LaunchLatent is the additional time to launch a layer with latent attention, which has more
+	// kernels.
 	LaunchLatent hardware.Seconds `yaml:"launch_latent"`
-	// CustomAllReduce reports whether the engine has its own all-reduce for small messages.
+	// CustomAllReduce reports whether the engine has an all-reduce of its own for small messages.
 	CustomAllReduce bool `yaml:"custom_all_reduce"`
-	// Exchange is the time a layer that data-parallel ranks wait for each other, beyond that of the
-	// link, when they exchange tokens with the experts.
+	// Exchange is the time in each layer that data-parallel ranks wait for each other when they
+	// exchange tokens with the experts, in addition to the time of the link.
 	Exchange hardware.Seconds
-	// WideExchange is Exchange over more than eight ranks, where an engine has kernels for that
-	// which its users choose there (DeepEP); 0 means Exchange.
+	// WideExchange takes the place of Exchange for more than eight ranks, if users choose other
+	// kernels there (DeepEP); 0 means Exchange.
 	WideExchange hardware.Seconds `yaml:"wide_exchange"`
-	// Handover is what it takes to go on at a decode replica, beside the link: routing, registering
-	// memory, polling. It delays the first token.
+	// Handover is the time to continue a request at a decode replica, without the link: routing,
+	// registering memory, polling. It delays the first token.
 	Handover hardware.Seconds
-	// FirstChunk is the number of decode steps after which a user gets the first tokens of a
-	// request that goes on at a decode replica, where that one answers: engines send tokens in
-	// chunks.
+	// FirstChunk is the number of decode steps after which a decode replica sends the first tokens
+	// of a request to its user, because engines send tokens in chunks.
 	FirstChunk float64 `yaml:"first_chunk"`
-	// Relays reports whether a user whose prompt was computed apart gets the first token from the
-	// decode replica, too, once that has a place for the request.
+	// Relays reports whether the decode replica also sends the first token to the user, as soon as
+	// it has a place for the request, if a prefill replica computed the prompt.
 	Relays bool
-	// AllReduce is the time that the host needs to launch an all-reduce outside a graph: the floor
-	// under each.
+	// AllReduce is the time that the host needs to launch an all-reduce outside a graph, which is a
+	// lower bound of each.
 	AllReduce hardware.Seconds `yaml:"all_reduce"`
-	// Skew is how much later the last of two ranks comes to an all-reduce outside a graph, where
-	// the host of each launches its own kernels.
+	// Skew is the time by which the last of two ranks is late for an all-reduce outside a graph,
+	// since the host of each rank launches its own kernels.
 	Skew hardware.Seconds
 
 	// NaiveAttention reports whether the attention of prompts moves its scores through memory, for
@@ -106,19 +108,19 @@ type Engine struct {
 	// algorithm 0 and section 3.1).
 	NaiveAttention bool `yaml:"naive_attention"`
 
-	// DeepGEMM reports whether products in 8 bits are those of DeepGEMM where experts are spread
-	// over data-parallel ranks (SGLang with DeepEP). Served.FP8 and ExpertsFP8 were fitted to other
-	// kernels and do not count there.
+	// DeepGEMM reports whether the engine uses DeepGEMM for products in 8 bits if experts are
+	// spread over data-parallel ranks (SGLang with DeepEP). Served.FP8 and ExpertsFP8 were fitted
+	// to other kernels, and have no effect there.
 	DeepGEMM bool `yaml:"deep_gemm"`
 
-	// Hybrid reports whether the engine keeps no more of a sequence than each kind of layer needs:
-	// windows, and state of fixed size.
+	// Hybrid reports whether the engine keeps only what each kind of layer needs of a sequence,
+	// such as windows and state of fixed size.
 	Hybrid bool
 
 	Memory EngineMemory
 }
 
-// EngineMemory is what an engine keeps of the accelerator's memory.
+// EngineMemory is the accelerator memory that an engine itself takes.
 type EngineMemory struct {
 	// Context is the bytes of the driver's context, libraries and captured graphs on each
 	// accelerator.

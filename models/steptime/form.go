@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// form is what a pure decode step of some number of sequences costs, by total context: segments in
-// order of context, the last of which has no end.
+// form is the time of a step of some number of decoding sequences and no prompts, by total context.
+// It has segments in order of context, the last of which has no end.
 type form struct {
 	// attention is the time to attend to the context, step is the whole step.
 	attention, step []segment
@@ -22,7 +22,7 @@ func (c *Clock) Decode(n int, context int64) sim.Affine {
 	return c.slowedForm(c.decode(n, context), context)
 }
 
-// decode is Decode without the slowdown that is configured.
+// decode is Decode without the configured slowdown.
 func (c *Clock) decode(n int, context int64) sim.Affine {
 	if c.cfg.Given != nil {
 		return c.cfg.Given.decode(n)

@@ -6,9 +6,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Given are step times from elsewhere, a measurement or a published fit, in place of predictions. A
-// step takes the fixed time of its phase, the larger one if it has both, and what its tokens add:
-// the form that Zhong et al. (DistServe, OSDI 2024, appendix A) fit.
+// Given holds step times from a measurement or a published fit, in place of predictions. A step
+// takes the fixed time of its phase, the larger one if it has both phases, and the times of its
+// tokens. Zhong et al. fit this form (DistServe, OSDI 2024, appendix A).
 type Given struct {
 	// PrefillStep is the fixed time of a step with prompts, above 0. PrefillToken is added for each
 	// prompt token, and PrefillSquare for each pair of them: n² for a prompt of n tokens, however

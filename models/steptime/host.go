@@ -2,8 +2,8 @@ package steptime
 
 import "github.com/llmsim/llmsim/sim"
 
-// hostFloor returns the time that the host needs for a step of the given tokens and sequences, less
-// than which it cannot take: to launch it, and to schedule the next one meanwhile.
+// hostFloor returns the time that the host needs for a step of the given tokens and sequences, to
+// launch it and to schedule the next one. A step cannot be shorter.
 func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 	var floor float64
 	switch {
@@ -36,14 +36,13 @@ func (c *Clock) hostWork(sequences int) float64 {
 	return float64(c.engine.HostStep) + float64(sequences)*float64(c.engine.HostSequence)
 }
 
-// Handover returns what the host adds to the time to the first token of a request that goes on at
+// Handover returns the host's time that delays the first token of a request that continues at
 // another replica.
 func (c *Clock) Handover() sim.Time {
 	return sim.Seconds(float64(c.engine.Handover) * c.constants.Host)
 }
 
-// RequestLatency returns what the host adds to the time to the first token of a request besides
-// steps.
+// RequestLatency returns the host's time that delays the first token of a request, without steps.
 func (c *Clock) RequestLatency() sim.Time {
 	return sim.Seconds(float64(c.engine.Request) * c.constants.Host)
 }

@@ -7,23 +7,23 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Images are what every prompt begins with. The zero value means none.
+// Images describes the images that every prompt begins with. The zero value means none.
 type Images struct {
-	// Count is how many there are, Width and Height are the size of each in pixels.
+	// Count is the number of images, and Width and Height are the size of each in pixels.
 	Count, Width, Height int
 }
 
-// imageCost is what images cost.
+// imageCost is the cost of images.
 type imageCost struct {
-	// tokens is the number of tokens of one image, flops what its encoder computes, time how long
-	// that takes.
+	// tokens is the number of tokens of one image, flops the number of FLOP of its encoder, and
+	// time the time of the encoder.
 	tokens, count int
 	flops         float64
 	time          sim.Time
 }
 
-// ImageTokens returns the number of tokens of one image for the model, and an error where its
-// config does not tell how pixels become tokens.
+// ImageTokens returns the number of tokens of one image for the model. It returns an error if the
+// model's config does not say how pixels become tokens.
 func ImageTokens(model *models.Architecture, i Images) (tokens int, flops float64, err error) {
 	for _, t := range model.Towers {
 		if t.Images != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// peakRate is what matrix products of one number format reach.
+// peakRate holds the constants of matrix products of one number format.
 type peakRate struct {
 	// format is that of the arithmetic, peak its peak in FLOP/s, efficiency the fraction of it that
 	// large products reach.

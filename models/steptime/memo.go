@@ -2,8 +2,8 @@ package steptime
 
 import "github.com/llmsim/llmsim/sim"
 
-// memo keeps the times of a cost that depends on a count. Counts beyond its limit are computed each
-// time.
+// memo keeps the values of a cost that depends on a count. Values for counts beyond its limit are
+// computed each time.
 type memo struct {
 	times []sim.Time
 	fill  func(n int) sim.Time

@@ -8,7 +8,7 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// MemoryConfig says what has to fit into the memory of each accelerator of a replica.
+// MemoryConfig describes what must fit into the memory of each accelerator of a replica.
 type MemoryConfig struct {
 	Model       *models.Architecture
 	Accelerator *hardware.Accelerator
@@ -26,38 +26,38 @@ type MemoryConfig struct {
 	// Context is the length in tokens for which MemoryPlan.Contexts is counted; 0 means the model's
 	// longest.
 	Context int
-	// Windows reports whether the engine forgets what sliding windows have passed; else it keeps
-	// the KV of all tokens.
+	// Windows reports whether the engine drops the KV of tokens that sliding windows have passed;
+	// else it keeps the KV of all tokens.
 	Windows bool
 	// DraftWeights is the bytes of weights of a drafter that shares the accelerator, and DraftKV
 	// what it stores for a token there; 0 without speculative decoding.
 	DraftWeights, DraftKV float64
 }
 
-// MemoryPlan is where the memory of one accelerator goes, in bytes: Usable = Weights + Draft +
-// Activations + Context + KV, unless Missing.
+// MemoryPlan divides the memory of one accelerator, in bytes: Usable = Weights + Draft +
+// Activations + Context + KV, unless Missing is above 0.
 type MemoryPlan struct {
-	// Total is the memory of the accelerator; Usable is what the engine may use of it.
+	// Total is the memory of the accelerator, and Usable the part that the engine may use.
 	Total, Usable float64
 	// Weights, Activations (their peak in the largest step, or that of sampling, whichever is
 	// larger) and Context (driver, libraries, captured graphs) are taken first.
 	Weights, Activations, Context float64
-	// Experts is the part of the weights that routed experts take, each on one rank only where
-	// there are several.
+	// Experts is the part of the weights that routed experts take. If there are several ranks, each
+	// expert is on one rank only.
 	Experts float64
 	// Ranks is the number of data-parallel ranks. Each has Blocks of its own.
 	Ranks int
 	// Draft is the weights of a drafter for speculative decoding.
 	Draft float64
-	// KV is what is left for the cache, 0 where nothing is. Missing is by how much the rest does
-	// not fit.
+	// KV is the memory that is left for the cache; 0 if none is left. Missing is the number of
+	// bytes by which the other parts exceed Usable.
 	KV, Missing float64
-	// KVBytesPerToken is what a token takes on each accelerator of the stage with the most layers,
-	// and in a drafter's cache.
+	// KVBytesPerToken is the size in bytes of a token's KV on each accelerator of the stage with
+	// the most layers, including a drafter's cache.
 	KVBytesPerToken float64
-	// Kept is what a sequence keeps on an accelerator of the stage with the most layers:
-	// KVBytesPerToken of each token where the engine does not know windows, and state of fixed size
-	// besides.
+	// Kept is the size of what a sequence keeps on an accelerator of the stage with the most
+	// layers: KVBytesPerToken for each token if the engine does not know windows, and state of
+	// fixed size.
 	Kept models.Kept
 	// BlockTokens is the number of tokens of a block; Blocks is the number of blocks of a rank, and
 	// Tokens what those of all hold.
@@ -67,7 +67,8 @@ type MemoryPlan struct {
 	ContextTokens, Contexts int
 }
 
-// Err returns nil where the model fits with room for one block, else what is missing.
+// Err returns nil if the model fits with room for one block, else an error that says how much is
+// missing.
 func (p *MemoryPlan) Err() error {
 	if p.Blocks > 0 {
 		return nil
@@ -132,7 +133,7 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	return p, nil
 }
 
-// hold notes how many tokens each rank holds.
+// hold sets the number of tokens that each rank holds.
 func (p *MemoryPlan) hold(tokens int) {
 	p.Tokens = tokens * p.Ranks
 	if p.ContextTokens > 0 {
@@ -166,7 +167,8 @@ func (p *MemoryPlan) Limit(tokens int) {
 	p.hold(tokens / p.Ranks)
 }
 
-// Longest returns the most tokens that one sequence can have: what a rank holds.
+// Longest returns the largest number of tokens of one sequence, which is the number that a rank
+// holds.
 func (p *MemoryPlan) Longest() int {
 	if !p.bounded() {
 		return p.Tokens / p.Ranks

@@ -16,15 +16,15 @@ const (
 )
 
 // Operator is a part of a step: all runs of one kind of kernel on one accelerator of the slowest
-// pipeline stage, or what the engine adds.
+// pipeline stage, or a time that the engine adds.
 type Operator struct {
 	Name string
-	// FLOPs and Bytes are computed and moved by all runs together.
+	// FLOPs and Bytes are the operations and the bytes moved of all runs together.
 	FLOPs, Bytes float64
 	Time         sim.Time
 	// Bound is the largest part of Time: compute, memory traffic, or fixed times.
 	Bound Bound
-	// Computing is the time that the arithmetic would take by itself.
+	// Computing is the time that the arithmetic alone would take.
 	Computing sim.Time
 }
 

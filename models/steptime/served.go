@@ -2,28 +2,30 @@ package steptime
 
 import "github.com/llmsim/llmsim/hardware"
 
-// Served are factors on the constants of an accelerator, which were fitted to servers of all
-// engines together: what one engine's kernels reach in its servers beside that. 0 means 1.
+// Served holds an engine's factors on the constants of an accelerator. The constants were fitted to
+// servers of all engines together, and a factor is the ratio for one engine's kernels in its
+// servers. 0 means 1.
 type Served struct {
-	// Fixed is on the fixed times of kernels: engines fuse more or fewer of them.
+	// Fixed is the factor on the fixed times of kernels, since engines fuse more or fewer kernels.
 	Fixed float64
-	// Sampling is on the passes over the logits: engines sort them, or only look for the largest.
+	// Sampling is the factor on the passes over the logits, since some engines sort them and others
+	// only look for the largest.
 	Sampling float64
-	// Prefill is on the compute efficiency of the attention of prompts.
+	// Prefill is the factor on the compute efficiency of the attention of prompts.
 	Prefill float64
-	// FP8 and FP4 are on the compute efficiency of dense products in 8 and in 4 bits, beside
-	// Engine.Compute.
+	// FP8 and FP4 are the factors on the compute efficiency of dense products in 8 and in 4 bits,
+	// in addition to Engine.Compute.
 	FP8 float64 `yaml:"fp8"`
 	FP4 float64 `yaml:"fp4"`
-	// Experts, ExpertsFP8 and ExpertsFP4 are on the compute efficiency of routed experts by format,
-	// ExpertMemory on the rate at which their weights stream in.
+	// Experts, ExpertsFP8 and ExpertsFP4 are the factors on the compute efficiency of routed
+	// experts by format, and ExpertMemory the factor on the rate at which their weights stream in.
 	Experts      float64
 	ExpertsFP8   float64 `yaml:"experts_fp8"`
 	ExpertsFP4   float64 `yaml:"experts_fp4"`
 	ExpertMemory float64 `yaml:"expert_memory"`
 }
 
-// or1 returns a factor, of which 0 means 1.
+// or1 returns a factor, or 1 if it is 0.
 func or1(factor float64) float64 {
 	if factor == 0 {
 		return 1

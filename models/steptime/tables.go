@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Tables are times of single kernels measured on a user's own accelerator, which take the place of
-// formulas within the range that was measured. A nil *Tables has no measurements.
+// Tables holds times of single kernels that were measured on a user's own accelerator. They replace
+// formulas within the measured range. A nil *Tables has no measurements.
 type Tables struct {
 	products map[productKey]curve
 	prefill  map[attentionKey]curve
@@ -252,7 +252,7 @@ func (c *Clock) attentionKey() attentionKey {
 	return attentionKey{l.Heads, l.KVHeads, l.HeadDim, sixteen(c.cfg.KV)}
 }
 
-// sixteen takes the two 16-bit formats for one, as kernels take the same time for both.
+// sixteen returns one format for both 16-bit formats, since kernels take the same time for both.
 func sixteen(d hardware.DType) hardware.DType {
 	if d == hardware.FP16 {
 		return hardware.BF16

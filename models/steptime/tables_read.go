@@ -11,9 +11,9 @@ import (
 	"github.com/llmsim/llmsim/models/measured"
 )
 
-// ReadTables reads the kernel tables of a folder that are wanted (see package measured for its
-// layout). Latencies are in milliseconds. Tables of other kernels than those below are skipped. An
-// error names the file and row that is wrong.
+// ReadTables reads the wanted kernel tables of a folder (see package measured for its layout).
+// Latencies in the files are in milliseconds. Tables of unknown kernels are skipped. An error names
+// the file and the row.
 func ReadTables(dir fs.FS, wanted measured.Wanted) (*Tables, error) {
 	selected, err := measured.Select(dir, wanted)
 	if err != nil {
@@ -97,8 +97,8 @@ func (t *tableReader) readers() map[string]func(*measured.Row) {
 // seconds returns the latency.
 func seconds(r *measured.Row) float64 { return r.Number("latency", 1e-9) / 1000 }
 
-// TableFormat returns the number formats of weights and of the arithmetic that published tables
-// call by a name; false for names that are not known.
+// TableFormat returns the number formats of weights and of the arithmetic for a name in published
+// tables; false for an unknown name.
 func TableFormat(name string) (weights, operand hardware.DType, known bool) {
 	switch name {
 	case "bfloat16", "float16", "half", "fp16", "bf16":

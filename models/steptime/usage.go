@@ -35,7 +35,7 @@ func (c *Clock) Usage(s *sim.Step) hardware.Usage {
 		Computing: computing / step, Arithmetic: u.Arithmetic / float64(step*c.operand.peak)}
 }
 
-// givenUsage returns the usage of a step whose time is given: what binds it is not known.
+// givenUsage returns the usage of a step whose time is given. What binds the step is not known.
 func (c *Clock) givenUsage(s *sim.Step) hardware.Usage {
 	work, step := c.Work(s), c.Duration(s).Seconds()
 	flops, bandwidth := c.Peaks()

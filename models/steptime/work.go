@@ -5,11 +5,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Work is what a step computes and moves on all accelerators of a replica together, as the model's
-// arithmetic needs it: what is computed or stored twice to spread the model counts once.
+// Work is the work of a step on all accelerators of a replica together, as far as the model's
+// arithmetic needs it. Work that is done twice because the model is spread counts once.
 type Work struct {
-	// FLOPs are of matrix products and attention. Bytes are of weights and of cache, each read
-	// once.
+	// FLOPs is the number of operations of matrix products and attention. Bytes is the size of
+	// weights and cache, each read once.
 	FLOPs, Bytes float64
 }
 
@@ -46,9 +46,9 @@ func newWorkForm(cfg *Config) workForm {
 	return w
 }
 
-// Work returns what step s computes and moves. Between the bends of sliding windows it is affine in
-// the context: the work of a stretch of decode steps is their number times the work of one at their
-// mean context.
+// Work returns the work of step s. Between the bends of sliding windows it is affine in the
+// context, so the work of a stretch of decode steps is their number times the work of one step at
+// their mean context.
 func (c *Clock) Work(s *sim.Step) Work {
 	f := &c.work
 	tokens, rows, cached := s.DecodeTokens, s.DecodeTokens, 0
