@@ -1,10 +1,10 @@
 // Package load sends a workload to an OpenAI endpoint over HTTP and measures what its users see:
 // TTFT, the gaps between tokens and E2E latency, under the names that the simulator gives them.
 //
-// A request's times count from the moment at which the workload says that its user sends it, not
-// from when the generator got round to it. So a server that is slow, or a limit on requests under
-// way, delays no one unseen ("coordinated omission": Tene, How NOT to Measure Latency, 2013).
-// Where requests are sent in time, the definitions are those of vLLM's serving benchmark.
+// A request's times count from the moment at which the workload sends it, and not from the moment
+// at which the generator sent it. So delays by a slow server, or by a limit on requests in flight,
+// are part of the measured times ("coordinated omission": Tene, How NOT to Measure Latency, 2013).
+// For requests that are sent in time, the definitions are those of vLLM's serving benchmark.
 package load
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Config says who asks what of whom.
+// Config describes the server, the workload, and how requests are sent.
 type Config struct {
 	// URL is the server's address, such as http://127.0.0.1:8000.
 	URL string
@@ -32,18 +32,18 @@ type Config struct {
 	Chat bool
 	// APIKey is sent as a bearer token; empty means none.
 	APIKey string
-	// Speed is how many seconds of the workload pass in one second of wall time, and what measured
-	// times are multiplied by; above 0. It is 1 for a real server.
+	// Speed is the number of seconds of the workload in one second of wall-clock time, above 0.
+	// Measured times are multiplied by it. It is 1 for a real server.
 	Speed float64
-	// Concurrency is the most requests under way; 0 means no limit.
+	// Concurrency is the largest number of requests in flight; 0 means no limit.
 	Concurrency int
-	// Timeout is how long a request may take by the clock of the wall; 0 means for ever.
+	// Timeout is the longest wall-clock time of a request; 0 means no limit.
 	Timeout time.Duration
 	// Metrics names classes and SLOs.
 	Metrics metrics.Config
 }
 
-// Run sends the workload until its end, or until ctx is cancelled: then requests under way are
+// Run sends the workload until its end, or until ctx is cancelled. Then requests in flight are
 // given up, and the error is that of ctx.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := c.check(); err != nil {

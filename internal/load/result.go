@@ -13,10 +13,10 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Result is what the users of a server saw. Keys that a simulation has too have the same name and
-// meaning there.
+// Result holds the figures that the users of a server saw. Keys that the result of a simulation
+// also has have the same name and meaning there.
 type Result struct {
-	// Model is what was asked, URL whom.
+	// Model is the requested model, and URL the address of the server.
 	Model string `json:"model"`
 	URL   string `json:"url"`
 	metrics.Endings
@@ -35,11 +35,11 @@ type Result struct {
 	Limits     []metrics.LimitResult           `json:"slo_limits,omitempty"`
 	Binds      string                          `json:"slo_binds,omitempty"`
 	Classes    map[string]metrics.ClassSummary `json:"classes,omitempty"`
-	// MeanSendDelay and MaxSendDelay say how late requests left, in milliseconds of wall time;
-	// these delays are part of TTFT and E2E latency.
+	// MeanSendDelay and MaxSendDelay are the delays with which requests were sent, in milliseconds
+	// of wall-clock time. They are part of TTFT and E2E latency.
 	MeanSendDelay float64 `json:"mean_send_delay_ms"`
 	MaxSendDelay  float64 `json:"max_send_delay_ms"`
-	// Speed is how many seconds of the workload passed in one of wall time.
+	// Speed is the number of seconds of the workload in one second of wall-clock time.
 	Speed float64 `json:"speed"`
 	// Errors counts requests without an answer by what went wrong.
 	Errors map[string]int64 `json:"errors,omitempty"`

@@ -73,8 +73,8 @@ func split(list string) []string {
 // quantity is a number between a currency sign and a unit.
 var quantity = regexp.MustCompile(`^(\$?)([0-9]+(?:\.[0-9]+)?)([^0-9.]*)$`)
 
-// Number returns the number in a value and its unit, as in 40/s or $2; ok is false where there is
-// none.
+// Number returns the number in a value and its unit, as in 40/s or $2; ok is false if there is no
+// number.
 func Number(value string) (x float64, unit string, ok bool) {
 	parts := quantity.FindStringSubmatch(value)
 	if parts == nil {
@@ -84,7 +84,7 @@ func Number(value string) (x float64, unit string, ok bool) {
 	return x, parts[3], err == nil
 }
 
-// expand returns the values of a range, or the item itself if it is none.
+// expand returns the values of a range, or the item itself if it is not a range.
 func expand(item string) ([]string, error) {
 	low, rest, isRange := strings.Cut(item, "..")
 	if !isRange {

@@ -11,15 +11,16 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Request is what one request of a run experienced.
+// Request holds the times and the outcome of one request of a run.
 type Request struct {
 	// Arrival is when it was sent, Done when its last token came.
 	Arrival, Done sim.Time
-	// TTFT, TPOT and E2E are its latencies; 0 if it was turned away.
+	// TTFT, TPOT and E2E are its latencies; 0 if it was refused.
 	TTFT, TPOT, E2E sim.Time
 	// Prompt and Output are its lengths in tokens, Class is that of sim.Request.
 	Prompt, Output, Class int
-	// Kept reports whether it kept every limit of its SLO, Rejected whether it was turned away.
+	// Kept reports whether it kept every limit of its SLO, and Rejected whether it ended without an
+	// answer.
 	Kept, Rejected bool
 }
 
@@ -41,8 +42,8 @@ type Observation struct {
 	Requests   []Request
 }
 
-// Observe runs a scenario and keeps what every request experienced. Other observers are told what
-// happens besides.
+// Observe runs a scenario and keeps a Request for every request. Other observers may watch the run
+// too.
 func Observe(ctx context.Context, file *scenarios.File, others ...sim.Observer) (*Observation,
 	error) {
 	simulation, err := file.Build(policies.Default())
@@ -52,7 +53,7 @@ func Observe(ctx context.Context, file *scenarios.File, others ...sim.Observer) 
 	return Watch(ctx, simulation, others...)
 }
 
-// Watch is Observe for a simulation that is built.
+// Watch is Observe for a simulation that is already built.
 func Watch(ctx context.Context, simulation *scenarios.Simulation,
 	others ...sim.Observer) (o *Observation, err error) {
 	o = &Observation{Simulation: simulation}
@@ -60,8 +61,9 @@ func Watch(ctx context.Context, simulation *scenarios.Simulation,
 	return o, err
 }
 
-// Steady returns how many requests come before the end of the load shows: later ones, that arrive
-// within a mean latency of the last, are answered while the queue empties.
+// Steady returns the number of requests that are not affected by the end of the load. Requests that
+// arrive within a mean latency of the last one are affected, since they are answered while the
+// queue empties.
 func (o *Observation) Steady() int {
 	if len(o.Requests) == 0 {
 		return 0

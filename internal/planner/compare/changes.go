@@ -20,7 +20,7 @@ type Change struct {
 	To   string `json:"to,omitempty"`
 }
 
-// String says what is changed.
+// String describes the change.
 func (c Change) String() string {
 	switch {
 	case c.To == "":
@@ -86,8 +86,9 @@ func words(v any) string {
 	return string(text)
 }
 
-// together puts the changes that only have a meaning with each other into one group: how requests
-// arrive, how often and how many. A rate says nothing where all arrive at once.
+// together puts changes that only have a meaning with each other into one group: the arrival
+// process, the rate and the number of requests. For example, a rate has no meaning if all requests
+// arrive at once.
 func together(list []Change) [][]Change {
 	var groups [][]Change
 	if !slices.ContainsFunc(list, func(c Change) bool { return c.Key == "workload.arrivals" }) {

@@ -1,7 +1,7 @@
-// Package compare says how scenarios differ in their results, which of their differences matters,
-// and whether that is more than noise. All variants are run with the same random numbers (common
-// random numbers, Law, "Simulation Modeling and Analysis", 5th edition, 11.2), so that their
-// differences vary less than they do.
+// Package compare says how the results of scenarios differ, which of their settings causes the
+// difference, and whether the difference is more than noise. All variants run with the same random
+// numbers (common random numbers, Law, "Simulation Modeling and Analysis", 5th edition, 11.2), so
+// that differences vary less than the figures themselves.
 package compare
 
 import (
@@ -20,53 +20,53 @@ import (
 type Options struct {
 	// Replications is the number of runs of each variant, each with another seed; at least 2.
 	Replications int
-	// Confidence is that of all intervals of a table together, in (0, 1).
+	// Confidence is the confidence of all intervals of a table together, in (0, 1).
 	Confidence float64
 	// Workers is the number of runs at the same time, at least 1. The outcome does not depend on
 	// it.
 	Workers int
-	// NoInterval leaves out the runs that tell how wrong the differences may be.
+	// NoInterval leaves out the runs that show how wrong the differences may be.
 	NoInterval bool
 }
 
-// Comparison is variants side by side; the first is what the others are compared with.
+// Comparison is the result of several variants, of which the others are compared with the first.
 type Comparison struct {
-	// Replications is 1 where the results do not depend on the seed, as with a recorded trace: then
-	// there is no noise to measure the differences by.
+	// Replications is the number of runs of each variant. It is 1 if the results do not depend on
+	// the seed, as with a recorded trace; then there is no noise.
 	Replications int     `json:"replications"`
 	Confidence   float64 `json:"confidence"`
-	// WarmUp is the number of requests at the start of each run that were left out, and Whole says
-	// why none was, if a scenario forbids it.
+	// WarmUp is the number of requests at the start of each run that were left out. If a scenario
+	// forbids a warm-up, Whole says why.
 	WarmUp int    `json:"warm_up_requests"`
 	Whole  string `json:"nothing_left_out_because,omitempty"`
-	// Recorded is set where a scenario replays a recorded trace as it is: one sample of what may
-	// come.
+	// Recorded is set if a scenario replays a recorded trace unchanged, which is only one sample of
+	// the load.
 	Recorded bool      `json:"recorded_trace,omitempty"`
 	Variants []Outcome `json:"variants"`
 	// runs are the first runs of the variants.
 	runs []page.Run
-	// sold reports whether the result of every run says what its tokens are worth, and what they
-	// leave.
+	// sold reports whether the result of every run has the worth of its tokens and the margin.
 	sold bool
 }
 
-// Outcome is what came out of one variant.
+// Outcome is the result of one variant.
 type Outcome struct {
 	Label string `json:"label"`
 	Setup string `json:"setup"`
 	Load  string `json:"load"`
-	// Settled is false where latencies change over the whole run, so that no part of it shows a
-	// steady state.
+	// Settled is false if latencies change over the whole run, so that no part of it shows a steady
+	// state.
 	Settled bool `json:"settled"`
 	// Evidence says what the figures rest on. SLOMet is the share of the runs that meet the SLO,
-	// Binds the limit that binds in the first.
+	// and Binds names the limit that binds in the first run.
 	Evidence evidence.Evidence `json:"evidence"`
 	SLOMet   float64           `json:"slo_met"`
 	Binds    string            `json:"slo_binds,omitempty"`
 
 	Changes []Change `json:"changes,omitempty"`
 	Figures []Figure `json:"figures"`
-	// Effects tell what each change alone would do to the first variant, where there are several.
+	// Effects has the effect of each change alone on the first variant, if there are several
+	// changes.
 	Effects []Effect `json:"effects,omitempty"`
 }
 
@@ -76,24 +76,25 @@ type Figure struct {
 	Title string         `json:"title"`
 	Unit  string         `json:"unit"`
 	Value stats.Interval `json:"value"`
-	// Difference is that of runs with the same random numbers. BeyondNoise reports whether it is
-	// not 0, at the confidence of the comparison, and Better whether it is an improvement. Offered
-	// is set where both variants serve all that is asked of them, so that the difference is one of
-	// the load: it is neither better nor worse.
+	// Difference is the difference of runs with the same random numbers. BeyondNoise reports
+	// whether it is not 0, at the confidence of the comparison, and Better whether it is an
+	// improvement. Offered is set if both variants serve the whole load. Then the difference comes
+	// from the load, and is neither better nor worse.
 	Difference  stats.Interval `json:"difference"`
 	BeyondNoise bool           `json:"beyond_noise"`
 	Better      bool           `json:"better"`
 	Offered     bool           `json:"as_offered,omitempty"`
-	// Range holds the real difference in 80 of 100 cases, over seeds and over how wrong predictions
-	// may be, but for errors that both variants share; nil where that was not asked for. Unsure
-	// reports whether the difference is more than noise, and may still be none.
+	// Range contains the real difference in 80 of 100 cases. It covers seeds and wrong predictions,
+	// except for errors that both variants share. It is nil if it was not asked for. Unsure reports
+	// whether the difference is more than noise, but Range contains 0.
 	Range  *scenarios.Range `json:"range_80,omitempty"`
 	Unsure bool             `json:"unsure,omitempty"`
 	// noise is half of the range of the difference over seeds alone.
 	noise float64
 }
 
-// Effect is what a change alone does, With the changes that only have a meaning together with it.
+// Effect is the effect of one change alone. With lists the changes that only have a meaning
+// together with it.
 type Effect struct {
 	Change  Change   `json:"change"`
 	With    []Change `json:"with,omitempty"`
@@ -102,7 +103,7 @@ type Effect struct {
 	Impossible string `json:"impossible,omitempty"`
 }
 
-// Run compares the variants; two at least.
+// Run compares at least two variants.
 func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error) {
 	if len(variants) < 2 {
 		return nil, scenarios.BadInput(
@@ -169,7 +170,7 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 // numbers.
 func (c *Comparison) figures(base, t *trial) []Figure {
 	all := measures(c.sold)
-	// Bonferroni: that of all intervals together is as asked
+	// Bonferroni: the confidence of all intervals together is the asked one
 	confidence := 1 - (1-c.Confidence)/float64(len(all))
 	values, differences := make([][]float64, len(all)), make([][]float64, len(all))
 	served := true // all that both were asked for, in every run
@@ -198,7 +199,7 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 	return list
 }
 
-// difference returns a−b, and 0 where that is what rounding left.
+// difference returns a−b, or 0 if the difference is a rounding error.
 func difference(a, b float64) float64 {
 	if math.Abs(a-b) < 1e-9*math.Abs(b) {
 		return 0

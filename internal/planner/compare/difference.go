@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// absent reports whether one of two variants has no such latency, as TPOT where answers come at
-// once: then there is no difference to speak of. Base is the value of the first variant.
+// absent reports whether one of two variants has no such latency, so that there is no difference.
+// For example, there is no TPOT if answers come as a whole. base is the value of the first variant.
 func (f *Figure) absent(base float64) bool {
 	return f.Unit == "ms" && (base == 0 || f.Value.Mean == 0)
 }
@@ -26,8 +26,8 @@ func (f *Figure) difference(base float64) string {
 	return relative(f.Difference, f.whole(base))
 }
 
-// whole returns the value of which a difference is told as a share; 0, so that it is told as it is,
-// of a figure that may be negative.
+// whole returns the value of which a difference is printed as a share. It is 0 for a figure that
+// may be negative, whose differences are printed in its unit.
 func (f *Figure) whole(base float64) float64 {
 	if scenarios.MetricNamed(f.Name).Signed {
 		return 0
@@ -100,7 +100,7 @@ func times(ratio float64) string {
 	return fmt.Sprintf("%.2g", ratio)
 }
 
-// fewer prints how many times less a share is.
+// fewer prints a share below 1 as a number of times less.
 func fewer(share float64) string {
 	if share <= 0 {
 		return "∞"

@@ -32,7 +32,7 @@ func (c *Comparison) doubt(ctx context.Context, trials []*trial, workers int) er
 	return nil
 }
 
-// slowed repeats the first run with steps that take a number of times longer.
+// slowed repeats the first run with a factor on the times of steps.
 func (t *trial) slowed(ctx context.Context, factor float64) (*planner.Observation, error) {
 	f, err := t.variant.Load()
 	if err != nil {
@@ -74,8 +74,8 @@ func (c *Comparison) responses(t *trial) []interval.Response {
 	return list
 }
 
-// server is an engine on an accelerator: where two are the same, so are the constants behind their
-// step times.
+// server is an engine on an accelerator. Equal servers have the same constants behind their step
+// times.
 type server struct{ engine, accelerator string }
 
 // constants returns the kinds of servers on which a variant runs.

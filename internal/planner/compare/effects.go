@@ -6,7 +6,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// attribute makes each change alone where a variant has several, to tell which matters.
+// attribute makes each change of a variant alone, if there are several, to show which of them
+// matters.
 func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64, o Options) error {
 	for i, t := range trials {
 		groups := together(c.Variants[i].Changes)

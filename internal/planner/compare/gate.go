@@ -19,21 +19,22 @@ import (
 // Gate is a limit that a change of configuration must keep, such as "p99_ttft_ms > +5%": it fails a
 // variant whose figure is that far from the first variant's.
 type Gate struct {
-	// Text is the gate as somebody wrote it.
+	// Text is the gate as it was written.
 	Text string
-	// Metric is the name of a figure; Above reports whether values above Limit fail, in place of
-	// those below.
+	// Metric is the name of a figure. Above reports whether values above Limit fail; otherwise
+	// values below it fail.
 	Metric string
 	Above  bool
-	// Limit is compared with the relative difference from the first variant where Relative is set,
-	// as a share of it, else with the value itself, in the figure's unit. Of figures in percent the
-	// difference is one of points.
+	// If Relative is set, Limit applies to the difference from the first variant, as a share of its
+	// value; for figures in percent, it applies to the difference in percentage points. Otherwise
+	// Limit applies to the value, in the figure's unit.
 	Limit    float64
 	Relative bool
 }
 
-// ParseGate reads a gate: a metric, < or >, and a limit, which is a difference from the first
-// variant if it ends in a percent sign; of metrics in percent, if it has a sign besides.
+// ParseGate reads a gate: a metric, < or >, and a limit. A limit with a percent sign applies to the
+// difference from the first variant. For metrics in percent, it does so only if it also has a plus
+// or minus sign.
 func ParseGate(text string) (Gate, error) {
 	form := regexp.MustCompile(`^\s*([a-z0-9_]+)\s*([<>])\s*([+-]?[0-9.]+)\s*(%?)\s*$`)
 	parts := form.FindStringSubmatch(text)
@@ -64,18 +65,18 @@ func ParseGate(text string) (Gate, error) {
 	return g, nil
 }
 
-// Check is a gate held against a variant.
+// Check is the result of a gate for a variant.
 type Check struct {
 	Gate    Gate
 	Variant string
-	// Failed reports whether the limit is passed, and Words says by what.
+	// Failed reports whether the variant breaks the limit, and Words says by which figure.
 	Failed bool
 	Words  string
 }
 
-// Check holds gates against all variants but the first. A difference that is not 0 for certain does
-// not fail a relative gate; a latency that no request has, since all are refused or have no second
-// token, fails any.
+// Check applies gates to all variants except the first. A difference within noise does not fail a
+// relative gate. A latency that no request has fails every gate; this happens if all requests are
+// refused, or if no answer has a second token.
 func (c *Comparison) Check(gates []Gate) []Check {
 	var list []Check
 	for i := 1; i < len(c.Variants); i++ {
@@ -86,7 +87,7 @@ func (c *Comparison) Check(gates []Gate) []Check {
 	return list
 }
 
-// check holds a gate against a variant.
+// check applies a gate to a variant.
 func (c *Comparison) check(g Gate, v *Outcome) Check {
 	j := slices.IndexFunc(v.Figures, func(f Figure) bool { return f.Name == g.Metric })
 	if j < 0 {
@@ -219,7 +220,7 @@ func PrintChecks(out io.Writer, checks []Check) error {
 	return p.Err()
 }
 
-// Failed returns how many checks failed.
+// Failed returns the number of failed checks.
 func Failed(checks []Check) int {
 	n := 0
 	for i := range checks {

@@ -11,8 +11,8 @@ func (t *trial) resolved() tree {
 	return meant
 }
 
-// changesOf lists what other sets differently from base and means differently: a default that one
-// of them writes out is no change.
+// changesOf lists the settings in which other differs from base. A setting that only one of them
+// writes out, with its default, is no change.
 func changesOf(base, other *trial) []Change {
 	a, b := spelled(base, other)
 	meantA, meantB := base.resolved(), other.resolved()
@@ -61,9 +61,9 @@ func spelled(base, other *trial) (a, b tree) {
 	return a, b
 }
 
-// mapping returns a value as a mapping: a name such as hardware: h100-sxm stands for the key that
-// has it in what is meant, and nothing for an empty mapping. It is false for values that cannot be
-// mappings.
+// mapping returns a value as a mapping. A name such as hardware: h100-sxm stands for the key that
+// has this name in the resolved scenario, and a missing value for an empty mapping. It returns
+// false for values that cannot be mappings.
 func mapping(v, meant any) (tree, bool) {
 	all, ok := meant.(tree)
 	switch value := v.(type) {

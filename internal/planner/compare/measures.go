@@ -16,8 +16,8 @@ type measure struct {
 	of func(w *window) float64
 }
 
-// measures lists what is compared: where tokens are sold, also what they are worth. Latencies are
-// in milliseconds.
+// measures lists the compared figures, including the worth of tokens if tokens are sold. Latencies
+// are in milliseconds.
 func measures(sold bool) []measure {
 	named := scenarios.MetricNamed
 	list := []measure{
@@ -46,8 +46,8 @@ func measures(sold bool) []measure {
 	return list
 }
 
-// window is the part of a run after its warm-up: what the requests from the first-th experienced,
-// or the later half of a run that is shorter than twice the warm-up. Latencies are sorted.
+// window is the part of a run after its warm-up: the requests from number first on, or the later
+// half of a run that is shorter than twice the warm-up. Latencies are sorted.
 type window struct {
 	run             *planner.Observation
 	ttft, tpot, e2e []float64
@@ -91,12 +91,12 @@ func newWindow(o *planner.Observation, first int) *window {
 	return w
 }
 
-// keepingUp is the least share of the offered load that a system below saturation serves: what is
-// in flight at the end of the window has no answer yet.
+// keepingUp is the least share of the offered load that a system below saturation serves in the
+// window, since requests in flight at its end have no answer yet.
 const keepingUp = 0.95
 
-// keepsUp reports whether nearly all that was asked for was served while requests arrived. It is
-// false where the load is not offered at a rate.
+// keepsUp reports whether nearly the whole load was served while requests arrived. It is false if
+// the load has no rate.
 func (w *window) keepsUp() bool {
 	process := w.run.Simulation.Scenario.Workload.Arrivals.Process
 	return process != "closed-loop" && w.offered > 0 && w.throughput >= keepingUp*w.offered

@@ -21,12 +21,12 @@ type trial struct {
 	runs    []*planner.Observation
 	page    page.Run
 	// fast and slow are the first run with steps as fast and as slow as they are in one case of ten
-	// each; nil where nobody asked.
+	// each; nil if they were not asked for.
 	fast, slow *planner.Observation
 }
 
-// replicate runs all variants, each with the same seeds. Where two seeds give the same requests and
-// results in every variant, one run of each is kept: more of them would be no evidence.
+// replicate runs all variants, each with the same seeds. If two seeds give the same requests and
+// results in every variant, it keeps one run of each, because more equal runs are no evidence.
 func replicate(ctx context.Context, trials []*trial, seed uint64, o Options) error {
 	const probe = 2
 	if err := replicateFrom(ctx, trials, seed, 0, min(probe, o.Replications),

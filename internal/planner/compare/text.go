@@ -114,7 +114,7 @@ func (v *Outcome) slo() string {
 	return "met in " + report.Percent(v.SLOMet)
 }
 
-// headline names the figures by which the effects of changes are told.
+// headline names the figures that show the effects of changes.
 func headline() []string {
 	return []string{"p99_ttft_ms", "p99_tpot_ms", "output_throughput", "slo_attainment",
 		"cost_per_million_output_tokens"}

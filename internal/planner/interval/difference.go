@@ -9,27 +9,27 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// Level is the share of cases that a range holds.
+// Level is the share of cases in which a range contains the measured value.
 const Level = level
 
-// Response is how a figure moves with step times: its value with steps as predicted, and as fast
-// and as slow as they are in one case of ten each.
+// Response says how a figure depends on step times. It has the value with steps as predicted, and
+// with steps as fast and as slow as they are in one case of ten each.
 type Response struct {
 	Plain, Fast, Slow float64
 	// Spread says how wrong the predictions may be.
 	Spread evidence.Spread
 }
 
-// Factors returns those on step times for the fast and the slow runs of a response.
+// Factors returns the factors on step times for the fast and the slow runs of a response.
 func Factors(e evidence.Spread) (fast, slow float64) {
 	return factor(e, (1-level)/2), factor(e, (1+level)/2)
 }
 
 // Difference returns the range of a metric's difference between two systems, other over first,
-// around what was seen. Where both share their errors, as on the same accelerators under the same
-// engine, steps of both are slower and faster together, by the smaller of their spreads; what one
-// of them may be wrong by beyond that, or all where nothing is shared, is independent of the other.
-// Noise is the half width of the range over seeds.
+// around the simulated difference. If both systems share their errors, as on the same accelerators
+// under the same engine, their steps are slower and faster together, by the smaller of their
+// spreads. The rest of the larger spread, or both spreads if nothing is shared, counts as
+// independent. Noise is the half width of the range over seeds.
 func Difference(m scenarios.Metric, first, other Response, shared bool, seen,
 	noise float64) scenarios.Range {
 	common := evidence.Spread{}

@@ -1,6 +1,6 @@
-// Package interval says how sure the figures of a run are: from some more runs, in which steps are
-// slower and faster than predicted, as far as predictions like these were wrong, and in which other
-// random numbers are drawn.
+// Package interval says how uncertain the figures of a run are. It makes some more runs, with steps
+// slower and faster than predicted, as far as such predictions were wrong, and with other random
+// numbers.
 package interval
 
 import (
@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// level is the share of cases that a range holds.
+	// level is the share of cases in which a range contains the measured value.
 	level = 0.8
-	// mostRequests bounds the runs that are made for ranges; those of a longer run are reckoned
-	// from them.
+	// mostRequests is the largest number of requests of the runs for ranges. The ranges of a longer
+	// run are computed from them.
 	mostRequests = 3000
-	// seeds is the number of runs with predicted steps, by which noise is told.
+	// seeds is the number of runs with predicted steps, which show the noise.
 	seeds = 3
 )
 
@@ -32,8 +32,8 @@ func factor(e evidence.Spread, p float64) float64 {
 	return math.Exp(e.TPOTBias + e.TPOT*distuv.UnitNormal.Quantile(p))
 }
 
-// besides is what the error of a metric has that step times do not account for: the logarithm of
-// the measured over the predicted value around a bias.
+// besides is the part of a metric's error that step times do not explain. It is the logarithm of
+// the measured over the predicted value, around a bias.
 type besides struct{ bias, deviation float64 }
 
 // beside returns it. Only times to first token have more.
@@ -92,7 +92,7 @@ func Of(ctx context.Context, load func() (*scenarios.File, error),
 	return list, nil
 }
 
-// Slow multiplies the times of all steps of a scenario.
+// Slow multiplies the times of all steps of a scenario by a factor.
 func Slow(s *scenarios.Scenario, factor float64) {
 	scale := func(e *scenarios.Engine) {
 		if e.Slowdown == 0 {

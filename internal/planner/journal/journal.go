@@ -1,6 +1,6 @@
-// Package journal keeps what is done on disk, so that work that is stopped, by whatever means, goes
-// on where it was: a file to which each result is appended as a line of JSON. A line that was cut
-// off by a crash is dropped when the file is opened again.
+// Package journal keeps results on disk, so that work that was stopped in any way can go on. A
+// journal is a file to which each result is appended as a line of JSON. A line that a crash cut off
+// is dropped when the file is opened again.
 package journal
 
 import (
@@ -30,7 +30,7 @@ type entry struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// Open reads the journal at path, or begins one. Only one process has it open at a time.
+// Open reads the journal at path, or begins one. Only one process at a time can have it open.
 func Open(path string) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func Open(path string) (*Journal, error) {
 	return j, nil
 }
 
-// recover reads what is there, and cuts off a last line that is not complete.
+// recover reads the results in the file, and cuts off a last line that is not complete.
 func (j *Journal) recover(path string) error {
 	if err := files.Lock(j.file); err != nil {
 		return fmt.Errorf("%s is in use by another process", path)
@@ -97,8 +97,8 @@ func read(path string, f func(entry) error) (int64, error) {
 	return int64(whole), nil
 }
 
-// Copy puts the results of the journal at path that another does not have into it. It may be
-// read-only.
+// Copy copies the results of the journal at path into j, except those that j already has. The file
+// at path may be read-only.
 func Copy(path string, into *Journal) error {
 	_, err := read(path, func(e entry) error {
 		var known json.RawMessage
@@ -125,8 +125,7 @@ func (j *Journal) Len() int {
 	return len(j.done)
 }
 
-// Put stores a result. When it returns, the result survives the end of the process, however it
-// ends.
+// Put stores a result. After it returns, the result survives any end of the process.
 func (j *Journal) Put(key string, result any) error {
 	raw, err := json.Marshal(result)
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Config says where the queue is and who works.
+// Config describes the server of the queue, and the workers of this process.
 type Config struct {
-	// Workers is how many tasks this process does at the same time. 0 leaves all to others, where
-	// others can take part; else it is one for each core.
+	// Workers is the number of tasks that this process does at the same time. 0 leaves all tasks to
+	// other processes, if others can take part; else it means one for each core.
 	Workers int
-	// URL is that of a NATS server with JetStream, such as nats://user:password@host:4222. Empty
-	// starts a server in this process.
+	// URL is the address of a NATS server with JetStream, such as nats://user:password@host:4222.
+	// Empty starts a server in this process.
 	URL string
-	// Listen is where that server listens for workers, [host:]port; the host is this one unless
-	// given. Empty: no other process reaches it.
+	// Listen is the address at which that server listens for workers, [host:]port; the default host
+	// is this machine. If it is empty, no other process can reach the server.
 	Listen string
 	// Dir is a folder for the files of that server, emptied when it starts and removed when it
 	// ends. Default: a temporary one.
@@ -33,16 +33,16 @@ type Config struct {
 	Credentials string
 	// CA, Cert and Key are PEM files for TLS: who is trusted, and who this process is.
 	CA, Cert, Key string
-	// KeyFile has the key that planners and workers share: it signs tasks and results, and opens
-	// the server that a planner starts with Listen. Made where it is missing. Default:
-	// llmsim/queue.key in the user's configuration folder.
+	// KeyFile is the file of the key that planners and workers share. The key signs tasks and
+	// results, and opens the server that a planner starts with Listen. The file is made if it is
+	// missing. Default: llmsim/queue.key in the user's configuration folder.
 	KeyFile string
 	// Redeliver is how long a worker may be silent before its task is given to another. Default: 10
 	// s.
 	Redeliver time.Duration
 	// version stands for that of the program, in tests.
 	version string
-	// Log, if not nil, is called with what people should know, such as that the connection is lost.
+	// Log, if not nil, is called with messages for people, such as that the connection is lost.
 	Log func(string)
 }
 

@@ -22,7 +22,7 @@ import (
 // server of a planner to workers. It is never sent.
 type key [sha256.Size]byte
 
-// What a message is: a signed result is no task.
+// The kinds of messages. A signed result is not accepted as a task.
 const (
 	aTask   = "task"
 	aResult = "result"
@@ -44,7 +44,7 @@ func (k *key) seal(what, name string, data []byte) []byte {
 	return append(k.sum(what, name, data), data...)
 }
 
-// errForged is the error of a message that nobody signed who has the key.
+// errForged is the error of a message that was not signed with the key.
 var errForged = errors.New("it is not signed with the key that planner and workers share")
 
 // open returns the message that seal sealed.

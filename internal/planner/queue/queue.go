@@ -1,10 +1,10 @@
-// Package queue hands simulations to workers, in this process and on other machines, over NATS
-// JetStream. Tasks lie in a work queue until a worker has done them; their results lie in a
+// Package queue gives simulations to workers, in this process and on other machines, over NATS
+// JetStream. Tasks are in a work queue until a worker has done them. Their results are in a
 // key-value bucket under a hash of all that they depend on, so that nothing is computed twice.
 //
-// A worker reports progress while it simulates; the task of a worker that falls silent is given to
-// another. A task that fails, or takes its worker down, is given out three times; then it is
-// parked: reported, with its error, while the rest goes on.
+// A worker reports progress while it simulates. The task of a worker that falls silent is given to
+// another worker. A task that fails, or that makes its worker fail, is given out three times. Then
+// it is parked: it is reported with its error, and the other tasks go on.
 package queue
 
 import (
@@ -111,8 +111,9 @@ func (q *Queue) Close() {
 	}
 }
 
-// Do has a task done, unless its result is known, and decodes the result. The error is Parked where
-// the task failed. A result that is not signed, or that its Check refuses, is computed anew.
+// Do lets a worker do a task, unless its result is known, and decodes the result. The error is a
+// Parked if the task failed. A result that is not signed, or that its Check refuses, is computed
+// again.
 func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
 	if err := checkKey(t.Key); err != nil {
 		return err
@@ -141,7 +142,7 @@ func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
 	}
 }
 
-// outcome waits for what becomes of a task.
+// outcome waits for the outcome of a task.
 func (q *Queue) outcome(ctx context.Context, t *Task) (*outcome, error) {
 	p, first := q.expect(t.Key)
 	if first {
@@ -158,7 +159,7 @@ func (q *Queue) outcome(ctx context.Context, t *Task) (*outcome, error) {
 	}
 }
 
-// Key returns what names the result of a task: the fingerprint of its scenario, kind and params.
+// Key returns the name of the result of a task: the fingerprint of its scenario, kind and params.
 // Files are read once.
 func (q *Queue) Key(f *scenarios.File, kind, params string) (string, error) {
 	fingerprint, err := f.Fingerprint(q.sums.of)

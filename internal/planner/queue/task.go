@@ -12,20 +12,20 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Task is a simulation to be done. It has all that a worker needs but the files that the scenario
-// names, which travel apart, by the hash of their contents.
+// Task is a simulation to be done. It has all that a worker needs, except the files that the
+// scenario names. These are sent separately, by the hash of their contents.
 type Task struct {
 	// Key names the result by all that it depends on, in letters, digits, minus signs, underscores
 	// and points: see Queue.Key.
 	Key string `json:"key"`
 	// Kind selects the handler.
 	Kind string `json:"kind"`
-	// Name, Text and Set are the scenario's file name, its text and what is overridden, as in
+	// Name, Text and Set are the scenario's file name, its text and its overrides, as in
 	// scenarios.Parse.
 	Name string   `json:"name"`
 	Text string   `json:"text"`
 	Set  []string `json:"set,omitempty"`
-	// Params is what the handler needs to know besides, in letters, digits, points and minus signs.
+	// Params holds further parameters for the handler, in letters, digits, points and minus signs.
 	Params string `json:"params,omitempty"`
 	// Files are the files that the scenario names, by the paths at which it finds them. A worker
 	// opens no others.
@@ -113,21 +113,21 @@ type Handlers map[string]Handler
 // tries is how often a task is given out before it is parked.
 const tries = 3
 
-// Checked is a result that knows whether it can be one. A worker's result that cannot be is
-// computed anew.
+// Checked is a result that can check itself. A worker's result that fails the check is computed
+// again.
 type Checked interface {
-	// Check returns an error if the result is impossible: a share above 1, say, or counts that do
-	// not add up.
+	// Check returns an error if the result is impossible, such as a share above 1, or counts that
+	// do not add up.
 	Check() error
 }
 
-// outcome is what is stored of a task.
+// outcome is the stored outcome of a task.
 type outcome struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	// Error says why there is no value. Input reports whether what the user gave is wrong.
 	Error string `json:"error,omitempty"`
 	Input bool   `json:"input,omitempty"`
-	// refused is why what is stored is not believed.
+	// refused is the reason why the stored outcome is not accepted.
 	refused error
 }
 

@@ -1,5 +1,6 @@
-// Package remedy tries what might help a system that misses its SLO or is overloaded: each change
-// by a short simulation, beside one of the same length without it.
+// Package remedy tries changes that may help a system that misses its SLO or is overloaded. It
+// tries each change in a short simulation, and compares with one of the same length without the
+// change.
 package remedy
 
 import (
@@ -18,8 +19,8 @@ const (
 	requestsMore  = 500
 )
 
-// Try adds to a result's diagnosis what would help, where the SLO is missed or the system
-// overloaded. Load reads its scenario anew. Changes of the keys in leaveOut, such as "replicas",
+// Try adds the changes that would help to a result's diagnosis, if the SLO is missed or the system
+// overloaded. load reads its scenario again. Changes of the keys in leaveOut, such as "replicas",
 // are not tried.
 func Try(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.Result,
 	leaveOut ...string) error {
@@ -64,7 +65,7 @@ func better(a, b scenarios.Remedy) int {
 	return cmp.Or(cmp.Compare(b.Kept[1], a.Kept[1]), cmp.Compare(a.Price, b.Price))
 }
 
-// remedy says what a change does.
+// remedy returns the effect of a change.
 func (c *candidate) remedy(before, after *scenarios.Result) scenarios.Remedy {
 	return scenarios.Remedy{
 		Change: c.words, Set: c.set, Requests: before.Sent(), Met: after.SLOMet,
@@ -77,7 +78,7 @@ func (c *candidate) remedy(before, after *scenarios.Result) scenarios.Remedy {
 	}
 }
 
-// helps reports whether a change mends what is wrong, or a part of it.
+// helps reports whether a change solves the problem, or a part of it.
 func helps(before, after *scenarios.Result) bool {
 	if before.Diagnosis.Load == scenarios.Overloaded {
 		return after.Diagnosis.Load != scenarios.Overloaded
@@ -86,10 +87,10 @@ func helps(before, after *scenarios.Result) bool {
 		after.Attainment.All >= before.Attainment.All+worthwhile
 }
 
-// worthwhile is the least change of the share of requests that meet the SLO that is called help.
+// worthwhile is the least increase of the share of requests that meet the SLO that counts as help.
 const worthwhile = 0.01
 
-// price is how many times as much an hour costs afterwards.
+// price returns the price of an hour after the change, divided by that before.
 func price(before, after *scenarios.Result) float64 {
 	if before.Cost == 0 {
 		return float64(after.Accelerators) / float64(before.Accelerators)

@@ -1,6 +1,6 @@
-// Package shard splits a sweep or a plan into parts by number, for Slurm arrays and Kubernetes
-// indexed jobs, and joins them: each part leaves a folder with a journal of what it has done and a
-// note of what it is a part of.
+// Package shard splits a sweep or a plan into numbered parts, for Slurm arrays and Kubernetes
+// indexed jobs, and joins them again. Each part writes a folder with a journal of its results, and
+// a note that names the whole.
 package shard
 
 import (
@@ -43,13 +43,13 @@ func Parse(text string) (Shard, error) {
 // String writes the shard as Parse reads it.
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
 
-// Whole reports whether there is one part only.
+// Whole reports whether there is only one part.
 func (s Shard) Whole() bool { return s.Of <= 1 }
 
 // Mine reports whether the n-th of the things to do belongs to this part.
 func (s Shard) Mine(n int) bool { return s.Whole() || n%s.Of == s.Index }
 
-// Question is what is split: a scenario or plan and what is varied.
+// Question is the work that is split: a scenario or a plan, with its flags.
 type Question struct {
 	// Command is sweep or plan.
 	Command string `json:"command"`
@@ -62,7 +62,7 @@ type Question struct {
 	Version string `json:"version"`
 }
 
-// note is what a part says of itself, in the file noteName of its folder.
+// note describes a part, in the file noteName of its folder.
 type note struct {
 	Question Question `json:"question"`
 	Shard    Shard    `json:"shard"`
@@ -73,8 +73,8 @@ const (
 	journalName = "journal.jsonl"
 )
 
-// Begin notes in a folder which part of which question it is for. A folder that is for another is
-// an error.
+// Begin writes the note of a part into a folder. It returns an error if the folder belongs to
+// another part or question.
 func Begin(dir string, q Question, s Shard) error {
 	data, err := json.MarshalIndent(note{q, s}, "", "  ")
 	if err != nil {
@@ -99,7 +99,7 @@ func Begin(dir string, q Question, s Shard) error {
 	})
 }
 
-// Merge checks that folders hold the parts of one question, each once, and puts what they have done
+// Merge checks that folders hold the parts of one question, each once, and copies their results
 // into a journal. It returns the question.
 func Merge(dirs []string, into *journal.Journal) (Question, error) {
 	notes := make([]note, len(dirs))
@@ -156,7 +156,7 @@ func check(dirs []string, notes []note) error {
 	return nil
 }
 
-// differs names what two parts do not have in common; empty where they belong together.
+// differs names a difference between the questions of two parts; empty if they belong together.
 func differs(a, b *note) string {
 	p, q := &a.Question, &b.Question
 	switch {
@@ -182,7 +182,7 @@ func Failed(runs int) error {
 	return fmt.Errorf("%d runs of the shard failed; the same command tries these again", runs)
 }
 
-// Missing is the error of a merge where runs are not there.
+// Missing is the error of a merge with missing runs.
 type Missing struct{ Runs int }
 
 // Error says so.

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Interval is a confidence interval, Mean ± Half. Half is +Inf where a single observation says
-// nothing of the spread.
+// Interval is a confidence interval, Mean ± Half. Half is +Inf for a single observation, which says
+// nothing about the spread.
 type Interval struct {
 	Mean float64 `json:"mean"`
 	Half float64 `json:"half_width"`
@@ -46,8 +46,8 @@ func (i *Interval) UnmarshalJSON(data []byte) error {
 // Excludes reports whether x lies outside of the interval.
 func (i Interval) Excludes(x float64) bool { return math.Abs(i.Mean-x) > i.Half }
 
-// Mean returns the mean of independent observations, one at least, with its interval at a
-// confidence in (0, 1), by Student's t.
+// Mean returns the mean of at least one independent observation, with its interval at a confidence
+// in (0, 1), by Student's t.
 func Mean(observations []float64, confidence float64) Interval {
 	if len(observations) == 1 {
 		return Interval{Mean: observations[0], Half: math.Inf(1)}
@@ -58,9 +58,9 @@ func Mean(observations []float64, confidence float64) Interval {
 	return Interval{Mean: mean, Half: t * deviation / math.Sqrt(n)}
 }
 
-// BatchMean is Mean for observations that follow each other and are not independent: the means of
-// this many batches are taken for independent (Law, "Simulation Modeling and Analysis", 5th
-// edition, 9.5.3). Each batch needs at least one.
+// BatchMean is Mean for a series of observations that are not independent. It divides them into the
+// given number of batches, whose means count as independent (Law, "Simulation Modeling and
+// Analysis", 5th edition, 9.5.3). Each batch needs at least one observation.
 func BatchMean(series []float64, count int, confidence float64) Interval {
 	return Mean(batches(series, len(series)/count)[:count], confidence)
 }

@@ -1,4 +1,4 @@
-// Package stats says how much of a simulation's output is warm-up, and how sure its means are.
+// Package stats says how much of a simulation's output is warm-up, and how uncertain its means are.
 package stats
 
 // mserBatch is the number of observations averaged before truncation: the 5 of MSER-5.

@@ -1,5 +1,5 @@
-// Package support says on what a model can be served, and what is known of each: whether it fits,
-// over how many accelerators, and what predictions for it rest on.
+// Package support says which accelerators can serve a model: whether it fits, on how many
+// accelerators, and what the predictions for it rest on.
 package support
 
 import (
@@ -30,19 +30,19 @@ type Matrix struct {
 type Row struct {
 	Accelerator string `json:"accelerator"`
 	// Tensor is the tensor parallelism; 0 in a row that says why the model fits on no number of
-	// them.
+	// accelerators.
 	Tensor int `json:"tensor_parallel,omitempty"`
-	// KVTokens is what the KV memory of a replica holds.
+	// KVTokens is the number of tokens that the KV memory of a replica holds.
 	KVTokens int                `json:"kv_tokens,omitempty"`
 	Evidence *evidence.Evidence `json:"evidence,omitempty"`
-	// Unfit says why the model cannot be served so.
+	// Unfit says why the model cannot be served on these accelerators.
 	Unfit string `json:"unfit,omitempty"`
 }
 
 // degrees returns the degrees of tensor parallelism that are tried.
 func degrees() []int { return []int{1, 2, 4, 8} }
 
-// Answer fills in the matrix. What is wrong with the question is an input error.
+// Answer fills in the matrix. An error in the question is an input error.
 func Answer(ctx context.Context, q Question) (*Matrix, error) {
 	m := &Matrix{Model: q.Model}
 	for _, accelerator := range q.Accelerators {

@@ -7,8 +7,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner"
 )
 
-// Check refuses what no run comes to: a figure that is missing, unknown, negative or not finite,
-// and figures that contradict each other.
+// Check refuses results that no run gives: figures that are missing, unknown, negative or not
+// finite, and figures that contradict each other.
 func (o *outcome) Check() error {
 	if o.Reason != "" {
 		if len(o.Values) > 0 {

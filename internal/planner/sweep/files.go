@@ -47,8 +47,8 @@ func (r *Results) metrics() iter.Seq2[int, scenarios.Metric] {
 // has reports whether a point has the metric at a place.
 func (row *Row) has(at int) bool { return row.Values != nil && !math.IsNaN(row.Values[at]) }
 
-// WriteCSV writes a row for each point. The metrics of points that cannot run are empty, and so is
-// what a point does not have.
+// WriteCSV writes a row for each point. A metric is empty if the point cannot run, or does not have
+// it.
 func (r *Results) WriteCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
 	if err := w.Write(r.header()); err != nil {

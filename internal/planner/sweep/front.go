@@ -22,8 +22,8 @@ func column(name string) int {
 	})
 }
 
-// markFront marks the rows that no other beats in price of a token and 99th percentile of the
-// latency. Where prices are not known there is no front.
+// markFront marks the rows that no other row beats in both the price of a token and the 99th
+// percentile of the latency. There is no front if prices are not known.
 func (r *Results) markFront() {
 	cost, latency := column(frontCost), column(frontLatency)
 	var order []int

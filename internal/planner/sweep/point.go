@@ -14,8 +14,8 @@ import (
 // Kind is the kind of tasks that are points of a sweep.
 const Kind = "sweep"
 
-// Simulate runs the scenario of a point, a queue.Handler. That it cannot run is an outcome, not an
-// error.
+// Simulate runs the scenario of a point; it is a queue.Handler. A scenario that cannot run is an
+// outcome, and not an error.
 func Simulate(ctx context.Context, f *scenarios.File, _ string) (any, error) {
 	simulation, err := f.Build(policies.Default())
 	if scenarios.IsInputError(err) {

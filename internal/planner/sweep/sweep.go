@@ -1,5 +1,5 @@
 // Package sweep runs a scenario at every point of a grid of settings, on several cores. With a
-// journal it can be stopped at any time and goes on where it was.
+// journal, a sweep can be stopped at any time, and goes on from there.
 package sweep
 
 import (
@@ -17,7 +17,7 @@ import (
 
 // Sweep is a scenario and the grid of settings at which to run it.
 type Sweep struct {
-	// Name is the file or shipped scenario, Set what is overridden at all points, as in
+	// Name is the file or shipped scenario, and Set holds the overrides of all points, as in
 	// scenarios.Load.
 	Name string
 	Set  []string
@@ -28,14 +28,14 @@ type Sweep struct {
 
 // Options say how to run a sweep.
 type Options struct {
-	// Queue says how many runs there are at the same time, and where. The results do not depend on
-	// it.
+	// Queue says how many runs take place at the same time, and on which machines. The results do
+	// not depend on it.
 	Queue queue.Config
-	// Shard is the part to do, into the journal: then there are no results.
+	// Shard is the part of the work to do. Its results go into the journal, and Run returns none.
 	Shard shard.Shard
-	// Recorded takes all from the journal: what is not there is a shard.Missing.
+	// Recorded takes all results from the journal. A missing result is a shard.Missing error.
 	Recorded bool
-	// Journal keeps what is done; nil keeps nothing.
+	// Journal keeps the results; nil keeps nothing.
 	Journal *journal.Journal
 	// Started, if not nil, is called with the number of runs to do, Done after each run. Done is
 	// called by several goroutines.
@@ -55,14 +55,12 @@ type Results struct {
 // Row is one point.
 type Row struct {
 	Point planner.Point
-	// Reason says why the point cannot run, such as that the model does not fit; empty where it
-	// ran.
+	// Reason says why the point cannot run, such as that the model does not fit; empty if it ran.
 	Reason string
 	// Failed reports whether the point could have run, but its runs failed.
 	Failed bool
-	// Values are the figures of the result, in the order of planner.Metrics, not a number where the
-	// result does not have one; nil where it did not
-	// run.
+	// Values are the figures of the result, in the order of planner.Metrics. A figure that the
+	// result does not have is NaN. Values is nil if the point did not run.
 	Values []float64
 	// Evidence says what the figures rest on, SLOMet whether the SLO is met, and Binds which limit
 	// of it binds.
@@ -85,7 +83,7 @@ type outcome struct {
 	failed bool
 }
 
-// Run runs the sweep. When ctx is done it returns ctx's error; what the journal has is not lost.
+// Run runs the sweep. If ctx is done, Run returns its error; the journal keeps the finished runs.
 func (s *Sweep) Run(ctx context.Context, o Options) (*Results, error) {
 	points, err := planner.Grid(s.Axes)
 	if err != nil {
@@ -154,7 +152,7 @@ func failures(done map[string]outcome) error {
 	return nil
 }
 
-// Failed returns how many points could have run, but failed.
+// Failed returns the number of points whose runs failed although they could have run.
 func (r *Results) Failed() int {
 	n := 0
 	for i := range r.Rows {

@@ -11,14 +11,14 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// Answer is the best settings that were found, and what each brought. Gains and figures are those
-// of seeds on which nothing was chosen.
+// Answer holds the best settings that were found, and what each of them brings. Gains and figures
+// come from new seeds, which played no part in the choice.
 type Answer struct {
 	Name  string `json:"name,omitempty"`
 	Setup string `json:"setup"`
 	Load  string `json:"load"`
-	// Goal is the name of the goal, Title says what the figure is, in Unit; Higher is set where
-	// more is better.
+	// Goal is the name of the goal. Title names its figure, Unit is the unit of the figure, and
+	// Higher is set if more is better.
 	Goal   string `json:"goal"`
 	Title  string `json:"title"`
 	Unit   string `json:"unit"`
@@ -28,26 +28,27 @@ type Answer struct {
 	Tuned   Outcome `json:"tuned"`
 	// Gain is by how much the goal's figure is better than the default's.
 	Gain Gain `json:"gain"`
-	// Flags are the settings that the best has and the default has not.
+	// Flags are the settings in which the best option differs from the default.
 	Flags []Flag `json:"flags"`
-	// Dropped is what the best of the last rung sets, where that is no better than the default
-	// with new seeds: then the default is the answer.
+	// Dropped holds the settings of the best option of the last round, if it is no better than the
+	// default with new seeds. Then the default is the answer.
 	Dropped []string `json:"dropped,omitempty"`
-	// Launch is the command that starts a replica of the best; empty where no engine is known for
-	// the preset. Notes say what of the scenario no flag expresses.
+	// Launch is the command that starts a replica of the best option; empty if no engine is known
+	// for the preset. Notes say what of the scenario no flag expresses.
 	Launch []string `json:"launch,omitempty"`
 	Notes  []string `json:"notes,omitempty"`
 
-	// Options is the number of combinations, Tried that of the combinations that were looked at,
-	// and Unfit are those of them that cannot run, by reason.
+	// Options is the number of combinations, and Tried the number of combinations that were tried.
+	// Unfit lists those of them that cannot run, by reason.
 	Options int     `json:"options"`
 	Tried   int     `json:"tried"`
 	Unfit   []Unfit `json:"cannot_run,omitempty"`
 	Rungs   []Rung  `json:"rungs"`
-	// Simulations is how many were run in all.
+	// Simulations is the number of all simulations.
 	Simulations int `json:"simulations"`
-	// Requests is that of each simulation that the gains rest on, Seeds the number of these, and
-	// Confidence that of all intervals together. With one seed there are none.
+	// Requests is the number of requests of each simulation behind the gains, Seeds the number of
+	// these simulations for each option, and Confidence the confidence of all intervals together.
+	// With one seed there are no intervals.
 	Requests   int64             `json:"requests"`
 	Seeds      int               `json:"seeds"`
 	Confidence float64           `json:"confidence"`
@@ -57,9 +58,9 @@ type Answer struct {
 	bundle   *launch.Bundle
 }
 
-// Outcome is what came out with some settings.
+// Outcome is the result of some settings.
 type Outcome struct {
-	// Set is what they override.
+	// Set lists the overrides.
 	Set []string `json:"set"`
 	// Value is the goal's figure.
 	Value stats.Interval `json:"value"`
@@ -69,7 +70,7 @@ type Outcome struct {
 	Figures map[string]float64 `json:"figures"`
 }
 
-// Gain is by how much a figure is better. NoDifference reports whether that may be nothing.
+// Gain says by how much a figure is better. NoDifference reports whether the interval contains 0.
 type Gain struct {
 	stats.Interval
 	NoDifference bool
@@ -85,14 +86,15 @@ func (g Gain) MarshalJSON() ([]byte, error) {
 		",\"no_difference\":"+strconv.FormatBool(g.NoDifference)+"}"...), nil
 }
 
-// Flag is one setting of the best.
+// Flag is one setting of the best option.
 type Flag struct {
 	Name    string   `json:"name"`
 	Default string   `json:"default"`
 	Tuned   string   `json:"tuned"`
 	Set     []string `json:"set"`
-	// Without is the goal's figure where only this is as by default, and Bought by how much it is
-	// worse then; both absent where that cannot be, for the reason in Alone.
+	// Without is the goal's figure if only this setting is the default, and Bought says by how much
+	// it is worse then. Both are absent if the setting cannot be undone alone, for the reason in
+	// Alone.
 	Without *stats.Interval `json:"without,omitempty"`
 	Bought  *Gain           `json:"bought,omitempty"`
 	Alone   string          `json:"cannot_be_undone_alone,omitempty"`
@@ -104,7 +106,7 @@ func (a *Answer) Changed() bool { return len(a.Flags) > 0 }
 // Scenario returns the best scenario with every default filled in, as YAML.
 func (a *Answer) Scenario() []byte { return a.scenario }
 
-// Bundle returns what starts the best; nil where no engine is known for it.
+// Bundle returns the files that start the best option, or nil if no engine is known for it.
 func (a *Answer) Bundle() *launch.Bundle { return a.bundle }
 
 // figureCount is the number of metrics that are shown beside the goal.
@@ -218,7 +220,7 @@ func (t *tuner) flag(d int, tuned option, best, without trial, confidence float6
 	return f
 }
 
-// describe adds what serves, and what starts it.
+// describe adds the description of the servers, and the command that starts them.
 func (t *tuner) describe(a *Answer, tuned option) error {
 	f, err := t.load(tuned.settings(t.menu)...)
 	if err != nil {

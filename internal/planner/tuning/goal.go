@@ -12,16 +12,17 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Goal is what is made as small, or as large, as it can be.
+// Goal is a figure to make as small, or as large, as possible.
 type Goal struct {
-	// Name is that of --goal, Title says what the figure is, in Unit: "%" or that of a metric.
+	// Name is the word for --goal. Title names the figure, and Unit is its unit: "%" or that of a
+	// metric.
 	Name, Title, Unit string
 	// Higher is set where more is better.
 	Higher bool
 	of     func(o *planner.Observation) float64
 }
 
-// Goals lists what can be asked for.
+// Goals lists the known goals.
 func Goals() []Goal {
 	return []Goal{
 		{Name: "slo", Title: "use of the SLO's tightest limit", Unit: "%", of: use},
@@ -32,8 +33,8 @@ func Goals() []Goal {
 	}
 }
 
-// goal returns the goal of that name; without one, the SLO's, or throughput where all requests are
-// there from the start.
+// goal returns the goal of that name. Without a name it is slo, or throughput if all requests
+// arrive at the start.
 func goal(name string, s *scenarios.Scenario) (Goal, error) {
 	if name == "" {
 		name = "slo"
@@ -59,7 +60,7 @@ func (g *Goal) loss(o *planner.Observation) float64 {
 	return g.of(o)
 }
 
-// turnedAway is how many times its limits a request counts as that has no answer.
+// turnedAway is the latency of a request without an answer, as a multiple of its limits.
 const turnedAway = 1000
 
 // use returns how much of the limits of its SLO a run uses, in percent: at 100 the SLO is just

@@ -11,7 +11,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Dimension is one thing that is tuned. The first of its choices leaves the scenario as it is.
+// Dimension is one setting to tune. The first of its choices is that of the scenario.
 type Dimension struct {
 	// Name is the engine's flag, or the key of the scenario where no flag sets it.
 	Name    string
@@ -27,8 +27,8 @@ type Choice struct {
 // mostOptions bounds a menu.
 const mostOptions = 1_000_000
 
-// menu returns what there is to tune of a scenario, whose defaults are filled in: the axes, or
-// where there are none, parallelism and the numbers that its engine has a flag for.
+// menu returns the dimensions of a scenario, whose defaults are filled in. They are the given axes
+// or, if there are none, parallelism and the numbers that its engine has a flag for.
 func menu(s *scenarios.Simulation, axes []planner.Axis) ([]Dimension, error) {
 	list, err := named(&s.Scenario, axes), error(nil)
 	if len(axes) == 0 {

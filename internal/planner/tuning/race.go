@@ -28,7 +28,7 @@ type Unfit struct {
 	Example []string `json:"example"`
 }
 
-// race is what became of all options.
+// race holds the results of the race of all options.
 type race struct {
 	// options is the number of combinations, tried of the ones that were run or refused.
 	options, tried int

@@ -1,6 +1,6 @@
 // Package tuning finds the settings of an engine that serve a scenario's traffic best on the
-// scenario's hardware, and says what each of them brought. Of all combinations the ones that do
-// badly in short simulations are left out, and the rest go on to longer ones: successive halving
+// scenario's hardware, and says what each of them brings. Combinations that do badly in short
+// simulations are left out, and the others go on to longer ones. This is successive halving
 // (Jamieson and Talwalkar, AISTATS 2016, arXiv:1502.07943), with the same random numbers for all.
 package tuning
 
@@ -14,9 +14,9 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Options say what to look for, and how carefully.
+// Options say what to improve, and how carefully.
 type Options struct {
-	// Goal is the name of one of Goals; empty for what fits the scenario.
+	// Goal is the name of one of Goals; empty means the default for the scenario.
 	Goal string
 	// Axes are the keys to tune and their values; empty for parallelism and the numbers that the
 	// engine has flags for.
@@ -24,12 +24,14 @@ type Options struct {
 	// Replications is the number of seeds of the last rung, and of the runs that say what each
 	// setting brought; at least 2.
 	Replications int
-	// Requests is that of the longest simulation, at least 1; a scenario may have fewer.
+	// Requests is the number of requests of the longest simulation, at least 1; a scenario may have
+	// fewer.
 	Requests int64
-	// Confidence is that of all intervals of an answer together, in (0, 1).
+	// Confidence is the confidence of all intervals of an answer together, in (0, 1).
 	Confidence float64
-	// Most is the number of options of the first rung, at least 1. Where there are more, they are
-	// drawn, and what is near the best of them is tried at the end.
+	// Most is the largest number of options of the first round, at least 1. If there are more
+	// combinations, the options are drawn from them, and the neighbours of the best are tried at
+	// the end.
 	Most int
 	// Workers is the number of simulations at the same time, at least 1. The answer does not
 	// depend on it.
@@ -51,7 +53,7 @@ type tuner struct {
 	runs int    // simulations so far
 }
 
-// Tune finds the best settings. What is wrong with the scenario or the options is an input error.
+// Tune finds the best settings. An error in the scenario or the options is an input error.
 func Tune(ctx context.Context, load Load, o Options) (*Answer, error) {
 	if o.Replications < 2 || o.Requests < 1 || o.Most < 1 ||
 		!(o.Confidence > 0 && o.Confidence < 1) {
