@@ -8,6 +8,8 @@ import (
 
 // Answer is the outcome of a plan for one model.
 type Answer struct {
+	// joint is set where other models take accelerators from the same stock.
+	joint bool
 	Name  string        `json:"name,omitempty"`
 	Model string        `json:"model"`
 	Load  string        `json:"load"`

@@ -52,6 +52,11 @@ func (a *Answer) printBrief(p *report.Printer) {
 	if d.JobHours > 0 {
 		d.printCost(p)
 		p.Text(d.jobWords())
+		if len(a.Jobs) > 0 {
+			j := &a.Jobs[0]
+			p.Text(fmt.Sprintf("With steps as slow as the asked confidence demands: %s hours, "+
+				"$%.2f.", report.Figure(j.Hours), j.Dollars))
+		}
 	} else {
 		p.Text(fmt.Sprintf("SLO: %s. %s of the requests meet it; %s binds.", a.slo(),
 			report.Percent(d.Kept), d.Binds))
@@ -66,6 +71,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 	} else if next := a.next(); next != nil {
 		p.Text("Next: " + strings.Join(next, "; ") + ".")
 	}
+	a.printAlone(p)
 	a.printOthers(p)
 	var changes []string
 	for _, s := range a.Sensitivity {
@@ -78,6 +84,21 @@ func (a *Answer) printBrief(p *report.Printer) {
 		p.Text("If an input is wrong by 10%: " + strings.Join(changes, "; ") + ".")
 	case a.Sensitivity != nil:
 		p.Text("If an input is wrong by 10%, the answer is the same.")
+	}
+}
+
+// printAlone names the fleet that would be the answer if there were no other models.
+func (a *Answer) printAlone(p *report.Printer) {
+	if !a.joint || a.Chosen == nil {
+		return
+	}
+	for i := range a.Shapes {
+		if s := &a.Shapes[i]; s.Replicas > 0 && s.Hourly < a.Chosen.Hourly*(1-1e-9) {
+			p.Text(fmt.Sprintf("Alone, this model would have %s of %s for $%.2f an hour; all "+
+				"models together cost less with those accelerators elsewhere.",
+				several(s.Replicas, "replica"), s.Label, s.Hourly))
+			return
+		}
 	}
 }
 

@@ -122,14 +122,16 @@ func (g *Goal) missed() string {
 	return "No option meets the SLO."
 }
 
-// jobWords says how long a job took in the simulation.
+// jobWords says how long a job takes.
 func (d *Deployment) jobWords() string {
-	words := "The whole job simulated"
-	if d.JobShare < 1 {
-		words = report.Percent(d.JobShare) + " of the job simulated"
-	}
-	return fmt.Sprintf("%s, with steps as predicted: it takes %s hours.", words,
+	words := fmt.Sprintf("The whole job simulated, with steps as predicted, takes %s hours.",
 		report.Figure(d.JobHours))
+	if d.JobShare < 1 {
+		words = fmt.Sprintf("With steps as predicted, the simulated %s of the job take %s hours, "+
+			"and so all of it about %.2g.", report.Percent(d.JobShare), report.Figure(d.JobHours),
+			d.JobHours/d.JobShare)
+	}
+	return words
 }
 
 func (a *Answer) printJobs(p *report.Printer) {

@@ -24,6 +24,8 @@ type search struct {
 	// lean is the share of the replicas that one suggests with which a fleet was found to do; 0
 	// where that is not known.
 	lean float64
+	// joint is set where other models take accelerators from the same stock.
+	joint bool
 	// fixed is what is known of the least fixed number of replicas of options that are scaled.
 	fixed map[alike]int
 	// missing is what became of options of which no fleet keeps the SLO, although one replica

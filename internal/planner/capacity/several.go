@@ -88,6 +88,7 @@ func (f *File) each(ctx context.Context, q *queue.Queue, o Options) ([]*Answer, 
 	j := newJointly(searches)
 	for _, one := range found {
 		one.stock = len(parts) > 1 && len(j.offers) > 0
+		one.search.joint = one.stock
 	}
 	if len(parts) > 1 && j.conflict() {
 		possible, err := j.choose(ctx)

@@ -171,14 +171,17 @@ func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
 }
 
 // rival sizes an option that is nearly as cheap as the answer as a fleet, from what one replica
-// suggests. What would cost less than the answer was tried before.
+// suggests. What would cost less than the answer was tried before, unless other models have it.
 func (s *search) rival(ctx context.Context, i, n int) (int, error) {
 	if !s.options[i].available(n + s.spare) {
 		return n, nil
 	}
 	fleet, err := s.smallest(ctx, i, n, func(int, float64) {})
-	if err != nil || fleet == 0 {
+	switch {
+	case err != nil || fleet == 0:
 		return n, err
+	case s.joint:
+		return fleet, nil
 	}
 	return max(fleet, s.worth(i)+1), nil
 }

@@ -53,6 +53,7 @@ func (a *Answer) printShapes(p *report.Printer) {
 		p.Text(fmt.Sprintf("%s: %s of %s, $%.2f an hour.", words,
 			several(b.Replicas, "replica"), b.Label, b.Hourly))
 	}
+	a.printAlone(p)
 	a.printTightest(p)
 	p.Gap()
 	p.Text("What limits each:")

@@ -97,7 +97,7 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 func (f *File) told(ctx context.Context, found *finding) (*Answer, error) {
 	s, p := found.search, &f.Plan
 	var err error
-	a := &Answer{Name: p.Name, Model: p.Model, Goal: p.Goal, Prices: p.priced,
+	a := &Answer{joint: s.joint, Name: p.Name, Model: p.Model, Goal: p.Goal, Prices: p.priced,
 		Points: found.points, Reaches: s.told(found.reaches), SLO: p.SLO,
 		ClassSLOs: p.classSLOs(), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: len(s.options), Simulations: s.trials.count()}
