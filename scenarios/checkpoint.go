@@ -5,6 +5,8 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models"
@@ -37,8 +39,20 @@ func modelFile(fsys fs.FS, path string) (string, bool) {
 	return path, filepath.Ext(path) == ".json"
 }
 
-// readCheckpoint reads the config.json at path, and hf_quant_config.json beside it where there is
-// one.
+// quantisations returns the paths of the files that may say how the weights of the config.json at a
+// path were quantised, the first of which counts: NAME_hf_quant_config.json beside
+// NAME_config.json, as collections of several models have them, and hf_quant_config.json.
+func quantisations(path string) []string {
+	folder, name := filepath.Split(path)
+	list := []string{filepath.Join(folder, "hf_quant_config.json")}
+	if before, ok := strings.CutSuffix(name, "config.json"); ok && before != "" {
+		list = slices.Insert(list, 0, filepath.Join(folder, before+"hf_quant_config.json"))
+	}
+	return list
+}
+
+// readCheckpoint reads the config.json at path, and what says how its weights were quantised beside
+// it, where there is such a file.
 func readCheckpoint(fsys fs.FS, name, path, assume string) (*models.Architecture, []string, error) {
 	file, err := fsys.Open(path)
 	if err != nil {
@@ -46,8 +60,9 @@ func readCheckpoint(fsys fs.FS, name, path, assume string) (*models.Architecture
 	}
 	defer file.Close()
 	p := models.Checkpoint{Config: files.Limit(file, path, mostConfig), Assume: assume}
-	beside := filepath.Join(filepath.Dir(path), "hf_quant_config.json")
-	if files.Exists(fsys, beside) {
+	list := quantisations(path)
+	if i := slices.IndexFunc(list, func(at string) bool { return files.Exists(fsys, at) }); i >= 0 {
+		beside := list[i]
 		quantised, err := fsys.Open(beside)
 		if err != nil {
 			return nil, nil, plainPathError(err)

@@ -30,13 +30,18 @@ func (o *openings) Open(name string) (fs.File, error) {
 // sent.
 func TestFilesCoverWhatIsOpened(t *testing.T) {
 	dir := t.TempDir()
+	const mine = `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,
+		"num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32000,
+		"max_position_embeddings": 4096, "torch_dtype": "float16",
+		"architectures": ["LlamaForCausalLM"]}`
 	for name, text := range map[string]string{
-		"model/config.json": `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
-			"num_attention_heads": 32, "vocab_size": 32000, "max_position_embeddings": 4096, "torch_dtype": "float16", "architectures": ["LlamaForCausalLM"]}`,
-		"model/hf_quant_config.json": `{"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": null}}`,
-		"trace.csv":                  "arrival_s,prompt_tokens,output_tokens\n0,100,10\n",
-		"lengths.csv":                "100\n200\n",
-		"own.yaml":                   "accelerators: {mine: {like: h100-sxm}}\n",
+		"model/config.json":             mine,
+		"model/hf_quant_config.json":    `{"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": null}}`,
+		"all/mine_config.json":          mine,
+		"all/mine_hf_quant_config.json": `{"quantization": {"quant_algo": "FP8"}}`,
+		"trace.csv":                     "arrival_s,prompt_tokens,output_tokens\n0,100,10\n",
+		"lengths.csv":                   "100\n200\n",
+		"own.yaml":                      "accelerators: {mine: {like: h100-sxm}}\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -49,6 +54,7 @@ func TestFilesCoverWhatIsOpened(t *testing.T) {
 	for _, text := range []string{
 		"model: model\nhardware: {accelerator: mine, file: own.yaml}\nworkload: {trace: " +
 			"trace.csv}\n",
+		"model: all/mine_config.json\nhardware: h100-sxm\nworkload: {trace: trace.csv}\n",
 		"model: model/config.json\nhardware: h100-sxm\nworkload: {prompt: {distribution: " +
 			"empirical, file: lengths.csv}}\n",
 	} {
@@ -63,6 +69,9 @@ func TestFilesCoverWhatIsOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Source.Close()
+		if got := s.Scenario.Engine.Weights; got != "fp8" {
+			t.Errorf("%s: weights in %s, want fp8 as the file beside the config says", text, got)
+		}
 		listed := f.Files()
 		for _, name := range seen.opened {
 			if !slices.Contains(listed, name) {

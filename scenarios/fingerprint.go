@@ -83,12 +83,11 @@ func (f *File) Files() []string {
 // checkpointFiles lists the files that are read where a model is named by a path: by its folder, or
 // by its config.json.
 func checkpointFiles(path string) []string {
-	folder := path
+	config := filepath.Join(path, "config.json")
 	if filepath.Ext(path) == ".json" {
-		folder = filepath.Dir(path)
+		config = path
 	}
-	return []string{filepath.Join(folder, "config.json"),
-		filepath.Join(folder, "hf_quant_config.json")}
+	return append(quantisations(config), filepath.Join(filepath.Dir(config), "config.json"))
 }
 
 // serverFiles lists the files of the servers.
