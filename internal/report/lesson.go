@@ -52,7 +52,7 @@ func (p *Printer) say(format string, args ...any) {
 	p.printf("\n")
 }
 
-// oneToken: reading the weights sets a floor.
+// oneToken explains that reading the weights sets a lower bound.
 func (p *Printer) oneToken(l *Lesson) {
 	m, a := l.steps.Model, &l.steps.Accelerator
 	read := float64(m.StreamedBytes(l.weights))
@@ -60,23 +60,22 @@ func (p *Printer) oneToken(l *Lesson) {
 	flops, _ := l.steps.Clock.Peaks()
 	work := l.decode(1)
 	p.heading("One token for one user")
-	p.say("The model has %s parameters: %s in %s. To make one token, all that a token passes "+
-		"through has to be read once: %s. "+
-		"At %s that takes %s, so that no engine can give one user more than %s a second.",
+	p.say("The model has %s parameters: %s in %s. To make one token, every weight that the token "+
+		"passes through must be read once: %s. At %s that takes %s, so no engine can give one "+
+		"user more than %s a second.",
 		figure(float64(m.Parameters().Total())),
 		units.FormatBytes(float64(m.WeightBytes(l.weights))), l.weights,
 		units.FormatBytes(read), units.FormatByteRate(bandwidth),
 		units.FormatDuration(read/bandwidth), counted(bandwidth/read, "token"))
 	p.say("The arithmetic is small: %.3g GFLOP, which takes %s at %s. That is %s FLOP for each "+
-		"byte, where the machine could do "+
-		"%s (the ridge of its roofline). Decoding for one user is bound by memory bandwidth, %s "+
-		"times over.",
+		"byte, while the machine could do %s (the ridge of its roofline). So memory bandwidth "+
+		"limits decoding for one user: reading takes %s times as long as the arithmetic.",
 		work.flops/1e9, units.FormatDuration(work.flops/flops), units.FormatFLOPRate(flops),
 		figure(work.flops/work.bytes), figure(flops/bandwidth),
 		times(flops/bandwidth/(work.flops/work.bytes)))
 	slow := read / l.desktop.Bandwidth
-	p.say("A desktop at %s needs %s a token: %s times longer, which is the ratio of the "+
-		"bandwidths and has nothing to do with cores.",
+	p.say("A desktop at %s needs %s a token, which is %s times longer. This is the ratio of the "+
+		"bandwidths, and does not depend on the number of cores.",
 		units.FormatByteRate(l.desktop.Bandwidth), units.FormatDuration(slow),
 		times(bandwidth/l.desktop.Bandwidth))
 }
@@ -94,7 +93,7 @@ func (l *Lesson) decode(batch int) decodeWork {
 
 func (l *Lesson) stages() float64 { return float64(l.steps.Scenario.Parallelism.Pipeline) }
 
-// batching: the same reading serves many.
+// batching explains that one reading of the weights serves many sequences.
 func (p *Printer) batching(l *Lesson) {
 	p.heading("Many users at once")
 	var rows []table.Row
@@ -116,16 +115,15 @@ func (p *Printer) batching(l *Lesson) {
 		rows)
 	p.printf("\n")
 	if most == 1 {
-		p.say("One reading of the weights would serve a whole batch, but the KV memory has room "+
-			"for %s only (of %s tokens).", counted(float64(room), "context"), count(l.context))
+		p.say("One reading of the weights could serve a whole batch, but the KV memory has room "+
+			"for only %s (of %s tokens).", counted(float64(room), "context"), count(l.context))
 		return
 	}
 	one, many := l.decode(1), l.decode(most)
 	p.say("One reading of the weights serves the whole batch: %d users get %s times the tokens "+
-		"of one, and each waits %s times as "+
-		"long for the next (contexts of %s tokens; the KV memory has room for %s of them). What "+
-		"a batch cannot share is everybody's "+
-		"own KV cache.", most, times(float64(most)*one.time/many.time), times(many.time/one.time),
+		"of one, and each waits %s times as long for the next (contexts of %s tokens; the KV "+
+		"memory has room for %s of them). Only the KV caches cannot be shared, since each user "+
+		"has one.", most, times(float64(most)*one.time/many.time), times(many.time/one.time),
 		count(l.context), count(room))
 }
 
@@ -140,15 +138,16 @@ func (l *Lesson) batches(room int) []int {
 	return slices.Compact(list)
 }
 
-// prefill: the prompt is a batch of its own.
+// prefill explains that a prompt is a batch of its own.
 func (p *Printer) prefill(l *Lesson) {
 	step := sim.Step{Prefill: []sim.Chunk{{New: l.prompt, Last: true}}}
 	took := l.steps.Clock.Duration(&step).Seconds() * l.stages()
 	w := l.steps.Clock.Work(&step)
 	flops, bandwidth := l.steps.Clock.Peaks()
-	bound := "Prefill is bound by arithmetic where decode is bound by memory."
+	bound := "Prefill is bound by arithmetic, while decode is bound by memory."
 	if ridge := flops / bandwidth; w.FLOPs/w.Bytes < ridge {
-		bound = fmt.Sprintf("So short a prompt is bound by memory still: the ridge is at %s.",
+		bound = fmt.Sprintf("A prompt as short as this is still bound by memory: the ridge is at "+
+			"%s.",
 			figure(ridge))
 	}
 	p.heading("The prompt")
@@ -160,13 +159,13 @@ func (p *Printer) prefill(l *Lesson) {
 		units.FormatDuration(l.decode(1).time), bound)
 }
 
-// kvCache: what attention has to remember.
+// kvCache explains the size of the KV cache.
 func (p *Printer) kvCache(l *Lesson) {
 	m := l.steps.Model
 	token := float64(m.KVBytesPerToken(l.kv))
 	p.heading("The KV cache")
-	p.say("So as not to compute the past again, keys and values of every token are kept: %s a "+
-		"token (%s), %s for a context of %s.",
+	p.say("The keys and values of every token are kept, so that they need not be computed again: "+
+		"%s a token (%s), %s for a context of %s.",
 		units.FormatBytes(token), l.kv,
 		units.FormatBytes(float64(m.KVBytesOfSequence(l.context, l.kv, 1))), count(l.context))
 	if heads, all := m.MultiHead(l.kv); all > token {
@@ -175,21 +174,20 @@ func (p *Printer) kvCache(l *Lesson) {
 			heads, units.FormatBytes(all), times(all/token))
 	}
 	weights := float64(m.StreamedBytes(l.weights))
-	p.say("The cache outweighs the weights when %s tokens are kept: %s with %s tokens "+
-		"each. From there on a step reads mostly "+
-		"cache, and larger batches help little. There is room for %s tokens here.",
+	p.say("The cache is larger than the weights when more than %s tokens are kept: %s with %s "+
+		"tokens each. From there on, a step mostly reads the cache, and larger batches help "+
+		"little. There is room for %s tokens here.",
 		figure(weights/token), counted(weights/token/float64(l.context), "user"), count(l.context),
 		count(l.steps.Memory.Tokens))
 }
 
-// twoLatencies: who cares for which.
+// twoLatencies explains TTFT and TPOT.
 func (p *Printer) twoLatencies(l *Lesson) {
 	p.heading("Two latencies")
-	p.say("TTFT, the time to first token, is queueing and prefill: who waits for an answer to " +
-		"begin feels it, and it grows with the " +
-		"prompt and with the queue. TPOT, the time per output token, is the decode step: who " +
-		"reads along feels it above some 50 ms, " +
-		"and it grows with the batch. A larger batch lowers the price of a token and raises " +
-		"TPOT; a prompt served at once lowers its " +
-		"own TTFT and stalls everybody's next token. Schedulers choose between these.")
+	p.say("TTFT, the time to first token, consists of queueing and prefill. Users notice it " +
+		"while they wait for an answer to begin. It grows with the prompt and with the queue. " +
+		"TPOT, the time per output token, is the time of a decode step. Users who read along " +
+		"notice it above about 50 ms. It grows with the batch. A larger batch lowers the price " +
+		"of a token and raises TPOT. A prompt that is served at once has a lower TTFT, but " +
+		"delays the next token of all other users. A scheduler must choose between these.")
 }

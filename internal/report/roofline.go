@@ -174,9 +174,9 @@ func (p *Printer) intensities(r *Roofline) {
 	}
 	p.printf("\n")
 	if other {
-		p.paragraph("A step is bound by what takes most of its time. Kernels reach a smaller "+
-			"share of peak arithmetic than of peak bandwidth, or the other way round, "+
-			"so that the ridge that counts lies to one side of the one drawn.", 0)
+		p.paragraph("A step is bound by what takes most of its time. Kernels reach other shares "+
+			"of peak arithmetic than of peak bandwidth, so the effective ridge lies to one side "+
+			"of the drawn ridge.", 0)
 	}
 }
 

@@ -69,7 +69,7 @@ func (p *Printer) latencies(r *scenarios.Result) {
 	p.grid(table.Row{"", "mean", "p50", "p90", "p99"}, rows, 0)
 }
 
-// ranges prints how sure the means, the throughput and the price are.
+// ranges prints how uncertain the means, the throughput and the price are.
 func (p *Printer) ranges(r *scenarios.Result) {
 	var list []string
 	for _, kind := range []struct{ name, title string }{{"mean_ttft_ms", "TTFT"},
@@ -143,7 +143,7 @@ func requests(r *scenarios.Result) string {
 	return words
 }
 
-// between says what went on between replicas; nothing where nothing did.
+// between prints the figures that concern several replicas, if there are any.
 func between(f *scenarios.FleetResult) string {
 	if f == nil {
 		return ""

@@ -51,11 +51,11 @@ func (p *pins) Route(r *sim.Request, pool *sim.Pool) int {
 // Fault is a failure on demand.
 type Fault struct {
 	// Kind is kill (a replica fails), slow (its steps take Factor times as long) or drop (requests
-	// under way lose their connection).
+	// in flight lose their connection).
 	Kind    string  `json:"kind"`
 	Replica int     `json:"replica"`
 	Factor  float64 `json:"factor"`
-	// For is how long it lasts in simulated time, such as 30s; empty means for ever.
+	// For is how long the failure lasts in simulated time, such as 30s; empty means without end.
 	For string `json:"for"`
 }
 

@@ -10,11 +10,12 @@ import (
 
 // FleetConfig is a fleet that is simulated in wall-clock time.
 type FleetConfig struct {
-	// Simulation is the fleet. Its source may send requests of its own, which nobody hears of.
+	// Simulation is the fleet. Its source may send requests of its own, whose answers go to no
+	// client.
 	Simulation sim.Config
-	// Models are the names of what it serves, by sim.Request.Model.
+	// Models are the names of the served models, by sim.Request.Model.
 	Models []Model
-	// Speed is how many simulated seconds pass in a second, above 0.
+	// Speed is the number of simulated seconds in one second of wall-clock time, above 0.
 	Speed float64
 	// Record, if set, is told of every request as it arrives.
 	Record func(r *sim.Request)
@@ -22,7 +23,8 @@ type FleetConfig struct {
 	Executor *Executor
 }
 
-// Fleet is a Backend that simulates. One goroutine drives the simulation; others hand it orders.
+// Fleet is a Backend that simulates. One goroutine drives the simulation, and others give it
+// orders.
 type Fleet struct {
 	config FleetConfig
 	loop   *sim.Simulation
@@ -43,7 +45,7 @@ type Fleet struct {
 	done   chan struct{}
 }
 
-// order is what other goroutines want done, at a time of the simulation.
+// order is a call that another goroutine wants to be made, at a time of the simulation.
 type order struct {
 	at time.Time
 	do func(at sim.Time)
@@ -88,7 +90,7 @@ func NewFleet(c FleetConfig) (*Fleet, error) {
 // Models implements Backend.
 func (f *Fleet) Models() []Model { return f.config.Models }
 
-// Run drives the simulation until stop is called, and returns what broke it.
+// Run drives the simulation until stop is called, and returns the error that ended it, if any.
 func (f *Fleet) Run() error {
 	defer close(f.done)
 	defer f.alarm.Close()
@@ -112,7 +114,7 @@ func (f *Fleet) Run() error {
 	}
 }
 
-// stop ends Run, and with it all requests under way.
+// stop ends Run, and with it all requests in flight.
 func (f *Fleet) stop() {
 	f.mu.Lock()
 	f.closed = true
@@ -148,7 +150,7 @@ func (f *Fleet) advance(at sim.Time) {
 	f.mu.Unlock()
 }
 
-// Lag returns how late the fleet was in wall time when it last did something.
+// Lag returns the wall-clock time by which the fleet was late at its last action.
 func (f *Fleet) Lag() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,18 +9,18 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Job is one answer under way: what a backend is to compute, and how far it is.
+// Job is one answer in progress: the work of a backend, and its state.
 type Job struct {
-	// Request says what is asked; the backend sets ID and Arrival.
+	// Request is the request; the backend sets ID and Arrival.
 	Request sim.Request
-	// Replica is the only one that may serve the job; −1 means any.
+	// Replica is the index of the only replica that may serve the job; −1 means any.
 	Replica int
 	// Prompt is the text for backends that compute it.
 	Prompt []text.Token
-	// Asked is what the client wants beside, for metrics.
+	// Asked holds further parameters of the client's request, for metrics.
 	Asked telemetry.Parameters
 
-	// Came is when the server began to read what the client sent.
+	// Came is when the server began to read the client's request.
 	Came time.Time
 	// IgnoreEnd goes on after a token that ends a text.
 	IgnoreEnd bool
@@ -34,16 +34,17 @@ type Job struct {
 	state JobState
 }
 
-// JobState is how far a job is.
+// JobState is the state of a job.
 type JobState struct {
-	// Tokens is the number that have come out, Cached that of prompt tokens found in the cache.
+	// Tokens is the number of tokens that have come out, and Cached the number of prompt tokens
+	// found in the cache.
 	Tokens, Cached int
-	// Text holds the tokens where the backend computes them; else they are made up.
+	// Text holds the tokens if the backend computes them; else they are made up.
 	Text []text.Token
 	// Stopped says that the model ended its text.
 	Stopped bool
-	// Ended says that nothing more will come, Failed that the answer is not complete, for the
-	// reason Why.
+	// Ended is true if nothing more will come. Failed is true if the answer is not complete, for
+	// the reason Why.
 	Ended, Failed bool
 	Why           sim.Rejection
 }
@@ -88,10 +89,10 @@ type Backend interface {
 	Models() []Model
 }
 
-// Model is one that is served.
+// Model is a served model.
 type Model struct {
 	Name string
-	// Context is the longest prompt and answer together, in tokens.
+	// Context is the largest number of tokens of a prompt and its answer together.
 	Context int
 }
 

@@ -19,18 +19,18 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Options is a fleet to be served.
+// Options describes the fleet to serve.
 type Options struct {
-	// Simulation is the fleet; its source is left out. Models are the names of what it serves.
+	// Simulation is the fleet; its source is not used. Models are the names of the served models.
 	Simulation sim.Config
 	Models     []string
-	// Lengths are those of answers whose length no request says, in tokens.
+	// Lengths are the lengths in tokens for answers whose request gives no length.
 	Lengths []int
-	// Speed is how many simulated seconds pass in one.
+	// Speed is the number of simulated seconds in one second of wall-clock time.
 	Speed float64
-	// Seed changes made-up texts.
+	// Seed is the seed of made-up texts.
 	Seed uint64
-	// Dialect is one of telemetry.Dialects, Version what is told at /version.
+	// Dialect is one of telemetry.Dialects, and Version the answer of /version.
 	Dialect, Version string
 	APIKey           string
 	// Log gets a line for every request; nil means none. Recorder, if set, is told of each.
@@ -55,7 +55,7 @@ type Service struct {
 // sampleTime is how often gauges are brought up to date, in wall time.
 const sampleTime = 50 * time.Millisecond
 
-// Open readies a service. Run lets it answer.
+// Open prepares a service. Run lets it answer.
 func Open(o Options) (*Service, error) {
 	engines := telemetry.Engines(&o.Simulation, o.Models)
 	s := &Service{}
@@ -112,8 +112,8 @@ func models(names []string, engines []telemetry.Engine) []Model {
 	return list
 }
 
-// Run answers on listeners until ctx is done: on the first for all replicas, on each of the others
-// for one alone.
+// Run answers on listeners until ctx is done. The first listener is for all replicas, and each of
+// the others for one replica.
 func (s *Service) Run(ctx context.Context, listeners []net.Listener) error {
 	var group errgroup.Group
 	driven := make(chan error, 1)
@@ -151,8 +151,8 @@ func (s *Service) metrics() http.Handler {
 	})
 }
 
-// Listen opens a listener at an address, and with several replicas one for each at the ports after
-// it. Port 0 takes any free ones.
+// Listen opens a listener at an address. With several replicas, it also opens one for each replica
+// at the following ports. Port 0 takes any free ports.
 func Listen(address string, replicas int) (list []net.Listener, err error) {
 	defer func() {
 		if err != nil {

@@ -1,6 +1,5 @@
-// Package serve answers OpenAI's API in the place of a serving fleet: requests that really come are
-// simulated, or computed by a small model, in wall-clock time, and answered as fast as that fleet
-// would.
+// Package serve serves OpenAI's API as a fleet would. Each request is simulated, or computed by a
+// small model, in wall-clock time, and gets its answer with the latency of that fleet.
 package serve
 
 import (
@@ -24,27 +23,28 @@ import (
 	"github.com/llmsim/llmsim/internal/text"
 )
 
-// Config says what is served and how.
+// Config describes a server.
 type Config struct {
 	Backend Backend
-	// Vocabulary turns texts into tokens and back. Words makes up texts from the same one; it is
-	// nil where the backend computes them.
+	// Vocabulary turns texts into tokens and back. Words makes up texts from the same vocabulary;
+	// it is nil if the backend computes them.
 	Vocabulary Vocabulary
-	// Lengths are those of answers whose length no request says, in tokens,
-	// at least one; Seed changes made-up texts.
+	// Lengths are the lengths in tokens, at least one, for answers whose request gives no length.
+	// Seed is the seed of made-up texts.
 	Words   *text.Vocabulary
 	Lengths []int
 	Seed    uint64
-	// APIKey must come with every request that does work; empty means that none is needed.
+	// APIKey must be part of every request that does work; empty means that no key is needed.
 	APIKey string
 	Limits Limits
 	// Log gets a line for every request that generates; nil means none.
 	Log *slog.Logger
 	// Spans, if set, gets a span for every request that generates.
 	Spans *Spans
-	// Version is told at /version.
+	// Version is the answer of /version.
 	Version string
-	// Metrics answers /metrics; Control answers what begins with /llmsim/. Both may be nil.
+	// Metrics answers /metrics, and Control answers paths that begin with /llmsim/. Both may be
+	// nil.
 	Metrics http.Handler
 	Control http.Handler
 }
@@ -55,19 +55,20 @@ type Vocabulary interface {
 	Decode(tokens []text.Token) (string, error)
 }
 
-// Limits bound what clients can take.
+// Limits bound the resources that clients can use.
 type Limits struct {
-	// BodyBytes is the largest body, BodyTime how long reading it may take, WriteTime how long a
-	// client may take to read what was sent.
+	// BodyBytes is the largest size of a body. BodyTime is the longest time to read a body, and
+	// WriteTime the longest time in which a client must read what was sent.
 	BodyBytes           int64
 	BodyTime, WriteTime time.Duration
-	// HeaderTime is how long a request's head may take, HeaderBytes how large it may be, IdleTime
-	// how long a connection is kept between requests.
+	// HeaderTime is the longest time to read a request's head, and HeaderBytes the largest size of
+	// a head. IdleTime is how long a connection is kept between requests.
 	HeaderTime, IdleTime time.Duration
 	HeaderBytes          int
-	// Connections is the most at a time, Requests the most answers under way.
+	// Connections is the largest number of connections, and Requests the largest number of answers
+	// in progress.
 	Connections, Requests int
-	// DrainTime is how long answers under way may take after the server was told to stop.
+	// DrainTime is how long answers in progress may take after the server was told to stop.
 	DrainTime time.Duration
 }
 
@@ -112,12 +113,12 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Handler returns what answers requests, to be used where the server's own listeners are not.
+// Handler returns the handler of requests, for use without the server's own listeners.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Serve answers on a listener until ctx is done. Then it takes no new requests, lets those under
-// way end for a while, and returns nil. Replica is the one that serves what comes here; −1 means
-// any.
+// Serve answers on a listener until ctx is done. Then it takes no new requests, gives answers in
+// progress some time to end, and returns nil. replica serves the requests of this listener; −1
+// means any replica.
 func (s *Server) Serve(ctx context.Context, l net.Listener, replica int) error {
 	h := &http.Server{
 		Handler:           s.handler,

@@ -52,9 +52,9 @@ func Write(out io.Writer, rows []Row) error {
 		h.write(p, rows)
 		p.Gap()
 	}
-	p.Text("Weights of 4 bits are read four times as fast, and computed with as 16 bits are: " +
-		"they move a point to the right in the first table, and not in the second. The farthest " +
-		"from the law of decoding is the A100, where the kernels for 4 bits are at fault.")
+	p.Text("Weights of 4 bits are read four times as fast as weights of 16 bits, but the " +
+		"arithmetic is the same. So they move a point to the right in the first table only. The " +
+		"A100 is farthest from the law of decoding, because of its kernels for 4 bits.")
 	p.Text(farthest(rows))
 	p.Text("Measured with " + Source + ". A prediction is shown for machines of the catalogue.")
 	return p.Err()
@@ -69,8 +69,9 @@ func farthest(rows []Row) string {
 			if off := math.Abs(math.Log(rate.Predicted / rate.Measured)); rate.Predicted > 0 &&
 				off > worst {
 				worst = off
-				words = fmt.Sprintf("The prediction that is farthest off is that of %s on %s, %s "+
-					"in %s: %s/s where %s/s were measured.", what, rows[i].Device, rows[i].Model,
+				words = fmt.Sprintf("The largest error is that of %s on %s, %s in %s: the "+
+					"prediction is %s/s, and %s/s were "+
+					"measured.", what, rows[i].Device, rows[i].Model,
 					rows[i].Weights, report.Figure(rate.Predicted), report.Figure(rate.Measured))
 			}
 		}

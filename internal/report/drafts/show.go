@@ -24,9 +24,9 @@ func (s *Show) Write(out io.Writer) error {
 	p.Table([]string{"word", "target p", "drafter q", "kept, min(1, p/q)",
 		"after a rejection"}, rows, 0, 1, 2, 4)
 	p.Gap()
-	p.Text("The drafter draws a word from its own law. A coin between 0 and 1 is tossed: below " +
-		"p/q the word is kept. Otherwise a word is drawn from what the drafter gives too little " +
-		"of: max(0, p − q), scaled to 1. Words that it gives too much of are never drawn then.")
+	p.Text("The drafter draws a word from its own distribution q. A random number between 0 and " +
+		"1 decides: if it is below p/q, the word is kept. Otherwise a word is drawn from max(0, " +
+		"p − q), scaled to 1. These are the words that the drafter draws too rarely.")
 	p.Gap()
 	rows = nil
 	for _, t := range s.Tosses {

@@ -82,7 +82,7 @@ func Slowest(ctx context.Context, s *scenarios.Simulation) (int64, error) {
 		return 0, err
 	}
 	if most.id < 0 {
-		return 0, errors.New("no request got an answer, so that none is the slowest")
+		return 0, errors.New("no request got an answer, so there is no slowest one")
 	}
 	return most.id, nil
 }
