@@ -55,7 +55,7 @@ func (p *parts) bound(plan *Plan) []busy {
 	}
 	load := p.load()
 	p.latencies(load)
-	list := []busy{p.busy(&load.work, &load.kept, load.tpot)}
+	list := []busy{p.busy(&load.low, &load.kept, load.tpot)}
 	for i := range load.stretches {
 		list = append(list, p.busyAtBest(&load.stretches[i].work, load.tpot))
 	}

@@ -13,9 +13,7 @@ import (
 type fate struct {
 	// kind groups the options that lost for the same kind of reason.
 	kind kind
-	// near reports whether the share that was seen to meet the SLO was not far below what the SLO
-	// asks for, and closest is the highest such share; 0 where nothing was simulated.
-	near    bool
+	// closest is the highest share that was seen to meet the SLO; 0 where nothing was simulated.
 	closest float64
 	// words say why a simulated option lost; see search.words for others.
 	words string

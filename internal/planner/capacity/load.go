@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -17,8 +18,21 @@ import (
 // simulation.
 const probes = 400
 
-// mostRead bounds the requests that are read of a recorded workload for the bounds.
-const mostRead = 200_000
+// mostRead bounds the requests that are read of a recorded workload for the bounds, and manyDrawn
+// is how many are drawn of one that goes on: enough to know their mean work to a few per cent, also
+// where a few of them are very long.
+const (
+	mostRead  = 200_000
+	manyDrawn = 20_000
+)
+
+// drawn is how many requests of a workload are drawn for the bounds, if it does not end before.
+func (p *Plan) drawn() int64 {
+	if p.steady() {
+		return manyDrawn
+	}
+	return probes
+}
 
 // work is the work of requests for a server, summed over them.
 type work struct {
@@ -34,6 +48,8 @@ type work struct {
 // load is a workload as far as the bounds need it.
 type load struct {
 	work
+	// low is a bound from below of the work of as many requests in the long run.
+	low work
 	// kept is a bound from below of the work of the requests that keep the SLO, and tpot the
 	// longest limit of any on the time per token; 0 where some have none.
 	kept work
@@ -61,16 +77,12 @@ type stretch struct {
 
 // newLoad reads the requests of a workload.
 func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
-	most := probes
-	if f.Plan.replayed() {
-		most = mostRead
-	}
-	requests := draw(s.Source, most)
+	requests := draw(s.Source, mostRead)
 	if err := s.Source.Err(); err != nil {
 		return nil, scenarios.BadInput(err)
 	}
 	l := &load{words: strings.TrimSuffix(s.Source.Summary().Text,
-		fmt.Sprintf("; %d requests", probes))}
+		fmt.Sprintf("; %d requests", f.Plan.drawn()))}
 	for i := range requests {
 		l.add(&requests[i])
 	}
@@ -84,7 +96,11 @@ func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
 		l.flow = l.output / max(1e-9, (last-requests[0].Arrival).Seconds())
 		l.stretches = stretches(requests, s)
 	}
-	l.kept, l.tpot = without(requests, allowance(requests, s)), longestPace(requests, s)
+	l.low, l.kept = l.work, without(requests, allowance(requests, s))
+	if !f.Plan.replayed() {
+		l.low, l.kept = inTheLongRun(requests, l.kept)
+	}
+	l.tpot = longestPace(requests, s)
 	for i := range min(probes, len(requests)) {
 		r := &requests[i*len(requests)/min(probes, len(requests))]
 		l.probes, l.promises = append(l.probes, *r), append(l.promises, s.SLO(r.Class))
@@ -219,6 +235,19 @@ func longestAnswer(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 // without returns a lower bound of the work of all requests except any missed of them. It leaves
 // out the largest values of each figure.
 func without(requests []sim.Request, missed int) work {
+	figures := figuresOf(requests)
+	sums := make([]float64, len(figures))
+	for k, list := range figures {
+		slices.SortFunc(list, cmp.Compare[float64])
+		for _, v := range list[:max(0, len(list)-missed)] {
+			sums[k] += v
+		}
+	}
+	return workOf(sums)
+}
+
+// figuresOf lists the work of each request, by figure.
+func figuresOf(requests []sim.Request) [][]float64 {
 	figures := make([][]float64, 6)
 	for i := range requests {
 		var w work
@@ -227,12 +256,31 @@ func without(requests []sim.Request, missed int) work {
 			figures[k] = append(figures[k], v)
 		}
 	}
-	sums := make([]float64, len(figures))
-	for k, list := range figures {
-		slices.SortFunc(list, cmp.Compare[float64])
-		for _, v := range list[:max(0, len(list)-missed)] {
-			sums[k] += v
+	return figures
+}
+
+func workOf(figures []float64) work {
+	return work{figures[0], figures[1], figures[2], figures[3], figures[4], figures[5]}
+}
+
+// surely is the confidence of the intervals of the work of drawn requests.
+const surely = 0.999
+
+// inTheLongRun bounds the work of as many requests as were drawn from below, as it is in the long
+// run, and with it that of some of them: by the lower ends of the intervals of the means.
+func inTheLongRun(requests []sim.Request, some work) (all, part work) {
+	means := figuresOf(requests)
+	parts := []float64{some.requests, some.prompt, some.fresh, some.output, some.stored, some.own}
+	low := make([]float64, len(means))
+	for k, list := range means {
+		if len(list) < 2*batchCount {
+			return workOf(low), workOf(low)
+		}
+		mean := stats.BatchMean(list, batchCount, surely)
+		low[k] = max(0, mean.Mean-mean.Half) * float64(len(list))
+		if mean.Mean > 0 {
+			parts[k] *= max(0, 1-mean.Half/mean.Mean)
 		}
 	}
-	return work{sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]}
+	return workOf(low), workOf(parts)
 }

@@ -155,7 +155,7 @@ func drop(list []*server) {
 // prepared anew, for another workload, keeps its evidence and what its steps take.
 func (p *preparer) prepare(s *server) error {
 	f := p.file
-	file, err := f.file(s.asked(), f.Plan.peak(), probes)
+	file, err := f.file(s.asked(), f.Plan.peak(), f.Plan.drawn())
 	if err != nil {
 		return err
 	}

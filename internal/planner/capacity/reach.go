@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/llmsim/llmsim/internal/report"
 
@@ -85,12 +86,31 @@ func (s *search) reach(i, n int) *reach {
 		price: float64(n+s.spare) * o.price}
 }
 
+// above returns the place in the grid of the lowest rate above another; 0 where that is not below
+// the bound.
+func (r *reach) above(rate float64) int {
+	place := grid
+	for place > 0 && r.rate(place) <= rate {
+		place--
+	}
+	return place
+}
+
 // reachFarthest finds the fleet that serves the most requests a second within the limits of the
-// goal, and returns the reach of each fleet. It narrows the highest bounds, until none is above the
-// rate that the best fleet would serve if its replicas did what one does. That fleet is then
-// simulated whole. If it misses the SLO, its bound is lowered, and the search goes on. So no fleet
-// that was tried serves more than the answer.
+// goal, and returns the reach of each fleet.
 func (s *search) reachFarthest(ctx context.Context) ([]*reach, error) {
+	all, err := s.reachAlone(ctx)
+	if err == nil && s.best >= 0 {
+		err = s.raise(ctx, all)
+	}
+	return all, err
+}
+
+// reachAlone finds the fleet that serves the most at a rate that its replicas sustain alone. Of the
+// fleets whose bounds are highest, those bounds are narrowed, until none is above what the best
+// would serve if its replicas did what one does. That fleet is then simulated whole. Where it
+// misses the SLO, less is known of it, and the search goes on.
+func (s *search) reachAlone(ctx context.Context) ([]*reach, error) {
 	s.best, s.fates = -1, make([]fate, len(s.options))
 	all := s.reaches()
 	open := reachHeap(append([]*reach(nil), all...))
@@ -110,11 +130,11 @@ func (s *search) reachFarthest(ctx context.Context) ([]*reach, error) {
 			continue
 		}
 		r := heap.Pop(&open).(*reach)
-		ok, err := s.carries(ctx, r)
+		d, err := s.carries(ctx, r, r.highest())
 		if err != nil {
 			return nil, err
 		}
-		if ok {
+		if d.kept {
 			s.choose(r, open)
 			break
 		}
@@ -131,22 +151,69 @@ func (s *search) reachFarthest(ctx context.Context) ([]*reach, error) {
 	return all, nil
 }
 
-// carries reports whether the fleet keeps the SLO at the highest rate that one of its replicas
-// sustains. The fleet is simulated whole, with its spares down, over several seeds. That rate then
-// becomes the rate of the search.
-func (s *search) carries(ctx context.Context, r *reach) (bool, error) {
+// raise looks for a fleet that serves more than the answer. A fleet shares its requests more evenly
+// than chance does, and may sustain more than its replicas do alone: the answer is tried at higher
+// rates until it misses the SLO for sure, and so is each other fleet whose bound is above that.
+func (s *search) raise(ctx context.Context, all []*reach) error {
+	own := slices.IndexFunc(all, func(r *reach) bool {
+		return r.option == s.best && r.replicas == s.fates[s.best].replicas
+	})
+	order := []*reach{all[own]}
+	for i, r := range all {
+		if i != own && !r.settling && s.fates[r.option].kind != broken {
+			order = append(order, r)
+		}
+	}
+	for _, r := range order {
+		missed := 0 // in a row
+		for place := r.above(s.rate); place > 0 && missed < misses; place-- {
+			d, err := s.carries(ctx, r, r.rate(place))
+			if err != nil {
+				return err
+			}
+			switch {
+			case d.kept:
+				missed = 0
+				s.replace(r, place)
+			case d.far:
+				missed = misses
+			case d.sure:
+				missed++
+			}
+		}
+	}
+	return nil
+}
+
+// misses is at how many rates in a row a fleet misses the SLO for sure, but not by far, until it is
+// not tried at higher ones: at one it may by chance.
+const misses = 3
+
+// replace makes a fleet the answer that serves more, at the rate of the search.
+func (s *search) replace(r *reach, place int) {
+	was := &s.fates[s.best]
+	was.kind, was.words = simulated, fmt.Sprintf("%s serve less than %s/s",
+		several(was.replicas, "replica"), report.Figure(s.rate))
+	r.kept, r.missed, s.best = place, place-1, r.option
+	fate := &s.fates[s.best]
+	fate.kind, fate.words, fate.replicas = chosen, "", r.replicas
+}
+
+// carries decides whether the fleet keeps the SLO at a rate: simulated whole, with its spares down,
+// over several seeds. If it does, that rate is the one of the search.
+func (s *search) carries(ctx context.Context, r *reach, rate float64) (decision, error) {
 	before, fate := s.rate, &s.fates[r.option]
-	s.rate = r.highest()
-	ok, kept, err := s.keeps(ctx, s.options[r.option], r.replicas, s.pessimism(r.option), s.seeds)
-	if !ok {
+	s.rate = rate
+	d, err := s.decide(ctx, s.options[r.option], r.replicas, s.pessimism(r.option))
+	if !d.kept {
 		s.rate = before
 	}
 	if words, failed := failure(err); failed {
 		fate.kind, fate.words = broken, words
-		return false, nil
+		return decision{far: true}, nil
 	}
-	fate.closest = max(fate.closest, kept)
-	return ok, err
+	fate.closest = max(fate.closest, d.share)
+	return d, err
 }
 
 // lower notes that a fleet misses the SLO at the highest rate that it might have sustained. It

@@ -191,7 +191,7 @@ func (s *search) keepsUp(ctx context.Context, o *option, n int) (verdict, error)
 		return verdict{}, err
 	}
 	v := verdict{sustained: ok, unused: true, trial: runs[0]}
-	v.trial.Kept.Mean = sharePooled(runs)
+	v.trial.Kept.Mean = sharePooled(runs).Mean
 	for k := range runs {
 		v.unused = v.unused && o.neverRan(&runs[k], n)
 	}

@@ -169,7 +169,6 @@ func (s *search) suffice(ctx context.Context, i, n int) (bool, error) {
 	}
 	fate := &s.fates[i]
 	fate.closest = max(fate.closest, v.trial.Kept.Mean)
-	fate.near = fate.near || v.trial.Kept.Mean >= v.trial.Target-nearMiss
 	fate.kind, fate.words = simulated, s.lost(s.options[i], n, v)
 	return false, nil
 }

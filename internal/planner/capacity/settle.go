@@ -3,6 +3,8 @@ package capacity
 import (
 	"context"
 	"math"
+
+	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
 // The runs of a whole fleet whose requests are pooled: two for a probability that is shown, and up
@@ -35,11 +37,37 @@ func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, 
 	if err != nil {
 		return false, 0, err
 	}
-	return ok, sharePooled(runs), nil
+	return ok, sharePooled(runs).Mean, nil
+}
+
+// decision is whether a fleet keeps the SLO. It is sure where the share of requests that do is
+// clear of its target, or latencies grow, and the fleet is far from it where the share is below the
+// target by more than farBelow.
+type decision struct {
+	kept, sure, far bool
+	share           float64
+}
+
+const farBelow = 0.05
+
+// decide is keeps over as many seeds as a decision takes.
+func (s *search) decide(ctx context.Context, o *option, n int, slowdown float64) (decision, error) {
+	if _, taken := o.interrupted(); taken {
+		ok, share, err := s.keeps(ctx, o, n, slowdown, s.seeds)
+		return decision{kept: ok, sure: true, share: share}, err
+	}
+	runs, ok, err := s.pool(ctx, o, n, slowdown, s.seeds)
+	if err != nil {
+		return decision{}, err
+	}
+	last, share := &runs[len(runs)-1], sharePooled(runs)
+	return decision{kept: ok, share: share.Mean, far: share.Mean < last.Target-farBelow,
+		sure: last.Growing || runs[0].hopeless() || share.Excludes(last.Target)}, nil
 }
 
 // pool simulates a fleet with one seed after another until it is clear whether it keeps the SLO,
-// and returns the runs. It does not where latencies grow in one of them.
+// and returns the runs. It does not where latencies grow in one of them, or where so many requests
+// of the first miss it that a second without a miss would not make up for them.
 func (s *search) pool(ctx context.Context, o *option, n int, slowdown float64,
 	seeds int) (runs []trial, kept bool, err error) {
 	seeds = s.trials.file.Plan.seeds(seeds)
@@ -50,7 +78,7 @@ func (s *search) pool(ctx context.Context, o *option, n int, slowdown float64,
 		if err != nil {
 			return nil, false, err
 		}
-		if runs = append(runs, t); t.Growing {
+		if runs = append(runs, t); t.Growing || seed == 0 && t.hopeless() {
 			return runs, false, nil
 		}
 		all = append(all, t.Clauses)
@@ -64,17 +92,21 @@ func (s *search) pool(ctx context.Context, o *option, n int, slowdown float64,
 	return runs, false, nil
 }
 
+// hopeless reports whether a second run as long, all of whose requests keep the SLO, would not make
+// up for the requests that miss it.
+func (t *trial) hopeless() bool { return (t.Kept.Mean+1)/2 < t.Target-1e-12 }
+
 // sharePooled returns the share of the requests of some runs that keep the part of the SLO that
 // binds: of the last run where latencies grow in it.
-func sharePooled(runs []trial) float64 {
+func sharePooled(runs []trial) stats.Interval {
 	var all [][]clause
 	for i := range runs {
 		if runs[i].Growing {
-			return runs[i].Kept.Mean
+			return runs[i].Kept
 		}
 		all = append(all, runs[i].Clauses)
 	}
-	return binding(pooled(all)).Kept.Mean
+	return binding(pooled(all)).Kept
 }
 
 // seeds returns how many runs are of use where that many are asked for: recorded requests are
@@ -105,10 +137,9 @@ func (s *search) answer(ctx context.Context) error {
 	}
 }
 
-// settleBest finds the size of the best option by simulating whole fleets. Then it tries the
-// options that would cost less, also as whole fleets: options with a known number of replicas, and
-// options of which one replica missed the SLO by little. It reports whether a fleet of the best
-// option keeps the SLO.
+// settleBest finds the size of the best option by simulating whole fleets. Then it tries each other
+// option as the largest fleet that costs less, unless a bound excludes it. It reports whether a
+// fleet of the best option keeps the SLO.
 func (s *search) settleBest(ctx context.Context) (bool, error) {
 	tried := map[int]bool{}
 	for next := s.best; next >= 0; next = s.challenger(tried) {
@@ -142,10 +173,6 @@ func (s *search) settleBest(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// nearMiss is the largest difference between the target and the share of requests that kept the SLO
-// with which an option is still tried as a fleet.
-const nearMiss = 0.05
-
 // challenger returns an option that was not tried yet and might cost less than the best, or -1 if
 // there is none.
 func (s *search) challenger(tried map[int]bool) int {
@@ -163,19 +190,11 @@ func (s *search) challenger(tried map[int]bool) int {
 	return -1
 }
 
-// open reports whether an option may keep the SLO as a fleet that costs less than the best: a
-// replica kept it or nearly did, or none was simulated at so low a rate, since the best seemed
-// cheaper then.
+// open reports whether an option may keep the SLO as a fleet that costs less than the best,
+// whatever one replica showed: a fleet shares its requests more evenly than chance does.
 func (s *search) open(i int) bool {
-	fate := &s.fates[i]
-	switch fate.kind {
-	case simulated:
-		less := fate.missed == nil || s.rate/float64(s.worth(i)) < fate.missed.rate*(1-1e-6)
-		return fate.replicas > 0 || fate.near || less
-	case costsMore:
-		return true
-	}
-	return fate.replicas > 0
+	kind := s.fates[i].kind
+	return kind == simulated || kind == costsMore || s.fates[i].replicas > 0
 }
 
 // worth returns the largest number of replicas with which an option beats the best; 0 if none does.

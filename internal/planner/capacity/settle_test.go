@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -12,14 +13,49 @@ func TestNoFleetCostsLess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates fleets of every option")
 	}
-	s, _ := prepared(t, `
+	noneCostsLess(t, `
 model: llama-3.1-70b
 workload: {rate: 20/s, prompt: {distribution: lognormal, mean: 1000, cv: 0.8, max: 8000}, output: {distribution: lognormal, mean: 300, cv: 0.6, max: 2000}}
 slo: {ttft: {p99: 2s}, tpot: {p99: 60ms}}
 menu: {hardware: [h100-sxm, h200-sxm, b200-sxm], tensor: [1, 2, 4], weights: [fp8]}
 `)
-	if err := s.answer(context.Background()); err != nil || s.best < 0 {
-		t.Fatalf("no answer: %v", err)
+	for seed := range max(2, *drawn) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			noneCostsLess(t, drawnPlan(rand.New(rand.NewPCG(seed, 7))))
+		})
+	}
+}
+
+// drawnPlan draws a small menu and a load that replicas share: few or many of them are needed.
+func drawnPlan(rng *rand.Rand) string {
+	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
+	return fmt.Sprintf(`
+model: llama-3.1-8b
+workload: {rate: %s, prompt: {distribution: lognormal, mean: %s, cv: %s, max: 6000}, output: {distribution: exponential, mean: %s, max: 800}}
+slo: {ttft: %s, tpot: %s, percentile: %s}
+menu:
+  hardware: [l40s, %s, h100-sxm]
+  tensor: [1, 2]
+  batching: [{max-sequences: %s}, {token-budget: 2048}]
+%s
+fleet: {spare: %s}
+seed: %d
+effort: {requests: 400, most-requests: 1600}
+`, pick("8/s", "20/s", "60/s"), pick("200", "600", "1500"), pick("0.7", "1.5"),
+		pick("20", "60", "150"), pick("300ms", "800ms", "2s"), pick("30ms", "60ms"),
+		pick("90", "95", "99"), pick("a40", "a100-80gb-sxm", "l4"), pick("8", "32"),
+		pick("", "  routing: [least-requests]"), pick("0", "1"), rng.IntN(1000))
+}
+
+// noneCostsLess answers a plan, and tries each other option as the largest fleet that costs less.
+func noneCostsLess(t *testing.T, text string) {
+	t.Helper()
+	s, _ := prepared(t, text)
+	if err := s.answer(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if s.best < 0 {
+		t.Skip("no fleet keeps the SLO")
 	}
 	for i, o := range s.options {
 		n := s.worth(i)
@@ -31,8 +67,8 @@ menu: {hardware: [h100-sxm, h200-sxm, b200-sxm], tensor: [1, 2, 4], weights: [fp
 			t.Fatal(err)
 		}
 		if ok {
-			t.Errorf("%d of %s keep the SLO in %.4f of the requests for less than %d of %s", n,
-				s.label(i), kept, s.size(), s.label(s.best))
+			t.Errorf("%d of %s keep the SLO in %.4f of the requests for less than %d of %s:%s", n,
+				s.label(i), kept, s.size(), s.label(s.best), text)
 		}
 	}
 }

@@ -35,10 +35,7 @@ func (s *search) unproven() *Unproven {
 // rules says what a search leaves fleets out by that is not proven.
 func (s *search) rules() []string {
 	p := &s.trials.file.Plan
-	const (
-		fewer = "where a fleet misses the SLO, it does so with fewer replicas"
-		alone = "where one replica misses the SLO by more than 5% of its requests, so does a fleet"
-	)
+	const fewer = "where a fleet misses the SLO, it does so with fewer replicas"
 	var list []string
 	switch p.Goal.Find {
 	case findThroughput:
@@ -57,9 +54,6 @@ func (s *search) rules() []string {
 	if p.scaled() {
 		list = append(list, "up to n replicas that start and stop miss an SLO that n fixed ones "+
 			"miss", "they cost no less where n is higher")
-	}
-	if p.divisible() && p.Goal.Find != findThroughput {
-		list = append(list, alone)
 	}
 	return list
 }
