@@ -50,8 +50,8 @@ var costly = regexp.MustCompile(
 		`compress|depth|width|hidden|group|block|loop|recur|mtp|nextn|lora|attn|attention|mixer|moe|ffn|mlp|mult|ratio|pattern|interval|freq|` +
 		`step|kv|vocab|bias|norm|gate|quant|memory|adapter|embed|kernel|stride|cross|encoder|decoder|router|cache|residual|pool|ngram|share|sink|module`)
 
-// checkKeys fails for the first key, in alphabetic order, that nobody asked for and that is likely
-// to change what is stored or computed, and warns of the others.
+// checkKeys returns an error for the first key, in alphabetic order, that was not read and is
+// likely to change what is stored or computed. It warns of the other keys that were not read.
 func (c *config) checkKeys() {
 	var ignored []string
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {

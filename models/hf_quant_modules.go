@@ -93,8 +93,8 @@ var harmlessQuantisation = regexp.MustCompile(
 		`moe_activation_scheme|dequantize|run_compressed|quantization_status|global_compression_ratio|group_size|hyb_act|nblocks|` +
 		`static_groups|pack_dtype|meta|format|transform_config|input_activations|output_tensors|quant_mode)$`)
 
-// checkQuantisation fails for keys of quantization_config that nobody asked for and that may change
-// what is stored.
+// checkQuantisation returns an error for keys of quantization_config that were not read and may
+// change what is stored.
 func (c *config) checkQuantisation() {
 	if sparse := c.section("sparsity_config"); len(sparse.values) > 0 {
 		if format := sparse.text("format"); format != "dense" {

@@ -39,7 +39,8 @@ func limits(v Values) batching.Limits {
 		TokenBudget: v.Count("token-budget"), ChunkLimit: v.Count("chunk-limit")}
 }
 
-// preemption is what becomes of the KV cache of sequences that give way.
+// preemption returns the parameter that decides what happens to the KV cache of sequences that give
+// way.
 func preemption() Param {
 	return Param{
 		Name: "preemption", Doc: "whether the KV cache of sequences that give way is " +

@@ -116,7 +116,7 @@ func (c *Clock) bring(r *sim.Request, cached, n, logits int) error {
 	return nil
 }
 
-// pad adds n tokens of a text that nobody asked for.
+// pad adds n tokens of made-up text as padding.
 func (c *Clock) pad(n int) error {
 	s, err := c.engine.Start(make([]int32, n))
 	if err != nil {

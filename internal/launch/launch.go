@@ -253,8 +253,8 @@ func groups(simulation *scenarios.Simulation) []group {
 	return list
 }
 
-// givenIn returns what reports whether somebody gave a key for a pool: in a section of the pool's
-// own, or else in the one at the top.
+// givenIn returns a function that reports whether a key is given for a pool, in a section of the
+// pool's own, or else in the one at the top.
 func givenIn(simulation *scenarios.Simulation, pool int) func(key string) bool {
 	own := fmt.Sprintf("fleet.pools.%d.", pool)
 	return func(key string) bool {

@@ -67,8 +67,8 @@ func objectName(s *scenarios.Scenario) string {
 	return name
 }
 
-// CheckFolder returns an error for a path that has something at it, but for an empty folder:
-// nothing that stands there is overwritten, nor mixed with what starts another fleet.
+// CheckFolder returns an error unless path is free or an empty folder, so that no file is
+// overwritten, and files of two fleets are not mixed.
 func CheckFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {

@@ -99,7 +99,7 @@ func (d *deployed) missing(e *engine) (list []string) {
 	return list
 }
 
-// missingParams names parameters of policies that somebody gave and no flag sets.
+// missingParams names the given parameters of policies that no flag sets.
 func (d *deployed) missingParams(e *engine) (list []string) {
 	for section, params := range map[string]map[string]string{
 		"batching": d.batching.Params, "memory": d.memory.Params} {

@@ -76,8 +76,8 @@ func disaggregated(name string, file files) (config trtllmServers) {
 	return config
 }
 
-// heads returns commands without those that start further parts of a replica on other nodes, unless
-// these are all there is.
+// heads returns the commands without the ones that start further parts of a replica on other nodes,
+// unless there are no others.
 func heads(found []started) []started {
 	var list []started
 	for _, s := range found {

@@ -27,7 +27,7 @@ type Stage struct {
 	fresh    ending                 // what ended since the last frame
 }
 
-// step is what the clock is told of a step when it begins.
+// step describes a step to the clock when it begins.
 type step struct {
 	work     map[int64]work
 	parts    Parts

@@ -6,7 +6,7 @@ import (
 	"github.com/llmsim/llmsim/internal/text"
 )
 
-// news is what a job is told when it has become known to the user.
+// news is a change of a job's state that is reported when the user learns of it.
 type news struct {
 	tokens, cached int
 	text           []text.Token // where it is computed

@@ -17,7 +17,7 @@ type FleetConfig struct {
 	Models []Model
 	// Speed is the number of simulated seconds in one second of wall-clock time, above 0.
 	Speed float64
-	// Record, if set, is told of every request as it arrives.
+	// Record, if set, is called with every request when it arrives.
 	Record func(r *sim.Request)
 	// Executor, if set, computes the steps of the one replica.
 	Executor *Executor

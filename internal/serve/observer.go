@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// tokens is told by the simulation that tokens came out.
+// tokens is called by the simulation when tokens came out.
 func (f *Fleet) tokens(s *sim.Sequence, count int, at sim.Time) {
 	j := f.jobs[s.ID]
 	if j == nil {

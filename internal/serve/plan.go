@@ -42,7 +42,7 @@ func (f fixed) piece(i int) string { return f[i] }
 type planner struct {
 	words *text.Vocabulary // nil where answers are computed
 	texts Vocabulary
-	// lengths are those of answers whose length nobody says, in tokens.
+	// lengths are the lengths in tokens for answers whose request gives no length.
 	lengths []int
 	seed    uint64
 }

@@ -33,7 +33,7 @@ type Options struct {
 	// Dialect is one of telemetry.Dialects, and Version the answer of /version.
 	Dialect, Version string
 	APIKey           string
-	// Log gets a line for every request; nil means none. Recorder, if set, is told of each.
+	// Log gets a line for every request; nil means none. Recorder, if set, records each request.
 	Log      *slog.Logger
 	Recorder *Recorder
 	// Spans, if set, gets a span for every request.

@@ -7,8 +7,8 @@ type Group struct {
 	// Engine is the name of the engine preset; empty for kernels and iterations measured without
 	// one.
 	Engine string `json:"engine,omitempty"`
-	// GPU and Model are catalogue names. For single kernels Model is their variant: the number
-	// format, say.
+	// GPU and Model are catalogue names. For single kernels Model is their variant, such as the
+	// number format.
 	GPU   string `json:"gpu"`
 	Model string `json:"model"`
 	// DType is the number format of the weights; empty for single kernels.
@@ -33,7 +33,7 @@ type Comparison struct {
 	Predicted, Measured float64
 	// rehearsal is of the run that predicts the figure; nil where none does.
 	rehearsal *rehearsal
-	// Fit is InFit or LeftOut, or empty where nobody marked the rows.
+	// Fit is InFit or LeftOut, or empty if the rows are not marked.
 	Fit Fit
 }
 

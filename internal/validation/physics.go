@@ -10,8 +10,8 @@ import (
 type Physics struct {
 	// Engine returns the preset of that name.
 	Engine func(name string) (steptime.Engine, error)
-	// Constants returns the fitted constants of an accelerator and its links; nil ones are those
-	// that come with the program.
+	// Constants returns the fitted constants of an accelerator and its links; nil means the
+	// constants that ship with the program.
 	Constants func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants
 	// Power returns what is known of the power that an accelerator draws.
 	Power func(a *hardware.Accelerator) *hardware.PowerLaw

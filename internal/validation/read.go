@@ -115,8 +115,9 @@ func (d *Data) readKind(c *catalogs, k *kind, folder fs.FS, file string) (why st
 	return ""
 }
 
-// Compare predicts everything under p. It uses all processors; the order of the result does not
-// depend on them. What cannot be predicted (a model that does not fit, say) is counted as skipped.
+// Compare predicts all rows under p. It uses all processors, and the order of the result does not
+// depend on their number. Rows that cannot be predicted, for example because the model does not
+// fit, are counted as skipped.
 func (d *Data) Compare(ctx context.Context, p Physics) (*Report, error) {
 	report := &Report{Ignored: d.Ignored}
 	for i := range d.tables {

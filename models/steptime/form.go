@@ -13,7 +13,7 @@ import (
 type form struct {
 	// attention is the time to attend to the context, step is the whole step.
 	attention, step []segment
-	// measured reports whether attention is from tables, but for its first segment and its last.
+	// measured reports whether attention is from tables, except for its first and its last segment.
 	measured bool
 }
 

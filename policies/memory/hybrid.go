@@ -202,8 +202,7 @@ func (h *Hybrid) Leave(lane int, s *sim.Sequence) {
 	holder.others = h.Units(s.Context()) - holder.blocks*h.full
 }
 
-// available returns the units that can be had: the ones that hold nothing, and the ones that nobody
-// uses.
+// available returns the number of units that can be taken: empty ones, and ones without users.
 func (h *Hybrid) available() int64 { return h.free + h.tree.tiers[0].unused }
 
 // take uses up units, empty ones first.

@@ -119,9 +119,9 @@ func ranged(m scenarios.Metric) bool {
 		m.Name == "energy_per_million_output_tokens"
 }
 
-// span puts together what slower and faster steps do to a metric, what other random numbers do, and
-// what other errors do: independent of each other, so that the squares of their parts add up (in
-// logarithms, but for shares).
+// span combines the effects of slower and faster steps, of other random numbers and of other errors
+// on a metric. They are independent, so the squares of their parts add up. All metrics except
+// shares are combined in logarithms.
 func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenarios.Result,
 	shorter float64, e evidence.Spread) scenarios.Range {
 	forward, back := math.Log, math.Exp

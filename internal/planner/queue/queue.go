@@ -243,8 +243,8 @@ func (q *Queue) watch(ctx context.Context) error {
 	return nil
 }
 
-// remind looks after tasks whose results are long in coming: it takes results whose news was lost,
-// and queues tasks again that somebody removed. A task that lies in the queue stays as it is.
+// remind handles tasks whose results are late. It fetches results whose message was lost, and
+// queues tasks again that were removed. A task that is still in the queue does not change.
 func (q *Queue) remind(ctx context.Context) {
 	for {
 		select {

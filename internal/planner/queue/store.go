@@ -79,7 +79,7 @@ func openStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store,
 	return s, err
 }
 
-// joinStore finds the streams that somebody else made, and waits until they are there.
+// joinStore finds the streams that another process made, and waits until they exist.
 func joinStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *store) publish(ctx context.Context, t *Task) error {
 // name is what a task of this version is called on the server, and its result.
 func (s *store) name(key string) string { return s.version + "." + key }
 
-// readTask returns the task of a message, if somebody signed it who has the key.
+// readTask returns the task of a message, if the message was signed with the key.
 func (s *store) readTask(subjectOf string, sealed []byte) (*Task, error) {
 	name := strings.TrimPrefix(subjectOf, subject)
 	data, err := s.key.open(aTask, name, sealed)
@@ -177,8 +177,8 @@ func (s *store) readTask(subjectOf string, sealed []byte) (*Task, error) {
 	return t, err
 }
 
-// readOutcome returns what is stored of a task. One that nobody signed who has the key is marked as
-// refused.
+// readOutcome returns the stored outcome of a task. An outcome that was not signed with the key is
+// marked as refused.
 func (s *store) readOutcome(name string, sealed []byte) (o outcome) {
 	data, err := s.key.open(aResult, name, sealed)
 	if err == nil {

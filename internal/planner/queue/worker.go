@@ -77,8 +77,8 @@ func newWorker(s *store, handlers Handlers, log func(string), redeliver time.Dur
 // serve takes tasks until ctx is done.
 func (w *worker) serve(ctx context.Context, consumer jetstream.Consumer) {
 	for ctx.Err() == nil {
-		// A server that was started anew does not know that somebody waits: it is missed after two
-		// heartbeats.
+		// A restarted server does not know that this worker waits. The worker notices this after
+		// two missing heartbeats.
 		messages, err := consumer.Messages(jetstream.PullMaxMessages(1),
 			jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(2*time.Second))
 		for err == nil {
@@ -100,8 +100,8 @@ func (w *worker) serve(ctx context.Context, consumer jetstream.Consumer) {
 	}
 }
 
-// handle does the task of a message and stores the outcome before the message goes: who dies in
-// between has it done again, by somebody who finds the outcome.
+// handle does the task of a message, and stores the outcome before it acknowledges the message. If
+// the worker dies in between, another worker gets the task again, and finds the outcome.
 func (w *worker) handle(ctx context.Context, m jetstream.Msg) {
 	err := w.settle(ctx, m)
 	if err == nil {
@@ -148,12 +148,12 @@ func (w *worker) settle(ctx context.Context, m jetstream.Msg) error {
 	return errors.Join(err, m.Nak())
 }
 
-// mostDeliveries bounds how often a task is given out where not even its failure can be stored. A
+// mostDeliveries bounds how often a task is given out if not even its failure can be stored. A
 // planner that still waits for it queues it again after a while.
 const mostDeliveries = 4 * tries
 
-// grace is how long a worker that is stopped tries to store what it has done, or to give back what
-// it has not.
+// grace is how long a stopped worker tries to store its finished outcomes, or to give unfinished
+// tasks back.
 const grace = 500 * time.Millisecond
 
 // keep stores an outcome, even if ctx is done meanwhile.

@@ -94,8 +94,8 @@ func (r *Results) limit(metric string) (limit float64, words string) {
 	return 0, ""
 }
 
-// plotTradeoff draws a latency against throughput as the axis to plot over grows: what becomes of
-// users as the load rises, say.
+// plotTradeoff draws a latency against throughput along the axis to plot over, for example the
+// latency of users while the load rises.
 func (r *Results) plotTradeoff(dir string, style plots.Style, latency string) error {
 	series := r.tradeoff(latency)
 	if len(series) == 0 {

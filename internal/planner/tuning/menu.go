@@ -52,7 +52,7 @@ func menu(s *scenarios.Simulation, axes []planner.Axis) ([]Dimension, error) {
 	return list, nil
 }
 
-// named returns the dimensions that somebody asked for.
+// named returns the dimensions that the user asked for.
 func named(s *scenarios.Scenario, axes []planner.Axis) []Dimension {
 	list := make([]Dimension, len(axes))
 	for i, a := range axes {

@@ -110,8 +110,8 @@ func (t *tuner) race(ctx context.Context, steady bool) (*race, error) {
 	return r, nil
 }
 
-// climb runs the options of the last rung, and then the neighbours of the best one, and of what
-// becomes the best: short runs may have left out what is a little better.
+// climb runs the options of the last round, then the neighbours of the best option, and then those
+// of each new best option, since short runs may have left out an option that is slightly better.
 func (t *tuner) climb(ctx context.Context, r *race, fresh []option) error {
 	const rounds = 8
 	done := map[string]bool{}

@@ -12,8 +12,8 @@ type Recorder struct {
 	done    func(*Life)
 	under   map[int64]*running
 	batches map[batch][]*running
-	// ended holds the requests that finished since the last step that was told, dropped the ones
-	// that ended without an answer: the next step that is told may be the one that ended them.
+	// ended holds the requests that finished since the last reported step, and dropped the requests
+	// that ended without an answer. The next reported step may be the one that ended them.
 	ended   []*running
 	dropped []int64
 }

@@ -18,8 +18,9 @@ type Waterfall struct {
 	*life.Life
 }
 
-// Record runs a simulation until the request of that number has ended, and returns its life. Other
-// observers are told of all that happens until then. Requests are numbered from 0 as they arrive.
+// Record runs a simulation until the request with the given number has ended, and returns its life.
+// Other observers see all events until then. Requests are numbered from 0 in the order of their
+// arrival.
 func Record(ctx context.Context, s *scenarios.Simulation, id int64,
 	others ...sim.Observer) (*life.Life, error) {
 	ctx, stop := context.WithCancelCause(ctx)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// object is a JSON object: of a schema, say.
+// object is a JSON object, such as a schema.
 type object = map[string]any
 
 // kind returns the type that s allows first; a schema that says none but what belongs to one is of

@@ -113,9 +113,9 @@ type row struct {
 	key       rowKey
 	kernel    bool
 	deviation float64
-	// weight is 1 for a row of a table with a few rows of each server. Of n kernels, or loads of a
-	// server, of the same table, group and quantity it is as 1/√n: what is wrong with one of them
-	// is wrong with most, so that n rows say no more than √n.
+	// weight is 1 for a row of a table with a few rows of each server. For n kernels, or n loads of
+	// a server, of the same table, group and quantity it is proportional to 1/√n. These rows share
+	// most of their errors, so n of them count as √n rows.
 	weight float64
 	// parameters are the places of the parameters on which the row may depend, by kind; -1 where
 	// there is none.

@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/internal/validation"
 )
 
-// A fit finds the slopes of all rows a few times, and takes a few steps with each, which costs
-// little. It ends where the loss no longer falls by enoughGain.
+// A fit finds the slopes of all rows a few times, and takes a few steps with each set of slopes,
+// which costs little. It ends when the loss falls by less than enoughGain.
 const (
 	mostSlopes    = 4
 	stepsPerSlope = 3
@@ -101,8 +101,8 @@ func (p *problem) moved(x point, step []float64, part float64) point {
 	return next
 }
 
-// known says which parameters the rows determine: the ones of which they say more than is believed
-// without them.
+// known reports which parameters the rows determine: the parameters about which the rows say more
+// than the prior does.
 func (p *problem) known(l *linearised) (known []bool, deviations []float64, err error) {
 	deviations, err = l.deviations()
 	if err != nil {

@@ -97,8 +97,8 @@ func (w *Watch) Stop() Noise {
 	}
 }
 
-// processTime returns the processor time of this process, or, where no clock tells it, the time
-// since a moment: as if one processor had been used.
+// processTime returns the processor time of this process. If no clock gives it, it returns the
+// wall-clock time since a fixed moment, as if one processor had been busy.
 func processTime(since time.Time) time.Duration {
 	if used, ok := cputime.Process(); ok {
 		return used
