@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/scenarios"
@@ -24,6 +25,14 @@ func (f *File) asked(err error) error {
 		own = append(own, f.doc.Problem(key, "%s", p.Message))
 	}
 	return scenarios.BadInput(own)
+}
+
+// concerns reports whether all that is wrong with a scenario is at a key or within it.
+func concerns(err error, key string) bool {
+	var list strict.Problems
+	return errors.As(err, &list) && !slices.ContainsFunc(list, func(p strict.Problem) bool {
+		return p.Path != key && !strings.HasPrefix(p.Path, key+".")
+	})
 }
 
 // keyOfPlan returns the key of a plan from which a key of a scenario comes.

@@ -160,13 +160,14 @@ func (p *preparer) prepare(s *server) error {
 		return err
 	}
 	if s.evidence == nil {
-		if err := file.CheckNames(policies.Default()); err != nil {
+		err := file.CheckNames(policies.Default())
+		if err != nil && !concerns(err, "parallelism") { // else this option cannot be built
 			return fmt.Errorf("%s: %w", s.label(), err)
 		}
 	}
 	file.Clocks = p.clocks
 	simulation, err := file.Build(policies.Default())
-	if scenarios.IsInputError(err) {
+	if scenarios.IsInputError(err) && !concerns(err, "workload") {
 		s.unfit = p.loads.same(reason(err))
 		return nil
 	}
