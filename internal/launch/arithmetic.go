@@ -14,7 +14,7 @@ func (v variables) compute(expression syntax.ArithmExpr) (int, bool) {
 		return v.compute(e.X)
 	case *syntax.Word:
 		text, plain := v.literal(e)
-		if value, is := v[text]; is {
+		if value, is := v.values[text]; is {
 			text = value // a name stands for its value here
 		}
 		n, err := strconv.Atoi(text)

@@ -21,7 +21,7 @@ type place struct {
 	// size is the number of pods of a replica that spans nodes; 0 where that is not said.
 	size int
 	// mounted is the files of the ConfigMaps that the object names.
-	mounted map[string]string
+	mounted []map[string]string
 	// scaler is the HorizontalPodAutoscaler of the object, nil where it has none.
 	scaler map[string]any
 }

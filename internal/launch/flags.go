@@ -3,6 +3,8 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/nearest"
@@ -70,12 +72,18 @@ func (r *reading) noteFlag(flag, why string) {
 	r.note("%s: %s", flag, why)
 }
 
-// unknown notes a flag that is not among those known, and returns the words after its value, if it
-// seems to have one.
-func (r *reading) unknown(flag string, words []string, joined bool, known []string) []string {
+// mostNear bounds the notes of a command after which no near names are looked for.
+const mostNear = 50
+
+// unknown notes a flag that is not among the published ones, and returns the words after its value,
+// if it seems to have one.
+func (r *reading) unknown(flag string, words []string, joined bool, d dialect) []string {
 	meant := ""
-	if near := nearest.Names(flag, known); len(near) > 0 {
-		meant = "; did you mean " + strings.Join(near, " or ") + "?"
+	if len(r.notes) < mostNear {
+		near := nearest.Names(flag, slices.Sorted(maps.Keys(d.published)))
+		if len(near) > 0 {
+			meant = "; did you mean " + strings.Join(near, " or ") + "?"
+		}
 	}
 	r.note("%s is not known, and was left out%s", flag, meant)
 	if !joined && len(words) > 0 && !strings.HasPrefix(words[0], "-") {

@@ -113,7 +113,7 @@ func (s *started) title() string {
 
 // member reads a command. The last argument has the roles of engines by their ports.
 func (s started) member(file files, behind map[string]string) (member, error) {
-	r, err := s.read(file.or(s.mounted))
+	r, err := s.read(file.or(s.mounted...))
 	if err != nil {
 		return member{}, err
 	}

@@ -415,6 +415,9 @@ func TestReadRefuses(t *testing.T) {
 		"vllm serve 'a":                               "neither a command",
 		strings.Repeat("x", mostText+1):               "more than",
 		"vllm serve m --max-model-len 9z":             "count of tokens",
+		"services: {a: {image: i}}":                   "Docker Compose",
+		"kind: Pod\na: {{ .A }}\n":                    "line 2 of the manifest has a template",
+		"kind: Pod\na: [\n":                           "the manifest cannot be read: yaml: line",
 	} {
 		if _, err := Read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: error %v, want one with %q", text, err, want)

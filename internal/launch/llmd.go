@@ -51,8 +51,8 @@ func pickers(documents []map[string]any) (scorers []string) {
 		}
 		files := texts(document["data"])
 		for _, name := range slices.Sorted(maps.Keys(files)) {
-			inner, isYAML := decode(files[name])
-			if !isYAML || len(inner) != 1 || inner[0]["kind"] != "EndpointPickerConfig" {
+			inner, err := decode(files[name])
+			if err != nil || len(inner) != 1 || inner[0]["kind"] != "EndpointPickerConfig" {
 				continue
 			}
 			plugins, _ := inner[0]["plugins"].([]any)

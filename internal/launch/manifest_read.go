@@ -2,6 +2,7 @@ package launch
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -20,23 +21,63 @@ type manifest struct {
 	configs map[string]map[string]string
 	// scalers are the autoscalers, by the names of the objects that they scale.
 	scalers map[string]map[string]any
+	// left is what variables have left of their bound.
+	left *int
+	// commands are those that were found, engines counts the ones that start an engine.
+	commands []command
+	engines  int
 }
 
-// decode returns the documents of a text that is YAML, and whether all of them are mappings.
-func decode(text string) ([]map[string]any, bool) {
-	var list []map[string]any
+// mostKeys bounds the keys of a mapping, each of which the decoder compares with all others.
+const mostKeys = 1000
+
+// decode returns the documents of a text that is YAML, all of them mappings.
+func decode(text string) (list []map[string]any, err error) {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for range mostDocuments {
+		var node yaml.Node
+		if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
+			return list, nil
+		} else if err != nil {
+			return nil, err
+		}
 		var document map[string]any
-		switch err := decoder.Decode(&document); {
-		case errors.Is(err, io.EOF):
-			return list, true
-		case err != nil:
-			return nil, false
+		if err := decodeNode(&node, &document); err != nil {
+			return nil, err
 		}
 		list = append(list, document)
 	}
-	return nil, false
+	return nil, fmt.Errorf("found more than %d documents", mostDocuments)
+}
+
+// unmarshal reads the first document of a text into a value.
+func unmarshal(text string, value any) error {
+	var node yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &node); err != nil {
+		return err
+	}
+	return decodeNode(&node, value)
+}
+
+// decodeNode decodes a document into a value.
+func decodeNode(node *yaml.Node, value any) error {
+	if line := tooWide(node); line > 0 {
+		return fmt.Errorf("line %d begins a mapping of more than %d keys", line, mostKeys)
+	}
+	return node.Decode(value)
+}
+
+// tooWide returns the line of a mapping with too many keys, 0 where there is none.
+func tooWide(node *yaml.Node) int {
+	if node.Kind == yaml.MappingNode && len(node.Content) > 2*mostKeys {
+		return node.Line
+	}
+	for _, inner := range node.Content {
+		if line := tooWide(inner); line > 0 {
+			return line
+		}
+	}
+	return 0
 }
 
 // ofKubernetes reports whether some document says which kind of object it is.
@@ -49,7 +90,8 @@ func ofKubernetes(documents []map[string]any) bool {
 
 // manifestCommands returns the commands of all containers in the documents of a manifest.
 func manifestCommands(documents []map[string]any) []command {
-	m := manifest{map[string]map[string]string{}, map[string]map[string]any{}}
+	m := manifest{configs: map[string]map[string]string{}, scalers: map[string]map[string]any{},
+		left: noVariables().left}
 	for _, document := range documents {
 		switch document["kind"] {
 		case "ConfigMap":
@@ -61,14 +103,15 @@ func manifestCommands(documents []map[string]any) []command {
 			m.scalers[target] = document
 		}
 	}
-	var list []command
 	for _, document := range documents {
 		name, _ := at(document, "metadata", "name").(string)
-		around := place{name: name, scaler: m.scalers[name], mounted: map[string]string{}}
-		m.mount(document, around.mounted)
-		list = collect(document, around, list)
+		around := place{name: name, scaler: m.scalers[name]}
+		for _, config := range m.named(document, nil) {
+			around.mounted = append(around.mounted, m.configs[config])
+		}
+		m.collect(document, around)
 	}
-	return list
+	return m.commands
 }
 
 // texts returns the values of a mapping that are text.
@@ -83,49 +126,50 @@ func texts(value any) map[string]string {
 	return list
 }
 
-// mount adds the files of the ConfigMaps that a value names at any depth.
-func (m *manifest) mount(value any, mounted map[string]string) {
+// named appends the names of the ConfigMaps that a value names at any depth, each once.
+func (m *manifest) named(value any, names []string) []string {
 	switch v := value.(type) {
 	case []any:
 		for _, item := range v {
-			m.mount(item, mounted)
+			names = m.named(item, names)
 		}
 	case map[string]any:
-		if name, ok := at(v, "configMap", "name").(string); ok {
-			maps.Copy(mounted, m.configs[name])
+		name, _ := at(v, "configMap", "name").(string)
+		if m.configs[name] != nil && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			m.mount(v[key], mounted)
+			names = m.named(v[key], names)
 		}
 	}
+	return names
 }
 
-// collect appends the commands that a value holds at any depth: lists of words under the keys
-// command and args.
-func collect(value any, around place, list []command) []command {
+// collect adds the commands that a value holds at any depth: lists of words under the keys command
+// and args.
+func (m *manifest) collect(value any, around place) {
 	switch v := value.(type) {
 	case []any:
 		for _, item := range v {
-			list = collect(item, around, list)
+			m.collect(item, around)
 		}
 	case map[string]any:
 		around = around.within(v)
-		list = containerCommands(v, around, list)
-		if mode, ok := environment(v["envs"])["DYN_ROUTER_MODE"]; ok { // which Dynamo reads, too
-			list = append(list, command{
-				[]string{"python3", "-m", "dynamo.frontend", "--router-mode", mode}, around})
+		m.container(v, around)
+		set := m.environment(v["envs"]).values
+		if mode, ok := set["DYN_ROUTER_MODE"]; ok { // which Dynamo reads, too
+			m.add([]string{"python3", "-m", "dynamo.frontend", "--router-mode", mode}, around)
 		}
 		leader := false
 		for _, key := range inOrder(v) {
 			if key == "workerTemplate" && leader {
 				continue // workers are parts of the engine that the leader starts
 			}
-			before := len(list)
-			list = collect(v[key], around, list)
-			leader = leader || key == "leaderTemplate" && len(starting(list[before:])) > 0
+			before := m.engines
+			m.collect(v[key], around)
+			leader = leader || key == "leaderTemplate" && m.engines > before
 		}
 	}
-	return list
 }
 
 // inOrder returns the keys of a mapping in their order, but those of Dynamo's decode workers last:
@@ -142,40 +186,48 @@ func inOrder(object map[string]any) []string {
 	return keys
 }
 
-// containerCommands appends the commands of a container.
-func containerCommands(container map[string]any, around place, list []command) []command {
+// container adds the commands of a container, and to what is around them the files that its script
+// writes.
+func (m *manifest) container(container map[string]any, around place) {
 	words := append(stringsOf(container["command"]), stringsOf(container["args"])...)
 	if image, ok := container["image"].(string); ok {
 		words = entered(image, words)
 	}
-	set := environment(container["env"])
+	set := m.environment(container["env"])
 	if around.size > 0 {
-		set["LWS_GROUP_SIZE"] = strconv.Itoa(around.size)
+		set.values["LWS_GROUP_SIZE"] = strconv.Itoa(around.size)
 	}
 	words = set.expand(words)
 	script, ok := shellScript(words)
 	if !ok && len(words) > 0 {
-		return append(list, command{words, around})
+		m.add(words, around)
+		return
 	}
-	inner, _, err := shellCommands(script, set)
+	inner, written, err := shellCommands(script, set)
 	if err != nil {
-		return list
+		return
 	}
+	around.mounted = append(slices.Clip(around.mounted), written)
 	for _, c := range inner {
-		list = append(list, command{c.words, around})
+		m.add(c.words, around)
 	}
-	return list
+}
+
+func (m *manifest) add(words []string, around place) {
+	c := command{words, around}
+	m.commands = append(m.commands, c)
+	m.engines += len(starting([]command{c}))
 }
 
 // environment returns the variables of a container that a manifest gives the values of.
-func environment(value any) variables {
-	set := variables{}
+func (m *manifest) environment(value any) variables {
+	set := variables{map[string]string{}, m.left}
 	items, _ := value.([]any)
 	for _, item := range items {
 		variable, _ := item.(map[string]any)
 		name, named := variable["name"].(string)
 		if text, ok := variable["value"].(string); ok && named {
-			set[name] = text
+			set.values[name] = text
 		}
 	}
 	return set
@@ -186,13 +238,15 @@ func environment(value any) variables {
 func (v variables) expand(words []string) []string {
 	var pairs []string
 	longest := 0
-	for _, name := range slices.Sorted(maps.Keys(v)) {
-		pairs, longest = append(pairs, "$("+name+")", v[name]), max(longest, len(v[name]))
+	for _, name := range slices.Sorted(maps.Keys(v.values)) {
+		value := v.values[name]
+		pairs, longest = append(pairs, "$("+name+")", value), max(longest, len(value))
 	}
 	replace := strings.NewReplacer(pairs...)
 	for i, word := range words {
-		if strings.Count(word, "$(")*longest <= mostText {
+		if uses := strings.Count(word, "$("); uses > 0 && uses*longest <= *v.left {
 			words[i] = replace.Replace(word)
+			*v.left -= len(words[i])
 		}
 	}
 	return words

@@ -90,23 +90,53 @@ func readWith(text string, beside files) (*Reading, error) {
 		return nil, fmt.Errorf("the text has %d bytes, more than %d", len(text), mostText)
 	}
 	text = strings.TrimPrefix(text, "\ufeff") // some editors begin files with it
-	documents, isYAML := decode(text)
-	if isYAML && ofKubernetes(documents) {
+	documents, notYAML := decode(text)
+	if notYAML == nil && ofKubernetes(documents) {
 		r, err := fleetOf(manifestCommands(documents), beside)
 		if err == nil {
 			r.pick(pickers(documents))
 		}
 		return r, err
 	}
-	commands, written, err := shellCommands(text, nil)
-	if err == nil && (!isYAML || len(starting(commands)) > 0) {
+	commands, written, err := shellCommands(text, noVariables())
+	switch {
+	case err == nil && len(starting(commands)) > 0:
 		return fleetOf(commands, beside.or(written))
-	}
-	if !isYAML {
+	case notYAML == nil && ofCompose(documents):
+		return nil, errors.New("files of Docker Compose are not read: give the command of the " +
+			"service that starts an engine")
+	case notYAML == nil:
+		return fleetOf(manifestCommands(documents), beside)
+	case strings.Contains(text, "\nkind:") || strings.HasPrefix(text, "kind:"):
+		return nil, unreadable(text, notYAML)
+	case err != nil:
 		return nil, fmt.Errorf(
 			"this is neither a command for a shell nor a Kubernetes manifest: %w", err)
 	}
-	return fleetOf(manifestCommands(documents), beside)
+	return fleetOf(commands, beside.or(written))
+}
+
+// ofCompose reports whether the documents are a file of Docker Compose.
+func ofCompose(documents []map[string]any) bool {
+	if len(documents) != 1 {
+		return false
+	}
+	services, _ := documents[0]["services"].(map[string]any)
+	for _, service := range services {
+		if at(service, "image") != nil || at(service, "build") != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// unreadable returns why a manifest is no YAML.
+func unreadable(text string, err error) error {
+	if before, _, found := strings.Cut(text, "{{"); found {
+		return fmt.Errorf("line %d of the manifest has a template, {{ … }}: give what the "+
+			"template makes, such as the output of helm template", 1+strings.Count(before, "\n"))
+	}
+	return fmt.Errorf("the manifest cannot be read: %w", err)
 }
 
 // started is a command that starts a known engine.

@@ -47,11 +47,16 @@ func (r *reading) keepsParts() bool {
 	return kept.Windowed+kept.Fixed > 0
 }
 
-// or returns what also looks for files elsewhere.
-func (f files) or(elsewhere map[string]string) files {
+// or returns what also looks for files elsewhere, and there in the last list first.
+func (f files) or(elsewhere ...map[string]string) files {
 	return func(name string) (string, bool) {
-		if text, found := elsewhere[name]; found || f == nil {
-			return text, found
+		for _, list := range slices.Backward(elsewhere) {
+			if text, found := list[name]; found {
+				return text, true
+			}
+		}
+		if f == nil {
+			return "", false
 		}
 		return f(name)
 	}
@@ -104,7 +109,7 @@ func (r *reading) next(words []string, d dialect) ([]string, error) {
 	if o == nil {
 		takes, is := d.published[word]
 		if !is {
-			return r.unknown(word, words, joined, slices.Sorted(maps.Keys(d.published))), nil
+			return r.unknown(word, words, joined, d), nil
 		}
 		r.note("%s was left out: a scenario has nothing for it", word)
 		return takes.after(words, joined), nil

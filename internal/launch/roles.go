@@ -3,8 +3,6 @@ package launch
 import (
 	"path"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 )
 
 // valuesOf returns the values of an option among words: those joined to it by an equals sign, or up
@@ -30,6 +28,9 @@ func valuesOf(words []string, names ...string) (list []string) {
 	return list
 }
 
+// mostProxies bounds the configurations of proxies that are read: a fleet has one or two.
+const mostProxies = 10
+
 // proxied returns the roles that proxies give to the engines behind them, by the ports of these: as
 // vLLM's examples do (docs/features/nixl_connector_usage.md, examples/online_serving/
 // disaggregated_serving), and trtllm-serve disaggregated (examples/disaggregated). A port that
@@ -45,6 +46,7 @@ func proxied(commands []command, file files) map[string]string {
 			roles[port] = role
 		}
 	}
+	opened := 0
 	for _, c := range commands {
 		words := bare(c.words)
 		note("prefill", valuesOf(words, "--prefiller-ports", "--prefiller-port", "--prefill"))
@@ -53,7 +55,10 @@ func proxied(commands []command, file files) map[string]string {
 			continue
 		}
 		for _, name := range valuesOf(words, "-c", "--config_file") {
-			config := disaggregated(name, file.or(c.mounted))
+			if opened++; opened > mostProxies {
+				return roles
+			}
+			config := disaggregated(name, file.or(c.mounted...))
 			note("prefill", config.Context.URLs)
 			note("decode", config.Generation.URLs)
 		}
@@ -70,7 +75,7 @@ type trtllmServers struct {
 // disaggregated returns the file of that name, empty where it is not at hand or none.
 func disaggregated(name string, file files) (config trtllmServers) {
 	text, found := file(path.Base(name))
-	if !found || yaml.Unmarshal([]byte(text), &config) != nil {
+	if !found || unmarshal(text, &config) != nil {
 		return trtllmServers{}
 	}
 	return config

@@ -20,9 +20,39 @@ func closed(word string) error {
 	return nil
 }
 
+// mostScript bounds the text of a script, in bytes, and mostNested the brackets around a part of
+// it: the parser takes memory by the depth.
+const (
+	mostScript = 64 << 10
+	mostNested = 200
+)
+
+// parseable returns an error for a script that is too large to parse.
+func parseable(text string) error {
+	if len(text) > mostScript {
+		return fmt.Errorf("the script has %d bytes, more than %d", len(text), mostScript)
+	}
+	depth := 0
+	for _, letter := range text {
+		switch letter {
+		case '(', '{', '[':
+			depth++
+		case ')', '}', ']':
+			depth = max(0, depth-1)
+		}
+		if depth > mostNested {
+			return fmt.Errorf("the script has more than %d brackets in one another", mostNested)
+		}
+	}
+	return nil
+}
+
 // shellCommands returns the simple commands of a shell script that runs with some variables set,
 // and the files that it writes from text of its own, by their names without folders.
 func shellCommands(text string, set variables) ([]command, map[string]string, error) {
+	if err := parseable(text); err != nil {
+		return nil, nil, err
+	}
 	parser := syntax.NewParser(syntax.KeepComments(true))
 	file, err := parser.Parse(strings.NewReader(text), "")
 	if err != nil {
@@ -80,13 +110,24 @@ func (v variables) keepHereDocument(statement *syntax.Stmt, written map[string]s
 }
 
 // variables are the values of variables of a shell.
-type variables map[string]string
+type variables struct {
+	values map[string]string
+	// left is how many bytes the values may still take where they are used, of all commands of a
+	// text together.
+	left *int
+}
+
+// noVariables returns variables of which none is set.
+func noVariables() variables {
+	left := mostText
+	return variables{map[string]string{}, &left}
+}
 
 // constants returns the variables that a script has, or gives one value, which needs no shell.
 func constants(file *syntax.File, before variables) variables {
-	known, set := variables{}, map[string]int{}
-	for name, value := range before {
-		known[name], set[name] = value, 1
+	known, set := variables{map[string]string{}, before.left}, map[string]int{}
+	for name, value := range before.values {
+		known.values[name], set[name] = value, 1
 	}
 	note := func(list []*syntax.Assign) {
 		for _, a := range list {
@@ -98,7 +139,7 @@ func constants(file *syntax.File, before variables) variables {
 				continue
 			}
 			if value, plain := known.literal(a.Value); plain {
-				known[a.Name.Value] = value
+				known.values[a.Name.Value] = value
 			}
 		}
 	}
@@ -117,7 +158,7 @@ func constants(file *syntax.File, before variables) variables {
 	})
 	for name, times := range set {
 		if times > 1 {
-			delete(known, name)
+			delete(known.values, name)
 		}
 	}
 	return known
@@ -147,7 +188,7 @@ func (v variables) write(b *strings.Builder, parts []syntax.WordPart, quoted boo
 			value, known := v.of(p)
 			b.WriteString(value)
 			one := quoted || !strings.ContainsAny(value, " \t\n")
-			plain = plain && known && one && b.Len() <= mostText
+			plain = plain && known && one
 		case *syntax.ArithmExp:
 			n, known := v.compute(p.X)
 			b.WriteString(strconv.Itoa(n))
@@ -159,7 +200,8 @@ func (v variables) write(b *strings.Builder, parts []syntax.WordPart, quoted boo
 	return plain
 }
 
-// of returns the value of a variable where a word has it as it is: $NAME or ${NAME}.
+// of returns the value of a variable where a word has it as it is, $NAME or ${NAME}, and whether it
+// is known and not too long.
 func (v variables) of(p *syntax.ParamExp) (string, bool) {
 	if p.Param == nil {
 		return "", false
@@ -168,8 +210,13 @@ func (v variables) of(p *syntax.ParamExp) (string, bool) {
 	if p.Short {
 		around = uint(len("$"))
 	}
-	value, known := v[name]
-	return value, known && p.End().Offset()-p.Pos().Offset() == uint(len(name))+around
+	value, known := v.values[name]
+	if !known || len(value) > *v.left ||
+		p.End().Offset()-p.Pos().Offset() != uint(len(name))+around {
+		return "", false
+	}
+	*v.left -= len(value)
+	return value, true
 }
 
 // split returns the words that a variable alone stands for, and false for any other word.

@@ -6,8 +6,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-
-	"gopkg.in/yaml.v3"
 )
 
 // trtllmConfig is the file in which TensorRT-LLM finds what has no flag: the fields of
@@ -82,7 +80,7 @@ func (r *reading) trtllmConfig(name string) {
 		return
 	}
 	var c trtllmConfig
-	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
+	if err := unmarshal(text, &c); err != nil {
 		r.note("%s was left out: %v", name, err)
 		return
 	}

@@ -15,8 +15,11 @@ const longest = 200
 
 // Names returns up to three known names that are near the given one, the nearest first: those in
 // which at most a third of its letters (and at least one) have to change, and names that contain
-// it.
+// it. None is near a name of more than 200 bytes.
 func Names(name string, known []string) []string {
+	if len(name) > longest {
+		return nil
+	}
 	type candidate struct {
 		name  string
 		edits int
