@@ -48,7 +48,14 @@ type Clock struct {
 	attention []attention
 
 	byTokens, byRows, byRouted, byExchanged memo
-	forms                                   []*form // by the number of sequences
+
+	// launch and launchPrompt are the times in which the host launches a step without and with
+	// prompts. By the number of sequences, scheduling is the time in which it schedules a step, and
+	// serial the time for which the accelerators wait for it.
+	launch, launchPrompt sim.Time
+	scheduling, serial   memo
+
+	forms []*form // by the number of sequences
 	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand that of
 	// computing the keys and values of a cached token anew (MLA).
 	decodeKernels, prefillKernels, expand sim.Time
@@ -118,6 +125,7 @@ func New(cfg Config) (*Clock, error) {
 	})
 	c.byExchanged.fill = totalOf(c.allToAll)
 	c.byRows.fill = totalOf(c.headOperators)
+	c.findHostTimes()
 	c.work = newWorkForm(&cfg)
 	c.findTables()
 	if c.tables != nil {
@@ -201,7 +209,7 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 	t -= c.overlapped(t, l.tokens)
 	t += c.encode(s)
 	return max(1, max(t, c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0))+
-		c.serial(l.sequences))
+		c.serial.at(l.sequences))
 }
 
 // decoding reports whether s has one row for each sequence, for how many, and the context they

@@ -19,7 +19,11 @@ type form struct {
 
 // Decode returns the form of a step in which n sequences decode one token each.
 func (c *Clock) Decode(n int, context int64) sim.Affine {
-	return c.slowedForm(c.decode(n, context), context)
+	a := c.decode(n, context)
+	if c.slowing() {
+		return c.slowedForm(a, context)
+	}
+	return a
 }
 
 // decode is Decode without the configured slowdown.
@@ -67,7 +71,7 @@ func (c *Clock) newForm(n int) form {
 	f.measured = c.tables != nil && len(f.attention) > 2
 	each := c.rank(n)
 	rest := c.byTokens.at(each) + c.byRows.at(each) + c.routed(n)
-	floor, serial := c.hostFloor(each, each, false), c.serial(each)
+	floor, serial := c.hostFloor(each, each, false), c.serial.at(each)
 	for _, s := range f.attention {
 		s.base += rest
 		f.step = appendAbove(f.step, s, floor, serial)

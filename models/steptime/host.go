@@ -5,29 +5,38 @@ import "github.com/llmsim/llmsim/sim"
 // hostFloor returns the time that the host needs for a step of the given tokens and sequences, to
 // launch it and to schedule the next one. A step cannot be shorter.
 func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
-	var floor float64
+	var floor sim.Time
 	switch {
 	case tokens <= c.engine.Graph:
 	case prompts:
-		floor = c.layers*float64(c.engine.LaunchPrompt) +
-			c.latentLayers*float64(c.engine.LaunchLatent)
+		floor = c.launchPrompt
 	default:
-		floor = c.layers * float64(c.engine.Launch)
+		floor = c.launch
 	}
 	if c.engine.Lookahead > 0 {
-		floor = max(floor, c.hostWork(sequences))
+		floor = max(floor, c.scheduling.at(sequences))
 	}
-	return sim.Seconds(floor * c.constants.Host)
+	return floor
 }
 
-// serial returns the time for which the accelerators wait for the host in a step of the given
-// sequences.
-func (c *Clock) serial(sequences int) sim.Time {
+// findHostTimes prepares the times that the host takes.
+func (c *Clock) findHostTimes() {
+	host := func(seconds float64) sim.Time { return sim.Seconds(seconds * c.constants.Host) }
+	c.launch = host(c.layers * float64(c.engine.Launch))
+	c.launchPrompt = host(c.layers*float64(c.engine.LaunchPrompt) +
+		c.latentLayers*float64(c.engine.LaunchLatent))
+	c.scheduling.fill = func(sequences int) sim.Time { return host(c.hostWork(sequences)) }
+	c.serial.fill = func(sequences int) sim.Time { return host(c.wait(sequences)) }
+}
+
+// wait returns the seconds for which the accelerators wait for the reference host in a step of the
+// given sequences.
+func (c *Clock) wait(sequences int) float64 {
 	wait := float64(c.engine.Step) + float64(sequences)*float64(c.engine.Sequence)
 	if c.engine.Lookahead == 0 {
 		wait += c.hostWork(sequences)
 	}
-	return sim.Seconds(wait * c.constants.Host)
+	return wait
 }
 
 // hostWork returns the seconds in which the reference host schedules a step of the given sequences

@@ -11,10 +11,13 @@ import (
 // ticks the same on every machine.
 const slowdownUnit = 1_000_000
 
+// slowing reports whether a slowdown is configured.
+func (c *Clock) slowing() bool { return c.cfg.Slowdown != 0 && c.cfg.Slowdown != 1 }
+
 // slowed returns a time under the slowdown that is configured.
 func (c *Clock) slowed(t sim.Time) sim.Time {
 	switch {
-	case c.cfg.Slowdown == 0 || c.cfg.Slowdown == 1:
+	case !c.slowing():
 		return t
 	case t < 0:
 		return -c.slowed(-t)
@@ -27,12 +30,9 @@ func (c *Clock) slowed(t sim.Time) sim.Time {
 	return sim.Time(min(quotient, math.MaxInt64))
 }
 
-// slowedForm returns the form at a context under the slowdown that is configured: exact where a
-// piece ends, and not less before.
+// slowedForm returns a form at a context under the slowdown that is configured: exact where a piece
+// ends, and not less before.
 func (c *Clock) slowedForm(a sim.Affine, context int64) sim.Affine {
-	if c.cfg.Slowdown == 0 || c.cfg.Slowdown == 1 {
-		return a
-	}
 	end := min(a.Through, pieceEnd(context))
 	each := c.slowed(a.PerToken)
 	return sim.Affine{Base: c.slowed(a.At(end)) - each*sim.Time(end), PerToken: each, Through: end}
