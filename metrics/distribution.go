@@ -94,21 +94,20 @@ func (d *Distribution) Std() float64 {
 	if d.n == 0 {
 		return 0
 	}
-	mean := d.bucketMean()
-	squares := float64(float64(d.zeros) * mean * mean)
+	var values, numbers []float64 // finding a value takes longer than keeping it
+	sum := 0.0
 	for bucket, count := range d.counts.each {
-		delta := float64(d.buckets.value(bucket)) - mean
+		value := d.buckets.value(bucket)
+		values, numbers = append(values, value), append(numbers, count)
+		sum += float64(count * value)
+	}
+	mean := sum / float64(d.n)
+	squares := float64(float64(d.zeros) * mean * mean)
+	for i, count := range numbers {
+		delta := values[i] - mean
 		squares += float64(count * delta * delta)
 	}
 	return math.Sqrt(squares / float64(d.n))
-}
-
-func (d *Distribution) bucketMean() float64 {
-	sum := 0.0
-	for bucket, count := range d.counts.each {
-		sum += float64(count * d.buckets.value(bucket))
-	}
-	return sum / float64(d.n)
 }
 
 // Quantile returns the q-quantile in ticks, q in [0, 1], interpolated between the two nearest

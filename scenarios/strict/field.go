@@ -29,12 +29,13 @@ type rule struct {
 
 // fields lists the keys of a struct in their order.
 func fields(t reflect.Type) []field {
-	var list []field
+	list := make([]field, 0, t.NumField())
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		rest := f.Tag.Get("rest") == "true"
-		if !f.IsExported() || (name == "" || name == "-") && !rest {
+		unnamed := name == "" || name == "-"
+		rest := unnamed && f.Tag.Get("rest") == "true"
+		if !f.IsExported() || unnamed && !rest {
 			continue
 		}
 		list = append(list, field{
