@@ -161,7 +161,7 @@ func (p *preparer) prepare(s *server) error {
 	}
 	if s.evidence == nil {
 		err := file.CheckNames(policies.Default())
-		if err != nil && !concerns(err, "parallelism") { // else this option cannot be built
+		if err != nil && !p.apart(err) {
 			return fmt.Errorf("%s: %w", s.label(), err)
 		}
 	}
@@ -196,6 +196,13 @@ func (p *preparer) prepare(s *server) error {
 	}
 	s.face(steps)
 	return nil
+}
+
+// apart reports whether an error says that parts of the menu do not go together, which leaves the
+// others: a shape with drafts, or an engine with parameters that the policies of others have.
+func (p *preparer) apart(err error) bool {
+	return concerns(err, "parallelism") ||
+		len(p.file.Plan.Menu.Engines) > 1 && concerns(err, "batching")
 }
 
 // describe sets what a server's steps say of it.
