@@ -22,7 +22,10 @@ type place struct {
 	size int
 	// mounted is the files of the ConfigMaps that the object names.
 	mounted []map[string]string
-	// scaler is the HorizontalPodAutoscaler of the object, nil where it has none.
+	// looped is set where the command stands in a loop.
+	looped bool
+	// scaler is the HorizontalPodAutoscaler of the object, or what stands for one, nil where it has
+	// none.
 	scaler map[string]any
 }
 
@@ -48,8 +51,24 @@ func (p place) within(object map[string]any) place {
 	if n, ok := object["slices"].(int); ok && n > 0 { // of a DisaggregatedSet
 		p.copies = min(n, mostReplicas)
 	}
+	if object["containers"] != nil {
+		p = p.predictor(object)
+	}
 	if n, ok := object["replicas"].(int); ok && n > 0 {
 		p.replicas = min(n, mostReplicas) * max(1, p.copies)
+	}
+	return p
+}
+
+// predictor returns the place of what the predictor of a KServe InferenceService holds: it says the
+// least and the most replicas. Other objects with containers say neither.
+func (p place) predictor(object map[string]any) place {
+	least, most := object["minReplicas"], object["maxReplicas"]
+	if n, ok := least.(int); ok && n > 0 {
+		p.replicas = min(n, mostReplicas)
+	}
+	if most != nil && most != least {
+		p.scaler = map[string]any{"spec": object}
 	}
 	return p
 }

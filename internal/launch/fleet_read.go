@@ -118,6 +118,9 @@ func (s started) member(file files, behind map[string]string) (member, error) {
 		return member{}, err
 	}
 	m := member{started: s, reading: r}
+	if s.looped {
+		m.note("the command stands in a loop, and is read as one replica: set replicas")
+	}
 	m.replicas = max(1, s.replicas) * min(r.number("replicas", 1), mostReplicas)
 	delete(r.values, "replicas")
 	var proxied string

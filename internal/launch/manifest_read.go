@@ -1,19 +1,12 @@
 package launch
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 )
-
-// mostDocuments bounds the documents of a manifest: a deployment has some ten.
-const mostDocuments = 1000
 
 // manifest is what Kubernetes manifests say beside the commands of containers.
 type manifest struct {
@@ -26,58 +19,8 @@ type manifest struct {
 	// commands are those that were found, engines counts the ones that start an engine.
 	commands []command
 	engines  int
-}
-
-// mostKeys bounds the keys of a mapping, each of which the decoder compares with all others.
-const mostKeys = 1000
-
-// decode returns the documents of a text that is YAML, all of them mappings.
-func decode(text string) (list []map[string]any, err error) {
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	for range mostDocuments {
-		var node yaml.Node
-		if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
-			return list, nil
-		} else if err != nil {
-			return nil, err
-		}
-		var document map[string]any
-		if err := decodeNode(&node, &document); err != nil {
-			return nil, err
-		}
-		list = append(list, document)
-	}
-	return nil, fmt.Errorf("found more than %d documents", mostDocuments)
-}
-
-// unmarshal reads the first document of a text into a value.
-func unmarshal(text string, value any) error {
-	var node yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &node); err != nil {
-		return err
-	}
-	return decodeNode(&node, value)
-}
-
-// decodeNode decodes a document into a value.
-func decodeNode(node *yaml.Node, value any) error {
-	if line := tooWide(node); line > 0 {
-		return fmt.Errorf("line %d begins a mapping of more than %d keys", line, mostKeys)
-	}
-	return node.Decode(value)
-}
-
-// tooWide returns the line of a mapping with too many keys, 0 where there is none.
-func tooWide(node *yaml.Node) int {
-	if node.Kind == yaml.MappingNode && len(node.Content) > 2*mostKeys {
-		return node.Line
-	}
-	for _, inner := range node.Content {
-		if line := tooWide(inner); line > 0 {
-			return line
-		}
-	}
-	return 0
+	// skipped are notes on what may start engines and is not read.
+	skipped []string
 }
 
 // ofKubernetes reports whether some document says which kind of object it is.
@@ -88,9 +31,24 @@ func ofKubernetes(documents []map[string]any) bool {
 	})
 }
 
-// manifestCommands returns the commands of all containers in the documents of a manifest.
-func manifestCommands(documents []map[string]any) []command {
-	m := manifest{configs: map[string]map[string]string{}, scalers: map[string]map[string]any{},
+// readManifest returns the fleet that the containers in the documents of a manifest start.
+func readManifest(documents []map[string]any, beside files) (*Reading, error) {
+	m := readContainers(documents)
+	r, err := fleetOf(m.commands, beside)
+	if err != nil && len(m.skipped) > 0 {
+		return nil, fmt.Errorf("%w; %s", err, m.skipped[0])
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Notes = append(r.Notes, m.skipped...)
+	r.pick(pickers(documents))
+	return r, nil
+}
+
+// readContainers finds the commands of all containers in the documents of a manifest.
+func readContainers(documents []map[string]any) *manifest {
+	m := &manifest{configs: map[string]map[string]string{}, scalers: map[string]map[string]any{},
 		left: noVariables().left}
 	for _, document := range documents {
 		switch document["kind"] {
@@ -109,9 +67,15 @@ func manifestCommands(documents []map[string]any) []command {
 		for _, config := range m.named(document, nil) {
 			around.mounted = append(around.mounted, m.configs[config])
 		}
+		if kind := document["kind"]; kind == "LLMInferenceService" ||
+			at(document, "spec", "predictor", "model") != nil {
+			m.skipped = append(m.skipped, fmt.Sprintf("the model and the options of the %v %s, "+
+				"which KServe gives to a runtime, are not read: give the command that the "+
+				"runtime has", kind, name))
+		}
 		m.collect(document, around)
 	}
-	return m.commands
+	return m
 }
 
 // texts returns the values of a mapping that are text.
@@ -186,8 +150,8 @@ func inOrder(object map[string]any) []string {
 	return keys
 }
 
-// container adds the commands of a container, and to what is around them the files that its script
-// writes.
+// container adds the commands of a container. The files that its script writes are at hand for
+// them.
 func (m *manifest) container(container map[string]any, around place) {
 	words := append(stringsOf(container["command"]), stringsOf(container["args"])...)
 	if image, ok := container["image"].(string); ok {
@@ -205,14 +169,18 @@ func (m *manifest) container(container map[string]any, around place) {
 	}
 	inner, written, err := shellCommands(script, set)
 	if err != nil {
+		m.skipped = append(m.skipped, fmt.Sprintf("the script of the container %v cannot be "+
+			"read: %v", container["name"], err))
 		return
 	}
 	around.mounted = append(slices.Clip(around.mounted), written)
 	for _, c := range inner {
+		around.looped = c.looped
 		m.add(c.words, around)
 	}
 }
 
+// add adds a command.
 func (m *manifest) add(words []string, around place) {
 	c := command{words, around}
 	m.commands = append(m.commands, c)
@@ -260,11 +228,14 @@ func stringsOf(value any) []string {
 	}
 	words := make([]string, 0, len(items))
 	for _, item := range items {
-		word, ok := item.(string)
-		if !ok {
+		switch item := item.(type) {
+		case string:
+			words = append(words, item)
+		case int: // which Kubernetes asks to be quoted
+			words = append(words, strconv.Itoa(item))
+		default:
 			return nil
 		}
-		words = append(words, word)
 	}
 	return words
 }

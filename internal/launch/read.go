@@ -92,11 +92,7 @@ func readWith(text string, beside files) (*Reading, error) {
 	text = strings.TrimPrefix(text, "\ufeff") // some editors begin files with it
 	documents, notYAML := decode(text)
 	if notYAML == nil && ofKubernetes(documents) {
-		r, err := fleetOf(manifestCommands(documents), beside)
-		if err == nil {
-			r.pick(pickers(documents))
-		}
-		return r, err
+		return readManifest(documents, beside)
 	}
 	commands, written, err := shellCommands(text, noVariables())
 	switch {
@@ -106,7 +102,7 @@ func readWith(text string, beside files) (*Reading, error) {
 		return nil, errors.New("files of Docker Compose are not read: give the command of the " +
 			"service that starts an engine")
 	case notYAML == nil:
-		return fleetOf(manifestCommands(documents), beside)
+		return readManifest(documents, beside)
 	case strings.Contains(text, "\nkind:") || strings.HasPrefix(text, "kind:"):
 		return nil, unreadable(text, notYAML)
 	case err != nil:

@@ -60,6 +60,7 @@ func shellCommands(text string, set variables) ([]command, map[string]string, er
 	}
 	var list []command
 	var around arm
+	var loops uint // the offset at which all loops before it have ended
 	written := map[string]string{}
 	variables := constants(file, set)
 	syntax.Walk(file, func(node syntax.Node) bool {
@@ -68,8 +69,12 @@ func shellCommands(text string, set variables) ([]command, map[string]string, er
 			around = variables.arm(n)
 		case *syntax.Stmt:
 			variables.keepHereDocument(n, written)
+		case *syntax.ForClause:
+			loops = max(loops, n.End().Offset())
 		case *syntax.CallExpr:
-			list = append(list, command{variables.words(n), around.at(n.Pos())})
+			c := command{variables.words(n), around.at(n.Pos())}
+			c.looped = n.Pos().Offset() < loops
+			list = append(list, c)
 		}
 		return true
 	})
