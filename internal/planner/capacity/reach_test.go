@@ -39,11 +39,13 @@ effort: {requests: 200, most-requests: 400}
 // that does so serves more, also where one of its replicas alone sustains less. It takes fewer
 // simulations than looking at all of them, and a larger budget serves no less.
 func TestMostThroughput(t *testing.T) {
-	seeds := []uint64{12, 1} // the fleets that seem best by one replica miss the SLO
+	// Of the first two, the fleets that seem best by one replica miss the SLO; of the third, one
+	// that does not seem so serves most.
+	seeds := []uint64{12, 1, 20}
 	if testing.Short() {
 		seeds = seeds[:1]
 	}
-	for k := uint64(2); *long && k < 40; k++ {
+	for k := uint64(21); *long && k < 40; k++ {
 		seeds = append(seeds, k)
 	}
 	needed, all := 0, 0
