@@ -25,6 +25,17 @@ func TestWhatStandsAroundCommands(t *testing.T) {
 			"  command: [trtllm-serve, m, --config, /f]\n", "engine.kv-cache=fp8", ""},
 		{pod + "[sh, -c, \"cat >/f <<E\\nkv_cache_config: {dtype: fp8}\\nE\\n" +
 			"trtllm-serve m --config /f\"]}]}", "engine.kv-cache=fp8", ""},
+		{"cat >f <<E\ntensor_parallel_size: 8\nmax_num_tokens: 512\nE\n" +
+			"trtllm-serve m --tp_size 2 --max_num_tokens 1024 --config f",
+			"batching.token-budget=512\nengine.preset=trtllm\nmemory.policy=prefix-cache\n" +
+				"model=m\nparallelism.tensor=8", ""},
+		{"kind: StatefulSet\nspec: {replicas: 6, containers: [{command: [sglang, serve, " +
+			"--model, m, --nnodes, 2, --node-rank, $(R)]}]}", "replicas=3", ""},
+		{"kind: StatefulSet\nspec: {replicas: 6, containers: [{command: [vllm, serve, m]}]}",
+			"replicas=6", ""},
+		{"kind: DynamoGraphDeployment\nspec: {components: [{containers: [{env: [{name: " +
+			"DYN_ROUTER_MODE, value: kv}]}]}, {containers: [{command: [python3, -m, " +
+			"dynamo.vllm, --model, m]}]}]}", "routing=prefix-aware", ""},
 		{"for i in 1 2; do vllm serve m --port $((800+i)) & done", "model=m", "stands in a loop"},
 		{"for i in 1 2; do sleep 1; done; vllm serve m", "model=m", ""},
 	} {

@@ -22,6 +22,8 @@ type place struct {
 	size int
 	// mounted is the files of the ConfigMaps that the object names.
 	mounted []map[string]string
+	// ofPods is set where replicas counts pods, of which some may make up one replica of an engine.
+	ofPods bool
 	// looped is set where the command stands in a loop.
 	looped bool
 	// scaler is the HorizontalPodAutoscaler of the object, or what stands for one, nil where it has
@@ -50,6 +52,9 @@ func (p place) within(object map[string]any) place {
 	}
 	if n, ok := object["slices"].(int); ok && n > 0 { // of a DisaggregatedSet
 		p.copies = min(n, mostReplicas)
+	}
+	if object["kind"] == "StatefulSet" {
+		p.ofPods = true
 	}
 	if object["containers"] != nil {
 		p = p.predictor(object)

@@ -121,6 +121,9 @@ func (s started) member(file files, behind map[string]string) (member, error) {
 	if s.looped {
 		m.note("the command stands in a loop, and is read as one replica: set replicas")
 	}
+	if nodes := s.nodes(); s.ofPods && s.replicas%nodes == 0 {
+		s.replicas /= nodes
+	}
 	m.replicas = max(1, s.replicas) * min(r.number("replicas", 1), mostReplicas)
 	delete(r.values, "replicas")
 	var proxied string
@@ -133,6 +136,16 @@ func (s started) member(file files, behind map[string]string) (member, error) {
 		r.note("its flags say %s, and what stands around them %s, as which it is read", own, said)
 	}
 	return m, nil
+}
+
+// nodes returns the number of nodes that a command says its replica spans; 1 where it says none.
+func (s *started) nodes() int {
+	for _, value := range valuesOf(s.words, "--nnodes") {
+		if n, err := strconv.Atoi(value); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 1
 }
 
 // phase returns a role that is one of the two phases, and nothing for another.

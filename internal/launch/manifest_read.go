@@ -120,9 +120,11 @@ func (m *manifest) collect(value any, around place) {
 	case map[string]any:
 		around = around.within(v)
 		m.container(v, around)
-		set := m.environment(v["envs"]).values
-		if mode, ok := set["DYN_ROUTER_MODE"]; ok { // which Dynamo reads, too
-			m.add([]string{"python3", "-m", "dynamo.frontend", "--router-mode", mode}, around)
+		for _, key := range []string{"env", "envs"} {
+			set := m.environment(v[key]).values
+			if mode, ok := set["DYN_ROUTER_MODE"]; ok { // which Dynamo reads, too
+				m.add([]string{"python3", "-m", "dynamo.frontend", "--router-mode", mode}, around)
+			}
 		}
 		leader := false
 		for _, key := range inOrder(v) {

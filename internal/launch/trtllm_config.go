@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // trtllmConfig is the file in which TensorRT-LLM finds what has no flag: the fields of
@@ -84,6 +85,7 @@ func (r *reading) trtllmConfig(name string) {
 		r.note("%s was left out: %v", name, err)
 		return
 	}
+	r.takeFields(c.Others)
 	if c.AttentionDP {
 		r.set("attention", "data")
 	}
@@ -127,6 +129,23 @@ func (r *reading) trtllmConfig(name string) {
 		"kv_cache_config.": c.Cache.Others} {
 		for _, field := range slices.Sorted(maps.Keys(others)) {
 			r.note("%s%s of %s was left out: a scenario has nothing for it", section, field, name)
+		}
+	}
+}
+
+// takeFields takes over the counts in a file that flags of the same names set, and removes them.
+// The file stands above the flags (tensorrt_llm/llmapi/llm_args.py, v1.0,
+// update_llm_args_with_extra_dict).
+func (r *reading) takeFields(fields map[string]any) {
+	for _, o := range trtllmOptions() {
+		for _, flag := range o.flags {
+			field := strings.TrimPrefix(flag, "--")
+			n, is := fields[field].(int)
+			if !is || n < 1 || o.key == "" {
+				continue
+			}
+			r.set(o.key, strconv.Itoa(n))
+			delete(fields, field)
 		}
 	}
 }
