@@ -91,5 +91,5 @@ func (c *Config) memory() steptime.MemoryConfig {
 // Holds reports whether the accelerators hold the model and one sequence of that many tokens.
 func (c *Config) Holds(tokens int) bool {
 	plan, err := c.PlanMemory()
-	return err == nil && plan.Err() == nil && plan.Longest() >= tokens
+	return err == nil && plan.Blocks > 0 && plan.Longest() >= tokens
 }
