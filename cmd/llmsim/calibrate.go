@@ -37,7 +37,7 @@ func calibrateCommand() *cobra.Command {
 		Example: `  llmsim calibrate --out host.yaml
   llmsim calibrate --threads 1,2 --out host.yaml
   llmsim crosscheck v1-light --hardware host.yaml`,
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		PreRunE: func(*cobra.Command, []string) error { return flags.check() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return failed(flags.run(cmd)) },
 	}

@@ -37,7 +37,7 @@ func compareCommand() *cobra.Command {
   llmsim compare chat --vary batching.token-budget=512,2048,8192
   llmsim compare chat offline --out results
   llmsim compare before.yaml after.yaml --fail-on 'p99_ttft_ms > +5%' --junit gate.xml`,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, noLimit),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
 	f := cmd.Flags()

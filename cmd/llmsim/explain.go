@@ -30,9 +30,9 @@ func explainCommand() *cobra.Command {
   llmsim explain --sampling`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if flags.devices || flags.sampling {
-				return cobra.NoArgs(cmd, args)
+				return arguments(0, 0)(cmd, args)
 			}
-			return cobra.ExactArgs(2)(cmd, args)
+			return arguments(2, 2)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if flags.devices {

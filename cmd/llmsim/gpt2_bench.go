@@ -30,7 +30,7 @@ func newGPT2BenchCommand() *cobra.Command {
 		Use: "bench --weights DIR",
 		Short: "Time prefill and decode, and compare with the bandwidth and FLOP rate of this " +
 			"machine",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		PreRunE: func(*cobra.Command, []string) error { return flags.open() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}

@@ -31,7 +31,7 @@ func newGPT2GenerateCommand() *cobra.Command {
 		Example: `  llmsim gpt2 generate --weights weights --prompt "Once upon a time" --temperature 0.8 --top-k 40
   llmsim gpt2 generate --weights weights --prompt "Once upon a time" \
       --draft-layers 0,1,2 --acceptance table.json`,
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		PreRunE: func(*cobra.Command, []string) error { return flags.open() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}

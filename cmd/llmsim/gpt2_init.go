@@ -16,7 +16,7 @@ func newGPT2InitCommand() *cobra.Command {
 		Use:     "init DIR",
 		Short:   "Write a GPT-2 with random weights: as fast as a trained one, but without sense",
 		Example: "  llmsim gpt2 init --shape 124M --seed 42 weights",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1),
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			config, err = gpt2.ShapeConfig(shape)
 			return err

@@ -36,9 +36,9 @@ func listCommand() *cobra.Command {
 // listArgs wants the name of a list, and the folder whose configs are listed.
 func listArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && args[0] == "configs" {
-		return cobra.ExactArgs(2)(cmd, args)
+		return arguments(2, 2)(cmd, args)
 	}
-	return cobra.MatchAll(cobra.ExactArgs(1), oneOf(listed()...))(cmd, args)
+	return cobra.MatchAll(arguments(1, 1), oneOf(listed()...))(cmd, args)
 }
 
 // listed returns the names of the lists.

@@ -39,7 +39,7 @@ func loadCommand() *cobra.Command {
   llmsim load http://127.0.0.1:8000 --scenario chat --set workload.rate=4/s \
       --set workload.duration=1m --format json
   llmsim load http://127.0.0.1:8000 --trace requests.jsonl --endpoint chat`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()

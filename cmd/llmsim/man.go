@@ -14,7 +14,7 @@ func manCommand() *cobra.Command {
 		Use:     "man DIR",
 		Short:   "Write a man page for each command into a folder",
 		Example: "  llmsim man /usr/local/share/man/man1",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
 				return err

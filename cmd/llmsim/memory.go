@@ -37,7 +37,7 @@ func memoryCommand() *cobra.Command {
 		Short: "Show what fits into memory: weights, activation peak, KV blocks, concurrent " +
 			"contexts",
 		Example: "  llmsim memory llama-2-70b a100-80gb --tensor-parallel 2",
-		Args:    cobra.ExactArgs(2),
+		Args:    arguments(2, 2),
 	}
 	f := cmd.Flags()
 	for _, m := range memoryFlags() {

@@ -24,7 +24,7 @@ func mergeCommand() *cobra.Command {
 			"one undivided run. The files that the scenario names must still be in the same " +
 			"places.",
 		Example: "  llmsim merge results/shard-* --out results/all",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    arguments(1, noLimit),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return merge(cmd, args, out, noPlots)
 		},

@@ -37,7 +37,7 @@ func planCommand() *cobra.Command {
 			"exit code is 3 if no fleet meets it.",
 		Example: `  llmsim plan llama2-70b-chat
   llmsim plan my-plan.yaml --set workload.rate=40/s --out answer`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()

@@ -26,7 +26,7 @@ func playgroundCommand() *cobra.Command {
 			"from disk and from any web server, and loads nothing else.",
 		Example: `  llmsim playground
   llmsim playground --out playground.html`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := page.HTML()
 			if err != nil {

@@ -24,7 +24,7 @@ func rooflineCommand() *cobra.Command {
 		Short: "Show why decode is memory-bound: each operator under the accelerator's roof",
 		Example: `  llmsim roofline llama-2-7b a100-80gb
   llmsim roofline llama-2-70b h100 --set parallelism.tensor=4 --out pictures`,
-		Args: cobra.ExactArgs(2),
+		Args: arguments(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd, args[0], args[1])
 		},

@@ -47,7 +47,7 @@ func scenarioCommand() *cobra.Command {
   llmsim scenario my.yaml --out results
   llmsim scenario --from 'vllm serve meta-llama/Llama-3.1-8B' --set hardware=h100-sxm
   llmsim scenario my.yaml --emit deploy`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
 	f := cmd.Flags()

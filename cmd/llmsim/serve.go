@@ -39,7 +39,7 @@ func serveCommand() *cobra.Command {
   llmsim serve my.yaml --listen 127.0.0.1:8000 --speed 10 --record requests.jsonl
   llmsim load http://127.0.0.1:8000 --scenario chat --set workload.duration=1m
   llmsim serve --engine gpt2 --weights weights`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
 	f := cmd.Flags()

@@ -18,7 +18,7 @@ func supportCommand() *cobra.Command {
 			"accelerators, all accelerators of the catalogue are shown.",
 		Example: "  llmsim support llama-3.1-70b\n  llmsim support deepseek-v3 h200-sxm b200-sxm " +
 			"--engine sglang",
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, noLimit),
 	}
 	f := cmd.Flags()
 	f.StringVar(&engine, "engine", "", "engine preset")

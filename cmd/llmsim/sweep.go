@@ -36,7 +36,7 @@ func sweepCommand() *cobra.Command {
 		Short: "Run a scenario over a grid of settings; with --out, a stopped sweep can go on",
 		Example: `  llmsim sweep chat --vary hardware=a100-80gb,h100 --vary workload.rate=1/s..40/s:8
   llmsim sweep llama2-70b --vary parallelism.tensor=1,2,4,8 --out results`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()

@@ -33,7 +33,7 @@ func timelineCommand() *cobra.Command {
   llmsim timeline chat --vary batching=static,orca,sarathi --out pictures
   llmsim timeline attention-mha --vary memory=contiguous,paged --blocks --out pictures
   llmsim timeline chat --request slowest --trace trace.json`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()

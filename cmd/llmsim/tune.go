@@ -41,7 +41,7 @@ func tuneCommand() *cobra.Command {
 		Example: `  llmsim tune chat
   llmsim tune my.yaml --set workload.rate=20/s --out tuned
   llmsim tune my.yaml --vary batching.token-budget=512,2048,8192 --vary memory=paged,prefix-cache`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()

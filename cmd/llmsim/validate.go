@@ -125,7 +125,7 @@ func (flags *validateFlags) refit(cmd *cobra.Command, data *validation.Data) err
 
 // atMostOneFolder accepts an argument that is a folder, or none.
 func atMostOneFolder(cmd *cobra.Command, args []string) error {
-	if err := cobra.MaximumNArgs(1)(cmd, args); err != nil || len(args) == 0 {
+	if err := arguments(0, 1)(cmd, args); err != nil || len(args) == 0 {
 		return err
 	}
 	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {

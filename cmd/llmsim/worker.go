@@ -22,7 +22,7 @@ func workerCommand() *cobra.Command {
 			"tasks that are signed with the key of --queue-key.",
 		Example: `  llmsim worker --nats nats://planner.example.com:4222
   llmsim worker --nats tls://host:4222 --nats-ca ca.pem --nats-creds worker.creds`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.work(cmd) },
 	}
 	cmd.Flags().Var(countOf(&flags.Workers, runtime.GOMAXPROCS(0)), "workers",
