@@ -9,6 +9,8 @@ func newGPT2Command() *cobra.Command {
 		Short: "Run a real GPT-2 on this machine",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRun: func(*cobra.Command, []string) { collectGarbage(growthOfWeights) },
 	}
 	cmd.AddCommand(newGPT2InitCommand(), newGPT2GenerateCommand(), newGPT2BenchCommand())
 	return cmd

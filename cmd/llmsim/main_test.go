@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,4 +31,16 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 	})
+}
+
+// The commands of GPT-2 collect garbage as Go does by default, so that weights are not held twice.
+func TestGPT2CollectsGarbage(t *testing.T) {
+	t.Setenv("GOGC", "")
+	before := debug.SetGCPercent(growthOfSimulations)
+	if code := execute(context.Background(), []string{"gpt2"}, io.Discard, io.Discard); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if found := debug.SetGCPercent(before); found != 100 {
+		t.Errorf("garbage is collected at %d%%, want 100%%", found)
+	}
 }

@@ -88,6 +88,7 @@ func (flags *serveFlags) run(cmd *cobra.Command, args []string) error {
 
 // compute serves a real model.
 func (flags *serveFlags) compute(cmd *cobra.Command) (err error) {
+	collectGarbage(growthOfWeights)
 	executor, err := serve.OpenExecutor(flags.weights, flags.sequences, flags.threads)
 	if err != nil {
 		return err
