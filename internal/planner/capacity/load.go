@@ -77,7 +77,7 @@ type stretch struct {
 
 // newLoad reads the requests of a workload.
 func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
-	requests := draw(s.Source, mostRead)
+	requests := draw(s.Source, mostRead, int(f.Plan.drawn()))
 	if err := s.Source.Err(); err != nil {
 		return nil, scenarios.BadInput(err)
 	}
@@ -96,9 +96,11 @@ func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
 		l.flow = l.output / max(1e-9, (last-requests[0].Arrival).Seconds())
 		l.stretches = stretches(requests, s)
 	}
-	l.low, l.kept = l.work, without(requests, allowance(requests, s))
-	if !f.Plan.replayed() {
-		l.low, l.kept = inTheLongRun(requests, l.kept)
+	figures, missed := figuresOf(requests), allowance(requests, s)
+	if f.Plan.replayed() {
+		l.low, l.kept = l.work, without(figures, missed)
+	} else {
+		l.low, l.kept = inTheLongRun(figures, missed)
 	}
 	l.tpot = longestPace(requests, s)
 	for i := range min(probes, len(requests)) {
@@ -117,7 +119,7 @@ func (f *File) rest(source sim.Source, l *load, last *sim.Request) (sim.Time, er
 	}
 	most := max(wholeLoad, float64(f.Plan.Effort.MostRequests))
 	for l.requests <= most {
-		more := draw(source, 1)
+		more := draw(source, 1, 1)
 		if len(more) == 0 {
 			return last.Arrival, source.Err()
 		}
@@ -138,9 +140,9 @@ func flow(w workload.Summary, rate float64, drawn *work) float64 {
 	return w.Rate * w.Output
 }
 
-// draw takes requests from a source.
-func draw(source sim.Source, most int) []sim.Request {
-	var list []sim.Request
+// draw takes requests from a source, up to most of them; likely is how many there probably are.
+func draw(source sim.Source, most, likely int) []sim.Request {
+	list := make([]sim.Request, 0, likely)
 	for at := source.NextArrival(); at != sim.Never && len(list) < most; at = source.NextArrival() {
 		var r sim.Request
 		source.Next(&r)
@@ -181,7 +183,7 @@ func stretches(requests []sim.Request, s *scenarios.Simulation) []stretch {
 				return nil // no limit on answers
 			}
 			lasts := part[len(part)-1].Arrival - part[0].Arrival + longest
-			if w := without(part, missed); w.requests > 0 {
+			if w := without(figuresOf(part), missed); w.requests > 0 {
 				list = append(list, stretch{w, lasts.Seconds()})
 			}
 		}
@@ -232,10 +234,9 @@ func longestAnswer(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 	return longest
 }
 
-// without returns a lower bound of the work of all requests except any missed of them. It leaves
-// out the largest values of each figure.
-func without(requests []sim.Request, missed int) work {
-	figures := figuresOf(requests)
+// without returns a lower bound of the work of all requests except any missed of them, from their
+// figures, which it sorts. It leaves out the largest values of each figure.
+func without(figures [][]float64, missed int) work {
 	sums := make([]float64, len(figures))
 	for k, list := range figures {
 		slices.SortFunc(list, cmp.Compare[float64])
@@ -249,14 +250,21 @@ func without(requests []sim.Request, missed int) work {
 // figuresOf lists the work of each request, by figure.
 func figuresOf(requests []sim.Request) [][]float64 {
 	figures := make([][]float64, 6)
+	for k := range figures {
+		figures[k] = make([]float64, len(requests))
+	}
 	for i := range requests {
 		var w work
 		w.add(&requests[i])
-		for k, v := range []float64{w.requests, w.prompt, w.fresh, w.output, w.stored, w.own} {
-			figures[k] = append(figures[k], v)
+		for k, v := range w.figures() {
+			figures[k][i] = v
 		}
 	}
 	return figures
+}
+
+func (w *work) figures() [6]float64 {
+	return [6]float64{w.requests, w.prompt, w.fresh, w.output, w.stored, w.own}
 }
 
 func workOf(figures []float64) work {
@@ -267,20 +275,23 @@ func workOf(figures []float64) work {
 const surely = 0.999
 
 // inTheLongRun bounds the work of as many requests as were drawn from below, as it is in the long
-// run, and with it that of some of them: by the lower ends of the intervals of the means.
-func inTheLongRun(requests []sim.Request, some work) (all, part work) {
-	means := figuresOf(requests)
-	parts := []float64{some.requests, some.prompt, some.fresh, some.output, some.stored, some.own}
-	low := make([]float64, len(means))
-	for k, list := range means {
+// run, and with it that of all except any missed of them: by the lower ends of the intervals of the
+// means. It sorts the figures of the requests.
+func inTheLongRun(figures [][]float64, missed int) (all, kept work) {
+	low, shares := make([]float64, len(figures)), make([]float64, len(figures))
+	for k, list := range figures {
 		if len(list) < 2*batchCount {
-			return workOf(low), workOf(low)
+			return work{}, work{}
 		}
 		mean := stats.BatchMean(list, batchCount, surely)
-		low[k] = max(0, mean.Mean-mean.Half) * float64(len(list))
+		low[k], shares[k] = max(0, mean.Mean-mean.Half)*float64(len(list)), 1
 		if mean.Mean > 0 {
-			parts[k] *= max(0, 1-mean.Half/mean.Mean)
+			shares[k] = max(0, 1-mean.Half/mean.Mean)
 		}
 	}
-	return workOf(low), workOf(parts)
+	kept = without(figures, missed)
+	for k, v := range kept.figures() {
+		shares[k] *= v
+	}
+	return workOf(low), workOf(shares)
 }

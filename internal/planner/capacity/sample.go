@@ -116,7 +116,7 @@ func (s *search) newSample(o *option) (*sample, error) {
 		return nil, err
 	}
 	defer simulation.Source.Close()
-	requests := draw(simulation.Source, most+1)
+	requests := draw(simulation.Source, most+1, min(most, manyDrawn))
 	if err := simulation.Source.Err(); err != nil || len(requests) == 0 || len(requests) > most {
 		return nil, err
 	}
