@@ -38,7 +38,9 @@ func compareCommand() *cobra.Command {
   llmsim compare chat offline --out results
   llmsim compare before.yaml after.yaml --fail-on 'p99_ttft_ms > +5%' --junit gate.xml`,
 		Args: arguments(1, noLimit),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return varied(flags.run(cmd, args), flags.vary)
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil,

@@ -34,7 +34,8 @@ type scenarioFlags struct {
 	metrics        string
 	noInterval     bool
 
-	load func() (*scenarios.File, error) // reads the scenario, each time anew
+	command *launch.Reading                 // of --from; nil without
+	load    func() (*scenarios.File, error) // reads the scenario, each time anew
 }
 
 func scenarioCommand() *cobra.Command {
@@ -48,7 +49,13 @@ func scenarioCommand() *cobra.Command {
   llmsim scenario --from 'vllm serve meta-llama/Llama-3.1-8B' --set hardware=h100-sxm
   llmsim scenario my.yaml --emit deploy`,
 		Args: arguments(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := flags.run(cmd, args)
+			if flags.command != nil {
+				err = commanded(err, flags.command, flags.set)
+			}
+			return err
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
@@ -138,6 +145,7 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command,
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}
+	flags.command = reading
 	note(cmd, reading.Notes)
 	settings := append(reading.Settings, flags.set...)
 	return func() (*scenarios.File, error) {

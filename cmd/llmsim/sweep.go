@@ -37,7 +37,9 @@ func sweepCommand() *cobra.Command {
 		Example: `  llmsim sweep chat --vary hardware=a100-80gb,h100 --vary workload.rate=1/s..40/s:8
   llmsim sweep llama2-70b --vary parallelism.tensor=1,2,4,8 --out results`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return varied(flags.run(cmd, args[0]), flags.vary)
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.vary, "vary", nil,

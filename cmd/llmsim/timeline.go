@@ -34,7 +34,9 @@ func timelineCommand() *cobra.Command {
   llmsim timeline attention-mha --vary memory=contiguous,paged --blocks --out pictures
   llmsim timeline chat --request slowest --trace trace.json`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return varied(flags.run(cmd, args[0]), flags.vary)
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")

@@ -42,7 +42,9 @@ func tuneCommand() *cobra.Command {
   llmsim tune my.yaml --set workload.rate=20/s --out tuned
   llmsim tune my.yaml --vary batching.token-budget=512,2048,8192 --vary memory=paged,prefix-cache`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return varied(flags.run(cmd, args[0]), flags.vary)
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil,

@@ -57,6 +57,7 @@ func (r *reading) take(o *option, flag, value string, off bool) error {
 		r.setPool(flag, value)
 	default:
 		r.set(o.key, value)
+		r.flags[o.key] = flag
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func (m *member) alone() (*Reading, error) {
 	case m.replicas > 1:
 		m.set("replicas", strconv.Itoa(m.replicas))
 	}
-	return &Reading{m.engine.name, settings(m.values), m.notes}, nil
+	return &Reading{m.engine.name, settings(m.values), m.flags, m.notes}, nil
 }
 
 // scaled returns how the replicas are started and stopped, empty where all run always. It sets how

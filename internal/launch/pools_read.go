@@ -65,7 +65,8 @@ func together(members []member) (*Reading, error) {
 		return nil, err
 	}
 	common["fleet.pools"] = text
-	return &Reading{members[0].engine.name, settings(common), notesOf(members)}, nil
+	return &Reading{Engine: members[0].engine.name, Settings: settings(common),
+		Notes: notesOf(members)}, nil
 }
 
 // agreed returns the values of sections that are the same in all pools, and the names of the other

@@ -213,7 +213,7 @@ func entered(image string, words []string) []string {
 
 // read turns the flags of a command into settings.
 func (s *started) read(file files) (*reading, error) {
-	r := &reading{values: map[string]string{}, file: file}
+	r := &reading{values: map[string]string{}, flags: map[string]string{}, file: file}
 	d := s.engine.dialect()
 	for words := s.words; len(words) > 0; {
 		var err error

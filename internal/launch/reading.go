@@ -17,6 +17,9 @@ type Reading struct {
 	Engine string
 	// Settings are overrides of a scenario, "key=value", in the order of the keys.
 	Settings []string
+	// Flags are the flags of the command by the keys that they set; nil where pools have several
+	// commands.
+	Flags map[string]string
 	// Notes say which flags were left out, and why.
 	Notes []string
 }
@@ -24,6 +27,7 @@ type Reading struct {
 // reading is a Reading while it is being made.
 type reading struct {
 	values map[string]string
+	flags  map[string]string // by the keys that they set
 	notes  []string
 	file   files
 	// poolFlag is what says that the command is one of several pools; empty where nothing does.
