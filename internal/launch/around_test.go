@@ -33,6 +33,8 @@ func TestWhatStandsAroundCommands(t *testing.T) {
 			"--model, m, --nnodes, 2, --node-rank, $(R)]}]}", "replicas=3", ""},
 		{"kind: StatefulSet\nspec: {replicas: 6, containers: [{command: [vllm, serve, m]}]}",
 			"replicas=6", ""},
+		{"kind: Deployment\nspec: {replicas: 0, containers: [{command: [vllm, serve, m]}]}",
+			"model=m", "replicas: 0 is read as one replica"},
 		{"kind: DynamoGraphDeployment\nspec: {components: [{containers: [{env: [{name: " +
 			"DYN_ROUTER_MODE, value: kv}]}]}, {containers: [{command: [python3, -m, " +
 			"dynamo.vllm, --model, m]}]}]}", "routing=prefix-aware", ""},

@@ -16,6 +16,8 @@ type place struct {
 	role string
 	// replicas is how often the command runs; 0 where that is not said.
 	replicas int
+	// stopped is set where the object says that it has no replica.
+	stopped bool
 	// copies is how many of the object there are, each with its replicas; 0 for one.
 	copies int
 	// size is the number of pods of a replica that spans nodes; 0 where that is not said.
@@ -59,7 +61,11 @@ func (p place) within(object map[string]any) place {
 	if object["containers"] != nil {
 		p = p.predictor(object)
 	}
-	if n, ok := object["replicas"].(int); ok && n > 0 {
+	n, ok := object["replicas"].(int)
+	if ok {
+		p.stopped = n == 0
+	}
+	if n > 0 {
 		p.replicas = min(n, mostReplicas) * max(1, p.copies)
 	}
 	return p

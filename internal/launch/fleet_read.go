@@ -118,6 +118,9 @@ func (s started) member(file files, behind map[string]string) (member, error) {
 		return member{}, err
 	}
 	m := member{started: s, reading: r}
+	if s.stopped && s.scaler == nil {
+		r.note("replicas: 0 is read as one replica, as if it ran")
+	}
 	if s.looped {
 		m.note("the command stands in a loop, and is read as one replica: set replicas")
 	}

@@ -393,6 +393,7 @@ func TestReadRefuses(t *testing.T) {
 		"vllm serve":                         "names no model",
 		"vllm serve $MODEL":                  "line 1 has a variable",
 		"vllm serve m\\\n -tp $TP":           "-tp: line 2 has a variable",
+		"TP=${TP:-8}\nvllm serve m -tp $TP":  "-tp: line 1 has a variable",
 		"vllm serve m -tp none":              "whole number",
 		"vllm serve m -tp":                   "needs a value",
 		"M=a; M=b; vllm serve $M":            "line 1 has a variable",

@@ -191,7 +191,7 @@ func (m *manifest) add(words []string, around place) {
 
 // environment returns the variables of a container that a manifest gives the values of.
 func (m *manifest) environment(value any) variables {
-	set := variables{map[string]string{}, m.left}
+	set := variables{values: map[string]string{}, left: m.left}
 	items, _ := value.([]any)
 	for _, item := range items {
 		variable, _ := item.(map[string]any)

@@ -91,11 +91,24 @@ func (v variables) words(call *syntax.CallExpr) []string {
 		}
 		word, plain := v.literal(arg)
 		if !plain {
-			word += open + strconv.FormatUint(uint64(arg.Pos().Line()), 10)
+			word += open + strconv.FormatUint(uint64(v.line(arg)), 10)
 		}
 		words = append(words, word)
 	}
 	return words
+}
+
+// line returns the line with what needs a shell in a word: that of the word, or the one that sets
+// the variable in it.
+func (v variables) line(word *syntax.Word) uint {
+	line := word.Pos().Line()
+	syntax.Walk(word, func(node syntax.Node) bool {
+		if p, ok := node.(*syntax.ParamExp); ok && p.Param != nil && v.set[p.Param.Value] > 0 {
+			line = v.set[p.Param.Value]
+		}
+		return true
+	})
+	return line
 }
 
 // keepHereDocument keeps what a statement such as cat <<EOF >FILE writes.
@@ -120,17 +133,20 @@ type variables struct {
 	// left is how many bytes the values may still take where they are used, of all commands of a
 	// text together.
 	left *int
+	// set has the lines that set variables to what needs a shell.
+	set map[string]uint
 }
 
 // noVariables returns variables of which none is set.
 func noVariables() variables {
 	left := mostText
-	return variables{map[string]string{}, &left}
+	return variables{values: map[string]string{}, left: &left}
 }
 
 // constants returns the variables that a script has, or gives one value, which needs no shell.
 func constants(file *syntax.File, before variables) variables {
-	known, set := variables{map[string]string{}, before.left}, map[string]int{}
+	known := variables{map[string]string{}, before.left, map[string]uint{}}
+	set := map[string]int{}
 	for name, value := range before.values {
 		known.values[name], set[name] = value, 1
 	}
@@ -145,6 +161,8 @@ func constants(file *syntax.File, before variables) variables {
 			}
 			if value, plain := known.literal(a.Value); plain {
 				known.values[a.Name.Value] = value
+			} else {
+				known.set[a.Name.Value] = a.Pos().Line()
 			}
 		}
 	}
@@ -164,6 +182,7 @@ func constants(file *syntax.File, before variables) variables {
 	for name, times := range set {
 		if times > 1 {
 			delete(known.values, name)
+			delete(known.set, name)
 		}
 	}
 	return known
