@@ -32,6 +32,9 @@ type Server struct {
 	// Leader and Worker are the commands of the first pod and of the others of a replica that spans
 	// nodes, which LeaderWorkerSet lets find each other; nil where a replica has one node.
 	Leader, Worker []string
+	// headless is what the command of start.sh has on all nodes but the first, for a POSIX shell;
+	// empty where all nodes have the same.
+	headless string
 	// Config is the text of the YAML file that the command names, ConfigFile its name; empty where
 	// it needs none. Each group has its own: pools may differ.
 	Config, ConfigFile string
@@ -54,12 +57,21 @@ type Server struct {
 func (s *Server) PerNode() int { return (s.Accelerators + s.Nodes - 1) / s.Nodes }
 
 // Line returns the command as a line for a POSIX shell.
-func (s *Server) Line() (string, error) {
-	words := make([]string, len(s.Command))
-	for i, word := range s.Command {
+func (s *Server) Line() (string, error) { return line(s.Command, nil) }
+
+// line returns a command as a line for a POSIX shell, with variables of LeaderWorkerSet replaced
+// by what a shell evaluates within double quotes.
+func line(command []string, inShell map[string]string) (string, error) {
+	words := make([]string, len(command))
+	for i, word := range command {
 		quoted, err := syntax.Quote(word, syntax.LangPOSIX)
 		if err != nil {
 			return "", fmt.Errorf("%q cannot be written for a shell: %w", word, err)
+		}
+		for variable, value := range inShell {
+			if rest, found := strings.CutPrefix(word, variable); found {
+				quoted = `"` + value + rest + `"`
+			}
 		}
 		words[i] = quoted
 	}

@@ -138,21 +138,35 @@ func (b *Bundle) Write(dir string) error {
 func (b *Bundle) Script() (string, error) {
 	var s strings.Builder
 	fmt.Fprintf(&s, "#!/bin/sh\n# Starts one replica under %s %s. The argument names the group: "+
-		"%s.\nset -eu\n", b.Engine, b.Version, strings.Join(b.groupNames(), ", "))
+		"%s.\n", b.Engine, b.Version, strings.Join(b.groupNames(), ", "))
+	if last := b.mostNodes() - 1; last > 0 {
+		fmt.Fprintf(&s, "# Where a replica spans nodes, run this on each of them: ./start.sh "+
+			"GROUP NODE ADDRESS, with\n# NODE 0 to %d, and the address of node 0.\n", last)
+	}
+	s.WriteString("set -eu\n")
 	if b.Servers[0].Config != "" {
 		s.WriteString("cd \"$(dirname \"$0\")\" # where its configuration is\n")
 	}
 	fmt.Fprintf(&s, "case \"${1:-%s}\" in\n", b.Servers[0].Name)
 	for i := range b.Servers {
-		line, err := b.Servers[i].Line()
+		commands, err := b.Servers[i].script()
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&s, "%s) # replicas: %d, accelerators of each: %d\n\texec %s ;;\n",
-			b.Servers[i].Name, b.Servers[i].Replicas, b.Servers[i].Accelerators, line)
+		fmt.Fprintf(&s, "%s) # replicas: %d, accelerators of each: %d\n%s ;;\n",
+			b.Servers[i].Name, b.Servers[i].Replicas, b.Servers[i].Accelerators, commands)
 	}
 	s.WriteString("*)\n\techo \"unknown group: $1\" >&2\n\texit 2 ;;\nesac\n")
 	return s.String(), nil
+}
+
+// mostNodes returns the most nodes that a replica spans.
+func (b *Bundle) mostNodes() int {
+	most := 1
+	for i := range b.Servers {
+		most = max(most, b.Servers[i].Nodes)
+	}
+	return most
 }
 
 func (b *Bundle) groupNames() []string {
@@ -232,6 +246,11 @@ func (b *Bundle) notes(withoutDynamo string) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "# %s under %s %s\n\nThe flags are those of version %s; other versions may "+
 		"name them differently.\n", b.Name, b.Engine, b.Version, b.Version)
+	if most := b.mostNodes(); most > 1 {
+		fmt.Fprintf(&s, "\nReplicas span up to %d nodes. start.sh runs on each of these: its "+
+			"second argument is the number of the\nnode, from 0, and its third the address of "+
+			"node 0, such as ./start.sh %s 1 10.0.0.1.\n", most, b.Servers[0].Name)
+	}
 	if len(b.Notes) > 0 {
 		s.WriteString("\nThe files do not express:\n\n")
 	}

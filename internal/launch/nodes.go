@@ -2,9 +2,6 @@ package launch
 
 import (
 	"fmt"
-	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // A replica that spans nodes is a group of pods, which find each other by LeaderWorkerSet's
@@ -33,7 +30,8 @@ func (e *engine) spread(s *Server, d *deployed) error {
 		}
 		s.Leader = append(s.Command[:len(s.Command):len(s.Command)],
 			"--nnodes", groupSize, "--node-rank", workerIndex, "--master-addr", leaderAddress)
-		s.Worker = append(s.Leader[:len(s.Leader):len(s.Leader)], "--headless")
+		s.headless = "--headless"
+		s.Worker = append(s.Leader[:len(s.Leader):len(s.Leader)], s.headless)
 		return nil
 	}
 	return fmt.Errorf("a replica of %d accelerators spans %d nodes, for which %s needs an MPI "+
@@ -53,19 +51,30 @@ func spreadDataParallel(s *Server, d *deployed) error {
 		"--data-parallel-size-local", fmt.Sprint(local), "--data-parallel-address", leaderAddress,
 		"--data-parallel-rpc-port", "13345")
 	s.Leader = leader
-	words := make([]string, len(leader))
-	for i, word := range leader {
-		quoted, err := syntax.Quote(word, syntax.LangPOSIX)
-		if err != nil {
-			return fmt.Errorf("%q cannot be written for a shell: %w", word, err)
-		}
-		if word == leaderAddress {
-			quoted = `"$LWS_LEADER_ADDRESS"`
-		}
-		words[i] = quoted
+	words, err := line(leader, map[string]string{leaderAddress: "$LWS_LEADER_ADDRESS"})
+	if err != nil {
+		return err
 	}
+	const first = "--headless --data-parallel-start-rank $((%s * %d))"
+	s.headless = fmt.Sprintf(first, "$2", local)
 	s.Worker = []string{"/bin/sh", "-c",
-		fmt.Sprintf("exec %s --headless --data-parallel-start-rank $((LWS_WORKER_INDEX * %d))",
-			strings.Join(words, " "), local)}
+		"exec " + words + " " + fmt.Sprintf(first, "LWS_WORKER_INDEX", local)}
 	return nil
+}
+
+// script returns the commands of start.sh, which start one replica, or on one of its nodes its
+// part: then the second argument is the number of the node, and the third the first one's address.
+func (s *Server) script() (string, error) {
+	if s.Nodes == 1 {
+		words, err := s.Line()
+		return "\texec " + words, err
+	}
+	words, err := line(s.Leader, map[string]string{leaderAddress: "$3", workerIndex: "$2",
+		groupSize: fmt.Sprint(s.Nodes)})
+	text := fmt.Sprintf("\t: \"${2:?give the number of this node, 0 to %d}\" "+
+		"\"${3:?give the address of node 0}\"\n", s.Nodes-1)
+	if s.headless != "" {
+		text += fmt.Sprintf("\t[ \"$2\" = 0 ] || exec %s %s\n", words, s.headless)
+	}
+	return text + "\texec " + words, err
 }
