@@ -79,7 +79,7 @@ func (flags *compareFlags) run(cmd *cobra.Command, names []string) error {
 	}
 	c, err := compare.Run(cmd.Context(), variants, compare.Options{
 		Replications: flags.replications, Confidence: flags.confidence, Workers: flags.workers,
-		NoInterval: flags.noInterval,
+		NoInterval: flags.noInterval, Gates: gates,
 	})
 	if err != nil {
 		return failed(err)

@@ -5,6 +5,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -27,6 +28,8 @@ type Options struct {
 	Workers int
 	// NoInterval leaves out the runs that show how wrong the differences may be.
 	NoInterval bool
+	// Gates are limits that are going to be checked: their metrics are compared too.
+	Gates []Gate
 }
 
 // Comparison is the result of several variants, of which the others are compared with the first.
@@ -47,6 +50,8 @@ type Comparison struct {
 	runs []page.Run
 	// sold reports whether the result of every run has the worth of its tokens and the margin.
 	sold bool
+	// gated names the metrics of limits.
+	gated []string
 }
 
 // Outcome is the result of one variant.
@@ -130,6 +135,9 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 	}
 	c := &Comparison{Replications: len(trials[0].runs), Confidence: o.Confidence,
 		Variants: make([]Outcome, len(trials)), sold: true}
+	for _, g := range o.Gates {
+		c.gated = append(c.gated, g.Metric)
+	}
 	for _, t := range trials {
 		for _, run := range t.runs {
 			c.sold = c.sold && run.Result.Sold != nil && run.Result.Sold.Margin != nil
@@ -169,7 +177,7 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 // figures sums up the runs of t, and their differences from those of base with the same random
 // numbers.
 func (c *Comparison) figures(base, t *trial) []Figure {
-	all := measures(c.sold)
+	all := c.measures()
 	// Bonferroni: the confidence of all intervals together is the asked one
 	confidence := 1 - (1-c.Confidence)/float64(len(all))
 	values, differences := make([][]float64, len(all)), make([][]float64, len(all))
@@ -188,7 +196,7 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 		d := stats.Mean(differences[m], confidence)
 		offered := served && all[m].Name == "output_throughput" && d.Mean != 0
 		list[m] = Figure{
-			Name: all[m].Name, Title: all[m].Short, Unit: string(all[m].Unit),
+			Name: all[m].Name, Title: cmp.Or(all[m].Short, all[m].Name), Unit: string(all[m].Unit),
 			Value: stats.Mean(values[m], confidence), Difference: d, BeyondNoise: d.Excludes(0),
 			Offered: offered,
 			noise:   stats.Mean(differences[m], interval.Level).Half,

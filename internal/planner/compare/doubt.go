@@ -47,7 +47,7 @@ func (t *trial) slowed(ctx context.Context, factor float64) (*planner.Observatio
 func (c *Comparison) differ(first, other *trial, figures []Figure) {
 	shared := maps.Equal(constants(first), constants(other))
 	a, b := c.responses(first), c.responses(other)
-	for i, m := range measures(c.sold) {
+	for i, m := range c.measures() {
 		f := &figures[i]
 		noise := f.noise
 		if math.IsInf(noise, 1) {
@@ -65,7 +65,7 @@ func (c *Comparison) responses(t *trial) []interval.Response {
 	plain, fast, slow := newWindow(t.runs[0], c.WarmUp), newWindow(t.fast, c.WarmUp),
 		newWindow(t.slow, c.WarmUp)
 	var list []interval.Response
-	for _, m := range measures(c.sold) {
+	for _, m := range c.measures() {
 		list = append(list, interval.Response{
 			Plain: m.of(plain), Fast: m.of(fast), Slow: m.of(slow),
 			Spread: t.runs[0].Result.Evidence.Spread,

@@ -50,14 +50,15 @@ func ParseGate(text string) (Gate, error) {
 		return Gate{}, fmt.Errorf("found %q; %q is not a number", text, parts[3])
 	}
 	var names []string
-	for _, m := range measures(true) {
+	all := append(measures(true), further()...)
+	for _, m := range all {
 		names = append(names, m.Name)
 	}
 	i := slices.Index(names, g.Metric)
 	switch {
 	case i < 0:
 		return Gate{}, errors.New(nearest.Unknown("metric", g.Metric, names))
-	case measures(true)[i].Unit == scenarios.Percent:
+	case all[i].Unit == scenarios.Percent:
 		g.Relative = g.Relative && strings.ContainsAny(parts[3], "+-")
 	case g.Relative:
 		g.Limit /= 100

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -42,6 +43,36 @@ func measures(sold bool) []measure {
 	for _, name := range []string{"tokens_sold", "margin"} {
 		m := named(name)
 		list = append(list, measure{m, func(w *window) float64 { return m.Of(w.run.Result) }})
+	}
+	return list
+}
+
+// further lists the figures that are compared only where a limit asks for them.
+func further() []measure {
+	var list []measure
+	for name, q := range map[string]float64{"median": 0.5, "p90": 0.9, "p95": 0.95} {
+		list = append(list,
+			measure{scenarios.MetricNamed(name + "_ttft_ms"),
+				func(w *window) float64 { return quantile(q, w.ttft) }},
+			measure{scenarios.MetricNamed(name + "_tpot_ms"),
+				func(w *window) float64 { return quantile(q, w.tpot) }},
+			measure{scenarios.MetricNamed(name + "_e2el_ms"),
+				func(w *window) float64 { return quantile(q, w.e2e) }})
+	}
+	goodput := scenarios.MetricNamed("goodput")
+	list = append(list,
+		measure{goodput, func(w *window) float64 { return goodput.Of(w.run.Result) }})
+	slices.SortFunc(list, func(a, b measure) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// measures lists the figures that are compared here.
+func (c *Comparison) measures() []measure {
+	list := measures(c.sold)
+	for _, m := range further() {
+		if slices.Contains(c.gated, m.Name) {
+			list = append(list, m)
+		}
 	}
 	return list
 }
