@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -133,7 +134,8 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 			}
 		}})
 		cancel()
-		if j.Len() > before+each+1 {
+		// Each core may end one simulation while the plan is told to stop, and one after.
+		if j.Len() > before+each+2*runtime.GOMAXPROCS(0) {
 			t.Errorf("%d results kept before, %d after: stopped too late", before, j.Len())
 		}
 		if err := j.Close(); err != nil {
