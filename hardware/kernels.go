@@ -59,7 +59,7 @@ type ExpertKernel struct {
 	Tile float64
 	// Passes is how often inputs, intermediate vectors and outputs are read or written. An
 	// accelerator that has some of the experts moves the vectors of all tokens that it receives,
-	// even those that other accelerators compute.
+	// also of tokens for which other accelerators compute the experts.
 	Passes float64
 	// Name is what the engine calls the kernel.
 	Name string

@@ -16,7 +16,8 @@ type manifest struct {
 	scalers map[string]map[string]any
 	// left is what variables have left of their bound.
 	left *int
-	// commands are those that were found, engines counts the ones that start an engine.
+	// commands lists the commands that were found, and engines counts the commands that start an
+	// engine.
 	commands []command
 	engines  int
 	// skipped are notes on what may start engines and is not read.

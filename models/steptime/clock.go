@@ -50,8 +50,8 @@ type Clock struct {
 	byTokens, byRows, byRouted, byExchanged memo
 
 	// launch and launchPrompt are the times in which the host launches a step without and with
-	// prompts. By the number of sequences, scheduling is the time in which it schedules a step, and
-	// serial the time for which the accelerators wait for it.
+	// prompts. scheduling has the time that the host takes to schedule a step, by the number of
+	// sequences, and serial the time for which the accelerators wait for the host.
 	launch, launchPrompt sim.Time
 	scheduling, serial   memo
 

@@ -23,8 +23,8 @@ type Config struct {
 	// Constants are the fitted efficiencies of the accelerator; nil takes those of the nearest
 	// measured relative.
 	Constants *hardware.Constants
-	// Kernels are the constants of the engine's kernels on the accelerator; nil takes those that
-	// were measured with the engine's family on the nearest relative.
+	// Kernels are the constants of the engine's kernels on the accelerator. If it is nil, the
+	// constants are those of the engine's family on the nearest relative that was measured.
 	Kernels *hardware.Kernels
 	// Host is the time of the host, as a multiple of the time of an H100 machine's host; 0 takes
 	// the value of Constants.

@@ -169,14 +169,7 @@ func TestShippedPlans(t *testing.T) {
 				t.Errorf("%s: no answer", name)
 				continue
 			}
-			f, err := scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := f.Build(policies.Default())
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := rebuilt(t, a)
 			if s.Accelerators() != a.Chosen.Accelerators {
 				t.Errorf("%s: the scenario has %d accelerators, the answer %d", name,
 					s.Accelerators(), a.Chosen.Accelerators)
@@ -230,6 +223,16 @@ func TestAPlanForATrace(t *testing.T) {
 // rerun simulates the scenario of an answer.
 func rerun(t *testing.T, a *Answer) *scenarios.Result {
 	t.Helper()
+	r, err := rebuilt(t, a).Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// rebuilt builds the scenario of an answer.
+func rebuilt(t *testing.T, a *Answer) *scenarios.Simulation {
+	t.Helper()
 	f, err := scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario))
 	if err != nil {
 		t.Fatal(err)
@@ -238,11 +241,7 @@ func rerun(t *testing.T, a *Answer) *scenarios.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return s
 }
 
 // Loads that no replica alone stands for are put to whole fleets: the answer keeps its SLO when it

@@ -18,7 +18,7 @@ const (
 type sizes struct {
 	seen map[int]bool
 	near int // the first of them
-	top  int // fleets of more show the same as one of so many; 0 where that is not known
+	top  int // a fleet of more replicas shows the same as one of this many; 0 where none is known
 }
 
 // note counts a number of replicas as simulated.
@@ -112,9 +112,9 @@ func (s *search) doubts() []int {
 	return list
 }
 
-// check simulates fleets that rules left out, as many as the plan has time for: of the options that
-// seem cheapest the fleets whose numbers of replicas are nearest to those that were simulated. One
-// that is better becomes the answer.
+// check simulates fleets that rules left out, as many as the plan has time for. It takes the
+// options that seem cheapest, and of each the number of replicas that is nearest to the ones that
+// were simulated. A fleet that is better becomes the answer.
 func (s *search) check(ctx context.Context) error {
 	begun := s.trials.count()
 	most := cmp.Or(s.trials.file.Plan.Effort.Checks, max(fewChecks, begun/checkShare))

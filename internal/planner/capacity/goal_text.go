@@ -73,8 +73,8 @@ func (a *Answer) printReaches(p *report.Printer) {
 			fmt.Sprintf("%.2f", r.Hourly), units.FormatPower(r.Watts), string(r.Grade)})
 	}
 	p.Table([]string{"replicas", "1/s", "$/h", "peak power", "evidence"}, rows, 0, 4)
-	p.Text("Rates are accurate to about 3%. The rate of the answer holds for the whole fleet " +
-		"simulated; the other rates may be lower. A fleet with < serves less than another, and " +
+	p.Text("Rates are tried in steps of about 3%. The fleet of the answer was simulated whole at " +
+		"its rate; the other rates may be lower. A fleet with < serves less than another, and " +
 		"no more is known of it.")
 }
 

@@ -58,8 +58,8 @@ func (s *search) decide(ctx context.Context, o *option, n int, slowdown float64)
 }
 
 // pool simulates a fleet with one seed after another until it is clear whether it keeps the SLO,
-// and returns the runs. It does not where latencies grow in one of them, or where so many requests
-// of the first miss it that a second without a miss would not make up for them.
+// and returns the runs. The fleet misses the SLO if latencies grow in one of the runs, or if a
+// second run without a miss would not make up for the requests of the first that miss it.
 func (s *search) pool(ctx context.Context, o *option, n int, slowdown float64,
 	seeds int) (runs []trial, kept bool, err error) {
 	seeds = s.trials.file.Plan.seeds(seeds)
@@ -227,10 +227,10 @@ func (s *search) settle(ctx context.Context) (bool, error) {
 func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept float64)) (int,
 	error) {
 	o := s.options[i]
-	if s.lean > 0 {
-		n = max(1, int(math.Round(s.lean*float64(n))))
-	}
 	most, near := max(n, s.most(o)), 1
+	if s.lean > 0 {
+		n = min(max(1, int(math.Round(s.lean*float64(n)))), most)
+	}
 	if s.trials.rough {
 		near += n / 100
 	}

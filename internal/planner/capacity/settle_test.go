@@ -136,3 +136,27 @@ effort: {requests: 300, most-requests: 2000}
 		t.Errorf("replicas of an L40S, alone on the menu and beside the answer: %v", sizes)
 	}
 }
+
+// No fleet has more replicas than there are accelerators, also where other fleets were found to
+// need more than one replica of them suggests.
+func TestFleetsKeepToTheStock(t *testing.T) {
+	s, _ := prepared(t, `
+model: llama-3.1-8b
+workload: {rate: 20/s, prompt: 800, output: 100}
+slo: {ttft: 1s, tpot: 50ms}
+menu: {hardware: [{accelerator: l40s, count: 3}], tensor: [1]}
+effort: {requests: 300, most-requests: 600}
+`)
+	if err := s.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.lean = 3
+	n, err := s.smallest(t.Context(), 0, 3, func(n int, _ float64) {
+		if n > 3 {
+			t.Errorf("%d replicas were simulated, and there are 3 accelerators", n)
+		}
+	})
+	if err != nil || n > 3 {
+		t.Errorf("%d replicas, %v", n, err)
+	}
+}

@@ -53,8 +53,8 @@ const rarely = 1e-5
 // at random. The shares that keep each part of the SLO are means over how many are away, each with
 // its probability (binomial: they are taken away independently). Where the replicas that are left
 // sustain less than the rate, all requests are taken to miss the SLO, until the queue that builds
-// up has been served by all replicas again (a fluid queue); so are those that a replica has under
-// way when it goes, which are an n-th of the requests under way.
+// up has been served by all replicas again (a fluid queue). The requests that a replica has under
+// way when it goes, an n-th of all under way, are taken to miss it too.
 func (s *search) withstands(ctx context.Context, o *option, n int, rate,
 	slowdown float64) (trial, error) {
 	p, _ := o.interrupted()

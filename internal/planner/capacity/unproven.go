@@ -8,7 +8,7 @@ import (
 )
 
 // Unproven says by which rules fleets were left out that no bound excludes and that were not
-// simulated. They hold where they were looked at, as a rule, but are not proven.
+// simulated. The rules are not proven.
 type Unproven struct {
 	// Rules are the rules in words.
 	Rules []string `json:"rules"`

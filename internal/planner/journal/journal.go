@@ -97,8 +97,8 @@ func read(path string, f func(entry) error) (int64, error) {
 	return int64(whole), nil
 }
 
-// Copy copies the results of the journal at path into j, except those that j already has. The file
-// at path may be read-only.
+// Copy copies the results of the journal at path into another, except the results that the other
+// already has. The file at path may be read-only.
 func Copy(path string, into *Journal) error {
 	_, err := read(path, func(e entry) error {
 		var known json.RawMessage
