@@ -145,10 +145,20 @@ func (b *Batch) abort() {
 		f.stored = min(f.stored, done)
 		b.land()
 	}
-	f.active = false
-	b.steps += lost
-	b.context += lost * int64(b.decodes)
+	f.active, f.lost = false, lost
 	b.newcomers = b.newcomers[:0]
+}
+
+// lose counts the steps that abort cut off, so that their memory is released with their sequences.
+// It is called when the steps before them have been reported, because a report shows the progress
+// of its sequences.
+func (r *replica) lose() {
+	for i := range r.batches {
+		b := &r.batches[i]
+		b.steps += b.flight.lost
+		b.context += b.flight.lost * int64(b.decodes)
+		b.flight.lost = 0
+	}
 }
 
 func (r *replica) forget() {

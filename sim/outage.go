@@ -14,6 +14,7 @@ func (f *fleet) fail(o *Outage) {
 	r.generation++
 	r.abort(f.now)
 	f.settle(r)
+	r.lose()
 	for s := r.residents.first; s != nil; {
 		next := s.links[resident].behind
 		if s.place == atReplica { // others are under way, and find out on arrival

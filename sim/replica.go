@@ -84,6 +84,7 @@ type flight struct {
 	padding int
 	steps   int64
 	stored  int64   // steps whose decodes have their memory
+	lost    int64   // steps that a failure cut off, and whose decodes still have their memory
 	run     stretch // of steps that all stages take one after another; valid where leaping
 	// leaping is true if run gives the lengths of the steps; otherwise the flight has one step.
 	leaping        bool

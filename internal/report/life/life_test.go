@@ -188,3 +188,23 @@ func TestKinds(t *testing.T) {
 		}
 	}
 }
+
+// A replica that fails in the middle of a leap reports the steps that ended, without the one that
+// is lost.
+func TestALeapThatAFailureCutsHasOnlyItsTokens(t *testing.T) {
+	set := []string{"memory=paged", "parallelism={pipeline: 2}", "workload.rate=40/s",
+		"workload.prompt={distribution: lognormal, mean: 200, cv: 1}", "workload.output=60",
+		"workload.requests=40", "fleet.pools=[{name: one, replicas: 2}]", "fleet.retries=3",
+		"fleet.outages=[{replica: 0, at: 500ms, for: 1s}]", "seed=19"}
+	leapt, _, err := run(set, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stepped, _, err := run(set, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(stepped, leapt); d != "" {
+		t.Errorf("stepping (-), leaps (+):\n%s", d)
+	}
+}
