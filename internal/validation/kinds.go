@@ -50,7 +50,7 @@ func kinds() []kind {
 		{"silicon", "silicon*.csv", siliconColumns, readSilicon},
 		{"silicon_apart", "silicon*.csv", siliconApartColumns, readSiliconApart},
 		{"ml_energy", "ml_energy*.csv", mlEnergyColumns, readMLEnergy},
-		{"mlperf", "mlperf_inference*.csv", mlperfColumns, readMLPerf},
+		{"mlperf", "mlperf_inference_v5*.csv", mlperfColumns, readMLPerf},
 		{"vllm_offline", "*_vllm.csv", vllmOfflineColumns, readVLLMOffline},
 		{"whatif", "whatif_*.csv", whatifColumns, readWhatIf},
 		{"llama_cpp", "llama_cpp_devices*.csv", llamaCppColumns, readLlamaCpp},

@@ -16,7 +16,12 @@ func siliconArtefact(r *row) string {
 	hopper := strings.HasPrefix(gpu, "h100") || strings.HasPrefix(gpu, "h200")
 	gpus := r.optional("tp", 1) * max(1, r.optional("attention_dp", 1))
 	experts := max(1, r.optional("moe_tp", 1)) * max(1, r.optional("moe_ep", 1))
+	flags := r.text("script_flags")
 	switch {
+	case strings.Contains(flags, "speculative=mtp") && !strings.Contains(flags, "?speculative"):
+		return "multi-token prediction was on, as the server's flags say"
+	case strings.Contains(flags, "?layout"):
+		return "the parallel layout could not be decided"
 	case r.optional("tp", 1) > 16:
 		return "tp above 16 is the number of accelerators of all workers"
 	case experts > 1 && experts != gpus:
@@ -26,7 +31,7 @@ func siliconArtefact(r *row) string {
 		return "gpt-oss on H100 from 512 clients on: the server capped its batch at an " +
 			"unknown number"
 	case engine == "trtllm" && strings.Contains(model, "deepseek") && hopper &&
-		r.optional("moe_ep", 1) > 1:
+		r.optional("moe_ep", 1) > 1 && r.text("label_corrected") != "1":
 		return "TensorRT-LLM with DeepSeek and expert parallelism on Hopper: multi-token " +
 			"prediction was on"
 	case engine == "sglang" && strings.Contains(model, "qwen3.5") &&
