@@ -35,3 +35,38 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("left behind: %v", entries)
 	}
 }
+
+// A run that is interrupted leaves the timeline and the metrics of an earlier run as they are.
+func TestInterruptedRunsReplaceNothing(t *testing.T) {
+	dir := t.TempDir()
+	trace, metrics := filepath.Join(dir, "trace.json"), filepath.Join(dir, "metrics.txt")
+	for _, path := range []string{trace, metrics} {
+		if err := os.WriteFile(path, []byte("good"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, interrupt := context.WithCancel(context.Background())
+	go func() {
+		for { // until the run has begun to write
+			if begun, _ := filepath.Glob(filepath.Join(dir, ".unfinished-*")); len(begun) > 0 {
+				interrupt()
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	var stdout, stderr bytes.Buffer
+	if code := execute(ctx, []string{"scenario", "speed", "--set", "workload.requests=1000000000",
+		"--trace", trace, "--metrics", metrics}, &stdout, &stderr); code != exitFailed {
+		t.Errorf("exit code %d: %s", code, stderr.String())
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+	for _, path := range []string{trace, metrics} {
+		if data, err := os.ReadFile(path); err != nil || string(data) != "good" {
+			t.Errorf("%s is now %q, %v", path, data, err)
+		}
+	}
+}

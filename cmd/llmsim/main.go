@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -34,13 +35,30 @@ func collectGarbage(percent int) {
 }
 
 // leaving is how long a command that is interrupted may tidy up. One that waits for a file to be
-// read, say, cannot look whether it is interrupted, and is left behind.
+// read, say, cannot look whether it is interrupted, and is left behind. A command may ask for more.
 const leaving = 800 * time.Millisecond
+
+// leave is how long the command of a context may take to end once it is interrupted.
+type leave struct{ atomic.Int64 }
+
+// leaveIn is the key of the leave of a context.
+type leaveIn struct{}
+
+// takeLeave lets the command of a context take some time to end once it is interrupted, beside the
+// usual time to tidy up.
+func takeLeave(ctx context.Context, span time.Duration) {
+	if l, ok := ctx.Value(leaveIn{}).(*leave); ok {
+		l.Store(int64(span + leaving))
+	}
+}
 
 // run is main, with its exit code returned.
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	var left leave
+	left.Store(int64(leaving))
+	ctx = context.WithValue(ctx, leaveIn{}, &left)
 	ended := make(chan int, 1)
 	go func() { ended <- execute(ctx, os.Args[1:], os.Stdout, os.Stderr) }()
 	select {
@@ -52,7 +70,7 @@ func run() int {
 	select {
 	case code := <-ended:
 		return code
-	case <-time.After(leaving):
+	case <-time.After(time.Duration(left.Load())):
 		fmt.Fprintln(os.Stderr, "llmsim: interrupted")
 		return exitFailed
 	}

@@ -3,13 +3,13 @@ package main
 import (
 	"bytes"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,8 +33,28 @@ func program(t *testing.T) string {
 // process is a llmsim that runs.
 type process struct {
 	*exec.Cmd
-	stderr bytes.Buffer
-	ended  chan error
+	stdout, stderr printed
+	ended          chan error
+}
+
+// printed is what a process has printed so far.
+type printed struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (p *printed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(b)
+}
+
+// String returns the text.
+func (p *printed) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
 }
 
 func start(t *testing.T, program string, args ...string) *process {
@@ -46,7 +66,7 @@ func start(t *testing.T, program string, args ...string) *process {
 func startWith(t *testing.T, env []string, program string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(program, args...), ended: make(chan error, 1)}
-	p.Stdout, p.Stderr = io.Discard, &p.stderr
+	p.Stdout, p.Stderr = &p.stdout, &p.stderr
 	// where the queue's key is
 	p.Env = slices.Concat(os.Environ(), []string{"XDG_CONFIG_HOME=" + program + ".config"}, env)
 	if err := p.Start(); err != nil {

@@ -194,7 +194,7 @@ func (flags *scenarioFlags) draw(cmd *cobra.Command, simulation *scenarios.Simul
 	}
 	simulation.StepByStep(timeline.Token)
 	result, err := flags.record(cmd, simulation, progress, append(observers, timeline))
-	return result, errors.Join(err, timeline.Close())
+	return result, timeline.Close(err)
 }
 
 // record runs, and writes the files of --out.

@@ -155,12 +155,9 @@ func (flags *serveFlags) fill(cmd *cobra.Command) error {
 	if flags.record == "" {
 		return nil
 	}
-	file, err := os.Create(flags.record)
-	if err != nil {
-		return err
-	}
-	flags.Recorder = serve.NewRecorder(file)
-	return nil
+	var err error
+	flags.Recorder, err = serve.NewRecorder(flags.record)
+	return err
 }
 
 // answer serves until the command is interrupted.
@@ -177,6 +174,7 @@ func (flags *serveFlags) answer(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	takeLeave(cmd.Context(), service.Limits.DrainTime)
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "%s at http://%s\n", flags.Models[0], listeners[0].Addr())
 	for i, l := range listeners[1:] {

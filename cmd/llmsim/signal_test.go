@@ -3,6 +3,9 @@
 package main
 
 import (
+	"bytes"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,9 +27,8 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 	const endless = "workload.requests=1000000000"
 	nats := queuetest.Serve(t)
 	for name, args := range map[string][]string{
-		"scenario that waits for a file":  {"scenario", pipe},
-		"scenario that waits for a trace": {"scenario", "chat", "--set", "workload.trace=" + pipe},
-		"scenario that runs":              {"scenario", "speed", "--set", endless},
+		"scenario that waits for a file": {"scenario", pipe},
+		"scenario that runs":             {"scenario", "speed", "--set", endless},
 		"100000 replicas": {"scenario", "chat", "--set", "replicas=100000", "--set",
 			endless},
 		"scenario with files": {"scenario", "speed", "--set", endless, "--out",
@@ -48,6 +50,51 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server that gets SIGTERM completes the answers in progress, for longer than other commands may
+// take to tidy up, and then ends.
+func TestServeEndsItsAnswers(t *testing.T) {
+	server := start(t, program(t), "serve", "chat", "--listen", "127.0.0.1:0", "--record",
+		filepath.Join(t.TempDir(), "requests.jsonl"))
+	url := server.address(t)
+	response, err := http.Post(url+"/v1/completions", "application/json",
+		strings.NewReader(`{"prompt":"x","max_tokens":300,"ignore_eos":true,"stream":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.ReadFull(response.Body, make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	rest, err := io.ReadAll(response.Body)
+	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) {
+		t.Errorf("the answer was cut short after %v: %v", time.Since(begin), err)
+	}
+	if time.Since(begin) < leaving {
+		t.Errorf("the answer ended after %v, which shows nothing", time.Since(begin))
+	}
+	if !server.endsWithin(t, patience) {
+		t.Error("the server goes on")
+	}
+}
+
+// address waits until a server says at which address it answers.
+func (p *process) address(t *testing.T) string {
+	t.Helper()
+	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(10 * time.Millisecond) {
+		if _, rest, ok := strings.Cut(p.stdout.String(), " at "); ok {
+			if url, _, whole := strings.Cut(rest, "\n"); whole {
+				return url
+			}
+		}
+	}
+	t.Fatalf("%v does not say where it answers: %s", p.Args, p.stderr.String())
+	return ""
 }
 
 // A worker that is interrupted gives back what it has in hand, and another goes on with it.

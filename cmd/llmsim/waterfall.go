@@ -72,7 +72,7 @@ func (flags *waterfallFlags) record(cmd *cobra.Command,
 	}
 	simulation.StepByStep(timeline.Token)
 	w.Life, err = waterfall.Record(cmd.Context(), simulation, id, timeline)
-	return w, errors.Join(err, timeline.Close())
+	return w, timeline.Close(err)
 }
 
 // number returns the number of the request.

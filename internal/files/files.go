@@ -37,6 +37,22 @@ func Exists(fsys fs.FS, name string) bool {
 	return err == nil && !info.IsDir()
 }
 
+// Repeatable returns an error unless the file at a path can be read as often as one likes. A pipe
+// cannot, and opening one waits until somebody writes to it.
+func Repeatable(fsys fs.FS, name string) error {
+	info, err := fs.Stat(fsys, name)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s: found a folder, want a file", name)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s: found a pipe or a device, want an ordinary file: it is read more "+
+			"than once, so write what comes out of the pipe to a file first", name)
+	}
+	return nil
+}
+
 // Read returns the contents of a file of at most a number of bytes. It does not trust the
 // file's size: a device has none.
 func Read(fsys fs.FS, name string, most int64) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -22,18 +23,24 @@ type Pending struct {
 }
 
 // Create begins a file, in a folder that is made if needed. Call Commit or Discard in the end. A
-// path that is no ordinary file, such as /dev/stdout, is written directly.
-func Create(path string) (*Pending, error) {
+// path that is no ordinary file, such as /dev/stdout, is written directly; of a link, the file to
+// which it leads is replaced.
+func Create(path string) (*Pending, error) { return create(path, 0o666) }
+
+func create(path string, mode fs.FileMode) (*Pending, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		file, err := os.Create(path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		return &Pending{file, ""}, err
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	name := fmt.Sprint(unfinished, rand.Uint32(), "-", filepath.Base(path))
 	file, err := os.OpenFile(filepath.Join(filepath.Dir(path), name),
-		os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -68,14 +75,25 @@ func (p *Pending) Discard() error {
 	return errors.Join(err, os.Remove(p.Name()))
 }
 
+// WriteBytes writes a file with the given contents, all of it or nothing. A new file gets the
+// given mode, less what the user's mask takes away.
+func WriteBytes(path string, data []byte, mode fs.FileMode) error {
+	return write(path, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
 // Write writes a file, all of it or nothing.
-func Write(path string, write func(io.Writer) error) error {
-	p, err := Create(path)
+func Write(path string, to func(io.Writer) error) error { return write(path, 0o666, to) }
+
+func write(path string, mode fs.FileMode, to func(io.Writer) error) error {
+	p, err := create(path, mode)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(p, 1<<16)
-	if err = write(out); err == nil {
+	if err = to(out); err == nil {
 		err = out.Flush()
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/template"
 
+	outputs "github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -109,25 +110,25 @@ func (b *Bundle) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	files := map[string]string{"start.sh": script, "kubernetes.yaml": manifests,
+	texts := map[string]string{"start.sh": script, "kubernetes.yaml": manifests,
 		"NOTES.md": b.notes(without)}
 	if gateway != "" {
-		files["llm-d.yaml"] = gateway
+		texts["llm-d.yaml"] = gateway
 	}
 	if graph != "" {
-		files["dynamo.yaml"] = graph
+		texts["dynamo.yaml"] = graph
 	}
 	for i := range b.Servers {
 		if server := &b.Servers[i]; server.Config != "" {
-			files[server.ConfigFile] = server.Config
+			texts[server.ConfigFile] = server.Config
 		}
 	}
-	for name, text := range files {
+	for name, text := range texts {
 		mode := os.FileMode(0o666)
 		if name == "start.sh" {
 			mode = 0o777
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+		if err := outputs.WriteBytes(filepath.Join(dir, name), []byte(text), mode); err != nil {
 			return err
 		}
 	}

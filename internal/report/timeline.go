@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -169,8 +170,12 @@ func (t *Timeline) Sampled(at sim.Time, replica int, state sim.State) {
 		process(replica), micros(at), state.Waiting)
 }
 
-// Close completes the file. A run that failed leaves a file that is complete up to then.
-func (t *Timeline) Close() error {
+// Close completes the file and puts it in place. If the run failed with an error, Close discards
+// the file and returns that error.
+func (t *Timeline) Close(run error) error {
+	if run != nil {
+		return errors.Join(run, t.file.Discard())
+	}
 	t.lives.Close()
 	note := "the whole run"
 	if t.left == 0 {
@@ -180,8 +185,8 @@ func (t *Timeline) Close() error {
 	if t.err == nil {
 		t.err = t.out.Flush()
 	}
-	if err := t.file.Commit(); t.err == nil {
-		t.err = err
+	if t.err != nil {
+		return errors.Join(t.err, t.file.Discard())
 	}
-	return t.err
+	return t.file.Commit()
 }

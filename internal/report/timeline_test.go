@@ -53,7 +53,7 @@ func runTimeline(t *testing.T, events int, set ...string) traceFile {
 	if _, err := s.Run(context.Background(), timeline); err != nil {
 		t.Fatal(err)
 	}
-	if err := timeline.Close(); err != nil {
+	if err := timeline.Close(nil); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(name)

@@ -3,9 +3,9 @@ package serve
 import (
 	"bufio"
 	"errors"
-	"io"
 	"strconv"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -14,14 +14,18 @@ import (
 // prompt.
 type Recorder struct {
 	out  *bufio.Writer
-	file io.Closer
-	line []byte
+	file *files.Pending
+	line []byte // of the last request
 	err  error
 }
 
-// NewRecorder returns a recorder that writes to a file, which it closes in the end.
-func NewRecorder(file io.WriteCloser) *Recorder {
-	return &Recorder{out: bufio.NewWriterSize(file, 1<<16), file: file}
+// NewRecorder returns a recorder of a file, which appears when the recorder is closed.
+func NewRecorder(path string) (*Recorder, error) {
+	file, err := files.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Recorder{out: bufio.NewWriterSize(file, 1<<16), file: file}, nil
 }
 
 // Record writes a request.
@@ -47,7 +51,14 @@ func (r *Recorder) Record(q *sim.Request) {
 	_, r.err = r.out.Write(b)
 }
 
-// Close writes what is left, and returns the first error.
+// Close writes what is left and puts the file in place, unless there was an error, which it
+// returns, or no request.
 func (r *Recorder) Close() error {
-	return errors.Join(r.err, r.out.Flush(), r.file.Close())
+	if r.err == nil {
+		r.err = r.out.Flush()
+	}
+	if r.err != nil || r.line == nil {
+		return errors.Join(r.err, r.file.Discard())
+	}
+	return r.file.Commit()
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -470,7 +469,7 @@ func TestDrain(t *testing.T) {
 	go func() { ended <- s.Run(ctx, listeners) }()
 	url := "http://" + listeners[1].Addr().String()
 	response, err := http.Post(url+"/v1/completions", "application/json",
-		strings.NewReader(`{"prompt":"x","max_tokens":60,"ignore_eos":true,"stream":true}`))
+		strings.NewReader(`{"prompt":"x","max_tokens":100,"ignore_eos":true,"stream":true}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -480,9 +479,19 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
+	for !s.draining.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	refused, err := http.Post(url+"/v1/completions", "application/json",
+		strings.NewReader(`{"prompt":"x"}`))
+	if err != nil || refused.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a new request gets %v, %v; want 503", refused, err)
+	} else {
+		refused.Body.Close()
+	}
 	rest, err := io.ReadAll(response.Body)
 	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) ||
-		bytes.Count(rest, []byte("data: ")) < 60 {
+		bytes.Count(rest, []byte("data: ")) < 100 {
 		t.Errorf("the answer was cut short: %v, %d events", err,
 			bytes.Count(rest, []byte("data: ")))
 	}
@@ -501,11 +510,11 @@ func TestDrain(t *testing.T) {
 func TestWhatIsRecordedReplays(t *testing.T) {
 	scenario := strings.Replace(small, "workload:", "memory: prefix-cache\nworkload:", 1)
 	path := filepath.Join(t.TempDir(), "requests.jsonl")
-	file, err := os.Create(path)
+	recorder, err := NewRecorder(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorder, live := NewRecorder(file), &lives{}
+	live := &lives{}
 	i := open(t, scenario, func(o *Options) {
 		o.Recorder, o.Speed, o.observer = recorder, 5, live
 	})

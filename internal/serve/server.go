@@ -68,7 +68,8 @@ type Limits struct {
 	// Connections is the largest number of connections, and Requests the largest number of answers
 	// in progress.
 	Connections, Requests int
-	// DrainTime is how long answers in progress may take after the server was told to stop.
+	// DrainTime is how long answers in progress may take after the server was told to stop. Then
+	// they are cut off.
 	DrainTime time.Duration
 }
 
@@ -116,9 +117,9 @@ func New(c Config) (*Server, error) {
 // Handler returns the handler of requests, for use without the server's own listeners.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Serve answers on a listener until ctx is done. Then it takes no new requests, gives answers in
-// progress some time to end, and returns nil. replica serves the requests of this listener; −1
-// means any replica.
+// Serve answers on a listener until ctx is done. Then it refuses new requests with status 503,
+// gives answers in progress Limits.DrainTime to end, and returns nil. replica serves the requests
+// of this listener; −1 means any replica.
 func (s *Server) Serve(ctx context.Context, l net.Listener, replica int) error {
 	h := &http.Server{
 		Handler:           s.handler,
@@ -133,7 +134,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, replica int) error {
 	go func() {
 		<-ctx.Done()
 		s.draining.Store(true)
-		patience, cancel := context.WithTimeout(context.Background(), s.Limits.DrainTime)
+		s.drain()
+		patience, cancel := context.WithTimeout(context.Background(), closing)
 		defer cancel()
 		err := h.Shutdown(patience)
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -146,6 +148,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, replica int) error {
 		return <-stopped
 	}
 	return err
+}
+
+// closing is how long connections may take to close once no answer is in progress any more.
+const closing = 200 * time.Millisecond
+
+// drain waits until no answer is in progress, for Limits.DrainTime at most.
+func (s *Server) drain() {
+	const look = 5 * time.Millisecond
+	for end := time.Now().Add(s.Limits.DrainTime); s.underWay.Load() > 0; time.Sleep(look) {
+		if time.Now().After(end) {
+			return
+		}
+	}
 }
 
 type replicaKey struct{}

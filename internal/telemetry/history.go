@@ -2,16 +2,14 @@ package telemetry
 
 import (
 	"bufio"
-	"errors"
 	"io"
-	"os"
-
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -75,12 +73,9 @@ func (h *History) scrape(at sim.Time) {
 // Save writes a file as WriteOpenMetrics does, from the beginning of the year 2026 on: the same
 // bytes for the same run.
 func (h *History) Save(path string) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(h.WriteOpenMetrics(file, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
-		file.Close())
+	return files.Write(path, func(w io.Writer) error {
+		return h.WriteOpenMetrics(w, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	})
 }
 
 // WriteOpenMetrics writes all that is remembered, with time 0 of the simulation at start, in the

@@ -6,6 +6,7 @@
 package text
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 
@@ -27,8 +28,11 @@ type word struct {
 	text  string
 }
 
-// wordsBelow bounds the tokens that may serve as words: the more frequent half of the vocabulary.
-const wordsBelow = 50_000
+// words lists the words that made-up text consists of, one a line: common ones that may be shown in
+// any office or school, as may their beginnings, for a text may be cut.
+//
+//go:embed words.txt
+var words string
 
 // New returns the vocabulary. It takes some tens of milliseconds.
 func New() (*Vocabulary, error) {
@@ -37,23 +41,15 @@ func New() (*Vocabulary, error) {
 		return nil, err
 	}
 	v := &Vocabulary{codec: codec}
-	for id := range uint(wordsBelow) {
-		// A few numbers below the largest stand for no text.
-		if piece, err := codec.Decode([]uint{id}); err == nil && isWord(piece) {
-			v.words = append(v.words, word{Token(id), piece})
+	for name := range strings.Lines(words) {
+		piece := " " + strings.TrimSuffix(name, "\n")
+		ids, _, err := codec.Encode(piece)
+		if err != nil || len(ids) != 1 {
+			return nil, fmt.Errorf("text: %q has %d tokens, want 1 (%w)", piece, len(ids), err)
 		}
+		v.words = append(v.words, word{Token(ids[0]), piece})
 	}
 	return v, nil
-}
-
-// isWord reports whether a piece is a space and at least three small letters. The encoder then
-// gives each such piece in a row a token of its own.
-func isWord(piece string) bool {
-	rest, spaced := strings.CutPrefix(piece, " ")
-	if !spaced || len(rest) < 3 {
-		return false
-	}
-	return strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 // Encode returns the tokens of a text.

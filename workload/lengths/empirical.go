@@ -64,6 +64,9 @@ const (
 // a first line that does not start with a number is taken as a header; empty lines and lines that
 // start with # are skipped.
 func Read(fsys fs.FS, path string) (*Distribution, error) {
+	if err := files.Repeatable(fsys, path); err != nil {
+		return nil, err
+	}
 	file, err := fsys.Open(path)
 	if err != nil {
 		return nil, err

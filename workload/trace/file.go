@@ -8,7 +8,10 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Bounds on a file, which may be a few bytes of gzip that unpack to gigabytes.
@@ -31,10 +34,15 @@ type file struct {
 	lines  *bufio.Scanner
 	// line is the number of the line read last, from 1.
 	line int
+	// damage is why the file cannot be read to its end.
+	damage error
 }
 
 // openFile opens a file of fsys and sees by its first bytes whether it is a gzip.
 func openFile(fsys fs.FS, path string) (*file, error) {
+	if err := files.Repeatable(fsys, path); err != nil {
+		return nil, err
+	}
 	raw, err := fsys.Open(path)
 	if err != nil {
 		return nil, err
@@ -46,24 +54,49 @@ func openFile(fsys fs.FS, path string) (*file, error) {
 			raw.Close()
 			return nil, fmt.Errorf("%s: not a valid gzip file: %w", path, err)
 		}
-		f.in = bufio.NewReaderSize(unzipped, 1<<16)
+		f.in = bufio.NewReaderSize(&watched{unzipped, &f.damage}, 1<<16)
 	}
 	if mark, _ := f.in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
 		f.in.Discard(len(mark)) // the byte order mark that some spreadsheets write
 	}
 	f.lines = bufio.NewScanner(f.in)
 	f.lines.Buffer(make([]byte, 1<<16), maxLine)
+	f.lines.Split(f.split)
 	return f, nil
+}
+
+// watched is a reader that notes the error which ends it early.
+type watched struct {
+	io.Reader
+	damage *error
+}
+
+// Read reads on.
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		*w.damage = err
+	}
+	return n, err
+}
+
+// split finds lines. What of a line comes before damage is none.
+func (f *file) split(data []byte, end bool) (advance int, line []byte, err error) {
+	if end && f.damage != nil && bytes.IndexByte(data, '\n') < 0 {
+		return 0, nil, f.damage
+	}
+	return bufio.ScanLines(data, end)
 }
 
 // head returns the first line that is not blank, or what of it fits into the buffer, without
 // consuming it.
 func (f *file) head() ([]byte, error) {
 	start, err := f.in.Peek(f.in.Size())
-	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
+	start = bytes.TrimLeft(start, " \t\r\n")
+	whole := bytes.IndexByte(start, '\n') >= 0 // damage behind it is found where it is
+	if !whole && err != nil && err != io.EOF && err != bufio.ErrBufferFull {
 		return nil, f.broken(err)
 	}
-	start = bytes.TrimLeft(start, " \t\r\n")
 	if len(start) == 0 {
 		return nil, fmt.Errorf("%s: the file is empty", f.path)
 	}
@@ -100,8 +133,19 @@ func (f *file) errorf(format string, args ...any) error {
 
 // broken returns an error for a file that cannot be read further.
 func (f *file) broken(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = errors.New("the gzip file is cut short")
+	case errors.As(err, &corrupt):
+		err = fmt.Errorf("the gzip file is damaged at byte %d", int64(corrupt))
+	case errors.Is(err, gzip.ErrChecksum):
+		err = errors.New("the gzip file is damaged: what it holds does not have its checksum")
+	case errors.Is(err, gzip.ErrHeader):
+		err = errors.New("what follows in the gzip file is no gzip")
+	}
+	if f.line == 0 {
+		return fmt.Errorf("%s: in the first line: %w", f.path, err)
 	}
 	return fmt.Errorf("%s: after line %d: %w", f.path, f.line, err)
 }

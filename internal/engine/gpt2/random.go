@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/engine/safetensors"
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // WriteRandom writes config.json and model.safetensors of a model with random weights to dir, which
@@ -30,7 +31,7 @@ func WriteRandom(ctx context.Context, dir string, c Config, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), append(text, '\n'),
+	if err := files.WriteBytes(filepath.Join(dir, "config.json"), append(text, '\n'),
 		0o666); err != nil {
 		return err
 	}

@@ -43,13 +43,13 @@ func FuzzOutcome(f *testing.F) {
 	s := &store{key: &key{1}, version: "v"}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		filestest.Bounded(t, len(data), func() {
-			if o := s.readOutcome("v.k", data); o.refused == nil {
+			if _, err := s.readOutcome("v.k", data); err == nil {
 				t.Error("what nobody signed is taken for an outcome")
 			}
-			o := s.readOutcome("v.k", s.key.seal(aResult, "v.k", data))
-			var result map[string]float64
-			if o.into(&result) == nil && o.refused != nil {
-				t.Error("an outcome is refused and believed")
+			o, err := s.readOutcome("v.k", s.key.seal(aResult, "v.k", data))
+			result := map[string]float64{"before": 1}
+			if err == nil && o.into(&result) != nil && len(result) != 1 {
+				t.Errorf("a result that is refused leaves %v", result)
 			}
 		})
 	})

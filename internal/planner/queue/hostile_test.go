@@ -246,9 +246,9 @@ func TestWorkersOpenOnlyWhatWasSent(t *testing.T) {
 			}
 			inject(t, q, js, task.Key, signed(t, q, task, task.Key))
 			var o outcome
-			for ok := false; !ok; time.Sleep(10 * time.Millisecond) {
+			for found := nothing; found != genuine; time.Sleep(10 * time.Millisecond) {
 				var err error
-				if o, ok, err = q.store.result(context.Background(), task.Key); err != nil {
+				if o, found, err = q.store.result(context.Background(), task.Key); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -424,5 +424,69 @@ func TestKeys(t *testing.T) {
 			strings.Contains(err.Error(), "0000") {
 			t.Errorf("the key %q: %v", text, err)
 		}
+	}
+}
+
+// What is not signed costs no try: however often a stranger overwrites the entry of a task, the
+// worker's result is taken.
+func TestForgeriesCostNoTry(t *testing.T) {
+	url := queuetest.Serve(t)
+	var calls atomic.Int32
+	var log notebook
+	planner := open(t, Config{URL: url, Log: log.write}, nil)
+	defer planner.Close()
+	task := seeded(t, planner, 1)
+	done := make(chan error, 1)
+	var got int
+	go func() { done <- planner.Do(context.Background(), task, &got) }()
+	bucket, err := peer(t, url).KeyValue(context.Background(), resultBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * tries {
+		if _, err := bucket.Put(context.Background(), planner.store.name(task.Key),
+			[]byte("forged")); err != nil {
+			t.Fatal(err)
+		}
+		for strings.Count(log.text(), "is refused") <= i { // each is seen by itself
+			time.Sleep(time.Millisecond)
+		}
+	}
+	worker := open(t, Config{URL: url, Workers: 1}, counting(&calls))
+	defer worker.Close()
+	if err := <-done; err != nil || got != 10 || calls.Load() != 1 {
+		t.Errorf("result %d after %d runs: %v", got, calls.Load(), err)
+	}
+}
+
+// row is a result whose fields may be absent.
+type row struct {
+	Share float64 `json:"share"`
+	Met   bool    `json:"met,omitempty"`
+}
+
+// Check refuses what is no share.
+func (r *row) Check() error {
+	if r.Share > 1 {
+		return fmt.Errorf("found a share of %g", r.Share)
+	}
+	return nil
+}
+
+// No field of a result that is refused survives in the one that is believed.
+func TestRefusedResultsLeaveNothing(t *testing.T) {
+	var calls atomic.Int32
+	q := open(t, Config{Workers: 1},
+		Handlers{"seed": func(context.Context, *scenarios.File, string) (any, error) {
+			if calls.Add(1) == 1 {
+				return row{Share: 2, Met: true}, nil
+			}
+			return row{Share: 0.5}, nil
+		}})
+	defer q.Close()
+	var got row
+	if err := q.Do(context.Background(), seeded(t, q, 1), &got); err != nil ||
+		got != (row{Share: 0.5}) {
+		t.Errorf("found %+v, %v; want the second result alone", got, err)
 	}
 }

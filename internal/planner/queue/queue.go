@@ -112,8 +112,8 @@ func (q *Queue) Close() {
 }
 
 // Do lets a worker do a task, unless its result is known, and decodes the result. The error is a
-// Parked if the task failed. A result that is not signed, or that its Check refuses, is computed
-// again.
+// Parked if the task failed. A result that cannot be decoded, or that its Check refuses, is
+// computed again, and leaves nothing in the result. What is not signed is no result.
 func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
 	if err := checkKey(t.Key); err != nil {
 		return err
@@ -123,16 +123,16 @@ func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
 		switch {
 		case err != nil:
 			return err
-		case o.refused == nil && o.Input:
+		case o.Input:
 			return scenarios.BadInput(errors.New(o.Error))
-		case o.refused == nil && o.Error != "":
+		case o.Error != "":
 			return &Parked{o.Error}
 		}
 		refused := o.into(result)
 		if refused == nil {
 			return nil
 		}
-		q.config.Log(fmt.Sprintf("the result of %s is refused: %v", t.Key, refused))
+		q.refuse(t.Key, refused)
 		if try == tries {
 			return &Parked{refused.Error()}
 		}
@@ -140,6 +140,11 @@ func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
 			return err
 		}
 	}
+}
+
+// refuse logs that a result is not believed.
+func (q *Queue) refuse(key string, why error) {
+	q.config.Log(fmt.Sprintf("the result of %s is refused: %v", key, why))
 }
 
 // outcome waits for the outcome of a task.
@@ -198,15 +203,17 @@ func (q *Queue) fulfil(key string, o outcome) {
 
 // submit queues a task, unless its result is stored. One that failed earlier is tried again.
 func (q *Queue) submit(ctx context.Context, t *Task) error {
-	known, ok, err := q.store.result(ctx, t.Key)
-	if err != nil {
+	known, found, err := q.store.result(ctx, t.Key)
+	switch {
+	case err != nil:
 		return err
-	}
-	if ok && (known.refused != nil || known.Error == "") {
+	case found == genuine && known.Error == "":
 		q.fulfil(t.Key, known)
 		return nil
+	case found == forged:
+		q.refuse(t.Key, errForged)
 	}
-	if ok {
+	if found != nothing {
 		if err := q.store.forget(ctx, t.Key); err != nil {
 			return err
 		}
@@ -236,7 +243,12 @@ func (q *Queue) watch(ctx context.Context) error {
 					continue
 				}
 				key := strings.TrimPrefix(entry.Key(), q.store.version+".")
-				q.fulfil(key, q.store.readOutcome(entry.Key(), entry.Value()))
+				o, err := q.store.readOutcome(entry.Key(), entry.Value())
+				if err != nil {
+					q.refuse(key, err) // the task is still in the queue, or queued again when late
+					continue
+				}
+				q.fulfil(key, o)
 			}
 		}
 	})
@@ -253,8 +265,8 @@ func (q *Queue) remind(ctx context.Context) {
 		case <-time.After(3 * q.config.Redeliver):
 		}
 		for _, t := range q.overdue() {
-			o, ok, err := q.store.result(ctx, t.Key)
-			if ok && err == nil {
+			o, found, err := q.store.result(ctx, t.Key)
+			if found == genuine && err == nil {
 				q.fulfil(t.Key, o)
 			} else if err == nil {
 				err = q.store.publish(ctx, t)

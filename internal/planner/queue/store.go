@@ -177,30 +177,44 @@ func (s *store) readTask(subjectOf string, sealed []byte) (*Task, error) {
 	return t, err
 }
 
-// readOutcome returns the stored outcome of a task. An outcome that was not signed with the key is
-// marked as refused.
-func (s *store) readOutcome(name string, sealed []byte) (o outcome) {
+// readOutcome returns the stored outcome of a task. It returns an error for an entry that was not
+// signed with the key, which says nothing about the task.
+func (s *store) readOutcome(name string, sealed []byte) (o outcome, err error) {
 	data, err := s.key.open(aResult, name, sealed)
 	if err == nil {
 		err = json.Unmarshal(data, &o)
 	}
-	o.refused = err
-	return o
+	return o, err
 }
 
-// result returns the outcome that is stored under a key, and whether there is one.
-func (s *store) result(ctx context.Context, key string) (o outcome, ok bool, err error) {
+// entry is what lies under the key of a task.
+type entry int
+
+const (
+	nothing entry = iota
+	forged        // something that was not signed with the key
+	genuine       // an outcome
+)
+
+// result returns the outcome that is stored under a key, and what lies there.
+func (s *store) result(ctx context.Context, key string) (o outcome, found entry, err error) {
 	err = insist(ctx, func() error {
-		entry, err := s.results.Get(ctx, s.name(key))
+		stored, err := s.results.Get(ctx, s.name(key))
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			found = nothing
 			return nil
 		}
-		if err == nil {
-			o, ok = s.readOutcome(entry.Key(), entry.Value()), true
+		if err != nil {
+			return err
 		}
-		return err
+		found = genuine
+		var unsigned error
+		if o, unsigned = s.readOutcome(stored.Key(), stored.Value()); unsigned != nil {
+			found = forged
+		}
+		return nil
 	})
-	return o, ok, err
+	return o, found, err
 }
 
 // keep stores an outcome.

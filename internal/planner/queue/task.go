@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -127,21 +128,21 @@ type outcome struct {
 	// Error says why there is no value. Input reports whether what the user gave is wrong.
 	Error string `json:"error,omitempty"`
 	Input bool   `json:"input,omitempty"`
-	// refused is the reason why the stored outcome is not accepted.
-	refused error
 }
 
-// into decodes the value of an outcome and checks it.
+// into decodes the value of an outcome, checks it, and only then sets what result points to.
 func (o *outcome) into(result any) error {
-	if o.refused != nil {
-		return o.refused
-	}
-	if err := json.Unmarshal(o.Value, result); err != nil {
+	to := reflect.ValueOf(result).Elem()
+	fresh := reflect.New(to.Type())
+	if err := json.Unmarshal(o.Value, fresh.Interface()); err != nil {
 		return err
 	}
-	if c, ok := result.(Checked); ok {
-		return c.Check()
+	if c, ok := fresh.Interface().(Checked); ok {
+		if err := c.Check(); err != nil {
+			return err
+		}
 	}
+	to.Set(fresh.Elem())
 	return nil
 }
 

@@ -126,7 +126,7 @@ func (w *worker) settle(ctx context.Context, m jetstream.Msg) error {
 		return errors.Join(fmt.Errorf("%.200q: no outcome could be stored in %d tries", m.Subject(),
 			mostDeliveries), m.Term())
 	}
-	if known, ok, err := w.store.result(ctx, t.Key); ok && known.refused == nil || err != nil {
+	if _, found, err := w.store.result(ctx, t.Key); found == genuine || err != nil {
 		return err
 	}
 	if about.NumDelivered > tries {

@@ -1,0 +1,62 @@
+package llmsim_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// All outputs go through internal/files, which puts a file in place when it is whole: neither a
+// signal nor a full disk replaces a good file by a broken one.
+func TestOutputsAreWrittenWhole(t *testing.T) {
+	makers := map[string]bool{"Create": true, "OpenFile": true, "WriteFile": true,
+		"CreateTemp": true}
+	others := map[string]string{
+		"internal/planner/journal/journal.go":       "a journal grows line by line",
+		"internal/planner/queue/key.go":             "a key is made once, and linked in place",
+		"internal/report/files.go":                  "the files of a run are staged in a folder",
+		"internal/validation/distil/write.go":       "it replaces no file",
+		"internal/playground/page/generate/main.go": "a tool that builds the page",
+	}
+	seen := map[string]bool{}
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		name = filepath.ToSlash(name)
+		if err == nil && entry.IsDir() && (name == "tests" || name == "internal/files") {
+			return fs.SkipDir
+		}
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") ||
+			strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok || !makers[s.Sel.Name] {
+				return true
+			}
+			if of, ok := s.X.(*ast.Ident); ok && of.Name == "os" {
+				if seen[name] = true; others[name] == "" {
+					t.Errorf("%s calls os.%s; outputs are written with internal/files", name,
+						s.Sel.Name)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range others {
+		if !seen[name] {
+			t.Errorf("%s makes no file any more", name)
+		}
+	}
+}
