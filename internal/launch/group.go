@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/launch/checkpoints"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
@@ -13,16 +15,20 @@ import (
 // deployed is a group of replicas as an engine sees it, with every default filled in.
 type deployed struct {
 	// name is that of the group.
-	name, model, role string
-	hardware          scenarios.Hardware
-	parallelism       scenarios.Parallelism
-	engine            scenarios.Engine
-	batching          scenarios.Policy
-	memory            scenarios.KVMemory
-	scaling           scenarios.Scaling // without a policy where all replicas run always
-	given             func(key string) bool
-	graph             int // of Engine, where it is given
-	server            *deployment.Server
+	name, role string
+	// model is the checkpoint that it loads, stored whether its weights are published in the
+	// format of the scenario.
+	model       string
+	stored      bool
+	hardware    scenarios.Hardware
+	parallelism scenarios.Parallelism
+	engine      scenarios.Engine
+	batching    scenarios.Policy
+	memory      scenarios.KVMemory
+	scaling     scenarios.Scaling // without a policy where all replicas run always
+	given       func(key string) bool
+	graph       int // of Engine, where it is given
+	server      *deployment.Server
 }
 
 // configFile is the name of the file in which an engine finds settings that have no flag.
@@ -36,6 +42,12 @@ func (d *deployed) perRank(name string) string {
 		return strconv.Itoa((n + ranks - 1) / ranks)
 	}
 	return d.batching.Params[name]
+}
+
+// load sets the checkpoint of the model that a scenario calls by a name.
+func (d *deployed) load(called string) {
+	weights := hardware.DType(d.engine.Weights)
+	d.model, d.stored = checkpoints.Of(d.server.Model, called, weights)
 }
 
 // ranks is the number of data-parallel ranks of a replica.
@@ -59,11 +71,12 @@ type group struct {
 // groups returns the pools of a scenario, or the one group of all its replicas.
 func groups(simulation *scenarios.Simulation) []group {
 	s, servers := &simulation.Scenario, simulation.Servers()
-	all := deployed{name: "server", model: nameOf(servers[0].Model, s.Model), role: "mixed",
+	all := deployed{name: "server", role: "mixed",
 		hardware: s.Hardware, parallelism: s.Parallelism, engine: s.Engine, batching: s.Batching,
 		memory: s.Memory, server: servers[0]}
 	all.given = simulation.Given
 	if len(s.Fleet.Pools) == 0 {
+		all.load(s.Model)
 		if all.given("engine.graph") {
 			all.graph = s.Engine.Graph
 		}
@@ -91,7 +104,7 @@ func groups(simulation *scenarios.Simulation) []group {
 			one.memory = p.Memory
 		}
 		one.name, one.server = fmt.Sprintf("%s-%d", one.role, i), servers[i]
-		one.model = nameOf(servers[i].Model, cmp.Or(p.Model, s.Model))
+		one.load(cmp.Or(p.Model, s.Model))
 		one.scaling = p.Scaling
 		one.given = givenIn(simulation, i)
 		if one.given("engine.graph") {

@@ -14,7 +14,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/llmsim/llmsim/internal/nearest"
-	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -168,16 +167,6 @@ func Fleet(simulation *scenarios.Simulation, engineName string) ([]Server, []str
 		list = append(list, server)
 	}
 	return list, missing(simulation, &e, all), nil
-}
-
-// nameOf returns the name of a model on Hugging Face, or what the scenario calls it.
-func nameOf(model *models.Architecture, called string) string {
-	for _, alias := range model.Aliases {
-		if strings.Contains(alias, "/") {
-			return alias
-		}
-	}
-	return called
 }
 
 // resource returns the name under which Kubernetes counts an accelerator.

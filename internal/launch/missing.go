@@ -89,9 +89,9 @@ func (d *deployed) missing(e *engine) (list []string) {
 		say("memory offload: no flag of %s is written for what is kept in host memory", e.name)
 	}
 	weights := hardware.DType(d.engine.Weights)
-	if flag, _ := d.asksWeights(); weights != d.server.Model.DType &&
-		(flag == "" || e.name == "trtllm") {
-		say("engine.weights %s: name a checkpoint that has them", weights)
+	if flag, _ := d.asksWeights(); !d.stored && (flag == "" || e.name == "trtllm") {
+		say("engine.weights %s: no published checkpoint of %s with such weights is known here; "+
+			"name one", weights, d.model)
 	}
 	if kv := d.engine.KVCache; kv == "int8" || kv == "fp32" {
 		say("engine.kv-cache %s: no flag of %s is written for it", kv, e.name)

@@ -235,7 +235,7 @@ func (d *deployed) asksWeights() (flag, value string) {
 		hardware.FP32: "float32"}
 	weights, published := hardware.DType(d.engine.Weights), d.server.Model.DType
 	switch {
-	case weights == published || full[published] == "":
+	case d.stored || full[published] == "":
 		return "", ""
 	case weights == "fp8":
 		return "--quantization", "fp8"

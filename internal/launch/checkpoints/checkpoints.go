@@ -1,0 +1,148 @@
+// Package checkpoints knows published checkpoints: which one a server loads for a model and a
+// number format, and what the name of one says of its weights.
+package checkpoints
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+)
+
+//go:embed checkpoints.csv
+var table string
+
+// Checkpoint is a published form of a model with quantised weights.
+type Checkpoint struct {
+	// Repository is its name on Hugging Face, Of that of the checkpoint that it is a form of.
+	Repository, Of string
+	// Weights is the number format of most of its weights.
+	Weights hardware.DType
+	// Source says where that is from.
+	Source string
+}
+
+// Known returns the checkpoints with quantised weights that are known. They are shared: do not
+// change them.
+func Known() []Checkpoint { return read() }
+
+// read reads the table once: it never changes.
+var read = sync.OnceValue(func() []Checkpoint {
+	reader := csv.NewReader(strings.NewReader(table))
+	reader.Comment, reader.FieldsPerRecord = '#', 4
+	rows, err := reader.ReadAll()
+	if err != nil {
+		panic(fmt.Sprintf("checkpoints: %v", err)) // the table is part of the program
+	}
+	var list []Checkpoint
+	for _, row := range rows[1:] {
+		list = append(list, Checkpoint{row[0], row[1], hardware.DType(row[2]), row[3]})
+	}
+	return list
+})
+
+// endings lists what the names of checkpoints end with where they say the number format of their
+// weights, the longer ones first, with the organisations for which that holds; nil for all.
+func endings() []ending {
+	blocks := []string{"qwen/", "deepseek-ai/", "minimaxai/", "sgl-project/"}
+	return []ending{
+		{"-fp8-static-pertensor", hardware.FP8, nil}, {"-fp8-block", hardware.FP8Block, nil},
+		{"-nvfp4-fp8", hardware.FP4, nil}, // experts in the first, attention in the second
+		// Scales for blocks of 128×128: Qwen/Qwen3-32B-FP8, sgl-project/DeepSeek-V4-Flash-FP8 and
+		// the others of the table.
+		{"-fp8", hardware.FP8Block, blocks},
+		{"-fp8-dynamic", hardware.FP8, nil}, {"-fp8-kv", hardware.FP8, nil},
+		{"-fp8", hardware.FP8, nil},
+		{"-gptq-int8", hardware.INT8, nil}, {"-quantized.w8a8", hardware.INT8, nil},
+		{"-w8a8", hardware.INT8, nil}, {"-int8", hardware.INT8, nil},
+		{"-awq-int4", hardware.INT4, nil}, {"-awq", hardware.INT4, nil},
+		{"-gptq-int4", hardware.INT4, nil}, {"-gptq", hardware.INT4, nil},
+		{"-quantized.w4a16", hardware.INT4, nil}, {"-w4a16", hardware.INT4, nil},
+		{"-nvfp4", hardware.FP4, nil}, {"-mxfp4", hardware.MXFP4, nil},
+		{"-fp4", hardware.FP4, nil},
+	}
+}
+
+// ending is what the end of a name says of the weights.
+type ending struct {
+	text          string
+	weights       hardware.DType
+	organisations []string
+}
+
+// Read returns what a checkpoint is a form of, the number format of its weights, and whether its
+// name says so: by the table, or by its ending.
+func Read(repository string) (form Checkpoint, ok bool) {
+	for _, c := range Known() {
+		if strings.EqualFold(c.Repository, repository) {
+			return c, true
+		}
+	}
+	lower := strings.ToLower(repository)
+	for _, e := range endings() {
+		of := slices.ContainsFunc(e.organisations, func(prefix string) bool {
+			return strings.HasPrefix(lower, prefix)
+		})
+		if cut := len(lower) - len(e.text); cut > 0 && lower[cut:] == e.text &&
+			(of || e.organisations == nil) {
+			return Checkpoint{repository, repository[:cut], e.weights, "its name"}, true
+		}
+	}
+	return Checkpoint{}, false
+}
+
+var instructed = regexp.MustCompile(`(?i)[-_](instruct|chat|it)([-_.]|$)`)
+
+// Native returns the checkpoint of a model as its publisher stores it: the one that was named, or
+// for a name of the catalogue the one that follows instructions, where there is one.
+func Native(model *models.Architecture, called string) string {
+	if strings.Contains(called, "/") {
+		return called
+	}
+	native := called
+	for _, alias := range slices.Backward(model.Aliases) {
+		if strings.Contains(alias, "/") && (native == called || !instructed.MatchString(native) ||
+			instructed.MatchString(alias)) {
+			native = alias
+		}
+	}
+	return native
+}
+
+// Of returns the checkpoint that a server loads for a model with weights in a number format, and
+// whether one is published that is known. If none is, it returns that of the model as it is
+// published.
+func Of(model *models.Architecture, called string, weights hardware.DType) (string, bool) {
+	native := Native(model, called)
+	if weights == model.DType || weights == "" {
+		return native, true
+	}
+	forms := []string{native}
+	if !strings.Contains(called, "/") {
+		forms = append(forms, model.Aliases...)
+	}
+	for _, form := range forms {
+		for _, c := range Known() {
+			if c.Weights == weights && strings.EqualFold(c.Of, form) {
+				return c.Repository, true
+			}
+		}
+	}
+	return native, false
+}
+
+// Gated reports whether a checkpoint is known to be downloaded only with the token of an account
+// that its publisher has let in: "Cannot access gated repo" is what others read
+// (huggingface/optimum-neuron issue 535 of meta-llama/Llama-2, huggingface/transformers issue 29177
+// of Llama 3, ariG23498/gemma3-object-detection issue 5 of Gemma 3).
+func Gated(repository string) bool {
+	lower := strings.ToLower(repository)
+	return strings.HasPrefix(lower, "meta-llama/") || strings.HasPrefix(lower, "google/gemma-2") ||
+		strings.HasPrefix(lower, "google/gemma-3") || strings.HasPrefix(lower, "google/gemma-7b")
+}

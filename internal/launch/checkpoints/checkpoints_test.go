@@ -1,0 +1,99 @@
+package checkpoints
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/models"
+)
+
+// Each checkpoint of the table is a form of a model of the catalogue, has a source, and is what Of
+// returns for the form that it names or has another before it.
+func TestTheTableNamesModelsOfTheCatalogue(t *testing.T) {
+	catalogue, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range Known() {
+		model, err := catalogue.Lookup(c.Of)
+		if err != nil {
+			t.Errorf("%s: %v", c.Repository, err)
+			continue
+		}
+		if c.Source == "" || c.Weights == model.DType {
+			t.Errorf("%s: source %q, weights %s as published", c.Repository, c.Source, c.Weights)
+		}
+		name, known := Of(model, c.Of, c.Weights)
+		form, ok := Read(name)
+		if !known || !ok || form.Of != c.Of || form.Weights != c.Weights {
+			t.Errorf("%s in %s is %s, read as %+v", c.Of, c.Weights, name, form)
+		}
+	}
+}
+
+// Names say the number format of weights as the config.json of the checkpoint does, where it is at
+// hand.
+func TestNamesSayWhatConfigsSay(t *testing.T) {
+	dir := sharedfiles.Path(t, "configs")
+	names, err := filepath.Glob(filepath.Join(dir, "*_config.json"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no configs in %s: %v", dir, err)
+	}
+	seen := 0
+	for _, name := range names {
+		repository := strings.Replace(strings.TrimSuffix(filepath.Base(name), "_config.json"),
+			"--", "/", 1)
+		form, ok := Read(repository)
+		if !ok || form.Weights != hardware.FP8 && form.Weights != hardware.FP8Block {
+			continue
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		blocks := strings.Contains(string(data), `"weight_block_size"`)
+		if blocks != (form.Weights == hardware.FP8Block) {
+			t.Errorf("%s is read as %s; it has blocks: %t", repository, form.Weights, blocks)
+		}
+	}
+	if seen < 5 {
+		t.Errorf("saw %d checkpoints in FP8", seen)
+	}
+}
+
+// A name of the catalogue stands for the checkpoint that follows instructions; one that was given
+// stays what it is, unless it is asked for in another format that is published.
+func TestOf(t *testing.T) {
+	catalogue, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		called, weights, want string
+		known                 bool
+	}{
+		{"llama-3.1-8b", "bf16", "meta-llama/Llama-3.1-8B-Instruct", true},
+		{"llama-2-70b", "fp16", "meta-llama/Llama-2-70b-chat-hf", true},
+		{"meta-llama/Llama-3.1-8B", "bf16", "meta-llama/Llama-3.1-8B", true},
+		{"llama-3.1-8b", "fp8", "nvidia/Llama-3.1-8B-Instruct-FP8", true},
+		{"meta-llama/Llama-3.1-8B", "fp8", "meta-llama/Llama-3.1-8B", false},
+		{"qwen3-235b-a22b", "fp8-block", "Qwen/Qwen3-235B-A22B-FP8", true},
+		{"qwen3-8b", "int4", "Qwen/Qwen3-8B", false},
+		{"palm", "fp8", "palm", false},
+	} {
+		model, err := catalogue.Lookup(c.called)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, known := Of(model, c.called, hardware.DType(c.weights))
+		if got != c.want || known != c.known {
+			t.Errorf("%s in %s is %s, %t; want %s, %t", c.called, c.weights, got, known, c.want,
+				c.known)
+		}
+	}
+}
