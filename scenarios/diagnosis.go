@@ -46,7 +46,8 @@ type Remedy struct {
 	Change string   `json:"change"`
 	Set    []string `json:"set"`
 	// Kept is the share of requests that meet the SLO. TTFT and TPOT are 99th percentiles in
-	// milliseconds. Each is given before and after the change, in runs of equal length.
+	// milliseconds; a TPOT of 0 stands for none, as of static batches. Each is given before and
+	// after the change, in runs of equal length.
 	Kept [2]float64 `json:"slo_attainment"`
 	TTFT [2]float64 `json:"p99_ttft_ms"`
 	TPOT [2]float64 `json:"p99_tpot_ms"`
@@ -56,9 +57,9 @@ type Remedy struct {
 	// Helps reports whether the change helps: the SLO is met, clearly more requests meet it, or the
 	// system is not overloaded after the change.
 	Helps bool `json:"helps"`
-	// Price is the price of an hour after the change, divided by that before. Requests is the
-	// number of requests of the runs.
-	Price    float64 `json:"price"`
+	// Price is the price of an hour after the change, divided by that before; absent if an
+	// accelerator has no price. Requests is the number of requests of the runs.
+	Price    float64 `json:"price,omitempty"`
 	Requests int64   `json:"requests"`
 }
 

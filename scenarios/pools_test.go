@@ -165,3 +165,13 @@ fleet:
 		t.Errorf("%.3f hours of accelerators, $%.3f in all", peak.AcceleratorHours, r.Cost)
 	}
 }
+
+// Where an accelerator has no price, the whole has none: the sum of the others would be too little.
+func TestWithoutAllPricesThereIsNoCost(t *testing.T) {
+	r := runYAML(t, "model: llama-3.1-8b\nworkload: {rate: 4/s, prompt: 500, output: 100, "+
+		"requests: 50}\nfleet: {pools: [{role: prefill, replicas: 1, hardware: h100-sxm}, "+
+		"{role: decode, replicas: 1, hardware: mi355x}]}\n")
+	if r.Cost != 0 || r.CostPerMillion != 0 || r.Pools[0].Cost == 0 {
+		t.Errorf("$%g in all, $%g of the first pool", r.Cost, r.Pools[0].Cost)
+	}
+}

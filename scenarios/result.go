@@ -128,6 +128,11 @@ func (f *finished) result() (*Result, error) {
 		r.AcceleratorHours += p.AcceleratorHours
 		r.Prefill, r.Decode = cmp.Or(r.Prefill, p.Prefill), cmp.Or(r.Decode, p.Decode)
 	}
+	if slices.ContainsFunc(pools, func(p PoolResult) bool {
+		return p.Cost == 0 && p.AcceleratorHours > 0
+	}) {
+		r.Cost = 0 // an accelerator has no price, so the whole has none
+	}
 	if r.TotalOutputTokens > 0 {
 		r.EnergyPerMillion = r.Energy / float64(r.TotalOutputTokens) * 1e6
 	}

@@ -6,12 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/cpu"
 )
 
-// The same scenario gives the same bytes whether or not the compiler fuses products with sums: with
+// The same question gives the same bytes whether or not the compiler fuses products with sums: with
 // GOAMD64=v3, and on arm64 where Debian's qemu-user runs it.
 func TestSameBytesOnAnyMachine(t *testing.T) {
 	if testing.Short() {
@@ -34,15 +35,17 @@ func TestSameBytesOnAnyMachine(t *testing.T) {
 	if len(others) == 0 {
 		t.Skip("this machine runs no other build")
 	}
-	for _, name := range []string{
-		"chat", "deepseek-v3-ep", "two-models", "disaggregated", "autoscaling", "speculation-on",
-		"tenants", "papers/sarathi",
+	for _, asked := range []string{
+		"scenario chat", "scenario deepseek-v3-ep", "scenario two-models",
+		"scenario disaggregated", "scenario autoscaling", "scenario speculation-on",
+		"scenario tenants", "scenario papers/sarathi",
+		"plan llama2-70b-chat", "plan disaggregated", "plan daily-wave", "plan prefill-heavy",
 	} {
-		args := []string{"scenario", name, "--format", "json"}
+		args := append(strings.Fields(asked), "--format", "json")
 		want := output(t, exec.Command(plain, args...))
 		for i, other := range others {
 			if got := output(t, other(args...)); !bytes.Equal(got, want) {
-				t.Errorf("%s: build %d prints other bytes", name, i)
+				t.Errorf("%s: build %d prints other bytes", asked, i)
 			}
 		}
 	}

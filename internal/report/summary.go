@@ -210,10 +210,18 @@ func (p *Printer) pools(pools []scenarios.PoolResult) {
 		}
 		rows = append(rows, table.Row{sum.Name, replicas, sum.Hardware,
 			count(sum.Completed + sum.HandedOver), percent(min(1, sum.Busy)),
-			percent(sum.MFU), percent(sum.MBU), "$" + figure(sum.Cost), figure(sum.Energy)})
+			percent(sum.MFU), percent(sum.MBU), dollars(sum.Cost), figure(sum.Energy)})
 	}
 	p.grid(table.Row{"pool", "replicas", "hardware", "requests", "busy", "MFU", "MBU", "cost",
 		"Wh"}, rows, 0, 2)
+}
+
+// dollars prints a cost; a dash where an accelerator has no price.
+func dollars(cost float64) string {
+	if cost == 0 {
+		return "–"
+	}
+	return "$" + figure(cost)
 }
 
 // classes prints the outcome by class or tenant.

@@ -35,8 +35,9 @@ type Evidence struct {
 	// Errors are the errors of this server if it was measured, else those of the nearest measured
 	// server.
 	Errors []Error `json:"errors,omitempty"`
-	// Nearest is the nearest measured server, and Differs says in what it differs. Both are absent
-	// if this server was measured, or if no measured server is near.
+	// Nearest is the nearest measured server: of those with the most similar layers, the one that
+	// differs least else. Differs says in what it differs. Both are absent if this server was
+	// measured, or if no measured server is near.
 	Nearest *deployment.Key `json:"nearest,omitempty"`
 	Differs []string        `json:"differs,omitempty"`
 	// Deviations are the known deviations that apply to the server.
@@ -80,21 +81,30 @@ func (e *Evidence) find(key deployment.Key, leftOut func(deployment.Key) bool) {
 		e.Grade, e.Errors = Measured, list
 		return
 	}
-	best, nearest, differs := math.Inf(1), deployment.Key{}, []string(nil)
+	best, strange := math.Inf(1), math.MaxInt
 	for _, other := range servers() {
-		if leftOut(other) {
+		d, differs := distance(key, other)
+		if d > farthest || leftOut(other) {
 			continue
 		}
-		if d, words := distance(key, other); d < best {
-			best, nearest, differs = d, other, words
+		kin := strangeness(key.Model, other.Model)
+		if cmp.Or(cmp.Compare(kin, strange), cmp.Compare(d, best)) < 0 {
+			best, strange = d, kin
+			e.Grade, e.Nearest, e.Differs, e.Errors = Relative, &other, differs, errorsOf(other)
 		}
 	}
-	switch {
-	case best <= farthest:
-		e.Grade, e.Nearest, e.Differs, e.Errors = Relative, &nearest, differs, errorsOf(nearest)
-	case kernelsMeasured(key):
+	if e.Grade != Relative && kernelsMeasured(key) {
 		e.Grade = Kernels
 	}
+}
+
+// Strangeness counts in how much the layers differ that the nearest measured server runs: one for
+// the kind of attention, and one for experts. It is 0 for a server that was measured itself.
+func (e *Evidence) Strangeness() int {
+	if e.Nearest == nil {
+		return 0
+	}
+	return strangeness(e.Server.Model, e.Nearest.Model)
 }
 
 // distance says how far a server is from one that was measured, and in what they differ. Other

@@ -38,6 +38,23 @@ func family(name string) string {
 	return familyOf(a)
 }
 
+// experts ends the family of a model with routed experts.
+const experts = " and experts"
+
+// strangeness counts in how much the layers of two models differ: one for the kind of attention,
+// and one for experts.
+func strangeness(a, b string) int {
+	one, other := family(a), family(b)
+	n := 0
+	if strings.TrimSuffix(one, experts) != strings.TrimSuffix(other, experts) {
+		n++
+	}
+	if strings.HasSuffix(one, experts) != strings.HasSuffix(other, experts) {
+		n++
+	}
+	return n
+}
+
 func familyOf(a *models.Architecture) string {
 	words := "softmax attention"
 	for i := range a.Groups {
@@ -58,7 +75,7 @@ func familyOf(a *models.Architecture) string {
 		}
 	}
 	if a.Experts() != nil {
-		words += " and experts"
+		words += experts
 	}
 	return words
 }

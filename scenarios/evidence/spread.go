@@ -163,7 +163,12 @@ func spread(g Grade, key deployment.Key, errors []Error) Spread {
 }
 
 // Range returns the factors on a predicted TPOT between which 80 of 100 measured values lie.
-func (s *Spread) Range() (low, high float64) {
-	width := float64(s.TPOT * Width80) // not fused, so that all machines print the same
-	return math.Exp(s.TPOTBias - width), math.Exp(s.TPOTBias + width)
+func (s *Spread) Range() (low, high float64) { return between(s.TPOTBias, s.TPOT) }
+
+// RangeTTFT is Range for TTFT.
+func (s *Spread) RangeTTFT() (low, high float64) { return between(s.TTFTBias, s.TTFT) }
+
+func between(bias, deviation float64) (low, high float64) {
+	width := float64(deviation * Width80) // not fused, so that all machines print the same
+	return math.Exp(bias - width), math.Exp(bias + width)
 }

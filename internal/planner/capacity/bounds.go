@@ -134,7 +134,7 @@ func (p *parts) latencies(l *load) {
 		p.excess += times / n
 	}
 	p.alone = kept / n
-	p.tight = p.alone+3*math.Sqrt(p.alone*(1-p.alone)/n) < l.target-1e-9
+	p.tight = p.alone+float64(3*math.Sqrt(p.alone*(1-p.alone)/n)) < l.target-1e-9
 	if last.drafts != nil {
 		p.alone = math.Round(1e4*p.alone) / 1e4 // a chance of 1e-19 is none
 	}

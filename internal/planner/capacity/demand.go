@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/llmsim/llmsim/scenarios"
@@ -189,5 +190,5 @@ func (p *Plan) scaleRate(by float64) {
 		scale(&w.Classes[i].Rate)
 	}
 	scale(&w.Rate)
-	w.Arrivals.Users = int(float64(w.Arrivals.Users)*by + 0.5)
+	w.Arrivals.Users = int(math.Round(float64(w.Arrivals.Users) * by))
 }

@@ -58,7 +58,7 @@ type jobFleet struct {
 
 // seconds returns the time that n replicas take for a number of requests.
 func (j *jobFleet) seconds(requests int64, n int) float64 {
-	return j.begin + j.each*math.Ceil(float64(requests)/float64(n))
+	return j.begin + float64(j.each*math.Ceil(float64(requests)/float64(n)))
 }
 
 // JobDone is the fleet of a job, or an option that would do it.
@@ -176,7 +176,7 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 	fate.kind = simulated
 	j.begin = max(0, t.Seconds-j.each*float64(sample))
 	if p, taken := o.interrupted(); taken { // time away, and work that begins anew
-		j.each *= 1 + p.rate*(p.away+t.Latencies["mean_e2el_ms"]/1000)
+		j.each *= 1 + float64(p.rate*(p.away+t.Latencies["mean_e2el_ms"]/1000))
 	}
 	within := sim.Time(s.trials.file.Plan.Job.Within).Seconds()
 	most := min(int64(s.allowed(o)), requests)

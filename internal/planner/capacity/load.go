@@ -158,12 +158,12 @@ func (w *work) add(r *sim.Request) {
 	w.requests++
 	w.prompt += p
 	w.output += out
-	w.stored += out * (p + out/2)
+	w.stored += float64(out * (p + out/2))
 	if len(r.Content) == 0 {
 		w.fresh += p
-		w.own += out * (p + out/2)
+		w.own += float64(out * (p + out/2))
 	} else {
-		w.own += out * out / 2
+		w.own += float64(out * out / 2)
 	}
 }
 

@@ -140,7 +140,7 @@ func (p *pace) steps(w *work, tokens float64) float64 {
 	if k <= 0 {
 		return tokens * p.token
 	}
-	return k*p.step(tokens/k) + w.stored/p.mean*p.context
+	return float64(k*p.step(tokens/k)) + float64(w.stored/p.mean*p.context)
 }
 
 // paced bounds the seconds for which a server is busy that gives the kept ones of requests their
@@ -154,7 +154,7 @@ func (p *pace) paced(w, kept *work, limit float64) float64 {
 	}
 	steps := max(tokens/p.stride, all/p.mean-(all-tokens))
 	gain := tokens / steps
-	return (tokens*p.share(limit*gain) + kept.stored*p.context) / gain
+	return (float64(tokens*p.share(limit*gain)) + float64(kept.stored*p.context)) / gain
 }
 
 // share bounds a token's share of the seconds of steps, f(n)/n of a step of n sequences, where
@@ -180,7 +180,7 @@ func (p *pace) share(limit float64) float64 {
 		}
 		if limit < b.tokens {
 			slope := (b.seconds - a.seconds) / (b.tokens - a.tokens)
-			return min(a.seconds, a.seconds+slope*(limit-a.tokens))
+			return min(a.seconds, a.seconds+float64(slope*(limit-a.tokens)))
 		}
 	}
 	return hull[len(hull)-1].seconds

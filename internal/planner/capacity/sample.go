@@ -44,7 +44,7 @@ func spreadOf(list []sim.Time) (mean, p99 float64) {
 	slices.Sort(list)
 	sum, n := 0.0, float64(len(list))
 	for _, t := range list {
-		sum += milliseconds(t)
+		sum += float64(milliseconds(t))
 	}
 	return sum / n, milliseconds(list[int(math.Ceil(0.99*n))-1])
 }
@@ -211,10 +211,10 @@ func (s *sample) measured(measure string, first, pace []float64) float64 {
 func (s *sample) energy(o *option, n int) float64 {
 	joules := float64(float64(n) * o.sum((*server).idlePower) * s.seconds)
 	if d := o.decode; d == nil {
-		joules += o.slow / slack * float64(o.prefill.run*o.prefill.pace.both(&s.work))
+		joules += float64(o.slow / slack * float64(o.prefill.run*o.prefill.pace.both(&s.work)))
 	} else {
-		joules += o.slow / slack * (float64(o.prefill.run*o.prefill.pace.prefill(&s.work)) +
-			float64(d.run*d.pace.decode(&s.work)))
+		joules += float64(o.slow / slack * (float64(o.prefill.run*o.prefill.pace.prefill(&s.work)) +
+			float64(d.run*d.pace.decode(&s.work))))
 	}
 	return joules / 3600 / s.tokens * 1e6
 }

@@ -77,15 +77,18 @@ type Outcome struct {
 
 // Figure is a figure of a variant, and its difference from that of the first.
 type Figure struct {
-	Name  string         `json:"name"`
-	Title string         `json:"title"`
-	Unit  string         `json:"unit"`
-	Value stats.Interval `json:"value"`
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	Unit  string `json:"unit"`
+	// Value is absent where a run has no such figure, as TPOT where answers come as a whole, or a
+	// cost where an accelerator has no price.
+	Value stats.Interval `json:"value,omitzero"`
 	// Difference is the difference of runs with the same random numbers. BeyondNoise reports
 	// whether it is not 0, at the confidence of the comparison, and Better whether it is an
-	// improvement. Offered is set if both variants serve the whole load. Then the difference comes
-	// from the load, and is neither better nor worse.
-	Difference  stats.Interval `json:"difference"`
+	// improvement. It is absent where one of the two has no such figure. Offered is set if both
+	// variants serve the whole load. Then the difference comes from the load, and is neither better
+	// nor worse.
+	Difference  stats.Interval `json:"difference,omitzero"`
 	BeyondNoise bool           `json:"beyond_noise"`
 	Better      bool           `json:"better"`
 	Offered     bool           `json:"as_offered,omitempty"`

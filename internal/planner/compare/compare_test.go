@@ -61,8 +61,8 @@ func TestTheSameDoesNotDiffer(t *testing.T) {
 	}
 }
 
-// Every figure is a number, also of a run shorter than another's warm-up and of answers that have
-// no second token.
+// Every figure is a number, also of a run shorter than another's warm-up, except for the gaps of
+// answers without a second token: there are none.
 func TestFiguresAreNumbers(t *testing.T) {
 	file, err := scenarios.Parse("short",
 		[]byte(strings.NewReplacer("output: 120, requests: 600",
@@ -79,9 +79,38 @@ func TestFiguresAreNumbers(t *testing.T) {
 		t.Errorf("%d of 5 requests are looked at, want the last 3", len(w.ttft))
 	}
 	for _, m := range measures(false) {
-		if v := m.of(w); math.IsNaN(v) || math.IsInf(v, 0) {
+		gaps := strings.Contains(m.Name, "tpot") || strings.Contains(m.Name, "itl")
+		if v := m.of(w); math.IsNaN(v) != gaps || math.IsInf(v, 0) {
 			t.Errorf("%s is %g", m.Name, v)
 		}
+	}
+}
+
+// What an accelerator without a price costs is absent, and neither better nor worse.
+func TestWithoutAPriceThereIsNoCost(t *testing.T) {
+	c := run(t, 2, variant("a", base),
+		variant("b", strings.Replace(base, "h100-sxm", "mi355x", 1)))
+	f := figure(t, c.Variants[1].Figures, "cost_per_million_output_tokens")
+	if !f.Value.IsZero() || f.Better || f.verdict() != "–" || f.Range != nil {
+		t.Errorf("found %+v, which is %s", f, f.verdict())
+	}
+	text, err := json.Marshal(f)
+	if err != nil || strings.Contains(string(text), "value") {
+		t.Errorf("%s, %v: want no value", text, err)
+	}
+}
+
+// Batches that take whole prompts hold up those who decode: TPOT hides it, and gaps show it.
+func TestGapsShowWhatTPOTHides(t *testing.T) {
+	long := strings.NewReplacer("batching: {max-sequences: 256}", "batching: orca", "prompt: 400",
+		"prompt: 3000", "rate: 12/s", "rate: 5/s").Replace(base)
+	c := run(t, 2, variant("orca", long),
+		variant("sarathi", strings.Replace(long, "batching: orca", "batching: sarathi", 1)))
+	gap := figure(t, c.Variants[1].Figures, "p99_itl_ms")
+	tpot := figure(t, c.Variants[1].Figures, "p99_tpot_ms")
+	if !gap.Better || gap.Difference.Mean > 5*tpot.Difference.Mean {
+		t.Errorf("gaps %s (%s), TPOT %s (%s)", gap.difference(c.Variants[0].Figures[4].Value.Mean),
+			gap.verdict(), tpot.difference(c.Variants[0].Figures[3].Value.Mean), tpot.verdict())
 	}
 }
 

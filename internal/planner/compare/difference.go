@@ -9,15 +9,12 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// absent reports whether one of two variants has no such latency, so that there is no difference.
-// For example, there is no TPOT if answers come as a whole. base is the value of the first variant.
-func (f *Figure) absent(base float64) bool {
-	return f.Unit == "ms" && (base == 0 || f.Value.Mean == 0)
-}
+// absent reports whether one of two variants has no such figure, so that there is no difference.
+func (f *Figure) absent() bool { return f.Difference.IsZero() }
 
 // difference prints how a figure differs from its value in the first variant.
 func (f *Figure) difference(base float64) string {
-	if f.absent(base) {
+	if f.absent() {
 		return "–"
 	}
 	if f.Unit == string(scenarios.Percent) {
@@ -56,6 +53,7 @@ func relative(d stats.Interval, base float64) string {
 		return fmt.Sprintf("%+.3g", d.Mean)
 	}
 	base = math.Abs(base)
+	low = max(low, -base) // the figure is not below 0
 	words := share(d.Mean, base)
 	switch r := 1 + d.Mean/base; {
 	case !known:
@@ -74,7 +72,7 @@ func share(x, base float64) string {
 	if base == 0 {
 		return fmt.Sprintf("%+.3g", x)
 	}
-	change := x / math.Abs(base)
+	change := max(-1, x/math.Abs(base)) // the figure is not below 0
 	switch r := 1 + change; {
 	case r >= 2:
 		return times(r) + " times"

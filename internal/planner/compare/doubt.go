@@ -49,6 +49,9 @@ func (c *Comparison) differ(first, other *trial, figures []Figure) {
 	a, b := c.responses(first), c.responses(other)
 	for i, m := range c.measures() {
 		f := &figures[i]
+		if f.absent() {
+			continue
+		}
 		noise := f.noise
 		if math.IsInf(noise, 1) {
 			noise = 0 // one run is all there is
@@ -90,7 +93,7 @@ func constants(t *trial) map[server]bool {
 // span prints the range of the difference as shares of a value, or as ratios where they are large;
 // nothing where it is not known.
 func (f *Figure) span(base float64) string {
-	if f.Range == nil || f.absent(base) {
+	if f.Range == nil || f.absent() {
 		return ""
 	}
 	return fmt.Sprintf("%s to %s", share(f.Range.Low, f.whole(base)),

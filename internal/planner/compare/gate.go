@@ -76,8 +76,8 @@ type Check struct {
 }
 
 // Check applies gates to all variants except the first. A difference within noise does not fail a
-// relative gate. A latency that no request has fails every gate; this happens if all requests are
-// refused, or if no answer has a second token.
+// relative gate. A figure that a variant does not have fails every gate, such as a latency
+// if all requests are refused, or a cost if an accelerator has no price.
 func (c *Comparison) Check(gates []Gate) []Check {
 	var list []Check
 	for i := 1; i < len(c.Variants); i++ {
@@ -101,14 +101,13 @@ func (c *Comparison) check(g Gate, v *Outcome) Check {
 func (g Gate) check(variant string, f *Figure, first float64) Check {
 	c := Check{Gate: g, Variant: variant, Words: fmt.Sprintf("%s is %s, %s against %s", f.Name,
 		amount(f.Value.Mean, f.Unit), f.difference(first), amount(first, f.Unit))}
-	none := f.absent(1) // whatever the first has
-	if none || g.Relative && f.absent(first) {
+	none := f.Value.IsZero()
+	if none || g.Relative && f.absent() {
 		c.Failed = true
-		c.Words = fmt.Sprintf("%s: no request of %s has one, so the limit is broken",
-			f.Name, variant)
+		c.Words = fmt.Sprintf("%s: %s, so the limit is broken", f.Name, f.missing(variant))
 		if !none {
-			c.Words = fmt.Sprintf("%s is %s, and no request of the first has one to compare with",
-				f.Name, amount(f.Value.Mean, f.Unit))
+			c.Words = fmt.Sprintf("%s is %s, and %s to compare with", f.Name,
+				amount(f.Value.Mean, f.Unit), f.missing("the first"))
 		}
 		return c
 	}
@@ -131,6 +130,14 @@ func (g Gate) check(variant string, f *Figure, first float64) Check {
 		c.Words += ", which is less than the predictions may be wrong by"
 	}
 	return c
+}
+
+// missing says why a variant does not have the figure.
+func (f *Figure) missing(variant string) string {
+	if f.Unit == string(scenarios.Milliseconds) {
+		return "no request of " + variant + " has one"
+	}
+	return variant + " has none"
 }
 
 // WriteJUnit writes checks as a JUnit report, which build servers read.

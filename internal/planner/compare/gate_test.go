@@ -3,6 +3,7 @@ package compare
 import (
 	"bytes"
 	"encoding/xml"
+	"math"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/planner/stats"
@@ -12,6 +13,7 @@ import (
 // What a gate says of a figure and of the first variant's: differences are shares of the first, of
 // percentages points, and any share of nothing is too much. What nobody has keeps no limit.
 func TestGates(t *testing.T) {
+	none := math.NaN()
 	for _, c := range []struct {
 		gate        string
 		first, this float64
@@ -22,15 +24,15 @@ func TestGates(t *testing.T) {
 		{"p99_ttft_ms > 5%", 100, 106, true, true},
 		{"p99_ttft_ms > +5%", 100, 106, false, false}, // within noise
 		{"p99_ttft_ms > +5%", 100, 105, true, false},
-		{"p99_ttft_ms > +5%", 100, 0, true, true}, // all are refused
-		{"p99_ttft_ms > 500", 100, 0, true, true},
-		{"p99_tpot_ms > +5%", 0, 8, true, true}, // answers of the first had one token
-		{"p99_tpot_ms > 30", 0, 8, true, false},
-		{"p99_tpot_ms > +5%", 0, 0, true, true},
+		{"p99_ttft_ms > +5%", 100, none, true, true}, // all are refused
+		{"p99_ttft_ms > 500", 100, none, true, true},
+		{"p99_tpot_ms > +5%", none, 8, true, true}, // answers of the first had one token
+		{"p99_tpot_ms > 30", none, 8, true, false},
+		{"p99_tpot_ms > +5%", none, none, true, true},
 		{"output_throughput < -5%", 100, 94, true, true},
 		{"output_throughput < -5%", 100, 96, true, false},
-		{"cost_per_million_output_tokens > +5%", 0, 0.01, true, true},
-		{"cost_per_million_output_tokens > +5%", 0, 0, true, false},
+		{"cost_per_million_output_tokens > +5%", none, 0.01, true, true}, // the first has no price
+		{"cost_per_million_output_tokens > +5%", none, none, true, true},
 		{"slo_attainment < 99%", 100, 98.5, true, true},
 		{"slo_attainment < 99", 100, 98.5, true, true},
 		{"slo_attainment < 99%", 100, 99.5, true, false},

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -11,7 +12,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// measure is a metric of a run, taken after its warm-up.
+// measure is a metric of a run, taken after its warm-up; NaN where the run has none.
 type measure struct {
 	scenarios.Metric
 	of func(w *window) float64
@@ -20,17 +21,26 @@ type measure struct {
 // measures lists the compared figures, including the worth of tokens if tokens are sold. Latencies
 // are in milliseconds.
 func measures(sold bool) []measure {
-	named := scenarios.MetricNamed
+	named, gap := scenarios.MetricNamed, scenarios.MetricNamed("p99_itl_ms")
 	list := []measure{
 		{named("mean_ttft_ms"), func(w *window) float64 { return mean(w.ttft) }},
 		{named("p99_ttft_ms"), func(w *window) float64 { return quantile(0.99, w.ttft) }},
 		{named("mean_tpot_ms"), func(w *window) float64 { return mean(w.tpot) }},
 		{named("p99_tpot_ms"), func(w *window) float64 { return quantile(0.99, w.tpot) }},
+		{gap, func(w *window) float64 {
+			if len(w.tpot) == 0 {
+				return math.NaN()
+			}
+			return gap.Of(w.run.Result)
+		}},
 		{named("mean_e2el_ms"), func(w *window) float64 { return mean(w.e2e) }},
 		{named("p99_e2el_ms"), func(w *window) float64 { return quantile(0.99, w.e2e) }},
 		{named("output_throughput"), func(w *window) float64 { return w.throughput }},
 		{named("slo_attainment").InPercent(), func(w *window) float64 { return 100 * w.kept }},
 		{named("cost_per_million_output_tokens"), func(w *window) float64 {
+			if w.run.Result.Cost == 0 {
+				return math.NaN() // an accelerator has no price
+			}
 			return w.run.Result.CostPerMillion
 		}},
 		{named("energy_per_million_output_tokens"), func(w *window) float64 {
@@ -107,7 +117,7 @@ func newWindow(o *planner.Observation, first int) *window {
 		}
 		w.ttft = append(w.ttft, r.TTFT.Milliseconds())
 		w.e2e = append(w.e2e, r.E2E.Milliseconds())
-		if r.Output > 1 {
+		if r.Output > 1 && r.TPOT > 0 { // static batches give all tokens at once
 			w.tpot = append(w.tpot, r.TPOT.Milliseconds())
 		}
 	}
@@ -148,18 +158,18 @@ func throughput(o *planner.Observation, from, to sim.Time) float64 {
 	return float64(tokens) / (to - from).Seconds()
 }
 
-// mean is 0 where there is nothing, as of TPOT where answers have one token.
+// mean is NaN where there is nothing, as of TPOT where answers have one token.
 func mean(values []float64) float64 {
 	if len(values) == 0 {
-		return 0
+		return math.NaN()
 	}
 	return stat.Mean(values, nil)
 }
 
-// quantile returns a quantile of sorted values, 0 where there are none.
+// quantile returns a quantile of sorted values, NaN where there are none.
 func quantile(q float64, sorted []float64) float64 {
 	if len(sorted) == 0 {
-		return 0
+		return math.NaN()
 	}
 	return stat.Quantile(q, stat.LinInterp, sorted, nil)
 }

@@ -61,8 +61,8 @@ func (c *Comparison) basis() []string {
 			"draws of the simulation, and not other days.")
 	}
 	list = append(list, "Tokens/s counts the answers that end while requests arrive. The price "+
-		"is that at the offered rate if both scenarios keep up with it. Energy is that of the "+
-		"whole run.")
+		"is that at the offered rate if both scenarios keep up with it. Energy and the gaps "+
+		"between tokens (ITL) are those of the whole run.")
 	if c.Whole != "" {
 		list = append(list, "Whole runs are compared: "+c.Whole+".")
 	} else {
@@ -157,7 +157,7 @@ func (e *Effect) keys() string { return keys(append([]Change{e.Change}, e.With..
 
 func (e *Effect) cell(f *Figure, base float64) string {
 	switch {
-	case f.absent(base):
+	case f.absent():
 		return "–"
 	case !f.BeyondNoise && !math.IsInf(f.Difference.Half, 1):
 		return "noise"
@@ -169,7 +169,7 @@ func (e *Effect) cell(f *Figure, base float64) string {
 
 func (f *Figure) verdict() string {
 	switch {
-	case f.absent(f.Value.Mean - f.Difference.Mean):
+	case f.absent():
 		return "–"
 	case f.Difference.Mean == 0 && f.Difference.Half == 0:
 		return "the same"
@@ -190,7 +190,7 @@ func (f *Figure) verdict() string {
 // bar draws the difference as a share of a value, lightly where it is within noise. It is full at
 // 100 %.
 func (f *Figure) bar(base float64) string {
-	if f.absent(base) {
+	if f.absent() {
 		return ""
 	}
 	change := f.Difference.Mean
@@ -200,13 +200,13 @@ func (f *Figure) bar(base float64) string {
 	return terminal.Change(change, 5, f.BeyondNoise)
 }
 
-// amount prints a value with its unit.
+// amount prints a value with its unit, or a dash for none.
 func amount(x float64, unit string) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
 	switch unit {
 	case "ms":
-		if x == 0 {
-			return "–" // nobody has it
-		}
 		return units.FormatDuration(x / 1000)
 	case "$":
 		if x < 0 {

@@ -37,7 +37,7 @@ func Difference(m scenarios.Metric, first, other Response, shared bool, seen,
 		common.TPOT = min(first.Spread.TPOT, other.Spread.TPOT)
 		common.TTFT = min(beside(m, first.Spread).deviation, beside(m, other.Spread).deviation)
 	}
-	down, up := noise*noise, noise*noise
+	down, up := float64(noise*noise), float64(noise*noise)
 	add := func(fast, slow float64) {
 		low, high := min(fast, slow, 0), max(fast, slow, 0)
 		down += float64(low * low)
@@ -53,9 +53,9 @@ func Difference(m scenarios.Metric, first, other Response, shared bool, seen,
 		rest := own.sign * math.Sqrt(1-own.part*own.part)
 		add(rest*(own.Fast-own.Plain), rest*(own.Slow-own.Plain))
 		o := beside(m, own.Spread)
-		half := own.Plain * distuv.UnitNormal.Quantile((1+level)/2) *
-			math.Sqrt(float64(o.deviation*o.deviation)-float64(common.TTFT*common.TTFT))
-		shift := own.sign * own.Plain * math.Expm1(o.bias)
+		half := float64(own.Plain * distuv.UnitNormal.Quantile((1+level)/2) *
+			math.Sqrt(float64(o.deviation*o.deviation)-float64(common.TTFT*common.TTFT)))
+		shift := float64(own.sign * own.Plain * math.Expm1(o.bias))
 		if shared {
 			shift = 0
 		}

@@ -29,7 +29,7 @@ const (
 
 // factor returns the factor on step times that is not exceeded with probability p.
 func factor(e evidence.Spread, p float64) float64 {
-	return math.Exp(e.TPOTBias + e.TPOT*distuv.UnitNormal.Quantile(p))
+	return math.Exp(e.TPOTBias + float64(e.TPOT*distuv.UnitNormal.Quantile(p)))
 }
 
 // besides is the part of a metric's error that step times do not explain. It is the logarithm of

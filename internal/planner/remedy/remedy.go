@@ -90,10 +90,11 @@ func helps(before, after *scenarios.Result) bool {
 // worthwhile is the least increase of the share of requests that meet the SLO that counts as help.
 const worthwhile = 0.01
 
-// price returns the price of an hour after the change, divided by that before.
+// price returns the price of an hour after the change, divided by that before; 0 if an accelerator
+// has no price.
 func price(before, after *scenarios.Result) float64 {
-	if before.Cost == 0 {
-		return float64(after.Accelerators) / float64(before.Accelerators)
+	if before.Cost == 0 || after.Cost == 0 {
+		return 0
 	}
 	return after.Cost / after.Duration / (before.Cost / before.Duration)
 }

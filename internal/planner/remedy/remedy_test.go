@@ -114,3 +114,16 @@ func TestRemediesHold(t *testing.T) {
 		}
 	}
 }
+
+// Static batches give all tokens of an answer at once: there is no TPOT to speak of. Without a
+// price of the accelerator, a remedy has none.
+func TestWhatIsNotThereIsNotTold(t *testing.T) {
+	r := triedText(t, "model: llama-3.1-8b\nhardware: mi355x\nbatching: {policy: static, "+
+		"batch-size: 4}\nworkload: {rate: 16/s, prompt: 500, output: 100, requests: 300}\n"+
+		"slo: {ttft: 300ms, tpot: 20ms}\n")
+	words := strings.Join(diagnosis.Remedies(r.Diagnosis), " ")
+	if !strings.Contains(words, "would help") || strings.Contains(words, "TPOT") ||
+		strings.Contains(words, "times the price") {
+		t.Error(words)
+	}
+}

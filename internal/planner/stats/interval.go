@@ -15,6 +15,10 @@ type Interval struct {
 	Half float64 `json:"half_width"`
 }
 
+// IsZero reports whether there was nothing to observe, so that Mean is NaN. The tag omitzero then
+// leaves the interval out.
+func (i Interval) IsZero() bool { return math.IsNaN(i.Mean) }
+
 // MarshalJSON writes an unknown half width as null.
 func (i Interval) MarshalJSON() ([]byte, error) {
 	var half *float64

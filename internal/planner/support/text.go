@@ -14,11 +14,15 @@ import (
 // line is a line of the table: an accelerator, and the degrees of tensor parallelism of which the
 // same is known.
 type line struct {
-	accelerator         string
-	degrees             []int
-	fewest, most        int // KV tokens
-	grade               evidence.Grade
-	tpot, ttft, between string
+	accelerator  string
+	degrees      []int
+	fewest, most int // KV tokens
+	grade        evidence.Grade
+	tpot, ttft   string // where 80 of 100 measured values are expected
+	// strange counts in how much the layers of the nearest measured server differ, and basis is
+	// that server.
+	strange int
+	basis   basis
 }
 
 // lines returns the table, the best known first, and the accelerators on which the model cannot be
@@ -31,8 +35,8 @@ func (m *Matrix) lines() (table []line, unfit []string) {
 			continue
 		}
 		l := line{r.Accelerator, []int{r.Tensor}, r.KVTokens, r.KVTokens,
-			r.Evidence.Grade, errorOf(r.Evidence, "TPOT"), errorOf(r.Evidence, "TTFT"),
-			sure(&r.Evidence.Spread)}
+			r.Evidence.Grade, sure(r.Evidence.Spread.Range()), sure(r.Evidence.Spread.RangeTTFT()),
+			r.Evidence.Strangeness(), basisOf(r.Evidence)}
 		same := slices.IndexFunc(table, func(other line) bool { return other.knows(&l) })
 		if same < 0 {
 			table = append(table, l)
@@ -43,7 +47,7 @@ func (m *Matrix) lines() (table []line, unfit []string) {
 	}
 	slices.SortStableFunc(table, func(a, b line) int {
 		rank := func(l line) int { return slices.Index(evidence.Grades(), l.grade) }
-		return cmp.Compare(rank(a), rank(b))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.strange, b.strange))
 	})
 	return table, unfit
 }
@@ -51,7 +55,7 @@ func (m *Matrix) lines() (table []line, unfit []string) {
 // knows reports whether the same is known of other, on the same accelerator.
 func (l *line) knows(other *line) bool {
 	return l.accelerator == other.accelerator && l.grade == other.grade && l.tpot == other.tpot &&
-		l.ttft == other.ttft && l.between == other.between
+		l.ttft == other.ttft && l.basis == other.basis
 }
 
 // cells returns the line as cells of the table.
@@ -60,7 +64,7 @@ func (l *line) cells() []string {
 	if l.most > l.fewest {
 		tokens += "–" + report.Figure(float64(l.most)/1000)
 	}
-	return []string{l.accelerator, l.tensor(), tokens, string(l.grade), l.tpot, l.ttft, l.between}
+	return []string{l.accelerator, l.tensor(), tokens, string(l.grade), l.tpot, l.ttft}
 }
 
 // tensor writes the degrees, as a range where none is missing: 1–8.
@@ -82,37 +86,76 @@ func (m *Matrix) WriteText(out io.Writer) error {
 	for i := range table {
 		rows = append(rows, table[i].cells())
 	}
-	p.Table([]string{"on", "TP", "KV ktok", "evidence", "TPOT off", "TTFT", "80% of TPOT"},
-		rows, 0, 3)
+	p.Table([]string{"on", "TP", "KV ktok", "evidence", "TPOT", "TTFT"}, rows, 0, 3)
+	p.Gap()
+	for _, words := range relatives(table) {
+		p.Item(words)
+	}
 	p.Gap()
 	p.Text("“TP” is the number of accelerators of a replica, by tensor parallelism. “KV ktok” is " +
 		"the size of its KV cache, in thousands of tokens.")
-	p.Text("“Off” is the median error on measured rows of this server, or of the nearest " +
-		"measured server (“relative”). Constants may have been fitted to some of these rows.")
-	p.Text("“80% of TPOT” is where a measured TPOT is expected, against the predicted one, in " +
-		"80 of 100 cases. For “measured” it follows from the errors on this server's own rows. " +
-		"Else it follows from those on all servers under this engine with such a kind of model, " +
-		"or under all engines where none was measured, and is wider the less was measured; for " +
-		"“formula only” by a guess, from how far constants carry to other accelerators. " +
-		"`llmsim validate` shows for each table how often such ranges held.")
+	p.Text("“TPOT” and “TTFT” are where measured values are expected, against the predicted " +
+		"ones, in 80 of 100 cases. For “measured” they follow from the errors on this server's " +
+		"own rows. Else they follow from those on all servers under this engine with such a kind " +
+		"of model, or under all engines where none was measured, and are wider the less was " +
+		"measured; for “formula only” by a guess, from how far constants carry to other " +
+		"accelerators. `llmsim validate` shows for each table how often such ranges held.")
 	if len(unfit) > 0 {
 		p.Text("It cannot be served on 1, 2, 4 or 8 of: " + strings.Join(unfit, ", ") + ".")
 	}
 	return p.Err()
 }
 
-// sure prints where 80 of 100 measured TPOTs are expected, as shares of the predicted one.
-func sure(s *evidence.Spread) string {
-	low, high := s.Range()
-	return fmt.Sprintf("%+.0f to %+.0f%%", 100*(low-1), 100*(high-1))
+// basis is a measured server on which predictions for another rest; the zero value stands for none.
+type basis struct {
+	model, weights, engine, accelerator string
+	layers                              string // where those of the other model differ
 }
 
-// errorOf prints the median error of a quantity.
-func errorOf(e *evidence.Evidence, quantity string) string {
-	for _, one := range e.Errors {
-		if one.Quantity == quantity {
-			return report.Percent(one.Median)
+// basisOf returns the nearest measured server of evidence.
+func basisOf(e *evidence.Evidence) basis {
+	if e.Nearest == nil {
+		return basis{}
+	}
+	b := basis{model: e.Nearest.Model, weights: string(e.Nearest.Weights),
+		engine: e.Nearest.Engine, accelerator: e.Nearest.Accelerator}
+	for _, words := range e.Differs {
+		if strings.HasPrefix(words, "layers") {
+			b.layers = words
 		}
 	}
-	return "–"
+	return b
+}
+
+// relatives says for the accelerators of a table which measured server is nearest to them.
+func relatives(table []line) []string {
+	var all []basis
+	of := map[basis][]string{}
+	for i := range table {
+		l := &table[i]
+		if l.basis == (basis{}) {
+			continue
+		}
+		if of[l.basis] == nil {
+			all = append(all, l.basis)
+		}
+		if !slices.Contains(of[l.basis], l.accelerator) {
+			of[l.basis] = append(of[l.basis], l.accelerator)
+		}
+	}
+	var list []string
+	for _, b := range all {
+		words := fmt.Sprintf("%s: the nearest measured server is of %s (%s) under %s on %s",
+			strings.Join(of[b], ", "), b.model, b.weights, b.engine, b.accelerator)
+		if b.layers != "" {
+			words += ", whose model has " + b.layers
+		}
+		list = append(list, words)
+	}
+	return list
+}
+
+// sure prints where 80 of 100 measured values are expected, as shares of the predicted one.
+func sure(low, high float64) string {
+	return fmt.Sprintf("%+.0f to %+.0f%%", 100*(low-1), 100*(high-1))
 }

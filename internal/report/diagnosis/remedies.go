@@ -36,13 +36,15 @@ func Remedies(d *scenarios.Diagnosis) []string {
 func remedySentence(m *scenarios.Remedy) string {
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
 	words := fmt.Sprintf("What would help, tried with %d requests: %s. Then %.3g%% of the "+
-		"requests meet the SLO instead of %.3g%%, p99 TTFT is %s instead of %s, and p99 TPOT %s "+
-		"instead of %s", m.Requests, m.Change, 100*m.Kept[1], 100*m.Kept[0], ms(m.TTFT[1]),
-		ms(m.TTFT[0]), ms(m.TPOT[1]), ms(m.TPOT[0]))
+		"requests meet the SLO instead of %.3g%%, and p99 TTFT is %s instead of %s", m.Requests,
+		m.Change, 100*m.Kept[1], 100*m.Kept[0], ms(m.TTFT[1]), ms(m.TTFT[0]))
+	if m.TPOT[0] > 0 && m.TPOT[1] > 0 { // static batches give all tokens at once
+		words += fmt.Sprintf(", p99 TPOT %s instead of %s", ms(m.TPOT[1]), ms(m.TPOT[0]))
+	}
 	if m.Met {
 		words += ": the SLO is met"
 	}
-	if m.Price < 0.995 || m.Price > 1.005 {
+	if m.Price > 0 && (m.Price < 0.995 || m.Price > 1.005) {
 		words += fmt.Sprintf(", at %.3g times the price an hour", m.Price)
 	}
 	return words + " (--set '" + strings.Join(m.Set, "' --set '") + "')."

@@ -74,11 +74,14 @@ func poolTable(pools []scenarios.PoolResult) Table {
 		"busy", "MFU", "MBU", "cost", "energy"}}
 	percent := func(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) }
 	for i := range pools {
-		p := &pools[i]
+		p, cost := &pools[i], "–"
+		if p.Cost > 0 { // else an accelerator has no price
+			cost = fmt.Sprintf("$%.3g", p.Cost)
+		}
 		t.Rows = append(t.Rows, []string{p.Name, p.Role, p.Model, p.Hardware,
 			strconv.Itoa(p.Replicas), fmt.Sprintf("%.3g", p.MeanReplicas),
 			strconv.FormatInt(p.Completed+p.HandedOver, 10), percent(p.Busy), percent(p.MFU),
-			percent(p.MBU), fmt.Sprintf("$%.3g", p.Cost), fmt.Sprintf("%.4g Wh", p.Energy)})
+			percent(p.MBU), cost, fmt.Sprintf("%.4g Wh", p.Energy)})
 	}
 	return t
 }
