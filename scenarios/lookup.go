@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
@@ -32,6 +33,7 @@ func lookUp(v *view) *found {
 	f.s.Hardware, f.s.Engine = machine.written, engine.written
 	f.config = deployment.Config{
 		Model: model, Accelerator: machine.accelerator, Engine: engine.preset,
+		Release: engine.release, Parallel: v.s.Parallelism.degrees(),
 		ScaleUp: machine.scaleUp, Network: machine.network, HostLink: machine.hostLink,
 		Memory: deployment.Memory{Swap: float64(v.s.Memory.Swap)},
 		Physics: deployment.Physics{
@@ -69,20 +71,42 @@ func (v *view) findModel() *models.Architecture {
 type engine struct {
 	written  Engine // with all of the preset's times
 	preset   steptime.Engine
+	release  engines.Release
 	adjusted bool // the preset's times are not its own
 }
 
-// findEngine looks the preset up, and sets the times that the scenario changes.
+// findEngine looks up the engine, its version and its preset, and sets the times that the scenario
+// changes.
 func (v *view) findEngine() engine {
 	made := engine{written: v.s.Engine}
 	e := &made.written
-	e.Preset = cmp.Or(e.Preset, "vllm-v1")
-	var err error
+	name := cmp.Or(e.Preset, "vllm-v1")
+	release, err := engines.Find(name, e.Version)
+	if err != nil {
+		field := "engine.preset"
+		if _, unknown := engines.Find(name, ""); unknown == nil {
+			field = "engine.version"
+		}
+		v.problem(field, "%v", err)
+		return made
+	}
+	v.addWarnings(release.Notes())
+	made.release, e.Preset, e.Version = release, release.Preset, release.Version.String()
 	if made.preset, err = steptime.FindEngine(e.Preset); err != nil {
 		v.problem("engine.preset", "%v", err)
 		return made
 	}
-	made.adjusted = e.exchangeTimes(&made.preset)
+	made.adjusted = v.schedule(&made)
+	if e.Eager && e.Graph > 0 {
+		v.problem("engine.graph", "found %d beside engine.eager, without which there are no "+
+			"captured graphs. Leave one of them out", e.Graph)
+	}
+	if e.Eager && made.preset.Graph > 0 {
+		made.preset, made.adjusted = made.preset.Eager(), true
+	}
+	if e.exchangeTimes(&made.preset) {
+		made.adjusted = true
+	}
 	e.Slowdown = cmp.Or(e.Slowdown, 1)
 	e.Graph = cmp.Or(e.Graph, made.preset.Graph)
 	made.preset.Graph = e.Graph
@@ -90,4 +114,26 @@ func (v *view) findEngine() engine {
 		made.preset.NaiveAttention, made.adjusted = true, true
 	}
 	return made
+}
+
+// schedule makes the engine schedule as the scenario asks, and reports whether it would not by
+// itself. An engine keeps its constants whether it schedules ahead or not: they were fitted to the
+// way in which its version does it.
+func (v *view) schedule(e *engine) (changed bool) {
+	asked := e.written.Scheduling
+	ahead := e.preset.Lookahead > 0
+	if asked == "" || (asked == "asynchronous") == ahead {
+		return false
+	}
+	if _, known := e.release.Setting("scheduling", engines.Place{
+		Accelerator: &hardware.Accelerator{}}); !known || e.release.Preset == "vllm-v0" {
+		v.problem("engine.scheduling", "found %s; %s schedules in one way only. Leave it out",
+			asked, e.release.Preset)
+		return false
+	}
+	e.preset.Lookahead = 1
+	if asked == "synchronous" {
+		e.preset.Lookahead = 0
+	}
+	return true
 }

@@ -2,7 +2,9 @@ package scenarios
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -41,6 +43,7 @@ func planMemory(c *chosen) *planned {
 	full := degrees.degrees().Complete()
 	degrees.Pipeline, degrees.Expert, degrees.Data = full.Pipeline, full.Expert, full.Data
 	p.config = p.spread(degrees.degrees())
+	p.captureGraphs()
 	p.oneShare()
 	field, err := "parallelism", error(nil)
 	if p.s.Memory.StaticShare > 0 {
@@ -50,6 +53,7 @@ func planMemory(c *chosen) *planned {
 		p.s.Memory.StaticShare, p.s.Memory.KVShare = 0, 0
 		p.plan, err = p.config.PlanMemory()
 	}
+	p.limitRunning()
 	if err != nil {
 		p.problem(field, "%v", err)
 		return p
@@ -65,6 +69,38 @@ func planMemory(c *chosen) *planned {
 		p.s.Speculation = &sp
 	}
 	return p
+}
+
+// captureGraphs sets the largest step with a captured graph, if the engine chooses it by the memory
+// of the accelerator. With fewer graphs than by itself, no measurement of the engine applies.
+func (p *planned) captureGraphs() {
+	own := p.config.Defaults().Graph
+	switch asked := p.view.s.Engine.Graph; {
+	case p.s.Engine.Eager:
+		return
+	case asked > 0:
+		preset, err := steptime.FindEngine(p.s.Engine.Preset)
+		least := cmp.Or(own, preset.Graph)
+		p.config.Physics.Adjusted = p.config.Physics.Adjusted || err != nil || asked < least
+	case own > 0:
+		p.config.Engine.Graph, p.s.Engine.Graph = own, own
+	}
+}
+
+// limitRunning sets the largest number of sequences that run together, if the engine computes it
+// from the size of its cache.
+func (p *planned) limitRunning() {
+	own := p.config.Defaults().Batching
+	_, given := p.chosen.found.s.Batching.Params["max-sequences"]
+	if given || !own.RunningLimit || p.s.Batching.Policy != own.Name || p.plan.Blocks == 0 {
+		return
+	}
+	limit := strconv.Itoa(p.config.RunningLimit(&p.plan))
+	p.s.Batching.Params = maps.Clone(p.s.Batching.Params)
+	p.s.Batching.Params["max-sequences"] = limit
+	policies := &p.config.Policies
+	policies.Batching.Params = maps.Clone(policies.Batching.Params)
+	policies.Batching.Params["max-sequences"] = limit
 }
 
 // oneShare refuses a scenario that gives more than one of the shares of memory.
@@ -104,7 +140,9 @@ func (p *planned) spread(degrees steptime.Parallelism) deployment.Config {
 		m.KVShare
 	c.Memory.Tokens = m.Tokens
 	if m.Utilization == 0 && m.StaticShare == 0 && m.KVShare == 0 {
-		c.Memory.KVShare = c.Defaults().KVShare
+		d := c.Defaults()
+		c.Memory.Utilization, c.Memory.KVShare = d.Utilization, d.KVShare
+		c.Memory.StaticShare, c.Memory.OwnShare = d.StaticShare, true
 	}
 	if p.s.drafts() {
 		c.Memory.DraftWeights, c.Memory.DraftKV = p.drafting.bytes(&c)

@@ -27,7 +27,10 @@ type Parallelism struct {
 
 // Engine is the serving engine: a preset, and the scenario's changes of it.
 type Engine struct {
-	Preset      string `json:"preset,omitempty" short:"true" jsonschema:"The name of a preset."`
+	Preset      string `json:"preset,omitempty" short:"true" jsonschema:"The name of an engine, such as vllm, or of a preset of its constants, such as vllm-v1-sync (llmsim list engines)."`
+	Version     string `json:"version,omitempty" jsonschema:"The engine's version, such as 0.15.1. It decides which constants, defaults and kernels the engine has. Default: the newest one of which servers were measured."`
+	Scheduling  string `json:"scheduling,omitempty" enum:"asynchronous,synchronous" jsonschema:"Whether the host schedules a step while the one before runs (--async-scheduling, --disable-overlap-schedule). Default: as the version does it."`
+	Eager       bool   `json:"eager,omitempty" jsonschema:"Whether the host launches every kernel, without captured graphs and compiled code (--enforce-eager, --disable-cuda-graph). Default: no."`
 	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"The number format of the weights. Default: as published."`
 	KVCache     string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"The number format of the KV cache. Default: that of activations."`
 	MaxModelLen int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together. Default: the longest context that the model was made for."`
@@ -58,7 +61,7 @@ type Policy struct {
 // KVMemory describes the KV memory of a replica: its size, and the policy that manages it.
 type KVMemory struct {
 	Policy      string            `json:"policy,omitempty" short:"true" jsonschema:"The name of the policy."`
-	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine uses for weights, activations and KV cache. Default: 0.9; for trtllm, the share that follows from a kv-share of 0.9."`
+	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"The share of accelerator memory that the engine uses for weights, activations and KV cache. Default: 0.9; for sglang and trtllm, the share that follows from their static-share or kv-share (docs/engines.md)."`
 	StaticShare float64           `json:"static-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as SGLang's --mem-fraction-static: the share of accelerator memory for weights and KV cache, without activations and the engine itself."`
 	KVShare     float64           `json:"kv-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as TensorRT-LLM's free_gpu_memory_fraction: the KV cache's share of the memory that weights, activations and engine leave."`
 	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"The size of the KV cache in tokens, if it is known. Default: what utilization leaves."`

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -176,7 +178,12 @@ func (d *deployment) parallel() steptime.Parallelism {
 // blocks. Without prefix caching, or where no prompts are alike, a paged memory serves for any.
 func (d *deployment) policies(blockTokens int) (servers.Policies, error) {
 	registry := policies.Default()
-	own := servers.DefaultsOf(d.engine, &d.accelerator).Batching.Name
+	release, err := engines.Find(cmp.Or(d.engine, "ideal"), "")
+	if err != nil {
+		return servers.Policies{}, err
+	}
+	setting, _ := release.Setting("batching.policy", engines.Place{Accelerator: &d.accelerator})
+	own := setting.Value
 	params := map[string]string{
 		"max-sequences": strconv.Itoa(d.maxSequences), "token-budget": strconv.Itoa(d.tokenBudget),
 	}

@@ -130,6 +130,9 @@ type EngineMemory struct {
 	// of them. It is fitted to the blocks that engines report, since what lives at once is up to
 	// the allocator: 50 to 60 for vLLM, which tries a step of all sequences before it makes blocks.
 	LogitBytes float64 `yaml:"logit_bytes"`
+	// Sampled is the largest number of sequences for whose logits the engine keeps room; 0 means
+	// all that may run together.
+	Sampled int
 }
 
 //go:embed engines.yaml
@@ -145,6 +148,19 @@ var engines = sync.OnceValue(func() []Engine {
 	}
 	return list
 })
+
+// Eager returns the engine without captured graphs and compiled code: the host launches every
+// kernel, as that of eager-2023 does, which was measured so.
+func (e Engine) Eager() Engine {
+	eager, err := FindEngine("eager-2023")
+	if err != nil {
+		panic(err)
+	}
+	e.Graph = 0
+	e.Launch, e.LaunchPrompt = eager.Launch, max(eager.LaunchPrompt, e.LaunchPrompt)
+	e.AllReduce = eager.AllReduce
+	return e
+}
 
 // FindEngine returns the preset of that name.
 func FindEngine(name string) (Engine, error) {

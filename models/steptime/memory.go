@@ -196,7 +196,11 @@ func activationPeak(full *Config, cfg *MemoryConfig) float64 {
 	ranks := full.Parallel.Data
 	onRank := func(n int) float64 { return float64((n + ranks - 1) / ranks) }
 	layer := onRank(cfg.TokenBudget) * wide * float64(2*cfg.Model.Hidden+width+width/2)
-	logits := onRank(cfg.Sequences) * float64(cfg.Model.Vocab) *
+	sampled := cfg.Sequences
+	if most := cfg.Engine.Memory.Sampled; most > 0 {
+		sampled = min(sampled, most)
+	}
+	logits := onRank(sampled) * float64(cfg.Model.Vocab) *
 		cfg.Engine.Memory.LogitBytes
 	return max(layer, logits)
 }

@@ -4,14 +4,18 @@ import (
 	"maps"
 	"strconv"
 
-	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/engines"
+	"github.com/llmsim/llmsim/models/steptime"
 )
 
 // Defaults holds the policies and limits of an engine without further flags.
 type Defaults struct {
 	Batching, Memory OwnPolicy
-	// KVShare is as in Memory.KVShare.
-	KVShare float64
+	// Utilization, StaticShare and KVShare are as in Memory. One of them is above 0.
+	Utilization, StaticShare, KVShare float64
+	// Graph is the largest number of tokens of a step that is launched as one captured graph; 0
+	// means that of the preset.
+	Graph int
 }
 
 // OwnPolicy names the policy that an engine has, as policies.Default does, with the parameters in
@@ -19,44 +23,54 @@ type Defaults struct {
 type OwnPolicy struct {
 	Name   string
 	Params map[string]string
+	// RunningLimit reports whether the engine computes the largest number of sequences from the
+	// size of its cache: see Config.RunningLimit. Params then has the least value.
+	RunningLimit bool
 }
 
-// DefaultsOf returns the defaults of a preset's engine on an accelerator. A preset such as ideal,
-// which stands for no engine, has those of vLLM V1 without a prefix cache.
-func DefaultsOf(preset string, a *hardware.Accelerator) Defaults {
-	switch preset {
-	case "vllm-v1", "vllm-v1-sync":
-		return Defaults{Batching: OwnPolicy{"vllm-v1", vllmLimits(a)},
-			Memory: OwnPolicy{Name: "prefix-cache"}}
-	case "vllm-v0", "vllm-2023", "eager-2023":
-		return Defaults{Batching: OwnPolicy{Name: "vllm-v0"}, Memory: OwnPolicy{Name: "paged"}}
-	case "sglang":
-		return Defaults{Batching: OwnPolicy{Name: "sglang"}, Memory: OwnPolicy{Name: "radix"}}
-	case "trtllm", "trtllm-tensorrt":
-		// tensorrt_llm/llmapi/llm_args.py, v1.0: max_batch_size 2048, max_num_tokens 8192,
-		// free_gpu_memory_fraction 0.9.
-		return Defaults{
-			Batching: OwnPolicy{"trtllm", limits(2048, 8192)}, Memory: OwnPolicy{Name: "paged"},
-			KVShare: 0.9,
+// defaultsOf returns what the registry says of a release on the accelerators of a replica.
+func (c *Config) defaultsOf(r *engines.Release) Defaults {
+	p := c.Parallel.Complete()
+	at := engines.Place{Accelerator: c.Accelerator, Tensor: p.Tensor * p.Data}
+	text := func(key string) string { s, _ := r.Setting(key, at); return s.Value }
+	share := func(key string) float64 { x, _ := strconv.ParseFloat(text(key), 64); return x }
+	d := Defaults{
+		Batching:    OwnPolicy{Name: text("batching.policy"), Params: map[string]string{}},
+		Memory:      OwnPolicy{Name: text("memory.policy")},
+		Utilization: share("memory.utilization"), KVShare: share("memory.kv-share"),
+		Graph: r.Count("engine.graph", at),
+	}
+	for _, param := range []string{"max-sequences", "token-budget", "chunk"} {
+		s, ok := r.Setting("batching."+param, at)
+		if !ok {
+			continue
 		}
+		n, _ := strconv.Atoi(s.Value)
+		if s.Computed == engines.RunningLimit {
+			d.Batching.RunningLimit, n = true, engines.LeastRunning
+		}
+		if s.PerRank {
+			n *= p.Data
+		}
+		d.Batching.Params[param] = strconv.Itoa(n)
 	}
-	return Defaults{Batching: OwnPolicy{Name: "vllm-v1"}, Memory: OwnPolicy{Name: "paged"}}
+	if s, ok := r.Setting("memory.static-share", at); ok && s.Computed == engines.StaticShare {
+		chunk := r.Count("batching.chunk", at)
+		d.StaticShare = engines.SGLangStaticShare(c.Accelerator.Memory, chunk, d.Graph,
+			p.Tensor*p.Data, p.Pipeline, p.Data)
+	}
+	return d
 }
 
-// vllmLimits returns the limits of `vllm serve`: larger ones on accelerators with at least 70 GiB,
-// the A100 excepted (vllm/engine/arg_utils.py, v0.12).
-func vllmLimits(a *hardware.Accelerator) map[string]string {
-	const large = 70 << 30
-	if a.Memory >= large && a.Generation != "ampere" {
-		return limits(1024, 8192)
+// RunningLimit returns the largest number of sequences that run together, over all data-parallel
+// ranks, in an engine that computes it from the size of its cache.
+func (c *Config) RunningLimit(plan *steptime.MemoryPlan) int {
+	context := c.MaxContext
+	if context == 0 {
+		context = plan.ContextTokens
 	}
-	return limits(256, 2048)
-}
-
-func limits(sequences, tokens int) map[string]string {
-	return map[string]string{
-		"max-sequences": strconv.Itoa(sequences), "token-budget": strconv.Itoa(tokens),
-	}
+	ranks := max(1, plan.Ranks)
+	return ranks * engines.SGLangRunningLimit(plan.Tokens/ranks, context)
 }
 
 // Complete returns the name and the parameters of a policy. An empty name becomes the engine's own

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -25,6 +26,9 @@ type Config struct {
 	Weights, KV, Activations hardware.DType
 	// Engine is a preset, whose times may be changed.
 	Engine steptime.Engine
+	// Release is the engine and its version, which determine its defaults. The zero Release stands
+	// for the newest version of Engine with evidence.
+	Release engines.Release
 	// MaxContext is the longest prompt and answer together that is served, in tokens; 0 means no
 	// limit.
 	MaxContext int
@@ -85,6 +89,9 @@ type Server struct {
 
 // New plans the memory of a replica and makes its clock. A model that does not fit is an error.
 func New(c Config) (*Server, error) {
+	if _, err := c.release(); err != nil {
+		return nil, fmt.Errorf("the preset %q has no defaults: %w", c.Engine.Name, err)
+	}
 	plan, err := c.PlanMemory()
 	if err == nil {
 		err = plan.Err()

@@ -1,7 +1,9 @@
 package deployment_test
 
 import (
+	"maps"
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -36,7 +38,7 @@ func draw(t *rapid.T) deployment.Config {
 	if link, err := machines.Link(c.Accelerator.ScaleUp); err == nil {
 		c.ScaleUp = &link
 	}
-	own, registry := deployment.DefaultsOf(c.Engine.Name, c.Accelerator), policies.Default()
+	own, registry := c.Defaults(), policies.Default()
 	var batching, memory string
 	params := own.Batching.Complete(&batching, nil)
 	if c.Policies.Batching, err = deployment.Choose(&registry.Batching, batching,
@@ -47,7 +49,8 @@ func draw(t *rapid.T) deployment.Config {
 	if c.Policies.Memory, err = deployment.Choose(&registry.Memory, memory, params); err != nil {
 		t.Fatal(err)
 	}
-	c.Memory.KVShare = own.KVShare
+	c.Memory.KVShare, c.Memory.StaticShare = own.KVShare, own.StaticShare
+	c.Memory.OwnShare = true
 	return c
 }
 
@@ -81,6 +84,7 @@ func TestUtilizationFollowsFromOtherShares(t *testing.T) {
 		c := draw(t)
 		share := rapid.Float64Range(0.05, 1).Draw(t, "share")
 		static := rapid.Bool().Draw(t, "static")
+		c.Memory.OwnShare = false
 		if c.Memory.KVShare = share; static {
 			c.Memory.KVShare, c.Memory.StaticShare = 0, share
 		}
@@ -116,7 +120,20 @@ func TestGivenParametersStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := deployment.DefaultsOf("vllm-v1", &h100).Batching
+	engine, err := steptime.FindEngine("vllm-v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := known.Lookup("deepseek-v3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := deployment.Config{Model: model, Engine: engine, Accelerator: &h100}
+	own := server.Defaults().Batching
 	for _, c := range []struct {
 		name              string
 		given             map[string]string
@@ -133,5 +150,66 @@ func TestGivenParametersStay(t *testing.T) {
 		if name == "" || got["max-sequences"] != c.sequences || got["token-budget"] != c.budget {
 			t.Errorf("%q with %v: %s with %v", c.name, c.given, name, got)
 		}
+	}
+}
+
+// The limits of vLLM and TensorRT-LLM are those of each data-parallel rank, as with the flags of
+// the same name; SGLang's ranks share a chunk.
+func TestLimitsOfRanks(t *testing.T) {
+	machines, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h200, err := machines.Accelerator("h200-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := known.Lookup("deepseek-v3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for preset, want := range map[string]map[string]string{
+		"vllm-v1": {"max-sequences": "16384", "token-budget": "131072"},
+		"trtllm":  {"max-sequences": "32768", "token-budget": "131072"},
+		"sglang":  {"max-sequences": "32768", "chunk": "8192"},
+	} {
+		engine, err := steptime.FindEngine(preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := deployment.Config{Model: model, Engine: engine, Accelerator: &h200,
+			Parallel: steptime.Parallelism{Data: 16}}
+		if found := c.Defaults().Batching.Params; !maps.Equal(found, want) {
+			t.Errorf("16 ranks of %s have %v, want %v", preset, found, want)
+		}
+	}
+}
+
+// An engine that the registry does not have is refused, since nothing says how it schedules.
+func TestAnEngineWithoutDefaultsIsRefused(t *testing.T) {
+	machines, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h100, err := machines.Accelerator("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := known.Lookup("llama-3.1-8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = deployment.New(deployment.Config{Model: model, Accelerator: &h100,
+		Engine: steptime.Engine{Name: "brand-new"}})
+	if err == nil || !strings.Contains(err.Error(), "brand-new") {
+		t.Errorf("found %v, want a refusal of the preset", err)
 	}
 }

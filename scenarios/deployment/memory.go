@@ -19,6 +19,9 @@ type Memory struct {
 	// StaticShare is the share of an accelerator's memory for weights and KV cache, without
 	// activations and engine, as SGLang divides memory. 0 means that Utilization counts.
 	StaticShare float64
+	// OwnShare reports whether the share is the engine's own default: then it is never more than
+	// activations and engine leave.
+	OwnShare bool
 	// Tokens is the size of the KV cache in tokens, if it is known; 0 means what is left.
 	Tokens int
 	// LargestStep is the number of tokens for which activations have room; 0 means the largest step
@@ -65,6 +68,9 @@ func (c *Config) Utilization() (float64, error) {
 	}
 	beside := plan.Activations + plan.Context
 	share := c.Memory.StaticShare + beside/plan.Total
+	if c.Memory.OwnShare {
+		share = min(share, 1)
+	}
 	if share > 1 && err == nil {
 		err = fmt.Errorf("a static-share of %g leaves %s of an accelerator, and activations and "+
 			"engine take %s", c.Memory.StaticShare,

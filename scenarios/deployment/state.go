@@ -4,19 +4,33 @@ import (
 	"math"
 
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Defaults returns the engine's defaults for the model. If the model has layers that do not keep
-// the KV of every token, engines that know such layers use the memory policy hybrid.
+// Defaults returns the engine's defaults for the model on its accelerators. If the model has layers
+// that do not keep the KV of every token, engines that know such layers use the memory policy
+// hybrid. New refuses an engine that the registry does not have, whose defaults are empty.
 func (c *Config) Defaults() Defaults {
-	d := DefaultsOf(c.Engine.Name, c.Accelerator)
+	release, err := c.release()
+	if err != nil {
+		return Defaults{}
+	}
+	d := c.defaultsOf(&release)
 	if c.Engine.Hybrid && c.layers().Bounded() {
 		d.Memory = OwnPolicy{Name: "hybrid"}
 	}
 	return d
+}
+
+// release returns the release of the engine: Release, or the newest of Engine with evidence.
+func (c *Config) release() (engines.Release, error) {
+	if c.Release.Engine != nil {
+		return c.Release, nil
+	}
+	return engines.Find(c.Engine.Name, "")
 }
 
 // KeepsWindowsWhole reports whether the memory policy keeps the KV of all tokens in layers with a

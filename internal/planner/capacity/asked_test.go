@@ -19,7 +19,7 @@ menu:
 		strings.Replace(good, "8b", "9b", 1): `1: model: unknown model "llama-3.1-9b"`,
 		strings.Replace(good, "h100-sxm", "h100-smx",
 			1): `4: menu.hardware: unknown accelerator "h100-smx"; did you mean h100-sxm`,
-		good + "  engines: [vlm]\n": `6: menu.engines: no engine "vlm"`,
+		good + "  engines: [vlm]\n": `6: menu.engines: unknown engine "vlm"`,
 		good + "  batching: [{policy: sarathy}]\n": "6: menu.batching.policy: unknown " +
 			`batching policy "sarathy"; did you mean sarathi?`,
 		good + "  batching: [{token-budget: 0}]\n": "6: menu.batching: token-budget is 0",

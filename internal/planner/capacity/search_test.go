@@ -366,7 +366,7 @@ func TestBadPlans(t *testing.T) {
 		strings.Replace(good, "menu: {", "menu: {tensor: [0], ",
 			1): "must be at least 1",
 		strings.Replace(good, "menu: {", "menu: {engines: [vlm], ",
-			1): "no engine",
+			1): "unknown engine",
 		strings.Replace(good, "menu: {", "menu: {routing: [round-robin, leest-requests], ",
 			1): "did you mean least-requests",
 	} {

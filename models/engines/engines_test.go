@@ -1,0 +1,224 @@
+package engines_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/engines"
+	"github.com/llmsim/llmsim/models/steptime"
+
+	"pgregory.net/rapid"
+)
+
+// Every preset of package steptime belongs to one engine of the registry, which says what scheduler
+// and memory manager it has: a new preset cannot run with those of another engine in silence.
+func TestEveryPresetHasItsOwnDefaults(t *testing.T) {
+	owners := map[string]int{}
+	for _, e := range engines.All() {
+		for _, p := range e.Presets {
+			owners[p.Name]++
+			if _, err := steptime.FindEngine(p.Name); err != nil {
+				t.Errorf("%s: %v", e.Name, err)
+			}
+		}
+	}
+	at := engines.Place{Accelerator: &hardware.Accelerator{Name: "any", Memory: 80 << 30}}
+	for _, preset := range steptime.Engines() {
+		if owners[preset.Name] != 1 {
+			t.Errorf("the preset %s belongs to %d engines of models/engines/registry, want 1",
+				preset.Name, owners[preset.Name])
+			continue
+		}
+		r, err := engines.Find(preset.Name, "")
+		if err != nil {
+			t.Error(err)
+		}
+		for _, key := range []string{"batching.policy", "memory.policy"} {
+			if s, ok := r.Setting(key, at); !ok || s.Value == "" {
+				t.Errorf("the registry has no %s of the preset %s", key, preset.Name)
+			}
+		}
+		if s, ok := r.Setting("scheduling", at); ok &&
+			(s.Value == "asynchronous") != (preset.Lookahead > 0) {
+			t.Errorf("%s is %s in the registry, and looks %d steps ahead", preset.Name, s.Value,
+				preset.Lookahead)
+		}
+	}
+}
+
+// Every entry has a source, and a range that is not empty.
+func TestEveryEntryHasASource(t *testing.T) {
+	for _, e := range engines.All() {
+		for _, s := range e.Settings {
+			if s.Source == "" || (s.Value == "") == (s.Computed == "") {
+				t.Errorf("%s: %s needs a source, and a value or a rule", e.Name, s.Key)
+			}
+		}
+		for _, b := range e.Kernels {
+			if b.Source == "" || b.Name == "" {
+				t.Errorf("%s: a backend for %s needs a name and a source", e.Name, b.Operator)
+			}
+		}
+		if !slices.IsSortedFunc(e.Evidence, func(a, b engines.Evidence) int {
+			return a.Version.Compare(b.Version)
+		}) {
+			t.Errorf("%s: the versions of its evidence are not in order", e.Name)
+		}
+	}
+}
+
+func TestVersionsChooseThePreset(t *testing.T) {
+	for _, c := range []struct{ name, version, preset, measured string }{
+		{"vllm", "", "vllm-v1", "0.19.0"},
+		{"vllm", "0.23", "vllm-v1", "0.19.0"},
+		{"vllm", "v0.14.0", "vllm-v1", "0.15.1"},
+		{"vllm", "0.12.0", "vllm-v1-sync", "0.12.0"},
+		{"vllm", "0.8.5.post1", "vllm-v1-sync", "0.11.0"},
+		{"vllm", "0.6.6", "vllm-v0", "0.9.0"},
+		{"vllm-v0", "0.9.0", "vllm-v0", "0.9.0"},
+		{"trtllm", "0.14", "trtllm-tensorrt", "0.14.0"},
+		{"trtllm", "1.2.0rc6.post3", "trtllm", "1.2.0"},
+		{"sglang", "0.5.7", "sglang", "0.5.6"},
+	} {
+		r, err := engines.Find(c.name, c.version)
+		if err != nil {
+			t.Errorf("%s %s: %v", c.name, c.version, err)
+			continue
+		}
+		if r.Preset != c.preset || r.Measured.String() != c.measured {
+			t.Errorf("%s %s has the constants of %s, measured with %s; want %s with %s", c.name,
+				c.version, r.Preset, r.Measured, c.preset, c.measured)
+		}
+	}
+}
+
+func TestVersionsThatCannotBe(t *testing.T) {
+	for _, c := range []struct{ name, version, want string }{
+		{"vllm", "newest", `found version "newest"; want one such as 0.23`},
+		{"vllm", "1..2", "want one such as"},
+		{"vllm", "-1", "want one such as"},
+		{"vllm-v1", "0.12", "the constants of that version are those of vllm-v1-sync"},
+		{"llama.cpp", "1.0", "leave the version out"},
+		{"vlm", "", "did you mean vllm"},
+	} {
+		if _, err := engines.Find(c.name, c.version); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: found %v, want %q", c.name, c.version, err, c.want)
+		}
+	}
+}
+
+func TestNotesSayHowFarAVersionIsFromEvidence(t *testing.T) {
+	for version, want := range map[string]string{
+		"0.23":   "newer than any that was measured: the nearest one",
+		"0.0.9":  "older than any that was measured",
+		"0.17.1": "was not measured: the nearest one whose constants are taken is 0.15.1",
+		"0.19.0": "", "": "",
+	} {
+		r, err := engines.Find("vllm", version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := strings.Join(r.Notes(), "; "); (want == "") != (found == "") ||
+			!strings.Contains(found, want) {
+			t.Errorf("version %q: found %q, want %q", version, found, want)
+		}
+	}
+}
+
+// Versions are ordered as their numbers are, whatever text says about them.
+func TestVersionOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.IntRange(0, 999)
+		a := [3]int{number.Draw(t, "a"), number.Draw(t, "b"), number.Draw(t, "c")}
+		b := [3]int{number.Draw(t, "d"), number.Draw(t, "e"), number.Draw(t, "f")}
+		v, w := version(t, a), version(t, b)
+		if want := slices.Compare(a[:], b[:]); v.Compare(w) != want {
+			t.Fatalf("%s against %s: found %d, want %d", v, w, v.Compare(w), want)
+		}
+	})
+}
+
+func FuzzParseVersion(f *testing.F) {
+	for _, text := range []string{"0.23", "v0.15.1", "0.5.12.post1", "1.2.0rc4", "", "..",
+		"9999999"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if v, err := engines.ParseVersion(text); err == nil && v.Compare(v) != 0 {
+			t.Errorf("%q is not itself", text)
+		}
+	})
+}
+
+// The limits of batches depend on version, accelerator and parallelism, as the engines' sources
+// say.
+func TestLimitsOfBatches(t *testing.T) {
+	place := func(name string, gib float64) engines.Place {
+		return engines.Place{Accelerator: &hardware.Accelerator{Name: name,
+			Memory: gib * (1 << 30)}}
+	}
+	for _, c := range []struct {
+		name, key string
+		at        engines.Place
+		want      int
+	}{
+		{"vllm", "batching.max-sequences", place("h100-sxm", 79.2), 1024},
+		{"vllm", "batching.max-sequences", place("a100-80gb-sxm", 79.2), 256},
+		{"vllm", "batching.token-budget", place("l40s", 44), 2048},
+		{"vllm-v0", "batching.max-sequences", place("h100-sxm", 79.2), 256},
+		{"sglang", "batching.chunk", place("b200-sxm", 178), 16384},
+		{"sglang", "engine.graph", place("h100-sxm", 79.2), 256},
+		{"trtllm", "batching.max-sequences", place("h100-sxm", 79.2), 2048},
+	} {
+		r, err := engines.Find(c.name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := r.Count(c.key, c.at); found != c.want {
+			t.Errorf("%s of %s on %s: found %d, want %d", c.key, c.name, c.at.Accelerator.Name,
+				found, c.want)
+		}
+	}
+	if found := engines.SGLangRunningLimit(1_000_000, 163_840); found != 3125 {
+		t.Errorf("SGLang runs %d sequences together, want 3125", found)
+	}
+	if found := engines.SGLangStaticShare(81559*(1<<20), 8192, 256, 1, 1, 1); found != 0.835 {
+		t.Errorf("SGLang's static share of an H100 is %g, want 0.835", found)
+	}
+}
+
+func TestBackends(t *testing.T) {
+	for _, c := range []struct {
+		name, version, operator string
+		format                  hardware.DType
+		generation, want        string
+	}{
+		{"vllm", "0.12", "experts", hardware.BF16, "hopper", "triton"},
+		{"vllm", "0.15", "experts", hardware.FP8Block, "hopper", "deepgemm"},
+		{"vllm", "0.23", "experts", hardware.FP8Block, "hopper", "flashinfer-cutlass"},
+		{"vllm", "0.19", "experts", hardware.FP4, "blackwell", "flashinfer-trtllm"},
+		{"vllm", "0.19", "experts", hardware.INT4, "ampere", "marlin"},
+		{"sglang", "", "experts", hardware.FP8Block, "hopper", "triton"},
+	} {
+		r, err := engines.Find(c.name, c.version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := r.Backend(c.operator, c.format, c.generation); b.Name != c.want {
+			t.Errorf("%s %s has %q for %s of %s on %s, want %s", c.name, c.version, b.Name,
+				c.operator, c.format, c.generation, c.want)
+		}
+	}
+}
+
+func version(t *rapid.T, n [3]int) engines.Version {
+	v, err := engines.ParseVersion(fmt.Sprintf("%d.%d.%d", n[0], n[1], n[2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

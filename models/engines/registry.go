@@ -1,0 +1,117 @@
+// Package engines says what a serving engine does by itself, by version: which constants describe
+// it, its limits of batches and its shares of memory, whether it schedules ahead, and which kernels
+// it takes. It is data, in registry/*.yaml, each entry with the file of the engine's source that
+// says so.
+//
+// Presets of package steptime are the constants that were fitted to servers. A preset belongs to
+// one engine and a range of its versions.
+package engines
+
+import (
+	"embed"
+	"fmt"
+	"sync"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/datafile"
+)
+
+//go:embed registry/*.yaml
+var files embed.FS
+
+// Engine is what is known of one engine.
+type Engine struct {
+	// Name is the name in scenarios, Title the name for people.
+	Name, Title string
+	// Presets are the fitted constants by version, the newest versions last.
+	Presets []Preset
+	// Evidence lists the versions of which servers were measured, oldest first.
+	Evidence []Evidence
+	// Settings are what the engine does without further flags. Of those with the same key, the
+	// first one counts whose conditions hold.
+	Settings []Setting
+	// Kernels are the backends that the engine chooses. The first one counts whose conditions hold.
+	Kernels []Backend
+}
+
+// Preset names the constants that describe a range of versions.
+type Preset struct {
+	Name     string
+	Versions Range `yaml:",inline"`
+}
+
+// Evidence is a version of which servers were measured, the preset that was fitted to them, and the
+// tables that have them.
+type Evidence struct {
+	Version Version
+	Preset  string
+	Tables  []string
+}
+
+// Setting is a value that an engine takes if it is not told otherwise.
+type Setting struct {
+	// Key is that of a scenario, such as "batching.max-sequences", or of Server, such as
+	// "async-scheduling".
+	Key string
+	// Presets are those that have the value; an empty list means all.
+	Presets  []string
+	Versions Range `yaml:",inline"`
+	// When are the conditions under which the value holds.
+	When Conditions
+	// Value is the value, or Computed names the rule that gives it.
+	Value    string
+	Computed string
+	// PerRank reports whether each data-parallel rank has the value for itself.
+	PerRank bool `yaml:"per_rank"`
+	// Source names the version and the file of the engine's source that were read.
+	Source string
+}
+
+// Conditions restrict a setting to some servers.
+type Conditions struct {
+	// MemoryFrom and MemoryBelow bound the accelerator's memory in GiB; 0 does not bind.
+	MemoryFrom  float64 `yaml:"memory_from"`
+	MemoryBelow float64 `yaml:"memory_below"`
+	// TensorFrom and TensorBelow bound the degree of tensor parallelism; 0 does not bind.
+	TensorFrom  int `yaml:"tensor_from"`
+	TensorBelow int `yaml:"tensor_below"`
+	// Not is a prefix of the names of accelerators for which the setting does not hold.
+	Not string
+}
+
+// Backend is the library whose kernels an engine takes for an operator.
+type Backend struct {
+	// Operator is "product", "experts" or "attention".
+	Operator string
+	// Formats are the number formats of the weights, Generations those of accelerators. Empty lists
+	// mean any.
+	Formats     []hardware.DType
+	Generations []string
+	Versions    Range `yaml:",inline"`
+	// Name is the library, such as "triton", "deepgemm" or "marlin".
+	Name   string
+	Source string
+}
+
+// All returns the engines of the registry by name. They are shared: do not change them.
+func All() []*Engine { return registry() }
+
+var registry = sync.OnceValue(func() []*Engine {
+	names, err := files.ReadDir("registry")
+	if err != nil {
+		panic(err)
+	}
+	var list []*Engine
+	for _, name := range names {
+		data, err := files.ReadFile("registry/" + name.Name())
+		if err != nil {
+			panic(err)
+		}
+		e := new(Engine)
+		if err := datafile.Decode(data, e); err != nil {
+			panic(fmt.Sprintf("engines: %s: %v", name.Name(), err))
+		}
+		list = append(list, e)
+	}
+	return list
+})

@@ -1,0 +1,65 @@
+package engines
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+)
+
+// Place is where an engine runs, as far as its settings depend on it.
+type Place struct {
+	Accelerator *hardware.Accelerator
+	// Tensor is the degree of tensor parallelism, over all data-parallel ranks as the engine counts
+	// it; 0 means 1.
+	Tensor int
+}
+
+// Setting returns what the release does without further flags, and false if the registry does not
+// say.
+func (r *Release) Setting(key string, at Place) (Setting, bool) {
+	for _, s := range r.Settings {
+		if s.Key == key && (len(s.Presets) == 0 || slices.Contains(s.Presets, r.Preset)) &&
+			(r.Version.IsZero() || s.Versions.Has(r.Version)) && s.When.hold(at) {
+			return s, true
+		}
+	}
+	return Setting{}, false
+}
+
+// Count returns a setting that is a number, or 0 if the registry does not say.
+func (r *Release) Count(key string, at Place) int {
+	s, _ := r.Setting(key, at)
+	n, _ := strconv.Atoi(s.Value)
+	return n
+}
+
+// Is reports whether a setting has the given value.
+func (r *Release) Is(key, value string) bool {
+	s, ok := r.Setting(key, Place{Accelerator: &hardware.Accelerator{}})
+	return ok && s.Value == value
+}
+
+// hold reports whether the conditions hold at a place.
+func (c Conditions) hold(at Place) bool {
+	const gib = 1 << 30
+	memory, tensor := at.Accelerator.Memory/gib, max(1, at.Tensor)
+	return memory >= c.MemoryFrom && (c.MemoryBelow == 0 || memory < c.MemoryBelow) &&
+		tensor >= c.TensorFrom && (c.TensorBelow == 0 || tensor < c.TensorBelow) &&
+		(c.Not == "" || !strings.HasPrefix(at.Accelerator.Name, c.Not))
+}
+
+// Backend returns the kernels that the release takes for an operator on weights of a format, on an
+// accelerator's generation. It returns false if the registry does not say.
+func (r *Release) Backend(operator string, format hardware.DType, generation string) (Backend,
+	bool) {
+	for _, b := range r.Kernels {
+		if b.Operator == operator && (r.Version.IsZero() || b.Versions.Has(r.Version)) &&
+			(len(b.Formats) == 0 || slices.Contains(b.Formats, format)) &&
+			(len(b.Generations) == 0 || slices.Contains(b.Generations, generation)) {
+			return b, true
+		}
+	}
+	return Backend{}, false
+}
