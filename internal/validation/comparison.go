@@ -7,6 +7,8 @@ type Group struct {
 	// Engine is the name of the engine preset; empty for kernels and iterations measured without
 	// one.
 	Engine string `json:"engine,omitempty"`
+	// Version is the release of the engine, such as "0.15"; empty where the table does not have it.
+	Version string `json:"version,omitempty"`
 	// GPU and Model are catalogue names. For single kernels Model is their variant, such as the
 	// number format.
 	GPU   string `json:"gpu"`

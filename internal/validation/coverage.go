@@ -16,11 +16,14 @@ import (
 // number format.
 type covered struct{ engine, gpu, family, dtype string }
 
-// servedQuantities are the quantities of whole servers, by the column of the page that they are in.
-var servedQuantities = map[string]string{
-	"TPOT mean": "TPOT", "token p50": "TPOT", "token": "TPOT", "decode rate": "TPOT",
-	"TTFT mean": "TTFT", "first token": "TTFT", "prompt": "TTFT", "prefill rate": "TTFT",
-	"output rate": "rate", "capacity": "rate", "tokens a node": "rate",
+// served returns the column of the page that a figure of a whole server is in, or "".
+func (c *Comparison) served() string {
+	switch c.Quantity {
+	case "output rate", "capacity", "tokens a node":
+		return "rate"
+	}
+	name, _ := latency(c)
+	return name
 }
 
 var coverageColumns = []string{"TPOT", "TTFT", "rate"}
@@ -41,13 +44,13 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 	}
 	errors := map[covered]map[string][]float64{}
 	for _, row := range r.rows(func(c *Comparison) bool {
-		return c.Engine != "" && servedQuantities[c.Quantity] != ""
+		return c.Engine != "" && c.served() != ""
 	}) {
 		key := covered{row.Engine, row.GPU, family(row.Model), row.DType}
 		if errors[key] == nil {
 			errors[key] = map[string][]float64{}
 		}
-		column := servedQuantities[row.Quantity]
+		column := row.served()
 		errors[key][column] = append(errors[key][column], 100*math.Abs(row.Error()))
 	}
 	b := &strings.Builder{}

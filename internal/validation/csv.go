@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +35,17 @@ func (t *table) sources() []string {
 		}
 	}
 	return list
+}
+
+// again returns the table for another reader: rows without what one found wrong with them.
+func (t *table) again() *table {
+	next := *t
+	next.problems, next.skipped = slices.Clone(t.problems), map[string]int{}
+	next.rows = slices.Clone(t.rows)
+	for i := range next.rows {
+		next.rows[i].table, next.rows[i].err = &next, nil
+	}
+	return &next
 }
 
 // row is one line of a table. The first thing that is wrong with it sticks.
@@ -161,6 +174,50 @@ func (r *row) required(column string) string {
 	}
 	return s
 }
+
+// value returns the value of the first of several columns that is not empty, or what stands behind
+// "=" instead of a column.
+func (r *row) value(columns string) string {
+	names := strings.Split(columns, "|")
+	for _, name := range names {
+		if value, is := strings.CutPrefix(name, "="); is {
+			return value
+		}
+		if s := r.text(name); s != "" {
+			return s
+		}
+	}
+	return r.required(names[0])
+}
+
+// countOf returns the whole number of at least 1 in the first of several columns that is there.
+func (r *row) countOf(columns string) int {
+	if n, is := strings.CutPrefix(columns, "="); is {
+		number, err := strconv.Atoi(n)
+		if err != nil {
+			r.fail(err)
+		}
+		return number
+	}
+	return r.count(r.table.first(strings.Split(columns, "|")...))
+}
+
+// version returns the release of the engine: that of a column, or of the file's name; "" where
+// neither says it.
+func (r *row) version() string {
+	for _, column := range []string{"engine_version", "backend_version", "vllm", "trtllm_version",
+		"version"} {
+		if v := release.FindString(r.text(column)); v != "" {
+			return v
+		}
+	}
+	return strings.TrimPrefix(fileRelease.FindString(path.Base(r.table.file)), "_")
+}
+
+var (
+	release     = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
+	fileRelease = regexp.MustCompile(`_\d+\.\d+(\.\d+)?`)
+)
 
 // number returns the value of a column that holds a finite number of at least 0.
 func (r *row) number(column string) float64 {

@@ -34,8 +34,8 @@ type deployment struct {
 	twoBatch bool
 	// weights, kv and activations are number formats; all are set.
 	weights, kv, activations hardware.DType
-	// engine names the preset.
-	engine string
+	// engine names the preset, version the release; "" where it is not known.
+	engine, version string
 	// utilisation is the share of memory that the engine takes; 0 means 0.9.
 	utilisation float64
 	// kvShare is the share of the memory left beside weights and activations that becomes KV cache,
@@ -143,7 +143,7 @@ func (d *deployment) narrowCache() {
 }
 
 func (d *deployment) group() Group {
-	return Group{Engine: d.engine, GPU: d.accelerator.Name, Model: d.model.Name,
+	return Group{Engine: d.engine, Version: d.version, GPU: d.accelerator.Name, Model: d.model.Name,
 		DType: string(d.weights), TP: d.tensor}
 }
 

@@ -136,6 +136,7 @@ var dtypes = map[string]hardware.DType{
 	"fp8": hardware.FP8, "fp8_block": hardware.FP8Block, "fp8_e4m3": hardware.FP8,
 	"float8": hardware.FP8,
 	"int8":   hardware.INT8, "w8a8": hardware.INT8,
+	"q8_0": hardware.INT8, // with half a bit more for scales
 	"int4": hardware.INT4, "int4_wo": hardware.INT4, "awq": hardware.INT4, "gptq": hardware.INT4,
 	"w4a16": hardware.INT4, "w4": hardware.INT4,
 	"fp4": hardware.FP4, "nvfp4": hardware.FP4, "mxfp4": hardware.MXFP4,
@@ -153,7 +154,7 @@ func parseDType(name string) (hardware.DType, error) {
 var presets = map[string]string{
 	"vllm": "vllm-v1", "vllm-v1": "vllm-v1", "vllm_v1": "vllm-v1",
 	"trtllm": "trtllm", "trt-llm": "trtllm", "tensorrt-llm": "trtllm", "tensorrt_llm": "trtllm",
-	"nim":       "trtllm",
+	"nim": "trtllm", "trt": "trtllm", "vllm-gaudi": "vllm-v1",
 	"llama.cpp": "llama.cpp", "sglang": "sglang", "lmdeploy": "lmdeploy", "turbomind": "lmdeploy",
 	"eager-2023": "eager-2023",
 }
@@ -164,4 +165,13 @@ func parseEngine(name string) (string, error) {
 		return "", &unknownName{"engine", name}
 	}
 	return e, nil
+}
+
+// engine returns the preset that a column names.
+func (r *row) engine(column string) string {
+	e, err := parseEngine(r.required(column))
+	if err != nil {
+		r.fail(err)
+	}
+	return e
 }

@@ -90,6 +90,13 @@ func (o *outcome) figures() map[string]float64 {
 	return all
 }
 
+// latenciesAndRate returns figures and the output rate.
+func (o *outcome) latenciesAndRate() map[string]float64 {
+	all := o.figures()
+	all["output rate"] = o.outputRate()
+	return all
+}
+
 // outputRate returns the output tokens a second from the first arrival to the last token.
 func (o *outcome) outputRate() float64 {
 	tokens, first := 0, sim.Never

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -80,16 +81,6 @@ func (d *Data) readFile(c *catalogs, folder fs.FS, file string) (why string) {
 	if len(of) == 0 {
 		return "no table of that name is known"
 	}
-	for i := range of {
-		if why := d.readKind(c, &of[i], folder, file); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-// readKind adds the measurements of one kind in a file, or says why it has none.
-func (d *Data) readKind(c *catalogs, k *kind, folder fs.FS, file string) (why string) {
 	f, err := folder.Open(file)
 	if err != nil {
 		return err.Error()
@@ -99,20 +90,33 @@ func (d *Data) readKind(c *catalogs, k *kind, folder fs.FS, file string) (why st
 	if err != nil {
 		return err.Error()
 	}
-	if missing := t.missing(k.columns); len(missing) > 0 {
-		return fmt.Sprintf("looks like %s, but lacks %s; it has %s", k.name,
-			strings.Join(missing, ", "), strings.Join(t.header, ", "))
+	fits := 0
+	for i := range of {
+		if missing := t.missing(of[i].columns); len(missing) > 0 {
+			why = cmp.Or(why, fmt.Sprintf("looks like %s, but lacks %s; it has %s", of[i].name,
+				strings.Join(missing, ", "), strings.Join(t.header, ", ")))
+			continue
+		}
+		d.add(c, &of[i], t.again())
+		fits++
 	}
+	if fits > 0 {
+		return ""
+	}
+	return why
+}
+
+// add adds the measurements of one kind in a table.
+func (d *Data) add(c *catalogs, k *kind, t *table) {
 	i := slices.IndexFunc(d.tables, func(r readKind) bool { return r.name == k.name })
 	into := &d.tables[i]
-	into.files = append(into.files, file)
+	into.files = append(into.files, t.file)
 	into.experiments = append(into.experiments, k.read(c, t)...)
 	into.problems = append(into.problems, t.problems...)
 	into.sources = append(into.sources, t.sources()...)
 	for reason, n := range t.skipped {
 		into.skipped[reason] += n
 	}
-	return ""
 }
 
 // Compare predicts all rows under p. It uses all processors, and the order of the result does not

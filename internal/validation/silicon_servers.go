@@ -90,25 +90,21 @@ func twinKey(r *row) string {
 }
 
 // siliconMeasured leaves out times to first token that say nothing about a server in use.
-func siliconMeasured(r *row, all []measurement) []measurement {
+func (l *trial) siliconMeasured(r *row) {
 	public := r.text("source") == "inferencex"
-	why := ""
 	switch {
 	case r.text("backend") == "trtllm" && !public:
-		why = "TTFT of TensorRT-LLM, which falls where load grows: noise"
+		l.drop(r, "TTFT of TensorRT-LLM, which falls where load grows: noise", isTTFT)
 	case r.text("backend") == "sglang" && public && r.text("backend_version") == "":
-		why = "TTFT of SGLang in 2025, where the first requests waited for kernels to be compiled"
-	default:
-		return all
+		l.drop(r, "TTFT of SGLang in 2025, where the first requests waited for kernels to be "+
+			"compiled", isTTFT)
 	}
-	r.table.skip("%s", why)
-	return slices.DeleteFunc(all, func(m measurement) bool { return m.quantity == "TTFT mean" })
 }
 
 // siliconFlags sets the limits with which the servers were started. Those of InferenceX are its
 // scripts' (SemiAnalysisAI/InferenceX, benchmarks/single_node, 2026); those of a vendor's own runs
 // (aic) are the engines' defaults.
-func (l *clients) siliconFlags(r *row, engine string) {
+func (l *trial) siliconFlags(r *row, engine string) {
 	public := r.text("source") == "inferencex" || repeated(r)
 	l.engine = engine
 	if engine == "vllm-v1" && beforeAsynchronous(r.text("backend_version")) && !public {
@@ -137,7 +133,7 @@ const inStep = 16
 // gpt-oss have narrow experts only. Those in FP8 with a scale a block bring no scales for a cache,
 // which vLLM and SGLang then keep in 16 bits unless they are told otherwise: InferenceX' scripts
 // tell vLLM from 0.19 on, and SGLang not for DeepSeek on Hopper.
-func (l *clients) wideCache(version string, public bool) bool {
+func (l *trial) wideCache(version string, public bool) bool {
 	hopper := l.accelerator.Generation == "hopper"
 	switch {
 	case strings.HasPrefix(l.model.Name, "gpt-oss"):
@@ -157,7 +153,7 @@ func repeated(r *row) bool {
 }
 
 // publicFlags are those of InferenceX' scripts, in the month of the run.
-func (l *clients) publicFlags(version, month string) {
+func (l *trial) publicFlags(version, month string) {
 	ranks := max(1, l.data)
 	switch l.engine {
 	case "vllm-v1", "vllm-v1-sync":
@@ -176,7 +172,7 @@ func (l *clients) publicFlags(version, month string) {
 
 // sglangFlags are those for SGLang (qwen3.5_bf16_b200.sh, qwen3.5_fp4_b200.sh, dsr1_fp4_b200.sh,
 // dsr1_fp8_b200.sh).
-func (l *clients) sglangFlags(ranks int) {
+func (l *trial) sglangFlags(ranks int) {
 	hybrid, four := strings.HasPrefix(l.model.Name, "qwen3.5"), l.weights == hardware.FP4
 	l.maxSequences, l.tokenBudget = max(256*ranks, l.count), 32768*ranks
 	if four && !hybrid {

@@ -9,7 +9,7 @@ import (
 // trtllmFlags are those of InferenceX' scripts for TensorRT-LLM (SemiAnalysisAI/InferenceX,
 // benchmarks: 70b_fp8_b200_trt_slurm.sh, gptoss_fp4_b200_trt.sh, dsr1_fp4_b200_trt.sh,
 // dsr1_fp8_b200_trt.sh). Prompts are whole.
-func (l *clients) trtllmFlags(month string) {
+func (l *trial) trtllmFlags(month string) {
 	chat := l.prompt == 1024 && l.output == 1024
 	switch {
 	case strings.HasPrefix(l.model.Name, "llama"):
@@ -30,7 +30,7 @@ func (l *clients) trtllmFlags(month string) {
 
 // captureFlags are those of 2026 for DeepSeek: which loads have their prompts launched as graphs
 // (enable_piecewise_cuda_graph), and which let newcomers wait for each other.
-func (l *clients) captureFlags(chat bool) {
+func (l *trial) captureFlags(chat bool) {
 	if l.weights == hardware.FP4 {
 		l.captured = chat && l.tensor == 8 && l.expert == 8
 		return

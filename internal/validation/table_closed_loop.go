@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -39,15 +38,17 @@ func waves(clients int) int64 {
 
 // figuresOfWaves returns the figures of a run of requestsPerClient requests a client, of which
 // waves were simulated: in means the first requests, which come all at once, count for one, and the
-// others for all that follow.
+// others for all that follow. Medians are those of what follows.
 func (o *outcome) figuresOfWaves(clients int) map[string]float64 {
-	all := o.figures()
+	all := o.latenciesAndRate()
 	if waves(clients) == int64(requestsPerClient*clients) {
 		return all
 	}
 	first, later := o.between(0, 1).figures(), o.between(1, sim.Never).figures()
-	for _, mean := range []string{"TTFT mean", "TPOT mean", "E2E mean"} {
+	for _, latency := range []string{"TTFT", "TPOT", "E2E"} {
+		mean := latency + " mean"
 		all[mean] = (first[mean] + (requestsPerClient-1)*later[mean]) / requestsPerClient
+		all[latency+" p50"] = later[latency+" p50"]
 	}
 	return all
 }
@@ -61,48 +62,31 @@ const (
 	equalLength = 0.95
 )
 
-// clients is a server under a fixed number of clients that wait for their answers; no prompt is
-// like another.
-type clients struct {
-	deployment
-	place
-	count, prompt, output int
-	least                 float64
-	measured              []measurement
+var closedLoopRows = rowSpec{
+	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tensor_parallel",
+	figures: closedLoopFigures,
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		engine := r.engine("backend")
+		t.count, t.prompt, t.output = r.batch("concurrency"), r.count("isl"), r.count("osl")
+		t.least = equalLength
+		if r.err != nil {
+			return ""
+		}
+		t.configure(engine, r.text("backend_version"))
+		if r.text("backend") == "trtllm" {
+			t.drop(r, "TTFT of TensorRT-LLM, which falls where load grows: noise", isTTFT)
+		}
+		t.closed()
+		return ""
+	},
 }
 
-func readClosedLoop(c *catalogs, t *table) []experiment {
-	var list []experiment
-	t.each(func(r *row) {
-		engine, err := parseEngine(r.required("backend"))
-		if err != nil {
-			r.fail(err)
-		}
-		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"),
-			r.count("tensor_parallel"))
-		l := &clients{deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"),
-			output: r.count("osl"), least: equalLength, measured: r.measured(closedLoopFigures)}
-		if r.err != nil {
-			return
-		}
-		l.configure(engine, r.text("backend_version"))
-		if r.text("backend") == "trtllm" {
-			l.measured = slices.DeleteFunc(l.measured, func(m measurement) bool {
-				return m.quantity == "TTFT mean"
-			})
-			t.skip("TTFT of TensorRT-LLM, which falls where load grows: noise")
-		}
-		l.place = place{Group: l.group(), file: t.file, line: r.line,
-			name: fmt.Sprintf("concurrency %d, %d in, %d out", l.count, l.prompt, l.output)}
-		list = append(list, l)
-	})
-	return list
-}
+func isTTFT(quantity string) bool { return quantityFamily(quantity) == "TTFT" }
 
 // configure sets what follows from the engine and its version. Rows without a version are those of
 // InferenceMAX (2025), whose scripts start vLLM with --max-num-seqs of the concurrency,
 // --max-num-batched-tokens 8192 and --async-scheduling.
-func (l *clients) configure(engine, version string) {
+func (l *trial) configure(engine, version string) {
 	l.engine = engine
 	if engine == "vllm-v1" && beforeAsynchronous(version) {
 		l.engine = "vllm-v1-sync"
@@ -128,21 +112,4 @@ func before(version string, major, minor, patch int) bool {
 // done. Scheduling ahead became the default in 0.14 (January 2026).
 func beforeAsynchronous(version string) bool {
 	return before(version, 0, 14, 0)
-}
-
-func (l *clients) at() place { return l.place }
-
-// compare implements experiment.
-func (l *clients) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
-	load, err := closedLoop(l.count, waves(l.count), l.prompt, l.output, l.least)
-	if err != nil {
-		return nil, err
-	}
-	all, err := l.serve(ctx, p, load)
-	if err != nil {
-		return nil, err
-	}
-	predicted := all.figuresOfWaves(l.count)
-	predicted["output rate"] = all.outputRate()
-	return rehearsable(l.place.compare(l.measured, predicted), all.rehearsal), nil
 }

@@ -49,6 +49,10 @@ func readMLPerf(c *catalogs, t *table) []experiment {
 			t.skip("scenario %s, whose limits on latency set the result", r.text("scenario"))
 			return
 		}
+		if why := mlperfRefuses(r); why != "" {
+			t.skip("%s", why)
+			return
+		}
 		result := r.number("result")
 		s := mlperfSystem{r.text("model"), r.text("accelerator"), r.text("weights"),
 			r.text("nodes")}
@@ -79,6 +83,19 @@ func readMLPerf(c *catalogs, t *table) []experiment {
 		}
 	})
 	return list
+}
+
+// mlperfRefuses says why a submission cannot be simulated, or "".
+func mlperfRefuses(r *row) string {
+	switch {
+	case r.text("accelerator") == "":
+		return "no accelerator: a processor"
+	case strings.Contains(r.text("model"), "-vl-"):
+		return "prompts with images"
+	case strings.Contains(r.text("model"), "gpt-oss"):
+		return "gpt-oss, whose prompts' lengths are not published"
+	}
+	return ""
 }
 
 func (c *catalogs) mlperf(r *row) *mlperf {

@@ -33,7 +33,7 @@ func readRequests(c *catalogs, t *table) []experiment {
 	for _, part := range parts[3:] {
 		if n, err := strconv.Atoi(strings.TrimPrefix(part, "tp")); err == nil && n > 0 {
 			tensor = n
-		} else {
+		} else if _, err := parseDType(part); err == nil {
 			dtype = part
 		}
 	}
@@ -46,11 +46,15 @@ func readRequests(c *catalogs, t *table) []experiment {
 	if d.scaleUp != nil && d.scaleUp.Name == "pcie5-x16-p2p" {
 		d.throughHost(c)
 	}
-	d.maxSequences, d.tokenBudget = 128, 2048
+	d.version, d.maxSequences, d.tokenBudget = named.version(), 128, 2048
+	arrivals := "arrival_s"
+	if t.has("sent_s") { // the client's clock, and the engine's defaults
+		arrivals, d.engineTimes, d.maxSequences, d.tokenBudget = "sent_s", false, 256, 8192
+	}
 	v := &replay{deployment: d, place: place{Group: d.group(), file: t.file, line: 2}}
 	times := map[string][]float64{}
 	t.each(func(r *row) {
-		arrival, first, last := r.number("arrival_s"), r.number("first_token_s"),
+		arrival, first, last := r.number(arrivals), r.number("first_token_s"),
 			r.number("last_token_s")
 		request := sim.Request{Arrival: sim.Seconds(arrival), Prompt: r.count("prompt_tokens"),
 			Output: r.count("output_tokens")}
@@ -72,12 +76,30 @@ func readRequests(c *catalogs, t *table) []experiment {
 		return nil
 	}
 	slices.SortStableFunc(v.requests, byArrival)
+	if t.has("sent_s") && inFlight(v.requests, times["E2E"]) >= clientLimit {
+		t.skip("requests of a closed loop: the client had as many in flight as it may")
+		return nil
+	}
 	v.goOn()
 	v.name = fmt.Sprintf("%d requests", v.compared)
 	for _, name := range []string{"TTFT", "TPOT", "E2E"} {
 		v.measured = append(v.measured, statisticsOf(name, times[name])...)
 	}
 	return []experiment{v}
+}
+
+// inFlight returns the largest number of requests in flight, given in order of arrival with their
+// latencies in ms.
+func inFlight(requests []sim.Request, latencies []float64) int {
+	most := 0
+	var ends []sim.Time
+	for i := range requests {
+		now := requests[i].Arrival
+		ends = slices.DeleteFunc(ends, func(end sim.Time) bool { return end <= now })
+		ends = append(ends, now+sim.Seconds(latencies[i]/1000))
+		most = max(most, len(ends))
+	}
+	return most
 }
 
 // throughHost lets GPUs reach each other through the memory of the host. So do those of these runs,

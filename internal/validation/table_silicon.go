@@ -18,54 +18,38 @@ var siliconFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", "TP
 // readSilicon reads aggregated servers. Rows with prefill and decode apart are those of
 // readSiliconApart.
 func readSilicon(c *catalogs, t *table) []experiment {
-	var list []experiment
 	drafted := speculativeTwins(t)
-	t.each(func(r *row) {
-		if r.text("mode") != "agg" {
-			return
-		}
-		if drafted[r.line] {
-			t.skip("faster than its twin: multi-token prediction was on")
-			return
-		}
-		if e := c.siliconClients(r); e != nil {
-			list = append(list, e)
-		}
-	})
-	return list
+	return trials(rowSpec{
+		model: "model", gpu: "gpu", dtype: "precision", tensor: "tp", figures: siliconFigures,
+		chooses: func(r *row) bool { return r.text("mode") == "agg" },
+		refuses: func(r *row) string {
+			if drafted[r.line] {
+				return "faster than its twin: multi-token prediction was on"
+			}
+			return siliconArtefact(r)
+		},
+		format:   siliconFormat,
+		describe: siliconClients,
+	})(c, t)
 }
 
-// siliconClients returns what a row describes, or nil where the row fails or is left out.
-func (c *catalogs) siliconClients(r *row) experiment {
-	if why := siliconArtefact(r); why != "" {
-		r.table.skip("%s", why)
-		return nil
-	}
-	engine, err := parseEngine(r.required("backend"))
-	if err != nil {
-		r.fail(err)
-	}
-	d := c.deploy(r, r.required("model"), r.required("gpu"), siliconFormat(r), r.count("tp"))
-	l := &clients{
-		deployment: d, count: r.batch("concurrency"), prompt: r.count("isl"),
-		output:   r.count("osl"),
-		measured: r.measured(siliconFigures),
-	}
-	l.spread(r, "attention_dp", "moe_ep")
+func siliconClients(_ *catalogs, r *row, t *trial) string {
+	engine := r.engine("backend")
+	t.count, t.prompt, t.output = r.batch("concurrency"), r.count("isl"), r.count("osl")
+	t.spread(r, "attention_dp", "moe_ep")
 	if r.err != nil {
-		return nil
+		return ""
 	}
-	if engine == "vllm-v1" && l.data > 1 {
-		l.joinRanks()
+	if engine == "vllm-v1" && t.data > 1 {
+		t.joinRanks()
 	}
-	l.siliconFlags(r, engine)
-	l.measured = siliconMeasured(r, l.measured)
-	l.place = place{Group: l.group(), file: r.table.file, line: r.line}
-	l.name = fmt.Sprintf("concurrency %d, %d in, %d out", l.count, l.prompt, l.output)
-	if l.data > 1 {
-		l.name += fmt.Sprintf(", attention DP %d", l.data)
+	t.siliconFlags(r, engine)
+	t.siliconMeasured(r)
+	t.closed()
+	if t.data > 1 {
+		t.name += fmt.Sprintf(", attention DP %d", t.data)
 	}
-	return l
+	return ""
 }
 
 // joinRanks makes one tensor-parallel group of what the table gives as data-parallel ranks of as

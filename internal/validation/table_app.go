@@ -1,0 +1,57 @@
+package validation
+
+import "strings"
+
+// Nightly runs of InferenceX as its web application has them (SemiAnalysisAI/InferenceX-app): the
+// loads of silicon_2026, with medians of every run. Most runs have no mean.
+var appColumns = []string{"hardware", "engine", "model", "precision", "spec_method", "mode", "tp",
+	"ep", "dp_attention", "isl", "osl", "concurrency", "ttft_median_ms", "tpot_median_ms"}
+
+var appFigures = []figure{{"ttft_median_ms", "TTFT p50", "ms", 1},
+	{"tpot_median_ms", "TPOT p50", "ms", 1}}
+
+var appRows = rowSpec{
+	model: "model", gpu: "hardware", dtype: "precision", tensor: "tp", figures: appFigures,
+	refuses: func(r *row) string {
+		switch {
+		case r.text("mode") != "agg":
+			return "prefill and decode apart, on workers whose limits are not known"
+		case r.text("spec_method") != "none":
+			return "multi-token prediction was on"
+		}
+		return ""
+	},
+	format: func(r *row) string {
+		if strings.HasPrefix(r.text("hardware"), "mi") && r.text("precision") == "fp4" {
+			return "mxfp4"
+		}
+		return r.text("precision")
+	},
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		engine := r.engine("engine")
+		t.version = release.FindString(r.text("image"))
+		t.count, t.prompt, t.output = r.batch("concurrency"), r.count("isl"), r.count("osl")
+		t.expert = r.optionalCount("ep", 1)
+		if r.err != nil {
+			return ""
+		}
+		if t.expert == 1 {
+			t.expert = 0
+		}
+		if r.text("dp_attention") == "1" {
+			t.data, t.tensor, t.expert = t.tensor, 1, 0
+		}
+		t.engine = engine
+		t.setDefaults()
+		t.least = drawnLength
+		t.publicFlags(r.text("image"), r.text("date")[:min(7, len(r.text("date")))])
+		if !t.wideCache(r.text("image"), true) {
+			t.narrowCache()
+		}
+		if strings.HasPrefix(r.text("flag"), "little") {
+			t.drop(r, "a stall of a few requests, as the throughput shows", isTTFT)
+		}
+		t.closed()
+		return ""
+	},
+}

@@ -1,0 +1,87 @@
+package validation
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// SGLang's cookbook (sgl-project/sgl-cookbook): bench_serving of 26 models with the launch flags.
+// Lengths are uniform from 1 to the limits isl and osl, or those of ShareGPT.
+var cookbookColumns = []string{"model", "gpu", "tp", "speculative", "dataset", "requests",
+	"max_concurrency", "prompt_tokens_mean", "output_tokens_mean", "ttft_median_ms",
+	"tpot_median_ms"}
+
+var cookbookFigures = []figure{{"ttft_median_ms", "TTFT p50", "ms", 1},
+	{"tpot_median_ms", "TPOT p50", "ms", 1}, {"output_tok_s", "output rate", "tokens/s", 1}}
+
+var cookbookRows = rowSpec{
+	model: "bench_model|model", gpu: "gpu", tensor: "tp", figures: cookbookFigures,
+	refuses: func(r *row) string {
+		if r.text("speculative") != "" {
+			return "multi-token prediction was on, and its acceptance depends on the text"
+		}
+		return ""
+	},
+	format: func(r *row) string {
+		if published8.MatchString(r.value("bench_model|model")) {
+			return "fp8"
+		}
+		return "bf16"
+	},
+	describe: describeCookbook,
+}
+
+// published8 finds the models that are published in 8 bits.
+var published8 = regexp.MustCompile(`(?i)-FP8|DeepSeek-(R1|V3|Math-V2)|MiniMax-M2|Kimi-K2`)
+
+func describeCookbook(_ *catalogs, r *row, t *trial) string {
+	t.count, t.prompt, t.output = r.batch("max_concurrency"), r.count("prompt_tokens_mean"),
+		r.count("output_tokens_mean")
+	requests := r.count("requests")
+	if ranks := r.optionalCount("dp", 1); r.text("dp_attention") == "1" && ranks > 1 {
+		t.data, t.tensor = ranks, max(1, t.tensor/ranks)
+	}
+	if t.expert = r.optionalCount("ep", 1); t.expert <= 1 || t.data > 0 {
+		t.expert = 0
+	}
+	if requests > maxRequests {
+		r.fail(fmt.Errorf("requests: found %d, want at most %d", requests, maxRequests))
+	}
+	if r.err != nil {
+		return ""
+	}
+	t.engine = "sglang"
+	t.setDefaults()
+	t.tokenBudget = sglangChunk(t.accelerator.Memory) * max(1, t.data)
+	for flag := range strings.SplitSeq(r.text("other_flags"), ";") {
+		if _, err := fmt.Sscanf(strings.TrimSpace(flag), "mem-fraction-static=%f",
+			&t.utilisation); err == nil && (t.utilisation <= 0 || t.utilisation > 1) {
+			r.fail(fmt.Errorf("other_flags: found %q, want a share of at most 1", flag))
+		}
+	}
+	t.load = func() (sim.Source, error) {
+		return closedLoop(t.count, int64(requests), 2*t.prompt, 2*t.output, 0)
+	}
+	t.name = fmt.Sprintf("concurrency %d, mean %d in, %d out", t.count, t.prompt, t.output)
+	if requests < 2*t.count+20 {
+		t.drop(r, "TTFT of ten requests, the first ones of which warm the server up", isTTFT)
+	}
+	return ""
+}
+
+// sglangChunk returns the tokens of a chunk that SGLang chooses by the memory of a GPU
+// (server_args.py, version 0.5.6, chunked_prefill_size).
+func sglangChunk(memory float64) int {
+	switch gib := memory / (1 << 30); {
+	case gib < 35:
+		return 2048
+	case gib < 60:
+		return 4096
+	case gib < 160:
+		return 8192
+	}
+	return 16384
+}

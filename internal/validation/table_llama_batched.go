@@ -1,0 +1,58 @@
+package validation
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// llama.cpp on a DGX Spark: sequences that are read one after another and then decode together, and
+// one sequence behind a context (ggml-org/llama.cpp, benches/dgx-spark.md).
+var batchedColumns = []string{"device", "model", "quantisation", "test", "prompt", "generated",
+	"batch", "depth", "prefill_tok_s", "decode_tok_s"}
+
+var batchedFigures = []figure{{"prefill_tok_s", "prefill rate", "tokens/s", 1},
+	{"decode_tok_s", "decode rate", "tokens/s", 1}}
+
+// microBatch is the number of tokens of a prompt that are computed together (-ub).
+const microBatch = 2048
+
+var batchedRows = rowSpec{
+	model: "model", gpu: "device", dtype: "quantisation", figures: batchedFigures,
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		depth, generated := r.whole("depth", 0), r.count("generated")
+		t.count, t.prompt = r.batch("batch"), r.count("prompt")
+		if t.prompt > maxRequests || depth > maxRequests {
+			r.fail(fmt.Errorf("prompt, depth: found %d and %d, want at most %d", t.prompt, depth,
+				maxRequests))
+		}
+		if r.err != nil {
+			return ""
+		}
+		t.engine = "llama.cpp"
+		if t.count == 1 && t.prompt == 512 {
+			t.drop(r, "the first prompt, which warms up",
+				func(quantity string) bool { return quantity == "prefill rate" })
+		}
+		t.steps = func(p *Physics) (map[string]float64, error) {
+			clock, err := t.clock(p)
+			if err != nil {
+				return nil, err
+			}
+			var read sim.Time
+			for done := 0; done < t.prompt; done += microBatch {
+				read += clock.Duration(prefill(1, min(microBatch, t.prompt-done), depth+done))
+			}
+			context := t.prompt + generated/2
+			if r.text("test") == "single" {
+				context = depth + generated/2
+			}
+			token := clock.Duration(decode(t.count, context))
+			return map[string]float64{"prefill rate": float64(t.prompt) / read.Seconds(),
+				"decode rate": float64(t.count) / token.Seconds()}, nil
+		}
+		t.name = fmt.Sprintf("%s, batch %d of %d tokens after %d", r.text("test"), t.count,
+			t.prompt, depth)
+		return ""
+	},
+}

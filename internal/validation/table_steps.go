@@ -1,0 +1,137 @@
+package validation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Every step of a vLLM server (ai-dynamo/aiconfigurator, fpm_golden_runs). The file's name states
+// model and parallelism: MODEL__tpN_dpN_epN.csv. The tables do not name the GPU: likely a B300.
+var stepColumns = []string{"segment", "prefill_requests", "prefill_tokens", "prefill_kv_tokens",
+	"decode_requests", "decode_kv_tokens", "step_ms", "outlier"}
+
+const (
+	stepGPU     = "b300-sxm"
+	stepVersion = "0.20"
+	// sampledSteps is the number of steps of each kind that are compared, evenly over the run by
+	// their measured times.
+	sampledSteps = 40
+)
+
+// steps is the steps of one server.
+type steps struct {
+	deployment
+	place
+	list []timedStep
+}
+
+// timedStep is one row.
+type timedStep struct {
+	line int
+	step *sim.Step
+	ms   float64
+}
+
+func readSteps(c *catalogs, t *table) []experiment {
+	parts := nameParts(t.file)
+	named := &row{table: t, line: 1, fields: make([]string, len(t.header))}
+	degree := map[string]int{"tp": 1, "dp": 1, "ep": 1}
+	for _, word := range strings.Split(parts[len(parts)-1], "_") {
+		if n, err := strconv.Atoi(word[min(2, len(word)):]); err == nil && n > 0 && n <= maxBatch {
+			degree[word[:2]] = n
+		}
+	}
+	s := &steps{deployment: c.deploy(named, parts[0], stepGPU, "bf16", degree["tp"])}
+	switch {
+	case named.err != nil:
+		t.skip("%v", named.err)
+		return nil
+	case degree["dp"] > 1:
+		t.skip("only one of the data-parallel ranks is logged, which waits for the others")
+		return nil
+	}
+	if s.engine, s.version = "vllm-v1", stepVersion; degree["ep"] > 1 {
+		s.expert = degree["ep"]
+	}
+	s.setDefaults()
+	s.place = place{Group: s.group(), file: t.file, line: 2, name: "steps of a run"}
+	t.each(func(r *row) {
+		if step := r.step(); step != nil && r.err == nil {
+			s.list = append(s.list, timedStep{r.line, step, r.number("step_ms")})
+		}
+	})
+	return []experiment{s}
+}
+
+// step returns the step of a row, nil for outliers.
+func (r *row) step() *sim.Step {
+	prompts, tokens := r.whole("prefill_requests", 0), r.whole("prefill_tokens", 0)
+	cached, decodes := r.whole("prefill_kv_tokens", 0), r.whole("decode_requests", 0)
+	context := r.whole("decode_kv_tokens", 0)
+	if prompts > maxBatch || decodes > maxBatch || prompts > tokens {
+		r.fail(fmt.Errorf("found %d prompts of %d tokens and %d sequences, want at most %d and a "+
+			"token each", prompts, tokens, decodes, maxBatch))
+	}
+	outlier := r.text("outlier") == "1"
+	if r.err != nil || outlier || prompts+decodes == 0 || r.number("step_ms") <= 0 {
+		return nil
+	}
+	s := &sim.Step{Decodes: decodes, DecodeTokens: decodes, Context: int64(context)}
+	for i := range prompts { // the rows have sums: all prompts are taken to be equal
+		s.Prefill = append(s.Prefill, sim.Chunk{New: (tokens + i) / prompts,
+			Cached: (cached + i) / prompts, Last: true})
+	}
+	return s
+}
+
+func (s *steps) at() place { return s.place }
+
+// compare implements experiment: some steps of each kind, and the time of all.
+func (s *steps) compare(_ context.Context, p *Physics) ([]Comparison, error) {
+	clock, err := s.clock(p)
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string][]timedStep{}
+	measured, predicted := 0.0, 0.0
+	for _, x := range s.list {
+		name := "decode step"
+		if len(x.step.Prefill) > 0 {
+			name = "prompt step"
+		}
+		kinds[name] = append(kinds[name], x)
+		measured += x.ms
+		predicted += clock.Duration(x.step).Milliseconds()
+	}
+	if measured == 0 {
+		return nil, nil
+	}
+	list := s.place.compare([]measurement{{"time of steps", "ms", measured}},
+		map[string]float64{"time of steps": predicted})
+	for _, name := range []string{"prompt step", "decode step"} {
+		of := kinds[name]
+		slices.SortStableFunc(of, func(a, b timedStep) int { return cmp.Compare(a.ms, b.ms) })
+		for i := range min(sampledSteps, len(of)) {
+			x := of[i*len(of)/min(sampledSteps, len(of))]
+			at := s.place
+			at.line, at.name = x.line, describeStep(x.step)
+			list = append(list, at.compare([]measurement{{name, "ms", x.ms}},
+				map[string]float64{name: clock.Duration(x.step).Milliseconds()})...)
+		}
+	}
+	return list, nil
+}
+
+func describeStep(s *sim.Step) string {
+	tokens := 0
+	for i := range s.Prefill {
+		tokens += s.Prefill[i].New
+	}
+	return fmt.Sprintf("%d prompt tokens, %d sequences", tokens, s.Decodes)
+}

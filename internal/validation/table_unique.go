@@ -1,0 +1,64 @@
+package validation
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// vLLM 0.23 under a constant rate of prompts of which none is like another, so that every prompt is
+// computed (inference-sim/residency-vllm). The client has at most so many requests in flight.
+var uniqueColumns = []string{"run", "model", "gpu", "tensor_parallel", "dtype", "unique_prompts",
+	"rate_rps", "stage_s", "prompt_tokens_mean", "output_tokens", "max_in_flight",
+	"mean_in_flight"}
+
+var uniqueFigures = append([]figure{{"tpot_p50_ms", "TPOT p50", "ms", 1},
+	{"output_tokens_per_s", "output rate", "tokens/s", 1}}, vllmRunFigures...)
+
+// clientLimit is the number of requests that the client has in flight at most, and fullShare the
+// share of it in flight on average from which on the load is a closed loop.
+const (
+	clientLimit = 256
+	fullShare   = 0.9
+)
+
+var uniqueRows = rowSpec{
+	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tensor_parallel", figures: uniqueFigures,
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		rate, length := r.number("rate_rps"), r.number("stage_s")
+		t.prompt, t.output = r.count("prompt_tokens_mean"), r.count("output_tokens")
+		t.maxSequences, t.tokenBudget = r.optionalCount("max_num_seqs", 256),
+			r.optionalCount("max_num_batched_tokens", 8192)
+		t.maxContext = r.optionalCount("max_model_len", 0)
+		t.utilisation = r.optional("gpu_memory_utilization", 0.9)
+		if n := rate * length; r.err == nil && (n < 1 || n > maxRequests || t.utilisation > 1) {
+			r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want 1 to %d requests",
+				rate, length, maxRequests))
+		}
+		full := r.number("mean_in_flight") >= fullShare*clientLimit
+		if r.err != nil {
+			return ""
+		}
+		t.engine, t.count, t.least = "vllm-v1", clientLimit, equalLength
+		t.name = fmt.Sprintf("%g/s, %d in, %d out, no two prompts alike", rate, t.prompt, t.output)
+		if full {
+			name := t.name
+			t.closed()
+			t.name = name + ", 256 in flight"
+			return ""
+		}
+		t.load = func() (sim.Source, error) {
+			rng := rand.New(rand.NewPCG(0, 0))
+			var requests []sim.Request
+			for _, at := range spread(int(math.Round(rate*length)), length, rng) {
+				requests = append(requests, sim.Request{Arrival: sim.Seconds(at),
+					Prompt: t.prompt, Output: t.output})
+			}
+			return &script{requests: requests}, nil
+		}
+		t.rehearsable = true
+		return ""
+	},
+}

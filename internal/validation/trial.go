@@ -1,0 +1,150 @@
+package validation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// A trial is a server of a row under a load, with what was measured of it. Most tables consist of
+// trials: a rowSpec names the columns, and says which load and which limits they stand for.
+type trial struct {
+	deployment
+	place
+	measured []measurement
+	// count is the number of clients, of requests or of sequences; prompt and output are lengths in
+	// tokens, of which lengths are at least the share least.
+	count, prompt, output int
+	least                 float64
+	// load returns the requests; figures sums up what became of them. Where figures is nil, they
+	// are means and percentiles of latencies, and the output rate.
+	load    func() (sim.Source, error)
+	figures func(*outcome) map[string]float64
+	// steps predicts figures from single steps; nil where a load is simulated.
+	steps func(*Physics) (map[string]float64, error)
+	// rehearsable reports whether slopes of the figures follow from a sample of steps.
+	rehearsable bool
+}
+
+// rowSpec says what the rows of a table are.
+type rowSpec struct {
+	// model, gpu, dtype and tensor are columns; several that are separated by "|" are tried in
+	// turn, and one that begins with "=" is a value.
+	model, gpu, dtype, tensor string
+	figures                   []figure
+	// chooses reports whether the row belongs to the table; refuses returns why a row is left out,
+	// or "". Both may be nil.
+	chooses func(*row) bool
+	refuses func(*row) string
+	// format returns the number format of the weights in place of the column dtype, if not nil.
+	format func(*row) string
+	// describe sets the engine, the limits, the load and the name of a trial from its row. It
+	// returns why the row is left out, or "".
+	describe func(c *catalogs, r *row, t *trial) (why string)
+}
+
+// trials returns what reads a table of such rows.
+func trials(s rowSpec) func(c *catalogs, t *table) []experiment {
+	return func(c *catalogs, t *table) []experiment {
+		var list []experiment
+		t.each(func(r *row) {
+			if s.chooses != nil && !s.chooses(r) {
+				return
+			}
+			if s.refuses != nil {
+				if why := s.refuses(r); why != "" {
+					t.skip("%s", why)
+					return
+				}
+			}
+			x := s.trial(c, r)
+			if r.err != nil {
+				return
+			}
+			why := s.describe(c, r, x)
+			switch {
+			case r.err != nil:
+				return
+			case why != "":
+				t.skip("%s", why)
+				return
+			}
+			x.Group, x.file, x.line = x.group(), t.file, r.line
+			list = append(list, x)
+		})
+		return list
+	}
+}
+
+// trial returns the server of a row, with what was measured of it.
+func (s *rowSpec) trial(c *catalogs, r *row) *trial {
+	tensor := 1
+	if s.tensor != "" {
+		tensor = r.countOf(s.tensor)
+	}
+	format := s.format
+	if format == nil {
+		format = func(r *row) string { return r.value(s.dtype) }
+	}
+	x := &trial{measured: r.measured(s.figures), least: 1}
+	x.deployment = c.deploy(r, r.value(s.model), r.value(s.gpu), format(r), tensor)
+	x.version = r.version()
+	return x
+}
+
+func (t *trial) at() place { return t.place }
+
+// compare implements experiment.
+func (t *trial) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
+	if t.steps != nil {
+		predicted, err := t.steps(p)
+		return t.place.compare(t.measured, predicted), err
+	}
+	load, err := t.load()
+	if err != nil {
+		return nil, err
+	}
+	all, err := t.serve(ctx, p, load)
+	if err != nil {
+		return nil, err
+	}
+	figures := (*outcome).latenciesAndRate
+	if t.figures != nil {
+		figures = t.figures
+	}
+	list := t.place.compare(t.measured, figures(all))
+	if t.rehearsable {
+		list = rehearsable(list, all.rehearsal)
+	}
+	return list, nil
+}
+
+// drop removes measured figures that say nothing, and counts why.
+func (t *trial) drop(r *row, why string, drops func(quantity string) bool) {
+	before := len(t.measured)
+	t.measured = slices.DeleteFunc(t.measured,
+		func(m measurement) bool { return drops(m.quantity) })
+	if len(t.measured) < before {
+		r.table.skip("%s", why)
+	}
+}
+
+// closed makes the load of the trial its number of clients, each of which sends its next request
+// when the last one is answered.
+func (t *trial) closed() {
+	t.load = func() (sim.Source, error) {
+		return closedLoop(t.count, waves(t.count), t.prompt, t.output, t.least)
+	}
+	t.figures = func(o *outcome) map[string]float64 { return o.figuresOfWaves(t.count) }
+	t.rehearsable = true
+	t.name = fmt.Sprintf("concurrency %d, %d in, %d out", t.count, t.prompt, t.output)
+}
+
+// atOnce makes the load of the trial its number of requests, which are queued at once.
+func (t *trial) atOnce() {
+	t.load = func() (sim.Source, error) { return atOnce(t.count, t.prompt, t.output), nil }
+	t.rehearsable = true
+	t.name = fmt.Sprintf("%d requests, %d in, %d out", t.count, t.prompt, t.output)
+}
