@@ -50,6 +50,13 @@ func lookUp(v *view) *found {
 	return f
 }
 
+// Model returns the architecture of the scenario's model.
+func (f *File) Model() (*models.Architecture, error) {
+	s := &f.Scenario
+	model, _, err := findModel(f.files(), s.Model, f.locate("model", s.Model), s.Shape.Assume)
+	return model, err
+}
+
 // findModel finds the model, in the shape that the view gives it.
 func (v *view) findModel() *models.Architecture {
 	path := v.locate("model", v.s.Model)

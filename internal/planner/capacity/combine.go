@@ -12,7 +12,8 @@ const mostOptions = 2_000_000
 
 // options lists every combination of the menu.
 func (f *File) options() ([]*option, error) {
-	kinds := &kinds{file: f, known: map[string]*server{}, shapes: map[string]string{}}
+	kinds := &kinds{file: f, mixture: f.mixture(), known: map[string]*server{},
+		shapes: map[string]string{}}
 	list, err := kinds.together()
 	for i := range f.Plan.Menu.Disaggregated {
 		if err != nil {
@@ -30,6 +31,20 @@ func (f *File) options() ([]*option, error) {
 	return list, err
 }
 
+// mixture reports whether the model of a plan has routed experts. A model that cannot be read has
+// none; its error is found where a server is built.
+func (f *File) mixture() bool {
+	first := &f.Plan.Menu.Hardware[0] // a scenario must have some
+	file, err := f.file(scenarios.Scenario{Model: f.Plan.Model, Workload: f.Plan.Workload,
+		Hardware: scenarios.Hardware{Accelerator: first.Accelerator, File: first.File},
+	}, f.Plan.peak(), 1)
+	if err != nil {
+		return false
+	}
+	model, err := file.Model()
+	return err == nil && model.Experts() != nil
+}
+
 func tooMany(n int) error {
 	return scenarios.BadInput(
 		fmt.Errorf("the menu has %d combinations and more, allowed: %d; shorten its lists", n,
@@ -38,9 +53,11 @@ func tooMany(n int) error {
 
 // kinds makes servers. Options with equal servers share one.
 type kinds struct {
-	file   *File
-	known  map[string]*server
-	shapes map[string]string // each once
+	file *File
+	// mixture reports whether the model has routed experts.
+	mixture bool
+	known   map[string]*server
+	shapes  map[string]string // each once
 }
 
 // server returns the server for the given choices.
@@ -69,7 +86,7 @@ func (k *kinds) server(list []dimension, choices []int) *server {
 // together lists the options in which replicas do both.
 func (k *kinds) together() ([]*option, error) {
 	m := &k.file.Plan.Menu
-	list := m.dimensions(nil, nil)
+	list := m.dimensions(nil, nil, k.mixture)
 	sizes := sizesOf(list)
 	n, routes, ways := combinations(sizes), max(1, len(m.Routing)), m.scalings()
 	if each := routes * len(ways); n > mostOptions/each {
@@ -78,6 +95,9 @@ func (k *kinds) together() ([]*option, error) {
 	options := make([]*option, 0, n*routes*len(ways))
 	for i := range n {
 		s := k.server(list, digits(i, sizes))
+		if s.twin {
+			continue
+		}
 		alike := &parts{prefill: s}
 		for route := range routes {
 			options = (&option{parts: alike, prefills: 1, routing: int32(route),
@@ -92,8 +112,8 @@ func (k *kinds) together() ([]*option, error) {
 // of replicas.
 func (k *kinds) apart(split *Split) ([]*option, error) {
 	m := &k.file.Plan.Menu
-	prefill, decode := m.dimensions(&split.Prefill, &split.Decode), m.dimensions(&split.Decode,
-		&split.Prefill)
+	prefill, decode := m.dimensions(&split.Prefill, &split.Decode, k.mixture),
+		m.dimensions(&split.Decode, &split.Prefill, k.mixture)
 	own := len(prefill) // where the choices of prefill replicas alone stand
 	sizes := append(sizesOf(prefill), sizesOf(decode)...)
 	for i, d := range prefill {
@@ -126,6 +146,9 @@ func (k *kinds) apart(split *Split) ([]*option, error) {
 		}
 		both := &parts{prefill: remembered(2*(i/product(sizes[own:2*own])), prefill, first),
 			decode: remembered(2*i+1, decode, second)}
+		if both.prefill.twin || both.decode.twin {
+			continue
+		}
 		for k := range product(numbers) {
 			rest := digits(k, numbers)
 			prefills, decodes := split.Prefill.Replicas.From+rest[0],

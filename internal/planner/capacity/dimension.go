@@ -23,7 +23,8 @@ type dimension struct {
 // dimensions lists the choices for a replica, the first varying slowest. side may have lists of its
 // own in place of the menu's; nil stands for a replica that does both. other is the other side of
 // the group.
-func (m *Menu) dimensions(side, other *Side) []dimension {
+// mixture is set for models with routed experts.
+func (m *Menu) dimensions(side, other *Side, mixture bool) []dimension {
 	if side == nil {
 		side, other = &Side{}, &Side{}
 	}
@@ -45,8 +46,7 @@ func (m *Menu) dimensions(side, other *Side) []dimension {
 			nil, !ownPipeline},
 		{len(data), func(s *draft, i int) { s.scenario.Parallelism.Data = data[i] }, nil,
 			!ownData},
-		{len(expert), func(s *draft, i int) { s.scenario.Parallelism.Expert = expert[i] }, nil,
-			!ownExpert},
+		m.experts(expert, mixture, !ownExpert),
 		{max(1, len(m.Engines)), func(s *draft, i int) {
 			s.scenario.Engine.Preset = orNone(m.Engines)[i]
 		},
@@ -64,6 +64,23 @@ func (m *Menu) dimensions(side, other *Side) []dimension {
 		{len(drafts), func(s *draft, i int) { s.speculate(drafts, i) },
 			func(i int) string { return draftWords(drafts, i) }, true},
 	}
+}
+
+// experts is the choice of a degree of expert parallelism. A list that has none is a choice of two
+// for a mixture of experts: each expert split over the accelerators of a stage, or the experts
+// spread over them. Beside data-parallel attention they are spread only, as in a scenario.
+func (m *Menu) experts(list []int, mixture, common bool) dimension {
+	if !mixture || len(list) != 1 || list[0] != 0 {
+		return dimension{len(list), func(s *draft, i int) {
+			s.scenario.Parallelism.Expert = list[i]
+		}, nil, common}
+	}
+	return dimension{2, func(s *draft, i int) {
+		p := &s.scenario.Parallelism
+		if i == 1 {
+			p.Expert, s.twin = p.Tensor, p.Tensor <= 1 || p.Data > 1
+		}
+	}, nil, common}
 }
 
 // own returns the list of a side, or the menu's list if the side has none, and reports whether one

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,6 +30,31 @@ func TestExpertsAreSpreadBesideData(t *testing.T) {
 			t.Errorf("%s: %v", menu, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: error %v, want one with %q", menu, err, want)
+		}
+	}
+}
+
+// Without a list of degrees, experts are split over the accelerators of a replica and spread over
+// them, each once: on one accelerator both are the same, and without experts there is no choice.
+func TestExpertsAreSpreadAndSplitByDefault(t *testing.T) {
+	for model, want := range map[string][]int{"mixtral-8x7b": {0, 0, 0, 2, 0},
+		"llama-3.1-8b": {0, 0, 0, 0}} {
+		f, err := Parse("p.yaml", []byte("{model: "+model+", workload: {rate: 1/s}, slo: "+
+			"{ttft: 1s}, menu: {hardware: [h200-sxm], tensor: [1, 2], data: [1, 2]}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := f.options()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, o := range list {
+			s := o.prefill.asked()
+			got = append(got, s.Parallelism.Expert)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: degrees %v, want %v", model, got, want)
 		}
 	}
 }

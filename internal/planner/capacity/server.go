@@ -20,6 +20,8 @@ type server struct {
 	shape   string // accelerator and parallelism
 	gpus    int
 
+	// twin reports whether other choices make the same server, which stands for both.
+	twin bool
 	// unfit says why no replica can be built. If it is empty, a replica can be built, and the other
 	// fields are set.
 	unfit string
@@ -52,6 +54,7 @@ type draft struct {
 	scenario scenarios.Scenario // of one replica that does both
 	offer    *Offer
 	terms    string // what distinguishes the offer from others of the same accelerator
+	twin     bool   // is set where other choices make the same server
 }
 
 // choose takes accelerators of a list.
@@ -88,7 +91,7 @@ func (f *File) draft(list []dimension, choices []int) *draft {
 func (f *File) newServer(list []dimension, choices []int) (*server, *draft) {
 	d := f.draft(list, choices)
 	return &server{file: f, list: list, choices: choices, offer: d.offer, shape: d.shape(),
-		gpus: d.scenario.Parallelism.Accelerators()}, d
+		twin: d.twin, gpus: d.scenario.Parallelism.Accelerators()}, d
 }
 
 // asked returns the scenario of one replica that does both.
