@@ -33,6 +33,7 @@ type client struct {
 	base, path, key, model string
 	chat                   bool
 	words                  *text.Vocabulary
+	spoken                 *spoken
 	http                   http.Client
 }
 
@@ -46,7 +47,8 @@ func newClient(c *Config, words *text.Vocabulary) *client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 1 << 16, DisableCompression: true}
 	return &client{
 		base: base, path: path, key: c.APIKey, model: c.Model, chat: c.Chat, words: words,
-		http: http.Client{Transport: transport},
+		spoken: newSpoken(words),
+		http:   http.Client{Transport: transport},
 	}
 }
 
@@ -158,6 +160,8 @@ type answer struct {
 	// Moments of sending, of the first and the last token, and of the end.
 	sent, first, last, end time.Time
 	gaps                   []time.Duration
+	// text is the answer, if a later turn repeats it.
+	text []byte
 	// What the server says that it counted.
 	prompt, output, cached int
 	// err is why there is no answer, and why is the nearest reason of the simulator's.
@@ -201,6 +205,14 @@ func (e *event) tokens() bool {
 	return false
 }
 
+// appendText appends the text of the event.
+func (e *event) appendText(b []byte) []byte {
+	for i := range e.Choices {
+		b = append(append(b, e.Choices[i].Text...), e.Choices[i].Delta.Content...)
+	}
+	return b
+}
+
 // read takes the events of a stream until its end. An event counts as one token for the gaps, as in
 // vLLM's benchmark; numbers of tokens are what the server says.
 func (a *answer) read(stream io.Reader) error {
@@ -225,6 +237,9 @@ func (a *answer) read(stream io.Reader) error {
 			return errors.New(e.Error.Message)
 		}
 		if e.tokens() {
+			if a.request.Answer != 0 {
+				a.text = e.appendText(a.text)
+			}
 			a.token(now)
 			pieces++
 		}

@@ -232,6 +232,9 @@ func (g *generator) settle(a *answer) {
 		g.collect.Rejected(&a.request, a.why)
 	} else {
 		g.observe(a)
+		if a.request.Answer != 0 {
+			g.client.spoken.add(a.request.Answer, string(a.text))
+		}
 	}
 	g.Source.Done(&a.request, end)
 }

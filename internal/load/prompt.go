@@ -48,11 +48,7 @@ func (c *client) body(r *sim.Request) []byte {
 	o.Priority = r.Priority
 	var v any
 	if c.chat {
-		content, err := c.words.Decode(c.prompt(r))
-		if err != nil {
-			panic(fmt.Sprintf("load: made-up text: %v", err)) // words are in the vocabulary
-		}
-		v = chat{c.model, []message{{"user", content}}, r.Output, o}
+		v = chat{c.model, c.messages(r), r.Output, o}
 	} else {
 		v = completion{c.model, c.prompt(r), r.Output, o}
 	}
@@ -66,16 +62,57 @@ func (c *client) body(r *sim.Request) []byte {
 // unshared keeps the numbers of requests apart from those of segments.
 const unshared = 1 << 63
 
-// prompt makes up the prompt of r. What the workload says that prompts share, they share.
+// prompt makes up the prompt of r. What the workload says that prompts share, they share, and
+// answers that a conversation repeats are those that the server gave.
 func (c *client) prompt(r *sim.Request) []text.Token {
 	tokens := make([]text.Token, 0, r.Prompt)
 	for _, s := range r.Content {
-		for i := range min(s.Tokens, r.Prompt-len(tokens)) {
-			tokens = append(tokens, c.words.Word(s.ID, i))
-		}
+		s.Tokens = min(s.Tokens, r.Prompt-len(tokens))
+		tokens = c.spoken.appendTo(tokens, s)
 	}
+	return c.own(tokens, r)
+}
+
+// own appends the tokens that only r has, up to the length of its prompt.
+func (c *client) own(tokens []text.Token, r *sim.Request) []text.Token {
 	for i := 0; len(tokens) < r.Prompt; i++ {
 		tokens = append(tokens, c.words.Word(uint64(r.ID)|unshared, i))
 	}
 	return tokens
+}
+
+// messages makes up the prompt of r as a conversation, in which the assistant's messages are the
+// answers that the server gave.
+func (c *client) messages(r *sim.Request) []message {
+	var list []message
+	tokens, said := make([]text.Token, 0, r.Prompt), 0 // said are the tokens in messages
+	say := func(role string) {
+		if len(tokens) > said {
+			list = append(list, message{role, c.spell(tokens[said:])})
+			said = len(tokens)
+		}
+	}
+	for _, s := range r.Content {
+		s.Tokens = min(s.Tokens, r.Prompt-len(tokens))
+		_, answered := c.spoken.answers[s.ID]
+		if answered {
+			say("user")
+		}
+		tokens = c.spoken.appendTo(tokens, s)
+		if answered {
+			say("assistant")
+		}
+	}
+	tokens = c.own(tokens, r)
+	say("user")
+	return list
+}
+
+// spell returns the text of tokens.
+func (c *client) spell(tokens []text.Token) string {
+	s, err := c.words.Decode(tokens)
+	if err != nil {
+		panic(fmt.Sprintf("load: made-up text: %v", err)) // all are in the vocabulary
+	}
+	return s
 }

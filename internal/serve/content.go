@@ -9,27 +9,72 @@ import (
 // smallest of the engines that share whole blocks.
 const contentBlock = 16
 
-// segments describes a prompt for prefix caches, a segment for each whole block. A segment's ID is
-// a hash of all tokens up to its end, so that equal prefixes have equal segments.
-func segments(tokens []text.Token) []sim.Segment {
-	list := make([]sim.Segment, 0, len(tokens)/contentBlock)
-	name := uint64(0)
-	for i, t := range tokens {
-		name = hash(name ^ uint64(uint32(t)))
-		if (i+1)%contentBlock == 0 {
-			list = append(list, sim.Segment{ID: name, Tokens: contentBlock})
+// What counts as an answer that a prompt repeats: this many of its first words, all of them one
+// after the other. That another text has them by chance is less likely than one in a billion.
+const leastRepeated = 3
+
+// mostAnswers is how many answers to the same prompt (n of a request) are recognised later.
+const mostAnswers = 8
+
+// content describes a prompt for prefix caches. Each segment ends where a whole block of the prompt
+// does, where an answer begins that this server gave earlier, or where that answer ends, and its ID
+// stands for all tokens up to there. So equal beginnings have equal segments, and an answer is the
+// segment of the request that got it. The name stands for the whole prompt.
+func (p *planner) content(tokens []text.Token) (list []sim.Segment, name uint64) {
+	list = make([]sim.Segment, 0, len(tokens)/contentBlock+1)
+	begin := 0
+	end := func(at int) {
+		if at > begin {
+			list = append(list, sim.Segment{ID: name, Tokens: at - begin})
+		}
+		begin = at
+	}
+	for i := 0; i < len(tokens); {
+		if index, n := p.repeated(name, tokens[i:]); i > 0 && n > 0 {
+			end(i)
+			list = append(list, sim.Segment{ID: p.answer(name, index), Tokens: n})
+			for _, t := range tokens[i : i+n] {
+				name = follow(name, t)
+			}
+			i += n
+			begin = i
+			continue
+		}
+		name = follow(name, tokens[i])
+		if i++; i%contentBlock == 0 {
+			end(i)
 		}
 	}
-	return list
+	end(len(tokens))
+	return list, name
 }
 
-// textName returns a hash of all tokens.
-func textName(tokens []text.Token) uint64 {
-	name := uint64(len(tokens))
-	for _, t := range tokens {
-		name = hash(name ^ uint64(uint32(t)))
+// follow returns the name of a text with one token more.
+func follow(name uint64, t text.Token) uint64 { return hash(name ^ uint64(uint32(t))) }
+
+// answer names the answer of an index to the prompt of a name, for prefix caches and as the name of
+// its made-up words.
+func (p *planner) answer(prompt uint64, index int) uint64 {
+	return max(hash(p.seed^prompt)+uint64(index), 1)
+}
+
+// repeated returns which made-up answer to the prompt of a name comes next, and how many tokens of
+// it; 0 if none does.
+func (p *planner) repeated(prompt uint64, next []text.Token) (index, n int) {
+	if p.words == nil {
+		return 0, 0
 	}
-	return name
+	for index := range mostAnswers {
+		name := p.answer(prompt, index)
+		n := 0
+		for n < len(next) && next[n] == p.words.Word(name, n) {
+			n++
+		}
+		if n >= leastRepeated {
+			return index, n
+		}
+	}
+	return 0, 0
 }
 
 // hash spreads every bit of x (the finaliser of splitmix64: Steele, Lea and Flood, OOPSLA 2014).

@@ -20,6 +20,8 @@ type plan struct {
 	script script
 	// tokens is the length of the answer, and bytes that of its text.
 	tokens, bytes int
+	// repeatable names the answer for later prompts that repeat it; 0 if that cannot be seen.
+	repeatable uint64
 }
 
 // script gives the pieces of an answer.
@@ -79,16 +81,16 @@ func (p *planner) plans(r *openai.Request, m Model, number int) ([]*plan, error)
 		if len(tokens)+most > m.Context && (r.MaxTokens > 0 || len(tokens) >= m.Context) {
 			return nil, openai.TooLong(m.Context, len(tokens), most)
 		}
-		blocks := segments(tokens)
-		for range r.N {
-			one, err := p.plan(r, tokens, len(all), most)
+		blocks, name := p.content(tokens)
+		for index := range r.N {
+			one, err := p.plan(r, p.answer(name, index), most)
 			if err != nil {
 				return nil, err
 			}
 			one.job = &Job{
 				Request: sim.Request{
 					Prompt: max(len(tokens), 1), Output: one.tokens, Priority: r.Priority,
-					Content: blocks, Model: number,
+					Content: blocks, Model: number, Answer: one.repeatable,
 				},
 				Replica: -1, Prompt: tokens, listener: listener, IgnoreEnd: r.IgnoreEOS,
 				Asked: telemetry.Parameters{MaxTokens: r.MaxTokens, N: r.N,
@@ -117,12 +119,12 @@ func (p *planner) encode(prompt string, context int) ([]text.Token, error) {
 	return tokens, nil
 }
 
-// plan makes up the answer of an index.
-func (p *planner) plan(r *openai.Request, prompt []text.Token, index, most int) (*plan, error) {
+// plan makes up the answer of a name.
+func (p *planner) plan(r *openai.Request, name uint64, most int) (*plan, error) {
 	if p.words == nil {
 		return computed(r, most)
 	}
-	words := made{p.words, hash(p.seed^textName(prompt)) + uint64(index)}
+	words := made{p.words, name}
 	if r.Call != nil || r.Schema != nil {
 		return p.json(r, words, most)
 	}
@@ -130,7 +132,7 @@ func (p *planner) plan(r *openai.Request, prompt []text.Token, index, most int) 
 	if !r.IgnoreEOS {
 		natural = max(p.lengths[words.name%uint64(len(p.lengths))], r.MinTokens, 1)
 	}
-	one := &plan{script: words, tokens: min(natural, most)}
+	one := &plan{script: words, tokens: min(natural, most), repeatable: name}
 	one.choice.Finish = "stop"
 	if natural > most {
 		one.choice.Finish = "length"

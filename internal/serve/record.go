@@ -10,8 +10,8 @@ import (
 )
 
 // Recorder writes requests as they arrive, as a trace in Mooncake's format that llmsim scenario
-// replays: timestamps in milliseconds of simulated time, lengths, and a hash for each block of the
-// prompt.
+// replays: timestamps in milliseconds of simulated time, lengths, a hash for each segment of the
+// prompt with the lengths of the segments, and the hash that the answer has in later prompts.
 type Recorder struct {
 	out  *bufio.Writer
 	file *files.Pending
@@ -38,17 +38,25 @@ func (r *Recorder) Record(q *sim.Request) {
 	b = strconv.AppendFloat(b, q.Arrival.Milliseconds(), 'f', digits, 64)
 	b = strconv.AppendInt(append(b, `, "input_length": `...), int64(q.Prompt), 10)
 	b = strconv.AppendInt(append(b, `, "output_length": `...), int64(q.Output), 10)
-	b = strconv.AppendInt(append(b, `, "block_size": `...), contentBlock, 10)
-	b = append(b, `, "hash_ids": [`...)
-	for i, s := range q.Content {
+	b = list(append(b, `, "hash_ids": [`...), q.Content, func(s sim.Segment) uint64 { return s.ID })
+	b = list(append(b, `], "block_sizes": [`...), q.Content,
+		func(s sim.Segment) uint64 { return uint64(s.Tokens) })
+	if b = append(b, ']'); q.Answer != 0 {
+		b = strconv.AppendUint(append(b, `, "answer_id": `...), q.Answer, 10)
+	}
+	r.line = append(b, "}\n"...)
+	_, r.err = r.out.Write(r.line)
+}
+
+// list appends a number of each segment.
+func list(b []byte, segments []sim.Segment, of func(sim.Segment) uint64) []byte {
+	for i, s := range segments {
 		if i > 0 {
 			b = append(b, ", "...)
 		}
-		b = strconv.AppendUint(b, s.ID, 10)
+		b = strconv.AppendUint(b, of(s), 10)
 	}
-	b = append(b, "]}\n"...)
-	r.line = b
-	_, r.err = r.out.Write(b)
+	return b
 }
 
 // Close writes what is left and puts the file in place, unless there was an error, which it

@@ -524,8 +524,16 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 	for n := range 60 {
 		group.Go(func() error {
 			prompt := strings.Repeat(words[n%3], 50+n) // prompts of the same word share prefixes
-			i.ask(t, "/v1/completions",
-				fmt.Sprintf(`{"prompt":%q,"max_tokens":%d,"ignore_eos":true}`, prompt, 5+n))
+			body := `{"prompt":%q,"max_tokens":%d,"ignore_eos":true}`
+			first := i.ask(t, "/v1/completions", fmt.Sprintf(body, prompt, 5+n))
+			if n%4 == 0 { // another turn, which repeats the answer
+				prompt += first.Choices[0].Text + " and then"
+				again := i.ask(t, "/v1/completions", fmt.Sprintf(body, prompt, 5))
+				if n > 20 && again.Usage.Details.Cached < first.Usage.Prompt {
+					t.Errorf("%d tokens are cached, want the prompt before, %d, and its answer",
+						again.Usage.Details.Cached, first.Usage.Prompt)
+				}
+			}
 			return nil
 		})
 	}
@@ -549,7 +557,7 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 	if _, err := simulation.Run(t.Context(), replayed); err != nil {
 		t.Fatal(err)
 	}
-	if len(live.all) != 60 || !slices.Equal(live.all, replayed.all) {
+	if len(live.all) != 75 || !slices.Equal(live.all, replayed.all) {
 		t.Errorf("live and replayed differ:\n%v\n%v", live.all, replayed.all)
 	}
 }

@@ -27,6 +27,10 @@ type mooncakeRow struct {
 	HashIDs   []uint64 `json:"hash_ids"`
 	// BlockSize is the number of tokens that a hash stands for; 0 means blockTokens.
 	BlockSize int64 `json:"block_size"`
+	// BlockSizes are the numbers of tokens of each hash, where they differ (llmsim serve --record).
+	BlockSizes []int64 `json:"block_sizes"`
+	// AnswerID is the hash that the answer has in later prompts; 0 if none has it.
+	AnswerID uint64 `json:"answer_id"`
 }
 
 type mooncake struct {
@@ -49,7 +53,8 @@ func (m *mooncake) decode(r *sim.Request) error {
 		return err
 	}
 	// Negative numbers are what a key that is absent leaves behind.
-	m.row = mooncakeRow{Timestamp: -1, Input: -1, Output: -1, HashIDs: m.row.HashIDs[:0]}
+	m.row = mooncakeRow{Timestamp: -1, Input: -1, Output: -1, HashIDs: m.row.HashIDs[:0],
+		BlockSizes: m.row.BlockSizes[:0]}
 	if err := json.Unmarshal(line, &m.row); err != nil {
 		return m.file.errorf("%w", jsonError(err))
 	}
@@ -82,13 +87,28 @@ func (m *mooncake) tokens(key string, n int64) (int, error) {
 
 // blocks turns the hashes into segments; the last block ends with the prompt.
 func (m *mooncake) blocks(r *sim.Request) error {
+	if m.row.AnswerID != 0 {
+		r.Answer = content.ID(content.TraceBlock, m.row.AnswerID)
+	}
+	if sizes := m.row.BlockSizes; len(sizes) > 0 && len(sizes) != len(m.row.HashIDs) {
+		return m.file.errorf("block_sizes: found %d, allowed: one for each of the %d hash_ids",
+			len(sizes), len(m.row.HashIDs))
+	}
 	block := int(cmp.Or(m.row.BlockSize, blockTokens))
 	if m.row.BlockSize < 0 || m.row.BlockSize > maxTokens {
 		return m.file.errorf("block_size: found %d, allowed: 1 to %d tokens", m.row.BlockSize,
 			maxTokens)
 	}
 	left := r.Prompt
-	for _, hash := range m.row.HashIDs {
+	for i, hash := range m.row.HashIDs {
+		if len(m.row.BlockSizes) > 0 {
+			size := m.row.BlockSizes[i]
+			if size < 1 || size > maxTokens {
+				return m.file.errorf("block_sizes: found %d, allowed: 1 to %d tokens", size,
+					maxTokens)
+			}
+			block = int(size)
+		}
 		if left <= 0 {
 			return m.file.errorf(
 				"hash_ids: found %d, allowed: at most one for each %d of the %d prompt tokens",
