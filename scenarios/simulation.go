@@ -48,6 +48,9 @@ func (s *Simulation) Explain() ([]byte, error) { return strict.Encode(s.Scenario
 // Given reports whether the file or the command line sets a field, such as batching.max-sequences.
 func (s *Simulation) Given(field string) bool { return s.given(field) }
 
+// Metrics returns the SLOs, classes and tenants by which the simulation sums up its requests.
+func (s *Simulation) Metrics() metrics.Config { return s.metrics }
+
 // Run runs the simulation, and tells the observers what happens. If ctx is done, Run stops early
 // and returns its error. An error in a trace is an InputError.
 func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Result, error) {

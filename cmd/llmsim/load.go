@@ -7,7 +7,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/load"
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/workload"
@@ -99,15 +98,6 @@ func (flags *loadFlags) open() (workload.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags.Metrics = judged(simulation)
+	flags.Metrics = simulation.Metrics()
 	return simulation.Source, nil
-}
-
-// judged returns the classes of a scenario with their SLOs.
-func judged(s *scenarios.Simulation) metrics.Config {
-	c := metrics.Config{SLO: s.SLO(0)}
-	for i, class := range s.Scenario.Workload.Classes {
-		c.Classes = append(c.Classes, metrics.Class{Name: class.Name, SLO: s.SLO(i)})
-	}
-	return c
 }

@@ -113,7 +113,7 @@ func (flags *serveFlags) simulate(cmd *cobra.Command, name string) error {
 	}
 	defer simulation.Source.Close()
 	flags.Simulation, flags.Models = simulation.Config(), simulation.Models()
-	flags.Lengths = serve.Lengths(simulation.Source)
+	flags.Lengths, flags.Tenants = serve.Lengths(simulation.Source), simulation.Metrics().Tenants
 	return flags.open(cmd)
 }
 
@@ -148,6 +148,9 @@ func (flags *serveFlags) fill(cmd *cobra.Command) error {
 	}
 	if flags.APIKey == "" {
 		flags.APIKey = os.Getenv(apiKeyVariable)
+	}
+	flags.Warn = func(message string) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "llmsim: WARNING:", message)
 	}
 	if !flags.quiet {
 		flags.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))

@@ -14,8 +14,9 @@ import (
 type progress struct {
 	tokens, bytes, cached int
 	begun, finished       bool
-	text                  []byte   // all of it, where the end repeats it
-	stop                  *stopper // of an answer that is computed
+	text                  []byte    // all of it, where the end repeats it
+	due                   time.Time // of what was seen last and is not sent yet
+	stop                  *stopper  // of an answer that is computed
 }
 
 // errGone ends a call whose client does not listen any more.
@@ -43,6 +44,9 @@ func (c *call) collect(w http.ResponseWriter, r *http.Request) error {
 			if state.Failed {
 				return failure(state.Why)
 			}
+			if state.Ended {
+				c.sent[i].due = state.Due // nothing is due before
+			}
 			c.take(i, &state, nil)
 			if !c.sent[i].finished {
 				open++
@@ -56,6 +60,7 @@ func (c *call) collect(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, err := w.Write(c.head.Document(choices, c.usage()))
+	c.delivered()
 	return gone(err)
 }
 
@@ -79,6 +84,7 @@ func (c *call) stream(w http.ResponseWriter, r *http.Request) error {
 				events.Fail(failure(state.Why))
 				return errors.Join(failure(state.Why), out.send(&events.Bytes))
 			}
+			c.sent[i].due = state.Due
 			c.take(i, &state, events)
 			if !c.sent[i].finished {
 				open++
@@ -90,8 +96,20 @@ func (c *call) stream(w http.ResponseWriter, r *http.Request) error {
 		if err := out.send(&events.Bytes); err != nil {
 			return err
 		}
+		c.delivered()
 	}
 	return nil
+}
+
+// delivered notes how late what was due has been written.
+func (c *call) delivered() {
+	now := time.Now()
+	for i := range c.sent {
+		if due := &c.sent[i].due; !due.IsZero() {
+			c.server.late.note(*due, now)
+			*due = time.Time{}
+		}
+	}
 }
 
 // take moves the tokens of a plan that have come since last time into events, or into the text

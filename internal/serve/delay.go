@@ -12,6 +12,7 @@ type news struct {
 	text           []text.Token // where it is computed
 	ended, stopped bool         // stopped by a token that ends a text
 	first          bool         // it is the first that the job hears
+	at             time.Time    // when the user learns of it
 }
 
 // delay keeps news until the front end of the replica has passed it on. Front ends differ little if
@@ -29,6 +30,7 @@ type delayed struct {
 
 // add keeps news for a job until the given moment.
 func (d *delay) add(at time.Time, j *Job, n news) {
+	n.at = at
 	d.queue = append(d.queue, delayed{at, j, n})
 	for i := len(d.queue) - 1; i > d.head && d.queue[i].at.Before(d.queue[i-1].at); i-- {
 		d.queue[i], d.queue[i-1] = d.queue[i-1], d.queue[i]
@@ -79,6 +81,9 @@ func (j *Job) advance(n news) {
 		s.Tokens, s.Cached, s.Ended, s.Stopped = max(s.Tokens, n.tokens), n.cached, n.ended,
 			n.stopped
 		s.Text = n.text
+		if s.Due.IsZero() {
+			s.Due = n.at
+		}
 	}
 	j.listener.mu.Unlock()
 	if changed {

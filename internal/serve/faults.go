@@ -15,6 +15,8 @@ import (
 type slowClock struct {
 	sim.StepClock
 	factor float64
+	// turn counts the changes of factor, so that the end of one does not end a later one.
+	turn int
 }
 
 // Duration implements sim.StepClock.
@@ -30,6 +32,8 @@ func (c *slowClock) Duration(s *sim.Step) sim.Time {
 type pins struct {
 	sim.Router
 	replica map[int64]int // by sim.Request.ID
+	// refuse ends a request whose replica does not take it.
+	refuse func(id int64)
 }
 
 func (p *pins) pin(id int64, replica int) {
@@ -40,10 +44,14 @@ func (p *pins) pin(id int64, replica int) {
 
 func (p *pins) unpin(id int64) { delete(p.replica, id) }
 
-// Route implements sim.Router. A replica that is down gives its requests to others.
+// Route implements sim.Router. A request whose replica does not take it is refused; until that is
+// done, another has it.
 func (p *pins) Route(r *sim.Request, pool *sim.Pool) int {
-	if want, ok := p.replica[r.ID]; ok && pool.Accepts(want) {
-		return want
+	if want, ok := p.replica[r.ID]; ok {
+		if pool.Accepts(want) {
+			return want
+		}
+		p.refuse(r.ID)
 	}
 	return p.Router.Route(r, pool)
 }
@@ -97,7 +105,10 @@ func (f *Fleet) Break(fault Fault) error {
 	}
 	switch fault.Kind {
 	case "kill":
-		f.order(func(sim.Time) { f.err = f.loop.Fail(fault.Replica, lasts) })
+		f.order(func(sim.Time) {
+			f.err = f.loop.Fail(fault.Replica, lasts)
+			f.setUp(fault.Replica, false)
+		})
 	case "slow":
 		if !(fault.Factor >= 0.01 && fault.Factor <= 1000) {
 			return fmt.Errorf("factor: found %v, allowed: 0.01 to 1000", fault.Factor)
@@ -116,12 +127,22 @@ func (f *Fleet) Break(fault Fault) error {
 	return nil
 }
 
-// setSpeed makes the steps of a replica longer by a factor, for a while.
+// setSpeed makes the steps of a replica longer by a factor, for a while, or until it is called
+// again.
 func (f *Fleet) setSpeed(replica int, factor float64, lasts sim.Time) {
-	f.order(func(sim.Time) { f.slow[replica].factor = factor })
-	if lasts == sim.Never {
-		return
-	}
-	span := time.Duration(float64(lasts) / float64(sim.Nanosecond) / f.config.Speed)
-	time.AfterFunc(span, func() { f.order(func(sim.Time) { f.slow[replica].factor = 1 }) })
+	f.order(func(sim.Time) {
+		c := &f.slow[replica]
+		c.factor = factor
+		c.turn++
+		if turn := c.turn; lasts != sim.Never {
+			span := time.Duration(float64(lasts) / float64(sim.Nanosecond) / f.config.Speed)
+			time.AfterFunc(span, func() {
+				f.order(func(sim.Time) {
+					if c.turn == turn {
+						c.factor = 1
+					}
+				})
+			})
+		}
+	})
 }

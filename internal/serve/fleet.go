@@ -2,6 +2,7 @@ package serve
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/llmsim/llmsim/internal/alarm"
@@ -17,6 +18,8 @@ type FleetConfig struct {
 	Models []Model
 	// Speed is the number of simulated seconds in one second of wall-clock time, above 0.
 	Speed float64
+	// Tenants are the names of tenants by sim.Request.Tenant. Other names follow as they come.
+	Tenants []string
 	// Record, if set, is called with every request when it arrives.
 	Record func(r *sim.Request)
 	// Executor, if set, computes the steps of the one replica.
@@ -35,13 +38,16 @@ type Fleet struct {
 	jobs   map[int64]*Job // under way, by sim.Request.ID
 	ids    map[*Job]int64
 	late   delay
+	known  tenants
 	err    error
+	// up says for each replica whether it serves, as it was seen last. watch, if set, hears it.
+	up    []atomic.Bool
+	watch func(replica int, up bool)
 
 	mu     sync.Mutex
 	orders []order
 	taken  []order
 	closed bool
-	lag    time.Duration
 	done   chan struct{}
 }
 
@@ -56,18 +62,20 @@ const housekeeping = 100 * time.Millisecond
 
 // NewFleet returns a fleet. Run drives it.
 func NewFleet(c FleetConfig) (*Fleet, error) {
-	f := &Fleet{config: c, jobs: map[int64]*Job{}, ids: map[*Job]int64{}, done: make(chan struct{})}
+	f := &Fleet{config: c, known: newTenants(c.Tenants), jobs: map[int64]*Job{}, ids: map[*Job]int64{}, done: make(chan struct{})}
 	s := c.Simulation
 	s.MaxLeap = 1 // tokens are seen one by one
 	s.Tokens = f.tokens
-	f.pins = &pins{Router: s.Router, replica: map[int64]int{}}
+	f.pins = &pins{Router: s.Router, replica: map[int64]int{}, refuse: f.refuse}
 	s.Router = f.pins
 	f.slow = make([]slowClock, len(s.Replicas))
 	s.Replicas = append([]sim.ReplicaConfig(nil), s.Replicas...)
 	if c.Executor != nil {
 		c.Executor.job = func(id int64) *Job { return f.jobs[id] }
 	}
+	f.up = make([]atomic.Bool, len(s.Replicas))
 	for i := range s.Replicas {
+		f.up[i].Store(true)
 		f.slow[i] = slowClock{StepClock: s.Replicas[i].Clock, factor: 1}
 		s.Replicas[i].Clock = &f.slow[i]
 	}
@@ -89,6 +97,34 @@ func NewFleet(c FleetConfig) (*Fleet, error) {
 
 // Models implements Backend.
 func (f *Fleet) Models() []Model { return f.config.Models }
+
+// Ready implements Backend: a replica serves.
+func (f *Fleet) Ready() bool {
+	for i := range f.up {
+		if f.up[i].Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// setUp notes whether a replica serves.
+func (f *Fleet) setUp(replica int, up bool) {
+	f.up[replica].Store(up)
+	if f.watch != nil {
+		f.watch(replica, up)
+	}
+}
+
+// refuse ends a request that only one replica may serve, which does not take it.
+func (f *Fleet) refuse(id int64) {
+	f.order(func(sim.Time) {
+		if j := f.jobs[id]; j != nil {
+			f.loop.Cancel(id)
+			j.fail(sim.Unavailable)
+		}
+	})
+}
 
 // Run drives the simulation until stop is called, and returns the error that ended it, if any.
 func (f *Fleet) Run() error {
@@ -136,7 +172,7 @@ func (f *Fleet) wake(now time.Time) time.Time {
 	return until
 }
 
-// advance lets everything happen that is due, and notes how far the fleet is behind.
+// advance lets everything happen that is due.
 func (f *Fleet) advance(at sim.Time) {
 	if f.err == nil {
 		f.err = f.loop.Advance(at)
@@ -144,17 +180,6 @@ func (f *Fleet) advance(at sim.Time) {
 	if x := f.config.Executor; x != nil && f.err == nil {
 		f.err = x.err
 	}
-	lag := time.Since(f.momentOf(at))
-	f.mu.Lock()
-	f.lag = lag
-	f.mu.Unlock()
-}
-
-// Lag returns the wall-clock time by which the fleet was late at its last action.
-func (f *Fleet) Lag() time.Duration {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.lag
 }
 
 // Now returns the time of the simulation.
@@ -194,7 +219,7 @@ func (f *Fleet) Start(j *Job) {
 	}
 	f.order(func(at sim.Time) {
 		r := j.Request
-		r.Arrival = at
+		r.Arrival, r.Tenant = at, f.known.number(j.Tenant)
 		id, err := f.loop.Push(r)
 		if err != nil {
 			j.fail(sim.Unavailable)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/sim"
 )
 
 // mutated returns a request that somebody may send by accident or not: one of the right ones, with
@@ -187,4 +189,22 @@ func TestFaults(t *testing.T) {
 	i.ask(t, "/v1/completions", `{"prompt":"x","max_tokens":3}`)
 	i.post(t, "/llmsim/faults", `{"kind":"kill","replica":1}`)
 	i.post(t, "/llmsim/faults", `{"kind":"kill","replica":0}`)
+}
+
+// A second slow lasts as long as it says, also if the first one ends meanwhile.
+func TestSlowIsReplaced(t *testing.T) {
+	i := open(t, small, func(o *Options) { o.Speed = 1 })
+	factor := func() float64 {
+		found := make(chan float64, 1)
+		i.fleet.order(func(sim.Time) { found <- i.fleet.slow[0].factor })
+		return <-found
+	}
+	i.post(t, "/llmsim/faults", `{"kind":"slow","replica":0,"factor":3,"for":"100ms"}`)
+	i.post(t, "/llmsim/faults", `{"kind":"slow","replica":0,"factor":5,"for":"1h"}`)
+	time.Sleep(250 * time.Millisecond)
+	if f := factor(); f != 5 {
+		t.Errorf("after the end of the first, the factor is %v, want 5", f)
+	}
+	i.post(t, "/llmsim/faults", `{"kind":"slow","replica":0,"factor":4,"for":"100ms"}`)
+	eventually(t, "the last one does not end", func() bool { return factor() == 1 })
 }

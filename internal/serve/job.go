@@ -15,6 +15,8 @@ type Job struct {
 	Request sim.Request
 	// Replica is the index of the only replica that may serve the job; −1 means any.
 	Replica int
+	// Tenant is who asks, for policies that tell tenants apart; empty if that is unsaid.
+	Tenant string
 	// Prompt is the text for backends that compute it.
 	Prompt []text.Token
 	// Asked holds further parameters of the client's request, for metrics.
@@ -41,6 +43,8 @@ type JobState struct {
 	Tokens, Cached int
 	// Text holds the tokens if the backend computes them; else they are made up.
 	Text []text.Token
+	// Due is when the oldest change was due that nobody has looked at yet; zero if there is none.
+	Due time.Time
 	// Stopped says that the model ended its text.
 	Stopped bool
 	// Ended is true if nothing more will come. Failed is true if the answer is not complete, for
@@ -72,11 +76,13 @@ func (l *Listener) ring() {
 	}
 }
 
-// look returns the state of a job.
+// look returns the state of a job. Its changes are then looked at.
 func (j *Job) look() JobState {
 	j.listener.mu.Lock()
 	defer j.listener.mu.Unlock()
-	return j.state
+	state := j.state
+	j.state.Due = time.Time{}
+	return state
 }
 
 // Backend computes jobs.
@@ -87,6 +93,8 @@ type Backend interface {
 	Cancel(j *Job)
 	// Models lists what is served.
 	Models() []Model
+	// Ready reports whether anybody is there to serve.
+	Ready() bool
 }
 
 // Model is a served model.

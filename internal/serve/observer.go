@@ -55,7 +55,7 @@ func (f *Fleet) Rejected(r *sim.Request, why sim.Rejection) {
 func (f *Fleet) Steps(*sim.Leap) {}
 
 // Sampled implements sim.Observer.
-func (f *Fleet) Sampled(sim.Time, int, sim.State) {}
+func (f *Fleet) Sampled(_ sim.Time, replica int, s sim.State) { f.setUp(replica, s.Up) }
 
 // forget returns the job of a request that has ended, and drops it.
 func (f *Fleet) forget(id int64) *Job {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/serve/openai"
 	"github.com/llmsim/llmsim/internal/text"
@@ -44,13 +45,30 @@ func (s *Server) routes() http.Handler {
 		w.Header().Set("Content-Security-Policy", "default-src 'self' 'unsafe-inline'")
 		_, _ = w.Write(page)
 	})
-	mux.HandleFunc("/", s.unknownPath)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if allowed := methods(mux, r); allowed != nil {
+			s.wrongMethod(w, r, allowed)
+			return
+		}
+		s.unknownPath(w, r)
+	})
 	return mux
+}
+
+// methods returns the methods that a path takes; nil where it is not known.
+func methods(mux *http.ServeMux, r *http.Request) (list []string) {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		if _, pattern := mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host}); len(
+			pattern) > 1 && strings.HasPrefix(pattern, method) {
+			list = append(list, method)
+		}
+	}
+	return list
 }
 
 // health reports whether the server takes requests.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
-	if s.draining.Load() {
+	if s.draining.Load() || !s.Backend.Ready() {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 }

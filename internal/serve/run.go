@@ -24,6 +24,8 @@ type Options struct {
 	// Simulation is the fleet; its source is not used. Models are the names of the served models.
 	Simulation sim.Config
 	Models     []string
+	// Tenants are the names of the scenario's tenants, by sim.Request.Tenant.
+	Tenants []string
 	// Lengths are the lengths in tokens for answers whose request gives no length.
 	Lengths []int
 	// Speed is the number of simulated seconds in one second of wall-clock time.
@@ -36,6 +38,8 @@ type Options struct {
 	// Log gets a line for every request; nil means none. Recorder, if set, records each request.
 	Log      *slog.Logger
 	Recorder *Recorder
+	// Warn, if set, is told when the times that clients see can no longer be trusted.
+	Warn func(message string)
 	// Spans, if set, gets a span for every request.
 	Spans *Spans
 
@@ -50,6 +54,7 @@ type Service struct {
 	*Server
 	fleet     *Fleet
 	collector *telemetry.Collector
+	gates     []*gate // by replica
 }
 
 // sampleTime is how often gauges are brought up to date, in wall time.
@@ -64,7 +69,7 @@ func Open(o Options) (*Service, error) {
 			return s.fleet.parameters(r)
 		})
 	c := FleetConfig{Simulation: o.Simulation, Models: models(o.Models, engines), Speed: o.Speed,
-		Executor: o.Executor}
+		Tenants: o.Tenants, Executor: o.Executor}
 	c.Simulation.Source, c.Simulation.Observer = nil, s.collector
 	if o.observer != nil {
 		c.Simulation.Observer = sim.Observers{s.collector, o.observer}
@@ -84,7 +89,7 @@ func Open(o Options) (*Service, error) {
 	config := Config{
 		Backend: s.fleet, Lengths: o.Lengths, Seed: o.Seed, APIKey: o.APIKey,
 		Limits: DefaultLimits(longest),
-		Log:    o.Log, Spans: o.Spans, Version: o.Version, Metrics: s.metrics(),
+		Log:    o.Log, Warn: o.Warn, Spans: o.Spans, Version: o.Version, Metrics: s.metrics(),
 		Control: s.fleet.FaultHandler(),
 	}
 	if o.Executor != nil {
@@ -115,6 +120,14 @@ func models(names []string, engines []telemetry.Engine) []Model {
 // Run answers on listeners until ctx is done. The first listener is for all replicas, and each of
 // the others for one replica.
 func (s *Service) Run(ctx context.Context, listeners []net.Listener) error {
+	for _, l := range listeners[1:] {
+		s.gates = append(s.gates, newGate(l))
+	}
+	s.fleet.watch = func(replica int, up bool) {
+		if replica < len(s.gates) {
+			s.gates[replica].set(up)
+		}
+	}
 	var group errgroup.Group
 	driven := make(chan error, 1)
 	go func() { driven <- s.fleet.Run() }()
@@ -125,6 +138,9 @@ func (s *Service) Run(ctx context.Context, listeners []net.Listener) error {
 		cancel(errors.New("serve: the fleet stopped"))
 	}()
 	for i, l := range listeners {
+		if i > 0 {
+			l = s.gates[i-1]
+		}
 		group.Go(func() error { return s.Serve(ctx, l, i-1) })
 	}
 	err := group.Wait()
@@ -139,11 +155,11 @@ func (s *Service) metrics() http.Handler {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "llmsim_lag_seconds",
-			Help: "How late the simulation is behind the clock of the wall.",
-		}, func() float64 { return s.fleet.Lag().Seconds() }))
+			Help: "How late the latest of the recent deliveries was written to its client.",
+		}, func() float64 { return s.late.worst(time.Now()).Seconds() }))
 	options := promhttp.HandlerOpts{EnableOpenMetrics: true}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		shown := s.collector.All()
+		shown := s.collector.Up()
 		if n := replicaOf(r.Context()); n >= 0 {
 			shown = s.collector.Only(n)
 		}

@@ -329,6 +329,58 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A path that takes another method says which; a path that is not there does not.
+func TestWrongMethods(t *testing.T) {
+	i := open(t, small, nil)
+	for _, c := range []struct{ method, path, allow string }{
+		{"GET", "/v1/chat/completions", "POST"}, {"GET", "/tokenize", "POST"},
+		{"DELETE", "/v1/models", "GET"}, {"POST", "/metrics", "GET"}, {"PUT", "/ping", "GET, POST"},
+		{"GET", "/v1/complete", ""},
+	} {
+		r, err := http.NewRequest(c.method, i.URL+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		want := http.StatusMethodNotAllowed
+		if c.allow == "" {
+			want = http.StatusNotFound
+		}
+		if allow := response.Header.Get("Allow"); response.StatusCode != want || allow != c.allow {
+			t.Errorf("%s %s: found %d, allowed %q; want %d, %q", c.method, c.path,
+				response.StatusCode, allow, want, c.allow)
+		}
+	}
+}
+
+// The rate of each tenant is limited by itself, and tenants of the scenario keep their numbers.
+func TestTenantsHaveRatesOfTheirOwn(t *testing.T) {
+	scenario := strings.Replace(small, "workload:",
+		"fleet: {admission: {policy: rate-limit, rate: 0.001, burst: 2}}\nworkload:", 1)
+	i := open(t, scenario, nil)
+	for _, user := range []string{"ann", "bob", ""} {
+		for n := range 3 {
+			status, text := i.post(t, "/v1/completions",
+				fmt.Sprintf(`{"prompt":"x","max_tokens":1,"user":%q}`, user))
+			want := http.StatusOK
+			if n == 2 {
+				want = http.StatusTooManyRequests
+			}
+			if status != want {
+				t.Errorf("request %d of %q: found %d, want %d: %s", n, user, status, want, text)
+			}
+		}
+	}
+	if n := newTenants([]string{"gold", "free"}); n.number("free") != 1 || n.number("x") != 2 ||
+		n.number("") != 0 {
+		t.Errorf("the tenants of a scenario have other numbers: %v", n)
+	}
+}
+
 func TestKey(t *testing.T) {
 	i := open(t, small, func(o *Options) { o.APIKey = "secret" })
 	for _, c := range []struct {

@@ -37,6 +37,8 @@ type Config struct {
 	// APIKey must be part of every request that does work; empty means that no key is needed.
 	APIKey string
 	Limits Limits
+	// Warn, if set, is told when the times that clients see can no longer be trusted.
+	Warn func(message string)
 	// Log gets a line for every request that generates; nil means none.
 	Log *slog.Logger
 	// Spans, if set, gets a span for every request that generates.
@@ -94,6 +96,7 @@ type Server struct {
 	draining atomic.Bool
 	underWay atomic.Int64
 	number   atomic.Uint64
+	late     lateness
 	begun    time.Time
 }
 
@@ -104,7 +107,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		Config: c, models: c.Backend.Models(), key: sha256.Sum256([]byte(c.APIKey)),
-		begun:   time.Now(),
+		begun: time.Now(), late: lateness{warn: c.Warn},
 		planner: planner{words: c.Words, texts: c.Vocabulary, lengths: c.Lengths, seed: c.Seed},
 	}
 	if len(s.models) == 0 {
@@ -295,6 +298,16 @@ func (c *limitedConn) Close() error {
 	err := c.Conn.Close()
 	c.release()
 	return err
+}
+
+// wrongMethod answers a request whose path takes other methods.
+func (s *Server) wrongMethod(w http.ResponseWriter, r *http.Request, allowed []string) {
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	s.refuse(w, &openai.Error{
+		Status: http.StatusMethodNotAllowed, Code: "method_not_allowed",
+		Message: fmt.Sprintf("%.100s takes %s, found %.20s.", r.URL.Path,
+			strings.Join(allowed, " or "), r.Method),
+	})
 }
 
 // unknownPath answers what is not served.

@@ -54,6 +54,7 @@ func New(d Dialect, replicas []Engine, parameters func(r *sim.Request) Parameter
 // engine is what is known of a replica.
 type engine struct {
 	Engine
+	down             bool
 	running, waiting int
 	used, capacity   int64
 
@@ -200,6 +201,7 @@ func (c *Collector) Sampled(at sim.Time, replica int, state sim.State) {
 	defer c.mu.Unlock()
 	e := &c.engines[replica]
 	c.at = max(c.at, at)
+	e.down = !state.Up
 	e.running, e.waiting = state.Running, state.Waiting
 	e.used, e.capacity = state.Used, state.Capacity
 }

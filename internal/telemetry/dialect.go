@@ -120,7 +120,27 @@ func vllmFamilies() []family {
 		f.labels = []string{"finished_reason", how.String()}
 		list = append(list, f)
 	}
-	return append(append(list, vllmDrafts()...), vllmHistograms()...)
+	return append(append(append(list, vllmStates()...), vllmDrafts()...), vllmHistograms()...)
+}
+
+// vllmStates are the families that divide a state by a label.
+func vllmStates() []family {
+	gauge := func(name, help, label, value string, of func(*engine) float64) family {
+		return family{name: name, help: help, labels: []string{label, value}, gauge: of}
+	}
+	always := func(v float64) func(*engine) float64 { return func(*engine) float64 { return v } }
+	const waiting, sleep = "vllm:num_requests_waiting_by_reason", "vllm:engine_sleep_state"
+	const why = "Number of waiting requests by reason: capacity (no room in the batch or the " +
+		"KV cache) or deferred (a transfer or a grammar is not ready)."
+	const state = "Engine sleep state: awake, weights_offloaded (level 1) or discard_all (level 2)."
+	return []family{
+		gauge(waiting, why, "reason", "capacity",
+			func(e *engine) float64 { return float64(e.waiting) }),
+		gauge(waiting, why, "reason", "deferred", always(0)),
+		gauge(sleep, state, "sleep_state", "awake", always(1)),
+		gauge(sleep, state, "sleep_state", "weights_offloaded", always(0)),
+		gauge(sleep, state, "sleep_state", "discard_all", always(0)),
+	}
 }
 
 // vllmDrafts are the families of speculative decoding.

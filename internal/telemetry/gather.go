@@ -8,15 +8,23 @@ import (
 )
 
 // Only returns the metrics of one replica, as an engine of its own would have them.
-func (c *Collector) Only(replica int) Gatherer { return Gatherer{c, replica} }
+func (c *Collector) Only(replica int) Gatherer {
+	return Gatherer{c, replica, func(i int) bool { return i == replica }}
+}
 
 // All returns the metrics of all replicas.
-func (c *Collector) All() Gatherer { return Gatherer{c, -1} }
+func (c *Collector) All() Gatherer { return Gatherer{c, -1, func(int) bool { return true }} }
+
+// Up returns the metrics of the replicas that are up: who is down, tells none.
+func (c *Collector) Up() Gatherer {
+	return Gatherer{c, -1, func(i int) bool { return !c.engines[i].down }}
+}
 
 // Gatherer hands metrics to Prometheus; it implements prometheus.Gatherer.
 type Gatherer struct {
 	collector *Collector
-	replica   int // −1 for all
+	replica   int // the only one; −1 if there are several
+	shows     func(replica int) bool
 }
 
 // Gather returns all families as they are now.
@@ -29,7 +37,7 @@ func (g Gatherer) Gather() ([]*dto.MetricFamily, error) {
 		var metrics []*dto.Metric
 		for i := range c.engines {
 			e := &c.engines[i]
-			if g.replica >= 0 && g.replica != i || f.unless != nil && f.unless(e) {
+			if !g.shows(i) || f.unless != nil && f.unless(e) {
 				continue
 			}
 			m := f.metric(e)
@@ -98,7 +106,7 @@ func (g Gatherer) about() []*dto.MetricFamily {
 	}
 	for i := range c.engines {
 		e := &c.engines[i]
-		if g.replica >= 0 && g.replica != i {
+		if !g.shows(i) {
 			continue
 		}
 		cache.Metric = append(cache.Metric, &dto.Metric{

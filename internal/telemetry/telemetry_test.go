@@ -90,6 +90,12 @@ func TestMetricsAgreeWithTheResult(t *testing.T) {
 			t.Errorf("%s: found %g, want %g", name, got[name], want)
 		}
 	}
+	if awake := got["vllm:engine_sleep_state"]; awake != 1 {
+		t.Errorf("%g engines are awake, want 1", awake)
+	}
+	if _, found := got["vllm:num_requests_waiting_by_reason"]; !found {
+		t.Error("nobody says why requests wait")
+	}
 	if n := values(t, other)["sglang:e2e_request_latency_seconds"]; n != float64(result.Completed) {
 		t.Errorf("sglang: found %g requests, want %d", n, result.Completed)
 	}

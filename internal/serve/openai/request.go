@@ -4,6 +4,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 )
@@ -30,6 +31,8 @@ type Request struct {
 	IgnoreEOS            bool
 	Stop                 []string
 	Priority             int
+	// User names who asks, for servers that tell tenants apart.
+	User string
 
 	Stream, IncludeUsage, ContinuousUsage bool
 
@@ -69,6 +72,8 @@ type body struct {
 	Stop            json.RawMessage `json:"stop"`
 	IgnoreEOS       bool            `json:"ignore_eos"`
 	Priority        int             `json:"priority"`
+	User            string          `json:"user"`
+	Safety          string          `json:"safety_identifier"`
 	Temperature     *float64        `json:"temperature"`
 	TopP            *float64        `json:"top_p"`
 	Echo            bool            `json:"echo"`
@@ -96,7 +101,7 @@ func Parse(endpoint Endpoint, data []byte) (*Request, error) {
 	}
 	r := &Request{
 		Endpoint: endpoint, Model: b.Model, N: 1, MinTokens: b.MinTokens, IgnoreEOS: b.IgnoreEOS,
-		Priority: b.Priority, Stream: b.Stream,
+		Priority: b.Priority, Stream: b.Stream, User: cmp.Or(b.Safety, b.User),
 	}
 	if o := b.StreamOptions; o != nil {
 		r.IncludeUsage, r.ContinuousUsage = o.IncludeUsage, o.Continuous
