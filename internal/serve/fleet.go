@@ -62,7 +62,8 @@ const housekeeping = 100 * time.Millisecond
 
 // NewFleet returns a fleet. Run drives it.
 func NewFleet(c FleetConfig) (*Fleet, error) {
-	f := &Fleet{config: c, known: newTenants(c.Tenants), jobs: map[int64]*Job{}, ids: map[*Job]int64{}, done: make(chan struct{})}
+	f := &Fleet{config: c, known: newTenants(c.Tenants), jobs: map[int64]*Job{},
+		ids: map[*Job]int64{}, done: make(chan struct{})}
 	s := c.Simulation
 	s.MaxLeap = 1 // tokens are seen one by one
 	s.Tokens = f.tokens

@@ -103,7 +103,8 @@ func TestKilledReplicasAreGone(t *testing.T) {
 	}
 	fault(`{"kind":"kill","replica":0,"for":"4s"}`)
 	if rest, err := io.ReadAll(stream.Body); err == nil {
-		t.Errorf("the stream ended as if nothing had happened: %.300s", rest[max(0, len(rest)-300):])
+		t.Errorf("the stream ended as if nothing had happened: %.300s",
+			rest[max(0, len(rest)-300):])
 	}
 	if _, _, err := get(urls[1] + "/health"); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("the killed replica's port answers with %v", err)

@@ -92,7 +92,8 @@ func (p *planner) plans(r *openai.Request, m Model, number int) ([]*plan, error)
 					Prompt: max(len(tokens), 1), Output: one.tokens, Priority: r.Priority,
 					Content: blocks, Model: number, Answer: one.repeatable,
 				},
-				Replica: -1, Tenant: r.User, Prompt: tokens, listener: listener, IgnoreEnd: r.IgnoreEOS,
+				Replica: -1, Tenant: r.User, Prompt: tokens, listener: listener,
+				IgnoreEnd: r.IgnoreEOS,
 				Asked: telemetry.Parameters{MaxTokens: r.MaxTokens, N: r.N,
 					Finish: one.choice.Finish},
 			}
