@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Words makes up text: the i-th word.
@@ -16,8 +18,9 @@ type Words func(i int) string
 
 // Instance makes up a JSON value that a schema allows. It understands what tool calls and
 // structured outputs use: type, properties, required, items, enum, const, anyOf, oneOf, allOf,
-// $ref within the schema, bounds of numbers, lengths, and the formats that OpenAI lists. The error
-// is an *Error.
+// $ref within the schema, bounds of numbers, lengths, pattern, uniqueItems, numbers of properties,
+// and the formats that OpenAI lists. It refuses other keywords that restrict values, by name. The
+// error is an *Error.
 func Instance(schema json.RawMessage, words Words) ([]byte, error) {
 	if absent(schema) {
 		schema = json.RawMessage(`{"type":"object"}`)
@@ -72,6 +75,9 @@ func (m *maker) value(schema any, depth int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := understood(s); err != nil {
+		return nil, err
+	}
 	if fixed, ok := s["const"]; ok {
 		return m.literal(fixed)
 	}
@@ -80,10 +86,10 @@ func (m *maker) value(schema any, depth int) ([]byte, error) {
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if list, ok := s[key].([]any); ok && len(list) > 0 {
-			return m.value(merge(without(s, key), list[0]), depth+1)
+			return m.oneOf(without(s, key), list, depth+1)
 		}
 	}
-	switch kind(s) {
+	switch kind(s, depth >= optionalDepth) {
 	case "object":
 		return m.object(s, depth)
 	case "array":
@@ -97,7 +103,27 @@ func (m *maker) value(schema any, depth int) ([]byte, error) {
 	case "null":
 		return m.literal(nil)
 	}
-	return m.literal(m.text(s))
+	text, err := m.text(s)
+	if err != nil {
+		return nil, err
+	}
+	return m.literal(text)
+}
+
+// oneOf makes an instance of the first alternative that has a small one. Far down, alternatives
+// without parts come first, so that types which contain themselves end.
+func (m *maker) oneOf(s object, list []any, depth int) (value []byte, err error) {
+	if depth > optionalDepth {
+		list = slices.Clone(list)
+		slices.SortStableFunc(list, func(a, b any) int { return cmp.Compare(parts(a), parts(b)) })
+	}
+	for _, alternative := range list {
+		value, err = m.value(merge(s, alternative), depth)
+		if !errors.Is(err, errTooLarge) {
+			return value, err
+		}
+	}
+	return nil, err
 }
 
 // resolve follows references and takes the parts of allOf together.
@@ -173,6 +199,16 @@ func (m *maker) object(s object, depth int) ([]byte, error) {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
+	for _, bound := range []struct {
+		key    string
+		broken bool
+	}{{"minProperties", len(names) < integer(s, "minProperties", 0)},
+		{"maxProperties", len(names) > integer(s, "maxProperties", len(names))}} {
+		if bound.broken {
+			return nil, fmt.Errorf("%s: this server makes up the properties that are named, "+
+				"found %d", bound.key, len(names))
+		}
+	}
 	out := []byte{'{'}
 	for i, name := range names {
 		if i > 0 {
@@ -199,6 +235,7 @@ func (m *maker) array(s object, depth int) ([]byte, error) {
 		return nil, errTooLarge
 	}
 	first, _ := s["prefixItems"].([]any)
+	seen := map[string]bool{}
 	out := []byte{'['}
 	for i := range max(n, len(first)) {
 		if i > 0 {
@@ -212,14 +249,41 @@ func (m *maker) array(s object, depth int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		if s["uniqueItems"] == true && seen[string(value)] {
+			return nil, fmt.Errorf("uniqueItems: this server cannot make up %d items that differ",
+				max(n, len(first)))
+		}
+		seen[string(value)] = true
 		out = append(out, value...)
 	}
 	return m.charge(append(out, ']'))
 }
 
-// text makes up a string of the format and length that s says.
-func (m *maker) text(s object) string {
-	switch s["format"] {
+// text makes up a string of the pattern, or of the format and length, that s says.
+func (m *maker) text(s object) (string, error) {
+	least := integer(s, "minLength", 0)
+	most := integer(s, "maxLength", maxInstance)
+	if pattern, ok := s["pattern"].(string); ok {
+		text, err := matching(pattern)
+		if n := utf8.RuneCountInString(text); err == nil && (n < least || n > most) {
+			err = fmt.Errorf("pattern: found %q, for which this server makes up a text of %d "+
+				"characters, outside minLength and maxLength", shorten(pattern), n)
+		}
+		return text, err
+	}
+	if text := formatted(s["format"]); text != "" {
+		return text, nil
+	}
+	text := strings.TrimSpace(m.word() + m.word())
+	for len(text) < least && len(text) < maxInstance {
+		text += m.word()
+	}
+	return text[:min(len(text), max(most, 0))], nil
+}
+
+// formatted returns a text of a format; empty for formats that are unknown.
+func formatted(format any) string {
+	switch format {
 	case "date-time":
 		return "2026-01-02T03:04:05Z"
 	case "date":
@@ -241,13 +305,7 @@ func (m *maker) text(s object) string {
 	case "uri":
 		return "https://example.com/"
 	}
-	least := integer(s, "minLength", 0)
-	most := integer(s, "maxLength", maxInstance)
-	text := strings.TrimSpace(m.word() + m.word())
-	for len(text) < least && len(text) < maxInstance {
-		text += m.word()
-	}
-	return text[:min(len(text), max(most, 0))]
+	return ""
 }
 
 func (m *maker) word() string {

@@ -27,27 +27,14 @@ func TestInstancesAreValid(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", schema, err)
 		}
-		var s jsonschema.Schema
-		if err := json.Unmarshal(schema, &s); err != nil {
-			t.Fatalf("%s: %v", schema, err)
-		}
-		resolved, err := s.Resolve(nil)
-		if err != nil {
-			t.Fatalf("%s: %v", schema, err)
-		}
-		var instance any
-		if err := json.Unmarshal(value, &instance); err != nil {
-			t.Fatalf("%s: %v", value, err)
-		}
-		if err := resolved.Validate(instance); err != nil {
-			t.Errorf("%s is no instance of %s: %v", value, schema, err)
-		}
+		valid(t, schema, value)
 	})
 }
 
 // drawSchema draws a schema that some value satisfies.
 func drawSchema(t *rapid.T, depth int) any {
-	kinds := []string{"string", "integer", "number", "boolean", "null", "enum", "const"}
+	kinds := []string{"string", "integer", "number", "boolean", "null", "enum", "const",
+		"pattern"}
 	if depth < 3 {
 		kinds = append(kinds, "object", "array", "anyOf", "allOf")
 	}
@@ -83,8 +70,79 @@ func drawSchema(t *rapid.T, depth int) any {
 		return map[string]any{"enum": []any{"x", 3, nil}}
 	case "const":
 		return map[string]any{"const": rapid.SampledFrom([]any{"y", 4.5, true}).Draw(t, "const")}
+	case "pattern":
+		return map[string]any{"type": "string", "pattern": rapid.SampledFrom([]string{
+			`^[A-Z]{2}-\d{3,5}$`, `^(true|false)?$`, `[^a-z]+@\w+\.(com|org)`, `^#[0-9a-fA-F]{6}$`,
+			`^$`, `\bword\b`, `^.{3}x*$`}).Draw(t, "pattern")}
 	default:
 		return map[string]any{"type": kind}
+	}
+}
+
+// What a schema asks for and this server does not follow is refused by name, wherever it stands.
+func TestKeywordsAreFollowedOrRefused(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"not":{"type":"string"}}`:                                    "not:",
+		`{"if":{},"then":{"type":"string"}}`:                           "if:",
+		`{"type":"object","patternProperties":{"^a":{}}}`:              "patternProperties:",
+		`{"type":"array","contains":{"const":5}}`:                      "contains:",
+		`{"type":"string","pattern":"^(?=a)b"}`:                        "pattern:",
+		`{"type":"string","pattern":"^a$","minLength":3}`:              "pattern:",
+		`{"type":"string","pattern":"\\bb\\B"}`:                        "pattern:",
+		`{"type":"object","minProperties":2}`:                          "minProperties:",
+		`{"properties":{"a":{}},"maxProperties":0}`:                    "maxProperties:",
+		`{"items":{"type":"boolean"},"uniqueItems":true,"minItems":2}`: "uniqueItems:",
+		`{"properties":{"a":{"allOf":[{"not":{}}]}},"required":["a"]}`: "not:",
+	} {
+		value, err := Instance(json.RawMessage(schema), words)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: made %s, %v; want a refusal that names %s", schema, value, err, want)
+		}
+	}
+	value, err := Instance(json.RawMessage(
+		`{"items":{"type":"string"},"uniqueItems":true,"minItems":3}`), words)
+	if err != nil {
+		t.Errorf("%s, %v", value, err)
+	}
+}
+
+// Types that contain themselves are legal, in the form that strict schemas have, too: a list, a
+// tree, and either under a reference.
+func TestRecursiveSchemas(t *testing.T) {
+	for _, schema := range []string{
+		`{"$defs":{"node":{"type":"object","properties":{"value":{"type":"integer"},"next":{"anyOf":[{"$ref":"#/$defs/node"},{"type":"null"}]}},"required":["value","next"],"additionalProperties":false}},"$ref":"#/$defs/node"}`,
+		`{"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#"}}},"required":["name","children"],"additionalProperties":false}`,
+		`{"$defs":{"e":{"oneOf":[{"type":"object","properties":{"left":{"$ref":"#/$defs/e"},"right":{"$ref":"#/$defs/e"}},"required":["left","right"]},{"type":"integer"}]}},"type":"object","properties":{"e":{"$ref":"#/$defs/e"}},"required":["e"]}`,
+		`{"type":["object","null"],"properties":{"next":{"$ref":"#"}},"required":["next"]}`,
+	} {
+		value, err := Instance(json.RawMessage(schema), words)
+		if err != nil {
+			t.Errorf("%s: %v", schema, err)
+			continue
+		}
+		valid(t, []byte(schema), value)
+	}
+}
+
+// valid checks an instance by a validator that is not ours.
+func valid(t interface {
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}, schema, value []byte) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(schema, &s); err != nil {
+		t.Fatalf("%s: %v", schema, err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatalf("%s: %v", schema, err)
+	}
+	var instance any
+	if err := json.Unmarshal(value, &instance); err != nil {
+		t.Fatalf("%s: %v", value, err)
+	}
+	if err := resolved.Validate(instance); err != nil {
+		t.Errorf("%s is no instance of %s: %v", value, schema, err)
 	}
 }
 

@@ -57,7 +57,8 @@ const (
 	maxTokens  = 1 << 30
 )
 
-// body has the fields of all endpoints that matter here. Others are ignored, as vLLM does.
+// body has the fields of all endpoints that matter here, or that are refused since they would
+// change the answer. Others are ignored, as vLLM does.
 type body struct {
 	Model           string          `json:"model"`
 	Prompt          json.RawMessage `json:"prompt"`
@@ -79,6 +80,17 @@ type body struct {
 	Echo            bool            `json:"echo"`
 	Suffix          string          `json:"suffix"`
 	Logprobs        json.RawMessage `json:"logprobs"`
+	IncludeStop     bool            `json:"include_stop_str_in_output"`
+	StopTokens      json.RawMessage `json:"stop_token_ids"`
+	ReturnTokens    json.RawMessage `json:"return_token_ids"`
+	PromptLogprobs  json.RawMessage `json:"prompt_logprobs"`
+	LogitBias       json.RawMessage `json:"logit_bias"`
+	AllowedTokens   json.RawMessage `json:"allowed_token_ids"`
+	BadWords        json.RawMessage `json:"bad_words"`
+	BestOf          json.RawMessage `json:"best_of"`
+	BeamSearch      json.RawMessage `json:"use_beam_search"`
+	Truncate        json.RawMessage `json:"truncate_prompt_tokens"`
+	Previous        json.RawMessage `json:"previous_response_id"`
 	Stream          bool            `json:"stream"`
 	StreamOptions   *streamOptions  `json:"stream_options"`
 	Tools           []tool          `json:"tools"`
@@ -86,6 +98,11 @@ type body struct {
 	ResponseFormat  *format         `json:"response_format"`
 	Text            *textOptions    `json:"text"`
 	StructuredInput *structured     `json:"structured_outputs"`
+	// Names that older versions of vLLM have for the fields of structured_outputs.
+	GuidedJSON    json.RawMessage `json:"guided_json"`
+	GuidedChoice  json.RawMessage `json:"guided_choice"`
+	GuidedRegex   json.RawMessage `json:"guided_regex"`
+	GuidedGrammar json.RawMessage `json:"guided_grammar"`
 }
 
 type streamOptions struct {
@@ -198,10 +215,46 @@ func (b *body) refuse(*body) error {
 		return invalid("echo", "echo: this server does not repeat prompts")
 	case b.Suffix != "":
 		return invalid("suffix", "suffix: this server does not fill in the middle of texts")
+	case b.IncludeStop:
+		return invalid("include_stop_str_in_output",
+			"include_stop_str_in_output: this server ends answers before the text at which to stop")
 	case !absent(b.Logprobs) && string(b.Logprobs) != "false" && string(b.Logprobs) != "0":
 		return invalid("logprobs", "logprobs: this server has no probabilities to tell")
 	}
+	for _, field := range []struct {
+		name, why string
+		value     json.RawMessage
+	}{
+		{"stop_token_ids", "this server stops at texts only, see stop", b.StopTokens},
+		{"return_token_ids", "this server returns texts only, see /tokenize", b.ReturnTokens},
+		{"prompt_logprobs", "this server has no probabilities of prompts", b.PromptLogprobs},
+		{"logit_bias", "this server does not draw tokens", b.LogitBias},
+		{"allowed_token_ids", "this server does not draw tokens", b.AllowedTokens},
+		{"bad_words", "this server does not draw tokens", b.BadWords},
+		{"best_of", "this server compares no answers", b.BestOf},
+		{"use_beam_search", "this server searches no beams", b.BeamSearch},
+		{"truncate_prompt_tokens", "this server takes prompts whole", b.Truncate},
+		{"previous_response_id", "this server keeps no responses: send the whole conversation",
+			b.Previous},
+	} {
+		if field.name == "prompt_logprobs" && absent(field.value) ||
+			field.name == "best_of" && string(field.value) == "1" {
+			continue
+		}
+		if !idle(field.value) || field.name == "prompt_logprobs" {
+			return invalid(field.name, "%s: %s", field.name, field.why)
+		}
+	}
 	return nil
+}
+
+// idle reports whether a field asks for nothing: it is absent, false, zero or empty.
+func idle(raw json.RawMessage) bool {
+	switch string(bytes.TrimSpace(raw)) {
+	case "", "null", "false", "0", "[]", "{}", `""`:
+		return true
+	}
+	return false
 }
 
 // absent reports whether a field was not given or is null.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -9,16 +10,53 @@ import (
 // object is a JSON object, such as a schema.
 type object = map[string]any
 
-// kind returns the type that s allows first; a schema that says none but what belongs to one is of
-// that type.
-func kind(s object) string {
+// understood returns an error for a keyword that restricts values in a way that is not followed.
+func understood(s object) error {
+	for _, key := range []string{"not", "if", "patternProperties", "propertyNames", "contains",
+		"dependentRequired", "dependentSchemas", "dependencies", "$dynamicRef",
+		"$recursiveRef"} {
+		if _, found := s[key]; found {
+			return fmt.Errorf("%s: this server cannot make up values for it", key)
+		}
+	}
+	return nil
+}
+
+// parts orders schemas by what their instances may contain: nothing, items, properties, or what a
+// reference says.
+func parts(schema any) int {
+	s, _ := schema.(object)
+	switch {
+	case s["$ref"] != nil || s["anyOf"] != nil || s["oneOf"] != nil || s["allOf"] != nil:
+		return 3
+	case kind(s, true) == "object":
+		return 2
+	case kind(s, true) == "array":
+		return 1
+	}
+	return 0
+}
+
+// kind returns the type that s allows first, or, where a plain one is wanted, the first that has no
+// parts. A schema that says none but what belongs to one is of that type.
+func kind(s object, plain bool) string {
 	switch t := s["type"].(type) {
 	case string:
 		return t
 	case []any:
-		if len(t) > 0 {
-			name, _ := t[0].(string)
-			return name
+		names := make([]string, 0, len(t))
+		for _, name := range t {
+			if name, ok := name.(string); ok {
+				names = append(names, name)
+			}
+		}
+		for _, name := range names {
+			if plain && name != "object" && name != "array" {
+				return name
+			}
+		}
+		if len(names) > 0 {
+			return names[0]
 		}
 	}
 	switch {

@@ -41,7 +41,12 @@ type textOptions struct {
 
 // structured is vLLM's own way to ask for JSON.
 type structured struct {
-	JSON json.RawMessage `json:"json"`
+	JSON       json.RawMessage `json:"json"`
+	JSONObject bool            `json:"json_object"`
+	Choice     json.RawMessage `json:"choice"`
+	Regex      json.RawMessage `json:"regex"`
+	Grammar    json.RawMessage `json:"grammar"`
+	Tag        json.RawMessage `json:"structural_tag"`
 }
 
 // readTools decides whether the answer calls a function. With "auto", it does unless the last
@@ -115,14 +120,44 @@ func toolChoice(raw json.RawMessage) (mode, name string, err error) {
 	return "", name, nil
 }
 
+// structure returns what vLLM's own fields ask for; nil where they ask for nothing.
+func (b *body) structure() (*format, error) {
+	s := structured{JSON: b.GuidedJSON}
+	prefix := "guided_"
+	if b.StructuredInput != nil {
+		s, prefix = *b.StructuredInput, "structured_outputs."
+	} else {
+		s.Choice, s.Regex, s.Grammar = b.GuidedChoice, b.GuidedRegex, b.GuidedGrammar
+	}
+	for _, field := range []struct {
+		name  string
+		value json.RawMessage
+	}{{"choice", s.Choice}, {"regex", s.Regex}, {"grammar", s.Grammar}, {"structural_tag", s.Tag}} {
+		if name := prefix + field.name; !idle(field.value) {
+			return nil, invalid(name, "%s: this server makes up texts, and JSON of a schema", name)
+		}
+	}
+	switch {
+	case !absent(s.JSON):
+		return &format{Type: "json_schema", Schema: s.JSON}, nil
+	case s.JSONObject:
+		return &format{Type: "json_object"}, nil
+	}
+	return nil, nil
+}
+
 // readSchema takes what the text is to be an instance of.
 func (r *Request) readSchema(b *body) error {
 	f := b.ResponseFormat
 	if b.Text != nil && b.Text.Format != nil {
 		f = b.Text.Format
 	}
-	if b.StructuredInput != nil && !absent(b.StructuredInput.JSON) {
-		f = &format{Type: "json_schema", Schema: b.StructuredInput.JSON}
+	own, err := b.structure()
+	if err != nil {
+		return err
+	}
+	if own != nil {
+		f = own
 	}
 	if f == nil {
 		return nil
