@@ -201,3 +201,36 @@ func stateSizes(a *Architecture) string {
 	}
 	return strings.Join(text, " / ") + " MB at 1k / 32k / 128k"
 }
+
+// A model of the catalogue is the checkpoint that its publisher has under that name: the number
+// formats of its weights and of its cache are those of the config. The catalogue has language models
+// without their towers for images, which have 16 bits.
+func TestCatalogIsThePublishedCheckpoint(t *testing.T) {
+	known, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, file := range publishedConfigs(t) {
+		name := strings.TrimSuffix(filepath.Base(file), "_config.json")
+		byName, err := known.Lookup(strings.Replace(name, "--", "/", 1))
+		if err != nil {
+			continue
+		}
+		published, err := readPublished(t, file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		compared++
+		if byName.DType != published.DType || byName.KV != published.KV {
+			t.Errorf("%s has weights in %s and a cache in %q by name, and %s and %q in its config",
+				name, byName.DType, byName.KV, published.DType, published.KV)
+		}
+		near(t, name+": bytes of weights", float64(byName.WeightBytes(byName.DType)),
+			float64(published.WeightBytes(published.DType)-2*published.Parameters().Towers), 0.005)
+	}
+	if compared < 20 {
+		t.Errorf("only %d models of the catalogue are held against their configs", compared)
+	}
+}

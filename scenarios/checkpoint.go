@@ -9,10 +9,12 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/launch/checkpoints"
 	"github.com/llmsim/llmsim/models"
 )
 
-// findModel looks the model up in the catalogue, or reads the config.json at path or in the folder
+// findModel looks the model up in the catalogue, by its name or that of a published checkpoint, or
+// reads the config.json at path or in the folder
 // at path.
 func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []string, error) {
 	if path, ok := modelFile(fsys, path); ok {
@@ -23,7 +25,20 @@ func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []s
 		return nil, nil, err
 	}
 	model, err := catalog.Lookup(name)
-	return model, nil, err
+	if err == nil {
+		return model, nil, nil
+	}
+	// The name of a checkpoint with quantised weights stands for the model in that format.
+	form, ok := checkpoints.Read(name)
+	if !ok {
+		return nil, nil, err
+	}
+	if model, unknown := catalog.Lookup(form.Of); unknown == nil {
+		quantised := *model
+		quantised.DType = form.Weights
+		return &quantised, nil, nil
+	}
+	return nil, nil, err
 }
 
 // mostConfig bounds a config.json, in bytes: lists of modules that are not quantised, layer by
