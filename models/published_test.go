@@ -203,8 +203,8 @@ func stateSizes(a *Architecture) string {
 }
 
 // A model of the catalogue is the checkpoint that its publisher has under that name: the number
-// formats of its weights and of its cache are those of the config. The catalogue has language models
-// without their towers for images, which have 16 bits.
+// formats of its weights and of its cache are those of the config. The catalogue has
+// language models without their towers for images, which have 16 bits.
 func TestCatalogIsThePublishedCheckpoint(t *testing.T) {
 	known, err := Load()
 	if err != nil {
@@ -224,8 +224,8 @@ func TestCatalogIsThePublishedCheckpoint(t *testing.T) {
 		}
 		compared++
 		if byName.DType != published.DType || byName.KV != published.KV {
-			t.Errorf("%s has weights in %s and a cache in %q by name, and %s and %q in its config",
-				name, byName.DType, byName.KV, published.DType, published.KV)
+			t.Errorf("%s has weights in %s and a cache in %q by name, but %s and %q in its "+
+				"config", name, byName.DType, byName.KV, published.DType, published.KV)
 		}
 		near(t, name+": bytes of weights", float64(byName.WeightBytes(byName.DType)),
 			float64(published.WeightBytes(published.DType)-2*published.Parameters().Towers), 0.005)

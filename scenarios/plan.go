@@ -38,7 +38,7 @@ func planMemory(c *chosen) *planned {
 	}
 	degrees := &p.s.Parallelism
 	if degrees.Tensor == 0 {
-		degrees.Tensor = p.smallestTensor()
+		p.smallestTensor(degrees)
 	}
 	full := degrees.degrees().Complete()
 	degrees.Pipeline, degrees.Expert, degrees.Data = full.Pipeline, full.Expert, full.Data
@@ -163,15 +163,21 @@ func (p *planned) fits(c deployment.Config) bool {
 	return c.Holds(need)
 }
 
-// smallestTensor returns the smallest tensor parallelism within a node that holds the model, or 1
-// if none does.
-func (p *planned) smallestTensor() int {
-	degrees := p.s.Parallelism.degrees()
+// smallestTensor sets the smallest tensor parallelism within a node that holds the model, or 1 if
+// none does. Experts are spread over the accelerators where the engine cannot split each of them.
+func (p *planned) smallestTensor(to *Parallelism) {
+	degrees := to.degrees()
+	experts := p.config.Model.Experts() != nil && degrees.Expert == 0 && degrees.Data <= 1
 	for tp := 1; tp <= max(1, p.config.Accelerator.PerNode); tp *= 2 {
-		if p.fits(p.spread(steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline,
-			Data: degrees.Data})) {
-			return tp
+		d := steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline, Data: degrees.Data}
+		if p.fits(p.spread(d)) {
+			to.Tensor = tp
+			return
+		}
+		if d.Expert = tp; experts && p.fits(p.spread(d)) {
+			to.Tensor, to.Expert = tp, tp
+			return
 		}
 	}
-	return 1
+	to.Tensor = 1
 }

@@ -1,6 +1,7 @@
 package steptime
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -43,7 +44,17 @@ func deployed(t *rapid.T, machines hardware.Catalog, known []*models.Architectur
 	if experts := cfg.Model.Experts(); experts != nil && rapid.Bool().Draw(t, "ranks") {
 		spread(t, &cfg, experts)
 	}
+	skipRefused(t, &cfg)
 	return cfg
+}
+
+// skipRefused skips what the engine refuses.
+func skipRefused(t *rapid.T, cfg *Config) {
+	weights := cmp.Or(cfg.Weights, cfg.Model.DType)
+	if err := refuseShards(cfg.Engine.Kernels, cfg.Model, cfg.Parallel.Complete(),
+		weights); err != nil {
+		t.Skip(err)
+	}
 }
 
 // spread draws data-parallel ranks that share the experts, spread, with copies or split.

@@ -115,6 +115,9 @@ func (c Config) resolve() (Config, []string, error) {
 	c.Weights = defaultDType(c.Weights, wide)
 	c.Activations = defaultDType(c.Activations, wide)
 	c.KV = defaultDType(c.KV, c.Activations)
+	if err := refuseShards(c.Engine.Kernels, c.Model, p, c.Weights); err != nil {
+		return c, nil, err
+	}
 	warnings := c.findConstants()
 	if c.Kernels == nil && c.Engine.Kernels != "" {
 		c.Kernels = hardware.FindKernels(c.Engine.Kernels, c.Accelerator)

@@ -24,6 +24,7 @@ func mixture(t *rapid.T, machines hardware.Catalog, known []*models.Architecture
 	cfg.Weights = rapid.SampledFrom([]hardware.DType{
 		hardware.BF16, hardware.FP8, hardware.FP8Block, hardware.FP4, hardware.MXFP4, hardware.INT4,
 	}).Draw(t, "format")
+	skipRefused(t, &cfg)
 	return cfg
 }
 

@@ -89,6 +89,9 @@ func (p *MemoryPlan) Err() error {
 func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	full, _, err := Config{Model: cfg.Model, Accelerator: cfg.Accelerator, Parallel: cfg.Parallel,
 		Weights: cfg.Weights, KV: cfg.KV, Engine: Engine{Roofline: true}}.resolve()
+	if err == nil {
+		err = refuseShards(cfg.Engine.Kernels, cfg.Model, full.Parallel, full.Weights)
+	}
 	if err != nil {
 		return MemoryPlan{}, err
 	}
