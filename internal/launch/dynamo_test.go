@@ -2,21 +2,25 @@ package launch
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/launch/engines"
 )
 
 // drawForDynamo makes up a fleet that Dynamo starts: one pool, or one for each phase.
-func drawForDynamo(t *rapid.T, e engine) []string {
+func drawForDynamo(t *rapid.T, e *engines.Engine) []string {
 	routing := rapid.SampledFrom([]string{"round-robin", "random", "prefix-aware"}).
 		Draw(t, "routing")
 	n := func(name string, high int) int { return rapid.IntRange(1, high).Draw(t, name) }
 	shapes := []string{"tensor: 2", "tensor: 1, data: 8"}
-	if e.name != "trtllm" { // which starts no replica over several nodes
+	if e.Name != "trtllm" { // which starts no replica over several nodes
 		shapes = append(shapes, "tensor: 16", "tensor: 1, data: 16")
 	}
 	shape := func() string { return rapid.SampledFrom(shapes).Draw(t, "shape") }
@@ -35,8 +39,8 @@ func drawForDynamo(t *rapid.T, e engine) []string {
 
 // A manifest for Dynamo is read back as the fleet was meant, with the routing of its frontend.
 func TestDynamoIsReadAsItWasMeant(t *testing.T) {
-	for _, e := range engines() {
-		t.Run(e.name, func(t *testing.T) {
+	for _, e := range engines.All() {
+		t.Run(e.Name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				settings := append(draw(t, e), "model=deepseek-v2-lite", "parallelism={}")
 				settings = append(settings, drawForDynamo(t, e)...)
@@ -44,7 +48,7 @@ func TestDynamoIsReadAsItWasMeant(t *testing.T) {
 				if err != nil {
 					t.Skip(err) // a combination that nothing serves
 				}
-				b, err := NewBundle(meant, e.name)
+				b, err := NewBundle(meant, e.Name)
 				if err != nil {
 					t.Fatalf("%q: %v", settings, err)
 				}
@@ -52,12 +56,12 @@ func TestDynamoIsReadAsItWasMeant(t *testing.T) {
 				if err != nil || why != "" {
 					t.Fatalf("%q: %v %s", settings, err, why)
 				}
-				again := sameFleet(t, b, groups(meant), text)
+				again := sameFleet(t, b, engines.Groups(meant), text)
 				if !reflect.DeepEqual(again, b.Servers) {
 					t.Fatalf("%q\n%s\nread as\n%+v", settings, text, again)
 				}
 				reading, err := Read(text)
-				if routing := "routing=" + b.routing; err != nil || b.routing != "round-robin" &&
+				if routing := "routing=" + b.Routing; err != nil || b.Routing != "round-robin" &&
 					!slices.Contains(reading.Settings, routing) {
 					t.Fatalf("meant %s, read %q, %v", routing, reading.Settings, err)
 				}
@@ -81,8 +85,13 @@ func TestFleetsBeyondDynamo(t *testing.T) {
 		if err != nil || text != "" || !strings.Contains(why, want) {
 			t.Errorf("%s: %q, %v:\n%s", settings, why, err, text)
 		}
-		if notes := b.notes(why); !strings.Contains(notes, "no dynamo.yaml: "+why) {
-			t.Error(notes)
+		dir := t.TempDir()
+		if err := b.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		notes, err := os.ReadFile(filepath.Join(dir, "NOTES.md"))
+		if err != nil || !strings.Contains(string(notes), "no dynamo.yaml: "+why) {
+			t.Errorf("%v in %s", err, notes)
 		}
 	}
 }

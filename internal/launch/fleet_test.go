@@ -8,13 +8,16 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/launch/engines"
+	"github.com/llmsim/llmsim/internal/launch/manifests"
 )
 
 // drawPools makes up pools of every role that a fleet may have, with sections of their own.
-func drawPools(t *rapid.T, e engine) string {
+func drawPools(t *rapid.T, e *engines.Engine) string {
 	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 	shapes := []string{"tensor: 1", "tensor: 2", "tensor: 1, data: 8", "tensor: 2, pipeline: 2"}
-	if e.name != "trtllm" { // which starts no replica over several nodes
+	if e.Name != "trtllm" { // which starts no replica over several nodes
 		shapes = append(shapes, "tensor: 16", "tensor: 1, data: 16", "tensor: 8, pipeline: 2")
 	}
 	roles := []string{"prefill", "decode"}
@@ -35,9 +38,9 @@ func drawPools(t *rapid.T, e engine) string {
 		maybe("parallelism: {%s}", rapid.SampledFrom(shapes).Draw(t, "shape"))
 		maybe("batching: {max-sequences: %d}", 16*n("sequences", 1, 32))
 		maybe("memory: {utilization: 0.%d}", n("utilization", 80, 95))
-		preset := map[string]string{"vllm": "vllm-v1"}[e.name]
+		preset := map[string]string{"vllm": "vllm-v1"}[e.Name]
 		if preset == "" {
-			preset = e.name
+			preset = e.Name
 		}
 		maybe("engine: {preset: %s, graph: %d}", preset, 16*n("graph", 1, 8))
 		maybe("scaling: {policy: outstanding, target: %d, min: %d, keep: 60s}",
@@ -50,8 +53,8 @@ func drawPools(t *rapid.T, e engine) string {
 // A fleet with pools is read back from its manifests and from its script as it was meant, and what
 // of it is not is said beside them. What starts the fleet that was read is what started the first.
 func TestAFleetIsReadAsItWasMeant(t *testing.T) {
-	for _, e := range engines() {
-		t.Run(e.name, func(t *testing.T) {
+	for _, e := range engines.All() {
+		t.Run(e.Name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				settings := append(draw(t, e), "model=deepseek-v2-lite", "parallelism={}",
 					drawPools(t, e))
@@ -59,7 +62,7 @@ func TestAFleetIsReadAsItWasMeant(t *testing.T) {
 				if err != nil {
 					t.Skip(err) // a combination that nothing serves
 				}
-				b, err := NewBundle(meant, e.name)
+				b, err := NewBundle(meant, e.Name)
 				if err != nil {
 					t.Fatalf("%q: %v", settings, err)
 				}
@@ -67,7 +70,7 @@ func TestAFleetIsReadAsItWasMeant(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				again := sameFleet(t, b, groups(meant), manifests)
+				again := sameFleet(t, b, engines.Groups(meant), manifests)
 				if !reflect.DeepEqual(again, b.Servers) {
 					t.Fatalf("%q\n%s\nread as\n%+v", settings, manifests, again)
 				}
@@ -75,7 +78,7 @@ func TestAFleetIsReadAsItWasMeant(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				again = sameFleet(t, b, groups(meant), script)
+				again = sameFleet(t, b, engines.Groups(meant), script)
 				if !reflect.DeepEqual(unscaled(again), unscaled(b.Servers)) {
 					t.Fatalf("%q\n%s\nread as\n%+v", settings, script, again)
 				}
@@ -86,7 +89,7 @@ func TestAFleetIsReadAsItWasMeant(t *testing.T) {
 
 // sameFleet reads a fleet, checks that it has the groups that were meant, and returns what starts
 // it.
-func sameFleet(t *rapid.T, b *Bundle, meant []group, text string) []Server {
+func sameFleet(t *rapid.T, b *Bundle, meant []engines.Group, text string) []manifests.Server {
 	beside := map[string]string{}
 	for i := range b.Servers {
 		beside[b.Servers[i].ConfigFile] = b.Servers[i].Config
@@ -96,28 +99,28 @@ func sameFleet(t *rapid.T, b *Bundle, meant []group, text string) []Server {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	simulation := built(t, append(reading.Settings, "hardware=h200-sxm"))
-	got := groups(simulation)
+	got := engines.Groups(simulation)
 	if len(got) != len(meant) {
 		t.Fatalf("%d groups, read as %d, by %q", len(meant), len(got), reading.Settings)
 	}
 	for i := range meant {
-		if meant[i].role != got[i].role || meant[i].replicas != got[i].replicas {
-			t.Fatalf("%d of %s, read as %d of %s", meant[i].replicas, meant[i].role,
-				got[i].replicas, got[i].role)
+		if meant[i].Role != got[i].Role || meant[i].Replicas != got[i].Replicas {
+			t.Fatalf("%d of %s, read as %d of %s", meant[i].Replicas, meant[i].Role,
+				got[i].Replicas, got[i].Role)
 		}
-		for _, d := range unsaid(differences(&meant[i].deployed, &got[i].deployed), b.Notes) {
+		for _, d := range unsaid(differences(&meant[i].Replica, &got[i].Replica), b.Notes) {
 			t.Fatalf("%s, read by %q; notes %q in\n%s", d, reading.Settings, b.Notes, text)
 		}
 	}
-	servers, _, err := Fleet(simulation, b.Engine)
+	again, err := NewBundle(simulation, b.Engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return servers
+	return again.Servers
 }
 
 // unscaled returns servers without what concerns autoscalers, of which a script says nothing.
-func unscaled(servers []Server) []Server {
+func unscaled(servers []manifests.Server) []manifests.Server {
 	list := slices.Clone(servers)
 	for i := range list {
 		s := &list[i]

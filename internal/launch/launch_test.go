@@ -11,14 +11,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/internal/launch/commands"
+	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // draw makes up what an engine is asked for, as settings of a scenario: together, or with pools of
 // their own for prompts and answers.
-func draw(t *rapid.T, e engine) []string {
+func draw(t *rapid.T, e *engines.Engine) []string {
 	n := func(name string, low, high int) string {
 		return strconv.Itoa(rapid.IntRange(low, high).Draw(t, name))
 	}
@@ -39,7 +40,7 @@ func draw(t *rapid.T, e engine) []string {
 	maybe("engine.weights=fp8")
 	maybe("engine.graph=" + eight(n("graph", 1, 20)))
 	maybe("memory.tokens=" + strconv.Itoa(1024*rapid.IntRange(32, 64).Draw(t, "tokens")))
-	switch e.name {
+	switch e.Name {
 	case "vllm":
 		settings = append(settings, "batching.token-budget="+eight(n("budget", 512, 9000)))
 		maybe("batching.chunk-limit=" + n("limit", 64, 512))
@@ -61,7 +62,7 @@ func draw(t *rapid.T, e engine) []string {
 	shapes := []string{"tensor: 1", "tensor: 2, pipeline: 2", "tensor: 4, expert: 4",
 		"tensor: 1, data: 8", "tensor: 1, data: 4, expert: 1",
 		"tensor: 1, data: 8, redundant-experts: 8", "tensor: 1, data: 8, overlap: two-batch"}
-	if e.name != "trtllm" { // has a rank on each accelerator
+	if e.Name != "trtllm" { // has a rank on each accelerator
 		shapes = append(shapes, "tensor: 2, data: 4")
 	}
 	shape := rapid.SampledFrom(shapes).Draw(t, "shape")
@@ -104,19 +105,20 @@ func built(t rapid.TB, settings []string) *scenarios.Simulation {
 // A command that is written for a scenario is read as the same scenario, and what of it is not is
 // said beside the command.
 func TestACommandIsReadAsItWasMeant(t *testing.T) {
-	for _, e := range engines() {
-		t.Run(e.name, func(t *testing.T) {
+	for _, e := range engines.All() {
+		t.Run(e.Name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				settings := draw(t, e)
 				meant, err := build(settings)
 				if err != nil {
 					t.Skip(err) // a combination that nothing serves
 				}
-				servers, notes, err := Fleet(meant, e.name)
+				b, err := NewBundle(meant, e.Name)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i, g := range groups(meant) {
+				servers, notes := b.Servers, b.Notes
+				for i, g := range engines.Groups(meant) {
 					line, err := servers[i].Line()
 					if err != nil {
 						t.Fatal(err)
@@ -126,8 +128,9 @@ func TestACommandIsReadAsItWasMeant(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%s: %v", line, err)
 					}
-					got := groups(built(t, append(reading.Settings, "hardware=h200-sxm")))[0]
-					for _, d := range unsaid(differences(&g.deployed, &got.deployed), notes) {
+					again := built(t, append(reading.Settings, "hardware=h200-sxm"))
+					got := engines.Groups(again)[0]
+					for _, d := range unsaid(differences(&g.Replica, &got.Replica), notes) {
 						t.Fatalf("%q\n%s\n%s\n%s; notes %q", settings, line,
 							servers[i].Config, d, notes)
 					}
@@ -138,55 +141,41 @@ func TestACommandIsReadAsItWasMeant(t *testing.T) {
 }
 
 // differences says what of one server is not so in another, by the keys of a scenario.
-func differences(a, b *deployed) (list []string) {
+func differences(a, b *engines.Replica) (list []string) {
 	differ := func(key string, x, y any) {
 		if x != y {
 			list = append(list, fmt.Sprintf("%s: %v, read as %v", key, x, y))
 		}
 	}
-	p, q := a.parallelism, b.parallelism
-	differ("model", a.model, b.model)
+	p, q := a.Parallelism, b.Parallelism
+	differ("model", a.Model, b.Model)
 	differ("parallelism.tensor", p.Tensor, q.Tensor)
 	differ("parallelism.pipeline", p.Pipeline, q.Pipeline)
 	differ("parallelism.data", p.Data, q.Data)
 	differ("parallelism.expert", p.Expert, q.Expert)
 	differ("parallelism.redundant", p.Redundant, q.Redundant)
 	differ("parallelism.overlap", p.Overlap, q.Overlap)
-	differ("engine.weights", a.engine.Weights, b.engine.Weights)
-	differ("engine.kv-cache", a.engine.KVCache, b.engine.KVCache)
-	if most, err := strconv.Atoi(a.perRank("max-sequences")); err == nil && a.graph < most {
-		differ("engine.graph", a.engine.Graph, b.engine.Graph)
+	differ("engine.weights", a.Engine.Weights, b.Engine.Weights)
+	differ("engine.kv-cache", a.Engine.KVCache, b.Engine.KVCache)
+	if most, err := strconv.Atoi(a.Limit("max-sequences")); err == nil && a.Graph < most {
+		differ("engine.graph", a.Engine.Graph, b.Engine.Graph)
 	}
-	differ("engine.max-model-len", a.engine.MaxModelLen, b.engine.MaxModelLen)
-	differ("memory.tokens", a.memory.Tokens, b.memory.Tokens)
-	differ("batching", a.batching.Policy, b.batching.Policy)
-	differ("memory", a.memory.Policy, b.memory.Policy)
+	differ("engine.max-model-len", a.Engine.MaxModelLen, b.Engine.MaxModelLen)
+	differ("memory.tokens", a.Memory.Tokens, b.Memory.Tokens)
+	differ("batching", a.Batching.Policy, b.Batching.Policy)
+	differ("memory", a.Memory.Policy, b.Memory.Policy)
 	// TensorRT-LLM's share is of what weights leave.
-	if apart := a.memory.Utilization - b.memory.Utilization; math.Abs(apart) > 1e-4 &&
-		a.server.Plan.Weights == b.server.Plan.Weights {
-		differ("memory.utilization", a.memory.Utilization, b.memory.Utilization)
+	if apart := a.Memory.Utilization - b.Memory.Utilization; math.Abs(apart) > 1e-4 &&
+		a.Server.Plan.Weights == b.Server.Plan.Weights {
+		differ("memory.utilization", a.Memory.Utilization, b.Memory.Utilization)
 	}
-	for name, value := range a.batching.Params {
-		differ("batching."+name, value, b.batching.Params[name])
+	for name, value := range a.Batching.Params {
+		differ("batching."+name, value, b.Batching.Params[name])
 	}
-	for name, value := range a.memory.Params {
-		differ("memory."+name, value, b.memory.Params[name])
+	for name, value := range a.Memory.Params {
+		differ("memory."+name, value, b.Memory.Params[name])
 	}
 	return list
-}
-
-// The shares by which engines divide an accelerator's memory follow from each other: of 80 GB, 70
-// are usable, of which weights take 40, activations 4 and the engine 1. So the KV cache has 25,
-// weights and cache have 65 of 80, and the cache has 25 of the 35 that the rest leaves.
-func TestSharesOfMemory(t *testing.T) {
-	plan := steptime.MemoryPlan{Total: 80e9, Usable: 70e9, Weights: 38e9, Draft: 2e9,
-		Activations: 4e9, Context: 1e9}
-	if got := staticShare(&plan); got != "0.8125" {
-		t.Errorf("mem_fraction_static %s, want 65/80", got)
-	}
-	if got := freeShare(&plan); got != "0.7143" {
-		t.Errorf("free_gpu_memory_fraction %s, want 25/35", got)
-	}
 }
 
 // trtllmScript is as nvidia.github.io/TensorRT-LLM/1.0.0/commands/trtllm-serve/
@@ -351,7 +340,8 @@ spec:
 			"batching.policy=trtllm engine.preset=trtllm memory.policy=prefix-cache " +
 				"model=m parallelism.tensor=8", ""},
 		{"uv run vllm serve google/gemma-3-27b-it -tp 2 -O3",
-			"model=google/gemma-3-27b-it parallelism.tensor=2", "-O: kernels follow"},
+			"model=google/gemma-3-27b-it parallelism.tensor=2",
+			"-O 3 was left out: kernels follow"},
 		{"vllm serve Qwen/Qwen2.5-72B-Instruct-AWQ -tp=2 --quantization awq_marlin",
 			"engine.weights=int4 model=Qwen/Qwen2.5-72B-Instruct parallelism.tensor=2",
 			"with weights in int4, as its name says"},
@@ -414,9 +404,9 @@ func TestReadRefuses(t *testing.T) {
 		"vllm serve m -dp $((A * 2))":                 "line 1 has a variable",
 		"A=010; vllm serve m -dp $((A * 2))":          "line 1 has a variable",
 		"vllm serve 'a":                               "neither a command",
-		strings.Repeat("x", mostText+1):               "more than",
+		strings.Repeat("x", commands.MostText+1):      "more than",
 		"vllm serve m --max-model-len 9z":             "count of tokens",
-		"services: {a: {image: i}}":                   "Docker Compose",
+		"services: {a: {image: i}}":                   "no command that starts an engine",
 		"kind: Pod\na: {{ .A }}\n":                    "line 2 of the manifest has a template",
 		"kind: Pod\na: [\n":                           "the manifest cannot be read: yaml: line",
 	} {
@@ -455,10 +445,11 @@ func TestEachPoolHasItsConfiguration(t *testing.T) {
 		"memory=prefix-cache",
 		"fleet.pools=[{role: prefill, replicas: 2, parallelism: {tensor: 2}}, {role: decode, " +
 			"replicas: 1, parallelism: {tensor: 1, data: 4}}]"})
-	servers, _, err := Fleet(simulation, "trtllm")
+	b, err := NewBundle(simulation, "trtllm")
 	if err != nil {
 		t.Fatal(err)
 	}
+	servers := b.Servers
 	if servers[0].Config == servers[1].Config || servers[0].ConfigFile == servers[1].ConfigFile {
 		t.Errorf("both pools read %s:\n%s", servers[0].ConfigFile, servers[0].Config)
 	}
@@ -475,18 +466,18 @@ func TestParallelismWithoutFlagsIsSaid(t *testing.T) {
 		"memory=prefix-cache",
 		"parallelism={tensor: 1, data: 4, redundant-experts: 4, overlap: two-batch}"})
 	for engine, want := range map[string]int{"sglang": 0, "vllm": 1, "trtllm": 2} {
-		_, missing, err := Fleet(simulation, engine)
+		b, err := NewBundle(simulation, engine)
 		if err != nil {
 			t.Fatal(err)
 		}
 		said := 0
-		for _, m := range missing {
+		for _, m := range b.Notes {
 			if strings.HasPrefix(m, "parallelism.") {
 				said++
 			}
 		}
 		if said != want {
-			t.Errorf("%s: %q, want %d of parallelism", engine, missing, want)
+			t.Errorf("%s: %q, want %d of parallelism", engine, b.Notes, want)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package launch
 import (
 	"path"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/launch/commands"
 )
 
 // valuesOf returns the values of an option among words: those joined to it by an equals sign, or up
@@ -35,7 +37,7 @@ const mostProxies = 10
 // vLLM's examples do (docs/features/nixl_connector_usage.md, examples/online_serving/
 // disaggregated_serving), and trtllm-serve disaggregated (examples/disaggregated). A port that
 // different machines have in different roles tells nothing.
-func proxied(commands []command, file files) map[string]string {
+func proxied(list []commands.Command, file files) map[string]string {
 	roles := map[string]string{}
 	note := func(role string, addresses []string) {
 		for _, address := range addresses {
@@ -47,18 +49,19 @@ func proxied(commands []command, file files) map[string]string {
 		}
 	}
 	opened := 0
-	for _, c := range commands {
-		words := bare(c.words)
+	for _, c := range list {
+		words := bare(c.Words)
 		note("prefill", valuesOf(words, "--prefiller-ports", "--prefiller-port", "--prefill"))
 		note("decode", valuesOf(words, "--decoder-ports", "--decoder-port", "--decode"))
-		if len(words) < 2 || base(words[0]) != "trtllm-serve" || words[1] != "disaggregated" {
+		if len(words) < 2 || words[1] != "disaggregated" ||
+			commands.Base(words[0]) != "trtllm-serve" {
 			continue
 		}
 		for _, name := range valuesOf(words, "-c", "--config_file") {
 			if opened++; opened > mostProxies {
 				return roles
 			}
-			config := disaggregated(name, file.or(c.mounted...))
+			config := disaggregated(name, file.or(c.Mounted...))
 			note("prefill", config.Context.URLs)
 			note("decode", config.Generation.URLs)
 		}
@@ -75,7 +78,7 @@ type trtllmServers struct {
 // disaggregated returns the file of that name, empty where it is not at hand or none.
 func disaggregated(name string, file files) (config trtllmServers) {
 	text, found := file(path.Base(name))
-	if !found || unmarshal(text, &config) != nil {
+	if !found || commands.Unmarshal(text, &config) != nil {
 		return trtllmServers{}
 	}
 	return config
@@ -87,7 +90,8 @@ func heads(found []started) []started {
 	var list []started
 	for _, s := range found {
 		ranks := valuesOf(s.words, "--node-rank", "--node_rank")
-		part := len(ranks) > 0 && ranks[0] != "0" && !strings.ContainsAny(ranks[0], "$"+open)
+		part := len(ranks) > 0 && ranks[0] != "0" && !strings.Contains(ranks[0], "$") &&
+			commands.Closed(ranks[0]) == nil
 		for _, word := range s.words {
 			part = part || word == "--headless"
 		}

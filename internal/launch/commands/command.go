@@ -1,0 +1,134 @@
+package commands
+
+// Command is a simple command, with what stands around it.
+type Command struct {
+	Words []string
+	// Env are the variables that are set for it, with the values that are known.
+	Env map[string]string
+	// Image is the container image in which it runs; empty where that is not said.
+	Image string
+	Place
+}
+
+// Place is what stands around a command: the object of a manifest, or the arm of a case in a
+// script. That of a command that stands alone is empty.
+type Place struct {
+	// Name is that of the object or the arm.
+	Name string
+	// Role is what it says that the command does: mixed, prefill or decode; empty where it says
+	// nothing.
+	Role string
+	// Replicas is how often the command runs; 0 where that is not said.
+	Replicas int
+	// Stopped is set where the object says that it has no replica.
+	Stopped bool
+	// copies is how many of the object there are, each with its replicas; 0 for one.
+	copies int
+	// size is the number of pods of a replica that spans nodes; 0 where that is not said.
+	size int
+	// Mounted is the files of the ConfigMaps that the object names.
+	Mounted []map[string]string
+	// OfPods is set where Replicas counts pods, of which some may make up one replica of an engine.
+	OfPods bool
+	// Looped is set where the command stands in a loop.
+	Looped bool
+	// Scaler is the HorizontalPodAutoscaler of the object, or what stands for one, nil where it has
+	// none.
+	Scaler map[string]any
+}
+
+// MostReplicas bounds the numbers of replicas that are multiplied: a scenario has fewer.
+const MostReplicas = 1 << 20
+
+// within returns the place of what a mapping of a manifest holds.
+func (p Place) within(object map[string]any) Place {
+	if name, ok := At(object, "metadata", "name").(string); ok && p.Name == "" {
+		p.Name = name
+	}
+	if role, ok := At(object, "metadata", "labels", "llm-d.ai/role").(string); ok {
+		p.Role = labelled(role)
+	}
+	for _, key := range []string{"componentType", "subComponentType"} { // of Dynamo
+		if said, ok := object[key].(string); ok && Phase(said) != "" {
+			p.Role = said
+		}
+	}
+	if n, ok := object["size"].(int); ok && object["workerTemplate"] != nil {
+		p.size = n
+	}
+	if n, ok := object["slices"].(int); ok && n > 0 { // of a DisaggregatedSet
+		p.copies = min(n, MostReplicas)
+	}
+	if object["kind"] == "StatefulSet" {
+		p.OfPods = true
+	}
+	if object["containers"] != nil {
+		p = p.predictor(object)
+	}
+	n, ok := object["replicas"].(int)
+	if ok {
+		p.Stopped = n == 0
+	}
+	if n > 0 {
+		p.Replicas = min(n, MostReplicas) * max(1, p.copies)
+	}
+	return p
+}
+
+// predictor returns the place of what the predictor of a KServe InferenceService holds: it says the
+// least and the most replicas. Other objects with containers say neither.
+func (p Place) predictor(object map[string]any) Place {
+	least, most := object["minReplicas"], object["maxReplicas"]
+	if n, ok := least.(int); ok && n > 0 {
+		p.Replicas = min(n, MostReplicas)
+	}
+	if most != nil && most != least {
+		p.Scaler = map[string]any{"spec": object}
+	}
+	return p
+}
+
+// labelled returns the role that a value of llm-d's label stands for
+// (llm-d-inference-scheduler, docs/architecture.md); empty for another value.
+func labelled(value string) string {
+	switch value {
+	case "prefill", "decode":
+		return value
+	case "both", "prefill-decode":
+		return "mixed"
+	}
+	return ""
+}
+
+// At returns the value at a path of keys of decoded YAML; nil where there is none.
+func At(value any, path ...string) any {
+	for _, key := range path {
+		object, _ := value.(map[string]any)
+		value = object[key]
+	}
+	return value
+}
+
+// Phase returns a role that is one of the two phases, and nothing for another.
+func Phase(role string) string {
+	if role == "prefill" || role == "decode" {
+		return role
+	}
+	return ""
+}
+
+// MostText bounds the text of a command or a manifest, in bytes: the longest that people write by
+// hand is a thousandth of it.
+const MostText = 1 << 20
+
+// Found is what a text says of programs that are started.
+type Found struct {
+	Commands []Command
+	// Written are the files that a script writes from text of its own, by their names without
+	// folders.
+	Written map[string]string
+	// Documents are those of manifests; nil for a script.
+	Documents []map[string]any
+	// Skipped are notes on what may start engines and is not read.
+	Skipped []string
+}

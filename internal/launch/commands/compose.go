@@ -1,0 +1,101 @@
+package commands
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// services returns the services of a file of Docker Compose; nil for another document.
+func services(document map[string]any) map[string]any {
+	all, _ := document["services"].(map[string]any)
+	for _, service := range all {
+		if At(service, "image") != nil || At(service, "build") != nil {
+			return all
+		}
+	}
+	return nil
+}
+
+// ofCompose finds the commands of the services in a file of Docker Compose
+// (https://github.com/compose-spec/compose-spec, spec.md): each is read as the container of a
+// manifest. The role of a service is said by the label llm-d.ai/role, or by its name, as that of an
+// arm in a script is.
+func ofCompose(document map[string]any, starts func([]string) bool) *Found {
+	m := readContainers(nil, starts)
+	all := services(document)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		service, _ := all[name].(map[string]any)
+		around := Place{Name: name, Role: ofArm(name)}
+		if n, ok := At(service, "deploy", "replicas").(int); ok {
+			around.Replicas, around.Stopped = min(max(0, n), MostReplicas), n == 0
+		}
+		if role, ok := At(service, "labels", "llm-d.ai/role").(string); ok {
+			around.Role = labelled(role)
+		}
+		for _, config := range composeFiles(document, service) {
+			around.Mounted = append(around.Mounted, config)
+		}
+		m.container(map[string]any{
+			"name": name, "image": service["image"], "env": composeVariables(service),
+			"command": wordsOf(service["entrypoint"]), "args": wordsOf(service["command"]),
+		}, around)
+	}
+	return &Found{Commands: m.commands, Skipped: m.skipped}
+}
+
+// wordsOf returns the words of a command that is a list or a line for a shell.
+func wordsOf(value any) any {
+	line, ok := value.(string)
+	if !ok {
+		return value
+	}
+	// Compose writes $$ for a $ that is no variable of its own.
+	list, _, err := shellCommands(strings.ReplaceAll(line, "$$", "$"), noVariables())
+	if err != nil || len(list) != 1 {
+		return []any{"sh", "-c", line}
+	}
+	var words []any
+	for _, word := range list[0].Words {
+		words = append(words, word)
+	}
+	return words
+}
+
+// composeVariables returns the variables of a service as a container has them.
+func composeVariables(service map[string]any) (list []any) {
+	set := func(name string, value any) {
+		if text, ok := value.(string); ok {
+			list = append(list, map[string]any{"name": name, "value": text})
+		}
+	}
+	switch variables := service["environment"].(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(variables)) {
+			set(name, variables[name])
+		}
+	case []any:
+		for _, item := range variables {
+			text, _ := item.(string)
+			if name, value, given := strings.Cut(text, "="); given {
+				set(name, value)
+			}
+		}
+	}
+	return list
+}
+
+// composeFiles returns the configs with text of their own that a service has, by the names of the
+// files.
+func composeFiles(document, service map[string]any) (list []map[string]string) {
+	items, _ := service["configs"].([]any)
+	for _, item := range items {
+		source, _ := At(item, "source").(string)
+		target, _ := At(item, "target").(string)
+		text, _ := At(document["configs"], source, "content").(string)
+		if text != "" {
+			list = append(list, map[string]string{Base(target): text})
+		}
+	}
+	return list
+}

@@ -1,0 +1,250 @@
+package commands
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// manifest is what Kubernetes manifests say beside the commands of containers.
+type manifest struct {
+	// configs are the files of ConfigMaps, by the names of these.
+	configs map[string]map[string]string
+	// scalers are the autoscalers, by the names of the objects that they scale.
+	scalers map[string]map[string]any
+	// left is what variables have left of their bound.
+	left *int
+	// starts reports whether a command starts an engine.
+	starts func(words []string) bool
+	// commands lists the commands that were found, and engines counts those that start an engine.
+	commands []Command
+	engines  int
+	// skipped are notes on what may start engines and is not read.
+	skipped []string
+}
+
+// readContainers finds the commands of all containers in the documents of a manifest.
+func readContainers(documents []map[string]any, starts func([]string) bool) *manifest {
+	m := &manifest{configs: map[string]map[string]string{}, scalers: map[string]map[string]any{},
+		left: noVariables().left, starts: starts}
+	for _, document := range documents {
+		switch document["kind"] {
+		case "ConfigMap":
+			if name, ok := At(document, "metadata", "name").(string); ok {
+				m.configs[name] = Texts(document["data"])
+			}
+		case "HorizontalPodAutoscaler":
+			target, _ := At(document, "spec", "scaleTargetRef", "name").(string)
+			m.scalers[target] = document
+		}
+	}
+	for _, document := range documents {
+		name, _ := At(document, "metadata", "name").(string)
+		around := Place{Name: name, Scaler: m.scalers[name]}
+		for _, config := range m.named(document, nil) {
+			around.Mounted = append(around.Mounted, m.configs[config])
+		}
+		if kind := document["kind"]; kind == "LLMInferenceService" ||
+			At(document, "spec", "predictor", "model") != nil {
+			m.skipped = append(m.skipped, fmt.Sprintf("the model and the options of the %v %s, "+
+				"which KServe gives to a runtime, are not read: give the command that the "+
+				"runtime has", kind, name))
+		}
+		m.collect(document, around)
+	}
+	return m
+}
+
+// Texts returns the values of a mapping that are text.
+func Texts(value any) map[string]string {
+	list := map[string]string{}
+	object, _ := value.(map[string]any)
+	for name, value := range object {
+		if text, ok := value.(string); ok {
+			list[name] = text
+		}
+	}
+	return list
+}
+
+// named appends the names of the ConfigMaps that a value names at any depth, each once.
+func (m *manifest) named(value any, names []string) []string {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			names = m.named(item, names)
+		}
+	case map[string]any:
+		name, _ := At(v, "configMap", "name").(string)
+		if m.configs[name] != nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			names = m.named(v[key], names)
+		}
+	}
+	return names
+}
+
+// collect adds the commands that a value holds at any depth: lists of words under the keys command
+// and args.
+func (m *manifest) collect(value any, around Place) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			m.collect(item, around)
+		}
+	case map[string]any:
+		around = around.within(v)
+		m.container(v, around)
+		for _, key := range []string{"env", "envs"} {
+			set := m.environment(v[key]).values
+			if mode, ok := set["DYN_ROUTER_MODE"]; ok { // which Dynamo reads, too
+				m.add(Command{Words: []string{"python3", "-m", "dynamo.frontend", "--router-mode",
+					mode}, Place: around})
+			}
+		}
+		leader := false
+		for _, key := range inOrder(v) {
+			if key == "workerTemplate" && leader {
+				continue // workers are parts of the engine that the leader starts
+			}
+			before := m.engines
+			m.collect(v[key], around)
+			leader = leader || key == "leaderTemplate" && m.engines > before
+		}
+	}
+}
+
+// inOrder returns the keys of a mapping in their order, but those of Dynamo's decode workers last:
+// prefill comes before decode.
+func inOrder(object map[string]any) []string {
+	keys := slices.Sorted(maps.Keys(object))
+	decodes := func(key string) int {
+		if At(object[key], "subComponentType") == "decode" {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(keys, func(a, b string) int { return decodes(a) - decodes(b) })
+	return keys
+}
+
+// container adds the commands of a container. The files that its script writes are at hand for
+// them.
+func (m *manifest) container(container map[string]any, around Place) {
+	words := append(stringsOf(container["command"]), stringsOf(container["args"])...)
+	image, _ := container["image"].(string)
+	if image != "" {
+		words = Entered(image, words)
+	}
+	set := m.environment(container["env"])
+	if around.size > 0 {
+		set.values["LWS_GROUP_SIZE"] = strconv.Itoa(around.size)
+	}
+	words = set.expand(words)
+	script, ok := shellScript(words)
+	if !ok && len(words) > 0 {
+		m.add(Command{words, set.values, image, around})
+		return
+	}
+	inner, written, err := shellCommands(script, set)
+	if err != nil {
+		m.skipped = append(m.skipped, fmt.Sprintf("the script of the container %v cannot be "+
+			"read: %v", container["name"], err))
+		return
+	}
+	around.Mounted = append(slices.Clip(around.Mounted), written)
+	for _, c := range inner {
+		around.Looped = c.Looped
+		m.add(Command{c.Words, c.Env, image, around})
+	}
+}
+
+// add adds a command.
+func (m *manifest) add(c Command) {
+	m.commands = append(m.commands, c)
+	if m.starts(c.Words) {
+		m.engines++
+	}
+}
+
+// environment returns the variables of a container that a manifest gives the values of.
+func (m *manifest) environment(value any) variables {
+	set := variables{values: map[string]string{}, left: m.left}
+	items, _ := value.([]any)
+	for _, item := range items {
+		variable, _ := item.(map[string]any)
+		name, named := variable["name"].(string)
+		if text, ok := variable["value"].(string); ok && named {
+			set.values[name] = text
+		}
+	}
+	return set
+}
+
+// expand returns words with the variables that Kubernetes puts into commands and arguments, as
+// $(NAME).
+func (v variables) expand(words []string) []string {
+	var pairs []string
+	longest := 0
+	for _, name := range slices.Sorted(maps.Keys(v.values)) {
+		value := v.values[name]
+		pairs, longest = append(pairs, "$("+name+")", value), max(longest, len(value))
+	}
+	replace := strings.NewReplacer(pairs...)
+	for i, word := range words {
+		if uses := strings.Count(word, "$("); uses > 0 && uses*longest <= *v.left {
+			words[i] = replace.Replace(word)
+			*v.left -= len(words[i])
+		}
+	}
+	return words
+}
+
+// stringsOf returns a list of words, nil for anything else.
+func stringsOf(value any) []string {
+	items, ok := value.([]any)
+	if !ok {
+		return nil
+	}
+	words := make([]string, 0, len(items))
+	for _, item := range items {
+		switch item := item.(type) {
+		case string:
+			words = append(words, item)
+		case int: // which Kubernetes asks to be quoted
+			words = append(words, strconv.Itoa(item))
+		default:
+			return nil
+		}
+	}
+	return words
+}
+
+// shellScript returns the script of a command such as sh -c "…".
+func shellScript(command []string) (string, bool) {
+	if len(command) < 3 {
+		return "", false
+	}
+	switch Base(command[0]) {
+	case "sh", "bash", "ash", "dash":
+		if strings.HasPrefix(command[1], "-") && strings.HasSuffix(command[1], "c") {
+			return command[2], true
+		}
+	}
+	return "", false
+}
+
+// Entered returns the command of a container with certain arguments. The image of vLLM starts vllm
+// serve with the arguments that do not name a program.
+func Entered(image string, words []string) []string {
+	if strings.Contains(image, "vllm-openai") &&
+		(len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "/") &&
+			!strings.HasPrefix(words[0], "/")) {
+		return append([]string{"vllm", "serve"}, words...)
+	}
+	return words
+}

@@ -1,0 +1,55 @@
+// Package commands finds the commands in a text: a line for a shell, a shell script, Kubernetes
+// manifests, or a file of Docker Compose.
+package commands
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Read finds the commands in a text. The function reports whether a command starts an engine: of a
+// text that is both, it tells a script from YAML.
+func Read(text string, starts func(words []string) bool) (*Found, error) {
+	text = strings.TrimPrefix(text, "\ufeff") // some editors begin files with it
+	documents, notYAML := Decode(text)
+	if notYAML == nil && ofKubernetes(documents) {
+		return ofManifest(documents, starts), nil
+	}
+	list, written, err := shellCommands(text, noVariables())
+	switch {
+	case err == nil && slices.ContainsFunc(list, func(c Command) bool { return starts(c.Words) }):
+	case notYAML == nil && len(documents) == 1 && services(documents[0]) != nil:
+		return ofCompose(documents[0], starts), nil
+	case notYAML == nil:
+		return ofManifest(documents, starts), nil
+	case strings.Contains(text, "\nkind:") || strings.HasPrefix(text, "kind:"):
+		return nil, unreadable(text, notYAML)
+	case err != nil:
+		return nil, fmt.Errorf(
+			"this is neither a command for a shell nor a Kubernetes manifest: %w", err)
+	}
+	return &Found{Commands: list, Written: written}, nil
+}
+
+// ofKubernetes reports whether some document says which kind of object it is.
+func ofKubernetes(documents []map[string]any) bool {
+	return slices.ContainsFunc(documents, func(document map[string]any) bool {
+		kind, ok := document["kind"].(string)
+		return ok && kind != ""
+	})
+}
+
+func ofManifest(documents []map[string]any, starts func([]string) bool) *Found {
+	m := readContainers(documents, starts)
+	return &Found{Commands: m.commands, Documents: documents, Skipped: m.skipped}
+}
+
+// unreadable returns why a manifest is no YAML.
+func unreadable(text string, err error) error {
+	if before, _, found := strings.Cut(text, "{{"); found {
+		return fmt.Errorf("line %d of the manifest has a template, {{ … }}: give what the "+
+			"template makes, such as the output of helm template", 1+strings.Count(before, "\n"))
+	}
+	return fmt.Errorf("the manifest cannot be read: %w", err)
+}

@@ -1,0 +1,131 @@
+package engines
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/launch/checkpoints"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/deployment"
+)
+
+// Replica is a replica of a group as an engine sees it, with every default filled in.
+type Replica struct {
+	// Name is that of the group, Role mixed, prefill or decode.
+	Name, Role string
+	// Model is the checkpoint that it loads, and Stored is set where its weights are published in
+	// the format of the scenario.
+	Model       string
+	Stored      bool
+	Hardware    scenarios.Hardware
+	Parallelism scenarios.Parallelism
+	Engine      scenarios.Engine
+	Batching    scenarios.Policy
+	Memory      scenarios.KVMemory
+	Scaling     scenarios.Scaling // without a policy where all replicas run always
+	// Given reports whether the scenario gives a key, and Graph is that of Engine where it does.
+	Given  func(key string) bool
+	Graph  int
+	Server *deployment.Server
+}
+
+// ConfigFile is the name of the file in which an engine finds settings that have no flag.
+func (d *Replica) ConfigFile() string { return d.Name + "-extra-llm-api-config.yaml" }
+
+// Limit returns a parameter of the batching policy as the limit of one data-parallel rank.
+func (d *Replica) Limit(name string) string { return perRank(d.Batching.Params[name], d.Ranks()) }
+
+// load sets the checkpoint of the model that a scenario calls by a name.
+func (d *Replica) load(called string) {
+	weights := hardware.DType(d.Engine.Weights)
+	d.Model, d.Stored = checkpoints.Of(d.Server.Model, called, weights)
+}
+
+// Ranks is the number of data-parallel ranks of a replica.
+func (d *Replica) Ranks() int { return max(1, d.Parallelism.Data) }
+
+// tokens is the size of the KV cache of a rank in tokens, where the scenario gives it; else 0.
+func (d *Replica) tokens() int { return d.Memory.Tokens / d.Ranks() }
+
+// Accelerators is the number of accelerators of a replica.
+func (d *Replica) Accelerators() int {
+	p := d.Parallelism
+	return max(1, p.Tensor) * max(1, p.Pipeline) * d.Ranks()
+}
+
+// Group is replicas that are alike.
+type Group struct {
+	Replica
+	Replicas int
+}
+
+// Groups returns the pools of a scenario, or the one group of all its replicas.
+func Groups(simulation *scenarios.Simulation) []Group {
+	s, servers := &simulation.Scenario, simulation.Servers()
+	all := Replica{Name: "server", Role: "mixed",
+		Hardware: s.Hardware, Parallelism: s.Parallelism, Engine: s.Engine, Batching: s.Batching,
+		Memory: s.Memory, Server: servers[0]}
+	all.Given = simulation.Given
+	if len(s.Fleet.Pools) == 0 {
+		all.load(s.Model)
+		if all.Given("engine.graph") {
+			all.Graph = s.Engine.Graph
+		}
+		return []Group{{Replica: all, Replicas: max(1, s.Replicas)}}
+	}
+	list := make([]Group, len(s.Fleet.Pools))
+	for i := range s.Fleet.Pools {
+		p, one := &s.Fleet.Pools[i], all
+		if p.Role != "" {
+			one.Role = p.Role
+		}
+		if p.Hardware.Accelerator != "" {
+			one.Hardware = p.Hardware
+		}
+		if p.Parallelism != (scenarios.Parallelism{}) {
+			one.Parallelism = p.Parallelism
+		}
+		if p.Engine != (scenarios.Engine{}) {
+			one.Engine = p.Engine
+		}
+		if p.Batching.Policy != "" {
+			one.Batching = p.Batching
+		}
+		if p.Memory.Policy != "" {
+			one.Memory = p.Memory
+		}
+		one.Name, one.Server = fmt.Sprintf("%s-%d", one.Role, i), servers[i]
+		one.load(cmp.Or(p.Model, s.Model))
+		one.Scaling = p.Scaling
+		one.Given = givenIn(simulation, i)
+		if one.Given("engine.graph") {
+			one.Graph = one.Engine.Graph
+		}
+		list[i] = Group{Replica: one, Replicas: p.Replicas}
+	}
+	return list
+}
+
+// givenIn returns a function that reports whether a key is given for a pool, in a section of the
+// pool's own, or else in the one at the top.
+func givenIn(simulation *scenarios.Simulation, pool int) func(key string) bool {
+	own := fmt.Sprintf("fleet.pools.%d.", pool)
+	return func(key string) bool {
+		section, _, _ := strings.Cut(key, ".")
+		if simulation.Given(own + section) {
+			return simulation.Given(own + key)
+		}
+		return simulation.Given(key)
+	}
+}
+
+// perRank returns a limit of all data-parallel ranks together as that of one of them.
+func perRank(limit string, ranks int) string {
+	if n, err := strconv.Atoi(limit); err == nil && ranks > 1 {
+		return strconv.Itoa((n + ranks - 1) / ranks)
+	}
+	return limit
+}

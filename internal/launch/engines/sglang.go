@@ -1,0 +1,91 @@
+package engines
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/llmsim/llmsim/internal/launch/commands"
+	"github.com/llmsim/llmsim/internal/launch/options"
+)
+
+// sglang describes SGLang: https://docs.sglang.io/advanced_features/server_arguments.html.
+// Dynamo's worker takes its options (examples/backends/sglang/deploy/disagg-multinode.yaml at
+// 0044eb90).
+func sglang() *Engine {
+	return &Engine{
+		Name: "sglang", Port: 30000, preset: "sglang", Waiting: "sglang:num_queue_reqs",
+		Running: "sglang:num_running_reqs",
+		start:   []string{"python3", "-m", "sglang.launch_server"},
+		express: expressSGLang, settle: settleSGLang,
+		Dynamo: Dynamo{Module: "dynamo.sglang", Image: "sglang-runtime", Version: "0.5.10.post1"},
+		program: func(words []string) int {
+			switch {
+			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
+				(words[2] == "sglang.launch_server" || words[2] == "dynamo.sglang"):
+				return 3
+			case len(words) > 1 && commands.Base(words[0]) == "sglang" && words[1] == "serve":
+				return 2
+			}
+			return 0
+		},
+	}
+}
+
+func expressSGLang(d *Replica) options.Terms {
+	t := d.common()
+	delete(t, "batching.token-budget")
+	d.ofAllRanks(t)
+	if d.Parallelism.Data > 1 {
+		t["attention"] = "data"
+	}
+	t.Set("parallelism.overlap", d.Parallelism.Overlap)
+	t["memory.static-share"] = staticShare(&d.Server.Plan)
+	t.Set("memory.tokens", strconv.Itoa(d.tokens()*d.Ranks()))
+	t.Set("batching.chunk", cmp.Or(d.Batching.Params["chunk"], d.Batching.Params["token-budget"]))
+	if interval := d.Batching.Params["receive-interval"]; interval != "1" {
+		t.Set("batching.receive-interval", interval)
+	}
+	if size := d.Memory.Params["block-size"]; size != "1" {
+		t.Set("memory.block-size", size)
+	}
+	if !caches(d.Memory.Policy) {
+		t["memory.policy"] = "paged"
+	}
+	t.Set("engine.weights", d.asksWeights())
+	if d.Scaling.Policy != "" {
+		t["metrics"] = "true" // which the autoscaler reads
+	}
+	if d.Role != "mixed" {
+		t["transfer"] = "nixl"
+	}
+	t["host"] = "0.0.0.0"
+	return t
+}
+
+// settleSGLang turns what SGLang's flags mean together into keys.
+func settleSGLang(r *Reading) {
+	r.Set("engine.preset", "sglang")
+	r.Set("batching.policy", "sglang")
+	_, attention := r.Take("attention")
+	_, exchange := r.Take("exchange")
+	tensor, data := r.Number("parallelism.tensor", 1), r.Number("parallelism.data", 1)
+	switch {
+	case data == 1:
+	case attention && tensor%data == 0:
+		spread := exchange || r.Number("parallelism.expert", 1) > 1
+		r.Set("parallelism.tensor", strconv.Itoa(tensor/data))
+		r.OfAllRanks(data)
+		r.Take("parallelism.expert")
+		if !spread { // each accelerator has a slice of all experts
+			r.Set("parallelism.expert", "1")
+		}
+	case attention:
+		r.Note("--dp-size %d does not divide --tp-size %d, so that --enable-dp-attention was "+
+			"left out", data, tensor)
+		r.Take("parallelism.data")
+	default:
+		r.Take("parallelism.data")
+		r.Set("replicas", strconv.Itoa(data))
+		r.Note("--dp-size without --enable-dp-attention is read as %d replicas", data)
+	}
+}

@@ -1,0 +1,53 @@
+package engines
+
+import (
+	"strconv"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/launch/options"
+)
+
+// common returns the terms that all engines have alike.
+func (d *Replica) common() options.Terms {
+	p := d.Parallelism
+	t := options.Terms{"model": d.Model, "parallelism.tensor": strconv.Itoa(max(1, p.Tensor)),
+		"engine.max-model-len": strconv.Itoa(d.Engine.MaxModelLen)}
+	t.Degree("parallelism.pipeline", p.Pipeline)
+	t.Degree("parallelism.data", p.Data)
+	t.Set("parallelism.redundant-experts", strconv.Itoa(p.Redundant))
+	for _, limit := range []string{"max-sequences", "token-budget"} {
+		t.Set("batching."+limit, d.Batching.Params[limit])
+	}
+	if d.Engine.KVCache == "fp8" {
+		t["engine.kv-cache"] = "fp8"
+	}
+	if d.Role != "mixed" {
+		t["pool"] = d.Role
+	}
+	t.Set("engine.graph", strconv.Itoa(d.Graph))
+	return t
+}
+
+// ofAllRanks sets tensor parallelism to the accelerators of all data-parallel ranks, as SGLang and
+// TensorRT-LLM count it.
+func (d *Replica) ofAllRanks(t options.Terms) {
+	t["parallelism.tensor"] = strconv.Itoa(max(1, d.Parallelism.Tensor) * d.Ranks())
+	t.Degree("parallelism.expert", d.Parallelism.Expert)
+}
+
+// asksWeights returns the number format in which the engine is asked to store weights; empty where
+// they are stored as it is, or no engine can.
+func (d *Replica) asksWeights() string {
+	wide := map[hardware.DType]bool{hardware.BF16: true, hardware.FP16: true, hardware.FP32: true}
+	weights := hardware.DType(d.Engine.Weights)
+	if d.Stored || !wide[d.Server.Model.DType] || !wide[weights] && weights != hardware.FP8 {
+		return ""
+	}
+	return string(weights)
+}
+
+// caches reports whether a memory policy keeps prompts for later requests.
+func caches(policy string) bool {
+	return policy == "prefix-cache" || policy == "radix" || policy == "offload" ||
+		policy == "hybrid"
+}

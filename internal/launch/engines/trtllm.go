@@ -1,0 +1,119 @@
+package engines
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/llmsim/llmsim/internal/launch/commands"
+	"github.com/llmsim/llmsim/internal/launch/options"
+)
+
+// trtllm describes TensorRT-LLM:
+// https://nvidia.github.io/TensorRT-LLM/1.0.0/commands/trtllm-serve/. Dynamo's worker has options
+// of its own (components/src/dynamo/trtllm/backend_args.py at 0a6a115c).
+func trtllm() *Engine {
+	return &Engine{
+		Name: "trtllm", Port: 8000, preset: "trtllm", start: []string{"trtllm-serve", "serve"},
+		express: expressTRTLLM, settle: settleTRTLLM,
+		Dynamo: Dynamo{Module: "dynamo.trtllm", Image: "tensorrtllm-runtime",
+			Version: "1.3.0rc11"},
+		program: func(words []string) int {
+			switch {
+			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
+				words[2] == "dynamo.trtllm":
+				return 3
+			case len(words) > 1 && commands.Base(words[0]) == "trtllm-serve" && words[1] == "serve":
+				return 2
+			case len(words) > 1 && commands.Base(words[0]) == "trtllm-serve" && slices.Contains(
+				[]string{"disaggregated", "disaggregated_mpi_worker"}, words[1]):
+				return 0 // which start what stands before engines, or engines of other commands
+			case len(words) > 0 && commands.Base(words[0]) == "trtllm-serve":
+				return 1
+			}
+			return 0
+		},
+	}
+}
+
+func expressTRTLLM(d *Replica) options.Terms {
+	t := d.common()
+	delete(t, "parallelism.data")
+	d.ofAllRanks(t)
+	t["backend"], t["host"], t["config"] = "pytorch", "0.0.0.0", d.ConfigFile()
+	if d.Parallelism.Data > 1 {
+		t["attention"] = "true"
+	}
+	t["memory.kv-share"] = freeShare(&d.Server.Plan)
+	t.Set("memory.tokens", strconv.Itoa(d.tokens()*d.Ranks()))
+	if d.Given("memory.block-size") {
+		t.Set("memory.block-size", d.Memory.Params["block-size"])
+	}
+	t["memory.policy"] = "paged"
+	if caches(d.Memory.Policy) {
+		t["memory.policy"] = "prefix-cache"
+	}
+	t["batching.chunked-context"] = "true"
+	if d.Batching.Policy == "trtllm" && d.Batching.Params["chunked-context"] != "true" {
+		t["batching.chunked-context"] = "false"
+	}
+	t.Set("batching.wait-steps", d.Batching.Params["wait-steps"])
+	t.Set("batching.wait-tokens", d.Batching.Params["wait-tokens"])
+	// Graphs are captured for all batches that the scenario does not launch kernel by kernel.
+	batch, _ := strconv.Atoi(d.Limit("max-sequences"))
+	delete(t, "engine.graph")
+	if d.Engine.Graph > 1 && batch > 0 {
+		t["graph-padding"] = "true"
+		t["engine.graph"] = strconv.Itoa(min(batch, d.Engine.Graph))
+	} else {
+		t["graphs"] = "none"
+	}
+	if d.Role == "prefill" { // which cannot schedule ahead (examples/disaggregated/README.md)
+		t["no-overlap"] = "true"
+	}
+	if d.Role != "mixed" {
+		t["transfer"] = "DEFAULT"
+	}
+	return t
+}
+
+// settleTRTLLM names the preset and its policies, and turns what the flags mean together into keys.
+// Blocks of the cache are reused by default (tensorrt_llm/llmapi/llm_args.py, v1.0).
+func settleTRTLLM(r *Reading) {
+	r.Set("engine.preset", "trtllm")
+	r.Set("batching.policy", "trtllm")
+	switch policy := r.Terms["memory.policy"]; {
+	case policy == "paged":
+	case r.keepsParts(): // hybrid, which is the scenario's default for such models
+		r.Take("memory.policy")
+	default:
+		r.Set("memory.policy", "prefix-cache")
+	}
+	if r.Terms["batching.chunked-context"] == "false" {
+		r.Take("batching.chunked-context")
+	}
+	if _, off := r.Take("graphs"); off {
+		r.Set("engine.graph", "1")
+	} else if r.Number("engine.graph", 1) >= r.Number("batching.max-sequences", 0) {
+		r.Take("engine.graph")
+	}
+	_, alone := r.Take("no-overlap")
+	if _, transfers := r.Take("transfer"); transfers {
+		r.SetPool("cache_transceiver_config", "mixed")
+	} else if alone {
+		r.Note("disable_overlap_scheduler: whether the host schedules ahead follows from " +
+			"engine.preset")
+	}
+	_, attention := r.Take("attention")
+	tensor, expert := r.Number("parallelism.tensor", 1), r.Number("parallelism.expert", 1)
+	switch {
+	case attention && tensor > 1:
+		r.Set("parallelism.tensor", "1")
+		r.Set("parallelism.data", strconv.Itoa(tensor))
+		r.OfAllRanks(tensor)
+		if r.Take("parallelism.expert"); expert == 1 {
+			r.Set("parallelism.expert", "1") // each accelerator has a slice of all experts
+		}
+	case tensor%expert != 0:
+		r.Note("--ep_size %d does not divide --tp_size", expert)
+	}
+}

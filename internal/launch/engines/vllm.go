@@ -1,0 +1,89 @@
+package engines
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/llmsim/llmsim/internal/launch/commands"
+	"github.com/llmsim/llmsim/internal/launch/options"
+)
+
+// VLLMBehindSidecar is the port of vLLM in a pod where llm-d's proxy has vLLM's own.
+const VLLMBehindSidecar = 8200
+
+// vllm describes vLLM: https://docs.vllm.ai/en/v0.15.1/cli/serve. Dynamo's worker takes vLLM's own
+// options without a server's (components/src/dynamo/vllm/args.py at 000a36a7, backend_args.py).
+func vllm() *Engine {
+	return &Engine{
+		Name: "vllm", Port: 8000, preset: "vllm", Waiting: "vllm:num_requests_waiting",
+		Running: "vllm:num_requests_running", start: []string{"vllm", "serve"},
+		express: expressVLLM, settle: settleVLLM,
+		Dynamo: Dynamo{Module: "dynamo.vllm", Image: "vllm-runtime", Version: "0.19.0"},
+		program: func(words []string) int {
+			switch {
+			case len(words) > 1 && commands.Base(words[0]) == "vllm" && words[1] == "serve":
+				return 2
+			case len(words) > 2 && isPython(words[0]) && words[1] == "-m" &&
+				slices.Contains([]string{"vllm.entrypoints.openai.api_server", "dynamo.vllm"},
+					words[2]):
+				return 3
+			}
+			return 0
+		},
+	}
+}
+
+func expressVLLM(d *Replica) options.Terms {
+	t := d.common()
+	if d.Parallelism.Expert > 1 {
+		t["expert-parallel"] = "true"
+	}
+	if d.Parallelism.Redundant > 0 {
+		t["balanced"] = "true"
+	}
+	t["memory.utilization"] = fmt.Sprint(d.Memory.Utilization)
+	t.Set("batching.chunk-limit", d.Batching.Params["chunk-limit"])
+	if d.Batching.Policy == "priority" {
+		t["batching.policy"] = "priority"
+	}
+	t.Set("memory.block-size", d.Memory.Params["block-size"])
+	if block, err := strconv.Atoi(d.Memory.Params["block-size"]); err == nil && block > 0 {
+		t.Set("rank-blocks", strconv.Itoa(d.tokens()/block))
+	}
+	switch policy := d.Memory.Policy; {
+	case policy == "hybrid": // as vLLM does it by itself
+	case caches(policy):
+		t["memory.policy"] = "prefix-cache"
+	default:
+		t["memory.policy"] = "paged"
+	}
+	t.Set("engine.weights", d.asksWeights())
+	if d.Role == "decode" {
+		t["port"] = strconv.Itoa(VLLMBehindSidecar)
+	}
+	return t
+}
+
+// settleVLLM turns what vLLM's flags mean together into keys.
+func settleVLLM(r *Reading) {
+	_, spread := r.Take("expert-parallel")
+	tensor, data := r.Number("parallelism.tensor", 1), r.Number("parallelism.data", 1)
+	if blocks := r.Number("rank-blocks", 0); blocks > 0 {
+		r.Set("memory.tokens", strconv.Itoa(blocks*r.Number("memory.block-size", 16)))
+	}
+	r.Take("rank-blocks")
+	switch {
+	case spread && data > 1: // the experts are spread over all accelerators
+		r.OfAllRanks(data, "memory.tokens")
+	case spread && tensor > 1:
+		r.Set("parallelism.expert", strconv.Itoa(tensor))
+	case data > 1 && r.experts(): // each accelerator has a slice of all experts
+		r.Set("parallelism.expert", "1")
+		r.OfAllRanks(data, "memory.tokens")
+	case data > 1:
+		r.Take("parallelism.data")
+		r.Set("replicas", strconv.Itoa(data))
+		r.Note("--data-parallel-size without experts is read as %d replicas", data)
+	}
+}

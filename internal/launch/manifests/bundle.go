@@ -1,0 +1,251 @@
+package manifests
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"text/template"
+
+	outputs "github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/launch/engines"
+)
+
+//go:embed templates/*.yaml
+var templates embed.FS
+
+// Bundle is all files that start a fleet.
+type Bundle struct {
+	// Engine and Version name the engine whose flags the commands use.
+	Engine, Version string
+	// Name is that of the Kubernetes objects.
+	Name    string
+	Image   string
+	Port    int
+	Servers []Server
+	// Notes say what of the scenario the files do not express.
+	Notes []string
+	// Routing is the scenario's routing policy, and Worker how Dynamo starts the engine.
+	Routing string
+	Worker  engines.Dynamo
+}
+
+// ObjectName returns a name for Kubernetes objects: a DNS label (RFC 1123) that leaves room for
+// what is appended.
+func ObjectName(model string) string {
+	name := strings.ToLower(filepath.Base(model))
+	name = regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(name, "-")
+	name = strings.Trim(name[:min(len(name), 40)], "-")
+	if name == "" {
+		return "llm"
+	}
+	return name
+}
+
+// CheckFolder returns an error unless path is free or an empty folder, so that no file is
+// overwritten, and files of two fleets are not mixed.
+func CheckFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s is no folder that can be written into: %w", dir, err)
+	case len(entries) > 0:
+		return fmt.Errorf("%s has files already, such as %s; name a new folder", dir,
+			entries[0].Name())
+	}
+	return nil
+}
+
+// Write writes the bundle into a folder, which CheckFolder allows: start.sh with the commands,
+// kubernetes.yaml, llm-d.yaml for vLLM, dynamo.yaml where Dynamo can start such a fleet, the
+// configuration files of TensorRT-LLM, and NOTES.md, which says what the files leave out.
+func (b *Bundle) Write(dir string) error {
+	if err := CheckFolder(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	script, err := b.Script()
+	if err != nil {
+		return err
+	}
+	manifests, err := b.Manifests()
+	if err != nil {
+		return err
+	}
+	gateway, err := b.LLMD()
+	if err != nil {
+		return err
+	}
+	graph, without, err := b.Dynamo()
+	if err != nil {
+		return err
+	}
+	texts := map[string]string{"start.sh": script, "kubernetes.yaml": manifests,
+		"NOTES.md": b.notes(without)}
+	if gateway != "" {
+		texts["llm-d.yaml"] = gateway
+	}
+	if graph != "" {
+		texts["dynamo.yaml"] = graph
+	}
+	for i := range b.Servers {
+		if server := &b.Servers[i]; server.Config != "" {
+			texts[server.ConfigFile] = server.Config
+		}
+	}
+	for name, text := range texts {
+		mode := os.FileMode(0o666)
+		if name == "start.sh" {
+			mode = 0o777
+		}
+		if err := outputs.WriteBytes(filepath.Join(dir, name), []byte(text), mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Script returns a shell script that starts one replica of the group that its first argument names.
+func (b *Bundle) Script() (string, error) {
+	var s strings.Builder
+	fmt.Fprintf(&s, "#!/bin/sh\n# Starts one replica under %s %s. The argument names the group: "+
+		"%s.\n", b.Engine, b.Version, strings.Join(b.groupNames(), ", "))
+	if last := b.mostNodes() - 1; last > 0 {
+		fmt.Fprintf(&s, "# Where a replica spans nodes, run this on each of them: ./start.sh "+
+			"GROUP NODE ADDRESS, with\n# NODE 0 to %d, and the address of node 0.\n", last)
+	}
+	s.WriteString("set -eu\n")
+	if b.Servers[0].Config != "" {
+		s.WriteString("cd \"$(dirname \"$0\")\" # where its configuration is\n")
+	}
+	fmt.Fprintf(&s, "case \"${1:-%s}\" in\n", b.Servers[0].Name)
+	for i := range b.Servers {
+		commands, err := b.Servers[i].script()
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&s, "%s) # replicas: %d, accelerators of each: %d\n%s ;;\n",
+			b.Servers[i].Name, b.Servers[i].Replicas, b.Servers[i].Accelerators, commands)
+	}
+	s.WriteString("*)\n\techo \"unknown group: $1\" >&2\n\texit 2 ;;\nesac\n")
+	return s.String(), nil
+}
+
+// mostNodes returns the most nodes that a replica spans.
+func (b *Bundle) mostNodes() int {
+	most := 1
+	for i := range b.Servers {
+		most = max(most, b.Servers[i].Nodes)
+	}
+	return most
+}
+
+func (b *Bundle) groupNames() []string {
+	var names []string
+	for i := range b.Servers {
+		names = append(names, b.Servers[i].Name)
+	}
+	return names
+}
+
+// Manifests returns Kubernetes manifests: for each group a Deployment, or a LeaderWorkerSet where a
+// replica spans nodes, with an autoscaler where the scenario scales it, and a Service over the pods
+// that take requests.
+func (b *Bundle) Manifests() (string, error) {
+	all, err := parsed()
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	front := &b.Servers[0]
+	for i := range b.Servers {
+		server := &b.Servers[i]
+		kind := "deployment.yaml"
+		if server.Nodes > 1 {
+			kind = "leaderworkerset.yaml"
+		}
+		if err := b.execute(all, &out, kind, server); err != nil {
+			return "", err
+		}
+		if server.Autoscaler != nil {
+			if err := b.execute(all, &out, "autoscaler.yaml", server); err != nil {
+				return "", err
+			}
+		}
+		if front.Role == "prefill" {
+			front = server
+		}
+	}
+	err = b.execute(all, &out, "service.yaml", front)
+	return strings.TrimPrefix(out.String(), "---\n"), err
+}
+
+// parsed returns the templates of all manifests.
+func parsed() (*template.Template, error) {
+	quote := func(v any) (string, error) {
+		text, err := json.Marshal(v) // JSON is YAML
+		return string(text), err
+	}
+	indent := func(n int, text string) string {
+		text = strings.TrimSuffix(text, "\n")
+		return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", n))
+	}
+	return template.New("").Funcs(template.FuncMap{"quote": quote, "indent": indent}).ParseFS(
+		templates, "templates/*.yaml")
+}
+
+// execute writes one document and the line that begins it.
+func (b *Bundle) execute(all *template.Template, out io.Writer, name string, server *Server) error {
+	if _, err := io.WriteString(out, "---\n"); err != nil {
+		return err
+	}
+	return all.ExecuteTemplate(out, name, struct {
+		*Bundle
+		Server *Server
+		Object string
+		// Sidecar is set where llm-d's proxy stands before the engine, Transfers where KV caches
+		// come from other pods or go there, by vLLM's connector.
+		Sidecar, Transfers bool
+		SidecarImage       string
+	}{b, server, b.Name + "-" + server.Name, server.Port != b.Port,
+		b.Engine == "vllm" && server.Role != "mixed", sidecarImage})
+}
+
+// notes returns the text of NOTES.md. The argument says why there is no manifest for Dynamo; it is
+// empty where there is one.
+func (b *Bundle) notes(withoutDynamo string) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "# %s under %s %s\n\nThe flags are those of version %s; other versions may "+
+		"name them differently.\n", b.Name, b.Engine, b.Version, b.Version)
+	if most := b.mostNodes(); most > 1 {
+		fmt.Fprintf(&s, "\nReplicas span up to %d nodes. start.sh runs on each of these: its "+
+			"second argument is the number of the\nnode, from 0, and its third the address of "+
+			"node 0, such as ./start.sh %s 1 10.0.0.1.\n", most, b.Servers[0].Name)
+	}
+	if len(b.Notes) > 0 {
+		s.WriteString("\nThe files do not express:\n\n")
+	}
+	for _, note := range b.Notes {
+		fmt.Fprintf(&s, "- %s\n", note)
+	}
+	if withoutDynamo != "" {
+		fmt.Fprintf(&s, "\nThere is no dynamo.yaml: %s.\n", withoutDynamo)
+		return s.String()
+	}
+	s.WriteString("\ndynamo.yaml takes the place of kubernetes.yaml where NVIDIA Dynamo is " +
+		"installed. What holds for it alone:\n\n")
+	for _, note := range b.notesOnDynamo() {
+		fmt.Fprintf(&s, "- %s\n", note)
+	}
+	return s.String()
+}

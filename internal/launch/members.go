@@ -1,0 +1,201 @@
+package launch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/launch/commands"
+	"github.com/llmsim/llmsim/internal/launch/manifests"
+	"github.com/llmsim/llmsim/internal/launch/options"
+)
+
+// member is the replicas that a command starts.
+type member struct {
+	started
+	*reading
+	// role is mixed, prefill or decode; empty where nothing says it.
+	role string
+	// replicas is how many there are.
+	replicas int
+}
+
+// mostPools bounds the commands of a fleet, of which a large one has some ten.
+const mostPools = 100
+
+// fleetOf returns the fleet that commands start.
+func fleetOf(list []commands.Command, file files) (*Reading, error) {
+	found := heads(starting(list))
+	if len(found) == 0 {
+		return nil, errors.New(
+			"found no command that starts an engine; known are vllm serve, python -m " +
+				"sglang.launch_server, trtllm-serve and the workers of Dynamo")
+	}
+	if len(found) > mostPools {
+		return nil, fmt.Errorf("found %d commands that start an engine; a fleet has at most %d",
+			len(found), mostPools)
+	}
+	behind := proxied(list, file)
+	var members []member
+	for _, s := range found {
+		m, err := s.member(file, behind)
+		if err != nil && len(found) > 1 {
+			err = fmt.Errorf("%s: %w", s.title(), err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if twin := slices.IndexFunc(members, m.isTwin); twin >= 0 {
+			members[twin].replicas += m.replicas
+			continue
+		}
+		members = append(members, m)
+	}
+	r, err := joined(members)
+	if err == nil {
+		r.route(list)
+	}
+	return r, err
+}
+
+// joined returns the fleet of all members.
+func joined(members []member) (*Reading, error) {
+	if len(members) == 1 {
+		return members[0].alone()
+	}
+	if err := disagree(members); err != nil {
+		return nil, err
+	}
+	return together(members)
+}
+
+// route takes over what a frontend of Dynamo says of routing.
+func (r *Reading) route(list []commands.Command) {
+	for _, c := range list {
+		words := bare(c.Words)
+		if len(words) < 3 || words[2] != "dynamo.frontend" ||
+			!strings.HasPrefix(commands.Base(words[0]), "python") {
+			continue
+		}
+		for _, mode := range valuesOf(words, "--router-mode") {
+			switch policy, err := manifests.RoutingOf(mode), commands.Closed(mode); {
+			case err != nil:
+				r.note("--router-mode: %v", err)
+			case policy == "":
+				r.note("--router-mode %s is no routing policy", mode)
+			default:
+				r.setRouting(policy)
+			}
+		}
+	}
+}
+
+// title names a command for people.
+func (s *started) title() string {
+	words := []string{s.engine.Name}
+	for i, word := range s.words[:min(2, len(s.words))] {
+		if words = append(words, word); i == 0 && !strings.HasPrefix(word, "-") {
+			break // the model
+		}
+	}
+	if s.Name != "" {
+		words = append(words, "("+s.Name+")")
+	}
+	return strings.Join(words, " ")
+}
+
+// member reads a command. The last argument has the roles of engines by their ports.
+func (s started) member(file files, behind map[string]string) (member, error) {
+	r, err := s.read(file.or(s.Mounted...))
+	if err != nil {
+		return member{}, err
+	}
+	m := member{started: s, reading: r}
+	if s.Stopped && s.Scaler == nil {
+		r.Note("replicas: 0 is read as one replica, as if it ran")
+	}
+	if s.Looped {
+		m.Note("the command stands in a loop, and is read as one replica: set replicas")
+	}
+	if nodes := s.nodes(); s.OfPods && s.Replicas%nodes == 0 {
+		s.Replicas /= nodes
+	}
+	m.replicas = max(1, s.Replicas) * min(r.Number("replicas", 1), commands.MostReplicas)
+	r.Take("replicas")
+	var proxied string
+	for _, port := range valuesOf(s.words, "--port") {
+		proxied = behind[port]
+	}
+	said, own := commands.Phase(s.Role), commands.Phase(r.Terms["pool"])
+	m.role = cmp.Or(said, own, proxied, s.Role)
+	if said != "" && own != "" && said != own {
+		r.Note("its flags say %s, and what stands around them %s, as which it is read", own, said)
+	}
+	return m, nil
+}
+
+// version returns that of the engine by its image; empty where that does not say it.
+func (s *started) version() string { return options.VersionOf(s.Image) }
+
+// nodes returns the number of nodes that a command says its replica spans; 1 where it says none.
+func (s *started) nodes() int {
+	for _, value := range valuesOf(s.words, "--nnodes") {
+		if n, err := strconv.Atoi(value); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 1
+}
+
+// isTwin reports whether another command of a script starts a further replica of the same pool.
+func (m *member) isTwin(other member) bool {
+	return m.Name == "" && other.Name == "" && m.role != "" && m.role == other.role &&
+		m.engine.Name == other.engine.Name && maps.Equal(m.Terms, other.Terms)
+}
+
+// alone returns a fleet of replicas that are all alike.
+func (m *member) alone() (*Reading, error) {
+	if m.Terms["pool"] != "" {
+		m.Note("%s: a scenario has pools for prefill and decode (fleet.pools), and this command "+
+			"is one of them: give those of both together", m.reading.Flags["pool"])
+	}
+	delete(m.Terms, "pool")
+	switch scaling := m.scaled(); {
+	case len(scaling) > 0:
+		var pool section
+		pool.set("replicas", strconv.Itoa(m.replicas))
+		pool.nest("scaling", scaling)
+		text, err := flow([]section{pool})
+		if err != nil {
+			return nil, err
+		}
+		m.Set("fleet.pools", text)
+	case m.replicas > 1:
+		m.Set("replicas", strconv.Itoa(m.replicas))
+	}
+	return &Reading{Engine: m.engine.Name, Version: m.version(), Settings: settings(m.Terms),
+		Flags: m.reading.Flags, Notes: m.Notes}, nil
+}
+
+// scaled returns how the replicas are started and stopped, empty where all run always. It sets how
+// many there are at most.
+func (m *member) scaled() section {
+	if m.Scaler == nil {
+		return nil
+	}
+	scaling, most, notes := readScaler(m.engine, m.Scaler, m.replicas/max(1, m.Command.Replicas))
+	m.replicas, m.Notes = most, append(m.Notes, notes...)
+	return scaling
+}
+
+// settings returns overrides of a scenario in the order of their keys.
+func settings(values map[string]string) (list []string) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		list = append(list, key+"="+values[key])
+	}
+	return list
+}

@@ -1,0 +1,304 @@
+package options
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kind is how the value of an option stands for that of a term.
+type kind struct {
+	// read returns the term's value for the option's. An empty one sets nothing.
+	read func(text string) (string, error)
+	// write returns the option's value for the term's, and false where it has none.
+	write func(value string) (string, bool)
+}
+
+// leftOut is why a value sets nothing.
+type leftOut string
+
+// Error returns the reason.
+func (l leftOut) Error() string { return string(l) }
+
+// notes are what several options do that a scenario does not have.
+func notes(name string) string {
+	switch name {
+	case "acceptance":
+		return "speculative decoding needs an acceptance rate, which is a property of your " +
+			"texts: set speculation, such as speculation={method: eagle, acceptance: 0.7}"
+	case "kernels":
+		return "kernels follow from engine.preset"
+	case "schedule":
+		return "whether the host schedules ahead follows from engine.preset"
+	case "exchange":
+		return "the link and the exchange of experts follow from the hardware"
+	}
+	return name
+}
+
+// unread is the kind of options that are written, and say nothing where they are read.
+const unread = "unread"
+
+// kindOf returns a kind by its name. It panics for a name that no kind has: tables are part of the
+// program.
+func kindOf(name string) kind {
+	same := func(text string) (string, error) { return text, nil }
+	as := func(value string) (string, bool) { return value, true }
+	never := func(string) (string, bool) { return "", false }
+	switch name {
+	case "":
+		return kind{same, as}
+	case unread:
+		return kind{words("", ""), as}
+	case "count":
+		return kind{count, as}
+	case "tokens":
+		return kind{tokens, as}
+	case "share":
+		return kind{share, as}
+	case "largest":
+		return kind{largest, never}
+	case "chunk":
+		return kind{chunk, as}
+	case "format":
+		return kind{format, oneOf("fp8", "fp8")}
+	case "cache":
+		return kind{format, oneOf("fp8", "fp8_e4m3")}
+	case "stored":
+		return kind{format, oneOf("fp8", "fp8")}
+	case "precision":
+		return kind{precision, oneOf("bf16", "bfloat16", "fp16", "float16", "fp32", "float32")}
+	case "order":
+		return kind{words("fcfs", "", "priority", "priority"), oneOf("priority", "priority")}
+	case "redundant-experts":
+		return kind{redundantExperts, func(n string) (string, bool) {
+			return `{"num_redundant_experts":` + n + "}", true
+		}}
+	case "compilation":
+		return kind{compilation, never}
+	case "graph-mode":
+		return kind{graphMode, never}
+	case "level":
+		return kind{level, never}
+	case "transfer":
+		return kind{transfer, func(string) (string, bool) {
+			return `{"kv_connector":"NixlConnector","kv_role":"kv_both"}`, true
+		}}
+	case "transfer-role":
+		return kind{transferRole, never}
+	case "phase":
+		return kind{words("null", "", "agg", "", "prefill_and_decode", "", "prefill", "prefill",
+			"decode", "decode"), as}
+	case "server-role":
+		return kind{words("CONTEXT", "prefill", "GENERATION", "decode"), never}
+	case "v1":
+		return kind{words("0", "vllm-v0", "1", ""), never}
+	case "none":
+		return kind{func(string) (string, error) { return "none", nil }, oneOf("none", "null")}
+	}
+	panic("options: no kind " + name)
+}
+
+// oneOf returns a writer of certain values: each in turn with what stands for it.
+func oneOf(pairs ...string) func(string) (string, bool) {
+	return func(value string) (string, bool) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == value {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+// words returns a reader of certain words, in any case of letters: each in turn with what it stands
+// for.
+func words(pairs ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		var known []string
+		for i := 0; i < len(pairs); i += 2 {
+			if strings.EqualFold(pairs[i], text) {
+				return pairs[i+1], nil
+			}
+			known = append(known, pairs[i])
+		}
+		last := len(known) - 1
+		return "", leftOut("known are " + strings.Join(known[:last], ", ") + " and " + known[last])
+	}
+}
+
+// tokens reads a count as vLLM does: 32k is 32,000, and 32K is 32,768.
+func tokens(text string) (string, error) {
+	factors := map[byte]float64{'k': 1e3, 'm': 1e6, 'K': 1 << 10, 'M': 1 << 20}
+	factor, digits := 1.0, text
+	if text != "" {
+		if f, ok := factors[text[len(text)-1]]; ok {
+			factor, digits = f, text[:len(text)-1]
+		}
+	}
+	x, err := strconv.ParseFloat(digits, 64)
+	if x *= factor; err != nil || x < 1 || x > 1e12 {
+		return "", fmt.Errorf("found %q; want a count of tokens, such as 8192, 32k or 128K", text)
+	}
+	return strconv.FormatInt(int64(x), 10), nil
+}
+
+// count reads a whole number that is at least 1.
+func count(text string) (string, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return "", fmt.Errorf("found %q; want a whole number, 1 at least", text)
+	}
+	return strconv.Itoa(n), nil
+}
+
+// share reads a number above 0; 0 stands for what is not set.
+func share(text string) (string, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil || x < 0:
+		return "", fmt.Errorf("found %q; want a number, 0 at least", text)
+	case x == 0:
+		return "", nil
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64), nil
+}
+
+// largest reads counts with commas or spaces between them, of which the largest counts.
+func largest(text string) (string, error) {
+	most := 0
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool {
+		return strings.ContainsRune(", []", r)
+	}) {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 {
+			return "", fmt.Errorf("found %q; want whole numbers, 1 at least", text)
+		}
+		most = max(most, n)
+	}
+	if most == 0 {
+		return "", nil
+	}
+	return strconv.Itoa(most), nil
+}
+
+// chunk reads the size of SGLang's chunks.
+func chunk(text string) (string, error) {
+	if text == "-1" {
+		return "", leftOut("prompts that are never cut are not simulated under SGLang")
+	}
+	return count(text)
+}
+
+// format reads the name of a number format.
+func format(text string) (string, error) {
+	switch strings.ToLower(text) {
+	case "auto":
+		return "", nil
+	case "bfloat16", "bf16":
+		return "bf16", nil
+	case "half", "float16", "fp16":
+		return "fp16", nil
+	case "float", "float32":
+		return "fp32", nil
+	case "fp8", "fp8_e4m3", "fp8_e5m2", "modelopt":
+		return "fp8", nil
+	case "int8", "w8a8_int8":
+		return "int8", nil
+	case "awq", "awq_marlin", "gptq", "gptq_marlin":
+		return "int4", nil
+	case "mxfp4":
+		return "mxfp4", nil
+	case "nvfp4", "fp4", "fp4_e2m1", "modelopt_fp4":
+		return "fp4", nil
+	}
+	return "", leftOut("known are auto, bfloat16, float16, fp8, int8, awq, gptq, nvfp4 and mxfp4")
+}
+
+// precision reads the number format of activations. Weights of 16 bits take the same time in both
+// formats, and those of a checkpoint that is quantized stay as they are.
+func precision(text string) (string, error) {
+	if read, err := format(text); err != nil || read == "fp32" {
+		return read, err
+	}
+	return "", nil
+}
+
+// redundantExperts reads the copies of experts in the settings of vLLM's load balancer.
+func redundantExperts(text string) (string, error) {
+	var config struct {
+		Redundant int `json:"num_redundant_experts"`
+	}
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return "", fmt.Errorf("found %q; want JSON: %w", text, err)
+	}
+	if config.Redundant < 1 {
+		return "", nil
+	}
+	return strconv.Itoa(config.Redundant), nil
+}
+
+// compilation reads which steps vLLM launches as a graph (vllm/config/compilation.py, v0.15).
+func compilation(text string) (string, error) {
+	var config struct {
+		Mode  string `json:"cudagraph_mode"`
+		Sizes []int  `json:"cudagraph_capture_sizes"`
+		Most  int    `json:"max_cudagraph_capture_size"`
+	}
+	err := json.Unmarshal([]byte(text), &config)
+	most := config.Most
+	if len(config.Sizes) > 0 {
+		most = max(most, slices.Max(config.Sizes))
+	}
+	switch {
+	case err != nil || config.Mode == "" && most < 1:
+		return "", leftOut(notes("kernels"))
+	case strings.EqualFold(config.Mode, "none"):
+		return "1", nil
+	case most > 0:
+		return strconv.Itoa(most), nil
+	}
+	return "", nil
+}
+
+// graphMode reads vLLM's cudagraph_mode alone.
+func graphMode(text string) (string, error) {
+	if strings.EqualFold(text, "none") {
+		return "1", nil
+	}
+	return "", nil
+}
+
+// level reads vLLM's level of optimization, of which 0 captures no graphs
+// (vllm/config/vllm.py, v0.15, OptimizationLevel).
+func level(text string) (string, error) {
+	if text == "0" {
+		return "1", nil
+	}
+	return "", leftOut(notes("kernels"))
+}
+
+// transfer reads what a replica does with the KV caches of others: it makes them in a prefill pool,
+// and takes them over in a decode pool.
+func transfer(text string) (string, error) {
+	var config struct {
+		Role string `json:"kv_role"`
+	}
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return "", leftOut("it is not JSON: " + err.Error())
+	}
+	return transferRole(config.Role)
+}
+
+// transferRole reads the role alone. Any other than of one pool is that of some pool.
+func transferRole(name string) (string, error) {
+	switch name {
+	case "kv_producer":
+		return "prefill", nil
+	case "kv_consumer":
+		return "decode", nil
+	}
+	return "mixed", nil
+}

@@ -1,0 +1,154 @@
+package options
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func engines() []string { return []string{"vllm", "sglang", "trtllm"} }
+
+// Each flag of a table is one that an engine publishes, or did in other versions, and takes a value
+// where the engine says so.
+func TestFlagsThatAreReadArePublished(t *testing.T) {
+	others := []string{"--tp", "--pp", "--dp", // which argparse completes
+		"--model",                      // of the module that vllm serve replaced
+		"--kv-transfer-config.kv_role", // parts of options of vLLM
+		"--kv-transfer-config.kv_connector", "--compilation-config.cudagraph_mode",
+		"-O", "--optimization-level", // vLLM, one before and one since v0.15
+		"--swap-space", "--disable-log-requests", "--cuda-graph-sizes", // vLLM before v0.12
+		"--enable-log-requests", "--moe-backend", "--language-model-only", // vLLM since
+		"--uvicorn-log-level", "--disable-uvicorn-access-log",
+		"--config"} // of SGLang, sglang/srt/server_args_config_parser.py
+	all := map[string]values{}
+	for _, name := range append(engines(), "dynamo") {
+		maps.Copy(all, publishedBy(name))
+	}
+	for _, name := range engines() {
+		own := publishedBy(name)
+		for flag, o := range Load(name).known {
+			v, known := own[flag]
+			_, elsewhere := all[flag]
+			if strings.HasPrefix(flag, "-") && !known && !elsewhere &&
+				!slices.Contains(others, flag) {
+				t.Errorf("%s: %s is not published", name, flag)
+			}
+			if known && o.isSwitch() != (v == none) {
+				t.Errorf("%s: %s is a switch here: %t", name, flag, o.isSwitch())
+			}
+			if o.Kind != "" {
+				kindOf(o.Kind) // which panics for a kind that there is not
+			}
+		}
+	}
+}
+
+// What is written for a term is read as that term, in both forms, by flags and by files.
+func TestTermsAreReadAsTheyWereWritten(t *testing.T) {
+	values := map[string][]string{"memory.utilization": {"0.5", "0.91"},
+		"memory.static-share": {"0.8"}, "memory.kv-share": {"0.9"}, "model": {"m", "a/b c"},
+		"engine.kv-cache": {"fp8"}, "engine.weights": {"fp8", "fp32"},
+		"batching.policy": {"priority"}, "batching.wait-tokens": {"0.25"},
+		"pool": {"prefill", "decode"}, "graphs": {"none"}}
+	for _, name := range engines() {
+		t.Run(name, func(t *testing.T) {
+			table := Load(name)
+			rapid.Check(t, func(t *rapid.T) {
+				form := rapid.SampledFrom([]Form{Server, Worker}).Draw(t, "form")
+				terms := Terms{"model": "m"}
+				for _, o := range table.Options {
+					choices := values[o.Term]
+					switch {
+					case o.Term == "" || o.Term == "config" || o.Kind == unread ||
+						len(o.Flags) == 0 || !rapid.Bool().Draw(t, o.Term):
+						continue
+					case o.isSwitch() && o.Off != "":
+						choices = []string{o.On, o.Off}
+					case o.isSwitch() && choices == nil:
+						choices = []string{o.On}
+					case choices == nil:
+						n := rapid.SampledFrom([]string{"8", "16", "512"}).Draw(t, "count")
+						choices = []string{n}
+					}
+					terms[o.Term] = rapid.SampledFrom(choices).Draw(t, "value")
+				}
+				if terms["graphs"] != "" { // which cuts off the fields below it
+					delete(terms, "engine.graph")
+				}
+				w := table.Write(terms, 1, form)
+				words := w.Words
+				if w.Config != "" {
+					words = append(words, "--config", "c")
+				}
+				r, err := table.Read(&Command{Words: words,
+					File: func(string) (string, bool) { return w.Config, true }})
+				if err != nil {
+					t.Fatalf("%q: %v", words, err)
+				}
+				for term, value := range terms {
+					got := r.Terms[term]
+					connector := term == "pool" && got == "mixed" // vLLM's does not say which
+					if got != value && !connector && !slices.Contains(w.Left, term) {
+						t.Fatalf("%s=%s is written %q, %s, and read as %q", term, value, words,
+							w.Config, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The parser for published options accepts and refuses what vLLM does.
+func TestCheck(t *testing.T) {
+	for text, good := range map[string]bool{
+		"-tp 2 --enable-expert-parallel --no-enable-prefix-caching": true,
+		"--served-model-name a b --seed 1":                          true,
+		"--max-num-seqs 4 --max-num-seqs 4":                         false,
+		"--max-num-seq 4":                                           false,
+		"--max-num-seqs":                                            false,
+		"--no-max-num-seqs":                                         false,
+		"--enforce-eager true":                                      false,
+	} {
+		if err := Load("vllm").Check(strings.Fields(text), Server); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// The tag of an image says the version, and options that the version has not are named.
+func TestVersions(t *testing.T) {
+	for image, want := range map[string]string{
+		"vllm/vllm-openai:v0.15.1": "0.15.1", "vllm/vllm-openai:latest": "", "vllm": "",
+		"localhost:5000/vllm/vllm-openai:v0.9": "0.9", "localhost:5000/vllm": "",
+		"lmsysorg/sglang:v0.5.7-rocm700-mi30x":            "0.5.7",
+		"nvcr.io/nvidia/tensorrt-llm/release:1.0.0":       "1.0.0",
+		"nvcr.io/nvidia/tensorrt-llm/release:1.3.0rc11":   "1.3.0",
+		"rocm/vllm:rocm7.0.0_vllm_0.11.2_20251210":        "0.11.2",
+		"vllm/vllm-openai:v0.23.0@sha256:0123456789abcde": "0.23.0",
+	} {
+		if got := VersionOf(image); got != want {
+			t.Errorf("%s: %q, want %q", image, got, want)
+		}
+	}
+	for _, c := range []struct {
+		flag, version string
+		noted         bool
+	}{
+		{"--swap-space=4", "0.11.2", false}, {"--swap-space=4", "0.12.0", true},
+		{"--max-cudagraph-capture-size=8", "0.9.1", true},
+		{"--max-cudagraph-capture-size=8", "0.15.1", false},
+		{"--max-cudagraph-capture-size=8", "", false},
+	} {
+		r, err := Load("vllm").Read(&Command{Words: []string{c.flag}, Version: c.version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(r.Notes, "\n")
+		if got := strings.Contains(notes, "and the image has"); got != c.noted {
+			t.Errorf("%s under %q: notes %q", c.flag, c.version, r.Notes)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package options
+
+import (
+	"embed"
+	"strings"
+)
+
+//go:embed published/*.txt
+var publishedFiles embed.FS
+
+// values is how many values an option takes.
+type values int
+
+const (
+	one values = iota
+	none
+	several
+)
+
+// publishedBy returns the options that an engine publishes, or Dynamo for its workers, with how
+// many values each takes.
+func publishedBy(name string) map[string]values {
+	text, err := publishedFiles.ReadFile("published/" + name + ".txt")
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	options := map[string]values{}
+	for line := range strings.Lines(string(text)) {
+		name, mark, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case !strings.HasPrefix(name, "-"):
+		case mark == "*":
+			options[name] = none
+		case mark == "+":
+			options[name] = several
+		default:
+			options[name] = one
+		}
+	}
+	return options
+}
+
+// take returns the values of an option at the beginning of words, and the words behind them. The
+// first value may be joined to the option by an equals sign.
+func (v values) take(words []string, joined bool) (taken, rest []string) {
+	n := 0
+	switch {
+	case v == one && !joined && len(words) > 0:
+		n = 1
+	case v == several:
+		for n < len(words) && !strings.HasPrefix(words[n], "-") {
+			n++
+		}
+	}
+	return words[:n], words[n:]
+}

@@ -1,0 +1,224 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/launch/commands"
+	"github.com/llmsim/llmsim/internal/nearest"
+)
+
+// Command is what starts an engine.
+type Command struct {
+	// Words are those after the name of the program.
+	Words []string
+	// Env are the environment variables that are known.
+	Env map[string]string
+	// Version is that of the engine; empty where it is not known.
+	Version string
+	// File returns the text of a file that the command names, and whether it is at hand.
+	File func(name string) (string, bool)
+}
+
+// Reading is the terms that a command sets.
+type Reading struct {
+	Terms map[string]string
+	// Flags are the flags that set them.
+	Flags map[string]string
+	// Notes say which options were left out, and why.
+	Notes []string
+
+	table   *Table
+	command *Command
+}
+
+// Read reads the options of a command, of its environment, and of the configuration files that it
+// names.
+func (t *Table) Read(c *Command) (*Reading, error) {
+	r := &Reading{Terms: map[string]string{}, Flags: map[string]string{}, table: t, command: c}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		if o := t.known[name]; o != nil && slices.Contains(o.Env, name) {
+			if err := r.take(o, name, c.Env[name], false); err != nil {
+				return nil, err
+			}
+		}
+	}
+	words, fields, err := r.configured(c.Words)
+	if err != nil {
+		return nil, err
+	}
+	for len(words) > 0 {
+		if words, err = r.next(words); err != nil {
+			return nil, err
+		}
+	}
+	return r, r.takeFields(fields)
+}
+
+// Set sets a term.
+func (r *Reading) Set(term, value string) { r.Terms[term] = value }
+
+// Note says what is left out.
+func (r *Reading) Note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// Take returns a term, and removes it.
+func (r *Reading) Take(term string) (value string, given bool) {
+	value, given = r.Terms[term]
+	delete(r.Terms, term)
+	return value, given
+}
+
+// Number returns a term that was read as a count.
+func (r *Reading) Number(term string, otherwise int) int {
+	if n, err := strconv.Atoi(r.Terms[term]); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// OfAllRanks multiplies what was given for one data-parallel rank, and further terms.
+func (r *Reading) OfAllRanks(ranks int, terms ...string) {
+	for _, o := range r.table.Options {
+		if o.Per == "rank" && !slices.Contains(terms, o.Term) {
+			terms = append(terms, o.Term)
+		}
+	}
+	for _, term := range terms {
+		if n := r.Number(term, 0); n > 0 {
+			r.Set(term, strconv.Itoa(n*ranks))
+		}
+	}
+}
+
+// SetPool keeps what a flag says of the pool that the command belongs to. That there are pools says
+// less than which one this is.
+func (r *Reading) SetPool(flag, role string) {
+	if r.Terms["pool"] == "" || role == "prefill" || role == "decode" {
+		r.Terms["pool"], r.Flags["pool"] = role, flag
+	}
+}
+
+// next takes the next flag with its value, or the model, from words, and returns what is left.
+func (r *Reading) next(words []string) ([]string, error) {
+	word, value, joined := strings.Cut(words[0], "=")
+	words = words[1:]
+	if !strings.HasPrefix(word, "-") {
+		return words, r.takeModel(word)
+	}
+	o, off := r.table.lookUp(word)
+	if short := word[:min(2, len(word))]; o == nil && r.table.known[short] != nil && !joined {
+		o, value, word, joined = r.table.known[short], word[2:], short, true // such as -O3
+	}
+	if o == nil {
+		takes, is := r.table.published[word]
+		if !is {
+			return r.unknown(word, words, joined), nil
+		}
+		r.Note("%s was left out: a scenario has nothing for it", word)
+		_, words = takes.take(words, joined)
+		return words, nil
+	}
+	if !o.isSwitch() && !joined {
+		if len(words) == 0 {
+			return nil, fmt.Errorf("%s needs a value", word)
+		}
+		taken := words[:1]
+		if r.table.published[word] == several {
+			taken, _ = several.take(words[1:], joined)
+			taken = words[:1+len(taken)]
+		}
+		value, words = strings.Join(taken, " "), words[len(taken):]
+	}
+	if err := commands.Closed(value); err != nil && o.Term != "" && o.Kind != unread {
+		return nil, fmt.Errorf("%s: %w", word, err)
+	}
+	return words, r.take(o, word, value, off)
+}
+
+// takeModel takes a word that is no flag as the name of the model.
+func (r *Reading) takeModel(name string) error {
+	if err := commands.Closed(name); err != nil {
+		return err
+	}
+	if before, set := r.Terms["model"]; set && r.Flags["model"] == "" {
+		return fmt.Errorf("found %q beside the model %s; a flag would begin with --", name, before)
+	}
+	r.Set("model", name)
+	delete(r.Flags, "model")
+	return nil
+}
+
+// take applies an option.
+func (r *Reading) take(o *Option, name, value string, off bool) error {
+	if !o.in(r.command.Version) {
+		r.Note("%s: %s has it %s, and the image has %s", name, r.table.Engine, o.span(),
+			r.command.Version)
+	}
+	if o.Note != "" {
+		r.noteFlag(name, notes(o.Note))
+	}
+	given := value
+	var err error
+	switch {
+	case o.Kind == unread:
+		return nil
+	case o.isSwitch() && off:
+		value = o.Off
+	case o.isSwitch():
+		value = o.On
+	default:
+		value, err = kindOf(o.Kind).read(value)
+	}
+	if reason, left := errors.AsType[leftOut](err); left {
+		r.Note("%s %s was left out: %v", name, given, reason)
+		return nil
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	case o.Term == "" || value == "":
+	case o.Term == "pool":
+		r.SetPool(name, value)
+	default:
+		r.Set(o.Term, value)
+		r.Flags[o.Term] = name
+	}
+	return nil
+}
+
+// noteFlag says why a flag is left out, once for flags of which the same is to be said.
+func (r *Reading) noteFlag(flag, why string) {
+	for i, note := range r.Notes {
+		if before, found := strings.CutSuffix(note, ": "+why); found {
+			r.Notes[i] = before + ", " + flag + ": " + why
+			return
+		}
+	}
+	r.Note("%s: %s", flag, why)
+}
+
+// mostNear bounds the notes of a command after which no near names are looked for.
+const mostNear = 50
+
+// unknown notes a flag that is not among the published ones, and returns the words after its value,
+// if it seems to have one.
+func (r *Reading) unknown(flag string, words []string, joined bool) []string {
+	meant := ""
+	if len(r.Notes) < mostNear {
+		near := nearest.Names(flag, slices.Sorted(maps.Keys(r.table.published)))
+		if len(near) > 0 {
+			meant = "; did you mean " + strings.Join(near, " or ") + "?"
+		}
+	}
+	r.Note("%s is not known, and was left out%s", flag, meant)
+	if !joined && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+		return words[1:]
+	}
+	return words
+}

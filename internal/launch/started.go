@@ -1,0 +1,128 @@
+package launch
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/launch/checkpoints"
+	"github.com/llmsim/llmsim/internal/launch/commands"
+	"github.com/llmsim/llmsim/internal/launch/engines"
+	"github.com/llmsim/llmsim/internal/launch/options"
+	"github.com/llmsim/llmsim/models"
+)
+
+// started is a command that starts a known engine.
+type started struct {
+	engine *engines.Engine
+	words  []string // after the words that name the program
+	commands.Command
+}
+
+// starting returns the commands that start a known engine.
+func starting(list []commands.Command) (found []started) {
+	for _, c := range list {
+		words, image := contained(bare(c.Words))
+		c.Image = cmp.Or(image, c.Image)
+		words = launched(words)
+		for _, e := range engines.All() {
+			if n := e.Starts(words); n > 0 {
+				found = append(found, started{e, words[n:], c})
+			}
+		}
+	}
+	return found
+}
+
+// starts reports whether a command starts a known engine.
+func starts(words []string) bool {
+	return len(starting([]commands.Command{{Words: words}})) > 0
+}
+
+// bare returns a command without what is before it: variables that are set, and exec and the like.
+func bare(words []string) []string {
+	for len(words) > 0 && (strings.Contains(words[0], "=") ||
+		slices.Contains([]string{"exec", "env", "nohup", "sudo"}, words[0])) {
+		words = words[1:]
+	}
+	return words
+}
+
+// launched returns the engine's command in that of a program that starts others, such as mpirun,
+// and any other command as it is.
+func launched(words []string) []string {
+	if len(words) == 0 || !slices.Contains([]string{"mpirun", "mpiexec", "srun", "numactl", "uv",
+		"uvx", "time", "trtllm-llmapi-launch"}, commands.Base(words[0])) {
+		return words
+	}
+	for i := range words {
+		for _, e := range engines.All() {
+			if e.Starts(words[i:]) > 0 {
+				return words[i:]
+			}
+		}
+	}
+	return words
+}
+
+// contained returns the command that runs in the container which a command such as docker run
+// starts, and its image; and any other command as it is.
+func contained(words []string) (inner []string, image string) {
+	if len(words) < 2 || words[1] != "run" ||
+		!slices.Contains([]string{"docker", "podman", "nerdctl"}, commands.Base(words[0])) {
+		return words, ""
+	}
+	for i, word := range words {
+		if name, _, _ := strings.Cut(word, ":"); engines.IsImage(name) {
+			return commands.Entered(word, words[i+1:]), word
+		}
+	}
+	return words, ""
+}
+
+// read turns the flags of a command into settings.
+func (s *started) read(file files) (*reading, error) {
+	terms, err := s.engine.Table.Read(&options.Command{Words: s.words, Env: s.Env,
+		Version: options.VersionOf(s.Image), File: file})
+	if err != nil {
+		return nil, err
+	}
+	r := &reading{Reading: terms}
+	if r.Terms["model"] == "" {
+		return nil, errors.New("the command names no model")
+	}
+	catalogue, err := models.Load()
+	if err != nil {
+		return nil, err
+	}
+	find(r, catalogue)
+	s.engine.Settle(r)
+	return r, nil
+}
+
+// find looks the model up in the catalogue. A checkpoint with quantised weights, which the
+// catalogue does not have, is read as the model in that format.
+func find(r *reading, catalogue *models.Catalog) {
+	name := r.Terms["model"]
+	if model, err := catalogue.Lookup(name); err == nil {
+		r.Model = model
+		return
+	}
+	form, ok := checkpoints.Read(name)
+	if !ok {
+		return
+	}
+	model, err := catalogue.Lookup(form.Of)
+	if err != nil {
+		return
+	}
+	r.Model = model
+	r.Set("model", form.Of)
+	r.Set("engine.weights", string(form.Weights))
+	says := form.Source
+	if strings.HasPrefix(says, "configs: ") {
+		says = "its config.json"
+	}
+	r.Note("%s is read as %s with weights in %s, as %s says", name, form.Of, form.Weights, says)
+}
