@@ -2,9 +2,11 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/internal/serve/openai"
 	"github.com/llmsim/llmsim/sim"
@@ -14,9 +16,13 @@ import (
 type progress struct {
 	tokens, bytes, cached int
 	begun, finished       bool
-	text                  []byte    // all of it, where the end repeats it
-	due                   time.Time // of what was seen last and is not sent yet
-	stop                  *stopper  // of an answer that is computed
+	text                  []byte // all of it, where the end repeats it
+	// odds are those of the tokens so far, and untold the number of the first that was not sent;
+	// offset is where it begins, in characters of the answer.
+	odds           []openai.Odds
+	untold, offset int
+	due            time.Time // of what was seen last and is not sent yet
+	stop           *stopper  // of an answer that is computed
 }
 
 // errGone ends a call whose client does not listen any more.
@@ -132,6 +138,9 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 		}
 		u := c.usage()
 		u.Completion++
+		if done.tokens < len(state.odds) {
+			done.odds = append(done.odds, c.server.told(state.odds[done.tokens]))
+		}
 		c.give(i, c.piece(i, done.tokens, state), u, events)
 	}
 	stopped := done.stop != nil && done.stop.stopped
@@ -139,6 +148,9 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 		return
 	}
 	done.finished = true
+	if stopped && !state.Ended {
+		c.server.Backend.Stop(p.job)
+	}
 	if done.stop != nil {
 		c.give(i, done.stop.rest(), c.usage(), events)
 		if stopped || state.Stopped {
@@ -148,8 +160,25 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 	if events != nil {
 		p.choice.Text = string(done.text)
 		u := c.usage()
+		events.Logprobs = c.logprobs(i)
 		events.Finish(i, &p.choice, &u)
+		return
 	}
+	p.choice.Logprobs = c.logprobs(i)
+}
+
+// logprobs returns the probabilities of the tokens of a plan that were not told yet; nil for none.
+func (c *call) logprobs(i int) json.RawMessage {
+	done := &c.sent[i]
+	if done.untold == len(done.odds) {
+		return nil
+	}
+	list, offset := done.odds[done.untold:], done.offset
+	for _, o := range list {
+		done.offset += utf8.RuneCountInString(o.Text)
+	}
+	done.untold = len(done.odds)
+	return c.head.Endpoint.Logprobs(list, offset)
 }
 
 // give adds text to a plan's answer.
@@ -161,6 +190,7 @@ func (c *call) give(i int, piece string, u openai.Usage, events *openai.Stream) 
 		done.text = append(done.text, piece...)
 	}
 	if events != nil {
+		events.Logprobs = c.logprobs(i)
 		events.Piece(i, &c.plans[i].choice, piece, &u)
 	}
 }

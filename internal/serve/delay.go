@@ -10,6 +10,7 @@ import (
 type news struct {
 	tokens, cached int
 	text           []text.Token // where it is computed
+	odds           []odds       // of the text, where they are wanted
 	ended, stopped bool         // stopped by a token that ends a text
 	first          bool         // it is the first that the job hears
 	at             time.Time    // when the user learns of it
@@ -80,7 +81,7 @@ func (j *Job) advance(n news) {
 	if changed {
 		s.Tokens, s.Cached, s.Ended, s.Stopped = max(s.Tokens, n.tokens), n.cached, n.ended,
 			n.stopped
-		s.Text = n.text
+		s.Text, s.odds = n.text, n.odds
 		if s.Due.IsZero() {
 			s.Due = n.at
 		}

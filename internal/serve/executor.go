@@ -122,8 +122,12 @@ func (x *Executor) step(s *sim.Step) error {
 		return err
 	}
 	for i, r := range x.rows {
-		token := likeliest(x.engine.Logits(i))
+		logits := x.engine.Logits(i)
+		token := likeliest(logits)
 		r.job.generated = append(r.job.generated, token)
+		if r.job.Logprobs >= 0 {
+			r.job.odds = append(r.job.odds, oddsOf(logits, token, r.job.Logprobs))
+		}
 		if r.sequence.Len() < x.model.Config.Context {
 			if err := r.sequence.Append(token); err != nil {
 				return err

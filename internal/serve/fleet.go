@@ -22,6 +22,9 @@ type FleetConfig struct {
 	Tenants []string
 	// Record, if set, is called with every request when it arrives.
 	Record func(r *sim.Request)
+	// Complete, if set, is called with the sequence of an answer that ends by a stop which the
+	// simulation could not foresee.
+	Complete func(s *sim.Sequence)
 	// Executor, if set, computes the steps of the one replica.
 	Executor *Executor
 }
@@ -244,6 +247,23 @@ func (f *Fleet) Cancel(j *Job) {
 		if id, ok := f.ids[j]; ok {
 			f.loop.Cancel(id)
 		}
+	})
+}
+
+// Stop implements Backend. For the simulation the request is cancelled; for metrics it is complete.
+func (f *Fleet) Stop(j *Job) {
+	f.order(func(sim.Time) {
+		id, ok := f.ids[j]
+		if !ok || j.complete {
+			return
+		}
+		if f.config.Complete != nil && len(j.generated) > 0 {
+			j.Asked.Finish = "stop"
+			j.seen.Output = len(j.generated)
+			f.config.Complete(&j.seen)
+		}
+		j.complete = true
+		f.loop.Cancel(id)
 	})
 }
 

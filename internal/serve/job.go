@@ -24,12 +24,20 @@ type Job struct {
 
 	// Came is when the server began to read the client's request.
 	Came time.Time
+	// Logprobs is the number of alternatives whose probabilities a backend that computes tells with
+	// each token; −1 for none.
+	Logprobs int
 	// IgnoreEnd goes on after a token that ends a text.
 	IgnoreEnd bool
 
 	listener *Listener
 	// generated are the tokens that the backend has computed; they belong to its goroutine.
 	generated []text.Token
+	odds      []odds
+	// seen is the sequence at its last token, where a backend computes.
+	seen sim.Sequence
+	// complete says that the answer ended by a stop, and was noted as such.
+	complete bool
 	// reading is how long reading the request took; it belongs to the backend's goroutine.
 	reading time.Duration
 	// What follows is written by the backend under the listener's lock.
@@ -43,6 +51,8 @@ type JobState struct {
 	Tokens, Cached int
 	// Text holds the tokens if the backend computes them; else they are made up.
 	Text []text.Token
+	// odds are those of the tokens of Text, where they are wanted.
+	odds []odds
 	// Due is when the oldest change was due that nobody has looked at yet; zero if there is none.
 	Due time.Time
 	// Stopped says that the model ended its text.
@@ -91,6 +101,8 @@ type Backend interface {
 	Start(j *Job)
 	// Cancel ends a job whose client has gone. It is harmless after the end.
 	Cancel(j *Job)
+	// Stop ends a job whose answer is complete, since it has a text at which to stop.
+	Stop(j *Job)
 	// Models lists what is served.
 	Models() []Model
 	// Ready reports whether anybody is there to serve.

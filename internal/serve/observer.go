@@ -15,12 +15,13 @@ func (f *Fleet) tokens(s *sim.Sequence, count int, at sim.Time) {
 	}
 	n := news{tokens: s.Progress(), cached: s.Cached, first: s.Progress() == count}
 	if x := f.config.Executor; x != nil {
-		n.text = j.generated
+		n.text, n.odds = j.generated, j.odds
 		n.tokens = len(n.text)
+		j.seen = *s
+		j.seen.LastToken = at
 		if last := n.tokens - 1; last >= 0 && x.ends(n.text[last]) && !j.IgnoreEnd {
 			n.tokens, n.ended, n.stopped = last, true, true
-			id := s.ID // s is used again
-			f.order(func(sim.Time) { f.loop.Cancel(id) })
+			f.Stop(j)
 		}
 	}
 	f.late.add(f.seen(j, at, s.Latency), j, n)
@@ -40,7 +41,8 @@ func (f *Fleet) seen(j *Job, at, latency sim.Time) time.Time {
 func (f *Fleet) Finished(s *sim.Sequence) {
 	if j := f.forget(s.ID); j != nil {
 		f.late.add(f.seen(j, s.LastToken, s.Latency), j,
-			news{tokens: s.Output, cached: s.Cached, text: j.generated, ended: true})
+			news{tokens: s.Output, cached: s.Cached, text: j.generated, odds: j.odds,
+				ended: true})
 	}
 }
 
@@ -74,6 +76,7 @@ func (f *Fleet) forget(id int64) *Job {
 // parameters returns what was asked for beside the prompt of a request that ends.
 func (f *Fleet) parameters(r *sim.Request) telemetry.Parameters {
 	if j := f.jobs[r.ID]; j != nil {
+		j.Asked.Complete = j.complete
 		return j.Asked
 	}
 	return telemetry.Parameters{N: 1}

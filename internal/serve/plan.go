@@ -93,7 +93,7 @@ func (p *planner) plans(r *openai.Request, m Model, number int) ([]*plan, error)
 					Content: blocks, Model: number, Answer: one.repeatable,
 				},
 				Replica: -1, Tenant: r.User, Prompt: tokens, listener: listener,
-				IgnoreEnd: r.IgnoreEOS,
+				IgnoreEnd: r.IgnoreEOS, Logprobs: r.Logprobs,
 				Asked: telemetry.Parameters{MaxTokens: r.MaxTokens, N: r.N,
 					Finish: one.choice.Finish},
 			}
@@ -124,6 +124,10 @@ func (p *planner) encode(prompt string, context int) ([]text.Token, error) {
 func (p *planner) plan(r *openai.Request, name uint64, most int) (*plan, error) {
 	if p.words == nil {
 		return computed(r, most)
+	}
+	if r.Logprobs > 0 || r.Logprobs == 0 && r.Endpoint != openai.Completions {
+		return nil, &openai.Error{Status: http.StatusBadRequest, Param: "logprobs",
+			Message: "logprobs: made-up answers have no probabilities to tell"}
 	}
 	words := made{p.words, name}
 	if r.Call != nil || r.Schema != nil {

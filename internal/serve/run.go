@@ -69,7 +69,7 @@ func Open(o Options) (*Service, error) {
 			return s.fleet.parameters(r)
 		})
 	c := FleetConfig{Simulation: o.Simulation, Models: models(o.Models, engines), Speed: o.Speed,
-		Tenants: o.Tenants, Executor: o.Executor}
+		Tenants: o.Tenants, Executor: o.Executor, Complete: s.collector.Finished}
 	c.Simulation.Source, c.Simulation.Observer = nil, s.collector
 	if o.observer != nil {
 		c.Simulation.Observer = sim.Observers{s.collector, o.observer}

@@ -28,6 +28,8 @@ type Parameters struct {
 	MaxTokens, N int
 	// Finish is why the answer ends: stop or length.
 	Finish string
+	// Complete reports whether the answer ended by a stop, and Finished was called with it.
+	Complete bool
 }
 
 // Collector is a sim.Observer that keeps the metrics of each replica. Its methods may be called
@@ -184,9 +186,12 @@ func (c *Collector) Finished(s *sim.Sequence) {
 }
 
 // Rejected implements sim.Observer. A request that no replica had counts for the first.
-func (c *Collector) Rejected(_ *sim.Request, why sim.Rejection) {
+func (c *Collector) Rejected(r *sim.Request, why sim.Rejection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.parameters != nil && c.parameters(r).Complete {
+		return
+	}
 	switch why {
 	case sim.Cancelled, sim.TimedOut:
 		c.engines[0].ended[abort]++

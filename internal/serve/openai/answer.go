@@ -25,6 +25,8 @@ type Choice struct {
 	Call, CallID string
 	// Finish is stop, length or tool_calls.
 	Finish string
+	// Logprobs are the probabilities of the tokens; nil for none.
+	Logprobs json.RawMessage
 }
 
 // appendTo appends the usage as JSON, by the names of the endpoint.
@@ -67,21 +69,21 @@ func (h *Head) Document(choices []Choice, u Usage) []byte {
 	for i, c := range choices {
 		if h.Endpoint == Completions {
 			list = append(list, struct {
-				Index    int     `json:"index"`
-				Text     string  `json:"text"`
-				Logprobs any     `json:"logprobs"`
-				Finish   string  `json:"finish_reason"`
-				Stop     *string `json:"stop_reason"`
-			}{Index: i, Text: c.Text, Finish: c.Finish})
+				Index    int             `json:"index"`
+				Text     string          `json:"text"`
+				Logprobs json.RawMessage `json:"logprobs"`
+				Finish   string          `json:"finish_reason"`
+				Stop     *string         `json:"stop_reason"`
+			}{Index: i, Text: c.Text, Logprobs: c.Logprobs, Finish: c.Finish})
 			continue
 		}
 		list = append(list, struct {
-			Index    int          `json:"index"`
-			Message  replyMessage `json:"message"`
-			Logprobs any          `json:"logprobs"`
-			Finish   string       `json:"finish_reason"`
-			Stop     *string      `json:"stop_reason"`
-		}{Index: i, Message: c.message(), Finish: c.Finish})
+			Index    int             `json:"index"`
+			Message  replyMessage    `json:"message"`
+			Logprobs json.RawMessage `json:"logprobs"`
+			Finish   string          `json:"finish_reason"`
+			Stop     *string         `json:"stop_reason"`
+		}{Index: i, Message: c.message(), Logprobs: c.Logprobs, Finish: c.Finish})
 	}
 	return mustMarshal(struct {
 		ID      string          `json:"id"`

@@ -31,6 +31,9 @@ type Request struct {
 	IgnoreEOS            bool
 	Stop                 []string
 	Priority             int
+	// Logprobs is the number of alternatives to each token of the answer whose probabilities are
+	// told beside its own; −1 for no probabilities.
+	Logprobs int
 	// User names who asks, for servers that tell tenants apart.
 	User string
 
@@ -80,6 +83,7 @@ type body struct {
 	Echo            bool            `json:"echo"`
 	Suffix          string          `json:"suffix"`
 	Logprobs        json.RawMessage `json:"logprobs"`
+	TopLogprobs     json.RawMessage `json:"top_logprobs"`
 	IncludeStop     bool            `json:"include_stop_str_in_output"`
 	StopTokens      json.RawMessage `json:"stop_token_ids"`
 	ReturnTokens    json.RawMessage `json:"return_token_ids"`
@@ -128,7 +132,7 @@ func Parse(endpoint Endpoint, data []byte) (*Request, error) {
 		}
 	}
 	for _, step := range []func(*body) error{r.readPrompt, r.readLimits, r.readStop, b.refuse,
-		r.readTools, r.readSchema} {
+		r.readTools, r.readSchema, r.readLogprobs} {
 		if err := step(&b); err != nil {
 			return nil, err
 		}
@@ -218,8 +222,6 @@ func (b *body) refuse(*body) error {
 	case b.IncludeStop:
 		return invalid("include_stop_str_in_output",
 			"include_stop_str_in_output: this server ends answers before the text at which to stop")
-	case !absent(b.Logprobs) && string(b.Logprobs) != "false" && string(b.Logprobs) != "0":
-		return invalid("logprobs", "logprobs: this server has no probabilities to tell")
 	}
 	for _, field := range []struct {
 		name, why string

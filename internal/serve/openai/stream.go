@@ -14,6 +14,9 @@ type Stream struct {
 	Bytes []byte
 	// Continuous adds the usage so far to every event.
 	Continuous bool
+	// Logprobs are the probabilities of the next piece, or of what comes at the end of a choice;
+	// nil for none.
+	Logprobs json.RawMessage
 
 	prefix []byte // of every event of Completions and Chat
 	number int    // of the next event of Responses
@@ -118,7 +121,12 @@ func (s *Stream) open(index int) {
 }
 
 func (s *Stream) close(finish string, u *Usage) {
-	s.Bytes = append(s.Bytes, `,"logprobs":null,"finish_reason":`...)
+	s.Bytes = append(s.Bytes, `,"logprobs":`...)
+	if s.Logprobs == nil {
+		s.Bytes = append(s.Bytes, "null"...)
+	}
+	s.Bytes = append(append(s.Bytes, s.Logprobs...), `,"finish_reason":`...)
+	s.Logprobs = nil
 	if finish == "" {
 		s.Bytes = append(s.Bytes, "null}]"...)
 	} else {
