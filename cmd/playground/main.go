@@ -23,16 +23,35 @@ func main() {
 		"yaml": function(func(args []js.Value) ([]byte, error) {
 			return playground.YAML(list(args[0]))
 		}),
-		// open(number, settings) readies a stage in the place of the last one of that number, and
-		// next(number, n) returns its next frames.
+		// overview(settings, phases) returns a whole run in a few hundred points. phases is the
+		// JSON of an array of playground.Phase.
+		"overview": function(func(args []js.Value) ([]byte, error) {
+			past, err := phases(args[1])
+			if err != nil {
+				return nil, err
+			}
+			o, err := playground.NewOverview(context.Background(), list(args[0]), past)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(o)
+		}),
+		// open(number, settings, phases, at) readies a stage in the place of the last one of that
+		// number, from the time at (in milliseconds) on, and next(number, n) returns its next
+		// frames.
 		"open": function(func(args []js.Value) ([]byte, error) {
 			i := args[0].Int()
 			for len(stages) <= i {
 				stages = append(stages, nil)
 			}
-			var err error
-			stages[i], err = playground.NewStage(list(args[1]))
-			return nil, err
+			past, err := phases(args[2])
+			if err != nil {
+				return nil, err
+			}
+			if stages[i], err = playground.NewStage(list(args[1]), past); err != nil {
+				return nil, err
+			}
+			return nil, stages[i].Skip(args[3].Float())
 		}),
 		"next": function(func(args []js.Value) ([]byte, error) {
 			frames, err := stages[args[0].Int()].Next(args[1].Int())
@@ -59,6 +78,12 @@ func function(f func(args []js.Value) ([]byte, error)) js.Func {
 		}
 		return map[string]any{"ok": string(text)}
 	})
+}
+
+// phases reads the phases of a run.
+func phases(text js.Value) (past []playground.Phase, err error) {
+	err = json.Unmarshal([]byte(text.String()), &past)
+	return past, err
 }
 
 // list returns an array of strings.

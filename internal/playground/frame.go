@@ -12,6 +12,8 @@ import (
 // Frame is a step as the stage shows it: when it ran, what it was spent on, and what there is at
 // its end. Times are in milliseconds.
 type Frame struct {
+	// Step is the number of the step, from 1.
+	Step int64   `json:"step"`
 	From float64 `json:"from"`
 	To   float64 `json:"to"`
 	// Parts is what the step's time is spent on.
@@ -25,6 +27,8 @@ type Frame struct {
 
 	Waiting []Waiting `json:"waiting"`
 	Running []Running `json:"running"`
+	// Answered is the number of requests that were answered so far.
+	Answered int64 `json:"answered"`
 	// Rejected are the requests that ended without an answer since the last frame.
 	Rejected []int64 `json:"rejected,omitempty"`
 	// Decoding is how many rows decode, including rows that pad a static batch.
@@ -39,6 +43,8 @@ type Frame struct {
 // Running is a request that has a place in the batch, or had it in this step.
 type Running struct {
 	ID int64 `json:"id"`
+	// Arrived is when the request came.
+	Arrived float64 `json:"arrived"`
 	// Does is what the step did for it: prefill, decode, hold (complete, and keeps its place in a
 	// static batch), stall (nothing in this step), or evicted (it lost its place, and waits).
 	Does string `json:"does"`
@@ -104,10 +110,8 @@ func milliseconds(t sim.Time) float64 { return 1000 * t.Seconds() }
 
 // frame returns what there is at the end of a step.
 func (s *Stage) frame(l *sim.Leap, carried *step) Frame {
-	for id := range carried.work {
-		s.source.forget(id)
-	}
 	f := Frame{
+		Step: s.steps, Answered: s.answered,
 		From: milliseconds(l.Start), To: milliseconds(l.End), Parts: carried.parts,
 		Decoding:  carried.decoding,
 		Intensity: carried.flops / max(1, carried.bytes),
@@ -127,7 +131,8 @@ func (s *Stage) frame(l *sim.Leap, carried *step) Frame {
 // show returns what a request that runs looks like.
 func (s *Stage) show(q *sim.Sequence, carried *step) Running {
 	r := Running{
-		ID: q.ID, Cached: q.Cached, Stored: q.Context(), Prompt: q.Prompt, Output: q.Output,
+		ID: q.ID, Arrived: milliseconds(q.Arrival), Cached: q.Cached, Stored: q.Context(),
+		Prompt: q.Prompt, Output: q.Output,
 		Tokens: min(q.Progress(), q.Output), Accepted: q.Accepted, Done: q.LastToken > 0 &&
 			q.Progress() >= q.Output && !q.Running(),
 	}

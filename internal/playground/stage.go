@@ -2,10 +2,10 @@ package playground
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -25,6 +25,9 @@ type Stage struct {
 	carrying []*step                // steps that have begun, first begun first
 	frames   []Frame                // steps that have ended and were not handed out
 	fresh    ending                 // what ended since the last frame
+	steps    int64                  // steps that have ended
+	answered int64                  // requests that were answered
+	silent   bool                   // no frames are made
 }
 
 // step describes a step to the clock when it begins.
@@ -45,22 +48,15 @@ type ending struct {
 	rejected []int64
 }
 
-// NewStage readies the scenario with settings of the form key.path=value.
-func NewStage(settings []string) (*Stage, error) {
-	file, err := Load(settings)
+// NewStage readies the scenario with settings of the form key.path=value. Its requests come by the
+// settings of the phases first.
+func NewStage(settings []string, past []Phase) (*Stage, error) {
+	s, source, err := build(settings, past)
 	if err != nil {
 		return nil, err
 	}
-	s, err := file.Build(policies.Default())
-	if err != nil {
-		return nil, err
-	}
-	stage := &Stage{clock: s.Steps().Clock, running: map[*sim.Sequence]bool{}}
+	stage := &Stage{clock: s.Steps().Clock, source: source, running: map[*sim.Sequence]bool{}}
 	stage.flops, stage.bandwidth = stage.clock.Peaks()
-	s.ReplaceSource(func(workload sim.Source) sim.Source {
-		stage.source = &arrivals{Source: workload}
-		return stage.source
-	})
 	s.ReplaceClocks(func(predicted sim.StepClock) sim.StepClock {
 		stage.predicted = predicted
 		return stage
@@ -74,6 +70,42 @@ func NewStage(settings []string) (*Stage, error) {
 	config.Observer, config.MaxLeap, config.SampleEvery = (*stageObserver)(stage), 1, 0
 	stage.simulation, err = sim.New(config)
 	return stage, err
+}
+
+// build readies the scenario, whose requests come from the source that it returns.
+func build(settings []string, past []Phase) (*scenarios.Simulation, *arrivals, error) {
+	file, err := Load(settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := file.Build(policies.Default())
+	if err != nil {
+		return nil, nil, err
+	}
+	var source *arrivals
+	s.ReplaceSource(func(workload sim.Source) sim.Source {
+		source, err = newArrivals(workload, file, past)
+		if err != nil {
+			return workload
+		}
+		return source
+	})
+	return s, source, err
+}
+
+// Skip advances to the given time, in milliseconds. Steps that end before it have no frames.
+func (s *Stage) Skip(until float64) error {
+	s.silent = true
+	for {
+		t := s.simulation.Next()
+		if t == sim.Never || milliseconds(t) >= until {
+			s.silent = false
+			return s.simulation.Err()
+		}
+		if err := s.simulation.Advance(t); err != nil {
+			return err
+		}
+	}
 }
 
 // Next returns the next steps, n at most; none where the run is over.
@@ -120,8 +152,13 @@ type stageObserver Stage
 func (s *stageObserver) Steps(l *sim.Leap) {
 	carried := s.carrying[0]
 	s.carrying = s.carrying[1:]
-	stage := (*Stage)(s)
-	s.frames = append(s.frames, stage.frame(l, carried))
+	s.steps++
+	for id := range carried.work {
+		s.source.forget(id)
+	}
+	if !s.silent {
+		s.frames = append(s.frames, (*Stage)(s).frame(l, carried))
+	}
 	s.fresh = ending{}
 }
 
@@ -131,6 +168,7 @@ func (s *stageObserver) Finished(q *sim.Sequence) {
 	// run.
 	s.fresh.finished = append(s.fresh.finished, (*Stage)(s).show(q, s.carrying[0]))
 	delete(s.running, q)
+	s.answered++
 }
 
 // Rejected implements sim.Observer.
@@ -142,40 +180,3 @@ func (s *stageObserver) Rejected(r *sim.Request, _ sim.Rejection) {
 
 // Sampled implements sim.Observer.
 func (s *stageObserver) Sampled(sim.Time, int, sim.State) {}
-
-// arrivals is a source that notes who arrived.
-type arrivals struct {
-	sim.Source
-	known   int64
-	waiting []Waiting // arrived and seen in no step
-}
-
-// Waiting is a request that waits: its number and the length of its prompt.
-type Waiting struct {
-	ID      int64    `json:"id"`
-	Prompt  int      `json:"prompt"`
-	arrival sim.Time // when it came
-}
-
-// Next implements sim.Source. Requests are numbered as by the simulator: in order of arrival.
-func (a *arrivals) Next(r *sim.Request) {
-	a.Source.Next(r)
-	a.waiting = append(a.waiting, Waiting{ID: a.known, Prompt: r.Prompt, arrival: r.Arrival})
-	a.known++
-}
-
-// forget removes a request from the waiting ones.
-func (a *arrivals) forget(id int64) {
-	a.waiting = slices.DeleteFunc(a.waiting, func(w Waiting) bool { return w.ID == id })
-}
-
-// arrived returns the requests that wait at the given time.
-func (a *arrivals) arrived(at sim.Time) []Waiting {
-	list := []Waiting{}
-	for _, w := range a.waiting {
-		if w.arrival <= at {
-			list = append(list, w)
-		}
-	}
-	return list
-}

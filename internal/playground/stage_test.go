@@ -35,7 +35,7 @@ func figures(t *testing.T, settings ...string) result {
 // play returns all frames of the settings' stage.
 func play(t *testing.T, settings ...string) []playground.Frame {
 	t.Helper()
-	stage, err := playground.NewStage(settings)
+	stage, err := playground.NewStage(settings, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (r *reader) text(id string) string {
 }
 
 // figures are the results that the page holds.
-func (r *reader) figures() string { return see[string](r, `app.figures[0].text`) }
+func (r *reader) figures() string { return see[string](r, `app.runs.main.text`) }
 
 // want fails where the page shows other figures than the program has for the settings.
 func (r *reader) want(settings ...string) {
@@ -89,19 +89,21 @@ func (r *reader) want(settings ...string) {
 // With mouse and keyboard a reader changes the scenario, takes it along as a file, a command and an
 // address, and plays it step by step.
 func TestReaderChangesAndPlays(t *testing.T) {
-	r := open(t, "")
+	r := open(t, "batching=vllm-v1&at=0")
 	r.want()
-	r.press("#rate", kb.ArrowRight+kb.ArrowRight)
+	r.click("#all-controls")
+	r.press("#prompt", kb.ArrowRight+kb.ArrowRight)
 	r.ready()
-	r.want("workload.rate=15/s")
-	if words := r.text("rate-value"); words != "15 requests/s" {
+	r.want("workload.prompt.mean=800")
+	if words := r.text("prompt-value"); words != "800 tokens" {
 		t.Errorf("the slider says %q", words)
 	}
 
+	see[bool](r, `(document.querySelector("details").open = true)`)
 	r.click("#copy-command")
 	command := see[string](r, `document.getElementById("text-area").value`)
 	if !strings.Contains(command, "llmsim scenario playground") ||
-		!strings.Contains(command, "--set workload.rate=15/s") {
+		!strings.Contains(command, "--set workload.prompt.mean=800") {
 		t.Errorf("the command is %q", command)
 	}
 	r.do(chromedp.KeyEvent(kb.Escape))
@@ -112,21 +114,20 @@ func TestReaderChangesAndPlays(t *testing.T) {
 	}
 	file, err := scenarios.Parse("my.yaml",
 		[]byte(see[string](r, `document.getElementById("text-area").value`)))
-	if err != nil || file.Scenario.Workload.Rate.Value != 15 {
-		t.Errorf("the file has a rate of %v: %v", file.Scenario.Workload.Rate, err)
+	if err != nil || file.Scenario.Workload.Prompt.Mean != 800 {
+		t.Errorf("the file has a prompt of %+v: %v", file.Scenario.Workload.Prompt, err)
 	}
 	r.do(chromedp.KeyEvent(kb.Escape))
+	see[bool](r, `!(document.querySelector("details").open = false)`)
 
-	r.do(chromedp.Focus(chromedp.CSS("#stage-title"))) // no control: keys go to the player
 	before := see[float64](r, "app.at")
-	r.click("#step")
+	r.step("#step")
 	after := see[float64](r, "app.at")
-	r.click("#back")
+	r.step("#back")
 	if again := see[float64](r, "app.at"); after <= before || again != before {
 		t.Errorf("a step leads from %v ms to %v, and back to %v", before, after, again)
 	}
-	r.click("#stage-title")
-	r.do(chromedp.KeyEvent(" "))
+	r.do(chromedp.KeyEvent(" ")) // after a click on a button
 	if _, err := chromedp.Run(r.ctx,
 		chromedp.Poll[bool](`app.playing && app.at > `+number(after))); err != nil {
 		t.Fatal("the space bar does not play: ", err)
@@ -140,7 +141,7 @@ func TestReaderChangesAndPlays(t *testing.T) {
 	words := r.text("words-0")
 	r.do(chromedp.Reload())
 	r.ready()
-	r.want("workload.rate=15/s")
+	r.want("workload.prompt.mean=800")
 	if r.text("words-0") != words {
 		t.Errorf("%s leads to %q, want %q", address, r.text("words-0"), words)
 	}
@@ -150,12 +151,75 @@ func TestReaderChangesAndPlays(t *testing.T) {
 	}
 }
 
+// step clicks on a button of the player, and waits until the stage has moved.
+func (r *reader) step(button string) {
+	r.t.Helper()
+	at := number(see[float64](r, "app.at"))
+	r.click(button)
+	if _, err := chromedp.Run(r.ctx, chromedp.Poll[bool](`app.at !== `+at)); err != nil {
+		r.t.Fatal(button, " does not move: ", err)
+	}
+}
+
+// The page moves and has its figures before the simulator of the browser runs, and what it shows
+// then is what the simulator shows.
+func TestFirstFramesAreThoseOfTheSimulator(t *testing.T) {
+	r := open(t, "")
+	r.want()
+	if !see[bool](r, `Number(document.body.dataset.moved) < Number(document.body.dataset.interactive)`) {
+		t.Error("nothing moves before the simulator runs")
+	}
+	first := see[string](r, `JSON.stringify(JSON.parse(el("first").textContent).frames)`)
+	again, err := chromedp.Run(r.ctx, chromedp.Poll[string](`(async () => {
+		await simulator.open(1, [], [], 2000);
+		return JSON.stringify(await simulator.next(1, 200));
+	})()`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first != again {
+		t.Error("the first frames are not those that the simulator has")
+	}
+}
+
+// A reader who opens the tap changes a server that runs: what was shown stays, and the queue of
+// later moments grows.
+func TestReaderOpensTheTap(t *testing.T) {
+	r := open(t, "at=20000")
+	shown := r.text("words-0")
+	r.press("#rate", strings.Repeat(kb.ArrowRight, 8))
+	see[bool](r, "release() ?? true")
+	r.ready()
+	if now := see[float64](r, "app.at"); now < 20000 || r.text("words-0") != shown {
+		t.Errorf("the stage moves to %v ms: %q", now, r.text("words-0"))
+	}
+	waits := func(from, to int) float64 {
+		return see[float64](r, `Math.max(...app.overviews[0].points.filter((p) => p.at > `+
+			number(float64(from))+` && p.at < `+number(float64(to))+`).map((p) => p.waiting + p.running))`)
+	}
+	if early, late := waits(0, 20000), waits(30000, 60000); late < 3*early {
+		t.Errorf("%v requests at most before, %v afterwards", early, late)
+	}
+	words := r.text("words-0")
+	r.do(chromedp.Reload())
+	r.ready()
+	if r.text("words-0") != words {
+		t.Errorf("once loaded again it says %q, want %q", r.text("words-0"), words)
+	}
+	r.click("#anew")
+	r.ready()
+	if see[float64](r, "app.state.past.length") != 0 {
+		t.Error("it does not begin anew")
+	}
+}
+
 // A scenario that is refused says why, and the page goes on.
 func TestRefusedScenarioSaysWhy(t *testing.T) {
 	r := open(t, "model=llama-3.1-70b&workload.rate=2/s")
 	if words := r.text("problem"); !strings.Contains(words, "llama-3.1-70b") {
 		t.Errorf("the page says %q", words)
 	}
+	r.click("#all-controls")
 	r.press("#tensor", kb.ArrowRight+kb.ArrowRight)
 	r.ready()
 	if words := r.text("problem"); words != "" {
@@ -164,14 +228,57 @@ func TestRefusedScenarioSaysWhy(t *testing.T) {
 	r.want("model=llama-3.1-70b", "parallelism.tensor=4", "workload.rate=2/s")
 }
 
+// The second server may differ by any setting.
+func TestSecondServerDiffersByAnySetting(t *testing.T) {
+	r := open(t, "workload.rate=20/s&beside=hardware=a100-80gb-sxm%20batching.max-sequences=16")
+	got := see[string](r, `app.runs.beside.text`)
+	want, err := playground.Result(r.ctx, []string{"hardware=a100-80gb-sxm", "workload.rate=20/s",
+		"batching.max-sequences=16"})
+	if err != nil || got != string(want) {
+		t.Errorf("the figures beside it are others (%v); its settings are %s", err,
+			see[string](r, `JSON.stringify(app.runs.beside.settings)`))
+	}
+}
+
+// Under a slider near the edge, the page says what other arrivals lead to.
+func TestPageShowsSeveralSeeds(t *testing.T) {
+	r := open(t, "workload.rate=36/s")
+	r.do(chromedp.WaitVisible(chromedp.CSS(`body[data-seeds="yes"]`)))
+	met, least, most := 0, 1.0, 0.0
+	for seed := range 5 {
+		text, err := playground.Result(r.ctx, []string{"workload.rate=36/s",
+			"seed=" + number(float64(seed))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f struct {
+			Met   bool                  `json:"slo_met"`
+			Share struct{ All float64 } `json:"slo_attainment"`
+		}
+		if err := json.Unmarshal(text, &f); err != nil {
+			t.Fatal(err)
+		}
+		if f.Met {
+			met++
+		}
+		least, most = min(least, f.Share.All), max(most, f.Share.All)
+	}
+	words := r.text("seeds")
+	share := func(x float64) string { return see[string](r, `percent(`+number(x)+`)`) }
+	if !strings.Contains(words, "met in "+number(float64(met))+":") ||
+		!strings.Contains(words, share(least)+" to "+share(most)) {
+		t.Errorf("%d of 5 meet the SLO, %v to %v; the page says %q", met, least, most, words)
+	}
+}
+
 // Two policies beside each other get the same requests.
 func TestTwoPoliciesGetTheSameRequests(t *testing.T) {
 	r := open(t, "batching=static&batching.batch-size=4&beside=orca&at=3000")
 	type asked struct{ ID, Prompt, Output int }
 	asks := func(stage int) (all map[int]asked) {
-		text := see[string](r, `JSON.stringify(Object.fromEntries(app.stages[`+
+		text := see[string](r, `JSON.stringify(Object.fromEntries(app.servers[`+
 			number(float64(stage))+
-			`].frames.flatMap((f) => f.running).map((r) => [r.id, { ID: r.id, Prompt: r.prompt, Output: r.output }])))`)
+			`].list.flatMap((f) => f.running).map((r) => [r.id, { ID: r.id, Prompt: r.prompt, Output: r.output }])))`)
 		if err := json.Unmarshal([]byte(text), &all); err != nil {
 			t.Fatal(err)
 		}
@@ -186,48 +293,6 @@ func TestTwoPoliciesGetTheSameRequests(t *testing.T) {
 	if len(static) < 2 || len(orca) <= len(static) {
 		t.Errorf("after 3 s a static batch has run %d requests, and Orca %d", len(static),
 			len(orca))
-	}
-}
-
-// A reader goes through each tour to its end: every stop is a scenario that runs, asks, and shows
-// something.
-func TestReaderTakesEachTour(t *testing.T) {
-	r := open(t, "")
-	tours := see[[]string](r, `[...document.querySelectorAll("#tour-list button")].map((e) => e.id)`)
-	if len(tours) != 7 {
-		t.Errorf("%d tours, want 7", len(tours))
-	}
-	for _, tour := range tours {
-		r.click("#" + tour)
-		for stop := 1; ; stop++ {
-			r.ready()
-			title := r.text("tour-title")
-			if problem := r.text("problem"); problem != "" {
-				t.Errorf("%s: %s", title, problem)
-			}
-			if r.text("tour-reveal") != "" {
-				t.Errorf("%s shows before it asks", title)
-			}
-			r.click("#tour-answers label")
-			r.click("#tour-check")
-			if _, err := chromedp.Run(r.ctx,
-				chromedp.Poll[bool](
-					`document.getElementById("tour-reveal").textContent.length > 40`)); err != nil {
-				t.Fatalf("%s shows nothing: %v", title, err)
-			}
-			if words := r.text("tour-reveal"); strings.Contains(words, "NaN") ||
-				strings.Contains(words, "undefined") {
-				t.Errorf("%s shows %q", title, words)
-			}
-			last := r.text("tour-next") == "Done"
-			r.click("#tour-next")
-			if last || stop > 10 {
-				break
-			}
-		}
-		if see[bool](r, `!document.getElementById("tour").hidden`) {
-			t.Errorf("%s does not end", tour)
-		}
 	}
 }
 

@@ -13,21 +13,13 @@ const machines = {
 const bitsOf = (r) => r.weights === "f16" ? "16" : "4";
 const short = (x) => Number(x.toPrecision(x < 100 ? 2 : 3)).toLocaleString("en");
 
-function makeMachines() {
-  machines.rows = JSON.parse(el("machines-data").textContent);
-  el("machine-bandwidth").addEventListener("input", (e) => own({ bandwidth: 10 ** Number(e.target.value) }));
-  el("machine-flops").addEventListener("input", (e) => own({ tflops: 10 ** Number(e.target.value) }));
-  el("machine-bits").addEventListener("change", (e) => own({ bits: e.target.value }));
-  el("machines-form").addEventListener("submit", (e) => e.preventDefault());
-}
-
 // own changes the reader's machine, which the address holds.
 function own(change) {
   Object.assign(machines.own, change);
   const { bandwidth, tflops, bits } = machines.own;
   app.state.machine = [bandwidth.toPrecision(3), tflops.toPrecision(3), bits].map((x) => String(Number(x))).join(",");
   keepAddress();
-  drawMachines();
+  update();
 }
 
 // readMachine takes the reader's machine from the state.
@@ -36,17 +28,22 @@ function readMachine() {
   machines.own = { bandwidth: Math.min(1e4, Math.max(10, Number(bandwidth) || 100)), tflops: Math.min(1e3, Math.max(0.1, Number(tflops) || 3)), bits: bits === "16" ? "16" : "4" };
 }
 
-// drawMachines draws both pictures, and says where the reader's machine is.
-function drawMachines() {
+// Machines shows the sliders of the reader's machine.
+function Machines() {
   const { bandwidth, tflops, bits } = machines.own;
-  el("machine-bandwidth").value = Math.log10(bandwidth);
-  el("machine-flops").value = Math.log10(tflops);
-  el("machine-bits").value = bits;
-  for (const [id, words] of [["bandwidth", `${short(bandwidth)} GB/s`], ["flops", `${short(tflops)} TFLOP/s`]]) {
-    el(`machine-${id}-value`).textContent = words;
-    el(`machine-${id}`).setAttribute("aria-valuetext", words);
-  }
-  for (const name of Object.keys(machines.phases)) drawPhase(name);
+  const slider = (id, label, words, value, low, high, set) => html`<label class="control"><span class="top">${label}<output for=${id}>${words}</output></span>
+    <input type="range" id=${id} min=${low} max=${high} step="0.02" value=${value} aria-valuetext=${words} onInput=${(e) => own(set(10 ** Number(e.target.value)))} /></label>`;
+  return html`<div id="machines">${slider("machine-bandwidth", "Memory bandwidth", `${short(bandwidth)} GB/s`, Math.log10(bandwidth), 1, 4, (bandwidth) => ({ bandwidth }))}
+    ${slider("machine-flops", "Arithmetic", `${short(tflops)} TFLOP/s`, Math.log10(tflops), -1, 3, (tflops) => ({ tflops }))}
+    <label class="control"><span class="top">Weights</span><select id="machine-bits" value=${bits} onChange=${(e) => own({ bits: e.target.value })}><option value="4">4 bits</option><option value="16">16 bits</option></select></label></div>`;
+}
+
+// Chart shows all machines, in place of the server.
+function Chart() {
+  return Object.keys(machines.phases).map((name) => {
+    const { words, picture } = drawPhase(name);
+    return html`<figure key=${name}><div id="machine-${name}" dangerouslySetInnerHTML=${{ __html: picture }}></div><figcaption id="machine-${name}-words">${words}</figcaption></figure>`;
+  });
 }
 
 // expected returns what the law says for the reader's machine, and what machines like it reach of it: the
@@ -84,6 +81,6 @@ function drawPhase(name) {
     `<text x="${(size.left + size.width) / 2}" y="${size.height - 8}" text-anchor="middle">${phase.x} (tokens/s)</text>`,
     `<text transform="translate(14 ${size.height / 2}) rotate(-90)" text-anchor="middle">${phase.y}</text>`);
   const words = `Your machine: at most ${short(mine.law)} tokens/s by the law; machines like it reach ${short(mine.low)} to ${short(mine.high)} (${name === "decode" ? "written" : "of a prompt, read"}).`;
-  el(`machine-${name}-words`).textContent = words;
-  el(`machine-${name}`).innerHTML = `<svg viewBox="0 0 ${size.width} ${size.height}" role="img" aria-label="${machines.rows.length} measured machines under the line of the law. ${words}">${parts.join("")}</svg>`;
+  const label = `${machines.rows.length} measured machines under the line of the law. ${words}`;
+  return { words, picture: `<svg viewBox="0 0 ${size.width} ${size.height}" role="img" aria-label="${label}">${parts.join("")}</svg>` };
 }

@@ -10,12 +10,13 @@ import (
 	"html/template"
 	"io/fs"
 
+	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/report/devices"
 )
 
 //go:generate go run ./generate wasm
 
-//go:embed page.html style.css *.js
+//go:embed page.html style.css *.js vendor/*.js
 var sources embed.FS
 
 // program holds what go generate made, if it did.
@@ -33,8 +34,10 @@ type content struct {
 	Style   template.CSS
 	Program template.HTML
 	Worker  template.HTML
-	// Machines is the measured machines of a tour, as JSON.
+	// Machines is the measured machines of a tour, and First what the page shows before the
+	// simulator runs, as JSON.
 	Machines template.JS
+	First    template.JS
 	Scripts  []template.JS
 }
 
@@ -77,8 +80,19 @@ func assemble(packed, starter []byte) ([]byte, error) {
 	}
 	c.Machines = template.JS(rows) // encoding/json escapes <, > and &
 	c.Worker = template.HTML(bytes.Join([][]byte{starter, worker}, []byte("\n")))
-	for _, name := range []string{"simulator.js", "settings.js", "draw.js", "stage.js",
-		"machines.js", "tours.js", "app.js", "start.js"} {
+	first, err := playground.NewFirst()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(first)
+	if err != nil {
+		return nil, err
+	}
+	c.First = template.JS(text)
+	for _, name := range []string{"vendor/htm-preact.js", "simulator.js", "settings.js",
+		"frames.js",
+		"pen.js", "pictures.js", "machines.js", "touring.js", "tours-time.js", "tours-memory.js",
+		"tours-fleet.js", "panel.js", "input.js", "app.js", "start.js"} {
 		script, err := sources.ReadFile(name)
 		if err != nil {
 			return nil, err

@@ -42,18 +42,17 @@ const policyOf = (options, name) => options.batching.find((p) => p.name === name
 
 // initialState returns the state in which nothing is changed.
 function initialState() {
-  const state = { values: {}, more: [], beside: "", at: 0, tour: "", machine: "" };
+  const state = { values: {}, more: [], beside: "", at: 0, tour: "", machine: "", past: [] };
   for (const c of controls) state.values[c.id] = c.initial;
   return state;
 }
 
-// settingsOf returns the settings of a state, the policy first, since its parameters follow it. With
-// another policy, they are those of the scenario beside.
-function settingsOf(state, options, policy = state.values.batching) {
-  const { limit, budget } = policyOf(options, policy);
+// settingsOf returns the settings of a state, the policy first, since its parameters follow it.
+function settingsOf(state, options) {
+  const { limit, budget } = policyOf(options, state.values.batching);
   const list = [];
   for (const c of controls) {
-    const value = c.id === "batching" ? policy : state.values[c.id];
+    const value = state.values[c.id];
     if (value === c.initial || c.id === "accept" || c.id === "draft") continue;
     const key = c.id === "limit" ? limit && `batching.${limit}` : c.id === "budget" ? budget && `batching.${budget}` : c.key;
     if (key) list.push(`${key}=${value}${c.unit ?? ""}`);
@@ -63,6 +62,39 @@ function settingsOf(state, options, policy = state.values.batching) {
   return [...list, ...state.more];
 }
 
+// changed returns a state that differs from another one by settings as --set takes them. A setting replaces
+// the one of the same key.
+function changed(state, options, settings) {
+  const copy = { ...state, values: { ...state.values }, more: [...state.more] };
+  for (const setting of settings) {
+    const [key, value = ""] = setting.split(/=(.*)/s);
+    copy.more = copy.more.filter((s) => !s.startsWith(key + "="));
+    if (key === "batching") copy.values.limit = copy.values.budget = "";
+    const control = controls.find((c) => c.key === key);
+    if (control) copy.values[control.id] = control.initial;
+    place(copy, options, key, value);
+  }
+  return copy;
+}
+
+// settingsIn splits what a reader types into settings. A name alone is a policy.
+const settingsIn = (text) => text.split(/\s+/).filter(Boolean).map((s) => s.includes("=") ? s : `batching=${s}`);
+
+// besideOf returns the state of the server beside the first one. A policy keeps the batch limit and the chunk
+// budget, where it has such parameters.
+function besideOf(state, options) {
+  const other = changed(state, options, settingsIn(state.beside));
+  for (const id of ["limit", "budget"])
+    if (!other.values[id]) other.values[id] = state.values[id];
+  return other;
+}
+
+// phasesOf returns the phases of a run whose requests came by other settings before, for the simulator.
+function phasesOf(state, options) {
+  return state.past.map(({ until, values }) =>
+    ({ until, settings: settingsOf({ ...state, values: { ...state.values, ...values } }, options) }));
+}
+
 // addressOf returns the state as the part of an address after #.
 function addressOf(state, options) {
   const pairs = settingsOf(state, options).map((s) => s.split(/=(.*)/s).slice(0, 2));
@@ -70,21 +102,39 @@ function addressOf(state, options) {
   if (state.at) pairs.push(["at", state.at.toFixed(3)]);
   if (state.tour) pairs.push(["tour", state.tour]);
   if (state.machine) pairs.push(["machine", state.machine]);
+  if (state.past.length) pairs.push(["past", state.past.map((p) => [p.until.toFixed(3), ...Object.entries(p.values).map((v) => v.join(":"))].join(",")).join(";")]);
   return pairs.map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join("&");
 }
 
-// stateOf reads such an address. What has no control is kept as it is.
+// stateOf reads such an address. What has no control is kept as it is. The address of a stop of a tour alone
+// has the settings of that stop.
 function stateOf(address, options) {
-  const state = initialState();
-  for (const pair of address.split("&").filter(Boolean)) {
+  const pairs = address.split("&").filter(Boolean).map((pair) => {
     const [key, raw = ""] = pair.split(/=(.*)/s);
-    let value = raw;
-    try { value = decodeURIComponent(raw); } catch { /* kept as it is written */ }
+    try { return [key, decodeURIComponent(raw)]; } catch { return [key, raw]; }
+  });
+  const tour = pairs.find(([key]) => key === "tour")?.[1] ?? "";
+  const alone = pairs.every(([key]) => ["tour", "machine", "at"].includes(key));
+  const state = alone && stopAt(tour) ? stateAt(tour) : initialState();
+  for (const [key, value] of pairs) {
     if (key === "beside" || key === "tour" || key === "machine") state[key] = value;
     else if (key === "at") state.at = Math.max(0, Number(value) || 0);
+    else if (key === "past") state.past = pastOf(value);
     else if (key !== "speculation.method") place(state, options, key, value);
   }
   return state;
+}
+
+// pastOf reads the phases of an address, each as "milliseconds,control:value,…".
+function pastOf(text) {
+  const list = [];
+  for (const part of text.split(";").slice(0, 100)) {
+    const [until, ...values] = part.split(",");
+    if (!(Number(until) > (list.at(-1)?.until ?? 0))) continue;
+    const known = values.map((v) => v.split(":")).filter(([id, v]) => v && controls.some((c) => c.id === id && c.group === "Users"));
+    list.push({ until: Number(until), values: Object.fromEntries(known) });
+  }
+  return list;
 }
 
 // place puts a setting where its control is, or among the others.

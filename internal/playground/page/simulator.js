@@ -39,7 +39,8 @@ const simulator = (() => {
       return { text, took, figures: JSON.parse(text) };
     },
     yaml: async (settings) => (await call("yaml", settings)).text,
-    open: (number, settings) => call("open", number, settings),
+    overview: async (settings, past) => JSON.parse((await call("overview", settings, JSON.stringify(past))).text),
+    open: (number, settings, past, at) => call("open", number, settings, JSON.stringify(past), at),
     next: async (number, n) => JSON.parse((await call("next", number, n)).text) ?? [],
   };
 })();

@@ -1,1 +1,2 @@
+makeTours();
 begin();

@@ -1,0 +1,97 @@
+// Tours about the time of a step. A stop sets controls (at is when the stage stands), asks, and says which answers
+// hold with the figures of the runs: main, beside, and those of versus, which differ from main by settings. use names
+// the controls that it shows; why explains, with figures that the runs are read for.
+"use strict";
+const alone = ["workload.requests=1", "workload.arrivals=constant", "workload.prompt.cv=0.01", "workload.output.cv=0.01"];
+const sixteen = ["workload.requests=16", "workload.output.cv=0.2"];
+const drafts = { model: "llama-3.1-70b", tensor: "4", prompt: "300", output: "150", draft: "4", accept: "0.7" };
+const plain = { plain: { drop: ["speculation.method"], set: ["speculation.tokens=0"] } };
+
+const toursOfTime = [
+  { id: "phases", name: "Prefill and decode", stops: [
+    { title: "A prompt and an answer",
+      text: "One request alone: a prompt of some 2,000 tokens, and an answer of 100, on one H100. First the server reads the prompt (prefill: the wide block in the {batch|batch}), then it writes one token after another (decode: ticks). Press Play.",
+      set: { rate: "1", prompt: "2000", output: "100", more: alone, at: 30 }, anew: true,
+      ask: "Which takes longer: to read 2,000 tokens of prompt, or to write 100 of answer?",
+      answers: [{ say: "The prompt", right: ({ main: r }) => r.mean_prefill_ms > 1.2 * r.mean_decode_ms },
+        { say: "The answer", right: ({ main: r }) => r.mean_decode_ms > 1.2 * r.mean_prefill_ms },
+        { say: "About the same", right: ({ main: r }) => Math.max(r.mean_decode_ms / r.mean_prefill_ms, r.mean_prefill_ms / r.mean_decode_ms) <= 1.2 }],
+      why: () => ["Reading ", f("total_input_tokens", whole), " tokens takes ", f("mean_prefill_ms", milliseconds), ", writing ", f("total_output_tokens", whole), " takes ", f("mean_decode_ms", milliseconds), ". All tokens of a prompt are computed together; a token of an answer needs the one before it."] },
+    { title: "What a step waits for",
+      text: "The stage stands in the prompt. Go on with “step ▸” into the answer, and watch {step|the bar below} and the mark {roof|under the roof} (a square computes prompts, a circle does not).",
+      set: { rate: "1", prompt: "2000", output: "100", more: alone, at: 30 }, anew: true,
+      ask: "What does a step that writes one token spend most of its time on?",
+      answers: [{ say: "Arithmetic", right: ({ main: r }) => r.decode.bound === "compute" },
+        { say: "Reading from memory", right: ({ main: r }) => r.decode.bound === "memory" },
+        { say: "Something else", right: ({ main: r }) => !["compute", "memory"].includes(r.decode.bound) }],
+      why: () => ["A step that decodes takes ", f("decode.step_ms", milliseconds), ", and ", f("decode.share", percent), " of it is bound by ", f("decode.bound", String), ": all weights are read for a single token. The prompt takes ", f("prefill.step_ms", milliseconds), ", of which ", f("prefill.share", percent), " is bound by ", f("prefill.bound", String), ": it reads the weights once for all its tokens."] },
+    { title: "Faster arithmetic, or faster memory?",
+      text: "Now the same request on an H20: a seventh of the H100's arithmetic, and a fifth more memory bandwidth. The roof of the {roof|roofline} is lower, and its slope is steeper.",
+      set: { hardware: "h20", rate: "1", prompt: "2000", output: "100", more: alone, at: 100 }, anew: true, versus: { h100: { set: ["hardware=h100-sxm"] } },
+      ask: "Compared with the H100, the time to first token and the time per output token are…",
+      answers: [{ say: "both longer", right: ({ main: r, h100: h }) => r.mean_ttft_ms > h.mean_ttft_ms && r.mean_tpot_ms > h.mean_tpot_ms },
+        { say: "longer to the first token, shorter for each token after", right: ({ main: r, h100: h }) => r.mean_ttft_ms > h.mean_ttft_ms && r.mean_tpot_ms < h.mean_tpot_ms },
+        { say: "both shorter", right: ({ main: r, h100: h }) => r.mean_ttft_ms < h.mean_ttft_ms && r.mean_tpot_ms < h.mean_tpot_ms }],
+      why: () => ["The first token comes after ", f("mean_ttft_ms", milliseconds), " (H100: ", f("mean_ttft_ms", milliseconds, "h100"), "), each later one after ", f("mean_tpot_ms", milliseconds), " (H100: ", f("mean_tpot_ms", milliseconds, "h100"), "). A long prompt waits for arithmetic, an answer for memory."] },
+  ] },
+  { id: "batching", name: "Why batching", stops: [
+    { title: "One at a time",
+      text: "Sixteen people ask at once, and the server answers one after another: the batch limit is 1. The others wait in the {queue|queue}.",
+      set: { limit: "1", rate: "200", prompt: "200", output: "100", more: sixteen, at: 300 }, use: ["limit"], versus: { together: { set: ["batching.max-sequences=16"] } },
+      ask: "Sixteen in one batch, instead of one: how much longer does a step take?",
+      answers: [{ say: "16 times", right: ({ main: r, together: t }) => t.decode.step_ms > 10 * r.decode.step_ms },
+        { say: "2 to 10 times", right: ({ main: r, together: t }) => t.decode.step_ms >= 2 * r.decode.step_ms && t.decode.step_ms <= 10 * r.decode.step_ms },
+        { say: "Hardly longer", right: ({ main: r, together: t }) => t.decode.step_ms < 2 * r.decode.step_ms }],
+      why: () => ["A step of this server takes ", f("decode.step_ms", milliseconds), ", and one for sixteen takes ", f("decode.step_ms", milliseconds, "together"), ". The weights are read once, for however many."] },
+    { title: "Sixteen together",
+      text: "The same sixteen requests, with a batch limit of 16. Play, and compare the rows of the {batch|batch} with before.",
+      set: { limit: "16", rate: "200", prompt: "200", output: "100", more: sixteen, at: 300 }, use: ["limit"], versus: { single: { set: ["batching.max-sequences=1"] } },
+      ask: "Compared with one at a time: when are all answers there?",
+      answers: [{ say: "As late as before", right: ({ main: r, single: s }) => s.duration / r.duration < 1.3 },
+        { say: "In half the time", right: ({ main: r, single: s }) => s.duration / r.duration >= 1.3 && s.duration / r.duration < 4 },
+        { say: "Many times as soon", right: ({ main: r, single: s }) => s.duration / r.duration >= 4 }],
+      why: () => ["All are there after ", f("duration", seconds), "; one at a time it takes ", f("duration", seconds, "single"), ", ", times("duration", "single", "duration", "main"), " as long. A token takes ", f("mean_tpot_ms", milliseconds), " in place of ", f("mean_tpot_ms", milliseconds, "single"), ". Under the {roof|roof} the mark climbs along the slope: about as many bytes, and more arithmetic for each of them."] },
+    { title: "Where it ends",
+      text: "Many more users: 50 a second, with short prompts and long answers, and no limit but the policy's own.",
+      set: { rate: "50", prompt: "20", output: "300" }, use: ["rate"], versus: { quiet: { set: ["workload.rate=0.1/s"] } },
+      ask: "A hundred and more decode at once. Does a step still take about as long as for one?",
+      answers: [{ say: "Yes, weights are weights", right: ({ main: r, quiet: q }) => r.decode.step_ms < 1.25 * q.decode.step_ms },
+        { say: "No, it is clearly longer", right: ({ main: r, quiet: q }) => r.decode.step_ms >= 1.25 * q.decode.step_ms }],
+      why: () => ["A step for ", f("decode.batch", whole), " takes ", f("decode.step_ms", milliseconds), ", a step for ", f("decode.batch", whole, "quiet"), " takes ", f("decode.step_ms", milliseconds, "quiet"), ". Each request adds arithmetic and KV cache to read. Throughput is ", f("output_throughput", whole), " tokens/s."] },
+  ] },
+  { id: "flash", name: "FlashAttention", stops: [
+    { title: "Scores that go through memory",
+      text: "One prompt of 6,000 tokens, with attention as it is written in textbooks: the scores of all pairs of tokens are written to memory and read again (attention=naive).",
+      set: { rate: "1", prompt: "6000", output: "20", more: [...alone, "attention=naive"], at: 100 }, anew: true, versus: { flash: { drop: ["attention"] } },
+      ask: "FlashAttention computes the same scores and keeps them on the chip. What does it save here?",
+      answers: [{ say: "Nothing: as many FLOP", right: ({ main: r, flash: q }) => r.mean_prefill_ms < 1.1 * q.mean_prefill_ms },
+        { say: "Much of the time of the prompt", right: ({ main: r, flash: q }) => r.mean_prefill_ms >= 1.1 * q.mean_prefill_ms }],
+      why: () => ["The prompt takes ", f("mean_prefill_ms", milliseconds), " with the scores in memory, and ", f("mean_prefill_ms", milliseconds, "flash"), " with FlashAttention (Dao et al., NeurIPS 2022): ", times("mean_prefill_ms", "main", "mean_prefill_ms", "flash"), " as long. A token of the answer, which has one row of scores, takes ", f("mean_tpot_ms", milliseconds), " and ", f("mean_tpot_ms", milliseconds, "flash"), "."] },
+  ] },
+  { id: "speculation", name: "Speculation", stops: [
+    { title: "Guess, then verify",
+      text: "Llama-3.1-70B on four H100. A small head drafts four tokens, and the model verifies all four in one step. Each is accepted with a chance of 0.7, given those before it. Several ticks of the {batch|batch} end with one step.",
+      set: { ...drafts, rate: "1", at: 3000 }, use: ["accept"], versus: plain,
+      ask: "How many tokens does a step give a request on average?",
+      answers: [{ say: "About 1", right: ({ main: r }) => r.tokens_per_step < 1.5 }, { say: "2 to 3", right: ({ main: r }) => r.tokens_per_step >= 1.5 && r.tokens_per_step < 3.5 }, { say: "4 or 5", right: ({ main: r }) => r.tokens_per_step >= 3.5 }],
+      why: () => ["The run has ", f("tokens_per_step", decimals(2)), " tokens a step; the law is 1 + p + p² + p³ + p⁴ (Leviathan et al., ICML 2023, equation 1), which is 2.77 for p = 0.7 and 1.43 for p = 0.3. A token takes ", f("mean_tpot_ms", milliseconds), ", and ", f("mean_tpot_ms", milliseconds, "plain"), " without drafts."] },
+    { title: "When drafts are bad",
+      text: "Now a draft is accepted with a chance of 0.3. The work of drafting and of verifying is the same.",
+      set: { ...drafts, rate: "1", accept: "0.3", at: 3000 }, use: ["accept"], versus: plain,
+      ask: "Compared with no drafts, a token takes…",
+      answers: [{ say: "half the time or less", right: ({ main: r, plain: p }) => r.mean_tpot_ms <= 0.5 * p.mean_tpot_ms },
+        { say: "somewhat less", right: ({ main: r, plain: p }) => r.mean_tpot_ms > 0.5 * p.mean_tpot_ms && r.mean_tpot_ms < 0.97 * p.mean_tpot_ms },
+        { say: "as long or longer", right: ({ main: r, plain: p }) => r.mean_tpot_ms >= 0.97 * p.mean_tpot_ms }],
+      why: () => ["A token takes ", f("mean_tpot_ms", milliseconds), " with drafts and ", f("mean_tpot_ms", milliseconds, "plain"), " without. A step gives ", f("tokens_per_step", decimals(2)), " tokens, and is longer by the drafts."] },
+    { title: "When the server is busy",
+      text: "Good drafts again, and 20 requests a second. Verifying four tokens for each request is more arithmetic, which was idle before.",
+      set: { ...drafts, rate: "20", at: 8000 }, use: ["rate"], versus: plain,
+      ask: "Do drafts still help?",
+      answers: [{ say: "Yes, tokens come sooner", right: ({ main: r, plain: p }) => r.mean_tpot_ms < 0.97 * p.mean_tpot_ms },
+        { say: "No, tokens come as late or later", right: ({ main: r, plain: p }) => r.mean_tpot_ms >= 0.97 * p.mean_tpot_ms }],
+      why: () => [f("decode.batch", whole), " requests decode at once, each with five tokens, and such a step takes ", f("decode.step_ms", milliseconds), ". A token takes ", f("mean_tpot_ms", milliseconds), ", without drafts ", f("mean_tpot_ms", milliseconds, "plain"), "."] },
+  ] },
+];
+
+// seconds writes a time that is given in seconds.
+function seconds(t) { return milliseconds(1000 * t); }

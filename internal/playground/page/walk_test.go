@@ -1,0 +1,243 @@
+package page_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/llmsim/llmsim/internal/playground"
+)
+
+var update = flag.Bool("update", false, "write the list of stops in docs/tours.md")
+
+// stop is a stop of a tour, as the page has it.
+type stop struct {
+	Name, Tour, Title, Text, Ask string
+	Answers                      []string
+	Use                          []string
+}
+
+// stops returns all stops of the page.
+func stops(r *reader) (all []stop) {
+	text := see[string](r, `JSON.stringify(tours.flatMap((t) => t.stops.map((s, i) => ({ Name: t.id + "." + (i + 1), `+
+		`Tour: t.name, Title: s.title, Text: s.text, Ask: s.ask, Answers: s.answers.map((a) => a.say), Use: s.use ?? [] }))))`)
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+// A reader walks through all tours by their links, and chooses every answer. Exactly one answer is
+// right, it stands nowhere before it is chosen, every figure of a reply is that of the program for
+// the settings of the run that it names, and all that a stop has is on one screen. Sliders that a
+// stop shows are moved to both sides, and the reply is read again.
+func TestWalkThroughAllTours(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a walk through all tours takes two minutes")
+	}
+	r := open(t, "")
+	all := stops(r)
+	for _, s := range all {
+		r.visit("tour=" + s.Name)
+		if problem := r.text("problem"); problem != "" {
+			t.Errorf("%s: %s", s.Name, problem)
+		}
+		if title := r.text("tour-title"); title != s.Title {
+			t.Errorf("#tour=%s leads to %q, want %q", s.Name, title, s.Title)
+		}
+		if see[bool](r, `!!document.getElementById("reply") || !!document.getElementById("figures")`) {
+			t.Errorf("%s shows figures before it asks", s.Name)
+		}
+		r.onOneScreen(s.Name)
+		right := 0
+		for i := range s.Answers {
+			if r.answer(s.Name, i) {
+				right++
+			}
+		}
+		if right != 1 {
+			t.Errorf("%s: %d of its answers are right", s.Name, right)
+		}
+		for _, id := range s.Use {
+			for _, key := range []string{kb.End, kb.Home, kb.ArrowRight} {
+				r.press("#"+id, key)
+				see[bool](r, "release() ?? true")
+				r.ready()
+				if r.text("problem") == "" {
+					r.answer(s.Name+" with "+id+" moved", 0)
+				}
+			}
+		}
+	}
+}
+
+// visit opens an address anew.
+func (r *reader) visit(hash string) {
+	r.t.Helper()
+	see[string](r, `(document.body.dataset.ready = "", location.hash = "`+hash+`")`)
+	r.do(chromedp.Reload())
+	r.ready()
+}
+
+// onOneScreen fails where a stop does not fit on the screens of a lecture, a laptop and a phone:
+// the stage and the question are in view without scrolling the page.
+func (r *reader) onOneScreen(name string) {
+	r.t.Helper()
+	for _, size := range [][2]int64{{1920, 1080}, {1280, 800}, {390, 844}} {
+		r.do(chromedp.EmulateViewport(size[0], size[1]))
+		fits := see[string](r, `(() => {
+			const stage = (document.body.classList.contains("charted") ? el("chart") : el("stages")).getBoundingClientRect();
+			const page = document.documentElement;
+			return [page.scrollWidth <= innerWidth, page.scrollHeight <= innerHeight, stage.height > 120, stage.bottom <= innerHeight,
+				el("panel").getBoundingClientRect().bottom <= innerHeight + 1].join();
+		})()`)
+		if fits != "true,true,true,true,true" {
+			r.t.Errorf("%s at %v: width, height, stage, its end and the panel fit: %s", name, size,
+				fits)
+		}
+	}
+	r.do(chromedp.EmulateViewport(1280, 800))
+}
+
+// answer chooses an answer, holds each figure of the reply to the program, and reports whether the
+// page calls the answer right.
+func (r *reader) answer(name string, i int) bool {
+	r.t.Helper()
+	see[bool](r, fmt.Sprintf(`(document.querySelectorAll(".answer")[%d].click(), true)`, i))
+	var shown struct {
+		Right, Words string
+		Runs         map[string][]string
+		Figures      []struct{ Run, Key, By, Value, Text string }
+	}
+	text := see[string](r, `JSON.stringify({ Right: el("reply").dataset.right, Words: el("reply").textContent,
+		Runs: Object.fromEntries(Object.entries(app.runs).map(([name, r]) => [name, r.settings])),
+		Figures: [...el("reply").querySelectorAll(".figure")].map((b) => ({ Run: b.dataset.run, Key: b.dataset.key, By: b.dataset.by, Value: b.dataset.value, Text: b.textContent })) })`)
+	if err := json.Unmarshal([]byte(text), &shown); err != nil {
+		r.t.Fatal(err)
+	}
+	if strings.Contains(shown.Words, "NaN") || strings.Contains(shown.Words, "undefined") ||
+		len(shown.Words) < 40 {
+		r.t.Errorf("%s says %q", name, shown.Words)
+	}
+	results := map[string]map[string]any{}
+	for run, settings := range shown.Runs {
+		out, err := playground.Result(r.ctx, settings)
+		if err != nil {
+			r.t.Fatalf("%s: %s with %v: %v", name, run, settings, err)
+		}
+		var result map[string]any
+		if err := json.Unmarshal(out, &result); err != nil {
+			r.t.Fatal(err)
+		}
+		results[run] = result
+	}
+	for _, f := range shown.Figures {
+		want, isNumber := lookUp(results[f.Run], f.Key).(float64)
+		if by := strings.Fields(f.By); len(by) == 2 {
+			under, ok := lookUp(results[by[0]], by[1]).(float64)
+			want, isNumber = want/under, isNumber && ok
+		}
+		if !isNumber {
+			if lookUp(results[f.Run], f.Key) != f.Text {
+				r.t.Errorf("%s: %s of %s is %v, not %q", name, f.Key, f.Run,
+					lookUp(results[f.Run], f.Key), f.Text)
+			}
+			continue
+		}
+		got, err := strconv.ParseFloat(f.Value, 64)
+		if err != nil || math.Abs(got-want) > 1e-9*math.Abs(want) {
+			r.t.Errorf("%s: %s of %s is %v, not %s", name, f.Key, f.Run, want, f.Value)
+		}
+		if !says(f.Text, want) {
+			r.t.Errorf("%s: %s of %s is %v, and %q is shown", name, f.Key, f.Run, want, f.Text)
+		}
+	}
+	return shown.Right == "true"
+}
+
+// lookUp returns a value of a result by its path.
+func lookUp(result map[string]any, path string) any {
+	var value any = result
+	for key := range strings.SplitSeq(path, ".") {
+		object, _ := value.(map[string]any)
+		value = object[key]
+	}
+	return value
+}
+
+var digits = regexp.MustCompile(`[0-9][0-9.,]*`)
+
+// says reports whether a text has the value, rounded to the digits that it shows, in one of the
+// units that the page writes: ms for s, % for shares.
+func says(text string, value float64) bool {
+	shown, err := strconv.ParseFloat(strings.ReplaceAll(digits.FindString(text), ",", ""), 64)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc([]float64{1, 100, 1000, 0.001}, func(unit float64) bool {
+		decimals := 0
+		if _, after, found := strings.Cut(digits.FindString(text), "."); found {
+			decimals = len(after)
+		}
+		return math.Abs(shown-unit*value) <= 0.51*math.Pow(10, -float64(decimals))+0.006*unit*value
+	})
+}
+
+// What a stop tells a reader to do can be done: the stage stands in the prompt, and steps lead into
+// the answer.
+func TestStepsLeadFromThePromptIntoTheAnswer(t *testing.T) {
+	r := open(t, "tour=phases.2")
+	if words := r.text("words-0"); !strings.Contains(words, "prompt tokens of #0") {
+		t.Errorf("the stage stands at %q", words)
+	}
+	for range 3 {
+		r.step("#step")
+	}
+	if words := r.text("words-0"); !strings.Contains(words, "1 request decodes.") {
+		t.Errorf("three steps later it stands at %q", words)
+	}
+}
+
+// docs/tours.md lists every stop with its link and its question.
+func TestToursPageListsAllStops(t *testing.T) {
+	r := open(t, "")
+	var list strings.Builder
+	tour := ""
+	for _, s := range stops(r) {
+		if s.Tour != tour {
+			tour = s.Tour
+			fmt.Fprintf(&list, "\n## %s\n\n", tour)
+		}
+		fmt.Fprintf(&list, "- **%s** (`#tour=%s`). %s\n", s.Title, s.Name, s.Ask)
+	}
+	const page, mark = "../../../docs/tours.md", "<!-- The stops. -->\n"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, found := strings.Cut(string(text), mark)
+	if !found {
+		t.Fatalf("%s has no line %q", page, mark)
+	}
+	want := head + mark + list.String()
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(text) != want {
+		t.Errorf("%s is out of date; go test ./internal/playground/page -run ToursPage -update",
+			page)
+	}
+}
