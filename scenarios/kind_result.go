@@ -18,6 +18,9 @@ func kindResults(kinds []kind) []KindResult {
 	for _, k := range kinds {
 		key, own := k[0].Key()
 		e := evidence.Of(key, own)
+		if own := k[0].own; own != nil {
+			e = evidence.Fitted(key, *own)
+		}
 		if k[0].role != sim.Mixed {
 			e = e.Apart()
 		}

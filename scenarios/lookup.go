@@ -8,6 +8,7 @@ import (
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // found holds what a view names: a model, accelerators with their links, and an engine.
@@ -16,6 +17,7 @@ type found struct {
 	s       Scenario // with the defaults of hardware and engine
 	config  deployment.Config
 	catalog hardware.Catalog
+	own     *evidence.Own // of the deployment to which the predictions are fitted; nil for none
 }
 
 // lookUp finds what the view names.
@@ -41,6 +43,7 @@ func lookUp(v *view) *found {
 			Slowdown: f.s.Engine.Slowdown, Adjusted: engine.adjusted,
 		},
 	}
+	f.own = v.takeDeployment(&f.s.Engine, &f.config)
 	if images := v.findImages(model); images.Count > 0 { // no server was measured with images
 		f.config.Physics.Images, f.config.Physics.Adjusted = images, true
 	}

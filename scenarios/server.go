@@ -36,6 +36,8 @@ type Engine struct {
 	MaxModelLen int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together. Default: the longest context that the model was made for."`
 
 	Slowdown     float64 `json:"slowdown,omitempty" min:"0.01" max:"100" jsonschema:"A factor on the times of all steps, to show what follows if the prediction is wrong. Default: 1."`
+	Factors      Factors `json:"factors,omitzero" jsonschema:"Factors on the times of parts of a step, as llmsim twin adapt fits them to a deployment. Default: 1 each, or those of deployment."`
+	Deployment   string  `json:"deployment,omitempty" jsonschema:"A file that llmsim twin adapt wrote: its factors and its measured KV cache apply to the same model, accelerator and engine. Default: none."`
 	Request      Span    `json:"request,omitempty" above:"0" jsonschema:"The time that the host needs for a request before its first step and after its first token. Default of this and the following keys: the preset's (llmsim list engines)."`
 	Step         Span    `json:"step,omitempty" above:"0" jsonschema:"The time in each step for which the accelerators wait for the host."`
 	Sequence     Span    `json:"sequence,omitempty" above:"0" jsonschema:"The additional time for each sequence of the step."`

@@ -16,6 +16,9 @@ func (c *Clock) Breakdown(s *sim.Step) []Operator {
 	ops = c.attentionOperators(ops, s)
 	ops = c.headOperators(ops, l.rows)
 	hide(ops, c.overlapped(total(ops), l.tokens))
+	for i := range ops {
+		ops[i].Time = c.mixed(ops[i].Time, s)
+	}
 	if t := c.encode(s); t > 0 {
 		ops = append(ops, Operator{Name: "encode_images", Time: t,
 			FLOPs: float64(c.encoded(s)) * c.images.flops, Bound: Compute})

@@ -24,8 +24,8 @@ type Clock struct {
 	// latent attention in the stage.
 	layers, allLayers, latentLayers float64
 	last                            bool
-	// bandwidth is in B/s; operand and wide are the rates of quantised matrix products and of all
-	// other arithmetic.
+	// bandwidth is in B/s, as Factors have it; operand and wide are the rates of quantised matrix
+	// products and of all other arithmetic.
 	bandwidth       float64
 	operand, wide   peakRate
 	activationBytes float64
@@ -74,9 +74,10 @@ func New(cfg Config) (*Clock, error) {
 	}
 	cfg.Engine.Served = servedBy(&cfg)
 	c := &Clock{
-		cfg: cfg, engine: &cfg.Engine, constants: cfg.Engine.Served.on(cfg.Constants),
-		kernels: cfg.Kernels, tables: cfg.Operators, outside: outside{}, warnings: warnings,
-		bandwidth:       cfg.Accelerator.Bandwidth,
+		cfg: cfg, engine: &cfg.Engine,
+		constants: cfg.Factors.on(cfg.Engine.Served.on(cfg.Constants)),
+		kernels:   cfg.Kernels, tables: cfg.Operators, outside: outside{}, warnings: warnings,
+		bandwidth:       cfg.Accelerator.Bandwidth / or1(cfg.Factors.Memory),
 		activationBytes: bytesOf(cfg.Activations),
 		crossesNodes:    cfg.crossesNodes(),
 		ranks:           cfg.Parallel.Data,
@@ -207,6 +208,7 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 		t += c.decodeAttention(s)
 	}
 	t -= c.overlapped(t, l.tokens)
+	t = c.mixed(t, s)
 	t += c.encode(s)
 	return max(1, max(t, c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0))+
 		c.serial.at(l.sequences))

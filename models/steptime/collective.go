@@ -41,6 +41,7 @@ func (c *Clock) collectives(ops []Operator, tokens int) []Operator {
 }
 
 func (c *Clock) communication(name string, count, bytes, seconds float64) Operator {
+	seconds *= or1(c.cfg.Factors.Exchanges)
 	return Operator{Name: name, Bytes: count * bytes, Time: times(count, seconds), Bound: Network}
 }
 

@@ -36,6 +36,8 @@ type Config struct {
 	Given *Given
 	// Images are the images that every prompt begins with.
 	Images Images
+	// Factors are those of a deployment to which the predictions were fitted.
+	Factors Factors
 	// Slowdown is a factor on the predicted times of all steps, to show what follows if the
 	// prediction is wrong; 0 means 1.
 	Slowdown float64

@@ -22,9 +22,10 @@ func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 // findHostTimes prepares the times that the host takes.
 func (c *Clock) findHostTimes() {
 	host := func(seconds float64) sim.Time { return sim.Seconds(seconds * c.constants.Host) }
-	c.launch = host(c.layers * float64(c.engine.Launch))
-	c.launchPrompt = host(c.layers*float64(c.engine.LaunchPrompt) +
-		c.latentLayers*float64(c.engine.LaunchLatent))
+	step := or1(c.cfg.Factors.Step)
+	c.launch = host(step * (c.layers * float64(c.engine.Launch)))
+	c.launchPrompt = host(step * (c.layers*float64(c.engine.LaunchPrompt) +
+		c.latentLayers*float64(c.engine.LaunchLatent)))
 	c.scheduling.fill = func(sequences int) sim.Time { return host(c.hostWork(sequences)) }
 	c.serial.fill = func(sequences int) sim.Time { return host(c.wait(sequences)) }
 }
@@ -32,7 +33,9 @@ func (c *Clock) findHostTimes() {
 // wait returns the seconds for which the accelerators wait for the reference host in a step of the
 // given sequences.
 func (c *Clock) wait(sequences int) float64 {
-	wait := float64(c.engine.Step) + float64(sequences)*float64(c.engine.Sequence)
+	f := &c.cfg.Factors
+	wait := or1(f.Step)*float64(c.engine.Step) +
+		or1(f.Sequence)*(float64(sequences)*float64(c.engine.Sequence))
 	if c.engine.Lookahead == 0 {
 		wait += c.hostWork(sequences)
 	}
@@ -42,7 +45,9 @@ func (c *Clock) wait(sequences int) float64 {
 // hostWork returns the seconds in which the reference host schedules a step of the given sequences
 // and handles what comes out.
 func (c *Clock) hostWork(sequences int) float64 {
-	return float64(c.engine.HostStep) + float64(sequences)*float64(c.engine.HostSequence)
+	f := &c.cfg.Factors
+	return or1(f.Step)*float64(c.engine.HostStep) +
+		or1(f.Sequence)*(float64(sequences)*float64(c.engine.HostSequence))
 }
 
 // Handover returns the host's time that delays the first token of a request that continues at
@@ -53,5 +58,5 @@ func (c *Clock) Handover() sim.Time {
 
 // RequestLatency returns the host's time that delays the first token of a request, without steps.
 func (c *Clock) RequestLatency() sim.Time {
-	return sim.Seconds(float64(c.engine.Request) * c.constants.Host)
+	return sim.Seconds(or1(c.cfg.Factors.Request) * float64(c.engine.Request) * c.constants.Host)
 }

@@ -54,6 +54,7 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 	}
 	r.efficiency = min(1, r.efficiency*or1(c.engine.Compute)*c.engine.Served.product(sixteen(d)))
 	c.halveSums(&r)
+	r.efficiency /= or1(c.cfg.Factors.Prompts)
 	return r, nil
 }
 
@@ -116,6 +117,7 @@ func (c *Clock) chooseExperts() {
 	c.takeKernelsOfExperts()
 	served := &c.engine.Served
 	c.experts.Compute = min(1, c.experts.Compute*served.expert(sixteen(c.cfg.Weights)))
+	c.experts.Compute /= or1(c.cfg.Factors.Prompts)
 	c.experts.Memory = min(1, c.experts.Memory*or1(served.ExpertMemory))
 }
 

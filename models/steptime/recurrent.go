@@ -13,7 +13,7 @@ func (c *Clock) linearAttention(a *attention) {
 	if k == nil {
 		return
 	}
-	a.prefillCompute, a.decodeRate = k.Compute, c.bandwidth*k.Memory
+	a.prefillCompute, a.decodeRate = k.Compute/or1(c.cfg.Factors.Prompts), c.bandwidth*k.Memory
 	a.perToken = times(a.count, float64(k.Serial))
 	a.decodeKernel, a.prefillKernel = float64(k.Decode), float64(k.Prefill)
 }

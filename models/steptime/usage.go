@@ -31,7 +31,7 @@ func (c *Clock) Usage(s *sim.Step) hardware.Usage {
 	if step == 0 {
 		return hardware.Usage{}
 	}
-	return hardware.Usage{Bandwidth: u.Bandwidth / float64(step*c.bandwidth),
+	return hardware.Usage{Bandwidth: u.Bandwidth / float64(step*c.cfg.Accelerator.Bandwidth),
 		Computing: computing / step, Arithmetic: u.Arithmetic / float64(step*c.operand.peak)}
 }
 

@@ -90,5 +90,5 @@ func (w *Work) add(count, flops, bytes float64) {
 // format of the matrix products, and move to and from memory, in B/s.
 func (c *Clock) Peaks() (flops, bandwidth float64) {
 	n := float64(c.cfg.Parallel.GPUs())
-	return n * c.operand.peak, n * c.bandwidth
+	return n * c.operand.peak, n * c.cfg.Accelerator.Bandwidth
 }

@@ -54,6 +54,8 @@ type Physics struct {
 	Images steptime.Images
 	// Adjusted says that times of Config.Engine are not those of its preset.
 	Adjusted bool
+	// Factors are those of a deployment to which the predictions were fitted.
+	Factors steptime.Factors
 	// Slowdown is a factor on the times of all steps; 0 means 1.
 	Slowdown float64
 }
@@ -67,6 +69,7 @@ func (c *Config) NewClock() (*steptime.Clock, error) {
 		Weights: c.Weights, KV: c.KV, Activations: c.Activations, Engine: c.Engine,
 		Constants: c.Physics.Constants, Host: c.Physics.Host, Operators: c.Physics.Operators,
 		Given: c.Physics.Given, Slowdown: c.Physics.Slowdown, Images: c.Physics.Images,
+		Factors: c.Physics.Factors,
 	}
 	// Links that are not used are left out, and with them the warnings about them.
 	if n := c.Parallel.GPUs(); n > 1 {

@@ -42,6 +42,8 @@ type Evidence struct {
 	Differs []string        `json:"differs,omitempty"`
 	// Deviations are the known deviations that apply to the server.
 	Deviations []string `json:"known_deviations,omitempty"`
+	// Own is what the deployment's own measurements say, of grade Here; nil otherwise.
+	Own *Own `json:"own,omitempty"`
 	// Spread says how far the predictions may be from what would be measured.
 	Spread Spread `json:"spread"`
 
@@ -151,6 +153,8 @@ var servers = sync.OnceValue(func() []deployment.Key {
 func (e *Evidence) Sentence() string {
 	var words string
 	switch e.Grade {
+	case Here:
+		words = e.Own.sentence()
 	case Measured:
 		words = held(e.Errors)
 	case Relative:
@@ -171,7 +175,7 @@ func (e *Evidence) Sentence() string {
 // Apart returns the evidence for a server that only computes prompts or only decodes, given the
 // evidence for a server that does both. A measurement of the latter counts as one of a relative.
 func (e Evidence) Apart() Evidence {
-	if e.Grade == Measured {
+	if e.Grade == Measured || e.Grade == Here {
 		e.Grade = Relative
 	}
 	if e.Grade == Relative {

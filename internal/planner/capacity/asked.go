@@ -18,7 +18,10 @@ func (f *File) asked(err error) error {
 	}
 	var own strict.Problems
 	for _, p := range list {
-		key := keyOfPlan(p.Path)
+		key := p.Path
+		if !strings.HasPrefix(key, "engine.") || !f.doc.Has(key) {
+			key = keyOfPlan(key)
+		}
 		if len(f.Plan.Menu.Disaggregated) > 0 && strings.HasPrefix(key, "menu.") {
 			key = "menu" // what the parts of a group have may be wrong
 		}

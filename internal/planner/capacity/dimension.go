@@ -48,13 +48,13 @@ func (m *Menu) dimensions(side, other *Side, mixture bool) []dimension {
 			!ownData},
 		m.experts(expert, mixture, !ownExpert),
 		{max(1, len(m.Engines)), func(s *draft, i int) {
-			s.scenario.Engine.Preset = orNone(m.Engines)[i]
+			choose(&s.scenario.Engine.Preset, orNone(m.Engines)[i])
 		},
 			func(i int) string { return m.Engines[i] }, true},
-		{len(weights), func(s *draft, i int) { s.scenario.Engine.Weights = weights[i] },
+		{len(weights), func(s *draft, i int) { choose(&s.scenario.Engine.Weights, weights[i]) },
 			func(i int) string { return weights[i] }, !ownWeights},
 		{max(1, len(m.KVCache)), func(s *draft, i int) {
-			s.scenario.Engine.KVCache = orNone(m.KVCache)[i]
+			choose(&s.scenario.Engine.KVCache, orNone(m.KVCache)[i])
 		},
 			func(i int) string { return "KV " + m.KVCache[i] }, true},
 		{len(memory), func(s *draft, i int) { s.scenario.Memory = memory[i] },
@@ -81,6 +81,13 @@ func (m *Menu) experts(list []int, mixture, common bool) dimension {
 			p.Expert, s.twin = p.Tensor, p.Tensor <= 1 || p.Data > 1
 		}
 	}, nil, common}
+}
+
+// choose sets what the menu gives, and leaves what it does not give to the plan's engine.
+func choose(word *string, menu string) {
+	if menu != "" {
+		*word = menu
+	}
 }
 
 // own returns the list of a side, or the menu's list if the side has none, and reports whether one

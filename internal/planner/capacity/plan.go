@@ -29,6 +29,7 @@ type Plan struct {
 	Models      []Service              `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. The answer has the fleets that cost the least together."`
 	Model       string                 `json:"model,omitempty" jsonschema:"The model, as in a scenario."`
 	MaxModelLen int                    `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together, as in a scenario's engine."`
+	Engine      scenarios.Engine       `json:"engine,omitzero" jsonschema:"Settings of the engine, as in a scenario: its deployment, factors and times. Presets, number formats and max-model-len have keys of their own."`
 	Workload    scenarios.Workload     `json:"workload,omitzero" jsonschema:"The requests, as in a scenario. The whole fleet must serve it."`
 	SLO         scenarios.SLO          `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
 	Job         *Job                   `json:"job,omitempty" jsonschema:"Requests that all wait at the start and must be answered within a time, instead of requests that arrive over time."`
@@ -168,6 +169,9 @@ func (p *Plan) check(doc *strict.Document) strict.Problems {
 			names[name] = true
 		}
 		p.checkService(doc, field, &m.Workload, &m.SLO, problem)
+	}
+	if doc.Has("engine.slowdown") {
+		problem("engine.slowdown", "a plan tries slower steps by itself; leave it out")
 	}
 	p.Menu.checkExperts(problem)
 	p.checkScaling(doc, problem)

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -77,8 +78,10 @@ func (d *draft) speculate(list []scenarios.Speculation, i int) {
 // draft makes the choices of the dimensions.
 func (f *File) draft(list []dimension, choices []int) *draft {
 	p := &f.Plan
+	engine := p.Engine
+	engine.MaxModelLen = cmp.Or(p.MaxModelLen, engine.MaxModelLen)
 	d := &draft{scenario: scenarios.Scenario{
-		Name: p.Name, Model: p.Model, Engine: scenarios.Engine{MaxModelLen: p.MaxModelLen},
+		Name: p.Name, Model: p.Model, Engine: engine,
 		Workload: p.Workload, SLO: p.SLO, Seed: p.Seed,
 	}}
 	for i := range list {

@@ -6,7 +6,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// rank returns the place of a grade among all, the best first.
+// rank returns the place of a grade among those of shipped evidence, the best first; -1 for
+// evidence.Here, which is better than all of them.
 func rank(g evidence.Grade) int { return slices.Index(evidence.Grades(), g) }
 
 // trusted reports whether a plan that trusts one grade accepts another.
@@ -23,9 +24,9 @@ func bestMeasured(shapes []Shape) *Shape {
 		s := &shapes[i]
 		switch {
 		case s.Replicas == 0:
-		case s.Grade == evidence.Measured && i == 0:
+		case rank(s.Grade) <= rank(evidence.Measured) && i == 0:
 			return nil
-		case s.Grade == evidence.Measured:
+		case rank(s.Grade) <= rank(evidence.Measured):
 			return s
 		case best == nil && rank(s.Grade) < rank(shapes[0].Grade):
 			best = s

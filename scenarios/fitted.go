@@ -1,0 +1,110 @@
+package scenarios
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// Fitted is the content of a deployment.yaml: what llmsim twin adapt found of one deployment.
+type Fitted struct {
+	Model         string  `json:"model" required:"true" jsonschema:"The model that was served."`
+	Accelerator   string  `json:"accelerator" required:"true" jsonschema:"The accelerator that served it."`
+	Tensor        int     `json:"tensor,omitempty" min:"1" jsonschema:"The tensor parallelism."`
+	Engine        string  `json:"engine" required:"true" jsonschema:"The preset of the engine."`
+	EngineVersion string  `json:"engine-version,omitempty" jsonschema:"The engine's version."`
+	Flags         string  `json:"flags,omitempty" jsonschema:"The flags of the engine, if they are known."`
+	Measured      string  `json:"measured,omitempty" jsonschema:"The date of the measurements."`
+	Expires       string  `json:"expires,omitempty" jsonschema:"The date after which they should be repeated."`
+	Factors       Factors `json:"factors" required:"true" jsonschema:"The factors."`
+	Deviations    Factors `json:"deviations,omitzero" jsonschema:"The standard deviations of the factors, relative to them."`
+	Errors        Errors  `json:"errors" required:"true" jsonschema:"The errors of the twin."`
+}
+
+// Errors are root mean squares of relative errors, by quantity: those of the part of the
+// measurements that was held out.
+type Errors struct {
+	TTFT  float64 `json:"ttft,omitempty" min:"0" jsonschema:"Of the time to first token."`
+	TPOT  float64 `json:"tpot,omitempty" min:"0" jsonschema:"Of the time for each output token."`
+	E2E   float64 `json:"e2e,omitempty" min:"0" jsonschema:"Of the latency of whole requests."`
+	Steps float64 `json:"steps,omitempty" min:"0" jsonschema:"Of the time of steps."`
+}
+
+// Encode returns the file's text.
+func (d *Fitted) Encode() ([]byte, error) { return strict.Encode(*d, nil) }
+
+// takeDeployment applies the deployment that the scenario names to its engine and to the server, if
+// it is of the same model, accelerator and engine, and returns its evidence. A file of another one
+// changes nothing, and a warning says so.
+func (v *view) takeDeployment(e *Engine, c *deployment.Config) (own *evidence.Own) {
+	adjusted := c.Physics.Adjusted || e.Factors != (Factors{})
+	if e.Deployment != "" && len(v.problems) == 0 {
+		if d := v.readDeployment(); d != nil && v.fits(d, c) {
+			own = v.evidence(d, c)
+			e.Factors = e.Factors.or(d.Factors)
+		}
+	}
+	if adjusted {
+		own = nil
+	}
+	c.Physics.Adjusted = c.Physics.Adjusted || e.Factors != (Factors{})
+	c.Physics.Factors = e.Factors.fitted()
+	return own
+}
+
+func (v *view) readDeployment() *Fitted {
+	path := v.locate("engine.deployment", v.s.Engine.Deployment)
+	data, err := files.Read(v.file.files(), path, strict.MostText)
+	if err != nil {
+		v.problem("engine.deployment", "%v", plainPathError(err))
+		return nil
+	}
+	doc, err := strict.Parse(path, data)
+	d := &Fitted{}
+	if err == nil {
+		err = doc.Decode(d)
+	}
+	if err != nil {
+		v.problem("engine.deployment", "%v", err)
+		return nil
+	}
+	return d
+}
+
+// fits reports whether a deployment has the model, the accelerator and the engine of the server.
+func (v *view) fits(d *Fitted, c *deployment.Config) bool {
+	var other []string
+	for _, part := range [][3]string{{"model", d.Model, c.Model.Name},
+		{"accelerator", d.Accelerator, c.Accelerator.Name}, {"engine", d.Engine, c.Engine.Name}} {
+		if part[1] != part[2] {
+			other = append(other, part[0]+" "+part[1])
+		}
+	}
+	if len(other) > 0 {
+		v.warn("engine.deployment was fitted to %s: it is not used here", strings.Join(other, ", "))
+	}
+	return len(other) == 0
+}
+
+// evidence returns what a deployment's measurements say of the server: nothing, if it is spread
+// over another number of accelerators or has another version of the engine.
+func (v *view) evidence(d *Fitted, c *deployment.Config) *evidence.Own {
+	fitted, here := cmp.Or(d.Tensor, 1), c.Parallel.Tensor
+	version := c.Release.Version.String()
+	switch {
+	case here != fitted && (here != 0 || fitted != 1):
+		v.warn("engine.deployment was fitted with tensor parallelism %d: its errors do not hold "+
+			"here", fitted)
+	case d.EngineVersion != "" && d.EngineVersion != version:
+		v.warn("engine.deployment was fitted to version %s of the engine: its errors do not hold "+
+			"for %s", d.EngineVersion, version)
+	default:
+		return &evidence.Own{Measured: d.Measured, Expires: d.Expires, TPOT: d.Errors.TPOT,
+			TTFT: d.Errors.TTFT}
+	}
+	return nil
+}
