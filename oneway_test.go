@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,6 +42,81 @@ func TestScenariosRunOneWay(t *testing.T) {
 	for file := range uses {
 		visit(file)
 	}
+}
+
+// Files that refer to each other are a knot, which can only be read as a whole. No package of more
+// than ten files has a knot of more than five, but those that are listed with theirs, which may
+// only shrink.
+func TestKnotsAreSmall(t *testing.T) {
+	const few = 5
+	larger := map[string]int{
+		"internal/launch": 27, "internal/planner/capacity": 48, "internal/planner/compare": 9,
+		"internal/units": 10, "internal/validation": 60, "metrics": 7, "models": 16,
+		"models/steptime": 24, "sim": 15, "workload": 8,
+	}
+	for dir, files := range packages(t) {
+		if files <= 10 {
+			continue
+		}
+		most := max(larger[dir], few)
+		for _, knot := range knots(references(t, dir)) {
+			if len(knot) > most {
+				t.Errorf("%d files of %s refer to each other, at most %d may: %s", len(knot), dir,
+					most, strings.Join(knot, ", "))
+			}
+		}
+	}
+}
+
+// packages returns the folders of the module with their numbers of Go files that are no tests.
+func packages(t *testing.T) map[string]int {
+	t.Helper()
+	count := map[string]int{}
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && name == "tests" {
+			return fs.SkipDir
+		}
+		if err == nil && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			count[filepath.ToSlash(filepath.Dir(name))]++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+// knots returns the groups of files each of which refers, through others, to all others of its
+// group (Tarjan, SIAM Journal on Computing 1(2), 1972).
+func knots(uses map[string]map[string]bool) (list [][]string) {
+	order, low := map[string]int{}, map[string]int{}
+	var stack []string
+	var visit func(file string)
+	visit = func(file string) {
+		order[file] = len(order) + 1
+		low[file] = order[file]
+		stack = append(stack, file)
+		for other := range uses[file] {
+			if order[other] == 0 {
+				visit(other)
+			}
+			if slices.Contains(stack, other) {
+				low[file] = min(low[file], low[other])
+			}
+		}
+		if low[file] == order[file] {
+			at := slices.Index(stack, file)
+			list = append(list, slices.Sorted(slices.Values(stack[at:])))
+			stack = stack[:at]
+		}
+	}
+	for file := range uses {
+		if order[file] == 0 {
+			visit(file)
+		}
+	}
+	return list
 }
 
 // A replica knows nothing of the fleet that it is in: no file of sim that makes up a replica names

@@ -8,23 +8,9 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/nearest"
-	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-)
-
-// Exit codes.
-const (
-	exitDone      = 0
-	exitFailed    = 1 // the run failed, or was interrupted
-	exitBadInput  = 2 // scenario, flags or arguments are wrong
-	exitSLOMissed = 3 // with --check-slo; with --fail-on, a limit is passed
-)
-
-var (
-	errSLOMissed  = errors.New("the SLO is missed")
-	errGateFailed = errors.New("a limit of --fail-on is broken")
 )
 
 // group is commands that serve the same end, as --help shows them.
@@ -96,57 +82,6 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "llmsim:", strings.TrimSpace(err.Error()))
 	}
 	return exitCode(err)
-}
-
-// standardOutput is standard output, with the first error of writing to it: a disk may be full.
-type standardOutput struct {
-	io.Writer
-	err error
-}
-
-// Write writes on.
-func (o *standardOutput) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
-	if o.err == nil {
-		o.err = err
-	}
-	return n, err
-}
-
-// Fd returns the number of the file, which says whether there is a terminal.
-func (o *standardOutput) Fd() uintptr {
-	if file, ok := o.Writer.(interface{ Fd() uintptr }); ok {
-		return file.Fd()
-	}
-	return ^uintptr(0) // no file
-}
-
-// runError is an error that is not the fault of the input. Commands return it for what goes wrong
-// once the input is read and checked; all other errors are about the input.
-type runError struct{ error }
-
-func (e runError) Unwrap() error { return e.error }
-
-// failed marks an error as a failure of the run, unless it is nil or about the input after all.
-func failed(err error) error {
-	if err == nil || scenarios.IsInputError(err) {
-		return err
-	}
-	return runError{err}
-}
-
-// exitCode returns the exit code for an error.
-func exitCode(err error) int {
-	var failure runError
-	switch {
-	case err == nil:
-		return exitDone
-	case errors.Is(err, errSLOMissed), errors.Is(err, errGateFailed):
-		return exitSLOMissed
-	case errors.As(err, &failure), errors.Is(err, context.Canceled):
-		return exitFailed
-	}
-	return exitBadInput
 }
 
 // flagError adds the nearest flag to the message about an unknown one.

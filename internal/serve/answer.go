@@ -12,6 +12,18 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
+// call is one HTTP request that generates, under way.
+type call struct {
+	server  *Server
+	request *openai.Request
+	plans   []*plan
+	head    openai.Head
+	began   time.Time
+	first   time.Time
+	sent    []progress // of each plan
+	status  int
+}
+
 // progress is what of a plan has been sent.
 type progress struct {
 	tokens, bytes, cached int
@@ -24,9 +36,6 @@ type progress struct {
 	due            time.Time // of what was seen last and is not sent yet
 	stop           *stopper  // of an answer that is computed
 }
-
-// errGone ends a call whose client does not listen any more.
-var errGone = errors.New("the client went away")
 
 // await waits for news of the call's jobs.
 func (c *call) await(ctx context.Context) error {
@@ -139,7 +148,7 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 		u := c.usage()
 		u.Completion++
 		if done.tokens < len(state.odds) {
-			done.odds = append(done.odds, c.server.told(state.odds[done.tokens]))
+			done.odds = append(done.odds, state.odds[done.tokens].told(c.server.piece))
 		}
 		c.give(i, c.piece(i, done.tokens, state), u, events)
 	}

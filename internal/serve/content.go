@@ -16,11 +16,17 @@ const leastRepeated = 3
 // mostAnswers is how many answers to the same prompt (n of a request) are recognised later.
 const mostAnswers = 8
 
+// answers are the made-up answers of a server.
+type answers struct {
+	words *text.Vocabulary // nil where answers are computed
+	seed  uint64
+}
+
 // content describes a prompt for prefix caches. Each segment ends where a whole block of the prompt
 // does, where an answer begins that this server gave earlier, or where that answer ends, and its ID
 // stands for all tokens up to there. So equal beginnings have equal segments, and an answer is the
 // segment of the request that got it. The name stands for the whole prompt.
-func (p *planner) content(tokens []text.Token) (list []sim.Segment, name uint64) {
+func (p *answers) content(tokens []text.Token) (list []sim.Segment, name uint64) {
 	list = make([]sim.Segment, 0, len(tokens)/contentBlock+1)
 	begin := 0
 	end := func(at int) {
@@ -54,13 +60,13 @@ func follow(name uint64, t text.Token) uint64 { return hash(name ^ uint64(uint32
 
 // answer names the answer of an index to the prompt of a name, for prefix caches and as the name of
 // its made-up words.
-func (p *planner) answer(prompt uint64, index int) uint64 {
+func (p *answers) answer(prompt uint64, index int) uint64 {
 	return max(hash(p.seed^prompt)+uint64(index), 1)
 }
 
 // repeated returns which made-up answer to the prompt of a name comes next, and how many tokens of
 // it; 0 if none does.
-func (p *planner) repeated(prompt uint64, next []text.Token) (index, n int) {
+func (p *answers) repeated(prompt uint64, next []text.Token) (index, n int) {
 	if p.words == nil {
 		return 0, 0
 	}

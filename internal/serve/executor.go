@@ -8,7 +8,6 @@ import (
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/tokenizer"
-	"github.com/llmsim/llmsim/internal/serve/openai"
 	"github.com/llmsim/llmsim/internal/text"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
@@ -205,15 +204,4 @@ func likeliest(logits []float32) text.Token {
 		}
 	}
 	return text.Token(best)
-}
-
-// computed is the plan of an answer that a model computes: only how long it may become is known.
-func computed(r *openai.Request, most int) (*plan, error) {
-	if r.Call != nil || r.Schema != nil {
-		return nil, &openai.Error{Status: 400, Param: "tools",
-			Message: "This model calls no tools and knows no schemas."}
-	}
-	one := &plan{tokens: most, bytes: -1}
-	one.choice.Finish = "length"
-	return one, nil
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"net/http"
 	"time"
 )
@@ -48,3 +49,6 @@ func gone(err error) error {
 	}
 	return nil
 }
+
+// errGone ends a call whose client does not listen any more.
+var errGone = errors.New("the client went away")

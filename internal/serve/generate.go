@@ -4,24 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/llmsim/llmsim/internal/serve/openai"
 )
-
-// call is one HTTP request that generates, under way.
-type call struct {
-	server  *Server
-	request *openai.Request
-	plans   []*plan
-	head    openai.Head
-	began   time.Time
-	first   time.Time
-	sent    []progress // of each plan
-	status  int
-}
 
 // generate answers an endpoint that generates.
 func (s *Server) generate(endpoint openai.Endpoint) http.HandlerFunc {
@@ -35,8 +22,8 @@ func (s *Server) generate(endpoint openai.Endpoint) http.HandlerFunc {
 			c.status = s.refuse(w, err)
 		}
 		s.log(r, c, err)
-		if s.Spans != nil {
-			s.Spans.add(c, r.Header.Get("traceparent"))
+		if s.Spans != nil && c.planned() {
+			s.Spans.add(c.span(r.Header.Get("traceparent")))
 		}
 	}
 }
@@ -126,32 +113,4 @@ func (c *call) run(w http.ResponseWriter, r *http.Request) error {
 		return c.stream(w, r)
 	}
 	return c.collect(w, r)
-}
-
-// log writes a line about a call.
-func (s *Server) log(r *http.Request, c *call, err error) {
-	if s.Log == nil {
-		return
-	}
-	attributes := []slog.Attr{
-		slog.String("id", c.head.ID), slog.String("path", r.URL.Path), slog.Int("status", c.status),
-		slog.String("model", c.head.Model),
-		slog.Float64("e2e_ms", time.Since(c.began).Seconds()*1000),
-	}
-	if c.request != nil && len(c.plans) > 0 {
-		u := c.usage()
-		attributes = append(attributes, slog.Bool("stream", c.request.Stream),
-			slog.Int("prompt_tokens", u.Prompt),
-			slog.Int("cached_tokens", u.Cached), slog.Int("completion_tokens", u.Completion))
-	}
-	if !c.first.IsZero() {
-		attributes = append(attributes,
-			slog.Float64("ttft_ms", c.first.Sub(c.began).Seconds()*1000))
-	}
-	level := slog.LevelInfo
-	if err != nil {
-		level = slog.LevelWarn
-		attributes = append(attributes, slog.String("error", err.Error()))
-	}
-	s.Log.LogAttrs(r.Context(), level, "request", attributes...)
 }

@@ -43,9 +43,9 @@ func oddsOf(logits []float32, chosen text.Token, alternatives int) odds {
 }
 
 // told returns odds with the texts of their tokens.
-func (s *Server) told(o odds) openai.Odds {
+func (o *odds) told(piece func(text.Token) string) openai.Odds {
 	spell := func(o odd) openai.Odd {
-		return openai.Odd{Text: s.piece(o.token), Logprob: o.logprob}
+		return openai.Odd{Text: piece(o.token), Logprob: o.logprob}
 	}
 	t := openai.Odds{Odd: spell(o.chosen)}
 	for _, other := range o.top {

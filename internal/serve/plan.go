@@ -40,13 +40,18 @@ type fixed []string
 
 func (f fixed) piece(i int) string { return f[i] }
 
+// Vocabulary turns texts into tokens and back. Several goroutines use it.
+type Vocabulary interface {
+	Encode(s string) ([]text.Token, error)
+	Decode(tokens []text.Token) (string, error)
+}
+
 // planner turns requests into plans.
 type planner struct {
-	words *text.Vocabulary // nil where answers are computed
+	answers
 	texts Vocabulary
 	// lengths are the lengths in tokens for answers whose request gives no length.
 	lengths []int
-	seed    uint64
 }
 
 // completionsDefault is how long answers of Completions are at most where a request says nothing
@@ -219,37 +224,13 @@ func (p *plan) stopAt(stops []string, after int) {
 	}
 }
 
-// holdBack keeps the bytes of a character that is not complete for the next piece.
-type holdBack struct{ rest string }
-
-func (h *holdBack) next(piece string) string {
-	piece = h.rest + piece
-	h.rest = ""
-	whole := len(piece) - incomplete(piece)
-	h.rest = piece[whole:]
-	return piece[:whole]
-}
-
-// incomplete returns how many bytes at the end of s begin a character that is not complete.
-func incomplete(s string) int {
-	for n := 1; n <= 3 && n <= len(s); n++ {
-		c := s[len(s)-n]
-		switch {
-		case c < 0x80:
-			return 0
-		case c >= 0xC0: // the first byte of a character of 2 to 4 bytes
-			want := 2
-			if c >= 0xE0 {
-				want++
-			}
-			if c >= 0xF0 {
-				want++
-			}
-			if n < want {
-				return n
-			}
-			return 0
-		}
+// computed is the plan of an answer that a model computes: only how long it may become is known.
+func computed(r *openai.Request, most int) (*plan, error) {
+	if r.Call != nil || r.Schema != nil {
+		return nil, &openai.Error{Status: 400, Param: "tools",
+			Message: "This model calls no tools and knows no schemas."}
 	}
-	return 0
+	one := &plan{tokens: most, bytes: -1}
+	one.choice.Finish = "length"
+	return one, nil
 }

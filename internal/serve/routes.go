@@ -1,12 +1,16 @@
 package serve
 
 import (
+	"crypto/sha256"
+	"crypto/subtle"
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/internal/serve/openai"
 	"github.com/llmsim/llmsim/internal/text"
 )
@@ -180,11 +184,43 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = encoder.Encode(v) // the client has gone, if anything
 }
 
-// piece returns the text of a token that a backend computed.
-func (s *Server) piece(t text.Token) string {
-	piece, err := s.Vocabulary.Decode([]text.Token{t})
-	if err != nil {
-		return ""
+// authorized lets through what has the key.
+func (s *Server) authorized(next http.Handler) http.Handler {
+	if s.APIKey == "" {
+		return next
 	}
-	return piece
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		sum := sha256.Sum256([]byte(key))
+		if subtle.ConstantTimeCompare(sum[:], s.key[:]) != 1 {
+			s.refuse(w, &openai.Error{Status: http.StatusUnauthorized, Code: "invalid_api_key",
+				Message: "The API key is missing or wrong."})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// wrongMethod answers a request whose path takes other methods.
+func (s *Server) wrongMethod(w http.ResponseWriter, r *http.Request, allowed []string) {
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	s.refuse(w, &openai.Error{
+		Status: http.StatusMethodNotAllowed, Code: "method_not_allowed",
+		Message: fmt.Sprintf("%.100s takes %s, found %.20s.", r.URL.Path,
+			strings.Join(allowed, " or "), r.Method),
+	})
+}
+
+// unknownPath answers what is not served.
+func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
+	known := []string{
+		"/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/models", "/tokenize",
+		"/detokenize",
+		"/health", "/ping", "/version", "/metrics", "/load",
+	}
+	_, _ = io.CopyN(io.Discard, r.Body, 1<<10)
+	s.refuse(w, &openai.Error{
+		Status: http.StatusNotFound, Code: "not_found",
+		Message: nearest.Unknown("path", r.URL.Path[:min(len(r.URL.Path), 100)], known),
+	})
 }

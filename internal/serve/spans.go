@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -111,34 +109,8 @@ func (s *Spans) send(batch []span) {
 	}
 }
 
-// add notes a request that has ended. Parent is its traceparent header (W3C Trace Context), if any.
-func (s *Spans) add(c *call, parent string) {
-	if c.request == nil || len(c.plans) == 0 {
-		return
-	}
-	u, now := c.usage(), time.Now()
-	one := span{
-		Trace: fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64()), ID: fmt.Sprintf("%016x",
-			rand.Uint64()),
-		Name: "llm_request", Kind: 2, // a server's
-		Start: strconv.FormatInt(c.began.UnixNano(), 10), End: strconv.FormatInt(now.UnixNano(),
-			10),
-		Attributes: []attribute{
-			word("gen_ai.request.id", c.head.ID), word("gen_ai.response.model", c.head.Model),
-			count("gen_ai.request.max_tokens", c.request.MaxTokens), count("gen_ai.request.n",
-				c.request.N),
-			count("gen_ai.usage.prompt_tokens", u.Prompt), count("gen_ai.usage.completion_tokens",
-				u.Completion),
-			seconds("gen_ai.latency.e2e", now.Sub(c.began)),
-		},
-	}
-	if part := strings.Split(parent, "-"); len(part) == 4 && hex(part[1], 32) && hex(part[2], 16) {
-		one.Trace, one.Parent = part[1], part[2]
-	}
-	if !c.first.IsZero() {
-		one.Attributes = append(one.Attributes, seconds("gen_ai.latency.time_to_first_token",
-			c.first.Sub(c.began)))
-	}
+// add notes a request that has ended.
+func (s *Spans) add(one span) {
 	select {
 	case s.queue <- one:
 	default: // the collector does not keep up

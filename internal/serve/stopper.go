@@ -1,6 +1,8 @@
 package serve
 
-import "strings"
+import (
+	"strings"
+)
 
 // stopper looks for texts at which to stop in an answer that comes piece by piece. It holds back
 // what may be the beginning of one, and bytes that are not a whole character.

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Exit codes.
+const (
+	exitDone      = 0
+	exitFailed    = 1 // the run failed, or was interrupted
+	exitBadInput  = 2 // scenario, flags or arguments are wrong
+	exitSLOMissed = 3 // with --check-slo; with --fail-on, a limit is passed
+)
+
+var (
+	errSLOMissed  = errors.New("the SLO is missed")
+	errGateFailed = errors.New("a limit of --fail-on is broken")
+)
+
+// runError is an error that is not the fault of the input. Commands return it for what goes wrong
+// once the input is read and checked; all other errors are about the input.
+type runError struct{ error }
+
+func (e runError) Unwrap() error { return e.error }
+
+// failed marks an error as a failure of the run, unless it is nil or about the input after all.
+func failed(err error) error {
+	if err == nil || scenarios.IsInputError(err) {
+		return err
+	}
+	return runError{err}
+}
+
+// exitCode returns the exit code for an error.
+func exitCode(err error) int {
+	var failure runError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errSLOMissed), errors.Is(err, errGateFailed):
+		return exitSLOMissed
+	case errors.As(err, &failure), errors.Is(err, context.Canceled):
+		return exitFailed
+	}
+	return exitBadInput
+}

@@ -1,0 +1,102 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Serve answers on a listener until ctx is done. Then it refuses new requests with status 503,
+// gives answers in progress Limits.DrainTime to end, and returns nil. replica serves the requests
+// of this listener; −1 means any replica.
+func (s *Server) Serve(ctx context.Context, l net.Listener, replica int) error {
+	h := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: s.Limits.HeaderTime, IdleTimeout: s.Limits.IdleTime,
+		MaxHeaderBytes: s.Limits.HeaderBytes,
+		BaseContext: func(net.Listener) context.Context {
+			return withReplica(context.Background(), replica)
+		},
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		s.draining.Store(true)
+		s.drain()
+		patience, cancel := context.WithTimeout(context.Background(), closing)
+		defer cancel()
+		err := h.Shutdown(patience)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = h.Close()
+		}
+		stopped <- err
+	}()
+	err := h.Serve(limited(l, s.Limits.Connections))
+	if errors.Is(err, http.ErrServerClosed) {
+		return <-stopped
+	}
+	return err
+}
+
+// closing is how long connections may take to close once no answer is in progress any more.
+const closing = 200 * time.Millisecond
+
+// drain waits until no answer is in progress, for Limits.DrainTime at most.
+func (s *Server) drain() {
+	const look = 5 * time.Millisecond
+	for end := time.Now().Add(s.Limits.DrainTime); s.underWay.Load() > 0; time.Sleep(look) {
+		if time.Now().After(end) {
+			return
+		}
+	}
+}
+
+// limited returns a listener with at most n connections at a time; others wait to be accepted.
+func limited(l net.Listener, n int) net.Listener {
+	if n <= 0 {
+		return l
+	}
+	return &limitedListener{Listener: l, slots: make(chan struct{}, n), closed: make(chan struct{})}
+}
+
+type limitedListener struct {
+	net.Listener
+	slots  chan struct{}
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *limitedListener) Accept() (net.Conn, error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.slots
+		return nil, err
+	}
+	return &limitedConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
+}
+
+func (l *limitedListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+type limitedConn struct {
+	net.Conn
+	release func()
+}
+
+func (c *limitedConn) Close() error {
+	err := c.Conn.Close()
+	c.release()
+	return err
+}
