@@ -49,7 +49,6 @@ type Collector struct {
 	started  bool
 	first    sim.Time // arrival of the first request
 	newest   sim.Time // arrival of the last
-	last     sim.Time // when the last token reached its user
 	peakUsed []int64  // by replica
 	peak     int      // largest batch
 }
@@ -117,7 +116,6 @@ func (c *Collector) Steps(l *sim.Leap) {
 // Finished implements sim.Observer.
 func (c *Collector) Finished(s *sim.Sequence) {
 	c.seen(s.Arrival)
-	c.last = max(c.last, s.LastToken+s.Latency)
 	if s.Class >= len(c.classes) {
 		c.all.add(s, c.all.slo.judge(s))
 		return

@@ -15,8 +15,11 @@ type Summary struct {
 	// CachedInput is the number of prompt tokens of completed requests that came from a prefix
 	// cache when the request was last admitted. Engines report the same number to users.
 	CachedInput int64 `json:"-"`
-	// Duration is from the first arrival to the last token.
+	// Duration is the length of the window over which every rate, cost, share and mean of a state
+	// is taken, and Window describes the window: it starts at time 0, and ends when the last
+	// request has ended, with an answer or without, and the asked duration is over.
 	Duration float64 `json:"duration"`
+	Window   string  `json:"window"`
 	// OfferedRate is the rate in 1/s at which requests arrived; 0 where all came at once.
 	OfferedRate          float64 `json:"offered_rate"`
 	RequestThroughput    float64 `json:"request_throughput"`

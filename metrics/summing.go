@@ -9,13 +9,14 @@ import (
 // Summary sums up what was observed of a run with the given result.
 func (c *Collector) Summary(r *sim.Result) Summary {
 	c.series.close()
-	duration := (c.last - c.first).Seconds()
+	duration := r.End.Seconds()
 	g := c.all
 	s := Summary{
 		Endings:          g.endings(),
 		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
 		CachedInput: g.cachedInput,
-		Duration:    max(duration, 0),
+		Duration:    duration,
+		Window:      window(r),
 		OfferedRate: ratio(float64(g.completed+g.unanswered()-1),
 			(c.newest - c.first).Seconds()),
 		RequestThroughput:    ratio(float64(g.completed), duration),
@@ -41,6 +42,14 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 		s.PeakKVUsage = max(s.PeakKVUsage, ratio(float64(used), float64(r.Replicas[i].KVCapacity)))
 	}
 	return s
+}
+
+// window describes the time over which rates and means of a run are taken.
+func window(r *sim.Result) string {
+	if r.End > r.Ended {
+		return "from the start until the asked duration was over"
+	}
+	return "from the start until the last request ended"
 }
 
 // addClasses sums up by class, and decides which SLOs are met: that of each class, or that of all

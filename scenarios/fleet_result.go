@@ -6,8 +6,7 @@ import "reflect"
 type FleetResult struct {
 	// Retries counts how often requests began anew after a failure.
 	Retries int64 `json:"retries"`
-	// MeanReplicas is the mean number of replicas that ran or were starting, which is the number
-	// that is paid for. UsedReplicas is the number of replicas that ran or were starting at some
+	// MeanReplicas is the mean number of replicas that ran or were starting. UsedReplicas is the number of replicas that ran or were starting at some
 	// time.
 	Replicas     int     `json:"replicas"`
 	MeanReplicas float64 `json:"mean_replicas"`

@@ -73,20 +73,19 @@ func (f *finished) poolResults() (list []PoolResult, total usage) {
 			Hardware: p.Accelerator.Name,
 			Replicas: p.size,
 		}
-		busy := sum.add(f.outcome, p.first, p.size)
+		b := sum.add(f.outcome, p.first, p.size)
+		b.usage = meter.usage()
 		flops, bandwidth := p.Clock.Peaks()
 		u := usage{
-			done:  meter.total,
-			could: steptime.Work{FLOPs: float64(flops * busy), Bytes: float64(bandwidth * busy)},
+			done: meter.total,
+			could: steptime.Work{FLOPs: float64(flops * b.busy),
+				Bytes: float64(bandwidth * b.busy)},
 		}
 		sum.MFU, sum.MBU = u.mfu(), u.mbu()
 		total.done.FLOPs, total.done.Bytes = total.done.FLOPs+u.done.FLOPs, total.done.Bytes+
 			u.done.Bytes
 		total.could.FLOPs, total.could.Bytes = total.could.FLOPs+u.could.FLOPs, total.could.Bytes+
 			u.could.Bytes
-		up := sum.MeanReplicas * f.summary.Duration
-		sum.Busy = times(busy, up)
-		b := bill{busy: busy, up: up, usage: meter.usage()}
 		sum.charge(p.accelerators(), p.Accelerator, float64(p.s.Hardware.Price), &b)
 		if n := p.draftAccelerators(); n > 0 {
 			sum.charge(n, &p.drafting.accelerator, p.drafting.accelerator.Price, &b)
@@ -127,9 +126,8 @@ func (f *finished) meanPrompt(pools []PoolResult, model int) int {
 	return max(1, int(math.Round(times(float64(tokens), float64(prompts)))))
 }
 
-// add adds the work of the replicas from first on, and returns the seconds for which they ran
-// steps.
-func (sum *PoolResult) add(outcome *sim.Result, first, size int) (busy float64) {
+// add adds the work of the replicas from first on, and returns the basis of their bill.
+func (sum *PoolResult) add(outcome *sim.Result, first, size int) (b bill) {
 	for i := first; i < first+size; i++ {
 		w := &outcome.Replicas[i]
 		sum.Completed += w.Completed
@@ -139,10 +137,13 @@ func (sum *PoolResult) add(outcome *sim.Result, first, size int) (busy float64) 
 		sum.PrefillTokens += w.PrefillTokens
 		sum.CachedTokens += w.CachedTokens
 		sum.Preemptions += w.Preemptions
-		sum.MeanReplicas += times(w.Up.Seconds(), outcome.End.Seconds())
-		busy += w.Busy.Seconds()
+		b.busy += w.Busy.Seconds()
+		b.up += w.Up.Seconds()
+		b.paid += (w.Up + w.Failed).Seconds()
 	}
-	return busy
+	sum.MeanReplicas = times(b.up, outcome.End.Seconds())
+	sum.Busy = times(b.busy, b.up)
+	return b
 }
 
 // usage returns the mean usage of an accelerator by steps. It weighs the mean decode step, and a
@@ -159,11 +160,12 @@ func (m *workMeter) usage() hardware.Usage {
 	return decoding.Mixed(times(m.decoding.Seconds(), (m.decoding+m.prompts).Seconds()), prompts)
 }
 
-// bill holds the basis of cost and energy: the seconds for which replicas ran steps and were up,
-// summed over them, and the usage of an accelerator by steps.
+// bill holds the basis of cost and energy: the seconds for which replicas ran steps, were up and
+// are paid, summed over them, and the usage of an accelerator by steps. A replica that has failed
+// is paid, since its accelerators stay rented; it takes no power.
 type bill struct {
-	busy, up float64
-	usage    hardware.Usage
+	busy, up, paid float64
+	usage          hardware.Usage
 }
 
 // charge adds the cost and the energy of n accelerators for each replica. The power is the idle
@@ -171,8 +173,8 @@ type bill struct {
 func (sum *PoolResult) charge(n int, a *hardware.Accelerator, price float64, b *bill) {
 	each := float64(n) / float64(sum.Replicas) / 3600
 	sum.Accelerators += n
-	sum.AcceleratorHours += float64(each * b.up)
-	sum.Cost += float64(price * each * b.up)
+	sum.AcceleratorHours += float64(each * b.paid)
+	sum.Cost += float64(price * each * b.paid)
 	sum.Energy += float64(each * (float64(a.Power(b.usage)*b.busy) +
 		float64(a.IdlePower*(b.up-b.busy))))
 }

@@ -59,7 +59,11 @@ type Result struct {
 	Arrived, Completed, Rejected, TimedOut, Cancelled, Lost int64
 	// Retries is how often a request began anew after a failure.
 	Retries int64
-	// End is the time at which the last request ended, with an answer or without.
+	// Ended is the time at which the last request ended for its user, with an answer or without.
+	Ended Time
+	// End is when the run ended: at Ended or, if that is later, when the time was over for which
+	// the source was asked for requests (Timed). Every rate, cost, share and mean of a state is
+	// taken from time 0 to End.
 	End Time
 	// Replicas has one entry a replica.
 	Replicas []ReplicaResult

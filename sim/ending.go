@@ -26,7 +26,7 @@ func (f *fleet) end(s *Sequence, why Rejection) {
 func (f *fleet) drop(s *Sequence, why Rejection) {
 	f.unassign(s)
 	f.yield(s)
-	f.result.End = max(f.result.End, f.now)
+	f.result.Ended = max(f.result.Ended, f.now)
 	switch why {
 	case TimedOut:
 		f.result.TimedOut++
@@ -53,7 +53,7 @@ func (f *fleet) reject(r *member, s *Sequence, why Rejection) {
 func (f *fleet) finish(s *Sequence) {
 	f.unassign(s)
 	f.result.Completed++
-	f.result.End = max(f.result.End, s.LastToken)
+	f.result.Ended = max(f.result.Ended, s.LastToken+s.Latency)
 	s.Preemptions += s.preempted
 	if f.observer != nil {
 		f.observer.Finished(s)

@@ -126,13 +126,32 @@ func (f *fleet) fault(format string, args ...any) {
 	f.err = fmt.Errorf("sim: "+format, args...)
 }
 
+// over reports whether all requests have ended, or nothing can happen to those that have not.
+func (f *fleet) over() bool { return f.arrival == Never && (f.live == 0 || f.stuck) }
+
+// until returns the time for which the source was asked, or 0.
+func (f *fleet) until() Time {
+	if t, ok := f.source.(Timed); ok {
+		return t.Until()
+	}
+	return 0
+}
+
 func (f *fleet) summary() Result {
 	f.result.Replicas = make([]ReplicaResult, len(f.replicas))
+	f.result.End = f.result.Ended
+	if f.over() {
+		f.result.End = max(f.result.Ended, min(f.until(), f.now))
+	}
 	for i := range f.replicas {
 		r := &f.replicas[i]
 		w := r.result
-		if r.phase != off && r.phase != failed {
-			w.Up += max(0, f.result.End-r.since)
+		switch span := max(0, f.result.End-r.since); r.phase {
+		case off:
+		case failed:
+			w.Failed += span
+		default:
+			w.Up += span
 		}
 		w.KVCapacity = r.memory.Capacity()
 		f.result.Replicas[i] = w
@@ -166,7 +185,7 @@ type member struct {
 	computed    Time
 	promptToken Time // see timePerPromptToken
 	role        Role
-	since       Time // when it was switched on
+	since       Time // when it was switched on, came back or failed
 	recovers    bool // an outage will end
 	kvBytes     Footprint[int64]
 	layers      int

@@ -10,6 +10,9 @@ func (f *fleet) fail(o *Outage) {
 		f.note(later(f.now, o.For), event{kind: recovering, n: r.index})
 	}
 	r.result.Up += f.now - r.since
+	if r.since = f.now; r.phase == draining {
+		r.since = Never
+	}
 	r.pool.close(r, failed)
 	r.generation++
 	r.abort(f.now)
@@ -31,6 +34,7 @@ func (f *fleet) fail(o *Outage) {
 }
 
 func (f *fleet) recover(r *member) {
+	r.result.Failed += f.now - r.since
 	r.since = f.now
 	f.open(r)
 }

@@ -79,8 +79,9 @@ type ReplicaResult struct {
 	// HandedOver is the number of requests that were handed over to another replica.
 	HandedOver int64
 	// Up is the time during which the replica was on: from each start until it was switched off,
-	// until it failed, or until the end.
-	Up Time
+	// until it failed, or until the end. Failed is the time after failures until the replica came
+	// back or the end came. A replica that failed while it drained counts as switched off.
+	Up, Failed Time
 	// Busy is the time during which steps ran, a step in several pipeline stages counted once.
 	Busy Time
 	// Steps is the number of steps.

@@ -34,6 +34,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		}
 		s.step(t)
 	}
+	s.conclude()
 	return s.Result(), s.Err()
 }
 
@@ -52,15 +53,25 @@ func New(c Config) (*Simulation, error) {
 // Now returns the time up to which the simulation has run; 0 at first.
 func (s *Simulation) Now() Time { return max(s.fleet.now, 0) }
 
-// Next returns the time of the next event. It returns Never when all requests have ended, when
-// nothing more can happen to the remaining ones, and after an error: see Err. Even then scalers may
-// still be asked, and replicas may fail and recover.
+// Next returns the time of the next event. It returns Never when all requests have ended and the
+// time for which the source was asked is over, when nothing more can happen to the remaining
+// requests, and after an error: see Err. Even then scalers may still be asked, and replicas may
+// fail and recover.
 func (s *Simulation) Next() Time {
 	f := s.fleet
-	if f.err != nil || f.arrival == Never && (f.live == 0 || f.stuck) {
+	if f.err != nil || f.over() && f.due() > f.until() {
 		return Never
 	}
 	return f.due()
+}
+
+// conclude lets the time pass that is left until the end of the run.
+func (s *Simulation) conclude() {
+	if f := s.fleet; f.err == nil && f.over() {
+		end := max(f.result.Ended, f.until())
+		s.takeSamples(end)
+		f.now = max(f.now, end)
+	}
 }
 
 // Advance carries out all events up to and including the time until, or up to the end if until is
@@ -72,6 +83,7 @@ func (s *Simulation) Advance(until Time) error {
 		for t := s.Next(); t < Never; t = s.Next() {
 			s.step(t)
 		}
+		s.conclude()
 		return f.err
 	}
 	for t := f.due(); t <= until && f.err == nil; t = f.due() {

@@ -19,6 +19,16 @@ type Source interface {
 	Err() error
 }
 
+// Timed is a Source that can be asked for requests over a span of time.
+type Timed interface {
+	Source
+	// Until returns the time until which requests were asked for, or 0 if something else ended the
+	// stream, such as a number of requests. The simulator calls it when NextArrival is Never and
+	// all requests have ended. The simulation then goes on until that time: scalers are asked,
+	// replicas fail and recover, and the state is sampled.
+	Until() Time
+}
+
 // silence is a source without requests.
 type silence struct{}
 

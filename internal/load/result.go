@@ -23,8 +23,9 @@ type Result struct {
 	TotalInputTokens  int64 `json:"total_input_tokens"`
 	TotalOutputTokens int64 `json:"total_output_tokens"`
 	CachedTokens      int64 `json:"cached_tokens"`
-	// Duration is from the first request to the last token, in seconds.
+	// Duration is the length in seconds of the window over which rates are taken, see Window.
 	Duration             float64 `json:"duration"`
+	Window               string  `json:"window"`
 	RequestThroughput    float64 `json:"request_throughput"`
 	OutputThroughput     float64 `json:"output_throughput"`
 	TotalTokenThroughput float64 `json:"total_token_throughput"`
@@ -75,13 +76,18 @@ func (t *tally) add(a *answer) {
 
 // result sums up.
 func (g *generator) result() *Result {
-	s := g.collect.Summary(&sim.Result{End: g.ended, Replicas: make([]sim.ReplicaResult, 1)})
+	end := g.ended
+	if t, ok := g.Source.(sim.Timed); ok {
+		end = max(end, t.Until())
+	}
+	s := g.collect.Summary(&sim.Result{Ended: g.ended, End: end,
+		Replicas: make([]sim.ReplicaResult, 1)})
 	r := &Result{
 		Model: g.client.model, URL: g.URL, Endings: s.Endings, Speed: g.Speed,
 		Errors:           g.tally.errors,
 		TotalInputTokens: s.TotalInputTokens, TotalOutputTokens: s.TotalOutputTokens,
 		CachedTokens: g.cached,
-		Duration:     s.Duration, RequestThroughput: s.RequestThroughput,
+		Duration:     s.Duration, Window: s.Window, RequestThroughput: s.RequestThroughput,
 		OutputThroughput:     s.OutputThroughput,
 		TotalTokenThroughput: s.TotalTokenThroughput, Latencies: s.Latencies,
 		Goodput: s.Goodput, Attainment: s.Attainment, SLOMet: s.SLOMet, Classes: s.Classes,

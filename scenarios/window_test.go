@@ -1,0 +1,42 @@
+package scenarios
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A fleet that dies early serves less and costs the same: every rate, cost and share is taken over
+// the time for which requests were asked for.
+func TestOutagesMakeNothingCheaper(t *testing.T) {
+	hourly, last := 0.0, 0.0
+	for i, at := range []int{200, 100, 30, 10} {
+		r := runYAML(t, "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 10/s, "+
+			"duration: 5m}\nslo: {ttft: 500ms, tpot: 30ms}\n",
+			fmt.Sprintf("fleet.outages=[{replica: 0, at: %ds}]", at))
+		if r.Duration != 300 || r.Window != "from the start until the asked duration was over" {
+			t.Errorf("dead after %d s: the window is %v s, %s", at, r.Duration, r.Window)
+		}
+		if most := float64(r.Completed) / 300; r.Goodput > most || r.RequestThroughput != most ||
+			r.Busy > float64(at)/300 {
+			t.Errorf("dead after %d s: %d requests completed, %g/s in the SLO, %g busy", at,
+				r.Completed, r.Goodput, r.Busy)
+		}
+		hour := r.Cost / r.Duration * 3600
+		if i > 0 && (hour != hourly || r.CostPerMillion <= last) {
+			t.Errorf("dead after %d s: $%g an hour, $%g a million tokens; later, $%g and $%g", at,
+				hour, r.CostPerMillion, hourly, last)
+		}
+		hourly, last = hour, r.CostPerMillion
+	}
+}
+
+// The window is there without an answer too, and covers the steps that ran.
+func TestWindowWithoutAnswers(t *testing.T) {
+	r := runYAML(t, "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 200/s, "+
+		"duration: 20s, patience: 1ms, output: 400}\n")
+	if r.Completed != 0 || r.Duration < 20 || r.Duration > 20.1 || r.Cost == 0 || r.Busy == 0 || r.Busy > 1 ||
+		r.Energy == 0 {
+		t.Errorf("%d completed in %v s, $%g, %g busy, %g Wh", r.Completed, r.Duration, r.Cost,
+			r.Busy, r.Energy)
+	}
+}
