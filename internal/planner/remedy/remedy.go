@@ -6,6 +6,7 @@ package remedy
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -96,7 +97,8 @@ func price(before, after *scenarios.Result) float64 {
 	if before.Cost == 0 || after.Cost == 0 {
 		return 0
 	}
-	return after.Cost / after.Duration / (before.Cost / before.Duration)
+	ratio := after.Cost / after.Duration / (before.Cost / before.Duration)
+	return math.Round(ratio*1e9) / 1e9 // without the last bits, so that equal prices have ratio 1
 }
 
 // run simulates a changed scenario, and returns it with its defaults filled in.
