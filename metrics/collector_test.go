@@ -38,12 +38,14 @@ func TestSummaryByHand(t *testing.T) {
 	c.Rejected(&sim.Request{Class: 1, Tenant: 1, Arrival: 150 * sim.Millisecond}, sim.TooLong)
 	// of chat, sent by the other tenant
 	c.Rejected(&sim.Request{Tenant: 1, Arrival: 160 * sim.Millisecond}, sim.Cancelled)
-	got := c.Summary(&sim.Result{Ended: sim.Second / 5, End: sim.Second / 5, Replicas: []sim.ReplicaResult{{
+	end := 200 * sim.Millisecond
+	got := c.Summary(&sim.Result{Ended: end, End: end, Replicas: []sim.ReplicaResult{{
 		Busy: 100 * sim.Millisecond, Steps: 10, DecodeTokens: 14, Preemptions: 3, KVCapacity: 10,
 	}}})
 	want := Summary{
 		Endings: Endings{Completed: 2, Rejected: 1, Cancelled: 1}, TotalInputTokens: 150,
-		TotalOutputTokens: 16, Duration: 0.2, Window: "from the start until the last request ended", OfferedRate: 3 / 0.16,
+		TotalOutputTokens: 16, Duration: 0.2,
+		Window: "from the start until the last request ended", OfferedRate: 3 / 0.16,
 		RequestThroughput: 10, OutputThroughput: 80, TotalTokenThroughput: 830,
 		Goodput:    5, // of chat: the other misses 5 ms a token
 		Attainment: Attainment{TTFT: 2. / 4, TPOT: 1. / 4, E2E: 2. / 4, All: 1. / 4, Target: 0.5},

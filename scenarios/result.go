@@ -49,8 +49,8 @@ type Result struct {
 	// otherwise: an upper bound. EnergyPerMillion is for a million output tokens.
 	Energy           float64 `json:"energy"`
 	EnergyPerMillion float64 `json:"energy_per_million_output_tokens"`
-	// AcceleratorHours is the time in hours for which accelerators are paid, summed over them: while
-	// their replicas start, run, or have failed.
+	// AcceleratorHours is the time in hours for which accelerators are paid, summed over them:
+	// while their replicas start, run, or have failed.
 	AcceleratorHours float64 `json:"accelerator_hours"`
 
 	// The figures of drafts; absent without speculative decoding.

@@ -34,7 +34,8 @@ func TestOutagesMakeNothingCheaper(t *testing.T) {
 func TestWindowWithoutAnswers(t *testing.T) {
 	r := runYAML(t, "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 200/s, "+
 		"duration: 20s, patience: 1ms, output: 400}\n")
-	if r.Completed != 0 || r.Duration < 20 || r.Duration > 20.1 || r.Cost == 0 || r.Busy == 0 || r.Busy > 1 ||
+	if r.Completed != 0 || r.Duration < 20 || r.Duration > 20.1 ||
+		r.Cost == 0 || r.Busy == 0 || r.Busy > 1 ||
 		r.Energy == 0 {
 		t.Errorf("%d completed in %v s, $%g, %g busy, %g Wh", r.Completed, r.Duration, r.Cost,
 			r.Busy, r.Energy)
