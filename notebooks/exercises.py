@@ -1,25 +1,30 @@
-"""Checks answers to the exercises of the lessons: check("1.1", 40). The truth is computed with the student's own llmsim.
+"""Checks answers to the exercises of the lessons: check("1.1", 40). The truth of a number is computed with the student's own llmsim.
 
-An exercise is a question, and a function that says whether an answer holds and, if it does not, where to look.
+An exercise is open until its check has an answer, and hint("1.1") gives three hints, one at a time. The answers are in
+teachers/key.py; a word is known here by its hash only.
 """
+
+from hashlib import sha256
+from statistics import median
 
 from lessons import llmsim, scenario, steps
 
 
-def number(truth, within, hint):
+def number(truth, within):
     """A check of a number: right within a factor of the truth, or else told to be too low or too high."""
     def check(answer):
         right = truth()
         if right / within <= answer <= right * within:
             return None
-        return f"{answer:g} is too {'low' if answer < right else 'high'}. {hint}"
+        return f"{answer:g} is too {'low' if answer < right else 'high'}."
+    check.truth = truth
     return check
 
 
-def word(right, hint):
-    """A check of a word."""
+def word(digest):
+    """A check of a word, of which the hash is known."""
     def check(answer):
-        return None if str(answer).strip().lower() == right else hint
+        return None if sha256(str(answer).strip().lower().encode()).hexdigest()[:12] == digest else f"It is not “{answer}”."
     return check
 
 
@@ -35,6 +40,11 @@ def cache_outweighs():
     return m["weights"] / (64 * m["kv_bytes_per_token"])
 
 
+def users_of_a_small_cache():
+    plain, small = (llmsim("memory", "llama-2-7b", "a100-80gb", f"--set=engine.kv-cache={kind}") for kind in ("fp16", "fp8"))
+    return small["kv_tokens"] / plain["kv_tokens"]
+
+
 def batch_where_products_are_bound():
     """The smallest of the usual batches at which a product of matrices is bound by arithmetic."""
     batches = [16, 32, 64, 128, 256, 512]
@@ -43,9 +53,39 @@ def batch_where_products_are_bound():
     return next(b for b in batches if bound[b])
 
 
+def step_of_64_far_back():
+    _, step = steps("llama-3.1-8b", "h100", batches=[1, 64], context=8192)
+    return step["decode 64"]["time"] / step["decode 1"]["time"]
+
+
+def share_of_the_law():
+    return 100 * median(d["decode"]["measured"] / d["decode"]["law"] for d in llmsim("explain", "--devices"))
+
+
+def rate_of_static():
+    return max(r for r in range(1, 7) if scenario("chat", batching__policy="static", workload__rate=f"{r}/s",
+                                                  workload__requests=1000)["median_ttft_ms"] < 10000)
+
+
 def gap_of_chunks():
-    r = scenario("chat", batching__policy="sarathi", batching__token_budget=2048, workload__requests=1000)
-    return r["p99_itl_ms"]
+    return scenario("chat", batching__policy="sarathi", batching__token_budget=2048, workload__requests=1000)["p99_itl_ms"]
+
+
+def tokens_of_contiguous():
+    return 100 * scenario("attention-mha", memory__policy="contiguous", memory__reserve="max")["kv_tokens_share"]
+
+
+def lost_in_large_blocks():
+    return 100 * scenario("attention-mha", memory__block_size=256)["kv_internal_share"]
+
+
+def saving(d, n=4096, m=192 * 1024 / 2):
+    return (n * d + n * n) / max(n * n * d * d / m, n * d)
+
+
+def scores_through_memory():
+    times = [steps("llama-3.1-8b", "a100-80gb", prompts=[8192], attention=kernel)[1]["prefill 8192"]["time"] for kernel in ("naive", "flash")]
+    return times[0] / times[1]
 
 
 def drafts_of_128():
@@ -53,34 +93,101 @@ def drafts_of_128():
     return r["speculation_speedup"]["tpot"]
 
 
-def rate_of_one():
-    rates = [5, 10, 15, 20, 25, 30, 35, 40]
-    return max(r for r in rates if scenario("chat", workload__rate=f"{r}/s", workload__requests=3000)["slo_met"])
+def rate_kept(step, most, **settings):
+    """The highest rate, in steps, at which chat on one H100 meets its SLO."""
+    return max(r for r in range(step, most + 1, step)
+               if scenario("chat", workload__rate=f"{r}/s", workload__requests=3000, **settings)["slo_met"])
+
+
+def price_of_two_a100():
+    cost = [scenario("chat", workload__rate="20/s", workload__requests=3000, **s)["cost_per_million_output_tokens"]
+            for s in (dict(hardware="a100-80gb", replicas=2), {})]
+    return cost[0] / cost[1]
 
 
 EXERCISES = {
-    "1.1": ("tokens of a prompt that take as long as a token of the answer",
-            number(prompt_as_long_as_a_token, 1.6, "Print the times of steps with prompts of 16, 32, 64 and 128.")),
-    "1.2": ("which phase gains more from an H100: prefill or decode",
-            word("prefill", "Compare the peaks of both with their bandwidths.")),
-    "2.1": ("the context at which the cache of 64 users outweighs the weights of Llama-2-7B, in tokens",
-            number(cache_outweighs, 1.1, "Divide the bytes of the weights by those of a token of 64 users.")),
-    "3.1": ("the smallest batch, of powers of two, at which a product of matrices is bound by arithmetic",
-            number(batch_where_products_are_bound, 1.01, "Look at the operators of each step.")),
-    "4.2": ("the gap between tokens, p99, of Sarathi with a budget of 2,048, in ms",
-            number(gap_of_chunks, 1.1, "scenario(\"chat\", batching__policy=\"sarathi\", batching__token_budget=2048, workload__requests=1000)")),
-    "5.3": ("does FlashAttention help where one token is decoded: yes or no",
-            word("no", "How large is the matrix of scores for one query?")),
-    "6.0": ("three drafts for 128 users: how many times as fast",
-            number(drafts_of_128, 1.05, "It is what gain(128, tokens=3) returns.")),
-    "7.0": ("up to which rate one H100 meets the SLO, requests a second, in steps of 5",
-            number(rate_of_one, 1.01, "The first picture of the lesson shows it.")),
+    "1.1": ("tokens of a prompt that take as long as a token of the answer", number(prompt_as_long_as_a_token, 1.6),
+            ["Both read all weights once. When does a prompt begin to take longer than that?",
+             "Print the times of steps with prompts of 16, 32, 64 and 128.",
+             'steps("llama-3.1-8b", "a100-80gb", prompts=[16, 32, 64, 128]): compare with step["decode 1"]["time"].']),
+    "1.2": ("which phase gains more from an H100: prefill or decode", word("57bf34565be1"),
+            ["What is each phase bound by?", "Compare the peaks of both GPUs, and their bandwidths: llmsim list hardware.",
+             "One ratio is above 3, the other below 2."]),
+    "1.3": ("who needs neither a low TTFT nor a low TPOT: a chat, a completion of code, or a summary by night (one word: chat, completion, summary)",
+            word("761b7ad8ad43"), ["For whom does somebody wait?", "A completion has few tokens: which of both counts?", "A job counts tokens an hour."]),
+    "2.1": ("the context at which the cache of 64 users outweighs the weights of Llama-2-7B, in tokens", number(cache_outweighs, 1.1),
+            ["Weights are read once a step, caches once for each user.", "Divide the bytes of the weights by those of a token of 64 users.",
+             'm["weights"] / (64 * m["kv_bytes_per_token"])']),
+    "2.2": ("how many times as many tokens fit with a cache in 8 bits", number(users_of_a_small_cache, 1.05),
+            ["What changes for a token, and what stays?", 'memory("llama-2-7b", engine__kv_cache="fp8")', "Divide the two kv_tokens."]),
+    "2.3": ("why MQA does not make a model 71 times as fast: (a) the weights are still read, (b) heads wait for each other, (c) it makes more tokens",
+            word("ca978112ca1b"), ["What else does a step read?", "Compare the bytes of the weights with those of the cache, for one user.", "Lesson 1 has the picture of a step."]),
+    "3.1": ("the smallest batch, of powers of two, at which a product of matrices is bound by arithmetic", number(batch_where_products_are_bound, 1.01),
+            ["A product has two FLOP for each weight and user.", 'Look at step["decode 256"]["operators"], and at "bound".',
+             "Leave attention out, and go through the batches from 16 on."]),
+    "3.2": ("with context=8192, how many times as long a step of 64 users takes as one of one user", number(step_of_64_far_back, 1.05),
+            ["Nobody shares a cache.", 'steps("llama-3.1-8b", "h100", batches=[1, 64], context=8192)', 'Divide the two ["time"].']),
+    "3.3": ("which phase of one user's request is as long on a GPU with twice the FLOP/s: prefill or decode", word("713a1417c769"),
+            ["Which one waits for memory?", "Read llmsim explain llama-3.1-8b h100.", "The FLOP/s stand idle in it."]),
+    "3.4": ("the share of the law of decoding that the machines of the last picture reach, median, in percent", number(share_of_the_law, 1.05),
+            ["How far do the points lie under the line?", 'A point is d["decode"]["measured"] over d["decode"]["law"].', "statistics.median over devices, times 100."]),
+    "4.1": ("the highest whole rate at which static batches have a median TTFT below ten seconds, requests a second", number(rate_of_static, 1.01),
+            ["A batch takes as long as its longest answer.", 'scenario("chat", batching__policy="static", workload__rate="3/s", workload__requests=1000)',
+             "Try 1 to 6."]),
+    "4.2": ("the gap between tokens, p99, of Sarathi with a budget of 2,048, in ms", number(gap_of_chunks, 1.1),
+            ["A larger chunk makes a longer step.", "The budget is batching__token_budget.",
+             'scenario("chat", batching__policy="sarathi", batching__token_budget=2048, workload__requests=1000)["p99_itl_ms"]']),
+    "4.3": ("the share of memory that lies in the last, half empty blocks, with blocks of 256, in percent", number(lost_in_large_blocks, 1.05),
+            ["How many blocks of a request are not full?", 'scenario("attention-mha", memory__block_size=256)', "kv_internal_share, times 100."]),
+    "4.4": ("the share of memory that holds tokens where the longest answer is reserved, in percent", number(tokens_of_contiguous, 1.05),
+            ["The last table of the lesson has it.", 'memory__policy="contiguous", memory__reserve="max"', "kv_tokens_share, times 100."]),
+    "5.1": ("what still grows with N² in the tiled algorithm: traffic or arithmetic", word("ca75eaf4e00c"),
+            ["What does the algorithm not write?", "Each query still meets each key.", "One of the two words is in the name of the lesson's law."]),
+    "5.2": ("how many times smaller the saving at N = 4,096 is with heads 256 wide than with 64", number(lambda: saving(64) / saving(256), 1.05),
+            ["FlashAttention moves about N²·d²/M.", "Compute standard / flash for d = 64 and d = 256.", "Divide the two."]),
+    "5.3": ("does FlashAttention help where one token is decoded: yes or no", word("9390298f3fb0"),
+            ["How large is the matrix of scores for one query?", "What must be read anyway?", "Look at the token of the answer under both kernels."]),
+    "5.4": ("how many times as long a prompt of 8,192 takes with scores in memory, on an A100", number(scores_through_memory, 1.05),
+            ["The last picture shows it.", 'attention="naive" against "flash".', 'Divide the two step["prefill 8192"]["time"].']),
+    "6.1": ("three drafts for 128 users: how many times as fast", number(drafts_of_128, 1.05),
+            ["Is a full batch bound by memory?", "The lesson has a function for it.", "gain(128, tokens=3)"]),
+    "6.2": ("tokens a step with four drafts and an acceptance of 0.7, by the law", number(lambda: (1 - 0.7 ** 5) / 0.3, 1.01),
+            ["A draft counts only if all before it were accepted.", "Add 1 + 0.7 + 0.7² + …", "tokens_a_step(0.7, 4)"]),
+    "6.3": ("at which rate do rejected drafts take time from other users: 4/s or 20/s (4 or 20)", word("f5ca38f748a1"),
+            ["Whose arithmetic is idle?", 'Compare scenario("speculation-on", workload__rate="20/s") with "4/s".', "The larger batch has less to spare."]),
+    "6.4": ("does drafting stop paying at more or at fewer users on an A100 than on an H100 (more or fewer)", word("644dbfd4924e"),
+            ["Where is its ridge?", "It has less arithmetic for its bandwidth.", "A lower ridge is reached by a smaller batch."]),
+    "7.1": ("up to which rate one H100 meets the SLO, requests a second, in steps of 5", number(lambda: rate_kept(5, 40), 1.01),
+            ["The first picture of the lesson shows it.", "Where does the curve leave 99 %?", "kept(rate)[\"slo_met\"] for 5, 10, 15, …"]),
+    "7.2": ("at 20 requests a second, how many times as much two A100 cost for a token as one H100", number(price_of_two_a100, 1.05),
+            ["What does an hour of each cost?", 'kept(20, hardware="a100-80gb", replicas=2)', "Divide cost_per_million_output_tokens of both."]),
+    "7.3": ("up to which rate one H100 meets an SLO with 60 ms a token, in steps of 10", number(lambda: rate_kept(10, 120, slo__tpot="60ms"), 1.01),
+            ["A larger batch fits into 60 ms.", 'kept(rate, slo__tpot="60ms")', "Try 40, 50, 60, …"]),
+    "8.1": ("milliseconds to read 82 million parameters in fp32 at 40 GB/s", number(lambda: 8.2, 1.05),
+            ["How many bytes are they?", "Four bytes each.", "328 MB / 40 GB/s"]),
+    "8.2": ("what TTFT has and a step has not, so that small errors add up in it (one word)", word("00b109cf1123"),
+            ["What happens before the first step of a request?", "Look at the overload.", "It begins with q."]),
+    "8.3": ("why a cross-check does not count when another program used the memory: (a) the rates that were probed were no longer those of the run, "
+            "(b) GPT-2 gave other words, (c) the clock was wrong", word("ca978112ca1b"),
+            ["What was measured before the run?", "Streams of weights take longer while others read.", "A prediction is for one machine in one state."]),
 }
 
 
 def check(exercise, answer):
-    """Says whether an answer holds. A wrong one raises an error, so that a notebook with one does not run to its end."""
-    question, holds = EXERCISES[exercise]
-    wrong = holds(answer)
-    assert wrong is None, f"{exercise}, {question}: {wrong}"
+    """Says whether an answer holds. An open or a wrong one raises an error, so that a notebook with one does not run to its end."""
+    question, holds, _ = EXERCISES[exercise]
+    assert answer is not ..., f"{exercise} is open: {question}. (hint(\"{exercise}\") helps.)"
+    try:
+        wrong = holds(answer)
+    except (TypeError, ValueError):
+        wrong = f"{answer!r} is no answer of this kind."
+    assert wrong is None, f"{exercise}, {question}: {wrong} (hint(\"{exercise}\") helps.)"
     print(f"{exercise}: right. ({question}: {answer})")
+
+
+def hint(exercise, given={}):
+    """Gives the next of three hints; each says more than the one before."""
+    hints = EXERCISES[exercise][2]
+    n = given.get(exercise, 0)
+    given[exercise] = min(n + 1, len(hints) - 1)
+    print(f"{exercise}, hint {n + 1} of {len(hints)}: {hints[n]}")
