@@ -12,7 +12,7 @@ import (
 const (
 	referenceStart = "<!-- The reference below is made from the structs: go test ./scenarios " +
 		"-run Current -update -->\n"
-	referencePath = "../docs/scenarios.md"
+	referencePath = "../docs/scenario-keys.md"
 )
 
 func TestReferenceIsCurrent(t *testing.T) {

@@ -18,7 +18,8 @@ func TestPagesShowTheOutput(t *testing.T) {
 		t.Skip("answers the plans of three pages")
 	}
 	traces := sharedfiles.Path(t, "traces")
-	for _, name := range []string{"questions.md", "deepseek.md", "planning.md"} {
+	for _, name := range []string{"questions.md", "deepseek.md", "planning.md",
+		"comparing.md"} {
 		path := filepath.Join("..", "..", "docs", name)
 		text, err := os.ReadFile(path)
 		if err != nil {

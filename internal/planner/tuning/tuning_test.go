@@ -386,7 +386,7 @@ func TestRefusals(t *testing.T) {
 
 // The page that explains the answer has a word for each of its keys.
 func TestEveryKeyIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/planning.md")
+	page, err := os.ReadFile("../../../docs/comparing.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +396,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		for i := range kind.NumField() {
 			key, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
 			if key != "" && !strings.Contains(string(page), "`"+key+"`") {
-				t.Errorf("docs/planning.md does not have %q", key)
+				t.Errorf("docs/comparing.md does not have %q", key)
 			}
 		}
 	}
