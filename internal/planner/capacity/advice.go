@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/remedy"
 	"github.com/llmsim/llmsim/internal/report"
@@ -17,7 +18,7 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *Advi
 	if !s.trials.shard.Whole() {
 		return nil, nil, nil
 	}
-	r, _, err := s.observed(ctx, s.chosen().spared(s.spare), s.size(), 1)
+	r, _, err := s.observed(ctx, s.chosen().spared(s.spare), s.size(), asPredicted())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,21 +48,22 @@ func (s *search) adviseNearest(ctx context.Context, n *Nearest) error {
 		replicas = s.fewest(o)
 	}
 	var err error
-	n.Advice, err = s.advise(ctx, o, replicas, o.slow)
+	n.Advice, err = s.advise(ctx, o, replicas, o.worst())
 	return err
 }
 
 // advise simulates a number of replicas of an option, and tries changes that may help.
 func (s *search) advise(ctx context.Context, o *option, replicas int,
-	slowdown float64) (*Advice, error) {
-	r, load, err := s.observed(ctx, o, replicas, slowdown)
+	wrong off) (*Advice, error) {
+	r, load, err := s.observed(ctx, o, replicas, wrong)
 	if err != nil || r.Completed == 0 {
 		return nil, err
 	}
 	if r.SLOMet {
 		return nil, nil // it is missed when replicas are away, with other seeds or in a longer run
 	}
-	a := &Advice{Replicas: replicas, Slowdown: slowdown, Kept: r.Attainment.All}
+	a := &Advice{Replicas: replicas, Slowdown: wrong.steps, Late: wrong.first,
+		Kept: r.Attainment.All}
 	// The plan itself counts replicas, so more of them is no advice.
 	if err := remedy.Try(ctx, load, r, "replicas"); err != nil {
 		return nil, err
@@ -75,9 +77,10 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 // observed simulates a whole fleet in this process, and returns a function that reads its scenario
 // again.
 func (s *search) observed(ctx context.Context, o *option, replicas int,
-	slowdown float64) (*scenarios.Result, func() (*scenarios.File, error), error) {
+	wrong off) (*scenarios.Result, func() (*scenarios.File, error), error) {
 	p := &s.trials.file.Plan
-	scenario, requests := o.scenario(&p.Menu, replicas, slowdown), p.together(s.rate, replicas)
+	scenario, requests := o.scenario(&p.Menu, replicas, wrong.steps), p.together(s.rate, replicas)
+	later(&scenario, wrong.first)
 	load := func() (*scenarios.File, error) {
 		return s.trials.file.file(scenario, s.rate, requests)
 	}
@@ -93,14 +96,26 @@ func (s *search) observed(ctx context.Context, o *option, replicas int,
 	return r, load, err
 }
 
+// later makes the limits of TTFT of a scenario as much stricter as TTFT is later. Limits of whole
+// requests stay what they are.
+func later(s *scenarios.Scenario, factor float64) {
+	s.SLO.TTFT = s.SLO.TTFT.Scaled(1 / factor)
+	s.Workload.Classes = slices.Clone(s.Workload.Classes)
+	for i := range s.Workload.Classes {
+		slo := &s.Workload.Classes[i].SLO
+		slo.TTFT = slo.TTFT.Scaled(1 / factor)
+	}
+}
+
 // print prints why a fleet misses the SLO, and what would help.
 func (a *Advice) print(p *report.Printer, confidence float64) {
 	if a == nil {
 		return
 	}
-	p.Text(fmt.Sprintf("With %s, and steps %.3g times as long as predicted, which %.3g%% of cases "+
-		"stay within, %s of the requests meet the SLO.", several(a.Replicas, "replica"),
-		a.Slowdown, 100*confidence, report.Percent(a.Kept)))
+	p.Text(fmt.Sprintf("With %s, steps %.3g times and TTFT %.3g times as long as predicted, which "+
+		"%.3g%% of cases stay within, %s of the requests meet the SLO.",
+		several(a.Replicas, "replica"), a.Slowdown, a.Slowdown*a.Late, 100*confidence,
+		report.Percent(a.Kept)))
 	for _, words := range a.Insights {
 		p.Item(words)
 	}

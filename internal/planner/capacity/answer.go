@@ -131,8 +131,11 @@ type Deployment struct {
 	// Grade says what the predictions for the fleet rest on.
 	Grade evidence.Grade `json:"grade"`
 	// Chances are the probabilities that this number of replicas without the spares, one fewer and
-	// one more keep the SLO, given how wrong the predicted step times may be.
+	// one more keep the SLO, given how wrong the predictions of TPOT and TTFT may be.
 	Chances []Chance `json:"chances"`
+	// Certainty is what the fleet costs beyond one that is enough if all predictions are right; nil
+	// where that was not looked for.
+	Certainty *Certainty `json:"certainty,omitempty"`
 	// Insights explain the figures of the whole fleet, as for a scenario.
 	Insights []string `json:"insights"`
 	// OneFewer says why one replica fewer misses the SLO, and what would help; nil if the fleet has
@@ -148,6 +151,17 @@ type Deployment struct {
 	Unstartable string         `json:"unstartable,omitempty"`
 }
 
+// Certainty is what it costs that the SLO is kept although predictions may be wrong.
+type Certainty struct {
+	// Predicted is the least number of replicas, spares left out, that keep the SLO if all
+	// predictions are right.
+	Predicted int `json:"replicas_as_predicted"`
+	// Needed is the number of the fleet, spares left out.
+	Needed int `json:"replicas"`
+	// Hourly is the price of the further replicas of the fleet, in US dollars an hour.
+	Hourly float64 `json:"dollars_per_hour"`
+}
+
 // Nearest is the option that comes closest to the SLO.
 type Nearest struct {
 	option int
@@ -160,10 +174,12 @@ type Nearest struct {
 
 // Advice says why a fleet misses the SLO, and which changes outside the menu were tried.
 type Advice struct {
-	// Replicas is the number that run, Slowdown is the factor on predicted step times under which
-	// they must keep the SLO, Kept the share of requests that do.
+	// Replicas is the number that run. Slowdown is the factor on predicted step times, and Late the
+	// further factor on TTFT, under which they must keep the SLO, and Kept is the share of requests
+	// that do.
 	Replicas int     `json:"replicas"`
 	Slowdown float64 `json:"slowdown"`
+	Late     float64 `json:"ttft_factor"`
 	Kept     float64 `json:"kept"`
 	// Insights explain the figures of the run, as for a scenario, and say what helps.
 	Insights []string           `json:"insights"`

@@ -69,8 +69,9 @@ func (p *parts) judge(plan *Plan) {
 		weakest = evidence.Weakest([]evidence.Evidence{p.prefill.evidence.Apart(),
 			p.decode.evidence.Apart()})
 	}
-	p.grade, p.physics = weakest.Grade, physics{weakest.Spread.TPOTBias, weakest.Spread.TPOT}
-	p.slow = p.physics.slowdown(plan.Effort.Confidence)
+	p.grade, p.physics = weakest.Grade, physicsOf(weakest.Spread)
+	worst := p.physics.worst(plan.Effort.Confidence)
+	p.slow, p.late = worst.steps, worst.first
 	if !trusted(plan.Trust, p.grade) {
 		p.distrust = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", p.grade,
 			plan.Trust)
@@ -142,6 +143,7 @@ func (p *parts) latencies(l *load) {
 
 // times returns the latency of a request with a replica to itself, as a multiple of its limit.
 func (p *parts) times(slo metrics.SLO, ttft, tpot sim.Time, output int) float64 {
+	ttft = sim.Time(p.late * float64(ttft))
 	times := max(ratio(ttft, slo.TTFT), ratio(tpot, slo.TPOT),
 		ratio(ttft+tpot*sim.Time(output-1), slo.E2E))
 	return times * p.slow
@@ -174,7 +176,8 @@ func (p *parts) floor() string {
 	first, pace := p.prefill.slowest.ttft, p.servers()[len(p.servers())-1].slowest.tpot
 	return fmt.Sprintf("even a request that has the replica to itself takes up to %s to the "+
 		"first token and %s a token: %s of them could meet the SLO",
-		units.FormatDuration(p.slow*first.Seconds()), units.FormatDuration(p.slow*pace.Seconds()),
+		units.FormatDuration(p.slow*p.late*first.Seconds()),
+		units.FormatDuration(p.slow*pace.Seconds()),
 		report.Percent(p.alone))
 }
 

@@ -60,7 +60,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 	} else {
 		p.Text(fmt.Sprintf("SLO: %s. %s of the requests meet it; %s binds.", a.slo(),
 			report.Percent(d.Kept), d.Binds))
-		p.Text(d.odds())
+		p.Text(d.odds(a.Confidence))
 		d.printCost(p)
 	}
 	if d.Sold != nil {

@@ -3,15 +3,32 @@ package capacity
 import (
 	"context"
 	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/planner/stats"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Chance is the probability that a number of replicas keeps the SLO, with the spares down.
 type Chance struct {
-	Replicas    int     `json:"replicas"`
+	Replicas int `json:"replicas"`
+	// Probability is over the errors of both latencies. It is 0 for less than 0.015, and 1 for more
+	// than 0.985.
 	Probability float64 `json:"probability"`
-	// Kept is the share of requests that keep the SLO with the predicted step times.
+	// Low and High are the interval of the probability over seeds, at 95 % confidence.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// Kept is the share of requests that keep the SLO with the predicted times.
 	Kept float64 `json:"kept"`
 }
+
+// chanceSeeds is how many runs a probability rests on, certain the least probability that is told
+// apart from 0 and 1, and sureOf the confidence of its interval.
+const (
+	chanceSeeds = 4
+	certain     = 0.015
+	sureOf      = 0.95
+)
 
 // few returns the most runs that a probability rests on. Days of a trace differ more than draws of
 // one load do, so a trace that is resampled has as many runs as for a decision.
@@ -19,7 +36,7 @@ func (s *search) few() int {
 	if s.trials.file.Plan.Workload.Resampled() {
 		return s.seeds
 	}
-	return fewSeeds
+	return min(s.seeds, chanceSeeds)
 }
 
 // chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more.
@@ -31,40 +48,202 @@ func (s *search) chances(ctx context.Context) ([]Chance, error) {
 	}
 	err := each(ctx, places(len(list)), func(ctx context.Context, place int) (err error) {
 		c := &list[place]
-		if _, c.Kept, err = s.keeps(ctx, s.chosen(), c.Replicas, 1, s.few()); err == nil {
-			c.Probability, err = s.chance(ctx, c.Replicas)
+		_, c.Kept, err = s.keeps(ctx, s.chosen(), c.Replicas, asPredicted(), s.few())
+		if err != nil {
+			return err
 		}
-		return err
+		if _, taken := s.chosen().interrupted(); taken {
+			return s.chanceTogether(ctx, c)
+		}
+		return s.chance(ctx, c)
 	})
 	return list, err
 }
 
-// chance bisects the slowdown up to which n replicas keep the SLO, and returns how likely steps are
-// at most that slow, to about two hundredths; 0 and 1 stand for less than 0.015 and more than
-// 0.985.
-func (s *search) chance(ctx context.Context, n int) (float64, error) {
-	const precise, certain = 0.02, 0.015
-	p := s.chosen().physics
-	low, high := 0.0, 1.0 // of the probability: kept at low, missed at high
-	for next := 1 - certain; high-low > precise; next = (low + high) / 2 {
-		ok, _, err := s.keeps(ctx, s.chosen(), n, math.Round(p.quantile(next)*1e4)/1e4, s.few())
-		switch {
-		case err != nil:
-			return 0, err
-		case ok && next == 1-certain:
-			return 1, nil
-		case ok:
-			low = next
-		case next == 1-certain:
-			high = next
-			if ok, _, err = s.keeps(ctx, s.chosen(), n, math.Round(p.quantile(certain)*1e4)/1e4,
-				s.few()); err != nil || !ok {
-				return 0, err
+// lateRun is what runs with one seed each show where steps are some deviations off: the largest
+// factor on TTFT under which all runs together keep the SLO, and then all but one of them, for
+// each.
+type lateRun struct {
+	deviations float64
+	most       []float64
+}
+
+// chance sets how likely a fleet keeps the SLO. Where steps are z deviations slower than they
+// typically are, runs show up to which factor on TTFT the SLO is kept, and so with what
+// probability; that is integrated over z (both are normal and independent, see physics). The factor
+// falls as steps get slower, so it is simulated for few z, most of them where it falls to nothing.
+func (s *search) chance(ctx context.Context, c *Chance) error {
+	var runs []lateRun
+	run := func(deviations float64) (lateRun, error) {
+		at := slices.IndexFunc(runs, func(r lateRun) bool { return r.deviations == deviations })
+		if at >= 0 {
+			return runs[at], nil
+		}
+		r, err := s.lateRun(ctx, c.Replicas, deviations)
+		runs = append(runs, r)
+		slices.SortFunc(runs, func(a, b lateRun) int {
+			return int(math.Copysign(1, a.deviations-b.deviations))
+		})
+		return r, err
+	}
+	last, p := chanceNodes()[len(chanceNodes())-1], s.chosen().physics.first
+	r, err := run(last)
+	if err != nil || s.surely(&r) {
+		c.Probability, c.Low, c.High = 1, 1, 1
+		return err
+	}
+	for _, deviations := range chanceNodes() {
+		if _, err := run(deviations); err != nil {
+			return err
+		}
+	}
+	const precise = 0.04 // of the probability that steps are in between
+	for range 8 {
+		low, high, found := 0.0, 0.0, false
+		for k := 1; k < len(runs); k++ {
+			a, b := &runs[k-1], &runs[k]
+			some := func(m float64) bool { return m > 0 }
+			gap := distuv.UnitNormal.CDF(b.deviations) - distuv.UnitNormal.CDF(a.deviations)
+			if slices.ContainsFunc(a.most, some) && !slices.ContainsFunc(b.most, some) &&
+				gap > precise {
+				low, high, found = a.deviations, b.deviations, true
 			}
-			low = certain
-		default:
+		}
+		if !found {
+			break
+		}
+		if _, err := run((low + high) / 2); err != nil {
+			return err
+		}
+	}
+	c.set(runs, p)
+	return nil
+}
+
+// chanceNodes are the deviations at which steps are looked at first.
+func chanceNodes() []float64 {
+	var list []float64
+	for _, p := range []float64{certain, 0.2, 0.5, 0.8, 0.95, 1 - certain} {
+		list = append(list, distuv.UnitNormal.Quantile(p))
+	}
+	return list
+}
+
+// surely reports whether a fleet keeps the SLO in more cases than are told apart, by runs with
+// steps that are about as slow as they can be.
+func (s *search) surely(r *lateRun) bool {
+	return !slices.ContainsFunc(r.most, func(most float64) bool {
+		return s.chosen().physics.first.below(most) < 1-certain/10
+	})
+}
+
+// lateRun simulates a fleet with several seeds.
+func (s *search) lateRun(ctx context.Context, n int, deviations float64) (lateRun, error) {
+	o := s.chosen()
+	wrong := off{o.physics.steps.at(deviations), 1}
+	var runs []trial
+	for seed := range s.trials.file.Plan.seeds(s.few()) {
+		t, _, err := s.whole(ctx, o, n, wrong, uint64(seed))
+		if err != nil {
+			return lateRun{}, err
+		}
+		runs = append(runs, t)
+	}
+	r := lateRun{deviations, []float64{mostOf(runs)}}
+	for k := range runs {
+		if len(runs) > 1 {
+			r.most = append(r.most, mostOf(slices.Delete(slices.Clone(runs), k, k+1)))
+		}
+	}
+	return r, nil
+}
+
+// mostOf returns the largest factor on TTFT under which runs together keep the SLO; 0 where
+// latencies grow in one of them.
+func mostOf(runs []trial) float64 {
+	var all [][]clause
+	for i := range runs {
+		if runs[i].Growing {
+			return 0
+		}
+		all = append(all, runs[i].Clauses)
+	}
+	return mostLate(pooled(all))
+}
+
+// set sets the probability and its interval from runs at growing deviations. Between runs,
+// probabilities are interpolated. The interval is that of the jackknife over seeds (Efron, "The
+// Jackknife, the Bootstrap and Other Resampling Plans", 1982, chapter 3).
+func (c *Chance) set(runs []lateRun, first normal) {
+	var list []float64
+	for seed := range runs[0].most {
+		sum, below, kept := 0.0, 0.0, 1.0
+		for i := range runs {
+			upTo := distuv.UnitNormal.CDF(runs[i].deviations)
+			now := min(kept, first.below(runs[i].most[seed]))
+			if i == 0 {
+				kept = now
+			}
+			sum += float64((upTo - below) * (kept + now) / 2)
+			below, kept = upTo, now
+		}
+		list = append(list, sum+float64((1-below)*kept))
+	}
+	half := 0.0
+	if n := len(list) - 1; n > 1 { // each leaves out one of n, so they differ n−1 times less
+		half = stats.Mean(list[1:], sureOf).Half * float64(n-1)
+	}
+	short := func(p float64) float64 { return math.Round(100*min(max(p, 0), 1)) / 100 }
+	c.Probability, c.Low, c.High = short(list[0]), short(list[0]-half), short(list[0]+half)
+}
+
+// chanceTogether is chance for replicas that are taken away, whose runs are mixed by how many are
+// left. Both latencies are taken to be as late as in the same share of cases.
+func (s *search) chanceTogether(ctx context.Context, c *Chance) error {
+	low, high := 0.0, 1.0 // of the probability: kept at low, missed at high
+	for next := 1 - certain; high-low > certain; next = (low + high) / 2 {
+		ok, _, err := s.keeps(ctx, s.chosen(), c.Replicas, s.chosen().physics.worst(next), s.few())
+		if err != nil {
+			return err
+		}
+		if ok {
+			low = next
+		} else {
 			high = next
 		}
 	}
-	return math.Round(100*(low+high)/2) / 100, nil
+	if c.Probability = math.Round(100*(low+high)/2) / 100; low >= 1-certain {
+		c.Probability = 1
+	} else if high <= certain {
+		c.Probability = 0
+	}
+	c.Low, c.High = c.Probability, c.Probability
+	return nil
+}
+
+// certainty finds out how many replicas of the chosen option would be enough if all predictions
+// were right, in steps that double from the chosen number down. It returns nil for fleets that
+// start and stop replicas, or lose them.
+func (s *search) certainty(ctx context.Context) (*Certainty, error) {
+	o, n := s.chosen(), s.fates[s.best].replicas
+	if _, taken := o.interrupted(); taken || o.scaled() || s.goal().Find == findThroughput {
+		return nil, nil
+	}
+	low, high := 0, n // missed with low, kept with high
+	for step := 1; high-low > 1; step *= 2 {
+		middle := (low + high) / 2
+		if low == 0 {
+			middle = max(1, high-step)
+		}
+		ok, _, err := s.keeps(ctx, o, middle, asPredicted(), s.few())
+		switch {
+		case err != nil:
+			return nil, err
+		case ok:
+			high = middle
+		default:
+			low = middle
+		}
+	}
+	return &Certainty{Predicted: high, Needed: n, Hourly: float64(float64(n-high) * o.price)}, nil
 }

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"math"
+	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
@@ -20,6 +21,9 @@ type clause struct {
 	Latency metrics.Latency `json:"latency,omitempty"`
 	Kept    stats.Interval  `json:"kept"`
 	Target  float64         `json:"target"`
+	// Late has the shares if TTFT were other than simulated, for each of lateFactors. It is absent
+	// where TTFT does not matter.
+	Late []stats.Interval `json:"kept_by_ttft,omitempty"`
 }
 
 // used returns how near a clause is to being missed: the share of requests that miss it, divided by
@@ -45,47 +49,75 @@ func binding(clauses []clause) clause {
 // pooled puts the clauses of runs with different seeds together.
 func pooled(runs [][]clause) []clause {
 	list := make([]clause, len(runs[0]))
-	n := float64(len(runs))
 	for i := range list {
 		list[i] = runs[0][i]
-		sum, variance := 0.0, 0.0
-		for _, run := range runs {
-			sum += run[i].Kept.Mean
-			variance += float64(run[i].Kept.Half * run[i].Kept.Half)
+		list[i].Kept = mean(runs, func(run []clause) stats.Interval { return run[i].Kept })
+		list[i].Late = slices.Clone(list[i].Late)
+		for k := range list[i].Late {
+			list[i].Late[k] = mean(runs, func(run []clause) stats.Interval {
+				return run[i].Late[k]
+			})
 		}
-		list[i].Kept = stats.Interval{Mean: sum / n, Half: math.Sqrt(variance) / n}
 	}
 	return list
+}
+
+// mean returns the mean of an interval of runs that are independent.
+func mean(runs [][]clause, of func(run []clause) stats.Interval) stats.Interval {
+	sum, variance, n := 0.0, 0.0, float64(len(runs))
+	for _, run := range runs {
+		one := of(run)
+		sum += one.Mean
+		variance += float64(one.Half * one.Half)
+	}
+	return stats.Interval{Mean: sum / n, Half: math.Sqrt(variance) / n}
 }
 
 // clauses returns how well requests kept each part of the SLO, and how well all gaps of the run
 // kept the limits of gaps.
 func clauses(seen *planner.Observation, requests []planner.Request, confidence float64) []clause {
 	var list []clause
-	add := func(name string, latency metrics.Latency, target float64,
-		keeps func(*planner.Request) (kept, counts bool)) {
-		list = append(list, clause{Name: name, Latency: latency, Target: target,
-			Kept: share(requests, confidence, keeps)})
+	add := func(g clause, limits metrics.SLO, counts func(*planner.Request) bool) {
+		var rooms []float64
+		for i := range requests {
+			if r := &requests[i]; counts(r) {
+				rooms = append(rooms, room(r, &limits))
+			}
+		}
+		g.Kept = within(rooms, 1, confidence)
+		if limits.TTFT > 0 || limits.E2E > 0 {
+			g.Late = lateness(rooms, confidence)
+		}
+		list = append(list, g)
 	}
 	classes := seen.Simulation.Scenario.Workload.Classes
 	for class := range max(1, len(classes)) {
 		promise := seen.Simulation.SLO(class)
 		if promise.Share > 0 {
-			add("", "", promise.Share, func(r *planner.Request) (kept, counts bool) {
-				return r.Kept, r.Class == class || len(classes) == 0
-			})
+			g := clause{Target: promise.Share}
 			if len(classes) > 1 {
-				list[len(list)-1].Class = classes[class].Name
+				g.Class = classes[class].Name
 			}
+			add(g, promise, func(r *planner.Request) bool {
+				return r.Class == class || len(classes) == 0
+			})
 		}
 		for _, l := range promise.Percentiles {
 			if l.Latency == metrics.ITL {
 				continue
 			}
-			name := (&metrics.LimitResult{Latency: l.Latency, Percentile: l.Percentile}).Name()
-			add(name, l.Latency, l.Percentile/100, func(r *planner.Request) (kept, counts bool) {
-				return !r.Rejected && r.Of(l.Latency) <= l.Most, r.Class == class
-			})
+			g := clause{Latency: l.Latency, Target: l.Percentile / 100,
+				Name: (&metrics.LimitResult{Latency: l.Latency, Percentile: l.Percentile}).Name()}
+			var limits metrics.SLO
+			switch l.Latency {
+			case metrics.TTFT:
+				limits.TTFT = l.Most
+			case metrics.TPOT:
+				limits.TPOT = l.Most
+			default:
+				limits.E2E = l.Most
+			}
+			add(g, limits, func(r *planner.Request) bool { return r.Class == class })
 		}
 	}
 	for i := range seen.Result.Limits {
@@ -98,25 +130,25 @@ func clauses(seen *planner.Observation, requests []planner.Request, confidence f
 	return list
 }
 
-// share returns the share of the counted requests that kept the clause.
-func share(requests []planner.Request, confidence float64,
-	keeps func(*planner.Request) (kept, counts bool)) stats.Interval {
-	var series []float64
-	for i := range requests {
-		switch kept, counts := keeps(&requests[i]); {
-		case kept && counts:
-			series = append(series, 1)
-		case counts:
-			series = append(series, 0)
+// under returns the clause where TTFT is that many times what was simulated.
+func (g clause) under(factor float64) clause {
+	if g.Late != nil && factor != 1 {
+		g.Kept = lateAt(g.Late, factor)
+	}
+	return g
+}
+
+// mostLate returns the largest factor on TTFT under which clauses are kept: 0 for none, and +Inf
+// where TTFT does not matter.
+func mostLate(clauses []clause) float64 {
+	least := math.Inf(1)
+	for i := range clauses {
+		switch g := &clauses[i]; {
+		case g.Late != nil:
+			least = min(least, mostKept(g.Late, g.Target))
+		case g.Kept.Mean < g.Target-1e-12:
+			return 0
 		}
 	}
-	switch {
-	case len(series) == 0:
-		return stats.Interval{Mean: 1}
-	case len(series) < batchCount:
-		kept := stats.Mean(series, confidence)
-		kept.Half = min(kept.Half, 1) // of a single request nothing is known
-		return kept
-	}
-	return stats.BatchMean(series, batchCount, confidence)
+	return least
 }

@@ -121,7 +121,9 @@ func (c *comparison) note(f fleet, o *outcome) {
 // same simulates n replicas of an option with the requests that are common to all fleets.
 func (c *comparison) same(ctx context.Context, o *option, n int) (trial, error) {
 	p := &c.trials.file.Plan
-	return c.trials.trial(ctx, o.scenario(&p.Menu, n, o.slow), c.rate, p.together(c.rate, compared))
+	t, err := c.trials.trial(ctx, o.scenario(&p.Menu, n, o.slow), c.rate,
+		p.together(c.rate, compared))
+	return t.under(o.late), err
 }
 
 // points simulates several fleets at the same time, and returns the ones that keep the SLO.

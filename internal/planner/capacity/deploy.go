@@ -17,14 +17,15 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 	var file *scenarios.File
 	var interrupted *Interrupted
 	var chances []Chance
+	var certainty *Certainty
 	fixed := 0
 	group, within := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		reduced, _, err = s.whole(within, s.chosen(), s.fates[s.best].replicas, 1, 0)
+		reduced, _, err = s.whole(within, s.chosen(), s.fates[s.best].replicas, asPredicted(), 0)
 		return err
 	})
 	group.Go(func() (err error) {
-		full, file, err = s.whole(within, s.chosen().spared(s.spare), s.size(), 1, 0)
+		full, file, err = s.whole(within, s.chosen().spared(s.spare), s.size(), asPredicted(), 0)
 		return err
 	})
 	group.Go(func() (err error) {
@@ -33,6 +34,10 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 	})
 	group.Go(func() (err error) {
 		chances, err = s.chances(within)
+		return err
+	})
+	group.Go(func() (err error) {
+		certainty, err = s.certainty(within)
 		return err
 	})
 	if s.chosen().scaled() {
@@ -48,7 +53,7 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Interrupted, d.Chances = interrupted, chances
+	d.Interrupted, d.Chances, d.Certainty = interrupted, chances, certainty
 	if fixed > 0 {
 		d.Scaled.Fixed = fixed + s.spare
 		d.Scaled.FixedHourly = float64(float64(fixed+s.spare) * s.chosen().price)

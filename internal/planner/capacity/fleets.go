@@ -45,6 +45,7 @@ func (s *search) mixed(ctx context.Context, shapes []Shape) (*Mixed, error) {
 		if err != nil {
 			return nil, err
 		}
+		t = t.under(max(m.options[0].late, m.options[1].late))
 		if m.Kept = t.Kept.Mean; t.kept() {
 			return m, nil
 		}

@@ -34,11 +34,12 @@ type parts struct {
 	// prefill is the kind of the replicas that compute prompts, or do both, and decode of those
 	// that go on from there; nil where there are none.
 	prefill, decode *server
-	// physics says how wrong the step times may be, and grade why. slow is the factor on step times
-	// under which an option must keep the SLO.
+	// physics says how wrong predictions may be, and grade why. slow is the factor on step times,
+	// and late the further factor on TTFT, under which an option must keep the SLO.
 	physics physics
 	grade   evidence.Grade
 	slow    float64
+	late    float64
 	// distrust says why the plan does not trust the evidence; empty if it does.
 	distrust string
 	// alone is the share of requests that could keep the SLO with a replica to themselves, and
@@ -48,6 +49,9 @@ type parts struct {
 	excess float64
 	tight  bool
 }
+
+// worst returns the errors under which an option must keep the SLO.
+func (p *parts) worst() off { return off{p.slow, p.late} }
 
 // servers lists the kinds of replicas of an option.
 func (p *parts) servers() []*server {

@@ -271,14 +271,14 @@ func (s *search) narrow(ctx context.Context, list []*reach, served float64) erro
 func (s *search) sustains(ctx context.Context, o *option, n int, rate float64) (verdict, error) {
 	if _, taken := o.interrupted(); taken {
 		rate = round(rate)
-		t, err := s.withstands(ctx, o, n, rate, o.slow)
+		t, err := s.withstands(ctx, o, n, rate, o.worst())
 		return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
 	}
 	if s.trials.file.Plan.divisible() {
 		return s.trials.sustains(ctx, o, rate/float64(n))
 	}
 	rate = round(rate)
-	t, _, err := s.wholeAt(ctx, o, n, rate, o.slow, 0)
+	t, _, err := s.wholeAt(ctx, o, n, rate, o.worst(), 0)
 	return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
 }
 

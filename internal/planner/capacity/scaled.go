@@ -171,7 +171,7 @@ func (s *search) firstAsked(o *option, known map[alike]int) (func(context.Contex
 	}
 	fixed := o.unscaled()
 	return func(ctx context.Context, o *option, n int) (verdict, error) {
-		_, _, err := s.whole(ctx, fixed, n, o.slow, 0)
+		_, _, err := s.whole(ctx, fixed, n, o.worst(), 0)
 		return verdict{}, err
 	}, s.fewest(fixed)
 }
@@ -181,12 +181,12 @@ func (s *search) firstAsked(o *option, known map[alike]int) (func(context.Contex
 func (s *search) keepsUp(ctx context.Context, o *option, n int) (verdict, error) {
 	needed := places(s.trials.file.Plan.seeds(fewSeeds)) // which run at the same time
 	if err := each(ctx, needed, func(ctx context.Context, seed int) error {
-		_, _, err := s.whole(ctx, o, n, o.slow, uint64(seed))
+		_, _, err := s.whole(ctx, o, n, o.worst(), uint64(seed))
 		return err
 	}); err != nil {
 		return verdict{}, err
 	}
-	runs, ok, err := s.pool(ctx, o, n, o.slow, s.seeds)
+	runs, ok, err := s.pool(ctx, o, n, o.worst(), s.seeds)
 	if err != nil {
 		return verdict{}, err
 	}
@@ -209,7 +209,7 @@ func (s *search) leastFixed(ctx context.Context, o *option) (int, error) {
 	n, most, found := s.fewest(fixed), s.most(fixed), 0
 	low := n - 1
 	for step := 1; found == 0 && low < most || found-low > 1; {
-		t, _, err := s.whole(ctx, fixed, n, o.slow, 0)
+		t, _, err := s.whole(ctx, fixed, n, o.worst(), 0)
 		switch {
 		case err != nil:
 			return 0, err

@@ -148,7 +148,7 @@ func TestReplicasThatNeverRun(t *testing.T) {
 			if !o.scaled() || o.unfit() != "" {
 				continue
 			}
-			few, _, err := s.whole(ctx, o, most, o.slow, 0)
+			few, _, err := s.whole(ctx, o, most, o.worst(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +156,7 @@ func TestReplicasThatNeverRun(t *testing.T) {
 				continue
 			}
 			seen++
-			many, _, err := s.whole(ctx, o, most+4, o.slow, 0)
+			many, _, err := s.whole(ctx, o, most+4, o.worst(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,7 +20,7 @@ func (s *search) fixedInstead(ctx context.Context, o *option) (int, error) {
 	}
 	fixed := o.unscaled()
 	for range mostSteps {
-		ok, _, err := s.keeps(ctx, fixed, n, o.slow, s.seeds)
+		ok, _, err := s.keeps(ctx, fixed, n, o.worst(), s.seeds)
 		if err != nil || ok {
 			return n, err
 		}
@@ -107,7 +107,7 @@ func (s *search) ran(ctx context.Context, o *option, n, seeds int) (sum float64,
 	err error) {
 	paid, idle := make([]float64, seeds), make([]bool, seeds)
 	err = each(ctx, places(seeds), func(ctx context.Context, k int) error {
-		t, _, err := s.whole(ctx, o.spared(s.spare), n+s.spare, 1, uint64(k))
+		t, _, err := s.whole(ctx, o.spared(s.spare), n+s.spare, asPredicted(), uint64(k))
 		if err == nil {
 			paid[k], idle[k] = o.paid(t.Running), o.spared(s.spare).neverRan(&t, n+s.spare)
 		}

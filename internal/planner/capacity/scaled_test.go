@@ -95,7 +95,7 @@ func leastFleet(t *testing.T, s *search, o *option) (replicas int, running float
 	}
 	running = math.Inf(1)
 	for n := max(1, o.always()); n <= min(12, s.allowed(o)-s.spare); n++ {
-		ok, _, err := s.keeps(context.Background(), o, n, o.slow, s.seeds)
+		ok, _, err := s.keeps(context.Background(), o, n, o.worst(), s.seeds)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -92,13 +92,13 @@ func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) 
 		return s.keepsUp(ctx, o, n)
 	}
 	if _, taken := o.interrupted(); taken {
-		t, err := s.withstands(ctx, o, n, s.rate, o.slow)
+		t, err := s.withstands(ctx, o, n, s.rate, o.worst())
 		return verdict{rate: s.rate / float64(n), sustained: t.kept(), trial: t}, err
 	}
 	if s.trials.file.Plan.divisible() {
 		return s.trials.sustains(ctx, o, s.rate/float64(n))
 	}
-	t, _, err := s.whole(ctx, o, n, o.slow, 0)
+	t, _, err := s.whole(ctx, o, n, o.worst(), 0)
 	return verdict{rate: s.rate / float64(n), sustained: t.kept(), trial: t}, err
 }
 

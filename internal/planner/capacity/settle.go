@@ -16,16 +16,16 @@ const (
 	mostPooled = 200_000
 )
 
-// keeps reports whether a fleet of n replicas of o, spares down, keeps the SLO where steps take
-// slowdown times what is predicted, over the pooled requests of at most that many seeds, and the
-// share of requests that do.
-func (s *search) keeps(ctx context.Context, o *option, n int, slowdown float64, seeds int) (bool,
+// keeps reports whether a fleet of n replicas of o, spares down, keeps the SLO where predictions
+// are wrong by some factors, over the pooled requests of at most that many seeds, and the share of
+// requests that do.
+func (s *search) keeps(ctx context.Context, o *option, n int, wrong off, seeds int) (bool,
 	float64, error) {
 	if _, taken := o.interrupted(); taken {
-		t, err := s.withstands(ctx, o, n, s.rate, slowdown)
+		t, err := s.withstands(ctx, o, n, s.rate, wrong)
 		return t.kept(), t.Kept.Mean, err
 	}
-	runs, ok, err := s.pool(ctx, o, n, slowdown, seeds)
+	runs, ok, err := s.pool(ctx, o, n, wrong, seeds)
 	if err != nil {
 		return false, 0, err
 	}
@@ -43,12 +43,12 @@ type decision struct {
 const farBelow = 0.05
 
 // decide is keeps over as many seeds as a decision takes.
-func (s *search) decide(ctx context.Context, o *option, n int, slowdown float64) (decision, error) {
+func (s *search) decide(ctx context.Context, o *option, n int, wrong off) (decision, error) {
 	if _, taken := o.interrupted(); taken {
-		ok, share, err := s.keeps(ctx, o, n, slowdown, s.seeds)
+		ok, share, err := s.keeps(ctx, o, n, wrong, s.seeds)
 		return decision{kept: ok, sure: true, share: share}, err
 	}
-	runs, ok, err := s.pool(ctx, o, n, slowdown, s.seeds)
+	runs, ok, err := s.pool(ctx, o, n, wrong, s.seeds)
 	if err != nil {
 		return decision{}, err
 	}
@@ -60,13 +60,13 @@ func (s *search) decide(ctx context.Context, o *option, n int, slowdown float64)
 // pool simulates a fleet with one seed after another until it is clear whether it keeps the SLO,
 // and returns the runs. The fleet misses the SLO if latencies grow in one of the runs, or if a
 // second run without a miss would not make up for the requests of the first that miss it.
-func (s *search) pool(ctx context.Context, o *option, n int, slowdown float64,
+func (s *search) pool(ctx context.Context, o *option, n int, wrong off,
 	seeds int) (runs []trial, kept bool, err error) {
 	seeds = s.trials.file.Plan.seeds(seeds)
 	var all [][]clause
 	var requests int64
 	for seed := range seeds {
-		t, file, err := s.whole(ctx, o, n, slowdown, uint64(seed))
+		t, file, err := s.whole(ctx, o, n, wrong, uint64(seed))
 		if err != nil {
 			return nil, false, err
 		}
@@ -199,8 +199,8 @@ func (s *search) worth(i int) int {
 	return n
 }
 
-// pessimism returns the slowdown under which an option must keep the SLO.
-func (s *search) pessimism(i int) float64 { return s.options[i].slow }
+// pessimism returns the errors under which an option must keep the SLO.
+func (s *search) pessimism(i int) off { return s.options[i].worst() }
 
 // settle finds the smallest fleet that keeps the SLO with the asked confidence, and reports whether
 // there is one.

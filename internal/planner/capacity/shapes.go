@@ -194,5 +194,5 @@ const likely = 0.1
 // they are in one case of ten, taking rates to be inverse to step times.
 func (s *search) optimistic(i, n int) int {
 	o := s.options[i]
-	return max(1, int(math.Ceil(float64(n)*o.physics.quantile(likely)/s.pessimism(i)-1e-9)))
+	return max(1, int(math.Ceil(float64(n)*o.physics.steps.quantile(likely)/o.slow-1e-9)))
 }

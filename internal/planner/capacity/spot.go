@@ -55,14 +55,14 @@ const rarely = 1e-5
 // sustain less than the rate, all requests are taken to miss the SLO, until the queue that builds
 // up has been served by all replicas again (a fluid queue). The requests that a replica has under
 // way when it goes, an n-th of all under way, are taken to miss it too.
-func (s *search) withstands(ctx context.Context, o *option, n int, rate,
-	slowdown float64) (trial, error) {
+func (s *search) withstands(ctx context.Context, o *option, n int, rate float64,
+	wrong off) (trial, error) {
 	p, _ := o.interrupted()
-	one, err := s.alone(ctx, o, slowdown)
+	one, err := s.alone(ctx, o, wrong)
 	if err != nil {
 		return trial{}, err
 	}
-	mixed, _, err := s.wholeAt(ctx, o, n, rate, slowdown, 0)
+	mixed, _, err := s.wholeAt(ctx, o, n, rate, wrong, 0)
 	if err != nil {
 		return trial{}, err
 	}
@@ -78,7 +78,7 @@ func (s *search) withstands(ctx context.Context, o *option, n int, rate,
 			}
 			continue
 		}
-		t, _, err := s.wholeAt(ctx, o, n-away, rate, slowdown, 0)
+		t, _, err := s.wholeAt(ctx, o, n-away, rate, wrong, 0)
 		if err != nil {
 			return trial{}, err
 		}
@@ -106,12 +106,13 @@ func (p interruption) words(kept float64) string {
 		report.Figure(3600*p.rate), report.Percent(p.down()))
 }
 
-// alone returns the highest rate that a replica or group sustains by itself, to about 3 %, if steps
-// take slowdown times their predicted time.
-func (s *search) alone(ctx context.Context, o *option, slowdown float64) (float64, error) {
+// alone returns the highest rate that a replica or group sustains by itself, to about 3 %, where
+// predictions are wrong by some factors.
+func (s *search) alone(ctx context.Context, o *option, wrong off) (float64, error) {
 	slower, alike := *o, *o.parts
-	slower.parts, alike.slow = &alike, slowdown
-	slower.ceiling = o.ceiling * o.slow / slowdown
+	slower.parts, alike.slow = &alike, wrong.steps
+	alike.late = wrong.first
+	slower.ceiling = o.ceiling * o.slow / wrong.steps
 	r := &reach{option: o.index, replicas: 1, kept: grid + 1, ceiling: slower.ceiling}
 	rough := *s.trials
 	rough.rough = true
@@ -224,7 +225,7 @@ func (s *search) interrupt(ctx context.Context) (*Interrupted, error) {
 	if err != nil {
 		return nil, err
 	}
-	expected, err := s.withstands(ctx, o, n, s.rate, 1)
+	expected, err := s.withstands(ctx, o, n, s.rate, asPredicted())
 	i.Kept, i.Expected = t.All, expected.Kept.Mean
 	return i, err
 }

@@ -188,7 +188,8 @@ effort: {requests: 300, most-requests: 600}
 `)
 	before := 0.0
 	for _, n := range []int{4, 5, 6, 8, 16, 64} {
-		v, err := s.withstands(context.Background(), s.options[0], n, s.rate, 1)
+		v, err := s.withstands(context.Background(), s.options[0], n, s.rate,
+			asPredicted())
 		if err != nil {
 			t.Fatal(err)
 		}

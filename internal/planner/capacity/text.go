@@ -127,7 +127,7 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 			"reckoned.",
 			i.words(), report.Percent(i.Kept), report.Percent(i.Expected)))
 	}
-	p.Text(d.odds())
+	p.Text(d.odds(a.Confidence))
 	for _, words := range d.Insights {
 		p.Text(words)
 	}
@@ -154,32 +154,6 @@ func (d *Deployment) printStart(p *report.Printer) {
 	for _, command := range d.Launch {
 		p.Line("  " + command)
 	}
-}
-
-// odds returns the probabilities that the fleet and its neighbours keep the SLO, in words.
-func (d *Deployment) odds() string {
-	var parts []string
-	for i, c := range d.Chances {
-		number, cases := several(c.Replicas, "replica"), " of cases"
-		if i > 0 {
-			number, cases = fmt.Sprint(c.Replicas), ""
-		}
-		parts = append(parts, fmt.Sprintf("by %s in %s%s", number, percentChance(c.Probability),
-			cases))
-	}
-	return fmt.Sprintf("Given how wrong the step times may be (%s), the SLO is kept %s.", d.Grade,
-		strings.Join(parts, ", "))
-}
-
-// percentChance prints a probability that is known to about a hundredth.
-func percentChance(p float64) string {
-	switch {
-	case p < 0.015:
-		return "less than 2%"
-	case p > 0.985:
-		return "more than 98%"
-	}
-	return report.Percent(p)
 }
 
 func (a *Answer) printMore(p *report.Printer) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,6 +59,20 @@ type trial struct {
 	Latencies map[string]float64 `json:"latencies"`
 }
 
+// under returns the trial where TTFT is that many times what was simulated.
+func (t trial) under(factor float64) trial {
+	if factor == 1 || len(t.Clauses) == 0 {
+		return t
+	}
+	t.Clauses = slices.Clone(t.Clauses)
+	for i := range t.Clauses {
+		t.Clauses[i] = t.Clauses[i].under(factor)
+	}
+	g := binding(t.Clauses)
+	t.Kept, t.Target = g.Kept, g.Target
+	return t
+}
+
 // ClassKept is the share of the requests of a class that met its SLO.
 type ClassKept struct {
 	Name string  `json:"name"`
@@ -74,10 +89,6 @@ type verdict struct {
 	// same.
 	unused bool
 }
-
-// batchCount is the number of batch means behind an interval (Schmeiser, "Batch size effects in the
-// analysis of simulation output", Operations Research 30, 1982: ten to thirty).
-const batchCount = 20
 
 // Kind is the kind of the queue's tasks that are simulations of a plan.
 const Kind = "trial"
@@ -131,6 +142,7 @@ func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict
 			n); err != nil {
 			return v, err
 		}
+		v.trial = v.trial.under(o.late)
 		kept := v.trial.Kept
 		v.sure = kept.Excludes(v.trial.Target) || kept.Half == 0
 		v.sustained = kept.Mean >= v.trial.Target && !v.trial.Growing && !v.trial.Short

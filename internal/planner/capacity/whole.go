@@ -13,11 +13,11 @@ const (
 	turnsEach    = 20
 )
 
-// whole simulates replicas of an option at the whole rate where steps take slowdown times
-// what is predicted, with the plan's seed and others, and returns the scenario too.
-func (s *search) whole(ctx context.Context, o *option, replicas int, slowdown float64,
+// whole simulates replicas of an option at the whole rate where predictions are wrong by some
+// factors, with the plan's seed and others, and returns the scenario too.
+func (s *search) whole(ctx context.Context, o *option, replicas int, wrong off,
 	seed uint64) (trial, *scenarios.File, error) {
-	return s.wholeAt(ctx, o, replicas, s.rate, slowdown, seed)
+	return s.wholeAt(ctx, o, replicas, s.rate, wrong, seed)
 }
 
 // mostDoubled bounds how often the simulation of a whole fleet is doubled in length.
@@ -37,10 +37,10 @@ func (t *trial) fills(rate float64) int64 {
 
 // wholeAt is whole at another rate. While the SLO is kept and yet latencies seem to grow, which a
 // short run may show by chance, the simulation is doubled in length.
-func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate, slowdown float64,
-	seed uint64) (t trial, file *scenarios.File, err error) {
+func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate float64,
+	wrong off, seed uint64) (t trial, file *scenarios.File, err error) {
 	p := &s.trials.file.Plan
-	scenario := o.scenario(&p.Menu, replicas, slowdown)
+	scenario := o.scenario(&p.Menu, replicas, wrong.steps)
 	scenario.Seed += seed
 	scenario.Tokens = p.Tokens
 	requests := p.together(rate, replicas)
@@ -49,6 +49,7 @@ func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate, slo
 			return trial{}, nil, err
 		}
 		t, err = s.trials.trial(ctx, scenario, rate, requests)
+		t = t.under(wrong.first)
 		enough := t.fills(rate)
 		if err != nil || !t.Growing && requests >= enough || t.Kept.Mean < t.Target ||
 			doubled == mostDoubled {

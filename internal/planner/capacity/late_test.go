@@ -1,0 +1,87 @@
+package capacity
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// The share of requests that keep an SLO falls as TTFT grows, is the simulated one at a factor of
+// 1, and reaches its target at the largest factor under which the clause is kept.
+func TestTheShareFallsAsTTFTGrows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limits := metrics.SLO{TTFT: sim.Seconds(rapid.Float64Range(0, 2).Draw(t, "ttft")),
+			TPOT: sim.Seconds(rapid.Float64Range(0, 0.1).Draw(t, "tpot")),
+			E2E:  sim.Seconds(rapid.Float64Range(0, 20).Draw(t, "e2e"))}
+		var rooms []float64
+		kept := 0.0
+		for range batchCount * rapid.IntRange(1, 10).Draw(t, "requests") {
+			first := rapid.Float64Range(0.001, 3).Draw(t, "first")
+			pace := rapid.Float64Range(0.001, 0.2).Draw(t, "pace")
+			r := planner.Request{TTFT: sim.Seconds(first), TPOT: sim.Seconds(pace),
+				E2E: sim.Seconds(first + 100*pace)}
+			rooms = append(rooms, room(&r, &limits))
+			within := func(x, most sim.Time) bool { return most == 0 || x <= most }
+			if within(r.TTFT, limits.TTFT) && within(r.TPOT, limits.TPOT) &&
+				within(r.E2E, limits.E2E) {
+				kept++
+			}
+		}
+		g := clause{Kept: within(rooms, 1, 0.95), Late: lateness(rooms, 0.95),
+			Target: rapid.Float64Range(0.01, 1).Draw(t, "target")}
+		if want := kept / float64(len(rooms)); math.Abs(g.Kept.Mean-want) > 1e-9 {
+			t.Fatalf("%g keep it, want %g", g.Kept.Mean, want)
+		}
+		for k := 1; k < len(g.Late); k++ {
+			if g.Late[k].Mean > g.Late[k-1].Mean+1e-12 {
+				t.Fatalf("more requests keep the SLO with a later first token: %v", g.Late)
+			}
+		}
+		if most := mostKept(g.Late, g.Target); most > 0 && !math.IsInf(most, 1) {
+			if share := g.under(most).Kept.Mean; math.Abs(share-g.Target) > 1e-6 {
+				t.Fatalf("%g keep it at the largest factor %g, want %g", share, most, g.Target)
+			}
+		}
+	})
+}
+
+// Where TTFT alone matters, errors of TTFT decide: with steps as predicted for sure, and limits
+// that are met by just the quantile of TTFT's errors, the SLO is kept in just that share of cases.
+// The two latencies together are kept less often than either, and at least as often as if their
+// errors were independent.
+func TestChancesCountBothLatencies(t *testing.T) {
+	p := physicsOf(evidence.Spread{TPOT: 0.1, TTFT: 0.25, TPOTBias: 0.02, TTFTBias: 0.3})
+	if late := p.late(); math.Abs(late.bias-0.3) > 1e-9 || math.Abs(late.spread-0.25) > 1e-9 {
+		t.Fatalf("the errors of TTFT are %+v", late)
+	}
+	chance := func(tpot, ttft float64) float64 {
+		var runs []lateRun
+		for z := -4.0; z <= 4; z += 0.05 {
+			steps := math.Exp(p.steps.bias + p.steps.spread*z)
+			most := ttft / steps
+			if steps > tpot {
+				most = 0
+			}
+			runs = append(runs, lateRun{z, []float64{most}})
+		}
+		var c Chance
+		c.set(runs, p.first)
+		return c.Probability
+	}
+	steps, late := math.Exp(0.02+0.1*1.2816), math.Exp(0.3+0.25*1.2816) // 90 % of cases each
+	both, first, pace := chance(steps, late), chance(99, late), chance(steps, 99)
+	if math.Abs(first-0.9) > 0.02 || math.Abs(pace-0.9) > 0.02 || both > min(first, pace) ||
+		both < 0.81 || both > 0.9 {
+		t.Errorf("TTFT %g, TPOT %g, both %g; want 0.9, 0.9 and 0.81 to 0.9", first, pace, both)
+	}
+	if worst := p.worst(0.9); math.Abs(worst.steps-steps) > 1e-3 ||
+		math.Abs(worst.steps*worst.first-late) > 1e-3 {
+		t.Errorf("the worst of 90 %% of cases is %+v, want %g and %g", worst, steps, late)
+	}
+}

@@ -1,0 +1,66 @@
+package capacity
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+)
+
+// odds says what certainty costs, and how likely the fleet and its neighbours keep the SLO.
+func (d *Deployment) odds(confidence float64) string {
+	var parts []string
+	for _, c := range d.Chances {
+		parts = append(parts, fmt.Sprintf("%d in %s", c.Replicas, c.words()))
+	}
+	words := fmt.Sprintf("Over all errors of predicted TPOT and TTFT (%s), the SLO is kept by %s "+
+		"of cases.", d.Grade, strings.Join(parts, ", by "))
+	if d.Certainty == nil {
+		return words
+	}
+	return d.Certainty.words(d, confidence) + " " + words
+}
+
+// words says what certainty costs.
+func (c *Certainty) words(d *Deployment, confidence float64) string {
+	late := fmt.Sprintf("if each latency is as late as in %.4g%% of cases", 100*confidence)
+	if c.Needed == c.Predicted {
+		return fmt.Sprintf("%s enough at the predicted speed, and also %s.",
+			enough(c.Predicted), late)
+	}
+	words := fmt.Sprintf("%s enough at the predicted speed, and %d %s: that costs $%s an hour "+
+		"more",
+		enough(c.Predicted), c.Needed, late, report.Figure(c.Hourly))
+	if d.Grade != evidence.Measured {
+		words += ", and a measurement of this server would settle it"
+	}
+	return words + "."
+}
+
+func enough(n int) string {
+	if n == 1 {
+		return "1 replica is"
+	}
+	return fmt.Sprintf("%d replicas are", n)
+}
+
+// words returns a probability with its interval over seeds, where that is wider than a point.
+func (c *Chance) words() string {
+	words := percentChance(c.Probability)
+	if c.Probability >= certain && c.Probability <= 1-certain && c.High-c.Low > 0.02 {
+		words += fmt.Sprintf(" (%s–%s)", report.Percent(c.Low), report.Percent(c.High))
+	}
+	return words
+}
+
+// percentChance prints a probability that is known to about a hundredth.
+func percentChance(p float64) string {
+	switch {
+	case p < certain:
+		return "less than 2%"
+	case p > 1-certain:
+		return "more than 98%"
+	}
+	return report.Percent(p)
+}
