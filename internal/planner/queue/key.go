@@ -70,13 +70,8 @@ func (k *key) login() (nkeys.KeyPair, string, error) {
 	return pair, public, err
 }
 
-// key returns the key of a queue that others share, from its file, or one that nobody else knows.
+// key returns the key of a queue that others share, from its file.
 func (c *Config) key() (*key, error) {
-	if !c.shared() {
-		var k key
-		_, err := rand.Read(k[:])
-		return &k, err
-	}
 	path, err := c.keyFile()
 	if err != nil {
 		return nil, err

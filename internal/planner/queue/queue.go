@@ -25,22 +25,16 @@ import (
 // goroutines.
 type Queue struct {
 	config  Config
+	sums    *sums
+	local   *local       // where no other process takes part; else what follows
 	server  *localServer // nil where the server is elsewhere
 	conn    *nats.Conn
 	store   *store
-	sums    *sums
 	stop    context.CancelFunc
 	workers sync.WaitGroup
 
 	mu      sync.Mutex
 	waiting map[string]*pending
-}
-
-// pending is a result to come.
-type pending struct {
-	task    *Task         // once it is queued
-	ready   chan struct{} // closed when there is one
-	outcome outcome
 }
 
 // Open connects to the server of the configuration, or starts one in this process, and starts the
@@ -58,6 +52,15 @@ func Open(ctx context.Context, c Config, handlers Handlers) (*Queue, error) {
 }
 
 func (q *Queue) open(ctx context.Context, handlers Handlers) (err error) {
+	if !q.config.shared() {
+		ctx, q.stop = context.WithCancel(ctx)
+		q.local = newLocal()
+		for range q.config.Workers {
+			h := &hand{handlers: handlers, clocks: scenarios.NewClocks(), log: q.config.Log}
+			q.workers.Go(func() { q.local.serve(ctx, h) })
+		}
+		return nil
+	}
 	k, err := q.config.key()
 	if err != nil {
 		return scenarios.BadInput(err)
@@ -85,9 +88,7 @@ func (q *Queue) open(ctx context.Context, handlers Handlers) (err error) {
 		w := newWorker(q.store, handlers, q.config.Log, q.config.Redeliver)
 		q.workers.Go(func() { w.serve(ctx, consumer) })
 	}
-	if q.config.shared() {
-		q.workers.Go(func() { q.remind(ctx) })
-	}
+	q.workers.Go(func() { q.remind(ctx) })
 	if q.config.Workers == 0 {
 		q.workers.Go(func() { q.missWorkers(ctx, consumer) })
 	}
@@ -98,6 +99,9 @@ func (q *Queue) open(ctx context.Context, handlers Handlers) (err error) {
 func (q *Queue) Close() {
 	if q.stop != nil {
 		q.stop()
+	}
+	if q.local != nil {
+		q.local.close()
 	}
 	q.workers.Wait()
 	if q.store != nil {
@@ -136,10 +140,19 @@ func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
 		if try == tries {
 			return &Parked{refused.Error()}
 		}
-		if err := q.store.forget(ctx, t.Key); err != nil {
+		if err := q.forget(ctx, t.Key); err != nil {
 			return err
 		}
 	}
+}
+
+// forget drops the result of a key.
+func (q *Queue) forget(ctx context.Context, key string) error {
+	if q.local != nil {
+		q.local.forget(key)
+		return nil
+	}
+	return q.store.forget(ctx, key)
 }
 
 // refuse logs that a result is not believed.
@@ -149,6 +162,9 @@ func (q *Queue) refuse(key string, why error) {
 
 // outcome waits for the outcome of a task.
 func (q *Queue) outcome(ctx context.Context, t *Task) (*outcome, error) {
+	if q.local != nil {
+		return q.local.outcome(ctx, t)
+	}
 	p, first := q.expect(t.Key)
 	if first {
 		if err := q.submit(ctx, t); err != nil {
@@ -218,10 +234,8 @@ func (q *Queue) submit(ctx context.Context, t *Task) error {
 			return err
 		}
 	}
-	if q.config.shared() {
-		if err := q.send(ctx, t); err != nil {
-			return err
-		}
+	if err := q.send(ctx, t); err != nil {
+		return err
 	}
 	return q.store.publish(ctx, t)
 }

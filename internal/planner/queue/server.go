@@ -36,8 +36,8 @@ func startServer(c *Config, k *key) (*localServer, error) {
 		return nil, err
 	}
 	options := &server.Options{
-		ServerName: "llmsim", NoSigs: true, NoLog: true, DontListen: c.Listen == "", Host: a.host,
-		Port: a.port, Nkeys: []*server.NkeyUser{{Nkey: public}},
+		ServerName: "llmsim", NoSigs: true, NoLog: true, Host: a.host, Port: a.port,
+		Nkeys:     []*server.NkeyUser{{Nkey: public}},
 		JetStream: true, StoreDir: s.dir, JetStreamMaxMemory: mostMemory,
 		JetStreamMaxStore: 1 << 40, DisableJetStreamBanner: true,
 	}
@@ -64,9 +64,7 @@ func startServer(c *Config, k *key) (*localServer, error) {
 			"port",
 			a.host, a.port)
 	}
-	if c.Listen != "" {
-		c.Log("workers join with llmsim worker --nats " + s.server.ClientURL() + c.keyFlag())
-	}
+	c.Log("workers join with llmsim worker --nats " + s.server.ClientURL() + c.keyFlag())
 	return s, nil
 }
 

@@ -25,8 +25,8 @@ const (
 	consumerName = "workers-"
 )
 
-// Results and files are kept on a server for a month, in a process, where results are taken at
-// once, for a minute.
+// Results and files are kept on a server for a month, and results on that of a planner, where they
+// are taken at once, for a minute.
 const (
 	keepOnServer  = 30 * 24 * time.Hour
 	keepInProcess = time.Minute
@@ -36,7 +36,7 @@ const (
 type store struct {
 	js      jetstream.JetStream
 	results jetstream.KeyValue
-	files   jetstream.ObjectStore // nil where nobody else takes part
+	files   jetstream.ObjectStore
 	cache   *cache
 	key     *key
 	version string
@@ -48,7 +48,7 @@ func openStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store,
 	if err != nil {
 		return nil, err
 	}
-	s := &store{js: js, key: k, version: "local"}
+	s := &store{js: js, key: k}
 	keep, storage := keepOnServer, jetstream.FileStorage
 	if c.URL == "" {
 		keep, storage = keepInProcess, jetstream.MemoryStorage
@@ -64,9 +64,6 @@ func openStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store,
 	if s.results, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 		Bucket: resultBucket, TTL: keep, Storage: storage}); err != nil {
 		return nil, err
-	}
-	if !c.shared() {
-		return s, nil
 	}
 	if s.files, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
 		Bucket: fileBucket, TTL: keepOnServer}); err != nil {

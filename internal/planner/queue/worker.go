@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -59,19 +58,19 @@ func work(ctx context.Context, c Config, handlers Handlers) error {
 	return nil
 }
 
-// worker does one task at a time.
+// worker does one task of a server at a time.
 type worker struct {
-	store    *store
-	handlers Handlers
-	clocks   *scenarios.Clocks
-	log      func(string)
+	hand
+	store *store
 	// beat is the time between two signs of life.
 	beat time.Duration
 }
 
 func newWorker(s *store, handlers Handlers, log func(string), redeliver time.Duration) *worker {
-	return &worker{store: s, handlers: handlers, clocks: scenarios.NewClocks(), log: log,
-		beat: redeliver / 3}
+	return &worker{
+		hand:  hand{handlers: handlers, clocks: scenarios.NewClocks(), log: log, fetch: s.fetch},
+		store: s, beat: redeliver / 3,
+	}
 }
 
 // serve takes tasks until ctx is done.
@@ -185,35 +184,6 @@ func (w *worker) alive(ctx context.Context, m jetstream.Msg, t *Task) (json.RawM
 	defer beats.Wait()
 	defer close(done)
 	return w.do(ctx, t)
-}
-
-// do runs the handler. A panic is an error of the task.
-func (w *worker) do(ctx context.Context, t *Task) (value json.RawMessage, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			w.log(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	handler := w.handlers[t.Kind]
-	if handler == nil {
-		return nil, fmt.Errorf("no worker knows tasks of the kind %q", t.Kind)
-	}
-	f, err := scenarios.Parse(t.Name, []byte(t.Text), t.Set...)
-	if err != nil {
-		return nil, err
-	}
-	f.Clocks = w.clocks
-	if w.store.files != nil { // else the files are those of this process
-		if f.FS, err = w.store.fetch(ctx, t); err != nil {
-			return nil, err
-		}
-	}
-	result, err := handler(ctx, f, t.Params)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(result)
 }
 
 // giveBack queues the task of a worker that is stopped anew, so that this is not counted as a try.

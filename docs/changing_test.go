@@ -1,0 +1,168 @@
+// Package docs_test holds what the pages say true.
+package docs_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// changing is the page that says which files each kind of change touches.
+const changing = "changing.md"
+
+// exercise is a change of a kind that the page describes, made as the page says.
+type exercise struct {
+	section string
+	files   []txtar.File
+}
+
+// exercises reads testdata/changing: the title of a section, and the files that the change touches.
+// A file is new, or it has pieces of text between <<<<, ==== and >>>> that replace others.
+func exercises(t *testing.T) (list []exercise) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("testdata", "changing", "*.txtar"))
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, exercise{strings.TrimSpace(string(archive.Comment)), archive.Files})
+	}
+	return list
+}
+
+// section returns the text of the page under a title.
+func section(t *testing.T, title string) string {
+	t.Helper()
+	page, err := os.ReadFile(changing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "\n## "+title+"\n")
+	if !found {
+		t.Fatalf("%s has no section %q", changing, title)
+	}
+	text, _, _ := strings.Cut(rest, "\n## ")
+	return text
+}
+
+// quoted returns what a text has in backticks.
+func quoted(text string) (list []string) {
+	for _, found := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(text, -1) {
+		list = append(list, found[1])
+	}
+	return list
+}
+
+// The page names every file that a change touches.
+func TestExercisesTouchWhatThePageNames(t *testing.T) {
+	for _, e := range exercises(t) {
+		names := quoted(section(t, e.section))
+		for _, file := range e.files {
+			if !slices.ContainsFunc(names, func(name string) bool {
+				return name == file.Name ||
+					strings.HasSuffix(name, "/") && strings.HasPrefix(file.Name, name)
+			}) {
+				t.Errorf("%q touches %s, which %s does not name there", e.section, file.Name,
+					changing)
+			}
+		}
+	}
+}
+
+// Each exercise, carried out on a copy of the tree, passes the tests that its section names.
+func TestExercisesPass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and tests copies of the tree")
+	}
+	for _, e := range exercises(t) {
+		t.Run(e.section, func(t *testing.T) {
+			dir := copied(t)
+			for _, file := range e.files {
+				change(t, filepath.Join(dir, file.Name), file.Data)
+			}
+			runs := 0
+			for _, command := range quoted(section(t, e.section)) {
+				if !strings.HasPrefix(command, "go ") {
+					continue
+				}
+				runs++
+				run := exec.Command("sh", "-c", command)
+				run.Dir = dir
+				run.Env = append(os.Environ(), "GOFLAGS=-trimpath") // so that builds are shared
+				if out, err := run.CombinedOutput(); err != nil {
+					t.Errorf("%s: %v\n%.3000s", command, err, out)
+				}
+			}
+			if runs == 0 {
+				t.Errorf("%s names no test for %q", changing, e.section)
+			}
+		})
+	}
+}
+
+// copied copies the tree to a folder.
+func copied(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{".git", "node_modules", "notebooks"},
+			entry.Name()):
+			return fs.SkipDir
+		case entry.IsDir():
+			return os.MkdirAll(filepath.Join(dir, name), 0o777)
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		data, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, name), data, 0o666)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// change writes a new file, or replaces pieces of one.
+func change(t *testing.T, path string, with []byte) {
+	t.Helper()
+	if !bytes.HasPrefix(with, []byte("<<<<\n")) {
+		if err := os.WriteFile(path, with, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, piece := range bytes.Split(with, []byte("<<<<\n"))[1:] {
+		piece, _, closed := bytes.Cut(piece, []byte("\n>>>>\n"))
+		before, after, divided := bytes.Cut(piece, []byte("\n====\n"))
+		if !closed || !divided || bytes.Count(data, before) != 1 {
+			t.Fatalf("%s has %d times the text %q, want one", path, bytes.Count(data, before),
+				before)
+		}
+		data = bytes.Replace(data, before, after, 1)
+	}
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
