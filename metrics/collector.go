@@ -103,7 +103,7 @@ func (c *Collector) Steps(l *sim.Leap) {
 	for _, g := range l.Gaps {
 		c.itl.AddRepeated(g.Span, g.Count)
 	}
-	if l.Steps > 1 {
+	if l.Steps > 1 && !l.Together {
 		c.itl.AddSteps(l)
 	}
 	for len(c.peakUsed) <= l.Replica {

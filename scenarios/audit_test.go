@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/llmsim/llmsim/policies/batching"
@@ -21,10 +22,42 @@ type audit struct {
 	spans, spaces sim.Time
 	tokens, gaps  int64
 	interrupted   bool // some requests ended or began anew after tokens had come out
-	drafts        bool // some steps give a sequence several tokens at once, or none
-	// some batches return whole answers at once, so that tokens come out before their requests show
-	// them
-	whole bool
+	// some tokens reach their users together: those of drafts, of static batches, and those that
+	// come out while the first is held back
+	together bool
+	users    *users // nil where tokens are not watched one by one
+}
+
+// users are told each token, as those of a server are.
+type users struct {
+	answers map[try]*answer
+	gaps    map[sim.Time]int64
+}
+
+// try is a request, and how often it began anew.
+type try struct {
+	id      int64
+	retries int
+}
+
+// answer is what has come of an answer.
+type answer struct {
+	tokens      int
+	first, last sim.Time
+}
+
+// token is a sim.Config.Tokens.
+func (u *users) token(s *sim.Sequence, n int, at sim.Time) {
+	key := try{s.ID, s.Retries}
+	a := u.answers[key]
+	if a == nil {
+		a = &answer{first: at, last: at}
+		u.answers[key] = a
+	}
+	if at > a.last {
+		u.gaps[at-a.last]++
+	}
+	a.tokens, a.last = a.tokens+n, at
 }
 
 // record is all that an observer is told, in its order.
@@ -60,7 +93,7 @@ func newAudit(c *sim.Config) *audit {
 	for i := range c.Replicas {
 		r := &c.Replicas[i]
 		_, static := r.Scheduler.(*batching.Static)
-		a.drafts, a.whole = a.drafts || r.Speculator != nil, a.whole || static
+		a.together = a.together || r.Speculator != nil || static || r.FirstChunk > 0
 	}
 	return a
 }
@@ -80,7 +113,7 @@ func (a *audit) Steps(l *sim.Leap) {
 	for _, g := range l.Gaps {
 		a.gap(g.Span, g.Count)
 	}
-	for i := int64(1); i < l.Steps; i++ {
+	for i := int64(1); i < l.Steps && !l.Together; i++ {
 		a.gap(l.Form.At(l.Context+i*int64(l.Decodes)), int64(l.Decodes))
 	}
 }
@@ -107,6 +140,12 @@ func (a *audit) Finished(s *sim.Sequence) {
 	if s.Arrival > s.Scheduled || s.Scheduled >= s.FirstToken || s.FirstToken > s.LastToken ||
 		s.Generated != s.Output || s.Accepted > s.Drafted {
 		a.problem("impossible request, %d tokens generated: %+v", s.Generated, f)
+	}
+	if a.users != nil {
+		told := a.users.answers[try{s.ID, s.Retries}]
+		if told == nil || *told != (answer{s.Output, s.FirstToken, s.LastToken}) {
+			a.problem("the user saw %+v of %+v", told, f)
+		}
 	}
 	a.spans += s.LastToken - s.FirstToken
 	a.tokens += int64(s.Output - 1)
@@ -155,8 +194,12 @@ func (a *audit) problems() []string {
 			a.problem("replica %d still holds %d units of KV memory", i, used)
 		}
 	}
-	wrongNumber := !a.drafts && (a.gaps < a.tokens || !a.interrupted && a.gaps != a.tokens)
-	wrongTime := a.spaces < a.spans || !a.whole && !a.interrupted && a.spaces != a.spans
+	if a.users != nil && !maps.Equal(a.users.gaps, a.record.Gaps) {
+		a.problem("users saw the gaps %v, and the simulation counts %v", a.users.gaps,
+			a.record.Gaps)
+	}
+	wrongNumber := !a.together && (a.gaps < a.tokens || !a.interrupted && a.gaps != a.tokens)
+	wrongTime := a.spaces < a.spans || !a.interrupted && a.spaces != a.spans
 	if wrongNumber || wrongTime {
 		a.problem("%d gaps of together %v between tokens; answers have %d tokens after the "+
 			"first, from first to last together %v", a.gaps, a.spaces, a.tokens, a.spans)

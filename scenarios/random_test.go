@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/sim"
 )
 
 var (
@@ -39,7 +40,8 @@ func TestRandomScenarios(t *testing.T) {
 		ran++
 		problems := leaps.problems()
 		if len(problems) == 0 {
-			problems = leaps.differences(runRandom(t, registry, seed, overrides, 1))
+			steps := runRandom(t, registry, seed, overrides, 1)
+			problems = append(steps.problems(), leaps.differences(steps)...)
 		}
 		if len(problems) > 0 {
 			t.Errorf("scenario %d:\n\t%s\n%s", seed, strings.Join(overrides, "\n\t"),
@@ -77,6 +79,10 @@ func runRandom(t *testing.T, registry *policies.Registry, seed uint64, overrides
 	}
 	s.config.MaxLeap = maxLeap
 	run := &randomRun{audit: newAudit(&s.config), scenario: s.Scenario}
+	if maxLeap == 1 {
+		run.users = &users{map[try]*answer{}, map[sim.Time]int64{}}
+		s.config.Tokens = run.users.token
+	}
 	if run.result, err = s.Run(context.Background(), run.audit); err != nil {
 		t.Fatalf("scenario %d: %v\n\t%s", seed, err, strings.Join(overrides, "\n\t"))
 	}

@@ -16,7 +16,10 @@ func (b *Batch) complete(s *Sequence) {
 // retire removes s, which is complete, from b and releases its memory.
 func (b *Batch) retire(s *Sequence) {
 	b.leave(s, true)
-	s.FirstToken = min(s.FirstToken, s.LastToken) // an answer may be shorter than a first chunk
+	if s.FirstToken > s.LastToken { // an answer may be shorter than a first chunk
+		s.FirstToken = s.LastToken
+		b.emit(s, s.LastToken)
+	}
 	b.r.memory.Release(s, true)
 	b.r.vacate(s.Slot)
 	b.r.result.Completed++

@@ -69,6 +69,16 @@ func (f *fleet) tell(s *Sequence, at Time) {
 	}
 }
 
+// announce lets the user of s have its first token at the given time, with all tokens that have come
+// out by then.
+func (f *fleet) announce(s *Sequence, at Time) {
+	if at <= f.now {
+		f.tell(s, at)
+		return
+	}
+	f.note(at, event{kind: showing, s: s, n: s.Retries})
+}
+
 // retire reports the end of s to the source, and keeps the space of s for reuse.
 func (f *fleet) retire(s *Sequence, at Time) {
 	f.live--

@@ -19,6 +19,8 @@ type ledger struct {
 	last    map[attempt]sim.Time
 	running [][]attempt // by replica: who gets a token from the step that runs
 	relays  []bool      // by replica: tokens go on with the KV cache
+	// by replica: the steps until the user of a request with a relayed first token gets it
+	firstChunk []float64
 }
 
 // attempt is a request, and how often it began anew.
@@ -59,12 +61,14 @@ const relayed = -1
 func (l *ledger) Steps(leap *sim.Leap) {
 	var want, got []sim.Time
 	for _, a := range l.running[leap.Replica] {
-		if last, ok := l.last[a]; last == relayed {
-			want = append(want, leap.End-leap.Start)
-		} else if ok {
+		last, ok := l.last[a]
+		if last == relayed {
+			last = leap.Start + sim.Time(l.firstChunk[leap.Replica]*float64(leap.End-leap.Start))
+		}
+		if ok && leap.End > last && !leap.Together {
 			want = append(want, leap.End-last)
 		}
-		l.last[a] = leap.End
+		l.last[a] = max(leap.End, last)
 		if l.relays[leap.Replica] {
 			l.last[a] = relayed
 		}
@@ -107,6 +111,7 @@ func TestGapsAreBetweenTokens(t *testing.T) {
 			r := &config.Replicas[i]
 			r.Clock = clock{r.Clock, l, i}
 			l.relays = append(l.relays, r.Relays)
+			l.firstChunk = append(l.firstChunk, r.FirstChunk)
 		}
 		if _, err := sim.Run(context.Background(), config); err != nil {
 			t.Fatal(err)

@@ -33,9 +33,11 @@ func (b *Batch) stopProgress(s *Sequence) {
 		b.prefilling = without(b.prefilling, s)
 		return
 	}
-	if s.advance() > 0 {
+	fresh := s.advance() == 0
+	if !fresh {
 		s.LastToken = b.lastToken
-	} else {
+	}
+	if fresh || s.FirstToken > s.LastToken {
 		b.newcomers = without(b.newcomers, s)
 	}
 	s.Generated, s.Stored = s.Progress(), s.Context()

@@ -55,20 +55,21 @@ type replica struct {
 type effect struct {
 	kind effectKind
 	s    *Sequence
-	time Time  // emitted: when the tokens came out; passed: how long the step took
+	time Time  // emitted, announced: when tokens come out; passed: how long the step took
 	leap *Leap // that has ended
 }
 
 type effectKind uint8
 
 const (
-	stepped  effectKind = iota // a leap has ended
-	prompted                   // the prompt of s is computed
-	emitted                    // tokens of s came out
-	finished                   // the last token of s came out
-	expelled                   // s, which was to leave, has left
-	passed                     // s has left with its prompt computed, to go on elsewhere
-	admitted                   // the KV cache that s brought from elsewhere has its place now
+	stepped   effectKind = iota // a leap has ended
+	prompted                    // the prompt of s is computed
+	emitted                     // tokens of s came out
+	announced                   // the user of s gets its first token at a time that is known now
+	finished                    // the last token of s came out
+	expelled                    // s, which was to leave, has left
+	passed                      // s has left with its prompt computed, to go on elsewhere
+	admitted                    // the KV cache that s brought from elsewhere has its place now
 )
 
 func (b *Batch) effect(kind effectKind, s *Sequence) {
@@ -173,8 +174,8 @@ type Batch struct {
 	context int64 // tokens stored for them in total
 	finish  finishHeap
 
-	// The decoding sequences had their last token at lastToken, except for the newcomers since
-	// then.
+	// The decoding sequences had their last token at lastToken, except for the newcomers. These
+	// began to decode since then, or their users are still to get the first token.
 	lastToken Time
 	newcomers []*Sequence
 	// Sequences that end without an answer when the running step ends.

@@ -33,6 +33,8 @@ func (f *fleet) carryOut(r *member) {
 			f.promptDone(r, e.s)
 		case emitted:
 			f.tell(e.s, e.time)
+		case announced:
+			f.announce(e.s, e.time)
 		case finished:
 			f.finish(e.s)
 		case expelled:

@@ -65,9 +65,9 @@ func (b *Batch) verify() {
 			s.Stored += emitted
 			b.context += int64(emitted)
 			w.Sampled += int64(emitted)
-			b.addGap(end - s.LastToken)
+			b.gap(s, end)
 			s.LastToken = end
-			if !b.together {
+			if !b.together && s.FirstToken <= end {
 				b.emit(s, end)
 			}
 			if s.Generated == s.Output {
@@ -78,8 +78,14 @@ func (b *Batch) verify() {
 	}
 }
 
-// addGap notes a time between tokens. Tokens that arrive together count as one arrival.
-func (b *Batch) addGap(span Time) {
+// gap notes the time between the token of s that comes out now and the one before it. Tokens that
+// reach the user together come as one, and have no gap between them: several tokens of a step, the
+// tokens that come out while the first one is held back, and whole answers of static batches.
+func (b *Batch) gap(s *Sequence, now Time) {
+	span := now - max(s.LastToken, s.FirstToken)
+	if span <= 0 || b.together {
+		return
+	}
 	if k := len(b.report.Gaps); k > 0 && b.report.Gaps[k-1].Span == span {
 		b.report.Gaps[k-1].Count++
 		return

@@ -36,7 +36,21 @@ func (b *Batch) launch() bool {
 		b.store(1)
 	}
 	r.planned += b.flight.steps
+	if r.streamed && !b.together {
+		b.announce()
+	}
 	return true
+}
+
+// announce reports when the users of requests with a relayed first token, whose first step here has
+// begun, get it.
+func (b *Batch) announce() {
+	for i := range b.step.Prefill {
+		if c := &b.step.Prefill[i]; c.Last && c.Sequence.relayed {
+			b.r.effects = append(b.r.effects, effect{kind: announced, s: c.Sequence,
+				time: b.flight.start + b.untilFirstChunk()})
+		}
+	}
 }
 
 // plan asks the scheduler for the next step.
@@ -81,7 +95,7 @@ func (b *Batch) leap(d Decision) {
 	if s := r.incoming.Front(); s != nil {
 		steps = min(steps, max(s.visible-r.planned, 1))
 	}
-	if b.retryPrefill {
+	if b.retryPrefill || b.withholds() {
 		steps = 1
 	}
 	steps = r.memory.Headroom(b.lane, steps)
@@ -155,7 +169,7 @@ func (b *Batch) describe(decodes int, used int64) {
 	f, l := &b.flight, b.report
 	l.Lane, l.Start, l.End, l.Steps = b.lane, f.start, f.end, f.steps
 	l.Decodes, l.DecodeTokens, l.Padding = decodes, b.step.DecodeTokens-f.padding, f.padding
-	l.Context, l.Form = b.step.Context, f.run.form
+	l.Context, l.Form, l.Together = b.step.Context, f.run.form, b.together
 	l.Prefill, l.Running, l.Used = b.step.Prefill, b.running, used
 	b.r.effects = append(b.r.effects, effect{kind: stepped, leap: l})
 }
@@ -170,12 +184,25 @@ func (b *Batch) decoded() {
 	b.steps += f.steps
 	b.context += int64(b.decodes) * f.steps
 	b.lastToken = f.end
-	b.newcomers = b.newcomers[:0]
 	if b.r.streamed && !b.together {
 		for s := range b.decodingSequences {
-			b.emit(s, f.end)
+			if s.FirstToken <= f.end {
+				b.emit(s, f.end)
+			}
 		}
 	}
+}
+
+// withholds reports whether a user is still to get the first token of a sequence that decodes.
+func (b *Batch) withholds() bool {
+	if b.r.firstChunk > 0 {
+		for _, s := range b.newcomers {
+			if s.FirstToken > b.r.now {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // recordGaps notes the times between tokens that end with the first step of the leap.
@@ -184,12 +211,17 @@ func (b *Batch) recordGaps() {
 	if b.flight.leaping {
 		first = b.flight.start + b.flight.run.step(0)
 	}
-	if old := b.decodes - len(b.newcomers); old > 0 {
+	if old := b.decodes - len(b.newcomers); old > 0 && !b.together {
 		b.report.Gaps = append(b.report.Gaps, Gap{Span: first - b.lastToken, Count: int64(old)})
 	}
+	withheld := b.newcomers[:0]
 	for _, s := range b.newcomers {
-		b.report.Gaps = append(b.report.Gaps, Gap{Span: first - s.LastToken, Count: 1})
+		b.gap(s, first)
+		if s.FirstToken > first {
+			withheld = append(withheld, s)
+		}
 	}
+	b.newcomers = withheld
 }
 
 // book adds the leap to the work done.
@@ -237,13 +269,13 @@ func (b *Batch) prefilled(c *Chunk) {
 		b.effect(prompted, s)
 	case s.relayed:
 		s.FirstToken, s.relayed = b.flight.start+b.untilFirstChunk(), false
-		b.report.Gaps = append(b.report.Gaps, Gap{Span: b.flight.end - b.flight.start, Count: 1})
+		b.gap(s, b.flight.end)
 	default:
-		b.report.Gaps = append(b.report.Gaps, Gap{Span: b.flight.end - s.LastToken, Count: 1})
+		b.gap(s, b.flight.end)
 	}
 	s.Generated++
 	s.LastToken = b.flight.end
-	if (!b.together || goesOn) && !s.relayed {
+	if (!b.together || goesOn) && !s.relayed && s.FirstToken <= b.flight.end {
 		b.emit(s, b.flight.end)
 	}
 	if s.Generated < s.Output && !goesOn {

@@ -36,7 +36,7 @@ func (h *histogram) add(v float64, count int64) {
 func (h *histogram) addSteps(l *sim.Leap) {
 	decodes := int64(l.Decodes)
 	span := func(step int64) float64 { return l.Form.At(l.Context + step*decodes).Seconds() }
-	for step := int64(1); step < l.Steps; {
+	for step := int64(1); step < l.Steps && !l.Together; {
 		i := sort.SearchFloat64s(h.bounds, span(step))
 		bound := math.Inf(1)
 		if i < len(h.bounds) {

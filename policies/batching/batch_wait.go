@@ -31,7 +31,7 @@ type gathering struct {
 	BatchWait
 	queue *fifo
 	// begun holds, for each batch, the number of its steps when newcomers began to wait, plus 1. It
-	// is 0 if none wait.
+	// is 0 if none wait. Newcomers that have waited and find no memory do not wait again.
 	begun []int64
 }
 
@@ -41,19 +41,17 @@ func (g *gathering) left(b *sim.Batch, c *Continuous) int64 {
 		g.begun = append(g.begun, 0)
 	}
 	begun := &g.begun[b.Lane()]
-	if b.Decodes() == 0 || b.DecodeTokens() > b.Decodes() || !g.someStart(b, c) ||
-		g.enough(b, &c.limits) {
+	if b.Decodes() == 0 || b.DecodeTokens() > b.Decodes() || !g.someStart(b, c) {
 		*begun = 0
+		return 0
+	}
+	if g.enough(b, &c.limits) {
 		return 0
 	}
 	if *begun == 0 {
 		*begun = b.Steps() + 1
 	}
-	left := *begun - 1 + int64(g.Steps) - b.Steps()
-	if left <= 0 {
-		*begun = 0
-	}
-	return max(0, left)
+	return max(0, *begun-1+int64(g.Steps)-b.Steps())
 }
 
 // someStart reports whether the first waiting sequence has a place and room in memory.

@@ -1,10 +1,15 @@
 package batching_test
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -42,6 +47,49 @@ func TestNewcomersWaitForEachOther(t *testing.T) {
 				t.Fatalf("request %d has its first token after step %d, want %d", class,
 					got.at[class], at)
 			}
+		}
+	})
+}
+
+// ends notes when requests end, in order.
+type ends struct {
+	sojourns
+	at []sim.Time
+}
+
+func (e *ends) Finished(s *sim.Sequence) { e.at = append(e.at, s.LastToken) }
+
+// Newcomers that have waited and find no memory start at the same step, whether the steps until
+// then are taken one by one or at once.
+func TestNewcomersWaitForMemoryInLeaps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var jobs list
+		for range rapid.IntRange(3, 40).Draw(t, "jobs") {
+			jobs = append(jobs, sim.Request{Prompt: rapid.SampledFrom([]int{1, 1, 1, 8, 30}).Draw(t, "prompt"),
+				Output: rapid.SampledFrom([]int{1, 1, 5, 14, 40}).Draw(t, "output")})
+		}
+		blocks := rapid.Int64Range(70, 120).Draw(t, "blocks")
+		params := map[string]string{
+			"capacity": "max-utilization", "token-budget": "40", "wait-tokens": "0.5",
+			"wait-steps": fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "wait")),
+		}
+		times := func(maxLeap int64) []sim.Time {
+			m, err := memory.NewPaged(blocks, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, source := &ends{}, slices.Clone(jobs)
+			if _, err := sim.Run(context.Background(), sim.Config{
+				Source: &source, Router: &routing.RoundRobin{}, Observer: e, MaxLeap: maxLeap,
+				Replicas: []sim.ReplicaConfig{{Scheduler: build(t, "trtllm", 12, params),
+					Memory: m, Clock: server{step: step}}},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return e.at
+		}
+		if leaps, steps := times(0), times(1); !slices.Equal(leaps, steps) {
+			t.Fatalf("requests end at %v in leaps, at %v in steps", leaps, steps)
 		}
 	})
 }

@@ -71,7 +71,11 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 			return sim.Decision{Steps: steps}
 		}
 	}
+	waiting := c.waiting.len()
 	c.admit(b, budget)
+	if c.gathering != nil && c.waiting.len() < waiting {
+		c.gathering.begun[b.Lane()] = 0
+	}
 	return c.stands(b)
 }
 

@@ -44,7 +44,7 @@ func (r *record) Steps(l *sim.Leap) {
 	for _, g := range l.Gaps {
 		r.gaps[g.Span] += g.Count
 	}
-	for i := int64(1); i < l.Steps; i++ {
+	for i := int64(1); i < l.Steps && !l.Together; i++ {
 		r.gaps[l.Form.At(l.Context+i*int64(l.Decodes))] += int64(l.Decodes)
 	}
 }
