@@ -69,8 +69,8 @@ func (f *fleet) tell(s *Sequence, at Time) {
 	}
 }
 
-// announce lets the user of s have its first token at the given time, with all tokens that have come
-// out by then.
+// announce lets the user of s have its first token at the given time, with all tokens that have
+// come out by then.
 func (f *fleet) announce(s *Sequence, at Time) {
 	if at <= f.now {
 		f.tell(s, at)

@@ -65,8 +65,10 @@ func TestNewcomersWaitForMemoryInLeaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var jobs list
 		for range rapid.IntRange(3, 40).Draw(t, "jobs") {
-			jobs = append(jobs, sim.Request{Prompt: rapid.SampledFrom([]int{1, 1, 1, 8, 30}).Draw(t, "prompt"),
-				Output: rapid.SampledFrom([]int{1, 1, 5, 14, 40}).Draw(t, "output")})
+			jobs = append(jobs, sim.Request{
+				Prompt: rapid.SampledFrom([]int{1, 1, 1, 8, 30}).Draw(t, "prompt"),
+				Output: rapid.SampledFrom([]int{1, 1, 5, 14, 40}).Draw(t, "output")},
+			)
 		}
 		blocks := rapid.Int64Range(70, 120).Draw(t, "blocks")
 		params := map[string]string{
