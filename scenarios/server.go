@@ -45,7 +45,7 @@ type Engine struct {
 	HostStep     Span    `json:"host-step,omitempty" above:"0" jsonschema:"The time in each step that the host needs for scheduling and outputs. It runs in parallel with the accelerators if the host schedules ahead."`
 	HostSequence Span    `json:"host-sequence,omitempty" above:"0" jsonschema:"The additional time for each sequence of the step."`
 	Graph        int     `json:"graph,omitempty" min:"1" jsonschema:"The largest number of tokens of a step that is launched as one captured graph."`
-	Launch       Span    `json:"launch,omitempty" above:"0" jsonschema:"The least time of a layer, in steps without a graph that only decode."`
+	Launch       Span    `json:"launch,omitempty" above:"0" jsonschema:"The time in which the host launches a kernel, in steps without a graph that only decode. Such a step takes at least as long as all of its kernels are launched."`
 	LaunchPrompt Span    `json:"launch-prompt,omitempty" above:"0" jsonschema:"The same, in steps that compute prompts."`
 }
 

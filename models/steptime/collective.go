@@ -42,7 +42,8 @@ func (c *Clock) collectives(ops []Operator, tokens int) []Operator {
 
 func (c *Clock) communication(name string, count, bytes, seconds float64) Operator {
 	seconds *= or1(c.cfg.Factors.Exchanges)
-	return Operator{Name: name, Bytes: count * bytes, Time: times(count, seconds), Bound: Network}
+	return Operator{Name: name, Count: count, Bytes: count * bytes, Time: times(count, seconds),
+		Bound: Network}
 }
 
 // allReduce returns the seconds to sum a vector of the given bytes over ranks accelerators. A group

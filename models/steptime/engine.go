@@ -71,13 +71,13 @@ type Engine struct {
 
 	// Graph is the largest number of tokens of a step that is launched as one captured graph; 0
 	// means that the host launches every kernel. Launch and LaunchPrompt are the times in which the
-	// host launches the kernels of a layer one by one, in steps that only decode and in steps with
-	// prompts. They are lower bounds of steps without a graph.
+	// host launches a kernel, in steps that only decode and in steps with prompts. A step without a
+	// graph takes at least as long as the host launches all of its kernels.
 	Graph        int
 	Launch       hardware.Seconds
 	LaunchPrompt hardware.Seconds `yaml:"launch_prompt"`
 	// LaunchLatent is the additional time to launch a layer with latent attention, which has more
-	// kernels.
+	// kernels than its products and its attention.
 	LaunchLatent hardware.Seconds `yaml:"launch_latent"`
 	// CustomAllReduce reports whether the engine has an all-reduce of its own for small messages.
 	CustomAllReduce bool `yaml:"custom_all_reduce"`
@@ -157,7 +157,8 @@ func (e Engine) Eager() Engine {
 		panic(err)
 	}
 	e.Graph = 0
-	e.Launch, e.LaunchPrompt = eager.Launch, max(eager.LaunchPrompt, e.LaunchPrompt)
+	e.Launch = max(eager.Launch, e.Launch)
+	e.LaunchPrompt = max(eager.LaunchPrompt, e.LaunchPrompt)
 	e.AllReduce = eager.AllReduce
 	return e
 }

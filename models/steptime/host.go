@@ -23,11 +23,46 @@ func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 func (c *Clock) findHostTimes() {
 	host := func(seconds float64) sim.Time { return sim.Seconds(seconds * c.constants.Host) }
 	step := or1(c.cfg.Factors.Step)
-	c.launch = host(step * (c.layers * float64(c.engine.Launch)))
-	c.launchPrompt = host(step * (c.layers*float64(c.engine.LaunchPrompt) +
+	c.launch = host(step * (c.kernelsOfStep(false) * float64(c.engine.Launch)))
+	c.launchPrompt = host(step * (c.kernelsOfStep(true)*float64(c.engine.LaunchPrompt) +
 		c.latentLayers*float64(c.engine.LaunchLatent)))
 	c.scheduling.fill = func(sequences int) sim.Time { return host(c.hostWork(sequences)) }
 	c.serial.fill = func(sequences int) sim.Time { return host(c.wait(sequences)) }
+}
+
+// Kernels that are launched beside products, element-wise kernels and attention.
+const (
+	// routingKernels choose the experts of each token and sort the tokens by expert, in two kernels
+	// (vllm/model_executor/layers/fused_moe/fused_moe.py, v0.15).
+	routingKernels = 3
+	// chunkKernels are those of linear attention over chunks of a prompt, beside the one that
+	// decodes: gates, two norms, and six for the chunks
+	// (fla-org/flash-linear-attention, fla/ops/gated_delta_rule/chunk.py, v0.3).
+	chunkKernels = 8
+)
+
+// kernelsOfStep returns the number of kernels that the stage's layers launch in a step, with
+// prompts or without.
+func (c *Clock) kernelsOfStep(prompts bool) float64 {
+	n := routingKernels * c.expertLayers()
+	for i := range c.linear {
+		if l := &c.linear[i]; !l.Fused {
+			n += c.share(l.Count)
+		}
+	}
+	for _, e := range c.pointwise {
+		n += c.share(e.Count)
+	}
+	for i := range c.attention {
+		n += c.attention[i].count
+		if prompts && c.attention[i].Recurrent != "" {
+			n += chunkKernels * c.attention[i].count
+		}
+	}
+	for _, o := range c.collectives(nil, 1) {
+		n += o.Count
+	}
+	return n
 }
 
 // wait returns the seconds for which the accelerators wait for the reference host in a step of the

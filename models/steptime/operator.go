@@ -19,6 +19,8 @@ const (
 // pipeline stage, or a time that the engine adds.
 type Operator struct {
 	Name string
+	// Count is the number of runs; 0 for a time that the engine adds.
+	Count float64
 	// FLOPs and Bytes are the operations and the bytes moved of all runs together.
 	FLOPs, Bytes float64
 	Time         sim.Time
@@ -31,7 +33,7 @@ type Operator struct {
 // kernel returns the operator of count kernels that compute and move so much each, with the given
 // seconds of compute, memory traffic, both overlapped, and fixed time.
 func kernel(name string, count, flops, bytes, compute, memory, both, fixed float64) Operator {
-	return Operator{Name: name, FLOPs: count * flops, Bytes: count * bytes,
+	return Operator{Name: name, Count: count, FLOPs: count * flops, Bytes: count * bytes,
 		Time: times(count, both+fixed), Bound: largest(compute, memory, fixed),
 		Computing: times(count, compute)}
 }

@@ -146,9 +146,9 @@ func linkConstants(start *hardware.Collective) []constant[hardware.Collective] {
 // kernel, and handles each sequence between steps, in Python.
 func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 	type e = steptime.Engine
-	sequence, launch, most := 10*us, 200*us, 1.5
+	sequence, most := 10*us, 1.5
 	if preset.Graph == 0 {
-		sequence, launch, most = 800*us, 1200*us, 0.97
+		sequence, most = 800*us, 0.97
 	}
 	return []constant[e]{
 		number("request", 2000*us, 12000*us, func(e *e) *hardware.Seconds { return &e.Request }),
@@ -163,11 +163,11 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 		}),
 		number("compute", 0.4, most, func(e *e) *float64 { return &e.Compute }),
 		number("decode_compute", 0.003, 0.1, func(e *e) *float64 { return &e.DecodeCompute }),
-		number("launch", launch/10, launch, func(e *e) *hardware.Seconds { return &e.Launch }),
-		number("launch_prompt", launch/10, 20*launch, func(e *e) *hardware.Seconds {
+		number("launch", 2*us, 100*us, func(e *e) *hardware.Seconds { return &e.Launch }),
+		number("launch_prompt", 2*us, 200*us, func(e *e) *hardware.Seconds {
 			return &e.LaunchPrompt
 		}),
-		number("launch_latent", launch/10, 20*launch, func(e *e) *hardware.Seconds {
+		number("launch_latent", 10*us, 1000*us, func(e *e) *hardware.Seconds {
 			return &e.LaunchLatent
 		}),
 		number("all_reduce", 5*us, 200*us, func(e *e) *hardware.Seconds { return &e.AllReduce }),

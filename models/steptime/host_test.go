@@ -1,0 +1,82 @@
+package steptime
+
+import (
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Without captured graphs a step waits for the host to launch each kernel: a model of 7 B on an
+// H100 decodes about 1.8 times as slowly, and Llama-3.1-8B takes 8.4 ms a step
+// (cloudai.pt, "CUDA Graphs + torch.compile", 2026).
+func TestEagerEnginesWaitForTheHost(t *testing.T) {
+	step := &sim.Step{Decodes: 1, DecodeTokens: 1, Context: 128}
+	for _, preset := range []string{"vllm-v1", "sglang", "trtllm"} {
+		cfg := named(t, "llama-2-7b", "h100-sxm", preset)
+		graphs := mustClock(t, cfg).Duration(step).Seconds()
+		cfg.Engine = cfg.Engine.Eager()
+		eager := mustClock(t, cfg).Duration(step).Seconds()
+		if ratio := eager / graphs; ratio < 1.5 || ratio > 2 {
+			t.Errorf("%s: without graphs a step takes %.2f times as long, want about 1.8", preset,
+				ratio)
+		}
+	}
+	cfg := named(t, "llama-3.1-8b", "h100-sxm", "vllm-v1")
+	cfg.Engine = cfg.Engine.Eager()
+	if took := mustClock(t, cfg).Duration(step).Seconds(); took < 0.75*8.4e-3 || took > 1.25*8.4e-3 {
+		t.Errorf("a step of llama-3.1-8b takes %.1f ms without graphs, published: 8.4", 1e3*took)
+	}
+}
+
+// A step with more tokens than the largest captured graph takes no less than with it, and a large
+// batch, which the accelerator takes longer to compute than the host to launch, takes the same.
+func TestGraphsSpareLaunches(t *testing.T) {
+	for _, n := range []int{1, 8, 64, 512} {
+		step := &sim.Step{Decodes: n, DecodeTokens: n, Context: int64(n) * 128}
+		before := sim.Time(0)
+		for _, graph := range []int{512, 64, 8, 1} {
+			cfg := named(t, "llama-3.1-8b", "h100-sxm", "vllm-v1")
+			cfg.Engine.Graph = graph
+			took := mustClock(t, cfg).Duration(step)
+			if took < before || n <= graph && before > 0 && took != before {
+				t.Errorf("with graphs up to %d tokens a step of %d takes %v, with more %v", graph,
+					n, took, before)
+			}
+			if n > graph && n <= 8 && took == before {
+				t.Errorf("a step of %d takes the same with graphs up to %d tokens as with one", n,
+					graph)
+			}
+			before = took
+			if n > graph {
+				break
+			}
+		}
+	}
+}
+
+func named(t *testing.T, model, accelerator, preset string) Config {
+	t.Helper()
+	known, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{}
+	if cfg.Model, err = known.Lookup(model); err != nil {
+		t.Fatal(err)
+	}
+	a, err := machines.Accelerator(accelerator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Accelerator = &a
+	if cfg.Engine, err = FindEngine(preset); err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
