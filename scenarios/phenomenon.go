@@ -14,8 +14,8 @@ type Phenomenon struct {
 	Context int64 `json:"context"`
 	// Step is the time of the step in milliseconds.
 	Step float64 `json:"step_ms"`
-	// Bound is what takes the largest part of that time ("compute", "memory", "latency", "network"
-	// or "host"), and Share is this part.
+	// Bound is what takes the largest part of that time ("compute", "memory", "latency", "network",
+	// "host" or "unfilled tiles"), and Share is this part.
 	Bound steptime.Bound `json:"bound"`
 	Share float64        `json:"share"`
 }
@@ -54,7 +54,7 @@ func newPhenomenon(clock *steptime.Clock, step *sim.Step) *Phenomenon {
 	p := &Phenomenon{Tokens: step.Tokens(), Context: step.Context, Step: total.Milliseconds()}
 	var most sim.Time
 	for _, bound := range []steptime.Bound{steptime.Compute, steptime.Memory, steptime.Network,
-		steptime.Latency, steptime.Host} {
+		steptime.Latency, steptime.Host, steptime.Tiles} {
 		if times[bound] > most {
 			most, p.Bound = times[bound], bound
 		}

@@ -88,7 +88,7 @@ func split(operators []steptime.Operator) Parts {
 			p.Exchange += t
 		case o.Bound == steptime.Host:
 			p.Host += t
-		case o.Bound == steptime.Compute:
+		case o.Bound == steptime.Compute, o.Bound == steptime.Tiles:
 			p.Arithmetic += t
 		case o.Bound != steptime.Memory:
 			p.Fixed += t

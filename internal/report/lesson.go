@@ -7,7 +7,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -144,8 +146,11 @@ func (p *Printer) prefill(l *Lesson) {
 	took := l.steps.Clock.Duration(&step).Seconds() * l.stages()
 	w := l.steps.Clock.Work(&step)
 	flops, bandwidth := l.steps.Clock.Peaks()
-	bound := "Prefill is bound by arithmetic, while decode is bound by memory."
-	if ridge := flops / bandwidth; w.FLOPs/w.Bytes < ridge {
+	alone := sim.Step{Decodes: 1, DecodeTokens: 1, Context: int64(l.context)}
+	bound := fmt.Sprintf("Prefill is bound by %s, while decode is bound by %s.",
+		bindingWords(l.steps.Clock.Breakdown(&step)), bindingWords(l.steps.Clock.Breakdown(&alone)))
+	if ridge := flops / bandwidth; w.FLOPs/w.Bytes < ridge &&
+		steptime.Binding(l.steps.Clock.Breakdown(&step)) == steptime.Memory {
 		bound = fmt.Sprintf("A prompt as short as this is still bound by memory: the ridge is at "+
 			"%s.",
 			figure(ridge))
@@ -157,6 +162,18 @@ func (p *Printer) prefill(l *Lesson) {
 		count(l.prompt), figure(w.FLOPs/w.Bytes), units.FormatDuration(took),
 		units.FormatDuration(took/float64(l.prompt)),
 		units.FormatDuration(l.decode(1).time), bound)
+}
+
+// bindingWords names what takes most of the time of a step.
+func bindingWords(ops []steptime.Operator) string {
+	switch b := steptime.Binding(ops); b {
+	case steptime.Compute:
+		return "arithmetic"
+	case steptime.Memory:
+		return "memory"
+	default:
+		return diagnosis.BoundWords(b)
+	}
 }
 
 // kvCache explains the size of the KV cache.

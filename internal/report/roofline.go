@@ -81,15 +81,11 @@ func NewRoofline(s *scenarios.Steps, prompts, batches []int, context int) *Roofl
 func (r *Roofline) add(phase string, tokens int, fits bool, ops []steptime.Operator) {
 	step := RooflineStep{Phase: phase, Tokens: tokens, Fits: fits}
 	var whole steptime.Operator
-	longest := map[steptime.Bound]sim.Time{}
+	whole.Bound = steptime.Binding(ops)
 	for _, op := range ops {
 		whole.FLOPs += op.FLOPs
 		whole.Bytes += op.Bytes
 		whole.Time += op.Time
-		longest[op.Bound] += op.Time
-		if longest[op.Bound] > longest[whole.Bound] {
-			whole.Bound = op.Bound
-		}
 		if op.FLOPs > 0 && op.Bytes > 0 {
 			step.Operators = append(step.Operators, r.point(op))
 		}

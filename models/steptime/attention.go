@@ -154,9 +154,15 @@ func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 		o := Operator{Name: "attention_prefill", Time: c.prefillAttention(s)}
 		for i := range c.attention {
 			for j := range s.Prefill {
-				w := c.attention[i].Prefill(s.Prefill[j].Rows(), s.Prefill[j].Cached)
-				o.FLOPs += c.attention[i].count * w.FLOPs / float64(c.ranks)
-				o.Bytes += c.attention[i].count * w.KVRead / float64(c.ranks)
+				a, n, cached := &c.attention[i], s.Prefill[j].Rows(), s.Prefill[j].Cached
+				w := a.Prefill(n, cached)
+				scores := 0.0
+				if c.engine.NaiveAttention {
+					naive := c.naive(a, w, n, cached)
+					w, scores = naive, naive.IO-w.IO
+				}
+				o.FLOPs += a.count * w.FLOPs / float64(c.ranks)
+				o.Bytes += a.count * (w.KVRead + scores) / float64(c.ranks)
 			}
 		}
 		compute := o.FLOPs / (c.wide.peak * k.PrefillCompute)

@@ -45,7 +45,9 @@ func (c *Clock) product(l *models.Linear, m int) Operator {
 	if l.Fused {
 		fixed = 0
 	}
-	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, fixed)
+	n := c.share(l.Count)
+	o := kernel(l.Name, n, flops, bytes, compute, memory, both, fixed).filling(n,
+		flops/(r.peak*r.efficiency))
 	if seconds, ok := c.measured(c.productTables[l], l.Name, "tokens", float64(m)); ok {
 		o.Time = times(c.share(l.Count), seconds)
 	}
@@ -157,7 +159,9 @@ func (c *Clock) routedExperts(l *models.Linear, tokens int) Operator {
 		fixed += c.quantise(l, c.rank(tokens))
 	}
 	both := overlap(compute, memory, c.expertOverlap)
-	o := kernel(l.Name, c.share(l.Count), flops, bytes, compute, memory, both, fixed)
+	n := c.share(l.Count)
+	o := kernel(l.Name, n, flops, bytes, compute, memory, both, fixed).filling(n,
+		flops/(c.operand.peak*k.Compute))
 	if seconds, ok := c.measured(c.tables.layer(c.expertsKey()), "routed experts", "tokens",
 		float64(tokens)); ok {
 		o.Time = times(c.share(l.Count), seconds/2) // measured for both products together

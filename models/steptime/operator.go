@@ -12,6 +12,9 @@ const (
 	Latency Bound = "latency"
 	Network Bound = "network"
 	Host    Bound = "host"
+	// Tiles is arithmetic of which most goes into tiles and multiprocessors that the rows of a
+	// product do not fill.
+	Tiles   Bound = "unfilled tiles"
 	Unknown Bound = "unknown" // step times that are given
 )
 
@@ -24,7 +27,7 @@ type Operator struct {
 	// FLOPs and Bytes are the operations and the bytes moved of all runs together.
 	FLOPs, Bytes float64
 	Time         sim.Time
-	// Bound is the largest part of Time: compute, memory traffic, or fixed times.
+	// Bound is the largest part of Time: compute, unfilled tiles, memory traffic, or fixed times.
 	Bound Bound
 	// Computing is the time that the arithmetic alone would take.
 	Computing sim.Time
@@ -36,6 +39,28 @@ func kernel(name string, count, flops, bytes, compute, memory, both, fixed float
 	return Operator{Name: name, Count: count, FLOPs: count * flops, Bytes: count * bytes,
 		Time: times(count, both+fixed), Bound: largest(compute, memory, fixed),
 		Computing: times(count, compute)}
+}
+
+// Binding returns what the largest part of the time of operators is bound by.
+func Binding(ops []Operator) Bound {
+	times := map[Bound]sim.Time{}
+	var most Bound
+	for i := range ops {
+		b := ops[i].Bound
+		if times[b] += ops[i].Time; times[b] > times[most] {
+			most = b
+		}
+	}
+	return most
+}
+
+// filling returns the operator with its bound as Tiles, if arithmetic binds it and the arithmetic
+// that its rows need takes the given seconds, which are less than half.
+func (o Operator) filling(count, needed float64) Operator {
+	if o.Bound == Compute && times(2*count, needed) < o.Computing {
+		o.Bound = Tiles
+	}
+	return o
 }
 
 // largest returns what the largest of the seconds of arithmetic, of memory traffic and of fixed

@@ -41,6 +41,8 @@ func BoundWords(b steptime.Bound) string {
 		return "communication"
 	case steptime.Latency:
 		return "the fixed time of kernels"
+	case steptime.Tiles:
+		return "tiles that its rows do not fill"
 	}
 	return "the host"
 }
@@ -56,6 +58,8 @@ func shareWords(b steptime.Bound) string {
 		return "between accelerators"
 	case steptime.Latency:
 		return "starting kernels"
+	case steptime.Tiles:
+		return "computing tiles that are not full"
 	}
 	return "waiting for the host"
 }
