@@ -85,7 +85,9 @@ class Frames {
     frame.rows = new Map(this.rows);
     this.squares = frame.squares = placeSquares(frame, this.squares, this.settings?.includes("memory.policy=contiguous"));
     const last = this.list.at(-1);
-    frame.gained = new Map(frame.running.map((r) => [r.id, r.tokens - (last?.running.find((o) => o.id === r.id)?.tokens ?? 0)]));
+    // Of the first frame of a server that is opened in the middle, the tokens before it are not known.
+    const before = (r) => last ? last.running.find((o) => o.id === r.id)?.tokens ?? 0 : r.tokens - 1;
+    frame.gained = new Map(frame.running.map((r) => [r.id, r.tokens - before(r)]));
     this.list.push(frame);
   }
 

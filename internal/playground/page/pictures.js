@@ -114,7 +114,7 @@ function drawColumn(pen, f, { x, left, top, rows, height, now, view }) {
       pen.box(from, y, to - from, tall, colourOf(r.id), 0.28 * ink);
       if (f.to > now) continue;
       const tick = Math.max(1.5, Math.min(4, (to - from) * 0.25));
-      for (let n = 0; n < Math.max(1, f.gained.get(r.id)); n++) pen.box(to - tick * (1 + 1.6 * n), y, tick, tall, colourOf(r.id), ink);
+      for (let n = 0; n < Math.max(1, f.gained.get(r.id)); n++) pen.box(Math.max(left, to - tick * (1 + 1.6 * n)), y, tick, tall, colourOf(r.id), ink);
     }
   }
   if (view.step === f.step) pen.frame(from, top, Math.max(1, to - from), rows * height, pen.act, 2);
