@@ -4,15 +4,15 @@ import "github.com/llmsim/llmsim/scenarios/deployment"
 
 // chosen is what was found, with its policies.
 type chosen struct {
-	*found
+	*entries
 	s        Scenario // with the policies and their parameters
 	config   deployment.Config
 	drafting drafting
 }
 
 // choosePolicies finds the policies of a server. The engine's own are the default.
-func choosePolicies(f *found) *chosen {
-	c := &chosen{found: f, s: f.s, config: f.config}
+func choosePolicies(f *entries) *chosen {
+	c := &chosen{entries: f, s: f.s, config: f.config}
 	own, anywhere := c.config.Defaults(), c.config.Anywhere()
 	batching, kv := &c.s.Batching, &c.s.Memory
 	batching.Params = own.Batching.Complete(&batching.Policy, batching.Params)

@@ -4,12 +4,12 @@ import "github.com/llmsim/llmsim/models/steptime"
 
 // clocked is a server with the clock that predicts its steps.
 type clocked struct {
-	*settled
+	*poolServer
 	clock *steptime.Clock
 }
 
 // startClock makes the clock of a server.
-func startClock(s *settled) *clocked {
+func startClock(s *poolServer) *clocked {
 	_, ownModel := modelFile(s.file.files(), s.locate("model", s.s.Model))
 	clock, err := s.file.Clocks.clock(&s.s, ownModel, s.config.NewClock)
 	if err != nil {

@@ -25,7 +25,7 @@ type drafting struct {
 }
 
 // findDrafting fills in the defaults of speculative decoding, and finds what it names.
-func (f *found) findDrafting() drafting {
+func (f *entries) findDrafting() drafting {
 	d := drafting{written: *f.s.Speculation}
 	sp := &d.written
 	if f.s.Parallelism.Data > 1 && sp.Method != "mtp" {
@@ -57,7 +57,7 @@ func (f *found) findDrafting() drafting {
 }
 
 // scheduling settles whether steps are scheduled ahead.
-func (f *found) scheduling(sp *Speculation) string {
+func (f *entries) scheduling(sp *Speculation) string {
 	onHost, stepByStep := sp.Method == "medusa" ||
 		sp.Method == "n-gram", f.config.Engine.Lookahead == 0
 	switch {
@@ -76,7 +76,7 @@ func (f *found) scheduling(sp *Speculation) string {
 }
 
 // readAcceptance returns the probabilities of acceptance.
-func (f *found) readAcceptance(sp *Speculation) (law speculation.Acceptance) {
+func (f *entries) readAcceptance(sp *Speculation) (law speculation.Acceptance) {
 	a := &sp.Acceptance
 	var err error
 	switch a.Law {
@@ -112,7 +112,7 @@ func (f *found) readAcceptance(sp *Speculation) (law speculation.Acceptance) {
 // thousand.
 const mostAcceptance = 4 << 20
 
-func (f *found) acceptanceTable(name string) (*speculation.Table, error) {
+func (f *entries) acceptanceTable(name string) (*speculation.Table, error) {
 	path := f.locate("speculation.acceptance.file", name)
 	file, err := f.file.files().Open(path)
 	if err != nil {
@@ -127,7 +127,7 @@ func (f *found) acceptanceTable(name string) (*speculation.Table, error) {
 }
 
 // findDrafter finds the model that drafts, and refuses a model that cannot draft.
-func (f *found) findDrafter(d *drafting) {
+func (f *entries) findDrafter(d *drafting) {
 	sp, model := &d.written, f.config.Model
 	switch sp.Method {
 	case "eagle":
@@ -152,7 +152,7 @@ func (f *found) findDrafter(d *drafting) {
 }
 
 // findDraftModel looks the draft model up, and its accelerators.
-func (f *found) findDraftModel(d *drafting) {
+func (f *entries) findDraftModel(d *drafting) {
 	sp, model := &d.written, f.config.Model
 	draft, warnings, err := findModel(f.file.files(), sp.Draft,
 		f.locate("speculation.draft", sp.Draft), "")

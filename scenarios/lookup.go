@@ -11,8 +11,9 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// found holds what a view names: a model, accelerators with their links, and an engine.
-type found struct {
+// entries holds the entries of catalogues that a view names: a model, accelerators with their
+// links, and an engine.
+type entries struct {
 	*view
 	s       Scenario // with the defaults of hardware and engine
 	config  deployment.Config
@@ -21,7 +22,7 @@ type found struct {
 }
 
 // lookUp finds what the view names.
-func lookUp(v *view) *found {
+func lookUp(v *view) *entries {
 	if v.s.Model == "" {
 		v.problem("model", "must be given, at the top or in the pool")
 		return nil
@@ -31,7 +32,7 @@ func lookUp(v *view) *found {
 		return nil
 	}
 	model, machine, engine := v.findModel(), v.findMachine(), v.findEngine()
-	f := &found{view: v, s: v.s, catalog: machine.catalog}
+	f := &entries{view: v, s: v.s, catalog: machine.catalog}
 	f.s.Hardware, f.s.Engine = machine.written, engine.written
 	f.config = deployment.Config{
 		Model: model, Accelerator: machine.accelerator, Engine: engine.preset,

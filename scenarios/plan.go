@@ -91,7 +91,7 @@ func (p *planned) captureGraphs() {
 // from the size of its cache.
 func (p *planned) limitRunning() {
 	own := p.config.Defaults().Batching
-	_, given := p.chosen.found.s.Batching.Params["max-sequences"]
+	_, given := p.chosen.entries.s.Batching.Params["max-sequences"]
 	if given || !own.RunningLimit || p.s.Batching.Policy != own.Name || p.plan.Blocks == 0 {
 		return
 	}

@@ -35,7 +35,7 @@ func resolve(file *File, registry *policies.Registry) (*resolved, error) {
 	if err := n.err(); err != nil {
 		return nil, err
 	}
-	f := l.agree(servers)
+	f := l.compose(servers)
 	if err := n.err(); err != nil {
 		return nil, err
 	}

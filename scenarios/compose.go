@@ -9,8 +9,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// settled is a server that agrees with the servers of other pools on model, roles and contexts.
-type settled struct {
+// poolServer is a server that goes together with the servers of other pools: in its model, roles
+// and contexts.
+type poolServer struct {
 	*fitted
 	s      Scenario // with the longest context that all pools of the model serve
 	config deployment.Config
@@ -18,25 +19,25 @@ type settled struct {
 	model int
 }
 
-// alone returns a server that need not agree with any other.
-func alone(f *fitted) *settled { return &settled{fitted: f, s: f.s, config: f.config} }
+// alone returns a server without other pools.
+func alone(f *fitted) *poolServer { return &poolServer{fitted: f, s: f.s, config: f.config} }
 
 // group is the replicas of a pool: their place in the fleet, and their server.
 type group struct {
 	place
-	*settled
+	*poolServer
 }
 
 // fleet is the pools of a scenario, after the check that they can work together.
 type fleet struct {
 	*layout
-	kinds  []*settled // by place.kind
+	kinds  []*poolServer // by place.kind
 	groups []group
 	models []string // by sim.Request.Model
 }
 
-// agree puts the pools together, and refuses pools that cannot work together.
-func (l *layout) agree(servers []*fitted) *fleet {
+// compose puts the pools together, and refuses pools that cannot work together.
+func (l *layout) compose(servers []*fitted) *fleet {
 	f := &fleet{layout: l}
 	for _, server := range servers {
 		name := server.config.Model.Name
@@ -53,8 +54,8 @@ func (l *layout) agree(servers []*fitted) *fleet {
 		f.groups = append(f.groups, group{at, f.kinds[at.kind]})
 	}
 	for model := range f.models {
-		f.agreeOnRoles(model)
-		f.agreeOnContext(model)
+		f.checkRoles(model)
+		f.boundContexts(model)
 	}
 	return f
 }
@@ -79,9 +80,9 @@ func (f *fleet) disaggregated(model int) bool {
 // context returns the longest context with which a model is served.
 func (f *fleet) context(model int) int { return f.serving(model)[0].config.MaxContext }
 
-// agreeOnRoles refuses a prefill pool without a decode pool, and pools that cannot read each
+// checkRoles refuses a prefill pool without a decode pool, and pools that cannot read each
 // other's KV caches.
-func (f *fleet) agreeOnRoles(model int) {
+func (f *fleet) checkRoles(model int) {
 	var formats []string
 	has := map[sim.Role]bool{}
 	for _, g := range f.serving(model) {
@@ -101,9 +102,9 @@ func (f *fleet) agreeOnRoles(model int) {
 	}
 }
 
-// agreeOnContext bounds the contexts of a model by the smallest limit of its pools, so that every
+// boundContexts bounds the contexts of a model by the smallest limit of its pools, so that every
 // pool can serve each request.
-func (f *fleet) agreeOnContext(model int) {
+func (f *fleet) boundContexts(model int) {
 	pools := f.serving(model)
 	least, most := pools[0], pools[0]
 	for _, g := range pools {
