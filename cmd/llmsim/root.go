@@ -30,6 +30,7 @@ func groups() []group {
 		{"connect", "Connect to servers and clients:",
 			[]*cobra.Command{serveCommand(), loadCommand()}},
 		{"teach", "Understand:", []*cobra.Command{explainCommand(), rooflineCommand(),
+			trainCommand(),
 			memoryCommand(), playgroundCommand()}},
 		{"check", "Check the simulator:", []*cobra.Command{
 			validateCommand(), crosscheckCommand(), calibrateCommand(), newGPT2Command(),

@@ -35,7 +35,8 @@ func validateCommand() *cobra.Command {
 			"was measured, and compare. docs/validation.md lists the known tables. Without DIR, " +
 			"the command takes published figures that ship with the program.\n\n" +
 			"With --papers it repeats experiments of papers on schedulers and KV memory, and " +
-			"says which of their claims llmsim confirms.",
+			"says which of their claims llmsim confirms. With a folder of tables of published " +
+			"training runs, it compares these instead (docs/training.md).",
 		Example: `  llmsim validate
   llmsim validate --papers
   llmsim validate measurements --out errors

@@ -2,17 +2,36 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/training/published"
 	"github.com/llmsim/llmsim/internal/validation/papers"
 
 	"github.com/spf13/cobra"
 )
 
+// checkTraining holds what training is computed to take against the tables of published runs in a
+// folder.
+func (flags *validateFlags) checkTraining(cmd *cobra.Command, dir string) error {
+	data, err := published.Read(os.DirFS(dir))
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	if len(data.Rows) == 0 {
+		return fmt.Errorf("%s: --papers takes no folder but one of tables of training runs "+
+			"(docs/training.md), and this has none of them", dir)
+	}
+	if flags.format == "json" {
+		return report.JSON(cmd.OutOrStdout(), data.Report())
+	}
+	return data.Report().WriteText(cmd.OutOrStdout())
+}
+
 // checkPapers holds the claims of papers against their scenarios.
 func (flags *validateFlags) checkPapers(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%s: --papers takes no folder: the claims come with the program", args[0])
+		return flags.checkTraining(cmd, args[0])
 	}
 	claims, err := papers.Read(papers.Shipped())
 	if err != nil {

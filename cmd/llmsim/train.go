@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/training"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+)
+
+// trainFlags are the flags of the train command.
+type trainFlags struct {
+	set       []string
+	gpus      int
+	tokens    string
+	batch     int
+	seq       int
+	layout    training.Layout
+	recompute string
+	schedule  string
+	precision string
+	optimizer string
+	method    string
+	attention string
+	eager     bool
+	overlap   bool
+	dropout   bool
+	chunked   bool
+	format    string
+}
+
+func trainCommand() *cobra.Command {
+	var flags trainFlags
+	cmd := &cobra.Command{
+		Use:   "train MODEL HARDWARE",
+		Short: "Compute what training costs: memory, time of a step by part, days, dollars",
+		Long: "Compute the memory of each accelerator line by line, the time of a step by part, " +
+			"and the days, dollars and energy of a training run. Dimensions of the layout that " +
+			"are not given are chosen: the layout with the shortest step among those that fit. " +
+			"docs/training.md says how, and how far published runs are met.",
+		Example: `  llmsim train llama-3-70b h100 --gpus 512 --tokens 15T
+  llmsim train gpt-3-175b a100-80gb --gpus 1024 --global-batch 1536 --seq 2048 --tensor 8 --pipeline 8`,
+		Args: arguments(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return flags.run(cmd, args[0], args[1])
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&flags.set, "set", nil, "override a scenario field of model or hardware, "+
+		"such as hardware.network=infiniband-hdr (repeatable)")
+	f.IntVar(&flags.gpus, "gpus", 8, "the number of accelerators")
+	f.StringVar(&flags.tokens, "tokens", "", "the tokens of the whole run, such as 300B or 15T")
+	f.IntVar(&flags.batch, "global-batch", 0,
+		"the sequences of a step (default: about 4M tokens, for which layouts divide)")
+	f.IntVar(&flags.seq, "seq", 4096, "the tokens of a sequence")
+	l := &flags.layout
+	f.IntVar(&l.Tensor, "tensor", 1, "tensor-parallel ranks (default: chosen)")
+	f.IntVar(&l.Pipeline, "pipeline", 1, "stages of the pipeline (default: chosen)")
+	f.IntVar(&l.Context, "context", 1, "context-parallel ranks")
+	f.IntVar(&l.Data, "data", 1, "data-parallel ranks (default: what is left)")
+	f.IntVar(&l.Expert, "expert", 1, "accelerators over which experts are spread (default: chosen)")
+	f.IntVar(&l.Micro, "micro-batch", 1, "sequences of a micro-batch (default: chosen)")
+	f.IntVar(&l.Virtual, "virtual", 1, "chunks of layers of a stage: the interleaved schedule "+
+		"(default: chosen)")
+	f.IntVar(&l.ZeRO, "zero", 1, "what data ranks share: 0 nothing, 1 the optimizer's states, 2 "+
+		"gradients too, 3 weights too (default: chosen)")
+	f.IntVar(&l.Shard, "shard", 0, "the data ranks over which --zero shares; 0 is all")
+	f.Var(choice(&flags.recompute, "none", "selective", "full"), "recompute",
+		"what the backward pass computes again: none, selective or full (default: chosen)")
+	f.Var(choice(&flags.schedule, "1f1b", "zero-bubble"), "schedule",
+		"order of the stages: 1f1b (interleaved with --virtual) or zero-bubble (ZB-H1)")
+	f.Var(choice(&flags.precision, "bf16", "fp16", "fp8", "fp4"), "precision",
+		"number format of the products: bf16, fp16, fp8 or fp4")
+	f.StringVar(&flags.optimizer, "optimizer", "adamw", "adamw, adamw-8bit, muon, …")
+	f.Var(choice(&flags.method, "pretrain", "sft", "lora", "dpo"), "method",
+		"pretrain, sft, lora (rank 16 on all matrices) or dpo")
+	f.Var(choice(&flags.attention, "flash", "flash-2", "flash-1", "stored"), "attention",
+		"kernel of attention: flash (the newest of the accelerator), flash-2, flash-1, stored")
+	f.BoolVar(&flags.eager, "eager", false, "element-wise kernels run one by one")
+	f.BoolVar(&flags.overlap, "tensor-overlap", false,
+		"exchanges of tensor ranks run beside products")
+	f.BoolVar(&flags.chunked, "chunked-loss", false, "the loss is computed in parts")
+	f.BoolVar(&flags.dropout, "dropout", false, "masks of dropout are kept")
+	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	return cmd
+}
+
+func (flags *trainFlags) run(cmd *cobra.Command, model, accelerator string) error {
+	job, price, err := flags.job(cmd, model, accelerator)
+	if err != nil {
+		return err
+	}
+	if err := flags.fill(cmd, job); err != nil {
+		return err
+	}
+	cost := job.Compute(price)
+	if flags.format == "json" {
+		return failed(report.JSON(cmd.OutOrStdout(), trainResult{job.Model.Name,
+			job.Machine.Accelerator.Name, job.GPUs, job.Batch, job.Seq, job.Layout, cost}))
+	}
+	return failed(cost.WriteText(cmd.OutOrStdout(), job))
+}
+
+// trainResult is what --format json prints.
+type trainResult struct {
+	Model       string          `json:"model"`
+	Accelerator string          `json:"accelerator"`
+	GPUs        int             `json:"gpus"`
+	Batch       int             `json:"global_batch"`
+	Seq         int             `json:"seq"`
+	Layout      training.Layout `json:"layout"`
+	training.Cost
+}
+
+// job looks up what the arguments and flags name.
+func (flags *trainFlags) job(cmd *cobra.Command, model, accelerator string) (*training.Job,
+	float64, error) {
+	file, err := scenarios.Describe(model, accelerator, flags.set...)
+	if err != nil {
+		return nil, 0, err
+	}
+	found, err := file.Equipment(policies.Default())
+	if err != nil {
+		return nil, 0, err
+	}
+	note(cmd, found.Warnings)
+	optimizer, err := training.FindOptimizer(flags.optimizer)
+	if err != nil {
+		return nil, 0, fmt.Errorf("--optimizer: %w", err)
+	}
+	j := &training.Job{Model: found.Model,
+		Machine: training.NewMachine(found.Accelerator, found.ScaleUp, found.Network),
+		GPUs:    flags.gpus, Batch: flags.batch, Seq: flags.seq, Layout: flags.layout,
+		Precision: hardware.DType(flags.precision), Optimizer: optimizer,
+		Method: training.Method(flags.method), Attention: training.Attention(flags.attention),
+		Eager: flags.eager, Overlap: flags.overlap, Dropout: flags.dropout,
+		ChunkedLoss: flags.chunked}
+	j.Layout.Schedule = training.Schedule(flags.schedule)
+	j.Layout.Recompute = training.Recompute(flags.recompute)
+	j.Layout.Sequence = true
+	if flags.tokens != "" {
+		if j.Tokens, err = tokenCount(flags.tokens); err != nil {
+			return nil, 0, fmt.Errorf("--tokens: %w", err)
+		}
+	}
+	if flags.gpus < 1 || flags.seq < 1 || flags.batch < 0 {
+		return nil, 0, fmt.Errorf("--gpus %d, --seq %d and --global-batch %d must be positive",
+			flags.gpus, flags.seq, flags.batch)
+	}
+	if j.Batch == 0 { // about 4M tokens, of whole sequences of every accelerator
+		j.Batch = max(1, (4<<20)/(j.Seq*j.GPUs)) * j.GPUs
+	}
+	return j, found.Price, nil
+}
+
+// fill chooses what the flags leave open, and checks the rest.
+func (flags *trainFlags) fill(cmd *cobra.Command, j *training.Job) error {
+	fixed := map[string]bool{}
+	for _, name := range []string{"tensor", "pipeline", "data", "expert", "micro-batch",
+		"virtual", "zero", "recompute"} {
+		fixed[name] = cmd.Flag(name).Changed
+	}
+	fixed["context"] = true
+	l := &j.Layout
+	if fixed["tensor"] && fixed["pipeline"] && !fixed["data"] && l.Tensor > 0 &&
+		l.Pipeline > 0 && l.Context > 0 {
+		l.Data = max(1, j.GPUs/(l.Tensor*l.Pipeline*l.Context))
+		fixed["data"] = true
+	}
+	given := fixed["tensor"] && fixed["pipeline"]
+	if given { // what is wrong with what was given is said before anything is chosen
+		t := *j
+		if !fixed["zero"] && l.Pipeline > 1 {
+			t.Layout.ZeRO = 1
+		}
+		if err := t.Check(); err != nil {
+			return err
+		}
+	}
+	if given && fixed["micro-batch"] && fixed["recompute"] {
+		if err := j.Check(); err != nil {
+			return err
+		}
+		return j.Fit()
+	}
+	best, err := j.Best(training.Search{Fixed: fixed})
+	if err != nil {
+		return err
+	}
+	j.Layout = best.Layout
+	return nil
+}
+
+// tokenCount reads a number of tokens such as 300B or 1.5e12.
+func tokenCount(text string) (float64, error) {
+	scale := 1.0
+	number := text
+	for suffix, s := range map[string]float64{"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12} {
+		if before, ok := strings.CutSuffix(text, suffix); ok {
+			number, scale = before, s
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(n > 0) || n*scale > 1e18 {
+		return 0, fmt.Errorf("found %q, want a number of tokens up to 1e18, such as 300B or 15T",
+			text)
+	}
+	return n * scale, nil
+}

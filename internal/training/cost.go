@@ -1,0 +1,113 @@
+package training
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/hardware"
+)
+
+// Cost is what a job costs.
+type Cost struct {
+	Memory Memory `json:"memory"`
+	Step   Step   `json:"step"`
+	// StepSeconds is the time of a step, TokensPerSecond that of all accelerators together.
+	StepSeconds     float64 `json:"step_s"`
+	TokensPerSecond float64 `json:"tokens_per_s"`
+	// MFU is the share of the peak rate in 16 bits that the model's arithmetic takes (Chowdhery et
+	// al., arXiv:2204.02311, appendix B), with the pairs that a causal mask leaves; HFU counts
+	// what is computed again too. PeakFormat is the number format of the peak rate.
+	MFU        float64        `json:"mfu"`
+	HFU        float64        `json:"hfu"`
+	PeakFormat hardware.DType `json:"peak_format"`
+	// FLOPs are those of a token, and SixN the six for each parameter that the rule of 6ND counts.
+	FLOPs float64 `json:"flops_per_token"`
+	SixN  float64 `json:"six_n"`
+	// Why says why the two differ.
+	Why []string `json:"why_they_differ"`
+	// Days, Dollars and KWh are of the whole run, failures included; Dollars is 0 where no price
+	// is known. Steps is the number of steps.
+	Steps    float64  `json:"steps"`
+	Failures Failures `json:"failures"`
+	Days     float64  `json:"days"`
+	Dollars  float64  `json:"dollars,omitempty"`
+	KWh      float64  `json:"kwh"`
+	// Fitted reports whether the rates come from published runs on this very accelerator.
+	Fitted bool `json:"fitted_to_this_accelerator"`
+}
+
+// Compute returns the cost of a job at a price of one accelerator in dollars an hour; 0 means that
+// none is known.
+func (j *Job) Compute(price float64) Cost {
+	step := j.Step()
+	c := Cost{Memory: j.Memory(), Step: step, StepSeconds: step.Total(), PeakFormat: j.Precision}
+	tokens := float64(j.Batch) * float64(j.Seq)
+	c.TokensPerSecond = tokens / c.StepSeconds
+	c.FLOPs = j.ModelFLOPs(true)
+	peak := j.Machine.Accelerator.Peak[j.Precision] * float64(j.GPUs)
+	c.MFU = c.TokensPerSecond * c.FLOPs / peak
+	c.HFU = c.TokensPerSecond * j.hardwareFLOPs() / peak
+	active := float64(j.Model.ActiveParameters().Total())
+	c.SixN = 6 * active
+	c.Why = j.whyNotSix(c.SixN)
+	_, c.Fitted = reached(&j.Machine.Accelerator, j.Precision)
+	c.Failures = j.Failures()
+	if j.Tokens > 0 {
+		c.Steps = j.Tokens / tokens
+		c.Days = c.Steps * c.StepSeconds / c.Failures.Goodput / 86400
+		hours := c.Days * 24 * float64(j.GPUs)
+		c.Dollars = hours * price
+		c.KWh = hours * j.power() / 1000
+	}
+	return c
+}
+
+// power returns the watts of one accelerator while it trains, from the law that was fitted to
+// serving.
+func (j *Job) power() float64 {
+	a := &j.Machine.Accelerator
+	return a.PeakPower
+}
+
+// hardwareFLOPs returns the FLOP of a token with those that are computed again.
+func (j *Job) hardwareFLOPs() float64 {
+	matrices, attention := j.forwardFLOPs(true)
+	head := 2 * float64(j.Model.Vocab) * float64(j.Model.Hidden)
+	flops := j.ModelFLOPs(true)
+	switch j.Layout.Recompute {
+	case Full:
+		flops += matrices - head + attention
+	case Selective:
+		flops += attention
+	}
+	return flops
+}
+
+// whyNotSix says in words how the FLOP of a token differ from six for each parameter.
+func (j *Job) whyNotSix(six float64) []string {
+	_, attention := j.forwardFLOPs(true)
+	p := j.Model.ActiveParameters()
+	var why []string
+	say := func(flops float64, words string) {
+		if share := flops / six; share >= 0.001 || share <= -0.001 {
+			why = append(why, fmt.Sprintf("%+.1f %%: %s", 100*share, words))
+		}
+	}
+	say(3*attention, fmt.Sprintf("attention over %d tokens, which has no parameters", j.Seq))
+	rows := float64(p.Embedding + p.Positions)
+	if p.Head == 0 {
+		rows = float64(p.Positions)
+	}
+	say(-6*rows, "the embedding is a row that is looked up, not a product")
+	if moe := j.Model.Experts(); moe != nil {
+		all := float64(j.Model.Parameters().Total() - p.Total())
+		why = append(why, fmt.Sprintf("N counts the parameters on the path of a token; the %.3g "+
+			"others are stored, and not computed", all))
+	}
+	switch j.Method {
+	case LoRA:
+		say(-six/3, "frozen weights have no gradients of their own")
+	case DPO:
+		say(six/3, "the frozen copy computes forward")
+	}
+	return why
+}

@@ -1,0 +1,118 @@
+package training
+
+import (
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+)
+
+// Job is a model that is trained on accelerators.
+type Job struct {
+	Model   *models.Architecture
+	Machine Machine
+	// GPUs is the number of accelerators, Tokens that of tokens to train on, in all.
+	GPUs   int
+	Tokens float64
+	// Batch is the number of sequences of a step over all accelerators, Seq the tokens of each.
+	Batch, Seq int
+	Layout     Layout
+	// Precision is the number format of the matrix products: BF16, FP16, FP8 or FP4. The gradients
+	// are summed in 32 bits with any of them.
+	Precision hardware.DType
+	Optimizer Optimizer
+	// Method is how the weights learn.
+	Method Method
+	// Attention is how attention is computed.
+	Attention Attention
+	// Eager reports whether element-wise kernels run one by one, as frameworks do without a
+	// compiler or kernels of their own.
+	Eager bool
+	// Overlap reports whether exchanges of tensor ranks run beside products.
+	Overlap bool
+	// ChunkedLoss reports whether the loss is computed for a part of the tokens at a time, so that
+	// not all logits are kept.
+	ChunkedLoss bool
+	// Dropout reports whether masks of dropout are kept, as models of 2019 to 2022 had them.
+	Dropout bool
+}
+
+// Layout is how a job is spread over accelerators and over time.
+type Layout struct {
+	// Tensor, Context, Pipeline and Data are the numbers of ranks of each dimension, whose product
+	// is the number of accelerators. Expert is the number of accelerators over which the experts
+	// of a layer are spread; it divides Tensor·Context·Data.
+	Tensor, Context, Pipeline, Data, Expert int
+	// Micro is the number of sequences of a micro-batch.
+	Micro int
+	// Virtual is the number of chunks of layers of a stage (Narayanan et al., arXiv:2104.04473,
+	// section 2.2.2); 1 is the plain schedule.
+	Virtual int
+	// Schedule is the order in which stages compute.
+	Schedule Schedule
+	// ZeRO is the stage of Rajbhandari et al., arXiv:1910.02054: 0 copies everything to all data
+	// ranks, 1 shares the optimizer's states, 2 gradients too, 3 weights too (FSDP).
+	ZeRO int
+	// Shard is the number of data ranks over which ZeRO shares, the others holding copies (hybrid
+	// sharding: Zhao et al., arXiv:2304.11277, section 3.2.2); 0 means all.
+	Shard int
+	// Recompute is what the backward pass computes again.
+	Recompute Recompute
+	// Sequence reports whether tensor ranks share what is computed for each token by itself
+	// (Korthikanti et al., arXiv:2205.05198, section 4.2.2).
+	Sequence bool
+}
+
+// MicroBatches returns how many micro-batches a rank computes in a step of so many sequences.
+func (l *Layout) MicroBatches(batch int) int { return batch / (l.Data * l.Micro) }
+
+// Recompute is what the backward pass computes again instead of keeping it.
+type Recompute string
+
+// The kinds of recomputation of Korthikanti et al., arXiv:2205.05198.
+const (
+	// NoRecompute keeps everything.
+	NoRecompute Recompute = "none"
+	// Selective computes the scores of attention again (section 5). Flash attention always does.
+	Selective Recompute = "selective"
+	// Full keeps the input of each layer only (Chen et al., arXiv:1604.06174).
+	Full Recompute = "full"
+)
+
+// Schedule is the order of the stages of a pipeline.
+type Schedule string
+
+const (
+	// OneForwardOneBackward is 1F1B (PipeDream-Flush), interleaved where a stage has several
+	// chunks (Narayanan et al., arXiv:2104.04473, section 2.2).
+	OneForwardOneBackward Schedule = "1f1b"
+	// ZeroBubble delays the gradients of weights into the bubble: ZB-H1 of Qi et al.,
+	// arXiv:2401.10241, section 2.
+	ZeroBubble Schedule = "zero-bubble"
+)
+
+// Attention is how attention is computed.
+type Attention string
+
+const (
+	// Flash keeps no scores, and computes them again in the backward pass (Dao, arXiv:2307.08691).
+	Flash Attention = "flash"
+	// Flash1 and Flash2 are its first versions.
+	Flash1 Attention = "flash-1"
+	Flash2 Attention = "flash-2"
+	// Stored writes all scores to memory, as programs did before.
+	Stored Attention = "stored"
+)
+
+// Method is how the weights learn.
+type Method string
+
+const (
+	// Pretrain updates all weights; supervised fine-tuning does the same on other tokens.
+	Pretrain Method = "pretrain"
+	// SFT is supervised fine-tuning of all weights.
+	SFT Method = "sft"
+	// LoRA updates small matrices beside frozen weights (Hu et al., arXiv:2106.09685).
+	LoRA Method = "lora"
+	// DPO compares a chosen and a rejected answer under the model and a frozen copy (Rafailov et
+	// al., arXiv:2305.18290, equation 7).
+	DPO Method = "dpo"
+)

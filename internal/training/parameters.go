@@ -1,0 +1,75 @@
+package training
+
+import "github.com/llmsim/llmsim/models"
+
+// held is the parameters that the fullest accelerators hold: those of the first, of an inner and
+// of the last stage may differ.
+type held struct {
+	// Dense is shared by all data ranks, Expert by those of the expert group only.
+	Dense, Expert float64
+}
+
+func (h held) total() float64 { return h.Dense + h.Expert }
+
+// layerParameters returns the parameters of all layers on one accelerator, as if they were on one
+// stage: matrices split over tensor ranks, experts over the expert group.
+func (j *Job) layerParameters() held {
+	p := j.Model.Parameters()
+	tp := float64(j.Layout.Tensor)
+	split := float64(p.Attention+p.MLP+p.SharedExperts) / tp
+	whole := float64(p.Router + p.Norms + p.Biases)
+	return held{split + whole, float64(p.Experts) / float64(j.Layout.Expert)}
+}
+
+// embedding and head are the parameters of the ends of the model on one accelerator.
+func (j *Job) embedding() float64 {
+	p := j.Model.Parameters()
+	return float64(p.Embedding+p.Positions) / float64(j.Layout.Tensor)
+}
+
+// head is a copy of the embedding where the two are tied but on different stages.
+func (j *Job) head() float64 {
+	p := j.Model.Parameters()
+	if p.Head == 0 && j.Layout.Pipeline > 1 {
+		return float64(p.Embedding) / float64(j.Layout.Tensor)
+	}
+	return float64(p.Head) / float64(j.Layout.Tensor)
+}
+
+// stageLayers returns how many layers the first, an inner and the last stage have. What is left
+// over goes to inner stages, since the ends have embedding and head besides (Llama 3,
+// arXiv:2407.21783, section 3.3.2).
+func (j *Job) stageLayers() (first, inner, last int) {
+	n, p := j.Model.Layers(), j.Layout.Pipeline
+	if p == 1 {
+		return n, n, n
+	}
+	base, over := n/p, n%p
+	first, inner, last = base, base, base
+	if over > 0 && p > 2 {
+		inner++
+	}
+	if over > p-2 {
+		first++
+	}
+	return first, inner, last
+}
+
+// stage returns the parameters that an accelerator of a stage with that many layers holds.
+func (j *Job) stage(layers int, ends float64) held {
+	h := j.layerParameters()
+	part := float64(layers) / float64(j.Model.Layers())
+	return held{h.Dense*part + ends, h.Expert * part}
+}
+
+// trained returns how many parameters of a layer's matrices learn under LoRA of a rank: rank·(N+K)
+// for each linear layer (Hu et al., arXiv:2106.09685, section 4.1).
+func trained(m *models.Architecture, rank int) int64 {
+	n := int64(0)
+	for _, l := range m.LinearLayers(1) {
+		if l.Name != "lm_head" && l.Part != models.RouterPart {
+			n += int64(l.Count) * int64(max(1, l.Experts)) * int64(rank) * int64(l.N+l.K)
+		}
+	}
+	return n
+}

@@ -1,0 +1,158 @@
+package published
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/training"
+)
+
+// megatronRow reads a row of the tables of Megatron-LM.
+func megatronRow(r record) (Row, string) {
+	row := Row{Publication: r["table"], Label: r["model"] + " " + r["recompute"] + " " + r["gpus"]}
+	if i := strings.Index(row.Publication, " ("); i > 0 {
+		row.Publication = row.Publication[:i]
+	}
+	heads := r.count("heads")
+	if heads == 0 { // of table 1 in arXiv:2104.04473
+		heads = map[int]int{2304: 24, 3072: 32, 4096: 32, 6144: 48, 8192: 64, 10240: 80,
+			12288: 96, 16384: 128, 20480: 128, 25600: 160}[r.count("hidden")]
+	}
+	seq := r.count("seq_len_tok")
+	model := gpt(r.count("hidden"), r.count("layers"), heads, r.count("vocab"), seq)
+	m, ok := machine(r["gpu"], 0)
+	if model == nil || !ok || r.count("tp") == 0 || r.count("pp") == 0 {
+		return row, "its shape or layout is not stated"
+	}
+	adam, _ := training.FindOptimizer("adamw")
+	j := training.Job{Model: model, Machine: m, GPUs: r.count("gpus"), Batch: r.count("gbs_seqs"),
+		Seq: seq, Precision: hardware.BF16, Optimizer: adam, Method: training.Pretrain,
+		Attention: training.Stored, Dropout: true}
+	j.Layout = training.Layout{Tensor: r.count("tp"), Pipeline: r.count("pp"), Context: 1,
+		Data: r.count("dp"), Expert: 1, Micro: max(1, r.count("mbs_seqs")), Virtual: 1,
+		Recompute: training.Full}
+	l := &j.Layout
+	switch {
+	case strings.HasPrefix(r["table"], "weak scaling H100"):
+		l.Recompute, l.Sequence, l.ZeRO, j.Attention, j.Dropout = training.NoRecompute, true, 1,
+			training.Flash, true
+		j.Overlap = true
+	case strings.HasPrefix(r["recompute"], "selective"):
+		l.Recompute, l.Sequence = training.Selective, true
+	}
+	if p := l.Pipeline; strings.HasPrefix(r["table"], "Korthikanti") && (p == 8 || p == 35) {
+		l.Virtual = 3 // section 6
+	}
+	if r.count("mbs_seqs") == 0 {
+		fastest(&j)
+	}
+	row.Job = j
+	row.Step = r.number("step_s")
+	if row.Step == 0 { // from the rate, whose FLOP count the papers state
+		tokens := float64(j.Batch * j.Seq)
+		flops := j.ModelFLOPs(false)
+		if strings.HasPrefix(r["util_kind"], "hardware") {
+			flops = j.ModelFLOPs(false) * 4 / 3
+		}
+		if rate := r.number("tflops_per_gpu"); rate > 0 {
+			row.Step = tokens * flops / (rate * 1e12 * float64(j.GPUs))
+		} else if util := r.number("util_pct"); util > 0 {
+			row.Step = tokens * flops /
+				(util / 100 * m.Accelerator.Peak[hardware.BF16] * float64(j.GPUs))
+		}
+	}
+	if row.Step == 0 {
+		return row, "its time is not stated"
+	}
+	return row, ""
+}
+
+// bloomRow reads a row of the sweep before BLOOM, whose shape is stated from some rows on.
+func bloomRow(r record) (Row, string) {
+	row := Row{Publication: "BLOOM sweep", Label: fmt.Sprintf("%s %s tp%s pp%s dp%s mbs%s %s",
+		r["params_b"], r["heads"], r["tp"], r["pp"], r["dp"], r["mbs_seqs"], r["date_2022"])}
+	if r["oom"] == "yes" || r.number("step_s") == 0 {
+		return row, "out of memory"
+	}
+	model := gpt(r.count("hidden"), r.count("layers"), r.count("heads"), 51200, 2048)
+	if model == nil {
+		return row, "its shape is not stated"
+	}
+	m, _ := machine("a100-80gb-sxm", 50) // four ports of 100 Gbit/s for eight accelerators
+	adam, _ := training.FindOptimizer("adamw-16bit-gradients")
+	if r["date_2022"] >= "02-28" {
+		adam, _ = training.FindOptimizer("adamw")
+	}
+	j := training.Job{Model: model, Machine: m, GPUs: 8 * r.count("nodes_8gpu"),
+		Batch: r.count("gbs_seqs"), Seq: 2048, Precision: hardware.BF16, Optimizer: adam,
+		Method: training.Pretrain, Attention: training.Stored, Dropout: true}
+	j.Layout = training.Layout{Tensor: r.count("tp"), Pipeline: r.count("pp"), Context: 1,
+		Data: r.count("dp"), Expert: 1, Micro: r.count("mbs_seqs"), Virtual: 1, ZeRO: 1,
+		Recompute: training.Full}
+	if r["zero_stage"] == "0" {
+		j.Layout.ZeRO = 0
+	}
+	row.Job, row.Step, row.Memory = j, r.number("step_s"), r.number("mem_gb")*(1<<30)
+	return row, ""
+}
+
+// bridgeRow reads a row of NVIDIA's containers.
+func bridgeRow(r record) (Row, string) {
+	row := Row{Publication: "Megatron-Bridge " + r["container"], Label: r["model"] + " " +
+		r["system"] + " " + r["precision"] + " " + r["gpus"]}
+	if r["task"] != "Pre-Training" && r["task"] != "SFT" && r["task"] != "LoRA" {
+		return row, "its task is not known"
+	}
+	model := catalogued(r["model"])
+	m, ok := machine(r["system"], 0)
+	if model == nil || !ok {
+		return row, "the catalogue has no such model or system"
+	}
+	adam, _ := training.FindOptimizer("adamw")
+	formats := map[string]hardware.DType{"BF16": hardware.BF16, "FP8": hardware.FP8,
+		"MXFP8": hardware.FP8, "NVFP4": hardware.FP4}
+	j := training.Job{Model: model, Machine: m, GPUs: r.count("gpus"), Batch: r.count("gbs_seqs"),
+		Seq: r.count("seq_len_tok"), Precision: formats[r["precision"]], Optimizer: adam,
+		Method: training.Pretrain, Attention: training.Flash, Overlap: true}
+	if r["task"] == "LoRA" {
+		j.Method = training.LoRA
+	}
+	l := training.Layout{Tensor: max(1, r.count("tp")), Pipeline: max(1, r.count("pp")),
+		Context: max(1, r.count("cp")), Expert: max(1, r.count("ep")),
+		Micro: max(1, r.count("mbs_seqs")), Virtual: max(1, r.count("vp")), ZeRO: 1,
+		Recompute: training.NoRecompute, Sequence: true}
+	if r.count("fsdp") > 1 {
+		l.ZeRO = 3
+	}
+	l.Data = j.GPUs / (l.Tensor * l.Pipeline * l.Context)
+	j.Layout = l
+	if rate := r.number("tok_per_s_per_gpu"); rate > 0 {
+		row.Step = float64(j.Batch*j.Seq) / (rate * float64(j.GPUs))
+	} else {
+		return row, "its time is not stated"
+	}
+	row.Job = j
+	return row, ""
+}
+
+// fastest sets the micro-batch and the chunks of a stage, where a table does not state them, to
+// those with which the step is computed to be the shortest.
+func fastest(j *training.Job) {
+	best, least := j.Layout, 0.0
+	for _, micro := range []int{1, 2, 4, 8} {
+		for virtual := 1; virtual <= 8 && virtual*j.Layout.Pipeline <= j.Model.Layers(); virtual++ {
+			t := *j
+			t.Layout.Micro, t.Layout.Virtual = micro, virtual
+			if virtual > 1 && (j.Layout.Pipeline == 1 ||
+				j.Model.Layers()%(virtual*j.Layout.Pipeline) != 0) || t.Check() != nil {
+				continue
+			}
+			memory, step := t.Memory(), t.Step()
+			if s := step.Total(); memory.Fits() && (least == 0 || s < least) {
+				best, least = t.Layout, s
+			}
+		}
+	}
+	j.Layout = best
+}

@@ -1,0 +1,102 @@
+package published
+
+import (
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/training"
+)
+
+// The fractions of published runs that are met, by publication: these bounds are what docs/
+// training.md states, and a change that worsens one says why.
+func TestPublishedRuns(t *testing.T) {
+	d, err := Read(os.DirFS(sharedfiles.Path(t, "anchors", "training")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := d.Report()
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + text.String())
+	if r.Step.Rows < 600 {
+		t.Errorf("%d rows are compared, want at least 600", r.Step.Rows)
+	}
+	if r.Step.Absolute > 0.10 {
+		t.Errorf("the median error of the time of a step is %.1f %%, want at most 10 %%",
+			100*r.Step.Absolute)
+	}
+	most := map[string]float64{"BLOOM sweep": 0.17, "InternEvo": 0.12, "fms-fsdp": 0.12,
+		"Megatron-Bridge 26.06": 0.12, "Megatron-Bridge 26.06.01": 0.32,
+		"Megatron-Bridge 26.08": 0.38}
+	for _, p := range r.Publications {
+		if p.Publication == "torchtune ladder" && p.Memory.Absolute > 0.05 {
+			t.Errorf("memory of %s: median error %.1f %%, want at most 5 %%", p.Publication,
+				100*p.Memory.Absolute)
+		}
+		if p.Step == nil {
+			continue
+		}
+		limit := 0.10
+		if m, ok := most[p.Publication]; ok {
+			limit = m
+		}
+		if p.Step.Absolute > limit {
+			t.Errorf("%s: median error %.1f %%, want at most %.0f %%", p.Publication,
+				100*p.Step.Absolute, 100*limit)
+		}
+	}
+}
+
+// Figure 1 of Korthikanti et al., arXiv:2205.05198: activations of the first stage, which a public
+// re-computation states to many digits.
+func TestActivationsOfFigure1(t *testing.T) {
+	tree := os.DirFS(sharedfiles.Path(t, "anchors", "training"))
+	shapes, err := records(tree, "megatron_papers.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure, err := records(tree, "memory_reports.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, r := range figure {
+		if r["suite"] != "Korthikanti Fig.1" || r["kind"] != "analytic activations/GPU" {
+			continue
+		}
+		for _, shape := range shapes {
+			if shape["table"] != "Korthikanti 2022 Table 5" || shape["model"] != r["model"] ||
+				shape["recompute"] != "full" {
+				continue
+			}
+			row, why := megatronRow(shape)
+			if why != "" {
+				t.Fatal(why)
+			}
+			j := row.Job
+			switch r["method"] + r["config"] {
+			case "TP only, no recompute":
+				j.Layout.Sequence, j.Layout.Recompute = false, training.NoRecompute
+			case "TP+SP+selective":
+				j.Layout.Sequence, j.Layout.Recompute = true, training.Selective
+			default:
+				t.Fatalf("unknown row %v", r)
+			}
+			m := j.FirstStage()
+			want := r.number("mem_value") * (1 << 30)
+			if got := m.Of("activations"); math.Abs(got/want-1) > 1e-3 {
+				t.Errorf("%s %s: %.4f GiB, want %.4f", r["model"], r["method"], got/(1<<30),
+					want/(1<<30))
+			}
+			compared++
+		}
+	}
+	if compared != 8 {
+		t.Errorf("compared %d rows, want 8", compared)
+	}
+}

@@ -1,0 +1,134 @@
+// Package published reads tables of published training runs, as ../shared/anchors/training has
+// them, and holds what training computes against them.
+package published
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/training"
+)
+
+// Row is a published run beside the job that computes it.
+type Row struct {
+	// Publication is what the row is from: rows of one are alike.
+	Publication string
+	// Label tells the row from others of its publication.
+	Label string
+	Job   training.Job
+	// Step is the published seconds of a step, and Memory the bytes on one accelerator; 0 where
+	// the row does not say.
+	Step, Memory float64
+	// Allocated reports whether Memory is what PyTorch counts, without what is outside of it.
+	Allocated bool
+}
+
+// Left is a row of a table that is not compared, and why.
+type Left struct{ Table, Label, Why string }
+
+// Data is the rows of all tables.
+type Data struct {
+	Rows []Row
+	Left []Left
+}
+
+// record is a row of a CSV table by the names of its columns.
+type record map[string]string
+
+// number returns the number of a column; 0 where it is empty or none.
+func (r record) number(column string) float64 {
+	v, err := strconv.ParseFloat(strings.TrimSpace(r[column]), 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}
+
+// count returns the whole number of a column; 0 where it is empty or none.
+func (r record) count(column string) int {
+	v := r.number(column)
+	if v < 0 || v > 1e9 {
+		return 0
+	}
+	return int(v)
+}
+
+// mostTable bounds a table, in bytes.
+const mostTable = 16 << 20
+
+// records reads a table. Rows of another length than the header are an error with their line.
+func records(fsys fs.FS, name string) ([]record, error) {
+	data, err := files.Read(fsys, name, mostTable)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(lines) == 0 {
+		return nil, fmt.Errorf("%s: found no header", name)
+	}
+	var list []record
+	for _, line := range lines[1:] {
+		r := record{}
+		for i, column := range lines[0] {
+			r[column] = line[i]
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// tables names the tables that are read, with what reads a row of each.
+func tables() map[string]func(record) (Row, string) {
+	return map[string]func(record) (Row, string){
+		"llmfoundry_mpt_a100.csv": foundryRow, "llmfoundry_mpt_h100.csv": foundryRow,
+		"megatron_papers.csv": megatronRow, "bloom_a100_sweep.csv": bloomRow,
+		"megatron_bridge_2602_2604.csv": bridgeRow, "megatron_bridge_2604p1_2608.csv": bridgeRow,
+		"fsdp_tpu_misc.csv": miscRow, "memory_reports.csv": memoryRow,
+	}
+}
+
+// Read reads the tables of a folder; those that are absent are left out.
+func Read(fsys fs.FS) (*Data, error) {
+	d := &Data{}
+	readers := tables()
+	var names []string
+	for name := range readers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if !files.Exists(fsys, name) {
+			continue
+		}
+		list, err := records(fsys, name)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range list {
+			row, why := readers[name](r)
+			if why == "" {
+				if problem := row.Job.Check(); problem != nil {
+					why = problem.Error()
+				}
+			}
+			if row.Label == "" {
+				row.Label = fmt.Sprintf("line %d", i+2)
+			}
+			if why != "" {
+				d.Left = append(d.Left, Left{name, row.Label, why})
+				continue
+			}
+			d.Rows = append(d.Rows, row)
+		}
+	}
+	return d, nil
+}
