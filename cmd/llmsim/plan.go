@@ -21,6 +21,7 @@ import (
 type planFlags struct {
 	set    []string
 	format string
+	detail bool
 	out    string
 	emit   string
 	trust  string
@@ -45,6 +46,9 @@ func planCommand() *cobra.Command {
 		"override a field of the plan: key.path=value (repeatable)")
 	f.Var(choice(&flags.format, "table", "brief", "json"), "format",
 		"what to print: table, brief (about ten lines) or json")
+	f.BoolVar(&flags.detail, "details", false,
+		"print the whole page: what limits each kind of replica, every fleet, and how the answer "+
+			"was found")
 	f.StringVar(&flags.out, "out", "",
 		"folder for plan.json, options.csv, scenario.yaml (the answer), a picture of a front, "+
 			"and the journal from which a stopped plan goes on")
@@ -150,7 +154,10 @@ func (flags *planFlags) write(cmd *cobra.Command, all *capacity.Answers) error {
 	case "brief":
 		return all.WriteBrief(cmd.OutOrStdout())
 	}
-	return all.WriteText(cmd.OutOrStdout())
+	if flags.detail {
+		return all.WriteText(cmd.OutOrStdout())
+	}
+	return all.WriteShort(cmd.OutOrStdout())
 }
 
 // start writes what starts the chosen fleets, each in a folder of its own where there are several

@@ -385,3 +385,18 @@ func TestSeveralModels(t *testing.T) {
 		t.Errorf("4 H100 for both: %+v", few)
 	}
 }
+
+// What is printed unless details are asked for fits on a screen.
+func TestShortAnswersHave25Lines(t *testing.T) {
+	for _, name := range []string{"many-users", "llama2-70b-chat", "daily-wave", "one-user"} {
+		var text bytes.Buffer
+		all := Answers{Models: []*Answer{solved(t, name)}}
+		if err := all.WriteShort(&text); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Count(text.String(), "\n")
+		if lines > 25 || !strings.Contains(text.String(), "more with --details") {
+			t.Errorf("%s has %d lines:\n%s", name, lines, text.String())
+		}
+	}
+}

@@ -9,11 +9,33 @@ import (
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 )
 
-// nextBest is the number of further fleets that a brief answer names.
-const nextBest = 2
+// nextBest is the number of further fleets that a brief answer names, and mostChanges that of the
+// inputs that would change it. mostPoints bounds the fleets of a front.
+const (
+	nextBest    = 2
+	mostChanges = 5
+	mostPoints  = 10
+)
 
 // WriteBrief prints the answers in some ten lines each, in 80 columns.
-func (a *Answers) WriteBrief(out io.Writer) error {
+func (a *Answers) WriteBrief(out io.Writer) error { return a.write(out, (*Answer).printBrief) }
+
+// WriteShort prints what was asked, the answers, and the commands that start them, in 25 lines each
+// at most, in 80 columns.
+func (a *Answers) WriteShort(out io.Writer) error {
+	return a.write(out, func(answer *Answer, p *report.Printer) {
+		answer.printAsked(p)
+		answer.printBrief(p)
+		if answer.Chosen != nil {
+			answer.Chosen.printStart(p)
+		}
+		p.Text(fmt.Sprintf("%d options, %d simulations; more with --details.", answer.Options,
+			answer.Simulations+answer.Further))
+	})
+}
+
+// write prints each answer, and what all cost together.
+func (a *Answers) write(out io.Writer, print func(*Answer, *report.Printer)) error {
 	p := report.NewPrinter(out)
 	for i, answer := range a.Models {
 		if i > 0 {
@@ -22,7 +44,7 @@ func (a *Answers) WriteBrief(out io.Writer) error {
 		if len(a.Models) > 1 {
 			p.Heading(answer.Name)
 		}
-		answer.printBrief(p)
+		print(answer, p)
 	}
 	if len(a.Models) > 1 {
 		p.Gap()
@@ -78,6 +100,9 @@ func (a *Answer) printBrief(p *report.Printer) {
 		if s.Changes {
 			changes = append(changes, s.Input+": "+s.Answer)
 		}
+	}
+	if more := len(changes) - mostChanges; more > 0 {
+		changes = append(changes[:mostChanges], fmt.Sprintf("and %d more", more))
 	}
 	switch {
 	case changes != nil:

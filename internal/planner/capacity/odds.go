@@ -11,7 +11,10 @@ import (
 // odds says what certainty costs, and how likely the fleet and its neighbours keep the SLO.
 func (d *Deployment) odds(confidence float64) string {
 	var parts []string
-	for _, c := range d.Chances {
+	for i, c := range d.Chances {
+		if i > 0 && d.Chances[i-1].Probability > 1-certain {
+			break // more replicas keep it all the more
+		}
 		parts = append(parts, fmt.Sprintf("%d in %s", c.Replicas, c.words()))
 	}
 	words := fmt.Sprintf("Over all errors of predicted TPOT and TTFT (%s), the SLO is kept by %s "+
@@ -26,8 +29,7 @@ func (d *Deployment) odds(confidence float64) string {
 func (c *Certainty) words(d *Deployment, confidence float64) string {
 	late := fmt.Sprintf("if each latency is as late as in %.4g%% of cases", 100*confidence)
 	if c.Needed == c.Predicted {
-		return fmt.Sprintf("%s enough at the predicted speed, and also %s.",
-			enough(c.Predicted), late)
+		return fmt.Sprintf("%s enough at the predicted speed and %s.", enough(c.Predicted), late)
 	}
 	words := fmt.Sprintf("%s enough at the predicted speed, and %d %s: that costs $%s an hour "+
 		"more",

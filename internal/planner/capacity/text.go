@@ -12,23 +12,8 @@ import (
 // WriteText prints the answer for people, in 80 columns.
 func (a *Answer) WriteText(out io.Writer) error {
 	p := report.NewPrinter(out)
-	if a.Name != "" {
-		p.Heading(a.Name)
-	}
-	if a.Load == "" { // no server was built that the load could be drawn for
-		p.Text(a.Model)
-	} else {
-		p.Text(a.Model + "; " + a.Load)
-	}
-	if a.Goal.Find != findJob {
-		p.Text("SLO: " + a.slo())
-	}
-	if a.Prices != "" {
-		p.Text("Prices: " + a.Prices)
-	}
-	if words := a.Goal.words(); words != "" {
-		p.Text("Goal: " + words)
-	}
+	a.printAsked(p)
+	a.printGoals(p)
 	p.Gap()
 	if a.Chosen != nil {
 		a.Chosen.print(p, a)
@@ -48,6 +33,31 @@ func (a *Answer) WriteText(out io.Writer) error {
 	a.printMore(p)
 	a.printSearch(p)
 	return p.Err()
+}
+
+// printAsked prints the load of the plan, and where prices are from.
+func (a *Answer) printAsked(p *report.Printer) {
+	if a.Name != "" {
+		p.Heading(a.Name)
+	}
+	if a.Load == "" { // no server was built that the load could be drawn for
+		p.Text(a.Model)
+	} else {
+		p.Text(a.Model + "; " + a.Load)
+	}
+	if a.Prices != "" {
+		p.Text("Prices: " + a.Prices)
+	}
+}
+
+// printGoals prints the SLO and the goal.
+func (a *Answer) printGoals(p *report.Printer) {
+	if a.Goal.Find != findJob {
+		p.Text("SLO: " + a.slo())
+	}
+	if words := a.Goal.words(); words != "" {
+		p.Text("Goal: " + words)
+	}
 }
 
 // rate prints a rate in requests a second, or in requests an hour if there are few.
