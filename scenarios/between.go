@@ -105,7 +105,13 @@ func (b *between) findWay() {
 		b.link.Bandwidth, b.link.Latency = min(b.link.Bandwidth, end.Bandwidth), max(b.link.Latency,
 			end.Latency)
 		networks[name], ports[n] = true, true
-		if g.role == sim.Prefill && g.config.Engine.Relays {
+		whole := g.role == sim.Decode && returnsWhole(&g.s.Batching)
+		if whole && asked.FirstToken == "prefill" {
+			b.problem("fleet.transfer.first-token", "found prefill, allowed: decode, since the "+
+				"batching policy %s of the decode replicas returns whole answers",
+				g.s.Batching.Policy)
+		}
+		if g.role == sim.Prefill && g.config.Engine.Relays || whole {
 			t.FirstToken = cmp.Or(t.FirstToken, "decode")
 		}
 	}
@@ -116,6 +122,11 @@ func (b *between) findWay() {
 	t.FirstToken = cmp.Or(t.FirstToken, "prefill")
 	b.written.Handover.Policy = cmp.Or(b.written.Handover.Policy, "least-tokens")
 	b.handover = choosePolicy(b, "fleet.handover", &b.registry.Routing, &b.written.Handover)
+}
+
+// returnsWhole reports whether a batching policy returns answers as a whole.
+func returnsWhole(batching *Policy) bool {
+	return batching.Policy == "static" || batching.Policy == "dynamic"
 }
 
 // only returns the member of a set of one, and "" for a larger set.

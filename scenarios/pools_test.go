@@ -175,3 +175,18 @@ func TestWithoutAllPricesThereIsNoCost(t *testing.T) {
 		t.Errorf("$%g in all, $%g of the first pool", r.Cost, r.Pools[0].Cost)
 	}
 }
+
+// A prefill replica computes a prompt that fits its memory, although prompt and answer together are
+// longer than that: the request is refused where it does not fit, and the others go on.
+func TestPromptsFitWhereAnswersDoNot(t *testing.T) {
+	for _, reserve := range []string{"oracle", "pow2"} {
+		r := runYAML(t, "model: mistral-7b\nhardware: h100-sxm\nbatching: sarathi\n"+
+			"workload: {requests: 20, prompt: 150, output: {distribution: uniform, min: 50, "+
+			"max: 170}, arrivals: at-once}\n"+
+			"fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 2}]}\n",
+			"memory={policy: contiguous, tokens: 320, reserve: "+reserve+"}")
+		if r.Completed == 0 || r.Rejected == 0 || r.Sent() != 20 {
+			t.Errorf("%s: %+v", reserve, r.Endings)
+		}
+	}
+}
