@@ -116,7 +116,7 @@ func (c *Contiguous) size(s *sim.Sequence) int {
 	case ReservePowerOfTwo:
 		return min(s.Prompt+powerOfTwo(s.Output), c.longest)
 	case ReserveExact:
-		// A replica that only computes prompts may be given a request that is longer than its memory.
+		// A replica that only computes prompts may get a request that is longer than its memory.
 		return min(s.Prompt+s.Output-1, c.longest)
 	}
 	return c.longest
