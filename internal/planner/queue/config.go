@@ -22,9 +22,9 @@ type Config struct {
 	Workers int
 	// URL is the address of a NATS server with JetStream, such as nats://user:password@host:4222.
 	URL string
-	// Listen is the address at which a server in this process listens for workers, [host:]port; the
-	// default host is this machine. Without URL and Listen there is no server, and no other process
-	// takes part.
+	// Listen is the address at which a server that this process starts listens for workers,
+	// [host:]port; the default host is this machine. Without URL and Listen there is no server, and
+	// no other process takes part.
 	Listen string
 	// Dir is a folder for the files of that server, emptied when it starts and removed when it
 	// ends. Default: a temporary one.
@@ -124,8 +124,8 @@ func (c *Config) wrongListen() error {
 		"password", c.Listen)
 }
 
-// connect connects to the server, which is that of this process where it is not nil.
-func (c *Config) connect(local *localServer, k *key) (*nats.Conn, error) {
+// connect connects to the server, which is the one that this process started if that is not nil.
+func (c *Config) connect(own *hosted, k *key) (*nats.Conn, error) {
 	options := []nats.Option{
 		nats.Name("llmsim"), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
@@ -141,8 +141,8 @@ func (c *Config) connect(local *localServer, k *key) (*nats.Conn, error) {
 			c.Log(err.Error())
 		}),
 	}
-	if local != nil {
-		return k.connect("", append(options, nats.InProcessServer(local.server)))
+	if own != nil {
+		return k.connect("", append(options, nats.InProcessServer(own)))
 	}
 	if c.Credentials != "" {
 		options = append(options, nats.UserCredentials(c.Credentials))

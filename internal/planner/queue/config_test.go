@@ -65,7 +65,7 @@ func TestWhoCanJoin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			planner := open(t, c.planner, nil)
 			defer planner.Close()
-			c.worker.URL = strings.Replace(planner.server.server.ClientURL(), "://",
+			c.worker.URL = strings.Replace(planner.server.url, "://",
 				"://"+c.worker.URL, 1)
 			c.worker.Workers = 1
 			var calls atomic.Int32

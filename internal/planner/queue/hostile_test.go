@@ -355,7 +355,7 @@ func TestImpossibleResultsAreRefused(t *testing.T) {
 func TestStrangersCannotConnect(t *testing.T) {
 	q := open(t, Config{Listen: "0"}, nil)
 	defer q.Close()
-	url := q.server.server.ClientURL()
+	url := q.server.url
 	for _, options := range [][]nats.Option{nil, {nats.Token("guess")},
 		{nats.UserInfo("llmsim", "llmsim")}} {
 		if conn, err := nats.Connect(url, options...); !errors.Is(err, nats.ErrAuthorization) {

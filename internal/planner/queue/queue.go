@@ -26,8 +26,8 @@ import (
 type Queue struct {
 	config  Config
 	sums    *sums
-	local   *local       // where no other process takes part; else what follows
-	server  *localServer // nil where the server is elsewhere
+	local   *local  // where no other process takes part; else what follows
+	server  *hosted // nil where the server is elsewhere
 	conn    *nats.Conn
 	store   *store
 	stop    context.CancelFunc

@@ -2,15 +2,31 @@
 package queuetest
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/llmsim/llmsim/internal/planner/queue/host"
 )
 
-// Main runs tests with a key of their own, rather than with the user's.
+// hosting is set for a process of the test program that is the server of a queue.
+const hosting = "LLMSIM_TEST_QUEUE"
+
+// Main runs tests with a key of their own, rather than with the user's. Started as llmsim-queue, as
+// tests do, the test program is the server of a queue.
 func Main(m *testing.M) int {
+	if os.Getenv(hosting) != "" {
+		if err := host.Serve(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	dir, err := os.MkdirTemp("", "llmsim-home-")
 	if err != nil {
 		panic(err)
@@ -20,6 +36,17 @@ func Main(m *testing.M) int {
 		if err := os.Setenv(name, dir); err != nil {
 			panic(err)
 		}
+	}
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(dir, "llmsim-queue"))
+	}
+	if err == nil {
+		err = errors.Join(os.Setenv(hosting, "1"),
+			os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")))
+	}
+	if err != nil {
+		panic(err)
 	}
 	return m.Run()
 }
