@@ -69,6 +69,18 @@ type relatives struct {
 	Source, Date    string
 	SameGeneration  float64 `yaml:"same_generation"`
 	OtherGeneration float64 `yaml:"other_generation"`
+	// Makers has the generations of each maker.
+	Makers map[string][]string
+}
+
+// maker returns who makes accelerators of a generation; "" for one that the catalogue lacks.
+func (r *relatives) maker(generation string) string {
+	for name, generations := range r.Makers {
+		if slices.Contains(generations, generation) {
+			return name
+		}
+	}
+	return ""
 }
 
 var carries = sync.OnceValue(func() relatives {
@@ -86,14 +98,7 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 		c, far = NearestConstants(a, fittedConstants())
 	}
 	if far > 0 {
-		band := carries().SameGeneration
-		if far > 1 {
-			band = carries().OtherGeneration
-		}
-		warnings = append(warnings,
-			fmt.Sprintf("%s was not measured: efficiencies are those of %s; between any two "+
-				"measured accelerators as near as these, the median error of step times was at "+
-				"most %s", a.Name, c.Accelerator, units.FormatFraction(band)))
+		warnings = append(warnings, borrowed(a, c.Accelerator, far))
 	}
 	use := func(l *Link, into *Collective, across bool) {
 		if l == nil {
@@ -111,6 +116,26 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 	return c, warnings
 }
 
+// borrowed says from where the efficiencies of an accelerator are that was not measured, and what
+// is known of such loans.
+func borrowed(a *Accelerator, from string, far int) string {
+	known := carries()
+	if far == otherMaker {
+		sheets := dataSheets().Accelerators
+		maker := known.maker(sheets[indexOf(from, sheets)].Generation)
+		return fmt.Sprintf("%s was not measured, nor was another accelerator of its maker: "+
+			"efficiencies are those of %s, which is made by %s, and how far off step times are "+
+			"then is not known", a.Name, from, maker)
+	}
+	band := known.SameGeneration
+	if far > 1 {
+		band = known.OtherGeneration
+	}
+	return fmt.Sprintf("%s was not measured: efficiencies are those of %s; between any two "+
+		"measured accelerators as near as these, the median error of step times was at most %s",
+		a.Name, from, units.FormatFraction(band))
+}
+
 // dataSheets is the built-in catalogue, in which the relatives of a device are found.
 func dataSheets() Catalog {
 	c, err := Load()
@@ -121,8 +146,8 @@ func dataSheets() Catalog {
 }
 
 // NearestConstants returns the measured constants of a, or of its nearest relative, and the
-// distance: 0 for a itself, 1 for the same generation, 2 for another generation. Of equally near
-// relatives, it takes the one with the most similar bandwidth.
+// distance: 0 for a itself, 1 for the same generation, 2 for another generation of the same maker,
+// 3 for another maker. Of equally near relatives, it takes the one with the most similar bandwidth.
 func NearestConstants(a *Accelerator, measured []Constants) (Constants, int) {
 	best, closest := Constants{}, farthest()
 	for _, c := range measured {
@@ -133,15 +158,19 @@ func NearestConstants(a *Accelerator, measured []Constants) (Constants, int) {
 	return best, closest.steps
 }
 
+// otherMaker is the distance of accelerators of different makers.
+const otherMaker = 3
+
 // distance is how far an accelerator is from another: steps are 0 for itself, 1 for the same
-// generation, 2 for another, and gap is the ratio of the bandwidths.
+// generation, 2 for another of the same maker, otherMaker for the rest, and gap is the ratio of the
+// bandwidths.
 type distance struct {
 	steps int
 	gap   float64
 }
 
 // farthest is farther than any accelerator.
-func farthest() distance { return distance{steps: 3} }
+func farthest() distance { return distance{steps: otherMaker + 1} }
 
 func (d distance) less(e distance) bool {
 	return d.steps < e.steps || d.steps == e.steps && d.gap < e.gap
@@ -151,12 +180,15 @@ func (d distance) less(e distance) bool {
 func kinship(a *Accelerator, name string) distance {
 	sheets := dataSheets().Accelerators
 	relative := &sheets[indexOf(name, sheets)]
-	d := distance{2, ratio(relative.Bandwidth, a.Bandwidth)}
-	switch {
+	d := distance{otherMaker, ratio(relative.Bandwidth, a.Bandwidth)}
+	known := carries()
+	switch maker := known.maker(a.Generation); {
 	case relative.Name == a.Name:
 		d.steps = 0
 	case relative.Generation == a.Generation:
 		d.steps = 1
+	case maker != "" && maker == known.maker(relative.Generation):
+		d.steps = 2
 	}
 	return d
 }

@@ -178,3 +178,33 @@ func TestKernelsAreSourcedAndPossible(t *testing.T) {
 		}
 	}
 }
+
+// An accelerator takes the efficiencies of its own maker's, and a warning says so where it cannot:
+// MI355X those of MI300X, and a TPU those of another maker.
+func TestRelativesAreOfTheSameMaker(t *testing.T) {
+	c, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"mi355x":  "mi355x was not measured: efficiencies are those of mi300x",
+		"tpu-v6e": "tpu-v6e was not measured, nor was another accelerator of its maker",
+		"gb200":   "gb200 was not measured: efficiencies are those of b200-sxm",
+	} {
+		a, err := c.Accelerator(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, warnings := FittedConstants(&a, nil, nil)
+		if len(warnings) != 1 || !strings.Contains(warnings[0], want) {
+			t.Errorf("%s: found %q, want %q", name, warnings, want)
+		}
+	}
+	known := carries()
+	for _, a := range c.Accelerators {
+		if a.Kind != "cpu" && known.maker(a.Generation) == "" {
+			t.Errorf("fitted/relatives.yaml has no maker of the generation %s of %s", a.Generation,
+				a.Name)
+		}
+	}
+}

@@ -45,11 +45,11 @@ func (a *Accelerator) keys(f *form, links []Link) {
 	a.PerNode = max(a.PerNode, 1)
 	f.choice("kind", &a.Kind, "gpu", "tpu", "npu", "cpu")
 	f.text("generation", &a.Generation)
-	f.figure("memory", &a.Memory, positive(units.ParseBytes))
+	f.figure("memory", &a.Memory, size)
 	f.figure("bandwidth", &a.Bandwidth, positive(units.ParseByteRate))
 	f.rates("peak", a.Peak)
 	f.count("sms", &a.SMs)
-	f.figure("l2", &a.L2, positive(units.ParseBytes))
+	f.figure("l2", &a.L2, size)
 	f.link("scale_up", &a.ScaleUp, links)
 	f.link("host_link", &a.HostLink, links)
 	f.link("network", &a.Network, links)
@@ -68,7 +68,7 @@ func (h *Host) required() []string { return []string{"cores", "memory", "bandwid
 
 func (h *Host) keys(f *form, _ []Link) {
 	f.count("cores", &h.Cores)
-	f.figure("memory", &h.Memory, positive(units.ParseBytes))
+	f.figure("memory", &h.Memory, size)
 	f.figure("bandwidth", &h.Bandwidth, positive(units.ParseByteRate))
 	f.figure("disk", &h.Disk, positive(units.ParseByteRate))
 	f.figure("idle_power", &h.IdlePower, positive(units.ParsePower))

@@ -191,6 +191,16 @@ func positive(parse func(string) (float64, error)) func(string) (float64, error)
 	}
 }
 
+// size reads an amount of memory above 0 and of at most a petabyte, whose tokens and blocks can be
+// counted.
+func size(s string) (float64, error) {
+	v, err := positive(units.ParseBytes)(s)
+	if err == nil && v > 1e15 {
+		err = fmt.Errorf("found %q, want at most 1 PB", s)
+	}
+	return v, err
+}
+
 // wholeNumber reads a count of at least 1.
 func wholeNumber(s string) (float64, error) {
 	n, err := strconv.Atoi(s)

@@ -141,6 +141,8 @@ func TestMistakesAreNamed(t *testing.T) {
 			"GB is a unit of an amount of bytes; want a byte rate"},
 		{"accelerators: {a100: {memory: 0GB}}",
 			`accelerators.a100.memory: found "0GB", want more than 0`},
+		{"accelerators: {a100: {memory: 20000TB}}",
+			`accelerators.a100.memory: found "20000TB", want at most 1 PB`},
 		{"accelerators: {a100: {memory: -1GB}}", "at least 0"},
 		{"accelerators: {a100: {memory: [1GB]}}", "found a list, want a figure"},
 		{"accelerators: {a100: {memory: {value: 1GB, sorce: x}}}",
