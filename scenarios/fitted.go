@@ -12,17 +12,28 @@ import (
 
 // Fitted is the content of a deployment.yaml: what llmsim twin adapt found of one deployment.
 type Fitted struct {
-	Model         string  `json:"model" required:"true" jsonschema:"The model that was served."`
-	Accelerator   string  `json:"accelerator" required:"true" jsonschema:"The accelerator that served it."`
-	Tensor        int     `json:"tensor,omitempty" min:"1" jsonschema:"The tensor parallelism."`
-	Engine        string  `json:"engine" required:"true" jsonschema:"The preset of the engine."`
-	EngineVersion string  `json:"engine-version,omitempty" jsonschema:"The engine's version."`
-	Flags         string  `json:"flags,omitempty" jsonschema:"The flags of the engine, if they are known."`
-	Measured      string  `json:"measured,omitempty" jsonschema:"The date of the measurements."`
-	Expires       string  `json:"expires,omitempty" jsonschema:"The date after which they should be repeated."`
-	Factors       Factors `json:"factors" required:"true" jsonschema:"The factors."`
-	Deviations    Factors `json:"deviations,omitzero" jsonschema:"The standard deviations of the factors, relative to them."`
-	Errors        Errors  `json:"errors" required:"true" jsonschema:"The errors of the twin."`
+	Model         string     `json:"model" required:"true" jsonschema:"The model that was served."`
+	Accelerator   string     `json:"accelerator" required:"true" jsonschema:"The accelerator that served it."`
+	Tensor        int        `json:"tensor,omitempty" min:"1" jsonschema:"The tensor parallelism."`
+	Engine        string     `json:"engine" required:"true" jsonschema:"The preset of the engine."`
+	EngineVersion string     `json:"engine-version,omitempty" jsonschema:"The engine's version."`
+	Flags         string     `json:"flags,omitempty" jsonschema:"The flags of the engine, if they are known."`
+	Measured      string     `json:"measured,omitempty" jsonschema:"The date of the measurements."`
+	Expires       string     `json:"expires,omitempty" jsonschema:"The date after which they should be repeated."`
+	Factors       Factors    `json:"factors" required:"true" jsonschema:"The factors."`
+	Deviations    Deviations `json:"deviations,omitzero" jsonschema:"The standard deviations of the factors, relative to them."`
+	Errors        Errors     `json:"errors" required:"true" jsonschema:"The errors of the twin."`
+}
+
+// Deviations are standard deviations of factors, relative to them.
+type Deviations struct {
+	Prompts   float64 `json:"prompts,omitempty" min:"0" jsonschema:"Of prompts."`
+	Memory    float64 `json:"memory,omitempty" min:"0" jsonschema:"Of memory."`
+	Exchanges float64 `json:"exchanges,omitempty" min:"0" jsonschema:"Of exchanges."`
+	Step      float64 `json:"step,omitempty" min:"0" jsonschema:"Of step."`
+	Sequence  float64 `json:"sequence,omitempty" min:"0" jsonschema:"Of sequence."`
+	Request   float64 `json:"request,omitempty" min:"0" jsonschema:"Of request."`
+	Mixed     float64 `json:"mixed,omitempty" min:"0" jsonschema:"Of mixed."`
 }
 
 // Errors are root mean squares of relative errors, by quantity: those of the part of the
@@ -35,7 +46,9 @@ type Errors struct {
 }
 
 // Encode returns the file's text.
-func (d *Fitted) Encode() ([]byte, error) { return strict.Encode(*d, nil) }
+func (d *Fitted) Encode() ([]byte, error) {
+	return strict.Encode(*d, func(string) bool { return true })
+}
 
 // takeDeployment applies the deployment that the scenario names to its engine and to the server, if
 // it is of the same model, accelerator and engine, and returns its evidence. A file of another one
@@ -102,6 +115,8 @@ func (v *view) evidence(d *Fitted, c *deployment.Config) *evidence.Own {
 	case d.EngineVersion != "" && d.EngineVersion != version:
 		v.warn("engine.deployment was fitted to version %s of the engine: its errors do not hold "+
 			"for %s", d.EngineVersion, version)
+	case d.Errors == (Errors{}):
+		v.warn("engine.deployment says no errors: none was held out of its fit")
 	default:
 		return &evidence.Own{Measured: d.Measured, Expires: d.Expires, TPOT: d.Errors.TPOT,
 			TTFT: d.Errors.TTFT}

@@ -28,7 +28,7 @@ func groups() []group {
 			workerCommand(), mergeCommand(),
 		}},
 		{"connect", "Connect to servers and clients:",
-			[]*cobra.Command{serveCommand(), loadCommand()}},
+			[]*cobra.Command{serveCommand(), loadCommand(), twinCommand()}},
 		{"teach", "Understand:", []*cobra.Command{explainCommand(), rooflineCommand(),
 			trainCommand(),
 			memoryCommand(), playgroundCommand()}},

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/twin/fit"
+	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+)
+
+// twinAdaptFlags are the flags of the twin adapt command.
+type twinAdaptFlags struct {
+	scenario string
+	set      []string
+	out      string
+	hold     float64
+	date     string
+	format   string
+}
+
+func twinAdaptCommand() *cobra.Command {
+	var flags twinAdaptFlags
+	cmd := &cobra.Command{
+		Use:   "adapt OBSERVED",
+		Short: "Fit a few factors of a scenario to what was observed",
+		Long: "Fits the factors of engine.factors to what twin observe wrote, and writes a " +
+			"file that " +
+			"scenarios name as engine.deployment. The last part of the time is held out, and the " +
+			"errors before and after are printed, in the fit and held out.",
+		Example: `  llmsim twin adapt observed --scenario s.yaml --out deployment.yaml
+  llmsim scenario s.yaml --set engine.deployment=deployment.yaml`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.scenario, "scenario", "", "the scenario of the deployment")
+	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
+	f.StringVar(&flags.out, "out", "", "file for the factors, such as deployment.yaml")
+	f.Float64Var(&flags.hold, "hold", 0.3, "the share of the time that is held out, up to 0.9")
+	f.StringVar(&flags.date, "date", "",
+		"the day of the measurements, such as 2026-11-23. Default: as the sources say")
+	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	if err := cmd.MarkFlagRequired("scenario"); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+func (flags *twinAdaptFlags) run(cmd *cobra.Command, path string) error {
+	if !(flags.hold >= 0 && flags.hold <= 0.9) {
+		return fmt.Errorf("--hold: found %g, allowed: 0 to 0.9", flags.hold)
+	}
+	if flags.date != "" {
+		if err := day(flags.date); err != nil {
+			return err
+		}
+	}
+	o, err := observed.Open(files.Disk{}, path)
+	if err != nil {
+		return err
+	}
+	server := serverOf(flags.scenario, flags.set)
+	result, err := fit.Run(cmd.Context(), fit.Config{Server: server, Runs: o.Runs,
+		Hold: flags.hold})
+	if err != nil {
+		return err
+	}
+	date := flags.date
+	if date == "" {
+		date = o.Date()
+	}
+	deployment, err := result.Deployment(&server, o, date)
+	if err != nil {
+		return err
+	}
+	if flags.out != "" {
+		text, err := deployment.Encode()
+		if err == nil {
+			err = files.WriteBytes(flags.out, text, 0o666)
+		}
+		if err != nil {
+			return failed(err)
+		}
+	}
+	if flags.format == "json" {
+		return failed(report.JSON(cmd.OutOrStdout(), result))
+	}
+	return failed(result.WriteText(cmd.OutOrStdout()))
+}
+
+// serverOf returns what builds the server of a scenario.
+func serverOf(name string, set []string) fit.Server {
+	return fit.Server{Load: func(more ...string) (*scenarios.File, error) {
+		return scenarios.Load(name, append(append([]string{}, set...), more...)...)
+	}}
+}

@@ -1,0 +1,177 @@
+package fit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Config is what is fitted, and to what.
+type Config struct {
+	Server Server
+	Runs   []observed.Run
+	// Hold is the share of the time that is held out, in [0, 0.9].
+	Hold float64
+}
+
+// Result is what a fit found.
+type Result struct {
+	Factors []Found `json:"factors"`
+	// Errors compare predictions before and after.
+	Errors []Error `json:"errors"`
+	// Unknown names the factors of which the data say no more than the prior.
+	Unknown []string `json:"unknown,omitempty"`
+
+	problem  *problem
+	solution *solution
+}
+
+// Found is a factor with its standard deviation, relative to it.
+type Found struct {
+	Name      string  `json:"name"`
+	Of        string  `json:"of"`
+	Value     float64 `json:"value"`
+	Deviation float64 `json:"deviation"`
+	// Learnt says that the deviation is clearly less than before the measurements.
+	Learnt bool `json:"learnt"`
+}
+
+// Error is that of a quantity of a run: predicted over measured, less 1.
+type Error struct {
+	Run      string  `json:"run"`
+	Quantity string  `json:"quantity"`
+	Held     bool    `json:"held_out"`
+	Measured float64 `json:"measured"`
+	Before   float64 `json:"before"`
+	After    float64 `json:"after"`
+}
+
+// Run fits.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	p, err := newProblem(&c.Server, c.Runs, c.Hold)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.solve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{problem: p, solution: s}
+	for j, f := range Factors() {
+		deviation := math.Sqrt(s.covariance.At(j, j))
+		found := Found{f.Name, f.Of, math.Exp(s.at[j]), deviation,
+			p.free[j] && deviation < f.Prior/math.Sqrt2}
+		r.Factors = append(r.Factors, found)
+		if !found.Learnt {
+			r.Unknown = append(r.Unknown, f.Name)
+		}
+	}
+	r.Errors, err = p.errors(ctx, r.Values())
+	return r, err
+}
+
+// Values returns the factors as a scenario has them: those of which the data say nothing are 1.
+func (r *Result) Values() scenarios.Factors {
+	return r.pick(func(f *Found) float64 { return f.Value })
+}
+
+// Deviations returns the relative standard deviations of the factors.
+func (r *Result) Deviations() scenarios.Factors {
+	return r.pick(func(f *Found) float64 { return f.Deviation })
+}
+
+func (r *Result) pick(value func(f *Found) float64) scenarios.Factors {
+	var s scenarios.Factors
+	for j, f := range Factors() {
+		if r.problem.free[j] {
+			*f.of(&s) = math.Round(value(&r.Factors[j])*1e4) / 1e4
+		}
+	}
+	return s
+}
+
+// errors compares predictions with factors of 1 and with the fitted ones.
+func (p *problem) errors(ctx context.Context, fitted scenarios.Factors) ([]Error, error) {
+	all := func(d *datum) bool { return d.whole || d.quantity == Steps }
+	before, err := p.predict(ctx, scenarios.Factors{}, all)
+	if err != nil {
+		return nil, err
+	}
+	after, err := p.predict(ctx, fitted, all)
+	if err != nil {
+		return nil, err
+	}
+	var list []Error
+	sums := map[[2]int]int{} // where the steps of a run and part are
+	for i := range before {
+		d := p.datum(i)
+		if !all(d) || !observed.Finite(before[i], after[i]) {
+			continue
+		}
+		e := Error{p.runs[d.run].Name, d.quantity, d.held, d.measured, before[i], after[i]}
+		if d.quantity == Steps {
+			key := [2]int{d.run, 0}
+			if d.held {
+				key[1] = 1
+			}
+			if at, known := sums[key]; known {
+				list[at].Measured += e.Measured
+				list[at].Before += e.Before
+				list[at].After += e.After
+				continue
+			}
+			sums[key] = len(list)
+		}
+		list = append(list, e)
+	}
+	for i := range list {
+		e := &list[i]
+		e.Before, e.After = e.Before/e.Measured-1, e.After/e.Measured-1
+	}
+	slices.SortStableFunc(list, func(a, b Error) int {
+		return cmp.Compare(bit(a.Held), bit(b.Held))
+	})
+	return list, nil
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// HeldOut returns the root mean squares of the errors that were held out, by quantity; 0 where none
+// was.
+func (r *Result) HeldOut() scenarios.Errors {
+	square := func(quantity string) float64 {
+		sum, n := 0.0, 0
+		for _, e := range r.Errors {
+			if e.Held && e.Quantity == quantity {
+				sum += e.After * e.After
+				n++
+			}
+		}
+		if n == 0 {
+			return 0
+		}
+		return math.Round(math.Sqrt(sum/float64(n))*1e4) / 1e4
+	}
+	return scenarios.Errors{TTFT: square(TTFT), TPOT: square(TPOT), E2E: square(E2E),
+		Steps: square(Steps)}
+}
+
+// Predict returns the errors of runs under given factors, as Run does with the fitted ones.
+func Predict(ctx context.Context, server *Server, runs []observed.Run,
+	f scenarios.Factors) ([]Error, error) {
+	p, err := newProblem(server, runs, 0)
+	if err != nil {
+		return nil, fmt.Errorf("prediction: %w", err)
+	}
+	return p.errors(ctx, f)
+}

@@ -1,0 +1,91 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Server builds the simulated deployment with other factors.
+type Server struct {
+	// Load reads the scenario, with further overrides.
+	Load func(sets ...string) (*scenarios.File, error)
+}
+
+// build returns the simulation of the scenario with the factors.
+func (s *Server) build(f scenarios.Factors) (*scenarios.Simulation, error) {
+	file, err := s.Load(settings(f)...)
+	if err != nil {
+		return nil, err
+	}
+	return file.Build(policies.Default())
+}
+
+// clock returns the clock of the server with the factors.
+func (s *Server) clock(f scenarios.Factors) (*steptime.Clock, error) {
+	file, err := s.Load(settings(f)...)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := file.Steps(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	return steps.Clock, nil
+}
+
+// served is a request as it was simulated. Times are in seconds.
+type served struct {
+	at, ttft, tpot, e2e float64
+	output              int
+	done                bool
+}
+
+// outcome is a sim.Observer that keeps every request.
+type outcome struct {
+	requests []served
+	last     float64
+}
+
+// Steps implements sim.Observer.
+func (o *outcome) Steps(*sim.Leap) {}
+
+// Finished implements sim.Observer.
+func (o *outcome) Finished(s *sim.Sequence) {
+	o.requests[s.ID] = served{s.Arrival.Seconds(), s.TTFT().Seconds(), s.TPOT().Seconds(),
+		s.E2E().Seconds(), s.Output, true}
+	o.last = max(o.last, (s.Arrival + s.E2E()).Seconds())
+}
+
+// Rejected implements sim.Observer.
+func (o *outcome) Rejected(*sim.Request, sim.Rejection) {}
+
+// Sampled implements sim.Observer.
+func (o *outcome) Sampled(sim.Time, int, sim.State) {}
+
+// run simulates the requests of a run, and returns those that are compared, in order of arrival.
+func (s *Server) run(ctx context.Context, f scenarios.Factors, r *observed.Run) (*outcome, error) {
+	simulation, err := s.build(f)
+	if err != nil {
+		return nil, err
+	}
+	defer simulation.Source.Close()
+	requests, before := requestsOf(r)
+	if len(requests) == 0 {
+		return nil, fmt.Errorf("run %s has no requests", r.Name)
+	}
+	o := &outcome{requests: make([]served, len(requests))}
+	config := simulation.Config()
+	config.Source, config.Observer, config.SampleEvery = &replay{requests: requests,
+		limit: r.Load.Concurrency}, o, 0
+	if _, err := sim.Run(ctx, config); err != nil {
+		return nil, err
+	}
+	o.requests = o.requests[before:]
+	return o, nil
+}

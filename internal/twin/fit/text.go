@@ -1,0 +1,44 @@
+package fit
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteText prints the factors, and the errors before and after.
+func (r *Result) WriteText(to io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-12s%-10s%-12s%s\n", "factor", "value", "deviation", "of")
+	for i, f := range r.Factors {
+		if !r.problem.free[i] {
+			continue
+		}
+		known := ""
+		if !f.Learnt {
+			known = " (the data say no more than was believed before)"
+		}
+		fmt.Fprintf(&b, "%-12s%-10.3f±%-11s%s%s\n", f.Name, f.Value,
+			fmt.Sprintf("%.1f %%", 100*f.Deviation), f.Of, known)
+	}
+	for _, held := range []bool{false, true} {
+		title := "in the fit"
+		if held {
+			title = "held out"
+		}
+		fmt.Fprintf(&b, "\nerrors %s\n", title)
+		n := 0
+		for _, e := range r.Errors {
+			if e.Held == held {
+				fmt.Fprintf(&b, "  %-44.44s %-12s before %+7.1f %%   after %+7.1f %%\n", e.Run,
+					e.Quantity, 100*e.Before, 100*e.After)
+				n++
+			}
+		}
+		if n == 0 {
+			fmt.Fprintf(&b, "  none: there is too little data, so that no error is claimed\n")
+		}
+	}
+	_, err := io.WriteString(to, b.String())
+	return err
+}

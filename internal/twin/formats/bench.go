@@ -1,0 +1,187 @@
+package formats
+
+import (
+	"cmp"
+	"path"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/twin/observed"
+)
+
+// fitsBench reports whether an object is a result of `vllm bench serve`, or one that InferenceX has
+// made of it.
+func fitsBench(o object) bool {
+	return o.has("model_id", "tokenizer_id", "completed")
+}
+
+// day returns the day of a date like 20260801-120000, as 2026-08-01.
+func day(date string) string {
+	if len(date) < 8 {
+		return ""
+	}
+	for _, c := range date[:8] {
+		if c < '0' || c > '9' {
+			return ""
+		}
+	}
+	return date[:4] + "-" + date[4:6] + "-" + date[6:8]
+}
+
+// readBench reads results of `vllm bench serve` (0.25.1, and older ones without `failed` and with a
+// colon in request_goodput) and of sweeps: vllm/benchmarks/serve.py.
+func readBench(in *input, all []object) error {
+	for _, o := range all {
+		run := observed.Run{Name: in.name, Date: day(o.text("date"))}
+		readBenchLoad(o, &run)
+		s := &in.out.Server
+		s.Model = cmp.Or(s.Model, o.text("model_id"))
+		if o.text("backend") == "vllm" {
+			s.Engine = "vllm"
+		}
+		unit, end := 1e-3, "_ms"
+		if o.has("median_ttft") || o.has("mean_ttft") { // InferenceX drops _ms, and means seconds
+			unit, end = 1, ""
+			in.source.Version = "InferenceX"
+		}
+		if o.has("request_goodput:") {
+			in.source.Version = "before 2025-07"
+		}
+		of := func(statistic, name string) float64 {
+			return unit * o.number(statistic+"_"+name+end)
+		}
+		run.Summary = observed.Figures{TTFT: of("mean", "ttft"), TTFT50: of("median", "ttft"),
+			TTFT99: of("p99", "ttft"), TPOT: of("mean", "tpot"), TPOT50: of("median", "tpot"),
+			TPOT99: of("p99", "tpot"), E2E: of("mean", "e2el"), E2E50: of("median", "e2el"),
+			E2E99: of("p99", "e2el"), OutputRate: o.number("output_throughput")}
+		if o.count("completed") == 0 {
+			in.note("no request of %s was answered", run.Name)
+			continue
+		}
+		readBenchRequests(in, o, &run)
+		if o.has("spec_decode_acceptance_rate") {
+			in.note("the server drafted tokens: gaps are of chunks with several tokens")
+		}
+		in.out.Runs = append(in.out.Runs, run)
+	}
+	in.found("%d runs, %d requests one by one", len(in.out.Runs), in.requests())
+	return nil
+}
+
+func (in *input) requests() int {
+	n := 0
+	for i := range in.out.Runs {
+		n += len(in.out.Runs[i].Requests)
+	}
+	return n
+}
+
+func readBenchLoad(o object, run *observed.Run) {
+	completed := o.number("completed")
+	run.Load = observed.Load{Rate: o.number("request_rate"),
+		Concurrency: o.count("max_concurrency"), Requests: o.count("completed"),
+		Seconds: o.number("duration")}
+	if completed > 0 {
+		run.Load.Prompt = o.number("total_input_tokens") / completed
+		run.Load.Output = o.number("total_output_tokens") / completed
+	}
+}
+
+// readBenchRequests reads the requests of --save-detailed, whose arrays are in seconds.
+func readBenchRequests(in *input, o object, run *observed.Run) {
+	prompts, outputs := o.numbers("input_lens"), o.numbers("output_lens")
+	ttfts, starts := o.numbers("ttfts"), o.numbers("start_times")
+	itls, _ := o["itls"].([]any)
+	errors, _ := o["errors"].([]any)
+	if len(ttfts) == 0 || len(itls) != len(ttfts) || len(prompts) != len(ttfts) ||
+		len(outputs) != len(ttfts) {
+		in.lack("single requests: save them with --save-detailed, and the fit sees how latencies " +
+			"follow the load")
+		return
+	}
+	if len(starts) != len(ttfts) {
+		in.lack("the times at which requests were sent (vllm bench serve before start_times): " +
+			"only the figures of whole runs are fitted to")
+		return
+	}
+	origin := slices.Min(starts)
+	for i := range ttfts {
+		q := observed.Request{Arrival: starts[i] - origin, Prompt: int(min(prompts[i], 1<<30)),
+			Output: int(min(outputs[i], 1<<30)), TTFT: ttfts[i]}
+		q.E2E = q.TTFT
+		for _, gap := range (object{"": itls[i]}).numbers("") {
+			q.E2E += gap
+		}
+		if i < len(errors) {
+			words, _ := errors[i].(string)
+			q.Failed = words != ""
+		}
+		run.Requests = append(run.Requests, q)
+	}
+	run.Sort()
+	sent := run.Load.Requests
+	run.Load.Requests = 0
+	if failed := countFailed(run.Requests); failed > 0 {
+		in.note("%d of %d requests failed, and are left out", failed, sent+failed)
+	}
+}
+
+func countFailed(list []observed.Request) int {
+	n := 0
+	for i := range list {
+		if list[i].Failed {
+			n++
+		}
+	}
+	return n
+}
+
+// sweepSummary reports whether a file is the summary of a `vllm bench sweep serve` folder, which is
+// the list of the runs beside it.
+func sweepSummary(name string, data []byte) bool {
+	if path.Base(name) != "summary.json" {
+		return false
+	}
+	all := contents(data)
+	return len(all) > 0 && fitsBench(all[0]) && all[0].has("run_number")
+}
+
+// readSGLang reads lines of sglang.bench_serving (python/sglang/bench_serving.py at 0033168f).
+func readSGLang(in *input, all []object) error {
+	in.out.Server.Engine = "sglang"
+	for _, o := range all {
+		run := observed.Run{Name: in.name}
+		readBenchLoad(o, &run)
+		of := func(key string) float64 { return o.number(key) / 1000 }
+		run.Summary = observed.Figures{TTFT: of("mean_ttft_ms"), TTFT50: of("median_ttft_ms"),
+			TTFT99: of("p99_ttft_ms"), TPOT: of("mean_tpot_ms"), TPOT50: of("median_tpot_ms"),
+			TPOT99: of("p99_tpot_ms"), E2E: of("mean_e2e_latency_ms"),
+			E2E50: of("median_e2e_latency_ms"), E2E99: of("p99_e2e_latency_ms"),
+			OutputRate: o.number("output_throughput")}
+		in.out.Runs = append(in.out.Runs, run)
+	}
+	in.found("%d runs", len(in.out.Runs))
+	in.lack("the times at which requests were sent (sglang.bench_serving does not write them): " +
+		"only the figures of whole runs are fitted to")
+	return nil
+}
+
+// readLoad reads results of llmsim load.
+func readLoad(in *input, all []object) error {
+	for _, o := range all {
+		run := observed.Run{Name: in.name}
+		readBenchLoad(o, &run)
+		if run.Load.Seconds > 0 {
+			run.Load.Rate = o.number("request_throughput")
+		}
+		of := func(key string) float64 { return o.number(key) / 1000 }
+		run.Summary = observed.Figures{TTFT: of("mean_ttft_ms"), TTFT50: of("median_ttft_ms"),
+			TTFT99: of("p99_ttft_ms"), TPOT: of("mean_tpot_ms"), TPOT50: of("median_tpot_ms"),
+			TPOT99: of("p99_tpot_ms"), E2E: of("mean_e2el_ms"), E2E50: of("median_e2el_ms"),
+			E2E99: of("p99_e2el_ms"), OutputRate: o.number("output_throughput")}
+		s := &in.out.Server
+		s.Model = cmp.Or(s.Model, o.text("model"))
+		in.out.Runs = append(in.out.Runs, run)
+	}
+	in.found("%d runs", len(in.out.Runs))
+	return nil
+}

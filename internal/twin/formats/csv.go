@@ -1,0 +1,246 @@
+package formats
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/twin/observed"
+)
+
+// field is a value that a CSV file may have: columns are its usual names, without the unit.
+type field struct {
+	name    string
+	columns []string
+	time    bool
+}
+
+// fields lists them. Requests need prompt, output and times; steps need step; runs need ttft_mean
+// or tpot_mean.
+func fields() []field {
+	return []field{
+		{"arrival", []string{"arrival", "timestamp"}, true}, {"sent", []string{"sent"}, true},
+		{"first", []string{"first_token"}, true}, {"last", []string{"last_token", "end"}, true},
+		{"ttft", []string{"ttft", "time_to_first_token"}, true},
+		{"e2e", []string{"e2e", "e2el", "latency"}, true},
+		{"prompt", []string{"prompt_tokens", "prompt_tokens_mean", "prompt_mean", "input_tokens"},
+			false},
+		{"output", []string{"output_tokens", "output_mean"}, false},
+		{"cached", []string{"cached_tokens"}, false},
+		{"prefills", []string{"prefill_requests"}, false},
+		{"prefill_tokens", []string{"prefill_tokens"}, false},
+		{"prefill_kv", []string{"prefill_kv_tokens"}, false},
+		{"decodes", []string{"decode_requests"}, false},
+		{"decode_kv", []string{"decode_kv_tokens"}, false},
+		{"step", []string{"step"}, true},
+		{"run", []string{"run"}, false}, {"model", []string{"model"}, false},
+		{"gpu", []string{"gpu"}, false}, {"tensor", []string{"tensor_parallel"}, false},
+		{"version", []string{"engine_version"}, false},
+		{"rate", []string{"rate_rps", "requested_rate"}, false},
+		{"seconds", []string{"stage"}, true},
+		{"requests", []string{"ok", "completed"}, false},
+		{"concurrency", []string{"concurrency"}, false},
+		{"ttft_mean", []string{"ttft_mean"}, true}, {"ttft_p50", []string{"ttft_p50"}, true},
+		{"ttft_p99", []string{"ttft_p99"}, true}, {"tpot_mean", []string{"tpot_mean"}, true},
+		{"tpot_p50", []string{"tpot_p50"}, true}, {"tpot_p99", []string{"tpot_p99"}, true},
+		{"e2e_mean", []string{"e2e_mean"}, true}, {"e2e_p50", []string{"e2e_p50"}, true},
+		{"e2e_p99", []string{"e2e_p99"}, true},
+		{"output_rate", []string{"output_tokens_per_s"}, false},
+	}
+}
+
+// Fields returns the names of the fields of CSV files.
+func Fields() []string {
+	var names []string
+	for _, f := range fields() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// units are the ends of names of columns, and the seconds for which they stand.
+func timeUnits() map[string]float64 {
+	return map[string]float64{"_s": 1, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9, "": 1}
+}
+
+func fitsCSV(data []byte) bool {
+	head, _, _ := bytes.Cut(data, []byte("\n"))
+	return bytes.Count(head, []byte(",")) >= 2 && !bytes.HasPrefix(head, []byte("#")) &&
+		!bytes.ContainsAny(head, "{}")
+}
+
+// table is a CSV file with the columns of the fields.
+type table struct {
+	in    *input
+	at    map[string]int
+	scale map[string]float64
+	row   []string
+	line  int
+	err   error
+}
+
+// columns finds the column of each field.
+func (t *table) columns(header []string) error {
+	for name := range t.in.options.Columns {
+		if !slices.Contains(Fields(), name) {
+			return errors.New(nearest.Unknown("field", name, Fields()))
+		}
+	}
+	for _, f := range fields() {
+		asked := t.in.options.Columns[f.name]
+		for i, column := range header {
+			column = strings.TrimSpace(column)
+			for _, unit := range slices.Sorted(maps.Keys(timeUnits())) {
+				base, fits := strings.CutSuffix(column, unit)
+				usual := asked == "" && slices.Contains(f.columns, base) &&
+					f.time == (unit != "")
+				named := asked == column && fits && (unit == "") == !hasUnit(column)
+				if _, taken := t.at[f.name]; fits && !taken && (usual || named) {
+					t.at[f.name], t.scale[f.name] = i, 1
+					if f.time {
+						t.scale[f.name] = timeUnits()[unit]
+					}
+				}
+			}
+		}
+		if _, there := t.at[f.name]; asked != "" && !there {
+			return errors.New(nearest.Unknown("column", asked, header))
+		}
+	}
+	return nil
+}
+
+func hasUnit(column string) bool {
+	for unit := range timeUnits() {
+		if unit != "" && strings.HasSuffix(column, unit) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *table) has(names ...string) bool {
+	for _, name := range names {
+		if _, ok := t.at[name]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// number returns the value of a field; 0 where there is no column or no value.
+func (t *table) number(name string) float64 {
+	i, ok := t.at[name]
+	if !ok || i >= len(t.row) || strings.TrimSpace(t.row[i]) == "" {
+		return 0
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(t.row[i]), 64)
+	if (err != nil || !observed.Finite(v)) && t.err == nil {
+		t.err = t.in.errorf("line %d: %s: found %.40q, want a number from 0", t.line, name,
+			t.row[i])
+	}
+	return v * t.scale[name]
+}
+
+func (t *table) whole(name string) int { return int(min(t.number(name), 1<<31)) }
+
+func (t *table) text(name string) string {
+	if i, ok := t.at[name]; ok && i < len(t.row) {
+		return strings.TrimSpace(t.row[i])
+	}
+	return ""
+}
+
+// readCSV reads requests, steps or runs, as the columns say.
+func readCSV(in *input) error {
+	r := csv.NewReader(bytes.NewReader(in.data))
+	r.FieldsPerRecord = -1
+	header, err := r.Read()
+	if err != nil {
+		return in.errorf("%w", err)
+	}
+	t := &table{in: in, at: map[string]int{}, scale: map[string]float64{}}
+	if err := t.columns(header); err != nil {
+		return in.errorf("%w", err)
+	}
+	var take func(*observed.Run)
+	switch {
+	case t.has("step", "decodes"):
+		take = t.takeStep
+	case t.has("prompt", "output") && (t.has("first") || t.has("ttft") || t.has("e2e")):
+		take = t.takeRequest
+	case t.has("ttft_mean") || t.has("tpot_mean"):
+		take = t.takeRun
+	default:
+		return in.errorf("found the columns %.300q; want those of requests (arrival, prompt, "+
+			"output, first and last, or ttft and e2e), of steps (step, decodes, …) or of runs "+
+			"(rate, ttft_mean, …): name them with --map field=column, of the fields %s", header,
+			strings.Join(Fields(), ", "))
+	}
+	one := observed.Run{Name: strings.TrimSuffix(in.name, ".csv")}
+	for n := 0; ; n++ {
+		t.row, err = r.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil || n >= mostEntries {
+			return in.errorf("row %d: %w", n+1, cmp.Or(err, errors.New("too many rows")))
+		}
+		t.line, _ = r.FieldPos(0)
+		if take(&one); t.err != nil {
+			return t.err
+		}
+	}
+	if len(one.Requests)+len(one.Steps) > 0 {
+		in.out.Runs = append(in.out.Runs, one)
+	}
+	in.found("%d requests, %d steps, %d runs", len(one.Requests), len(one.Steps),
+		len(in.out.Runs))
+	return nil
+}
+
+func (t *table) takeStep(run *observed.Run) {
+	run.Steps = append(run.Steps, observed.Step{Prefills: t.whole("prefills"),
+		PrefillTokens: t.whole("prefill_tokens"), PrefillKV: t.whole("prefill_kv"),
+		Decodes: t.whole("decodes"), DecodeKV: t.whole("decode_kv"), Seconds: t.number("step")})
+}
+
+func (t *table) takeRequest(run *observed.Run) {
+	q := observed.Request{Arrival: t.number("arrival"), Sent: t.number("sent"),
+		Prompt: t.whole("prompt"), Output: t.whole("output"), Cached: t.whole("cached"),
+		TTFT: t.number("ttft"), E2E: t.number("e2e")}
+	if t.has("first") {
+		q.TTFT = t.number("first") - q.Start()
+	}
+	if t.has("last") {
+		q.E2E = t.number("last") - q.Start()
+	}
+	if (q.TTFT < 0 || q.E2E < 0) && t.err == nil {
+		t.err = t.in.errorf("line %d: times go backwards: sent at %g s, first token after %g s, "+
+			"last after %g s", t.line, q.Start(), q.TTFT, q.E2E)
+	}
+	run.Requests = append(run.Requests, q)
+}
+
+func (t *table) takeRun(*observed.Run) {
+	s := &t.in.out.Server
+	s.Model, s.GPU = cmp.Or(s.Model, t.text("model")), cmp.Or(s.GPU, t.text("gpu"))
+	s.Version, s.Tensor = cmp.Or(s.Version, t.text("version")), cmp.Or(s.Tensor, t.whole("tensor"))
+	t.in.out.Runs = append(t.in.out.Runs, observed.Run{
+		Name: strings.TrimSpace(t.text("run") + " " + t.text("rate") + "/s"),
+		Load: observed.Load{Rate: t.number("rate"), Concurrency: t.whole("concurrency"),
+			Requests: t.whole("requests"), Seconds: t.number("seconds"),
+			Prompt: t.number("prompt"), Output: t.number("output")},
+		Summary: observed.Figures{TTFT: t.number("ttft_mean"), TTFT50: t.number("ttft_p50"),
+			TTFT99: t.number("ttft_p99"), TPOT: t.number("tpot_mean"),
+			TPOT50: t.number("tpot_p50"), TPOT99: t.number("tpot_p99"),
+			E2E: t.number("e2e_mean"), E2E50: t.number("e2e_p50"), E2E99: t.number("e2e_p99"),
+			OutputRate: t.number("output_rate")}})
+}

@@ -1,0 +1,85 @@
+package formats
+
+import "slices"
+
+// jsonFormat is a format of JSON files: the file's objects are those of its lines, or of its list.
+type jsonFormat struct {
+	name string
+	// fits reports whether the first object is one of the format.
+	fits func(first object) bool
+	// refuse says why the format is not read; empty if it is.
+	refuse string
+	read   func(in *input, all []object) error
+}
+
+// jsonFormats lists them; the first that fits is taken.
+func jsonFormats() []jsonFormat {
+	return []jsonFormat{
+		{"vllm-bench", fitsBench, "", readBench},
+		{"sglang-bench", func(o object) bool { return o.has("mean_e2e_latency_ms", "backend") }, "",
+			readSGLang},
+		{"llmsim-load", func(o object) bool { return o.has("mean_send_delay_ms", "completed") }, "",
+			readLoad},
+		{"guidellm", func(o object) bool { return o.has("benchmarks") }, "", readGuideLLM},
+		{"inference-perf-requests", func(o object) bool {
+			return o.has("start_time", "end_time", "info")
+		}, "", readPerfRequests},
+		{"inference-perf-prometheus", func(o object) bool {
+			return o.has("load_summary") && o.at("successes").has("queue_len")
+		}, "", readPerfPrometheus},
+		{"inference-perf", func(o object) bool { return o.has("load_summary", "successes") }, "",
+			readPerf},
+		{"aiperf", func(o object) bool { return o.has("metadata", "metrics") }, "", readAIPerf},
+		{"aiperf-summary", func(o object) bool {
+			return o.has("request_throughput") && o.at("request_latency").has("unit")
+		}, "", readAIPerfSummary},
+		{"fpm", func(o object) bool {
+			return o.at("event").has("fpm") || o.has("scheduled_requests")
+		}, "", readFPM},
+		{"otlp", func(o object) bool { return o.has("resourceSpans") }, "", readOTLP},
+		{"prometheus-api", func(o object) bool { return o.has("status", "data") }, "",
+			readPrometheus},
+		{"otel-session", func(o object) bool { return o.has("spans") || o.has("trace_id") },
+			"a recorded session of messages, without times of tokens and without token counts: " +
+				"nothing in it says how fast the server was", nil},
+		{"trtllm-iterations", func(o object) bool { return o.has("iterLatencyMS") },
+			"", readTRTLLM},
+	}
+}
+
+// readJSON is the reader of all JSON formats, which reads the file once.
+func readJSON(in *input) error {
+	all := contents(in.data)
+	if len(all) == 0 {
+		return in.errorf("found no JSON objects")
+	}
+	for _, f := range jsonFormats() {
+		if in.options.Format == f.name || in.options.Format == "" && f.fits(all[0]) {
+			in.source.Format = f.name
+			if f.refuse != "" {
+				return in.errorf("%s", f.refuse)
+			}
+			return f.read(in, all)
+		}
+	}
+	return in.errorf("found JSON of no known format: its first object has the keys %.200q",
+		keys(all[0]))
+}
+
+func keys(o object) []string {
+	var list []string
+	for k := range o {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// jsonReaders returns a reader for each JSON format, and one that finds the format by itself.
+func jsonReaders() []reader {
+	list := []reader{{"json", func(data []byte) bool { return len(contents(data)) > 0 }, readJSON}}
+	for _, f := range jsonFormats() {
+		list = append(list, reader{f.name, func([]byte) bool { return false }, readJSON})
+	}
+	return list
+}

@@ -1,0 +1,89 @@
+package formats
+
+import (
+	"encoding/json"
+	"math/big"
+	"strconv"
+
+	"github.com/llmsim/llmsim/internal/twin/observed"
+)
+
+// readOTLP reads spans of OTLP/JSON with vLLM's gen_ai attributes (vllm/tracing.py). 64-bit
+// integers are strings there.
+func readOTLP(in *input, all []object) error {
+	run := observed.Run{Name: in.name}
+	var origin *big.Int
+	others := 0
+	for _, o := range all {
+		for _, resource := range o.list("resourceSpans") {
+			for _, scope := range resource.list("scopeSpans") {
+				for _, span := range scope.list("spans") {
+					q, ok := spanRequest(span, &origin)
+					if !ok {
+						others++
+						continue
+					}
+					run.Requests = append(run.Requests, q)
+				}
+			}
+		}
+	}
+	least := 0.0
+	for i := range run.Requests {
+		least = min(least, run.Requests[i].Arrival)
+	}
+	for i := range run.Requests {
+		run.Requests[i].Arrival -= least
+	}
+	in.found("%d requests", len(run.Requests))
+	if others > 0 {
+		in.note("%d spans have no latencies or token counts, and are left out", others)
+	}
+	if len(run.Requests) > 0 {
+		in.out.Runs = append(in.out.Runs, run)
+	}
+	return nil
+}
+
+// spanRequest reads the request of a span.
+func spanRequest(span object, origin **big.Int) (observed.Request, bool) {
+	values := object{}
+	for _, a := range span.list("attributes") {
+		v := a.at("value")
+		switch {
+		case v.has("intValue"):
+			values[a.text("key")] = asNumber(v["intValue"])
+		case v.has("doubleValue"):
+			values[a.text("key")] = asNumber(v["doubleValue"])
+		}
+	}
+	start := object{"": asNumber(span["startTimeUnixNano"])}
+	q := observed.Request{Arrival: start.nanoseconds("", origin),
+		Prompt: first(values, "gen_ai.usage.prompt_tokens", "gen_ai.usage.input_tokens"),
+		Output: first(values, "gen_ai.usage.completion_tokens", "gen_ai.usage.output_tokens"),
+		TTFT:   values.number("gen_ai.latency.time_to_first_token"),
+		E2E:    values.number("gen_ai.latency.e2e")}
+	return q, q.Output > 0 && q.TTFT > 0
+}
+
+func first(o object, keys ...string) int {
+	for _, key := range keys {
+		if n := o.count(key); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// asNumber returns a number that may be written as a string.
+func asNumber(v any) json.Number {
+	switch v := v.(type) {
+	case json.Number:
+		return v
+	case string:
+		if _, err := strconv.ParseFloat(v, 64); err == nil {
+			return json.Number(v)
+		}
+	}
+	return ""
+}

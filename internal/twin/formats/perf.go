@@ -1,0 +1,148 @@
+package formats
+
+import (
+	"cmp"
+	"math/big"
+
+	"github.com/llmsim/llmsim/internal/twin/observed"
+)
+
+// readPerf reads stage and summary files of inference-perf, all of whose times are in seconds
+// (inference_perf/reportgen, 7de5ef2e and later).
+func readPerf(in *input, all []object) error {
+	for _, o := range all {
+		load, good := o.at("load_summary"), o.at("successes")
+		latency := good.at("latency")
+		of := func(name, statistic string) float64 { return latency.at(name).number(statistic) }
+		run := observed.Run{Name: in.name, Load: observed.Load{
+			Rate:        cmp.Or(load.number("achieved_rate"), load.number("requested_rate")),
+			Concurrency: load.count("concurrency"), Requests: good.count("count"),
+			Seconds: load.number("send_duration"), Prompt: good.at("prompt_len").number("mean"),
+			Output: good.at("output_len").number("mean")}}
+		const ttft, e2e = "time_to_first_token", "request_latency"
+		run.Summary = observed.Figures{TTFT: of(ttft, "mean"), TTFT50: of(ttft, "median"),
+			TTFT99: of(ttft, "p99"), E2E: of(e2e, "mean"), E2E50: of(e2e, "median"),
+			E2E99:      of(e2e, "p99"),
+			OutputRate: good.at("throughput").number("output_tokens_per_sec")}
+		// Its gaps are of chunks: the rest of the latency over the rest of the tokens is the TPOT.
+		if s := &run.Summary; run.Load.Output > 1 && s.E2E > s.TTFT && s.TTFT > 0 {
+			s.TPOT = (s.E2E - s.TTFT) / (run.Load.Output - 1)
+		}
+		if run.Load.Requests > 0 {
+			in.out.Runs = append(in.out.Runs, run)
+		}
+	}
+	in.found("%d stages", len(in.out.Runs))
+	in.lack("single requests (inference-perf: report.request_lifecycle.per_request)")
+	return nil
+}
+
+// readPerfPrometheus reads the view of Prometheus that inference-perf writes beside a stage. Its
+// window is wider than the stage, so that only lengths and the server's latencies are taken.
+func readPerfPrometheus(in *input, all []object) error {
+	good := all[0].at("successes")
+	in.found("means of %d requests over a window of Prometheus", good.count("count"))
+	in.note("the window holds more than the stage, so that its load is not known: nothing is " +
+		"fitted to it")
+	return nil
+}
+
+// readPerfRequests reads the requests of inference-perf: monotonic seconds.
+func readPerfRequests(in *input, all []object) error {
+	run := observed.Run{Name: in.name}
+	origin := 0.0
+	for i, o := range all {
+		start, info := o.number("start_time"), o.at("info")
+		if i == 0 || start < origin {
+			for j := range run.Requests { // counted from the earliest
+				run.Requests[j].Arrival += origin - start
+			}
+			origin = start
+		}
+		answer := info.at("response_metrics")
+		usage := answer.at("server_usage")
+		chunks := answer.numbers("chunk_times")
+		q := observed.Request{Arrival: start - origin, E2E: max(0, o.number("end_time")-start),
+			Prompt: cmp.Or(usage.count("prompt_tokens"),
+				info.at("request_metrics", "text").count("input_tokens"),
+				info.count("input_tokens")),
+			Output: cmp.Or(usage.count("completion_tokens"), answer.count("output_tokens"))}
+		if len(chunks) > 0 {
+			q.TTFT = max(0, chunks[0]-start)
+		}
+		q.Failed = o.at("error") != nil || q.Output == 0
+		run.Requests = append(run.Requests, q)
+	}
+	if n := countFailed(run.Requests); n > 0 {
+		in.note("%d of %d requests failed, and are left out", n, len(run.Requests))
+	}
+	in.out.Runs = append(in.out.Runs, run)
+	in.found("%d requests", len(run.Requests))
+	return nil
+}
+
+// readAIPerf reads profile_export.jsonl of AIPerf, whose times are nanoseconds since 1970 and
+// latencies have units of their own.
+func readAIPerf(in *input, all []object) error {
+	run := observed.Run{Name: in.name}
+	var origin *big.Int
+	for _, o := range all {
+		meta, metrics := o.at("metadata"), o.at("metrics")
+		if phase := meta.text("benchmark_phase"); phase != "" && phase != "profiling" {
+			continue
+		}
+		seconds := func(name string) float64 {
+			m := metrics.at(name)
+			return m.number("value") * timeUnit(m.text("unit"))
+		}
+		q := observed.Request{Arrival: meta.nanoseconds("request_start_ns", &origin),
+			Prompt: metrics.at("input_sequence_length").count("value"),
+			Output: metrics.at("output_sequence_length").count("value"),
+			TTFT:   seconds("time_to_first_token"), E2E: seconds("request_latency")}
+		q.Failed = q.Output == 0
+		run.Requests = append(run.Requests, q)
+	}
+	least := 0.0
+	for i := range run.Requests {
+		least = min(least, run.Requests[i].Arrival)
+	}
+	for i := range run.Requests {
+		run.Requests[i].Arrival -= least
+	}
+	if n := countFailed(run.Requests); n > 0 {
+		in.note("%d of %d requests failed or were cancelled, and are left out", n,
+			len(run.Requests))
+	}
+	in.out.Runs = append(in.out.Runs, run)
+	in.found("%d requests", len(run.Requests))
+	return nil
+}
+
+// timeUnit returns the seconds of a unit's name; 0 for one that is not known.
+func timeUnit(name string) float64 {
+	return map[string]float64{"s": 1, "sec": 1, "seconds": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
+		"s/token": 1, "ms/token": 1e-3}[name]
+}
+
+// readAIPerfSummary reads profile_export_aiperf.json.
+func readAIPerfSummary(in *input, all []object) error {
+	o := all[0]
+	of := func(name, statistic string) float64 {
+		m := o.at(name)
+		return m.number(statistic) * timeUnit(m.text("unit"))
+	}
+	run := observed.Run{Name: in.name, Load: observed.Load{
+		Rate:     o.at("request_throughput").number("avg"),
+		Requests: o.at("request_count").count("avg"),
+		Prompt:   o.at("input_sequence_length").number("avg"),
+		Output:   o.at("output_sequence_length").number("avg")}}
+	const ttft, tpot, e2e = "time_to_first_token", "inter_token_latency", "request_latency"
+	run.Summary = observed.Figures{TTFT: of(ttft, "avg"), TTFT50: of(ttft, "p50"),
+		TTFT99: of(ttft, "p99"), TPOT: of(tpot, "avg"), TPOT50: of(tpot, "p50"),
+		TPOT99: of(tpot, "p99"), E2E: of(e2e, "avg"), E2E50: of(e2e, "p50"),
+		E2E99: of(e2e, "p99"), OutputRate: o.at("output_token_throughput").number("avg")}
+	in.out.Runs = append(in.out.Runs, run)
+	in.found("1 run")
+	in.lack("the load's kind (open or closed): the summary of AIPerf does not say it")
+	return nil
+}

@@ -1,0 +1,197 @@
+// Package observed holds what was seen of a deployment: its server, and runs of requests, steps or
+// sums over intervals. Readers of many formats write it, and the fit reads it.
+//
+// Times are in seconds. A figure that is 0 was not seen.
+package observed
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Observed is what was seen of one deployment.
+type Observed struct {
+	// Sources are the files that were read, in order.
+	Sources []Source `json:"sources"`
+	Server  Server   `json:"server,omitzero"`
+	Runs    []Run    `json:"runs"`
+	// Lacks says what the sources do not say, and what follows from that.
+	Lacks []string `json:"lacks,omitempty"`
+}
+
+// Source is a file, and what was found in it.
+type Source struct {
+	File string `json:"file"`
+	// Format is the name of the reader, Version that of the format or of its producer.
+	Format  string `json:"format"`
+	Version string `json:"version,omitempty"`
+	// Found says what the file has, Notes what a reader should know of it.
+	Found string   `json:"found"`
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Server is what the sources say of the server.
+type Server struct {
+	Engine  string `json:"engine,omitempty"`
+	Version string `json:"version,omitempty"`
+	Model   string `json:"model,omitempty"`
+	GPU     string `json:"gpu,omitempty"`
+	Tensor  int    `json:"tensor,omitempty"`
+	// CacheTokens is the size of the KV cache in tokens, BlockTokens that of a block.
+	CacheTokens int    `json:"cache_tokens,omitempty"`
+	BlockTokens int    `json:"block_tokens,omitempty"`
+	Flags       string `json:"flags,omitempty"`
+}
+
+// Run is a stretch of time in which the server had one kind of load.
+type Run struct {
+	Name string `json:"name"`
+	// Date is the day of the run, as 2026-11-23.
+	Date string `json:"date,omitempty"`
+	Load Load   `json:"load,omitzero"`
+	// Requests, Steps and Intervals are what was seen, in order of time.
+	Requests  []Request  `json:"requests,omitempty"`
+	Steps     []Step     `json:"steps,omitempty"`
+	Intervals []Interval `json:"intervals,omitempty"`
+	// Summary are figures of the whole run.
+	Summary Figures `json:"summary,omitzero"`
+}
+
+// Load describes the requests of a run, as far as they are not listed one by one.
+type Load struct {
+	// Rate is the number of requests a second, Concurrency the most that the client has in flight;
+	// 0 means no limit.
+	Rate        float64 `json:"rate,omitempty"`
+	Concurrency int     `json:"concurrency,omitempty"`
+	// Requests is their number, Seconds the length of the run.
+	Requests int     `json:"requests,omitempty"`
+	Seconds  float64 `json:"seconds,omitempty"`
+	// Prompt and Output are mean lengths in tokens.
+	Prompt float64 `json:"prompt,omitempty"`
+	Output float64 `json:"output,omitempty"`
+	// Distinct is the number of different prompts, which are sent one after another, in Groups with
+	// System tokens in common; 0 means that all prompts differ. Warm says that the cache has them.
+	Distinct int  `json:"distinct,omitempty"`
+	Groups   int  `json:"groups,omitempty"`
+	System   int  `json:"system,omitempty"`
+	Warm     bool `json:"warm,omitempty"`
+}
+
+// Request is one request. Its text is not kept.
+type Request struct {
+	// Arrival is when the request was due, from the start of the run, and Sent when it was sent
+	// where a limit of the client delayed it; 0 means at its arrival.
+	Arrival float64 `json:"at"`
+	Sent    float64 `json:"sent,omitempty"`
+	Prompt  int     `json:"in"`
+	Output  int     `json:"out"`
+	Cached  int     `json:"cached,omitempty"`
+	// TTFT and E2E are the times from sending to the first and to the last token.
+	TTFT float64 `json:"ttft,omitempty"`
+	E2E  float64 `json:"e2e,omitempty"`
+	// Content is what the prompt shares with others.
+	Content []sim.Segment `json:"content,omitempty"`
+	// Failed says that the request got no answer.
+	Failed bool `json:"failed,omitempty"`
+}
+
+// Start returns when the request was sent.
+func (r *Request) Start() float64 { return cmp.Or(r.Sent, r.Arrival) }
+
+// TPOT returns the time for each token after the first; 0 if it is not known.
+func (r *Request) TPOT() float64 {
+	if r.Output < 2 || r.E2E <= r.TTFT || r.TTFT <= 0 {
+		return 0
+	}
+	return (r.E2E - r.TTFT) / float64(r.Output-1)
+}
+
+// Step is a forward pass.
+type Step struct {
+	// Prefills is the number of prompts in the step, PrefillTokens their new tokens, and PrefillKV
+	// their tokens that were already computed.
+	Prefills      int `json:"prefills,omitempty"`
+	PrefillTokens int `json:"prefill_tokens,omitempty"`
+	PrefillKV     int `json:"prefill_kv,omitempty"`
+	// Decodes is the number of sequences that decode, DecodeKV the sum of their contexts.
+	Decodes  int     `json:"decodes,omitempty"`
+	DecodeKV int     `json:"decode_kv,omitempty"`
+	Seconds  float64 `json:"s"`
+}
+
+// Interval is what counters and sums of a server grew by.
+type Interval struct {
+	// At is the start of the interval from the start of the run, Seconds its length.
+	At      float64 `json:"at"`
+	Seconds float64 `json:"s"`
+	// Requests is the number of requests that got a first token, Tokens those of prompts and
+	// answers, Cached those of prompts that the cache had.
+	Requests     float64 `json:"requests,omitempty"`
+	PromptTokens float64 `json:"prompt_tokens,omitempty"`
+	OutputTokens float64 `json:"output_tokens,omitempty"`
+	CachedTokens float64 `json:"cached_tokens,omitempty"`
+	// Running and Waiting are the requests at its end.
+	Running float64 `json:"running,omitempty"`
+	Waiting float64 `json:"waiting,omitempty"`
+	// Figures are means over what ended in the interval.
+	Figures
+}
+
+// Figures are latencies in seconds, and rates.
+type Figures struct {
+	TTFT   float64 `json:"ttft,omitempty"`
+	TPOT   float64 `json:"tpot,omitempty"`
+	E2E    float64 `json:"e2e,omitempty"`
+	Queue  float64 `json:"queue,omitempty"`
+	TTFT50 float64 `json:"ttft_p50,omitempty"`
+	TPOT50 float64 `json:"tpot_p50,omitempty"`
+	E2E50  float64 `json:"e2e_p50,omitempty"`
+	TTFT99 float64 `json:"ttft_p99,omitempty"`
+	TPOT99 float64 `json:"tpot_p99,omitempty"`
+	E2E99  float64 `json:"e2e_p99,omitempty"`
+	// OutputRate is in tokens a second.
+	OutputRate float64 `json:"output_rate,omitempty"`
+}
+
+// Add appends the runs and the sources of other, and takes what it says of the server and the
+// receiver does not.
+func (o *Observed) Add(other *Observed) {
+	o.Sources = append(o.Sources, other.Sources...)
+	o.Runs = append(o.Runs, other.Runs...)
+	a, b := &o.Server, &other.Server
+	a.Engine, a.Version = cmp.Or(a.Engine, b.Engine), cmp.Or(a.Version, b.Version)
+	a.Model, a.GPU = cmp.Or(a.Model, b.Model), cmp.Or(a.GPU, b.GPU)
+	a.Tensor, a.Flags = cmp.Or(a.Tensor, b.Tensor), cmp.Or(a.Flags, b.Flags)
+	a.CacheTokens = cmp.Or(a.CacheTokens, b.CacheTokens)
+	a.BlockTokens = cmp.Or(a.BlockTokens, b.BlockTokens)
+}
+
+// Date returns the last day on which something was measured; "" if no source says.
+func (o *Observed) Date() string {
+	last := ""
+	for i := range o.Runs {
+		last = max(last, o.Runs[i].Date)
+	}
+	return last
+}
+
+// Sort brings requests in order of their arrival.
+func (r *Run) Sort() {
+	slices.SortStableFunc(r.Requests, func(a, b Request) int {
+		return cmp.Compare(a.Arrival, b.Arrival)
+	})
+}
+
+// Finite reports whether all values are numbers that can be computed with: not negative, and at
+// most 1e15.
+func Finite(values ...float64) bool {
+	for _, v := range values {
+		if !(v >= 0) || v > 1e15 || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,137 @@
+package observed
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/llmsim/llmsim/internal/units"
+)
+
+// WriteText says what was found and what is missing.
+func (o *Observed) WriteText(to io.Writer) error {
+	w := &writer{to: to}
+	for i := range o.Sources {
+		s := &o.Sources[i]
+		w.printf("%s: %s", s.File, s.Format)
+		if s.Version != "" {
+			w.printf(" (%s)", s.Version)
+		}
+		w.printf(": %s\n", s.Found)
+		for _, note := range s.Notes {
+			w.printf("  note: %s\n", note)
+		}
+	}
+	if s := &o.Server; *s != (Server{}) {
+		w.printf("\nserver: %s\n", s.words())
+	}
+	w.printf("\n")
+	for i := range o.Runs {
+		w.run(&o.Runs[i])
+	}
+	for _, words := range o.Lacks {
+		w.printf("lacks: %s\n", words)
+	}
+	return w.err
+}
+
+func (s *Server) words() string {
+	words := ""
+	add := func(format string, value any, known bool) {
+		if known {
+			words += fmt.Sprintf(format, value)
+		}
+	}
+	add("%s ", s.Engine, s.Engine != "")
+	add("%s ", s.Version, s.Version != "")
+	add("serves %s ", s.Model, s.Model != "")
+	add("on %s ", s.GPU, s.GPU != "")
+	add("with tensor parallelism %d ", s.Tensor, s.Tensor > 0)
+	add("with a KV cache of %d tokens ", s.CacheTokens, s.CacheTokens > 0)
+	return words[:max(0, len(words)-1)]
+}
+
+// mostRuns bounds the runs that are printed.
+const mostRuns = 40
+
+type writer struct {
+	to   io.Writer
+	runs int
+	err  error
+}
+
+func (w *writer) printf(format string, args ...any) {
+	if w.err == nil {
+		_, w.err = fmt.Fprintf(w.to, format, args...)
+	}
+}
+
+// run prints a run in a line.
+func (w *writer) run(r *Run) {
+	if w.runs++; w.runs > mostRuns {
+		return
+	}
+	w.printf("run %s:", r.Name)
+	l, s := r.Load, r.Summary
+	if n := len(r.Requests); n > 0 {
+		l, s = r.described()
+		w.printf(" %d requests", n)
+	}
+	if n := len(r.Steps); n > 0 {
+		w.printf(" %d steps", n)
+	}
+	if n := len(r.Intervals); n > 0 {
+		w.printf(" %d intervals", n)
+	}
+	if l.Rate > 0 {
+		w.printf(", %.3g/s", l.Rate)
+	}
+	if l.Concurrency > 0 {
+		w.printf(", at most %d in flight", l.Concurrency)
+	}
+	if l.Prompt > 0 {
+		w.printf(", %.0f tokens in, %.0f out", l.Prompt, l.Output)
+	}
+	for _, f := range []struct {
+		name         string
+		mean, median float64
+	}{{"TTFT", s.TTFT, s.TTFT50}, {"TPOT", s.TPOT, s.TPOT50}, {"E2E", s.E2E, s.E2E50}} {
+		switch {
+		case f.mean > 0:
+			w.printf(", %s %s", f.name, units.FormatDuration(f.mean))
+		case f.median > 0:
+			w.printf(", median %s %s", f.name, units.FormatDuration(f.median))
+		}
+	}
+	w.printf("\n")
+}
+
+// described returns load and figures of a run's requests.
+func (r *Run) described() (Load, Figures) {
+	l, s := r.Load, Figures{}
+	var answered, tpots float64
+	l.Prompt, l.Output = 0, 0
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		if q.Failed {
+			continue
+		}
+		answered++
+		l.Prompt, l.Output = l.Prompt+float64(q.Prompt), l.Output+float64(q.Output)
+		s.TTFT, s.E2E = s.TTFT+q.TTFT, s.E2E+q.E2E
+		if v := q.TPOT(); v > 0 {
+			s.TPOT += v
+			tpots++
+		}
+	}
+	if answered > 0 {
+		l.Prompt, l.Output = l.Prompt/answered, l.Output/answered
+		s.TTFT, s.E2E = s.TTFT/answered, s.E2E/answered
+	}
+	if tpots > 0 {
+		s.TPOT /= tpots
+	}
+	if last := r.Requests[len(r.Requests)-1].Arrival; last > 0 {
+		l.Rate = float64(len(r.Requests)-1) / last
+	}
+	return l, s
+}
