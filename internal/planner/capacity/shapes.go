@@ -122,6 +122,11 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 		offer := o.shortest(size)
 		sh.Limit = fmt.Sprintf("%d × %s would be needed, there are %d; %s",
 			size*o.accelerators(offer), offer.Accelerator, offer.Count, sh.Limit)
+	case i != s.best && !o.scaled() && replicas >= idling*s.fewest(o):
+		sh.Rate = 0
+		sh.Limit = fmt.Sprintf("it keeps the SLO only where replicas stand idle: it takes %s, and "+
+			"%s would do the work by the roofline; %s", several(replicas, "replica"),
+			several(s.fewest(o), "replica"), sh.Limit)
 	default:
 		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.gpus, float64(size)*o.price
 		sh.HourlyLeast = float64(s.optimistic(i, replicas)+s.spare) * o.price
@@ -156,6 +161,11 @@ func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
 			float64(replicas+s.spare)*o.price < contender*s.cost() {
 			return s.rival(ctx, i, replicas)
 		}
+	case replicas == 0 && s.runnerUp(i):
+		if sh.Limit = s.words(i); s.worth(i) >= s.fewest(o) {
+			sh.Limit = "as a fleet that costs less, it misses the SLO"
+		}
+		return s.fleetOf(ctx, i)
 	case replicas == 0:
 		sh.Limit = s.words(i)
 	case replicas == 1:
@@ -168,6 +178,27 @@ func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
 		sh.Limit = s.lost(o, replicas-1, v)
 	}
 	return replicas, nil
+}
+
+// comparable is by how much more than the answer an option that only whole fleets tell of may cost,
+// by its bound, to be sized as a fleet.
+const comparable = 2
+
+// runnerUp reports whether an option that only whole fleets tell of is sized beside the answer.
+func (s *search) runnerUp(i int) bool {
+	kind, o := s.fates[i].kind, s.options[i]
+	return s.best >= 0 && i != s.best && !o.scaled() && (kind == simulated || kind == costsMore) &&
+		s.leastCost(i) <= comparable*s.cost()
+}
+
+// fleetOf sizes an option as a fleet; 0 where no fleet keeps the SLO.
+func (s *search) fleetOf(ctx context.Context, i int) (int, error) {
+	rough := *s
+	trials := *s.trials
+	trials.rough, rough.trials, rough.lean = true, &trials, 0
+	n, err := rough.smallest(ctx, i, max(s.fewest(s.options[i]), s.worth(i)+1),
+		func(int, float64) {})
+	return n, err
 }
 
 // rival sizes an option that is nearly as cheap as the answer as a fleet, from what one replica
@@ -185,6 +216,10 @@ func (s *search) rival(ctx context.Context, i, n int) (int, error) {
 	}
 	return max(fleet, s.worth(i)+1), nil
 }
+
+// idling is how many times as many replicas as do the work by the roofline make an option one that
+// keeps the SLO only by standing idle, so that it is no alternative.
+const idling = 16
 
 // likely is the probability of what is called the least cost: steps are that fast in one case of
 // ten.

@@ -1,0 +1,55 @@
+package capacity
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A server that keeps the SLO only while it stands idle is no alternative: its time to the first
+// token of long prompts leaves no room to wait.
+func TestIdleServersAreNoAlternative(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plan.yaml")
+	text := "model: llama-3.1-8b\nworkload: {rate: 20/s, prompt: {distribution: lognormal, " +
+		"mean: 2700, cv: 1, max: 30000}, output: {distribution: lognormal, mean: 250, cv: 0.8, " +
+		"max: 1500}}\nslo: {ttft: 1s, tpot: 50ms}\n" +
+		"menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1, 2]}\n" +
+		"effort: {requests: 500, most-requests: 2000}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := solveAll(t, file).Models[0]
+	for i := range a.Shapes {
+		s := &a.Shapes[i]
+		idle := strings.Contains(s.Limit, "stand idle")
+		if s.Hourly > 20*a.Chosen.Hourly || idle != (s.Shape == "2 × a100-80gb-sxm") ||
+			idle && s.Replicas > 0 {
+			t.Errorf("%s: $%g, %s", s.Shape, s.Hourly, s.Limit)
+		}
+	}
+}
+
+// The next best options of a recorded load have a price, as far as they may be near the answer's.
+func TestRunnersUpOfTracesHaveAPrice(t *testing.T) {
+	dir := t.TempDir()
+	trace, file := filepath.Join(dir, "t.csv"), filepath.Join(dir, "plan.yaml")
+	rows := "arrival_s,prompt_tokens,output_tokens\n"
+	for i := range 400 {
+		rows += fmt.Sprintf("%g,700,100\n", float64(i)/8)
+	}
+	text := "model: llama-3.1-8b\nworkload: {trace: " + trace + "}\nslo: {ttft: 1s, tpot: " +
+		"50ms}\nmenu: {hardware: [a100-80gb-sxm, h100-sxm], tensor: [1, 2]}\n"
+	for name, data := range map[string]string{trace: rows, file: text} {
+		if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := solveAll(t, file).Models[0]
+	for i := range a.Shapes {
+		if s := &a.Shapes[i]; s.Replicas == 0 && s.GPUs == 1 {
+			t.Errorf("%s has no price: %s", s.Shape, s.Limit)
+		}
+	}
+}
