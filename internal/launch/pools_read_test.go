@@ -184,7 +184,7 @@ func TestReadPools(t *testing.T) {
 			"parallelism: {data: 8, tensor: 2}}, {role: decode, replicas: 2, batching: " +
 			"{max-sequences: 128, policy: sglang}, parallelism: {tensor: 8}}] " +
 			"model=deepseek-ai/DeepSeek-V3-0324"},
-		"vLLM": {vllmPools, "fleet.pools=[{role: prefill, replicas: 1, engine: {graph: 1}}, " +
+		"vLLM": {vllmPools, "fleet.pools=[{role: prefill, replicas: 1, engine: {eager: true}}, " +
 			"{role: decode, replicas: 1}] model=Qwen/Qwen3-0.6B"},
 		"TensorRT-LLM": {trtllmPools, "batching.policy=trtllm engine.preset=trtllm fleet.pools=" +
 			"[{role: prefill, replicas: 2}, {role: decode, replicas: 1}] " +

@@ -25,6 +25,10 @@ func (d *Replica) common() options.Terms {
 		t["pool"] = d.Role
 	}
 	t.Set("engine.graph", strconv.Itoa(d.Graph))
+	if d.Engine.Eager {
+		t.Set("engine.eager", "true")
+	}
+	t.Set("engine.scheduling", d.Engine.Scheduling)
 	return t
 }
 
