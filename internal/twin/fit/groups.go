@@ -2,7 +2,6 @@ package fit
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -327,6 +326,3 @@ func outputRate(o *outcome) float64 {
 	}
 	return float64(tokens) / (o.last - first)
 }
-
-// describe names a datum.
-func (d *datum) describe() string { return fmt.Sprintf("run %d %s", d.run, d.quantity) }
