@@ -72,9 +72,13 @@ func (p *parts) judge(plan *Plan) {
 	p.grade, p.physics = weakest.Grade, physicsOf(weakest.Spread)
 	worst := p.physics.worst(plan.Effort.Confidence)
 	p.slow, p.late = worst.steps, worst.first
-	if !trusted(plan.Trust, p.grade) {
+	switch missing := plan.unmeasured(&weakest); {
+	case !trusted(plan.Trust, p.grade):
 		p.distrust = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", p.grade,
 			plan.Trust)
+	case missing != "" && !trusted(plan.Trust, evidence.Relative):
+		p.distrust = fmt.Sprintf("its %s was not measured, which the SLO limits, and the plan "+
+			"trusts %s", missing, plan.Trust)
 	}
 }
 

@@ -3,6 +3,7 @@ package capacity
 import (
 	"slices"
 
+	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -13,6 +14,32 @@ func rank(g evidence.Grade) int { return slices.Index(evidence.Grades(), g) }
 // trusted reports whether a plan that trusts one grade accepts another.
 func trusted(trust string, grade evidence.Grade) bool {
 	return trust == "" || trust == "any" || rank(grade) <= rank(evidence.Grade(trust))
+}
+
+// unmeasured names a latency that the SLO limits, of a server that was measured, but without this
+// latency; empty where there is none.
+func (p *Plan) unmeasured(e *evidence.Evidence) string {
+	if e.Grade != evidence.Measured {
+		return ""
+	}
+	list := []scenarios.SLO{p.SLO}
+	for i := range p.Workload.Classes {
+		list = append(list, p.Workload.Classes[i].SLO)
+	}
+	for i := range list {
+		s := &list[i]
+		whole := s.E2E.Strictest() > 0
+		for _, one := range []struct {
+			name    string
+			limited bool
+		}{{"TTFT", s.TTFT.Strictest() > 0 || whole}, {"TPOT", s.TPOT.Strictest() > 0 || whole}} {
+			if one.limited && !slices.ContainsFunc(e.Errors,
+				func(e evidence.Error) bool { return e.Quantity == one.name }) {
+				return one.name
+			}
+		}
+	}
+	return ""
 }
 
 // bestMeasured returns the cheapest measured shape. If no shape was measured, it returns the
