@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/fit"
+	"github.com/llmsim/llmsim/internal/validation/site"
 
 	"github.com/spf13/cobra"
 )
@@ -24,6 +26,7 @@ type validateFlags struct {
 	only    []string
 	kernels bool
 	papers  bool
+	site    string
 }
 
 func validateCommand() *cobra.Command {
@@ -35,11 +38,11 @@ func validateCommand() *cobra.Command {
 			"was measured, and compare. docs/validation.md lists the known tables. Without DIR, " +
 			"the command takes published figures that ship with the program.\n\n" +
 			"With --papers it repeats experiments of papers on schedulers and KV memory, and " +
-			"says which of their claims llmsim confirms. With a folder of tables of published " +
-			"training runs, it compares these instead (docs/training.md).",
+			"says which of their claims llmsim confirms.",
 		Example: `  llmsim validate
   llmsim validate --papers
   llmsim validate measurements --out errors
+  llmsim validate measurements --site pages
   llmsim validate measurements --fit --out constants`,
 		Args: atMostOneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
@@ -61,7 +64,10 @@ func validateCommand() *cobra.Command {
 			"them to --out")
 	f.BoolVar(&flags.papers, "papers", false,
 		"test claims of papers with the scenarios that ship with the program for them")
-	cmd.MarkFlagsMutuallyExclusive("papers", "fit", "kernels")
+	f.StringVar(&flags.site, "site", "",
+		"folder for index.html, a page of every prediction beside its measurement that needs no "+
+			"network")
+	cmd.MarkFlagsMutuallyExclusive("papers", "fit", "kernels", "site")
 	cmd.MarkFlagsMutuallyExclusive("papers", "out")
 	return cmd
 }
@@ -96,6 +102,13 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if flags.out != "" {
 		if err := writeErrors(flags.out, compared); err != nil {
+			return err
+		}
+	}
+	if flags.site != "" {
+		err := files.Write(filepath.Join(flags.site, "index.html"),
+			func(w io.Writer) error { return site.Write(w, compared) })
+		if err != nil {
 			return err
 		}
 	}

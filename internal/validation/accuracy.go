@@ -36,11 +36,3 @@ func (t *Table) Accuracy() *plots.Accuracy {
 	a.Unit = strings.Join(units, "; ")
 	return a
 }
-
-// quantityFamily is the name of a quantity without that of a statistic: TTFT for TTFT p99.
-func quantityFamily(quantity string) string {
-	for _, statistic := range []string{" mean", " p50", " p90", " p99"} {
-		quantity = strings.TrimSuffix(quantity, statistic)
-	}
-	return quantity
-}

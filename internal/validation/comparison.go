@@ -1,6 +1,10 @@
 package validation
 
-import servers "github.com/llmsim/llmsim/scenarios/deployment"
+import (
+	"strings"
+
+	servers "github.com/llmsim/llmsim/scenarios/deployment"
+)
 
 // Group is what rows have in common whose errors are summed up together.
 type Group struct {
@@ -33,8 +37,9 @@ type Comparison struct {
 	// Quantity is what was measured, in Unit.
 	Quantity, Unit      string
 	Predicted, Measured float64
-	// rehearsal is of the run that predicts the figure; nil where none does.
-	rehearsal *rehearsal
+	// rehearse returns about what the figure would be under other physics, and whether that is known
+	// without a simulation; nil where it never is.
+	rehearse func(Physics) (float64, bool)
 	// Fit is InFit or LeftOut, or empty if the rows are not marked.
 	Fit Fit
 }
@@ -47,29 +52,6 @@ const (
 	InFit   Fit = "in fit"
 	LeftOut Fit = "left out"
 )
-
-// Mark notes of each row whether it is among the chosen, and of a quantity that counts in the fit.
-func (r *Report) Mark(chosen *Data, counts func(table, quantity string) bool) {
-	type row struct {
-		file string
-		line int
-	}
-	in := map[row]bool{}
-	for i := range chosen.tables {
-		for _, e := range chosen.tables[i].experiments {
-			at := e.at()
-			in[row{at.file, at.line}] = true
-		}
-	}
-	for i := range r.Tables {
-		for j := range r.Tables[i].Rows {
-			c := &r.Tables[i].Rows[j]
-			if c.Fit = LeftOut; in[row{c.File, c.Line}] && counts(c.Table, c.Quantity) {
-				c.Fit = InFit
-			}
-		}
-	}
-}
 
 // Error is the relative error, predicted/measured − 1.
 func (c *Comparison) Error() float64 { return c.Predicted/c.Measured - 1 }
@@ -103,4 +85,21 @@ func (p *place) compare(measured []measurement, predicted map[string]float64) []
 		})
 	}
 	return list
+}
+
+// quantityFamily is the name of a quantity without that of a statistic: TTFT for TTFT p99.
+func quantityFamily(quantity string) string {
+	for _, statistic := range []string{" mean", " p50", " p90", " p99"} {
+		quantity = strings.TrimSuffix(quantity, statistic)
+	}
+	return quantity
+}
+
+// Rehearse returns about what the figure would be under other physics, and whether that is known
+// without a simulation.
+func (c *Comparison) Rehearse(p Physics) (float64, bool) {
+	if c.rehearse == nil {
+		return 0, false
+	}
+	return c.rehearse(p)
 }

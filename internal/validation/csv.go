@@ -316,3 +316,14 @@ func (r *row) measured(figures []figure) []measurement {
 	}
 	return list
 }
+
+// nameParts returns the parts between double underscores of a file's name, without its extension.
+func nameParts(file string) []string {
+	base := path.Base(file)
+	return strings.Split(strings.TrimSuffix(base, path.Ext(base)), "__")
+}
+
+// unknownName is a name in a table that the catalogues do not have: the row is skipped and counted.
+type unknownName struct{ kind, name string }
+
+func (u *unknownName) Error() string { return fmt.Sprintf("%s %q is not known", u.kind, u.name) }

@@ -26,3 +26,9 @@ func (d *deployment) setVLLMDefaults() {
 		d.maxSequences, d.tokenBudget = 256, 2048
 	}
 }
+
+// limitRanks makes the limits of an engine, which each data-parallel rank has, those of all.
+func (d *deployment) limitRanks() {
+	d.maxSequences *= max(1, d.data)
+	d.tokenBudget *= max(1, d.data)
+}

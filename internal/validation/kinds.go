@@ -1,27 +1,9 @@
 package validation
 
 import (
-	"context"
 	"path"
 	"strings"
-
-	servers "github.com/llmsim/llmsim/scenarios/deployment"
 )
-
-// experiment is what was measured together and is simulated together: a row, or the rows of one
-// run.
-type experiment interface {
-	compare(ctx context.Context, p *Physics) ([]Comparison, error)
-	at() place
-}
-
-// keyOf returns the key of the server that an experiment measures, if it is one.
-func keyOf(e experiment) servers.Key {
-	if server, is := e.(interface{ key() servers.Key }); is {
-		return server.key()
-	}
-	return servers.Key{}
-}
 
 // kind is a kind of table.
 type kind struct {
@@ -40,14 +22,14 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{"vllm_runs", "vllm_*runs*.csv", vllmRunColumns, readVLLMRuns},
-		{"kv_blocks", "kv_blocks*.csv", kvBlockColumns, readKVBlocks},
+		{"kv_blocks", "kv_blocks*.csv", kvBlockColumns, trials(kvBlockRows)},
 		{"closed_loop", "closed_loop*.csv", closedLoopColumns, trials(closedLoopRows)},
 		{"vllm_requests", "vllm_*requests__*__*.csv requests_vllm_*__*__*.csv",
 			requestColumns, readRequests},
 		{"static_batch", "static_batch_*.csv", staticBatchColumns, readStaticBatch},
 		{"offline_throughput", "offline_throughput.csv offline_throughput_trtllm_0*.csv",
-			offlineColumns, readOffline},
-		{"offline_recent", "offline_throughput_trtllm_[1-9]*.csv", offlineColumns, readOffline},
+			offlineColumns, trials(offlineRows)},
+		{"offline_recent", "offline_throughput_trtllm_[1-9]*.csv", offlineColumns, trials(offlineRows)},
 		{"silicon", "silicon*.csv", siliconColumns, readSilicon},
 		{"silicon_app", "silicon*_app*.csv", appColumns, trials(appRows)},
 		{"sglang_cookbook", "sglang_cookbook*.csv", cookbookColumns, trials(cookbookRows)},
@@ -59,15 +41,15 @@ func kinds() []kind {
 		{"silicon_apart", "silicon*.csv", siliconApartColumns, readSiliconApart},
 		{"ml_energy", "ml_energy*.csv", mlEnergyColumns, readMLEnergy},
 		{"mlperf", "mlperf_inference*.csv", mlperfColumns, readMLPerf},
-		{"vllm_offline", "*_vllm.csv", vllmOfflineColumns, readVLLMOffline},
+		{"vllm_offline", "*_vllm.csv", vllmOfflineColumns, trials(vllmOfflineRows)},
 		{"whatif", "whatif_*.csv", whatifColumns, readWhatIf},
-		{"llama_cpp", "llama_cpp_devices*.csv", llamaCppColumns, readLlamaCpp},
+		{"llama_cpp", "llama_cpp_devices*.csv", llamaCppColumns, trials(llamaCppRows)},
 		{"wide_ep", "wide_ep*.csv", wideEPColumns, readWideEP},
-		{"first_token_latency", "first_token_latency*.csv", firstTokenColumns, readFirstTokens},
-		{"token_time", "token_time*.csv", tokenTimeColumns, readTokenTimes},
-		{"eager_engine", "eager_engine*.csv", eagerColumns, readEager},
+		{"first_token_latency", "first_token_latency*.csv", firstTokenColumns, trials(firstTokenRows)},
+		{"token_time", "token_time*.csv", tokenTimeColumns, trials(tokenTimeRows)},
+		{"eager_engine", "eager_engine*.csv", eagerColumns, trials(eagerRows)},
 		{"iteration", "iteration_*.csv", iterationColumns, readIterations},
-		{"linear_layers", "linear_layers*.csv", linearLayerColumns, readLinearLayers},
+		{"linear_layers", "linear_layers*.csv", linearLayerColumns, trials(linearLayerRows)},
 		{"linear_and_allreduce", "linear_and_allreduce*.csv", linearAllReduceColumns,
 			readLinearAllReduce},
 		{"gemm", "*__gemm.csv", gemmColumns, readGEMM},
@@ -95,10 +77,4 @@ func kindsOf(file string) []kind {
 		}
 	}
 	return list
-}
-
-// nameParts returns the parts between double underscores of a file's name, without its extension.
-func nameParts(file string) []string {
-	base := path.Base(file)
-	return strings.Split(strings.TrimSuffix(base, path.Ext(base)), "__")
 }

@@ -10,11 +10,6 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// unknownName is a name in a table that the catalogues do not have: the row is skipped and counted.
-type unknownName struct{ kind, name string }
-
-func (u *unknownName) Error() string { return fmt.Sprintf("%s %q is not known", u.kind, u.name) }
-
 // catalogs find models and hardware by the names that tables use.
 type catalogs struct {
 	models   *models.Catalog

@@ -91,11 +91,10 @@ func (r *rehearsal) sums(clock sim.StepClock) (all, gaps, prompts float64) {
 	return all, gaps, prompts
 }
 
-// Rehearse returns about what the figure would be under other physics, and whether that is known
-// without a simulation.
-func (c *Comparison) Rehearse(p Physics) (float64, bool) {
-	r := c.rehearsal
-	if r == nil || r.deployment.pipeline > 1 { // stages take their steps at the same time
+// figure returns about what a figure of the run would be under other physics, and whether that is
+// known without a simulation.
+func (r *rehearsal) figure(c *Comparison, p Physics) (float64, bool) {
+	if r.deployment.pipeline > 1 { // stages take their steps at the same time
 		return 0, false
 	}
 	server, err := r.deployment.preset(&p, blockTokens)
@@ -126,8 +125,12 @@ func (c *Comparison) Rehearse(p Physics) (float64, bool) {
 
 // rehearsable lets comparisons be rehearsed.
 func rehearsable(list []Comparison, r *rehearsal) []Comparison {
+	if r == nil {
+		return list
+	}
 	for i := range list {
-		list[i].rehearsal = r
+		c := list[i]
+		list[i].rehearse = func(p Physics) (float64, bool) { return r.figure(&c, p) }
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -75,6 +76,25 @@ func (r *Report) grades() []graded {
 		list = append(list, g)
 	}
 	return list
+}
+
+// Range returns the range that a result has for a latency or a rate of the comparison's server, and
+// what it rests on; false for figures without one.
+func (c *Comparison) Range() (low, high float64, grade evidence.Grade, ok bool) {
+	quantity, rate := latency(c)
+	if c.Quantity == "output rate" {
+		quantity, rate = "TPOT", true
+	}
+	if quantity == "" || c.Key.Engine == "" || c.Predicted <= 0 {
+		return 0, 0, "", false
+	}
+	e := evidence.Of(c.Key, true)
+	off := offOf(&e, quantity)
+	fast, slow := math.Exp(off.Bias-off.Within), math.Exp(off.Bias+off.Within)
+	if rate {
+		return c.Predicted / slow, c.Predicted / fast, e.Grade, true
+	}
+	return c.Predicted * fast, c.Predicted * slow, e.Grade, true
 }
 
 // offOf returns the range of a quantity that evidence gives.

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/llmsim/llmsim/sim"
@@ -15,46 +14,20 @@ var eagerColumns = []string{"model", "hardware", "tensor_parallel", "prompt_size
 var eagerFigures = []figure{{"prompt_ms_median", "prompt", "ms", 1},
 	{"token_ms_median", "token", "ms", 1}}
 
-type eagerBatch struct {
-	deployment
-	place
-	batch, prompt, output int
-	measured              []measurement
-}
-
-func readEager(c *catalogs, t *table) []experiment {
-	var list []experiment
-	t.each(func(r *row) {
-		d := c.deploy(r, r.required("model"), r.required("hardware"),
-			orElse(r.text("dtype"), "fp16"), r.count("tensor_parallel"))
-		e := &eagerBatch{deployment: d, batch: r.batch("batch_size"),
-			prompt: r.count("prompt_size"), output: r.count("token_size"),
-			measured: r.measured(eagerFigures)}
+var eagerRows = rowSpec{
+	model: "model", gpu: "hardware", dtype: "dtype|=fp16", tensor: "tensor_parallel",
+	figures: eagerFigures,
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		t.count, t.prompt, t.output = r.batch("batch_size"), r.count("prompt_size"),
+			r.count("token_size")
 		// Answers that ended early have fewer tokens, as the ratio of end-to-end times shows.
-		e.output = max(1, int(float64(e.output)*min(1, r.optional("e2e_ratio", 1))))
-		if r.err != nil {
-			return
-		}
-		e.engine = "eager-2023"
-		e.place = place{Group: e.group(), file: t.file, line: r.line,
-			name: fmt.Sprintf("batch %d, %d in, %d out", e.batch, e.prompt, e.output)}
-		list = append(list, e)
-	})
-	return list
-}
-
-func (e *eagerBatch) at() place { return e.place }
-
-// compare implements experiment.
-func (e *eagerBatch) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	clock, err := e.clock(p)
-	if err != nil {
-		return nil, err
-	}
-	prompts := clock.Duration(prefill(e.batch, e.prompt, 0))
-	middle := clock.Duration(decode(e.batch, e.prompt+(e.output+1)/2))
-	return e.place.compare(e.measured, map[string]float64{"prompt": prompts.Milliseconds(),
-		"token": middle.Milliseconds()}), nil
+		t.output = max(1, int(float64(t.output)*min(1, r.optional("e2e_ratio", 1))))
+		t.engine = "eager-2023"
+		t.inSteps(map[string]*sim.Step{"prompt": prefill(t.count, t.prompt, 0),
+			"token": decode(t.count, t.prompt+(t.output+1)/2)})
+		t.name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)
+		return ""
+	},
 }
 
 // prefill returns the step that computes n chunks of the given length after cached tokens.

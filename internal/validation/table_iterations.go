@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 	"path"
 	"strconv"
@@ -17,57 +16,38 @@ var iterationColumns = []string{"phase", "batch", "tokens", "kv", "iter_ms"}
 var iterationFigures = []figure{{"linear_ms", "linear", "ms", 1}, {"attn_ms", "attention", "ms", 1},
 	{"allreduce_ms", "all-reduce", "ms", 1}, {"iter_ms", "iteration", "ms", 1}}
 
-type iteration struct {
-	deployment
-	place
-	step     *sim.Step
-	measured []measurement
-}
-
 func readIterations(c *catalogs, t *table) []experiment {
 	base := strings.TrimSuffix(path.Base(t.file), path.Ext(t.file))
 	rest, last := splitLast(strings.TrimPrefix(strings.ToLower(base), "iteration_"), "_tp")
 	gpu, model, _ := strings.Cut(rest, "_")
-	tp, err := strconv.Atoi(last)
-	if err != nil || tp < 1 {
+	if tp, err := strconv.Atoi(last); err != nil || tp < 1 {
 		t.skip("the file name does not tell GPU, model and TP, as iteration_GPU_MODEL_tpN.csv does")
 		return nil
 	}
-	var list []experiment
-	t.each(func(r *row) {
-		d := c.deploy(r, model, gpu, orElse(r.text("dtype"), "fp16"), tp)
-		phase, batch, tokens, kv := r.required("phase"), r.batch("batch"), r.count("tokens"),
-			r.whole("kv", 0)
-		i := &iteration{deployment: d, measured: r.measured(iterationFigures)}
-		switch phase {
-		case "decode":
-			i.step = decode(batch, kv)
-		case "prefill":
-			i.step = prefill(batch, max(1, tokens/max(1, batch)), kv)
-		default:
-			r.fail(fmt.Errorf("phase: found %q, want decode or prefill", phase))
-		}
-		if r.err != nil {
-			return
-		}
-		i.place = place{Group: d.group(), file: t.file, line: r.line,
-			name: fmt.Sprintf("%s batch %d, %d tokens, %d cached", phase, batch, tokens, kv)}
-		list = append(list, i)
-	})
-	return list
+	return trials(rowSpec{
+		model: "=" + model, gpu: "=" + gpu, dtype: "dtype|=fp16", tensor: "=" + last,
+		figures: iterationFigures, describe: describeIteration,
+	})(c, t)
 }
 
-func (i *iteration) at() place { return i.place }
-
-// compare implements experiment.
-func (i *iteration) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	k, err := i.kernels(p, launchedAllReduce)
-	if err != nil {
-		return nil, err
+func describeIteration(_ *catalogs, r *row, t *trial) string {
+	phase, batch, tokens, kv := r.required("phase"), r.batch("batch"), r.count("tokens"),
+		r.whole("kv", 0)
+	var step *sim.Step
+	switch phase {
+	case "decode":
+		step = decode(batch, kv)
+	case "prefill":
+		step = prefill(batch, max(1, tokens/max(1, batch)), kv)
+	default:
+		r.fail(fmt.Errorf("phase: found %q, want decode or prefill", phase))
 	}
-	t := k.times(i.step)
-	linear, attention, allReduce := t.layerLinear()+t.elementwise(), t.attention(),
-		t.allReduces(i.model)
-	return i.place.compare(i.measured, map[string]float64{"linear": linear, "attention": attention,
-		"all-reduce": allReduce, "iteration": linear + attention + allReduce}), nil
+	t.inKernels(launchedAllReduce, step, func(k kernelTimes) map[string]float64 {
+		linear, attention, allReduce := k.layerLinear()+k.elementwise(), k.attention(),
+			k.allReduces(t.model)
+		return map[string]float64{"linear": linear, "attention": attention,
+			"all-reduce": allReduce, "iteration": linear + attention + allReduce}
+	})
+	t.name = fmt.Sprintf("%s batch %d, %d tokens, %d cached", phase, batch, tokens, kv)
+	return ""
 }

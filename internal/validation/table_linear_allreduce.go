@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 	"path"
 	"strings"
@@ -18,30 +17,30 @@ var linearAllReduceFigures = []figure{
 	{"iter_no_attn_ms", "iteration", "ms", 1},
 }
 
-type linearAllReduce struct{ linearLayers }
-
 func readLinearAllReduce(c *catalogs, t *table) []experiment {
 	base := strings.TrimSuffix(path.Base(t.file), path.Ext(t.file))
 	_, model := splitLast(base, "_")
-	var list []experiment
-	t.each(func(r *row) {
-		network := r.required("network")
-		d := c.deploy(r, orElse(r.text("model"), model), r.required("gpu"),
-			orElse(r.text("dtype"), "fp16"), r.count("tp"))
-		l := &linearAllReduce{
-			linearLayers{deployment: d, tokens: r.count("num_tokens"),
-				measured: r.measured(linearAllReduceFigures)}}
-		if r.err == nil && strings.Contains(network, "pairwise") {
-			r.fail(l.joinPairs(c))
+	return trials(rowSpec{
+		model: "model|=" + model, gpu: "gpu", dtype: "dtype|=fp16", tensor: "tp",
+		figures: linearAllReduceFigures, describe: describeLinearAllReduce,
+	})(c, t)
+}
+
+func describeLinearAllReduce(c *catalogs, r *row, t *trial) string {
+	network, tokens := r.required("network"), r.count("num_tokens")
+	if r.err == nil && strings.Contains(network, "pairwise") {
+		r.fail(t.joinPairs(c))
+	}
+	t.inKernels(launchedAllReduce, prefill(1, tokens, 0), func(k kernelTimes) map[string]float64 {
+		linear, allReduces := k.layerLinear()+k.elementwise(), k.allReduces(t.model)
+		return map[string]float64{
+			"linear": linear, "GEMMs": k.layerLinear(), "all-reduces": allReduces,
+			"iteration":      linear + allReduces,
+			"one all-reduce": allReduces / float64(t.model.AllReduces()-1),
 		}
-		if r.err != nil {
-			return
-		}
-		l.place = place{Group: d.group(), file: t.file, line: r.line,
-			name: fmt.Sprintf("%s, %d tokens", network, l.tokens)}
-		list = append(list, l)
 	})
-	return list
+	t.name = fmt.Sprintf("%s, %d tokens", network, tokens)
+	return ""
 }
 
 // joinPairs lets a bridge join the GPUs in pairs, and the host's PCIe the pairs.
@@ -52,19 +51,4 @@ func (d *deployment) joinPairs(c *catalogs) error {
 	}
 	d.accelerator.PerNode, d.network = 2, &pcie
 	return nil
-}
-
-// compare implements experiment.
-func (l *linearAllReduce) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	k, err := l.kernels(p, launchedAllReduce)
-	if err != nil {
-		return nil, err
-	}
-	t := k.times(prefill(1, l.tokens, 0))
-	linear, allReduces := t.layerLinear()+t.elementwise(), t.allReduces(l.model)
-	return l.place.compare(l.measured, map[string]float64{
-		"linear": linear, "GEMMs": t.layerLinear(), "all-reduces": allReduces, "iteration": linear +
-			allReduces,
-		"one all-reduce": allReduces / float64(l.model.AllReduces()-1),
-	}), nil
 }

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 )
 
@@ -18,50 +17,25 @@ var linearLayerFigures = []figure{
 	{"iter_linear_ms", "linear", "ms", 1},
 }
 
-// linearLayers is the products and element-wise kernels of a step.
-type linearLayers struct {
-	deployment
-	place
-	tokens   int
-	measured []measurement
-}
-
-func readLinearLayers(c *catalogs, t *table) []experiment {
-	var list []experiment
-	t.each(func(r *row) {
-		d := c.deploy(r, r.required("model"), r.required("gpu"), orElse(r.text("dtype"), "fp16"),
-			r.count("tp"))
-		l := &linearLayers{deployment: d, tokens: r.count("num_tokens"),
-			measured: r.measured(linearLayerFigures)}
-		if r.err != nil {
-			return
-		}
-		l.place = place{Group: d.group(), file: t.file, line: r.line,
-			name: fmt.Sprintf("%d tokens", l.tokens)}
-		list = append(list, l)
-	})
-	return list
-}
-
-func (l *linearLayers) at() place { return l.place }
-
-// compare implements experiment.
-func (l *linearLayers) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	k, err := l.kernels(p, libraryAllReduce)
-	if err != nil {
-		return nil, err
-	}
-	t := k.times(prefill(1, l.tokens, 0))
-	layers := float64(l.model.Layers())
-	predicted := map[string]float64{
-		"GEMMs a layer":        t.layerLinear() / layers,
-		"element-wise a layer": t.elementwise() / layers,
-		"linear":               t.layerLinear() + t.elementwise(),
-	}
-	for _, name := range []string{"qkv", "out", "gate_up", "down"} {
-		if ms := t[name]; ms > 0 {
-			predicted[name] = ms / layers
-		}
-	}
-	return l.place.compare(l.measured, predicted), nil
+var linearLayerRows = rowSpec{
+	model: "model", gpu: "gpu", dtype: "dtype|=fp16", tensor: "tp", figures: linearLayerFigures,
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		tokens := r.count("num_tokens")
+		t.inKernels(libraryAllReduce, prefill(1, tokens, 0), func(k kernelTimes) map[string]float64 {
+			layers := float64(t.model.Layers())
+			predicted := map[string]float64{
+				"GEMMs a layer":        k.layerLinear() / layers,
+				"element-wise a layer": k.elementwise() / layers,
+				"linear":               k.layerLinear() + k.elementwise(),
+			}
+			for _, name := range []string{"qkv", "out", "gate_up", "down"} {
+				if ms := k[name]; ms > 0 {
+					predicted[name] = ms / layers
+				}
+			}
+			return predicted
+		})
+		t.name = fmt.Sprintf("%d tokens", tokens)
+		return ""
+	},
 }

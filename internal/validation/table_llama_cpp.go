@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -20,74 +19,54 @@ const (
 	batchesAhead = 4
 )
 
-// oneUser is one sequence on devices that hold the layers one after another.
-type oneUser struct {
-	deployment
-	place
-	devices, tokens int
-	prompt          bool
-	measured        []measurement
-}
-
-func readLlamaCpp(c *catalogs, t *table) []experiment {
-	var list []experiment
-	t.each(func(r *row) {
-		o := &oneUser{devices: r.batch("count"), tokens: r.optionalCount("tokens", 512)}
-		o.deployment = c.deploy(r, r.required("model"), r.required("device"),
-			r.required("quantisation"), 1)
-		quantity := "decode rate"
+var llamaCppRows = rowSpec{
+	model: "model", gpu: "device", dtype: "quantisation",
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		devices, quantity := r.batch("count"), "decode rate"
+		t.count, t.prompt = 1, r.optionalCount("tokens", 512)
 		switch phase := r.required("phase"); phase {
 		case "decode":
 		case "prefill":
-			o.prompt, quantity = true, "prefill rate"
+			quantity = "prefill rate"
 		default:
 			r.fail(fmt.Errorf("phase: found %q, want decode or prefill", phase))
 		}
-		if o.tokens > maxRequests {
-			r.fail(fmt.Errorf("tokens: found %d, want at most %d", o.tokens, maxRequests))
+		if t.prompt > maxRequests {
+			r.fail(fmt.Errorf("tokens: found %d, want at most %d", t.prompt, maxRequests))
 		}
-		o.measured = r.measured([]figure{{"tokens_per_s", quantity, "tokens/s", 1}})
-		if r.err != nil {
-			return
-		}
-		o.engine = "llama.cpp"
+		t.measured = r.measured([]figure{{"tokens_per_s", quantity, "tokens/s", 1}})
+		t.engine = "llama.cpp"
 		if r.text("build") < "2024" && r.text("build") != "" {
-			o.engine = "llama.cpp-2023"
+			t.engine = "llama.cpp-2023"
 		}
-		o.place = place{Group: o.group(), file: t.file, line: r.line,
-			name: fmt.Sprintf("%d × %s, %d tokens", o.devices, r.text("device"), o.tokens)}
-		list = append(list, o)
-	})
-	return list
-}
-
-func (o *oneUser) at() place { return o.place }
-
-// compare implements experiment. A token passes all devices in turn.
-func (o *oneUser) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	clock, err := o.clock(p)
-	if err != nil {
-		return nil, err
-	}
-	if !o.prompt {
-		token := clock.Duration(decode(1, max(1, o.tokens/2))).Seconds()
-		return o.place.compare(o.measured, map[string]float64{"decode rate": 1 / token}), nil
-	}
-	var all sim.Time
-	for done := 0; done < o.tokens; done += promptBatch {
-		all += clock.Duration(prefill(1, min(promptBatch, o.tokens-done), done))
-	}
-	return o.place.compare(o.measured,
-		map[string]float64{"prefill rate": float64(o.tokens) * o.overlap() / all.Seconds()}), nil
+		t.steps = func(p *Physics) (map[string]float64, error) {
+			clock, err := t.clock(p)
+			if err != nil {
+				return nil, err
+			}
+			if quantity == "decode rate" { // a token passes all devices in turn
+				token := clock.Duration(decode(1, max(1, t.prompt/2))).Seconds()
+				return map[string]float64{quantity: 1 / token}, nil
+			}
+			var all sim.Time
+			for done := 0; done < t.prompt; done += promptBatch {
+				all += clock.Duration(prefill(1, min(promptBatch, t.prompt-done), done))
+			}
+			return map[string]float64{
+				quantity: float64(t.prompt) * t.overlap(devices) / all.Seconds()}, nil
+		}
+		t.name = fmt.Sprintf("%d × %s, %d tokens", devices, r.text("device"), t.prompt)
+		return ""
+	},
 }
 
 // overlap returns how many devices compute a prompt at the same time, on average: as many of them
 // wait as have no batch yet or no more. With 4-bit weights none do: two devices and four read
 // prompts equally fast.
-func (o *oneUser) overlap() float64 {
-	if o.weights != hardware.FP16 {
+func (t *trial) overlap(devices int) float64 {
+	if t.weights != hardware.FP16 {
 		return 1
 	}
-	batches := min(batchesAhead, (o.tokens+promptBatch-1)/promptBatch)
-	return float64(batches*o.devices) / float64(batches+o.devices-1)
+	batches := min(batchesAhead, (t.prompt+promptBatch-1)/promptBatch)
+	return float64(batches*devices) / float64(batches+devices-1)
 }

@@ -3,6 +3,7 @@ package validation
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -113,6 +114,7 @@ func (c *catalogs) mlperf(r *row) *mlperf {
 	if r.err != nil {
 		return nil
 	}
+	m.version = strings.TrimPrefix(round.FindString(r.table.file), "_v")
 	m.engine = mlperfEngine(m.accelerator.Generation, r.text("location"))
 	m.setDefaults()
 	m.narrowCache()
@@ -121,9 +123,13 @@ func (c *catalogs) mlperf(r *row) *mlperf {
 	m.limitRanks()
 	m.replicas = max(1, gpus/m.parallel().GPUs())
 	m.place = place{Group: m.group(), file: r.table.file, line: r.line}
-	m.name = fmt.Sprintf("%d × %s, best of all submitters", gpus, m.accelerator.Name)
+	m.name = fmt.Sprintf("v%s, %d × %s, best of all submitters", m.version, gpus,
+		m.accelerator.Name)
 	return m
 }
+
+// round finds the round of MLPerf in the name of a file.
+var round = regexp.MustCompile(`_v\d+(\.\d+)?`)
 
 // mlperfEngine returns the engine of a submission: systems whose folder of results ends in vLLM
 // name theirs (version 0.10 at the time, which schedules step by step), AMD's run on a vLLM of

@@ -22,7 +22,7 @@ func readMoE(c *catalogs, t *table) []experiment {
 			names: []string{"expert_"},
 			shape: fmt.Sprintf("%d of %d experts of %d × %d, TP %d, EP %d", active, experts,
 				hidden, intermediate, tp, ep),
-			variant: r.text("moe_dtype") + " " + orElse(r.text("distribution"), "balanced"),
+			variant: r.text("moe_dtype") + " " + r.value("distribution|=balanced"),
 		}
 		o.weights = r.format("moe_dtype")
 		o.tensor, o.expert = tp*ep, ep

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 	"strings"
 )
@@ -28,45 +27,37 @@ func queued(prompt, output int) int {
 	return 3000
 }
 
-type offline struct {
-	deployment
-	place
-	prompt, output int
-	// per is the number of accelerators by which the output rate is divided.
-	per      float64
-	measured []measurement
-}
-
-func readOffline(c *catalogs, t *table) []experiment {
-	var list []experiment
-	t.each(func(r *row) {
-		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"),
-			r.count(t.first("tensor_parallel", "tp")))
-		o := &offline{deployment: d, prompt: r.count("isl"), output: r.count("osl"), per: 1,
-			measured: r.measured(offlineFigures)}
-		o.spread(r, "attention_dp", "ep")
-		o.pipeline = r.optionalCount("pp", 1)
-		if o.pipeline > maxBatch {
-			r.fail(fmt.Errorf("pp: found %d, want at most %d", o.pipeline, maxBatch))
+var offlineRows = rowSpec{
+	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tensor_parallel|tp",
+	figures: offlineFigures,
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		t.prompt, t.output = r.count("isl"), r.count("osl")
+		t.spread(r, "attention_dp", "ep")
+		t.pipeline = r.optionalCount("pp", 1)
+		if t.pipeline > maxBatch {
+			r.fail(fmt.Errorf("pp: found %d, want at most %d", t.pipeline, maxBatch))
 		}
 		if r.err != nil {
-			return
+			return ""
 		}
-		o.options(r.text("trtllm_version"))
+		t.options(r.text("trtllm_version"))
+		t.count = queued(t.prompt, t.output)
+		t.atOnce()
+		t.name = fmt.Sprintf("%d in, %d out", t.prompt, t.output)
 		if r.text("unit") == "per GPU" {
-			o.per = float64(o.parallel().GPUs())
+			gpus := float64(t.parallel().GPUs())
+			t.figures = func(o *outcome) map[string]float64 {
+				return map[string]float64{"output rate": o.outputRate() / gpus}
+			}
 		}
-		o.place = place{Group: o.group(), file: t.file, line: r.line,
-			name: fmt.Sprintf("%d in, %d out", o.prompt, o.output)}
-		list = append(list, o)
-	})
-	return list
+		return ""
+	},
 }
 
 // options are those of the pages. From version 1.0 on, models with experts but gpt-oss on one GPU
 // run with data-parallel attention, and gpt-oss keeps a cache of 16 bits on Hopper
 // (TensorRT-LLM, docs/source/developer-guide/perf-overview.md, "Running the Benchmark").
-func (o *offline) options(version string) {
+func (o *trial) options(version string) {
 	compiled := version == "" || before(version, 1, 0, 0)
 	if o.engine = "trtllm"; compiled {
 		o.engine = "trtllm-tensorrt"
@@ -85,22 +76,4 @@ func (o *offline) options(version string) {
 		o.kv = o.activations
 	}
 	o.tunedLimits()
-}
-
-// limitRanks makes the limits of an engine, which each data-parallel rank has, those of all.
-func (d *deployment) limitRanks() {
-	d.maxSequences *= max(1, d.data)
-	d.tokenBudget *= max(1, d.data)
-}
-
-func (o *offline) at() place { return o.place }
-
-// compare implements experiment.
-func (o *offline) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
-	all, err := o.serve(ctx, p, atOnce(queued(o.prompt, o.output), o.prompt, o.output))
-	if err != nil {
-		return nil, err
-	}
-	return rehearsable(o.place.compare(o.measured,
-		map[string]float64{"output rate": all.outputRate() / o.per}), all.rehearsal), nil
 }

@@ -46,6 +46,7 @@ var reuseRows = rowSpec{
 		t.load = func() (sim.Source, error) {
 			return poisson(t.count/int(replicas), rate/replicas, t.prompt, t.output)
 		}
+		t.rehearsable = true
 		t.name = fmt.Sprintf("%g/s over %g replicas, %d in, %d out", rate, replicas, t.prompt,
 			t.output)
 		return ""

@@ -61,8 +61,8 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 	gpu := parts[len(parts)-1]
 	var variants []*variant
 	t.each(func(r *row) {
-		d := c.deploy(r, orElse(r.text("model"), whatifModel), orElse(r.text("gpu"), gpu),
-			orElse(r.text("dtype"), "bf16"), 1)
+		d := c.deploy(r, r.value("model|="+whatifModel), r.value("gpu|="+gpu),
+			r.value("dtype|=bf16"), 1)
 		name := r.required("variant")
 		l := whatifLoad{rate: r.number("requested_rate"), reached: r.number("requests_per_s"),
 			prompt: r.count("prompt_mean"), output: r.count("output_mean")}

@@ -48,8 +48,8 @@ func readWideEP(c *catalogs, t *table) []experiment {
 		w.prompts = strings.HasPrefix(r.required("phase"), "prefill")
 		w.production = r.text("input_len") == ""
 		w.prompt = r.optionalCount("input_len", productionContext)
-		w.deployment = c.deploy(r, orElse(r.text("model"), "deepseek-v3"), r.required("gpu"),
-			orElse(r.text("dtype"), "fp8"), 1)
+		w.deployment = c.deploy(r, r.value("model|=deepseek-v3"), r.required("gpu"),
+			r.value("dtype|=fp8"), 1)
 		w.data, w.redundant, w.twoBatch = ranks, wideRedundant, w.prompts
 		if r.err != nil {
 			return

@@ -148,3 +148,30 @@ func (t *trial) atOnce() {
 	t.rehearsable = true
 	t.name = fmt.Sprintf("%d requests, %d in, %d out", t.count, t.prompt, t.output)
 }
+
+// inSteps predicts quantities as the times of single steps, in ms.
+func (t *trial) inSteps(of map[string]*sim.Step) {
+	t.steps = func(p *Physics) (map[string]float64, error) {
+		clock, err := t.clock(p)
+		if err != nil {
+			return nil, err
+		}
+		times := map[string]float64{}
+		for quantity, step := range of {
+			times[quantity] = clock.Duration(step).Milliseconds()
+		}
+		return times, nil
+	}
+}
+
+// inKernels predicts quantities from the times of the kernels of a step, by name.
+func (t *trial) inKernels(kind allReduceKind, step *sim.Step,
+	sum func(kernelTimes) map[string]float64) {
+	t.steps = func(p *Physics) (map[string]float64, error) {
+		k, err := t.kernels(p, kind)
+		if err != nil {
+			return nil, err
+		}
+		return sum(k.times(step)), nil
+	}
+}

@@ -42,7 +42,7 @@ var builtEngines = []built{
 // builtLimits sets the limits of an engine that trtllm-bench of version 0.14 built. Prompts are cut
 // into chunks, as those beyond max_num_tokens have to be. Models that it has no entry for have the
 // defaults of the engine.
-func (o *offline) builtLimits() {
+func (o *trial) builtLimits() {
 	o.chunked = true
 	name := strings.NewReplacer("3.1", "3", "3.3", "3").Replace(o.model.Name)
 	for _, b := range builtEngines {
@@ -59,7 +59,7 @@ func (o *offline) builtLimits() {
 // chunks a step has room for a prompt (tensorrt_llm/bench/build/tuning.py, calc_engine_setting and
 // finetune_setting; bench/benchmark/utils/general.py, get_settings). Attention by data-parallel
 // ranks does not change them: each rank gets the limits of all.
-func (o *offline) tunedLimits() {
+func (o *trial) tunedLimits() {
 	ranks, stages := max(1, o.data), float64(max(1, o.pipeline))
 	group := o.tensor * ranks
 	memory := float64(group)*stages*o.accelerator.Memory - float64(o.model.WeightBytes(o.weights))
@@ -75,7 +75,7 @@ func (o *offline) tunedLimits() {
 
 // tunedCache returns the bytes that trtllm-bench takes a token to store on a group of accelerators:
 // in all layers alike, whatever their windows, and latent vectors once.
-func (o *offline) tunedCache(group int) float64 {
+func (o *trial) tunedCache(group int) float64 {
 	total := 0.0
 	for _, l := range o.model.AttentionLayers(group, o.kv) {
 		copies := float64(group)

@@ -28,7 +28,7 @@ func TestLimitsOfBenchmarks(t *testing.T) {
 		{"qwen3-235b-a22b", "b200-sxm", "fp4", "1.2dev", 1, 4, 32768, 1024, 4 * 192, 4 * 32960},
 	} {
 		r := &row{table: &table{columns: map[string]int{}}}
-		o := &offline{deployment: c.deploy(r, test.model, test.gpu, test.dtype, test.tensor),
+		o := &trial{deployment: c.deploy(r, test.model, test.gpu, test.dtype, test.tensor),
 			prompt: test.in, output: test.out}
 		if o.data = test.data; r.err != nil {
 			t.Fatal(r.err)

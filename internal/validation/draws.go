@@ -1,0 +1,46 @@
+package validation
+
+import "github.com/llmsim/llmsim/hardware"
+
+// Draw is what an accelerator of a measured server drew.
+type Draw struct {
+	Group
+	Accelerator *hardware.Accelerator
+	// Usage is what steps ask of the accelerator if they take as long as they were measured to.
+	Usage hardware.Usage
+	Watts float64
+}
+
+// Draws returns what was measured of the power of accelerators, with the work of steps as p
+// predicts it.
+func (d *Data) Draws(p Physics) []Draw {
+	var list []Draw
+	for i := range d.tables {
+		for _, e := range d.tables[i].experiments {
+			f, ok := e.(*fullBatch)
+			if !ok {
+				continue
+			}
+			if draw, ok := f.draw(&p); ok {
+				list = append(list, draw)
+			}
+		}
+	}
+	return list
+}
+
+// draw reports false where the row lacks rate or power, or its steps cannot be predicted.
+func (f *fullBatch) draw(p *Physics) (Draw, bool) {
+	steps, err := f.steps(p)
+	found := map[string]float64{}
+	for _, m := range f.measured {
+		found[m.quantity] = m.value
+	}
+	rate, power := found["output rate"], found["power"]
+	if err != nil || rate <= 0 || power <= 0 {
+		return Draw{}, false
+	}
+	time := steps.mean * rate / float64(f.batch) // predicted over measured
+	return Draw{f.Group, &f.accelerator, steps.usage.Mixed(time, hardware.Usage{}),
+		power / float64(f.gpus)}, true
+}

@@ -1,0 +1,22 @@
+package validation
+
+import (
+	"context"
+
+	servers "github.com/llmsim/llmsim/scenarios/deployment"
+)
+
+// experiment is what was measured together and is simulated together: a row, or the rows of one
+// run.
+type experiment interface {
+	compare(ctx context.Context, p *Physics) ([]Comparison, error)
+	at() place
+}
+
+// keyOf returns the key of the server that an experiment measures, if it is one.
+func keyOf(e experiment) servers.Key {
+	if server, is := e.(interface{ key() servers.Key }); is {
+		return server.key()
+	}
+	return servers.Key{}
+}

@@ -1,0 +1,158 @@
+package validation
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// GroupError is the error of a latency or a rate of servers that have engine, release, GPU, model
+// and number format in common, in percent.
+type GroupError struct {
+	Engine  string `json:"engine"`
+	Version string `json:"version,omitempty"`
+	GPU     string `json:"gpu"`
+	Model   string `json:"model"`
+	DType   string `json:"dtype"`
+	// Quantity is TPOT, TTFT or rate, or the name of a kind of step.
+	Quantity string `json:"quantity"`
+	Rows     int    `json:"rows"`
+	// Median is the median absolute error, Bias the median error.
+	Median float64 `json:"median_pct"`
+	Bias   float64 `json:"bias_pct"`
+}
+
+// leastGroup is the number of rows from which on a group has a recorded error.
+const leastGroup = 4
+
+// key names the group.
+func (g *GroupError) key() string {
+	return strings.Join([]string{g.Engine, g.Version, g.GPU, g.Model, g.DType, g.Quantity}, ",")
+}
+
+// String names the group for people.
+func (g *GroupError) String() string {
+	return strings.Join(strings.Fields(strings.Join([]string{g.Engine, g.Version, g.GPU, g.Model,
+		g.DType, g.Quantity}, " ")), " ")
+}
+
+// gated returns what the errors of groups call a measured quantity, or "".
+func (c *Comparison) gated() string {
+	if c.Engine == "" {
+		return ""
+	}
+	if strings.HasSuffix(c.Quantity, " step") {
+		return c.Quantity
+	}
+	return c.served()
+}
+
+// GroupErrors returns the errors of all groups of leastGroup rows or more.
+func (r *Report) GroupErrors() []GroupError {
+	return groupErrors(r.rows(func(*Comparison) bool { return true }), leastGroup)
+}
+
+func groupErrors(rows []Comparison, least int) []GroupError {
+	of := map[string][]Comparison{}
+	groups := map[string]GroupError{}
+	for i := range rows {
+		c := &rows[i]
+		quantity := c.gated()
+		if quantity == "" {
+			continue
+		}
+		g := GroupError{Engine: c.Engine, Version: c.Version, GPU: c.GPU, Model: c.Model,
+			DType: c.DType, Quantity: quantity}
+		of[g.key()] = append(of[g.key()], *c)
+		groups[g.key()] = g
+	}
+	var list []GroupError
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		if g := groups[key]; len(of[key]) >= least {
+			g.Rows, g.Median, g.Bias = len(of[key]), statistics(of[key]).Median,
+				medianBias(of[key])
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// worst returns the group with the largest median error, of those with at least so many rows; nil
+// where there is none.
+func worst(rows []Comparison, least int) *GroupError {
+	list := groupErrors(rows, least)
+	if len(list) == 0 {
+		return nil
+	}
+	g := slices.MaxFunc(list, func(a, b GroupError) int { return cmp.Compare(a.Median, b.Median) })
+	return &g
+}
+
+// groups.csv has the errors of the groups of the tables that the constants were fitted to. A change
+// that makes one worse by more than worsening points fails a test.
+//
+//go:embed groups.csv
+var groupsCSV string
+
+const worsening = 1.5
+
+// recorded returns the recorded errors by group.
+var recorded = sync.OnceValue(func() map[string]GroupError {
+	records, err := csv.NewReader(strings.NewReader(groupsCSV)).ReadAll()
+	if err != nil {
+		panic(fmt.Sprintf("validation: groups.csv: %v", err)) // it is part of the program
+	}
+	all := map[string]GroupError{}
+	for i, r := range records[min(1, len(records)):] {
+		g := GroupError{Engine: r[0], Version: r[1], GPU: r[2], Model: r[3], DType: r[4],
+			Quantity: r[5]}
+		var errors [3]error
+		g.Rows, errors[0] = strconv.Atoi(r[6])
+		g.Median, errors[1] = strconv.ParseFloat(r[7], 64)
+		g.Bias, errors[2] = strconv.ParseFloat(r[8], 64)
+		if err := cmp.Or(errors[:]...); err != nil {
+			panic(fmt.Sprintf("validation: groups.csv:%d: %v", i+2, err))
+		}
+		all[g.key()] = g
+	}
+	return all
+})
+
+// WriteGroups writes the errors of groups as groups.csv has them.
+func (r *Report) WriteGroups(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("engine,version,gpu,model,dtype,quantity,rows,median_pct,bias_pct\n")
+	for _, g := range r.GroupErrors() {
+		fmt.Fprintf(&b, "%s,%d,%.1f,%.1f\n", g.key(), g.Rows, g.Median, g.Bias)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Worsened returns what became worse than the record by more than worsening points, and what is no
+// longer compared.
+func (r *Report) Worsened() []string {
+	var list []string
+	now := map[string]GroupError{}
+	for _, g := range r.GroupErrors() {
+		now[g.key()] = g
+	}
+	for _, key := range slices.Sorted(maps.Keys(recorded())) {
+		was := recorded()[key]
+		switch g, ok := now[key]; {
+		case !ok:
+			list = append(list, fmt.Sprintf("%s is no longer compared", &was))
+		case g.Median > was.Median+worsening:
+			list = append(list, fmt.Sprintf("%s: %.1f %% of %d rows, recorded %.1f %%", &g,
+				g.Median, g.Rows, was.Median))
+		}
+	}
+	return list
+}

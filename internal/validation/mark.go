@@ -1,0 +1,24 @@
+package validation
+
+// Mark notes of each row whether it is among the chosen, and of a quantity that counts in the fit.
+func (r *Report) Mark(chosen *Data, counts func(table, quantity string) bool) {
+	type row struct {
+		file string
+		line int
+	}
+	in := map[row]bool{}
+	for i := range chosen.tables {
+		for _, e := range chosen.tables[i].experiments {
+			at := e.at()
+			in[row{at.file, at.line}] = true
+		}
+	}
+	for i := range r.Tables {
+		for j := range r.Tables[i].Rows {
+			c := &r.Tables[i].Rows[j]
+			if c.Fit = LeftOut; in[row{c.File, c.Line}] && counts(c.Table, c.Quantity) {
+				c.Fit = InFit
+			}
+		}
+	}
+}
