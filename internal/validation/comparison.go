@@ -37,7 +37,8 @@ type Comparison struct {
 	// Quantity is what was measured, in Unit.
 	Quantity, Unit      string
 	Predicted, Measured float64
-	// rehearse returns about what the figure would be under other physics, and whether that is known
+	// rehearse returns about what the figure would be under other physics, and whether that is
+	// known
 	// without a simulation; nil where it never is.
 	rehearse func(Physics) (float64, bool)
 	// Fit is InFit or LeftOut, or empty if the rows are not marked.

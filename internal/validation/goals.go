@@ -27,7 +27,8 @@ type Goal struct {
 	part                          string
 	// AtMost is the median absolute error to reach, in percent.
 	AtMost float64 `json:"at_most_pct"`
-	// Release and ReleaseBias are the median absolute error and the median error, in percent, of the
+	// Release and ReleaseBias are the median absolute error and the median error, in percent, of
+	// the
 	// last release; nil where it did not read the rows.
 	Release     *float64 `json:"release_median_ape_pct,omitempty"`
 	ReleaseBias *float64 `json:"release_bias_pct,omitempty"`

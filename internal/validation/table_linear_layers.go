@@ -21,20 +21,21 @@ var linearLayerRows = rowSpec{
 	model: "model", gpu: "gpu", dtype: "dtype|=fp16", tensor: "tp", figures: linearLayerFigures,
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		tokens := r.count("num_tokens")
-		t.inKernels(libraryAllReduce, prefill(1, tokens, 0), func(k kernelTimes) map[string]float64 {
-			layers := float64(t.model.Layers())
-			predicted := map[string]float64{
-				"GEMMs a layer":        k.layerLinear() / layers,
-				"element-wise a layer": k.elementwise() / layers,
-				"linear":               k.layerLinear() + k.elementwise(),
-			}
-			for _, name := range []string{"qkv", "out", "gate_up", "down"} {
-				if ms := k[name]; ms > 0 {
-					predicted[name] = ms / layers
+		t.inKernels(libraryAllReduce, prefill(1, tokens, 0),
+			func(k kernelTimes) map[string]float64 {
+				layers := float64(t.model.Layers())
+				predicted := map[string]float64{
+					"GEMMs a layer":        k.layerLinear() / layers,
+					"element-wise a layer": k.elementwise() / layers,
+					"linear":               k.layerLinear() + k.elementwise(),
 				}
-			}
-			return predicted
-		})
+				for _, name := range []string{"qkv", "out", "gate_up", "down"} {
+					if ms := k[name]; ms > 0 {
+						predicted[name] = ms / layers
+					}
+				}
+				return predicted
+			})
 		t.name = fmt.Sprintf("%d tokens", tokens)
 		return ""
 	},
