@@ -7,6 +7,9 @@
 //	          traces of 2023 and 2024; github.com/Azure/AzurePublicDataset). Times are dates like
 //	          2023-11-16 18:15:46.6805900, with or without a fraction and a zone (+00:00 or Z; UTC
 //	          where there is none), and are counted from the first row.
+//	bailian   JSON lines as Mooncake's, with timestamps in seconds, a hash_id for each 16 prompt
+//	          tokens, chat_id, and parent_chat_id (-1 for the first turn of a chat). The turns of
+//	          a chat are a session (github.com/alibaba-edu/qwen-bailian-usagetraces-anon).
 //	burstgpt  CSV with the columns Timestamp (in seconds), Request tokens, Response tokens
 //	          (github.com/HPMLL/BurstGPT). Times are counted from the first row. Rows with 0
 //	          response tokens are failed requests: they are skipped and counted.

@@ -4,18 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-
-	"github.com/llmsim/llmsim/sim"
 )
-
-// decoder reads the rows of one format.
-type decoder interface {
-	// decode fills r, whose other fields are zero, from the next row; Arrival counts from the
-	// origin of the trace. It returns io.EOF at the end.
-	decode(r *sim.Request) error
-	// timed reports whether rows have arrival times.
-	timed() bool
-}
 
 // format is a kind of trace file.
 type format struct {
@@ -29,6 +18,7 @@ type format struct {
 // formats lists the formats that can be read. The first one that fits is taken.
 func formats() []format {
 	list := []format{
+		{"bailian", fitsBailian, newBailian}, // whose rows have all keys of Mooncake's
 		{"mooncake", fitsMooncake, newMooncake},
 		{"sharegpt", fitsShareGPT, newShareGPT},
 	}

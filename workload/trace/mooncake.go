@@ -29,6 +29,9 @@ type mooncakeRow struct {
 	BlockSize int64 `json:"block_size"`
 	// BlockSizes are the numbers of tokens of each hash, where they differ (llmsim serve --record).
 	BlockSizes []int64 `json:"block_sizes"`
+	// ChatID and ParentID number a turn and the one before it in Bailian's traces.
+	ChatID   int64 `json:"chat_id"`
+	ParentID int64 `json:"parent_chat_id"`
 	// AnswerID is the hash that the answer has in later prompts; 0 if none has it.
 	AnswerID uint64 `json:"answer_id"`
 }
@@ -36,9 +39,16 @@ type mooncakeRow struct {
 type mooncake struct {
 	file *file
 	row  mooncakeRow
+	// perSecond is the number of units of a timestamp in a second, of which unit is the name, and
+	// block the number of tokens of a hash where a row does not say it.
+	perSecond int64
+	unit      string
+	block     int64
 }
 
-func newMooncake(f *file, _ Options, _ *Counts) (decoder, error) { return &mooncake{file: f}, nil }
+func newMooncake(f *file, _ Options, _ *Counts) (decoder, error) {
+	return &mooncake{file: f, perSecond: 1000, unit: "milliseconds", block: blockTokens}, nil
+}
 
 func fitsMooncake(head []byte) bool {
 	return head[0] == '{' && bytes.Contains(head, []byte(`"timestamp"`)) &&
@@ -53,18 +63,17 @@ func (m *mooncake) decode(r *sim.Request) error {
 		return err
 	}
 	// Negative numbers are what a key that is absent leaves behind.
-	m.row = mooncakeRow{Timestamp: -1, Input: -1, Output: -1, HashIDs: m.row.HashIDs[:0],
-		BlockSizes: m.row.BlockSizes[:0]}
+	m.row = mooncakeRow{Timestamp: -1, Input: -1, Output: -1, ChatID: -1, ParentID: -1,
+		HashIDs: m.row.HashIDs[:0], BlockSizes: m.row.BlockSizes[:0]}
 	if err := json.Unmarshal(line, &m.row); err != nil {
 		return m.file.errorf("%w", jsonError(err))
 	}
 	if twice, ok := errors.AsType[files.KeyTwice](files.CheckFields(line)); ok {
 		return m.file.errorf("%w", twice)
 	}
-	at, err := fromNumber(m.row.Timestamp, 1000)
+	at, err := fromNumber(m.row.Timestamp, m.perSecond)
 	if err != nil {
-		return m.file.errorf("timestamp: found none or a negative one, allowed: " +
-			"milliseconds from 0")
+		return m.file.errorf("timestamp: found none or a negative one, allowed: %s from 0", m.unit)
 	}
 	if r.Arrival, err = at.since(instant{}); err != nil {
 		return m.file.errorf("timestamp: %w", err)
@@ -94,7 +103,7 @@ func (m *mooncake) blocks(r *sim.Request) error {
 		return m.file.errorf("block_sizes: found %d, allowed: one for each of the %d hash_ids",
 			len(sizes), len(m.row.HashIDs))
 	}
-	block := int(cmp.Or(m.row.BlockSize, blockTokens))
+	block := int(cmp.Or(m.row.BlockSize, m.block))
 	if m.row.BlockSize < 0 || m.row.BlockSize > maxTokens {
 		return m.file.errorf("block_size: found %d, allowed: 1 to %d tokens", m.row.BlockSize,
 			maxTokens)

@@ -138,7 +138,7 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                 "the file is empty",
 		" \n\n":            "the file is empty",
-		"hello,world\n1,2": `no known trace format in its first line "hello,world", allowed: mooncake, sharegpt, azure, `,
+		"hello,world\n1,2": `no known trace format in its first line "hello,world", allowed: ` + strings.Join(Formats(), ", "),
 		"TIMESTAMP,ContextTokens,GeneratedTokens\n": "the trace holds no requests",
 
 		azure + "2023-11-16 18:15:47,12\n":               ":3: found 2 fields, allowed: 3",
@@ -197,13 +197,13 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	path := filepath.Join("testdata", "azure2023.csv")
 	for want, o := range map[string]Options{
-		`trace format: found "azur", allowed: mooncake`: {Format: "azur"},
-		"burstgpt: found the columns":                   {Format: "burstgpt"},
-		"trace speed: found -1, allowed":                {Speed: -1},
-		"trace speed: found NaN":                        {Speed: math.NaN()},
-		"trace slice: from: found -1":                   {From: -sim.Second},
-		"trace slice: length: found -1":                 {For: -sim.Second},
-		"longest context: found 1":                      {MaxContext: 1},
+		`trace format: found "azur", allowed: ` + Formats()[0]: {Format: "azur"},
+		"burstgpt: found the columns":                          {Format: "burstgpt"},
+		"trace speed: found -1, allowed":                       {Speed: -1},
+		"trace speed: found NaN":                               {Speed: math.NaN()},
+		"trace slice: from: found -1":                          {From: -sim.Second},
+		"trace slice: length: found -1":                        {For: -sim.Second},
+		"longest context: found 1":                             {MaxContext: 1},
 		"no request is left of the 4 rows read: 4 outside the slice": {
 			From: 7200 * sim.Second},
 		"no request is left of the 4 rows read: 4 longer than the context o": {MaxContext: 2},

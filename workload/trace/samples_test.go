@@ -64,6 +64,14 @@ func samples() map[string][]sim.Request {
 			{Arrival: 500 * ms, Prompt: 41, Output: 90},
 			{Arrival: 500*ms + 250*sim.Microsecond, Prompt: 1200, Output: 8},
 		},
+		"bailian.jsonl": {
+			{Arrival: 61114 * ms, Prompt: 40, Output: 20, Session: 160, Content: []sim.Segment{
+				block(1, 16), block(2, 16), block(3, 8)}},
+			{Arrival: 62 * sim.Second, Prompt: 16, Output: 5, Session: 161,
+				Content: []sim.Segment{block(1, 16)}},
+			{Arrival: 63500 * ms, Prompt: 70, Output: 9, Session: 160, Content: []sim.Segment{
+				block(1, 16), block(2, 16), block(4, 16), block(5, 16), block(6, 6)}},
+		},
 		"burstgpt.csv": {
 			{Prompt: 90, Output: 15},
 			{Arrival: 8 * sim.Second, Prompt: 33, Output: 210},
