@@ -33,9 +33,7 @@ func ofCompose(document map[string]any, starts func([]string) bool) *Found {
 		if role, ok := At(service, "labels", "llm-d.ai/role").(string); ok {
 			around.Role = labelled(role)
 		}
-		for _, config := range composeFiles(document, service) {
-			around.Mounted = append(around.Mounted, config)
-		}
+		around.Mounted = append(around.Mounted, composeFiles(document, service)...)
 		m.container(map[string]any{
 			"name": name, "image": service["image"], "env": composeVariables(service),
 			"command": wordsOf(service["entrypoint"]), "args": wordsOf(service["command"]),
