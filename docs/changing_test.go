@@ -100,7 +100,8 @@ func TestExercisesPass(t *testing.T) {
 				runs++
 				run := exec.Command("sh", "-c", command)
 				run.Dir = dir
-				run.Env = append(os.Environ(), "GOFLAGS=-trimpath") // so that builds are shared
+				// Builds are shared, and a copy has no measurements beside it.
+				run.Env = append(os.Environ(), "GOFLAGS=-trimpath", "LLMSIM_REQUIRE_SHARED=")
 				if out, err := run.CombinedOutput(); err != nil {
 					t.Errorf("%s: %v\n%.3000s", command, err, out)
 				}

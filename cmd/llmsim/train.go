@@ -45,7 +45,7 @@ func trainCommand() *cobra.Command {
 			"are not given are chosen: the layout with the shortest step among those that fit. " +
 			"docs/training.md says how, and how far published runs are met.",
 		Example: `  llmsim train llama-3-70b h100 --gpus 512 --tokens 15T
-  llmsim train gpt-3-175b a100-80gb --gpus 1024 --global-batch 1536 --seq 2048 --tensor 8 --pipeline 8`,
+  llmsim train gpt-3-175b a100-80gb --gpus 1024 --global-batch 1536 --tensor 8 --pipeline 8`,
 		Args: arguments(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd, args[0], args[1])
