@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"math"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,19 +22,36 @@ import (
 var (
 	randomScenarios = flag.Int("scenarios", 300,
 		"the number of random scenarios that TestRandomScenarios runs")
-	firstScenario = flag.Uint64("first-scenario", 0, "the seed of the first random scenario")
+	firstScenario = flag.Uint64("first-scenario", 0, "the seed of the first random scenario; 0 "+
+		"means one that follows from the commit")
 )
+
+// firstSeed returns the seed of the first random scenario. Without the flag, each commit has seeds
+// of its own.
+func firstSeed(t *testing.T) uint64 {
+	if *firstScenario != 0 {
+		return *firstScenario
+	}
+	commit, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Logf("no commit is known (%v), so that the seeds are the usual ones", err)
+	}
+	hash := fnv.New64a()
+	hash.Write(commit)
+	return hash.Sum64() >> 24 // short enough to be typed
+}
 
 // Whatever a scenario mixes: leaping gives the bytes that stepping gives, every request ends once,
 // every token is accounted for in time, all memory is given back, and every figure is a number. A
-// scenario that fails is repeated by -first-scenario and -scenarios 1.
+// scenario that fails is repeated by -first-scenario and -scenarios 1. Each commit has seeds of its
+// own.
 func TestRandomScenarios(t *testing.T) {
 	n := *randomScenarios
 	if testing.Short() {
 		n = min(n, 100)
 	}
-	registry, ran := policies.Default(), 0
-	for seed := *firstScenario; seed < *firstScenario+uint64(n); seed++ {
+	registry, ran, first := policies.Default(), 0, firstSeed(t)
+	for seed := first; seed < first+uint64(n); seed++ {
 		overrides := randomScenario(registry, seed)
 		leaps := runRandom(t, registry, seed, overrides, 0)
 		if leaps == nil {
@@ -40,8 +60,9 @@ func TestRandomScenarios(t *testing.T) {
 		ran++
 		problems := leaps.problems()
 		if len(problems) == 0 {
-			steps := runRandom(t, registry, seed, overrides, 1)
-			problems = append(steps.problems(), leaps.differences(steps)...)
+			if steps := runRandom(t, registry, seed, overrides, 1); steps != nil {
+				problems = append(steps.problems(), leaps.differences(steps)...)
+			}
 		}
 		if len(problems) > 0 {
 			t.Errorf("scenario %d:\n\t%s\n%s", seed, strings.Join(overrides, "\n\t"),
@@ -75,7 +96,8 @@ func runRandom(t *testing.T, registry *policies.Registry, seed uint64, overrides
 		return nil
 	}
 	if err != nil {
-		t.Fatalf("scenario %d: %v", seed, err)
+		t.Errorf("scenario %d: %v\n\t%s", seed, err, strings.Join(overrides, "\n\t"))
+		return nil
 	}
 	s.config.MaxLeap = maxLeap
 	run := &randomRun{audit: newAudit(&s.config), scenario: s.Scenario}
@@ -83,11 +105,12 @@ func runRandom(t *testing.T, registry *policies.Registry, seed uint64, overrides
 		run.users = &users{map[try]*answer{}, map[sim.Time]int64{}}
 		s.config.Tokens = run.users.token
 	}
-	if run.result, err = s.Run(context.Background(), run.audit); err != nil {
-		t.Fatalf("scenario %d: %v\n\t%s", seed, err, strings.Join(overrides, "\n\t"))
+	if run.result, err = s.Run(context.Background(), run.audit); err == nil {
+		run.json, err = json.Marshal(run.result) // which NaN and Inf do not survive
 	}
-	if run.json, err = json.Marshal(run.result); err != nil { // which NaN and Inf do not survive
-		t.Fatalf("scenario %d: %v\n\t%s", seed, err, strings.Join(overrides, "\n\t"))
+	if err != nil {
+		t.Errorf("scenario %d: %v\n\t%s", seed, err, strings.Join(overrides, "\n\t"))
+		return nil
 	}
 	return run
 }
@@ -121,7 +144,7 @@ func plainJSON(data []byte) map[string]any {
 
 // problems says what is wrong with a run.
 func (r *randomRun) problems() []string {
-	list := append(r.audit.problems(), r.checkCounts()...)
+	list := slices.Concat(r.audit.problems(), r.checkCounts(), r.checkWindow())
 	list = append(list, checkOrder("", "result", plainJSON(r.json))...)
 	return list
 }
@@ -184,6 +207,60 @@ func checkOrder(prefix, name string, value any) []string {
 				list = append(list, checkOrder(prefix+name+".", key, x)...)
 			}
 		}
+	}
+	return list
+}
+
+// checkWindow says which figures do not fit the time over which they are taken.
+func (r *randomRun) checkWindow() []string {
+	var list []string
+	wrong := func(is bool, format string, args ...any) {
+		if is {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	s, window := r.result, r.result.Duration
+	last, asked := 0.0, sim.Time(r.scenario.Workload.Duration).Seconds()
+	least, most := math.Inf(1), 0.0
+	for i := range r.record.Finished {
+		f := &r.record.Finished[i]
+		last = max(last, (f.Arrival + f.E2E).Seconds())
+		latency := (f.E2E - f.LastToken + f.FirstToken).Milliseconds()
+		least, most = min(least, latency), max(most, latency)
+	}
+	wrong(window < last || window > last && len(r.record.Rejected) == 0 && window != asked,
+		"the window of %v s ends before the last request at %v s, or after it and the asked %v s",
+		window, last, asked)
+	for name, x := range map[string]float64{"mean": s.MeanTTFT, "median": s.MedianTTFT,
+		"p90": s.P90TTFT, "p99": s.P99TTFT} {
+		wrong(s.Completed > 0 && (x < least*(1-1e-12) || x > most*(1+1e-12)),
+			"the %s TTFT is %v ms, outside of %v to %v ms", name, x, least, most)
+	}
+	for name, x := range map[string][2]float64{
+		"requests":      {s.RequestThroughput * window, float64(s.Completed)},
+		"output tokens": {s.OutputThroughput * window, float64(s.TotalOutputTokens)},
+		"dollars":       {s.Cost, s.AcceleratorHours * float64(r.scenario.Hardware.Price)},
+		"hours":         {s.AcceleratorHours, float64(s.Accelerators) * window / 3600},
+	} {
+		scaled := strings.Contains(string(r.json), "cold-start")
+		wrong(math.Abs(x[0]-x[1]) > 1e-9*x[1] && !(name == "hours" && scaled),
+			"%v %s follow from the rate, and there were %v", x[0], name, x[1])
+	}
+	for name, x := range map[string][2]float64{
+		"busy": {s.Busy, 1}, "KV memory": {s.KVUsage, s.PeakKVUsage}, "peak KV": {s.PeakKVUsage, 1},
+		"waiting": {s.MeanWaiting, float64(s.PeakWaiting)},
+		"good":    {s.Goodput, s.RequestThroughput},
+		"batch":   {s.MeanDecodeBatch, float64(s.PeakBatch)}, "MFU": {s.MFU, 1}, "MBU": {s.MBU, 1},
+	} {
+		if r.scenario.Steps != nil && (name == "MFU" || name == "MBU") {
+			continue // steps that are given may be quicker than the accelerators
+		}
+		wrong(x[0] > x[1]*(1+1e-9), "%s: %v is more than %v", name, x[0], x[1])
+	}
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		wrong(p.Busy > 1+1e-9 || p.MeanReplicas > float64(p.Replicas)+1e-9,
+			"impossible pool: %+v", *p)
 	}
 	return list
 }

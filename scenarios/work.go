@@ -70,22 +70,18 @@ func (w *fleetWork) total() workMeter {
 	return sum
 }
 
-// add adds a leap. Work is affine in the context between two breakpoints, so the work of all steps
-// is their number times the mean of the first and the last step.
+// add adds a leap.
 func (m *workMeter) add(l *sim.Leap) {
 	var step sim.Step // filled in place, which is quicker than copied
 	step.Decodes, step.DecodeTokens, step.Context = l.Decodes, l.DecodeTokens, l.Context
 	step.Prefill = l.Prefill
-	w := m.clock.Work(&step)
+	for done := int64(0); done < l.Steps; {
+		done += m.addWork(&step, l.Steps-done)
+	}
 	if l.DecodeTokens > l.Decodes {
 		step.Prefill = nil
 		m.verifyFLOPs += m.clock.Work(&step).FLOPs
 		m.verifyTokens += int64(l.DecodeTokens)
-	}
-	if l.Steps > 1 {
-		step.Context += int64(l.Decodes) * (l.Steps - 1)
-		last := m.clock.Work(&step)
-		w.FLOPs, w.Bytes = (w.FLOPs+last.FLOPs)/2, (w.Bytes+last.Bytes)/2
 	}
 	m.divide(l)
 	if len(l.Prefill) > 0 {
@@ -94,14 +90,34 @@ func (m *workMeter) add(l *sim.Leap) {
 	for i := range l.Prefill {
 		m.promptTokens += l.Steps * int64(l.Prefill[i].New)
 	}
-	m.total.FLOPs += float64(float64(l.Steps) * w.FLOPs)
-	m.total.Bytes += float64(float64(l.Steps) * w.Bytes)
 	if l.Decodes > 0 {
 		m.decodeSteps += l.Steps
 		m.decodes += l.Steps * int64(l.Decodes)
 		m.decodeTokens += l.Steps * int64(l.DecodeTokens)
 		m.context += l.Steps*l.Context + int64(l.Decodes)*(l.Steps*(l.Steps-1)/2)
 	}
+}
+
+// addWork adds the work of the first steps of a leap, and returns their number. Their work is
+// affine in the context, so it is their number times the mean of the first and the last step. It
+// moves the step on to the context after them.
+func (m *workMeter) addWork(step *sim.Step, most int64) int64 {
+	w, n := m.clock.Work(step), int64(step.Decodes)
+	steps := int64(1)
+	if most > 1 {
+		steps = min(most, 1+(m.clock.WorkThrough(step.Decodes, step.Context)-step.Context)/n)
+	}
+	if steps > 1 {
+		step.Context += n * (steps - 1)
+		last := m.clock.Work(step)
+		w.FLOPs, w.Bytes = (w.FLOPs+last.FLOPs)/2, (w.Bytes+last.Bytes)/2
+	}
+	if steps < most {
+		step.Context += n
+	}
+	m.total.FLOPs += float64(float64(steps) * w.FLOPs)
+	m.total.Bytes += float64(float64(steps) * w.Bytes)
+	return steps
 }
 
 // divide adds the time of a leap to that of prompts and decoding. Of a step for both, decoding

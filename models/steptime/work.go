@@ -1,6 +1,8 @@
 package steptime
 
 import (
+	"math"
+
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -46,9 +48,20 @@ func newWorkForm(cfg *Config) workForm {
 	return w
 }
 
-// Work returns the work of step s. Between the bends of sliding windows it is affine in the
-// context, so the work of a stretch of decode steps is their number times the work of one step at
-// their mean context.
+// WorkThrough returns the largest total context up to which the work of n decoding sequences is
+// affine in their context, from the given context on. It bends where sliding windows are full.
+func (c *Clock) WorkThrough(n int, context int64) int64 {
+	through := int64(math.MaxInt64)
+	for i := range c.work.attention {
+		if at := c.work.attention[i].BendsAt(n); at >= context {
+			through = min(through, at)
+		}
+	}
+	return through
+}
+
+// Work returns the work of step s. Up to WorkThrough it is affine in the context, so the work of a
+// stretch of decode steps is their number times the work of one step at their mean context.
 func (c *Clock) Work(s *sim.Step) Work {
 	f := &c.work
 	tokens, rows, cached := s.DecodeTokens, s.DecodeTokens, 0
