@@ -8,14 +8,18 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Distribution summarises spans of time. The mean is exact, and quantiles have a relative error of
-// at most the accuracy of the distribution (DDSketch: Masson, Rim and Lee, VLDB 2019). Its size
-// does not depend on the number of spans, and their order does not matter.
+// Distribution summarises spans of time. The mean is exact. Quantiles are exact as long as there
+// are at most exactSpans different spans. Beyond that, they have a relative error of at most the
+// accuracy of the distribution (DDSketch: Masson, Rim and Lee, VLDB 2019), and lie between the
+// shortest and the longest span. The size of a Distribution does not depend on the number of spans,
+// and their order does not matter.
 type Distribution struct {
-	buckets buckets
-	counts  counts
-	n       uint64
-	zeros   uint64 // spans of 0, which have no bucket
+	buckets     buckets
+	counts      counts
+	n           uint64
+	zeros       uint64 // spans of 0, which have no bucket
+	least, most sim.Time
+	exact       exact
 	// The sum of all spans in ticks, 128 bits wide.
 	sumHigh, sumLow uint64
 }
@@ -26,7 +30,7 @@ func NewDistribution(accuracy float64) (*Distribution, error) {
 		return nil, fmt.Errorf(
 			"metrics: the relative accuracy is %v, want more than 0 and less than 1", accuracy)
 	}
-	return &Distribution{buckets: newBuckets(accuracy)}, nil
+	return &Distribution{buckets: newBuckets(accuracy), least: sim.Never}, nil
 }
 
 // Add adds a span, which must not be negative.
@@ -39,8 +43,15 @@ func (d *Distribution) AddRepeated(span sim.Time, count int64) {
 	} else {
 		d.counts.add(d.buckets.index(float64(span)), float64(count))
 	}
+	d.exact.add(span, count)
+	d.bound(span, span)
 	d.n += uint64(count)
 	d.addSum(span, count)
+}
+
+// bound notes the shortest and the longest of some spans.
+func (d *Distribution) bound(least, most sim.Time) {
+	d.least, d.most = min(d.least, least), max(d.most, most)
 }
 
 // AddSteps adds the lengths of all steps of a leap except the first, each once for every decoding
@@ -67,6 +78,11 @@ func (d *Distribution) AddSteps(l *sim.Leap) {
 		d.counts.add(bucket, float64((end-step)*count))
 		step = end
 	}
+	length := func(step int64) sim.Time { return l.Form.At(l.Context + step*count) }
+	for step := int64(1); step < l.Steps && !d.exact.many; step++ {
+		d.exact.add(length(step), count)
+	}
+	d.bound(length(1), length(l.Steps-1))
 	d.n += uint64((l.Steps - 1) * count)
 	d.addSum(l.End-l.Start-l.Form.At(l.Context), count)
 }
@@ -89,20 +105,46 @@ func (d *Distribution) Mean() float64 {
 	return (float64(d.sumHigh)*(1<<64) + float64(d.sumLow)) / float64(d.n)
 }
 
-// Std returns the standard deviation of the population in ticks, from the buckets.
+// each yields the spans in order, shortest first, with their numbers. Spans of a bucket are yielded
+// together.
+func (d *Distribution) each(yield func(span, n float64) bool) {
+	if !d.exact.many {
+		for _, s := range d.exact.spans {
+			if !yield(float64(s.span), float64(s.count)) {
+				return
+			}
+		}
+		return
+	}
+	if d.zeros > 0 && !yield(0, float64(d.zeros)) {
+		return
+	}
+	for bucket, n := range d.counts.each {
+		if !yield(d.value(bucket), n) {
+			return
+		}
+	}
+}
+
+// value returns the number that stands for the spans of a bucket.
+func (d *Distribution) value(bucket int) float64 {
+	return max(float64(d.least), min(d.buckets.value(bucket), float64(d.most)))
+}
+
+// Std returns the standard deviation of the population in ticks, from the buckets if there are many
+// spans.
 func (d *Distribution) Std() float64 {
 	if d.n == 0 {
 		return 0
 	}
 	var values, numbers []float64 // finding a value takes longer than keeping it
 	sum := 0.0
-	for bucket, count := range d.counts.each {
-		value := d.buckets.value(bucket)
+	for value, count := range d.each {
 		values, numbers = append(values, value), append(numbers, count)
 		sum += float64(count * value)
 	}
 	mean := sum / float64(d.n)
-	squares := float64(float64(d.zeros) * mean * mean)
+	squares := 0.0
 	for i, count := range numbers {
 		delta := values[i] - mean
 		squares += float64(count * delta * delta)
@@ -139,14 +181,14 @@ func (d *Distribution) quantileAmong(q float64, longer int64) float64 {
 }
 
 // within returns the share of the spans that are not longer than most, to the accuracy of the
-// buckets; 1 without spans.
+// buckets if there are many; 1 without spans.
 func (d *Distribution) within(most sim.Time) float64 {
 	if d.n == 0 {
 		return 1
 	}
-	kept := float64(d.zeros)
-	for bucket, count := range d.counts.each {
-		if d.buckets.value(bucket) <= float64(most) {
+	kept := 0.0
+	for span, count := range d.each {
+		if span <= float64(most) {
 			kept += count
 		}
 	}
@@ -155,8 +197,11 @@ func (d *Distribution) within(most sim.Time) float64 {
 
 // ranked returns the span of a rank, from 0 to n−1.
 func (d *Distribution) ranked(rank float64) float64 {
-	if rank < float64(d.zeros) {
+	switch {
+	case !d.exact.many:
+		return float64(d.exact.ranked(rank))
+	case rank < float64(d.zeros):
 		return 0
 	}
-	return d.buckets.value(d.counts.ranked(rank - float64(d.zeros)))
+	return d.value(d.counts.ranked(rank - float64(d.zeros)))
 }

@@ -30,11 +30,8 @@ func (d *Distribution) Histogram(bins int) Histogram {
 		}
 		h.Counts[bin] += n
 	}
-	if d.zeros > 0 {
-		count(0, float64(d.zeros))
-	}
-	for bucket, n := range d.counts.each {
-		count(d.buckets.value(bucket), n)
+	for span, n := range d.each {
+		count(span, n)
 	}
 	return h
 }
