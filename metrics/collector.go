@@ -7,13 +7,6 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// The relative accuracies of quantiles. Inter-token latency is recorded for every token, and has a
-// lower accuracy for speed.
-const (
-	requestAccuracy = 0.001
-	tokenAccuracy   = 0.005
-)
-
 // Config says which figures to collect.
 type Config struct {
 	// Classes holds the request classes, by Request.Class. It is nil or has one class if classes
@@ -158,4 +151,21 @@ func (c *Collector) seen(arrival sim.Time) {
 		c.started, c.first = true, arrival
 	}
 	c.newest = max(c.newest, arrival)
+}
+
+// Series returns the state of the fleet over time, evenly spaced.
+func (c *Collector) Series() []Point {
+	c.series.close()
+	return c.series.points
+}
+
+// Rejections returns the number of requests without an answer for each reason that occurred.
+func (c *Collector) Rejections() map[sim.Rejection]int64 {
+	why := map[sim.Rejection]int64{}
+	for i, n := range c.all.without {
+		if n > 0 {
+			why[sim.Rejection(i)] = n
+		}
+	}
+	return why
 }

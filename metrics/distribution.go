@@ -205,3 +205,10 @@ func (d *Distribution) ranked(rank float64) float64 {
 	}
 	return d.value(d.counts.ranked(rank - float64(d.zeros)))
 }
+
+// The relative accuracies of quantiles. Inter-token latency is recorded for every token, and has a
+// lower accuracy for speed.
+const (
+	requestAccuracy = 0.001
+	tokenAccuracy   = 0.005
+)

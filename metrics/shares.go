@@ -28,3 +28,10 @@ func sharesOf(points []Point) KVShares {
 	return KVShares{ratio(sum.Tokens, n), ratio(sum.Reserved, n), ratio(sum.Internal, n),
 		ratio(sum.External, n)}
 }
+
+func ratio(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}

@@ -1,9 +1,5 @@
 package metrics
 
-import (
-	"github.com/llmsim/llmsim/sim"
-)
-
 // Summary is the outcome of a run. The JSON keys are those of vLLM's serving benchmark where it has
 // them. Times whose key ends in _ms are in milliseconds, and others in seconds. A latency that no
 // request has is 0. Answers of one token, and answers that come as a whole from a static batch,
@@ -141,21 +137,4 @@ type ClassSummary struct {
 	Attainment Attainment    `json:"slo_attainment"`
 	SLOMet     bool          `json:"slo_met"`
 	Limits     []LimitResult `json:"slo_limits,omitempty"`
-}
-
-// Series returns the state of the fleet over time, evenly spaced.
-func (c *Collector) Series() []Point {
-	c.series.close()
-	return c.series.points
-}
-
-// Rejections returns the number of requests without an answer for each reason that occurred.
-func (c *Collector) Rejections() map[sim.Rejection]int64 {
-	why := map[sim.Rejection]int64{}
-	for i, n := range c.all.without {
-		if n > 0 {
-			why[sim.Rejection(i)] = n
-		}
-	}
-	return why
 }

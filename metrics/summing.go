@@ -177,9 +177,44 @@ func (d *Distribution) statistics() (mean, median, std, p90, p95, p99 float64) {
 		d.Quantile(0.95) / ms, d.Quantile(0.99) / ms
 }
 
-func ratio(a, b float64) float64 {
-	if b <= 0 {
-		return 0
+// limits returns the results of all limits of the group's SLO except those of gaps.
+func (g *group) limits() []LimitResult {
+	var list []LimitResult
+	a := g.attainment()
+	for _, l := range []struct {
+		latency Latency
+		most    sim.Time
+		d       *Distribution
+		kept    float64
+	}{{TTFT, g.slo.TTFT, g.ttft, a.TTFT}, {TPOT, g.slo.TPOT, g.tpot, a.TPOT},
+		{E2E, g.slo.E2E, g.e2e, a.E2E}} {
+		if l.most > 0 && g.slo.Share > 0 {
+			list = append(list, LimitResult{
+				Latency: l.latency, Percentile: 100 * g.slo.Share, Joint: true,
+				Limit:    l.most.Milliseconds(),
+				Measured: l.d.Quantile(g.slo.Share) / float64(sim.Millisecond), Within: l.kept,
+				Met: !g.empty() && l.kept >= g.slo.Share,
+			})
+		}
+		list = append(list, g.slo.percentiles(l.latency, l.d, g.unanswered())...)
 	}
-	return a / b
+	return list
+}
+
+// percentiles returns the results of the limits of a latency's percentiles.
+func (s SLO) percentiles(latency Latency, d *Distribution, unanswered int64) []LimitResult {
+	var list []LimitResult
+	for _, l := range s.Percentiles {
+		if l.Latency == latency {
+			measured := d.Quantile(l.Percentile / 100)
+			list = append(list, LimitResult{
+				Latency: latency, Percentile: l.Percentile, Limit: l.Most.Milliseconds(),
+				Measured: measured / float64(sim.Millisecond),
+				Within: d.within(l.Most) * ratio(float64(d.Count()),
+					float64(d.Count()+unanswered)),
+				Met: d.quantileAmong(l.Percentile/100, unanswered) <= float64(l.Most),
+			})
+		}
+	}
+	return list
 }

@@ -47,13 +47,13 @@ func (r *replica) launch(now Time) {
 // when the step ends.
 func (r *replica) withdraw(s *Sequence, now Time) bool {
 	r.now = now
-	if b := s.batch; b != nil && b.flight.active {
+	b := r.batchOf(s)
+	if b != nil && b.flight.active {
 		r.cut(b)
 		b.leaving = append(b.leaving, s)
 		r.schedule()
 		return false
 	}
-	b := s.batch
 	r.detach(s)
 	if b != nil && b.held > 0 && b.held == b.running {
 		b.deliver(r.now)
@@ -62,11 +62,19 @@ func (r *replica) withdraw(s *Sequence, now Time) bool {
 	return true
 }
 
+// batchOf returns the batch of r in which s runs; nil while s waits.
+func (r *replica) batchOf(s *Sequence) *Batch {
+	if s.batch == nil {
+		return nil
+	}
+	return &r.batches[s.batch.lane]
+}
+
 // detach takes s, which is in no running step, out of r, and releases all that s holds there.
 func (r *replica) detach(s *Sequence) {
 	switch {
 	case s.batch != nil:
-		s.batch.expel(s)
+		r.batchOf(s).expel(s)
 		return
 	case s.queue == &r.incoming:
 		r.incoming.Remove(s)

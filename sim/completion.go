@@ -76,7 +76,7 @@ func (b *Batch) expel(s *Sequence) {
 func (b *Batch) expelLeaving() {
 	for i, s := range b.leaving {
 		b.leaving[i] = nil
-		if s.batch == b {
+		if s.batch == &b.progress {
 			b.expel(s)
 			b.effect(expelled, s)
 		}

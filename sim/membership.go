@@ -2,7 +2,7 @@ package sim
 
 // admit gives s, which waited, a place in the batch.
 func (b *Batch) admit(s *Sequence) {
-	s.batch = b
+	s.batch = &b.progress
 	s.admitted = b.r.admissions
 	b.r.admissions++
 	if s.Preemptions == 0 && s.Generated == 0 {

@@ -120,7 +120,7 @@ func (b *Batch) occupyLink(busy Time) {
 // displace takes s out of its batch and out of the step under construction. If s is paused,
 // displace takes it out of the paused sequences.
 func (b *Batch) displace(s *Sequence) {
-	home := s.batch
+	home := b.r.batchOf(s)
 	if home == nil {
 		b.r.paused.remove(s)
 		return

@@ -92,41 +92,6 @@ type flight struct {
 	ignoreArrivals bool
 }
 
-func newReplica(c *ReplicaConfig, maxLeap int64) replica {
-	r := replica{
-		scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
-		maxLeap: maxLeap, limit: c.MaxContext, passes: c.Role == Prefill, relays: c.Relays,
-		firstChunk: c.FirstChunk, host: c.Host, hostFree: c.Host.Tokens, retry: Never, next: Never,
-	}
-	if c.Stages < 2 {
-		r.lookahead = int64(c.Lookahead)
-	}
-	r.leaper, _ = c.Clock.(LeapClock)
-	r.listener, _ = c.Scheduler.(Listener)
-	r.withdrawer, _ = c.Scheduler.(Withdrawer)
-	r.tiered, _ = c.Memory.(TieredMemory)
-	return r
-}
-
-// init makes the batches of r, which must not be moved afterwards. Each batch reports in the
-// element of reports for its lane.
-func (r *replica) init(stages int, reports []*Leap) {
-	r.paused.kind = batched
-	r.batches, r.free = r.oneBatch[:], r.oneFree[:]
-	if stages > 1 {
-		r.batches, r.free = make([]Batch, stages), make([]Time, stages)
-	}
-	for i := range r.batches {
-		b := &r.batches[i]
-		b.r, b.lane, b.report = r, i, reports[i]
-		b.members.kind = batched
-		b.step.Sequences = b.decodingSequences
-	}
-	if m, ok := r.memory.(SlotMemory); ok {
-		r.divide = func() Slots { return r.slotsOf(m, r.sampled) }
-	}
-}
-
 // alone reports whether no other batch than b has work or will soon have it.
 func (r *replica) alone(b *Batch) bool {
 	if len(r.batches) == 1 {
@@ -158,8 +123,8 @@ func (r *replica) serves(q *Request) (why Rejection, ok bool) {
 // Batch is the set of sequences that a replica runs together, with the next step, which a Scheduler
 // forms. A replica has one batch, or one for each stage of its pipeline.
 type Batch struct {
-	r    *replica
-	lane int
+	r *replica
+	progress
 
 	// The running sequences, oldest first; the sequences among them whose prompt is not complete;
 	// and the number of sequences that a static batch holds back.
@@ -168,8 +133,7 @@ type Batch struct {
 	prefilling []*Sequence
 	held       int
 
-	// The decoding sequences all advance together, by one token for each step counted here.
-	steps   int64
+	// The decoding sequences all advance together, by one token for each step of progress.
 	decodes int
 	context int64 // tokens stored for them in total
 	finish  finishHeap

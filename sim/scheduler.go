@@ -1,7 +1,5 @@
 package sim
 
-import "math"
-
 // Scheduler decides what each step of one replica computes. It owns the order of the waiting
 // sequences.
 type Scheduler interface {
@@ -15,9 +13,6 @@ type Scheduler interface {
 	// batch rests.
 	Schedule(b *Batch) Decision
 }
-
-// Forever is a number of steps that no run reaches.
-const Forever int64 = math.MaxInt64
 
 // Listener is a Scheduler that is told what happens to the sequences that it put into batches.
 type Listener interface {

@@ -37,11 +37,11 @@ type Sequence struct {
 	Slot int
 
 	links     [listKinds]links
-	batch     *Batch // where it runs; nil while it waits
-	admitted  int64  // orders admissions to the replica
-	joined    int64  // batch.steps when decoding began
-	epoch     uint32 // marks stale heap entries, see finishHeap
-	finishing bool   // it has an entry there
+	batch     *progress // that of the batch where it runs; nil while it waits
+	admitted  int64     // orders admissions to the replica
+	joined    int64     // batch.steps when decoding began
+	epoch     uint32    // marks stale heap entries, see finishHeap
+	finishing bool      // it has an entry there
 	decoding  bool
 	held      bool   // complete, and waits for the rest of a static batch
 	relayed   bool   // its first token came out, and its user has not got it
@@ -103,4 +103,11 @@ func (s *Sequence) TPOT() Time {
 		return 0
 	}
 	return (s.LastToken - s.FirstToken) / Time(s.Output-1)
+}
+
+// progress is what the sequences of a batch share: the number of the batch in its replica, and the
+// steps by which all that decode have advanced together.
+type progress struct {
+	lane  int
+	steps int64
 }

@@ -1,5 +1,10 @@
 package sim
 
+import "math"
+
+// Forever is a number of steps that no run reaches.
+const Forever int64 = math.MaxInt64
+
 // Step is the summary of one forward pass. It has all that the cost of the pass depends on.
 type Step struct {
 	// Decodes is the number of sequences that decode. It includes the complete sequences of a

@@ -3,8 +3,6 @@ package workload
 import (
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"slices"
 
 	"github.com/llmsim/llmsim/sim"
@@ -70,46 +68,6 @@ const maxUsers = 1 << 24
 // retryAfter is the least time that a user waits after a request that was refused at once. Without
 // it, a user without thinking time would try again without end while no time passes.
 const retryAfter = sim.Second
-
-// Source is a stream of requests that can describe itself.
-type Source interface {
-	sim.Source
-	// Closer closes the trace, if there is one.
-	io.Closer
-	// Summary returns a description of the workload.
-	Summary() Summary
-	// Counts says what happened to the rows of the trace in one pass, so far; zero without a
-	// trace.
-	Counts() trace.Counts
-}
-
-// Open checks c and starts the workload. It returns an error if the parts do not go together, a
-// parameter is out of range, or the trace cannot be read. Err returns errors that are found later
-// in a trace.
-func Open(c Config) (Source, error) {
-	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("workload: %w", err)
-	}
-	limit := limit{left: c.Requests, until: c.Duration}
-	if c.Requests == 0 {
-		limit.left = math.MaxInt64
-	}
-	if c.Duration == 0 {
-		limit.until = sim.Never
-	}
-	switch {
-	case len(c.Traces) > 0:
-		return newMerged(c, limit)
-	case c.replays():
-		r, err := newReplay(c.Trace, c.Seed, limit)
-		if err != nil {
-			return nil, err
-		}
-		r.summary = c.summary()
-		return r, nil
-	}
-	return newGenerator(c, limit)
-}
 
 // replays reports whether the trace's own times apply.
 func (c Config) replays() bool { return c.Arrivals == nil && c.Users == nil && !c.own() }
@@ -193,29 +151,4 @@ func (c Config) processes() []*arrivals.Process {
 		}
 	}
 	return list
-}
-
-// limit ends a stream.
-type limit struct {
-	// left is the number of requests that may still be sent, and until the time from which none is.
-	left  int64
-	until sim.Time
-	timed bool // the time ended the stream
-}
-
-// apply returns at, or sim.Never where no request may be sent then.
-func (l *limit) apply(at sim.Time) sim.Time {
-	l.timed = l.left > 0 && at >= l.until && at != sim.Never
-	if l.left <= 0 || at >= l.until {
-		return sim.Never
-	}
-	return at
-}
-
-// Until implements sim.Timed.
-func (l *limit) Until() sim.Time {
-	if l.timed {
-		return l.until
-	}
-	return 0
 }

@@ -52,8 +52,3 @@ func (k kind) symbols() string {
 func (k kind) wants() string {
 	return fmt.Sprintf("want %s such as %q (units: %s)", k.name, k.example, k.symbols())
 }
-
-// kinds lists every kind, to recognise a unit of the wrong one.
-func kinds() []kind {
-	return []kind{byteAmount, byteRate, flopRate, duration, requestRate, power, hourlyPrice}
-}

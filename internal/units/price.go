@@ -2,13 +2,6 @@ package units
 
 import "strings"
 
-var hourlyPrice = kind{
-	name:    "a price an hour",
-	example: "$1.79/h",
-	units:   []unit{{"$/h", 1, 1}},
-	display: []unit{{"$/h", 1, 1}},
-}
-
 // ParsePrice reads a price an hour as "$1.79/h" or "1.79$/h", and returns US dollars an hour.
 func ParsePrice(s string) (float64, error) {
 	text := strings.TrimSpace(s)

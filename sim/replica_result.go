@@ -1,0 +1,39 @@
+package sim
+
+// ReplicaResult is the work that one replica did.
+type ReplicaResult struct {
+	Completed, Rejected, Preemptions int64
+	// HandedOver is the number of requests that were handed over to another replica.
+	HandedOver int64
+	// Up is the time during which the replica was on: from each start until it was switched off,
+	// until it failed, or until the end. Failed is the time after failures until the replica came
+	// back or the end came. A replica that failed while it drained counts as switched off.
+	Up, Failed Time
+	// Busy is the time during which steps ran, a step in several pipeline stages counted once.
+	Busy Time
+	// Steps is the number of steps.
+	Steps int64
+	// PrefillTokens and DecodeTokens are the tokens that went through the linear layers; work
+	// repeated after a preemption counts again.
+	PrefillTokens, DecodeTokens int64
+	// Sampled is the number of tokens that came out.
+	Sampled int64
+	// Drafted is the number of drafted tokens, and Accepted the number of them that were accepted.
+	// Drafting is the part of Busy spent on drafts.
+	Drafted, Accepted int64
+	Drafting          Time
+	// PaddingTokens is the number of padding tokens that static batches computed, in addition to
+	// the tokens above.
+	PaddingTokens int64
+	// SwappedTokens is the number of tokens whose KV went over the link to host memory, in both
+	// directions together.
+	SwappedTokens int64
+	// CachedTokens is the number of prompt tokens that the prefix cache supplied. FetchedTokens is
+	// the number of them that came from slower memory.
+	CachedTokens, FetchedTokens int64
+	// KVCapacity is the size of the KV memory, in the memory's units.
+	KVCapacity int64
+	// PrefillPairs is the number of (query, key) pairs of prefill attention, DecodeContext that of
+	// decode attention.
+	PrefillPairs, DecodeContext int64
+}

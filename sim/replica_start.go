@@ -1,0 +1,36 @@
+package sim
+
+func newReplica(c *ReplicaConfig, maxLeap int64) replica {
+	r := replica{
+		scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
+		maxLeap: maxLeap, limit: c.MaxContext, passes: c.Role == Prefill, relays: c.Relays,
+		firstChunk: c.FirstChunk, host: c.Host, hostFree: c.Host.Tokens, retry: Never, next: Never,
+	}
+	if c.Stages < 2 {
+		r.lookahead = int64(c.Lookahead)
+	}
+	r.leaper, _ = c.Clock.(LeapClock)
+	r.listener, _ = c.Scheduler.(Listener)
+	r.withdrawer, _ = c.Scheduler.(Withdrawer)
+	r.tiered, _ = c.Memory.(TieredMemory)
+	return r
+}
+
+// init makes the batches of r, which must not be moved afterwards. Each batch reports in the
+// element of reports for its lane.
+func (r *replica) init(stages int, reports []*Leap) {
+	r.paused.kind = batched
+	r.batches, r.free = r.oneBatch[:], r.oneFree[:]
+	if stages > 1 {
+		r.batches, r.free = make([]Batch, stages), make([]Time, stages)
+	}
+	for i := range r.batches {
+		b := &r.batches[i]
+		b.r, b.lane, b.report = r, i, reports[i]
+		b.members.kind = batched
+		b.step.Sequences = b.decodingSequences
+	}
+	if m, ok := r.memory.(SlotMemory); ok {
+		r.divide = func() Slots { return r.slotsOf(m, r.sampled) }
+	}
+}

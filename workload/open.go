@@ -1,0 +1,50 @@
+package workload
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/trace"
+)
+
+// Source is a stream of requests that can describe itself.
+type Source interface {
+	sim.Source
+	// Closer closes the trace, if there is one.
+	io.Closer
+	// Summary returns a description of the workload.
+	Summary() Summary
+	// Counts says what happened to the rows of the trace in one pass, so far; zero without a
+	// trace.
+	Counts() trace.Counts
+}
+
+// Open checks c and starts the workload. It returns an error if the parts do not go together, a
+// parameter is out of range, or the trace cannot be read. Err returns errors that are found later
+// in a trace.
+func Open(c Config) (Source, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("workload: %w", err)
+	}
+	limit := limit{left: c.Requests, until: c.Duration}
+	if c.Requests == 0 {
+		limit.left = math.MaxInt64
+	}
+	if c.Duration == 0 {
+		limit.until = sim.Never
+	}
+	switch {
+	case len(c.Traces) > 0:
+		return newMerged(c, limit)
+	case c.replays():
+		r, err := newReplay(c.Trace, c.Seed, limit)
+		if err != nil {
+			return nil, err
+		}
+		r.summary = c.summary()
+		return r, nil
+	}
+	return newGenerator(c, limit)
+}
