@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -10,38 +11,58 @@ import (
 )
 
 // A limit of a percentile is kept exactly where sorting all requests, those without an answer last,
-// says so, whatever the other limits are.
+// says so, also where it is the percentile itself.
 func TestPercentileLimitsAreThoseOfSortedRequests(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.Float64Range(1, 1000), 1, 60).Draw(t, "TTFT in ms")
+		spans := rapid.SliceOfN(rapid.Int64Range(2, 1000), 1, 60).Draw(t, "TTFT in ms")
 		rejected := rapid.IntRange(0, 5).Draw(t, "rejected")
 		percentile := rapid.SampledFrom([]float64{50, 90, 95, 99}).Draw(t, "percentile")
-		most := rapid.Float64Range(1, 1000).Draw(t, "limit in ms")
-		limit := PercentileLimit{TTFT, percentile, sim.Seconds(most / 1000)}
-		c, err := New(Config{SLO: SLO{Percentiles: []PercentileLimit{limit}}})
+		most := rapid.OneOf(rapid.SampledFrom(spans), rapid.Int64Range(1, 1000)).Draw(t,
+			"limit in ms")
+		limit := PercentileLimit{TTFT, percentile, sim.Time(most) * sim.Millisecond}
+		slo := SLO{TTFT: limit.Most, Share: percentile / 100,
+			Percentiles: []PercentileLimit{limit}}
+		c, err := New(Config{SLO: slo})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, ms := range values {
-			c.Finished(finished(0, 0, 0, ms-1, ms+10, 10, 5)) // with 1 ms of latency
+		within := 0
+		for _, ms := range spans {
+			c.Finished(finished(0, 0, 0, float64(ms-1), float64(ms+10), 10, 5)) // 1 ms of latency
+			if ms <= most {
+				within++
+			}
 		}
 		for range rejected {
 			c.Rejected(&sim.Request{}, sim.TooLong)
 		}
-		slices.Sort(values)
+		slices.Sort(spans)
 		for range rejected {
-			values = append(values, 1e9)
+			spans = append(spans, 1e9)
 		}
-		rank := percentile / 100 * float64(len(values)-1)
-		below := values[int(rank)]
-		above := values[min(int(rank)+1, len(values)-1)]
-		exact := below + (rank-float64(int(rank)))*(above-below)
+		rank := percentile / 100 * float64(len(spans)-1)
+		below, above := spans[int(rank)], spans[min(int(rank)+1, len(spans)-1)]
+		exact := float64(below) + (rank-float64(int(rank)))*float64(above-below)
 		s := c.Summary(&sim.Result{Replicas: make([]sim.ReplicaResult, 1)})
-		if near := exact / most; near > 0.99 && near < 1.01 {
-			return // within the accuracy of quantiles
+		joint, single := s.Limits[0], s.Limits[1]
+		share := float64(within) / float64(len(spans))
+		if joint.Within != share || math.Abs(single.Within-share) > 1e-12 ||
+			s.Attainment.TTFT != share {
+			t.Fatalf("shares of %g, %g and %g keep the limit, want %g", joint.Within,
+				single.Within, s.Attainment.TTFT, share)
 		}
-		if got, want := s.SLOMet, exact <= most; got != want {
-			t.Fatalf("met: %v, want %v: p%g is %g ms of %g", got, want, percentile, exact, most)
+		if joint.Met != (share >= slo.Share) {
+			t.Fatalf("%g of the requests keep the limit, %g must, met: %v", share, slo.Share,
+				joint.Met)
+		}
+		if near := exact / float64(most); near != 1 && near > 1-1e-9 && near < 1+1e-9 {
+			return // within the rounding of an interpolation
+		}
+		if single.Met != (exact <= float64(most)) {
+			t.Fatalf("met: %v, and p%g is %g ms of %d", single.Met, percentile, exact, most)
+		}
+		if s.SLOMet != (joint.Met && single.Met) {
+			t.Fatalf("the SLO is met: %v, its limits: %v and %v", s.SLOMet, joint.Met, single.Met)
 		}
 	})
 }
