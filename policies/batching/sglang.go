@@ -32,10 +32,10 @@ type SGLang struct {
 	// full is true if memory did not suffice for another request. It stays true until a sequence
 	// leaves.
 	full bool
-	// interval is the number of decode steps between two looks at the arrivals. received is the
-	// number of waiting requests that the scheduler has seen.
+	// interval is the number of decode steps between two looks at the arrivals. unseen are the
+	// requests that arrived since the last look.
 	interval int64
-	received int
+	unseen   sim.Queue
 }
 
 // sglangLane is the scheduler's state of one batch.
@@ -113,22 +113,35 @@ func (g *SGLang) receive(b *sim.Batch) {
 	l := &g.lanes[b.Lane()]
 	if g.interval == 1 || b.Running() == 0 || l.prompted || b.Steps()-l.looked >= g.interval ||
 		b.DecodeTokens() > b.Decodes() {
-		g.received, l.looked = g.waiting.len(), b.Steps()
+		l.looked = b.Steps()
+		for s := g.unseen.Front(); s != nil; s = g.unseen.Front() {
+			g.unseen.Remove(s)
+			g.waiting.add(s)
+		}
 	}
 }
 
 // Enqueue implements sim.Scheduler.
 func (g *SGLang) Enqueue(s *sim.Sequence) {
-	g.Continuous.Enqueue(s)
 	if s.Preemptions > 0 {
-		g.received++
+		g.Continuous.Enqueue(s)
+	} else {
+		g.unseen.Push(s)
 	}
 }
 
+// Waiting implements sim.Scheduler.
+func (g *SGLang) Waiting() int { return g.Continuous.Waiting() + g.unseen.Len() }
+
 // Withdraw implements sim.Withdrawer.
 func (g *SGLang) Withdraw(s *sim.Sequence) {
+	for other := range g.unseen.All {
+		if other == s {
+			g.unseen.Remove(s)
+			return
+		}
+	}
 	g.Continuous.Withdraw(s)
-	g.received = min(g.received, g.waiting.len())
 }
 
 // admitLikely starts the sequences for which memory will likely suffice to their end, and returns
@@ -137,7 +150,7 @@ func (g *SGLang) admitLikely(b *sim.Batch, budget int) int {
 	m := b.Memory()
 	g.waiting.memory = m
 	taken := -1.0 // by the output to come, in tokens
-	for budget > 0 && !g.full && g.received > 0 && b.Running() < g.limits.MaxSequences {
+	for budget > 0 && !g.full && g.waiting.len() > 0 && b.Running() < g.limits.MaxSequences {
 		s := g.waiting.first()
 		if taken < 0 {
 			taken = g.ratio(b) * float64(g.allToCome(b))
@@ -153,7 +166,6 @@ func (g *SGLang) admitLikely(b *sim.Batch, budget int) int {
 			break
 		}
 		g.waiting.remove(s)
-		g.received--
 		taken += float64(g.toCome(s))
 		budget -= n
 	}
