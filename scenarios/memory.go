@@ -6,14 +6,27 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// Describe returns the scenario of a model on an accelerator, with overrides as in Load.
+// Describe returns the scenario of a model on an accelerator, with overrides as in Load. It returns
+// an error if the model, the accelerator or the engine is not known.
 func Describe(model, accelerator string, overrides ...string) (*File, error) {
 	s := Scenario{Model: model, Hardware: Hardware{Accelerator: accelerator}}
 	text, err := strict.Encode(s, func(string) bool { return true })
 	if err != nil {
 		return nil, err
 	}
-	return Parse("", text, overrides...)
+	f, err := Parse("", text, overrides...)
+	if err != nil {
+		return nil, err
+	}
+	n := &notes{file: f}
+	v := &view{notes: n, s: f.Scenario}
+	v.findModel()
+	v.findMachine()
+	v.findEngine()
+	if err := n.err(); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // Memory says what the memory of each accelerator of the first pool is used for, and what would fit

@@ -1,0 +1,93 @@
+package llmsim_test
+
+import (
+	"bytes"
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the list of what programs may rely on")
+
+// stable lists the packages whose exported names keep their meaning throughout version 1.
+var stable = []string{"sim", "sim/simtest", "policies", "policies/batching", "policies/memory",
+	"policies/routing", "policies/scaling", "policies/speculation"}
+
+// What programs may rely on is written down in testdata/api. A name may be added, with -update. A
+// line that is changed or removed breaks programs, and needs a new major version.
+func TestStableAPI(t *testing.T) {
+	for _, dir := range stable {
+		path := filepath.Join("testdata", "api", strings.ReplaceAll(dir, "/", "-")+".txt")
+		got := strings.Join(exported(t, dir), "\n") + "\n"
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("the exported names of %s are not those of %s: go test . -run StableAPI "+
+				"-update\n%s", dir, path, diff)
+		}
+	}
+}
+
+// exported returns the declarations of the exported names of a package, without comments and
+// bodies, in order.
+func exported(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	found := map[string]bool{}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_js.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.FileExports(file)
+		for _, d := range file.Decls {
+			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
+				continue
+			}
+			if f, ok := d.(*ast.FuncDecl); ok {
+				f.Body = nil
+			}
+			var text bytes.Buffer
+			if err := (&printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}).Fprint(&text, set,
+				d); err != nil {
+				t.Fatal(err)
+			}
+			var lines []string
+			for line := range strings.Lines(text.String()) {
+				if strings.TrimSpace(line) != "" { // where a comment was
+					lines = append(lines, line)
+				}
+			}
+			found[strings.Join(lines, "")] = true
+		}
+	}
+	list := make([]string, 0, len(found))
+	for text := range found {
+		list = append(list, text)
+	}
+	slices.Sort(list)
+	return list
+}
