@@ -26,3 +26,34 @@ func TestEngineTimesAreTheScenarios(t *testing.T) {
 		}
 	}
 }
+
+// Scheduling ahead is never slower than scheduling between steps: not under the constants of one
+// version, and not under those of the versions that do either by themselves.
+func TestSchedulingAheadIsNoSlower(t *testing.T) {
+	for _, server := range []string{
+		"model: qwen2.5-7b\nhardware: h100-sxm\n",
+		"model: llama-3.1-8b\nhardware: a100-80gb\n",
+		"model: llama-3.1-70b\nhardware: h100-sxm\nparallelism: {tensor: 4}\n",
+	} {
+		for _, load := range []string{
+			"workload: {requests: 300, prompt: 512, output: 256, arrivals: at-once}\n",
+			"workload: {requests: 4, prompt: 100, output: 100, arrivals: at-once}\n",
+		} {
+			rate := func(overrides ...string) float64 {
+				return runYAML(t, server+load, overrides...).OutputThroughput
+			}
+			for _, preset := range []string{"vllm-v1", "vllm-v1-sync", "sglang"} {
+				own := "engine.preset=" + preset
+				ahead := rate(own, "engine.scheduling=asynchronous")
+				if between := rate(own, "engine.scheduling=synchronous"); between > ahead {
+					t.Errorf("%s%s: %s makes %.0f tokens/s when it schedules ahead, and %.0f when "+
+						"it does not", server, load, preset, ahead, between)
+				}
+			}
+			if sync, async := rate("engine.preset=vllm-v1-sync"), rate(); sync > async {
+				t.Errorf("%s%s: vllm-v1-sync makes %.0f tokens/s, and vllm-v1 %.0f", server, load,
+					sync, async)
+			}
+		}
+	}
+}

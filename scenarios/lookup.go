@@ -118,6 +118,9 @@ func (v *view) findEngine() engine {
 	if e.exchangeTimes(&made.preset) {
 		made.adjusted = true
 	}
+	if e.Sampling != "" {
+		made.preset.Sorted = e.Sampling == "sorted"
+	}
 	e.Slowdown = cmp.Or(e.Slowdown, 1)
 	e.Graph = cmp.Or(e.Graph, made.preset.Graph)
 	made.preset.Graph = e.Graph

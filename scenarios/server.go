@@ -30,6 +30,7 @@ type Engine struct {
 	Preset      string `json:"preset,omitempty" short:"true" jsonschema:"The name of an engine, such as vllm, or of a preset of its constants, such as vllm-v1-sync (llmsim list engines)."`
 	Version     string `json:"version,omitempty" jsonschema:"The engine's version, such as 0.15.1. It decides which constants, defaults and kernels the engine has. Default: the newest one of which servers were measured."`
 	Scheduling  string `json:"scheduling,omitempty" enum:"asynchronous,synchronous" jsonschema:"Whether the host schedules a step while the one before runs (--async-scheduling, --disable-overlap-schedule). Default: as the version does it."`
+	Sampling    string `json:"sampling,omitempty" enum:"sorted,greedy" jsonschema:"Whether requests ask for one of the most likely tokens (top-k, top-p), so that logits are sorted, or for the likeliest one. Default: sorted under vLLM, whose defaults are the model's own, else as the engine's measurements were taken."`
 	Eager       bool   `json:"eager,omitempty" jsonschema:"Whether the host launches every kernel, without captured graphs and compiled code (--enforce-eager, --disable-cuda-graph). Default: no."`
 	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"The number format of the weights. Default: as published."`
 	KVCache     string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"The number format of the KV cache. Default: that of activations."`

@@ -218,9 +218,7 @@ func (d *deployment) preset(p *Physics, blockTokens int) (servers.Config, error)
 	if err != nil {
 		return servers.Config{}, err
 	}
-	if d.sorts {
-		engine.Served.Sampling = 1
-	}
+	engine.Sorted = d.sorts
 	if d.captured {
 		engine.Graph = max(engine.Graph, d.tokenBudget)
 	}

@@ -73,6 +73,9 @@ func New(cfg Config) (*Clock, error) {
 		return nil, err
 	}
 	cfg.Engine.Served = servedBy(&cfg)
+	if cfg.Engine.Sorted {
+		cfg.Engine.Served.Sampling = 1
+	}
 	c := &Clock{
 		cfg: cfg, engine: &cfg.Engine,
 		constants: cfg.Factors.on(cfg.Engine.Served.on(cfg.Constants)),

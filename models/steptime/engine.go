@@ -43,6 +43,10 @@ type Engine struct {
 	// Served holds factors by which the engine's kernels in a server differ from the accelerator's
 	// constants.
 	Served Served
+	// Sorted reports whether requests ask for one of the most likely tokens (top-k, top-p), as the
+	// generation_config.json of most models does, so that the logits are sorted. Served.Sampling
+	// is for requests that take the likeliest token, and has no effect on others.
+	Sorted bool
 	// DecodeCompute is the fraction of the peak rate that decode attention reaches in kernels
 	// without tensor cores, in which each query head reads the shared KV head by itself. 0 means
 	// that the accelerator's constants hold.

@@ -8,8 +8,8 @@ import "github.com/llmsim/llmsim/hardware"
 type Served struct {
 	// Fixed is the factor on the fixed times of kernels, since engines fuse more or fewer kernels.
 	Fixed float64
-	// Sampling is the factor on the passes over the logits, since some engines sort them and others
-	// only look for the largest.
+	// Sampling is the factor on the passes over the logits where only the largest is looked for: see
+	// Engine.Sorted.
 	Sampling float64
 	// Prefill is the factor on the compute efficiency of the attention of prompts.
 	Prefill float64
