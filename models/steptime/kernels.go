@@ -49,7 +49,7 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 	}
 	if ok && (borrowed || l.Compute[sixteen(d)] == 0) {
 		r.efficiency = min(1, l.Compute[hardware.BF16]*own.Compute/apart.Compute)
-		r.memory = min(1, l.Memory*own.Memory/apart.Memory)
+		r.memory = min(MostBandwidth, l.Memory*own.Memory/apart.Memory)
 		r.overlap = hardware.KernelOverlap
 	}
 	r.efficiency = min(1, r.efficiency*or1(c.engine.Compute)*c.engine.Served.product(sixteen(d)))
@@ -115,10 +115,16 @@ func (c *Clock) chooseExperts() {
 	}
 	c.expertOverlap = c.constants.Linear.Overlap
 	c.takeKernelsOfExperts()
-	served := &c.engine.Served
-	c.experts.Compute = min(1, c.experts.Compute*served.expert(sixteen(c.cfg.Weights)))
+	compute, memory := c.engine.Served.expert(sixteen(c.cfg.Weights))
+	c.experts.Compute *= compute
+	if c.expertsWhole { // in a server a kernel is not faster than alone
+		c.experts.Compute = min(c.experts.Compute,
+			c.kernels.Experts[sixteen(c.cfg.Weights)].Compute)
+	}
 	c.experts.Compute /= or1(c.cfg.Factors.Prompts)
-	c.experts.Memory = min(1, c.experts.Memory*or1(served.ExpertMemory))
+	if memory > 0 {
+		c.experts.Memory = memory
+	}
 }
 
 // takeKernelsOfExperts takes the kernels of the engine where they were measured and the format was
@@ -140,7 +146,7 @@ func (c *Clock) takeKernelsOfExperts() {
 	c.experts, c.expertOverlap = e, hardware.KernelOverlap
 	l := &c.constants.Linear
 	c.experts.Compute = min(1, e.Compute*l.Compute[hardware.BF16]/apart.Compute)
-	c.experts.Memory = min(1, e.Memory*l.Memory/apart.Memory)
+	c.experts.Memory = min(MostBandwidth, e.Memory*l.Memory/apart.Memory)
 	c.experts.Kernel = e.Kernel * hardware.Seconds(or1(c.engine.Served.Fixed))
 	c.expertsWhole = true
 }

@@ -18,12 +18,21 @@ type Served struct {
 	FP8 float64 `yaml:"fp8"`
 	FP4 float64 `yaml:"fp4"`
 	// Experts, ExpertsFP8 and ExpertsFP4 are the factors on the compute efficiency of routed
-	// experts by format, and ExpertMemory the factor on the rate at which their weights stream in.
-	Experts      float64
-	ExpertsFP8   float64 `yaml:"experts_fp8"`
-	ExpertsFP4   float64 `yaml:"experts_fp4"`
-	ExpertMemory float64 `yaml:"expert_memory"`
+	// experts by format. Formats of which no server was measured, such as INT4, have none.
+	Experts    float64
+	ExpertsFP8 float64 `yaml:"experts_fp8"`
+	ExpertsFP4 float64 `yaml:"experts_fp4"`
+	// ExpertMemory, ExpertMemoryFP8 and ExpertMemoryFP4 are the fractions of the bandwidth, at most
+	// MostBandwidth, at which the weights of routed experts stream in. 0 means that of the kernels
+	// measured alone.
+	ExpertMemory    float64 `yaml:"expert_memory"`
+	ExpertMemoryFP8 float64 `yaml:"expert_memory_fp8"`
+	ExpertMemoryFP4 float64 `yaml:"expert_memory_fp4"`
 }
+
+// MostBandwidth is the largest fraction of the bandwidth of a data sheet that kernels reach: of
+// those measured alone that read more than caches hold, none is above it by more than its error.
+const MostBandwidth = 0.95
 
 // or1 returns a factor, or 1 if it is 0.
 func or1(factor float64) float64 {
@@ -67,13 +76,16 @@ func (s *Served) product(d hardware.DType) float64 {
 	return 1
 }
 
-// expert returns the factor on the efficiency of routed experts stored as d.
-func (s *Served) expert(d hardware.DType) float64 {
+// expert returns the factor on the efficiency of routed experts stored as d, and the fraction of the
+// bandwidth at which they stream in; 0 where no server of the format was measured.
+func (s *Served) expert(d hardware.DType) (compute, memory float64) {
 	switch d {
 	case hardware.FP8, hardware.FP8Block:
-		return or1(s.ExpertsFP8)
+		return or1(s.ExpertsFP8), s.ExpertMemoryFP8
 	case hardware.FP4, hardware.MXFP4:
-		return or1(s.ExpertsFP4)
+		return or1(s.ExpertsFP4), s.ExpertMemoryFP4
+	case hardware.BF16:
+		return or1(s.Experts), s.ExpertMemory
 	}
-	return or1(s.Experts)
+	return 1, 0
 }

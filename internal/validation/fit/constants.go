@@ -187,8 +187,12 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 		number("served.experts", 0.4, 2.2, func(e *e) *float64 { return &e.Served.Experts }),
 		number("served.experts_fp8", 0.4, 2.2, func(e *e) *float64 { return &e.Served.ExpertsFP8 }),
 		number("served.experts_fp4", 0.4, 2.2, func(e *e) *float64 { return &e.Served.ExpertsFP4 }),
-		number("served.expert_memory", 0.7, 1.4,
+		number("served.expert_memory", 0.5, steptime.MostBandwidth,
 			func(e *e) *float64 { return &e.Served.ExpertMemory }),
+		number("served.expert_memory_fp8", 0.5, steptime.MostBandwidth,
+			func(e *e) *float64 { return &e.Served.ExpertMemoryFP8 }),
+		number("served.expert_memory_fp4", 0.5, steptime.MostBandwidth,
+			func(e *e) *float64 { return &e.Served.ExpertMemoryFP4 }),
 		number("memory.context", 1e8, 4e9, func(e *e) *float64 { return &e.Memory.Context }),
 		number("memory.logit_bytes", 8, 150, func(e *e) *float64 { return &e.Memory.LogitBytes }),
 	}

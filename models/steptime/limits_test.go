@@ -1,0 +1,65 @@
+package steptime
+
+import (
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+)
+
+// No kernel of a server streams weights faster than MostBandwidth, or computes faster than it was
+// measured alone, whatever factors a fit has found: the constants that ship are refused here, and
+// not cut where they are used.
+func TestNoServedKernelBeatsItsBounds(t *testing.T) {
+	for _, e := range Engines() {
+		s := &e.Served
+		for name, rate := range map[string]float64{"expert_memory": s.ExpertMemory,
+			"expert_memory_fp8": s.ExpertMemoryFP8, "expert_memory_fp4": s.ExpertMemoryFP4} {
+			if rate > MostBandwidth {
+				t.Errorf("%s: served.%s is %g of the bandwidth, above %g", e.Name, name, rate,
+					MostBandwidth)
+			}
+		}
+	}
+	known, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := known.Lookup("qwen3-235b-a22b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range Engines() {
+		for i := range machines.Accelerators {
+			gpu := &machines.Accelerators[i]
+			for _, d := range []hardware.DType{hardware.BF16, hardware.FP8, hardware.FP8Block,
+				hardware.FP4, hardware.MXFP4, hardware.INT4} {
+				c, err := New(Config{Model: a, Accelerator: gpu, Engine: e, Weights: d})
+				if err != nil || e.Roofline {
+					continue // a format or a size that the accelerator does not have
+				}
+				if c.experts.Memory > MostBandwidth || c.operand.memory > MostBandwidth {
+					t.Errorf("%s on %s: %s streams in at %g in experts and %g in products",
+						e.Name, gpu.Name, d, c.experts.Memory, c.operand.memory)
+				}
+				if c.expertsWhole && c.experts.Compute > c.kernels.Experts[d].Compute {
+					t.Errorf("%s on %s: experts in %s compute at %g, alone at %g", e.Name,
+						gpu.Name, d, c.experts.Compute, c.kernels.Experts[d].Compute)
+				}
+			}
+		}
+	}
+}
+
+// What no row identifies has no factor: no server with experts in INT4 was in a fit.
+func TestFormatsThatWereNotServedHaveNoFactor(t *testing.T) {
+	for _, e := range Engines() {
+		if compute, memory := e.Served.expert(hardware.INT4); compute != 1 || memory != 0 {
+			t.Errorf("%s: experts in INT4 have the factors %g and %g", e.Name, compute, memory)
+		}
+	}
+}
