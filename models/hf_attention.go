@@ -64,10 +64,10 @@ func (c *config) readMLA(s *shape) {
 	}
 }
 
-// readIndexerTypes reads which layers score tokens themselves; that some take the choice of others
-// is not modelled.
+// readIndexerTypes reads which layers score tokens themselves, and which take the choice of the one
+// before them.
 func (c *config) readIndexerTypes(s *shape) {
-	types := c.words("indexer_types")
+	types := c.indexerTypes(s.layers)
 	if types != nil && len(types) != s.layers {
 		c.fail("indexer_types: found %d entries for %d layers", len(types), s.layers)
 	}
@@ -89,6 +89,38 @@ func (c *config) readIndexerTypes(s *shape) {
 		follows.Indexer = &given
 		s.mixers, s.kinds = map[string]Mixer{"follows": &follows}, kinds
 	}
+}
+
+// indexerTypes returns "full" or "shared" for each layer, nil where all are full: as they are
+// listed, by a pattern of the letters F and S, or every so many layers after the first ones
+// (vllm/model_executor/models/deepseek_v2.py, v0.23, DeepseekV2MLAAttention).
+func (c *config) indexerTypes(layers int) []string {
+	pattern, listed := c.text("index_topk_pattern"), c.words("indexer_types")
+	c.use("index_share_for_mtp_iteration") // predictors share a choice between their own steps
+	every, after := c.count(1, "index_topk_freq"), c.count(2, "index_skip_topk_offset")
+	var types []string
+	switch {
+	case pattern != "":
+		names := map[rune]string{'F': "full", 'S': "shared"}
+		for i, letter := range pattern {
+			if names[letter] == "" {
+				c.fail("index_topk_pattern: layer %d is %q, want F or S", i, letter)
+				return nil
+			}
+			types = append(types, names[letter])
+		}
+	case listed != nil:
+		return listed
+	case every > 1:
+		for i := range min(layers, maxLayers) {
+			name := "shared"
+			if max(i-after+1, 0)%every == 0 {
+				name = "full"
+			}
+			types = append(types, name)
+		}
+	}
+	return types
 }
 
 // readMixers reads what each layer has where not all have the same: sliding windows, chunks, and

@@ -29,7 +29,7 @@ var harmless = regexp.MustCompile(`^(` + strings.Join([]string{
 	`attention_scale|attn_scale|attn_temperature_tuning|floor_scale|scale_\w+|\w*_clip\w*|clip_qkv|\w*_clamp\w*|gate_lower_bound|`,
 	`normalization_\w+|norm_type|interpolate_factor|normalize_\w+|norm_reduce\w*|rmsnorm\w*|\w*gemma_norm|layernorm_compute_dtype|apply_residual\w*|`,
 	// Routing that chooses other experts, but as many.
-	`norm_topk_prob|\w*routed_scaling_factor|router_\w*(coef|noise|scal|activation|logits|jitter|dtype|soft)\w*|\w*router_scaling\w*|scoring_func|moe_router\w*(func|fusion|load|scaling|topk_scaling)\w*|n_group|topk_group|`,
+	`norm_topk_prob|\w*routed_scaling_factor|router_\w*(coef|noise|scal|activation|logits|jitter|dtype|soft)\w*|\w*router_scaling\w*|scoring_func|moe_router\w*(dtype|func|fusion|load|scaling|topk_scaling)\w*|n_group|topk_group|`,
 	`topk_method|num_expert_group|use_grouped_topk|moe_renormalize|moe_\w*(loss|capacity|dropout|jitter|scale|norm_min|aux|gate_act)\w*|seq_aux|\w*aux_loss\w*|ep_size|`,
 	`moe_group_topk|moe_topk_group|num_limited_groups|group_limited\w*|moe_use_\w+|balancing_loss\w*|`,
 	// Training and initial values.

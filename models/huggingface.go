@@ -130,7 +130,13 @@ func (c *config) architecture(assume string, quantised *config) *Architecture {
 
 // readSizes reads what all models have.
 func (c *config) readSizes(f family, s *shape) {
-	s.layers = c.need("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+	counts := []string{"num_hidden_layers", "n_layer", "n_layers", "num_layers"}
+	if _, _, found := c.find(counts...); !found {
+		s.layers = len(c.list("layers_block_type")) // Nemotron-3-Ultra lists layers alone
+	}
+	if s.layers == 0 {
+		s.layers = c.need(counts...)
+	}
 	if s.layers > maxLayers {
 		c.fail("layers: found %d, want 1 to %d", s.layers, maxLayers)
 	}
