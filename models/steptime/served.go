@@ -8,8 +8,8 @@ import "github.com/llmsim/llmsim/hardware"
 type Served struct {
 	// Fixed is the factor on the fixed times of kernels, since engines fuse more or fewer kernels.
 	Fixed float64
-	// Sampling is the factor on the passes over the logits where only the largest is looked for: see
-	// Engine.Sorted.
+	// Sampling is the factor on the passes over the logits where only the largest is looked for:
+	// see Engine.Sorted.
 	Sampling float64
 	// Prefill is the factor on the compute efficiency of the attention of prompts.
 	Prefill float64
@@ -76,8 +76,8 @@ func (s *Served) product(d hardware.DType) float64 {
 	return 1
 }
 
-// expert returns the factor on the efficiency of routed experts stored as d, and the fraction of the
-// bandwidth at which they stream in; 0 where no server of the format was measured.
+// expert returns the factor on the efficiency of routed experts stored as d, and the fraction of
+// the bandwidth at which they stream in; 0 where no server of the format was measured.
 func (s *Served) expert(d hardware.DType) (compute, memory float64) {
 	switch d {
 	case hardware.FP8, hardware.FP8Block:
