@@ -27,6 +27,7 @@ type planFlags struct {
 	trust  string
 	queue  queueFlags
 	shard  shardFlag
+	keep   recordFlag
 }
 
 func planCommand() *cobra.Command {
@@ -58,6 +59,7 @@ func planCommand() *cobra.Command {
 		"the least evidence on which an option may win: any, relative or measured")
 	flags.queue.add(cmd)
 	flags.shard.add(cmd)
+	flags.keep.add(cmd)
 	return cmd
 }
 
@@ -81,6 +83,11 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 	answers, err := flags.solve(cmd, file)
 	if err == nil && !flags.shard.Whole() {
 		return failed(flags.shard.tell(cmd, flags.out))
+	}
+	if err == nil {
+		inputs, first := inputsOf(name, nil)
+		err = flags.keep.keep(cmd, []string{name}, recorded{name: name, inputs: inputs,
+			scenario: first, result: whole(answers)})
 	}
 	return flags.conclude(cmd, answers, err)
 }
@@ -122,15 +129,18 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *capacity.File) (*capacit
 	return answers, err
 }
 
+// whole returns what --format json prints: the answer, or those of several models.
+func whole(all *capacity.Answers) any {
+	if len(all.Models) == 1 {
+		return all.Models[0]
+	}
+	return all
+}
+
 // write prints the answers, and writes the files of --out: where there are several models, those of
 // each in a folder of its own.
 func (flags *planFlags) write(cmd *cobra.Command, all *capacity.Answers) error {
-	asJSON := func(w io.Writer) error {
-		if len(all.Models) == 1 {
-			return report.JSON(w, all.Models[0])
-		}
-		return report.JSON(w, all)
-	}
+	asJSON := func(w io.Writer) error { return report.JSON(w, whole(all)) }
 	if flags.out != "" {
 		if err := files.Write(filepath.Join(flags.out, "plan.json"), asJSON); err != nil {
 			return err

@@ -35,7 +35,8 @@ func groups() []group {
 		{"check", "Check the simulator:", []*cobra.Command{
 			validateCommand(), crosscheckCommand(), calibrateCommand(), newGPT2Command(),
 		}},
-		{"keep", "Look up and keep:", []*cobra.Command{listCommand(), versionCommand(),
+		{"keep", "Look up and keep:", []*cobra.Command{listCommand(), runsCommand(),
+			versionCommand(),
 			manCommand()}},
 	}
 }

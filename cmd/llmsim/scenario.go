@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -33,6 +34,7 @@ type scenarioFlags struct {
 	engine         string
 	metrics        string
 	noInterval     bool
+	keep           recordFlag
 
 	command *launch.Reading                 // of --from; nil without
 	load    func() (*scenarios.File, error) // reads the scenario, each time anew
@@ -85,6 +87,7 @@ func scenarioCommand() *cobra.Command {
 			"notes. The scenario is not simulated")
 	f.Var(choice(&flags.engine, append([]string{""}, launch.Engines()...)...), "engine",
 		"the engine of --emit. Default: that of the scenario's preset")
+	flags.keep.add(cmd)
 	return cmd
 }
 
@@ -117,6 +120,9 @@ func (flags *scenarioFlags) run(cmd *cobra.Command, args []string) error {
 	result, err := flags.simulate(cmd, simulation)
 	if err == nil {
 		err = flags.print(cmd, result)
+	}
+	if err == nil {
+		err = flags.keepRun(cmd, args, file, result)
 	}
 	if err != nil {
 		return failed(err)
@@ -230,6 +236,19 @@ func (flags *scenarioFlags) measure(cmd *cobra.Command, simulation *scenarios.Si
 		return nil, err
 	}
 	return result, remedy.Try(cmd.Context(), flags.load, result)
+}
+
+// keepRun records the run, if --record asks for it.
+func (flags *scenarioFlags) keepRun(cmd *cobra.Command, args []string, file *scenarios.File,
+	result *scenarios.Result) error {
+	name := flags.from
+	if len(args) > 0 {
+		name = args[0]
+	}
+	inputs, first := inputsOf(name, file)
+	return flags.keep.keep(cmd, args, recorded{name: cmp.Or(result.Name, name),
+		seed: &result.Seed, inputs: inputs, scenario: first,
+		result: diagnosis.NewDocument(result)})
 }
 
 func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ type sweepFlags struct {
 	style     plots.Style
 	queue     queueFlags
 	shard     shardFlag
+	keep      recordFlag
 }
 
 func sweepCommand() *cobra.Command {
@@ -56,6 +58,7 @@ func sweepCommand() *cobra.Command {
 	f.BoolVar(&flags.noPlots, "no-plots", false, "write no plots into --out")
 	flags.queue.add(cmd)
 	flags.shard.add(cmd)
+	flags.keep.add(cmd)
 	return cmd
 }
 
@@ -80,11 +83,25 @@ func (flags *sweepFlags) run(cmd *cobra.Command, name string) error {
 	if err == nil {
 		err = flags.write(cmd, results)
 	}
+	if err == nil {
+		err = flags.keepRun(cmd, name, results)
+	}
 	if err == nil && results.Failed() > 0 {
 		err = fmt.Errorf("%d of %d points failed; the results say why, and the same command "+
 			"tries these again", results.Failed(), len(results.Rows))
 	}
 	return failed(err)
+}
+
+// keepRun records the sweep, if --record asks for it.
+func (flags *sweepFlags) keepRun(cmd *cobra.Command, name string, results *sweep.Results) error {
+	file, err := scenarios.Load(name, flags.set...)
+	if err != nil {
+		return err
+	}
+	inputs, first := inputsOf(name, file)
+	return flags.keep.keep(cmd, []string{name}, recorded{name: cmp.Or(file.Scenario.Name, name),
+		seed: &file.Scenario.Seed, inputs: inputs, scenario: first, result: results})
 }
 
 // sweep runs, with a journal if there is a folder for it.

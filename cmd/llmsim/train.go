@@ -33,6 +33,7 @@ type trainFlags struct {
 	dropout   bool
 	chunked   bool
 	format    string
+	keep      recordFlag
 }
 
 func trainCommand() *cobra.Command {
@@ -88,6 +89,7 @@ func trainCommand() *cobra.Command {
 	f.BoolVar(&flags.chunked, "chunked-loss", false, "the loss is computed in parts")
 	f.BoolVar(&flags.dropout, "dropout", false, "masks of dropout are kept")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	flags.keep.add(cmd)
 	return cmd
 }
 
@@ -100,11 +102,25 @@ func (flags *trainFlags) run(cmd *cobra.Command, model, accelerator string) erro
 		return err
 	}
 	cost := job.Compute(price)
+	result := trainResult{job.Model.Name, job.Machine.Accelerator.Name, job.GPUs, job.Batch,
+		job.Seq, job.Layout, cost}
+	if err := flags.keepRun(cmd, []string{model, accelerator}, result); err != nil {
+		return err
+	}
 	if flags.format == "json" {
-		return failed(report.JSON(cmd.OutOrStdout(), trainResult{job.Model.Name,
-			job.Machine.Accelerator.Name, job.GPUs, job.Batch, job.Seq, job.Layout, cost}))
+		return failed(report.JSON(cmd.OutOrStdout(), result))
 	}
 	return failed(cost.WriteText(cmd.OutOrStdout(), job))
+}
+
+// keepRun records the run, if --record asks for it.
+func (flags *trainFlags) keepRun(cmd *cobra.Command, args []string, result trainResult) error {
+	file, err := scenarios.Describe(args[0], args[1], flags.set...)
+	if err != nil {
+		return err
+	}
+	return flags.keep.keep(cmd, args, recorded{name: result.Model + " on " + result.Accelerator,
+		inputs: file.Files(), result: result})
 }
 
 // trainResult is what --format json prints.

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/records"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// runsFolder is where records are kept unless a flag or the variable says otherwise.
+const (
+	runsFolder   = "runs"
+	runsVariable = "LLMSIM_RUNS"
+)
+
+// defaultRuns returns the folder of records.
+func defaultRuns() string {
+	if dir := os.Getenv(runsVariable); dir != "" {
+		return dir
+	}
+	return runsFolder
+}
+
+// recordFlag is the flag --record of a command whose runs can be kept.
+type recordFlag struct {
+	dir  string
+	args []string
+}
+
+// add adds the flag.
+func (r *recordFlag) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.dir, "record", os.Getenv(runsVariable),
+		"keep the run as a record in a folder (without a value: runs); "+runsVariable+
+			" names a folder that keeps every run")
+	f.Lookup("record").NoOptDefVal = defaultRuns()
+	f.Lookup("record").DefValue = ""
+}
+
+// unrecorded are flags that change where results go, and not what they are.
+func unrecorded() []string {
+	return []string{"record", "out", "format", "style", "requests-format", "trace", "metrics",
+		"no-plots", "check-slo", "nats", "workers", "emit"}
+}
+
+// keep puts a run into the store, if the flag asks for it: with what the command was asked, the
+// files that it read (the first of them is the scenario, if it is a file), and its result.
+func (r *recordFlag) keep(cmd *cobra.Command, args []string, of recorded) error {
+	if r.dir == "" {
+		return nil
+	}
+	result, err := json.Marshal(of.result)
+	if err != nil {
+		return runError{err}
+	}
+	record := records.Record{Command: cmd.Name(), Args: args, Name: of.name, Seed: of.seed,
+		Version: scenarios.Version(), Inputs: []records.Input{}, Result: result}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if slices.Contains(unrecorded(), f.Name) {
+			return
+		}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			for _, value := range list.GetSlice() {
+				record.Args = append(record.Args, "--"+f.Name+"="+value)
+			}
+			return
+		}
+		record.Args = append(record.Args, "--"+f.Name+"="+f.Value.String())
+	})
+	for i, path := range of.inputs {
+		in, err := records.ReadInput(path, i == 0 && of.scenario)
+		if err != nil {
+			return runError{err}
+		}
+		record.Inputs = append(record.Inputs, in)
+	}
+	id, err := records.Open(r.dir).Put(&record)
+	if err != nil {
+		return runError{fmt.Errorf("the run is not recorded: %w", err)}
+	}
+	note(cmd, []string{fmt.Sprintf("recorded as %.12s in %s", id, r.dir)})
+	return nil
+}
+
+// recorded is what a command tells of its run.
+type recorded struct {
+	name string
+	seed *uint64
+	// inputs are the files that it read; the first is the scenario itself if scenario is true.
+	inputs   []string
+	scenario bool
+	result   any
+}
+
+// inputsOf lists the files of a scenario of that name, and whether the first is the scenario.
+func inputsOf(name string, file *scenarios.File) (list []string, first bool) {
+	if name != "" && files.Exists(files.Disk{}, name) {
+		list, first = append(list, name), true
+	}
+	if file != nil {
+		list = append(list, file.Files()...)
+	}
+	return list, first
+}
+
+// errNotRepeated is the error of a record whose run gives other bytes now.
+var errNotRepeated = errors.New("the result is not that of the record")

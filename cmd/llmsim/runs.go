@@ -1,0 +1,347 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/records"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+)
+
+func runsCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "List, compare, repeat and export the runs that --record keeps",
+		Long: "Work with the records of runs. A record is named by the hash of its contents; " +
+			"any four characters or more that begin it stand for it, and so does a tag that " +
+			"no other record has; latest is the last that was written. docs/records.md " +
+			"describes the folder.",
+		Example: "  llmsim scenario chat --record\n  llmsim runs list\n  llmsim runs repeat latest",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return fmt.Errorf("give what to do: %s", strings.Join(verbs(cmd), ", "))
+		},
+	}
+	cmd.PersistentFlags().StringVar(&dir, "runs", defaultRuns(), "the folder of records")
+	store := func() *records.Store { return records.Open(dir) }
+	cmd.AddCommand(runsList(store), runsShow(store), runsDiff(store), runsTag(store),
+		runsRemove(store), runsTable(store), runsReport(store), runsRepeat(store),
+		runsExport(store))
+	return cmd
+}
+
+// verbs lists the commands under a command.
+func verbs(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+// opener opens the store that the flags name.
+type opener func() *records.Store
+
+// allRecords reads all records, and notes those that cannot be read.
+func allRecords(cmd *cobra.Command, store opener) ([]records.Entry, error) {
+	list, problems, err := store().List()
+	var words []string
+	for _, p := range problems {
+		words = append(words, p.Error())
+	}
+	note(cmd, words)
+	return list, failed(err)
+}
+
+func runsList(store opener) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{Use: "list", Short: "List the records", Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := allRecords(cmd, store)
+			if err != nil {
+				return err
+			}
+			if format == "json" {
+				return failed(report.JSON(cmd.OutOrStdout(), list))
+			}
+			rows := [][]string{}
+			for i := range list {
+				e := &list[i]
+				rows = append(rows, []string{e.ID[:12], e.Written.UTC().Format(time.DateTime),
+					e.Command, e.Name, e.Version, strings.Join(e.Tags, " ")})
+			}
+			return aligned(cmd, []string{"record", "written (UTC)", "command", "name", "version",
+				"tags"}, rows)
+		}}
+	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
+	return cmd
+}
+
+func runsShow(store opener) *cobra.Command {
+	var input string
+	cmd := &cobra.Command{Use: "show RECORD", Short: "Print a record as JSON",
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := store().Get(args[0])
+			if err != nil {
+				return err
+			}
+			if input == "" {
+				return failed(report.JSON(cmd.OutOrStdout(), e))
+			}
+			for _, in := range e.Inputs {
+				if in.Path == input && in.Text != "" {
+					_, err := io.WriteString(cmd.OutOrStdout(), in.Text)
+					return failed(err)
+				}
+			}
+			return fmt.Errorf("--input: the record has no text of %q", input)
+		}}
+	cmd.Flags().StringVar(&input, "input", "", "print the text of an input instead")
+	return cmd
+}
+
+func runsDiff(store opener) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{Use: "diff RECORD RECORD",
+		Short: "Show in which settings and figures two records differ", Args: arguments(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := store().Get(args[0])
+			if err != nil {
+				return err
+			}
+			b, err := store().Get(args[1])
+			if err != nil {
+				return err
+			}
+			settings, figures, err := records.Diff(a.Record, b.Record)
+			if err != nil {
+				return failed(err)
+			}
+			if format == "json" {
+				return failed(report.JSON(cmd.OutOrStdout(), map[string]any{
+					"settings": settings, "figures": figures}))
+			}
+			var rows [][]string
+			for _, d := range append(settings, figures...) {
+				ratio := ""
+				if d.Ratio != 0 {
+					ratio = strconv.FormatFloat(d.Ratio, 'f', 3, 64)
+				}
+				rows = append(rows, []string{d.Key, short(d.One), short(d.Other), ratio})
+			}
+			return aligned(cmd, []string{"", a.ID[:12], b.ID[:12], "ratio"}, rows)
+		}}
+	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
+	return cmd
+}
+
+// aligned prints rows under their header, in columns as wide as they need.
+func aligned(cmd *cobra.Command, header []string, rows [][]string) error {
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{header}, rows...) {
+		fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+	}
+	return failed(w.Flush())
+}
+
+// short cuts a long text for a table.
+func short(s string) string {
+	const most = 40
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+func runsTag(store opener) *cobra.Command {
+	var remove bool
+	cmd := &cobra.Command{Use: "tag RECORD TAG", Short: "Give a record a tag, or take it",
+		Args: arguments(2, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if remove {
+				return store().Untag(args[0], args[1])
+			}
+			return store().Tag(args[0], args[1])
+		}}
+	cmd.Flags().BoolVar(&remove, "remove", false, "take the tag from the record")
+	return cmd
+}
+
+func runsRemove(store opener) *cobra.Command {
+	return &cobra.Command{Use: "rm RECORD", Short: "Remove a record", Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := store().Remove(args[0])
+			if err == nil {
+				note(cmd, []string{"removed " + id[:12]})
+			}
+			return err
+		}}
+}
+
+func runsTable(store opener) *cobra.Command {
+	var format string
+	var columns []string
+	cmd := &cobra.Command{Use: "table", Short: "Print figures of all records, a line each",
+		Example: "  llmsim runs table --figures p99_ttft_ms,output_throughput",
+		Args:    arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := allRecords(cmd, store)
+			if err != nil {
+				return err
+			}
+			if format == "table" && len(columns) == 0 {
+				columns = []string{"output_throughput", "p99_ttft_ms", "p99_tpot_ms",
+					"cost_per_million_output_tokens"}
+			}
+			t, err := records.NewTable(list, columns)
+			if err != nil {
+				return failed(err)
+			}
+			switch format {
+			case "csv":
+				return failed(t.WriteCSV(cmd.OutOrStdout()))
+			case "parquet":
+				return failed(t.WriteParquet(cmd.OutOrStdout()))
+			}
+			header := append([]string{"record", "name"}, t.Columns...)
+			var rows [][]string
+			for i := range list {
+				row := []string{list[i].ID[:12], list[i].Name}
+				for _, c := range t.Columns {
+					row = append(row, t.Cell(i, c, 4))
+				}
+				rows = append(rows, row)
+			}
+			return aligned(cmd, header, rows)
+		}}
+	f := cmd.Flags()
+	f.Var(choice(&format, "table", "csv", "parquet"), "format",
+		"what to print: table, csv or parquet")
+	f.StringSliceVar(&columns, "figures", nil,
+		"figures by their paths in the result (default: a few; in csv and parquet all)")
+	return cmd
+}
+
+func runsReport(store opener) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{Use: "report", Short: "Write a page that compares all records",
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := allRecords(cmd, store)
+			if err != nil {
+				return err
+			}
+			t, err := records.NewTable(list, nil)
+			if err != nil {
+				return failed(err)
+			}
+			return failed(files.Write(out, t.WriteHTML))
+		}}
+	cmd.Flags().StringVar(&out, "out", "runs.html", "the file of the page")
+	return cmd
+}
+
+func runsRepeat(store opener) *cobra.Command {
+	return &cobra.Command{Use: "repeat RECORD",
+		Short: "Run a record again: the same bytes, or which input changed",
+		Args:  arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := store().Get(args[0])
+			if err != nil {
+				return err
+			}
+			return repeat(cmd, e)
+		}}
+}
+
+// repeat runs the command of a record again, and compares.
+func repeat(cmd *cobra.Command, e *records.Entry) error {
+	changed := e.Changed(scenarios.Version())
+	for _, what := range changed {
+		fmt.Fprintln(cmd.OutOrStdout(), "changed:", what)
+	}
+	var out, problems bytes.Buffer
+	root := newRoot()
+	root.SetArgs(append(append([]string{e.Command}, e.Args...), "--format=json", "--record="))
+	root.SetOut(&out)
+	root.SetErr(&problems)
+	if err := root.ExecuteContext(cmd.Context()); err != nil && out.Len() == 0 {
+		return fmt.Errorf("%s %s: %w", e.Command, strings.Join(e.Args, " "), err)
+	}
+	same, err := e.SameResult(out.Bytes())
+	switch {
+	case err != nil:
+		return runError{err}
+	case same:
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%.12s: the same bytes\n", e.ID)
+		return failed(err)
+	case len(changed) == 0:
+		fmt.Fprintln(cmd.OutOrStdout(), "no input changed that the record knows of")
+	}
+	return runError{errNotRepeated}
+}
+
+func runsExport(store opener) *cobra.Command {
+	var to, out, server, experiment string
+	cmd := &cobra.Command{Use: "export [RECORD]…",
+		Short: "Export records to MLflow or as llm-d's benchmark report",
+		Example: `  llmsim runs export --to mlflow --out mlruns
+  llmsim runs export --to mlflow --server http://localhost:5000
+  llmsim runs export 3f2a --to llm-d --out report.yaml`,
+		Args: arguments(0, noLimit),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list, err := chosen(cmd, store, args)
+			if err != nil {
+				return err
+			}
+			switch {
+			case to == "llm-d" && len(list) != 1:
+				return fmt.Errorf("llm-d's report is of one record; found %d", len(list))
+			case to == "llm-d" && out == "":
+				return list[0].WriteLLMD(cmd.OutOrStdout())
+			case to == "llm-d":
+				return files.Write(out, list[0].WriteLLMD)
+			case server != "":
+				sent, err := records.SendMLflow(cmd.Context(), server, experiment, list)
+				note(cmd, []string{fmt.Sprintf("sent %d of %d records", sent, len(list))})
+				return failed(err)
+			case out == "":
+				return fmt.Errorf("give --out, a folder, or --server, an address")
+			}
+			return failed(records.WriteMLflow(out, list))
+		}}
+	f := cmd.Flags()
+	f.Var(choice(&to, "mlflow", "llm-d"), "to", "the form: mlflow, or llm-d (benchmark report "+
+		"0.2.1)")
+	f.StringVar(&out, "out", "", "the folder (mlflow's mlruns) or the file (llm-d)")
+	f.StringVar(&server, "server", "", "the address of an MLflow server")
+	f.StringVar(&experiment, "experiment", "llmsim", "the experiment on the server")
+	return cmd
+}
+
+// chosen returns the records of some names, or all.
+func chosen(cmd *cobra.Command, store opener, names []string) ([]records.Entry, error) {
+	if len(names) == 0 {
+		return allRecords(cmd, store)
+	}
+	var list []records.Entry
+	for _, name := range names {
+		e, err := store().Get(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, *e)
+	}
+	return list, nil
+}
