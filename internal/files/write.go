@@ -38,25 +38,56 @@ func create(path string, mode fs.FileMode) (*Pending, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
+	for range attempts {
+		p, err := begin(path, mode)
+		if p != nil || err != nil {
+			return p, err
+		}
+	}
+	return nil, fmt.Errorf("%s: other processes remove what is being written in its folder", path)
+}
+
+// attempts is how often Create begins anew where a process that cleans the folder has meanwhile
+// taken its file for one that was left behind.
+const attempts = 100
+
+// begin begins a file; nil where another process has removed it before it was locked.
+func begin(path string, mode fs.FileMode) (*Pending, error) {
 	name := fmt.Sprint(unfinished, rand.Uint32(), "-", filepath.Base(path))
 	file, err := os.OpenFile(filepath.Join(filepath.Dir(path), name),
 		os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return nil, err
 	}
-	p := &Pending{file, path}
-	if err := Lock(file); err != nil {
-		return nil, errors.Join(err, p.Discard())
+	if Lock(file) == nil && named(file) {
+		return &Pending{file, path}, nil
 	}
-	return p, nil
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// named reports whether a file still has its name.
+func named(file *os.File) bool {
+	open, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(file.Name())
+	return err == nil && os.SameFile(open, there)
 }
 
 // Commit ends the file and puts it in place.
 func (p *Pending) Commit() error {
-	err := p.Close()
 	if p.path == "" {
-		return err
+		return p.Close()
 	}
+	defer hold(p.File)()
+	err := p.Close()
 	if err == nil {
 		err = os.Rename(p.Name(), p.path)
 	}
@@ -122,6 +153,9 @@ func Clean(dir string) {
 		inside, _ := filepath.Glob(filepath.Join(path, "*"))
 		if info, err := os.Stat(path); err != nil || info.IsDir() == (len(inside) == 0) {
 			continue // its maker is about to begin
+		} else if !info.IsDir() {
+			removeAbandoned(path)
+			continue
 		}
 		free := true
 		for _, name := range append(inside, path) {
@@ -130,6 +164,21 @@ func Clean(dir string) {
 		if free {
 			os.RemoveAll(path)
 		}
+	}
+}
+
+// removeAbandoned removes a file that no process writes. It holds the lock meanwhile, so that the
+// process which has just made the file knows.
+func removeAbandoned(path string) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	free := Lock(file) == nil
+	removed := free && os.Remove(path) == nil
+	file.Close()
+	if free && !removed { // Windows removes no file that is open
+		os.Remove(path)
 	}
 }
 
