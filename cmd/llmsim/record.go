@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/records"
@@ -61,7 +62,11 @@ func (r *recordFlag) keep(cmd *cobra.Command, args []string, of recorded) error 
 	if err != nil {
 		return runError{err}
 	}
-	record := records.Record{Command: cmd.Name(), Args: args, Name: of.name, Seed: of.seed,
+	command, deeper, _ := strings.Cut(strings.TrimPrefix(cmd.CommandPath(), "llmsim "), " ")
+	if deeper != "" {
+		args = append([]string{deeper}, args...)
+	}
+	record := records.Record{Command: command, Args: args, Name: of.name, Seed: of.seed,
 		Version: scenarios.Version(), Inputs: []records.Input{}, Result: result}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(unrecorded(), f.Name) {

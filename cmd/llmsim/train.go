@@ -52,6 +52,13 @@ func trainCommand() *cobra.Command {
 			return flags.run(cmd, args[0], args[1])
 		},
 	}
+	flags.add(cmd)
+	cmd.AddCommand(trainRLCommand())
+	return cmd
+}
+
+// add adds the flags that describe what learns.
+func (flags *trainFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.set, "set", nil, "override a scenario field of model or hardware, "+
 		"such as hardware.network=infiniband-hdr (repeatable)")
@@ -90,7 +97,6 @@ func trainCommand() *cobra.Command {
 	f.BoolVar(&flags.dropout, "dropout", false, "masks of dropout are kept")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
 	flags.keep.add(cmd)
-	return cmd
 }
 
 func (flags *trainFlags) run(cmd *cobra.Command, model, accelerator string) error {
@@ -104,7 +110,8 @@ func (flags *trainFlags) run(cmd *cobra.Command, model, accelerator string) erro
 	cost := job.Compute(price)
 	result := trainResult{job.Model.Name, job.Machine.Accelerator.Name, job.GPUs, job.Batch,
 		job.Seq, job.Layout, cost}
-	if err := flags.keepRun(cmd, []string{model, accelerator}, result); err != nil {
+	name := result.Model + " on " + result.Accelerator
+	if err := flags.keepRun(cmd, []string{model, accelerator}, name, result); err != nil {
 		return err
 	}
 	if flags.format == "json" {
@@ -114,13 +121,13 @@ func (flags *trainFlags) run(cmd *cobra.Command, model, accelerator string) erro
 }
 
 // keepRun records the run, if --record asks for it.
-func (flags *trainFlags) keepRun(cmd *cobra.Command, args []string, result trainResult) error {
+func (flags *trainFlags) keepRun(cmd *cobra.Command, args []string, name string,
+	result any) error {
 	file, err := scenarios.Describe(args[0], args[1], flags.set...)
 	if err != nil {
 		return err
 	}
-	return flags.keep.keep(cmd, args, recorded{name: result.Model + " on " + result.Accelerator,
-		inputs: file.Files(), result: result})
+	return flags.keep.keep(cmd, args, recorded{name: name, inputs: file.Files(), result: result})
 }
 
 // trainResult is what --format json prints.

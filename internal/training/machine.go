@@ -104,3 +104,11 @@ func (m *Machine) scatter(bytes float64, active int, g group) float64 {
 	}
 	return seconds
 }
+
+// Send returns the seconds to bring bytes to an accelerator, of another node or of its own.
+func (m *Machine) Send(bytes float64, across bool) float64 {
+	if across {
+		return m.send(bytes, max(1, m.Accelerator.PerNode))
+	}
+	return m.send(bytes, 0)
+}

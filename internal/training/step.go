@@ -113,3 +113,15 @@ func (j *Job) update() float64 {
 	k := &j.Machine.Constants.Elementwise
 	return n * (2*o.States() + o.Gradient + 2) / (j.Machine.Accelerator.Bandwidth * k.Memory)
 }
+
+// Forward returns the seconds of a forward pass over the sequences of a step.
+func (j *Job) Forward() float64 {
+	s := j.Step()
+	passes := 2.0 // of exchanges
+	if j.Layout.Recompute == Full {
+		passes = 3
+	}
+	computing := s.Forward + s.Backward + s.Recompute
+	return s.Forward + (s.Tensor+s.Expert)/passes + (s.Context+s.Pipeline)/2 +
+		s.Bubble*s.Forward/computing
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"cmp"
+
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/training"
+	"github.com/llmsim/llmsim/internal/training/rl"
+
+	"github.com/spf13/cobra"
+)
+
+// rlFlags are the flags of the train rl command.
+type rlFlags struct {
+	train     trainFlags
+	loop      rl.Loop
+	algorithm string
+	mode      string
+	serve     []string
+}
+
+func trainRLCommand() *cobra.Command {
+	var flags rlFlags
+	cmd := &cobra.Command{
+		Use:   "rl MODEL HARDWARE",
+		Short: "Compute a step of reinforcement learning, whose answers are simulated",
+		Long: "Compute where the time of a step of GRPO or PPO goes: answers, which the " +
+			"simulator of serving makes, forward passes, learning, and new weights. It says " +
+			"what the longest answers cost. The flags of llmsim train set what learns.",
+		Example: `  llmsim train rl llama-3.1-8b h100 --gpus 16 --prompts 64 --samples 32 --answer 1000`,
+		Args:    arguments(2, 2),
+		RunE:    flags.run,
+	}
+	flags.train.add(cmd)
+	f := cmd.Flags()
+	l := &flags.loop
+	f.Var(choice(&flags.algorithm, "grpo", "ppo"), "algorithm",
+		"grpo (rewards by rules, and a reference), or ppo (reward and value models too)")
+	f.Var(choice(&flags.mode, "colocated", "apart", "one-step-off"), "mode",
+		"colocated, apart, or one-step-off (answers of the next step meanwhile)")
+	f.IntVar(&l.Prompts, "prompts", 64, "different prompts of a step")
+	f.IntVar(&l.Samples, "samples", 8, "answers to each prompt")
+	f.IntVar(&l.PromptTokens, "prompt-tokens", 256, "the tokens of a prompt")
+	f.IntVar(&l.Mean, "answer", 1024, "the mean tokens of an answer")
+	f.Float64Var(&l.CV, "answer-cv", 0.8, "the standard deviation of answers divided by the mean")
+	f.IntVar(&l.Most, "answer-max", 4096, "the most tokens of an answer")
+	f.IntVar(&l.GPUs, "rollout-gpus", 0, "accelerators that answer (default: as many as learn)")
+	f.IntVar(&l.Tensor, "rollout-tensor", 1, "accelerators of a replica that answers")
+	f.StringArrayVar(&flags.serve, "serve", nil,
+		"override a field of the scenario that answers: key.path=value (repeatable)")
+	return cmd
+}
+
+func (flags *rlFlags) run(cmd *cobra.Command, args []string) error {
+	l := &flags.loop
+	l.Algorithm, l.Mode = rl.Algorithm(flags.algorithm), rl.Mode(flags.mode)
+	l.Model, l.Hardware, l.Set = args[0], args[1], append(flags.train.set, flags.serve...)
+	l.GPUs = cmp.Or(l.GPUs, flags.train.gpus)
+	if err := l.Check(); err != nil {
+		return err
+	}
+	flags.train.batch = l.Prompts * l.Samples
+	flags.train.seq = l.PromptTokens + l.Mean
+	job, _, err := flags.train.job(cmd, args[0], args[1])
+	if err != nil {
+		return err
+	}
+	if err := flags.train.fill(cmd, job); err != nil {
+		return err
+	}
+	l.Job = job
+	result, err := l.Run(cmd.Context())
+	if err != nil {
+		return failed(err)
+	}
+	kept := rlResult{job.Model.Name, job.Machine.Accelerator.Name, job.Layout, result}
+	if err := flags.train.keepRun(cmd, args, cmd.Name()+" "+job.Model.Name, kept); err != nil {
+		return err
+	}
+	if flags.train.format == "json" {
+		return failed(report.JSON(cmd.OutOrStdout(), kept))
+	}
+	return failed(result.WriteText(cmd.OutOrStdout(), l))
+}
+
+// rlResult is what --format json prints.
+type rlResult struct {
+	Model       string          `json:"model"`
+	Accelerator string          `json:"accelerator"`
+	Layout      training.Layout `json:"layout"`
+	*rl.Result
+}

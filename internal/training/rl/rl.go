@@ -1,0 +1,197 @@
+// Package rl computes the time of a step of reinforcement learning from its parts: answers are
+// simulated as serving, and what learns from them is computed as training.
+package rl
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/llmsim/llmsim/internal/training"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Algorithm says which models take part.
+type Algorithm string
+
+const (
+	// GRPO compares the answers to one prompt with each other, and with a frozen reference (Shao et
+	// al., arXiv:2402.03300, section 4.1). Rewards are computed by rules.
+	GRPO Algorithm = "grpo"
+	// PPO has a critic and a reward model of the policy's size besides (Ouyang et al.,
+	// arXiv:2203.02155, section 3.5).
+	PPO Algorithm = "ppo"
+)
+
+// Mode says which accelerators do what, and when.
+type Mode string
+
+const (
+	// Colocated uses all accelerators for one part after another.
+	Colocated Mode = "colocated"
+	// Apart has accelerators of their own for answers, which wait while the others learn.
+	Apart Mode = "apart"
+	// OneStepOff has them too, and they answer with the weights of the step before meanwhile
+	// (Noukhovitch et al., arXiv:2410.18252, section 3).
+	OneStepOff Mode = "one-step-off"
+)
+
+// Loop is a step of reinforcement learning.
+type Loop struct {
+	Algorithm Algorithm
+	Mode      Mode
+	// Job is what learns, on the accelerators that learn: its Batch is Prompts·Samples.
+	Job *training.Job
+	// Prompts are the different prompts of a step, Samples the answers to each.
+	Prompts, Samples int
+	// PromptTokens is the length of prompts, Mean and CV are those of answers, which are drawn from
+	// a lognormal distribution and cut off at Most tokens.
+	PromptTokens, Mean, Most int
+	CV                       float64
+	// Model and Hardware are the names of the scenario that answers; Set are its settings.
+	Model, Hardware string
+	Set             []string
+	// GPUs is the number of accelerators that answer, Tensor that of a replica.
+	GPUs, Tensor int
+}
+
+// Result is where the time of a step goes, in seconds.
+type Result struct {
+	// Generate is until the last answer is complete. Half and Tenth are what is left of it when
+	// half and nine tenths of the answers are.
+	Generate float64 `json:"generate_s"`
+	Half     float64 `json:"last_half_s"`
+	Tenth    float64 `json:"last_tenth_s"`
+	// Even is how long the same number of tokens takes if all answers are equally long, so that
+	// Generate − Even is what the tail costs.
+	Even float64 `json:"generate_even_s"`
+	// Score is the forward passes of policy and reference, and with PPO of reward and value models;
+	// Update is learning; Transfer brings the new weights to where answers are made.
+	Score    float64 `json:"score_s"`
+	Update   float64 `json:"update_s"`
+	Transfer float64 `json:"transfer_s"`
+	Step     float64 `json:"step_s"`
+	// Tokens are those of prompts and answers of a step, and Rate is tokens a second and
+	// accelerator over the whole step.
+	Tokens float64 `json:"tokens"`
+	Rate   float64 `json:"tokens_per_s_per_gpu"`
+	// Idle is the share of the accelerators' time in which those of a part wait for another.
+	Idle     float64  `json:"idle"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// transferSlowdown is how much longer than the link alone new weights take: published reshards of
+// NeMo-RL with NCCL on H100 take 2.5 to 5 times as long (NVIDIA-NeMo/RL,
+// docs/design-docs/nccl-reshard-refit.md); this is their middle.
+const transferSlowdown = 3.5
+
+// Check returns the first thing that is wrong with the loop.
+func (l *Loop) Check() error {
+	for _, c := range []struct {
+		name string
+		n    int
+	}{{"prompts", l.Prompts}, {"samples", l.Samples}, {"prompt-tokens", l.PromptTokens},
+		{"answer", l.Mean}, {"answer-max", l.Most}, {"rollout-gpus", l.GPUs},
+		{"rollout-tensor", l.Tensor}} {
+		if c.n < 1 || c.n > 1<<22 {
+			return fmt.Errorf("%s: found %d, want 1 to %d", c.name, c.n, 1<<22)
+		}
+	}
+	switch {
+	case l.Prompts*l.Samples > 1<<22:
+		return fmt.Errorf("prompts x samples: found %d answers, want at most %d",
+			l.Prompts*l.Samples, 1<<22)
+	case l.Mean > l.Most:
+		return fmt.Errorf("answer: a mean of %d tokens is above answer-max, %d", l.Mean, l.Most)
+	case !(l.CV > 0 && l.CV <= 10):
+		return fmt.Errorf("answer-cv: found %g, want above 0 and at most 10", l.CV)
+	case l.GPUs%l.Tensor != 0:
+		return fmt.Errorf("rollout-tensor: %d does not divide the %d accelerators that answer",
+			l.Tensor, l.GPUs)
+	}
+	return nil
+}
+
+// Run computes a step. It simulates its answers twice.
+func (l *Loop) Run(ctx context.Context) (*Result, error) {
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	answers, err := l.answer(ctx, fmt.Sprintf("{distribution: lognormal, mean: %d, cv: %g, "+
+		"min: 1, max: %d}", l.Mean, l.CV, l.Most))
+	if err != nil {
+		return nil, err
+	}
+	n := float64(l.Prompts * l.Samples)
+	mean := int(math.Round(float64(answers.TotalOutputTokens) / n))
+	even, err := l.answer(ctx, fmt.Sprint(max(1, mean)))
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Generate: answers.Duration, Even: even.Duration, Warnings: answers.Warnings,
+		Half:   max(0, answers.Duration-answers.MedianE2EL/1000),
+		Tenth:  max(0, answers.Duration-answers.P90E2EL/1000),
+		Tokens: n*float64(l.PromptTokens) + float64(answers.TotalOutputTokens)}
+	job := *l.Job
+	job.Seq = l.PromptTokens + max(1, mean)
+	l.learn(r, &job)
+	l.join(r)
+	return r, nil
+}
+
+// answer simulates the answers to all prompts of a step, which are given at once.
+func (l *Loop) answer(ctx context.Context, length string) (*scenarios.Result, error) {
+	set := append([]string{
+		fmt.Sprintf("parallelism.tensor=%d", l.Tensor),
+		fmt.Sprintf("replicas=%d", l.GPUs/l.Tensor),
+		"workload.arrivals=at-once",
+		fmt.Sprintf("workload.requests=%d", l.Prompts*l.Samples),
+		fmt.Sprintf("workload.distinct=%d", l.Prompts),
+		fmt.Sprintf("workload.prompt=%d", l.PromptTokens),
+		"workload.output=" + length,
+		fmt.Sprintf("engine.max-model-len=%d", l.PromptTokens+l.Most),
+	}, l.Set...)
+	file, err := scenarios.Describe(l.Model, l.Hardware, set...)
+	if err != nil {
+		return nil, err
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	return simulation.Run(ctx)
+}
+
+// learn computes what follows the answers.
+func (l *Loop) learn(r *Result, job *training.Job) {
+	forward, step := job.Forward(), job.Step()
+	r.Score, r.Update = 2*forward, step.Total()
+	if l.Algorithm == PPO { // values and rewards, and the critic learns too
+		r.Score += 2 * forward
+		r.Update *= 2
+	}
+	weights := 2 * float64(job.Model.Parameters().Total()) / float64(l.Tensor)
+	r.Transfer = transferSlowdown * job.Machine.Send(weights, l.Mode != Colocated)
+}
+
+// join adds the parts up as they follow each other.
+func (l *Loop) join(r *Result) {
+	learning := r.Score + r.Update
+	all := float64(l.Job.GPUs)
+	switch l.Mode {
+	case Colocated:
+		r.Step = r.Generate + learning + r.Transfer
+	case OneStepOff:
+		r.Step = max(r.Generate, learning) + r.Transfer
+	default:
+		r.Step = r.Generate + learning + r.Transfer
+	}
+	if l.Mode != Colocated {
+		answering := float64(l.GPUs)
+		busy := answering*r.Generate + all*learning
+		all += answering
+		r.Idle = max(0, 1-busy/(all*(r.Step-r.Transfer)))
+	}
+	r.Rate = r.Tokens / r.Step / all
+}

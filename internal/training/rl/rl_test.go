@@ -1,0 +1,83 @@
+package rl
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/training"
+	"github.com/llmsim/llmsim/models"
+)
+
+// loop is a small step of reinforcement learning.
+func loop(t *testing.T) *Loop {
+	t.Helper()
+	catalog, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := catalog.Lookup("llama-3.1-8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := list.Accelerator("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := list.Link(a.ScaleUp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adam, err := training.FindOptimizer("adamw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := &training.Job{Model: model, Machine: training.NewMachine(&a, &link, nil), GPUs: 8,
+		Batch: 128, Seq: 768, Precision: hardware.BF16, Optimizer: adam,
+		Attention: training.Flash, Layout: training.Layout{Tensor: 1, Context: 1, Pipeline: 1,
+			Data: 8, Expert: 1, Micro: 1, Virtual: 1, ZeRO: 3}}
+	return &Loop{Algorithm: GRPO, Mode: Colocated, Job: job, Prompts: 16, Samples: 8,
+		PromptTokens: 256, Mean: 512, Most: 4096, CV: 0.8, Model: "llama-3.1-8b",
+		Hardware: "h100-sxm", GPUs: 8, Tensor: 1}
+}
+
+// The parts add up in each mode; a wider spread of lengths costs time, and PPO more than GRPO.
+func TestStepOfReinforcementLearning(t *testing.T) {
+	run := func(change func(*Loop)) *Result {
+		l := loop(t)
+		change(l)
+		r, err := l.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	base := run(func(*Loop) {})
+	sum := base.Generate + base.Score + base.Update + base.Transfer
+	if math.Abs(base.Step/sum-1) > 1e-12 || base.Idle != 0 {
+		t.Errorf("colocated: a step of %g s, and parts of %g s", base.Step, sum)
+	}
+	if !(base.Half > base.Tenth && base.Tenth > 0 && base.Even < base.Generate) {
+		t.Errorf("tail: %+v", base)
+	}
+	off := run(func(l *Loop) { l.Mode = OneStepOff })
+	if want := max(off.Generate, off.Score+off.Update) + off.Transfer; off.Step != want {
+		t.Errorf("one step off: %g s, want %g", off.Step, want)
+	}
+	apart := run(func(l *Loop) { l.Mode = Apart })
+	if apart.Step <= off.Step || apart.Idle <= off.Idle {
+		t.Errorf("apart %+v, one step off %+v", apart, off)
+	}
+	if wide := run(func(l *Loop) { l.CV = 2 }); wide.Generate <= base.Generate {
+		t.Errorf("a wider spread takes %g s, and the base %g", wide.Generate, base.Generate)
+	}
+	ppo := run(func(l *Loop) { l.Algorithm = PPO })
+	if math.Abs(ppo.Update/base.Update-2) > 1e-12 || math.Abs(ppo.Score/base.Score-2) > 1e-12 {
+		t.Errorf("PPO %+v, GRPO %+v", ppo, base)
+	}
+}
