@@ -10,13 +10,22 @@ import (
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch/checkpoints"
+	"github.com/llmsim/llmsim/internal/registry"
 	"github.com/llmsim/llmsim/models"
 )
 
-// findModel looks the model up in the catalogue, by its name or that of a published checkpoint, or
-// reads the config.json at path or in the folder
-// at path.
+// findModel looks the model up in the user's registry and in the catalogue, or reads the
+// config.json at path or in the folder at path.
 func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []string, error) {
+	if fsys == fs.FS(files.Disk{}) {
+		own, err := registered(registry.Model, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if own != "" {
+			return readCheckpoint(fsys, name, own, assume)
+		}
+	}
 	if path, ok := modelFile(fsys, path); ok {
 		return readCheckpoint(fsys, name, path, assume)
 	}

@@ -42,6 +42,9 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 	if err := doc.Decode(&f.Scenario); err != nil {
 		return nil, InputError{err}
 	}
+	if err := namePolicies(doc, &f.Scenario); err != nil {
+		return nil, InputError{err}
+	}
 	return f, nil
 }
 

@@ -96,6 +96,9 @@ func (f *File) serverFiles(s *Scenario) []string {
 	if sp := s.Speculation; sp != nil {
 		list = append(list, sp.Draft, sp.Acceptance.File)
 	}
+	if f.FS == nil {
+		list = append(list, namedFiles(s)...)
+	}
 	return list
 }
 

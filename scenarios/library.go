@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/registry"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
@@ -19,10 +20,17 @@ import (
 var library embed.FS
 
 // Read returns the text of a scenario: of the file of that name, or if there is none, of the
-// shipped scenario.
+// deployment in the user's registry, or of the shipped scenario.
 func Read(name string) ([]byte, error) {
 	data, err := files.Read(files.Disk{}, name, strict.MostText)
 	if errors.Is(err, fs.ErrNotExist) {
+		own, problem := registered(registry.Deployment, name)
+		if problem != nil {
+			return nil, InputError{problem}
+		}
+		if own != "" {
+			return files.Read(files.Disk{}, own, strict.MostText)
+		}
 		data, err = ReadShipped(name)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/registry"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
@@ -52,6 +53,9 @@ func (v *view) findMachine() machine {
 func (v *view) hardwareCatalog() (hardware.Catalog, error) {
 	catalog, err := hardware.Load()
 	path := v.locate("hardware.file", v.s.Hardware.File)
+	if path == "" && err == nil && v.file.FS == nil {
+		path, err = registered(registry.Hardware, v.s.Hardware.Accelerator)
+	}
 	if err != nil || path == "" {
 		return catalog, err
 	}

@@ -36,6 +36,7 @@ func groups() []group {
 			validateCommand(), crosscheckCommand(), calibrateCommand(), newGPT2Command(),
 		}},
 		{"keep", "Look up and keep:", []*cobra.Command{listCommand(), runsCommand(),
+			registryCommand(),
 			versionCommand(),
 			manCommand()}},
 	}

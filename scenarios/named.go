@@ -1,0 +1,113 @@
+package scenarios
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+
+	"github.com/llmsim/llmsim/internal/registry"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// registered returns the file of an entry of the user's registry; "" where there is none.
+func registered(kind registry.Kind, name string) (string, error) {
+	store := registry.FromEnvironment()
+	if store == nil {
+		return "", nil
+	}
+	e, err := store.Find(kind, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return e.Path, nil
+}
+
+// namedFiles lists the files of the registry that a server names, and that it is named by if it is
+// a draft model.
+func namedFiles(s *Scenario) []string {
+	names := []string{s.Model}
+	if s.Speculation != nil {
+		names = append(names, s.Speculation.Draft)
+	}
+	var list []string
+	for _, name := range names {
+		if path, err := registered(registry.Model, name); err == nil {
+			list = append(list, path)
+		}
+	}
+	if path, err := registered(registry.Hardware, s.Hardware.Accelerator); err == nil {
+		list = append(list, path)
+	}
+	return list
+}
+
+// policySlot is a place of a scenario that names a policy.
+type policySlot struct {
+	section string
+	policy  *string
+	params  *map[string]string
+}
+
+// policySlots lists the places of a scenario that name policies.
+func (s *Scenario) policySlots() []policySlot {
+	list := []policySlot{{"batching", &s.Batching.Policy, &s.Batching.Params},
+		{"memory", &s.Memory.Policy, &s.Memory.Params},
+		{"routing", &s.Routing.Policy, &s.Routing.Params}}
+	for i := range s.Fleet.Pools {
+		p := &s.Fleet.Pools[i]
+		list = append(list, policySlot{"batching", &p.Batching.Policy, &p.Batching.Params},
+			policySlot{"memory", &p.Memory.Policy, &p.Memory.Params})
+	}
+	return list
+}
+
+// namePolicies puts the policies of the registry that the scenario names in their place: those and
+// their parameters, of which the scenario's own have precedence.
+func namePolicies(doc *strict.Document, s *Scenario) error {
+	for _, slot := range s.policySlots() {
+		path, err := registered(registry.Policy, *slot.policy)
+		if err != nil {
+			return doc.Problem(slot.section, "%v", err)
+		}
+		if path == "" {
+			continue
+		}
+		data, err := registry.ReadFile(path)
+		if err != nil {
+			return doc.Problem(slot.section, "%v", err)
+		}
+		own, err := readPolicy(path, data)
+		if err != nil {
+			return err
+		}
+		if own.Section != slot.section {
+			return doc.Problem(slot.section, "%s is a policy for %s", *slot.policy, own.Section)
+		}
+		merged := map[string]string{}
+		maps.Copy(merged, own.Params)
+		maps.Copy(merged, *slot.params)
+		*slot.policy, *slot.params = own.Policy, merged
+	}
+	return nil
+}
+
+// namedPolicy is the file of a policy in a registry: its section, its name among those that ship,
+// and its parameters.
+type namedPolicy struct {
+	Section string            `json:"section" required:"true" enum:"batching,memory,routing"`
+	Policy  string            `json:"policy" required:"true"`
+	Params  map[string]string `json:"-" rest:"true"`
+}
+
+// readPolicy reads the file of a policy.
+func readPolicy(name string, data []byte) (*namedPolicy, error) {
+	doc, err := strict.Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	var p namedPolicy
+	return &p, doc.Decode(&p)
+}
