@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/llmsim/llmsim/sim"
@@ -23,16 +24,11 @@ type generator struct {
 	// think is the thinking time of the users of a closed loop; nil in an open one.
 	think func() sim.Time
 
-	// waiting are users and conversations that will send a request, talks the conversations that
-	// wait for an answer, by session, and spare the ended ones, to be used again.
-	waiting waiting
-	talks   map[int64]*conversation
-	spare   []*conversation
+	talks
 }
 
 func newGenerator(c Config, l limit) (*generator, error) {
-	g := &generator{limit: l, fresh: sim.Never, classes: c.Classes,
-		talks: map[int64]*conversation{}}
+	g := &generator{limit: l, fresh: sim.Never, classes: c.Classes, talks: newTalks()}
 	if err := g.schedule(c); err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
 	}
@@ -40,6 +36,9 @@ func newGenerator(c Config, l limit) (*generator, error) {
 		tape, err := openTape(c.Trace, c.Seed)
 		if err != nil {
 			return nil, err
+		}
+		if tape.reader.Sessions() {
+			return nil, errors.Join(errRecordedSessions, tape.close())
 		}
 		g.script, g.tape, g.summary = tape, tape, c.summary()
 		return g, nil
@@ -119,7 +118,7 @@ func (g *generator) NextArrival() sim.Time {
 func (g *generator) Next(r *sim.Request) {
 	g.left--
 	if g.waiting.first() > g.fresh {
-		g.begin(r)
+		g.arrive(r)
 		return
 	}
 	w := g.waiting.pop()
@@ -127,13 +126,12 @@ func (g *generator) Next(r *sim.Request) {
 		g.send(r, w.at, anyClass)
 		return
 	}
-	w.talk.next(r)
-	g.talks[r.Session] = w.talk
+	g.talks.next(w.talk, r)
 	stamp(r, w.at)
 }
 
-// begin fills r with the request whose time has come in an open loop.
-func (g *generator) begin(r *sim.Request) {
+// arrive fills r with the request whose time has come in an open loop.
+func (g *generator) arrive(r *sim.Request) {
 	for i := range g.openings {
 		if o := &g.openings[i]; o.next == g.fresh {
 			g.send(r, o.next, o.class)
@@ -150,9 +148,7 @@ func (g *generator) begin(r *sim.Request) {
 // send fills r with the script's next request of a class.
 func (g *generator) send(r *sim.Request, at sim.Time, class int) {
 	if turns := g.script.fill(r, class); len(turns) > 0 {
-		talk := g.talk()
-		talk.begin(r, turns, g.classes[r.Class].Turns.MaxContext)
-		g.talks[r.Session] = talk
+		g.talks.begin(r, turns, g.classes[r.Class].Turns.MaxContext)
 	}
 	stamp(r, at)
 }
@@ -163,17 +159,6 @@ func stamp(r *sim.Request, at sim.Time) {
 	if r.Deadline > 0 {
 		r.Deadline = later(at, r.Deadline)
 	}
-}
-
-// talk returns an unused conversation.
-func (g *generator) talk() *conversation {
-	n := len(g.spare)
-	if n == 0 {
-		return &conversation{}
-	}
-	talk := g.spare[n-1]
-	g.spare = g.spare[:n-1]
-	return talk
 }
 
 // Done implements sim.Source.
@@ -189,22 +174,6 @@ func (g *generator) Done(r *sim.Request, at sim.Time) {
 		think = max(think, retryAfter)
 	}
 	g.waiting.push(later(at, think), nil)
-}
-
-// goOn schedules the next turn of a session that got its answer at the given time, and reports
-// whether there is one.
-func (g *generator) goOn(session int64, at sim.Time) bool {
-	talk := g.talks[session]
-	if talk == nil {
-		return false
-	}
-	delete(g.talks, session)
-	if !talk.goesOn() {
-		g.spare = append(g.spare, talk)
-		return false
-	}
-	g.waiting.push(later(at, talk.coming().think), talk)
-	return true
 }
 
 // Err implements sim.Source.

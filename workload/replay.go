@@ -7,9 +7,11 @@ import (
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
-// replay sends the requests of a trace at the times at which they were recorded.
+// replay sends the requests of a trace at the times at which they were recorded. The later turns of
+// a recorded session come when the answer before is there, and the tools have worked.
 type replay struct {
 	limit
+	talks
 	tape    *tape
 	summary Summary
 }
@@ -25,26 +27,38 @@ func newReplay(t *Trace, seed uint64, l limit) (*replay, error) {
 		return nil, fmt.Errorf("workload: %s has no times, allowed: arrivals or users beside it",
 			t.Path)
 	}
-	return &replay{limit: l, tape: tape}, nil
+	return &replay{limit: l, talks: newTalks(), tape: tape}, nil
 }
 
 // NextArrival implements sim.Source.
 func (p *replay) NextArrival() sim.Time {
-	if p.tape.dry {
-		return sim.Never
+	at := p.waiting.first()
+	if !p.tape.dry {
+		at = min(at, p.tape.ahead.Arrival)
 	}
-	return p.apply(p.tape.ahead.Arrival)
+	return p.apply(at)
 }
 
 // Next implements sim.Source.
 func (p *replay) Next(r *sim.Request) {
 	p.left--
-	p.tape.fill(r, anyClass)
+	if at := p.waiting.first(); p.tape.dry || at < p.tape.ahead.Arrival {
+		p.talks.next(p.waiting.pop().talk, r)
+		stamp(r, at)
+		return
+	}
+	if turns := p.tape.fill(r, anyClass); len(turns) > 0 {
+		p.begin(r, turns, p.tape.trace.MaxContext)
+	}
 	stamp(r, r.Arrival)
 }
 
-// Done implements sim.Source; recorded arrivals do not wait for answers.
-func (p *replay) Done(*sim.Request, sim.Time) {}
+// Done implements sim.Source; recorded arrivals do not wait for answers, but those of a session do.
+func (p *replay) Done(r *sim.Request, at sim.Time) {
+	if r.Session != 0 {
+		p.goOn(r.Session, at)
+	}
+}
 
 // Err implements sim.Source.
 func (p *replay) Err() error { return p.tape.err() }

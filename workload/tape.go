@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/internal/content"
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
@@ -16,6 +17,9 @@ type tape struct {
 	// ahead is the next request, unless dry is set.
 	ahead sim.Request
 	dry   bool
+	// later are the later turns of the session that the next request begins, and turns those of the
+	// one that was sent last.
+	later, turns []turn
 	// parts are played one after another; nil where the trace is played as it is.
 	parts *parts
 	// pass counts the rows of the first whole pass of a trace that repeats.
@@ -35,9 +39,16 @@ func openTape(t *Trace, seed uint64) (p *tape, err error) {
 	if p.reader, err = p.open(); err != nil {
 		return nil, err
 	}
+	if p.reader.Sessions() && (p.parts != nil || t.Repeat) {
+		return nil, errors.Join(errRecordedSessions, p.reader.Close())
+	}
 	p.wind()
 	return p, p.broken
 }
+
+// errRecordedSessions refuses what recorded sessions do not go together with.
+var errRecordedSessions = errors.New("a trace of sessions plays once, by itself and at its own " +
+	"times: leave resampling, arrivals, users and other traces out")
 
 // open opens the trace, or the part of it that plays.
 func (p *tape) open() (*trace.Reader, error) {
@@ -62,6 +73,10 @@ func (p *tape) wind() {
 	if err == nil {
 		if p.parts != nil {
 			p.parts.rename(&p.ahead)
+		}
+		p.later = p.later[:0]
+		for _, t := range p.reader.Turns() {
+			p.later = append(p.later, turn{message: t.Message, output: t.Output, think: t.Wait})
 		}
 		return
 	}
@@ -109,9 +124,15 @@ func (p *tape) fill(r *sim.Request, _ int) []turn {
 		r.Tenant, r.Priority, r.Deadline = cmp.Or(p.ahead.Tenant, r.Tenant),
 			cmp.Or(p.ahead.Priority, r.Priority), cmp.Or(p.ahead.Deadline, r.Deadline)
 	}
+	if p.reader.Sessions() {
+		r.Content = append(r.Content[:0], sim.Segment{
+			ID: turnText(content.UserMessage, r.Session, 0), Tokens: r.Prompt})
+		r.Answer = turnText(content.Answer, r.Session, 0)
+	}
+	p.turns, p.later = p.later, p.turns
 	p.ahead.Content = space
 	p.wind()
-	return nil
+	return p.turns
 }
 
 func (p *tape) counts() trace.Counts {

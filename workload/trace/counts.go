@@ -4,7 +4,8 @@ import "fmt"
 
 // Counts holds the numbers of rows of a trace by what happened to them, for reports and warnings.
 type Counts struct {
-	// Rows is the number of rows read, and Requests the number of requests delivered.
+	// Rows is the number of rows read, and Requests the number of requests delivered. In a trace of
+	// sessions, a row is a session with all its rounds, and a request its first.
 	Rows, Requests int64
 	// Failed is the number of rows that were failed requests in the recording. Dropped requests
 	// were longer than the context, and Outside ones were before or after the slice. None of these

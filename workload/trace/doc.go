@@ -29,6 +29,11 @@
 //	          output_length, completion_tokens; or is a pair [prompt, output]; or has
 //	          "conversations", a list of messages with "tokens", of which the first two are the
 //	          prompt and the answer, as in vLLM's serving benchmark. There are no arrival times.
+//	tracelab  CSV with the columns session_id, arrival_time (of the session, in milliseconds),
+//	          round_idx, prefix_len (the session so far), input_len (what the round adds),
+//	          output_len and tool_wait_after_ms (github.com/uw-syfi/TraceLab). The rounds of a
+//	          session stand one after another. Later rounds come when the answer before is there
+//	          and its tools have worked.
 //
 // CSV columns may come in any order, beside others, which are ignored; fields may be quoted but not
 // hold line breaks. Rows must be in order of time. Requests have at least one prompt token and one

@@ -22,6 +22,7 @@ func formats() []format {
 		{"mooncake", fitsMooncake, newMooncake},
 		{"sharegpt", fitsShareGPT, newShareGPT},
 	}
+	list = append(list, format{"tracelab", fitsTracelab, newTracelab})
 	for _, layout := range layouts() {
 		list = append(list, format{layout.name, layout.fits, layout.open})
 	}

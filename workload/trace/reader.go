@@ -59,6 +59,24 @@ func (r *Reader) detect() error {
 // Timed reports whether the trace has arrival times. If it has none, Arrival is 0.
 func (r *Reader) Timed() bool { return r.decoder.timed() }
 
+// sessions is a decoder whose requests begin sessions.
+type sessions interface{ turns() []Turn }
+
+// Sessions reports whether each request is the first of a session.
+func (r *Reader) Sessions() bool {
+	_, ok := r.decoder.(sessions)
+	return ok
+}
+
+// Turns returns the later turns of the session that the request which was read last begins, valid
+// until the next call of Read.
+func (r *Reader) Turns() []Turn {
+	if s, ok := r.decoder.(sessions); ok {
+		return s.turns()
+	}
+	return nil
+}
+
 // Counts returns what happened to the rows so far.
 func (r *Reader) Counts() Counts { return r.counts }
 

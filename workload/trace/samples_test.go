@@ -86,6 +86,10 @@ func samples() map[string][]sim.Request {
 				Content: []sim.Segment{block(7, 512), block(10, 88)}},
 			{Arrival: 90*sim.Second + 500*sim.Microsecond, Prompt: 30, Output: 5},
 		},
+		"tracelab.csv": { // the first rounds; see TestTracelabSessions for the others
+			{Arrival: 117 * ms, Prompt: 2318, Output: 200, Session: 1},
+			{Arrival: 1393 * ms, Prompt: 901, Output: 107, Session: 2},
+		},
 		"sharegpt.json": {
 			{Prompt: 25, Output: 130}, {Prompt: 400, Output: 12}, {Prompt: 77, Output: 3},
 			{Prompt: 18, Output: 240},
