@@ -148,7 +148,7 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 		u := c.usage()
 		u.Completion++
 		if done.tokens < len(state.odds) {
-			done.odds = append(done.odds, state.odds[done.tokens].told(c.server.piece))
+			done.odds = append(done.odds, state.odds[done.tokens].spelled(c.server.piece))
 		}
 		c.give(i, c.piece(i, done.tokens, state), u, events)
 	}

@@ -42,8 +42,8 @@ func oddsOf(logits []float32, chosen text.Token, alternatives int) odds {
 	return o
 }
 
-// told returns odds with the texts of their tokens.
-func (o *odds) told(piece func(text.Token) string) openai.Odds {
+// spelled returns odds with the texts of their tokens.
+func (o *odds) spelled(piece func(text.Token) string) openai.Odds {
 	spell := func(o odd) openai.Odd {
 		return openai.Odd{Text: piece(o.token), Logprob: o.logprob}
 	}
