@@ -155,7 +155,7 @@ func rooflineRow(name string, o *RooflinePoint) table.Row {
 
 // intensities draws on which side of the ridge each step lies.
 func (p *Printer) intensities(r *Roofline) {
-	const width = 50
+	const width = 42
 	low, high := r.Span()
 	other := false // a step is bound by what is not on its side of the ridge
 	p.printf(" %-*s%s\n", entryIndent-1, "FLOP/byte",
@@ -166,7 +166,7 @@ func (p *Printer) intensities(r *Roofline) {
 		other = other || s.Intensity < r.Ridge && s.Bound == steptime.Compute ||
 			s.Intensity >= r.Ridge && s.Bound == steptime.Memory
 		p.printf(" %-*s%s%s\n", entryIndent-1, s.Name,
-			p.paint(blue, terminal.Scale(s.Intensity, low, high, r.Ridge, width-4)), bound)
+			p.paint(blue, terminal.Scale(s.Intensity, low, high, r.Ridge, width)), bound)
 	}
 	p.printf("\n")
 	if other {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -163,7 +164,8 @@ func mean(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
 	}
-	return stat.Mean(values, nil)
+	mean, _ := stats.MeanDeviation(values)
+	return mean
 }
 
 // quantile returns a quantile of sorted values, NaN where there are none.

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -143,7 +143,8 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 	for i := range seen {
 		seen[i] = forward(seen[i])
 	}
-	noise := math.Hypot(stat.StdDev(seen, nil)*shorter,
+	_, deviation := stats.MeanDeviation(seen)
+	noise := math.Hypot(deviation*shorter,
 		beside(m, e).deviation) * distuv.UnitNormal.Quantile((1+level)/2)
 	a, b := forward(m.Of(fast))-seen[0], forward(m.Of(late))-seen[0]
 	middle := typical(a, b, e)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -57,7 +56,7 @@ func Mean(observations []float64, confidence float64) Interval {
 		return Interval{Mean: observations[0], Half: math.Inf(1)}
 	}
 	n := float64(len(observations))
-	mean, deviation := stat.MeanStdDev(observations, nil)
+	mean, deviation := MeanDeviation(observations)
 	t := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile((1 + confidence) / 2)
 	return Interval{Mean: mean, Half: t * deviation / math.Sqrt(n)}
 }
@@ -67,4 +66,19 @@ func Mean(observations []float64, confidence float64) Interval {
 // Analysis", 5th edition, 9.5.3). Each batch needs at least one observation.
 func BatchMean(series []float64, count int, confidence float64) Interval {
 	return Mean(batches(series, len(series)/count)[:count], confidence)
+}
+
+// MeanDeviation returns the mean and the sample standard deviation of observations; NaN where too
+// few are given. It sums in order, so that all machines return the same bits, which gonum's vector
+// instructions do not.
+func MeanDeviation(observations []float64) (mean, deviation float64) {
+	n := float64(len(observations))
+	for _, x := range observations {
+		mean += x
+	}
+	mean /= n
+	for _, x := range observations {
+		deviation += float64((x - mean) * (x - mean))
+	}
+	return mean, math.Sqrt(deviation / (n - 1))
 }

@@ -45,8 +45,9 @@ func batches(series []float64, size int) []float64 {
 	means := make([]float64, len(series)/size)
 	for i := range means {
 		for _, y := range series[i*size : (i+1)*size] {
-			means[i] += y / float64(size)
+			means[i] += y
 		}
+		means[i] /= float64(size)
 	}
 	return means
 }
