@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
 // The pages' commands are lines that begin with llmsim, ./llmsim or $ llmsim, indented or in a
@@ -24,6 +26,9 @@ func TestDocsCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		pages = append(pages, found...)
+	}
+	if !testing.Short() {
+		t.Setenv("PATH", queueServer(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 	seen := map[string]bool{}
 	for _, page := range pages {
@@ -91,11 +96,27 @@ func runLine(t *testing.T, dir, line string) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
+	if strings.Contains(line, "../shared") {
+		beside := filepath.Join(filepath.Dir(dir), "shared")
+		if err := os.Symlink(sharedfiles.Path(t), beside); err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+	}
 	cmd := exec.Command("sh", "-c", line)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// queueServer builds the program that --listen starts, and returns its folder.
+func queueServer(t *testing.T) (folder string) {
+	folder = t.TempDir()
+	build := exec.Command("go", "build", "-o", folder, "../llmsim-queue")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return folder
 }
 
 // shownFiles returns the files that a page shows and a line names: the same line may mean something
