@@ -35,7 +35,15 @@ func TestAYearOfTraffic(t *testing.T) {
 		if year.Completed != requests {
 			t.Fatalf("%d requests completed", year.Completed)
 		}
-		if a, b := first.Latencies, year.Latencies; a != b {
+		a, b := first.Latencies, year.Latencies
+		// Quantiles are exact for few spans, and else of buckets 0.1 % wide.
+		for _, p := range [][2]*float64{{&a.MedianITL, &b.MedianITL}, {&a.P90ITL, &b.P90ITL},
+			{&a.P95ITL, &b.P95ITL}, {&a.P99ITL, &b.P99ITL}} {
+			if math.Abs(*p[0] / *p[1] - 1) <= 1e-3 {
+				*p[0] = *p[1]
+			}
+		}
+		if a != b {
 			t.Errorf("latencies of one request are %v, of a year of such requests %v", a, b)
 		}
 		for _, c := range []struct {

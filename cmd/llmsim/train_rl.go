@@ -24,9 +24,9 @@ func trainRLCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rl MODEL HARDWARE",
 		Short: "Compute a step of reinforcement learning, whose answers are simulated",
-		Long: "Compute where the time of a step of GRPO or PPO goes: answers, which the " +
-			"simulator of serving makes, forward passes, learning, and new weights. It says " +
-			"what the longest answers cost. The flags of llmsim train set what learns.",
+		Long: `Compute where the time of a step of GRPO or PPO goes: answers, which the simulator of
+serving makes, forward passes, learning, and new weights. It says what the longest
+answers cost. The flags of llmsim train set what learns.`,
 		Example: `  llmsim train rl llama-3.1-8b h100 --gpus 16 --prompts 64 --samples 32 --answer 1000`,
 		Args:    arguments(2, 2),
 		RunE:    flags.run,
