@@ -36,10 +36,10 @@ func TestAYearOfTraffic(t *testing.T) {
 			t.Fatalf("%d requests completed", year.Completed)
 		}
 		a, b := first.Latencies, year.Latencies
-		// Quantiles are exact for few spans, and else of buckets 0.1 % wide.
+		// Quantiles of gaps are exact for few spans, and else within 0.5 %.
 		for _, p := range [][2]*float64{{&a.MedianITL, &b.MedianITL}, {&a.P90ITL, &b.P90ITL},
 			{&a.P95ITL, &b.P95ITL}, {&a.P99ITL, &b.P99ITL}} {
-			if math.Abs(*p[0] / *p[1] - 1) <= 1e-3 {
+			if math.Abs(*p[0] / *p[1] - 1) <= 0.005 {
 				*p[0] = *p[1]
 			}
 		}
