@@ -47,9 +47,9 @@ func TestSummaryByHand(t *testing.T) {
 		TotalOutputTokens: 16, Duration: 0.2,
 		Window: "from the start until the last request ended", OfferedRate: 3 / 0.16,
 		RequestThroughput: 10, OutputThroughput: 80, TotalTokenThroughput: 830,
-		Goodput:    5, // of chat: the other misses 5 ms a token
-		Attainment: Attainment{TTFT: 2. / 4, TPOT: 1. / 4, E2E: 2. / 4, All: 1. / 4, Target: 0.5},
-		MeanQueue:  10, MeanPrefill: 19, MeanDecode: 70,
+		Goodput:     5, // of chat: the other misses 5 ms a token
+		Attainment:  Attainment{TTFT: 2. / 4, TPOT: 1. / 4, E2E: 2. / 4, All: 1. / 4, Target: 0.5},
+		Phases:      &Phases{10, 19, 70},
 		Preemptions: 3, Steps: 10, MeanDecodeBatch: 1.4, Busy: 0.5,
 		Binds: "code: p90 TPOT", // 10 ms of 5, where chat has 20 ms of 30
 	}
@@ -58,7 +58,7 @@ func TestSummaryByHand(t *testing.T) {
 		got, want float64
 	}{
 		{"mean TTFT", got.MeanTTFT, 30}, {"median TTFT", got.MedianTTFT, 30},
-		{"P99 TTFT", got.P99TTFT, 39.8}, {"std TTFT", got.StdTTFT, 10},
+		{"P99 TTFT", got.P99TTFT, 39.8}, {"std TTFT", *got.StdTTFT, 10},
 		{"mean TPOT", got.MeanTPOT, 10}, {"mean E2E", got.MeanE2EL, 100},
 		{"chat TTFT", got.Classes["chat"].MeanTTFT, 20},
 	} {

@@ -70,7 +70,7 @@ type LimitResult struct {
 	// Limit is the limit, and Measured the percentile of the answered requests, both in
 	// milliseconds.
 	Limit    float64 `json:"limit_ms"`
-	Measured float64 `json:"measured_ms"`
+	Measured float64 `json:"measured_ms,omitzero"`
 	// Within is the share of all requests, or of all gaps, that keeps the limit, in [0, 1].
 	Within float64 `json:"within"`
 	Met    bool    `json:"met"`

@@ -42,11 +42,8 @@ type Summary struct {
 	// Tenants sums up the classes of each tenant. The SLOs are those of the classes.
 	Tenants map[string]ClassSummary `json:"tenants,omitempty"`
 
-	// MeanQueue, MeanPrefill and MeanDecode divide the time of a request: from its arrival to its
-	// first step, from there to the first token, and from there to the last token.
-	MeanQueue   float64 `json:"mean_queue_ms"`
-	MeanPrefill float64 `json:"mean_prefill_ms"`
-	MeanDecode  float64 `json:"mean_decode_ms"`
+	// Phases divide the time of a request; nil if none was answered.
+	*Phases
 
 	Preemptions     int64   `json:"preemptions"`
 	Steps           int64   `json:"steps"`
@@ -87,32 +84,41 @@ func (e Endings) Sent() int64 {
 }
 
 // Latencies are means and percentiles in milliseconds: TTFT (time to first token), TPOT (time per
-// output token after the first), ITL (each gap between tokens) and E2EL (the whole request).
+// output token after the first), ITL (each gap between tokens) and E2EL (the whole request). A
+// latency that no request had is 0, its standard deviation nil, and absent in JSON.
 type Latencies struct {
-	MeanTTFT   float64 `json:"mean_ttft_ms"`
-	MedianTTFT float64 `json:"median_ttft_ms"`
-	StdTTFT    float64 `json:"std_ttft_ms"`
-	P90TTFT    float64 `json:"p90_ttft_ms"`
-	P95TTFT    float64 `json:"p95_ttft_ms"`
-	P99TTFT    float64 `json:"p99_ttft_ms"`
-	MeanTPOT   float64 `json:"mean_tpot_ms"`
-	MedianTPOT float64 `json:"median_tpot_ms"`
-	StdTPOT    float64 `json:"std_tpot_ms"`
-	P90TPOT    float64 `json:"p90_tpot_ms"`
-	P95TPOT    float64 `json:"p95_tpot_ms"`
-	P99TPOT    float64 `json:"p99_tpot_ms"`
-	MeanITL    float64 `json:"mean_itl_ms"`
-	MedianITL  float64 `json:"median_itl_ms"`
-	StdITL     float64 `json:"std_itl_ms"`
-	P90ITL     float64 `json:"p90_itl_ms"`
-	P95ITL     float64 `json:"p95_itl_ms"`
-	P99ITL     float64 `json:"p99_itl_ms"`
-	MeanE2EL   float64 `json:"mean_e2el_ms"`
-	MedianE2EL float64 `json:"median_e2el_ms"`
-	StdE2EL    float64 `json:"std_e2el_ms"`
-	P90E2EL    float64 `json:"p90_e2el_ms"`
-	P95E2EL    float64 `json:"p95_e2el_ms"`
-	P99E2EL    float64 `json:"p99_e2el_ms"`
+	MeanTTFT   float64  `json:"mean_ttft_ms,omitzero"`
+	MedianTTFT float64  `json:"median_ttft_ms,omitzero"`
+	StdTTFT    *float64 `json:"std_ttft_ms,omitempty"`
+	P90TTFT    float64  `json:"p90_ttft_ms,omitzero"`
+	P95TTFT    float64  `json:"p95_ttft_ms,omitzero"`
+	P99TTFT    float64  `json:"p99_ttft_ms,omitzero"`
+	MeanTPOT   float64  `json:"mean_tpot_ms,omitzero"`
+	MedianTPOT float64  `json:"median_tpot_ms,omitzero"`
+	StdTPOT    *float64 `json:"std_tpot_ms,omitempty"`
+	P90TPOT    float64  `json:"p90_tpot_ms,omitzero"`
+	P95TPOT    float64  `json:"p95_tpot_ms,omitzero"`
+	P99TPOT    float64  `json:"p99_tpot_ms,omitzero"`
+	MeanITL    float64  `json:"mean_itl_ms,omitzero"`
+	MedianITL  float64  `json:"median_itl_ms,omitzero"`
+	StdITL     *float64 `json:"std_itl_ms,omitempty"`
+	P90ITL     float64  `json:"p90_itl_ms,omitzero"`
+	P95ITL     float64  `json:"p95_itl_ms,omitzero"`
+	P99ITL     float64  `json:"p99_itl_ms,omitzero"`
+	MeanE2EL   float64  `json:"mean_e2el_ms,omitzero"`
+	MedianE2EL float64  `json:"median_e2el_ms,omitzero"`
+	StdE2EL    *float64 `json:"std_e2el_ms,omitempty"`
+	P90E2EL    float64  `json:"p90_e2el_ms,omitzero"`
+	P95E2EL    float64  `json:"p95_e2el_ms,omitzero"`
+	P99E2EL    float64  `json:"p99_e2el_ms,omitzero"`
+}
+
+// Phases are the means of the parts of a request's time in milliseconds: from its arrival to its
+// first step, from there to the first token, and from there to the last token.
+type Phases struct {
+	MeanQueue   float64 `json:"mean_queue_ms"`
+	MeanPrefill float64 `json:"mean_prefill_ms"`
+	MeanDecode  float64 `json:"mean_decode_ms"`
 }
 
 // Attainment holds the shares of requests that kept a limit, in [0, 1]. A share is 1 if there is no
@@ -127,7 +133,7 @@ type Attainment struct {
 }
 
 // ClassSummary is the outcome for the requests of one class or tenant. Inter-token latency is not
-// collected by class, so its keys are 0.
+// collected by class, so its keys are absent.
 type ClassSummary struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`

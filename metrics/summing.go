@@ -25,10 +25,10 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 		Latencies:            g.latencies(),
 		Goodput:              ratio(float64(g.keptAll), duration),
 		Attainment:           g.attainment(),
-		MeanQueue:            1000 * ratio(g.queued, float64(g.completed)),
-		MeanPrefill:          1000 * ratio(g.prefill, float64(g.completed)),
-		MeanDecode:           1000 * ratio(g.decode, float64(g.completed)),
 		PeakBatch:            c.peak,
+	}
+	if n := float64(g.completed); n > 0 {
+		s.Phases = &Phases{1000 * g.queued / n, 1000 * g.prefill / n, 1000 * g.decode / n}
 	}
 	if g.tpot.Count() > 0 { // else no user sees a gap: answers have one token, or come at once
 		s.MeanITL, s.MedianITL, s.StdITL, s.P90ITL, s.P95ITL, s.P99ITL = c.itl.statistics()
@@ -171,9 +171,13 @@ func (g *group) empty() bool { return g.completed+g.unanswered() == 0 }
 
 // statistics returns mean, median, standard deviation and 90th, 95th and 99th percentile in
 // milliseconds.
-func (d *Distribution) statistics() (mean, median, std, p90, p95, p99 float64) {
+func (d *Distribution) statistics() (mean, median float64, std *float64, p90, p95, p99 float64) {
+	if d.Count() == 0 {
+		return 0, 0, nil, 0, 0, 0
+	}
 	ms := float64(sim.Millisecond)
-	return d.Mean() / ms, d.Quantile(0.5) / ms, d.Std() / ms, d.Quantile(0.9) / ms,
+	deviation := d.Std() / ms
+	return d.Mean() / ms, d.Quantile(0.5) / ms, &deviation, d.Quantile(0.9) / ms,
 		d.Quantile(0.95) / ms, d.Quantile(0.99) / ms
 }
 

@@ -214,9 +214,15 @@ func (m Metric) Of(r *Result) float64 { return m.in(reflect.ValueOf(r).Elem()) }
 // OfClass returns the metric's value for a class or tenant, Absent if it is not kept by class.
 func (m Metric) OfClass(c *metrics.ClassSummary) float64 { return m.in(reflect.ValueOf(c).Elem()) }
 
+// spread returns latencies that have all standard deviations.
+func spread() metrics.Latencies {
+	return metrics.Latencies{StdTTFT: new(float64), StdTPOT: new(float64),
+		StdITL: new(float64), StdE2EL: new(float64)}
+}
+
 // ByClass reports whether the metric is kept for each class and tenant.
 func (m Metric) ByClass() bool {
-	_, found := numberAt(reflect.ValueOf(metrics.ClassSummary{}), m.keys())
+	_, found := numberAt(reflect.ValueOf(metrics.ClassSummary{Latencies: spread()}), m.keys())
 	return found && !strings.HasSuffix(m.Name, "_itl_ms")
 }
 

@@ -12,7 +12,8 @@ import (
 // full is a result that has every part.
 func full() *Result {
 	return &Result{SpeculationResult: &SpeculationResult{Speedup: &Speedup{}},
-		Sold: &Sold{Margin: new(float64)}}
+		Sold: &Sold{Margin: new(float64)}, Cost: 1, CostPerMillion: 1, EnergyPerMillion: 1,
+		Summary: metrics.Summary{Latencies: spread(), Phases: &metrics.Phases{}}}
 }
 
 // The list of metrics and the numbers in the JSON of a result are the same: a number that is not in

@@ -39,8 +39,8 @@ type Result struct {
 	// Cost is the price of the accelerators for the duration, and CostPerMillion the price of a
 	// million output tokens, both in US dollars; 0 if the price is not known. PricedOver says how
 	// CostPerMillion is computed: "at the offered rate", or "over the whole run with its drain".
-	Cost           float64 `json:"cost"`
-	CostPerMillion float64 `json:"cost_per_million_output_tokens"`
+	Cost           float64 `json:"cost,omitzero"`
+	CostPerMillion float64 `json:"cost_per_million_output_tokens,omitzero"`
 	PricedOver     string  `json:"priced_over,omitempty"`
 	// Sold is the worth of the tokens of an hour, computed in the same way; nil if the scenario has
 	// no prices of tokens.
@@ -48,7 +48,7 @@ type Result struct {
 	// Energy is that of the accelerators in Wh, at their peak power while steps run and idle
 	// otherwise: an upper bound. EnergyPerMillion is for a million output tokens.
 	Energy           float64 `json:"energy"`
-	EnergyPerMillion float64 `json:"energy_per_million_output_tokens"`
+	EnergyPerMillion float64 `json:"energy_per_million_output_tokens,omitzero"`
 	// AcceleratorHours is the time in hours for which accelerators are paid, summed over them:
 	// while their replicas start, run, or have failed.
 	AcceleratorHours float64 `json:"accelerator_hours"`

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/llmsim/llmsim/policies"
@@ -43,7 +44,7 @@ func TestAYearOfTraffic(t *testing.T) {
 				*p[0] = *p[1]
 			}
 		}
-		if a != b {
+		if !reflect.DeepEqual(a, b) {
 			t.Errorf("latencies of one request are %v, of a year of such requests %v", a, b)
 		}
 		for _, c := range []struct {

@@ -115,9 +115,13 @@ func (p *Printer) headline(r *scenarios.Result) {
 		p.entry("fleet", words)
 	}
 	if r.Cost > 0 {
-		p.entry("cost", fmt.Sprintf("$%s for a million output tokens %s; $%s an hour for %s",
-			figure(r.CostPerMillion),
-			r.PricedOver, figure(r.Cost/r.Duration*3600), accelerators(r.Accelerators)))
+		words := ""
+		if r.CostPerMillion > 0 {
+			words = fmt.Sprintf("$%s for a million output tokens %s; ", figure(r.CostPerMillion),
+				r.PricedOver)
+		}
+		p.entry("cost", words+fmt.Sprintf("$%s an hour for %s", figure(r.Cost/r.Duration*3600),
+			accelerators(r.Accelerators)))
 	}
 	if r.Sold != nil {
 		p.entry("tokens", "those of an hour "+r.PricedOver+" are worth "+diagnosis.Sold(r.Sold))
@@ -125,8 +129,10 @@ func (p *Printer) headline(r *scenarios.Result) {
 	if r.Intervals != nil {
 		p.ranges(r)
 	}
-	p.entry("energy", fmt.Sprintf("%s Wh for a million output tokens of the whole run",
-		figure(r.EnergyPerMillion)))
+	if r.EnergyPerMillion > 0 {
+		p.entry("energy", fmt.Sprintf("%s Wh for a million output tokens of the whole run",
+			figure(r.EnergyPerMillion)))
+	}
 }
 
 func requests(r *scenarios.Result) string {

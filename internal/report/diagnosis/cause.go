@@ -15,7 +15,7 @@ func Cause(r *scenarios.Result, first bool) string {
 		return p.Role == "prefill"
 	})
 	switch {
-	case first && r.PeakKVUsage > 0.97 && r.MeanQueue > r.MeanPrefill:
+	case first && r.PeakKVUsage > 0.97 && r.Phases != nil && r.MeanQueue > r.MeanPrefill:
 		return fmt.Sprintf("requests wait for KV memory, which is full (%s at most)",
 			plural(int(r.PeakBatch), "sequence"))
 	case r.Preemptions > r.Completed/20:

@@ -55,14 +55,19 @@ func newColumn(r *scenarios.Result) column {
 	c.add("KV memory", "kv_usage", fmt.Sprintf("%.2g%%", 100*r.KVUsage),
 		fmt.Sprintf("in use; %.2g%% at most", 100*r.PeakKVUsage), r)
 	c.add("accelerators", "accelerators", strconv.Itoa(r.Accelerators), hourly(r), r)
-	c.add("price", "cost_per_million_output_tokens", fmt.Sprintf("$%.3g", r.CostPerMillion),
-		"for a million output tokens "+r.PricedOver, r)
+	if r.CostPerMillion > 0 {
+		c.add("price", "cost_per_million_output_tokens", fmt.Sprintf("$%.3g", r.CostPerMillion),
+			"for a million output tokens "+r.PricedOver, r)
+	}
 	if r.Sold != nil {
 		c.add("tokens of an hour", "tokens_sold", fmt.Sprintf("$%.4g", r.Sold.Hourly),
 			r.PricedOver+" they are worth "+diagnosis.Sold(r.Sold), r)
 	}
-	c.add("energy", "energy_per_million_output_tokens", fmt.Sprintf("%.3g Wh", r.EnergyPerMillion),
-		"at most, for a million output tokens of the whole run", r)
+	if r.EnergyPerMillion > 0 {
+		c.add("energy", "energy_per_million_output_tokens",
+			fmt.Sprintf("%.3g Wh", r.EnergyPerMillion),
+			"at most, for a million output tokens of the whole run", r)
+	}
 	return c
 }
 
@@ -165,10 +170,10 @@ type waterfallPart struct {
 }
 
 func newWaterfall(r *scenarios.Result) *waterfall {
-	total := r.MeanQueue + r.MeanPrefill + r.MeanDecode
-	if total <= 0 {
+	if r.Phases == nil {
 		return nil
 	}
+	total := r.MeanQueue + r.MeanPrefill + r.MeanDecode
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
 	w := &waterfall{Words: fmt.Sprintf(
 		"Latency = TTFT + TPOT × (output tokens − 1): here %s to the first token, and %s for the "+
