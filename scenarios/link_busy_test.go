@@ -16,7 +16,7 @@ hardware: l4
 steps: {prefill: {step: 13ms}, decode: {step: 7ms}}
 workload: {requests: 60, prompt: {distribution: uniform, min: 1, max: 900}, output: 2,
   arrivals: at-once, patience: 200ms}
-fleet: {pools: [{role: prefill}, {role: decode}], transfer: {whole: true}}
+fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], transfer: {whole: true}}
 `))
 	if err != nil {
 		t.Fatal(err)
