@@ -53,6 +53,7 @@ func TestFactorsMultiplyTheTimesThatTheyName(t *testing.T) {
 		longer string // the steps that take longer, in the order of names
 	}{
 		{"prompts", "decode mixed prompt"}, {"memory", "decode mixed prompt"},
+		{"cache", "decode mixed"},
 		{"exchanges", "decode mixed prompt"}, {"step", "decode mixed prompt"},
 		{"sequence", "decode mixed prompt"}, {"request", ""}, {"mixed", "mixed"},
 	} {

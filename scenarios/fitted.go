@@ -29,6 +29,7 @@ type Fitted struct {
 type Deviations struct {
 	Prompts   float64 `json:"prompts,omitempty" min:"0" jsonschema:"Of prompts."`
 	Memory    float64 `json:"memory,omitempty" min:"0" jsonschema:"Of memory."`
+	Cache     float64 `json:"cache,omitempty" min:"0" jsonschema:"Of cache."`
 	Exchanges float64 `json:"exchanges,omitempty" min:"0" jsonschema:"Of exchanges."`
 	Step      float64 `json:"step,omitempty" min:"0" jsonschema:"Of step."`
 	Sequence  float64 `json:"sequence,omitempty" min:"0" jsonschema:"Of sequence."`

@@ -100,7 +100,8 @@ func New(cfg Config) (*Clock, error) {
 		return nil, err
 	}
 	c.chooseExperts()
-	c.cacheRate = c.bandwidth * c.constants.Attention.DecodeMemory
+	c.cacheRate = cfg.Accelerator.Bandwidth * c.constants.Attention.DecodeMemory /
+		or1(cfg.Factors.Cache)
 	if narrow := c.constants.Attention.DecodeNarrow; narrow > 0 && c.narrowCache() &&
 		!c.engine.NativeFP8Attention {
 		c.cacheRate *= narrow

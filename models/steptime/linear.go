@@ -244,7 +244,7 @@ func (c *Clock) elementwise(ops []Operator, tokens int) []Operator {
 				bytesOf(c.cfg.KV)/c.activationBytes)
 		}
 	}
-	memory := bytes / (c.bandwidth * k.Memory)
+	memory := c.activationFactor() * bytes / (c.bandwidth * k.Memory)
 	return append(ops, kernel("elementwise", 1, 0, bytes, 0, memory, memory,
 		kernels*float64(k.Kernel)))
 }

@@ -33,8 +33,9 @@ type Factor struct {
 func Factors() []Factor {
 	type f = scenarios.Factors
 	return []Factor{
-		{"prompts", "arithmetic", 0, 0.25, func(s *f) *float64 { return &s.Prompts }},
-		{"memory", "memory traffic", 0, 0.15, func(s *f) *float64 { return &s.Memory }},
+		{"prompts", "what grows with the tokens of a step", 0, 0.25, func(s *f) *float64 { return &s.Prompts }},
+		{"memory", "reading weights", 0, 0.1, func(s *f) *float64 { return &s.Memory }},
+		{"cache", "reading the KV cache to decode", 0, 0.3, func(s *f) *float64 { return &s.Cache }},
 		{"exchanges", "exchanges between accelerators", 0, 0.4,
 			func(s *f) *float64 { return &s.Exchanges }},
 		{"step", "the host's time for a step", 0, 0.7, func(s *f) *float64 { return &s.Step }},
@@ -42,7 +43,7 @@ func Factors() []Factor {
 			func(s *f) *float64 { return &s.Sequence }},
 		{"request", "the host's time for a request", 0, 0.7,
 			func(s *f) *float64 { return &s.Request }},
-		{"mixed", "prompts beside very many decoding sequences", 0.08, 0.08,
+		{"mixed", "prompts beside very many decoding sequences", 0.095, 0.06,
 			func(s *f) *float64 { return &s.Mixed }},
 	}
 }

@@ -103,7 +103,7 @@ func requestData(run int, r *observed.Run, hold float64) []datum {
 		return nil
 	}
 	met := inFlight(answered)
-	split := answered[len(answered)-1].Arrival * (1 - hold)
+	split := lastSeen(answered) * (1 - hold)
 	if r.Load.Concurrency > 0 {
 		list = append(list, rateDatum(run, answered))
 	}
@@ -122,6 +122,16 @@ func requestData(run int, r *observed.Run, hold float64) []datum {
 		}
 	}
 	return list
+}
+
+// lastSeen returns when the last request arrived whose times are known.
+func lastSeen(list []observed.Request) float64 {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].TTFT > 0 || list[i].E2E > 0 {
+			return list[i].Arrival
+		}
+	}
+	return 0
 }
 
 // rateDatum returns the output rate of a run whose client waits for answers: it is not fitted to,

@@ -41,6 +41,13 @@ func simulated(s *observed.Step) sim.Step {
 	return made
 }
 
+// groupsOfSteps is the number of groups into which steps of a kind are divided, and stepModel the
+// error of the time of a group that remains with the best factors.
+const (
+	groupsOfSteps = 6
+	stepModel     = 0.007
+)
+
 // Steps whose time differs by these factors from that of alike steps are left out: two outputs that
 // are handled at once give a long and a short step, and the first step of a shape compiles.
 const (
@@ -82,8 +89,8 @@ func stepData(run int, r *observed.Run, hold float64, c *steptime.Clock,
 			slices.SortStableFunc(all, func(a, b timed) int {
 				return cmp.Compare(a.predicted, b.predicted)
 			})
-			for k := range groupsOfLoad {
-				part := all[k*len(all)/groupsOfLoad : (k+1)*len(all)/groupsOfLoad]
+			for k := range groupsOfSteps {
+				part := all[k*len(all)/groupsOfSteps : (k+1)*len(all)/groupsOfSteps]
 				ratios := make([]float64, len(part))
 				for i, t := range part {
 					ratios[i] = t.measured / t.predicted
@@ -94,7 +101,7 @@ func stepData(run int, r *observed.Run, hold float64, c *steptime.Clock,
 				slices.Sort(ratios)
 				usual := ratios[len(ratios)/2]
 				g := stepGroup{datum: datum{run: run, quantity: Steps, held: held,
-					deviation: model}}
+					deviation: stepModel}}
 				for _, t := range part {
 					if off := t.measured / t.predicted / usual; off < tooLong && off > tooShort {
 						g.steps = append(g.steps, t.step)
