@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"cmp"
+	"io/fs"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
@@ -22,6 +23,7 @@ type Fitted struct {
 	Expires       string     `json:"expires,omitempty" jsonschema:"The date after which they should be repeated."`
 	Factors       Factors    `json:"factors" required:"true" jsonschema:"The factors."`
 	Deviations    Deviations `json:"deviations,omitzero" jsonschema:"The standard deviations of the factors, relative to them."`
+	Traffic       Traffic    `json:"traffic,omitzero" jsonschema:"The traffic to which the factors were fitted."`
 	Errors        Errors     `json:"errors" required:"true" jsonschema:"The errors of the twin."`
 }
 
@@ -35,6 +37,13 @@ type Deviations struct {
 	Sequence  float64 `json:"sequence,omitempty" min:"0" jsonschema:"Of sequence."`
 	Request   float64 `json:"request,omitempty" min:"0" jsonschema:"Of request."`
 	Mixed     float64 `json:"mixed,omitempty" min:"0" jsonschema:"Of mixed."`
+}
+
+// Traffic holds means of the requests to which a twin was fitted.
+type Traffic struct {
+	Rate   float64 `json:"rate,omitempty" min:"0" jsonschema:"The number of requests a second, of the last run."`
+	Prompt float64 `json:"prompt,omitempty" min:"0" jsonschema:"The tokens of a prompt."`
+	Output float64 `json:"output,omitempty" min:"0" jsonschema:"The tokens of an answer."`
 }
 
 // Errors are root mean squares of relative errors, by quantity: those of the part of the
@@ -72,10 +81,19 @@ func (v *view) takeDeployment(e *Engine, c *deployment.Config) (own *evidence.Ow
 
 func (v *view) readDeployment() *Fitted {
 	path := v.locate("engine.deployment", v.s.Engine.Deployment)
-	data, err := files.Read(v.file.files(), path, strict.MostText)
+	d, err := ReadFitted(v.file.files(), path)
 	if err != nil {
-		v.problem("engine.deployment", "%v", plainPathError(err))
+		v.problem("engine.deployment", "%v", err)
 		return nil
+	}
+	return d
+}
+
+// ReadFitted reads a deployment.yaml. The error is an InputError.
+func ReadFitted(fsys fs.FS, path string) (*Fitted, error) {
+	data, err := files.Read(fsys, path, strict.MostText)
+	if err != nil {
+		return nil, InputError{plainPathError(err)}
 	}
 	doc, err := strict.Parse(path, data)
 	d := &Fitted{}
@@ -83,10 +101,9 @@ func (v *view) readDeployment() *Fitted {
 		err = doc.Decode(d)
 	}
 	if err != nil {
-		v.problem("engine.deployment", "%v", err)
-		return nil
+		return nil, InputError{err}
 	}
-	return d
+	return d, nil
 }
 
 // fits reports whether a deployment has the model, the accelerator and the engine of the server.

@@ -12,7 +12,8 @@ const (
 	exitDone      = 0
 	exitFailed    = 1 // the run failed, or was interrupted
 	exitBadInput  = 2 // scenario, flags or arguments are wrong
-	exitSLOMissed = 3 // with --check-slo; with --fail-on, a limit is passed
+	exitSLOMissed = 3 // with --check-slo; with --fail-on, a limit is passed; twin drift: machine
+	exitTraffic   = 4 // twin drift: only the traffic changed
 )
 
 var (
@@ -40,8 +41,11 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, errSLOMissed), errors.Is(err, errGateFailed):
+	case errors.Is(err, errSLOMissed), errors.Is(err, errGateFailed),
+		errors.Is(err, errMachineDrifted):
 		return exitSLOMissed
+	case errors.Is(err, errTrafficDrifted):
+		return exitTraffic
 	case errors.As(err, &failure), errors.Is(err, context.Canceled):
 		return exitFailed
 	}

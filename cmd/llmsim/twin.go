@@ -17,7 +17,8 @@ func twinCommand() *cobra.Command {
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, c := range []*cobra.Command{twinObserveCommand(), twinAdaptCommand()} {
+	for _, c := range []*cobra.Command{twinObserveCommand(), twinAdaptCommand(),
+		twinDriftCommand(), twinReplayCommand()} {
 		c.Long = reflow(c.Long)
 		cmd.AddCommand(c)
 	}

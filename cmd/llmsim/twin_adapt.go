@@ -69,6 +69,9 @@ func (flags *twinAdaptFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	if result.Next, err = result.FindNext(cmd.Context()); err != nil {
+		return err
+	}
 	date := flags.date
 	if date == "" {
 		date = o.Date()

@@ -29,6 +29,8 @@ func (r *Result) Deployment(server *Server, o *observed.Observed,
 		Tensor: s.Parallelism.Tensor, Engine: s.Engine.Preset, EngineVersion: s.Engine.Version,
 		Flags: o.Server.Flags, Measured: measured, Factors: r.Values(),
 		Deviations: scenarios.Deviations(r.Deviations()), Errors: r.HeldOut()}
+	load := o.Traffic()
+	d.Traffic = scenarios.Traffic{Rate: load.Rate, Prompt: load.Prompt, Output: load.Output}
 	if at, err := time.Parse(time.DateOnly, measured); err == nil {
 		d.Expires = at.Add(validity).Format(time.DateOnly)
 	}

@@ -33,9 +33,11 @@ type Factor struct {
 func Factors() []Factor {
 	type f = scenarios.Factors
 	return []Factor{
-		{"prompts", "what grows with the tokens of a step", 0, 0.25, func(s *f) *float64 { return &s.Prompts }},
+		{"prompts", "what grows with the tokens of a " +
+			"step", 0, 0.25, func(s *f) *float64 { return &s.Prompts }},
 		{"memory", "reading weights", 0, 0.1, func(s *f) *float64 { return &s.Memory }},
-		{"cache", "reading the KV cache to decode", 0, 0.3, func(s *f) *float64 { return &s.Cache }},
+		{"cache", "reading the KV cache to " +
+			"decode", 0, 0.3, func(s *f) *float64 { return &s.Cache }},
 		{"exchanges", "exchanges between accelerators", 0, 0.4,
 			func(s *f) *float64 { return &s.Exchanges }},
 		{"step", "the host's time for a step", 0, 0.7, func(s *f) *float64 { return &s.Step }},

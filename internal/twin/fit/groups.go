@@ -36,6 +36,10 @@ type datum struct {
 // internal/validation: mean latencies of fitted runs stay off by 1 to 2 %.
 const model = 0.015
 
+// sumModel is the error that remains with sums over intervals, of whose requests only mean lengths
+// are known.
+const sumModel = 0.03
+
 // groupsOfLoad is the number of groups into which the requests of a run are divided by the load
 // that they met.
 const groupsOfLoad = 3
@@ -254,7 +258,7 @@ func sumData(run int, group []*observed.Interval, held, whole bool) []datum {
 			continue
 		}
 		list = append(list, datum{run, f.quantity, sum / weight,
-			math.Hypot(model, f.spread/math.Sqrt(requests)), held, whole,
+			math.Hypot(sumModel, f.spread/math.Sqrt(requests)), held, whole,
 			func(o *outcome) float64 {
 				sum, weight := 0.0, 0.0
 				for i := range o.requests {

@@ -120,11 +120,16 @@ func (p *problem) fitted(d *datum) bool {
 // ones by their size (soft L1: Charbonnier et al., IEEE Trans. Image Processing 6(2), 1997).
 func robust(z float64) float64 { return 1 / math.Sqrt(1+z*z) }
 
-// step of the slopes, in logarithms: well above the effect of one request that changes its place.
-const slopeStep = 0.08
+// slopeStep is the step of the slopes, in deviations of the prior: well above the effect of requests
+// that change their places in the batch, which would look like a small slope.
+const slopeStep = 0.4
 
-// mostRounds bounds the rounds of a fit, each of which finds the slopes anew.
-const mostRounds = 4
+// mostRounds bounds the rounds of a fit, each of which finds the slopes anew. It ends earlier where a
+// round gains less than enoughGain.
+const (
+	mostRounds = 8
+	enoughGain = 0.002
+)
 
 // solution is where a fit ended.
 type solution struct {
@@ -156,7 +161,7 @@ func (p *problem) solve(ctx context.Context) (*solution, error) {
 			return nil, err
 		}
 		moved := false
-		for part := 1.0; part >= 0.25 && !moved; part /= 2 {
+		for part := 1.0; part > 0.1 && !moved; part /= 2 {
 			next := slices.Clone(s.at)
 			for j := range next {
 				next[j] += part * step[j]
@@ -170,7 +175,7 @@ func (p *problem) solve(ctx context.Context) (*solution, error) {
 				s.at, s.predicted, moved = next, predicted, true
 			}
 		}
-		if !moved || p.loss(s.at, s.predicted) > 0.995*loss {
+		if !moved || p.loss(s.at, s.predicted) > (1-enoughGain)*loss {
 			break
 		}
 	}
@@ -188,13 +193,17 @@ func (p *problem) slopes(ctx context.Context, s *solution) ([][]float64, error) 
 			continue
 		}
 		x := slices.Clone(s.at)
-		x[j] += slopeStep
+		h := slopeStep * Factors()[j].Prior
+		if x[j] > Factors()[j].Centre {
+			h = -h
+		}
+		x[j] += h
 		there, err := p.predict(ctx, x.factors(), p.fitted)
 		if err != nil {
 			return nil, err
 		}
 		for i := range list {
-			if slope := math.Log(there[i]/s.predicted[i]) / slopeStep; !math.IsNaN(slope) &&
+			if slope := math.Log(there[i]/s.predicted[i]) / h; !math.IsNaN(slope) &&
 				!math.IsInf(slope, 0) {
 				list[i][j] = slope
 			}

@@ -39,6 +39,11 @@ func (r *Result) WriteText(to io.Writer) error {
 			fmt.Fprintf(&b, "  none: there is too little data, so that no error is claimed\n")
 		}
 	}
+	if len(r.Next) > 0 {
+		n := &r.Next[0]
+		fmt.Fprintf(&b, "\nmeasure next: %s. The %s of the scenario's workload is known to "+
+			"±%.1f %%, and would be to ±%.1f %%\n", n.Load, n.Figure, 100*n.Now, 100*n.Then)
+	}
 	_, err := io.WriteString(to, b.String())
 	return err
 }

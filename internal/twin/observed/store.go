@@ -16,7 +16,7 @@ import (
 
 // Names of the files of an observed folder.
 const (
-	mainFile  = "observed.json"
+	MainFile  = "observed.json"
 	TraceFile = "workload.csv"
 	loadFile  = "workload.yaml"
 )
@@ -26,7 +26,7 @@ const mostBytes = 512 << 20
 
 // Open reads what Save wrote: the folder, or its observed.json.
 func Open(fsys fs.FS, path string) (*Observed, error) {
-	data, err := files.Read(fsys, filepath.Join(path, mainFile), mostBytes)
+	data, err := files.Read(fsys, filepath.Join(path, MainFile), mostBytes)
 	if errors.Is(err, fs.ErrNotExist) || files.Exists(fsys, path) {
 		data, err = files.Read(fsys, path, mostBytes)
 	}
@@ -51,7 +51,7 @@ func Open(fsys fs.FS, path string) (*Observed, error) {
 // Save writes observed.json into a folder, and the traffic of the last run: as the workload of a
 // scenario and, if requests are known one by one, as a trace beside it.
 func (o *Observed) Save(dir string) error {
-	err := files.Write(filepath.Join(dir, mainFile), func(w io.Writer) error {
+	err := files.Write(filepath.Join(dir, MainFile), func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(o)
 	})
 	r := o.trafficRun()

@@ -46,3 +46,16 @@ func (o *Observed) trafficRun() *Run {
 	}
 	return found
 }
+
+// Traffic returns the rate and the mean lengths of the last run that says them; zero for none.
+func (o *Observed) Traffic() Load {
+	r := o.trafficRun()
+	if r == nil {
+		return Load{}
+	}
+	if len(r.Requests) == 0 {
+		return r.Load
+	}
+	l, _ := r.described()
+	return l
+}

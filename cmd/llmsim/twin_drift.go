@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/twin/drift"
+	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/internal/twin/replay"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+)
+
+var (
+	errMachineDrifted = errors.New("the machine changed")
+	errTrafficDrifted = errors.New("the traffic changed")
+)
+
+// twinDriftFlags are the flags of the twin drift command.
+type twinDriftFlags struct {
+	sourceFlags
+	scenario string
+	set      []string
+	apart    float64
+	print    string
+	rules    string
+}
+
+func twinDriftCommand() *cobra.Command {
+	var flags twinDriftFlags
+	cmd := &cobra.Command{
+		Use:   "drift DEPLOYMENT [SOURCE…]",
+		Short: "Say whether a deployment, or its traffic, is no longer what it was",
+		Long: "Runs the traffic of the sources through the twin, and looks at the difference " +
+			"as it " +
+			"comes in: is the machine still as fast as the twin says, and is the traffic still " +
+			"that of " +
+			"the fit? The rate of false alarms is a parameter.\n\nExit codes for cron: 0 no " +
+			"change, 3 " +
+			"the machine changed (and perhaps the traffic), 4 only the traffic changed.",
+		Example: `  llmsim twin drift deployment.yaml bench.json --scenario s.yaml
+  llmsim twin drift deployment.yaml --scenario s.yaml --rules rules.yaml`,
+		Args: arguments(1, noLimit),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
+	}
+	flags.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&flags.scenario, "scenario", "", "the scenario of the deployment")
+	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
+	f.Float64Var(&flags.apart, "apart", 1e6,
+		"the least mean number of requests between false alarms of a figure, if nothing changes")
+	f.Var(choice(&flags.print, "table", "json"), "print", "what to print: table or json")
+	f.StringVar(&flags.rules, "rules", "", "file for alerting rules of Prometheus")
+	if err := cmd.MarkFlagRequired("scenario"); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+func (flags *twinDriftFlags) run(cmd *cobra.Command, args []string) error {
+	if !(flags.apart >= 1000 && flags.apart <= 1e12) {
+		return fmt.Errorf("--apart: found %g, allowed: 1000 to 1e12", flags.apart)
+	}
+	fitted, err := scenarios.ReadFitted(files.Disk{}, args[0])
+	if err != nil {
+		return err
+	}
+	server := serverOf(flags.scenario, flags.set)
+	if flags.rules != "" {
+		text, err := drift.Rules(cmd.Context(), &server, fitted)
+		if err != nil {
+			return err
+		}
+		if err := files.WriteBytes(flags.rules, []byte(text), 0o666); err != nil {
+			return failed(err)
+		}
+		if len(args) == 1 {
+			return nil
+		}
+	}
+	if len(args) == 1 {
+		return errors.New("give a source beside the deployment, or --rules")
+	}
+	o, err := flags.seen(args[1:])
+	if err != nil {
+		return err
+	}
+	found, err := drift.Run(cmd.Context(), drift.Config{Server: server, Fitted: fitted,
+		Runs: o.Runs, Apart: flags.apart})
+	if err != nil {
+		return err
+	}
+	if flags.print == "json" {
+		err = report.JSON(cmd.OutOrStdout(), found)
+	} else {
+		err = found.WriteText(cmd.OutOrStdout())
+	}
+	switch {
+	case err != nil:
+		return failed(err)
+	case found.MachineChanged():
+		return errMachineDrifted
+	case found.TrafficChanged():
+		return errTrafficDrifted
+	}
+	return nil
+}
+
+// seen reads sources, or one folder that twin observe wrote.
+func (flags *sourceFlags) seen(args []string) (*observed.Observed, error) {
+	if len(args) == 1 && files.Exists(files.Disk{}, filepath.Join(args[0], observed.MainFile)) {
+		return observed.Open(files.Disk{}, args[0])
+	}
+	return flags.read(args)
+}
+
+// twinReplayFlags are the flags of the twin replay command.
+type twinReplayFlags struct {
+	sourceFlags
+	scenario string
+	set      []string
+	out      string
+}
+
+func twinReplayCommand() *cobra.Command {
+	var flags twinReplayFlags
+	cmd := &cobra.Command{
+		Use:   "replay OBSERVED",
+		Short: "Show observed requests beside what the twin predicts for them",
+		Long: "Runs the observed requests through the scenario, with the deployment that it " +
+			"names, and " +
+			"writes a page with the distributions of latencies, measured and predicted, and the " +
+			"requests that are farthest from their prediction.",
+		Example: `  llmsim twin replay observed --scenario s.yaml --set engine.deployment=deployment.yaml`,
+		Args:    arguments(1, noLimit),
+		RunE:    func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
+	}
+	flags.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&flags.scenario, "scenario", "", "the scenario of the deployment")
+	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
+	f.StringVar(&flags.out, "out", "report.html", "file for the page")
+	if err := cmd.MarkFlagRequired("scenario"); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+func (flags *twinReplayFlags) run(cmd *cobra.Command, args []string) error {
+	o, err := flags.seen(args)
+	if err != nil {
+		return err
+	}
+	server := serverOf(flags.scenario, flags.set)
+	runs, err := replay.Simulate(cmd.Context(), &server, o)
+	if err != nil {
+		return err
+	}
+	return failed(files.Write(flags.out, func(w io.Writer) error {
+		return replay.Write(w, "Measured and predicted", runs)
+	}))
+}

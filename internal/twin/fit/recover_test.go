@@ -1,0 +1,144 @@
+package fit_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/twin/fit"
+	"github.com/llmsim/llmsim/internal/twin/observed"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+const hiddenServer = `
+model: llama-3.1-8b
+hardware: {accelerator: h100-sxm}
+parallelism: {tensor: 1}
+engine: vllm
+workload: {rate: 8/s, prompt: 800, output: 60, requests: 300}
+`
+
+// hidden draws factors as they are believed to be before measurements, and shows what a server with
+// them serves under three loads.
+func hidden(t *testing.T, seed uint64) (scenarios.Factors, []observed.Run) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 3))
+	var f scenarios.Factors
+	for name, field := range map[string]*float64{"prompts": &f.Prompts, "memory": &f.Memory,
+		"cache": &f.Cache, "step": &f.Step, "sequence": &f.Sequence, "request": &f.Request,
+		"mixed": &f.Mixed} {
+		for _, known := range fit.Factors() {
+			if known.Name == name {
+				own := rand.New(rand.NewPCG(seed, uint64(len(name))*7919))
+				*field = math.Exp(known.Centre + known.Prior*own.NormFloat64())
+				*field = min(8, max(0.15, *field))
+			}
+		}
+	}
+	s := server(hiddenServer)
+	var runs []observed.Run
+	for _, rate := range []float64{2, 8, 20} {
+		r := observed.Run{Name: fmt.Sprintf("%g/s", rate)}
+		at := 0.0
+		for at < 120 {
+			at += rng.ExpFloat64() / rate
+			r.Requests = append(r.Requests, observed.Request{Arrival: at,
+				Prompt: 300 + rng.IntN(1200), Output: 20 + rng.IntN(100), TTFT: 1, E2E: 1})
+		}
+		pairs, err := s.Compare(context.Background(), f, &r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range pairs {
+			noise := math.Exp(0.03 * rng.NormFloat64())
+			r.Requests[j].TTFT, r.Requests[j].E2E = pairs[j].TTFT[1]*noise, pairs[j].E2E[1]*noise
+		}
+		runs = append(runs, r)
+	}
+	return f, runs
+}
+
+// sums turns requests into what counters grow by in a minute.
+func sums(r observed.Run) observed.Run {
+	made := observed.Run{Name: r.Name + " by the minute"}
+	prompts, outputs := 0.0, 0.0
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		n := int(q.Arrival / 60)
+		for len(made.Intervals) <= n {
+			made.Intervals = append(made.Intervals, observed.Interval{
+				At: 60 * float64(len(made.Intervals)), Seconds: 60})
+		}
+		v := &made.Intervals[n]
+		v.Requests++
+		v.PromptTokens += float64(q.Prompt)
+		v.OutputTokens += float64(q.Output)
+		v.TTFT += q.TTFT
+		v.E2E += q.E2E
+		v.TPOT += q.E2E - q.TTFT
+		prompts, outputs = prompts+float64(q.Prompt), outputs+float64(q.Output)
+	}
+	n := float64(len(r.Requests))
+	made.Load.Prompt, made.Load.Output = prompts/n, outputs/n
+	for i := range made.Intervals {
+		v := &made.Intervals[i]
+		v.TTFT, v.E2E, v.TPOT = v.TTFT/v.Requests, v.E2E/v.Requests,
+			v.TPOT/(v.OutputTokens-v.Requests)
+	}
+	return made
+}
+
+// recovered counts the factors that lie in the interval of two deviations, which is to hold 95 of
+// 100.
+func recovered(t *testing.T, f scenarios.Factors, runs []observed.Run) (inside, all int) {
+	t.Helper()
+	r, err := fit.Run(context.Background(), fit.Config{Server: server(hiddenServer), Runs: runs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := map[string]float64{"prompts": f.Prompts, "memory": f.Memory, "cache": f.Cache,
+		"step": f.Step, "sequence": f.Sequence, "request": f.Request, "mixed": f.Mixed}
+	for _, found := range r.Factors {
+		want, there := truth[found.Name]
+		if !there {
+			continue
+		}
+		all++
+		if math.Abs(math.Log(found.Value/want)) <= 2*found.Deviation {
+			inside++
+		} else {
+			t.Logf("%s is %.3f ± %.3f, hidden %.3f", found.Name, found.Value, found.Deviation, want)
+		}
+	}
+	return inside, all
+}
+
+// Hidden factors lie in their intervals, from single requests and from sums a minute.
+func TestRecovery(t *testing.T) {
+	draws := uint64(20)
+	if testing.Short() {
+		draws = 2
+	}
+	var inside, all [2]int
+	for seed := range draws {
+		f, runs := hidden(t, 100+seed)
+		var minutes []observed.Run
+		for _, r := range runs {
+			minutes = append(minutes, sums(r))
+		}
+		for i, data := range [][]observed.Run{runs, minutes} {
+			in, n := recovered(t, f, data)
+			inside[i], all[i] = inside[i]+in, all[i]+n
+		}
+	}
+	for i, from := range []string{"requests", "sums a minute"} {
+		share := float64(inside[i]) / float64(all[i])
+		t.Logf("from %s: %d of %d factors in intervals of 95 %%", from, inside[i], all[i])
+		if share < 0.85 {
+			t.Errorf("from %s: %.0f %% of the factors lie in their intervals, want 95 %%, and at "+
+				"least 85 %% by chance", from, 100*share)
+		}
+	}
+}
