@@ -120,12 +120,12 @@ func (p *problem) fitted(d *datum) bool {
 // ones by their size (soft L1: Charbonnier et al., IEEE Trans. Image Processing 6(2), 1997).
 func robust(z float64) float64 { return 1 / math.Sqrt(1+z*z) }
 
-// slopeStep is the step of the slopes, in deviations of the prior: well above the effect of requests
-// that change their places in the batch, which would look like a small slope.
+// slopeStep is the step of the slopes, in deviations of the prior: well above the effect of
+// requests that change their places in the batch, which would look like a small slope.
 const slopeStep = 0.4
 
-// mostRounds bounds the rounds of a fit, each of which finds the slopes anew. It ends earlier where a
-// round gains less than enoughGain.
+// mostRounds bounds the rounds of a fit, each of which finds the slopes anew. It ends earlier
+// where a round gains less than enoughGain.
 const (
 	mostRounds = 8
 	enoughGain = 0.002

@@ -30,8 +30,8 @@ func (r *Result) WriteText(to io.Writer) error {
 		n := 0
 		for _, e := range r.Errors {
 			if e.Held == held {
-				fmt.Fprintf(&b, "  %-44.44s %-12s before %+7.1f %%   after %+7.1f %%\n", e.Run,
-					e.Quantity, 100*e.Before, 100*e.After)
+				fmt.Fprintf(&b, "  %-44s %-12s before %+7.1f %%   after %+7.1f %%\n",
+					ending(e.Run, 44), e.Quantity, 100*e.Before, 100*e.After)
 				n++
 			}
 		}
@@ -46,4 +46,13 @@ func (r *Result) WriteText(to io.Writer) error {
 	}
 	_, err := io.WriteString(to, b.String())
 	return err
+}
+
+// ending returns the last n letters of a name: names of files of a sweep begin alike.
+func ending(name string, n int) string {
+	letters := []rune(name)
+	if len(letters) <= n {
+		return name
+	}
+	return "…" + string(letters[len(letters)-n+1:])
 }
