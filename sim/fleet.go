@@ -158,10 +158,7 @@ func (f *fleet) summary() Result {
 	}
 	f.result.Links = make([]LinkResult, len(f.links))
 	for i := range f.links {
-		l := &f.links[i]
-		f.result.Links[i] = l.result
-		// KV caches whose users have left are on the link for longer than the run lasts.
-		f.result.Links[i].Busy -= max(0, l.free-f.result.End)
+		f.result.Links[i] = f.links[i].result
 	}
 	return f.result
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/remedy"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
@@ -22,7 +23,7 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *Advi
 	if err != nil {
 		return nil, nil, err
 	}
-	if n := s.fates[s.best].replicas; n > 1 && s.goal().Find == findCheapest {
+	if n := s.fates[s.best].replicas; n > 1 && s.goal().Find == menu.FindCheapest {
 		oneFewer, err = s.advise(ctx, s.chosen(), n-1, s.pessimism(s.best))
 	}
 	return diagnosis.Of(r), oneFewer, err
@@ -31,7 +32,7 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *Advi
 // adviseNearest adds the changes that would help the option that comes closest to the SLO. The
 // option has all replicas that exist, or the least number that it needs.
 func (s *search) adviseNearest(ctx context.Context, n *Nearest) error {
-	if find := s.trials.file.Plan.Goal.Find; n == nil || find != findCheapest ||
+	if find := s.trials.file.Plan.Goal.Find; n == nil || find != menu.FindCheapest ||
 		!s.trials.shard.Whole() {
 		return nil
 	}
@@ -79,7 +80,7 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 func (s *search) observed(ctx context.Context, o *option, replicas int,
 	wrong off) (*scenarios.Result, func() (*scenarios.File, error), error) {
 	p := &s.trials.file.Plan
-	scenario, requests := o.scenario(&p.Menu, replicas, wrong.steps), p.together(s.rate, replicas)
+	scenario, requests := o.scenario(&p.Menu, replicas, wrong.steps), p.Together(s.rate, replicas)
 	later(&scenario, wrong.first)
 	load := func() (*scenarios.File, error) {
 		return s.trials.file.file(scenario, s.rate, requests)

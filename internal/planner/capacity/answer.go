@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -23,7 +24,7 @@ type Answer struct {
 	Confidence float64 `json:"confidence"`
 
 	// Goal is the goal of the plan in words.
-	Goal Goal `json:"goal"`
+	Goal menu.Goal `json:"goal"`
 	// Prices names the price file and its date; empty if there is none.
 	Prices string `json:"prices,omitempty"`
 	// Chosen is the fleet that the goal asks for, and of a front the cheapest fleet. It is nil if
@@ -81,7 +82,7 @@ type ClassSLO struct {
 }
 
 // classSLOs returns the SLOs of classes that have one of their own.
-func (p *Plan) classSLOs() []ClassSLO {
+func classSLOs(p *menu.Plan) []ClassSLO {
 	var list []ClassSLO
 	for _, c := range p.Workload.Classes {
 		if c.SLO != (scenarios.SLO{}) {

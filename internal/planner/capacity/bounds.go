@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
@@ -45,7 +46,7 @@ func (o *option) divided(b busy) float64 {
 
 // bound sets what follows for all options of the same parts, and returns how long these are busy:
 // with the whole load, and then with each of its stretches.
-func (p *parts) bound(plan *Plan) []busy {
+func (p *parts) bound(plan *menu.Plan) []busy {
 	if p.unfit() != "" {
 		return nil
 	}
@@ -63,7 +64,7 @@ func (p *parts) bound(plan *Plan) []busy {
 }
 
 // judge sets how wrong the predicted step times may be.
-func (p *parts) judge(plan *Plan) {
+func (p *parts) judge(plan *menu.Plan) {
 	weakest := *p.prefill.evidence
 	if p.decode != nil {
 		weakest = evidence.Weakest([]evidence.Evidence{p.prefill.evidence.Apart(),
@@ -72,7 +73,7 @@ func (p *parts) judge(plan *Plan) {
 	p.grade, p.physics = weakest.Grade, physicsOf(weakest.Spread)
 	worst := p.physics.worst(plan.Effort.Confidence)
 	p.slow, p.late = worst.steps, worst.first
-	switch missing := plan.unmeasured(&weakest); {
+	switch missing := unmeasured(plan, &weakest); {
 	case !trusted(plan.Trust, p.grade):
 		p.distrust = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", p.grade,
 			plan.Trust)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 )
@@ -68,7 +69,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 	}
 	d := a.Chosen
 	p.Heading(d.heading(a.Spare))
-	if words := a.Goal.words(); words != "" {
+	if words := a.Goal.Words(); words != "" {
 		p.Text("Goal: " + words)
 	}
 	if d.JobHours > 0 {
@@ -88,7 +89,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 	if d.Sold != nil {
 		p.Text("The tokens of an hour are worth " + diagnosis.Sold(d.Sold) + ".")
 	}
-	if a.Goal.Find == findFront {
+	if a.Goal.Find == menu.FindFront {
 		a.printPoints(p, a.front())
 	} else if next := a.next(); next != nil {
 		p.Text("Next: " + strings.Join(next, "; ") + ".")

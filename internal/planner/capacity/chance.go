@@ -5,8 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/planner/stats"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
 // Chance is the probability that a number of replicas keeps the SLO, with the spares down.
@@ -142,7 +144,7 @@ func (s *search) lateRun(ctx context.Context, n int, deviations float64) (lateRu
 	o := s.chosen()
 	wrong := off{o.physics.steps.at(deviations), 1}
 	var runs []trial
-	for seed := range s.trials.file.Plan.seeds(s.few()) {
+	for seed := range s.trials.file.Plan.Seeds(s.few()) {
 		t, _, err := s.whole(ctx, o, n, wrong, uint64(seed))
 		if err != nil {
 			return lateRun{}, err
@@ -226,7 +228,7 @@ func (s *search) chanceTogether(ctx context.Context, c *Chance) error {
 // start and stop replicas, or lose them.
 func (s *search) certainty(ctx context.Context) (*Certainty, error) {
 	o, n := s.chosen(), s.fates[s.best].replicas
-	if _, taken := o.interrupted(); taken || o.scaled() || s.goal().Find == findThroughput {
+	if _, taken := o.interrupted(); taken || o.scaled() || s.goal().Find == menu.FindThroughput {
 		return nil, nil
 	}
 	low, high := 0, n // missed with low, kept with high

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -37,7 +38,7 @@ func (f *File) mixture() bool {
 	first := &f.Plan.Menu.Hardware[0] // a scenario must have some
 	file, err := f.file(scenarios.Scenario{Model: f.Plan.Model, Workload: f.Plan.Workload,
 		Hardware: scenarios.Hardware{Accelerator: first.Accelerator, File: first.File},
-	}, f.Plan.peak(), 1)
+	}, f.Plan.Peak(), 1)
 	if err != nil {
 		return false
 	}
@@ -86,9 +87,9 @@ func (k *kinds) server(list []dimension, choices []int) *server {
 // together lists the options in which replicas do both.
 func (k *kinds) together() ([]*option, error) {
 	m := &k.file.Plan.Menu
-	list := m.dimensions(nil, nil, k.mixture)
+	list := dimensions(m, nil, nil, k.mixture)
 	sizes := sizesOf(list)
-	n, routes, ways := combinations(sizes), max(1, len(m.Routing)), m.scalings()
+	n, routes, ways := combinations(sizes), max(1, len(m.Routing)), m.Scalings()
 	if each := routes * len(ways); n > mostOptions/each {
 		return nil, tooMany(n * each)
 	}
@@ -110,10 +111,10 @@ func (k *kinds) together() ([]*option, error) {
 // apart lists the options with separate replicas for prompts. The choices that both sides leave to
 // the menu are common to both. They come first, then the choices of each side, and then the numbers
 // of replicas.
-func (k *kinds) apart(split *Split) ([]*option, error) {
+func (k *kinds) apart(split *menu.Split) ([]*option, error) {
 	m := &k.file.Plan.Menu
-	prefill, decode := m.dimensions(&split.Prefill, &split.Decode, k.mixture),
-		m.dimensions(&split.Decode, &split.Prefill, k.mixture)
+	prefill, decode := dimensions(m, &split.Prefill, &split.Decode, k.mixture),
+		dimensions(m, &split.Decode, &split.Prefill, k.mixture)
 	own := len(prefill) // where the choices of prefill replicas alone stand
 	sizes := append(sizesOf(prefill), sizesOf(decode)...)
 	for i, d := range prefill {
@@ -121,9 +122,9 @@ func (k *kinds) apart(split *Split) ([]*option, error) {
 			sizes[own+i] = 1
 		}
 	}
-	sizes = append(sizes, split.Prefill.Replicas.size(), split.Decode.Replicas.size(),
+	sizes = append(sizes, split.Prefill.Replicas.Size(), split.Decode.Replicas.Size(),
 		max(1, len(m.Routing)))
-	n, ways := combinations(sizes), m.scalings()
+	n, ways := combinations(sizes), m.Scalings()
 	if n > mostOptions/len(ways) {
 		return nil, tooMany(n * len(ways))
 	}

@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -70,7 +71,7 @@ func (c *comparison) bounded(i, n int) (fleet, error) {
 	return f, err
 }
 
-func (s *search) goal() *Goal { return &s.trials.file.Plan.Goal }
+func (s *search) goal() *menu.Goal { return &s.trials.file.Plan.Goal }
 
 // outcome is the result of the simulation of a fleet.
 type outcome struct {
@@ -122,7 +123,7 @@ func (c *comparison) note(f fleet, o *outcome) {
 func (c *comparison) same(ctx context.Context, o *option, n int) (trial, error) {
 	p := &c.trials.file.Plan
 	t, err := c.trials.trial(ctx, o.scenario(&p.Menu, n, o.slow), c.rate,
-		p.together(c.rate, compared))
+		p.Together(c.rate, compared))
 	return t.under(o.late), err
 }
 

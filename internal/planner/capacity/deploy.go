@@ -120,11 +120,11 @@ func (d *Deployment) start(s *scenarios.Simulation) error {
 // on the fleet.
 func (s *search) millions() float64 {
 	flow := s.load().flow
-	if peak := s.trials.file.Plan.peak(); s.rate != peak {
+	if peak := s.trials.file.Plan.Peak(); s.rate != peak {
 		flow *= s.rate / peak // the goal was to raise it
 	}
-	if p := &s.trials.file.Plan; p.steady() && p.peak() > 0 {
-		flow *= p.mean() / p.peak()
+	if p := &s.trials.file.Plan; p.Steady() && p.Peak() > 0 {
+		flow *= p.Mean() / p.Peak()
 	}
 	return flow * 3600 / 1e6
 }

@@ -2,10 +2,9 @@ package capacity
 
 import (
 	"fmt"
-	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // dimension is one choice for a kind of replica. Any of its values can be combined with any choice
@@ -24,18 +23,18 @@ type dimension struct {
 // own in place of the menu's; nil stands for a replica that does both. other is the other side of
 // the group.
 // mixture is set for models with routed experts.
-func (m *Menu) dimensions(side, other *Side, mixture bool) []dimension {
+func dimensions(m *menu.Menu, side, other *menu.Side, mixture bool) []dimension {
 	if side == nil {
-		side, other = &Side{}, &Side{}
+		side, other = &menu.Side{}, &menu.Side{}
 	}
-	hardware, ownHardware := own(m.Hardware, side.Hardware, other.Hardware)
-	tensor, ownTensor := own(m.Tensor, side.Tensor, other.Tensor)
-	pipeline, ownPipeline := own(m.Pipeline, side.Pipeline, other.Pipeline)
-	data, ownData := own(m.Data, side.Data, other.Data)
-	expert, ownExpert := own(m.Expert, side.Expert, other.Expert)
-	weights, ownWeights := own(m.Weights, side.Weights, other.Weights)
-	memory, ownMemory := own(m.Memory, side.Memory, other.Memory)
-	batching, ownBatching := own(m.Batching, side.Batching, other.Batching)
+	hardware, ownHardware := menu.Own(m.Hardware, side.Hardware, other.Hardware)
+	tensor, ownTensor := menu.Own(m.Tensor, side.Tensor, other.Tensor)
+	pipeline, ownPipeline := menu.Own(m.Pipeline, side.Pipeline, other.Pipeline)
+	data, ownData := menu.Own(m.Data, side.Data, other.Data)
+	expert, ownExpert := menu.Own(m.Expert, side.Expert, other.Expert)
+	weights, ownWeights := menu.Own(m.Weights, side.Weights, other.Weights)
+	memory, ownMemory := menu.Own(m.Memory, side.Memory, other.Memory)
+	batching, ownBatching := menu.Own(m.Batching, side.Batching, other.Batching)
 	drafts := append([]scenarios.Speculation{{}}, m.Speculation...)
 	return []dimension{
 		{len(hardware), func(s *draft, i int) { s.choose(&hardware[i], hardware) }, nil,
@@ -46,21 +45,21 @@ func (m *Menu) dimensions(side, other *Side, mixture bool) []dimension {
 			nil, !ownPipeline},
 		{len(data), func(s *draft, i int) { s.scenario.Parallelism.Data = data[i] }, nil,
 			!ownData},
-		m.experts(expert, mixture, !ownExpert),
+		experts(expert, mixture, !ownExpert),
 		{max(1, len(m.Engines)), func(s *draft, i int) {
-			choose(&s.scenario.Engine.Preset, orNone(m.Engines)[i])
+			choose(&s.scenario.Engine.Preset, menu.OrNone(m.Engines)[i])
 		},
 			func(i int) string { return m.Engines[i] }, true},
 		{len(weights), func(s *draft, i int) { choose(&s.scenario.Engine.Weights, weights[i]) },
 			func(i int) string { return weights[i] }, !ownWeights},
 		{max(1, len(m.KVCache)), func(s *draft, i int) {
-			choose(&s.scenario.Engine.KVCache, orNone(m.KVCache)[i])
+			choose(&s.scenario.Engine.KVCache, menu.OrNone(m.KVCache)[i])
 		},
 			func(i int) string { return "KV " + m.KVCache[i] }, true},
 		{len(memory), func(s *draft, i int) { s.scenario.Memory = memory[i] },
-			func(i int) string { return settings(memory[i]) }, !ownMemory},
+			func(i int) string { return menu.Settings(memory[i]) }, !ownMemory},
 		{len(batching), func(s *draft, i int) { s.scenario.Batching = batching[i] },
-			func(i int) string { return settings(batching[i]) }, !ownBatching},
+			func(i int) string { return menu.Settings(batching[i]) }, !ownBatching},
 		{len(drafts), func(s *draft, i int) { s.speculate(drafts, i) },
 			func(i int) string { return draftWords(drafts, i) }, true},
 	}
@@ -69,7 +68,7 @@ func (m *Menu) dimensions(side, other *Side, mixture bool) []dimension {
 // experts is the choice of a degree of expert parallelism. A list that has none is a choice of two
 // for a mixture of experts: each expert split over the accelerators of a stage, or the experts
 // spread over them. Beside data-parallel attention they are spread only, as in a scenario.
-func (m *Menu) experts(list []int, mixture, common bool) dimension {
+func experts(list []int, mixture, common bool) dimension {
 	if !mixture || len(list) != 1 || list[0] != 0 {
 		return dimension{len(list), func(s *draft, i int) {
 			s.scenario.Parallelism.Expert = list[i]
@@ -90,25 +89,6 @@ func choose(word *string, menu string) {
 	}
 }
 
-// own returns the list of a side, or the menu's list if the side has none, and reports whether one
-// of the two sides has a list of its own. An empty list becomes a list with one value that leaves
-// the choice to the scenario.
-func own[T any](menu, side, other []T) ([]T, bool) {
-	if len(side) > 0 {
-		return side, true
-	}
-	return orNone(menu), len(other) > 0
-}
-
-// orNone returns the list or, if it is empty, a list with one value that leaves the choice to the
-// scenario's defaults.
-func orNone[T any](list []T) []T {
-	if len(list) == 0 {
-		return make([]T, 1)
-	}
-	return list
-}
-
 // draftWords names a way of speculative decoding.
 func draftWords(list []scenarios.Speculation, i int) string {
 	if i == 0 {
@@ -123,15 +103,6 @@ func draftWords(list []scenarios.Speculation, i int) string {
 		words += fmt.Sprintf(" of %d", d.Tokens)
 	}
 	return words
-}
-
-// settings writes a policy and its parameters on one line.
-func settings(policy any) string {
-	plain, err := strict.Plain(policy)
-	if err != nil {
-		return fmt.Sprint(policy)
-	}
-	return strings.NewReplacer("map[", "", "]", "").Replace(fmt.Sprint(plain))
 }
 
 // digits writes n in a number system whose places have sizes digits each, the last varying

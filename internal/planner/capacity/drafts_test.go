@@ -103,7 +103,7 @@ func TestDraftsKeepTheirBounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen, err := Simulate(t.Context(), file, f.Plan.params())
+			seen, err := Simulate(t.Context(), file, f.Plan.Params())
 			if err != nil {
 				t.Fatal(err)
 			}

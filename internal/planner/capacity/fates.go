@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -94,7 +95,7 @@ func (s *search) words(i int) string {
 // unaffordable says which limits of the goal the smallest fleet of an option breaks.
 func (s *search) unaffordable(o *option) string {
 	n := 1 + s.spare
-	if find := s.goal().Find; find != findThroughput {
+	if find := s.goal().Find; find != menu.FindThroughput {
 		n = s.fewest(o) + s.spare
 	}
 	words := fmt.Sprintf("%s cost $%s/h", several(n, "replica"),

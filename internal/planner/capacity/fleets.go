@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -41,7 +42,7 @@ func (s *search) mixed(ctx context.Context, shapes []Shape) (*Mixed, error) {
 		tried++
 		m := s.mix(&p, shapes)
 		t, err := trials.trial(ctx, m.scenario(&plan.Menu, s.spare), s.rate,
-			plan.together(s.rate, m.Replicas[0]+m.Replicas[1]))
+			plan.Together(s.rate, m.Replicas[0]+m.Replicas[1]))
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +101,7 @@ func (s *search) pairsOf(shapes []Shape, first, second int) (list []pair) {
 
 // scenario returns a mixed fleet without its spares, with steps as slow as each kind's must be
 // expected to be.
-func (m *Mixed) scenario(menu *Menu, spare int) scenarios.Scenario {
+func (m *Mixed) scenario(menu *menu.Menu, spare int) scenarios.Scenario {
 	all := m.options[0].scenario(menu, 1, m.options[0].slow)
 	for k, o := range m.options {
 		one := o.scenario(menu, 1, o.slow)
@@ -154,7 +155,7 @@ func (s *search) each(sh *Shape) float64 {
 
 // loadAt is the rate of a wave at the beginning of a slot.
 func loadAt(rate *scenarios.Rate, slot int) float64 {
-	period := sim.Time(cmp.Or(rate.Period, day)).Seconds()
+	period := sim.Time(cmp.Or(rate.Period, menu.Day)).Seconds()
 	phase := 2 * math.Pi * (float64(slot)*24*3600/slots - sim.Time(rate.Peak).Seconds()) / period
 	return float64(rate.Average) * (1 + float64(rate.Swing*math.Cos(phase)))
 }
@@ -197,7 +198,7 @@ func (s *search) rented(rate *scenarios.Rate, shapes []Shape) *Rented {
 func (s *search) rentedOf(rate *scenarios.Rate, base, peak *Shape) *Rented {
 	a, b := s.options[base.option], s.options[peak.option]
 	always, hourly := s.each(base), s.each(peak)
-	if always == 0 || hourly == 0 || b.prefill.offer.term() == reserved {
+	if always == 0 || hourly == 0 || b.prefill.offer.RentedOn() == menu.Reserved {
 		return nil
 	}
 	highest := float64(rate.Average) * (1 + rate.Swing)

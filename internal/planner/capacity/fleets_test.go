@@ -83,7 +83,7 @@ func cheapestMix(t *testing.T, s *search) float64 {
 					}
 					fleet := &Mixed{options: [2]*option{a, b}, Replicas: [2]int{n, m}}
 					got, err := s.trials.trial(context.Background(),
-						fleet.scenario(&plan.Menu, 0), s.rate, plan.together(s.rate, n+m))
+						fleet.scenario(&plan.Menu, 0), s.rate, plan.Together(s.rate, n+m))
 					if err != nil {
 						t.Fatal(err)
 					}

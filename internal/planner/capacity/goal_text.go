@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/units"
@@ -16,14 +17,14 @@ const mostRows = 24
 // printGoal prints the table of a goal other than the cheapest fleet.
 func (a *Answer) printGoal(p *report.Printer) {
 	switch a.Goal.Find {
-	case findJob:
+	case menu.FindJob:
 		a.printJobs(p)
-	case findThroughput:
+	case menu.FindThroughput:
 		a.printReaches(p)
-	case findLatency:
+	case menu.FindLatency:
 		p.Text("The largest fleets of the menu, the fastest first:")
 		a.printPoints(p, a.Points)
-	case findFront:
+	case menu.FindFront:
 		front := a.front()
 		p.Text(fmt.Sprintf("No other fleet is as good as one of these in price, latency and "+
 			"energy at once (%d of %d that keep the SLO):", len(front), len(a.Points)))
@@ -112,14 +113,6 @@ func (a *Answer) WriteFront(dir string) error {
 		return err
 	}
 	return plots.Save(dir, "front", p)
-}
-
-// missed prints that there is no answer.
-func (g *Goal) missed() string {
-	if g.Find == findJob {
-		return "No option is in time."
-	}
-	return "No option meets the SLO."
 }
 
 // jobWords says how long a job takes.

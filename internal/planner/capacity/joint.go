@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
 // choice is a possible fleet of one of several models.
@@ -19,7 +21,7 @@ type choice struct {
 // jointly chooses fleets for several models that share accelerators.
 type jointly struct {
 	searches []*search
-	offers   []Offer // the ones that are counted
+	offers   []menu.Offer // the ones that are counted
 	// sizes holds the least number of replicas of the options of each model, as far as it is known;
 	// 0 if none suffices.
 	sizes []map[int]int
@@ -48,7 +50,7 @@ func newJointly(searches []*search) *jointly {
 // have.
 func (j *jointly) takes(s *search, o *option, n int) []int {
 	list := make([]int, len(j.offers))
-	var seen []Offer
+	var seen []menu.Offer
 	for _, server := range o.servers() {
 		i := slices.Index(j.offers, *server.offer)
 		if i >= 0 && !slices.Contains(seen, j.offers[i]) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
@@ -26,9 +27,9 @@ const (
 	manyDrawn = 20_000
 )
 
-// drawn is how many requests of a workload are drawn for the bounds, if it does not end before.
-func (p *Plan) drawn() int64 {
-	if p.steady() {
+// drawnOf is how many requests of a workload are drawn for the bounds, if it does not end before.
+func drawnOf(p *menu.Plan) int64 {
+	if p.Steady() {
 		return manyDrawn
 	}
 	return probes
@@ -77,17 +78,17 @@ type stretch struct {
 
 // newLoad reads the requests of a workload.
 func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
-	requests := draw(s.Source, mostRead, int(f.Plan.drawn()))
+	requests := draw(s.Source, mostRead, int(drawnOf(&f.Plan)))
 	if err := s.Source.Err(); err != nil {
 		return nil, scenarios.BadInput(err)
 	}
 	l := &load{words: strings.TrimSuffix(s.Source.Summary().Text,
-		fmt.Sprintf("; %d requests", f.Plan.drawn()))}
+		fmt.Sprintf("; %d requests", drawnOf(&f.Plan)))}
 	for i := range requests {
 		l.add(&requests[i])
 	}
-	l.flow = flow(s.Source.Summary(), f.Plan.peak(), &l.work)
-	if n := len(requests); f.Plan.replayed() && n > 1 {
+	l.flow = flow(s.Source.Summary(), f.Plan.Peak(), &l.work)
+	if n := len(requests); f.Plan.Replayed() && n > 1 {
 		last, err := f.rest(s.Source, l, &requests[n-1])
 		if err != nil {
 			return nil, err
@@ -97,7 +98,7 @@ func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
 		l.stretches = stretches(requests, s)
 	}
 	figures, missed := figuresOf(requests), allowance(requests, s)
-	if f.Plan.replayed() {
+	if f.Plan.Replayed() {
 		l.low, l.kept = l.work, without(figures, missed)
 	} else {
 		l.low, l.kept = inTheLongRun(figures, missed)
@@ -114,10 +115,10 @@ func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
 // rest reads the remaining requests of a load that is judged as a whole, and returns when the last
 // request arrives.
 func (f *File) rest(source sim.Source, l *load, last *sim.Request) (sim.Time, error) {
-	if !f.Plan.scaled() {
+	if !f.Plan.Scaled() {
 		return last.Arrival, nil
 	}
-	most := max(wholeLoad, float64(f.Plan.Effort.MostRequests))
+	most := max(menu.WholeLoad, float64(f.Plan.Effort.MostRequests))
 	for l.requests <= most {
 		more := draw(source, 1, 1)
 		if len(more) == 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -74,7 +75,7 @@ func (o *option) sum(of func(*server) float64) float64 {
 }
 
 // accelerators returns how many of an offer a replica or a group takes.
-func (o *option) accelerators(offer *Offer) int {
+func (o *option) accelerators(offer *menu.Offer) int {
 	n := 0
 	if o.prefill.offer == offer {
 		n += int(o.prefills) * o.prefill.gpus
@@ -90,7 +91,7 @@ func (o *option) available(n int) bool { return o.shortest(n) == nil }
 
 // shortest returns an offer that has too few accelerators for n replicas or groups; nil where all
 // offers have enough.
-func (o *option) shortest(n int) *Offer {
+func (o *option) shortest(n int) *menu.Offer {
 	for _, s := range o.servers() {
 		if s.offer.Count > 0 && n*o.accelerators(s.offer) > s.offer.Count {
 			return s.offer
@@ -119,13 +120,13 @@ func (p *parts) unfit() string {
 func (o *option) shape() string { return o.grouped((*server).shapeOf) }
 
 // label names the option among those of the menu.
-func (o *option) label(m *Menu) string {
+func (o *option) label(m *menu.Menu) string {
 	words := o.grouped((*server).label)
 	if len(m.Routing) > 1 {
-		words += ", " + settings(m.Routing[o.routing])
+		words += ", " + menu.Settings(m.Routing[o.routing])
 	}
 	if o.scaled() {
-		words += ", " + m.scalingWords(o.way.index)
+		words += ", " + m.ScalingWords(o.way.index)
 	}
 	return words
 }
@@ -144,10 +145,10 @@ func (o *option) grouped(name func(*server) string) string {
 
 // scenario returns n replicas or groups of the option, with steps that take slowdown times what is
 // predicted.
-func (o *option) scenario(m *Menu, n int, slowdown float64) scenarios.Scenario {
+func (o *option) scenario(m *menu.Menu, n int, slowdown float64) scenarios.Scenario {
 	s := o.prefill.asked()
 	s.Engine.Slowdown = slowdown
-	s.Routing = orNone(m.Routing)[o.routing]
+	s.Routing = menu.OrNone(m.Routing)[o.routing]
 	switch {
 	case o.decode == nil && o.scaled():
 		s.Fleet.Pools = []scenarios.Pool{{Replicas: n, Scaling: o.scalingOf(m, 1)}}

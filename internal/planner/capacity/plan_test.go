@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -51,10 +52,10 @@ func TestKeysAreDocumented(t *testing.T) {
 			f := at.Field(i)
 			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			switch f.Type {
-			case reflect.TypeFor[Menu](), reflect.TypeFor[Fleet](), reflect.TypeFor[Effort]():
+			case reflect.TypeFor[menu.Menu](), reflect.TypeFor[menu.Fleet](), reflect.TypeFor[menu.Effort]():
 				check(f.Type, key+".")
-			case reflect.TypeFor[[]Offer]():
-				check(reflect.TypeFor[Offer](), "")
+			case reflect.TypeFor[[]menu.Offer]():
+				check(reflect.TypeFor[menu.Offer](), "")
 			default:
 				if key != "name" && !strings.Contains(docs, "`"+path+key+"`") {
 					t.Errorf("docs/planning.md does not tell of %s%s", path, key)
@@ -62,7 +63,7 @@ func TestKeysAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	check(reflect.TypeFor[Plan](), "")
+	check(reflect.TypeFor[menu.Plan](), "")
 }
 
 // Lengths of simulations grow with the rate and with the limit of the first token, so that an
@@ -75,7 +76,7 @@ func TestSimulationsAreLongEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	for rate, want := range map[float64]int64{0.1: 100, 10: 600, 100: 6000} {
-		if first, most := f.Plan.lengths(rate); first != want || most < 4*want {
+		if first, most := f.Plan.Lengths(rate); first != want || most < 4*want {
 			t.Errorf("at %g/s: %d to %d requests, want %d and four times as many", rate, first,
 				most, want)
 		}

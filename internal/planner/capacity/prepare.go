@@ -103,7 +103,7 @@ func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*sea
 	for s := range ready {
 		s.alone, s.drafts = nil, nil
 	}
-	return &search{rate: f.Plan.peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1,
+	return &search{rate: f.Plan.Peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1,
 		seeds: mostSeeds, trials: t}, nil
 }
 
@@ -113,7 +113,7 @@ func (f *File) checkRouting(options []*option) error {
 	for _, policy := range f.Plan.Menu.Routing {
 		s := options[0].prefill.asked()
 		s.Routing = policy
-		file, err := f.file(s, f.Plan.peak(), 1)
+		file, err := f.file(s, f.Plan.Peak(), 1)
 		if err == nil {
 			err = file.CheckNames(policies.Default())
 		}
@@ -155,7 +155,7 @@ func drop(list []*server) {
 // prepared anew, for another workload, keeps its evidence and what its steps take.
 func (p *preparer) prepare(s *server) error {
 	f := p.file
-	file, err := f.file(s.asked(), f.Plan.peak(), f.Plan.drawn())
+	file, err := f.file(s.asked(), f.Plan.Peak(), drawnOf(&f.Plan))
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (s *server) face(steps *scenarios.Steps) {
 
 // steps returns the steps of a server that fits, made anew.
 func (t *trials) steps(s *server) (*scenarios.Steps, error) {
-	file, err := t.file.file(s.asked(), t.file.Plan.peak(), 1)
+	file, err := t.file.file(s.asked(), t.file.Plan.Peak(), 1)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 
 	"golang.org/x/sync/errgroup"
@@ -38,7 +39,7 @@ func (r *reach) rate(place int) float64 {
 	if place > grid {
 		return 0
 	}
-	return round(r.ceiling * math.Pow(lightLoad, float64(place)/grid))
+	return menu.Round(r.ceiling * math.Pow(lightLoad, float64(place)/grid))
 }
 
 // highest returns the highest rate that the fleet may sustain, as far as is known.
@@ -270,14 +271,14 @@ func (s *search) narrow(ctx context.Context, list []*reach, served float64) erro
 // else by the whole fleet.
 func (s *search) sustains(ctx context.Context, o *option, n int, rate float64) (verdict, error) {
 	if _, taken := o.interrupted(); taken {
-		rate = round(rate)
+		rate = menu.Round(rate)
 		t, err := s.withstands(ctx, o, n, rate, o.worst())
 		return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
 	}
-	if s.trials.file.Plan.divisible() {
+	if s.trials.file.Plan.Divisible() {
 		return s.trials.sustains(ctx, o, rate/float64(n))
 	}
-	rate = round(rate)
+	rate = menu.Round(rate)
 	t, _, err := s.wholeAt(ctx, o, n, rate, o.worst(), 0)
 	return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
 }

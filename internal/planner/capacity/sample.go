@@ -8,7 +8,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -99,11 +98,11 @@ const similar = 1.08
 func (s *search) newSample(o *option) (*sample, error) {
 	f := s.trials.file
 	p := &f.Plan
-	if p.Workload.Arrivals.Process == "closed-loop" || p.sessions() {
+	if p.Workload.Arrivals.Process == "closed-loop" || p.Sessions() {
 		return nil, nil
 	}
-	most := int(p.together(s.rate, compared))
-	if p.recordedTimes() || !p.steady() {
+	most := int(p.Together(s.rate, compared))
+	if p.RecordedTimes() || !p.Steady() {
 		most = mostRead
 	}
 	file, err := f.file(o.scenario(&p.Menu, 1, 1), s.rate, int64(most))
@@ -121,12 +120,6 @@ func (s *search) newSample(o *option) (*sample, error) {
 		return nil, err
 	}
 	return sampled(requests, o.prefill.context), nil
-}
-
-// sessions reports whether requests of one user follow each other.
-func (p *Plan) sessions() bool {
-	return p.Workload.Sessions != nil || slices.ContainsFunc(p.Workload.Classes,
-		func(c scenarios.Class) bool { return c.Sessions != nil })
 }
 
 // sampled sorts requests into cells, without requests that are longer than a context.

@@ -30,7 +30,7 @@ func (s *search) checkWays() error {
 		}
 		if scenarios.IsInputError(err) {
 			return scenarios.BadInput(fmt.Errorf("%s: menu.scaling: %s: %s", f.name,
-				f.Plan.Menu.scalingWords(o.way.index), reason(err)))
+				f.Plan.Menu.ScalingWords(o.way.index), reason(err)))
 		}
 		if err != nil {
 			return err
@@ -134,7 +134,7 @@ func (s *search) examine(ctx context.Context, i, n int) (examined, error) {
 // the others must.
 func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, err error) {
 	o, fate := s.options[i], &s.fates[i]
-	least, all := s.leastCost(i)/o.price, s.trials.file.Plan.seeds(fewSeeds)
+	least, all := s.leastCost(i)/o.price, s.trials.file.Plan.Seeds(fewSeeds)
 	for seeds := 1; seeds <= all; seeds++ {
 		var sum float64
 		if sum, unused, err = s.ran(ctx, o, n, seeds); err != nil {
@@ -179,7 +179,7 @@ func (s *search) firstAsked(o *option, known map[alike]int) (func(context.Contex
 // keepsUp decides whether a scaled fleet of at most n replicas, spares left out, serves the load:
 // the whole fleet does, over pooled seeds.
 func (s *search) keepsUp(ctx context.Context, o *option, n int) (verdict, error) {
-	needed := places(s.trials.file.Plan.seeds(fewSeeds)) // which run at the same time
+	needed := places(s.trials.file.Plan.Seeds(fewSeeds)) // which run at the same time
 	if err := each(ctx, needed, func(ctx context.Context, seed int) error {
 		_, _, err := s.whole(ctx, o, n, o.worst(), uint64(seed))
 		return err

@@ -54,7 +54,7 @@ func (s *search) scaledFleet(full *trial) *ScaledFleet {
 	if !o.scaled() {
 		return nil
 	}
-	f := &ScaledFleet{Policy: s.trials.file.Plan.Menu.scalingWords(o.way.index),
+	f := &ScaledFleet{Policy: s.trials.file.Plan.Menu.ScalingWords(o.way.index),
 		Fewest: o.way.always + s.spare, Mean: s.fates[s.best].running}
 	for k, server := range o.servers() {
 		f.Accelerators += float64(full.Running[k] * float64(server.gpus))
@@ -96,7 +96,7 @@ func (s *search) charge(ctx context.Context, o *option, n int) (float64, error) 
 	if !o.scaled() {
 		return float64(n + s.spare), nil
 	}
-	seeds := s.trials.file.Plan.seeds(fewSeeds)
+	seeds := s.trials.file.Plan.Seeds(fewSeeds)
 	sum, _, err := s.ran(ctx, o, n, seeds)
 	return sum / float64(seeds), err
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
 // lightLoad is the share of the bound of the rate at which requests hardly meet each other. An SLO
@@ -95,7 +97,7 @@ func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) 
 		t, err := s.withstands(ctx, o, n, s.rate, o.worst())
 		return verdict{rate: s.rate / float64(n), sustained: t.kept(), trial: t}, err
 	}
-	if s.trials.file.Plan.divisible() {
+	if s.trials.file.Plan.Divisible() {
 		return s.trials.sustains(ctx, o, s.rate/float64(n))
 	}
 	t, _, err := s.whole(ctx, o, n, o.worst(), 0)
@@ -134,7 +136,7 @@ func (s *search) try(ctx context.Context, i int) error {
 	low := s.fewest(o) - 1 // does not sustain the load
 	n, high := s.first(o)
 	ok, err := s.suffice(ctx, i, n)
-	if err == nil && !ok && n < high && s.trials.file.Plan.divisible() {
+	if err == nil && !ok && n < high && s.trials.file.Plan.Divisible() {
 		// An option that misses the SLO at a light load misses it at any.
 		if light, err := s.suffice(ctx, i, high); err != nil || !light {
 			return err
@@ -219,7 +221,7 @@ func (s *search) highest(ctx context.Context, i int) (rate float64, above verdic
 	if fate.missed != nil {
 		high, above = fate.missed.rate, *fate.missed
 	}
-	light := round(o.ceiling * lightLoad)
+	light := menu.Round(o.ceiling * lightLoad)
 	for low == 0 || high/low > 1.03 {
 		next := math.Sqrt(low * high)
 		switch {

@@ -412,7 +412,7 @@ func TestOneReplicaNeedsNoRouting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen, err := Simulate(t.Context(), file, f.Plan.params())
+		seen, err := Simulate(t.Context(), file, f.Plan.Params())
 		if err != nil {
 			t.Fatalf("%s: %v", policy, err)
 		}

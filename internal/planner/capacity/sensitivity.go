@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
 // wrong is by how much inputs are changed.
@@ -28,7 +28,7 @@ type perturbation struct {
 	// harder is 1 where the plan then asks for more, −1 where it asks for less, and 0 where prices
 	// change.
 	harder int
-	plan   func(p *Plan)
+	plan   func(p *menu.Plan)
 	price  func(o *option)
 }
 
@@ -153,7 +153,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 		return nil, err
 	}
 	other.seeds, other.lean = s.seeds, s.lean
-	if f.Plan.scaled() {
+	if f.Plan.Scaled() {
 		other.seeds = fewSeeds // as rough as other loads are judged here
 	}
 	return other, nil
@@ -163,26 +163,26 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 func (s *search) perturbations() []perturbation {
 	const more, less = 1 + wrong, 1 - wrong
 	list := []perturbation{
-		{input: "rate +10 %", harder: 1, plan: func(p *Plan) { p.scaleRate(more) }},
-		{input: "rate −10 %", harder: -1, plan: func(p *Plan) { p.scaleRate(less) }},
+		{input: "rate +10 %", harder: 1, plan: func(p *menu.Plan) { p.ScaleRate(more) }},
+		{input: "rate −10 %", harder: -1, plan: func(p *menu.Plan) { p.ScaleRate(less) }},
 	}
 	if !s.trials.file.Plan.Workload.Recorded() {
 		list = append(list,
 			perturbation{input: "prompts 10 % longer", harder: 1,
-				plan: func(p *Plan) { p.scaleLengths(more, 1) }},
+				plan: func(p *menu.Plan) { p.ScaleLengths(more, 1) }},
 			perturbation{input: "prompts 10 % shorter", harder: -1,
-				plan: func(p *Plan) { p.scaleLengths(less, 1) }},
+				plan: func(p *menu.Plan) { p.ScaleLengths(less, 1) }},
 			perturbation{input: "answers 10 % longer", harder: 1,
-				plan: func(p *Plan) { p.scaleLengths(1, more) }},
+				plan: func(p *menu.Plan) { p.ScaleLengths(1, more) }},
 			perturbation{input: "answers 10 % shorter", harder: -1,
-				plan: func(p *Plan) { p.scaleLengths(1, less) }})
+				plan: func(p *menu.Plan) { p.ScaleLengths(1, less) }})
 	}
 	// Steps that take 10 % longer are the same as time that runs 10 % faster for everybody else.
 	list = append(list,
 		perturbation{input: "steps 10 % slower", harder: 1,
-			plan: func(p *Plan) { p.scaleRate(more); p.scaleLimits(1 / more) }},
+			plan: func(p *menu.Plan) { p.ScaleRate(more); p.ScaleLimits(1 / more) }},
 		perturbation{input: "steps 10 % faster", harder: -1,
-			plan: func(p *Plan) { p.scaleRate(less); p.scaleLimits(1 / less) }})
+			plan: func(p *menu.Plan) { p.ScaleRate(less); p.ScaleLimits(1 / less) }})
 	mine := s.chosen().prefill.offer.Accelerator
 	list = append(list, perturbation{input: mine + " 10 % dearer", price: func(o *option) {
 		if o.uses(mine) {
@@ -199,25 +199,4 @@ func (s *search) perturbations() []perturbation {
 		}
 	}
 	return list
-}
-
-func (p *Plan) scaleLimits(by float64) {
-	scale := func(s *scenarios.SLO) {
-		for _, limits := range []*scenarios.Limits{&s.TTFT, &s.TPOT, &s.ITL, &s.E2E} {
-			*limits = limits.Scaled(by)
-		}
-	}
-	scale(&p.SLO)
-	for i := range p.Workload.Classes {
-		scale(&p.Workload.Classes[i].SLO)
-	}
-}
-
-func (p *Plan) scaleLengths(prompt, output float64) {
-	w := &p.Workload
-	w.Prompt, w.Output = w.Prompt.Scaled(prompt), w.Output.Scaled(output)
-	for i := range w.Classes {
-		c := &w.Classes[i]
-		c.Prompt, c.Output = c.Prompt.Scaled(prompt), c.Output.Scaled(output)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
@@ -17,7 +18,7 @@ type server struct {
 	file    *File
 	list    []dimension
 	choices []int // of each dimension
-	offer   *Offer
+	offer   *menu.Offer
 	shape   string // accelerator and parallelism
 	gpus    int
 
@@ -53,17 +54,17 @@ type latency struct{ ttft, tpot, plain, drafted sim.Time }
 // draft is a scenario while the choices of the dimensions are made.
 type draft struct {
 	scenario scenarios.Scenario // of one replica that does both
-	offer    *Offer
+	offer    *menu.Offer
 	terms    string // what distinguishes the offer from others of the same accelerator
 	twin     bool   // is set where other choices make the same server
 }
 
 // choose takes accelerators of a list.
-func (d *draft) choose(o *Offer, list []Offer) {
+func (d *draft) choose(o *menu.Offer, list []menu.Offer) {
 	d.offer = o
 	d.scenario.Hardware = scenarios.Hardware{Accelerator: o.Accelerator, File: o.File, Link: o.Link,
 		Network: o.Network, PerNode: o.PerNode, Price: o.Price}
-	d.terms = o.terms(list)
+	d.terms = o.Terms(list)
 }
 
 // speculate takes one of several ways of speculative decoding, the first of which is none.

@@ -62,7 +62,7 @@ func (s *search) decide(ctx context.Context, o *option, n int, wrong off) (decis
 // second run without a miss would not make up for the requests of the first that miss it.
 func (s *search) pool(ctx context.Context, o *option, n int, wrong off,
 	seeds int) (runs []trial, kept bool, err error) {
-	seeds = s.trials.file.Plan.seeds(seeds)
+	seeds = s.trials.file.Plan.Seeds(seeds)
 	var all [][]clause
 	var requests int64
 	for seed := range seeds {
@@ -99,15 +99,6 @@ func sharePooled(runs []trial) stats.Interval {
 		all = append(all, runs[i].Clauses)
 	}
 	return binding(pooled(all)).Kept
-}
-
-// seeds returns how many runs are of use where that many are asked for: recorded requests are
-// always the same, unless they are resampled.
-func (p *Plan) seeds(n int) int {
-	if p.recordedTimes() && !p.Workload.Resampled() {
-		return 1
-	}
-	return n
 }
 
 // answer finds the best option and sizes it as a fleet. An option of which no fleet keeps the SLO,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/internal/report"
@@ -152,8 +153,8 @@ func (f *File) parts() []*File {
 }
 
 // remaining returns the offers with the accelerators that are left when a fleet has taken its own.
-func remaining(offers []Offer, d *Deployment) []Offer {
-	var left []Offer
+func remaining(offers []menu.Offer, d *Deployment) []menu.Offer {
+	var left []menu.Offer
 	for _, o := range offers {
 		took := 0
 		for _, server := range d.option.servers() {

@@ -148,7 +148,7 @@ func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
 	o, replicas := s.options[i], s.fates[i].replicas
 	_, taken := o.interrupted()
 	switch {
-	case s.trials.file.Plan.divisible() && !taken:
+	case s.trials.file.Plan.Divisible() && !taken:
 		rate, above, err := s.highest(ctx, i)
 		if err != nil {
 			return 0, err

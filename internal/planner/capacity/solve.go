@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
@@ -76,18 +77,18 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 	}
 	found := &finding{search: s}
 	switch f.Plan.Goal.Find {
-	case findJob:
+	case menu.FindJob:
 		found.jobs, err = s.doJob(ctx)
-	case findThroughput:
+	case menu.FindThroughput:
 		found.reaches, err = s.reachFarthest(ctx)
-	case findLatency:
+	case menu.FindLatency:
 		found.points, err = s.swiftest(ctx)
 	default:
-		if err = s.answer(ctx); err == nil && f.Plan.scaled() {
+		if err = s.answer(ctx); err == nil && f.Plan.Scaled() {
 			err = s.check(ctx)
 		}
 	}
-	if err == nil && f.Plan.Goal.Find == findFront && s.best >= 0 {
+	if err == nil && f.Plan.Goal.Find == menu.FindFront && s.best >= 0 {
 		found.points, err = s.front(ctx)
 	}
 	return found, err
@@ -97,9 +98,9 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 func (f *File) told(ctx context.Context, found *finding) (*Answer, error) {
 	s, p := found.search, &f.Plan
 	var err error
-	a := &Answer{joint: s.joint, Name: p.Name, Model: p.Model, Goal: p.Goal, Prices: p.priced,
+	a := &Answer{joint: s.joint, Name: p.Name, Model: p.Model, Goal: p.Goal, Prices: p.PricesFrom(),
 		Points: found.points, Reaches: s.told(found.reaches), SLO: p.SLO,
-		ClassSLOs: p.classSLOs(), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
+		ClassSLOs: classSLOs(p), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: len(s.options), Simulations: s.trials.count()}
 	if l := s.load(); l != nil {
 		a.Load = l.words
@@ -109,7 +110,7 @@ func (f *File) told(ctx context.Context, found *finding) (*Answer, error) {
 	}
 	a.tell(s)
 	a.Unproven = s.unproven()
-	if p.Goal.Find == findCheapest {
+	if p.Goal.Find == menu.FindCheapest {
 		if a.Shapes, a.FurtherShapes, err = s.shapes(ctx); err != nil {
 			return nil, err
 		}
@@ -124,7 +125,7 @@ func (f *File) told(ctx context.Context, found *finding) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Goal.Find == findThroughput && a.Chosen != nil {
+	if p.Goal.Find == menu.FindThroughput && a.Chosen != nil {
 		a.Load = a.Chosen.load
 	}
 	a.Further = s.trials.count() - a.Simulations
@@ -162,7 +163,7 @@ func (f *File) detail(ctx context.Context, found *finding, a *Answer) error {
 		insights, oneFewer, err = s.explain(ctx)
 		return err
 	})
-	if f.Plan.Goal.Find == findCheapest && !found.shared {
+	if f.Plan.Goal.Find == menu.FindCheapest && !found.shared {
 		f.others(ctx, group, found, a)
 	}
 	if err := group.Wait(); err != nil {
@@ -198,7 +199,7 @@ func (f *File) others(ctx context.Context, group *errgroup.Group, found *finding
 
 // growth finds the best fleet for factor times the load.
 func (s *search) growth(ctx context.Context, factor float64) (*Growth, error) {
-	later, err := s.perturbed(ctx, perturbation{plan: func(p *Plan) { p.scaleRate(factor) }},
+	later, err := s.perturbed(ctx, perturbation{plan: func(p *menu.Plan) { p.ScaleRate(factor) }},
 		math.Inf(1))
 	if err != nil {
 		return nil, err

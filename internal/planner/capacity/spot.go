@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/scenarios"
@@ -27,7 +28,7 @@ type interruption struct {
 func (o *option) interrupted() (interruption, bool) {
 	var all interruption
 	for _, s := range o.servers() {
-		if s.offer.Term != spot {
+		if s.offer.Term != menu.Spot {
 			continue
 		}
 		notice, back := sim.Time(s.offer.Notice).Seconds(), sim.Time(s.offer.Return).Seconds()
@@ -215,7 +216,7 @@ func (s *search) interrupt(ctx context.Context) (*Interrupted, error) {
 	plan := &s.trials.file.Plan
 	seconds := wantedInterruptions / (float64(n) * p.rate)
 	i := &Interrupted{requests: int64(math.Ceil(min(mostInterrupted, seconds*s.rate)))}
-	i.requests = max(i.requests, plan.together(s.rate, n))
+	i.requests = max(i.requests, plan.Together(s.rate, n))
 	seconds = float64(i.requests) / s.rate
 	i.scenario = o.scenario(&plan.Menu, n, 1)
 	i.scenario.Fleet.Outages = o.outages(n, seconds, plan.Seed)

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -53,8 +54,8 @@ offers:
 		for _, o := range f.Plan.Menu.Hardware {
 			got = append(got, float64(o.Price))
 		}
-		if fmt.Sprint(got) != want || !strings.Contains(f.Plan.priced, "of 2026-11-20") {
-			t.Errorf("%s: prices %v of %q, want %s", menu, got, f.Plan.priced, want)
+		if fmt.Sprint(got) != want || !strings.Contains(f.Plan.PricesFrom(), "of 2026-11-20") {
+			t.Errorf("%s: prices %v of %q, want %s", menu, got, f.Plan.PricesFrom(), want)
 		}
 	}
 	for menu, want := range map[string]string{
@@ -145,9 +146,9 @@ func TestReservedBaseOfAWave(t *testing.T) {
 		long, hour := rapid.Float64Range(0.5, 3).Draw(t, "reserved"),
 			rapid.Float64Range(0.5, 3).Draw(t, "on demand")
 		s := &search{options: []*option{
-			{parts: &parts{prefill: &server{offer: &Offer{Term: reserved}}}, prefills: 1,
+			{parts: &parts{prefill: &server{offer: &menu.Offer{Term: menu.Reserved}}}, prefills: 1,
 				price: long},
-			{parts: &parts{prefill: &server{offer: new(Offer)}}, prefills: 1, price: hour},
+			{parts: &parts{prefill: &server{offer: new(menu.Offer)}}, prefills: 1, price: hour},
 		}, fates: []fate{{replicas: 1}}}
 		got := s.rentedOf(rate, &Shape{option: 0, Rate: one}, &Shape{option: 1, Rate: one})
 		var needs []int

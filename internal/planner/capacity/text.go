@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 )
@@ -20,11 +21,11 @@ func (a *Answer) WriteText(out io.Writer) error {
 	} else {
 		a.printNone(p)
 	}
-	if a.Nearest != nil && a.Goal.Find != findJob {
+	if a.Nearest != nil && a.Goal.Find != menu.FindJob {
 		a.Nearest.Advice.print(p, a.Confidence)
 	}
 	p.Gap()
-	if a.Goal.Find == findCheapest {
+	if a.Goal.Find == menu.FindCheapest {
 		a.printShapes(p)
 	} else {
 		a.printGoal(p)
@@ -52,10 +53,10 @@ func (a *Answer) printAsked(p *report.Printer) {
 
 // printGoals prints the SLO and the goal.
 func (a *Answer) printGoals(p *report.Printer) {
-	if a.Goal.Find != findJob {
+	if a.Goal.Find != menu.FindJob {
 		p.Text("SLO: " + a.slo())
 	}
-	if words := a.Goal.words(); words != "" {
+	if words := a.Goal.Words(); words != "" {
 		p.Text("Goal: " + words)
 	}
 }
@@ -74,8 +75,8 @@ func (a *Answer) printNone(p *report.Printer) {
 		p.Heading("No option of the menu can be built.")
 		return
 	}
-	p.Heading(a.Goal.missed())
-	if a.Goal.Find != findJob {
+	p.Heading(a.Goal.Missed())
+	if a.Goal.Find != menu.FindJob {
 		p.Text(fmt.Sprintf("The nearest option is %s, where %s of the requests meet it: "+
 			"%s.", a.Nearest.Label,
 			report.Percent(a.Nearest.Kept), a.Nearest.Limit))

@@ -1,22 +1,20 @@
 package capacity
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // trial is the result of a simulation of a replica, or of a fleet, at a rate.
@@ -93,22 +91,10 @@ type verdict struct {
 // Kind is the kind of the queue's tasks that are simulations of a plan.
 const Kind = "trial"
 
-// replayedWhole marks tasks whose requests all count, from the first to the last.
-const replayedWhole = "-whole"
-
-// params are the settings of the plan that Simulate needs.
-func (p *Plan) params() string {
-	level := strconv.FormatFloat(p.Effort.Confidence, 'f', -1, 64)
-	if p.replayed() {
-		level += replayedWhole
-	}
-	return level
-}
-
 // Simulate runs a scenario and sums up what it shows, a queue.Handler. The parameter is the
 // confidence of the interval, and whether all requests count.
 func Simulate(ctx context.Context, f *scenarios.File, params string) (any, error) {
-	confidence, whole := strings.CutSuffix(params, replayedWhole)
+	confidence, whole := strings.CutSuffix(params, menu.ReplayedWhole)
 	level, err := strconv.ParseFloat(confidence, 64)
 	if err != nil {
 		return nil, err
@@ -130,9 +116,9 @@ func Simulate(ctx context.Context, f *scenarios.File, params string) (any, error
 // simulation is doubled in length until the interval of that share is clear of what the SLO asks
 // for.
 func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict, error) {
-	rate = round(rate)
+	rate = menu.Round(rate)
 	v := verdict{rate: rate}
-	first, most := t.file.Plan.lengths(rate)
+	first, most := t.file.Plan.Lengths(rate)
 	if t.rough {
 		most = min(most, 4*first)
 	}
@@ -155,26 +141,6 @@ func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict
 			return v, nil
 		}
 	}
-}
-
-// overload is the least excess of arrivals over what is served that a simulation is sure to show.
-const overload = 0.05
-
-// lengths returns the requests of the first and of the longest simulation at a rate. The queue of a
-// replica that is overloaded by a share of 5 % reaches the limit of the first token after 20 times
-// that limit: no simulation is shorter.
-func (p *Plan) lengths(rate float64) (first, most int64) {
-	s := &p.SLO
-	limit := cmp.Or(s.TTFT.Strictest(), s.E2E.Strictest(), s.TPOT.Strictest(), s.ITL.Strictest())
-	enough := int64(math.Ceil(rate * sim.Time(limit).Seconds() / overload))
-	first = max(p.Effort.Requests, enough)
-	return first, max(p.Effort.MostRequests, 4*enough)
-}
-
-// round keeps six digits of a rate, so that equal rates are written the same.
-func round(rate float64) float64 {
-	short, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 6, 64), 64)
-	return short
 }
 
 // judge sums up what was observed: of all requests where whole, else of those after the warm-up and

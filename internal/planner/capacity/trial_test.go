@@ -21,7 +21,7 @@ func TestTrialsNeedNoSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Simulate(t.Context(), file, f.Plan.params())
+			got, err := Simulate(t.Context(), file, f.Plan.Params())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,7 +29,7 @@ func TestTrialsNeedNoSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := judge(seen, f.Plan.Effort.Confidence, f.Plan.replayed())
+			want := judge(seen, f.Plan.Effort.Confidence, f.Plan.Replayed())
 			if diff := cmp.Diff(want, got.(trial)); diff != "" {
 				t.Errorf("%s: with samples (-) and without (+):\n%s", menu.name, diff)
 			}

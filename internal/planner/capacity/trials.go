@@ -142,7 +142,7 @@ func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queu
 		return nil, err
 	}
 	task := &queue.Task{Kind: Kind, Name: t.file.name, Text: string(text),
-		Params: t.file.Plan.params()}
+		Params: t.file.Plan.Params()}
 	task.Key, err = t.queue.Key(f, task.Kind, task.Params)
 	return task, err
 }
@@ -175,7 +175,7 @@ func (t *trials) run(ctx context.Context, task *queue.Task) (result trial, err e
 
 // text returns the scenario file of replicas at a rate, for a number of requests.
 func (f *File) text(s scenarios.Scenario, rate float64, requests int64) ([]byte, error) {
-	s.Workload = f.Plan.put(s.Workload, rate, requests)
+	s.Workload = f.Plan.Put(s.Workload, rate, requests)
 	return strict.Encode(s, func(string) bool { return true })
 }
 

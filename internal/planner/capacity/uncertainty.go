@@ -3,6 +3,7 @@ package capacity
 import (
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -18,7 +19,7 @@ func trusted(trust string, grade evidence.Grade) bool {
 
 // unmeasured names a latency that the SLO limits, of a server that was measured, but without this
 // latency; empty where there is none.
-func (p *Plan) unmeasured(e *evidence.Evidence) string {
+func unmeasured(p *menu.Plan, e *evidence.Evidence) string {
 	if e.Grade != evidence.Measured {
 		return ""
 	}

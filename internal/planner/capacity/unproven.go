@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 )
 
@@ -24,8 +25,8 @@ type Unproven struct {
 // the menu were simulated, or are excluded by bounds.
 func (s *search) unproven() *Unproven {
 	u := &Unproven{Rules: s.rules(), Checked: s.checked, Better: s.better}
-	if s.goal().Find == findCheapest || s.goal().Find == findFront {
-		if u.Options = len(s.doubts()); u.Options == 0 && s.goal().Find == findCheapest {
+	if s.goal().Find == menu.FindCheapest || s.goal().Find == menu.FindFront {
+		if u.Options = len(s.doubts()); u.Options == 0 && s.goal().Find == menu.FindCheapest {
 			return nil
 		}
 	}
@@ -38,20 +39,20 @@ func (s *search) rules() []string {
 	const fewer = "where a fleet misses the SLO, it does so with fewer replicas"
 	var list []string
 	switch p.Goal.Find {
-	case findThroughput:
+	case menu.FindThroughput:
 		list = []string{"where a fleet misses the SLO, it does so at a higher rate and with " +
 			"fewer replicas"}
-	case findLatency:
+	case menu.FindLatency:
 		return []string{"the largest fleet of an option is its fastest"}
-	case findJob:
+	case menu.FindJob:
 		return []string{"a replica takes as long for each further request of the job as for " +
 			"those of the two simulations"}
-	case findFront:
+	case menu.FindFront:
 		list = []string{fewer, "fleets between those whose sizes are a quarter apart add nothing"}
 	default:
 		list = []string{fewer}
 	}
-	if p.scaled() {
+	if p.Scaled() {
 		list = append(list, "up to n replicas that start and stop miss an SLO that n fixed ones "+
 			"miss", "they cost no less where n is higher")
 	}

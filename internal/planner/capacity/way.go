@@ -1,6 +1,9 @@
 package capacity
 
-import "github.com/llmsim/llmsim/scenarios"
+import (
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/scenarios"
+)
 
 // way is how replicas of an option start and stop with the load.
 type way struct {
@@ -48,7 +51,7 @@ func (o *option) each(ways []scenarios.Scaling, list []*option) []*option {
 // scalable reports whether all accelerators of an option can be given back.
 func (o *option) scalable() bool {
 	for _, s := range o.servers() {
-		if !s.offer.scalable() {
+		if !s.offer.Scalable() {
 			return false
 		}
 	}
@@ -56,8 +59,8 @@ func (o *option) scalable() bool {
 }
 
 // scalingOf returns how a pool is scaled that has some replicas in each group.
-func (o *option) scalingOf(m *Menu, each int) scenarios.Scaling {
-	way := m.scalings()[o.way.index]
+func (o *option) scalingOf(m *menu.Menu, each int) scenarios.Scaling {
+	way := m.Scalings()[o.way.index]
 	way.Min = (o.way.always + o.way.standing) * each
 	return way
 }

@@ -6,13 +6,6 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// mostTogether bounds the requests of the simulation of a whole fleet, unless its rate, or
-// turnsEach for each user of a closed loop, ask for more.
-const (
-	mostTogether = 20_000
-	turnsEach    = 20
-)
-
 // whole simulates replicas of an option at the whole rate where predictions are wrong by some
 // factors, with the plan's seed and others, and returns the scenario too.
 func (s *search) whole(ctx context.Context, o *option, replicas int, wrong off,
@@ -43,7 +36,7 @@ func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate floa
 	scenario := o.scenario(&p.Menu, replicas, wrong.steps)
 	scenario.Seed += seed
 	scenario.Tokens = p.Tokens
-	requests := p.together(rate, replicas)
+	requests := p.Together(rate, replicas)
 	for doubled := 0; ; doubled++ {
 		if file, err = s.trials.file.file(scenario, rate, requests); err != nil {
 			return trial{}, nil, err
@@ -59,11 +52,4 @@ func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate floa
 			requests *= 2
 		}
 	}
-}
-
-// together returns the requests of the simulation of a whole fleet.
-func (p *Plan) together(rate float64, replicas int) int64 {
-	first, _ := p.lengths(rate)
-	return max(first, min(p.Effort.Requests*int64(replicas), mostTogether),
-		turnsEach*int64(p.Workload.Arrivals.Users))
 }

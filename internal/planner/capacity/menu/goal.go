@@ -1,11 +1,9 @@
-package capacity
+package menu
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
@@ -36,18 +34,18 @@ func (w Watts) MarshalText() ([]byte, error) {
 
 // The goals of a plan.
 const (
-	findCheapest   = "cheapest"
-	findThroughput = "throughput"
-	findLatency    = "latency"
-	findFront      = "front"
-	findJob        = "job" // of a plan with a job
+	FindCheapest   = "cheapest"
+	FindThroughput = "throughput"
+	FindLatency    = "latency"
+	FindFront      = "front"
+	FindJob        = "job" // of a plan with a job
 )
 
 // check reports contradictions between the goal and the rest of a plan.
 func (g *Goal) check(p *Plan, doc *strict.Document,
 	problem func(field, format string, args ...any)) {
 	bounded := g.Budget > 0 || g.Power > 0
-	if g.Find == "" || g.Find == findCheapest {
+	if g.Find == "" || g.Find == FindCheapest {
 		return
 	}
 	if len(p.Models) > 0 {
@@ -60,11 +58,11 @@ func (g *Goal) check(p *Plan, doc *strict.Document,
 				"goal")
 		}
 	}
-	if g.Find == findThroughput && !p.steady() {
+	if g.Find == FindThroughput && !p.Steady() {
 		problem("goal", "this goal raises a steady rate of requests; recorded traces, bursts and "+
 			"users in a closed loop have no such rate")
 	}
-	if g.Find != findFront && !bounded && !p.Menu.counted() {
+	if g.Find != FindFront && !bounded && !p.Menu.counted() {
 		problem("goal", "nothing bounds the fleet: give a budget such as budget: $40/h, a power "+
 			"such as power: 10kW, or a count to each of menu.hardware")
 	}
@@ -90,22 +88,22 @@ func (m *Menu) counted() bool {
 // complete fills in defaults.
 func (g *Goal) complete() {
 	if g.Find == "" {
-		g.Find = findCheapest
+		g.Find = FindCheapest
 	}
-	if g.Measure == "" && (g.Find == findLatency || g.Find == findFront) {
+	if g.Measure == "" && (g.Find == FindLatency || g.Find == FindFront) {
 		g.Measure = "p99_e2el_ms"
 	}
 }
 
-// words says what the goal is.
-func (g *Goal) words() string {
+// Words says what the goal is.
+func (g *Goal) Words() string {
 	var words string
 	switch g.Find {
-	case findThroughput:
+	case FindThroughput:
 		words = "the most requests a second"
-	case findLatency:
+	case FindLatency:
 		words = "the lowest " + g.Measure
-	case findFront:
+	case FindFront:
 		words = "fleets that no other beats in price, " + g.Measure + " and energy"
 	}
 	if g.Budget > 0 {
@@ -118,82 +116,10 @@ func (g *Goal) words() string {
 	return words
 }
 
-// unbounded is the number of replicas if nothing limits it.
-const unbounded = math.MaxInt32
-
-// allowed returns the largest number of replicas or groups of an option, spares included, for which
-// accelerators, budget and power suffice; unbounded if nothing limits them.
-func (s *search) allowed(o *option) int {
-	n := unbounded
-	for _, server := range o.servers() {
-		if offer := server.offer; offer.Count > 0 {
-			n = min(n, offer.Count/o.accelerators(offer))
-		}
+// Missed prints that there is no answer.
+func (g *Goal) Missed() string {
+	if g.Find == FindJob {
+		return "No option is in time."
 	}
-	g := &s.trials.file.Plan.Goal
-	if g.Budget > 0 {
-		n = min(n, int(min(unbounded, float64(g.Budget)/o.price+1e-9)))
-	}
-	if g.Power > 0 {
-		n = min(n, int(min(unbounded, float64(g.Power)/o.watts()+1e-9)))
-	}
-	return n
-}
-
-// possible returns an error if no option of the menu can be built, or if the smallest fleet takes
-// more than the budget or the power. The error names the option that comes nearest.
-func (s *search) possible() error {
-	p := &s.trials.file.Plan
-	name := s.trials.file.name
-	g := &p.Goal
-	for _, o := range s.options {
-		_, taken := o.interrupted()
-		if taken && (g.Find == findLatency || g.Find == findFront) {
-			return scenarios.BadInput(fmt.Errorf("%s: goal: found %s and spot accelerators, "+
-				"which are planned for the cheapest fleet and for throughput; leave %s out, or "+
-				"choose another term", name, g.Find, o.label(&p.Menu)))
-		}
-	}
-	if g.Budget == 0 && g.Power == 0 {
-		return nil
-	}
-	cheapest, leanest := -1, -1
-	for i, o := range s.options {
-		switch {
-		case o.unfit() != "" || o.tight:
-			continue
-		case g.Power > 0 && o.watts() == 0:
-			return scenarios.BadInput(fmt.Errorf("%s: goal.power: the catalogue has no peak "+
-				"power for %s", name, o.prefill.offer.Accelerator))
-		case s.allowed(o) > s.spare:
-			return nil
-		}
-		if cheapest < 0 || o.price < s.options[cheapest].price {
-			cheapest = i
-		}
-		if leanest < 0 || o.watts() < s.options[leanest].watts() {
-			leanest = i
-		}
-	}
-	if cheapest < 0 {
-		return nil // nothing can keep the SLO, and the answer says why
-	}
-	fleet := float64(1 + s.spare)
-	spares := ""
-	if s.spare > 0 {
-		spares = " with its spares"
-	}
-	if least := fleet * s.options[cheapest].price; g.Budget > 0 && least > float64(g.Budget) {
-		return scenarios.BadInput(fmt.Errorf("%s: goal.budget: found $%g/h, and the smallest "+
-			"fleet that may keep the SLO%s is of %s for $%s/h", name, float64(g.Budget), spares,
-			s.label(cheapest), report.Figure(least)))
-	}
-	if least := fleet * s.options[leanest].watts(); g.Power > 0 && least > float64(g.Power) {
-		return scenarios.BadInput(fmt.Errorf("%s: goal.power: found %s, and the smallest fleet "+
-			"that may keep the SLO%s is of %s, which draw up to %s", name,
-			units.FormatPower(float64(g.Power)), spares, s.label(leanest),
-			units.FormatPower(least)))
-	}
-	return scenarios.BadInput(fmt.Errorf("%s: goal: no fleet that may keep the SLO keeps to the "+
-		"budget, the power and the counts of menu.hardware together", name))
+	return "No option meets the SLO."
 }

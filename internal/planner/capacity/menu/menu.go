@@ -1,4 +1,4 @@
-package capacity
+package menu
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // Menu is what there is to choose from: every combination of its lists is an option.
@@ -81,9 +82,9 @@ func (m *Menu) checkExperts(problem func(field, format string, args ...any)) {
 
 func (m *Menu) checkExpertsOf(field string, side, other *Side,
 	problem func(field, format string, args ...any)) {
-	expert, _ := own(m.Expert, side.Expert, other.Expert)
-	data, _ := own(m.Data, side.Data, other.Data)
-	tensor, _ := own(m.Tensor, side.Tensor, other.Tensor)
+	expert, _ := Own(m.Expert, side.Expert, other.Expert)
+	data, _ := Own(m.Data, side.Data, other.Data)
+	tensor, _ := Own(m.Tensor, side.Tensor, other.Tensor)
 	if field != "menu.expert" && len(side.Expert)+len(side.Data)+len(side.Tensor) == 0 {
 		return // as the menu's
 	}
@@ -135,5 +136,33 @@ func (c Counts) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%d..%d", c.From, c.To), nil
 }
 
-// size is how many numbers the range has.
-func (c Counts) size() int { return c.To - c.From + 1 }
+// Size is how many numbers the range has.
+func (c Counts) Size() int { return c.To - c.From + 1 }
+
+// Own returns the list of a side, or the menu's list if the side has none, and reports whether one
+// of the two sides has a list of its own. An empty list becomes a list with one value that leaves
+// the choice to the scenario.
+func Own[T any](menu, side, other []T) ([]T, bool) {
+	if len(side) > 0 {
+		return side, true
+	}
+	return OrNone(menu), len(other) > 0
+}
+
+// OrNone returns the list or, if it is empty, a list with one value that leaves the choice to the
+// scenario's defaults.
+func OrNone[T any](list []T) []T {
+	if len(list) == 0 {
+		return make([]T, 1)
+	}
+	return list
+}
+
+// Settings writes a policy and its parameters on one line.
+func Settings(policy any) string {
+	plain, err := strict.Plain(policy)
+	if err != nil {
+		return fmt.Sprint(policy)
+	}
+	return strings.NewReplacer("map[", "", "]", "").Replace(fmt.Sprint(plain))
+}

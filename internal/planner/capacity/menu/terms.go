@@ -1,4 +1,4 @@
-package capacity
+package menu
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ import (
 // The terms on which accelerators are rented.
 const (
 	onDemand = "on-demand"
-	reserved = "reserved"
-	spot     = "spot"
+	Reserved = "reserved"
+	Spot     = "spot"
 )
 
 // Carbon is the emissions of electricity, in grams of CO2 equivalent a kWh, written as "380g/kWh".
@@ -51,9 +51,9 @@ type PriceList struct {
 	Tokens *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"The price at which a million tokens are sold, or cost with a provider."`
 }
 
-// price replaces each entry of the menu without a price by the offers of the price file for its
+// Price replaces each entry of the menu without a price by the offers of the price file for its
 // accelerator, in its region and on its terms where it names them.
-func (p *Plan) price(doc *strict.Document) error {
+func (p *Plan) Price(doc *strict.Document) error {
 	list, err := readPrices(p.Prices)
 	if errors.Is(err, fs.ErrNotExist) {
 		return doc.Problem("prices", "%s: no such file", p.Prices)
@@ -133,7 +133,7 @@ func (l *PriceList) of(entry *Offer, termed bool) []Offer {
 	}
 	var list []Offer
 	for _, o := range l.Offers {
-		if o.Accelerator != entry.Accelerator || termed && o.term() != entry.term() ||
+		if o.Accelerator != entry.Accelerator || termed && o.RentedOn() != entry.RentedOn() ||
 			entry.Region != "" && o.Region != entry.Region {
 			continue
 		}
@@ -152,7 +152,7 @@ func (l *PriceList) missing(entry *Offer) string {
 		o := &l.Offers[i]
 		names = append(names, o.Accelerator)
 		if o.Accelerator == entry.Accelerator {
-			terms = append(terms, strings.TrimSpace(o.term()+" "+o.Region))
+			terms = append(terms, strings.TrimSpace(o.RentedOn()+" "+o.Region))
 		}
 	}
 	if terms == nil {
@@ -162,12 +162,12 @@ func (l *PriceList) missing(entry *Offer) string {
 	return nearest.Unknown("offer", strings.TrimSpace(entry.Term+" "+entry.Region), terms)
 }
 
-func (o *Offer) term() string { return cmp.Or(o.Term, onDemand) }
+func (o *Offer) RentedOn() string { return cmp.Or(o.Term, onDemand) }
 
-// terms returns the terms of an offer in words, which distinguish it from other offers of the same
+// Terms returns the terms of an offer in words, which distinguish it from other offers of the same
 // accelerator. They are empty for the only offer of an accelerator if it is on demand.
-func (o *Offer) terms(list []Offer) string {
-	if o.term() == onDemand && !slices.ContainsFunc(list, func(other Offer) bool {
+func (o *Offer) Terms(list []Offer) string {
+	if o.RentedOn() == onDemand && !slices.ContainsFunc(list, func(other Offer) bool {
 		return other.Accelerator == o.Accelerator && other != *o
 	}) {
 		return ""
@@ -175,7 +175,7 @@ func (o *Offer) terms(list []Offer) string {
 	if o.Region == "" && o.Term == "" {
 		return fmt.Sprintf(" at $%g/h", float64(o.Price))
 	}
-	words := o.term()
+	words := o.RentedOn()
 	if o.Region != "" {
 		words += " in " + o.Region
 	}

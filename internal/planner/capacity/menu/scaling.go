@@ -1,4 +1,4 @@
-package capacity
+package menu
 
 import (
 	"cmp"
@@ -21,8 +21,8 @@ type Autoscale struct {
 	Params    map[string]string   `json:"-" rest:"true"`
 }
 
-// scalings lists the ways of scaling of the menu, of which the first is a fixed number of replicas.
-func (m *Menu) scalings() []scenarios.Scaling {
+// Scalings lists the ways of scaling of the menu, of which the first is a fixed number of replicas.
+func (m *Menu) Scalings() []scenarios.Scaling {
 	list := make([]scenarios.Scaling, 1)
 	for i := range m.Scaling {
 		a := &m.Scaling[i]
@@ -35,9 +35,9 @@ func (m *Menu) scalings() []scenarios.Scaling {
 	return list
 }
 
-// scalingWords names a way of scaling among those of the menu. What all have in common is left out.
-func (m *Menu) scalingWords(i int) string {
-	way := m.scalings()[i]
+// ScalingWords names a way of scaling among those of the menu. What all have in common is left out.
+func (m *Menu) ScalingWords(i int) string {
+	way := m.Scalings()[i]
 	first := &m.Scaling[0]
 	differ := slices.ContainsFunc(m.Scaling, func(a Autoscale) bool {
 		return a.Every != first.Every || !reflect.DeepEqual(a.ColdStart, first.ColdStart)
@@ -47,16 +47,16 @@ func (m *Menu) scalingWords(i int) string {
 	}
 	policy := way.Policy
 	way.Policy = ""
-	return "scaled by " + policy + " " + settings(way)
+	return "scaled by " + policy + " " + Settings(way)
 }
 
-// scaled reports whether some fleets of the menu start and stop replicas. Then every fleet is
+// Scaled reports whether some fleets of the menu start and stop replicas. Then every fleet is
 // judged by the whole of a load that changes and ends: a wave by one period.
-func (p *Plan) scaled() bool { return len(p.Menu.Scaling) > 0 }
+func (p *Plan) Scaled() bool { return len(p.Menu.Scaling) > 0 }
 
 // checkScaling refuses what cannot be planned with replicas that start and stop.
 func (p *Plan) checkScaling(doc *strict.Document, problem func(field, format string, args ...any)) {
-	if !p.scaled() {
+	if !p.Scaled() {
 		return
 	}
 	const field = "menu.scaling"
@@ -64,7 +64,7 @@ func (p *Plan) checkScaling(doc *strict.Document, problem func(field, format str
 	case p.Job != nil:
 		problem(field, "has no meaning together with a job, whose requests all wait at the "+
 			"start; leave out one of the two")
-	case p.Goal.Find != "" && p.Goal.Find != findCheapest:
+	case p.Goal.Find != "" && p.Goal.Find != FindCheapest:
 		problem(field, "is planned for the cheapest fleet only; leave it out, or leave out goal %s",
 			p.Goal.Find)
 	case p.Fleet.Autoscaling:
@@ -79,7 +79,7 @@ func (p *Plan) checkScaling(doc *strict.Document, problem func(field, format str
 		checkScaled(doc, "workload", &p.Workload, problem)
 	}
 	m := &p.Menu
-	if !slices.ContainsFunc(m.Hardware, func(o Offer) bool { return o.scalable() }) &&
+	if !slices.ContainsFunc(m.Hardware, func(o Offer) bool { return o.Scalable() }) &&
 		p.Prices == "" {
 		problem(field, "all accelerators of menu.hardware are reserved or spot: reserved ones "+
 			"are paid for even while they are off, and spot ones are planned in fixed numbers; "+
@@ -96,11 +96,11 @@ func checkScaled(doc *strict.Document, field string, w *scenarios.Workload,
 	case w.Arrivals.Process == "closed-loop":
 		problem(field+".arrivals", "found closed-loop; scaling is planned only for loads that do "+
 			"not depend on the fleet: leave menu.scaling out, or give rates")
-	case p.recordedTimes():
-	case p.steady() && longestPeriod(w) == 0:
+	case p.RecordedTimes():
+	case p.Steady() && longestPeriod(w) == 0:
 		problem(field, "arrives at a steady rate, for which there is nothing to start or stop: "+
 			"leave menu.scaling out, or give a wave, phases, bursts or a recorded trace")
-	case !p.steady() && !ends && !w.Ends():
+	case !p.Steady() && !ends && !w.Ends():
 		problem(field, "has no end, and all fleets of menu.scaling are judged by the same "+
 			"requests: give a duration such as duration: 2h")
 	}
@@ -111,7 +111,7 @@ func longestPeriod(w *scenarios.Workload) scenarios.Span {
 	longest := scenarios.Span(0)
 	note := func(r *scenarios.Rate) {
 		if r.Pattern == "wave" {
-			longest = max(longest, cmp.Or(r.Period, day))
+			longest = max(longest, cmp.Or(r.Period, Day))
 		}
 	}
 	note(&w.Rate)
@@ -121,20 +121,20 @@ func longestPeriod(w *scenarios.Workload) scenarios.Span {
 	return longest
 }
 
-// scalable reports whether money is saved by giving such accelerators back, and whether their
+// Scalable reports whether money is saved by giving such accelerators back, and whether their
 // number is for the plan to choose.
-func (o *Offer) scalable() bool { return o.term() == onDemand }
+func (o *Offer) Scalable() bool { return o.RentedOn() == onDemand }
 
-// wholeLoad bounds the requests of a load that fleets with scaling are judged by, unless the plan
+// WholeLoad bounds the requests of a load that fleets with scaling are judged by, unless the plan
 // allows for longer simulations.
-const wholeLoad = 2_000_000
+const WholeLoad = 2_000_000
 
 // onePeriod lets a wave end that does not end by itself.
 func (p *Plan) onePeriod(w *scenarios.Workload) {
-	if period := longestPeriod(w); p.scaled() && period > 0 && w.Requests == 0 && w.Duration == 0 {
+	if period := longestPeriod(w); p.Scaled() && period > 0 && w.Requests == 0 && w.Duration == 0 {
 		w.Duration = period
 	}
 }
 
-// day is the period of a wave that names none.
-const day = scenarios.Span(24 * 3600 * sim.Second)
+// Day is the period of a wave that names none.
+const Day = scenarios.Span(24 * 3600 * sim.Second)

@@ -1,4 +1,4 @@
-package capacity
+package menu
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ func (p *Plan) checkService(doc *strict.Document, prefix string, w *scenarios.Wo
 		problem(prefix+"workload.arrivals",
 			"found at-once; a plan needs requests that arrive over time, or a job")
 	}
-	if (&Plan{Workload: *w}).steady() && !p.scaled() {
+	if (&Plan{Workload: *w}).Steady() && !p.Scaled() {
 		for _, key := range []string{"requests", "duration"} {
 			if doc.Has(prefix + "workload." + key) {
 				problem(prefix+"workload."+key,
@@ -45,11 +45,11 @@ func rates(w *scenarios.Workload) bool {
 		})
 }
 
-// steady reports whether requests arrive at constant rates, or follow a wave, of which the highest
+// Steady reports whether requests arrive at constant rates, or follow a wave, of which the highest
 // rate counts. Such a load can be simulated for as long as necessary.
-func (p *Plan) steady() bool {
+func (p *Plan) Steady() bool {
 	w := &p.Workload
-	if p.scaled() || w.Arrivals.Process == "closed-loop" || p.recordedTimes() || !holds(&w.Rate) {
+	if p.Scaled() || w.Arrivals.Process == "closed-loop" || p.RecordedTimes() || !holds(&w.Rate) {
 		return false
 	}
 	return !slices.ContainsFunc(w.Classes, func(c scenarios.Class) bool { return !holds(&c.Rate) })
@@ -60,20 +60,20 @@ func holds(r *scenarios.Rate) bool {
 	return r.Pattern == "" || r.Pattern == "steady" || r.Pattern == "wave"
 }
 
-// recordedTimes reports whether requests arrive at the recorded times.
-func (p *Plan) recordedTimes() bool {
+// RecordedTimes reports whether requests arrive at the recorded times.
+func (p *Plan) RecordedTimes() bool {
 	w := &p.Workload
 	return w.Recorded() && w.Rate.Pattern == "" && w.Rate.Value == 0 && w.Arrivals.Process == ""
 }
 
-// replayed reports whether the load begins and ends, and arrives whatever the fleet does.
-func (p *Plan) replayed() bool {
-	return !p.steady() && p.Workload.Arrivals.Process != "closed-loop"
+// Replayed reports whether the load begins and ends, and arrives whatever the fleet does.
+func (p *Plan) Replayed() bool {
+	return !p.Steady() && p.Workload.Arrivals.Process != "closed-loop"
 }
 
-// divisible reports whether n replicas serve n times the rate of one. This holds if requests arrive
+// Divisible reports whether n replicas serve n times the rate of one. This holds if requests arrive
 // at a steady rate, and if the latency of a request does not depend on where similar requests went.
-func (p *Plan) divisible() bool {
+func (p *Plan) Divisible() bool {
 	w := &p.Workload
 	shared := w.Prefix != nil || w.Distinct > 0 || w.Sessions != nil || w.Trace != nil ||
 		len(p.Menu.Routing) > 1
@@ -81,7 +81,7 @@ func (p *Plan) divisible() bool {
 		c := &w.Classes[i]
 		shared = shared || c.Prefix != nil || c.Distinct > 0 || c.Sessions != nil
 	}
-	return p.steady() && !shared
+	return p.Steady() && !shared
 }
 
 // highest returns the highest rate of a steady pattern, in requests a second.
@@ -92,9 +92,9 @@ func highest(r *scenarios.Rate) float64 {
 	return float64(max(r.Value, r.High))
 }
 
-// peak returns the rate that the fleet must sustain if the load is steady, in requests a second.
-func (p *Plan) peak() float64 {
-	if !p.steady() {
+// Peak returns the rate that the fleet must sustain if the load is steady, in requests a second.
+func (p *Plan) Peak() float64 {
+	if !p.Steady() {
 		return 0
 	}
 	sum := highest(&p.Workload.Rate)
@@ -104,8 +104,8 @@ func (p *Plan) peak() float64 {
 	return sum
 }
 
-// mean returns the rate of a steady load in the long run, in requests a second.
-func (p *Plan) mean() float64 {
+// Mean returns the rate of a steady load in the long run, in requests a second.
+func (p *Plan) Mean() float64 {
 	average := func(r *scenarios.Rate) float64 {
 		if r.Pattern == "wave" {
 			return float64(r.Average)
@@ -119,32 +119,32 @@ func (p *Plan) mean() float64 {
 	return sum
 }
 
-// put returns the workload at a rate, for a number of requests. A load that is not steady keeps its
+// Put returns the workload at a rate, for a number of requests. A load that is not steady keeps its
 // rate; it ends by itself, or after that number.
-func (p *Plan) put(w scenarios.Workload, rate float64, requests int64) scenarios.Workload {
+func (p *Plan) Put(w scenarios.Workload, rate float64, requests int64) scenarios.Workload {
 	if p.Job != nil {
 		w.Requests, w.Arrivals.Process = requests, "at-once"
 		return w
 	}
-	if t := w.Trace; t != nil && !p.recordedTimes() { // a trace may be shorter than a simulation
+	if t := w.Trace; t != nil && !p.RecordedTimes() { // a trace may be shorter than a simulation
 		again := *t
 		again.Repeat = true
 		w.Trace = &again
 	}
-	if !p.steady() {
-		if requests > 0 && w.Requests == 0 && w.Duration == 0 && !p.recordedTimes() &&
+	if !p.Steady() {
+		if requests > 0 && w.Requests == 0 && w.Duration == 0 && !p.RecordedTimes() &&
 			!w.Ends() {
 			w.Requests = requests
 		}
 		return w
 	}
 	w.Requests = requests
-	share := rate / p.peak()
+	share := rate / p.Peak()
 	hold := func(r scenarios.Rate) scenarios.Rate {
 		if highest(&r) == 0 {
 			return r
 		}
-		return scenarios.Rate{Value: scenarios.PerSecond(round(share * highest(&r)))}
+		return scenarios.Rate{Value: scenarios.PerSecond(Round(share * highest(&r)))}
 	}
 	w.Classes = slices.Clone(w.Classes)
 	apart := false
@@ -158,8 +158,8 @@ func (p *Plan) put(w scenarios.Workload, rate float64, requests int64) scenarios
 	return w
 }
 
-// scaleRate multiplies the load by a factor.
-func (p *Plan) scaleRate(by float64) {
+// ScaleRate multiplies the load by a factor.
+func (p *Plan) ScaleRate(by float64) {
 	w := &p.Workload
 	scale := func(r *scenarios.Rate) {
 		for _, rate := range []*scenarios.PerSecond{&r.Value, &r.Average, &r.High, &r.Low} {
@@ -176,7 +176,7 @@ func (p *Plan) scaleRate(by float64) {
 		}
 	}
 	faster := func(t *scenarios.Trace) *scenarios.Trace {
-		if t == nil || !p.recordedTimes() {
+		if t == nil || !p.RecordedTimes() {
 			return t
 		}
 		again := *t

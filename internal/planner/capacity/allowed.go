@@ -1,0 +1,91 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// unbounded is the number of replicas if nothing limits it.
+const unbounded = math.MaxInt32
+
+// allowed returns the largest number of replicas or groups of an option, spares included, for which
+// accelerators, budget and power suffice; unbounded if nothing limits them.
+func (s *search) allowed(o *option) int {
+	n := unbounded
+	for _, server := range o.servers() {
+		if offer := server.offer; offer.Count > 0 {
+			n = min(n, offer.Count/o.accelerators(offer))
+		}
+	}
+	g := &s.trials.file.Plan.Goal
+	if g.Budget > 0 {
+		n = min(n, int(min(unbounded, float64(g.Budget)/o.price+1e-9)))
+	}
+	if g.Power > 0 {
+		n = min(n, int(min(unbounded, float64(g.Power)/o.watts()+1e-9)))
+	}
+	return n
+}
+
+// possible returns an error if no option of the menu can be built, or if the smallest fleet takes
+// more than the budget or the power. The error names the option that comes nearest.
+func (s *search) possible() error {
+	p := &s.trials.file.Plan
+	name := s.trials.file.name
+	g := &p.Goal
+	for _, o := range s.options {
+		_, taken := o.interrupted()
+		if taken && (g.Find == menu.FindLatency || g.Find == menu.FindFront) {
+			return scenarios.BadInput(fmt.Errorf("%s: goal: found %s and spot accelerators, "+
+				"which are planned for the cheapest fleet and for throughput; leave %s out, or "+
+				"choose another term", name, g.Find, o.label(&p.Menu)))
+		}
+	}
+	if g.Budget == 0 && g.Power == 0 {
+		return nil
+	}
+	cheapest, leanest := -1, -1
+	for i, o := range s.options {
+		switch {
+		case o.unfit() != "" || o.tight:
+			continue
+		case g.Power > 0 && o.watts() == 0:
+			return scenarios.BadInput(fmt.Errorf("%s: goal.power: the catalogue has no peak "+
+				"power for %s", name, o.prefill.offer.Accelerator))
+		case s.allowed(o) > s.spare:
+			return nil
+		}
+		if cheapest < 0 || o.price < s.options[cheapest].price {
+			cheapest = i
+		}
+		if leanest < 0 || o.watts() < s.options[leanest].watts() {
+			leanest = i
+		}
+	}
+	if cheapest < 0 {
+		return nil // nothing can keep the SLO, and the answer says why
+	}
+	fleet := float64(1 + s.spare)
+	spares := ""
+	if s.spare > 0 {
+		spares = " with its spares"
+	}
+	if least := fleet * s.options[cheapest].price; g.Budget > 0 && least > float64(g.Budget) {
+		return scenarios.BadInput(fmt.Errorf("%s: goal.budget: found $%g/h, and the smallest "+
+			"fleet that may keep the SLO%s is of %s for $%s/h", name, float64(g.Budget), spares,
+			s.label(cheapest), report.Figure(least)))
+	}
+	if least := fleet * s.options[leanest].watts(); g.Power > 0 && least > float64(g.Power) {
+		return scenarios.BadInput(fmt.Errorf("%s: goal.power: found %s, and the smallest fleet "+
+			"that may keep the SLO%s is of %s, which draw up to %s", name,
+			units.FormatPower(float64(g.Power)), spares, s.label(leanest),
+			units.FormatPower(least)))
+	}
+	return scenarios.BadInput(fmt.Errorf("%s: goal: no fleet that may keep the SLO keeps to the "+
+		"budget, the power and the counts of menu.hardware together", name))
+}

@@ -1,0 +1,122 @@
+// Package capacity finds the cheapest fleet that meets an SLO: from a model, a workload, an SLO and
+// a menu of hardware and settings to a number of replicas, with the reasons why other options lose.
+//
+// If possible, a fleet is sized by simulating one replica. Requests that arrive as a Poisson
+// process and are dealt out at random arrive at each replica as a Poisson process (Kingman,
+// "Poisson Processes", 1993, colouring theorem). Dealing them out in turn makes arrivals more even.
+// So n replicas sustain n times the rate of one, and the chosen fleet is simulated whole in the
+// end. For any other load, such as a recorded one, whole fleets are simulated.
+package capacity
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+//go:embed library/*.yaml
+var library embed.FS
+
+// File is a plan as it was written.
+type File struct {
+	Plan menu.Plan
+	name string
+	doc  *strict.Document // nil of a part of a plan
+}
+
+// Load reads a plan: the file of that name, or the shipped plan. Overrides are of the form
+// "key.path=value".
+func Load(name string, overrides ...string) (*File, error) {
+	data, err := Read(name)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, data, overrides...)
+}
+
+// Read returns the text of a plan: of the file of that name, or of the shipped plan.
+func Read(name string) ([]byte, error) {
+	data, err := files.Read(files.Disk{}, name, strict.MostText)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = shipped(name)
+	}
+	if err != nil {
+		return nil, scenarios.BadInput(err)
+	}
+	return data, nil
+}
+
+// Parse reads a plan from the contents of the file of that name.
+func Parse(name string, data []byte, overrides ...string) (*File, error) {
+	doc, err := strict.Parse(name, data)
+	if err != nil {
+		return nil, scenarios.BadInput(err)
+	}
+	f := &File{name: name, doc: doc}
+	for _, o := range overrides {
+		if err := doc.Set(o, &f.Plan); err != nil {
+			return nil, scenarios.BadInput(err)
+		}
+	}
+	if err := doc.Decode(&f.Plan); err != nil {
+		return nil, scenarios.BadInput(err)
+	}
+	if problems := f.Plan.Check(doc); len(problems) > 0 {
+		return nil, scenarios.BadInput(problems)
+	}
+	f.Plan.Complete()
+	if f.Plan.Prices != "" {
+		if err := f.Plan.Price(doc); err != nil {
+			return nil, scenarios.BadInput(err)
+		}
+	}
+	return f, nil
+}
+
+// shipped returns the contents of a plan that comes with the program.
+func shipped(name string) ([]byte, error) {
+	if strings.ContainsRune(name, filepath.Separator) {
+		return nil, fmt.Errorf("%s: no such file", name)
+	}
+	data, err := library.ReadFile("library/" + strings.TrimSuffix(name, ".yaml") + ".yaml")
+	if err == nil {
+		return data, nil
+	}
+	return nil, fmt.Errorf("%s: no such file, and %s", name,
+		nearest.Unknown("shipped plan", strings.TrimSuffix(name, ".yaml"), Shipped()))
+}
+
+// Shipped returns the names of the plans that come with the program.
+func Shipped() []string {
+	entries, err := library.ReadDir("library")
+	if err != nil {
+		panic(err) // the library is part of the program
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return names
+}
+
+// List returns the plans that come with the program, with their titles.
+func List() ([]scenarios.Listing, error) {
+	var list []scenarios.Listing
+	for _, name := range Shipped() {
+		f, err := Load(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, scenarios.Listing{Name: name, Title: f.Plan.Name})
+	}
+	return list, nil
+}
