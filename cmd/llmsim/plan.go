@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity"
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
@@ -93,7 +94,7 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 }
 
 // conclude writes the answer, and returns the error that chooses the exit code.
-func (flags *planFlags) conclude(cmd *cobra.Command, answers *capacity.Answers, err error) error {
+func (flags *planFlags) conclude(cmd *cobra.Command, answers *answer.Answers, err error) error {
 	if err == nil {
 		err = flags.write(cmd, answers)
 	}
@@ -115,11 +116,11 @@ func (flags *planFlags) conclude(cmd *cobra.Command, answers *capacity.Answers, 
 }
 
 // solve answers the plan, with a journal if there is a folder for it.
-func (flags *planFlags) solve(cmd *cobra.Command, file *capacity.File) (*capacity.Answers, error) {
+func (flags *planFlags) solve(cmd *cobra.Command, file *capacity.File) (*answer.Answers, error) {
 	counter := report.NewCounter(cmd.ErrOrStderr(), "simulations")
 	counter.Start(-1)
 	defer counter.End()
-	var answers *capacity.Answers
+	var answers *answer.Answers
 	err := flags.queue.keep(cmd, flags.out, "simulations",
 		func(c queue.Config, j *journal.Journal) (err error) {
 			answers, err = file.Solve(cmd.Context(), capacity.Options{Queue: c,
@@ -130,7 +131,7 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *capacity.File) (*capacit
 }
 
 // whole returns what --format json prints: the answer, or those of several models.
-func whole(all *capacity.Answers) any {
+func whole(all *answer.Answers) any {
 	if len(all.Models) == 1 {
 		return all.Models[0]
 	}
@@ -139,7 +140,7 @@ func whole(all *capacity.Answers) any {
 
 // write prints the answers, and writes the files of --out: where there are several models, those of
 // each in a folder of its own.
-func (flags *planFlags) write(cmd *cobra.Command, all *capacity.Answers) error {
+func (flags *planFlags) write(cmd *cobra.Command, all *answer.Answers) error {
 	asJSON := func(w io.Writer) error { return report.JSON(w, whole(all)) }
 	if flags.out != "" {
 		if err := files.Write(filepath.Join(flags.out, "plan.json"), asJSON); err != nil {
@@ -172,7 +173,7 @@ func (flags *planFlags) write(cmd *cobra.Command, all *capacity.Answers) error {
 
 // start writes what starts the chosen fleets, each in a folder of its own where there are several
 // models.
-func (flags *planFlags) start(all *capacity.Answers) error {
+func (flags *planFlags) start(all *answer.Answers) error {
 	if flags.emit == "" {
 		return nil
 	}
@@ -195,7 +196,7 @@ func (flags *planFlags) start(all *capacity.Answers) error {
 }
 
 // writeAnswer writes what became of each option, and the chosen fleet.
-func writeAnswer(dir string, a *capacity.Answer) error {
+func writeAnswer(dir string, a *answer.Answer) error {
 	if err := files.Write(filepath.Join(dir, "options.csv"), a.WriteCSV); err != nil ||
 		a.Chosen == nil {
 		return err

@@ -2,12 +2,11 @@ package capacity
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/remedy"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -15,7 +14,8 @@ import (
 
 // explain returns the diagnosis of the chosen fleet, as `llmsim scenario` gives it, and the changes
 // with which one replica fewer would suffice.
-func (s *search) explain(ctx context.Context) (insights []string, oneFewer *Advice, err error) {
+func (s *search) explain(ctx context.Context) (insights []string, oneFewer *answer.Advice,
+	err error) {
 	if !s.trials.shard.Whole() {
 		return nil, nil, nil
 	}
@@ -31,13 +31,13 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *Advi
 
 // adviseNearest adds the changes that would help the option that comes closest to the SLO. The
 // option has all replicas that exist, or the least number that it needs.
-func (s *search) adviseNearest(ctx context.Context, n *Nearest) error {
+func (s *search) adviseNearest(ctx context.Context, n *answer.Nearest) error {
 	if find := s.trials.file.Plan.Goal.Find; n == nil || find != menu.FindCheapest ||
 		!s.trials.shard.Whole() {
 		return nil
 	}
-	o, replicas := s.options[n.option], 0
-	if kind := s.fates[n.option].kind; kind == broken || kind == outOfReach {
+	o, replicas := s.options[n.Option], 0
+	if kind := s.fates[n.Option].kind; kind == broken || kind == outOfReach {
 		return nil // nothing is known of it, or a request alone misses the SLO
 	}
 	for _, server := range o.servers() {
@@ -55,7 +55,7 @@ func (s *search) adviseNearest(ctx context.Context, n *Nearest) error {
 
 // advise simulates a number of replicas of an option, and tries changes that may help.
 func (s *search) advise(ctx context.Context, o *option, replicas int,
-	wrong off) (*Advice, error) {
+	wrong off) (*answer.Advice, error) {
 	r, load, err := s.observed(ctx, o, replicas, wrong)
 	if err != nil || r.Completed == 0 {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 	if r.SLOMet {
 		return nil, nil // it is missed when replicas are away, with other seeds or in a longer run
 	}
-	a := &Advice{Replicas: replicas, Slowdown: wrong.steps, Late: wrong.first,
+	a := &answer.Advice{Replicas: replicas, Slowdown: wrong.steps, Late: wrong.first,
 		Kept: r.Attainment.All}
 	// The plan itself counts replicas, so more of them is no advice.
 	if err := remedy.Try(ctx, load, r, "replicas"); err != nil {
@@ -105,19 +105,5 @@ func later(s *scenarios.Scenario, factor float64) {
 	for i := range s.Workload.Classes {
 		slo := &s.Workload.Classes[i].SLO
 		slo.TTFT = slo.TTFT.Scaled(1 / factor)
-	}
-}
-
-// print prints why a fleet misses the SLO, and what would help.
-func (a *Advice) print(p *report.Printer, confidence float64) {
-	if a == nil {
-		return
-	}
-	p.Text(fmt.Sprintf("With %s, steps %.3g times and TTFT %.3g times as long as predicted, which "+
-		"%.3g%% of cases stay within, %s of the requests meet the SLO.",
-		several(a.Replicas, "replica"), a.Slowdown, a.Slowdown*a.Late, 100*confidence,
-		report.Percent(a.Kept)))
-	for _, words := range a.Insights {
-		p.Item(words)
 	}
 }

@@ -13,12 +13,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-func solve(t *testing.T, name string, overrides ...string) *Answer {
+func solve(t *testing.T, name string, overrides ...string) *answer.Answer {
 	t.Helper()
 	return solveAll(t, name, overrides...).Models[0]
 }
@@ -27,17 +28,17 @@ func solve(t *testing.T, name string, overrides ...string) *Answer {
 var found sync.Map
 
 // solved returns the answer to a shipped plan, which is found once.
-func solved(t *testing.T, name string) *Answer {
+func solved(t *testing.T, name string) *answer.Answer {
 	t.Helper()
 	if a, ok := found.Load(name); ok {
-		return a.(*Answer)
+		return a.(*answer.Answer)
 	}
 	a := solve(t, name)
 	found.Store(name, a)
 	return a
 }
 
-func solveAll(t *testing.T, name string, overrides ...string) *Answers {
+func solveAll(t *testing.T, name string, overrides ...string) *answer.Answers {
 	t.Helper()
 	f, err := Load(name, overrides...)
 	if err != nil {
@@ -50,7 +51,7 @@ func solveAll(t *testing.T, name string, overrides ...string) *Answers {
 	return answers
 }
 
-func shapeOf(t *testing.T, a *Answer, name string) *Shape {
+func shapeOf(t *testing.T, a *answer.Answer, name string) *answer.Shape {
 	t.Helper()
 	for i := range a.Shapes {
 		if a.Shapes[i].Shape == name {
@@ -94,7 +95,7 @@ func TestACPUForOneGPUsForMany(t *testing.T) {
 // A plan has one answer.
 func TestTheAnswerIsDetermined(t *testing.T) {
 	var answers [2][]byte
-	for i, a := range []*Answer{solved(t, "many-users"), solve(t, "many-users")} {
+	for i, a := range []*answer.Answer{solved(t, "many-users"), solve(t, "many-users")} {
 		var err error
 		if answers[i], err = json.Marshal(a); err != nil {
 			t.Fatal(err)
@@ -221,7 +222,7 @@ func TestAPlanForATrace(t *testing.T) {
 }
 
 // rerun simulates the scenario of an answer.
-func rerun(t *testing.T, a *Answer) *scenarios.Result {
+func rerun(t *testing.T, a *answer.Answer) *scenarios.Result {
 	t.Helper()
 	r, err := rebuilt(t, a).Run(t.Context())
 	if err != nil {
@@ -231,7 +232,7 @@ func rerun(t *testing.T, a *Answer) *scenarios.Result {
 }
 
 // rebuilt builds the scenario of an answer.
-func rebuilt(t *testing.T, a *Answer) *scenarios.Simulation {
+func rebuilt(t *testing.T, a *answer.Answer) *scenarios.Simulation {
 	t.Helper()
 	f, err := scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario))
 	if err != nil {
@@ -390,7 +391,7 @@ func TestSeveralModels(t *testing.T) {
 func TestShortAnswersHave25Lines(t *testing.T) {
 	for _, name := range []string{"many-users", "llama2-70b-chat", "daily-wave", "one-user"} {
 		var text bytes.Buffer
-		all := Answers{Models: []*Answer{solved(t, name)}}
+		all := answer.Answers{Models: []*answer.Answer{solved(t, name)}}
 		if err := all.WriteShort(&text); err != nil {
 			t.Fatal(err)
 		}

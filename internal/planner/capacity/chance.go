@@ -7,28 +7,14 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
-// Chance is the probability that a number of replicas keeps the SLO, with the spares down.
-type Chance struct {
-	Replicas int `json:"replicas"`
-	// Probability is over the errors of both latencies. It is 0 for less than 0.015, and 1 for more
-	// than 0.985.
-	Probability float64 `json:"probability"`
-	// Low and High are the interval of the probability over seeds, at 95 % confidence.
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-	// Kept is the share of requests that keep the SLO with the predicted times.
-	Kept float64 `json:"kept"`
-}
-
-// chanceSeeds is how many runs a probability rests on, certain the least probability that is told
-// apart from 0 and 1, and sureOf the confidence of its interval.
+// chanceSeeds is how many runs a probability rests on, and sureOf the confidence of its interval.
 const (
 	chanceSeeds = 4
-	certain     = 0.015
 	sureOf      = 0.95
 )
 
@@ -42,11 +28,11 @@ func (s *search) few() int {
 }
 
 // chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more.
-func (s *search) chances(ctx context.Context) ([]Chance, error) {
+func (s *search) chances(ctx context.Context) ([]answer.Chance, error) {
 	n := s.fates[s.best].replicas
-	var list []Chance
+	var list []answer.Chance
 	for k := max(1, n-1); k <= n+1; k++ {
-		list = append(list, Chance{Replicas: k})
+		list = append(list, answer.Chance{Replicas: k})
 	}
 	err := each(ctx, places(len(list)), func(ctx context.Context, place int) (err error) {
 		c := &list[place]
@@ -74,7 +60,7 @@ type lateRun struct {
 // typically are, runs show up to which factor on TTFT the SLO is kept, and so with what
 // probability; that is integrated over z (both are normal and independent, see physics). The factor
 // falls as steps get slower, so it is simulated for few z, most of them where it falls to nothing.
-func (s *search) chance(ctx context.Context, c *Chance) error {
+func (s *search) chance(ctx context.Context, c *answer.Chance) error {
 	var runs []lateRun
 	run := func(deviations float64) (lateRun, error) {
 		at := slices.IndexFunc(runs, func(r lateRun) bool { return r.deviations == deviations })
@@ -118,14 +104,14 @@ func (s *search) chance(ctx context.Context, c *Chance) error {
 			return err
 		}
 	}
-	c.set(runs, p)
+	setChance(c, runs, p)
 	return nil
 }
 
 // chanceNodes are the deviations at which steps are looked at first.
 func chanceNodes() []float64 {
 	var list []float64
-	for _, p := range []float64{certain, 0.2, 0.5, 0.8, 0.95, 1 - certain} {
+	for _, p := range []float64{answer.Certain, 0.2, 0.5, 0.8, 0.95, 1 - answer.Certain} {
 		list = append(list, distuv.UnitNormal.Quantile(p))
 	}
 	return list
@@ -135,7 +121,7 @@ func chanceNodes() []float64 {
 // steps that are about as slow as they can be.
 func (s *search) surely(r *lateRun) bool {
 	return !slices.ContainsFunc(r.most, func(most float64) bool {
-		return s.chosen().physics.first.below(most) < 1-certain/10
+		return s.chosen().physics.first.below(most) < 1-answer.Certain/10
 	})
 }
 
@@ -176,7 +162,7 @@ func mostOf(runs []trial) float64 {
 // set sets the probability and its interval from runs at growing deviations. Between runs,
 // probabilities are interpolated. The interval is that of the jackknife over seeds (Efron, "The
 // Jackknife, the Bootstrap and Other Resampling Plans", 1982, chapter 3).
-func (c *Chance) set(runs []lateRun, first normal) {
+func setChance(c *answer.Chance, runs []lateRun, first normal) {
 	var list []float64
 	for seed := range runs[0].most {
 		sum, below, kept := 0.0, 0.0, 1.0
@@ -201,9 +187,9 @@ func (c *Chance) set(runs []lateRun, first normal) {
 
 // chanceTogether is chance for replicas that are taken away, whose runs are mixed by how many are
 // left. Both latencies are taken to be as late as in the same share of cases.
-func (s *search) chanceTogether(ctx context.Context, c *Chance) error {
+func (s *search) chanceTogether(ctx context.Context, c *answer.Chance) error {
 	low, high := 0.0, 1.0 // of the probability: kept at low, missed at high
-	for next := 1 - certain; high-low > certain; next = (low + high) / 2 {
+	for next := 1 - answer.Certain; high-low > answer.Certain; next = (low + high) / 2 {
 		ok, _, err := s.keeps(ctx, s.chosen(), c.Replicas, s.chosen().physics.worst(next), s.few())
 		if err != nil {
 			return err
@@ -214,9 +200,9 @@ func (s *search) chanceTogether(ctx context.Context, c *Chance) error {
 			high = next
 		}
 	}
-	if c.Probability = math.Round(100*(low+high)/2) / 100; low >= 1-certain {
+	if c.Probability = math.Round(100*(low+high)/2) / 100; low >= 1-answer.Certain {
 		c.Probability = 1
-	} else if high <= certain {
+	} else if high <= answer.Certain {
 		c.Probability = 0
 	}
 	c.Low, c.High = c.Probability, c.Probability
@@ -226,7 +212,7 @@ func (s *search) chanceTogether(ctx context.Context, c *Chance) error {
 // certainty finds out how many replicas of the chosen option would be enough if all predictions
 // were right, in steps that double from the chosen number down. It returns nil for fleets that
 // start and stop replicas, or lose them.
-func (s *search) certainty(ctx context.Context) (*Certainty, error) {
+func (s *search) certainty(ctx context.Context) (*answer.Certainty, error) {
 	o, n := s.chosen(), s.fates[s.best].replicas
 	if _, taken := o.interrupted(); taken || o.scaled() || s.goal().Find == menu.FindThroughput {
 		return nil, nil
@@ -247,5 +233,6 @@ func (s *search) certainty(ctx context.Context) (*Certainty, error) {
 			low = middle
 		}
 	}
-	return &Certainty{Predicted: high, Needed: n, Hourly: float64(float64(n-high) * o.price)}, nil
+	more := float64(float64(n-high) * o.price)
+	return &answer.Certainty{Predicted: high, Needed: n, Hourly: more}, nil
 }

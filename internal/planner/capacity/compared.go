@@ -3,33 +3,13 @@ package capacity
 import (
 	"context"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // compared is the number of replicas that sets the length of the simulations by which fleets are
 // compared. All of these simulations have the same requests.
 const compared = 10
-
-// Point is a simulated fleet with its price and its figures. Steps are slow: as slow as the asked
-// confidence demands, by how far predictions of such servers were off.
-type Point struct {
-	option   int
-	Label    string `json:"label"`
-	Replicas int    `json:"replicas"` // with the spares
-	// Hourly is its price in US dollars an hour, Latency the measure of the goal in milliseconds,
-	// and Energy the energy for a million output tokens in Wh.
-	Hourly  float64 `json:"dollars_per_hour"`
-	Latency float64 `json:"latency_ms"`
-	Energy  float64 `json:"wh_per_million_output_tokens"`
-	// Kept is the share of requests that keep the part of the SLO that binds, with the spares down.
-	Kept float64 `json:"kept"`
-	// Front reports whether no other fleet is better in one of these three and as good in the
-	// others.
-	Front bool `json:"front"`
-	// Grade says what the predictions rest on.
-	Grade evidence.Grade `json:"grade"`
-}
 
 // fleet is a fleet that may be simulated: an option, and the number of replicas without the spares.
 type fleet struct {
@@ -75,7 +55,7 @@ func (s *search) goal() *menu.Goal { return &s.trials.file.Plan.Goal }
 
 // outcome is the result of the simulation of a fleet.
 type outcome struct {
-	point   Point
+	point   answer.Point
 	kept    bool  // the SLO, with the spares down
 	reduced trial // with the spares down
 	failure string
@@ -97,7 +77,7 @@ func (c *comparison) outcome(ctx context.Context, f fleet) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	point := Point{option: f.option, Label: c.label(f.option), Replicas: n,
+	point := answer.Point{Option: f.option, Label: c.label(f.option), Replicas: n,
 		Hourly: float64(n) * o.price, Latency: full.Latencies[c.goal().Measure],
 		Energy: full.EnergyPerMillion, Kept: reduced.Kept.Mean, Grade: o.grade}
 	return outcome{point: point, kept: true, reduced: reduced}, nil
@@ -128,7 +108,7 @@ func (c *comparison) same(ctx context.Context, o *option, n int) (trial, error) 
 }
 
 // points simulates several fleets at the same time, and returns the ones that keep the SLO.
-func (c *comparison) points(ctx context.Context, list []fleet) ([]Point, error) {
+func (c *comparison) points(ctx context.Context, list []fleet) ([]answer.Point, error) {
 	found := make([]outcome, len(list))
 	err := each(ctx, places(len(list)), func(ctx context.Context, k int) (err error) {
 		found[k], err = c.outcome(ctx, list[k])
@@ -141,7 +121,7 @@ func (c *comparison) points(ctx context.Context, list []fleet) ([]Point, error) 
 	if err != nil {
 		return nil, err
 	}
-	var kept []Point
+	var kept []answer.Point
 	for k := range found {
 		c.note(list[k], &found[k])
 		if found[k].kept {

@@ -7,17 +7,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // deploy simulates the chosen fleet whole, with and without its spares.
-func (s *search) deploy(ctx context.Context) (*Deployment, error) {
+func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	var full, reduced trial
 	var file *scenarios.File
-	var interrupted *Interrupted
-	var chances []Chance
-	var certainty *Certainty
+	var interrupted *answer.Interrupted
+	var chances []answer.Chance
+	var certainty *answer.Certainty
 	fixed := 0
 	group, within := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -61,7 +62,7 @@ func (s *search) deploy(ctx context.Context) (*Deployment, error) {
 	return d, nil
 }
 
-func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deployment, error) {
+func (s *search) deployment(file *scenarios.File, full, reduced trial) (*answer.Deployment, error) {
 	simulation, err := file.Build(policies.Default())
 	if err != nil {
 		return nil, err
@@ -73,15 +74,15 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 	}
 	o := s.chosen()
 	load := simulation.Source.Summary().Text
-	d := &Deployment{
-		load: load[:max(0, strings.LastIndex(load, "; "))], option: o, Label: s.label(s.best),
+	d := &answer.Deployment{
+		Load: load[:max(0, strings.LastIndex(load, "; "))], Label: s.label(s.best),
 		Replicas: s.size(), Accelerators: s.accelerators(),
 		Hourly: s.cost(),
 		Kept:   full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
 		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
 		Scenario: string(text), Grade: o.grade, Scaled: s.scaledFleet(&full),
 	}
-	if err := d.start(simulation); err != nil {
+	if err := start(d, simulation); err != nil {
 		return nil, err
 	}
 	if carbon := o.sum((*server).emission) / o.watts(); carbon > 0 {
@@ -92,14 +93,14 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*Deploym
 		millions = full.Flow * 3600 / 1e6
 	}
 	if millions > 0 {
-		d.PerMillion, d.GPUHours = d.Hourly/millions, d.accelerators()/millions
+		d.PerMillion, d.GPUHours = d.Hourly/millions, d.MeanAccelerators()/millions
 	}
 	d.Sold = s.trials.file.Plan.Tokens.Sold(full.Tokens, millions, d.Hourly)
 	return d, nil
 }
 
 // start sets the files and commands that start the fleet.
-func (d *Deployment) start(s *scenarios.Simulation) error {
+func start(d *answer.Deployment, s *scenarios.Simulation) error {
 	bundle, err := launch.NewBundle(s, "")
 	if err != nil {
 		d.Unstartable = err.Error()

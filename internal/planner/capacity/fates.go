@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
@@ -87,7 +88,7 @@ func (s *search) words(i int) string {
 					"at least", report.Figure(o.ceiling), report.Figure(s.leastCost(i)))
 		}
 		return fmt.Sprintf("%s or more are needed by the roofline, so it costs $%s/h at least",
-			several(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
+			answer.Several(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
 	}
 	return fate.words
 }
@@ -98,7 +99,7 @@ func (s *search) unaffordable(o *option) string {
 	if find := s.goal().Find; find != menu.FindThroughput {
 		n = s.fewest(o) + s.spare
 	}
-	words := fmt.Sprintf("%s cost $%s/h", several(n, "replica"),
+	words := fmt.Sprintf("%s cost $%s/h", answer.Several(n, "replica"),
 		report.Figure(float64(n)*o.price))
 	if s.goal().Power > 0 {
 		words += " and draw up to " + units.FormatPower(float64(n)*o.watts())
@@ -111,9 +112,9 @@ func (s *search) lost(o *option, n int, v verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
 	switch _, taken := o.interrupted(); {
 	case o.scaled():
-		words = fmt.Sprintf("with up to %s, %s", several(n, "replica"), v.trial.Limit)
+		words = fmt.Sprintf("with up to %s, %s", answer.Several(n, "replica"), v.trial.Limit)
 	case s.rate == 0 || taken:
-		words = fmt.Sprintf("with %s, %s", several(n, "replica"), v.trial.Limit)
+		words = fmt.Sprintf("with %s, %s", answer.Several(n, "replica"), v.trial.Limit)
 	}
 	if offer := o.shortest(n + s.spare + 1); offer != nil {
 		words += fmt.Sprintf("; there are %d × %s", offer.Count, offer.Accelerator)
@@ -129,22 +130,22 @@ func (s *search) label(i int) string { return s.options[i].label(&s.trials.file.
 const mostFates = 10_000
 
 // tell counts the options that were not simulated, and adds the fates of options to the answer.
-func (a *Answer) tell(s *search) {
+func tell(a *answer.Answer, s *search) {
 	for i, fate := range s.fates {
 		why := fate.kind.String()
 		tried := fate.kind == simulated || fate.kind == chosen || fate.kind == broken
 		if tried || len(s.fates) <= mostFates {
-			a.Fates = append(a.Fates, Fate{s.label(i), why, s.words(i), fate.replicas,
-				s.options[i].ceiling})
+			a.Fates = append(a.Fates, answer.Fate{Label: s.label(i), Kind: why, Words: s.words(i),
+				Replicas: fate.replicas, Ceiling: s.options[i].ceiling})
 		}
 		if tried {
 			continue
 		}
-		at := slices.IndexFunc(a.Pruned, func(p Pruned) bool { return p.Why == why })
+		at := slices.IndexFunc(a.Pruned, func(p answer.Pruned) bool { return p.Why == why })
 		if at < 0 {
 			at = len(a.Pruned)
 			a.Pruned = append(a.Pruned,
-				Pruned{Why: why, Example: s.label(i) + ": " + s.words(i)})
+				answer.Pruned{Why: why, Example: s.label(i) + ": " + s.words(i)})
 		}
 		a.Pruned[at].Options++
 	}
@@ -153,7 +154,7 @@ func (a *Answer) tell(s *search) {
 // nearest returns the option under which the most requests meet the SLO. Of several options under
 // which none does, it returns the one that misses the SLO by least. It returns nil if no option
 // fits.
-func (s *search) nearest() *Nearest {
+func (s *search) nearest() *answer.Nearest {
 	best := -1
 	for i := range s.fates {
 		if s.fates[i].kind == unfit {
@@ -167,6 +168,6 @@ func (s *search) nearest() *Nearest {
 	if best < 0 {
 		return nil
 	}
-	return &Nearest{option: best, Label: s.label(best), Kept: s.fates[best].closest,
+	return &answer.Nearest{Option: best, Label: s.label(best), Kept: s.fates[best].closest,
 		Limit: s.words(best)}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -31,7 +32,7 @@ type pair struct {
 // the cheapest of at most mostMixed fleets, which are simulated whole, spares down, the cheapest
 // first. Fleets with a group of replicas are left out: a scenario has one pair of pools. It returns
 // nil where none of them keeps the SLO.
-func (s *search) mixed(ctx context.Context, shapes []Shape) (*Mixed, error) {
+func (s *search) mixed(ctx context.Context, shapes []answer.Shape) (*answer.Mixed, error) {
 	plan, trials := &s.trials.file.Plan, *s.trials
 	trials.recorded = false // parts of the work do not know the rates of all kinds
 	tried := 0
@@ -48,29 +49,36 @@ func (s *search) mixed(ctx context.Context, shapes []Shape) (*Mixed, error) {
 		}
 		t = t.under(max(m.options[0].late, m.options[1].late))
 		if m.Kept = t.Kept.Mean; t.kept() {
-			return m, nil
+			return &m.Mixed, nil
 		}
 	}
 	return nil, nil
 }
 
+// mixed is a fleet of two kinds of replicas, with its options.
+type mixed struct {
+	answer.Mixed
+	options [2]*option
+}
+
 // mix describes a pair.
-func (s *search) mix(p *pair, shapes []Shape) *Mixed {
+func (s *search) mix(p *pair, shapes []answer.Shape) *mixed {
 	a, b := &shapes[p.first], &shapes[p.second]
-	return &Mixed{options: [2]*option{s.options[a.option], s.options[b.option]},
-		Labels: [2]string{a.Label, b.Label}, Replicas: [2]int{p.n + s.spare, p.m},
-		Hourly: p.hourly, Share: float64(p.n) * a.Rate / p.reckons}
+	return &mixed{answer.Mixed{Labels: [2]string{a.Label, b.Label},
+		Replicas: [2]int{p.n + s.spare, p.m}, Hourly: p.hourly,
+		Share: float64(p.n) * a.Rate / p.reckons},
+		[2]*option{s.options[a.Option], s.options[b.Option]}}
 }
 
 // pairs lists the fleets of two kinds that cost less than the answer and may keep the SLO, the
 // cheapest first. A replica of the first kind sustains as much as one of the second, or more.
-func (s *search) pairs(shapes []Shape) []pair {
+func (s *search) pairs(shapes []answer.Shape) []pair {
 	var list []pair
 	for i := range shapes {
 		for j := range shapes {
 			a, b := &shapes[i], &shapes[j]
 			if i != j && b.Rate > 0 && (a.Rate > b.Rate || a.Rate == b.Rate && i < j) &&
-				s.options[a.option].decode == nil && s.options[b.option].decode == nil {
+				s.options[a.Option].decode == nil && s.options[b.Option].decode == nil {
 				list = append(list, s.pairsOf(shapes, i, j)...)
 			}
 		}
@@ -82,8 +90,8 @@ func (s *search) pairs(shapes []Shape) []pair {
 }
 
 // pairsOf lists the fleets of two given kinds.
-func (s *search) pairsOf(shapes []Shape, first, second int) (list []pair) {
-	a, b := s.options[shapes[first].option], s.options[shapes[second].option]
+func (s *search) pairsOf(shapes []answer.Shape, first, second int) (list []pair) {
+	a, b := s.options[shapes[first].Option], s.options[shapes[second].Option]
 	rateA, rateB := shapes[first].Rate, shapes[second].Rate
 	price := func(n, m int) float64 {
 		return float64(float64(n+s.spare)*a.price) + float64(float64(m)*b.price)
@@ -101,7 +109,7 @@ func (s *search) pairsOf(shapes []Shape, first, second int) (list []pair) {
 
 // scenario returns a mixed fleet without its spares, with steps as slow as each kind's must be
 // expected to be.
-func (m *Mixed) scenario(menu *menu.Menu, spare int) scenarios.Scenario {
+func (m *mixed) scenario(menu *menu.Menu, spare int) scenarios.Scenario {
 	all := m.options[0].scenario(menu, 1, m.options[0].slow)
 	for k, o := range m.options {
 		one := o.scenario(menu, 1, o.slow)
@@ -122,20 +130,20 @@ const slots = 96
 
 // autoscaled counts the replicas that a wave needs over a day, each slot with those of the next, so
 // that they have started by then. It is nil for a load that does not change.
-func (s *search) autoscaled(rate *scenarios.Rate, shapes []Shape) *Autoscaled {
+func (s *search) autoscaled(rate *scenarios.Rate, shapes []answer.Shape) *answer.Autoscaled {
 	if rate.Pattern != "wave" {
 		return nil
 	}
 	one := s.rate / float64(s.fates[s.best].replicas)
 	for i := range shapes {
-		if shapes[i].option == s.best {
+		if shapes[i].Option == s.best {
 			one = max(one, s.each(&shapes[i]))
 		}
 	}
 	need := func(slot int) int {
 		return max(1, int(math.Ceil(loadAt(rate, slot)/one))) + s.spare
 	}
-	a := &Autoscaled{Fixed: float64(24 * s.accelerators()), Least: math.MaxInt}
+	a := &answer.Autoscaled{Fixed: float64(24 * s.accelerators()), Least: math.MaxInt}
 	for slot := range slots {
 		n := max(need(slot), need(slot+1))
 		a.Least, a.Most = min(a.Least, n), max(a.Most, n)
@@ -146,7 +154,7 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []Shape) *Autoscaled {
 
 // each returns the rate that a replica of a shape serves in a fleet: no more than what it sustains
 // alone, and no more than its share of the load where a fleet was found to need more replicas.
-func (s *search) each(sh *Shape) float64 {
+func (s *search) each(sh *answer.Shape) float64 {
 	if n := sh.Replicas - s.spare; n > 0 && float64(n-1)*sh.Rate >= s.rate {
 		return s.rate / float64(n)
 	}
@@ -160,26 +168,14 @@ func loadAt(rate *scenarios.Rate, slot int) float64 {
 	return float64(rate.Average) * (1 + float64(rate.Swing*math.Cos(phase)))
 }
 
-// Rented is a day of a wave with two kinds of replicas: a base that always runs, with the spares,
-// and a peak that is rented by the hour, on demand.
-type Rented struct {
-	Base         string `json:"base"`
-	BaseReplicas int    `json:"base_replicas"`
-	Peak         string `json:"peak"`
-	PeakReplicas int    `json:"most_peak_replicas"`
-	// Daily is its price for a day in US dollars, Fixed that of the chosen fleet.
-	Daily float64 `json:"dollars_per_day"`
-	Fixed float64 `json:"fixed_dollars_per_day"`
-}
-
 // rented finds the cheapest base and peak for a wave: of every two kinds of replicas of which the
 // second can be given back, and every size of the base. As for autoscaling, each slot has the
 // replicas that the next one needs. It is nil for a load that does not change.
-func (s *search) rented(rate *scenarios.Rate, shapes []Shape) *Rented {
+func (s *search) rented(rate *scenarios.Rate, shapes []answer.Shape) *answer.Rented {
 	if rate.Pattern != "wave" {
 		return nil
 	}
-	var best *Rented
+	var best *answer.Rented
 	for i := range shapes {
 		for j := range shapes {
 			if r := s.rentedOf(rate, &shapes[i], &shapes[j]); r != nil &&
@@ -195,16 +191,16 @@ func (s *search) rented(rate *scenarios.Rate, shapes []Shape) *Rented {
 }
 
 // rentedOf finds the cheapest base of one kind with a peak of another; nil where there is none.
-func (s *search) rentedOf(rate *scenarios.Rate, base, peak *Shape) *Rented {
-	a, b := s.options[base.option], s.options[peak.option]
+func (s *search) rentedOf(rate *scenarios.Rate, base, peak *answer.Shape) *answer.Rented {
+	a, b := s.options[base.Option], s.options[peak.Option]
 	always, hourly := s.each(base), s.each(peak)
 	if always == 0 || hourly == 0 || b.prefill.offer.RentedOn() == menu.Reserved {
 		return nil
 	}
 	highest := float64(rate.Average) * (1 + rate.Swing)
-	var best *Rented
+	var best *answer.Rented
 	for n := range int(math.Ceil(highest/always)) + 1 {
-		r := &Rented{Base: base.Label, BaseReplicas: n + s.spare, Peak: peak.Label,
+		r := &answer.Rented{Base: base.Label, BaseReplicas: n + s.spare, Peak: peak.Label,
 			Daily: 24 * float64(n+s.spare) * a.price}
 		for slot := range slots {
 			load := max(loadAt(rate, slot), loadAt(rate, slot+1)) - float64(n)*always

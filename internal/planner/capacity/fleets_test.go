@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 )
 
 // stock is what a service has to choose from: two kinds of accelerators, few of each.
@@ -81,7 +83,7 @@ func cheapestMix(t *testing.T, s *search) float64 {
 					if cost >= least*(1-1e-9) {
 						break
 					}
-					fleet := &Mixed{options: [2]*option{a, b}, Replicas: [2]int{n, m}}
+					fleet := &mixed{answer.Mixed{Replicas: [2]int{n, m}}, [2]*option{a, b}}
 					got, err := s.trials.trial(context.Background(),
 						fleet.scenario(&plan.Menu, 0), s.rate, plan.Together(s.rate, n+m))
 					if err != nil {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 )
 
 // dearest is the largest price of a front without a budget, as a multiple of the price of the
@@ -17,13 +19,13 @@ const (
 // front finds the fleets that keep the SLO and that no other beats in price, latency and energy at
 // once, from the cheapest on. Fleets are taken by their price; fleets whose bounds show that
 // another is as good in all three are not simulated.
-func (s *search) front(ctx context.Context) ([]Point, error) {
+func (s *search) front(ctx context.Context) ([]answer.Point, error) {
 	c := &comparison{s, map[int]*sample{}}
 	list, err := c.fleets()
 	if err != nil {
 		return nil, err
 	}
-	var all []Point
+	var all []answer.Point
 	for len(list) > 0 {
 		var now []fleet
 		for len(list) > 0 && len(now) < atOnce {
@@ -81,23 +83,16 @@ func (c *comparison) hourly(f fleet) float64 {
 }
 
 // hopeless reports whether another fleet beats a fleet, whatever its simulation would show.
-func (c *comparison) hopeless(f fleet, all []Point) bool {
-	least := Point{Hourly: c.hourly(f), Latency: f.latency, Energy: f.energy}
-	return slices.ContainsFunc(all, func(p Point) bool { return p.dominates(&least) })
-}
-
-// dominates reports whether p is at least as good as q in price, latency and energy, and better in
-// one.
-func (p *Point) dominates(q *Point) bool {
-	return p.Hourly <= q.Hourly && p.Latency <= q.Latency && p.Energy <= q.Energy &&
-		(p.Hourly < q.Hourly || p.Latency < q.Latency || p.Energy < q.Energy)
+func (c *comparison) hopeless(f fleet, all []answer.Point) bool {
+	least := answer.Point{Hourly: c.hourly(f), Latency: f.latency, Energy: f.energy}
+	return slices.ContainsFunc(all, func(p answer.Point) bool { return p.Dominates(&least) })
 }
 
 // markFront marks the points that no other dominates.
-func markFront(all []Point) {
+func markFront(all []answer.Point) {
 	for i := range all {
-		all[i].Front = !slices.ContainsFunc(all, func(p Point) bool {
-			return p.dominates(&all[i])
+		all[i].Front = !slices.ContainsFunc(all, func(p answer.Point) bool {
+			return p.Dominates(&all[i])
 		})
 	}
 }

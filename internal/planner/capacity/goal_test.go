@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -63,7 +64,7 @@ func TestLowestLatency(t *testing.T) {
 }
 
 // simulatedFleet simulates a fleet, and checks that its bounds hold.
-func simulatedFleet(t *testing.T, c *comparison, option, replicas int) []Point {
+func simulatedFleet(t *testing.T, c *comparison, option, replicas int) []answer.Point {
 	t.Helper()
 	f, err := c.bounded(option, replicas)
 	if err != nil {
@@ -96,11 +97,11 @@ func TestFront(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		front := (&Answer{Points: found}).front()
+		front := (&answer.Answer{Points: found}).Front()
 		for _, p := range found {
 			beaten := 0
 			for i := range front {
-				if front[i].dominates(&p) {
+				if front[i].Dominates(&p) {
 					beaten++
 				}
 			}
@@ -117,12 +118,13 @@ func TestFront(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var all []Point
+		var all []answer.Point
 		for _, f := range list {
 			all = append(all, simulatedFleet(t, c, f.option, f.replicas)...)
 		}
 		markFront(all)
-		if got, want := fmt.Sprint(front), fmt.Sprint((&Answer{Points: all}).front()); got != want {
+		exhaustive := (&answer.Answer{Points: all}).Front()
+		if got, want := fmt.Sprint(front), fmt.Sprint(exhaustive); got != want {
 			t.Errorf("plan %d: front %s\nof all fleets %s", k, got, want)
 		}
 		simulated += len(found)

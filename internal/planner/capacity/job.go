@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -29,18 +30,6 @@ type jobFleet struct {
 // seconds returns the time that n replicas take for a number of requests.
 func (j *jobFleet) seconds(requests int64, n int) float64 {
 	return j.begin + float64(j.each*math.Ceil(float64(requests)/float64(n)))
-}
-
-// JobDone is the fleet of a job, or an option that would do it.
-type JobDone struct {
-	Label    string  `json:"label"`
-	Replicas int     `json:"replicas"`
-	Requests int64   `json:"requests"`
-	Hours    float64 `json:"hours"`
-	// Dollars is the price of the fleet until the job is done, PerMillion that of a million tokens,
-	// prompts and answers together.
-	Dollars    float64 `json:"dollars"`
-	PerMillion float64 `json:"dollars_per_million_tokens"`
 }
 
 // doJob finds the fleet that does the job in time for the least money, each option with as few
@@ -166,17 +155,17 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 }
 
 // done returns the time and the price of the job with an option.
-func (s *search) done(j *jobFleet) JobDone {
+func (s *search) done(j *jobFleet) answer.JobDone {
 	requests := s.jobRequests()
 	l := s.load()
 	tokens := float64(requests) * (l.prompt + l.output) / l.requests
-	return JobDone{Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
+	return answer.JobDone{Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
 		Hours: j.total / 3600, Dollars: j.dollars, PerMillion: j.dollars / tokens * 1e6}
 }
 
 // deployJob simulates the chosen fleet with the whole job, or as much of it as mostInJob, with
 // steps as predicted.
-func (s *search) deployJob(ctx context.Context) (*Deployment, error) {
+func (s *search) deployJob(ctx context.Context) (*answer.Deployment, error) {
 	o, n := s.chosen(), s.size()
 	scenario := o.scenario(&s.trials.file.Plan.Menu, n, 1)
 	requests := min(s.jobRequests(), mostInJob)

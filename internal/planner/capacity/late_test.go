@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
@@ -70,8 +71,8 @@ func TestChancesCountBothLatencies(t *testing.T) {
 			}
 			runs = append(runs, lateRun{z, []float64{most}})
 		}
-		var c Chance
-		c.set(runs, p.first)
+		var c answer.Chance
+		setChance(&c, runs, p.first)
 		return c.Probability
 	}
 	steps, late := math.Exp(0.02+0.1*1.2816), math.Exp(0.3+0.25*1.2816) // 90 % of cases each

@@ -3,7 +3,6 @@ package capacity
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
@@ -180,6 +179,3 @@ func (o *option) scenario(m *menu.Menu, n int, slowdown float64) scenarios.Scena
 
 // shapeOf returns the shape of a server.
 func (s *server) shapeOf() string { return s.shape }
-
-// plainShape reports whether replicas do both.
-func plainShape(shape string) bool { return !strings.Contains(shape, "P+") }

@@ -52,7 +52,8 @@ func TestKeysAreDocumented(t *testing.T) {
 			f := at.Field(i)
 			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			switch f.Type {
-			case reflect.TypeFor[menu.Menu](), reflect.TypeFor[menu.Fleet](), reflect.TypeFor[menu.Effort]():
+			case reflect.TypeFor[menu.Menu](), reflect.TypeFor[menu.Fleet](),
+				reflect.TypeFor[menu.Effort]():
 				check(f.Type, key+".")
 			case reflect.TypeFor[[]menu.Offer]():
 				check(reflect.TypeFor[menu.Offer](), "")

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 
@@ -194,7 +195,7 @@ const misses = 3
 func (s *search) replace(r *reach, place int) {
 	was := &s.fates[s.best]
 	was.kind, was.words = simulated, fmt.Sprintf("%s serve less than %s/s",
-		several(was.replicas, "replica"), report.Figure(s.rate))
+		answer.Several(was.replicas, "replica"), report.Figure(s.rate))
 	r.kept, r.missed, s.best = place, place-1, r.option
 	fate := &s.fates[s.best]
 	fate.kind, fate.words, fate.replicas = chosen, "", r.replicas
@@ -236,7 +237,7 @@ func (s *search) lower(r *reach) *reach {
 func (s *search) choose(best *reach, others reachHeap) {
 	for _, r := range others {
 		s.fates[r.option].words = fmt.Sprintf("%s serve less than %s/s",
-			several(r.replicas, "replica"), report.Figure(r.rate(r.missed)))
+			answer.Several(r.replicas, "replica"), report.Figure(r.rate(r.missed)))
 	}
 	s.best = best.option
 	s.fates[s.best].kind, s.fates[s.best].words = chosen, ""

@@ -94,7 +94,7 @@ func TestDrawnScaledFleets(t *testing.T) {
 			exact, trials := checked(t, text, 1<<30)
 			checking += trials.count()
 			if !same(exact) || len(exact.doubts()) > 0 {
-				t.Errorf("planned %s, %d in doubt; exhaustive search finds %s:%s", answer(exact,
+				t.Errorf("planned %s, %d in doubt; exhaustive search finds %s:%s", bestOf(exact,
 					exact.best), len(exact.doubts()), answerOf(every, best, replicas), text)
 			}
 			quick, trials := checked(t, text, 0)
@@ -104,11 +104,11 @@ func TestDrawnScaledFleets(t *testing.T) {
 			}
 			if !same(quick) {
 				wrong++
-				t.Logf("planned %s, %d in doubt; exhaustive search finds %s", answer(quick,
+				t.Logf("planned %s, %d in doubt; exhaustive search finds %s", bestOf(quick,
 					quick.best), len(quick.doubts()), answerOf(every, best, replicas))
 			}
 			if !same(quick) && len(quick.doubts()) == 0 {
-				t.Errorf("planned %s, and nothing is in doubt:%s", answer(quick, quick.best), text)
+				t.Errorf("planned %s, and nothing is in doubt:%s", bestOf(quick, quick.best), text)
 			}
 		})
 	}

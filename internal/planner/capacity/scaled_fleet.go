@@ -2,10 +2,9 @@ package capacity
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 )
 
 // mostSteps bounds how many numbers of replicas are tried beyond the least that may do.
@@ -31,62 +30,20 @@ func (s *search) fixedInstead(ctx context.Context, o *option) (int, error) {
 	return 0, nil
 }
 
-// ScaledFleet says how many replicas of a fleet run that start and stop with the load, spares
-// included.
-type ScaledFleet struct {
-	// Policy is the way of scaling in words.
-	Policy string `json:"policy"`
-	// Fewest run always; Mean is how many replicas, or groups, run on average, parts of a group
-	// weighted by their price, and Accelerators how many accelerators do.
-	Fewest       int     `json:"fewest_replicas"`
-	Mean         float64 `json:"mean_replicas"`
-	Accelerators float64 `json:"mean_accelerators"`
-	// Fixed is the least fixed number of the same replicas or groups that keeps the SLO, spares
-	// included, and FixedHourly what they cost; 0 where none was found.
-	Fixed       int     `json:"fixed_replicas"`
-	FixedHourly float64 `json:"fixed_dollars_per_hour"`
-}
-
 // scaledFleet describes the chosen fleet, given what its simulation shows; nil where all replicas
 // run always.
-func (s *search) scaledFleet(full *trial) *ScaledFleet {
+func (s *search) scaledFleet(full *trial) *answer.ScaledFleet {
 	o := s.chosen()
 	if !o.scaled() {
 		return nil
 	}
-	f := &ScaledFleet{Policy: s.trials.file.Plan.Menu.ScalingWords(o.way.index),
+	f := &answer.ScaledFleet{Policy: s.trials.file.Plan.Menu.ScalingWords(o.way.index),
 		Fewest: o.way.always + s.spare, Mean: s.fates[s.best].running}
 	for k, server := range o.servers() {
 		f.Accelerators += float64(full.Running[k] * float64(server.gpus))
 	}
 	f.Accelerators *= f.Mean / o.paid(full.Running) // of all seeds
 	return f
-}
-
-// running says how many accelerators run.
-func (d *Deployment) running() string {
-	words := several(d.Accelerators, "accelerator")
-	if f := d.Scaled; f != nil {
-		return fmt.Sprintf("On average %s replicas run, on %s of at most %s",
-			report.Figure(f.Mean), report.Figure(f.Accelerators), words)
-	}
-	return words
-}
-
-// printFixed says what a fixed number of the replicas of a scaled fleet would cost.
-func (d *Deployment) printFixed(p *report.Printer) {
-	if f := d.Scaled; f != nil && f.Fixed > 0 {
-		p.Text(fmt.Sprintf("A fixed number of them that keeps the SLO is %d, for $%.2f an hour.",
-			f.Fixed, f.FixedHourly))
-	}
-}
-
-// accelerators is how many accelerators of a fleet run on average.
-func (d *Deployment) accelerators() float64 {
-	if d.Scaled != nil {
-		return d.Scaled.Accelerators
-	}
-	return float64(d.Accelerators)
 }
 
 // charge returns how many replicas or groups of an option run on average, spares included, with

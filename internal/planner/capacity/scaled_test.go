@@ -75,12 +75,12 @@ func TestScaledFleetsAreThoseOfExhaustiveSearch(t *testing.T) {
 		}
 	}
 	if planned.best != best || planned.fates[best].replicas != replicas {
-		t.Errorf("planned %s, exhaustive search finds %s", answer(planned, planned.best),
+		t.Errorf("planned %s, exhaustive search finds %s", bestOf(planned, planned.best),
 			answerOf(every, best, replicas))
 	}
 	needed, all := trials.count(), allTrials.count()
 	t.Logf("%d options, %d simulations, exhaustive %d; %s", len(every.options), needed, all,
-		answer(planned, planned.best))
+		bestOf(planned, planned.best))
 	if most := map[bool]int{false: 50, true: 3}[*long]; 100*needed > most*all {
 		t.Errorf("%d simulations, exhaustive search needs %d: more than %d %%", needed, all, most)
 	}
@@ -120,7 +120,7 @@ func TestScaledFleetsOfAllThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.best < 0 || !s.chosen().scaled() || s.size() != 4 {
-		t.Errorf("planned %s, want 4 replicas, scaled", answer(s, s.best))
+		t.Errorf("planned %s, want 4 replicas, scaled", bestOf(s, s.best))
 	}
 }
 

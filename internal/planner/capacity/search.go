@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
@@ -130,7 +131,7 @@ func (s *search) try(ctx context.Context, i int) error {
 	}
 	if n, known := s.fixed[o.fixed()]; known && !s.beats(o, n) {
 		s.fates[i].kind = simulated
-		s.fates[i].words = fmt.Sprintf("fewer than %s miss the SLO", several(n, "replica"))
+		s.fates[i].words = fmt.Sprintf("fewer than %s miss the SLO", answer.Several(n, "replica"))
 		return nil
 	}
 	low := s.fewest(o) - 1 // does not sustain the load

@@ -12,6 +12,7 @@ import (
 
 	cmpdiff "github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -217,12 +218,12 @@ func againstExhaustive(t *testing.T, text string, most int) {
 	every, _ := prepared(t, text)
 	best, replicas, all := exhaustive(t, every)
 	if planned.best != best || best >= 0 && planned.fates[best].replicas != replicas {
-		t.Errorf("planned %s, exhaustive search finds %s", answer(planned, planned.best),
+		t.Errorf("planned %s, exhaustive search finds %s", bestOf(planned, planned.best),
 			answerOf(every, best, replicas))
 	}
 	needed := trials.count()
 	t.Logf("%d options, %d simulations, exhaustive %d; %s", len(every.options), needed, all,
-		answer(planned, planned.best))
+		bestOf(planned, planned.best))
 	if n := len(every.options); *long && (n < 500 || n > 3000) {
 		t.Errorf("%d options, want 500 to 3,000", n)
 	}
@@ -249,8 +250,8 @@ func TestLookingAheadChangesNothing(t *testing.T) {
 		if err := s.run(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		a := new(Answer)
-		a.tell(s)
+		a := new(answer.Answer)
+		tell(a, s)
 		told = append(told, fmt.Sprint(s.trials.count(), s.best, a.Fates, a.Pruned))
 		if begun := len(s.trials.known); begun == s.trials.count() && workers > 1 {
 			t.Errorf("none of %d simulations was begun ahead in vain: nothing is tested", begun)
@@ -261,7 +262,7 @@ func TestLookingAheadChangesNothing(t *testing.T) {
 	}
 }
 
-func answer(s *search, i int) string {
+func bestOf(s *search, i int) string {
 	if i < 0 {
 		return "nothing"
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
@@ -33,9 +34,9 @@ type perturbation struct {
 }
 
 // sensitivity answers the plan again with each input 10 % other than it is.
-func (s *search) sensitivity(ctx context.Context) ([]Sensitivity, error) {
+func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) {
 	inputs := s.perturbations()
-	list := make([]Sensitivity, len(inputs))
+	list := make([]answer.Sensitivity, len(inputs))
 	group, ctx := errgroup.WithContext(ctx)
 	slots := make(chan struct{}, mostAgain)
 	for i, p := range inputs {
@@ -89,19 +90,20 @@ func (s *search) again(ctx context.Context, easier *search, harder int) error {
 
 // compared says what another answer is in words. An easier plan that seems to cost more does so by
 // chance.
-func (s *search) compared(input string, other *search, harder int) Sensitivity {
+func (s *search) compared(input string, other *search, harder int) answer.Sensitivity {
 	switch {
 	case other.best >= 0 && harder < 0 && other.cost() > s.cost():
 	case other.best < 0:
-		return Sensitivity{input, true, "no option meets the SLO"}
+		return answer.Sensitivity{Input: input, Changes: true, Answer: "no option meets the SLO"}
 	case other.label(other.best) != s.label(s.best):
-		return Sensitivity{input, true, several(other.size(), "replica") + " of " +
-			other.label(other.best)}
+		return answer.Sensitivity{Input: input, Changes: true,
+			Answer: answer.Several(other.size(), "replica") + " of " + other.label(other.best)}
 	case other.size() != s.size():
-		return Sensitivity{input, true,
-			fmt.Sprintf("%s instead of %d", several(other.size(), "replica"), s.size())}
+		return answer.Sensitivity{Input: input, Changes: true,
+			Answer: fmt.Sprintf("%s instead of %d",
+				answer.Several(other.size(), "replica"), s.size())}
 	}
-	return Sensitivity{input, false, "the same"}
+	return answer.Sensitivity{Input: input, Answer: "the same"}
 }
 
 // perturbed returns a search with other inputs, among the options that may win: the ones whose

@@ -4,55 +4,23 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Answers are the outcome of a plan: the fleet of each model.
-type Answers struct {
-	Name   string    `json:"name,omitempty"`
-	Models []*Answer `json:"models"`
-	// Accelerators and Hourly are those of all chosen fleets together.
-	Accelerators int     `json:"accelerators"`
-	Hourly       float64 `json:"dollars_per_hour"`
-}
-
-// Failed counts simulations that failed.
-func (a *Answers) Failed() int {
-	n := 0
-	for _, answer := range a.Models {
-		n += answer.Failed
-	}
-	return n
-}
-
-// Buildable reports whether some option of each model's menu can be built.
-func (a *Answers) Buildable() bool {
-	return !slices.ContainsFunc(a.Models, func(answer *Answer) bool {
-		return answer.Chosen == nil && answer.Nearest == nil
-	})
-}
-
-// Met reports whether there is a fleet for every model.
-func (a *Answers) Met() bool {
-	return !slices.ContainsFunc(a.Models, func(answer *Answer) bool { return answer.Chosen == nil })
-}
-
 // Solve answers the plan. An SLO that no option meets is an answer too: see Answer.Nearest. Several
 // models have the fleets that cost the least together.
-func (f *File) Solve(ctx context.Context, o Options) (*Answers, error) {
+func (f *File) Solve(ctx context.Context, o Options) (*answer.Answers, error) {
 	q, err := queue.Open(ctx, o.Queue, queue.Handlers{Kind: Simulate})
 	if err != nil {
 		return nil, err
 	}
 	defer q.Close()
-	all := &Answers{Name: f.Plan.Name}
+	all := &answer.Answers{Name: f.Plan.Name}
 	if all.Models, err = f.each(ctx, q, o); err != nil {
 		return nil, f.asked(err)
 	}
@@ -74,8 +42,8 @@ func (f *File) Solve(ctx context.Context, o Options) (*Answers, error) {
 // each answers the plan of each model: with the fleet that it would have alone, where there are
 // accelerators for all of these; else with fleets that are chosen jointly, or where none are
 // possible, in turn.
-func (f *File) each(ctx context.Context, q *queue.Queue, o Options) ([]*Answer, error) {
-	var list []*Answer
+func (f *File) each(ctx context.Context, q *queue.Queue, o Options) ([]*answer.Answer, error) {
+	var list []*answer.Answer
 	var found []*finding
 	var searches []*search
 	parts := f.parts()
@@ -114,8 +82,8 @@ func (f *File) each(ctx context.Context, q *queue.Queue, o Options) ([]*Answer, 
 }
 
 // inTurn answers the plan of each model with what the models before it leave.
-func (f *File) inTurn(ctx context.Context, q *queue.Queue, o Options) ([]*Answer, error) {
-	var list []*Answer
+func (f *File) inTurn(ctx context.Context, q *queue.Queue, o Options) ([]*answer.Answer, error) {
+	var list []*answer.Answer
 	hardware := f.Plan.Menu.Hardware
 	for _, part := range f.parts() {
 		if part.Plan.Menu.Hardware = hardware; len(hardware) == 0 {
@@ -124,12 +92,16 @@ func (f *File) inTurn(ctx context.Context, q *queue.Queue, o Options) ([]*Answer
 					"of them",
 					f.name, part.Plan.Name))
 		}
-		a, err := part.solve(ctx, q, o)
+		found, err := part.find(ctx, q, o)
+		if err != nil {
+			return nil, err
+		}
+		a, err := part.told(ctx, found)
 		if err != nil {
 			return nil, err
 		}
 		if a.Chosen != nil {
-			hardware = remaining(hardware, a.Chosen)
+			hardware = found.remaining(hardware)
 		}
 		list = append(list, a)
 	}
@@ -152,14 +124,15 @@ func (f *File) parts() []*File {
 	return list
 }
 
-// remaining returns the offers with the accelerators that are left when a fleet has taken its own.
-func remaining(offers []menu.Offer, d *Deployment) []menu.Offer {
+// remaining returns the offers with the accelerators that are left when the best fleet has taken
+// its own.
+func (s *search) remaining(offers []menu.Offer) []menu.Offer {
 	var left []menu.Offer
 	for _, o := range offers {
 		took := 0
-		for _, server := range d.option.servers() {
+		for _, server := range s.chosen().servers() {
 			if *server.offer == o {
-				took = d.Replicas * d.option.accelerators(server.offer)
+				took = s.size() * s.chosen().accelerators(server.offer)
 			}
 		}
 		if o.Count > 0 && took > 0 {
@@ -170,37 +143,4 @@ func remaining(offers []menu.Offer, d *Deployment) []menu.Offer {
 		left = append(left, o)
 	}
 	return left
-}
-
-// WriteText prints the answers for people, in 80 columns.
-func (a *Answers) WriteText(out io.Writer) error {
-	for i, answer := range a.Models {
-		if i > 0 {
-			if _, err := fmt.Fprintln(out); err != nil {
-				return err
-			}
-		}
-		if err := answer.WriteText(out); err != nil {
-			return err
-		}
-	}
-	if len(a.Models) == 1 {
-		return nil
-	}
-	p := report.NewPrinter(out)
-	p.Gap()
-	p.Heading(cmp.Or(a.Name, "All models"))
-	var rows [][]string
-	for _, answer := range a.Models {
-		row := []string{answer.Name, "none meets the SLO", "–", "–", "–"}
-		if d := answer.Chosen; d != nil {
-			row = []string{answer.Name, d.Label, fmt.Sprint(d.Replicas), fmt.Sprint(d.Accelerators),
-				fmt.Sprintf("%.2f", d.Hourly)}
-		}
-		rows = append(rows, row)
-	}
-	rows = append(rows, []string{"together", "", "", fmt.Sprint(a.Accelerators),
-		fmt.Sprintf("%.2f", a.Hourly)})
-	p.Table([]string{"model", "replica", "replicas", "GPUs", "$/h"}, rows, 0, 1)
-	return p.Err()
 }

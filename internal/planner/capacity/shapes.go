@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 )
 
 // mostShapes bounds the shapes that an answer shows.
@@ -43,9 +45,9 @@ func (s *search) leaders() (list []int, left int) {
 }
 
 // shapes shows each accelerator and parallelism at its best settings, as far as they are known.
-func (s *search) shapes(ctx context.Context) (list []Shape, left int, err error) {
+func (s *search) shapes(ctx context.Context) (list []answer.Shape, left int, err error) {
 	leaders, left := s.leaders()
-	list = make([]Shape, len(leaders))
+	list = make([]answer.Shape, len(leaders))
 	group, ctx := errgroup.WithContext(ctx)
 	for n, i := range leaders {
 		if !s.trials.shard.Mine(n) {
@@ -59,7 +61,7 @@ func (s *search) shapes(ctx context.Context) (list []Shape, left int, err error)
 	if err := group.Wait(); err != nil {
 		return nil, 0, err
 	}
-	slices.SortStableFunc(list, func(a, b Shape) int {
+	slices.SortStableFunc(list, func(a, b answer.Shape) int {
 		return cmp.Or(-cmp.Compare(sign(a.Replicas), sign(b.Replicas)),
 			cmp.Compare(a.Hourly, b.Hourly), -cmp.Compare(a.Rate, b.Rate))
 	})
@@ -97,9 +99,9 @@ func (s *search) closer(i, j int) bool {
 }
 
 // shape finds the highest rate of an option, and the fleet that it would take.
-func (s *search) shape(ctx context.Context, i int) (Shape, error) {
+func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 	o, fate := s.options[i], &s.fates[i]
-	sh := Shape{Shape: o.shape(), GPUs: o.gpus, Label: s.label(i), Grade: o.grade, option: i}
+	sh := answer.Shape{Shape: o.shape(), GPUs: o.gpus, Label: s.label(i), Grade: o.grade, Option: i}
 	if o.decode == nil || o.decode.offer.Accelerator == o.prefill.offer.Accelerator {
 		sh.Accelerator = o.prefill.offer.Accelerator
 	}
@@ -125,8 +127,8 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 	case i != s.best && !o.scaled() && replicas >= idling*s.fewest(o):
 		sh.Rate = 0
 		sh.Limit = fmt.Sprintf("it keeps the SLO only where replicas stand idle: it takes %s, and "+
-			"%s would do the work by the roofline; %s", several(replicas, "replica"),
-			several(s.fewest(o), "replica"), sh.Limit)
+			"%s would do the work by the roofline; %s", answer.Several(replicas, "replica"),
+			answer.Several(s.fewest(o), "replica"), sh.Limit)
 	default:
 		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.gpus, float64(size)*o.price
 		sh.HourlyLeast = float64(s.optimistic(i, replicas)+s.spare) * o.price
@@ -144,7 +146,7 @@ func (s *search) shape(ctx context.Context, i int) (Shape, error) {
 // needed returns how many replicas of option i serve the load, spares left out; 0 where none do, or
 // where only whole fleets tell and the bounds say enough. It notes the highest rate of a replica
 // that is judged alone, and what limits the option.
-func (s *search) needed(ctx context.Context, i int, sh *Shape) (int, error) {
+func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, error) {
 	o, replicas := s.options[i], s.fates[i].replicas
 	_, taken := o.interrupted()
 	switch {

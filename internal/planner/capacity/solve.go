@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
@@ -49,21 +50,12 @@ func (f *File) newSearch(ctx context.Context, q *queue.Queue, o Options) (*searc
 // finding is the result of a search, with all that the answer needs.
 type finding struct {
 	*search
-	points  []Point
+	points  []answer.Point
 	reaches []*reach
 	jobs    []*jobFleet
 	// stock reports whether other models take accelerators from the same stock, and shared whether
 	// the fleet is not the best for this model alone for that reason.
 	stock, shared bool
-}
-
-// solve answers the plan of one model.
-func (f *File) solve(ctx context.Context, q *queue.Queue, o Options) (*Answer, error) {
-	found, err := f.find(ctx, q, o)
-	if err != nil {
-		return nil, err
-	}
-	return f.told(ctx, found)
 }
 
 // find searches for the fleet that the goal asks for, for one model.
@@ -95,10 +87,11 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 }
 
 // told makes an answer from a finding.
-func (f *File) told(ctx context.Context, found *finding) (*Answer, error) {
+func (f *File) told(ctx context.Context, found *finding) (*answer.Answer, error) {
 	s, p := found.search, &f.Plan
 	var err error
-	a := &Answer{joint: s.joint, Name: p.Name, Model: p.Model, Goal: p.Goal, Prices: p.PricesFrom(),
+	a := &answer.Answer{Joint: s.joint, Name: p.Name, Model: p.Model, Goal: p.Goal,
+		Prices: p.PricesFrom(),
 		Points: found.points, Reaches: s.told(found.reaches), SLO: p.SLO,
 		ClassSLOs: classSLOs(p), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: len(s.options), Simulations: s.trials.count()}
@@ -108,7 +101,7 @@ func (f *File) told(ctx context.Context, found *finding) (*Answer, error) {
 	for _, j := range found.jobs[:min(len(found.jobs), mostShapes)] {
 		a.Jobs = append(a.Jobs, s.done(j))
 	}
-	a.tell(s)
+	tell(a, s)
 	a.Unproven = s.unproven()
 	if p.Goal.Find == menu.FindCheapest {
 		if a.Shapes, a.FurtherShapes, err = s.shapes(ctx); err != nil {
@@ -126,7 +119,7 @@ func (f *File) told(ctx context.Context, found *finding) (*Answer, error) {
 		return nil, err
 	}
 	if p.Goal.Find == menu.FindThroughput && a.Chosen != nil {
-		a.Load = a.Chosen.load
+		a.Load = a.Chosen.Load
 	}
 	a.Further = s.trials.count() - a.Simulations
 	a.Failed = s.trials.failed()
@@ -145,7 +138,7 @@ func (s *search) load() *load {
 
 // detail adds the details of the chosen fleet to the answer. They do not depend on each other, and
 // are computed at the same time.
-func (f *File) detail(ctx context.Context, found *finding, a *Answer) error {
+func (f *File) detail(ctx context.Context, found *finding, a *answer.Answer) error {
 	var err error
 	s := found.search
 	if f.Plan.Job != nil {
@@ -153,7 +146,7 @@ func (f *File) detail(ctx context.Context, found *finding, a *Answer) error {
 		return err
 	}
 	var insights []string
-	var oneFewer *Advice
+	var oneFewer *answer.Advice
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		a.Chosen, err = s.deploy(ctx)
@@ -174,7 +167,8 @@ func (f *File) detail(ctx context.Context, found *finding, a *Answer) error {
 }
 
 // others lets a group compute the alternatives to the cheapest fleet.
-func (f *File) others(ctx context.Context, group *errgroup.Group, found *finding, a *Answer) {
+func (f *File) others(ctx context.Context, group *errgroup.Group, found *finding,
+	a *answer.Answer) {
 	s := found.search
 	if s.trials.shard.Whole() && !found.stock {
 		group.Go(func() (err error) {
@@ -198,7 +192,7 @@ func (f *File) others(ctx context.Context, group *errgroup.Group, found *finding
 }
 
 // growth finds the best fleet for factor times the load.
-func (s *search) growth(ctx context.Context, factor float64) (*Growth, error) {
+func (s *search) growth(ctx context.Context, factor float64) (*answer.Growth, error) {
 	later, err := s.perturbed(ctx, perturbation{plan: func(p *menu.Plan) { p.ScaleRate(factor) }},
 		math.Inf(1))
 	if err != nil {
@@ -208,9 +202,21 @@ func (s *search) growth(ctx context.Context, factor float64) (*Growth, error) {
 	if err := later.answer(ctx); err != nil {
 		return nil, err
 	}
-	g := &Growth{Factor: factor}
+	g := &answer.Growth{Factor: factor}
 	if later.best >= 0 {
-		*g = Growth{factor, later.label(later.best), later.size(), later.cost()}
+		*g = answer.Growth{Factor: factor, Label: later.label(later.best),
+			Replicas: later.size(), Hourly: later.cost()}
 	}
 	return g, nil
+}
+
+// classSLOs returns the SLOs of classes that have one of their own.
+func classSLOs(p *menu.Plan) []answer.ClassSLO {
+	var list []answer.ClassSLO
+	for _, c := range p.Workload.Classes {
+		if c.SLO != (scenarios.SLO{}) {
+			list = append(list, answer.ClassSLO{Class: c.Name, SLO: c.SLO.Complete()})
+		}
+	}
+	return list
 }

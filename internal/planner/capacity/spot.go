@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
@@ -192,22 +193,9 @@ func (o *option) members(group, n int) []int {
 	return list
 }
 
-// Interrupted is the result of a simulation in which replicas of the fleet are taken away at
-// random.
-type Interrupted struct {
-	Interruptions int     `json:"interruptions"`
-	Hours         float64 `json:"hours"`
-	// Kept is the share of requests that kept the SLO; Expected what it is in the long run at
-	// least, reckoned from how many replicas are away how often. Both are with steps as predicted.
-	Kept     float64 `json:"kept"`
-	Expected float64 `json:"expected"`
-	scenario scenarios.Scenario
-	requests int64
-}
-
 // interrupt simulates the chosen fleet with replicas that are taken away at random; nil where they
 // are not, or where the load is not steady.
-func (s *search) interrupt(ctx context.Context) (*Interrupted, error) {
+func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	o, n := s.chosen(), s.size()
 	p, taken := o.interrupted()
 	if !taken || s.rate == 0 {
@@ -215,24 +203,19 @@ func (s *search) interrupt(ctx context.Context) (*Interrupted, error) {
 	}
 	plan := &s.trials.file.Plan
 	seconds := wantedInterruptions / (float64(n) * p.rate)
-	i := &Interrupted{requests: int64(math.Ceil(min(mostInterrupted, seconds*s.rate)))}
-	i.requests = max(i.requests, plan.Together(s.rate, n))
-	seconds = float64(i.requests) / s.rate
-	i.scenario = o.scenario(&plan.Menu, n, 1)
-	i.scenario.Fleet.Outages = o.outages(n, seconds, plan.Seed)
-	i.scenario.Fleet.Retries = 3
-	i.Interruptions, i.Hours = len(i.scenario.Fleet.Outages)/len(o.members(0, n)), seconds/3600
-	t, err := s.trials.trial(ctx, i.scenario, s.rate, i.requests)
+	requests := int64(math.Ceil(min(mostInterrupted, seconds*s.rate)))
+	requests = max(requests, plan.Together(s.rate, n))
+	seconds = float64(requests) / s.rate
+	scenario := o.scenario(&plan.Menu, n, 1)
+	scenario.Fleet.Outages = o.outages(n, seconds, plan.Seed)
+	scenario.Fleet.Retries = 3
+	i := &answer.Interrupted{Hours: seconds / 3600,
+		Interruptions: len(scenario.Fleet.Outages) / len(o.members(0, n))}
+	t, err := s.trials.trial(ctx, scenario, s.rate, requests)
 	if err != nil {
 		return nil, err
 	}
 	expected, err := s.withstands(ctx, o, n, s.rate, asPredicted())
 	i.Kept, i.Expected = t.All, expected.Kept.Mean
 	return i, err
-}
-
-// words returns the result of the simulation in words.
-func (i *Interrupted) words() string {
-	return fmt.Sprintf("With replicas taken away at random, %s in %.3g hours of simulated time",
-		several(i.Interruptions, "time"), i.Hours)
 }

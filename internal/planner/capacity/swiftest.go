@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/report"
 )
 
 // swiftest finds the fleet with the lowest latency among the largest of each option, in the order
 // of their bounds.
-func (s *search) swiftest(ctx context.Context) ([]Point, error) {
+func (s *search) swiftest(ctx context.Context) ([]answer.Point, error) {
 	s.best, s.fates = -1, make([]fate, len(s.options))
 	c := &comparison{s, map[int]*sample{}}
 	var list []fleet
@@ -27,8 +28,8 @@ func (s *search) swiftest(ctx context.Context) ([]Point, error) {
 		list = append(list, f)
 	}
 	slices.SortStableFunc(list, func(a, b fleet) int { return cmp.Compare(a.latency, b.latency) })
-	var all []Point
-	var best *Point
+	var all []answer.Point
+	var best *answer.Point
 	for len(list) > 0 {
 		var now []fleet
 		for len(list) > 0 && len(now) < atOnce {
@@ -47,15 +48,17 @@ func (s *search) swiftest(ctx context.Context) ([]Point, error) {
 		all = append(all, kept...)
 		for i := range kept {
 			if p := &kept[i]; best == nil || cmp.Or(cmp.Compare(p.Latency, best.Latency),
-				cmp.Compare(p.Hourly, best.Hourly), cmp.Compare(p.option, best.option)) < 0 {
+				cmp.Compare(p.Hourly, best.Hourly), cmp.Compare(p.Option, best.Option)) < 0 {
 				best = p
 			}
 		}
 	}
 	if best != nil {
-		s.best = best.option
+		s.best = best.Option
 		s.fates[s.best] = fate{kind: chosen, replicas: best.Replicas - s.spare}
 	}
-	slices.SortStableFunc(all, func(a, b Point) int { return cmp.Compare(a.Latency, b.Latency) })
+	slices.SortStableFunc(all, func(a, b answer.Point) int {
+		return cmp.Compare(a.Latency, b.Latency)
+	})
 	return all, nil
 }

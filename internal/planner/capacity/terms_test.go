@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -150,7 +151,8 @@ func TestReservedBaseOfAWave(t *testing.T) {
 				price: long},
 			{parts: &parts{prefill: &server{offer: new(menu.Offer)}}, prefills: 1, price: hour},
 		}, fates: []fate{{replicas: 1}}}
-		got := s.rentedOf(rate, &Shape{option: 0, Rate: one}, &Shape{option: 1, Rate: one})
+		got := s.rentedOf(rate, &answer.Shape{Option: 0, Rate: one},
+			&answer.Shape{Option: 1, Rate: one})
 		var needs []int
 		for slot := range slots {
 			load := max(loadAt(rate, slot), loadAt(rate, slot+1))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
@@ -25,7 +26,7 @@ type trial struct {
 	Kept    stats.Interval `json:"kept"`
 	Target  float64        `json:"target"`
 	// Classes has the share of each class of requests, if there are several.
-	Classes []ClassKept `json:"classes,omitempty"`
+	Classes []answer.ClassKept `json:"classes,omitempty"`
 	// Growing reports whether latencies grow over the whole run, because more requests arrive than
 	// are served.
 	Growing bool `json:"growing"`
@@ -69,12 +70,6 @@ func (t trial) under(factor float64) trial {
 	g := binding(t.Clauses)
 	t.Kept, t.Target = g.Kept, g.Target
 	return t
-}
-
-// ClassKept is the share of the requests of a class that met its SLO.
-type ClassKept struct {
-	Name string  `json:"name"`
-	Kept float64 `json:"kept"`
 }
 
 // verdict is the decision whether a rate is sustained. Sure is false where the share that met the
@@ -162,7 +157,8 @@ func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 	g := binding(t.Clauses)
 	t.Kept, t.Target = g.Kept, g.Target
 	for _, c := range seen.Simulation.Scenario.Workload.Classes {
-		t.Classes = append(t.Classes, ClassKept{c.Name, r.Classes[c.Name].Attainment.All})
+		t.Classes = append(t.Classes, answer.ClassKept{Name: c.Name,
+			Kept: r.Classes[c.Name].Attainment.All})
 	}
 	t.Limit = limit(seen, &t, &g)
 	return t
@@ -232,12 +228,4 @@ func limit(seen *planner.Observation, t *trial, g *clause) string {
 		words += ", and the queue grows"
 	}
 	return of + words + ": " + diagnosis.Cause(r, first)
-}
-
-// several counts things in words.
-func several(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -3,6 +3,7 @@ package capacity
 import (
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -46,8 +47,8 @@ func unmeasured(p *menu.Plan, e *evidence.Evidence) string {
 // bestMeasured returns the cheapest measured shape. If no shape was measured, it returns the
 // cheapest shape with a better grade than the cheapest of all. It returns nil if there is none, or
 // if the cheapest of all was measured.
-func bestMeasured(shapes []Shape) *Shape {
-	var best *Shape
+func bestMeasured(shapes []answer.Shape) *answer.Shape {
+	var best *answer.Shape
 	for i := range shapes {
 		s := &shapes[i]
 		switch {

@@ -26,7 +26,7 @@ effort: {requests: 300, most-requests: 4000}
 		if err := s.answer(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		answers = append(answers, answer(s, s.best))
+		answers = append(answers, bestOf(s, s.best))
 	}
 	if answers[0] != answers[1] || answers[0] == "nothing" {
 		t.Errorf("with 300 requests %s, with 2400 %s", answers[0], answers[1])

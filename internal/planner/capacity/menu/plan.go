@@ -1,5 +1,5 @@
-// Package menu holds what a plan asks: the load, the SLO, the goal, and what there is to choose from.
-// It is data: nothing here knows of simulations or of a search.
+// Package menu holds what a plan asks: the load, the SLO, the goal, and what there is to choose
+// from. It is data: nothing here knows of simulations or of a search.
 package menu
 
 import (

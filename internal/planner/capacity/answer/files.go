@@ -1,4 +1,4 @@
-package capacity
+package answer
 
 import (
 	"encoding/csv"

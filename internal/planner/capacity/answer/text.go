@@ -1,6 +1,7 @@
-package capacity
+package answer
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -148,7 +149,7 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 
 // heading names the fleet, some of whose replicas are spare.
 func (d *Deployment) heading(spare int) string {
-	words := several(d.Replicas, "replica") + " of " + d.Label
+	words := Several(d.Replicas, "replica") + " of " + d.Label
 	if d.Scaled != nil {
 		words = fmt.Sprintf("%d to %s", d.Scaled.Fewest, words)
 	}
@@ -178,13 +179,13 @@ func (a *Answer) printOthers(p *report.Printer) {
 		words := fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for about %s "+
 			"of the requests, and %d of %s; simulated whole, %s keep the part of the SLO that "+
 			"binds",
-			m.Hourly, several(m.Replicas[0], "replica"), m.Labels[0], report.Percent(m.Share),
+			m.Hourly, Several(m.Replicas[0], "replica"), m.Labels[0], report.Percent(m.Share),
 			m.Replicas[1], m.Labels[1], report.Percent(m.Kept))
 		p.Text(words + ".")
 	}
 	if g := a.Growth; g != nil && g.Replicas > 0 {
 		p.Text(fmt.Sprintf("For %g times the rate: %s of %s, $%.2f an hour.", g.Factor,
-			several(g.Replicas, "replica"), g.Label, g.Hourly))
+			Several(g.Replicas, "replica"), g.Label, g.Hourly))
 	} else if g != nil {
 		p.Text(fmt.Sprintf("For %g times the rate no option of the menu suffices.", g.Factor))
 	}
@@ -197,7 +198,7 @@ func (a *Answer) printOthers(p *report.Printer) {
 	if r := a.Rented; r != nil && r.Daily < r.Fixed {
 		p.Text(fmt.Sprintf("A day of the wave costs least, $%.2f instead of $%.2f, with %s of %s "+
 			"that always run, and up to %d of %s that are given back when they are not needed.",
-			r.Daily, r.Fixed, several(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas, r.Peak))
+			r.Daily, r.Fixed, Several(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas, r.Peak))
 	}
 }
 
@@ -232,4 +233,37 @@ func (a *Answer) printSearch(p *report.Printer) {
 		p.Item(fmt.Sprintf("%d not simulated: %s. %s", pruned.Options, pruned.Why, pruned.Example))
 	}
 	a.Unproven.print(p)
+}
+
+// WriteText prints the answers for people, in 80 columns.
+func (a *Answers) WriteText(out io.Writer) error {
+	for i, answer := range a.Models {
+		if i > 0 {
+			if _, err := fmt.Fprintln(out); err != nil {
+				return err
+			}
+		}
+		if err := answer.WriteText(out); err != nil {
+			return err
+		}
+	}
+	if len(a.Models) == 1 {
+		return nil
+	}
+	p := report.NewPrinter(out)
+	p.Gap()
+	p.Heading(cmp.Or(a.Name, "All models"))
+	var rows [][]string
+	for _, answer := range a.Models {
+		row := []string{answer.Name, "none meets the SLO", "–", "–", "–"}
+		if d := answer.Chosen; d != nil {
+			row = []string{answer.Name, d.Label, fmt.Sprint(d.Replicas), fmt.Sprint(d.Accelerators),
+				fmt.Sprintf("%.2f", d.Hourly)}
+		}
+		rows = append(rows, row)
+	}
+	rows = append(rows, []string{"together", "", "", fmt.Sprint(a.Accelerators),
+		fmt.Sprintf("%.2f", a.Hourly)})
+	p.Table([]string{"model", "replica", "replicas", "GPUs", "$/h"}, rows, 0, 1)
+	return p.Err()
 }

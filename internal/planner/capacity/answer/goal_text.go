@@ -1,4 +1,4 @@
-package capacity
+package answer
 
 import (
 	"cmp"
@@ -25,15 +25,15 @@ func (a *Answer) printGoal(p *report.Printer) {
 		p.Text("The largest fleets of the menu, the fastest first:")
 		a.printPoints(p, a.Points)
 	case menu.FindFront:
-		front := a.front()
+		front := a.Front()
 		p.Text(fmt.Sprintf("No other fleet is as good as one of these in price, latency and "+
 			"energy at once (%d of %d that keep the SLO):", len(front), len(a.Points)))
 		a.printPoints(p, front)
 	}
 }
 
-// front returns the fleets of the front, by price.
-func (a *Answer) front() []Point {
+// Front returns the fleets of the front, by price.
+func (a *Answer) Front() []Point {
 	var list []Point
 	for _, p := range a.Points {
 		if p.Front {
@@ -82,7 +82,7 @@ func (a *Answer) printReaches(p *report.Printer) {
 // WriteFront draws the fleets that were simulated for a front into dir. It draws nothing if there
 // are none.
 func (a *Answer) WriteFront(dir string) error {
-	front := a.front()
+	front := a.Front()
 	if len(front) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package capacity
+package answer
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 func (d *Deployment) odds(confidence float64) string {
 	var parts []string
 	for i, c := range d.Chances {
-		if i > 0 && d.Chances[i-1].Probability > 1-certain {
+		if i > 0 && d.Chances[i-1].Probability > 1-Certain {
 			break // more replicas keep it all the more
 		}
 		parts = append(parts, fmt.Sprintf("%d in %s", c.Replicas, c.words()))
@@ -50,7 +50,7 @@ func enough(n int) string {
 // words returns a probability with its interval over seeds, where that is wider than a point.
 func (c *Chance) words() string {
 	words := percentChance(c.Probability)
-	if c.Probability >= certain && c.Probability <= 1-certain && c.High-c.Low > 0.02 {
+	if c.Probability >= Certain && c.Probability <= 1-Certain && c.High-c.Low > 0.02 {
 		words += fmt.Sprintf(" (%s–%s)", report.Percent(c.Low), report.Percent(c.High))
 	}
 	return words
@@ -59,9 +59,9 @@ func (c *Chance) words() string {
 // percentChance prints a probability that is known to about a hundredth.
 func percentChance(p float64) string {
 	switch {
-	case p < certain:
+	case p < Certain:
 		return "less than 2%"
-	case p > 1-certain:
+	case p > 1-Certain:
 		return "more than 98%"
 	}
 	return report.Percent(p)

@@ -1,102 +1,15 @@
-package capacity
+package answer
 
 import (
 	"github.com/llmsim/llmsim/internal/launch"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// Answer is the outcome of a plan for one model.
-type Answer struct {
-	// joint is set where other models take accelerators from the same stock.
-	joint bool
-	Name  string        `json:"name,omitempty"`
-	Model string        `json:"model"`
-	Load  string        `json:"load"`
-	SLO   scenarios.SLO `json:"slo"`
-	// ClassSLOs are the SLOs of classes that have one of their own.
-	ClassSLOs []ClassSLO `json:"class_slo,omitempty"`
-	// Rate is the steady rate in requests/s that the fleet must sustain, while Spare replicas are
-	// down.
-	Rate       float64 `json:"rate"`
-	Spare      int     `json:"spare"`
-	Confidence float64 `json:"confidence"`
-
-	// Goal is the goal of the plan in words.
-	Goal menu.Goal `json:"goal"`
-	// Prices names the price file and its date; empty if there is none.
-	Prices string `json:"prices,omitempty"`
-	// Chosen is the fleet that the goal asks for, and of a front the cheapest fleet. It is nil if
-	// no option meets the SLO. Then Nearest is the option that comes closest, if any option fits.
-	Chosen  *Deployment `json:"chosen,omitempty"`
-	Nearest *Nearest    `json:"nearest,omitempty"`
-	// Points are the simulated fleets of the goals front and latency. Reaches are the highest known
-	// rates of fleets for the goal throughput. Both are empty for other goals.
-	Points  []Point `json:"points,omitempty"`
-	Reaches []Reach `json:"reaches,omitempty"`
-	// Jobs are the fleets of a job that would be in time, the cheapest first.
-	Jobs []JobDone `json:"jobs,omitempty"`
-	// Shapes are the kinds of replicas by accelerator and parallelism, each at its best settings,
-	// cheapest fleet first.
-	Shapes []Shape `json:"shapes"`
-	// FurtherShapes is the number of shapes that are not shown, which are the ones farthest from
-	// being chosen.
-	FurtherShapes int `json:"further_shapes,omitempty"`
-	// BestMeasured is the cheapest measured shape, if the cheapest of all was not measured. If no
-	// shape was measured, it is the cheapest shape with a better grade, if there is one.
-	BestMeasured *Shape `json:"best_measured,omitempty"`
-	// Mixed is a cheaper fleet of two kinds of replicas, if there is one.
-	Mixed *Mixed `json:"mixed,omitempty"`
-	// Growth is the fleet for the rate to come, and Autoscaling what scaling with the load saves.
-	// Each is nil if the plan does not ask for it.
-	Growth      *Growth     `json:"growth,omitempty"`
-	Autoscaling *Autoscaled `json:"autoscaling,omitempty"`
-	// Rented is the cheapest day of a wave with some replicas that always run and others by the
-	// hour; nil if the plan does not ask for it.
-	Rented *Rented `json:"rented,omitempty"`
-	// Sensitivity says which inputs change the answer if they are wrong by 10 %.
-	Sensitivity []Sensitivity `json:"sensitivity,omitempty"`
-
-	// Options is the size of the menu. Simulations is the number of simulations that the search
-	// needed, and Further the number for the rest of the answer.
-	Options     int `json:"options"`
-	Simulations int `json:"simulations"`
-	Further     int `json:"further_simulations"`
-	// Failed is the number of simulations that failed. The answer leaves out their results.
-	Failed int `json:"failed_simulations,omitempty"`
-	// Unproven describes the rules without proof on which the answer rests; nil if it rests on
-	// bounds and simulations only.
-	Unproven *Unproven `json:"unproven,omitempty"`
-	// Pruned counts options that were not simulated, by reason.
-	Pruned []Pruned `json:"pruned"`
-	// Fates has the fate of every option, in the order of the menu; for a large menu, that of every
-	// simulated option.
-	Fates []Fate `json:"options_in_order"`
-}
-
-// ClassSLO is the SLO of a class.
-type ClassSLO struct {
-	Class string        `json:"class"`
-	SLO   scenarios.SLO `json:"slo"`
-}
-
-// classSLOs returns the SLOs of classes that have one of their own.
-func classSLOs(p *menu.Plan) []ClassSLO {
-	var list []ClassSLO
-	for _, c := range p.Workload.Classes {
-		if c.SLO != (scenarios.SLO{}) {
-			list = append(list, ClassSLO{c.Name, c.SLO.Complete()})
-		}
-	}
-	return list
-}
-
 // Deployment is a fleet of equal replicas.
 type Deployment struct {
-	option *option
-	load   string // in words
-	Label  string `json:"label"`
+	Load  string `json:"-"` // in words
+	Label string `json:"label"`
 	// Replicas includes the spares.
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
@@ -165,7 +78,7 @@ type Certainty struct {
 
 // Nearest is the option that comes closest to the SLO.
 type Nearest struct {
-	option int
+	Option int     `json:"-"` // its number on the menu
 	Label  string  `json:"label"`
 	Kept   float64 `json:"kept"`
 	Limit  string  `json:"limit"`
@@ -189,7 +102,7 @@ type Advice struct {
 
 // Shape is a kind of replica by accelerator and parallelism.
 type Shape struct {
-	option int
+	Option int    `json:"-"` // its number on the menu
 	Shape  string `json:"shape"`
 	// Accelerator is the name of its accelerators; empty if it has two kinds. GPUs is the number of
 	// accelerators of a replica or a group.
@@ -225,7 +138,6 @@ type Shape struct {
 // Mixed is a fleet of two kinds of replicas, among which requests go to the replica with the fewest
 // unless the menu has routing policies.
 type Mixed struct {
-	options  [2]*option
 	Labels   [2]string `json:"labels"`
 	Replicas [2]int    `json:"replicas"`
 	Hourly   float64   `json:"dollars_per_hour"`
@@ -254,25 +166,117 @@ type Autoscaled struct {
 	Most   int     `json:"most_replicas"`
 }
 
-// Sensitivity is what the answer would be if an input were 10 % other than it is.
-type Sensitivity struct {
-	Input   string `json:"input"`
-	Changes bool   `json:"changes"`
-	Answer  string `json:"answer"`
+// Chance is the probability that a number of replicas keeps the SLO, with the spares down.
+type Chance struct {
+	Replicas int `json:"replicas"`
+	// Probability is over the errors of both latencies. It is 0 for less than 0.015, and 1 for more
+	// than 0.985.
+	Probability float64 `json:"probability"`
+	// Low and High are the interval of the probability over seeds, at 95 % confidence.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// Kept is the share of requests that keep the SLO with the predicted times.
+	Kept float64 `json:"kept"`
 }
 
-// Pruned is options that were not simulated.
-type Pruned struct {
-	Why     string `json:"why"`
-	Options int    `json:"options"`
-	Example string `json:"example"`
+// Point is a simulated fleet with its price and its figures. Steps are slow: as slow as the asked
+// confidence demands, by how far predictions of such servers were off.
+type Point struct {
+	Option   int    `json:"-"` // its number on the menu
+	Label    string `json:"label"`
+	Replicas int    `json:"replicas"` // with the spares
+	// Hourly is its price in US dollars an hour, Latency the measure of the goal in milliseconds,
+	// and Energy the energy for a million output tokens in Wh.
+	Hourly  float64 `json:"dollars_per_hour"`
+	Latency float64 `json:"latency_ms"`
+	Energy  float64 `json:"wh_per_million_output_tokens"`
+	// Kept is the share of requests that keep the part of the SLO that binds, with the spares down.
+	Kept float64 `json:"kept"`
+	// Front reports whether no other fleet is better in one of these three and as good in the
+	// others.
+	Front bool `json:"front"`
+	// Grade says what the predictions rest on.
+	Grade evidence.Grade `json:"grade"`
 }
 
-// Fate says why an option won or lost.
-type Fate struct {
+// Dominates reports whether p is at least as good as q in price, latency and energy, and better in
+// one.
+func (p *Point) Dominates(q *Point) bool {
+	return p.Hourly <= q.Hourly && p.Latency <= q.Latency && p.Energy <= q.Energy &&
+		(p.Hourly < q.Hourly || p.Latency < q.Latency || p.Energy < q.Energy)
+}
+
+// Reach says how many requests the largest fleet of an option serves, as far as is known.
+type Reach struct {
 	Label    string  `json:"label"`
-	Kind     string  `json:"kind"`
-	Words    string  `json:"words,omitempty"`
-	Replicas int     `json:"replicas,omitempty"`
-	Ceiling  float64 `json:"bound_requests_per_second,omitempty"`
+	Replicas int     `json:"replicas"` // with the spares
+	Hourly   float64 `json:"dollars_per_hour"`
+	Watts    float64 `json:"peak_watts"`
+	// Rate is a rate in requests/s that the fleet serves, and Bound a rate that it does not serve.
+	// For the answer both hold for the whole fleet. For other fleets with equal replicas, they
+	// follow from one replica.
+	Rate  float64 `json:"rate"`
+	Bound float64 `json:"rate_bound"`
+	// Grade says what the predictions rest on.
+	Grade evidence.Grade `json:"grade"`
 }
+
+// JobDone is the fleet of a job, or an option that would do it.
+type JobDone struct {
+	Label    string  `json:"label"`
+	Replicas int     `json:"replicas"`
+	Requests int64   `json:"requests"`
+	Hours    float64 `json:"hours"`
+	// Dollars is the price of the fleet until the job is done, PerMillion that of a million tokens,
+	// prompts and answers together.
+	Dollars    float64 `json:"dollars"`
+	PerMillion float64 `json:"dollars_per_million_tokens"`
+}
+
+// ScaledFleet says how many replicas of a fleet run that start and stop with the load, spares
+// included.
+type ScaledFleet struct {
+	// Policy is the way of scaling in words.
+	Policy string `json:"policy"`
+	// Fewest run always; Mean is how many replicas, or groups, run on average, parts of a group
+	// weighted by their price, and Accelerators how many accelerators do.
+	Fewest       int     `json:"fewest_replicas"`
+	Mean         float64 `json:"mean_replicas"`
+	Accelerators float64 `json:"mean_accelerators"`
+	// Fixed is the least fixed number of the same replicas or groups that keeps the SLO, spares
+	// included, and FixedHourly what they cost; 0 where none was found.
+	Fixed       int     `json:"fixed_replicas"`
+	FixedHourly float64 `json:"fixed_dollars_per_hour"`
+}
+
+// Interrupted is the result of a simulation in which replicas of the fleet are taken away at
+// random.
+type Interrupted struct {
+	Interruptions int     `json:"interruptions"`
+	Hours         float64 `json:"hours"`
+	// Kept is the share of requests that kept the SLO; Expected what it is in the long run at
+	// least, reckoned from how many replicas are away how often. Both are with steps as predicted.
+	Kept     float64 `json:"kept"`
+	Expected float64 `json:"expected"`
+}
+
+// Rented is a day of a wave with two kinds of replicas: a base that always runs, with the spares,
+// and a peak that is rented by the hour, on demand.
+type Rented struct {
+	Base         string `json:"base"`
+	BaseReplicas int    `json:"base_replicas"`
+	Peak         string `json:"peak"`
+	PeakReplicas int    `json:"most_peak_replicas"`
+	// Daily is its price for a day in US dollars, Fixed that of the chosen fleet.
+	Daily float64 `json:"dollars_per_day"`
+	Fixed float64 `json:"fixed_dollars_per_day"`
+}
+
+// ClassKept is the share of the requests of a class that met its SLO.
+type ClassKept struct {
+	Name string  `json:"name"`
+	Kept float64 `json:"kept"`
+}
+
+// Certain is the least probability that is told apart from 0 and 1.
+const Certain = 0.015

@@ -1,4 +1,4 @@
-package capacity
+package answer
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func (a *Answers) write(out io.Writer, print func(*Answer, *report.Printer)) err
 	}
 	if len(a.Models) > 1 {
 		p.Gap()
-		p.Text(fmt.Sprintf("Together: %s, $%.2f an hour.", several(a.Accelerators, "accelerator"),
+		p.Text(fmt.Sprintf("Together: %s, $%.2f an hour.", Several(a.Accelerators, "accelerator"),
 			a.Hourly))
 	}
 	return p.Err()
@@ -90,7 +90,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 		p.Text("The tokens of an hour are worth " + diagnosis.Sold(d.Sold) + ".")
 	}
 	if a.Goal.Find == menu.FindFront {
-		a.printPoints(p, a.front())
+		a.printPoints(p, a.Front())
 	} else if next := a.next(); next != nil {
 		p.Text("Next: " + strings.Join(next, "; ") + ".")
 	}
@@ -115,14 +115,14 @@ func (a *Answer) printBrief(p *report.Printer) {
 
 // printAlone names the fleet that would be the answer if there were no other models.
 func (a *Answer) printAlone(p *report.Printer) {
-	if !a.joint || a.Chosen == nil {
+	if !a.Joint || a.Chosen == nil {
 		return
 	}
 	for i := range a.Shapes {
 		if s := &a.Shapes[i]; s.Replicas > 0 && s.Hourly < a.Chosen.Hourly*(1-1e-9) {
 			p.Text(fmt.Sprintf("Alone, this model would have %s of %s for $%.2f an hour; all "+
 				"models together cost less with those accelerators elsewhere.",
-				several(s.Replicas, "replica"), s.Label, s.Hourly))
+				Several(s.Replicas, "replica"), s.Label, s.Hourly))
 			return
 		}
 	}
@@ -140,7 +140,7 @@ func (a *Answer) next() []string {
 	var list []string
 	add := func(replicas int, label, words string) {
 		if label != a.Chosen.Label && len(list) < nextBest {
-			list = append(list, fmt.Sprintf("%s of %s, %s", several(replicas, "replica"), label,
+			list = append(list, fmt.Sprintf("%s of %s, %s", Several(replicas, "replica"), label,
 				words))
 		}
 	}

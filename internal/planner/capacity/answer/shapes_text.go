@@ -1,4 +1,4 @@
-package capacity
+package answer
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func (a *Answer) printShapes(p *report.Printer) {
 				b.Grade)
 		}
 		p.Text(fmt.Sprintf("%s: %s of %s, $%.2f an hour.", words,
-			several(b.Replicas, "replica"), b.Label, b.Hourly))
+			Several(b.Replicas, "replica"), b.Label, b.Hourly))
 	}
 	a.printAlone(p)
 	a.printTightest(p)
