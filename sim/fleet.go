@@ -158,7 +158,10 @@ func (f *fleet) summary() Result {
 	}
 	f.result.Links = make([]LinkResult, len(f.links))
 	for i := range f.links {
-		f.result.Links[i] = f.links[i].result
+		l := &f.links[i]
+		f.result.Links[i] = l.result
+		// KV caches whose users have left are on the link for longer than the run lasts.
+		f.result.Links[i].Busy -= max(0, l.free-f.result.End)
 	}
 	return f.result
 }
