@@ -64,9 +64,8 @@ func candidates(rate, prompt, output float64) []candidate {
 }
 
 // FindNext returns the loads whose results would narrow the prediction of the scenario's own
-// workload
-// most, the best first: of each load, TTFT and TPOT are taken to be measured to 1.5 %, and
-// predictions to be linear in the factors' logarithms.
+// workload most, the best first: of each load, TTFT and TPOT are taken to be measured to 1.5 %,
+// and predictions to be linear in the factors' logarithms.
 func (r *Result) FindNext(ctx context.Context) ([]Next, error) {
 	p := r.problem
 	simulation, err := p.server.build(r.Values())
