@@ -26,15 +26,12 @@ func hidden(t *testing.T, seed uint64) (scenarios.Factors, []observed.Run) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 3))
 	var f scenarios.Factors
-	for name, field := range map[string]*float64{"prompts": &f.Prompts, "memory": &f.Memory,
-		"cache": &f.Cache, "step": &f.Step, "sequence": &f.Sequence, "request": &f.Request,
-		"mixed": &f.Mixed} {
-		for _, known := range fit.Factors() {
-			if known.Name == name {
-				own := rand.New(rand.NewPCG(seed, uint64(len(name))*7919))
-				*field = math.Exp(known.Centre + known.Prior*own.NormFloat64())
-				*field = min(8, max(0.15, *field))
-			}
+	fields := map[string]*float64{"prompts": &f.Prompts, "memory": &f.Memory, "cache": &f.Cache,
+		"step": &f.Step, "sequence": &f.Sequence, "request": &f.Request, "mixed": &f.Mixed}
+	for _, known := range fit.Factors() {
+		if field := fields[known.Name]; field != nil {
+			*field = math.Exp(known.Centre + known.Prior*rng.NormFloat64())
+			*field = min(8, max(0.15, *field))
 		}
 	}
 	s := server(hiddenServer)
