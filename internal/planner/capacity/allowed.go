@@ -2,16 +2,12 @@ package capacity
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
-
-// unbounded is the number of replicas if nothing limits it.
-const unbounded = math.MaxInt32
 
 // allowed returns the largest number of replicas or groups of an option, spares included, for which
 // accelerators, budget and power suffice; unbounded if nothing limits them.

@@ -1,17 +1,14 @@
 package capacity
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios/evidence"
-	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -154,20 +151,6 @@ func (p *parts) times(slo metrics.SLO, ttft, tpot sim.Time, output int) float64 
 	return times * p.slow
 }
 
-// least returns the share of requests that must keep all limits of a request for an SLO to be kept:
-// where each latency has percentiles of its own, at most the sum of what each lets miss may miss
-// any.
-func least(s metrics.SLO) float64 {
-	if s.Share > 0 {
-		return s.Share
-	}
-	missing := map[metrics.Latency]float64{}
-	for _, l := range s.Percentiles {
-		missing[l.Latency] = 1 - l.Percentile/100 // the highest comes last
-	}
-	return 1 - missing[metrics.TTFT] - missing[metrics.TPOT] - missing[metrics.E2E]
-}
-
 // ratio returns a latency as a multiple of its limit; 0 if there is no limit.
 func ratio(t, limit sim.Time) float64 {
 	if limit == 0 {
@@ -186,20 +169,17 @@ func (p *parts) floor() string {
 		report.Percent(p.alone))
 }
 
-// count reads a whole number; 0 if there is none.
-func count(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0
-	}
-	return n
-}
+// unbounded is the number of replicas if nothing limits it.
+const unbounded = math.MaxInt32
 
-// reason returns the error of a scenario without file and line.
-func reason(err error) string {
-	var list strict.Problems
-	if errors.As(err, &list) && len(list) > 0 {
-		return list[0].Message
+// inTime bounds the chance that a probe keeps a limit on the time per token, 0 standing for none,
+// with the server to itself and steps that take slow times what is predicted.
+func (s *server) inTime(probe int, limit sim.Time, slow float64) float64 {
+	tokens := s.load.probes[probe].Output - 1
+	if s.drafts == nil || limit == 0 || tokens < 1 {
+		return 1
 	}
-	return err.Error()
+	// The mean over an answer is cut off at a picosecond.
+	within := sim.Time(float64(limit+1) * float64(tokens) / slow)
+	return s.drafts.inTime(waiting{tokens, s.alone[probe].plain, s.alone[probe].drafted, within})
 }

@@ -8,9 +8,6 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// mostOptions bounds a menu.
-const mostOptions = 2_000_000
-
 // options lists every combination of the menu.
 func (f *File) options() ([]*option, error) {
 	kinds := &kinds{file: f, mixture: f.mixture(), known: map[string]*server{},

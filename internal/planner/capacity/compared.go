@@ -4,12 +4,8 @@ import (
 	"context"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/sim"
 )
-
-// compared is the number of replicas that sets the length of the simulations by which fleets are
-// compared. All of these simulations have the same requests.
-const compared = 10
 
 // fleet is a fleet that may be simulated: an option, and the number of replicas without the spares.
 type fleet struct {
@@ -50,8 +46,6 @@ func (c *comparison) bounded(i, n int) (fleet, error) {
 	f.latency, err = c.floor(s, o)
 	return f, err
 }
-
-func (s *search) goal() *menu.Goal { return &s.trials.file.Plan.Goal }
 
 // outcome is the result of the simulation of a fleet.
 type outcome struct {
@@ -129,4 +123,27 @@ func (c *comparison) points(ctx context.Context, list []fleet) ([]answer.Point, 
 		}
 	}
 	return kept, nil
+}
+
+// floor bounds the measure of the goal for any fleet of o from below, in milliseconds: by that of
+// requests each of which has a replica to itself.
+func (c *comparison) floor(s *sample, o *option) (float64, error) {
+	last := o.servers()[len(o.servers())-1]
+	prompts, err := c.trials.steps(o.prefill)
+	if err != nil {
+		return 0, err
+	}
+	answers, err := c.trials.steps(last)
+	if err != nil {
+		return 0, err
+	}
+	first, pace := make([]float64, len(s.prompts)), make([]float64, len(s.prompts))
+	for g, prompt := range s.prompts {
+		r := &sim.Request{Prompt: prompt, Output: 2}
+		if !s.shared || !o.prefill.pace.shares {
+			first[g] = milliseconds(o.prefill.prefillAlone(prompts, r))
+		}
+		pace[g] = milliseconds(last.decodeAlone(answers, r))
+	}
+	return o.slow * s.measured(c.goal().Measure, first, pace) / slack, nil
 }

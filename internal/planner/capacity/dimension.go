@@ -127,3 +127,6 @@ func combinations(sizes []int) int {
 	}
 	return n
 }
+
+// mostOptions bounds a menu.
+const mostOptions = 2_000_000

@@ -79,18 +79,6 @@ func (d *drafting) inTime(w waiting) float64 {
 	return chance
 }
 
-// inTime bounds the chance that a probe keeps a limit on the time per token, 0 standing for none,
-// with the server to itself and steps that take slow times what is predicted.
-func (s *server) inTime(probe int, limit sim.Time, slow float64) float64 {
-	tokens := s.load.probes[probe].Output - 1
-	if s.drafts == nil || limit == 0 || tokens < 1 {
-		return 1
-	}
-	// The mean over an answer is cut off at a picosecond.
-	within := sim.Time(float64(limit+1) * float64(tokens) / slow)
-	return s.drafts.inTime(waiting{tokens, s.alone[probe].plain, s.alone[probe].drafted, within})
-}
-
 // mostExact bounds the tokens, over all kinds, whose chance is found exactly.
 const mostExact = 200
 

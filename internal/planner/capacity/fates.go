@@ -11,56 +11,6 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// fate says what the search found out about an option.
-type fate struct {
-	// kind groups the options that lost for the same kind of reason.
-	kind kind
-	// closest is the highest share that was seen to meet the SLO; 0 where nothing was simulated.
-	closest float64
-	// words say why a simulated option lost; see search.words for others.
-	words string
-	// replicas is the least number that sustains the rate, without spares; 0 where that is not
-	// known.
-	replicas int
-	// running is how many run on average, spares included, of a fleet that is scaled and whose
-	// number of replicas is known.
-	running float64
-	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
-	// on the lowest that is not; 0 and nil where none is known.
-	kept   float64
-	missed *verdict
-}
-
-// kind is the reason why an option was left out, in general; 0 if it is not known yet.
-type kind uint8
-
-const (
-	chosen kind = 1 + iota
-	unfit
-	outOfReach
-	tooFew
-	costsMore
-	simulated
-	broken
-	beyond
-	outdone
-)
-
-// String returns the reason in words.
-func (k kind) String() string {
-	return [...]string{
-		chosen:     "chosen",
-		unfit:      "does not fit",
-		outOfReach: "cannot meet the SLO even for a request that has the replica to itself",
-		tooFew:     "there are too few accelerators",
-		costsMore:  "costs more even at the roofline bound of its rate",
-		simulated:  "simulated",
-		broken:     "its simulations failed",
-		beyond:     "the smallest fleet needs more than the accelerators, the budget or the power",
-		outdone:    "another option is better, whatever a simulation would show",
-	}[k]
-}
-
 // words returns the fate of option i in words.
 func (s *search) words(i int) string {
 	o, fate := s.options[i], &s.fates[i]
@@ -121,9 +71,6 @@ func (s *search) lost(o *option, n int, v verdict) string {
 	}
 	return words
 }
-
-// label names option i.
-func (s *search) label(i int) string { return s.options[i].label(&s.trials.file.Plan.Menu) }
 
 // mostFates is the largest size of a menu for which an answer has the fate of every option. For a
 // larger menu, it has the fates of the simulated options.

@@ -120,3 +120,27 @@ func List() ([]scenarios.Listing, error) {
 	}
 	return list, nil
 }
+
+// reason returns the error of a scenario without file and line.
+func reason(err error) string {
+	var list strict.Problems
+	if errors.As(err, &list) && len(list) > 0 {
+		return list[0].Message
+	}
+	return err.Error()
+}
+
+// text returns the scenario file of replicas at a rate, for a number of requests.
+func (f *File) text(s scenarios.Scenario, rate float64, requests int64) ([]byte, error) {
+	s.Workload = f.Plan.Put(s.Workload, rate, requests)
+	return strict.Encode(s, func(string) bool { return true })
+}
+
+// file returns the scenario of replicas at a rate, for a number of requests.
+func (f *File) file(s scenarios.Scenario, rate float64, requests int64) (*scenarios.File, error) {
+	text, err := f.text(s, rate, requests)
+	if err != nil {
+		return nil, err
+	}
+	return scenarios.Parse(f.name, text)
+}

@@ -3,6 +3,7 @@ package capacity
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/scenarios"
@@ -280,4 +281,13 @@ func plainStep(steps *scenarios.Steps, r *sim.Request) sim.Time {
 		return 0
 	}
 	return steps.Clock.Decode(1, int64(r.Prompt)+1).At(int64(r.Prompt) + 1)
+}
+
+// count reads a whole number; 0 if there is none.
+func count(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
 }

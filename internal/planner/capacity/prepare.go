@@ -238,13 +238,3 @@ func (s *server) face(steps *scenarios.Steps) {
 		s.slowest.ttft, s.slowest.tpot = max(s.slowest.ttft, l.ttft), max(s.slowest.tpot, pace)
 	}
 }
-
-// steps returns the steps of a server that fits, made anew.
-func (t *trials) steps(s *server) (*scenarios.Steps, error) {
-	file, err := t.file.file(s.asked(), t.file.Plan.Peak(), 1)
-	if err != nil {
-		return nil, err
-	}
-	file.Clocks = t.clocks
-	return file.Steps(policies.Default())
-}

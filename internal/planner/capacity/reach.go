@@ -4,61 +4,12 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
-
-	"golang.org/x/sync/errgroup"
 )
-
-// grid is the number of rates at which the highest that a fleet sustains is looked for, from its
-// bound down to the lightest load: 3 % apart. All searches use the same rates, so that what one
-// finds does not depend on what others are compared with.
-const grid = 128
-
-// atOnce is how many options are simulated at the same time while the best is looked for. It does
-// not depend on cores and workers, and so neither do the answer and the number of simulations.
-const atOnce = 8
-
-// reach is the knowledge about the highest rate that a fleet sustains.
-type reach struct {
-	option, replicas int // replicas leaves out spares
-	// kept and missed are places in the grid: one replica sustains its share of the rate at kept,
-	// and one replica or the fleet does not sustain that at missed. Place 0 is the bound, place
-	// grid+1 no load at all.
-	kept, missed int
-	ceiling      float64 // of the fleet, in requests/s
-	price        float64 // of the fleet with the spares, in $/h
-	settling     bool    // whether the fleet was simulated whole
-}
-
-// rate returns the rate of the fleet at a place in the grid.
-func (r *reach) rate(place int) float64 {
-	if place > grid {
-		return 0
-	}
-	return menu.Round(r.ceiling * math.Pow(lightLoad, float64(place)/grid))
-}
-
-// highest returns the highest rate that the fleet may sustain, as far as is known.
-func (r *reach) highest() float64 { return r.rate(r.missed + 1) }
-
-// next returns the place in the grid to simulate: the middle of what is not known, but no rate
-// below served, which another fleet is known to serve; a fleet that misses that has lost. It is
-// r.missed where all that is not known is below served.
-func (r *reach) next(served float64) int {
-	place := (r.kept + r.missed) / 2
-	for place > r.missed && r.rate(place) < served {
-		place--
-	}
-	return place
-}
-
-// done reports whether the highest rate is known.
-func (r *reach) done() bool { return r.kept-r.missed == 1 }
 
 // reaches returns the fleets among which the one that serves most is to be found: of each option
 // the largest.
@@ -86,16 +37,6 @@ func (s *search) reach(i, n int) *reach {
 	o := s.options[i]
 	return &reach{option: i, replicas: n, kept: grid + 1, ceiling: float64(n) * o.ceiling,
 		price: float64(n+s.spare) * o.price}
-}
-
-// above returns the place in the grid of the lowest rate above another; 0 where that is not below
-// the bound.
-func (r *reach) above(rate float64) int {
-	place := grid
-	for place > 0 && r.rate(place) <= rate {
-		place--
-	}
-	return place
 }
 
 // reachFarthest finds the fleet that serves the most requests a second within the limits of the
@@ -282,22 +223,4 @@ func (s *search) sustains(ctx context.Context, o *option, n int, rate float64) (
 	rate = menu.Round(rate)
 	t, _, err := s.wholeAt(ctx, o, n, rate, o.worst(), 0)
 	return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
-}
-
-// each calls f for all of a list at the same time, and returns the first error.
-func each[T any](ctx context.Context, list []T, f func(context.Context, T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, v := range list {
-		group.Go(func() error { return f(ctx, v) })
-	}
-	return group.Wait()
-}
-
-// places lists the numbers below n.
-func places(n int) []int {
-	list := make([]int, n)
-	for k := range list {
-		list[k] = k
-	}
-	return list
 }

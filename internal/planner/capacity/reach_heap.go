@@ -47,3 +47,7 @@ func (h reachHeap) served() float64 {
 	}
 	return most
 }
+
+// atOnce is how many options are simulated at the same time while the best is looked for. It does
+// not depend on cores and workers, and so neither do the answer and the number of simulations.
+const atOnce = 8

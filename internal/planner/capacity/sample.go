@@ -6,49 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
-
-// latencies returns the mean and the 99th percentile of each latency over the requests that were
-// served, in milliseconds, by the names of results. The time per token is that of answers of more
-// than one token.
-func latencies(requests []planner.Request) map[string]float64 {
-	ttft, e2e := make([]sim.Time, 0, len(requests)), make([]sim.Time, 0, len(requests))
-	tpot := make([]sim.Time, 0, len(requests))
-	for i := range requests {
-		r := &requests[i]
-		if r.Rejected {
-			continue
-		}
-		ttft, e2e = append(ttft, r.TTFT), append(e2e, r.E2E)
-		if r.Output > 1 {
-			tpot = append(tpot, r.TPOT)
-		}
-	}
-	figures := map[string]float64{}
-	for name, list := range map[string][]sim.Time{"ttft": ttft, "tpot": tpot, "e2el": e2e} {
-		figures["mean_"+name+"_ms"], figures["p99_"+name+"_ms"] = spreadOf(list)
-	}
-	return figures
-}
-
-// spreadOf returns the mean and the 99th percentile, by the nearest rank, in milliseconds; 0 of an
-// empty list. It sorts the list.
-func spreadOf(list []sim.Time) (mean, p99 float64) {
-	if len(list) == 0 {
-		return 0, 0
-	}
-	slices.Sort(list)
-	sum, n := 0.0, float64(len(list))
-	for _, t := range list {
-		sum += float64(milliseconds(t))
-	}
-	return sum / n, milliseconds(list[int(math.Ceil(0.99*n))-1])
-}
-
-func milliseconds(t sim.Time) float64 { return 1000 * t.Seconds() }
 
 // weighted is a figure that stands for a number of requests.
 type weighted struct{ value, weight float64 }
@@ -153,29 +113,6 @@ func sampled(requests []sim.Request, context int) *sample {
 	return s
 }
 
-// floor bounds the measure of the goal for any fleet of o from below, in milliseconds: by that of
-// requests each of which has a replica to itself.
-func (c *comparison) floor(s *sample, o *option) (float64, error) {
-	last := o.servers()[len(o.servers())-1]
-	prompts, err := c.trials.steps(o.prefill)
-	if err != nil {
-		return 0, err
-	}
-	answers, err := c.trials.steps(last)
-	if err != nil {
-		return 0, err
-	}
-	first, pace := make([]float64, len(s.prompts)), make([]float64, len(s.prompts))
-	for g, prompt := range s.prompts {
-		r := &sim.Request{Prompt: prompt, Output: 2}
-		if !s.shared || !o.prefill.pace.shares {
-			first[g] = milliseconds(o.prefill.prefillAlone(prompts, r))
-		}
-		pace[g] = milliseconds(last.decodeAlone(answers, r))
-	}
-	return o.slow * s.measured(c.goal().Measure, first, pace) / slack, nil
-}
-
 // measured returns a measure of the requests, given the time to first token and the time per token
 // of each group of prompts, in milliseconds.
 func (s *sample) measured(measure string, first, pace []float64) float64 {
@@ -211,3 +148,7 @@ func (s *sample) energy(o *option, n int) float64 {
 	}
 	return joules / 3600 / s.tokens * 1e6
 }
+
+// compared is the number of replicas that sets the length of the simulations by which fleets are
+// compared. All of these simulations have the same requests.
+const compared = 10

@@ -177,28 +177,6 @@ func (s *search) firstAsked(o *option, known map[alike]int) (func(context.Contex
 	}, s.fewest(fixed)
 }
 
-// keepsUp decides whether a scaled fleet of at most n replicas, spares left out, serves the load:
-// the whole fleet does, over pooled seeds.
-func (s *search) keepsUp(ctx context.Context, o *option, n int) (verdict, error) {
-	needed := places(s.trials.file.Plan.Seeds(fewSeeds)) // which run at the same time
-	if err := each(ctx, needed, func(ctx context.Context, seed int) error {
-		_, _, err := s.whole(ctx, o, n, o.worst(), uint64(seed))
-		return err
-	}); err != nil {
-		return verdict{}, err
-	}
-	runs, ok, err := s.pool(ctx, o, n, o.worst(), s.seeds)
-	if err != nil {
-		return verdict{}, err
-	}
-	v := verdict{sustained: ok, unused: true, trial: runs[0]}
-	v.trial.Kept.Mean = sharePooled(runs).Mean
-	for k := range runs {
-		v.unused = v.unused && o.neverRan(&runs[k], n)
-	}
-	return v, nil
-}
-
 // leastFixed returns the least fixed number of the replicas of an option, spares left out, that
 // does not miss the SLO beyond chance in one run; 0 where all do.
 func (s *search) leastFixed(ctx context.Context, o *option) (int, error) {

@@ -11,36 +11,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
-// lightLoad is the share of the bound of the rate at which requests hardly meet each other. An SLO
-// that is missed there is missed at any rate.
-const lightLoad = 1.0 / 64
-
-// search looks for the cheapest fleet of replicas of one kind.
-type search struct {
-	rate    float64
-	spare   int
-	options []*option
-	fates   []fate
-	best    int // index of the option; -1 where there is none
-	seeds   int // the most runs of a whole fleet for a decision
-	trials  *trials
-	// lean is the share of the replicas that one suggests with which a fleet was found to do; 0
-	// where that is not known.
-	lean float64
-	// joint is set where other models take accelerators from the same stock.
-	joint bool
-	// fixed is what is known of the least fixed number of replicas of options that are scaled.
-	fixed map[alike]int
-	// missing is what became of options of which no fleet keeps the SLO, although one replica
-	// suggests it.
-	missing map[int]fate
-	// sizes is what is known of fleets that were simulated whole, by option; checked and better are
-	// how many were since rules that are not proven had left them out, and how many of these were
-	// better than what was known.
-	sizes           map[int]*sizes
-	checked, better int
-}
-
 // run finds the best fleet. Options are taken in the order of the least that they could cost, so
 // that most of them are seen to cost more than the best so far without a simulation, and most
 // others are simulated once: with as many replicas as would be cheaper.
@@ -88,23 +58,6 @@ func (s *search) run(ctx context.Context) error {
 	return nil
 }
 
-// enough decides whether n replicas of o, without the spares, serve the load. It simulates one
-// replica if all are alike, and else the whole fleet.
-func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) {
-	if o.scaled() {
-		return s.keepsUp(ctx, o, n)
-	}
-	if _, taken := o.interrupted(); taken {
-		t, err := s.withstands(ctx, o, n, s.rate, o.worst())
-		return verdict{rate: s.rate / float64(n), sustained: t.kept(), trial: t}, err
-	}
-	if s.trials.file.Plan.Divisible() {
-		return s.trials.sustains(ctx, o, s.rate/float64(n))
-	}
-	t, _, err := s.whole(ctx, o, n, o.worst(), 0)
-	return verdict{rate: s.rate / float64(n), sustained: t.kept(), trial: t}, err
-}
-
 // serves decides whether n replicas of option i serve the load, and notes what that says of one.
 func (s *search) serves(ctx context.Context, i, n int) (verdict, error) {
 	v, err := s.enough(ctx, s.options[i], n)
@@ -119,9 +72,6 @@ func (s *search) serves(ctx context.Context, i, n int) (verdict, error) {
 	}
 	return v, nil
 }
-
-// kept reports whether the SLO was kept, and would still be kept in a longer run.
-func (t *trial) kept() bool { return t.Kept.Mean >= t.Target-1e-12 && !t.Growing && !t.Short }
 
 // try simulates an option, and makes it the best if it is.
 func (s *search) try(ctx context.Context, i int) error {
@@ -174,20 +124,6 @@ func (s *search) suffice(ctx context.Context, i, n int) (bool, error) {
 	fate.closest = max(fate.closest, v.trial.Kept.Mean)
 	fate.kind, fate.words = simulated, s.lost(s.options[i], n, v)
 	return false, nil
-}
-
-// first returns how many replicas of an option are simulated first, and the most that may be asked
-// of it: as many as would be cheaper than the best, or where there is nothing to beat yet, as few
-// as possible.
-func (s *search) first(o *option) (n, most int) {
-	fewest, most := s.fewest(o), s.most(o)
-	if s.best < 0 {
-		return fewest, most
-	}
-	for most >= fewest && !s.beats(o, most) {
-		most = min(most-1, int(s.cost()/o.price)-s.spare)
-	}
-	return most, most
 }
 
 // bisect returns the least number of replicas that serve the load, between low, which do not, and

@@ -229,3 +229,18 @@ func limit(seen *planner.Observation, t *trial, g *clause) string {
 	}
 	return of + words + ": " + diagnosis.Cause(r, first)
 }
+
+// A replica that begins empty takes some lengths of a request to fill. What keeps the SLO at a rate
+// is simulated for enough of them, unless that takes more than mostFilling requests.
+const (
+	filling     = 10
+	mostFilling = 300_000
+)
+
+// fills returns how many requests it takes at a rate until what is served has been full for long.
+func (t *trial) fills(rate float64) int64 {
+	return int64(min(mostFilling, filling*rate*t.Latencies["mean_e2el_ms"]/1000))
+}
+
+// kept reports whether the SLO was kept, and would still be kept in a longer run.
+func (t *trial) kept() bool { return t.Kept.Mean >= t.Target-1e-12 && !t.Growing && !t.Short }

@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // trials runs simulations and remembers their results. Its methods may be called by several
@@ -173,21 +173,6 @@ func (t *trials) run(ctx context.Context, task *queue.Task) (result trial, err e
 	return result, err
 }
 
-// text returns the scenario file of replicas at a rate, for a number of requests.
-func (f *File) text(s scenarios.Scenario, rate float64, requests int64) ([]byte, error) {
-	s.Workload = f.Plan.Put(s.Workload, rate, requests)
-	return strict.Encode(s, func(string) bool { return true })
-}
-
-// file returns the scenario of replicas at a rate, for a number of requests.
-func (f *File) file(s scenarios.Scenario, rate float64, requests int64) (*scenarios.File, error) {
-	text, err := f.text(s, rate, requests)
-	if err != nil {
-		return nil, err
-	}
-	return scenarios.Parse(f.name, text)
-}
-
 // failure returns the words for an error that is the failure of a simulation, and whether it is
 // one.
 func failure(err error) (string, bool) {
@@ -196,4 +181,14 @@ func failure(err error) (string, bool) {
 		return parked.Error(), true
 	}
 	return "", false
+}
+
+// steps returns the steps of a server that fits, made anew.
+func (t *trials) steps(s *server) (*scenarios.Steps, error) {
+	file, err := t.file.file(s.asked(), t.file.Plan.Peak(), 1)
+	if err != nil {
+		return nil, err
+	}
+	file.Clocks = t.clocks
+	return file.Steps(policies.Default())
 }

@@ -16,18 +16,6 @@ func (s *search) whole(ctx context.Context, o *option, replicas int, wrong off,
 // mostDoubled bounds how often the simulation of a whole fleet is doubled in length.
 const mostDoubled = 2
 
-// A replica that begins empty takes some lengths of a request to fill. What keeps the SLO at a rate
-// is simulated for enough of them, unless that takes more than mostFilling requests.
-const (
-	filling     = 10
-	mostFilling = 300_000
-)
-
-// fills returns how many requests it takes at a rate until what is served has been full for long.
-func (t *trial) fills(rate float64) int64 {
-	return int64(min(mostFilling, filling*rate*t.Latencies["mean_e2el_ms"]/1000))
-}
-
 // wholeAt is whole at another rate. While the SLO is kept and yet latencies seem to grow, which a
 // short run may show by chance, the simulation is doubled in length.
 func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate float64,

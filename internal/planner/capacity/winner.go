@@ -74,3 +74,17 @@ func (s *search) crown(i int) {
 	}
 	s.fates[i].kind, s.fates[i].words, s.best = chosen, "", i
 }
+
+// first returns how many replicas of an option are simulated first, and the most that may be asked
+// of it: as many as would be cheaper than the best, or where there is nothing to beat yet, as few
+// as possible.
+func (s *search) first(o *option) (n, most int) {
+	fewest, most := s.fewest(o), s.most(o)
+	if s.best < 0 {
+		return fewest, most
+	}
+	for most >= fewest && !s.beats(o, most) {
+		most = min(most-1, int(s.cost()/o.price)-s.spare)
+	}
+	return most, most
+}

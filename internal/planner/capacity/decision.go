@@ -1,0 +1,101 @@
+package capacity
+
+import (
+	"context"
+
+	"github.com/llmsim/llmsim/internal/planner/stats"
+)
+
+// The runs of a whole fleet whose requests are pooled: two for a probability that is shown, and up
+// to twelve for a decision, until the interval of the share that keeps the SLO is clear of its
+// target, or that many requests are pooled.
+const (
+	fewSeeds   = 2
+	mostSeeds  = 12
+	mostPooled = 200_000
+)
+
+// keeps reports whether a fleet of n replicas of o, spares down, keeps the SLO where predictions
+// are wrong by some factors, over the pooled requests of at most that many seeds, and the share of
+// requests that do.
+func (s *search) keeps(ctx context.Context, o *option, n int, wrong off, seeds int) (bool,
+	float64, error) {
+	if _, taken := o.interrupted(); taken {
+		t, err := s.withstands(ctx, o, n, s.rate, wrong)
+		return t.kept(), t.Kept.Mean, err
+	}
+	runs, ok, err := s.pool(ctx, o, n, wrong, seeds)
+	if err != nil {
+		return false, 0, err
+	}
+	return ok, sharePooled(runs).Mean, nil
+}
+
+// decision is whether a fleet keeps the SLO. It is sure where the share of requests that do is
+// clear of its target, or latencies grow, and the fleet is far from it where the share is below the
+// target by more than farBelow.
+type decision struct {
+	kept, sure, far bool
+	share           float64
+}
+
+const farBelow = 0.05
+
+// decide is keeps over as many seeds as a decision takes.
+func (s *search) decide(ctx context.Context, o *option, n int, wrong off) (decision, error) {
+	if _, taken := o.interrupted(); taken {
+		ok, share, err := s.keeps(ctx, o, n, wrong, s.seeds)
+		return decision{kept: ok, sure: true, share: share}, err
+	}
+	runs, ok, err := s.pool(ctx, o, n, wrong, s.seeds)
+	if err != nil {
+		return decision{}, err
+	}
+	last, share := &runs[len(runs)-1], sharePooled(runs)
+	return decision{kept: ok, share: share.Mean, far: share.Mean < last.Target-farBelow,
+		sure: last.Growing || runs[0].hopeless() || share.Excludes(last.Target)}, nil
+}
+
+// pool simulates a fleet with one seed after another until it is clear whether it keeps the SLO,
+// and returns the runs. The fleet misses the SLO if latencies grow in one of the runs, or if a
+// second run without a miss would not make up for the requests of the first that miss it.
+func (s *search) pool(ctx context.Context, o *option, n int, wrong off,
+	seeds int) (runs []trial, kept bool, err error) {
+	seeds = s.trials.file.Plan.Seeds(seeds)
+	var all [][]clause
+	var requests int64
+	for seed := range seeds {
+		t, file, err := s.whole(ctx, o, n, wrong, uint64(seed))
+		if err != nil {
+			return nil, false, err
+		}
+		if runs = append(runs, t); t.Growing || seed == 0 && t.hopeless() {
+			return runs, false, nil
+		}
+		all = append(all, t.Clauses)
+		requests += file.Scenario.Workload.Requests
+		g := binding(pooled(all))
+		if seed+1 == seeds || seed+1 >= fewSeeds &&
+			(g.Kept.Excludes(g.Target) || requests >= mostPooled) {
+			return runs, g.Kept.Mean >= g.Target-1e-12, nil
+		}
+	}
+	return runs, false, nil
+}
+
+// hopeless reports whether a second run as long, all of whose requests keep the SLO, would not make
+// up for the requests that miss it.
+func (t *trial) hopeless() bool { return (t.Kept.Mean+1)/2 < t.Target-1e-12 }
+
+// sharePooled returns the share of the requests of some runs that keep the part of the SLO that
+// binds: of the last run where latencies grow in it.
+func sharePooled(runs []trial) stats.Interval {
+	var all [][]clause
+	for i := range runs {
+		if runs[i].Growing {
+			return runs[i].Kept
+		}
+		all = append(all, runs[i].Clauses)
+	}
+	return binding(pooled(all)).Kept
+}

@@ -1,0 +1,25 @@
+package capacity
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// each calls f for all of a list at the same time, and returns the first error.
+func each[T any](ctx context.Context, list []T, f func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, v := range list {
+		group.Go(func() error { return f(ctx, v) })
+	}
+	return group.Wait()
+}
+
+// places lists the numbers below n.
+func places(n int) []int {
+	list := make([]int, n)
+	for k := range list {
+		list[k] = k
+	}
+	return list
+}

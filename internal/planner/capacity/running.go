@@ -1,0 +1,49 @@
+package capacity
+
+import (
+	"context"
+	"slices"
+)
+
+// charge returns how many replicas or groups of an option run on average, spares included, with
+// steps as predicted: the mean of as many seeds as a figure that is shown. Of a fixed number it is
+// that number.
+func (s *search) charge(ctx context.Context, o *option, n int) (float64, error) {
+	if !o.scaled() {
+		return float64(n + s.spare), nil
+	}
+	seeds := s.trials.file.Plan.Seeds(fewSeeds)
+	sum, _, err := s.ran(ctx, o, n, seeds)
+	return sum / float64(seeds), err
+}
+
+// ran returns how many replicas or groups of a scaled option run on average, spares included, with
+// steps as predicted: the sum of some seeds; and whether some of them never run.
+func (s *search) ran(ctx context.Context, o *option, n, seeds int) (sum float64, unused bool,
+	err error) {
+	paid, idle := make([]float64, seeds), make([]bool, seeds)
+	err = each(ctx, places(seeds), func(ctx context.Context, k int) error {
+		t, _, err := s.whole(ctx, o.spared(s.spare), n+s.spare, asPredicted(), uint64(k))
+		if err == nil {
+			paid[k], idle[k] = o.paid(t.Running), o.spared(s.spare).neverRan(&t, n+s.spare)
+		}
+		return err
+	})
+	for _, v := range paid {
+		sum += v
+	}
+	return sum, !slices.Contains(idle, false), err
+}
+
+// neverRan reports whether some replicas of each pool never ran in a simulation of a scaled fleet
+// of up to n. Then fleets of up to more replicas show the same. A policy learns how many replicas
+// run, not how many there are, and the first that is off is started: as long as the last one is
+// off, no decision depends on how many come after it (TestReplicasThatNeverRun).
+func (o *option) neverRan(t *trial, n int) bool {
+	if o.decode == nil {
+		return t.Unused > 0
+	}
+	// Of either pool all but the least number may be unused.
+	rest := n - o.way.always - o.way.standing
+	return t.Unused > rest*int(max(o.prefills, o.decodes))
+}

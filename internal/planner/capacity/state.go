@@ -1,0 +1,99 @@
+package capacity
+
+import "github.com/llmsim/llmsim/internal/planner/capacity/menu"
+
+// lightLoad is the share of the bound of the rate at which requests hardly meet each other. An SLO
+// that is missed there is missed at any rate.
+const lightLoad = 1.0 / 64
+
+// search looks for the cheapest fleet of replicas of one kind.
+type search struct {
+	rate    float64
+	spare   int
+	options []*option
+	fates   []fate
+	best    int // index of the option; -1 where there is none
+	seeds   int // the most runs of a whole fleet for a decision
+	trials  *trials
+	// lean is the share of the replicas that one suggests with which a fleet was found to do; 0
+	// where that is not known.
+	lean float64
+	// joint is set where other models take accelerators from the same stock.
+	joint bool
+	// fixed is what is known of the least fixed number of replicas of options that are scaled.
+	fixed map[alike]int
+	// missing is what became of options of which no fleet keeps the SLO, although one replica
+	// suggests it.
+	missing map[int]fate
+	// sizes is what is known of fleets that were simulated whole, by option; checked and better are
+	// how many were since rules that are not proven had left them out, and how many of these were
+	// better than what was known.
+	sizes           map[int]*sizes
+	checked, better int
+}
+
+// fate says what the search found out about an option.
+type fate struct {
+	// kind groups the options that lost for the same kind of reason.
+	kind kind
+	// closest is the highest share that was seen to meet the SLO; 0 where nothing was simulated.
+	closest float64
+	// words say why a simulated option lost; see search.words for others.
+	words string
+	// replicas is the least number that sustains the rate, without spares; 0 where that is not
+	// known.
+	replicas int
+	// running is how many run on average, spares included, of a fleet that is scaled and whose
+	// number of replicas is known.
+	running float64
+	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
+	// on the lowest that is not; 0 and nil where none is known.
+	kept   float64
+	missed *verdict
+}
+
+// kind is the reason why an option was left out, in general; 0 if it is not known yet.
+type kind uint8
+
+const (
+	chosen kind = 1 + iota
+	unfit
+	outOfReach
+	tooFew
+	costsMore
+	simulated
+	broken
+	beyond
+	outdone
+)
+
+// String returns the reason in words.
+func (k kind) String() string {
+	return [...]string{
+		chosen:     "chosen",
+		unfit:      "does not fit",
+		outOfReach: "cannot meet the SLO even for a request that has the replica to itself",
+		tooFew:     "there are too few accelerators",
+		costsMore:  "costs more even at the roofline bound of its rate",
+		simulated:  "simulated",
+		broken:     "its simulations failed",
+		beyond:     "the smallest fleet needs more than the accelerators, the budget or the power",
+		outdone:    "another option is better, whatever a simulation would show",
+	}[k]
+}
+
+// label names option i.
+func (s *search) label(i int) string { return s.options[i].label(&s.trials.file.Plan.Menu) }
+
+func (s *search) goal() *menu.Goal { return &s.trials.file.Plan.Goal }
+
+// looked returns what is known of the fleets of option i.
+func (s *search) looked(i int) *sizes {
+	if s.sizes[i] == nil {
+		if s.sizes == nil {
+			s.sizes = map[int]*sizes{}
+		}
+		s.sizes[i] = &sizes{}
+	}
+	return s.sizes[i]
+}
