@@ -84,6 +84,10 @@ func TestWordsAreProper(t *testing.T) {
 		t.Errorf("%d words are few: texts would repeat themselves", len(v.words))
 	}
 	for _, w := range v.words {
+		if w.token >= 32_000 {
+			t.Errorf("%q is token %d: no token of smaller vocabularies, such as those of Llama 2 "+
+				"(32,000) and GPT-2 (50,257), which refuse it in prompts", w.text, w.token)
+		}
 		if word := w.text[1:]; improper(word) || strings.ToLower(word) != word {
 			t.Errorf("the vocabulary has a word that may offend: number %d", w.token)
 		}
