@@ -180,14 +180,14 @@ func TestKernelsAreSourcedAndPossible(t *testing.T) {
 }
 
 // An accelerator takes the efficiencies of its own maker's, and a warning says so where it cannot:
-// MI355X those of MI300X, and a TPU those of another maker.
+// MI325X those of MI300X, and a TPU those of another maker.
 func TestRelativesAreOfTheSameMaker(t *testing.T) {
 	c, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"mi355x":  "mi355x was not measured: efficiencies are those of mi300x",
+		"mi325x":  "mi325x was not measured: efficiencies are those of mi300x",
 		"tpu-v6e": "tpu-v6e was not measured, nor was another accelerator of its maker",
 		"gb200":   "gb200 was not measured: efficiencies are those of b200-sxm",
 	} {

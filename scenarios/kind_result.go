@@ -21,6 +21,9 @@ func kindResults(kinds []kind) []KindResult {
 		if own := k[0].own; own != nil {
 			e = evidence.Fitted(key, *own)
 		}
+		if r := k[0].Config.Release; !r.Version.IsZero() {
+			e.Version = r.Version.String()
+		}
 		if k[0].role != sim.Mixed {
 			e = e.Apart()
 		}

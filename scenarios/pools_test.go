@@ -29,7 +29,7 @@ func runYAML(t *testing.T, text string, overrides ...string) *Result {
 // Pools that differ in nothing serve as one of their sizes together.
 func TestEqualPoolsAreOne(t *testing.T) {
 	const common = "model: llama-3.1-8b\nhardware: h100-sxm\nrouting: least-tokens\nworkload: " +
-		"{rate: 40/s, requests: 600}\n"
+		"{rate: 10/s, requests: 600}\n"
 	one := runYAML(t, common+"replicas: 5\n")
 	two := runYAML(t, common+"fleet: {pools: [{name: a, replicas: 2}, {name: b, replicas: 3, "+
 		"hardware: h100-sxm}]}\n")

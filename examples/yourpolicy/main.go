@@ -39,7 +39,7 @@ func withOurs() (*policies.Registry, error) {
 // serve runs the chat scenario with changes: for a minute, with short answers and more prompts than
 // the GPU can compute.
 func serve(registry *policies.Registry, changes ...string) (*scenarios.Result, error) {
-	changes = append([]string{"workload.rate=75/s", "workload.output=16", "workload.duration=1m"},
+	changes = append([]string{"workload.rate=90/s", "workload.output=16", "workload.duration=1m"},
 		changes...)
 	file, err := scenarios.Load("chat", changes...)
 	if err != nil {

@@ -63,8 +63,9 @@ type deployment struct {
 	// that they do not.
 	waitSteps  int
 	waitTokens float64
-	// captured reports whether steps with prompts are launched as graphs, too.
-	captured bool
+	// captured reports whether steps with prompts are launched as graphs, too, and eager whether
+	// no steps are.
+	captured, eager bool
 	// engineTimes reports whether times were taken inside the engine, so that the cost of a request
 	// outside it does not count.
 	engineTimes bool
@@ -73,7 +74,7 @@ type deployment struct {
 // deploy finds what a row names in its columns model, gpu and dtype; where a column is empty or
 // absent, the defaults stand.
 func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployment {
-	d := deployment{tensor: tensor}
+	d := deployment{tensor: tensor, version: r.version()}
 	if r.err != nil {
 		return d
 	}
@@ -221,6 +222,9 @@ func (d *deployment) preset(p *Physics, blockTokens int) (servers.Config, error)
 	engine.Sorted = d.sorts
 	if d.captured {
 		engine.Graph = max(engine.Graph, d.tokenBudget)
+	}
+	if d.eager {
+		engine = engine.Eager()
 	}
 	return d.config(p, engine, blockTokens)
 }

@@ -10,8 +10,7 @@ import (
 
 // Held is the share of served latencies that lie in ranges of 80 %, each server counting the same:
 // as those of servers that were measured, and as if nothing of the same engine, accelerator and
-// model had been. Where there are enough rows, ranges are calibrated without the row, or those
-// rows.
+// model had been.
 type Held struct {
 	Measured float64 `json:"measured"`
 	LeftOut  float64 `json:"left_out"`
@@ -34,7 +33,7 @@ func heldBy(all []graded, width float64, chooses func(*graded) bool) float64 {
 		if g := &all[i]; g.shown == g.quantity && chooses(g) {
 			s := server{g.Key, g.quantity}
 			rows[s]++
-			if g.range80().Holds(g.deviation, width) {
+			if g.off.Holds(g.deviation, width) {
 				inside[s]++
 			}
 		}
@@ -52,15 +51,6 @@ func heldBy(all []graded, width float64, chooses func(*graded) bool) float64 {
 		return 0
 	}
 	return held / servers
-}
-
-// range80 is the range that the row has had no part in, or where there are too few rows for that,
-// the one that results have.
-func (g *graded) range80() evidence.Off {
-	if g.calibratable {
-		return g.unseen
-	}
-	return g.off
 }
 
 // ReliabilityPlots draws how often ranges hold what was measured, by file name: over the share that
@@ -118,11 +108,7 @@ func heldOf(list []Reliability, grade evidence.Grade, table string) (share float
 	inside, rows := 0.0, 0
 	for _, k := range list {
 		if k.Grade == grade && k.Table == table {
-			share := k.Inside
-			if k.LeftOut != nil {
-				share = *k.LeftOut
-			}
-			inside += float64(share * float64(k.Rows))
+			inside += float64(k.Inside * float64(k.Rows))
 			rows += k.Rows
 		}
 	}

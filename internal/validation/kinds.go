@@ -40,6 +40,8 @@ func kinds() []kind {
 		{"vllm_unique", "vllm_*runs*.csv", uniqueColumns, trials(uniqueRows)},
 		{"vllm_steps", "*__tp*_dp*_ep*.csv", stepColumns, readSteps},
 		{"silicon_apart", "silicon*.csv", siliconApartColumns, readSiliconApart},
+		{"pool_replicas", "pd_vs_replicas*.csv", poolColumns, trials(replicaRows)},
+		{"pools", "pd_vs_replicas*.csv", poolColumns, readPools},
 		{"ml_energy", "ml_energy*.csv", mlEnergyColumns, readMLEnergy},
 		{"mlperf", "mlperf_inference*.csv", mlperfColumns, readMLPerf},
 		{"vllm_offline", "*_vllm.csv", vllmOfflineColumns, trials(vllmOfflineRows)},

@@ -73,7 +73,7 @@ func readMLEnergy(c *catalogs, t *table) []experiment {
 			t.skip("on single B200 long answers take 32 ms a token whatever the model")
 			return
 		}
-		f.engine, f.host, f.sorts = "vllm-v1-sync", energyHost, true // vLLM 0.11
+		f.engine, f.version, f.host, f.sorts = "vllm-v1-sync", "0.11", energyHost, true
 		f.setDefaults()
 		f.kv = f.activations
 		f.place = place{Group: f.group(), file: t.file, line: r.line}

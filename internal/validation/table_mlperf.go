@@ -114,7 +114,6 @@ func (c *catalogs) mlperf(r *row) *mlperf {
 	if r.err != nil {
 		return nil
 	}
-	m.version = strings.TrimPrefix(round.FindString(r.table.file), "_v")
 	m.engine = mlperfEngine(m.accelerator.Generation, r.text("location"))
 	m.setDefaults()
 	m.narrowCache()
@@ -123,8 +122,8 @@ func (c *catalogs) mlperf(r *row) *mlperf {
 	m.limitRanks()
 	m.replicas = max(1, gpus/m.parallel().GPUs())
 	m.place = place{Group: m.group(), file: r.table.file, line: r.line}
-	m.name = fmt.Sprintf("v%s, %d × %s, best of all submitters", m.version, gpus,
-		m.accelerator.Name)
+	m.name = fmt.Sprintf("%s, %d × %s, best of all submitters",
+		strings.TrimPrefix(round.FindString(r.table.file), "_"), gpus, m.accelerator.Name)
 	return m
 }
 

@@ -90,7 +90,6 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 	}
 	x := &trial{measured: r.measured(s.figures), least: 1}
 	x.deployment = c.deploy(r, r.value(s.model), r.value(s.gpu), format(r), tensor)
-	x.version = r.version()
 	return x
 }
 

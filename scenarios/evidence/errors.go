@@ -25,25 +25,30 @@ type Error struct {
 	deployment.Key
 	// Quantity is "TTFT" or "TPOT".
 	Quantity string `json:"quantity"`
-	// Rows is the number of measured rows, and Median the median of their absolute relative errors:
-	// 0.02 is 2 %.
-	Rows   int     `json:"rows"`
-	Median float64 `json:"median_error"`
+	// Rows is the number of measured rows. LeftOut is the median of their absolute relative errors
+	// in predictions whose constants were fitted without any row of the engine, accelerator and
+	// model: 0.02 is 2 %. It is 0 if no such fit was made. Median is that of predictions with the
+	// shipped constants, which may have been fitted to the rows.
+	Rows    int     `json:"rows"`
+	LeftOut float64 `json:"left_out_error,omitempty"`
+	Median  float64 `json:"-"`
 	// Off says where measured values lie, as ranges take it: Bias and Within are logarithms.
 	Off Off `json:"off"`
+	// Versions are the releases of the engine that were measured, as far as they are known.
+	Versions []string `json:"versions,omitempty"`
 }
 
 // Header is the first line of the table.
 const Header = "engine,gpu,model,weights,kv_cache,tensor,pipeline,expert,data,link," +
 	"batching,memory,speculation," +
-	"quantity,rows,median_error,bias,within"
+	"quantity,rows,median_error,bias,within,versions"
 
 // Record returns the error as a line of the table.
 func (e *Error) Record() string {
-	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d,%d,%d,%s,%s,%s,%s,%s,%d,%.3f,%.3f,%.3f",
+	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d,%d,%d,%s,%s,%s,%s,%s,%d,%.3f,%.3f,%.3f,%s",
 		e.Engine, e.Accelerator, e.Model, e.Weights, e.KV, e.Tensor, e.Pipeline, e.Expert, e.Data,
 		e.Link, e.Batching, e.Memory, e.Speculation, e.Quantity, e.Rows, e.Median, e.Off.Bias,
-		e.Off.Within)
+		e.Off.Within, strings.Join(e.Versions, " "))
 }
 
 // errorsOf returns the errors measured for a server, or for the same in the other format of 16
@@ -58,10 +63,17 @@ func errorsOf(key deployment.Key) []Error {
 			alike = append(alike, e)
 		}
 	}
-	if len(list) > 0 {
-		return list
+	if len(list) == 0 {
+		list = alike
 	}
-	return alike
+	for i := range list {
+		for _, e := range LeftOut() {
+			if e.Key == list[i].Key && e.Quantity == list[i].Quantity {
+				list[i].LeftOut = e.Median
+			}
+		}
+	}
+	return list
 }
 
 // sixteen returns the key with BF16 for FP16, which has the same bytes and the same rates on every
@@ -85,21 +97,24 @@ func OfRelatives(key deployment.Key) bool {
 
 // measured returns the rows of the table, which is part of the program: it is right, or a test
 // fails.
-var measured = sync.OnceValue(func() []Error {
+var measured = sync.OnceValue(func() []Error { return mustRead("errors.csv", table) })
+
+// mustRead reads a table that is part of the program: it is right, or a test fails.
+func mustRead(name, table string) []Error {
 	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
 	if err != nil {
-		panic(fmt.Sprintf("errors.csv: %v", err))
+		panic(fmt.Sprintf("%s: %v", name, err))
 	}
 	var list []Error
 	for i, row := range rows[1:] {
 		e, err := parse(row)
 		if err != nil {
-			panic(fmt.Sprintf("errors.csv:%d: %v", i+2, err))
+			panic(fmt.Sprintf("%s:%d: %v", name, i+2, err))
 		}
 		list = append(list, e)
 	}
 	return list
-})
+}
 
 func parse(row []string) (Error, error) {
 	e := Error{
@@ -108,7 +123,7 @@ func parse(row []string) (Error, error) {
 			Weights: hardware.DType(row[3]), KV: hardware.DType(row[4]),
 			Link: row[9], Batching: row[10], Memory: row[11], Speculation: row[12],
 		},
-		Quantity: row[13],
+		Quantity: row[13], Versions: strings.Fields(row[18]),
 	}
 	var failures []error
 	for column, number := range map[int]*int{5: &e.Tensor, 6: &e.Pipeline, 7: &e.Expert, 8: &e.Data,
@@ -126,17 +141,26 @@ func parse(row []string) (Error, error) {
 	return e, errors.Join(failures...)
 }
 
-// held returns the errors of one server in words, or "" if there are none.
-func held(list []Error) string {
+// held returns the errors of one server in words, or "" if there are none: those of predictions
+// that were fitted without it, and the versions that were measured beside the one that is
+// predicted.
+func held(list []Error, version string) string {
 	if len(list) == 0 {
 		return ""
 	}
-	var parts []string
+	var parts, versions []string
 	rows, biased := 0, ""
 	for i := range list {
 		e := &list[i]
-		parts = append(parts, fmt.Sprintf("%s is off by %s%%", e.Quantity, percent(e.Median)))
+		if e.LeftOut > 0 {
+			parts = append(parts, fmt.Sprintf("%s is off by %s%%", e.Quantity, percent(e.LeftOut)))
+		}
 		rows = max(rows, e.Rows)
+		for _, v := range e.Versions {
+			if !slices.Contains(versions, v) {
+				versions = append(versions, v)
+			}
+		}
 		if times := math.Exp(e.Off.Bias); times > much || times < 1/much {
 			biased += fmt.Sprintf(" Measured %ss are %.2g times the predicted ones, typically.",
 				e.Quantity, times)
@@ -151,9 +175,34 @@ func held(list []Error) string {
 	if rows > 1 {
 		counted = fmt.Sprintf("%d measurements", rows)
 	}
-	return fmt.Sprintf("Compared with %s of %s (%s) under %s on %s, the predicted %s "+
-		"(median). Constants may have been fitted to some of them.%s",
-		counted, k.Model, k.Weights, k.Engine, on, strings.Join(parts, " and the "), biased)
+	words := fmt.Sprintf("Compared with %s of %s (%s) under %s%s on %s", counted, k.Model,
+		k.Weights, k.Engine, under(versions, version), on)
+	if len(parts) > 0 {
+		words += fmt.Sprintf(", the predicted %s (median, with constants that were fitted without "+
+			"such servers).", strings.Join(parts, " and the "))
+	} else {
+		words += ". How far off predictions are that were fitted without it is not known."
+	}
+	return words + biased
+}
+
+// under says which versions were measured, and which one is predicted if it is not among them.
+func under(versions []string, version string) string {
+	if len(versions) == 0 {
+		return ""
+	}
+	slices.Sort(versions)
+	words := " " + versions[0]
+	if last := versions[len(versions)-1]; last != versions[0] {
+		words += "–" + last
+	}
+	if version != "" && !slices.ContainsFunc(versions, func(v string) bool {
+		return v == version || strings.HasPrefix(v, version+".") ||
+			strings.HasPrefix(version, v+".")
+	}) {
+		words += fmt.Sprintf(" (yours is %s)", version)
+	}
+	return words
 }
 
 // much is the factor between measured and predicted times from which on a sentence names the bias.

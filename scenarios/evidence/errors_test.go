@@ -20,7 +20,7 @@ func TestEveryRowIsFound(t *testing.T) {
 			t.Errorf("%s reads back as %s", lines[i+1], got)
 		}
 		found := errorsOf(e.Key)
-		if len(found) == 0 || len(found) > 2 || !strings.Contains(held(found), e.Accelerator) {
+		if len(found) == 0 || len(found) > 2 || !strings.Contains(held(found, ""), e.Accelerator) {
 			t.Errorf("%+v is not among %+v", e, found)
 		}
 		if e.Rows <= 0 || e.Median < 0 {
@@ -43,9 +43,32 @@ func TestOtherServersAreNotKnown(t *testing.T) {
 	} {
 		was := key
 		change()
-		if list := errorsOf(key); len(list) > 0 || held(list) != "" {
+		if list := errorsOf(key); len(list) > 0 || held(list, "") != "" {
 			t.Errorf("change %d: %+v is taken for %+v", i, key, list)
 		}
 		key = was
+	}
+}
+
+// A sentence has the error of predictions that were fitted without the server, and says which
+// versions were measured where another one is asked.
+func TestSentencesNameErrorsLeftOutAndVersions(t *testing.T) {
+	e := measured()[0]
+	e.Versions, e.LeftOut, e.Median = []string{"0.15.1", "0.12.0"}, 0.25, 0.01
+	words := held([]Error{e}, "0.23")
+	for _, want := range []string{"25%", "0.12.0–0.15.1 (yours is 0.23)", "without such servers"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("%q lacks %q", words, want)
+		}
+	}
+	if strings.Contains(words, "1%") {
+		t.Errorf("%q has the error in the fit", words)
+	}
+	if words := held([]Error{e}, "0.15"); strings.Contains(words, "yours") {
+		t.Errorf("%q though 0.15.1 was measured", words)
+	}
+	e.LeftOut = 0
+	if words := held([]Error{e}, ""); !strings.Contains(words, "not known") {
+		t.Errorf("%q although it was never left out", words)
 	}
 }

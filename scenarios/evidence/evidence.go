@@ -47,6 +47,9 @@ type Evidence struct {
 	// Spread says how far the predictions may be from what would be measured.
 	Spread Spread `json:"spread"`
 
+	// Version is that of the engine that is predicted; "" if the engine has none.
+	Version string `json:"version,omitempty"`
+
 	// Server is the server that the evidence is about.
 	Server deployment.Key `json:"-"`
 }
@@ -69,10 +72,7 @@ func Of(key deployment.Key, own bool) Evidence {
 // accelerator and model had been measured.
 func Without(key deployment.Key) Evidence {
 	e := Evidence{Grade: Formula, Deviations: deviations(key), Server: key}
-	e.find(key, func(other deployment.Key) bool {
-		return other.Engine == key.Engine && other.Accelerator == key.Accelerator &&
-			other.Model == key.Model
-	})
+	e.find(key, func(other deployment.Key) bool { return together(other, key) })
 	e.Spread = spread(e.Grade, key, e.Errors)
 	return e
 }
@@ -156,11 +156,11 @@ func (e *Evidence) Sentence() string {
 	case Here:
 		words = e.Own.sentence()
 	case Measured:
-		words = held(e.Errors)
+		words = held(e.Errors, e.Version)
 	case Relative:
 		words = fmt.Sprintf(
 			"No such server was measured. The nearest that was has other features: %s. %s",
-			strings.Join(e.Differs, ", "), held(e.Errors))
+			strings.Join(e.Differs, ", "), held(e.Errors, e.Version))
 	case Kernels:
 		words = "No server like this was measured, only the kernels that it runs."
 	default:

@@ -18,7 +18,7 @@ func TestMeasuredAcceleratorsComputeBothFormatsAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Peak[hardware.FP16] != a.Peak[hardware.BF16] {
+		if sixteen := a.Peak[hardware.FP16]; sixteen > 0 && sixteen != a.Peak[hardware.BF16] {
 			t.Errorf("%s computes FP16 at %g and BF16 at %g FLOP/s", a.Name,
 				a.Peak[hardware.FP16], a.Peak[hardware.BF16])
 		}

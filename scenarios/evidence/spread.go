@@ -3,7 +3,6 @@ package evidence
 import (
 	_ "embed"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -49,16 +48,13 @@ func (o Off) Below(g Grade, quantity string) Off {
 }
 
 // beyond returns by how much, in logarithms, 80 of 100 predictions are off because less was
-// measured than of the servers that pools are of, to whose rows the constants were fitted. It
-// follows from the errors that a fit prints (validate DIR --fit, 22 November 2026): 80 of 100
-// served TPOTs were within 0.146 of the predicted ones, and TTFTs within 0.482; with their engine,
-// accelerator and model left out of the fit within 0.184 and 0.500. In an earlier fit, where that
-// was 0.165 and 0.87, they were within 0.225 and 0.95 with their accelerator left out, which then
-// takes the constants of a relative. Over generations of accelerators decode steps are off by up to
-// 0.25 (hardware/fitted/relatives.yaml); for TTFT twice that is a guess.
+// measured than of the servers around. Where an accelerator was left out of a fit, which then took
+// the constants of a relative, 80 of 100 served TPOTs were within 0.225 and TTFTs within 0.95 of
+// the predicted ones, and within 0.165 and 0.87 where it was not (validate DIR --fit, 2026). Over
+// generations of accelerators decode steps are off by up to 0.25 (hardware/fitted/relatives.yaml);
+// for TTFT twice that is a guess.
 func beyond(g Grade, quantity string) float64 {
-	errors := map[Grade][2]float64{Relative: {0.10, 0.13}, Kernels: {0.15, 0.38},
-		Formula: {0.25, 0.50}}[g]
+	errors := map[Grade][2]float64{Kernels: {0.15, 0.38}, Formula: {0.25, 0.50}}[g]
 	if quantity == "TTFT" {
 		return errors[1]
 	}
@@ -68,78 +64,40 @@ func beyond(g Grade, quantity string) float64 {
 //go:embed spread.csv
 var spreads string
 
-// SpreadHeader is the first line of the table of pools.
-const SpreadHeader = "engine,experts,quantity,servers,rows,bias,within"
+// SpreadHeader is the first line of the table of factors.
+const SpreadHeader = "quantity,servers,factor"
 
-// Pool says how far predictions were off for all servers of one engine and kind of model together.
-// An empty engine stands for all, and so does an empty Experts, which else is "yes" or "no".
-type Pool struct {
-	Engine, Experts, Quantity string
-	Servers, Rows             int
-	Off
-}
-
-// Record returns the pool as a line of the table.
-func (p *Pool) Record() string {
-	return fmt.Sprintf("%s,%s,%s,%d,%d,%.3f,%.3f", p.Engine, p.Experts, p.Quantity, p.Servers,
-		p.Rows, p.Bias, p.Within)
-}
-
-// pools reads the table, which is part of the program: it is right, or a test fails.
-var pools = sync.OnceValue(func() []Pool {
+// factors reads by how much the ranges around a server are widened so that they hold four in five
+// of servers that were left out. The table is part of the program: it is right, or a test fails.
+var factors = sync.OnceValue(func() map[string]float64 {
 	rows, err := csv.NewReader(strings.NewReader(spreads)).ReadAll()
 	if err != nil {
 		panic(fmt.Sprintf("spread.csv: %v", err))
 	}
-	var list []Pool
+	list := map[string]float64{}
 	for i, row := range rows[1:] {
-		p := Pool{Engine: row[0], Experts: row[1], Quantity: row[2]}
-		var err [4]error
-		p.Servers, err[0] = strconv.Atoi(row[3])
-		p.Rows, err[1] = strconv.Atoi(row[4])
-		p.Bias, err[2] = strconv.ParseFloat(row[5], 64)
-		p.Within, err[3] = strconv.ParseFloat(row[6], 64)
-		if err := errors.Join(err[:]...); err != nil {
+		if list[row[0]], err = strconv.ParseFloat(row[2], 64); err != nil {
 			panic(fmt.Sprintf("spread.csv:%d: %v", i+2, err))
 		}
-		list = append(list, p)
 	}
 	return list
 })
 
-// pooled returns the pool that is nearest to a server: that of its engine and kind of model, of its
-// engine, or of all.
-func pooled(key deployment.Key, quantity string) Off {
-	best, rank := Off{}, -1
-	for i := range pools() {
-		p := &pools()[i]
-		same := p.Quantity == quantity && (p.Engine == "" || p.Engine == key.Engine) &&
-			(p.Experts == "" || p.Experts == Experts(key.Model))
-		n := 0
-		if p.Engine != "" {
-			n++
-		}
-		if p.Experts != "" {
-			n++
-		}
-		if same && n > rank {
-			best, rank = p.Off, n
-		}
-	}
-	return best
+// Widened returns o as wide as ranges of servers that were not measured have to be.
+func (o Off) Widened(quantity string) Off {
+	return Off{o.Bias, float64(o.Within * factors()[quantity])}
 }
 
-// Experts returns "yes" for a model with routed experts, "no" for one without, and "" for one that
-// is not in the catalogue.
-func Experts(model string) string {
-	a, err := shipped().models.Lookup(model)
-	switch {
-	case err != nil:
-		return ""
-	case a.Experts() != nil:
-		return "yes"
-	}
-	return "no"
+// Unmeasured returns how far predictions of a quantity may be off for a server of which nothing
+// with the same engine, accelerator and model was measured, by the servers around it that were left
+// out of the fit themselves.
+func Unmeasured(key deployment.Key, quantity string) Off {
+	return Around(key, neighbours()[quantity]).Widened(quantity)
+}
+
+// together reports whether servers were left out of the fit together.
+func together(a, b deployment.Key) bool {
+	return a.Engine == b.Engine && a.Accelerator == b.Accelerator && a.Model == b.Model
 }
 
 // off returns how far predictions of a quantity may be off for a server of a grade.
@@ -152,7 +110,7 @@ func off(g Grade, key deployment.Key, errors []Error, quantity string) Off {
 	if g == Measured {
 		g = Relative // the other latency was measured
 	}
-	return pooled(key, quantity).Below(g, quantity)
+	return Unmeasured(key, quantity).Below(g, quantity)
 }
 
 // spread returns the spread for a server of a grade, given the errors that were measured of it.

@@ -114,13 +114,13 @@ func leastFleet(t *testing.T, s *search, o *option) (replicas int, running float
 // doubling comes to.
 func TestScaledFleetsOfAllThereIs(t *testing.T) {
 	text := strings.Replace(scaledMenu(false), "[l40s, a100-80gb-sxm]",
-		"[{accelerator: l40s, count: 4}]", 1)
+		"[{accelerator: l40s, count: 3}]", 1)
 	s, _ := prepared(t, text)
 	if err := s.answer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s.best < 0 || !s.chosen().scaled() || s.size() != 4 {
-		t.Errorf("planned %s, want 4 replicas, scaled", bestOf(s, s.best))
+	if s.best < 0 || !s.chosen().scaled() || s.size() != 3 {
+		t.Errorf("planned %s, want 3 replicas, scaled", bestOf(s, s.best))
 	}
 }
 

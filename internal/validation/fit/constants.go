@@ -54,7 +54,8 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 		rate("linear.compute", hardware.BF16, 0.45, 0.92, linear),
 		rate("linear.compute", hardware.FP8, 0.4, 0.92, linear),
 		rate("linear.compute", hardware.FP4, 0.3, 0.85, linear),
-		number("linear.memory", 0.7, 0.95, func(c *c) *float64 { return &c.Linear.Memory }),
+		number("linear.memory", 0.7, steptime.MostBandwidth,
+			func(c *c) *float64 { return &c.Linear.Memory }),
 		number("linear.kernel", 2*us, 12*us, func(c *c) *hardware.Seconds {
 			return &c.Linear.Kernel
 		}),
@@ -62,12 +63,12 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 		number("elementwise.kernel", 1*us, 5*us, func(c *c) *hardware.Seconds {
 			return &c.Elementwise.Kernel
 		}),
-		number("elementwise.memory", 0.4, 0.97,
+		number("elementwise.memory", 0.4, steptime.MostBandwidth,
 			func(c *c) *float64 { return &c.Elementwise.Memory }),
 		number("attention.decode_kernel", 4*us, 25*us, func(c *c) *hardware.Seconds {
 			return &c.Attention.DecodeKernel
 		}),
-		number("attention.decode_memory", 0.7, 0.97,
+		number("attention.decode_memory", 0.7, steptime.MostBandwidth,
 			func(c *c) *float64 { return &c.Attention.DecodeMemory }),
 		number("attention.decode_narrow", 0.4, 1,
 			func(c *c) *float64 { return &c.Attention.DecodeNarrow }),
@@ -80,7 +81,7 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 		}),
 		number("attention.prefill_compute", 0.35, 0.85,
 			func(c *c) *float64 { return &c.Attention.PrefillCompute }),
-		number("attention.prefill_memory", 0.15, 0.97,
+		number("attention.prefill_memory", 0.15, steptime.MostBandwidth,
 			func(c *c) *float64 { return &c.Attention.PrefillMemory }),
 		number("attention.prefill_tail", 0.15, 1.5,
 			func(c *c) *float64 { return &c.Attention.PrefillTail }),
@@ -94,7 +95,9 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 		{ // experts' weights come from the same memory as others
 			"experts.memory/linear.memory", 0.85, 1.15,
 			func(c *c) float64 { return c.Experts.Memory / c.Linear.Memory },
-			func(c *c, v float64) { c.Experts.Memory = min(0.97, v*c.Linear.Memory) },
+			func(c *c, v float64) {
+				c.Experts.Memory = min(steptime.MostBandwidth, v*c.Linear.Memory)
+			},
 		},
 		number("experts.kernel", 4*us, 40*us, func(c *c) *hardware.Seconds {
 			return &c.Experts.Kernel
@@ -146,9 +149,9 @@ func linkConstants(start *hardware.Collective) []constant[hardware.Collective] {
 // kernel, and handles each sequence between steps, in Python.
 func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 	type e = steptime.Engine
-	sequence, most := 10*us, 1.5
+	sequence := 10 * us
 	if preset.Graph == 0 {
-		sequence, most = 800*us, 0.97
+		sequence = 800 * us
 	}
 	return []constant[e]{
 		number("request", 2000*us, 12000*us, func(e *e) *hardware.Seconds { return &e.Request }),
@@ -161,7 +164,7 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 		number("host_sequence", 2*us, 100*us, func(e *e) *hardware.Seconds {
 			return &e.HostSequence
 		}),
-		number("compute", 0.4, most, func(e *e) *float64 { return &e.Compute }),
+		number("compute", 0.7, 1.4, func(e *e) *float64 { return &e.Compute }),
 		number("decode_compute", 0.003, 0.1, func(e *e) *float64 { return &e.DecodeCompute }),
 		number("launch", 2*us, 100*us, func(e *e) *hardware.Seconds { return &e.Launch }),
 		number("launch_prompt", 2*us, 200*us, func(e *e) *hardware.Seconds {
@@ -179,14 +182,16 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 		number("first_chunk", 5, 40, func(e *e) *float64 { return &e.FirstChunk }),
 		number("half_sums", 0.3, 1.2, func(e *e) *float64 { return &e.HalfSums }),
 		number("widening", 5, 60, func(e *e) *float64 { return &e.Widening }),
-		number("served.fixed", 0.4, 2, func(e *e) *float64 { return &e.Served.Fixed }),
+		number("served.fixed", 0.5, 2, func(e *e) *float64 { return &e.Served.Fixed }),
 		number("served.sampling", 0.05, 0.2, func(e *e) *float64 { return &e.Served.Sampling }),
-		number("served.prefill", 0.2, 1.5, func(e *e) *float64 { return &e.Served.Prefill }),
+		number("served.prefill", 0.5, 2, func(e *e) *float64 { return &e.Served.Prefill }),
 		number("served.fp8", 0.6, 1.6, func(e *e) *float64 { return &e.Served.FP8 }),
-		number("served.fp4", 0.6, 2, func(e *e) *float64 { return &e.Served.FP4 }),
-		number("served.experts", 0.4, 2.2, func(e *e) *float64 { return &e.Served.Experts }),
-		number("served.experts_fp8", 0.4, 2.2, func(e *e) *float64 { return &e.Served.ExpertsFP8 }),
-		number("served.experts_fp4", 0.4, 2.2, func(e *e) *float64 { return &e.Served.ExpertsFP4 }),
+		number("served.fp4", 0.55, 1.8, func(e *e) *float64 { return &e.Served.FP4 }),
+		number("served.experts", 0.45, 2.2, func(e *e) *float64 { return &e.Served.Experts }),
+		number("served.experts_fp8", 0.45, 2.2,
+			func(e *e) *float64 { return &e.Served.ExpertsFP8 }),
+		number("served.experts_fp4", 0.45, 2.2,
+			func(e *e) *float64 { return &e.Served.ExpertsFP4 }),
 		number("served.expert_memory", 0.5, steptime.MostBandwidth,
 			func(e *e) *float64 { return &e.Served.ExpertMemory }),
 		number("served.expert_memory_fp8", 0.5, steptime.MostBandwidth,

@@ -21,7 +21,7 @@ type Result struct {
 	Rows int `json:"rows"`
 
 	fitted *values
-	owners map[owner]evidence
+	owners map[owner]basis
 	// leftOut are the rows of goals, predicted without their group.
 	leftOut *validation.Report
 	draws   []validation.Draw
@@ -52,11 +52,13 @@ type owner struct {
 	name  string
 }
 
-// evidence is the rows on which the constants of an owner rest.
-type evidence struct {
+// basis is the rows on which the constants of an owner rest.
+type basis struct {
 	rows   int
 	error  float64 // median absolute relative error
 	tables []string
+	// only names the owners that alone were fitted, for study; nil for a fit of all.
+	only []string
 }
 
 // Run fits the constants of the given engines, accelerators and links to the data, or of all where
@@ -85,7 +87,7 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 		return nil, err
 	}
 	result := &Result{Rows: len(p.rows), fitted: p.valuesAt(final.at),
-		owners: p.evidence(final.errors)}
+		owners: p.bases(final.errors)}
 	result.Constants = p.constants(final.at, known, deviations)
 	physics := result.fitted.physics()
 	result.draws = data.Draws(physics)
@@ -110,15 +112,19 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 	return result, nil
 }
 
-// keep returns the solution in which what the rows do not determine stays as shipped, and the rest
-// finds its place beside it.
+// keep returns the solution in which what the rows do not determine stays as shipped, or is 1 where
+// it is a factor, and the rest finds its place beside it.
 func (p *problem) keep(ctx context.Context, solution *linearised, known []bool) (*linearised,
 	error) {
 	l := *solution
 	l.at, l.free = slices.Clone(l.at), known
 	for j := range l.at {
-		if !known[j] {
-			l.at[j] = math.Log(p.parameters[j].get(p.shipped))
+		switch k := &p.parameters[j]; {
+		case known[j]:
+		case k.isFactor():
+			l.at[j] = p.within(j, 0)
+		default:
+			l.at[j] = p.within(j, math.Log(k.get(p.shipped)))
 		}
 	}
 	start, err := p.predict(ctx, l.at)
@@ -139,9 +145,9 @@ func (p *problem) constants(x point, known []bool, deviations []float64) []Const
 	return list
 }
 
-// evidence sums up the rows by what they depend on. Single kernels count where nothing larger was
+// bases sums up the rows by what they depend on. Single kernels count where nothing larger was
 // measured, and for no engine.
-func (p *problem) evidence(errors []float64) map[owner]evidence {
+func (p *problem) bases(errors []float64) map[owner]basis {
 	served, kernels := map[owner][]int{}, map[owner][]int{}
 	for i := range p.rows {
 		r := &p.rows[i]
@@ -153,7 +159,7 @@ func (p *problem) evidence(errors []float64) map[owner]evidence {
 			}
 		}
 	}
-	list := map[owner]evidence{}
+	list := map[owner]basis{}
 	for o := range p.owners() {
 		rows := served[o]
 		if len(rows) == 0 {
@@ -163,7 +169,7 @@ func (p *problem) evidence(errors []float64) map[owner]evidence {
 			continue
 		}
 		var of []float64
-		e := evidence{rows: len(rows)}
+		e := basis{rows: len(rows)}
 		for _, i := range rows {
 			of = append(of, errors[i])
 			if table := p.rows[i].table; !slices.Contains(e.tables, table) {
@@ -171,6 +177,7 @@ func (p *problem) evidence(errors []float64) map[owner]evidence {
 			}
 		}
 		e.error = medianError(of)
+		e.only = p.only
 		list[o] = e
 	}
 	return list

@@ -16,6 +16,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/models/steptime"
 
 	"gopkg.in/yaml.v3"
 )
@@ -188,9 +189,12 @@ func TestWriteMakesFilesThatReadBackAndReplacesNone(t *testing.T) {
 		!strings.Contains(c.Fit.Source, "linear_layers") {
 		t.Errorf("fit is %+v", c.Fit)
 	}
-	left, err := os.ReadFile(filepath.Join(dir, "left_out.csv"))
-	if err != nil || !strings.HasPrefix(string(left), "table,file,line,") {
-		t.Errorf("rows left out: %v, %q", err, left)
+	for name, begin := range map[string]string{"left_out_rows.csv": "table,file,line,",
+		"left_out.csv": "engine,gpu,model,"} {
+		left, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.HasPrefix(string(left), begin) {
+			t.Errorf("%s: %v, %q", name, err, left)
+		}
 	}
 	if err := r.Write(dir, date); err == nil || !strings.Contains(err.Error(), "exists already") {
 		t.Errorf("writing over constants: %v", err)
@@ -212,6 +216,32 @@ func TestFitToMeasuredBatchesIsNoWorse(t *testing.T) {
 	for _, e := range run(t, data).Errors {
 		if e.Quantity == "token p50" && e.Fitted > e.Shipped+1 {
 			t.Errorf("error %.1f %% after the fit, %.1f %% before", e.Fitted, e.Shipped)
+		}
+	}
+}
+
+// No constant ships from a fit of some owners alone, and none has a kernel read more than any
+// reaches, whatever the engine.
+func TestShippedConstantsAreThoseOfOneFit(t *testing.T) {
+	for _, e := range steptime.Engines() {
+		if strings.Contains(e.Source, "--only") {
+			t.Errorf("%s is from a fit for study: %s", e.Name, e.Source)
+		}
+		for _, c := range hardware.AllConstants() {
+			if strings.Contains(c.Fit.Source, "--only") {
+				t.Errorf("%s is from a fit for study: %s", c.Accelerator, c.Fit.Source)
+			}
+			experts := c.Experts.Memory
+			if f := e.Served.ExpertMemory; f > 0 {
+				experts = f
+			}
+			for name, share := range map[string]float64{"products": c.Linear.Memory,
+				"experts": experts, "attention": c.Attention.DecodeMemory} {
+				if share > steptime.MostBandwidth {
+					t.Errorf("%s of %s on %s read %.0f %% of the bandwidth", name, e.Name,
+						c.Accelerator, 100*share)
+				}
+			}
 		}
 	}
 }

@@ -33,8 +33,11 @@ type parameter struct {
 	owner string
 	// centre and deviation are those of the logarithm, as it is believed without measurements.
 	centre, deviation float64
-	get               func(*values) float64
-	set               func(*values, float64)
+	// believed and spread are the centre and the deviation before constants of one kind are
+	// pooled; least and most bound the logarithm.
+	believed, spread, least, most float64
+	get                           func(*values) float64
+	set                           func(*values, float64)
 }
 
 // reference is the accelerator whose hosts are the measure of others.
@@ -80,9 +83,11 @@ func parametersOf[T any](s scope, constants func(*T) []constant[T], shipped *val
 			if c.get(&start) == 0 {
 				continue
 			}
+			centre, deviation := math.Log(c.low*c.high)/2, math.Log(c.high/c.low)/4
 			list = append(list, parameter{
 				kind: kind{s, c.name}, owner: owner,
-				centre: math.Log(c.low*c.high) / 2, deviation: math.Log(c.high/c.low) / 4,
+				centre: centre, deviation: deviation, believed: centre, spread: deviation,
+				least: centre - 3*deviation, most: math.Log(c.high),
 				get: func(v *values) float64 { t := in(v)[owner]; return c.get(&t) },
 				set: func(v *values, x float64) {
 					t := in(v)[owner]
@@ -117,11 +122,56 @@ func (p *problem) pointOf(v *values) point {
 	return x
 }
 
-// within keeps a parameter near its range: at most three deviations off the centre, and fractions
-// of what hardware can do below 1.
+// within keeps a parameter in its bounds: at most three deviations below what is believed, and what
+// hardware can do above it.
 func (p *problem) within(i int, x float64) float64 {
-	k := &p.parameters[i]
-	return min(max(x, k.centre-3*k.deviation), k.centre+2*k.deviation)
+	return min(max(x, p.parameters[i].least), p.parameters[i].most)
+}
+
+// pooled is the number of owners from which on constants of a kind are pooled.
+const pooled = 3
+
+// pool moves what is believed of each constant of a kind to where those of all its owners lie, with
+// the deviation that they have there; what was believed before counts as one more owner (Gelman et
+// al., "Bayesian Data Analysis", 3rd edition, section 5.4, with the moments of the estimates).
+func (p *problem) pool(x point) {
+	for _, k := range p.kinds {
+		sum, n := 0.0, 0.0
+		for j := range p.parameters {
+			if p.parameters[j].kind == k {
+				sum += x[j]
+				n++
+			}
+		}
+		if n < pooled {
+			continue
+		}
+		var believed, spread, squares float64
+		for j := range p.parameters {
+			if q := &p.parameters[j]; q.kind == k {
+				believed, spread = q.believed, q.spread
+			}
+		}
+		mean := (sum + believed) / (n + 1)
+		for j := range p.parameters {
+			if p.parameters[j].kind == k {
+				squares += (x[j] - mean) * (x[j] - mean)
+			}
+		}
+		deviation := math.Sqrt((squares + spread*spread) / (n + 1))
+		for j := range p.parameters {
+			if q := &p.parameters[j]; q.kind == k {
+				q.centre, q.deviation = mean, min(spread, max(spread/3, deviation))
+			}
+		}
+	}
+}
+
+// isFactor reports whether the constant is a ratio of an engine's kernels to others, of which 1
+// says that they do not differ.
+func (p *parameter) isFactor() bool {
+	return p.scope == engine && (p.name == "compute" || strings.HasPrefix(p.name, "served.") &&
+		p.name != "served.sampling")
 }
 
 // valuesAt returns the constants at x.

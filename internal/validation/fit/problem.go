@@ -20,7 +20,9 @@ type problem struct {
 	rows       []row
 	parameters []parameter
 	// kinds are the kinds of parameters.
-	kinds   []kind
+	kinds []kind
+	// only names the owners that are fitted; nil for all.
+	only    []string
 	shipped *values
 	models  *models.Catalog
 	// accelerators names the constants by accelerator, links those of the link within a node.
@@ -47,7 +49,8 @@ func newProblem(ctx context.Context, data *validation.Data, owners []string,
 		return nil, nil, err
 	}
 	p := &problem{data: thin(data, all), shipped: w.shipped, parameters: list,
-		accelerators: w.accelerators, links: w.links, models: known, progress: progress}
+		accelerators: w.accelerators, links: w.links, models: known, progress: progress,
+		only: owners}
 	some, err := p.data.Compare(ctx, w.physics())
 	if err != nil {
 		return nil, nil, err

@@ -25,6 +25,7 @@ func (p *problem) solve(ctx context.Context, x point) (*linearised, error) {
 	}
 	weights := p.weights(func(*row) bool { return true })
 	for n := 1; ; n++ {
+		p.pool(around.at)
 		loss := p.loss(around.at, around.errors, weights)
 		p.progress(fmt.Sprintf("round %d: loss %.1f over %d rows and %d constants", n, loss,
 			len(p.rows), len(p.parameters)))

@@ -14,23 +14,36 @@ import (
 	"github.com/llmsim/llmsim/internal/datafile"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Write writes the fitted constants into a folder, in the form of hardware/fitted
 // (accelerators/NAME.yaml, links/NAME.yaml, power.yaml) and of models/steptime/engines.yaml
-// (engines.yaml), and left_out.csv, with predictions that were made without any row of the same
-// engine, accelerator and model. It replaces no file: one that is there already is an error.
+// (engines.yaml), left_out.csv of scenarios/evidence, with the errors of servers that were
+// predicted without any row of the same engine, accelerator and model, and left_out_rows.csv with
+// their rows. It replaces no file: one that is there already is an error.
 func (r *Result) Write(dir string, date time.Time) error {
 	var engines []steptime.Engine
 	for _, e := range steptime.Engines() {
-		if evidence, ok := r.owners[owner{engine, e.Name}]; ok {
+		if from, ok := r.owners[owner{engine, e.Name}]; ok {
+			measured := measuredApart(e.Source)
 			e = r.engine(e.Name)
-			e.Source = evidence.source() + fmt.Sprintf(" (%s, %d rows, median error %.2g %%)",
-				date.Format(time.DateOnly), evidence.rows, 100*evidence.error)
-			engines = append(engines, e)
+			e.Source = from.source() + fmt.Sprintf(" (%s, %d rows, median error %.2g %%)",
+				date.Format(time.DateOnly), from.rows, 100*from.error) + measured
 		}
+		engines = append(engines, e) // as it was where no row is of it
 	}
-	contents := map[string]func(io.Writer) error{"left_out.csv": r.leftOut.WriteCSV}
+	contents := map[string]func(io.Writer) error{
+		"left_out_rows.csv": r.leftOut.WriteCSV,
+		"left_out.csv": func(w io.Writer) error {
+			lines := []string{evidence.Header}
+			for _, e := range r.leftOut.Errors() {
+				lines = append(lines, e.Record())
+			}
+			_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+			return err
+		},
+	}
 	if len(engines) > 0 {
 		contents["engines.yaml"] = encoded(engines)
 	}
@@ -42,8 +55,10 @@ func (r *Result) Write(dir string, date time.Time) error {
 		contents[filepath.Join("accelerators", name+".yaml")] = encoded(roundedAccelerator(c))
 	}
 	for name, c := range r.fitted.links {
-		if evidence, ok := r.owners[owner{link, name}]; ok {
-			c.Fit = evidence.fit(date)
+		if from, ok := r.owners[owner{link, name}]; ok {
+			measured := measuredApart(c.Fit.Source)
+			c.Fit = from.fit(date)
+			c.Fit.Source += measured
 			contents[filepath.Join("links", name+".yaml")] = encoded(roundedLink(c))
 		}
 	}
@@ -60,6 +75,17 @@ func (r *Result) Write(dir string, date time.Time) error {
 		}
 	}
 	return nil
+}
+
+// measuredApart returns what a source says, behind that of the fit, of constants that the fit
+// keeps.
+func measuredApart(source string) string {
+	for _, begin := range []string{"; bulk:", "; memory:", "; launch:"} {
+		if i := strings.Index(source, begin); i >= 0 {
+			return source[i:]
+		}
+	}
+	return ""
 }
 
 // engine returns the fitted preset of a family, rounded.
@@ -90,13 +116,17 @@ func round[T any](t *T, constants func(*T) []constant[T]) {
 }
 
 // fit says where constants are from.
-func (e evidence) fit(date time.Time) hardware.Fit {
+func (e basis) fit(date time.Time) hardware.Fit {
 	return hardware.Fit{Source: e.source(), Date: date.Format(time.DateOnly), Rows: e.rows,
 		Error: significant(e.error)}
 }
 
-func (e evidence) source() string {
-	return "llmsim validate --fit: tables " + strings.Join(e.tables, ", ") +
+func (e basis) source() string {
+	command := "llmsim validate --fit"
+	if len(e.only) > 0 {
+		command += " --only " + strings.Join(e.only, ",") + " (for study, not to ship)"
+	}
+	return command + ": tables " + strings.Join(e.tables, ", ") +
 		"; what these do not determine is an own estimate (docs/physics.md)"
 }
 

@@ -1,0 +1,111 @@
+package validation
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// The same H100s serve Llama-3.1-8B as plain replicas, or with prefill and decode apart
+// (llm-d/llm-d-benchmark, exp-7): requests that are all alike come at nearly even distances.
+var poolColumns = []string{"gpu", "model", "dtype", "tp", "layout", "gpus", "prompts",
+	"prompt_tokens_mean", "output_tokens_mean", "request_rate", "ttft_mean_ms", "tpot_mean_ms"}
+
+var poolFigures = []figure{{"ttft_mean_ms", "TTFT mean", "ms", 1},
+	{"tpot_mean_ms", "TPOT mean", "ms", 1}}
+
+// layout returns the numbers of prefill and of decode servers; for plain replicas, the first is 0.
+func layout(r *row) (prefill, decode int) {
+	text := r.required("layout")
+	if n, err := fmt.Sscanf(text, "%dp%dd", &prefill, &decode); n == 2 && err == nil {
+		return prefill, decode
+	}
+	if n, err := fmt.Sscanf(text, "%dreplicas", &decode); n != 1 || err != nil {
+		r.fail(fmt.Errorf("layout: found %q, want such as 1p1d or 2replicas", text))
+	}
+	return 0, decode
+}
+
+var replicaRows = rowSpec{
+	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tp", figures: poolFigures,
+	chooses: func(r *row) bool { prefill, _ := layout(r); return prefill == 0 },
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		_, replicas := layout(r)
+		load := evenLoad(r, replicas)
+		if r.err != nil {
+			return ""
+		}
+		t.engine = "vllm-v1-sync" // May 2025
+		t.setDefaults()
+		t.load = func() (sim.Source, error) { return load(), nil }
+		t.name = fmt.Sprintf("%d replicas, %g/s", replicas, r.number("request_rate"))
+		return ""
+	},
+}
+
+// evenLoad returns what makes the requests of a row for one of some replicas.
+func evenLoad(r *row, replicas int) func() *script {
+	rate, n := r.number("request_rate"), r.count("prompts")
+	prompt, output := r.count("prompt_tokens_mean"), r.count("output_tokens_mean")
+	if r.err == nil && (rate <= 0 || n > maxRequests || replicas < 1 || replicas > n) {
+		r.fail(fmt.Errorf("found %d requests at %g/s over %d replicas", n, rate, replicas))
+	}
+	return func() *script {
+		s := &script{}
+		for i := 0; i < n; i += replicas {
+			s.requests = append(s.requests, sim.Request{Arrival: sim.Seconds(float64(i) / rate),
+				Prompt: prompt, Output: output})
+		}
+		return s
+	}
+}
+
+// poolTrial is servers with prefill and decode apart.
+type poolTrial struct {
+	apart
+	place
+	load     func() *script
+	measured []measurement
+}
+
+// readPools reads the rows with prefill and decode apart. They ran without graphs.
+func readPools(c *catalogs, t *table) []experiment {
+	var list []experiment
+	t.each(func(r *row) {
+		prefill, decode := layout(r)
+		if prefill == 0 {
+			return
+		}
+		x := &poolTrial{load: evenLoad(r, 1), measured: r.measured(poolFigures)}
+		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"),
+			r.countOf("tp"))
+		if decode > maxBatch || prefill > maxBatch {
+			r.fail(fmt.Errorf("layout: found more than %d servers", maxBatch))
+		}
+		if r.err != nil {
+			return
+		}
+		d.engine, d.eager = "vllm-v1-sync", true
+		d.setDefaults()
+		x.prefill, x.decode = pool{deployment: d, workers: prefill},
+			pool{deployment: d, workers: decode}
+		x.frontends = 1
+		x.place = place{Group: d.group(), file: t.file, line: r.line}
+		x.name = fmt.Sprintf("%d prefill, %d decode, %g/s", prefill, decode,
+			r.number("request_rate"))
+		list = append(list, x)
+	})
+	return list
+}
+
+func (x *poolTrial) at() place { return x.place }
+
+// compare implements experiment.
+func (x *poolTrial) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
+	all, err := x.serve(ctx, p, x.load())
+	if err != nil {
+		return nil, err
+	}
+	return x.place.compare(x.measured, all.latenciesAndRate()), nil
+}

@@ -1,0 +1,185 @@
+package evidence
+
+import (
+	"cmp"
+	_ "embed"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/scenarios/deployment"
+)
+
+// left_out.csv has the errors of servers that nothing was fitted to: each is predicted with
+// constants that were fitted without any row of its engine, accelerator and model
+// (llmsim validate DIR --fit).
+//
+//go:embed left_out.csv
+var leftOutTable string
+
+// LeftOut returns the errors of servers in predictions that were fitted without them.
+func LeftOut() []Error { return leftOut() }
+
+var leftOut = sync.OnceValue(func() []Error { return mustRead("left_out.csv", leftOutTable) })
+
+// Kin says how alike servers are, as far as errors of predictions go.
+type Kin struct {
+	key                deployment.Key
+	generation, family string
+	vendor             string
+	experts            bool
+	bits               int
+	ranks              bool
+}
+
+// KinOf returns what servers like this have in common.
+func KinOf(key deployment.Key) Kin {
+	k := Kin{key: key, bits: 16, ranks: key.Data > 1}
+	switch key.Weights {
+	case hardware.FP8, hardware.FP8Block, hardware.INT8:
+		k.bits = 8
+	case hardware.FP4, hardware.MXFP4, hardware.INT4, hardware.Q4_0, hardware.Q4KM:
+		k.bits = 4
+	}
+	if a, err := shipped().hardware.Accelerator(key.Accelerator); err == nil {
+		k.generation, k.vendor = a.Generation, vendorOf(a.Generation)
+	}
+	if m, err := shipped().models.Lookup(key.Model); err == nil {
+		k.family, k.experts = familyOf(m), m.Experts() != nil
+	}
+	return k
+}
+
+// vendorOf returns the maker of accelerators of a generation; "" for one that is not known.
+func vendorOf(generation string) string {
+	for vendor, generations := range map[string][]string{
+		"nvidia": {"volta", "turing", "ampere", "ada", "hopper", "blackwell"}, "amd": {"cdna"},
+		"apple": {"apple", "m"}, "google": {"tpu"}, "intel": {"gaudi"},
+	} {
+		if slices.ContainsFunc(generations,
+			func(begin string) bool { return strings.HasPrefix(generation, begin) }) {
+			return vendor
+		}
+	}
+	return ""
+}
+
+// How far apart servers are that differ in one thing, in units in which a server counts for 1/e as
+// much as one at no distance.
+const (
+	otherEngine     = 2.0
+	otherPreset     = 0.7
+	otherVendor     = 1.5
+	otherGeneration = 0.7
+	otherGPU        = 0.4
+	otherExperts    = 1.5
+	otherFamily     = 0.7
+	otherModel      = 0.3
+	otherBits       = 0.7
+	otherFormat     = 0.3
+	otherRanks      = 1.0
+)
+
+// distanceTo returns how far apart two servers are.
+func (k *Kin) distanceTo(other *Kin) float64 {
+	a, b := &k.key, &other.key
+	d := 0.0
+	add := func(differ bool, by float64) {
+		if differ {
+			d += by
+		}
+	}
+	add(engineOf(a.Engine) != engineOf(b.Engine), otherEngine)
+	add(a.Engine != b.Engine, otherPreset)
+	add(k.vendor != other.vendor, otherVendor)
+	add(k.generation != other.generation, otherGeneration)
+	add(a.Accelerator != b.Accelerator, otherGPU)
+	add(k.experts != other.experts, otherExperts)
+	add(k.family != other.family, otherFamily)
+	add(a.Model != b.Model, otherModel)
+	add(k.bits != other.bits, otherBits)
+	add(a.Weights != b.Weights, otherFormat)
+	add(k.ranks != other.ranks, otherRanks)
+	return d
+}
+
+// engineOf returns the engine of a preset: vllm of vllm-v1-sync.
+func engineOf(preset string) string {
+	name, _, _ := strings.Cut(preset, "-")
+	return name
+}
+
+// Neighbour is a measured server with the errors of one quantity.
+type Neighbour struct {
+	Kin
+	Off
+}
+
+// deciles are the places of five equal parts of a normal distribution, in standard deviations.
+var deciles = [5]float64{-1.2816, -0.5244, 0, 0.5244, 1.2816}
+
+// Points returns five deviations that stand for those of the server's rows.
+func (o Off) Points() [5]float64 {
+	var points [5]float64
+	for i, z := range deciles {
+		points[i] = o.Bias + float64(o.Within*z/Width80)
+	}
+	return points
+}
+
+// priorServers is how many servers without any bias count beside those that are near.
+const priorServers = 2
+
+// Around returns where the errors of a server lie, by those of the servers around it that do not
+// have its engine, accelerator and model, each of which counts the less the further it is away: the
+// median of their deviations, and what holds four in five of them (localised conformal prediction:
+// Guan, Biometrika 110(1), 2023).
+func Around(key deployment.Key, list []Neighbour) Off {
+	type point struct{ x, weight float64 }
+	own := KinOf(key)
+	var points []point
+	var total float64
+	for i := range list {
+		if together(key, list[i].key) {
+			continue
+		}
+		weight := math.Exp(-own.distanceTo(&list[i].Kin))
+		total += weight
+		for _, x := range list[i].Points() {
+			points = append(points, point{x, weight / 5})
+		}
+	}
+	if total == 0 {
+		return Off{}
+	}
+	quantile := func(p float64, of func(float64) float64) float64 {
+		slices.SortFunc(points, func(a, b point) int { return cmp.Compare(of(a.x), of(b.x)) })
+		sum := 0.0
+		for _, q := range points {
+			if sum += q.weight; sum >= p*total*(1-1e-9) {
+				return of(q.x)
+			}
+		}
+		return 0
+	}
+	same := func(x float64) float64 { return x }
+	bias := quantile(0.5, same) * total / (total + priorServers)
+	return Off{Bias: bias, Within: quantile(0.8, func(x float64) float64 {
+		return math.Abs(x - bias)
+	})}
+}
+
+// NeighboursOf returns the servers of errors by quantity.
+func NeighboursOf(list []Error) map[string][]Neighbour {
+	near := map[string][]Neighbour{}
+	for i := range list {
+		e := &list[i]
+		near[e.Quantity] = append(near[e.Quantity], Neighbour{KinOf(e.Key), e.Off})
+	}
+	return near
+}
+
+// neighbours are the servers that were left out of the fit.
+var neighbours = sync.OnceValue(func() map[string][]Neighbour { return NeighboursOf(LeftOut()) })
