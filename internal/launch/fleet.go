@@ -52,7 +52,7 @@ func NewBundle(simulation *scenarios.Simulation, engine string) (*Bundle, error)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Engine: e.Name, Version: e.Version, Image: image(e), Port: e.Port,
+	b := &Bundle{Engine: e.Name, Port: e.Port,
 		Name: manifests.ObjectName(s.Model), Routing: s.Routing.Policy, Worker: e.Dynamo}
 	groups := engines.Groups(simulation)
 	for i := range groups {
@@ -60,6 +60,7 @@ func NewBundle(simulation *scenarios.Simulation, engine string) (*Bundle, error)
 		if err != nil {
 			return nil, err
 		}
+		b.Version = e.VersionOf(&groups[i].Replica).String()
 		b.Servers = append(b.Servers, *server)
 	}
 	b.Notes = engines.Missing(simulation, e, groups)
@@ -79,7 +80,8 @@ func serverOf(e *engines.Engine, g *engines.Group, routing string) (*manifests.S
 	}
 	perNode := max(1, g.Hardware.PerNode)
 	s := &manifests.Server{
-		Name: g.Name, Role: g.Role, ConfigFile: g.ConfigFile(), Resource: kind, Port: e.Port,
+		Name: g.Name, Role: g.Role, ConfigFile: g.ConfigFile(),
+		Image: image(e, &g.Replica), Resource: kind, Port: e.Port,
 		Autoscaler: e.Autoscaler(&g.Scaling), Replicas: g.Replicas,
 		Accelerators: g.Accelerators(), Nodes: (g.Accelerators() + perNode - 1) / perNode,
 	}
@@ -92,10 +94,10 @@ func serverOf(e *engines.Engine, g *engines.Group, routing string) (*manifests.S
 	return s, s.Spread(e.Name, g.Ranks())
 }
 
-// image returns the container image of an engine.
-func image(e *engines.Engine) string {
+// image returns the container image of an engine in the version of a replica.
+func image(e *engines.Engine, d *engines.Replica) string {
 	return map[string]string{"vllm": "vllm/vllm-openai:v", "sglang": "lmsysorg/sglang:v",
-		"trtllm": "nvcr.io/nvidia/tensorrt-llm/release:"}[e.Name] + e.Version
+		"trtllm": "nvcr.io/nvidia/tensorrt-llm/release:"}[e.Name] + e.VersionOf(d).String()
 }
 
 // resource returns the name under which Kubernetes counts an accelerator.

@@ -38,7 +38,8 @@ func draw(t *rapid.T, e *engines.Engine) []string {
 	maybe("engine.max-model-len=" + n("len", 100, 5000))
 	maybe("engine.kv-cache=fp8")
 	maybe("engine.weights=fp8")
-	maybe("engine.graph=" + eight(n("graph", 1, 20)))
+	one("engine.graph="+eight(n("graph", 1, 20)), "engine.eager=true", "engine.slowdown=1")
+	maybe("engine.scheduling=synchronous")
 	maybe("memory.tokens=" + strconv.Itoa(1024*rapid.IntRange(32, 64).Draw(t, "tokens")))
 	switch e.Name {
 	case "vllm":
@@ -160,6 +161,8 @@ func differences(a, b *engines.Replica) (list []string) {
 	if most, err := strconv.Atoi(a.Limit("max-sequences")); err == nil && a.Graph < most {
 		differ("engine.graph", a.Engine.Graph, b.Engine.Graph)
 	}
+	differ("engine.eager", a.Engine.Eager, b.Engine.Eager)
+	differ("engine.scheduling", a.Engine.Scheduling, b.Engine.Scheduling)
 	differ("engine.max-model-len", a.Engine.MaxModelLen, b.Engine.MaxModelLen)
 	differ("memory.tokens", a.Memory.Tokens, b.Memory.Tokens)
 	differ("batching", a.Batching.Policy, b.Batching.Policy)
@@ -354,7 +357,7 @@ spec:
 			"--speculative-algorithm, --speculative-num-steps, --speculative-eagle-topk: "},
 		{"kind: Deployment\nspec:\n  replicas: 3\n  pod: {command: [vllm, serve, m, -dp, '4']}",
 			"model=m replicas=12", "read as 4 replicas"},
-		{gke, "model=TinyLlama/TinyLlama-1.1b parallelism.tensor=2", ""},
+		{gke, "engine.preset=vllm engine.version=0.8.5 model=TinyLlama/TinyLlama-1.1b parallelism.tensor=2", ""},
 		{"#!/bin/sh\nset -e\ncd /x\nvllm serve 'a model'\n",
 			"model=a model", ""},
 		{manifest, "engine.max-model-len=32000 model=m " +

@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
+	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/launch/manifests"
 	"github.com/llmsim/llmsim/internal/launch/options"
+	registry "github.com/llmsim/llmsim/models/engines"
 )
 
 // member is the replicas that a command starts.
@@ -138,8 +140,13 @@ func (s started) member(file files, behind map[string]string) (member, error) {
 	return m, nil
 }
 
-// version returns that of the engine by its image; empty where that does not say it.
-func (s *started) version() string { return options.VersionOf(s.Image) }
+// version returns that of the engine by its image; zero where that does not say it.
+func (s *started) version() registry.Version {
+	if !engines.IsImage(s.Image) {
+		return registry.Version{}
+	}
+	return options.VersionOf(s.Image)
+}
 
 // nodes returns the number of nodes that a command says its replica spans; 1 where it says none.
 func (s *started) nodes() int {
@@ -177,7 +184,7 @@ func (m *member) alone() (*Reading, error) {
 	case m.replicas > 1:
 		m.Set("replicas", strconv.Itoa(m.replicas))
 	}
-	return &Reading{Engine: m.engine.Name, Version: m.version(), Settings: settings(m.Terms),
+	return &Reading{Engine: m.engine.Name, Settings: settings(m.Terms),
 		Flags: m.reading.Flags, Notes: m.Notes}, nil
 }
 

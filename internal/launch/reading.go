@@ -12,8 +12,6 @@ import (
 type Reading struct {
 	// Engine is the engine that the command starts.
 	Engine string
-	// Version is that of the engine, by its image; empty where that is not said, or pools differ.
-	Version string
 	// Settings are overrides of a scenario, "key=value", in the order of the keys.
 	Settings []string
 	// Flags are the flags of the command by the keys that they set; nil where pools have several

@@ -74,7 +74,7 @@ func contained(words []string) (inner []string, image string) {
 		return words, ""
 	}
 	for i, word := range words {
-		if name, _, _ := strings.Cut(word, ":"); engines.IsImage(name) {
+		if engines.IsImage(word) {
 			return commands.Entered(word, words[i+1:]), word
 		}
 	}
@@ -84,7 +84,7 @@ func contained(words []string) (inner []string, image string) {
 // read turns the flags of a command into settings.
 func (s *started) read(file files) (*reading, error) {
 	terms, err := s.engine.Table.Read(&options.Command{Words: s.words, Env: s.Env,
-		Version: options.VersionOf(s.Image), File: file})
+		Version: s.version(), File: file})
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +98,12 @@ func (s *started) read(file files) (*reading, error) {
 	}
 	find(r, catalogue)
 	s.engine.Settle(r)
+	if v := s.version(); !v.IsZero() {
+		r.Set("engine.version", v.String())
+		if r.Terms["engine.preset"] == "" {
+			r.Set("engine.preset", s.engine.Name)
+		}
+	}
 	return r, nil
 }
 

@@ -14,7 +14,8 @@ type arm struct {
 }
 
 // arm returns an arm with what its pattern and the comment behind it say, as they stand in
-// start.sh: the name of a group, which begins with its role, and its number of replicas.
+// start.sh: the name of a group, which begins with its role, its number of replicas, and the image
+// that has the version of the engine.
 func (v variables) arm(item *syntax.CaseItem) arm {
 	a := arm{from: item.Pos().Offset(), to: item.End().Offset()}
 	if len(item.Patterns) != 1 || len(item.Stmts) == 0 {
@@ -32,6 +33,9 @@ func (v variables) arm(item *syntax.CaseItem) arm {
 		digits, _, _ := strings.Cut(said, ",")
 		if n, err := strconv.Atoi(digits); found && err == nil && n > 0 {
 			a.Replicas = min(n, MostReplicas)
+		}
+		if _, image, named := strings.Cut(said, ", image: "); named {
+			a.Image = image
 		}
 	}
 	return a

@@ -5,8 +5,6 @@ type Command struct {
 	Words []string
 	// Env are the variables that are set for it, with the values that are known.
 	Env map[string]string
-	// Image is the container image in which it runs; empty where that is not said.
-	Image string
 	Place
 }
 
@@ -18,6 +16,8 @@ type Place struct {
 	// Role is what it says that the command does: mixed, prefill or decode; empty where it says
 	// nothing.
 	Role string
+	// Image is the container image in which it runs; empty where that is not said.
+	Image string
 	// Replicas is how often the command runs; 0 where that is not said.
 	Replicas int
 	// Stopped is set where the object says that it has no replica.

@@ -140,6 +140,7 @@ func (m *manifest) container(container map[string]any, around Place) {
 	if image != "" {
 		words = Entered(image, words)
 	}
+	around.Image = image
 	set := m.environment(container["env"])
 	if around.size > 0 {
 		set.values["LWS_GROUP_SIZE"] = strconv.Itoa(around.size)
@@ -147,7 +148,7 @@ func (m *manifest) container(container map[string]any, around Place) {
 	words = set.expand(words)
 	script, ok := shellScript(words)
 	if !ok && len(words) > 0 {
-		m.add(Command{words, set.values, image, around})
+		m.add(Command{words, set.values, around})
 		return
 	}
 	inner, written, err := shellCommands(script, set)
@@ -159,7 +160,7 @@ func (m *manifest) container(container map[string]any, around Place) {
 	around.Mounted = append(slices.Clip(around.Mounted), written)
 	for _, c := range inner {
 		around.Looped = c.Looped
-		m.add(Command{c.Words, c.Env, image, around})
+		m.add(Command{c.Words, c.Env, around})
 	}
 }
 

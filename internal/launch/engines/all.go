@@ -3,7 +3,6 @@ package engines
 import (
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/llmsim/llmsim/internal/launch/options"
@@ -18,7 +17,6 @@ var known = sync.OnceValue(func() []*Engine {
 	list := []*Engine{vllm(), sglang(), trtllm()}
 	for _, e := range list {
 		e.Table = options.Load(e.Name)
-		e.Version = e.Table.Version
 	}
 	return list
 })
@@ -45,7 +43,7 @@ func Find(name string) (*Engine, error) {
 // Of returns the engine that a preset describes; nil where it describes none that can be started.
 func Of(preset string) *Engine {
 	for _, e := range All() {
-		if strings.HasPrefix(preset, e.preset) {
+		if e.describes(preset) {
 			return e
 		}
 	}

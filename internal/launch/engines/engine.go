@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/options"
+	registry "github.com/llmsim/llmsim/models/engines"
 )
 
 // Engine is what is known of a serving engine.
@@ -15,9 +16,8 @@ type Engine struct {
 	Name string // of the program, as people write it
 	// Port is the one on which it listens by default.
 	Port int
-	// Table is its options, and Version the one whose options are written.
-	Table   *options.Table
-	Version string
+	// Table is its options.
+	Table *options.Table
 	// preset is the prefix of the engine presets that describe it.
 	preset string
 	// Waiting and Running are the Prometheus metrics of the requests that wait and that run; empty
@@ -44,9 +44,22 @@ type Dynamo struct {
 	Version string
 }
 
+// describes reports whether a preset describes the engine.
+func (e *Engine) describes(preset string) bool { return strings.HasPrefix(preset, e.preset) }
+
+// VersionOf returns the version that starts a replica: the one that is simulated, or that of the
+// table where the scenario has another engine.
+func (e *Engine) VersionOf(d *Replica) registry.Version {
+	v, err := registry.ParseVersion(d.Engine.Version)
+	if !e.describes(d.Engine.Preset) || err != nil {
+		return e.Table.Version
+	}
+	return v
+}
+
 // Words returns the command of a replica, and its configuration file, if it needs one.
 func (e *Engine) Words(d *Replica) (words []string, config string) {
-	w := e.Table.Write(e.express(d), d.Ranks(), options.Server)
+	w := e.Table.Write(e.express(d), e.VersionOf(d), d.Ranks(), options.Server)
 	return slices.Concat(e.start, w.Words), w.Config
 }
 
@@ -67,7 +80,7 @@ func (e *Engine) WorkerWords(d *Replica, events bool) (words []string, config st
 	if terms["config"] != "" {
 		terms["config"] = "/config/" + terms["config"]
 	}
-	w := e.Table.Write(terms, d.Ranks(), options.Worker)
+	w := e.Table.Write(terms, e.VersionOf(d), d.Ranks(), options.Worker)
 	return w.Words, w.Config
 }
 
@@ -80,9 +93,19 @@ func isPython(program string) bool {
 // another program.
 func (e *Engine) Starts(words []string) int { return e.program(words) }
 
-// IsImage reports whether the repository of a container image is one of an engine.
-func IsImage(repository string) bool {
-	repository = strings.TrimPrefix(repository, "docker.io/")
-	return strings.HasPrefix(repository, "vllm/vllm-") || repository == "rocm/vllm" ||
-		repository == "lmsysorg/sglang" || repository == "nvcr.io/nvidia/tensorrt-llm/release"
+// IsImage reports whether a container image is one that an engine publishes, from its own registry
+// or from a copy. Others have tags that say nothing of the engine.
+func IsImage(image string) bool {
+	repository := image
+	if slash := strings.LastIndexByte(image, '/'); slash >= 0 {
+		name, _, _ := strings.Cut(image[slash:], ":")
+		repository = image[:slash] + name
+	}
+	for _, own := range []string{"vllm/vllm-openai", "vllm/vllm-openai-rocm", "vllm/vllm-tpu",
+		"rocm/vllm", "lmsysorg/sglang", "nvidia/tensorrt-llm/release"} {
+		if repository == own || strings.HasSuffix(repository, "/"+own) {
+			return true
+		}
+	}
+	return false
 }

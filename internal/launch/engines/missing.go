@@ -72,6 +72,10 @@ func (d *Replica) missing(e *Engine) (list []string) {
 	if p.Overlap != "" && e.Name != "sglang" {
 		say("parallelism.overlap %s: no flag of %s is written for it", p.Overlap, e.Name)
 	}
+	if d.Role == "prefill" && e.Name == "trtllm" && d.Engine.Scheduling != "synchronous" {
+		say("engine.scheduling: under TensorRT-LLM, replicas that only compute prompts do not " +
+			"schedule ahead (examples/disaggregated/README.md)")
+	}
 	switch d.Batching.Policy {
 	case "vllm-v1", "sglang", "trtllm":
 	case "priority":

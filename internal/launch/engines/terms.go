@@ -24,9 +24,11 @@ func (d *Replica) common() options.Terms {
 	if d.Role != "mixed" {
 		t["pool"] = d.Role
 	}
-	t.Set("engine.graph", strconv.Itoa(d.Graph))
-	if d.Engine.Eager {
-		t.Set("engine.eager", "true")
+	switch {
+	case d.Engine.Eager:
+		t["engine.eager"] = "true"
+	case d.Graph > 0:
+		t["engine.graph"] = strconv.Itoa(d.Graph)
 	}
 	t.Set("engine.scheduling", d.Engine.Scheduling)
 	return t

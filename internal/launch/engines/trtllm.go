@@ -61,14 +61,12 @@ func expressTRTLLM(d *Replica) options.Terms {
 	// Graphs are captured for all batches that the scenario does not launch kernel by kernel.
 	batch, _ := strconv.Atoi(d.Limit("max-sequences"))
 	delete(t, "engine.graph")
-	if d.Engine.Graph > 1 && batch > 0 {
+	if d.Engine.Graph > 0 && batch > 0 && !d.Engine.Eager {
 		t["graph-padding"] = "true"
 		t["engine.graph"] = strconv.Itoa(min(batch, d.Engine.Graph))
-	} else {
-		t["graphs"] = "none"
 	}
 	if d.Role == "prefill" { // which cannot schedule ahead (examples/disaggregated/README.md)
-		t["no-overlap"] = "true"
+		t["engine.scheduling"] = "synchronous"
 	}
 	if d.Role != "mixed" {
 		t["transfer"] = "DEFAULT"
@@ -91,17 +89,11 @@ func settleTRTLLM(r *Reading) {
 	if r.Terms["batching.chunked-context"] == "false" {
 		r.Take("batching.chunked-context")
 	}
-	if _, off := r.Take("graphs"); off {
-		r.Set("engine.graph", "1")
-	} else if r.Number("engine.graph", 1) >= r.Number("batching.max-sequences", 0) {
+	if r.Number("engine.graph", 1) >= r.Number("batching.max-sequences", 0) {
 		r.Take("engine.graph")
 	}
-	_, alone := r.Take("no-overlap")
 	if _, transfers := r.Take("transfer"); transfers {
 		r.SetPool("cache_transceiver_config", "mixed")
-	} else if alone {
-		r.Note("disable_overlap_scheduler: whether the host schedules ahead follows from " +
-			"engine.preset")
 	}
 	_, attention := r.Take("attention")
 	tensor, expert := r.Number("parallelism.tensor", 1), r.Number("parallelism.expert", 1)

@@ -26,7 +26,6 @@ type Bundle struct {
 	Engine, Version string
 	// Name is that of the Kubernetes objects.
 	Name    string
-	Image   string
 	Port    int
 	Servers []Server
 	// Notes say what of the scenario the files do not express.
@@ -134,8 +133,9 @@ func (b *Bundle) Script() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&s, "%s) # replicas: %d, accelerators of each: %d\n%s ;;\n",
-			b.Servers[i].Name, b.Servers[i].Replicas, b.Servers[i].Accelerators, commands)
+		fmt.Fprintf(&s, "%s) # replicas: %d, accelerators of each: %d, image: %s\n%s ;;\n",
+			b.Servers[i].Name, b.Servers[i].Replicas, b.Servers[i].Accelerators,
+			b.Servers[i].Image, commands)
 	}
 	s.WriteString("*)\n\techo \"unknown group: $1\" >&2\n\texit 2 ;;\nesac\n")
 	return s.String(), nil

@@ -35,6 +35,8 @@ type Server struct {
 	// Autoscaler says how they are started and stopped; nil where the scenario does not, or the
 	// engine has no metric for it.
 	Autoscaler *engines.Autoscaler
+	// Image is the container image of the engine.
+	Image string
 	// Port is the one on which the engine listens.
 	Port int
 	// Resource is the name under which Kubernetes counts the accelerators, such as nvidia.com/gpu.

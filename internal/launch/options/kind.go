@@ -30,13 +30,14 @@ func notes(name string) string {
 			"texts: set speculation, such as speculation={method: eagle, acceptance: 0.7}"
 	case "kernels":
 		return "kernels follow from engine.preset"
-	case "schedule":
-		return "whether the host schedules ahead follows from engine.preset"
 	case "exchange":
 		return "the link and the exchange of experts follow from the hardware"
 	}
 	return name
 }
+
+// eager is the size of the largest captured graph where none is captured: it sets engine.eager.
+const eager = "eager"
 
 // unread is the kind of options that are written, and say nothing where they are read.
 const unread = "unread"
@@ -59,7 +60,7 @@ func kindOf(name string) kind {
 	case "share":
 		return kind{share, as}
 	case "largest":
-		return kind{largest, never}
+		return kind{largest, as}
 	case "chunk":
 		return kind{chunk, as}
 	case "format":
@@ -96,7 +97,7 @@ func kindOf(name string) kind {
 	case "v1":
 		return kind{words("0", "vllm-v0", "1", ""), never}
 	case "none":
-		return kind{func(string) (string, error) { return "none", nil }, oneOf("none", "null")}
+		return kind{func(string) (string, error) { return "true", nil }, oneOf("true", "null")}
 	}
 	panic("options: no kind " + name)
 }
@@ -256,7 +257,7 @@ func compilation(text string) (string, error) {
 	case err != nil || config.Mode == "" && most < 1:
 		return "", leftOut(notes("kernels"))
 	case strings.EqualFold(config.Mode, "none"):
-		return "1", nil
+		return eager, nil
 	case most > 0:
 		return strconv.Itoa(most), nil
 	}
@@ -266,7 +267,7 @@ func compilation(text string) (string, error) {
 // graphMode reads vLLM's cudagraph_mode alone.
 func graphMode(text string) (string, error) {
 	if strings.EqualFold(text, "none") {
-		return "1", nil
+		return eager, nil
 	}
 	return "", nil
 }
@@ -275,7 +276,7 @@ func graphMode(text string) (string, error) {
 // (vllm/config/vllm.py, v0.15, OptimizationLevel).
 func level(text string) (string, error) {
 	if text == "0" {
-		return "1", nil
+		return eager, nil
 	}
 	return "", leftOut(notes("kernels"))
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/models/engines"
 )
 
 // Option is a line of a table.
@@ -38,9 +39,8 @@ type Option struct {
 	// empty where the flag takes a value.
 	On  string `yaml:"on"`
 	Off string `yaml:"off"`
-	// Since is the first version that has it, Until the first that has it no more.
-	Since string `yaml:"since"`
-	Until string `yaml:"until"`
+	// Range is the versions that have it.
+	engines.Range `yaml:",inline"`
 	// Note says what it does that a scenario does not have: a text, or the name of one in notes.
 	Note string `yaml:"note"`
 }
@@ -52,8 +52,8 @@ func (o *Option) isSwitch() bool { return o.On != "" }
 type Table struct {
 	Engine string `yaml:"engine"`
 	// Version is that of the engine whose options are written.
-	Version string   `yaml:"version"`
-	Options []Option `yaml:"options"`
+	Version engines.Version `yaml:"version"`
+	Options []Option        `yaml:"options"`
 	// Ignored take a value, and Switches take none; they do not change how long anything takes.
 	Ignored  []string `yaml:"ignored"`
 	Switches []string `yaml:"switches"`

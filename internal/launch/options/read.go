@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/models/engines"
 )
 
 // Command is what starts an engine.
@@ -18,8 +19,8 @@ type Command struct {
 	Words []string
 	// Env are the environment variables that are known.
 	Env map[string]string
-	// Version is that of the engine; empty where it is not known.
-	Version string
+	// Version is that of the engine; zero where it is not known.
+	Version engines.Version
 	// File returns the text of a file that the command names, and whether it is at hand.
 	File func(name string) (string, bool)
 }
@@ -56,7 +57,15 @@ func (t *Table) Read(c *Command) (*Reading, error) {
 			return nil, err
 		}
 	}
-	return r, r.takeFields(fields)
+	if err := r.takeFields(fields); err != nil {
+		return nil, err
+	}
+	if off, given := r.Terms["engine.eager"]; off == "false" {
+		r.Take("engine.eager")
+	} else if given { // without graphs, the size of the largest says nothing
+		r.Take("engine.graph")
+	}
+	return r, nil
 }
 
 // Set sets a term.
@@ -156,9 +165,8 @@ func (r *Reading) takeModel(name string) error {
 
 // take applies an option.
 func (r *Reading) take(o *Option, name, value string, off bool) error {
-	if !o.in(r.command.Version) {
-		r.Note("%s: %s has it %s, and the image has %s", name, r.table.Engine, o.span(),
-			r.command.Version)
+	if v := r.command.Version; !v.IsZero() && !o.Has(v) {
+		r.Note("%s: %s has it %s, and the image has %s", name, r.table.Engine, o.Range, v)
 	}
 	if o.Note != "" {
 		r.noteFlag(name, notes(o.Note))
@@ -183,6 +191,8 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	case o.Term == "" || value == "":
+	case value == eager:
+		r.Set("engine.eager", "true")
 	case o.Term == "pool":
 		r.SetPool(name, value)
 	default:

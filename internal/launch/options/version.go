@@ -1,17 +1,17 @@
 package options
 
 import (
-	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
+
+	"github.com/llmsim/llmsim/models/engines"
 )
 
-var dotted = regexp.MustCompile(`(?:^|[^0-9.])v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)`)
+var dotted = regexp.MustCompile(`(?:^|[^0-9.])v?([0-9]+\.[0-9]+(?:\.[0-9]+)?(?:\.post[0-9]+|rc[0-9]+)?)`)
 
 // VersionOf returns the version that the tag of an engine's image says, such as 0.15.1 of
-// vllm/vllm-openai:v0.15.1; empty where it says none.
-func VersionOf(image string) string {
+// vllm/vllm-openai:v0.15.1; zero where it says none.
+func VersionOf(image string) engines.Version {
 	tag := image[strings.LastIndexByte(image, '/')+1:]
 	_, tag, _ = strings.Cut(tag, ":")
 	tag, _, _ = strings.Cut(tag, "@")
@@ -20,42 +20,11 @@ func VersionOf(image string) string {
 	}
 	found := dotted.FindStringSubmatch(tag)
 	if found == nil {
-		return ""
+		return engines.Version{}
 	}
-	return found[1]
-}
-
-// before reports whether a version is an earlier one than another, by their numbers.
-func before(a, b string) bool {
-	x, y := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range max(len(x), len(y)) {
-		var m, n int
-		if i < len(x) {
-			m, _ = strconv.Atoi(x[i])
-		}
-		if i < len(y) {
-			n, _ = strconv.Atoi(y[i])
-		}
-		if m != n {
-			return m < n
-		}
+	v, err := engines.ParseVersion(found[1])
+	if err != nil {
+		return engines.Version{}
 	}
-	return false
-}
-
-// in reports whether a version has the option; any has it where the version is not known.
-func (o *Option) in(version string) bool {
-	return version == "" || (o.Since == "" || !before(version, o.Since)) &&
-		(o.Until == "" || before(version, o.Until))
-}
-
-// span says which versions have the option.
-func (o *Option) span() string {
-	switch {
-	case o.Until == "":
-		return "since " + o.Since
-	case o.Since == "":
-		return "before " + o.Until
-	}
-	return fmt.Sprintf("from %s to before %s", o.Since, o.Until)
+	return v
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/llmsim/llmsim/models/engines"
 )
 
 // Terms are what a replica is asked for, for its engine.
@@ -42,9 +44,9 @@ type Written struct {
 	Left []string
 }
 
-// Write returns the options of the table's version that set the terms. Limits of data-parallel
-// ranks are those of one of as many.
-func (t *Table) Write(terms Terms, ranks int, form Form) Written {
+// Write returns the options of a version that set the terms. Limits of data-parallel ranks are
+// those of one of as many.
+func (t *Table) Write(terms Terms, version engines.Version, ranks int, form Form) Written {
 	var w Written
 	var fields [][2]string
 	written := map[string]bool{}
@@ -52,7 +54,7 @@ func (t *Table) Write(terms Terms, ranks int, form Form) Written {
 		o := &t.Options[i]
 		value, given := terms[o.Term]
 		if !given || o.Only != "" && o.Only != string(form) || len(o.Flags) == 0 ||
-			written[o.Term] && o.Only == "" || !o.in(t.Version) {
+			written[o.Term] && o.Only == "" || !o.Has(version) {
 			continue
 		}
 		text, ok := o.write(value, ranks)
