@@ -357,7 +357,8 @@ spec:
 			"--speculative-algorithm, --speculative-num-steps, --speculative-eagle-topk: "},
 		{"kind: Deployment\nspec:\n  replicas: 3\n  pod: {command: [vllm, serve, m, -dp, '4']}",
 			"model=m replicas=12", "read as 4 replicas"},
-		{gke, "engine.preset=vllm engine.version=0.8.5 model=TinyLlama/TinyLlama-1.1b parallelism.tensor=2", ""},
+		{gke, "engine.preset=vllm engine.version=0.8.5 model=TinyLlama/TinyLlama-1.1b " +
+			"parallelism.tensor=2", ""},
 		{"#!/bin/sh\nset -e\ncd /x\nvllm serve 'a model'\n",
 			"model=a model", ""},
 		{manifest, "engine.max-model-len=32000 model=m " +
